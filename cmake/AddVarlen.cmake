@@ -1,0 +1,33 @@
+# varlen_tablegen(<td> [<output> <mlir-tblgen option>...]...): generates the
+# outputs next to the header that includes them and adds them to varlen-headers.
+function(varlen_tablegen td output)
+  set(out ${CMAKE_CURRENT_BINARY_DIR}/${output})
+  add_custom_command(OUTPUT ${out}
+    COMMAND mlir-tblgen ${ARGN} -I ${MLIR_INCLUDE_DIRS} -I ${CMAKE_SOURCE_DIR}/include
+            ${CMAKE_CURRENT_SOURCE_DIR}/${td} -o ${out} -d ${out}.d --write-if-changed
+    DEPFILE ${out}.d
+    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${td}
+    COMMENT "Generating ${output}")
+  # A custom command is known in its own directory only, a target everywhere.
+  file(RELATIVE_PATH target ${CMAKE_BINARY_DIR} ${out})
+  string(MAKE_C_IDENTIFIER ${target} target)
+  add_custom_target(${target} DEPENDS ${out})
+  set_property(GLOBAL APPEND PROPERTY VARLEN_HEADERS ${target})
+endfunction()
+
+# varlen_add_library(<name> <sources>... [LINK_LIBS <libs>...])
+function(varlen_add_library name)
+  cmake_parse_arguments(arg "" "" "LINK_LIBS" ${ARGN})
+  add_library(${name} STATIC ${arg_UNPARSED_ARGUMENTS})
+  add_dependencies(${name} varlen-headers)
+  target_link_libraries(${name} PUBLIC ${arg_LINK_LIBS})
+endfunction()
+
+# varlen_add_tool(<name> <sources>... [LINK_LIBS <libs>...])
+function(varlen_add_tool name)
+  cmake_parse_arguments(arg "" "" "LINK_LIBS" ${ARGN})
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  add_dependencies(${name} varlen-headers)
+  target_link_libraries(${name} PRIVATE ${arg_LINK_LIBS})
+  varlen_link_mlir(${name})
+endfunction()

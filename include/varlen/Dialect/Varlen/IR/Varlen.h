@@ -1,0 +1,42 @@
+//===- Varlen.h - The varlen dialect ----------------------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_VARLEN_IR_VARLEN_H
+#define VARLEN_DIALECT_VARLEN_IR_VARLEN_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+//===----------------------------------------------------------------------===//
+// Dialect
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Dialect/Varlen/IR/VarlenDialect.h.inc" // IWYU pragma: export
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Dialect/Varlen/IR/VarlenEnums.h.inc" // IWYU pragma: export
+
+#define GET_ATTRDEF_CLASSES
+#include "varlen/Dialect/Varlen/IR/VarlenAttrs.h.inc" // IWYU pragma: export
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+#define GET_OP_CLASSES
+#include "varlen/Dialect/Varlen/IR/VarlenOps.h.inc" // IWYU pragma: export
+
+#endif // VARLEN_DIALECT_VARLEN_IR_VARLEN_H

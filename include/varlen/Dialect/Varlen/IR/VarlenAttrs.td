@@ -1,0 +1,124 @@
+//===- VarlenAttrs.td - Attributes of the varlen dialect ---*- tablegen -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_ATTRS_TD
+#define VARLEN_ATTRS_TD
+
+include "varlen/Dialect/Varlen/IR/VarlenDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+class Varlen_Attr<string name, string attrMnemonic>
+    : AttrDef<Varlen_Dialect, name> {
+  let mnemonic = attrMnemonic;
+}
+
+//===----------------------------------------------------------------------===//
+// Enums
+//===----------------------------------------------------------------------===//
+
+def Varlen_Alignment : I32EnumAttr<"Alignment",
+    "Which corner of the (query, key) rectangle the diagonal of a mask meets", [
+      I32EnumAttrCase<"BottomRight", 0, "bottom_right">,
+      I32EnumAttrCase<"TopLeft", 1, "top_left">]> {
+  let cppNamespace = "::mlir::varlen";
+  let genSpecializedAttr = 0;
+}
+
+def Varlen_Orientation : I32EnumAttr<"Orientation",
+    "Which axis of a score tile is its rows", [
+      I32EnumAttrCase<"QK", 0, "qk">,
+      I32EnumAttrCase<"KQ", 1, "kq">]> {
+  let cppNamespace = "::mlir::varlen";
+  let genSpecializedAttr = 0;
+}
+def Varlen_OrientationAttr
+    : EnumAttr<Varlen_Dialect, Varlen_Orientation, "orientation">;
+
+def Varlen_KVStorage : I32EnumAttr<"KVStorage",
+    "How a micro-kernel reads the keys and values of a kv block", [
+      I32EnumAttrCase<"InPlace", 0, "in_place">,
+      I32EnumAttrCase<"Copy", 1, "copy">,
+      I32EnumAttrCase<"Pairs", 2, "pairs">]> {
+  let cppNamespace = "::mlir::varlen";
+  let genSpecializedAttr = 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Mask
+//===----------------------------------------------------------------------===//
+
+def Varlen_MaskAttr : Varlen_Attr<"Mask", "mask"> {
+  let summary = "Which keys a query sees";
+  let description = [{
+    The query at position i of a sequence with Lq queries and Lk keys sees the
+    keys j with `i + d - left <= j <= i + d + right`, where
+    `d = Lk - Lq` (`bottom_right`) or `d = 0` (`top_left`). Both bounds are
+    inclusive; -1 leaves a side open. Causal is `(-1, 0)`.
+
+    ```mlir
+    #varlen.mask<full>
+    #varlen.mask<causal>
+    #varlen.mask<causal, top_left>
+    #varlen.mask<window = (512, 0)>
+    ```
+  }];
+  let parameters = (ins
+    DefaultValuedParameter<"int64_t", "-1">:$left,
+    DefaultValuedParameter<"int64_t", "-1">:$right,
+    DefaultValuedParameter<"::mlir::varlen::Alignment",
+                           "::mlir::varlen::Alignment::BottomRight">:$alignment);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  // What an operation's default value is built from.
+  let constBuilderCall = "::mlir::varlen::MaskAttr::get($_builder.getContext(), $0)";
+  let extraClassDeclaration = [{
+    static MaskAttr getFull(::mlir::MLIRContext *context) {
+      return get(context, -1, -1, Alignment::BottomRight);
+    }
+    /// Whether every query of a sequence sees all its keys.
+    bool isFull() const { return getLeft() < 0 && getRight() < 0; }
+    bool isCausal() const { return getLeft() < 0 && getRight() == 0; }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// CPU schedule
+//===----------------------------------------------------------------------===//
+
+def Varlen_CPUScheduleAttr : Varlen_Attr<"CPUSchedule", "cpu_schedule"> {
+  let summary = "Tile sizes and register blocking of one attention on a CPU";
+  let description = [{
+    Put on `varlen.attn` as the discardable attribute `varlen.schedule` by
+    `varlen-assign-schedule`, used up by `varlen-tile-attn` and
+    `varlen-vectorize-tiles`.
+
+    Keys are the rows of a score tile and queries its lanes. A panel is
+    `vectors * lanes` queries; the micro-kernel keeps `rows x vectors`
+    accumulators of `lanes` elements in registers. A work tile is up to
+    `panels` panels; they share each kv block of `kv_block` keys.
+  }];
+  let parameters = (ins
+    "int64_t":$lanes, "int64_t":$vectors, "int64_t":$rows, "int64_t":$panels,
+    "int64_t":$kvBlock, "::mlir::varlen::KVStorage":$kv);
+  let assemblyFormat = [{
+    `<` `lanes` `=` $lanes `,` `vectors` `=` $vectors `,` `rows` `=` $rows `,`
+    `panels` `=` $panels `,` `kv_block` `=` $kvBlock `,` `kv` `=` $kv `>`
+  }];
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Discardable attribute under which a schedule sits on an operation.
+    static constexpr ::llvm::StringLiteral kName = "varlen.schedule";
+    /// Queries in a panel.
+    int64_t getPanelSize() const { return getLanes() * getVectors(); }
+    /// Queries in a work tile.
+    int64_t getBlockM() const { return getPanelSize() * getPanels(); }
+  }];
+}
+
+#endif // VARLEN_ATTRS_TD

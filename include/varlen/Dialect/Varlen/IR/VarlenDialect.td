@@ -1,0 +1,31 @@
+//===- VarlenDialect.td - The varlen dialect ---------------*- tablegen -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_TD
+#define VARLEN_DIALECT_TD
+
+include "mlir/IR/OpBase.td"
+
+def Varlen_Dialect : Dialect {
+  let name = "varlen";
+  let cppNamespace = "::mlir::varlen";
+  let summary = "Attention over packed sequences of different lengths";
+  let description = [{
+    `varlen.attn` says what attention over a packed batch means; the other
+    operations are the steps of its way down to a target:
+
+    1. `varlen.attn`: packed tensors (or buffers), no tuning;
+    2. `varlen.work_tiles`: the data-dependent part, cu_seqlens to a list of
+       rectangular pieces of work;
+    3. `varlen.online_attn`: a dense block of queries against a dense block of
+       keys, which becomes linalg on rank-2 tiles.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+}
+
+#endif // VARLEN_DIALECT_TD

@@ -1,0 +1,182 @@
+//===- VarlenOps.td - Operations of the varlen dialect -----*- tablegen -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_OPS_TD
+#define VARLEN_OPS_TD
+
+include "varlen/Dialect/Varlen/IR/VarlenAttrs.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/IR/OpAsmInterface.td"
+
+class Varlen_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Varlen_Dialect, mnemonic, traits>;
+
+def Varlen_Float : AnyTypeOf<[F16, BF16, F32, F64]>;
+def Varlen_Index : AnyTypeOf<[I32, I64]>;
+class Varlen_Shaped<Type element, int rank>
+    : AnyTypeOf<[TensorRankOf<[element], [rank]>, MemRefRankOf<[element], [rank]>]>;
+def Varlen_Packed : Varlen_Shaped<Varlen_Float, 3>;
+def Varlen_CuSeqlens : Varlen_Shaped<Varlen_Index, 1>;
+def Varlen_Sink : Varlen_Shaped<F32, 1>;
+def Varlen_Lse : Varlen_Shaped<F32, 2>;
+
+//===----------------------------------------------------------------------===//
+// attn
+//===----------------------------------------------------------------------===//
+
+def Varlen_AttnOp : Varlen_Op<"attn", [
+    AttrSizedOperandSegments, SameVariadicResultSize,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "Attention over a packed batch of sequences";
+  let description = [{
+    Rows `cu_q[s] .. cu_q[s+1]` of `q` are the queries of sequence `s`, rows
+    `cu_k[s] .. cu_k[s+1]` of `k` and `v` its keys and values. Each sequence is
+    attended on its own:
+
+        s[i, j] = scale * sum_d q[i, h, d] * k[j, h / group, d]    (j visible to i)
+        lse[h, i] = log(sum_j exp(s[i, j]) [+ exp(sink[h])])
+        out[i, h, :] = sum_j exp(s[i, j] - lse[h, i]) * v[j, h / group, :]
+
+    with `group = Hq / Hkv`. Products and sums accumulate in f32 (f64 for f64).
+    A row that sees no key has out = 0 and lse = -inf (lse = sink with a sink);
+    so has every row past `cu_q[N]` or past `seqused_q`, whatever the sink.
+
+    On tensors the op has two results and no `outs`; on memrefs it writes the
+    two buffers in `outs` and has no result.
+  }];
+  let arguments = (ins
+    Arg<Varlen_Packed, "queries, Tq x Hq x D">:$q,
+    Arg<Varlen_Packed, "keys, Tk x Hkv x D">:$k,
+    Arg<Varlen_Packed, "values, Tk x Hkv x Dv">:$v,
+    Arg<Varlen_CuSeqlens, "first query row of each sequence, and the end: N+1">:$cu_q,
+    Arg<Varlen_CuSeqlens, "first key row of each sequence, and the end: N+1">:$cu_k,
+    Arg<Optional<Varlen_CuSeqlens>, "query rows in use of each sequence: N">:$seqused_q,
+    Arg<Optional<Varlen_CuSeqlens>, "keys in use of each sequence: N">:$seqused_k,
+    Arg<Optional<Varlen_CuSeqlens>, "added to the position of each query of a sequence: N">:$q_offset,
+    Arg<Optional<Varlen_Sink>, "logit in each head's softmax denominator: Hq">:$sink,
+    Arg<Optional<MemRefRankOf<[Varlen_Float], [3]>>, "out, Tq x Hq x Dv">:$out_buffer,
+    Arg<Optional<MemRefRankOf<[F32, F64], [2]>>, "lse, Hq x Tq">:$lse_buffer,
+    DefaultValuedAttr<Varlen_MaskAttr, "-1, -1, ::mlir::varlen::Alignment::BottomRight">:$mask,
+    OptionalAttr<F32Attr>:$scale);
+  let results = (outs
+    Optional<TensorRankOf<[Varlen_Float], [3]>>:$out,
+    Optional<TensorRankOf<[F32, F64], [2]>>:$lse);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `,` $cu_q `,` $cu_k
+    oilist( `seqused_q` `(` $seqused_q `)` | `seqused_k` `(` $seqused_k `)`
+          | `q_offset` `(` $q_offset `)` | `sink` `(` $sink `)`
+          | `outs` `(` $out_buffer `,` $lse_buffer `)` )
+    attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    bool isBufferized() { return getNumResults() == 0; }
+    int64_t getQueryHeads();
+    int64_t getKvHeads();
+    int64_t getHeadDim();
+    int64_t getValueHeadDim();
+    /// The element type of q, k, v and out.
+    ::mlir::FloatType getElementType();
+    /// The type of products, sums and lse: f64 for f64, else f32.
+    ::mlir::FloatType getComputeType();
+    /// The scale: the attribute, else 1/sqrt(head_dim); none if neither is known.
+    std::optional<double> getScaleValue();
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// work_tiles
+//===----------------------------------------------------------------------===//
+
+def Varlen_WorkTilesOp : Varlen_Op<"work_tiles", [
+    AttrSizedOperandSegments, MemoryEffects<[MemRead, MemAlloc]>]> {
+  let summary = "The work of one attention, as a list of tiles";
+  let description = [{
+    Checks cu_seqlens (and seqused) and cuts every sequence and kv head into
+    tiles of at most `block_m` rows, longest first. A row of the result is one
+    tile; its columns are the fields of `varlen_work_tile` (Runtime.h). With
+    bad cu_seqlens the list is empty and the runtime keeps the message. The
+    caller frees the list with `memref.dealloc`.
+  }];
+  let arguments = (ins
+    MemRefRankOf<[Varlen_Index], [1]>:$cu_q,
+    MemRefRankOf<[Varlen_Index], [1]>:$cu_k,
+    Optional<MemRefRankOf<[Varlen_Index], [1]>>:$seqused_q,
+    Optional<MemRefRankOf<[Varlen_Index], [1]>>:$seqused_k,
+    Optional<MemRefRankOf<[Varlen_Index], [1]>>:$q_offset,
+    Index:$tq, Index:$tk, Index:$kv_heads, Index:$group,
+    Varlen_MaskAttr:$mask, I64Attr:$block_m);
+  let results = (outs MemRefRankOf<[I64], [2]>:$tiles);
+  let assemblyFormat = [{
+    $cu_q `,` $cu_k
+    oilist( `seqused_q` `(` $seqused_q `)` | `seqused_k` `(` $seqused_k `)`
+          | `q_offset` `(` $q_offset `)` )
+    `rows` `(` $tq `,` $tk `)` `heads` `(` $kv_heads `,` $group `)`
+    `mask` $mask `block_m` $block_m attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// Columns of the list, in the order of `varlen_work_tile`.
+    enum Column { QRow, First, Rows, KvHead, KRow, KRows, Diagonal, KBegin, KEnd, NumColumns };
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// online_attn
+//===----------------------------------------------------------------------===//
+
+def Varlen_Tile : TensorRankOf<[AnyFloat], [2]>;
+def Varlen_LimitTile : TensorRankOf<[I32], [2]>;
+
+def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
+    AttrSizedOperandSegments, Pure,
+    AllTypesMatch<["acc", "acc_out"]>, AllTypesMatch<["m", "m_out"]>,
+    AllTypesMatch<["l", "l_out"]>]> {
+  let summary = "One step of online softmax: a block of queries against a block of keys";
+  let description = [{
+    Destination-passing on the state of each query: `acc` (its row of the
+    unnormalised output), `m` (an integer-valued upper bound, in units of
+    log2, that scores are taken relative to) and `l` (the sum of exponentials):
+
+        m' = max(m, ceil(c * max_j s[i, j]))           c = scale * log2(e)
+        p[i, j] = exp2(c * s[i, j] - m')
+        l' = l * exp2(m - m') + sum_j p[i, j]
+        acc' = acc * exp2(m - m') + p v
+
+    The rescaling factor is thus an exact power of two. A query without a key
+    so far has the finite `m` of `getInitialM`, so no step makes a NaN. At the
+    end out = acc / l and lse = log(2) * (m + log2(l)) (Milakov and Gimelshein,
+    2018; Dao, 2022).
+
+    `orientation` says what the rows of a score tile are. Shapes for M queries
+    and N keys, `qk`: q is M x D, k is N x D, v is N x Dv, acc is M x Dv, m and
+    l are M x 1. `kq`: q is D x M, acc is Dv x M, m and l are 1 x M; k and v as
+    before. With `limits(lo, hi, k0)` key j of the block is visible to query i
+    only if `lo[i] <= k0 + j < hi[i]`; lo and hi have the shape of m.
+  }];
+  let arguments = (ins
+    Varlen_Tile:$q, Varlen_Tile:$k, Varlen_Tile:$v,
+    Optional<Varlen_LimitTile>:$lo, Optional<Varlen_LimitTile>:$hi, Optional<I32>:$k0,
+    Varlen_Tile:$acc, Varlen_Tile:$m, Varlen_Tile:$l,
+    F64Attr:$scale, Varlen_OrientationAttr:$orientation);
+  let results = (outs Varlen_Tile:$acc_out, Varlen_Tile:$m_out, Varlen_Tile:$l_out);
+  let assemblyFormat = [{
+    $orientation `ins` `(` $q `,` $k `,` $v `:` type($q) `,` type($k) `,` type($v) `)`
+    (`limits` `(` $lo^ `,` $hi `,` $k0 `:` type($lo) `,` type($hi) `,` type($k0) `)`)?
+    `outs` `(` $acc `,` $m `,` $l `:` type($acc) `,` type($m) `,` type($l) `)`
+    `scale` $scale attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// `m` of a query that has seen no key: finite, below every real score.
+    static double getInitialM() { return -1.0e38; }
+  }];
+}
+
+#endif // VARLEN_OPS_TD

@@ -1,0 +1,37 @@
+//===- Pipelines.h - From varlen.attn to a target ---------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_PIPELINES_PIPELINES_H
+#define VARLEN_PIPELINES_PIPELINES_H
+
+#include "mlir/Pass/PassOptions.h"
+
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
+
+namespace mlir::varlen {
+
+struct VarlenToCPUOptions : PassPipelineOptions<VarlenToCPUOptions> {
+  PassOptions::Option<std::string> target{
+      *this, "target",
+      llvm::cl::desc("CPU to generate code for: host, or a name of the target "
+                     "table (avx2, avx512, avx512_bf16, neon)"),
+      llvm::cl::init("host")};
+};
+
+/// Adds the passes that take functions on tensors with varlen.attn to the llvm
+/// dialect. Runs on a module.
+void buildVarlenToCPU(OpPassManager &manager,
+                      const VarlenToCPUOptions &options);
+
+void registerPipelines();
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_PIPELINES_PIPELINES_H

@@ -1,0 +1,122 @@
+//===- Varlen.cpp - The varlen dialect ------------------------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/Transforms/InliningUtils.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+#include "varlen/Dialect/Varlen/IR/VarlenDialect.cpp.inc"
+#include "varlen/Dialect/Varlen/IR/VarlenEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "varlen/Dialect/Varlen/IR/VarlenAttrs.cpp.inc"
+
+namespace {
+/// Every op of the dialect may be inlined anywhere.
+struct VarlenInlinerInterface : DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+};
+} // namespace
+
+void VarlenDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "varlen/Dialect/Varlen/IR/VarlenAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "varlen/Dialect/Varlen/IR/VarlenOps.cpp.inc"
+      >();
+  addInterfaces<VarlenInlinerInterface>();
+}
+
+//===----------------------------------------------------------------------===//
+// MaskAttr
+//===----------------------------------------------------------------------===//
+
+Attribute MaskAttr::parse(AsmParser &parser, Type) {
+  int64_t left = -1, right = -1;
+  Alignment alignment = Alignment::BottomRight;
+  StringRef kind;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseKeyword(&kind))
+    return {};
+  if (kind == "causal") {
+    right = 0;
+  } else if (kind == "window") {
+    if (parser.parseEqual() || parser.parseLParen() ||
+        parser.parseInteger(left) || parser.parseComma() ||
+        parser.parseInteger(right) || parser.parseRParen())
+      return {};
+  } else if (kind != "full") {
+    parser.emitError(loc, "expected full, causal or window = (left, right), "
+                          "got ")
+        << kind;
+    return {};
+  }
+  if (succeeded(parser.parseOptionalComma())) {
+    StringRef name;
+    loc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&name))
+      return {};
+    std::optional<Alignment> parsed = symbolizeAlignment(name);
+    if (!parsed) {
+      parser.emitError(loc, "expected bottom_right or top_left, got ") << name;
+      return {};
+    }
+    alignment = *parsed;
+  }
+  if (parser.parseGreater())
+    return {};
+  return parser.getChecked<MaskAttr>(loc, parser.getContext(), left, right,
+                                     alignment);
+}
+
+void MaskAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  if (isFull())
+    printer << "full";
+  else if (isCausal())
+    printer << "causal";
+  else
+    printer << "window = (" << getLeft() << ", " << getRight() << ')';
+  if (getAlignment() != Alignment::BottomRight)
+    printer << ", " << stringifyAlignment(getAlignment());
+  printer << '>';
+}
+
+LogicalResult MaskAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               int64_t left, int64_t right, Alignment) {
+  if (left < -1 || right < -1)
+    return emitError() << "expected window bounds >= -1 (-1 is open), got ("
+                       << left << ", " << right << ')';
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// CPUScheduleAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+CPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                        int64_t lanes, int64_t vectors, int64_t rows,
+                        int64_t panels, int64_t kvBlock, KVStorage) {
+  if (lanes < 1 || vectors < 1 || rows < 1 || panels < 1 || kvBlock < 1)
+    return emitError() << "expected positive sizes";
+  return success();
+}

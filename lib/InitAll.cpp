@@ -1,0 +1,27 @@
+//===- InitAll.cpp - Registration of everything varlen --------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/InitAll.h"
+
+#include "varlen/Conversion/Passes.h"
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Transforms/Passes.h"
+#include "varlen/Pipelines/Pipelines.h"
+
+using namespace mlir;
+
+void varlen::registerAllDialects(DialectRegistry &registry) {
+  registry.insert<VarlenDialect>();
+}
+
+void varlen::registerAllExtensions(DialectRegistry &registry) {}
+
+void varlen::registerAllPasses() {
+  registerVarlenTransformsPasses();
+  registerPipelines();
+}

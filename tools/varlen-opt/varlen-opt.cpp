@@ -1,0 +1,22 @@
+//===- varlen-opt.cpp - mlir-opt with varlen ------------------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/InitAll.h"
+
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  mlir::varlen::registerUpstream(registry);
+  mlir::varlen::registerAllDialects(registry);
+  mlir::varlen::registerAllExtensions(registry);
+  mlir::varlen::registerAllPasses();
+  return mlir::asMainReturnCode(mlir::MlirOptMain(
+      argc, argv, "Variable-length attention optimiser driver\n", registry));
+}
