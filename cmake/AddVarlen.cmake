@@ -31,3 +31,13 @@ function(varlen_add_tool name)
   target_link_libraries(${name} PRIVATE ${arg_LINK_LIBS})
   varlen_link_mlir(${name})
 endfunction()
+
+# varlen_add_plugin(<name> <sources>... [LINK_LIBS <libs>...]): a module whose
+# LLVM and MLIR symbols are those of the tool that loads it.
+function(varlen_add_plugin name)
+  cmake_parse_arguments(arg "" "" "LINK_LIBS" ${ARGN})
+  add_library(${name} MODULE ${arg_UNPARSED_ARGUMENTS})
+  set_target_properties(${name} PROPERTIES PREFIX "")
+  add_dependencies(${name} varlen-headers)
+  target_link_libraries(${name} PRIVATE ${arg_LINK_LIBS})
+endfunction()

@@ -1,0 +1,87 @@
+# Runs with `lit -v test` (the build is VARLEN_BUILD, or build/ beside test/)
+# and with `lit -v build/test`. VARLEN_ROUNDTRIP=1 sends every module that
+# varlen-opt reads through the textual and the bytecode form first.
+
+import os
+import platform
+import re
+import shutil
+import sys
+
+import lit.formats
+
+source = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+build = os.path.abspath(
+    getattr(config, "varlen_build", None)
+    or os.environ.get("VARLEN_BUILD")
+    or os.path.join(source, "build")
+)
+cache_file = os.path.join(build, "CMakeCache.txt")
+if not os.path.exists(cache_file):
+    lit_config.fatal(f"no build in {build}; set VARLEN_BUILD or run `make build`")
+with open(cache_file) as file:
+    cache = dict(re.findall(r"^(\w+):\w+=(.*)$", file.read(), re.M))
+
+llvm = os.path.normpath(os.path.join(cache["MLIR_DIR"], "..", "..", ".."))
+roundtrip = os.environ.get("VARLEN_ROUNDTRIP", "0") not in ("", "0")
+
+config.name = "varlen-roundtrip" if roundtrip else "varlen"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".py", ".test", ".c", ".cpp"]
+config.excludes = ["Inputs", "CMakeLists.txt", "lit.cfg.py"]
+config.test_source_root = os.path.join(source, "test")
+config.test_exec_root = os.path.join(
+    build, "test-roundtrip" if roundtrip else "test"
+)
+
+path = [os.path.join(build, "bin"), os.path.join(llvm, "bin")]
+environment = config.environment
+environment["PATH"] = os.pathsep.join(path + [environment["PATH"]])
+environment["PYTHONPATH"] = os.path.join(source, "python")
+environment["PYTHONDONTWRITEBYTECODE"] = "1"
+environment["VARLEN_BUILD"] = build
+environment["QEMU_LD_PREFIX"] = "/usr/aarch64-linux-gnu"
+environment["FILECHECK_OPTS"] = " ".join(
+    ["--enable-var-scope", "--allow-unused-prefixes=false", "--dump-input-filter=error"]
+)
+for name in ("HOME", "CCACHE_DIR"):
+    if name in os.environ:
+        environment[name] = os.environ[name]
+
+
+# Features.
+def has(*tools):
+    return all(shutil.which(tool, path=environment["PATH"]) for tool in tools)
+
+
+features = config.available_features
+features.add({"x86_64": "x86", "AMD64": "x86"}.get(platform.machine(), platform.machine()))
+try:
+    with open("/proc/cpuinfo") as file:
+        flags = set(file.read().split())
+except OSError:
+    flags = set()
+features.update(flags & {"avx2", "avx512f", "avx512_bf16"})
+if has("qemu-aarch64", "aarch64-linux-gnu-gcc"):
+    features.add("aarch64-cross")
+if has("ptxas"):
+    features.add("ptxas")
+if cache.get("VARLEN_SANITIZE"):
+    features.add("asan")
+plugin = os.path.join(build, "lib", "VarlenPlugin.so")
+if "asan" not in features and os.path.exists(plugin):
+    features.add("plugin")
+venv_python = os.path.join(cache.get("VARLEN_VENV", ""), "bin", "python")
+if os.path.exists(venv_python):
+    features.add("venv")
+
+# Substitutions. A tool's name is one only where it stands as a command.
+substitutions = config.substitutions
+substitutions.append(("%mlir-opt-plugin", f"mlir-opt --load-dialect-plugin={plugin}"))
+substitutions.append(
+    ("%python", venv_python if os.path.exists(venv_python) else sys.executable)
+)
+substitutions.append(("%varlen-src", source))
+substitutions.append(("%varlen-build", build))
+if roundtrip:
+    substitutions.append((r"(?<![\w./%-])varlen-opt(?![\w./-])", "varlen-opt --verify-roundtrip"))
