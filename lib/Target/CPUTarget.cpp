@@ -1,0 +1,111 @@
+//===- CPUTarget.cpp - What the CPUs we generate code for can do ----------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Target/CPUTarget.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
+
+using namespace mlir::varlen;
+using llvm::StringRef;
+
+using Arch = CPUTarget::Arch;
+
+// Rows of one architecture go from the most general to the most capable CPU:
+// the host gets the last row it can run. AArch64 always has NEON.
+static constexpr CPUTarget targets[] = {
+    {"generic", Arch::X86_64, "x86-64", "+sse2", /*vectorBytes=*/16,
+     /*vectorRegisters=*/16, /*hasFMA=*/false, /*hasBF16Dot=*/false,
+     /*hasF16Conversion=*/false},
+    {"avx2", Arch::X86_64, "x86-64-v3",
+     "+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,+movbe", 32, 16, true, false, true},
+    {"avx512", Arch::X86_64, "x86-64-v4",
+     "+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,+movbe,+avx512f,+avx512bw,+avx512cd,"
+     "+avx512dq,+avx512vl",
+     64, 32, true, false, true},
+    {"avx512_bf16", Arch::X86_64, "x86-64-v4",
+     "+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,+movbe,+avx512f,+avx512bw,+avx512cd,"
+     "+avx512dq,+avx512vl,+avx512bf16",
+     64, 32, true, true, true},
+    {"neon", Arch::AArch64, "generic", "+neon", 16, 32, true, false, true},
+};
+
+static StringRef getArchName(Arch arch) {
+  return arch == Arch::X86_64 ? "x86_64" : "aarch64";
+}
+
+static bool isHostArch(Arch arch) {
+  llvm::Triple host(llvm::sys::getProcessTriple());
+  return arch == Arch::X86_64 ? host.getArch() == llvm::Triple::x86_64
+                              : host.getArch() == llvm::Triple::aarch64;
+}
+
+llvm::ArrayRef<CPUTarget> mlir::varlen::getCPUTargets() { return targets; }
+
+const CPUTarget *mlir::varlen::lookupCPUTarget(StringRef name) {
+  if (name == "host")
+    return &getHostCPUTarget();
+  const CPUTarget *target = llvm::find_if(
+      targets, [&](const CPUTarget &t) { return t.name == name; });
+  return target == std::end(targets) ? nullptr : target;
+}
+
+std::string mlir::varlen::getCPUTargetNames() {
+  std::string names = "host";
+  for (const CPUTarget &target : targets)
+    names += (", " + target.name).str();
+  return names;
+}
+
+const CPUTarget &mlir::varlen::getHostCPUTarget() {
+  static const CPUTarget &host = [&]() -> const CPUTarget & {
+    for (const CPUTarget &target : llvm::reverse(targets))
+      if (hostSupports(target))
+        return target;
+    // A host that is neither x86-64 nor AArch64 has no row. Drivers refuse it
+    // through hostSupports.
+    return targets[0];
+  }();
+  return host;
+}
+
+bool mlir::varlen::hostSupports(const CPUTarget &target, std::string *missing) {
+  if (!isHostArch(target.arch)) {
+    if (missing)
+      *missing = getArchName(target.arch).str();
+    return false;
+  }
+  static const llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+  for (StringRef feature : llvm::split(target.features, ',')) {
+    feature.consume_front("+");
+    if (host.lookup(feature))
+      continue;
+    if (missing)
+      *missing = feature.str();
+    return false;
+  }
+  return true;
+}
+
+CodegenNames mlir::varlen::getCodegenNames(const CPUTarget &target) {
+  CodegenNames names;
+  names.cpu = target.cpu.str();
+  names.features = target.features.str();
+  if (hostSupports(target)) {
+    names.triple = llvm::sys::getProcessTriple();
+    names.tuneCPU = llvm::sys::getHostCPUName().str();
+    return names;
+  }
+  names.triple = (getArchName(target.arch) + "-unknown-linux-gnu").str();
+  names.tuneCPU = names.cpu;
+  return names;
+}
