@@ -85,4 +85,13 @@ void AttnOp::getEffects(
 // OnlineAttnOp
 //===----------------------------------------------------------------------===//
 
+LogicalResult
+OnlineAttnOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                               OnlineAttnOp::Adaptor adaptor,
+                               SmallVectorImpl<Type> &types) {
+  for (Value init : {adaptor.getAcc(), adaptor.getM(), adaptor.getL()})
+    types.push_back(init.getType());
+  return success();
+}
+
 LogicalResult OnlineAttnOp::verify() { return success(); }

@@ -136,8 +136,7 @@ def Varlen_LimitTile : TensorRankOf<[I32], [2]>;
 
 def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
     AttrSizedOperandSegments, Pure,
-    AllTypesMatch<["acc", "acc_out"]>, AllTypesMatch<["m", "m_out"]>,
-    AllTypesMatch<["l", "l_out"]>]> {
+    InferTypeOpAdaptor]> {
   let summary = "One step of online softmax: a block of queries against a block of keys";
   let description = [{
     Destination-passing on the state of each query: `acc` (its row of the

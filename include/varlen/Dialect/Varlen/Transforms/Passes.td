@@ -16,6 +16,8 @@ def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
   let dependentDialects = ["::mlir::arith::ArithDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
     "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numSteps", "steps", "Steps of online softmax written out">];
 }
 
 #endif // VARLEN_TRANSFORMS_PASSES_TD
