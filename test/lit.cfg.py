@@ -71,16 +71,16 @@ if cache.get("VARLEN_SANITIZE"):
 plugin = os.path.join(build, "lib", "VarlenPlugin.so")
 if "asan" not in features and os.path.exists(plugin):
     features.add("plugin")
-venv_python = os.path.join(cache.get("VARLEN_VENV", ""), "bin", "python")
-if os.path.exists(venv_python):
+# One virtual environment serves all builds of a checkout.
+pythons = [os.path.join(root, "venv", "bin", "python") for root in (build, os.path.join(source, "build"))]
+python = next(filter(os.path.exists, pythons), None)
+if python:
     features.add("venv")
 
 # Substitutions. A tool's name is one only where it stands as a command.
 substitutions = config.substitutions
 substitutions.append(("%mlir-opt-plugin", f"mlir-opt --load-dialect-plugin={plugin}"))
-substitutions.append(
-    ("%python", venv_python if os.path.exists(venv_python) else sys.executable)
-)
+substitutions.append(("%python", python or sys.executable))
 substitutions.append(("%varlen-src", source))
 substitutions.append(("%varlen-build", build))
 if roundtrip:

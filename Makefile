@@ -1,0 +1,75 @@
+# The front door. Every goal installs what it needs and is missing, and does
+# nothing twice; CMake's presets do the work.
+
+SHELL := /bin/bash
+MAKEFLAGS += --no-print-directory
+
+# Debian's LLVM.
+LLVM := /usr/lib/llvm-22
+export PATH := $(LLVM)/bin:$(PATH)
+
+.PHONY: build demo check bench conformance fuzz release asan docs lint format clean
+
+# $(call compile,PRESET,FOLDER)
+define compile
+@test -f $(2)/build.ninja || cmake --preset $(1)
+@cmake --build $(2)
+endef
+
+build:
+	@tools/setup.sh build
+	$(call compile,dev,build)
+
+demo: build
+	@examples/demo.sh build
+
+check: build
+	@tools/setup.sh check
+	@tools/venv.sh build
+	@tools/run-tests.py --build build
+
+# Against PyTorch on the same machine.
+bench: build
+	@tools/setup.sh check
+	@tools/venv.sh build benchmarks/requirements.txt
+	@build/venv/bin/python benchmarks/cpu.py --build build
+
+# Every parameter of FlashAttention's tests of packed batches.
+conformance: build
+	@tools/setup.sh check
+	@tools/venv.sh build
+	@build/venv/bin/python benchmarks/conformance.py --build build
+
+# Random cu_seqlens, whole and broken, under the sanitizers.
+fuzz:
+	@tools/setup.sh build asan check
+	@tools/venv.sh build
+	$(call compile,asan,build-asan)
+	@build/venv/bin/python benchmarks/fuzz.py --build build-asan
+
+# One archive that runs where no LLVM is installed.
+release:
+	@tools/setup.sh build release
+	$(call compile,release,build-release)
+	@tools/package.sh build-release
+
+asan:
+	@tools/setup.sh build asan check
+	@tools/venv.sh build
+	$(call compile,asan,build-asan)
+	@tools/run-tests.py --build build-asan
+
+docs: build
+	@tools/gen-docs.sh docs/reference
+
+lint: build
+	@tools/setup.sh lint
+	@tools/format.sh --check
+	@tools/lint.sh build
+
+format:
+	@tools/setup.sh lint
+	@tools/format.sh
+
+clean:
+	rm -rf build build-release build-asan
