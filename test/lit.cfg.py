@@ -82,6 +82,7 @@ substitutions = config.substitutions
 substitutions.append(("%mlir-opt-plugin", f"mlir-opt --load-dialect-plugin={plugin}"))
 substitutions.append(("%python", python or sys.executable))
 substitutions.append(("%varlen-src", source))
+substitutions.append(("%mlir-libs", os.path.join(llvm, "lib")))
 substitutions.append(("%varlen-build", build))
 if roundtrip:
     substitutions.append((r"(?<![\w./%-])varlen-opt(?![\w./-])", "varlen-opt --verify-roundtrip"))

@@ -20,4 +20,57 @@ def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
     Statistic<"numSteps", "steps", "Steps of online softmax written out">];
 }
 
+def VarlenExpandExp2 : Pass<"varlen-expand-exp2"> {
+  let summary = "Write math.exp2 as a polynomial, lane by lane";
+  let description = [{
+    LLVM turns exp2 of a vector into one library call per lane. This pass writes
+    `2^x = 2^n * p(x - n)` with n the integer nearest to x: a clamp, three
+    additions, one fused multiply-add per degree, a shift and an integer
+    addition.
+
+    *Requires*: nothing. Works on scalars and vectors of any shape, f32 and f64
+    directly, narrower types through f32. Tensors are left alone.
+
+    *Guarantees*: no math.exp2 on scalars and vectors is left.
+
+    *Numerics*: exp2 of an integer is exact; exp2(-inf), and everything from
+    -127 (f64: -1023) down, is exactly 0. Largest relative error over all f32
+    numbers in [-126, 127.5], with rounding: degree 3 1.01e-4, 4 2.9e-6,
+    5 1.72e-7, 6 8.0e-8. f64 has degree 11 and 1.0 ulp. Results that would be
+    denormal have an absolute error below 2^-126 (f64: 2^-1022). Overflow gives
+    inf and a NaN stays one.
+
+    An operation with the attribute `varlen.exp2_degree` gets that degree, and
+    leaves out what makes the last sentence true: its operand must be at most
+    127 (f64: 1023), and a NaN stays one only if the low 9 (f64: 12) bits of its
+    payload are 0, as in every NaN that arithmetic makes or that comes from a
+    narrower type. This is the form that attention uses.
+
+    ```mlir
+    %y = math.exp2 %x {varlen.exp2_degree = 3 : i64} : vector<8xf32>
+    ```
+    becomes
+    ```mlir
+    %below = arith.cmpf ogt, %lowest, %x : vector<8xf32>
+    %clamped = arith.select %below, %lowest, %x : vector<8xi1>, vector<8xf32>
+    %t = arith.addf %clamped, %magic : vector<8xf32>
+    %n = arith.subf %t, %magic : vector<8xf32>
+    %f = arith.subf %clamped, %n : vector<8xf32>
+    %p3 = math.fma %c3, %f, %c2 : vector<8xf32>
+    %p2 = math.fma %p3, %f, %c1 : vector<8xf32>
+    %p = math.fma %p2, %f, %one : vector<8xf32>
+    %t_bits = arith.bitcast %t : vector<8xf32> to vector<8xi32>
+    %p_bits = arith.bitcast %p : vector<8xf32> to vector<8xi32>
+    %exponent = arith.shli %t_bits, %c23 : vector<8xi32>
+    %bits = arith.addi %p_bits, %exponent : vector<8xi32>
+    %y = arith.bitcast %bits : vector<8xi32> to vector<8xf32>
+    ```
+  }];
+  let options = [
+    Option<"degree", "degree", "int64_t", /*default=*/"5",
+           "Degree, 3 to 6, of f32 operations that do not say theirs">];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect"];
+}
+
 #endif // VARLEN_TRANSFORMS_PASSES_TD

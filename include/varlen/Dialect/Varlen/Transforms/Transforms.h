@@ -1,0 +1,37 @@
+//===- Transforms.h - What the passes of varlen are made of -----*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_TRANSFORMS_H
+#define VARLEN_DIALECT_VARLEN_TRANSFORMS_TRANSFORMS_H
+
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+
+namespace mlir {
+class RewritePatternSet;
+} // namespace mlir
+
+namespace mlir::varlen {
+
+//===----------------------------------------------------------------------===//
+// varlen-expand-exp2
+//===----------------------------------------------------------------------===//
+
+/// Discardable attribute on math.exp2, an integer from 3 to 6: the degree of
+/// its polynomial, and a promise that its operand is at most 127 (1023 for
+/// f64).
+inline constexpr llvm::StringLiteral kExp2DegreeAttrName = "varlen.exp2_degree";
+
+/// math.exp2 on scalars and vectors to a polynomial; `degree` is for f32
+/// operations that do not say theirs.
+void populateExpandExp2Patterns(RewritePatternSet &patterns, int64_t degree);
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_DIALECT_VARLEN_TRANSFORMS_TRANSFORMS_H
