@@ -11,6 +11,27 @@
 
 include "mlir/Pass/PassBase.td"
 
+def VarlenAssignSchedule : Pass<"varlen-assign-schedule"> {
+  let summary = "Choose tile sizes for each varlen.attn from a table";
+  let dependentDialects = ["::mlir::varlen::VarlenDialect"];
+  let options = [
+    Option<"target", "target", "std::string", "\"host\"",
+           "CPU to choose for, a name of the target table">];
+  let statistics = [
+    Statistic<"numAssigned", "assigned", "Attentions with a schedule">,
+    Statistic<"numMissed", "missed", "Attentions that no schedule fits">];
+}
+
+def VarlenTileAttn : Pass<"varlen-tile-attn"> {
+  let summary = "Cut varlen.attn into work tiles and dense blocks";
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+  let statistics = [
+    Statistic<"numTiled", "tiled", "Attentions tiled">];
+}
+
 def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
   let summary = "Write varlen.online_attn as linalg on tiles";
   let dependentDialects = ["::mlir::arith::ArithDialect",
@@ -71,6 +92,15 @@ def VarlenExpandExp2 : Pass<"varlen-expand-exp2"> {
            "Degree, 3 to 6, of f32 operations that do not say theirs">];
   let dependentDialects = ["::mlir::arith::ArithDialect",
     "::mlir::math::MathDialect"];
+}
+
+def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
+  let summary = "Write linalg on tiles as register-blocked vector loops";
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+  let statistics = [
+    Statistic<"numBlocks", "blocks", "Blocks of tile operations vectorised">];
 }
 
 #endif // VARLEN_TRANSFORMS_PASSES_TD

@@ -1,0 +1,252 @@
+//===- CPUTileMemory.cpp - Packing of query tiles and kv blocks -----------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CPUTileMemory.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+//===----------------------------------------------------------------------===//
+// Index arithmetic
+//===----------------------------------------------------------------------===//
+
+Value IndexBuilder::constant(int64_t value) {
+  return arith::ConstantIndexOp::create(b, value);
+}
+Value IndexBuilder::add(Value lhs, Value rhs) {
+  return b.createOrFold<arith::AddIOp>(lhs, rhs);
+}
+Value IndexBuilder::sub(Value lhs, Value rhs) {
+  return b.createOrFold<arith::SubIOp>(lhs, rhs);
+}
+Value IndexBuilder::mul(Value lhs, Value rhs) {
+  return b.createOrFold<arith::MulIOp>(lhs, rhs);
+}
+Value IndexBuilder::min(Value lhs, Value rhs) {
+  return b.createOrFold<arith::MinSIOp>(lhs, rhs);
+}
+Value IndexBuilder::max(Value lhs, Value rhs) {
+  return b.createOrFold<arith::MaxSIOp>(lhs, rhs);
+}
+Value IndexBuilder::div(Value lhs, Value rhs) {
+  return b.createOrFold<arith::DivUIOp>(lhs, rhs);
+}
+Value IndexBuilder::rem(Value lhs, Value rhs) {
+  return b.createOrFold<arith::RemUIOp>(lhs, rhs);
+}
+Value IndexBuilder::ceilDiv(Value lhs, int64_t rhs) {
+  return div(add(lhs, rhs - 1), constant(rhs));
+}
+Value IndexBuilder::roundUp(Value lhs, int64_t multiple) {
+  return mul(ceilDiv(lhs, multiple), multiple);
+}
+Value IndexBuilder::roundDown(Value lhs, int64_t multiple) {
+  return mul(div(lhs, constant(multiple)), multiple);
+}
+
+Value PairMap::row(IndexBuilder &index, Value pair) const {
+  return index.add(qRow, index.div(pair, group));
+}
+
+Value PairMap::head(IndexBuilder &index, Value pair) const {
+  return index.add(index.mul(kvHead, group), index.rem(pair, group));
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+Value mlir::varlen::emitConvert(ImplicitLocOpBuilder &b, Value value,
+                                Type element) {
+  auto from = cast<FloatType>(getElementTypeOrSelf(value.getType()));
+  if (from == element)
+    return value;
+  Type type = element;
+  if (auto vector = dyn_cast<VectorType>(value.getType()))
+    type = vector.clone(element);
+  if (from.getWidth() < element.getIntOrFloatBitWidth())
+    return arith::ExtFOp::create(b, type, value);
+  return arith::TruncFOp::create(b, type, value);
+}
+
+static int64_t innerSize(Value memref) {
+  return cast<MemRefType>(memref.getType()).getShape().back();
+}
+
+static Type elementType(Value memref) {
+  return cast<MemRefType>(memref.getType()).getElementType();
+}
+
+/// Calls `body` in a loop over [0, size) in steps.
+static void emitLoop(ImplicitLocOpBuilder &b, Value from, Value to,
+                     int64_t step, function_ref<void(Value)> body) {
+  IndexBuilder index{b};
+  scf::ForOp::create(b, from, to, index.constant(step), ValueRange{},
+                     [&](OpBuilder &, Location, Value iv, ValueRange) {
+                       OpBuilder::InsertionGuard guard(b);
+                       b.setInsertionPointToEnd(iv.getParentBlock());
+                       body(iv);
+                       scf::YieldOp::create(b);
+                     });
+}
+
+/// Transposes a square of vectors: log2(lanes) rounds, each of which swaps
+/// blocks of 1, 2, 4, ... lanes between two vectors.
+static SmallVector<Value> transpose(ImplicitLocOpBuilder &b,
+                                    SmallVector<Value> rows) {
+  int64_t lanes = rows.size();
+  for (int64_t block = 1; block < lanes; block *= 2) {
+    SmallVector<int64_t> low, high;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      int64_t within = lane % (2 * block);
+      // First halves of both, or second halves of both, side by side.
+      low.push_back(within < block ? lane : lanes + lane - block);
+      high.push_back(within < block ? lane + block : lanes + lane);
+    }
+    SmallVector<Value> next(lanes);
+    for (int64_t i = 0; i < lanes; ++i) {
+      if (i & block)
+        continue;
+      next[i] = vector::ShuffleOp::create(b, rows[i], rows[i + block], low);
+      next[i + block] =
+          vector::ShuffleOp::create(b, rows[i], rows[i + block], high);
+    }
+    rows = std::move(next);
+  }
+  return rows;
+}
+
+namespace {
+/// The (row, head) of each lane.
+struct LanePairs {
+  SmallVector<Value> rows, heads;
+
+  LanePairs(IndexBuilder &index, const PairMap &pairs, Value first, Value last,
+            int64_t lanes) {
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      Value pair = index.min(index.add(first, lane), last);
+      rows.push_back(pairs.row(index, pair));
+      heads.push_back(pairs.head(index, pair));
+    }
+  }
+};
+} // namespace
+
+void mlir::varlen::emitPackColumns(ImplicitLocOpBuilder &b, Value source,
+                                   const PairMap &pairs, Value first,
+                                   Value last, Value destination,
+                                   Value rowOffset, Value columnOffset,
+                                   int64_t lanes) {
+  IndexBuilder index{b};
+  LanePairs at(index, pairs, first, last, lanes);
+  int64_t size = innerSize(source), whole = size / lanes * lanes;
+  Type compute = elementType(destination);
+  auto type = VectorType::get({lanes}, elementType(source));
+
+  if (whole)
+    emitLoop(b, index.constant(0), index.constant(whole), lanes, [&](Value d) {
+      SmallVector<Value> rows;
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        Value row = vector::LoadOp::create(
+            b, type, source, ValueRange{at.rows[lane], at.heads[lane], d});
+        rows.push_back(emitConvert(b, row, compute));
+      }
+      rows = transpose(b, rows);
+      for (int64_t lane = 0; lane < lanes; ++lane)
+        vector::StoreOp::create(
+            b, rows[lane], destination,
+            ValueRange{index.add(index.add(rowOffset, d), lane),
+                       columnOffset});
+    });
+  if (whole != size)
+    emitLoop(b, index.constant(whole), index.constant(size), 1, [&](Value d) {
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        Value x = memref::LoadOp::create(
+            b, source, ValueRange{at.rows[lane], at.heads[lane], d});
+        memref::StoreOp::create(
+            b, emitConvert(b, x, compute), destination,
+            ValueRange{index.add(rowOffset, d), index.add(columnOffset, lane)});
+      }
+    });
+}
+
+void mlir::varlen::emitUnpackColumns(ImplicitLocOpBuilder &b, Value source,
+                                     Value rowOffset, Value columnOffset,
+                                     Value factor, const PairMap &pairs,
+                                     Value first, Value last,
+                                     Value destination, int64_t lanes) {
+  IndexBuilder index{b};
+  LanePairs at(index, pairs, first, last, lanes);
+  int64_t size = innerSize(destination), whole = size / lanes * lanes;
+  Type element = elementType(destination);
+  auto type = VectorType::get({lanes}, elementType(source));
+  auto column = [&](Value d) -> Value {
+    Value x = vector::LoadOp::create(
+        b, type, source, ValueRange{index.add(rowOffset, d), columnOffset});
+    return arith::MulFOp::create(b, x, factor);
+  };
+
+  if (whole)
+    emitLoop(b, index.constant(0), index.constant(whole), lanes, [&](Value d) {
+      SmallVector<Value> rows;
+      for (int64_t lane = 0; lane < lanes; ++lane)
+        rows.push_back(column(index.add(d, lane)));
+      rows = transpose(b, rows);
+      for (int64_t lane = 0; lane < lanes; ++lane)
+        vector::StoreOp::create(
+            b, emitConvert(b, rows[lane], element), destination,
+            ValueRange{at.rows[lane], at.heads[lane], d});
+    });
+  if (whole != size)
+    emitLoop(b, index.constant(whole), index.constant(size), 1, [&](Value d) {
+      Value values = column(d);
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        Value x = vector::ExtractOp::create(b, values, lane);
+        memref::StoreOp::create(
+            b, emitConvert(b, x, element), destination,
+            ValueRange{at.rows[lane], at.heads[lane], d});
+      }
+    });
+}
+
+void mlir::varlen::emitCopyRows(ImplicitLocOpBuilder &b, Value source,
+                                Value row, Value head, Value rows,
+                                Value paddedRows, Value destination,
+                                int64_t lanes) {
+  IndexBuilder index{b};
+  int64_t size = innerSize(source);
+  Type compute = elementType(destination);
+  // Runs of `lanes` elements, and one shorter run.
+  auto forEachRun = [&](function_ref<void(Value, int64_t)> body) {
+    for (int64_t d = 0; d < size; d += lanes)
+      body(index.constant(d), std::min(lanes, size - d));
+  };
+  emitLoop(b, index.constant(0), rows, 1, [&](Value i) {
+    Value from = index.add(row, i);
+    forEachRun([&](Value d, int64_t length) {
+      auto type = VectorType::get({length}, elementType(source));
+      Value x = vector::LoadOp::create(b, type, source,
+                                       ValueRange{from, head, d});
+      vector::StoreOp::create(b, emitConvert(b, x, compute), destination,
+                              ValueRange{i, d});
+    });
+  });
+  emitLoop(b, rows, paddedRows, 1, [&](Value i) {
+    forEachRun([&](Value d, int64_t length) {
+      auto type = VectorType::get({length}, compute);
+      Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+      vector::StoreOp::create(b, zero, destination, ValueRange{i, d});
+    });
+  });
+}

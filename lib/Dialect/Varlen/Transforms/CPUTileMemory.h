@@ -1,0 +1,81 @@
+//===- CPUTileMemory.h - Packing of query tiles and kv blocks ---*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Moves between the packed tensors and the scratch tiles of a work tile on a
+// CPU: queries are transposed to columns (lanes) on the way in, outputs
+// transposed back on the way out, and everything is converted to and from the
+// compute type on the way.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_CPUTILEMEMORY_H
+#define VARLEN_DIALECT_VARLEN_TRANSFORMS_CPUTILEMEMORY_H
+
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::varlen {
+
+/// Arithmetic on index values, folded where the operands are constants.
+struct IndexBuilder {
+  ImplicitLocOpBuilder &b;
+
+  Value constant(int64_t value);
+  Value add(Value lhs, Value rhs);
+  Value add(Value lhs, int64_t rhs) { return add(lhs, constant(rhs)); }
+  Value sub(Value lhs, Value rhs);
+  Value mul(Value lhs, Value rhs);
+  Value mul(Value lhs, int64_t rhs) { return mul(lhs, constant(rhs)); }
+  Value min(Value lhs, Value rhs);
+  Value max(Value lhs, Value rhs);
+  /// Quotient and remainder of non-negative values.
+  Value div(Value lhs, Value rhs);
+  Value rem(Value lhs, Value rhs);
+  Value ceilDiv(Value lhs, int64_t rhs);
+  Value roundUp(Value lhs, int64_t multiple);
+  Value roundDown(Value lhs, int64_t multiple);
+};
+
+/// A (query row, query head) pair of a work tile: an index into the list of
+/// pairs of a sequence and kv head, see varlen_work_tile.
+struct PairMap {
+  Value qRow, kvHead, group;
+
+  Value row(IndexBuilder &index, Value pair) const;
+  Value head(IndexBuilder &index, Value pair) const;
+};
+
+/// Reads `lanes` rows source[row, head, :] (one for each pair from `first` on,
+/// none past `last`) and writes them as columns of destination, which starts
+/// at (rowOffset, columnOffset) and has source's innermost extent as rows.
+void emitPackColumns(ImplicitLocOpBuilder &b, Value source,
+                     const PairMap &pairs, Value first, Value last,
+                     Value destination, Value rowOffset, Value columnOffset,
+                     int64_t lanes);
+
+/// The way back: columns of `source`, each times its lane of `factor`, become
+/// rows destination[row, head, :]. Lanes past `last` must hold the same values
+/// as the lane of `last`, and write them again.
+void emitUnpackColumns(ImplicitLocOpBuilder &b, Value source, Value rowOffset,
+                       Value columnOffset, Value factor, const PairMap &pairs,
+                       Value first, Value last, Value destination,
+                       int64_t lanes);
+
+/// Copies rows source[row + i, head, :] for i < rows to destination[i, :], and
+/// makes destination rows rows .. paddedRows zero.
+void emitCopyRows(ImplicitLocOpBuilder &b, Value source, Value row, Value head,
+                  Value rows, Value paddedRows, Value destination,
+                  int64_t lanes);
+
+/// A scalar or vector in another float type; nothing if it has it already.
+Value emitConvert(ImplicitLocOpBuilder &b, Value value, Type element);
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_DIALECT_VARLEN_TRANSFORMS_CPUTILEMEMORY_H

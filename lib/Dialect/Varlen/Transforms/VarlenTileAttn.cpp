@@ -1,0 +1,506 @@
+//===- VarlenTileAttn.cpp - Attention to work tiles and dense blocks ------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// varlen.attn on buffers becomes a loop over work tiles. A work tile packs its
+// queries, walks over the kv blocks its rows can see, and runs one step of
+// online attention per kv block and panel of queries. Blocks outside the mask
+// are never visited and blocks wholly inside are never masked.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CPUTileMemory.h"
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <cmath>
+
+namespace mlir::varlen {
+#define GEN_PASS_DEF_VARLENTILEATTN
+#include "varlen/Dialect/Varlen/Transforms/Passes.h.inc"
+} // namespace mlir::varlen
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+namespace {
+
+/// Row counts of score tiles are multiples of this, so that micro-kernels of
+/// any height have no remainder.
+constexpr int64_t kGranule = 8;
+
+/// Tiles one attention on buffers for a CPU.
+class CPUTiler {
+public:
+  CPUTiler(AttnOp op, CPUScheduleAttr schedule, OpBuilder &builder)
+      : op(op), schedule(schedule), b(op.getLoc(), builder), index{b},
+        element(op.getElementType()), compute(op.getComputeType()),
+        d(op.getHeadDim()), dv(op.getValueHeadDim()),
+        panel(schedule.getPanelSize()), lanes(schedule.getLanes()) {}
+
+  void emit();
+
+private:
+  /// What a work tile of the list says.
+  struct WorkTile {
+    PairMap pairs;
+    Value first, rows, kRow, kRows, diagonal, kBegin, kEnd;
+  };
+  /// A range of keys, relative to the sequence.
+  struct KeyRange {
+    Value begin, end;
+  };
+
+  void allocateScratch();
+  void emitWorkTile(Value tiles, Value item);
+  void emitPrologue(const WorkTile &tile, Value p);
+  void emitInitialState(const WorkTile &tile, Value p);
+  void emitBlock(const WorkTile &tile, Value panels, Value k0);
+  void emitPanel(const WorkTile &tile, Value p, Value k0, Value keys, Value kBlock,
+                 Value vBlock);
+  void emitStep(Value p, int64_t vectors, Value kTile, Value vTile,
+                Value limitsFrom);
+  void emitEpilogue(const WorkTile &tile, Value p);
+  void emitLse(const WorkTile &tile, Value p);
+
+  /// The keys that a query at `position` sees, clipped to the sequence.
+  KeyRange visible(const WorkTile &tile, Value position);
+  /// Keys and values of the block at k0 as tiles of the compute type.
+  std::pair<Value, Value> emitLoadBlock(const WorkTile &tile, Value panels,
+                                        Value k0, Value keys);
+  Value floatConstant(double value);
+  Value rowView(Value memref, OpFoldResult row, OpFoldResult rows,
+                OpFoldResult columns);
+  Value tensorOf(Value memref);
+  void loop(Value from, Value to, int64_t step,
+            function_ref<void(Value)> body);
+  void branch(Value condition, function_ref<void()> then,
+              function_ref<void()> otherwise);
+  Value lastPair(const WorkTile &tile) {
+    return index.sub(index.add(tile.first, tile.rows), index.constant(1));
+  }
+
+  AttnOp op;
+  CPUScheduleAttr schedule;
+  ImplicitLocOpBuilder b;
+  IndexBuilder index;
+  FloatType element, compute;
+  int64_t d, dv, panel, lanes;
+  Value group;
+
+  // Scratch of a work tile. Row r of panel p lies in row p * (rows) + r.
+  Value qTile, accTile, mTile, lTile, loTile, hiTile, kScratch, vScratch;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Small pieces
+//===----------------------------------------------------------------------===//
+
+void CPUTiler::loop(Value from, Value to, int64_t step,
+                    function_ref<void(Value)> body) {
+  scf::ForOp::create(b, from, to, index.constant(step), ValueRange{},
+                     [&](OpBuilder &, Location, Value iv, ValueRange) {
+                       OpBuilder::InsertionGuard guard(b);
+                       b.setInsertionPointToEnd(iv.getParentBlock());
+                       body(iv);
+                       scf::YieldOp::create(b);
+                     });
+}
+
+void CPUTiler::branch(Value condition, function_ref<void()> then,
+                      function_ref<void()> otherwise) {
+  auto inside = [&](function_ref<void()> body) {
+    return [&, body](OpBuilder &nested, Location) {
+      OpBuilder::InsertionGuard guard(b);
+      b.restoreInsertionPoint(nested.saveInsertionPoint());
+      if (body)
+        body();
+      scf::YieldOp::create(b);
+    };
+  };
+  if (otherwise)
+    scf::IfOp::create(b, condition, inside(then), inside(otherwise));
+  else
+    scf::IfOp::create(b, condition, inside(then));
+}
+
+Value CPUTiler::floatConstant(double value) {
+  return arith::ConstantOp::create(b, b.getFloatAttr(compute, value));
+}
+
+Value CPUTiler::rowView(Value memref, OpFoldResult row, OpFoldResult rows,
+                        OpFoldResult columns) {
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  return memref::SubViewOp::create(b, memref, {row, zero}, {rows, columns},
+                                   {one, one});
+}
+
+Value CPUTiler::tensorOf(Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
+  return bufferization::ToTensorOp::create(
+      b, RankedTensorType::get(type.getShape(), type.getElementType()), memref,
+      /*restrict=*/true);
+}
+
+CPUTiler::KeyRange CPUTiler::visible(const WorkTile &tile, Value position) {
+  MaskAttr mask = op.getMask();
+  Value diagonal = index.add(position, tile.diagonal);
+  Value zero = index.constant(0);
+  KeyRange keys{zero, tile.kRows};
+  if (mask.getLeft() >= 0)
+    keys.begin =
+        index.max(index.sub(diagonal, index.constant(mask.getLeft())), zero);
+  if (mask.getRight() >= 0)
+    keys.end = index.min(
+        index.max(index.add(diagonal, mask.getRight() + 1), zero), tile.kRows);
+  return keys;
+}
+
+//===----------------------------------------------------------------------===//
+// Structure
+//===----------------------------------------------------------------------===//
+
+void CPUTiler::allocateScratch() {
+  auto allocate = [&](int64_t rows, int64_t columns, Type type) -> Value {
+    return memref::AllocOp::create(b,
+                                   MemRefType::get({rows, columns}, type));
+  };
+  int64_t panels = schedule.getPanels();
+  qTile = allocate(panels * d, panel, compute);
+  accTile = allocate(panels * dv, panel, compute);
+  mTile = allocate(panels, panel, compute);
+  lTile = allocate(panels, panel, compute);
+  loTile = allocate(panels, panel, b.getI32Type());
+  hiTile = allocate(panels, panel, b.getI32Type());
+  // One cache line of padding: rows whose distance is a power of two would
+  // share few cache sets.
+  int64_t line = 512 / compute.getWidth();
+  auto padded = [&](int64_t size) {
+    return llvm::alignTo(size, line) + line;
+  };
+  auto padding = [&](int64_t size) {
+    Value whole = allocate(schedule.getKvBlock(), padded(size), compute);
+    return rowView(whole, b.getIndexAttr(0),
+                   b.getIndexAttr(schedule.getKvBlock()),
+                   b.getIndexAttr(size));
+  };
+  kScratch = padding(d);
+  vScratch = padding(dv);
+}
+
+void CPUTiler::emit() {
+  auto dim = [&](Value memref, int64_t dim) -> Value {
+    return b.createOrFold<memref::DimOp>(memref, dim);
+  };
+  Value heads = dim(op.getQ(), 1), kvHeads = dim(op.getK(), 1);
+  group = index.div(heads, kvHeads);
+  Value tiles = WorkTilesOp::create(
+      b, MemRefType::get({ShapedType::kDynamic, WorkTilesOp::NumColumns},
+                         b.getI64Type()),
+      op.getCuQ(), op.getCuK(), op.getSequsedQ(), op.getSequsedK(),
+      op.getQOffset(), dim(op.getQ(), 0), dim(op.getK(), 0), kvHeads, group,
+      op.getMask(), schedule.getBlockM());
+  auto work = scf::ForallOp::create(
+      b, ArrayRef<OpFoldResult>{dim(tiles, 0)}, ValueRange{}, std::nullopt);
+  work->setAttr(CPUScheduleAttr::kName, schedule);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(work.getBody());
+    emitWorkTile(tiles, work.getInductionVar(0));
+  }
+  memref::DeallocOp::create(b, tiles);
+}
+
+void CPUTiler::emitWorkTile(Value tiles, Value item) {
+  allocateScratch();
+  auto field = [&](WorkTilesOp::Column column) -> Value {
+    Value value = memref::LoadOp::create(
+        b, tiles, ValueRange{item, index.constant(column)});
+    return arith::IndexCastOp::create(b, b.getIndexType(), value);
+  };
+  WorkTile tile;
+  tile.pairs = {field(WorkTilesOp::QRow), field(WorkTilesOp::KvHead), group};
+  tile.first = field(WorkTilesOp::First);
+  tile.rows = field(WorkTilesOp::Rows);
+  tile.kRow = field(WorkTilesOp::KRow);
+  tile.kRows = field(WorkTilesOp::KRows);
+  tile.diagonal = field(WorkTilesOp::Diagonal);
+  tile.kBegin = field(WorkTilesOp::KBegin);
+  tile.kEnd = field(WorkTilesOp::KEnd);
+
+  Value panels = index.ceilDiv(tile.rows, panel);
+  loop(index.constant(0), panels, 1, [&](Value p) { emitPrologue(tile, p); });
+  loop(tile.kBegin, tile.kEnd, schedule.getKvBlock(),
+       [&](Value k0) { emitBlock(tile, panels, k0); });
+  loop(index.constant(0), panels, 1, [&](Value p) { emitEpilogue(tile, p); });
+}
+
+void CPUTiler::emitPrologue(const WorkTile &tile, Value p) {
+  Value first = index.mul(p, panel);
+  Value rows = index.min(index.sub(tile.rows, first), index.constant(panel));
+  Value qRow = index.mul(p, d), accRow = index.mul(p, dv);
+  Value zero = arith::ConstantOp::create(
+      b, b.getZeroAttr(VectorType::get({lanes}, compute)));
+  loop(index.constant(0), rows, lanes, [&](Value column) {
+    emitPackColumns(b, op.getQ(), tile.pairs,
+                    index.add(index.add(tile.first, first), column),
+                    lastPair(tile), qTile, qRow, column, lanes);
+    loop(index.constant(0), index.constant(dv), 1, [&](Value i) {
+      vector::StoreOp::create(b, zero, accTile,
+                              ValueRange{index.add(accRow, i), column});
+    });
+  });
+  emitInitialState(tile, p);
+}
+
+/// m, l and the visible keys of each lane. A sink is a logit seen before any
+/// key; rows that belong to no sequence have none.
+void CPUTiler::emitInitialState(const WorkTile &tile, Value p) {
+  Value first = index.add(tile.first, index.mul(p, panel));
+  Value initialM = floatConstant(OnlineAttnOp::getInitialM());
+  Value zero = floatConstant(0.0);
+  loop(index.constant(0), index.constant(panel), 1, [&](Value lane) {
+    Value pair = index.min(index.add(first, lane), lastPair(tile));
+    Value m = initialM, l = zero;
+    if (op.getSink()) {
+      Value sink = memref::LoadOp::create(
+          b, op.getSink(), ValueRange{tile.pairs.head(index, pair)});
+      Value x =
+          arith::MulFOp::create(b, emitConvert(b, sink, compute),
+                                floatConstant(M_LOG2E));
+      Value top = math::CeilOp::create(b, x);
+      Value sinkM = arith::MaxNumFOp::create(b, top, initialM);
+      Value sinkL = math::Exp2Op::create(b, arith::SubFOp::create(b, x, sinkM));
+      Value owned = arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
+                                          tile.kRows, index.constant(0));
+      m = arith::SelectOp::create(b, owned, sinkM, initialM);
+      l = arith::SelectOp::create(b, owned, sinkL, zero);
+    }
+    memref::StoreOp::create(b, m, mTile, ValueRange{p, lane});
+    memref::StoreOp::create(b, l, lTile, ValueRange{p, lane});
+    KeyRange keys = visible(tile, index.div(pair, group));
+    auto store = [&](Value key, Value destination) {
+      key = arith::IndexCastOp::create(b, b.getI32Type(), key);
+      memref::StoreOp::create(b, key, destination, ValueRange{p, lane});
+    };
+    store(keys.begin, loTile);
+    store(keys.end, hiTile);
+  });
+}
+
+std::pair<Value, Value> CPUTiler::emitLoadBlock(const WorkTile &tile,
+                                                Value panels, Value k0,
+                                                Value keys) {
+  Value row = index.add(tile.kRow, k0);
+  Value head = tile.pairs.kvHead;
+  auto tileType = [&](int64_t size) {
+    return MemRefType::get({ShapedType::kDynamic, size}, compute,
+                           StridedLayoutAttr::get(
+                               b.getContext(), ShapedType::kDynamic,
+                               {ShapedType::kDynamic, 1}));
+  };
+  auto copied = [&](Value source, Value scratch) -> Value {
+    Value padded = index.roundUp(keys, kGranule);
+    emitCopyRows(b, source, row, head, keys, padded, scratch, lanes);
+    int64_t size = cast<MemRefType>(scratch.getType()).getDimSize(1);
+    Value view =
+        rowView(scratch, b.getIndexAttr(0), padded, b.getIndexAttr(size));
+    return memref::CastOp::create(b, tileType(size), view);
+  };
+  auto inPlace = [&](Value source) -> Value {
+    auto type = cast<MemRefType>(source.getType());
+    int64_t size = type.getDimSize(2);
+    SmallVector<OpFoldResult> offsets = {row, head, b.getIndexAttr(0)};
+    SmallVector<OpFoldResult> sizes = {keys, b.getIndexAttr(1),
+                                       b.getIndexAttr(size)};
+    SmallVector<OpFoldResult> strides(3, b.getIndexAttr(1));
+    auto viewType = memref::SubViewOp::inferRankReducedResultType(
+        {ShapedType::kDynamic, size}, type, offsets, sizes, strides);
+    Value view = memref::SubViewOp::create(b, cast<MemRefType>(viewType),
+                                           source, offsets, sizes, strides);
+    return memref::CastOp::create(b, tileType(size), view);
+  };
+  if (element != compute)
+    return {copied(op.getK(), kScratch), copied(op.getV(), vScratch)};
+
+  // A copy pays when several panels share it; rows that no one owns, past the
+  // last granule, must be copied to be made zero.
+  Value whole = arith::CmpIOp::create(
+      b, arith::CmpIPredicate::eq, index.rem(keys, index.constant(kGranule)),
+      index.constant(0));
+  if (schedule.getKv() == KVStorage::Copy) {
+    Value alone = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, panels,
+                                        index.constant(1));
+    whole = arith::AndIOp::create(b, whole, alone);
+  }
+  auto yield = [&](function_ref<Value(Value, Value)> load) {
+    return [&, load](OpBuilder &nested, Location) {
+      OpBuilder::InsertionGuard guard(b);
+      b.restoreInsertionPoint(nested.saveInsertionPoint());
+      SmallVector<Value> views = {load(op.getK(), kScratch),
+                                  load(op.getV(), vScratch)};
+      scf::YieldOp::create(b, views);
+    };
+  };
+  auto either = scf::IfOp::create(
+      b, whole, yield([&](Value source, Value) { return inPlace(source); }),
+      yield(copied));
+  return {either.getResult(0), either.getResult(1)};
+}
+
+void CPUTiler::emitBlock(const WorkTile &tile, Value panels, Value k0) {
+  Value keys = index.min(index.sub(tile.kEnd, k0),
+                         index.constant(schedule.getKvBlock()));
+  auto [kBlock, vBlock] = emitLoadBlock(tile, panels, k0, keys);
+  loop(index.constant(0), panels, 1, [&, k = kBlock, v = vBlock](Value p) {
+    emitPanel(tile, p, k0, keys, k, v);
+  });
+}
+
+void CPUTiler::emitPanel(const WorkTile &tile, Value p, Value k0, Value keys,
+                         Value kBlock, Value vBlock) {
+  // Limits grow with the position of a query, so the first and the last row
+  // of the panel bound those of all.
+  Value first = index.mul(p, panel);
+  Value rows = index.min(index.sub(tile.rows, first), index.constant(panel));
+  first = index.add(tile.first, first);
+  Value last = index.sub(index.add(first, rows), index.constant(1));
+  KeyRange firstKeys = visible(tile, index.div(first, group));
+  KeyRange lastKeys = visible(tile, index.div(last, group));
+
+  // The part of the block that some row sees, in whole granules.
+  Value begin = index.roundDown(
+      index.sub(index.max(firstKeys.begin, k0), k0), kGranule);
+  Value end = index.roundUp(
+      index.max(index.sub(index.min(lastKeys.end, index.add(k0, keys)), k0),
+                index.constant(0)),
+      kGranule);
+  Value any = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, begin, end);
+  branch(any, [&] {
+    Value size = index.sub(end, begin);
+    Value kTile = rowView(kBlock, begin, size, b.getIndexAttr(d));
+    Value vTile = rowView(vBlock, begin, size, b.getIndexAttr(dv));
+    // Whether every row sees all of it.
+    Value from = index.add(k0, begin);
+    Value all = arith::AndIOp::create(
+        b,
+        arith::CmpIOp::create(b, arith::CmpIPredicate::sle, lastKeys.begin,
+                              from),
+        arith::CmpIOp::create(b, arith::CmpIPredicate::sge, firstKeys.end,
+                              index.add(k0, end)));
+    Value from32 = arith::IndexCastOp::create(b, b.getI32Type(), from);
+    // Narrow micro-kernels for the last panel and for decoding.
+    auto emitVectors = [&](auto &&self, int64_t vectors) -> void {
+      auto steps = [&] {
+        branch(
+            all, [&] { emitStep(p, vectors, kTile, vTile, Value()); },
+            [&] { emitStep(p, vectors, kTile, vTile, from32); });
+      };
+      if (vectors == 1)
+        return steps();
+      Value wide =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, rows,
+                                index.constant((vectors - 1) * lanes));
+      branch(wide, steps, [&] { self(self, vectors - 1); });
+    };
+    emitVectors(emitVectors, schedule.getVectors());
+  }, nullptr);
+}
+
+void CPUTiler::emitStep(Value p, int64_t vectors, Value kTile, Value vTile,
+                        Value limitsFrom) {
+  OpFoldResult columns = b.getIndexAttr(vectors * lanes);
+  auto view = [&](Value scratch, int64_t rows) {
+    return rowView(scratch, index.mul(p, rows), b.getIndexAttr(rows), columns);
+  };
+  Value accView = view(accTile, dv), mView = view(mTile, 1),
+        lView = view(lTile, 1);
+  Value lo, hi;
+  if (limitsFrom) {
+    lo = tensorOf(view(loTile, 1));
+    hi = tensorOf(view(hiTile, 1));
+  }
+  auto step = OnlineAttnOp::create(
+      b, tensorOf(view(qTile, d)), tensorOf(kTile), tensorOf(vTile), lo, hi,
+      limitsFrom, tensorOf(accView), tensorOf(mView), tensorOf(lView),
+      b.getF64FloatAttr(*op.getScaleValue()),
+      OrientationAttr::get(b.getContext(), Orientation::KQ));
+  if (Attribute degree = op->getAttr("varlen.exp2_degree"))
+    step->setAttr("varlen.exp2_degree", degree);
+  auto store = [&](Value tile, Value memref) {
+    bufferization::MaterializeInDestinationOp::create(
+        b, TypeRange{}, tile, memref, /*restrict=*/true, /*writable=*/true);
+  };
+  store(step.getAccOut(), accView);
+  store(step.getMOut(), mView);
+  store(step.getLOut(), lView);
+}
+
+void CPUTiler::emitEpilogue(const WorkTile &tile, Value p) {
+  Value first = index.mul(p, panel);
+  Value rows = index.min(index.sub(tile.rows, first), index.constant(panel));
+  auto type = VectorType::get({lanes}, compute);
+  auto splat = [&](double value) -> Value {
+    return arith::ConstantOp::create(
+        b, DenseElementsAttr::get(type, b.getFloatAttr(compute, value)));
+  };
+  loop(index.constant(0), rows, lanes, [&](Value column) {
+    // A row without a key has l = 0 and acc = 0.
+    Value l = vector::LoadOp::create(b, type, lTile, ValueRange{p, column});
+    Value empty =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, l, splat(0.0));
+    Value factor = arith::SelectOp::create(
+        b, empty, splat(0.0), arith::DivFOp::create(b, splat(1.0), l));
+    emitUnpackColumns(b, accTile, index.mul(p, dv), column, factor, tile.pairs,
+                      index.add(index.add(tile.first, first), column),
+                      lastPair(tile), op.getOutBuffer(), lanes);
+  });
+  emitLse(tile, p);
+}
+
+void CPUTiler::emitLse(const WorkTile &tile, Value p) {
+  Value first = index.mul(p, panel);
+  Value rows = index.min(index.sub(tile.rows, first), index.constant(panel));
+  loop(index.constant(0), rows, 1, [&](Value lane) {
+    Value pair = index.add(index.add(tile.first, first), lane);
+    Value m = memref::LoadOp::create(b, mTile, ValueRange{p, lane});
+    Value l = memref::LoadOp::create(b, lTile, ValueRange{p, lane});
+    Value lse = arith::MulFOp::create(
+        b, arith::AddFOp::create(b, m, math::Log2Op::create(b, l)),
+        floatConstant(M_LN2));
+    memref::StoreOp::create(
+        b, lse, op.getLseBuffer(),
+        ValueRange{tile.pairs.head(index, pair), tile.pairs.row(index, pair)});
+  });
+}
+
+namespace {
+struct VarlenTileAttn : varlen::impl::VarlenTileAttnBase<VarlenTileAttn> {
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    getOperation()->walk([&](AttnOp op) {
+      auto schedule =
+          op->getAttrOfType<CPUScheduleAttr>(CPUScheduleAttr::kName);
+      if (!schedule || !op.isBufferized())
+        return;
+      rewriter.setInsertionPoint(op);
+      CPUTiler(op, schedule, rewriter).emit();
+      rewriter.eraseOp(op);
+      ++numTiled;
+    });
+  }
+};
+} // namespace

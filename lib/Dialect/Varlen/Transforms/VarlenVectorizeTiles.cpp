@@ -1,0 +1,670 @@
+//===- VarlenVectorizeTiles.cpp - Tiles to register-blocked loops ---------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The CPU's counterpart of distributing a tile over the threads of a GPU. The
+// lanes of a vector are the columns of a tile; loops run over its rows. Tile
+// operations over the same rows are fused into one loop, so a row is loaded,
+// computed with and stored once; a contraction keeps rows x vectors
+// accumulators in registers; a reduction over rows is a loop-carried vector.
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Dialect/Varlen/Transforms/Passes.h"
+
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace mlir::varlen {
+#define GEN_PASS_DEF_VARLENVECTORIZETILES
+#include "varlen/Dialect/Varlen/Transforms/Passes.h.inc"
+} // namespace mlir::varlen
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+namespace {
+
+/// Scratch tiles of one piece of work. Blocks of tile operations never overlap
+/// in time and keep nothing in scratch, so they share it.
+class ScratchPool {
+public:
+  ScratchPool(Block *body, CPUScheduleAttr schedule)
+      : body(body), schedule(schedule) {}
+
+  /// A tile of at least rows x (panel size); rows are at most kv_block where
+  /// they are dynamic. `taken` tiles of this type are in use.
+  Value get(int64_t rows, Type element, unsigned taken) {
+    if (ShapedType::isDynamic(rows))
+      rows = schedule.getKvBlock();
+    auto type = MemRefType::get({rows, schedule.getPanelSize()}, element);
+    SmallVector<Value> &tiles = pool[type];
+    if (taken == tiles.size()) {
+      auto builder = OpBuilder::atBlockBegin(body);
+      tiles.push_back(memref::AllocOp::create(
+          builder, body->getParentOp()->getLoc(), type));
+    }
+    return tiles[taken];
+  }
+
+private:
+  Block *body;
+  CPUScheduleAttr schedule;
+  llvm::MapVector<MemRefType, SmallVector<Value>> pool;
+};
+
+/// Vectorizes the tile operations of one block, in their order.
+class BlockVectorizer {
+public:
+  BlockVectorizer(Block &block, CPUScheduleAttr schedule, ScratchPool &scratch)
+      : block(block), schedule(schedule), scratch(scratch),
+        b(block.getParentOp()->getLoc(), block.getParentOp()->getContext()) {}
+
+  LogicalResult run();
+
+private:
+  using Vectors = SmallVector<Value>;
+
+  /// Whether a tile holds one value per column: a statistic.
+  static bool isStatistic(Value tile) {
+    return cast<RankedTensorType>(tile.getType()).getDimSize(0) == 1;
+  }
+  static bool isReduction(linalg::LinalgOp op) {
+    return op.getNumReductionLoops() != 0 && !isa<linalg::ContractOp>(op);
+  }
+  int64_t numVectors(Value tile) const {
+    return cast<RankedTensorType>(tile.getType()).getDimSize(1) /
+           schedule.getLanes();
+  }
+  VectorType vectorType(Type element) const {
+    return VectorType::get({schedule.getLanes()}, element);
+  }
+
+  LogicalResult check(linalg::LinalgOp op);
+  OpFoldResult rowsOf(Value tile);
+  Value index(int64_t value);
+  Value offset(Value base, int64_t plus);
+  Value constantVector(TypedAttr scalar);
+  Value broadcast(Value scalar);
+  Value load(Value memref, Value row, int64_t vector);
+  void store(Value value, Value memref, Value row, int64_t vector);
+
+  /// The vectors of a statistic that is not pending in the open group.
+  Vectors statistic(Value tile);
+  bool isPending(Value tile) const;
+  bool canJoin(linalg::LinalgOp op);
+  void emitStatistic(linalg::GenericOp op);
+  LogicalResult flush();
+  void assignBuffers();
+  Vectors emitRows(Value row, int64_t rows, ValueRange accumulators);
+  Vectors operandRows(Value tile, Value row, int64_t rows);
+  Vectors emitContract(linalg::ContractOp op, Value row, int64_t rows);
+  Value emitBody(linalg::LinalgOp op, ValueRange arguments, Value row,
+                 int64_t vector);
+
+  Block &block;
+  CPUScheduleAttr schedule;
+  ScratchPool &scratch;
+  ImplicitLocOpBuilder b;
+
+  /// Where a tile lies in memory: tiles loaded from there, and stored ones.
+  DenseMap<Value, Value> buffers;
+  /// Tiles that are a constant all over.
+  DenseMap<Value, Value> fills;
+  /// Statistics in registers.
+  DenseMap<Value, Vectors> statistics;
+  /// Buffers that came from the pool, and how many of each type.
+  DenseSet<Value> fromScratch;
+  DenseMap<Type, unsigned> taken;
+
+  /// Operations over the same rows, to become one loop.
+  SmallVector<linalg::LinalgOp> group;
+  OpFoldResult groupRows;
+  /// Tiles of the group that must be in memory after its loop.
+  SmallVector<Value> stored;
+  /// Rows at hand in the loop body being emitted.
+  DenseMap<Value, Vectors> rowValues;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Small pieces
+//===----------------------------------------------------------------------===//
+
+Value BlockVectorizer::index(int64_t value) {
+  return arith::ConstantIndexOp::create(b, value);
+}
+
+Value BlockVectorizer::offset(Value base, int64_t plus) {
+  return plus == 0 ? base : arith::AddIOp::create(b, base, index(plus));
+}
+
+Value BlockVectorizer::constantVector(TypedAttr scalar) {
+  return arith::ConstantOp::create(
+      b, DenseElementsAttr::get(vectorType(scalar.getType()),
+                                static_cast<Attribute>(scalar)));
+}
+
+Value BlockVectorizer::broadcast(Value scalar) {
+  TypedAttr constant;
+  if (matchPattern(scalar, m_Constant(&constant)))
+    return constantVector(constant);
+  return vector::BroadcastOp::create(b, vectorType(scalar.getType()), scalar);
+}
+
+Value BlockVectorizer::load(Value memref, Value row, int64_t vector) {
+  Type element = cast<MemRefType>(memref.getType()).getElementType();
+  return vector::LoadOp::create(
+      b, vectorType(element), memref,
+      ValueRange{row, index(vector * schedule.getLanes())});
+}
+
+void BlockVectorizer::store(Value value, Value memref, Value row,
+                            int64_t vector) {
+  vector::StoreOp::create(
+      b, value, memref,
+      ValueRange{row, index(vector * schedule.getLanes())});
+}
+
+OpFoldResult BlockVectorizer::rowsOf(Value tile) {
+  int64_t rows = cast<RankedTensorType>(tile.getType()).getDimSize(0);
+  if (!ShapedType::isDynamic(rows))
+    return b.getIndexAttr(rows);
+  if (auto op = tile.getDefiningOp<linalg::LinalgOp>())
+    return rowsOf(op.getDpsInits()[0]);
+  auto empty = tile.getDefiningOp<tensor::EmptyOp>();
+  if (auto dim = empty.getDynamicSizes()[0].getDefiningOp<tensor::DimOp>())
+    return rowsOf(dim.getSource());
+  return OpFoldResult(empty.getDynamicSizes()[0]);
+}
+
+//===----------------------------------------------------------------------===//
+// Grouping
+//===----------------------------------------------------------------------===//
+
+LogicalResult BlockVectorizer::check(linalg::LinalgOp op) {
+  auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  if (op->getNumResults() != 1 || !type || type.getRank() != 2 ||
+      type.isDynamicDim(1) || type.getDimSize(1) % schedule.getLanes() != 0)
+    return op->emitOpError("expected one rank-2 tile with a multiple of ")
+           << schedule.getLanes() << " columns as the result";
+  if (isa<linalg::FillOp>(op))
+    return success();
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  auto dims = [](AffineMap map) {
+    SmallVector<int64_t> result;
+    for (AffineExpr expr : map.getResults()) {
+      auto dim = dyn_cast<AffineDimExpr>(expr);
+      result.push_back(dim ? static_cast<int64_t>(dim.getPosition()) : -1);
+    }
+    return result;
+  };
+  using Dims = SmallVector<int64_t>;
+  if (isa<linalg::ContractOp>(op)) {
+    Dims lhs = dims(maps[0]);
+    if (dims(maps[2]) != Dims{0, 1} || dims(maps[1]) != Dims{2, 1} ||
+        (lhs != Dims{0, 2} && lhs != Dims{2, 0}))
+      return op->emitOpError("expected a contraction of the form "
+                             "(r, c) += (r, k) or (k, r), (k, c)");
+    return success();
+  }
+  if (!isa<linalg::GenericOp>(op))
+    return op->emitOpError("expected linalg.fill, linalg.contract or "
+                           "linalg.generic on tiles");
+  for (AffineMap map : maps)
+    if (dims(map) != Dims{0, 1} && dims(map) != Dims{-1, 1})
+      return op->emitOpError("expected every operand to be a tile or one "
+                             "value per column");
+  return success();
+}
+
+bool BlockVectorizer::isPending(Value tile) const {
+  Operation *op = tile.getDefiningOp();
+  return op && llvm::is_contained(group, op);
+}
+
+bool BlockVectorizer::canJoin(linalg::LinalgOp op) {
+  if (group.empty())
+    return true;
+  // Rows of the iteration: those of the first tile operand, or of the result.
+  Value tile = isReduction(op) ? op.getDpsInputs()[0] : op->getResult(0);
+  if (rowsOf(tile) != groupRows)
+    return false;
+  if (isa<linalg::ContractOp>(op) &&
+      (llvm::any_of(op.getDpsInputs(),
+                    [&](Value input) { return isPending(input); }) ||
+       llvm::any_of(group, llvm::IsaPred<linalg::ContractOp>)))
+    return false;
+  // The result of a reduction is there only after the loop.
+  return llvm::none_of(op->getOperands(), [&](Value operand) {
+    auto producer = operand.getDefiningOp<linalg::LinalgOp>();
+    return producer && isPending(operand) && isReduction(producer);
+  });
+}
+
+LogicalResult BlockVectorizer::run() {
+  SmallVector<Operation *> done;
+  for (Operation &operation : llvm::make_early_inc_range(block)) {
+    b.setInsertionPoint(&operation);
+    b.setLoc(operation.getLoc());
+    if (auto op = dyn_cast<bufferization::ToTensorOp>(operation)) {
+      buffers[op.getResult()] = op.getBuffer();
+      done.push_back(op);
+    } else if (isa<tensor::EmptyOp>(operation)) {
+      done.push_back(&operation);
+    } else if (auto op = dyn_cast<tensor::DimOp>(operation)) {
+      if (auto source = buffers.lookup(op.getSource()))
+        op.replaceAllUsesWith(
+            memref::DimOp::create(b, source, op.getIndex()).getResult());
+      done.push_back(op);
+    } else if (auto op = dyn_cast<linalg::LinalgOp>(operation)) {
+      if (failed(check(op)))
+        return failure();
+      done.push_back(op);
+      if (auto fill = dyn_cast<linalg::FillOp>(operation)) {
+        fills[fill.getResult(0)] = fill.getInputs()[0];
+        continue;
+      }
+      bool statistic = isStatistic(op->getResult(0)) && !isReduction(op) &&
+                       !isa<linalg::ContractOp>(op);
+      if (statistic) {
+        if (llvm::any_of(op->getOperands(),
+                         [&](Value operand) { return isPending(operand); }) &&
+            failed(flush()))
+          return failure();
+        b.setInsertionPoint(op);
+        emitStatistic(cast<linalg::GenericOp>(operation));
+        continue;
+      }
+      if (!canJoin(op)) {
+        if (failed(flush()))
+          return failure();
+        b.setInsertionPoint(op);
+      }
+      if (group.empty())
+        groupRows =
+            rowsOf(isReduction(op) ? op.getDpsInputs()[0] : op->getResult(0));
+      group.push_back(op);
+    } else if (auto op =
+                   dyn_cast<bufferization::MaterializeInDestinationOp>(
+                       operation)) {
+      if (failed(flush()))
+        return failure();
+      b.setInsertionPoint(op);
+      if (auto vectors = statistics.find(op.getSource());
+          vectors != statistics.end())
+        for (auto [n, value] : llvm::enumerate(vectors->second))
+          store(value, op.getDest(), index(0), n);
+      done.push_back(op);
+    }
+  }
+  for (Operation *op : llvm::reverse(done)) {
+    if (!op->use_empty())
+      return op->emitOpError("expected a tile to be used by tile operations "
+                             "of the same block only");
+    op->erase();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Emission
+//===----------------------------------------------------------------------===//
+
+BlockVectorizer::Vectors BlockVectorizer::statistic(Value tile) {
+  auto [entry, isNew] = statistics.try_emplace(tile);
+  if (!isNew)
+    return entry->second;
+  Vectors vectors;
+  for (int64_t n = 0, e = numVectors(tile); n < e; ++n) {
+    if (Value scalar = fills.lookup(tile))
+      vectors.push_back(broadcast(scalar));
+    else
+      vectors.push_back(load(buffers.lookup(tile), index(0), n));
+  }
+  return statistics[tile] = vectors;
+}
+
+/// Clones the scalar body of `op` on vectors; what depends on scalars only
+/// (the row, captured values) stays scalar until it meets a vector.
+Value BlockVectorizer::emitBody(linalg::LinalgOp op, ValueRange arguments,
+                                Value row, int64_t vector) {
+  Block *body = op.getBlock();
+  IRMapping mapping;
+  for (auto [argument, value] : llvm::zip(body->getArguments(), arguments))
+    if (value)
+      mapping.map(argument, value);
+  auto asVector = [&](Value value) {
+    return isa<VectorType>(value.getType()) ? value : broadcast(value);
+  };
+  for (Operation &inner : body->without_terminator()) {
+    if (auto op = dyn_cast<linalg::IndexOp>(inner)) {
+      Value position = row;
+      if (op.getDim() == 1) {
+        SmallVector<int64_t> lanes;
+        for (int64_t lane = 0; lane < schedule.getLanes(); ++lane)
+          lanes.push_back(vector * schedule.getLanes() + lane);
+        position =
+            arith::ConstantOp::create(b, b.getIndexVectorAttr(lanes));
+      }
+      mapping.map(op.getResult(), position);
+      continue;
+    }
+    SmallVector<Value> operands;
+    for (Value operand : inner.getOperands())
+      operands.push_back(mapping.lookupOrDefault(operand));
+    if (llvm::none_of(operands, [](Value operand) {
+          return isa<VectorType>(operand.getType());
+        })) {
+      b.clone(inner, mapping);
+      continue;
+    }
+    for (Value &operand : operands)
+      operand = asVector(operand);
+    if (isa<arith::MaxNumFOp>(inner)) {
+      // One instruction on x86, where maxnumf takes three. Only the second
+      // operand's NaN survives: a running maximum ignores NaN scores, which
+      // the exponential then carries into the result.
+      Value greater = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
+                                            operands[0], operands[1]);
+      mapping.map(inner.getResult(0),
+                  arith::SelectOp::create(b, greater, operands[0], operands[1])
+                      .getResult());
+      continue;
+    }
+    SmallVector<Type> types;
+    for (Type type : inner.getResultTypes())
+      types.push_back(vectorType(type));
+    Operation *clone = b.create(inner.getLoc(), inner.getName().getIdentifier(),
+                                operands, types, inner.getAttrs());
+    mapping.map(inner.getResults(), clone->getResults());
+  }
+  return asVector(
+      mapping.lookupOrDefault(body->getTerminator()->getOperand(0)));
+}
+
+void BlockVectorizer::emitStatistic(linalg::GenericOp op) {
+  Vectors results;
+  for (int64_t n = 0, e = numVectors(op->getResult(0)); n < e; ++n) {
+    SmallVector<Value> arguments;
+    for (Value input : op.getDpsInputs())
+      arguments.push_back(statistic(input)[n]);
+    results.push_back(emitBody(op, arguments, index(0), n));
+  }
+  statistics[op->getResult(0)] = results;
+}
+
+/// Decides where the tiles of the group that outlive it lie.
+void BlockVectorizer::assignBuffers() {
+  stored.clear();
+  for (linalg::LinalgOp op : group) {
+    if (isReduction(op))
+      continue;
+    Value tile = op->getResult(0), destination;
+    bool escapes = false;
+    for (Operation *user : tile.getUsers()) {
+      if (auto write =
+              dyn_cast<bufferization::MaterializeInDestinationOp>(user))
+        destination = write.getDest();
+      escapes |= !llvm::is_contained(group, user);
+    }
+    if (!escapes)
+      continue;
+    stored.push_back(tile);
+    auto type = cast<RankedTensorType>(tile.getType());
+    if (!destination) {
+      // A scratch tile read here for the last time can be overwritten: the
+      // loop reads a row before it writes it.
+      for (Value input : op.getDpsInputs()) {
+        Value buffer = buffers.lookup(input);
+        bool last = llvm::all_of(input.getUsers(), [&](Operation *user) {
+          return user->isBeforeInBlock(group.back()) ||
+                 user == group.back().getOperation();
+        });
+        if (buffer && fromScratch.contains(buffer) && last &&
+            input.getType() == type)
+          destination = buffer;
+      }
+    }
+    if (!destination) {
+      Type key = MemRefType::get({type.getDimSize(0)}, type.getElementType());
+      destination = scratch.get(type.getDimSize(0), type.getElementType(),
+                                taken[key]++);
+      fromScratch.insert(destination);
+    }
+    buffers[tile] = destination;
+  }
+}
+
+/// rows x vectors vectors of `tile`, from row `row` on.
+BlockVectorizer::Vectors BlockVectorizer::operandRows(Value tile, Value row,
+                                                      int64_t rows) {
+  auto [entry, isNew] = rowValues.try_emplace(tile);
+  if (!isNew)
+    return entry->second;
+  Vectors values;
+  Value scalar = fills.lookup(tile);
+  Vectors perColumn;
+  if (isStatistic(tile))
+    perColumn = statistic(tile);
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t n = 0, e = numVectors(tile); n < e; ++n)
+      values.push_back(scalar ? broadcast(scalar)
+                       : !perColumn.empty()
+                           ? perColumn[n]
+                           : load(buffers.lookup(tile), offset(row, i), n));
+  return rowValues[tile] = values;
+}
+
+BlockVectorizer::Vectors
+BlockVectorizer::emitContract(linalg::ContractOp op, Value row, int64_t rows) {
+  Value lhs = buffers.lookup(op.getInputs()[0]);
+  Value rhs = buffers.lookup(op.getInputs()[1]);
+  Value result = op->getResult(0);
+  Type compute = cast<RankedTensorType>(result.getType()).getElementType();
+  AffineMap lhsMap = op.getIndexingMapsArray()[0];
+  bool rowFirst = lhsMap.getDimPosition(0) == 0;
+  int64_t vectors = numVectors(result);
+
+  Vectors init = operandRows(op.getDpsInits()[0], row, rows);
+  SmallVector<Value> rowIndices;
+  for (int64_t i = 0; i < rows; ++i)
+    rowIndices.push_back(offset(row, i));
+
+  // Dynamic extents are multiples of 8.
+  auto depthType = cast<MemRefType>(rhs.getType());
+  int64_t depth =
+      cast<RankedTensorType>(op.getInputs()[1].getType()).getDimSize(0);
+  Value bound;
+  if (ShapedType::isDynamic(depth))
+    bound = getValueOrCreateConstantIndexOp(b, b.getLoc(),
+                                            rowsOf(op.getInputs()[1]));
+  else
+    bound = index(depth);
+  bool odd = !ShapedType::isDynamic(depth) && depth % 2 != 0;
+  int64_t unroll = odd ? 1 : 2;
+  auto widen = [&](Value value) -> Value {
+    Type element = getElementTypeOrSelf(value.getType());
+    if (element == compute)
+      return value;
+    Type wide = isa<VectorType>(value.getType()) ? vectorType(compute)
+                                                 : compute;
+    return arith::ExtFOp::create(b, wide, value);
+  };
+  (void)depthType;
+  auto loop = scf::ForOp::create(
+      b, index(0), bound, index(unroll), init,
+      [&](OpBuilder &, Location, Value k0, ValueRange carried) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToEnd(k0.getParentBlock());
+        Vectors acc(carried);
+        for (int64_t u = 0; u < unroll; ++u) {
+          Value k = offset(k0, u);
+          Vectors columns;
+          for (int64_t n = 0; n < vectors; ++n)
+            columns.push_back(widen(load(rhs, k, n)));
+          for (int64_t i = 0; i < rows; ++i) {
+            SmallVector<Value> at = {rowIndices[i], k};
+            if (!rowFirst)
+              std::swap(at[0], at[1]);
+            Value scalar = widen(memref::LoadOp::create(b, lhs, at));
+            Value factor = broadcast(scalar);
+            for (int64_t n = 0; n < vectors; ++n)
+              acc[i * vectors + n] = math::FmaOp::create(
+                  b, factor, columns[n], acc[i * vectors + n]);
+          }
+        }
+        scf::YieldOp::create(b, acc);
+      });
+  return Vectors(loop.getResults());
+}
+
+/// Emits the group for `rows` rows from `row` on; returns the accumulators of
+/// its reductions, vectors of one reduction after the other.
+BlockVectorizer::Vectors
+BlockVectorizer::emitRows(Value row, int64_t rows, ValueRange accumulators) {
+  rowValues.clear();
+  Vectors carried(accumulators);
+  size_t reduction = 0;
+  for (linalg::LinalgOp op : group) {
+    if (auto contract = dyn_cast<linalg::ContractOp>(op.getOperation())) {
+      Vectors values = emitContract(contract, row, rows);
+      rowValues[op->getResult(0)] = values;
+      continue;
+    }
+    Value like = isReduction(op) ? op.getDpsInputs()[0] : op->getResult(0);
+    int64_t vectors = numVectors(like);
+    SmallVector<Vectors> inputs;
+    for (Value input : op.getDpsInputs())
+      inputs.push_back(operandRows(input, row, rows));
+    Vectors results;
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t n = 0; n < vectors; ++n) {
+        SmallVector<Value> arguments;
+        for (Vectors &input : inputs)
+          arguments.push_back(input[i * vectors + n]);
+        if (isReduction(op)) {
+          Value &acc = carried[reduction + n];
+          arguments.push_back(acc);
+          acc = emitBody(op, arguments, offset(row, i), n);
+        } else {
+          results.push_back(emitBody(op, arguments, offset(row, i), n));
+        }
+      }
+    if (isReduction(op))
+      reduction += vectors;
+    else
+      rowValues[op->getResult(0)] = results;
+  }
+  for (Value tile : stored) {
+    int64_t vectors = numVectors(tile);
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t n = 0; n < vectors; ++n)
+        store(rowValues[tile][i * vectors + n], buffers.lookup(tile),
+              offset(row, i), n);
+  }
+  return carried;
+}
+
+LogicalResult BlockVectorizer::flush() {
+  if (group.empty())
+    return success();
+  assignBuffers();
+
+  // Everything that is the same for all rows is computed before the loop.
+  Vectors carried;
+  int64_t vectors = 1;
+  bool hasContract = false;
+  for (linalg::LinalgOp op : group) {
+    hasContract |= isa<linalg::ContractOp>(op.getOperation());
+    vectors = std::max(vectors, numVectors(op->getResult(0)));
+    for (Value operand : op->getOperands())
+      if (isa<RankedTensorType>(operand.getType()) && !isPending(operand) &&
+          isStatistic(operand) &&
+          (fills.contains(operand) || buffers.contains(operand)))
+        statistic(operand);
+    if (isReduction(op))
+      llvm::append_range(carried, statistic(op.getDpsInits()[0]));
+  }
+
+  // Rows at once: the schedule's for a full panel; a narrower one takes more
+  // rows to keep the multipliers busy.
+  int64_t rows = 2;
+  if (hasContract)
+    for (rows = schedule.getRows(); rows < 8 && rows * vectors < 8;)
+      rows *= 2;
+
+  std::optional<int64_t> total = getConstantIntValue(groupRows);
+  int64_t whole = total ? *total / rows * rows : -1;
+  if (whole != 0) {
+    Value bound =
+        total ? index(whole)
+              : getValueOrCreateConstantIndexOp(b, b.getLoc(), groupRows);
+    auto loop = scf::ForOp::create(
+        b, index(0), bound, index(rows), carried,
+        [&](OpBuilder &, Location, Value row, ValueRange accumulators) {
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPointToEnd(row.getParentBlock());
+          scf::YieldOp::create(b, emitRows(row, rows, accumulators));
+        });
+    carried = Vectors(loop.getResults());
+  }
+  if (total && whole != *total)
+    carried = emitRows(index(whole), *total - whole, carried);
+
+  size_t next = 0;
+  for (linalg::LinalgOp op : group)
+    if (isReduction(op)) {
+      Value tile = op->getResult(0);
+      auto begin = carried.begin() + next;
+      statistics[tile] = Vectors(begin, begin + numVectors(tile));
+      next += numVectors(tile);
+    }
+  group.clear();
+  return success();
+}
+
+namespace {
+struct VarlenVectorizeTiles
+    : varlen::impl::VarlenVectorizeTilesBase<VarlenVectorizeTiles> {
+  void runOnOperation() override {
+    WalkResult result = getOperation()->walk([&](scf::ForallOp work) {
+      auto schedule = work->getAttrOfType<CPUScheduleAttr>(
+          CPUScheduleAttr::kName);
+      if (!schedule)
+        return WalkResult::advance();
+      SetVector<Block *> blocks;
+      work.walk([&](bufferization::MaterializeInDestinationOp op) {
+        blocks.insert(op->getBlock());
+      });
+      ScratchPool scratch(work.getBody(), schedule);
+      for (Block *block : blocks) {
+        if (failed(BlockVectorizer(*block, schedule, scratch).run()))
+          return WalkResult::interrupt();
+        ++numBlocks;
+      }
+      work->removeAttr(CPUScheduleAttr::kName);
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+};
+} // namespace
