@@ -26,6 +26,12 @@ def Varlen_Dialect : Dialect {
        keys, which becomes linalg on rank-2 tiles.
   }];
   let useDefaultAttributePrinterParser = 1;
+  // What varlen.attn decomposes and tiles into: an interface's caller cannot
+  // know which dialects to load.
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
 
 #endif // VARLEN_DIALECT_TD

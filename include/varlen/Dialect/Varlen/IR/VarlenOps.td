@@ -10,6 +10,7 @@
 #define VARLEN_OPS_TD
 
 include "varlen/Dialect/Varlen/IR/VarlenAttrs.td"
+include "mlir/Dialect/Linalg/IR/LinalgInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/IR/OpAsmInterface.td"
@@ -32,6 +33,7 @@ def Varlen_Lse : Varlen_Shaped<F32, 2>;
 
 def Varlen_AttnOp : Varlen_Op<"attn", [
     AttrSizedOperandSegments, SameVariadicResultSize,
+    DeclareOpInterfaceMethods<AggregatedOpInterface, ["decomposeOperation"]>,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "Attention over a packed batch of sequences";

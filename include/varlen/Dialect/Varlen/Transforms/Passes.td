@@ -32,6 +32,45 @@ def VarlenTileAttn : Pass<"varlen-tile-attn"> {
     Statistic<"numTiled", "tiled", "Attentions tiled">];
 }
 
+def VarlenDecomposeAttn : Pass<"varlen-decompose-attn"> {
+  let summary = "Write varlen.attn as plain linalg: slow, and easy to check";
+  let description = [{
+    Two loops, over sequences and over query heads, around softmax(q k^T) v on
+    the matrices of one head of one sequence. This is what every other lowering
+    is compared with, and the way out for an attention that none of them takes.
+
+    *Requires*: `varlen.attn` on tensors. cu_seqlens and seqused are trusted;
+    run `generate-runtime-verification` first to have them checked.
+    *Guarantees*: no `varlen.attn` is left (with `unscheduled-only`: none
+    without a `varlen.schedule`).
+    *Numerics*: products, sums and exponentials in f32 (f64 for f64); each sum
+    runs in the order of its index. The maximum of a row is subtracted before
+    exp. A key that a query does not see takes no part in its sums, even if it
+    holds NaN. Memory per sequence and head is O(Lq * Lk).
+
+    ```mlir
+    %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k : ...
+    ```
+
+    ==>
+
+    ```mlir
+    %r:2 = scf.for %s = %c0 to %sequences step %c1 iter_args(%o = %zeros, %l = %neg_infs) {
+      %h:2 = scf.for %h = %c0 to %heads step %c1 iter_args(...) {
+        %q_s = tensor.extract_slice %q[%q_row, %h, 0] [%q_rows, 1, %d] [1, 1, 1]
+        %score = linalg.generic ...
+        ...
+        tensor.insert_slice %out_s into %o[%q_row, %h, 0] [%q_rows, 1, %dv] [1, 1, 1]
+    ```
+  }];
+  let options = [
+    Option<"unscheduled", "unscheduled-only", "bool", "false",
+           "Leave attentions that have a varlen.schedule alone">];
+  let statistics = [
+    Statistic<"numDecomposed", "decomposed", "Attentions decomposed">,
+    Statistic<"numLeft", "left", "Attentions left to another route">];
+}
+
 def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
   let summary = "Write varlen.online_attn as linalg on tiles";
   let dependentDialects = ["::mlir::arith::ArithDialect",

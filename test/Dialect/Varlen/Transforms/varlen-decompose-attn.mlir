@@ -1,0 +1,101 @@
+// RUN: varlen-opt %s --split-input-file --pass-pipeline='builtin.module(varlen-decompose-attn,canonicalize,cse)' | FileCheck %s
+
+// Static heads and head_dim: the group and the scale are constants.
+
+// CHECK-LABEL: func @causal(
+// CHECK-SAME:    %[[Q:[a-z0-9_]+]]: tensor<?x4x64xbf16>, %[[K:[a-z0-9_]+]]: tensor<?x2x64xbf16>, %[[V:[a-z0-9_]+]]: tensor<?x2x32xbf16>, %[[CQ:[a-z0-9_]+]]: tensor<4xi32>, %[[CK:[a-z0-9_]+]]: tensor<4xi32>
+// CHECK-DAG:     %[[SCALE:.*]] = arith.constant 1.250000e-01 : f32
+// CHECK-DAG:     %[[LOWEST:.*]] = arith.constant 0xFF800000 : f32
+// CHECK-DAG:     %[[HEADS:.*]] = arith.constant 4 : index
+// CHECK-DAG:     %[[GROUP:.*]] = arith.constant 2 : index
+// CHECK-DAG:     %[[N:.*]] = arith.constant 3 : index
+// CHECK:         scf.for %[[S:[a-z0-9_]+]] = %{{.*}} to %[[N]] step %{{.*}} -> (tensor<?x4x32xbf16>, tensor<4x?xf32>)
+// CHECK:           tensor.extract %[[CQ]][%[[S]]]
+// CHECK:           %[[Q_ROWS:[a-z0-9_]+]] = arith.subi
+// CHECK:           %[[K_ROWS:[a-z0-9_]+]] = arith.subi
+// CHECK:           %[[DIAGONAL:[a-z0-9_]+]] = arith.subi %[[K_ROWS]], %[[Q_ROWS]]
+// CHECK:           scf.for %[[H:[a-z0-9_]+]] = %{{.*}} to %[[HEADS]]
+// CHECK:             %[[KV:[a-z0-9_]+]] = arith.divsi %[[H]], %[[GROUP]]
+// CHECK:             tensor.extract_slice %[[Q]][%{{.*}}, %[[H]], 0] [%[[Q_ROWS]], 1, 64]
+// CHECK:             tensor.extract_slice %[[K]][%{{.*}}, %[[KV]], 0] [%[[K_ROWS]], 1, 64]
+// CHECK:             tensor.extract_slice %[[V]][%{{.*}}, %[[KV]], 0] [%[[K_ROWS]], 1, 32]
+// Products of extended elements.
+// CHECK:             arith.extf %{{.*}} : bf16 to f32
+// CHECK:             arith.extf %{{.*}} : bf16 to f32
+// CHECK:             arith.mulf
+// CHECK-NEXT:        arith.addf
+// The mask and the scale.
+// CHECK:             %[[ALIGNED:[a-z0-9_]+]] = arith.addi %{{.*}}, %[[DIAGONAL]]
+// CHECK:             %[[AHEAD:[a-z0-9_]+]] = arith.subi %{{.*}}, %[[ALIGNED]]
+// CHECK:             arith.cmpi sle, %[[AHEAD]], %{{.*}}
+// CHECK:             %[[SCALED:[a-z0-9_]+]] = arith.mulf %{{.*}}, %[[SCALE]]
+// CHECK:             arith.select %{{.*}}, %[[SCALED]], %[[LOWEST]]
+// The softmax and the sum over values.
+// CHECK:             arith.maximumf
+// CHECK:             math.exp
+// CHECK:             arith.truncf %{{.*}} : f32 to bf16
+// CHECK:             math.log
+// CHECK:             tensor.insert_slice
+// CHECK:             tensor.insert_slice
+// CHECK-NOT:     varlen.attn
+func.func @causal(%q: tensor<?x4x64xbf16>, %k: tensor<?x2x64xbf16>, %v: tensor<?x2x32xbf16>,
+                  %cu_q: tensor<4xi32>, %cu_k: tensor<4xi32>) -> (tensor<?x4x32xbf16>, tensor<4x?xf32>) {
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k {mask = #varlen.mask<causal>}
+    : (tensor<?x4x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x32xbf16>, tensor<4xi32>, tensor<4xi32>)
+    -> (tensor<?x4x32xbf16>, tensor<4x?xf32>)
+  return %out, %lse : tensor<?x4x32xbf16>, tensor<4x?xf32>
+}
+
+// -----
+
+// A top-left window: no diagonal to compute, a bound on each side.
+
+// CHECK-LABEL: func @window_top_left(
+// CHECK-DAG:     %[[LEFT:.*]] = arith.constant -5 : index
+// CHECK-DAG:     %[[RIGHT:.*]] = arith.constant 7 : index
+// CHECK:         %[[QUERY:[a-z0-9_]+]] = linalg.index 0
+// CHECK:         %[[KEY:[a-z0-9_]+]] = linalg.index 1
+// CHECK:         %[[AHEAD:[a-z0-9_]+]] = arith.subi %[[KEY]], %[[QUERY]]
+// CHECK:         arith.cmpi sge, %[[AHEAD]], %[[LEFT]]
+// CHECK:         arith.cmpi sle, %[[AHEAD]], %[[RIGHT]]
+func.func @window_top_left(%q: tensor<?x1x8xf32>, %cu: tensor<?xi32>) -> tensor<?x1x8xf32> {
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu {mask = #varlen.mask<window = (5, 7), top_left>}
+    : (tensor<?x1x8xf32>, tensor<?x1x8xf32>, tensor<?x1x8xf32>, tensor<?xi32>, tensor<?xi32>)
+    -> (tensor<?x1x8xf32>, tensor<1x?xf32>)
+  return %out : tensor<?x1x8xf32>
+}
+
+// -----
+
+// f64 computes in f64, and a scale that is given is used.
+
+// CHECK-LABEL: func @double(
+// CHECK-DAG:     arith.constant 5.000000e-01 : f64
+func.func @double(%q: tensor<9x1x8xf64>, %cu: tensor<?xi64>) -> (tensor<9x1x8xf64>, tensor<1x9xf64>) {
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu {scale = 0.5 : f32}
+    : (tensor<9x1x8xf64>, tensor<9x1x8xf64>, tensor<9x1x8xf64>, tensor<?xi64>, tensor<?xi64>)
+    -> (tensor<9x1x8xf64>, tensor<1x9xf64>)
+  return %out, %lse : tensor<9x1x8xf64>, tensor<1x9xf64>
+}
+
+// -----
+
+// Used lengths, offsets and sinks are read once per sequence or head.
+
+// CHECK-LABEL: func @everything(
+// CHECK-SAME:    %[[USED_Q:[a-z0-9]+]]: tensor<2xi64>, %[[USED_K:[a-z0-9]+]]: tensor<2xi64>, %[[OFFSET:[a-z0-9]+]]: tensor<2xi64>, %[[SINK:[a-z0-9]+]]: tensor<2xf32>)
+// CHECK:         scf.for %[[S:[a-z0-9_]+]] =
+// CHECK:           tensor.extract %[[USED_Q]][%[[S]]]
+// CHECK:           tensor.extract %[[USED_K]][%[[S]]]
+// CHECK:           tensor.extract %[[OFFSET]][%[[S]]]
+// CHECK:           scf.for %[[H:[a-z0-9_]+]] =
+// CHECK:             %[[LOGIT:[A-Za-z0-9_]+]] = tensor.extract %[[SINK]][%[[H]]]
+// CHECK:             linalg.fill ins(%[[LOGIT]] : f32)
+func.func @everything(%q: tensor<?x2x8xf32>, %cu: tensor<3xi64>, %used_q: tensor<2xi64>, %used_k: tensor<2xi64>,
+                      %offset: tensor<2xi64>, %sink: tensor<2xf32>) -> (tensor<?x2x8xf32>, tensor<2x?xf32>) {
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu
+    seqused_q(%used_q) seqused_k(%used_k) q_offset(%offset) sink(%sink) {mask = #varlen.mask<causal>}
+    : (tensor<?x2x8xf32>, tensor<?x2x8xf32>, tensor<?x2x8xf32>, tensor<3xi64>, tensor<3xi64>,
+       tensor<2xi64>, tensor<2xi64>, tensor<2xi64>, tensor<2xf32>) -> (tensor<?x2x8xf32>, tensor<2x?xf32>)
+  return %out, %lse : tensor<?x2x8xf32>, tensor<2x?xf32>
+}
