@@ -189,10 +189,11 @@ OpFoldResult BlockVectorizer::rowsOf(Value tile) {
     return b.getIndexAttr(rows);
   if (auto op = tile.getDefiningOp<linalg::LinalgOp>())
     return rowsOf(op.getDpsInits()[0]);
-  auto empty = tile.getDefiningOp<tensor::EmptyOp>();
-  if (auto dim = empty.getDynamicSizes()[0].getDefiningOp<tensor::DimOp>())
-    return rowsOf(dim.getSource());
-  return OpFoldResult(empty.getDynamicSizes()[0]);
+  if (auto source = tile.getDefiningOp<bufferization::ToTensorOp>())
+    return OpFoldResult(
+        memref::DimOp::create(b, source.getBuffer(), index(0)).getResult());
+  return OpFoldResult(
+      tile.getDefiningOp<tensor::EmptyOp>().getDynamicSizes()[0]);
 }
 
 //===----------------------------------------------------------------------===//
@@ -270,9 +271,13 @@ LogicalResult BlockVectorizer::run() {
     } else if (isa<tensor::EmptyOp>(operation)) {
       done.push_back(&operation);
     } else if (auto op = dyn_cast<tensor::DimOp>(operation)) {
-      if (auto source = buffers.lookup(op.getSource()))
-        op.replaceAllUsesWith(
-            memref::DimOp::create(b, source, op.getIndex()).getResult());
+      // A computed tile may lie in scratch that has more rows.
+      auto source = op.getSource().getDefiningOp<bufferization::ToTensorOp>();
+      op.replaceAllUsesWith(
+          source ? memref::DimOp::create(b, source.getBuffer(), op.getIndex())
+                       .getResult()
+                 : getValueOrCreateConstantIndexOp(b, op.getLoc(),
+                                                   rowsOf(op.getSource())));
       done.push_back(op);
     } else if (auto op = dyn_cast<linalg::LinalgOp>(operation)) {
       if (failed(check(op)))
@@ -489,7 +494,6 @@ BlockVectorizer::emitContract(linalg::ContractOp op, Value row, int64_t rows) {
     rowIndices.push_back(offset(row, i));
 
   // Dynamic extents are multiples of 8.
-  auto depthType = cast<MemRefType>(rhs.getType());
   int64_t depth =
       cast<RankedTensorType>(op.getInputs()[1].getType()).getDimSize(0);
   Value bound;
@@ -508,7 +512,6 @@ BlockVectorizer::emitContract(linalg::ContractOp op, Value row, int64_t rows) {
                                                  : compute;
     return arith::ExtFOp::create(b, wide, value);
   };
-  (void)depthType;
   auto loop = scf::ForOp::create(
       b, index(0), bound, index(unroll), init,
       [&](OpBuilder &, Location, Value k0, ValueRange carried) {
