@@ -1,0 +1,103 @@
+/*===- Runtime.h - What compiled functions call ------------------*- C -*-===*\
+|*
+|* Part of the Varlen project, under the Apache License v2.0 with LLVM
+|* Exceptions. See LICENSE for license information.
+|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+|*
+|*===----------------------------------------------------------------------===*|
+|*
+|* The runtime library of code that the varlen-to-cpu pipeline makes. C ABI; it
+|* needs libc and pthreads only: neither LLVM nor the C++ library.
+|*
+|* A compiled function that finds an error in its inputs (bad cu_seqlens)
+|* writes nothing; `varlen_last_error` then says what was wrong.
+|*
+\*===----------------------------------------------------------------------===*/
+
+#ifndef VARLEN_RUNTIME_RUNTIME_H
+#define VARLEN_RUNTIME_RUNTIME_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One unit of work: some query rows of one kv head of one sequence. A (query
+   row, head of the group) pair p of a sequence is query row p / group and query
+   head kv_head * group + p % group, with group = query heads / kv heads. */
+typedef struct varlen_work_tile {
+  int64_t q_row;    /* packed index of the sequence's first query row */
+  int64_t first;    /* first pair of the tile */
+  int64_t rows;     /* number of pairs, 1..block_m */
+  int64_t kv_head;
+  int64_t k_row;    /* packed index of the sequence's first key row */
+  int64_t k_rows;   /* keys in use; -1: the rows belong to no sequence (past
+                       seqused_q or cu_seqlens_q[N]), q_row is the first such
+                       row: out is 0 and lse is -inf whatever the sink */
+  int64_t diagonal; /* the query at position i of its sequence sees the keys
+                       [i + diagonal - left, i + diagonal + right] */
+  int64_t k_begin;  /* union of the keys that the tile's rows see, clipped to */
+  int64_t k_end;    /* [0, k_rows); k_begin == k_end if there is none */
+} varlen_work_tile;
+
+/* Limits of `diagonal` and of `left` and `right`: larger values count as these,
+   so that no sum of a position, a diagonal and a window overflows. */
+#define VARLEN_MAX_DIAGONAL ((int64_t)1 << 62)
+#define VARLEN_MAX_WINDOW ((int64_t)1 << 60)
+
+/* Checks cu_seqlens and seqused, then cuts every sequence and kv head into tiles
+   of at most block_m pairs. Each (query row of tq, query head) is in exactly one
+   tile. Tiles are sorted by falling k_end - k_begin; those of equal length are
+   in order of sequence, kv head, first pair.
+
+   Integers are i32 or i64 (index_bytes 4 or 8). cu_q and cu_k have N + 1
+   entries for N sequences, seqused_q, seqused_k and q_offset (each may be null)
+   N. q_offset is added to the diagonal of each sequence. left and right: keys
+   seen on either side of the diagonal, -1 = all. The diagonal is keys minus
+   queries in use if bottom_right, else 0.
+
+   Returns the number of tiles and stores the list, which `varlen_free_tiles`
+   or free releases. On bad input returns -1, stores null and sets the error. */
+int64_t varlen_work_tiles(const void *cu_q, int64_t cu_q_size, const void *cu_k,
+                          int64_t cu_k_size, const void *seqused_q,
+                          int64_t seqused_q_size, const void *seqused_k,
+                          int64_t seqused_k_size, const void *q_offset,
+                          int64_t q_offset_size, int32_t index_bytes,
+                          int64_t tq, int64_t tk, int64_t kv_heads,
+                          int64_t group, int64_t block_m, int64_t left,
+                          int64_t right, int32_t bottom_right,
+                          varlen_work_tile **tiles);
+void varlen_free_tiles(varlen_work_tile *tiles);
+
+/* Does the items lo..hi-1 of `context`. */
+typedef void (*varlen_range_fn)(void *context, int64_t lo, int64_t hi,
+                                void *workspace);
+
+/* Does the items 0..n-1, each once, in any order, on our threads and the calling
+   one; returns when all are done. `workspace` is aligned to 64 bytes and the
+   thread's own; its contents are undefined. A call inside an item runs on the
+   thread it is made on. */
+void varlen_parallel_for(int64_t n, int64_t workspace_bytes, varlen_range_fn fn,
+                         void *context);
+
+/* Threads that varlen_parallel_for uses, the calling one included. 0 or less:
+   as many as the process may run on, which is the default. */
+void varlen_set_num_threads(int64_t threads);
+int64_t varlen_get_num_threads(void);
+
+/* Lets the host bring its own threads: varlen_parallel_for calls `parallel_for`
+   with its own arguments. Null restores ours. */
+typedef void (*varlen_parallel_for_fn)(int64_t n, int64_t workspace_bytes,
+                                       varlen_range_fn fn, void *context);
+void varlen_set_parallel_for(varlen_parallel_for_fn parallel_for);
+
+/* The first error of the calling thread since the last clear, or null. */
+const char *varlen_last_error(void);
+void varlen_clear_error(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* VARLEN_RUNTIME_RUNTIME_H */

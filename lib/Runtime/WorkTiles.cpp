@@ -1,0 +1,340 @@
+//===- WorkTiles.cpp - From cu_seqlens to a list of work ------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// cu_seqlens may hold anything: all of it is checked before the first tile is
+// made, so what follows works on 0 <= begin <= end <= rows. No C++ library
+// function that needs libstdc++ is used: C programs link this.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Error.h"
+#include "varlen/Runtime/Runtime.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdlib>
+#include <cstring>
+
+using varlen_runtime::setError;
+
+namespace {
+
+/// A list of i32 or i64; absent if the pointer is null.
+class Integers {
+public:
+  Integers(const char *name, const void *data, int64_t size, int32_t bytes)
+      : name(name), data(static_cast<const char *>(data)), size(size),
+        bytes(bytes) {}
+
+  int64_t operator[](int64_t i) const {
+    // Copied, not dereferenced: a host's buffer need not be aligned.
+    if (bytes == 4) {
+      int32_t value;
+      memcpy(&value, data + 4 * i, 4);
+      return value;
+    }
+    int64_t value;
+    memcpy(&value, data + 8 * i, 8);
+    return value;
+  }
+  explicit operator bool() const { return data; }
+
+  const char *const name;
+
+private:
+  const char *data;
+
+public:
+  const int64_t size;
+
+private:
+  int32_t bytes;
+};
+
+/// What is known of a batch, and how to cut it.
+struct Batch {
+  Integers cuQ, cuK, usedQ, usedK, offset;
+  int64_t tq, tk, kvHeads, group, blockM, left, right;
+  bool bottomRight;
+
+  int64_t sequences() const { return cuQ.size - 1; }
+};
+
+/// The tiles of one block of pairs, the same for every kv head.
+struct Block {
+  int64_t length; // of the union of visible keys
+  int64_t order;  // of creation
+  varlen_work_tile tile;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+static bool checkCuSeqlens(const Integers &cu, int64_t rows,
+                           const char *rowsName) {
+  if (cu.size < 1 || !cu) {
+    setError("%s is empty: expected at least 1 entry, the 0 it starts with",
+             cu.name);
+    return false;
+  }
+  if (cu[0] != 0) {
+    setError("%s[0] = %" PRId64 ": cu_seqlens must start at 0", cu.name, cu[0]);
+    return false;
+  }
+  for (int64_t i = 1; i < cu.size; ++i) {
+    if (cu[i] < cu[i - 1]) {
+      setError("%s[%" PRId64 "] = %" PRId64 " is smaller than %s[%" PRId64
+               "] = %" PRId64 ": cu_seqlens must not decrease",
+               cu.name, i, cu[i], cu.name, i - 1, cu[i - 1]);
+      return false;
+    }
+    if (cu[i] > rows) {
+      setError("%s[%" PRId64 "] = %" PRId64 " is larger than the %" PRId64
+               " rows of %s: cu_seqlens must end within them",
+               cu.name, i, cu[i], rows, rowsName);
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool checkLength(const Integers &list, int64_t sequences) {
+  if (!list || list.size == sequences)
+    return true;
+  setError("%s has %" PRId64 " entries: expected %" PRId64
+           ", one for each sequence of cu_seqlens_q",
+           list.name, list.size, sequences);
+  return false;
+}
+
+static bool checkUsed(const Integers &used, const Integers &cu) {
+  if (!checkLength(used, cu.size - 1))
+    return false;
+  for (int64_t s = 0; used && s < used.size; ++s) {
+    int64_t slot = cu[s + 1] - cu[s];
+    if (used[s] >= 0 && used[s] <= slot)
+      continue;
+    setError("%s[%" PRId64 "] = %" PRId64 ": expected 0 to %" PRId64
+             ", the length of the sequence's slot in %s",
+             used.name, s, used[s], slot, cu.name);
+    return false;
+  }
+  return true;
+}
+
+static bool check(const Batch &batch) {
+  auto isExtent = [](int64_t x) { return x >= 0 && x <= VARLEN_MAX_WINDOW; };
+  if (!isExtent(batch.tq) || !isExtent(batch.tk) || !isExtent(batch.kvHeads) ||
+      !isExtent(batch.group) || batch.blockM < 1) {
+    setError("bad sizes of an attention: %" PRId64 " query rows, %" PRId64
+             " key rows, %" PRId64 " kv heads, group %" PRId64
+             ", block_m %" PRId64 ": expected extents from 0 to 2^60 and "
+             "block_m >= 1",
+             batch.tq, batch.tk, batch.kvHeads, batch.group, batch.blockM);
+    return false;
+  }
+  if (!checkCuSeqlens(batch.cuQ, batch.tq, "q") ||
+      !checkCuSeqlens(batch.cuK, batch.tk, "k"))
+    return false;
+  if (batch.cuQ.size != batch.cuK.size) {
+    setError("cu_seqlens_q has %" PRId64 " entries and cu_seqlens_k %" PRId64
+             ": expected the same number",
+             batch.cuQ.size, batch.cuK.size);
+    return false;
+  }
+  return checkUsed(batch.usedQ, batch.cuQ) &&
+         checkUsed(batch.usedK, batch.cuK) &&
+         checkLength(batch.offset, batch.sequences());
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+static int64_t diagonalOf(const Batch &batch, int64_t s, int64_t lq,
+                          int64_t lk) {
+  int64_t diagonal = batch.bottomRight ? lk - lq : 0;
+  if (batch.offset) {
+    int64_t offset = batch.offset[s];
+    if (__builtin_add_overflow(diagonal, offset, &diagonal))
+      diagonal = offset < 0 ? INT64_MIN : INT64_MAX;
+  }
+  return std::clamp(diagonal, -VARLEN_MAX_DIAGONAL, VARLEN_MAX_DIAGONAL);
+}
+
+/// Calls visit(rows, tile) for every run of query rows that share a tile's
+/// sequence fields: the rows in use of each sequence, and the gaps between.
+template <typename Visit>
+static void forEachRun(const Batch &batch, Visit visit) {
+  auto visitGap = [&](int64_t begin, int64_t end) {
+    varlen_work_tile tile = {};
+    tile.q_row = begin;
+    tile.k_rows = -1;
+    if (begin < end)
+      visit(end - begin, tile);
+  };
+  int64_t end = 0;
+  for (int64_t s = 0; s < batch.sequences(); ++s) {
+    int64_t begin = end;
+    end = batch.cuQ[s + 1];
+    if (begin == end)
+      continue;
+    varlen_work_tile tile = {};
+    int64_t lq = batch.usedQ ? batch.usedQ[s] : end - begin;
+    tile.q_row = begin;
+    tile.k_row = batch.cuK[s];
+    tile.k_rows =
+        batch.usedK ? batch.usedK[s] : batch.cuK[s + 1] - batch.cuK[s];
+    tile.diagonal = diagonalOf(batch, s, lq, tile.k_rows);
+    if (lq > 0)
+      visit(lq, tile);
+    visitGap(begin + lq, end);
+  }
+  visitGap(end, batch.tq);
+}
+
+/// Sets the bounds of the keys that the rows of `tile` see.
+static void setKeyRange(const Batch &batch, varlen_work_tile &tile) {
+  tile.k_begin = tile.k_end = 0;
+  int64_t top = tile.first / batch.group + tile.diagonal;
+  int64_t bottom = (tile.first + tile.rows - 1) / batch.group + tile.diagonal;
+  int64_t begin = batch.left < 0 ? 0 : std::max<int64_t>(top - batch.left, 0);
+  int64_t end = batch.right < 0
+                    ? tile.k_rows
+                    : std::min(bottom + batch.right + 1, tile.k_rows);
+  if (begin < end) {
+    tile.k_begin = begin;
+    tile.k_end = end;
+  }
+}
+
+/// The number of blocks, or -1 if that or the number of pairs overflows.
+static int64_t countBlocks(const Batch &batch) {
+  int64_t count = 0;
+  bool overflow = false;
+  forEachRun(batch, [&](int64_t rows, const varlen_work_tile &) {
+    int64_t pairs, blocks = 0;
+    overflow |= __builtin_mul_overflow(rows, batch.group, &pairs);
+    if (!overflow)
+      blocks = (pairs - 1) / batch.blockM + 1;
+    overflow |= __builtin_add_overflow(count, blocks, &count);
+  });
+  return overflow ? -1 : count;
+}
+
+static void makeBlocks(const Batch &batch, Block *block) {
+  int64_t order = 0;
+  forEachRun(batch, [&](int64_t rows, varlen_work_tile tile) {
+    int64_t pairs = rows * batch.group;
+    for (int64_t first = 0; first < pairs; first += tile.rows) {
+      tile.first = first;
+      tile.rows = std::min(batch.blockM, pairs - first);
+      setKeyRange(batch, tile);
+      *block++ = {tile.k_end - tile.k_begin, order++, tile};
+    }
+  });
+}
+
+/// Expands sorted blocks to tiles: one for each kv head.
+static void expandHeads(const Block *blocks, int64_t numBlocks, int64_t kvHeads,
+                        varlen_work_tile *tile) {
+  for (int64_t lo = 0, hi; lo < numBlocks; lo = hi) {
+    // Blocks of equal length from one run of rows are in order of their first
+    // pair; the head comes before it.
+    hi = lo + 1;
+    while (hi < numBlocks && blocks[hi].length == blocks[lo].length &&
+           blocks[hi].tile.q_row == blocks[lo].tile.q_row)
+      ++hi;
+    for (int64_t head = 0; head < kvHeads; ++head)
+      for (int64_t i = lo; i < hi; ++i) {
+        *tile = blocks[i].tile;
+        tile->kv_head = head;
+        ++tile;
+      }
+  }
+}
+
+/// malloc of count * size bytes; null if that overflows or there is not enough.
+static void *allocate(int64_t count, int64_t size) {
+  int64_t bytes;
+  if (count < 0 || __builtin_mul_overflow(count, size, &bytes))
+    return nullptr;
+  // An empty list is not null either: null means an error.
+  return malloc(static_cast<size_t>(std::max<int64_t>(bytes, 1)));
+}
+
+//===----------------------------------------------------------------------===//
+// Entry points
+//===----------------------------------------------------------------------===//
+
+int64_t varlen_work_tiles(const void *cu_q, int64_t cu_q_size, const void *cu_k,
+                          int64_t cu_k_size, const void *seqused_q,
+                          int64_t seqused_q_size, const void *seqused_k,
+                          int64_t seqused_k_size, const void *q_offset,
+                          int64_t q_offset_size, int32_t index_bytes,
+                          int64_t tq, int64_t tk, int64_t kv_heads,
+                          int64_t group, int64_t block_m, int64_t left,
+                          int64_t right, int32_t bottom_right,
+                          varlen_work_tile **tiles) {
+  *tiles = nullptr;
+  if (index_bytes != 4 && index_bytes != 8) {
+    setError("cu_seqlens of %" PRId32 "-byte integers: expected 4 or 8",
+             index_bytes);
+    return -1;
+  }
+  auto integers = [&](const char *name, const void *data, int64_t size) {
+    return Integers(name, data, size, index_bytes);
+  };
+  Batch batch = {integers("cu_seqlens_q", cu_q, cu_q_size),
+                 integers("cu_seqlens_k", cu_k, cu_k_size),
+                 integers("seqused_q", seqused_q, seqused_q_size),
+                 integers("seqused_k", seqused_k, seqused_k_size),
+                 integers("q_offset", q_offset, q_offset_size),
+                 tq,
+                 tk,
+                 kv_heads,
+                 group,
+                 block_m,
+                 std::min(left, VARLEN_MAX_WINDOW),
+                 std::min(right, VARLEN_MAX_WINDOW),
+                 bottom_right != 0};
+  if (!check(batch))
+    return -1;
+
+  // No head, no row to write: the division by the group would be by 0.
+  bool empty = kv_heads == 0 || group == 0;
+  int64_t numBlocks = empty ? 0 : countBlocks(batch), count = -1;
+  if (numBlocks >= 0 && __builtin_mul_overflow(numBlocks, kv_heads, &count))
+    count = -1;
+  auto *blocks = static_cast<Block *>(allocate(numBlocks, sizeof(Block)));
+  auto *list = static_cast<varlen_work_tile *>(
+      allocate(count, sizeof(varlen_work_tile)));
+  if (!blocks || !list) {
+    free(blocks);
+    free(list);
+    setError("not enough memory for the work tiles of %" PRId64
+             " query rows and %" PRId64 " kv heads",
+             tq, kv_heads);
+    return -1;
+  }
+  if (!empty)
+    makeBlocks(batch, blocks);
+  // Longest first. The order of creation makes the sort a stable one.
+  std::sort(blocks, blocks + numBlocks, [](const Block &a, const Block &b) {
+    return a.length != b.length ? a.length > b.length : a.order < b.order;
+  });
+  expandHeads(blocks, numBlocks, kv_heads, list);
+  free(blocks);
+  *tiles = list;
+  return count;
+}
+
+void varlen_free_tiles(varlen_work_tile *tiles) { free(tiles); }

@@ -1,0 +1,571 @@
+//===- runtime.cpp - Tests of the runtime library -------------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// A sanitizer would abort at the allocations that are to fail.
+// RUN: env ASAN_OPTIONS=allocator_may_return_null=1 %varlen-build/bin/varlen-runtime-test
+
+#include "varlen/Runtime/Runtime.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <pthread.h>
+#include <random>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+static int failures = 0;
+
+#define EXPECT(condition, ...)                                                 \
+  do {                                                                         \
+    if (!(condition)) {                                                        \
+      ++failures;                                                              \
+      fprintf(stderr, "%s:%d: expected %s: ", __FILE__, __LINE__, #condition); \
+      fprintf(stderr, __VA_ARGS__);                                            \
+      fprintf(stderr, "\n");                                                   \
+    }                                                                          \
+  } while (false)
+
+namespace {
+
+/// The arguments of varlen_work_tiles. Lists that are not `has...` are null.
+struct Batch {
+  std::vector<int64_t> cuQ, cuK, usedQ, usedK, offset;
+  bool hasUsedQ = false, hasUsedK = false, hasOffset = false;
+  int64_t tq = 0, tk = 0, kvHeads = 1, group = 1, blockM = 16;
+  int64_t left = -1, right = -1;
+  bool bottomRight = true;
+  int32_t bytes = 8;
+};
+
+/// An exact-size copy of a list, so that a sanitizer sees any read beyond it.
+class Buffer {
+public:
+  Buffer(const std::vector<int64_t> &values, bool present, int32_t bytes)
+      : size(static_cast<int64_t>(values.size())) {
+    if (!present)
+      return;
+    data = malloc(std::max<size_t>(values.size() * bytes, 1));
+    for (size_t i = 0; i < values.size(); ++i) {
+      auto narrow = static_cast<int32_t>(values[i]);
+      memcpy(static_cast<char *>(data) + i * bytes,
+             bytes == 4 ? static_cast<const void *>(&narrow) : &values[i],
+             bytes);
+    }
+  }
+  ~Buffer() { free(data); }
+  Buffer(const Buffer &) = delete;
+  Buffer &operator=(const Buffer &) = delete;
+
+  void *data = nullptr;
+  int64_t size;
+};
+
+struct Result {
+  int64_t count = 0;
+  std::vector<varlen_work_tile> tiles;
+  std::string error;
+};
+
+} // namespace
+
+static Result call(const Batch &batch) {
+  Buffer cuQ(batch.cuQ, true, batch.bytes), cuK(batch.cuK, true, batch.bytes);
+  Buffer usedQ(batch.usedQ, batch.hasUsedQ, batch.bytes);
+  Buffer usedK(batch.usedK, batch.hasUsedK, batch.bytes);
+  Buffer offset(batch.offset, batch.hasOffset, batch.bytes);
+  varlen_clear_error();
+  Result result;
+  auto *tiles = reinterpret_cast<varlen_work_tile *>(16);
+  result.count = varlen_work_tiles(
+      cuQ.data, cuQ.size, cuK.data, cuK.size, usedQ.data, usedQ.size,
+      usedK.data, usedK.size, offset.data, offset.size, batch.bytes, batch.tq,
+      batch.tk, batch.kvHeads, batch.group, batch.blockM, batch.left,
+      batch.right, batch.bottomRight, &tiles);
+  if (const char *error = varlen_last_error())
+    result.error = error;
+  if (result.count < 0) {
+    EXPECT(!tiles, "a list came with an error");
+  } else {
+    EXPECT(tiles, "no list");
+    result.tiles.assign(tiles, tiles + result.count);
+    varlen_free_tiles(tiles);
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Work tiles against a row-by-row definition
+//===----------------------------------------------------------------------===//
+
+using Wide = __int128;
+
+/// Checks every tile, and that each (row, head) is in exactly one.
+static void checkTiles(const Batch &batch, const char *what) {
+  Result result = call(batch);
+  EXPECT(result.count >= 0 && result.error.empty(), "%s: %s", what,
+         result.error.c_str());
+  if (result.count < 0)
+    return;
+  int64_t heads = batch.kvHeads * batch.group;
+  auto sequences = static_cast<int64_t>(batch.cuQ.size()) - 1;
+  std::vector<int64_t> owner(batch.tq, -1); // sequence, or -1
+  for (int64_t s = 0, row = 0; s < sequences; ++s)
+    for (; row < batch.cuQ[s + 1]; ++row)
+      if (!batch.hasUsedQ || row - batch.cuQ[s] < batch.usedQ[s])
+        owner[row] = s;
+  std::vector<int> covered(batch.tq * heads, 0);
+  int64_t lastLength = INT64_MAX;
+  for (const varlen_work_tile &tile : result.tiles) {
+    EXPECT(tile.rows >= 1 && tile.rows <= batch.blockM, "%s", what);
+    EXPECT(tile.kv_head >= 0 && tile.kv_head < batch.kvHeads, "%s", what);
+    int64_t length = tile.k_end - tile.k_begin;
+    EXPECT(length >= 0 && length <= lastLength, "%s: not sorted", what);
+    lastLength = length;
+    int64_t begin = INT64_MAX, end = 0;
+    for (int64_t p = tile.first; p < tile.first + tile.rows; ++p) {
+      int64_t i = p / batch.group, row = tile.q_row + i;
+      if (row < 0 || row >= batch.tq) {
+        EXPECT(false, "%s: row %" PRId64 " outside", what, row);
+        return;
+      }
+      ++covered[row * heads + tile.kv_head * batch.group + p % batch.group];
+      int64_t s = owner[row];
+      EXPECT((tile.k_rows < 0) == (s < 0), "%s: row %" PRId64, what, row);
+      if (s < 0)
+        continue;
+      int64_t slotK = batch.cuK[s + 1] - batch.cuK[s];
+      int64_t lk = batch.hasUsedK ? batch.usedK[s] : slotK;
+      int64_t lq =
+          batch.hasUsedQ ? batch.usedQ[s] : batch.cuQ[s + 1] - batch.cuQ[s];
+      EXPECT(tile.q_row == batch.cuQ[s] && tile.k_row == batch.cuK[s] &&
+                 tile.k_rows == lk,
+             "%s: sequence %" PRId64, what, s);
+      Wide diagonal = batch.bottomRight ? lk - lq : 0;
+      if (batch.hasOffset)
+        diagonal += batch.offset[s];
+      Wide kept =
+          std::clamp<Wide>(diagonal, -VARLEN_MAX_DIAGONAL, VARLEN_MAX_DIAGONAL);
+      EXPECT(tile.diagonal == static_cast<int64_t>(kept), "%s", what);
+      for (int64_t j = 0; j < lk; ++j) {
+        bool visible =
+            (batch.left < 0 || Wide(i) + diagonal - batch.left <= j) &&
+            (batch.right < 0 || j <= Wide(i) + diagonal + batch.right);
+        if (visible) {
+          begin = std::min(begin, j);
+          end = std::max(end, j + 1);
+        }
+      }
+    }
+    if (begin == INT64_MAX)
+      EXPECT(tile.k_begin == tile.k_end, "%s: no key is visible", what);
+    else
+      EXPECT(tile.k_begin == begin && tile.k_end == end,
+             "%s: keys %" PRId64 "..%" PRId64 ", got %" PRId64 "..%" PRId64,
+             what, begin, end, tile.k_begin, tile.k_end);
+  }
+  for (int count : covered)
+    if (count != 1) {
+      EXPECT(count == 1, "%s: a row is in %d tiles", what, count);
+      break;
+    }
+  // Equal lengths: sequence, kv head, first pair.
+  for (size_t i = 1; i < result.tiles.size(); ++i) {
+    const varlen_work_tile &a = result.tiles[i - 1], &b = result.tiles[i];
+    if (a.k_end - a.k_begin != b.k_end - b.k_begin)
+      continue;
+    bool ordered = a.q_row != b.q_row       ? a.q_row < b.q_row
+                   : a.kv_head != b.kv_head ? a.kv_head < b.kv_head
+                                            : a.first < b.first;
+    EXPECT(ordered, "%s: ties out of order", what);
+  }
+}
+
+static void testFixedBatches() {
+  Batch batch;
+  batch.cuQ = batch.cuK = {0};
+  checkTiles(batch, "no sequence, no row");
+  batch.tq = batch.tk = 5;
+  checkTiles(batch, "rows and no sequence");
+  batch.cuQ = batch.cuK = {0, 0, 0};
+  checkTiles(batch, "empty sequences only");
+  batch.cuQ = batch.cuK = {0, 5, 5, 5};
+  batch.kvHeads = 2;
+  batch.group = 3;
+  batch.blockM = 4;
+  checkTiles(batch, "ghosts");
+  batch.cuK = {0, 0, 5, 5};
+  checkTiles(batch, "a sequence without keys");
+  batch.right = 0;
+  batch.cuK = {0, 2, 5, 5};
+  checkTiles(batch, "causal, more queries than keys");
+
+  batch.kvHeads = 0;
+  EXPECT(call(batch).count == 0, "no kv head");
+  batch.kvHeads = 2;
+  batch.group = 0;
+  EXPECT(call(batch).count == 0, "no query head");
+
+  // Offsets and windows at the ends of the type.
+  batch.group = 1;
+  batch.hasOffset = true;
+  for (int64_t offset : {INT64_MIN, INT64_MAX, int64_t(0)})
+    for (int64_t left : {int64_t(-1), int64_t(0), INT64_MAX})
+      for (int64_t right : {int64_t(-1), int64_t(0), INT64_MAX}) {
+        // Beyond its limit a window counts as that limit.
+        batch.left = std::min(left, VARLEN_MAX_WINDOW);
+        batch.right = std::min(right, VARLEN_MAX_WINDOW);
+        batch.offset = {offset, 0, offset};
+        checkTiles(batch, "extreme offsets");
+        Result limited = call(batch);
+        batch.left = left;
+        batch.right = right;
+        Result unlimited = call(batch);
+        EXPECT(limited.count == unlimited.count &&
+                   !memcmp(limited.tiles.data(), unlimited.tiles.data(),
+                           limited.tiles.size() * sizeof(varlen_work_tile)),
+               "windows beyond the limit");
+      }
+}
+
+static void testRandomBatches() {
+  std::mt19937_64 random(1);
+  auto below = [&](int64_t n) { return static_cast<int64_t>(random() % n); };
+  for (int round = 0; round < 3000; ++round) {
+    Batch batch;
+    int64_t n = below(6);
+    bool square = below(2);
+    batch.cuQ = {0};
+    batch.cuK = {0};
+    for (int64_t s = 0; s < n; ++s) {
+      int64_t lq = below(3) ? below(40) : 0;
+      int64_t lk = square ? lq : below(3) ? below(40) : 0;
+      batch.cuQ.push_back(batch.cuQ.back() + lq);
+      batch.cuK.push_back(batch.cuK.back() + lk);
+      batch.usedQ.push_back(below(lq + 1));
+      batch.usedK.push_back(below(lk + 1));
+      batch.offset.push_back(below(41) - 20);
+    }
+    batch.hasUsedQ = !below(3);
+    batch.hasUsedK = !below(3);
+    batch.hasOffset = !below(3);
+    batch.tq = batch.cuQ.back() + (below(2) ? below(20) : 0);
+    batch.tk = batch.cuK.back() + (below(2) ? below(20) : 0);
+    batch.kvHeads = 1 + below(3);
+    batch.group = 1 + below(4);
+    batch.blockM = 1 + below(24);
+    batch.left = below(2) ? -1 : below(30);
+    batch.right = below(2) ? -1 : below(3) ? below(30) : 0;
+    batch.bottomRight = below(2);
+    batch.bytes = below(2) ? 4 : 8;
+    std::string what = "random batch " + std::to_string(round);
+    checkTiles(batch, what.c_str());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Bad cu_seqlens
+//===----------------------------------------------------------------------===//
+
+static void expectError(const Batch &batch, const char *message) {
+  Result result = call(batch);
+  EXPECT(result.count == -1 && result.error == message,
+         "%" PRId64 " tiles and \"%s\", not \"%s\"", result.count,
+         result.error.c_str(), message);
+}
+
+static void testErrors() {
+  Batch good;
+  good.cuQ = good.cuK = {0, 3, 7};
+  good.tq = good.tk = 8;
+  for (int32_t bytes : {4, 8}) {
+    good.bytes = bytes;
+    EXPECT(call(good).count > 0, "the batch that the others start from");
+
+    Batch bad = good;
+    bad.cuQ = {};
+    expectError(bad, "cu_seqlens_q is empty: expected at least 1 entry, the 0 "
+                     "it starts with");
+    bad = good;
+    bad.cuQ[0] = 1;
+    expectError(bad, "cu_seqlens_q[0] = 1: cu_seqlens must start at 0");
+    bad = good;
+    bad.cuK = {0, 7, 5};
+    expectError(bad, "cu_seqlens_k[2] = 5 is smaller than cu_seqlens_k[1] = 7: "
+                     "cu_seqlens must not decrease");
+    bad = good;
+    bad.cuK[2] = 9;
+    expectError(bad, "cu_seqlens_k[2] = 9 is larger than the 8 rows of k: "
+                     "cu_seqlens must end within them");
+    bad = good;
+    bad.cuK.push_back(7);
+    expectError(bad, "cu_seqlens_q has 3 entries and cu_seqlens_k 4: expected "
+                     "the same number");
+    bad = good;
+    bad.hasUsedQ = true;
+    bad.usedQ = {1};
+    expectError(bad, "seqused_q has 1 entries: expected 2, one for each "
+                     "sequence of cu_seqlens_q");
+    bad.usedQ = {1, -1};
+    expectError(bad, "seqused_q[1] = -1: expected 0 to 4, the length of the "
+                     "sequence's slot in cu_seqlens_q");
+    bad = good;
+    bad.hasUsedK = true;
+    bad.usedK = {4, 0};
+    expectError(bad, "seqused_k[0] = 4: expected 0 to 3, the length of the "
+                     "sequence's slot in cu_seqlens_k");
+    bad = good;
+    bad.hasOffset = true;
+    bad.offset = {0, 0, 0};
+    expectError(bad, "q_offset has 3 entries: expected 2, one for each "
+                     "sequence of cu_seqlens_q");
+  }
+  Batch bad = good;
+  bad.bytes = 2;
+  bad.cuQ = bad.cuK = {0, 0};
+  expectError(bad, "cu_seqlens of 2-byte integers: expected 4 or 8");
+  bad = good;
+  bad.blockM = 0;
+  expectError(bad, "bad sizes of an attention: 8 query rows, 8 key rows, 1 kv "
+                   "heads, group 1, block_m 0: expected extents from 0 to 2^60 "
+                   "and block_m >= 1");
+  bad = good;
+  bad.tq = int64_t(1) << 60;
+  bad.group = 16;
+  expectError(bad, "not enough memory for the work tiles of "
+                   "1152921504606846976 query rows and 1 kv heads");
+  bad.group = 1;
+  bad.kvHeads = int64_t(1) << 59;
+  expectError(bad, "not enough memory for the work tiles of "
+                   "1152921504606846976 query rows and 576460752303423488 kv "
+                   "heads");
+
+  // The first error stays until it is cleared.
+  bad = good;
+  bad.cuQ[0] = 1;
+  call(bad);
+  varlen_work_tile *tiles;
+  varlen_work_tiles(nullptr, 0, nullptr, 0, nullptr, 0, nullptr, 0, nullptr, 0,
+                    8, 0, 0, 1, 1, 1, -1, -1, 0, &tiles);
+  EXPECT(varlen_last_error() &&
+             !strcmp(varlen_last_error(),
+                     "cu_seqlens_q[0] = 1: cu_seqlens must start at 0"),
+         "got %s", varlen_last_error());
+  varlen_clear_error();
+  EXPECT(!varlen_last_error(), "an error after the clear");
+}
+
+/// Entries of any value: the answer is a list that covers every row, or an
+/// error; never a read outside the lists (seen by the asan build).
+static void testHostileValues() {
+  std::mt19937_64 random(2);
+  int valid = 0;
+  for (int round = 0; round < 100000; ++round) {
+    Batch batch;
+    batch.bytes = random() % 2 ? 4 : 8;
+    batch.tq = random() % 20;
+    batch.tk = random() % 20;
+    auto entry = [&]() -> int64_t {
+      switch (random() % 8) {
+      case 0:
+        return batch.bytes == 4 ? static_cast<int32_t>(random())
+                                : static_cast<int64_t>(random());
+      case 1:
+        return batch.bytes == 4 ? INT32_MIN : INT64_MIN;
+      case 2:
+        return batch.bytes == 4 ? INT32_MAX : INT64_MAX;
+      default:
+        return static_cast<int64_t>(random() % 24) - 2;
+      }
+    };
+    auto fill = [&](std::vector<int64_t> &list, int64_t size, bool sorted) {
+      for (int64_t i = 0; i < size; ++i)
+        list.push_back(sorted ? static_cast<int64_t>(random() % 20) : entry());
+      if (sorted)
+        std::sort(list.begin(), list.end());
+      if (!list.empty() && (sorted || random() % 2))
+        list[0] = 0;
+    };
+    int64_t n = random() % 5;
+    fill(batch.cuQ, n + (random() % 8 ? 1 : random() % 3), random() % 4);
+    fill(batch.cuK, n + (random() % 8 ? 1 : random() % 3), random() % 4);
+    if ((batch.hasUsedQ = random() % 8 == 0))
+      fill(batch.usedQ, n, false);
+    if ((batch.hasUsedK = random() % 8 == 0))
+      fill(batch.usedK, n, false);
+    if ((batch.hasOffset = random() % 4 == 0))
+      fill(batch.offset, n, false);
+    batch.left = random() % 4 ? -1 : entry();
+    batch.right = random() % 4 ? -1 : entry();
+    batch.group = 1 + random() % 3;
+    batch.blockM = 1 + random() % 8;
+    Result result = call(batch);
+    if (result.count < 0) {
+      EXPECT(!result.error.empty(), "an error without a message");
+      continue;
+    }
+    ++valid;
+    batch.left = std::min(batch.left, VARLEN_MAX_WINDOW);
+    batch.right = std::min(batch.right, VARLEN_MAX_WINDOW);
+    checkTiles(batch, "hostile values that are valid");
+  }
+  EXPECT(valid > 10000, "only %d of the batches were valid", valid);
+}
+
+//===----------------------------------------------------------------------===//
+// varlen_parallel_for
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Counts {
+  std::vector<std::atomic<int>> done;
+  std::atomic<int> misaligned{0};
+  int64_t workspaceBytes;
+  explicit Counts(int64_t n, int64_t bytes) : done(n), workspaceBytes(bytes) {}
+};
+} // namespace
+
+static void countItems(void *context, int64_t lo, int64_t hi, void *workspace) {
+  auto *counts = static_cast<Counts *>(context);
+  if (reinterpret_cast<uintptr_t>(workspace) % 64)
+    ++counts->misaligned;
+  // Each thread owns all of its workspace while it is in an item.
+  memset(workspace, static_cast<int>(lo), counts->workspaceBytes);
+  for (int64_t i = lo; i < hi; ++i)
+    ++counts->done[i];
+  for (int64_t b = 0; b < counts->workspaceBytes; ++b)
+    if (static_cast<unsigned char *>(workspace)[b] != (lo & 255))
+      ++counts->misaligned;
+}
+
+static void runAndCheck(int64_t n, int64_t bytes, const char *what) {
+  Counts counts(n, bytes);
+  varlen_parallel_for(n, bytes, countItems, &counts);
+  EXPECT(counts.misaligned == 0, "%s: bad or shared workspace", what);
+  for (int64_t i = 0; i < n; ++i)
+    if (counts.done[i] != 1) {
+      EXPECT(counts.done[i] == 1, "%s: item %" PRId64 " was done %d times",
+             what, i, counts.done[i].load());
+      break;
+    }
+}
+
+static void testParallelFor() {
+  for (int64_t threads : {1, 2, 3, 8, 2, 1}) {
+    varlen_set_num_threads(threads);
+    EXPECT(varlen_get_num_threads() == threads, "%" PRId64, threads);
+    for (int round = 0; round < 50; ++round)
+      for (int64_t n : {0, 1, 2, 7, 100})
+        runAndCheck(n, round * 100, "parallel_for");
+  }
+  varlen_set_num_threads(0);
+  EXPECT(varlen_get_num_threads() >= 1, "the default");
+  Counts counts(1, 0);
+  varlen_parallel_for(-1, 0, countItems, &counts);
+  varlen_parallel_for(INT64_MIN, 0, countItems, &counts);
+  EXPECT(counts.done[0] == 0, "an item of an empty range was done");
+}
+
+static void testNested() {
+  varlen_set_num_threads(4);
+  std::atomic<int> bad{0};
+  auto outer = [](void *context, int64_t lo, int64_t hi, void *workspace) {
+    auto &bad = *static_cast<std::atomic<int> *>(context);
+    for (int64_t i = lo; i < hi; ++i) {
+      memset(workspace, 7, 256);
+      Counts counts(10, 256);
+      varlen_parallel_for(10, 256, countItems, &counts);
+      for (auto &done : counts.done)
+        bad += done != 1;
+      for (int b = 0; b < 256; ++b)
+        bad += static_cast<char *>(workspace)[b] != 7;
+    }
+  };
+  varlen_parallel_for(20, 256, outer, &bad);
+  EXPECT(bad == 0, "a call inside an item");
+}
+
+/// Several threads of the host call at once.
+static void testConcurrentCalls() {
+  varlen_set_num_threads(3);
+  auto body = [](void *) -> void * {
+    for (int round = 0; round < 200; ++round)
+      runAndCheck(50, 64, "concurrent calls");
+    return nullptr;
+  };
+  pthread_t threads[4];
+  for (pthread_t &thread : threads)
+    pthread_create(&thread, nullptr, body, nullptr);
+  for (pthread_t &thread : threads)
+    pthread_join(thread, nullptr);
+}
+
+static void testHostThreads() {
+  static int64_t calls;
+  varlen_set_parallel_for(
+      [](int64_t n, int64_t bytes, varlen_range_fn fn, void *context) {
+        ++calls;
+        void *workspace = aligned_alloc(64, (bytes + 63) / 64 * 64);
+        fn(context, n / 2, n, workspace);
+        fn(context, 0, n / 2, workspace);
+        free(workspace);
+      });
+  runAndCheck(9, 128, "the host's threads");
+  varlen_set_parallel_for(nullptr);
+  runAndCheck(9, 128, "our threads again");
+  EXPECT(calls == 1, "%" PRId64 " calls of the host's function", calls);
+}
+
+static void testWorkspaceTooLarge() {
+  varlen_clear_error();
+  Counts counts(4, 0);
+  varlen_parallel_for(4, INT64_MAX, countItems, &counts);
+  EXPECT(varlen_last_error() &&
+             !strcmp(varlen_last_error(), "not enough memory for a workspace "
+                                          "of 9223372036854775807 bytes"),
+         "got %s", varlen_last_error());
+  EXPECT(counts.done[0] == 0, "an item ran without its workspace");
+  varlen_clear_error();
+}
+
+/// A child of fork has none of its parent's workers.
+static void testFork() {
+  varlen_set_num_threads(3);
+  runAndCheck(20, 64, "before fork");
+  pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    failures = 0;
+    runAndCheck(20, 64, "after fork");
+    _exit(failures != 0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %d", status);
+}
+
+int main() {
+  testFixedBatches();
+  testRandomBatches();
+  testErrors();
+  testHostileValues();
+  testParallelFor();
+  testNested();
+  testConcurrentCalls();
+  testHostThreads();
+  testWorkspaceTooLarge();
+  testFork();
+  if (failures)
+    fprintf(stderr, "%d failures\n", failures);
+  return failures != 0;
+}
