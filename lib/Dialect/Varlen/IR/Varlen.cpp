@@ -51,6 +51,39 @@ void VarlenDialect::initialize() {
   addInterfaces<VarlenInlinerInterface>();
 }
 
+LogicalResult VarlenDialect::verifyOperationAttribute(Operation *op,
+                                                      NamedAttribute attr) {
+  if (attr.getName() == CPUScheduleAttr::kName &&
+      !isa<CPUScheduleAttr>(attr.getValue()))
+    return op->emitOpError("expected ")
+           << attr.getName() << " to be a #varlen.cpu_schedule, got "
+           << attr.getValue();
+  return success();
+}
+
+/// A name is a non-empty string.
+static LogicalResult verifyName(Operation *op, NamedAttribute attr) {
+  if (attr.getName() != "varlen.name")
+    return success();
+  auto name = dyn_cast<StringAttr>(attr.getValue());
+  if (name && !name.empty())
+    return success();
+  return op->emitOpError("expected varlen.name to be a non-empty string, got ")
+         << attr.getValue();
+}
+
+LogicalResult VarlenDialect::verifyRegionArgAttribute(Operation *op, unsigned,
+                                                      unsigned,
+                                                      NamedAttribute attr) {
+  return verifyName(op, attr);
+}
+
+LogicalResult VarlenDialect::verifyRegionResultAttribute(Operation *op,
+                                                         unsigned, unsigned,
+                                                         NamedAttribute attr) {
+  return verifyName(op, attr);
+}
+
 //===----------------------------------------------------------------------===//
 // MaskAttr
 //===----------------------------------------------------------------------===//
@@ -122,7 +155,11 @@ LogicalResult
 CPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                         int64_t lanes, int64_t vectors, int64_t rows,
                         int64_t panels, int64_t kvBlock, KVStorage) {
-  if (lanes < 1 || vectors < 1 || rows < 1 || panels < 1 || kvBlock < 1)
-    return emitError() << "expected positive sizes";
+  for (auto [name, size] :
+       {std::pair("lanes", lanes), std::pair("vectors", vectors),
+        std::pair("rows", rows), std::pair("panels", panels),
+        std::pair("kv_block", kvBlock)})
+    if (size < 1)
+      return emitError() << "expected positive " << name << ", got " << size;
   return success();
 }

@@ -9,8 +9,13 @@
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/TypeUtilities.h"
+
+#include "llvm/ADT/SmallString.h"
 
 #include <cmath>
 
@@ -20,16 +25,42 @@ using namespace mlir::varlen;
 #define GET_OP_CLASSES
 #include "varlen/Dialect/Varlen/IR/VarlenOps.cpp.inc"
 
-//===----------------------------------------------------------------------===//
-// AttnOp
-//===----------------------------------------------------------------------===//
-
 static ShapedType shaped(Value value) {
   return cast<ShapedType>(value.getType());
 }
 
+/// An extent of a result: dimension `dim` of `source`.
+struct ExtentOf {
+  Value source;
+  int64_t dim;
+};
+
+/// The extents of `result`: what its type says, else those of `sources`. A
+/// dynamic extent has to be a value.
+static SmallVector<OpFoldResult> reifyShape(OpBuilder &builder, Value result,
+                                            ArrayRef<ExtentOf> sources) {
+  Location loc = result.getLoc();
+  SmallVector<OpFoldResult> shape;
+  for (auto [extent, from] :
+       llvm::zip_equal(shaped(result).getShape(), sources))
+    if (ShapedType::isStatic(extent))
+      shape.push_back(builder.getIndexAttr(extent));
+    else
+      shape.push_back(getValueOrCreateConstantIndexOp(
+          builder, loc,
+          tensor::getMixedSize(builder, loc, from.source, from.dim)));
+  return shape;
+}
+
+//===----------------------------------------------------------------------===//
+// AttnOp
+//===----------------------------------------------------------------------===//
+
 int64_t AttnOp::getQueryHeads() { return shaped(getQ()).getDimSize(1); }
-int64_t AttnOp::getKvHeads() { return shaped(getK()).getDimSize(1); }
+int64_t AttnOp::getKvHeads() {
+  int64_t heads = shaped(getK()).getDimSize(1);
+  return ShapedType::isDynamic(heads) ? shaped(getV()).getDimSize(1) : heads;
+}
 int64_t AttnOp::getHeadDim() {
   int64_t dim = shaped(getQ()).getDimSize(2);
   return ShapedType::isDynamic(dim) ? shaped(getK()).getDimSize(2) : dim;
@@ -51,9 +82,47 @@ std::optional<double> AttnOp::getScaleValue() {
   return 1.0 / std::sqrt(static_cast<double>(dim));
 }
 
-LogicalResult AttnOp::verify() {
-  if (isBufferized() != static_cast<bool>(getOutBuffer()))
-    return emitOpError("expected either two results or two outs");
+void AttnOp::build(OpBuilder &builder, OperationState &state, Value q, Value k,
+                   Value v, Value cuQ, Value cuK, MaskAttr mask,
+                   FloatAttr scale) {
+  if (!mask)
+    mask = MaskAttr::getFull(builder.getContext());
+  Type results[] = {inferOutType(shaped(q), shaped(v)),
+                    inferLseType(shaped(q))};
+  build(builder, state, results[0], results[1], q, k, v, cuQ, cuK,
+        /*seqused_q=*/Value(), /*seqused_k=*/Value(), /*q_offset=*/Value(),
+        /*sink=*/Value(), /*out_buffer=*/Value(), /*lse_buffer=*/Value(), mask,
+        scale);
+}
+
+LogicalResult AttnOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                       AttnOp::Adaptor adaptor,
+                                       SmallVectorImpl<Type> &types) {
+  // Into buffers: no results.
+  if (isa<BaseMemRefType>(adaptor.getQ().getType()))
+    return success();
+  ShapedType q = shaped(adaptor.getQ());
+  types.push_back(inferOutType(q, shaped(adaptor.getV())));
+  types.push_back(inferLseType(q));
+  return success();
+}
+
+bool AttnOp::isCompatibleReturnTypes(TypeRange l, TypeRange r) {
+  return l.size() == r.size() &&
+         llvm::all_of(llvm::zip_equal(l, r), [](auto types) {
+           auto [a, b] = types;
+           return getElementTypeOrSelf(a) == getElementTypeOrSelf(b) &&
+                  succeeded(verifyCompatibleShape(a, b));
+         });
+}
+
+LogicalResult AttnOp::reifyResultShapes(OpBuilder &builder,
+                                        ReifiedRankedShapedTypeDims &shapes) {
+  if (isBufferized())
+    return failure();
+  ExtentOf rows{getQ(), 0}, heads{getQ(), 1}, dim{getV(), 2};
+  shapes = {reifyShape(builder, getOut(), {rows, heads, dim}),
+            reifyShape(builder, getLse(), {heads, rows})};
   return success();
 }
 
@@ -81,17 +150,202 @@ void AttnOp::getEffects(
   }
 }
 
+Speculation::Speculatability AttnOp::getSpeculatability() {
+  return isBufferized() ? Speculation::NotSpeculatable
+                        : Speculation::Speculatable;
+}
+
+//===----------------------------------------------------------------------===//
+// WorkTilesOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult WorkTilesOp::verify() {
+  std::pair<StringRef, Value> perSequences[] = {{"seqused_q", getSequsedQ()},
+                                                {"seqused_k", getSequsedK()},
+                                                {"q_offset", getQOffset()}};
+  Type integer = getCuQ().getType().getElementType();
+  int64_t entries = getCuQ().getType().getDimSize(0);
+  int64_t keyEntries = getCuK().getType().getDimSize(0);
+  if (getCuK().getType().getElementType() != integer)
+    return emitOpError("expected cu_q and cu_k of one integer type, got ")
+           << integer << " and " << getCuK().getType().getElementType();
+  for (int64_t size : {entries, keyEntries})
+    if (size == 0)
+      return emitOpError("expected at least one entry in cu_q and cu_k, got ")
+             << entries << " and " << keyEntries;
+  if (failed(verifyCompatibleShape(entries, keyEntries)))
+    return emitOpError(
+               "expected cu_q and cu_k to have the same number of entries, "
+               "got ")
+           << entries << " and " << keyEntries;
+  if (ShapedType::isDynamic(entries))
+    entries = keyEntries;
+  for (auto [name, value] : perSequences) {
+    if (!value)
+      continue;
+    if (shaped(value).getElementType() != integer)
+      return emitOpError("expected ")
+             << name << " of the integer type of cu_q, " << integer << ", got "
+             << shaped(value).getElementType();
+    int64_t size = shaped(value).getDimSize(0);
+    if (ShapedType::isStatic(entries) &&
+        failed(verifyCompatibleShape(size, entries - 1)))
+      return emitOpError("expected ")
+             << name << " to have one entry for each of the " << entries - 1
+             << " sequences, got " << size;
+  }
+  if (static_cast<int64_t>(getBlockM()) < 1)
+    return emitOpError("expected a positive block_m, got ")
+           << static_cast<int64_t>(getBlockM());
+  int64_t columns = getTiles().getType().getDimSize(1);
+  if (failed(verifyCompatibleShape(columns, NumColumns)))
+    return emitOpError("expected a list of ")
+           << static_cast<int64_t>(NumColumns) << " columns, got "
+           << getTiles().getType();
+  return success();
+}
+
+void WorkTilesOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getTiles(), "tiles");
+}
+
 //===----------------------------------------------------------------------===//
 // OnlineAttnOp
 //===----------------------------------------------------------------------===//
 
-LogicalResult
-OnlineAttnOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
-                               OnlineAttnOp::Adaptor adaptor,
-                               SmallVectorImpl<Type> &types) {
+/// The first static one of several extents that must agree.
+static int64_t firstStatic(ArrayRef<int64_t> extents) {
+  for (int64_t extent : extents)
+    if (ShapedType::isStatic(extent))
+      return extent;
+  return ShapedType::kDynamic;
+}
+
+StepSizes OnlineAttnOp::getSizes() {
+  auto extent = [](Value tile, unsigned dim) {
+    return shaped(tile).getDimSize(dim);
+  };
+  // Where queries are in tiles that hold them, and where they are not.
+  unsigned queries = getOrientation() == Orientation::QK ? 0 : 1;
+  unsigned other = 1 - queries;
+  StepSizes sizes;
+  sizes.queries =
+      firstStatic({extent(getQ(), queries), extent(getAcc(), queries),
+                   extent(getM(), queries), extent(getL(), queries)});
+  sizes.keys = firstStatic({extent(getK(), 0), extent(getV(), 0)});
+  sizes.headDim = firstStatic({extent(getQ(), other), extent(getK(), 1)});
+  sizes.valueHeadDim =
+      firstStatic({extent(getV(), 1), extent(getAcc(), other)});
+  return sizes;
+}
+
+/// "4 x ?".
+static std::string toString(ArrayRef<int64_t> shape) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::interleave(
+      shape, stream,
+      [&](int64_t extent) {
+        if (ShapedType::isDynamic(extent))
+          stream << '?';
+        else
+          stream << extent;
+      },
+      " x ");
+  return text;
+}
+
+LogicalResult OnlineAttnOp::verify() {
+  if (static_cast<bool>(getLo()) != static_cast<bool>(getHi()) ||
+      static_cast<bool>(getLo()) != static_cast<bool>(getK0()))
+    return emitOpError("expected all of the limits lo, hi and k0 or none, got ")
+           << (getLo() ? 1 : 0) + (getHi() ? 1 : 0) + (getK0() ? 1 : 0)
+           << " of 3";
+
+  // Element types.
+  Type compute = shaped(getAcc()).getElementType();
+  for (auto [name, state] : {std::pair("acc", getAcc()), std::pair("m", getM()),
+                             std::pair("l", getL())})
+    if (Type type = shaped(state).getElementType();
+        type != compute || !(type.isF32() || type.isF64()))
+      return emitOpError("expected acc, m and l of one type, f32 or f64, got ")
+             << type << " for " << name;
+  for (auto [name, input] :
+       {std::pair("q", getQ()), std::pair("k", getK()), std::pair("v", getV())})
+    if (Type type = shaped(input).getElementType();
+        type != compute && getComputeType(type) != compute)
+      return emitOpError("expected ")
+             << name << " of a type that accumulates in " << compute
+             << ", the type of acc, got " << type;
+  if (shaped(getQ()).getElementType() != shaped(getK()).getElementType())
+    return emitOpError("expected q and k of one element type, got ")
+           << shaped(getQ()).getElementType() << " and "
+           << shaped(getK()).getElementType();
+
+  // Shapes.
+  StepSizes sizes = getSizes();
+  bool qk = getOrientation() == Orientation::QK;
+  auto check = [&](StringRef name, Value tile, StringRef meaning,
+                   ArrayRef<int64_t> shape) -> LogicalResult {
+    if (!tile ||
+        succeeded(verifyCompatibleShape(shaped(tile).getShape(), shape)))
+      return success();
+    return emitOpError("expected ")
+           << name << " to be " << meaning << " = " << toString(shape)
+           << " in orientation " << stringifyOrientation(getOrientation())
+           << ", got " << tile.getType();
+  };
+  StringRef rowStat = qk ? "queries x 1" : "1 x queries";
+  SmallVector<int64_t> rowStatShape = getRowStatShape(getOrientation(), sizes);
+  if (failed(check("q", getQ(),
+                   qk ? "queries x head_dim" : "head_dim x queries",
+                   getQueryTileShape(getOrientation(), sizes))) ||
+      failed(check("k", getK(), "keys x head_dim", getKeyTileShape(sizes))) ||
+      failed(check("v", getV(), "keys x value head_dim",
+                   getValueTileShape(sizes))) ||
+      failed(check("acc", getAcc(),
+                   qk ? "queries x value head_dim" : "value head_dim x queries",
+                   getAccTileShape(getOrientation(), sizes))) ||
+      failed(check("m", getM(), rowStat, rowStatShape)) ||
+      failed(check("l", getL(), rowStat, rowStatShape)) ||
+      failed(check("lo", getLo(), rowStat, rowStatShape)) ||
+      failed(check("hi", getHi(), rowStat, rowStatShape)))
+    return failure();
+
+  APFloat scale = getScale();
+  if (!scale.isFinite() || scale.isZero() || scale.isNegative()) {
+    SmallString<16> text;
+    scale.toString(text);
+    return emitOpError("expected scale to be positive and finite, got ")
+           << text;
+  }
+  return success();
+}
+
+LogicalResult OnlineAttnOp::inferReturnTypes(MLIRContext *,
+                                             std::optional<Location>,
+                                             OnlineAttnOp::Adaptor adaptor,
+                                             SmallVectorImpl<Type> &types) {
   for (Value init : {adaptor.getAcc(), adaptor.getM(), adaptor.getL()})
     types.push_back(init.getType());
   return success();
 }
 
-LogicalResult OnlineAttnOp::verify() { return success(); }
+LogicalResult
+OnlineAttnOp::reifyResultShapes(OpBuilder &builder,
+                                ReifiedRankedShapedTypeDims &shapes) {
+  for (auto [result, init] : llvm::zip_equal(getResults(), getDpsInits()))
+    shapes.push_back(reifyShape(builder, result, {{init, 0}, {init, 1}}));
+  return success();
+}
+
+MutableOperandRange OnlineAttnOp::getDpsInitsMutable() {
+  // acc, m and l are the last operands.
+  return MutableOperandRange(*this, getAccMutable().getOperandNumber(), 3);
+}
+
+void OnlineAttnOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getAccOut(), "acc");
+  setName(getMOut(), "m");
+  setName(getLOut(), "l");
+}

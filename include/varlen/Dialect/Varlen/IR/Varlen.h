@@ -15,6 +15,7 @@
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -36,6 +37,13 @@
 //===----------------------------------------------------------------------===//
 // Operations
 //===----------------------------------------------------------------------===//
+
+namespace mlir::varlen {
+/// Extents of one step of online softmax; dynamic where no operand says more.
+struct StepSizes {
+  int64_t queries, keys, headDim, valueHeadDim;
+};
+} // namespace mlir::varlen
 
 #define GET_OP_CLASSES
 #include "varlen/Dialect/Varlen/IR/VarlenOps.h.inc" // IWYU pragma: export

@@ -24,14 +24,21 @@ def Varlen_Dialect : Dialect {
        rectangular pieces of work;
     3. `varlen.online_attn`: a dense block of queries against a dense block of
        keys, which becomes linalg on rank-2 tiles.
+
+    Discardable attributes: `varlen.schedule` on an operation holds the tile
+    sizes that a target's code is to use; `varlen.name` on an argument or result
+    of a function is the name under which `varlen-run` reads or writes it.
   }];
   let useDefaultAttributePrinterParser = 1;
-  // What varlen.attn decomposes and tiles into: an interface's caller cannot
-  // know which dialects to load.
+  // What varlen.attn decomposes, tiles and canonicalises into: an interface's
+  // caller cannot know which dialects to load.
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
     "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
 }
 
 #endif // VARLEN_DIALECT_TD

@@ -11,6 +11,7 @@
 
 include "varlen/Dialect/Varlen/IR/VarlenAttrs.td"
 include "mlir/Dialect/Linalg/IR/LinalgInterfaces.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/IR/OpAsmInterface.td"
@@ -18,14 +19,23 @@ include "mlir/IR/OpAsmInterface.td"
 class Varlen_Op<string mnemonic, list<Trait> traits = []>
     : Op<Varlen_Dialect, mnemonic, traits>;
 
-def Varlen_Float : AnyTypeOf<[F16, BF16, F32, F64]>;
-def Varlen_Index : AnyTypeOf<[I32, I64]>;
+def Varlen_Float : AnyTypeOf<[F16, BF16, F32, F64], "f16, bf16, f32 or f64">;
+def Varlen_ComputeFloat : AnyTypeOf<[F32, F64], "f32 or f64">;
+def Varlen_Index : AnyTypeOf<[I32, I64], "i32 or i64">;
+class Varlen_Tensor<Type element, int rank>
+    : ConfinedType<TensorRankOf<[element], [rank]>, [],
+                   "rank-" # rank # " tensor of " # element.summary,
+                   "::mlir::RankedTensorType">;
+class Varlen_MemRef<Type element, int rank>
+    : ConfinedType<MemRefRankOf<[element], [rank]>, [],
+                   "rank-" # rank # " memref of " # element.summary,
+                   "::mlir::MemRefType">;
 class Varlen_Shaped<Type element, int rank>
-    : AnyTypeOf<[TensorRankOf<[element], [rank]>, MemRefRankOf<[element], [rank]>]>;
+    : AnyTypeOf<[TensorRankOf<[element], [rank]>, MemRefRankOf<[element], [rank]>],
+                "rank-" # rank # " tensor or memref of " # element.summary>;
 def Varlen_Packed : Varlen_Shaped<Varlen_Float, 3>;
 def Varlen_CuSeqlens : Varlen_Shaped<Varlen_Index, 1>;
-def Varlen_Sink : Varlen_Shaped<F32, 1>;
-def Varlen_Lse : Varlen_Shaped<F32, 2>;
+def Varlen_Sink : Varlen_Shaped<Varlen_ComputeFloat, 1>;
 
 //===----------------------------------------------------------------------===//
 // attn
@@ -34,7 +44,10 @@ def Varlen_Lse : Varlen_Shaped<F32, 2>;
 def Varlen_AttnOp : Varlen_Op<"attn", [
     AttrSizedOperandSegments, SameVariadicResultSize,
     DeclareOpInterfaceMethods<AggregatedOpInterface, ["decomposeOperation"]>,
+    InferTypeOpAdaptorWithIsCompatible,
+    DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+    DeclareOpInterfaceMethods<ConditionallySpeculatable>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "Attention over a packed batch of sequences";
   let description = [{
@@ -46,12 +59,44 @@ def Varlen_AttnOp : Varlen_Op<"attn", [
         lse[h, i] = log(sum_j exp(s[i, j]) [+ exp(sink[h])])
         out[i, h, :] = sum_j exp(s[i, j] - lse[h, i]) * v[j, h / group, :]
 
-    with `group = Hq / Hkv`. Products and sums accumulate in f32 (f64 for f64).
+    with `group = Hq / Hkv`. Products and sums accumulate in the compute type:
+    f32, or f64 for f64 tensors. `lse` and `sink` have that type.
+
+    `cu_q` and `cu_k` have one entry more than there are sequences; they start
+    at 0 and do not decrease. Two equal neighbours are an empty sequence. With
+    `seqused_q` or `seqused_k` only so many first rows of a sequence's slot
+    count; positions, and so the mask, are those of the used lengths. `q_offset`
+    is added to the position of every query of a sequence: rows [x, y) of a
+    sequence of Lq queries are themselves a sequence, with the offset `y - Lq`
+    under a `bottom_right` mask and `x` under a `top_left` one.
+
     A row that sees no key has out = 0 and lse = -inf (lse = sink with a sink);
-    so has every row past `cu_q[N]` or past `seqused_q`, whatever the sink.
+    out = 0 and lse = -inf also for every row that is no query of a sequence
+    (past `cu_q[N]`, or past the used rows of its slot), whatever the sink.
+    Nothing outside a sequence's own rows reaches its result, not even a NaN.
+
+    `mask` says which keys a query sees (default: all of its sequence), `scale`
+    is 1/sqrt(D) unless given.
 
     On tensors the op has two results and no `outs`; on memrefs it writes the
-    two buffers in `outs` and has no result.
+    two buffers in `outs`, which overlap no other operand, and has no result.
+    The tensor form is pure: it may be deduplicated, hoisted and removed. Bad
+    cu_seqlens are an error that is reported where the op runs; the results are
+    then unspecified.
+
+    ```mlir
+    %out, %lse = varlen.attn %q, %k, %v, %cu, %cu {mask = #varlen.mask<causal>}
+        : (tensor<?x8x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x64xbf16>,
+           tensor<?xi32>, tensor<?xi32>) -> (tensor<?x8x64xbf16>, tensor<8x?xf32>)
+
+    varlen.attn %q, %k, %v, %cu_q, %cu_k seqused_k(%used) sink(%sink)
+        outs(%out, %lse) {scale = 0.1 : f32}
+        : (memref<?x4x64xf32>, memref<?x4x64xf32>, memref<?x4x64xf32>,
+           memref<9xi32>, memref<9xi32>, memref<8xi32>, memref<4xf32>,
+           memref<?x4x64xf32>, memref<4x?xf32>) -> ()
+    ```
+
+    The verifier's rules, with their messages, are in docs/attn.md.
   }];
   let arguments = (ins
     Arg<Varlen_Packed, "queries, Tq x Hq x D">:$q,
@@ -63,13 +108,17 @@ def Varlen_AttnOp : Varlen_Op<"attn", [
     Arg<Optional<Varlen_CuSeqlens>, "keys in use of each sequence: N">:$seqused_k,
     Arg<Optional<Varlen_CuSeqlens>, "added to the position of each query of a sequence: N">:$q_offset,
     Arg<Optional<Varlen_Sink>, "logit in each head's softmax denominator: Hq">:$sink,
-    Arg<Optional<MemRefRankOf<[Varlen_Float], [3]>>, "out, Tq x Hq x Dv">:$out_buffer,
-    Arg<Optional<MemRefRankOf<[F32, F64], [2]>>, "lse, Hq x Tq">:$lse_buffer,
+    Arg<Optional<Varlen_MemRef<Varlen_Float, 3>>, "out, Tq x Hq x Dv">:$out_buffer,
+    Arg<Optional<Varlen_MemRef<Varlen_ComputeFloat, 2>>, "lse, Hq x Tq">:$lse_buffer,
     DefaultValuedAttr<Varlen_MaskAttr, "-1, -1, ::mlir::varlen::Alignment::BottomRight">:$mask,
     OptionalAttr<F32Attr>:$scale);
   let results = (outs
-    Optional<TensorRankOf<[Varlen_Float], [3]>>:$out,
-    Optional<TensorRankOf<[F32, F64], [2]>>:$lse);
+    Optional<Varlen_Tensor<Varlen_Float, 3>>:$out,
+    Optional<Varlen_Tensor<Varlen_ComputeFloat, 2>>:$lse);
+  // The end of the text is free on purpose: a region that changes scores can
+  // come as an optional group after the types, `... -> (...) score {...}`, and
+  // a new optional operand as a clause of the oilist; text without either
+  // parses as before.
   let assemblyFormat = [{
     $q `,` $k `,` $v `,` $cu_q `,` $cu_k
     oilist( `seqused_q` `(` $seqused_q `)` | `seqused_k` `(` $seqused_k `)`
@@ -77,7 +126,15 @@ def Varlen_AttnOp : Varlen_Op<"attn", [
           | `outs` `(` $out_buffer `,` $lse_buffer `)` )
     attr-dict `:` functional-type(operands, results)
   }];
+  let builders = [
+    // The tensor form without optional operands; result types are inferred.
+    OpBuilder<(ins "::mlir::Value":$q, "::mlir::Value":$k, "::mlir::Value":$v,
+                   "::mlir::Value":$cuQ, "::mlir::Value":$cuK,
+                   CArg<"::mlir::varlen::MaskAttr", "{}">:$mask,
+                   CArg<"::mlir::FloatAttr", "{}">:$scale)>
+  ];
   let hasVerifier = 1;
+  let hasCanonicalizer = 1;
   let extraClassDeclaration = [{
     bool isBufferized() { return getNumResults() == 0; }
     int64_t getQueryHeads();
@@ -86,7 +143,7 @@ def Varlen_AttnOp : Varlen_Op<"attn", [
     int64_t getValueHeadDim();
     /// The element type of q, k, v and out.
     ::mlir::FloatType getElementType();
-    /// The type of products, sums and lse: f64 for f64, else f32.
+    /// The type of products, sums, lse and sink: f64 for f64, else f32.
     ::mlir::FloatType getComputeType();
     /// The scale: the attribute, else 1/sqrt(head_dim); none if neither is known.
     std::optional<double> getScaleValue();
@@ -98,24 +155,37 @@ def Varlen_AttnOp : Varlen_Op<"attn", [
 //===----------------------------------------------------------------------===//
 
 def Varlen_WorkTilesOp : Varlen_Op<"work_tiles", [
-    AttrSizedOperandSegments, MemoryEffects<[MemRead, MemAlloc]>]> {
+    AttrSizedOperandSegments, MemoryEffects<[MemRead, MemAlloc]>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "The work of one attention, as a list of tiles";
   let description = [{
     Checks cu_seqlens (and seqused) and cuts every sequence and kv head into
-    tiles of at most `block_m` rows, longest first. A row of the result is one
-    tile; its columns are the fields of `varlen_work_tile` (Runtime.h). With
-    bad cu_seqlens the list is empty and the runtime keeps the message. The
-    caller frees the list with `memref.dealloc`.
+    tiles of at most `block_m` rows, most keys first; a row is a pair of a query
+    row and one of the `group` query heads that share the kv head. A row of the
+    result is one tile; its columns are the fields of `varlen_work_tile`
+    (Runtime.h). With bad cu_seqlens the list is empty and the runtime keeps the
+    message, which is why an unused list is not removed. The caller frees the
+    list with `memref.dealloc`.
+
+    `rows(tq, tk)` are the extents that cu_seqlens must stay within,
+    `heads(kv_heads, group)` the kv heads and the query heads to each.
+
+    ```mlir
+    %tiles = varlen.work_tiles %cu_q, %cu_k seqused_k(%used) rows(%tq, %tk)
+        heads(%kv_heads, %group) mask #varlen.mask<causal> block_m 64
+        : (memref<?xi32>, memref<?xi32>, memref<?xi32>, index, index, index,
+           index) -> memref<?x9xi64>
+    ```
   }];
   let arguments = (ins
-    MemRefRankOf<[Varlen_Index], [1]>:$cu_q,
-    MemRefRankOf<[Varlen_Index], [1]>:$cu_k,
-    Optional<MemRefRankOf<[Varlen_Index], [1]>>:$seqused_q,
-    Optional<MemRefRankOf<[Varlen_Index], [1]>>:$seqused_k,
-    Optional<MemRefRankOf<[Varlen_Index], [1]>>:$q_offset,
+    Varlen_MemRef<Varlen_Index, 1>:$cu_q,
+    Varlen_MemRef<Varlen_Index, 1>:$cu_k,
+    Optional<Varlen_MemRef<Varlen_Index, 1>>:$seqused_q,
+    Optional<Varlen_MemRef<Varlen_Index, 1>>:$seqused_k,
+    Optional<Varlen_MemRef<Varlen_Index, 1>>:$q_offset,
     Index:$tq, Index:$tk, Index:$kv_heads, Index:$group,
     Varlen_MaskAttr:$mask, I64Attr:$block_m);
-  let results = (outs MemRefRankOf<[I64], [2]>:$tiles);
+  let results = (outs Varlen_MemRef<I64, 2>:$tiles);
   let assemblyFormat = [{
     $cu_q `,` $cu_k
     oilist( `seqused_q` `(` $seqused_q `)` | `seqused_k` `(` $seqused_k `)`
@@ -123,6 +193,7 @@ def Varlen_WorkTilesOp : Varlen_Op<"work_tiles", [
     `rows` `(` $tq `,` $tk `)` `heads` `(` $kv_heads `,` $group `)`
     `mask` $mask `block_m` $block_m attr-dict `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Columns of the list, in the order of `varlen_work_tile`.
     enum Column { QRow, First, Rows, KvHead, KRow, KRows, Diagonal, KBegin, KEnd, NumColumns };
@@ -133,12 +204,14 @@ def Varlen_WorkTilesOp : Varlen_Op<"work_tiles", [
 // online_attn
 //===----------------------------------------------------------------------===//
 
-def Varlen_Tile : TensorRankOf<[AnyFloat], [2]>;
-def Varlen_LimitTile : TensorRankOf<[I32], [2]>;
+def Varlen_Tile : Varlen_Tensor<Varlen_Float, 2>;
+def Varlen_LimitTile : Varlen_Tensor<I32, 2>;
 
 def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
-    AttrSizedOperandSegments, Pure,
-    InferTypeOpAdaptor]> {
+    AttrSizedOperandSegments, Pure, InferTypeOpAdaptor,
+    DeclareOpInterfaceMethods<DestinationStyleOpInterface>,
+    DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "One step of online softmax: a block of queries against a block of keys";
   let description = [{
     Destination-passing on the state of each query: `acc` (its row of the
@@ -160,6 +233,18 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
     l are M x 1. `kq`: q is D x M, acc is Dv x M, m and l are 1 x M; k and v as
     before. With `limits(lo, hi, k0)` key j of the block is visible to query i
     only if `lo[i] <= k0 + j < hi[i]`; lo and hi have the shape of m.
+
+    acc, m and l have the compute type, f32 or f64; q and k one type that
+    accumulates in it (f16, bf16 or f32 in f32, f64 in f64), v such a type too:
+    probabilities are rounded to the type of v. Every extent may be dynamic.
+
+    ```mlir
+    %acc1, %m1, %l1 = varlen.online_attn kq
+        ins(%q, %k, %v : tensor<64x32xf32>, tensor<?x64xf32>, tensor<?x48xf32>)
+        limits(%lo, %hi, %k0 : tensor<1x32xi32>, tensor<1x32xi32>, i32)
+        outs(%acc, %m, %l : tensor<48x32xf32>, tensor<1x32xf32>, tensor<1x32xf32>)
+        scale 0.125
+    ```
   }];
   let arguments = (ins
     Varlen_Tile:$q, Varlen_Tile:$k, Varlen_Tile:$v,
@@ -177,6 +262,8 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
   let extraClassDeclaration = [{
     /// `m` of a query that has seen no key: finite, below every real score.
     static double getInitialM() { return -1.0e38; }
+    /// The extents, from whichever operand knows them.
+    ::mlir::varlen::StepSizes getSizes();
   }];
 }
 

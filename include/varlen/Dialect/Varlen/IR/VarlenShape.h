@@ -14,9 +14,15 @@
 #ifndef VARLEN_DIALECT_VARLEN_IR_VARLENSHAPE_H
 #define VARLEN_DIALECT_VARLEN_IR_VARLENSHAPE_H
 
-#include "mlir/IR/BuiltinTypeInterfaces.h"
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+
+#include "mlir/IR/BuiltinTypes.h"
 
 namespace mlir::varlen {
+
+//===----------------------------------------------------------------------===//
+// varlen.attn
+//===----------------------------------------------------------------------===//
 
 /// Tq x Hq x Dv from q (Tq x Hq x D) and v (Tk x Hkv x Dv).
 SmallVector<int64_t> inferOutShape(ShapedType q, ShapedType v);
@@ -24,9 +30,34 @@ SmallVector<int64_t> inferOutShape(ShapedType q, ShapedType v);
 /// Hq x Tq from q (Tq x Hq x D).
 SmallVector<int64_t> inferLseShape(ShapedType q);
 
+/// The types of out and lse in the tensor form.
+RankedTensorType inferOutType(ShapedType q, ShapedType v);
+RankedTensorType inferLseType(ShapedType q);
+
 /// The type of products, sums and lse for element type `type`: f64 for f64,
 /// else f32.
 FloatType getComputeType(Type type);
+
+//===----------------------------------------------------------------------===//
+// varlen.online_attn
+//===----------------------------------------------------------------------===//
+
+/// Shapes of the operands of a step. Keys and values are rows in either
+/// orientation.
+SmallVector<int64_t> getQueryTileShape(Orientation, const StepSizes &);
+SmallVector<int64_t> getKeyTileShape(const StepSizes &);
+SmallVector<int64_t> getValueTileShape(const StepSizes &);
+/// acc.
+SmallVector<int64_t> getAccTileShape(Orientation, const StepSizes &);
+/// m, l and the limits.
+SmallVector<int64_t> getRowStatShape(Orientation, const StepSizes &);
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+/// The integers of a rank-1 value that is a constant; none if it is not.
+std::optional<SmallVector<int64_t>> getConstantIntegers(Value value);
 
 } // namespace mlir::varlen
 

@@ -1,0 +1,223 @@
+//===- AttnCanonicalization.cpp - Simpler forms of a varlen.attn ----------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// None of these changes a bit of a result. docs/attn.md says what each is for,
+// and why there is none for an unused lse.
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/IR/VarlenShape.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+/// The operand of a cast that only forgets what its source's type knows.
+static Value getMoreStaticSource(Value value) {
+  if (auto cast = value.getDefiningOp<tensor::CastOp>())
+    return tensor::canFoldIntoConsumerOp(cast) ? cast.getSource() : Value();
+  if (auto cast = value.getDefiningOp<memref::CastOp>())
+    return memref::CastOp::canFoldIntoConsumerOp(cast) ? cast.getSource()
+                                                       : Value();
+  return {};
+}
+
+namespace {
+/// Reads through casts: a static extent picks the fast route.
+struct FoldCasts : OpRewritePattern<AttnOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AttnOp op,
+                                PatternRewriter &rewriter) const override {
+    bool changed = false;
+    for (OpOperand &operand : op->getOpOperands())
+      if (Value source = getMoreStaticSource(operand.get())) {
+        rewriter.modifyOpInPlace(op, [&] { operand.set(source); });
+        changed = true;
+      }
+    return success(changed);
+  }
+};
+
+/// Gives results the extents that the operands know.
+struct RefineResultTypes : OpRewritePattern<AttnOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AttnOp op,
+                                PatternRewriter &rewriter) const override {
+    if (op.isBufferized())
+      return failure();
+    auto q = cast<ShapedType>(op.getQ().getType());
+    auto v = cast<ShapedType>(op.getV().getType());
+    bool changed = refine(op.getOut(), inferOutType(q, v), rewriter);
+    changed |= refine(op.getLse(), inferLseType(q), rewriter);
+    return success(changed);
+  }
+
+private:
+  static bool refine(TypedValue<RankedTensorType> result,
+                     RankedTensorType inferred, PatternRewriter &rewriter) {
+    RankedTensorType old = result.getType();
+    SmallVector<int64_t> shape(old.getShape());
+    for (auto [extent, known] : llvm::zip_equal(shape, inferred.getShape()))
+      if (ShapedType::isDynamic(extent))
+        extent = known;
+    if (shape == old.getShape())
+      return false;
+    Operation *op = result.getDefiningOp();
+    rewriter.modifyOpInPlace(op, [&] { result.setType(old.clone(shape)); });
+    rewriter.setInsertionPointAfter(op);
+    Value cast = tensor::CastOp::create(rewriter, op->getLoc(), old, result);
+    rewriter.replaceAllUsesExcept(result, cast, cast.getDefiningOp());
+    return true;
+  }
+};
+
+/// Drops the sequences that have neither queries nor keys: padding of
+/// cu_seqlens to a fixed number of entries, for instance. A sequence without
+/// queries but with keys has to stay, because its keys take room in k and v.
+struct DropEmptySequences : OpRewritePattern<AttnOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AttnOp op,
+                                PatternRewriter &rewriter) const override {
+    std::optional<SmallVector<int64_t>> cuQ = getConstantIntegers(op.getCuQ());
+    std::optional<SmallVector<int64_t>> cuK = getConstantIntegers(op.getCuK());
+    if (!cuQ || !cuK)
+      return failure();
+    llvm::SmallBitVector keep(cuQ->size() - 1);
+    for (size_t s = 0; s < keep.size(); ++s)
+      keep[s] = (*cuQ)[s] != (*cuQ)[s + 1] || (*cuK)[s] != (*cuK)[s + 1];
+    if (keep.all())
+      return failure();
+
+    // Entries after the first go with the sequence that they end.
+    llvm::SmallBitVector keepEntry(cuQ->size(), true);
+    for (size_t s = 0; s < keep.size(); ++s)
+      keepEntry[s + 1] = keep[s];
+    SmallVector<std::pair<OpOperand *, const llvm::SmallBitVector *>> lists = {
+        {&op.getCuQMutable(), &keepEntry}, {&op.getCuKMutable(), &keepEntry}};
+    for (MutableOperandRange optional :
+         {op.getSequsedQMutable(), op.getSequsedKMutable(),
+          op.getQOffsetMutable()})
+      for (OpOperand &operand : optional) {
+        if (!getConstantIntegers(operand.get()))
+          return rewriter.notifyMatchFailure(
+              op, "a list with an entry per sequence is not a constant");
+        lists.push_back({&operand, &keep});
+      }
+
+    rewriter.modifyOpInPlace(op, [&] {
+      for (auto [operand, kept] : lists)
+        operand->set(select(operand->get(), *kept, rewriter));
+    });
+    return success();
+  }
+
+private:
+  /// A constant of those entries of `list` that are kept.
+  static Value select(Value list, const llvm::SmallBitVector &keep,
+                      PatternRewriter &rewriter) {
+    DenseIntElementsAttr elements;
+    matchPattern(list, m_Constant(&elements));
+    SmallVector<APInt> kept;
+    for (auto [i, element] : llvm::enumerate(elements.getValues<APInt>()))
+      if (keep[i])
+        kept.push_back(element);
+    auto type = cast<RankedTensorType>(list.getType());
+    type = type.clone(ArrayRef<int64_t>(kept.size()));
+    return arith::ConstantOp::create(rewriter, list.getLoc(),
+                                     DenseIntElementsAttr::get(type, kept));
+  }
+};
+
+/// Opens the side of a window that hides no key, so that no tile is masked on
+/// that side. The last of Lq queries sees keys from `Lk - 1 - left` on
+/// (bottom_right) or `Lq - 1 - left` on (top_left), the first one keys up to
+/// `Lk - Lq + right` or `right`: a side binds only if its bound is smaller than
+/// the longest sequence less one, in keys or in queries.
+struct OpenWindow : OpRewritePattern<AttnOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AttnOp op,
+                                PatternRewriter &rewriter) const override {
+    MaskAttr mask = op.getMask();
+    int64_t left = mask.getLeft(), right = mask.getRight();
+    // An offset moves the window off a sequence by any amount.
+    if (!op.getQOffset()) {
+      std::optional<int64_t> queries = getMaxLength(op.getCuQ(), {op.getQ()});
+      std::optional<int64_t> keys =
+          getMaxLength(op.getCuK(), {op.getK(), op.getV()});
+      bool bottomRight = mask.getAlignment() == Alignment::BottomRight;
+      auto open = [](int64_t &bound, std::optional<int64_t> length) {
+        if (length && bound >= *length - 1)
+          bound = -1;
+      };
+      open(left, bottomRight ? keys : queries);
+      open(right, bottomRight ? queries : keys);
+    }
+    // Without bounds there is nothing to align.
+    MaskAttr opened =
+        left < 0 && right < 0
+            ? MaskAttr::getFull(op.getContext())
+            : MaskAttr::get(op.getContext(), left, right, mask.getAlignment());
+    if (opened == mask)
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] { op.setMaskAttr(opened); });
+    return success();
+  }
+
+private:
+  /// No sequence is longer than this.
+  static std::optional<int64_t> getMaxLength(Value cu, ValueRange packed) {
+    if (std::optional<SmallVector<int64_t>> ends = getConstantIntegers(cu)) {
+      int64_t longest = 0;
+      for (size_t s = 1; s < ends->size(); ++s)
+        longest = std::max(longest, (*ends)[s] - (*ends)[s - 1]);
+      return longest;
+    }
+    for (Value tensor : packed)
+      if (int64_t rows = cast<ShapedType>(tensor.getType()).getDimSize(0);
+          ShapedType::isStatic(rows))
+        return rows;
+    return std::nullopt;
+  }
+};
+
+/// Drops a scale that is the default, so that equal ops are equal. Only one
+/// that is exactly 1/sqrt(head_dim): 1/8 for 64, but none for 128, where the
+/// default is not an f32.
+struct DropDefaultScale : OpRewritePattern<AttnOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AttnOp op,
+                                PatternRewriter &rewriter) const override {
+    int64_t dim = op.getHeadDim();
+    if (!op.getScaleAttr() || ShapedType::isDynamic(dim))
+      return failure();
+    if (*op.getScaleValue() != 1.0 / std::sqrt(static_cast<double>(dim)))
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] { op.removeScaleAttr(); });
+    return success();
+  }
+};
+} // namespace
+
+void AttnOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                         MLIRContext *context) {
+  patterns.add<FoldCasts, RefineResultTypes, DropEmptySequences, OpenWindow,
+               DropDefaultScale>(context);
+}

@@ -1,0 +1,296 @@
+//===- AttnVerifier.cpp - What a varlen.attn must satisfy -----------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The ids (attn_c1, ...) are those of docs/attn.md and of the invalid tests.
+// attn_c1 (ranks and element types of single operands) is checked by ODS,
+// attn_c16 (window bounds) by the mask attribute. A dynamic extent agrees with
+// every extent.
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/IR/VarlenShape.h"
+
+#include "mlir/IR/TypeUtilities.h"
+
+#include "llvm/ADT/SmallString.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+namespace {
+/// An operand and what messages call it.
+struct Named {
+  StringRef name;
+  Value value;
+
+  ShapedType type() const { return cast<ShapedType>(value.getType()); }
+  int64_t extent(unsigned dim) const { return type().getDimSize(dim); }
+};
+
+class AttnVerifier {
+public:
+  explicit AttnVerifier(AttnOp op)
+      : op(op), q{"q", op.getQ()}, k{"k", op.getK()}, v{"v", op.getV()},
+        cuQ{"cu_q", op.getCuQ()}, cuK{"cu_k", op.getCuK()} {
+    for (Named perSequence : {Named{"seqused_q", op.getSequsedQ()},
+                              Named{"seqused_k", op.getSequsedK()},
+                              Named{"q_offset", op.getQOffset()}})
+      if (perSequence.value)
+        perSequences.push_back(perSequence);
+  }
+
+  LogicalResult verify() {
+    return success(succeeded(verifyForm()) && succeeded(verifyTensors()) &&
+                   succeeded(verifySequences()) && succeeded(verifySink()) &&
+                   succeeded(verifyScale()) && succeeded(verifyResults()) &&
+                   succeeded(verifyConstants()));
+  }
+
+private:
+  LogicalResult verifyForm();
+  LogicalResult verifyTensors();
+  LogicalResult verifySequences();
+  LogicalResult verifySink();
+  LogicalResult verifyScale();
+  LogicalResult verifyResults();
+  LogicalResult verifyResult(StringRef name, ShapedType type,
+                             ArrayRef<int64_t> shape, Type element);
+  LogicalResult verifyConstants();
+  LogicalResult verifyConstantCu(StringRef name, ArrayRef<int64_t> cu,
+                                 int64_t rows);
+  LogicalResult verifyConstantSeqused(StringRef name, Value seqused, Value cu);
+
+  AttnOp op;
+  Named q, k, v, cuQ, cuK;
+  /// Those of seqused_q, seqused_k and q_offset that are there.
+  SmallVector<Named, 3> perSequences;
+};
+} // namespace
+
+/// Whether two static extents differ.
+static bool differ(int64_t a, int64_t b) {
+  return ShapedType::isStatic(a) && ShapedType::isStatic(b) && a != b;
+}
+
+LogicalResult AttnVerifier::verifyForm() {
+  // attn_c2
+  SmallVector<Named> inputs = {q, k, v, cuQ, cuK};
+  llvm::append_range(inputs, perSequences);
+  if (op.getSink())
+    inputs.push_back({"sink", op.getSink()});
+  auto form = [](Value value) {
+    return isa<TensorType>(value.getType()) ? "a tensor" : "a memref";
+  };
+  bool tensors = isa<TensorType>(q.value.getType());
+  for (const Named &input : inputs)
+    if (isa<TensorType>(input.value.getType()) != tensors)
+      return op.emitOpError(
+                 "expected operands that are all tensors or all memrefs, got ")
+             << form(q.value) << " for q and " << form(input.value) << " for "
+             << input.name;
+  unsigned outs = (op.getOutBuffer() ? 1 : 0) + (op.getLseBuffer() ? 1 : 0);
+  unsigned results = op->getNumResults();
+  if (tensors ? results != 2 || outs != 0 : results != 0 || outs != 2)
+    return op.emitOpError("expected ")
+           << (tensors ? "two results and no outs on tensors"
+                       : "two outs and no results on memrefs")
+           << ", got " << results << " results and " << outs << " outs";
+  return success();
+}
+
+LogicalResult AttnVerifier::verifyTensors() {
+  // attn_c3
+  Type element = q.type().getElementType();
+  if (k.type().getElementType() != element ||
+      v.type().getElementType() != element)
+    return op.emitOpError("expected q, k and v of one element type, got ")
+           << element << ", " << k.type().getElementType() << " and "
+           << v.type().getElementType();
+
+  auto same = [&](const Named &a, const Named &b, unsigned dim,
+                  StringRef what) -> LogicalResult {
+    if (!differ(a.extent(dim), b.extent(dim)))
+      return success();
+    return op.emitOpError("expected ")
+           << a.name << " and " << b.name << " to have the same " << what
+           << ", got " << a.extent(dim) << " and " << b.extent(dim);
+  };
+  // attn_c4, attn_c5, attn_c6
+  if (failed(same(k, v, 0, "number of rows")) ||
+      failed(same(k, v, 1, "number of heads")) ||
+      failed(same(q, k, 2, "head_dim")))
+    return failure();
+
+  // attn_c7
+  for (const Named &tensor : {q, k, v})
+    for (auto [dim, what] : {std::pair(1u, "heads"), std::pair(2u, "head_dim")})
+      if (tensor.extent(dim) == 0)
+        return op.emitOpError("expected positive ")
+               << what << " of " << tensor.name << ", got 0";
+
+  // attn_c8
+  int64_t kvHeads =
+      ShapedType::isStatic(k.extent(1)) ? k.extent(1) : v.extent(1);
+  if (ShapedType::isStatic(q.extent(1)) && ShapedType::isStatic(kvHeads) &&
+      q.extent(1) % kvHeads != 0)
+    return op.emitOpError(
+               "expected query heads to be a multiple of kv heads, got ")
+           << q.extent(1) << " and " << kvHeads;
+  return success();
+}
+
+LogicalResult AttnVerifier::verifySequences() {
+  // attn_c9
+  SmallVector<Named> integers = {cuK};
+  llvm::append_range(integers, perSequences);
+  Type integer = cuQ.type().getElementType();
+  for (const Named &other : integers)
+    if (other.type().getElementType() != integer)
+      return op.emitOpError(
+                 "expected cu_q, cu_k, seqused and q_offset of one integer "
+                 "type, got ")
+             << integer << " for cu_q and " << other.type().getElementType()
+             << " for " << other.name;
+
+  // attn_c10
+  for (const Named &cu : {cuQ, cuK})
+    if (cu.extent(0) == 0)
+      return op.emitOpError("expected at least one entry in ")
+             << cu.name << ", got 0";
+  if (differ(cuQ.extent(0), cuK.extent(0)))
+    return op.emitOpError("expected cu_q and cu_k to have the same number of "
+                          "entries, got ")
+           << cuQ.extent(0) << " and " << cuK.extent(0);
+
+  // attn_c11
+  std::optional<int64_t> sequences;
+  for (const Named &cu : {cuQ, cuK})
+    if (ShapedType::isStatic(cu.extent(0)))
+      sequences = cu.extent(0) - 1;
+  for (const Named &perSequence : perSequences) {
+    int64_t entries = perSequence.extent(0);
+    if (ShapedType::isDynamic(entries))
+      continue;
+    if (sequences && entries != *sequences)
+      return op.emitOpError("expected ")
+             << perSequence.name << " to have one entry for each of the "
+             << *sequences << " sequences, got " << entries;
+    sequences = entries;
+  }
+  return success();
+}
+
+LogicalResult AttnVerifier::verifySink() {
+  // attn_c12
+  if (!op.getSink())
+    return success();
+  Named sink{"sink", op.getSink()};
+  if (sink.type().getElementType() != op.getComputeType())
+    return op.emitOpError("expected sink to have the compute type ")
+           << op.getComputeType() << ", got " << sink.type().getElementType();
+  if (differ(sink.extent(0), q.extent(1)))
+    return op.emitOpError("expected sink to have one entry for each of the ")
+           << q.extent(1) << " query heads, got " << sink.extent(0);
+  return success();
+}
+
+LogicalResult AttnVerifier::verifyScale() {
+  // attn_c13
+  std::optional<APFloat> scale = op.getScale();
+  if (!scale || (scale->isFinite() && !scale->isZero() && !scale->isNegative()))
+    return success();
+  SmallString<16> text;
+  scale->toString(text);
+  return op.emitOpError("expected scale to be positive and finite, got ")
+         << text;
+}
+
+LogicalResult AttnVerifier::verifyResults() {
+  bool buffers = op.isBufferized();
+  Value outValue = buffers ? Value(op.getOutBuffer()) : Value(op.getOut());
+  Value lseValue = buffers ? Value(op.getLseBuffer()) : Value(op.getLse());
+  auto out = cast<ShapedType>(outValue.getType());
+  auto lse = cast<ShapedType>(lseValue.getType());
+  // attn_c14
+  if (failed(verifyResult("out", out, inferOutShape(q.type(), v.type()),
+                          q.type().getElementType())))
+    return failure();
+  // attn_c15
+  return verifyResult("lse", lse, inferLseShape(q.type()), op.getComputeType());
+}
+
+LogicalResult AttnVerifier::verifyResult(StringRef name, ShapedType type,
+                                         ArrayRef<int64_t> shape,
+                                         Type element) {
+  if (type.getElementType() == element &&
+      succeeded(verifyCompatibleShape(type.getShape(), shape)))
+    return success();
+  return op.emitOpError("expected ")
+         << name << " compatible with " << RankedTensorType::get(shape, element)
+         << ", got " << type;
+}
+
+LogicalResult AttnVerifier::verifyConstants() {
+  std::optional<SmallVector<int64_t>> cu;
+  // attn_c17
+  if ((cu = getConstantIntegers(cuQ.value)) &&
+      failed(verifyConstantCu("cu_seqlens_q", *cu, q.extent(0))))
+    return failure();
+  int64_t keys = ShapedType::isStatic(k.extent(0)) ? k.extent(0) : v.extent(0);
+  if ((cu = getConstantIntegers(cuK.value)) &&
+      failed(verifyConstantCu("cu_seqlens_k", *cu, keys)))
+    return failure();
+  // attn_c18
+  if (failed(verifyConstantSeqused("seqused_q", op.getSequsedQ(), cuQ.value)))
+    return failure();
+  return verifyConstantSeqused("seqused_k", op.getSequsedK(), cuK.value);
+}
+
+LogicalResult AttnVerifier::verifyConstantCu(StringRef name,
+                                             ArrayRef<int64_t> cu,
+                                             int64_t rows) {
+  if (cu.front() != 0)
+    return op.emitOpError()
+           << name << "[0] = " << cu.front() << ": cu_seqlens must start at 0";
+  for (size_t i = 1; i < cu.size(); ++i)
+    if (cu[i] < cu[i - 1])
+      return op.emitOpError()
+             << name << '[' << i << "] = " << cu[i] << " is smaller than "
+             << name << '[' << i - 1 << "] = " << cu[i - 1]
+             << ": cu_seqlens must not decrease";
+  if (ShapedType::isStatic(rows) && cu.back() > rows)
+    return op.emitOpError()
+           << name << '[' << cu.size() - 1 << "] = " << cu.back()
+           << " is beyond the " << rows
+           << " rows of the tensor: cu_seqlens must end at or before them";
+  return success();
+}
+
+LogicalResult AttnVerifier::verifyConstantSeqused(StringRef name, Value seqused,
+                                                  Value cu) {
+  std::optional<SmallVector<int64_t>> used = getConstantIntegers(seqused);
+  if (!used)
+    return success();
+  std::optional<SmallVector<int64_t>> ends = getConstantIntegers(cu);
+  for (auto [i, rows] : llvm::enumerate(*used)) {
+    if (rows < 0)
+      return op.emitOpError() << name << '[' << i << "] = " << rows
+                              << ": seqused must not be negative";
+    if (!ends)
+      continue;
+    int64_t slot = (*ends)[i + 1] - (*ends)[i];
+    if (rows > slot)
+      return op.emitOpError()
+             << name << '[' << i << "] = " << rows << " is more than the "
+             << slot << " rows of the sequence's slot";
+  }
+  return success();
+}
+
+LogicalResult AttnOp::verify() { return AttnVerifier(*this).verify(); }

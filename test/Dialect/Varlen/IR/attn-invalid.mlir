@@ -1,0 +1,645 @@
+// RUN: varlen-opt %s -split-input-file -verify-diagnostics
+
+// Every rule of the reference page has a test here, and the reverse.
+// RUN: grep -o "attn_c[0-9][0-9]*" %s | sort -u > %t.tests
+// RUN: grep -o "attn_c[0-9][0-9]*" %varlen-src/docs/attn.md | sort -u > %t.docs
+// RUN: grep -o "attn_c[0-9][0-9]*" %varlen-src/lib/Dialect/Varlen/IR/AttnVerifier.cpp | sort -u > %t.verifier
+// RUN: diff %t.tests %t.docs
+// RUN: diff %t.verifier %t.docs
+
+// A query tensor without heads.
+func.func @attn_c1_rank(
+    %q: tensor<?x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{operand #0 must be rank-3 tensor or memref of f16, bf16, f32 or f64, but got 'tensor<?x16xf32>'}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (tensor<?x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// Integers cannot be attended to.
+func.func @attn_c1_element(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xi8>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{operand #2 must be rank-3 tensor or memref of f16, bf16, f32 or f64, but got 'tensor<?x2x16xi8>'}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xi8>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// cu_seqlens of floats.
+func.func @attn_c1_cu(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xf32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{operand #3 must be rank-1 tensor or memref of i32 or i64, but got 'tensor<3xf32>'}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xf32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// A memref among tensors.
+func.func @attn_c2_mixed(
+    %q: tensor<?x4x16xf32>, %k: memref<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{expected operands that are all tensors or all memrefs, got a tensor for q and a memref for k}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (tensor<?x4x16xf32>, memref<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// The same for an optional operand.
+func.func @attn_c2_mixed_optional(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>, %sink: memref<4xf32>) {
+  // expected-error @below {{expected operands that are all tensors or all memrefs, got a tensor for q and a memref for sink}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k sink(%sink)
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>, memref<4xf32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// Tensors need results.
+func.func @attn_c2_tensors_without_results(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{expected two results and no outs on tensors, got 0 results and 0 outs}}
+  varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> ()
+  return
+}
+
+// -----
+
+// Results and buffers at once.
+func.func @attn_c2_tensors_with_outs(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>,
+    %out_buffer: memref<?x4x16xf32>, %lse_buffer: memref<4x?xf32>) {
+  // expected-error @below {{expected two results and no outs on tensors, got 2 results and 2 outs}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k outs(%out_buffer, %lse_buffer)
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>, memref<?x4x16xf32>, memref<4x?xf32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// Memrefs need buffers to write.
+func.func @attn_c2_memrefs_without_outs(
+    %q: memref<?x4x16xf32>, %k: memref<?x2x16xf32>, %v: memref<?x2x16xf32>,
+    %cu_q: memref<3xi32>, %cu_k: memref<3xi32>) {
+  // expected-error @below {{expected two outs and no results on memrefs, got 0 results and 0 outs}}
+  varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (memref<?x4x16xf32>, memref<?x2x16xf32>, memref<?x2x16xf32>,
+         memref<3xi32>, memref<3xi32>)
+      -> ()
+  return
+}
+
+// -----
+
+// Memrefs give no tensors.
+func.func @attn_c2_memrefs_with_results(
+    %q: memref<?x4x16xf32>, %k: memref<?x2x16xf32>, %v: memref<?x2x16xf32>,
+    %cu_q: memref<3xi32>, %cu_k: memref<3xi32>) {
+  // expected-error @below {{expected two outs and no results on memrefs, got 2 results and 0 outs}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (memref<?x4x16xf32>, memref<?x2x16xf32>, memref<?x2x16xf32>,
+         memref<3xi32>, memref<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// One bf16 among f32.
+func.func @attn_c3(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xbf16>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{expected q, k and v of one element type, got 'f32', 'bf16' and 'f32'}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (tensor<?x4x16xf32>, tensor<?x2x16xbf16>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// A value is missing.
+func.func @attn_c4(
+    %q: tensor<?x4x16xf32>, %k: tensor<10x2x16xf32>, %v: tensor<9x2x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{expected k and v to have the same number of rows, got 10 and 9}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (tensor<?x4x16xf32>, tensor<10x2x16xf32>, tensor<9x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// Fewer value heads than key heads.
+func.func @attn_c5(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x1x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{expected k and v to have the same number of heads, got 2 and 1}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x1x16xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// Queries and keys that have no dot product.
+func.func @attn_c6(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x32xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{expected q and k to have the same head_dim, got 16 and 32}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (tensor<?x4x16xf32>, tensor<?x2x32xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// No head_dim.
+func.func @attn_c7_head_dim(
+    %q: tensor<?x4x0xf32>, %k: tensor<?x2x0xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{expected positive head_dim of q, got 0}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (tensor<?x4x0xf32>, tensor<?x2x0xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// Values without elements.
+func.func @attn_c7_value_head_dim(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x0xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{expected positive head_dim of v, got 0}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x0xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x0xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// No heads.
+func.func @attn_c7_heads(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x0x16xf32>, %v: tensor<?x0x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{expected positive heads of k, got 0}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (tensor<?x4x16xf32>, tensor<?x0x16xf32>, tensor<?x0x16xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// Six query heads cannot share four kv heads evenly.
+func.func @attn_c8(
+    %q: tensor<?x6x16xf32>, %k: tensor<?x4x16xf32>, %v: tensor<?x4x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{expected query heads to be a multiple of kv heads, got 6 and 4}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (tensor<?x6x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x6x16xf32>, tensor<6x?xf32>)
+  return
+}
+
+// -----
+
+// The kv heads are known from v alone.
+func.func @attn_c8_v(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x?x16xf32>, %v: tensor<?x3x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{expected query heads to be a multiple of kv heads, got 4 and 3}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (tensor<?x4x16xf32>, tensor<?x?x16xf32>, tensor<?x3x16xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// i32 and i64 cu_seqlens.
+func.func @attn_c9_cu(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi64>) {
+  // expected-error @below {{expected cu_q, cu_k, seqused and q_offset of one integer type, got 'i32' for cu_q and 'i64' for cu_k}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi64>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// The same for an optional list.
+func.func @attn_c9_q_offset(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>, %q_offset: tensor<2xi64>) {
+  // expected-error @below {{expected cu_q, cu_k, seqused and q_offset of one integer type, got 'i32' for cu_q and 'i64' for q_offset}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k q_offset(%q_offset)
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>, tensor<2xi64>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// Two sequences of queries, three of keys.
+func.func @attn_c10_differ(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<4xi32>) {
+  // expected-error @below {{expected cu_q and cu_k to have the same number of entries, got 3 and 4}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<4xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// cu_seqlens always has its leading 0.
+func.func @attn_c10_empty(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<0xi32>, %cu_k: tensor<?xi32>) {
+  // expected-error @below {{expected at least one entry in cu_q, got 0}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<0xi32>, tensor<?xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// As many entries as cu_seqlens, one too many.
+func.func @attn_c11_seqused_q(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>, %seqused_q: tensor<3xi32>) {
+  // expected-error @below {{expected seqused_q to have one entry for each of the 2 sequences, got 3}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k seqused_q(%seqused_q)
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// The number of sequences is known from cu_k alone.
+func.func @attn_c11_seqused_k(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<?xi32>, %cu_k: tensor<3xi32>, %seqused_k: tensor<1xi32>) {
+  // expected-error @below {{expected seqused_k to have one entry for each of the 2 sequences, got 1}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k seqused_k(%seqused_k)
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<?xi32>, tensor<3xi32>, tensor<1xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// The lists disagree with each other.
+func.func @attn_c11_q_offset(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<?xi32>, %cu_k: tensor<?xi32>, %seqused_k: tensor<5xi32>,
+    %q_offset: tensor<4xi32>) {
+  // expected-error @below {{expected q_offset to have one entry for each of the 5 sequences, got 4}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k seqused_k(%seqused_k) q_offset(%q_offset)
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<?xi32>, tensor<?xi32>, tensor<5xi32>, tensor<4xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// A sink for each kv head.
+func.func @attn_c12_heads(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>, %sink: tensor<2xf32>) {
+  // expected-error @below {{expected sink to have one entry for each of the 4 query heads, got 2}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k sink(%sink)
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>, tensor<2xf32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// An f32 sink for f64.
+func.func @attn_c12_type(
+    %q: tensor<?x4x16xf64>, %k: tensor<?x2x16xf64>, %v: tensor<?x2x16xf64>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>, %sink: tensor<4xf32>) {
+  // expected-error @below {{expected sink to have the compute type 'f64', got 'f32'}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k sink(%sink)
+      : (tensor<?x4x16xf64>, tensor<?x2x16xf64>, tensor<?x2x16xf64>,
+         tensor<3xi32>, tensor<3xi32>, tensor<4xf32>)
+      -> (tensor<?x4x16xf64>, tensor<4x?xf64>)
+  return
+}
+
+// -----
+
+// A scale of -1.
+func.func @attn_c13_negative(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{expected scale to be positive and finite, got -1}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k {scale = -1.0 : f32}
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// A scale of 0.
+func.func @attn_c13_zero(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{expected scale to be positive and finite, got 0}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k {scale = 0.0 : f32}
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// A scale of NaN.
+func.func @attn_c13_nan(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{expected scale to be positive and finite, got NaN}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k {scale = 0x7FC00000 : f32}
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// A scale of +Inf.
+func.func @attn_c13_infinite(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{expected scale to be positive and finite, got +Inf}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k {scale = 0x7F800000 : f32}
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// out has the head_dim of v, not of q.
+func.func @attn_c14_shape(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x24xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{expected out compatible with 'tensor<?x4x24xf32>', got 'tensor<?x4x16xf32>'}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x24xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// out has the type of q.
+func.func @attn_c14_type(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{expected out compatible with 'tensor<?x4x16xf32>', got 'tensor<?x4x16xbf16>'}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xbf16>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// The same for a buffer.
+func.func @attn_c14_buffer(
+    %q: memref<?x4x16xf32>, %k: memref<?x2x16xf32>, %v: memref<?x2x16xf32>,
+    %cu_q: memref<3xi32>, %cu_k: memref<3xi32>,
+    %out_buffer: memref<?x2x16xf32>, %lse_buffer: memref<4x?xf32>) {
+  // expected-error @below {{expected out compatible with 'tensor<?x4x16xf32>', got 'memref<?x2x16xf32>'}}
+  varlen.attn %q, %k, %v, %cu_q, %cu_k outs(%out_buffer, %lse_buffer)
+      : (memref<?x4x16xf32>, memref<?x2x16xf32>, memref<?x2x16xf32>,
+         memref<3xi32>, memref<3xi32>, memref<?x2x16xf32>, memref<4x?xf32>)
+      -> ()
+  return
+}
+
+// -----
+
+// lse is heads by rows.
+func.func @attn_c15_shape(
+    %q: tensor<8x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{expected lse compatible with 'tensor<4x8xf32>', got 'tensor<8x4xf32>'}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (tensor<8x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<8x4x16xf32>, tensor<8x4xf32>)
+  return
+}
+
+// -----
+
+// lse of f64 is f64.
+func.func @attn_c15_type(
+    %q: tensor<?x4x16xf64>, %k: tensor<?x2x16xf64>, %v: tensor<?x2x16xf64>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{expected lse compatible with 'tensor<4x?xf64>', got 'tensor<4x?xf32>'}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (tensor<?x4x16xf64>, tensor<?x2x16xf64>, tensor<?x2x16xf64>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf64>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// The same for a buffer.
+func.func @attn_c15_buffer(
+    %q: memref<?x4x16xf32>, %k: memref<?x2x16xf32>, %v: memref<?x2x16xf32>,
+    %cu_q: memref<3xi32>, %cu_k: memref<3xi32>,
+    %out_buffer: memref<?x4x16xf32>, %lse_buffer: memref<2x?xf32>) {
+  // expected-error @below {{expected lse compatible with 'tensor<4x?xf32>', got 'memref<2x?xf32>'}}
+  varlen.attn %q, %k, %v, %cu_q, %cu_k outs(%out_buffer, %lse_buffer)
+      : (memref<?x4x16xf32>, memref<?x2x16xf32>, memref<?x2x16xf32>,
+         memref<3xi32>, memref<3xi32>, memref<?x4x16xf32>, memref<2x?xf32>)
+      -> ()
+  return
+}
+
+// -----
+
+// -1 is the only open bound.
+func.func @attn_c16(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{expected window bounds >= -1 (-1 is open), got (-2, 0)}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k {mask = #varlen.mask<window = (-2, 0)>}
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// cu_seqlens that start late.
+func.func @attn_c17_start(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_k: tensor<3xi32>) {
+  %cu_q = arith.constant dense<[1, 2, 4]> : tensor<3xi32>
+  // expected-error @below {{cu_seqlens_q[0] = 1: cu_seqlens must start at 0}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// cu_seqlens that go back, in i64.
+func.func @attn_c17_decrease(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xi64>) {
+  %cu_k = arith.constant dense<[0, 7, 5]> : tensor<3xi64>
+  // expected-error @below {{cu_seqlens_k[2] = 5 is smaller than cu_seqlens_k[1] = 7: cu_seqlens must not decrease}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xi64>, tensor<3xi64>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// More queries than there are rows.
+func.func @attn_c17_end(
+    %q: tensor<8x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_k: tensor<3xi32>) {
+  %cu_q = arith.constant dense<[0, 4, 9]> : tensor<3xi32>
+  // expected-error @below {{cu_seqlens_q[2] = 9 is beyond the 8 rows of the tensor: cu_seqlens must end at or before them}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (tensor<8x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+// The rows of k are known from v alone.
+func.func @attn_c17_end_v(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<8x2x16xf32>,
+    %cu_q: tensor<3xi32>) {
+  %cu_k = arith.constant dense<[0, 4, 9]> : tensor<3xi32>
+  // expected-error @below {{cu_seqlens_k[2] = 9 is beyond the 8 rows of the tensor: cu_seqlens must end at or before them}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<8x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// A negative number of rows.
+func.func @attn_c18_negative(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  %seqused_k = arith.constant dense<[2, -1]> : tensor<2xi32>
+  // expected-error @below {{seqused_k[1] = -1: seqused must not be negative}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k seqused_k(%seqused_k)
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>, tensor<2xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// More rows than the slot has.
+func.func @attn_c18_slot(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_k: tensor<3xi32>) {
+  %cu_q = arith.constant dense<[0, 4, 8]> : tensor<3xi32>
+  %seqused_q = arith.constant dense<[4, 5]> : tensor<2xi32>
+  // expected-error @below {{seqused_q[1] = 5 is more than the 4 rows of the sequence's slot}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k seqused_q(%seqused_q)
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>, tensor<2xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// The generic form can have one buffer.
+func.func @attn_c2_one_out(%q: memref<?x4x16xf32>, %cu: memref<3xi32>) {
+  // expected-error @below {{expected two outs and no results on memrefs, got 0 results and 1 outs}}
+  "varlen.attn"(%q, %q, %q, %cu, %cu, %q) <{
+      operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 0>}>
+      : (memref<?x4x16xf32>, memref<?x4x16xf32>, memref<?x4x16xf32>,
+         memref<3xi32>, memref<3xi32>, memref<?x4x16xf32>) -> ()
+  return
+}
