@@ -142,4 +142,63 @@ def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
     Statistic<"numBlocks", "blocks", "Blocks of tile operations vectorised">];
 }
 
+def VarlenOutlineWork : Pass<"varlen-outline-work", "::mlir::ModuleOp"> {
+  let summary = "Run parallel loops on the threads of the runtime";
+  let description = [{
+    The body of each `scf.forall (%i) in (%n)` becomes a private function
+    `@<f>_work_<number>(%context, %lo, %hi, %workspace)` that runs the
+    iterations `%lo` to `%hi`, and the loop a call of `varlen_parallel_for`
+    (Runtime.h), which hands ranges to its threads.
+
+    *Requires*: loops on memrefs. A loop with results, a mapping, more than one
+    dimension or bounds other than 0 to n step 1 is left as it is, and so is one
+    within the body of another.
+
+    *Guarantees*: what the body used of its surroundings arrives through a
+    struct on the caller's stack; constants are copied instead. A buffer of
+    static size that is allocated in the body (and not carried out of the region
+    it is allocated in) is a slice of the workspace, 64-byte aligned and apart
+    from all others; its deallocation is gone. Other allocations stay, with a
+    remark.
+
+    *Numerics*: none.
+
+    ```mlir
+    func.func @f(%x: memref<?xf32>, %n: index) {
+      scf.forall (%i) in (%n) {
+        %s = memref.alloc() : memref<16xf32>
+        ...
+      }
+      return
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @f(%x: memref<?xf32>, %n: index) {
+      %context = llvm.alloca %c1 x !llvm.struct<...> : (i64) -> !llvm.ptr
+      ...
+      call @varlen_parallel_for(%count, %c64, @f_work_0, %context)
+      return
+    }
+    func.func private @f_work_0(%context: !llvm.ptr, %lo: i64, %hi: i64, %workspace: !llvm.ptr) {
+      %x = ...
+      %s = memref.view %buffer[%c0][] : memref<64xi8> to memref<16xf32>
+      %0 = memref.assume_alignment %s, 64 : memref<16xf32>
+      scf.for %i = %lo to %hi step %c1 {
+        ...
+      }
+      return
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+  let statistics = [
+    Statistic<"numLoops", "loops", "Loops made functions">,
+    Statistic<"numSlices", "slices", "Buffers placed in the workspace">,
+    Statistic<"numHeapAllocs", "heap-allocs",
+              "Buffers left to be allocated in every iteration">];
+}
+
 #endif // VARLEN_TRANSFORMS_PASSES_TD

@@ -9,12 +9,20 @@
 #ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_TRANSFORMS_H
 #define VARLEN_DIALECT_VARLEN_TRANSFORMS_TRANSFORMS_H
 
+#include "mlir/Support/LLVM.h"
+
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
 
 namespace mlir {
+class FunctionType;
+class ModuleOp;
+class Operation;
 class RewritePatternSet;
+namespace func {
+class FuncOp;
+} // namespace func
 } // namespace mlir
 
 namespace mlir::varlen {
@@ -31,6 +39,16 @@ inline constexpr llvm::StringLiteral kExp2DegreeAttrName = "varlen.exp2_degree";
 /// math.exp2 on scalars and vectors to a polynomial; `degree` is for f32
 /// operations that do not say theirs.
 void populateExpandExp2Patterns(RewritePatternSet &patterns, int64_t degree);
+
+//===----------------------------------------------------------------------===//
+// Calls of the runtime
+//===----------------------------------------------------------------------===//
+
+/// The declaration of a function of Runtime.h in `module`, added if there is
+/// none. Emits an error at `user` if the name stands for something else.
+FailureOr<func::FuncOp> getRuntimeFunction(ModuleOp module, Operation *user,
+                                           llvm::StringRef name,
+                                           FunctionType type);
 
 } // namespace mlir::varlen
 

@@ -1,0 +1,362 @@
+//===- VarlenOutlineWork.cpp - Parallel loops to ranges of work -----------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The runtime calls the body of a parallel loop through a C function pointer.
+// What the body captures travels in a struct on the caller's stack. Memrefs are
+// cast to their LLVM descriptor for that, so that every layout survives; the
+// casts cancel when the rest of the function goes to the llvm dialect.
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Dialect/Varlen/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/Transforms/Transforms.h"
+
+#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/DataLayoutInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+#include "llvm/Support/MathExtras.h"
+
+namespace mlir::varlen {
+#define GEN_PASS_DEF_VARLENOUTLINEWORK
+#include "varlen/Dialect/Varlen/Transforms/Passes.h.inc"
+} // namespace mlir::varlen
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+namespace {
+
+/// Alignment of the workspace that the runtime hands out, and of every slice.
+constexpr int64_t kWorkspaceAlignment = 64;
+
+/// A buffer of the loop body that becomes a slice of the workspace.
+struct Slice {
+  memref::AllocOp alloc;
+  int64_t offset;
+};
+
+class Outliner {
+public:
+  explicit Outliner(ModuleOp module)
+      : module(module), symbols(module), converter(module.getContext()) {}
+
+  LogicalResult outline(scf::ForallOp forall);
+
+  int64_t numLoops = 0, numSlices = 0, numHeapAllocs = 0;
+
+private:
+  FailureOr<LLVM::LLVMStructType> getContextType(scf::ForallOp forall,
+                                                 ValueRange captured);
+  func::FuncOp createFunction(scf::ForallOp forall);
+  int64_t planWorkspace(Region &body, SmallVectorImpl<Slice> &slices);
+  void placeSlices(ImplicitLocOpBuilder &b, Value workspace, int64_t bytes,
+                   ArrayRef<Slice> slices);
+  void emitCall(scf::ForallOp forall, func::FuncOp function, func::FuncOp run,
+                LLVM::LLVMStructType contextType, ValueRange captured,
+                int64_t workspaceBytes);
+  Value convert(ImplicitLocOpBuilder &b, Type type, Value value) {
+    if (value.getType() == type)
+      return value;
+    return UnrealizedConversionCastOp::create(b, type, value).getResult(0);
+  }
+
+  ModuleOp module;
+  SymbolTable symbols;
+  LLVMTypeConverter converter;
+  /// Loops outlined so far, by function: the number in the name of the next.
+  llvm::DenseMap<Operation *, int64_t> counts;
+};
+
+} // namespace
+
+/// Adds the memrefs that may be `operand` once `user` has used it; false if
+/// they cannot be told. A region op is taken to mix all its operands.
+static bool addAliases(OpOperand &operand, Region *home,
+                       SmallVectorImpl<Value> &aliases) {
+  Operation *user = operand.getOwner();
+  if (user->hasTrait<OpTrait::IsTerminator>()) {
+    if (user->getParentRegion() == home)
+      return false;
+    user = user->getParentOp();
+    if (!isa<RegionBranchOpInterface>(user))
+      return false;
+  }
+  bool known =
+      isa<ViewLikeOpInterface, arith::SelectOp, RegionBranchOpInterface>(user);
+  auto add = [&](ValueRange values) {
+    for (Value value : values) {
+      if (!isa<BaseMemRefType>(value.getType()))
+        continue;
+      if (!known)
+        return false;
+      aliases.push_back(value);
+    }
+    return true;
+  };
+  if (!add(user->getResults()))
+    return false;
+  for (Region &region : user->getRegions())
+    if (!region.empty() && !add(region.getArguments()))
+      return false;
+  return true;
+}
+
+/// Whether a buffer is out of use when the region it was allocated in ends, so
+/// that the next iteration may use the same memory. `deallocs` are those of the
+/// buffer; where a deallocation may be of another one, the answer is no.
+static bool isLocal(memref::AllocOp alloc,
+                    SmallVectorImpl<memref::DeallocOp> &deallocs) {
+  llvm::SetVector<Value> values;
+  values.insert(alloc.getResult());
+  for (unsigned i = 0; i < values.size(); ++i) {
+    for (OpOperand &use : values[i].getUses()) {
+      if (auto dealloc = dyn_cast<memref::DeallocOp>(use.getOwner())) {
+        if (i != 0)
+          return false;
+        deallocs.push_back(dealloc);
+        continue;
+      }
+      SmallVector<Value> aliases;
+      if (!addAliases(use, alloc->getParentRegion(), aliases))
+        return false;
+      values.insert(aliases.begin(), aliases.end());
+    }
+  }
+  return true;
+}
+
+/// Decides which buffers of the body live in the workspace and removes their
+/// deallocations; returns the size of the workspace.
+int64_t Outliner::planWorkspace(Region &body, SmallVectorImpl<Slice> &slices) {
+  DataLayout layout = DataLayout::closest(body.getParentOp());
+  int64_t bytes = 0;
+  body.walk([&](memref::AllocOp alloc) {
+    MemRefType type = alloc.getType();
+    StringRef reason;
+    SmallVector<memref::DeallocOp> deallocs;
+    if (!type.hasStaticShape())
+      reason = "its size is not static";
+    else if (!type.getLayout().isIdentity() || type.getMemorySpace() ||
+             alloc.getAlignment().value_or(1) > kWorkspaceAlignment)
+      reason = "it asks for a layout, memory space or alignment of its own";
+    else if (!isLocal(alloc, deallocs))
+      reason = "it outlives the region it is allocated in";
+    if (!reason.empty()) {
+      alloc.emitRemark() << "allocated on the heap in every work tile: "
+                         << reason;
+      ++numHeapAllocs;
+      return;
+    }
+    for (memref::DeallocOp dealloc : deallocs)
+      dealloc.erase();
+    slices.push_back({alloc, bytes});
+    int64_t size = static_cast<int64_t>(
+        layout.getTypeSize(type.getElementType()).getFixedValue());
+    bytes += llvm::alignTo(type.getNumElements() * size, kWorkspaceAlignment);
+  });
+  return bytes;
+}
+
+void Outliner::placeSlices(ImplicitLocOpBuilder &b, Value workspace,
+                           int64_t bytes, ArrayRef<Slice> slices) {
+  if (slices.empty())
+    return;
+  auto type = MemRefType::get({bytes}, b.getI8Type());
+  Value descriptor = MemRefDescriptor::fromStaticShape(b, b.getLoc(), converter,
+                                                       type, workspace);
+  Value buffer = convert(b, type, descriptor);
+  for (const Slice &slice : slices) {
+    memref::AllocOp alloc = slice.alloc;
+    Value offset = arith::ConstantIndexOp::create(b, slice.offset);
+    Value view = memref::ViewOp::create(b, alloc.getType(), buffer, offset,
+                                        /*sizes=*/ValueRange());
+    view = memref::AssumeAlignmentOp::create(b, view, kWorkspaceAlignment);
+    alloc.replaceAllUsesWith(view);
+    alloc.erase();
+    ++numSlices;
+  }
+}
+
+FailureOr<LLVM::LLVMStructType> Outliner::getContextType(scf::ForallOp forall,
+                                                         ValueRange captured) {
+  SmallVector<Type> fields;
+  for (Value value : captured) {
+    Type field = converter.convertType(value.getType());
+    if (!field)
+      return forall.emitError()
+             << "cannot hand a captured value to another thread: its type has "
+                "no form in memory (got "
+             << value.getType() << ")";
+    fields.push_back(field);
+  }
+  return LLVM::LLVMStructType::getLiteral(module.getContext(), fields);
+}
+
+/// `func.func private @<f>_work_<n>(context, lo, hi, workspace)`, without a
+/// body.
+func::FuncOp Outliner::createFunction(scf::ForallOp forall) {
+  auto parent = forall->getParentOfType<func::FuncOp>();
+  OpBuilder b(forall.getContext());
+  Type pointer = LLVM::LLVMPointerType::get(b.getContext());
+  Type i64 = b.getI64Type();
+  std::string name = (parent.getName() + "_work_" +
+                      llvm::Twine(counts[parent.getOperation()]++))
+                         .str();
+  auto function =
+      func::FuncOp::create(forall.getLoc(), name,
+                           b.getFunctionType({pointer, i64, i64, pointer}, {}));
+  function.setPrivate();
+  // Neither pointer reaches the body in any other way, which tells LLVM that
+  // scores written to the workspace leave keys and values as they are.
+  for (unsigned argument : {0, 3})
+    function.setArgAttr(argument, LLVM::LLVMDialect::getNoAliasAttrName(),
+                        b.getUnitAttr());
+  symbols.insert(function, std::next(parent->getIterator()));
+  return function;
+}
+
+void Outliner::emitCall(scf::ForallOp forall, func::FuncOp function,
+                        func::FuncOp run, LLVM::LLVMStructType contextType,
+                        ValueRange captured, int64_t workspaceBytes) {
+  Type pointer = LLVM::LLVMPointerType::get(forall.getContext());
+  auto parent = forall->getParentOfType<func::FuncOp>();
+  // In the entry block: a loop around the call must not grow the stack.
+  ImplicitLocOpBuilder b =
+      ImplicitLocOpBuilder::atBlockBegin(forall.getLoc(), &parent.front());
+  Value one = LLVM::ConstantOp::create(b, b.getI64Type(), 1);
+  Value context = LLVM::AllocaOp::create(b, pointer, contextType, one);
+
+  b.setInsertionPoint(forall);
+  for (auto [i, value] : llvm::enumerate(captured)) {
+    Value field =
+        LLVM::GEPOp::create(b, pointer, contextType, context,
+                            ArrayRef<LLVM::GEPArg>{0, static_cast<int32_t>(i)});
+    LLVM::StoreOp::create(b, convert(b, contextType.getBody()[i], value),
+                          field);
+  }
+  Value count = arith::IndexCastOp::create(b, b.getI64Type(),
+                                           forall.getUpperBound(b).front());
+  Value bytes = arith::ConstantIntOp::create(b, workspaceBytes, 64);
+  Value callee = func::ConstantOp::create(b, function.getFunctionType(),
+                                          function.getName());
+  func::CallOp::create(b, run, ValueRange{count, bytes, callee, context});
+  forall.erase();
+}
+
+LogicalResult Outliner::outline(scf::ForallOp forall) {
+  OpBuilder builder(forall.getContext());
+  Type pointer = LLVM::LLVMPointerType::get(forall.getContext());
+  Type i64 = builder.getI64Type();
+  auto rangeType =
+      builder.getFunctionType({pointer, i64, i64, pointer}, TypeRange());
+  FailureOr<func::FuncOp> run = getRuntimeFunction(
+      module, forall, "varlen_parallel_for",
+      builder.getFunctionType({i64, i64, rangeType, pointer}, TypeRange()));
+  if (failed(run))
+    return failure();
+
+  // A body that holds its own constants can be optimised on its own.
+  Region &region = forall.getRegion();
+  llvm::SetVector<Value> used;
+  getUsedValuesDefinedAbove(region, used);
+  SmallVector<Value> captured, constants;
+  for (Value value : used) {
+    if (matchPattern(value, m_Constant()))
+      constants.push_back(value);
+    else
+      captured.push_back(value);
+  }
+  FailureOr<LLVM::LLVMStructType> contextType =
+      getContextType(forall, captured);
+  if (failed(contextType))
+    return failure();
+
+  func::FuncOp function = createFunction(forall);
+  Block *entry = function.addEntryBlock();
+  ImplicitLocOpBuilder b =
+      ImplicitLocOpBuilder::atBlockBegin(forall.getLoc(), entry);
+  auto replaceInside = [&](Value value, Value inside) {
+    value.replaceUsesWithIf(inside, [&](OpOperand &use) {
+      return region.isAncestor(use.getOwner()->getParentRegion());
+    });
+  };
+  for (Value value : constants)
+    replaceInside(value, b.clone(*value.getDefiningOp())->getResult(0));
+  for (auto [i, value] : llvm::enumerate(captured)) {
+    Value field =
+        LLVM::GEPOp::create(b, pointer, *contextType, entry->getArgument(0),
+                            ArrayRef<LLVM::GEPArg>{0, static_cast<int32_t>(i)});
+    Value loaded = LLVM::LoadOp::create(b, contextType->getBody()[i], field);
+    replaceInside(value, convert(b, value.getType(), loaded));
+  }
+
+  SmallVector<Slice> slices;
+  int64_t workspaceBytes = planWorkspace(region, slices);
+  placeSlices(b, entry->getArgument(3), workspaceBytes, slices);
+
+  Value lo =
+      arith::IndexCastOp::create(b, b.getIndexType(), entry->getArgument(1));
+  Value hi =
+      arith::IndexCastOp::create(b, b.getIndexType(), entry->getArgument(2));
+  Value step = arith::ConstantIndexOp::create(b, 1);
+  auto loop = scf::ForOp::create(b, lo, hi, step);
+  func::ReturnOp::create(b);
+  forall.getInductionVars().front().replaceAllUsesWith(loop.getInductionVar());
+  forall.getTerminator()->erase();
+  Block *body = loop.getBody();
+  body->getOperations().splice(body->getTerminator()->getIterator(),
+                               forall.getBody()->getOperations());
+  // The emptied loop is erased as a whole, and an empty block has no
+  // terminator to look at.
+  emitCall(forall, function, *run, *contextType, captured, workspaceBytes);
+  ++numLoops;
+  return success();
+}
+
+namespace {
+
+struct VarlenOutlineWork
+    : varlen::impl::VarlenOutlineWorkBase<VarlenOutlineWork> {
+  void runOnOperation() override {
+    SmallVector<scf::ForallOp> loops;
+    getOperation().walk<WalkOrder::PreOrder>([&](scf::ForallOp forall) {
+      if (!isWork(forall))
+        return WalkResult::advance();
+      loops.push_back(forall);
+      return WalkResult::skip();
+    });
+    Outliner outliner(getOperation());
+    for (scf::ForallOp forall : loops)
+      if (failed(outliner.outline(forall)))
+        return signalPassFailure();
+    numLoops += outliner.numLoops;
+    numSlices += outliner.numSlices;
+    numHeapAllocs += outliner.numHeapAllocs;
+  }
+
+  /// A loop over 0 .. n with nothing but side effects, not meant for a GPU.
+  static bool isWork(scf::ForallOp forall) {
+    return forall.getRank() == 1 && forall.isNormalized() &&
+           forall->getNumResults() == 0 && !forall.getMapping() &&
+           forall->getParentOfType<func::FuncOp>();
+  }
+};
+
+} // namespace
