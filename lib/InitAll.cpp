@@ -23,5 +23,6 @@ void varlen::registerAllExtensions(DialectRegistry &registry) {}
 
 void varlen::registerAllPasses() {
   registerVarlenTransformsPasses();
+  registerVarlenConversionPasses();
   registerPipelines();
 }

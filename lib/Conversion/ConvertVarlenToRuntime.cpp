@@ -1,0 +1,187 @@
+//===- ConvertVarlenToRuntime.cpp - Work lists from the runtime -----------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Conversion/Passes.h"
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Transforms/Transforms.h"
+
+#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::varlen {
+#define GEN_PASS_DEF_CONVERTVARLENTORUNTIME
+#include "varlen/Conversion/Passes.h.inc"
+} // namespace mlir::varlen
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+namespace {
+
+/// Turns one varlen.work_tiles into a call of varlen_work_tiles.
+class WorkTilesLowering {
+public:
+  explicit WorkTilesLowering(WorkTilesOp op)
+      : op(op), b(op.getLoc(), op), converter(op.getContext()),
+        pointer(LLVM::LLVMPointerType::get(op.getContext())) {}
+
+  LogicalResult lower();
+
+private:
+  Value i64(int64_t value) {
+    return arith::ConstantIntOp::create(b, value, 64);
+  }
+  Value i32(int64_t value) {
+    return arith::ConstantIntOp::create(b, value, 32);
+  }
+  Value toI64(Value index) {
+    return arith::IndexCastOp::create(b, b.getI64Type(), index);
+  }
+  Value makeContiguous(Value list);
+  void pushList(Value list);
+  Value wrap(Value tiles, Value count);
+
+  WorkTilesOp op;
+  ImplicitLocOpBuilder b;
+  LLVMTypeConverter converter;
+  Type pointer;
+  SmallVector<Value> arguments;
+  /// Contiguous copies, to be freed after the call.
+  SmallVector<Value> copies;
+};
+
+} // namespace
+
+/// The runtime reads plain C arrays.
+Value WorkTilesLowering::makeContiguous(Value list) {
+  auto type = cast<MemRefType>(list.getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (succeeded(type.getStridesAndOffset(strides, offset)) &&
+      strides.front() == 1)
+    return list;
+  auto copyType = MemRefType::get(type.getShape(), type.getElementType());
+  SmallVector<Value> sizes;
+  if (!type.hasStaticShape())
+    sizes.push_back(memref::DimOp::create(b, list, 0));
+  Value copy = memref::AllocOp::create(b, copyType, sizes);
+  linalg::CopyOp::create(b, list, copy);
+  copies.push_back(copy);
+  return copy;
+}
+
+/// Adds the address and the length of a list; null and 0 for none.
+void WorkTilesLowering::pushList(Value list) {
+  if (!list) {
+    arguments.push_back(LLVM::ZeroOp::create(b, pointer));
+    arguments.push_back(i64(0));
+    return;
+  }
+  list = makeContiguous(list);
+  auto type = cast<MemRefType>(list.getType());
+  Value descriptor =
+      UnrealizedConversionCastOp::create(b, converter.convertType(type), list)
+          .getResult(0);
+  Value address =
+      MemRefDescriptor(descriptor).bufferPtr(b, op.getLoc(), converter, type);
+  arguments.push_back(address);
+  arguments.push_back(toI64(memref::DimOp::create(b, list, 0)));
+}
+
+/// A memref of the result's type over `count` tiles at `tiles`.
+Value WorkTilesLowering::wrap(Value tiles, Value count) {
+  auto type = cast<MemRefType>(op.getTiles().getType());
+  Location loc = op.getLoc();
+  MemRefDescriptor descriptor =
+      MemRefDescriptor::poison(b, loc, converter.convertType(type));
+  descriptor.setAllocatedPtr(b, loc, tiles);
+  descriptor.setAlignedPtr(b, loc, tiles);
+  descriptor.setConstantOffset(b, loc, 0);
+  descriptor.setSize(b, loc, 0, count);
+  descriptor.setConstantSize(b, loc, 1, WorkTilesOp::NumColumns);
+  descriptor.setConstantStride(b, loc, 0, WorkTilesOp::NumColumns);
+  descriptor.setConstantStride(b, loc, 1, 1);
+  return UnrealizedConversionCastOp::create(b, type, Value(descriptor))
+      .getResult(0);
+}
+
+LogicalResult WorkTilesLowering::lower() {
+  auto type = cast<MemRefType>(op.getTiles().getType());
+  if (!type.isDynamicDim(0) || type.isDynamicDim(1) ||
+      !type.getLayout().isIdentity())
+    return op.emitError("expected a result of type memref<?x")
+           << static_cast<int64_t>(WorkTilesOp::NumColumns) << "xi64>, got "
+           << type;
+  for (Value list :
+       {Value(op.getCuQ()), Value(op.getCuK()), Value(op.getSequsedQ()),
+        Value(op.getSequsedK()), Value(op.getQOffset())})
+    pushList(list);
+  unsigned bits = op.getCuQ().getType().getElementTypeBitWidth();
+  arguments.push_back(i32(bits / 8));
+  for (Value extent : {op.getTq(), op.getTk(), op.getKvHeads(), op.getGroup()})
+    arguments.push_back(toI64(extent));
+  MaskAttr mask = op.getMask();
+  arguments.push_back(i64(op.getBlockM()));
+  arguments.push_back(i64(mask.getLeft()));
+  arguments.push_back(i64(mask.getRight()));
+  arguments.push_back(i32(mask.getAlignment() == Alignment::BottomRight));
+
+  // The runtime leaves the pointer alone if it refuses the lists; the caller
+  // frees it in any case. In the entry block: a loop around the call must not
+  // grow the stack.
+  auto function = op->getParentOfType<func::FuncOp>();
+  Value slot;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&function.front());
+    slot = LLVM::AllocaOp::create(b, pointer, pointer, i64(1));
+  }
+  LLVM::StoreOp::create(b, LLVM::ZeroOp::create(b, pointer), slot);
+  arguments.push_back(slot);
+
+  FailureOr<func::FuncOp> callee = getRuntimeFunction(
+      op->getParentOfType<ModuleOp>(), op, "varlen_work_tiles",
+      b.getFunctionType(ValueRange(arguments).getTypes(), b.getI64Type()));
+  if (failed(callee))
+    return failure();
+  Value count = func::CallOp::create(b, *callee, arguments).getResult(0);
+  count = arith::MaxSIOp::create(b, count, i64(0));
+  Value tiles = wrap(LLVM::LoadOp::create(b, pointer, slot), count);
+  for (Value copy : copies)
+    memref::DeallocOp::create(b, copy);
+  op.replaceAllUsesWith(tiles);
+  op.erase();
+  return success();
+}
+
+namespace {
+
+struct ConvertVarlenToRuntime
+    : varlen::impl::ConvertVarlenToRuntimeBase<ConvertVarlenToRuntime> {
+  void runOnOperation() override {
+    SmallVector<WorkTilesOp> ops;
+    getOperation().walk([&](WorkTilesOp op) { ops.push_back(op); });
+    for (WorkTilesOp op : ops) {
+      if (!op->getParentOfType<func::FuncOp>()) {
+        op.emitError("expected to be in a func.func");
+        return signalPassFailure();
+      }
+      if (failed(WorkTilesLowering(op).lower()))
+        return signalPassFailure();
+      ++numConverted;
+    }
+  }
+};
+
+} // namespace

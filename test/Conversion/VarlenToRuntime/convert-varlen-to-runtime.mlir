@@ -1,0 +1,64 @@
+// RUN: varlen-opt %s --convert-varlen-to-runtime --split-input-file | FileCheck %s
+
+// CHECK-LABEL: func @plain(
+// CHECK-SAME: %[[CUQ:.*]]: memref<?xi32>, %[[CUK:.*]]: memref<5xi32>, %[[TQ:.*]]: index, %[[TK:.*]]: index, %[[HEADS:.*]]: index, %[[GROUP:.*]]: index)
+// CHECK: %[[SLOT:.*]] = llvm.alloca %{{.*}} x !llvm.ptr
+// CHECK: %[[DQ:.*]] = builtin.unrealized_conversion_cast %[[CUQ]]
+// CHECK: %[[PQ:.*]] = llvm.extractvalue %[[DQ]][1]
+// CHECK: %[[DIM:.*]] = memref.dim %[[CUQ]]
+// CHECK: %[[NQ:.*]] = arith.index_cast %[[DIM]]
+// CHECK: %[[DK:.*]] = builtin.unrealized_conversion_cast %[[CUK]]
+// CHECK: %[[PK:.*]] = llvm.extractvalue %[[DK]][1]
+// CHECK: %[[NONE:.*]] = llvm.mlir.zero : !llvm.ptr
+// CHECK: %[[C0:.*]] = arith.constant 0 : i64
+// CHECK: %[[BYTES:.*]] = arith.constant 4 : i32
+// CHECK: %[[TQ64:.*]] = arith.index_cast %[[TQ]]
+// CHECK: %[[TK64:.*]] = arith.index_cast %[[TK]]
+// CHECK: %[[HEADS64:.*]] = arith.index_cast %[[HEADS]]
+// CHECK: %[[GROUP64:.*]] = arith.index_cast %[[GROUP]]
+// CHECK: %[[BLOCK:.*]] = arith.constant 64 : i64
+// CHECK: %[[LEFT:.*]] = arith.constant 128 : i64
+// CHECK: %[[RIGHT:.*]] = arith.constant 0 : i64
+// CHECK: %[[BOTTOM:.*]] = arith.constant 1 : i32
+// CHECK: %[[NULL:.*]] = llvm.mlir.zero : !llvm.ptr
+// CHECK: llvm.store %[[NULL]], %[[SLOT]]
+// CHECK: %[[N:.*]] = call @varlen_work_tiles(%[[PQ]], %[[NQ]], %[[PK]], %{{[^,]*}}, %[[NONE]], %[[C0]], {{.*}}, %[[BYTES]], %[[TQ64]], %[[TK64]], %[[HEADS64]], %[[GROUP64]], %[[BLOCK]], %[[LEFT]], %[[RIGHT]], %[[BOTTOM]], %[[SLOT]])
+// CHECK-SAME: (!llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64, i32, i64, i64, i64, i64, i64, i64, i64, i32, !llvm.ptr) -> i64
+// CHECK: %[[ZERO:.*]] = arith.constant 0 : i64
+// CHECK: %[[COUNT:.*]] = arith.maxsi %[[N]], %[[ZERO]]
+// CHECK: %[[LIST:.*]] = llvm.load %[[SLOT]]
+// CHECK: llvm.insertvalue %[[LIST]], %{{.*}}[0]
+// CHECK: llvm.insertvalue %[[LIST]], %{{.*}}[1]
+// CHECK: llvm.insertvalue %[[COUNT]], %{{.*}}[3, 0]
+// CHECK: %[[TILES:.*]] = builtin.unrealized_conversion_cast %{{.*}} to memref<?x9xi64>
+// CHECK: return %[[TILES]]
+func.func @plain(%cu_q: memref<?xi32>, %cu_k: memref<5xi32>, %tq: index, %tk: index, %heads: index, %group: index) -> memref<?x9xi64> {
+  %tiles = varlen.work_tiles %cu_q, %cu_k rows(%tq, %tk) heads(%heads, %group)
+      mask #varlen.mask<window = (128, 0)> block_m 64
+      : (memref<?xi32>, memref<5xi32>, index, index, index, index) -> memref<?x9xi64>
+  return %tiles : memref<?x9xi64>
+}
+// CHECK: func private @varlen_work_tiles
+
+// -----
+
+// A list that starts within a buffer: its offset counts. One with a stride is
+// copied, and the copy freed after the call.
+// CHECK-LABEL: func @strided(
+// CHECK-SAME: %[[CU:[^:]*]]: memref<?xi64, strided<[1], offset: ?>>, %[[USED:[^:]*]]: memref<?xi64, strided<[2]>>
+// CHECK: %[[D:.*]] = builtin.unrealized_conversion_cast %[[CU]]
+// CHECK: %[[BASE:.*]] = llvm.extractvalue %[[D]][1]
+// CHECK: %[[OFFSET:.*]] = llvm.extractvalue %[[D]][2]
+// CHECK: llvm.getelementptr %[[BASE]][%[[OFFSET]]]
+// CHECK: %[[COPY:.*]] = memref.alloc(%{{.*}}) : memref<?xi64>
+// CHECK: linalg.copy ins(%[[USED]] : {{.*}}) outs(%[[COPY]] : memref<?xi64>)
+// CHECK: arith.constant 8 : i32
+// CHECK: arith.constant 0 : i32
+// CHECK: call @varlen_work_tiles
+// CHECK: memref.dealloc %[[COPY]]
+func.func @strided(%cu: memref<?xi64, strided<[1], offset: ?>>, %used: memref<?xi64, strided<[2]>>, %t: index, %h: index) -> memref<?x9xi64> {
+  %tiles = varlen.work_tiles %cu, %cu seqused_k(%used) rows(%t, %t) heads(%h, %h)
+      mask #varlen.mask<causal, top_left> block_m 48
+      : (memref<?xi64, strided<[1], offset: ?>>, memref<?xi64, strided<[1], offset: ?>>, memref<?xi64, strided<[2]>>, index, index, index, index) -> memref<?x9xi64>
+  return %tiles : memref<?x9xi64>
+}
