@@ -63,8 +63,9 @@ private:
                              ArrayRef<int64_t> shape, Type element);
   LogicalResult verifyConstants();
   LogicalResult verifyConstantCu(StringRef name, ArrayRef<int64_t> cu,
-                                 int64_t rows);
-  LogicalResult verifyConstantSeqused(StringRef name, Value seqused, Value cu);
+                                 int64_t rows, StringRef rowsName);
+  LogicalResult verifyConstantSeqused(StringRef name, Value seqused,
+                                      StringRef cuName, Value cu);
 
   AttnOp op;
   Named q, k, v, cuQ, cuK;
@@ -237,24 +238,27 @@ LogicalResult AttnVerifier::verifyResult(StringRef name, ShapedType type,
 }
 
 LogicalResult AttnVerifier::verifyConstants() {
+  // The runtime library checks the same, in the same words.
   std::optional<SmallVector<int64_t>> cu;
   // attn_c17
   if ((cu = getConstantIntegers(cuQ.value)) &&
-      failed(verifyConstantCu("cu_seqlens_q", *cu, q.extent(0))))
+      failed(verifyConstantCu("cu_seqlens_q", *cu, q.extent(0), "q")))
     return failure();
   int64_t keys = ShapedType::isStatic(k.extent(0)) ? k.extent(0) : v.extent(0);
   if ((cu = getConstantIntegers(cuK.value)) &&
-      failed(verifyConstantCu("cu_seqlens_k", *cu, keys)))
+      failed(verifyConstantCu("cu_seqlens_k", *cu, keys, "k")))
     return failure();
   // attn_c18
-  if (failed(verifyConstantSeqused("seqused_q", op.getSequsedQ(), cuQ.value)))
+  if (failed(verifyConstantSeqused("seqused_q", op.getSequsedQ(),
+                                   "cu_seqlens_q", cuQ.value)))
     return failure();
-  return verifyConstantSeqused("seqused_k", op.getSequsedK(), cuK.value);
+  return verifyConstantSeqused("seqused_k", op.getSequsedK(), "cu_seqlens_k",
+                               cuK.value);
 }
 
 LogicalResult AttnVerifier::verifyConstantCu(StringRef name,
-                                             ArrayRef<int64_t> cu,
-                                             int64_t rows) {
+                                             ArrayRef<int64_t> cu, int64_t rows,
+                                             StringRef rowsName) {
   if (cu.front() != 0)
     return op.emitOpError()
            << name << "[0] = " << cu.front() << ": cu_seqlens must start at 0";
@@ -264,31 +268,32 @@ LogicalResult AttnVerifier::verifyConstantCu(StringRef name,
              << name << '[' << i << "] = " << cu[i] << " is smaller than "
              << name << '[' << i - 1 << "] = " << cu[i - 1]
              << ": cu_seqlens must not decrease";
-  if (ShapedType::isStatic(rows) && cu.back() > rows)
-    return op.emitOpError()
-           << name << '[' << cu.size() - 1 << "] = " << cu.back()
-           << " is beyond the " << rows
-           << " rows of the tensor: cu_seqlens must end at or before them";
+  for (auto [i, end] : llvm::enumerate(cu))
+    if (ShapedType::isStatic(rows) && end > rows)
+      return op.emitOpError()
+             << name << '[' << i << "] = " << end << " is larger than the "
+             << rows << " rows of " << rowsName
+             << ": cu_seqlens must end within them";
   return success();
 }
 
 LogicalResult AttnVerifier::verifyConstantSeqused(StringRef name, Value seqused,
-                                                  Value cu) {
+                                                  StringRef cuName, Value cu) {
   std::optional<SmallVector<int64_t>> used = getConstantIntegers(seqused);
   if (!used)
     return success();
   std::optional<SmallVector<int64_t>> ends = getConstantIntegers(cu);
   for (auto [i, rows] : llvm::enumerate(*used)) {
-    if (rows < 0)
-      return op.emitOpError() << name << '[' << i << "] = " << rows
-                              << ": seqused must not be negative";
+    if (!ends && rows < 0)
+      return op.emitOpError()
+             << name << '[' << i << "] = " << rows << ": expected 0 or more";
     if (!ends)
       continue;
     int64_t slot = (*ends)[i + 1] - (*ends)[i];
-    if (rows > slot)
+    if (rows < 0 || rows > slot)
       return op.emitOpError()
-             << name << '[' << i << "] = " << rows << " is more than the "
-             << slot << " rows of the sequence's slot";
+             << name << '[' << i << "] = " << rows << ": expected 0 to " << slot
+             << ", the length of the sequence's slot in " << cuName;
   }
   return success();
 }

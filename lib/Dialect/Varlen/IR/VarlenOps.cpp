@@ -213,12 +213,17 @@ void WorkTilesOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 // OnlineAttnOp
 //===----------------------------------------------------------------------===//
 
-/// The first static one of several extents that must agree.
-static int64_t firstStatic(ArrayRef<int64_t> extents) {
+/// What most of several extents that must agree say, the first of them if they
+/// are equally many: the odd one out is then the one to complain about.
+static int64_t getCommonExtent(ArrayRef<int64_t> extents) {
+  int64_t common = ShapedType::kDynamic, most = 0;
   for (int64_t extent : extents)
-    if (ShapedType::isStatic(extent))
-      return extent;
-  return ShapedType::kDynamic;
+    if (int64_t count = llvm::count(extents, extent);
+        ShapedType::isStatic(extent) && count > most) {
+      common = extent;
+      most = count;
+    }
+  return common;
 }
 
 StepSizes OnlineAttnOp::getSizes() {
@@ -230,12 +235,12 @@ StepSizes OnlineAttnOp::getSizes() {
   unsigned other = 1 - queries;
   StepSizes sizes;
   sizes.queries =
-      firstStatic({extent(getQ(), queries), extent(getAcc(), queries),
-                   extent(getM(), queries), extent(getL(), queries)});
-  sizes.keys = firstStatic({extent(getK(), 0), extent(getV(), 0)});
-  sizes.headDim = firstStatic({extent(getQ(), other), extent(getK(), 1)});
+      getCommonExtent({extent(getQ(), queries), extent(getAcc(), queries),
+                       extent(getM(), queries), extent(getL(), queries)});
+  sizes.keys = getCommonExtent({extent(getK(), 0), extent(getV(), 0)});
+  sizes.headDim = getCommonExtent({extent(getK(), 1), extent(getQ(), other)});
   sizes.valueHeadDim =
-      firstStatic({extent(getV(), 1), extent(getAcc(), other)});
+      getCommonExtent({extent(getV(), 1), extent(getAcc(), other)});
   return sizes;
 }
 

@@ -578,7 +578,7 @@ func.func @attn_c17_end(
     %q: tensor<8x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
     %cu_k: tensor<3xi32>) {
   %cu_q = arith.constant dense<[0, 4, 9]> : tensor<3xi32>
-  // expected-error @below {{cu_seqlens_q[2] = 9 is beyond the 8 rows of the tensor: cu_seqlens must end at or before them}}
+  // expected-error @below {{cu_seqlens_q[2] = 9 is larger than the 8 rows of q: cu_seqlens must end within them}}
   %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
       : (tensor<8x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
          tensor<3xi32>, tensor<3xi32>)
@@ -593,7 +593,7 @@ func.func @attn_c17_end_v(
     %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<8x2x16xf32>,
     %cu_q: tensor<3xi32>) {
   %cu_k = arith.constant dense<[0, 4, 9]> : tensor<3xi32>
-  // expected-error @below {{cu_seqlens_k[2] = 9 is beyond the 8 rows of the tensor: cu_seqlens must end at or before them}}
+  // expected-error @below {{cu_seqlens_k[2] = 9 is larger than the 8 rows of k: cu_seqlens must end within them}}
   %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
       : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<8x2x16xf32>,
          tensor<3xi32>, tensor<3xi32>)
@@ -608,7 +608,7 @@ func.func @attn_c18_negative(
     %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
     %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
   %seqused_k = arith.constant dense<[2, -1]> : tensor<2xi32>
-  // expected-error @below {{seqused_k[1] = -1: seqused must not be negative}}
+  // expected-error @below {{seqused_k[1] = -1: expected 0 or more}}
   %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k seqused_k(%seqused_k)
       : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
          tensor<3xi32>, tensor<3xi32>, tensor<2xi32>)
@@ -624,7 +624,7 @@ func.func @attn_c18_slot(
     %cu_k: tensor<3xi32>) {
   %cu_q = arith.constant dense<[0, 4, 8]> : tensor<3xi32>
   %seqused_q = arith.constant dense<[4, 5]> : tensor<2xi32>
-  // expected-error @below {{seqused_q[1] = 5 is more than the 4 rows of the sequence's slot}}
+  // expected-error @below {{seqused_q[1] = 5: expected 0 to 4, the length of the sequence's slot in cu_seqlens_q}}
   %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k seqused_q(%seqused_q)
       : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
          tensor<3xi32>, tensor<3xi32>, tensor<2xi32>)

@@ -23,7 +23,7 @@ class Varlen_Attr<string name, string attrMnemonic>
 //===----------------------------------------------------------------------===//
 
 def Varlen_Alignment : I32EnumAttr<"Alignment",
-    "Which corner of the (query, key) rectangle the diagonal of a mask meets", [
+    "the corner of the (query, key) rectangle that the diagonal of a mask meets", [
       I32EnumAttrCase<"BottomRight", 0, "bottom_right">,
       I32EnumAttrCase<"TopLeft", 1, "top_left">]> {
   let cppNamespace = "::mlir::varlen";
@@ -31,7 +31,7 @@ def Varlen_Alignment : I32EnumAttr<"Alignment",
 }
 
 def Varlen_Orientation : I32EnumAttr<"Orientation",
-    "Which axis of a score tile is its rows", [
+    "the order of the axes of a score tile", [
       I32EnumAttrCase<"QK", 0, "qk">,
       I32EnumAttrCase<"KQ", 1, "kq">]> {
   let cppNamespace = "::mlir::varlen";
@@ -41,7 +41,7 @@ def Varlen_OrientationAttr
     : EnumAttr<Varlen_Dialect, Varlen_Orientation, "orientation">;
 
 def Varlen_KVStorage : I32EnumAttr<"KVStorage",
-    "How a micro-kernel reads the keys and values of a kv block", [
+    "the way a micro-kernel reads the keys and values of a kv block", [
       I32EnumAttrCase<"InPlace", 0, "in_place">,
       I32EnumAttrCase<"Copy", 1, "copy">,
       I32EnumAttrCase<"Pairs", 2, "pairs">]> {
@@ -59,13 +59,15 @@ def Varlen_MaskAttr : Varlen_Attr<"Mask", "mask"> {
     The query at position i of a sequence with Lq queries and Lk keys sees the
     keys j with `i + d - left <= j <= i + d + right`, where
     `d = Lk - Lq` (`bottom_right`) or `d = 0` (`top_left`). Both bounds are
-    inclusive; -1 leaves a side open. Causal is `(-1, 0)`.
+    inclusive; -1 leaves a side open. Causal is `(-1, 0)`. Lengths are the used
+    ones, and `q_offset` of `varlen.attn` is added to `d`.
 
     ```mlir
     #varlen.mask<full>
     #varlen.mask<causal>
     #varlen.mask<causal, top_left>
     #varlen.mask<window = (512, 0)>
+    #varlen.mask<window = (128, -1), top_left>
     ```
   }];
   let parameters = (ins
@@ -101,7 +103,15 @@ def Varlen_CPUScheduleAttr : Varlen_Attr<"CPUSchedule", "cpu_schedule"> {
     Keys are the rows of a score tile and queries its lanes. A panel is
     `vectors * lanes` queries; the micro-kernel keeps `rows x vectors`
     accumulators of `lanes` elements in registers. A work tile is up to
-    `panels` panels; they share each kv block of `kv_block` keys.
+    `panels` panels; they share each kv block of `kv_block` keys. `kv` says how a
+    micro-kernel reads that block: `in_place` from k and v, `copy` from a copy
+    that is contiguous and has the compute type, `pairs` from a copy that has
+    pairs of 16-bit elements side by side, as dot-product instructions want them.
+
+    ```mlir
+    #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3,
+                         kv_block = 64, kv = in_place>
+    ```
   }];
   let parameters = (ins
     "int64_t":$lanes, "int64_t":$vectors, "int64_t":$rows, "int64_t":$panels,

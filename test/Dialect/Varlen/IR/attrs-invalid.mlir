@@ -1,0 +1,51 @@
+// RUN: varlen-opt %s -split-input-file -verify-diagnostics
+
+// expected-error @below {{expected full, causal or window = (left, right), got diagonal}}
+module attributes {m = #varlen.mask<diagonal>} {}
+
+// -----
+
+// expected-error @below {{expected bottom_right or top_left, got bottom_left}}
+module attributes {m = #varlen.mask<causal, bottom_left>} {}
+
+// -----
+
+// expected-error @below {{expected window bounds >= -1 (-1 is open), got (0, -5)}}
+module attributes {m = #varlen.mask<window = (0, -5)>} {}
+
+// -----
+
+// A window has two bounds.
+// expected-error @below {{expected ','}}
+module attributes {m = #varlen.mask<window = (512)>} {}
+
+// -----
+
+// expected-error @below {{expected positive lanes, got 0}}
+module attributes {s = #varlen.cpu_schedule<lanes = 0, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = copy>} {}
+
+// -----
+
+// expected-error @below {{expected positive kv_block, got -64}}
+module attributes {s = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = -64, kv = copy>} {}
+
+// -----
+
+// expected-error @below {{expected one of [in_place, copy, pairs] for the way a micro-kernel reads the keys and values of a kv block, got: paged}}
+// expected-error @below {{failed to parse Varlen_CPUScheduleAttr parameter 'kv'}}
+module attributes {s = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = paged>} {}
+
+// -----
+
+// expected-error @below {{expected "varlen.schedule" to be a #varlen.cpu_schedule, got "fast"}}
+module attributes {varlen.schedule = "fast"} {}
+
+// -----
+
+// expected-error @below {{expected varlen.name to be a non-empty string, got 3 : i32}}
+func.func private @argument(i32 {varlen.name = 3 : i32})
+
+// -----
+
+// expected-error @below {{expected varlen.name to be a non-empty string, got ""}}
+func.func private @result() -> (i32 {varlen.name = ""})

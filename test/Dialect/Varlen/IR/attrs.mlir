@@ -1,0 +1,33 @@
+// RUN: varlen-opt %s | FileCheck %s
+
+// CHECK: m0 = #varlen.mask<full>
+// CHECK-SAME: m1 = #varlen.mask<causal>
+// CHECK-SAME: m2 = #varlen.mask<causal, top_left>
+// CHECK-SAME: m3 = #varlen.mask<window = (512, 0)>
+// CHECK-SAME: m4 = #varlen.mask<window = (0, 7), top_left>
+// CHECK-SAME: m5 = #varlen.mask<window = (3, -1)>
+// CHECK-SAME: m6 = #varlen.mask<full, top_left>
+// What has a shorter name is printed by it; bottom_right is the default.
+// CHECK-SAME: m7 = #varlen.mask<causal>
+// CHECK-SAME: m8 = #varlen.mask<full>
+func.func private @masks() attributes {
+  m0 = #varlen.mask<full>,
+  m1 = #varlen.mask<causal>,
+  m2 = #varlen.mask<causal, top_left>,
+  m3 = #varlen.mask<window = (512, 0)>,
+  m4 = #varlen.mask<window = (0, 7), top_left>,
+  m5 = #varlen.mask<window = (3, -1)>,
+  m6 = #varlen.mask<full, top_left>,
+  m7 = #varlen.mask<window = (-1, 0), bottom_right>,
+  m8 = #varlen.mask<window = (-1, -1)>
+}
+
+// CHECK: #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = in_place>
+// CHECK: #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 1, panels = 1, kv_block = 1, kv = copy>
+// CHECK: #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 8, panels = 1, kv_block = 128, kv = pairs>
+func.func private @a() attributes {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = in_place>}
+func.func private @b() attributes {varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 1, panels = 1, kv_block = 1, kv = copy>}
+func.func private @c() attributes {varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 8, panels = 1, kv_block = 128, kv = pairs>}
+
+// CHECK: func.func private @names(i32 {varlen.name = "q"}) -> (i32 {varlen.name = "out"})
+func.func private @names(i32 {varlen.name = "q"}) -> (i32 {varlen.name = "out"})
