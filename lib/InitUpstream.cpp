@@ -1,8 +1,13 @@
-//===- InitUpstream.cpp - What the pipelines use of upstream MLIR ---------===//
+//===- InitUpstream.cpp - All of upstream MLIR ----------------------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// For programs that take MLIR from its shared library, where registering all
+// links nothing more and compiles fastest. See InitUpstreamShipped.cpp.
 //
 //===----------------------------------------------------------------------===//
 
