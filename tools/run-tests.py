@@ -30,7 +30,7 @@ def run_lit(lit, build, tests, roundtrip):
     environment = dict(
         os.environ, VARLEN_BUILD=str(build), VARLEN_ROUNDTRIP=str(int(roundtrip))
     )
-    command = [lit, "-v", "--time-tests", "-o", result, *tests]
+    command = [lit, "-v", "-o", result, *tests]
     status = subprocess.run(
         command, env=environment, stdin=subprocess.DEVNULL, check=False
     ).returncode
