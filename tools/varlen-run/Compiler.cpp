@@ -1,0 +1,147 @@
+//===- Compiler.cpp - From a module to machine code -----------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Compiler.h"
+
+#include "Host.h"
+#include "Tensor.h"
+#include "varlen/InitAll.h"
+
+#include "mlir/ExecutionEngine/OptUtils.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace varlen_run;
+using namespace mlir;
+using llvm::Error;
+using llvm::Expected;
+
+char PrintedError::ID;
+
+/// Of the optimiser: the passes before have done what the levels above look
+/// for.
+static constexpr unsigned optimizationLevel = 2;
+
+DialectRegistry varlen_run::makeRegistry() {
+  DialectRegistry registry;
+  varlen::registerUpstream(registry);
+  varlen::registerAllDialects(registry);
+  varlen::registerAllExtensions(registry);
+  varlen::registerAllPasses();
+  return registry;
+}
+
+//===----------------------------------------------------------------------===//
+// Diagnostics
+//===----------------------------------------------------------------------===//
+
+static StringRef getSeverity(DiagnosticSeverity severity) {
+  switch (severity) {
+  case DiagnosticSeverity::Note:
+    return "note";
+  case DiagnosticSeverity::Warning:
+    return "warning";
+  case DiagnosticSeverity::Error:
+    return "error";
+  case DiagnosticSeverity::Remark:
+    return "remark";
+  }
+  return "";
+}
+
+DiagnosticPrinter::DiagnosticPrinter(MLIRContext *context)
+    : ScopedDiagnosticHandler(context, [](Diagnostic &diagnostic) {
+        if (auto location =
+                diagnostic.getLocation()->findInstanceOf<FileLineColRange>())
+          llvm::errs() << location.getFilename().getValue() << ':'
+                       << location.getStartLine() << ':'
+                       << location.getStartColumn() << ": ";
+        // Messages of several lines show the operation after the first.
+        std::string text = diagnostic.str();
+        llvm::errs() << getSeverity(diagnostic.getSeverity()) << ": "
+                     << StringRef(text).split('\n').first << '\n';
+        return success();
+      }) {}
+
+//===----------------------------------------------------------------------===//
+// Passes
+//===----------------------------------------------------------------------===//
+
+Error varlen_run::runPipeline(ModuleOp module, StringRef pipeline) {
+  PassManager manager(module.getContext());
+  StringRef passes = pipeline;
+  if (passes.consume_front("builtin.module("))
+    passes.consume_back(")");
+  std::string message;
+  llvm::raw_string_ostream stream(message);
+  if (failed(parsePassPipeline(passes, manager, stream)))
+    return makeError("bad pipeline '" + pipeline.str() +
+                     "': " + StringRef(message).split('\n').first.str());
+  if (failed(manager.run(module)))
+    return llvm::make_error<PrintedError>();
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Code generation
+//===----------------------------------------------------------------------===//
+
+static Expected<std::unique_ptr<llvm::TargetMachine>>
+makeTargetMachine(const varlen::CPUTarget &target) {
+  varlen::CodegenNames names = varlen::getCodegenNames(target);
+  std::string message;
+  llvm::Triple triple(names.triple);
+  const llvm::Target *found =
+      llvm::TargetRegistry::lookupTarget(triple, message);
+  if (!found)
+    return makeError(message);
+  return std::unique_ptr<llvm::TargetMachine>(
+      found->createTargetMachine(triple, names.cpu, names.features, {}, {}, {},
+                                 llvm::CodeGenOptLevel::Default, /*JIT=*/true));
+}
+
+Expected<std::unique_ptr<ExecutionEngine>>
+varlen_run::compile(ModuleOp module, const varlen::CPUTarget &target) {
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  auto machine = makeTargetMachine(target);
+  if (!machine)
+    return machine.takeError();
+  std::string tuneCPU = varlen::getCodegenNames(target).tuneCPU;
+  auto optimize = makeOptimizingTransformer(optimizationLevel, /*sizeLevel=*/0,
+                                            machine->get());
+  auto transform = [&](llvm::Module *code) {
+    for (llvm::Function &function : *code)
+      if (!function.isDeclaration())
+        function.addFnAttr("tune-cpu", tuneCPU);
+    return optimize(code);
+  };
+  ExecutionEngineOptions options;
+  options.transformer = transform;
+  options.jitCodeGenOptLevel = llvm::CodeGenOptLevel::Default;
+  options.enableGDBNotificationListener = false;
+  options.enablePerfNotificationListener = false;
+  auto engine = ExecutionEngine::create(module, options, std::move(*machine));
+  if (!engine)
+    return engine.takeError();
+  (*engine)->registerSymbols([](llvm::orc::MangleAndInterner intern) {
+    llvm::orc::SymbolMap symbols;
+    forEachHostSymbol([&](StringRef name, void *address) {
+      symbols[intern(name)] = {llvm::orc::ExecutorAddr::fromPtr(address),
+                               llvm::JITSymbolFlags::Exported};
+    });
+    return symbols;
+  });
+  return engine;
+}

@@ -1,0 +1,55 @@
+//===- Compiler.h - From a module to machine code ---------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_TOOLS_RUN_COMPILER_H
+#define VARLEN_TOOLS_RUN_COMPILER_H
+
+#include "varlen/Target/CPUTarget.h"
+
+#include "mlir/ExecutionEngine/ExecutionEngine.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include "llvm/Support/Error.h"
+
+#include <memory>
+
+namespace varlen_run {
+
+/// Prints every diagnostic as one line on stderr.
+class DiagnosticPrinter : public mlir::ScopedDiagnosticHandler {
+public:
+  explicit DiagnosticPrinter(mlir::MLIRContext *context);
+};
+
+/// Everything that modules and pipelines may name.
+mlir::DialectRegistry makeRegistry();
+
+/// Runs the passes of `pipeline`. An error has been printed when the result is
+/// a failure with no message of its own.
+llvm::Error runPipeline(mlir::ModuleOp module, llvm::StringRef pipeline);
+
+/// Compiles a module of the llvm dialect; its undefined symbols are those of
+/// the host (Host.h) or of the process.
+llvm::Expected<std::unique_ptr<mlir::ExecutionEngine>>
+compile(mlir::ModuleOp module, const mlir::varlen::CPUTarget &target);
+
+/// An error whose message has been printed already.
+class PrintedError : public llvm::ErrorInfo<PrintedError> {
+public:
+  static char ID;
+  void log(llvm::raw_ostream &) const override {}
+  std::error_code convertToErrorCode() const override {
+    return llvm::inconvertibleErrorCode();
+  }
+};
+
+} // namespace varlen_run
+
+#endif // VARLEN_TOOLS_RUN_COMPILER_H

@@ -1,0 +1,90 @@
+//===- Flops.cpp - The useful work of a run -------------------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Flops.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+
+#include <algorithm>
+
+using namespace varlen_run;
+using llvm::ArrayRef;
+
+/// The number of (query, key) pairs of one sequence that the mask lets through.
+static double countPairs(const Attention &attention, int64_t lq, int64_t lk,
+                         int64_t offset) {
+  if (attention.left < 0 && attention.right < 0)
+    return static_cast<double>(lq) * static_cast<double>(lk);
+  double pairs = 0;
+  // An offset may be any integer: in f64 nothing overflows, and what is near
+  // enough to a key to matter is exact.
+  double diagonal =
+      (attention.bottomRight ? lk - lq : 0) + static_cast<double>(offset);
+  auto keys = static_cast<double>(lk);
+  for (int64_t i = 0; i < lq; ++i) {
+    double middle = static_cast<double>(i) + diagonal;
+    double begin = attention.left < 0
+                       ? 0.0
+                       : std::max(middle - double(attention.left), 0.0);
+    double end = attention.right < 0
+                     ? keys
+                     : std::min(middle + double(attention.right) + 1, keys);
+    pairs += std::max(end - begin, 0.0);
+  }
+  return pairs;
+}
+
+static std::optional<double> countFlops(const Attention &attention,
+                                        ArrayRef<Tensor> inputs) {
+  // An extent of the op's type, else of the argument.
+  auto extent = [&](int64_t known, int64_t argument, int dim) -> int64_t {
+    if (!mlir::ShapedType::isDynamic(known) || argument < 0)
+      return known;
+    return inputs[argument].shape[dim];
+  };
+  int64_t heads = extent(attention.queryHeads, attention.q, 1);
+  int64_t dim = extent(attention.headDim, attention.q, 2);
+  int64_t valueDim = extent(attention.valueHeadDim, attention.v, 2);
+  for (int64_t size : {heads, dim, valueDim})
+    if (mlir::ShapedType::isDynamic(size))
+      return std::nullopt;
+  auto input = [&](int64_t argument) {
+    return argument < 0 ? nullptr : &inputs[argument];
+  };
+  const Tensor *cuQ = input(attention.cuQ), *cuK = input(attention.cuK);
+  const Tensor *usedQ = input(attention.usedQ), *usedK = input(attention.usedK);
+  const Tensor *offset = input(attention.offset);
+  if (!cuQ || !cuK || (attention.hasUsedQ && !usedQ) ||
+      (attention.hasUsedK && !usedK) || (attention.hasOffset && !offset))
+    return std::nullopt;
+  double pairs = 0;
+  for (int64_t s = 0, n = cuQ->getNumElements() - 1; s < n; ++s) {
+    auto length = [&](const Tensor &cu, const Tensor *used) {
+      return used ? used->getInteger(s)
+                  : cu.getInteger(s + 1) - cu.getInteger(s);
+    };
+    pairs += countPairs(attention, length(*cuQ, usedQ), length(*cuK, usedK),
+                        offset ? offset->getInteger(s) : 0);
+  }
+  return 2.0 * static_cast<double>(dim + valueDim) *
+         static_cast<double>(heads) * pairs;
+}
+
+std::optional<double> varlen_run::countUsefulFlops(const Signature &signature,
+                                                   ArrayRef<Tensor> inputs) {
+  if (signature.attentions.empty())
+    return std::nullopt;
+  double sum = 0;
+  for (const Attention &attention : signature.attentions) {
+    std::optional<double> flops = countFlops(attention, inputs);
+    if (!flops)
+      return std::nullopt;
+    sum += *flops;
+  }
+  return sum;
+}

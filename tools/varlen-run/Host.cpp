@@ -1,0 +1,184 @@
+//===- Host.cpp - What compiled code finds in its host --------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Host.h"
+
+#include "varlen/Runtime/Runtime.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <unistd.h>
+
+using namespace varlen_run;
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The buffers of compiled code.
+struct Heap {
+  std::mutex mutex;
+  llvm::DenseMap<void *, int64_t> buffers;
+  int64_t live = 0;
+  int64_t peak = 0;
+
+  void *add(void *pointer, int64_t bytes) {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (pointer) {
+      buffers[pointer] = bytes;
+      grow(bytes);
+    }
+    return pointer;
+  }
+  bool remove(void *pointer) {
+    std::lock_guard<std::mutex> lock(mutex);
+    auto it = buffers.find(pointer);
+    if (it == buffers.end())
+      return false;
+    live -= it->second;
+    buffers.erase(it);
+    return true;
+  }
+  /// With the mutex.
+  void grow(int64_t bytes) {
+    live += bytes;
+    peak = std::max(peak, live);
+  }
+  void addTemporary(int64_t bytes) {
+    std::lock_guard<std::mutex> lock(mutex);
+    grow(bytes);
+    live -= bytes;
+  }
+};
+} // namespace
+
+static Heap &getHeap() {
+  static Heap heap;
+  return heap;
+}
+
+static void *countedMalloc(size_t bytes) {
+  return getHeap().add(malloc(bytes), static_cast<int64_t>(bytes));
+}
+
+static void *countedAlignedAlloc(size_t alignment, size_t bytes) {
+  return getHeap().add(aligned_alloc(alignment, bytes),
+                       static_cast<int64_t>(bytes));
+}
+
+static void countedFree(void *pointer) {
+  getHeap().remove(pointer);
+  free(pointer);
+}
+
+void varlen_run::releaseBuffer(void *pointer) {
+  if (getHeap().remove(pointer))
+    free(pointer);
+}
+
+int64_t varlen_run::getPeakBytes() {
+  std::lock_guard<std::mutex> lock(getHeap().mutex);
+  return getHeap().peak;
+}
+
+int64_t varlen_run::getLiveBytes() {
+  std::lock_guard<std::mutex> lock(getHeap().mutex);
+  return getHeap().live;
+}
+
+static int64_t
+countedWorkTiles(const void *cuQ, int64_t cuQSize, const void *cuK,
+                 int64_t cuKSize, const void *usedQ, int64_t usedQSize,
+                 const void *usedK, int64_t usedKSize, const void *offset,
+                 int64_t offsetSize, int32_t indexBytes, int64_t tq, int64_t tk,
+                 int64_t kvHeads, int64_t group, int64_t blockM, int64_t left,
+                 int64_t right, int32_t bottomRight, varlen_work_tile **tiles) {
+  int64_t count = varlen_work_tiles(
+      cuQ, cuQSize, cuK, cuKSize, usedQ, usedQSize, usedK, usedKSize, offset,
+      offsetSize, indexBytes, tq, tk, kvHeads, group, blockM, left, right,
+      bottomRight, tiles);
+  if (count >= 0)
+    getHeap().add(*tiles, count * sizeof(varlen_work_tile));
+  return count;
+}
+
+//===----------------------------------------------------------------------===//
+// Work
+//===----------------------------------------------------------------------===//
+
+static ItemProgress itemProgress;
+
+const ItemProgress &varlen_run::getItemProgress() { return itemProgress; }
+
+static void countedParallelFor(int64_t n, int64_t workspaceBytes,
+                               varlen_range_fn fn, void *context) {
+  int64_t threads = std::min(varlen_get_num_threads(), n);
+  if (n > 0 && workspaceBytes > 0)
+    getHeap().addTemporary(threads * workspaceBytes);
+  struct Call {
+    varlen_range_fn fn;
+    void *context;
+  } call = {fn, context};
+  itemProgress.done = 0;
+  itemProgress.all = n;
+  varlen_parallel_for(
+      n, workspaceBytes,
+      [](void *context, int64_t lo, int64_t hi, void *workspace) {
+        auto *call = static_cast<Call *>(context);
+        call->fn(call->context, lo, hi, workspace);
+        itemProgress.done.fetch_add(hi - lo, std::memory_order_relaxed);
+      },
+      &call);
+  itemProgress.all = 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Failed checks
+//===----------------------------------------------------------------------===//
+
+/// What a check in compiled code prints before it aborts.
+static thread_local const char *lastLine = nullptr;
+
+static int keepLine(const char *line) {
+  lastLine = line;
+  return 0;
+}
+
+/// A failed check is an error of the input: say so, and end without a core. No
+/// result has been written yet.
+[[noreturn]] static void failCheck() {
+  fprintf(stderr, "error: %s\n",
+          lastLine ? lastLine : "the compiled function has aborted");
+  fflush(stderr);
+  _exit(1);
+}
+
+void varlen_run::forEachHostSymbol(
+    llvm::function_ref<void(llvm::StringRef, void *)> visit) {
+  auto add = [&](llvm::StringRef name, auto *function) {
+    visit(name, reinterpret_cast<void *>(function));
+  };
+  add("malloc", countedMalloc);
+  add("aligned_alloc", countedAlignedAlloc);
+  add("free", countedFree);
+  add("puts", keepLine);
+  add("abort", failCheck);
+  add("varlen_work_tiles", countedWorkTiles);
+  add("varlen_free_tiles", countedFree);
+  add("varlen_parallel_for", countedParallelFor);
+  add("varlen_set_num_threads", varlen_set_num_threads);
+  add("varlen_get_num_threads", varlen_get_num_threads);
+  add("varlen_set_parallel_for", varlen_set_parallel_for);
+  add("varlen_last_error", varlen_last_error);
+  add("varlen_clear_error", varlen_clear_error);
+}

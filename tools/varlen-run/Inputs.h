@@ -1,0 +1,26 @@
+//===- Inputs.h - The values of the entry function's arguments --*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_TOOLS_RUN_INPUTS_H
+#define VARLEN_TOOLS_RUN_INPUTS_H
+
+#include "Options.h"
+#include "Safetensors.h"
+#include "Signature.h"
+
+namespace varlen_run {
+
+/// One tensor for each argument, of its type and static extents. They come from
+/// the file (null: none); --random makes those that it does not have.
+llvm::Expected<std::vector<Tensor>> makeInputs(const Signature &signature,
+                                               const Options &options,
+                                               const SafetensorsFile *file);
+
+} // namespace varlen_run
+
+#endif // VARLEN_TOOLS_RUN_INPUTS_H

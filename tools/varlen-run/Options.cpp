@@ -1,0 +1,217 @@
+//===- Options.cpp - The command line of varlen-run -----------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Options.h"
+
+#include "Tensor.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <functional>
+
+using namespace varlen_run;
+using llvm::Error;
+using llvm::StringRef;
+
+namespace {
+/// One option: how it is written, what it means, what it does.
+struct Option {
+  StringRef name;
+  /// Placeholder of the value; empty: the option takes none.
+  StringRef value;
+  StringRef help;
+  std::function<Error(Options &, StringRef)> apply;
+};
+} // namespace
+
+/// Of an option's value; wider than any sensible one, so that sums of a few
+/// thousand do not overflow.
+static constexpr int64_t maxInteger = int64_t(1) << 48;
+
+static Error parseInteger(StringRef option, StringRef text, int64_t minimum,
+                          int64_t &value) {
+  if (text.getAsInteger(10, value) || value < minimum || value > maxInteger)
+    return makeError(
+        "--%s: expected an integer from %" PRId64 " to %" PRId64 ", got '%s'",
+        option.str().c_str(), minimum, maxInteger, text.str().c_str());
+  return Error::success();
+}
+
+static Error parseLengths(StringRef option, StringRef text,
+                          std::optional<std::vector<int64_t>> &values) {
+  llvm::SmallVector<StringRef> parts;
+  // No text, no sequence.
+  if (!text.empty())
+    text.split(parts, ',');
+  values.emplace();
+  for (StringRef part : parts)
+    if (Error error = parseInteger(option, part, 0, values->emplace_back()))
+      return error;
+  return Error::success();
+}
+
+/// NAME:DIM=VALUE
+static Error parseExtent(Options &options, StringRef text) {
+  auto [key, value] = text.rsplit('=');
+  auto [name, dim] = key.rsplit(':');
+  int64_t d = 0, extent = 0;
+  if (name.empty() || dim.getAsInteger(10, d) || d < 0 ||
+      value.getAsInteger(10, extent) || extent < 0 || extent > maxInteger)
+    return makeError("--extent: expected NAME:DIMENSION=SIZE, got '%s'",
+                     text.str().c_str());
+  options.extents[{name.str(), d}] = extent;
+  return Error::success();
+}
+
+/// Stores the option's value in `field`.
+static std::function<Error(Options &, StringRef)>
+string(std::string Options::*field) {
+  return [field](Options &options, StringRef value) {
+    options.*field = value.str();
+    return Error::success();
+  };
+}
+static std::function<Error(Options &, StringRef)> flag(bool Options::*field) {
+  return [field](Options &options, StringRef) {
+    options.*field = true;
+    return Error::success();
+  };
+}
+
+static const std::vector<Option> &getTable() {
+  static const std::vector<Option> table = {
+      {"o", "FILE", "write the results to this safetensors file",
+       string(&Options::output)},
+      {"entry", "NAME", "function to run; default: the only public one",
+       string(&Options::entry)},
+      {"threads", "N", "threads to use; default: all of the machine's",
+       [](Options &options, StringRef value) {
+         return parseInteger("threads", value, 1, options.threads);
+       }},
+      {"repeat", "K", "time K runs, after one that is not timed",
+       [](Options &options, StringRef value) {
+         return parseInteger("repeat", value, 1, options.repeat);
+       }},
+      {"device", "cpu", "where to run",
+       [](Options &, StringRef value) -> Error {
+         if (value == "cpu")
+           return Error::success();
+         return makeError("--device: expected cpu, got '%s'",
+                          value.str().c_str());
+       }},
+      {"target", "NAME", "CPU to make code for; default: host",
+       string(&Options::target)},
+      {"pipeline", "PASSES",
+       "passes to the llvm dialect; default: varlen-to-cpu for the target",
+       string(&Options::pipeline)},
+      {"random", "SEED", "fill tensors that no file has with N(0, 1)",
+       [](Options &options, StringRef value) {
+         int64_t seed = 0;
+         Error error = parseInteger("random", value, 0, seed);
+         options.random = static_cast<uint64_t>(seed);
+         return error;
+       }},
+      {"lengths", "L,L,...",
+       "with --random: query rows of each sequence, and key rows too",
+       [](Options &options, StringRef value) {
+         return parseLengths("lengths", value, options.lengths);
+       }},
+      {"lengths-k", "L,L,...", "with --random: key rows of each sequence",
+       [](Options &options, StringRef value) {
+         return parseLengths("lengths-k", value, options.lengthsK);
+       }},
+      {"cu-pad", "M",
+       "with --random: M entries in cu_seqlens, with empty sequences",
+       [](Options &options, StringRef value) {
+         return parseInteger("cu-pad", value, 1, options.cuPad.emplace());
+       }},
+      {"extent", "NAME:DIM=SIZE",
+       "with --random: a dynamic extent that the lengths do not give",
+       parseExtent},
+      {"peak", "",
+       "also measure the machine's multiply-add peak, between the runs",
+       flag(&Options::peak)},
+      {"json", "FILE", "write the figures as JSON to this file",
+       string(&Options::json)},
+      {"help", "", "print this", flag(&Options::help)},
+  };
+  return table;
+}
+
+std::string varlen_run::getHelp() {
+  std::string text =
+      "usage: varlen-run FILE.mlir [IN.safetensors] [option...]\n\n"
+      "Compiles a function on tensors, runs it on this machine and writes its "
+      "results.\nTensors are matched by the attribute varlen.name of an "
+      "argument or result, else\nby arg0, arg1, ... and result0, result1, "
+      "...\n\n";
+  for (const Option &option : getTable()) {
+    std::string left = (option.name.size() == 1 ? "  -" : "  --");
+    left += option.name.str();
+    if (!option.value.empty())
+      left += (option.name.size() == 1 ? " " : "=") + option.value.str();
+    left.resize(std::max<size_t>(left.size() + 2, 26), ' ');
+    text += left + option.help.str() + "\n";
+  }
+  return text;
+}
+
+llvm::Expected<Options> varlen_run::parseOptions(int argc, char **argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    StringRef text = argv[i];
+    if (!text.starts_with("-") || text == "-") {
+      if (options.module.empty())
+        options.module = text.str();
+      else if (options.input.empty())
+        options.input = text.str();
+      else
+        return makeError("unexpected argument '%s': a module and an input file "
+                         "are given already",
+                         argv[i]);
+      continue;
+    }
+    auto [name, value] =
+        text.drop_while([](char c) { return c == '-'; }).split('=');
+    const auto &table = getTable();
+    auto option = std::find_if(
+        table.begin(), table.end(),
+        [name = name](const Option &option) { return option.name == name; });
+    if (option == table.end())
+      return makeError("unknown option '%s': see --help", argv[i]);
+    bool hasValue = text.contains('=');
+    if (option->value.empty() && hasValue)
+      return makeError("--%s takes no value", name.str().c_str());
+    if (!option->value.empty() && !hasValue) {
+      if (++i == argc)
+        return makeError("%s needs a value: %s", argv[i - 1],
+                         option->value.str().c_str());
+      value = argv[i];
+    }
+    if (Error error = option->apply(options, value))
+      return error;
+  }
+  if (options.help)
+    return options;
+  if (options.module.empty())
+    return makeError("no MLIR file: see --help");
+  if (!options.random && (options.lengths || options.lengthsK ||
+                          options.cuPad || !options.extents.empty()))
+    return makeError("--lengths, --lengths-k, --cu-pad and --extent say what "
+                     "--random makes: expected --random=SEED");
+  if ((options.lengthsK || options.cuPad) && !options.lengths)
+    return makeError("--lengths-k and --cu-pad need --lengths");
+  if (options.lengthsK && options.lengthsK->size() != options.lengths->size())
+    return makeError("--lengths-k has %zu lengths and --lengths %zu: expected "
+                     "one of each for a sequence",
+                     options.lengthsK->size(), options.lengths->size());
+  return options;
+}

@@ -1,0 +1,140 @@
+//===- Report.cpp - The figures of a run ----------------------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Report.h"
+
+#include "Tensor.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+
+using namespace varlen_run;
+using llvm::StringRef;
+
+int64_t varlen_run::getPeakMemoryBytes() {
+  int64_t kilobytes = 0;
+  FILE *file = fopen("/proc/self/status", "re");
+  if (!file)
+    return 0;
+  char line[256];
+  while (fgets(line, sizeof line, file))
+    if (sscanf(line, "VmHWM: %" SCNd64, &kilobytes) == 1)
+      break;
+  fclose(file);
+  return kilobytes * 1024;
+}
+
+static double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  size_t middle = values.size() / 2;
+  return values.size() % 2 ? values[middle]
+                           : (values[middle - 1] + values[middle]) / 2;
+}
+
+namespace {
+/// What follows from the figures.
+struct Derived {
+  double msMedian, msMin;
+  std::optional<double> gflops, peakGflops, fraction;
+
+  explicit Derived(const Figures &figures)
+      : msMedian(median(figures.ms)),
+        msMin(*std::min_element(figures.ms.begin(), figures.ms.end())) {
+    if (figures.usefulFlops)
+      gflops = *figures.usefulFlops / msMedian / 1e6;
+    if (!figures.peaks.empty())
+      peakGflops = median(figures.peaks) / 1e9;
+    if (gflops && peakGflops)
+      fraction = *gflops / *peakGflops;
+  }
+};
+} // namespace
+
+static std::string formatBytes(int64_t bytes) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (bytes < 1 << 20)
+    os << llvm::format("%.1f KiB", static_cast<double>(bytes) / 1024);
+  else
+    os << llvm::format("%.1f MiB", static_cast<double>(bytes) / (1 << 20));
+  return text;
+}
+
+void varlen_run::printReport(const Figures &figures) {
+  Derived derived(figures);
+  llvm::raw_ostream &os = llvm::outs();
+  os << "function  " << figures.entry << ", " << figures.target << ", "
+     << figures.threads << (figures.threads == 1 ? " thread\n" : " threads\n");
+  os << llvm::format("compile   %.1f ms, first result after %.1f ms\n",
+                     figures.compileMs, figures.firstResultMs);
+  os << llvm::format("run       %.3f ms", derived.msMedian);
+  if (figures.ms.size() > 1)
+    os << llvm::format(" (median of %zu, fastest %.3f ms)", figures.ms.size(),
+                       derived.msMin);
+  os << "\n";
+  if (derived.gflops)
+    os << llvm::format("work      %.2f GFLOP/s useful", *derived.gflops);
+  else if (derived.peakGflops)
+    os << "work      not known";
+  if (derived.peakGflops) {
+    if (derived.fraction)
+      os << llvm::format(", %.3f of the peak", *derived.fraction);
+    os << llvm::format(" (%.2f GFLOP/s, ", *derived.peakGflops)
+       << figures.peakKind << ")";
+  }
+  if (derived.gflops || derived.peakGflops)
+    os << "\n";
+  os << "memory    inputs " << formatBytes(figures.inputBytes) << ", outputs "
+     << formatBytes(figures.outputBytes) << ", workspace "
+     << formatBytes(figures.workspaceBytes) << ", process "
+     << formatBytes(figures.peakMemoryBytes) << "\n";
+  os.flush();
+}
+
+llvm::Error varlen_run::writeJSON(const Figures &figures, StringRef path) {
+  Derived derived(figures);
+  auto orNull = [](std::optional<double> value) {
+    return value ? llvm::json::Value(*value) : llvm::json::Value(nullptr);
+  };
+  llvm::json::Object object{{"entry", figures.entry},
+                            {"target", figures.target},
+                            {"threads", figures.threads},
+                            {"compile_ms", figures.compileMs},
+                            {"first_result_ms", figures.firstResultMs},
+                            {"ms_median", derived.msMedian},
+                            {"ms_min", derived.msMin},
+                            {"ms_all", llvm::json::Array(figures.ms)},
+                            {"useful_flops", orNull(figures.usefulFlops)},
+                            {"gflops", orNull(derived.gflops)},
+                            {"peak_gflops", orNull(derived.peakGflops)},
+                            {"peak_kind", figures.peaks.empty()
+                                              ? llvm::json::Value(nullptr)
+                                              : figures.peakKind},
+                            {"fraction", orNull(derived.fraction)},
+                            {"input_bytes", figures.inputBytes},
+                            {"output_bytes", figures.outputBytes},
+                            {"workspace_bytes", figures.workspaceBytes},
+                            {"peak_memory_bytes", figures.peakMemoryBytes}};
+  std::error_code code;
+  llvm::raw_fd_ostream stream(path, code, llvm::sys::fs::OF_Text);
+  if (!code) {
+    stream << llvm::json::Value(std::move(object)) << "\n";
+    stream.flush();
+    code = stream.error();
+    stream.clear_error();
+  }
+  if (code)
+    return makeError(path.str() + ": cannot be written: " + code.message());
+  return llvm::Error::success();
+}

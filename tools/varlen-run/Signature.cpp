@@ -1,0 +1,225 @@
+//===- Signature.cpp - What the entry function takes and gives ------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Signature.h"
+
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace varlen_run;
+using namespace mlir;
+using llvm::Error;
+using llvm::Expected;
+
+static constexpr StringRef nameAttr = "varlen.name";
+
+//===----------------------------------------------------------------------===//
+// The function
+//===----------------------------------------------------------------------===//
+
+static Expected<func::FuncOp> findEntry(ModuleOp module, StringRef name) {
+  SmallVector<func::FuncOp> candidates;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (!function.isExternal() && function.isPublic())
+      candidates.push_back(function);
+  std::string names = llvm::join(
+      llvm::map_range(candidates, [](func::FuncOp f) { return f.getName(); }),
+      ", ");
+  if (candidates.empty())
+    return makeError("the module has no public function with a body");
+  if (name.empty()) {
+    if (candidates.size() == 1)
+      return candidates.front();
+    return makeError("the module has several public functions: choose one with "
+                     "--entry (" +
+                     names + ")");
+  }
+  auto it = llvm::find_if(candidates,
+                          [&](func::FuncOp f) { return f.getName() == name; });
+  if (it == candidates.end())
+    return makeError("no public function '" + name.str() +
+                     "' in the module: expected one of " + names);
+  return *it;
+}
+
+/// Reads one argument or result. `kind` and `index` are for messages and for
+/// the name it has without an attribute.
+static Expected<Slot> readSlot(Type type, Attribute name, StringRef prefix,
+                               unsigned index) {
+  Slot slot;
+  slot.name = (prefix + Twine(index)).str();
+  if (name) {
+    auto text = dyn_cast<StringAttr>(name);
+    if (!text || text.empty())
+      return makeError(slot.name + ": expected a non-empty string as " +
+                       nameAttr.str());
+    slot.name = text.str();
+  }
+  auto fail = [&](StringRef why) {
+    std::string text;
+    llvm::raw_string_ostream(text)
+        << "'" << slot.name << "' has type " << type << ": " << why;
+    return makeError(text);
+  };
+  auto shaped = dyn_cast<ShapedType>(type);
+  slot.isScalar = !shaped;
+  slot.isMemRef = isa<MemRefType>(type);
+  Type element = type;
+  if (shaped) {
+    if (!isa<RankedTensorType, MemRefType>(type))
+      return fail("expected a scalar, a ranked tensor or a memref");
+    if (auto memref = dyn_cast<MemRefType>(type);
+        memref && !memref.getLayout().isIdentity())
+      return fail("expected a memref with the identity layout");
+    slot.shape = llvm::to_vector(shaped.getShape());
+    element = shaped.getElementType();
+  }
+  std::optional<DType> dtype = getDType(element);
+  if (!dtype)
+    return fail("expected elements of f16, bf16, f32, f64, index or an integer "
+                "of 1, 8, 16, 32 or 64 bits");
+  slot.dtype = *dtype;
+  return slot;
+}
+
+static Error checkNames(ArrayRef<Slot> slots, StringRef kind) {
+  llvm::StringSet<> names;
+  for (const Slot &slot : slots)
+    if (!names.insert(slot.name).second)
+      return makeError("two " + kind.str() + " have the name '" + slot.name +
+                       "'");
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Attentions
+//===----------------------------------------------------------------------===//
+
+/// The argument of `entry` that `value` is, if it is one: seen through casts
+/// and through calls where a function has one caller.
+static int64_t traceToArgument(func::FuncOp entry, Value value) {
+  // Call chains are short; the bound is for recursive functions.
+  for (int depth = 0; value && depth < 64; ++depth) {
+    if (Operation *op = value.getDefiningOp()) {
+      if (!isa<tensor::CastOp, bufferization::ToTensorOp,
+               bufferization::ToBufferOp>(op))
+        return -1;
+      value = op->getOperand(0);
+      continue;
+    }
+    auto argument = cast<BlockArgument>(value);
+    auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+    if (!function || !argument.getOwner()->isEntryBlock())
+      return -1;
+    if (function == entry)
+      return argument.getArgNumber();
+    std::optional<SymbolTable::UseRange> uses =
+        function.getSymbolUses(function->getParentOp());
+    if (!uses || !llvm::hasSingleElement(*uses))
+      return -1;
+    auto call = dyn_cast<func::CallOp>(uses->begin()->getUser());
+    if (!call)
+      return -1;
+    value = call.getOperand(argument.getArgNumber());
+  }
+  return -1;
+}
+
+static Attention readAttention(func::FuncOp entry, varlen::AttnOp op) {
+  auto trace = [&](Value value) { return traceToArgument(entry, value); };
+  Attention attention;
+  attention.q = trace(op.getQ());
+  attention.k = trace(op.getK());
+  attention.v = trace(op.getV());
+  attention.cuQ = trace(op.getCuQ());
+  attention.cuK = trace(op.getCuK());
+  attention.usedQ = trace(op.getSequsedQ());
+  attention.usedK = trace(op.getSequsedK());
+  attention.offset = trace(op.getQOffset());
+  attention.hasUsedQ = static_cast<bool>(op.getSequsedQ());
+  attention.hasUsedK = static_cast<bool>(op.getSequsedK());
+  attention.hasOffset = static_cast<bool>(op.getQOffset());
+  attention.queryHeads = op.getQueryHeads();
+  attention.headDim = op.getHeadDim();
+  attention.valueHeadDim = op.getValueHeadDim();
+  attention.left = op.getMask().getLeft();
+  attention.right = op.getMask().getRight();
+  attention.bottomRight =
+      op.getMask().getAlignment() == varlen::Alignment::BottomRight;
+  return attention;
+}
+
+//===----------------------------------------------------------------------===//
+// prepareEntry
+//===----------------------------------------------------------------------===//
+
+Expected<Signature> varlen_run::prepareEntry(ModuleOp module,
+                                             StringRef entryName) {
+  Expected<func::FuncOp> found = findEntry(module, entryName);
+  if (!found)
+    return found.takeError();
+  func::FuncOp entry = *found;
+  Signature signature;
+  signature.entry = entry.getName().str();
+  FunctionType type = entry.getFunctionType();
+  for (auto [i, argument] : llvm::enumerate(type.getInputs())) {
+    Expected<Slot> slot =
+        readSlot(argument, entry.getArgAttr(i, nameAttr), "arg", i);
+    if (!slot)
+      return slot.takeError();
+    signature.arguments.push_back(std::move(*slot));
+  }
+  for (auto [i, result] : llvm::enumerate(type.getResults())) {
+    Expected<Slot> slot =
+        readSlot(result, entry.getResultAttr(i, nameAttr), "result", i);
+    if (!slot)
+      return slot.takeError();
+    signature.results.push_back(std::move(*slot));
+  }
+  SmallVector<Slot> outputs = signature.results;
+  llvm::append_range(outputs, llvm::make_filter_range(signature.arguments,
+                                                      [](const Slot &slot) {
+                                                        return slot.isMemRef;
+                                                      }));
+  if (Error error = checkNames(signature.arguments, "arguments"))
+    return error;
+  if (Error error = checkNames(outputs, "results"))
+    return error;
+
+  module.walk([&](varlen::AttnOp op) {
+    signature.attentions.push_back(readAttention(entry, op));
+    if (!signature.floatType)
+      signature.floatType = getDType(op.getElementType());
+  });
+  for (const Slot &slot : signature.arguments)
+    if (!signature.floatType && slot.dtype >= DType::F16)
+      signature.floatType = slot.dtype;
+
+  entry->setAttr(LLVM::LLVMDialect::getEmitCWrapperAttrName(),
+                 UnitAttr::get(module.getContext()));
+  for (auto [i, argument] : llvm::enumerate(type.getInputs())) {
+    entry.removeArgAttr(i, nameAttr);
+    if (isa<TensorType>(argument))
+      entry.setArgAttr(i,
+                       bufferization::BufferizationDialect::kWritableAttrName,
+                       BoolAttr::get(module.getContext(), false));
+  }
+  for (unsigned i = 0; i < type.getNumResults(); ++i)
+    entry.removeResultAttr(i, nameAttr);
+  return signature;
+}

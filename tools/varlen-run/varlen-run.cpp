@@ -1,0 +1,201 @@
+//===- varlen-run.cpp - Compiles a function and runs it -------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Compiler.h"
+#include "Flops.h"
+#include "Function.h"
+#include "Host.h"
+#include "Inputs.h"
+#include "Options.h"
+#include "Peak.h"
+#include "Progress.h"
+#include "Report.h"
+#include "Signature.h"
+#include "varlen/Runtime/Runtime.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+#include <chrono>
+#include <ctime>
+#include <malloc.h>
+
+using namespace varlen_run;
+using llvm::Error;
+using llvm::Expected;
+using Clock = std::chrono::steady_clock;
+
+static double msSince(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start)
+      .count();
+}
+
+/// When the process started, but for what it has waited since.
+static Clock::time_point getProcessStart() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return Clock::now() - std::chrono::seconds(used.tv_sec) -
+         std::chrono::nanoseconds(used.tv_nsec);
+}
+
+static Expected<const mlir::varlen::CPUTarget *>
+findTarget(const std::string &name) {
+  const mlir::varlen::CPUTarget *target = mlir::varlen::lookupCPUTarget(name);
+  if (!target)
+    return makeError("unknown target '" + name + "': expected one of " +
+                     mlir::varlen::getCPUTargetNames());
+  std::string missing;
+  if (!mlir::varlen::hostSupports(*target, &missing))
+    return makeError("this machine cannot run code for target '" + name +
+                     "': it lacks " + missing);
+  return target;
+}
+
+/// Runs the function as often as asked, and measures.
+static Error runAndMeasure(Function &function, const Options &options,
+                           std::optional<Peak> &peak, Progress &progress,
+                           Clock::time_point start, Figures &figures) {
+  progress.setPhase("running");
+  Clock::time_point begin = Clock::now();
+  if (Error error = function.call())
+    return error;
+  double firstMs = msSince(begin);
+  figures.firstResultMs = msSince(start);
+  for (int64_t i = 0; i < options.repeat; ++i) {
+    progress.setPhase("run " + std::to_string(i + 1) + " of " +
+                      std::to_string(options.repeat));
+    if (peak)
+      figures.peaks.push_back(peak->measure());
+    begin = Clock::now();
+    if (Error error = function.call())
+      return error;
+    figures.ms.push_back(msSince(begin));
+  }
+  if (options.repeat == 0)
+    figures.ms.push_back(firstMs);
+  if (peak)
+    figures.peaks.push_back(peak->measure());
+  return Error::success();
+}
+
+static Error run(const Options &options, Clock::time_point start) {
+  Expected<const mlir::varlen::CPUTarget *> target = findTarget(options.target);
+  if (!target)
+    return target.takeError();
+  varlen_set_num_threads(options.threads);
+  Progress progress;
+
+  progress.setPhase("compiling");
+  Clock::time_point begin = Clock::now();
+  // One small module: threads would cost more than they give.
+  mlir::MLIRContext context(makeRegistry(),
+                            mlir::MLIRContext::Threading::DISABLED);
+  DiagnosticPrinter diagnostics(&context);
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      mlir::parseSourceFile<mlir::ModuleOp>(options.module, &context);
+  if (!module)
+    return llvm::make_error<PrintedError>();
+  Expected<Signature> signature = prepareEntry(*module, options.entry);
+  if (!signature)
+    return signature.takeError();
+  double parseMs = msSince(begin);
+
+  progress.setPhase("reading the inputs");
+  std::optional<SafetensorsFile> file;
+  if (!options.input.empty()) {
+    Expected<SafetensorsFile> opened = SafetensorsFile::open(options.input);
+    if (!opened)
+      return opened.takeError();
+    file.emplace(std::move(*opened));
+  }
+  Expected<std::vector<Tensor>> inputs =
+      makeInputs(*signature, options, file ? &*file : nullptr);
+  if (!inputs)
+    return inputs.takeError();
+
+  progress.setPhase("compiling");
+  begin = Clock::now();
+  if (Error error = runPipeline(
+          *module, options.pipeline.empty()
+                       ? "varlen-to-cpu{target=" + options.target + "}"
+                       : options.pipeline))
+    return error;
+  auto engine = compile(*module, **target);
+  if (!engine)
+    return engine.takeError();
+  Expected<Function> function = Function::bind(**engine, *signature, *inputs);
+  if (!function)
+    return function.takeError();
+  Figures figures;
+  figures.compileMs = parseMs + msSince(begin);
+
+  std::optional<Peak> peak;
+  if (options.peak) {
+    Expected<Peak> created = Peak::create(
+        &context, **target, signature->floatType.value_or(DType::F32));
+    if (!created)
+      return created.takeError();
+    peak.emplace(std::move(*created));
+  }
+  if (Error error =
+          runAndMeasure(*function, options, peak, progress, start, figures))
+    return error;
+
+  Expected<std::vector<NamedTensor>> results = function->getResults();
+  if (!results)
+    return results.takeError();
+  figures.entry = signature->entry;
+  figures.target = (*target)->name.str();
+  figures.threads = varlen_get_num_threads();
+  figures.usefulFlops = countUsefulFlops(*signature, *inputs);
+  if (peak)
+    figures.peakKind = peak->getKind().str();
+  for (const Tensor &input : *inputs)
+    figures.inputBytes += input.getNumBytes();
+  for (const NamedTensor &result : *results)
+    figures.outputBytes +=
+        *getNumElements(result.shape) * getBytes(result.dtype);
+  // What is still held are the results.
+  figures.workspaceBytes = getPeakBytes() - getLiveBytes();
+  figures.peakMemoryBytes = getPeakMemoryBytes();
+
+  if (!options.output.empty()) {
+    progress.setPhase("writing the results");
+    if (Error error = writeSafetensors(options.output, *results))
+      return error;
+  }
+  if (!options.json.empty())
+    if (Error error = writeJSON(figures, options.json))
+      return error;
+  printReport(figures);
+  return Error::success();
+}
+
+int main(int argc, char **argv) {
+  Clock::time_point start = getProcessStart();
+  // Results of the next run go where those of the last were: pages that are
+  // given back to the system come back as new, slow ones.
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, -1);
+  Expected<Options> options = parseOptions(argc, argv);
+  if (options && options->help) {
+    llvm::outs() << getHelp();
+    return 0;
+  }
+  Error error = options ? run(*options, start) : options.takeError();
+  int status = 0;
+  handleAllErrors(
+      std::move(error), [&](const PrintedError &) { status = 1; },
+      [&](const llvm::ErrorInfoBase &info) {
+        llvm::errs() << "error: " << info.message() << "\n";
+        status = 1;
+      });
+  return status;
+}
