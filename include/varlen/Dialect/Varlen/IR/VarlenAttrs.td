@@ -71,10 +71,13 @@ def Varlen_MaskAttr : Varlen_Attr<"Mask", "mask"> {
     ```
   }];
   let parameters = (ins
-    DefaultValuedParameter<"int64_t", "-1">:$left,
-    DefaultValuedParameter<"int64_t", "-1">:$right,
+    DefaultValuedParameter<"int64_t", "-1",
+                           "keys before the diagonal, -1 for all">:$left,
+    DefaultValuedParameter<"int64_t", "-1",
+                           "keys after the diagonal, -1 for all">:$right,
     DefaultValuedParameter<"::mlir::varlen::Alignment",
-                           "::mlir::varlen::Alignment::BottomRight">:$alignment);
+                           "::mlir::varlen::Alignment::BottomRight",
+                           "where the diagonal is">:$alignment);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   // What an operation's default value is built from.
@@ -114,8 +117,13 @@ def Varlen_CPUScheduleAttr : Varlen_Attr<"CPUSchedule", "cpu_schedule"> {
     ```
   }];
   let parameters = (ins
-    "int64_t":$lanes, "int64_t":$vectors, "int64_t":$rows, "int64_t":$panels,
-    "int64_t":$kvBlock, "::mlir::varlen::KVStorage":$kv);
+    AttrParameter<"int64_t", "queries in a vector">:$lanes,
+    AttrParameter<"int64_t", "vectors in a panel">:$vectors,
+    AttrParameter<"int64_t", "keys that a micro-kernel takes at once">:$rows,
+    AttrParameter<"int64_t", "most panels in a work tile">:$panels,
+    AttrParameter<"int64_t", "keys in a kv block">:$kvBlock,
+    AttrParameter<"::mlir::varlen::KVStorage",
+                  "how a micro-kernel reads a kv block">:$kv);
   let assemblyFormat = [{
     `<` `lanes` `=` $lanes `,` `vectors` `=` $vectors `,` `rows` `=` $rows `,`
     `panels` `=` $panels `,` `kv_block` `=` $kvBlock `,` `kv` `=` $kv `>`

@@ -60,7 +60,10 @@ def Varlen_AttnOp : Varlen_Op<"attn", [
         out[i, h, :] = sum_j exp(s[i, j] - lse[h, i]) * v[j, h / group, :]
 
     with `group = Hq / Hkv`. Products and sums accumulate in the compute type:
-    f32, or f64 for f64 tensors. `lse` and `sink` have that type.
+    f32, or f64 for f64 tensors. `lse` and `sink` have that type. Shapes: `q` is
+    Tq x Hq x D, `k` Tk x Hkv x D, `v` Tk x Hkv x Dv, `out` Tq x Hq x Dv, `lse`
+    Hq x Tq, `sink` Hq; with N sequences `cu_q` and `cu_k` have N+1 entries,
+    `seqused_q`, `seqused_k` and `q_offset` N. Every extent may be dynamic.
 
     `cu_q` and `cu_k` have one entry more than there are sequences; they start
     at 0 and do not decrease. Two equal neighbours are an empty sequence. With
