@@ -30,7 +30,7 @@ for number in range(48):
             seqused_q=rng.random() < 0.4,
             seqused_k=rng.random() < 0.4,
             q_offset=rng.random() < 0.4,
-            sink=element != "f64" and rng.random() < 0.4,
+            sink=rng.random() < 0.4,
             scale=rng.choice([None, 0.25, 1.5]),
         )
     )

@@ -21,8 +21,8 @@ NAN, INF = math.nan, math.inf
 LOWER = """
   one-shot-bufferize{bufferize-function-boundaries
       function-boundary-type-conversion=identity-layout-map},
-  buffer-deallocation-pipeline,convert-linalg-to-loops,lower-affine,
-  convert-scf-to-cf,expand-strided-metadata,lower-affine,convert-math-to-libm,
+  scf-forall-to-for,buffer-deallocation-pipeline,convert-linalg-to-loops,
+  lower-affine,convert-scf-to-cf,expand-strided-metadata,lower-affine,convert-math-to-libm,
   arith-expand{include-bf16=true},convert-to-llvm,reconcile-unrealized-casts"""
 
 
@@ -142,9 +142,10 @@ def _tensor_type(element: str, shape) -> str:
     return "tensor<" + "".join(f"{extent}x" for extent in shape) + element + ">"
 
 
-def function(name: str, kind: Kind, shapes=None) -> str:
-    """A function around one attention. `shapes` are (q, k, v, sequences) if
-    static; by default every extent is dynamic."""
+def function(name: str, kind: Kind, shapes=None, mark="") -> str:
+    """A function around one attention. `shapes` are those of (q, k, v) and the
+    number of sequences; by default every extent is dynamic. `mark` is a unit
+    attribute of the operation, by which a transform can find it."""
     q, k, v, sequences = shapes or (("?",) * 3, ("?",) * 3, ("?",) * 3, "?")
     count = sequences if sequences == "?" else sequences + 1
     cu = _tensor_type(kind.index, [count])
@@ -158,7 +159,7 @@ def function(name: str, kind: Kind, shapes=None) -> str:
         "seqused_q": per_sequence,
         "seqused_k": per_sequence,
         "q_offset": per_sequence,
-        "sink": _tensor_type("f32", [q[1]]),
+        "sink": _tensor_type(kind.compute, [q[1]]),
     }
     names = ["q", "k", "v", "cu_q", "cu_k"] + kind.optional()
     results = (
@@ -169,10 +170,11 @@ def function(name: str, kind: Kind, shapes=None) -> str:
     arguments = ", ".join(f"%{name}: {types[name]}" for name in names)
     clauses = " ".join(f"{name}(%{name})" for name in kind.optional())
     scale = "" if kind.scale is None else f", scale = {kind.scale:e} : f32"
+    mark = f", {mark}" if mark else ""
     return f"""
 func.func @{name}({arguments}) -> ({results}) attributes {{llvm.emit_c_interface}} {{
   %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k {clauses}
-    {{mask = {kind.mask()}{scale}}}
+    {{mask = {kind.mask()}{scale}{mark}}}
     : ({", ".join(types[name] for name in names)}) -> ({results})
   return %out, %lse : {results}
 }}
@@ -264,7 +266,11 @@ def random_batch(
         seqused_q=Tensor(kind.index, (n,), q_used),
         seqused_k=Tensor(kind.index, (n,), k_used),
         q_offset=Tensor(kind.index, (n,), offsets),
-        sink=Tensor("f32", (hq,), [rng.choice([-INF, 0.0, rng.gauss(0, 2)]) for _ in range(hq)]),
+        sink=Tensor(
+            kind.compute,
+            (hq,),
+            [rng.choice([-INF, 0.0, rng.gauss(0, 2)]) for _ in range(hq)],
+        ),
     )
 
 
@@ -278,16 +284,45 @@ def run(command: List[str], text: str) -> str:
     return done.stdout
 
 
+def transform(text: str, schedule: str) -> str:
+    """Runs the operations of a transform dialect sequence on the module
+    `%root`, in a stock mlir-opt with the plugin."""
+    library = f"""
+module attributes {{transform.with_named_sequence}} {{
+  transform.named_sequence @__transform_main(
+      %root: !transform.any_op {{transform.readonly}}) {{
+    {schedule}
+    transform.yield
+  }}
+}}
+"""
+    plugin = os.path.join(os.environ["VARLEN_BUILD"], "lib", "VarlenPlugin.so")
+    with tempfile.NamedTemporaryFile("w", suffix=".mlir") as file:
+        file.write(library)
+        file.flush()
+        passes = (
+            f"transform-preload-library{{transform-library-paths={file.name}}},"
+            "transform-interpreter"
+        )
+        return run(
+            ["mlir-opt", f"--load-dialect-plugin={plugin}",
+             f"--pass-pipeline=builtin.module({passes})"], text)  # fmt: skip
+
+
 def compile_library(text: str, passes: str) -> ctypes.CDLL:
     """`passes` take the text to linalg; LOWER takes it on."""
     pipeline = " ".join(f"builtin.module({passes},{LOWER})".split())
     text = run(["varlen-opt", f"--pass-pipeline={pipeline}"], text)
     text = run(["mlir-translate", "--mlir-to-llvmir"], text)
     compiler = shutil.which("clang-22") or "clang"
+    # For memrefCopy, which a copy with strides becomes.
+    tools = os.path.dirname(os.path.realpath(shutil.which("mlir-translate")))
+    support = os.path.join(os.path.dirname(tools), "lib")
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "attention.so")
         run([compiler, "-x", "ir", "-", "-O1", "-Wno-override-module", "-shared",
-             "-fPIC", "-o", path, "-lm"], text)  # fmt: skip
+             "-fPIC", "-o", path, f"-L{support}", f"-Wl,-rpath,{support}",
+             "-lmlir_c_runner_utils", "-lm"], text)  # fmt: skip
         return ctypes.CDLL(path)
 
 

@@ -1,0 +1,451 @@
+//===- AttnTiling.cpp - Tiles of varlen.attn ------------------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A tile of an attention is an attention: some query heads, with the key heads
+// of their groups, and some rows of the packed queries, whatever sequences they
+// belong to. The keys stay whole, so a tile needs no merging.
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/IR/VarlenShape.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+namespace {
+/// Loops of the iteration domain.
+enum Loop { Heads, Rows, NumLoops };
+
+/// A range of heads or of rows.
+struct Span {
+  OpFoldResult offset, size;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// What is known of offsets and sizes
+//===----------------------------------------------------------------------===//
+
+/// Whether a range is all of a dimension.
+static bool isWhole(const Span &span, Value tensor, int64_t dim) {
+  if (!isConstantIntValue(span.offset, 0))
+    return false;
+  int64_t extent = cast<ShapedType>(tensor.getType()).getDimSize(dim);
+  if (!ShapedType::isDynamic(extent))
+    return isConstantIntValue(span.size, extent);
+  using Bounds = ValueBoundsConstraintSet;
+  FailureOr<bool> equal =
+      Bounds::areEqual(Bounds::Variable(span.size),
+                       Bounds::Variable(tensor, std::optional<int64_t>(dim)));
+  return succeeded(equal) && *equal;
+}
+
+static bool isMultipleOf(OpFoldResult value, int64_t factor);
+
+/// Whether every result of `map` is a multiple of `factor`.
+static bool isMultipleOf(AffineMap map, ValueRange operands, int64_t factor) {
+  MLIRContext *context = map.getContext();
+  SmallVector<AffineExpr> dims, symbols;
+  for (auto [position, operand] : llvm::enumerate(operands)) {
+    bool isDim = position < map.getNumDims();
+    AffineExpr expr =
+        isDim ? getAffineDimExpr(position, context)
+              : getAffineSymbolExpr(position - map.getNumDims(), context);
+    if (isMultipleOf(operand, factor))
+      expr = expr * factor;
+    (isDim ? dims : symbols).push_back(expr);
+  }
+  return llvm::all_of(map.getResults(), [&](AffineExpr expr) {
+    return expr.replaceDimsAndSymbols(dims, symbols).isMultipleOf(factor);
+  });
+}
+
+/// Whether `value` is known to be a multiple of `factor`: a constant, the
+/// induction variable of a loop that steps so, or affine in such values. That
+/// covers the offsets and sizes that upstream's tiling makes.
+static bool isMultipleOf(OpFoldResult value, int64_t factor) {
+  if (factor == 1)
+    return true;
+  if (std::optional<int64_t> constant = getConstantIntValue(value))
+    return *constant % factor == 0;
+  auto dynamic = cast<Value>(value);
+  if (auto argument = dyn_cast<BlockArgument>(dynamic)) {
+    auto loop =
+        dyn_cast<LoopLikeOpInterface>(argument.getOwner()->getParentOp());
+    if (!loop)
+      return false;
+    auto ivs = loop.getLoopInductionVars();
+    auto lower = loop.getLoopLowerBounds(), steps = loop.getLoopSteps();
+    if (!ivs || !lower || !steps)
+      return false;
+    const auto *iv = llvm::find(*ivs, dynamic);
+    if (iv == ivs->end())
+      return false;
+    size_t position = iv - ivs->begin();
+    return isMultipleOf((*lower)[position], factor) &&
+           isMultipleOf((*steps)[position], factor);
+  }
+  if (auto op = dynamic.getDefiningOp<affine::AffineApplyOp>())
+    return isMultipleOf(op.getMap(), op.getOperands(), factor);
+  if (auto op = dynamic.getDefiningOp<affine::AffineMinOp>())
+    return isMultipleOf(op.getMap(), op.getOperands(), factor);
+  if (auto op = dynamic.getDefiningOp<affine::AffineMaxOp>())
+    return isMultipleOf(op.getMap(), op.getOperands(), factor);
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Heads
+//===----------------------------------------------------------------------===//
+
+/// A size or an offset, for a message.
+static std::string describe(OpFoldResult value) {
+  if (std::optional<int64_t> constant = getConstantIntValue(value))
+    return std::to_string(*constant);
+  return "unknown";
+}
+
+/// The key heads of a tile of query heads: those of its whole groups, or the
+/// one whose group holds the tile. Fails, with an error at the op, for a tile
+/// that cuts a group elsewhere: its query heads would not be equally many per
+/// key head.
+static FailureOr<Span> findKvHeads(ImplicitLocOpBuilder &b, AttnOp op,
+                                   const Span &heads) {
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  OpFoldResult all = tensor::getMixedSize(b, b.getLoc(), op.getK(), 1);
+  int64_t queryHeads = op.getQueryHeads(), kvHeads = op.getKvHeads();
+  if (kvHeads == 1 || isWhole(heads, op.getQ(), 1))
+    return Span{zero, all};
+
+  if (ShapedType::isDynamic(queryHeads) || ShapedType::isDynamic(kvHeads)) {
+    if (!isConstantIntValue(heads.size, 1)) {
+      op.emitOpError("expected tiles of one head where the number of query "
+                     "heads in a group is dynamic, got size ")
+          << describe(heads.size);
+      return failure();
+    }
+    Value total = tensor::DimOp::create(b, op.getQ(), 1);
+    Value group = arith::DivUIOp::create(
+        b, total, getValueOrCreateConstantIndexOp(b, b.getLoc(), all));
+    Value head = getValueOrCreateConstantIndexOp(b, b.getLoc(), heads.offset);
+    return Span{arith::DivUIOp::create(b, head, group).getResult(), one};
+  }
+
+  int64_t group = queryHeads / kvHeads;
+  AffineExpr perGroup = b.getAffineDimExpr(0).floorDiv(group);
+  auto divided = [&](OpFoldResult value) {
+    return affine::makeComposedFoldedAffineApply(b, b.getLoc(), perGroup,
+                                                 {value});
+  };
+  if (isMultipleOf(heads.offset, group) && isMultipleOf(heads.size, group))
+    return Span{divided(heads.offset), divided(heads.size)};
+  std::optional<int64_t> size = getConstantIntValue(heads.size);
+  if (size && *size > 0 && group % *size == 0 &&
+      isMultipleOf(heads.offset, *size))
+    return Span{divided(heads.offset), one};
+
+  op.emitOpError("expected tiles of heads that hold whole groups of ")
+      << group << " query heads or divide one, got size "
+      << describe(heads.size);
+  return failure();
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Rewrites what is said of the packed query rows for a range of them.
+class RowTiler {
+public:
+  RowTiler(ImplicitLocOpBuilder &b, AttnOp op, const Span &rows)
+      : b(b), op(op),
+        first(getValueOrCreateConstantIndexOp(b, b.getLoc(), rows.offset)),
+        size(getValueOrCreateConstantIndexOp(b, b.getLoc(), rows.size)) {}
+
+  /// cu_q, from the first row of the tile on: clamped to its rows.
+  Value cuQ();
+  /// The rows in use that are in the tile, and what they are now offset by; a
+  /// null vector is one that the tile does without.
+  void perSequence(Value &sequsedQ, Value &qOffset);
+
+private:
+  using Body = llvm::function_ref<SmallVector<Value>(ImplicitLocOpBuilder &,
+                                                     ValueRange)>;
+  /// Maps integer vectors of one length to others; the body sees indices.
+  SmallVector<Value> map(ValueRange inputs, ArrayRef<Type> elements, Body body);
+  /// Row `row` of all, as a row of the tile or one of its two ends.
+  Value clamp(ImplicitLocOpBuilder &b, Value row);
+
+  ImplicitLocOpBuilder &b;
+  AttnOp op;
+  Value first, size;
+};
+
+} // namespace
+
+SmallVector<Value> RowTiler::map(ValueRange inputs, ArrayRef<Type> elements,
+                                 Body body) {
+  SmallVector<Value> inits;
+  OpFoldResult length = tensor::getMixedSize(b, b.getLoc(), inputs[0], 0);
+  for (Type element : elements)
+    inits.push_back(tensor::EmptyOp::create(b, length, element));
+  SmallVector<AffineMap> maps(inputs.size() + inits.size(),
+                              b.getMultiDimIdentityMap(1));
+  auto build = [&](OpBuilder &builder, Location loc, ValueRange args) {
+    ImplicitLocOpBuilder inner(loc, builder);
+    SmallVector<Value> indices, results;
+    for (Value arg : args.take_front(inputs.size()))
+      indices.push_back(
+          arith::IndexCastOp::create(inner, inner.getIndexType(), arg));
+    for (auto [value, element] :
+         llvm::zip_equal(body(inner, indices), elements))
+      results.push_back(arith::IndexCastOp::create(inner, element, value));
+    linalg::YieldOp::create(inner, results);
+  };
+  auto generic = linalg::GenericOp::create(
+      b, TypeRange(ValueRange(inits)), inputs, inits, maps,
+      ArrayRef<utils::IteratorType>{utils::IteratorType::parallel}, build);
+  return SmallVector<Value>(generic.getResults());
+}
+
+Value RowTiler::clamp(ImplicitLocOpBuilder &b, Value row) {
+  Value zero = arith::ConstantIndexOp::create(b, 0);
+  Value relative = arith::SubIOp::create(b, row, first);
+  return arith::MinSIOp::create(b, arith::MaxSIOp::create(b, relative, zero),
+                                size);
+}
+
+/// offset + shift in `type`. Any integer may be an offset, so the sum
+/// saturates: beyond every key it does not matter where a row is.
+static Value addOffset(ImplicitLocOpBuilder &b, Value offset, Value shift,
+                       Type type) {
+  bool narrow = type.isInteger(32);
+  int64_t far = narrow ? std::numeric_limits<int32_t>::max() : int64_t(1) << 62;
+  auto saturate = [&](Value value) -> Value {
+    Value low = arith::ConstantIndexOp::create(b, -far);
+    Value high = arith::ConstantIndexOp::create(b, far);
+    return arith::MinSIOp::create(b, arith::MaxSIOp::create(b, value, low),
+                                  high);
+  };
+  if (narrow)
+    return saturate(arith::AddIOp::create(b, offset, shift));
+  return arith::AddIOp::create(b, saturate(offset), shift);
+}
+
+Value RowTiler::cuQ() {
+  Type element = getElementTypeOrSelf(op.getCuQ().getType());
+  return map(op.getCuQ(), element,
+             [&](ImplicitLocOpBuilder &b, ValueRange args) {
+               return SmallVector<Value>{clamp(b, args[0])};
+             })
+      .front();
+}
+
+void RowTiler::perSequence(Value &sequsedQ, Value &qOffset) {
+  MaskAttr mask = op.getMask();
+  // Without a mask positions do not matter.
+  bool needsOffset = !mask.isFull();
+  bool hasUsed = static_cast<bool>(sequsedQ);
+  bool hasOffset = needsOffset && qOffset;
+  if (!hasUsed && !needsOffset) {
+    qOffset = {};
+    return;
+  }
+
+  OpFoldResult entries = tensor::getMixedSize(b, b.getLoc(), op.getCuQ(), 0);
+  OpFoldResult sequences = affine::makeComposedFoldedAffineApply(
+      b, b.getLoc(), b.getAffineDimExpr(0) - 1, {entries});
+  auto entriesFrom = [&](int64_t position) -> Value {
+    OpFoldResult one = b.getIndexAttr(1), from = b.getIndexAttr(position);
+    return tensor::ExtractSliceOp::create(b, op.getCuQ(), from, sequences, one);
+  };
+  SmallVector<Value> inputs{entriesFrom(0), entriesFrom(1)};
+  SmallVector<Type> elements;
+  if (hasUsed) {
+    inputs.push_back(sequsedQ);
+    elements.push_back(getElementTypeOrSelf(sequsedQ.getType()));
+  }
+  if (hasOffset)
+    inputs.push_back(qOffset);
+  if (needsOffset)
+    elements.push_back(getElementTypeOrSelf(hasOffset ? qOffset.getType()
+                                                      : op.getCuQ().getType()));
+
+  auto body = [&](ImplicitLocOpBuilder &b, ValueRange args) {
+    Value begin = args[0];
+    Value used = hasUsed ? args[2]
+                         : arith::SubIOp::create(b, args[1], begin).getResult();
+    Value end = arith::AddIOp::create(b, begin, used);
+    Value inTile = arith::SubIOp::create(b, clamp(b, end), clamp(b, begin));
+    SmallVector<Value> results;
+    if (hasUsed)
+      results.push_back(inTile);
+    if (!needsOffset)
+      return results;
+    // A row keeps its position: before the tile are `skipped` rows of its
+    // sequence; a bottom-right mask is now aligned with the end of the rows in
+    // the tile instead of the end of all.
+    Value zero = arith::ConstantIndexOp::create(b, 0);
+    Value skipped =
+        arith::MaxSIOp::create(b, arith::SubIOp::create(b, first, begin), zero);
+    Value shift = skipped;
+    if (mask.getAlignment() == Alignment::BottomRight)
+      shift = arith::SubIOp::create(
+          b, arith::AddIOp::create(b, skipped, inTile), used);
+    if (hasOffset)
+      shift = addOffset(b, args.back(), shift, elements.back());
+    results.push_back(shift);
+    return results;
+  };
+  SmallVector<Value> results = map(inputs, elements, body);
+  if (hasUsed)
+    sequsedQ = results.front();
+  qOffset = needsOffset ? results.back() : Value();
+}
+
+//===----------------------------------------------------------------------===//
+// TilingInterface
+//===----------------------------------------------------------------------===//
+
+SmallVector<utils::IteratorType> AttnOp::getLoopIteratorTypes() {
+  return SmallVector<utils::IteratorType>(NumLoops,
+                                          utils::IteratorType::parallel);
+}
+
+SmallVector<Range> AttnOp::getIterationDomain(OpBuilder &b) {
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  OpFoldResult heads = tensor::getMixedSize(b, getLoc(), getQ(), 1);
+  OpFoldResult rows = tensor::getMixedSize(b, getLoc(), getQ(), 0);
+  return {Range{zero, heads, one}, Range{zero, rows, one}};
+}
+
+FailureOr<TilingResult>
+AttnOp::getTiledImplementation(OpBuilder &builder,
+                               ArrayRef<OpFoldResult> offsets,
+                               ArrayRef<OpFoldResult> sizes) {
+  if (isBufferized())
+    return emitOpError("expected tensors to tile, got memrefs");
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  Span heads{offsets[Heads], sizes[Heads]}, rows{offsets[Rows], sizes[Rows]};
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  FailureOr<Span> kvHeads = findKvHeads(b, *this, heads);
+  if (failed(kvHeads))
+    return failure();
+
+  TilingResult tiled;
+  auto slice = [&](Value packed, const Span &rows, const Span &heads) -> Value {
+    if (isWhole(rows, packed, 0) && isWhole(heads, packed, 1))
+      return packed;
+    OpFoldResult width = tensor::getMixedSize(b, getLoc(), packed, 2);
+    auto op = tensor::ExtractSliceOp::create(
+        b, packed, ArrayRef<OpFoldResult>{rows.offset, heads.offset, zero},
+        ArrayRef<OpFoldResult>{rows.size, heads.size, width},
+        ArrayRef<OpFoldResult>{one, one, one});
+    tiled.generatedSlices.push_back(op);
+    return op;
+  };
+  auto allRows = [&](Value packed) {
+    return Span{zero, tensor::getMixedSize(b, getLoc(), packed, 0)};
+  };
+  Value q = slice(getQ(), rows, heads);
+  Value k = slice(getK(), allRows(getK()), *kvHeads);
+  Value v = slice(getV(), allRows(getV()), *kvHeads);
+  Value sink = getSink();
+  if (sink && !isWhole(heads, sink, 0))
+    sink =
+        tensor::ExtractSliceOp::create(b, sink, heads.offset, heads.size, one);
+
+  Value cuQ = getCuQ(), sequsedQ = getSequsedQ(), qOffset = getQOffset();
+  if (!isWhole(rows, getQ(), 0)) {
+    RowTiler tiler(b, *this, rows);
+    cuQ = tiler.cuQ();
+    tiler.perSequence(sequsedQ, qOffset);
+  }
+
+  auto qType = cast<ShapedType>(q.getType());
+  auto vType = cast<ShapedType>(v.getType());
+  Type out =
+      RankedTensorType::get(inferOutShape(qType, vType), getElementType());
+  Type lse = RankedTensorType::get(inferLseShape(qType), getComputeType());
+  auto op = AttnOp::create(b, TypeRange{out, lse}, q, k, v, cuQ, getCuK(),
+                           sequsedQ, getSequsedK(), qOffset, sink,
+                           /*out_buffer=*/Value(), /*lse_buffer=*/Value(),
+                           getMaskAttr(), getScaleAttr());
+  op->setDiscardableAttrs((*this)->getDiscardableAttrDictionary());
+  tiled.tiledOps.push_back(op);
+  llvm::append_range(tiled.tiledValues, op.getResults());
+  return tiled;
+}
+
+LogicalResult AttnOp::getResultTilePosition(
+    OpBuilder &b, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
+    ArrayRef<OpFoldResult> sizes, SmallVector<OpFoldResult> &resultOffsets,
+    SmallVector<OpFoldResult> &resultSizes) {
+  if (resultNumber == 0) {
+    OpFoldResult width = tensor::getMixedSize(b, getLoc(), getV(), 2);
+    resultOffsets = {offsets[Rows], offsets[Heads], b.getIndexAttr(0)};
+    resultSizes = {sizes[Rows], sizes[Heads], width};
+  } else {
+    resultOffsets = {offsets[Heads], offsets[Rows]};
+    resultSizes = {sizes[Heads], sizes[Rows]};
+  }
+  return success();
+}
+
+LogicalResult AttnOp::getIterationDomainTileFromResultTile(
+    OpBuilder &b, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
+    ArrayRef<OpFoldResult> sizes, SmallVectorImpl<OpFoldResult> &tileOffsets,
+    SmallVectorImpl<OpFoldResult> &tileSizes) {
+  if (resultNumber == 0) {
+    // A part of a head's elements would cost as much as all of them.
+    if (!isWhole({offsets[2], sizes[2]}, getV(), 2))
+      return failure();
+    tileOffsets.assign({offsets[1], offsets[0]});
+    tileSizes.assign({sizes[1], sizes[0]});
+    return success();
+  }
+  tileOffsets.assign(offsets.begin(), offsets.end());
+  tileSizes.assign(sizes.begin(), sizes.end());
+  return success();
+}
+
+FailureOr<TilingResult>
+AttnOp::generateResultTileValue(OpBuilder &b, unsigned resultNumber,
+                                ArrayRef<OpFoldResult> offsets,
+                                ArrayRef<OpFoldResult> sizes) {
+  SmallVector<OpFoldResult> tileOffsets, tileSizes;
+  if (failed(getIterationDomainTileFromResultTile(
+          b, resultNumber, offsets, sizes, tileOffsets, tileSizes)))
+    return failure();
+  FailureOr<TilingResult> tiled =
+      getTiledImplementation(b, tileOffsets, tileSizes);
+  if (succeeded(tiled))
+    tiled->tiledValues = {tiled->tiledValues[resultNumber]};
+  return tiled;
+}
+
+bool AttnOp::isOpFusableWithConsumerSlice(unsigned resultNumber,
+                                          ArrayRef<OpFoldResult> offsets,
+                                          ArrayRef<OpFoldResult> sizes) {
+  return resultNumber != 0 || isWhole({offsets[2], sizes[2]}, getV(), 2);
+}

@@ -1,0 +1,43 @@
+// REQUIRES: plugin
+// RUN: not %mlir-opt-plugin %s --transform-interpreter --split-input-file 2>&1 | FileCheck %s
+
+// Two query heads of a group of three and one of the next have no key heads
+// that each serve equally many of them.
+
+func.func @cuts_groups(%q: tensor<?x6x8xf32>, %k: tensor<?x2x8xf32>, %cu: tensor<?xi64>) -> tensor<?x6x8xf32> {
+  // CHECK: error: 'varlen.attn' op expected tiles of heads that hold whole groups of 3 query heads or divide one, got size 2
+  %out, %lse = varlen.attn %q, %k, %k, %cu, %cu
+    : (tensor<?x6x8xf32>, tensor<?x2x8xf32>, tensor<?x2x8xf32>, tensor<?xi64>, tensor<?xi64>)
+    -> (tensor<?x6x8xf32>, tensor<6x?xf32>)
+  return %out : tensor<?x6x8xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %attn = transform.structured.match ops{["varlen.attn"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tiled, %loop = transform.structured.tile_using_for %attn tile_sizes [2]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+
+// -----
+
+// Nothing is known of the size of the groups.
+
+func.func @unknown_groups(%q: tensor<?x?x8xf32>, %k: tensor<?x2x8xf32>, %cu: tensor<?xi64>) -> tensor<?x?x8xf32> {
+  // CHECK: error: 'varlen.attn' op expected tiles of one head where the number of query heads in a group is dynamic, got size unknown
+  %out, %lse = varlen.attn %q, %k, %k, %cu, %cu
+    : (tensor<?x?x8xf32>, tensor<?x2x8xf32>, tensor<?x2x8xf32>, tensor<?xi64>, tensor<?xi64>)
+    -> (tensor<?x?x8xf32>, tensor<?x?xf32>)
+  return %out : tensor<?x?x8xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %attn = transform.structured.match ops{["varlen.attn"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tiled, %loop = transform.structured.tile_using_for %attn tile_sizes [2]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

@@ -1,0 +1,134 @@
+// REQUIRES: plugin
+// RUN: %mlir-opt-plugin %s --transform-interpreter --canonicalize --cse --split-input-file | FileCheck %s
+
+// A tile of heads and rows: the key heads of its groups, cu_q clamped to its
+// rows, and an offset that keeps each query's position under the mask.
+
+// CHECK-LABEL: func @heads_and_rows(
+// CHECK-SAME:    %[[Q:[a-z0-9]+]]: tensor<?x6x8xf32>, %[[K:[a-z0-9]+]]: tensor<?x2x8xf32>, %[[V:[a-z0-9]+]]: tensor<?x2x4xf32>, %[[CU_Q:[a-z0-9]+]]: tensor<3xi32>, %[[CU_K:[a-z0-9]+]]: tensor<3xi32>, %[[SINK:[a-z0-9]+]]: tensor<6xf32>
+// CHECK:         scf.for %[[H:[a-z0-9]+]] = %{{.*}} to %{{.*}} step %c3
+// CHECK:           scf.for %[[ROW:[a-z0-9]+]] = %{{.*}} to %{{.*}} step %c16
+// CHECK:             %[[ROWS:[a-z0-9]+]] = affine.min
+// CHECK:             %[[KV:[a-z0-9]+]] = affine.apply #{{.*}}(%[[H]])
+// CHECK:             %[[Q_TILE:[a-z0-9_]+]] = tensor.extract_slice %[[Q]][%[[ROW]], %[[H]], 0] [%[[ROWS]], 3, 8]
+// CHECK:             %[[K_TILE:[a-z0-9_]+]] = tensor.extract_slice %[[K]][0, %[[KV]], 0] [%{{.*}}, 1, 8]
+// CHECK:             %[[V_TILE:[a-z0-9_]+]] = tensor.extract_slice %[[V]][0, %[[KV]], 0] [%{{.*}}, 1, 4]
+// CHECK:             %[[SINK_TILE:[a-z0-9_]+]] = tensor.extract_slice %[[SINK]][%[[H]]] [3]
+// CHECK:             %[[CU_TILE:[a-z0-9_]+]] = linalg.generic
+// CHECK-SAME:          ins(%[[CU_Q]] : tensor<3xi32>)
+// CHECK:               arith.maxsi
+// CHECK:               arith.minsi
+// CHECK:             %[[OFFSET:[a-z0-9_]+]] = linalg.generic
+// CHECK:             %[[OUT:[a-z0-9_]+]], %[[LSE:[a-z0-9_]+]] = varlen.attn %[[Q_TILE]], %[[K_TILE]], %[[V_TILE]], %[[CU_TILE]], %[[CU_K]]
+// CHECK-SAME:          q_offset(%[[OFFSET]]) sink(%[[SINK_TILE]]) {mask = #varlen.mask<causal>, scale = 2.500000e-01 : f32, some.attribute}
+// CHECK-SAME:          -> (tensor<?x3x4xf32>, tensor<3x?xf32>)
+// CHECK:             tensor.insert_slice %[[OUT]] into %{{.*}}[%[[ROW]], %[[H]], 0] [%[[ROWS]], 3, 4]
+// CHECK:             tensor.insert_slice %[[LSE]] into %{{.*}}[%[[H]], %[[ROW]]] [3, %[[ROWS]]]
+func.func @heads_and_rows(%q: tensor<?x6x8xf32>, %k: tensor<?x2x8xf32>, %v: tensor<?x2x4xf32>, %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>, %sink: tensor<6xf32>) -> (tensor<?x6x4xf32>, tensor<6x?xf32>) {
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k sink(%sink) {mask = #varlen.mask<causal>, scale = 0.25 : f32, some.attribute}
+    : (tensor<?x6x8xf32>, tensor<?x2x8xf32>, tensor<?x2x4xf32>, tensor<3xi32>, tensor<3xi32>, tensor<6xf32>)
+    -> (tensor<?x6x4xf32>, tensor<6x?xf32>)
+  return %out, %lse : tensor<?x6x4xf32>, tensor<6x?xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %attn = transform.structured.match ops{["varlen.attn"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tiled, %loops:2 = transform.structured.tile_using_for %attn tile_sizes [3, 16]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+
+// -----
+
+// Without a mask positions do not matter: no offset, not even the one there is.
+// Whole heads are not sliced.
+
+// CHECK-LABEL: func @rows(
+// CHECK-SAME:    %[[Q:[a-z0-9]+]]: tensor<64x6x8xf32>, %[[K:[a-z0-9]+]]: tensor<?x2x8xf32>, %[[CU:[a-z0-9]+]]: tensor<?xi64>, %[[USED:[a-z0-9]+]]: tensor<?xi64>
+// CHECK:         scf.forall (%{{.*}}) in (4)
+// CHECK:           %[[ROW:[a-z0-9]+]] = affine.apply
+// CHECK:           %[[Q_TILE:[a-z0-9_]+]] = tensor.extract_slice %[[Q]][%[[ROW]], 0, 0] [16, 6, 8]
+// CHECK:           %[[CU_TILE:[a-z0-9_]+]] = linalg.generic
+// CHECK:           %[[USED_TILE:[a-z0-9_]+]] = linalg.generic
+// CHECK:           varlen.attn %[[Q_TILE]], %[[K]], %[[K]], %[[CU_TILE]], %[[CU]] seqused_q(%[[USED_TILE]]) seqused_k(%[[USED]]) :
+// CHECK:           tensor.parallel_insert_slice
+// CHECK:           tensor.parallel_insert_slice
+func.func @rows(%q: tensor<64x6x8xf32>, %k: tensor<?x2x8xf32>, %cu: tensor<?xi64>, %used: tensor<?xi64>) -> (tensor<64x6x8xf32>, tensor<6x64xf32>) {
+  %out, %lse = varlen.attn %q, %k, %k, %cu, %cu seqused_q(%used) seqused_k(%used) q_offset(%used)
+    : (tensor<64x6x8xf32>, tensor<?x2x8xf32>, tensor<?x2x8xf32>, tensor<?xi64>, tensor<?xi64>, tensor<?xi64>, tensor<?xi64>, tensor<?xi64>)
+    -> (tensor<64x6x8xf32>, tensor<6x64xf32>)
+  return %out, %lse : tensor<64x6x8xf32>, tensor<6x64xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %attn = transform.structured.match ops{["varlen.attn"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tiled, %loop = transform.structured.tile_using_forall %attn tile_sizes [0, 16]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+
+// -----
+
+// Heads only: what is said of the rows stays as it is. Part of a group has one
+// key head, and that is known of any number of heads only if they come singly.
+
+// CHECK-LABEL: func @heads(
+// CHECK-SAME:    %[[Q:[a-z0-9]+]]: tensor<?x?x8xf32>, %[[K:[a-z0-9]+]]: tensor<?x?x8xf32>, %[[CU:[a-z0-9]+]]: tensor<?xi64>
+// CHECK:         scf.for %[[H:[a-z0-9]+]] =
+// CHECK:           %[[GROUP:.*]] = arith.divui
+// CHECK:           %[[KV:.*]] = arith.divui %[[H]], %[[GROUP]]
+// CHECK:           %[[K_TILE:[a-z0-9_]+]] = tensor.extract_slice %[[K]][0, %[[KV]], 0] [%{{.*}}, 1, 8]
+// CHECK:           varlen.attn %{{.*}}, %[[K_TILE]], %[[K_TILE]], %[[CU]], %[[CU]] {mask = #varlen.mask<causal>} :
+func.func @heads(%q: tensor<?x?x8xf32>, %k: tensor<?x?x8xf32>, %cu: tensor<?xi64>) -> tensor<?x?x8xf32> {
+  %out, %lse = varlen.attn %q, %k, %k, %cu, %cu {mask = #varlen.mask<causal>}
+    : (tensor<?x?x8xf32>, tensor<?x?x8xf32>, tensor<?x?x8xf32>, tensor<?xi64>, tensor<?xi64>)
+    -> (tensor<?x?x8xf32>, tensor<?x?xf32>)
+  return %out : tensor<?x?x8xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %attn = transform.structured.match ops{["varlen.attn"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tiled, %loop = transform.structured.tile_using_for %attn tile_sizes [1, 0]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+
+// -----
+
+// An attention joins the loop of a tiled consumer, and takes the producer of
+// its queries along.
+
+// CHECK-LABEL: func @fuse(
+// CHECK-NOT:     varlen.attn
+// CHECK:         scf.for
+// CHECK:           linalg.tanh
+// CHECK-SAME:        tensor<4x2x8xf32>
+// CHECK:           varlen.attn
+// CHECK-SAME:        -> (tensor<4x2x8xf32>, tensor<2x4xf32>)
+// CHECK:           linalg.exp
+// CHECK-SAME:        tensor<4x2x8xf32>
+// CHECK-NOT:     varlen.attn
+func.func @fuse(%x: tensor<16x2x8xf32>, %k: tensor<?x2x8xf32>, %cu: tensor<?xi64>) -> tensor<16x2x8xf32> {
+  %empty = tensor.empty() : tensor<16x2x8xf32>
+  %q = linalg.tanh ins(%x : tensor<16x2x8xf32>) outs(%empty : tensor<16x2x8xf32>) -> tensor<16x2x8xf32>
+  %out, %lse = varlen.attn %q, %k, %k, %cu, %cu
+    : (tensor<16x2x8xf32>, tensor<?x2x8xf32>, tensor<?x2x8xf32>, tensor<?xi64>, tensor<?xi64>)
+    -> (tensor<16x2x8xf32>, tensor<2x16xf32>)
+  %exp = linalg.exp ins(%out : tensor<16x2x8xf32>) outs(%empty : tensor<16x2x8xf32>) -> tensor<16x2x8xf32>
+  return %exp : tensor<16x2x8xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %exp = transform.structured.match ops{["linalg.exp"]} in %root : (!transform.any_op) -> !transform.any_op
+    %fused, %loop = transform.structured.fuse %exp tile_sizes [4]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
