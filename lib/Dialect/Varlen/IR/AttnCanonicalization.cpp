@@ -218,8 +218,8 @@ struct DropDefaultScale : OpRewritePattern<AttnOp> {
 };
 } // namespace
 
-void AttnOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+void AttnOp::getCanonicalizationPatterns(RewritePatternSet &results,
                                          MLIRContext *context) {
-  patterns.add<FoldCasts, RefineResultTypes, DropEmptySequences, OpenWindow,
-               DropDefaultScale>(context);
+  results.add<FoldCasts, RefineResultTypes, DropEmptySequences, OpenWindow,
+              DropDefaultScale>(context);
 }
