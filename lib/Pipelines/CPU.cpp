@@ -5,19 +5,103 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Three stages, each of its own use: tensors to buffers, attention to vector
+// loops on threads, everything to the llvm dialect. Compile time counts (a
+// JIT's first result): no step is there that changes nothing.
+//
+//===----------------------------------------------------------------------===//
 
-#include "varlen/Pipelines/Pipelines.h"
-
+#include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
+#include "varlen/Pipelines/Pipelines.h"
+#include "varlen/Target/CPUTarget.h"
 
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Conversion/VectorToSCF/VectorToSCF.h"
+#include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
+using namespace mlir::varlen;
+
+void varlen::buildVarlenBufferize(OpPassManager &manager,
+                                  const VarlenToCPUOptions &options) {
+  // First, while public and private still mean what the user wrote.
+  manager.addPass(createVarlenExportFunctions());
+  // Schedules are for the op on tensors; what gets none is written out while
+  // it still is one.
+  manager.addPass(createVarlenAssignSchedule({options.target}));
+  manager.addPass(createVarlenDecomposeAttn({/*unscheduled=*/true}));
+  // Tensor code that has no bufferization of its own.
+  manager.addPass(createConvertElementwiseToLinalgPass());
+  manager.addPass(createConvertTensorToLinalgPass());
+  // A tensor.empty that ends up in a slice is that slice.
+  manager.addPass(bufferization::createEmptyTensorEliminationPass());
+  bufferization::OneShotBufferizePassOptions bufferize;
+  bufferize.bufferizeFunctionBoundaries = true;
+  bufferize.functionBoundaryTypeConversion =
+      bufferization::LayoutMapOption::IdentityLayoutMap;
+  bufferize.allowReturnAllocsFromLoops = true;
+  manager.addPass(bufferization::createOneShotBufferizePass(bufferize));
+  // Right after bufferization, before anybody allocates by hand: the caller
+  // owns results, and no argument is freed or returned.
+  bufferization::buildBufferDeallocationPipeline(manager);
+  manager.addPass(createConvertBufferizationToMemRefPass());
+}
+
+void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
+                                    const VarlenToCPUOptions &options) {
+  manager.addPass(createVarlenTileAttn());
+  manager.addPass(createVarlenOnlineSoftmax());
+  // Before vectorisation, which then sees arithmetic only.
+  manager.addPass(createVarlenExpandExp2());
+  manager.addPass(createVarlenVectorizeTiles());
+  // The casts and views of tiling; also the buffers that no tile reads.
+  manager.addPass(createCSEPass());
+  // While captured values still are memrefs.
+  manager.addPass(createVarlenOutlineWork());
+  manager.addPass(createConvertVarlenToRuntime());
+}
+
+void varlen::buildVarlenLowerToLLVM(OpPassManager &manager,
+                                    const VarlenToCPUOptions &options) {
+  const CPUTarget *target = lookupCPUTarget(options.target);
+  // The user's own linalg, and copies that bufferization made.
+  manager.addPass(createVarlenExpandCopies());
+  manager.addPass(createConvertLinalgToLoopsPass());
+  manager.addPass(createForallToForLoopPass());
+  // Once linalg bodies are plain scalar code.
+  VarlenExpandNarrowFloatsOptions narrow;
+  narrow.bf16 = !target || !target->hasBF16Dot;
+  narrow.f16 = target && !target->hasF16Conversion;
+  manager.addPass(createVarlenExpandNarrowFloats(narrow));
+  // Structured control flow first, then address arithmetic (which makes affine
+  // maps), then one dialect after the other.
+  manager.addPass(createConvertVectorToSCFPass());
+  manager.addPass(memref::createExpandStridedMetadataPass());
+  manager.addPass(createLowerAffinePass());
+  manager.addPass(createSCFToControlFlowPass());
+  manager.addPass(createConvertVectorToLLVMPass());
+  manager.addPass(createConvertToLLVMPass());
+  manager.addPass(createReconcileUnrealizedCastsPass());
+  // Address arithmetic of neighbouring accesses is the same.
+  manager.addPass(createCSEPass());
+  manager.addPass(createVarlenFinalizeLLVM({options.target}));
+}
 
 void varlen::buildVarlenToCPU(OpPassManager &manager,
                               const VarlenToCPUOptions &options) {
-  manager.addPass(createVarlenOnlineSoftmax());
+  buildVarlenBufferize(manager, options);
+  buildVarlenAttnToLoops(manager, options);
+  buildVarlenLowerToLLVM(manager, options);
 }
 
 void varlen::registerPipelines() {
@@ -26,4 +110,18 @@ void varlen::registerPipelines() {
       "From functions on tensors with varlen.attn to the llvm dialect, for a "
       "CPU",
       buildVarlenToCPU);
+  PassPipelineRegistration<VarlenToCPUOptions>(
+      "varlen-bufferize",
+      "The first stage of varlen-to-cpu: from tensors to buffers with owners",
+      buildVarlenBufferize);
+  PassPipelineRegistration<VarlenToCPUOptions>(
+      "varlen-attn-to-loops",
+      "The second stage of varlen-to-cpu: from varlen.attn on buffers to "
+      "vector loops that run on the threads of the runtime",
+      buildVarlenAttnToLoops);
+  PassPipelineRegistration<VarlenToCPUOptions>(
+      "varlen-lower-to-llvm",
+      "The last stage of varlen-to-cpu: from loops and upstream operations on "
+      "buffers to the llvm dialect",
+      buildVarlenLowerToLLVM);
 }

@@ -46,4 +46,122 @@ def ConvertVarlenToRuntime
     Statistic<"numConverted", "converted", "Lists requested of the runtime">];
 }
 
+def VarlenExportFunctions
+    : Pass<"varlen-export-functions", "::mlir::ModuleOp"> {
+  let summary = "Give public functions a C interface";
+  let description = [{
+    Every public function with a body gets `llvm.emit_c_interface`, so that C
+    can call it as `_mlir_ciface_<name>`, and its tensor arguments
+    `bufferization.writable = false`: a caller's inputs are never written to.
+
+    *Requires*: nothing; runs before bufferization. *Guarantees*: the above.
+    *Numerics*: none.
+
+    ```mlir
+    func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> { ... }
+    ```
+    becomes
+    ```mlir
+    func.func @f(%x: tensor<4xf32> {bufferization.writable = false})
+        -> tensor<4xf32> attributes {llvm.emit_c_interface} { ... }
+    ```
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
+    "::mlir::LLVM::LLVMDialect"];
+  let statistics = [
+    Statistic<"numExported", "exported", "Functions with a C interface">];
+}
+
+def VarlenExpandCopies : Pass<"varlen-expand-copies"> {
+  let summary = "Copy memrefs that are not contiguous by linalg";
+  let description = [{
+    A memref.copy that is more than one memcpy becomes `linalg.copy`: upstream
+    lowers it to a call of a library that compiled functions do not link.
+
+    *Requires*: ranked memrefs. *Guarantees*: each memref.copy left has
+    contiguous operands. *Numerics*: none.
+
+    ```mlir
+    memref.copy %x, %y : memref<?xf32, strided<[2]>> to memref<?xf32>
+    ```
+    becomes
+    ```mlir
+    linalg.copy ins(%x : memref<?xf32, strided<[2]>>) outs(%y : memref<?xf32>)
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+  let statistics = [
+    Statistic<"numExpanded", "expanded", "Copies handed to linalg">];
+}
+
+def VarlenExpandNarrowFloats : Pass<"varlen-expand-narrow-floats"> {
+  let summary = "Write f16 and bf16 arithmetic in f32 and integers";
+  let description = [{
+    Arithmetic and mathematics on f16 and bf16 is done in f32. Conversions are
+    written as integer arithmetic for the types named by the options, which are
+    those that the target has no instruction for: LLVM would call `__truncsfbf2`
+    and its like for each lane.
+
+    *Requires*: scalars and vectors.
+
+    *Guarantees*: no arith or math operation on narrow floats but conversions
+    from and to f32, and none for the types named by the options.
+
+    *Numerics*: conversions to f32 are exact; conversions from f32 round to
+    nearest even, keep denormals, make inf of what is too large, and make a
+    quiet NaN of a NaN. f64 goes through f32 and is rounded twice. Each
+    arithmetic operation rounds its result once.
+
+    ```mlir
+    %y = arith.truncf %x : vector<8xf32> to vector<8xbf16>
+    ```
+    becomes
+    ```mlir
+    %bits = arith.bitcast %x : vector<8xf32> to vector<8xi32>
+    %high = arith.shrui %bits, %c16 : vector<8xi32>
+    %odd = arith.andi %high, %c1 : vector<8xi32>
+    %half = arith.addi %odd, %c7fff : vector<8xi32>
+    %rounded = arith.addi %bits, %half : vector<8xi32>
+    %quiet = arith.ori %bits, %quiet_bit : vector<8xi32>
+    %nan = arith.cmpf uno, %x, %x : vector<8xf32>
+    %wide = arith.select %nan, %quiet, %rounded : vector<8xi1>, vector<8xi32>
+    %shifted = arith.shrui %wide, %c16 : vector<8xi32>
+    %short = arith.trunci %shifted : vector<8xi32> to vector<8xi16>
+    %y = arith.bitcast %short : vector<8xi16> to vector<8xbf16>
+    ```
+  }];
+  let options = [
+    Option<"bf16", "bf16", "bool", "true",
+           "Write conversions of bf16 as integer arithmetic">,
+    Option<"f16", "f16", "bool", "false",
+           "Write conversions of f16 as integer arithmetic">];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
+}
+
+def VarlenFinalizeLLVM : Pass<"varlen-finalize-llvm", "::mlir::ModuleOp"> {
+  let summary = "Name the CPU of a module that is ready for LLVM";
+  let description = [{
+    Puts the triple on the module, and the processor, the one to tune for and
+    the features on every function with a body, so that any code generator makes
+    the same code of it. `target` is a name of the target table.
+
+    *Requires*: nothing but the llvm dialect is left; the first operation that
+    is not is named in an error. *Guarantees*: the above. *Numerics*: none.
+
+    ```mlir
+    llvm.func @f() { ... }
+    ```
+    becomes
+    ```mlir
+    llvm.func @f() attributes {target_cpu = "x86-64-v3", tune_cpu = "znver3",
+        target_features = #llvm.target_features<["+avx2", ...]>} { ... }
+    ```
+  }];
+  let options = [
+    Option<"target", "target", "std::string", "\"host\"",
+           "CPU to generate code for, a name of the target table">];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 #endif // VARLEN_CONVERSION_PASSES_TD

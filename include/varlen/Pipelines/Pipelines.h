@@ -30,6 +30,16 @@ struct VarlenToCPUOptions : PassPipelineOptions<VarlenToCPUOptions> {
 void buildVarlenToCPU(OpPassManager &manager,
                       const VarlenToCPUOptions &options);
 
+/// The stages of the pipeline above, in order: tensors to buffers with owners;
+/// varlen.attn on buffers to vector loops that run on the threads of the
+/// runtime; loops and upstream operations to the llvm dialect.
+void buildVarlenBufferize(OpPassManager &manager,
+                          const VarlenToCPUOptions &options);
+void buildVarlenAttnToLoops(OpPassManager &manager,
+                            const VarlenToCPUOptions &options);
+void buildVarlenLowerToLLVM(OpPassManager &manager,
+                            const VarlenToCPUOptions &options);
+
 void registerPipelines();
 
 } // namespace mlir::varlen

@@ -1,0 +1,53 @@
+//===- VarlenExpandCopies.cpp - Copies that are no memcpy -----------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Upstream's lowering calls a function of MLIR's runner library for a copy of
+// memrefs that are not contiguous. Compiled functions do not link that library,
+// and a loop is faster.
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Conversion/Passes.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
+
+namespace mlir::varlen {
+#define GEN_PASS_DEF_VARLENEXPANDCOPIES
+#include "varlen/Conversion/Passes.h.inc"
+} // namespace mlir::varlen
+
+using namespace mlir;
+
+namespace {
+
+struct VarlenExpandCopies
+    : varlen::impl::VarlenExpandCopiesBase<VarlenExpandCopies> {
+  void runOnOperation() override {
+    getOperation()->walk([&](memref::CopyOp copy) {
+      auto source = dyn_cast<MemRefType>(copy.getSource().getType());
+      auto target = dyn_cast<MemRefType>(copy.getTarget().getType());
+      if (!source || !target || (isContiguous(source) && isContiguous(target)))
+        return;
+      OpBuilder b(copy);
+      linalg::CopyOp::create(b, copy.getLoc(), copy.getSource(),
+                             copy.getTarget());
+      copy.erase();
+      ++numExpanded;
+    });
+  }
+
+  static bool isContiguous(MemRefType type) {
+    return type.getLayout().isIdentity() ||
+           (type.hasStaticShape() &&
+            memref::isStaticShapeAndContiguousRowMajor(type));
+  }
+};
+
+} // namespace
