@@ -175,8 +175,8 @@ CPUTiler::KeyRange CPUTiler::visible(const WorkTile &tile, Value position) {
 
 void CPUTiler::allocateScratch() {
   auto allocate = [&](int64_t rows, int64_t columns, Type type) -> Value {
-    return memref::AllocOp::create(b,
-                                   MemRefType::get({rows, columns}, type));
+    return memref::AllocOp::create(b, MemRefType::get({rows, columns}, type),
+                                   /*alignment=*/b.getI64IntegerAttr(64));
   };
   int64_t panels = schedule.getPanels();
   qTile = allocate(panels * d, panel, compute);

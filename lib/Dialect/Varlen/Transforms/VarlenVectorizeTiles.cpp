@@ -58,7 +58,8 @@ public:
     if (taken == tiles.size()) {
       auto builder = OpBuilder::atBlockBegin(body);
       tiles.push_back(memref::AllocOp::create(
-          builder, body->getParentOp()->getLoc(), type));
+          builder, body->getParentOp()->getLoc(), type,
+          /*alignment=*/builder.getI64IntegerAttr(64)));
     }
     return tiles[taken];
   }
