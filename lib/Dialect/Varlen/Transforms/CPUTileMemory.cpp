@@ -147,37 +147,47 @@ void mlir::varlen::emitPackColumns(ImplicitLocOpBuilder &b, Value source,
                                    const PairMap &pairs, Value first,
                                    Value last, Value destination,
                                    Value rowOffset, Value columnOffset,
-                                   int64_t lanes) {
+                                   int64_t lanes, bool bf16Pairs) {
   IndexBuilder index{b};
   LanePairs at(index, pairs, first, last, lanes);
-  int64_t size = innerSize(source), whole = size / lanes * lanes;
-  Type compute = elementType(destination);
-  auto type = VectorType::get({lanes}, elementType(source));
+  // What is transposed: elements of the compute type, or words of two bf16.
+  int64_t perWord = bf16Pairs ? 2 : 1;
+  int64_t words = innerSize(source) / perWord;
+  int64_t whole = words / lanes * lanes;
+  auto loadWords = [&](int64_t lane, Value word, int64_t count) -> Value {
+    auto type = VectorType::get({count * perWord}, elementType(source));
+    Value row = vector::LoadOp::create(
+        b, type, source,
+        ValueRange{at.rows[lane], at.heads[lane], index.mul(word, perWord)});
+    if (!bf16Pairs)
+      return emitConvert(b, row, elementType(destination));
+    return vector::BitCastOp::create(
+        b, VectorType::get({count}, b.getI32Type()), row);
+  };
+  auto storeWords = [&](Value words, Value row, Value column) {
+    int64_t count = cast<VectorType>(words.getType()).getDimSize(0);
+    if (bf16Pairs)
+      words = vector::BitCastOp::create(
+          b, VectorType::get({count * perWord}, elementType(destination)),
+          words);
+    vector::StoreOp::create(b, words, destination, ValueRange{row, column});
+  };
 
   if (whole)
-    emitLoop(b, index.constant(0), index.constant(whole), lanes, [&](Value d) {
+    emitLoop(b, index.constant(0), index.constant(whole), lanes, [&](Value w) {
       SmallVector<Value> rows;
-      for (int64_t lane = 0; lane < lanes; ++lane) {
-        Value row = vector::LoadOp::create(
-            b, type, source, ValueRange{at.rows[lane], at.heads[lane], d});
-        rows.push_back(emitConvert(b, row, compute));
-      }
+      for (int64_t lane = 0; lane < lanes; ++lane)
+        rows.push_back(loadWords(lane, w, lanes));
       rows = transpose(b, rows);
       for (int64_t lane = 0; lane < lanes; ++lane)
-        vector::StoreOp::create(
-            b, rows[lane], destination,
-            ValueRange{index.add(index.add(rowOffset, d), lane),
-                       columnOffset});
+        storeWords(rows[lane], index.add(index.add(rowOffset, w), lane),
+                   columnOffset);
     });
-  if (whole != size)
-    emitLoop(b, index.constant(whole), index.constant(size), 1, [&](Value d) {
-      for (int64_t lane = 0; lane < lanes; ++lane) {
-        Value x = memref::LoadOp::create(
-            b, source, ValueRange{at.rows[lane], at.heads[lane], d});
-        memref::StoreOp::create(
-            b, emitConvert(b, x, compute), destination,
-            ValueRange{index.add(rowOffset, d), index.add(columnOffset, lane)});
-      }
+  if (whole != words)
+    emitLoop(b, index.constant(whole), index.constant(words), 1, [&](Value w) {
+      for (int64_t lane = 0; lane < lanes; ++lane)
+        storeWords(loadWords(lane, w, 1), index.add(rowOffset, w),
+                   index.add(columnOffset, lane * perWord));
     });
 }
 
@@ -249,4 +259,40 @@ void mlir::varlen::emitCopyRows(ImplicitLocOpBuilder &b, Value source,
       vector::StoreOp::create(b, zero, destination, ValueRange{i, d});
     });
   });
+}
+
+void mlir::varlen::emitPairRows(ImplicitLocOpBuilder &b, Value source,
+                                Value row, Value head, Value rows,
+                                Value paddedRows, Value destination,
+                                int64_t lanes) {
+  IndexBuilder index{b};
+  int64_t size = innerSize(source);
+  // Pairs from row `from` on whose first, and maybe second, row exists.
+  auto emitPairs = [&](Value from, Value to, int64_t present) {
+    emitLoop(b, from, to, 2, [&](Value i) {
+      Value pair = index.div(i, index.constant(2));
+      for (int64_t d = 0; d < size; d += 2 * lanes) {
+        int64_t length = std::min(2 * lanes, size - d);
+        auto type = VectorType::get({length}, elementType(source));
+        SmallVector<Value> halves;
+        for (int64_t half = 0; half < 2; ++half) {
+          if (half >= present) {
+            halves.push_back(
+                arith::ConstantOp::create(b, b.getZeroAttr(type)));
+            continue;
+          }
+          Value at = index.add(index.add(row, i), half);
+          halves.push_back(vector::LoadOp::create(
+              b, type, source, ValueRange{at, head, index.constant(d)}));
+        }
+        Value both = vector::InterleaveOp::create(b, halves[0], halves[1]);
+        vector::StoreOp::create(b, both, destination,
+                                ValueRange{pair, index.constant(2 * d)});
+      }
+    });
+  };
+  Value even = index.roundDown(rows, 2), up = index.roundUp(rows, 2);
+  emitPairs(index.constant(0), even, 2);
+  emitPairs(even, up, 1);
+  emitPairs(up, paddedRows, 0);
 }

@@ -54,10 +54,11 @@ struct PairMap {
 /// Reads `lanes` rows source[row, head, :] (one for each pair from `first` on,
 /// none past `last`) and writes them as columns of destination, which starts
 /// at (rowOffset, columnOffset) and has source's innermost extent as rows.
+/// With `bf16Pairs` two neighbours in a row become one element of a column.
 void emitPackColumns(ImplicitLocOpBuilder &b, Value source,
                      const PairMap &pairs, Value first, Value last,
                      Value destination, Value rowOffset, Value columnOffset,
-                     int64_t lanes);
+                     int64_t lanes, bool bf16Pairs);
 
 /// The way back: columns of `source`, each times its lane of `factor`, become
 /// rows destination[row, head, :]. Lanes past `last` must hold the same values
@@ -70,6 +71,13 @@ void emitUnpackColumns(ImplicitLocOpBuilder &b, Value source, Value rowOffset,
 /// Copies rows source[row + i, head, :] for i < rows to destination[i, :], and
 /// makes destination rows rows .. paddedRows zero.
 void emitCopyRows(ImplicitLocOpBuilder &b, Value source, Value row, Value head,
+                  Value rows, Value paddedRows, Value destination,
+                  int64_t lanes);
+
+/// Copies rows source[row + i, head, :] for i < rows so that element d of rows
+/// 2 j and 2 j + 1 become destination[j, 2 d] and [j, 2 d + 1]; up to
+/// paddedRows (even) they are zero.
+void emitPairRows(ImplicitLocOpBuilder &b, Value source, Value row, Value head,
                   Value rows, Value paddedRows, Value destination,
                   int64_t lanes);
 

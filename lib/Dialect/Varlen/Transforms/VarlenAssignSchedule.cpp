@@ -37,7 +37,7 @@ struct ScheduleRow {
 constexpr ScheduleRow table[] = {
     {16, 16, 3, 4, 8, 128, KVStorage::Copy},
     {16, 32, 4, 4, 6, 128, KVStorage::Copy},
-    {32, 16, 3, 4, 4, 128, KVStorage::Copy},
+    {32, 16, 3, 4, 16, 128, KVStorage::Copy},
     {64, 32, 3, 8, 1, 256, KVStorage::InPlace},
 };
 
@@ -76,16 +76,18 @@ void VarlenAssignSchedule::runOnOperation() {
     int64_t lanes = cpu->getLanes(op.getComputeType().getWidth() / 8);
     // 16-bit inputs are converted as they are copied, once for more panels.
     bool converted = element != op.getComputeType();
+    bool pairs = element.isBF16() && cpu->hasBF16Dot &&
+                 op.getHeadDim() % 2 == 0;
     op->setAttr(CPUScheduleAttr::kName,
                 CPUScheduleAttr::get(
                     &getContext(), lanes, row->vectors, row->rows,
                     converted ? std::max<int64_t>(row->panels, 4) : row->panels,
-                    row->kvBlock, converted ? KVStorage::Copy : row->kv));
+                    row->kvBlock,
+                    pairs       ? KVStorage::Pairs
+                    : converted ? KVStorage::Copy
+                                : row->kv));
     // The exponential need not be more exact than the type it is rounded to.
-    int64_t degree = element.isBF16()  ? 3
-                     : element.isF16() ? 4
-                     : element.isF32() ? 5
-                                       : 11;
+    int64_t degree = element.getWidth() == 16 ? 4 : element.isF32() ? 5 : 11;
     op->setAttr("varlen.exp2_degree",
                 IntegerAttr::get(IntegerType::get(&getContext(), 64), degree));
     ++numAssigned;

@@ -47,7 +47,9 @@ public:
       : op(op), schedule(schedule), b(op.getLoc(), builder), index{b},
         element(op.getElementType()), compute(op.getComputeType()),
         d(op.getHeadDim()), dv(op.getValueHeadDim()),
-        panel(schedule.getPanelSize()), lanes(schedule.getLanes()) {}
+        panel(schedule.getPanelSize()), lanes(schedule.getLanes()),
+        pairs(schedule.getKv() == KVStorage::Pairs),
+        tileElement(pairs ? element : compute) {}
 
   void emit();
 
@@ -83,6 +85,8 @@ private:
   Value rowView(Value memref, OpFoldResult row, OpFoldResult rows,
                 OpFoldResult columns);
   Value tensorOf(Value memref);
+  /// The tile that memory in pairs, (rows / 2) x (2 * columns), stands for.
+  Value tensorOfPairs(Value memref);
   void loop(Value from, Value to, int64_t step,
             function_ref<void(Value)> body);
   void branch(Value condition, function_ref<void()> then,
@@ -97,6 +101,10 @@ private:
   IndexBuilder index;
   FloatType element, compute;
   int64_t d, dv, panel, lanes;
+  /// Whether q, k and v tiles stay bf16, for dot products of pairs.
+  bool pairs;
+  /// Of the q, k and v tiles.
+  FloatType tileElement;
   Value group;
 
   // Scratch of a work tile. Row r of panel p lies in row p * (rows) + r.
@@ -155,6 +163,19 @@ Value CPUTiler::tensorOf(Value memref) {
       /*restrict=*/true);
 }
 
+Value CPUTiler::tensorOfPairs(Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
+  int64_t rows = type.getDimSize(0);
+  AffineExpr row = b.getAffineDimExpr(0), column = b.getAffineDimExpr(1);
+  auto layout = AffineMap::get(
+      2, 0, {row.floorDiv(2), column * 2 + row % 2}, b.getContext());
+  auto meaning = MemRefType::get(
+      {ShapedType::isDynamic(rows) ? rows : rows * 2, type.getDimSize(1) / 2},
+      type.getElementType(), layout);
+  return tensorOf(
+      UnrealizedConversionCastOp::create(b, meaning, memref).getResult(0));
+}
+
 CPUTiler::KeyRange CPUTiler::visible(const WorkTile &tile, Value position) {
   MaskAttr mask = op.getMask();
   Value diagonal = index.add(position, tile.diagonal);
@@ -179,7 +200,8 @@ void CPUTiler::allocateScratch() {
                                    /*alignment=*/b.getI64IntegerAttr(64));
   };
   int64_t panels = schedule.getPanels();
-  qTile = allocate(panels * d, panel, compute);
+  qTile = pairs ? allocate(panels * d / 2, 2 * panel, element)
+                : allocate(panels * d, panel, compute);
   accTile = allocate(panels * dv, panel, compute);
   mTile = allocate(panels, panel, compute);
   lTile = allocate(panels, panel, compute);
@@ -187,18 +209,18 @@ void CPUTiler::allocateScratch() {
   hiTile = allocate(panels, panel, b.getI32Type());
   // One cache line of padding: rows whose distance is a power of two would
   // share few cache sets.
-  int64_t line = 512 / compute.getWidth();
+  int64_t line = 512 / tileElement.getWidth();
   auto padded = [&](int64_t size) {
     return llvm::alignTo(size, line) + line;
   };
-  auto padding = [&](int64_t size) {
-    Value whole = allocate(schedule.getKvBlock(), padded(size), compute);
-    return rowView(whole, b.getIndexAttr(0),
-                   b.getIndexAttr(schedule.getKvBlock()),
+  auto padding = [&](int64_t rows, int64_t size) {
+    Value whole = allocate(rows, padded(size), tileElement);
+    return rowView(whole, b.getIndexAttr(0), b.getIndexAttr(rows),
                    b.getIndexAttr(size));
   };
-  kScratch = padding(d);
-  vScratch = padding(dv);
+  kScratch = padding(schedule.getKvBlock(), d);
+  vScratch = pairs ? padding(schedule.getKvBlock() / 2, 2 * dv)
+                   : padding(schedule.getKvBlock(), dv);
 }
 
 void CPUTiler::emit() {
@@ -251,13 +273,14 @@ void CPUTiler::emitWorkTile(Value tiles, Value item) {
 void CPUTiler::emitPrologue(const WorkTile &tile, Value p) {
   Value first = index.mul(p, panel);
   Value rows = index.min(index.sub(tile.rows, first), index.constant(panel));
-  Value qRow = index.mul(p, d), accRow = index.mul(p, dv);
+  Value qRow = index.mul(p, pairs ? d / 2 : d), accRow = index.mul(p, dv);
   Value zero = arith::ConstantOp::create(
       b, b.getZeroAttr(VectorType::get({lanes}, compute)));
   loop(index.constant(0), rows, lanes, [&](Value column) {
     emitPackColumns(b, op.getQ(), tile.pairs,
                     index.add(index.add(tile.first, first), column),
-                    lastPair(tile), qTile, qRow, column, lanes);
+                    lastPair(tile), qTile, qRow,
+                    pairs ? index.mul(column, 2) : column, lanes, pairs);
     loop(index.constant(0), index.constant(dv), 1, [&](Value i) {
       vector::StoreOp::create(b, zero, accTile,
                               ValueRange{index.add(accRow, i), column});
@@ -307,7 +330,7 @@ std::pair<Value, Value> CPUTiler::emitLoadBlock(const WorkTile &tile,
   Value row = index.add(tile.kRow, k0);
   Value head = tile.pairs.kvHead;
   auto tileType = [&](int64_t size) {
-    return MemRefType::get({ShapedType::kDynamic, size}, compute,
+    return MemRefType::get({ShapedType::kDynamic, size}, tileElement,
                            StridedLayoutAttr::get(
                                b.getContext(), ShapedType::kDynamic,
                                {ShapedType::kDynamic, 1}));
@@ -333,8 +356,6 @@ std::pair<Value, Value> CPUTiler::emitLoadBlock(const WorkTile &tile,
                                            source, offsets, sizes, strides);
     return memref::CastOp::create(b, tileType(size), view);
   };
-  if (element != compute)
-    return {copied(op.getK(), kScratch), copied(op.getV(), vScratch)};
 
   // A copy pays when several panels share it; rows that no one owns, past the
   // last granule, must be copied to be made zero.
@@ -346,19 +367,29 @@ std::pair<Value, Value> CPUTiler::emitLoadBlock(const WorkTile &tile,
                                         index.constant(1));
     whole = arith::AndIOp::create(b, whole, alone);
   }
-  auto yield = [&](function_ref<Value(Value, Value)> load) {
-    return [&, load](OpBuilder &nested, Location) {
-      OpBuilder::InsertionGuard guard(b);
-      b.restoreInsertionPoint(nested.saveInsertionPoint());
-      SmallVector<Value> views = {load(op.getK(), kScratch),
-                                  load(op.getV(), vScratch)};
-      scf::YieldOp::create(b, views);
+  auto either = [&](Value source, Value scratch) -> Value {
+    auto yield = [&](function_ref<Value()> load) {
+      return [&, load](OpBuilder &nested, Location) {
+        OpBuilder::InsertionGuard guard(b);
+        b.restoreInsertionPoint(nested.saveInsertionPoint());
+        scf::YieldOp::create(b, load());
+      };
     };
+    return scf::IfOp::create(
+               b, whole, yield([&] { return inPlace(source); }),
+               yield([&] { return copied(source, scratch); }))
+        .getResult(0);
   };
-  auto either = scf::IfOp::create(
-      b, whole, yield([&](Value source, Value) { return inPlace(source); }),
-      yield(copied));
-  return {either.getResult(0), either.getResult(1)};
+  if (pairs) {
+    // Keys have their pairs in a row already, values get theirs from two rows.
+    emitPairRows(b, op.getV(), row, head, keys, index.roundUp(keys, kGranule),
+                 vScratch, lanes);
+    return {either(op.getK(), kScratch), vScratch};
+  }
+  if (element != compute)
+    return {copied(op.getK(), kScratch), copied(op.getV(), vScratch)};
+  Value kBlock = either(op.getK(), kScratch);
+  return {kBlock, either(op.getV(), vScratch)};
 }
 
 void CPUTiler::emitBlock(const WorkTile &tile, Value panels, Value k0) {
@@ -392,7 +423,11 @@ void CPUTiler::emitPanel(const WorkTile &tile, Value p, Value k0, Value keys,
   branch(any, [&] {
     Value size = index.sub(end, begin);
     Value kTile = rowView(kBlock, begin, size, b.getIndexAttr(d));
-    Value vTile = rowView(vBlock, begin, size, b.getIndexAttr(dv));
+    Value two = index.constant(2);
+    Value vTile =
+        pairs ? rowView(vBlock, index.div(begin, two), index.div(size, two),
+                        b.getIndexAttr(2 * dv))
+              : rowView(vBlock, begin, size, b.getIndexAttr(dv));
     // Whether every row sees all of it.
     Value from = index.add(k0, begin);
     Value all = arith::AndIOp::create(
@@ -433,8 +468,18 @@ void CPUTiler::emitStep(Value p, int64_t vectors, Value kTile, Value vTile,
     lo = tensorOf(view(loTile, 1));
     hi = tensorOf(view(hiTile, 1));
   }
+  Value q, v;
+  if (pairs) {
+    q = tensorOfPairs(rowView(qTile, index.mul(p, d / 2),
+                              b.getIndexAttr(d / 2),
+                              b.getIndexAttr(2 * vectors * lanes)));
+    v = tensorOfPairs(vTile);
+  } else {
+    q = tensorOf(view(qTile, d));
+    v = tensorOf(vTile);
+  }
   auto step = OnlineAttnOp::create(
-      b, tensorOf(view(qTile, d)), tensorOf(kTile), tensorOf(vTile), lo, hi,
+      b, q, tensorOf(kTile), v, lo, hi,
       limitsFrom, tensorOf(accView), tensorOf(mView), tensorOf(lView),
       b.getF64FloatAttr(*op.getScaleValue()),
       OrientationAttr::get(b.getContext(), Orientation::KQ));

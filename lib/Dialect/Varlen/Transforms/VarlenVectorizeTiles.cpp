@@ -26,6 +26,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -48,12 +49,15 @@ public:
   ScratchPool(Block *body, CPUScheduleAttr schedule)
       : body(body), schedule(schedule) {}
 
-  /// A tile of at least rows x (panel size); rows are at most kv_block where
-  /// they are dynamic. `taken` tiles of this type are in use.
-  Value get(int64_t rows, Type element, unsigned taken) {
+  /// Memory for a tile of at least rows x (panel size), maybe laid out in
+  /// pairs; rows are at most kv_block where they are dynamic. `taken` tiles of
+  /// this kind are in use.
+  Value get(int64_t rows, Type element, bool pairs, unsigned taken) {
     if (ShapedType::isDynamic(rows))
       rows = schedule.getKvBlock();
-    auto type = MemRefType::get({rows, schedule.getPanelSize()}, element);
+    int64_t columns = schedule.getPanelSize();
+    auto type = pairs ? MemRefType::get({rows / 2, columns * 2}, element)
+                      : MemRefType::get({rows, columns}, element);
     SmallVector<Value> &tiles = pool[type];
     if (taken == tiles.size()) {
       auto builder = OpBuilder::atBlockBegin(body);
@@ -73,8 +77,10 @@ private:
 /// Vectorizes the tile operations of one block, in their order.
 class BlockVectorizer {
 public:
-  BlockVectorizer(Block &block, CPUScheduleAttr schedule, ScratchPool &scratch)
-      : block(block), schedule(schedule), scratch(scratch),
+  BlockVectorizer(Block &block, CPUScheduleAttr schedule, bool emulateDot,
+                  ScratchPool &scratch)
+      : block(block), schedule(schedule), emulateDot(emulateDot),
+        scratch(scratch),
         b(block.getParentOp()->getLoc(), block.getParentOp()->getContext()) {}
 
   LogicalResult run();
@@ -119,8 +125,20 @@ private:
   Value emitBody(linalg::LinalgOp op, ValueRange arguments, Value row,
                  int64_t vector);
 
+  /// Whether `tile` is laid out in pairs: element (k, c) lies at
+  /// [k / 2][2 * c + k % 2], as a dot product instruction wants its columns.
+  bool isInPairs(Value tile) const {
+    return schedule.getKv() == KVStorage::Pairs &&
+           cast<RankedTensorType>(tile.getType()).getElementType().isBF16();
+  }
+  /// acc[c] += a[2c] * b[2c] + a[2c + 1] * b[2c + 1].
+  Value dot(Value acc, Value lhs, Value rhs);
+  /// Two rows rounded to bf16, in pairs.
+  Value packPairs(Value even, Value odd);
+
   Block &block;
   CPUScheduleAttr schedule;
+  bool emulateDot;
   ScratchPool &scratch;
   ImplicitLocOpBuilder b;
 
@@ -227,6 +245,10 @@ LogicalResult BlockVectorizer::check(linalg::LinalgOp op) {
                              "(r, c) += (r, k) or (k, r), (k, c)");
     return success();
   }
+  if (isInPairs(op->getResult(0)) &&
+      !isa<arith::TruncFOp>(op.getBlock()->front()))
+    return op->emitOpError("expected a tile in pairs to be rounded from a "
+                           "wider one");
   if (!isa<linalg::GenericOp>(op))
     return op->emitOpError("expected linalg.fill, linalg.contract or "
                            "linalg.generic on tiles");
@@ -267,7 +289,13 @@ LogicalResult BlockVectorizer::run() {
     b.setInsertionPoint(&operation);
     b.setLoc(operation.getLoc());
     if (auto op = dyn_cast<bufferization::ToTensorOp>(operation)) {
-      buffers[op.getResult()] = op.getBuffer();
+      Value buffer = op.getBuffer();
+      // Memory in pairs comes as a cast to what the tile means.
+      if (auto cast = buffer.getDefiningOp<UnrealizedConversionCastOp>())
+        buffer = cast.getOperand(0);
+      buffers[op.getResult()] = buffer;
+      done.push_back(op);
+    } else if (auto op = dyn_cast<UnrealizedConversionCastOp>(operation)) {
       done.push_back(op);
     } else if (isa<tensor::EmptyOp>(operation)) {
       done.push_back(&operation);
@@ -452,7 +480,7 @@ void BlockVectorizer::assignBuffers() {
     if (!destination) {
       Type key = MemRefType::get({type.getDimSize(0)}, type.getElementType());
       destination = scratch.get(type.getDimSize(0), type.getElementType(),
-                                taken[key]++);
+                                isInPairs(tile), taken[key]++);
       fromScratch.insert(destination);
     }
     buffers[tile] = destination;
@@ -494,50 +522,127 @@ BlockVectorizer::emitContract(linalg::ContractOp op, Value row, int64_t rows) {
   for (int64_t i = 0; i < rows; ++i)
     rowIndices.push_back(offset(row, i));
 
-  // Dynamic extents are multiples of 8.
-  int64_t depth =
-      cast<RankedTensorType>(op.getInputs()[1].getType()).getDimSize(0);
-  Value bound;
-  if (ShapedType::isDynamic(depth))
-    bound = getValueOrCreateConstantIndexOp(b, b.getLoc(),
-                                            rowsOf(op.getInputs()[1]));
-  else
-    bound = index(depth);
-  bool odd = !ShapedType::isDynamic(depth) && depth % 2 != 0;
-  int64_t unroll = odd ? 1 : 2;
   auto widen = [&](Value value) -> Value {
     Type element = getElementTypeOrSelf(value.getType());
     if (element == compute)
       return value;
-    Type wide = isa<VectorType>(value.getType()) ? vectorType(compute)
-                                                 : compute;
+    Type wide =
+        isa<VectorType>(value.getType()) ? vectorType(compute) : compute;
     return arith::ExtFOp::create(b, wide, value);
   };
+  auto multiplyAdd = [&](Vectors &acc, Value k) {
+    Vectors columns;
+    for (int64_t n = 0; n < vectors; ++n)
+      columns.push_back(widen(load(rhs, k, n)));
+    for (int64_t i = 0; i < rows; ++i) {
+      SmallVector<Value> at = {rowIndices[i], k};
+      if (!rowFirst)
+        std::swap(at[0], at[1]);
+      Value factor = broadcast(widen(memref::LoadOp::create(b, lhs, at)));
+      for (int64_t n = 0; n < vectors; ++n)
+        acc[i * vectors + n] = math::FmaOp::create(b, factor, columns[n],
+                                                   acc[i * vectors + n]);
+    }
+  };
+  // Two k at once. The left factor's pairs are neighbours in a row, or in
+  // pairs like the right one's.
+  auto dotPairs = [&](Vectors &acc, Value pair) {
+    auto twice = VectorType::get({2 * schedule.getLanes()}, b.getBF16Type());
+    Vectors columns;
+    for (int64_t n = 0; n < vectors; ++n)
+      columns.push_back(vector::LoadOp::create(
+          b, twice, rhs,
+          ValueRange{pair, index(2 * n * schedule.getLanes())}));
+    for (int64_t i = 0; i < rows; ++i) {
+      auto doubled = [&](Value value) -> Value {
+        return arith::MulIOp::create(b, value, index(2));
+      };
+      SmallVector<Value> at = {rowIndices[i], doubled(pair)};
+      if (!rowFirst)
+        at = {pair, doubled(rowIndices[i])};
+      Value factor = vector::LoadOp::create(
+          b, VectorType::get({2}, b.getBF16Type()), lhs, at);
+      factor = vector::BitCastOp::create(
+          b, VectorType::get({1}, b.getI32Type()), factor);
+      factor = broadcast(vector::ExtractOp::create(b, factor, 0));
+      factor = vector::BitCastOp::create(b, twice, factor);
+      for (int64_t n = 0; n < vectors; ++n)
+        acc[i * vectors + n] =
+            dot(acc[i * vectors + n], factor, columns[n]);
+    }
+  };
+  bool pairs = isInPairs(op.getInputs()[1]);
+  auto step = [&](Vectors &acc, Value k) {
+    if (pairs)
+      dotPairs(acc, k);
+    else
+      multiplyAdd(acc, k);
+  };
+
+  // Dynamic extents are multiples of 8.
+  int64_t depth =
+      cast<RankedTensorType>(op.getInputs()[1].getType()).getDimSize(0);
+  int64_t perStep = pairs ? 2 : 1;
+  Value bound;
+  if (ShapedType::isDynamic(depth)) {
+    bound = getValueOrCreateConstantIndexOp(b, b.getLoc(),
+                                            rowsOf(op.getInputs()[1]));
+    if (pairs)
+      bound = arith::DivUIOp::create(b, bound, index(2));
+  } else {
+    depth /= perStep;
+    bound = index(depth);
+  }
+  int64_t unroll = !ShapedType::isDynamic(depth) && depth % 2 != 0 ? 1 : 2;
   auto loop = scf::ForOp::create(
       b, index(0), bound, index(unroll), init,
       [&](OpBuilder &, Location, Value k0, ValueRange carried) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToEnd(k0.getParentBlock());
         Vectors acc(carried);
-        for (int64_t u = 0; u < unroll; ++u) {
-          Value k = offset(k0, u);
-          Vectors columns;
-          for (int64_t n = 0; n < vectors; ++n)
-            columns.push_back(widen(load(rhs, k, n)));
-          for (int64_t i = 0; i < rows; ++i) {
-            SmallVector<Value> at = {rowIndices[i], k};
-            if (!rowFirst)
-              std::swap(at[0], at[1]);
-            Value scalar = widen(memref::LoadOp::create(b, lhs, at));
-            Value factor = broadcast(scalar);
-            for (int64_t n = 0; n < vectors; ++n)
-              acc[i * vectors + n] = math::FmaOp::create(
-                  b, factor, columns[n], acc[i * vectors + n]);
-          }
-        }
+        for (int64_t u = 0; u < unroll; ++u)
+          step(acc, offset(k0, u));
         scf::YieldOp::create(b, acc);
       });
   return Vectors(loop.getResults());
+}
+
+Value BlockVectorizer::dot(Value acc, Value lhs, Value rhs) {
+  if (!emulateDot)
+    return x86vector::DotBF16Op::create(b, acc.getType(), acc, lhs, rhs);
+  // Each half of a 32-bit lane is the upper half of an f32.
+  Type words = vectorType(b.getI32Type());
+  auto half = [&](Value value, bool odd) -> Value {
+    value = vector::BitCastOp::create(b, words, value);
+    if (odd)
+      value = arith::AndIOp::create(
+          b, value, constantVector(b.getI32IntegerAttr(-65536)));
+    else
+      value = arith::ShLIOp::create(b, value,
+                                    constantVector(b.getI32IntegerAttr(16)));
+    return arith::BitcastOp::create(b, acc.getType(), value);
+  };
+  for (bool odd : {false, true})
+    acc = math::FmaOp::create(b, half(lhs, odd), half(rhs, odd), acc);
+  return acc;
+}
+
+Value BlockVectorizer::packPairs(Value even, Value odd) {
+  // Round half up, on cheap integer ports; interleaving two converted vectors
+  // takes five shuffles.
+  Type words = vectorType(b.getI32Type());
+  auto rounded = [&](Value value) -> Value {
+    value = arith::BitcastOp::create(b, words, value);
+    return arith::AddIOp::create(b, value,
+                                 constantVector(b.getI32IntegerAttr(32768)));
+  };
+  Value low = arith::ShRUIOp::create(b, rounded(even),
+                                     constantVector(b.getI32IntegerAttr(16)));
+  Value high = arith::AndIOp::create(
+      b, rounded(odd), constantVector(b.getI32IntegerAttr(-65536)));
+  return vector::BitCastOp::create(
+      b, VectorType::get({2 * schedule.getLanes()}, b.getBF16Type()),
+      arith::OrIOp::create(b, low, high));
 }
 
 /// Emits the group for `rows` rows from `row` on; returns the accumulators of
@@ -554,6 +659,11 @@ BlockVectorizer::emitRows(Value row, int64_t rows, ValueRange accumulators) {
       continue;
     }
     Value like = isReduction(op) ? op.getDpsInputs()[0] : op->getResult(0);
+    // Rounding to pairs takes two rows: it happens as they are stored.
+    if (isInPairs(like)) {
+      rowValues[like] = operandRows(op.getDpsInputs()[0], row, rows);
+      continue;
+    }
     int64_t vectors = numVectors(like);
     SmallVector<Vectors> inputs;
     for (Value input : op.getDpsInputs())
@@ -579,6 +689,19 @@ BlockVectorizer::emitRows(Value row, int64_t rows, ValueRange accumulators) {
   }
   for (Value tile : stored) {
     int64_t vectors = numVectors(tile);
+    if (isInPairs(tile)) {
+      for (int64_t i = 0; i < rows; i += 2) {
+        Value pair = arith::DivUIOp::create(b, offset(row, i), index(2));
+        for (int64_t n = 0; n < vectors; ++n)
+          vector::StoreOp::create(
+              b,
+              packPairs(rowValues[tile][i * vectors + n],
+                        rowValues[tile][(i + 1) * vectors + n]),
+              buffers.lookup(tile),
+              ValueRange{pair, index(2 * n * schedule.getLanes())});
+      }
+      continue;
+    }
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t n = 0; n < vectors; ++n)
         store(rowValues[tile][i * vectors + n], buffers.lookup(tile),
@@ -648,6 +771,7 @@ LogicalResult BlockVectorizer::flush() {
 namespace {
 struct VarlenVectorizeTiles
     : varlen::impl::VarlenVectorizeTilesBase<VarlenVectorizeTiles> {
+  using VarlenVectorizeTilesBase::VarlenVectorizeTilesBase;
   void runOnOperation() override {
     WalkResult result = getOperation()->walk([&](scf::ForallOp work) {
       auto schedule = work->getAttrOfType<CPUScheduleAttr>(
@@ -660,7 +784,7 @@ struct VarlenVectorizeTiles
       });
       ScratchPool scratch(work.getBody(), schedule);
       for (Block *block : blocks) {
-        if (failed(BlockVectorizer(*block, schedule, scratch).run()))
+        if (failed(BlockVectorizer(*block, schedule, emulateDot, scratch).run()))
           return WalkResult::interrupt();
         ++numBlocks;
       }

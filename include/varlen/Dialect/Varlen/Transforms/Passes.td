@@ -13,6 +13,30 @@ include "mlir/Pass/PassBase.td"
 
 def VarlenAssignSchedule : Pass<"varlen-assign-schedule"> {
   let summary = "Choose tile sizes for each varlen.attn from a table";
+  let description = [{
+    Puts a `#varlen.cpu_schedule` on each `varlen.attn` under the name
+    `varlen.schedule`, chosen by the vector registers of the target and by the
+    element type; and under `varlen.exp2_degree` the degree of the polynomial
+    that its exponentials deserve. An attribute that is there already stays: to
+    try another schedule, write it into the input.
+
+    *Requires*: nothing.
+    *Guarantees*: every attention with static head sizes has a schedule; a
+    remark names each that has none.
+    *Numerics*: the degree bounds the relative error of an exponential, see
+    `varlen-expand-exp2`; block sizes fix the order of sums.
+
+    ```mlir
+    %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k : ...
+    ```
+    becomes, for AVX2 and f32,
+    ```mlir
+    %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k {
+      varlen.exp2_degree = 5 : i64,
+      varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 3, rows = 4,
+                                             panels = 16, kv_block = 128, kv = copy>} : ...
+    ```
+  }];
   let dependentDialects = ["::mlir::varlen::VarlenDialect"];
   let options = [
     Option<"target", "target", "std::string", "\"host\"",
@@ -24,6 +48,39 @@ def VarlenAssignSchedule : Pass<"varlen-assign-schedule"> {
 
 def VarlenTileAttn : Pass<"varlen-tile-attn"> {
   let summary = "Cut varlen.attn into work tiles and dense blocks";
+  let description = [{
+    An attention on buffers becomes a parallel loop over the work tiles of its
+    batch. A work tile packs its queries as columns into scratch, loops over the
+    kv blocks that its mask lets it see, and takes one `varlen.online_attn` step
+    per kv block and panel of queries. A block that no row of a panel sees is
+    skipped; one that all rows see whole takes the step without limits. The last
+    panel of a sequence, and decoding, take steps of fewer columns. Query heads
+    of a group share a tile: its columns are (query row, head) pairs.
+
+    *Requires*: `varlen.attn` on memrefs with a `varlen.schedule` and static
+    head sizes.
+    *Guarantees*: no such operation is left. Rows of score tiles are multiples
+    of 8: keys past the end of a sequence are zeros in scratch, never a
+    neighbour's rows. Each output row is written by one work tile, so results
+    do not depend on threads or on the rest of the batch.
+    *Numerics*: inputs are converted to the compute type as they are packed
+    (except with `kv = pairs`); the output is divided by l, converted last.
+
+    ```mlir
+    varlen.attn %q, %k, %v, %cu_q, %cu_k outs(%out, %lse) {varlen.schedule = ...}
+    ```
+    becomes
+    ```mlir
+    %tiles = varlen.work_tiles %cu_q, %cu_k rows(%tq, %tk) heads(%hkv, %group) mask <full> block_m 384
+    scf.forall (%i) in (%n) {
+      ...
+      scf.for %k0 = %k_begin to %k_end step %c128 {
+        scf.for %p = %c0 to %panels step %c1 {
+          scf.if %all_visible {
+            %r:3 = varlen.online_attn kq ins(%q_tile, %k_tile, %v_tile) outs(%acc, %m, %l) scale 0.125
+            bufferization.materialize_in_destination %r#0 in restrict writable %acc_memref
+    ```
+  }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
     "::mlir::bufferization::BufferizationDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
@@ -73,6 +130,32 @@ def VarlenDecomposeAttn : Pass<"varlen-decompose-attn"> {
 
 def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
   let summary = "Write varlen.online_attn as linalg on tiles";
+  let description = [{
+    The step is written here once, for every target: two contractions, two
+    reductions over keys, and elementwise operations on the score tile, on the
+    statistics (one value per query) and on the accumulator. The orientation of
+    the score tile is in the indexing maps and the order of the loops, nowhere
+    else.
+
+    *Requires*: nothing.
+    *Guarantees*: no `varlen.online_attn` is left; every tile has rank 2, and
+    the extent 1 along the key axis makes a statistic.
+    *Numerics*: as in the description of `varlen.online_attn`; `c * s - m` is one
+    fused multiply-add. p is rounded to the type of v for the second
+    contraction, not for the sum l.
+
+    ```mlir
+    %r:3 = varlen.online_attn qk ins(%q, %k, %v) outs(%acc, %m, %l) scale 0.125
+    ```
+    becomes
+    ```mlir
+    %s = linalg.contract ins(%q, %k) outs(%zeros) -> tensor<64x64xf32>
+    %top = linalg.generic {"reduction over keys"} ins(%s) outs(%neg_infs) -> tensor<64x1xf32>
+    %m1 = linalg.generic ins(%m, %top) { max(m, ceil(c * top)) }
+    %p = linalg.generic ins(%s, %minus_m1) { exp2(fma(s, c, -m1)) } -> tensor<64x64xf32>
+    ...
+    ```
+  }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
     "::mlir::tensor::TensorDialect"];
@@ -135,9 +218,57 @@ def VarlenExpandExp2 : Pass<"varlen-expand-exp2"> {
 
 def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
   let summary = "Write linalg on tiles as register-blocked vector loops";
+  let description = [{
+    The columns of a tile become the lanes of vectors, its rows become loops.
+    Operations over the same rows share a loop, so a row is loaded, computed
+    with and stored once: the running maximum rides on the scores, the running
+    sum on the exponentials. A contraction keeps `rows x vectors` accumulators
+    in registers and reads its left factor by scalar broadcast, so neither
+    factor is ever transposed. A statistic (one value per column) stays in
+    registers.
+
+    *Requires*: in each `scf.forall` with a `#varlen.cpu_schedule`: blocks of
+    linalg.fill, linalg.contract and linalg.generic on rank-2 tiles in `kq`
+    orientation, between `bufferization.to_tensor` and
+    `bufferization.materialize_in_destination`. A tile's columns are a multiple
+    of `lanes`; dynamic row counts are multiples of 8 and at most `kv_block`.
+    *Guarantees*: only memref, scf, arith, math and vector operations (1-d
+    vectors of `lanes` elements) are left of them. Scratch tiles are
+    `memref.alloc` at the start of the loop body, shared by all blocks.
+    *Numerics*: as written, in the order of rows; `arith.maxnumf` becomes a
+    comparison and a selection, which ignores NaN in the first operand only.
+    With `kv = pairs` a bf16 contraction sums two products at a time in
+    `x86vector.avx512.dot`, and its right factor is rounded half up.
+
+    ```mlir
+    %s = linalg.contract ... ins(%k, %q : tensor<?x64xf32>, tensor<64x24xf32>)
+    %top = linalg.generic {iterator_types = ["reduction", "parallel"]} ins(%s)
+    ```
+    becomes
+    ```mlir
+    %top:3 = scf.for %row = %c0 to %keys step %c4 iter_args(%t0, %t1, %t2) {
+      %acc:12 = scf.for %d = %c0 to %c64 step %c2 iter_args(...) {
+        %column = vector.load %q[%d, %c0]
+        %scalar = memref.load %k[%row, %d]
+        %factor = vector.broadcast %scalar : f32 to vector<8xf32>
+        %sum = math.fma %factor, %column, %a0 : vector<8xf32>
+        ...
+      }
+      vector.store %acc#0, %scores[%row, %c0]
+      %greater = arith.cmpf ogt, %acc#0, %t0 : vector<8xf32>
+      %max = arith.select %greater, %acc#0, %t0
+      ...
+    }
+    ```
+  }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
+    "::mlir::x86vector::X86VectorDialect"];
+  let options = [
+    Option<"emulateDot", "emulate-dot", "bool", "false",
+           "Write dot products of bf16 pairs as fused multiply-adds, for CPUs "
+           "without the instruction">];
   let statistics = [
     Statistic<"numBlocks", "blocks", "Blocks of tile operations vectorised">];
 }
