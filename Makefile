@@ -21,7 +21,7 @@ build:
 	$(call compile,dev,build)
 
 demo: build
-	@examples/demo.sh build
+	@python3 examples/demo.py --build build
 
 check: build
 	@tools/setup.sh check
@@ -38,14 +38,13 @@ bench: build
 conformance: build
 	@tools/setup.sh check
 	@tools/venv.sh build
-	@build/venv/bin/python benchmarks/conformance.py --build build
+	@build/venv/bin/python test/Integration/conformance.py --build build
 
-# Random cu_seqlens, whole and broken, under the sanitizers.
-fuzz:
-	@tools/setup.sh build asan check
+# Random cu_seqlens, whole and broken, against code with the address sanitizer.
+fuzz: build
+	@tools/setup.sh check
 	@tools/venv.sh build
-	$(call compile,asan,build-asan)
-	@build/venv/bin/python benchmarks/fuzz.py --build build-asan
+	@build/venv/bin/python test/Integration/fuzz.py --build build --work build/fuzz
 
 # One archive that runs where no LLVM is installed.
 release:

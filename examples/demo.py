@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Takes a packed batch of documents through varlen-opt and runs it on this CPU."""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+EXAMPLES = pathlib.Path(__file__).resolve().parent
+MODULE = EXAMPLES / "packed.mlir"
+LENGTHS = [448, 3, 1280, 1856, 37, 960, 2048, 1, 704, 512, 129, 1344]
+ROWS = [
+    (dtype, mask, threads)
+    for dtype in ("f32", "bf16")
+    for mask in ("full", "causal")
+    for threads in (1, 2)
+]
+
+
+def run(*command):
+    result = subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, check=False
+    )
+    if result.returncode:
+        sys.exit(f"{' '.join(map(str, command))}\n{result.stdout}{result.stderr}")
+    return result
+
+
+def show(title, text):
+    print(f"\n--- {title}\n")
+    print("\n".join("    " + line for line in text.splitlines()), flush=True)
+
+
+def excerpt(lines, marker, before, after):
+    """The lines around the first one that has the marker, without the indent."""
+    at = next(i for i, line in enumerate(lines) if marker in line)
+    part = lines[max(at - before, 0) : at + after + 1]
+    indent = min(len(line) - len(line.lstrip()) for line in part if line.strip())
+    return "\n".join(
+        line[indent:] if len(line) - indent <= 100 else line[indent : indent + 97] + "..."
+        for line in part
+    )
+
+
+def function(lines, name):
+    start = next(i for i, line in enumerate(lines) if f"@{name}(" in line)
+    end = next(
+        (i for i, line in enumerate(lines) if i > start and "func.func" in line),
+        len(lines),
+    )
+    return lines[start:end]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", default="build", type=pathlib.Path)
+    parser.add_argument("--repeat", default=5, type=int)
+    arguments = parser.parse_args()
+    tools = arguments.build / "bin"
+
+    show(
+        f"{MODULE.parent.name}/{MODULE.name}: one operation says what is computed",
+        "\n".join(function(MODULE.read_text().splitlines(), "f32_causal")).rstrip(),
+    )
+
+    lowered = run(
+        tools / "varlen-opt", MODULE, "--varlen-to-cpu",
+        "--mlir-print-ir-after=varlen-tile-attn", "-o", "/dev/null",
+    ).stderr.splitlines()  # fmt: skip
+    show(
+        "varlen-opt --varlen-to-cpu, after varlen-tile-attn: one step of online\n"
+        "--- softmax, a block of keys against a panel of queries",
+        excerpt(function(lowered, "f32_causal"), "varlen.online_attn", 8, 2),
+    )
+
+    lengths = ",".join(map(str, LENGTHS))
+    print(f"\n--- varlen-run, documents of {lengths} rows, 16 heads of 64\n")
+    print("    type  mask    threads  first result       time   useful work  of the peak  workspace")
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder) / "figures.json"
+        for dtype, mask, threads in ROWS:
+            run(
+                tools / "varlen-run", MODULE, f"--entry={dtype}_{mask}",
+                "--random=0", f"--lengths={lengths}", f"--threads={threads}",
+                f"--repeat={arguments.repeat}", "--peak", f"--json={report}",
+            )  # fmt: skip
+            figures = json.loads(report.read_text())
+            print(
+                f"    {dtype:4}  {mask:6}  {threads:7}"
+                f"  {figures['first_result_ms']:9.0f} ms"
+                f"  {figures['ms_median']:6.1f} ms"
+                f"  {figures['gflops']:5.0f} GFLOP/s"
+                f"  {figures['fraction']:11.0%}"
+                f"  {figures['workspace_bytes'] / 1e6:6.1f} MB",
+                flush=True,
+            )
+    print(
+        "\n    useful work: products of queries with keys they see, and with their values;"
+        "\n    peak: multiply-adds of the same cores, measured between the runs"
+    )
+
+
+if __name__ == "__main__":
+    main()
