@@ -10,7 +10,9 @@
 
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Transforms/BufferizableOpInterfaceImpl.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/Transforms/RuntimeVerification.h"
 #include "varlen/Pipelines/Pipelines.h"
 
 using namespace mlir;
@@ -19,7 +21,10 @@ void varlen::registerAllDialects(DialectRegistry &registry) {
   registry.insert<VarlenDialect>();
 }
 
-void varlen::registerAllExtensions(DialectRegistry &registry) {}
+void varlen::registerAllExtensions(DialectRegistry &registry) {
+  registerBufferizableOpInterfaceExternalModels(registry);
+  registerRuntimeVerifiableOpInterfaceExternalModels(registry);
+}
 
 void varlen::registerAllPasses() {
   registerVarlenTransformsPasses();

@@ -10,12 +10,14 @@
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/RuntimeVerifiableOpInterface.h"
 #include "mlir/Transforms/InliningUtils.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -49,6 +51,11 @@ void VarlenDialect::initialize() {
 #include "varlen/Dialect/Varlen/IR/VarlenOps.cpp.inc"
       >();
   addInterfaces<VarlenInlinerInterface>();
+  // Implemented in the transforms library. An MLIR with assertions stops at the
+  // use of one that registerAllExtensions was not called for; without this, the
+  // operation would be passed over in silence there too.
+  declarePromisedInterface<bufferization::BufferizableOpInterface, AttnOp>();
+  declarePromisedInterface<RuntimeVerifiableOpInterface, AttnOp>();
 }
 
 LogicalResult VarlenDialect::verifyOperationAttribute(Operation *op,

@@ -1,0 +1,190 @@
+//===- RuntimeVerification.cpp - Checks of varlen.attn at run time --------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Dialect/Varlen/Transforms/RuntimeVerification.h"
+
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Interfaces/RuntimeVerifiableOpInterface.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+namespace {
+
+using ErrorMessage = llvm::function_ref<std::string(Operation *, StringRef)>;
+
+/// Emits an assertion for each rule of varlen.attn that its types leave open.
+/// An assertion stops the program, so each may rely on those before it.
+class Checker {
+public:
+  Checker(ImplicitLocOpBuilder &b, AttnOp op, ErrorMessage message)
+      : b(b), op(op), message(message) {}
+
+  void check() {
+    checkTensors();
+    checkSequenceCounts();
+    checkCuSeqlens("q", op.getCuQ(), op.getSequsedQ(), op.getQ());
+    checkCuSeqlens("k", op.getCuK(), op.getSequsedK(), op.getK());
+  }
+
+private:
+  void checkTensors();
+  void checkSequenceCounts();
+  void checkCuSeqlens(StringRef side, Value cu, Value seqused, Value packed);
+
+  void require(Value condition, const Twine &what) {
+    cf::AssertOp::create(b, condition, message(op, what.str()));
+  }
+  Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs) {
+    return arith::CmpIOp::create(b, predicate, lhs, rhs);
+  }
+  Value index(int64_t value) {
+    return arith::ConstantIndexOp::create(b, value);
+  }
+
+  static int64_t extent(Value shaped, int64_t dim) {
+    return cast<ShapedType>(shaped.getType()).getDimSize(dim);
+  }
+  Value dim(Value shaped, int64_t dim) {
+    if (isa<MemRefType>(shaped.getType()))
+      return memref::DimOp::create(b, shaped, dim);
+    return tensor::DimOp::create(b, shaped, dim);
+  }
+  Value load(Value integers, Value position) {
+    Value element;
+    if (isa<MemRefType>(integers.getType()))
+      element = memref::LoadOp::create(b, integers, position);
+    else
+      element = tensor::ExtractOp::create(b, integers, position);
+    return arith::IndexCastOp::create(b, b.getIndexType(), element);
+  }
+
+  /// Two extents that must agree; the verifier has compared static ones.
+  void requireSame(Value a, int64_t aDim, Value other, int64_t otherDim,
+                   const Twine &what) {
+    if (ShapedType::isStatic(extent(a, aDim)) &&
+        ShapedType::isStatic(extent(other, otherDim)))
+      return;
+    require(
+        compare(arith::CmpIPredicate::eq, dim(a, aDim), dim(other, otherDim)),
+        what);
+  }
+
+  ImplicitLocOpBuilder &b;
+  AttnOp op;
+  ErrorMessage message;
+};
+
+} // namespace
+
+void Checker::checkTensors() {
+  Value q = op.getQ(), k = op.getK(), v = op.getV();
+  requireSame(k, 0, v, 0, "k and v must have the same number of rows");
+  requireSame(k, 1, v, 1, "k and v must have the same number of heads");
+  requireSame(q, 2, k, 2, "q and k must have the same head_dim");
+  if (ShapedType::isDynamic(extent(q, 1)) ||
+      ShapedType::isDynamic(extent(k, 1))) {
+    Value heads = dim(k, 1), zero = index(0);
+    require(compare(arith::CmpIPredicate::sgt, heads, zero),
+            "k must have at least one head");
+    Value rest = arith::RemUIOp::create(b, dim(q, 1), heads);
+    require(compare(arith::CmpIPredicate::eq, rest, zero),
+            "query heads must be a multiple of kv heads");
+  }
+  if (Value sink = op.getSink())
+    requireSame(sink, 0, q, 1, "sink must have one entry for each query head");
+  if (Value out = op.getOutBuffer()) {
+    requireSame(out, 0, q, 0, "out must have as many rows as q");
+    requireSame(out, 1, q, 1, "out must have as many heads as q");
+    requireSame(out, 2, v, 2, "out must have the head_dim of v");
+  }
+  if (Value lse = op.getLseBuffer()) {
+    requireSame(lse, 0, q, 1, "lse must have as many heads as q");
+    requireSame(lse, 1, q, 0, "lse must have as many rows as q");
+  }
+}
+
+void Checker::checkSequenceCounts() {
+  Value cu = op.getCuQ();
+  if (ShapedType::isDynamic(extent(cu, 0)))
+    require(compare(arith::CmpIPredicate::sgt, dim(cu, 0), index(0)),
+            "cu_seqlens_q must have at least one entry");
+  requireSame(cu, 0, op.getCuK(), 0,
+              "cu_seqlens_q and cu_seqlens_k must have the same number of "
+              "entries");
+  for (auto [name, value] : {std::pair("seqused_q", op.getSequsedQ()),
+                             std::pair("seqused_k", op.getSequsedK()),
+                             std::pair("q_offset", op.getQOffset())}) {
+    if (!value || (ShapedType::isStatic(extent(cu, 0)) &&
+                   ShapedType::isStatic(extent(value, 0))))
+      continue;
+    Value entries = arith::AddIOp::create(b, dim(value, 0), index(1));
+    require(compare(arith::CmpIPredicate::eq, entries, dim(cu, 0)),
+            Twine(name) + " must have one entry for each sequence");
+  }
+}
+
+void Checker::checkCuSeqlens(StringRef side, Value cu, Value seqused,
+                             Value packed) {
+  std::string name = ("cu_seqlens_" + side).str();
+  Value zero = index(0), one = index(1);
+  require(compare(arith::CmpIPredicate::eq, load(cu, zero), zero),
+          name + " must start at 0");
+  Value sequences = arith::SubIOp::create(b, dim(cu, 0), one);
+  auto loop = scf::ForOp::create(b, zero, sequences, one);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value sequence = loop.getInductionVar();
+    Value next = arith::AddIOp::create(b, sequence, one);
+    Value begin = load(cu, sequence), end = load(cu, next);
+    require(compare(arith::CmpIPredicate::sge, end, begin),
+            name + " must not decrease");
+    if (seqused) {
+      Value used = load(seqused, sequence);
+      require(compare(arith::CmpIPredicate::sge, used, zero),
+              "seqused_" + side + " must not be negative");
+      Value slot = arith::SubIOp::create(b, end, begin);
+      require(compare(arith::CmpIPredicate::sle, used, slot),
+              "seqused_" + side + " must fit the sequence's slot");
+    }
+  }
+  require(
+      compare(arith::CmpIPredicate::sle, load(cu, sequences), dim(packed, 0)),
+      name + " must end at or before the last row of " + side);
+}
+
+namespace {
+struct AttnRuntimeVerification
+    : RuntimeVerifiableOpInterface::ExternalModel<AttnRuntimeVerification,
+                                                  AttnOp> {
+  void generateRuntimeVerification(Operation *op, OpBuilder &builder,
+                                   Location loc, ErrorMessage message) const {
+    ImplicitLocOpBuilder b(loc, builder);
+    Checker(b, cast<AttnOp>(op), message).check();
+  }
+};
+} // namespace
+
+void varlen::registerRuntimeVerifiableOpInterfaceExternalModels(
+    DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, VarlenDialect *) {
+    AttnOp::attachInterface<AttnRuntimeVerification>(*context);
+    // What the checks are made of.
+    context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect,
+                         memref::MemRefDialect, scf::SCFDialect,
+                         tensor::TensorDialect>();
+  });
+}

@@ -1,0 +1,77 @@
+// REQUIRES: plugin
+// RUN: %mlir-opt-plugin %s --generate-runtime-verification --canonicalize --cse --split-input-file | FileCheck %s
+
+// Everything that the types leave open, on tensors.
+
+// CHECK-LABEL: func @dynamic(
+// CHECK:         cf.assert %{{.*}}, "{{.*}}k and v must have the same number of rows{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}k and v must have the same number of heads{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}q and k must have the same head_dim{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}k must have at least one head{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}query heads must be a multiple of kv heads{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}sink must have one entry for each query head{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}cu_seqlens_q must have at least one entry{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}cu_seqlens_q and cu_seqlens_k must have the same number of entries{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}seqused_q must have one entry for each sequence{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}seqused_k must have one entry for each sequence{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}q_offset must have one entry for each sequence{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}cu_seqlens_q must start at 0{{.*}}"
+// CHECK:         scf.for
+// CHECK:           cf.assert %{{.*}}, "{{.*}}cu_seqlens_q must not decrease{{.*}}"
+// CHECK:           cf.assert %{{.*}}, "{{.*}}seqused_q must not be negative{{.*}}"
+// CHECK:           cf.assert %{{.*}}, "{{.*}}seqused_q must fit the sequence's slot{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}cu_seqlens_q must end at or before the last row of q{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}cu_seqlens_k must start at 0{{.*}}"
+// CHECK:         scf.for
+// CHECK:           cf.assert %{{.*}}, "{{.*}}cu_seqlens_k must not decrease{{.*}}"
+// CHECK:           cf.assert %{{.*}}, "{{.*}}seqused_k must not be negative{{.*}}"
+// CHECK:           cf.assert %{{.*}}, "{{.*}}seqused_k must fit the sequence's slot{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}cu_seqlens_k must end at or before the last row of k{{.*}}"
+// CHECK:         varlen.attn
+func.func @dynamic(%q: tensor<?x?x?xf32>, %k: tensor<?x?x?xf32>, %v: tensor<?x?x?xf32>, %cu_q: tensor<?xi32>, %cu_k: tensor<?xi32>,
+                   %used_q: tensor<?xi32>, %used_k: tensor<?xi32>, %offset: tensor<?xi32>, %sink: tensor<?xf32>)
+                   -> (tensor<?x?x?xf32>, tensor<?x?xf32>) {
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k seqused_q(%used_q) seqused_k(%used_k) q_offset(%offset) sink(%sink)
+    : (tensor<?x?x?xf32>, tensor<?x?x?xf32>, tensor<?x?x?xf32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xf32>)
+    -> (tensor<?x?x?xf32>, tensor<?x?xf32>)
+  return %out, %lse : tensor<?x?x?xf32>, tensor<?x?xf32>
+}
+
+// -----
+
+// With static extents only the values are checked; on memrefs they are loaded.
+
+// CHECK-LABEL: func @static(
+// CHECK-SAME:    %[[CU:[a-z0-9]+]]: memref<3xi64>
+// CHECK-NOT:     cf.assert
+// CHECK:         %[[FIRST:.*]] = memref.load %[[CU]][%c0]
+// CHECK:         cf.assert %{{.*}}, "{{.*}}cu_seqlens_q must start at 0{{.*}}"
+// CHECK:         scf.for
+// CHECK:           cf.assert %{{.*}}, "{{.*}}cu_seqlens_q must not decrease{{.*}}"
+// CHECK-NOT:       seqused
+// CHECK:         cf.assert %{{.*}}, "{{.*}}cu_seqlens_q must end at or before the last row of q{{.*}}"
+func.func @static(%q: memref<9x2x8xf32>, %cu: memref<3xi64>, %lse: memref<2x9xf32>) {
+  %out = memref.alloc() : memref<9x2x8xf32>
+  varlen.attn %q, %q, %q, %cu, %cu outs(%out, %lse)
+    : (memref<9x2x8xf32>, memref<9x2x8xf32>, memref<9x2x8xf32>, memref<3xi64>, memref<3xi64>,
+       memref<9x2x8xf32>, memref<2x9xf32>) -> ()
+  return
+}
+
+// -----
+
+// Extents of the outs.
+
+// CHECK-LABEL: func @outs(
+// CHECK:         cf.assert %{{.*}}, "{{.*}}out must have as many rows as q{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}out must have as many heads as q{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}out must have the head_dim of v{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}lse must have as many heads as q{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}lse must have as many rows as q{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}cu_seqlens_q must start at 0{{.*}}"
+func.func @outs(%q: memref<9x2x8xf32>, %cu: memref<3xi64>, %out: memref<?x?x?xf32>, %lse: memref<?x?xf32>) {
+  varlen.attn %q, %q, %q, %cu, %cu outs(%out, %lse)
+    : (memref<9x2x8xf32>, memref<9x2x8xf32>, memref<9x2x8xf32>, memref<3xi64>, memref<3xi64>,
+       memref<?x?x?xf32>, memref<?x?xf32>) -> ()
+  return
+}
