@@ -71,8 +71,9 @@ private:
   void emitBlock(const WorkTile &tile, Value panels, Value k0);
   void emitPanel(const WorkTile &tile, Value p, Value k0, Value keys, Value kBlock,
                  Value vBlock);
-  void emitStep(Value p, int64_t vectors, Value kTile, Value vTile,
-                Value limitsFrom);
+  /// One step for `vectors` vectors of the columns of panel `p`.
+  void emitStep(Value p, Value column, int64_t vectors, Value kTile,
+                Value vTile, Value limitsFrom);
   void emitEpilogue(const WorkTile &tile, Value p);
   void emitLse(const WorkTile &tile, Value p);
 
@@ -437,29 +438,42 @@ void CPUTiler::emitPanel(const WorkTile &tile, Value p, Value k0, Value keys,
         arith::CmpIOp::create(b, arith::CmpIPredicate::sge, firstKeys.end,
                               index.add(k0, end)));
     Value from32 = arith::IndexCastOp::create(b, b.getI32Type(), from);
-    // Narrow micro-kernels for the last panel and for decoding.
-    auto emitVectors = [&](auto &&self, int64_t vectors) -> void {
-      auto steps = [&] {
-        branch(
-            all, [&] { emitStep(p, vectors, kTile, vTile, Value()); },
-            [&] { emitStep(p, vectors, kTile, vTile, from32); });
-      };
-      if (vectors == 1)
-        return steps();
-      Value wide =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, rows,
-                                index.constant((vectors - 1) * lanes));
-      branch(wide, steps, [&] { self(self, vectors - 1); });
+    // A panel takes one step, or, if most of it is empty (the last panel of a
+    // sequence, decoding), a step for each vector of its columns.
+    int64_t vectors = schedule.getVectors();
+    auto emitSteps = [&](Value column, int64_t width) {
+      branch(
+          all, [&] { emitStep(p, column, width, kTile, vTile, Value()); },
+          [&] { emitStep(p, column, width, kTile, vTile, from32); });
     };
-    emitVectors(emitVectors, schedule.getVectors());
+    auto emitNarrow = [&] {
+      loop(index.constant(0), rows, lanes,
+           [&](Value column) { emitSteps(column, 1); });
+    };
+    if (vectors == 1)
+      return emitNarrow();
+    Value wide = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, rows,
+                                       index.constant((vectors - 1) * lanes));
+    branch(
+        wide, [&] { emitSteps(index.constant(0), vectors); }, emitNarrow);
   }, nullptr);
 }
 
-void CPUTiler::emitStep(Value p, int64_t vectors, Value kTile, Value vTile,
-                        Value limitsFrom) {
-  OpFoldResult columns = b.getIndexAttr(vectors * lanes);
+void CPUTiler::emitStep(Value p, Value column, int64_t vectors, Value kTile,
+                        Value vTile, Value limitsFrom) {
+  // Columns from `column` on of panel p's rows in a scratch tile.
+  auto columnsOf = [&](Value scratch, int64_t rows, int64_t perColumn) -> Value {
+    OpFoldResult one = b.getIndexAttr(1);
+    return memref::SubViewOp::create(
+        b, scratch,
+        ArrayRef<OpFoldResult>{getAsOpFoldResult(index.mul(p, rows)),
+                               getAsOpFoldResult(index.mul(column, perColumn))},
+        ArrayRef<OpFoldResult>{b.getIndexAttr(rows),
+                               b.getIndexAttr(vectors * lanes * perColumn)},
+        ArrayRef<OpFoldResult>{one, one});
+  };
   auto view = [&](Value scratch, int64_t rows) {
-    return rowView(scratch, index.mul(p, rows), b.getIndexAttr(rows), columns);
+    return columnsOf(scratch, rows, 1);
   };
   Value accView = view(accTile, dv), mView = view(mTile, 1),
         lView = view(lTile, 1);
@@ -470,9 +484,7 @@ void CPUTiler::emitStep(Value p, int64_t vectors, Value kTile, Value vTile,
   }
   Value q, v;
   if (pairs) {
-    q = tensorOfPairs(rowView(qTile, index.mul(p, d / 2),
-                              b.getIndexAttr(d / 2),
-                              b.getIndexAttr(2 * vectors * lanes)));
+    q = tensorOfPairs(columnsOf(qTile, d / 2, 2));
     v = tensorOfPairs(vTile);
   } else {
     q = tensorOf(view(qTile, d));
