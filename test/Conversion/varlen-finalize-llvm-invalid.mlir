@@ -1,0 +1,21 @@
+// RUN: varlen-opt %s --varlen-finalize-llvm --split-input-file --verify-diagnostics
+// RUN: not varlen-opt %s --split-input-file --varlen-finalize-llvm=target=z80 2>&1 | FileCheck %s
+
+// CHECK: error: unknown CPU target 'z80', expected one of host, generic, avx2, avx512, avx512_bf16, neon
+
+llvm.func @leftover(%x: f32) -> f32 {
+  // expected-error @+1 {{has no lowering to LLVM: 'math.absf' is left at the end of the pipeline}}
+  %y = math.absf %x : f32
+  llvm.return %y : f32
+}
+
+// -----
+
+// The operation is named, not the cast beside it.
+llvm.func @behind_a_cast(%n: i64) -> f32 {
+  %i = builtin.unrealized_conversion_cast %n : i64 to index
+  // expected-error @+1 {{has no lowering to LLVM: 'arith.index_cast' is left at the end of the pipeline}}
+  %0 = arith.index_cast %i : index to i32
+  %1 = llvm.sitofp %0 : i32 to f32
+  llvm.return %1 : f32
+}
