@@ -62,7 +62,7 @@ try:
 except OSError:
     flags = set()
 features.update(flags & {"avx2", "avx512f", "avx512_bf16"})
-if has("qemu-aarch64", "aarch64-linux-gnu-gcc"):
+if has("qemu-aarch64", "aarch64-linux-gnu-g++"):
     features.add("aarch64-cross")
 if has("ptxas"):
     features.add("ptxas")

@@ -13,7 +13,7 @@ packages() {
     echo clang-format-22 libclang-rt-22-dev llvm-22-tools python3-venv
     # On x86-64 the AArch64 objects are linked by a cross compiler and run by an emulator.
     if [ "$(uname -m)" = x86_64 ]; then
-      echo gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+      echo g++-aarch64-linux-gnu qemu-user
     fi
     ;;
   release) echo libzstd-dev zlib1g-dev xz-utils ;;

@@ -64,7 +64,7 @@ constexpr double f64Degree11[] = {1.0,
                                   7.073783184458317e-09,
                                   4.4347689286262757e-10};
 
-constexpr int64_t minDegree = 3, maxDegree = 6;
+constexpr int64_t minDegree = 3, maxDegree = 6, f64Degree = 11;
 
 /// What differs between the two formats.
 struct Format {
@@ -212,11 +212,17 @@ struct VarlenExpandExp2 : varlen::impl::VarlenExpandExp2Base<VarlenExpandExp2> {
     WalkResult valid = getOperation()->walk([&](math::Exp2Op op) {
       Attribute attr = op->getDiscardableAttr(kExp2DegreeAttrName);
       auto value = dyn_cast_or_null<IntegerAttr>(attr);
-      if (!attr || (value && isDegree(value.getInt())))
+      bool f64 = getElementTypeOrSelf(op.getType()).isF64();
+      if (!attr || (value && (f64 ? value.getInt() == f64Degree
+                                  : isDegree(value.getInt()))))
         return WalkResult::advance();
-      op.emitError() << kExp2DegreeAttrName << " must be an integer from "
-                     << minDegree << " to " << maxDegree << " (got " << attr
-                     << ")";
+      InFlightDiagnostic error = op.emitError()
+                                 << kExp2DegreeAttrName << " must be ";
+      if (f64)
+        error << f64Degree << " for f64";
+      else
+        error << "an integer from " << minDegree << " to " << maxDegree;
+      error << " (got " << attr << ")";
       return WalkResult::interrupt();
     });
     if (valid.wasInterrupted())

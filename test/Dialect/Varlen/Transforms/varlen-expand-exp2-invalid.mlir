@@ -16,3 +16,11 @@ func.func @no_integer(%x: f32) -> f32 {
   %y = math.exp2 %x {varlen.exp2_degree = "high"} : f32
   return %y : f32
 }
+
+// -----
+
+func.func @f64(%x: f64) -> f64 {
+  // expected-error @+1 {{varlen.exp2_degree must be 11 for f64 (got 5 : i64)}}
+  %y = math.exp2 %x {varlen.exp2_degree = 5 : i64} : f64
+  return %y : f64
+}

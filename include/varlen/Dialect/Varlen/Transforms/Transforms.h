@@ -31,9 +31,9 @@ namespace mlir::varlen {
 // varlen-expand-exp2
 //===----------------------------------------------------------------------===//
 
-/// Discardable attribute on math.exp2, an integer from 3 to 6: the degree of
-/// its polynomial, and a promise that its operand is at most 127 (1023 for
-/// f64).
+/// Discardable attribute on math.exp2, the degree of its polynomial: an integer
+/// from 3 to 6, 11 for f64. It is also a promise that the operand is at most
+/// 127 (1023 for f64).
 inline constexpr llvm::StringLiteral kExp2DegreeAttrName = "varlen.exp2_degree";
 
 /// math.exp2 on scalars and vectors to a polynomial; `degree` is for f32
