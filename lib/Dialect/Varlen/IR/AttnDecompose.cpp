@@ -48,7 +48,7 @@ private:
   /// (out, lse) with the rows of `head` of `sequence` filled in.
   std::pair<Value, Value> attendHead(const Sequence &sequence, Value head,
                                      Value out, Value lse);
-  Sequence loadSequence(Value index);
+  Sequence loadSequence(Value number);
   Value loadScale();
   /// The logit of `head` that every row has besides its keys; null if none.
   Value loadSink(Value head);

@@ -414,18 +414,19 @@ LogicalResult AttnOp::getResultTilePosition(
 
 LogicalResult AttnOp::getIterationDomainTileFromResultTile(
     OpBuilder &b, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
-    ArrayRef<OpFoldResult> sizes, SmallVectorImpl<OpFoldResult> &tileOffsets,
-    SmallVectorImpl<OpFoldResult> &tileSizes) {
+    ArrayRef<OpFoldResult> sizes,
+    SmallVectorImpl<OpFoldResult> &iterDomainOffsets,
+    SmallVectorImpl<OpFoldResult> &iterDomainSizes) {
   if (resultNumber == 0) {
     // A part of a head's elements would cost as much as all of them.
     if (!isWhole({offsets[2], sizes[2]}, getV(), 2))
       return failure();
-    tileOffsets.assign({offsets[1], offsets[0]});
-    tileSizes.assign({sizes[1], sizes[0]});
+    iterDomainOffsets.assign({offsets[1], offsets[0]});
+    iterDomainSizes.assign({sizes[1], sizes[0]});
     return success();
   }
-  tileOffsets.assign(offsets.begin(), offsets.end());
-  tileSizes.assign(sizes.begin(), sizes.end());
+  iterDomainOffsets.assign(offsets.begin(), offsets.end());
+  iterDomainSizes.assign(sizes.begin(), sizes.end());
   return success();
 }
 
