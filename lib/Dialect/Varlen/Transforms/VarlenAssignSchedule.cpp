@@ -87,9 +87,11 @@ void VarlenAssignSchedule::runOnOperation() {
                     : converted ? KVStorage::Copy
                                 : row->kv));
     // The exponential need not be more exact than the type it is rounded to.
-    int64_t degree = element.getWidth() == 16 ? 4 : element.isF32() ? 5 : 11;
-    op->setAttr("varlen.exp2_degree",
-                IntegerAttr::get(IntegerType::get(&getContext(), 64), degree));
+    // f64 has one polynomial only.
+    if (!element.isF64())
+      op->setAttr("varlen.exp2_degree",
+                  IntegerAttr::get(IntegerType::get(&getContext(), 64),
+                                   element.isF32() ? 5 : 4));
     ++numAssigned;
   });
 }

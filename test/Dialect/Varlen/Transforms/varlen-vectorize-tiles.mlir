@@ -1,0 +1,147 @@
+// RUN: varlen-opt %s --varlen-online-softmax --varlen-vectorize-tiles --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: varlen-opt %s --varlen-online-softmax --varlen-vectorize-tiles=emulate-dot --canonicalize --cse --split-input-file | FileCheck %s --check-prefix=EMULATED
+
+// One step, no limits: three loops. The running maximum rides on the scores,
+// the sum on the exponentials; the rescaled accumulator starts the second
+// product; m and l stay in registers.
+
+// CHECK-LABEL: @step
+// CHECK-SAME: %[[Q:[^:]*]]: memref<6x16xf32>, %[[K:[^:]*]]: memref<?x6xf32>, %[[V:[^:]*]]: memref<?x8xf32>, %[[ACC:[^:]*]]: memref<8x16xf32>, %[[M:[^:]*]]: memref<1x16xf32>, %[[L:[^:]*]]: memref<1x16xf32>
+// CHECK: scf.forall
+// CHECK-NOT: varlen.schedule
+// CHECK: %[[S:.*]] = memref.alloc() {alignment = 64 : i64} : memref<32x16xf32>
+// CHECK-NOT: memref.alloc
+// CHECK: %[[ROWS:.*]] = memref.dim %[[K]]
+// CHECK: %[[TOP:.*]]:2 = scf.for %[[R:.*]] = %c0 to %[[ROWS]] step %c4 iter_args(%[[T0:.*]] = %{{.*}}, %[[T1:.*]] = %{{.*}}) -> (vector<8xf32>, vector<8xf32>)
+// CHECK: %[[SUM:.*]]:8 = scf.for %[[D:.*]] = %c0 to %c6 step %c2 iter_args(%[[A0:[^ ]*]] =
+// CHECK: %[[Q0:.*]] = vector.load %[[Q]][%[[D]], %c0]
+// CHECK: %[[Q1:.*]] = vector.load %[[Q]][%[[D]], %c8]
+// CHECK: %[[X:.*]] = memref.load %[[K]][%[[R]], %[[D]]]
+// CHECK: %[[F:.*]] = vector.broadcast %[[X]] : f32 to vector<8xf32>
+// CHECK: math.fma %[[F]], %[[Q0]], %[[A0]]
+// CHECK: math.fma %[[F]], %[[Q1]]
+// CHECK: scf.yield
+// CHECK: %[[GT:.*]] = arith.cmpf ogt, %[[SUM]]#0, %[[T0]]
+// CHECK: arith.select %[[GT]], %[[SUM]]#0, %[[T0]]
+// CHECK: vector.store %[[SUM]]#0, %[[S]][%[[R]], %c0]
+// CHECK: vector.store %[[SUM]]#7
+// CHECK: scf.yield
+// CHECK: math.ceil
+// CHECK: %[[LSUM:.*]]:2 = scf.for %[[R2:.*]] = %c0 to %[[ROWS]] step %c2 iter_args
+// CHECK: %[[SV:.*]] = vector.load %[[S]][%[[R2]], %c0]
+// CHECK: %[[E:.*]] = math.fma %[[SV]]
+// CHECK: %[[P:.*]] = math.exp2 %[[E]]
+// CHECK: arith.addf %{{.*}}, %[[P]]
+// p takes the place of the scores.
+// CHECK: vector.store %[[P]], %[[S]][%[[R2]], %c0]
+// CHECK: scf.for %[[D2:.*]] = %c0 to %c8 step %c4
+// CHECK: %[[OLD:.*]] = vector.load %[[ACC]][%[[D2]], %c0]
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[OLD]]
+// CHECK: %[[O:.*]]:8 = scf.for %[[KEY:.*]] = %c0 to %[[ROWS]] step %c2 iter_args(%{{.*}} = %[[SCALED]]
+// CHECK: vector.load %[[S]][%[[KEY]], %c0]
+// CHECK: memref.load %[[V]][%[[KEY]], %[[D2]]]
+// CHECK: vector.store %[[O]]#0, %[[ACC]][%[[D2]], %c0]
+// CHECK: vector.store %{{.*}}, %[[M]][%c0, %c0]
+// CHECK: vector.store %[[LSUM]]#0, %[[L]][%c0, %c0]
+// CHECK-NOT: linalg
+// CHECK-NOT: tensor
+func.func @step(%q: memref<6x16xf32>, %k: memref<?x6xf32>, %v: memref<?x8xf32>, %acc: memref<8x16xf32>, %m: memref<1x16xf32>, %l: memref<1x16xf32>, %n: index) {
+  scf.forall (%i) in (%n) {
+    %qt = bufferization.to_tensor %q restrict : memref<6x16xf32> to tensor<6x16xf32>
+    %kt = bufferization.to_tensor %k restrict : memref<?x6xf32> to tensor<?x6xf32>
+    %vt = bufferization.to_tensor %v restrict : memref<?x8xf32> to tensor<?x8xf32>
+    %at = bufferization.to_tensor %acc restrict : memref<8x16xf32> to tensor<8x16xf32>
+    %mt = bufferization.to_tensor %m restrict : memref<1x16xf32> to tensor<1x16xf32>
+    %lt = bufferization.to_tensor %l restrict : memref<1x16xf32> to tensor<1x16xf32>
+    %r:3 = varlen.online_attn kq ins(%qt, %kt, %vt : tensor<6x16xf32>, tensor<?x6xf32>, tensor<?x8xf32>) outs(%at, %mt, %lt : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.125
+    bufferization.materialize_in_destination %r#0 in restrict writable %acc : (tensor<8x16xf32>, memref<8x16xf32>) -> ()
+    bufferization.materialize_in_destination %r#1 in restrict writable %m : (tensor<1x16xf32>, memref<1x16xf32>) -> ()
+    bufferization.materialize_in_destination %r#2 in restrict writable %l : (tensor<1x16xf32>, memref<1x16xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = in_place>}
+  return
+}
+
+// -----
+
+// Limits are applied to scores in registers; what depends on the row alone
+// stays scalar. Rows of the accumulator that fill no micro-kernel come last.
+
+// CHECK-LABEL: @limits
+// CHECK: scf.for %[[R:.*]] = %c0 to %{{.*}} step %c8 iter_args
+// CHECK: %[[SUM:.*]]:8 = scf.for {{.*}} to %c6 step %c2
+// CHECK: %[[ROW:.*]] = arith.index_cast %[[R]] : index to i32
+// CHECK: %[[J:.*]] = arith.addi %[[ROW]], %{{.*}} : i32
+// CHECK: %[[JV:.*]] = vector.broadcast %[[J]] : i32 to vector<8xi32>
+// CHECK: %[[AFTER:.*]] = arith.cmpi sge, %[[JV]], %{{.*}} : vector<8xi32>
+// CHECK: %[[BEFORE:.*]] = arith.cmpi slt, %[[JV]], %{{.*}} : vector<8xi32>
+// CHECK: %[[B:.*]] = arith.select %[[BEFORE]], %[[SUM]]#0
+// CHECK: %[[A:.*]] = arith.select %[[AFTER]], %[[B]]
+// CHECK: vector.store %[[A]]
+// CHECK: scf.for {{.*}} = %c0 to %c16 step %c8
+// CHECK: scf.for {{.*}} step %c2 iter_args({{.*}}) -> (vector<8xf32>, vector<8xf32>) {
+func.func @limits(%q: memref<6x8xf32>, %k: memref<?x6xf32>, %v: memref<?x18xf32>, %lo: memref<1x8xi32>, %hi: memref<1x8xi32>, %k0: i32, %acc: memref<18x8xf32>, %m: memref<1x8xf32>, %l: memref<1x8xf32>, %n: index) {
+  scf.forall (%i) in (%n) {
+    %qt = bufferization.to_tensor %q restrict : memref<6x8xf32> to tensor<6x8xf32>
+    %kt = bufferization.to_tensor %k restrict : memref<?x6xf32> to tensor<?x6xf32>
+    %vt = bufferization.to_tensor %v restrict : memref<?x18xf32> to tensor<?x18xf32>
+    %lot = bufferization.to_tensor %lo restrict : memref<1x8xi32> to tensor<1x8xi32>
+    %hit = bufferization.to_tensor %hi restrict : memref<1x8xi32> to tensor<1x8xi32>
+    %at = bufferization.to_tensor %acc restrict : memref<18x8xf32> to tensor<18x8xf32>
+    %mt = bufferization.to_tensor %m restrict : memref<1x8xf32> to tensor<1x8xf32>
+    %lt = bufferization.to_tensor %l restrict : memref<1x8xf32> to tensor<1x8xf32>
+    %r:3 = varlen.online_attn kq ins(%qt, %kt, %vt : tensor<6x8xf32>, tensor<?x6xf32>, tensor<?x18xf32>) limits(%lot, %hit, %k0 : tensor<1x8xi32>, tensor<1x8xi32>, i32) outs(%at, %mt, %lt : tensor<18x8xf32>, tensor<1x8xf32>, tensor<1x8xf32>) scale 0.125
+    bufferization.materialize_in_destination %r#0 in restrict writable %acc : (tensor<18x8xf32>, memref<18x8xf32>) -> ()
+    bufferization.materialize_in_destination %r#1 in restrict writable %m : (tensor<1x8xf32>, memref<1x8xf32>) -> ()
+    bufferization.materialize_in_destination %r#2 in restrict writable %l : (tensor<1x8xf32>, memref<1x8xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = in_place>}
+  return
+}
+
+// -----
+
+// bf16 in pairs: keys and values give 32-bit scalars, p is rounded as two rows
+// of it are stored.
+
+// CHECK-LABEL: @pairs
+// CHECK-SAME: %[[Q:[^:]*]]: memref<4x32xbf16>, %[[K:[^:]*]]: memref<?x8xbf16>, %[[V:[^:]*]]: memref<?x16xbf16>
+// CHECK-DAG: %[[S:.*]] = memref.alloc() {{.*}} : memref<32x16xf32>
+// CHECK-DAG: %[[P:.*]] = memref.alloc() {{.*}} : memref<16x32xbf16>
+// CHECK: scf.for {{.*}} to %c4 step %c2
+// CHECK: vector.load %[[Q]][%{{.*}}, %c0] : memref<4x32xbf16>, vector<32xbf16>
+// CHECK: %[[PAIR:.*]] = vector.load %[[K]][%{{.*}}] : memref<?x8xbf16>, vector<2xbf16>
+// CHECK: %[[WORD:.*]] = vector.bitcast %[[PAIR]] : vector<2xbf16> to vector<1xi32>
+// CHECK: x86vector.avx512.dot
+// CHECK-SAME: vector<32xbf16> -> vector<16xf32>
+// CHECK: math.exp2
+// CHECK: arith.shrui
+// CHECK: %[[OR:.*]] = arith.ori
+// CHECK: %[[BOTH:.*]] = vector.bitcast %[[OR]] : vector<16xi32> to vector<32xbf16>
+// CHECK: vector.store %[[BOTH]], %[[P]]
+// CHECK: vector.load %[[P]][{{.*}}] : memref<16x32xbf16>, vector<32xbf16>
+// CHECK: vector.load %[[V]][{{.*}}] : memref<?x16xbf16>, vector<2xbf16>
+// CHECK: x86vector.avx512.dot
+// CHECK-NOT: unrealized_conversion_cast
+// EMULATED-LABEL: @pairs
+// EMULATED-NOT: x86vector
+// EMULATED: arith.shli
+// EMULATED: math.fma
+// EMULATED: arith.andi
+// EMULATED: math.fma
+#pairs = affine_map<(d0, d1) -> (d0 floordiv 2, d1 * 2 + d0 mod 2)>
+func.func @pairs(%q: memref<4x32xbf16>, %k: memref<?x8xbf16>, %v: memref<?x16xbf16>, %acc: memref<8x16xf32>, %m: memref<1x16xf32>, %l: memref<1x16xf32>, %n: index) {
+  scf.forall (%i) in (%n) {
+    %qp = builtin.unrealized_conversion_cast %q : memref<4x32xbf16> to memref<8x16xbf16, #pairs>
+    %vp = builtin.unrealized_conversion_cast %v : memref<?x16xbf16> to memref<?x8xbf16, #pairs>
+    %qt = bufferization.to_tensor %qp restrict : memref<8x16xbf16, #pairs> to tensor<8x16xbf16>
+    %kt = bufferization.to_tensor %k restrict : memref<?x8xbf16> to tensor<?x8xbf16>
+    %vt = bufferization.to_tensor %vp restrict : memref<?x8xbf16, #pairs> to tensor<?x8xbf16>
+    %at = bufferization.to_tensor %acc restrict : memref<8x16xf32> to tensor<8x16xf32>
+    %mt = bufferization.to_tensor %m restrict : memref<1x16xf32> to tensor<1x16xf32>
+    %lt = bufferization.to_tensor %l restrict : memref<1x16xf32> to tensor<1x16xf32>
+    %r:3 = varlen.online_attn kq ins(%qt, %kt, %vt : tensor<8x16xbf16>, tensor<?x8xbf16>, tensor<?x8xbf16>) outs(%at, %mt, %lt : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.125
+    bufferization.materialize_in_destination %r#0 in restrict writable %acc : (tensor<8x16xf32>, memref<8x16xf32>) -> ()
+    bufferization.materialize_in_destination %r#1 in restrict writable %m : (tensor<1x16xf32>, memref<1x16xf32>) -> ()
+    bufferization.materialize_in_destination %r#2 in restrict writable %l : (tensor<1x16xf32>, memref<1x16xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 8, panels = 1, kv_block = 32, kv = pairs>}
+  return
+}
