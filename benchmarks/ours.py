@@ -62,7 +62,7 @@ def measure(build, config, repeat):
             raise Failed(result.stderr.strip() or f"status {result.returncode}")
         figures = json.loads((folder / "figures.json").read_text())
     return Result(
-        ms=figures["ms"],
+        ms=figures["ms_median"],
         peak_gflops=figures["peak_gflops"],
-        memory_bytes=figures["memory_bytes"],
+        memory_bytes=figures["workspace_bytes"],
     )

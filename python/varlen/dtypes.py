@@ -1,0 +1,86 @@
+"""Element types by their MLIR names, and rounding to them.
+
+numpy has no bfloat16. Arrays of it have the structured dtype `bfloat16` here: one
+16-bit field, so they cannot be mistaken for integers and need no other package.
+Arrays of ml_dtypes.bfloat16 are taken too.
+"""
+
+import numpy as np
+
+bfloat16 = np.dtype([("bf16", "<u2")])
+
+# MLIR name, numpy dtype, safetensors name.
+_TABLE = (
+    ("f64", np.dtype("<f8"), "F64"),
+    ("f32", np.dtype("<f4"), "F32"),
+    ("f16", np.dtype("<f2"), "F16"),
+    ("bf16", bfloat16, "BF16"),
+    ("i64", np.dtype("<i8"), "I64"),
+    ("i32", np.dtype("<i4"), "I32"),
+    ("i16", np.dtype("<i2"), "I16"),
+    ("i8", np.dtype("i1"), "I8"),
+    ("ui64", np.dtype("<u8"), "U64"),
+    ("ui32", np.dtype("<u4"), "U32"),
+    ("ui16", np.dtype("<u2"), "U16"),
+    ("ui8", np.dtype("u1"), "U8"),
+    ("i1", np.dtype("?"), "BOOL"),
+)
+by_name = {name: dtype for name, dtype, _ in _TABLE}
+by_safetensors_name = {label: dtype for _, dtype, label in _TABLE}
+_names = {dtype: name for name, dtype, _ in _TABLE}
+_safetensors_names = {dtype: label for _, dtype, label in _TABLE}
+
+
+def normalize(array):
+    """`array` as a C-contiguous array of one of our dtypes."""
+    array = np.asarray(array)
+    if array.dtype.name == "bfloat16":  # ml_dtypes
+        array = array.view(np.uint16).view(bfloat16)
+    if array.dtype not in _names:
+        little = array.dtype.newbyteorder("<")
+        if little not in _names:
+            raise TypeError(f"expected a dtype of {', '.join(by_name)}, got {array.dtype}")
+        array = array.astype(little)
+    return np.require(array, requirements="C")
+
+
+def name_of(array):
+    """The MLIR name of an array's element type: "bf16", "i32", ..."""
+    return _names[normalize(array).dtype]
+
+
+def safetensors_name_of(array):
+    return _safetensors_names[normalize(array).dtype]
+
+
+def widen(array, dtype=np.float64):
+    """The values of `array` in a numpy float type."""
+    array = normalize(array)
+    if array.dtype == bfloat16:
+        array = (array["bf16"].astype(np.uint32) << 16).view(np.float32)
+    return array.astype(dtype)
+
+
+def narrow(values, name):
+    """`values` rounded (to nearest, even) to the type of that MLIR name.
+
+    To 16 bits through f32: rounded twice, which is what f32 hardware does.
+    """
+    values = np.asarray(values)
+    if name == "bf16":
+        with np.errstate(over="ignore"):
+            bits = values.astype(np.float32).view(np.uint32)
+        rounded = (bits + (0x7FFF + ((bits >> 16) & 1)).astype(np.uint32)) >> 16
+        # A NaN must not round up to infinity or wrap to zero.
+        quiet = (bits >> 16) | 0x40
+        rounded = np.where(np.isnan(values), quiet, rounded)
+        return rounded.astype("<u2").view(bfloat16)
+    if name == "f16":
+        with np.errstate(over="ignore"):
+            return values.astype(np.float32).astype(by_name[name])
+    return values.astype(by_name[name])
+
+
+def round_to(values, name, dtype=np.float64):
+    """`values` rounded to the type `name`, kept in a numpy float type."""
+    return widen(narrow(values, name), dtype)

@@ -1,0 +1,135 @@
+"""What varlen.attn means, written from its definition and independent of the
+compiler: attention of each sequence on its own, in a precise float type.
+
+Arguments are those of the op. `window` is (left, right), -1 = open, (-1, 0) is
+causal; `alignment` is "bottom_right" or "top_left".
+"""
+
+import numpy as np
+
+from . import dtypes
+
+
+def visible(lq, lk, window=(-1, -1), alignment="bottom_right", offset=0):
+    """Which of lk keys each of lq queries sees: a bool array lq x lk."""
+    left, right = window
+    diagonal = (lk - lq if alignment == "bottom_right" else 0) + int(offset)
+    distance = np.arange(lk)[None, :] - (np.arange(lq)[:, None] + diagonal)
+    seen = np.ones((lq, lk), bool)
+    if left >= 0:
+        seen &= distance >= -left
+    if right >= 0:
+        seen &= distance <= right
+    return seen
+
+
+def sequences(cu_q, cu_k, seqused_q=None, seqused_k=None, q_offset=None):
+    """For each sequence (first query row, queries, first key row, keys, offset)."""
+    for s in range(len(cu_q) - 1):
+        q0, k0 = int(cu_q[s]), int(cu_k[s])
+        lq = int(cu_q[s + 1]) - q0 if seqused_q is None else int(seqused_q[s])
+        lk = int(cu_k[s + 1]) - k0 if seqused_k is None else int(seqused_k[s])
+        yield q0, lq, k0, lk, 0 if q_offset is None else int(q_offset[s])
+
+
+def visible_pairs(
+    cu_q, cu_k, *, seqused_q=None, seqused_k=None, q_offset=None,
+    window=(-1, -1), alignment="bottom_right",
+):  # fmt: skip
+    """The number of (query, key) pairs that the masks of a batch let through."""
+    return sum(
+        int(visible(lq, lk, window, alignment, offset).sum())
+        for _, lq, _, lk, offset in sequences(cu_q, cu_k, seqused_q, seqused_k, q_offset)
+    )
+
+
+def _weighted_sum(weights, values):
+    """weights @ values, with no part of a value whose weight is 0."""
+    if np.isfinite(values).all():
+        return weights @ values
+    rows = [w[w != 0] @ values[w != 0] for w in weights]
+    return np.array(rows, weights.dtype).reshape(len(weights), values.shape[1])
+
+
+def _softmax(scores, seen, sink):
+    """The weights and the log of the denominator, each row on its own."""
+    scores = np.where(seen, scores, -np.inf)
+    columns = scores if sink is None else np.c_[scores, np.full(len(scores), sink)]
+    top = columns.max(axis=1, initial=-np.inf, keepdims=True)
+    top = np.where(np.isneginf(top), 0, top)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        total = np.exp(columns - top).sum(axis=1, keepdims=True)
+        weights = np.exp(scores - top) / np.where(total == 0, 1, total)
+        return weights, (top + np.log(total))[:, 0]
+
+
+def attention(
+    q, k, v, cu_q, cu_k, *, seqused_q=None, seqused_k=None, q_offset=None,
+    sink=None, window=(-1, -1), alignment="bottom_right", scale=None,
+):  # fmt: skip
+    """The golden (out, lse): in f64, for f64 inputs in numpy's longest float."""
+    compute = np.longdouble if dtypes.name_of(q) == "f64" else np.float64
+    return _packed(
+        lambda *tile: _golden(*tile, compute),
+        q, k, v, cu_q, cu_k, seqused_q, seqused_k, q_offset, sink, window, alignment,
+        scale, compute,
+    )  # fmt: skip
+
+
+def plain(
+    q, k, v, cu_q, cu_k, *, seqused_q=None, seqused_k=None, q_offset=None,
+    sink=None, window=(-1, -1), alignment="bottom_right", scale=None,
+):  # fmt: skip
+    """(out, lse) of the same attention computed step by step in the inputs' own
+    type: every product's and the softmax's result is rounded to it, and sums
+    accumulate in f32. What a framework does without a fused kernel; its error is
+    the yardstick of the tolerance rule."""
+    name = dtypes.name_of(q)
+    compute = np.float64 if name == "f64" else np.float32
+    return _packed(
+        lambda *tile: _stepwise(*tile, name, compute),
+        q, k, v, cu_q, cu_k, seqused_q, seqused_k, q_offset, sink, window, alignment,
+        scale, compute,
+    )  # fmt: skip
+
+
+def _golden(q, k, v, seen, sink, scale, compute):
+    with np.errstate(invalid="ignore"):
+        scores = scale * (q @ k.T)
+    weights, lse = _softmax(scores, seen, sink)
+    return _weighted_sum(weights, v), lse
+
+
+def _stepwise(q, k, v, seen, sink, scale, name, compute):
+    def rounded(values):
+        return dtypes.round_to(values, name, compute)
+
+    # Half of the scale on either factor keeps both in a 16-bit type's range.
+    root = compute(np.sqrt(scale))
+    with np.errstate(invalid="ignore", over="ignore"):
+        scores = rounded(rounded(q * root) @ rounded(k * root).T)
+    weights, lse = _softmax(scores, seen, sink)
+    return rounded(_weighted_sum(rounded(weights), v)), lse
+
+
+def _packed(
+    attend, q, k, v, cu_q, cu_k, seqused_q, seqused_k, q_offset, sink, window,
+    alignment, scale, compute,
+):  # fmt: skip
+    q, k, v = (dtypes.widen(x, compute) for x in (q, k, v))
+    tq, heads, dim = q.shape
+    group = heads // k.shape[1]
+    # The op's scale is an f32 attribute; its default is not rounded.
+    scale = compute(1) / np.sqrt(compute(dim)) if scale is None else compute(np.float32(scale))
+    out = np.zeros((tq, heads, v.shape[2]), compute)
+    lse = np.full((heads, tq), -np.inf, compute)
+    batch = sequences(cu_q, cu_k, seqused_q, seqused_k, q_offset)
+    for q0, lq, k0, lk, offset in batch:
+        seen = visible(lq, lk, window, alignment, offset)
+        for h in range(heads):
+            keys, values = k[k0 : k0 + lk, h // group], v[k0 : k0 + lk, h // group]
+            logit = None if sink is None else compute(dtypes.widen(sink)[h])
+            out[q0 : q0 + lq, h], lse[h, q0 : q0 + lq] = attend(
+                q[q0 : q0 + lq, h], keys, values, seen, logit, scale
+            )
+    return out, lse

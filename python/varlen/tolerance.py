@@ -1,0 +1,45 @@
+"""When a result counts as right, as PyTorch and FlashAttention have it:
+
+    max|out - golden| <= 2 * max|plain - golden| + 2 * max|(golden + 0.3 - 0.3) - golden|
+
+`golden` is the precise result, `plain` the attention computed step by step in the
+inputs' type (see reference.py). The last term is evaluated in f32, for f32 and f64
+inputs in f64: it allows for rounding of the golden result itself.
+"""
+
+import numpy as np
+
+from . import dtypes
+
+
+def max_error(values, golden):
+    """The largest difference; infinite where one is not finite and the other is
+    not the same."""
+    values, golden = (dtypes.widen(x, np.longdouble) for x in (values, golden))
+    if values.shape != golden.shape:
+        raise ValueError(f"expected shape {golden.shape}, got {values.shape}")
+    finite = np.isfinite(values) & np.isfinite(golden)
+    same = (values == golden) | (np.isnan(values) & np.isnan(golden))
+    if not (finite | same).all():
+        return np.inf
+    return float(np.abs(values[finite] - golden[finite]).max(initial=0))
+
+
+def bound(golden, plain, dtype):
+    """The largest error that a result of inputs of `dtype` (an MLIR name) may have."""
+    kept = np.float64 if dtype in ("f32", "f64") else np.float32
+    golden_kept = np.asarray(golden).astype(kept)
+    golden_kept = golden_kept[np.isfinite(golden_kept)]
+    shift = kept(0.3)
+    rounding = np.abs((golden_kept + shift - shift) - golden_kept).max(initial=0)
+    return 2 * max_error(plain, golden) + 2 * float(rounding)
+
+
+def check(values, golden, plain, dtype, what="result"):
+    """Raises AssertionError if `values` breaks the rule; else returns its error."""
+    error, limit = max_error(values, golden), bound(golden, plain, dtype)
+    if not error <= limit:
+        raise AssertionError(
+            f"{what}: largest error {error:.3g}, expected at most {limit:.3g}"
+        )
+    return error
