@@ -55,6 +55,9 @@ def safetensors_name_of(array):
 
 def widen(array, dtype=np.float64):
     """The values of `array` in a numpy float type."""
+    array = np.asarray(array)
+    if array.dtype == np.longdouble:  # no element type of a tensor
+        return array.astype(dtype)
     array = normalize(array)
     if array.dtype == bfloat16:
         array = (array["bf16"].astype(np.uint32) << 16).view(np.float32)

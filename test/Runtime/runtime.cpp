@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 // A sanitizer would abort at the allocations that are to fail.
-// RUN: env ASAN_OPTIONS=allocator_may_return_null=1 %varlen-build/bin/varlen-runtime-test
+// RUN: env ASAN_OPTIONS=allocator_may_return_null=1
+// %varlen-build/bin/varlen-runtime-test
 
 #include "varlen/Runtime/Runtime.h"
 
@@ -554,7 +555,36 @@ static void testFork() {
   EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %d", status);
 }
 
+//===----------------------------------------------------------------------===//
+// memrefCopy
+//===----------------------------------------------------------------------===//
+
+static void testMemRefCopy() {
+  // Row-major to column-major, from an offset.
+  int16_t from[7] = {-1, 0, 1, 2, 3, 4, 5}, to[6] = {};
+  int64_t source[] = {0, reinterpret_cast<intptr_t>(from), 1, 2, 3, 3, 1};
+  int64_t target[] = {0, reinterpret_cast<intptr_t>(to), 0, 2, 3, 1, 2};
+  varlen_unranked_memref a = {2, source}, b = {2, target};
+  memrefCopy(2, &a, &b);
+  const int16_t expected[6] = {0, 3, 1, 4, 2, 5};
+  EXPECT(!memcmp(to, expected, sizeof to), "a transpose");
+  // Rows at once.
+  int64_t rows[] = {0, reinterpret_cast<intptr_t>(to), 0, 2, 3, 3, 1};
+  b.descriptor = rows;
+  memrefCopy(2, &a, &b);
+  EXPECT(!memcmp(to, from + 1, sizeof to), "contiguous rows");
+  // No element, no access; no dimension, one element.
+  int64_t empty[] = {0, 0, 0, 2, 0, 0, 1};
+  varlen_unranked_memref none = {2, empty};
+  memrefCopy(2, &none, &none);
+  to[0] = 9;
+  a.rank = b.rank = 0;
+  memrefCopy(2, &a, &b);
+  EXPECT(to[0] == 0 && to[1] == 1, "rank 0");
+}
+
 int main() {
+  testMemRefCopy();
   testFixedBatches();
   testRandomBatches();
   testErrors();

@@ -181,4 +181,5 @@ void varlen_run::forEachHostSymbol(
   add("varlen_set_parallel_for", varlen_set_parallel_for);
   add("varlen_last_error", varlen_last_error);
   add("varlen_clear_error", varlen_clear_error);
+  add("memrefCopy", memrefCopy);
 }
