@@ -47,14 +47,18 @@ def run(module, inputs=None, *, entry=None, threads=None, figures=None, **flags)
     """Runs a function of `module` (MLIR text, or the path of a file) on a dict of
     arrays; returns its results as a dict of arrays.
 
-    Other flags are those of varlen-run: repeat=3, target="avx2", peak=True, ...
-    A dict given as `figures` receives what the run has measured.
+    Other flags are those of varlen-run: repeat=3, target="avx2", peak=True,
+    lengths=[3, 5], extent={"q:0": 8}, ... A dict given as `figures` receives what
+    the run has measured.
     """
     options = []
     for key, value in {"entry": entry, "threads": threads, **flags}.items():
         if value is None or value is False:
             continue
         option = "--" + key.replace("_", "-")
+        if isinstance(value, dict):
+            options += [f"{option}={k}={v}" for k, v in value.items()]
+            continue
         if isinstance(value, (list, tuple)):
             value = ",".join(map(str, value))
         options.append(option if value is True else f"{option}={value}")

@@ -63,13 +63,9 @@ static Expected<Slot> readSlot(Type type, Attribute name, StringRef prefix,
                                unsigned index) {
   Slot slot;
   slot.name = (prefix + Twine(index)).str();
-  if (name) {
-    auto text = dyn_cast<StringAttr>(name);
-    if (!text || text.empty())
-      return makeError(slot.name + ": expected a non-empty string as " +
-                       nameAttr.str());
-    slot.name = text.str();
-  }
+  // The dialect's verifier has seen that it is a string and not empty.
+  if (name)
+    slot.name = cast<StringAttr>(name).str();
   auto fail = [&](StringRef why) {
     std::string text;
     llvm::raw_string_ostream(text)

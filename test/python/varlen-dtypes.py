@@ -1,0 +1,38 @@
+# RUN: %python %s
+"""Rounding to bf16: to nearest, ties to even; infinities and NaN stay."""
+
+import numpy as np
+
+from varlen import dtypes
+
+
+def bits(value):
+    return int(dtypes.narrow(np.float32(value), "bf16")["bf16"])
+
+
+def from_bits(pattern):
+    return np.array(pattern, np.uint32).view(np.float32)[()]
+
+
+assert bits(1.0) == 0x3F80
+assert bits(from_bits(0x3F808000)) == 0x3F80, "a tie goes to the even neighbour"
+assert bits(from_bits(0x3F818000)) == 0x3F82, "a tie goes to the even neighbour"
+assert bits(from_bits(0x3F808001)) == 0x3F81
+assert bits(from_bits(0x3F807FFF)) == 0x3F80
+assert bits(np.inf) == 0x7F80 and bits(-np.inf) == 0xFF80
+assert bits(from_bits(0x7F7FFFFF)) == 0x7F80, "above the largest: infinity"
+for pattern in (0x7FFFFFFF, 0x7F800001, 0xFFC00000):
+    assert np.isnan(dtypes.round_to(from_bits(pattern), "bf16")), hex(pattern)
+
+# Every bf16 value is its own rounding.
+every = np.arange(1 << 16, dtype=np.uint16).view(dtypes.bfloat16)
+wide = dtypes.widen(every, np.float32)
+numbers = ~np.isnan(wide)
+assert (dtypes.narrow(wide, "bf16")["bf16"] == every["bf16"])[numbers].all()
+
+# Rounding is to the nearest of all bf16 values.
+random = np.random.default_rng(1).standard_normal(1000).astype(np.float32)
+grid = np.sort(wide[np.isfinite(wide)].astype(np.float64))
+nearest = np.abs(grid[None, :] - random[:50, None].astype(np.float64)).min(axis=1)
+error = np.abs(dtypes.round_to(random[:50], "bf16") - random[:50].astype(np.float64))
+assert (error == nearest).all()
