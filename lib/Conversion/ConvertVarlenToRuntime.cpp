@@ -15,8 +15,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace mlir::varlen {
@@ -76,7 +76,15 @@ Value WorkTilesLowering::makeContiguous(Value list) {
   if (!type.hasStaticShape())
     sizes.push_back(memref::DimOp::create(b, list, 0));
   Value copy = memref::AllocOp::create(b, copyType, sizes);
-  linalg::CopyOp::create(b, list, copy);
+  Value zero = arith::ConstantIndexOp::create(b, 0);
+  Value one = arith::ConstantIndexOp::create(b, 1);
+  Value size = memref::DimOp::create(b, list, 0);
+  scf::ForOp::create(b, zero, size, one, ValueRange(),
+                     [&](OpBuilder &nested, Location loc, Value i, ValueRange) {
+                       Value x = memref::LoadOp::create(nested, loc, list, i);
+                       memref::StoreOp::create(nested, loc, x, copy, i);
+                       scf::YieldOp::create(nested, loc);
+                     });
   copies.push_back(copy);
   return copy;
 }

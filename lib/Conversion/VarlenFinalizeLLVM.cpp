@@ -49,8 +49,8 @@ struct VarlenFinalizeLLVM
     const CPUTarget *cpu = lookupCPUTarget(target);
     if (!cpu) {
       emitError(getOperation().getLoc())
-          << "unknown CPU target '" << target.getValue()
-          << "', expected one of " << getCPUTargetNames();
+          << "expected target to be one of " << getCPUTargetNames() << ", got "
+          << target.getValue();
       return signalPassFailure();
     }
     WalkResult clean = getOperation().walk([&](Operation *op) {

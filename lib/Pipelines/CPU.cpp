@@ -55,6 +55,13 @@ void varlen::buildVarlenBufferize(OpPassManager &manager,
   // owns results, and no argument is freed or returned.
   bufferization::buildBufferDeallocationPipeline(manager);
   manager.addPass(createConvertBufferizationToMemRefPass());
+  // The user's own linalg and vectors, and the copies that bufferization made:
+  // now, while attention is one operation and these passes have little to walk.
+  manager.addPass(createVarlenExpandCopies());
+  manager.addPass(createConvertLinalgToLoopsPass());
+  manager.addPass(createForallToForLoopPass());
+  manager.addPass(createConvertVectorToSCFPass());
+  manager.addPass(createConvertVectorToLLVMPass());
 }
 
 void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
@@ -74,25 +81,20 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
 void varlen::buildVarlenLowerToLLVM(OpPassManager &manager,
                                     const VarlenToCPUOptions &options) {
   const CPUTarget *target = lookupCPUTarget(options.target);
-  // The user's own linalg, and copies that bufferization made.
-  manager.addPass(createVarlenExpandCopies());
-  manager.addPass(createConvertLinalgToLoopsPass());
-  manager.addPass(createForallToForLoopPass());
-  // Once linalg bodies are plain scalar code.
+  // Before LLVM sees a conversion that it would make a library call.
   VarlenExpandNarrowFloatsOptions narrow;
   narrow.bf16 = !target || !target->hasBF16Dot;
   narrow.f16 = target && !target->hasF16Conversion;
   manager.addPass(createVarlenExpandNarrowFloats(narrow));
-  // Structured control flow first, then address arithmetic (which makes affine
-  // maps), then one dialect after the other.
-  manager.addPass(createConvertVectorToSCFPass());
+  // Address arithmetic of views, which makes affine maps; then control flow;
+  // then everything at once.
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
   manager.addPass(createSCFToControlFlowPass());
-  manager.addPass(createConvertVectorToLLVMPass());
   manager.addPass(createConvertToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
-  // Address arithmetic of neighbouring accesses is the same.
+  // Neighbouring accesses compute the same addresses, and what is not there
+  // need not be translated.
   manager.addPass(createCSEPass());
   manager.addPass(createVarlenFinalizeLLVM({options.target}));
 }

@@ -40,8 +40,8 @@ def ConvertVarlenToRuntime
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
-    "::mlir::func::FuncDialect", "::mlir::linalg::LinalgDialect",
-    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect"];
+    "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
   let statistics = [
     Statistic<"numConverted", "converted", "Lists requested of the runtime">];
 }

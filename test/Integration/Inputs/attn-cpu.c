@@ -1,4 +1,5 @@
-/*===- attn-cpu.c - Compiled attention against a double loop ----------------===*\
+/*===- attn-cpu.c - Compiled attention against a double loop
+----------------===*\
 |*
 |* Part of the Varlen project, under the Apache License v2.0 with LLVM
 |* Exceptions. See LICENSE for license information.
@@ -21,7 +22,8 @@
 
 enum { HQ = 4, HKV = 2, D = 64, SEQUENCES = 6 };
 
-/* Empty, shorter than a vector, not a multiple of anything, several kv blocks. */
+/* Empty, shorter than a vector, not a multiple of anything, several kv blocks.
+ */
 static const int32_t cu[SEQUENCES + 1] = {0, 0, 3, 40, 41, 60, 200};
 #define T 200
 
@@ -62,8 +64,8 @@ static double load(type t, const void *data, int64_t i) {
     return value;
   }
   int exponent = h >> 10 & 31, mantissa = h & 1023;
-  double value = exponent ? ldexp(1024 + mantissa, exponent - 25)
-                          : ldexp(mantissa, -24);
+  double value =
+      exponent ? ldexp(1024 + mantissa, exponent - 25) : ldexp(mantissa, -24);
   return h & 0x8000 ? -value : value;
 }
 
@@ -81,9 +83,9 @@ static void store(type t, void *data, int64_t i, double value) {
   } else {
     int exponent;
     double mantissa = frexp(fabs(value), &exponent);
-    uint16_t h = value == 0 ? 0
-                            : (exponent + 14) << 10 |
-                                  ((int)(mantissa * 2048) & 1023);
+    uint16_t h = value == 0
+                     ? 0
+                     : (exponent + 14) << 10 | ((int)(mantissa * 2048) & 1023);
     ((uint16_t *)data)[i] = h | (value < 0 ? 0x8000 : 0);
   }
 }
