@@ -70,7 +70,9 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
   manager.addPass(createVarlenOnlineSoftmax());
   // Before vectorisation, which then sees arithmetic only.
   manager.addPass(createVarlenExpandExp2());
-  manager.addPass(createVarlenVectorizeTiles());
+  const CPUTarget *target = lookupCPUTarget(options.target);
+  manager.addPass(createVarlenVectorizeTiles(
+      {/*emulateDot=*/!target || !target->hasBF16Dot}));
   // The casts and views of tiling; also the buffers that no tile reads.
   manager.addPass(createCSEPass());
   // While captured values still are memrefs.
@@ -91,6 +93,12 @@ void varlen::buildVarlenLowerToLLVM(OpPassManager &manager,
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
   manager.addPass(createSCFToControlFlowPass());
+  if (target && target->hasBF16Dot) {
+    // The dot product is an instruction of one CPU, not a vector operation.
+    ConvertVectorToLLVMPassOptions vectors;
+    vectors.x86Vector = true;
+    manager.addPass(createConvertVectorToLLVMPass(vectors));
+  }
   manager.addPass(createConvertToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
   // Neighbouring accesses compute the same addresses, and what is not there

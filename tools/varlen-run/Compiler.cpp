@@ -12,12 +12,12 @@
 #include "Tensor.h"
 #include "varlen/InitAll.h"
 
-#include "mlir/ExecutionEngine/OptUtils.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
@@ -29,9 +29,39 @@ using llvm::Expected;
 
 char PrintedError::ID;
 
-/// Of the optimiser: the passes before have done what the levels above look
-/// for.
-static constexpr unsigned optimizationLevel = 2;
+/// What LLVM still has to do for code that our passes have blocked and
+/// vectorised: a fifth of the time of -O1, for the same speed.
+static constexpr llvm::StringLiteral attentionPasses =
+    "sroa,early-cse<memssa>,simplifycfg,loop-mssa(licm)";
+
+/// For the loops around it, which come from linalg as scalar code.
+static constexpr llvm::StringLiteral otherPasses =
+    "sroa,early-cse<memssa>,simplifycfg,instcombine,loop-mssa(loop-rotate,licm)"
+    ",indvars,loop-vectorize,slp-vectorizer,instcombine,simplifycfg";
+
+/// Runs the optimiser's passes on each function of the module.
+static Error optimize(llvm::Module &code, llvm::TargetMachine &machine) {
+  llvm::PassBuilder builder(&machine);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager calls;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(calls);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, calls, modules);
+  llvm::FunctionPassManager attention, other;
+  if (Error error = builder.parsePassPipeline(attention, attentionPasses))
+    return error;
+  if (Error error = builder.parsePassPipeline(other, otherPasses))
+    return error;
+  for (llvm::Function &function : code)
+    if (!function.isDeclaration())
+      (function.hasFnAttribute("varlen-work") ? attention : other)
+          .run(function, functions);
+  return Error::success();
+}
 
 DialectRegistry varlen_run::makeRegistry() {
   DialectRegistry registry;
@@ -119,13 +149,12 @@ varlen_run::compile(ModuleOp module, const varlen::CPUTarget &target) {
   if (!machine)
     return machine.takeError();
   std::string tuneCPU = varlen::getCodegenNames(target).tuneCPU;
-  auto optimize = makeOptimizingTransformer(optimizationLevel, /*sizeLevel=*/0,
-                                            machine->get());
+  llvm::TargetMachine &owned = **machine;
   auto transform = [&](llvm::Module *code) {
     for (llvm::Function &function : *code)
       if (!function.isDeclaration())
         function.addFnAttr("tune-cpu", tuneCPU);
-    return optimize(code);
+    return optimize(*code, owned);
   };
   ExecutionEngineOptions options;
   options.transformer = transform;

@@ -223,6 +223,9 @@ func::FuncOp Outliner::createFunction(scf::ForallOp forall) {
       func::FuncOp::create(forall.getLoc(), name,
                            b.getFunctionType({pointer, i64, i64, pointer}, {}));
   function.setPrivate();
+  // Tells a JIT that these loops are blocked and vectorised already.
+  function->setAttr("passthrough",
+                    b.getArrayAttr(b.getStringAttr("varlen-work")));
   // Neither pointer reaches the body in any other way, which tells LLVM that
   // scores written to the workspace leave keys and values as they are.
   for (unsigned argument : {0, 3})
