@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 EXAMPLES = pathlib.Path(__file__).resolve().parent
 MODULE = EXAMPLES / "packed.mlir"
@@ -34,14 +35,11 @@ def show(title, text):
 
 
 def excerpt(lines, marker, before, after):
-    """The lines around the first one that has the marker, without the indent."""
+    """The lines around the first one that has the marker, cut to the screen."""
     at = next(i for i, line in enumerate(lines) if marker in line)
     part = lines[max(at - before, 0) : at + after + 1]
     indent = min(len(line) - len(line.lstrip()) for line in part if line.strip())
-    return "\n".join(
-        line[indent:] if len(line) - indent <= 100 else line[indent : indent + 97] + "..."
-        for line in part
-    )
+    return "\n".join(textwrap.shorten(line[indent:], 110, placeholder=" ...") for line in part)
 
 
 def function(lines, name):
@@ -72,7 +70,7 @@ def main():
     show(
         "varlen-opt --varlen-to-cpu, after varlen-tile-attn: one step of online\n"
         "--- softmax, a block of keys against a panel of queries",
-        excerpt(function(lowered, "f32_causal"), "varlen.online_attn", 8, 2),
+        excerpt(function(lowered, "f32_causal"), "varlen.online_attn", 7, 3),
     )
 
     lengths = ",".join(map(str, LENGTHS))

@@ -15,6 +15,8 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -164,12 +166,26 @@ static Attention readAttention(func::FuncOp entry, varlen::AttnOp op) {
 // prepareEntry
 //===----------------------------------------------------------------------===//
 
+/// Removes what `entry` does not need: other functions are no part of the run,
+/// neither to be compiled nor to be counted.
+static LogicalResult removeOthers(ModuleOp module, func::FuncOp entry) {
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function != entry)
+      function.setPrivate();
+  PassManager manager(module->getName());
+  manager.addPass(createSymbolDCEPass());
+  return manager.run(module);
+}
+
 Expected<Signature> varlen_run::prepareEntry(ModuleOp module,
                                              StringRef entryName) {
   Expected<func::FuncOp> found = findEntry(module, entryName);
   if (!found)
     return found.takeError();
   func::FuncOp entry = *found;
+  if (failed(removeOthers(module, entry)))
+    return makeError("the functions that '" + entry.getName().str() +
+                     "' does not need cannot be removed");
   Signature signature;
   signature.entry = entry.getName().str();
   FunctionType type = entry.getFunctionType();
