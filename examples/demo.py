@@ -2,6 +2,7 @@
 """Takes a packed batch of documents through varlen-opt and runs it on this CPU."""
 
 import argparse
+import array
 import json
 import pathlib
 import subprocess
@@ -11,6 +12,8 @@ import textwrap
 
 EXAMPLES = pathlib.Path(__file__).resolve().parent
 MODULE = EXAMPLES / "packed.mlir"
+ORACLE = "varlen-decompose-attn,varlen-to-cpu"
+SHORT = "130,0,3,64"
 LENGTHS = [448, 3, 1280, 1856, 37, 960, 2048, 1, 704, 512, 129, 1344]
 ROWS = [
     (dtype, mask, threads)
@@ -51,6 +54,45 @@ def function(lines, name):
     return lines[start:end]
 
 
+def read_output(path):
+    """The first result of a safetensors file, as f32."""
+    data = path.read_bytes()
+    start = 8 + int.from_bytes(data[:8], "little")
+    tensor = json.loads(data[8:start])["result0"]
+    begin, end = (start + offset for offset in tensor["data_offsets"])
+    if tensor["dtype"] == "F32":
+        return array.array("f", data[begin:end])
+    # The upper halves of f32.
+    halves = (data[i : i + 2] for i in range(begin, end, 2))
+    return array.array("f", b"".join(b"\0\0" + half for half in halves))
+
+
+def check(tools, folder):
+    """Runs a small batch by the plain way too, and with one and two threads."""
+    print(f"\n--- is it right? documents of {SHORT} rows, beside plain attention\n")
+    for entry in ("f32_full", "f32_causal", "bf16_full", "bf16_causal"):
+        outputs = {}
+        for name, options in (
+            ("oracle", ["--threads=1", f"--pipeline={ORACLE}"]),
+            ("one", ["--threads=1"]),
+            ("two", ["--threads=2"]),
+        ):
+            file = folder / f"{name}.safetensors"
+            run(
+                tools / "varlen-run", MODULE, f"--entry={entry}", "--random=0",
+                f"--lengths={SHORT}", "-o", file, *options,
+            )  # fmt: skip
+            outputs[name] = read_output(file)
+        difference = max(abs(a - b) for a, b in zip(outputs["oracle"], outputs["one"]))
+        largest = max(map(abs, outputs["oracle"]))
+        same = "the same" if outputs["one"] == outputs["two"] else "NOT THE SAME"
+        print(
+            f"    {entry:12} largest difference {difference:.1e} (of values up to"
+            f" {largest:.1f}); 1 and 2 threads: {same} bits",
+            flush=True,
+        )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build", type=pathlib.Path)
@@ -72,6 +114,9 @@ def main():
         "--- softmax, a block of keys against a panel of queries",
         excerpt(function(lowered, "f32_causal"), "varlen.online_attn", 7, 3),
     )
+
+    with tempfile.TemporaryDirectory() as folder:
+        check(tools, pathlib.Path(folder))
 
     lengths = ",".join(map(str, LENGTHS))
     print(f"\n--- varlen-run, documents of {lengths} rows, 16 heads of 64\n")
