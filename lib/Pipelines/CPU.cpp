@@ -88,6 +88,8 @@ void varlen::buildVarlenLowerToLLVM(OpPassManager &manager,
   narrow.bf16 = !target || !target->hasBF16Dot;
   narrow.f16 = target && !target->hasF16Conversion;
   manager.addPass(createVarlenExpandNarrowFloats(narrow));
+  if (target && !target->hasFMA)
+    manager.addPass(createVarlenExpandFMA());
   // Address arithmetic of views, which makes affine maps; then control flow;
   // then everything at once.
   manager.addPass(memref::createExpandStridedMetadataPass());

@@ -94,6 +94,29 @@ def VarlenExpandCopies : Pass<"varlen-expand-copies"> {
     Statistic<"numExpanded", "expanded", "Copies handed to linalg">];
 }
 
+def VarlenExpandFMA : Pass<"varlen-expand-fma"> {
+  let summary = "Write fused multiply-adds as two operations";
+  let description = [{
+    For CPUs without such an instruction, where LLVM calls `fmaf` for each lane.
+
+    *Requires*: nothing. *Guarantees*: no math.fma and no vector.fma is left.
+    *Numerics*: the product is rounded, so results differ from those of other
+    targets in their last places.
+
+    ```mlir
+    %y = math.fma %a, %b, %c : vector<4xf32>
+    ```
+    becomes
+    ```mlir
+    %0 = arith.mulf %a, %b : vector<4xf32>
+    %y = arith.addf %0, %c : vector<4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let statistics = [
+    Statistic<"numExpanded", "expanded", "Multiply-adds written as two">];
+}
+
 def VarlenExpandNarrowFloats : Pass<"varlen-expand-narrow-floats"> {
   let summary = "Write f16 and bf16 arithmetic in f32 and integers";
   let description = [{

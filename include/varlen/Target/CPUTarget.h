@@ -37,7 +37,7 @@ struct CPUTarget {
   /// Of the widest vector register, and how many of them there are.
   int64_t vectorBytes;
   int64_t vectorRegisters;
-  /// A fused multiply-add on vectors. Without one LLVM calls fma() per lane.
+  /// A fused multiply-add on vectors.
   bool hasFMA;
   /// A dot product of bf16 pairs that accumulates in f32.
   bool hasBF16Dot;
