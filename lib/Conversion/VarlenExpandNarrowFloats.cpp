@@ -100,8 +100,10 @@ struct Lanes {
   Type integer, narrow, real;
 };
 
+} // namespace
+
 /// Round to nearest even by adding just under half of the last place kept.
-Value roundToBF16(Lanes lanes, Type type, Value x) {
+static Value roundToBF16(Lanes lanes, Type type, Value x) {
   Value bits = lanes.asInteger(x);
   Value odd = lanes.bitAnd(lanes.shr(bits, 16), 1);
   Value rounded = lanes.add(bits, lanes.add(odd, lanes.constant(0x7fff)));
@@ -112,13 +114,13 @@ Value roundToBF16(Lanes lanes, Type type, Value x) {
                         lanes.shr(lanes.select(isNaN, quiet, rounded), 16));
 }
 
-Value extendBF16(Lanes lanes, Value x) {
+static Value extendBF16(Lanes lanes, Value x) {
   return lanes.asReal(lanes.shl(lanes.widen(x), 16));
 }
 
 /// Moves the fields into place and lets a multiplication correct the exponent,
 /// which also normalises denormals.
-Value extendF16(Lanes lanes, Value x) {
+static Value extendF16(Lanes lanes, Value x) {
   Value half = lanes.widen(x);
   Value sign = lanes.shl(lanes.bitAnd(half, 0x8000), 16);
   Value fields = lanes.shl(lanes.bitAnd(half, 0x7fff), 13);
@@ -131,7 +133,7 @@ Value extendF16(Lanes lanes, Value x) {
   return lanes.asReal(lanes.bitOr(magnitude, sign));
 }
 
-Value roundToF16(Lanes lanes, Type type, Value x) {
+static Value roundToF16(Lanes lanes, Type type, Value x) {
   Value bits = lanes.asInteger(x);
   Value sign = lanes.bitAnd(lanes.shr(bits, 16), 0x8000);
   Value magnitude = lanes.bitAnd(bits, 0x7fffffff);
@@ -152,6 +154,8 @@ Value roundToF16(Lanes lanes, Type type, Value x) {
   result = lanes.select(lanes.atLeast(magnitude, 0x7f800001), payload, result);
   return lanes.narrowTo(type, lanes.bitOr(result, sign));
 }
+
+namespace {
 
 struct ExpandExtF : OpRewritePattern<arith::ExtFOp> {
   ExpandExtF(MLIRContext *context, bool bf16, bool f16)

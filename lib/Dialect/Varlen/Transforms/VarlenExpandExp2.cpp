@@ -76,7 +76,9 @@ struct Format {
   double highest;
 };
 
-Format getFormat(Type element, int64_t degree) {
+} // namespace
+
+static Format getFormat(Type element, int64_t degree) {
   if (element.isF64())
     return {f64Degree11, 52, -1023.0, 1024.0};
   switch (degree) {
@@ -90,6 +92,8 @@ Format getFormat(Type element, int64_t degree) {
     return {f32Degree6, 23, -127.0, 128.0};
   }
 }
+
+namespace {
 
 /// Builds lane-wise arithmetic on values of one type, scalar or vector.
 struct LaneBuilder {
@@ -118,10 +122,12 @@ struct LaneBuilder {
   }
 };
 
+} // namespace
+
 /// `bounded`: x is known to be below `highest`, and a NaN to have zeros in the
 /// payload bits that end up in the exponent.
-Value expandExp2(ImplicitLocOpBuilder &builder, Value x, const Format &format,
-                 bool bounded) {
+static Value expandExp2(ImplicitLocOpBuilder &builder, Value x,
+                        const Format &format, bool bounded) {
   Type type = x.getType();
   unsigned width = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
   LaneBuilder lanes{builder, type, Type()};
@@ -161,6 +167,8 @@ Value expandExp2(ImplicitLocOpBuilder &builder, Value x, const Format &format,
       arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, input, input);
   return arith::SelectOp::create(b, isNaN, input, result);
 }
+
+namespace {
 
 struct ExpandExp2 : OpRewritePattern<math::Exp2Op> {
   ExpandExp2(MLIRContext *context, int64_t degree)
