@@ -46,11 +46,14 @@ fuzz: build
 	@tools/venv.sh build
 	@build/venv/bin/python test/Integration/fuzz.py --build build --work build/fuzz
 
-# One archive that runs where no LLVM is installed.
+# One archive that runs where no LLVM is installed. The tests show that what it
+# registers of MLIR is enough.
 release:
-	@tools/setup.sh build release
+	@tools/setup.sh build check release
+	@tools/venv.sh build
 	$(call compile,release,build-release)
 	@tools/package.sh build-release
+	@tools/run-tests.py --build build-release
 
 asan:
 	@tools/setup.sh build asan check
