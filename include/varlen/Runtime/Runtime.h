@@ -27,9 +27,9 @@ extern "C" {
    row, head of the group) pair p of a sequence is query row p / group and query
    head kv_head * group + p % group, with group = query heads / kv heads. */
 typedef struct varlen_work_tile {
-  int64_t q_row;    /* packed index of the sequence's first query row */
-  int64_t first;    /* first pair of the tile */
-  int64_t rows;     /* number of pairs, 1..block_m */
+  int64_t q_row; /* packed index of the sequence's first query row */
+  int64_t first; /* first pair of the tile */
+  int64_t rows;  /* number of pairs, 1..block_m */
   int64_t kv_head;
   int64_t k_row;    /* packed index of the sequence's first key row */
   int64_t k_rows;   /* keys in use; -1: the rows belong to no sequence (past
@@ -46,10 +46,10 @@ typedef struct varlen_work_tile {
 #define VARLEN_MAX_DIAGONAL ((int64_t)1 << 62)
 #define VARLEN_MAX_WINDOW ((int64_t)1 << 60)
 
-/* Checks cu_seqlens and seqused, then cuts every sequence and kv head into tiles
-   of at most block_m pairs. Each (query row of tq, query head) is in exactly one
-   tile. Tiles are sorted by falling k_end - k_begin; those of equal length are
-   in order of sequence, kv head, first pair.
+/* Checks cu_seqlens and seqused, then cuts every sequence and kv head into
+   tiles of at most block_m pairs. Each (query row of tq, query head) is in
+   exactly one tile. Tiles are sorted by falling k_end - k_begin; those of equal
+   length are in order of sequence, kv head, first pair.
 
    Integers are i32 or i64 (index_bytes 4 or 8). cu_q and cu_k have N + 1
    entries for N sequences, seqused_q, seqused_k and q_offset (each may be null)
@@ -74,10 +74,10 @@ void varlen_free_tiles(varlen_work_tile *tiles);
 typedef void (*varlen_range_fn)(void *context, int64_t lo, int64_t hi,
                                 void *workspace);
 
-/* Does the items 0..n-1, each once, in any order, on our threads and the calling
-   one; returns when all are done. `workspace` is aligned to 64 bytes and the
-   thread's own; its contents are undefined. A call inside an item runs on the
-   thread it is made on. */
+/* Does the items 0..n-1, each once, in any order, on our threads and the
+   calling one; returns when all are done. `workspace` is aligned to 64 bytes
+   and the thread's own; its contents are undefined. A call inside an item runs
+   on the thread it is made on. */
 void varlen_parallel_for(int64_t n, int64_t workspace_bytes, varlen_range_fn fn,
                          void *context);
 

@@ -194,8 +194,8 @@ void mlir::varlen::emitPackColumns(ImplicitLocOpBuilder &b, Value source,
 void mlir::varlen::emitUnpackColumns(ImplicitLocOpBuilder &b, Value source,
                                      Value rowOffset, Value columnOffset,
                                      Value factor, const PairMap &pairs,
-                                     Value first, Value last,
-                                     Value destination, int64_t lanes) {
+                                     Value first, Value last, Value destination,
+                                     int64_t lanes) {
   IndexBuilder index{b};
   LanePairs at(index, pairs, first, last, lanes);
   int64_t size = innerSize(destination), whole = size / lanes * lanes;
@@ -214,18 +214,17 @@ void mlir::varlen::emitUnpackColumns(ImplicitLocOpBuilder &b, Value source,
         rows.push_back(column(index.add(d, lane)));
       rows = transpose(b, rows);
       for (int64_t lane = 0; lane < lanes; ++lane)
-        vector::StoreOp::create(
-            b, emitConvert(b, rows[lane], element), destination,
-            ValueRange{at.rows[lane], at.heads[lane], d});
+        vector::StoreOp::create(b, emitConvert(b, rows[lane], element),
+                                destination,
+                                ValueRange{at.rows[lane], at.heads[lane], d});
     });
   if (whole != size)
     emitLoop(b, index.constant(whole), index.constant(size), 1, [&](Value d) {
       Value values = column(d);
       for (int64_t lane = 0; lane < lanes; ++lane) {
         Value x = vector::ExtractOp::create(b, values, lane);
-        memref::StoreOp::create(
-            b, emitConvert(b, x, element), destination,
-            ValueRange{at.rows[lane], at.heads[lane], d});
+        memref::StoreOp::create(b, emitConvert(b, x, element), destination,
+                                ValueRange{at.rows[lane], at.heads[lane], d});
       }
     });
 }
@@ -246,8 +245,8 @@ void mlir::varlen::emitCopyRows(ImplicitLocOpBuilder &b, Value source,
     Value from = index.add(row, i);
     forEachRun([&](Value d, int64_t length) {
       auto type = VectorType::get({length}, elementType(source));
-      Value x = vector::LoadOp::create(b, type, source,
-                                       ValueRange{from, head, d});
+      Value x =
+          vector::LoadOp::create(b, type, source, ValueRange{from, head, d});
       vector::StoreOp::create(b, emitConvert(b, x, compute), destination,
                               ValueRange{i, d});
     });
@@ -277,8 +276,7 @@ void mlir::varlen::emitPairRows(ImplicitLocOpBuilder &b, Value source,
         SmallVector<Value> halves;
         for (int64_t half = 0; half < 2; ++half) {
           if (half >= present) {
-            halves.push_back(
-                arith::ConstantOp::create(b, b.getZeroAttr(type)));
+            halves.push_back(arith::ConstantOp::create(b, b.getZeroAttr(type)));
             continue;
           }
           Value at = index.add(index.add(row, i), half);

@@ -6,9 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "varlen/Dialect/Varlen/Transforms/Passes.h"
-
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Transforms/Passes.h"
 #include "varlen/Target/CPUTarget.h"
 
 #include "mlir/IR/Builders.h"
@@ -68,7 +67,8 @@ void VarlenAssignSchedule::runOnOperation() {
       return;
     if (ShapedType::isDynamic(op.getHeadDim()) ||
         ShapedType::isDynamic(op.getValueHeadDim())) {
-      op.emitRemark("no tiles for a dynamic head_dim; it is decomposed instead");
+      op.emitRemark(
+          "no tiles for a dynamic head_dim; it is decomposed instead");
       ++numMissed;
       return;
     }
@@ -76,8 +76,8 @@ void VarlenAssignSchedule::runOnOperation() {
     int64_t lanes = cpu->getLanes(op.getComputeType().getWidth() / 8);
     // 16-bit inputs are converted as they are copied, once for more panels.
     bool converted = element != op.getComputeType();
-    bool pairs = element.isBF16() && cpu->hasBF16Dot &&
-                 op.getHeadDim() % 2 == 0;
+    bool pairs =
+        element.isBF16() && cpu->hasBF16Dot && op.getHeadDim() % 2 == 0;
     op->setAttr(CPUScheduleAttr::kName,
                 CPUScheduleAttr::get(
                     &getContext(), lanes, row->vectors, row->rows,

@@ -12,9 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "varlen/Dialect/Varlen/Transforms/Passes.h"
-
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -96,8 +95,7 @@ AffineMap StepBuilder::tileMap(Value value) {
 }
 
 Value StepBuilder::empty(Value like, Type element) {
-  SmallVector<OpFoldResult> sizes =
-      tensor::getMixedSizes(b, b.getLoc(), like);
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), like);
   return tensor::EmptyOp::create(b, sizes, element);
 }
 
@@ -157,8 +155,7 @@ Value StepBuilder::reduceKeys(Value scores, Value init, Body combine) {
   if (kq)
     std::swap(iterators[0], iterators[1]);
   return linalg::GenericOp::create(
-             b, TypeRange{init.getType()}, ValueRange{scores},
-             ValueRange{init},
+             b, TypeRange{init.getType()}, ValueRange{scores}, ValueRange{init},
              ArrayRef<AffineMap>{b.getMultiDimIdentityMap(2), tileMap(init)},
              iterators,
              [&](OpBuilder &nested, Location loc, ValueRange args) {
@@ -201,11 +198,11 @@ SmallVector<Value> StepBuilder::emit() {
                     });
   }
 
-  Value top = reduceKeys(
-      s, fill(-infinity, empty(m, compute)),
-      [](OpBuilder &n, Location loc, ValueRange args) -> Value {
-        return arith::MaxNumFOp::create(n, loc, args[0], args[1]);
-      });
+  Value top =
+      reduceKeys(s, fill(-infinity, empty(m, compute)),
+                 [](OpBuilder &n, Location loc, ValueRange args) -> Value {
+                   return arith::MaxNumFOp::create(n, loc, args[0], args[1]);
+                 });
   Value mNew =
       elementwise({m, top}, empty(m, compute),
                   [&](OpBuilder &n, Location loc, ValueRange args) -> Value {

@@ -69,8 +69,8 @@ private:
   void emitPrologue(const WorkTile &tile, Value p);
   void emitInitialState(const WorkTile &tile, Value p);
   void emitBlock(const WorkTile &tile, Value panels, Value k0);
-  void emitPanel(const WorkTile &tile, Value p, Value k0, Value keys, Value kBlock,
-                 Value vBlock);
+  void emitPanel(const WorkTile &tile, Value p, Value k0, Value keys,
+                 Value kBlock, Value vBlock);
   /// One step for `vectors` vectors of the columns of panel `p`.
   void emitStep(Value p, Value column, int64_t vectors, Value kTile,
                 Value vTile, Value limitsFrom);
@@ -88,8 +88,7 @@ private:
   Value tensorOf(Value memref);
   /// The tile that memory in pairs, (rows / 2) x (2 * columns), stands for.
   Value tensorOfPairs(Value memref);
-  void loop(Value from, Value to, int64_t step,
-            function_ref<void(Value)> body);
+  void loop(Value from, Value to, int64_t step, function_ref<void(Value)> body);
   void branch(Value condition, function_ref<void()> then,
               function_ref<void()> otherwise);
   Value lastPair(const WorkTile &tile) {
@@ -168,8 +167,8 @@ Value CPUTiler::tensorOfPairs(Value memref) {
   auto type = cast<MemRefType>(memref.getType());
   int64_t rows = type.getDimSize(0);
   AffineExpr row = b.getAffineDimExpr(0), column = b.getAffineDimExpr(1);
-  auto layout = AffineMap::get(
-      2, 0, {row.floorDiv(2), column * 2 + row % 2}, b.getContext());
+  auto layout = AffineMap::get(2, 0, {row.floorDiv(2), column * 2 + row % 2},
+                               b.getContext());
   auto meaning = MemRefType::get(
       {ShapedType::isDynamic(rows) ? rows : rows * 2, type.getDimSize(1) / 2},
       type.getElementType(), layout);
@@ -211,9 +210,7 @@ void CPUTiler::allocateScratch() {
   // One cache line of padding: rows whose distance is a power of two would
   // share few cache sets.
   int64_t line = 512 / tileElement.getWidth();
-  auto padded = [&](int64_t size) {
-    return llvm::alignTo(size, line) + line;
-  };
+  auto padded = [&](int64_t size) { return llvm::alignTo(size, line) + line; };
   auto padding = [&](int64_t rows, int64_t size) {
     Value whole = allocate(rows, padded(size), tileElement);
     return rowView(whole, b.getIndexAttr(0), b.getIndexAttr(rows),
@@ -231,13 +228,14 @@ void CPUTiler::emit() {
   Value heads = dim(op.getQ(), 1), kvHeads = dim(op.getK(), 1);
   group = index.div(heads, kvHeads);
   Value tiles = WorkTilesOp::create(
-      b, MemRefType::get({ShapedType::kDynamic, WorkTilesOp::NumColumns},
-                         b.getI64Type()),
+      b,
+      MemRefType::get({ShapedType::kDynamic, WorkTilesOp::NumColumns},
+                      b.getI64Type()),
       op.getCuQ(), op.getCuK(), op.getSequsedQ(), op.getSequsedK(),
       op.getQOffset(), dim(op.getQ(), 0), dim(op.getK(), 0), kvHeads, group,
       op.getMask(), schedule.getBlockM());
-  auto work = scf::ForallOp::create(
-      b, ArrayRef<OpFoldResult>{dim(tiles, 0)}, ValueRange{}, std::nullopt);
+  auto work = scf::ForallOp::create(b, ArrayRef<OpFoldResult>{dim(tiles, 0)},
+                                    ValueRange{}, std::nullopt);
   work->setAttr(CPUScheduleAttr::kName, schedule);
   {
     OpBuilder::InsertionGuard guard(b);
@@ -302,9 +300,8 @@ void CPUTiler::emitInitialState(const WorkTile &tile, Value p) {
     if (op.getSink()) {
       Value sink = memref::LoadOp::create(
           b, op.getSink(), ValueRange{tile.pairs.head(index, pair)});
-      Value x =
-          arith::MulFOp::create(b, emitConvert(b, sink, compute),
-                                floatConstant(M_LOG2E));
+      Value x = arith::MulFOp::create(b, emitConvert(b, sink, compute),
+                                      floatConstant(M_LOG2E));
       Value top = math::CeilOp::create(b, x);
       Value sinkM = arith::MaxNumFOp::create(b, top, initialM);
       Value sinkL = math::Exp2Op::create(b, arith::SubFOp::create(b, x, sinkM));
@@ -332,9 +329,9 @@ std::pair<Value, Value> CPUTiler::emitLoadBlock(const WorkTile &tile,
   Value head = tile.pairs.kvHead;
   auto tileType = [&](int64_t size) {
     return MemRefType::get({ShapedType::kDynamic, size}, tileElement,
-                           StridedLayoutAttr::get(
-                               b.getContext(), ShapedType::kDynamic,
-                               {ShapedType::kDynamic, 1}));
+                           StridedLayoutAttr::get(b.getContext(),
+                                                  ShapedType::kDynamic,
+                                                  {ShapedType::kDynamic, 1}));
   };
   auto copied = [&](Value source, Value scratch) -> Value {
     Value padded = index.roundUp(keys, kGranule);
@@ -360,9 +357,9 @@ std::pair<Value, Value> CPUTiler::emitLoadBlock(const WorkTile &tile,
 
   // A copy pays when several panels share it; rows that no one owns, past the
   // last granule, must be copied to be made zero.
-  Value whole = arith::CmpIOp::create(
-      b, arith::CmpIPredicate::eq, index.rem(keys, index.constant(kGranule)),
-      index.constant(0));
+  Value whole = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                      index.rem(keys, index.constant(kGranule)),
+                                      index.constant(0));
   if (schedule.getKv() == KVStorage::Copy) {
     Value alone = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, panels,
                                         index.constant(1));
@@ -376,9 +373,8 @@ std::pair<Value, Value> CPUTiler::emitLoadBlock(const WorkTile &tile,
         scf::YieldOp::create(b, load());
       };
     };
-    return scf::IfOp::create(
-               b, whole, yield([&] { return inPlace(source); }),
-               yield([&] { return copied(source, scratch); }))
+    return scf::IfOp::create(b, whole, yield([&] { return inPlace(source); }),
+                             yield([&] { return copied(source, scratch); }))
         .getResult(0);
   };
   if (pairs) {
@@ -414,55 +410,60 @@ void CPUTiler::emitPanel(const WorkTile &tile, Value p, Value k0, Value keys,
   KeyRange lastKeys = visible(tile, index.div(last, group));
 
   // The part of the block that some row sees, in whole granules.
-  Value begin = index.roundDown(
-      index.sub(index.max(firstKeys.begin, k0), k0), kGranule);
+  Value begin =
+      index.roundDown(index.sub(index.max(firstKeys.begin, k0), k0), kGranule);
   Value end = index.roundUp(
       index.max(index.sub(index.min(lastKeys.end, index.add(k0, keys)), k0),
                 index.constant(0)),
       kGranule);
   Value any = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, begin, end);
-  branch(any, [&] {
-    Value size = index.sub(end, begin);
-    Value kTile = rowView(kBlock, begin, size, b.getIndexAttr(d));
-    Value two = index.constant(2);
-    Value vTile =
-        pairs ? rowView(vBlock, index.div(begin, two), index.div(size, two),
-                        b.getIndexAttr(2 * dv))
-              : rowView(vBlock, begin, size, b.getIndexAttr(dv));
-    // Whether every row sees all of it.
-    Value from = index.add(k0, begin);
-    Value all = arith::AndIOp::create(
-        b,
-        arith::CmpIOp::create(b, arith::CmpIPredicate::sle, lastKeys.begin,
-                              from),
-        arith::CmpIOp::create(b, arith::CmpIPredicate::sge, firstKeys.end,
-                              index.add(k0, end)));
-    Value from32 = arith::IndexCastOp::create(b, b.getI32Type(), from);
-    // A panel takes one step, or, if most of it is empty (the last panel of a
-    // sequence, decoding), a step for each vector of its columns.
-    int64_t vectors = schedule.getVectors();
-    auto emitSteps = [&](Value column, int64_t width) {
-      branch(
-          all, [&] { emitStep(p, column, width, kTile, vTile, Value()); },
-          [&] { emitStep(p, column, width, kTile, vTile, from32); });
-    };
-    auto emitNarrow = [&] {
-      loop(index.constant(0), rows, lanes,
-           [&](Value column) { emitSteps(column, 1); });
-    };
-    if (vectors == 1)
-      return emitNarrow();
-    Value wide = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, rows,
-                                       index.constant((vectors - 1) * lanes));
-    branch(
-        wide, [&] { emitSteps(index.constant(0), vectors); }, emitNarrow);
-  }, nullptr);
+  branch(
+      any,
+      [&] {
+        Value size = index.sub(end, begin);
+        Value kTile = rowView(kBlock, begin, size, b.getIndexAttr(d));
+        Value two = index.constant(2);
+        Value vTile =
+            pairs ? rowView(vBlock, index.div(begin, two), index.div(size, two),
+                            b.getIndexAttr(2 * dv))
+                  : rowView(vBlock, begin, size, b.getIndexAttr(dv));
+        // Whether every row sees all of it.
+        Value from = index.add(k0, begin);
+        Value all = arith::AndIOp::create(
+            b,
+            arith::CmpIOp::create(b, arith::CmpIPredicate::sle, lastKeys.begin,
+                                  from),
+            arith::CmpIOp::create(b, arith::CmpIPredicate::sge, firstKeys.end,
+                                  index.add(k0, end)));
+        Value from32 = arith::IndexCastOp::create(b, b.getI32Type(), from);
+        // A panel takes one step, or, if most of it is empty (the last panel of
+        // a sequence, decoding), a step for each vector of its columns.
+        int64_t vectors = schedule.getVectors();
+        auto emitSteps = [&](Value column, int64_t width) {
+          branch(
+              all, [&] { emitStep(p, column, width, kTile, vTile, Value()); },
+              [&] { emitStep(p, column, width, kTile, vTile, from32); });
+        };
+        auto emitNarrow = [&] {
+          loop(index.constant(0), rows, lanes,
+               [&](Value column) { emitSteps(column, 1); });
+        };
+        if (vectors == 1)
+          return emitNarrow();
+        Value wide =
+            arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, rows,
+                                  index.constant((vectors - 1) * lanes));
+        branch(
+            wide, [&] { emitSteps(index.constant(0), vectors); }, emitNarrow);
+      },
+      nullptr);
 }
 
 void CPUTiler::emitStep(Value p, Value column, int64_t vectors, Value kTile,
                         Value vTile, Value limitsFrom) {
   // Columns from `column` on of panel p's rows in a scratch tile.
-  auto columnsOf = [&](Value scratch, int64_t rows, int64_t perColumn) -> Value {
+  auto columnsOf = [&](Value scratch, int64_t rows,
+                       int64_t perColumn) -> Value {
     OpFoldResult one = b.getIndexAttr(1);
     return memref::SubViewOp::create(
         b, scratch,
@@ -491,9 +492,8 @@ void CPUTiler::emitStep(Value p, Value column, int64_t vectors, Value kTile,
     v = tensorOf(vTile);
   }
   auto step = OnlineAttnOp::create(
-      b, q, tensorOf(kTile), v, lo, hi,
-      limitsFrom, tensorOf(accView), tensorOf(mView), tensorOf(lView),
-      b.getF64FloatAttr(*op.getScaleValue()),
+      b, q, tensorOf(kTile), v, lo, hi, limitsFrom, tensorOf(accView),
+      tensorOf(mView), tensorOf(lView), b.getF64FloatAttr(*op.getScaleValue()),
       OrientationAttr::get(b.getContext(), Orientation::KQ));
   if (Attribute degree = op->getAttr("varlen.exp2_degree"))
     step->setAttr("varlen.exp2_degree", degree);

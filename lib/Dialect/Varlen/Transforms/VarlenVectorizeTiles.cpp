@@ -14,9 +14,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "varlen/Dialect/Varlen/Transforms/Passes.h"
-
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -27,8 +26,8 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
-#include "mlir/IR/TypeUtilities.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/TypeUtilities.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -61,9 +60,9 @@ public:
     SmallVector<Value> &tiles = pool[type];
     if (taken == tiles.size()) {
       auto builder = OpBuilder::atBlockBegin(body);
-      tiles.push_back(memref::AllocOp::create(
-          builder, body->getParentOp()->getLoc(), type,
-          /*alignment=*/builder.getI64IntegerAttr(64)));
+      tiles.push_back(
+          memref::AllocOp::create(builder, body->getParentOp()->getLoc(), type,
+                                  /*alignment=*/builder.getI64IntegerAttr(64)));
     }
     return tiles[taken];
   }
@@ -197,9 +196,8 @@ Value BlockVectorizer::load(Value memref, Value row, int64_t vector) {
 
 void BlockVectorizer::store(Value value, Value memref, Value row,
                             int64_t vector) {
-  vector::StoreOp::create(
-      b, value, memref,
-      ValueRange{row, index(vector * schedule.getLanes())});
+  vector::StoreOp::create(b, value, memref,
+                          ValueRange{row, index(vector * schedule.getLanes())});
 }
 
 OpFoldResult BlockVectorizer::rowsOf(Value tile) {
@@ -336,9 +334,8 @@ LogicalResult BlockVectorizer::run() {
         groupRows =
             rowsOf(isReduction(op) ? op.getDpsInputs()[0] : op->getResult(0));
       group.push_back(op);
-    } else if (auto op =
-                   dyn_cast<bufferization::MaterializeInDestinationOp>(
-                       operation)) {
+    } else if (auto op = dyn_cast<bufferization::MaterializeInDestinationOp>(
+                   operation)) {
       if (failed(flush()))
         return failure();
       b.setInsertionPoint(op);
@@ -395,8 +392,7 @@ Value BlockVectorizer::emitBody(linalg::LinalgOp op, ValueRange arguments,
         SmallVector<int64_t> lanes;
         for (int64_t lane = 0; lane < schedule.getLanes(); ++lane)
           lanes.push_back(vector * schedule.getLanes() + lane);
-        position =
-            arith::ConstantOp::create(b, b.getIndexVectorAttr(lanes));
+        position = arith::ConstantOp::create(b, b.getIndexVectorAttr(lanes));
       }
       mapping.map(op.getResult(), position);
       continue;
@@ -540,8 +536,8 @@ BlockVectorizer::emitContract(linalg::ContractOp op, Value row, int64_t rows) {
         std::swap(at[0], at[1]);
       Value factor = broadcast(widen(memref::LoadOp::create(b, lhs, at)));
       for (int64_t n = 0; n < vectors; ++n)
-        acc[i * vectors + n] = math::FmaOp::create(b, factor, columns[n],
-                                                   acc[i * vectors + n]);
+        acc[i * vectors + n] =
+            math::FmaOp::create(b, factor, columns[n], acc[i * vectors + n]);
     }
   };
   // Two k at once. The left factor's pairs are neighbours in a row, or in
@@ -551,8 +547,7 @@ BlockVectorizer::emitContract(linalg::ContractOp op, Value row, int64_t rows) {
     Vectors columns;
     for (int64_t n = 0; n < vectors; ++n)
       columns.push_back(vector::LoadOp::create(
-          b, twice, rhs,
-          ValueRange{pair, index(2 * n * schedule.getLanes())}));
+          b, twice, rhs, ValueRange{pair, index(2 * n * schedule.getLanes())}));
     for (int64_t i = 0; i < rows; ++i) {
       auto doubled = [&](Value value) -> Value {
         return arith::MulIOp::create(b, value, index(2));
@@ -567,8 +562,7 @@ BlockVectorizer::emitContract(linalg::ContractOp op, Value row, int64_t rows) {
       factor = broadcast(vector::ExtractOp::create(b, factor, 0));
       factor = vector::BitCastOp::create(b, twice, factor);
       for (int64_t n = 0; n < vectors; ++n)
-        acc[i * vectors + n] =
-            dot(acc[i * vectors + n], factor, columns[n]);
+        acc[i * vectors + n] = dot(acc[i * vectors + n], factor, columns[n]);
     }
   };
   bool pairs = isInPairs(op.getInputs()[1]);
@@ -647,8 +641,8 @@ Value BlockVectorizer::packPairs(Value even, Value odd) {
 
 /// Emits the group for `rows` rows from `row` on; returns the accumulators of
 /// its reductions, vectors of one reduction after the other.
-BlockVectorizer::Vectors
-BlockVectorizer::emitRows(Value row, int64_t rows, ValueRange accumulators) {
+BlockVectorizer::Vectors BlockVectorizer::emitRows(Value row, int64_t rows,
+                                                   ValueRange accumulators) {
   rowValues.clear();
   Vectors carried(accumulators);
   size_t reduction = 0;
@@ -774,8 +768,8 @@ struct VarlenVectorizeTiles
   using VarlenVectorizeTilesBase::VarlenVectorizeTilesBase;
   void runOnOperation() override {
     WalkResult result = getOperation()->walk([&](scf::ForallOp work) {
-      auto schedule = work->getAttrOfType<CPUScheduleAttr>(
-          CPUScheduleAttr::kName);
+      auto schedule =
+          work->getAttrOfType<CPUScheduleAttr>(CPUScheduleAttr::kName);
       if (!schedule)
         return WalkResult::advance();
       SetVector<Block *> blocks;
@@ -784,7 +778,8 @@ struct VarlenVectorizeTiles
       });
       ScratchPool scratch(work.getBody(), schedule);
       for (Block *block : blocks) {
-        if (failed(BlockVectorizer(*block, schedule, emulateDot, scratch).run()))
+        if (failed(
+                BlockVectorizer(*block, schedule, emulateDot, scratch).run()))
           return WalkResult::interrupt();
         ++numBlocks;
       }
