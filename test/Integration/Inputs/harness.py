@@ -1,0 +1,156 @@
+"""Makes the module and the inputs of a group, runs it, judges the result."""
+
+import zlib
+
+import numpy
+import varlen
+
+# Passes instead of varlen-to-cpu.
+pipeline = None
+
+# What lse may be off by, relative to 1 + |lse|: it is never rounded to the type
+# of the inputs.
+LSE_TOLERANCE = {"f64": 1e-12, "f32": 1e-5, "bf16": 1e-3, "f16": 1e-3}
+
+
+def module_text(group):
+    return varlen.text.attn(
+        dtype=group.dtype,
+        heads=group.heads,
+        kv_heads=group.kv_heads,
+        head_dim=group.d,
+        v_head_dim=group.dv,
+        window=group.window,
+        alignment=alignment_of(group),
+        scale=group.scale,
+        sink=group.sink,
+        seqused_q=group.seqused,
+        seqused_k=group.seqused,
+        tq=group.tokens_q if group.static else None,
+        tk=group.tokens_k if group.static else None,
+        sequences=len(group.sequences) if group.static else None,
+        index=group.index,
+    )
+
+
+def alignment_of(group):
+    return "top_left" if group.top_left else "bottom_right"
+
+
+def offsets(slots):
+    return [0, *numpy.cumsum(list(slots), dtype=numpy.int64).tolist()]
+
+
+def make_inputs(group):
+    """Normal random inputs by argument; rows that are not in use hold NaN."""
+    rng = numpy.random.default_rng(zlib.crc32(group.label.encode()))
+    cu_q = offsets(s.q_slot for s in group.sequences)
+    cu_k = offsets(s.k_slot for s in group.sequences)
+
+    def rows(tokens, heads, d, starts, used):
+        wide = numpy.float64 if group.dtype == "f64" else numpy.float32
+        values = rng.standard_normal((tokens, heads, d), wide)
+        in_use = numpy.zeros(tokens, bool)
+        for start, length in zip(starts, used):
+            in_use[start : start + length] = True
+        values[~in_use] = numpy.nan
+        return varlen.dtypes.narrow(values, group.dtype)
+
+    q_used = [s.q_used for s in group.sequences]
+    k_used = [s.k_used for s in group.sequences]
+    integer = varlen.dtypes.by_name[group.index]
+    inputs = {
+        "q": rows(group.tokens_q, group.heads, group.d, cu_q, q_used),
+        "k": rows(group.tokens_k, group.kv_heads, group.d, cu_k, k_used),
+        "v": rows(group.tokens_k, group.kv_heads, group.dv, cu_k, k_used),
+        "cu_seqlens_q": numpy.array(cu_q, integer),
+        "cu_seqlens_k": numpy.array(cu_k, integer),
+    }
+    if group.seqused:
+        inputs["seqused_q"] = numpy.array(q_used, integer)
+        inputs["seqused_k"] = numpy.array(k_used, integer)
+    if group.sink:
+        wide = numpy.float64 if group.dtype == "f64" else numpy.float32
+        inputs["sink"] = rng.standard_normal(group.heads).astype(wide)
+    return inputs
+
+
+def run(group, inputs, threads=2):
+    """What varlen-run makes of the inputs: out and lse."""
+    return varlen.run(module_text(group), inputs, threads=threads, pipeline=pipeline)
+
+
+def reference(group, inputs):
+    """The golden out and lse, and the out of plain attention in the same type."""
+    arguments = [
+        inputs[name] for name in ("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k")
+    ]
+    options = {
+        "seqused_q": inputs.get("seqused_q"),
+        "seqused_k": inputs.get("seqused_k"),
+        "sink": inputs.get("sink"),
+        "window": group.window,
+        "alignment": alignment_of(group),
+        "scale": group.scale,
+    }
+    out, lse = varlen.reference.attention(*arguments, **options)
+    return out, lse, varlen.reference.plain(*arguments, **options)[0]
+
+
+def judge(group, inputs, outputs):
+    """What is wrong, as a list of lines."""
+    out, lse = varlen.dtypes.widen(outputs["out"]), outputs["lse"]
+    wanted, wanted_lse, plain = reference(group, inputs)
+    if (out.shape, lse.shape) != (wanted.shape, wanted_lse.shape):
+        return [
+            f"got shapes {out.shape}, {lse.shape}, "
+            f"wanted {wanted.shape}, {wanted_lse.shape}"
+        ]
+    problems = []
+    pairs = {}  # the rows of each (sq, sk) of the lists
+    belongs = numpy.zeros(group.tokens_q, bool)
+    for start, sequence in zip(inputs["cu_seqlens_q"], group.sequences):
+        rows = numpy.arange(start, start + sequence.q_used)
+        belongs[rows] = True
+        pairs.setdefault(sequence.pair, []).append(rows)
+    # The errors of 16-bit types are roundings, so each pair is judged on its own.
+    # Those of f32 and f64 are sums of many small ones: the plain result of a few
+    # rows with one key is exact by luck, so the whole batch is the yardstick; and
+    # as that may be one such row, the last place of the result may be off too.
+    limit = None
+    if group.dtype in ("f32", "f64"):
+        limit = varlen.tolerance.bound(wanted, plain, group.dtype)
+        epsilon = numpy.finfo(varlen.dtypes.by_name[group.dtype]).eps
+        limit += float(epsilon * abs(wanted).max(initial=0))
+    for pair, rows in pairs.items():
+        rows = numpy.concatenate(rows)
+        allowed = limit
+        if allowed is None:
+            allowed = varlen.tolerance.bound(wanted[rows], plain[rows], group.dtype)
+        error = abs(out[rows] - wanted[rows])
+        if not (error <= allowed).all():
+            error = numpy.nan_to_num(error, nan=numpy.inf)
+            row, head, column = numpy.unravel_index(error.argmax(), error.shape)
+            problems.append(
+                f"out of {pair}, row {rows[row]}, head {head}, column {column}: got "
+                f"{out[rows[row], head, column]}, wanted "
+                f"{wanted[rows[row], head, column]}; error "
+                f"{error[row, head, column]:.3g}, allowed {allowed:.3g}"
+            )
+    # A row that sees no key, or belongs to no sequence, is exactly 0 and -inf.
+    none = numpy.isneginf(wanted_lse)
+    with numpy.errstate(invalid="ignore"):
+        error = abs(lse - wanted_lse) / (1 + abs(wanted_lse))
+        wrong = ~(error <= LSE_TOLERANCE[group.dtype])
+    wrong[none] = lse[none] != -numpy.inf
+    if wrong.any():
+        head, row = numpy.argwhere(wrong)[0]
+        problems.append(
+            f"lse of {int(wrong.sum())} rows, first head {head}, row {row} "
+            f"({'in' if belongs[row] else 'outside of'} a sequence): got "
+            f"{lse[head, row]}, wanted {wanted_lse[head, row]}"
+        )
+    nothing = out.swapaxes(0, 1)[none]
+    if not (nothing == 0).all():
+        problems.append(f"{int((nothing != 0).sum())} values of rows without a key: not 0")
+    return problems

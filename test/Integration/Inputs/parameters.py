@@ -1,0 +1,244 @@
+"""What FlashAttention's tests of variable-length forward attention vary.
+
+The parameters are those of its tests `test_flash_attn_varlen_output` (version 2
+and version 3) and of the dense list of version 3; softcap, ALiBi and dropout are
+not part of varlen.attn. Sequences of a batch do not depend on each other, so one
+run takes the batches of all lengths at once: a group.
+"""
+
+import dataclasses
+import random
+
+FULL = (-1, -1)
+CAUSAL = (-1, 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Sequence:
+    q_slot: int  # rows of the packed tensors that belong to the sequence
+    k_slot: int
+    q_used: int  # rows of them in use
+    k_used: int
+    pair: tuple  # the (sq, sk) of the list the sequence was drawn for
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    suite: str
+    dtype: str
+    heads: int
+    kv_heads: int
+    d: int
+    dv: int
+    window: tuple
+    sequences: tuple
+    seqused: bool = False
+    sink: bool = False
+    top_left: bool = False
+    static: bool = False  # static numbers of rows in the function's type
+    index: str = "i32"
+    scale: float | None = None
+    past_q: int = 0  # rows past the last sequence
+    past_k: int = 0
+
+    @property
+    def tokens_q(self):
+        return sum(s.q_slot for s in self.sequences) + self.past_q
+
+    @property
+    def tokens_k(self):
+        return sum(s.k_slot for s in self.sequences) + self.past_k
+
+    @property
+    def label(self):
+        extras = [
+            name for name in ("seqused", "sink", "top_left", "static")
+            if getattr(self, name)
+        ]
+        if self.index != "i32":
+            extras.append(self.index)
+        if self.scale is not None:
+            extras.append(f"scale={self.scale}")
+        return " ".join(
+            [
+                self.suite,
+                self.dtype,
+                f"h{self.heads}/{self.kv_heads}",
+                f"d{self.d}" if self.d == self.dv else f"d{self.d}/{self.dv}",
+                f"window({self.window[0]},{self.window[1]})",
+                *extras,
+            ]
+        )
+
+
+HEADS = {"mha": (6, 6), "mqa": (6, 1), "gqa": (6, 2)}
+
+FA2_PAIRS = [
+    (1, 147), (113, 203), (128, 217), (113, 211), (108, 256), (256, 512),
+    (512, 256), (1024, 1024), (1023, 1024), (1024, 1023), (2048, 2048),
+]  # fmt: skip
+FA2_HEAD_DIMS = [32, 59, 64, 80, 96, 111, 128, 160, 192, 224, 256]
+
+FA3_PAIRS = [
+    (1, 1), (1, 3), (2, 1), (511, 1), (3, 513), (64, 128), (128, 128),
+    (256, 256), (113, 203), (128, 217), (113, 211), (108, 256), (256, 512),
+    (307, 256), (640, 128), (512, 256), (1024, 1024), (1023, 1024),
+    (1024, 1023), (2048, 2048), (4096, 4096),
+    # The dense list's own.
+    (239, 1), (799, 3), (384, 256), (4224, 4224),
+]  # fmt: skip
+# (head_dim, head_dim of v); of version 3's choices of the latter, all.
+FA3_HEAD_DIMS = [
+    (64, 64), (64, 256), (64, 512), (96, 96), (128, 128), (192, 128),
+    (192, 192), (256, 256),
+]  # fmt: skip
+
+DTYPES = ["f32", "bf16", "f16"]
+
+
+def _length(rng, longest):
+    return rng.randint(max(1, longest - 20), longest)
+
+
+def _batch_size(pair, batch, longest):
+    """How many sequences of a pair: one of the long ones, to save time."""
+    if max(pair) > longest:
+        return 0
+    return 1 if max(pair) >= 1000 else batch
+
+
+def _fa2_sequences(rng, longest):
+    sequences = []
+    for pair in FA2_PAIRS:
+        for _ in range(_batch_size(pair, 4, longest)):
+            q, k = _length(rng, pair[0]), _length(rng, pair[1])
+            sequences.append(Sequence(q, k, q, k, pair))
+    return sequences
+
+
+def _fa3_sequences(rng, longest, unused):
+    sequences = []
+    for pair in FA3_PAIRS:
+        batch = _batch_size(pair, 9, longest)
+        for i in range(batch):
+            q = _length(rng, pair[0])
+            # Every fifth sequence and the last one have no keys.
+            empty = batch > 2 and (i % 5 == 0 or i == batch - 1)
+            k = 0 if empty else _length(rng, pair[1])
+            # The slot is longer than what is used of it.
+            q_slot = q + rng.randint(0, 20) if unused else q
+            k_slot = k + rng.randint(0, 20) if unused else k
+            sequences.append(Sequence(q_slot, k_slot, q, k, pair))
+    return sequences
+
+
+def _with_empty(rng, sequences, unused):
+    """Empty sequences at the start, in the middle and at the end."""
+    places = [0, len(sequences) // 2, len(sequences)]
+    for place in reversed(places):
+        for _ in range(rng.randint(1, 3)):
+            slot = rng.randint(0, 3) if unused else 0
+            sequences.insert(place, Sequence(slot, slot, 0, 0, (0, 0)))
+    return tuple(sequences)
+
+
+def _windows(rng, causal_too):
+    """Full, causal, a window of both sides, and one under the causal mask."""
+    windows = [FULL, CAUSAL, (rng.randint(0, 300), rng.randint(0, 300))]
+    if causal_too:
+        windows.append((rng.randint(0, 300), 0))
+    return windows
+
+
+def fa2_groups(longest=4224, dtypes=DTYPES, head_dims=FA2_HEAD_DIMS):
+    for dtype in dtypes:
+        for d in head_dims:
+            for heads in HEADS.values():
+                rng = random.Random(f"fa2 {dtype} {d} {heads}")
+                for window in _windows(rng, causal_too=True):
+                    sequences = _with_empty(rng, _fa2_sequences(rng, longest), False)
+                    yield Group(
+                        "fa2", dtype, *heads, d, d, window, sequences,
+                        static=rng.random() < 0.3,
+                        past_q=rng.choice([0, 17]), past_k=rng.choice([0, 33]),
+                    )  # fmt: skip
+
+
+def fa3_groups(longest=4224, dtypes=DTYPES, head_dims=FA3_HEAD_DIMS):
+    for dtype in dtypes:
+        for d, dv in head_dims:
+            for heads in HEADS.values():
+                rng = random.Random(f"fa3 {dtype} {d} {dv} {heads}")
+                for unused in [False, True]:
+                    for window in _windows(rng, causal_too=False):
+                        # The longest pairs in a sixth of the groups: they take
+                        # as long as all the others.
+                        cut = 4224 if rng.random() < 1 / 6 else 2048
+                        sequences = _fa3_sequences(rng, min(longest, cut), unused)
+                        sequences = _with_empty(rng, sequences, unused)
+                        yield Group(
+                            "fa3", dtype, *heads, d, dv, window, sequences,
+                            seqused=unused, index=rng.choice(["i32", "i64"]),
+                            past_q=rng.choice([0, 5]), past_k=rng.choice([0, 200]),
+                        )  # fmt: skip
+
+
+def beyond_groups(dtypes=DTYPES):
+    """What those lists leave out: sinks, top_left, scales, rows without keys, f64."""
+    rng = random.Random("beyond")
+    for dtype in [*dtypes, "f64"]:
+        for window in [FULL, CAUSAL, (37, 5), (0, 0)]:
+            for d, heads in [(64, (6, 2)), (48, (4, 4)), (128, (8, 1)), (20, (3, 1))]:
+                for top_left in [False, True]:
+                    unused = rng.random() < 0.5
+                    sequences = _fa3_sequences(rng, 300, unused)
+                    sequences += _fa2_sequences(rng, 300)
+                    yield Group(
+                        "beyond", dtype, *heads, d, d, window,
+                        _with_empty(rng, sequences, unused), seqused=unused,
+                        sink=rng.random() < 0.7, top_left=top_left,
+                        static=rng.random() < 0.3, index=rng.choice(["i32", "i64"]),
+                        scale=rng.choice([None, 0.01, 1.0]), past_q=3, past_k=9,
+                    )  # fmt: skip
+
+
+def all_groups():
+    yield from fa2_groups()
+    yield from fa3_groups()
+    yield from beyond_groups()
+
+
+def single_groups():
+    """One pair of the lists alone in a batch, as FlashAttention's tests have it."""
+    rng = random.Random("single")
+    for pair in dict.fromkeys(FA2_PAIRS + FA3_PAIRS):
+        if max(pair) > 700:
+            continue
+        d = rng.choice([32, 59, 64, 96, 128])
+        window = rng.choice([FULL, CAUSAL, (rng.randint(0, pair[1]), 0)])
+        sequence = Sequence(*pair, *pair, pair)
+        yield Group(
+            "single", rng.choice(DTYPES), *rng.choice(list(HEADS.values())), d, d,
+            window, (sequence,) * rng.randint(1, 2), static=rng.random() < 0.5,
+        )  # fmt: skip
+
+
+def sample_groups():
+    """A sample that a test can afford: every value of every parameter occurs."""
+    rng = random.Random("sample")
+
+    def take(groups, key):
+        """One group, any, for every value of `key`, with every third sequence."""
+        groups = list(groups)
+        rng.shuffle(groups)
+        for group in {key(group): group for group in groups}.values():
+            yield dataclasses.replace(group, sequences=group.sequences[::3])
+
+    yield from take(fa2_groups(longest=520), lambda g: (g.dtype, g.d))
+    yield from take(fa3_groups(longest=520), lambda g: (g.dtype, g.d, g.dv))
+    yield from take(fa2_groups(longest=260), lambda g: (g.dtype, g.kv_heads))
+    yield from take(fa3_groups(longest=260), lambda g: (g.dtype, g.kv_heads, g.seqused))
+    yield from take(beyond_groups(), lambda g: (g.dtype, g.d))
+    yield from single_groups()
+    # One with the long ones.
+    yield from list(fa2_groups(dtypes=["f32"], head_dims=[64]))[1:2]

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""FlashAttention's parameters of variable-length forward attention, end to end.
+
+Every group of Inputs/parameters.py goes as text through varlen-run; the result
+must be as close to the golden one as twice the error of plain attention in the
+same type (see Inputs/harness.py). `make conformance` runs all groups; as a test
+this runs a sample in which every value of every parameter occurs.
+"""
+# RUN: %python %s --build %varlen-build --sample | FileCheck %s
+# CHECK: {{[1-9][0-9]*}} groups, 0 failed
+
+import argparse
+import multiprocessing
+import os
+import pathlib
+import re
+import sys
+import time
+
+# One process a core, each with its own share of the golden results.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "test/Integration/Inputs"), str(ROOT / "python")]
+
+import harness
+import parameters
+import varlen
+
+
+def run_group(group):
+    try:
+        inputs = harness.make_inputs(group)
+        return group, harness.judge(group, inputs, harness.run(group, inputs))
+    except varlen.Error as error:
+        return group, [str(error)]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
+    parser.add_argument("--sample", action="store_true", help="a sample of the groups")
+    parser.add_argument("--only", default="", help="a regular expression on labels")
+    parser.add_argument("--jobs", default=len(os.sched_getaffinity(0)), type=int)
+    parser.add_argument("--pipeline", help="passes instead of varlen-to-cpu")
+    arguments = parser.parse_args()
+    # Before the pool's processes are made, which inherit it.
+    harness.pipeline = arguments.pipeline
+
+    os.environ["VARLEN_BUILD"] = str(arguments.build.resolve())
+    groups = list(
+        parameters.sample_groups() if arguments.sample else parameters.all_groups()
+    )
+    groups = [group for group in groups if re.search(arguments.only, group.label)]
+    if not groups:
+        sys.exit(f"no group matches '{arguments.only}'")
+    begin = time.monotonic()
+    failed = 0
+    with multiprocessing.Pool(arguments.jobs) as pool:
+        for i, (group, problems) in enumerate(pool.imap_unordered(run_group, groups)):
+            if problems:
+                failed += 1
+                print(f"FAIL {group.label}", *problems[:10], sep="\n  ", flush=True)
+            if sys.stderr.isatty():
+                elapsed = time.monotonic() - begin
+                print(
+                    f"\r[{i + 1}/{len(groups)}, {elapsed:.0f} s, {failed} failed] "
+                    f"{group.label}\x1b[K", end="", file=sys.stderr, flush=True,
+                )  # fmt: skip
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    print(f"{len(groups)} groups, {failed} failed")
+    return int(failed != 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
