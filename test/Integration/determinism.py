@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""The same bits, whatever else is going on.
+
+A batch must give bitwise the same result with 1, 2 and 3 threads and on
+repetition; a sequence the same alone as in a batch, and the same whether its
+neighbours hold numbers, NaN or infinities.
+"""
+# RUN: %python %s --build %varlen-build | FileCheck %s
+# CHECK: {{[1-9][0-9]*}} comparisons, 0 failed
+
+import argparse
+import dataclasses
+import os
+import pathlib
+import sys
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "test/Integration/Inputs"), str(ROOT / "python")]
+
+import harness
+import numpy
+import varlen
+from parameters import CAUSAL, FULL, Group, Sequence
+
+# Lengths around the sizes of vectors, panels, tiles and kv blocks, out of order.
+LENGTHS = [
+    (37, 37), (300, 411), (1, 513), (0, 0), (129, 64), (48, 49), (96, 96),
+    (250, 0), (23, 128), (520, 520), (2, 1),
+]  # fmt: skip
+
+
+def group(dtype, heads, d, window, **options):
+    slack = 7 if options.get("seqused") else 0
+    sequences = tuple(
+        Sequence(q + slack, k + slack, q, k, (q, k)) for q, k in LENGTHS
+    )
+    return Group("determinism", dtype, *heads, d, d, window, sequences, **options)
+
+
+GROUPS = [
+    group("f32", (2, 2), 64, FULL),
+    group("f32", (6, 2), 128, CAUSAL, seqused=True),
+    group("f32", (4, 1), 64, (40, 3), sink=True),
+    group("f32", (3, 3), 20, CAUSAL, top_left=True),
+    group("bf16", (2, 2), 64, CAUSAL),
+    group("bf16", (6, 2), 128, (100, 0), seqused=True, sink=True),
+    group("f16", (4, 2), 96, FULL, seqused=True, index="i64"),
+    group("f64", (2, 1), 32, CAUSAL, sink=True),
+]
+
+
+def rows_of(inputs, group, index):
+    sequence = group.sequences[index]
+    q, k = int(inputs["cu_seqlens_q"][index]), int(inputs["cu_seqlens_k"][index])
+    return slice(q, q + sequence.q_slot), slice(k, k + sequence.k_slot)
+
+
+def alone(group, inputs, index):
+    """The group and the inputs of one of its sequences."""
+    sequence = group.sequences[index]
+    q_rows, k_rows = rows_of(inputs, group, index)
+    cu_type = inputs["cu_seqlens_q"].dtype
+    one = {
+        "q": inputs["q"][q_rows],
+        "k": inputs["k"][k_rows],
+        "v": inputs["v"][k_rows],
+        "cu_seqlens_q": numpy.array([0, sequence.q_slot], cu_type),
+        "cu_seqlens_k": numpy.array([0, sequence.k_slot], cu_type),
+    }
+    if group.seqused:
+        one["seqused_q"] = inputs["seqused_q"][index : index + 1]
+        one["seqused_k"] = inputs["seqused_k"][index : index + 1]
+    if group.sink:
+        one["sink"] = inputs["sink"]
+    return dataclasses.replace(group, sequences=(sequence,)), one
+
+
+def poison(group, inputs, index, value):
+    """The inputs with every row of every other sequence at `value`."""
+    q_rows, k_rows = rows_of(inputs, group, index)
+    poisoned = dict(inputs)
+    for name, rows in (("q", q_rows), ("k", k_rows), ("v", k_rows)):
+        shape = inputs[name].shape
+        poisoned[name] = varlen.dtypes.narrow(numpy.full(shape, value), group.dtype)
+        poisoned[name][rows] = inputs[name][rows]
+    return poisoned
+
+
+class Comparisons:
+    def __init__(self):
+        self.made = self.failed = 0
+
+    def check(self, what, got, wanted):
+        self.made += 1
+        for name in ("out", "lse"):
+            if got[name].tobytes() != wanted[name].tobytes():
+                self.failed += 1
+                different = got[name] != wanted[name]
+                print(
+                    f"FAIL {what}: {int(different.sum())} of {different.size} "
+                    f"values of {name} differ, first at "
+                    f"{numpy.argwhere(different)[:1].tolist()}",
+                    flush=True,
+                )
+                return
+
+
+def slice_of(outputs, rows):
+    return {
+        "out": numpy.ascontiguousarray(outputs["out"][rows]),
+        "lse": numpy.ascontiguousarray(outputs["lse"][:, rows]),
+    }
+
+
+def compare(group, comparisons):
+    inputs = harness.make_inputs(group)
+    batch = harness.run(group, inputs, threads=1)
+    for threads in (2, 2, 3):
+        again = harness.run(group, inputs, threads=threads)
+        comparisons.check(f"{group.label}: {threads} threads", again, batch)
+    for index in (1, 2, 4, len(group.sequences) - 2):
+        rows, _ = rows_of(inputs, group, index)
+        wanted = slice_of(batch, rows)
+        name = f"{group.label}: sequence {index}"
+        one = harness.run(*alone(group, inputs, index))
+        comparisons.check(f"{name} alone", slice_of(one, slice(None)), wanted)
+        for value in (numpy.nan, numpy.inf):
+            if index != 4 and value == numpy.inf:
+                continue
+            outputs = harness.run(group, poison(group, inputs, index, value))
+            got = slice_of(outputs, rows)
+            comparisons.check(f"{name} beside {value}", got, wanted)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
+    arguments = parser.parse_args()
+    os.environ["VARLEN_BUILD"] = str(arguments.build.resolve())
+    comparisons = Comparisons()
+    for group in GROUPS:
+        try:
+            compare(group, comparisons)
+        except varlen.Error as error:
+            comparisons.made += 1
+            comparisons.failed += 1
+            print(f"FAIL {group.label}: {error}", flush=True)
+    print(f"{comparisons.made} comparisons, {comparisons.failed} failed")
+    return int(comparisons.failed != 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
