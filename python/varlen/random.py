@@ -66,7 +66,7 @@ def _cosine_of_turns(t):
     y = x * x
     series = np.ones_like(y)
     for k in range(18, 0, -2):
-        series = 1 - series * y / (k * (k - 1))
+        series = 1 - series * y * (1.0 / (k * (k - 1)))
     return np.where(mirrored, -series, series)
 
 

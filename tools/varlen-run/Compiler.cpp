@@ -108,8 +108,10 @@ DiagnosticPrinter::DiagnosticPrinter(MLIRContext *context)
 // Passes
 //===----------------------------------------------------------------------===//
 
-Error varlen_run::runPipeline(ModuleOp module, StringRef pipeline) {
+Error varlen_run::runPipeline(ModuleOp module, StringRef pipeline,
+                              bool verify) {
   PassManager manager(module.getContext());
+  manager.enableVerifier(verify);
   StringRef passes = pipeline;
   if (passes.consume_front("builtin.module("))
     passes.consume_back(")");

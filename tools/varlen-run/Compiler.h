@@ -31,9 +31,10 @@ public:
 /// Everything that modules and pipelines may name.
 mlir::DialectRegistry makeRegistry();
 
-/// Runs the passes of `pipeline`. An error has been printed when the result is
-/// a failure with no message of its own.
-llvm::Error runPipeline(mlir::ModuleOp module, llvm::StringRef pipeline);
+/// Runs the passes of `pipeline`, with the IR verified after each or not at
+/// all.
+llvm::Error runPipeline(mlir::ModuleOp module, llvm::StringRef pipeline,
+                        bool verify);
 
 /// Compiles a module of the llvm dialect; its undefined symbols are those of
 /// the host (Host.h) or of the process.

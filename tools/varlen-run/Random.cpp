@@ -72,18 +72,23 @@ static double cosineOfTurns(double t) {
   double x = t * 0x1.921fb54442d18p+2, y = x * x; // 2 pi
   double series = 1;
   for (int k = 18; k >= 2; k -= 2)
-    series = 1 - series * y / (k * (k - 1));
+    series = 1 - series * y * (1.0 / (k * (k - 1)));
   return mirrored ? -series : series;
 }
 
-/// Box and Muller: elements 2p and 2p+1 share a radius and an angle.
-static float normal(uint64_t stream, uint64_t index) {
-  uint64_t pair = index / 2;
+namespace {
+struct Pair {
+  float even, odd;
+};
+} // namespace
+
+/// Box and Muller: elements 2p and 2p + 1.
+static Pair normalPair(uint64_t stream, uint64_t pair) {
   double radius = std::sqrt(-2 * logarithm(uniform(stream, 2 * pair)));
   double turns = uniform(stream, 2 * pair + 1);
   // sin(2 pi t) = cos(2 pi (t - 1/4))
-  return static_cast<float>(radius *
-                            cosineOfTurns(index % 2 ? turns - 0.25 : turns));
+  return {static_cast<float>(radius * cosineOfTurns(turns)),
+          static_cast<float>(radius * cosineOfTurns(turns - 0.25))};
 }
 
 //===----------------------------------------------------------------------===//
@@ -131,16 +136,22 @@ struct Fill {
   Tensor &tensor;
   uint64_t stream;
   int64_t size;
+  /// Elements of one item; even.
   static constexpr int64_t chunk = 1 << 16;
 };
 } // namespace
 
 static void fillChunks(void *context, int64_t lo, int64_t hi, void *) {
   auto &fill = *static_cast<Fill *>(context);
+  DType dtype = fill.tensor.dtype;
+  char *data = fill.tensor.data.get();
   int64_t end = std::min(hi * Fill::chunk, fill.size);
-  for (int64_t i = lo * Fill::chunk; i < end; ++i)
-    storeRounded(fill.tensor.dtype, fill.tensor.data.get(), i,
-                 normal(fill.stream, i));
+  for (int64_t i = lo * Fill::chunk; i < end; i += 2) {
+    Pair pair = normalPair(fill.stream, i / 2);
+    storeRounded(dtype, data, i, pair.even);
+    if (i + 1 < end)
+      storeRounded(dtype, data, i + 1, pair.odd);
+  }
 }
 
 void varlen_run::fillNormal(Tensor &tensor, uint64_t seed, StringRef name) {

@@ -122,10 +122,14 @@ static Error run(const Options &options, Clock::time_point start) {
 
   progress.setPhase("compiling");
   begin = Clock::now();
-  if (Error error = runPipeline(
-          *module, options.pipeline.empty()
-                       ? "varlen-to-cpu{target=" + options.target + "}"
-                       : options.pipeline))
+  // Our own pipeline is tested with the verifier; here it would be a third of
+  // the passes' time.
+  bool isDefault = options.pipeline.empty();
+  if (Error error =
+          runPipeline(*module,
+                      isDefault ? "varlen-to-cpu{target=" + options.target + "}"
+                                : options.pipeline,
+                      /*verify=*/!isDefault))
     return error;
   auto engine = compile(*module, **target);
   if (!engine)
