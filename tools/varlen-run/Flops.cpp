@@ -59,9 +59,10 @@ static std::optional<double> countFlops(const Attention &attention,
   const Tensor *cuQ = input(attention.cuQ), *cuK = input(attention.cuK);
   const Tensor *usedQ = input(attention.usedQ), *usedK = input(attention.usedK);
   const Tensor *offset = input(attention.offset);
-  if (!cuQ || !cuK || (attention.hasUsedQ && !usedQ) ||
-      (attention.hasUsedK && !usedK) || (attention.hasOffset && !offset))
-    return std::nullopt;
+  for (int64_t operand : {attention.cuQ, attention.cuK, attention.usedQ,
+                          attention.usedK, attention.offset})
+    if (operand == Attention::Computed)
+      return std::nullopt;
   double pairs = 0;
   for (int64_t s = 0, n = cuQ->getNumElements() - 1; s < n; ++s) {
     auto length = [&](const Tensor &cu, const Tensor *used) {

@@ -11,9 +11,10 @@
 #include "varlen/Runtime/Runtime.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <unistd.h>
@@ -157,9 +158,21 @@ static int keepLine(const char *line) {
 /// A failed check is an error of the input: say so, and end without a core. No
 /// result has been written yet.
 [[noreturn]] static void failCheck() {
-  fprintf(stderr, "error: %s\n",
-          lastLine ? lastLine : "the compiled function has aborted");
-  fflush(stderr);
+  llvm::StringRef text =
+      lastLine ? lastLine : "the compiled function has aborted";
+  // The checks of generate-runtime-verification have three lines: a heading,
+  // ^ what is wrong, and Location: loc("FILE":LINE:COLUMN).
+  auto [first, rest] = text.split("\n^ ");
+  if (!rest.empty()) {
+    auto [what, location] = rest.split("\nLocation: loc(");
+    location.consume_back(")");
+    std::string place = location.str();
+    llvm::erase(place, '"');
+    llvm::errs() << place << (place.empty() ? "" : ": ") << "error: " << what
+                 << "\n";
+  } else {
+    llvm::errs() << "error: " << text << "\n";
+  }
   _exit(1);
 }
 

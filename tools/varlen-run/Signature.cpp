@@ -15,6 +15,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/Interfaces/RuntimeVerifiableOpInterface.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -111,31 +112,33 @@ static Error checkNames(ArrayRef<Slot> slots, StringRef kind) {
 /// The argument of `entry` that `value` is, if it is one: seen through casts
 /// and through calls where a function has one caller.
 static int64_t traceToArgument(func::FuncOp entry, Value value) {
+  if (!value)
+    return Attention::Absent;
   // Call chains are short; the bound is for recursive functions.
-  for (int depth = 0; value && depth < 64; ++depth) {
+  for (int depth = 0; depth < 64; ++depth) {
     if (Operation *op = value.getDefiningOp()) {
       if (!isa<tensor::CastOp, bufferization::ToTensorOp,
                bufferization::ToBufferOp>(op))
-        return -1;
+        return Attention::Computed;
       value = op->getOperand(0);
       continue;
     }
     auto argument = cast<BlockArgument>(value);
     auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
     if (!function || !argument.getOwner()->isEntryBlock())
-      return -1;
+      return Attention::Computed;
     if (function == entry)
       return argument.getArgNumber();
     std::optional<SymbolTable::UseRange> uses =
         function.getSymbolUses(function->getParentOp());
     if (!uses || !llvm::hasSingleElement(*uses))
-      return -1;
+      return Attention::Computed;
     auto call = dyn_cast<func::CallOp>(uses->begin()->getUser());
     if (!call)
-      return -1;
+      return Attention::Computed;
     value = call.getOperand(argument.getArgNumber());
   }
-  return -1;
+  return Attention::Computed;
 }
 
 static Attention readAttention(func::FuncOp entry, varlen::AttnOp op) {
@@ -149,9 +152,7 @@ static Attention readAttention(func::FuncOp entry, varlen::AttnOp op) {
   attention.usedQ = trace(op.getSequsedQ());
   attention.usedK = trace(op.getSequsedK());
   attention.offset = trace(op.getQOffset());
-  attention.hasUsedQ = static_cast<bool>(op.getSequsedQ());
-  attention.hasUsedK = static_cast<bool>(op.getSequsedK());
-  attention.hasOffset = static_cast<bool>(op.getQOffset());
+  attention.sink = trace(op.getSink());
   attention.queryHeads = op.getQueryHeads();
   attention.headDim = op.getHeadDim();
   attention.valueHeadDim = op.getValueHeadDim();
@@ -160,6 +161,17 @@ static Attention readAttention(func::FuncOp entry, varlen::AttnOp op) {
   attention.bottomRight =
       op.getMask().getAlignment() == varlen::Alignment::BottomRight;
   return attention;
+}
+
+/// Whether the operation has no check that compiled code would have to make.
+static bool isCheckedByInputs(func::FuncOp entry, Operation *op) {
+  if (!isa<RuntimeVerifiableOpInterface>(op))
+    return true;
+  // Buffers for results may be of any size.
+  return isa<varlen::AttnOp>(op) && op->getNumResults() > 0 &&
+         llvm::none_of(op->getOperands(), [&](Value operand) {
+           return traceToArgument(entry, operand) == Attention::Computed;
+         });
 }
 
 //===----------------------------------------------------------------------===//
@@ -213,10 +225,14 @@ Expected<Signature> varlen_run::prepareEntry(ModuleOp module,
   if (Error error = checkNames(outputs, "results"))
     return error;
 
-  module.walk([&](varlen::AttnOp op) {
-    signature.attentions.push_back(readAttention(entry, op));
+  module.walk([&](Operation *op) {
+    signature.isCheckedByInputs &= isCheckedByInputs(entry, op);
+    auto attention = dyn_cast<varlen::AttnOp>(op);
+    if (!attention)
+      return;
+    signature.attentions.push_back(readAttention(entry, attention));
     if (!signature.floatType)
-      signature.floatType = getDType(op.getElementType());
+      signature.floatType = getDType(attention.getElementType());
   });
   for (const Slot &slot : signature.arguments)
     if (!signature.floatType && slot.dtype >= DType::F16)

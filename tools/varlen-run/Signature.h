@@ -28,11 +28,11 @@ struct Slot {
 };
 
 /// One varlen.attn that runs on arguments of the entry function, as far as that
-/// can be seen. Indices are of arguments, -1 = computed in the module or
-/// absent; extents are ShapedType::kDynamic if open.
+/// can be seen. Operands are indices of arguments; extents are
+/// ShapedType::kDynamic if open.
 struct Attention {
-  int64_t q, k, v, cuQ, cuK, usedQ, usedK, offset;
-  bool hasUsedQ, hasUsedK, hasOffset;
+  enum : int64_t { Absent = -1, Computed = -2 };
+  int64_t q, k, v, cuQ, cuK, usedQ, usedK, offset, sink;
   int64_t queryHeads, headDim, valueHeadDim;
   int64_t left, right;
   bool bottomRight;
@@ -42,6 +42,9 @@ struct Signature {
   std::string entry;
   llvm::SmallVector<Slot> arguments, results;
   llvm::SmallVector<Attention> attentions;
+  /// Whether all checks that need values are those of `checkInputs`. Otherwise
+  /// compiled code has to check, too.
+  bool isCheckedByInputs = true;
   /// Element type of the first attention, else of the first float argument.
   std::optional<DType> floatType;
 };

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Checks.h"
 #include "Compiler.h"
 #include "Flops.h"
 #include "Function.h"
@@ -120,16 +121,21 @@ static Error run(const Options &options, Clock::time_point start) {
   if (!inputs)
     return inputs.takeError();
 
+  if (Error error = checkInputs(*signature, *inputs))
+    return error;
+
   progress.setPhase("compiling");
   begin = Clock::now();
   // Our own pipeline is tested with the verifier; here it would be a third of
   // the passes' time.
   bool isDefault = options.pipeline.empty();
-  if (Error error =
-          runPipeline(*module,
-                      isDefault ? "varlen-to-cpu{target=" + options.target + "}"
-                                : options.pipeline,
-                      /*verify=*/!isDefault))
+  std::string pipeline = options.pipeline;
+  if (isDefault) {
+    pipeline = "varlen-to-cpu{target=" + options.target + "}";
+    if (!signature->isCheckedByInputs)
+      pipeline = "generate-runtime-verification{verbose-level=0}," + pipeline;
+  }
+  if (Error error = runPipeline(*module, pipeline, /*verify=*/!isDefault))
     return error;
   auto engine = compile(*module, **target);
   if (!engine)
