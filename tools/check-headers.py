@@ -7,7 +7,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LICENCE = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
-FOLDERS = ["include", "lib", "tools"]
+FOLDERS = ["cmake", "include", "lib", "tools"]
 SUFFIXES = {".h", ".c", ".cpp", ".td"}
 
 
