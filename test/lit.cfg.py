@@ -84,5 +84,8 @@ substitutions.append(("%python", python or sys.executable))
 substitutions.append(("%varlen-src", source))
 substitutions.append(("%mlir-libs", os.path.join(llvm, "lib")))
 substitutions.append(("%varlen-build", build))
+# What a C program that links the runtime has to be compiled with.
+sanitizers = cache.get("VARLEN_SANITIZE")
+substitutions.append(("%sanitize", f"-fsanitize={sanitizers}" if sanitizers else ""))
 if roundtrip:
     substitutions.append((r"(?<![\w./%-])varlen-opt(?![\w./-])", "varlen-opt --verify-roundtrip"))
