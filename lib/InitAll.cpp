@@ -9,6 +9,7 @@
 #include "varlen/InitAll.h"
 
 #include "varlen/Conversion/Passes.h"
+#include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/BufferizableOpInterfaceImpl.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
@@ -18,7 +19,7 @@
 using namespace mlir;
 
 void varlen::registerAllDialects(DialectRegistry &registry) {
-  registry.insert<VarlenDialect>();
+  registry.insert<VarlenDialect, kernel::KernelDialect>();
 }
 
 void varlen::registerAllExtensions(DialectRegistry &registry) {

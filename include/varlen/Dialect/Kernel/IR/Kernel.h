@@ -1,0 +1,71 @@
+//===- Kernel.h - The kernel dialect ----------------------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_KERNEL_IR_KERNEL_H
+#define VARLEN_DIALECT_KERNEL_IR_KERNEL_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+//===----------------------------------------------------------------------===//
+// Dialect
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Dialect/Kernel/IR/KernelDialect.h.inc" // IWYU pragma: export
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+namespace mlir::varlen::kernel {
+
+/// Columns of a slab of a shared tile: rows of 128 bytes in 16 bits.
+constexpr int64_t kSlabColumns = 64;
+/// Planes of bf16 whose sum is an f32 tile.
+constexpr int64_t kPlanes = 3;
+
+/// Whether `type` is a shared tile, see Kernel_Shared.
+bool isSharedTile(Type type);
+/// The type of a shared tile for R x C of a 16-bit element type.
+MemRefType getSharedTileType(int64_t rows, int64_t columns, Type element);
+int64_t getSharedRows(MemRefType tile);
+int64_t getSharedColumns(MemRefType tile);
+/// Whether `type` is global memory that a rows clause can describe.
+bool isGlobal(Type type);
+/// Whether `type` is a tile as a value.
+bool isTile(Type type);
+/// Whether `type` is a fragment of a tile or of a row statistic.
+bool isFragment(Type type);
+/// Each thread's part of a tile that `warps` warps share; null if it cannot be
+/// shared, which is when R is neither 1 nor a multiple of 16 * warps, or C
+/// neither 1 nor a multiple of 8.
+VectorType getFragmentType(RankedTensorType tile, int64_t warps);
+
+/// The rows clause: which rows of global memory a tile stands for.
+struct RowsOperands {
+  Value row, head, first, group, valid;
+};
+
+} // namespace mlir::varlen::kernel
+
+#define GET_TYPEDEF_CLASSES
+#include "varlen/Dialect/Kernel/IR/KernelTypes.h.inc" // IWYU pragma: export
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+#define GET_OP_CLASSES
+#include "varlen/Dialect/Kernel/IR/KernelOps.h.inc" // IWYU pragma: export
+
+#endif // VARLEN_DIALECT_KERNEL_IR_KERNEL_H

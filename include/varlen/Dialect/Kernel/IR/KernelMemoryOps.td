@@ -1,0 +1,130 @@
+//===- KernelMemoryOps.td - Operations on shared memory ----*- tablegen -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KERNEL_MEMORY_OPS_TD
+#define KERNEL_MEMORY_OPS_TD
+
+include "varlen/Dialect/Kernel/IR/KernelOps.td"
+
+def Kernel_AllocOp : Kernel_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "Shared memory of the CTA for the kernel's whole life";
+  let arguments = (ins);
+  let results = (outs Kernel_Shared:$mem);
+  let assemblyFormat = "attr-dict `:` type($mem)";
+}
+
+def Kernel_CopyOp : Kernel_RowsOp<"copy", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Rows of a tile into shared memory, asynchronously, by all threads";
+  let description = [{
+    Row i of the tile goes to row i of the slot; rows that do not exist and
+    columns past those of the source become zero, so no value of another
+    sequence is ever read. Complete after the wait for the commit it is part of.
+
+    An f32 source has three slots of bf16: the planes whose sum it is. It passes
+    through registers; the copy itself is then synchronous, the protocol is the
+    same.
+
+    sm_80: `cp.async` of 16 bytes with zero fill. Hopper: TMA, whose bounds do
+    the zero fill, or the same as sm_80 where rows are not evenly spaced.
+
+    ```mlir
+    kernel.copy %k rows(%row, %head, %first, %one) valid(%n) to %slot
+        : memref<?x8x64xbf16>, memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+    ```
+  }];
+  let arguments = (ins
+    Kernel_Global:$source, Index:$row, Index:$head, Index:$first, Index:$group,
+    Index:$valid, Variadic<Kernel_Shared>:$slot);
+  let assemblyFormat = !strconcat(
+      "$source ", Kernel_rowsFormat, [{ `to` $slot attr-dict `:` type($source) `,` type($slot) }]);
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$source, "::mlir::varlen::kernel::RowsOperands":$rows,
+                   "::mlir::ValueRange":$slot),
+      [{ build($_builder, $_state, source, rows.row, rows.head, rows.first,
+               rows.group, rows.valid, slot); }]>,
+    OpBuilder<(ins "::mlir::Value":$source, "::mlir::varlen::kernel::RowsOperands":$rows,
+                   "::mlir::Value":$slot),
+      [{ build($_builder, $_state, source, rows, ::mlir::ValueRange(slot)); }]>];
+}
+
+//===----------------------------------------------------------------------===//
+// Rings
+//===----------------------------------------------------------------------===//
+
+def Kernel_RingOp : Kernel_Op<"ring", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "A queue of shared-memory slots";
+  let description = [{
+    `stages` slots; slot i of the operations on the ring is number i mod stages.
+    The producer acquires a slot, copies to it and commits; the consumer waits
+    for it, reads it and releases it; both in the order of i.
+
+        producer: acquire(i)  copy...  commit
+        consumer:                              wait(i)  read...  release(i)
+
+    sm_80: every thread is both. A commit is a `cp.async` group, a wait is
+    `cp.async.wait_group` and a barrier of the CTA. That barrier also proves that
+    the slot before is no longer read: with S stages acquire(i) has to come
+    after wait(i - S + 1). Release does nothing. Hopper: a slot has an mbarrier
+    that says it is full and one that says it is empty.
+
+    ```mlir
+    %ring = kernel.ring stages(2) : !kernel.ring<memref<...>, memref<...>>
+    %k, %v = kernel.ring.acquire %ring[%i] : !kernel.ring<memref<...>, memref<...>>
+    kernel.copy %keys rows(...) valid(%n) to %k : ...
+    kernel.copy %values rows(...) valid(%n) to %v : ...
+    kernel.ring.commit %ring : ...
+    %k1, %v1 = kernel.ring.wait %ring[%j] younger 1 : ...
+    kernel.ring.release %ring[%j] : ...
+    ```
+  }];
+  let arguments = (ins ConfinedAttr<I64Attr, [IntPositive]>:$stages);
+  let results = (outs Kernel_Ring:$ring);
+  let assemblyFormat = "`stages` `(` $stages `)` attr-dict `:` type($ring)";
+}
+
+def Kernel_RingAcquireOp : Kernel_Op<"ring.acquire", [InferTypeOpAdaptor]> {
+  let summary = "Producer: slot i may be overwritten";
+  let description = [{
+    The memory of the slot, to be copied to. Waits, where it has to, until the
+    slot is empty.
+  }];
+  let arguments = (ins Kernel_Ring:$ring, I32:$i);
+  let results = (outs Variadic<Kernel_Shared>:$slot);
+  let assemblyFormat = "$ring `[` $i `]` attr-dict `:` type($ring)";
+}
+
+def Kernel_RingCommitOp : Kernel_Op<"ring.commit"> {
+  let summary = "Producer: all copies so far belong to the acquired slot";
+  let description = [{
+    A commit without copies is legal: it keeps the count of later commits right
+    where there is nothing more to fetch.
+  }];
+  let arguments = (ins Kernel_Ring:$ring);
+  let assemblyFormat = "$ring attr-dict `:` type($ring)";
+}
+
+def Kernel_RingWaitOp : Kernel_Op<"ring.wait", [InferTypeOpAdaptor]> {
+  let summary = "Consumer: slot i is full";
+  let description = [{
+    The memory of the slot, to be read until it is released. At most `younger`
+    later commits may still be in flight, fewer than there are stages.
+  }];
+  let arguments = (ins Kernel_Ring:$ring, I32:$i,
+                       ConfinedAttr<I64Attr, [IntNonNegative]>:$younger);
+  let results = (outs Variadic<Kernel_Shared>:$slot);
+  let assemblyFormat = "$ring `[` $i `]` `younger` $younger attr-dict `:` type($ring)";
+  let hasVerifier = 1;
+}
+
+def Kernel_RingReleaseOp : Kernel_Op<"ring.release"> {
+  let summary = "Consumer: all reads of slot i are done";
+  let arguments = (ins Kernel_Ring:$ring, I32:$i);
+  let assemblyFormat = "$ring `[` $i `]` attr-dict `:` type($ring)";
+}
+
+#endif // KERNEL_MEMORY_OPS_TD

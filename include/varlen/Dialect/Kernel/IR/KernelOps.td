@@ -1,0 +1,191 @@
+//===- KernelOps.td - Operations on tiles and fragments ----*- tablegen -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KERNEL_OPS_TD
+#define KERNEL_OPS_TD
+
+include "varlen/Dialect/Kernel/IR/KernelTypes.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Kernel_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Kernel_Dialect, mnemonic, traits>;
+
+/// The rows clause: five operands of type index.
+defvar Kernel_rowsFormat =
+    "`rows` `(` $row `,` $head `,` $first `,` $group `)` `valid` `(` $valid `)`";
+
+class Kernel_RowsOp<string mnemonic, list<Trait> traits = []>
+    : Kernel_Op<mnemonic, traits> {
+  let extraClassDeclaration = [{
+    ::mlir::varlen::kernel::RowsOperands getRows() {
+      return {getRow(), getHead(), getFirst(), getGroup(), getValid()};
+    }
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+def Kernel_TileOp : Kernel_Op<"tile", [Pure]> {
+  let summary = "A shared tile as a value";
+  let description = [{
+    A view: nothing is read here. The value holds until its slot is released, or
+    is copied to again; contractions read it where they are. The tensor has the
+    element type and the rows of the memory, and as many of its columns as are
+    in use, a multiple of 8 (of 16 where they are the contraction's extent).
+
+    An f32 tile has three bf16 planes of one type, whose sum it is:
+    `kernel-split-f32` takes its contractions apart.
+
+    ```mlir
+    %k = kernel.tile %slot : memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+        to tensor<64x48xbf16>
+    ```
+  }];
+  let arguments = (ins Variadic<Kernel_Shared>:$mem);
+  let results = (outs Kernel_Tile:$tile);
+  let assemblyFormat = "$mem attr-dict `:` type($mem) `to` type($tile)";
+  let builders = [OpBuilder<(ins "::mlir::Type":$tile, "::mlir::Value":$mem),
+                            [{ build($_builder, $_state, tile, ::mlir::ValueRange(mem)); }]>];
+  let hasVerifier = 1;
+}
+
+def Kernel_LoadOp : Kernel_RowsOp<"load", [
+    MemoryEffects<[MemRead]>,
+    TypesMatchWith<"otherwise is an element of the memory", "mem", "otherwise",
+                   "::llvm::cast<::mlir::MemRefType>($_self).getElementType()">]> {
+  let summary = "One value for each row, from global memory";
+  let description = [{
+    Element i is that of row i in a memory of rank 2 or 1; `otherwise` for rows
+    that do not exist. The result is R x 1; as a fragment, a row projection.
+
+    ```mlir
+    %s = kernel.load %sink rows(%zero, %head, %first, %group) valid(%n) otherwise %x
+        : memref<16xf32> to tensor<64x1xf32>
+    ```
+  }];
+  let arguments = (ins
+    Kernel_Global:$mem, Index:$row, Index:$head, Index:$first, Index:$group,
+    Index:$valid, AnyType:$otherwise);
+  let results = (outs Kernel_TileOrFragment:$value);
+  let assemblyFormat = !strconcat(
+      "$mem ", Kernel_rowsFormat, [{ `otherwise` $otherwise attr-dict `:` type($mem) `to` type($value) }]);
+  let builders = [OpBuilder<(ins "::mlir::Type":$value, "::mlir::Value":$mem,
+                                 "::mlir::varlen::kernel::RowsOperands":$rows,
+                                 "::mlir::Value":$otherwise),
+      [{ build($_builder, $_state, value, mem, rows.row, rows.head, rows.first,
+               rows.group, rows.valid, otherwise); }]>];
+}
+
+def Kernel_StoreOp : Kernel_RowsOp<"store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "A tile to global memory";
+  let description = [{
+    Rows that exist are written: to memory of rank 3 as they are, without the
+    columns past its extent; to memory of rank 2 one value each (R x 1), once.
+    Value and memory have the same element type.
+
+    ```mlir
+    kernel.store %out, %o rows(%row, %head, %first, %group) valid(%n)
+        : tensor<64x48xbf16>, memref<?x16x40xbf16>
+    ```
+  }];
+  let arguments = (ins
+    Kernel_TileOrFragment:$value, Kernel_Global:$mem, Index:$row, Index:$head,
+    Index:$first, Index:$group, Index:$valid);
+  let assemblyFormat = !strconcat(
+      "$value `,` $mem ", Kernel_rowsFormat, [{ attr-dict `:` type($value) `,` type($mem) }]);
+  let builders = [OpBuilder<(ins "::mlir::Value":$value, "::mlir::Value":$mem,
+                                 "::mlir::varlen::kernel::RowsOperands":$rows),
+      [{ build($_builder, $_state, value, mem, rows.row, rows.head, rows.first,
+               rows.group, rows.valid); }]>];
+}
+
+//===----------------------------------------------------------------------===//
+// Fragments
+//===----------------------------------------------------------------------===//
+
+def Kernel_Operand : AnyTypeOf<[Kernel_Fragment, Kernel_Shared]>;
+
+class Kernel_ContractBase<string mnemonic, list<Trait> traits = []>
+    : Kernel_Op<mnemonic, traits> {
+  let arguments = (ins
+    Arg<Kernel_Operand, "A: M x K">:$a,
+    Arg<Kernel_Shared, "B: N x K, or K x N with b_t">:$b,
+    Kernel_Fragment:$acc,
+    ConfinedAttr<I64Attr, [IntPositive]>:$k, UnitAttr:$a_t, UnitAttr:$b_t);
+  let hasVerifier = 1;
+}
+
+def Kernel_ContractOp : Kernel_ContractBase<"contract", [
+    MemoryEffects<[MemRead]>, AllTypesMatch<["acc", "result"]>]> {
+  let summary = "acc + A B on the tensor cores";
+  let description = [{
+    A is a 16-bit fragment, or a shared tile [m][k] ([k][m] with `a_t`); B is a
+    shared tile [n][k] ([k][n] with `b_t`); `k` is the contraction's extent, a
+    multiple of 16. Products accumulate in f32. All warps of the CTA take part,
+    each with its own rows of A.
+
+    sm_80: `ldmatrix` (transposing it for `a_t` and `b_t`) and `mma.sync`
+    m16n8k16; an A fragment is used where it is. Hopper: `wgmma`, with A and B
+    by descriptors or A in registers.
+
+    ```mlir
+    %s = kernel.contract %q, %k, %zero k(64)
+        : memref<1x64x64xbf16, #gpu.address_space<workgroup>>,
+          memref<1x64x64xbf16, #gpu.address_space<workgroup>> into vector<1x8x2x2xf32>
+    %o = kernel.contract %p, %v, %acc k(64) {b_t}
+        : vector<1x8x2x2xbf16>, memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+          into vector<1x8x2x2xf32>
+    ```
+  }];
+  let results = (outs Kernel_Fragment:$result);
+  let assemblyFormat = [{
+    $a `,` $b `,` $acc `k` `(` $k `)` attr-dict `:` type($a) `,` type($b) `into` type($acc)
+  }];
+}
+
+def Kernel_StartOp : Kernel_ContractBase<"start", [
+    TypesMatchWith<"result is pending acc", "acc", "result",
+                   "::mlir::varlen::kernel::PendingType::get($_ctxt, "
+                   "::llvm::cast<::mlir::VectorType>($_self))">]> {
+  let summary = "A contraction, issued";
+  let description = [{
+    `kernel.contract` up to the point where it has been issued; the accumulator,
+    and what A and B read, belong to the tensor cores until a `kernel.wait`. On
+    Hopper one committed group of `wgmma`; `mma.sync` completes in order, so
+    there is nothing to wait for.
+
+    ```mlir
+    %s = kernel.start %q, %k, %zero k(64) : memref<...>, memref<...> into vector<1x8x2x2xf32>
+    %x = kernel.wait %s younger 1 : !kernel.pending<vector<1x8x2x2xf32>>
+    ```
+  }];
+  let results = (outs Kernel_Pending:$result);
+  let assemblyFormat = [{
+    $a `,` $b `,` $acc `k` `(` $k `)` attr-dict `:` type($a) `,` type($b) `into` type($acc)
+  }];
+}
+
+def Kernel_WaitOp : Kernel_Op<"wait", [
+    TypesMatchWith<"result is what is pending", "pending", "result",
+                   "::llvm::cast<::mlir::varlen::kernel::PendingType>($_self).getFragment()">]> {
+  let summary = "The result of a started contraction";
+  let description = [{
+    At most `younger` contractions that were started later may still be in
+    flight after it. On Hopper `wgmma.wait_group`; on sm_80 nothing.
+  }];
+  let arguments = (ins Kernel_Pending:$pending,
+                       ConfinedAttr<I32Attr, [IntNonNegative]>:$younger);
+  let results = (outs Kernel_Fragment:$result);
+  let assemblyFormat = "$pending `younger` $younger attr-dict `:` type($pending)";
+}
+
+#endif // KERNEL_OPS_TD

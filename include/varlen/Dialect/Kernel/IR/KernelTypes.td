@@ -1,0 +1,59 @@
+//===- KernelTypes.td - Types of the kernel dialect --------*- tablegen -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KERNEL_TYPES_TD
+#define KERNEL_TYPES_TD
+
+include "varlen/Dialect/Kernel/IR/KernelDialect.td"
+
+class Kernel_Type<string name, string typeMnemonic> : TypeDef<Kernel_Dialect, name> {
+  let mnemonic = typeMnemonic;
+}
+
+def Kernel_Pending : Kernel_Type<"Pending", "pending"> {
+  let summary = "An accumulator that a tensor core may still be writing";
+  let description = [{
+    `!kernel.pending<vector<1x8x2x2xf32>>`: made by `kernel.start`, readable
+    after `kernel.wait`.
+  }];
+  let parameters = (ins "::mlir::VectorType":$fragment);
+  let assemblyFormat = "`<` $fragment `>`";
+  let genVerifyDecl = 1;
+}
+
+def Kernel_Ring : Kernel_Type<"Ring", "ring"> {
+  let summary = "Shared-memory slots that are filled and read in turn";
+  let description = [{
+    `!kernel.ring<memref<...>, memref<...>>`: a slot has one shared tile of each
+    listed type.
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::MemRefType">:$slot);
+  let assemblyFormat = "`<` $slot `>`";
+  let genVerifyDecl = 1;
+}
+
+def Kernel_Shared : Type<
+    CPred<"::mlir::varlen::kernel::isSharedTile($_self)">,
+    "shared tile (memref<SLABS x R x 64 x T, #gpu.address_space<workgroup>>, T f16 or bf16, "
+    "R a positive multiple of 8)", "::mlir::MemRefType">;
+
+def Kernel_Element : AnyTypeOf<[F16, BF16, F32], "f16, bf16 or f32">;
+def Kernel_Global : Type<
+    CPred<"::mlir::varlen::kernel::isGlobal($_self)">,
+    "memref of rank 1 to 3 in global memory with a last stride of 1, of f16, bf16, f32 or i32",
+    "::mlir::MemRefType">;
+def Kernel_Tile : Type<
+    CPred<"::mlir::varlen::kernel::isTile($_self)">,
+    "static rank-2 tensor", "::mlir::RankedTensorType">;
+def Kernel_Fragment : Type<
+    CPred<"::mlir::varlen::kernel::isFragment($_self)">,
+    "fragment (vector<M x N x 2 x 2>, or its row projection M x 1 x 2 x 1)",
+    "::mlir::VectorType">;
+def Kernel_TileOrFragment : AnyTypeOf<[Kernel_Tile, Kernel_Fragment]>;
+
+#endif // KERNEL_TYPES_TD

@@ -1,0 +1,141 @@
+//===- Kernel.cpp - The kernel dialect ------------------------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Dialect/Kernel/IR/Kernel.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/Transforms/InliningUtils.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+using namespace mlir::varlen::kernel;
+
+#include "varlen/Dialect/Kernel/IR/KernelDialect.cpp.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "varlen/Dialect/Kernel/IR/KernelTypes.cpp.inc"
+
+namespace {
+/// Every op of the dialect may be inlined anywhere.
+struct KernelInlinerInterface : DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+};
+} // namespace
+
+void KernelDialect::initialize() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "varlen/Dialect/Kernel/IR/KernelTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "varlen/Dialect/Kernel/IR/KernelOps.cpp.inc"
+      >();
+  addInterfaces<KernelInlinerInterface>();
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+bool kernel::isSharedTile(Type type) {
+  auto mem = dyn_cast<MemRefType>(type);
+  return mem && mem.getRank() == 3 && mem.hasStaticShape() &&
+         mem.getLayout().isIdentity() &&
+         gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(mem) &&
+         (mem.getElementType().isF16() || mem.getElementType().isBF16()) &&
+         mem.getDimSize(0) > 0 && mem.getDimSize(1) > 0 &&
+         mem.getDimSize(1) % 8 == 0 && mem.getDimSize(2) == kSlabColumns;
+}
+
+MemRefType kernel::getSharedTileType(int64_t rows, int64_t columns,
+                                     Type element) {
+  int64_t slabs = llvm::divideCeilSigned(columns, kSlabColumns);
+  auto space = gpu::AddressSpaceAttr::get(
+      element.getContext(), gpu::GPUDialect::getWorkgroupAddressSpace());
+  return MemRefType::get({slabs, rows, kSlabColumns}, element, AffineMap(),
+                         space);
+}
+
+int64_t kernel::getSharedRows(MemRefType tile) { return tile.getDimSize(1); }
+
+int64_t kernel::getSharedColumns(MemRefType tile) {
+  return tile.getDimSize(0) * kSlabColumns;
+}
+
+bool kernel::isGlobal(Type type) {
+  auto mem = dyn_cast<MemRefType>(type);
+  if (!mem || mem.getRank() < 1 || mem.getRank() > 3 ||
+      gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(mem))
+    return false;
+  Type element = mem.getElementType();
+  if (!element.isF16() && !element.isBF16() && !element.isF32() &&
+      !element.isInteger(32))
+    return false;
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  return succeeded(mem.getStridesAndOffset(strides, offset)) &&
+         strides.back() == 1;
+}
+
+bool kernel::isTile(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getRank() == 2 && tensor.hasStaticShape();
+}
+
+bool kernel::isFragment(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  if (!vector || vector.getRank() != 4 || vector.isScalable() ||
+      vector.getDimSize(2) != 2)
+    return false;
+  return vector.getDimSize(3) == 2 ||
+         (vector.getDimSize(3) == 1 && vector.getDimSize(1) == 1);
+}
+
+VectorType kernel::getFragmentType(RankedTensorType tile, int64_t warps) {
+  if (!isTile(tile))
+    return {};
+  int64_t rows = tile.getDimSize(0), columns = tile.getDimSize(1);
+  if ((rows != 1 && rows % (16 * warps) != 0) ||
+      (columns != 1 && columns % 8 != 0))
+    return {};
+  int64_t shape[] = {rows == 1 ? 1 : rows / (16 * warps),
+                     columns == 1 ? 1 : columns / 8, rows == 1 ? 1 : 2,
+                     columns == 1 ? 1 : 2};
+  return VectorType::get(shape, tile.getElementType());
+}
+
+LogicalResult PendingType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  VectorType fragment) {
+  if (isFragment(fragment) && fragment.getDimSize(3) == 2)
+    return success();
+  return emitError() << "expected the fragment of a tile, vector<M x N x 2 x "
+                        "2>, got "
+                     << fragment;
+}
+
+LogicalResult RingType::verify(function_ref<InFlightDiagnostic()> emitError,
+                               ArrayRef<MemRefType> slot) {
+  if (slot.empty())
+    return emitError() << "expected at least one shared tile in a slot";
+  for (MemRefType tile : slot)
+    if (!isSharedTile(tile))
+      return emitError()
+             << "expected slots of shared tiles (memref<SLABS x R x 64 x T, "
+                "#gpu.address_space<workgroup>>, T f16 or bf16, R a positive "
+                "multiple of 8), got "
+             << tile;
+  return success();
+}

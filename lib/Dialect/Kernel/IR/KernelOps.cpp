@@ -1,0 +1,211 @@
+//===- KernelOps.cpp - Operations of the kernel dialect -------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Dialect/Kernel/IR/Kernel.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+using namespace mlir::varlen::kernel;
+
+#define GET_OP_CLASSES
+#include "varlen/Dialect/Kernel/IR/KernelOps.cpp.inc"
+
+/// Checks shared memory that holds a tile of `element`: itself, or the planes
+/// of an f32 tile.
+static LogicalResult verifyPlanes(Operation *op, StringRef what, Type element,
+                                  TypeRange memory) {
+  auto first = memory.empty() ? MemRefType() : cast<MemRefType>(memory.front());
+  if (!element.isF32()) {
+    if (memory.size() != 1)
+      return op->emitOpError("expected one shared tile for ")
+             << what << " of " << element << ", got " << memory.size();
+    if (first.getElementType() != element)
+      return op->emitOpError("expected a shared tile of the element type of ")
+             << what << ", " << element << ", got " << first.getElementType();
+    return success();
+  }
+  if (memory.size() != kPlanes || !first.getElementType().isBF16() ||
+      !llvm::all_equal(memory))
+    return op->emitOpError("expected three shared tiles of bf16, of one type, "
+                           "for ")
+           << what << " of f32, got " << memory;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// TileOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult TileOp::verify() {
+  RankedTensorType tile = getTile().getType();
+  if (failed(verifyPlanes(*this, "a tile", tile.getElementType(),
+                          getMem().getTypes())))
+    return failure();
+  auto mem = cast<MemRefType>(getMem().front().getType());
+  if (tile.getDimSize(0) != getSharedRows(mem))
+    return emitOpError("expected the ")
+           << getSharedRows(mem) << " rows of the memory, got a tile of "
+           << tile.getDimSize(0);
+  if (tile.getDimSize(1) % 8 != 0 || tile.getDimSize(1) == 0 ||
+      tile.getDimSize(1) > getSharedColumns(mem))
+    return emitOpError("expected a multiple of 8 columns, at most the ")
+           << getSharedColumns(mem) << " of the memory, got "
+           << tile.getDimSize(1);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// LoadOp, StoreOp
+//===----------------------------------------------------------------------===//
+
+/// Whether a tile or fragment has one value for each row.
+static bool isRowStatistic(Type type) {
+  auto shaped = cast<ShapedType>(type);
+  return isa<VectorType>(type) ? shaped.getDimSize(3) == 1
+                               : shaped.getDimSize(1) == 1;
+}
+
+LogicalResult LoadOp::verify() {
+  MemRefType mem = getMem().getType();
+  if (mem.getRank() == 3)
+    return emitOpError("expected memory of rank 2 (H x T) or 1 (H), got ")
+           << mem;
+  if (!isRowStatistic(getValue().getType()))
+    return emitOpError("expected one value for each row (R x 1, or its "
+                       "fragment), got ")
+           << getValue().getType();
+  Type element = getElementTypeOrSelf(getValue().getType());
+  if (element != mem.getElementType())
+    return emitOpError("expected memory and result of one element type, got ")
+           << mem.getElementType() << " and " << element;
+  return success();
+}
+
+LogicalResult StoreOp::verify() {
+  MemRefType mem = getMem().getType();
+  Type element = getElementTypeOrSelf(getValue().getType());
+  if (mem.getRank() == 1)
+    return emitOpError("expected memory of rank 3 (T x H x D) or 2 (H x T), "
+                       "got ")
+           << mem;
+  if (element != mem.getElementType())
+    return emitOpError("expected a value of the element type of the memory, ")
+           << mem.getElementType() << ", got " << element;
+  if (isRowStatistic(getValue().getType()) != (mem.getRank() == 2))
+    return emitOpError("expected a tile for memory of rank 3, and one value "
+                       "for each row for memory of rank 2, got ")
+           << getValue().getType() << " and " << mem;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// ContractOp, StartOp
+//===----------------------------------------------------------------------===//
+
+/// Checks that a shared tile has the extents that a contraction reads of it.
+static LogicalResult verifyExtents(Operation *op, StringRef name,
+                                   MemRefType mem, int64_t rows,
+                                   int64_t columns) {
+  if (getSharedRows(mem) >= rows && getSharedColumns(mem) >= columns)
+    return success();
+  return op->emitOpError("expected ")
+         << name << " to have at least " << rows << " rows and " << columns
+         << " columns, got " << mem;
+}
+
+template <typename Op> static LogicalResult verifyContract(Op op) {
+  VectorType acc = op.getAcc().getType();
+  Type element = op.getB().getType().getElementType();
+  int64_t k = op.getK();
+  if (acc.getDimSize(3) != 2 || !acc.getElementType().isF32())
+    return op.emitOpError("expected an accumulator vector<M x N x 2 x 2 x "
+                          "f32>, got ")
+           << acc;
+  if (k % 16 != 0)
+    return op.emitOpError("expected k to be a multiple of 16, got ") << k;
+  if (getElementTypeOrSelf(op.getA().getType()) != element)
+    return op.emitOpError("expected A and B of one element type, got ")
+           << getElementTypeOrSelf(op.getA().getType()) << " and " << element;
+  int64_t n = acc.getDimSize(1) * 8;
+  if (failed(verifyExtents(op, "B", op.getB().getType(), op.getBT() ? k : n,
+                           op.getBT() ? n : k)))
+    return failure();
+  if (auto a = dyn_cast<VectorType>(op.getA().getType())) {
+    if (op.getAT())
+      return op.emitOpError("expected a_t with A in shared memory only");
+    if (a.getDimSize(0) != acc.getDimSize(0) || a.getDimSize(1) * 8 != k ||
+        a.getDimSize(3) != 2)
+      return op.emitOpError("expected A to be a fragment of ")
+             << acc.getDimSize(0) << " x " << k / 8 << " x 2 x 2, got " << a;
+    return success();
+  }
+  // How many rows A has depends on the number of warps: at least one has to be
+  // there.
+  auto a = cast<MemRefType>(op.getA().getType());
+  int64_t m = acc.getDimSize(0) * 16;
+  return verifyExtents(op, "A", a, op.getAT() ? k : m, op.getAT() ? m : k);
+}
+
+LogicalResult ContractOp::verify() { return verifyContract(*this); }
+
+LogicalResult StartOp::verify() { return verifyContract(*this); }
+
+//===----------------------------------------------------------------------===//
+// CopyOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult CopyOp::verify() {
+  MemRefType source = getSource().getType();
+  if (source.getRank() != 3)
+    return emitOpError("expected a source of rank 3 (T x H x D), got ")
+           << source;
+  if (failed(verifyPlanes(*this, "a source", source.getElementType(),
+                          getSlot().getTypes())))
+    return failure();
+  int64_t columns =
+      getSharedColumns(cast<MemRefType>(getSlot().front().getType()));
+  if (ShapedType::isDynamic(source.getDimSize(2)) ||
+      source.getDimSize(2) > columns)
+    return emitOpError("expected a source of at most the ")
+           << columns << " columns of the slot, got " << source;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Rings
+//===----------------------------------------------------------------------===//
+
+LogicalResult RingAcquireOp::inferReturnTypes(MLIRContext *,
+                                              std::optional<Location>,
+                                              RingAcquireOp::Adaptor adaptor,
+                                              SmallVectorImpl<Type> &types) {
+  llvm::append_range(types,
+                     cast<RingType>(adaptor.getRing().getType()).getSlot());
+  return success();
+}
+
+LogicalResult RingWaitOp::inferReturnTypes(MLIRContext *,
+                                           std::optional<Location>,
+                                           RingWaitOp::Adaptor adaptor,
+                                           SmallVectorImpl<Type> &types) {
+  llvm::append_range(types,
+                     cast<RingType>(adaptor.getRing().getType()).getSlot());
+  return success();
+}
+
+LogicalResult RingWaitOp::verify() {
+  auto ring = getRing().getDefiningOp<RingOp>();
+  if (ring && getYounger() >= ring.getStages())
+    return emitOpError("expected fewer younger commits than the ")
+           << ring.getStages() << " stages of the ring, got " << getYounger();
+  return success();
+}

@@ -1,0 +1,226 @@
+// RUN: varlen-opt %s -split-input-file -verify-diagnostics
+
+func.func @rows_of_8() {
+  // expected-error @below {{must be shared tile (memref<SLABS x R x 64 x T, #gpu.address_space<workgroup>>, T f16 or bf16, R a positive multiple of 8), but got 'memref<1x60x64xbf16, #gpu.address_space<workgroup>>'}}
+  %a = kernel.alloc : memref<1x60x64xbf16, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+func.func @element() {
+  // expected-error @below {{must be shared tile}}
+  %a = kernel.alloc : memref<1x64x64xf32, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+func.func @space() {
+  // expected-error @below {{must be shared tile}}
+  %a = kernel.alloc : memref<1x64x64xf16>
+  return
+}
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @tile_element(%m: !shared) {
+  // expected-error @below {{expected a shared tile of the element type of a tile, 'f16', got 'bf16'}}
+  %t = kernel.tile %m : !shared to tensor<64x64xf16>
+  return
+}
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @tile_rows(%m: !shared) {
+  // expected-error @below {{expected the 64 rows of the memory, got a tile of 32}}
+  %t = kernel.tile %m : !shared to tensor<32x64xbf16>
+  return
+}
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @tile_columns(%m: !shared) {
+  // expected-error @below {{expected a multiple of 8 columns, at most the 64 of the memory, got 60}}
+  %t = kernel.tile %m : !shared to tensor<64x60xbf16>
+  return
+}
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @tile_many(%m: !shared) {
+  // expected-error @below {{expected one shared tile for a tile of 'bf16', got 2}}
+  %t = kernel.tile %m, %m : !shared, !shared to tensor<64x64xbf16>
+  return
+}
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @tile_planes(%m: !shared) {
+  // expected-error @below {{expected three shared tiles of bf16, of one type, for a tile of f32, got 'memref<1x64x64xbf16, #gpu.address_space<workgroup>>'}}
+  %t = kernel.tile %m : !shared to tensor<64x64xf32>
+  return
+}
+
+// -----
+
+func.func @load_rank(%m: memref<?x4x64xf32>, %i: index, %x: f32) {
+  // expected-error @below {{expected memory of rank 2 (H x T) or 1 (H), got 'memref<?x4x64xf32>'}}
+  %t = kernel.load %m rows(%i, %i, %i, %i) valid(%i) otherwise %x : memref<?x4x64xf32> to tensor<64x1xf32>
+  return
+}
+
+// -----
+
+func.func @load_tile(%m: memref<4x?xf32>, %i: index, %x: f32) {
+  // expected-error @below {{expected one value for each row (R x 1, or its fragment), got 'tensor<64x8xf32>'}}
+  %t = kernel.load %m rows(%i, %i, %i, %i) valid(%i) otherwise %x : memref<4x?xf32> to tensor<64x8xf32>
+  return
+}
+
+// -----
+
+func.func @load_element(%m: memref<4x?xf32>, %i: index, %x: f32) {
+  // expected-error @below {{expected memory and result of one element type, got 'f32' and 'f16'}}
+  %t = kernel.load %m rows(%i, %i, %i, %i) valid(%i) otherwise %x : memref<4x?xf32> to tensor<64x1xf16>
+  return
+}
+
+// -----
+
+func.func @store_element(%t: tensor<64x64xf32>, %m: memref<?x4x64xbf16>, %i: index) {
+  // expected-error @below {{expected a value of the element type of the memory, 'bf16', got 'f32'}}
+  kernel.store %t, %m rows(%i, %i, %i, %i) valid(%i) : tensor<64x64xf32>, memref<?x4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @store_rank(%t: tensor<64x64xf32>, %m: memref<4x?xf32>, %i: index) {
+  // expected-error @below {{expected a tile for memory of rank 3, and one value for each row for memory of rank 2, got 'tensor<64x64xf32>' and 'memref<4x?xf32>'}}
+  kernel.store %t, %m rows(%i, %i, %i, %i) valid(%i) : tensor<64x64xf32>, memref<4x?xf32>
+  return
+}
+
+// -----
+
+func.func @store_stride(%t: tensor<64x64xf32>, %m: memref<?x4x64xf32, strided<[512, 128, 2]>>, %i: index) {
+  // expected-error @below {{must be memref of rank 1 to 3 in global memory with a last stride of 1}}
+  kernel.store %t, %m rows(%i, %i, %i, %i) valid(%i) : tensor<64x64xf32>, memref<?x4x64xf32, strided<[512, 128, 2]>>
+  return
+}
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @contract_k(%a: !shared, %b: !shared, %c: vector<1x8x2x2xf32>) {
+  // expected-error @below {{expected k to be a multiple of 16, got 40}}
+  %r = kernel.contract %a, %b, %c k(40) : !shared, !shared into vector<1x8x2x2xf32>
+  return
+}
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @contract_b(%a: !shared, %b: !shared, %c: vector<1x16x2x2xf32>) {
+  // expected-error @below {{expected B to have at least 128 rows and 64 columns, got 'memref<1x64x64xbf16, #gpu.address_space<workgroup>>'}}
+  %r = kernel.contract %a, %b, %c k(64) : !shared, !shared into vector<1x16x2x2xf32>
+  return
+}
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @contract_a(%a: vector<1x8x2x2xbf16>, %b: !shared, %c: vector<1x8x2x2xf32>) {
+  // expected-error @below {{expected A to be a fragment of 1 x 6 x 2 x 2, got 'vector<1x8x2x2xbf16>'}}
+  %r = kernel.start %a, %b, %c k(48) {b_t} : vector<1x8x2x2xbf16>, !shared into vector<1x8x2x2xf32>
+  return
+}
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @contract_elements(%a: vector<1x8x2x2xf16>, %b: !shared, %c: vector<1x8x2x2xf32>) {
+  // expected-error @below {{expected A and B of one element type, got 'f16' and 'bf16'}}
+  %r = kernel.contract %a, %b, %c k(64) {b_t} : vector<1x8x2x2xf16>, !shared into vector<1x8x2x2xf32>
+  return
+}
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @contract_a_t(%a: vector<1x8x2x2xbf16>, %b: !shared, %c: vector<1x8x2x2xf32>) {
+  // expected-error @below {{expected a_t with A in shared memory only}}
+  %r = kernel.contract %a, %b, %c k(64) {a_t} : vector<1x8x2x2xbf16>, !shared into vector<1x8x2x2xf32>
+  return
+}
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @contract_acc(%a: !shared, %b: !shared, %c: vector<1x1x2x1xf32>) {
+  // expected-error @below {{expected an accumulator vector<M x N x 2 x 2 x f32>, got 'vector<1x1x2x1xf32>'}}
+  %r = kernel.contract %a, %b, %c k(64) : !shared, !shared into vector<1x1x2x1xf32>
+  return
+}
+
+// -----
+
+// expected-error @below {{expected the fragment of a tile, vector<M x N x 2 x 2>, got 'vector<4xf32>'}}
+func.func private @pending(!kernel.pending<vector<4xf32>>)
+
+// -----
+
+// expected-error @below {{expected slots of shared tiles (memref<SLABS x R x 64 x T, #gpu.address_space<workgroup>>, T f16 or bf16, R a positive multiple of 8), got 'memref<4xf32>'}}
+func.func private @slot(!kernel.ring<memref<4xf32>>)
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @copy_element(%s: memref<?x4x64xf16>, %m: !shared, %i: index) {
+  // expected-error @below {{expected a shared tile of the element type of a source, 'f16', got 'bf16'}}
+  kernel.copy %s rows(%i, %i, %i, %i) valid(%i) to %m : memref<?x4x64xf16>, !shared
+  return
+}
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @copy_columns(%s: memref<?x4x80xbf16>, %m: !shared, %i: index) {
+  // expected-error @below {{expected a source of at most the 64 columns of the slot, got 'memref<?x4x80xbf16>'}}
+  kernel.copy %s rows(%i, %i, %i, %i) valid(%i) to %m : memref<?x4x80xbf16>, !shared
+  return
+}
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @copy_rank(%s: memref<?x64xbf16>, %m: !shared, %i: index) {
+  // expected-error @below {{expected a source of rank 3 (T x H x D), got 'memref<?x64xbf16>'}}
+  kernel.copy %s rows(%i, %i, %i, %i) valid(%i) to %m : memref<?x64xbf16>, !shared
+  return
+}
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @younger(%i: i32) {
+  %r = kernel.ring stages(2) : !kernel.ring<!shared>
+  // expected-error @below {{expected fewer younger commits than the 2 stages of the ring, got 2}}
+  %s = kernel.ring.wait %r[%i] younger 2 : !kernel.ring<!shared>
+  return
+}
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @stages() {
+  // expected-error @below {{attribute 'stages' failed to satisfy constraint: 64-bit signless integer attribute whose value is positive}}
+  %r = kernel.ring stages(0) : !kernel.ring<!shared>
+  return
+}

@@ -1,0 +1,78 @@
+// RUN: varlen-opt %s | FileCheck %s
+// RUN: varlen-opt %s --mlir-print-op-generic | varlen-opt | FileCheck %s
+// RUN: varlen-opt %s --canonicalize --cse | FileCheck %s
+// RUN: varlen-opt %s --emit-bytecode | varlen-opt | FileCheck %s
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+!values = memref<2x64x64xf16, #gpu.address_space<workgroup>>
+
+// CHECK-LABEL: func.func @tiles
+// CHECK: %[[T:.*]] = kernel.tile %{{.*}} : memref<1x64x64xbf16, #gpu.address_space<workgroup>> to tensor<64x48xbf16>
+// CHECK: kernel.tile %{{.*}}, %{{.*}}, %{{.*}} : memref<1x64x64xbf16, {{.*}}>, {{.*}} to tensor<64x64xf32>
+// CHECK: kernel.load %{{.*}} rows(%[[ROW:.*]], %[[HEAD:.*]], %[[FIRST:.*]], %[[GROUP:.*]]) valid(%[[N:.*]]) otherwise %{{.*}} : memref<16xf32> to tensor<64x1xf32>
+// CHECK: kernel.store %[[T]], %{{.*}} rows(%[[ROW]], %[[HEAD]], %[[FIRST]], %[[GROUP]]) valid(%[[N]]) : tensor<64x48xbf16>, memref<?x16x40xbf16>
+// CHECK: kernel.store %{{.*}}, %{{.*}} rows({{.*}}) valid({{.*}}) : tensor<64x1xf32>, memref<16x?xf32>
+func.func @tiles(%mem: !shared, %plane: !shared, %sink: memref<16xf32>,
+                 %out: memref<?x16x40xbf16>, %lse: memref<16x?xf32>, %row: index,
+                 %head: index, %first: index, %group: index, %n: index, %x: f32)
+    -> tensor<64x64xf32> {
+  %t = kernel.tile %mem : !shared to tensor<64x48xbf16>
+  %f = kernel.tile %mem, %plane, %plane : !shared, !shared, !shared to tensor<64x64xf32>
+  %s = kernel.load %sink rows(%row, %head, %first, %group) valid(%n) otherwise %x
+      : memref<16xf32> to tensor<64x1xf32>
+  kernel.store %t, %out rows(%row, %head, %first, %group) valid(%n)
+      : tensor<64x48xbf16>, memref<?x16x40xbf16>
+  kernel.store %s, %lse rows(%row, %head, %first, %group) valid(%n)
+      : tensor<64x1xf32>, memref<16x?xf32>
+  return %f : tensor<64x64xf32>
+}
+
+// CHECK-LABEL: func.func @fragments
+// CHECK: %[[S:.*]] = kernel.contract %{{.*}}, %{{.*}}, %{{.*}} k(48) : memref<1x64x64xbf16, {{.*}}>, memref<1x64x64xbf16, {{.*}}> into vector<1x8x2x2xf32>
+// CHECK: %[[P:.*]] = kernel.start %{{.*}}, %{{.*}}, %[[S]] k(64) {b_t} : vector<1x8x2x2xf16>, memref<2x64x64xf16, {{.*}}> into vector<1x8x2x2xf32>
+// CHECK: kernel.wait %[[P]] younger 1 : <vector<1x8x2x2xf32>>
+// CHECK: kernel.load {{.*}} : memref<16x?xf32> to vector<1x1x2x1xf32>
+// CHECK: kernel.store {{.*}} : vector<1x8x2x2xf32>, memref<?x16x64xf32, strided<[1024, 64, 1], offset: ?>>
+func.func @fragments(%q: !shared, %k: !shared, %v: !values, %zero: vector<1x8x2x2xf32>,
+                     %p: vector<1x8x2x2xf16>, %lse: memref<16x?xf32>,
+                     %out: memref<?x16x64xf32, strided<[1024, 64, 1], offset: ?>>,
+                     %i: index, %x: f32) -> vector<1x1x2x1xf32> {
+  %s = kernel.contract %q, %k, %zero k(48) : !shared, !shared into vector<1x8x2x2xf32>
+  %pending = kernel.start %p, %v, %s k(64) {b_t} : vector<1x8x2x2xf16>, !values into vector<1x8x2x2xf32>
+  %o = kernel.wait %pending younger 1 : <vector<1x8x2x2xf32>>
+  %l = kernel.load %lse rows(%i, %i, %i, %i) valid(%i) otherwise %x
+      : memref<16x?xf32> to vector<1x1x2x1xf32>
+  kernel.store %o, %out rows(%i, %i, %i, %i) valid(%i)
+      : vector<1x8x2x2xf32>, memref<?x16x64xf32, strided<[1024, 64, 1], offset: ?>>
+  return %l : vector<1x1x2x1xf32>
+}
+
+// Two allocations stay two, and so do two rings.
+// CHECK-LABEL: func.func @memory
+// CHECK: %[[A:.*]] = kernel.alloc : memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+// CHECK: %[[B:.*]] = kernel.alloc : memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+// CHECK: %[[R:.*]] = kernel.ring stages(3) : <memref<1x64x64xbf16, {{.*}}>, memref<2x64x64xf16, {{.*}}>>
+// CHECK: kernel.ring stages(3)
+// CHECK: kernel.copy %{{.*}} rows(%{{.*}}, {{.*}}) valid(%{{.*}}) to %[[A]] : memref<?x8x40xbf16>, memref<1x64x64xbf16, {{.*}}>
+// CHECK: kernel.copy %{{.*}} rows({{.*}}) valid({{.*}}) to %[[A]], %[[B]], %[[A]] : memref<?x8x40xf32>, memref
+// CHECK: %[[S:.*]]:2 = kernel.ring.acquire %[[R]][%[[I:.*]]] : <memref
+// CHECK: kernel.copy %{{.*}} rows({{.*}}) valid({{.*}}) to %[[S]]#0
+// CHECK: kernel.ring.commit %[[R]] : <memref
+// CHECK: kernel.ring.wait %[[R]][%[[I]]] younger 2 : <memref
+// CHECK: kernel.ring.release %[[R]][%[[I]]] : <memref
+func.func @memory(%k: memref<?x8x40xbf16>, %f: memref<?x8x40xf32>, %n: index, %i: i32) {
+  %a = kernel.alloc : !shared
+  %b = kernel.alloc : !shared
+  %ring = kernel.ring stages(3) : !kernel.ring<!shared, !values>
+  %other = kernel.ring stages(3) : !kernel.ring<!shared, !values>
+  kernel.copy %k rows(%n, %n, %n, %n) valid(%n) to %a : memref<?x8x40xbf16>, !shared
+  kernel.copy %f rows(%n, %n, %n, %n) valid(%n) to %a, %b, %a
+      : memref<?x8x40xf32>, !shared, !shared, !shared
+  %s0, %s1 = kernel.ring.acquire %ring[%i] : !kernel.ring<!shared, !values>
+  kernel.copy %k rows(%n, %n, %n, %n) valid(%n) to %s0 : memref<?x8x40xbf16>, !shared
+  kernel.ring.commit %ring : !kernel.ring<!shared, !values>
+  %t0, %t1 = kernel.ring.wait %ring[%i] younger 2 : !kernel.ring<!shared, !values>
+  kernel.ring.release %ring[%i] : !kernel.ring<!shared, !values>
+  kernel.ring.commit %other : !kernel.ring<!shared, !values>
+  return
+}
