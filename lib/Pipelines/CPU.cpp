@@ -33,12 +33,12 @@ using namespace mlir;
 using namespace mlir::varlen;
 
 void varlen::buildVarlenBufferize(OpPassManager &manager,
-                                  const VarlenToCPUOptions &options) {
+                                  const VarlenAssignScheduleOptions &schedule) {
   // First, while public and private still mean what the user wrote.
   manager.addPass(createVarlenExportFunctions());
   // Schedules are for the op on tensors; what gets none is written out while
   // it still is one.
-  manager.addPass(createVarlenAssignSchedule({options.target}));
+  manager.addPass(createVarlenAssignSchedule(schedule));
   manager.addPass(createVarlenDecomposeAttn({/*unscheduled=*/true}));
   // Tensor code that has no bufferization of its own.
   manager.addPass(createConvertElementwiseToLinalgPass());
@@ -111,7 +111,9 @@ void varlen::buildVarlenLowerToLLVM(OpPassManager &manager,
 
 void varlen::buildVarlenToCPU(OpPassManager &manager,
                               const VarlenToCPUOptions &options) {
-  buildVarlenBufferize(manager, options);
+  VarlenAssignScheduleOptions schedule;
+  schedule.target = options.target;
+  buildVarlenBufferize(manager, schedule);
   buildVarlenAttnToLoops(manager, options);
   buildVarlenLowerToLLVM(manager, options);
 }
@@ -125,7 +127,11 @@ void varlen::registerPipelines() {
   PassPipelineRegistration<VarlenToCPUOptions>(
       "varlen-bufferize",
       "The first stage of varlen-to-cpu: from tensors to buffers with owners",
-      buildVarlenBufferize);
+      [](OpPassManager &manager, const VarlenToCPUOptions &options) {
+        VarlenAssignScheduleOptions schedule;
+        schedule.target = options.target;
+        buildVarlenBufferize(manager, schedule);
+      });
   PassPipelineRegistration<VarlenToCPUOptions>(
       "varlen-attn-to-loops",
       "The second stage of varlen-to-cpu: from varlen.attn on buffers to "

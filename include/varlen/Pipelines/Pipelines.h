@@ -17,6 +17,8 @@ class OpPassManager;
 
 namespace mlir::varlen {
 
+struct VarlenAssignScheduleOptions;
+
 struct VarlenToCPUOptions : PassPipelineOptions<VarlenToCPUOptions> {
   PassOptions::Option<std::string> target{
       *this, "target",
@@ -30,11 +32,12 @@ struct VarlenToCPUOptions : PassPipelineOptions<VarlenToCPUOptions> {
 void buildVarlenToCPU(OpPassManager &manager,
                       const VarlenToCPUOptions &options);
 
-/// The stages of the pipeline above, in order: tensors to buffers with owners;
-/// varlen.attn on buffers to vector loops that run on the threads of the
-/// runtime; loops and upstream operations to the llvm dialect.
+/// The stages of the pipeline above, in order: tensors to buffers with owners,
+/// and schedules (any target's) for what is tiled; varlen.attn on buffers to
+/// vector loops that run on the threads of the runtime; loops and upstream
+/// operations to the llvm dialect.
 void buildVarlenBufferize(OpPassManager &manager,
-                          const VarlenToCPUOptions &options);
+                          const VarlenAssignScheduleOptions &schedule);
 void buildVarlenAttnToLoops(OpPassManager &manager,
                             const VarlenToCPUOptions &options);
 void buildVarlenLowerToLLVM(OpPassManager &manager,

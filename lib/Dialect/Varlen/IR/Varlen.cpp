@@ -60,10 +60,11 @@ void VarlenDialect::initialize() {
 
 LogicalResult VarlenDialect::verifyOperationAttribute(Operation *op,
                                                       NamedAttribute attr) {
-  if (attr.getName() == CPUScheduleAttr::kName &&
-      !isa<CPUScheduleAttr>(attr.getValue()))
+  if (attr.getName() == kScheduleAttrName &&
+      !isa<CPUScheduleAttr, GPUScheduleAttr>(attr.getValue()))
     return op->emitOpError("expected ")
-           << attr.getName() << " to be a #varlen.cpu_schedule, got "
+           << attr.getName()
+           << " to be a #varlen.cpu_schedule or #varlen.gpu_schedule, got "
            << attr.getValue();
   return success();
 }
@@ -168,5 +169,26 @@ CPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
         std::pair("kv_block", kvBlock)})
     if (size < 1)
       return emitError() << "expected positive " << name << ", got " << size;
+  return success();
+}
+
+LogicalResult GPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> error,
+                                      int64_t warps, int64_t blockM,
+                                      int64_t kvBlock, int64_t stages,
+                                      int64_t ctas) {
+  // A block of CUDA has at most 1024 threads.
+  if (warps < 1 || warps > 32)
+    return error() << "expected warps from 1 to 32, got " << warps;
+  if (blockM < 1 || blockM % (16 * warps) != 0)
+    return error() << "expected block_m to be a multiple of 16 * warps = "
+                   << 16 * warps << ", got " << blockM;
+  // An mma takes 16 keys at once.
+  if (kvBlock < 1 || kvBlock % 16 != 0)
+    return error() << "expected kv_block to be a multiple of 16, got "
+                   << kvBlock;
+  if (stages < 2)
+    return error() << "expected at least 2 stages, got " << stages;
+  if (ctas < 1)
+    return error() << "expected positive ctas, got " << ctas;
   return success();
 }

@@ -17,44 +17,6 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-//===----------------------------------------------------------------------===//
-// Index arithmetic
-//===----------------------------------------------------------------------===//
-
-Value IndexBuilder::constant(int64_t value) {
-  return arith::ConstantIndexOp::create(b, value);
-}
-Value IndexBuilder::add(Value lhs, Value rhs) {
-  return b.createOrFold<arith::AddIOp>(lhs, rhs);
-}
-Value IndexBuilder::sub(Value lhs, Value rhs) {
-  return b.createOrFold<arith::SubIOp>(lhs, rhs);
-}
-Value IndexBuilder::mul(Value lhs, Value rhs) {
-  return b.createOrFold<arith::MulIOp>(lhs, rhs);
-}
-Value IndexBuilder::min(Value lhs, Value rhs) {
-  return b.createOrFold<arith::MinSIOp>(lhs, rhs);
-}
-Value IndexBuilder::max(Value lhs, Value rhs) {
-  return b.createOrFold<arith::MaxSIOp>(lhs, rhs);
-}
-Value IndexBuilder::div(Value lhs, Value rhs) {
-  return b.createOrFold<arith::DivUIOp>(lhs, rhs);
-}
-Value IndexBuilder::rem(Value lhs, Value rhs) {
-  return b.createOrFold<arith::RemUIOp>(lhs, rhs);
-}
-Value IndexBuilder::ceilDiv(Value lhs, int64_t rhs) {
-  return div(add(lhs, rhs - 1), constant(rhs));
-}
-Value IndexBuilder::roundUp(Value lhs, int64_t multiple) {
-  return mul(ceilDiv(lhs, multiple), multiple);
-}
-Value IndexBuilder::roundDown(Value lhs, int64_t multiple) {
-  return mul(div(lhs, constant(multiple)), multiple);
-}
-
 Value PairMap::row(IndexBuilder &index, Value pair) const {
   return index.add(qRow, index.div(pair, group));
 }

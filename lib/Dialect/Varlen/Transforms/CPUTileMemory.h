@@ -16,31 +16,9 @@
 #ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_CPUTILEMEMORY_H
 #define VARLEN_DIALECT_VARLEN_TRANSFORMS_CPUTILEMEMORY_H
 
-#include "varlen/Dialect/Varlen/IR/Varlen.h"
-
-#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "IndexBuilder.h"
 
 namespace mlir::varlen {
-
-/// Arithmetic on index values, folded where the operands are constants.
-struct IndexBuilder {
-  ImplicitLocOpBuilder &b;
-
-  Value constant(int64_t value);
-  Value add(Value lhs, Value rhs);
-  Value add(Value lhs, int64_t rhs) { return add(lhs, constant(rhs)); }
-  Value sub(Value lhs, Value rhs);
-  Value mul(Value lhs, Value rhs);
-  Value mul(Value lhs, int64_t rhs) { return mul(lhs, constant(rhs)); }
-  Value min(Value lhs, Value rhs);
-  Value max(Value lhs, Value rhs);
-  /// Quotient and remainder of non-negative values.
-  Value div(Value lhs, Value rhs);
-  Value rem(Value lhs, Value rhs);
-  Value ceilDiv(Value lhs, int64_t rhs);
-  Value roundUp(Value lhs, int64_t multiple);
-  Value roundDown(Value lhs, int64_t multiple);
-};
 
 /// A (query row, query head) pair of a work tile: an index into the list of
 /// pairs of a sequence and kv head, see varlen_work_tile.

@@ -9,6 +9,7 @@
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 #include "varlen/Target/CPUTarget.h"
+#include "varlen/Target/GPUTarget.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -20,78 +21,155 @@ namespace mlir::varlen {
 using namespace mlir;
 using namespace mlir::varlen;
 
-namespace {
+//===----------------------------------------------------------------------===//
+// CPU
+//===----------------------------------------------------------------------===//
 
+namespace {
 /// A row of the schedule table: what suits a CPU with this many vector
 /// registers of this size. The last row that the target satisfies is taken.
-struct ScheduleRow {
+struct CPURow {
   int64_t vectorBytes, vectorRegisters;
   int64_t vectors, rows, panels, kvBlock;
   KVStorage kv;
 };
+} // namespace
 
 // rows x vectors accumulators, `vectors` columns and one broadcast scalar fill
 // the registers. With few lanes a panel reuses a kv block too little, so the
 // block is copied once for several panels.
-constexpr ScheduleRow table[] = {
+static constexpr CPURow cpuTable[] = {
     {16, 16, 3, 4, 8, 128, KVStorage::Copy},
     {16, 32, 4, 4, 6, 128, KVStorage::Copy},
     {32, 16, 3, 4, 16, 128, KVStorage::Copy},
     {64, 32, 3, 8, 1, 256, KVStorage::InPlace},
 };
 
+static void assignForCPU(AttnOp op, const CPUTarget &cpu) {
+  const CPURow *row = &cpuTable[0];
+  for (const CPURow &candidate : cpuTable)
+    if (candidate.vectorBytes <= cpu.vectorBytes &&
+        candidate.vectorRegisters <= cpu.vectorRegisters)
+      row = &candidate;
+  FloatType element = op.getElementType();
+  int64_t lanes = cpu.getLanes(op.getComputeType().getWidth() / 8);
+  // 16-bit inputs are converted as they are copied, once for more panels.
+  bool converted = element != op.getComputeType();
+  bool pairs = element.isBF16() && cpu.hasBF16Dot && op.getHeadDim() % 2 == 0;
+  MLIRContext *context = op.getContext();
+  op->setAttr(kScheduleAttrName,
+              CPUScheduleAttr::get(context, lanes, row->vectors, row->rows,
+                                   converted ? std::max<int64_t>(row->panels, 4)
+                                             : row->panels,
+                                   row->kvBlock,
+                                   pairs       ? KVStorage::Pairs
+                                   : converted ? KVStorage::Copy
+                                               : row->kv));
+  // The exponential need not be more exact than the type it is rounded to.
+  // f64 has one polynomial only.
+  if (!element.isF64())
+    op->setAttr("varlen.exp2_degree",
+                IntegerAttr::get(IntegerType::get(context, 64),
+                                 element.isF32() ? 5 : 4));
+}
+
+//===----------------------------------------------------------------------===//
+// GPU
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A row of the schedule table: what suits head sizes up to `headDim`. The
+/// first row that fits the head sizes and the shared memory of the target is
+/// taken.
+struct GPURow {
+  int64_t headDim;
+  int64_t warps, blockM, kvBlock, stages, ctas;
+};
+} // namespace
+
+// Two 16-row tiles to a warp read each operand B once for both, where the
+// accumulators leave registers for that.
+static constexpr GPURow gpuTable[] = {
+    {64, 4, 128, 64, 2, 2}, {64, 4, 64, 32, 2, 2},  {128, 4, 64, 64, 2, 2},
+    {128, 4, 64, 32, 2, 1}, {128, 4, 64, 16, 2, 1}, {256, 8, 128, 32, 2, 1},
+    {256, 4, 64, 32, 2, 1}, {256, 4, 64, 16, 2, 1}, {256, 2, 32, 16, 2, 1},
+};
+
+/// Bytes of shared memory of a CTA: one tile of queries and `stages` kv blocks,
+/// each in slabs of 64 columns.
+static int64_t getSharedBytes(const GPURow &row, AttnOp op) {
+  int64_t qk = llvm::alignTo(op.getHeadDim(), 64);
+  int64_t v = llvm::alignTo(op.getValueHeadDim(), 64);
+  // f32 is kept as three bf16 terms.
+  int64_t bytes = op.getElementType().isF32() ? 6 : 2;
+  return bytes * (row.blockM * qk + row.stages * row.kvBlock * (qk + v));
+}
+
+static bool assignForGPU(AttnOp op, const GPUTarget &gpu) {
+  if (op.getElementType().isF64()) {
+    op.emitRemark("no tiles for f64, which ")
+        << gpu.name << " has no kernel for; a CPU target has";
+    return false;
+  }
+  int64_t headDim = std::max(op.getHeadDim(), op.getValueHeadDim());
+  const GPURow *row = llvm::find_if(gpuTable, [&](const GPURow &candidate) {
+    return headDim <= candidate.headDim &&
+           getSharedBytes(candidate, op) <= gpu.sharedBytes;
+  });
+  if (row == std::end(gpuTable)) {
+    op.emitRemark("no tiles for head_dim ")
+        << headDim << " in " << gpu.sharedBytes << " bytes of shared memory of "
+        << gpu.name << "; a CPU target has";
+    return false;
+  }
+  op->setAttr(kScheduleAttrName,
+              GPUScheduleAttr::get(op.getContext(), row->warps, row->blockM,
+                                   row->kvBlock, row->stages, row->ctas));
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Pass
+//===----------------------------------------------------------------------===//
+
+namespace {
 struct VarlenAssignSchedule
     : varlen::impl::VarlenAssignScheduleBase<VarlenAssignSchedule> {
   using VarlenAssignScheduleBase::VarlenAssignScheduleBase;
   void runOnOperation() override;
 };
-
 } // namespace
 
 void VarlenAssignSchedule::runOnOperation() {
-  const CPUTarget *cpu = lookupCPUTarget(target);
-  if (!cpu) {
-    emitError(getOperation()->getLoc())
-        << "expected target to be one of " << getCPUTargetNames() << ", got "
-        << target;
+  const GPUTarget *gpu = chip.empty() ? nullptr : lookupGPUTarget(chip);
+  const CPUTarget *cpu = chip.empty() ? lookupCPUTarget(target) : nullptr;
+  if (!cpu && !gpu) {
+    InFlightDiagnostic error = emitError(getOperation()->getLoc());
+    if (chip.empty())
+      error << "expected target to be one of " << getCPUTargetNames()
+            << ", got " << target;
+    else
+      error << "expected chip to be one of " << getGPUTargetNames() << ", got "
+            << chip;
     return signalPassFailure();
   }
-  const ScheduleRow *row = &table[0];
-  for (const ScheduleRow &candidate : table)
-    if (candidate.vectorBytes <= cpu->vectorBytes &&
-        candidate.vectorRegisters <= cpu->vectorRegisters)
-      row = &candidate;
-
   getOperation()->walk([&](AttnOp op) {
-    if (op->hasAttr(CPUScheduleAttr::kName))
+    if (op->hasAttr(kScheduleAttrName))
       return;
     if (ShapedType::isDynamic(op.getHeadDim()) ||
         ShapedType::isDynamic(op.getValueHeadDim())) {
-      op.emitRemark(
-          "no tiles for a dynamic head_dim; it is decomposed instead");
+      op.emitRemark("no tiles for a dynamic head_dim; ")
+          << (gpu ? "a GPU has no kernel for it, a CPU target has"
+                  : "it is decomposed instead");
       ++numMissed;
       return;
     }
-    FloatType element = op.getElementType();
-    int64_t lanes = cpu->getLanes(op.getComputeType().getWidth() / 8);
-    // 16-bit inputs are converted as they are copied, once for more panels.
-    bool converted = element != op.getComputeType();
-    bool pairs =
-        element.isBF16() && cpu->hasBF16Dot && op.getHeadDim() % 2 == 0;
-    op->setAttr(CPUScheduleAttr::kName,
-                CPUScheduleAttr::get(
-                    &getContext(), lanes, row->vectors, row->rows,
-                    converted ? std::max<int64_t>(row->panels, 4) : row->panels,
-                    row->kvBlock,
-                    pairs       ? KVStorage::Pairs
-                    : converted ? KVStorage::Copy
-                                : row->kv));
-    // The exponential need not be more exact than the type it is rounded to.
-    // f64 has one polynomial only.
-    if (!element.isF64())
-      op->setAttr("varlen.exp2_degree",
-                  IntegerAttr::get(IntegerType::get(&getContext(), 64),
-                                   element.isF32() ? 5 : 4));
+    if (gpu && !assignForGPU(op, *gpu)) {
+      ++numMissed;
+      return;
+    }
+    if (cpu)
+      assignForCPU(op, *cpu);
     ++numAssigned;
   });
 }

@@ -29,7 +29,7 @@ struct VarlenDecomposeAttn
     getOperation()->walk([&](AttnOp op) { ops.push_back(op); });
     IRRewriter rewriter(&getContext());
     for (AttnOp op : ops) {
-      if (unscheduled && op->hasAttr(CPUScheduleAttr::kName)) {
+      if (unscheduled && op->hasAttr(kScheduleAttrName)) {
         ++numLeft;
         continue;
       }

@@ -14,14 +14,21 @@
 //===----------------------------------------------------------------------===//
 
 #include "CPUTileMemory.h"
+#include "GPUTiler.h"
+#include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <cmath>
@@ -236,7 +243,7 @@ void CPUTiler::emit() {
       op.getMask(), schedule.getBlockM());
   auto work = scf::ForallOp::create(b, ArrayRef<OpFoldResult>{dim(tiles, 0)},
                                     ValueRange{}, std::nullopt);
-  work->setAttr(CPUScheduleAttr::kName, schedule);
+  work->setAttr(kScheduleAttrName, schedule);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(work.getBody());
@@ -548,16 +555,24 @@ namespace {
 struct VarlenTileAttn : varlen::impl::VarlenTileAttnBase<VarlenTileAttn> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
-    getOperation()->walk([&](AttnOp op) {
-      auto schedule =
-          op->getAttrOfType<CPUScheduleAttr>(CPUScheduleAttr::kName);
-      if (!schedule || !op.isBufferized())
-        return;
+    WalkResult result = getOperation()->walk([&](AttnOp op) {
+      if (!op.isBufferized())
+        return WalkResult::advance();
       rewriter.setInsertionPoint(op);
-      CPUTiler(op, schedule, rewriter).emit();
+      Attribute schedule = op->getAttr(kScheduleAttrName);
+      if (auto cpu = dyn_cast_or_null<CPUScheduleAttr>(schedule))
+        CPUTiler(op, cpu, rewriter).emit();
+      else if (auto gpu = dyn_cast_or_null<GPUScheduleAttr>(schedule)) {
+        if (failed(tileForGPU(op, gpu, rewriter)))
+          return WalkResult::interrupt();
+      } else
+        return WalkResult::advance();
       rewriter.eraseOp(op);
       ++numTiled;
+      return WalkResult::advance();
     });
+    if (result.wasInterrupted())
+      signalPassFailure();
   }
 };
 } // namespace

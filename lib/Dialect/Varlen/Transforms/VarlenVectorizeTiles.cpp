@@ -768,8 +768,7 @@ struct VarlenVectorizeTiles
   using VarlenVectorizeTilesBase::VarlenVectorizeTilesBase;
   void runOnOperation() override {
     WalkResult result = getOperation()->walk([&](scf::ForallOp work) {
-      auto schedule =
-          work->getAttrOfType<CPUScheduleAttr>(CPUScheduleAttr::kName);
+      auto schedule = work->getAttrOfType<CPUScheduleAttr>(kScheduleAttrName);
       if (!schedule)
         return WalkResult::advance();
       SetVector<Block *> blocks;
@@ -783,7 +782,7 @@ struct VarlenVectorizeTiles
           return WalkResult::interrupt();
         ++numBlocks;
       }
-      work->removeAttr(CPUScheduleAttr::kName);
+      work->removeAttr(kScheduleAttrName);
       return WalkResult::advance();
     });
     if (result.wasInterrupted())

@@ -37,7 +37,7 @@ module attributes {s = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, pa
 
 // -----
 
-// expected-error @below {{expected "varlen.schedule" to be a #varlen.cpu_schedule, got "fast"}}
+// expected-error @below {{expected "varlen.schedule" to be a #varlen.cpu_schedule or #varlen.gpu_schedule, got "fast"}}
 module attributes {varlen.schedule = "fast"} {}
 
 // -----

@@ -32,6 +32,11 @@
 
 #include "varlen/Dialect/Varlen/IR/VarlenEnums.h.inc" // IWYU pragma: export
 
+namespace mlir::varlen {
+/// Discardable attribute under which a schedule sits on an operation.
+inline constexpr llvm::StringLiteral kScheduleAttrName = "varlen.schedule";
+} // namespace mlir::varlen
+
 #define GET_ATTRDEF_CLASSES
 #include "varlen/Dialect/Varlen/IR/VarlenAttrs.h.inc" // IWYU pragma: export
 

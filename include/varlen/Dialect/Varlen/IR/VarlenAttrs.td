@@ -130,13 +130,43 @@ def Varlen_CPUScheduleAttr : Varlen_Attr<"CPUSchedule", "cpu_schedule"> {
   }];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Discardable attribute under which a schedule sits on an operation.
-    static constexpr ::llvm::StringLiteral kName = "varlen.schedule";
     /// Queries in a panel.
     int64_t getPanelSize() const { return getLanes() * getVectors(); }
     /// Queries in a work tile.
     int64_t getBlockM() const { return getPanelSize() * getPanels(); }
   }];
+}
+
+//===----------------------------------------------------------------------===//
+// GPU schedule
+//===----------------------------------------------------------------------===//
+
+def Varlen_GPUScheduleAttr : Varlen_Attr<"GPUSchedule", "gpu_schedule"> {
+  let summary = "Tile sizes and pipeline depth of one attention on a GPU";
+  let description = [{
+    Put on `varlen.attn` as `varlen.schedule` by `varlen-assign-schedule`, used
+    up by `varlen-tile-attn`.
+
+    A CTA of `warps` warps takes tiles of `block_m` queries, a multiple of 16 to
+    each warp, and meets kv blocks of `kv_block` keys, of which `stages` have
+    room in shared memory: one is read while the others are fetched. `ctas`
+    CTAs share a multiprocessor.
+
+    ```mlir
+    #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2>
+    ```
+  }];
+  let parameters = (ins
+    AttrParameter<"int64_t", "warps in a CTA">:$warps,
+    AttrParameter<"int64_t", "queries in a tile">:$blockM,
+    AttrParameter<"int64_t", "keys in a kv block">:$kvBlock,
+    AttrParameter<"int64_t", "kv blocks in shared memory">:$stages,
+    AttrParameter<"int64_t", "CTAs on a multiprocessor">:$ctas);
+  let assemblyFormat = [{
+    `<` `warps` `=` $warps `,` `block_m` `=` $blockM `,` `kv_block` `=` $kvBlock
+    `,` `stages` `=` $stages `,` `ctas` `=` $ctas `>`
+  }];
+  let genVerifyDecl = 1;
 }
 
 #endif // VARLEN_ATTRS_TD

@@ -14,10 +14,12 @@ include "mlir/Pass/PassBase.td"
 def VarlenAssignSchedule : Pass<"varlen-assign-schedule"> {
   let summary = "Choose tile sizes for each varlen.attn from a table";
   let description = [{
-    Puts a `#varlen.cpu_schedule` on each `varlen.attn` under the name
-    `varlen.schedule`, chosen by the vector registers of the target and by the
-    element type; and under `varlen.exp2_degree` the degree of the polynomial
-    that its exponentials deserve. An attribute that is there already stays: to
+    Puts a schedule on each `varlen.attn` under the name `varlen.schedule`. For
+    a CPU it is a `#varlen.cpu_schedule`, chosen by the vector registers of the
+    target and by the element type; with it goes, under `varlen.exp2_degree`, the
+    degree of the polynomial that its exponentials deserve. For a GPU it is a
+    `#varlen.gpu_schedule`, chosen by head sizes and element type, that fits into
+    the chip's shared memory. An attribute that is there already stays: to
     try another schedule, write it into the input.
 
     *Requires*: nothing.
@@ -40,7 +42,9 @@ def VarlenAssignSchedule : Pass<"varlen-assign-schedule"> {
   let dependentDialects = ["::mlir::varlen::VarlenDialect"];
   let options = [
     Option<"target", "target", "std::string", "\"host\"",
-           "CPU to choose for, a name of the target table">];
+           "CPU to choose for, a name of the target table">,
+    Option<"chip", "chip", "std::string", "",
+           "GPU to choose for instead, a name of its table (sm_80, ...)">];
   let statistics = [
     Statistic<"numAssigned", "assigned", "Attentions with a schedule">,
     Statistic<"numMissed", "missed", "Attentions that no schedule fits">];
@@ -49,27 +53,37 @@ def VarlenAssignSchedule : Pass<"varlen-assign-schedule"> {
 def VarlenTileAttn : Pass<"varlen-tile-attn"> {
   let summary = "Cut varlen.attn into work tiles and dense blocks";
   let description = [{
-    An attention on buffers becomes a parallel loop over the work tiles of its
-    batch. A work tile packs its queries as columns into scratch, loops over the
-    kv blocks that its mask lets it see, and takes one `varlen.online_attn` step
-    per kv block and panel of queries. A block that no row of a panel sees is
-    skipped; one that all rows see whole takes the step without limits. The last
-    panel of a sequence, and decoding, take steps of fewer columns. Query heads
-    of a group share a tile: its columns are (query row, head) pairs.
+    An attention on buffers becomes work tiles: query rows of one kv head of one
+    sequence, with the query heads that share that kv head. A tile walks over
+    the kv blocks that its mask lets it see and takes `varlen.online_attn` steps
+    on them. A block that no row sees is skipped; one that all rows see whole
+    takes the step without limits.
+
+    With a `#varlen.cpu_schedule` this is a parallel loop over the list that
+    `varlen.work_tiles` makes. A tile packs its queries as columns into scratch
+    and takes one step per kv block and panel of queries; the last panel of a
+    sequence, and decoding, take steps of fewer columns.
+
+    With a `#varlen.gpu_schedule` it is two launches: one that checks
+    cu_seqlens and makes the list on the device, and a persistent kernel whose
+    CTAs take tiles from the list. Tiles and kv blocks are the kernel dialect's,
+    in shared memory; the blocks that the mask cuts come first.
 
     *Requires*: `varlen.attn` on memrefs with a `varlen.schedule` and static
     head sizes.
-    *Guarantees*: no such operation is left. Rows of score tiles are multiples
-    of 8: keys past the end of a sequence are zeros in scratch, never a
-    neighbour's rows. Each output row is written by one work tile, so results
-    do not depend on threads or on the rest of the batch.
-    *Numerics*: inputs are converted to the compute type as they are packed
-    (except with `kv = pairs`); the output is divided by l, converted last.
+    *Guarantees*: no such operation is left. Keys past the end of a sequence
+    are zeros in scratch (in shared memory), never a neighbour's rows; on a CPU
+    the rows of score tiles are multiples of 8. Each output row is written by
+    one work tile, so results do not depend on threads or on the rest of the
+    batch.
+    *Numerics*: on a CPU inputs are converted to the compute type as they are
+    packed (except with `kv = pairs`); the output is divided by l (on a GPU
+    multiplied by 1 / l), converted last.
 
     ```mlir
     varlen.attn %q, %k, %v, %cu_q, %cu_k outs(%out, %lse) {varlen.schedule = ...}
     ```
-    becomes
+    becomes, with a CPU schedule,
     ```mlir
     %tiles = varlen.work_tiles %cu_q, %cu_k rows(%tq, %tk) heads(%hkv, %group) mask <full> block_m 384
     scf.forall (%i) in (%n) {
@@ -82,9 +96,12 @@ def VarlenTileAttn : Pass<"varlen-tile-attn"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
-    "::mlir::bufferization::BufferizationDialect",
+    "::mlir::bufferization::BufferizationDialect", "::mlir::func::FuncDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::varlen::kernel::KernelDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect",
+    "::mlir::vector::VectorDialect"];
   let statistics = [
     Statistic<"numTiled", "tiled", "Attentions tiled">];
 }

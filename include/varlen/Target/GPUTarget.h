@@ -1,0 +1,51 @@
+//===- GPUTarget.h - What the GPUs we generate code for can do --*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One table of GPU targets as data. To add a chip, add a row to the table in
+// GPUTarget.cpp. Nothing here depends on a code generator.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_TARGET_GPUTARGET_H
+#define VARLEN_TARGET_GPUTARGET_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <string>
+
+namespace mlir::varlen {
+
+/// A compute capability of NVIDIA's. Plain data.
+struct GPUTarget {
+  /// What ptxas and pipelines call it: sm_80, ...
+  llvm::StringRef name;
+  /// The first version of PTX that has it, times ten (CUDA's PTX ISA, release
+  /// notes).
+  int64_t minPTX;
+  /// Bytes of shared memory that one CTA can have (CUDA C++ programming guide,
+  /// technical specifications per compute capability).
+  int64_t sharedBytes;
+};
+
+/// The newest version of PTX, times ten, that the LLVM we use writes.
+inline constexpr int64_t kNewestPTX = 90;
+
+llvm::ArrayRef<GPUTarget> getGPUTargets();
+
+/// Null if there is no target of that name; `getGPUTargetNames` then says what
+/// would have been valid.
+const GPUTarget *lookupGPUTarget(llvm::StringRef name);
+
+/// "sm_80, sm_86, ...", for messages.
+std::string getGPUTargetNames();
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_TARGET_GPUTARGET_H

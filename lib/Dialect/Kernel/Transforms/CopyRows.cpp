@@ -1,0 +1,325 @@
+//===- CopyRows.cpp - Rows of global memory to shared tiles ---------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A row is cut into chunks of 8 elements, 16 bytes of the shared tile. The
+// threads of a CTA take the chunks of as many rows at once as they are enough
+// for, so a thread keeps its column from row to row.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CopyRows.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+using namespace mlir::varlen::kernel;
+
+/// Elements of a chunk.
+static constexpr int64_t kChunk = 8;
+/// Bytes of a row of a slab.
+static constexpr int64_t kRowBytes = 128;
+
+static bool isMultiple(int64_t value, int64_t of) {
+  return !ShapedType::isDynamic(value) && value % of == 0;
+}
+
+/// Whether chunks of the source may be read by vectors of its type.
+static bool hasWholeChunks(CopyOp copy) {
+  auto source = cast<MemRefType>(copy.getSource().getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (failed(source.getStridesAndOffset(strides, offset)))
+    return false;
+  // A dynamic head count times a whole head_dim is whole, too: what identity
+  // layouts do not say, their innermost extent does.
+  int64_t size = source.getDimSize(2);
+  if (!isMultiple(size, kChunk))
+    return false;
+  if (source.getLayout().isIdentity())
+    return true;
+  return isMultiple(strides[0], kChunk) && isMultiple(strides[1], kChunk) &&
+         isMultiple(offset, kChunk);
+}
+
+int64_t kernel::getThreadsPerRow(CopyOp copy) {
+  auto source = cast<MemRefType>(copy.getSource().getType());
+  return llvm::PowerOf2Ceil(llvm::alignTo(source.getDimSize(2), 16) / kChunk);
+}
+
+bool kernel::canCopyAsync(CopyOp copy) {
+  return copy.getSlot().size() == 1 && hasWholeChunks(copy);
+}
+
+namespace {
+
+/// Emits the copy of one chunk after the other; what a chunk's copy is, says a
+/// callback.
+class Chunks {
+public:
+  Chunks(ImplicitLocOpBuilder &b, CopyOp copy, int64_t threads);
+
+  /// (whether the row exists, address of the chunk's first element, number of
+  /// elements past the chunk's first column, byte offset in the slot).
+  struct Chunk {
+    Value exists, address, column, offset;
+  };
+  void forEach(function_ref<void(const Chunk &)> body);
+
+  /// The element of the source after `chunk.address` by `distance`.
+  Value at(const Chunk &chunk, int64_t distance) {
+    return LLVM::GEPOp::create(b, chunk.address.getType(), element,
+                               chunk.address,
+                               ArrayRef<LLVM::GEPArg>{int32_t(distance)});
+  }
+  Value pointer(Value memref, unsigned space);
+
+private:
+  Value i32(int64_t value) {
+    return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
+  }
+  Value i64(Value index) {
+    return b.createOrFold<arith::IndexCastOp>(b.getI64Type(), index);
+  }
+  void emitRow(Value row, Value rowBits, Value column);
+  Value rowAddress(Value row);
+  void emitIf(Value condition, function_ref<void()> body);
+
+  ImplicitLocOpBuilder &b;
+  CopyOp copy;
+  int64_t threads, rows, headDim;
+  Type element;
+  Value source;
+  SmallVector<Value> strides;
+};
+
+} // namespace
+
+Chunks::Chunks(ImplicitLocOpBuilder &b, CopyOp copy, int64_t threads)
+    : b(b), copy(copy), threads(threads) {
+  auto type = cast<MemRefType>(copy.getSource().getType());
+  auto slot = cast<MemRefType>(copy.getSlot()[0].getType());
+  rows = getSharedRows(slot);
+  headDim = type.getDimSize(2);
+  element = type.getElementType();
+  auto metadata = memref::ExtractStridedMetadataOp::create(b, copy.getSource());
+  SmallVector<int64_t> known;
+  int64_t offset;
+  (void)type.getStridesAndOffset(known, offset);
+  auto value = [&](int64_t constant, Value dynamic) -> Value {
+    if (ShapedType::isDynamic(constant))
+      return i64(dynamic);
+    return arith::ConstantOp::create(b, b.getI64IntegerAttr(constant));
+  };
+  for (auto [constant, dynamic] : llvm::zip(known, metadata.getStrides()))
+    strides.push_back(value(constant, dynamic));
+  source = pointer(copy.getSource(), /*global=*/1);
+  source = LLVM::GEPOp::create(
+      b, source.getType(), element, source,
+      ArrayRef<LLVM::GEPArg>{value(offset, metadata.getOffset())});
+}
+
+/// The aligned pointer of a memref, in address space `space`.
+Value Chunks::pointer(Value memref, unsigned space) {
+  auto type = cast<MemRefType>(memref.getType());
+  bool shared = gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(type);
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), shared ? 3 : 0);
+  Type i64 = b.getI64Type();
+  auto extents = LLVM::LLVMArrayType::get(i64, type.getRank());
+  auto descriptor = LLVM::LLVMStructType::getLiteral(
+      b.getContext(), {pointer, pointer, i64, extents, extents});
+  Value value =
+      UnrealizedConversionCastOp::create(b, descriptor, memref).getResult(0);
+  value = LLVM::ExtractValueOp::create(b, value, ArrayRef<int64_t>{1});
+  if (pointer.getAddressSpace() == space)
+    return value;
+  return LLVM::AddrSpaceCastOp::create(
+      b, LLVM::LLVMPointerType::get(b.getContext(), space), value);
+}
+
+void Chunks::emitIf(Value condition, function_ref<void()> body) {
+  scf::IfOp::create(b, condition, [&](OpBuilder &nested, Location) {
+    OpBuilder::InsertionGuard guard(b);
+    b.restoreInsertionPoint(nested.saveInsertionPoint());
+    body();
+    scf::YieldOp::create(b);
+  });
+}
+
+/// The first element of the source row that tile row `row` stands for.
+Value Chunks::rowAddress(Value row) {
+  Value pair = b.createOrFold<arith::AddIOp>(
+      i64(copy.getFirst()), arith::ExtUIOp::create(b, b.getI64Type(), row));
+  Value group = i64(copy.getGroup());
+  Value memoryRow = b.createOrFold<arith::DivUIOp>(pair, group);
+  Value member = b.createOrFold<arith::RemUIOp>(pair, group);
+  memoryRow = b.createOrFold<arith::AddIOp>(i64(copy.getRow()), memoryRow);
+  Value head = b.createOrFold<arith::MulIOp>(i64(copy.getHead()), group);
+  head = b.createOrFold<arith::AddIOp>(head, member);
+  Value element = b.createOrFold<arith::AddIOp>(
+      b.createOrFold<arith::MulIOp>(memoryRow, strides[0]),
+      b.createOrFold<arith::MulIOp>(head, strides[1]));
+  return LLVM::GEPOp::create(b, source.getType(), this->element, source,
+                             ArrayRef<LLVM::GEPArg>{element});
+}
+
+void Chunks::forEach(function_ref<void(const Chunk &)> body) {
+  // Columns that a contraction reads: 16 elements at a time.
+  int64_t chunks = llvm::alignTo(headDim, 16) / kChunk;
+  int64_t across = getThreadsPerRow(copy);
+  int64_t rowsAtOnce = threads / across;
+  Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  thread = arith::IndexCastUIOp::create(b, b.getI32Type(), thread);
+  Value chunk = b.createOrFold<arith::RemUIOp>(thread, i32(across));
+  Value firstRow = b.createOrFold<arith::DivUIOp>(thread, i32(across));
+  Value column = b.createOrFold<arith::MulIOp>(chunk, i32(kChunk));
+
+  auto emitRows = [&] {
+    for (int64_t base = 0; base < rows; base += rowsAtOnce) {
+      Value row = b.createOrFold<arith::AddIOp>(firstRow, i32(base));
+      auto emitRow = [&] {
+        // Chunk c of row r lies at c ^ (r mod 8) of its slab. Where the rows
+        // of a thread are multiples of 8 apart, that is the same for all.
+        Value phase = rowsAtOnce % 8 == 0 ? firstRow : row;
+        phase = b.createOrFold<arith::AndIOp>(phase, i32(7));
+        Value inSlab = b.createOrFold<arith::AndIOp>(chunk, i32(7));
+        Value slab = b.createOrFold<arith::ShRUIOp>(chunk, i32(3));
+        Value offset = b.createOrFold<arith::MulIOp>(
+            b.createOrFold<arith::XOrIOp>(inSlab, phase), i32(16));
+        offset = b.createOrFold<arith::AddIOp>(
+            offset, b.createOrFold<arith::MulIOp>(slab, i32(rows * kRowBytes)));
+        offset = b.createOrFold<arith::AddIOp>(
+            offset, b.createOrFold<arith::MulIOp>(row, i32(kRowBytes)));
+        Value index =
+            b.createOrFold<arith::IndexCastUIOp>(b.getIndexType(), row);
+        Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                             index, copy.getValid());
+        Value address =
+            LLVM::GEPOp::create(b, source.getType(), element, rowAddress(row),
+                                ArrayRef<LLVM::GEPArg>{column});
+        body({exists, address, column, offset});
+      };
+      if (rows - base >= rowsAtOnce)
+        emitRow();
+      else
+        emitIf(
+            arith::CmpIOp::create(b, arith::CmpIPredicate::ult, row, i32(rows)),
+            emitRow);
+    }
+  };
+  if (across == chunks && threads % across == 0)
+    return emitRows();
+  emitIf(
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, chunk, i32(chunks)),
+      emitRows);
+}
+
+void kernel::emitCopyAsync(ImplicitLocOpBuilder &b, CopyOp copy,
+                           int64_t threads) {
+  Chunks chunks(b, copy, threads);
+  Value slot = chunks.pointer(copy.getSlot()[0], /*shared=*/3);
+  int64_t headDim = cast<MemRefType>(copy.getSource().getType()).getDimSize(2);
+  chunks.forEach([&](const Chunks::Chunk &chunk) {
+    Value inRow = chunk.exists;
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
+    };
+    if (headDim % 16 != 0)
+      inRow = arith::AndIOp::create(
+          b, inRow,
+          arith::CmpIOp::create(b, arith::CmpIPredicate::ult, chunk.column,
+                                constant(headDim)));
+    // Of 16 bytes, as many are read; the others are zero.
+    Value size = arith::SelectOp::create(b, inRow, constant(16), constant(0));
+    Value destination =
+        LLVM::GEPOp::create(b, slot.getType(), b.getI8Type(), slot,
+                            ArrayRef<LLVM::GEPArg>{chunk.offset});
+    NVVM::CpAsyncOp::create(
+        b, destination, chunk.address, b.getI32IntegerAttr(16),
+        NVVM::LoadCacheModifierKindAttr::get(b.getContext(),
+                                             NVVM::LoadCacheModifierKind::CG),
+        size);
+  });
+}
+
+/// Elements of the chunk as a vector; 0 where there is none.
+static Value loadChunk(ImplicitLocOpBuilder &b, CopyOp copy, Chunks &chunks,
+                       const Chunks::Chunk &chunk) {
+  auto source = cast<MemRefType>(copy.getSource().getType());
+  int64_t headDim = source.getDimSize(2);
+  Type element = source.getElementType();
+  auto type = VectorType::get({kChunk}, element);
+  auto guarded = [&](Value condition, Type type,
+                     function_ref<Value()> load) -> Value {
+    auto yield = [&](function_ref<Value()> value) {
+      return [&, value](OpBuilder &nested, Location) {
+        OpBuilder::InsertionGuard guard(b);
+        b.restoreInsertionPoint(nested.saveInsertionPoint());
+        scf::YieldOp::create(b, value());
+      };
+    };
+    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+    return scf::IfOp::create(b, condition, yield(load),
+                             yield([&] { return zero; }))
+        .getResult(0);
+  };
+  auto exists = [&](int64_t distance) -> Value {
+    Value bound =
+        arith::ConstantOp::create(b, b.getI32IntegerAttr(headDim - distance));
+    return arith::AndIOp::create(
+        b, chunk.exists,
+        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, chunk.column,
+                              bound));
+  };
+  if (hasWholeChunks(copy))
+    return guarded(exists(0), type, [&]() -> Value {
+      return LLVM::LoadOp::create(b, type, chunk.address, /*alignment=*/16);
+    });
+  Value elements = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  for (int64_t i = 0; i < kChunk; ++i) {
+    Value value = guarded(exists(i), element, [&]() -> Value {
+      return LLVM::LoadOp::create(b, element, chunks.at(chunk, i));
+    });
+    Value position = arith::ConstantOp::create(b, b.getI32IntegerAttr(i));
+    elements = LLVM::InsertElementOp::create(b, elements, value, position);
+  }
+  return elements;
+}
+
+void kernel::emitCopyThroughRegisters(ImplicitLocOpBuilder &b, CopyOp copy,
+                                      int64_t threads) {
+  Chunks chunks(b, copy, threads);
+  SmallVector<Value> slots;
+  for (Value slot : copy.getSlot())
+    slots.push_back(chunks.pointer(slot, /*shared=*/3));
+  auto shared = cast<MemRefType>(copy.getSlot()[0].getType());
+  auto narrow = VectorType::get({kChunk}, shared.getElementType());
+  chunks.forEach([&](const Chunks::Chunk &chunk) {
+    Value rest = loadChunk(b, copy, chunks, chunk);
+    for (Value slot : slots) {
+      Value term = rest;
+      if (slots.size() > 1) {
+        // The next term is what rounding this one has left.
+        term = arith::TruncFOp::create(b, narrow, rest);
+        Value wide = arith::ExtFOp::create(b, rest.getType(), term);
+        rest = arith::SubFOp::create(b, rest, wide);
+      }
+      Value destination =
+          LLVM::GEPOp::create(b, slot.getType(), b.getI8Type(), slot,
+                              ArrayRef<LLVM::GEPArg>{chunk.offset});
+      LLVM::StoreOp::create(b, term, destination, /*alignment=*/16);
+    }
+  });
+}

@@ -1,0 +1,34 @@
+//===- CopyRows.h - Rows of global memory to shared tiles -------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_KERNEL_TRANSFORMS_COPYROWS_H
+#define VARLEN_DIALECT_KERNEL_TRANSFORMS_COPYROWS_H
+
+#include "varlen/Dialect/Kernel/IR/Kernel.h"
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::varlen::kernel {
+
+/// Threads that share a row, a power of two; a CTA needs as many for a copy.
+int64_t getThreadsPerRow(CopyOp copy);
+
+/// Whether every row is whole 16-byte chunks, each aligned to its size, that
+/// need no conversion; memory itself is taken to be aligned.
+bool canCopyAsync(CopyOp copy);
+
+/// The copy by `cp.async`, part of the group that is committed next.
+void emitCopyAsync(ImplicitLocOpBuilder &b, CopyOp copy, int64_t threads);
+
+/// The same by loads and stores: visible to others after the next barrier.
+void emitCopyThroughRegisters(ImplicitLocOpBuilder &b, CopyOp copy,
+                              int64_t threads);
+
+} // namespace mlir::varlen::kernel
+
+#endif // VARLEN_DIALECT_KERNEL_TRANSFORMS_COPYROWS_H

@@ -1,0 +1,197 @@
+//===- KernelLowerMemory.cpp - Shared memory and copies to it -------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CopyRows.h"
+#include "varlen/Dialect/Kernel/IR/Kernel.h"
+#include "varlen/Dialect/Kernel/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::varlen::kernel {
+#define GEN_PASS_DEF_KERNELLOWERMEMORY
+#include "varlen/Dialect/Kernel/Transforms/Passes.h.inc"
+} // namespace mlir::varlen::kernel
+
+using namespace mlir;
+using namespace mlir::varlen;
+using namespace mlir::varlen::kernel;
+
+/// A shared tile's size is a multiple of this, the period of its swizzle; TMA
+/// and wgmma want tiles to start at one, too.
+static constexpr int64_t kTileAlignment = 1024;
+
+static int64_t getBytes(MemRefType tile) {
+  return tile.getNumElements() * tile.getElementTypeBitWidth() / 8;
+}
+
+namespace {
+
+/// The shared memory of one kernel.
+class SharedMemory {
+public:
+  explicit SharedMemory(gpu::GPUFuncOp kernel) : kernel(kernel) {}
+
+  /// Replaces allocations and the operations on rings; bytes taken.
+  int64_t lower();
+
+private:
+  int64_t allocate(MemRefType tile) {
+    int64_t offset = bytes;
+    bytes += llvm::alignTo(getBytes(tile), kTileAlignment);
+    return offset;
+  }
+  Value base(OpBuilder &b);
+  Value view(ImplicitLocOpBuilder &b, MemRefType tile, Value offset);
+  void lowerRing(RingOp ring);
+  SmallVector<Value> slot(ImplicitLocOpBuilder &b, RingOp ring, Value i,
+                          ArrayRef<int64_t> offsets);
+
+  gpu::GPUFuncOp kernel;
+  int64_t bytes = 0;
+  Value dynamic;
+};
+
+struct KernelLowerMemory
+    : kernel::impl::KernelLowerMemoryBase<KernelLowerMemory> {
+  using KernelLowerMemoryBase::KernelLowerMemoryBase;
+  void runOnOperation() override;
+  LogicalResult lower(gpu::GPUFuncOp kernel);
+};
+
+} // namespace
+
+Value SharedMemory::base(OpBuilder &b) {
+  if (!dynamic) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&kernel.getBody().front());
+    auto space = gpu::AddressSpaceAttr::get(
+        b.getContext(), gpu::GPUDialect::getWorkgroupAddressSpace());
+    auto type = MemRefType::get({ShapedType::kDynamic}, b.getI8Type(),
+                                AffineMap(), space);
+    dynamic = gpu::DynamicSharedMemoryOp::create(b, kernel.getLoc(), type);
+  }
+  return dynamic;
+}
+
+Value SharedMemory::view(ImplicitLocOpBuilder &b, MemRefType tile,
+                         Value offset) {
+  return memref::ViewOp::create(b, tile, base(b), offset, ValueRange{});
+}
+
+SmallVector<Value> SharedMemory::slot(ImplicitLocOpBuilder &b, RingOp ring,
+                                      Value i, ArrayRef<int64_t> offsets) {
+  int64_t stages = ring.getStages();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
+  };
+  // The remainder of a power of two folds to a mask in LLVM.
+  Value stage = b.createOrFold<arith::RemUIOp>(i, constant(stages));
+  SmallVector<Value> memory;
+  for (auto [tile, offset] :
+       llvm::zip(ring.getRing().getType().getSlot(), offsets)) {
+    int64_t size = llvm::alignTo(getBytes(tile), kTileAlignment);
+    Value at = b.createOrFold<arith::MulIOp>(stage, constant(size));
+    at = b.createOrFold<arith::AddIOp>(at, constant(offset));
+    memory.push_back(view(
+        b, tile, b.createOrFold<arith::IndexCastUIOp>(b.getIndexType(), at)));
+  }
+  return memory;
+}
+
+void SharedMemory::lowerRing(RingOp ring) {
+  // All stages of a tile of the slot lie one after the other.
+  SmallVector<int64_t> offsets;
+  for (MemRefType tile : ring.getRing().getType().getSlot()) {
+    offsets.push_back(bytes);
+    for (uint64_t stage = 0; stage < ring.getStages(); ++stage)
+      allocate(tile);
+  }
+  for (Operation *user : llvm::make_early_inc_range(ring->getUsers())) {
+    ImplicitLocOpBuilder b(user->getLoc(), user);
+    if (auto acquire = dyn_cast<RingAcquireOp>(user))
+      acquire->replaceAllUsesWith(slot(b, ring, acquire.getI(), offsets));
+    else if (auto wait = dyn_cast<RingWaitOp>(user)) {
+      NVVM::CpAsyncWaitGroupOp::create(b, wait.getYounger());
+      gpu::BarrierOp::create(b);
+      wait->replaceAllUsesWith(slot(b, ring, wait.getI(), offsets));
+    } else if (isa<RingCommitOp>(user))
+      NVVM::CpAsyncCommitGroupOp::create(b);
+    user->erase();
+  }
+  ring->erase();
+}
+
+int64_t SharedMemory::lower() {
+  kernel.walk([&](AllocOp alloc) {
+    ImplicitLocOpBuilder b(alloc.getLoc(), alloc);
+    MemRefType tile = alloc.getType();
+    Value offset = arith::ConstantIndexOp::create(b, allocate(tile));
+    alloc->replaceAllUsesWith(ValueRange{view(b, tile, offset)});
+    alloc->erase();
+  });
+  kernel.walk([&](RingOp ring) { lowerRing(ring); });
+  return bytes;
+}
+
+LogicalResult KernelLowerMemory::lower(gpu::GPUFuncOp kernel) {
+  SmallVector<CopyOp> copies;
+  kernel.walk([&](CopyOp copy) { copies.push_back(copy); });
+  std::optional<ArrayRef<int32_t>> blockSize = kernel.getKnownBlockSize();
+  if (!copies.empty() && !blockSize)
+    return kernel.emitOpError("expected known_block_size, which says how many "
+                              "threads share a copy");
+  for (CopyOp copy : copies)
+    if (blockSize->front() < getThreadsPerRow(copy))
+      return copy.emitOpError("expected at least ")
+             << getThreadsPerRow(copy)
+             << " threads, as many as share a row, got " << blockSize->front();
+  int64_t bytes = SharedMemory(kernel).lower();
+  if (bytes > sharedBytes)
+    return kernel.emitOpError("needs ")
+           << bytes << " bytes of shared memory, expected at most "
+           << sharedBytes;
+  for (CopyOp copy : copies) {
+    ImplicitLocOpBuilder b(copy.getLoc(), copy);
+    if (canCopyAsync(copy)) {
+      emitCopyAsync(b, copy, blockSize->front());
+      ++numAsync;
+    } else {
+      emitCopyThroughRegisters(b, copy, blockSize->front());
+      ++numSynchronous;
+    }
+    copy->erase();
+  }
+  if (bytes == 0)
+    return success();
+  auto module = kernel->getParentOfType<ModuleOp>();
+  module.walk([&](gpu::LaunchFuncOp launch) {
+    if (SymbolTable::lookupNearestSymbolFrom(launch, launch.getKernel()) !=
+        kernel)
+      return;
+    OpBuilder b(launch);
+    Value size = arith::ConstantOp::create(b, launch.getLoc(),
+                                           b.getI32IntegerAttr(bytes));
+    launch.getDynamicSharedMemorySizeMutable().assign(size);
+  });
+  return success();
+}
+
+void KernelLowerMemory::runOnOperation() {
+  WalkResult result = getOperation().walk([&](gpu::GPUFuncOp kernel) {
+    return failed(lower(kernel)) ? WalkResult::interrupt()
+                                 : WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    signalPassFailure();
+}

@@ -1,0 +1,63 @@
+//===- IndexBuilder.cpp - Arithmetic on index values ----------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "IndexBuilder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+Value IndexBuilder::constant(int64_t value) {
+  return arith::ConstantIndexOp::create(b, value);
+}
+Value IndexBuilder::add(Value lhs, Value rhs) {
+  return b.createOrFold<arith::AddIOp>(lhs, rhs);
+}
+Value IndexBuilder::sub(Value lhs, Value rhs) {
+  return b.createOrFold<arith::SubIOp>(lhs, rhs);
+}
+Value IndexBuilder::mul(Value lhs, Value rhs) {
+  return b.createOrFold<arith::MulIOp>(lhs, rhs);
+}
+Value IndexBuilder::min(Value lhs, Value rhs) {
+  return b.createOrFold<arith::MinSIOp>(lhs, rhs);
+}
+Value IndexBuilder::max(Value lhs, Value rhs) {
+  return b.createOrFold<arith::MaxSIOp>(lhs, rhs);
+}
+Value IndexBuilder::div(Value lhs, Value rhs) {
+  return b.createOrFold<arith::DivUIOp>(lhs, rhs);
+}
+Value IndexBuilder::rem(Value lhs, Value rhs) {
+  return b.createOrFold<arith::RemUIOp>(lhs, rhs);
+}
+Value IndexBuilder::ceilDiv(Value lhs, int64_t rhs) {
+  return div(add(lhs, rhs - 1), constant(rhs));
+}
+Value IndexBuilder::roundUp(Value lhs, int64_t multiple) {
+  return mul(ceilDiv(lhs, multiple), multiple);
+}
+Value IndexBuilder::roundDown(Value lhs, int64_t multiple) {
+  return mul(div(lhs, constant(multiple)), multiple);
+}
+Value IndexBuilder::select(Value condition, Value then, Value otherwise) {
+  return b.createOrFold<arith::SelectOp>(condition, then, otherwise);
+}
+Value IndexBuilder::less(Value lhs, Value rhs) {
+  return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, lhs, rhs);
+}
+Value IndexBuilder::cast(Value integer) {
+  if (isa<IndexType>(integer.getType()))
+    return integer;
+  return b.createOrFold<arith::IndexCastOp>(b.getIndexType(), integer);
+}
+Value IndexBuilder::load(Value memref, ValueRange indices) {
+  return cast(memref::LoadOp::create(b, memref, indices));
+}

@@ -1,0 +1,45 @@
+//===- IndexBuilder.h - Arithmetic on index values --------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_INDEXBUILDER_H
+#define VARLEN_DIALECT_VARLEN_TRANSFORMS_INDEXBUILDER_H
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::varlen {
+
+/// Arithmetic on index values, folded where the operands are constants.
+struct IndexBuilder {
+  ImplicitLocOpBuilder &b;
+
+  Value constant(int64_t value);
+  Value add(Value lhs, Value rhs);
+  Value add(Value lhs, int64_t rhs) { return add(lhs, constant(rhs)); }
+  Value sub(Value lhs, Value rhs);
+  Value mul(Value lhs, Value rhs);
+  Value mul(Value lhs, int64_t rhs) { return mul(lhs, constant(rhs)); }
+  Value min(Value lhs, Value rhs);
+  Value max(Value lhs, Value rhs);
+  /// Quotient and remainder of non-negative values.
+  Value div(Value lhs, Value rhs);
+  Value rem(Value lhs, Value rhs);
+  Value ceilDiv(Value lhs, int64_t rhs);
+  Value roundUp(Value lhs, int64_t multiple);
+  Value roundDown(Value lhs, int64_t multiple);
+  Value select(Value condition, Value then, Value otherwise);
+  /// Signed comparison.
+  Value less(Value lhs, Value rhs);
+  /// As index, from an integer of any width.
+  Value cast(Value integer);
+  /// memref[indices] as index.
+  Value load(Value memref, ValueRange indices);
+};
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_DIALECT_VARLEN_TRANSFORMS_INDEXBUILDER_H
