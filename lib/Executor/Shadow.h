@@ -1,0 +1,143 @@
+//===- Shadow.h - Who touched shared memory last ----------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The race detector's memory: for every 16 bytes of shared memory, or 4 or
+// single bytes where accesses are finer, who wrote last, who has read since,
+// and which asynchronous work is in flight.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_LIB_EXECUTOR_SHADOW_H
+#define VARLEN_LIB_EXECUTOR_SHADOW_H
+
+#include "Clock.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace varlen::executor {
+
+/// A component of the clocks (high bits) and its tick (low bits). Component 0
+/// is no thread, so 0 is no epoch.
+using Epoch = uint32_t;
+
+/// Who accesses, and what is ordered before the access.
+struct Actor {
+  Epoch epoch = 0;
+  /// The thread itself (its own component of `clock` is out of date).
+  const ThreadClock *thread = nullptr;
+  /// Whether the access is made by the async proxy on behalf of `thread`.
+  bool asyncProxy = false;
+  bool atomic = false;
+};
+
+/// What is wrong with an access, or `None`.
+enum class Hazard : uint8_t {
+  None,
+  InFlightWrite, ///< a copy into it is in flight
+  InFlightRead,  ///< it is being read by asynchronous work
+  Uninitialised, ///< nobody has written it
+  AfterWrite,    ///< not ordered after a write
+  AfterRead,     ///< a write not ordered after a read
+  Proxy,         ///< a generic write not published to the async proxy
+  BarrierObject, ///< a generic access to an mbarrier
+};
+
+struct Conflict {
+  Hazard hazard = Hazard::None;
+  uint32_t offset = 0; ///< of the first byte that it is about
+  Epoch other = 0;
+  explicit operator bool() const { return hazard != Hazard::None; }
+};
+
+class Shadow {
+public:
+  /// Forgets everything; `tickBits` is how an Epoch is split.
+  void reset(uint32_t bytes, uint32_t tickBits, uint32_t components);
+
+  uint32_t component(Epoch epoch) const { return epoch >> tickBits; }
+  Epoch epoch(uint32_t component, Tick tick) const {
+    return component << tickBits | (static_cast<uint32_t>(tick) & tickMask);
+  }
+
+  Conflict read(uint32_t offset, uint32_t size, const Actor &actor) {
+    Cell &cell = cells[offset >> 4];
+    // Most accesses: 16 bytes that were written as a whole, and read by this
+    // thread, one that is ordered before it, or nobody.
+    if (((offset & 15) | (size ^ 16)) == 0 &&
+        (cell.flags & ~AsyncWritten) == Initialised &&
+        cell.writesInFlight == 0 && cell.numReaders <= 1 && !actor.asyncProxy &&
+        ordered(cell.write, actor) && ordered(cell.readers[0], actor)) {
+      cell.readers[0] = actor.epoch;
+      cell.numReaders = 1;
+      return {};
+    }
+    return readSlow(offset, size, actor);
+  }
+  /// Looks only; `write` may follow.
+  Conflict checkWrite(uint32_t offset, uint32_t size, const Actor &actor);
+  void write(uint32_t offset, uint32_t size, const Actor &actor);
+
+  /// In-flight counts; delta is 1 or -1.
+  void addInFlightWrite(uint32_t offset, uint32_t size, int delta);
+  void addInFlightRead(uint32_t offset, uint32_t size, int delta);
+
+  void setBarrierObject(uint32_t offset, bool is);
+
+private:
+  enum : uint8_t {
+    Initialised = 1,
+    AsyncWritten = 2, ///< the last write was made by the async proxy
+    AtomicWritten = 4,
+    Split = 8,     ///< `link` is the first of the finer cells
+    Overflow = 16, ///< `link` is a list of further readers
+    Barrier = 32,
+    SplitBytes = 64, ///< finer cells are bytes, not words
+  };
+  struct Cell {
+    Epoch write;
+    Epoch readers[4];
+    uint32_t link;
+    uint16_t writesInFlight, readsInFlight;
+    uint8_t numReaders;
+    uint8_t flags;
+    uint16_t padding;
+  };
+  static_assert(sizeof(Cell) == 32, "two to a cache line");
+
+  bool ordered(Epoch epoch, const Actor &actor) const {
+    uint32_t who = epoch >> tickBits;
+    return who == actor.thread->self || actor.thread->base->values[who] >=
+                                            static_cast<Tick>(epoch & tickMask);
+  }
+  bool published(Epoch epoch, const Actor &actor) const {
+    uint32_t who = epoch >> tickBits;
+    Tick tick = static_cast<Tick>(epoch & tickMask);
+    return actor.thread->base->values[components + who] >= tick ||
+           (who == actor.thread->self && actor.thread->ownPublished >= tick);
+  }
+  Conflict readSlow(uint32_t offset, uint32_t size, const Actor &actor);
+  Hazard readCell(Cell &cell, const Actor &actor, Epoch &other);
+  Hazard checkCell(const Cell &cell, const Actor &actor, Epoch &other) const;
+  void addReader(Cell &cell, const Actor &actor);
+  void split(Cell &cell, bool bytes);
+  template <typename Function>
+  void visit(uint32_t offset, uint32_t size, Function function);
+
+  std::vector<Cell> cells;
+  /// Blocks of 4 or 16 cells; freed blocks are chained through `link`.
+  std::vector<Cell> finer;
+  uint32_t freeWords = 0, freeBytes = 0;
+  std::vector<std::vector<Epoch>> readerLists;
+  std::vector<uint32_t> freeLists;
+  uint32_t tickBits = 20, tickMask = 0, components = 0;
+};
+
+} // namespace varlen::executor
+
+#endif // VARLEN_LIB_EXECUTOR_SHADOW_H
