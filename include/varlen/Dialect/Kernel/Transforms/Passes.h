@@ -9,6 +9,7 @@
 #ifndef VARLEN_DIALECT_KERNEL_TRANSFORMS_PASSES_H
 #define VARLEN_DIALECT_KERNEL_TRANSFORMS_PASSES_H
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Pass/Pass.h"
 
 namespace mlir::varlen::kernel {

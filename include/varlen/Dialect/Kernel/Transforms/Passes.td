@@ -11,6 +11,160 @@
 
 include "mlir/Pass/PassBase.td"
 
+class Kernel_Pass<string name> : Pass<name, "::mlir::gpu::GPUFuncOp">;
+
+def KernelDistribute : Kernel_Pass<"kernel-distribute"> {
+  let summary = "Tiles to fragments: each thread's part of a tile";
+  let description = [{
+    Every tile R x C becomes `vector<R/16W x C/8 x 2 x 2>`, W the warps of the
+    CTA, in the layout of the dialect; a row statistic R x 1 becomes
+    `vector<R/16W x 1 x 2 x 1>`. One operation becomes one: `linalg.generic` its
+    region on vectors, `linalg.contract` a `kernel.contract`, a row reduction a
+    `vector.multi_reduction` in the thread and a `gpu.subgroup_reduce` of the
+    four lanes that share the row. In a region every value keeps the smallest
+    shape it needs, so what depends on the row alone is done once per row. Shared
+    tiles stay in memory.
+
+    *Requires*: static rank-2 tiles, R a multiple of 16 W, C of 8 (16 where it is
+    contracted over), in `linalg.generic` with the maps (m, n), (m, 0) and
+    (0, n), `linalg.contract`, `linalg.fill`, `tensor.empty`, scf and the
+    operations of this dialect; in a contraction B is a `kernel.tile`; W is
+    `known_block_size` / 32.
+    *Guarantees*: no tensors are left; every complaint names the operation.
+    *Numerics*: a row's sum is of the columns of a thread first, then of the
+    lanes. The -inf that a maximum starts from is left out: it matters only to
+    a row of nothing but NaN.
+
+    ```mlir
+    %s = linalg.contract ins(%q, %k : tensor<64x64xbf16>, tensor<64x64xbf16>) outs(%zero)
+    %top = linalg.generic {"row reduction"} ins(%s) outs(%lowest) { arith.maxnumf }
+    %p = linalg.generic ins(%s, %minus_m) { math.fma, math.exp2 }
+    ```
+    becomes, in a CTA of 128 threads,
+    ```mlir
+    %s = kernel.contract %q, %k, %zero k(64) : memref<...>, memref<...> into vector<1x8x2x2xf32>
+    %x = vector.multi_reduction <maxnumf>, %s, %lowest [1, 3] : vector<1x8x2x2xf32> to vector<1x2xf32>
+    %y = vector.shape_cast %x : vector<1x2xf32> to vector<2xf32>
+    %z = gpu.subgroup_reduce maxnumf %y cluster(size = 4) : (vector<2xf32>) -> vector<2xf32>
+    %top = vector.shape_cast %z : vector<2xf32> to vector<1x1x2x1xf32>
+    %b = vector.broadcast %minus_m : vector<1x1x2x1xf32> to vector<1x8x2x2xf32>
+    %e = math.fma %s, %c, %b : vector<1x8x2x2xf32>
+    %p = math.exp2 %e : vector<1x8x2x2xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::ub::UBDialect", "::mlir::varlen::kernel::KernelDialect",
+    "::mlir::vector::VectorDialect"];
+  let statistics = [
+    Statistic<"numOps", "operations", "linalg operations distributed">];
+}
+
+def KernelDeferRowSum : Kernel_Pass<"kernel-defer-row-sum"> {
+  let summary = "Sum the lanes of a row after the loop, not in it";
+  let description = [{
+    A row statistic that a loop carries as l * alpha + sum, or l + sum, with the
+    sum over the four lanes of a row, becomes one partial sum per lane, and the
+    lanes are summed once behind the loop. alpha is the same in the four lanes,
+    as every row statistic. What l starts from goes to the first lane. A loop
+    that carries on the result of another one carries on its parts.
+
+    *Requires*: fragments.
+    *Guarantees*: such loops sum over lanes behind the last of them only.
+    *Numerics*: another order of the same sum.
+
+    ```mlir
+    %l = scf.for ... iter_args(%l0 = %zero) {
+      %x = arith.mulf %l0, %alpha : vector<1x1x2x1xf32>
+      %y = gpu.subgroup_reduce add %part cluster(size = 4) : (vector<2xf32>) -> vector<2xf32>
+      %z = vector.shape_cast %y : vector<2xf32> to vector<1x1x2x1xf32>
+      %l1 = arith.addf %x, %z : vector<1x1x2x1xf32>
+      scf.yield %l1
+    }
+    ```
+    becomes
+    ```mlir
+    %parts = scf.for ... iter_args(%l0 = %zero) {
+      %x = arith.mulf %l0, %alpha : vector<1x1x2x1xf32>
+      %z = vector.shape_cast %part : vector<2xf32> to vector<1x1x2x1xf32>
+      %l1 = arith.addf %x, %z : vector<1x1x2x1xf32>
+      scf.yield %l1
+    }
+    %a = vector.shape_cast %parts : vector<1x1x2x1xf32> to vector<2xf32>
+    %b = gpu.subgroup_reduce add %a cluster(size = 4) : (vector<2xf32>) -> vector<2xf32>
+    %l = vector.shape_cast %b : vector<2xf32> to vector<1x1x2x1xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::vector::VectorDialect"];
+  let statistics = [
+    Statistic<"numDeferred", "deferred", "Sums taken out of a loop">];
+}
+
+def KernelSplitContract : Kernel_Pass<"kernel-split-contract"> {
+  let summary = "Contractions to a start and a wait as late as can be";
+  let description = [{
+    The wait goes before the first use of the result, or before shared memory is
+    handed back (a barrier, `kernel.ring.release`), whichever comes first. Its
+    `younger` is the number of contractions started in between. The order of
+    operations is the schedule: nothing else moves.
+
+    *Requires*: fragments.
+    *Guarantees*: no `kernel.contract` is left.
+    *Numerics*: none.
+
+    ```mlir
+    %s = kernel.contract %q, %k, %zero k(64) : ...
+    %o = kernel.contract %p, %v, %acc k(64) {b_t} : ...
+    %x = math.exp2 %s : vector<1x8x2x2xf32>
+    ```
+    becomes
+    ```mlir
+    %0 = kernel.start %q, %k, %zero k(64) : ...
+    %1 = kernel.start %p, %v, %acc k(64) {b_t} : ...
+    %s = kernel.wait %0 younger 1 : <vector<1x8x2x2xf32>>
+    %x = math.exp2 %s : vector<1x8x2x2xf32>
+    ...
+    %o = kernel.wait %1 younger 0 : <vector<1x8x2x2xf32>>
+    ```
+  }];
+  let dependentDialects = ["::mlir::varlen::kernel::KernelDialect"];
+  let statistics = [
+    Statistic<"numOverlapped", "overlapped", "Contractions with work between start and wait">];
+}
+
+def KernelLowerContract : Kernel_Pass<"kernel-lower-contract"> {
+  let summary = "Contractions to tensor-core instructions";
+  let description = [{
+    `mma.sync` m16n8k16 of f16 or bf16, accumulating in f32. Operands in shared
+    memory come by `ldmatrix` of four 8 x 8 matrices (transposing it for `a_t`
+    and `b_t`), without bank conflicts; an A fragment is used in place. B is
+    read once for all m-tiles of a warp. An address is a part of the lane that no
+    loop changes, exclusive-or'ed with a constant of the step, and constant
+    offsets.
+
+    *Requires*: fragments; a number of warps that is a power of 2 for `a_t`.
+    *Guarantees*: no `kernel.contract`, `kernel.start`, `kernel.wait` is left.
+    *Numerics*: per k-step of 16 as the instruction does it, steps in order.
+
+    ```mlir
+    %s = kernel.contract %q, %k, %zero k(16) : memref<...>, memref<...> into vector<1x2x2x2xf32>
+    ```
+    becomes
+    ```mlir
+    %a = nvvm.ldmatrix %qa {num = 4 : i32, layout = row, ...} : (!llvm.ptr<3>) -> !llvm.struct<(i32, i32, i32, i32)>
+    %b = nvvm.ldmatrix %kb {num = 4 : i32, layout = row, ...} : (!llvm.ptr<3>) -> !llvm.struct<(i32, i32, i32, i32)>
+    %c = nvvm.mma.sync A[%a0, %a1, %a2, %a3] B[%b0, %b1] C[%z0, %z1, %z2, %z3] {shape = #nvvm.shape<m = 16, n = 8, k = 16>, ...}
+    %d = nvvm.mma.sync A[%a0, %a1, %a2, %a3] B[%b2, %b3] C[%z4, %z5, %z6, %z7] {shape = #nvvm.shape<m = 16, n = 8, k = 16>, ...}
+    %s = vector.from_elements %c0, %c1, %c2, %c3, %d0, %d1, %d2, %d3 : vector<1x2x2x2xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::vector::VectorDialect"];
+  let statistics = [
+    Statistic<"numContractions", "contractions", "Contractions lowered">];
+}
+
 def KernelLowerMemory : Pass<"kernel-lower-memory", "::mlir::ModuleOp"> {
   let summary = "Place shared memory, and copy to it with cp.async";
   let description = [{
@@ -53,6 +207,128 @@ def KernelLowerMemory : Pass<"kernel-lower-memory", "::mlir::ModuleOp"> {
   let statistics = [
     Statistic<"numAsync", "async", "Copies by cp.async">,
     Statistic<"numSynchronous", "synchronous", "Copies through registers">];
+}
+
+def KernelLowerAccess : Kernel_Pass<"kernel-lower-access"> {
+  let summary = "Fragments from and to global memory";
+  let description = [{
+    `kernel.store` of a tile: each thread writes the pairs of columns that it
+    has of a row, if the row exists, in one store where rows start at even
+    elements; columns past the memory's are left out. Of a row statistic the
+    first of the four lanes writes. `kernel.load`: each thread loads the values
+    of its rows. A row and head from a grouped rows clause take one 64-bit
+    division for the tile and one of 32 bits for each row; none if the group is
+    a constant 1.
+
+    *Requires*: fragments; memory with the identity layout starts at a multiple
+    of 16 bytes, `first` of the rows clause is not negative.
+    *Guarantees*: no `kernel.load` and `kernel.store` is left; memory outside the
+    rows that exist is not touched.
+    *Numerics*: none.
+
+    ```mlir
+    kernel.store %out, %o rows(%row, %head, %first, %one) valid(%n)
+        : vector<1x8x2x2xbf16>, memref<?x16x64xbf16>
+    ```
+    becomes
+    ```mlir
+    %exists = arith.cmpi slt, %i, %n : index
+    scf.if %exists {
+      %pair = vector.extract %out[0, 0, 0] : vector<2xbf16> from vector<1x8x2x2xbf16>
+      vector.store %pair, %o[%r, %head, %column] {alignment = 4 : i64} : ...
+      ...
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"];
+}
+
+def KernelExpandReductions : Kernel_Pass<"kernel-expand-reductions"> {
+  let summary = "Row reductions to a tree and two shuffles";
+  let description = [{
+    What a thread has of a row is reduced as a balanced tree; the four lanes of
+    the row by two shuffles and operations, element by element.
+
+    *Requires*: fragments.
+    *Guarantees*: no `vector.multi_reduction` of fragments and no
+    `gpu.subgroup_reduce` of clusters is left.
+    *Numerics*: the order of a sum. The identity that a reduction starts from
+    (-0.0 for a sum, -inf for maxnumf) is left out.
+
+    ```mlir
+    %x = vector.multi_reduction <add>, %p, %start [1, 3] : vector<1x1x2x2xf32> to vector<1x2xf32>
+    ...
+    %z = gpu.subgroup_reduce add %y cluster(size = 4) : (vector<2xf32>) -> vector<2xf32>
+    ```
+    becomes
+    ```mlir
+    %a = arith.addf %p0, %p1 : f32
+    ...
+    %b, %valid = gpu.shuffle xor %a, %one, %lanes : f32
+    %c = arith.addf %a, %b : f32
+    %d, %valid1 = gpu.shuffle xor %c, %two, %lanes : f32
+    %e = arith.addf %c, %d : f32
+    ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::vector::VectorDialect"];
+}
+
+def KernelExpandMath : Kernel_Pass<"kernel-expand-math"> {
+  let summary = "exp2, log2 and ceil to one instruction per element";
+  let description = [{
+    `math.exp2` and `math.log2` of f32 become `ex2.approx.ftz` and
+    `lg2.approx.ftz`, `math.ceil` LLVM's intrinsic, where convert-gpu-to-nvvm
+    would call libdevice. Nothing else has to be expanded: `math.fma` and
+    `arith.maxnumf` are single instructions to LLVM, and a division is exact,
+    which one per row can afford.
+
+    *Requires*: nothing. Works on scalars and vectors of any shape.
+    *Guarantees*: no f32 `math.exp2`, `math.log2` and `math.ceil` is left.
+    *Numerics*: exp2 to 2 ulp, exact for integers; denormal arguments and
+    results are zero. log2 to an absolute error of 2^-22 within [0.5, 2] and a
+    relative one of 2^-22 outside.
+
+    ```mlir
+    %p = math.exp2 %x : vector<2xf32>
+    ```
+    becomes
+    ```mlir
+    %0:2 = vector.to_elements %x : vector<2xf32>
+    %1 = llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"(%0#0) : (f32) -> f32
+    %2 = llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"(%0#1) : (f32) -> f32
+    %p = vector.from_elements %1, %2 : vector<2xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect"];
+}
+
+def KernelPackNarrow : Kernel_Pass<"kernel-pack-narrow"> {
+  let summary = "Round f32 to f16 and bf16 in pairs";
+  let description = [{
+    A fragment of f32 that is rounded takes one instruction for two neighbouring
+    columns, whose result is a register of an A operand.
+
+    *Requires*: nothing.
+    *Guarantees*: no `arith.truncf` from vectors with an even number of f32 to
+    f16 or bf16 is left.
+    *Numerics*: as `arith.truncf`: to the nearest, ties to even.
+
+    ```mlir
+    %b = arith.truncf %p : vector<1x1x1x2xf32> to vector<1x1x1x2xbf16>
+    ```
+    becomes
+    ```mlir
+    %0:2 = vector.to_elements %p : vector<1x1x1x2xf32>
+    %1 = nvvm.convert.f32x2.to.bf16x2 %0#1, %0#0 {rnd = #nvvm.fp_rnd_mode<rn>} : vector<2xbf16>
+    %2:2 = vector.to_elements %1 : vector<2xbf16>
+    %b = vector.from_elements %2#0, %2#1 : vector<1x1x1x2xbf16>
+    ```
+  }];
+  let dependentDialects = ["::mlir::NVVM::NVVMDialect", "::mlir::vector::VectorDialect"];
 }
 
 #endif // KERNEL_TRANSFORMS_PASSES_TD

@@ -1,0 +1,55 @@
+//===- FragmentLayout.h - Where the elements of a fragment are --*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_DIALECT_KERNEL_TRANSFORMS_FRAGMENTLAYOUT_H
+#define LIB_DIALECT_KERNEL_TRANSFORMS_FRAGMENTLAYOUT_H
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::varlen::kernel {
+
+/// How many warps share the tiles of a kernel, from its block size; complains
+/// if that is not known, or not one row of whole warps.
+FailureOr<int64_t> getWarps(gpu::GPUFuncOp kernel);
+
+/// Arithmetic on i32, folded where operands are constant, and a thread's
+/// numbers.
+class ThreadBuilder : public ImplicitLocOpBuilder {
+public:
+  using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
+
+  Value constant(int64_t value);
+  Value add(Value lhs, Value rhs);
+  Value add(Value lhs, int64_t rhs);
+  Value mul(Value lhs, int64_t rhs);
+  Value bitAnd(Value lhs, int64_t rhs);
+  Value bitXor(Value lhs, Value rhs);
+  Value bitXor(Value lhs, int64_t rhs);
+  Value shiftRight(Value lhs, int64_t rhs);
+  Value toIndex(Value value);
+
+  /// The number of the thread within its CTA, and its two parts.
+  Value thread();
+  Value lane();
+  Value warp();
+
+  /// Row of element [0, *, 0, *] of a fragment, and column of [*, 0, *, 0]. The
+  /// others lie at constant distances: 16 * warps for the first position, 8 for
+  /// the second and the third, 1 for the last.
+  Value firstRow();
+  Value firstColumn();
+
+  /// Row (dim 0) or column (dim 1) of all elements of a fragment of `shape`, as
+  /// the projection that they depend on, of type i32.
+  Value coordinates(unsigned dim, ArrayRef<int64_t> shape, int64_t warps);
+};
+
+} // namespace mlir::varlen::kernel
+
+#endif // LIB_DIALECT_KERNEL_TRANSFORMS_FRAGMENTLAYOUT_H

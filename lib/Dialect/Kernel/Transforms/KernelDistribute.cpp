@@ -1,0 +1,542 @@
+//===- KernelDistribute.cpp - Tiles to fragments --------------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+//
+// The GPU's counterpart of vectorising a tile. Every tile becomes each thread's
+// part of it, one operation becomes one operation, and the only communication
+// is that of a row reduction: the four lanes that share a row.
+//
+//===----------------------------------------------------------------------===//
+
+#include "FragmentLayout.h"
+#include "varlen/Dialect/Kernel/IR/Kernel.h"
+#include "varlen/Dialect/Kernel/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Transforms/Patterns.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace mlir::varlen::kernel {
+#define GEN_PASS_DEF_KERNELDISTRIBUTE
+#include "varlen/Dialect/Kernel/Transforms/Passes.h.inc"
+} // namespace mlir::varlen::kernel
+
+using namespace mlir;
+using namespace mlir::varlen;
+using namespace mlir::varlen::kernel;
+
+//===----------------------------------------------------------------------===//
+// What can be distributed
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A reduction's combiner, in the words of the two levels it is done on.
+struct Combiner {
+  Operation *op;
+  vector::CombiningKind inThread;
+  gpu::AllReduceOperation acrossLanes;
+};
+} // namespace
+
+/// The combiner of a reduction: what its yield takes, of the accumulator and
+/// one more value. None if it is not one of those that fragments reduce with.
+static std::optional<Combiner> getCombiner(linalg::GenericOp generic) {
+  Block *body = generic.getBody();
+  BlockArgument acc = body->getArguments().back();
+  Operation *op = body->getTerminator()->getOperand(0).getDefiningOp();
+  if (!op || op->getNumOperands() != 2 || !acc.hasOneUse() ||
+      *acc.user_begin() != op)
+    return std::nullopt;
+  if (isa<arith::AddFOp>(op))
+    return Combiner{op, vector::CombiningKind::ADD,
+                    gpu::AllReduceOperation::ADD};
+  if (isa<arith::MaxNumFOp>(op))
+    return Combiner{op, vector::CombiningKind::MAXNUMF,
+                    gpu::AllReduceOperation::MAXNUMF};
+  return std::nullopt;
+}
+
+/// Whether an operand of a loop nest over `loops` is read (or written) at the
+/// point of the loops, or at its projection where its extent is 1.
+static bool isProjection(AffineMap map, ArrayRef<int64_t> loops,
+                         ArrayRef<int64_t> shape) {
+  if (map.getNumResults() != 2)
+    return false;
+  for (unsigned dim = 0; dim < 2; ++dim) {
+    AffineExpr expr = map.getResult(dim);
+    auto constant = dyn_cast<AffineConstantExpr>(expr);
+    bool projected = constant && constant.getValue() == 0 && shape[dim] == 1;
+    if (!projected && (expr != getAffineDimExpr(dim, map.getContext()) ||
+                       shape[dim] != loops[dim]))
+      return false;
+  }
+  return true;
+}
+
+static LogicalResult checkGeneric(linalg::GenericOp op) {
+  SmallVector<int64_t> loops = op.getStaticLoopRanges();
+  if (loops.size() != 2)
+    return op.emitOpError("expected two loops, rows and columns, got ")
+           << loops.size();
+  for (OpOperand &operand : op->getOpOperands()) {
+    Type type = operand.get().getType();
+    if (!isa<ShapedType>(type))
+      continue;
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    if (!isProjection(map, loops, cast<ShapedType>(type).getShape()))
+      return op.emitOpError("expected operands with the maps (m, n) -> (m, n), "
+                            "(m, 0) or (0, n), got ")
+             << AffineMapAttr::get(map) << " for " << type;
+  }
+  if (op.getNumReductionLoops() != 0) {
+    if (op.getNumResults() != 1 || op.getNumReductionLoops() != 1 ||
+        op.getIteratorTypesArray()[1] != utils::IteratorType::reduction ||
+        !getCombiner(op))
+      return op.emitOpError("expected a reduction of columns with addf or "
+                            "maxnumf");
+  }
+  for (Operation &nested : op.getBody()->without_terminator())
+    if (!isa<linalg::IndexOp, arith::ConstantOp>(nested) &&
+        !OpTrait::hasElementwiseMappableTraits(&nested))
+      return nested.emitOpError("cannot be distributed: expected elementwise "
+                                "operations on scalars in a tile's loops");
+  return success();
+}
+
+static LogicalResult checkContract(linalg::ContractOp op) {
+  SmallVector<int64_t> loops = op.getStaticLoopRanges();
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  auto isSharedTile = [](Value value) {
+    return value.getDefiningOp<TileOp>() != nullptr;
+  };
+  if (loops.size() != 3 ||
+      llvm::any_of(maps,
+                   [](AffineMap map) {
+                     return map.getNumResults() != 2 ||
+                            !map.isProjectedPermutation();
+                   }) ||
+      op.getNumReductionLoops() != 1)
+    return op.emitOpError("expected a contraction of two rank-2 tiles");
+  unsigned m = maps[2].getDimPosition(0), n = maps[2].getDimPosition(1);
+  if (!maps[0].isFunctionOfDim(m) || !maps[1].isFunctionOfDim(n))
+    return op.emitOpError("expected the rows of the result to come from the "
+                          "first factor and its columns from the second");
+  int64_t k = loops[3 - m - n];
+  if (k % 16 != 0)
+    return op.emitOpError("expected to contract over a multiple of 16, got ")
+           << k;
+  if (!isSharedTile(op.getInputs()[1]))
+    return op.emitOpError(
+        "expected the second factor to be a kernel.tile, in shared memory");
+  if (!isSharedTile(op.getInputs()[0]) && maps[0].getDimPosition(0) != m)
+    return op.emitOpError("expected the first factor to be a kernel.tile, or "
+                          "to have the rows of the result");
+  Type element = getElementTypeOrSelf(op.getInputs()[1].getType());
+  if (!element.isF16() && !element.isBF16())
+    return op.emitOpError("expected factors of f16 or bf16, got ")
+           << element
+           << (element.isF32() ? "; kernel-split-f32 takes these apart" : "");
+  return success();
+}
+
+static LogicalResult checkTile(TileOp op) {
+  for (Operation *user : op->getUsers())
+    if (!isa<linalg::ContractOp>(user))
+      return op.emitOpError("expected only contractions to read a shared "
+                            "tile, got ")
+             << user->getName();
+  return success();
+}
+
+/// Says why an operation with tiles cannot be distributed.
+static LogicalResult check(Operation *op, int64_t warps) {
+  auto isTensor = [](Type type) { return isa<TensorType>(type); };
+  for (Type type :
+       llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
+    if (isTensor(type) && !isa_and_nonnull<TileOp>(op)) {
+      auto tile = dyn_cast<RankedTensorType>(type);
+      if (!tile ||
+          (!getFragmentType(tile, warps) && !isa<linalg::ContractOp>(op)))
+        return op->emitOpError("expected tiles of R x C, R 1 or a multiple of "
+                               "16 rows for each of ")
+               << warps << " warps, C 1 or a multiple of 8, got " << type;
+    }
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([](linalg::GenericOp generic) { return checkGeneric(generic); })
+      .Case([](linalg::ContractOp contract) { return checkContract(contract); })
+      .Case([](TileOp tile) { return checkTile(tile); })
+      .Default([&](Operation *op) -> LogicalResult {
+        if (llvm::none_of(op->getOperandTypes(), isTensor) &&
+            llvm::none_of(op->getResultTypes(), isTensor))
+          return success();
+        if (isa<linalg::FillOp, tensor::EmptyOp, arith::ConstantOp,
+                arith::SelectOp, LoadOp, StoreOp>(op) ||
+            isa<scf::SCFDialect>(op->getDialect()))
+          return success();
+        return op->emitOpError(
+            "cannot be distributed: expected linalg.generic, "
+            "linalg.fill, linalg.contract, tensor.empty, scf "
+            "or kernel operations on tiles");
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// Regions
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Emits the scalar region of a loop nest on fragments. Every value keeps the
+/// smallest shape it needs (scalar, row, column, full): what a row does is done
+/// once for the row, with no pass that hoists it.
+class RegionEmitter {
+public:
+  RegionEmitter(ThreadBuilder &b, ArrayRef<int64_t> shape, int64_t warps)
+      : b(b), shape(shape), warps(warps) {}
+
+  void map(Value scalar, Value fragment) { mapping.map(scalar, fragment); }
+  void emit(Operation &op);
+  /// What `scalar` became, broadcast to `shape`.
+  Value get(Value scalar, ArrayRef<int64_t> shape) {
+    return stretch(mapping.lookupOrDefault(scalar), shape);
+  }
+
+private:
+  Value stretch(Value value, ArrayRef<int64_t> shape);
+
+  ThreadBuilder &b;
+  ArrayRef<int64_t> shape;
+  int64_t warps;
+  IRMapping mapping;
+};
+} // namespace
+
+Value RegionEmitter::stretch(Value value, ArrayRef<int64_t> shape) {
+  auto type = dyn_cast<VectorType>(value.getType());
+  if (shape.empty() || (type && type.getShape() == shape))
+    return value;
+  return vector::BroadcastOp::create(
+      b, VectorType::get(shape, getElementTypeOrSelf(value.getType())), value);
+}
+
+void RegionEmitter::emit(Operation &op) {
+  if (auto index = dyn_cast<linalg::IndexOp>(op)) {
+    Value position = b.coordinates(index.getDim(), shape, warps);
+    auto type = cast<VectorType>(position.getType()).clone(b.getIndexType());
+    map(index.getResult(), arith::IndexCastOp::create(b, type, position));
+    return;
+  }
+  SmallVector<int64_t> common;
+  for (Value operand : op.getOperands()) {
+    auto type =
+        dyn_cast<VectorType>(mapping.lookupOrDefault(operand).getType());
+    if (!type)
+      continue;
+    common.resize(4, 1);
+    for (unsigned i = 0; i < 4; ++i)
+      common[i] = std::max(common[i], type.getDimSize(i));
+  }
+  IRMapping operands;
+  for (Value operand : op.getOperands())
+    operands.map(operand, get(operand, common));
+  Operation *emitted = b.clone(op, operands);
+  for (auto [scalar, result] :
+       llvm::zip_equal(op.getResults(), emitted->getResults())) {
+    if (!common.empty())
+      result.setType(VectorType::get(common, scalar.getType()));
+    map(scalar, result);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Patterns
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+template <typename Op> class Pattern : public OpConversionPattern<Op> {
+public:
+  Pattern(const TypeConverter &converter, MLIRContext *context, int64_t warps)
+      : OpConversionPattern<Op>(converter, context), warps(warps) {}
+
+protected:
+  VectorType fragmentType(Value tile) const {
+    return getFragmentType(cast<RankedTensorType>(tile.getType()), warps);
+  }
+  int64_t warps;
+};
+
+/// Whether a reduction starts from the value that changes nothing.
+bool startsFromIdentity(linalg::GenericOp op, const Combiner &combiner) {
+  auto fill = op.getOutputs()[0].getDefiningOp<linalg::FillOp>();
+  if (!fill)
+    return false;
+  Value value = fill.getInputs()[0];
+  return combiner.inThread == vector::CombiningKind::ADD
+             ? matchPattern(value, m_AnyZeroFloat())
+             : matchPattern(value, m_NegInfFloat());
+}
+
+struct GenericPattern : Pattern<linalg::GenericOp> {
+  using Pattern::Pattern;
+
+  LogicalResult
+  matchAndRewrite(linalg::GenericOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder b(op.getLoc(), rewriter);
+    VectorType full = getFragmentType(
+        RankedTensorType::get(op.getStaticLoopRanges(), b.getF32Type()), warps);
+    Block *body = op.getBody();
+    RegionEmitter region(b, full.getShape(), warps);
+    for (auto [argument, operand] :
+         llvm::zip_equal(body->getArguments(), adaptor.getOperands()))
+      region.map(argument, operand);
+    std::optional<Combiner> combiner;
+    if (op.getNumReductionLoops() != 0)
+      combiner = getCombiner(op);
+    for (Operation &nested : body->without_terminator())
+      if (!combiner || &nested != combiner->op)
+        region.emit(nested);
+
+    if (!combiner) {
+      SmallVector<Value> results;
+      for (auto [yielded, result] : llvm::zip_equal(
+               body->getTerminator()->getOperands(), op.getResults()))
+        results.push_back(region.get(yielded, fragmentType(result).getShape()));
+      rewriter.replaceOp(op, results);
+      return success();
+    }
+
+    VectorType type = fragmentType(op.getResult(0));
+    BlockArgument acc = body->getArguments().back();
+    Value scalar =
+        combiner->op->getOperand(combiner->op->getOperand(0) == acc ? 1 : 0);
+    Value total =
+        reduce(b, region.get(scalar, full.getShape()), type, *combiner);
+    if (!startsFromIdentity(op, *combiner)) {
+      IRMapping operands;
+      operands.map(acc, adaptor.getOutputs()[0]);
+      operands.map(scalar, total);
+      Operation *combined = b.clone(*combiner->op, operands);
+      combined->getResult(0).setType(type);
+      total = combined->getResult(0);
+    }
+    rewriter.replaceOp(op, total);
+    return success();
+  }
+
+private:
+  /// The reduction of each row of `value`: first of the columns that a thread
+  /// has, then of the four lanes that share the row.
+  static Value reduce(ThreadBuilder &b, Value value, VectorType type,
+                      const Combiner &combiner) {
+    auto rows = VectorType::get({type.getDimSize(0), type.getDimSize(2)},
+                                type.getElementType());
+    bool isSum = combiner.inThread == vector::CombiningKind::ADD;
+    Value identity = arith::ConstantOp::create(
+        b,
+        DenseElementsAttr::get(rows, b.getFloatAttr(rows.getElementType(),
+                                                    isSum ? -0.0 : -INFINITY)));
+    value = vector::MultiDimReductionOp::create(
+        b, value, identity, ArrayRef<bool>{false, true, false, true},
+        combiner.inThread);
+    auto flat = VectorType::get({rows.getNumElements()}, rows.getElementType());
+    value = vector::ShapeCastOp::create(b, flat, value);
+    value = gpu::SubgroupReduceOp::create(b, value, combiner.acrossLanes,
+                                          /*uniform=*/false,
+                                          /*cluster_size=*/4u);
+    return vector::ShapeCastOp::create(b, type, value);
+  }
+};
+
+struct ContractPattern : Pattern<linalg::ContractOp> {
+  using Pattern::Pattern;
+
+  LogicalResult
+  matchAndRewrite(linalg::ContractOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+    unsigned m = maps[2].getDimPosition(0), n = maps[2].getDimPosition(1);
+    Value acc = adaptor.getOutputs()[0];
+    rewriter.replaceOpWithNewOp<kernel::ContractOp>(
+        op, acc.getType(), adaptor.getInputs()[0], adaptor.getInputs()[1], acc,
+        op.getStaticLoopRanges()[3 - m - n],
+        /*a_t=*/maps[0].getDimPosition(0) != m,
+        /*b_t=*/maps[1].getDimPosition(0) != n);
+    return success();
+  }
+};
+
+struct FillPattern : Pattern<linalg::FillOp> {
+  using Pattern::Pattern;
+
+  LogicalResult
+  matchAndRewrite(linalg::FillOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<vector::BroadcastOp>(
+        op, fragmentType(op.getResult(0)), adaptor.getInputs()[0]);
+    return success();
+  }
+};
+
+struct EmptyPattern : Pattern<tensor::EmptyOp> {
+  using Pattern::Pattern;
+
+  LogicalResult
+  matchAndRewrite(tensor::EmptyOp op, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<ub::PoisonOp>(
+        op, fragmentType(op.getResult()), ub::PoisonAttr::get(getContext()));
+    return success();
+  }
+};
+
+struct ConstantPattern : Pattern<arith::ConstantOp> {
+  using Pattern::Pattern;
+
+  LogicalResult
+  matchAndRewrite(arith::ConstantOp op, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto splat = dyn_cast<SplatElementsAttr>(op.getValue());
+    if (!splat)
+      return rewriter.notifyMatchFailure(op, "not the same in every element");
+    rewriter.replaceOpWithNewOp<arith::ConstantOp>(
+        op, splat.resizeSplat(fragmentType(op.getResult())));
+    return success();
+  }
+};
+
+struct SelectPattern : Pattern<arith::SelectOp> {
+  using Pattern::Pattern;
+
+  LogicalResult
+  matchAndRewrite(arith::SelectOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    VectorType type = fragmentType(op.getResult());
+    Value condition = adaptor.getCondition();
+    if (!isa<VectorType>(condition.getType()))
+      condition = vector::BroadcastOp::create(
+          rewriter, op.getLoc(), type.clone(rewriter.getI1Type()), condition);
+    rewriter.replaceOpWithNewOp<arith::SelectOp>(
+        op, condition, adaptor.getTrueValue(), adaptor.getFalseValue());
+    return success();
+  }
+};
+
+/// A tile stays in memory; contractions read it there.
+struct TilePattern : Pattern<TileOp> {
+  using Pattern::Pattern;
+
+  LogicalResult
+  matchAndRewrite(TileOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, adaptor.getMem());
+    return success();
+  }
+};
+
+struct LoadPattern : Pattern<LoadOp> {
+  using Pattern::Pattern;
+
+  LogicalResult
+  matchAndRewrite(LoadOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<LoadOp>(op, fragmentType(op.getValue()),
+                                        adaptor.getMem(), op.getRows(),
+                                        adaptor.getOtherwise());
+    return success();
+  }
+};
+
+struct StorePattern : Pattern<StoreOp> {
+  using Pattern::Pattern;
+
+  LogicalResult
+  matchAndRewrite(StoreOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<StoreOp>(op, adaptor.getValue(),
+                                         adaptor.getMem(), op.getRows());
+    return success();
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+struct KernelDistribute : kernel::impl::KernelDistributeBase<KernelDistribute> {
+  void runOnOperation() override {
+    gpu::GPUFuncOp func = getOperation();
+    bool hasTiles = false;
+    func->walk([&](Operation *op) {
+      hasTiles |= llvm::any_of(op->getResultTypes(),
+                               [](Type type) { return isa<TensorType>(type); });
+    });
+    if (!hasTiles)
+      return;
+    FailureOr<int64_t> warps = getWarps(func);
+    if (failed(warps))
+      return signalPassFailure();
+    // All complaints at once: a conversion would stop at the first, and not say
+    // what is wrong.
+    bool failed = false;
+    func->walk<WalkOrder::PreOrder>([&](Operation *op) {
+      failed |= mlir::failed(check(op, *warps));
+      numOps += isa<linalg::LinalgOp>(op);
+      return isa<linalg::LinalgOp>(op) ? WalkResult::skip()
+                                       : WalkResult::advance();
+    });
+    if (failed || mlir::failed(convert(func, *warps)))
+      signalPassFailure();
+  }
+
+private:
+  static LogicalResult convert(gpu::GPUFuncOp func, int64_t warps) {
+    MLIRContext *context = func.getContext();
+    TypeConverter converter;
+    converter.addConversion([](Type type) { return type; });
+    converter.addConversion(
+        [warps](RankedTensorType type) -> std::optional<Type> {
+          return getFragmentType(type, warps);
+        });
+    // A shared tile is its memory, whatever its type.
+    converter.addConversion([](Value value) -> std::optional<Type> {
+      if (auto tile = value.getDefiningOp<TileOp>())
+        return tile.getMem().front().getType();
+      return std::nullopt;
+    });
+    ConversionTarget target(*context);
+    RewritePatternSet patterns(context);
+    scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
+                                                         target);
+    patterns.add<GenericPattern, ContractPattern, FillPattern, EmptyPattern,
+                 ConstantPattern, SelectPattern, TilePattern, LoadPattern,
+                 StorePattern>(converter, context, warps);
+    target.addIllegalDialect<linalg::LinalgDialect, tensor::TensorDialect>();
+    target.addIllegalOp<TileOp>();
+    auto hasNoTensor = [](Operation *op) {
+      auto isTensor = [](Type type) { return isa<TensorType>(type); };
+      return llvm::none_of(op->getOperandTypes(), isTensor) &&
+             llvm::none_of(op->getResultTypes(), isTensor);
+    };
+    target.addDynamicallyLegalOp<LoadOp, StoreOp, arith::ConstantOp,
+                                 arith::SelectOp>(hasNoTensor);
+    target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+    return applyPartialConversion(func, target, std::move(patterns));
+  }
+};
+
+} // namespace

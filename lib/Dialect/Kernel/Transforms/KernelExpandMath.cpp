@@ -1,0 +1,73 @@
+//===- KernelExpandMath.cpp - Exponentials in instructions ----------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Dialect/Kernel/Transforms/Passes.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+namespace mlir::varlen::kernel {
+#define GEN_PASS_DEF_KERNELEXPANDMATH
+#include "varlen/Dialect/Kernel/Transforms/Passes.h.inc"
+} // namespace mlir::varlen::kernel
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+namespace {
+
+/// An f32 function of one argument as one instruction per element, which LLVM
+/// has an intrinsic for.
+template <typename Op> struct ExpandToIntrinsic : OpRewritePattern<Op> {
+  ExpandToIntrinsic(MLIRContext *context, StringRef intrinsic)
+      : OpRewritePattern<Op>(context), intrinsic(intrinsic) {}
+
+  LogicalResult matchAndRewrite(Op op,
+                                PatternRewriter &rewriter) const override {
+    if (!getElementTypeOrSelf(op.getType()).isF32())
+      return rewriter.notifyMatchFailure(op, "not f32");
+    auto vector = dyn_cast<VectorType>(op.getType());
+    SmallVector<Value> elements = {op.getOperand()};
+    if (vector)
+      elements = llvm::to_vector_of<Value>(
+          vector::ToElementsOp::create(rewriter, op.getLoc(), op.getOperand())
+              .getResults());
+    for (Value &element : elements)
+      element = LLVM::CallIntrinsicOp::create(
+                    rewriter, op.getLoc(), rewriter.getF32Type(),
+                    rewriter.getStringAttr(intrinsic), element)
+                    .getResult(0);
+    if (vector)
+      rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, vector, elements);
+    else
+      rewriter.replaceOp(op, elements);
+    return success();
+  }
+
+private:
+  StringRef intrinsic;
+};
+
+struct KernelExpandMath : kernel::impl::KernelExpandMathBase<KernelExpandMath> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<ExpandToIntrinsic<math::Exp2Op>>(
+        &getContext(), "llvm.nvvm.ex2.approx.ftz.f32");
+    patterns.add<ExpandToIntrinsic<math::Log2Op>>(&getContext(),
+                                                  "llvm.nvvm.lg2.approx.ftz.f");
+    // One instruction too, but convert-gpu-to-nvvm would call libdevice.
+    patterns.add<ExpandToIntrinsic<math::CeilOp>>(&getContext(),
+                                                  "llvm.ceil.f32");
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+  }
+};
+
+} // namespace

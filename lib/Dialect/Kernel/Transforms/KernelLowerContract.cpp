@@ -1,0 +1,131 @@
+//===- KernelLowerContract.cpp - Contractions to instructions -------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TensorCores.h"
+#include "varlen/Dialect/Kernel/IR/Kernel.h"
+#include "varlen/Dialect/Kernel/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/Transforms/Patterns.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+namespace mlir::varlen::kernel {
+#define GEN_PASS_DEF_KERNELLOWERCONTRACT
+#include "varlen/Dialect/Kernel/Transforms/Passes.h.inc"
+} // namespace mlir::varlen::kernel
+
+using namespace mlir;
+using namespace mlir::varlen;
+using namespace mlir::varlen::kernel;
+
+namespace {
+
+template <typename Op> Contraction getContraction(Op op, Value acc) {
+  return {op.getA(),  op.getB(), acc, static_cast<int64_t>(op.getK()),
+          op.getAT(), op.getBT()};
+}
+
+template <typename Op> class Pattern : public OpConversionPattern<Op> {
+public:
+  Pattern(const TypeConverter &converter, MLIRContext *context,
+          const TensorCores &cores)
+      : OpConversionPattern<Op>(converter, context), cores(cores) {}
+
+protected:
+  const TensorCores &cores;
+};
+
+struct ContractPattern : Pattern<kernel::ContractOp> {
+  using Pattern::Pattern;
+
+  LogicalResult
+  matchAndRewrite(kernel::ContractOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder b(op.getLoc(), rewriter);
+    Value pending = cores.start(b, getContraction(op, adaptor.getAcc()));
+    rewriter.replaceOp(op, cores.wait(b, pending, op.getResult().getType(),
+                                      /*younger=*/0));
+    return success();
+  }
+};
+
+struct StartPattern : Pattern<StartOp> {
+  using Pattern::Pattern;
+
+  LogicalResult
+  matchAndRewrite(StartOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder b(op.getLoc(), rewriter);
+    rewriter.replaceOp(op,
+                       cores.start(b, getContraction(op, adaptor.getAcc())));
+    return success();
+  }
+};
+
+struct WaitPattern : Pattern<WaitOp> {
+  using Pattern::Pattern;
+
+  LogicalResult
+  matchAndRewrite(WaitOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder b(op.getLoc(), rewriter);
+    rewriter.replaceOp(op,
+                       cores.wait(b, adaptor.getPending(),
+                                  op.getResult().getType(), op.getYounger()));
+    return success();
+  }
+};
+
+struct KernelLowerContract
+    : kernel::impl::KernelLowerContractBase<KernelLowerContract> {
+  void runOnOperation() override {
+    gpu::GPUFuncOp func = getOperation();
+    SmallVector<Operation *> contractions;
+    func->walk([&](Operation *op) {
+      if (isa<kernel::ContractOp, StartOp>(op))
+        contractions.push_back(op);
+    });
+    if (contractions.empty())
+      return;
+    FailureOr<int64_t> warps = getWarps(func);
+    if (failed(warps))
+      return signalPassFailure();
+    std::unique_ptr<TensorCores> cores = createMmaSync(*warps);
+    for (Operation *op : contractions) {
+      auto checked = [&](auto contract) {
+        return cores->check(op, getContraction(contract, contract.getAcc()));
+      };
+      auto contract = dyn_cast<kernel::ContractOp>(op);
+      if (failed(contract ? checked(contract) : checked(cast<StartOp>(op))))
+        return signalPassFailure();
+    }
+    numContractions += contractions.size();
+
+    MLIRContext *context = &getContext();
+    TypeConverter converter;
+    converter.addConversion([](Type type) { return type; });
+    converter.addConversion([&](PendingType type) {
+      return cores->getPendingType(type.getFragment());
+    });
+    ConversionTarget target(*context);
+    RewritePatternSet patterns(context);
+    scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
+                                                         target);
+    patterns.add<ContractPattern, StartPattern, WaitPattern>(converter, context,
+                                                             *cores);
+    target.addIllegalOp<kernel::ContractOp, StartOp, WaitOp>();
+    target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+    if (failed(applyPartialConversion(func, target, std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace

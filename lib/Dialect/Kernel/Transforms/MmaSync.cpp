@@ -1,0 +1,260 @@
+//===- MmaSync.cpp - Contractions in mma.sync -----------------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TensorCores.h"
+#include "varlen/Dialect/Kernel/IR/Kernel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+using namespace mlir::varlen::kernel;
+
+namespace {
+
+/// Registers of one thread, 32 bits each.
+using Registers = SmallVector<Value, 4>;
+
+/// Reads 8 x 8 matrices of a shared tile with ldmatrix, four at a time: two by
+/// two of them, along the rows (8 apart) and the 16-byte chunks of a row.
+///
+/// Lane l gives the address of row l % 8 of matrix l / 8. The address splits
+/// into a part of the lane and a constant: the rows of a constant are a
+/// multiple of 8, so they leave the swizzle alone, and its chunks are a
+/// multiple of 2 that touches other bits than the lane's, so they can be xored.
+class MatrixReader {
+public:
+  /// `rowBit`: the bit of the matrix number that selects the row half; the
+  /// other selects the chunk. `row`, `chunk`: where this warp starts, if not at
+  /// 0; the chunk is even.
+  MatrixReader(ThreadBuilder &b, Value tile, unsigned rowBit, Value row = {},
+               Value chunk = {});
+
+  /// The matrices at (`row`, `chunk`) and half a step from there: four of them,
+  /// or the two of the first row half (rowBit 1) or chunk (rowBit 0).
+  Registers read(int64_t row, int64_t chunk, bool transposed, int matrices = 4);
+
+private:
+  static constexpr int64_t kRowBytes = kSlabColumns * 2;
+  static constexpr int64_t kChunkBytes = 16;
+  static constexpr int64_t kChunks = kRowBytes / kChunkBytes;
+
+  ThreadBuilder &b;
+  int64_t slabBytes;
+  /// Address of the tile.
+  Value base;
+  /// Byte offset of the lane's row of its matrix in a slab.
+  Value laneOffset;
+  /// Byte offset of the warp's slab, if that is not the first.
+  Value slabOffset;
+};
+
+} // namespace
+
+/// The address of a shared tile, which has the identity layout.
+static Value getAddress(ThreadBuilder &b, Value tile) {
+  auto pointer = LLVM::LLVMPointerType::get(
+      b.getContext(), static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared));
+  Type i64 = b.getI64Type();
+  Type array =
+      LLVM::LLVMArrayType::get(i64, cast<MemRefType>(tile.getType()).getRank());
+  Type descriptor = LLVM::LLVMStructType::getLiteral(
+      b.getContext(), {pointer, pointer, i64, array, array});
+  Value cast =
+      UnrealizedConversionCastOp::create(b, descriptor, tile).getResult(0);
+  return LLVM::ExtractValueOp::create(b, cast, ArrayRef<int64_t>{1});
+}
+
+static Value advance(ThreadBuilder &b, Value pointer, LLVM::GEPArg bytes) {
+  return LLVM::GEPOp::create(b, pointer.getType(), b.getI8Type(), pointer,
+                             ArrayRef<LLVM::GEPArg>{bytes});
+}
+
+MatrixReader::MatrixReader(ThreadBuilder &b, Value tile, unsigned rowBit,
+                           Value row, Value chunk)
+    : b(b),
+      slabBytes(getSharedRows(cast<MemRefType>(tile.getType())) * kRowBytes),
+      base(getAddress(b, tile)) {
+  Value lane = b.lane();
+  Value rowInMatrix = b.bitAnd(lane, 7);
+  Value bits[] = {b.bitAnd(b.shiftRight(lane, 3), 1), b.shiftRight(lane, 4)};
+  Value laneRow = b.add(b.mul(bits[rowBit], 8), rowInMatrix);
+  if (row)
+    laneRow = b.add(laneRow, row);
+  Value laneChunk = bits[1 - rowBit];
+  if (chunk) {
+    laneChunk = b.add(laneChunk, b.bitAnd(chunk, kChunks - 1));
+    slabOffset = b.mul(b.shiftRight(chunk, llvm::Log2_64(kChunks)), slabBytes);
+  }
+  laneOffset = b.add(b.mul(laneRow, kRowBytes),
+                     b.mul(b.bitXor(laneChunk, rowInMatrix), kChunkBytes));
+}
+
+Registers MatrixReader::read(int64_t row, int64_t chunk, bool transposed,
+                             int matrices) {
+  Value offset = b.bitXor(laneOffset, chunk % kChunks * kChunkBytes);
+  if (slabOffset)
+    offset = b.add(offset, slabOffset);
+  Value address = advance(b, base, offset);
+  if (int64_t constant = chunk / kChunks * slabBytes + row * kRowBytes)
+    address = advance(b, address, static_cast<int32_t>(constant));
+  SmallVector<Type> words(matrices, b.getI32Type());
+  Value loaded = NVVM::LdMatrixOp::create(
+      b, LLVM::LLVMStructType::getLiteral(b.getContext(), words), address,
+      matrices, transposed ? NVVM::MMALayout::col : NVVM::MMALayout::row,
+      NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8),
+      NVVM::LdStMatrixEltType::B16);
+  Registers registers;
+  for (int64_t i = 0; i < matrices; ++i)
+    registers.push_back(
+        LLVM::ExtractValueOp::create(b, loaded, ArrayRef<int64_t>{i}));
+  return registers;
+}
+
+namespace {
+
+/// The A operand of each step of k and m-tile.
+class AOperand {
+public:
+  AOperand(ThreadBuilder &b, const Contraction &contraction, int64_t warps)
+      : b(b), fragment(contraction.a), transposed(contraction.aT),
+        warps(warps) {
+    if (isa<VectorType>(fragment.getType()))
+      return;
+    // In the order of a fragment, [column half][row half]: the lower bit of the
+    // matrix number is the half of m, which is a row where A is not transposed.
+    if (transposed)
+      reader.emplace(b, contraction.a, /*rowBit=*/1, Value(),
+                     b.mul(b.warp(), 2));
+    else
+      reader.emplace(b, contraction.a, /*rowBit=*/0, b.mul(b.warp(), 16));
+  }
+
+  Registers get(int64_t mTile, int64_t step) {
+    int64_t m = 16 * warps * mTile, k = 16 * step;
+    if (reader)
+      return transposed ? reader->read(k, m / 8, /*transposed=*/true)
+                        : reader->read(m, k / 8, /*transposed=*/false);
+    Registers registers;
+    for (int64_t column = 0; column < 2; ++column)
+      for (int64_t row = 0; row < 2; ++row) {
+        Value pair = vector::ExtractOp::create(
+            b, fragment, ArrayRef<int64_t>{mTile, 2 * step + column, row});
+        registers.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
+      }
+    return registers;
+  }
+
+private:
+  ThreadBuilder &b;
+  Value fragment;
+  bool transposed;
+  int64_t warps;
+  std::optional<MatrixReader> reader;
+};
+
+class MmaSync : public TensorCores {
+public:
+  explicit MmaSync(int64_t warps) : warps(warps) {}
+
+  LogicalResult check(Operation *op,
+                      const Contraction &contraction) const override;
+  Type getPendingType(VectorType fragment) const override { return fragment; }
+  Value start(ThreadBuilder &b, const Contraction &contraction) const override;
+  /// The instruction completes before its result is used: nothing to wait for.
+  Value wait(ThreadBuilder &, Value pending, VectorType,
+             int64_t) const override {
+    return pending;
+  }
+
+private:
+  int64_t warps;
+};
+
+} // namespace
+
+LogicalResult MmaSync::check(Operation *op,
+                             const Contraction &contraction) const {
+  auto a = dyn_cast<MemRefType>(contraction.a.getType());
+  if (!a)
+    return success();
+  int64_t m =
+      16 * warps * cast<VectorType>(contraction.acc.getType()).getDimSize(0);
+  int64_t found = contraction.aT ? getSharedColumns(a) : getSharedRows(a);
+  if (found < m)
+    return op->emitOpError("expected A to have the ")
+           << m << " rows of " << warps << " warps, got " << found;
+  if (contraction.aT && !llvm::isPowerOf2_64(warps))
+    return op->emitOpError("expected a number of warps that is a power of 2 "
+                           "for a transposed A, got ")
+           << warps;
+  return success();
+}
+
+Value MmaSync::start(ThreadBuilder &b, const Contraction &contraction) const {
+  auto type = cast<VectorType>(contraction.acc.getType());
+  int64_t mTiles = type.getDimSize(0), nTiles = type.getDimSize(1);
+  Type element = cast<MemRefType>(contraction.b.getType()).getElementType();
+  bool isHalf = element.isF16();
+  NVVM::MMATypes factor = isHalf ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
+  // The operation wants f16 in pairs and bf16 in words.
+  auto toOperand = [&](Value &word) {
+    if (isHalf)
+      word = LLVM::BitcastOp::create(b, VectorType::get(2, element), word);
+  };
+  SmallVector<Type> four(4, b.getF32Type());
+  Type result = LLVM::LLVMStructType::getLiteral(b.getContext(), four);
+
+  AOperand a(b, contraction, warps);
+  // The lower bit of the matrix number is the half of k, which is a row where B
+  // is transposed.
+  MatrixReader reader(b, contraction.b, /*rowBit=*/contraction.bT ? 0 : 1);
+  auto readB = [&](int64_t nTile, int64_t step, int matrices) {
+    int64_t n = 8 * nTile, k = 16 * step;
+    return contraction.bT
+               ? reader.read(k, n / 8, /*transposed=*/true, matrices)
+               : reader.read(n, k / 8, /*transposed=*/false, matrices);
+  };
+  SmallVector<Value> acc = llvm::to_vector_of<Value>(
+      vector::ToElementsOp::create(b, contraction.acc).getResults());
+  for (int64_t step = 0; step < contraction.k / 16; ++step) {
+    SmallVector<Registers> aRegisters;
+    for (int64_t mTile = 0; mTile < mTiles; ++mTile) {
+      aRegisters.push_back(a.get(mTile, step));
+      llvm::for_each(aRegisters.back(), toOperand);
+    }
+    for (int64_t pair = 0; pair < nTiles; pair += 2) {
+      int64_t inPair = std::min<int64_t>(2, nTiles - pair);
+      Registers bRegisters = readB(pair, step, 2 * inPair);
+      llvm::for_each(bRegisters, toOperand);
+      for (int64_t i = 0; i < inPair; ++i)
+        for (int64_t mTile = 0; mTile < mTiles; ++mTile) {
+          auto d =
+              MutableArrayRef(acc).slice((mTile * nTiles + pair + i) * 4, 4);
+          Value sum = NVVM::MmaOp::create(
+              b, result, aRegisters[mTile],
+              ValueRange{bRegisters[2 * i], bRegisters[2 * i + 1]}, d,
+              ArrayRef<int64_t>{16, 8, 16}, /*b1Op=*/std::nullopt,
+              /*intOverflow=*/std::nullopt, std::array{factor, factor},
+              std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+          for (int64_t e = 0; e < 4; ++e)
+            d[e] = LLVM::ExtractValueOp::create(b, sum, ArrayRef<int64_t>{e});
+        }
+    }
+  }
+  return vector::FromElementsOp::create(b, type, acc);
+}
+
+std::unique_ptr<TensorCores> kernel::createMmaSync(int64_t warps) {
+  return std::make_unique<MmaSync>(warps);
+}

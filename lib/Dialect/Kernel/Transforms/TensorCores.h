@@ -1,0 +1,50 @@
+//===- TensorCores.h - Contractions in instructions -------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_DIALECT_KERNEL_TRANSFORMS_TENSORCORES_H
+#define LIB_DIALECT_KERNEL_TRANSFORMS_TENSORCORES_H
+
+#include "FragmentLayout.h"
+
+#include <memory>
+
+namespace mlir::varlen::kernel {
+
+/// acc + A B: the operands of kernel.contract and kernel.start.
+struct Contraction {
+  Value a, b, acc;
+  int64_t k;
+  bool aT, bT;
+};
+
+/// A family of tensor-core instructions. Everything above fragments and shared
+/// tiles is the same for all; this is what differs.
+class TensorCores {
+public:
+  virtual ~TensorCores() = default;
+
+  /// Complains, as `op`, about what the instructions cannot do.
+  virtual LogicalResult check(Operation *op,
+                              const Contraction &contraction) const = 0;
+  /// The type of an accumulator in flight.
+  virtual Type getPendingType(VectorType fragment) const = 0;
+  /// Issues a contraction; returns the accumulator in flight.
+  virtual Value start(ThreadBuilder &b,
+                      const Contraction &contraction) const = 0;
+  /// Waits until at most `younger` later contractions are in flight; returns
+  /// the accumulator as a fragment.
+  virtual Value wait(ThreadBuilder &b, Value pending, VectorType fragment,
+                     int64_t younger) const = 0;
+};
+
+/// mma.sync m16n8k16, fed by ldmatrix: sm_80 and all later GPUs.
+std::unique_ptr<TensorCores> createMmaSync(int64_t warps);
+
+} // namespace mlir::varlen::kernel
+
+#endif // LIB_DIALECT_KERNEL_TRANSFORMS_TENSORCORES_H

@@ -1,0 +1,147 @@
+// RUN: varlen-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(kernel-distribute)))' -split-input-file -verify-diagnostics
+
+gpu.module @kernels {
+  // expected-error @below {{expected known_block_size, which says how many warps share a tile}}
+  gpu.func @warps() kernel {
+    %e = tensor.empty() : tensor<64x64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @below {{expected known_block_size to be one row of whole warps, got 64 x 2 x 1}}
+  gpu.func @block() kernel attributes {known_block_size = array<i32: 64, 2, 1>} {
+    %e = tensor.empty() : tensor<64x64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @rows() kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    // expected-error @below {{expected tiles of R x C, R 1 or a multiple of 16 rows for each of 8 warps, C 1 or a multiple of 8, got 'tensor<64x64xf32>'}}
+    %e = tensor.empty() : tensor<64x64xf32>
+    // expected-error @below {{C 1 or a multiple of 8, got 'tensor<128x12xf32>'}}
+    %f = tensor.empty() : tensor<128x12xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+#mn = affine_map<(m, n) -> (m, n)>
+#nm = affine_map<(m, n) -> (n, m)>
+gpu.module @kernels {
+  gpu.func @maps(%out: memref<?x1x64xf32>, %i: index) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %e = tensor.empty() : tensor<64x64xf32>
+    // expected-error @below {{expected operands with the maps (m, n) -> (m, n), (m, 0) or (0, n), got affine_map<(d0, d1) -> (d1, d0)> for 'tensor<64x64xf32>'}}
+    %s = linalg.generic {indexing_maps = [#nm, #mn], iterator_types = ["parallel", "parallel"]}
+        ins(%e : tensor<64x64xf32>) outs(%e : tensor<64x64xf32>) {
+    ^bb0(%x: f32, %y: f32):
+      linalg.yield %x : f32
+    } -> tensor<64x64xf32>
+    kernel.store %s, %out rows(%i, %i, %i, %i) valid(%i) : tensor<64x64xf32>, memref<?x1x64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+#mn = affine_map<(m, n) -> (m, n)>
+#m0 = affine_map<(m, n) -> (m, 0)>
+gpu.module @kernels {
+  gpu.func @combiner(%out: memref<1x?xf32>, %i: index) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %e = tensor.empty() : tensor<64x64xf32>
+    %r = tensor.empty() : tensor<64x1xf32>
+    // expected-error @below {{expected a reduction of columns with addf or maxnumf}}
+    %s = linalg.generic {indexing_maps = [#mn, #m0], iterator_types = ["parallel", "reduction"]}
+        ins(%e : tensor<64x64xf32>) outs(%r : tensor<64x1xf32>) {
+    ^bb0(%x: f32, %y: f32):
+      %z = arith.mulf %x, %y : f32
+      linalg.yield %z : f32
+    } -> tensor<64x1xf32>
+    kernel.store %s, %out rows(%i, %i, %i, %i) valid(%i) : tensor<64x1xf32>, memref<1x?xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+#mn = affine_map<(m, n) -> (m, n)>
+gpu.module @kernels {
+  gpu.func @body(%i: memref<f32>) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %e = tensor.empty() : tensor<64x64xf32>
+    %s = linalg.generic {indexing_maps = [#mn], iterator_types = ["parallel", "parallel"]} outs(%e : tensor<64x64xf32>) {
+    ^bb0(%y: f32):
+      // expected-error @below {{cannot be distributed: expected elementwise operations on scalars in a tile's loops}}
+      %z = memref.load %i[] : memref<f32>
+      linalg.yield %z : f32
+    } -> tensor<64x64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+!k = memref<1x64x64xf16, #gpu.address_space<workgroup>>
+gpu.module @kernels {
+  gpu.func @contracts(%sk: !k) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %k = kernel.tile %sk : !k to tensor<64x64xf16>
+    %k40 = kernel.tile %sk : !k to tensor<64x40xf16>
+    %e = tensor.empty() : tensor<64x64xf32>
+    %h = tensor.empty() : tensor<64x64xf16>
+    // expected-error @below {{expected to contract over a multiple of 16, got 40}}
+    %0 = linalg.contract indexing_maps = [affine_map<(m, n, d) -> (m, d)>, affine_map<(m, n, d) -> (n, d)>, affine_map<(m, n, d) -> (m, n)>]
+        ins(%k40, %k40 : tensor<64x40xf16>, tensor<64x40xf16>) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
+    // expected-error @below {{expected the second factor to be a kernel.tile, in shared memory}}
+    %1 = linalg.contract indexing_maps = [affine_map<(m, n, d) -> (m, d)>, affine_map<(m, n, d) -> (n, d)>, affine_map<(m, n, d) -> (m, n)>]
+        ins(%k, %h : tensor<64x64xf16>, tensor<64x64xf16>) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
+    // expected-error @below {{expected the first factor to be a kernel.tile, or to have the rows of the result}}
+    %2 = linalg.contract indexing_maps = [affine_map<(m, n, d) -> (d, m)>, affine_map<(m, n, d) -> (n, d)>, affine_map<(m, n, d) -> (m, n)>]
+        ins(%h, %k : tensor<64x64xf16>, tensor<64x64xf16>) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
+    // expected-error @below {{expected the rows of the result to come from the first factor and its columns from the second}}
+    %3 = linalg.contract indexing_maps = [affine_map<(m, n, d) -> (n, d)>, affine_map<(m, n, d) -> (m, d)>, affine_map<(m, n, d) -> (m, n)>]
+        ins(%k, %k : tensor<64x64xf16>, tensor<64x64xf16>) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+!k = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+gpu.module @kernels {
+  gpu.func @f32(%p: !k) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %k = kernel.tile %p, %p, %p : !k, !k, !k to tensor<64x64xf32>
+    %e = tensor.empty() : tensor<64x64xf32>
+    // expected-error @below {{expected factors of f16 or bf16, got 'f32'; kernel-split-f32 takes these apart}}
+    %0 = linalg.contract indexing_maps = [affine_map<(m, n, d) -> (m, d)>, affine_map<(m, n, d) -> (n, d)>, affine_map<(m, n, d) -> (m, n)>]
+        ins(%k, %k : tensor<64x64xf32>, tensor<64x64xf32>) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+!k = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+gpu.module @kernels {
+  gpu.func @tile(%sk: !k, %out: memref<?x1x64xbf16>, %i: index) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    // expected-error @below {{expected only contractions to read a shared tile, got kernel.store}}
+    %k = kernel.tile %sk : !k to tensor<64x64xbf16>
+    kernel.store %k, %out rows(%i, %i, %i, %i) valid(%i) : tensor<64x64xbf16>, memref<?x1x64xbf16>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @other(%i: index) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %e = tensor.empty() : tensor<64x64xf32>
+    // expected-error @below {{cannot be distributed: expected linalg.generic, linalg.fill, linalg.contract, tensor.empty, scf or kernel operations on tiles}}
+    %x = tensor.extract %e[%i, %i] : tensor<64x64xf32>
+    gpu.return
+  }
+}

@@ -1,0 +1,183 @@
+// RUN: varlen-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(kernel-distribute,canonicalize,cse)))' | FileCheck %s
+
+#mn = affine_map<(m, n) -> (m, n)>
+#m0 = affine_map<(m, n) -> (m, 0)>
+#qd = affine_map<(m, n, d) -> (m, d)>
+#kd = affine_map<(m, n, d) -> (n, d)>
+#vd = affine_map<(m, n, d) -> (d, n)>
+!q = memref<1x128x64xbf16, #gpu.address_space<workgroup>>
+!k = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+
+// CHECK-LABEL: gpu.module @kernels
+gpu.module @kernels {
+  // Four warps share 128 rows: two m-tiles each. Tiles stay in memory.
+  // CHECK-LABEL: gpu.func @step
+  // CHECK-SAME: workgroup(%[[Q:.*]] : {{.*}}, %[[K:.*]] : {{.*}}, %[[V:.*]] : {{.*}})
+  // CHECK-DAG: %[[ZERO:.*]] = arith.constant dense<0.0{{.*}}> : vector<2x8x2x2xf32>
+  // CHECK-DAG: %[[NINF:.*]] = arith.constant dense<0xFF800000> : vector<2x2xf32>
+  // CHECK-DAG: %[[NZERO:.*]] = arith.constant dense<-0.0{{.*}}> : vector<2x2xf32>
+  // CHECK: %[[R:.*]]:3 = scf.for {{.*}} iter_args(%[[ACC:.*]] = %{{.*}}, %[[M:.*]] = %{{.*}}, %[[L:.*]] = %{{.*}}) -> (vector<2x6x2x2xf32>, vector<2x1x2x1xf32>, vector<2x1x2x1xf32>)
+  // CHECK: %[[S:.*]] = kernel.contract %[[Q]], %[[K]], %[[ZERO]] k(48) : {{.*}} into vector<2x8x2x2xf32>
+  // The columns of a thread, then the lanes of a row; no -inf to start from.
+  // CHECK: %[[T0:.*]] = vector.multi_reduction <maxnumf>, %[[S]], %[[NINF]] [1, 3] : vector<2x8x2x2xf32> to vector<2x2xf32>
+  // CHECK: %[[T1:.*]] = vector.shape_cast %[[T0]] : vector<2x2xf32> to vector<4xf32>
+  // CHECK: %[[T2:.*]] = gpu.subgroup_reduce maxnumf %[[T1]] cluster(size = 4)
+  // CHECK: %[[TOP:.*]] = vector.shape_cast %[[T2]] : vector<4xf32> to vector<2x1x2x1xf32>
+  // What a row needs stays small: nothing is broadcast before it is computed.
+  // CHECK: %[[X:.*]] = arith.mulf %[[TOP]], %{{.*}} : vector<2x1x2x1xf32>
+  // CHECK: %[[M1:.*]] = arith.maxnumf %[[M]], %[[X]] : vector<2x1x2x1xf32>
+  // CHECK: %[[NEG:.*]] = arith.negf %[[M1]] : vector<2x1x2x1xf32>
+  // CHECK: %[[B:.*]] = vector.broadcast %[[NEG]] : vector<2x1x2x1xf32> to vector<2x8x2x2xf32>
+  // CHECK: %[[E:.*]] = math.fma %[[S]], %{{.*}}, %[[B]] : vector<2x8x2x2xf32>
+  // CHECK: %[[P:.*]] = math.exp2 %[[E]] : vector<2x8x2x2xf32>
+  // CHECK: %[[L0:.*]] = vector.multi_reduction <add>, %[[P]], %[[NZERO]] [1, 3]
+  // CHECK: gpu.subgroup_reduce add
+  // CHECK: %[[LS:.*]] = vector.shape_cast
+  // CHECK: %[[L1:.*]] = arith.addf %[[L]], %[[LS]] : vector<2x1x2x1xf32>
+  // CHECK: %[[PB:.*]] = arith.truncf %[[P]] : vector<2x8x2x2xf32> to vector<2x8x2x2xbf16>
+  // CHECK: %[[A1:.*]] = kernel.contract %[[PB]], %[[V]], %[[ACC]] k(64) {b_t} : vector<2x8x2x2xbf16>, {{.*}} into vector<2x6x2x2xf32>
+  // CHECK: scf.yield %[[A1]], %[[M1]], %[[L1]]
+  // CHECK: kernel.store %[[R]]#0, %{{.*}} : vector<2x6x2x2xf32>, memref<?x4x48xf32>
+  // CHECK: kernel.store %[[R]]#2, %{{.*}} : vector<2x1x2x1xf32>, memref<4x?xf32>
+  gpu.func @step(%out: memref<?x4x48xf32>, %lse: memref<4x?xf32>, %n: index, %c: f32)
+      workgroup(%sq: !q, %sk: !k, %sv: !k) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %zero = arith.constant 0.0 : f32
+    %lowest = arith.constant 0xFF800000 : f32
+    %q = kernel.tile %sq : !q to tensor<128x48xbf16>
+    %e = tensor.empty() : tensor<128x1xf32>
+    %ea = tensor.empty() : tensor<128x48xf32>
+    %l0 = linalg.fill ins(%zero : f32) outs(%e : tensor<128x1xf32>) -> tensor<128x1xf32>
+    %m0 = arith.constant dense<-1.0e+38> : tensor<128x1xf32>
+    %a0 = linalg.fill ins(%zero : f32) outs(%ea : tensor<128x48xf32>) -> tensor<128x48xf32>
+    %r:3 = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %a0, %m = %m0, %l = %l0)
+        -> (tensor<128x48xf32>, tensor<128x1xf32>, tensor<128x1xf32>) {
+      %k = kernel.tile %sk : !k to tensor<64x48xbf16>
+      %v = kernel.tile %sv : !k to tensor<64x48xbf16>
+      %es = tensor.empty() : tensor<128x64xf32>
+      %z = linalg.fill ins(%zero : f32) outs(%es : tensor<128x64xf32>) -> tensor<128x64xf32>
+      %s = linalg.contract indexing_maps = [#qd, #kd, affine_map<(m, n, d) -> (m, n)>]
+          ins(%q, %k : tensor<128x48xbf16>, tensor<64x48xbf16>) outs(%z : tensor<128x64xf32>) -> tensor<128x64xf32>
+      %i = linalg.fill ins(%lowest : f32) outs(%e : tensor<128x1xf32>) -> tensor<128x1xf32>
+      %top = linalg.generic {indexing_maps = [#mn, #m0], iterator_types = ["parallel", "reduction"]}
+          ins(%s : tensor<128x64xf32>) outs(%i : tensor<128x1xf32>) {
+      ^bb0(%x: f32, %y: f32):
+        %b = arith.maxnumf %x, %y : f32
+        linalg.yield %b : f32
+      } -> tensor<128x1xf32>
+      %neg:2 = linalg.generic {indexing_maps = [#mn, #mn, #mn, #mn], iterator_types = ["parallel", "parallel"]}
+          ins(%m, %top : tensor<128x1xf32>, tensor<128x1xf32>)
+          outs(%e, %e : tensor<128x1xf32>, tensor<128x1xf32>) {
+      ^bb0(%x: f32, %y: f32, %o0: f32, %o1: f32):
+        %d = arith.mulf %y, %c : f32
+        %b = arith.maxnumf %x, %d : f32
+        %f = arith.negf %b : f32
+        linalg.yield %f, %b : f32, f32
+      } -> (tensor<128x1xf32>, tensor<128x1xf32>)
+      %p = linalg.generic {indexing_maps = [#mn, #m0, #mn], iterator_types = ["parallel", "parallel"]}
+          ins(%s, %neg#0 : tensor<128x64xf32>, tensor<128x1xf32>) outs(%es : tensor<128x64xf32>) {
+      ^bb0(%x: f32, %y: f32, %o: f32):
+        %b = math.fma %x, %c, %y : f32
+        %d = math.exp2 %b : f32
+        linalg.yield %d : f32
+      } -> tensor<128x64xf32>
+      %l1 = linalg.generic {indexing_maps = [#mn, #m0], iterator_types = ["parallel", "reduction"]}
+          ins(%p : tensor<128x64xf32>) outs(%l : tensor<128x1xf32>) {
+      ^bb0(%x: f32, %y: f32):
+        %b = arith.addf %y, %x : f32
+        linalg.yield %b : f32
+      } -> tensor<128x1xf32>
+      %eb = tensor.empty() : tensor<128x64xbf16>
+      %pb = linalg.generic {indexing_maps = [#mn, #mn], iterator_types = ["parallel", "parallel"]}
+          ins(%p : tensor<128x64xf32>) outs(%eb : tensor<128x64xbf16>) {
+      ^bb0(%x: f32, %o: bf16):
+        %b = arith.truncf %x : f32 to bf16
+        linalg.yield %b : bf16
+      } -> tensor<128x64xbf16>
+      %a1 = linalg.contract indexing_maps = [#qd, #vd, affine_map<(m, n, d) -> (m, n)>]
+          ins(%pb, %v : tensor<128x64xbf16>, tensor<64x48xbf16>) outs(%acc : tensor<128x48xf32>) -> tensor<128x48xf32>
+      scf.yield %a1, %neg#1, %l1 : tensor<128x48xf32>, tensor<128x1xf32>, tensor<128x1xf32>
+    }
+    kernel.store %r#0, %out rows(%c0, %c0, %c0, %c1) valid(%n) : tensor<128x48xf32>, memref<?x4x48xf32>
+    kernel.store %r#2, %lse rows(%c0, %c0, %c0, %c1) valid(%n) : tensor<128x1xf32>, memref<4x?xf32>
+    gpu.return
+  }
+
+  // Positions within the tile, from the thread's number; a value per row is
+  // computed per row, a comparison with columns is not.
+  // CHECK-LABEL: gpu.func @positions
+  // CHECK-DAG: %[[ROWS:.*]] = arith.constant dense<{{\[\[\[}}[0], [8]{{\]\]\]}}> : vector<1x1x2x1xi32>
+  // CHECK-DAG: %[[COLS:.*]] = arith.constant dense<{{\[\[\[}}[0, 1]], {{\[\[}}8, 9{{\]\]\]\]}}> : vector<1x2x1x2xi32>
+  // CHECK: %[[TID:.*]] = gpu.thread_id x
+  // CHECK: %[[T:.*]] = arith.index_cast %[[TID]] : index to i32
+  // CHECK: %[[WARP:.*]] = arith.shrui %[[T]], %{{.*}} : i32
+  // CHECK: %[[W16:.*]] = arith.muli %[[WARP]], %{{.*}} : i32
+  // CHECK: %[[LANE:.*]] = arith.andi %[[T]], %{{.*}} : i32
+  // CHECK: %[[G:.*]] = arith.shrui %[[LANE]], %{{.*}} : i32
+  // CHECK: %[[ROW:.*]] = arith.addi %[[W16]], %[[G]] : i32
+  // CHECK: %[[R0:.*]] = vector.broadcast %[[ROW]] : i32 to vector<1x1x2x1xi32>
+  // CHECK: %[[R:.*]] = arith.addi %[[R0]], %[[ROWS]]
+  // CHECK: %[[RI:.*]] = arith.index_cast %[[R]] : vector<1x1x2x1xi32> to vector<1x1x2x1xindex>
+  // CHECK: %[[D:.*]] = arith.divui %[[RI]], %{{.*}} : vector<1x1x2x1xindex>
+  // CHECK: %[[LIMIT:.*]] = arith.index_cast %[[D]] : vector<1x1x2x1xindex> to vector<1x1x2x1xi32>
+  // CHECK: %[[C:.*]] = arith.addi %{{.*}}, %[[COLS]] : vector<1x2x1x2xi32>
+  // CHECK: %[[CF:.*]] = vector.broadcast %[[C]] : vector<1x2x1x2xi32> to vector<1x2x2x2xi32>
+  // CHECK: %[[LF:.*]] = vector.broadcast %[[LIMIT]] : vector<1x1x2x1xi32> to vector<1x2x2x2xi32>
+  // CHECK: arith.cmpi slt, %[[CF]], %[[LF]] : vector<1x2x2x2xi32>
+  gpu.func @positions(%out: memref<?x4x16xf32>, %n: index) kernel
+      attributes {known_block_size = array<i32: 64, 1, 1>} {
+    %one = arith.constant 1.0 : f32
+    %zero = arith.constant 0.0 : f32
+    %e = tensor.empty() : tensor<32x1xi32>
+    %limit = linalg.generic {indexing_maps = [#mn], iterator_types = ["parallel", "parallel"]}
+        outs(%e : tensor<32x1xi32>) {
+    ^bb0(%o: i32):
+      %i = linalg.index 0 : index
+      %d = arith.divui %i, %n : index
+      %x = arith.index_cast %d : index to i32
+      linalg.yield %x : i32
+    } -> tensor<32x1xi32>
+    %es = tensor.empty() : tensor<32x16xf32>
+    %s = linalg.generic {indexing_maps = [#m0, #mn], iterator_types = ["parallel", "parallel"]}
+        ins(%limit : tensor<32x1xi32>) outs(%es : tensor<32x16xf32>) {
+    ^bb0(%l: i32, %o: f32):
+      %i = linalg.index 1 : index
+      %j = arith.index_cast %i : index to i32
+      %b = arith.cmpi slt, %j, %l : i32
+      %x = arith.select %b, %one, %zero : f32
+      linalg.yield %x : f32
+    } -> tensor<32x16xf32>
+    kernel.store %s, %out rows(%n, %n, %n, %n) valid(%n) : tensor<32x16xf32>, memref<?x4x16xf32>
+    gpu.return
+  }
+
+  // A transposed A in shared memory; values of rows; a choice of tiles.
+  // CHECK-LABEL: gpu.func @transposed
+  // CHECK: %[[S:.*]] = kernel.load {{.*}} : memref<4xf32> to vector<1x1x2x1xf32>
+  // CHECK: %[[C:.*]] = kernel.contract %{{.*}}, %{{.*}}, %{{.*}} k(64) {a_t, b_t} :
+  // CHECK: %[[B:.*]] = vector.broadcast %{{.*}} : i1 to vector<1x8x2x2xi1>
+  // CHECK: %[[D:.*]] = arith.select %[[B]], %[[C]], %{{.*}} : vector<1x8x2x2xi1>, vector<1x8x2x2xf32>
+  // CHECK: kernel.store %[[D]]
+  // CHECK: kernel.store %[[S]]
+  gpu.func @transposed(%out: memref<?x4x64xf32>, %lse: memref<4x?xf32>, %sink: memref<4xf32>, %n: index,
+                       %x: f32, %which: i1)
+      workgroup(%sk: !k) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %k = kernel.tile %sk : !k to tensor<64x64xbf16>
+    %z = arith.constant dense<0.0> : tensor<64x64xf32>
+    %l = kernel.load %sink rows(%n, %n, %n, %n) valid(%n) otherwise %x : memref<4xf32> to tensor<64x1xf32>
+    %s = linalg.contract indexing_maps = [affine_map<(m, n, d) -> (d, m)>, #vd, affine_map<(m, n, d) -> (m, n)>]
+        ins(%k, %k : tensor<64x64xbf16>, tensor<64x64xbf16>) outs(%z : tensor<64x64xf32>) -> tensor<64x64xf32>
+    %r = arith.select %which, %s, %z : tensor<64x64xf32>
+    kernel.store %r, %out rows(%n, %n, %n, %n) valid(%n) : tensor<64x64xf32>, memref<?x4x64xf32>
+    kernel.store %l, %lse rows(%n, %n, %n, %n) valid(%n) : tensor<64x1xf32>, memref<4x?xf32>
+    gpu.return
+  }
+
+  // Without tiles, nothing is asked of the kernel.
+  // CHECK-LABEL: gpu.func @plain
+  gpu.func @plain() kernel {
+    gpu.return
+  }
+}
