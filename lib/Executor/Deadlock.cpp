@@ -26,20 +26,14 @@ static void reportPending(Thread &thread) {
   if (waitedFor < queue.first + queue.copies.size())
     report("exit-with-pending", queue.copies[waitedFor - queue.first].site,
            "the thread exits without waiting for this cp.async");
-  for (const auto &job : thread.bulk.uncommitted)
-    if (!job->done) {
-      report("exit-with-pending", thread.site,
-             "the thread exits with a bulk store that is in no group");
-      break;
-    }
+  if (!thread.bulk.uncommitted.empty())
+    report("exit-with-pending", thread.site,
+           "the thread exits with a bulk store that is in no group");
   for (const auto &group : thread.bulk.groups)
-    for (const auto &job : group)
-      if (!job->done) {
-        report("exit-with-pending", thread.site,
-               "the thread exits while a bulk store may still read shared "
-               "memory");
-        return;
-      }
+    if (!group.empty())
+      report("exit-with-pending", thread.site,
+             "the thread exits without waiting for its bulk stores, which may "
+             "still read shared memory");
 }
 
 void varlen::executor::threadExits(Thread &thread) {

@@ -77,7 +77,11 @@ static void initThread(Worker &w, Block &block, Warp &warp, uint32_t tid,
   thread.clock.own = 1;
   if (w.detector)
     thread.clock.base = w.clocks.zero();
-  prepareContext(thread.context, thread.stack, w.stackBytes, threadMain);
+  // Stacks are a power of 2 apart: unless their tops are moved about, what all
+  // of them use most competes for the same few lines of the cache.
+  size_t colour = stack * 320 % 4096;
+  prepareContext(thread.context, thread.stack, w.stackBytes - colour,
+                 threadMain);
   warp.threads[thread.lane] = &thread;
   warp.ready |= 1U << thread.lane;
   warp.alive |= 1U << thread.lane;

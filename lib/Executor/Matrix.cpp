@@ -143,7 +143,10 @@ void varlen_sim_ldmatrix(void *row, uint32_t num, uint32_t transposed,
   operands.num = num;
   operands.transposed = transposed;
   collective(Collective::LdMatrix, ~0U, site);
-  memcpy(registers, operands.registers, num * 4);
+  if (num == 4)
+    memcpy(registers, operands.registers, 16);
+  else
+    memcpy(registers, operands.registers, num * 4);
 }
 
 void varlen_sim_stmatrix(void *row, uint32_t num, uint32_t transposed,
@@ -289,25 +292,39 @@ void varlen::executor::multiplyMatrix(Warp &warp) {
 void varlen_sim_mma(const void *operands, void *result, uint32_t type,
                     uint32_t k, uint32_t accumulator, uint32_t site) {
   Thread &self = *worker->current;
-  bool half = type == VARLEN_SIM_MMA_F16 || type == VARLEN_SIM_MMA_BF16;
-  bool valid = half ? k == 8 || k == 16
-                    : type == VARLEN_SIM_MMA_TF32 && (k == 4 || k == 8);
-  valid &= accumulator == VARLEN_SIM_MMA_F32 ||
-           (accumulator == VARLEN_SIM_MMA_F16 && type == VARLEN_SIM_MMA_F16);
-  if (!valid) {
+  uint32_t numAB = 0;
+  switch (type << 8 | k) {
+  case VARLEN_SIM_MMA_F16 << 8 | 16:
+  case VARLEN_SIM_MMA_BF16 << 8 | 16:
+  case VARLEN_SIM_MMA_TF32 << 8 | 8:
+    numAB = 6;
+    break;
+  case VARLEN_SIM_MMA_F16 << 8 | 8:
+  case VARLEN_SIM_MMA_BF16 << 8 | 8:
+  case VARLEN_SIM_MMA_TF32 << 8 | 4:
+    numAB = 3;
+    break;
+  }
+  bool wide = accumulator == VARLEN_SIM_MMA_F32;
+  if (!numAB || !(wide || (accumulator == VARLEN_SIM_MMA_F16 &&
+                           type == VARLEN_SIM_MMA_F16))) {
     report("unsupported", site,
            "mma.m16n8k%u of type %u with accumulator type %u", k, type,
            accumulator);
     return;
   }
-  uint32_t wordsPerRow = half ? k / 2 : k;
-  uint32_t first = wordsPerRow / 2 + wordsPerRow / 4;
-  uint32_t count = accumulator == VARLEN_SIM_MMA_F32 ? 4 : 2;
   auto &stage = *reinterpret_cast<MmaOperands *>(self.warp->stage[self.lane]);
-  memcpy(stage.words, operands, (first + count) * 4);
   stage.type = type;
   stage.k = k;
   stage.accumulator = accumulator;
+  if (wide && numAB == 6) {
+    memcpy(stage.words, operands, 40);
+    collective(Collective::MMA, ~0U, site);
+    memcpy(result, stage.words + 6, 16);
+    return;
+  }
+  uint32_t numC = wide ? 4 : 2;
+  memcpy(stage.words, operands, (numAB + numC) * 4);
   collective(Collective::MMA, ~0U, site);
-  memcpy(result, stage.words + first, count * 4);
+  memcpy(result, stage.words + numAB, numC * 4);
 }

@@ -15,10 +15,9 @@ using namespace varlen::executor;
 
 thread_local Worker *varlen::executor::worker = nullptr;
 
-/// On average, rendezvous between two preemptions and between two pieces of
-/// asynchronous work that are done at a random time.
-static constexpr uint32_t preemptEvery = 64;
-static constexpr uint32_t asyncEvery = 8;
+/// On average, threads that wait between two preemptions and between two pieces
+/// of asynchronous work that are done at a random time.
+static constexpr uint32_t choiceEvery = 64;
 /// Of the times that the scheduler chooses a warp, those that change a
 /// priority.
 static constexpr uint32_t priorityEvery = 64;
@@ -68,37 +67,29 @@ static Warp *chooseWarp(Worker &w) {
 
 /// Takes a ready lane off a warp.
 static Thread *takeLane(Worker &w, Warp &warp) {
+  // Upwards from a place that is random, or follows who gave way last.
   uint32_t ready = warp.ready;
-  uint32_t lane;
-  if (w.config.scheduler == VARLEN_SIM_ROUND_ROBIN) {
-    lane = static_cast<uint32_t>(__builtin_ctz(ready));
-  } else {
-    // Upwards from a place that changes when a warp is chosen anew.
-    uint32_t above = ready >> w.firstLane << w.firstLane;
-    lane = static_cast<uint32_t>(__builtin_ctz(above ? above : ready));
-  }
+  uint32_t above = ready >> w.firstLane << w.firstLane;
+  auto lane = static_cast<uint32_t>(__builtin_ctz(above ? above : ready));
   warp.ready = ready & ~(1U << lane);
   return warp.threads[lane];
 }
 
-/// The next thread, or null if none can run. Asynchronous work is done when
-/// there is nobody else.
-static Thread *chooseThread(Worker &w) {
-  if (--w.untilAsync == 0) {
-    w.untilAsync = 1 + w.below(2 * asyncEvery);
-    if (w.config.async == VARLEN_SIM_RANDOM_TIME)
-      progressAsync();
-  }
+/// The next thread when the scheduler has a choice, or null if none can run.
+/// Asynchronous work is done when there is nobody else.
+[[gnu::noinline]] static Thread *chooseAnew(Worker &w) {
+  bool preempt = w.untilChoice == 0;
+  if (preempt)
+    w.untilChoice = 1 + w.below(2 * choiceEvery);
+  if (preempt && w.config.async == VARLEN_SIM_RANDOM_TIME)
+    progressAsync();
   for (;;) {
     Warp *warp = w.last;
-    bool preempt = --w.untilPreempt == 0;
-    if (preempt)
-      w.untilPreempt = 1 + w.below(2 * preemptEvery);
     if (!warp || !warp->ready ||
         (preempt && w.config.scheduler != VARLEN_SIM_ROUND_ROBIN))
       warp = chooseWarp(w);
     if (warp) {
-      if (warp != w.last)
+      if (warp != w.last && w.config.scheduler != VARLEN_SIM_ROUND_ROBIN)
         w.firstLane = w.below(32);
       w.last = warp;
       return takeLane(w, *warp);
@@ -106,6 +97,12 @@ static Thread *chooseThread(Worker &w) {
     if (!progressAsync())
       return nullptr;
   }
+}
+
+static inline Thread *chooseThread(Worker &w) {
+  if (__builtin_expect(--w.untilChoice != 0 && w.last && w.last->ready, 1))
+    return takeLane(w, *w.last);
+  return chooseAnew(w);
 }
 
 /// All the threads that are left wait for each other.
@@ -147,6 +144,7 @@ void varlen::executor::switchAway() {
 void varlen::executor::giveWay() {
   Worker &w = *worker;
   makeReady(*w.current);
+  w.firstLane = (w.current->lane + 1) % 32;
   w.last = nullptr;
   switchAway();
 }
@@ -155,6 +153,7 @@ void varlen::executor::poll() {
   Worker &w = *worker;
   Thread &self = *w.current;
   settle();
+  self.wait = Wait::Polling;
   ++w.idlePolls;
   // Give all the others several turns, and asynchronous work too, before
   // nothing can be expected any more.
@@ -165,8 +164,8 @@ void varlen::executor::poll() {
       giveUp(self.context, "every thread left polls memory or waits");
   // A poller must not keep off those that it waits for.
   self.warp->priority = static_cast<uint32_t>(w.next()) >> 16;
-  self.wait = Wait::Polling;
   self.warp->ready |= 1U << self.lane;
+  w.firstLane = (self.lane + 1) % 32;
   w.last = nullptr;
   switchAway();
   self.wait = Wait::Nothing;
@@ -196,8 +195,7 @@ void varlen::executor::runThreads() {
   Worker &w = *worker;
   w.last = nullptr;
   w.idlePolls = 0;
-  w.untilAsync = 1 + w.below(2 * asyncEvery);
-  w.untilPreempt = 1 + w.below(2 * preemptEvery);
+  w.untilChoice = 1 + w.below(2 * choiceEvery);
   Thread *first = chooseThread(w);
   w.current = first;
   switchContext(w.host, first->context);
@@ -293,6 +291,8 @@ void varlen::executor::collective(Collective kind, uint32_t mask,
     self.wait = Wait::Collective;
     self.waitsFor = mask;
     switchAway();
+    // Here, and not where it was made ready: this thread is in the cache now.
+    self.wait = Wait::Nothing;
     return;
   }
   group->arrived = 0;
@@ -301,6 +301,4 @@ void varlen::executor::collective(Collective kind, uint32_t mask,
   if (!group->disagree)
     runCollective(warp, kind, mask);
   warp.ready |= mask & ~bit;
-  for (uint32_t lanes = mask & ~bit; lanes; lanes &= lanes - 1)
-    warp.threads[__builtin_ctz(lanes)]->wait = Wait::Nothing;
 }

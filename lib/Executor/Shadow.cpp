@@ -179,6 +179,8 @@ Hazard Shadow::checkCell(const Cell &cell, const Actor &actor,
     return Hazard::InFlightWrite;
   if (cell.readsInFlight)
     return Hazard::InFlightRead;
+  if (actor.atomic && !(cell.flags & Initialised))
+    return Hazard::Uninitialised;
   if (cell.flags & Initialised) {
     if (!(actor.atomic && cell.flags & AtomicWritten) &&
         !ordered(cell.write, actor))

@@ -235,8 +235,7 @@ struct Worker {
   Thread *current = nullptr;
   bool detector = false;
   bool deferred = false;
-  uint32_t untilPreempt = 0;
-  uint32_t untilAsync = 0;
+  uint32_t untilChoice = 0;
   uint32_t firstLane = 0;
   Warp *last = nullptr;
 

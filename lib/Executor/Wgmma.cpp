@@ -502,6 +502,12 @@ static varlen_sim_acc *issue(varlen_sim_acc *acc, const uint32_t *registersA,
            n, acc->count);
     return acc;
   }
+  if ((descA | descB) >> 49 & 7) {
+    report("unsupported", site,
+           "wgmma descriptor with a base offset: its operand must begin with a "
+           "swizzle atom");
+    return acc;
+  }
   if (self.block->warps.size() < (self.warp->id / 4 + 1) * 4) {
     report("collective", site, "wgmma in a warpgroup of less than 4 warps");
     return acc;
