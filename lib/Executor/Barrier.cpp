@@ -84,7 +84,7 @@ static void arrive(uint32_t id, uint32_t threads, int op, uint32_t pred,
            threads, w.launch->threads);
   releaseTo(self, barrier.gather);
   if (Track *track = self.warp->track)
-    barrier.time = std::max(barrier.time, track->now += cost::issue);
+    barrier.time = std::max(barrier.time, track->now);
   ++barrier.arrived;
   if (wait) {
     barrier.waiters.push_back(&self);

@@ -178,8 +178,7 @@ static uint64_t arrive(void *p, uint32_t count, uint32_t expectBytes, bool drop,
   if (drop)
     barrier->expected -= std::min(count, barrier->expected);
   if (Track *track = self.warp->track)
-    barrier->gatherTime =
-        std::max(barrier->gatherTime, track->now += cost::issue);
+    barrier->gatherTime = std::max(barrier->gatherTime, track->now);
   if (count) {
     releaseTo(self, barrier->gather);
     arriveMBarrier(*barrier, offset, count, site);

@@ -185,25 +185,25 @@ static void issueReads(Warp &warp, Wgmma &operation, Slot slot) {
   Thread &first = *warp.threads[0];
   Actor who = asyncActor(first, slot);
   uint32_t base = static_cast<uint32_t>(block.shared - block.window);
-  bool reported = false;
+  bool outside = false, conflicts = false;
   forOperands(warp, operation, [&](uint32_t address) {
     uint32_t offset = address - base;
     if (address < base || offset >= block.sharedBytes ||
         block.sharedBytes - offset < 16) {
-      if (!reported)
+      if (!outside)
         report("out-of-bounds", operation.site,
                "wgmma operand at address 0x%x; shared memory is from 0x%x to "
                "0x%x",
                address, base, base + block.sharedBytes);
-      reported = true;
+      outside = true;
       return true;
     }
     if (!worker->detector)
       return true;
-    if (!reported)
+    if (!conflicts)
       if (Conflict conflict = block.shadow.read(offset, 16, who)) {
         reportConflict(block, conflict, "wgmma read", who, operation.site);
-        reported = true;
+        conflicts = true;
       }
     block.shadow.addInFlightRead(offset, 16, 1);
     return true;

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 // A sanitizer would abort at the allocations that are to fail.
-// RUN: env ASAN_OPTIONS=allocator_may_return_null=1
-// %varlen-build/bin/varlen-runtime-test
+// RUN: env ASAN_OPTIONS=allocator_may_return_null=1 \
+// RUN: %varlen-build/bin/varlen-runtime-test
 
 #include "varlen/Runtime/Runtime.h"
 

@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+// Locals of the kernels must be on their stacks.
+// RUN: env ASAN_OPTIONS=detect_stack_use_after_return=0 \
 // RUN: %varlen-build/bin/varlen-executor-memory-test
 
 #include "Harness.h"
