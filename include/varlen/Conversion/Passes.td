@@ -46,6 +46,51 @@ def ConvertVarlenToRuntime
     Statistic<"numConverted", "converted", "Lists requested of the runtime">];
 }
 
+def ConvertNVVMToExecutor
+    : Pass<"convert-nvvm-to-executor", "::mlir::ModuleOp"> {
+  let summary = "Make host functions of GPU kernels, for the executor";
+  let description = [{
+    Kernels in the llvm and nvvm dialects become functions of the host that do
+    the same in the executor (Executor/Device.h), thread by thread: every nvvm
+    operation is a call, every access to shared and global memory has a check in
+    front of it, the accumulators of wgmma are handles, shared globals are
+    offsets. What can be a hazard carries the index of its source location.
+
+    The gpu.module becomes a gpu.binary that names an image: the table of
+    kernels and locations, which a constructor registers with the runtime
+    (Runtime/GPUExecutor.h). Host code, with its gpu.launch_func, is the same as
+    for a GPU.
+
+    *Requires*: gpu.modules of llvm.func and llvm.mlir.global, in the llvm and
+    nvvm dialects.
+
+    *Guarantees*: no gpu.module and no nvvm operation is left. An operation, an
+    inline assembly string or an intrinsic that the executor does not have is an
+    error that names it.
+
+    *Numerics*: matrix products accumulate in f32 in the order of k; ex2, lg2,
+    rcp and their like are those of the host's libm.
+
+    ```mlir
+    gpu.module @m {
+      llvm.func @k(%out: !llvm.ptr<1>) attributes {nvvm.kernel} {
+        nvvm.barrier0
+        ...
+    ```
+    becomes
+    ```mlir
+    llvm.func internal @varlen_sim.m.k(%out: !llvm.ptr<1>) {
+      llvm.call @varlen_sim_barrier(%c0, %c0, %site) : (i32, i32, i32) -> ()
+      ...
+    gpu.binary @m [#gpu.object<#nvvm.target, bin = "varlen-executor:m...">]
+    ```
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
+  let statistics = [
+    Statistic<"numConverted", "converted", "Kernels made host functions">];
+}
+
 def VarlenExportFunctions
     : Pass<"varlen-export-functions", "::mlir::ModuleOp"> {
   let summary = "Give public functions a C interface";

@@ -1,0 +1,192 @@
+//===- ConvertNVVMToExecutor.h - Parts of one pass --------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the files of convert-nvvm-to-executor share: a builder that knows the
+// executor's calls, and one function per group of operations. Each of these
+// says whether it knew the operation; it has replaced and erased it then.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_LIB_CONVERSION_CONVERTNVVMTOEXECUTOR_H
+#define VARLEN_LIB_CONVERSION_CONVERTNVVMTOEXECUTOR_H
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/DataLayoutInterfaces.h"
+
+#include <string>
+#include <vector>
+
+namespace mlir::varlen::executor {
+
+/// No: the caller asks the next group, and if nobody knows the operation says
+/// so, with what CallBuilder::refuse was told.
+enum class Lowered { No, Yes };
+
+/// Builds in front of one operation of a kernel after the other.
+class CallBuilder {
+public:
+  explicit CallBuilder(ModuleOp module);
+
+  /// What follows is built in front of `op`, with its location.
+  void setOp(Operation *newOp);
+  Operation *getOp() const { return op; }
+  OpBuilder &get() { return builder; }
+  Location getLoc() const { return op->getLoc(); }
+
+  /// Calls a function of the executor, declaring it first. Pure calls read
+  /// nothing that changes while a kernel runs.
+  Value call(StringRef function, Type result, ValueRange arguments,
+             bool isPure = false);
+  void call(StringRef function, ValueRange arguments) {
+    call(function, Type(), arguments);
+  }
+  /// The index of "file:line:col (op)".
+  Value site();
+
+  Value i32Constant(int64_t value);
+  /// The same pointer in address space 0.
+  Value flat(Value pointer);
+  /// The same pointer in another address space.
+  Value castTo(Type type, Value pointer);
+  /// `count` elements on the thread's stack.
+  Value stackSlot(Type element, int64_t count);
+  /// The address of element i.
+  Value element(Value base, Type type, int64_t i);
+  /// A stack slot with these values, each in a word of 32 bits.
+  Value storeWords(ValueRange values);
+  /// A value of the type (a struct of words or one word) from consecutive
+  /// words.
+  Value loadWords(Value base, Type type);
+  /// The same bits as another type of that width.
+  Value bitcast(Value value, Type type);
+  /// The value's bits, extended by zeros or cut.
+  Value toInteger(Value value, unsigned width);
+  /// Inverse of toInteger.
+  Value fromInteger(Value value, Type type);
+  /// Whether an i32 is not 0.
+  Value toBool(Value value);
+
+  /// Uses the value in place of the operation's result and erases it.
+  Lowered replaceOp(Value value);
+  Lowered eraseOp();
+  /// Calls a function without a result in place of the operation.
+  Lowered replaceWithCall(StringRef function, ValueRange arguments) {
+    call(function, arguments);
+    return eraseOp();
+  }
+  /// Notes which form of the operation the executor lacks.
+  Lowered refuse(const Twine &what);
+  StringRef getRefusal() const { return refusal; }
+
+  /// Bytes of a value in memory.
+  uint64_t getSize(Type type) { return layout.getTypeSize(type); }
+
+  ArrayRef<std::string> getSites() const { return sites; }
+
+  Type i32, i64, f32, pointer;
+
+private:
+  ModuleOp module;
+  DataLayout layout;
+  OpBuilder builder;
+  Operation *op = nullptr;
+  std::vector<std::string> sites;
+  std::string refusal;
+  llvm::StringMap<LLVM::LLVMFuncOp> functions;
+};
+
+/// No: the caller asks the next group, and if nobody knows the operation says
+/// so, with what CallBuilder::refuse was told.
+// Synchronisation: barriers, mbarriers, fences, clusters, control.
+Lowered lowerSync(CallBuilder &b);
+// Warp collectives: shuffles, votes, matrices.
+Lowered lowerWarp(CallBuilder &b);
+// wgmma but for its accumulators.
+Lowered lowerWgmma(CallBuilder &b);
+// Asynchronous copies.
+Lowered lowerCopy(CallBuilder &b);
+// Special registers, conversions, arithmetic.
+Lowered lowerMath(CallBuilder &b);
+// Inline PTX, and intrinsics that are called by name.
+Lowered lowerText(CallBuilder &b);
+// Loads, stores, atomics, memory intrinsics.
+Lowered lowerMemory(CallBuilder &b);
+// wgmma: everything in the function that its accumulators are part of.
+LogicalResult lowerAccumulators(CallBuilder &b, LLVM::LLVMFuncOp function);
+
+// Parts of these that the text forms need, too. The operation stays.
+
+/// The special register of this name; null if the executor has none.
+Value readSpecialRegister(CallBuilder &b, StringRef name);
+/// Calls the check of an access of the type; gives the address to use. `kind`
+/// is load or store.
+Value checkAccess(CallBuilder &b, StringRef kind, Value address, Type type,
+                  std::optional<uint64_t> alignment = std::nullopt);
+
+/// Numbers of Device.h.
+enum class AtomicOp {
+  Add = 0,
+  Min = 1,
+  Max = 2,
+  Inc = 3,
+  Dec = 4,
+  And = 5,
+  Or = 6,
+  Xor = 7,
+  UMin = 8,
+  UMax = 9,
+  Exchange = 10,
+  Sub = 11
+};
+enum class AtomicType {
+  I32 = 0,
+  I64 = 1,
+  F16 = 2,
+  BF16 = 3,
+  F32 = 4,
+  F64 = 5,
+  F16x2 = 6,
+  BF16x2 = 7,
+  I16 = 8
+};
+/// An atomic read-modify-write; `order` is NVVM's MemOrderKind. The result has
+/// the type of the value.
+Value callAtomic(CallBuilder &b, AtomicOp op, AtomicType type, Value address,
+                 Value value, int64_t order);
+
+/// Where the shared memory of a module's kernels lies.
+struct SharedLayout {
+  llvm::DenseMap<LLVM::GlobalOp, uint32_t> offsets;
+  /// By kernel, up to where dynamic shared memory starts.
+  llvm::DenseMap<LLVM::LLVMFuncOp, uint32_t> bytes;
+};
+FailureOr<SharedLayout> layoutSharedMemory(Operation *kernelModule,
+                                           ArrayRef<LLVM::LLVMFuncOp> kernels);
+/// The global is in shared memory.
+bool isShared(LLVM::GlobalOp global);
+
+/// A kernel, moved to the host.
+struct HostKernel {
+  std::string name;
+  LLVM::LLVMFuncOp entry;
+  uint32_t sharedBytes = 0;
+  SmallVector<int32_t> requiredBlock, requiredCluster;
+  int32_t maxThreads = 0, registers = 0;
+};
+/// Adds the table of kernels and sites and the constructor that registers it
+/// (varlen_gpu_executor_image in Runtime/GPUExecutor.h) under this name.
+void addImage(ModuleOp module, Location loc, StringRef name,
+              ArrayRef<HostKernel> kernels, ArrayRef<std::string> sites,
+              ArrayRef<LLVM::GlobalOp> globals);
+
+} // namespace mlir::varlen::executor
+
+#endif // VARLEN_LIB_CONVERSION_CONVERTNVVMTOEXECUTOR_H

@@ -1,0 +1,167 @@
+//===- ConvertNVVMToExecutorBuilder.cpp - Calls of the executor -----------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ConvertNVVMToExecutor.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+using namespace mlir::varlen::executor;
+
+CallBuilder::CallBuilder(ModuleOp module)
+    : module(module), layout(module), builder(module.getContext()) {
+  i32 = builder.getI32Type();
+  i64 = builder.getI64Type();
+  f32 = builder.getF32Type();
+  pointer = LLVM::LLVMPointerType::get(module.getContext());
+}
+
+void CallBuilder::setOp(Operation *newOp) {
+  op = newOp;
+  builder.setInsertionPoint(op);
+  refusal.clear();
+}
+
+Value CallBuilder::call(StringRef function, Type result, ValueRange arguments,
+                        bool isPure) {
+  LLVM::LLVMFuncOp &callee = functions[function];
+  if (!callee) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(module.getBody());
+    SmallVector<Type> types(arguments.getTypes());
+    Type returned =
+        result ? result : LLVM::LLVMVoidType::get(module.getContext());
+    callee =
+        LLVM::LLVMFuncOp::create(builder, module.getLoc(), function,
+                                 LLVM::LLVMFunctionType::get(returned, types));
+  }
+  auto call = LLVM::CallOp::create(builder, getLoc(), callee, arguments);
+  if (isPure) {
+    LLVM::ModRefInfo none = LLVM::ModRefInfo::NoModRef;
+    call.setMemoryEffectsAttr(LLVM::MemoryEffectsAttr::get(
+        module.getContext(), {none, none, none, none, none, none}));
+    call.setNoUnwind(true);
+    call.setWillReturn(true);
+  }
+  return result ? call.getResult() : Value();
+}
+
+Value CallBuilder::site() {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (auto file = getLoc()->findInstanceOf<FileLineColRange>())
+    stream << file.getFilename().getValue() << ':' << file.getStartLine() << ':'
+           << file.getStartColumn();
+  else
+    stream << '?';
+  stream << " (" << op->getName() << ')';
+  // Calls that stand for one operation share its site.
+  if (sites.empty() || sites.back() != text)
+    sites.push_back(text);
+  return i32Constant(static_cast<int64_t>(sites.size()) - 1);
+}
+
+Value CallBuilder::i32Constant(int64_t value) {
+  return LLVM::ConstantOp::create(
+      builder, getLoc(), i32,
+      builder.getI32IntegerAttr(static_cast<int32_t>(value)));
+}
+
+Value CallBuilder::flat(Value address) { return castTo(pointer, address); }
+
+Value CallBuilder::castTo(Type type, Value address) {
+  if (address.getType() == type)
+    return address;
+  return LLVM::AddrSpaceCastOp::create(builder, getLoc(), type, address);
+}
+
+Value CallBuilder::stackSlot(Type element, int64_t count) {
+  OpBuilder::InsertionGuard guard(builder);
+  auto function = op->getParentOfType<LLVM::LLVMFuncOp>();
+  builder.setInsertionPointToStart(&function.getBody().front());
+  return LLVM::AllocaOp::create(builder, getLoc(), pointer, element,
+                                i32Constant(count), /*alignment=*/16);
+}
+
+Value CallBuilder::element(Value base, Type type, int64_t i) {
+  return LLVM::GEPOp::create(builder, getLoc(), pointer, type, base,
+                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
+}
+
+Value CallBuilder::storeWords(ValueRange values) {
+  Value slot =
+      stackSlot(i32, std::max<int64_t>(static_cast<int64_t>(values.size()), 1));
+  for (auto [i, value] : llvm::enumerate(values))
+    LLVM::StoreOp::create(builder, getLoc(), value, element(slot, i32, i));
+  return slot;
+}
+
+Value CallBuilder::loadWords(Value base, Type type) {
+  auto structType = dyn_cast<LLVM::LLVMStructType>(type);
+  if (!structType)
+    return LLVM::LoadOp::create(builder, getLoc(), type, base);
+  Value result = LLVM::PoisonOp::create(builder, getLoc(), type);
+  for (auto [i, member] : llvm::enumerate(structType.getBody())) {
+    Value word =
+        LLVM::LoadOp::create(builder, getLoc(), member, element(base, i32, i));
+    result =
+        LLVM::InsertValueOp::create(builder, getLoc(), result, word,
+                                    ArrayRef<int64_t>{static_cast<int64_t>(i)});
+  }
+  return result;
+}
+
+Value CallBuilder::bitcast(Value value, Type type) {
+  if (value.getType() == type)
+    return value;
+  return LLVM::BitcastOp::create(builder, getLoc(), type, value);
+}
+
+/// Bits of an integer, a float or a vector of them.
+static unsigned getBitWidth(Type type) {
+  if (auto vector = dyn_cast<VectorType>(type))
+    return vector.getNumElements() * vector.getElementTypeBitWidth();
+  return type.getIntOrFloatBitWidth();
+}
+
+Value CallBuilder::toInteger(Value value, unsigned width) {
+  unsigned bits = getBitWidth(value.getType());
+  value = bitcast(value, builder.getIntegerType(bits));
+  Type type = builder.getIntegerType(width);
+  if (bits < width)
+    return LLVM::ZExtOp::create(builder, getLoc(), type, value);
+  if (bits > width)
+    return LLVM::TruncOp::create(builder, getLoc(), type, value);
+  return value;
+}
+
+Value CallBuilder::fromInteger(Value value, Type type) {
+  return bitcast(toInteger(value, getBitWidth(type)), type);
+}
+
+Value CallBuilder::toBool(Value value) {
+  return LLVM::ICmpOp::create(builder, getLoc(), LLVM::ICmpPredicate::ne, value,
+                              i32Constant(0));
+}
+
+Lowered CallBuilder::replaceOp(Value value) {
+  op->getResult(0).replaceAllUsesWith(value);
+  return eraseOp();
+}
+
+Lowered CallBuilder::eraseOp() {
+  op->erase();
+  op = nullptr;
+  return Lowered::Yes;
+}
+
+Lowered CallBuilder::refuse(const Twine &what) {
+  refusal = what.str();
+  return Lowered::No;
+}

@@ -1,0 +1,278 @@
+//===- ConvertNVVMToExecutorImage.cpp - What the runtime is told ----------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ConvertNVVMToExecutor.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Interfaces/DataLayoutInterfaces.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+using namespace mlir::varlen::executor;
+
+//===----------------------------------------------------------------------===//
+// Layout of shared memory
+//===----------------------------------------------------------------------===//
+
+bool executor::isShared(LLVM::GlobalOp global) {
+  return global.getAddrSpace() ==
+         static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared);
+}
+
+/// [0 x T]: as much as the launch gives.
+static bool isDynamic(LLVM::GlobalOp global) {
+  auto array = dyn_cast<LLVM::LLVMArrayType>(global.getType());
+  return array && array.getNumElements() == 0;
+}
+
+/// The shared memory that a kernel and the functions it calls name.
+static llvm::SetVector<LLVM::GlobalOp> findShared(Operation *kernelModule,
+                                                  LLVM::LLVMFuncOp kernel) {
+  llvm::SetVector<LLVM::GlobalOp> found;
+  llvm::SetVector<Operation *> functions;
+  functions.insert(kernel);
+  for (size_t i = 0; i < functions.size(); ++i)
+    functions[i]->walk([&](Operation *op) {
+      if (auto address = dyn_cast<LLVM::AddressOfOp>(op)) {
+        auto global = SymbolTable::lookupNearestSymbolFrom<LLVM::GlobalOp>(
+            kernelModule, address.getGlobalNameAttr());
+        if (global && isShared(global))
+          found.insert(global);
+      } else if (auto call = dyn_cast<LLVM::CallOp>(op);
+                 call && call.getCalleeAttr()) {
+        if (Operation *callee = SymbolTable::lookupNearestSymbolFrom(
+                kernelModule, call.getCalleeAttr()))
+          functions.insert(callee);
+      }
+    });
+  return found;
+}
+
+FailureOr<SharedLayout>
+executor::layoutSharedMemory(Operation *kernelModule,
+                             ArrayRef<LLVM::LLVMFuncOp> kernels) {
+  SharedLayout layout;
+  SmallVector<llvm::SetVector<LLVM::GlobalOp>> used;
+  llvm::DenseMap<LLVM::GlobalOp, unsigned> users;
+  for (LLVM::LLVMFuncOp kernel : kernels) {
+    used.push_back(findShared(kernelModule, kernel));
+    for (LLVM::GlobalOp global : used.back())
+      ++users[global];
+  }
+  auto align = [](uint64_t end, LLVM::GlobalOp global) {
+    return llvm::alignTo(
+        end, std::max<uint64_t>(global.getAlignment().value_or(16), 16));
+  };
+  auto place = [&](uint64_t end, LLVM::GlobalOp global) {
+    end = align(end, global);
+    layout.offsets[global] = static_cast<uint32_t>(end);
+    return end + DataLayout::closest(global).getTypeSize(global.getType());
+  };
+
+  // What several kernels name lies at one offset for all of them; the kernels'
+  // own globals follow.
+  uint64_t common = 0;
+  for (const auto &globals : used)
+    for (LLVM::GlobalOp global : globals)
+      if (users[global] > 1 && !isDynamic(global) &&
+          !layout.offsets.contains(global))
+        common = place(common, global);
+  llvm::DenseMap<LLVM::GlobalOp, uint64_t> dynamic;
+  for (auto [kernel, globals] : llvm::zip_equal(kernels, used)) {
+    uint64_t end = common;
+    for (LLVM::GlobalOp global : globals)
+      if (users[global] == 1 && !isDynamic(global))
+        end = place(end, global);
+    // Dynamic memory of all names starts where the last static global ends.
+    for (LLVM::GlobalOp global : globals)
+      if (isDynamic(global))
+        end = align(end, global);
+    if (end > INT32_MAX)
+      return LLVM::LLVMFuncOp(kernel).emitError(
+          "has more than 2 GiB of shared memory");
+    layout.bytes[kernel] = static_cast<uint32_t>(end);
+    for (LLVM::GlobalOp global : globals)
+      if (isDynamic(global))
+        dynamic[global] = std::max<uint64_t>(dynamic[global], end);
+  }
+  for (auto [kernel, globals] : llvm::zip_equal(kernels, used))
+    for (LLVM::GlobalOp global : globals)
+      if (isDynamic(global)) {
+        layout.offsets[global] = static_cast<uint32_t>(dynamic[global]);
+        layout.bytes[kernel] =
+            std::max(layout.bytes[kernel], layout.offsets[global]);
+      }
+  return layout;
+}
+
+//===----------------------------------------------------------------------===//
+// The image
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Builds the initializer of one constant.
+class ConstantBuilder {
+public:
+  ConstantBuilder(OpBuilder &builder, Location loc, StringRef name, Type type)
+      : builder(builder), guard(builder), loc(loc) {
+    global = LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/true,
+                                    LLVM::Linkage::Internal, name, Attribute());
+    builder.createBlock(&global.getInitializerRegion());
+    value = LLVM::PoisonOp::create(builder, loc, type);
+  }
+  void set(ArrayRef<int64_t> position, Value element) {
+    value = LLVM::InsertValueOp::create(builder, loc, value, element, position);
+  }
+  void setAddress(ArrayRef<int64_t> position, Operation *symbol) {
+    auto global = dyn_cast<LLVM::GlobalOp>(symbol);
+    MLIRContext *context = builder.getContext();
+    Type flat = LLVM::LLVMPointerType::get(context);
+    Type type =
+        LLVM::LLVMPointerType::get(context, global ? global.getAddrSpace() : 0);
+    Value address = LLVM::AddressOfOp::create(
+        builder, loc, type, SymbolTable::getSymbolName(symbol));
+    if (type != flat)
+      address = LLVM::AddrSpaceCastOp::create(builder, loc, flat, address);
+    set(position, address);
+  }
+  void setInteger(ArrayRef<int64_t> position, unsigned width, int64_t number) {
+    set(position,
+        LLVM::ConstantOp::create(
+            builder, loc, builder.getIntegerType(width),
+            builder.getIntegerAttr(builder.getIntegerType(width), number)));
+  }
+  LLVM::GlobalOp finish() {
+    LLVM::ReturnOp::create(builder, loc, value);
+    return global;
+  }
+
+private:
+  OpBuilder &builder;
+  OpBuilder::InsertionGuard guard;
+  Location loc;
+  LLVM::GlobalOp global;
+  Value value;
+};
+} // namespace
+
+static LLVM::GlobalOp addText(OpBuilder &builder, Location loc, StringRef name,
+                              StringRef text) {
+  auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), text.size() + 1);
+  return LLVM::GlobalOp::create(
+      builder, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal, name,
+      builder.getStringAttr(text + StringRef("\0", 1)));
+}
+
+/// varlen_sim_kernel_info of each kernel.
+static LLVM::GlobalOp addKernels(OpBuilder &builder, Location loc,
+                                 const Twine &prefix,
+                                 ArrayRef<HostKernel> kernels) {
+  Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
+  Type i32 = builder.getI32Type();
+  Type triple = LLVM::LLVMArrayType::get(i32, 3);
+  auto infoType = LLVM::LLVMStructType::getLiteral(
+      builder.getContext(), {pointer, pointer, i32, triple, i32, triple, i32});
+  SmallVector<LLVM::GlobalOp> names;
+  for (const HostKernel &kernel : kernels)
+    names.push_back(addText(
+        builder, loc, (prefix + kernel.name + ".name").str(), kernel.name));
+  ConstantBuilder table(builder, loc, (prefix + "kernels").str(),
+                        LLVM::LLVMArrayType::get(infoType, kernels.size()));
+  for (auto [i, kernel] : llvm::enumerate(kernels)) {
+    auto index = static_cast<int64_t>(i);
+    auto setTriple = [&](int64_t member, ArrayRef<int32_t> values) {
+      // Dimensions that an attribute leaves out are 1.
+      for (int64_t d = 0; d < 3; ++d)
+        table.setInteger({index, member, d}, 32,
+                         values.empty()                            ? 0
+                         : d < static_cast<int64_t>(values.size()) ? values[d]
+                                                                   : 1);
+    };
+    table.setAddress({index, 0}, names[i]);
+    table.setAddress({index, 1}, kernel.entry);
+    table.setInteger({index, 2}, 32, kernel.sharedBytes);
+    setTriple(3, kernel.requiredBlock);
+    table.setInteger({index, 4}, 32, kernel.maxThreads);
+    setTriple(5, kernel.requiredCluster);
+    table.setInteger({index, 6}, 32, kernel.registers);
+  }
+  return table.finish();
+}
+
+/// Address and size of each global that kernels may access.
+static LLVM::GlobalOp addBlocks(OpBuilder &builder, Location loc,
+                                const Twine &prefix,
+                                ArrayRef<LLVM::GlobalOp> globals) {
+  Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
+  auto blockType = LLVM::LLVMStructType::getLiteral(
+      builder.getContext(), {pointer, builder.getI64Type()});
+  ConstantBuilder table(builder, loc, (prefix + "blocks").str(),
+                        LLVM::LLVMArrayType::get(blockType, globals.size()));
+  for (auto [i, global] : llvm::enumerate(globals)) {
+    auto index = static_cast<int64_t>(i);
+    table.setAddress({index, 0}, global);
+    table.setInteger({index, 1}, 64,
+                     DataLayout::closest(global).getTypeSize(
+                         LLVM::GlobalOp(global).getType()));
+  }
+  return table.finish();
+}
+
+void executor::addImage(ModuleOp module, Location loc, StringRef name,
+                        ArrayRef<HostKernel> kernels,
+                        ArrayRef<std::string> sites,
+                        ArrayRef<LLVM::GlobalOp> globals) {
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  Type pointer = LLVM::LLVMPointerType::get(module.getContext());
+  Type i64 = builder.getI64Type();
+  std::string prefix = ("varlen_sim." + name + ".").str();
+  std::string text = llvm::join(sites, StringRef("\0", 1));
+
+  LLVM::GlobalOp nameText = addText(builder, loc, prefix + "name", name);
+  LLVM::GlobalOp siteText = addText(builder, loc, prefix + "sites", text);
+  LLVM::GlobalOp kernelTable = addKernels(builder, loc, prefix, kernels);
+  LLVM::GlobalOp blockTable = addBlocks(builder, loc, prefix, globals);
+  ConstantBuilder image(builder, loc, prefix + "image",
+                        LLVM::LLVMStructType::getLiteral(
+                            module.getContext(), {pointer, pointer, i64,
+                                                  pointer, i64, pointer, i64}));
+  image.setAddress({0}, nameText);
+  image.setAddress({1}, siteText);
+  image.setInteger({2}, 64, static_cast<int64_t>(sites.size()));
+  image.setAddress({3}, kernelTable);
+  image.setInteger({4}, 64, static_cast<int64_t>(kernels.size()));
+  image.setAddress({5}, blockTable);
+  image.setInteger({6}, 64, static_cast<int64_t>(globals.size()));
+  LLVM::GlobalOp imageTable = image.finish();
+
+  // Registered when the program, or the module of a JIT, is loaded.
+  builder.setInsertionPointToEnd(module.getBody());
+  StringRef registrar = "varlen_gpu_executor_register";
+  Type none = LLVM::LLVMVoidType::get(module.getContext());
+  if (!module.lookupSymbol(registrar))
+    LLVM::LLVMFuncOp::create(builder, loc, registrar,
+                             LLVM::LLVMFunctionType::get(none, {pointer}));
+  auto constructor = LLVM::LLVMFuncOp::create(
+      builder, loc, prefix + "register", LLVM::LLVMFunctionType::get(none, {}),
+      LLVM::Linkage::Internal);
+  builder.createBlock(&constructor.getBody());
+  Value address =
+      LLVM::AddressOfOp::create(builder, loc, pointer, imageTable.getSymName());
+  LLVM::CallOp::create(builder, loc, TypeRange(), registrar,
+                       ValueRange(address));
+  LLVM::ReturnOp::create(builder, loc, ValueRange());
+  builder.setInsertionPointToEnd(module.getBody());
+  LLVM::GlobalCtorsOp::create(
+      builder, loc,
+      builder.getArrayAttr(FlatSymbolRefAttr::get(constructor.getNameAttr())),
+      builder.getI32ArrayAttr({0}),
+      builder.getArrayAttr(LLVM::ZeroAttr::get(module.getContext())));
+}

@@ -1,0 +1,494 @@
+//===- ConvertNVVMToExecutorText.cpp - Inline PTX and named intrinsics ----===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Instructions that a kernel names by text: PTX in nvvm.inline_ptx and
+// llvm.inline_asm, LLVM's intrinsics in llvm.call_intrinsic, libdevice's
+// functions. One instruction each; what is not in the tables is refused.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ConvertNVVMToExecutor.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+using namespace mlir::varlen::executor;
+
+//===----------------------------------------------------------------------===//
+// One instruction
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// An instruction whose operands are numbered placeholders.
+struct Instruction {
+  /// The mnemonic's parts: ex2, approx, ftz, f32.
+  SmallVector<StringRef> parts;
+  SmallVector<StringRef> operands;
+  /// By placeholder; null: a result.
+  SmallVector<Value> values;
+  Type resultType;
+
+  StringRef getName() const { return parts.front(); }
+  bool has(StringRef part) const { return llvm::is_contained(parts, part); }
+};
+} // namespace
+
+/// Reads one instruction; false if it is anything else.
+static bool parse(StringRef text, Instruction &instruction) {
+  text = text.trim();
+  if (text.consume_front("{") && !text.consume_back("}"))
+    return false;
+  text = text.trim();
+  if (!text.consume_back(";") || text.contains(';') || text.starts_with("@"))
+    return false;
+  auto [mnemonic, rest] = text.split(' ');
+  mnemonic.split(instruction.parts, '.');
+  SmallVector<StringRef> operands;
+  rest.trim().split(operands, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  for (StringRef operand : operands)
+    instruction.operands.push_back(operand.trim());
+  return true;
+}
+
+/// The value of a placeholder ($1 or %1) or an integer; null if it is neither,
+/// or a result.
+static Value getValue(CallBuilder &b, const Instruction &instruction,
+                      StringRef operand) {
+  int64_t number = 0;
+  if (!operand.getAsInteger(0, number))
+    return b.i32Constant(number);
+  if (!operand.consume_front("$") && !operand.consume_front("%"))
+    return {};
+  if (operand.getAsInteger(10, number) || number < 0 ||
+      number >= static_cast<int64_t>(instruction.values.size()))
+    return {};
+  return instruction.values[number];
+}
+
+static Value getOperand(CallBuilder &b, const Instruction &instruction,
+                        size_t i) {
+  if (i >= instruction.operands.size())
+    return {};
+  return getValue(b, instruction, instruction.operands[i]);
+}
+
+/// The address of [$1], [$1+16]; null if the operand is none.
+static Value getAddress(CallBuilder &b, const Instruction &instruction,
+                        size_t i) {
+  if (i >= instruction.operands.size())
+    return {};
+  StringRef text = instruction.operands[i];
+  if (!text.consume_front("[") || !text.consume_back("]"))
+    return {};
+  auto [base, offset] = text.split('+');
+  Value address = getValue(b, instruction, base.trim());
+  int64_t bytes = 0;
+  if (!address || (!offset.empty() && offset.trim().getAsInteger(0, bytes)))
+    return {};
+  if (isa<IntegerType>(address.getType())) {
+    // A shared address of 32 bits, or a global one of 64: a flat pointer.
+    address = LLVM::IntToPtrOp::create(b.get(), b.getLoc(), b.pointer,
+                                       b.toInteger(address, 64));
+  }
+  if (bytes == 0)
+    return address;
+  return LLVM::GEPOp::create(
+      b.get(), b.getLoc(), address.getType(), b.get().getI8Type(), address,
+      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)});
+}
+
+//===----------------------------------------------------------------------===//
+// Arithmetic. The same parts name PTX and LLVM's intrinsics
+//===----------------------------------------------------------------------===//
+
+/// A function of one f32.
+static StringRef getUnaryFunction(StringRef name) {
+  return llvm::StringSwitch<StringRef>(name)
+      .Case("ex2", "varlen_sim_ex2")
+      .Case("lg2", "varlen_sim_lg2")
+      .Case("rcp", "varlen_sim_rcp")
+      .Case("rsqrt", "varlen_sim_rsqrt")
+      .Case("tanh", "varlen_sim_tanh")
+      .Default("");
+}
+
+/// Parts that say how exact an operation is, which the executor leaves open, or
+/// repeat the type.
+static bool isPrecision(StringRef part) {
+  return llvm::is_contained(
+      ArrayRef<StringRef>{"approx", "ftz", "rn", "full", "f", "f32"}, part);
+}
+
+/// The conversion to a pair of narrow floats, high operand first; null if it is
+/// none.
+static StringRef getPairFunction(const Instruction &instruction) {
+  if (instruction.getName() == "ff2bf16x2" ||
+      (instruction.getName() == "cvt" && instruction.has("bf16x2")))
+    return "varlen_sim_cvt_bf16x2";
+  if (instruction.getName() == "ff2f16x2" ||
+      (instruction.getName() == "cvt" && instruction.has("f16x2")))
+    return "varlen_sim_cvt_f16x2";
+  return "";
+}
+
+static Value lowerArithmetic(CallBuilder &b, const Instruction &instruction,
+                             ArrayRef<Value> inputs) {
+  if (!llvm::all_of(inputs, [](Value value) { return !!value; }))
+    return {};
+  StringRef name = instruction.getName();
+  ArrayRef<StringRef> rest = ArrayRef(instruction.parts).drop_front();
+  bool isExact = llvm::all_of(rest, isPrecision);
+  auto isF32 = [&](size_t count) {
+    return inputs.size() == count && llvm::all_of(inputs, [&](Value value) {
+             return value.getType() == b.f32;
+           });
+  };
+  StringRef function = getUnaryFunction(name);
+  if (!function.empty())
+    return isExact && isF32(1) ? b.call(function, b.f32, inputs, true)
+                               : Value();
+  function = getPairFunction(instruction);
+  if (!function.empty()) {
+    if (!isF32(2) || instruction.has("relu") || !instruction.has("rn"))
+      return {};
+    return b.fromInteger(b.call(function, b.i32, inputs, true),
+                         instruction.resultType);
+  }
+  if ((name == "cvt" && instruction.has("tf32") && instruction.has("rna")) ||
+      (name == "f2tf32" && instruction.has("rna")))
+    return isF32(1) ? b.fromInteger(
+                          b.call("varlen_sim_cvt_tf32", b.i32, inputs, true),
+                          instruction.resultType)
+                    : Value();
+  if (name == "sqrt" && isExact && isF32(1))
+    return LLVM::SqrtOp::create(b.get(), b.getLoc(), b.f32, inputs);
+  if (name == "fma" && isExact && isF32(3))
+    return LLVM::FMAOp::create(b.get(), b.getLoc(), b.f32, inputs);
+  if (name == "add" && isExact && isF32(2))
+    return LLVM::FAddOp::create(b.get(), b.getLoc(), inputs[0], inputs[1]);
+  if (name == "mul" && isExact && isF32(2))
+    return LLVM::FMulOp::create(b.get(), b.getLoc(), inputs[0], inputs[1]);
+  bool keepsNaN = instruction.has("NaN") || instruction.has("nan");
+  isExact = llvm::all_of(rest, [](StringRef part) {
+    return isPrecision(part) || part == "NaN" || part == "nan";
+  });
+  if ((name == "max" || name == "fmax") && isExact && isF32(2))
+    return keepsNaN
+               ? LLVM::MaximumOp::create(b.get(), b.getLoc(), b.f32, inputs)
+                     .getResult()
+               : LLVM::MaxNumOp::create(b.get(), b.getLoc(), b.f32, inputs)
+                     .getResult();
+  if ((name == "min" || name == "fmin") && isExact && isF32(2))
+    return keepsNaN
+               ? LLVM::MinimumOp::create(b.get(), b.getLoc(), b.f32, inputs)
+                     .getResult()
+               : LLVM::MinNumOp::create(b.get(), b.getLoc(), b.f32, inputs)
+                     .getResult();
+  if (name == "prmt" && inputs.size() == 3)
+    return b.call("varlen_sim_prmt", b.i32, inputs, true);
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// NVVM's MemOrderKind; weak if none is named.
+static int64_t getOrder(const Instruction &instruction) {
+  return instruction.has("relaxed") || instruction.has("volatile") ? 1
+         : instruction.has("acquire")                              ? 2
+         : instruction.has("release")                              ? 3
+         : instruction.has("acq_rel")                              ? 4
+                                                                   : 0;
+}
+
+/// Whether all parts but the first `skip` are ones that an access may have.
+static bool isPlainAccess(const Instruction &instruction,
+                          ArrayRef<StringRef> others) {
+  static const StringRef known[] = {"weak",
+                                    "relaxed",
+                                    "acquire",
+                                    "release",
+                                    "acq_rel",
+                                    "volatile",
+                                    "cta",
+                                    "cluster",
+                                    "gpu",
+                                    "sys",
+                                    "global",
+                                    "shared",
+                                    "shared::cta",
+                                    "shared::cluster",
+                                    "nc",
+                                    "L1::no_allocate",
+                                    "L1::evict_last",
+                                    "L2::128B",
+                                    "noftz"};
+  return llvm::all_of(ArrayRef(instruction.parts).drop_front(),
+                      [&](StringRef part) {
+                        return llvm::is_contained(known, part) ||
+                               llvm::is_contained(others, part);
+                      });
+}
+
+/// A scalar type of PTX; null if it is none.
+static Type getType(CallBuilder &b, StringRef name) {
+  return llvm::StringSwitch<Type>(name)
+      .Cases({"b16", "u16", "s16"}, b.get().getI16Type())
+      .Cases({"b32", "u32", "s32"}, b.i32)
+      .Cases({"b64", "u64", "s64"}, b.i64)
+      .Case("f32", b.f32)
+      .Case("f64", b.get().getF64Type())
+      .Default(Type());
+}
+
+static Lowered lowerLoad(CallBuilder &b, const Instruction &instruction) {
+  StringRef typeName = instruction.parts.back();
+  Type type = getType(b, typeName);
+  Value address = getAddress(b, instruction, 1);
+  if (!type || !address || !isPlainAccess(instruction, {typeName}))
+    return Lowered::No;
+  address = checkAccess(b, "load", address, type);
+  if (getOrder(instruction) != 0)
+    b.call("varlen_sim_poll", {b.site()});
+  auto load = LLVM::LoadOp::create(b.get(), b.getLoc(), type, address);
+  load.setVolatile_(getOrder(instruction) != 0);
+  return b.replaceOp(b.bitcast(load, instruction.resultType));
+}
+
+static Lowered lowerStore(CallBuilder &b, const Instruction &instruction) {
+  StringRef typeName = instruction.parts.back();
+  Value address = getAddress(b, instruction, 0);
+  Value value = getOperand(b, instruction, 1);
+  if (!getType(b, typeName) || !address || !value ||
+      !isPlainAccess(instruction, {typeName}))
+    return Lowered::No;
+  address = checkAccess(b, "store", address, value.getType());
+  auto store = LLVM::StoreOp::create(b.get(), b.getLoc(), value, address);
+  store.setVolatile_(getOrder(instruction) != 0);
+  return b.eraseOp();
+}
+
+static std::optional<AtomicType> getAtomicType(StringRef name) {
+  return llvm::StringSwitch<std::optional<AtomicType>>(name)
+      .Cases({"b32", "u32", "s32"}, AtomicType::I32)
+      .Cases({"b64", "u64", "s64"}, AtomicType::I64)
+      .Case("f16", AtomicType::F16)
+      .Case("bf16", AtomicType::BF16)
+      .Case("f32", AtomicType::F32)
+      .Case("f64", AtomicType::F64)
+      .Case("f16x2", AtomicType::F16x2)
+      .Case("bf16x2", AtomicType::BF16x2)
+      .Default(std::nullopt);
+}
+
+/// red (no result) and atom.
+static Lowered lowerAtomic(CallBuilder &b, const Instruction &instruction) {
+  size_t first = instruction.getName() == "atom" ? 1 : 0;
+  StringRef typeName = instruction.parts.back();
+  bool isUnsigned = typeName.starts_with("u");
+  std::optional<AtomicType> type = getAtomicType(typeName);
+  std::optional<AtomicOp> op;
+  StringRef opName;
+  for (StringRef part : ArrayRef(instruction.parts).drop_front())
+    if (auto found =
+            llvm::StringSwitch<std::optional<AtomicOp>>(part)
+                .Case("add", AtomicOp::Add)
+                .Case("min", isUnsigned ? AtomicOp::UMin : AtomicOp::Min)
+                .Case("max", isUnsigned ? AtomicOp::UMax : AtomicOp::Max)
+                .Case("inc", AtomicOp::Inc)
+                .Case("dec", AtomicOp::Dec)
+                .Case("and", AtomicOp::And)
+                .Case("or", AtomicOp::Or)
+                .Case("xor", AtomicOp::Xor)
+                .Case("exch", AtomicOp::Exchange)
+                .Default(std::nullopt)) {
+      op = found;
+      opName = part;
+    }
+  Value address = getAddress(b, instruction, first);
+  Value value = getOperand(b, instruction, first + 1);
+  if (!type || !op || !address || !value ||
+      !isPlainAccess(instruction, {typeName, opName}))
+    return Lowered::No;
+  Value old = callAtomic(b, *op, *type, address, value,
+                         std::max<int64_t>(getOrder(instruction), 1));
+  return first ? b.replaceOp(b.bitcast(old, instruction.resultType))
+               : b.eraseOp();
+}
+
+static Lowered lowerCpAsync(CallBuilder &b, const Instruction &instruction) {
+  if (instruction.has("commit_group"))
+    return b.replaceWithCall("varlen_sim_cp_async_commit", {b.site()});
+  if (instruction.has("wait_all"))
+    return b.replaceWithCall("varlen_sim_cp_async_wait_all", {b.site()});
+  if (instruction.has("wait_group")) {
+    Value pending = getOperand(b, instruction, 0);
+    return pending ? b.replaceWithCall("varlen_sim_cp_async_wait_group",
+                                       {pending, b.site()})
+                   : Lowered::No;
+  }
+  bool isPlain = (instruction.has("ca") || instruction.has("cg")) &&
+                 (instruction.has("shared") || instruction.has("shared::cta"));
+  Value to = getAddress(b, instruction, 0);
+  Value from = getAddress(b, instruction, 1);
+  Value size = getOperand(b, instruction, 2);
+  if (!isPlain || !to || !from || !size)
+    return Lowered::No;
+  Value sourceSize = getOperand(b, instruction, 3);
+  if (instruction.operands.size() > (sourceSize ? 4 : 3))
+    return Lowered::No;
+  return b.replaceWithCall("varlen_sim_cp_async",
+                           {b.flat(to), b.flat(from), size,
+                            sourceSize ? sourceSize : size, b.site()});
+}
+
+static Lowered lowerFence(CallBuilder &b, const Instruction &instruction) {
+  auto fence = [&](StringRef function, NVVM::ProxyKind kind) {
+    return b.replaceWithCall(
+        function, {b.i32Constant(static_cast<int64_t>(kind)), b.site()});
+  };
+  if (instruction.has("mbarrier_init"))
+    return b.replaceWithCall("varlen_sim_fence_mbarrier_init", {b.site()});
+  if (!instruction.has("proxy")) {
+    NVVM::MemScopeKind scope =
+        instruction.has("cta")       ? NVVM::MemScopeKind::CTA
+        : instruction.has("cluster") ? NVVM::MemScopeKind::CLUSTER
+        : instruction.has("sys")     ? NVVM::MemScopeKind::SYS
+                                     : NVVM::MemScopeKind::GPU;
+    return b.replaceWithCall(
+        "varlen_sim_fence",
+        {b.i32Constant(static_cast<int64_t>(scope)), b.site()});
+  }
+  if (!instruction.has("async"))
+    return Lowered::No;
+  return fence("varlen_sim_fence_proxy",
+               instruction.has("shared::cta") ? NVVM::ProxyKind::async_shared
+               : instruction.has("global")    ? NVVM::ProxyKind::async_global
+                                              : NVVM::ProxyKind::async);
+}
+
+//===----------------------------------------------------------------------===//
+// The operations
+//===----------------------------------------------------------------------===//
+
+static Lowered lowerInstruction(CallBuilder &b,
+                                const Instruction &instruction) {
+  StringRef name = instruction.getName();
+  if (name == "ld")
+    return lowerLoad(b, instruction);
+  if (name == "st")
+    return lowerStore(b, instruction);
+  if (name == "red" || name == "atom")
+    return lowerAtomic(b, instruction);
+  if (name == "cp" && instruction.has("async") && !instruction.has("bulk"))
+    return lowerCpAsync(b, instruction);
+  if (name == "fence" || name == "membar")
+    return lowerFence(b, instruction);
+  // Hints.
+  if (name == "prefetch" || name == "griddepcontrol" || name == "applypriority")
+    return b.getOp()->getNumResults() ? Lowered::No : b.eraseOp();
+  if (name == "trap" || name == "exit")
+    return b.replaceWithCall(("varlen_sim_" + name).str(), {b.site()});
+  if (b.getOp()->getNumResults() != 1)
+    return Lowered::No;
+  SmallVector<Value> inputs;
+  for (size_t i = 1; i < instruction.operands.size(); ++i)
+    inputs.push_back(getOperand(b, instruction, i));
+  Value result = lowerArithmetic(b, instruction, inputs);
+  return result ? b.replaceOp(b.bitcast(result, instruction.resultType))
+                : Lowered::No;
+}
+
+static Lowered lower(NVVM::InlinePtxOp op, CallBuilder &b) {
+  std::string what = ("'" + op.getPtxCode() + "'").str();
+  Instruction instruction;
+  if (!parse(op.getPtxCode(), instruction) || op.getPredicate() ||
+      !op.getReadWriteArgs().empty() || op->getNumResults() > 1)
+    return b.refuse(what);
+  instruction.values.assign(op->getNumResults(), Value());
+  llvm::append_range(instruction.values, op.getReadOnlyArgs());
+  if (op->getNumResults())
+    instruction.resultType = op->getResult(0).getType();
+  return lowerInstruction(b, instruction) == Lowered::Yes ? Lowered::Yes
+                                                          : b.refuse(what);
+}
+
+static Lowered lower(LLVM::InlineAsmOp op, CallBuilder &b) {
+  std::string what = ("'" + op.getAsmString() + "'").str();
+  Instruction instruction;
+  SmallVector<StringRef> constraints;
+  op.getConstraints().split(constraints, ',', /*MaxSplit=*/-1,
+                            /*KeepEmpty=*/false);
+  size_t results = llvm::count_if(constraints, [](StringRef constraint) {
+    return constraint.starts_with("=");
+  });
+  if (!parse(op.getAsmString(), instruction) || results > 1)
+    return b.refuse(what);
+  instruction.values.assign(results, Value());
+  llvm::append_range(instruction.values, op.getOperands());
+  if (op->getNumResults())
+    instruction.resultType = op->getResult(0).getType();
+  return lowerInstruction(b, instruction) == Lowered::Yes ? Lowered::Yes
+                                                          : b.refuse(what);
+}
+
+static Lowered lower(LLVM::CallIntrinsicOp op, CallBuilder &b) {
+  StringRef name = op.getIntrin();
+  std::string what = ("'" + name + "'").str();
+  // LLVM's own intrinsics mean the same on every target.
+  if (!name.consume_front("llvm.nvvm."))
+    return Lowered::Yes;
+  if (op->getNumResults() != 1)
+    return b.refuse(what);
+  Instruction instruction;
+  instruction.resultType = op->getResult(0).getType();
+  Value result;
+  if (name.consume_front("read.ptx.sreg.")) {
+    result = readSpecialRegister(b, name);
+  } else {
+    name.split(instruction.parts, '.');
+    result = lowerArithmetic(b, instruction, llvm::to_vector(op.getArgs()));
+  }
+  return result ? b.replaceOp(b.fromInteger(result, instruction.resultType))
+                : b.refuse(what);
+}
+
+/// The function of libm that does what one of libdevice does; empty: none.
+static std::string getLibm(StringRef name) {
+  if (!name.consume_front("__nv_"))
+    return "";
+  name.consume_front("fast_");
+  static const StringRef known[] = {
+      "exp",   "expf",   "exp2",  "exp2f",  "log",  "logf",  "log2",  "log2f",
+      "fmax",  "fmaxf",  "fmin",  "fminf",  "sqrt", "sqrtf", "tanh",  "tanhf",
+      "fma",   "fmaf",   "pow",   "powf",   "erf",  "erff",  "log1p", "log1pf",
+      "expm1", "expm1f", "floor", "floorf", "ceil", "ceilf", "fabs",  "fabsf"};
+  return llvm::is_contained(known, name) ? name.str() : "";
+}
+
+static Lowered lower(LLVM::CallOp op, CallBuilder &b) {
+  if (!op.getCallee())
+    return b.refuse("an indirect call");
+  std::string libm = getLibm(*op.getCallee());
+  if (libm.empty())
+    return Lowered::Yes;
+  return b.replaceOp(
+      b.call(libm, op.getResult().getType(), op.getArgOperands(), true));
+}
+
+Lowered executor::lowerText(CallBuilder &b) {
+  return llvm::TypeSwitch<Operation *, Lowered>(b.getOp())
+      .Case<NVVM::InlinePtxOp, LLVM::InlineAsmOp, LLVM::CallIntrinsicOp,
+            LLVM::CallOp>([&](auto op) { return lower(op, b); })
+      .Default([](Operation *) { return Lowered::No; });
+}

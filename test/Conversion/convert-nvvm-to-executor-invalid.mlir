@@ -1,0 +1,81 @@
+// RUN: varlen-opt %s --convert-nvvm-to-executor --split-input-file --verify-diagnostics
+
+gpu.module @m {
+  llvm.func @k(%p: !llvm.ptr<6>, %n: i32) attributes {nvvm.kernel} {
+    // expected-error @below {{'nvvm.tcgen05.dealloc' op has no equivalent in the executor}}
+    nvvm.tcgen05.dealloc %p, %n : !llvm.ptr<6>, i32
+    llvm.return
+  }
+}
+
+// -----
+
+// All of them are named, not the first only.
+
+gpu.module @m {
+  llvm.func @k(%x: f32) attributes {nvvm.kernel} {
+    // expected-error @below {{has no equivalent in the executor: 'sin.approx.f32 $0, $1;'}}
+    %0 = nvvm.inline_ptx "sin.approx.f32 $0, $1;" ro(%x : f32) -> f32
+    // expected-error @below {{has no equivalent in the executor: 'cos.approx.f32 $0, $1;'}}
+    %1 = llvm.inline_asm "cos.approx.f32 $0, $1;", "=f,f" %x : (f32) -> f32
+    // expected-error @below {{has no equivalent in the executor: 'llvm.nvvm.sin.approx.f'}}
+    %2 = llvm.call_intrinsic "llvm.nvvm.sin.approx.f"(%x) : (f32) -> f32
+    llvm.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  llvm.func @k(%a: i32, %b: i32, %c: i32) attributes {nvvm.kernel} {
+    // expected-error @below {{'nvvm.mma.sync' op has no equivalent in the executor: shape m8n8k16 of s8}}
+    %0 = nvvm.mma.sync A[%a] B[%b] C[%c, %c]
+        {intOverflowBehavior = #nvvm.mma_int_overflow<wrapped>,
+         layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>,
+         multiplicandAPtxType = #nvvm.mma_type<s8>,
+         multiplicandBPtxType = #nvvm.mma_type<s8>,
+         shape = #nvvm.shape<m = 8, n = 8, k = 16>}
+        : (i32, i32, i32) -> !llvm.struct<(i32, i32)>
+    llvm.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  llvm.func @__nv_sinf(f32) -> f32
+  llvm.func @k(%x: f32) attributes {nvvm.kernel} {
+    // expected-error @below {{the executor does not have the function '__nv_sinf'}}
+    %0 = llvm.call @__nv_sinf(%x) : (f32) -> f32
+    llvm.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  // expected-error @below {{'gpu.func' op is not of the llvm dialect: expected functions and globals of it in a gpu.module for the executor}}
+  gpu.func @k() kernel {
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  // expected-error @below {{is a kernel with a result: expected none}}
+  llvm.func @k(%x: f32) -> f32 attributes {nvvm.kernel} {
+    llvm.return %x : f32
+  }
+}
+
+// -----
+
+gpu.module @m {
+  llvm.func @k(%p: !llvm.ptr<1>, %x: f32) attributes {nvvm.kernel} {
+    %i = llvm.mlir.constant(1 : i32) : i32
+    // expected-error @below {{'llvm.atomicrmw' op has no equivalent in the executor: nand}}
+    %0 = llvm.atomicrmw nand %p, %i monotonic : !llvm.ptr<1>, i32
+    llvm.return
+  }
+}
