@@ -2,6 +2,7 @@
 # and with `lit -v build/test`. VARLEN_ROUNDTRIP=1 sends every module that
 # varlen-opt reads through the textual and the bytecode form first.
 
+import ctypes
 import os
 import platform
 import re
@@ -66,6 +67,11 @@ if has("qemu-aarch64", "aarch64-linux-gnu-g++"):
     features.add("aarch64-cross")
 if has("ptxas"):
     features.add("ptxas")
+try:
+    ctypes.CDLL("libcuda.so.1")
+    features.add("cuda")
+except OSError:
+    pass
 if cache.get("VARLEN_SANITIZE"):
     features.add("asan")
 plugin = os.path.join(build, "lib", "VarlenPlugin.so")

@@ -12,6 +12,7 @@
 #include "Tensor.h"
 #include "varlen/InitAll.h"
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 
@@ -39,6 +40,10 @@ static constexpr llvm::StringLiteral otherPasses =
     "sroa,early-cse<memssa>,simplifycfg,instcombine,loop-mssa(loop-rotate,licm)"
     ",indvars,loop-vectorize,slp-vectorizer,instcombine,simplifycfg";
 
+/// For kernels in the executor, which wait for what they call.
+static constexpr llvm::StringLiteral kernelPasses =
+    "sroa,early-cse<memssa>,simplifycfg";
+
 /// Runs the optimiser's passes on each function of the module.
 static Error optimize(llvm::Module &code, llvm::TargetMachine &machine) {
   llvm::PassBuilder builder(&machine);
@@ -51,15 +56,23 @@ static Error optimize(llvm::Module &code, llvm::TargetMachine &machine) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, calls, modules);
-  llvm::FunctionPassManager attention, other;
+  llvm::FunctionPassManager attention, kernel, other;
   if (Error error = builder.parsePassPipeline(attention, attentionPasses))
+    return error;
+  if (Error error = builder.parsePassPipeline(kernel, kernelPasses))
     return error;
   if (Error error = builder.parsePassPipeline(other, otherPasses))
     return error;
-  for (llvm::Function &function : code)
-    if (!function.isDeclaration())
-      (function.hasFnAttribute("varlen-work") ? attention : other)
-          .run(function, functions);
+  for (llvm::Function &function : code) {
+    if (function.isDeclaration())
+      continue;
+    bool isKernel = function.getName().starts_with("varlen_sim.");
+    bool isAttention = function.hasFnAttribute("varlen-work");
+    (isKernel      ? kernel
+     : isAttention ? attention
+                   : other)
+        .run(function, functions);
+  }
   return Error::success();
 }
 
@@ -125,6 +138,39 @@ Error varlen_run::runPipeline(ModuleOp module, StringRef pipeline,
   return Error::success();
 }
 
+/// Modules with kernels are lowered by upstream's passes, but for the executor.
+static std::string getKernelPipeline(const Device &device) {
+  std::string text = "convert-scf-to-cf,"
+                     "gpu.module(expand-strided-metadata,lower-affine,"
+                     "convert-math-to-llvm,convert-gpu-to-nvvm,"
+                     "convert-arith-to-llvm,convert-index-to-llvm),"
+                     "convert-cf-to-llvm,reconcile-unrealized-casts,";
+  if (device.kind == Device::Kind::Executor)
+    text += "convert-nvvm-to-executor,";
+  else
+    text += "nvvm-attach-target{chip=" + device.chip +
+            " features=+ptx90 O=3},gpu.module(convert-nvvm-to-llvm),"
+            "gpu-module-to-binary{format=fatbin},";
+  return text + "expand-strided-metadata,lower-affine,gpu-to-llvm,"
+                "convert-arith-to-llvm,convert-index-to-llvm,"
+                "convert-func-to-llvm,finalize-memref-to-llvm,"
+                "reconcile-unrealized-casts";
+}
+
+std::string varlen_run::getPipeline(ModuleOp module, const Device &device,
+                                    StringRef target, bool isChecked) {
+  if (!device.isGPU()) {
+    std::string text = ("varlen-to-cpu{target=" + target + "}").str();
+    return isChecked ? text
+                     : "generate-runtime-verification{verbose-level=0}," + text;
+  }
+  if (!module.getOps<gpu::GPUModuleOp>().empty())
+    return getKernelPipeline(device);
+  bool isExecutor = device.kind == Device::Kind::Executor;
+  return "varlen-to-nvvm{chip=" + device.chip +
+         " format=" + (isExecutor ? "sim" : "fatbin") + "}";
+}
+
 //===----------------------------------------------------------------------===//
 // Code generation
 //===----------------------------------------------------------------------===//
@@ -174,5 +220,7 @@ varlen_run::compile(ModuleOp module, const varlen::CPUTarget &target) {
     });
     return symbols;
   });
+  // Constructors: those of GPU modules.
+  (*engine)->initialize();
   return engine;
 }

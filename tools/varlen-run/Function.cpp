@@ -31,9 +31,9 @@ static int64_t getNumWords(const Slot &slot) {
   return Sizes + 2 * static_cast<int64_t>(slot.shape.size());
 }
 
-static std::vector<int64_t> makeDescriptor(Tensor &tensor) {
+static std::vector<int64_t> makeDescriptor(const Tensor &tensor, void *data) {
   auto rank = static_cast<int64_t>(tensor.shape.size());
-  auto address = reinterpret_cast<intptr_t>(tensor.data.get());
+  auto address = reinterpret_cast<intptr_t>(data);
   std::vector<int64_t> words(Sizes + 2 * rank);
   words[Allocated] = words[Aligned] = address;
   int64_t stride = 1;
@@ -73,16 +73,28 @@ static Expected<NamedTensor> readDescriptor(const Slot &slot,
 
 Expected<Function> Function::bind(const mlir::ExecutionEngine &engine,
                                   const Signature &signature,
-                                  std::vector<Tensor> &inputs) {
-  Function function(signature, inputs);
+                                  std::vector<Tensor> &inputs,
+                                  const Device &device) {
+  Function function(signature, inputs, device.isGPU());
   auto entry = engine.lookupPacked("_mlir_ciface_" + signature.entry);
   if (!entry)
     return makeError("function '" + signature.entry +
                      "' cannot be called: " + toString(entry.takeError()));
   function.entry = *entry;
-  for (auto [slot, tensor] : llvm::zip_equal(signature.arguments, inputs))
-    function.descriptors.push_back(slot.isScalar ? std::vector<int64_t>()
-                                                 : makeDescriptor(tensor));
+  for (auto [slot, tensor] : llvm::zip_equal(signature.arguments, inputs)) {
+    std::vector<int64_t> &descriptor = function.descriptors.emplace_back();
+    if (slot.isScalar)
+      continue;
+    void *data = tensor.data.get();
+    if (function.isOnGPU) {
+      Expected<void *> copy = copyToDevice(data, tensor.getNumBytes());
+      if (!copy)
+        return copy.takeError();
+      data = *copy;
+      function.copies.push_back(data);
+    }
+    descriptor = makeDescriptor(tensor, data);
+  }
   // The layout of an LLVM struct: every member at its natural alignment.
   int64_t bytes = 0;
   for (const Slot &slot : signature.results) {
@@ -120,12 +132,26 @@ Error Function::call() {
   varlen_clear_error();
   entry(addresses.data());
   hasResults = true;
+  if (isOnGPU)
+    return finishDevice();
   if (const char *error = varlen_last_error())
     return makeError(std::string(error));
   return Error::success();
 }
 
-Expected<std::vector<NamedTensor>> Function::getResults() const {
+Error Function::fetch(NamedTensor &tensor) {
+  Expected<Tensor> copy = Tensor::create(tensor.dtype, tensor.shape);
+  if (!copy)
+    return copy.takeError();
+  if (Error error =
+          copyFromDevice(copy->data.get(), tensor.data, copy->getNumBytes()))
+    return error;
+  tensor.data = copy->data.get();
+  fetched.push_back(std::move(*copy));
+  return Error::success();
+}
+
+Expected<std::vector<NamedTensor>> Function::getResults() {
   std::vector<NamedTensor> results;
   const char *data = reinterpret_cast<const char *>(resultWords.data());
   for (auto [slot, offset] :
@@ -138,20 +164,51 @@ Expected<std::vector<NamedTensor>> Function::getResults() const {
         readDescriptor(slot, reinterpret_cast<const int64_t *>(data + offset));
     if (!result)
       return result.takeError();
+    if (isOnGPU)
+      if (Error error = fetch(*result))
+        return error;
     results.push_back(std::move(*result));
   }
-  for (auto [slot, tensor] : llvm::zip_equal(signature->arguments, *inputs))
-    if (slot.isMemRef)
-      results.push_back(
-          {slot.name, slot.dtype, tensor.shape, tensor.data.get()});
+  for (auto [slot, tensor, descriptor] :
+       llvm::zip_equal(signature->arguments, *inputs, descriptors)) {
+    if (!slot.isMemRef)
+      continue;
+    NamedTensor result = {slot.name, slot.dtype, tensor.shape,
+                          reinterpret_cast<const char *>(descriptor[Aligned])};
+    if (isOnGPU)
+      if (Error error = fetch(result))
+        return error;
+    results.push_back(std::move(result));
+  }
   return results;
 }
 
+Error Function::resetInputs() {
+  for (auto [tensor, descriptor] : llvm::zip_equal(*inputs, descriptors))
+    if (isOnGPU && !descriptor.empty())
+      if (Error error =
+              copyToDevice(reinterpret_cast<void *>(descriptor[Aligned]),
+                           tensor.data.get(), tensor.getNumBytes()))
+        return error;
+  return Error::success();
+}
+
+Function::~Function() {
+  releaseResults();
+  for (void *copy : copies)
+    freeOnDevice(copy);
+}
+
 void Function::releaseResults() {
+  fetched.clear();
   if (!hasResults)
     return;
   hasResults = false;
-  for (auto [slot, offset] : llvm::zip_equal(signature->results, resultOffsets))
-    if (!slot.isScalar)
-      releaseBuffer(reinterpret_cast<void *>(resultWords[offset / 8]));
+  for (auto [slot, offset] :
+       llvm::zip_equal(signature->results, resultOffsets)) {
+    if (slot.isScalar)
+      continue;
+    auto *buffer = reinterpret_cast<void *>(resultWords[offset / 8]);
+    isOnGPU ? freeOnDevice(buffer) : releaseBuffer(buffer);
+  }
 }

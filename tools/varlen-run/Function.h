@@ -9,6 +9,7 @@
 #ifndef VARLEN_TOOLS_RUN_FUNCTION_H
 #define VARLEN_TOOLS_RUN_FUNCTION_H
 
+#include "Device.h"
 #include "Safetensors.h"
 #include "Signature.h"
 
@@ -19,25 +20,36 @@ namespace varlen_run {
 /// The entry function with its arguments bound. Calls do not allocate.
 class Function {
 public:
-  /// The inputs and the engine must outlive the function.
+  /// The inputs and the engine must outlive the function. On a GPU it gets
+  /// copies of them.
   static llvm::Expected<Function> bind(const mlir::ExecutionEngine &engine,
                                        const Signature &signature,
-                                       std::vector<Tensor> &inputs);
+                                       std::vector<Tensor> &inputs,
+                                       const Device &device);
   Function(Function &&) = default;
-  ~Function() { releaseResults(); }
+  ~Function();
 
   /// Runs the function. An error is one that compiled code has found.
   llvm::Error call();
   /// The results of the last call: valid until the next.
-  llvm::Expected<std::vector<NamedTensor>> getResults() const;
+  llvm::Expected<std::vector<NamedTensor>> getResults();
+  /// Gives the copies of the inputs the inputs' values again.
+  llvm::Error resetInputs();
 
 private:
-  Function(const Signature &signature, std::vector<Tensor> &inputs)
-      : signature(&signature), inputs(&inputs) {}
+  Function(const Signature &signature, std::vector<Tensor> &inputs,
+           bool isOnGPU)
+      : signature(&signature), inputs(&inputs), isOnGPU(isOnGPU) {}
   void releaseResults();
+  /// Reads a tensor of the GPU; valid until the next call.
+  llvm::Error fetch(NamedTensor &tensor);
 
   const Signature *signature;
   std::vector<Tensor> *inputs;
+  bool isOnGPU;
+  /// On a GPU: the inputs' copies, and what was fetched.
+  std::vector<void *> copies;
+  std::vector<Tensor> fetched;
   void (*entry)(void **) = nullptr;
   /// Memref descriptors of the arguments, as words: allocated, aligned, offset,
   /// sizes, strides.

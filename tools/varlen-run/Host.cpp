@@ -8,6 +8,7 @@
 
 #include "Host.h"
 
+#include "varlen/Runtime/GPUExecutor.h"
 #include "varlen/Runtime/Runtime.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -176,6 +177,38 @@ static int keepLine(const char *line) {
   _exit(1);
 }
 
+/// What host code of a GPU calls.
+template <typename Add> static void addGPUSymbols(Add add) {
+  add("varlen_gpu_executor_register", varlen_gpu_executor_register);
+  add("varlen_gpu_status_buffer", varlen_gpu_status_buffer);
+  add("mgpuModuleLoad", mgpuModuleLoad);
+  add("mgpuModuleLoadJIT", mgpuModuleLoadJIT);
+  add("mgpuModuleUnload", mgpuModuleUnload);
+  add("mgpuModuleGetFunction", mgpuModuleGetFunction);
+  add("mgpuLaunchKernel", mgpuLaunchKernel);
+  add("mgpuLaunchClusterKernel", mgpuLaunchClusterKernel);
+  add("mgpuStreamCreate", mgpuStreamCreate);
+  add("mgpuStreamDestroy", mgpuStreamDestroy);
+  add("mgpuStreamSynchronize", mgpuStreamSynchronize);
+  add("mgpuStreamWaitEvent", mgpuStreamWaitEvent);
+  add("mgpuEventCreate", mgpuEventCreate);
+  add("mgpuEventDestroy", mgpuEventDestroy);
+  add("mgpuEventSynchronize", mgpuEventSynchronize);
+  add("mgpuEventRecord", mgpuEventRecord);
+  add("mgpuMemAlloc", mgpuMemAlloc);
+  add("mgpuMemFree", mgpuMemFree);
+  add("mgpuMemcpy", mgpuMemcpy);
+  add("mgpuMemset32", mgpuMemset32);
+  add("mgpuMemset16", mgpuMemset16);
+  add("mgpuMemHostRegister", mgpuMemHostRegister);
+  add("mgpuMemHostUnregister", mgpuMemHostUnregister);
+  add("mgpuMemHostRegisterMemRef", mgpuMemHostRegisterMemRef);
+  add("mgpuMemHostUnregisterMemRef", mgpuMemHostUnregisterMemRef);
+  add("mgpuSetDefaultDevice", mgpuSetDefaultDevice);
+  add("mgpuTensorMapEncodeTiled", mgpuTensorMapEncodeTiled);
+  add("mgpuTensorMapEncodeTiledMemref", mgpuTensorMapEncodeTiledMemref);
+}
+
 void varlen_run::forEachHostSymbol(
     llvm::function_ref<void(llvm::StringRef, void *)> visit) {
   auto add = [&](llvm::StringRef name, auto *function) {
@@ -195,4 +228,9 @@ void varlen_run::forEachHostSymbol(
   add("varlen_last_error", varlen_last_error);
   add("varlen_clear_error", varlen_clear_error);
   add("memrefCopy", memrefCopy);
+  addGPUSymbols(add);
+  uint32_t count = 0;
+  const varlen_sim_symbol *symbols = varlen_sim_symbols(&count);
+  for (uint32_t i = 0; i < count; ++i)
+    visit(symbols[i].name, symbols[i].address);
 }

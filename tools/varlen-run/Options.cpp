@@ -86,6 +86,11 @@ static std::function<Error(Options &, StringRef)> flag(bool Options::*field) {
   };
 }
 
+/// Whether the option says how the executor runs.
+static bool isForExecutor(StringRef option) {
+  return option.starts_with("sim-") || option == "trace";
+}
+
 static const std::vector<Option> &getTable() {
   static const std::vector<Option> table = {
       {"o", "FILE", "write the results to this safetensors file",
@@ -100,17 +105,19 @@ static const std::vector<Option> &getTable() {
        [](Options &options, StringRef value) {
          return parseInteger("repeat", value, 1, options.repeat);
        }},
-      {"device", "cpu", "where to run",
-       [](Options &, StringRef value) -> Error {
-         if (value == "cpu")
-           return Error::success();
-         return makeError("--device: expected cpu, got '%s'",
-                          value.str().c_str());
+      {"device", "DEVICE",
+       "cpu, cuda (or cuda:CHIP), or sim:CHIP, the executor; default: cpu",
+       [](Options &options, StringRef value) -> Error {
+         llvm::Expected<Device> device = parseDevice(value);
+         if (!device)
+           return device.takeError();
+         options.device = *device;
+         return Error::success();
        }},
       {"target", "NAME", "CPU to make code for; default: host",
        string(&Options::target)},
       {"pipeline", "PASSES",
-       "passes to the llvm dialect; default: varlen-to-cpu for the target",
+       "passes to the llvm dialect; default: those of the device",
        string(&Options::pipeline)},
       {"random", "SEED", "fill tensors that no file has with N(0, 1)",
        [](Options &options, StringRef value) {
@@ -136,6 +143,55 @@ static const std::vector<Option> &getTable() {
       {"extent", "NAME:DIM=SIZE",
        "with --random: a dynamic extent that the lengths do not give",
        parseExtent},
+      {"sim-seed", "SEED", "where the executor's choices start; default: 1",
+       [](Options &options, StringRef value) {
+         int64_t seed = 0;
+         Error error = parseInteger("sim-seed", value, 0, seed);
+         options.simulation.seed = static_cast<uint64_t>(seed);
+         return error;
+       }},
+      {"sim-schedule", "NAME",
+       "which warp runs next: round-robin, random or priority",
+       [](Options &options, StringRef value) -> Error {
+         llvm::Expected<int32_t> scheduler = parseScheduler(value);
+         if (!scheduler)
+           return scheduler.takeError();
+         options.simulation.scheduler = *scheduler;
+         return Error::success();
+       }},
+      {"sim-async", "NAME", "when copies are done: early, late or random",
+       [](Options &options, StringRef value) -> Error {
+         llvm::Expected<int32_t> async = parseAsync(value);
+         if (!async)
+           return async.takeError();
+         options.simulation.async = *async;
+         return Error::success();
+       }},
+      {"sim-detector", "on|off", "look for races; default: on",
+       [](Options &options, StringRef value) -> Error {
+         options.simulation.detector = value == "on";
+         if (value == "on" || value == "off")
+           return Error::success();
+         return makeError("--sim-detector: expected on or off, got '%s'",
+                          value.str().c_str());
+       }},
+      {"sim-runs", "N",
+       "run N times, each with another seed, schedule and timing of copies",
+       [](Options &options, StringRef value) {
+         return parseInteger("sim-runs", value, 1, options.simulation.runs);
+       }},
+      {"sim-co-resident", "N",
+       "blocks of a grid that run together, 0 for all; default: 1",
+       [](Options &options, StringRef value) {
+         return parseInteger("sim-co-resident", value, 0,
+                             options.simulation.coResident);
+       }},
+      {"trace", "FILE",
+       "write a timeline of the first block as Chrome trace JSON",
+       [](Options &options, StringRef value) {
+         options.simulation.trace = value.str();
+         return Error::success();
+       }},
       {"peak", "",
        "also measure the machine's multiply-add peak, between the runs",
        flag(&Options::peak)},
@@ -166,6 +222,7 @@ std::string varlen_run::getHelp() {
 
 llvm::Expected<Options> varlen_run::parseOptions(int argc, char **argv) {
   Options options;
+  StringRef executorOption;
   for (int i = 1; i < argc; ++i) {
     StringRef text = argv[i];
     if (!text.starts_with("-") || text == "-") {
@@ -198,11 +255,22 @@ llvm::Expected<Options> varlen_run::parseOptions(int argc, char **argv) {
     }
     if (Error error = option->apply(options, value))
       return error;
+    if (isForExecutor(name))
+      executorOption = name;
   }
   if (options.help)
     return options;
   if (options.module.empty())
     return makeError("no MLIR file: see --help");
+  if (!executorOption.empty() && options.device.kind != Device::Kind::Executor)
+    return makeError("--%s says how the executor runs: expected "
+                     "--device=sim:CHIP",
+                     executorOption.str().c_str());
+  if (options.peak && options.device.isGPU())
+    return makeError("--peak measures the CPU: expected --device=cpu");
+  if (options.repeat && options.device.kind == Device::Kind::Executor)
+    return makeError("--repeat times a machine: expected another device, or "
+                     "--sim-runs for the executor");
   if (!options.random && (options.lengths || options.lengthsK ||
                           options.cuPad || !options.extents.empty()))
     return makeError("--lengths, --lengths-k, --cu-pad and --extent say what "

@@ -9,6 +9,9 @@
 #ifndef VARLEN_TOOLS_RUN_OPTIONS_H
 #define VARLEN_TOOLS_RUN_OPTIONS_H
 
+#include "Device.h"
+#include "Simulation.h"
+
 #include "llvm/Support/Error.h"
 
 #include <map>
@@ -25,7 +28,7 @@ struct Options {
   std::string output; // safetensors; empty: none
   std::string entry;  // empty: the only public function
   std::string target = "host";
-  std::string pipeline; // empty: varlen-to-cpu
+  std::string pipeline; // empty: that of the device
   std::string json;     // empty: none
   int64_t threads = 0;  // 0: as many as there are
   int64_t repeat = 0;   // 0: one run, timed; K: K timed runs after one
@@ -34,6 +37,8 @@ struct Options {
   std::optional<int64_t> cuPad;
   /// By argument and dimension.
   std::map<std::pair<std::string, int64_t>, int64_t> extents;
+  Device device;
+  SimulationOptions simulation;
   bool peak = false;
   bool help = false;
 };

@@ -95,11 +95,41 @@ void varlen_run::printReport(const Figures &figures) {
   }
   if (derived.gflops || derived.peakGflops)
     os << "\n";
+  if (const auto &simulated = figures.simulated) {
+    os << "executor  " << figures.simulatedRuns
+       << (figures.simulatedRuns == 1 ? " run" : " runs") << ", no hazard; "
+       << simulated->mma << " mma, " << simulated->wgmma << " wgmma, "
+       << simulated->cp_async << " cp.async, " << simulated->tma
+       << " bulk copies, " << simulated->barriers << " barriers\n";
+    os << "banks     " << simulated->matrix_conflicts << " conflicts in "
+       << simulated->matrix_phases << " phases of ldmatrix and stmatrix, "
+       << simulated->shared_conflicts << " in " << simulated->shared_phases
+       << " of loads and stores\n";
+  }
   os << "memory    inputs " << formatBytes(figures.inputBytes) << ", outputs "
      << formatBytes(figures.outputBytes) << ", workspace "
      << formatBytes(figures.workspaceBytes) << ", process "
      << formatBytes(figures.peakMemoryBytes) << "\n";
   os.flush();
+}
+
+static llvm::json::Value toJSON(const varlen_sim_stats &stats, int64_t runs) {
+  auto number = [](uint64_t value) { return static_cast<int64_t>(value); };
+  return llvm::json::Object{
+      {"runs", runs},
+      {"switches", number(stats.switches)},
+      {"collectives", number(stats.collectives)},
+      {"mma", number(stats.mma)},
+      {"wgmma", number(stats.wgmma)},
+      {"tma", number(stats.tma)},
+      {"cp_async", number(stats.cp_async)},
+      {"barriers", number(stats.barriers)},
+      {"accesses", number(stats.accesses)},
+      {"matrix_phases", number(stats.matrix_phases)},
+      {"matrix_conflicts", number(stats.matrix_conflicts)},
+      {"shared_accesses", number(stats.shared_accesses)},
+      {"shared_phases", number(stats.shared_phases)},
+      {"shared_conflicts", number(stats.shared_conflicts)}};
 }
 
 llvm::Error varlen_run::writeJSON(const Figures &figures, StringRef path) {
@@ -126,6 +156,8 @@ llvm::Error varlen_run::writeJSON(const Figures &figures, StringRef path) {
                             {"output_bytes", figures.outputBytes},
                             {"workspace_bytes", figures.workspaceBytes},
                             {"peak_memory_bytes", figures.peakMemoryBytes}};
+  if (figures.simulated)
+    object["executor"] = toJSON(*figures.simulated, figures.simulatedRuns);
   std::error_code code;
   llvm::raw_fd_ostream stream(path, code, llvm::sys::fs::OF_Text);
   if (!code) {

@@ -9,6 +9,8 @@
 #ifndef VARLEN_TOOLS_RUN_REPORT_H
 #define VARLEN_TOOLS_RUN_REPORT_H
 
+#include "varlen/Executor/Executor.h"
+
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
@@ -34,6 +36,9 @@ struct Figures {
   int64_t workspaceBytes = 0;
   /// Of the whole process.
   int64_t peakMemoryBytes = 0;
+  /// What the executor has counted in so many runs.
+  std::optional<varlen_sim_stats> simulated;
+  int64_t simulatedRuns = 0;
 };
 
 /// The largest resident size that the process has had.

@@ -86,11 +86,57 @@ static Error runAndMeasure(Function &function, const Options &options,
   return Error::success();
 }
 
+/// Runs the function in all configurations of the executor. Results must be the
+/// same in all of them, and no hazard may be seen.
+static Error runAndSimulate(Function &function, const Options &options,
+                            Simulation &simulation, Progress &progress,
+                            Clock::time_point start, Figures &figures) {
+  std::vector<std::string> first;
+  int64_t runs = options.simulation.runs;
+  for (int64_t i = 0; i < runs; ++i) {
+    progress.setPhase("run " + std::to_string(i + 1) + " of " +
+                      std::to_string(runs));
+    simulation.configure(i);
+    if (i > 0)
+      if (Error error = function.resetInputs())
+        return error;
+    Clock::time_point begin = Clock::now();
+    Error error = function.call();
+    figures.ms.push_back(msSince(begin));
+    if (i == 0)
+      figures.firstResultMs = msSince(start);
+    simulation.reportRun();
+    if (error)
+      return error;
+    Expected<std::vector<NamedTensor>> results = function.getResults();
+    if (!results)
+      return results.takeError();
+    for (auto [k, result] : llvm::enumerate(*results)) {
+      llvm::StringRef bytes(result.data, *getNumElements(result.shape) *
+                                             getBytes(result.dtype));
+      if (i == 0)
+        first.push_back(bytes.str());
+      else if (bytes != first[k])
+        return makeError("'" + result.name + "' is not the same in run " +
+                         std::to_string(i + 1) +
+                         " as in the first: replay with " +
+                         simulation.describe());
+    }
+  }
+  if (int64_t hazards = simulation.getNumHazards())
+    return makeError(std::to_string(hazards) +
+                     (hazards == 1 ? " hazard" : " hazards"));
+  return simulation.getTraceError();
+}
+
 static Error run(const Options &options, Clock::time_point start) {
   Expected<const mlir::varlen::CPUTarget *> target = findTarget(options.target);
   if (!target)
     return target.takeError();
   varlen_set_num_threads(options.threads);
+  Device device = options.device;
+  if (Error error = openDevice(device))
+    return error;
   Progress progress;
 
   progress.setPhase("compiling");
@@ -126,21 +172,23 @@ static Error run(const Options &options, Clock::time_point start) {
 
   progress.setPhase("compiling");
   begin = Clock::now();
-  // Our own pipeline is tested with the verifier; here it would be a third of
+  // Our own pipelines are tested with the verifier; here it would be a third of
   // the passes' time.
   bool isDefault = options.pipeline.empty();
-  std::string pipeline = options.pipeline;
-  if (isDefault) {
-    pipeline = "varlen-to-cpu{target=" + options.target + "}";
-    if (!signature->isCheckedByInputs)
-      pipeline = "generate-runtime-verification{verbose-level=0}," + pipeline;
-  }
+  std::string pipeline = isDefault
+                             ? getPipeline(*module, device, options.target,
+                                           signature->isCheckedByInputs)
+                             : options.pipeline;
   if (Error error = runPipeline(*module, pipeline, /*verify=*/!isDefault))
     return error;
   auto engine = compile(*module, **target);
   if (!engine)
     return engine.takeError();
-  Expected<Function> function = Function::bind(**engine, *signature, *inputs);
+  std::optional<Simulation> simulation;
+  if (device.kind == Device::Kind::Executor)
+    simulation.emplace(options.simulation, device.chip, options.threads);
+  Expected<Function> function =
+      Function::bind(**engine, *signature, *inputs, device);
   if (!function)
     return function.takeError();
   Figures figures;
@@ -154,16 +202,23 @@ static Error run(const Options &options, Clock::time_point start) {
       return created.takeError();
     peak.emplace(std::move(*created));
   }
-  if (Error error =
-          runAndMeasure(*function, options, peak, progress, start, figures))
+  if (Error error = simulation ? runAndSimulate(*function, options, *simulation,
+                                                progress, start, figures)
+                               : runAndMeasure(*function, options, peak,
+                                               progress, start, figures))
     return error;
 
   Expected<std::vector<NamedTensor>> results = function->getResults();
   if (!results)
     return results.takeError();
   figures.entry = signature->entry;
-  figures.target = (*target)->name.str();
+  figures.target = device.isGPU() ? device.chip : (*target)->name.str();
   figures.threads = varlen_get_num_threads();
+  if (simulation) {
+    figures.threads = std::max<int64_t>(options.threads, 1);
+    figures.simulated = simulation->getStats();
+    figures.simulatedRuns = options.simulation.runs;
+  }
   figures.usefulFlops = countUsefulFlops(*signature, *inputs);
   if (peak)
     figures.peakKind = peak->getKind().str();

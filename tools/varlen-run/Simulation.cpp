@@ -1,0 +1,134 @@
+//===- Simulation.cpp - Runs in the executor ------------------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Simulation.h"
+
+#include "Tensor.h"
+#include "varlen/Runtime/GPUExecutor.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cerrno>
+#include <cstring>
+
+using namespace varlen_run;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+
+/// In the order of their numbers in Executor.h.
+static constexpr llvm::StringLiteral schedulers[] = {"round-robin", "random",
+                                                     "priority"};
+static constexpr llvm::StringLiteral asyncs[] = {"early", "late", "random"};
+
+static Expected<int32_t> parseName(StringRef option, StringRef text,
+                                   llvm::ArrayRef<llvm::StringLiteral> names) {
+  const auto *it = llvm::find(names, text);
+  if (it != names.end())
+    return static_cast<int32_t>(it - names.begin());
+  return makeError("--" + option.str() + ": expected one of " +
+                   llvm::join(names, ", ") + ", got '" + text.str() + "'");
+}
+
+Expected<int32_t> varlen_run::parseScheduler(StringRef text) {
+  return parseName("sim-schedule", text, schedulers);
+}
+
+Expected<int32_t> varlen_run::parseAsync(StringRef text) {
+  return parseName("sim-async", text, asyncs);
+}
+
+/// Bytes of shared memory that a CTA may have.
+static uint32_t getSharedBytes(StringRef chip) {
+  return llvm::StringSwitch<uint32_t>(chip)
+      .Cases({"sm_80", "sm_87"}, 163 * 1024)
+      .Cases({"sm_86", "sm_89", "sm_120", "sm_120a"}, 99 * 1024)
+      .Default(227 * 1024);
+}
+
+Simulation::Simulation(const SimulationOptions &options, StringRef chip,
+                       int64_t threads)
+    : options(options) {
+  varlen_sim_config_init(&config);
+  config.max_shared_bytes = getSharedBytes(chip);
+  config.detector = options.detector;
+  // One replays exactly.
+  config.host_threads = static_cast<uint32_t>(std::max<int64_t>(threads, 1));
+  config.co_resident_ctas = static_cast<uint32_t>(options.coResident);
+  if (!options.trace.empty())
+    config.trace_cta = 0;
+  varlen_gpu_executor_observe(observe, this);
+}
+
+Simulation::~Simulation() { varlen_gpu_executor_observe(nullptr, nullptr); }
+
+void Simulation::configure(int64_t i) {
+  config.seed = options.seed + i;
+  // One run has the defaults; several go through all combinations.
+  bool isOne = options.runs == 1;
+  config.scheduler = options.scheduler.value_or(
+      isOne ? VARLEN_SIM_RANDOM : static_cast<int32_t>(i % 3));
+  config.async = options.async.value_or(
+      isOne ? VARLEN_SIM_LATE : static_cast<int32_t>(i / 3 % 3));
+  varlen_gpu_executor_configure(&config);
+}
+
+std::string Simulation::describe() const {
+  return "--sim-seed=" + std::to_string(config.seed) +
+         " --sim-schedule=" + schedulers[config.scheduler].str() +
+         " --sim-async=" + asyncs[config.async].str();
+}
+
+void Simulation::observe(const char *kernel, const varlen_sim_result *result,
+                         void *context) {
+  static_cast<Simulation *>(context)->observe(kernel, result);
+}
+
+void Simulation::observe(StringRef kernel, const varlen_sim_result *result) {
+  for (uint32_t i = 0; i < varlen_sim_result_num_reports(result); ++i)
+    hazards.try_emplace(varlen_sim_result_report(result, i).text, false);
+  const varlen_sim_stats &found = *varlen_sim_result_stats(result);
+  stats.switches += found.switches;
+  stats.collectives += found.collectives;
+  stats.mma += found.mma;
+  stats.wgmma += found.wgmma;
+  stats.tma += found.tma;
+  stats.cp_async += found.cp_async;
+  stats.barriers += found.barriers;
+  stats.accesses += found.accesses;
+  stats.matrix_phases += found.matrix_phases;
+  stats.matrix_conflicts += found.matrix_conflicts;
+  stats.shared_accesses += found.shared_accesses;
+  stats.shared_phases += found.shared_phases;
+  stats.shared_conflicts += found.shared_conflicts;
+  // The kernel that does the work, of those that a function launches.
+  if (options.trace.empty() || found.accesses < tracedAccesses)
+    return;
+  tracedAccesses = found.accesses;
+  if (varlen_sim_result_write_trace(result, options.trace.c_str()))
+    traceError = options.trace + ": cannot be written: " + strerror(errno);
+}
+
+Error Simulation::getTraceError() const {
+  return traceError.empty() ? Error::success() : makeError(traceError);
+}
+
+void Simulation::reportRun() {
+  bool isNew = false;
+  for (auto &entry : hazards) {
+    if (entry.second)
+      continue;
+    entry.second = isNew = true;
+    llvm::errs() << "hazard: " << entry.first() << "\n";
+  }
+  if (isNew)
+    llvm::errs() << "note: replay with " << describe() << "\n";
+}

@@ -1,0 +1,73 @@
+//===- Simulation.h - Runs in the executor ----------------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_TOOLS_RUN_SIMULATION_H
+#define VARLEN_TOOLS_RUN_SIMULATION_H
+
+#include "varlen/Executor/Executor.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <optional>
+#include <string>
+
+namespace varlen_run {
+
+/// The --sim-... options.
+struct SimulationOptions {
+  uint64_t seed = 1;
+  /// All of them in turn if none is given.
+  std::optional<int32_t> scheduler, async;
+  bool detector = true;
+  int64_t runs = 1;
+  int64_t coResident = 1;
+  std::string trace; // a JSON file; empty: none
+};
+
+llvm::Expected<int32_t> parseScheduler(llvm::StringRef text);
+llvm::Expected<int32_t> parseAsync(llvm::StringRef text);
+
+/// What the executor has found in all runs.
+class Simulation {
+public:
+  Simulation(const SimulationOptions &options, llvm::StringRef chip,
+             int64_t threads);
+  ~Simulation();
+
+  /// Sets up configuration i.
+  void configure(int64_t i);
+  /// Prints what the run has found on stderr, each hazard once, with the
+  /// options that replay it.
+  void reportRun();
+  int64_t getNumHazards() const { return hazards.size(); }
+  /// "seed 3, schedule random, async late"
+  std::string describe() const;
+
+  /// Of all runs.
+  const varlen_sim_stats &getStats() const { return stats; }
+  llvm::Error getTraceError() const;
+
+private:
+  static void observe(const char *kernel, const varlen_sim_result *result,
+                      void *context);
+  void observe(llvm::StringRef kernel, const varlen_sim_result *result);
+
+  SimulationOptions options;
+  varlen_sim_config config;
+  varlen_sim_stats stats = {};
+  /// Texts, and whether they have been printed.
+  llvm::StringMap<bool> hazards;
+  uint64_t tracedAccesses = 0;
+  std::string traceError;
+};
+
+} // namespace varlen_run
+
+#endif // VARLEN_TOOLS_RUN_SIMULATION_H
