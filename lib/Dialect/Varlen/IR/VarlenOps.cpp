@@ -266,6 +266,8 @@ LogicalResult OnlineAttnOp::verify() {
     return emitOpError("expected all of the limits lo, hi and k0 or none, got ")
            << (getLo() ? 1 : 0) + (getHi() ? 1 : 0) + (getK0() ? 1 : 0)
            << " of 3";
+  if (getWhole() && !getLo())
+    return emitOpError("expected limits beside 'unless', got none");
 
   // Element types.
   Type compute = shaped(getAcc()).getElementType();

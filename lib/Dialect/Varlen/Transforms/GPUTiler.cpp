@@ -354,8 +354,8 @@ GPUTiler::State GPUTiler::emitSteps(const Tile &tile, Value from, Value to,
                                           index.mul(blockAt(tile, i), blockN));
         }
         auto step = OnlineAttnOp::create(
-            b, q, k, v, lo, hi, k0, carried[0], carried[1], carried[2],
-            b.getF64FloatAttr(*op.getScaleValue()),
+            b, q, k, v, lo, hi, k0, /*whole=*/Value(), carried[0], carried[1],
+            carried[2], b.getF64FloatAttr(*op.getScaleValue()),
             OrientationAttr::get(b.getContext(), Orientation::QK));
         kernel::RingReleaseOp::create(b, ring, i32);
         scf::YieldOp::create(b, step.getResults());

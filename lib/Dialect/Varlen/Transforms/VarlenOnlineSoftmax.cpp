@@ -182,20 +182,23 @@ SmallVector<Value> StepBuilder::emit() {
          : contract(op.getQ(), op.getK(), s, {0, 2}, {1, 2});
 
   if (op.getLo()) {
-    Value hidden = constant(-infinity), k0 = op.getK0();
-    s = elementwise({s, op.getLo(), op.getHi()}, empty(s, compute),
-                    [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
-                      Value j = linalg::IndexOp::create(n, loc, kq ? 0 : 1);
-                      j = arith::IndexCastOp::create(n, loc, n.getI32Type(), j);
-                      j = arith::AddIOp::create(n, loc, j, k0);
-                      Value after = arith::CmpIOp::create(
-                          n, loc, arith::CmpIPredicate::sge, j, args[1]);
-                      Value before = arith::CmpIOp::create(
-                          n, loc, arith::CmpIPredicate::slt, j, args[2]);
-                      Value x = arith::SelectOp::create(n, loc, before, args[0],
-                                                        hidden);
-                      return arith::SelectOp::create(n, loc, after, x, hidden);
-                    });
+    Value hidden = constant(-infinity), k0 = op.getK0(), whole = op.getWhole();
+    s = elementwise(
+        {s, op.getLo(), op.getHi()}, empty(s, compute),
+        [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
+          Value j = linalg::IndexOp::create(n, loc, kq ? 0 : 1);
+          j = arith::IndexCastOp::create(n, loc, n.getI32Type(), j);
+          j = arith::AddIOp::create(n, loc, j, k0);
+          Value after = arith::CmpIOp::create(n, loc, arith::CmpIPredicate::sge,
+                                              j, args[1]);
+          Value before = arith::CmpIOp::create(
+              n, loc, arith::CmpIPredicate::slt, j, args[2]);
+          Value x = arith::SelectOp::create(n, loc, before, args[0], hidden);
+          x = arith::SelectOp::create(n, loc, after, x, hidden);
+          return whole ? arith::SelectOp::create(n, loc, whole, args[0], x)
+                             .getResult()
+                       : x;
+        });
   }
 
   Value top =

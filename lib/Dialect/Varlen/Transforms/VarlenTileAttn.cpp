@@ -78,9 +78,10 @@ private:
   void emitBlock(const WorkTile &tile, Value panels, Value k0);
   void emitPanel(const WorkTile &tile, Value p, Value k0, Value keys,
                  Value kBlock, Value vBlock);
-  /// One step for `vectors` vectors of the columns of panel `p`.
+  /// One step for `vectors` vectors of the columns of panel `p`, whose first
+  /// key is `from`. The limits count unless `whole`.
   void emitStep(Value p, Value column, int64_t vectors, Value kTile,
-                Value vTile, Value limitsFrom);
+                Value vTile, Value from, Value whole);
   void emitEpilogue(const WorkTile &tile, Value p);
   void emitLse(const WorkTile &tile, Value p);
 
@@ -436,7 +437,7 @@ void CPUTiler::emitPanel(const WorkTile &tile, Value p, Value k0, Value keys,
                   : rowView(vBlock, begin, size, b.getIndexAttr(dv));
         // Whether every row sees all of it.
         Value from = index.add(k0, begin);
-        Value all = arith::AndIOp::create(
+        Value whole = arith::AndIOp::create(
             b,
             arith::CmpIOp::create(b, arith::CmpIPredicate::sle, lastKeys.begin,
                                   from),
@@ -446,14 +447,10 @@ void CPUTiler::emitPanel(const WorkTile &tile, Value p, Value k0, Value keys,
         // A panel takes one step, or, if most of it is empty (the last panel of
         // a sequence, decoding), a step for each vector of its columns.
         int64_t vectors = schedule.getVectors();
-        auto emitSteps = [&](Value column, int64_t width) {
-          branch(
-              all, [&] { emitStep(p, column, width, kTile, vTile, Value()); },
-              [&] { emitStep(p, column, width, kTile, vTile, from32); });
-        };
         auto emitNarrow = [&] {
-          loop(index.constant(0), rows, lanes,
-               [&](Value column) { emitSteps(column, 1); });
+          loop(index.constant(0), rows, lanes, [&](Value column) {
+            emitStep(p, column, 1, kTile, vTile, from32, whole);
+          });
         };
         if (vectors == 1)
           return emitNarrow();
@@ -461,13 +458,18 @@ void CPUTiler::emitPanel(const WorkTile &tile, Value p, Value k0, Value keys,
             arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, rows,
                                   index.constant((vectors - 1) * lanes));
         branch(
-            wide, [&] { emitSteps(index.constant(0), vectors); }, emitNarrow);
+            wide,
+            [&] {
+              emitStep(p, index.constant(0), vectors, kTile, vTile, from32,
+                       whole);
+            },
+            emitNarrow);
       },
       nullptr);
 }
 
 void CPUTiler::emitStep(Value p, Value column, int64_t vectors, Value kTile,
-                        Value vTile, Value limitsFrom) {
+                        Value vTile, Value from, Value whole) {
   // Columns from `column` on of panel p's rows in a scratch tile.
   auto columnsOf = [&](Value scratch, int64_t rows,
                        int64_t perColumn) -> Value {
@@ -485,11 +487,6 @@ void CPUTiler::emitStep(Value p, Value column, int64_t vectors, Value kTile,
   };
   Value accView = view(accTile, dv), mView = view(mTile, 1),
         lView = view(lTile, 1);
-  Value lo, hi;
-  if (limitsFrom) {
-    lo = tensorOf(view(loTile, 1));
-    hi = tensorOf(view(hiTile, 1));
-  }
   Value q, v;
   if (pairs) {
     q = tensorOfPairs(columnsOf(qTile, d / 2, 2));
@@ -499,7 +496,8 @@ void CPUTiler::emitStep(Value p, Value column, int64_t vectors, Value kTile,
     v = tensorOf(vTile);
   }
   auto step = OnlineAttnOp::create(
-      b, q, tensorOf(kTile), v, lo, hi, limitsFrom, tensorOf(accView),
+      b, q, tensorOf(kTile), v, tensorOf(view(loTile, 1)),
+      tensorOf(view(hiTile, 1)), from, whole, tensorOf(accView),
       tensorOf(mView), tensorOf(lView), b.getF64FloatAttr(*op.getScaleValue()),
       OrientationAttr::get(b.getContext(), Orientation::KQ));
   if (Attribute degree = op->getAttr("varlen.exp2_degree"))

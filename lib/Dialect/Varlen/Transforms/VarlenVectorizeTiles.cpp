@@ -123,6 +123,11 @@ private:
   Vectors emitContract(linalg::ContractOp op, Value row, int64_t rows);
   Value emitBody(linalg::LinalgOp op, ValueRange arguments, Value row,
                  int64_t vector);
+  /// A condition that is the same for all rows and decides a select of the
+  /// group: the group's loop is made once for either outcome.
+  Value getUnswitchCondition();
+  /// The loop over the group's rows; returns what its reductions end with.
+  Vectors emitLoop(int64_t rows, Vectors carried);
 
   /// Whether `tile` is laid out in pairs: element (k, c) lies at
   /// [k / 2][2 * c + k % 2], as a dot product instruction wants its columns.
@@ -158,6 +163,9 @@ private:
   SmallVector<Value> stored;
   /// Rows at hand in the loop body being emitted.
   DenseMap<Value, Vectors> rowValues;
+  /// The outcome of the condition in the loop being emitted.
+  Value knownCondition;
+  bool knownOutcome = false;
 };
 
 } // namespace
@@ -400,6 +408,11 @@ Value BlockVectorizer::emitBody(linalg::LinalgOp op, ValueRange arguments,
     SmallVector<Value> operands;
     for (Value operand : inner.getOperands())
       operands.push_back(mapping.lookupOrDefault(operand));
+    if (auto select = dyn_cast<arith::SelectOp>(inner);
+        select && knownCondition && select.getCondition() == knownCondition) {
+      mapping.map(select.getResult(), operands[knownOutcome ? 1 : 2]);
+      continue;
+    }
     if (llvm::none_of(operands, [](Value operand) {
           return isa<VectorType>(operand.getType());
         })) {
@@ -704,6 +717,38 @@ BlockVectorizer::Vectors BlockVectorizer::emitRows(Value row, int64_t rows,
   return carried;
 }
 
+Value BlockVectorizer::getUnswitchCondition() {
+  for (linalg::LinalgOp op : group)
+    for (auto select : op.getBlock()->getOps<arith::SelectOp>())
+      if (Value condition = select.getCondition();
+          condition.getType().isInteger(1) &&
+          condition.getParentBlock() != op.getBlock())
+        return condition;
+  return Value();
+}
+
+BlockVectorizer::Vectors BlockVectorizer::emitLoop(int64_t rows,
+                                                   Vectors carried) {
+  std::optional<int64_t> total = getConstantIntValue(groupRows);
+  int64_t whole = total ? *total / rows * rows : -1;
+  if (whole != 0) {
+    Value bound =
+        total ? index(whole)
+              : getValueOrCreateConstantIndexOp(b, b.getLoc(), groupRows);
+    auto loop = scf::ForOp::create(
+        b, index(0), bound, index(rows), carried,
+        [&](OpBuilder &, Location, Value row, ValueRange accumulators) {
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPointToEnd(row.getParentBlock());
+          scf::YieldOp::create(b, emitRows(row, rows, accumulators));
+        });
+    carried = Vectors(loop.getResults());
+  }
+  if (total && whole != *total)
+    carried = emitRows(index(whole), *total - whole, carried);
+  return carried;
+}
+
 LogicalResult BlockVectorizer::flush() {
   if (group.empty())
     return success();
@@ -732,23 +777,23 @@ LogicalResult BlockVectorizer::flush() {
     for (rows = schedule.getRows(); rows < 8 && rows * vectors < 8;)
       rows *= 2;
 
-  std::optional<int64_t> total = getConstantIntValue(groupRows);
-  int64_t whole = total ? *total / rows * rows : -1;
-  if (whole != 0) {
-    Value bound =
-        total ? index(whole)
-              : getValueOrCreateConstantIndexOp(b, b.getLoc(), groupRows);
-    auto loop = scf::ForOp::create(
-        b, index(0), bound, index(rows), carried,
-        [&](OpBuilder &, Location, Value row, ValueRange accumulators) {
-          OpBuilder::InsertionGuard guard(b);
-          b.setInsertionPointToEnd(row.getParentBlock());
-          scf::YieldOp::create(b, emitRows(row, rows, accumulators));
-        });
-    carried = Vectors(loop.getResults());
+  if (Value condition = getUnswitchCondition()) {
+    auto outcome = [&](bool value) {
+      return [&, value](OpBuilder &nested, Location) {
+        OpBuilder::InsertionGuard guard(b);
+        b.restoreInsertionPoint(nested.saveInsertionPoint());
+        knownCondition = condition;
+        knownOutcome = value;
+        scf::YieldOp::create(b, emitLoop(rows, carried));
+        knownCondition = nullptr;
+      };
+    };
+    auto branches =
+        scf::IfOp::create(b, condition, outcome(true), outcome(false));
+    carried = Vectors(branches.getResults());
+  } else {
+    carried = emitLoop(rows, carried);
   }
-  if (total && whole != *total)
-    carried = emitRows(index(whole), *total - whole, carried);
 
   size_t next = 0;
   for (linalg::LinalgOp op : group)

@@ -246,11 +246,22 @@ func.func @scale_nan(
 func.func @one_limit(%t: tensor<8x8xf32>, %m: tensor<8x1xf32>, %lo: tensor<8x1xi32>) {
   // expected-error @below {{expected all of the limits lo, hi and k0 or none, got 1 of 3}}
   %0:3 = "varlen.online_attn"(%t, %t, %t, %lo, %t, %m, %m) <{
-      operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 1, 1, 1>,
+      operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 1, 1, 1>,
       orientation = #varlen<orientation qk>, scale = 1.0 : f64}>
       : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x1xi32>,
          tensor<8x8xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
       -> (tensor<8x8xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
+  return
+}
+
+// -----
+
+// There must be something that does not hold.
+func.func @unless(%t: tensor<8x8xf32>, %m: tensor<8x1xf32>, %whole: i1) {
+  // expected-error @below {{expected limits beside 'unless', got none}}
+  %0:3 = varlen.online_attn qk
+      ins(%t, %t, %t : tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>) unless(%whole)
+      outs(%t, %m, %m : tensor<8x8xf32>, tensor<8x1xf32>, tensor<8x1xf32>) scale 1.0
   return
 }
 
@@ -261,7 +272,7 @@ func.func @results(%t: tensor<8x8xf32>, %m: tensor<8x1xf32>) {
   // expected-error @below {{inferred type(s) 'tensor<8x8xf32>', 'tensor<8x1xf32>', 'tensor<8x1xf32>' are incompatible with return type(s) of operation 'tensor<?x8xf32>', 'tensor<8x1xf32>', 'tensor<8x1xf32>'}}
   // expected-error @below {{failed to infer returned types}}
   %0:3 = "varlen.online_attn"(%t, %t, %t, %t, %m, %m) <{
-      operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 1, 1, 1>,
+      operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 1, 1, 1>,
       orientation = #varlen<orientation qk>, scale = 1.0 : f64}>
       : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>,
          tensor<8x1xf32>, tensor<8x1xf32>)

@@ -56,7 +56,7 @@ func.func @qk(%q: tensor<64x128xbf16>, %k: tensor<32x128xbf16>, %v: tensor<32x96
 // CHECK-DAG: #[[$DC:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
 // CHECK-DAG: #[[$DR:.*]] = affine_map<(d0, d1, d2) -> (d2, d0)>
 // CHECK-LABEL: @kq_limits
-// CHECK-SAME: (%[[Q:.*]]: tensor<64x24xf32>, %[[K:.*]]: tensor<?x64xf32>, %[[V:.*]]: tensor<?x32xf32>, %[[LO:.*]]: tensor<1x24xi32>, %[[HI:.*]]: tensor<1x24xi32>, %[[K0:.*]]: i32
+// CHECK-SAME: (%[[Q:.*]]: tensor<64x24xf32>, %[[K:.*]]: tensor<?x64xf32>, %[[V:.*]]: tensor<?x32xf32>, %[[LO:.*]]: tensor<1x24xi32>, %[[HI:.*]]: tensor<1x24xi32>, %[[K0:.*]]: i32, %[[WHOLE:.*]]: i1
 // CHECK-DAG: %[[NINF:.*]] = arith.constant 0xFF800000 : f32
 // CHECK: %[[S:.*]] = linalg.contract indexing_maps = [#[[$RD]], #[[$DC]], {{.*}}] ins(%[[K]], %[[Q]]
 // CHECK-SAME: -> tensor<?x24xf32>
@@ -68,7 +68,8 @@ func.func @qk(%q: tensor<64x128xbf16>, %k: tensor<32x128xbf16>, %v: tensor<32x96
 // CHECK-DAG: %[[AFTER:.*]] = arith.cmpi sge, %[[J]], %[[LOW]]
 // CHECK-DAG: %[[BEFORE:.*]] = arith.cmpi slt, %[[J]], %[[HIGH]]
 // CHECK: %[[B:.*]] = arith.select %[[BEFORE]], %[[IN]], %[[NINF]]
-// CHECK: arith.select %[[AFTER]], %[[B]], %[[NINF]]
+// CHECK: %[[A:.*]] = arith.select %[[AFTER]], %[[B]], %[[NINF]]
+// CHECK: arith.select %[[WHOLE]], %[[IN]], %[[A]]
 // CHECK: linalg.generic {indexing_maps = [#[[$ID]], #[[$COL]]], iterator_types = ["reduction", "parallel"]} ins(%[[SM]]
 // CHECK: math.exp2 %{{.*}} {varlen.exp2_degree = 4 : i64}
 // CHECK: math.exp2 %{{.*}} {varlen.exp2_degree = 4 : i64}
@@ -76,7 +77,7 @@ func.func @qk(%q: tensor<64x128xbf16>, %k: tensor<32x128xbf16>, %v: tensor<32x96
 // BUFFER-LABEL: @kq_limits
 // BUFFER-NOT: tensor
 // BUFFER: return
-func.func @kq_limits(%q: tensor<64x24xf32>, %k: tensor<?x64xf32>, %v: tensor<?x32xf32>, %lo: tensor<1x24xi32>, %hi: tensor<1x24xi32>, %k0: i32, %acc: tensor<32x24xf32>, %m: tensor<1x24xf32>, %l: tensor<1x24xf32>) -> (tensor<32x24xf32>, tensor<1x24xf32>, tensor<1x24xf32>) {
-  %r:3 = varlen.online_attn kq ins(%q, %k, %v : tensor<64x24xf32>, tensor<?x64xf32>, tensor<?x32xf32>) limits(%lo, %hi, %k0 : tensor<1x24xi32>, tensor<1x24xi32>, i32) outs(%acc, %m, %l : tensor<32x24xf32>, tensor<1x24xf32>, tensor<1x24xf32>) scale 0.125 {varlen.exp2_degree = 4 : i64}
+func.func @kq_limits(%q: tensor<64x24xf32>, %k: tensor<?x64xf32>, %v: tensor<?x32xf32>, %lo: tensor<1x24xi32>, %hi: tensor<1x24xi32>, %k0: i32, %whole: i1, %acc: tensor<32x24xf32>, %m: tensor<1x24xf32>, %l: tensor<1x24xf32>) -> (tensor<32x24xf32>, tensor<1x24xf32>, tensor<1x24xf32>) {
+  %r:3 = varlen.online_attn kq ins(%q, %k, %v : tensor<64x24xf32>, tensor<?x64xf32>, tensor<?x32xf32>) limits(%lo, %hi, %k0 : tensor<1x24xi32>, tensor<1x24xi32>, i32) unless(%whole) outs(%acc, %m, %l : tensor<32x24xf32>, tensor<1x24xf32>, tensor<1x24xf32>) scale 0.125 {varlen.exp2_degree = 4 : i64}
   return %r#0, %r#1, %r#2 : tensor<32x24xf32>, tensor<1x24xf32>, tensor<1x24xf32>
 }

@@ -99,6 +99,40 @@ func.func @limits(%q: memref<6x8xf32>, %k: memref<?x6xf32>, %v: memref<?x18xf32>
 
 // -----
 
+// What all rows see whole takes a loop of its own for the scores; the rest of
+// the step is there once.
+
+// CHECK-LABEL: @unless
+// CHECK-SAME: %[[WHOLE:[^:]*]]: i1
+// CHECK: scf.if %[[WHOLE]] -> (vector<8xf32>) {
+// CHECK: scf.for {{.*}} step %c8 iter_args
+// CHECK-NOT: arith.cmpi
+// CHECK: } else {
+// CHECK: scf.for {{.*}} step %c8 iter_args
+// CHECK: arith.cmpi sge
+// CHECK-NOT: arith.select %[[WHOLE]]
+// CHECK-COUNT-3: math.exp2
+// CHECK-NOT: math.exp2
+func.func @unless(%q: memref<6x8xf32>, %k: memref<?x6xf32>, %v: memref<?x18xf32>, %lo: memref<1x8xi32>, %hi: memref<1x8xi32>, %k0: i32, %whole: i1, %acc: memref<18x8xf32>, %m: memref<1x8xf32>, %l: memref<1x8xf32>, %n: index) {
+  scf.forall (%i) in (%n) {
+    %qt = bufferization.to_tensor %q restrict : memref<6x8xf32> to tensor<6x8xf32>
+    %kt = bufferization.to_tensor %k restrict : memref<?x6xf32> to tensor<?x6xf32>
+    %vt = bufferization.to_tensor %v restrict : memref<?x18xf32> to tensor<?x18xf32>
+    %lot = bufferization.to_tensor %lo restrict : memref<1x8xi32> to tensor<1x8xi32>
+    %hit = bufferization.to_tensor %hi restrict : memref<1x8xi32> to tensor<1x8xi32>
+    %at = bufferization.to_tensor %acc restrict : memref<18x8xf32> to tensor<18x8xf32>
+    %mt = bufferization.to_tensor %m restrict : memref<1x8xf32> to tensor<1x8xf32>
+    %lt = bufferization.to_tensor %l restrict : memref<1x8xf32> to tensor<1x8xf32>
+    %r:3 = varlen.online_attn kq ins(%qt, %kt, %vt : tensor<6x8xf32>, tensor<?x6xf32>, tensor<?x18xf32>) limits(%lot, %hit, %k0 : tensor<1x8xi32>, tensor<1x8xi32>, i32) unless(%whole) outs(%at, %mt, %lt : tensor<18x8xf32>, tensor<1x8xf32>, tensor<1x8xf32>) scale 0.125
+    bufferization.materialize_in_destination %r#0 in restrict writable %acc : (tensor<18x8xf32>, memref<18x8xf32>) -> ()
+    bufferization.materialize_in_destination %r#1 in restrict writable %m : (tensor<1x8xf32>, memref<1x8xf32>) -> ()
+    bufferization.materialize_in_destination %r#2 in restrict writable %l : (tensor<1x8xf32>, memref<1x8xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = in_place>}
+  return
+}
+
+// -----
+
 // bf16 in pairs: keys and values give 32-bit scalars, p is rounded as two rows
 // of it are stored.
 

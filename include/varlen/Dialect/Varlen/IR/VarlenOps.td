@@ -240,7 +240,9 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
     and N keys, `qk`: q is M x D, k is N x D, v is N x Dv, acc is M x Dv, m and
     l are M x 1. `kq`: q is D x M, acc is Dv x M, m and l are 1 x M; k and v as
     before. With `limits(lo, hi, k0)` key j of the block is visible to query i
-    only if `lo[i] <= k0 + j < hi[i]`; lo and hi have the shape of m.
+    only if `lo[i] <= k0 + j < hi[i]`; lo and hi have the shape of m. With
+    `unless(whole)` the limits hold only where `whole` is false: whoever knows
+    at run time that they hide nothing says so.
 
     acc, m and l have the compute type, f32 or f64; q and k one type that
     accumulates in it (f16, bf16 or f32 in f32, f64 in f64), v such a type too:
@@ -249,7 +251,7 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
     ```mlir
     %acc1, %m1, %l1 = varlen.online_attn kq
         ins(%q, %k, %v : tensor<64x32xf32>, tensor<?x64xf32>, tensor<?x48xf32>)
-        limits(%lo, %hi, %k0 : tensor<1x32xi32>, tensor<1x32xi32>, i32)
+        limits(%lo, %hi, %k0 : tensor<1x32xi32>, tensor<1x32xi32>, i32) unless(%whole)
         outs(%acc, %m, %l : tensor<48x32xf32>, tensor<1x32xf32>, tensor<1x32xf32>)
         scale 0.125
     ```
@@ -257,12 +259,14 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
   let arguments = (ins
     Varlen_Tile:$q, Varlen_Tile:$k, Varlen_Tile:$v,
     Optional<Varlen_LimitTile>:$lo, Optional<Varlen_LimitTile>:$hi, Optional<I32>:$k0,
+    Optional<I1>:$whole,
     Varlen_Tile:$acc, Varlen_Tile:$m, Varlen_Tile:$l,
     F64Attr:$scale, Varlen_OrientationAttr:$orientation);
   let results = (outs Varlen_Tile:$acc_out, Varlen_Tile:$m_out, Varlen_Tile:$l_out);
   let assemblyFormat = [{
     $orientation `ins` `(` $q `,` $k `,` $v `:` type($q) `,` type($k) `,` type($v) `)`
     (`limits` `(` $lo^ `,` $hi `,` $k0 `:` type($lo) `,` type($hi) `,` type($k0) `)`)?
+    (`unless` `(` $whole^ `)`)?
     `outs` `(` $acc `,` $m `,` $l `:` type($acc) `,` type($m) `,` type($l) `)`
     `scale` $scale attr-dict
   }];

@@ -57,7 +57,7 @@ def VarlenTileAttn : Pass<"varlen-tile-attn"> {
     sequence, with the query heads that share that kv head. A tile walks over
     the kv blocks that its mask lets it see and takes `varlen.online_attn` steps
     on them. A block that no row sees is skipped; one that all rows see whole
-    takes the step without limits.
+    takes the step without limits, or with an `unless` that holds.
 
     With a `#varlen.cpu_schedule` this is a parallel loop over the list that
     `varlen.work_tiles` makes. A tile packs its queries as columns into scratch
@@ -242,7 +242,8 @@ def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
     sum on the exponentials. A contraction keeps `rows x vectors` accumulators
     in registers and reads its left factor by scalar broadcast, so neither
     factor is ever transposed. A statistic (one value per column) stays in
-    registers.
+    registers. A loop with a selection whose condition is the same for all rows
+    is made once for either outcome.
 
     *Requires*: in each `scf.forall` with a `#varlen.cpu_schedule`: blocks of
     linalg.fill, linalg.contract and linalg.generic on rank-2 tiles in `kq`
