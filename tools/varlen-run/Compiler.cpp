@@ -19,6 +19,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
@@ -31,14 +32,17 @@ using llvm::Expected;
 char PrintedError::ID;
 
 /// What LLVM still has to do for code that our passes have blocked and
-/// vectorised: a fifth of the time of -O1, for the same speed.
+/// vectorised: a fifth of the time of -O1, for the same speed. instcombine puts
+/// the addresses in order, so that loops need no strength reduction.
 static constexpr llvm::StringLiteral attentionPasses =
-    "sroa,early-cse<memssa>,simplifycfg,loop-mssa(licm)";
+    "sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
+    "loop-mssa(licm)";
 
 /// For the loops around it, which come from linalg as scalar code.
 static constexpr llvm::StringLiteral otherPasses =
-    "sroa,early-cse<memssa>,simplifycfg,instcombine,loop-mssa(loop-rotate,licm)"
-    ",indvars,loop-vectorize,slp-vectorizer,instcombine,simplifycfg";
+    "sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
+    "loop-mssa(loop-rotate,licm),indvars,loop-vectorize,slp-vectorizer,"
+    "instcombine<no-verify-fixpoint>,simplifycfg";
 
 /// For kernels in the executor, which wait for what they call.
 static constexpr llvm::StringLiteral kernelPasses =
@@ -175,6 +179,18 @@ std::string varlen_run::getPipeline(ModuleOp module, const Device &device,
 // Code generation
 //===----------------------------------------------------------------------===//
 
+/// A second round of scheduling, which a higher level would add, brings nothing
+/// on CPUs that reorder instructions themselves.
+static constexpr auto codeGenLevel = llvm::CodeGenOptLevel::Less;
+
+/// A third of code generation, for loops that need it no more. There is no
+/// other way to say so than the option of LLVM's tools.
+static void disableLoopStrengthReduction() {
+  auto &options = llvm::cl::getRegisteredOptions();
+  if (auto found = options.find("disable-lsr"); found != options.end())
+    found->second->addOccurrence(0, found->first, "true");
+}
+
 static Expected<std::unique_ptr<llvm::TargetMachine>>
 makeTargetMachine(const varlen::CPUTarget &target) {
   varlen::CodegenNames names = varlen::getCodegenNames(target);
@@ -186,13 +202,14 @@ makeTargetMachine(const varlen::CPUTarget &target) {
     return makeError(message);
   return std::unique_ptr<llvm::TargetMachine>(
       found->createTargetMachine(triple, names.cpu, names.features, {}, {}, {},
-                                 llvm::CodeGenOptLevel::Default, /*JIT=*/true));
+                                 codeGenLevel, /*JIT=*/true));
 }
 
 Expected<std::unique_ptr<ExecutionEngine>>
 varlen_run::compile(ModuleOp module, const varlen::CPUTarget &target) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
+  disableLoopStrengthReduction();
   auto machine = makeTargetMachine(target);
   if (!machine)
     return machine.takeError();
@@ -206,7 +223,7 @@ varlen_run::compile(ModuleOp module, const varlen::CPUTarget &target) {
   };
   ExecutionEngineOptions options;
   options.transformer = transform;
-  options.jitCodeGenOptLevel = llvm::CodeGenOptLevel::Default;
+  options.jitCodeGenOptLevel = codeGenLevel;
   options.enableGDBNotificationListener = false;
   options.enablePerfNotificationListener = false;
   auto engine = ExecutionEngine::create(module, options, std::move(*machine));
