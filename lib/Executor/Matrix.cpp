@@ -173,12 +173,62 @@ namespace {
 /// B register i: row t + 4 i of 32-bit rows, column g;
 /// C and D element i: row g + 8 (i / 2), column 2 t + i % 2.
 struct MmaOperands {
-  /// A, B, C; D takes the place of C.
+  /// A, B, C; D takes the place of C. Unused by a batch.
   uint32_t words[10];
-  uint32_t type, k, accumulator;
+  uint8_t type, k, accumulator, count;
+  // Of a batch.
+  const uint32_t *operands;
+  uint32_t *results;
 };
 } // namespace
 static_assert(sizeof(MmaOperands) <= sizeof(Warp::stage[0]), "fits a stage");
+
+static MmaOperands &mmaOf(Warp &warp, uint32_t lane) {
+  return *reinterpret_cast<MmaOperands *>(warp.stage[lane]);
+}
+
+/// Registers of A and B together, 0 if there is no such instruction.
+static uint32_t registersAB(uint32_t type, uint32_t k) {
+  switch (type << 8 | k) {
+  case VARLEN_SIM_MMA_F16 << 8 | 16:
+  case VARLEN_SIM_MMA_BF16 << 8 | 16:
+  case VARLEN_SIM_MMA_TF32 << 8 | 8:
+    return 6;
+  case VARLEN_SIM_MMA_F16 << 8 | 8:
+  case VARLEN_SIM_MMA_BF16 << 8 | 8:
+  case VARLEN_SIM_MMA_TF32 << 8 | 4:
+    return 3;
+  default:
+    return 0;
+  }
+}
+
+namespace {
+/// Where the lanes have the registers of one product.
+struct OnStage {
+  Warp &warp;
+  uint32_t numAB;
+  const uint32_t *ab(uint32_t lane) const { return mmaOf(warp, lane).words; }
+  const uint32_t *c(uint32_t lane) const { return ab(lane) + numAB; }
+  uint32_t *d(uint32_t lane) const { return mmaOf(warp, lane).words + numAB; }
+};
+struct InBatch {
+  Warp &warp;
+  uint32_t numAB, numC, index;
+  int32_t chain;
+  const uint32_t *ab(uint32_t lane) const {
+    return mmaOf(warp, lane).operands + index * (numAB + numC);
+  }
+  const uint32_t *c(uint32_t lane) const {
+    return chain < 0 ? ab(lane) + numAB
+                     : mmaOf(warp, lane).results +
+                           static_cast<uint32_t>(chain) * numC;
+  }
+  uint32_t *d(uint32_t lane) const {
+    return mmaOf(warp, lane).results + index * numC;
+  }
+};
+} // namespace
 
 template <uint32_t depth, typename Convert>
 [[gnu::always_inline]] static inline void
@@ -190,30 +240,27 @@ convertRow(const uint32_t *words, float *values, Convert convert) {
 }
 
 /// One product of `wordsPerRow` 32-bit columns of A.
-template <uint32_t wordsPerRow, bool pairs, typename Convert>
-[[gnu::always_inline]] static inline void multiply(Warp &warp,
-                                                   Convert convert) {
+template <uint32_t wordsPerRow, bool pairs, typename Place, typename Convert>
+[[gnu::always_inline]] static inline void
+multiply(const Place &place, bool narrow, Convert convert) {
   constexpr uint32_t depth = pairs ? 2 * wordsPerRow : wordsPerRow;
   constexpr uint32_t numA = wordsPerRow / 2, numB = wordsPerRow / 4;
-  constexpr uint32_t firstC = numA + numB;
   alignas(32) uint32_t wordsA[16][wordsPerRow], wordsB[8][wordsPerRow];
   alignas(32) float a[16][depth], b[depth][8], d[16][8];
-  bool narrow = reinterpret_cast<MmaOperands *>(warp.stage[0])->accumulator ==
-                VARLEN_SIM_MMA_F16;
   for (uint32_t lane = 0; lane < 32; ++lane) {
-    const uint32_t *words = warp.stage[lane];
+    const uint32_t *ab = place.ab(lane), *c = place.c(lane);
     uint32_t g = lane / 4, t = lane % 4;
     for (uint32_t i = 0; i < numA; ++i)
-      wordsA[g + 8 * (i % 2)][t + 4 * (i / 2)] = words[i];
+      wordsA[g + 8 * (i % 2)][t + 4 * (i / 2)] = ab[i];
     for (uint32_t i = 0; i < numB; ++i)
-      wordsB[g][t + 4 * i] = words[numA + i];
+      wordsB[g][t + 4 * i] = ab[numA + i];
     for (uint32_t half = 0; half < 2; ++half)
       if (narrow) {
-        uint32_t pair = words[firstC + half];
-        d[g + 8 * half][2 * t] = fromF16(static_cast<uint16_t>(pair));
-        d[g + 8 * half][2 * t + 1] = fromF16(static_cast<uint16_t>(pair >> 16));
+        d[g + 8 * half][2 * t] = fromF16(static_cast<uint16_t>(c[half]));
+        d[g + 8 * half][2 * t + 1] =
+            fromF16(static_cast<uint16_t>(c[half] >> 16));
       } else {
-        memcpy(&d[g + 8 * half][2 * t], &words[firstC + 2 * half], 8);
+        memcpy(&d[g + 8 * half][2 * t], &c[2 * half], 8);
       }
   }
   for (uint32_t row = 0; row < 16; ++row)
@@ -237,94 +284,136 @@ template <uint32_t wordsPerRow, bool pairs, typename Convert>
       for (uint32_t column = 0; column < 8; ++column)
         d[row][column] += a[row][k] * b[k][column];
   for (uint32_t lane = 0; lane < 32; ++lane) {
-    uint32_t *words = warp.stage[lane];
+    uint32_t *out = place.d(lane);
     uint32_t g = lane / 4, t = lane % 4;
     for (uint32_t half = 0; half < 2; ++half)
       if (narrow)
-        words[firstC + half] =
-            static_cast<uint32_t>(toF16(d[g + 8 * half][2 * t + 1])) << 16 |
-            toF16(d[g + 8 * half][2 * t]);
+        out[half] = static_cast<uint32_t>(toF16(d[g + 8 * half][2 * t + 1]))
+                        << 16 |
+                    toF16(d[g + 8 * half][2 * t]);
       else
-        memcpy(&words[firstC + 2 * half], &d[g + 8 * half][2 * t], 8);
+        memcpy(&out[2 * half], &d[g + 8 * half][2 * t], 8);
   }
 }
 
-[[gnu::always_inline]] static inline void multiplyAny(Warp &warp) {
-  const auto &operands = *reinterpret_cast<MmaOperands *>(warp.stage[0]);
-  switch (operands.type << 8 | operands.k) {
+template <typename Place>
+[[gnu::always_inline]] static inline void multiplyAs(const MmaOperands &shape,
+                                                     const Place &place) {
+  bool narrow = shape.accumulator == VARLEN_SIM_MMA_F16;
+  switch (shape.type << 8 | shape.k) {
   case VARLEN_SIM_MMA_F16 << 8 | 8:
-    return multiply<4, true>(warp, fromF16);
+    return multiply<4, true>(place, narrow, fromF16);
   case VARLEN_SIM_MMA_F16 << 8 | 16:
-    return multiply<8, true>(warp, fromF16);
+    return multiply<8, true>(place, narrow, fromF16);
   case VARLEN_SIM_MMA_BF16 << 8 | 8:
-    return multiply<4, true>(warp, fromBF16);
+    return multiply<4, true>(place, narrow, fromBF16);
   case VARLEN_SIM_MMA_BF16 << 8 | 16:
-    return multiply<8, true>(warp, fromBF16);
+    return multiply<8, true>(place, narrow, fromBF16);
   case VARLEN_SIM_MMA_TF32 << 8 | 4:
-    return multiply<4, false>(warp, fromTF32);
+    return multiply<4, false>(place, narrow, fromTF32);
   default:
-    return multiply<8, false>(warp, fromTF32);
+    return multiply<8, false>(place, narrow, fromTF32);
   }
+}
+
+[[gnu::always_inline]] static inline void multiplyAny(Warp &warp,
+                                                      const int32_t *chain) {
+  const MmaOperands &shape = mmaOf(warp, 0);
+  uint32_t numAB = registersAB(shape.type, shape.k);
+  if (!shape.count)
+    return multiplyAs(shape, OnStage{warp, numAB});
+  uint32_t numC = shape.accumulator == VARLEN_SIM_MMA_F32 ? 4 : 2;
+  for (uint32_t i = 0; i < shape.count; ++i)
+    multiplyAs(shape, InBatch{warp, numAB, numC, i, chain[i]});
 }
 
 #if defined(__x86_64__)
 // The same operations in the same order with wider registers (no fused
 // multiply-add): the same results.
-[[gnu::target("avx2")]] static void multiplyAVX2(Warp &warp) {
-  multiplyAny(warp);
+[[gnu::target("avx2")]] static void multiplyAVX2(Warp &warp,
+                                                 const int32_t *chain) {
+  multiplyAny(warp, chain);
 }
 #endif
-static void multiplyBaseline(Warp &warp) { multiplyAny(warp); }
+static void multiplyBaseline(Warp &warp, const int32_t *chain) {
+  multiplyAny(warp, chain);
+}
 
 void varlen::executor::multiplyMatrix(Warp &warp) {
+  const int32_t *chain = worker->current->mmaChain;
 #if defined(__x86_64__)
   static const auto function =
       __builtin_cpu_supports("avx2") ? multiplyAVX2 : multiplyBaseline;
-  function(warp);
+  function(warp, chain);
 #else
-  multiplyBaseline(warp);
+  multiplyBaseline(warp, chain);
 #endif
-  ++worker->stats.mma;
+  uint32_t count = std::max<uint32_t>(mmaOf(warp, 0).count, 1);
+  worker->stats.mma += count;
   if (warp.track)
-    warp.track->add(Activity::Matrix, "mma", warp.threads[0]->site, cost::mma);
+    for (uint32_t i = 0; i < count; ++i)
+      warp.track->add(Activity::Matrix, "mma", warp.threads[0]->site,
+                      cost::mma);
+}
+
+/// Registers of A and B of a valid instruction; reports and returns 0 if it is
+/// not.
+static uint32_t checkMma(uint32_t type, uint32_t k, uint32_t accumulator,
+                         uint32_t site) {
+  uint32_t numAB = registersAB(type, k);
+  if (numAB &&
+      (accumulator == VARLEN_SIM_MMA_F32 ||
+       (accumulator == VARLEN_SIM_MMA_F16 && type == VARLEN_SIM_MMA_F16)))
+    return numAB;
+  report("unsupported", site,
+         "mma.m16n8k%u of type %u with accumulator type %u", k, type,
+         accumulator);
+  return 0;
+}
+
+static MmaOperands &putShape(Thread &self, uint32_t type, uint32_t k,
+                             uint32_t accumulator, uint32_t count) {
+  MmaOperands &stage = mmaOf(*self.warp, self.lane);
+  stage.type = static_cast<uint8_t>(type);
+  stage.k = static_cast<uint8_t>(k);
+  stage.accumulator = static_cast<uint8_t>(accumulator);
+  stage.count = static_cast<uint8_t>(count);
+  return stage;
 }
 
 void varlen_sim_mma(const void *operands, void *result, uint32_t type,
                     uint32_t k, uint32_t accumulator, uint32_t site) {
   Thread &self = *worker->current;
-  uint32_t numAB = 0;
-  switch (type << 8 | k) {
-  case VARLEN_SIM_MMA_F16 << 8 | 16:
-  case VARLEN_SIM_MMA_BF16 << 8 | 16:
-  case VARLEN_SIM_MMA_TF32 << 8 | 8:
-    numAB = 6;
-    break;
-  case VARLEN_SIM_MMA_F16 << 8 | 8:
-  case VARLEN_SIM_MMA_BF16 << 8 | 8:
-  case VARLEN_SIM_MMA_TF32 << 8 | 4:
-    numAB = 3;
-    break;
-  }
-  bool wide = accumulator == VARLEN_SIM_MMA_F32;
-  if (!numAB || !(wide || (accumulator == VARLEN_SIM_MMA_F16 &&
-                           type == VARLEN_SIM_MMA_F16))) {
-    report("unsupported", site,
-           "mma.m16n8k%u of type %u with accumulator type %u", k, type,
-           accumulator);
+  uint32_t numAB = checkMma(type, k, accumulator, site);
+  if (!numAB)
     return;
-  }
-  auto &stage = *reinterpret_cast<MmaOperands *>(self.warp->stage[self.lane]);
-  stage.type = type;
-  stage.k = k;
-  stage.accumulator = accumulator;
-  if (wide && numAB == 6) {
+  MmaOperands &stage = putShape(self, type, k, accumulator, 0);
+  // The common sizes as constants.
+  if (accumulator == VARLEN_SIM_MMA_F32 && numAB == 6) {
     memcpy(stage.words, operands, 40);
     collective(Collective::MMA, ~0U, site);
     memcpy(result, stage.words + 6, 16);
     return;
   }
-  uint32_t numC = wide ? 4 : 2;
+  uint32_t numC = accumulator == VARLEN_SIM_MMA_F32 ? 4 : 2;
   memcpy(stage.words, operands, (numAB + numC) * 4);
   collective(Collective::MMA, ~0U, site);
   memcpy(result, stage.words + numAB, numC * 4);
+}
+
+void varlen_sim_mma_batch(const void *operands, void *results,
+                          const int32_t *chain, uint32_t count, uint32_t type,
+                          uint32_t k, uint32_t accumulator, uint32_t site) {
+  Thread &self = *worker->current;
+  if (!checkMma(type, k, accumulator, site))
+    return;
+  if (count < 1 || count > 255) {
+    report("unsupported", site, "a batch of %u mma: wanted 1 to 255", count);
+    return;
+  }
+  MmaOperands &stage = putShape(self, type, k, accumulator, count);
+  stage.operands = static_cast<const uint32_t *>(operands);
+  stage.results = static_cast<uint32_t *>(results);
+  self.mmaChain = chain;
+  collective(Collective::MMA, ~0U, site);
 }

@@ -67,7 +67,9 @@ enum class Collective : uint8_t {
   SetMaxNReg,
 };
 
-struct Thread {
+/// What every collective touches is in the first line of the cache: the lanes of
+/// a warp run in turn, and just fit into it.
+struct alignas(64) Thread {
   Context context;
   Warp *warp = nullptr;
   Block *block = nullptr;
@@ -77,15 +79,17 @@ struct Thread {
   uint32_t lane = 0;
   uint32_t tid = 0;
   uint32_t site = 0;
+  /// What a waiting thread waits for, for those who look at a deadlock.
+  uint32_t waitsFor = 0;
   Wait wait = Wait::Nothing;
   Collective collective = Collective::None;
-  uint32_t shflPredicate = 0;
-  ThreadClock clock;
-  char *stack = nullptr;
 
-  // What a waiting thread waits for, for those who look at a deadlock.
-  uint32_t waitsFor = 0;
+  ThreadClock clock;
+  uint32_t shflPredicate = 0;
   uint32_t waitsPhase = 0;
+  /// Which products of its batch of mma follow which.
+  const int32_t *mmaChain = nullptr;
+  char *stack = nullptr;
 
   uint32_t clusterPhase = 0;
   bool clusterArrived = false;

@@ -64,6 +64,7 @@ static const varlen_sim_symbol symbols[] = {
     SYMBOL(varlen_sim_mbarrier_try_wait_parity),
     SYMBOL(varlen_sim_mbarrier_wait_parity),
     SYMBOL(varlen_sim_mma),
+    SYMBOL(varlen_sim_mma_batch),
     SYMBOL(varlen_sim_nanosleep),
     SYMBOL(varlen_sim_poll),
     SYMBOL(varlen_sim_prmt),

@@ -181,6 +181,15 @@ enum {
 /// (4 registers) or, for f16, VARLEN_SIM_MMA_F16 (2).
 void varlen_sim_mma(const void *operands, void *result, uint32_t type,
                     uint32_t k, uint32_t accumulator, uint32_t site);
+/// `count` (1..255) such products of one kind at once: a thread switch costs
+/// more than a product, and an mma may be done as late as its result is first
+/// used by something else. The registers of product i (A, B, C) follow those of
+/// product i - 1, and so do its results. chain[i] is -1, or the product j < i
+/// whose result is C of product i (what `operands` holds for C is then not
+/// read). The site is that of the first.
+void varlen_sim_mma_batch(const void *operands, void *results,
+                          const int32_t *chain, uint32_t count, uint32_t type,
+                          uint32_t k, uint32_t accumulator, uint32_t site);
 
 /// nvvm.setmaxregister: increase is 0 or 1.
 void varlen_sim_setmaxnreg(uint32_t count, uint32_t increase, uint32_t site);

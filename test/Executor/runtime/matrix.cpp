@@ -213,6 +213,37 @@ static void testMma(uint32_t type, uint32_t k, uint32_t accumulator,
     }
 }
 
+/// A batch gives what its products give one by one.
+static void testBatch(uint32_t type, uint32_t k, uint32_t accumulator) {
+  const uint32_t count = 6;
+  uint32_t numAB = k == 16 || (k == 8 && type == VARLEN_SIM_MMA_TF32) ? 6 : 3;
+  uint32_t numC = accumulator == VARLEN_SIM_MMA_F32 ? 4 : 2;
+  static const int32_t chain[count] = {-1, -1, 0, 1, 2, -1};
+  expectClean("batch", {}, [&] {
+    uint32_t operands[count * 10], batch[count * 4], single[count * 4];
+    for (uint32_t i = 0; i < count * (numAB + numC); ++i) {
+      // Ones and twos of either width, different in each lane.
+      bool wide = type == VARLEN_SIM_MMA_TF32 ||
+                  (i % (numAB + numC) >= numAB && numC == 4);
+      uint32_t one = wide                         ? 0x3f800000
+                     : type == VARLEN_SIM_MMA_F16 ? 0x3c003c00
+                                                  : 0x3f803f80;
+      uint32_t two = wide ? 0x40000000 : 0x40004000;
+      operands[i] = (i * 7 + tid() * 3) % 5 < 2 ? one : two;
+    }
+    varlen_sim_mma_batch(operands, batch, chain, count, type, k, accumulator,
+                         AT);
+    for (uint32_t i = 0; i < count; ++i) {
+      uint32_t *words = operands + i * (numAB + numC);
+      if (chain[i] >= 0)
+        memcpy(words + numAB, single + static_cast<uint32_t>(chain[i]) * numC,
+               numC * 4);
+      varlen_sim_mma(words, single + i * numC, type, k, accumulator, AT);
+    }
+    EXPECT(!memcmp(batch, single, count * numC * 4), "type %u k %u", type, k);
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // ldmatrix and stmatrix
 //===----------------------------------------------------------------------===//
@@ -337,6 +368,9 @@ int main() {
   testMma(VARLEN_SIM_MMA_TF32, 8, VARLEN_SIM_MMA_F32, layoutTF32A, layoutTF32B);
   testMma(VARLEN_SIM_MMA_TF32, 4, VARLEN_SIM_MMA_F32, {2, layoutTF32A.at},
           {1, layoutTF32B.at});
+  testBatch(VARLEN_SIM_MMA_BF16, 16, VARLEN_SIM_MMA_F32);
+  testBatch(VARLEN_SIM_MMA_F16, 8, VARLEN_SIM_MMA_F16);
+  testBatch(VARLEN_SIM_MMA_TF32, 8, VARLEN_SIM_MMA_F32);
   for (uint32_t num : {1, 2, 4})
     for (bool transposed : {false, true}) {
       testLdMatrix(num, transposed);
