@@ -1,0 +1,116 @@
+// RUN: varlen-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(kernel-lower-access,canonicalize,cse)))' --split-input-file --verify-diagnostics | FileCheck %s
+
+// One head: no division. Pairs of columns in one store; those past the memory's
+// 12 are left out, statically (n-tile 2) or by the thread (half of n-tile 1).
+// CHECK-LABEL: gpu.func @tile
+// CHECK-SAME: (%[[V:.*]]: vector<1x3x2x2xbf16>, %[[OUT:.*]]: memref<?x4x12xbf16>, %[[ROW:.*]]: index, %[[HEAD:.*]]: index, %[[FIRST:.*]]: index, %[[N:.*]]: index)
+// CHECK-DAG: %[[C8:.*]] = arith.constant 8 : i32
+// CHECK-DAG: %[[C12:.*]] = arith.constant 12 : i32
+// CHECK: %[[BASE:.*]] = arith.addi %[[ROW]], %[[FIRST]] : index
+// CHECK: %[[I:.*]] = arith.index_cast %[[R:.*]] : i32 to index
+// CHECK: %[[OK:.*]] = arith.cmpi slt, %[[I]], %[[N]] : index
+// CHECK: scf.if %[[OK]] {
+// CHECK: %[[AT:.*]] = arith.addi %[[BASE]], %[[I]] : index
+// CHECK: %[[P:.*]] = vector.extract %[[V]][0, 0, 0] : vector<2xbf16>
+// CHECK: vector.store %[[P]], %[[OUT]][%[[AT]], %[[HEAD]], %{{.*}}] {alignment = 4 : i64} : memref<?x4x12xbf16>, vector<2xbf16>
+// CHECK: %[[P1:.*]] = vector.extract %[[V]][0, 1, 0]
+// CHECK: %[[COL:.*]] = arith.addi %{{.*}}, %[[C8]] : i32
+// CHECK: %[[IN:.*]] = arith.cmpi slt, %[[COL]], %[[C12]] : i32
+// CHECK: scf.if %[[IN]] {
+// CHECK: vector.store %[[P1]]
+// CHECK-NOT: vector.extract %[[V]][0, 2
+// CHECK: %[[R1:.*]] = arith.addi %[[R]], %[[C8]] : i32
+// CHECK: vector.extract %[[V]][0, 0, 1]
+gpu.module @kernels {
+  gpu.func @tile(%v: vector<1x3x2x2xbf16>, %out: memref<?x4x12xbf16>, %row: index, %head: index, %first: index, %n: index) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %one = arith.constant 1 : index
+    kernel.store %v, %out rows(%row, %head, %first, %one) valid(%n) : vector<1x3x2x2xbf16>, memref<?x4x12xbf16>
+    gpu.return
+  }
+}
+
+// -----
+
+// Grouped heads: one division for the tile, one of 32 bits for each row.
+// CHECK-LABEL: gpu.func @grouped
+// CHECK-SAME: (%[[V:.*]]: vector<1x1x2x1xf32>, %[[OUT:.*]]: memref<8x?xf32>, %[[ROW:.*]]: index, %[[HEAD:.*]]: index, %[[FIRST:.*]]: index, %[[GROUP:.*]]: index, %[[N:.*]]: index)
+// CHECK: %[[Q:.*]] = arith.divui %[[FIRST]], %[[GROUP]] : index
+// CHECK: %[[ROW0:.*]] = arith.addi %[[ROW]], %[[Q]] : index
+// CHECK: %[[HEAD0:.*]] = arith.muli %[[HEAD]], %[[GROUP]] : index
+// CHECK: %[[REM:.*]] = arith.remui %[[FIRST]], %[[GROUP]] : index
+// CHECK: %[[PLACE:.*]] = arith.index_cast %[[REM]] : index to i32
+// CHECK: %[[G:.*]] = arith.index_cast %[[GROUP]] : index to i32
+// One lane of the four of a row writes.
+// CHECK: %[[FIRSTLANE:.*]] = arith.cmpi eq, %{{.*}}, %{{.*}} : i32
+// CHECK: %[[OK:.*]] = arith.cmpi slt, %{{.*}}, %[[N]] : index
+// CHECK: %[[BOTH:.*]] = arith.andi %[[OK]], %[[FIRSTLANE]] : i1
+// CHECK: scf.if %[[BOTH]] {
+// CHECK: %[[PAIR:.*]] = arith.addi %[[PLACE]], %{{.*}} : i32
+// CHECK: %[[D:.*]] = arith.divui %[[PAIR]], %[[G]] : i32
+// CHECK: %[[DI:.*]] = arith.index_cast %[[D]] : i32 to index
+// CHECK: %[[R:.*]] = arith.addi %[[ROW0]], %[[DI]] : index
+// CHECK: %[[M:.*]] = arith.remui %[[PAIR]], %[[G]] : i32
+// CHECK: %[[MI:.*]] = arith.index_cast %[[M]] : i32 to index
+// CHECK: %[[H:.*]] = arith.addi %[[HEAD0]], %[[MI]] : index
+// CHECK: %[[E:.*]] = vector.extract %[[V]][0, 0, 0, 0] : f32
+// CHECK: memref.store %[[E]], %[[OUT]][%[[H]], %[[R]]] : memref<8x?xf32>
+gpu.module @kernels {
+  gpu.func @grouped(%v: vector<1x1x2x1xf32>, %out: memref<8x?xf32>, %row: index, %head: index, %first: index, %group: index, %n: index) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    kernel.store %v, %out rows(%row, %head, %first, %group) valid(%n) : vector<1x1x2x1xf32>, memref<8x?xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+// Rows that may start at odd elements: one store for each element.
+// CHECK-LABEL: gpu.func @odd
+// CHECK-NOT: vector.store
+// CHECK: memref.store {{.*}} : memref<?x4x9xbf16>
+// CHECK: memref.store {{.*}} : memref<?x4x8xbf16, strided<[?, ?, 1], offset: ?>>
+// CHECK: gpu.return
+gpu.module @kernels {
+  gpu.func @odd(%v: vector<1x2x2x2xbf16>, %a: memref<?x4x9xbf16>, %b: memref<?x4x8xbf16, strided<[?, ?, 1], offset: ?>>, %i: index) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    kernel.store %v, %a rows(%i, %i, %i, %i) valid(%i) : vector<1x2x2x2xbf16>, memref<?x4x9xbf16>
+    kernel.store %v, %b rows(%i, %i, %i, %i) valid(%i) : vector<1x2x2x2xbf16>, memref<?x4x8xbf16, strided<[?, ?, 1], offset: ?>>
+    gpu.return
+  }
+}
+
+// -----
+
+// Rows that do not exist have the other value; a value per head has no row.
+// CHECK-LABEL: gpu.func @load
+// CHECK-SAME: (%[[MEM:.*]]: memref<8x?xf32>, %[[SINK:.*]]: memref<8xf32>, %{{.*}}: memref<8x?xf32>, %{{.*}}: index, %[[X:.*]]: f32)
+// CHECK: %[[A:.*]] = scf.if %{{.*}} -> (f32) {
+// CHECK: %[[V:.*]] = memref.load %[[MEM]][%[[H:.*]], %{{.*}}] : memref<8x?xf32>
+// CHECK: scf.yield %[[V]]
+// CHECK: } else {
+// CHECK: scf.yield %[[X]]
+// CHECK: %[[B:.*]] = scf.if
+// CHECK: vector.from_elements %[[A]], %[[B]] : vector<1x1x2x1xf32>
+// CHECK: memref.load %[[SINK]][%{{.*}}] : memref<8xf32>
+gpu.module @kernels {
+  gpu.func @load(%mem: memref<8x?xf32>, %sink: memref<8xf32>, %out: memref<8x?xf32>, %i: index, %x: f32) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %v = kernel.load %mem rows(%i, %i, %i, %i) valid(%i) otherwise %x : memref<8x?xf32> to vector<1x1x2x1xf32>
+    %s = kernel.load %sink rows(%i, %i, %i, %i) valid(%i) otherwise %x : memref<8xf32> to vector<1x1x2x1xf32>
+    %w = arith.addf %v, %s : vector<1x1x2x1xf32>
+    kernel.store %w, %out rows(%i, %i, %i, %i) valid(%i) : vector<1x1x2x1xf32>, memref<8x?xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @tiles(%v: tensor<64x1xf32>, %out: memref<8x?xf32>, %i: index) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    // expected-error @below {{expected a fragment, which kernel-distribute makes, got 'tensor<64x1xf32>'}}
+    kernel.store %v, %out rows(%i, %i, %i, %i) valid(%i) : tensor<64x1xf32>, memref<8x?xf32>
+    gpu.return
+  }
+}
