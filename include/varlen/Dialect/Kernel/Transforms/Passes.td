@@ -13,6 +13,49 @@ include "mlir/Pass/PassBase.td"
 
 class Kernel_Pass<string name> : Pass<name, "::mlir::gpu::GPUFuncOp">;
 
+def KernelSplitF32 : Kernel_Pass<"kernel-split-f32"> {
+  let summary = "f32 contractions as six of bf16";
+  let description = [{
+    Factors of f32 become sums of three bf16 planes: a shared tile has them in
+    memory, where `kernel.copy` put them; a value is split in registers, each
+    plane what rounding to the planes before has left. The contraction becomes
+    those of the six largest pairs of planes, small ones first, into one
+    accumulator that starts from zero; what it started from is added in the end.
+
+    The layout of fragments is that of 16 bits, and so is everything below; one
+    contraction costs as much as three in TF32 would.
+
+    *Requires*: tiles; runs before `kernel-distribute`.
+    *Guarantees*: no contraction of f32 is left.
+    *Numerics*: a product has a relative error of 2^-25; sums are those of the
+    tensor cores, which may cut off instead of rounding within a contraction,
+    but do not carry that on to the next.
+
+    ```mlir
+    %k = kernel.tile %k0, %k1, %k2 : memref<...>, memref<...>, memref<...> to tensor<64x64xf32>
+    %s = linalg.contract ... ins(%x, %k) outs(%acc) -> tensor<64x64xf32>
+    ```
+    becomes
+    ```mlir
+    %x0, %x1, %x2 = linalg.generic ins(%x) { truncf, extf, subf, truncf, extf, subf, truncf }
+    %b0 = kernel.tile %k0 : memref<...> to tensor<64x64xbf16>
+    ...
+    %t0 = linalg.contract ... ins(%x0, %b2) outs(%zeros) -> tensor<64x64xf32>
+    %t1 = linalg.contract ... ins(%x2, %b0) outs(%t0) -> tensor<64x64xf32>
+    %t2 = linalg.contract ... ins(%x1, %b1) outs(%t1) -> tensor<64x64xf32>
+    %t3 = linalg.contract ... ins(%x0, %b1) outs(%t2) -> tensor<64x64xf32>
+    %t4 = linalg.contract ... ins(%x1, %b0) outs(%t3) -> tensor<64x64xf32>
+    %t5 = linalg.contract ... ins(%x0, %b0) outs(%t4) -> tensor<64x64xf32>
+    %s = linalg.generic ins(%acc, %t5) { addf }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
+    "::mlir::varlen::kernel::KernelDialect"];
+  let statistics = [
+    Statistic<"numSplit", "split", "Contractions of f32 taken apart">];
+}
+
 def KernelDistribute : Kernel_Pass<"kernel-distribute"> {
   let summary = "Tiles to fragments: each thread's part of a tile";
   let description = [{
