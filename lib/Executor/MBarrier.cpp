@@ -125,10 +125,10 @@ void varlen_sim_mbarrier_init(void *p, uint32_t count, uint32_t site) {
   barrier = MBarrier();
   barrier.waiters = std::move(waiters);
   barrier.expected = barrier.pending = count;
+  barrier.initialiser = self.clock.self;
+  barrier.initialised = self.clock.own;
   if (w.detector) {
     barrier.gather.init(w.clocks);
-    barrier.initialiser = self.clock.self;
-    barrier.initialised = self.clock.own;
     ++self.clock.own;
   }
 }

@@ -118,7 +118,7 @@ void Shadow::addReader(Cell &cell, const Actor &actor) {
     cell.numReaders = static_cast<uint8_t>(kept);
     return;
   }
-  if (kept == 4) {
+  if (kept == maxReaders) {
     cell.flags |= Overflow;
     if (freeLists.empty()) {
       cell.link = static_cast<uint32_t>(readerLists.size());
@@ -155,6 +155,12 @@ Hazard Shadow::readCell(Cell &cell, const Actor &actor, Epoch &other) {
 
 Conflict Shadow::readSlow(uint32_t offset, uint32_t size, const Actor &actor) {
   Conflict conflict;
+  Cell &whole = cells[offset >> 4];
+  if (((offset & 15) | (size ^ 16)) == 0 && !(whole.flags & Split)) {
+    conflict.hazard = readCell(whole, actor, conflict.other);
+    conflict.offset = offset;
+    return conflict;
+  }
   visit(offset, size, [&](Cell &cell, uint32_t at) {
     Hazard hazard = readCell(cell, actor, conflict.other);
     if (hazard == Hazard::None)
@@ -269,7 +275,7 @@ void Shadow::addInFlightWrite(uint32_t offset, uint32_t size, int delta) {
   });
 }
 
-void Shadow::addInFlightRead(uint32_t offset, uint32_t size, int delta) {
+void Shadow::addInFlightReads(uint32_t offset, uint32_t size, int delta) {
   visit(offset, size, [&](Cell &cell, uint32_t) {
     cell.readsInFlight = static_cast<uint16_t>(cell.readsInFlight + delta);
     return false;

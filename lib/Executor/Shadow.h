@@ -85,7 +85,13 @@ public:
 
   /// In-flight counts; delta is 1 or -1.
   void addInFlightWrite(uint32_t offset, uint32_t size, int delta);
-  void addInFlightRead(uint32_t offset, uint32_t size, int delta);
+  void addInFlightRead(uint32_t offset, uint32_t size, int delta) {
+    Cell &cell = cells[offset >> 4];
+    if (((offset & 15) | (size ^ 16)) == 0 && !(cell.flags & Split))
+      cell.readsInFlight = static_cast<uint16_t>(cell.readsInFlight + delta);
+    else
+      addInFlightReads(offset, size, delta);
+  }
 
   void setBarrierObject(uint32_t offset, bool is);
 
@@ -99,16 +105,18 @@ private:
     Barrier = 32,
     SplitBytes = 64, ///< finer cells are bytes, not words
   };
+  /// As many as the warps of a CTA that read the same operand, usually.
+  static constexpr uint32_t maxReaders = 8;
   struct Cell {
     Epoch write;
-    Epoch readers[4];
+    Epoch readers[maxReaders];
     uint32_t link;
     uint16_t writesInFlight, readsInFlight;
     uint8_t numReaders;
     uint8_t flags;
     uint16_t padding;
   };
-  static_assert(sizeof(Cell) == 32, "two to a cache line");
+  static_assert(sizeof(Cell) == 48, "four to three lines of the cache");
 
   bool ordered(Epoch epoch, const Actor &actor) const {
     uint32_t who = epoch >> tickBits;
@@ -124,6 +132,7 @@ private:
   Conflict readSlow(uint32_t offset, uint32_t size, const Actor &actor);
   Hazard readCell(Cell &cell, const Actor &actor, Epoch &other);
   Hazard checkCell(const Cell &cell, const Actor &actor, Epoch &other) const;
+  void addInFlightReads(uint32_t offset, uint32_t size, int delta);
   void addReader(Cell &cell, const Actor &actor);
   void split(Cell &cell, bool bytes);
   template <typename Function>

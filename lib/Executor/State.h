@@ -67,8 +67,8 @@ enum class Collective : uint8_t {
   SetMaxNReg,
 };
 
-/// What every collective touches is in the first line of the cache: the lanes of
-/// a warp run in turn, and just fit into it.
+/// What every collective touches is in the first line of the cache: the lanes
+/// of a warp run in turn, and just fit into it.
 struct alignas(64) Thread {
   Context context;
   Warp *warp = nullptr;

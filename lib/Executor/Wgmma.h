@@ -29,6 +29,8 @@ struct varlen_sim_acc {
 
 namespace varlen::executor {
 
+struct Warp;
+
 /// One warp's quarter of a wgmma.
 struct Wgmma {
   uint64_t descA = 0, descB = 0;
@@ -38,7 +40,15 @@ struct Wgmma {
   bool done = false;
   varlen_sim_acc *source[32], *target[32];
   uint32_t a[32][4];
+  /// Offsets of the 16-byte pieces that are read, for the race detector.
+  std::vector<uint32_t> reads;
 };
+
+/// The addresses in the CTA's window of the 16-byte pieces that a wgmma reads.
+const std::vector<uint32_t> &wgmmaReads(const Warp &warp,
+                                        const Wgmma &operation);
+/// Does the work, once.
+void computeWgmma(const Warp &warp, Wgmma &operation);
 
 /// A warp's wgmma. A slot per group: nobody can wait for less.
 struct WgmmaQueue {
