@@ -117,29 +117,3 @@ void varlen::buildVarlenToCPU(OpPassManager &manager,
   buildVarlenAttnToLoops(manager, options);
   buildVarlenLowerToLLVM(manager, options);
 }
-
-void varlen::registerPipelines() {
-  PassPipelineRegistration<VarlenToCPUOptions>(
-      "varlen-to-cpu",
-      "From functions on tensors with varlen.attn to the llvm dialect, for a "
-      "CPU",
-      buildVarlenToCPU);
-  PassPipelineRegistration<VarlenToCPUOptions>(
-      "varlen-bufferize",
-      "The first stage of varlen-to-cpu: from tensors to buffers with owners",
-      [](OpPassManager &manager, const VarlenToCPUOptions &options) {
-        VarlenAssignScheduleOptions schedule;
-        schedule.target = options.target;
-        buildVarlenBufferize(manager, schedule);
-      });
-  PassPipelineRegistration<VarlenToCPUOptions>(
-      "varlen-attn-to-loops",
-      "The second stage of varlen-to-cpu: from varlen.attn on buffers to "
-      "vector loops that run on the threads of the runtime",
-      buildVarlenAttnToLoops);
-  PassPipelineRegistration<VarlenToCPUOptions>(
-      "varlen-lower-to-llvm",
-      "The last stage of varlen-to-cpu: from loops and upstream operations on "
-      "buffers to the llvm dialect",
-      buildVarlenLowerToLLVM);
-}

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Emit.h"
 #include "varlen/InitAll.h"
 
 #include "mlir/IR/DialectRegistry.h"
@@ -17,6 +18,8 @@ int main(int argc, char **argv) {
   mlir::varlen::registerAllDialects(registry);
   mlir::varlen::registerAllExtensions(registry);
   mlir::varlen::registerAllPasses();
+  if (mlir::varlen::wantsEmit(argc, argv))
+    return mlir::varlen::emitKernels(argc, argv, registry);
   return mlir::asMainReturnCode(mlir::MlirOptMain(
       argc, argv, "Variable-length attention optimiser driver\n", registry));
 }

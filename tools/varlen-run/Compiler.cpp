@@ -44,9 +44,10 @@ static constexpr llvm::StringLiteral otherPasses =
     "loop-mssa(loop-rotate,licm),indvars,loop-vectorize,slp-vectorizer,"
     "instcombine<no-verify-fixpoint>,simplifycfg";
 
-/// For kernels in the executor, which wait for what they call.
+/// For kernels in the executor, which wait for what they call. That bf16 pairs
+/// are only looked at as integers, the last but one sees.
 static constexpr llvm::StringLiteral kernelPasses =
-    "sroa,early-cse<memssa>,simplifycfg";
+    "sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg";
 
 /// Runs the optimiser's passes on each function of the module.
 static Error optimize(llvm::Module &code, llvm::TargetMachine &machine) {

@@ -181,6 +181,9 @@ static int keepLine(const char *line) {
 template <typename Add> static void addGPUSymbols(Add add) {
   add("varlen_gpu_executor_register", varlen_gpu_executor_register);
   add("varlen_gpu_status_buffer", varlen_gpu_status_buffer);
+  add("varlen_gpu_allocate", varlen_gpu_allocate);
+  add("varlen_gpu_free", varlen_gpu_free);
+  add("varlen_gpu_multiprocessors", varlen_gpu_multiprocessors);
   add("mgpuModuleLoad", mgpuModuleLoad);
   add("mgpuModuleLoadJIT", mgpuModuleLoadJIT);
   add("mgpuModuleUnload", mgpuModuleUnload);

@@ -91,6 +91,84 @@ def ConvertNVVMToExecutor
     Statistic<"numConverted", "converted", "Kernels made host functions">];
 }
 
+def VarlenAttachTarget : Pass<"varlen-attach-target", "::mlir::ModuleOp"> {
+  let summary = "Say which chip the kernels of a module are for";
+  let description = [{
+    Puts an `#nvvm.target` on every `gpu.module`. `ptx` is ten times the version
+    of PTX that is written, and so of the drivers that can read it.
+
+    *Requires*: nothing. *Guarantees*: the above; an error for a chip that is
+    not in the table of GPUs and for a version of PTX that does not know it.
+    *Numerics*: none.
+
+    ```mlir
+    gpu.module @kernels { ... }
+    ```
+    becomes
+    ```mlir
+    gpu.module @kernels [#nvvm.target<O = 3, chip = "sm_80", features = "+ptx90">] { ... }
+    ```
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", "\"sm_80\"",
+           "GPU to generate code for, a name of its table">,
+    Option<"ptx", "ptx", "int64_t", "90", "Version of PTX, times 10">];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect"];
+}
+
+def VarlenAssemble : Pass<"varlen-assemble", "::mlir::ModuleOp"> {
+  let summary = "PTX to machine code, with ptxas's notes read";
+  let description = [{
+    Runs `ptxas` on the PTX of each `gpu.binary`. Unlike upstream's
+    `gpu-module-to-binary` it reads what ptxas says: spilled registers (unless
+    `allow-spills`), a serialised `wgmma` (C7510 to C7519) and an ignored
+    `setmaxnreg` (C7508) are errors. A remark gives the registers of each kernel
+    with `report`. With `fatbin` the PTX goes along, for newer chips
+    (`fatbinary`).
+
+    *Requires*: `gpu-module-to-binary{format=isa}`; ptxas in `toolkit`/bin, else
+    in $CUDA_HOME/bin or PATH. *Guarantees*: no object is PTX text.
+    *Numerics*: none.
+
+    ```mlir
+    gpu.binary @kernels [#gpu.object<#nvvm.target<chip = "sm_80">, assembly = "...">]
+    ```
+    becomes
+    ```mlir
+    gpu.binary @kernels [#gpu.object<#nvvm.target<chip = "sm_80">, bin = "...">]
+    ```
+  }];
+  let options = [
+    Option<"fatbin", "fatbin", "bool", "false",
+           "Make a fat binary of machine code and PTX">,
+    Option<"toolkit", "toolkit", "std::string", "",
+           "Folder of a CUDA toolkit">,
+    Option<"allowSpills", "allow-spills", "bool", "false",
+           "Accept kernels that spill registers">,
+    Option<"report", "report", "bool", "false",
+           "A remark on each kernel's registers">];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect"];
+  let statistics = [
+    Statistic<"numAssembled", "assembled", "Objects assembled">];
+}
+
+def VarlenCheckHostCode : Pass<"varlen-check-host-code", "::mlir::ModuleOp"> {
+  let summary = "An error for host code that would access device memory";
+  let description = [{
+    In a function for a GPU every buffer is in device memory, which only kernels
+    can access. What is left outside of kernels and accesses memory has no code
+    for a GPU: the first such operation is named.
+
+    *Requires*: attention is tiled. *Guarantees*: the above. *Numerics*: none.
+
+    ```mlir
+    func.func @f(%x: memref<?xf32>) {
+      gpu.launch ... { %a = memref.load %x[%i] : memref<?xf32> }  // in a kernel
+      %b = memref.load %x[%i] : memref<?xf32>                     // an error
+    ```
+  }];
+}
+
 def VarlenExportFunctions
     : Pass<"varlen-export-functions", "::mlir::ModuleOp"> {
   let summary = "Give public functions a C interface";
@@ -230,6 +308,28 @@ def VarlenFinalizeLLVM : Pass<"varlen-finalize-llvm", "::mlir::ModuleOp"> {
     Option<"target", "target", "std::string", "\"host\"",
            "CPU to generate code for, a name of the target table">];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def VarlenUseDeviceMemory
+    : Pass<"varlen-use-device-memory", "::mlir::ModuleOp"> {
+  let summary = "Let host code allocate its buffers on the GPU";
+  let description = [{
+    In a function for a GPU every buffer is in device memory: calls of `malloc`
+    and `free` become calls of `varlen_gpu_allocate` and `varlen_gpu_free`
+    (GPU.h). Upstream's `gpu.alloc` would do, were it not for the stream that
+    each of them makes and waits for.
+
+    *Requires*: host code in the llvm dialect. *Guarantees*: the above.
+    *Numerics*: none.
+
+    ```mlir
+    %p = llvm.call @malloc(%bytes) : (i64) -> !llvm.ptr
+    ```
+    becomes
+    ```mlir
+    %p = llvm.call @varlen_gpu_allocate(%bytes) : (i64) -> !llvm.ptr
+    ```
+  }];
 }
 
 #endif // VARLEN_CONVERSION_PASSES_TD

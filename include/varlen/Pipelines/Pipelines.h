@@ -19,6 +19,10 @@ namespace mlir::varlen {
 
 struct VarlenAssignScheduleOptions;
 
+//===----------------------------------------------------------------------===//
+// CPU
+//===----------------------------------------------------------------------===//
+
 struct VarlenToCPUOptions : PassPipelineOptions<VarlenToCPUOptions> {
   PassOptions::Option<std::string> target{
       *this, "target",
@@ -42,6 +46,66 @@ void buildVarlenAttnToLoops(OpPassManager &manager,
                             const VarlenToCPUOptions &options);
 void buildVarlenLowerToLLVM(OpPassManager &manager,
                             const VarlenToCPUOptions &options);
+
+//===----------------------------------------------------------------------===//
+// GPU
+//===----------------------------------------------------------------------===//
+
+/// What becomes of the kernels.
+enum class GPUFormat {
+  /// A gpu.module in the llvm and nvvm dialects.
+  MLIR,
+  /// A gpu.binary of PTX text, machine code, or both.
+  PTX,
+  Cubin,
+  Fatbin,
+  /// Functions of the host, for the executor.
+  Sim,
+};
+
+struct VarlenToNVVMOptions : PassPipelineOptions<VarlenToNVVMOptions> {
+  PassOptions::Option<std::string> chip{
+      *this, "chip",
+      llvm::cl::desc("GPU to generate code for, a name of its table (sm_80, "
+                     "sm_90, ...)"),
+      llvm::cl::init("sm_80")};
+  PassOptions::Option<int64_t> ptx{
+      *this, "ptx", llvm::cl::desc("Version of PTX to write, times 10"),
+      llvm::cl::init(90)};
+  PassOptions::Option<GPUFormat> format{
+      *this, "format", llvm::cl::desc("What becomes of the kernels"),
+      llvm::cl::init(GPUFormat::Cubin),
+      llvm::cl::values(
+          clEnumValN(GPUFormat::MLIR, "mlir", "the nvvm dialect"),
+          clEnumValN(GPUFormat::PTX, "ptx", "PTX text"),
+          clEnumValN(GPUFormat::Cubin, "cubin", "machine code, by ptxas"),
+          clEnumValN(GPUFormat::Fatbin, "fatbin", "machine code and PTX"),
+          clEnumValN(GPUFormat::Sim, "sim",
+                     "functions of the host, for the executor"))};
+  PassOptions::Option<bool> allowSpills{
+      *this, "allow-spills",
+      llvm::cl::desc("Accept kernels that spill registers"),
+      llvm::cl::init(false)};
+  PassOptions::Option<bool> report{
+      *this, "report", llvm::cl::desc("A remark on each kernel's registers"),
+      llvm::cl::init(false)};
+};
+
+/// Adds the passes that take functions on tensors with varlen.attn to host code
+/// in the llvm dialect and kernels in `format`. All tensors of such a function
+/// are in device memory. Runs on a module.
+void buildVarlenToNVVM(OpPassManager &manager,
+                       const VarlenToNVVMOptions &options);
+
+/// Stages of the pipeline above that follow buildVarlenBufferize, in order:
+/// varlen.attn on buffers to kernels on tiles; tiles to fragments and tensor
+/// core instructions; the kernels to the llvm and nvvm dialects.
+void buildVarlenAttnToTiles(OpPassManager &manager,
+                            const VarlenToNVVMOptions &options);
+void buildVarlenTilesToInstructions(OpPassManager &manager,
+                                    const VarlenToNVVMOptions &options);
+void buildVarlenKernelsToNVVM(OpPassManager &manager,
+                              const VarlenToNVVMOptions &options);
 
 void registerPipelines();
 

@@ -78,6 +78,8 @@ typedef struct varlen_gpu_backend {
   int32_t (*set_device)(int32_t device);
   /* 10 * major + minor of its compute capability, 0 on failure. */
   int32_t (*get_capability)(void);
+  /* 0 on failure. */
+  int32_t (*get_multiprocessors)(void);
   int32_t (*encode)(void *map, const varlen_gpu_tensor_map *what);
 } varlen_gpu_backend;
 
@@ -109,6 +111,19 @@ void varlen_gpu_fail(const char *format, ...);
    that. */
 void varlen_gpu_set_stream(void *stream);
 void varlen_gpu_unset_stream(void);
+
+/*===----------------------------------------------------------------------===*\
+|* What code compiled from varlen.attn calls
+\*===----------------------------------------------------------------------===*/
+
+/* Device memory, in the order of the calling thread's stream; null on failure.
+   A compiled function's results are such memory, to be freed by its caller. */
+void *varlen_gpu_allocate(uint64_t bytes);
+void varlen_gpu_free(void *memory);
+
+/* Multiprocessors of the device: what the size of a persistent grid goes by.
+   At least 1, also on failure. */
+int64_t varlen_gpu_multiprocessors(void);
 
 /*===----------------------------------------------------------------------===*\
 |* What kernels report

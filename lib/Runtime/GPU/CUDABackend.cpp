@@ -90,6 +90,17 @@ static int32_t getCapability() {
   return 10 * major + minor;
 }
 
+static int32_t getMultiprocessors() {
+  const Driver *driver = enter();
+  if (!driver)
+    return 0;
+  Device device = 0;
+  int count = 0;
+  driver->cuCtxGetDevice(&device);
+  driver->cuDeviceGetAttribute(&count, DeviceMultiprocessorCount, device);
+  return count;
+}
+
 /// "NVIDIA H200 (sm_90)" of the current context.
 static void describeDevice(const Driver &driver, char (&text)[128]) {
   Device device = 0;
@@ -480,10 +491,13 @@ static int32_t encode(void *map, const varlen_gpu_tensor_map *what) {
 
 const varlen_gpu_backend *varlen_gpu_cuda() {
   static const varlen_gpu_backend backend = {
-      "cuda",       load,          unload,         find,        launch,
-      createStream, destroyStream, synchronize,    createEvent, destroyEvent,
-      record,       wait,          allocate,       release,     copy,
-      fill,         registerHost,  unregisterHost, setDevice,   getCapability,
+      "cuda",        load,          unload,
+      find,          launch,        createStream,
+      destroyStream, synchronize,   createEvent,
+      destroyEvent,  record,        wait,
+      allocate,      release,       copy,
+      fill,          registerHost,  unregisterHost,
+      setDevice,     getCapability, getMultiprocessors,
       encode};
   return &backend;
 }

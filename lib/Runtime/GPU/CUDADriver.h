@@ -43,6 +43,7 @@ enum : int {
   JITErrorLogBufferSizeBytes = 6,
   FunctionSharedSizeBytes = 1,
   FunctionMaxDynamicSharedSizeBytes = 8,
+  DeviceMultiprocessorCount = 16,
   DeviceComputeCapabilityMajor = 75,
   DeviceComputeCapabilityMinor = 76,
   DeviceMaxSharedMemoryPerBlockOptin = 97,

@@ -230,6 +230,10 @@ static int32_t setDevice(int32_t device) {
 /// It has the instructions of all chips; code says which it is for.
 static int32_t getCapability() { return 90; }
 
+/// Few, so that a persistent kernel's blocks have more than one piece of work
+/// each in small tests, too.
+static int32_t getMultiprocessors() { return 2; }
+
 static int32_t encode(void *map, const varlen_gpu_tensor_map *what) {
   varlen_sim_tensor_map encoded;
   if (varlen_sim_tensor_map_encode_tiled(
@@ -248,10 +252,13 @@ static int32_t encode(void *map, const varlen_gpu_tensor_map *what) {
 
 const varlen_gpu_backend *varlen_gpu_executor() {
   static const varlen_gpu_backend backend = {
-      "executor",   load,          unload,         find,        launch,
-      createStream, destroyStream, synchronize,    createEvent, destroyEvent,
-      record,       wait,          allocate,       release,     copy,
-      fill,         registerHost,  unregisterHost, setDevice,   getCapability,
+      "executor",    load,          unload,
+      find,          launch,        createStream,
+      destroyStream, synchronize,   createEvent,
+      destroyEvent,  record,        wait,
+      allocate,      release,       copy,
+      fill,          registerHost,  unregisterHost,
+      setDevice,     getCapability, getMultiprocessors,
       encode};
   return &backend;
 }

@@ -42,6 +42,11 @@ static const varlen_gpu_backend &backend() { return *varlen_gpu_get_backend(); }
 
 int32_t varlen_gpu_capability() { return backend().get_capability(); }
 
+int64_t varlen_gpu_multiprocessors() {
+  int32_t count = backend().get_multiprocessors();
+  return count < 1 ? 1 : count;
+}
+
 void varlen_gpu_fail(const char *format, ...) {
   char text[480];
   va_list arguments;
@@ -287,6 +292,12 @@ void mgpuMemFree(void *memory, void *stream) {
   if (memory)
     backend().free(memory, stream);
 }
+
+void *varlen_gpu_allocate(uint64_t bytes) {
+  return mgpuMemAlloc(bytes, callersStream, /*isHostShared=*/0);
+}
+
+void varlen_gpu_free(void *memory) { mgpuMemFree(memory, callersStream); }
 
 void mgpuMemcpy(void *to, void *from, size_t bytes, void *stream) {
   if (bytes)

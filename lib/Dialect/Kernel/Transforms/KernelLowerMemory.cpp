@@ -140,7 +140,11 @@ int64_t SharedMemory::lower() {
     alloc->replaceAllUsesWith(ValueRange{view(b, tile, offset)});
     alloc->erase();
   });
-  kernel.walk([&](RingOp ring) { lowerRing(ring); });
+  // Their users go with them, the next of a walk among these.
+  SmallVector<RingOp> rings;
+  kernel.walk([&](RingOp ring) { rings.push_back(ring); });
+  for (RingOp ring : rings)
+    lowerRing(ring);
   return bytes;
 }
 
@@ -160,7 +164,7 @@ LogicalResult KernelLowerMemory::lower(gpu::GPUFuncOp kernel) {
   if (bytes > sharedBytes)
     return kernel.emitOpError("needs ")
            << bytes << " bytes of shared memory, expected at most "
-           << sharedBytes;
+           << sharedBytes.getValue();
   for (CopyOp copy : copies) {
     ImplicitLocOpBuilder b(copy.getLoc(), copy);
     if (canCopyAsync(copy)) {

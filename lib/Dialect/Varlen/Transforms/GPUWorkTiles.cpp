@@ -15,7 +15,7 @@
 #include "GPUWorkTiles.h"
 
 #include "varlen/Dialect/Varlen/Transforms/Transforms.h"
-#include "varlen/Runtime/GPUStatus.h"
+#include "varlen/Runtime/GPU.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -38,6 +38,8 @@ void varlen::emitLaunch(ImplicitLocOpBuilder &b, const Twine &name,
   auto launch = gpu::LaunchOp::create(b, blocks, one, one,
                                       index.constant(threads), one, one);
   launch.setFunctionAttr(FlatSymbolRefAttr::get(b.getStringAttr(name)));
+  // One binary for all kernels of a program.
+  launch.setModuleAttr(FlatSymbolRefAttr::get(b.getStringAttr("kernels")));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&launch.getBody().front());
   body(launch.getBlockIds().x, launch.getGridSize().x, launch.getThreadIds().x);
@@ -89,19 +91,33 @@ private:
     /// Keys in use, and tiles that its query rows make.
     Value keys, tiles;
   };
+  /// Something that may be wrong; the fields of varlen_gpu_status.
+  struct Check {
+    Value wrong;
+    int64_t code;
+    Value at, value, bound;
+  };
 
   Value dim(Value memref) {
     return b.createOrFold<memref::DimOp>(memref, index.constant(0));
   }
-  /// The code of the first length that does not fit the number of sequences,
-  /// or 0.
-  Value checkLengths();
+  Value conjunction(Value lhs, Value rhs) {
+    return b.createOrFold<arith::AndIOp>(lhs, rhs);
+  }
+  Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs) {
+    return b.createOrFold<arith::CmpIOp>(predicate, lhs, rhs);
+  }
+  Value any(ArrayRef<Check> checks);
+  /// Whether each list has as many entries as there are sequences.
+  SmallVector<Check> lengthChecks();
+  SmallVector<Check> entryChecks(Value s, const Sequence &sequence);
   Sequence sequence(Value s);
-  /// (index of the element << kGPUStatusBits | code) of what is wrong with
-  /// sequence s, or `none`.
-  Value check(Value s, const Sequence &sequence, Value none);
-  void emitThread(Value thread, Value wrongLength, Value list, Value count);
-  void emitStatus(Value fault);
+
+  void emitIf(Value condition, function_ref<void()> body);
+  void emitThread(Value thread, Value list, Value count);
+  void emitOwnTiles(Value own, Value start, Value list);
+  /// Stores the first check that fails, unless the status has an error already.
+  void emitStatus(ArrayRef<Check> checks);
 
   ImplicitLocOpBuilder &b;
   IndexBuilder index;
@@ -113,22 +129,106 @@ private:
 
 } // namespace
 
-Value ListBuilder::checkLengths() {
-  Value fault = index.constant(0), n = dim(op.getCuQ());
-  auto expect = [&](Value operand, Value size, GPUStatus code) {
-    if (!operand)
-      return;
-    Value wrong =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, dim(operand), size);
-    fault = index.select(wrong, index.constant(code), fault);
-  };
-  expect(op.getQOffset(), sequences, VARLEN_GPU_OFFSET_LENGTH);
-  expect(op.getSequsedK(), sequences, VARLEN_GPU_SEQUSED_K_LENGTH);
-  expect(op.getSequsedQ(), sequences, VARLEN_GPU_SEQUSED_Q_LENGTH);
-  expect(op.getCuK(), n, VARLEN_GPU_CU_K_LENGTH);
-  return index.select(index.less(n, index.constant(1)),
-                      index.constant(VARLEN_GPU_CU_Q_LENGTH), fault);
+void ListBuilder::emitIf(Value condition, function_ref<void()> body) {
+  scf::IfOp::create(b, condition, [&](OpBuilder &nested, Location) {
+    OpBuilder::InsertionGuard guard(b);
+    b.restoreInsertionPoint(nested.saveInsertionPoint());
+    body();
+    scf::YieldOp::create(b);
+  });
 }
+
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+Value ListBuilder::any(ArrayRef<Check> checks) {
+  Value result = arith::ConstantIntOp::create(b, 0, 1);
+  for (const Check &check : checks)
+    result = b.createOrFold<arith::OrIOp>(result, check.wrong);
+  return result;
+}
+
+SmallVector<ListBuilder::Check> ListBuilder::lengthChecks() {
+  SmallVector<Check> checks;
+  Value zero = index.constant(0), one = index.constant(1), n = dim(op.getCuQ());
+  checks.push_back({index.less(n, one),
+                    VARLEN_STATUS_LENGTH + VARLEN_STATUS_CU_Q, zero, n, one});
+  auto expect = [&](Value list, Value size, int64_t code) {
+    if (!list)
+      return;
+    Value actual = dim(list);
+    checks.push_back({compare(arith::CmpIPredicate::ne, actual, size),
+                      VARLEN_STATUS_LENGTH + code, zero, actual, size});
+  };
+  expect(op.getCuK(), n, VARLEN_STATUS_CU_K);
+  expect(op.getSequsedQ(), sequences, VARLEN_STATUS_USED_Q);
+  expect(op.getSequsedK(), sequences, VARLEN_STATUS_USED_K);
+  expect(op.getQOffset(), sequences, VARLEN_STATUS_OFFSET);
+  return checks;
+}
+
+SmallVector<ListBuilder::Check>
+ListBuilder::entryChecks(Value s, const Sequence &sequence) {
+  SmallVector<Check> checks;
+  Value zero = index.constant(0);
+  Value isFirst = compare(arith::CmpIPredicate::eq, s, zero);
+  Value isSequence = index.less(s, sequences);
+  Value isLast = compare(arith::CmpIPredicate::eq, s, sequences);
+  auto packed = [&](Value cu, const PackedRows &rows, Value rowsInMemory,
+                    int64_t list) {
+    checks.push_back({conjunction(isFirst, compare(arith::CmpIPredicate::ne,
+                                                   rows.begin, zero)),
+                      VARLEN_STATUS_START + list, s, rows.begin, zero});
+    checks.push_back({conjunction(isSequence, index.less(rows.end, rows.begin)),
+                      VARLEN_STATUS_DECREASE + list, index.add(s, 1), rows.end,
+                      rows.begin});
+    checks.push_back({conjunction(isLast, index.less(rowsInMemory, rows.begin)),
+                      VARLEN_STATUS_END + list, s, rows.begin, rowsInMemory});
+  };
+  packed(op.getCuQ(), sequence.q, tq, VARLEN_STATUS_CU_Q);
+  packed(op.getCuK(), sequence.k, tk, VARLEN_STATUS_CU_K);
+  auto used = [&](Value list, const PackedRows &rows, int64_t code) {
+    if (!list)
+      return;
+    Value size = index.sub(rows.end, rows.begin);
+    Value value = emitUsed(index, list, s, sequences, zero);
+    Value outside = b.createOrFold<arith::OrIOp>(index.less(value, zero),
+                                                 index.less(size, value));
+    checks.push_back({conjunction(isSequence, outside),
+                      VARLEN_STATUS_USED + code, s, value, size});
+  };
+  used(op.getSequsedQ(), sequence.q, VARLEN_STATUS_USED_Q);
+  used(op.getSequsedK(), sequence.k, VARLEN_STATUS_USED_K);
+  return checks;
+}
+
+void ListBuilder::emitStatus(ArrayRef<Check> checks) {
+  Value zero = index.constant(0);
+  Value code = zero, at = zero, value = zero, bound = zero;
+  for (const Check &check : llvm::reverse(checks)) {
+    code = index.select(check.wrong, index.constant(check.code), code);
+    at = index.select(check.wrong, check.at, at);
+    value = index.select(check.wrong, check.value, value);
+    bound = index.select(check.wrong, check.bound, bound);
+  }
+  auto i64 = b.getI64Type();
+  Value kept = LLVM::LoadOp::create(b, i64, status);
+  emitIf(compare(arith::CmpIPredicate::eq, index.cast(kept), zero), [&] {
+    Value fields[] = {code, at, value, bound};
+    for (auto [number, field] : llvm::enumerate(fields)) {
+      Value address =
+          LLVM::GEPOp::create(b, status.getType(), i64, status,
+                              ArrayRef<LLVM::GEPArg>{int32_t(number)});
+      LLVM::StoreOp::create(b, arith::IndexCastOp::create(b, i64, field),
+                            address);
+    }
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// The list
+//===----------------------------------------------------------------------===//
 
 ListBuilder::Sequence ListBuilder::sequence(Value s) {
   Sequence result;
@@ -143,154 +243,69 @@ ListBuilder::Sequence ListBuilder::sequence(Value s) {
   return result;
 }
 
-Value ListBuilder::check(Value s, const Sequence &sequence, Value none) {
-  Value fault = none;
-  // Later checks come first: the last one that fails is kept.
-  auto expect = [&](Value wrong, Value at, GPUStatus code) {
-    Value packed =
-        index.add(index.mul(at, int64_t{1} << VARLEN_GPU_STATUS_BITS), code);
-    fault = index.select(wrong, packed, fault);
-  };
-  auto both = [&](Value lhs, Value rhs) {
-    return b.createOrFold<arith::AndIOp>(lhs, rhs);
-  };
-  Value zero = index.constant(0), next = index.add(s, 1);
-  Value isSequence = index.less(s, sequences);
-  auto used = [&](Value operand, const PackedRows &rows, GPUStatus code) {
-    if (!operand)
-      return;
-    Value size = index.sub(rows.end, rows.begin);
-    Value value = emitUsed(index, operand, s, sequences, zero);
-    Value wrong = b.createOrFold<arith::OrIOp>(index.less(value, zero),
-                                               index.less(size, value));
-    expect(both(isSequence, wrong), s, code);
-  };
-  used(op.getSequsedK(), sequence.k, VARLEN_GPU_SEQUSED_K);
-  used(op.getSequsedQ(), sequence.q, VARLEN_GPU_SEQUSED_Q);
-  Value first = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, s, zero);
-  auto packed = [&](Value cu, const PackedRows &rows, Value rowsInMemory,
-                    GPUStatus decreases, GPUStatus past, GPUStatus start) {
-    Value end = index.load(cu, sequences);
-    Value beyond = both(b.createOrFold<arith::XOrIOp>(
-                            isSequence, arith::ConstantIntOp::create(b, 1, 1)),
-                        index.less(rowsInMemory, end));
-    expect(beyond, sequences, past);
-    expect(both(isSequence, index.less(rows.end, rows.begin)), next, decreases);
-    Value nonZero =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, rows.begin, zero);
-    expect(both(first, nonZero), s, start);
-  };
-  packed(op.getCuK(), sequence.k, tk, VARLEN_GPU_CU_K_DECREASES,
-         VARLEN_GPU_CU_K_END, VARLEN_GPU_CU_K_START);
-  packed(op.getCuQ(), sequence.q, tq, VARLEN_GPU_CU_Q_DECREASES,
-         VARLEN_GPU_CU_Q_END, VARLEN_GPU_CU_Q_START);
-  return fault;
-}
-
-void ListBuilder::emitStatus(Value fault) {
-  auto i64 = b.getI64Type();
-  Value kept = LLVM::LoadOp::create(b, i64, status);
-  Value none = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, kept,
-                                     arith::ConstantIntOp::create(b, 0, 64));
-  scf::IfOp::create(b, none, [&](OpBuilder &nested, Location loc) {
-    Value code = arith::IndexCastOp::create(nested, loc, i64, fault);
-    LLVM::StoreOp::create(nested, loc, code, status);
-    scf::YieldOp::create(nested, loc);
-  });
-}
-
-void ListBuilder::emitThread(Value thread, Value wrongLength, Value list,
-                             Value count) {
+void ListBuilder::emitOwnTiles(Value own, Value start, Value list) {
   Value zero = index.constant(0), one = index.constant(1);
-  // An index that no fault of a sequence reaches.
-  Value none = index.constant(std::numeric_limits<int64_t>::max());
-  Value valid =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, wrongLength, zero);
-  Value segments = index.select(valid, index.add(sequences, 1), zero);
-  auto emitIf = [&](Value condition, function_ref<void()> body) {
-    scf::IfOp::create(b, condition, [&](OpBuilder &nested, Location) {
-      OpBuilder::InsertionGuard guard(b);
-      b.restoreInsertionPoint(nested.saveInsertionPoint());
-      body();
-      scf::YieldOp::create(b);
-    });
+  Value tiles = sequence(own).tiles;
+  auto narrow = [&](Value value) -> Value {
+    return arith::IndexCastOp::create(b, b.getI32Type(), value);
   };
-
-  // Threads past the last segment only repeat what its thread does.
-  Value own = index.min(thread, sequences);
-  auto ownKeys = [&]() -> Value {
-    Sequence mine = sequence(own);
-    return mine.keys;
-  };
-  auto keysOrNone = scf::IfOp::create(
-      b, valid,
-      [&](OpBuilder &nested, Location) {
+  scf::ForOp::create(
+      b, zero, tiles, one, ValueRange{},
+      [&](OpBuilder &, Location, Value i, ValueRange) {
         OpBuilder::InsertionGuard guard(b);
-        b.restoreInsertionPoint(nested.saveInsertionPoint());
-        scf::YieldOp::create(b, ownKeys());
-      },
-      [&](OpBuilder &nested, Location loc) {
-        scf::YieldOp::create(nested, loc, zero);
+        b.setInsertionPointToEnd(i.getParentBlock());
+        // The last rows of a causal sequence see the most keys.
+        Value tile = index.sub(index.sub(tiles, one), i);
+        Value row = index.add(start, i);
+        memref::StoreOp::create(b, narrow(own), list, ValueRange{row, zero});
+        memref::StoreOp::create(b, narrow(tile), list, ValueRange{row, one});
+        scf::YieldOp::create(b);
       });
-  Value keys = keysOrNone.getResult(0);
+}
+
+/// The thread of sequence `thread`; those past the last segment do nothing.
+/// All entries are there to be read.
+void ListBuilder::emitThread(Value thread, Value list, Value count) {
+  Value zero = index.constant(0), one = index.constant(1);
+  Value segments = index.add(sequences, 1);
+  Value keys = sequence(thread).keys;
+  // The first segment with an error (else their number), the tiles of all, and
+  // those of the segments that come before this one.
   auto loop = scf::ForOp::create(
-      b, zero, segments, one, ValueRange{none, zero, zero},
+      b, zero, segments, one, ValueRange{segments, zero, zero},
       [&](OpBuilder &, Location, Value s, ValueRange state) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToEnd(s.getParentBlock());
         Sequence other = sequence(s);
-        Value fault = index.min(state[0], check(s, other, none));
+        Value wrong = any(entryChecks(s, other));
+        Value fault = index.min(state[0], index.select(wrong, s, segments));
         Value total = index.add(state[1], other.tiles);
-        Value equal = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                            other.keys, keys);
+        Value equal = compare(arith::CmpIPredicate::eq, other.keys, keys);
         Value before = b.createOrFold<arith::OrIOp>(
             index.less(keys, other.keys),
-            b.createOrFold<arith::AndIOp>(equal, index.less(s, own)));
+            conjunction(equal, index.less(s, thread)));
         Value start =
             index.add(state[2], index.select(before, other.tiles, zero));
         scf::YieldOp::create(b, ValueRange{fault, total, start});
       });
-  Value fault = index.select(valid, loop.getResult(0), wrongLength);
-  Value good = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, fault, none);
-
-  Value isFirst =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread, zero);
-  emitIf(isFirst, [&] {
+  Value fault = loop.getResult(0);
+  Value bad = index.less(fault, segments);
+  Value good = compare(arith::CmpIPredicate::eq, fault, segments);
+  emitIf(compare(arith::CmpIPredicate::eq, thread, zero), [&] {
     Value total = index.select(good, loop.getResult(1), zero);
     memref::StoreOp::create(
         b, arith::IndexCastOp::create(b, b.getI64Type(), total), count,
         ValueRange{zero});
-    Value bad = b.createOrFold<arith::XOrIOp>(
-        good, arith::ConstantIntOp::create(b, 1, 1));
-    emitIf(bad, [&] { emitStatus(fault); });
+    emitIf(bad, [&] { emitStatus(entryChecks(fault, sequence(fault))); });
   });
-  Value writes =
-      b.createOrFold<arith::AndIOp>(good, index.less(thread, segments));
-  emitIf(writes, [&] {
-    Value tiles = sequence(own).tiles, start = loop.getResult(2);
-    Value own32 = arith::IndexCastOp::create(b, b.getI32Type(), own);
-    scf::ForOp::create(
-        b, zero, tiles, one, ValueRange{},
-        [&](OpBuilder &, Location, Value i, ValueRange) {
-          OpBuilder::InsertionGuard guard(b);
-          b.setInsertionPointToEnd(i.getParentBlock());
-          // The last rows of a causal sequence see the most keys.
-          Value tile = index.sub(index.sub(tiles, one), i);
-          Value row = index.add(start, i);
-          memref::StoreOp::create(b, own32, list, ValueRange{row, zero});
-          memref::StoreOp::create(
-              b, arith::IndexCastOp::create(b, b.getI32Type(), tile), list,
-              ValueRange{row, one});
-          scf::YieldOp::create(b);
-        });
-  });
+  emitIf(good, [&] { emitOwnTiles(thread, loop.getResult(2), list); });
 }
 
 FailureOr<GPUWorkTiles> ListBuilder::emit() {
   auto pointer = LLVM::LLVMPointerType::get(b.getContext());
-  FailureOr<func::FuncOp> getStatus =
-      getRuntimeFunction(op->getParentOfType<ModuleOp>(), op,
-                         "varlen_gpu_status", b.getFunctionType({}, pointer));
+  FailureOr<func::FuncOp> getStatus = getRuntimeFunction(
+      op->getParentOfType<ModuleOp>(), op, "varlen_gpu_status_buffer",
+      b.getFunctionType({}, pointer));
   if (failed(getStatus))
     return failure();
   status = func::CallOp::create(b, *getStatus, ValueRange{}).getResult(0);
@@ -304,12 +319,27 @@ FailureOr<GPUWorkTiles> ListBuilder::emit() {
   Value list = allocate(
       MemRefType::get({ShapedType::kDynamic, 2}, b.getI32Type()), bound);
   Value count = allocate(MemRefType::get({1}, b.getI64Type()), {});
-  Value wrongLength = checkLengths();
   emitLaunch(b, op->getParentOfType<func::FuncOp>().getName() + "_tiles",
              index.ceilDiv(segments, kThreads), kThreads,
              [&](Value block, Value, Value thread) {
-               Value global = index.add(index.mul(block, kThreads), thread);
-               emitThread(global, wrongLength, list, count);
+               Value own = index.add(index.mul(block, kThreads), thread);
+               SmallVector<Check> lengths = lengthChecks();
+               Value isFirst =
+                   compare(arith::CmpIPredicate::eq, own, index.constant(0));
+               auto branch = scf::IfOp::create(b, any(lengths),
+                                               /*withElseRegion=*/true);
+               OpBuilder::InsertionGuard guard(b);
+               b.setInsertionPoint(branch.thenYield());
+               emitIf(isFirst, [&] {
+                 memref::StoreOp::create(b,
+                                         arith::ConstantIntOp::create(b, 0, 64),
+                                         count, ValueRange{index.constant(0)});
+                 emitStatus(lengths);
+               });
+               b.setInsertionPoint(branch.elseYield());
+               emitIf(index.less(own, segments),
+                      [&] { emitThread(own, list, count); });
+               b.setInsertionPointAfter(branch);
              });
   return GPUWorkTiles{list, count};
 }

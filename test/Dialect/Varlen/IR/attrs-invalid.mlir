@@ -49,3 +49,28 @@ func.func private @argument(i32 {varlen.name = 3 : i32})
 
 // expected-error @below {{expected varlen.name to be a non-empty string, got ""}}
 func.func private @result() -> (i32 {varlen.name = ""})
+
+// -----
+
+// expected-error @below {{expected warps from 1 to 32, got 33}}
+module attributes {s = #varlen.gpu_schedule<warps = 33, block_m = 528, kv_block = 64, stages = 2, ctas = 2>} {}
+
+// -----
+
+// expected-error @below {{expected block_m to be a multiple of 16 * warps = 64, got 96}}
+module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 96, kv_block = 64, stages = 2, ctas = 2>} {}
+
+// -----
+
+// expected-error @below {{expected kv_block to be a multiple of 16, got 24}}
+module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 24, stages = 2, ctas = 2>} {}
+
+// -----
+
+// expected-error @below {{expected at least 2 stages, got 1}}
+module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 1, ctas = 2>} {}
+
+// -----
+
+// expected-error @below {{expected positive ctas, got 0}}
+module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 0>} {}

@@ -31,3 +31,6 @@ func.func private @c() attributes {varlen.schedule = #varlen.cpu_schedule<lanes 
 
 // CHECK: func.func private @names(i32 {varlen.name = "q"}) -> (i32 {varlen.name = "out"})
 func.func private @names(i32 {varlen.name = "q"}) -> (i32 {varlen.name = "out"})
+
+// CHECK: #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2>
+func.func private @gpu() attributes {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2>}

@@ -1,0 +1,57 @@
+//===- VarlenAttachTarget.cpp - The chip that kernels are for -------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Conversion/Passes.h"
+#include "varlen/Target/GPUTarget.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace mlir::varlen {
+#define GEN_PASS_DEF_VARLENATTACHTARGET
+#include "varlen/Conversion/Passes.h.inc"
+} // namespace mlir::varlen
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+namespace {
+
+struct VarlenAttachTarget
+    : varlen::impl::VarlenAttachTargetBase<VarlenAttachTarget> {
+  using VarlenAttachTargetBase::VarlenAttachTargetBase;
+
+  void runOnOperation() override {
+    const GPUTarget *gpu = lookupGPUTarget(chip);
+    if (!gpu) {
+      emitError(getOperation().getLoc())
+          << "expected chip to be one of " << getGPUTargetNames() << ", got "
+          << chip;
+      return signalPassFailure();
+    }
+    // LLVM aborts on an instruction that its version of PTX lacks.
+    if (ptx < gpu->minPTX || ptx > kNewestPTX) {
+      emitError(getOperation().getLoc())
+          << "expected ptx from " << gpu->minPTX << " to " << kNewestPTX
+          << " for " << chip << " (10 times the version), got "
+          << ptx.getValue();
+      return signalPassFailure();
+    }
+    Builder b(&getContext());
+    auto target = NVVM::NVVMTargetAttr::get(&getContext(), /*optLevel=*/3,
+                                            "nvptx64-nvidia-cuda", chip,
+                                            "+ptx" + std::to_string(ptx));
+    getOperation().walk([&](gpu::GPUModuleOp module) {
+      module.setTargetsAttr(b.getArrayAttr(target));
+    });
+  }
+};
+
+} // namespace

@@ -1,0 +1,119 @@
+//===- NVVM.cpp - The varlen-to-nvvm pipeline -----------------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Five stages, each of its own use: tensors to buffers, attention to kernels
+// on tiles, tiles to fragments and instructions, kernels to the llvm and nvvm
+// dialects, and from there to what a driver loads.
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Conversion/Passes.h"
+#include "varlen/Dialect/Kernel/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/Transforms/Passes.h"
+#include "varlen/Pipelines/Pipelines.h"
+#include "varlen/Target/GPUTarget.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/GPU/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+void varlen::buildVarlenAttnToTiles(OpPassManager &manager,
+                                    const VarlenToNVVMOptions &options) {
+  manager.addPass(createVarlenTileAttn());
+  manager.addPass(createVarlenCheckHostCode());
+  manager.addPass(createVarlenOnlineSoftmax());
+  // Into the kernels go the constants and extents that they use.
+  manager.addPass(createGpuLaunchSinkIndexComputationsPass());
+  manager.addPass(createGpuKernelOutliningPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+}
+
+void varlen::buildVarlenTilesToInstructions(
+    OpPassManager &manager, const VarlenToNVVMOptions &options) {
+  OpPassManager &kernels = manager.nest<gpu::GPUModuleOp>();
+  OpPassManager &kernel = kernels.nest<gpu::GPUFuncOp>();
+  kernel.addPass(kernel::createKernelDistribute());
+  kernel.addPass(createCanonicalizerPass());
+  kernel.addPass(createCSEPass());
+  kernel.addPass(kernel::createKernelDeferRowSum());
+  kernel.addPass(kernel::createKernelExpandReductions());
+  kernel.addPass(kernel::createKernelLowerContract());
+  kernel.addPass(kernel::createKernelLowerAccess());
+  kernel.addPass(kernel::createKernelPackNarrow());
+  kernel.addPass(kernel::createKernelExpandMath());
+  // It tells the launches how much shared memory their kernels take.
+  const GPUTarget *gpu = lookupGPUTarget(options.chip);
+  kernel::KernelLowerMemoryOptions memory;
+  if (gpu)
+    memory.sharedBytes = gpu->sharedBytes;
+  manager.addPass(kernel::createKernelLowerMemory(memory));
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+}
+
+void varlen::buildVarlenKernelsToNVVM(OpPassManager &manager,
+                                      const VarlenToNVVMOptions &options) {
+  OpPassManager &kernels = manager.nest<gpu::GPUModuleOp>();
+  // Address arithmetic of views, then control flow; the rest of the order is
+  // due to convert-gpu-to-nvvm, which knows better uses for what is left (its
+  // maxnumf is a call of libdevice).
+  kernels.addPass(memref::createExpandStridedMetadataPass());
+  kernels.addPass(createLowerAffinePass());
+  kernels.addPass(createSCFToControlFlowPass());
+  kernels.addPass(createConvertMathToLLVMPass());
+  kernels.addPass(createConvertVectorToLLVMPass());
+  kernels.addPass(createArithToLLVMConversionPass());
+  kernels.addPass(createConvertGpuOpsToNVVMOps());
+  kernels.addPass(createReconcileUnrealizedCastsPass());
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+  VarlenAttachTargetOptions target;
+  target.chip = options.chip;
+  target.ptx = options.ptx;
+  manager.addPass(createVarlenAttachTarget(target));
+}
+
+void varlen::buildVarlenToNVVM(OpPassManager &manager,
+                               const VarlenToNVVMOptions &options) {
+  VarlenAssignScheduleOptions schedule;
+  schedule.chip = options.chip;
+  buildVarlenBufferize(manager, schedule);
+  buildVarlenAttnToTiles(manager, options);
+  buildVarlenTilesToInstructions(manager, options);
+  buildVarlenKernelsToNVVM(manager, options);
+  if (options.format == GPUFormat::Sim)
+    manager.addPass(createConvertNVVMToExecutor());
+
+  // The host's side.
+  manager.addPass(memref::createExpandStridedMetadataPass());
+  manager.addPass(createLowerAffinePass());
+  manager.addPass(createSCFToControlFlowPass());
+  manager.addPass(createGpuToLLVMConversionPass());
+  manager.addPass(createReconcileUnrealizedCastsPass());
+  manager.addPass(createVarlenUseDeviceMemory());
+  if (options.format == GPUFormat::MLIR || options.format == GPUFormat::Sim)
+    return;
+  GpuModuleToBinaryPassOptions binary;
+  binary.compilationTarget = "isa";
+  manager.addPass(createGpuModuleToBinaryPass(binary));
+  if (options.format == GPUFormat::PTX)
+    return;
+  VarlenAssembleOptions assemble;
+  assemble.allowSpills = options.allowSpills;
+  assemble.report = options.report;
+  assemble.fatbin = options.format == GPUFormat::Fatbin;
+  manager.addPass(createVarlenAssemble(assemble));
+}

@@ -1,0 +1,11 @@
+// REQUIRES: ptxas
+// RUN: varlen-opt %s --varlen-assemble -split-input-file -verify-diagnostics
+
+// expected-error-re @below {{ptxas failed: {{.*}}}}
+gpu.binary @syntax [#gpu.object<#nvvm.target<chip = "sm_80">, assembly = ".version 7.0\0A.target sm_80\0A.address_size 64\0A.visible .entry broken() { no such instruction; }\0A">]
+
+// -----
+
+// Twenty values at once do not fit into 16 registers.
+// expected-error-re @below {{ptxas spills {{[0-9]+}} bytes of registers in many; a schedule with smaller tiles would not}}
+gpu.binary @spills [#gpu.object<#nvvm.target<chip = "sm_80">, assembly = ".version 7.0\0A.target sm_80\0A.address_size 64\0A.visible .entry many(.param .u64 p) .maxnreg 16 {\0A.reg .b64 %p;\0A.reg .f32 %f<65>;\0Ald.param.u64 %p, [p];\0Ald.volatile.global.f32 %f0, [%p];\0Ald.volatile.global.f32 %f1, [%p];\0Ald.volatile.global.f32 %f2, [%p];\0Ald.volatile.global.f32 %f3, [%p];\0Ald.volatile.global.f32 %f4, [%p];\0Ald.volatile.global.f32 %f5, [%p];\0Ald.volatile.global.f32 %f6, [%p];\0Ald.volatile.global.f32 %f7, [%p];\0Ald.volatile.global.f32 %f8, [%p];\0Ald.volatile.global.f32 %f9, [%p];\0Ald.volatile.global.f32 %f10, [%p];\0Ald.volatile.global.f32 %f11, [%p];\0Ald.volatile.global.f32 %f12, [%p];\0Ald.volatile.global.f32 %f13, [%p];\0Ald.volatile.global.f32 %f14, [%p];\0Ald.volatile.global.f32 %f15, [%p];\0Ald.volatile.global.f32 %f16, [%p];\0Ald.volatile.global.f32 %f17, [%p];\0Ald.volatile.global.f32 %f18, [%p];\0Ald.volatile.global.f32 %f19, [%p];\0Ast.volatile.global.f32 [%p], %f0;\0Ast.volatile.global.f32 [%p], %f1;\0Ast.volatile.global.f32 [%p], %f2;\0Ast.volatile.global.f32 [%p], %f3;\0Ast.volatile.global.f32 [%p], %f4;\0Ast.volatile.global.f32 [%p], %f5;\0Ast.volatile.global.f32 [%p], %f6;\0Ast.volatile.global.f32 [%p], %f7;\0Ast.volatile.global.f32 [%p], %f8;\0Ast.volatile.global.f32 [%p], %f9;\0Ast.volatile.global.f32 [%p], %f10;\0Ast.volatile.global.f32 [%p], %f11;\0Ast.volatile.global.f32 [%p], %f12;\0Ast.volatile.global.f32 [%p], %f13;\0Ast.volatile.global.f32 [%p], %f14;\0Ast.volatile.global.f32 [%p], %f15;\0Ast.volatile.global.f32 [%p], %f16;\0Ast.volatile.global.f32 [%p], %f17;\0Ast.volatile.global.f32 [%p], %f18;\0Ast.volatile.global.f32 [%p], %f19;\0Aret;\0A}\0A">]

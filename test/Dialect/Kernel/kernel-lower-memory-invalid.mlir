@@ -1,0 +1,34 @@
+// RUN: varlen-opt %s --kernel-lower-memory=shared-bytes=16384 -split-input-file -verify-diagnostics
+
+#wg = #gpu.address_space<workgroup>
+gpu.module @kernels {
+  // expected-error @below {{needs 24576 bytes of shared memory, expected at most 16384}}
+  gpu.func @too_much() kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %m = kernel.alloc : memref<3x64x64xbf16, #wg>
+    gpu.return
+  }
+}
+
+// -----
+
+#wg = #gpu.address_space<workgroup>
+gpu.module @kernels {
+  // expected-error @below {{expected known_block_size, which says how many threads share a copy}}
+  gpu.func @how_many(%x: memref<?x2x64xbf16>, %i: index) kernel {
+    %m = kernel.alloc : memref<1x64x64xbf16, #wg>
+    kernel.copy %x rows(%i, %i, %i, %i) valid(%i) to %m : memref<?x2x64xbf16>, memref<1x64x64xbf16, #wg>
+    gpu.return
+  }
+}
+
+// -----
+
+#wg = #gpu.address_space<workgroup>
+gpu.module @kernels {
+  gpu.func @too_few(%x: memref<?x2x640xbf16>, %i: index) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %m = kernel.alloc : memref<10x8x64xbf16, #wg>
+    // expected-error @below {{expected at least 128 threads, as many as share a row, got 32}}
+    kernel.copy %x rows(%i, %i, %i, %i) valid(%i) to %m : memref<?x2x640xbf16>, memref<10x8x64xbf16, #wg>
+    gpu.return
+  }
+}

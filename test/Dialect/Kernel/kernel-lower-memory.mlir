@@ -1,0 +1,96 @@
+// RUN: varlen-opt %s --allow-unregistered-dialect --kernel-lower-memory | FileCheck %s
+
+#wg = #gpu.address_space<workgroup>
+!tile = memref<1x64x64xbf16, #wg>
+!ring = !kernel.ring<!tile, !tile>
+
+module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    // A tile of 8 KiB for the whole kernel, then two slots of two tiles.
+    // CHECK-LABEL: gpu.func @layout
+    gpu.func @layout(%i: i32) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+      // CHECK: %[[MEM:.*]] = gpu.dynamic_shared_memory
+      // CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : index
+      // CHECK: %[[Q:.*]] = memref.view %[[MEM]][%[[ZERO]]][]
+      %q = kernel.alloc : !tile
+      %ring = kernel.ring stages(2) : !ring
+      // CHECK: %[[STAGE:.*]] = arith.remui
+      // CHECK: arith.muli %[[STAGE]], %{{.*}} : i32
+      // CHECK: memref.view
+      // CHECK: memref.view
+      %k0, %v0 = kernel.ring.acquire %ring[%i] : !ring
+      // CHECK: nvvm.cp.async.commit.group
+      kernel.ring.commit %ring : !ring
+      // CHECK: nvvm.cp.async.wait.group 0
+      // CHECK-NEXT: gpu.barrier
+      %k1, %v1 = kernel.ring.wait %ring[%i] younger 0 : !ring
+      "test.use"(%q, %k0, %v0, %k1, %v1) : (!tile, !tile, !tile, !tile, !tile) -> ()
+      // CHECK-NOT: kernel.ring
+      kernel.ring.release %ring[%i] : !ring
+      gpu.return
+    }
+
+    // 128 threads copy 16 rows of 8 chunks at once: 4 chunks a thread.
+    // CHECK-LABEL: gpu.func @copy_rows
+    gpu.func @copy_rows(%x: memref<?x2x64xbf16>, %row: index, %head: index, %n: index)
+        kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %m = kernel.alloc : !tile
+      // Rows past the last read 0 of 16 bytes.
+      // CHECK-COUNT-4: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache = cg, %{{.*}}
+      // CHECK-NOT: nvvm.cp.async
+      kernel.copy %x rows(%row, %head, %c0, %c1) valid(%n) to %m : memref<?x2x64xbf16>, !tile
+      "test.use"(%m) : (!tile) -> ()
+      gpu.return
+    }
+
+    // Rows of 20 elements are not made of aligned chunks.
+    // CHECK-LABEL: gpu.func @copy_unaligned
+    gpu.func @copy_unaligned(%x: memref<?x2x20xf16>, %row: index, %head: index, %n: index)
+        kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %m = kernel.alloc : memref<1x32x64xf16, #wg>
+      // CHECK-NOT: nvvm.cp.async
+      // CHECK: llvm.load %{{.*}} : !llvm.ptr<1> -> f16
+      // CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<8xf16>, !llvm.ptr<3>
+      kernel.copy %x rows(%row, %head, %c0, %c1) valid(%n) to %m : memref<?x2x20xf16>, memref<1x32x64xf16, #wg>
+      "test.use"(%m) : (memref<1x32x64xf16, #wg>) -> ()
+      gpu.return
+    }
+
+    // x = b0 + b1 + b2.
+    // CHECK-LABEL: gpu.func @copy_f32
+    gpu.func @copy_f32(%x: memref<?x2x64xf32>, %row: index, %head: index, %n: index)
+        kernel attributes {known_block_size = array<i32: 512, 1, 1>} {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %m0 = kernel.alloc : !tile
+      %m1 = kernel.alloc : !tile
+      %m2 = kernel.alloc : !tile
+      // CHECK: %[[X:.*]] = scf.if
+      // CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xf32>
+      // CHECK: %[[B0:.*]] = arith.truncf %[[X]]
+      // CHECK: %[[W0:.*]] = arith.extf %[[B0]]
+      // CHECK: %[[X1:.*]] = arith.subf %[[X]], %[[W0]]
+      // CHECK: llvm.store %[[B0]]
+      // CHECK: %[[B1:.*]] = arith.truncf %[[X1]]
+      // CHECK: llvm.store %[[B1]]
+      // CHECK: llvm.store
+      kernel.copy %x rows(%row, %head, %c0, %c1) valid(%n) to %m0, %m1, %m2 : memref<?x2x64xf32>, !tile, !tile, !tile
+      "test.use"(%m0, %m1, %m2) : (!tile, !tile, !tile) -> ()
+      gpu.return
+    }
+  }
+
+  // CHECK-LABEL: @launches_know_the_size
+  // CHECK: %[[SIZE:.*]] = arith.constant 40960 : i32
+  // CHECK: gpu.launch_func @kernels::@layout {{.*}} dynamic_shared_memory_size %[[SIZE]]
+  func.func @launches_know_the_size(%i: i32) {
+    %c1 = arith.constant 1 : index
+    %c128 = arith.constant 128 : index
+    gpu.launch_func @kernels::@layout blocks in (%c1, %c1, %c1) threads in (%c128, %c1, %c1) args(%i : i32)
+    return
+  }
+}

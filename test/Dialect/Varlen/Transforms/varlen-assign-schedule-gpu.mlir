@@ -1,0 +1,34 @@
+// RUN: varlen-opt %s --varlen-assign-schedule=chip=sm_80 -verify-diagnostics | FileCheck %s
+// RUN: not varlen-opt %s --varlen-assign-schedule=chip=gfx90a 2>&1 | FileCheck %s --check-prefix=CHIP
+
+// CHIP: error: expected chip to be one of sm_80, {{.*}}, got gfx90a
+
+!cu = tensor<?xi32>
+!lse = tensor<4x?xf32>
+
+// CHECK-LABEL: @bf16
+// CHECK: varlen.attn
+// CHECK-NOT: exp2_degree
+// CHECK-SAME: varlen.schedule = #varlen.gpu_schedule<warps = {{[0-9]+}}, block_m = {{[0-9]+}}, kv_block = {{[0-9]+}}, stages = {{[0-9]+}}, ctas = {{[0-9]+}}>
+func.func @bf16(%q: tensor<?x4x64xbf16>, %cu: !cu) -> tensor<?x4x64xbf16> {
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, !cu, !cu) -> (tensor<?x4x64xbf16>, !lse)
+  return %out : tensor<?x4x64xbf16>
+}
+
+func.func @too_wide(%q: tensor<?x4x1024xbf16>, %cu: !cu) -> tensor<?x4x1024xbf16> {
+  // expected-remark @below {{no tiles for head_dim 1024 in 166912 bytes of shared memory of sm_80; a CPU target has}}
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu : (tensor<?x4x1024xbf16>, tensor<?x4x1024xbf16>, tensor<?x4x1024xbf16>, !cu, !cu) -> (tensor<?x4x1024xbf16>, !lse)
+  return %out : tensor<?x4x1024xbf16>
+}
+
+func.func @f64(%q: tensor<?x4x64xf64>, %cu: !cu) -> tensor<?x4x64xf64> {
+  // expected-remark @below {{no tiles for f64, which sm_80 has no kernel for; a CPU target has}}
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu : (tensor<?x4x64xf64>, tensor<?x4x64xf64>, tensor<?x4x64xf64>, !cu, !cu) -> (tensor<?x4x64xf64>, tensor<4x?xf64>)
+  return %out : tensor<?x4x64xf64>
+}
+
+func.func @dynamic(%q: tensor<?x4x?xbf16>, %cu: !cu) -> tensor<?x4x?xbf16> {
+  // expected-remark @below {{no tiles for a dynamic head_dim; a GPU has no kernel for it, a CPU target has}}
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu : (tensor<?x4x?xbf16>, tensor<?x4x?xbf16>, tensor<?x4x?xbf16>, !cu, !cu) -> (tensor<?x4x?xbf16>, !lse)
+  return %out : tensor<?x4x?xbf16>
+}

@@ -1,0 +1,61 @@
+// RUN: varlen-opt %s --varlen-tile-attn -canonicalize -cse | FileCheck %s
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 3, ctas = 2>
+
+// CHECK-LABEL: @causal
+// CHECK-SAME: (%[[Q:.*]]: memref<?x8x40xbf16>, %[[K:.*]]: memref<?x2x40xbf16>,
+func.func @causal(%q: memref<?x8x40xbf16>, %k: memref<?x2x40xbf16>, %v: memref<?x2x24xbf16>,
+                  %cu: memref<?xi32>, %out: memref<?x8x24xbf16>, %lse: memref<8x?xf32>) {
+  // The list is made on the device, and the host does not look at it.
+  // CHECK: call @varlen_gpu_status_buffer
+  // CHECK: %[[LIST:.*]] = memref.alloc(%{{.*}}) : memref<?x2xi32>
+  // CHECK: %[[COUNT:.*]] = memref.alloc() : memref<1xi64>
+  // CHECK: gpu.launch {{.*}} module(@kernels) function(@causal_tiles)
+  // CHECK: memref.store %{{.*}}, %[[COUNT]]
+  // CHECK: memref.store %{{.*}}, %[[LIST]]
+
+  // CHECK: call @varlen_gpu_multiprocessors
+  // CHECK: gpu.launch {{.*}} module(@kernels) function(@causal_attn)
+  // CHECK: %[[QS:.*]] = kernel.alloc : memref<1x64x64xbf16
+  // CHECK: %[[RING:.*]] = kernel.ring stages(3) : <memref<1x32x64xbf16, {{.*}}>, memref<1x32x64xbf16
+  // A persistent loop over (tile, kv head).
+  // CHECK: scf.for
+  // CHECK:   scf.if
+  // CHECK:     gpu.barrier
+  // CHECK:     kernel.copy %[[Q]] rows(%{{.*}}, %{{.*}}, %{{.*}}, %c4) valid(%{{.*}}) to %[[QS]]
+  // Two of three stages are filled before the first step.
+  // CHECK:     kernel.ring.acquire
+  // CHECK:     kernel.ring.commit
+  // CHECK:     kernel.ring.acquire
+  // CHECK:     kernel.ring.commit
+  // CHECK-NOT: kernel.ring.commit
+  // Rows past the diagonal of a block are compared in the first loop only.
+  // CHECK:   scf.for
+  // CHECK:     kernel.ring.wait %[[RING]][%{{.*}}] younger 1
+  // CHECK:     kernel.tile %[[QS]] : {{.*}} to tensor<64x48xbf16>
+  // CHECK:     varlen.online_attn qk ins({{.*}}: tensor<64x48xbf16>, tensor<32x48xbf16>, tensor<32x32xbf16>) limits(
+  // CHECK:     kernel.ring.release
+  // CHECK:   scf.for
+  // CHECK:     varlen.online_attn
+  // CHECK-NOT: limits
+  // CHECK:   kernel.store %{{.*}} : tensor<64x32xbf16>, memref<?x8x24xbf16>
+  // CHECK:   kernel.store %{{.*}} : tensor<64x1xf32>, memref<8x?xf32>
+  // CHECK: memref.dealloc %[[LIST]]
+  // CHECK: memref.dealloc %[[COUNT]]
+  varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse)
+      {mask = #varlen.mask<causal>, varlen.schedule = #gpu}
+      : (memref<?x8x40xbf16>, memref<?x2x40xbf16>, memref<?x2x24xbf16>, memref<?xi32>, memref<?xi32>, memref<?x8x24xbf16>, memref<8x?xf32>) -> ()
+  return
+}
+
+// f32 tiles lie in shared memory as three bf16 tiles each.
+// CHECK-LABEL: @f32
+func.func @f32(%q: memref<?x8x64xf32>, %cu: memref<?xi32>, %out: memref<?x8x64xf32>, %lse: memref<8x?xf32>) {
+  // CHECK: %[[A:.*]] = kernel.alloc : memref<1x64x64xbf16
+  // CHECK: %[[B:.*]] = kernel.alloc : memref<1x64x64xbf16
+  // CHECK: %[[C:.*]] = kernel.alloc : memref<1x64x64xbf16
+  // CHECK: kernel.copy {{.*}} to %[[A]], %[[B]], %[[C]] : memref<?x8x64xf32>
+  varlen.attn %q, %q, %q, %cu, %cu outs(%out, %lse) {varlen.schedule = #gpu}
+      : (memref<?x8x64xf32>, memref<?x8x64xf32>, memref<?x8x64xf32>, memref<?xi32>, memref<?xi32>, memref<?x8x64xf32>, memref<8x?xf32>) -> ()
+  return
+}

@@ -1,0 +1,29 @@
+//===- Emit.h - Kernels as files ----------------------------------*- C++
+//-*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_OPT_EMIT_H
+#define VARLEN_OPT_EMIT_H
+
+namespace mlir {
+class DialectRegistry;
+} // namespace mlir
+
+namespace mlir::varlen {
+
+/// Whether the command line has --emit=...
+bool wantsEmit(int argc, char **argv);
+
+/// varlen-opt FILE --emit=ptx|cubin|fatbin [--chip=sm_80] [--ptx=90]
+/// [--allow-spills] [--report] -o OUT: runs varlen-to-nvvm on a file and writes
+/// the code of its kernels. Returns the exit code of the program.
+int emitKernels(int argc, char **argv, DialectRegistry &registry);
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_OPT_EMIT_H
