@@ -364,8 +364,8 @@ void *varlen_sim_smem(uint32_t offset) {
   return worker->current->shared + offset;
 }
 
-void *varlen_sim_mapa(void *p, uint32_t rank) {
+void *varlen_sim_mapa(void *address, uint32_t rank) {
   auto &blocks = worker->current->block->cluster->blocks;
-  uint64_t offset = address(p) & (windowBytes - 1);
+  uint64_t offset = reinterpret_cast<uint64_t>(address) & (windowBytes - 1);
   return blocks[rank % blocks.size()].window + offset;
 }

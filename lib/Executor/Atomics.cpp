@@ -92,9 +92,9 @@ static Float combineFloat(uint32_t op, Float old, Float value) {
   case VARLEN_SIM_SUB:
     return old - value;
   case VARLEN_SIM_MIN:
-    return value < old || old != old ? value : old;
+    return value < old || __builtin_isnan(old) ? value : old;
   case VARLEN_SIM_MAX:
-    return value > old || old != old ? value : old;
+    return value > old || __builtin_isnan(old) ? value : old;
   default:
     return value;
   }

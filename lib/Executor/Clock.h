@@ -47,8 +47,9 @@ public:
   ClockSpace(const ClockSpace &) = delete;
   ClockSpace &operator=(const ClockSpace &) = delete;
 
-  /// Drops all clocks; those of size n (threads and slots) follow.
-  void reset(uint32_t n);
+  /// Drops all clocks; those that follow have `size` components (threads and
+  /// slots).
+  void reset(uint32_t size);
   uint32_t size() const { return n; }
 
   Tick *ordered(Clock *clock) const { return clock->values; }

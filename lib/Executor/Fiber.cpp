@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #ifdef VARLEN_FIBER_ASAN
 #include <sanitizer/asan_interface.h>
@@ -121,7 +120,7 @@ void varlen::executor::enteredContext(Context &previous) {
 #endif
 }
 
-/// A guard page splits a mapping in two; Linux allows 65530 per process.
+/// A guard splits a mapping in two; Linux allows 65530 per process.
 static constexpr size_t maxGuards = 16384;
 
 char *StackPool::get(size_t index) {
@@ -131,7 +130,7 @@ char *StackPool::get(size_t index) {
     if (memory == MAP_FAILED)
       return nullptr;
     if (stacks.size() < maxGuards)
-      mprotect(memory, static_cast<size_t>(sysconf(_SC_PAGESIZE)), PROT_NONE);
+      mprotect(memory, size / 4, PROT_NONE);
     stacks.push_back(static_cast<char *>(memory));
   }
   return stacks[index];

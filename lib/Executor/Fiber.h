@@ -52,8 +52,9 @@ void switchContext(Context &from, Context &to, bool final = false);
 /// First thing on a new stack. `previous` is where the switch came from.
 void enteredContext(Context &previous);
 
-/// Stacks of one size, with a guard page each as long as the kernel's limit on
-/// mappings allows it, reused from launch to launch.
+/// Stacks of one size, reused from launch to launch. The lower quarter of each
+/// is a guard (a frame of compiled code may be larger than a page), as long as
+/// the kernel's limit on mappings allows it.
 class StackPool {
 public:
   explicit StackPool(size_t size) : size(size) {}

@@ -57,8 +57,9 @@ struct Conflict {
 
 class Shadow {
 public:
-  /// Forgets everything; `tickBits` is how an Epoch is split.
-  void reset(uint32_t bytes, uint32_t tickBits, uint32_t components);
+  /// Forgets everything; an Epoch has `bits` bits of tick, clocks have `count`
+  /// components.
+  void reset(uint32_t bytes, uint32_t bits, uint32_t count);
 
   uint32_t component(Epoch epoch) const { return epoch >> tickBits; }
   Epoch epoch(uint32_t component, Tick tick) const {

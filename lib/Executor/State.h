@@ -219,9 +219,9 @@ struct Resources {
   ~Resources();
   Resources(const Resources &) = delete;
   Resources &operator=(const Resources &) = delete;
-  /// Maps `windows` windows of shared memory below 4 GiB, aligned to their
+  /// Maps `count` windows of shared memory below 4 GiB, aligned to their
   /// size. Returns false if there is no such address space.
-  bool mapWindows(size_t windows);
+  bool mapWindows(size_t count);
 
   StackPool stacks;
   std::vector<std::unique_ptr<Thread>> threads;

@@ -80,7 +80,7 @@ static void writeTrack(FILE *file, const Track &track, size_t id,
     if (event.count > 1)
       name += " x" + std::to_string(event.count);
     writeString(file, name);
-    fprintf(file, ",\"cat\":\"%s\",\"cname\":\"%s\",\"args\":{\"site\":",
+    fprintf(file, R"(,"cat":"%s","cname":"%s","args":{"site":)",
             category(event.activity), colour(event.activity));
     writeString(file, event.site < sites.size() ? sites[event.site] : "?");
     fputs("}}", file);

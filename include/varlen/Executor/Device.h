@@ -22,6 +22,8 @@
 
 #include <stdint.h>
 
+// C's names and C's typedefs.
+// NOLINTBEGIN(modernize-use-using,readability-*)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -365,5 +367,6 @@ void varlen_sim_nanosleep(uint32_t nanoseconds, uint32_t site);
 #ifdef __cplusplus
 }
 #endif
+// NOLINTEND(modernize-use-using,readability-*)
 
 #endif // VARLEN_EXECUTOR_DEVICE_H

@@ -30,6 +30,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// C's names and C's typedefs.
+// NOLINTBEGIN(modernize-use-using,readability-*)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -156,7 +158,7 @@ typedef struct varlen_sim_config {
   /// The shared memory a CTA may have, static and dynamic: 166912 on sm_80,
   /// 232448 on sm_90a. 0 is 232448.
   uint32_t max_shared_bytes;
-  /// Stack of one thread; 0 is 64 KiB.
+  /// Stack of one thread, a quarter of it guard; 0 is 256 KiB.
   uint32_t stack_bytes;
   /// Record a timeline of the CTA with this linear index; -1: none.
   int64_t trace_cta;
@@ -245,5 +247,6 @@ int32_t varlen_sim_result_write_trace(const varlen_sim_result *result,
 #ifdef __cplusplus
 }
 #endif
+// NOLINTEND(modernize-use-using,readability-*)
 
 #endif // VARLEN_EXECUTOR_EXECUTOR_H
