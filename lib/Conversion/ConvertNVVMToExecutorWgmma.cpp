@@ -22,6 +22,7 @@
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -467,6 +468,28 @@ Value AccumulatorRewriter::makePending(LLVM::CallOp op) {
                 b.pointer, arguments);
 }
 
+/// Where registers are written that `op` puts into an accumulator: in front of
+/// a fence, if the values are there already. An insertion costs nothing, so
+/// where in the text it stands means nothing.
+static Operation *findWrite(Operation *op) {
+  Operation *write = op;
+  for (Operation *before = op->getPrevNode(); before;
+       before = before->getPrevNode()) {
+    auto assembly = dyn_cast<LLVM::InlineAsmOp>(before);
+    if (isa<NVVM::WgmmaFenceAlignedOp>(before) ||
+        (assembly && assembly.getAsmString().contains("wgmma.fence"))) {
+      write = before;
+      continue;
+    }
+    if (!isMemoryEffectFree(before) ||
+        llvm::any_of(op->getOperands(), [&](Value operand) {
+          return operand.getDefiningOp() == before;
+        }))
+      break;
+  }
+  return write;
+}
+
 void AccumulatorRewriter::rewrite(Operation *op) {
   b.setOp(op);
   if (auto extract = dyn_cast<LLVM::ExtractValueOp>(op)) {
@@ -487,6 +510,7 @@ void AccumulatorRewriter::rewrite(Operation *op) {
   Value handle =
       llvm::TypeSwitch<Operation *, Value>(op)
           .Case([&](LLVM::InsertValueOp insert) {
+            b.get().setInsertionPoint(findWrite(insert));
             Value container = insert.getContainer();
             return b.call("varlen_sim_acc_set", b.pointer,
                           {container, b.i32Constant(insert.getPosition()[0]),
@@ -496,7 +520,8 @@ void AccumulatorRewriter::rewrite(Operation *op) {
           .Case([&](NVVM::WgmmaMmaAsyncOp wgmma) { return makeWgmma(wgmma); })
           .Case([&](LLVM::CallOp call) { return makePending(call); })
           // Undefined, zero, constant zeros: a new one.
-          .Default([&](Operation *) {
+          .Default([&](Operation *empty) {
+            b.get().setInsertionPoint(findWrite(empty));
             return b.call(
                 "varlen_sim_acc_new", b.pointer,
                 {b.i32Constant(getNumRegisters(result.getType())), b.site()});
