@@ -93,8 +93,11 @@ void Simulation::observe(const char *kernel, const varlen_sim_result *result,
 }
 
 void Simulation::observe(StringRef kernel, const varlen_sim_result *result) {
-  for (uint32_t i = 0; i < varlen_sim_result_num_reports(result); ++i)
-    hazards.try_emplace(varlen_sim_result_report(result, i).text, false);
+  for (uint32_t i = 0; i < varlen_sim_result_num_reports(result); ++i) {
+    varlen_sim_report report = varlen_sim_result_report(result, i);
+    if (known.insert(std::string(report.kind) + ' ' + report.site).second)
+      pending.emplace_back(report.text);
+  }
   const varlen_sim_stats &found = *varlen_sim_result_stats(result);
   stats.switches += found.switches;
   stats.collectives += found.collectives;
@@ -122,13 +125,18 @@ Error Simulation::getTraceError() const {
 }
 
 void Simulation::reportRun() {
-  bool isNew = false;
-  for (auto &entry : hazards) {
-    if (entry.second)
-      continue;
-    entry.second = isNew = true;
-    llvm::errs() << "hazard: " << entry.first() << "\n";
+  // One fault shows in many places.
+  static constexpr int64_t maxPrinted = 10;
+  if (pending.empty() || numPrinted == maxPrinted)
+    return;
+  for (const std::string &line : pending) {
+    if (numPrinted == maxPrinted) {
+      llvm::errs() << "note: there are more\n";
+      break;
+    }
+    ++numPrinted;
+    llvm::errs() << "hazard: " << line << "\n";
   }
-  if (isNew)
-    llvm::errs() << "note: replay with " << describe() << "\n";
+  pending.clear();
+  llvm::errs() << "note: replay with " << describe() << "\n";
 }

@@ -11,12 +11,13 @@
 
 #include "varlen/Executor/Executor.h"
 
-#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Error.h"
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace varlen_run {
 
@@ -43,10 +44,10 @@ public:
 
   /// Sets up configuration i.
   void configure(int64_t i);
-  /// Prints what the run has found on stderr, each hazard once, with the
-  /// options that replay it.
+  /// Prints what the run has found on stderr, with the options that replay it:
+  /// each kind of hazard once for a place in the source.
   void reportRun();
-  int64_t getNumHazards() const { return hazards.size(); }
+  int64_t getNumHazards() const { return known.size(); }
   /// "seed 3, schedule random, async late"
   std::string describe() const;
 
@@ -62,8 +63,10 @@ private:
   SimulationOptions options;
   varlen_sim_config config;
   varlen_sim_stats stats = {};
-  /// Texts, and whether they have been printed.
-  llvm::StringMap<bool> hazards;
+  /// Kind and site of all, and the lines that are not yet printed.
+  llvm::StringSet<> known;
+  std::vector<std::string> pending;
+  int64_t numPrinted = 0;
   uint64_t tracedAccesses = 0;
   std::string traceError;
 };

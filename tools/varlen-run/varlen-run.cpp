@@ -108,6 +108,11 @@ static Error runAndSimulate(Function &function, const Options &options,
     simulation.reportRun();
     if (error)
       return error;
+    // A kernel with a hazard may write anything.
+    if (int64_t hazards = simulation.getNumHazards())
+      return makeError(std::to_string(hazards) +
+                       (hazards == 1 ? " hazard" : " hazards") + " in run " +
+                       std::to_string(i + 1) + " of " + std::to_string(runs));
     Expected<std::vector<NamedTensor>> results = function.getResults();
     if (!results)
       return results.takeError();
@@ -123,9 +128,6 @@ static Error runAndSimulate(Function &function, const Options &options,
                          simulation.describe());
     }
   }
-  if (int64_t hazards = simulation.getNumHazards())
-    return makeError(std::to_string(hazards) +
-                     (hazards == 1 ? " hazard" : " hazards"));
   return simulation.getTraceError();
 }
 
