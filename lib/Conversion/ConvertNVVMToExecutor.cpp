@@ -52,6 +52,7 @@ static LogicalResult lowerFunction(LLVM::LLVMFuncOp function, CallBuilder &b) {
     return success();
   if (failed(lowerAccumulators(b, function)))
     return failure();
+  lowerBatches(b, function);
   SmallVector<Operation *> ops;
   function.walk([&](Operation *op) {
     if (op != function)

@@ -16,6 +16,7 @@
 #define VARLEN_LIB_CONVERSION_CONVERTNVVMTOEXECUTOR_H
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/SymbolTable.h"
@@ -58,6 +59,11 @@ public:
   Value castTo(Type type, Value pointer);
   /// `count` elements on the thread's stack.
   Value stackSlot(Type element, int64_t count);
+  /// The same, but always the same one in a function: for what is gone before
+  /// the next operation needs it.
+  Value sharedStackSlot(Type element, int64_t count);
+  /// Constants in memory.
+  Value constantWords(ArrayRef<int32_t> words);
   /// The address of element i.
   Value element(Value base, Type type, int64_t i);
   /// A stack slot with these values, each in a word of 32 bits.
@@ -101,7 +107,19 @@ private:
   std::vector<std::string> sites;
   std::string refusal;
   llvm::StringMap<LLVM::LLVMFuncOp> functions;
+  llvm::DenseMap<std::tuple<Operation *, Type, int64_t>, Value> sharedSlots;
 };
+
+/// What varlen_sim_mma has to know of an mma.sync.
+struct MmaKind {
+  int64_t type, k, accumulator;
+  bool operator==(const MmaKind &other) const {
+    return type == other.type && k == other.k &&
+           accumulator == other.accumulator;
+  }
+};
+/// Nothing if the executor does not have it.
+std::optional<MmaKind> getMmaKind(NVVM::MmaOp op);
 
 /// No: the caller asks the next group, and if nobody knows the operation says
 /// so, with what CallBuilder::refuse was told.
@@ -119,6 +137,8 @@ Lowered lowerMath(CallBuilder &b);
 Lowered lowerText(CallBuilder &b);
 // Loads, stores, atomics, memory intrinsics.
 Lowered lowerMemory(CallBuilder &b);
+// mma.sync, where several can go in one call.
+void lowerBatches(CallBuilder &b, LLVM::LLVMFuncOp function);
 // wgmma: everything in the function that its accumulators are part of.
 LogicalResult lowerAccumulators(CallBuilder &b, LLVM::LLVMFuncOp function);
 

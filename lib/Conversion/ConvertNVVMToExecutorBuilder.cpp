@@ -89,6 +89,29 @@ Value CallBuilder::stackSlot(Type element, int64_t count) {
                                 i32Constant(count), /*alignment=*/16);
 }
 
+Value CallBuilder::sharedStackSlot(Type element, int64_t count) {
+  Operation *function = op->getParentOfType<LLVM::LLVMFuncOp>();
+  Value &slot = sharedSlots[{function, element, count}];
+  if (!slot)
+    slot = stackSlot(element, count);
+  return slot;
+}
+
+Value CallBuilder::constantWords(ArrayRef<int32_t> words) {
+  std::string name;
+  for (unsigned i = 0; name.empty() || module.lookupSymbol(name); ++i)
+    name = ("varlen_sim.words." + Twine(i)).str();
+  auto type = LLVM::LLVMArrayType::get(i32, words.size());
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(module.getBody());
+    LLVM::GlobalOp::create(builder, module.getLoc(), type, /*isConstant=*/true,
+                           LLVM::Linkage::Internal, name,
+                           builder.getI32TensorAttr(words));
+  }
+  return LLVM::AddressOfOp::create(builder, getLoc(), pointer, name);
+}
+
 Value CallBuilder::element(Value base, Type type, int64_t i) {
   return LLVM::GEPOp::create(builder, getLoc(), pointer, type, base,
                              ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});

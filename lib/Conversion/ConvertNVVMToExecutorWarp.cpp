@@ -79,7 +79,7 @@ static bool is8x8x16(NVVM::LdStMatrixShapeAttr shape,
 static Lowered lower(NVVM::LdMatrixOp op, CallBuilder &b) {
   if (!is8x8x16(op.getShape(), op.getEltType()))
     return b.refuse("a shape other than 8x8 of 16 bits");
-  Value registers = b.stackSlot(b.i32, 4);
+  Value registers = b.sharedStackSlot(b.i32, 4);
   bool transposed = op.getLayout() == NVVM::MMALayout::col;
   b.call("varlen_sim_ldmatrix",
          {b.flat(op.getPtr()), b.i32Constant(op.getNum()),
@@ -98,7 +98,7 @@ static Lowered lower(NVVM::StMatrixOp op, CallBuilder &b) {
                             b.i32Constant(transposed), registers, b.site()});
 }
 
-static Lowered lower(NVVM::MmaOp op, CallBuilder &b) {
+std::optional<MmaKind> executor::getMmaKind(NVVM::MmaOp op) {
   NVVM::MMAShapeAttr shape = op.getShape();
   NVVM::MMATypes type =
       op.getMultiplicandAPtxType().value_or(NVVM::MMATypes::f64);
@@ -109,23 +109,30 @@ static Lowered lower(NVVM::MmaOp op, CallBuilder &b) {
   if (!fits || shape.getM() != 16 || shape.getN() != 8 ||
       op.getLayoutA() != NVVM::MMALayout::row ||
       op.getLayoutB() != NVVM::MMALayout::col)
+    return std::nullopt;
+  Type element = cast<LLVM::LLVMStructType>(op.getRes().getType()).getBody()[0];
+  NVVM::MMATypes accumulator =
+      element.isF32() ? NVVM::MMATypes::f32 : NVVM::MMATypes::f16;
+  return MmaKind{static_cast<int64_t>(type), shape.getK(),
+                 static_cast<int64_t>(accumulator)};
+}
+
+static Lowered lower(NVVM::MmaOp op, CallBuilder &b) {
+  std::optional<MmaKind> kind = getMmaKind(op);
+  if (!kind) {
+    NVVM::MMAShapeAttr shape = op.getShape();
+    NVVM::MMATypes type =
+        op.getMultiplicandAPtxType().value_or(NVVM::MMATypes::f64);
     return b.refuse("shape m" + Twine(shape.getM()) + "n" +
                     Twine(shape.getN()) + "k" + Twine(shape.getK()) + " of " +
                     stringifyEnum(type));
-  auto resultType = cast<LLVM::LLVMStructType>(op.getRes().getType());
-  NVVM::MMATypes accumulator = resultType.getBody()[0] == b.f32
-                                   ? NVVM::MMATypes::f32
-                                   : NVVM::MMATypes::f16;
-  SmallVector<Value> registers(op.getOperandA());
-  llvm::append_range(registers, op.getOperandB());
-  llvm::append_range(registers, op.getOperandC());
-  Value operands = b.storeWords(registers);
+  }
+  Value operands = b.storeWords(SmallVector<Value>(op->getOperands()));
   Value result = b.stackSlot(b.i32, 4);
   b.call("varlen_sim_mma",
-         {operands, result, b.i32Constant(static_cast<int64_t>(type)),
-          b.i32Constant(shape.getK()),
-          b.i32Constant(static_cast<int64_t>(accumulator)), b.site()});
-  return b.replaceOp(b.loadWords(result, resultType));
+         {operands, result, b.i32Constant(kind->type), b.i32Constant(kind->k),
+          b.i32Constant(kind->accumulator), b.site()});
+  return b.replaceOp(b.loadWords(result, op.getRes().getType()));
 }
 
 Lowered executor::lowerWarp(CallBuilder &b) {
