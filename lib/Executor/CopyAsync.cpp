@@ -103,6 +103,11 @@ void varlen_sim_cp_async_commit(uint32_t site) {
   Track *track = self.warp->track;
   if (!track || self.lane != 0)
     return;
+  // A group without copies is a pipeline's end, and done at once.
+  if (!queue.groups.back()) {
+    queue.times.push_back(track->now);
+    return;
+  }
   uint64_t bytes = 32 * 16 * uint64_t(queue.groups.back());
   queue.times.push_back(track->now + cost::copyLatency +
                         bytes / cost::copyBytesPerCycle);
