@@ -121,8 +121,17 @@ private:
   Vectors emitRows(Value row, int64_t rows, ValueRange accumulators);
   Vectors operandRows(Value tile, Value row, int64_t rows);
   Vectors emitContract(linalg::ContractOp op, Value row, int64_t rows);
-  Value emitBody(linalg::LinalgOp op, ValueRange arguments, Value row,
-                 int64_t vector);
+  /// One vector that the body of an operation is emitted for.
+  struct Place {
+    Vectors arguments;
+    Value row;
+    int64_t vector;
+  };
+  Vectors emitBody(linalg::LinalgOp op, ArrayRef<Place> places);
+  void emitOperation(Operation &inner, const Place &place, IRMapping &mapping);
+  Value asVector(Value value) {
+    return isa<VectorType>(value.getType()) ? value : broadcast(value);
+  }
   /// A condition that is the same for all rows and decides a select of the
   /// group: the group's loop is made once for either outcome.
   Value getUnswitchCondition();
@@ -382,75 +391,82 @@ BlockVectorizer::Vectors BlockVectorizer::statistic(Value tile) {
 }
 
 /// Clones the scalar body of `op` on vectors; what depends on scalars only
-/// (the row, captured values) stays scalar until it meets a vector.
-Value BlockVectorizer::emitBody(linalg::LinalgOp op, ValueRange arguments,
-                                Value row, int64_t vector) {
+/// (the row, captured values) stays scalar until it meets a vector. Each
+/// operation is emitted for all places before the next one: a processor waits
+/// less for operations that do not depend on each other.
+BlockVectorizer::Vectors BlockVectorizer::emitBody(linalg::LinalgOp op,
+                                                   ArrayRef<Place> places) {
   Block *body = op.getBlock();
-  IRMapping mapping;
-  for (auto [argument, value] : llvm::zip(body->getArguments(), arguments))
-    if (value)
-      mapping.map(argument, value);
-  auto asVector = [&](Value value) {
-    return isa<VectorType>(value.getType()) ? value : broadcast(value);
-  };
-  for (Operation &inner : body->without_terminator()) {
-    if (auto op = dyn_cast<linalg::IndexOp>(inner)) {
-      Value position = row;
-      if (op.getDim() == 1) {
-        SmallVector<int64_t> lanes;
-        for (int64_t lane = 0; lane < schedule.getLanes(); ++lane)
-          lanes.push_back(vector * schedule.getLanes() + lane);
-        position = arith::ConstantOp::create(b, b.getIndexVectorAttr(lanes));
-      }
-      mapping.map(op.getResult(), position);
-      continue;
+  SmallVector<IRMapping> mappings(places.size());
+  for (auto [place, mapping] : llvm::zip(places, mappings))
+    for (auto [argument, value] :
+         llvm::zip(body->getArguments(), place.arguments))
+      if (value)
+        mapping.map(argument, value);
+  for (Operation &inner : body->without_terminator())
+    for (auto [place, mapping] : llvm::zip(places, mappings))
+      emitOperation(inner, place, mapping);
+  Vectors results;
+  for (IRMapping &mapping : mappings)
+    results.push_back(asVector(
+        mapping.lookupOrDefault(body->getTerminator()->getOperand(0))));
+  return results;
+}
+
+void BlockVectorizer::emitOperation(Operation &inner, const Place &place,
+                                    IRMapping &mapping) {
+  if (auto op = dyn_cast<linalg::IndexOp>(inner)) {
+    Value position = place.row;
+    if (op.getDim() == 1) {
+      SmallVector<int64_t> lanes;
+      for (int64_t lane = 0; lane < schedule.getLanes(); ++lane)
+        lanes.push_back(place.vector * schedule.getLanes() + lane);
+      position = arith::ConstantOp::create(b, b.getIndexVectorAttr(lanes));
     }
-    SmallVector<Value> operands;
-    for (Value operand : inner.getOperands())
-      operands.push_back(mapping.lookupOrDefault(operand));
-    if (auto select = dyn_cast<arith::SelectOp>(inner);
-        select && knownCondition && select.getCondition() == knownCondition) {
-      mapping.map(select.getResult(), operands[knownOutcome ? 1 : 2]);
-      continue;
-    }
-    if (llvm::none_of(operands, [](Value operand) {
-          return isa<VectorType>(operand.getType());
-        })) {
-      b.clone(inner, mapping);
-      continue;
-    }
-    for (Value &operand : operands)
-      operand = asVector(operand);
-    if (isa<arith::MaxNumFOp>(inner)) {
-      // One instruction on x86, where maxnumf takes three. Only the second
-      // operand's NaN survives: a running maximum ignores NaN scores, which
-      // the exponential then carries into the result.
-      Value greater = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
-                                            operands[0], operands[1]);
-      mapping.map(inner.getResult(0),
-                  arith::SelectOp::create(b, greater, operands[0], operands[1])
-                      .getResult());
-      continue;
-    }
-    SmallVector<Type> types;
-    for (Type type : inner.getResultTypes())
-      types.push_back(vectorType(type));
-    Operation *clone = b.create(inner.getLoc(), inner.getName().getIdentifier(),
-                                operands, types, inner.getAttrs());
-    mapping.map(inner.getResults(), clone->getResults());
+    return mapping.map(op.getResult(), position);
   }
-  return asVector(
-      mapping.lookupOrDefault(body->getTerminator()->getOperand(0)));
+  SmallVector<Value> operands;
+  for (Value operand : inner.getOperands())
+    operands.push_back(mapping.lookupOrDefault(operand));
+  if (auto select = dyn_cast<arith::SelectOp>(inner);
+      select && knownCondition && select.getCondition() == knownCondition)
+    return mapping.map(select.getResult(), operands[knownOutcome ? 1 : 2]);
+  if (llvm::none_of(operands, [](Value operand) {
+        return isa<VectorType>(operand.getType());
+      })) {
+    b.clone(inner, mapping);
+    return;
+  }
+  for (Value &operand : operands)
+    operand = asVector(operand);
+  if (isa<arith::MaxNumFOp>(inner)) {
+    // One instruction on x86, where maxnumf takes three. Only the second
+    // operand's NaN survives: a running maximum ignores NaN scores, which
+    // the exponential then carries into the result.
+    Value greater = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
+                                          operands[0], operands[1]);
+    return mapping.map(
+        inner.getResult(0),
+        arith::SelectOp::create(b, greater, operands[0], operands[1])
+            .getResult());
+  }
+  SmallVector<Type> types;
+  for (Type type : inner.getResultTypes())
+    types.push_back(vectorType(type));
+  Operation *clone = b.create(inner.getLoc(), inner.getName().getIdentifier(),
+                              operands, types, inner.getAttrs());
+  mapping.map(inner.getResults(), clone->getResults());
 }
 
 void BlockVectorizer::emitStatistic(linalg::GenericOp op) {
-  Vectors results;
+  SmallVector<Place> places;
   for (int64_t n = 0, e = numVectors(op->getResult(0)); n < e; ++n) {
-    SmallVector<Value> arguments;
+    Vectors arguments;
     for (Value input : op.getDpsInputs())
       arguments.push_back(statistic(input)[n]);
-    results.push_back(emitBody(op, arguments, index(0), n));
+    places.push_back({arguments, index(0), n});
   }
+  Vectors results = emitBody(op, places);
   statistics[op->getResult(0)] = results;
 }
 
@@ -677,19 +693,23 @@ BlockVectorizer::Vectors BlockVectorizer::emitRows(Value row, int64_t rows,
     for (Value input : op.getDpsInputs())
       inputs.push_back(operandRows(input, row, rows));
     Vectors results;
-    for (int64_t i = 0; i < rows; ++i)
+    for (int64_t i = 0; i < rows; ++i) {
+      Value at = offset(row, i);
+      SmallVector<Place> places;
       for (int64_t n = 0; n < vectors; ++n) {
-        SmallVector<Value> arguments;
+        Place &place = places.emplace_back(Place{{}, at, n});
         for (Vectors &input : inputs)
-          arguments.push_back(input[i * vectors + n]);
-        if (isReduction(op)) {
-          Value &acc = carried[reduction + n];
-          arguments.push_back(acc);
-          acc = emitBody(op, arguments, offset(row, i), n);
-        } else {
-          results.push_back(emitBody(op, arguments, offset(row, i), n));
-        }
+          place.arguments.push_back(input[i * vectors + n]);
+        if (isReduction(op))
+          place.arguments.push_back(carried[reduction + n]);
       }
+      Vectors rowResults = emitBody(op, places);
+      // The next row of a reduction goes on with the result of this one.
+      if (isReduction(op))
+        llvm::copy(rowResults, carried.begin() + reduction);
+      else
+        llvm::append_range(results, rowResults);
+    }
     if (isReduction(op))
       reduction += vectors;
     else
