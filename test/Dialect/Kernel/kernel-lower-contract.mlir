@@ -102,3 +102,62 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!v = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+
+// Contractions onto each other, and an addition to the last: all products and
+// the sum of the first two n-tiles, then those of the next.
+// CHECK-LABEL: gpu.func @chain
+// CHECK-SAME: (%{{.*}}: vector<1x2x2x2xbf16>, {{.*}}, %[[ACC:[a-z0-9]*]]: vector<1x4x2x2xf32>, %{{.*}}: memref
+// CHECK-DAG: %[[E:.*]]:16 = vector.to_elements %[[ACC]]
+// CHECK-COUNT-6: nvvm.mma.sync
+// CHECK-NOT: nvvm.mma.sync
+// CHECK: arith.addf %[[E]]#0, %{{.*}} : f32
+// CHECK: arith.addf %[[E]]#7, %{{.*}} : f32
+// CHECK-NOT: arith.addf
+// CHECK-COUNT-6: nvvm.mma.sync
+// CHECK: arith.addf %[[E]]#8, %{{.*}} : f32
+// CHECK: arith.addf %[[E]]#15, %{{.*}} : f32
+// CHECK: vector.from_elements
+gpu.module @kernels {
+  gpu.func @chain(%p: vector<1x2x2x2xbf16>, %v: !v, %acc: vector<1x4x2x2xf32>, %out: memref<?x1x32xf32>, %i: index) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %z = arith.constant dense<0.0> : vector<1x4x2x2xf32>
+    %a = kernel.contract %p, %v, %z k(16) {b_t} : vector<1x2x2x2xbf16>, !v into vector<1x4x2x2xf32>
+    %b = kernel.contract %p, %v, %a k(16) {b_t} : vector<1x2x2x2xbf16>, !v into vector<1x4x2x2xf32>
+    %c = kernel.contract %p, %v, %b k(16) {b_t} : vector<1x2x2x2xbf16>, !v into vector<1x4x2x2xf32>
+    %d = arith.addf %acc, %c : vector<1x4x2x2xf32>
+    kernel.store %d, %out rows(%i, %i, %i, %i) valid(%i) : vector<1x4x2x2xf32>, memref<?x1x32xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+!v = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+
+// A barrier between two, or another use of the first sum: one after the other.
+// CHECK-LABEL: gpu.func @no_chain
+// CHECK-COUNT-4: nvvm.mma.sync
+// CHECK-NOT: nvvm.mma.sync
+// CHECK: gpu.barrier
+// CHECK-COUNT-4: nvvm.mma.sync
+// CHECK-NOT: nvvm.mma.sync
+// CHECK: vector.from_elements
+// CHECK-COUNT-4: nvvm.mma.sync
+// CHECK-NOT: nvvm.mma.sync
+// CHECK: vector.from_elements
+gpu.module @kernels {
+  gpu.func @no_chain(%p: vector<1x2x2x2xbf16>, %v: !v, %acc: vector<1x4x2x2xf32>, %out: memref<?x1x32xf32>, %i: index) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %a = kernel.contract %p, %v, %acc k(16) {b_t} : vector<1x2x2x2xbf16>, !v into vector<1x4x2x2xf32>
+    gpu.barrier
+    %b = kernel.contract %p, %v, %a k(16) {b_t} : vector<1x2x2x2xbf16>, !v into vector<1x4x2x2xf32>
+    %c = kernel.contract %p, %v, %b k(16) {b_t} : vector<1x2x2x2xbf16>, !v into vector<1x4x2x2xf32>
+    %d = arith.mulf %b, %c : vector<1x4x2x2xf32>
+    kernel.store %d, %out rows(%i, %i, %i, %i) valid(%i) : vector<1x4x2x2xf32>, memref<?x1x32xf32>
+    gpu.return
+  }
+}

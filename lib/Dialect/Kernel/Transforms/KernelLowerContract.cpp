@@ -84,6 +84,17 @@ struct WaitPattern : Pattern<WaitOp> {
   }
 };
 
+/// Contractions with A fragments that accumulate one onto the other, with
+/// nothing that uses the intermediate sums, and the addition of something else
+/// to the last.
+struct Chain {
+  SmallVector<kernel::ContractOp> contracts;
+  arith::AddFOp addition;
+
+  static std::optional<Chain> startingAt(kernel::ContractOp first);
+  void lower(const TensorCores &cores);
+};
+
 struct KernelLowerContract
     : kernel::impl::KernelLowerContractBase<KernelLowerContract> {
   void runOnOperation() override {
@@ -108,6 +119,19 @@ struct KernelLowerContract
         return signalPassFailure();
     }
     numContractions += contractions.size();
+    SmallVector<Chain> chains;
+    DenseSet<Operation *> chained;
+    for (Operation *op : contractions) {
+      auto contract = dyn_cast<kernel::ContractOp>(op);
+      if (!contract || chained.contains(op))
+        continue;
+      if (std::optional<Chain> chain = Chain::startingAt(contract)) {
+        chained.insert(chain->contracts.begin(), chain->contracts.end());
+        chains.push_back(*chain);
+      }
+    }
+    for (Chain &chain : chains)
+      chain.lower(*cores);
 
     MLIRContext *context = &getContext();
     TypeConverter converter;
@@ -129,3 +153,51 @@ struct KernelLowerContract
 };
 
 } // namespace
+
+std::optional<Chain> Chain::startingAt(kernel::ContractOp first) {
+  if (!isa<VectorType>(first.getA().getType()))
+    return std::nullopt;
+  Chain chain{{first}, {}};
+  auto getUser = [&]() -> Operation * {
+    Value last = chain.contracts.back().getResult();
+    return last.hasOneUse() ? *last.user_begin() : nullptr;
+  };
+  while (auto next = dyn_cast_or_null<kernel::ContractOp>(getUser())) {
+    if (!isa<VectorType>(next.getA().getType()) ||
+        next->getBlock() != first->getBlock() ||
+        next.getAcc() != chain.contracts.back().getResult())
+      break;
+    chain.contracts.push_back(next);
+  }
+  if (chain.contracts.size() == 1)
+    return std::nullopt;
+  // What is between must not change the memory that all read at the end.
+  for (Operation *op = first->getNextNode(); op != chain.contracts.back();
+       op = op->getNextNode())
+    if (!isMemoryEffectFree(op) && !isa<kernel::ContractOp>(op))
+      return std::nullopt;
+  auto addition = dyn_cast_or_null<arith::AddFOp>(getUser());
+  if (addition && addition->getBlock() == first->getBlock() &&
+      addition->getPrevNode() == chain.contracts.back())
+    chain.addition = addition;
+  return chain;
+}
+
+void Chain::lower(const TensorCores &cores) {
+  Value last = contracts.back().getResult(), addend;
+  Operation *end = contracts.back();
+  if (addition) {
+    addend = addition.getLhs() == last ? addition.getRhs() : addition.getLhs();
+    end = addition;
+  }
+  ThreadBuilder b(end->getLoc(), OpBuilder(end));
+  SmallVector<Contraction> contractions;
+  for (kernel::ContractOp contract : contracts)
+    contractions.push_back(getContraction(contract, contract.getAcc()));
+  end->getResult(0).replaceAllUsesWith(
+      cores.contractAll(b, contractions, addend));
+  if (addition)
+    addition.erase();
+  for (kernel::ContractOp contract : llvm::reverse(contracts))
+    contract.erase();
+}

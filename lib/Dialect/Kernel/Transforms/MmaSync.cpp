@@ -163,6 +163,40 @@ private:
   std::optional<MatrixReader> reader;
 };
 
+/// Emits the products of one contraction.
+class Products {
+public:
+  Products(ThreadBuilder &b, const Contraction &contraction, int64_t warps)
+      : b(b), contraction(contraction), a(b, contraction, warps),
+        // The lower bit of the matrix number is the half of k, which is a row
+        // where B is transposed.
+        reader(b, contraction.b, /*rowBit=*/contraction.bT ? 0 : 1),
+        element(cast<MemRefType>(contraction.b.getType()).getElementType()),
+        shape(cast<VectorType>(contraction.acc.getType()).getShape()) {}
+
+  int64_t numSteps() const { return contraction.k / 16; }
+  /// The A operands of a step, one for each m-tile.
+  SmallVector<Registers> readA(int64_t step);
+  /// Adds the products of a step to n-tile `pair` and the next one, if there
+  /// is one, of `acc`: the elements of a fragment.
+  void multiply(ArrayRef<Registers> aOperands, int64_t step, int64_t pair,
+                MutableArrayRef<Value> acc);
+
+private:
+  /// The operation wants f16 in pairs and bf16 in words.
+  void toOperand(Value &word) {
+    if (element.isF16())
+      word = LLVM::BitcastOp::create(b, VectorType::get(2, element), word);
+  }
+
+  ThreadBuilder &b;
+  Contraction contraction;
+  AOperand a;
+  MatrixReader reader;
+  Type element;
+  ArrayRef<int64_t> shape;
+};
+
 class MmaSync : public TensorCores {
 public:
   explicit MmaSync(int64_t warps) : warps(warps) {}
@@ -171,6 +205,8 @@ public:
                       const Contraction &contraction) const override;
   Type getPendingType(VectorType fragment) const override { return fragment; }
   Value start(ThreadBuilder &b, const Contraction &contraction) const override;
+  Value contractAll(ThreadBuilder &b, ArrayRef<Contraction> contractions,
+                    Value addend) const override;
   /// The instruction completes before its result is used: nothing to wait for.
   Value wait(ThreadBuilder &, Value pending, VectorType,
              int64_t) const override {
@@ -201,56 +237,84 @@ LogicalResult MmaSync::check(Operation *op,
   return success();
 }
 
-Value MmaSync::start(ThreadBuilder &b, const Contraction &contraction) const {
-  auto type = cast<VectorType>(contraction.acc.getType());
-  int64_t mTiles = type.getDimSize(0), nTiles = type.getDimSize(1);
-  Type element = cast<MemRefType>(contraction.b.getType()).getElementType();
-  bool isHalf = element.isF16();
-  NVVM::MMATypes factor = isHalf ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
-  // The operation wants f16 in pairs and bf16 in words.
-  auto toOperand = [&](Value &word) {
-    if (isHalf)
-      word = LLVM::BitcastOp::create(b, VectorType::get(2, element), word);
-  };
+SmallVector<Registers> Products::readA(int64_t step) {
+  SmallVector<Registers> operands;
+  for (int64_t mTile = 0; mTile < shape[0]; ++mTile) {
+    operands.push_back(a.get(mTile, step));
+    for (Value &word : operands.back())
+      toOperand(word);
+  }
+  return operands;
+}
+
+void Products::multiply(ArrayRef<Registers> aOperands, int64_t step,
+                        int64_t pair, MutableArrayRef<Value> acc) {
+  NVVM::MMATypes factor =
+      element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
   SmallVector<Type> four(4, b.getF32Type());
   Type result = LLVM::LLVMStructType::getLiteral(b.getContext(), four);
+  int64_t inPair = std::min<int64_t>(2, shape[1] - pair);
+  int64_t n = 8 * pair, k = 16 * step;
+  Registers words =
+      contraction.bT ? reader.read(k, n / 8, /*transposed=*/true, 2 * inPair)
+                     : reader.read(n, k / 8, /*transposed=*/false, 2 * inPair);
+  for (Value &word : words)
+    toOperand(word);
+  for (int64_t i = 0; i < inPair; ++i)
+    for (int64_t mTile = 0; mTile < shape[0]; ++mTile) {
+      auto d = acc.slice((mTile * shape[1] + pair + i) * 4, 4);
+      Value sum = NVVM::MmaOp::create(
+          b, result, aOperands[mTile],
+          ValueRange{words[2 * i], words[2 * i + 1]}, d,
+          ArrayRef<int64_t>{16, 8, 16}, /*b1Op=*/std::nullopt,
+          /*intOverflow=*/std::nullopt, std::array{factor, factor},
+          std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+      for (int64_t e = 0; e < 4; ++e)
+        d[e] = LLVM::ExtractValueOp::create(b, sum, ArrayRef<int64_t>{e});
+    }
+}
 
-  AOperand a(b, contraction, warps);
-  // The lower bit of the matrix number is the half of k, which is a row where B
-  // is transposed.
-  MatrixReader reader(b, contraction.b, /*rowBit=*/contraction.bT ? 0 : 1);
-  auto readB = [&](int64_t nTile, int64_t step, int matrices) {
-    int64_t n = 8 * nTile, k = 16 * step;
-    return contraction.bT
-               ? reader.read(k, n / 8, /*transposed=*/true, matrices)
-               : reader.read(n, k / 8, /*transposed=*/false, matrices);
-  };
-  SmallVector<Value> acc = llvm::to_vector_of<Value>(
-      vector::ToElementsOp::create(b, contraction.acc).getResults());
-  for (int64_t step = 0; step < contraction.k / 16; ++step) {
-    SmallVector<Registers> aRegisters;
-    for (int64_t mTile = 0; mTile < mTiles; ++mTile) {
-      aRegisters.push_back(a.get(mTile, step));
-      llvm::for_each(aRegisters.back(), toOperand);
-    }
-    for (int64_t pair = 0; pair < nTiles; pair += 2) {
-      int64_t inPair = std::min<int64_t>(2, nTiles - pair);
-      Registers bRegisters = readB(pair, step, 2 * inPair);
-      llvm::for_each(bRegisters, toOperand);
-      for (int64_t i = 0; i < inPair; ++i)
-        for (int64_t mTile = 0; mTile < mTiles; ++mTile) {
-          auto d =
-              MutableArrayRef(acc).slice((mTile * nTiles + pair + i) * 4, 4);
-          Value sum = NVVM::MmaOp::create(
-              b, result, aRegisters[mTile],
-              ValueRange{bRegisters[2 * i], bRegisters[2 * i + 1]}, d,
-              ArrayRef<int64_t>{16, 8, 16}, /*b1Op=*/std::nullopt,
-              /*intOverflow=*/std::nullopt, std::array{factor, factor},
-              std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-          for (int64_t e = 0; e < 4; ++e)
-            d[e] = LLVM::ExtractValueOp::create(b, sum, ArrayRef<int64_t>{e});
+static SmallVector<Value> getElements(ThreadBuilder &b, Value fragment) {
+  return llvm::to_vector_of<Value>(
+      vector::ToElementsOp::create(b, fragment).getResults());
+}
+
+Value MmaSync::start(ThreadBuilder &b, const Contraction &contraction) const {
+  auto type = cast<VectorType>(contraction.acc.getType());
+  Products products(b, contraction, warps);
+  SmallVector<Value> acc = getElements(b, contraction.acc);
+  // A is read once for all columns, B once for all rows of the warp.
+  for (int64_t step = 0; step < products.numSteps(); ++step) {
+    SmallVector<Registers> a = products.readA(step);
+    for (int64_t pair = 0; pair < type.getDimSize(1); pair += 2)
+      products.multiply(a, step, pair, acc);
+  }
+  return vector::FromElementsOp::create(b, type, acc);
+}
+
+Value MmaSync::contractAll(ThreadBuilder &b, ArrayRef<Contraction> contractions,
+                           Value addend) const {
+  auto type = cast<VectorType>(contractions[0].acc.getType());
+  SmallVector<Value> acc = getElements(b, contractions[0].acc), addends;
+  if (addend)
+    addends = getElements(b, addend);
+  std::vector<Products> products;
+  for (const Contraction &contraction : contractions)
+    products.emplace_back(b, contraction, warps);
+  // Column by column: only a few accumulators are in use beside the addend.
+  int64_t nTiles = type.getDimSize(1);
+  for (int64_t pair = 0; pair < nTiles; pair += 2) {
+    for (Products &one : products)
+      for (int64_t step = 0; step < one.numSteps(); ++step)
+        one.multiply(one.readA(step), step, pair, acc);
+    if (!addend)
+      continue;
+    for (int64_t mTile = 0; mTile < type.getDimSize(0); ++mTile)
+      for (int64_t nTile = pair; nTile < std::min(pair + 2, nTiles); ++nTile)
+        for (int64_t e = 0; e < 4; ++e) {
+          int64_t i = (mTile * nTiles + nTile) * 4 + e;
+          acc[i] = arith::AddFOp::create(b, addends[i], acc[i]);
         }
-    }
   }
   return vector::FromElementsOp::create(b, type, acc);
 }

@@ -36,6 +36,11 @@ public:
   /// Issues a contraction; returns the accumulator in flight.
   virtual Value start(ThreadBuilder &b,
                       const Contraction &contraction) const = 0;
+  /// The result of several contractions with A fragments, the first one's
+  /// accumulator being that of all, plus `addend` if there is one.
+  virtual Value contractAll(ThreadBuilder &b,
+                            ArrayRef<Contraction> contractions,
+                            Value addend) const = 0;
   /// Waits until at most `younger` later contractions are in flight; returns
   /// the accumulator as a fragment.
   virtual Value wait(ThreadBuilder &b, Value pending, VectorType fragment,

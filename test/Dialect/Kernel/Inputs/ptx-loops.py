@@ -31,21 +31,23 @@ def ptx_of(text):
 
 
 def loops(ptx):
-    """Yields the instructions of each block that jumps back to its own label."""
-    label, body = None, []
+    """Yields the instructions of each innermost loop: from a label to a jump back
+    to it, with no such loop in between."""
+    names, labels, found = [], {}, []
     for line in map(str.strip, ptx.split("\n")):
         if match := re.match(r"(\$\w+):", line):
-            label, body = match[1], []
+            labels[match[1]] = len(names)
             continue
         match = re.match(r"(?:@!?%\w+\s+)?([a-z][\w.]*)", line)
         if not match:
             continue
-        body.append(match[1])
-        if match[1].startswith("bra"):
-            if label and label in line:
-                yield body
-            # What follows is another block, with or without a label.
-            label, body = None, []
+        names.append(match[1])
+        target = re.search(r"(\$\w+);", line)
+        if match[1].startswith("bra") and target and target[1] in labels:
+            found.append((labels[target[1]], len(names)))
+    for begin, end in found:
+        if not any(begin <= b and e <= end and (b, e) != (begin, end) for b, e in found):
+            yield names[begin:end]
 
 
 def main():
