@@ -45,6 +45,8 @@ void varlen::buildVarlenTilesToInstructions(
     OpPassManager &manager, const VarlenToNVVMOptions &options) {
   OpPassManager &kernels = manager.nest<gpu::GPUModuleOp>();
   OpPassManager &kernel = kernels.nest<gpu::GPUFuncOp>();
+  // Tensor cores have no f32: below this every contraction is of 16 bits.
+  kernel.addPass(kernel::createKernelSplitF32());
   kernel.addPass(kernel::createKernelDistribute());
   kernel.addPass(createCanonicalizerPass());
   kernel.addPass(createCSEPass());
@@ -52,7 +54,6 @@ void varlen::buildVarlenTilesToInstructions(
   kernel.addPass(kernel::createKernelExpandReductions());
   kernel.addPass(kernel::createKernelLowerContract());
   kernel.addPass(kernel::createKernelLowerAccess());
-  kernel.addPass(kernel::createKernelPackNarrow());
   kernel.addPass(kernel::createKernelExpandMath());
   // It tells the launches how much shared memory their kernels take.
   const GPUTarget *gpu = lookupGPUTarget(options.chip);
@@ -60,6 +61,9 @@ void varlen::buildVarlenTilesToInstructions(
   if (gpu)
     memory.sharedBytes = gpu->sharedBytes;
   manager.addPass(kernel::createKernelLowerMemory(memory));
+  // Copies of f32 round, too.
+  manager.nest<gpu::GPUModuleOp>().addNestedPass<gpu::GPUFuncOp>(
+      kernel::createKernelPackNarrow());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 }

@@ -161,3 +161,37 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!q = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+
+// With A in shared memory: both steps of 16, each with all three contractions;
+// the last, large one has a sum of its own.
+// CHECK-LABEL: gpu.func @chain_shared
+// CHECK: %[[ZERO:.*]] = arith.constant 0.0{{.*}} : f32
+// CHECK: %[[E:.*]]:8 = vector.to_elements
+// CHECK-COUNT-3: nvvm.ldmatrix
+// CHECK: nvvm.ldmatrix
+// CHECK: nvvm.mma.sync {{.*}}C[%[[E]]#0,
+// CHECK: nvvm.mma.sync {{.*}}C[%[[E]]#4,
+// CHECK: nvvm.ldmatrix
+// CHECK: %[[S0:.*]] = nvvm.mma.sync
+// CHECK: %[[S1:.*]] = nvvm.mma.sync
+// CHECK: nvvm.ldmatrix
+// CHECK: %[[L:.*]] = nvvm.mma.sync {{.*}}C[%[[ZERO]], %[[ZERO]], %[[ZERO]], %[[ZERO]]]
+// CHECK: nvvm.mma.sync {{.*}}C[%[[ZERO]],
+// CHECK-COUNT-6: nvvm.mma.sync
+// CHECK-NOT: nvvm.mma.sync
+// CHECK-COUNT-8: arith.addf
+// CHECK-NOT: arith.addf
+gpu.module @kernels {
+  gpu.func @chain_shared(%q: !q, %k: !q, %acc: vector<1x2x2x2xf32>, %out: memref<?x1x16xf32>, %i: index) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %a = kernel.contract %q, %k, %acc k(32) : !q, !q into vector<1x2x2x2xf32>
+    %b = kernel.contract %k, %q, %a k(32) : !q, !q into vector<1x2x2x2xf32>
+    %c = kernel.contract %q, %q, %b k(32) : !q, !q into vector<1x2x2x2xf32>
+    kernel.store %c, %out rows(%i, %i, %i, %i) valid(%i) : vector<1x2x2x2xf32>, memref<?x1x16xf32>
+    gpu.return
+  }
+}

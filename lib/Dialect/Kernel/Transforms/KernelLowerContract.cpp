@@ -84,9 +84,8 @@ struct WaitPattern : Pattern<WaitOp> {
   }
 };
 
-/// Contractions with A fragments that accumulate one onto the other, with
-/// nothing that uses the intermediate sums, and the addition of something else
-/// to the last.
+/// Contractions that accumulate one onto the other, with nothing that uses the
+/// intermediate sums, and the addition of something else to the last.
 struct Chain {
   SmallVector<kernel::ContractOp> contracts;
   arith::AddFOp addition;
@@ -155,16 +154,14 @@ struct KernelLowerContract
 } // namespace
 
 std::optional<Chain> Chain::startingAt(kernel::ContractOp first) {
-  if (!isa<VectorType>(first.getA().getType()))
-    return std::nullopt;
   Chain chain{{first}, {}};
   auto getUser = [&]() -> Operation * {
     Value last = chain.contracts.back().getResult();
     return last.hasOneUse() ? *last.user_begin() : nullptr;
   };
   while (auto next = dyn_cast_or_null<kernel::ContractOp>(getUser())) {
-    if (!isa<VectorType>(next.getA().getType()) ||
-        next->getBlock() != first->getBlock() ||
+    if (next.getA().getType() != first.getA().getType() ||
+        next.getK() != first.getK() || next->getBlock() != first->getBlock() ||
         next.getAcc() != chain.contracts.back().getResult())
       break;
     chain.contracts.push_back(next);

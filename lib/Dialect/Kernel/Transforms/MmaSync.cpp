@@ -301,11 +301,37 @@ Value MmaSync::contractAll(ThreadBuilder &b, ArrayRef<Contraction> contractions,
   std::vector<Products> products;
   for (const Contraction &contraction : contractions)
     products.emplace_back(b, contraction, warps);
-  // Column by column: only a few accumulators are in use beside the addend.
+  int64_t steps = products.front().numSteps();
   int64_t nTiles = type.getDimSize(1);
+  auto addTo = [&](Value &sum, Value term) {
+    sum = arith::AddFOp::create(b, term, sum);
+  };
+
+  if (isa<MemRefType>(contractions[0].a.getType())) {
+    // Step by step: what the contractions read of a step is in registers for
+    // that step only. The last term, the large one, is summed apart.
+    Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0.0));
+    SmallVector<Value> large(acc.size(), zero);
+    for (int64_t step = 0; step < steps; ++step) {
+      SmallVector<SmallVector<Registers>> a;
+      for (Products &one : products)
+        a.push_back(one.readA(step));
+      for (int64_t pair = 0; pair < nTiles; pair += 2)
+        for (auto [i, one] : llvm::enumerate(products))
+          one.multiply(a[i], step, pair, i + 1 < products.size() ? acc : large);
+    }
+    for (auto [i, sum] : llvm::enumerate(acc)) {
+      addTo(sum, large[i]);
+      if (addend)
+        addTo(sum, addends[i]);
+    }
+    return vector::FromElementsOp::create(b, type, acc);
+  }
+
+  // Column by column: few accumulators are in use beside the addend.
   for (int64_t pair = 0; pair < nTiles; pair += 2) {
     for (Products &one : products)
-      for (int64_t step = 0; step < one.numSteps(); ++step)
+      for (int64_t step = 0; step < steps; ++step)
         one.multiply(one.readA(step), step, pair, acc);
     if (!addend)
       continue;
@@ -313,7 +339,7 @@ Value MmaSync::contractAll(ThreadBuilder &b, ArrayRef<Contraction> contractions,
       for (int64_t nTile = pair; nTile < std::min(pair + 2, nTiles); ++nTile)
         for (int64_t e = 0; e < 4; ++e) {
           int64_t i = (mTile * nTiles + nTile) * 4 + e;
-          acc[i] = arith::AddFOp::create(b, addends[i], acc[i]);
+          addTo(acc[i], addends[i]);
         }
   }
   return vector::FromElementsOp::create(b, type, acc);

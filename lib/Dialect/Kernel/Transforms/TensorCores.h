@@ -36,8 +36,8 @@ public:
   /// Issues a contraction; returns the accumulator in flight.
   virtual Value start(ThreadBuilder &b,
                       const Contraction &contraction) const = 0;
-  /// The result of several contractions with A fragments, the first one's
-  /// accumulator being that of all, plus `addend` if there is one.
+  /// The sum of several contractions of equal shapes, small terms first, that
+  /// starts from the first one's accumulator, plus `addend` if there is one.
   virtual Value contractAll(ThreadBuilder &b,
                             ArrayRef<Contraction> contractions,
                             Value addend) const = 0;

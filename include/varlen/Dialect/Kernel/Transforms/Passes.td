@@ -183,9 +183,10 @@ def KernelLowerContract : Kernel_Pass<"kernel-lower-contract"> {
     and `b_t`), without bank conflicts; an A fragment is used in place. B is
     read once for all m-tiles of a warp. An address is a part of the lane that no
     loop changes, exclusive-or'ed with a constant of the step, and constant
-    offsets. Contractions of A fragments that accumulate one onto the other, and
-    the addition of something else to the last, are done column by column: few
-    accumulators are in use at a time.
+    offsets. Contractions that accumulate one onto the other, and the addition of
+    something else to the last, are done together so that few registers are in
+    use: column by column with A fragments, else step by step with the last term
+    summed apart.
 
     *Requires*: fragments; a number of warps that is a power of 2 for `a_t`.
     *Guarantees*: no `kernel.contract`, `kernel.start`, `kernel.wait` is left.
