@@ -16,7 +16,9 @@ static void perform(Copy &copy) {
   if (copy.done)
     return;
   copy.done = true;
-  memcpy(copy.dst, copy.src, copy.sourceSize);
+  // A source that is not read may be null.
+  if (copy.sourceSize)
+    memcpy(copy.dst, copy.src, copy.sourceSize);
   memset(copy.dst + copy.sourceSize, 0, copy.size - copy.sourceSize);
 }
 
