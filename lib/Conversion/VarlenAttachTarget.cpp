@@ -22,7 +22,29 @@ namespace mlir::varlen {
 using namespace mlir;
 using namespace mlir::varlen;
 
+/// 32-bit registers of a multiprocessor, on every chip of the table.
+static constexpr int64_t kRegisters = 65536;
+
 namespace {
+
+/// Lets a kernel have as many registers as one CTA of its size can. Without a
+/// limit ptxas makes one of its own, for more CTAs at once, and would rather
+/// spill than go beyond.
+void limitRegisters(LLVM::LLVMFuncOp kernel) {
+  StringRef limit = NVVM::NVVMDialect::getMaxnregAttrName();
+  auto threads = kernel->getAttrOfType<DenseI32ArrayAttr>(
+      NVVM::NVVMDialect::getMaxntidAttrName());
+  if (!threads || kernel->hasAttr(limit))
+    return;
+  int64_t count = 1;
+  for (int32_t extent : threads.asArrayRef())
+    count *= extent;
+  // Warps get registers 8 to a thread at a time, and a thread at most 255.
+  int64_t registers = llvm::alignDown(kRegisters / count, 8);
+  kernel->setAttr(
+      limit, Builder(kernel.getContext())
+                 .getI32IntegerAttr(std::clamp<int64_t>(registers, 16, 255)));
+}
 
 struct VarlenAttachTarget
     : varlen::impl::VarlenAttachTargetBase<VarlenAttachTarget> {
@@ -50,6 +72,8 @@ struct VarlenAttachTarget
                                             "+ptx" + std::to_string(ptx));
     getOperation().walk([&](gpu::GPUModuleOp module) {
       module.setTargetsAttr(b.getArrayAttr(target));
+      for (auto kernel : module.getOps<LLVM::LLVMFuncOp>())
+        limitRegisters(kernel);
     });
   }
 };

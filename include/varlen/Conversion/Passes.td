@@ -95,7 +95,8 @@ def VarlenAttachTarget : Pass<"varlen-attach-target", "::mlir::ModuleOp"> {
   let summary = "Say which chip the kernels of a module are for";
   let description = [{
     Puts an `#nvvm.target` on every `gpu.module`. `ptx` is ten times the version
-    of PTX that is written, and so of the drivers that can read it.
+    of PTX that is written, and so of the drivers that can read it. Kernels with
+    a `nvvm.maxntid` get a `nvvm.maxnreg`, what one CTA of that size can have.
 
     *Requires*: nothing. *Guarantees*: the above; an error for a chip that is
     not in the table of GPUs and for a version of PTX that does not know it.

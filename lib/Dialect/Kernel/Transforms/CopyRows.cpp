@@ -71,10 +71,15 @@ class Chunks {
 public:
   Chunks(ImplicitLocOpBuilder &b, CopyOp copy, int64_t threads);
 
-  /// (whether the row exists, address of the chunk's first element, number of
-  /// elements past the chunk's first column, byte offset in the slot).
   struct Chunk {
-    Value exists, address, column, offset;
+    /// Whether the row exists, and the chunk in it, if chunks are whole.
+    Value exists;
+    /// Of the chunk's first element, and its column in the row.
+    Value address, column;
+    /// Byte offset in the slot: the same for all rows of a thread (if rows are
+    /// far enough apart), and the row's.
+    Value offset;
+    int64_t rowOffset;
   };
   void forEach(function_ref<void(const Chunk &)> body);
 
@@ -83,6 +88,14 @@ public:
     return LLVM::GEPOp::create(b, chunk.address.getType(), element,
                                chunk.address,
                                ArrayRef<LLVM::GEPArg>{int32_t(distance)});
+  }
+  /// Where the chunk goes.
+  Value inSlot(Value slot, const Chunk &chunk) {
+    auto gep = [&](Value address, LLVM::GEPArg offset) -> Value {
+      return LLVM::GEPOp::create(b, address.getType(), b.getI8Type(), address,
+                                 ArrayRef<LLVM::GEPArg>{offset});
+    };
+    return gep(gep(slot, chunk.offset), int32_t(chunk.rowOffset));
   }
   Value pointer(Value memref, unsigned space);
 
@@ -93,7 +106,6 @@ private:
   Value i64(Value index) {
     return b.createOrFold<arith::IndexCastOp>(b.getI64Type(), index);
   }
-  void emitRow(Value row, Value rowBits, Value column);
   Value rowAddress(Value row);
   void emitIf(Value condition, function_ref<void()> body);
 
@@ -185,67 +197,87 @@ void Chunks::forEach(function_ref<void(const Chunk &)> body) {
   Value chunk = b.createOrFold<arith::RemUIOp>(thread, i32(across));
   Value firstRow = b.createOrFold<arith::DivUIOp>(thread, i32(across));
   Value column = b.createOrFold<arith::MulIOp>(chunk, i32(kChunk));
+  auto less = [&](Value lhs, int64_t rhs) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, lhs, i32(rhs));
+  };
 
+  // Everything that varies from row to row is a constant or, where the rows
+  // of a group are not evenly spaced, an address.
+  Value zero = arith::ConstantIndexOp::create(b, 0);
+  Value valid = arith::MaxSIOp::create(b, copy.getValid(), zero);
+  valid =
+      arith::MinSIOp::create(b, valid, arith::ConstantIndexOp::create(b, rows));
+  Value left = arith::SubIOp::create(
+      b, arith::IndexCastOp::create(b, b.getI32Type(), valid), firstRow);
+  if (headDim % 16 != 0 && hasWholeChunks(copy))
+    left = arith::SelectOp::create(b, less(column, headDim), left, i32(0));
+  bool isEven = getConstantIntValue(copy.getGroup()) == 1;
+  auto gep = [&](Value address, LLVM::GEPArg offset) -> Value {
+    return LLVM::GEPOp::create(b, address.getType(), element, address,
+                               ArrayRef<LLVM::GEPArg>{offset});
+  };
+  Value firstAddress = gep(rowAddress(firstRow), column);
+  Value inSlab = b.createOrFold<arith::AndIOp>(chunk, i32(7));
+  Value slab = b.createOrFold<arith::ShRUIOp>(chunk, i32(3));
+  Value slabOffset = b.createOrFold<arith::MulIOp>(slab, i32(rows * kRowBytes));
+
+  auto emitRow = [&](int64_t base) {
+    Value row = b.createOrFold<arith::AddIOp>(firstRow, i32(base));
+    // Chunk c of row r lies at c ^ (r mod 8) of its slab. Where the rows of a
+    // thread are multiples of 8 apart, that is the same for all.
+    Value phase = b.createOrFold<arith::AndIOp>(
+        rowsAtOnce % 8 == 0 ? firstRow : row, i32(7));
+    Value offset = b.createOrFold<arith::MulIOp>(
+        b.createOrFold<arith::XOrIOp>(inSlab, phase), i32(16));
+    offset = b.createOrFold<arith::AddIOp>(offset, slabOffset);
+    offset = b.createOrFold<arith::AddIOp>(
+        offset, b.createOrFold<arith::MulIOp>(firstRow, i32(kRowBytes)));
+    Value exists =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, left, i32(base));
+    Value address;
+    if (isEven) {
+      Value distance = b.createOrFold<arith::MulIOp>(
+          strides[0], arith::ConstantOp::create(b, b.getI64IntegerAttr(base)));
+      address = gep(firstAddress, distance);
+    } else {
+      address = gep(rowAddress(row), column);
+    }
+    body({exists, address, column, offset, base * kRowBytes});
+  };
   auto emitRows = [&] {
     for (int64_t base = 0; base < rows; base += rowsAtOnce) {
-      Value row = b.createOrFold<arith::AddIOp>(firstRow, i32(base));
-      auto emitRow = [&] {
-        // Chunk c of row r lies at c ^ (r mod 8) of its slab. Where the rows
-        // of a thread are multiples of 8 apart, that is the same for all.
-        Value phase = rowsAtOnce % 8 == 0 ? firstRow : row;
-        phase = b.createOrFold<arith::AndIOp>(phase, i32(7));
-        Value inSlab = b.createOrFold<arith::AndIOp>(chunk, i32(7));
-        Value slab = b.createOrFold<arith::ShRUIOp>(chunk, i32(3));
-        Value offset = b.createOrFold<arith::MulIOp>(
-            b.createOrFold<arith::XOrIOp>(inSlab, phase), i32(16));
-        offset = b.createOrFold<arith::AddIOp>(
-            offset, b.createOrFold<arith::MulIOp>(slab, i32(rows * kRowBytes)));
-        offset = b.createOrFold<arith::AddIOp>(
-            offset, b.createOrFold<arith::MulIOp>(row, i32(kRowBytes)));
-        Value index =
-            b.createOrFold<arith::IndexCastUIOp>(b.getIndexType(), row);
-        Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
-                                             index, copy.getValid());
-        Value address =
-            LLVM::GEPOp::create(b, source.getType(), element, rowAddress(row),
-                                ArrayRef<LLVM::GEPArg>{column});
-        body({exists, address, column, offset});
-      };
       if (rows - base >= rowsAtOnce)
-        emitRow();
+        emitRow(base);
       else
-        emitIf(
-            arith::CmpIOp::create(b, arith::CmpIPredicate::ult, row, i32(rows)),
-            emitRow);
+        emitIf(less(firstRow, rows - base), [&] { emitRow(base); });
     }
   };
-  if (across == chunks && threads % across == 0)
-    return emitRows();
-  emitIf(
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, chunk, i32(chunks)),
-      emitRows);
+  Value takesPart;
+  if (across != chunks)
+    takesPart = less(chunk, chunks);
+  if (threads % across != 0) {
+    Value hasRow = less(firstRow, rowsAtOnce);
+    takesPart =
+        takesPart ? Value(arith::AndIOp::create(b, takesPart, hasRow)) : hasRow;
+  }
+  if (takesPart)
+    emitIf(takesPart, emitRows);
+  else
+    emitRows();
 }
 
 void kernel::emitCopyAsync(ImplicitLocOpBuilder &b, CopyOp copy,
                            int64_t threads) {
   Chunks chunks(b, copy, threads);
   Value slot = chunks.pointer(copy.getSlot()[0], /*shared=*/3);
-  int64_t headDim = cast<MemRefType>(copy.getSource().getType()).getDimSize(2);
   chunks.forEach([&](const Chunks::Chunk &chunk) {
-    Value inRow = chunk.exists;
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
     };
-    if (headDim % 16 != 0)
-      inRow = arith::AndIOp::create(
-          b, inRow,
-          arith::CmpIOp::create(b, arith::CmpIPredicate::ult, chunk.column,
-                                constant(headDim)));
     // Of 16 bytes, as many are read; the others are zero.
-    Value size = arith::SelectOp::create(b, inRow, constant(16), constant(0));
-    Value destination =
-        LLVM::GEPOp::create(b, slot.getType(), b.getI8Type(), slot,
-                            ArrayRef<LLVM::GEPArg>{chunk.offset});
+    Value size =
+        arith::SelectOp::create(b, chunk.exists, constant(16), constant(0));
+    Value destination = chunks.inSlot(slot, chunk);
     NVVM::CpAsyncOp::create(
         b, destination, chunk.address, b.getI32IntegerAttr(16),
         NVVM::LoadCacheModifierKindAttr::get(b.getContext(),
@@ -284,7 +316,7 @@ static Value loadChunk(ImplicitLocOpBuilder &b, CopyOp copy, Chunks &chunks,
                               bound));
   };
   if (hasWholeChunks(copy))
-    return guarded(exists(0), type, [&]() -> Value {
+    return guarded(chunk.exists, type, [&]() -> Value {
       return LLVM::LoadOp::create(b, type, chunk.address, /*alignment=*/16);
     });
   Value elements = arith::ConstantOp::create(b, b.getZeroAttr(type));
@@ -316,9 +348,7 @@ void kernel::emitCopyThroughRegisters(ImplicitLocOpBuilder &b, CopyOp copy,
         Value wide = arith::ExtFOp::create(b, rest.getType(), term);
         rest = arith::SubFOp::create(b, rest, wide);
       }
-      Value destination =
-          LLVM::GEPOp::create(b, slot.getType(), b.getI8Type(), slot,
-                              ArrayRef<LLVM::GEPArg>{chunk.offset});
+      Value destination = chunks.inSlot(slot, chunk);
       LLVM::StoreOp::create(b, term, destination, /*alignment=*/16);
     }
   });

@@ -42,9 +42,9 @@ class GPUTiler {
 public:
   GPUTiler(AttnOp op, GPUScheduleAttr schedule, OpBuilder &builder)
       : op(op), schedule(schedule), b(op.getLoc(), builder), index{b},
-        element(op.getElementType()), compute(op.getComputeType()),
-        blockM(schedule.getBlockM()), blockN(schedule.getKvBlock()),
-        stages(schedule.getStages()),
+        narrow{b, b.getI32Type()}, element(op.getElementType()),
+        compute(op.getComputeType()), blockM(schedule.getBlockM()),
+        blockN(schedule.getKvBlock()), stages(schedule.getStages()),
         qkColumns(llvm::alignTo(op.getHeadDim(), 16)),
         vColumns(llvm::alignTo(op.getValueHeadDim(), 16)) {}
 
@@ -59,8 +59,11 @@ private:
     /// Pairs of the tile in memory, and those of them that are in use.
     Value rows, usedRows;
     Value kRow, kRows, diagonal;
-    /// kv blocks: [begin, fullBegin) and [fullEnd, end) are masked.
-    Value begin, fullBegin, fullEnd, end;
+    /// The kv blocks, in the order of iterations: `left` masked ones, then
+    /// those up to number `masked` on the other side, then the others, up to
+    /// `total`. Iteration i visits block i plus the base of its part. These are
+    /// alive in the inner loop, where registers are scarce: 32 bits each.
+    Value left, masked, total, leftBase, rightBase, insideBase;
   };
   struct KeyRange {
     Value begin, end;
@@ -78,13 +81,13 @@ private:
   State initialState(const Tile &tile);
   /// The first key that a row sees, and the one after the last, R x 1.
   SmallVector<Value> limits(const Tile &tile);
-  void emitFetch(const Tile &tile, Value i, Value total);
-  State emitSteps(const Tile &tile, Value from, Value to, Value total,
-                  bool masked, State state);
+  void emitFetch(const Tile &tile, Value i, bool masked);
+  State emitSteps(const Tile &tile, bool masked, State state);
   void emitEpilogue(const Tile &tile, const State &state);
 
-  /// The kv block of iteration i: the masked ones, then the others.
-  Value blockAt(const Tile &tile, Value i);
+  /// The first key of iteration i, which is past the masked ones or may be
+  /// among them.
+  Value keyAt(const Tile &tile, Value i, bool masked);
   kernel::RowsOperands rowsOf(const Tile &tile, Value valid) {
     return {tile.qRow, tile.kvHead, tile.first, group, valid};
   }
@@ -112,7 +115,7 @@ private:
   AttnOp op;
   GPUScheduleAttr schedule;
   ImplicitLocOpBuilder b;
-  IndexBuilder index;
+  IndexBuilder index, narrow;
   FloatType element, compute;
   int64_t blockM, blockN, stages, qkColumns, vColumns;
 
@@ -170,14 +173,13 @@ SmallVector<Value> GPUTiler::perRow(ValueRange inputs, ArrayRef<Type> types,
   return results;
 }
 
-Value GPUTiler::blockAt(const Tile &tile, Value i) {
-  Value left = index.sub(tile.fullBegin, tile.begin);
-  Value masked = index.add(left, index.sub(tile.end, tile.fullEnd));
-  Value inLeft = index.add(tile.begin, i);
-  Value inRight = index.add(tile.fullEnd, index.sub(i, left));
-  Value inside = index.add(tile.fullBegin, index.sub(i, masked));
-  return index.select(index.less(i, left), inLeft,
-                      index.select(index.less(i, masked), inRight, inside));
+Value GPUTiler::keyAt(const Tile &tile, Value i, bool masked) {
+  Value base = tile.insideBase;
+  if (masked)
+    base = narrow.select(
+        narrow.less(i, tile.left), tile.leftBase,
+        narrow.select(narrow.less(i, tile.masked), tile.rightBase, base));
+  return narrow.mul(narrow.add(base, i), blockN);
 }
 
 GPUTiler::KeyRange GPUTiler::visible(OpBuilder &builder, Location loc,
@@ -252,16 +254,25 @@ void GPUTiler::setKeyBlocks(Tile &tile) {
   KeyRange bottom = visible(b, b.getLoc(), tile, index.div(last, group));
   // Not even a row: no key.
   Value end = index.select(index.less(zero, tile.usedRows), bottom.end, zero);
-  tile.begin = index.div(top.begin, index.constant(blockN));
-  tile.end = index.max(index.ceilDiv(end, blockN), tile.begin);
+  Value first = index.div(top.begin, index.constant(blockN));
+  Value past = index.max(index.ceilDiv(end, blockN), first);
   // A tile whose range of keys is empty visits no block.
-  tile.end = index.select(index.less(top.begin, end), tile.end, tile.begin);
+  past = index.select(index.less(top.begin, end), past, first);
   auto within = [&](Value value, Value lo) {
-    return index.max(index.min(value, tile.end), lo);
+    return index.max(index.min(value, past), lo);
   };
-  tile.fullBegin = within(index.ceilDiv(bottom.begin, blockN), tile.begin);
-  tile.fullEnd =
-      within(index.div(top.end, index.constant(blockN)), tile.fullBegin);
+  // Blocks that every row sees whole.
+  Value inside = within(index.ceilDiv(bottom.begin, blockN), first);
+  Value right = within(index.div(top.end, index.constant(blockN)), inside);
+
+  Value left = index.sub(inside, first);
+  Value masked = index.add(left, index.sub(past, right));
+  tile.left = narrow.cast(left);
+  tile.masked = narrow.cast(masked);
+  tile.total = narrow.cast(index.sub(past, first));
+  tile.leftBase = narrow.cast(first);
+  tile.rightBase = narrow.cast(index.sub(right, left));
+  tile.insideBase = narrow.cast(index.sub(inside, masked));
 }
 
 SmallVector<Value> GPUTiler::limits(const Tile &tile) {
@@ -311,11 +322,10 @@ GPUTiler::State GPUTiler::initialState(const Tile &tile) {
 }
 
 /// Fetches the kv block of iteration i, if there is one.
-void GPUTiler::emitFetch(const Tile &tile, Value i, Value total) {
-  emitIf(index.less(i, total), [&] {
-    Value i32 = arith::IndexCastOp::create(b, b.getI32Type(), i);
-    auto slot = kernel::RingAcquireOp::create(b, ring, i32);
-    Value k0 = index.mul(blockAt(tile, i), blockN);
+void GPUTiler::emitFetch(const Tile &tile, Value i, bool masked) {
+  emitIf(narrow.less(i, tile.total), [&] {
+    auto slot = kernel::RingAcquireOp::create(b, ring, i);
+    Value k0 = index.cast(keyAt(tile, i, masked));
     kernel::RowsOperands rows = {tile.kRow, tile.kvHead, k0, index.constant(1),
                                  index.sub(tile.kRows, k0)};
     ValueRange memory = slot.getResults();
@@ -325,19 +335,20 @@ void GPUTiler::emitFetch(const Tile &tile, Value i, Value total) {
   kernel::RingCommitOp::create(b, ring);
 }
 
-GPUTiler::State GPUTiler::emitSteps(const Tile &tile, Value from, Value to,
-                                    Value total, bool masked, State state) {
+/// The steps on the masked kv blocks, or on the others.
+GPUTiler::State GPUTiler::emitSteps(const Tile &tile, bool masked,
+                                    State state) {
   SmallVector<Value> bounds;
   if (masked)
     bounds = limits(tile);
   auto loop = scf::ForOp::create(
-      b, from, to, index.constant(1), state,
+      b, masked ? narrow.constant(0) : tile.masked,
+      masked ? tile.masked : tile.total, narrow.constant(1), state,
       [&](OpBuilder &, Location, Value i, ValueRange carried) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToEnd(i.getParentBlock());
-        Value i32 = arith::IndexCastOp::create(b, b.getI32Type(), i);
-        auto slot = kernel::RingWaitOp::create(b, ring, i32, stages - 2);
-        emitFetch(tile, index.add(i, stages - 1), total);
+        auto slot = kernel::RingWaitOp::create(b, ring, i, stages - 2);
+        emitFetch(tile, narrow.add(i, stages - 1), masked);
         auto tileOf = [&](ValueRange memory, int64_t rows, int64_t columns) {
           return kernel::TileOp::create(
               b, RankedTensorType::get({rows, columns}, element), memory);
@@ -350,14 +361,13 @@ GPUTiler::State GPUTiler::emitSteps(const Tile &tile, Value from, Value to,
         if (masked) {
           lo = bounds[0];
           hi = bounds[1];
-          k0 = arith::IndexCastOp::create(b, b.getI32Type(),
-                                          index.mul(blockAt(tile, i), blockN));
+          k0 = keyAt(tile, i, masked);
         }
         auto step = OnlineAttnOp::create(
             b, q, k, v, lo, hi, k0, /*whole=*/Value(), carried[0], carried[1],
             carried[2], b.getF64FloatAttr(*op.getScaleValue()),
             OrientationAttr::get(b.getContext(), Orientation::QK));
-        kernel::RingReleaseOp::create(b, ring, i32);
+        kernel::RingReleaseOp::create(b, ring, i);
         scf::YieldOp::create(b, step.getResults());
       });
   return loop.getResults();
@@ -426,20 +436,16 @@ void GPUTiler::emitEpilogue(const Tile &tile, const State &state) {
 
 void GPUTiler::emitTile(Value entry) {
   Tile tile = decode(entry);
-  Value zero = index.constant(0);
-  Value masked = index.add(index.sub(tile.fullBegin, tile.begin),
-                           index.sub(tile.end, tile.fullEnd));
-  Value total = index.sub(tile.end, tile.begin);
-  emitIf(index.less(zero, total), [&] {
+  emitIf(narrow.less(narrow.constant(0), tile.total), [&] {
     // The tile before may still be read.
     gpu::BarrierOp::create(b);
     kernel::CopyOp::create(b, op.getQ(), rowsOf(tile, tile.usedRows), qShared);
     for (int64_t i = 0; i < stages - 1; ++i)
-      emitFetch(tile, index.constant(i), total);
+      emitFetch(tile, narrow.constant(i), /*masked=*/true);
   });
   State state = initialState(tile);
-  state = emitSteps(tile, zero, masked, total, /*masked=*/true, state);
-  state = emitSteps(tile, masked, total, total, /*masked=*/false, state);
+  state = emitSteps(tile, /*masked=*/true, state);
+  state = emitSteps(tile, /*masked=*/false, state);
   emitEpilogue(tile, state);
 }
 

@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace mlir::varlen;
 
 Value IndexBuilder::constant(int64_t value) {
-  return arith::ConstantIndexOp::create(b, value);
+  return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
 }
 Value IndexBuilder::add(Value lhs, Value rhs) {
   return b.createOrFold<arith::AddIOp>(lhs, rhs);
@@ -54,9 +54,13 @@ Value IndexBuilder::less(Value lhs, Value rhs) {
   return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, lhs, rhs);
 }
 Value IndexBuilder::cast(Value integer) {
-  if (isa<IndexType>(integer.getType()))
+  if (integer.getType() == type)
     return integer;
-  return b.createOrFold<arith::IndexCastOp>(b.getIndexType(), integer);
+  if (isa<IndexType>(type) || isa<IndexType>(integer.getType()))
+    return b.createOrFold<arith::IndexCastOp>(type, integer);
+  if (integer.getType().getIntOrFloatBitWidth() < type.getIntOrFloatBitWidth())
+    return b.createOrFold<arith::ExtSIOp>(type, integer);
+  return b.createOrFold<arith::TruncIOp>(type, integer);
 }
 Value IndexBuilder::load(Value memref, ValueRange indices) {
   return cast(memref::LoadOp::create(b, memref, indices));

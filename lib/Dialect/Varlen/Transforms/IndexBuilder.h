@@ -9,13 +9,16 @@
 #ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_INDEXBUILDER_H
 #define VARLEN_DIALECT_VARLEN_TRANSFORMS_INDEXBUILDER_H
 
+#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace mlir::varlen {
 
-/// Arithmetic on index values, folded where the operands are constants.
+/// Arithmetic on index values, or on integers of `type`, folded where the
+/// operands are constants.
 struct IndexBuilder {
   ImplicitLocOpBuilder &b;
+  Type type = b.getIndexType();
 
   Value constant(int64_t value);
   Value add(Value lhs, Value rhs);
@@ -34,9 +37,9 @@ struct IndexBuilder {
   Value select(Value condition, Value then, Value otherwise);
   /// Signed comparison.
   Value less(Value lhs, Value rhs);
-  /// As index, from an integer of any width.
+  /// To `type`, from an index or integer of any width.
   Value cast(Value integer);
-  /// memref[indices] as index.
+  /// memref[indices], cast.
   Value load(Value memref, ValueRange indices);
 };
 

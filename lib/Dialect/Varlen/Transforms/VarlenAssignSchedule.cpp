@@ -90,9 +90,9 @@ struct GPURow {
 // Two 16-row tiles to a warp read each operand B once for both, where the
 // accumulators leave registers for that.
 static constexpr GPURow gpuTable[] = {
-    {64, 4, 128, 64, 2, 2}, {64, 4, 64, 32, 2, 2},  {128, 4, 64, 64, 2, 2},
-    {128, 4, 64, 32, 2, 1}, {128, 4, 64, 16, 2, 1}, {256, 8, 128, 32, 2, 1},
-    {256, 4, 64, 32, 2, 1}, {256, 4, 64, 16, 2, 1}, {256, 2, 32, 16, 2, 1},
+    {64, 4, 128, 64, 2, 2},  {64, 4, 64, 32, 2, 2},  {128, 4, 64, 64, 2, 2},
+    {128, 4, 64, 32, 2, 1},  {128, 4, 64, 16, 2, 1}, {256, 8, 128, 32, 2, 1},
+    {256, 8, 128, 16, 2, 1}, {256, 4, 64, 16, 2, 1}, {256, 2, 32, 16, 2, 1},
 };
 
 /// Bytes of shared memory of a CTA: one tile of queries and `stages` kv blocks,
