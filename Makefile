@@ -8,7 +8,8 @@ MAKEFLAGS += --no-print-directory
 LLVM := /usr/lib/llvm-22
 export PATH := $(LLVM)/bin:$(PATH)
 
-.PHONY: build demo check bench conformance fuzz release asan docs lint format clean
+.PHONY: build demo check bench gpu-kit bench-gpu conformance fuzz release asan docs \
+	lint format clean
 
 # $(call compile,PRESET,FOLDER)
 define compile
@@ -33,6 +34,18 @@ bench: build
 	@tools/setup.sh check
 	@tools/venv.sh build benchmarks/requirements.txt
 	@build/venv/bin/python benchmarks/cpu.py --build build
+
+# A folder that checks and times the GPU kernels where there is no compiler:
+# python3 run.py in it. CHIPS=sm_80,sm_90 are those it has code for.
+gpu-kit: build
+	@tools/setup.sh check
+	@tools/venv.sh build
+	@build/venv/bin/python benchmarks/gpu/build.py --build build $(if $(CHIPS),--chips=$(CHIPS))
+
+# On this machine's GPU. PYTHON is one that has PyTorch for CUDA.
+bench-gpu: gpu-kit
+	@mkdir -p build/bench
+	@$(or $(PYTHON),python3) build/gpu-kit/run.py --out build/bench/gpu.json
 
 # Every parameter of FlashAttention's tests of packed batches.
 conformance: build

@@ -42,7 +42,7 @@ class Config:
     dtype: str
     head_dim: int
     window: tuple
-    threads: int
+    threads: int | None  # None: not a CPU
 
     @property
     def mask(self):
@@ -54,10 +54,8 @@ class Config:
 
     @property
     def label(self):
-        return (
-            f"{self.batch.label} {self.dtype} d{self.head_dim} {self.mask} "
-            f"{self.threads}t"
-        )
+        label = f"{self.batch.label} {self.dtype} d{self.head_dim} {self.mask}"
+        return label if self.threads is None else f"{label} {self.threads}t"
 
     @property
     def flops(self):
@@ -132,11 +130,11 @@ def nanochat_d24():
 
 
 # FlashAttention's distributions of lengths, by its names. FlashAttention runs
-# them with heads * head_dim = 2048; here it is 256, and the longest sequence is
-# 2048, so that all of them fit a few minutes of two cores.
+# them with heads * head_dim = 2048; on a CPU it is 256, and the longest sequence
+# is 2048, so that all of them fit a few minutes of two cores.
 DISTRIBUTION_TOKENS = 32768
-DISTRIBUTION_LONGEST = 2048
-DISTRIBUTION_WIDTH = 256
+CPU_LONGEST, CPU_WIDTH = 2048, 256
+GPU_LONGEST, GPU_WIDTH = 4096, 2048
 
 
 def _distribution_lengths(name, tokens, longest):
@@ -168,13 +166,13 @@ def _distribution_lengths(name, tokens, longest):
 DISTRIBUTIONS = ["constant", "uniform", "wide", "longtail", "bimodal", "skew"]
 
 
-def fa_distributions(head_dim):
-    heads = DISTRIBUTION_WIDTH // head_dim
+def fa_distributions(head_dim, longest=CPU_LONGEST, width=CPU_WIDTH):
+    heads = width // head_dim
     return [
         _self_attention(
             "fa-distributions",
             name,
-            _distribution_lengths(name, DISTRIBUTION_TOKENS, DISTRIBUTION_LONGEST),
+            _distribution_lengths(name, DISTRIBUTION_TOKENS, longest),
             heads,
         )
         for name in DISTRIBUTIONS
@@ -211,4 +209,28 @@ def configurations(quick=False):
         for d in [128] if quick else [64, 128, 256]:
             for threads in [2] if quick else [2, 1]:
                 configs.append(Config(decode(), dtype, d, FULL, threads))
+    return configs
+
+
+def gpu_configurations():
+    """What is measured on a GPU, first what is missed most if time runs out."""
+    configs = []
+
+    def add(batch, dtype, d, window):
+        configs.append(Config(batch, dtype, d, window, None))
+
+    for dtype in ["bf16", "f16"]:
+        for d in [64, 128, 256]:
+            for window in [FULL, CAUSAL, (256, 0)]:
+                if dtype == "bf16" or (d < 256 and window != (256, 0)):
+                    add(pr164502(), dtype, d, window)
+    for window in [(512, 0), (2048, 0)]:
+        for batch in nanochat_d24():
+            add(batch, "bf16", 128, window)
+    for d in [64, 128, 256]:
+        add(decode(), "bf16", d, FULL)
+    for d in [128, 64, 256]:
+        for window in [CAUSAL, FULL]:
+            for batch in fa_distributions(d, GPU_LONGEST, GPU_WIDTH):
+                add(batch, "bf16", d, window)
     return configs

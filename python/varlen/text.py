@@ -16,6 +16,7 @@ def attn(
     window=(-1, -1), alignment="bottom_right", scale=None, sink=False,
     seqused_q=False, seqused_k=False, q_offset=False, tq=None, tk=None,
     sequences=None, index="i32", same_cu=False, lse=True, name="attention",
+    buffers=False,
 ):  # fmt: skip
     """A module with one function. Its arguments are named q, k, v, cu_seqlens_q,
     cu_seqlens_k (with same_cu only cu_seqlens_q), seqused_q, seqused_k, q_offset
@@ -23,12 +24,13 @@ def attn(
 
     Extents that are None are dynamic (tq, tk, sequences: by default); head_dim
     and heads may be None too. `sink` and the seqused and offset flags say which
-    operands there are.
+    operands there are. With `buffers` the function is on memrefs, and out and lse
+    are its last two arguments.
     """
 
     def tensor(*shape, element=dtype):
         extents = "".join(f"{'?' if n is None else n}x" for n in shape)
-        return f"tensor<{extents}{element}>"
+        return f"{'memref' if buffers else 'tensor'}<{extents}{element}>"
 
     kv_heads = heads if kv_heads is None else kv_heads
     v_head_dim = head_dim if v_head_dim is None else v_head_dim
@@ -63,6 +65,15 @@ def attn(
     parameters = ",\n    ".join(
         f'%{key}: {type} {{varlen.name = "{key}"}}' for key, type in arguments.items()
     )
+    if buffers:
+        return (
+            f"func.func @{name}(\n    {parameters},\n"
+            f'    %out: {out_type} {{varlen.name = "out"}},\n'
+            f'    %lse: {lse_type} {{varlen.name = "lse"}}) {{\n'
+            f"  varlen.attn {required}{optional} outs(%out, %lse) {{{attributes}}}\n"
+            f"    : ({', '.join([*types, out_type, lse_type])}) -> ()\n"
+            "  return\n}\n"
+        )
     results = [("out", out_type)] + ([("lse", lse_type)] if lse else [])
     result_types = ", ".join(
         f'{type} {{varlen.name = "{key}"}}' for key, type in results

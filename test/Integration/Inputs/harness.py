@@ -13,7 +13,7 @@ pipeline = None
 LSE_TOLERANCE = {"f64": 1e-12, "f32": 1e-5, "bf16": 1e-3, "f16": 1e-3}
 
 
-def module_text(group):
+def module_text(group, **more):
     return varlen.text.attn(
         dtype=group.dtype,
         heads=group.heads,
@@ -30,6 +30,7 @@ def module_text(group):
         tk=group.tokens_k if group.static else None,
         sequences=len(group.sequences) if group.static else None,
         index=group.index,
+        **more,
     )
 
 

@@ -1,0 +1,134 @@
+"""Is what the kernels compute right, and the same twice?
+
+Held against the reference of the tests in f64, by the tolerance rule.
+"""
+
+import concurrent.futures
+import json
+import re
+
+import functions
+import harness
+import numpy
+import plan
+import varlen
+
+# How many golden results are computed at once, beside the GPU.
+JUDGES = 8
+
+
+class Kit:
+    """What is in the folder: functions by name, each for one chip or more."""
+
+    def __init__(self, folder, runtime):
+        self.folder, self.runtime = folder, runtime
+        self.description = json.loads((folder / "functions.json").read_text())
+        self.chips = ["sim"]
+        if "sim" not in self.description["chips"]:
+            numbers = {
+                int(re.sub(r"\D", "", chip)): chip for chip in self.description["chips"]
+            }
+            # Code for the GPU's own chip, else for the newest older one: what is
+            # not machine code for this GPU the driver compiles from PTX.
+            fitting = sorted((n for n in numbers if n <= runtime.capability), reverse=True)
+            self.chips = [numbers[n] for n in fitting]
+        if not self.chips:
+            raise functions.Error(
+                f"the kit is for {', '.join(self.description['chips'])}, the GPU is "
+                f"sm_{runtime.capability}: expected it to be as new"
+            )
+
+    def find(self, text):
+        """(name, chip, kernels) of a function; raises Missing if there is none."""
+        name = plan.name_of(text)
+        entry = self.description["functions"].get(name)
+        if entry is None:
+            raise Missing("the kit was made without it")
+        for chip in self.chips:
+            if chip in entry["kernels"]:
+                return name, chip, entry["kernels"][chip]
+        raise Missing(next(iter(entry["errors"].values())))
+
+    def load(self, name, chip):
+        return self.runtime.function(self.folder / chip / f"{name}.so", name)
+
+
+class Missing(Exception):
+    pass
+
+
+def _bytes(array):
+    return array.view(numpy.uint8).tobytes()
+
+
+def run(runtime, function, group, inputs):
+    """(out, lse) of two calls, and whether they have the same bits."""
+    shapes = {
+        "out": ((group.tokens_q, group.heads, group.dv), group.dtype),
+        "lse": ((group.heads, group.tokens_q), "f32"),
+    }
+    buffers = [runtime.buffer(varlen.dtypes.normalize(x)) for x in inputs.values()]
+    for shape, dtype in shapes.values():
+        # Not zero: what is not written has to show.
+        wrong = numpy.full(shape, 7.0)
+        buffers.append(runtime.buffer(varlen.dtypes.narrow(wrong, dtype)))
+    call = function.bind([(buffer.pointer, buffer.shape) for buffer in buffers])
+    results = []
+    try:
+        for _ in range(2):
+            call()
+            runtime.raise_error()
+            runtime.check()
+            results.append([buffer.load() for buffer in buffers[-2:]])
+    finally:
+        for buffer in buffers:
+            buffer.free()
+    same = all(_bytes(a) == _bytes(b) for a, b in zip(*results))
+    return dict(zip(shapes, results[0])), same
+
+
+def main(folder, log, device, only):
+    runtime = functions.Runtime(folder, device)
+    kit = Kit(folder, runtime)
+    counts = {"right": 0, "wrong": 0, "not compiled": 0, "no time": 0}
+
+    def finish(group, outcome, problems):
+        counts[outcome] += 1
+        log.add(kind="check", label=group.label, outcome=outcome, problems=problems)
+        if problems and outcome == "wrong":
+            print(f"WRONG {group.label}", *problems[:5], sep="\n  ", flush=True)
+
+    def judge(group, inputs, outputs, same):
+        problems = harness.judge(group, inputs, outputs)
+        if not same:
+            problems.append("two runs differ")
+        return problems
+
+    pending = []
+    with concurrent.futures.ThreadPoolExecutor(JUDGES) as pool:
+        for group in plan.checked():
+            if not re.search(only, group.label):
+                continue
+            try:
+                name, chip, _ = kit.find(plan.checked_text(group))
+            except Missing as reason:
+                finish(group, "not compiled", [str(reason)])
+                continue
+            if log.left() < 5:
+                finish(group, "no time", [])
+                continue
+            inputs = harness.make_inputs(group)
+            try:
+                outputs, same = run(runtime, kit.load(name, chip), group, inputs)
+            except functions.Error as error:
+                finish(group, "wrong", [str(error)])
+                continue
+            pending.append((group, pool.submit(judge, group, inputs, outputs, same)))
+        for group, future in pending:
+            problems = future.result()
+            finish(group, "wrong" if problems else "right", problems)
+    total = sum(counts.values())
+    text = ", ".join(f"{number} {name}" for name, number in counts.items() if number)
+    print(f"{total} batches: {text or 'none'}", flush=True)
+    log.add(kind="info", label="check", chips=kit.chips, device=device, **counts)
+    return int(counts["wrong"] > 0 or counts["right"] == 0)
