@@ -95,6 +95,13 @@ static constexpr GPURow gpuTable[] = {
     {256, 8, 128, 16, 2, 1}, {256, 4, 64, 16, 2, 1}, {256, 2, 32, 16, 2, 1},
 };
 
+// f32 takes three planes of shared memory for a tile, six products for one and
+// registers for all of these.
+static constexpr GPURow gpuTableF32[] = {
+    {64, 4, 64, 32, 2, 2},  {128, 4, 64, 32, 2, 1}, {128, 4, 64, 16, 2, 1},
+    {192, 4, 64, 16, 2, 1}, {256, 2, 32, 16, 2, 1},
+};
+
 /// Bytes of shared memory of a CTA: one tile of queries and `stages` kv blocks,
 /// each in slabs of 64 columns.
 static int64_t getSharedBytes(const GPURow &row, AttnOp op) {
@@ -112,11 +119,14 @@ static bool assignForGPU(AttnOp op, const GPUTarget &gpu) {
     return false;
   }
   int64_t headDim = std::max(op.getHeadDim(), op.getValueHeadDim());
-  const GPURow *row = llvm::find_if(gpuTable, [&](const GPURow &candidate) {
+  ArrayRef<GPURow> table = gpuTable;
+  if (op.getElementType().isF32())
+    table = gpuTableF32;
+  const GPURow *row = llvm::find_if(table, [&](const GPURow &candidate) {
     return headDim <= candidate.headDim &&
            getSharedBytes(candidate, op) <= gpu.sharedBytes;
   });
-  if (row == std::end(gpuTable)) {
+  if (row == table.end()) {
     op.emitRemark("no tiles for head_dim ")
         << headDim << " in " << gpu.sharedBytes << " bytes of shared memory of "
         << gpu.name << "; a CPU target has";

@@ -15,6 +15,14 @@ func.func @bf16(%q: tensor<?x4x64xbf16>, %cu: !cu) -> tensor<?x4x64xbf16> {
   return %out : tensor<?x4x64xbf16>
 }
 
+// f32 takes three times the shared memory, and more registers.
+// CHECK-LABEL: @f32
+// CHECK: varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2>
+func.func @f32(%q: tensor<?x4x64xf32>, %cu: !cu) -> tensor<?x4x64xf32> {
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu : (tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>, !cu, !cu) -> (tensor<?x4x64xf32>, !lse)
+  return %out : tensor<?x4x64xf32>
+}
+
 func.func @too_wide(%q: tensor<?x4x1024xbf16>, %cu: !cu) -> tensor<?x4x1024xbf16> {
   // expected-remark @below {{no tiles for head_dim 1024 in 166912 bytes of shared memory of sm_80; a CPU target has}}
   %out, %lse = varlen.attn %q, %q, %q, %cu, %cu : (tensor<?x4x1024xbf16>, tensor<?x4x1024xbf16>, tensor<?x4x1024xbf16>, !cu, !cu) -> (tensor<?x4x1024xbf16>, !lse)
