@@ -53,8 +53,8 @@ module attributes {gpu.container_module} {
       %c1 = arith.constant 1 : index
       %m = kernel.alloc : memref<1x32x64xf16, #wg>
       // CHECK-NOT: nvvm.cp.async
-      // CHECK: llvm.load %{{.*}} : !llvm.ptr<1> -> f16
-      // CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<8xf16>, !llvm.ptr<3>
+      // CHECK: llvm.load %{{.*}} : !llvm.ptr<1> -> i16
+      // CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<8xi16>, !llvm.ptr<3>
       kernel.copy %x rows(%row, %head, %c0, %c1) valid(%n) to %m : memref<?x2x20xf16>, memref<1x32x64xf16, #wg>
       "test.use"(%m) : (memref<1x32x64xf16, #wg>) -> ()
       gpu.return

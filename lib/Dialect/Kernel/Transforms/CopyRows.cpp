@@ -291,7 +291,11 @@ static Value loadChunk(ImplicitLocOpBuilder &b, CopyOp copy, Chunks &chunks,
                        const Chunks::Chunk &chunk) {
   auto source = cast<MemRefType>(copy.getSource().getType());
   int64_t headDim = source.getDimSize(2);
+  // What is not split is moved as bits: a host that runs the kernel may have no
+  // registers for narrow floats.
   Type element = source.getElementType();
+  if (copy.getSlot().size() == 1)
+    element = b.getIntegerType(element.getIntOrFloatBitWidth());
   auto type = VectorType::get({kChunk}, element);
   auto guarded = [&](Value condition, Type type,
                      function_ref<Value()> load) -> Value {

@@ -152,7 +152,7 @@ static bool hasAlignedPairs(MemRefType mem) {
 static void storePair(ThreadBuilder &b, Value pair, Value mem, Value row,
                       Value head, int64_t nTile) {
   auto type = cast<MemRefType>(mem.getType());
-  auto pairType = cast<VectorType>(pair.getType());
+  unsigned elementBits = type.getElementTypeBitWidth();
   int64_t columns = type.getDimSize(2);
   Value column = b.add(b.firstColumn(), 8 * nTile);
   bool isWhole = 8 * (nTile + 1) <= columns;
@@ -162,18 +162,22 @@ static void storePair(ThreadBuilder &b, Value pair, Value mem, Value row,
   };
   if (hasAlignedPairs(type)) {
     auto store = [&] {
-      int64_t bytes = 2 * pairType.getElementTypeBitWidth() / 8;
-      vector::StoreOp::create(b, pair, mem,
-                              ValueRange{row, head, b.toIndex(column)},
-                              /*nontemporal=*/false, llvm::MaybeAlign(bytes));
+      vector::StoreOp::create(
+          b, pair, mem, ValueRange{row, head, b.toIndex(column)},
+          /*nontemporal=*/false, llvm::MaybeAlign(2 * elementBits / 8));
     };
     isWhole ? store() : buildIf(b, isInside(column), store);
     return;
   }
+  // Elements go through branches as bits: a host that runs the kernel may have
+  // no registers for narrow floats.
+  auto bits = VectorType::get(2, b.getIntegerType(elementBits));
+  Value words = vector::BitCastOp::create(b, bits, pair);
   for (int64_t i = 0; i < 2; ++i) {
-    Value element = vector::ExtractOp::create(b, pair, i),
-          at = b.add(column, i);
+    Value at = b.add(column, i);
     auto store = [&] {
+      Value element = vector::ExtractOp::create(b, words, i);
+      element = arith::BitcastOp::create(b, type.getElementType(), element);
       memref::StoreOp::create(b, element, mem,
                               ValueRange{row, head, b.toIndex(at)});
     };
