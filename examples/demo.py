@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""Takes a packed batch of documents through varlen-opt and runs it on this CPU."""
+"""Takes a packed batch of documents through varlen-opt, runs it on this CPU, and
+its GPU kernels in the executor."""
 
 import argparse
 import array
 import json
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 
 EXAMPLES = pathlib.Path(__file__).resolve().parent
 MODULE = EXAMPLES / "packed.mlir"
@@ -93,6 +97,52 @@ def check(tools, folder):
         )
 
 
+def show_gpu(tools, folder):
+    """The same function for a GPU: code of one, and a run in the executor."""
+    lines = MODULE.read_text().splitlines()
+    types = [line for line in lines if line.startswith("!")]
+    module = folder / "bf16_causal.mlir"
+    module.write_text("\n".join(types + function(lines, "bf16_causal")) + "\n")
+    print("\n--- varlen-opt --emit=ptx --chip=sm_80: the same function for GPUs from Ampere on\n")
+    ptx = folder / "bf16_causal.ptx"
+    begin = time.monotonic()
+    run(tools / "varlen-opt", module, "--emit=ptx", "--chip=sm_80", "-o", ptx)
+    seconds = time.monotonic() - begin
+    text = ptx.read_text()
+    print(
+        f"    {seconds:.1f} s to {len(text.splitlines())} lines of PTX; in them "
+        + ", ".join(
+            f"{len(re.findall(pattern, text))} {name}"
+            for name, pattern in (
+                ("mma.sync", r"\bmma\.sync"), ("ldmatrix", r"\bldmatrix"),
+                ("cp.async", r"cp\.async\.c[ag]"), ("ex2", r"\bex2"),
+            )
+        )
+    )  # fmt: skip
+    if shutil.which("ptxas"):
+        begin = time.monotonic()
+        remarks = run(
+            tools / "varlen-opt", module, "--emit=cubin", "--chip=sm_80", "--report",
+            "-o", folder / "bf16_causal.cubin",
+        ).stderr  # fmt: skip
+        seconds = time.monotonic() - begin
+        size = (folder / "bf16_causal.cubin").stat().st_size
+        print(f"    {seconds:.1f} s to a cubin of {size / 1000:.0f} kB, by ptxas; no spills")
+        for kernel, registers in re.findall(r"remark: (\w+) uses (\d+) registers", remarks):
+            print(f"    kernel {kernel}: {registers} registers")
+    else:
+        print("    no cubin: ptxas of the CUDA toolkit is not in PATH")
+    print(f"\n--- varlen-run --device=sim:sm_80: those kernels in the executor, documents of {SHORT} rows\n")
+    report = run(
+        tools / "varlen-run", module, "--device=sim:sm_80", "--random=0",
+        f"--lengths={SHORT}",
+    ).stdout.splitlines()  # fmt: skip
+    for line in report:
+        if line.startswith(("executor", "banks")):
+            print("    " + line)
+    print("\n    docs/executor.md says what that proves, and how to get a timeline.", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build", type=pathlib.Path)
@@ -117,6 +167,7 @@ def main():
 
     with tempfile.TemporaryDirectory() as folder:
         check(tools, pathlib.Path(folder))
+        show_gpu(tools, pathlib.Path(folder))
 
     lengths = ",".join(map(str, LENGTHS))
     print(f"\n--- varlen-run, documents of {lengths} rows, 16 heads of 64\n")
