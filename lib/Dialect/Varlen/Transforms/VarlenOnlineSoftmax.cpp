@@ -206,11 +206,16 @@ SmallVector<Value> StepBuilder::emit() {
                  [](OpBuilder &n, Location loc, ValueRange args) -> Value {
                    return arith::MaxNumFOp::create(n, loc, args[0], args[1]);
                  });
+  // Where p is rounded, the weight of the first key of all must be 1: a row
+  // that sees one key is that key's value, as it is.
+  Type narrow = cast<RankedTensorType>(op.getV().getType()).getElementType();
+  bool isRounded = narrow != compute;
   Value mNew =
       elementwise({m, top}, empty(m, compute),
                   [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
                     Value x = arith::MulFOp::create(n, loc, args[1], c);
-                    x = math::CeilOp::create(n, loc, x);
+                    if (!isRounded)
+                      x = math::CeilOp::create(n, loc, x);
                     return arith::MaxNumFOp::create(n, loc, args[0], x);
                   });
   Value minusM =
@@ -241,8 +246,7 @@ SmallVector<Value> StepBuilder::emit() {
       });
 
   // The tensor cores and dot instructions want both factors in one type.
-  Type narrow = cast<RankedTensorType>(op.getV().getType()).getElementType();
-  if (narrow != compute)
+  if (isRounded)
     p = elementwise({p}, empty(p, narrow),
                     [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
                       return arith::TruncFOp::create(n, loc, narrow, args[0]);
