@@ -39,7 +39,9 @@ void varlen::buildVarlenBufferize(OpPassManager &manager,
   // Schedules are for the op on tensors; what gets none is written out while
   // it still is one.
   manager.addPass(createVarlenAssignSchedule(schedule));
-  manager.addPass(createVarlenDecomposeAttn({/*unscheduled=*/true}));
+  // On a GPU nothing would run it then.
+  if (schedule.chip.empty())
+    manager.addPass(createVarlenDecomposeAttn({/*unscheduled=*/true}));
   // Tensor code that has no bufferization of its own.
   manager.addPass(createConvertElementwiseToLinalgPass());
   manager.addPass(createConvertTensorToLinalgPass());
