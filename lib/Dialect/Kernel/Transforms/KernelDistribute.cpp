@@ -265,6 +265,17 @@ void RegionEmitter::emit(Operation &op) {
 // Patterns
 //===----------------------------------------------------------------------===//
 
+/// Whether a reduction starts from the value that changes nothing.
+static bool startsFromIdentity(linalg::GenericOp op, const Combiner &combiner) {
+  auto fill = op.getOutputs()[0].getDefiningOp<linalg::FillOp>();
+  if (!fill)
+    return false;
+  Value value = fill.getInputs()[0];
+  return combiner.inThread == vector::CombiningKind::ADD
+             ? matchPattern(value, m_AnyZeroFloat())
+             : matchPattern(value, m_NegInfFloat());
+}
+
 namespace {
 
 template <typename Op> class Pattern : public OpConversionPattern<Op> {
@@ -278,17 +289,6 @@ protected:
   }
   int64_t warps;
 };
-
-/// Whether a reduction starts from the value that changes nothing.
-bool startsFromIdentity(linalg::GenericOp op, const Combiner &combiner) {
-  auto fill = op.getOutputs()[0].getDefiningOp<linalg::FillOp>();
-  if (!fill)
-    return false;
-  Value value = fill.getInputs()[0];
-  return combiner.inThread == vector::CombiningKind::ADD
-             ? matchPattern(value, m_AnyZeroFloat())
-             : matchPattern(value, m_NegInfFloat());
-}
 
 struct GenericPattern : Pattern<linalg::GenericOp> {
   using Pattern::Pattern;
