@@ -547,6 +547,10 @@ LogicalResult AccumulatorRewriter::run() {
     return failure();
   if (web.empty())
     return success();
+  for (Block &block : function.getBody())
+    for (BlockArgument argument : block.getArguments())
+      if (web.contains(argument))
+        argument.setType(b.pointer);
   SmallVector<Operation *> ops, dead;
   function.walk([&](Operation *op) { ops.push_back(op); });
   for (Operation *op : ops) {
@@ -566,10 +570,6 @@ LogicalResult AccumulatorRewriter::run() {
   // Only now: the sets above know values by their address.
   for (Operation *op : llvm::reverse(dead))
     op->erase();
-  for (Block &block : function.getBody())
-    for (BlockArgument argument : block.getArguments())
-      if (web.contains(argument))
-        argument.setType(b.pointer);
   return success();
 }
 
