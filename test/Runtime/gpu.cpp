@@ -1,0 +1,190 @@
+//===- gpu.cpp - Tests of the host side of GPU code -----------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// RUN: %varlen-build/bin/varlen-gpu-test
+
+#include "varlen/Runtime/GPUExecutor.h"
+#include "varlen/Runtime/Runtime.h"
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+static int failures = 0;
+
+#define EXPECT(condition)                                                      \
+  do {                                                                         \
+    if (!(condition)) {                                                        \
+      ++failures;                                                              \
+      fprintf(stderr, "%s:%d: expected %s\n", __FILE__, __LINE__, #condition); \
+    }                                                                          \
+  } while (false)
+
+/// The error since the last call, which it clears.
+static std::string takeError() {
+  const char *error = varlen_last_error();
+  std::string text = error ? error : "";
+  varlen_clear_error();
+  return text;
+}
+
+static void expectError(const std::string &part, int line) {
+  std::string error = takeError();
+  if (error.find(part) != std::string::npos)
+    return;
+  ++failures;
+  fprintf(stderr, "%s:%d: expected an error with '%s', got '%s'\n", __FILE__,
+          line, part.c_str(), error.c_str());
+}
+#define EXPECT_ERROR(part) expectError(part, __LINE__)
+
+//===----------------------------------------------------------------------===//
+// A kernel, as the compiler makes it
+//===----------------------------------------------------------------------===//
+
+/// out[block * threads + thread] = value
+static void store(void **arguments) {
+  auto *out = *static_cast<int32_t **>(arguments[0]);
+  int32_t value = *static_cast<int32_t *>(arguments[1]);
+  uint32_t index =
+      varlen_sim_sreg(VARLEN_SIM_CTAID_X) * varlen_sim_sreg(VARLEN_SIM_NTID_X) +
+      varlen_sim_sreg(VARLEN_SIM_TID_X);
+  auto *place =
+      static_cast<int32_t *>(varlen_sim_store_global(out + index, 4, 0));
+  *place = value;
+}
+
+static const varlen_sim_kernel_info kernels[] = {
+    {"store", store, 0, {32, 1, 1}, 0, {0, 0, 0}, 0}};
+static const varlen_gpu_executor_image image = {
+    "test.1", "file.mlir:3:5 (llvm.store)\0", 1, kernels, 1, nullptr, 0};
+
+static char blob[] = "varlen-executor:test.1";
+static char ptx[] = ".version 9.0\n.target sm_80\n";
+
+static void launch(void *function, intptr_t blocks, intptr_t threads,
+                   int32_t *out, int32_t value) {
+  void *parameters[] = {&out, &value};
+  void *stream = mgpuStreamCreate();
+  mgpuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, parameters,
+                   nullptr, 2);
+  mgpuStreamSynchronize(stream);
+  mgpuStreamDestroy(stream);
+}
+
+static void testLaunch() {
+  varlen_gpu_executor_register(&image);
+  // Before there is a backend, as constructors of compiled code do.
+  void *module = mgpuModuleLoad(blob, strlen(blob));
+  varlen_gpu_set_backend(varlen_gpu_executor());
+  void *function = mgpuModuleGetFunction(module, "store");
+  EXPECT(function == mgpuModuleGetFunction(module, "store"));
+  auto *out = static_cast<int32_t *>(mgpuMemAlloc(64 * 4, nullptr, 0));
+  mgpuMemset32(out, 7, 64, nullptr);
+  EXPECT(out[63] == 7);
+  launch(function, 2, 32, out, 5);
+  EXPECT_ERROR("");
+  EXPECT(out[0] == 5 && out[63] == 5);
+
+  // No block, no work.
+  launch(function, 0, 32, out, 6);
+  EXPECT_ERROR("");
+  EXPECT(out[0] == 5);
+  // What a kernel demands, what a grid can be, what the memory holds.
+  launch(function, 2, 64, out, 6);
+  EXPECT_ERROR("launch");
+  launch(function, -1, 32, out, 6);
+  EXPECT_ERROR("a grid of -1 x 1 x 1");
+  launch(function, 3, 32, out, 6);
+  EXPECT_ERROR("file.mlir:3:5 (llvm.store)");
+  launch(mgpuModuleGetFunction(module, "load"), 1, 32, out, 6);
+  EXPECT_ERROR("the module has no kernel 'load'");
+  launch(nullptr, 1, 32, out, 6);
+  EXPECT_ERROR("a module that could not be loaded");
+
+  int32_t host[64];
+  mgpuMemcpy(host, out, sizeof host, nullptr);
+  EXPECT(memcmp(host, out, sizeof host) == 0);
+  mgpuMemFree(out, nullptr);
+  mgpuModuleUnload(module);
+  EXPECT_ERROR("");
+}
+
+static void testModules() {
+  void *module = mgpuModuleLoadJIT(ptx, 2);
+  launch(mgpuModuleGetFunction(module, "store"), 1, 32, nullptr, 0);
+  EXPECT_ERROR("compiled for a GPU");
+  mgpuModuleUnload(module);
+  static char other[] = "varlen-executor:test.2";
+  module = mgpuModuleLoad(other, strlen(other));
+  launch(mgpuModuleGetFunction(module, "store"), 1, 32, nullptr, 0);
+  EXPECT_ERROR("has registered the kernels 'test.2'");
+  mgpuModuleUnload(module);
+  mgpuSetDefaultDevice(1);
+  EXPECT_ERROR("no GPU 1");
+}
+
+static void testTensorMap() {
+  alignas(64) static float matrix[32][32];
+  struct {
+    float *allocated, *aligned;
+    int64_t offset, sizes[2], strides[2];
+  } descriptor = {&matrix[0][0], &matrix[0][0], 0, {32, 32}, {32, 1}};
+  int64_t box[2] = {8, 32};
+  void *map = mgpuTensorMapEncodeTiledMemref(2, &descriptor, /*type=*/7, 0, 0,
+                                             0, 0, box);
+  EXPECT_ERROR("");
+  EXPECT(map);
+  mgpuMemFree(map, nullptr);
+  EXPECT(!mgpuTensorMapEncodeTiledMemref(6, &descriptor, 7, 0, 0, 0, 0, box));
+  EXPECT_ERROR("rank 6");
+  // A box that no tensor map can have.
+  box[0] = 512;
+  mgpuMemFree(
+      mgpuTensorMapEncodeTiledMemref(2, &descriptor, 7, 0, 0, 0, 0, box),
+      nullptr);
+  EXPECT_ERROR("encoding a tensor map");
+}
+
+static void testStatus() {
+  EXPECT(varlen_gpu_check(nullptr) == 0);
+  auto *status = static_cast<varlen_gpu_status *>(varlen_gpu_status_buffer());
+  EXPECT(status == varlen_gpu_status_buffer());
+  EXPECT(status->code == 0);
+  *status = {VARLEN_STATUS_DECREASE + VARLEN_STATUS_CU_K, 3, 5, 7};
+  EXPECT(varlen_gpu_check(nullptr) != 0);
+  EXPECT_ERROR("cu_seqlens_k[3] = 5 is smaller than cu_seqlens_k[2] = 7: "
+               "cu_seqlens must not decrease");
+  EXPECT(status->code == 0);
+  *status = {VARLEN_STATUS_USED + VARLEN_STATUS_USED_Q, 1, 9, 4};
+  EXPECT(varlen_gpu_check(nullptr) != 0);
+  EXPECT_ERROR("seqused_q[1] = 9: expected 0 to 4, the length of the "
+               "sequence's slot in cu_seqlens_q");
+  *status = {VARLEN_STATUS_LENGTH + VARLEN_STATUS_OFFSET, 0, 3, 4};
+  EXPECT(varlen_gpu_check(nullptr) != 0);
+  EXPECT_ERROR("q_offset has 3 entries: expected 4");
+  EXPECT(varlen_gpu_check(nullptr) == 0);
+}
+
+static void testStream() {
+  int caller = 0;
+  varlen_gpu_set_stream(&caller);
+  EXPECT(mgpuStreamCreate() == &caller);
+  mgpuStreamDestroy(&caller);
+  varlen_gpu_unset_stream();
+  EXPECT(mgpuStreamCreate() != &caller);
+}
+
+int main() {
+  testLaunch();
+  testModules();
+  testTensorMap();
+  testStatus();
+  testStream();
+  return failures != 0;
+}
