@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 LLVM := /usr/lib/llvm-22
 export PATH := $(LLVM)/bin:$(PATH)
 
-.PHONY: build demo check bench gpu-kit bench-gpu conformance fuzz release asan docs \
+.PHONY: build demo check bench gpu-kit bench-gpu conformance fuzz mutate release asan docs \
 	lint format clean
 
 # $(call compile,PRESET,FOLDER)
@@ -58,6 +58,12 @@ fuzz: build
 	@tools/setup.sh check
 	@tools/venv.sh build
 	@build/venv/bin/python test/Integration/fuzz.py --build build --work build/fuzz
+
+# Every fault that can be put into the kernels, one at a time, in the executor.
+mutate: build
+	@tools/setup.sh check
+	@tools/venv.sh build
+	@PYTHONPATH=python build/venv/bin/python test/Executor/mutation.py --all --build build
 
 # One archive that runs where no LLVM is installed. The tests show that what it
 # registers of MLIR is enough.

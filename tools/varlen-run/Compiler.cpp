@@ -143,37 +143,49 @@ Error varlen_run::runPipeline(ModuleOp module, StringRef pipeline,
   return Error::success();
 }
 
+static std::string getExecutorPasses(const SimulationOptions &simulation) {
+  std::string text = "convert-nvvm-to-executor";
+  if (simulation.mutant)
+    text =
+        "varlen-mutate-kernels{mutant=" + std::to_string(*simulation.mutant) +
+        "}," + text;
+  return text;
+}
+
 /// Modules with kernels are lowered by upstream's passes, but for the executor.
-static std::string getKernelPipeline(const Device &device) {
+static std::string getKernelPipeline(const Options &options, StringRef chip) {
   std::string text = "convert-scf-to-cf,"
                      "gpu.module(expand-strided-metadata,lower-affine,"
                      "convert-math-to-llvm,convert-gpu-to-nvvm,"
                      "convert-arith-to-llvm,convert-index-to-llvm),"
                      "convert-cf-to-llvm,reconcile-unrealized-casts,";
-  if (device.kind == Device::Kind::Executor)
-    text += "convert-nvvm-to-executor,";
+  if (options.device.kind == Device::Kind::Executor)
+    text += getExecutorPasses(options.simulation) + ",";
   else
-    text += "nvvm-attach-target{chip=" + device.chip +
-            " features=+ptx90 O=3},gpu.module(convert-nvvm-to-llvm),"
-            "gpu-module-to-binary{format=fatbin},";
+    text += ("nvvm-attach-target{chip=" + chip +
+             " features=+ptx90 O=3},gpu.module(convert-nvvm-to-llvm),"
+             "gpu-module-to-binary{format=fatbin},")
+                .str();
   return text + "expand-strided-metadata,lower-affine,gpu-to-llvm,"
                 "convert-arith-to-llvm,convert-index-to-llvm,"
                 "convert-func-to-llvm,finalize-memref-to-llvm,"
                 "reconcile-unrealized-casts";
 }
 
-std::string varlen_run::getPipeline(ModuleOp module, const Device &device,
-                                    StringRef target, bool isChecked) {
-  if (!device.isGPU()) {
-    std::string text = ("varlen-to-cpu{target=" + target + "}").str();
+std::string varlen_run::getPipeline(ModuleOp module, const Options &options,
+                                    StringRef chip, bool isChecked) {
+  if (!options.device.isGPU()) {
+    std::string text = "varlen-to-cpu{target=" + options.target + "}";
     return isChecked ? text
                      : "generate-runtime-verification{verbose-level=0}," + text;
   }
   if (!module.getOps<gpu::GPUModuleOp>().empty())
-    return getKernelPipeline(device);
-  bool isExecutor = device.kind == Device::Kind::Executor;
-  return "varlen-to-nvvm{chip=" + device.chip +
-         " format=" + (isExecutor ? "sim" : "fatbin") + "}";
+    return getKernelPipeline(options, chip);
+  bool isExecutor = options.device.kind == Device::Kind::Executor;
+  std::string text = ("varlen-to-nvvm{chip=" + chip +
+                      " format=" + (isExecutor ? "mlir" : "fatbin") + "}")
+                         .str();
+  return isExecutor ? text + "," + getExecutorPasses(options.simulation) : text;
 }
 
 //===----------------------------------------------------------------------===//

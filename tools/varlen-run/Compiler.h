@@ -9,7 +9,7 @@
 #ifndef VARLEN_TOOLS_RUN_COMPILER_H
 #define VARLEN_TOOLS_RUN_COMPILER_H
 
-#include "Device.h"
+#include "Options.h"
 #include "varlen/Target/CPUTarget.h"
 
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
@@ -32,11 +32,11 @@ public:
 /// Everything that modules and pipelines may name.
 mlir::DialectRegistry makeRegistry();
 
-/// The passes that take the module to the llvm dialect for the device: `target`
-/// is the CPU's, `isChecked` says that compiled code need not check its inputs.
-/// A module that holds kernels already has the host's code for them, too.
-std::string getPipeline(mlir::ModuleOp module, const Device &device,
-                        llvm::StringRef target, bool isChecked);
+/// The passes that take the module to the llvm dialect for the options' device,
+/// a GPU being `chip`; `isChecked` says that compiled code need not check its
+/// inputs. A module that holds kernels has the host's code for them, too.
+std::string getPipeline(mlir::ModuleOp module, const Options &options,
+                        llvm::StringRef chip, bool isChecked);
 
 /// Runs the passes of `pipeline`, with the IR verified after each or not at
 /// all.

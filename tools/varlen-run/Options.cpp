@@ -186,6 +186,14 @@ static const std::vector<Option> &getTable() {
          return parseInteger("sim-co-resident", value, 0,
                              options.simulation.coResident);
        }},
+      {"sim-mutant", "N",
+       "put fault N of varlen-mutate-kernels into the kernels; list: name them",
+       [](Options &options, StringRef value) -> Error {
+         int64_t &mutant = options.simulation.mutant.emplace(-1);
+         if (value == "list")
+           return Error::success();
+         return parseInteger("sim-mutant", value, 0, mutant);
+       }},
       {"trace", "FILE",
        "write a timeline of the first block as Chrome trace JSON",
        [](Options &options, StringRef value) {

@@ -30,6 +30,8 @@ struct SimulationOptions {
   int64_t runs = 1;
   int64_t coResident = 1;
   std::string trace; // a JSON file; empty: none
+  /// A fault of varlen-mutate-kernels; -1 lists them.
+  std::optional<int64_t> mutant;
 };
 
 llvm::Expected<int32_t> parseScheduler(llvm::StringRef text);

@@ -177,10 +177,9 @@ static Error run(const Options &options, Clock::time_point start) {
   // Our own pipelines are tested with the verifier; here it would be a third of
   // the passes' time.
   bool isDefault = options.pipeline.empty();
-  std::string pipeline = isDefault
-                             ? getPipeline(*module, device, options.target,
-                                           signature->isCheckedByInputs)
-                             : options.pipeline;
+  std::string pipeline = isDefault ? getPipeline(*module, options, device.chip,
+                                                 signature->isCheckedByInputs)
+                                   : options.pipeline;
   if (Error error = runPipeline(*module, pipeline, /*verify=*/!isDefault))
     return error;
   auto engine = compile(*module, **target);

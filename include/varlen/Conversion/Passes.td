@@ -170,6 +170,34 @@ def VarlenCheckHostCode : Pass<"varlen-check-host-code", "::mlir::ModuleOp"> {
   }];
 }
 
+def VarlenMutateKernels : Pass<"varlen-mutate-kernels", "::mlir::ModuleOp"> {
+  let summary = "Put one fault into the kernels, for tests of tests";
+  let description = [{
+    Mutants are numbered: first all that weaken synchronisation (an operation
+    that orders threads or asynchronous work is deleted, or a wait lets one more
+    group be in flight), then all that change an integer constant of one
+    operation. `mutant` is the one to apply; -1 changes nothing and lists them
+    as remarks. A kernel's tests should fail for each of them, or there is
+    something to explain.
+
+    *Requires*: gpu.modules in the llvm and nvvm dialects. *Guarantees*: the
+    same numbers for the same module. *Numerics*: what the fault makes of them.
+
+    ```mlir
+    nvvm.cp.async.wait.group 0
+    nvvm.barrier0
+    ```
+    becomes, with `mutant=2`,
+    ```mlir
+    nvvm.cp.async.wait.group 0
+    ```
+  }];
+  let options = [
+    Option<"mutant", "mutant", "int64_t", "-1",
+           "Number of the mutant; -1 lists all">];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 def VarlenExportFunctions
     : Pass<"varlen-export-functions", "::mlir::ModuleOp"> {
   let summary = "Give public functions a C interface";
