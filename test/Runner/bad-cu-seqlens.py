@@ -181,3 +181,40 @@ for change, message in (
         assert f": error: {message}" in lines[-1], error
     else:
         raise AssertionError(f"accepted: {change}")
+
+# The same lists, checked by the kernels: the first that looks at them says what
+# is wrong, and none reads or writes what is not there.
+DEVICE = ["--device=sim:sm_80", "--device-checks", "-o", folder / "out"]
+WIDE = {"q": (8, 2, 64), "k": (8, 1, 64), "v": (8, 1, 64)}
+
+
+def run_on_device(lists, index):
+    dtype = {"i32": np.int32, "i64": np.int64}[index]
+    values = {key: np.array(value, dtype) for key, value in lists.items()}
+    for name, shape in WIDE.items():
+        values[name] = np.ones(shape, np.float16)
+    safetensors.write(folder / "in", values)
+    varlen.call("varlen-run", module, folder / "in", *DEVICE)
+
+
+LENGTHS = [case for case in OTHER if not set(case[0]) & set(WIDE)]
+for index in ("i32", "i64"):
+    module.write_text(
+        text.attn(dtype="f16", heads=2, kv_heads=1, seqused_q=True, seqused_k=True,
+                  index=index)
+    )  # fmt: skip
+    (folder / "out").unlink(missing_ok=True)
+    run_on_device(GOOD, index)
+    (folder / "out").unlink()
+    for change, message in BAD + LENGTHS:
+        # One compilation each: half of them for either type.
+        if (len(message) % 2 == 0) == (index == "i32"):
+            continue
+        try:
+            run_on_device({**GOOD, **change}, index)
+        except varlen.Error as error:
+            lines = [x for x in str(error).splitlines() if "compiling" not in x]
+            assert lines == [f"error: {message}"], error
+        else:
+            raise AssertionError(f"accepted by the kernels: {change}")
+        assert not (folder / "out").exists()

@@ -15,9 +15,10 @@ namespace varlen_run {
 
 /// Checks what the types of each attention leave open, as far as its operands
 /// are arguments: extents that must agree, and the values of cu_seqlens and
-/// seqused. Compiled code may then trust them.
+/// seqused. Compiled code may then trust them. Only the extents with
+/// `deviceChecks`: kernels check the values, too.
 llvm::Error checkInputs(const Signature &signature,
-                        llvm::ArrayRef<Tensor> inputs);
+                        llvm::ArrayRef<Tensor> inputs, bool deviceChecks);
 
 } // namespace varlen_run
 

@@ -143,6 +143,9 @@ static const std::vector<Option> &getTable() {
       {"extent", "NAME:DIM=SIZE",
        "with --random: a dynamic extent that the lengths do not give",
        parseExtent},
+      {"device-checks", "",
+       "leave the checks of cu_seqlens and seqused to the kernels",
+       flag(&Options::deviceChecks)},
       {"sim-seed", "SEED", "where the executor's choices start; default: 1",
        [](Options &options, StringRef value) {
          int64_t seed = 0;
@@ -276,6 +279,9 @@ llvm::Expected<Options> varlen_run::parseOptions(int argc, char **argv) {
                      executorOption.str().c_str());
   if (options.peak && options.device.isGPU())
     return makeError("--peak measures the CPU: expected --device=cpu");
+  if (options.deviceChecks && !options.device.isGPU())
+    return makeError("--device-checks is about kernels: expected "
+                     "--device=sim:CHIP or --device=cuda");
   if (options.repeat && options.device.kind == Device::Kind::Executor)
     return makeError("--repeat times a machine: expected another device, or "
                      "--sim-runs for the executor");

@@ -39,6 +39,7 @@ struct Options {
   std::map<std::pair<std::string, int64_t>, int64_t> extents;
   Device device;
   SimulationOptions simulation;
+  bool deviceChecks = false;
   bool peak = false;
   bool help = false;
 };

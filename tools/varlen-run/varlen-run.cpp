@@ -169,7 +169,7 @@ static Error run(const Options &options, Clock::time_point start) {
   if (!inputs)
     return inputs.takeError();
 
-  if (Error error = checkInputs(*signature, *inputs))
+  if (Error error = checkInputs(*signature, *inputs, options.deviceChecks))
     return error;
 
   progress.setPhase("compiling");
