@@ -53,9 +53,13 @@ static Expected<NamedTensor> readDescriptor(const Slot &slot,
   result.shape.assign(words + Sizes, words + Sizes + rank);
   result.data = reinterpret_cast<const char *>(words[Aligned]) +
                 words[Offset] * getBytes(slot.dtype);
-  if (!getNumElements(result.shape))
+  std::optional<int64_t> elements = getNumElements(result.shape);
+  if (!elements)
     return makeError("result '" + slot.name + "' has the bad shape " +
                      formatShape(result.shape));
+  // What is empty has strides of 0.
+  if (*elements == 0)
+    return result;
   int64_t stride = 1;
   for (int64_t d = rank - 1; d >= 0; --d) {
     if (result.shape[d] > 1 && words[Sizes + rank + d] != stride)
