@@ -47,17 +47,22 @@ bench-gpu: gpu-kit
 	@mkdir -p build/bench
 	@$(or $(PYTHON),python3) build/gpu-kit/run.py --out build/bench/gpu.json
 
+# Where conformance and fuzz run: cpu, or sim:CHIP, which is the executor.
+DEVICE := cpu
+
 # Every parameter of FlashAttention's tests of packed batches.
 conformance: build
 	@tools/setup.sh check
 	@tools/venv.sh build
-	@build/venv/bin/python test/Integration/conformance.py --build build
+	@build/venv/bin/python test/Integration/conformance.py --build build \
+	  --device=$(DEVICE)
 
 # Random cu_seqlens, whole and broken, against code with the address sanitizer.
 fuzz: build
 	@tools/setup.sh check
 	@tools/venv.sh build
-	@build/venv/bin/python test/Integration/fuzz.py --build build --work build/fuzz
+	@build/venv/bin/python test/Integration/fuzz.py --build build --work build/fuzz \
+	  --device=$(DEVICE)
 
 # Every fault that can be put into the kernels, one at a time, in the executor.
 mutate: build

@@ -13,7 +13,9 @@ from . import dtypes
 def visible(lq, lk, window=(-1, -1), alignment="bottom_right", offset=0):
     """Which of lk keys each of lq queries sees: a bool array lq x lk."""
     left, right = window
-    diagonal = (lk - lq if alignment == "bottom_right" else 0) + int(offset)
+    # No sequence is as long as what this cuts off.
+    offset = min(max(int(offset), -(1 << 48)), 1 << 48)
+    diagonal = (lk - lq if alignment == "bottom_right" else 0) + offset
     distance = np.arange(lk)[None, :] - (np.arange(lq)[:, None] + diagonal)
     seen = np.ones((lq, lk), bool)
     if left >= 0:

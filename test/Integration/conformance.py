@@ -3,8 +3,10 @@
 
 Every group of Inputs/parameters.py goes as text through varlen-run; the result
 must be as close to the golden one as twice the error of plain attention in the
-same type (see Inputs/harness.py). `make conformance` runs all groups; as a test
-this runs a sample in which every value of every parameter occurs.
+same type (see Inputs/harness.py). `make conformance` runs all groups on the CPU,
+`make conformance DEVICE=sim:sm_80` those that a GPU has kernels for in the
+executor; as a test this runs a sample in which every value of every parameter
+occurs.
 """
 # RUN: %python %s --build %varlen-build --sample | FileCheck %s
 # CHECK: {{[1-9][0-9]*}} groups, 0 failed
@@ -42,16 +44,24 @@ def main():
     parser.add_argument("--sample", action="store_true", help="a sample of the groups")
     parser.add_argument("--only", default="", help="a regular expression on labels")
     parser.add_argument("--jobs", default=len(os.sched_getaffinity(0)), type=int)
-    parser.add_argument("--pipeline", help="passes instead of varlen-to-cpu")
+    parser.add_argument("--device", default="cpu", help="as varlen-run has it")
+    parser.add_argument("--pipeline", help="passes instead of those of the device")
     arguments = parser.parse_args()
     # Before the pool's processes are made, which inherit it.
+    harness.device = arguments.device
     harness.pipeline = arguments.pipeline
 
     os.environ["VARLEN_BUILD"] = str(arguments.build.resolve())
     groups = list(
-        parameters.sample_groups() if arguments.sample else parameters.all_groups()
+        parameters.sample_groups(arguments.device)
+        if arguments.sample
+        else parameters.all_groups(arguments.device)
     )
-    groups = [group for group in groups if re.search(arguments.only, group.label)]
+    groups = [
+        group for group in groups
+        if re.search(arguments.only, group.label)
+        and parameters.has_kernel(group, arguments.device)
+    ]  # fmt: skip
     if not groups:
         sys.exit(f"no group matches '{arguments.only}'")
     begin = time.monotonic()

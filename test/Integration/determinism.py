@@ -2,10 +2,12 @@
 """The same bits, whatever else is going on.
 
 A batch must give bitwise the same result with 1, 2 and 3 threads and on
-repetition; a sequence the same alone as in a batch, and the same whether its
-neighbours hold numbers, NaN or infinities.
+repetition, in the executor in all 27 combinations of seed, order of warps and
+timing of copies; a sequence the same alone as in a batch, and the same whether
+its neighbours hold numbers, NaN or infinities.
 """
 # RUN: %python %s --build %varlen-build | FileCheck %s
+# RUN: %python %s --build %varlen-build --device=sim:sm_80 | FileCheck %s
 # CHECK: {{[1-9][0-9]*}} comparisons, 0 failed
 
 import argparse
@@ -49,6 +51,22 @@ GROUPS = [
     group("f16", (4, 2), 96, FULL, seqused=True, index="i64"),
     group("f64", (2, 1), 32, CAUSAL, sink=True),
 ]
+
+
+# Fewer and shorter sequences: the executor takes its time.
+EXECUTOR_LENGTHS = [(37, 37), (65, 129), (1, 140), (0, 0), (70, 20), (50, 0)]
+EXECUTOR_GROUPS = [
+    dataclasses.replace(group, sequences=tuple(
+        Sequence(q + 7, k + 7, q, k, (q, k)) if group.seqused
+        else Sequence(q, k, q, k, (q, k)) for q, k in EXECUTOR_LENGTHS
+    ))
+    for group in [
+        group("bf16", (2, 2), 64, CAUSAL),
+        group("bf16", (6, 2), 128, (100, 0), seqused=True, sink=True),
+        group("f16", (4, 2), 96, FULL, seqused=True, index="i64"),
+        group("f16", (2, 1), 20, (40, 3), sink=True),
+    ]
+]  # fmt: skip
 
 
 def rows_of(inputs, group, index):
@@ -117,9 +135,16 @@ def slice_of(outputs, rows):
 def compare(group, comparisons):
     inputs = harness.make_inputs(group)
     batch = harness.run(group, inputs, threads=1)
-    for threads in (2, 2, 3):
-        again = harness.run(group, inputs, threads=threads)
-        comparisons.check(f"{group.label}: {threads} threads", again, batch)
+    if harness.device == "cpu":
+        for threads in (2, 2, 3):
+            again = harness.run(group, inputs, threads=threads)
+            comparisons.check(f"{group.label}: {threads} threads", again, batch)
+    else:
+        # The runner compares the runs with each other.
+        again = harness.run(group, inputs, threads=1, sim_runs=27)
+        comparisons.check(f"{group.label}: 27 runs", again, batch)
+        again = harness.run(group, inputs, threads=3, sim_co_resident=0)
+        comparisons.check(f"{group.label}: 3 threads", again, batch)
     for index in (1, 2, 4, len(group.sequences) - 2):
         rows, _ = rows_of(inputs, group, index)
         wanted = slice_of(batch, rows)
@@ -137,10 +162,12 @@ def compare(group, comparisons):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
+    parser.add_argument("--device", default="cpu", help="as varlen-run has it")
     arguments = parser.parse_args()
     os.environ["VARLEN_BUILD"] = str(arguments.build.resolve())
+    harness.device = arguments.device
     comparisons = Comparisons()
-    for group in GROUPS:
+    for group in GROUPS if harness.device == "cpu" else EXECUTOR_GROUPS:
         try:
             compare(group, comparisons)
         except varlen.Error as error:

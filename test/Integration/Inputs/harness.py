@@ -5,7 +5,9 @@ import zlib
 import numpy
 import varlen
 
-# Passes instead of varlen-to-cpu.
+# Where varlen-run runs what is compiled.
+device = "cpu"
+# Passes instead of those of the device.
 pipeline = None
 
 # What lse may be off by, relative to 1 + |lse|: it is never rounded to the type
@@ -26,6 +28,7 @@ def module_text(group, **more):
         sink=group.sink,
         seqused_q=group.seqused,
         seqused_k=group.seqused,
+        q_offset=group.q_offset,
         tq=group.tokens_q if group.static else None,
         tk=group.tokens_k if group.static else None,
         sequences=len(group.sequences) if group.static else None,
@@ -70,15 +73,23 @@ def make_inputs(group):
     if group.seqused:
         inputs["seqused_q"] = numpy.array(q_used, integer)
         inputs["seqused_k"] = numpy.array(k_used, integer)
+    if group.q_offset:
+        limit = numpy.iinfo(integer).max
+        values = [0, 1, -3, 17, -64, 300, limit, -limit - 1]
+        inputs["q_offset"] = rng.choice(values, len(group.sequences)).astype(integer)
     if group.sink:
         wide = numpy.float64 if group.dtype == "f64" else numpy.float32
         inputs["sink"] = rng.standard_normal(group.heads).astype(wide)
     return inputs
 
 
-def run(group, inputs, threads=2):
-    """What varlen-run makes of the inputs: out and lse."""
-    return varlen.run(module_text(group), inputs, threads=threads, pipeline=pipeline)
+def run(group, inputs, threads=2, **flags):
+    """What varlen-run makes of the inputs: out and lse. On a GPU, and in what
+    stands in for one, the memory of results holds NaN before."""
+    return varlen.run(
+        module_text(group), inputs, threads=threads, device=device,
+        pipeline=pipeline, **flags,
+    )  # fmt: skip
 
 
 def reference(group, inputs):
@@ -89,6 +100,7 @@ def reference(group, inputs):
     options = {
         "seqused_q": inputs.get("seqused_q"),
         "seqused_k": inputs.get("seqused_k"),
+        "q_offset": inputs.get("q_offset"),
         "sink": inputs.get("sink"),
         "window": group.window,
         "alignment": alignment_of(group),

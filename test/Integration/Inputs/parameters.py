@@ -33,6 +33,7 @@ class Group:
     window: tuple
     sequences: tuple
     seqused: bool = False
+    q_offset: bool = False
     sink: bool = False
     top_left: bool = False
     static: bool = False  # static numbers of rows in the function's type
@@ -52,7 +53,7 @@ class Group:
     @property
     def label(self):
         extras = [
-            name for name in ("seqused", "sink", "top_left", "static")
+            name for name in ("seqused", "q_offset", "sink", "top_left", "static")
             if getattr(self, name)
         ]
         if self.index != "i32":
@@ -202,10 +203,79 @@ def beyond_groups(dtypes=DTYPES):
                     )  # fmt: skip
 
 
-def all_groups():
-    yield from fa2_groups()
-    yield from fa3_groups()
-    yield from beyond_groups()
+# The sizes of tiles of the GPU schedules, in queries and in keys.
+TILES = [16, 32, 64, 128]
+TILE_HEAD_DIMS = [
+    (8, 8), (20, 20), (40, 40), (64, 64), (72, 72), (96, 96), (128, 128),
+    (160, 160), (192, 192), (256, 256), (64, 128), (128, 64), (40, 72), (192, 128),
+    (17, 33),
+]  # fmt: skip
+TILE_WINDOWS = [FULL, CAUSAL, (37, 5), (0, 0), (16, -1), (-1, 20), (64, 0)]
+
+
+def _around(rng, unit):
+    """Lengths around all sizes of tiles, in units, out of order."""
+    lengths = {1, 2}
+    for tile in [*TILES, 192]:
+        lengths.update(max(1, tile // unit + i) for i in (-1, 0, 1))
+    lengths = sorted(lengths)
+    rng.shuffle(lengths)
+    return lengths
+
+
+def tile_groups(dtypes=DTYPES):
+    """Sequences that end just before, at and just after the ends of tiles."""
+    for dtype in dtypes:
+        for d, dv in TILE_HEAD_DIMS:
+            for window in TILE_WINDOWS:
+                rng = random.Random(f"tile {dtype} {d} {dv} {window}")
+                heads = rng.choice([(2, 2), (6, 2), (4, 1), (3, 3), (8, 2), (5, 1)])
+                unused = rng.random() < 0.4
+                queries = _around(rng, rng.choice([1, heads[0] // heads[1]]))
+                keys = _around(rng, 1)
+                sequences = []
+                for i in range(max(len(queries), len(keys))):
+                    q, k = queries[i % len(queries)], keys[i % len(keys)]
+                    # Equal lengths, longer queries, longer keys, one query, none.
+                    q, k = [(q, k), (k, k), (k, q), (q, k), (1, k), (q, 0)][i % 6]
+                    spare = rng.randint(0, 3) if unused else 0
+                    pair = (q, k)
+                    sequences.append(Sequence(q + spare, k + 2 * spare, q, k, pair))
+                sequences = _with_empty(rng, sequences, unused)
+                # cu_seqlens of a fixed size are full up with empty sequences.
+                ghosts = rng.choice([0, 0, 128 - len(sequences), 110])
+                sequences += (Sequence(0, 0, 0, 0, (0, 0)),) * ghosts
+                yield Group(
+                    "tile", dtype, *heads, d, dv, window, sequences, seqused=unused,
+                    q_offset=rng.random() < 0.3, sink=rng.random() < 0.4,
+                    top_left=rng.random() < 0.3, static=rng.random() < 0.3,
+                    index=rng.choice(["i32", "i64"]),
+                    scale=rng.choice([None, None, 0.5]),
+                    past_q=rng.choice([0, 1, 130]), past_k=rng.choice([0, 70]),
+                )  # fmt: skip
+
+
+def all_groups(device="cpu"):
+    """Everything; in the executor, which takes its time for every query and key,
+    a quarter of the longer sequences and one in twenty of the longest."""
+
+    def share(sequence):
+        pairs = sequence.q_used * sequence.k_used
+        return 1 if pairs < 10000 else 0.25 if pairs < 1000000 else 0.05
+
+    for group in [*fa2_groups(), *fa3_groups(), *beyond_groups(), *tile_groups()]:
+        if device != "cpu":
+            rng = random.Random(group.label)
+            kept = tuple(s for s in group.sequences if rng.random() < share(s))
+            group = dataclasses.replace(group, sequences=kept)
+        yield group
+
+
+def has_kernel(group, device):
+    """Whether the device has code for the group's types and head sizes."""
+    if device == "cpu":
+        return True
+    return group.dtype != "f64" and max(group.d, group.dv) <= 256
 
 
 def single_groups():
@@ -223,17 +293,34 @@ def single_groups():
         )  # fmt: skip
 
 
-def sample_groups():
+def _take(rng, groups, key):
+    """One group, any, for every value of `key`, with every third sequence."""
+    groups = list(groups)
+    rng.shuffle(groups)
+    for group in {key(group): group for group in groups}.values():
+        yield dataclasses.replace(group, sequences=group.sequences[::3])
+
+
+def sample_groups(device="cpu"):
     """A sample that a test can afford: every value of every parameter occurs."""
     rng = random.Random("sample")
 
     def take(groups, key):
-        """One group, any, for every value of `key`, with every third sequence."""
-        groups = list(groups)
-        rng.shuffle(groups)
-        for group in {key(group): group for group in groups}.values():
-            yield dataclasses.replace(group, sequences=group.sequences[::3])
+        return _take(rng, groups, key)
 
+    if device != "cpu":
+        # The executor is a thousand times slower than code for the CPU, and six
+        # times that for f32, whose kernels take long to compile, too.
+        narrow = ["bf16", "f16"]
+        some = {"longest": 220, "dtypes": narrow}
+        yield from take(tile_groups(narrow), lambda g: (g.d, g.dv))
+        yield from take(tile_groups(narrow), lambda g: g.window)
+        yield from take(tile_groups(["f32"]), lambda g: g.d == 64)
+        yield from take(fa2_groups(**some), lambda g: g.d)
+        yield from take(fa3_groups(**some), lambda g: (g.d, g.dv))
+        yield from take(beyond_groups(narrow), lambda g: g.dtype)
+        return
+    yield from take(tile_groups(), lambda g: (g.dtype, g.d > 64))
     yield from take(fa2_groups(longest=520), lambda g: (g.dtype, g.d))
     yield from take(fa3_groups(longest=520), lambda g: (g.dtype, g.d, g.dv))
     yield from take(fa2_groups(longest=260), lambda g: (g.dtype, g.kv_heads))
