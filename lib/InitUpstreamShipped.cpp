@@ -17,6 +17,8 @@
 
 #include "mlir/Conversion/ComplexToLLVM/ComplexToLLVM.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
+#include "mlir/Conversion/GPUCommon/GPUToLLVM.h"
+#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/IR/ValueBoundsOpInterfaceImpl.h"
@@ -40,8 +42,10 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Func/Transforms/Passes.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/GPU/Transforms/Passes.h"
 #include "mlir/Dialect/Index/IR/IndexDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/LLVMIR/Transforms/InlinerInterfaceImpl.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -79,8 +83,11 @@
 #include "mlir/Dialect/Vector/Transforms/SubsetOpInterfaceImpl.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Interfaces/CastInterfaces.h"
+#include "mlir/Target/LLVM/NVVM/Target.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
@@ -91,8 +98,8 @@ static void registerDialects(DialectRegistry &registry) {
                   complex::ComplexDialect, DLTIDialect, func::FuncDialect,
                   gpu::GPUDialect, index::IndexDialect, linalg::LinalgDialect,
                   LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
-                  scf::SCFDialect, tensor::TensorDialect, ub::UBDialect,
-                  vector::VectorDialect>();
+                  NVVM::NVVMDialect, scf::SCFDialect, tensor::TensorDialect,
+                  ub::UBDialect, vector::VectorDialect>();
 }
 
 static void registerBufferization(DialectRegistry &registry) {
@@ -147,12 +154,22 @@ static void registerToLLVM(DialectRegistry &registry) {
   registerLLVMDialectTranslation(registry);
 }
 
+/// What turns a gpu.module into PTX, and host code that loads it into LLVM IR.
+static void registerKernels(DialectRegistry &registry) {
+  gpu::registerConvertGpuToLLVMInterface(registry);
+  registerConvertNVVMToLLVMInterface(registry);
+  registerGPUDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
+  NVVM::registerNVVMTargetInterfaceExternalModels(registry);
+}
+
 static void registerPasses() {
   affine::registerAffinePasses();
   arith::registerArithPasses();
   bufferization::registerBufferizationPasses();
   bufferization::registerBufferizationPipelines();
   func::registerFuncPasses();
+  registerGPUPasses();
   LLVM::registerLLVMPasses();
   math::registerMathPasses();
   memref::registerMemRefPasses();
@@ -166,13 +183,16 @@ static void registerPasses() {
   registerConvertBufferizationToMemRefPass();
   registerConvertControlFlowToLLVMPass();
   registerConvertFuncToLLVMPass();
+  registerConvertGpuOpsToNVVMOpsPass();
   registerConvertIndexToLLVMPass();
   registerConvertMathToLibmPass();
   registerConvertMathToLLVMPass();
+  registerConvertNVVMToLLVMPass();
   registerConvertToLLVMPass();
   registerConvertVectorToLLVMPass();
   registerConvertVectorToSCF();
   registerFinalizeMemRefToLLVMConversionPass();
+  registerGpuToLLVMConversionPass();
   registerLowerAffinePass();
   registerReconcileUnrealizedCastsPass();
   registerSCFToControlFlowPass();
@@ -184,5 +204,6 @@ void varlen::registerUpstream(DialectRegistry &registry) {
   registerBufferization(registry);
   registerInterfaces(registry);
   registerToLLVM(registry);
+  registerKernels(registry);
   registerPasses();
 }
