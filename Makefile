@@ -47,7 +47,7 @@ bench-gpu: gpu-kit
 	@mkdir -p build/bench
 	@$(or $(PYTHON),python3) build/gpu-kit/run.py --out build/bench/gpu.json
 
-# Where conformance runs: cpu, or sim:CHIP, which is the executor.
+# Where conformance and fuzz run: cpu, or sim:CHIP, which is the executor.
 DEVICE := cpu
 
 # Every parameter of FlashAttention's tests of packed batches.
@@ -61,7 +61,8 @@ conformance: build
 fuzz: build
 	@tools/setup.sh check
 	@tools/venv.sh build
-	@build/venv/bin/python test/Integration/fuzz.py --build build --work build/fuzz
+	@build/venv/bin/python test/Integration/fuzz.py --build build --work build/fuzz \
+	  --device=$(DEVICE)
 
 # Every fault that can be put into the kernels, one at a time, in the executor.
 mutate: build

@@ -19,6 +19,10 @@
 //    the items in random order, one at a time.
 //
 // The runtime is compiled together with this file under the address sanitizer.
+// With FUZZ_EXECUTOR defined the functions are GPU code in the executor. It
+// knows every array and checks each access; instead of other threads, a second
+// call has another order of warps and timing of copies. There f32 stands for
+// bf16, and f64 for f16.
 //
 //   fuzz-cu-seqlens [COUNT [SEED]]
 //
@@ -27,6 +31,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "varlen/Runtime/Runtime.h"
+#ifdef FUZZ_EXECUTOR
+#include "varlen/Runtime/GPUExecutor.h"
+#endif
 
 #include <algorithm>
 #include <climits>
@@ -60,6 +67,12 @@ bool chance(Random &random, double probability) {
 //===----------------------------------------------------------------------===//
 
 enum class Type { F16, BF16, F32, F64 };
+
+#ifdef FUZZ_EXECUTOR
+constexpr Type singleType = Type::BF16, doubleType = Type::F16;
+#else
+constexpr Type singleType = Type::F32, doubleType = Type::F64;
+#endif
 
 int64_t bytesOf(Type type) {
   return type == Type::F64 ? 8 : type == Type::F32 ? 4 : 2;
@@ -148,6 +161,11 @@ public:
     rightCanaries = std::min<int64_t>(begin + capacity - (data + size), 256);
     std::memset(data - leftCanaries, canary, leftCanaries);
     std::memset(data + size, canary, rightCanaries);
+#ifdef FUZZ_EXECUTOR
+    varlen_sim_unregister(registered);
+    registered = data;
+    varlen_sim_register(data, size);
+#endif
     return data;
   }
 
@@ -164,6 +182,7 @@ public:
 
 private:
   char *begin = nullptr;
+  [[maybe_unused]] const char *registered = nullptr;
   int64_t capacity = 0, leftCanaries = 0, rightCanaries = 0;
 };
 
@@ -221,27 +240,27 @@ void _mlir_ciface_wide_index();
 // In the order and with the meaning of fuzz-cu-seqlens.mlir. The head size 24
 // is no multiple of a vector, 64 and 128 have the fast route.
 const Function functions[] = {
-    {"full", _mlir_ciface_full, Type::F32, 4, 2, 2, 64, 64, -1, -1, true, false,
-     false},
-    {"causal", _mlir_ciface_causal, Type::F32, 4, 2, 2, 64, 64, -1, 0, true,
+    {"full", _mlir_ciface_full, singleType, 4, 2, 2, 64, 64, -1, -1, true,
      false, false},
-    {"causal_top_left", _mlir_ciface_causal_top_left, Type::F32, 4, 1, 1, 32,
+    {"causal", _mlir_ciface_causal, singleType, 4, 2, 2, 64, 64, -1, 0, true,
+     false, false},
+    {"causal_top_left", _mlir_ciface_causal_top_left, singleType, 4, 1, 1, 32,
      32, -1, 0, false, false, false},
-    {"window", _mlir_ciface_window, Type::F32, 4, 2, 2, 32, 32, 7, 3, true,
+    {"window", _mlir_ciface_window, singleType, 4, 2, 2, 32, 32, 7, 3, true,
      false, false},
-    {"window_top_left", _mlir_ciface_window_top_left, Type::F32, 4, 1, 1, 32,
+    {"window_top_left", _mlir_ciface_window_top_left, singleType, 4, 1, 1, 32,
      32, 20, 0, false, false, false},
-    {"future", _mlir_ciface_future, Type::F32, 4, 1, 1, 32, 32, 0, 100, true,
+    {"future", _mlir_ciface_future, singleType, 4, 1, 1, 32, 32, 0, 100, true,
      false, false},
-    {"diagonal", _mlir_ciface_diagonal, Type::F32, 4, 1, 1, 16, 16, 0, 0, true,
+    {"diagonal", _mlir_ciface_diagonal, singleType, 4, 1, 1, 16, 16, 0, 0, true,
      false, false},
-    {"left_open", _mlir_ciface_left_open, Type::F32, 4, 1, 1, 16, 16, 150, -1,
+    {"left_open", _mlir_ciface_left_open, singleType, 4, 1, 1, 16, 16, 150, -1,
      true, false, false},
-    {"gqa_used_sink", _mlir_ciface_gqa_used_sink, Type::F32, 4, 6, 2, 32, 32,
+    {"gqa_used_sink", _mlir_ciface_gqa_used_sink, singleType, 4, 6, 2, 32, 32,
      -1, 0, true, true, true},
-    {"mqa_used_window", _mlir_ciface_mqa_used_window, Type::F32, 8, 4, 1, 64,
+    {"mqa_used_window", _mlir_ciface_mqa_used_window, singleType, 8, 4, 1, 64,
      64, 33, 0, true, true, false},
-    {"used_top_left", _mlir_ciface_used_top_left, Type::F32, 4, 2, 1, 32, 32,
+    {"used_top_left", _mlir_ciface_used_top_left, singleType, 4, 2, 1, 32, 32,
      -1, 5, false, true, true},
     {"bf16_causal", _mlir_ciface_bf16_causal, Type::BF16, 4, 2, 2, 64, 64, -1,
      0, true, false, false},
@@ -249,11 +268,11 @@ const Function functions[] = {
      4, 2, 128, 128, 40, 0, true, true, true},
     {"f16_full_sink", _mlir_ciface_f16_full_sink, Type::F16, 4, 2, 1, 64, 64,
      -1, -1, true, false, true},
-    {"f64_causal", _mlir_ciface_f64_causal, Type::F64, 8, 2, 1, 32, 32, -1, 0,
+    {"f64_causal", _mlir_ciface_f64_causal, doubleType, 8, 2, 1, 32, 32, -1, 0,
      true, false, false},
-    {"odd_dims", _mlir_ciface_odd_dims, Type::F32, 4, 2, 1, 24, 40, -1, 0, true,
-     true, false},
-    {"wide_index", _mlir_ciface_wide_index, Type::F32, 8, 2, 2, 64, 32, -1, -1,
+    {"odd_dims", _mlir_ciface_odd_dims, singleType, 4, 2, 1, 24, 40, -1, 0,
+     true, true, false},
+    {"wide_index", _mlir_ciface_wide_index, singleType, 8, 2, 2, 64, 32, -1, -1,
      true, false, false},
 };
 
@@ -676,8 +695,20 @@ std::string runCase(const Case &c, Random &random, Counts &counts) {
     std::memset(lseArray.data, pattern, lseArray.bytes);
     workspaceIntact = true;
     varlen_clear_error();
+#ifdef FUZZ_EXECUTOR
+    varlen_sim_config config;
+    varlen_sim_config_init(&config);
+    config.max_shared_bytes = 166912;
+    config.seed = random();
+    config.scheduler = static_cast<int32_t>(draw(random, 0, 2));
+    config.async = static_cast<int32_t>(draw(random, 0, 2));
+    varlen_gpu_executor_configure(&config);
+#endif
     varlen_set_parallel_for(ownThreads ? nullptr : runItems);
     call(c);
+#ifdef FUZZ_EXECUTOR
+    varlen_gpu_check(nullptr);
+#endif
     const char *error = varlen_last_error();
     for (const GuardedArray *array :
          {&qArray, &kArray, &vArray, &cuQArray, &cuKArray, &usedQArray,
@@ -745,6 +776,9 @@ int main(int argc, char **argv) {
   for (int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT})
     std::signal(signal, onFault);
   varlen_set_num_threads(2);
+#ifdef FUZZ_EXECUTOR
+  varlen_gpu_set_backend(varlen_gpu_executor());
+#endif
 
   Random random(12345);
   std::normal_distribution<float> normal;
