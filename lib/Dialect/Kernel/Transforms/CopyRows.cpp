@@ -14,6 +14,8 @@
 
 #include "CopyRows.h"
 
+#include "MemRefAddress.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -97,7 +99,6 @@ public:
     };
     return gep(gep(slot, chunk.offset), int32_t(chunk.rowOffset));
   }
-  Value pointer(Value memref, unsigned space);
 
 private:
   Value i32(int64_t value) {
@@ -137,28 +138,14 @@ Chunks::Chunks(ImplicitLocOpBuilder &b, CopyOp copy, int64_t threads)
   };
   for (auto [constant, dynamic] : llvm::zip(known, metadata.getStrides()))
     strides.push_back(value(constant, dynamic));
-  source = pointer(copy.getSource(), /*global=*/1);
+  source = LLVM::AddrSpaceCastOp::create(
+      b,
+      LLVM::LLVMPointerType::get(
+          b.getContext(), static_cast<unsigned>(NVVM::NVVMMemorySpace::Global)),
+      getAddress(b, copy.getSource()));
   source = LLVM::GEPOp::create(
       b, source.getType(), element, source,
       ArrayRef<LLVM::GEPArg>{value(offset, metadata.getOffset())});
-}
-
-/// The aligned pointer of a memref, in address space `space`.
-Value Chunks::pointer(Value memref, unsigned space) {
-  auto type = cast<MemRefType>(memref.getType());
-  bool shared = gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(type);
-  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), shared ? 3 : 0);
-  Type i64 = b.getI64Type();
-  auto extents = LLVM::LLVMArrayType::get(i64, type.getRank());
-  auto descriptor = LLVM::LLVMStructType::getLiteral(
-      b.getContext(), {pointer, pointer, i64, extents, extents});
-  Value value =
-      UnrealizedConversionCastOp::create(b, descriptor, memref).getResult(0);
-  value = LLVM::ExtractValueOp::create(b, value, ArrayRef<int64_t>{1});
-  if (pointer.getAddressSpace() == space)
-    return value;
-  return LLVM::AddrSpaceCastOp::create(
-      b, LLVM::LLVMPointerType::get(b.getContext(), space), value);
 }
 
 void Chunks::emitIf(Value condition, function_ref<void()> body) {
@@ -269,7 +256,7 @@ void Chunks::forEach(function_ref<void(const Chunk &)> body) {
 void kernel::emitCopyAsync(ImplicitLocOpBuilder &b, CopyOp copy,
                            int64_t threads) {
   Chunks chunks(b, copy, threads);
-  Value slot = chunks.pointer(copy.getSlot()[0], /*shared=*/3);
+  Value slot = getAddress(b, copy.getSlot()[0]);
   chunks.forEach([&](const Chunks::Chunk &chunk) {
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
@@ -339,7 +326,7 @@ void kernel::emitCopyThroughRegisters(ImplicitLocOpBuilder &b, CopyOp copy,
   Chunks chunks(b, copy, threads);
   SmallVector<Value> slots;
   for (Value slot : copy.getSlot())
-    slots.push_back(chunks.pointer(slot, /*shared=*/3));
+    slots.push_back(getAddress(b, slot));
   auto shared = cast<MemRefType>(copy.getSlot()[0].getType());
   auto narrow = VectorType::get({kChunk}, shared.getElementType());
   chunks.forEach([&](const Chunks::Chunk &chunk) {

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "MemRefAddress.h"
 #include "TensorCores.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 
@@ -60,20 +61,6 @@ private:
 };
 
 } // namespace
-
-/// The address of a shared tile, which has the identity layout.
-static Value getAddress(ThreadBuilder &b, Value tile) {
-  auto pointer = LLVM::LLVMPointerType::get(
-      b.getContext(), static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared));
-  Type i64 = b.getI64Type();
-  Type array =
-      LLVM::LLVMArrayType::get(i64, cast<MemRefType>(tile.getType()).getRank());
-  Type descriptor = LLVM::LLVMStructType::getLiteral(
-      b.getContext(), {pointer, pointer, i64, array, array});
-  Value cast =
-      UnrealizedConversionCastOp::create(b, descriptor, tile).getResult(0);
-  return LLVM::ExtractValueOp::create(b, cast, ArrayRef<int64_t>{1});
-}
 
 static Value advance(ThreadBuilder &b, Value pointer, LLVM::GEPArg bytes) {
   return LLVM::GEPOp::create(b, pointer.getType(), b.getI8Type(), pointer,
