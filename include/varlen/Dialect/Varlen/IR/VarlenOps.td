@@ -223,18 +223,20 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
   let summary = "One step of online softmax: a block of queries against a block of keys";
   let description = [{
     Destination-passing on the state of each query: `acc` (its row of the
-    unnormalised output), `m` (an integer-valued upper bound, in units of
-    log2, that scores are taken relative to) and `l` (the sum of exponentials):
+    unnormalised output), `m` (an upper bound, in units of log2, that scores
+    are taken relative to) and `l` (the sum of exponentials):
 
-        m' = max(m, ceil(c * max_j s[i, j]))           c = scale * log2(e)
+        m' = max(m, up(c * max_j s[i, j]))             c = scale * log2(e)
         p[i, j] = exp2(c * s[i, j] - m')
         l' = l * exp2(m - m') + sum_j p[i, j]
         acc' = acc * exp2(m - m') + p v
 
-    The rescaling factor is thus an exact power of two. A query without a key
-    so far has the finite `m` of `getInitialM`, so no step makes a NaN. At the
-    end out = acc / l and lse = log(2) * (m + log2(l)) (Milakov and Gimelshein,
-    2018; Dao, 2022).
+    `up` is `ceil` where v has the compute type: the rescaling factor is then an
+    exact power of two. Where v is narrower p is rounded to its type, and `up`
+    changes nothing: the largest p is 1, so a query with one key gets exactly
+    the value of that key. A query without a key so far has the finite `m` of
+    `getInitialM`, so no step makes a NaN. At the end out = acc / l and
+    lse = log(2) * (m + log2(l)) (Milakov and Gimelshein, 2018; Dao, 2022).
 
     `orientation` says what the rows of a score tile are. Shapes for M queries
     and N keys, `qk`: q is M x D, k is N x D, v is N x Dv, acc is M x Dv, m and

@@ -159,7 +159,8 @@ def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
     the extent 1 along the key axis makes a statistic.
     *Numerics*: as in the description of `varlen.online_attn`; `c * s - m` is one
     fused multiply-add. p is rounded to the type of v for the second
-    contraction, not for the sum l.
+    contraction, not for the sum l; where that is a narrower type, m is not
+    rounded up.
 
     ```mlir
     %r:3 = varlen.online_attn qk ins(%q, %k, %v) outs(%acc, %m, %l) scale 0.125
