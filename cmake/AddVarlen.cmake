@@ -15,9 +15,25 @@ function(varlen_tablegen td output)
   set_property(GLOBAL APPEND PROPERTY VARLEN_HEADERS ${target})
 endfunction()
 
+# varlen_precompile(<header>...): reads upstream's headers once for all targets,
+# which takes three quarters of the time of a build without.
+function(varlen_precompile)
+  if(NOT LLVM_ENABLE_ASSERTIONS)
+    list(PREPEND ARGN ${CMAKE_SOURCE_DIR}/cmake/MatchLLVM.h)
+  endif()
+  file(WRITE ${CMAKE_BINARY_DIR}/Precompiled.cpp "")
+  add_library(VarlenPrecompiled OBJECT ${CMAKE_BINARY_DIR}/Precompiled.cpp)
+  target_precompile_headers(VarlenPrecompiled PRIVATE ${ARGN})
+  # So that ccache knows the file again.
+  target_compile_options(VarlenPrecompiled PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+endfunction()
+
 # What every target that includes LLVM's headers needs.
 function(varlen_use_llvm name)
   add_dependencies(${name} varlen-headers)
+  if(TARGET VarlenPrecompiled)
+    target_precompile_headers(${name} REUSE_FROM VarlenPrecompiled)
+  endif()
   if(NOT LLVM_ENABLE_ASSERTIONS)
     target_compile_options(${name} PRIVATE
       $<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${CMAKE_SOURCE_DIR}/cmake/MatchLLVM.h>)
@@ -36,6 +52,9 @@ endfunction()
 function(varlen_add_tool name)
   cmake_parse_arguments(arg "" "" "LINK_LIBS" ${ARGN})
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  # As libraries are compiled: precompiled headers are for either -fPIC or -fPIE.
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${name} PRIVATE -fPIC)
   varlen_use_llvm(${name})
   target_link_libraries(${name} PRIVATE ${arg_LINK_LIBS})
   varlen_link_mlir(${name})
