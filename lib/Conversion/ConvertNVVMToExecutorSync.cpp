@@ -66,8 +66,7 @@ static Lowered lowerBarrier(Operation *op, CallBuilder &b) {
       })
       .Case([&](NVVM::MapaOp mapa) {
         Value address = b.call("varlen_sim_mapa", b.pointer,
-                               {b.flat(mapa.getA()), mapa.getB()},
-                               /*isPure=*/true);
+                               {b.flat(mapa.getA()), mapa.getB(), b.site()});
         return b.replaceOp(b.castTo(mapa.getRes().getType(), address));
       })
       .Default([](Operation *) { return Lowered::No; });

@@ -364,8 +364,13 @@ void *varlen_sim_smem(uint32_t offset) {
   return worker->current->shared + offset;
 }
 
-void *varlen_sim_mapa(void *address, uint32_t rank) {
+void *varlen_sim_mapa(void *address, uint32_t rank, uint32_t site) {
   auto &blocks = worker->current->block->cluster->blocks;
   uint64_t offset = reinterpret_cast<uint64_t>(address) & (windowBytes - 1);
-  return blocks[rank % blocks.size()].window + offset;
+  if (rank >= blocks.size()) {
+    report("cluster", site, "mapa to CTA %u of a cluster of %zu", rank,
+           blocks.size());
+    rank = 0;
+  }
+  return blocks[rank].window + offset;
 }

@@ -44,7 +44,7 @@ gpu.module @m {
     // CHECK: %[[READ:.*]] = llvm.mlir.constant(1 : i32)
     // CHECK: llvm.call @varlen_sim_bulk_wait_group(%{{.*}}, %[[READ]], %{{.*}})
     nvvm.cp.async.bulk.wait_group 0 {read}
-    // CHECK: llvm.call @varlen_sim_mapa(%{{.*}}, %[[N]])
+    // CHECK: llvm.call @varlen_sim_mapa(%{{.*}}, %[[N]], %{{.*}})
     // CHECK: llvm.addrspacecast %{{.*}} : !llvm.ptr to !llvm.ptr<7>
     %0 = nvvm.mapa %s, %n : !llvm.ptr<3> -> !llvm.ptr<7>
     llvm.return

@@ -65,8 +65,9 @@ uint32_t varlen_sim_sreg(uint32_t which);
 void *varlen_sim_smem(uint32_t offset);
 
 /// The address in the CTA `rank` of the cluster that corresponds to an address
-/// in shared memory of this CTA or another of the cluster. Pure.
-void *varlen_sim_mapa(void *address, uint32_t rank);
+/// in shared memory of this CTA or another of the cluster; a rank that the
+/// cluster does not have is reported.
+void *varlen_sim_mapa(void *address, uint32_t rank, uint32_t site);
 
 //===----------------------------------------------------------------------===//
 // Loads and stores: one call in front of each. The access then goes through the

@@ -16,7 +16,7 @@ static void testClusters() {
   pairs.cluster = 2;
   expectClean("exchange", pairs, [] {
     uint32_t rank = varlen_sim_sreg(VARLEN_SIM_CLUSTER_CTARANK);
-    void *remote = varlen_sim_mapa(smem(tid() * 4), rank ^ 1);
+    void *remote = varlen_sim_mapa(smem(tid() * 4), rank ^ 1, AT);
     uint32_t value = cta() * 100 + tid();
     memcpy(varlen_sim_store_shared(remote, 4, AT), &value, 4);
     varlen_sim_cluster_arrive(0, AT);
@@ -30,7 +30,7 @@ static void testClusters() {
     store<uint32_t>(tid() * 4, 1, AT);
     varlen_sim_cluster_arrive(1, AT);
     varlen_sim_cluster_wait(AT);
-    void *remote = varlen_sim_mapa(smem(tid() * 4), rank ^ 1);
+    void *remote = varlen_sim_mapa(smem(tid() * 4), rank ^ 1, AT);
     varlen_sim_load_shared(remote, 4, AT);
     varlen_sim_cluster_arrive(0, AT);
     varlen_sim_cluster_wait(AT);
@@ -44,8 +44,10 @@ static void testClusters() {
       varlen_sim_exit(AT);
     for (int i = 0; i < 100; ++i)
       varlen_sim_nanosleep(1, AT);
-    varlen_sim_load_shared(varlen_sim_mapa(smem(tid() * 4), 1), 4, AT);
+    varlen_sim_load_shared(varlen_sim_mapa(smem(tid() * 4), 1, AT), 4, AT);
   });
+  expectReport("no such rank", "mapa to CTA 2 of a cluster of 2", pairs,
+               [] { varlen_sim_mapa(smem(0), 2, AT); });
   // One CTA of each pair loads for both.
   static Map map = encode(Float32, {32, 8}, {128}, {32, 4}, 0);
   for (int i = 0; i < 256; ++i)
@@ -79,9 +81,9 @@ static void testClusters() {
     varlen_sim_cluster_wait(AT);
     uint32_t value = tid();
     memcpy(varlen_sim_store_shared(
-               varlen_sim_mapa(smem(1024 + tid() * 4), rank ^ 1), 4, AT),
+               varlen_sim_mapa(smem(1024 + tid() * 4), rank ^ 1, AT), 4, AT),
            &value, 4);
-    varlen_sim_mbarrier_arrive(varlen_sim_mapa(smem(0), rank ^ 1), 1, AT);
+    varlen_sim_mbarrier_arrive(varlen_sim_mapa(smem(0), rank ^ 1, AT), 1, AT);
     varlen_sim_mbarrier_wait_parity(smem(0), 0, AT);
     EXPECT(load<uint32_t>(1024 + (tid() ^ 7) * 4, AT) == (tid() ^ 7), "stored");
     varlen_sim_cluster_arrive(0, AT);
