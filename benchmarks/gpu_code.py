@@ -27,9 +27,8 @@ sys.path.insert(0, str(ROOT / "python"))
 import varlen
 
 CHIP = "sm_80"
-HEADS, ROWS, WARPS = 16, 4096, 4
-# Queries and keys of a block as our schedules have them, by head_dim.
-BLOCKS = {64: (128, 64), 128: (64, 64)}
+HEADS, ROWS = 16, 4096
+HEAD_DIMS = [64, 128]
 MOVES = ("ld", "st", "cp", "ldmatrix", "bar", "cvta", "prefetch")
 
 
@@ -132,14 +131,21 @@ def registers(ptx, folder):
 
 
 def ours(d, folder):
+    """(PTX, queries and keys of a block, warps)."""
     text = varlen.text.attn(dtype="f16", heads=HEADS, head_dim=d, lse=False)
-    ptx = folder / "ours.ptx"
-    run(varlen.find_tool("varlen-opt"), "-", "--emit=ptx", f"--chip={CHIP}", "-o", ptx, text=text)
-    return ptx.read_text()
+    compiler, ptx = varlen.find_tool("varlen-opt"), folder / "ours.ptx"
+    run(compiler, "-", "--emit=ptx", f"--chip={CHIP}", "-o", ptx, text=text)
+    scheduled = run(compiler, "-", f"--varlen-assign-schedule=chip={CHIP}", text=text)
+    warps, queries, keys = (
+        int(re.search(rf"#varlen.gpu_schedule<.*?\b{name} = (\d+)", scheduled)[1])
+        for name in ("warps", "block_m", "kv_block")
+    )
+    return ptx.read_text(), (queries, keys), warps
 
 
-def attention(d, block):
-    """IREE's operation; `block` forces its tiles to that many queries and keys."""
+def attention(d, block, warps):
+    """IREE's operation; `block` forces its tiles to that many queries and keys, and
+    as many warps."""
     tensor = f"tensor<{HEADS}x{ROWS}x{d}xf16>"
     results = ("b, m, d", "b, n, d", "b, n, k", "", "b, m, k")
     maps = ", ".join(f"affine_map<(b, m, n, d, k) -> ({r})>" for r in results)
@@ -147,7 +153,7 @@ def attention(d, block):
     if block:
         thread = "#iree_gpu.derived_thread_config"
         kind = "mma_kind = #iree_gpu.mma_layout<NV_MMA_SYNC_F32_16x8x16_F16>"
-        basis = f"subgroup_basis = [[1, {WARPS}, 1, 1, 1]"
+        basis = f"subgroup_basis = [[1, {warps}, 1, 1, 1]"
         inner = (
             ", decomposition_config = {qk_attrs = {lowering_config = "
             f"#iree_gpu.lowering_config<{{{kind}, promote_operands = [0, 1], "
@@ -163,7 +169,7 @@ def attention(d, block):
             f"[1, {block[0]}, 0, 0, {d}], reduction = [0, 0, {block[1]}, 0, 0]}}>, "
             "translation_info = #iree_codegen.translation_info<pipeline = "
             "#iree_gpu.pipeline<VectorDistribute> workgroup_size = "
-            f"[{32 * WARPS}, 1, 1] subgroup_size = 32>>}}"
+            f"[{32 * warps}, 1, 1] subgroup_size = 32>>}}"
         )
     return f"""
 func.func @attention(%q: {tensor}, %k: {tensor}, %v: {tensor}) -> {tensor} {{
@@ -179,10 +185,10 @@ func.func @attention(%q: {tensor}, %k: {tensor}, %v: {tensor}) -> {tensor} {{
 """
 
 
-def iree(d, block, folder):
+def iree(d, block, warps, folder):
     """(PTX, its block, the share of its scores that are not computed again)."""
     source, dump = folder / "iree.mlir", folder / f"iree-{bool(block)}"
-    source.write_text(attention(d, block))
+    source.write_text(attention(d, block, warps))
     compiler = pathlib.Path(sys.executable).parent / "iree-compile"
     if not compiler.exists():
         sys.exit(f"no {compiler}: see --help")
@@ -199,10 +205,10 @@ def iree(d, block, folder):
     return ptx, (int(queries), int(keys)), int(columns) / d
 
 
-def row(d, who, ptx, block, share, folder):
+def row(d, who, ptx, block, warps, share, folder):
     count, spills = registers(ptx, folder)
     opcodes = inner_loop(ptx)
-    scores = block[0] * block[1] / (32 * WARPS) * share
+    scores = block[0] * block[1] / (32 * warps) * share
     moves = sum(opcodes[name] for name in MOVES)
     cells = [
         d, who, f"{block[0]} x {block[1]}", count, spills, opcodes.total(),
@@ -223,12 +229,13 @@ def main():
     print("|" + "---|" * 9)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        for d, block in BLOCKS.items():
-            row(d, "ours", ours(d, folder), block, 1, folder)
+        for d in HEAD_DIMS:
+            ptx, block, warps = ours(d, folder)
+            row(d, "ours", ptx, block, warps, 1, folder)
             for forced in () if arguments.ours else (block, None):
-                ptx, used, share = iree(d, forced, folder)
+                ptx, used, share = iree(d, forced, warps, folder)
                 who = "IREE, our block" if forced else "IREE, its choice"
-                row(d, who, ptx, used, share, folder)
+                row(d, who, ptx, used, warps, share, folder)
 
 
 if __name__ == "__main__":
