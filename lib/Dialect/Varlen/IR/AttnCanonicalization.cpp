@@ -1,4 +1,4 @@
-//===- AttnCanonicalization.cpp - Simpler forms of a varlen.attn ----------===//
+//===- AttnCanonicalization.cpp - Simpler forms of an attention -----------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // None of these changes a bit of a result. docs/attn.md says what each is for,
-// and why there is none for an unused lse.
+// and why there is none for an unused lse. All but DropZeroDlse serve
+// varlen.attn and varlen.attn_grad alike.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +16,7 @@
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
@@ -39,10 +41,10 @@ static Value getMoreStaticSource(Value value) {
 
 namespace {
 /// Reads through casts: a static extent picks the fast route.
-struct FoldCasts : OpRewritePattern<AttnOp> {
-  using OpRewritePattern::OpRewritePattern;
+template <typename OpTy> struct FoldCasts : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(AttnOp op,
+  LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
     bool changed = false;
     for (OpOperand &operand : op->getOpOperands())
@@ -55,31 +57,31 @@ struct FoldCasts : OpRewritePattern<AttnOp> {
 };
 
 /// Gives results the extents that the operands know.
-struct RefineResultTypes : OpRewritePattern<AttnOp> {
-  using OpRewritePattern::OpRewritePattern;
+template <typename OpTy> struct RefineResultTypes : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(AttnOp op,
+  LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
     if (op.isBufferized())
       return failure();
-    auto q = cast<ShapedType>(op.getQ().getType());
-    auto v = cast<ShapedType>(op.getV().getType());
-    bool changed = refine(op.getOut(), inferOutType(q, v), rewriter);
-    changed |= refine(op.getLse(), inferLseType(q), rewriter);
+    bool changed = false;
+    for (const ShapedByInputs &result : op.getShapedResults())
+      changed |=
+          refine(cast<OpResult>(result.value), result.inferShape(), rewriter);
     return success(changed);
   }
 
 private:
-  static bool refine(TypedValue<RankedTensorType> result,
-                     RankedTensorType inferred, PatternRewriter &rewriter) {
-    RankedTensorType old = result.getType();
+  static bool refine(OpResult result, ArrayRef<int64_t> inferred,
+                     PatternRewriter &rewriter) {
+    auto old = cast<RankedTensorType>(result.getType());
     SmallVector<int64_t> shape(old.getShape());
-    for (auto [extent, known] : llvm::zip_equal(shape, inferred.getShape()))
+    for (auto [extent, known] : llvm::zip_equal(shape, inferred))
       if (ShapedType::isDynamic(extent))
         extent = known;
     if (shape == old.getShape())
       return false;
-    Operation *op = result.getDefiningOp();
+    Operation *op = result.getOwner();
     rewriter.modifyOpInPlace(op, [&] { result.setType(old.clone(shape)); });
     rewriter.setInsertionPointAfter(op);
     Value cast = tensor::CastOp::create(rewriter, op->getLoc(), old, result);
@@ -91,10 +93,10 @@ private:
 /// Drops the sequences that have neither queries nor keys: padding of
 /// cu_seqlens to a fixed number of entries, for instance. A sequence without
 /// queries but with keys has to stay, because its keys take room in k and v.
-struct DropEmptySequences : OpRewritePattern<AttnOp> {
-  using OpRewritePattern::OpRewritePattern;
+template <typename OpTy> struct DropEmptySequences : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(AttnOp op,
+  LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
     std::optional<SmallVector<int64_t>> cuQ = getConstantIntegers(op.getCuQ());
     std::optional<SmallVector<int64_t>> cuK = getConstantIntegers(op.getCuK());
@@ -151,10 +153,10 @@ private:
 /// (bottom_right) or `Lq - 1 - left` on (top_left), the first one keys up to
 /// `Lk - Lq + right` or `right`: a side binds only if its bound is smaller than
 /// the longest sequence less one, in keys or in queries.
-struct OpenWindow : OpRewritePattern<AttnOp> {
-  using OpRewritePattern::OpRewritePattern;
+template <typename OpTy> struct OpenWindow : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(AttnOp op,
+  LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
     MaskAttr mask = op.getMask();
     int64_t left = mask.getLeft(), right = mask.getRight();
@@ -202,10 +204,10 @@ private:
 /// Drops a scale that is the default, so that equal ops are equal. Only one
 /// that is exactly 1/sqrt(head_dim): 1/8 for 64, but none for 128, where the
 /// default is not an f32.
-struct DropDefaultScale : OpRewritePattern<AttnOp> {
-  using OpRewritePattern::OpRewritePattern;
+template <typename OpTy> struct DropDefaultScale : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(AttnOp op,
+  LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
     int64_t dim = op.getHeadDim();
     if (!op.getScaleAttr() || ShapedType::isDynamic(dim))
@@ -216,10 +218,45 @@ struct DropDefaultScale : OpRewritePattern<AttnOp> {
     return success();
   }
 };
+/// Whether every element of a tensor is +0.
+static bool isZero(Value value) {
+  if (matchPattern(value, m_PosZeroFloat()))
+    return true;
+  if (auto fill = value.getDefiningOp<linalg::FillOp>())
+    return matchPattern(fill.value(), m_PosZeroFloat());
+  if (auto splat = value.getDefiningOp<tensor::SplatOp>())
+    return matchPattern(splat.getInput(), m_PosZeroFloat());
+  return false;
+}
+
+/// Drops a dlse of zeros: x - 0 is x, also for x = -0.
+struct DropZeroDlse : OpRewritePattern<AttnGradOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AttnGradOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getDlse() || !isZero(op.getDlse()))
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] { op.getDlseMutable().clear(); });
+    return success();
+  }
+};
 } // namespace
 
+template <typename OpTy>
+static void addAttentionPatterns(RewritePatternSet &patterns) {
+  patterns
+      .add<FoldCasts<OpTy>, RefineResultTypes<OpTy>, DropEmptySequences<OpTy>,
+           OpenWindow<OpTy>, DropDefaultScale<OpTy>>(patterns.getContext());
+}
+
 void AttnOp::getCanonicalizationPatterns(RewritePatternSet &results,
-                                         MLIRContext *context) {
-  results.add<FoldCasts, RefineResultTypes, DropEmptySequences, OpenWindow,
-              DropDefaultScale>(context);
+                                         MLIRContext *) {
+  addAttentionPatterns<AttnOp>(results);
+}
+
+void AttnGradOp::getCanonicalizationPatterns(RewritePatternSet &results,
+                                             MLIRContext *context) {
+  addAttentionPatterns<AttnGradOp>(results);
+  results.add<DropZeroDlse>(context);
 }

@@ -1,4 +1,4 @@
-//===- AttnVerifier.cpp - What a varlen.attn must satisfy -----------------===//
+//===- AttnVerifier.cpp - What an attention must satisfy ------------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,14 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The ids (attn_c1, ...) are those of docs/attn.md and of the invalid tests.
-// attn_c1 (ranks and element types of single operands) is checked by ODS,
-// attn_c16 (window bounds) by the mask attribute. A dynamic extent agrees with
-// every extent.
+// The ids (attn_c1, ...) are those of docs/attn.md and docs/attn-grad.md and of
+// the invalid tests. attn_c1 (ranks and element types of single operands) is
+// checked by ODS, attn_c16 (window bounds) by the mask attribute. A dynamic
+// extent agrees with every extent.
 //
 //===----------------------------------------------------------------------===//
 
-#include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "AttentionInterface.h"
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
 #include "mlir/IR/TypeUtilities.h"
@@ -24,23 +24,14 @@ using namespace mlir;
 using namespace mlir::varlen;
 
 namespace {
-/// An operand and what messages call it.
-struct Named {
-  StringRef name;
-  Value value;
-
-  ShapedType type() const { return cast<ShapedType>(value.getType()); }
-  int64_t extent(unsigned dim) const { return type().getDimSize(dim); }
-};
-
 class AttnVerifier {
 public:
-  explicit AttnVerifier(AttnOp op)
+  explicit AttnVerifier(AttentionOpInterface op)
       : op(op), q{"q", op.getQ()}, k{"k", op.getK()}, v{"v", op.getV()},
         cuQ{"cu_q", op.getCuQ()}, cuK{"cu_k", op.getCuK()} {
-    for (Named perSequence : {Named{"seqused_q", op.getSequsedQ()},
-                              Named{"seqused_k", op.getSequsedK()},
-                              Named{"q_offset", op.getQOffset()}})
+    for (NamedValue perSequence : {NamedValue{"seqused_q", op.getSequsedQ()},
+                                   NamedValue{"seqused_k", op.getSequsedK()},
+                                   NamedValue{"q_offset", op.getQOffset()}})
       if (perSequence.value)
         perSequences.push_back(perSequence);
   }
@@ -48,8 +39,7 @@ public:
   LogicalResult verify() {
     return success(succeeded(verifyForm()) && succeeded(verifyTensors()) &&
                    succeeded(verifySequences()) && succeeded(verifySink()) &&
-                   succeeded(verifyScale()) && succeeded(verifyResults()) &&
-                   succeeded(verifyConstants()));
+                   succeeded(verifyScale()) && succeeded(verifyConstants()));
   }
 
 private:
@@ -58,19 +48,16 @@ private:
   LogicalResult verifySequences();
   LogicalResult verifySink();
   LogicalResult verifyScale();
-  LogicalResult verifyResults();
-  LogicalResult verifyResult(StringRef name, ShapedType type,
-                             ArrayRef<int64_t> shape, Type element);
   LogicalResult verifyConstants();
   LogicalResult verifyConstantCu(StringRef name, ArrayRef<int64_t> cu,
                                  int64_t rows, StringRef rowsName);
   LogicalResult verifyConstantSeqused(StringRef name, Value seqused,
                                       StringRef cuName, Value cu);
 
-  AttnOp op;
-  Named q, k, v, cuQ, cuK;
+  AttentionOpInterface op;
+  NamedValue q, k, v, cuQ, cuK;
   /// Those of seqused_q, seqused_k and q_offset that are there.
-  SmallVector<Named, 3> perSequences;
+  SmallVector<NamedValue, 3> perSequences;
 };
 } // namespace
 
@@ -81,27 +68,26 @@ static bool differ(int64_t a, int64_t b) {
 
 LogicalResult AttnVerifier::verifyForm() {
   // attn_c2
-  SmallVector<Named> inputs = {q, k, v, cuQ, cuK};
-  llvm::append_range(inputs, perSequences);
-  if (op.getSink())
-    inputs.push_back({"sink", op.getSink()});
   auto form = [](Value value) {
     return isa<TensorType>(value.getType()) ? "a tensor" : "a memref";
   };
   bool tensors = isa<TensorType>(q.value.getType());
-  for (const Named &input : inputs)
+  for (const NamedValue &input : op.getInputs())
     if (isa<TensorType>(input.value.getType()) != tensors)
-      return op.emitOpError(
+      return op->emitOpError(
                  "expected operands that are all tensors or all memrefs, got ")
              << form(q.value) << " for q and " << form(input.value) << " for "
              << input.name;
-  unsigned outs = (op.getOutBuffer() ? 1 : 0) + (op.getLseBuffer() ? 1 : 0);
-  unsigned results = op->getNumResults();
-  if (tensors ? results != 2 || outs != 0 : results != 0 || outs != 2)
-    return op.emitOpError("expected ")
-           << (tensors ? "two results and no outs on tensors"
-                       : "two outs and no results on memrefs")
+  size_t outs = op.getOutBuffers().size(), results = op->getNumResults();
+  size_t wanted = op.getShapedResults().size();
+  if (results != (tensors ? wanted : 0) || outs != (tensors ? 0 : wanted)) {
+    constexpr StringLiteral words[] = {"no", "one", "two", "three", "four"};
+    return op->emitOpError("expected ")
+           << words[wanted]
+           << (tensors ? " results and no outs on tensors"
+                       : " outs and no results on memrefs")
            << ", got " << results << " results and " << outs << " outs";
+  }
   return success();
 }
 
@@ -110,15 +96,15 @@ LogicalResult AttnVerifier::verifyTensors() {
   Type element = q.type().getElementType();
   if (k.type().getElementType() != element ||
       v.type().getElementType() != element)
-    return op.emitOpError("expected q, k and v of one element type, got ")
+    return op->emitOpError("expected q, k and v of one element type, got ")
            << element << ", " << k.type().getElementType() << " and "
            << v.type().getElementType();
 
-  auto same = [&](const Named &a, const Named &b, unsigned dim,
+  auto same = [&](const NamedValue &a, const NamedValue &b, unsigned dim,
                   StringRef what) -> LogicalResult {
     if (!differ(a.extent(dim), b.extent(dim)))
       return success();
-    return op.emitOpError("expected ")
+    return op->emitOpError("expected ")
            << a.name << " and " << b.name << " to have the same " << what
            << ", got " << a.extent(dim) << " and " << b.extent(dim);
   };
@@ -129,10 +115,10 @@ LogicalResult AttnVerifier::verifyTensors() {
     return failure();
 
   // attn_c7
-  for (const Named &tensor : {q, k, v})
+  for (const NamedValue &tensor : {q, k, v})
     for (auto [dim, what] : {std::pair(1u, "heads"), std::pair(2u, "head_dim")})
       if (tensor.extent(dim) == 0)
-        return op.emitOpError("expected positive ")
+        return op->emitOpError("expected positive ")
                << what << " of " << tensor.name << ", got 0";
 
   // attn_c8
@@ -140,7 +126,7 @@ LogicalResult AttnVerifier::verifyTensors() {
       ShapedType::isStatic(k.extent(1)) ? k.extent(1) : v.extent(1);
   if (ShapedType::isStatic(q.extent(1)) && ShapedType::isStatic(kvHeads) &&
       q.extent(1) % kvHeads != 0)
-    return op.emitOpError(
+    return op->emitOpError(
                "expected query heads to be a multiple of kv heads, got ")
            << q.extent(1) << " and " << kvHeads;
   return success();
@@ -148,38 +134,38 @@ LogicalResult AttnVerifier::verifyTensors() {
 
 LogicalResult AttnVerifier::verifySequences() {
   // attn_c9
-  SmallVector<Named> integers = {cuK};
+  SmallVector<NamedValue> integers = {cuK};
   llvm::append_range(integers, perSequences);
   Type integer = cuQ.type().getElementType();
-  for (const Named &other : integers)
+  for (const NamedValue &other : integers)
     if (other.type().getElementType() != integer)
-      return op.emitOpError(
+      return op->emitOpError(
                  "expected cu_q, cu_k, seqused and q_offset of one integer "
                  "type, got ")
              << integer << " for cu_q and " << other.type().getElementType()
              << " for " << other.name;
 
   // attn_c10
-  for (const Named &cu : {cuQ, cuK})
+  for (const NamedValue &cu : {cuQ, cuK})
     if (cu.extent(0) == 0)
-      return op.emitOpError("expected at least one entry in ")
+      return op->emitOpError("expected at least one entry in ")
              << cu.name << ", got 0";
   if (differ(cuQ.extent(0), cuK.extent(0)))
-    return op.emitOpError("expected cu_q and cu_k to have the same number of "
-                          "entries, got ")
+    return op->emitOpError("expected cu_q and cu_k to have the same number of "
+                           "entries, got ")
            << cuQ.extent(0) << " and " << cuK.extent(0);
 
   // attn_c11
   std::optional<int64_t> sequences;
-  for (const Named &cu : {cuQ, cuK})
+  for (const NamedValue &cu : {cuQ, cuK})
     if (ShapedType::isStatic(cu.extent(0)))
       sequences = cu.extent(0) - 1;
-  for (const Named &perSequence : perSequences) {
+  for (const NamedValue &perSequence : perSequences) {
     int64_t entries = perSequence.extent(0);
     if (ShapedType::isDynamic(entries))
       continue;
     if (sequences && entries != *sequences)
-      return op.emitOpError("expected ")
+      return op->emitOpError("expected ")
              << perSequence.name << " to have one entry for each of the "
              << *sequences << " sequences, got " << entries;
     sequences = entries;
@@ -191,12 +177,12 @@ LogicalResult AttnVerifier::verifySink() {
   // attn_c12
   if (!op.getSink())
     return success();
-  Named sink{"sink", op.getSink()};
+  NamedValue sink{"sink", op.getSink()};
   if (sink.type().getElementType() != op.getComputeType())
-    return op.emitOpError("expected sink to have the compute type ")
+    return op->emitOpError("expected sink to have the compute type ")
            << op.getComputeType() << ", got " << sink.type().getElementType();
   if (differ(sink.extent(0), q.extent(1)))
-    return op.emitOpError("expected sink to have one entry for each of the ")
+    return op->emitOpError("expected sink to have one entry for each of the ")
            << q.extent(1) << " query heads, got " << sink.extent(0);
   return success();
 }
@@ -208,33 +194,8 @@ LogicalResult AttnVerifier::verifyScale() {
     return success();
   SmallString<16> text;
   scale->toString(text);
-  return op.emitOpError("expected scale to be positive and finite, got ")
+  return op->emitOpError("expected scale to be positive and finite, got ")
          << text;
-}
-
-LogicalResult AttnVerifier::verifyResults() {
-  bool buffers = op.isBufferized();
-  Value outValue = buffers ? Value(op.getOutBuffer()) : Value(op.getOut());
-  Value lseValue = buffers ? Value(op.getLseBuffer()) : Value(op.getLse());
-  auto out = cast<ShapedType>(outValue.getType());
-  auto lse = cast<ShapedType>(lseValue.getType());
-  // attn_c14
-  if (failed(verifyResult("out", out, inferOutShape(q.type(), v.type()),
-                          q.type().getElementType())))
-    return failure();
-  // attn_c15
-  return verifyResult("lse", lse, inferLseShape(q.type()), op.getComputeType());
-}
-
-LogicalResult AttnVerifier::verifyResult(StringRef name, ShapedType type,
-                                         ArrayRef<int64_t> shape,
-                                         Type element) {
-  if (type.getElementType() == element &&
-      succeeded(verifyCompatibleShape(type.getShape(), shape)))
-    return success();
-  return op.emitOpError("expected ")
-         << name << " compatible with " << RankedTensorType::get(shape, element)
-         << ", got " << type;
 }
 
 LogicalResult AttnVerifier::verifyConstants() {
@@ -260,17 +221,17 @@ LogicalResult AttnVerifier::verifyConstantCu(StringRef name,
                                              ArrayRef<int64_t> cu, int64_t rows,
                                              StringRef rowsName) {
   if (cu.front() != 0)
-    return op.emitOpError()
+    return op->emitOpError()
            << name << "[0] = " << cu.front() << ": cu_seqlens must start at 0";
   for (size_t i = 1; i < cu.size(); ++i)
     if (cu[i] < cu[i - 1])
-      return op.emitOpError()
+      return op->emitOpError()
              << name << '[' << i << "] = " << cu[i] << " is smaller than "
              << name << '[' << i - 1 << "] = " << cu[i - 1]
              << ": cu_seqlens must not decrease";
   for (auto [i, end] : llvm::enumerate(cu))
     if (ShapedType::isStatic(rows) && end > rows)
-      return op.emitOpError()
+      return op->emitOpError()
              << name << '[' << i << "] = " << end << " is larger than the "
              << rows << " rows of " << rowsName
              << ": cu_seqlens must end within them";
@@ -285,17 +246,64 @@ LogicalResult AttnVerifier::verifyConstantSeqused(StringRef name, Value seqused,
   std::optional<SmallVector<int64_t>> ends = getConstantIntegers(cu);
   for (auto [i, rows] : llvm::enumerate(*used)) {
     if (!ends && rows < 0)
-      return op.emitOpError()
+      return op->emitOpError()
              << name << '[' << i << "] = " << rows << ": expected 0 or more";
     if (!ends)
       continue;
     int64_t slot = (*ends)[i + 1] - (*ends)[i];
     if (rows < 0 || rows > slot)
-      return op.emitOpError()
+      return op->emitOpError()
              << name << '[' << i << "] = " << rows << ": expected 0 to " << slot
              << ", the length of the sequence's slot in " << cuName;
   }
   return success();
 }
 
-LogicalResult AttnOp::verify() { return AttnVerifier(*this).verify(); }
+LogicalResult varlen::detail::verifyAttention(AttentionOpInterface op) {
+  return AttnVerifier(op).verify();
+}
+
+//===----------------------------------------------------------------------===//
+// Shapes that follow from others
+//===----------------------------------------------------------------------===//
+
+LogicalResult varlen::detail::verifyShapes(AttentionOpInterface op) {
+  // What is known of extents of inputs: what their own types leave open, those
+  // of values that follow from them may say.
+  llvm::SmallDenseMap<std::pair<StringRef, unsigned>, int64_t> known;
+  SmallVector<ShapedByInputs> values = op.getShapedInputs();
+  llvm::append_range(values, op.getShapedResults());
+  for (const ShapedByInputs &value : values) {
+    SmallVector<int64_t> shape = value.inferShape();
+    for (auto [extent, from] : llvm::zip_equal(shape, value.extents))
+      if (ShapedType::isDynamic(extent))
+        if (auto found = known.find({from.source.name, from.dim});
+            found != known.end())
+          extent = found->second;
+    ShapedType type = value.type();
+    if (type.getElementType() != value.element ||
+        static_cast<size_t>(type.getRank()) != shape.size() ||
+        failed(verifyCompatibleShape(type.getShape(), shape)))
+      return op->emitOpError("expected ")
+             << value.name << " compatible with "
+             << RankedTensorType::get(shape, value.element) << ", got " << type;
+    for (auto [extent, from] : llvm::zip_equal(type.getShape(), value.extents))
+      if (ShapedType::isStatic(extent))
+        known[{from.source.name, from.dim}] = extent;
+  }
+  return success();
+}
+
+LogicalResult AttnOp::verify() {
+  // attn_c14, attn_c15: the shapes of out and lse.
+  return success(succeeded(varlen::detail::verifyAttention(*this)) &&
+                 succeeded(varlen::detail::verifyShapes(*this)));
+}
+
+LogicalResult AttnGradOp::verify() {
+  // attn_grad_c1: three gradients, and a fourth with a sink (as attn_c2).
+  // attn_grad_c2, attn_grad_c3: the shapes of dout and out, of lse and dlse.
+  // attn_grad_c4, attn_grad_c5: the shapes of dq, dk and dv, of dsink.
+  return success(succeeded(varlen::detail::verifyAttention(*this)) &&
+                 succeeded(varlen::detail::verifyShapes(*this)));
+}

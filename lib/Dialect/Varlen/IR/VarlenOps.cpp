@@ -6,18 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "AttentionInterface.h"
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
-#include "mlir/Dialect/Arith/Utils/Utils.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/TypeUtilities.h"
 
 #include "llvm/ADT/SmallString.h"
-
-#include <cmath>
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -29,58 +25,9 @@ static ShapedType shaped(Value value) {
   return cast<ShapedType>(value.getType());
 }
 
-/// An extent of a result: dimension `dim` of `source`.
-struct ExtentOf {
-  Value source;
-  int64_t dim;
-};
-
-/// The extents of `result`: what its type says, else those of `sources`. A
-/// dynamic extent has to be a value.
-static SmallVector<OpFoldResult> reifyShape(OpBuilder &builder, Value result,
-                                            ArrayRef<ExtentOf> sources) {
-  Location loc = result.getLoc();
-  SmallVector<OpFoldResult> shape;
-  for (auto [extent, from] :
-       llvm::zip_equal(shaped(result).getShape(), sources))
-    if (ShapedType::isStatic(extent))
-      shape.push_back(builder.getIndexAttr(extent));
-    else
-      shape.push_back(getValueOrCreateConstantIndexOp(
-          builder, loc,
-          tensor::getMixedSize(builder, loc, from.source, from.dim)));
-  return shape;
-}
-
 //===----------------------------------------------------------------------===//
 // AttnOp
 //===----------------------------------------------------------------------===//
-
-int64_t AttnOp::getQueryHeads() { return shaped(getQ()).getDimSize(1); }
-int64_t AttnOp::getKvHeads() {
-  int64_t heads = shaped(getK()).getDimSize(1);
-  return ShapedType::isDynamic(heads) ? shaped(getV()).getDimSize(1) : heads;
-}
-int64_t AttnOp::getHeadDim() {
-  int64_t dim = shaped(getQ()).getDimSize(2);
-  return ShapedType::isDynamic(dim) ? shaped(getK()).getDimSize(2) : dim;
-}
-int64_t AttnOp::getValueHeadDim() { return shaped(getV()).getDimSize(2); }
-FloatType AttnOp::getElementType() {
-  return cast<FloatType>(shaped(getQ()).getElementType());
-}
-FloatType AttnOp::getComputeType() {
-  return varlen::getComputeType(getElementType());
-}
-
-std::optional<double> AttnOp::getScaleValue() {
-  if (std::optional<APFloat> scale = getScale())
-    return scale->convertToFloat();
-  int64_t dim = getHeadDim();
-  if (ShapedType::isDynamic(dim) || dim == 0)
-    return std::nullopt;
-  return 1.0 / std::sqrt(static_cast<double>(dim));
-}
 
 void AttnOp::build(OpBuilder &builder, OperationState &state, Value q, Value k,
                    Value v, Value cuQ, Value cuK, MaskAttr mask,
@@ -108,51 +55,139 @@ LogicalResult AttnOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
 }
 
 bool AttnOp::isCompatibleReturnTypes(TypeRange l, TypeRange r) {
-  return l.size() == r.size() &&
-         llvm::all_of(llvm::zip_equal(l, r), [](auto types) {
-           auto [a, b] = types;
-           return getElementTypeOrSelf(a) == getElementTypeOrSelf(b) &&
-                  succeeded(verifyCompatibleShape(a, b));
-         });
+  return varlen::detail::areCompatibleTypes(l, r);
+}
+
+SmallVector<NamedValue> AttnOp::getInputs() {
+  return varlen::detail::getAttentionInputs(*this);
+}
+
+SmallVector<ShapedByInputs> AttnOp::getShapedInputs() { return {}; }
+
+SmallVector<ShapedByInputs> AttnOp::getShapedResults() {
+  Value out = isBufferized() ? Value(getOutBuffer()) : Value(getOut());
+  Value lse = isBufferized() ? Value(getLseBuffer()) : Value(getLse());
+  return {varlen::detail::shapeOfOut("out", out, *this),
+          varlen::detail::shapeOfLse("lse", lse, *this)};
+}
+
+SmallVector<Value> AttnOp::getOutBuffers() {
+  SmallVector<Value> buffers;
+  for (Value buffer : {Value(getOutBuffer()), Value(getLseBuffer())})
+    if (buffer)
+      buffers.push_back(buffer);
+  return buffers;
 }
 
 LogicalResult AttnOp::reifyResultShapes(OpBuilder &builder,
                                         ReifiedRankedShapedTypeDims &shapes) {
-  if (isBufferized())
-    return failure();
-  ExtentOf rows{getQ(), 0}, heads{getQ(), 1}, dim{getV(), 2};
-  shapes = {reifyShape(builder, getOut(), {rows, heads, dim}),
-            reifyShape(builder, getLse(), {heads, rows})};
-  return success();
+  return varlen::detail::reifyShapes(*this, builder, shapes);
 }
 
 void AttnOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
-  if (isBufferized())
-    return;
-  setName(getOut(), "out");
-  setName(getLse(), "lse");
+  varlen::detail::setResultNames(*this, setName);
 }
 
 void AttnOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
         &effects) {
-  for (OpOperand &operand : getOperation()->getOpOperands()) {
-    if (!isa<MemRefType>(operand.get().getType()))
-      continue;
-    bool written =
-        operand.get() == getOutBuffer() || operand.get() == getLseBuffer();
-    if (written)
-      effects.emplace_back(MemoryEffects::Write::get(), &operand,
-                           SideEffects::DefaultResource::get());
-    else
-      effects.emplace_back(MemoryEffects::Read::get(), &operand,
-                           SideEffects::DefaultResource::get());
-  }
+  varlen::detail::getBufferEffects(*this, effects);
 }
 
 Speculation::Speculatability AttnOp::getSpeculatability() {
-  return isBufferized() ? Speculation::NotSpeculatable
-                        : Speculation::Speculatable;
+  return varlen::detail::getSpeculatability(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// AttnGradOp
+//===----------------------------------------------------------------------===//
+
+Value AttnGradOp::getGradient(unsigned number) {
+  ValueRange gradients = isBufferized() ? ValueRange(getGradientBuffers())
+                                        : ValueRange(getGradients());
+  return number < gradients.size() ? gradients[number] : Value();
+}
+
+void AttnGradOp::build(OpBuilder &builder, OperationState &state, AttnOp attn,
+                       Value dout, Value dlse) {
+  assert(!attn.isBufferized() && "buffers have no gradients");
+  SmallVector<Type> types = llvm::to_vector_of<Type>(
+      inferGradientTypes(shaped(attn.getQ()), shaped(attn.getK()),
+                         shaped(attn.getV()), attn.getSink() != Value()));
+  build(builder, state, types, dout, attn.getQ(), attn.getK(), attn.getV(),
+        attn.getOut(), attn.getLse(), attn.getCuQ(), attn.getCuK(), dlse,
+        attn.getSequsedQ(), attn.getSequsedK(), attn.getQOffset(),
+        attn.getSink(), /*gradient_buffers=*/ValueRange(), attn.getMaskAttr(),
+        attn.getScaleAttr());
+}
+
+LogicalResult AttnGradOp::inferReturnTypes(MLIRContext *,
+                                           std::optional<Location>,
+                                           AttnGradOp::Adaptor adaptor,
+                                           SmallVectorImpl<Type> &types) {
+  // Into buffers: no results.
+  if (isa<BaseMemRefType>(adaptor.getQ().getType()))
+    return success();
+  llvm::append_range(types, inferGradientTypes(shaped(adaptor.getQ()),
+                                               shaped(adaptor.getK()),
+                                               shaped(adaptor.getV()),
+                                               adaptor.getSink() != Value()));
+  return success();
+}
+
+bool AttnGradOp::isCompatibleReturnTypes(TypeRange l, TypeRange r) {
+  return varlen::detail::areCompatibleTypes(l, r);
+}
+
+SmallVector<NamedValue> AttnGradOp::getInputs() {
+  SmallVector<NamedValue> inputs = varlen::detail::getAttentionInputs(*this);
+  llvm::append_range(inputs, getShapedInputs());
+  return inputs;
+}
+
+SmallVector<ShapedByInputs> AttnGradOp::getShapedInputs() {
+  SmallVector<ShapedByInputs> inputs = {
+      varlen::detail::shapeOfOut("dout", getDout(), *this),
+      varlen::detail::shapeOfOut("out", getOut(), *this),
+      varlen::detail::shapeOfLse("lse", getLse(), *this)};
+  if (getDlse())
+    inputs.push_back(varlen::detail::shapeOfLse("dlse", getDlse(), *this));
+  return inputs;
+}
+
+SmallVector<ShapedByInputs> AttnGradOp::getShapedResults() {
+  SmallVector<ShapedByInputs> gradients = {
+      varlen::detail::shapeLike("dq", getDq(), {"q", getQ()}),
+      varlen::detail::shapeLike("dk", getDk(), {"k", getK()}),
+      varlen::detail::shapeLike("dv", getDv(), {"v", getV()})};
+  if (getSink())
+    gradients.push_back(
+        {{"dsink", getDsink()}, getComputeType(), {{{"q", getQ()}, 1}}});
+  return gradients;
+}
+
+SmallVector<Value> AttnGradOp::getOutBuffers() {
+  return SmallVector<Value>(getGradientBuffers());
+}
+
+LogicalResult
+AttnGradOp::reifyResultShapes(OpBuilder &builder,
+                              ReifiedRankedShapedTypeDims &shapes) {
+  return varlen::detail::reifyShapes(*this, builder, shapes);
+}
+
+void AttnGradOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  varlen::detail::setResultNames(*this, setName);
+}
+
+void AttnGradOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  varlen::detail::getBufferEffects(*this, effects);
+}
+
+Speculation::Speculatability AttnGradOp::getSpeculatability() {
+  return varlen::detail::getSpeculatability(*this);
 }
 
 //===----------------------------------------------------------------------===//
@@ -341,8 +376,11 @@ LogicalResult OnlineAttnOp::inferReturnTypes(MLIRContext *,
 LogicalResult
 OnlineAttnOp::reifyResultShapes(OpBuilder &builder,
                                 ReifiedRankedShapedTypeDims &shapes) {
-  for (auto [result, init] : llvm::zip_equal(getResults(), getDpsInits()))
-    shapes.push_back(reifyShape(builder, result, {{init, 0}, {init, 1}}));
+  for (auto [result, init] : llvm::zip_equal(getResults(), getDpsInits())) {
+    NamedValue source{"", init};
+    shapes.push_back(varlen::detail::reifyShape(builder, result,
+                                                {{source, 0}, {source, 1}}));
+  }
   return success();
 }
 

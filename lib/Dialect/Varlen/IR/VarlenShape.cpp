@@ -34,6 +34,20 @@ RankedTensorType varlen::inferLseType(ShapedType q) {
                                getComputeType(q.getElementType()));
 }
 
+SmallVector<RankedTensorType> varlen::inferGradientTypes(ShapedType q,
+                                                         ShapedType k,
+                                                         ShapedType v,
+                                                         bool hasSink) {
+  SmallVector<RankedTensorType> types;
+  for (ShapedType input : {q, k, v})
+    types.push_back(
+        RankedTensorType::get(input.getShape(), input.getElementType()));
+  if (hasSink)
+    types.push_back(RankedTensorType::get(q.getDimSize(1),
+                                          getComputeType(q.getElementType())));
+  return types;
+}
+
 FloatType varlen::getComputeType(Type type) {
   if (type.isF64())
     return cast<FloatType>(type);

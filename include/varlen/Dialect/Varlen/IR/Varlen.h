@@ -41,6 +41,51 @@ inline constexpr llvm::StringLiteral kScheduleAttrName = "varlen.schedule";
 #include "varlen/Dialect/Varlen/IR/VarlenAttrs.h.inc" // IWYU pragma: export
 
 //===----------------------------------------------------------------------===//
+// Interfaces
+//===----------------------------------------------------------------------===//
+
+namespace mlir::varlen {
+class AttentionOpInterface;
+
+/// A value and what messages call it.
+struct NamedValue {
+  StringRef name;
+  Value value;
+
+  ShapedType type() const { return cast<ShapedType>(value.getType()); }
+  int64_t extent(unsigned dim) const { return type().getDimSize(dim); }
+};
+
+/// An extent of another value: dimension `dim` of `source`.
+struct ExtentOf {
+  NamedValue source;
+  unsigned dim;
+};
+
+/// A value whose shape follows from inputs.
+struct ShapedByInputs : NamedValue {
+  /// The element type that it must have.
+  Type element;
+  SmallVector<ExtentOf, 3> extents;
+
+  /// The shape, as far as the types of its sources know it.
+  SmallVector<int64_t> inferShape() const;
+};
+
+namespace detail {
+int64_t getQueryHeads(AttentionOpInterface op);
+int64_t getKvHeads(AttentionOpInterface op);
+int64_t getHeadDim(AttentionOpInterface op);
+int64_t getValueHeadDim(AttentionOpInterface op);
+FloatType getElementType(AttentionOpInterface op);
+FloatType getComputeType(AttentionOpInterface op);
+std::optional<double> getScaleValue(AttentionOpInterface op);
+} // namespace detail
+} // namespace mlir::varlen
+
+#include "varlen/Dialect/Varlen/IR/VarlenInterfaces.h.inc" // IWYU pragma: export
+
+//===----------------------------------------------------------------------===//
 // Operations
 //===----------------------------------------------------------------------===//
 

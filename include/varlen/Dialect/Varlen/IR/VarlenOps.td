@@ -10,6 +10,7 @@
 #define VARLEN_OPS_TD
 
 include "varlen/Dialect/Varlen/IR/VarlenAttrs.td"
+include "varlen/Dialect/Varlen/IR/VarlenInterfaces.td"
 include "mlir/Dialect/Linalg/IR/LinalgInterfaces.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
@@ -37,6 +38,11 @@ class Varlen_Shaped<Type element, int rank>
 def Varlen_Packed : Varlen_Shaped<Varlen_Float, 3>;
 def Varlen_CuSeqlens : Varlen_Shaped<Varlen_Index, 1>;
 def Varlen_Sink : Varlen_Shaped<Varlen_ComputeFloat, 1>;
+def Varlen_Lse : Varlen_Shaped<Varlen_ComputeFloat, 2>;
+def Varlen_Gradient
+    : AnyTypeOf<[Varlen_Tensor<Varlen_Float, 3>, Varlen_Tensor<Varlen_ComputeFloat, 1>]>;
+def Varlen_GradientBuffer
+    : AnyTypeOf<[Varlen_MemRef<Varlen_Float, 3>, Varlen_MemRef<Varlen_ComputeFloat, 1>]>;
 
 //===----------------------------------------------------------------------===//
 // attn
@@ -44,6 +50,7 @@ def Varlen_Sink : Varlen_Shaped<Varlen_ComputeFloat, 1>;
 
 def Varlen_AttnOp : Varlen_Op<"attn", [
     AttrSizedOperandSegments, SameVariadicResultSize,
+    DeclareOpInterfaceMethods<Varlen_AttentionOpInterface>,
     DeclareOpInterfaceMethods<AggregatedOpInterface, ["decomposeOperation"]>,
     InferTypeOpAdaptorWithIsCompatible,
     DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
@@ -143,18 +150,115 @@ def Varlen_AttnOp : Varlen_Op<"attn", [
   ];
   let hasVerifier = 1;
   let hasCanonicalizer = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// attn_grad
+//===----------------------------------------------------------------------===//
+
+def Varlen_AttnGradOp : Varlen_Op<"attn_grad", [
+    AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<Varlen_AttentionOpInterface>,
+    InferTypeOpAdaptorWithIsCompatible,
+    DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+    DeclareOpInterfaceMethods<ConditionallySpeculatable>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "The gradients of an attention over a packed batch of sequences";
+  let description = [{
+    The vector-Jacobian product of `varlen.attn`: from the cotangents `dout` of
+    its out and `dlse` of its lse (0 if it is not given) the gradients of q, k, v
+    and sink. Operands, clauses, mask and scale are those of the attention; `out`
+    and `lse` are its results. Per sequence and query head h, with j visible to i:
+
+        p[i, j]  = exp(scale * q[i, h] . k[j, h / group] - lse[h, i])
+        delta[i] = sum_d dout[i, h, d] * out[i, h, d] - dlse[h, i]
+        ds[i, j] = p[i, j] * (dout[i, h] . v[j, h / group] - delta[i])
+        dq[i, h] = scale * sum_j ds[i, j] * k[j, h / group]
+        dk[j]    = scale * sum_i,h ds[i, j] * q[i, h]         (h of the group of j's head)
+        dv[j]    = sum_i,h p[i, j] * dout[i, h]
+        dsink[h] = -sum_i exp(sink[h] - lse[h, i]) * delta[i]
+
+    `dout` and `out` are Tq x Hq x Dv of the element type, `lse` and `dlse`
+    Hq x Tq of the compute type. `dq`, `dk`, `dv` and `dsink` have the shapes and
+    types of q, k, v and sink; there is a dsink exactly if there is a sink.
+    Products and sums, those over the query heads of a group too, accumulate in
+    the compute type and are rounded once.
+
+    A row that sees no key gets dq = 0 and adds nothing to dk and dv; with a sink
+    it counts in dsink, where its delta is -dlse. A row of q, k or v that belongs
+    to no sequence gets 0 and adds nothing anywhere, whatever stands in it or in
+    its rows of dout, out, lse and dlse. Sums have a fixed order: gradients of a
+    sequence are bitwise the same in every batch. dsink sums over the batch.
+
+    On tensors the op has the gradients as results and no `outs`; on memrefs it
+    writes the buffers in `outs`, which overlap no other operand, and has no
+    result.
+
+    ```mlir
+    %dq, %dk, %dv = varlen.attn_grad %dout, %q, %k, %v, %out, %lse, %cu, %cu
+        {mask = #varlen.mask<causal>}
+        : (tensor<?x8x64xbf16>, tensor<?x8x64xbf16>, tensor<?x2x64xbf16>,
+           tensor<?x2x64xbf16>, tensor<?x8x64xbf16>, tensor<8x?xf32>,
+           tensor<?xi32>, tensor<?xi32>)
+        -> (tensor<?x8x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x64xbf16>)
+
+    varlen.attn_grad %dout, %q, %k, %v, %out, %lse, %cu, %cu dlse(%dlse) sink(%sink)
+        outs(%dq, %dk, %dv, %dsink)
+        : (memref<?x4x64xf32>, memref<?x4x64xf32>, memref<?x4x64xf32>,
+           memref<?x4x64xf32>, memref<?x4x64xf32>, memref<4x?xf32>, memref<9xi32>,
+           memref<9xi32>, memref<4x?xf32>, memref<4xf32>, memref<?x4x64xf32>,
+           memref<?x4x64xf32>, memref<?x4x64xf32>, memref<4xf32>) -> ()
+    ```
+
+    The verifier's rules, with their messages, are in docs/attn-grad.md.
+  }];
+  let arguments = (ins
+    Arg<Varlen_Packed, "cotangent of out, Tq x Hq x Dv">:$dout,
+    Arg<Varlen_Packed, "queries, Tq x Hq x D">:$q,
+    Arg<Varlen_Packed, "keys, Tk x Hkv x D">:$k,
+    Arg<Varlen_Packed, "values, Tk x Hkv x Dv">:$v,
+    Arg<Varlen_Packed, "result of the attention, Tq x Hq x Dv">:$out,
+    Arg<Varlen_Lse, "result of the attention, Hq x Tq">:$lse,
+    Arg<Varlen_CuSeqlens, "first query row of each sequence, and the end: N+1">:$cu_q,
+    Arg<Varlen_CuSeqlens, "first key row of each sequence, and the end: N+1">:$cu_k,
+    Arg<Optional<Varlen_Lse>, "cotangent of lse, Hq x Tq">:$dlse,
+    Arg<Optional<Varlen_CuSeqlens>, "query rows in use of each sequence: N">:$seqused_q,
+    Arg<Optional<Varlen_CuSeqlens>, "keys in use of each sequence: N">:$seqused_k,
+    Arg<Optional<Varlen_CuSeqlens>, "added to the position of each query of a sequence: N">:$q_offset,
+    Arg<Optional<Varlen_Sink>, "logit in each head's softmax denominator: Hq">:$sink,
+    Arg<Variadic<Varlen_GradientBuffer>, "dq, dk, dv and, with a sink, dsink">:$gradient_buffers,
+    DefaultValuedAttr<Varlen_MaskAttr, "-1, -1, ::mlir::varlen::Alignment::BottomRight">:$mask,
+    OptionalAttr<F32Attr>:$scale);
+  // dq, dk, dv and, with a sink, dsink.
+  let results = (outs Variadic<Varlen_Gradient>:$gradients);
+  let assemblyFormat = [{
+    $dout `,` $q `,` $k `,` $v `,` $out `,` $lse `,` $cu_q `,` $cu_k
+    oilist( `dlse` `(` $dlse `)`
+          | `seqused_q` `(` $seqused_q `)` | `seqused_k` `(` $seqused_k `)`
+          | `q_offset` `(` $q_offset `)` | `sink` `(` $sink `)`
+          | `outs` `(` $gradient_buffers `)` )
+    attr-dict `:` functional-type(operands, results)
+  }];
+  let builders = [
+    // On tensors, the gradients of `attn` for the cotangents of its results;
+    // dlse may be null.
+    OpBuilder<(ins "::mlir::varlen::AttnOp":$attn, "::mlir::Value":$dout,
+                   CArg<"::mlir::Value", "{}">:$dlse)>
+  ];
+  let hasVerifier = 1;
+  let hasCanonicalizer = 1;
   let extraClassDeclaration = [{
-    bool isBufferized() { return getNumResults() == 0; }
-    int64_t getQueryHeads();
-    int64_t getKvHeads();
-    int64_t getHeadDim();
-    int64_t getValueHeadDim();
-    /// The element type of q, k, v and out.
-    ::mlir::FloatType getElementType();
-    /// The type of products, sums, lse and sink: f64 for f64, else f32.
-    ::mlir::FloatType getComputeType();
-    /// The scale: the attribute, else 1/sqrt(head_dim); none if neither is known.
-    std::optional<double> getScaleValue();
+    /// A gradient: the result, or the buffer in its place.
+    ::mlir::Value getDq() { return getGradient(0); }
+    ::mlir::Value getDk() { return getGradient(1); }
+    ::mlir::Value getDv() { return getGradient(2); }
+    /// Null without a sink.
+    ::mlir::Value getDsink() { return getGradient(3); }
+
+  private:
+    ::mlir::Value getGradient(unsigned number);
+  public:
   }];
 }
 

@@ -21,7 +21,7 @@
 namespace mlir::varlen {
 
 //===----------------------------------------------------------------------===//
-// varlen.attn
+// varlen.attn and varlen.attn_grad
 //===----------------------------------------------------------------------===//
 
 /// Tq x Hq x Dv from q (Tq x Hq x D) and v (Tk x Hkv x Dv).
@@ -33,6 +33,11 @@ SmallVector<int64_t> inferLseShape(ShapedType q);
 /// The types of out and lse in the tensor form.
 RankedTensorType inferOutType(ShapedType q, ShapedType v);
 RankedTensorType inferLseType(ShapedType q);
+
+/// The types of dq, dk, dv and, with a sink, dsink in the tensor form: those of
+/// q, k and v, and Hq of the compute type.
+SmallVector<RankedTensorType> inferGradientTypes(ShapedType q, ShapedType k,
+                                                 ShapedType v, bool hasSink);
 
 /// The type of products, sums and lse for element type `type`: f64 for f64,
 /// else f32.

@@ -1,0 +1,78 @@
+//===- VarlenInterfaces.td - Interfaces of the varlen ops --*- tablegen -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_INTERFACES_TD
+#define VARLEN_INTERFACES_TD
+
+include "mlir/IR/Interfaces.td"
+
+def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
+  let description = [{
+    An operation on one packed batch of sequences, with a mask and a scale:
+    `varlen.attn` and its gradient. What does not depend on which of the two it
+    is (rules, shapes, masks, checks at run time) is written once, on this
+    interface.
+  }];
+  let cppNamespace = "::mlir::varlen";
+  let methods = [
+    InterfaceMethod<"Queries, Tq x Hq x D.", "::mlir::Value", "getQ">,
+    InterfaceMethod<"Keys, Tk x Hkv x D.", "::mlir::Value", "getK">,
+    InterfaceMethod<"Values, Tk x Hkv x Dv.", "::mlir::Value", "getV">,
+    InterfaceMethod<"First query row of each sequence, and the end: N+1.",
+                    "::mlir::Value", "getCuQ">,
+    InterfaceMethod<"First key row of each sequence, and the end: N+1.",
+                    "::mlir::Value", "getCuK">,
+    InterfaceMethod<"Query rows in use of each sequence, or null.",
+                    "::mlir::Value", "getSequsedQ">,
+    InterfaceMethod<"Keys in use of each sequence, or null.",
+                    "::mlir::Value", "getSequsedK">,
+    InterfaceMethod<"Added to the position of each query of a sequence, or null.",
+                    "::mlir::Value", "getQOffset">,
+    InterfaceMethod<"Logit in each head's softmax denominator, Hq, or null.",
+                    "::mlir::Value", "getSink">,
+    InterfaceMethod<"Which keys a query sees.",
+                    "::mlir::varlen::MaskAttr", "getMask">,
+    InterfaceMethod<"The scale, if it is given.",
+                    "::std::optional<::llvm::APFloat>", "getScale">,
+    InterfaceMethod<"The operands that are read, those that there are, q first.",
+                    "::llvm::SmallVector<::mlir::varlen::NamedValue>", "getInputs">,
+    InterfaceMethod<[{
+        The inputs whose shapes follow from q, k, v and sink, with what they
+        have to be.
+      }], "::llvm::SmallVector<::mlir::varlen::ShapedByInputs>", "getShapedInputs">,
+    InterfaceMethod<[{
+        The results, or the buffers in their place, with what they have to be. A
+        value is null where there is none.
+      }], "::llvm::SmallVector<::mlir::varlen::ShapedByInputs>", "getShapedResults">,
+    InterfaceMethod<"The buffers that are written: none on tensors.",
+                    "::llvm::SmallVector<::mlir::Value>", "getOutBuffers">
+  ];
+  let extraSharedClassDeclaration = [{
+    /// Whether the operation writes buffers instead of having results.
+    bool isBufferized() { return $_op->getNumResults() == 0; }
+    /// Extents; dynamic where no type says more.
+    int64_t getQueryHeads() { return ::mlir::varlen::detail::getQueryHeads($_op); }
+    int64_t getKvHeads() { return ::mlir::varlen::detail::getKvHeads($_op); }
+    int64_t getHeadDim() { return ::mlir::varlen::detail::getHeadDim($_op); }
+    int64_t getValueHeadDim() { return ::mlir::varlen::detail::getValueHeadDim($_op); }
+    /// The element type of q, k and v.
+    ::mlir::FloatType getElementType() {
+      return ::mlir::varlen::detail::getElementType($_op);
+    }
+    /// The type of products, sums, lse and sink: f64 for f64, else f32.
+    ::mlir::FloatType getComputeType() {
+      return ::mlir::varlen::detail::getComputeType($_op);
+    }
+    /// The scale: the attribute, else 1/sqrt(head_dim); none if neither is known.
+    std::optional<double> getScaleValue() {
+      return ::mlir::varlen::detail::getScaleValue($_op);
+    }
+  }];
+}
+
+#endif // VARLEN_INTERFACES_TD
