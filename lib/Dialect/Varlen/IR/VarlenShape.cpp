@@ -55,7 +55,7 @@ FloatType varlen::getComputeType(Type type) {
 }
 
 //===----------------------------------------------------------------------===//
-// varlen.online_attn
+// varlen.online_attn, varlen.online_attn_grad
 //===----------------------------------------------------------------------===//
 
 SmallVector<int64_t> varlen::getQueryTileShape(Orientation orientation,

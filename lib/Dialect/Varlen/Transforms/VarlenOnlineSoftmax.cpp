@@ -1,4 +1,4 @@
-//===- VarlenOnlineSoftmax.cpp - The online-softmax step ------------------===//
+//===- VarlenOnlineSoftmax.cpp - The steps of attention on tiles ----------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The one place that says what a step of online softmax computes. Targets
-// differ in the orientation of the score tile and in how they lower the
-// resulting linalg, not in this text.
+// The one place that says what a step of online softmax computes, and what its
+// gradients are. Targets differ in the orientation of the score tile and in how
+// they lower the resulting linalg, not in this text.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,52 +37,82 @@ namespace {
 
 using utils::IteratorType;
 
-/// Writes linalg on the tiles of one step. A score tile has two axes, rows and
-/// columns; a statistic has extent 1 along the key axis, so its type alone
-/// says what it is.
-class StepBuilder {
+/// Writes linalg on the tiles of one step, which is a varlen.online_attn or a
+/// varlen.online_attn_grad. A score tile has two axes, rows and columns; a
+/// statistic has extent 1 along the key axis, so its type alone says what it
+/// is.
+template <typename Step> class StepBuilder {
 public:
-  StepBuilder(OnlineAttnOp op, OpBuilder &builder)
+  StepBuilder(Step op, Value statistic, OpBuilder &builder)
       : op(op), b(op.getLoc(), builder),
         kq(op.getOrientation() == Orientation::KQ),
-        compute(cast<RankedTensorType>(op.getM().getType()).getElementType()) {}
+        compute(elementOf(statistic)) {}
 
-  /// Emits the step; returns the new acc, m and l.
-  SmallVector<Value> emit();
-
-private:
+protected:
   using Body = function_ref<Value(OpBuilder &, Location, ValueRange)>;
 
+  static Type elementOf(Value tile) {
+    return cast<RankedTensorType>(tile.getType()).getElementType();
+  }
   AffineMap map(ArrayRef<int64_t> dims, unsigned rank);
   /// The map of `value` in a loop nest over the axes of a score (or acc) tile:
   /// the identity, or the projection to a statistic.
   AffineMap tileMap(Value value);
   Value empty(Value like, Type element);
-  Value emptyScores();
   Value fill(double value, Value init);
   Value constant(double value);
   Value contract(Value a, Value b, Value init, ArrayRef<int64_t> aDims,
                  ArrayRef<int64_t> bDims);
   Value elementwise(ValueRange inputs, Value init, Body body);
   Value reduceKeys(Value scores, Value init, Body combine);
+  Value negate(Value tile);
+  /// `tile` rounded to the type of `like`.
+  Value round(Value tile, Value like);
   Value exp2(OpBuilder &builder, Location loc, Value x);
 
-  OnlineAttnOp op;
+  /// What scores are multiplied by before exp2.
+  Value scoreFactor() {
+    return constant(op.getScale().convertToDouble() * M_LOG2E);
+  }
+  /// Products of all rows of `keys`, N x (depth), with all queries of
+  /// `queries`: a score tile. `queryAxis` is the axis of queries there.
+  Value products(Value queries, unsigned queryAxis, Value keys);
+  /// The score tile with `hidden` where a key is not visible to a query.
+  Value hide(Value scores, double hidden);
+  /// exp2(c * s + minusOffset).
+  Value exponentials(Value s, Value c, Value minusOffset);
+
+  Step op;
   ImplicitLocOpBuilder b;
   bool kq;
   Type compute;
 };
 
+/// The step of online softmax; emit() returns the new acc, m and l.
+struct OnlineAttnBuilder : StepBuilder<OnlineAttnOp> {
+  OnlineAttnBuilder(OnlineAttnOp op, OpBuilder &builder)
+      : StepBuilder(op, op.getM(), builder) {}
+  SmallVector<Value> emit();
+};
+
+/// Its gradients; emit() returns the new dq, dk and dv, as far as asked for.
+struct OnlineAttnGradBuilder : StepBuilder<OnlineAttnGradOp> {
+  OnlineAttnGradBuilder(OnlineAttnGradOp op, OpBuilder &builder)
+      : StepBuilder(op, op.getLse2(), builder) {}
+  SmallVector<Value> emit();
+};
+
 } // namespace
 
-AffineMap StepBuilder::map(ArrayRef<int64_t> dims, unsigned rank) {
+template <typename Step>
+AffineMap StepBuilder<Step>::map(ArrayRef<int64_t> dims, unsigned rank) {
   SmallVector<AffineExpr> exprs;
   for (int64_t dim : dims)
     exprs.push_back(b.getAffineDimExpr(dim));
   return AffineMap::get(rank, 0, exprs, b.getContext());
 }
 
-AffineMap StepBuilder::tileMap(Value value) {
+template <typename Step> AffineMap StepBuilder<Step>::tileMap(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   SmallVector<AffineExpr> exprs;
   for (int64_t dim = 0; dim < 2; ++dim) {
@@ -94,32 +124,25 @@ AffineMap StepBuilder::tileMap(Value value) {
   return AffineMap::get(2, 0, exprs, b.getContext());
 }
 
-Value StepBuilder::empty(Value like, Type element) {
+template <typename Step>
+Value StepBuilder<Step>::empty(Value like, Type element) {
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), like);
   return tensor::EmptyOp::create(b, sizes, element);
 }
 
-Value StepBuilder::emptyScores() {
-  OpFoldResult keys = tensor::getMixedSize(b, b.getLoc(), op.getK(), 0);
-  OpFoldResult queries =
-      tensor::getMixedSize(b, b.getLoc(), op.getQ(), kq ? 1 : 0);
-  SmallVector<OpFoldResult> sizes = {queries, keys};
-  if (kq)
-    std::swap(sizes[0], sizes[1]);
-  return tensor::EmptyOp::create(b, sizes, compute);
-}
-
-Value StepBuilder::constant(double value) {
+template <typename Step> Value StepBuilder<Step>::constant(double value) {
   return arith::ConstantOp::create(b, b.getFloatAttr(compute, value));
 }
 
-Value StepBuilder::fill(double value, Value init) {
+template <typename Step>
+Value StepBuilder<Step>::fill(double value, Value init) {
   return linalg::FillOp::create(b, constant(value), init).getResult(0);
 }
 
-Value StepBuilder::contract(Value lhs, Value rhs, Value init,
-                            ArrayRef<int64_t> lhsDims,
-                            ArrayRef<int64_t> rhsDims) {
+template <typename Step>
+Value StepBuilder<Step>::contract(Value lhs, Value rhs, Value init,
+                                  ArrayRef<int64_t> lhsDims,
+                                  ArrayRef<int64_t> rhsDims) {
   ArrayAttr maps = b.getAffineMapArrayAttr(
       {map(lhsDims, 3), map(rhsDims, 3), map({0, 1}, 3)});
   return linalg::ContractOp::create(b, TypeRange{init.getType()},
@@ -128,7 +151,8 @@ Value StepBuilder::contract(Value lhs, Value rhs, Value init,
       .getResult(0);
 }
 
-Value StepBuilder::elementwise(ValueRange inputs, Value init, Body body) {
+template <typename Step>
+Value StepBuilder<Step>::elementwise(ValueRange inputs, Value init, Body body) {
   SmallVector<AffineMap> maps;
   for (Value input : inputs)
     maps.push_back(tileMap(input));
@@ -149,7 +173,8 @@ Value StepBuilder::elementwise(ValueRange inputs, Value init, Body body) {
       .getResult(0);
 }
 
-Value StepBuilder::reduceKeys(Value scores, Value init, Body combine) {
+template <typename Step>
+Value StepBuilder<Step>::reduceKeys(Value scores, Value init, Body combine) {
   SmallVector<IteratorType> iterators = {IteratorType::parallel,
                                          IteratorType::reduction};
   if (kq)
@@ -164,42 +189,90 @@ Value StepBuilder::reduceKeys(Value scores, Value init, Body combine) {
       .getResult(0);
 }
 
-Value StepBuilder::exp2(OpBuilder &builder, Location loc, Value x) {
+template <typename Step>
+Value StepBuilder<Step>::exp2(OpBuilder &builder, Location loc, Value x) {
   auto exp = math::Exp2Op::create(builder, loc, x);
   if (Attribute degree = op->getAttr("varlen.exp2_degree"))
     exp->setAttr("varlen.exp2_degree", degree);
   return exp;
 }
 
-SmallVector<Value> StepBuilder::emit() {
+template <typename Step> Value StepBuilder<Step>::negate(Value tile) {
+  return elementwise({tile}, empty(tile, compute),
+                     [](OpBuilder &n, Location loc, ValueRange args) -> Value {
+                       return arith::NegFOp::create(n, loc, args[0]);
+                     });
+}
+
+template <typename Step>
+Value StepBuilder<Step>::round(Value tile, Value like) {
+  Type narrow = elementOf(like);
+  if (narrow == compute)
+    return tile;
+  return elementwise({tile}, empty(tile, narrow),
+                     [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
+                       return arith::TruncFOp::create(n, loc, narrow, args[0]);
+                     });
+}
+
+template <typename Step>
+Value StepBuilder<Step>::products(Value queries, unsigned queryAxis,
+                                  Value keys) {
+  OpFoldResult numKeys = tensor::getMixedSize(b, b.getLoc(), keys, 0);
+  OpFoldResult numQueries =
+      tensor::getMixedSize(b, b.getLoc(), queries, queryAxis);
+  SmallVector<OpFoldResult> sizes = {numQueries, numKeys};
+  // Loops are (rows, columns, depth) of the score tile.
+  SmallVector<int64_t> queryDims = {0, 2}, keyDims = {1, 2};
+  if (kq) {
+    std::swap(sizes[0], sizes[1]);
+    std::swap(queryDims, keyDims);
+  }
+  if (queryAxis == 1)
+    std::swap(queryDims[0], queryDims[1]);
+  Value zeros = fill(0.0, tensor::EmptyOp::create(b, sizes, compute));
+  return kq ? contract(keys, queries, zeros, keyDims, queryDims)
+            : contract(queries, keys, zeros, queryDims, keyDims);
+}
+
+template <typename Step>
+Value StepBuilder<Step>::hide(Value scores, double hiddenValue) {
+  if (!op.getLo())
+    return scores;
+  Value hidden = constant(hiddenValue), k0 = op.getK0(), whole = op.getWhole();
+  return elementwise(
+      {scores, op.getLo(), op.getHi()}, empty(scores, compute),
+      [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
+        Value j = linalg::IndexOp::create(n, loc, kq ? 0 : 1);
+        j = arith::IndexCastOp::create(n, loc, n.getI32Type(), j);
+        j = arith::AddIOp::create(n, loc, j, k0);
+        Value after = arith::CmpIOp::create(n, loc, arith::CmpIPredicate::sge,
+                                            j, args[1]);
+        Value before = arith::CmpIOp::create(n, loc, arith::CmpIPredicate::slt,
+                                             j, args[2]);
+        Value x = arith::SelectOp::create(n, loc, before, args[0], hidden);
+        x = arith::SelectOp::create(n, loc, after, x, hidden);
+        return whole ? arith::SelectOp::create(n, loc, whole, args[0], x)
+                           .getResult()
+                     : x;
+      });
+}
+
+template <typename Step>
+Value StepBuilder<Step>::exponentials(Value s, Value c, Value minusOffset) {
+  return elementwise({s, minusOffset}, empty(s, compute),
+                     [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
+                       Value x =
+                           math::FmaOp::create(n, loc, args[0], c, args[1]);
+                       return exp2(n, loc, x);
+                     });
+}
+
+SmallVector<Value> OnlineAttnBuilder::emit() {
   const double infinity = std::numeric_limits<double>::infinity();
   Value m = op.getM(), l = op.getL(), acc = op.getAcc();
-  Value c = constant(op.getScale().convertToDouble() * M_LOG2E);
-
-  // Loops are (rows, columns, head_dim) of the score tile.
-  Value s = fill(0.0, emptyScores());
-  s = kq ? contract(op.getK(), op.getQ(), s, {0, 2}, {2, 1})
-         : contract(op.getQ(), op.getK(), s, {0, 2}, {1, 2});
-
-  if (op.getLo()) {
-    Value hidden = constant(-infinity), k0 = op.getK0(), whole = op.getWhole();
-    s = elementwise(
-        {s, op.getLo(), op.getHi()}, empty(s, compute),
-        [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
-          Value j = linalg::IndexOp::create(n, loc, kq ? 0 : 1);
-          j = arith::IndexCastOp::create(n, loc, n.getI32Type(), j);
-          j = arith::AddIOp::create(n, loc, j, k0);
-          Value after = arith::CmpIOp::create(n, loc, arith::CmpIPredicate::sge,
-                                              j, args[1]);
-          Value before = arith::CmpIOp::create(
-              n, loc, arith::CmpIPredicate::slt, j, args[2]);
-          Value x = arith::SelectOp::create(n, loc, before, args[0], hidden);
-          x = arith::SelectOp::create(n, loc, after, x, hidden);
-          return whole ? arith::SelectOp::create(n, loc, whole, args[0], x)
-                             .getResult()
-                       : x;
-        });
-  }
+  Value c = scoreFactor();
+  Value s = hide(products(op.getQ(), kq ? 1 : 0, op.getK()), -infinity);
 
   Value top =
       reduceKeys(s, fill(-infinity, empty(m, compute)),
@@ -208,8 +281,7 @@ SmallVector<Value> StepBuilder::emit() {
                  });
   // Where p is rounded, the weight of the first key of all must be 1: a row
   // that sees one key is that key's value, as it is.
-  Type narrow = cast<RankedTensorType>(op.getV().getType()).getElementType();
-  bool isRounded = narrow != compute;
+  bool isRounded = elementOf(op.getV()) != compute;
   Value mNew =
       elementwise({m, top}, empty(m, compute),
                   [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
@@ -218,11 +290,7 @@ SmallVector<Value> StepBuilder::emit() {
                       x = math::CeilOp::create(n, loc, x);
                     return arith::MaxNumFOp::create(n, loc, args[0], x);
                   });
-  Value minusM =
-      elementwise({mNew}, empty(m, compute),
-                  [](OpBuilder &n, Location loc, ValueRange args) -> Value {
-                    return arith::NegFOp::create(n, loc, args[0]);
-                  });
+  Value minusM = negate(mNew);
   Value alpha =
       elementwise({m, minusM}, empty(m, compute),
                   [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
@@ -234,23 +302,14 @@ SmallVector<Value> StepBuilder::emit() {
   };
   Value lScaled = elementwise({l, alpha}, empty(l, compute), multiply);
 
-  Value p =
-      elementwise({s, minusM}, empty(s, compute),
-                  [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
-                    Value x = math::FmaOp::create(n, loc, args[0], c, args[1]);
-                    return exp2(n, loc, x);
-                  });
+  Value p = exponentials(s, c, minusM);
   Value lNew = reduceKeys(
       p, lScaled, [](OpBuilder &n, Location loc, ValueRange args) -> Value {
         return arith::AddFOp::create(n, loc, args[1], args[0]);
       });
 
   // The tensor cores and dot instructions want both factors in one type.
-  if (isRounded)
-    p = elementwise({p}, empty(p, narrow),
-                    [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
-                      return arith::TruncFOp::create(n, loc, narrow, args[0]);
-                    });
+  p = round(p, op.getV());
 
   Value scaled = elementwise({acc, alpha}, empty(acc, compute), multiply);
   Value accNew = kq ? contract(op.getV(), p, scaled, {2, 0}, {2, 1})
@@ -258,15 +317,53 @@ SmallVector<Value> StepBuilder::emit() {
   return {accNew, mNew, lNew};
 }
 
+SmallVector<Value> OnlineAttnGradBuilder::emit() {
+  // Rows of q and dout are queries in either orientation.
+  Value s = products(op.getQ(), /*queryAxis=*/0, op.getK());
+  // Hidden by value, not by a score of -inf: lse2 may be anything there.
+  Value p = hide(exponentials(s, scoreFactor(), negate(op.getLse2())), 0.0);
+  // The queries are the reduction of dk and dv, the keys that of dq.
+  SmallVector<int64_t> keysFirst = {0, 2}, queriesFirst = {2, 0};
+  if (!kq)
+    std::swap(keysFirst, queriesFirst);
+
+  Value dq = op.getDq(), dk = op.getDk(), dv = op.getDv();
+  if (dv)
+    dv = contract(round(p, op.getDout()), op.getDout(), dv, keysFirst, {2, 1});
+  if (dq || dk) {
+    Value dp = products(op.getDout(), /*queryAxis=*/0, op.getV());
+    Value ds =
+        elementwise({p, dp, op.getDelta()}, empty(p, compute),
+                    [](OpBuilder &n, Location loc, ValueRange args) -> Value {
+                      Value x = arith::SubFOp::create(n, loc, args[1], args[2]);
+                      return arith::MulFOp::create(n, loc, args[0], x);
+                    });
+    // A p of 0 does not hide a NaN.
+    ds = round(hide(ds, 0.0), op.getQ());
+    if (dk)
+      dk = contract(ds, op.getQ(), dk, keysFirst, {2, 1});
+    if (dq)
+      dq = contract(ds, op.getK(), dq, queriesFirst, {2, 1});
+  }
+  SmallVector<Value> gradients = {dq, dk, dv};
+  llvm::erase(gradients, Value());
+  return gradients;
+}
+
 namespace {
 struct VarlenOnlineSoftmax
     : varlen::impl::VarlenOnlineSoftmaxBase<VarlenOnlineSoftmax> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
-    getOperation()->walk([&](OnlineAttnOp op) {
+    getOperation()->walk([&](Operation *op) {
       rewriter.setInsertionPoint(op);
-      rewriter.replaceOp(op, StepBuilder(op, rewriter).emit());
-      ++numSteps;
+      if (auto step = dyn_cast<OnlineAttnOp>(op)) {
+        rewriter.replaceOp(op, OnlineAttnBuilder(step, rewriter).emit());
+        ++numSteps;
+      } else if (auto step = dyn_cast<OnlineAttnGradOp>(op)) {
+        rewriter.replaceOp(op, OnlineAttnGradBuilder(step, rewriter).emit());
+        ++numGradSteps;
+      }
     });
   }
 };

@@ -42,3 +42,15 @@ func.func @online_attn(%q: tensor<64x32xf32>, %kv: tensor<?x64xf32>, %limit: ten
       scale 0.125
   return %acc1 : tensor<64x32xf32>
 }
+
+// CHECK-LABEL: func.func @online_attn_grad
+// CHECK: varlen.online_attn_grad kq {{.*}} limits({{.*}} dq({{.*}} dv(
+func.func @online_attn_grad(%t: tensor<32x64xf32>, %stat: tensor<1x32xf32>,
+                            %limit: tensor<1x32xi32>, %k0: i32) -> tensor<32x64xf32> {
+  %dq, %dv = varlen.online_attn_grad kq
+      ins(%t, %t, %t, %t, %stat, %stat : tensor<32x64xf32>, tensor<32x64xf32>,
+          tensor<32x64xf32>, tensor<32x64xf32>, tensor<1x32xf32>, tensor<1x32xf32>)
+      limits(%limit, %limit, %k0 : tensor<1x32xi32>, tensor<1x32xi32>, i32)
+      dq(%t : tensor<32x64xf32>) dv(%t : tensor<32x64xf32>) scale 0.125
+  return %dv : tensor<32x64xf32>
+}

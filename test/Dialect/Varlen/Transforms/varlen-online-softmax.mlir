@@ -84,3 +84,104 @@ func.func @kq_limits(%q: tensor<64x24xf32>, %k: tensor<?x64xf32>, %v: tensor<?x3
   %r:3 = varlen.online_attn kq ins(%q, %k, %v : tensor<64x24xf32>, tensor<?x64xf32>, tensor<?x32xf32>) limits(%lo, %hi, %k0 : tensor<1x24xi32>, tensor<1x24xi32>, i32) unless(%whole) outs(%acc, %m, %l : tensor<32x24xf32>, tensor<1x24xf32>, tensor<1x24xf32>) scale 0.125 {varlen.exp2_degree = 4 : i64}
   return %r#0, %r#1, %r#2 : tensor<32x24xf32>, tensor<1x24xf32>, tensor<1x24xf32>
 }
+
+// -----
+
+// All gradients with queries as rows: p and ds are rounded for the products
+// they take part in; ds comes from the p that is not.
+
+// CHECK-DAG: #[[$ID:.*]] = affine_map<(d0, d1) -> (d0, d1)>
+// CHECK-DAG: #[[$ROW:.*]] = affine_map<(d0, d1) -> (d0, 0)>
+// CHECK-DAG: #[[$RD:.*]] = affine_map<(d0, d1, d2) -> (d0, d2)>
+// CHECK-DAG: #[[$CD:.*]] = affine_map<(d0, d1, d2) -> (d1, d2)>
+// CHECK-DAG: #[[$DC:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
+// CHECK-DAG: #[[$DR:.*]] = affine_map<(d0, d1, d2) -> (d2, d0)>
+// CHECK-LABEL: @grad_qk
+// CHECK-SAME: (%[[Q:.*]]: tensor<64x128xbf16>, %[[K:.*]]: tensor<32x128xbf16>, %[[V:.*]]: tensor<32x96xbf16>, %[[DOUT:.*]]: tensor<64x96xbf16>, %[[LSE:.*]]: tensor<64x1xf32>, %[[DELTA:.*]]: tensor<64x1xf32>, %[[DQ:.*]]: tensor<64x128xf32>, %[[DK:.*]]: tensor<32x128xf32>, %[[DV:.*]]: tensor<32x96xf32>)
+// CHECK-DAG: %[[C:.*]] = arith.constant 0.7213{{.*}} : f32
+// CHECK: %[[S:.*]] = linalg.contract indexing_maps = [#[[$RD]], #[[$CD]], {{.*}}] ins(%[[Q]], %[[K]]
+// CHECK-SAME: -> tensor<64x32xf32>
+// CHECK: %[[MINUS:.*]] = linalg.generic {{.*}} ins(%[[LSE]]
+// CHECK: arith.negf
+// CHECK: %[[P:.*]] = linalg.generic {indexing_maps = [#[[$ID]], #[[$ROW]], #[[$ID]]], {{.*}}} ins(%[[S]], %[[MINUS]]
+// CHECK: %[[X:.*]] = math.fma %{{.*}}, %[[C]], %{{.*}}
+// CHECK: math.exp2 %[[X]] {varlen.exp2_degree = 4 : i64}
+// CHECK: %[[PB:.*]] = linalg.generic {{.*}} ins(%[[P]]
+// CHECK: arith.truncf %{{.*}} : f32 to bf16
+// CHECK: %[[DVNEW:.*]] = linalg.contract indexing_maps = [#[[$DR]], #[[$DC]], {{.*}}] ins(%[[PB]], %[[DOUT]] {{.*}} outs(%[[DV]]
+// CHECK: %[[DP:.*]] = linalg.contract indexing_maps = [#[[$RD]], #[[$CD]], {{.*}}] ins(%[[DOUT]], %[[V]]
+// CHECK: %[[DS:.*]] = linalg.generic {indexing_maps = [#[[$ID]], #[[$ID]], #[[$ROW]], #[[$ID]]], {{.*}}} ins(%[[P]], %[[DP]], %[[DELTA]]
+// CHECK: ^bb0(%[[PIN:.*]]: f32, %[[DPIN:.*]]: f32, %[[DELTAIN:.*]]: f32, %{{.*}}: f32):
+// CHECK: %[[DIFF:.*]] = arith.subf %[[DPIN]], %[[DELTAIN]]
+// CHECK: arith.mulf %[[PIN]], %[[DIFF]]
+// CHECK: %[[DSB:.*]] = linalg.generic {{.*}} ins(%[[DS]]
+// CHECK: arith.truncf %{{.*}} : f32 to bf16
+// CHECK: %[[DKNEW:.*]] = linalg.contract indexing_maps = [#[[$DR]], #[[$DC]], {{.*}}] ins(%[[DSB]], %[[Q]] {{.*}} outs(%[[DK]]
+// CHECK: %[[DQNEW:.*]] = linalg.contract indexing_maps = [#[[$RD]], #[[$DC]], {{.*}}] ins(%[[DSB]], %[[K]] {{.*}} outs(%[[DQ]]
+// CHECK: return %[[DQNEW]], %[[DKNEW]], %[[DVNEW]]
+// BUFFER-LABEL: @grad_qk
+// BUFFER-NOT: tensor
+// BUFFER: return
+func.func @grad_qk(%q: tensor<64x128xbf16>, %k: tensor<32x128xbf16>, %v: tensor<32x96xbf16>, %dout: tensor<64x96xbf16>, %lse2: tensor<64x1xf32>, %delta: tensor<64x1xf32>, %dq: tensor<64x128xf32>, %dk: tensor<32x128xf32>, %dv: tensor<32x96xf32>) -> (tensor<64x128xf32>, tensor<32x128xf32>, tensor<32x96xf32>) {
+  %r:3 = varlen.online_attn_grad qk ins(%q, %k, %v, %dout, %lse2, %delta : tensor<64x128xbf16>, tensor<32x128xbf16>, tensor<32x96xbf16>, tensor<64x96xbf16>, tensor<64x1xf32>, tensor<64x1xf32>) dq(%dq : tensor<64x128xf32>) dk(%dk : tensor<32x128xf32>) dv(%dv : tensor<32x96xf32>) scale 0.5 {varlen.exp2_degree = 4 : i64}
+  return %r#0, %r#1, %r#2 : tensor<64x128xf32>, tensor<32x128xf32>, tensor<32x96xf32>
+}
+
+// -----
+
+// Keys are rows: p and ds are left factors as they are for dk and dv. Limits
+// hide p, and ds too, whatever they are.
+
+// CHECK-DAG: #[[$RD:.*]] = affine_map<(d0, d1, d2) -> (d0, d2)>
+// CHECK-DAG: #[[$CD:.*]] = affine_map<(d0, d1, d2) -> (d1, d2)>
+// CHECK-DAG: #[[$DC:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
+// CHECK-LABEL: @grad_kq_limits
+// CHECK-SAME: (%[[Q:.*]]: tensor<24x64xf32>, %[[K:.*]]: tensor<?x64xf32>, %[[V:.*]]: tensor<?x32xf32>, %[[DOUT:.*]]: tensor<24x32xf32>, %{{.*}}: tensor<1x24xf32>, %{{.*}}: tensor<1x24xf32>, %[[LO:.*]]: tensor<1x24xi32>, %[[HI:.*]]: tensor<1x24xi32>, %{{.*}}: i32, %[[WHOLE:.*]]: i1, %[[DK:.*]]: tensor<?x64xf32>, %[[DV:.*]]: tensor<?x32xf32>)
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant 0.000000e+00 : f32
+// CHECK: linalg.contract indexing_maps = [#[[$RD]], #[[$CD]], {{.*}}] ins(%[[K]], %[[Q]]
+// CHECK-SAME: -> tensor<?x24xf32>
+// CHECK: math.exp2
+// CHECK: %[[P:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[LO]], %[[HI]]
+// CHECK: ^bb0(%[[IN:.*]]: f32, %[[LOW:.*]]: i32, %[[HIGH:.*]]: i32, %{{.*}}: f32):
+// CHECK: linalg.index 0
+// CHECK-DAG: %[[AFTER:.*]] = arith.cmpi sge, %{{.*}}, %[[LOW]]
+// CHECK-DAG: %[[BEFORE:.*]] = arith.cmpi slt, %{{.*}}, %[[HIGH]]
+// CHECK: %[[B:.*]] = arith.select %[[BEFORE]], %[[IN]], %[[ZERO]]
+// CHECK: %[[A:.*]] = arith.select %[[AFTER]], %[[B]], %[[ZERO]]
+// CHECK: arith.select %[[WHOLE]], %[[IN]], %[[A]]
+// CHECK: %[[DVNEW:.*]] = linalg.contract indexing_maps = [#[[$RD]], #[[$DC]], {{.*}}] ins(%[[P]], %[[DOUT]] {{.*}} outs(%[[DV]]
+// CHECK: linalg.contract indexing_maps = [#[[$RD]], #[[$CD]], {{.*}}] ins(%[[V]], %[[DOUT]]
+// CHECK: arith.subf
+// CHECK: arith.mulf
+// CHECK: %[[DS:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[LO]], %[[HI]]
+// CHECK: arith.select
+// CHECK-NOT: arith.truncf
+// CHECK: %[[DKNEW:.*]] = linalg.contract indexing_maps = [#[[$RD]], #[[$DC]], {{.*}}] ins(%[[DS]], %[[Q]] {{.*}} outs(%[[DK]]
+// No dq is asked for.
+// CHECK-NOT: linalg.contract
+// CHECK: return %[[DKNEW]], %[[DVNEW]]
+// BUFFER-LABEL: @grad_kq_limits
+// BUFFER-NOT: tensor
+// BUFFER: return
+func.func @grad_kq_limits(%q: tensor<24x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x32xf32>, %dout: tensor<24x32xf32>, %lse2: tensor<1x24xf32>, %delta: tensor<1x24xf32>, %lo: tensor<1x24xi32>, %hi: tensor<1x24xi32>, %k0: i32, %whole: i1, %dk: tensor<?x64xf32>, %dv: tensor<?x32xf32>) -> (tensor<?x64xf32>, tensor<?x32xf32>) {
+  %r:2 = varlen.online_attn_grad kq ins(%q, %k, %v, %dout, %lse2, %delta : tensor<24x64xf32>, tensor<?x64xf32>, tensor<?x32xf32>, tensor<24x32xf32>, tensor<1x24xf32>, tensor<1x24xf32>) limits(%lo, %hi, %k0 : tensor<1x24xi32>, tensor<1x24xi32>, i32) unless(%whole) dk(%dk : tensor<?x64xf32>) dv(%dv : tensor<?x32xf32>) scale 0.125
+  return %r#0, %r#1 : tensor<?x64xf32>, tensor<?x32xf32>
+}
+
+// -----
+
+// dv alone takes two products, dq alone three.
+// CHECK-LABEL: @grad_dv
+// CHECK-COUNT-2: linalg.contract
+// CHECK-NOT: linalg.contract
+// CHECK-LABEL: @grad_dq
+// CHECK-COUNT-3: linalg.contract
+// CHECK-NOT: linalg.contract
+func.func @grad_dv(%t: tensor<8x4xf32>, %m: tensor<8x1xf32>) -> tensor<8x4xf32> {
+  %r = varlen.online_attn_grad qk ins(%t, %t, %t, %t, %m, %m : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x1xf32>, tensor<8x1xf32>) dv(%t : tensor<8x4xf32>) scale 1.0
+  return %r : tensor<8x4xf32>
+}
+func.func @grad_dq(%t: tensor<8x4xf32>, %m: tensor<8x1xf32>) -> tensor<8x4xf32> {
+  %r = varlen.online_attn_grad qk ins(%t, %t, %t, %t, %m, %m : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x1xf32>, tensor<8x1xf32>) dq(%t : tensor<8x4xf32>) scale 1.0
+  return %r : tensor<8x4xf32>
+}

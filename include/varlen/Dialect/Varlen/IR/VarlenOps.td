@@ -385,4 +385,81 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
   }];
 }
 
+//===----------------------------------------------------------------------===//
+// online_attn_grad
+//===----------------------------------------------------------------------===//
+
+def Varlen_OnlineAttnGradOp : Varlen_Op<"online_attn_grad", [
+    AttrSizedOperandSegments, Pure, InferTypeOpAdaptor,
+    DeclareOpInterfaceMethods<DestinationStyleOpInterface>,
+    DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "The gradients of a block of queries against a block of keys";
+  let description = [{
+    The backward of one `varlen.online_attn` step, with probabilities recomputed
+    from the logsumexp of the whole row. Destination-passing on the gradients:
+
+        p[i, j] = exp2(c * s[i, j] - lse2[i])          c = scale * log2(e)
+        dp[i, j] = sum_d dout[i, d] * v[j, d]
+        ds[i, j] = p[i, j] * (dp[i, j] - delta[i])
+        dq' = dq + ds k         dk' = dk + ds^T q      dv' = dv + p^T dout
+
+    with `lse2 = log2(e) * lse` and `delta[i] = sum_d dout[i, d] * out[i, d] -
+    dlse[i]` (Dao, 2022; the gradient that arrives through lse is the second
+    term). The factor `scale` of dq and dk is left to whoever stores them. Each of
+    dq, dk and dv may be absent, so that one kernel can own the gradients of the
+    queries and another those of keys and values; results come in the order of
+    the destinations that are there.
+
+    `orientation` says what the rows of a score tile are: queries (`qk`) or keys
+    (`kq`). Shapes for M queries and N keys: q and dq are M x D, dout is M x Dv,
+    k and dk are N x D, v and dv are N x Dv, in either orientation: the scores
+    read the rows of q and dout as columns where they have to, the other products
+    read them as rows, and a tile that lies in memory twice, once each way, is
+    still one tile. lse2 and delta are M x 1 for `qk`, 1 x M for
+    `kq`. `limits` and `unless` are those of `varlen.online_attn`: where a key is
+    not visible p and ds are 0, whatever lse2, delta and dp are there. A query
+    without a key, whose lse is -inf, sees none or has lse2 = +inf.
+
+    dq, dk, dv, lse2 and delta have the compute type, f32 or f64; q and k one
+    type that accumulates in it, v and dout one such type too: p is rounded to
+    the type of dout and ds to the type of q for the products they take part in.
+    Every extent may be dynamic.
+
+    ```mlir
+    %dk1, %dv1 = varlen.online_attn_grad kq
+        ins(%q, %k, %v, %dout, %lse2, %delta : tensor<32x64xf32>, tensor<?x64xf32>,
+            tensor<?x48xf32>, tensor<32x48xf32>, tensor<1x32xf32>, tensor<1x32xf32>)
+        limits(%lo, %hi, %k0 : tensor<1x32xi32>, tensor<1x32xi32>, i32) unless(%whole)
+        dk(%dk : tensor<?x64xf32>) dv(%dv : tensor<?x48xf32>) scale 0.125
+    ```
+  }];
+  let arguments = (ins
+    Varlen_Tile:$q, Varlen_Tile:$k, Varlen_Tile:$v, Varlen_Tile:$dout,
+    Varlen_Tile:$lse2, Varlen_Tile:$delta,
+    Optional<Varlen_LimitTile>:$lo, Optional<Varlen_LimitTile>:$hi, Optional<I32>:$k0,
+    Optional<I1>:$whole,
+    Optional<Varlen_Tile>:$dq, Optional<Varlen_Tile>:$dk, Optional<Varlen_Tile>:$dv,
+    F64Attr:$scale, Varlen_OrientationAttr:$orientation);
+  let results = (outs Variadic<Varlen_Tile>:$gradients);
+  let assemblyFormat = [{
+    $orientation `ins` `(` $q `,` $k `,` $v `,` $dout `,` $lse2 `,` $delta `:`
+      type($q) `,` type($k) `,` type($v) `,` type($dout) `,` type($lse2) `,` type($delta) `)`
+    (`limits` `(` $lo^ `,` $hi `,` $k0 `:` type($lo) `,` type($hi) `,` type($k0) `)`)?
+    (`unless` `(` $whole^ `)`)?
+    (`dq` `(` $dq^ `:` type($dq) `)`)? (`dk` `(` $dk^ `:` type($dk) `)`)?
+    (`dv` `(` $dv^ `:` type($dv) `)`)?
+    `scale` $scale attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The extents, from whichever operand knows them.
+    ::mlir::varlen::StepSizes getSizes();
+    /// The result for a destination; null if that is absent.
+    ::mlir::Value getDqOut();
+    ::mlir::Value getDkOut();
+    ::mlir::Value getDvOut();
+  }];
+}
+
 #endif // VARLEN_OPS_TD

@@ -44,17 +44,17 @@ SmallVector<RankedTensorType> inferGradientTypes(ShapedType q, ShapedType k,
 FloatType getComputeType(Type type);
 
 //===----------------------------------------------------------------------===//
-// varlen.online_attn
+// varlen.online_attn, varlen.online_attn_grad
 //===----------------------------------------------------------------------===//
 
 /// Shapes of the operands of a step. Keys and values are rows in either
-/// orientation.
+/// orientation; for a gradient, which takes the shapes of `qk`, so are queries.
 SmallVector<int64_t> getQueryTileShape(Orientation, const StepSizes &);
 SmallVector<int64_t> getKeyTileShape(const StepSizes &);
 SmallVector<int64_t> getValueTileShape(const StepSizes &);
 /// acc.
 SmallVector<int64_t> getAccTileShape(Orientation, const StepSizes &);
-/// m, l and the limits.
+/// What has one value per query: m, l, lse2, delta and the limits.
 SmallVector<int64_t> getRowStatShape(Orientation, const StepSizes &);
 
 //===----------------------------------------------------------------------===//

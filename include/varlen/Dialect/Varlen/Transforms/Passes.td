@@ -146,21 +146,23 @@ def VarlenDecomposeAttn : Pass<"varlen-decompose-attn"> {
 }
 
 def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
-  let summary = "Write varlen.online_attn as linalg on tiles";
+  let summary = "Write varlen.online_attn and its gradients as linalg on tiles";
   let description = [{
     The step is written here once, for every target: two contractions, two
     reductions over keys, and elementwise operations on the score tile, on the
-    statistics (one value per query) and on the accumulator. The orientation of
-    the score tile is in the indexing maps and the order of the loops, nowhere
-    else.
+    statistics (one value per query) and on the accumulator. The gradients of a
+    step take up to five contractions; scores and what hides them are the same
+    text. The orientation of the score tile is in the indexing maps and the order
+    of the loops, nowhere else.
 
     *Requires*: nothing.
-    *Guarantees*: no `varlen.online_attn` is left; every tile has rank 2, and
-    the extent 1 along the key axis makes a statistic.
-    *Numerics*: as in the description of `varlen.online_attn`; `c * s - m` is one
-    fused multiply-add. p is rounded to the type of v for the second
+    *Guarantees*: no `varlen.online_attn` and no `varlen.online_attn_grad` is
+    left; every tile has rank 2, and the extent 1 along the key axis makes a
+    statistic.
+    *Numerics*: as in the descriptions of the two; `c * s - m` (or `- lse2`) is
+    one fused multiply-add. p is rounded to the type of v for the second
     contraction, not for the sum l; where that is a narrower type, m is not
-    rounded up.
+    rounded up. ds comes from the p that was not rounded.
 
     ```mlir
     %r:3 = varlen.online_attn qk ins(%q, %k, %v) outs(%acc, %m, %l) scale 0.125
@@ -178,7 +180,8 @@ def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
     "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
     "::mlir::tensor::TensorDialect"];
   let statistics = [
-    Statistic<"numSteps", "steps", "Steps of online softmax written out">];
+    Statistic<"numSteps", "steps", "Steps of online softmax written out">,
+    Statistic<"numGradSteps", "grad-steps", "Gradients of a step written out">];
 }
 
 def VarlenExpandExp2 : Pass<"varlen-expand-exp2"> {

@@ -1,0 +1,350 @@
+//===- TileOps.cpp - Steps on a block of queries and a block of keys ------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionInterface.h"
+#include "varlen/Dialect/Varlen/IR/VarlenShape.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/TypeUtilities.h"
+
+#include "llvm/ADT/SmallString.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+static ShapedType shaped(Value value) {
+  return cast<ShapedType>(value.getType());
+}
+
+static Type elementOf(Value value) { return shaped(value).getElementType(); }
+
+//===----------------------------------------------------------------------===//
+// What both steps have
+//===----------------------------------------------------------------------===//
+
+/// What most of several extents that must agree say, the first of them if they
+/// are equally many: the odd one out is then the one to complain about.
+static int64_t getCommonExtent(ArrayRef<int64_t> extents) {
+  int64_t common = ShapedType::kDynamic, most = 0;
+  for (int64_t extent : extents)
+    if (int64_t count = llvm::count(extents, extent);
+        ShapedType::isStatic(extent) && count > most) {
+      common = extent;
+      most = count;
+    }
+  return common;
+}
+
+/// "4 x ?".
+static std::string toString(ArrayRef<int64_t> shape) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::interleave(
+      shape, stream,
+      [&](int64_t extent) {
+        if (ShapedType::isDynamic(extent))
+          stream << '?';
+        else
+          stream << extent;
+      },
+      " x ");
+  return text;
+}
+
+template <typename Step> static LogicalResult verifyLimits(Step op) {
+  if (static_cast<bool>(op.getLo()) != static_cast<bool>(op.getHi()) ||
+      static_cast<bool>(op.getLo()) != static_cast<bool>(op.getK0()))
+    return op.emitOpError(
+               "expected all of the limits lo, hi and k0 or none, got ")
+           << (op.getLo() ? 1 : 0) + (op.getHi() ? 1 : 0) + (op.getK0() ? 1 : 0)
+           << " of 3";
+  if (op.getWhole() && !op.getLo())
+    return op.emitOpError("expected limits beside 'unless', got none");
+  return success();
+}
+
+template <typename Step> static LogicalResult verifyScale(Step op) {
+  APFloat scale = op.getScale();
+  if (scale.isFinite() && !scale.isZero() && !scale.isNegative())
+    return success();
+  SmallString<16> text;
+  scale.toString(text);
+  return op.emitOpError("expected scale to be positive and finite, got ")
+         << text;
+}
+
+/// That `states` have one compute type, and `inputs` types that accumulate in
+/// it; `stateNames` lists the former for the message, as in "acc, m and l".
+static LogicalResult verifyElements(Operation *op, StringRef stateNames,
+                                    ArrayRef<NamedValue> states,
+                                    ArrayRef<NamedValue> inputs) {
+  auto [stateName, state] = states.front();
+  Type compute = elementOf(state);
+  for (auto [name, tile] : states)
+    if (Type type = elementOf(tile);
+        type != compute || !(type.isF32() || type.isF64()))
+      return op->emitOpError("expected ")
+             << stateNames << " of one type, f32 or f64, got " << type
+             << " for " << name;
+  for (auto [name, tile] : inputs)
+    if (Type type = elementOf(tile);
+        type != compute && getComputeType(type) != compute)
+      return op->emitOpError("expected ")
+             << name << " of a type that accumulates in " << compute
+             << ", the type of " << stateName << ", got " << type;
+  return success();
+}
+
+static LogicalResult verifySameElement(Operation *op, NamedValue a,
+                                       NamedValue b) {
+  if (elementOf(a.value) == elementOf(b.value))
+    return success();
+  return op->emitOpError("expected ")
+         << a.name << " and " << b.name << " of one element type, got "
+         << elementOf(a.value) << " and " << elementOf(b.value);
+}
+
+/// That `tile`, if there is one, has `shape`, whose extents mean `meaning`.
+static LogicalResult verifyTile(Operation *op, Orientation orientation,
+                                NamedValue tile, StringRef meaning,
+                                ArrayRef<int64_t> shape) {
+  auto [name, value] = tile;
+  if (!value ||
+      succeeded(verifyCompatibleShape(shaped(value).getShape(), shape)))
+    return success();
+  return op->emitOpError("expected ")
+         << name << " to be " << meaning << " = " << toString(shape)
+         << " in orientation " << stringifyOrientation(orientation) << ", got "
+         << value.getType();
+}
+
+/// The same for what has one value per query.
+static LogicalResult verifyRowStats(Operation *op, Orientation orientation,
+                                    ArrayRef<NamedValue> tiles,
+                                    const StepSizes &sizes) {
+  StringRef meaning =
+      orientation == Orientation::QK ? "queries x 1" : "1 x queries";
+  for (NamedValue tile : tiles)
+    if (failed(verifyTile(op, orientation, tile, meaning,
+                          getRowStatShape(orientation, sizes))))
+      return failure();
+  return success();
+}
+
+/// The extents of results, which are those of their destinations.
+static void reifyDestinations(OpBuilder &builder,
+                              DestinationStyleOpInterface op,
+                              ReifiedRankedShapedTypeDims &shapes) {
+  for (auto [result, init] :
+       llvm::zip_equal(op->getResults(), op.getDpsInits())) {
+    NamedValue source{"", init};
+    shapes.push_back(varlen::detail::reifyShape(builder, result,
+                                                {{source, 0}, {source, 1}}));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// OnlineAttnOp
+//===----------------------------------------------------------------------===//
+
+StepSizes OnlineAttnOp::getSizes() {
+  auto extent = [](Value tile, unsigned dim) {
+    return shaped(tile).getDimSize(dim);
+  };
+  // Where queries are in tiles that hold them, and where they are not.
+  unsigned queries = getOrientation() == Orientation::QK ? 0 : 1;
+  unsigned other = 1 - queries;
+  StepSizes sizes;
+  sizes.queries =
+      getCommonExtent({extent(getQ(), queries), extent(getAcc(), queries),
+                       extent(getM(), queries), extent(getL(), queries)});
+  sizes.keys = getCommonExtent({extent(getK(), 0), extent(getV(), 0)});
+  sizes.headDim = getCommonExtent({extent(getK(), 1), extent(getQ(), other)});
+  sizes.valueHeadDim =
+      getCommonExtent({extent(getV(), 1), extent(getAcc(), other)});
+  return sizes;
+}
+
+LogicalResult OnlineAttnOp::verify() {
+  if (failed(verifyLimits(*this)) ||
+      failed(verifyElements(*this, "acc, m and l",
+                            {{"acc", getAcc()}, {"m", getM()}, {"l", getL()}},
+                            {{"q", getQ()}, {"k", getK()}, {"v", getV()}})) ||
+      failed(verifySameElement(*this, {"q", getQ()}, {"k", getK()})))
+    return failure();
+
+  StepSizes sizes = getSizes();
+  Orientation orientation = getOrientation();
+  bool qk = orientation == Orientation::QK;
+  auto check = [&](NamedValue tile, StringRef meaning,
+                   ArrayRef<int64_t> shape) {
+    return verifyTile(*this, orientation, tile, meaning, shape);
+  };
+  if (failed(check({"q", getQ()},
+                   qk ? "queries x head_dim" : "head_dim x queries",
+                   getQueryTileShape(orientation, sizes))) ||
+      failed(check({"k", getK()}, "keys x head_dim", getKeyTileShape(sizes))) ||
+      failed(check({"v", getV()}, "keys x value head_dim",
+                   getValueTileShape(sizes))) ||
+      failed(check({"acc", getAcc()},
+                   qk ? "queries x value head_dim" : "value head_dim x queries",
+                   getAccTileShape(orientation, sizes))) ||
+      failed(verifyRowStats(
+          *this, orientation,
+          {{"m", getM()}, {"l", getL()}, {"lo", getLo()}, {"hi", getHi()}},
+          sizes)))
+    return failure();
+  return verifyScale(*this);
+}
+
+LogicalResult OnlineAttnOp::inferReturnTypes(MLIRContext *,
+                                             std::optional<Location>,
+                                             OnlineAttnOp::Adaptor adaptor,
+                                             SmallVectorImpl<Type> &types) {
+  for (Value init : {adaptor.getAcc(), adaptor.getM(), adaptor.getL()})
+    types.push_back(init.getType());
+  return success();
+}
+
+LogicalResult
+OnlineAttnOp::reifyResultShapes(OpBuilder &builder,
+                                ReifiedRankedShapedTypeDims &shapes) {
+  reifyDestinations(builder, *this, shapes);
+  return success();
+}
+
+MutableOperandRange OnlineAttnOp::getDpsInitsMutable() {
+  // acc, m and l are the last operands.
+  return MutableOperandRange(*this, getAccMutable().getOperandNumber(), 3);
+}
+
+void OnlineAttnOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getAccOut(), "acc");
+  setName(getMOut(), "m");
+  setName(getLOut(), "l");
+}
+
+//===----------------------------------------------------------------------===//
+// OnlineAttnGradOp
+//===----------------------------------------------------------------------===//
+
+StepSizes OnlineAttnGradOp::getSizes() {
+  auto common = [](std::initializer_list<std::pair<Value, unsigned>> places) {
+    SmallVector<int64_t> extents;
+    for (auto [tile, dim] : places)
+      if (tile)
+        extents.push_back(shaped(tile).getDimSize(dim));
+    return getCommonExtent(extents);
+  };
+  unsigned queries = getOrientation() == Orientation::QK ? 0 : 1;
+  StepSizes sizes;
+  sizes.queries = common({{getQ(), 0},
+                          {getDout(), 0},
+                          {getDq(), 0},
+                          {getLse2(), queries},
+                          {getDelta(), queries}});
+  sizes.keys = common({{getK(), 0}, {getV(), 0}, {getDk(), 0}, {getDv(), 0}});
+  sizes.headDim =
+      common({{getK(), 1}, {getQ(), 1}, {getDq(), 1}, {getDk(), 1}});
+  sizes.valueHeadDim = common({{getV(), 1}, {getDout(), 1}, {getDv(), 1}});
+  return sizes;
+}
+
+LogicalResult OnlineAttnGradOp::verify() {
+  if (!getDq() && !getDk() && !getDv())
+    return emitOpError("expected at least one of dq, dk and dv, got none");
+  SmallVector<NamedValue> states = {{"lse2", getLse2()}, {"delta", getDelta()}};
+  for (NamedValue tile : {NamedValue{"dq", getDq()}, NamedValue{"dk", getDk()},
+                          NamedValue{"dv", getDv()}})
+    if (tile.value)
+      states.push_back(tile);
+  if (failed(verifyLimits(*this)) ||
+      failed(verifyElements(*this, "lse2, delta and the gradients", states,
+                            {{"q", getQ()},
+                             {"k", getK()},
+                             {"v", getV()},
+                             {"dout", getDout()}})) ||
+      failed(verifySameElement(*this, {"q", getQ()}, {"k", getK()})) ||
+      failed(verifySameElement(*this, {"v", getV()}, {"dout", getDout()})))
+    return failure();
+
+  StepSizes sizes = getSizes();
+  Orientation orientation = getOrientation();
+  auto check = [&](NamedValue tile, StringRef meaning,
+                   ArrayRef<int64_t> shape) {
+    return verifyTile(*this, orientation, tile, meaning, shape);
+  };
+  for (NamedValue tile : {NamedValue{"q", getQ()}, NamedValue{"dq", getDq()}})
+    if (failed(check(tile, "queries x head_dim",
+                     getQueryTileShape(Orientation::QK, sizes))))
+      return failure();
+  for (NamedValue tile : {NamedValue{"k", getK()}, NamedValue{"dk", getDk()}})
+    if (failed(check(tile, "keys x head_dim", getKeyTileShape(sizes))))
+      return failure();
+  for (NamedValue tile : {NamedValue{"v", getV()}, NamedValue{"dv", getDv()}})
+    if (failed(check(tile, "keys x value head_dim", getValueTileShape(sizes))))
+      return failure();
+  if (failed(check({"dout", getDout()}, "queries x value head_dim",
+                   getAccTileShape(Orientation::QK, sizes))) ||
+      failed(verifyRowStats(*this, orientation,
+                            {{"lse2", getLse2()},
+                             {"delta", getDelta()},
+                             {"lo", getLo()},
+                             {"hi", getHi()}},
+                            sizes)))
+    return failure();
+  return verifyScale(*this);
+}
+
+LogicalResult
+OnlineAttnGradOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                   OnlineAttnGradOp::Adaptor adaptor,
+                                   SmallVectorImpl<Type> &types) {
+  for (Value init : {adaptor.getDq(), adaptor.getDk(), adaptor.getDv()})
+    if (init)
+      types.push_back(init.getType());
+  return success();
+}
+
+LogicalResult
+OnlineAttnGradOp::reifyResultShapes(OpBuilder &builder,
+                                    ReifiedRankedShapedTypeDims &shapes) {
+  reifyDestinations(builder, *this, shapes);
+  return success();
+}
+
+MutableOperandRange OnlineAttnGradOp::getDpsInitsMutable() {
+  // The gradients are the last operands.
+  unsigned count = getNumResults();
+  return MutableOperandRange(*this, getNumOperands() - count, count);
+}
+
+/// Results come in the order of the destinations that are there.
+static Value getGradient(OnlineAttnGradOp op, bool isThere, unsigned before) {
+  return isThere ? op.getResult(before) : Value();
+}
+
+Value OnlineAttnGradOp::getDqOut() {
+  return getGradient(*this, static_cast<bool>(getDq()), 0);
+}
+Value OnlineAttnGradOp::getDkOut() {
+  return getGradient(*this, static_cast<bool>(getDk()), getDq() ? 1 : 0);
+}
+Value OnlineAttnGradOp::getDvOut() {
+  return getGradient(*this, static_cast<bool>(getDv()),
+                     (getDq() ? 1 : 0) + (getDk() ? 1 : 0));
+}
+
+void OnlineAttnGradOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  for (auto [result, name] :
+       {std::pair(getDqOut(), "dq"), std::pair(getDkOut(), "dk"),
+        std::pair(getDvOut(), "dv")})
+    if (result)
+      setName(result, name);
+}
