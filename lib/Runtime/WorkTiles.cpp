@@ -67,10 +67,14 @@ struct Batch {
 
 /// The tiles of one block of pairs, the same for every kv head.
 struct Block {
-  int64_t length; // of the union of visible keys
-  int64_t order;  // of creation
+  int64_t longest; // keysOf of the blocks of the same run of rows
   varlen_work_tile tile;
 };
+
+/// The number of keys that some row of a tile sees.
+int64_t keysOf(const varlen_work_tile &tile) {
+  return tile.k_end - tile.k_begin;
+}
 
 } // namespace
 
@@ -231,27 +235,39 @@ static int64_t countBlocks(const Batch &batch) {
 }
 
 static void makeBlocks(const Batch &batch, Block *block) {
-  int64_t order = 0;
   forEachRun(batch, [&](int64_t rows, varlen_work_tile tile) {
-    int64_t pairs = rows * batch.group;
+    int64_t pairs = rows * batch.group, longest = 0;
+    Block *begin = block;
     for (int64_t first = 0; first < pairs; first += tile.rows) {
       tile.first = first;
       tile.rows = std::min(batch.blockM, pairs - first);
       setKeyRange(batch, tile);
-      *block++ = {tile.k_end - tile.k_begin, order++, tile};
+      *block++ = {0, tile};
+      longest = std::max(longest, keysOf(tile));
     }
+    for (; begin != block; ++begin)
+      begin->longest = longest;
   });
 }
 
-/// Expands sorted blocks to tiles: one for each kv head.
+/// Longest first, so that threads end together. But blocks of one run of rows
+/// stay together, as they read the same keys and values.
+static bool isBefore(const Block &a, const Block &b) {
+  if (a.longest != b.longest)
+    return a.longest > b.longest;
+  if (a.tile.q_row != b.tile.q_row)
+    return a.tile.q_row < b.tile.q_row;
+  if (keysOf(a.tile) != keysOf(b.tile))
+    return keysOf(a.tile) > keysOf(b.tile);
+  return a.tile.first < b.tile.first;
+}
+
+/// Expands sorted blocks to tiles: those of each kv head, run by run.
 static void expandHeads(const Block *blocks, int64_t numBlocks, int64_t kvHeads,
                         varlen_work_tile *tile) {
   for (int64_t lo = 0, hi; lo < numBlocks; lo = hi) {
-    // Blocks of equal length from one run of rows are in order of their first
-    // pair; the head comes before it.
     hi = lo + 1;
-    while (hi < numBlocks && blocks[hi].length == blocks[lo].length &&
-           blocks[hi].tile.q_row == blocks[lo].tile.q_row)
+    while (hi < numBlocks && blocks[hi].tile.q_row == blocks[lo].tile.q_row)
       ++hi;
     for (int64_t head = 0; head < kvHeads; ++head)
       for (int64_t i = lo; i < hi; ++i) {
@@ -327,10 +343,7 @@ int64_t varlen_work_tiles(const void *cu_q, int64_t cu_q_size, const void *cu_k,
   }
   if (!empty)
     makeBlocks(batch, blocks);
-  // Longest first. The order of creation makes the sort a stable one.
-  std::sort(blocks, blocks + numBlocks, [](const Block &a, const Block &b) {
-    return a.length != b.length ? a.length > b.length : a.order < b.order;
-  });
+  std::sort(blocks, blocks + numBlocks, isBefore);
   expandHeads(blocks, numBlocks, kv_heads, list);
   free(blocks);
   *tiles = list;

@@ -48,8 +48,9 @@ typedef struct varlen_work_tile {
 
 /* Checks cu_seqlens and seqused, then cuts every sequence and kv head into
    tiles of at most block_m pairs. Each (query row of tq, query head) is in
-   exactly one tile. Tiles are sorted by falling k_end - k_begin; those of equal
-   length are in order of sequence, kv head, first pair.
+   exactly one tile. The sequence with the tile of most keys (k_end - k_begin)
+   is first, in it one kv head after the other, of a head the tile of most keys;
+   ties are in order of q_row, and of first.
 
    Integers are i32 or i64 (index_bytes 4 or 8). cu_q and cu_k have N + 1
    entries for N sequences, seqused_q, seqused_k and q_offset (each may be null)

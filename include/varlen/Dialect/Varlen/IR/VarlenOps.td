@@ -272,7 +272,7 @@ def Varlen_WorkTilesOp : Varlen_Op<"work_tiles", [
   let summary = "The work of one attention, as a list of tiles";
   let description = [{
     Checks cu_seqlens (and seqused) and cuts every sequence and kv head into
-    tiles of at most `block_m` rows, most keys first; a row is a pair of a query
+    tiles of at most `block_m` rows, in the order of `Runtime.h`; a row is a pair of a query
     row and one of the `group` query heads that share the kv head. A row of the
     result is one tile; its columns are the fields of `varlen_work_tile`
     (Runtime.h). With bad cu_seqlens the list is empty and the runtime keeps the
