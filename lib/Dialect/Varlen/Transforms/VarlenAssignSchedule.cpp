@@ -35,14 +35,14 @@ struct CPURow {
 };
 } // namespace
 
-// rows x vectors accumulators, `vectors` columns and one broadcast scalar fill
-// the registers. With few lanes a panel reuses a kv block too little, so the
-// block is copied once for several panels.
+// rows x vectors accumulators, `vectors` columns and one broadcast scalar fit
+// the registers. A panel reuses a kv block too little, so the block is copied
+// once for several panels.
 static constexpr CPURow cpuTable[] = {
     {16, 16, 3, 4, 8, 128, KVStorage::Copy},
     {16, 32, 4, 4, 6, 128, KVStorage::Copy},
     {32, 16, 3, 4, 16, 128, KVStorage::Copy},
-    {64, 32, 3, 8, 1, 256, KVStorage::InPlace},
+    {64, 32, 2, 8, 24, 128, KVStorage::Copy},
 };
 
 static void assignForCPU(AttnOp op, const CPUTarget &cpu) {
