@@ -8,7 +8,7 @@
 // CHECK: varlen.attn
 // CHECK-SAME: varlen.exp2_degree = 5 : i64
 // AVX2-SAME: varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 3, rows = 4, panels = {{[0-9]+}}, kv_block = {{[0-9]+}}, kv = copy>
-// DOT-SAME: varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 3, rows = 8, panels = {{[0-9]+}}, kv_block = {{[0-9]+}}, kv = in_place>
+// DOT-SAME: varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 2, rows = 8, panels = {{[0-9]+}}, kv_block = {{[0-9]+}}, kv = copy>
 // NEON-SAME: varlen.schedule = #varlen.cpu_schedule<lanes = 4, vectors = 4, rows = 4, panels = {{[0-9]+}}, kv_block = {{[0-9]+}}, kv = copy>
 func.func @f32(%q: tensor<?x4x64xf32>, %k: tensor<?x4x64xf32>, %v: tensor<?x4x64xf32>, %cu: tensor<?xi32>) -> tensor<?x4x64xf32> {
   %out, %lse = varlen.attn %q, %k, %v, %cu, %cu : (tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xf32>, tensor<4x?xf32>)
