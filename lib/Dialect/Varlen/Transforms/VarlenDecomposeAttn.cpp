@@ -1,4 +1,4 @@
-//===- VarlenDecomposeAttn.cpp - varlen.attn to plain linalg --------------===//
+//===- VarlenDecomposeAttn.cpp - attention as plain linalg ----------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -25,21 +25,22 @@ struct VarlenDecomposeAttn
   using VarlenDecomposeAttnBase::VarlenDecomposeAttnBase;
 
   void runOnOperation() override {
-    SmallVector<AttnOp> ops;
-    getOperation()->walk([&](AttnOp op) { ops.push_back(op); });
+    SmallVector<AttentionOpInterface> ops;
+    getOperation()->walk([&](AttentionOpInterface op) { ops.push_back(op); });
     IRRewriter rewriter(&getContext());
-    for (AttnOp op : ops) {
+    for (AttentionOpInterface op : ops) {
       if (unscheduled && op->hasAttr(kScheduleAttrName)) {
         ++numLeft;
         continue;
       }
       if (op.isBufferized()) {
-        op.emitOpError("expected tensors to decompose, got memrefs; decompose "
-                       "before bufferization");
+        op->emitOpError("expected tensors to decompose, got memrefs; decompose "
+                        "before bufferization");
         return signalPassFailure();
       }
       rewriter.setInsertionPoint(op);
-      FailureOr<SmallVector<Value>> results = op.decomposeOperation(rewriter);
+      FailureOr<SmallVector<Value>> results =
+          cast<linalg::AggregatedOpInterface>(*op).decomposeOperation(rewriter);
       if (failed(results))
         return signalPassFailure();
       rewriter.replaceOp(op, *results);

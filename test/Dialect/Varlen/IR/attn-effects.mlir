@@ -110,3 +110,71 @@ func.func @lse_used(%q: tensor<?x4x16xf32>, %cu: tensor<?xi32>) -> tensor<4x?xf3
          tensor<?xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
   return %1 : tensor<4x?xf32>
 }
+
+// The same of gradients. On tensors: merged, moved out of loops, removed.
+// CSE-LABEL: func.func @grad_equal
+// CSE: %[[DQ:.*]], %{{.*}}, %{{.*}} = varlen.attn_grad
+// CSE-NOT: varlen.attn_grad
+// CSE: return %[[DQ]], %[[DQ]] :
+// LICM-LABEL: func.func @grad_equal
+// LICM: varlen.attn_grad
+// LICM: scf.for
+// LICM-NOT: varlen.attn_grad
+// LICM: scf.yield
+func.func @grad_equal(%q: tensor<?x4x16xf32>, %lse: tensor<4x?xf32>, %cu: tensor<?xi32>, %n: index)
+    -> (tensor<?x4x16xf32>, tensor<?x4x16xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %0:3 = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>,
+         tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>)
+      -> (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>)
+  %1 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %q) -> tensor<?x4x16xf32> {
+    %3:3 = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu {mask = #varlen.mask<causal>}
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>,
+         tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>)
+      -> (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>)
+    scf.yield %3#1 : tensor<?x4x16xf32>
+  }
+  %2:3 = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>,
+         tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>)
+      -> (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>)
+  return %0#0, %2#0 : tensor<?x4x16xf32>, tensor<?x4x16xf32>
+}
+
+// DCE-LABEL: func.func @grad_unused
+// DCE-NOT: varlen.attn_grad
+// DCE: return
+func.func @grad_unused(%q: tensor<?x4x16xf32>, %lse: tensor<4x?xf32>, %cu: tensor<?xi32>) {
+  %0:3 = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>,
+         tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>)
+      -> (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>)
+  return
+}
+
+// On memrefs it reads and writes.
+// CSE-LABEL: func.func @grad_memrefs
+// CSE: %[[A:.*]] = memref.load
+// CSE-COUNT-2: varlen.attn_grad
+// CSE: %[[B:.*]] = memref.load
+// CSE: return %[[A]], %[[B]], %[[A]]
+// DCE-LABEL: func.func @grad_memrefs
+// DCE-COUNT-2: varlen.attn_grad
+func.func @grad_memrefs(%q: memref<?x4x16xf32>, %lse: memref<4x?xf32>, %cu: memref<?xi32>,
+                        %dq: memref<?x4x16xf32>, %dk: memref<?x4x16xf32>, %dv: memref<?x4x16xf32>)
+    -> (f32, f32, f32) {
+  %c0 = arith.constant 0 : index
+  %0 = memref.load %dk[%c0, %c0, %c0] : memref<?x4x16xf32>
+  varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu outs(%dq, %dk, %dv)
+      : (memref<?x4x16xf32>, memref<?x4x16xf32>, memref<?x4x16xf32>, memref<?x4x16xf32>,
+         memref<?x4x16xf32>, memref<4x?xf32>, memref<?xi32>, memref<?xi32>,
+         memref<?x4x16xf32>, memref<?x4x16xf32>, memref<?x4x16xf32>) -> ()
+  varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu outs(%dq, %dk, %dv)
+      : (memref<?x4x16xf32>, memref<?x4x16xf32>, memref<?x4x16xf32>, memref<?x4x16xf32>,
+         memref<?x4x16xf32>, memref<4x?xf32>, memref<?xi32>, memref<?xi32>,
+         memref<?x4x16xf32>, memref<?x4x16xf32>, memref<?x4x16xf32>) -> ()
+  %1 = memref.load %dk[%c0, %c0, %c0] : memref<?x4x16xf32>
+  return %0, %1, %0 : f32, f32, f32
+}

@@ -54,6 +54,35 @@ func.func @partly_known_by_result(%q: tensor<?x?x16xf32>, %cu: tensor<?xi32>) ->
   return %rows : index
 }
 
+// The extents of gradients are those of what they are the gradients of.
+// CHECK-LABEL: func.func @attn_grad
+// CHECK-SAME: %[[Q:[a-z0-9]+]]: tensor<?x?x?xf32>, %[[K:[a-z0-9]+]]: tensor<?x?x?xf32>, %[[V:[a-z0-9]+]]: tensor<?x?x?xf32>
+// CHECK-DAG: %[[C0:.*]] = arith.constant 0 : index
+// CHECK-DAG: %[[C1:.*]] = arith.constant 1 : index
+// CHECK-DAG: %[[C2:.*]] = arith.constant 2 : index
+// CHECK-DAG: %[[DQ:.*]] = tensor.dim %[[Q]], %[[C0]]
+// CHECK-DAG: %[[DK:.*]] = tensor.dim %[[K]], %[[C1]]
+// CHECK-DAG: %[[DV:.*]] = tensor.dim %[[V]], %[[C2]]
+// CHECK-DAG: %[[DSINK:.*]] = tensor.dim %[[Q]], %[[C1]]
+// CHECK-NOT: varlen.attn_grad
+// CHECK: return %[[DQ]], %[[DK]], %[[DV]], %[[DSINK]] :
+func.func @attn_grad(%q: tensor<?x?x?xf32>, %k: tensor<?x?x?xf32>, %v: tensor<?x?x?xf32>,
+                     %lse: tensor<?x?xf32>, %cu: tensor<?xi32>, %sink: tensor<?xf32>)
+    -> (index, index, index, index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %0:4 = varlen.attn_grad %v, %q, %k, %v, %v, %lse, %cu, %cu sink(%sink)
+      : (tensor<?x?x?xf32>, tensor<?x?x?xf32>, tensor<?x?x?xf32>, tensor<?x?x?xf32>,
+         tensor<?x?x?xf32>, tensor<?x?xf32>, tensor<?xi32>, tensor<?xi32>, tensor<?xf32>)
+      -> (tensor<?x?x?xf32>, tensor<?x?x?xf32>, tensor<?x?x?xf32>, tensor<?xf32>)
+  %dq = tensor.dim %0#0, %c0 : tensor<?x?x?xf32>
+  %dk = tensor.dim %0#1, %c1 : tensor<?x?x?xf32>
+  %dv = tensor.dim %0#2, %c2 : tensor<?x?x?xf32>
+  %dsink = tensor.dim %0#3, %c0 : tensor<?xf32>
+  return %dq, %dk, %dv, %dsink : index, index, index, index
+}
+
 // The results of a step have the extents of its inits.
 // CHECK-LABEL: func.func @online_attn
 // CHECK-SAME: %[[ACC:[a-z0-9]+]]: tensor<?x?xf32>, %[[M:[a-z0-9]+]]: tensor<?x1xf32>

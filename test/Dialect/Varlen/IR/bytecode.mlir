@@ -20,6 +20,19 @@ func.func @attn(%q: tensor<?x4x16xf32>, %cu: tensor<?xi32>, %used: tensor<?xi32>
   return %out, %lse : tensor<?x4x16xf32>, tensor<4x?xf32>
 }
 
+// CHECK-LABEL: func.func @attn_grad
+// CHECK: varlen.attn_grad {{.*}} dlse(%{{.*}}) sink(%{{.*}}) {mask = #varlen.mask<causal>, scale = 1.000000e-01 : f32}
+func.func @attn_grad(%q: tensor<?x4x16xf32>, %lse: tensor<4x?xf32>, %cu: tensor<?xi32>,
+                     %sink: tensor<4xf32>) -> tensor<4xf32> {
+  %0:4 = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu dlse(%lse) sink(%sink)
+      {mask = #varlen.mask<causal>, scale = 0.1 : f32}
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>,
+         tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>, tensor<4x?xf32>,
+         tensor<4xf32>)
+      -> (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<4xf32>)
+  return %0#3 : tensor<4xf32>
+}
+
 // CHECK-LABEL: func.func @work_tiles
 // CHECK: varlen.work_tiles {{.*}} mask <causal> block_m 64
 func.func @work_tiles(%cu: memref<?xi32>, %used: memref<?xi32>, %n: index) -> memref<?x9xi64> {

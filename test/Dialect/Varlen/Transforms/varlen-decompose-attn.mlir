@@ -99,3 +99,57 @@ func.func @everything(%q: tensor<?x2x8xf32>, %cu: tensor<3xi64>, %used_q: tensor
        tensor<2xi64>, tensor<2xi64>, tensor<2xi64>, tensor<2xf32>) -> (tensor<?x2x8xf32>, tensor<2x?xf32>)
   return %out, %lse : tensor<?x2x8xf32>, tensor<2x?xf32>
 }
+
+// -----
+
+// A gradient: sequences, kv heads, and the query heads of a group, whose sums are
+// of the compute type.
+
+// CHECK-LABEL: func @gradient(
+// CHECK-SAME:    %[[DOUT:[a-z0-9_]+]]: tensor<?x4x32xbf16>, %[[Q:[a-z0-9_]+]]: tensor<?x4x64xbf16>, %[[K:[a-z0-9_]+]]: tensor<?x2x64xbf16>, %[[V:[a-z0-9_]+]]: tensor<?x2x32xbf16>
+// CHECK-DAG:     %[[SCALE:.*]] = arith.constant 1.250000e-01 : f32
+// CHECK-DAG:     %[[KV_HEADS:.*]] = arith.constant 2 : index
+// CHECK:         scf.for %[[S:[a-z0-9_]+]] = {{.*}} -> (tensor<?x4x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x32xbf16>, tensor<4xf32>)
+// The mask of a sequence is made once.
+// CHECK:           linalg.index 0
+// CHECK:           scf.for %[[KV:[a-z0-9_]+]] = {{.*}} to %[[KV_HEADS]]
+// CHECK:             scf.for %[[MEMBER:[a-z0-9_]+]] = {{.*}} -> (tensor<?x4x64xbf16>, tensor<?x64xf32>, tensor<?x32xf32>, tensor<4xf32>)
+// CHECK:               %[[H:[a-z0-9_]+]] = arith.addi
+// CHECK:               tensor.extract_slice %[[Q]][%{{.*}}, %[[H]], 0]
+// CHECK:               tensor.extract_slice %[[DOUT]][%{{.*}}, %[[H]], 0]
+// CHECK:               tensor.extract_slice %[[K]][%{{.*}}, %[[KV]], 0]
+// p, from lse
+// CHECK:               arith.mulf %{{.*}}, %[[SCALE]]
+// CHECK-NEXT:          arith.subf
+// CHECK-NEXT:          math.exp
+// CHECK-NEXT:          arith.select
+// delta
+// CHECK:               arith.addf
+// CHECK:               arith.subf
+// ds
+// CHECK:               arith.subf
+// CHECK-NEXT:          arith.mulf
+// CHECK-NEXT:          arith.select
+// dq is stored at once.
+// CHECK:               arith.select
+// CHECK:               arith.mulf %{{.*}}, %[[SCALE]]
+// CHECK-NEXT:          arith.truncf
+// CHECK:               tensor.insert_slice
+// dsink
+// CHECK:               math.exp
+// CHECK:               tensor.insert %{{.*}} into %{{.*}}[%[[H]]]
+// CHECK:             arith.mulf %{{.*}}, %[[SCALE]]
+// CHECK-NEXT:        arith.truncf
+// CHECK:             tensor.insert_slice
+// CHECK:             arith.truncf
+// CHECK:             tensor.insert_slice
+// CHECK-NOT:     varlen.attn_grad
+func.func @gradient(%dout: tensor<?x4x32xbf16>, %q: tensor<?x4x64xbf16>, %k: tensor<?x2x64xbf16>, %v: tensor<?x2x32xbf16>,
+                    %out: tensor<?x4x32xbf16>, %lse: tensor<4x?xf32>, %cu: tensor<4xi32>, %sink: tensor<4xf32>)
+                    -> (tensor<?x4x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x32xbf16>, tensor<4xf32>) {
+  %0:4 = varlen.attn_grad %dout, %q, %k, %v, %out, %lse, %cu, %cu dlse(%lse) sink(%sink) {mask = #varlen.mask<causal>}
+    : (tensor<?x4x32xbf16>, tensor<?x4x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x32xbf16>, tensor<?x4x32xbf16>, tensor<4x?xf32>,
+       tensor<4xi32>, tensor<4xi32>, tensor<4x?xf32>, tensor<4xf32>)
+    -> (tensor<?x4x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x32xbf16>, tensor<4xf32>)
+  return %0#0, %0#1, %0#2, %0#3 : tensor<?x4x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x32xbf16>, tensor<4xf32>
+}

@@ -159,6 +159,7 @@ def Varlen_AttnOp : Varlen_Op<"attn", [
 def Varlen_AttnGradOp : Varlen_Op<"attn_grad", [
     AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<Varlen_AttentionOpInterface>,
+    DeclareOpInterfaceMethods<AggregatedOpInterface, ["decomposeOperation"]>,
     InferTypeOpAdaptorWithIsCompatible,
     DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,

@@ -107,16 +107,18 @@ def VarlenTileAttn : Pass<"varlen-tile-attn"> {
 }
 
 def VarlenDecomposeAttn : Pass<"varlen-decompose-attn"> {
-  let summary = "Write varlen.attn as plain linalg: slow, and easy to check";
+  let summary = "Write varlen.attn and varlen.attn_grad as plain linalg: slow, and easy to check";
   let description = [{
     Two loops, over sequences and over query heads, around softmax(q k^T) v on
-    the matrices of one head of one sequence. This is what every other lowering
-    is compared with, and the way out for an attention that none of them takes.
+    the matrices of one head of one sequence; for a gradient three loops, over
+    sequences, kv heads and the query heads of a group, around the formulas of
+    docs/attn-grad.md. This is what every other lowering is compared with, and
+    the way out for an attention that none of them takes.
 
-    *Requires*: `varlen.attn` on tensors. cu_seqlens and seqused are trusted;
-    run `generate-runtime-verification` first to have them checked.
-    *Guarantees*: no `varlen.attn` is left (with `unscheduled-only`: none
-    without a `varlen.schedule`).
+    *Requires*: tensors. cu_seqlens and seqused are trusted; run
+    `generate-runtime-verification` first to have them checked.
+    *Guarantees*: no `varlen.attn` and no `varlen.attn_grad` is left (with
+    `unscheduled-only`: none without a `varlen.schedule`).
     *Numerics*: products, sums and exponentials in f32 (f64 for f64); each sum
     runs in the order of its index. The maximum of a row is subtracted before
     exp. A key that a query does not see takes no part in its sums, even if it

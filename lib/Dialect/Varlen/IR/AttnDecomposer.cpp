@@ -1,0 +1,257 @@
+//===- AttnDecomposer.cpp - Attention in plain linalg ---------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttnDecomposer.h"
+
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> AttnDecomposer::loop(Value end, ValueRange inits,
+                                        LoopBody body) {
+  auto build = [&](OpBuilder &builder, Location, Value iteration,
+                   ValueRange values) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(builder.getInsertionBlock(),
+                        builder.getInsertionPoint());
+    scf::YieldOp::create(b, body(iteration, values));
+  };
+  return SmallVector<Value>(
+      scf::ForOp::create(b, index(0), end, index(1), inits, build)
+          .getResults());
+}
+
+SmallVector<Value> AttnDecomposer::loopOverSequences(ValueRange inits,
+                                                     SequenceBody body) {
+  Value entries = tensor::DimOp::create(b, op.getCuQ(), 0);
+  return loop(sub(entries, index(1)), inits,
+              [&](Value number, ValueRange values) {
+                return body(loadSequence(number), values);
+              });
+}
+
+//===----------------------------------------------------------------------===//
+// The op's clauses and attributes
+//===----------------------------------------------------------------------===//
+
+Value AttnDecomposer::load(Value vector, Value position) {
+  Value element = tensor::ExtractOp::create(b, vector, position);
+  return arith::IndexCastOp::create(b, b.getIndexType(), element);
+}
+
+AttnDecomposer::Sequence AttnDecomposer::loadSequence(Value number) {
+  Value next = arith::AddIOp::create(b, number, index(1));
+  Sequence sequence;
+  sequence.qRow = load(op.getCuQ(), number);
+  sequence.kRow = load(op.getCuK(), number);
+  sequence.qRows = op.getSequsedQ()
+                       ? load(op.getSequsedQ(), number)
+                       : sub(load(op.getCuQ(), next), sequence.qRow);
+  sequence.kRows = op.getSequsedK()
+                       ? load(op.getSequsedK(), number)
+                       : sub(load(op.getCuK(), next), sequence.kRow);
+
+  sequence.diagonal = op.getMask().getAlignment() == Alignment::BottomRight
+                          ? sub(sequence.kRows, sequence.qRows)
+                          : index(0);
+  if (op.getQOffset()) {
+    // An offset may be any integer; far enough out, they are all the same.
+    constexpr int64_t far = int64_t(1) << 62;
+    Value offset = load(op.getQOffset(), number);
+    offset = arith::MaxSIOp::create(b, offset, index(-far));
+    offset = arith::MinSIOp::create(b, offset, index(far));
+    sequence.diagonal = arith::AddIOp::create(b, sequence.diagonal, offset);
+  }
+  return sequence;
+}
+
+Value AttnDecomposer::loadScale() {
+  if (std::optional<double> value = op.getScaleValue())
+    return constant(compute, *value);
+  // 1 / sqrt(head_dim). With an empty head_dim every score is an empty sum,
+  // whatever the scale.
+  Value dim = tensor::DimOp::create(b, op.getQ(), 2);
+  dim = arith::MaxSIOp::create(b, dim, index(1));
+  dim = arith::IndexCastOp::create(b, b.getI64Type(), dim);
+  dim = arith::SIToFPOp::create(b, compute, dim);
+  return arith::DivFOp::create(b, constant(compute, 1),
+                               math::SqrtOp::create(b, dim));
+}
+
+Value AttnDecomposer::loadSink(Value head) {
+  if (!op.getSink())
+    return {};
+  return toCompute(b, tensor::ExtractOp::create(b, op.getSink(), head));
+}
+
+Value AttnDecomposer::visibleKeys(const Sequence &sequence) {
+  MaskAttr mask = op.getMask();
+  Value yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
+  Value all = filled({sequence.qRows, sequence.kRows}, yes);
+  if (mask.isFull())
+    return all;
+  AffineMap identity = b.getMultiDimIdentityMap(2);
+  return generic(
+      {}, all, {identity}, [&](ImplicitLocOpBuilder &b, ValueRange args) {
+        Value query = linalg::IndexOp::create(b, 0);
+        Value key = linalg::IndexOp::create(b, 1);
+        Value aligned = arith::AddIOp::create(b, query, sequence.diagonal);
+        Value ahead = arith::SubIOp::create(b, key, aligned);
+        Value visible = args[0];
+        auto require = [&](arith::CmpIPredicate predicate, int64_t bound) {
+          Value limit = arith::ConstantIndexOp::create(b, bound);
+          Value holds = arith::CmpIOp::create(b, predicate, ahead, limit);
+          visible = arith::AndIOp::create(b, visible, holds);
+        };
+        if (mask.getLeft() >= 0)
+          require(arith::CmpIPredicate::sge, -mask.getLeft());
+        if (mask.getRight() >= 0)
+          require(arith::CmpIPredicate::sle, mask.getRight());
+        return visible;
+      });
+}
+
+Value AttnDecomposer::groupSize() {
+  Value queryHeads = tensor::DimOp::create(b, op.getQ(), 1);
+  Value kvHeads = tensor::DimOp::create(b, op.getK(), 1);
+  return arith::DivSIOp::create(b, queryHeads, kvHeads);
+}
+
+//===----------------------------------------------------------------------===//
+// Matrices
+//===----------------------------------------------------------------------===//
+
+Value AttnDecomposer::rowsOf(Value packed, Value row, Value rows, Value head) {
+  auto type = cast<RankedTensorType>(packed.getType());
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  OpFoldResult columns = tensor::getMixedSize(b, b.getLoc(), packed, 2);
+  auto matrix = RankedTensorType::get(
+      {ShapedType::kDynamic, type.getDimSize(2)}, type.getElementType());
+  return tensor::ExtractSliceOp::create(
+      b, matrix, packed, ArrayRef<OpFoldResult>{row, head, zero},
+      ArrayRef<OpFoldResult>{rows, one, columns},
+      ArrayRef<OpFoldResult>{one, one, one});
+}
+
+Value AttnDecomposer::insertRows(Value matrix, Value packed, Value row,
+                                 Value rows, Value head) {
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  OpFoldResult columns = tensor::getMixedSize(b, b.getLoc(), packed, 2);
+  return tensor::InsertSliceOp::create(
+      b, matrix, packed, ArrayRef<OpFoldResult>{row, head, zero},
+      ArrayRef<OpFoldResult>{rows, one, columns},
+      ArrayRef<OpFoldResult>{one, one, one});
+}
+
+Value AttnDecomposer::vectorOf(Value perHead, Value row, Value rows,
+                               Value head) {
+  OpFoldResult one = b.getIndexAttr(1);
+  auto type = RankedTensorType::get(ShapedType::kDynamic, compute);
+  return tensor::ExtractSliceOp::create(
+      b, type, perHead, ArrayRef<OpFoldResult>{head, row},
+      ArrayRef<OpFoldResult>{one, rows}, ArrayRef<OpFoldResult>{one, one});
+}
+
+Value AttnDecomposer::insertVector(Value vector, Value perHead, Value row,
+                                   Value rows, Value head) {
+  OpFoldResult one = b.getIndexAttr(1);
+  return tensor::InsertSliceOp::create(
+      b, vector, perHead, ArrayRef<OpFoldResult>{head, row},
+      ArrayRef<OpFoldResult>{one, rows}, ArrayRef<OpFoldResult>{one, one});
+}
+
+Value AttnDecomposer::generic(ValueRange inputs, Value init,
+                              ArrayRef<AffineMap> maps, Body body) {
+  AffineMap result = maps.back();
+  SmallVector<utils::IteratorType> iterators(result.getNumDims(),
+                                             utils::IteratorType::reduction);
+  for (AffineExpr expr : result.getResults())
+    iterators[cast<AffineDimExpr>(expr).getPosition()] =
+        utils::IteratorType::parallel;
+  auto build = [&](OpBuilder &builder, Location loc, ValueRange args) {
+    ImplicitLocOpBuilder inner(loc, builder);
+    linalg::YieldOp::create(inner, body(inner, args));
+  };
+  return linalg::GenericOp::create(b, init.getType(), inputs, init, maps,
+                                   iterators, build)
+      .getResult(0);
+}
+
+Value AttnDecomposer::innerProducts(Value lhs, Value rhs, OpFoldResult rows,
+                                    OpFoldResult columns) {
+  return generic({lhs, rhs}, filled({rows, columns}, constant(compute, 0)),
+                 {map(3, {0, 2}), map(3, {1, 2}), map(3, {0, 1})},
+                 [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+                   Value product = arith::MulFOp::create(
+                       b, toCompute(b, args[0]), toCompute(b, args[1]));
+                   return arith::AddFOp::create(b, args[2], product);
+                 });
+}
+
+Value AttnDecomposer::addWeighted(Value init, Value weight, Value visible,
+                                  Value values, bool overQueries) {
+  // Dimensions: row of init, column of init, what is summed over.
+  AffineMap weights = overQueries ? map(3, {2, 0}) : map(3, {0, 2});
+  Value zero = constant(compute, 0);
+  return generic({weight, visible, values}, init,
+                 {weights, weights, map(3, {2, 1}), map(3, {0, 1})},
+                 [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+                   Value product =
+                       arith::MulFOp::create(b, args[0], toCompute(b, args[2]));
+                   Value term =
+                       arith::SelectOp::create(b, args[1], product, zero);
+                   return arith::AddFOp::create(b, args[3], term);
+                 });
+}
+
+//===----------------------------------------------------------------------===//
+// Scalars
+//===----------------------------------------------------------------------===//
+
+Value AttnDecomposer::lowest() {
+  return constant(compute, -std::numeric_limits<double>::infinity());
+}
+
+Value AttnDecomposer::filled(ArrayRef<OpFoldResult> sizes, Value value) {
+  Value empty = tensor::EmptyOp::create(b, sizes, value.getType());
+  return linalg::FillOp::create(b, value, empty).getResult(0);
+}
+
+Value AttnDecomposer::toCompute(OpBuilder &builder, Value value) {
+  return convertScalarToDtype(builder, b.getLoc(), value, compute,
+                              /*isUnsignedCast=*/false);
+}
+
+Value AttnDecomposer::toElement(OpBuilder &builder, Value value) {
+  return convertScalarToDtype(builder, b.getLoc(), value, op.getElementType(),
+                              /*isUnsignedCast=*/false);
+}
+
+SmallVector<Value> varlen::castToResultTypes(OpBuilder &builder, Operation *op,
+                                             ArrayRef<Value> values) {
+  SmallVector<Value> results;
+  for (auto [value, result] : llvm::zip_equal(values, op->getResults())) {
+    bool same = value.getType() == result.getType();
+    results.push_back(same ? value
+                           : tensor::CastOp::create(builder, op->getLoc(),
+                                                    result.getType(), value)
+                                 .getResult());
+  }
+  return results;
+}

@@ -1,0 +1,129 @@
+//===- AttnDecomposer.h - Attention in plain linalg -------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the decompositions of varlen.attn and varlen.attn_grad are made of: the
+// loop over the sequences, the mask of each, and a few forms of linalg.generic
+// on whole matrices.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_LIB_DIALECT_VARLEN_IR_ATTNDECOMPOSER_H
+#define VARLEN_LIB_DIALECT_VARLEN_IR_ATTNDECOMPOSER_H
+
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::varlen {
+
+class AttnDecomposer {
+protected:
+  /// The rows of one sequence that count, and where its mask's diagonal is.
+  struct Sequence {
+    Value qRow, qRows;
+    Value kRow, kRows;
+    /// The query at position i is aligned with the key i + diagonal.
+    Value diagonal;
+  };
+
+  AttnDecomposer(OpBuilder &builder, AttentionOpInterface op)
+      : b(op.getLoc(), builder), op(op), compute(op.getComputeType()) {}
+
+  //===--------------------------------------------------------------------===//
+  // Loops
+  //===--------------------------------------------------------------------===//
+
+  /// for (i = 0; i < end; ++i) values = body(i, values)
+  using LoopBody =
+      llvm::function_ref<SmallVector<Value>(Value iteration, ValueRange)>;
+  SmallVector<Value> loop(Value end, ValueRange inits, LoopBody body);
+  using SequenceBody =
+      llvm::function_ref<SmallVector<Value>(const Sequence &, ValueRange)>;
+  SmallVector<Value> loopOverSequences(ValueRange inits, SequenceBody body);
+
+  //===--------------------------------------------------------------------===//
+  // The op's clauses and attributes
+  //===--------------------------------------------------------------------===//
+
+  Value loadScale();
+  /// The logit of `head` that every row has besides its keys; null if none.
+  Value loadSink(Value head);
+  /// qRows x kRows of i1: does the query (row) see the key (column)?
+  Value visibleKeys(const Sequence &sequence);
+  /// The number of query heads that share a kv head.
+  Value groupSize();
+
+  //===--------------------------------------------------------------------===//
+  // Matrices
+  //===--------------------------------------------------------------------===//
+
+  /// Rows `row .. row + rows` of one head of a packed tensor, as a matrix, and
+  /// the packed tensor with that matrix in their place.
+  Value rowsOf(Value packed, Value row, Value rows, Value head);
+  Value insertRows(Value matrix, Value packed, Value row, Value rows,
+                   Value head);
+  /// The same of what has one number for each row: a vector of one head.
+  Value vectorOf(Value perHead, Value row, Value rows, Value head);
+  Value insertVector(Value vector, Value perHead, Value row, Value rows,
+                     Value head);
+
+  /// A linalg.generic; dimensions that the init's map lacks are reduced.
+  using Body = llvm::function_ref<Value(ImplicitLocOpBuilder &, ValueRange)>;
+  Value generic(ValueRange inputs, Value init, ArrayRef<AffineMap> maps,
+                Body body);
+  /// rows x columns: the inner products of the rows of two matrices.
+  Value innerProducts(Value lhs, Value rhs, OpFoldResult rows,
+                      OpFoldResult columns);
+  /// init[i, c] + sum_j weight[i, j] * values[j, c] over the visible keys; with
+  /// `overQueries` init[j, c] + sum_i weight[i, j] * values[i, c]. The others
+  /// are left out, not weighted with 0: 0 * NaN is NaN.
+  Value addWeighted(Value init, Value weight, Value visible, Value values,
+                    bool overQueries);
+
+  AffineMap map(unsigned dims, ArrayRef<unsigned> results) {
+    return AffineMap::getMultiDimMapWithTargets(dims, results, op.getContext());
+  }
+  AffineMap matrix() { return map(2, {0, 1}); }
+  AffineMap perRow() { return map(2, {0}); }
+  AffineMap vector() { return map(1, {0}); }
+
+  //===--------------------------------------------------------------------===//
+  // Scalars
+  //===--------------------------------------------------------------------===//
+
+  Value index(int64_t value) {
+    return arith::ConstantIndexOp::create(b, value);
+  }
+  Value constant(Type type, double value) {
+    return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
+  }
+  Value lowest();
+  Value sub(Value lhs, Value rhs) { return arith::SubIOp::create(b, lhs, rhs); }
+  Value filled(ArrayRef<OpFoldResult> sizes, Value value);
+  Value toCompute(OpBuilder &builder, Value value);
+  Value toElement(OpBuilder &builder, Value value);
+
+  ImplicitLocOpBuilder b;
+  AttentionOpInterface op;
+  FloatType compute;
+
+private:
+  Sequence loadSequence(Value number);
+  /// An element of an integer vector, as an index.
+  Value load(Value vector, Value position);
+};
+
+/// `values` with the types of the results of `op`, which may know more or fewer
+/// extents.
+SmallVector<Value> castToResultTypes(OpBuilder &builder, Operation *op,
+                                     ArrayRef<Value> values);
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_LIB_DIALECT_VARLEN_IR_ATTNDECOMPOSER_H

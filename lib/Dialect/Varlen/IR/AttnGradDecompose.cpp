@@ -1,0 +1,216 @@
+//===- AttnGradDecompose.cpp - varlen.attn_grad in plain linalg -----------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The meaning of varlen.attn_grad, written down to be read: loops over the
+// sequences, the kv heads and the query heads of a group, around the formulas
+// of docs/attn-grad.md on whole matrices. Like the decomposition of varlen.attn
+// it shares no code with anything faster.
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttnDecomposer.h"
+
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+namespace {
+class GradDecomposer : AttnDecomposer {
+public:
+  GradDecomposer(OpBuilder &builder, AttnGradOp op)
+      : AttnDecomposer(builder, op), grad(op) {}
+
+  SmallVector<Value> run();
+
+private:
+  /// {dq, dk, dv[, dsink]} with what one sequence adds for one kv head.
+  SmallVector<Value> differentiateKvHead(const Sequence &sequence,
+                                         Value visible, Value kvHead,
+                                         ValueRange gradients);
+  /// {dq, sums of dk, sums of dv[, dsink]} with what one query head adds. The
+  /// sums are matrices of the compute type: the rows of one kv head, not yet
+  /// scaled.
+  SmallVector<Value> differentiateHead(const Sequence &sequence, Value visible,
+                                       Value head, Value kvHead,
+                                       ValueRange gradients);
+  /// dsink[head] - sum_i exp(sink - lse[i]) * delta[i]
+  Value addToSink(Value dsink, Value head, Value lse, Value delta);
+  /// `matrix` times the scale, if there is one, in the rows of a head.
+  Value store(Value matrix, Value scale, Value packed, Value row, Value rows,
+              Value head);
+  Value zeros(Value like);
+
+  AttnGradOp grad;
+  Value scale;
+};
+} // namespace
+
+Value GradDecomposer::store(Value matrix, Value scale, Value packed, Value row,
+                            Value rows, Value head) {
+  Value stored =
+      generic({matrix}, rowsOf(packed, row, rows, head),
+              {this->matrix(), this->matrix()},
+              [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+                Value value = args[0];
+                if (scale)
+                  value = arith::MulFOp::create(b, value, scale);
+                return toElement(b, value);
+              });
+  return insertRows(stored, packed, row, rows, head);
+}
+
+Value GradDecomposer::addToSink(Value dsink, Value head, Value lse,
+                                Value delta) {
+  Value sink = loadSink(head), zero = constant(compute, 0);
+  // A sink of -inf is no part of any softmax; lse may be -inf beside it.
+  Value none =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sink, lowest());
+  Value sum =
+      generic({lse, delta}, filled({}, zero), {vector(), vector(), map(1, {})},
+              [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+                Value share = math::ExpOp::create(
+                    b, arith::SubFOp::create(b, sink, args[0]));
+                Value term = arith::MulFOp::create(b, share, args[1]);
+                term = arith::SelectOp::create(b, none, zero, term);
+                return arith::AddFOp::create(b, args[2], term);
+              });
+  Value before = tensor::ExtractOp::create(b, dsink, head);
+  Value after = arith::SubFOp::create(
+      b, before, tensor::ExtractOp::create(b, sum, ValueRange()));
+  return tensor::InsertOp::create(b, after, dsink, head);
+}
+
+SmallVector<Value> GradDecomposer::differentiateHead(const Sequence &sequence,
+                                                     Value visible, Value head,
+                                                     Value kvHead,
+                                                     ValueRange gradients) {
+  auto queryRows = [&](Value packed) {
+    return rowsOf(packed, sequence.qRow, sequence.qRows, head);
+  };
+  Value q = queryRows(op.getQ()), dout = queryRows(grad.getDout());
+  Value out = queryRows(grad.getOut());
+  Value k = rowsOf(op.getK(), sequence.kRow, sequence.kRows, kvHead);
+  Value v = rowsOf(op.getV(), sequence.kRow, sequence.kRows, kvHead);
+  Value lse = vectorOf(grad.getLse(), sequence.qRow, sequence.qRows, head);
+  OpFoldResult rows = sequence.qRows, keys = sequence.kRows;
+  AffineMap matrix = this->matrix(), perRow = this->perRow();
+  Value zero = constant(compute, 0);
+
+  // p[i, j] = exp(scale * q[i] . k[j] - lse[i]) where visible, else 0: a row
+  // that sees no key may have lse = -inf.
+  Value p =
+      generic({innerProducts(q, k, rows, keys), lse, visible},
+              filled({rows, keys}, zero), {matrix, perRow, matrix, matrix},
+              [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+                Value logit = arith::MulFOp::create(b, args[0], scale);
+                Value weight = math::ExpOp::create(
+                    b, arith::SubFOp::create(b, logit, args[1]));
+                return arith::SelectOp::create(b, args[2], weight, zero);
+              });
+
+  // delta[i] = sum_c dout[i, c] * out[i, c] - dlse[i]
+  Value delta =
+      generic({dout, out}, filled({rows}, zero), {matrix, matrix, perRow},
+              [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+                Value product = arith::MulFOp::create(b, toCompute(b, args[0]),
+                                                      toCompute(b, args[1]));
+                return arith::AddFOp::create(b, args[2], product);
+              });
+  if (grad.getDlse()) {
+    Value dlse = vectorOf(grad.getDlse(), sequence.qRow, sequence.qRows, head);
+    delta = generic({delta, dlse}, filled({rows}, zero),
+                    {vector(), vector(), vector()},
+                    [](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+                      return arith::SubFOp::create(b, args[0], args[1]);
+                    });
+  }
+
+  // ds[i, j] = p[i, j] * (dout[i] . v[j] - delta[i]) where visible, else 0: the
+  // second factor may be NaN where p is 0.
+  Value ds = generic(
+      {p, innerProducts(dout, v, rows, keys), delta, visible},
+      filled({rows, keys}, zero), {matrix, matrix, perRow, matrix, matrix},
+      [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+        Value change = arith::SubFOp::create(b, args[1], args[2]);
+        Value value = arith::MulFOp::create(b, args[0], change);
+        return arith::SelectOp::create(b, args[3], value, zero);
+      });
+
+  // dq = scale * ds k, dk += ds^T q, dv += p^T dout
+  OpFoldResult columns = tensor::getMixedSize(b, b.getLoc(), q, 1);
+  Value rowsDq = addWeighted(filled({rows, columns}, zero), ds, visible, k,
+                             /*overQueries=*/false);
+  SmallVector<Value> results = {
+      store(rowsDq, scale, gradients[0], sequence.qRow, sequence.qRows, head),
+      addWeighted(gradients[1], ds, visible, q, /*overQueries=*/true),
+      addWeighted(gradients[2], p, visible, dout, /*overQueries=*/true)};
+  if (op.getSink())
+    results.push_back(addToSink(gradients[3], head, lse, delta));
+  return results;
+}
+
+SmallVector<Value> GradDecomposer::differentiateKvHead(const Sequence &sequence,
+                                                       Value visible,
+                                                       Value kvHead,
+                                                       ValueRange gradients) {
+  auto sums = [&](Value packed) {
+    OpFoldResult keys = sequence.kRows;
+    OpFoldResult columns = tensor::getMixedSize(b, b.getLoc(), packed, 2);
+    return filled({keys, columns}, constant(compute, 0));
+  };
+  Value group = groupSize();
+  Value first = arith::MulIOp::create(b, kvHead, group);
+  SmallVector<Value> inits(gradients);
+  inits[1] = sums(op.getK());
+  inits[2] = sums(op.getV());
+  SmallVector<Value> results =
+      loop(group, inits, [&](Value member, ValueRange values) {
+        Value head = arith::AddIOp::create(b, first, member);
+        return differentiateHead(sequence, visible, head, kvHead, values);
+      });
+  results[1] = store(results[1], scale, gradients[1], sequence.kRow,
+                     sequence.kRows, kvHead);
+  results[2] = store(results[2], /*scale=*/{}, gradients[2], sequence.kRow,
+                     sequence.kRows, kvHead);
+  return results;
+}
+
+Value GradDecomposer::zeros(Value like) {
+  auto type = cast<RankedTensorType>(like.getType());
+  return filled(tensor::getMixedSizes(b, b.getLoc(), like),
+                constant(type.getElementType(), 0));
+}
+
+SmallVector<Value> GradDecomposer::run() {
+  scale = loadScale();
+  // Rows that belong to no sequence keep these.
+  SmallVector<Value> gradients = {zeros(op.getQ()), zeros(op.getK()),
+                                  zeros(op.getV())};
+  if (op.getSink())
+    gradients.push_back(zeros(op.getSink()));
+
+  Value kvHeads = tensor::DimOp::create(b, op.getK(), 1);
+  return loopOverSequences(gradients, [&](const Sequence &sequence,
+                                          ValueRange gradients) {
+    Value visible = visibleKeys(sequence);
+    return loop(kvHeads, gradients, [&](Value kvHead, ValueRange gradients) {
+      return differentiateKvHead(sequence, visible, kvHead, gradients);
+    });
+  });
+}
+
+FailureOr<SmallVector<Value>>
+AttnGradOp::decomposeOperation(OpBuilder &builder) {
+  if (isBufferized())
+    return failure();
+  return castToResultTypes(builder, *this,
+                           GradDecomposer(builder, *this).run());
+}
