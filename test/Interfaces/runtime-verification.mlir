@@ -75,3 +75,31 @@ func.func @outs(%q: memref<9x2x8xf32>, %cu: memref<3xi64>, %out: memref<?x?x?xf3
        memref<?x?x?xf32>, memref<?x?xf32>) -> ()
   return
 }
+
+// -----
+
+// A gradient: what it shares with an attention, and its own operands and outs.
+
+// CHECK-LABEL: func @gradient(
+// CHECK:         cf.assert %{{.*}}, "{{.*}}k and v must have the same number of rows{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}dout must have as many rows as q{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}dout must have as many heads as q{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}dout must have the head_dim of v{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}out must have as many rows as q{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}lse must have as many heads as q{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}lse must have as many rows as q{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}dlse must have as many heads as q{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}dq must have as many rows as q{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}dk must have as many rows as k{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}dk must have the head_dim of k{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}dv must have the head_dim of v{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}cu_seqlens_q must start at 0{{.*}}"
+// CHECK:           cf.assert %{{.*}}, "{{.*}}cu_seqlens_q must not decrease{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}cu_seqlens_k must end at or before the last row of k{{.*}}"
+// CHECK:         varlen.attn_grad
+func.func @gradient(%x: memref<?x?x?xf32>, %lse: memref<?x?xf32>, %cu: memref<?xi32>, %y: memref<?x?x?xf32>) {
+  varlen.attn_grad %x, %x, %x, %x, %x, %lse, %cu, %cu dlse(%lse) outs(%y, %y, %y)
+    : (memref<?x?x?xf32>, memref<?x?x?xf32>, memref<?x?x?xf32>, memref<?x?x?xf32>, memref<?x?x?xf32>, memref<?x?xf32>,
+       memref<?xi32>, memref<?xi32>, memref<?x?xf32>, memref<?x?x?xf32>, memref<?x?x?xf32>, memref<?x?x?xf32>) -> ()
+  return
+}

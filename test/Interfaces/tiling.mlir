@@ -132,3 +132,103 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+// A tile of a gradient is some kv heads with the query heads of their groups.
+
+// CHECK-LABEL: func @gradient(
+// CHECK-SAME:    %[[DOUT:[a-z0-9]+]]: tensor<?x12x4xf32>, %[[Q:[a-z0-9]+]]: tensor<?x12x8xf32>, %[[K:[a-z0-9]+]]: tensor<?x4x8xf32>, %[[V:[a-z0-9]+]]: tensor<?x4x4xf32>, %[[OUT:[a-z0-9]+]]: tensor<?x12x4xf32>, %[[LSE:[a-z0-9]+]]: tensor<12x?xf32>, %[[CU:[a-z0-9]+]]: tensor<3xi32>, %[[SINK:[a-z0-9]+]]: tensor<12xf32>
+// CHECK:         scf.for %[[KV:[a-z0-9]+]] = %{{.*}} to %{{.*}} step %c2
+// CHECK:           %[[H:[a-z0-9]+]] = affine.apply #{{.*}}(%[[KV]])
+// CHECK-DAG:       %[[DOUT_TILE:[a-z0-9_]+]] = tensor.extract_slice %[[DOUT]][0, %[[H]], 0] [%{{.*}}, 6, 4]
+// CHECK-DAG:       %[[Q_TILE:[a-z0-9_]+]] = tensor.extract_slice %[[Q]][0, %[[H]], 0] [%{{.*}}, 6, 8]
+// CHECK-DAG:       %[[K_TILE:[a-z0-9_]+]] = tensor.extract_slice %[[K]][0, %[[KV]], 0] [%{{.*}}, 2, 8]
+// CHECK-DAG:       %[[V_TILE:[a-z0-9_]+]] = tensor.extract_slice %[[V]][0, %[[KV]], 0] [%{{.*}}, 2, 4]
+// CHECK-DAG:       %[[OUT_TILE:[a-z0-9_]+]] = tensor.extract_slice %[[OUT]][0, %[[H]], 0] [%{{.*}}, 6, 4]
+// CHECK-DAG:       %[[LSE_TILE:[a-z0-9_]+]] = tensor.extract_slice %[[LSE]][%[[H]], 0] [6, %{{.*}}]
+// CHECK-DAG:       %[[SINK_TILE:[a-z0-9_]+]] = tensor.extract_slice %[[SINK]][%[[H]]] [6]
+// CHECK:           %[[DQ:[a-z0-9_]+]], %[[DK:[a-z0-9_]+]], %[[DV:[a-z0-9_]+]], %[[DSINK:[a-z0-9_]+]] = varlen.attn_grad %[[DOUT_TILE]], %[[Q_TILE]], %[[K_TILE]], %[[V_TILE]], %[[OUT_TILE]], %[[LSE_TILE]], %[[CU]], %[[CU]]
+// CHECK-SAME:        dlse(%[[LSE_TILE]]) sink(%[[SINK_TILE]]) {mask = #varlen.mask<causal>, some.attribute}
+// CHECK-SAME:        -> (tensor<?x6x8xf32>, tensor<?x2x8xf32>, tensor<?x2x4xf32>, tensor<6xf32>)
+// CHECK-DAG:       tensor.insert_slice %[[DQ]] into %{{.*}}[0, %{{.*}}, 0] [%{{.*}}, 6, 8]
+// CHECK-DAG:       tensor.insert_slice %[[DK]] into %{{.*}}[0, %[[KV]], 0] [%{{.*}}, 2, 8]
+// CHECK-DAG:       tensor.insert_slice %[[DV]] into %{{.*}}[0, %[[KV]], 0] [%{{.*}}, 2, 4]
+// CHECK-DAG:       tensor.insert_slice %[[DSINK]] into %{{.*}}[%{{.*}}] [6]
+func.func @gradient(%dout: tensor<?x12x4xf32>, %q: tensor<?x12x8xf32>, %k: tensor<?x4x8xf32>, %v: tensor<?x4x4xf32>, %out: tensor<?x12x4xf32>,
+                    %lse: tensor<12x?xf32>, %cu: tensor<3xi32>, %sink: tensor<12xf32>)
+                    -> (tensor<?x12x8xf32>, tensor<?x4x8xf32>, tensor<?x4x4xf32>, tensor<12xf32>) {
+  %0:4 = varlen.attn_grad %dout, %q, %k, %v, %out, %lse, %cu, %cu dlse(%lse) sink(%sink)
+    {mask = #varlen.mask<causal>, some.attribute}
+    : (tensor<?x12x4xf32>, tensor<?x12x8xf32>, tensor<?x4x8xf32>, tensor<?x4x4xf32>, tensor<?x12x4xf32>, tensor<12x?xf32>,
+       tensor<3xi32>, tensor<3xi32>, tensor<12x?xf32>, tensor<12xf32>)
+    -> (tensor<?x12x8xf32>, tensor<?x4x8xf32>, tensor<?x4x4xf32>, tensor<12xf32>)
+  return %0#0, %0#1, %0#2, %0#3 : tensor<?x12x8xf32>, tensor<?x4x8xf32>, tensor<?x4x4xf32>, tensor<12xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %grad = transform.structured.match ops{["varlen.attn_grad"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tiled, %loop = transform.structured.tile_using_for %grad tile_sizes [2]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+
+// -----
+
+// The group may be known at run time only.
+
+// CHECK-LABEL: func @gradient_dynamic(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<?x?x8xf32>
+// CHECK:         scf.for %[[KV:[a-z0-9]+]] =
+// CHECK:           %[[GROUP:.*]] = arith.divui
+// CHECK:           %[[H:.*]] = arith.muli %[[KV]], %[[GROUP]]
+// CHECK:           tensor.extract_slice %[[X]][0, %[[H]], 0] [%{{.*}}, %{{.*}}, 8]
+// CHECK:           varlen.attn_grad
+// CHECK-SAME:        -> (tensor<?x?x8xf32>, tensor<?x1x8xf32>, tensor<?x1x8xf32>)
+func.func @gradient_dynamic(%x: tensor<?x?x8xf32>, %k: tensor<?x?x8xf32>, %lse: tensor<?x?xf32>, %cu: tensor<?xi64>) -> tensor<?x?x8xf32> {
+  %0:3 = varlen.attn_grad %x, %x, %k, %k, %x, %lse, %cu, %cu
+    : (tensor<?x?x8xf32>, tensor<?x?x8xf32>, tensor<?x?x8xf32>, tensor<?x?x8xf32>, tensor<?x?x8xf32>, tensor<?x?xf32>, tensor<?xi64>, tensor<?xi64>)
+    -> (tensor<?x?x8xf32>, tensor<?x?x8xf32>, tensor<?x?x8xf32>)
+  return %0#0 : tensor<?x?x8xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %grad = transform.structured.match ops{["varlen.attn_grad"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tiled, %loop = transform.structured.tile_using_for %grad tile_sizes [1]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+
+// -----
+
+// A gradient joins the loop of a consumer of its keys' gradient.
+
+// CHECK-LABEL: func @gradient_fuse(
+// CHECK-NOT:     varlen.attn_grad
+// CHECK:         scf.for
+// CHECK:           varlen.attn_grad
+// CHECK-SAME:        -> (tensor<16x4x8xf32>, tensor<16x2x8xf32>, tensor<16x2x8xf32>)
+// CHECK:           linalg.exp
+// CHECK-SAME:        tensor<16x2x8xf32>
+// CHECK-NOT:     varlen.attn_grad
+func.func @gradient_fuse(%q: tensor<16x8x8xf32>, %k: tensor<16x4x8xf32>, %lse: tensor<8x16xf32>, %cu: tensor<?xi64>) -> tensor<16x4x8xf32> {
+  %empty = tensor.empty() : tensor<16x4x8xf32>
+  %0:3 = varlen.attn_grad %q, %q, %k, %k, %q, %lse, %cu, %cu
+    : (tensor<16x8x8xf32>, tensor<16x8x8xf32>, tensor<16x4x8xf32>, tensor<16x4x8xf32>, tensor<16x8x8xf32>, tensor<8x16xf32>, tensor<?xi64>, tensor<?xi64>)
+    -> (tensor<16x8x8xf32>, tensor<16x4x8xf32>, tensor<16x4x8xf32>)
+  %exp = linalg.exp ins(%0#1 : tensor<16x4x8xf32>) outs(%empty : tensor<16x4x8xf32>) -> tensor<16x4x8xf32>
+  return %exp : tensor<16x4x8xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %exp = transform.structured.match ops{["linalg.exp"]} in %root : (!transform.any_op) -> !transform.any_op
+    %fused, %loop = transform.structured.fuse %exp tile_sizes [0, 2]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "TileSpan.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
@@ -22,8 +23,6 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "mlir/Interfaces/LoopLikeInterface.h"
-#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 
 #include <limits>
 
@@ -33,84 +32,7 @@ using namespace mlir::varlen;
 namespace {
 /// Loops of the iteration domain.
 enum Loop { Heads, Rows, NumLoops };
-
-/// A range of heads or of rows.
-struct Span {
-  OpFoldResult offset, size;
-};
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// What is known of offsets and sizes
-//===----------------------------------------------------------------------===//
-
-/// Whether a range is all of a dimension.
-static bool isWhole(const Span &span, Value tensor, int64_t dim) {
-  if (!isConstantIntValue(span.offset, 0))
-    return false;
-  int64_t extent = cast<ShapedType>(tensor.getType()).getDimSize(dim);
-  if (!ShapedType::isDynamic(extent))
-    return isConstantIntValue(span.size, extent);
-  using Bounds = ValueBoundsConstraintSet;
-  FailureOr<bool> equal =
-      Bounds::areEqual(Bounds::Variable(span.size),
-                       Bounds::Variable(tensor, std::optional<int64_t>(dim)));
-  return succeeded(equal) && *equal;
-}
-
-static bool isMultipleOf(OpFoldResult value, int64_t factor);
-
-/// Whether every result of `map` is a multiple of `factor`.
-static bool isMultipleOf(AffineMap map, ValueRange operands, int64_t factor) {
-  MLIRContext *context = map.getContext();
-  SmallVector<AffineExpr> dims, symbols;
-  for (auto [position, operand] : llvm::enumerate(operands)) {
-    bool isDim = position < map.getNumDims();
-    AffineExpr expr =
-        isDim ? getAffineDimExpr(position, context)
-              : getAffineSymbolExpr(position - map.getNumDims(), context);
-    if (isMultipleOf(operand, factor))
-      expr = expr * factor;
-    (isDim ? dims : symbols).push_back(expr);
-  }
-  return llvm::all_of(map.getResults(), [&](AffineExpr expr) {
-    return expr.replaceDimsAndSymbols(dims, symbols).isMultipleOf(factor);
-  });
-}
-
-/// Whether `value` is known to be a multiple of `factor`: a constant, the
-/// induction variable of a loop that steps so, or affine in such values. That
-/// covers the offsets and sizes that upstream's tiling makes.
-static bool isMultipleOf(OpFoldResult value, int64_t factor) {
-  if (factor == 1)
-    return true;
-  if (std::optional<int64_t> constant = getConstantIntValue(value))
-    return *constant % factor == 0;
-  auto dynamic = cast<Value>(value);
-  if (auto argument = dyn_cast<BlockArgument>(dynamic)) {
-    auto loop =
-        dyn_cast<LoopLikeOpInterface>(argument.getOwner()->getParentOp());
-    if (!loop)
-      return false;
-    auto ivs = loop.getLoopInductionVars();
-    auto lower = loop.getLoopLowerBounds(), steps = loop.getLoopSteps();
-    if (!ivs || !lower || !steps)
-      return false;
-    const auto *iv = llvm::find(*ivs, dynamic);
-    if (iv == ivs->end())
-      return false;
-    size_t position = iv - ivs->begin();
-    return isMultipleOf((*lower)[position], factor) &&
-           isMultipleOf((*steps)[position], factor);
-  }
-  if (auto op = dynamic.getDefiningOp<affine::AffineApplyOp>())
-    return isMultipleOf(op.getMap(), op.getOperands(), factor);
-  if (auto op = dynamic.getDefiningOp<affine::AffineMinOp>())
-    return isMultipleOf(op.getMap(), op.getOperands(), factor);
-  if (auto op = dynamic.getDefiningOp<affine::AffineMaxOp>())
-    return isMultipleOf(op.getMap(), op.getOperands(), factor);
-  return false;
-}
 
 //===----------------------------------------------------------------------===//
 // Heads

@@ -55,7 +55,10 @@ void VarlenDialect::initialize() {
   // use of one that registerAllExtensions was not called for; without this, the
   // operation would be passed over in silence there too.
   declarePromisedInterface<bufferization::BufferizableOpInterface, AttnOp>();
+  declarePromisedInterface<bufferization::BufferizableOpInterface,
+                           AttnGradOp>();
   declarePromisedInterface<RuntimeVerifiableOpInterface, AttnOp>();
+  declarePromisedInterface<RuntimeVerifiableOpInterface, AttnGradOp>();
 }
 
 LogicalResult VarlenDialect::verifyOperationAttribute(Operation *op,

@@ -1,4 +1,4 @@
-//===- BufferizableOpInterfaceImpl.cpp - varlen.attn from tensors to memrefs =//
+//===- BufferizableOpInterfaceImpl.cpp - attention from tensors to memrefs ==//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -22,10 +22,35 @@ using namespace mlir::varlen;
 
 namespace {
 
-/// varlen.attn reads its operands and writes two new buffers: `outs` of the
-/// memref form may overlap no operand.
-struct AttnBufferization
-    : BufferizableOpInterface::ExternalModel<AttnBufferization, AttnOp> {
+using Buffers = llvm::function_ref<Value(Value)>;
+
+/// The op on buffers; `buffer` is that of an operand, null for null.
+Operation *createOnBuffers(RewriterBase &rewriter, AttnOp op, Buffers buffer,
+                           ArrayRef<Value> outs) {
+  return AttnOp::create(rewriter, op.getLoc(), TypeRange(), buffer(op.getQ()),
+                        buffer(op.getK()), buffer(op.getV()),
+                        buffer(op.getCuQ()), buffer(op.getCuK()),
+                        buffer(op.getSequsedQ()), buffer(op.getSequsedK()),
+                        buffer(op.getQOffset()), buffer(op.getSink()), outs[0],
+                        outs[1], op.getMaskAttr(), op.getScaleAttr());
+}
+Operation *createOnBuffers(RewriterBase &rewriter, AttnGradOp op,
+                           Buffers buffer, ArrayRef<Value> outs) {
+  return AttnGradOp::create(
+      rewriter, op.getLoc(), TypeRange(), buffer(op.getDout()),
+      buffer(op.getQ()), buffer(op.getK()), buffer(op.getV()),
+      buffer(op.getOut()), buffer(op.getLse()), buffer(op.getCuQ()),
+      buffer(op.getCuK()), buffer(op.getDlse()), buffer(op.getSequsedQ()),
+      buffer(op.getSequsedK()), buffer(op.getQOffset()), buffer(op.getSink()),
+      outs, op.getMaskAttr(), op.getScaleAttr());
+}
+
+/// An attention reads its operands and writes new buffers: `outs` of the memref
+/// form may overlap no operand.
+template <typename OpTy>
+struct AttentionBufferization
+    : BufferizableOpInterface::ExternalModel<AttentionBufferization<OpTy>,
+                                             OpTy> {
   bool bufferizesToAllocation(Operation *, Value) const { return true; }
 
   bool bufferizesToMemoryRead(Operation *, OpOperand &,
@@ -59,56 +84,40 @@ struct AttnBufferization
   LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
                           const BufferizationOptions &options,
                           BufferizationState &state) const {
-    auto attn = cast<AttnOp>(op);
+    auto attn = cast<OpTy>(op);
     Location loc = attn.getLoc();
-    bool known = true;
-    auto buffer = [&](Value operand) -> Value {
-      if (!operand)
-        return {};
-      FailureOr<Value> found = getBuffer(rewriter, operand, options, state);
-      known &= succeeded(found);
-      return succeeded(found) ? *found : Value();
-    };
-    Value q = buffer(attn.getQ()), k = buffer(attn.getK());
-    Value v = buffer(attn.getV());
-    Value cuQ = buffer(attn.getCuQ()), cuK = buffer(attn.getCuK());
-    Value sequsedQ = buffer(attn.getSequsedQ());
-    Value sequsedK = buffer(attn.getSequsedK());
-    Value qOffset = buffer(attn.getQOffset()), sink = buffer(attn.getSink());
-    if (!known)
-      return failure();
+    llvm::SmallDenseMap<Value, Value> buffers;
+    for (Value operand : op->getOperands()) {
+      FailureOr<Value> buffer = getBuffer(rewriter, operand, options, state);
+      if (failed(buffer))
+        return failure();
+      buffers[operand] = *buffer;
+    }
+    auto buffer = [&](Value operand) { return buffers.lookup(operand); };
 
-    // The results' extents: rows, heads and elements.
-    OpFoldResult rows = memref::getMixedSize(rewriter, loc, q, 0);
-    OpFoldResult heads = memref::getMixedSize(rewriter, loc, q, 1);
-    OpFoldResult width = memref::getMixedSize(rewriter, loc, v, 2);
     SmallVector<Value> results;
-    for (auto [result, shape] : {
-             std::pair(attn.getOut(), SmallVector{rows, heads, width}),
-             std::pair(attn.getLse(), SmallVector{heads, rows}),
-         }) {
+    for (const ShapedByInputs &result : attn.getShapedResults()) {
       FailureOr<BufferLikeType> type =
-          bufferization::getBufferType(result, options, state);
+          bufferization::getBufferType(result.value, options, state);
       if (failed(type))
         return failure();
       auto memref = cast<MemRefType>(*type);
       SmallVector<Value> extents;
-      for (auto [dim, extent] : llvm::enumerate(shape))
+      for (const auto &[dim, from] : llvm::enumerate(result.extents))
         if (memref.isDynamicDim(dim))
-          extents.push_back(
-              getValueOrCreateConstantIndexOp(rewriter, loc, extent));
-      FailureOr<Value> buffer =
+          extents.push_back(getValueOrCreateConstantIndexOp(
+              rewriter, loc,
+              memref::getMixedSize(rewriter, loc, buffer(from.source.value),
+                                   from.dim)));
+      FailureOr<Value> allocated =
           options.createAlloc(rewriter, loc, memref, extents);
-      if (failed(buffer))
+      if (failed(allocated))
         return failure();
-      results.push_back(*buffer);
+      results.push_back(*allocated);
     }
 
-    auto memrefs =
-        AttnOp::create(rewriter, loc, TypeRange(), q, k, v, cuQ, cuK, sequsedQ,
-                       sequsedK, qOffset, sink, results[0], results[1],
-                       attn.getMaskAttr(), attn.getScaleAttr());
-    memrefs->setDiscardableAttrs(attn->getDiscardableAttrDictionary());
+    Operation *memrefs = createOnBuffers(rewriter, attn, buffer, results);
+    memrefs->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     replaceOpWithBufferizedValues(rewriter, op, results);
     return success();
   }
@@ -119,7 +128,8 @@ struct AttnBufferization
 void varlen::registerBufferizableOpInterfaceExternalModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, VarlenDialect *) {
-    AttnOp::attachInterface<AttnBufferization>(*context);
+    AttnOp::attachInterface<AttentionBufferization<AttnOp>>(*context);
+    AttnGradOp::attachInterface<AttentionBufferization<AttnGradOp>>(*context);
     context->loadDialect<memref::MemRefDialect>();
   });
 }

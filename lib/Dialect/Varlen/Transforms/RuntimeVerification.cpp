@@ -1,4 +1,4 @@
-//===- RuntimeVerification.cpp - Checks of varlen.attn at run time --------===//
+//===- RuntimeVerification.cpp - Checks of an attention at run time -------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -25,11 +25,12 @@ namespace {
 
 using ErrorMessage = llvm::function_ref<std::string(Operation *, StringRef)>;
 
-/// Emits an assertion for each rule of varlen.attn that its types leave open.
+/// Emits an assertion for each rule of an attention that its types leave open.
 /// An assertion stops the program, so each may rely on those before it.
 class Checker {
 public:
-  Checker(ImplicitLocOpBuilder &b, AttnOp op, ErrorMessage message)
+  Checker(ImplicitLocOpBuilder &b, AttentionOpInterface op,
+          ErrorMessage message)
       : b(b), op(op), message(message) {}
 
   void check() {
@@ -41,6 +42,7 @@ public:
 
 private:
   void checkTensors();
+  void checkShape(const ShapedByInputs &value);
   void checkSequenceCounts();
   void checkCuSeqlens(StringRef side, Value cu, Value seqused, Value packed);
 
@@ -83,7 +85,7 @@ private:
   }
 
   ImplicitLocOpBuilder &b;
-  AttnOp op;
+  AttentionOpInterface op;
   ErrorMessage message;
 };
 
@@ -105,15 +107,21 @@ void Checker::checkTensors() {
   }
   if (Value sink = op.getSink())
     requireSame(sink, 0, q, 1, "sink must have one entry for each query head");
-  if (Value out = op.getOutBuffer()) {
-    requireSame(out, 0, q, 0, "out must have as many rows as q");
-    requireSame(out, 1, q, 1, "out must have as many heads as q");
-    requireSame(out, 2, v, 2, "out must have the head_dim of v");
-  }
-  if (Value lse = op.getLseBuffer()) {
-    requireSame(lse, 0, q, 1, "lse must have as many heads as q");
-    requireSame(lse, 1, q, 0, "lse must have as many rows as q");
-  }
+  for (const ShapedByInputs &input : op.getShapedInputs())
+    checkShape(input);
+  if (op.isBufferized())
+    for (const ShapedByInputs &out : op.getShapedResults())
+      checkShape(out);
+}
+
+void Checker::checkShape(const ShapedByInputs &value) {
+  // What dimensions of q, k and v are.
+  constexpr StringLiteral meanings[] = {"as many rows as ", "as many heads as ",
+                                        "the head_dim of "};
+  for (const auto &[dim, from] : llvm::enumerate(value.extents))
+    requireSame(value.value, dim, from.source.value, from.dim,
+                Twine(value.name) + " must have " + meanings[from.dim] +
+                    from.source.name);
 }
 
 void Checker::checkSequenceCounts() {
@@ -167,13 +175,14 @@ void Checker::checkCuSeqlens(StringRef side, Value cu, Value seqused,
 }
 
 namespace {
-struct AttnRuntimeVerification
-    : RuntimeVerifiableOpInterface::ExternalModel<AttnRuntimeVerification,
-                                                  AttnOp> {
+template <typename OpTy>
+struct AttentionRuntimeVerification
+    : RuntimeVerifiableOpInterface::ExternalModel<
+          AttentionRuntimeVerification<OpTy>, OpTy> {
   void generateRuntimeVerification(Operation *op, OpBuilder &builder,
                                    Location loc, ErrorMessage message) const {
     ImplicitLocOpBuilder b(loc, builder);
-    Checker(b, cast<AttnOp>(op), message).check();
+    Checker(b, cast<OpTy>(op), message).check();
   }
 };
 } // namespace
@@ -181,7 +190,9 @@ struct AttnRuntimeVerification
 void varlen::registerRuntimeVerifiableOpInterfaceExternalModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, VarlenDialect *) {
-    AttnOp::attachInterface<AttnRuntimeVerification>(*context);
+    AttnOp::attachInterface<AttentionRuntimeVerification<AttnOp>>(*context);
+    AttnGradOp::attachInterface<AttentionRuntimeVerification<AttnGradOp>>(
+        *context);
     // What the checks are made of.
     context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect,
                          memref::MemRefDialect, scf::SCFDialect,

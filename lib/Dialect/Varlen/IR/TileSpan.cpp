@@ -1,0 +1,95 @@
+//===- TileSpan.cpp - Ranges of heads and rows --------------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileSpan.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+bool varlen::isWhole(const Span &span, Value tensor, int64_t dim) {
+  if (!isConstantIntValue(span.offset, 0))
+    return false;
+  int64_t extent = cast<ShapedType>(tensor.getType()).getDimSize(dim);
+  if (!ShapedType::isDynamic(extent))
+    return isConstantIntValue(span.size, extent);
+  using Bounds = ValueBoundsConstraintSet;
+  FailureOr<bool> equal =
+      Bounds::areEqual(Bounds::Variable(span.size),
+                       Bounds::Variable(tensor, std::optional<int64_t>(dim)));
+  return succeeded(equal) && *equal;
+}
+
+/// Whether every result of `map` is a multiple of `factor`.
+static bool areMultiplesOf(AffineMap map, ValueRange operands, int64_t factor) {
+  MLIRContext *context = map.getContext();
+  SmallVector<AffineExpr> dims, symbols;
+  for (auto [position, operand] : llvm::enumerate(operands)) {
+    bool isDim = position < map.getNumDims();
+    AffineExpr expr =
+        isDim ? getAffineDimExpr(position, context)
+              : getAffineSymbolExpr(position - map.getNumDims(), context);
+    if (isMultipleOf(operand, factor))
+      expr = expr * factor;
+    (isDim ? dims : symbols).push_back(expr);
+  }
+  return llvm::all_of(map.getResults(), [&](AffineExpr expr) {
+    return expr.replaceDimsAndSymbols(dims, symbols).isMultipleOf(factor);
+  });
+}
+
+bool varlen::isMultipleOf(OpFoldResult value, int64_t factor) {
+  if (factor == 1)
+    return true;
+  if (std::optional<int64_t> constant = getConstantIntValue(value))
+    return *constant % factor == 0;
+  auto dynamic = cast<Value>(value);
+  if (auto argument = dyn_cast<BlockArgument>(dynamic)) {
+    auto loop =
+        dyn_cast<LoopLikeOpInterface>(argument.getOwner()->getParentOp());
+    if (!loop)
+      return false;
+    auto ivs = loop.getLoopInductionVars();
+    auto lower = loop.getLoopLowerBounds(), steps = loop.getLoopSteps();
+    if (!ivs || !lower || !steps)
+      return false;
+    const auto *iv = llvm::find(*ivs, dynamic);
+    if (iv == ivs->end())
+      return false;
+    size_t position = iv - ivs->begin();
+    return isMultipleOf((*lower)[position], factor) &&
+           isMultipleOf((*steps)[position], factor);
+  }
+  if (auto op = dynamic.getDefiningOp<affine::AffineApplyOp>())
+    return areMultiplesOf(op.getMap(), op.getOperands(), factor);
+  if (auto op = dynamic.getDefiningOp<affine::AffineMinOp>())
+    return areMultiplesOf(op.getMap(), op.getOperands(), factor);
+  if (auto op = dynamic.getDefiningOp<affine::AffineMaxOp>())
+    return areMultiplesOf(op.getMap(), op.getOperands(), factor);
+  return false;
+}
+
+Value varlen::sliceDim(OpBuilder &b, Location loc, Value tensor, int64_t dim,
+                       const Span &span, SmallVectorImpl<Operation *> &slices) {
+  if (isWhole(span, tensor, dim))
+    return tensor;
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, tensor);
+  SmallVector<OpFoldResult> offsets(sizes.size(), b.getIndexAttr(0));
+  SmallVector<OpFoldResult> strides(sizes.size(), b.getIndexAttr(1));
+  offsets[dim] = span.offset;
+  sizes[dim] = span.size;
+  auto slice =
+      tensor::ExtractSliceOp::create(b, loc, tensor, offsets, sizes, strides);
+  slices.push_back(slice);
+  return slice;
+}

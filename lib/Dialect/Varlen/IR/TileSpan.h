@@ -1,0 +1,41 @@
+//===- TileSpan.h - Ranges of heads and rows ----------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the tilings of varlen.attn and varlen.attn_grad have in common.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_LIB_DIALECT_VARLEN_IR_TILESPAN_H
+#define VARLEN_LIB_DIALECT_VARLEN_IR_TILESPAN_H
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpDefinition.h"
+
+namespace mlir::varlen {
+
+/// A range of heads or of rows.
+struct Span {
+  OpFoldResult offset, size;
+};
+
+/// Whether a range is known to be all of a dimension.
+bool isWhole(const Span &span, Value tensor, int64_t dim);
+
+/// Whether `value` is known to be a multiple of `factor`: a constant, the
+/// induction variable of a loop that steps so, or affine in such values. That
+/// covers the offsets and sizes that upstream's tiling makes.
+bool isMultipleOf(OpFoldResult value, int64_t factor);
+
+/// A range of one dimension of a tensor, and all of the others. An operation
+/// that is made for it is added to `slices`.
+Value sliceDim(OpBuilder &b, Location loc, Value tensor, int64_t dim,
+               const Span &span, SmallVectorImpl<Operation *> &slices);
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_LIB_DIALECT_VARLEN_IR_TILESPAN_H
