@@ -1,5 +1,6 @@
-"""What varlen.attn means, written from its definition and independent of the
-compiler: attention of each sequence on its own, in a precise float type.
+"""What varlen.attn and varlen.attn_grad mean, written from their definitions and
+independent of the compiler: attention of each sequence on its own, in a precise
+float type.
 
 Arguments are those of the op. `window` is (left, right), -1 = open, (-1, 0) is
 causal; `alignment` is "bottom_right" or "top_left".
@@ -112,6 +113,105 @@ def _stepwise(q, k, v, seen, sink, scale, name, compute):
         scores = rounded(rounded(q * root) @ rounded(k * root).T)
     weights, lse = _softmax(scores, seen, sink)
     return rounded(_weighted_sum(rounded(weights), v)), lse
+
+
+def gradients(
+    dout, q, k, v, cu_q, cu_k, *, dlse=None, seqused_q=None, seqused_k=None,
+    q_offset=None, sink=None, window=(-1, -1), alignment="bottom_right", scale=None,
+):  # fmt: skip
+    """The golden (dq, dk, dv, dsink) for the cotangents of (out, lse), in the same
+    types as `attention`; dsink is None without a sink. A dlse of None is 0."""
+    compute = np.longdouble if dtypes.name_of(q) == "f64" else np.float64
+    return _packed_gradients(
+        lambda *tile: _golden_gradients(*tile, compute),
+        dout, q, k, v, cu_q, cu_k, dlse, seqused_q, seqused_k, q_offset, sink, window,
+        alignment, scale, compute,
+    )  # fmt: skip
+
+
+def plain_gradients(
+    dout, q, k, v, cu_q, cu_k, *, dlse=None, seqused_q=None, seqused_k=None,
+    q_offset=None, sink=None, window=(-1, -1), alignment="bottom_right", scale=None,
+):  # fmt: skip
+    """The same, computed step by step in the inputs' own type as `plain` is: what
+    differentiating the steps of an attention that is not fused gives."""
+    name = dtypes.name_of(q)
+    compute = np.float64 if name == "f64" else np.float32
+    return _packed_gradients(
+        lambda *tile: _stepwise_gradients(*tile, name, compute),
+        dout, q, k, v, cu_q, cu_k, dlse, seqused_q, seqused_k, q_offset, sink, window,
+        alignment, scale, compute,
+    )  # fmt: skip
+
+
+def _golden_gradients(dout, dlse, q, k, v, seen, sink, scale, compute):
+    with np.errstate(invalid="ignore"):
+        weights, lse = _softmax(scale * (q @ k.T), seen, sink)
+        dweights = dout @ v.T
+    delta = (dout * _weighted_sum(weights, v)).sum(axis=1) - dlse
+    with np.errstate(invalid="ignore"):
+        dscores = np.where(seen, weights * (dweights - delta[:, None]), 0)
+    return (
+        scale * _weighted_sum(dscores, k),
+        scale * _weighted_sum(dscores.T, q),
+        _weighted_sum(weights.T, dout),
+        _sink_gradient(sink, lse, delta),
+    )
+
+
+def _stepwise_gradients(dout, dlse, q, k, v, seen, sink, scale, name, compute):
+    def rounded(values):
+        return dtypes.round_to(values, name, compute)
+
+    root = compute(np.sqrt(scale))
+    with np.errstate(invalid="ignore", over="ignore"):
+        scaled_q, scaled_k = rounded(q * root), rounded(k * root)
+        weights, lse = _softmax(rounded(scaled_q @ scaled_k.T), seen, sink)
+        weights = rounded(weights)
+        dweights = np.where(seen, rounded(dout @ v.T), 0)
+    # As a softmax is differentiated: by what it returned, rounded.
+    delta = (weights * dweights).sum(axis=1) - dlse
+    dscores = rounded(weights * (dweights - delta[:, None]))
+    return (
+        rounded(root * rounded(_weighted_sum(dscores, scaled_k))),
+        rounded(root * rounded(_weighted_sum(dscores.T, scaled_q))),
+        rounded(_weighted_sum(weights.T, dout)),
+        _sink_gradient(sink, lse, delta, rounded),
+    )
+
+
+def _sink_gradient(sink, lse, delta, rounded=lambda values: values):
+    if sink is None or np.isneginf(sink):
+        return 0
+    return -rounded(rounded(np.exp(sink - lse)) * delta).sum()
+
+
+def _packed_gradients(
+    differentiate, dout, q, k, v, cu_q, cu_k, dlse, seqused_q, seqused_k, q_offset,
+    sink, window, alignment, scale, compute,
+):  # fmt: skip
+    dout, q, k, v = (dtypes.widen(x, compute) for x in (dout, q, k, v))
+    heads, dim = q.shape[1:]
+    group = heads // k.shape[1]
+    scale = compute(1) / np.sqrt(compute(dim)) if scale is None else compute(np.float32(scale))
+    dlse = np.zeros((heads, len(q)), compute) if dlse is None else dtypes.widen(dlse, compute)
+    dq, dk, dv = np.zeros_like(q), np.zeros_like(k), np.zeros_like(v)
+    dsink = None if sink is None else np.zeros(heads, compute)
+    for q0, lq, k0, lk, offset in sequences(cu_q, cu_k, seqused_q, seqused_k, q_offset):
+        seen = visible(lq, lk, window, alignment, offset)
+        queries, keys = slice(q0, q0 + lq), slice(k0, k0 + lk)
+        for h in range(heads):
+            logit = None if sink is None else compute(dtypes.widen(sink)[h])
+            parts = differentiate(
+                dout[queries, h], dlse[h, queries], q[queries, h],
+                k[keys, h // group], v[keys, h // group], seen, logit, scale,
+            )  # fmt: skip
+            dq[queries, h] = parts[0]
+            dk[keys, h // group] += parts[1]
+            dv[keys, h // group] += parts[2]
+            if dsink is not None:
+                dsink[h] += parts[3]
+    return dq, dk, dv, dsink
 
 
 def _packed(

@@ -1,4 +1,4 @@
-"""MLIR text of functions with one varlen.attn."""
+"""MLIR text of functions with one varlen.attn or varlen.attn_grad."""
 
 
 def mask_attribute(window=(-1, -1), alignment="bottom_right"):
@@ -9,6 +9,67 @@ def mask_attribute(window=(-1, -1), alignment="bottom_right"):
     )
     suffix = "" if alignment == "bottom_right" else f", {alignment}"
     return f"#varlen.mask<{kind}{suffix}>"
+
+
+def _tensor(*shape, element, buffers=False):
+    extents = "".join(f"{'?' if n is None else n}x" for n in shape)
+    return f"{'memref' if buffers else 'tensor'}<{extents}{element}>"
+
+
+def _types(
+    *, dtype, heads, kv_heads, head_dim, v_head_dim, sink, seqused_q, seqused_k,
+    q_offset, tq, tk, sequences, index, buffers=False,
+):  # fmt: skip
+    """The types of an attention's operands, those that there are, and of its
+    results."""
+
+    def tensor(*shape, element=dtype):
+        return _tensor(*shape, element=element, buffers=buffers)
+
+    kv_heads = heads if kv_heads is None else kv_heads
+    v_head_dim = head_dim if v_head_dim is None else v_head_dim
+    entries = None if sequences is None else sequences + 1
+    compute = "f64" if dtype == "f64" else "f32"
+    operands = {
+        "q": tensor(tq, heads, head_dim),
+        "k": tensor(tk, kv_heads, head_dim),
+        "v": tensor(tk, kv_heads, v_head_dim),
+        "cu_seqlens_q": tensor(entries, element=index),
+        "cu_seqlens_k": tensor(entries, element=index),
+        "seqused_q": tensor(sequences, element=index) if seqused_q else None,
+        "seqused_k": tensor(sequences, element=index) if seqused_k else None,
+        "q_offset": tensor(sequences, element=index) if q_offset else None,
+        "sink": tensor(heads, element=compute) if sink else None,
+    }
+    results = {
+        "out": tensor(tq, heads, v_head_dim),
+        "lse": tensor(heads, tq, element=compute),
+    }
+    return {key: type for key, type in operands.items() if type}, results
+
+
+def _operation(name, types, required, same_cu, window, alignment, scale):
+    """The parameters of a function for operands of `types`, and the operation on
+    them; the first `required` operands stand without their names."""
+    operands = {key: f"%{key}" for key in types}
+    if same_cu:
+        operands["cu_seqlens_k"] = "%cu_seqlens_q"
+    values = list(operands.items())
+    attributes = f"mask = {mask_attribute(window, alignment)}"
+    if scale is not None:
+        attributes += f", scale = {float(scale)!r} : f32"
+    parameters = ",\n    ".join(
+        f'%{key}: {type} {{varlen.name = "{key}"}}'
+        for key, type in types.items()
+        if not (same_cu and key == "cu_seqlens_k")
+    )
+    text = f"varlen.{name} {', '.join(value for _, value in values[:required])}"
+    text += "".join(f" {key}({value})" for key, value in values[required:])
+    return parameters, text, attributes
+
+
+def _results(types):
+    return ", ".join(f'{type} {{varlen.name = "{key}"}}' for key, type in types.items())
 
 
 def attn(
@@ -27,62 +88,69 @@ def attn(
     operands there are. With `buffers` the function is on memrefs, and out and lse
     are its last two arguments.
     """
-
-    def tensor(*shape, element=dtype):
-        extents = "".join(f"{'?' if n is None else n}x" for n in shape)
-        return f"{'memref' if buffers else 'tensor'}<{extents}{element}>"
-
-    kv_heads = heads if kv_heads is None else kv_heads
-    v_head_dim = head_dim if v_head_dim is None else v_head_dim
-    entries = None if sequences is None else sequences + 1
-    lse_element = "f64" if dtype == "f64" else "f32"
-    arguments = {
-        "q": tensor(tq, heads, head_dim),
-        "k": tensor(tk, kv_heads, head_dim),
-        "v": tensor(tk, kv_heads, v_head_dim),
-        "cu_seqlens_q": tensor(entries, element=index),
-        "cu_seqlens_k": tensor(entries, element=index),
-        "seqused_q": tensor(sequences, element=index) if seqused_q else None,
-        "seqused_k": tensor(sequences, element=index) if seqused_k else None,
-        "q_offset": tensor(sequences, element=index) if q_offset else None,
-        "sink": tensor(heads, element=lse_element) if sink else None,
-    }
-    arguments = {key: type for key, type in arguments.items() if type}
-    operands = {key: f"%{key}" for key in arguments}
-    types = list(arguments.values())
-    if same_cu:
-        del arguments["cu_seqlens_k"]
-        operands["cu_seqlens_k"] = "%cu_seqlens_q"
-    required = ", ".join(list(operands.values())[:5])
-    optional = "".join(
-        f" {key}({value})" for key, value in list(operands.items())[5:]
+    types, results = _types(
+        dtype=dtype, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
+        v_head_dim=v_head_dim, sink=sink, seqused_q=seqused_q, seqused_k=seqused_k,
+        q_offset=q_offset, tq=tq, tk=tk, sequences=sequences, index=index,
+        buffers=buffers,
+    )  # fmt: skip
+    parameters, operation, attributes = _operation(
+        "attn", types, 5, same_cu, window, alignment, scale
     )
-    attributes = f"mask = {mask_attribute(window, alignment)}"
-    if scale is not None:
-        attributes += f", scale = {float(scale)!r} : f32"
-    out_type = tensor(tq, heads, v_head_dim)
-    lse_type = tensor(heads, tq, element=lse_element)
-    parameters = ",\n    ".join(
-        f'%{key}: {type} {{varlen.name = "{key}"}}' for key, type in arguments.items()
-    )
+    operand_types = list(types.values())
     if buffers:
+        out_type, lse_type = results.values()
         return (
             f"func.func @{name}(\n    {parameters},\n"
             f'    %out: {out_type} {{varlen.name = "out"}},\n'
             f'    %lse: {lse_type} {{varlen.name = "lse"}}) {{\n'
-            f"  varlen.attn {required}{optional} outs(%out, %lse) {{{attributes}}}\n"
-            f"    : ({', '.join([*types, out_type, lse_type])}) -> ()\n"
+            f"  {operation} outs(%out, %lse) {{{attributes}}}\n"
+            f"    : ({', '.join([*operand_types, out_type, lse_type])}) -> ()\n"
             "  return\n}\n"
         )
-    results = [("out", out_type)] + ([("lse", lse_type)] if lse else [])
-    result_types = ", ".join(
-        f'{type} {{varlen.name = "{key}"}}' for key, type in results
-    )
+    returned = {key: type for key, type in results.items() if lse or key != "lse"}
     return (
-        f"func.func @{name}(\n    {parameters})\n    -> ({result_types}) {{\n"
-        f"  %out, %lse = varlen.attn {required}{optional} {{{attributes}}}\n"
-        f"    : ({', '.join(types)}) -> ({out_type}, {lse_type})\n"
-        f"  return {', '.join('%' + key for key, _ in results)}"
-        f" : {', '.join(type for _, type in results)}\n"
+        f"func.func @{name}(\n    {parameters})\n    -> ({_results(returned)}) {{\n"
+        f"  %out, %lse = {operation} {{{attributes}}}\n"
+        f"    : ({', '.join(operand_types)}) -> ({', '.join(results.values())})\n"
+        f"  return {', '.join('%' + key for key in returned)}"
+        f" : {', '.join(returned.values())}\n"
+        "}\n"
+    )
+
+
+def attn_grad(
+    *, dtype="f32", heads=2, kv_heads=None, head_dim=64, v_head_dim=None,
+    window=(-1, -1), alignment="bottom_right", scale=None, sink=False, dlse=False,
+    seqused_q=False, seqused_k=False, q_offset=False, tq=None, tk=None,
+    sequences=None, index="i32", same_cu=False, name="gradients",
+):  # fmt: skip
+    """A module with one function around one varlen.attn_grad. Its arguments are
+    named dout, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k (with same_cu only
+    cu_seqlens_q), dlse, seqused_q, seqused_k, q_offset and sink, those that there
+    are; its results dq, dk, dv and, with a sink, dsink. Options are those of `attn`.
+    """
+    forward, results = _types(
+        dtype=dtype, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
+        v_head_dim=v_head_dim, sink=sink, seqused_q=seqused_q, seqused_k=seqused_k,
+        q_offset=q_offset, tq=tq, tk=tk, sequences=sequences, index=index,
+    )  # fmt: skip
+    types = {"dout": results["out"]}
+    types |= {key: forward.pop(key) for key in ("q", "k", "v")}
+    types |= results
+    types |= {key: forward.pop(key) for key in ("cu_seqlens_q", "cu_seqlens_k")}
+    types |= {"dlse": results["lse"]} if dlse else {}
+    types |= forward
+    parameters, operation, attributes = _operation(
+        "attn_grad", types, 8, same_cu, window, alignment, scale
+    )
+    gradients = {f"d{key}": types[key] for key in ("q", "k", "v", "sink") if key in types}
+    values = ", ".join(f"%{key}" for key in gradients)
+    result_types = ", ".join(gradients.values())
+    return (
+        f"func.func @{name}(\n    {parameters})\n    -> ({_results(gradients)}) {{\n"
+        f"  {values} = {operation} {{{attributes}}}\n"
+        f"    : ({', '.join(types.values())}) -> ({result_types})\n"
+        f"  return {values} : {result_types}\n"
         "}\n"
     )

@@ -3,7 +3,9 @@
     max|out - golden| <= 2 * max|plain - golden| + 2 * max|(golden + 0.3 - 0.3) - golden|
 
 `golden` is the precise result, `plain` the attention computed step by step in the
-inputs' type (see reference.py). The last term is evaluated in f32, for f32 and f64
+inputs' type (see reference.py). Gradients may have 3 times its error instead of
+twice, as FlashAttention's tests of varlen gradients allow them: they are computed
+from an lse, and an out, that are rounded already. The last term is evaluated in f32, for f32 and f64
 inputs in f64: it allows for rounding of the golden result itself.
 """
 
@@ -27,19 +29,19 @@ def max_error(values, golden):
     return float(np.abs(values[finite] - golden[finite]).max(initial=0))
 
 
-def bound(golden, plain, dtype):
+def bound(golden, plain, dtype, gradient=False):
     """The largest error that a result of inputs of `dtype` (an MLIR name) may have."""
     kept = np.float64 if dtype in ("f32", "f64") else np.float32
     golden_kept = np.asarray(golden).astype(kept)
     golden_kept = golden_kept[np.isfinite(golden_kept)]
     shift = kept(0.3)
     rounding = np.abs((golden_kept + shift - shift) - golden_kept).max(initial=0)
-    return 2 * max_error(plain, golden) + 2 * float(rounding)
+    return (3 if gradient else 2) * max_error(plain, golden) + 2 * float(rounding)
 
 
-def check(values, golden, plain, dtype, what="result"):
+def check(values, golden, plain, dtype, what="result", gradient=False):
     """Raises AssertionError if `values` breaks the rule; else returns its error."""
-    error, limit = max_error(values, golden), bound(golden, plain, dtype)
+    error, limit = max_error(values, golden), bound(golden, plain, dtype, gradient)
     if not error <= limit:
         raise AssertionError(
             f"{what}: largest error {error:.3g}, expected at most {limit:.3g}"

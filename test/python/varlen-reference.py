@@ -132,3 +132,50 @@ for name, low, high in (("f32", 1e-9, 1e-5), ("f16", 1e-5, 1e-2), ("bf16", 1e-4,
     for a, b in zip(golden, plain):
         assert low < tolerance.max_error(b, a) < high, name
     assert golden[0].dtype == np.float64 and dtypes.name_of(q) == name
+
+# Gradients against differences of the attention, in every direction at once.
+q, k, v, cu_q, cu_k = inputs([3, 0, 5], heads=4, kv_heads=2, value_dim=3, lengths_k=[4, 2, 3])
+sink = random.normal(1, "sink", (4,), "f64")
+dout = random.normal(3, "dout", (8, 4, 3), "f64")
+dlse = random.normal(3, "dlse", (4, 8), "f64")
+for options in ({}, {"window": (-1, 0)}, {"window": (1, 1), "alignment": "top_left", "scale": 0.5}):
+    for sinks in (None, sink):
+
+        def loss(q, k, v, sink=None):
+            out, lse = reference.attention(q, k, v, cu_q, cu_k, sink=sink, **options)
+            finite = np.isfinite(lse)
+            return (dout * out).sum() + (dlse[finite] * lse[finite]).sum()
+
+        operands = [q, k, v] + ([] if sinks is None else [sinks])
+        found = reference.gradients(
+            dout, q, k, v, cu_q, cu_k, dlse=dlse, sink=sinks, **options
+        )
+        assert (found[3] is None) == (sinks is None)
+        for which, (operand, gradient) in enumerate(zip(operands, found)):
+            step = 2.0**-20 * random.normal(4, f"step{which}", operand.shape, "f64")
+            up, down = list(operands), list(operands)
+            up[which], down[which] = operand + step, operand - step
+            change = loss(*up) - loss(*down)
+            close(float((gradient * (up[which] - down[which])).sum() - change), 0.0, 1e-15)
+
+# They are 0 where there is nothing to see, and no NaN of a neighbour is in them.
+q, k, v, cu_q, cu_k = inputs([5, 2], lengths_k=[2, 2])
+dout = random.normal(3, "dout", q.shape, "f64")
+clean = reference.gradients(dout, q, k, v, cu_q, cu_k, window=(-1, 0))
+assert (clean[0][:3] == 0).all() and (clean[0][3:] != 0).any()
+for how in (reference.gradients, reference.plain_gradients):
+    dirty = [x.copy() for x in (dout, q, k, v)]
+    for x, rows in zip(dirty, (slice(5, 7), slice(5, 7), slice(2, 4), slice(2, 4))):
+        x[rows] = np.nan
+    found = how(*dirty, cu_q, cu_k, window=(-1, 0))
+    for got, wanted, rows in zip(found, clean, (5, 2, 2)):
+        close(got[:rows], wanted[:rows])
+
+# The plain gradients have errors of their type's size.
+for name, low, high in (("f32", 1e-9, 1e-4), ("f16", 1e-5, 5e-2), ("bf16", 1e-4, 5e-1)):
+    cu = np.array([0, 40])
+    operands = [random.normal(2, x, (40, 1, 16), name) for x in ("dout", "q", "k", "v")]
+    golden = reference.gradients(*operands, cu, cu)
+    plain = reference.plain_gradients(*operands, cu, cu)
+    for a, b in zip(golden[:3], plain[:3]):
+        assert low < tolerance.max_error(b, a) < high, name
