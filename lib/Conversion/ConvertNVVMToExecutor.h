@@ -121,8 +121,6 @@ struct MmaKind {
 /// Nothing if the executor does not have it.
 std::optional<MmaKind> getMmaKind(NVVM::MmaOp op);
 
-/// No: the caller asks the next group, and if nobody knows the operation says
-/// so, with what CallBuilder::refuse was told.
 // Synchronisation: barriers, mbarriers, fences, clusters, control.
 Lowered lowerSync(CallBuilder &b);
 // Warp collectives: shuffles, votes, matrices.

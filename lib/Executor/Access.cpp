@@ -127,8 +127,10 @@ void varlen::executor::reportConflict(const Block &block,
          describe(block, conflict, verb, actor).c_str());
 }
 
-bool varlen::executor::readShared(Thread &thread, const void *p, uint32_t size,
-                                  uint32_t site) {
+/// Whose shared memory the access is to, and where in it; null if it is to
+/// none.
+static Block *findShared(Thread &thread, const void *p, uint32_t size,
+                         uint32_t site, uint32_t &offset) {
   Block *block = thread.block;
   uint64_t distance = address(p) - address(thread.shared);
   if (distance >= thread.sharedBytes) {
@@ -136,10 +138,18 @@ bool varlen::executor::readShared(Thread &thread, const void *p, uint32_t size,
     if (!block)
       block = thread.block;
   }
-  uint32_t offset;
   if (!sharedOffset(*block, p, size, site, offset))
-    return false;
+    return nullptr;
   ++worker->stats.accesses;
+  return block;
+}
+
+bool varlen::executor::readShared(Thread &thread, const void *p, uint32_t size,
+                                  uint32_t site) {
+  uint32_t offset;
+  Block *block = findShared(thread, p, size, site, offset);
+  if (!block)
+    return false;
   if (worker->detector) {
     Actor who = actor(thread);
     if (Conflict conflict = block->shadow.read(offset, size, who))
@@ -150,17 +160,10 @@ bool varlen::executor::readShared(Thread &thread, const void *p, uint32_t size,
 
 bool varlen::executor::writeShared(Thread &thread, void *p, uint32_t size,
                                    uint32_t site) {
-  Block *block = thread.block;
-  uint64_t distance = address(p) - address(thread.shared);
-  if (distance >= thread.sharedBytes) {
-    block = sharedOwner(p);
-    if (!block)
-      block = thread.block;
-  }
   uint32_t offset;
-  if (!sharedOffset(*block, p, size, site, offset))
+  Block *block = findShared(thread, p, size, site, offset);
+  if (!block)
     return false;
-  ++worker->stats.accesses;
   if (worker->detector) {
     Actor who = actor(thread);
     if (Conflict conflict = block->shadow.checkWrite(offset, size, who))
