@@ -60,7 +60,7 @@ func.func @cpu(%q: memref<64x32xbf16>, %k: memref<64x64xbf16>, %v: memref<64x64x
     bufferization.materialize_in_destination %r#0 in restrict writable %acc : (tensor<64x32xf32>, memref<64x32xf32>) -> ()
     bufferization.materialize_in_destination %r#1 in restrict writable %m : (tensor<1x32xf32>, memref<1x32xf32>) -> ()
     bufferization.materialize_in_destination %r#2 in restrict writable %l : (tensor<1x32xf32>, memref<1x32xf32>) -> ()
-  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 64, kv = in_place>}
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 64, kv = copy>}
   return
 }
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 #include "varlen/Target/CPUTarget.h"
@@ -31,7 +32,6 @@ namespace {
 struct CPURow {
   int64_t vectorBytes, vectorRegisters;
   int64_t vectors, rows, panels, kvBlock;
-  KVStorage kv;
 };
 } // namespace
 
@@ -39,10 +39,10 @@ struct CPURow {
 // the registers. A panel reuses a kv block too little, so the block is copied
 // once for several panels.
 static constexpr CPURow cpuTable[] = {
-    {16, 16, 3, 4, 8, 128, KVStorage::Copy},
-    {16, 32, 4, 4, 6, 128, KVStorage::Copy},
-    {32, 16, 3, 4, 16, 128, KVStorage::Copy},
-    {64, 32, 2, 8, 24, 128, KVStorage::Copy},
+    {16, 16, 3, 4, 8, 128},
+    {16, 32, 4, 4, 6, 128},
+    {32, 16, 3, 4, 16, 128},
+    {64, 32, 2, 8, 24, 128},
 };
 
 static void assignForCPU(AttnOp op, const CPUTarget &cpu) {
@@ -53,18 +53,12 @@ static void assignForCPU(AttnOp op, const CPUTarget &cpu) {
       row = &candidate;
   FloatType element = op.getElementType();
   int64_t lanes = cpu.getLanes(op.getComputeType().getWidth() / 8);
-  // 16-bit inputs are converted as they are copied, once for more panels.
-  bool converted = element != op.getComputeType();
   bool pairs = element.isBF16() && cpu.hasBF16Dot && op.getHeadDim() % 2 == 0;
   MLIRContext *context = op.getContext();
   op->setAttr(kScheduleAttrName,
               CPUScheduleAttr::get(context, lanes, row->vectors, row->rows,
-                                   converted ? std::max<int64_t>(row->panels, 4)
-                                             : row->panels,
-                                   row->kvBlock,
-                                   pairs       ? KVStorage::Pairs
-                                   : converted ? KVStorage::Copy
-                                               : row->kv));
+                                   row->panels, row->kvBlock,
+                                   pairs ? KVStorage::Pairs : KVStorage::Copy));
   // The exponential need not be more exact than the type it is rounded to.
   // f64 has one polynomial only.
   if (!element.isF64())
@@ -107,11 +101,11 @@ static constexpr GPURow gpuTableF32[] = {
 };
 
 /// Bytes of shared memory of a CTA: one tile of queries and `stages` kv blocks,
-/// each in slabs of 64 columns.
+/// each in whole slabs of columns.
 static int64_t getSharedBytes(const GPURow &row, AttnOp op) {
-  int64_t qk = llvm::alignTo(op.getHeadDim(), 64);
-  int64_t v = llvm::alignTo(op.getValueHeadDim(), 64);
-  int64_t bytes = op.getElementType().isF32() ? 6 : 2;
+  int64_t qk = llvm::alignTo(op.getHeadDim(), kernel::kSlabColumns);
+  int64_t v = llvm::alignTo(op.getValueHeadDim(), kernel::kSlabColumns);
+  int64_t bytes = 2 * (op.getElementType().isF32() ? kernel::kPlanes : 1);
   return bytes * (row.blockM * qk + row.stages * row.kvBlock * (qk + v));
 }
 

@@ -365,14 +365,12 @@ std::pair<Value, Value> CPUTiler::emitLoadBlock(const WorkTile &tile,
 
   // A copy pays when several panels share it; rows that no one owns, past the
   // last granule, must be copied to be made zero.
-  Value whole = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                      index.rem(keys, index.constant(kGranule)),
-                                      index.constant(0));
-  if (schedule.getKv() == KVStorage::Copy) {
-    Value alone = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, panels,
-                                        index.constant(1));
-    whole = arith::AndIOp::create(b, whole, alone);
-  }
+  auto is = [&](Value value, int64_t constant) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, value,
+                                 index.constant(constant));
+  };
+  Value whole = arith::AndIOp::create(
+      b, is(index.rem(keys, index.constant(kGranule)), 0), is(panels, 1));
   auto either = [&](Value source, Value scratch) -> Value {
     auto yield = [&](function_ref<Value()> load) {
       return [&, load](OpBuilder &nested, Location) {

@@ -31,7 +31,7 @@ module attributes {s = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, pa
 
 // -----
 
-// expected-error @below {{expected one of [in_place, copy, pairs] for the way a micro-kernel reads the keys and values of a kv block, got: paged}}
+// expected-error @below {{expected one of [copy, pairs] for the way a micro-kernel reads the keys and values of a kv block, got: paged}}
 // expected-error @below {{failed to parse Varlen_CPUScheduleAttr parameter 'kv'}}
 module attributes {s = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = paged>} {}
 

@@ -92,7 +92,7 @@ func.func @pairs(%q: memref<?x1x16xbf16>, %k: memref<?x1x16xbf16>, %v: memref<?x
 // CHECK: arith.cmpi sge, %{{.*}}, %c0
 // CHECK: arith.select
 func.func @sink(%q: memref<?x1x8xf32>, %k: memref<?x1x8xf32>, %v: memref<?x1x8xf32>, %cu: memref<?xi32>, %sink: memref<1xf32>, %out: memref<?x1x8xf32>, %lse: memref<1x?xf32>) {
-  varlen.attn %q, %k, %v, %cu, %cu sink(%sink) outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 1, kv_block = 16, kv = in_place>} : (memref<?x1x8xf32>, memref<?x1x8xf32>, memref<?x1x8xf32>, memref<?xi32>, memref<?xi32>, memref<1xf32>, memref<?x1x8xf32>, memref<1x?xf32>) -> ()
+  varlen.attn %q, %k, %v, %cu, %cu sink(%sink) outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 1, kv_block = 16, kv = copy>} : (memref<?x1x8xf32>, memref<?x1x8xf32>, memref<?x1x8xf32>, memref<?xi32>, memref<?xi32>, memref<1xf32>, memref<?x1x8xf32>, memref<1x?xf32>) -> ()
   return
 }
 

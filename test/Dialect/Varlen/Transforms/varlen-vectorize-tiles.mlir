@@ -57,7 +57,7 @@ func.func @step(%q: memref<6x16xf32>, %k: memref<?x6xf32>, %v: memref<?x8xf32>, 
     bufferization.materialize_in_destination %r#0 in restrict writable %acc : (tensor<8x16xf32>, memref<8x16xf32>) -> ()
     bufferization.materialize_in_destination %r#1 in restrict writable %m : (tensor<1x16xf32>, memref<1x16xf32>) -> ()
     bufferization.materialize_in_destination %r#2 in restrict writable %l : (tensor<1x16xf32>, memref<1x16xf32>) -> ()
-  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = in_place>}
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
   return
 }
 
@@ -93,7 +93,7 @@ func.func @limits(%q: memref<6x8xf32>, %k: memref<?x6xf32>, %v: memref<?x18xf32>
     bufferization.materialize_in_destination %r#0 in restrict writable %acc : (tensor<18x8xf32>, memref<18x8xf32>) -> ()
     bufferization.materialize_in_destination %r#1 in restrict writable %m : (tensor<1x8xf32>, memref<1x8xf32>) -> ()
     bufferization.materialize_in_destination %r#2 in restrict writable %l : (tensor<1x8xf32>, memref<1x8xf32>) -> ()
-  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = in_place>}
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
   return
 }
 
@@ -127,7 +127,7 @@ func.func @unless(%q: memref<6x8xf32>, %k: memref<?x6xf32>, %v: memref<?x18xf32>
     bufferization.materialize_in_destination %r#0 in restrict writable %acc : (tensor<18x8xf32>, memref<18x8xf32>) -> ()
     bufferization.materialize_in_destination %r#1 in restrict writable %m : (tensor<1x8xf32>, memref<1x8xf32>) -> ()
     bufferization.materialize_in_destination %r#2 in restrict writable %l : (tensor<1x8xf32>, memref<1x8xf32>) -> ()
-  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = in_place>}
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
   return
 }
 

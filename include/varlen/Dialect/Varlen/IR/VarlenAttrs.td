@@ -42,9 +42,8 @@ def Varlen_OrientationAttr
 
 def Varlen_KVStorage : I32EnumAttr<"KVStorage",
     "the way a micro-kernel reads the keys and values of a kv block", [
-      I32EnumAttrCase<"InPlace", 0, "in_place">,
-      I32EnumAttrCase<"Copy", 1, "copy">,
-      I32EnumAttrCase<"Pairs", 2, "pairs">]> {
+      I32EnumAttrCase<"Copy", 0, "copy">,
+      I32EnumAttrCase<"Pairs", 1, "pairs">]> {
   let cppNamespace = "::mlir::varlen";
   let genSpecializedAttr = 0;
 }
@@ -106,14 +105,14 @@ def Varlen_CPUScheduleAttr : Varlen_Attr<"CPUSchedule", "cpu_schedule"> {
     Keys are the rows of a score tile and queries its lanes. A panel is
     `vectors * lanes` queries; the micro-kernel keeps `rows x vectors`
     accumulators of `lanes` elements in registers. A work tile is up to
-    `panels` panels; they share each kv block of `kv_block` keys. `kv` says how a
-    micro-kernel reads that block: `in_place` from k and v, `copy` from a copy
-    that is contiguous and has the compute type, `pairs` from a copy that has
-    pairs of 16-bit elements side by side, as dot-product instructions want them.
+    `panels` panels; they share a contiguous copy of each kv block of `kv_block`
+    keys. `kv` says what is in it: `copy`, elements of the compute type, or
+    `pairs`, pairs of 16-bit elements side by side, as dot-product instructions
+    want them.
 
     ```mlir
     #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3,
-                         kv_block = 64, kv = in_place>
+                         kv_block = 64, kv = copy>
     ```
   }];
   let parameters = (ins
