@@ -90,6 +90,9 @@ void varlen::buildVarlenLowerToLLVM(OpPassManager &manager,
   narrow.bf16 = !target || !target->hasBF16Dot;
   narrow.f16 = target && !target->hasF16Conversion;
   manager.addPass(createVarlenExpandNarrowFloats(narrow));
+  // While their arguments are of types that libm knows, and before functions
+  // are LLVM's.
+  manager.addPass(createVarlenCallLibm());
   if (target && !target->hasFMA)
     manager.addPass(createVarlenExpandFMA());
   // Address arithmetic of views, which makes affine maps; then control flow;

@@ -246,6 +246,28 @@ def VarlenExpandCopies : Pass<"varlen-expand-copies"> {
     Statistic<"numExpanded", "expanded", "Copies handed to linalg">];
 }
 
+def VarlenCallLibm : Pass<"varlen-call-libm", "::mlir::ModuleOp"> {
+  let summary = "Call libm for functions that LLVM does not have";
+  let description = [{
+    math.erf, erfc, cbrt, asinh, acosh and atanh become calls, lane by lane; all
+    other operations of the math dialect LLVM takes.
+
+    *Requires*: scalars and vectors of f32 and f64 (f16 and bf16 by way of f32).
+    *Guarantees*: none of the six is left.
+    *Numerics*: those of the system's libm.
+
+    ```mlir
+    %y = math.erf %x : f32
+    ```
+    becomes
+    ```mlir
+    %y = call @erff(%x) : (f32) -> f32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect", "::mlir::vector::VectorDialect"];
+}
+
 def VarlenExpandFMA : Pass<"varlen-expand-fma"> {
   let summary = "Write fused multiply-adds as two operations";
   let description = [{
