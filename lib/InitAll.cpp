@@ -15,6 +15,7 @@
 #include "varlen/Dialect/Varlen/Transforms/BufferizableOpInterfaceImpl.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Transforms/RuntimeVerification.h"
+#include "varlen/Differentiation/Registration.h"
 #include "varlen/Pipelines/Pipelines.h"
 
 using namespace mlir;
@@ -26,6 +27,7 @@ void varlen::registerAllDialects(DialectRegistry &registry) {
 void varlen::registerAllExtensions(DialectRegistry &registry) {
   registerBufferizableOpInterfaceExternalModels(registry);
   registerRuntimeVerifiableOpInterfaceExternalModels(registry);
+  registerVJPExternalModels(registry);
 }
 
 void varlen::registerAllPasses() {

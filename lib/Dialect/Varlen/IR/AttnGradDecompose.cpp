@@ -102,18 +102,19 @@ SmallVector<Value> GradDecomposer::differentiateHead(const Sequence &sequence,
   Value lse = vectorOf(grad.getLse(), sequence.qRow, sequence.qRows, head);
   OpFoldResult rows = sequence.qRows, keys = sequence.kRows;
   AffineMap matrix = this->matrix(), perRow = this->perRow();
-  Value zero = constant(compute, 0);
+  Value zero = constant(compute, 0), lowest = this->lowest();
 
   // p[i, j] = exp(scale * q[i] . k[j] - lse[i]) where visible, else 0: a row
-  // that sees no key may have lse = -inf.
+  // that sees no key may have lse = -inf. The argument is chosen, not the
+  // exponential: an infinite one would make a NaN of a derivative that is 0.
   Value p =
       generic({innerProducts(q, k, rows, keys), lse, visible},
               filled({rows, keys}, zero), {matrix, perRow, matrix, matrix},
               [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
                 Value logit = arith::MulFOp::create(b, args[0], scale);
-                Value weight = math::ExpOp::create(
-                    b, arith::SubFOp::create(b, logit, args[1]));
-                return arith::SelectOp::create(b, args[2], weight, zero);
+                Value power = arith::SubFOp::create(b, logit, args[1]);
+                return math::ExpOp::create(
+                    b, arith::SelectOp::create(b, args[2], power, lowest));
               });
 
   // delta[i] = sum_c dout[i, c] * out[i, c] - dlse[i]

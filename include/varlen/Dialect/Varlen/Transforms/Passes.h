@@ -13,6 +13,9 @@
 
 namespace mlir::varlen {
 
+/// What becomes of the values of a function that its backward needs.
+enum class Residuals { Recompute, Save };
+
 #define GEN_PASS_DECL
 #include "varlen/Dialect/Varlen/Transforms/Passes.h.inc"
 

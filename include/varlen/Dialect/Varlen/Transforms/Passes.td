@@ -11,6 +11,81 @@
 
 include "mlir/Pass/PassBase.td"
 
+def VarlenDifferentiate : Pass<"varlen-differentiate", "::mlir::ModuleOp"> {
+  let summary = "Make the backward function of a function";
+  let description = [{
+    For a function `@f` a function `@f_vjp` that takes what `@f` takes and the
+    cotangents of its results, and returns the cotangents of its arguments
+    (vector-Jacobian product). `wrt` chooses the arguments, `results` the results
+    that have cotangents. Only what lies between them is differentiated, and
+    each operation there needs a rule (`VJPOpInterface`, docs/gradients.md).
+
+    With `residuals=recompute` `@f_vjp` computes `@f` again as far as it needs
+    its values; with `with-results` it returns the results of `@f` too, before
+    the cotangents. With `residuals=save` there is also a function `@f_fwd`, which
+    returns the results of `@f` and then the residuals: all values that `@f_vjp`
+    needs and that are not as cheap as a shape or a constant. `@f_vjp` takes them
+    between the arguments of `@f` and the cotangents.
+
+    If `@f_vjp` (or `@f_fwd`) is declared, the declaration gets the body; its
+    type has to be the right one. That is how a function of the same module can
+    call it. A name `varlen.name` of an argument or result makes that of its
+    cotangent, with a `d` before it.
+
+    *Requires*: `@f` is one block on tensors and scalars, without calls (run
+    `inline` first).
+    *Guarantees*: the new functions hold nothing that their results do not need;
+    `@f` stays as it is. Cotangents that are zero are written out only where
+    somebody needs them.
+    *Numerics*: a value and its cotangent have the same type; sums over the
+    iteration space of a linalg operation are made in f32 at least, and those
+    over several uses of a value in its type, from the last use to the first.
+
+    ```mlir
+    func.func @f(%x: tensor<?xf32>, %w: tensor<?xf32>) -> tensor<?xf32> {
+      %y = arith.mulf %x, %w : tensor<?xf32>
+      %z = math.sin %y : tensor<?xf32>
+      return %z : tensor<?xf32>
+    }
+    ```
+    gives, with `wrt=1`,
+    ```mlir
+    func.func @f_vjp(%x: tensor<?xf32>, %w: tensor<?xf32>, %dz: tensor<?xf32>) -> tensor<?xf32> {
+      %y = arith.mulf %x, %w : tensor<?xf32>
+      %slope = math.cos %y : tensor<?xf32>
+      %dy = arith.mulf %dz, %slope : tensor<?xf32>
+      %dw = arith.mulf %dy, %x : tensor<?xf32>
+      return %dw : tensor<?xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::varlen::VarlenDialect"];
+  let options = [
+    Option<"function", "function", "std::string", "",
+           "Function to differentiate">,
+    ListOption<"wrt", "wrt", "std::string",
+               "Arguments whose cotangents are wanted, by number or varlen.name; "
+               "default: all that have float elements">,
+    ListOption<"results", "results", "std::string",
+               "Results that have cotangents, by number or varlen.name; "
+               "default: all that have float elements">,
+    Option<"residuals", "residuals", "::mlir::varlen::Residuals",
+           "::mlir::varlen::Residuals::Recompute",
+           "What becomes of values that the backward function needs",
+           [{::llvm::cl::values(
+               clEnumValN(::mlir::varlen::Residuals::Recompute, "recompute",
+                          "it computes them again"),
+               clEnumValN(::mlir::varlen::Residuals::Save, "save",
+                          "a forward function returns them"))}]>,
+    Option<"withResults", "with-results", "bool", "false",
+           "Return the results of the function too">];
+  let statistics = [
+    Statistic<"numResiduals", "residuals", "Values saved for the backward">];
+}
+
 def VarlenAssignSchedule : Pass<"varlen-assign-schedule"> {
   let summary = "Choose tile sizes for each varlen.attn from a table";
   let description = [{

@@ -1,0 +1,104 @@
+//===- VJPInterface.h - Rules of differentiation ----------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_INTERFACES_VJPINTERFACE_H
+#define VARLEN_INTERFACES_VJPINTERFACE_H
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/OpDefinition.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace mlir::varlen {
+
+class VJPBuilder;
+
+/// Whether values of the type have a cotangent: a float, or a ranked tensor or
+/// vector of floats.
+bool hasCotangent(Type type);
+
+} // namespace mlir::varlen
+
+#include "varlen/Interfaces/VJPInterface.h.inc" // IWYU pragma: export
+
+namespace mlir::varlen {
+
+/// Reverse-mode differentiation of straight-line code: which values vary with
+/// the sources, and the cotangents known so far. Rules build with it.
+class VJPBuilder : public ImplicitLocOpBuilder {
+public:
+  using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
+
+  //===--------------------------------------------------------------------===//
+  // For rules
+  //===--------------------------------------------------------------------===//
+
+  /// The cotangent of `value`; null stands for zero.
+  Value getCotangent(Value value) const { return cotangents.lookup(value); }
+  /// The same with the zeros written out.
+  Value getCotangentOrZero(Value value);
+  /// Whether anybody asks for the cotangent of `value`. What is built for
+  /// another is dead, and removed in the end.
+  bool isVaried(Value value) const { return varied.contains(value); }
+  /// Adds `cotangent` (null: nothing) to that of `value`.
+  void accumulate(Value value, Value cotangent);
+  /// The same where the sum is made in a part of it: `add` gets the cotangent
+  /// so far, zeros at first, and returns the new one.
+  void accumulateInto(Value value, llvm::function_ref<Value(Value)> add);
+
+  /// Elementwise arithmetic, on scalars, vectors and tensors.
+  Value add(Value lhs, Value rhs);
+  Value sub(Value lhs, Value rhs);
+  Value mul(Value lhs, Value rhs);
+  Value div(Value lhs, Value rhs);
+  Value neg(Value value);
+  Value compare(arith::CmpFPredicate predicate, Value lhs, Value rhs);
+  Value select(Value condition, Value yes, Value no);
+  /// `value` in every element of something with the type and shape of `like`.
+  Value constantLike(Value like, double value);
+  Value zerosLike(Value like) { return constantLike(like, 0); }
+  /// A tensor of the shape of `like`, with `element` unless it is null, whose
+  /// elements are not set.
+  Value emptyLike(Value like, Type element = {});
+  /// The extents of a tensor, without asking for its elements where the
+  /// operations that make it allow.
+  SmallVector<OpFoldResult> getSizes(Value tensor);
+
+  //===--------------------------------------------------------------------===//
+  // For those who differentiate
+  //===--------------------------------------------------------------------===//
+
+  /// Marks `sources`, and what changes smoothly with them, as varied. `ops` are
+  /// in the order of execution.
+  void markVaried(ValueRange sources, ArrayRef<Operation *> ops);
+  /// Applies the rules of `ops` from the last to the first. An operation
+  /// without a rule that a cotangent would have to pass is an error.
+  LogicalResult pullBack(ArrayRef<Operation *> ops);
+
+private:
+  llvm::DenseSet<Value> varied;
+  llvm::DenseMap<Value, Value> cotangents;
+};
+
+/// The values from outside that the operation reads: its operands, and what its
+/// regions capture.
+SmallVector<Value> getDependencies(Operation *op);
+
+/// A value that has the shape of `value` and is there before it, as the
+/// destination of what makes it; null if none is known. Of what a loop carries
+/// it is the initial value, if the loop keeps its shape.
+Value getEarlierOfSameShape(Value value);
+
+/// Removes operations of `block` that nothing needs.
+void eraseDeadOps(Block &block);
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_INTERFACES_VJPINTERFACE_H

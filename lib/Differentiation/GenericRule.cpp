@@ -1,0 +1,563 @@
+//===- GenericRule.cpp - The rule of linalg.generic -----------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+//
+// One rule for elementwise operations, broadcasts, contractions and reductions.
+// The cotangent of an operand is, at each of its elements, the sum over all
+// points of the iteration space that read the element, of the derivative of the
+// body there. That is again a linalg.generic: the same loops, the operand's map
+// as the map of the result, and for a body the old one followed by its own
+// reverse, which the rules of the scalar operations give.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GenericRule.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+namespace {
+
+/// Something that is read at every point of the iteration space.
+struct Input {
+  Value value;
+  AffineMap map;
+};
+
+/// A result with a cotangent.
+struct Output {
+  /// How it comes from the contributions of the points.
+  enum Kind { Elementwise, Sum, Extremum };
+  Kind kind;
+  OpOperand *init;
+  AffineMap map;
+  /// What the body makes of one point: the yielded value, or of an extremum the
+  /// candidate.
+  Value contribution;
+  Value result, cotangent;
+  /// Of an extremum: how many points attain it, which share its cotangent.
+  Value count;
+};
+
+class GenericRule {
+public:
+  GenericRule(linalg::GenericOp op, ValueRange results, VJPBuilder &b)
+      : op(op), results(results), b(b), body(op.getBody()) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult findOutputs();
+  std::optional<Output::Kind> classify(OpOperand &init, Value &contribution);
+  LogicalResult countExtrema(Output &output);
+  void pullBackInit(const Output &output);
+  LogicalResult pullBackInput(Value operand, Value inBody, AffineMap map);
+  LogicalResult pullBackGather(Value tensor);
+
+  /// What stands for the arguments of the body at one point.
+  struct Point {
+    /// One for each; null for the accumulator of a reduction.
+    SmallVector<Value> arguments;
+    /// For each output.
+    SmallVector<Value> results, cotangents, counts;
+    /// Where linalg.index does not know it.
+    ValueRange position;
+  };
+  /// The operands at a point and, for the outputs, what belongs to them.
+  SmallVector<Input> getInputs(bool withOutputs);
+  Point getPoint(ValueRange inputs, bool withOutputs);
+  SmallVector<Operation *> cloneBody(OpBuilder &builder, const Point &point,
+                                     IRMapping &mapping);
+  /// The cotangent of `value`, which is an argument of the body, captured by
+  /// it, or in it; null for zero.
+  FailureOr<Value> pullBackBody(OpBuilder &builder, const Point &point,
+                                Value value);
+
+  /// A tensor of the shape of `like`: at each element the sum of what `make`
+  /// returns at the points that `map` sends there. Null if `make` returns null.
+  FailureOr<Value>
+  buildSum(ArrayRef<Input> inputs, Value like, AffineMap map,
+           llvm::function_ref<FailureOr<Value>(OpBuilder &, ValueRange)> make);
+  /// Keeps of `inputs`, and of the arguments of `block`, what is needed.
+  void dropUnused(SmallVectorImpl<Input> &inputs, AffineMap map, Block &block);
+
+  bool isInput(OpOperand &operand);
+  AffineMap getMap(OpOperand &operand) {
+    return op.getMatchingIndexingMap(&operand);
+  }
+
+  linalg::GenericOp op;
+  ValueRange results;
+  VJPBuilder &b;
+  Block *body;
+  SmallVector<Output> outputs;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Outputs
+//===----------------------------------------------------------------------===//
+
+static llvm::SmallBitVector getDims(AffineMap map) {
+  llvm::SmallBitVector dims(map.getNumDims());
+  for (AffineExpr expr : map.getResults())
+    if (auto dim = dyn_cast<AffineDimExpr>(expr))
+      dims.set(dim.getPosition());
+  return dims;
+}
+
+/// Whether `value` uses `source` within the body of one operation.
+static bool dependsOn(Value value, Value source, Block *body) {
+  if (value == source)
+    return true;
+  Operation *definition = value.getDefiningOp();
+  return definition && definition->getBlock() == body &&
+         llvm::any_of(definition->getOperands(), [&](Value operand) {
+           return dependsOn(operand, source, body);
+         });
+}
+
+/// Whether `value` is `accumulator` plus something independent of it.
+static bool isSum(Value value, Value accumulator, Block *body) {
+  if (value == accumulator)
+    return true;
+  auto isFree = [&](Value other) {
+    return !dependsOn(other, accumulator, body);
+  };
+  auto isPart = [&](Value part) { return isSum(part, accumulator, body); };
+  if (auto add = value.getDefiningOp<arith::AddFOp>())
+    return (isPart(add.getLhs()) && isFree(add.getRhs())) ||
+           (isPart(add.getRhs()) && isFree(add.getLhs()));
+  if (auto sub = value.getDefiningOp<arith::SubFOp>())
+    return isPart(sub.getLhs()) && isFree(sub.getRhs());
+  if (auto fma = value.getDefiningOp<math::FmaOp>())
+    return isPart(fma.getC()) && isFree(fma.getA()) && isFree(fma.getB());
+  return false;
+}
+
+std::optional<Output::Kind> GenericRule::classify(OpOperand &init,
+                                                  Value &contribution) {
+  BlockArgument accumulator = op.getMatchingBlockArgument(&init);
+  if (getDims(getMap(init)).all())
+    return Output::Elementwise;
+  if (isSum(contribution, accumulator, body))
+    return Output::Sum;
+  Operation *last = contribution.getDefiningOp();
+  if (!isa_and_nonnull<arith::MaximumFOp, arith::MaxNumFOp, arith::MinimumFOp,
+                       arith::MinNumFOp>(last))
+    return std::nullopt;
+  Value lhs = last->getOperand(0), rhs = last->getOperand(1);
+  contribution = lhs == accumulator ? rhs : lhs;
+  if (lhs != accumulator && rhs != accumulator)
+    return std::nullopt;
+  if (dependsOn(contribution, accumulator, body))
+    return std::nullopt;
+  return Output::Extremum;
+}
+
+LogicalResult GenericRule::findOutputs() {
+  for (auto [i, result] : llvm::enumerate(results)) {
+    Value cotangent = b.getCotangent(result);
+    if (!cotangent)
+      continue;
+    OpOperand *init = op.getDpsInitOperand(i);
+    Value contribution = body->getTerminator()->getOperand(i);
+    std::optional<Output::Kind> kind = classify(*init, contribution);
+    if (!kind)
+      return op.emitError() << "expected result #" << i
+                            << " to be elementwise, or a sum, a maximum or a "
+                               "minimum, to differentiate it";
+    outputs.push_back({*kind, init, getMap(*init), contribution, result,
+                       cotangent, /*count=*/{}});
+  }
+  for (Output &output : outputs)
+    if (output.kind == Output::Extremum && failed(countExtrema(output)))
+      return failure();
+  return success();
+}
+
+/// How many points attain the extremum, as floats. None at all where that is
+/// the initial value.
+LogicalResult GenericRule::countExtrema(Output &output) {
+  SmallVector<Input> inputs = getInputs(/*withOutputs=*/false);
+  inputs.push_back({output.result, output.map});
+  auto make = [&](OpBuilder &builder, ValueRange args) -> FailureOr<Value> {
+    IRMapping mapping;
+    cloneBody(builder, getPoint(args, /*withOutputs=*/false), mapping);
+    VJPBuilder inner(op.getLoc(), builder);
+    Value candidate = mapping.lookupOrDefault(output.contribution);
+    Value isAttained =
+        inner.compare(arith::CmpFPredicate::OEQ, candidate, args.back());
+    return inner.select(isAttained, inner.constantLike(candidate, 1),
+                        inner.zerosLike(candidate));
+  };
+  FailureOr<Value> count = buildSum(inputs, output.result, output.map, make);
+  if (succeeded(count))
+    output.count = *count;
+  return count;
+}
+
+void GenericRule::pullBackInit(const Output &output) {
+  Value init = output.init->get();
+  if (output.kind == Output::Sum)
+    b.accumulate(init, output.cotangent);
+  if (output.kind != Output::Extremum)
+    return;
+  Value zero = b.zerosLike(output.cotangent);
+  Value isInitial = b.compare(arith::CmpFPredicate::OEQ, output.count, zero);
+  b.accumulate(init, b.select(isInitial, output.cotangent, zero));
+}
+
+//===----------------------------------------------------------------------===//
+// The body
+//===----------------------------------------------------------------------===//
+
+/// Whether the body reads the operand at the points themselves.
+bool GenericRule::isInput(OpOperand &operand) {
+  return op.isDpsInput(&operand) || getDims(getMap(operand)).all();
+}
+
+SmallVector<Input> GenericRule::getInputs(bool withOutputs) {
+  SmallVector<Input> inputs;
+  for (OpOperand &operand : op->getOpOperands())
+    if (isInput(operand))
+      inputs.push_back({operand.get(), getMap(operand)});
+  if (!withOutputs)
+    return inputs;
+  for (Output &output : outputs) {
+    inputs.push_back({output.cotangent, output.map});
+    if (output.kind == Output::Extremum) {
+      inputs.push_back({output.result, output.map});
+      inputs.push_back({output.count, output.map});
+    }
+  }
+  return inputs;
+}
+
+GenericRule::Point GenericRule::getPoint(ValueRange inputs, bool withOutputs) {
+  Point point;
+  for (OpOperand &operand : op->getOpOperands()) {
+    point.arguments.push_back(isInput(operand) ? inputs.front() : Value());
+    inputs = inputs.drop_front(isInput(operand));
+  }
+  if (!withOutputs)
+    return point;
+  auto take = [&](bool isThere) {
+    Value value = isThere ? inputs.front() : Value();
+    inputs = inputs.drop_front(isThere);
+    return value;
+  };
+  for (Output &output : outputs) {
+    bool isExtremum = output.kind == Output::Extremum;
+    point.cotangents.push_back(take(true));
+    point.results.push_back(take(isExtremum));
+    point.counts.push_back(take(isExtremum));
+  }
+  return point;
+}
+
+SmallVector<Operation *> GenericRule::cloneBody(OpBuilder &builder,
+                                                const Point &point,
+                                                IRMapping &mapping) {
+  for (auto [argument, element] :
+       llvm::zip_equal(body->getArguments(), point.arguments)) {
+    Value value = element;
+    // No derivative of a reduction looks at its accumulator.
+    if (!value && !argument.use_empty())
+      value = arith::ConstantOp::create(
+          builder, op.getLoc(), builder.getZeroAttr(argument.getType()));
+    mapping.map(argument, value);
+  }
+  SmallVector<Operation *> ops;
+  for (Operation &inner : body->without_terminator()) {
+    auto index = dyn_cast<linalg::IndexOp>(inner);
+    if (index && !point.position.empty())
+      mapping.map(index.getResult(), point.position[index.getDim()]);
+    else
+      ops.push_back(builder.clone(inner, mapping));
+  }
+  return ops;
+}
+
+FailureOr<Value> GenericRule::pullBackBody(OpBuilder &builder,
+                                           const Point &point, Value value) {
+  IRMapping mapping;
+  SmallVector<Operation *> ops = cloneBody(builder, point, mapping);
+  VJPBuilder inner(op.getLoc(), builder);
+  Value source = mapping.lookupOrDefault(value);
+  inner.markVaried(source, ops);
+  for (auto [i, output] : llvm::enumerate(outputs)) {
+    Value contribution = mapping.lookupOrDefault(output.contribution);
+    Value cotangent = point.cotangents[i];
+    if (output.kind == Output::Extremum && inner.isVaried(contribution)) {
+      Value isAttained = inner.compare(arith::CmpFPredicate::OEQ, contribution,
+                                       point.results[i]);
+      Value share = inner.div(cotangent, point.counts[i]);
+      cotangent =
+          inner.select(isAttained, share, inner.zerosLike(contribution));
+    }
+    inner.accumulate(contribution, cotangent);
+  }
+  if (failed(inner.pullBack(ops)))
+    return failure();
+  return inner.getCotangent(source);
+}
+
+//===----------------------------------------------------------------------===//
+// Sums over points
+//===----------------------------------------------------------------------===//
+
+/// The type to add values of `type` up in.
+static FloatType getSumType(Type type) {
+  auto element = cast<FloatType>(type);
+  return element.getWidth() < 32 ? Float32Type::get(type.getContext())
+                                 : element;
+}
+
+/// `value` as a term of a sum: without a rounding that comes last.
+static Value getTerm(OpBuilder &builder, Location loc, Value value,
+                     FloatType type) {
+  if (auto round = value.getDefiningOp<arith::TruncFOp>())
+    if (round.getIn().getType() == type)
+      return round.getIn();
+  return convertScalarToDtype(builder, loc, value, type,
+                              /*isUnsignedCast=*/false);
+}
+
+void GenericRule::dropUnused(SmallVectorImpl<Input> &inputs, AffineMap map,
+                             Block &block) {
+  llvm::SmallBitVector bounded = getDims(map);
+  SmallVector<Input> kept;
+  llvm::BitVector unused(block.getNumArguments());
+  for (auto [i, input] : llvm::enumerate(inputs)) {
+    if (block.getArgument(i).use_empty())
+      unused.set(i);
+    else
+      bounded |= getDims(input.map);
+  }
+  for (auto [i, input] : llvm::enumerate(inputs)) {
+    if (unused.test(i)) {
+      // Somebody has to say how far a loop goes; a shape is enough for that.
+      llvm::SmallBitVector dims = getDims(input.map);
+      dims.reset(bounded);
+      if (dims.none())
+        continue;
+      bounded |= dims;
+      unused.reset(i);
+      input.value = b.emptyLike(input.value);
+    }
+    kept.push_back(input);
+  }
+  block.eraseArguments(unused);
+  inputs.assign(kept);
+}
+
+FailureOr<Value> GenericRule::buildSum(
+    ArrayRef<Input> allInputs, Value like, AffineMap map,
+    llvm::function_ref<FailureOr<Value>(OpBuilder &, ValueRange)> make) {
+  Location loc = b.getLoc();
+  SmallVector<Input> inputs(allInputs);
+  auto type = cast<RankedTensorType>(like.getType());
+  // Every element is written once only if each loop is one of its dimensions
+  // and the other way round.
+  bool isSum = !map.isPermutation();
+  Type sumType =
+      isSum ? getSumType(type.getElementType()) : type.getElementType();
+
+  Region region;
+  Block &block = region.emplaceBlock();
+  for (const Input &input : inputs)
+    block.addArgument(getElementTypeOrSelf(input.value), loc);
+  BlockArgument accumulator = block.addArgument(sumType, loc);
+  OpBuilder builder(op.getContext());
+  builder.setInsertionPointToEnd(&block);
+  FailureOr<Value> value = make(builder, block.getArguments().drop_back());
+  if (failed(value) || !*value)
+    return value;
+  Value yielded = *value;
+  if (isSum)
+    yielded = arith::AddFOp::create(
+        builder, loc, accumulator,
+        getTerm(builder, loc, yielded, cast<FloatType>(sumType)));
+  linalg::YieldOp::create(builder, loc, yielded);
+  eraseDeadOps(block);
+  dropUnused(inputs, map, block);
+
+  SmallVector<Value> values;
+  SmallVector<AffineMap> maps;
+  for (const Input &input : inputs) {
+    values.push_back(input.value);
+    maps.push_back(input.map);
+  }
+  maps.push_back(map);
+  SmallVector<utils::IteratorType> iterators;
+  llvm::SmallBitVector dims = getDims(map);
+  for (unsigned d = 0; d < map.getNumDims(); ++d)
+    iterators.push_back(dims.test(d) ? utils::IteratorType::parallel
+                                     : utils::IteratorType::reduction);
+  Value init = b.emptyLike(like, sumType);
+  if (isSum)
+    init = b.zerosLike(init);
+  auto sum = linalg::GenericOp::create(b, init.getType(), values, init, maps,
+                                       iterators);
+  sum.getRegion().takeBody(region);
+  Value result = sum.getResult(0);
+  if (sumType != type.getElementType())
+    result = arith::TruncFOp::create(b, type, result);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// The rule
+//===----------------------------------------------------------------------===//
+
+LogicalResult GenericRule::pullBackInput(Value operand, Value inBody,
+                                         AffineMap map) {
+  if (!b.isVaried(operand))
+    return success();
+  if (!map.isProjectedPermutation(/*allowZeroInResults=*/true))
+    return op.emitError() << "expected an operand to be read by a projected "
+                             "permutation, to differentiate by it, got "
+                          << AffineMapAttr::get(map);
+  // A number is read at every point.
+  bool isScalar = !isa<RankedTensorType>(operand.getType());
+  Value like = operand;
+  if (isScalar)
+    like = tensor::EmptyOp::create(b, ArrayRef<int64_t>(), operand.getType());
+  auto make = [&](OpBuilder &builder, ValueRange args) {
+    return pullBackBody(builder, getPoint(args, /*withOutputs=*/true), inBody);
+  };
+  FailureOr<Value> cotangent =
+      buildSum(getInputs(/*withOutputs=*/true), like, map, make);
+  if (failed(cotangent))
+    return failure();
+  if (*cotangent && isScalar)
+    *cotangent = tensor::ExtractOp::create(b, *cotangent);
+  b.accumulate(operand, *cotangent);
+  return success();
+}
+
+/// Elements of a captured tensor at places that are computed: a loop nest adds
+/// to those places, in the order of the iteration space.
+LogicalResult GenericRule::pullBackGather(Value tensor) {
+  SmallVector<tensor::ExtractOp> reads;
+  for (Operation *user : tensor.getUsers()) {
+    if (!body->findAncestorOpInBlock(*user) || isa<tensor::DimOp>(user))
+      continue;
+    auto read = dyn_cast<tensor::ExtractOp>(user);
+    if (!read || read->getBlock() != body)
+      return user->emitError("expected a tensor.extract, to differentiate by a "
+                             "tensor that a body captures");
+    reads.push_back(read);
+  }
+  if (reads.empty())
+    return success();
+
+  Location loc = b.getLoc();
+  SmallVector<Input> inputs = getInputs(/*withOutputs=*/true);
+  SmallVector<Value> lower, upper, steps;
+  SmallVector<OpFoldResult> extents;
+  for (OpOperand &operand : op->getOpOperands())
+    if (isa<RankedTensorType>(operand.get().getType()))
+      llvm::append_range(extents, b.getSizes(operand.get()));
+  AffineMap toLoops = op.getShapesToLoopsMap();
+  for (AffineExpr expr : toLoops.getResults()) {
+    unsigned position = cast<AffineDimExpr>(expr).getPosition();
+    lower.push_back(arith::ConstantIndexOp::create(b, 0));
+    steps.push_back(arith::ConstantIndexOp::create(b, 1));
+    upper.push_back(getValueOrCreateConstantIndexOp(b, loc, extents[position]));
+  }
+
+  LogicalResult status = success();
+  auto make = [&](OpBuilder &builder, Location loc, ValueRange position,
+                  ValueRange carried) -> scf::ValueVector {
+    VJPBuilder inner(loc, builder);
+    SmallVector<Value> elements;
+    for (const Input &input : inputs) {
+      if (!isa<RankedTensorType>(input.value.getType())) {
+        elements.push_back(input.value);
+        continue;
+      }
+      SmallVector<Value> indices;
+      for (AffineExpr expr : input.map.getResults()) {
+        auto dim = dyn_cast<AffineDimExpr>(expr);
+        indices.push_back(dim ? position[dim.getPosition()] : lower.front());
+      }
+      elements.push_back(
+          tensor::ExtractOp::create(inner, input.value, indices));
+    }
+    Point point = getPoint(elements, /*withOutputs=*/true);
+    point.position = position;
+    Value sum = carried.front();
+    for (tensor::ExtractOp read : reads) {
+      FailureOr<Value> term = pullBackBody(inner, point, read);
+      if (failed(term)) {
+        status = failure();
+        break;
+      }
+      if (!*term)
+        continue;
+      // The indices once more: they are as cheap as the body.
+      IRMapping mapping;
+      cloneBody(inner, point, mapping);
+      SmallVector<Value> indices;
+      for (Value index : read.getIndices())
+        indices.push_back(mapping.lookupOrDefault(index));
+      Value old = tensor::ExtractOp::create(inner, sum, indices);
+      sum =
+          tensor::InsertOp::create(inner, inner.add(old, *term), sum, indices);
+    }
+    return {sum};
+  };
+  b.accumulateInto(tensor, [&](Value sum) -> Value {
+    return scf::buildLoopNest(b, loc, lower, upper, steps, sum, make)
+        .results.front();
+  });
+  return status;
+}
+
+LogicalResult GenericRule::run() {
+  if (failed(findOutputs()))
+    return failure();
+  for (const Output &output : outputs)
+    pullBackInit(output);
+  for (OpOperand &operand : op->getOpOperands())
+    if (isInput(operand) &&
+        failed(pullBackInput(operand.get(),
+                             op.getMatchingBlockArgument(&operand),
+                             getMap(operand))))
+      return failure();
+  llvm::SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op->getRegions(), captured);
+  for (Value value : captured) {
+    if (!b.isVaried(value))
+      continue;
+    AffineMap everywhere =
+        AffineMap::get(op.getNumLoops(), 0, op->getContext());
+    LogicalResult status = isa<RankedTensorType>(value.getType())
+                               ? pullBackGather(value)
+                               : pullBackInput(value, value, everywhere);
+    if (failed(status))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult varlen::pullBackGeneric(linalg::GenericOp op, ValueRange results,
+                                      VJPBuilder &b) {
+  return GenericRule(op, results, b).run();
+}

@@ -1,0 +1,186 @@
+//===- SCFRules.cpp - Rules of the scf dialect ----------------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Differentiation/Registration.h"
+#include "varlen/Interfaces/VJPInterface.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+//===----------------------------------------------------------------------===//
+// scf.for
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A loop whose derivative needs no value that it carries: one that fills in
+/// parts of tensors, or adds to them. The reverse runs from the last iteration
+/// to the first and computes what else it needs of an iteration again.
+class ForRule {
+public:
+  ForRule(scf::ForOp op, VJPBuilder &b) : op(op), b(b) {}
+  LogicalResult run();
+
+private:
+  /// An iteration of the reverse; `carried` are the cotangents of what the loop
+  /// carries, then those of what it captures.
+  LogicalResult buildIteration(VJPBuilder &inner, Value induction,
+                               ValueRange carried,
+                               SmallVectorImpl<Value> &next);
+  LogicalResult removeStandIns(Block &block);
+
+  scf::ForOp op;
+  VJPBuilder &b;
+  /// The carried values that have cotangents, by number.
+  SmallVector<unsigned> numbers;
+  /// What the body captures and is differentiated by.
+  SmallVector<Value> captured;
+  /// Stand for the carried values in an iteration of the reverse. Operations on
+  /// the initial values, which have the shapes.
+  SmallVector<UnrealizedConversionCastOp> standIns;
+};
+
+} // namespace
+
+LogicalResult ForRule::buildIteration(VJPBuilder &inner, Value induction,
+                                      ValueRange carried,
+                                      SmallVectorImpl<Value> &next) {
+  IRMapping mapping;
+  mapping.map(op.getInductionVar(), induction);
+  for (auto [argument, standIn] :
+       llvm::zip_equal(op.getRegionIterArgs(), standIns))
+    mapping.map(argument, standIn->getResult(0));
+  SmallVector<Operation *> ops;
+  for (Operation &operation : op.getBody()->without_terminator())
+    ops.push_back(inner.clone(operation, mapping));
+
+  SmallVector<Value> sources;
+  for (unsigned number : numbers)
+    sources.push_back(standIns[number].getResult(0));
+  llvm::append_range(sources, captured);
+  inner.markVaried(sources, ops);
+  for (auto [value, cotangent] :
+       llvm::zip_equal(captured, carried.drop_front(numbers.size())))
+    inner.accumulate(value, cotangent);
+  for (auto [number, cotangent] :
+       llvm::zip(numbers, carried.take_front(numbers.size())))
+    inner.accumulate(mapping.lookupOrDefault(op.getYieldedValues()[number]),
+                     cotangent);
+  if (failed(inner.pullBack(ops)))
+    return failure();
+  for (Value source : sources)
+    next.push_back(inner.getCotangentOrZero(source));
+  return success();
+}
+
+LogicalResult ForRule::removeStandIns(Block &block) {
+  eraseDeadOps(block);
+  for (auto [number, standIn] : llvm::enumerate(standIns)) {
+    Value init = op.getInitArgs()[number];
+    for (Operation *user : llvm::make_early_inc_range(standIn->getUsers()))
+      if (auto dim = dyn_cast<tensor::DimOp>(user))
+        dim.getSourceMutable().assign(init);
+    if (!standIn->use_empty())
+      return op.emitError()
+             << "expected a loop whose derivative needs none of the values "
+                "that it carries, got one that needs #"
+             << number;
+    standIn->erase();
+  }
+  return success();
+}
+
+LogicalResult ForRule::run() {
+  for (auto [number, argument] : llvm::enumerate(op.getRegionIterArgs())) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (type && !type.hasStaticShape() && !getEarlierOfSameShape(argument))
+      return op.emitError() << "expected a loop that keeps the shapes of what "
+                               "it carries, cannot tell for #"
+                            << number;
+  }
+  SmallVector<Value> inits;
+  for (auto [number, result] : llvm::enumerate(op.getResults()))
+    if (b.isVaried(result)) {
+      numbers.push_back(number);
+      inits.push_back(b.getCotangentOrZero(result));
+    }
+  llvm::SetVector<Value> above;
+  getUsedValuesDefinedAbove(op->getRegions(), above);
+  for (Value value : above)
+    if (b.isVaried(value)) {
+      captured.push_back(value);
+      inits.push_back(b.getCotangentOrZero(value));
+    }
+
+  for (Value init : op.getInitArgs())
+    standIns.push_back(
+        UnrealizedConversionCastOp::create(b, init.getType(), init));
+
+  Type type = op.getInductionVar().getType();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
+  };
+  Value distance =
+      arith::SubIOp::create(b, op.getUpperBound(), op.getLowerBound());
+  Value count =
+      op.getUnsignedCmp()
+          ? arith::CeilDivUIOp::create(b, distance, op.getStep()).getResult()
+          : arith::CeilDivSIOp::create(b, distance, op.getStep()).getResult();
+  auto reverse = scf::ForOp::create(b, constant(0), count, constant(1), inits);
+  // Without values to carry it comes with a terminator.
+  if (!reverse.getBody()->empty())
+    reverse.getBody()->back().erase();
+  VJPBuilder inner(op.getLoc(), OpBuilder::atBlockEnd(reverse.getBody()));
+  Value one = arith::ConstantOp::create(inner, inner.getIntegerAttr(type, 1));
+  Value last = arith::SubIOp::create(inner, count, one);
+  Value number = arith::SubIOp::create(inner, last, reverse.getInductionVar());
+  Value offset = arith::MulIOp::create(inner, number, op.getStep());
+  Value induction = arith::AddIOp::create(inner, op.getLowerBound(), offset);
+  SmallVector<Value> next;
+  if (failed(
+          buildIteration(inner, induction, reverse.getRegionIterArgs(), next)))
+    return failure();
+  scf::YieldOp::create(inner, next);
+  if (failed(removeStandIns(*reverse.getBody())))
+    return failure();
+
+  ResultRange results = reverse.getResults();
+  // What is captured first: its cotangent so far went into the loop.
+  for (auto [value, cotangent] :
+       llvm::zip_equal(captured, results.drop_front(numbers.size())))
+    b.accumulateInto(value, [&](Value) { return cotangent; });
+  for (auto [number, cotangent] :
+       llvm::zip(numbers, results.take_front(numbers.size())))
+    b.accumulate(op.getInitArgs()[number], cotangent);
+  return success();
+}
+
+static LogicalResult pullBack(scf::ForOp op, VJPBuilder &b) {
+  return ForRule(op, b).run();
+}
+
+//===----------------------------------------------------------------------===//
+// Registration
+//===----------------------------------------------------------------------===//
+
+#include "Models.h"
+
+void varlen::registerSCFVJPExternalModels(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, scf::SCFDialect *) {
+    // What the rules are written in.
+    context->loadDialect<arith::ArithDialect, tensor::TensorDialect>();
+    attach<PullBackModel, scf::ForOp>(*context);
+  });
+}

@@ -1,0 +1,48 @@
+//===- VarlenRules.cpp - Rules of the varlen dialect ----------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Differentiation/Registration.h"
+#include "varlen/Interfaces/VJPInterface.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/DialectRegistry.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+//===----------------------------------------------------------------------===//
+// varlen.attn
+//===----------------------------------------------------------------------===//
+
+static LogicalResult pullBack(AttnOp op, VJPBuilder &b) {
+  if (op.isBufferized())
+    return op.emitError("expected tensors to differentiate, got memrefs");
+  auto grad = AttnGradOp::create(b, op, b.getCotangentOrZero(op.getOut()),
+                                 b.getCotangent(op.getLse()));
+  b.accumulate(op.getQ(), grad.getDq());
+  b.accumulate(op.getK(), grad.getDk());
+  b.accumulate(op.getV(), grad.getDv());
+  if (op.getSink())
+    b.accumulate(op.getSink(), grad.getDsink());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Registration
+//===----------------------------------------------------------------------===//
+
+#include "Models.h"
+
+void varlen::registerVarlenVJPExternalModels(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, VarlenDialect *) {
+    attach<PullBackModel, AttnOp>(*context);
+  });
+}

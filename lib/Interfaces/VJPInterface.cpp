@@ -1,0 +1,217 @@
+//===- VJPInterface.cpp - Rules of differentiation ------------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Interfaces/VJPInterface.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+#include "varlen/Interfaces/VJPInterface.cpp.inc"
+
+bool varlen::hasCotangent(Type type) {
+  if (isa<RankedTensorType, VectorType>(type))
+    type = cast<ShapedType>(type).getElementType();
+  return isa<FloatType>(type);
+}
+
+SmallVector<Value> varlen::getDependencies(Operation *op) {
+  llvm::SetVector<Value> values;
+  values.insert_range(op->getOperands());
+  getUsedValuesDefinedAbove(op->getRegions(), values);
+  return values.takeVector();
+}
+
+void varlen::eraseDeadOps(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+Value VJPBuilder::add(Value lhs, Value rhs) {
+  return createOrFold<arith::AddFOp>(lhs, rhs);
+}
+Value VJPBuilder::sub(Value lhs, Value rhs) {
+  return createOrFold<arith::SubFOp>(lhs, rhs);
+}
+Value VJPBuilder::mul(Value lhs, Value rhs) {
+  return createOrFold<arith::MulFOp>(lhs, rhs);
+}
+Value VJPBuilder::div(Value lhs, Value rhs) {
+  return createOrFold<arith::DivFOp>(lhs, rhs);
+}
+Value VJPBuilder::neg(Value value) {
+  return createOrFold<arith::NegFOp>(value);
+}
+Value VJPBuilder::compare(arith::CmpFPredicate predicate, Value lhs,
+                          Value rhs) {
+  return arith::CmpFOp::create(*this, predicate, lhs, rhs);
+}
+Value VJPBuilder::select(Value condition, Value yes, Value no) {
+  return arith::SelectOp::create(*this, condition, yes, no);
+}
+
+Value VJPBuilder::constantLike(Value like, double value) {
+  Type type = like.getType();
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor) {
+    TypedAttr attr = getFloatAttr(getElementTypeOrSelf(type), value);
+    if (auto vector = dyn_cast<VectorType>(type))
+      attr = DenseElementsAttr::get(vector, Attribute(attr));
+    return arith::ConstantOp::create(*this, attr);
+  }
+  Value element = arith::ConstantOp::create(
+      *this, getFloatAttr(tensor.getElementType(), value));
+  return linalg::FillOp::create(*this, element, emptyLike(like)).getResult(0);
+}
+
+Value VJPBuilder::emptyLike(Value like, Type element) {
+  auto type = cast<RankedTensorType>(like.getType());
+  if (!element)
+    element = type.getElementType();
+  Value empty = tensor::EmptyOp::create(*this, getSizes(like), element,
+                                        type.getEncoding());
+  // Sizes may be known to be constant where the type does not say so.
+  return createOrFold<tensor::CastOp>(type.clone(element), empty);
+}
+
+//===----------------------------------------------------------------------===//
+// Shapes
+//===----------------------------------------------------------------------===//
+
+/// The initial value of what a loop carries, if it keeps its shape; `argument`
+/// is its value in an iteration.
+static Value getInitOfSameShape(LoopLikeOpInterface loop,
+                                BlockArgument argument) {
+  OpOperand *init = argument ? loop.getTiedLoopInit(argument) : nullptr;
+  OpOperand *yielded = init ? loop.getTiedLoopYieldedValue(argument) : nullptr;
+  if (!yielded)
+    return {};
+  Value value = yielded->get();
+  while (value && value != argument)
+    value = getEarlierOfSameShape(value);
+  return value ? init->get() : Value();
+}
+
+Value varlen::getEarlierOfSameShape(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto loop = dyn_cast_or_null<LoopLikeOpInterface>(
+        argument.getOwner()->getParentOp());
+    return loop ? getInitOfSameShape(loop, argument) : Value();
+  }
+  Operation *op = value.getDefiningOp();
+  if (auto destination = dyn_cast<DestinationStyleOpInterface>(op))
+    return destination.getTiedOpOperand(cast<OpResult>(value))->get();
+  if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
+    return getInitOfSameShape(
+        loop, loop.getTiedLoopRegionIterArg(cast<OpResult>(value)));
+  // Stands for a value that must not be asked for, see SCFRules.cpp.
+  if (isa<UnrealizedConversionCastOp>(op))
+    return op->getOperand(0);
+  if (!OpTrait::hasElementwiseMappableTraits(op))
+    return {};
+  auto hasSameShape = [&](Value operand) {
+    auto type = dyn_cast<RankedTensorType>(operand.getType());
+    return type && type.getShape() ==
+                       cast<RankedTensorType>(value.getType()).getShape();
+  };
+  auto found = llvm::find_if(op->getOperands(), hasSameShape);
+  return found == op->operand_end() ? Value() : *found;
+}
+
+SmallVector<OpFoldResult> VJPBuilder::getSizes(Value tensor) {
+  while (Value earlier = getEarlierOfSameShape(tensor))
+    tensor = earlier;
+  if (auto empty = tensor.getDefiningOp<tensor::EmptyOp>())
+    return empty.getMixedSizes();
+  if (auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>()) {
+    llvm::SmallBitVector dropped = slice.getDroppedDims();
+    SmallVector<OpFoldResult> sizes;
+    for (auto [dim, size] : llvm::enumerate(slice.getMixedSizes()))
+      if (!dropped.test(dim))
+        sizes.push_back(size);
+    return sizes;
+  }
+  return tensor::getMixedSizes(*this, getLoc(), tensor);
+}
+
+//===----------------------------------------------------------------------===//
+// Cotangents
+//===----------------------------------------------------------------------===//
+
+Value VJPBuilder::getCotangentOrZero(Value value) {
+  Value cotangent = getCotangent(value);
+  return cotangent ? cotangent : zerosLike(value);
+}
+
+void VJPBuilder::accumulate(Value value, Value cotangent) {
+  if (!cotangent || !isVaried(value))
+    return;
+  assert(value.getType() == cotangent.getType() && "expected the value's type");
+  Value &sum = cotangents[value];
+  sum = sum ? add(sum, cotangent) : cotangent;
+}
+
+void VJPBuilder::accumulateInto(Value value,
+                                llvm::function_ref<Value(Value)> add) {
+  if (!isVaried(value))
+    return;
+  Value sum = add(getCotangentOrZero(value));
+  assert(value.getType() == sum.getType() && "expected the value's type");
+  cotangents[value] = sum;
+}
+
+void VJPBuilder::markVaried(ValueRange sources, ArrayRef<Operation *> ops) {
+  varied.insert_range(sources);
+  auto isVariedOperand = [&](OpOperand &operand) {
+    auto rule = dyn_cast<VJPOpInterface>(operand.getOwner());
+    return isVaried(operand.get()) && (!rule || rule.isDifferentiable(operand));
+  };
+  auto isCaptured = [&](Operation *op) {
+    llvm::SetVector<Value> captured;
+    getUsedValuesDefinedAbove(op->getRegions(), captured);
+    return llvm::any_of(captured, [&](Value value) { return isVaried(value); });
+  };
+  for (Operation *op : ops) {
+    if (!llvm::any_of(op->getOpOperands(), isVariedOperand) && !isCaptured(op))
+      continue;
+    for (Value result : op->getResults())
+      if (hasCotangent(result.getType()))
+        varied.insert(result);
+  }
+}
+
+LogicalResult VJPBuilder::pullBack(ArrayRef<Operation *> ops) {
+  for (Operation *op : llvm::reverse(ops)) {
+    if (llvm::none_of(op->getResults(),
+                      [&](Value result) { return getCotangent(result); }))
+      continue;
+    auto rule = dyn_cast<VJPOpInterface>(op);
+    if (!rule)
+      return op->emitError()
+             << "'" << op->getName()
+             << "' has no rule of differentiation, but lies between what is "
+                "differentiated and what it is differentiated by";
+    setLoc(op->getLoc());
+    if (failed(rule.buildVJP(*this)))
+      return failure();
+  }
+  return success();
+}

@@ -1,0 +1,151 @@
+// RUN: varlen-opt %s --split-input-file --verify-diagnostics --allow-unregistered-dialect --varlen-differentiate=function=f
+// RUN: not varlen-opt %s --split-input-file --allow-unregistered-dialect --varlen-differentiate="function=g" 2>&1 | FileCheck %s --check-prefix=MISSING
+// RUN: not varlen-opt %s --split-input-file --allow-unregistered-dialect --varlen-differentiate="function=f wrt=2" 2>&1 | FileCheck %s --check-prefix=NUMBER
+// RUN: not varlen-opt %s --split-input-file --allow-unregistered-dialect --varlen-differentiate="function=f wrt=n" 2>&1 | FileCheck %s --check-prefix=NAME
+// RUN: not varlen-opt %s --split-input-file --allow-unregistered-dialect --varlen-differentiate="function=f results=0,0" 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not varlen-opt %s --split-input-file --allow-unregistered-dialect --varlen-differentiate="function=f residuals=save with-results" 2>&1 | FileCheck %s --check-prefix=SAVE
+
+// MISSING: error: has no function 'g' to differentiate
+// NUMBER: error: expected the number of one of 1 arguments, got 2
+// NAME: error: has no argument with the name 'n'
+// TWICE: error: result #0 is named twice
+// SAVE: error: with-results: expected residuals=recompute
+
+// An operation without a rule, where the cotangent would have to pass.
+func.func @f(%x: f32) -> f32 {
+  %b = arith.bitcast %x : f32 to i32
+  // expected-error @below {{'test.unknown' has no rule of differentiation, but lies between what is differentiated and what it is differentiated by}}
+  %y = "test.unknown"(%x, %b) : (f32, i32) -> f32
+  return %y : f32
+}
+
+// -----
+
+// The same in the body of another.
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%x : tensor<4xf32>) {
+  ^bb0(%a: f32):
+    %n = arith.constant 3 : i32
+    // expected-error @below {{'math.fpowi' has no rule of differentiation}}
+    %b = math.fpowi %a, %n : f32, i32
+    linalg.yield %b : f32
+  } -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// Calls have to be inlined.
+func.func private @g(f32) -> f32
+func.func @f(%x: f32) -> f32 {
+  // expected-error @below {{'func.call' has no rule of differentiation}}
+  %y = call @g(%x) : (f32) -> f32
+  return %y : f32
+}
+
+// -----
+
+// Control flow that has no rule.
+func.func @f(%x: f32, %c: i1) -> f32 {
+  // expected-error @below {{'scf.if' has no rule of differentiation}}
+  %y = scf.if %c -> f32 {
+    %z = math.exp %x : f32
+    scf.yield %z : f32
+  } else {
+    scf.yield %x : f32
+  }
+  return %y : f32
+}
+
+// -----
+
+// expected-error @below {{expected one block to differentiate, got 2}}
+func.func @f(%x: f32) -> f32 {
+  cf.br ^next
+^next:
+  return %x : f32
+}
+
+// -----
+
+// expected-error @below {{has no argument of floats}}
+func.func @f(%x: i32) -> f32 {
+  %y = arith.sitofp %x : i32 to f32
+  return %y : f32
+}
+
+// -----
+
+// expected-error @below {{'f_vjp' is what varlen-differentiate makes; expected at most a declaration of it}}
+func.func @f_vjp(%x: f32) -> f32 {
+  return %x : f32
+}
+func.func @f(%x: f32) -> f32 {
+  return %x : f32
+}
+
+// -----
+
+// expected-error @below {{expected the type '(f32, f32) -> f32', got '(f32) -> f32'}}
+func.func private @f_vjp(f32) -> f32
+func.func @f(%x: f32) -> f32 {
+  return %x : f32
+}
+
+// -----
+
+// A reduction that is no sum and no extremum.
+func.func @f(%x: tensor<?xf32>, %i: tensor<f32>) -> tensor<f32> {
+  // expected-error @below {{expected result #0 to be elementwise, or a sum, a maximum or a minimum, to differentiate it}}
+  %y = linalg.reduce { arith.mulf } ins(%x : tensor<?xf32>) outs(%i : tensor<f32>) dimensions = [0]
+  return %y : tensor<f32>
+}
+
+// -----
+
+// Windows: the reverse would have to know which of them meet an element.
+func.func @f(%x: tensor<8xf32>, %w: tensor<3xf32>, %i: tensor<6xf32>) -> tensor<6xf32> {
+  // expected-error @below {{expected an operand to be read by a projected permutation, to differentiate by it, got affine_map<(d0, d1) -> (d0 + d1)>}}
+  %y = linalg.conv_1d ins(%x, %w : tensor<8xf32>, tensor<3xf32>) outs(%i : tensor<6xf32>) -> tensor<6xf32>
+  return %y : tensor<6xf32>
+}
+
+// -----
+
+// A padding that is differentiated by.
+func.func @f(%x: tensor<4xf32>, %p: f32) -> tensor<6xf32> {
+  // expected-error @below {{expected padding that does not depend on what it is differentiated by}}
+  %y = tensor.pad %x low[1] high[1] {
+  ^bb0(%i: index):
+    tensor.yield %p : f32
+  } : tensor<4xf32> to tensor<6xf32>
+  return %y : tensor<6xf32>
+}
+
+// -----
+
+// A loop whose derivative needs what it carries.
+func.func @f(%x: f32, %n: index) -> f32 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  // expected-error @below {{expected a loop whose derivative needs none of the values that it carries, got one that needs #0}}
+  %y = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x) -> f32 {
+    %b = math.sin %a : f32
+    scf.yield %b : f32
+  }
+  return %y : f32
+}
+
+// -----
+
+// A loop that grows what it carries.
+func.func @f(%x: tensor<?xf32>, %n: index) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  // expected-error @below {{expected a loop that keeps the shapes of what it carries, cannot tell for #0}}
+  %y = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x) -> tensor<?xf32> {
+    %b = tensor.concat dim(0) %a, %x : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+    scf.yield %b : tensor<?xf32>
+  }
+  return %y : tensor<?xf32>
+}

@@ -1,0 +1,281 @@
+// RUN: varlen-opt %s \
+// RUN:   --varlen-differentiate=function=matmul \
+// RUN:   --varlen-differentiate=function=narrow \
+// RUN:   --varlen-differentiate=function=sum \
+// RUN:   --varlen-differentiate=function=broadcast \
+// RUN:   --varlen-differentiate=function=maximum \
+// RUN:   --varlen-differentiate=function=scalars \
+// RUN:   --varlen-differentiate=function=gather \
+// RUN:   --varlen-differentiate=function=softmax \
+// RUN:   | FileCheck %s
+
+// CHECK-DAG: #[[$MAP0:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
+// CHECK-DAG: #[[$MAP1:.*]] = affine_map<(d0, d1, d2) -> (d0, d1)>
+// CHECK-DAG: #[[$MAP2:.*]] = affine_map<(d0, d1, d2) -> (d0, d2)>
+// CHECK-DAG: #[[$MAP3:.*]] = affine_map<(d0, d1) -> (d1)>
+// CHECK-DAG: #[[$MAP4:.*]] = affine_map<(d0, d1) -> (d0, d1)>
+// CHECK-DAG: #[[$MAP5:.*]] = affine_map<(d0, d1) -> (d0)>
+// CHECK-DAG: #[[$MAP6:.*]] = affine_map<(d0) -> ()>
+// CHECK-DAG: #[[$MAP7:.*]] = affine_map<(d0) -> (d0)>
+
+// Two contractions; neither needs the initial value, which has the cotangent
+// of the result.
+// CHECK-LABEL: func.func @matmul_vjp(
+// CHECK-SAME: %[[A:.*]]: tensor<?x?xf32>, %[[B:.*]]: tensor<?x?xf32>, %[[C:.*]]: tensor<?x?xf32>, %[[D:.*]]: tensor<?x?xf32>) -> (tensor<?x?xf32>, tensor<?x?xf32>, tensor<?x?xf32>) {
+// CHECK: %[[E:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%{{.*}} : tensor<?x?xf32>) -> tensor<?x?xf32>
+// CHECK-NEXT: %[[F:.*]] = linalg.generic {indexing_maps = [#[[$MAP0]], #[[$MAP1]], #[[$MAP2]]], iterator_types = ["parallel", "reduction", "parallel"]} ins(%[[B]], %[[D]] : tensor<?x?xf32>, tensor<?x?xf32>) outs(%[[E]] : tensor<?x?xf32>) {
+// CHECK-NEXT: ^bb0(%[[G:.*]]: f32, %[[H:.*]]: f32, %[[I:.*]]: f32):
+// CHECK-NEXT: %[[J:.*]] = arith.mulf %[[H]], %[[G]] : f32
+// CHECK-NEXT: %[[K:.*]] = arith.addf %[[I]], %[[J]] : f32
+// CHECK-NEXT: linalg.yield %[[K]] : f32
+// CHECK-NEXT: } -> tensor<?x?xf32>
+// CHECK: %[[L:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%{{.*}} : tensor<?x?xf32>) -> tensor<?x?xf32>
+// CHECK-NEXT: %[[M:.*]] = linalg.generic {indexing_maps = [#[[$MAP2]], #[[$MAP1]], #[[$MAP0]]], iterator_types = ["reduction", "parallel", "parallel"]} ins(%[[A]], %[[D]] : tensor<?x?xf32>, tensor<?x?xf32>) outs(%[[L]] : tensor<?x?xf32>) {
+// CHECK-NEXT: ^bb0(%[[G]]: f32, %[[H]]: f32, %[[I]]: f32):
+// CHECK-NEXT: %[[J]] = arith.mulf %[[H]], %[[G]] : f32
+// CHECK-NEXT: %[[K]] = arith.addf %[[I]], %[[J]] : f32
+// CHECK-NEXT: linalg.yield %[[K]] : f32
+// CHECK-NEXT: } -> tensor<?x?xf32>
+// CHECK-NEXT: return %[[F]], %[[M]], %[[D]] : tensor<?x?xf32>, tensor<?x?xf32>, tensor<?x?xf32>
+func.func @matmul(%a: tensor<?x?xf32>, %b: tensor<?x?xf32>, %c: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %y = linalg.matmul ins(%a, %b : tensor<?x?xf32>, tensor<?x?xf32>) outs(%c : tensor<?x?xf32>) -> tensor<?x?xf32>
+  return %y : tensor<?x?xf32>
+}
+
+// Sums of narrow types are made in f32 and rounded once.
+// CHECK-LABEL: func.func @narrow_vjp(
+// CHECK-SAME: %[[A:.*]]: tensor<4x8xbf16>, %[[B:.*]]: tensor<8xbf16>, %[[D:.*]]: tensor<4x8xbf16>) -> (tensor<4x8xbf16>, tensor<8xbf16>) {
+// CHECK: %[[C:.*]] = linalg.generic {indexing_maps = [#[[$MAP3]], #[[$MAP4]], #[[$MAP4]]], iterator_types = ["parallel", "parallel"]} ins(%[[B]], %[[D]] : tensor<8xbf16>, tensor<4x8xbf16>) outs(%{{.*}} : tensor<4x8xbf16>) {
+// CHECK-NEXT: ^bb0(%[[E:.*]]: bf16, %[[F:.*]]: bf16, %[[G:.*]]: bf16):
+// CHECK-NEXT: %[[H:.*]] = arith.extf %[[E]] : bf16 to f32
+// CHECK-NEXT: %[[I:.*]] = arith.extf %[[F]] : bf16 to f32
+// CHECK-NEXT: %[[J:.*]] = arith.mulf %[[I]], %[[H]] : f32
+// CHECK-NEXT: %[[K:.*]] = arith.truncf %[[J]] : f32 to bf16
+// CHECK-NEXT: linalg.yield %[[K]] : bf16
+// CHECK-NEXT: } -> tensor<4x8xbf16>
+// CHECK: %[[L:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%{{.*}} : tensor<8xf32>) -> tensor<8xf32>
+// CHECK-NEXT: %[[M:.*]] = linalg.generic {indexing_maps = [#[[$MAP4]], #[[$MAP4]], #[[$MAP3]]], iterator_types = ["reduction", "parallel"]} ins(%[[A]], %[[D]] : tensor<4x8xbf16>, tensor<4x8xbf16>) outs(%[[L]] : tensor<8xf32>) {
+// CHECK-NEXT: ^bb0(%[[E]]: bf16, %[[F]]: bf16, %[[G]]: f32):
+// CHECK-NEXT: %[[H]] = arith.extf %[[E]] : bf16 to f32
+// CHECK-NEXT: %[[I]] = arith.extf %[[F]] : bf16 to f32
+// CHECK-NEXT: %[[J]] = arith.mulf %[[I]], %[[H]] : f32
+// CHECK-NEXT: %[[K]] = arith.addf %[[G]], %[[J]] : f32
+// CHECK-NEXT: linalg.yield %[[K]] : f32
+// CHECK-NEXT: } -> tensor<8xf32>
+// CHECK-NEXT: %[[N:.*]] = arith.truncf %[[M]] : tensor<8xf32> to tensor<8xbf16>
+// CHECK-NEXT: return %[[C]], %[[N]] : tensor<4x8xbf16>, tensor<8xbf16>
+func.func @narrow(%a: tensor<4x8xbf16>, %b: tensor<8xbf16>) -> tensor<4x8xbf16> {
+  %empty = tensor.empty() : tensor<4x8xbf16>
+  %y = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]}
+    ins(%a, %b : tensor<4x8xbf16>, tensor<8xbf16>) outs(%empty : tensor<4x8xbf16>) {
+  ^bb0(%x: bf16, %w: bf16, %o: bf16):
+    %0 = arith.extf %w : bf16 to f32
+    %1 = arith.extf %x : bf16 to f32
+    %2 = arith.mulf %0, %1 : f32
+    %3 = arith.truncf %2 : f32 to bf16
+    linalg.yield %3 : bf16
+  } -> tensor<4x8xbf16>
+  return %y : tensor<4x8xbf16>
+}
+
+// A sum needs nothing but shapes.
+// CHECK-LABEL: func.func @sum_vjp(
+// CHECK-SAME: %[[X:.*]]: tensor<?x?xf32>, %[[I:.*]]: tensor<?xf32>, %[[D:.*]]: tensor<?xf32>) -> (tensor<?x?xf32>, tensor<?xf32>) {
+// CHECK: %[[A:.*]] = linalg.generic {indexing_maps = [#[[$MAP5]], #[[$MAP4]]], iterator_types = ["parallel", "parallel"]} ins(%[[D]] : tensor<?xf32>) outs(%{{.*}} : tensor<?x?xf32>) {
+// CHECK-NEXT: ^bb0(%[[B:.*]]: f32, %{{.*}}: f32):
+// CHECK-NEXT: linalg.yield %[[B]] : f32
+// CHECK-NEXT: } -> tensor<?x?xf32>
+// CHECK-NEXT: return %[[A]], %[[D]] : tensor<?x?xf32>, tensor<?xf32>
+func.func @sum(%x: tensor<?x?xf32>, %i: tensor<?xf32>) -> tensor<?xf32> {
+  %y = linalg.reduce { arith.addf } ins(%x : tensor<?x?xf32>) outs(%i : tensor<?xf32>) dimensions = [1]
+  return %y : tensor<?xf32>
+}
+
+// And a broadcast is its reverse.
+// CHECK-LABEL: func.func @broadcast_vjp(
+// CHECK-SAME: %[[X:.*]]: tensor<?xf32>, %[[O:.*]]: tensor<4x?xf32>, %[[D:.*]]: tensor<4x?xf32>) -> (tensor<?xf32>, tensor<4x?xf32>) {
+// CHECK: %[[A:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%{{.*}} : tensor<?xf32>) -> tensor<?xf32>
+// CHECK-NEXT: %[[B:.*]] = linalg.generic {indexing_maps = [#[[$MAP4]], #[[$MAP3]]], iterator_types = ["reduction", "parallel"]} ins(%[[D]] : tensor<4x?xf32>) outs(%[[A]] : tensor<?xf32>) {
+// CHECK-NEXT: ^bb0(%[[C:.*]]: f32, %[[E:.*]]: f32):
+// CHECK-NEXT: %[[F:.*]] = arith.addf %[[E]], %[[C]] : f32
+// CHECK-NEXT: linalg.yield %[[F]] : f32
+// CHECK-NEXT: } -> tensor<?xf32>
+// CHECK: %[[G:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%{{.*}} : tensor<4x?xf32>) -> tensor<4x?xf32>
+// CHECK-NEXT: return %[[B]], %[[G]] : tensor<?xf32>, tensor<4x?xf32>
+func.func @broadcast(%x: tensor<?xf32>, %o: tensor<4x?xf32>) -> tensor<4x?xf32> {
+  %y = linalg.broadcast ins(%x : tensor<?xf32>) outs(%o : tensor<4x?xf32>) dimensions = [0]
+  return %y : tensor<4x?xf32>
+}
+
+// Those that attain a maximum share; the initial value gets it if none does.
+// CHECK-LABEL: func.func @maximum_vjp(
+// CHECK-SAME: %[[X:.*]]: tensor<?x4xf32>, %[[I:.*]]: tensor<?xf32>, %[[D:.*]]: tensor<?xf32>) -> (tensor<?x4xf32>, tensor<?xf32>) {
+// CHECK: %[[A:.*]] = linalg.reduce { arith.maximumf } ins(%[[X]] : tensor<?x4xf32>) outs(%[[I]] : tensor<?xf32>) dimensions = [1]
+// CHECK: %[[B:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%{{.*}} : tensor<?xf32>) -> tensor<?xf32>
+// CHECK-NEXT: %[[C:.*]] = linalg.generic {indexing_maps = [#[[$MAP4]], #[[$MAP5]], #[[$MAP5]]], iterator_types = ["parallel", "reduction"]} ins(%[[X]], %[[A]] : tensor<?x4xf32>, tensor<?xf32>) outs(%[[B]] : tensor<?xf32>) {
+// CHECK-NEXT: ^bb0(%[[E:.*]]: f32, %[[F:.*]]: f32, %[[G:.*]]: f32):
+// CHECK-NEXT: %[[H:.*]] = arith.cmpf oeq, %[[E]], %[[F]] : f32
+// CHECK-NEXT: %[[J:.*]] = arith.select %[[H]], %{{.*}}, %{{.*}} : f32
+// CHECK-NEXT: %[[K:.*]] = arith.addf %[[G]], %[[J]] : f32
+// CHECK-NEXT: linalg.yield %[[K]] : f32
+// CHECK-NEXT: } -> tensor<?xf32>
+// CHECK: %[[L:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%{{.*}} : tensor<?xf32>) -> tensor<?xf32>
+// CHECK-NEXT: %[[M:.*]] = arith.cmpf oeq, %[[C]], %[[L]] : tensor<?xf32>
+// CHECK-NEXT: %[[N:.*]] = arith.select %[[M]], %[[D]], %[[L]] : tensor<?xi1>, tensor<?xf32>
+// CHECK: %[[O:.*]] = linalg.generic {indexing_maps = [#[[$MAP4]], #[[$MAP5]], #[[$MAP5]], #[[$MAP5]], #[[$MAP4]]], iterator_types = ["parallel", "parallel"]} ins(%[[X]], %[[D]], %[[A]], %[[C]] : tensor<?x4xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>) outs(%{{.*}} : tensor<?x4xf32>) {
+// CHECK-NEXT: ^bb0(%[[E]]: f32, %[[F]]: f32, %[[P:.*]]: f32, %[[Q:.*]]: f32, %[[G]]: f32):
+// CHECK-NEXT: %[[H]] = arith.cmpf oeq, %[[E]], %[[P]] : f32
+// CHECK-NEXT: %[[J]] = arith.divf %[[F]], %[[Q]] : f32
+// CHECK-NEXT: %[[K]] = arith.select %[[H]], %[[J]], %{{.*}} : f32
+// CHECK-NEXT: linalg.yield %[[K]] : f32
+// CHECK-NEXT: } -> tensor<?x4xf32>
+// CHECK-NEXT: return %[[O]], %[[N]] : tensor<?x4xf32>, tensor<?xf32>
+func.func @maximum(%x: tensor<?x4xf32>, %i: tensor<?xf32>) -> tensor<?xf32> {
+  %y = linalg.reduce { arith.maximumf } ins(%x : tensor<?x4xf32>) outs(%i : tensor<?xf32>) dimensions = [1]
+  return %y : tensor<?xf32>
+}
+
+// A number that is read everywhere, as an operand or from outside.
+// CHECK-LABEL: func.func @scalars_vjp(
+// CHECK-SAME: %[[X:.*]]: tensor<?xf32>, %[[S:.*]]: f32, %[[R:.*]]: f32, %[[D:.*]]: tensor<?xf32>) -> (tensor<?xf32>, f32, f32) {
+// CHECK: %[[A:.*]] = linalg.generic {indexing_maps = [#[[$MAP6]], #[[$MAP7]], #[[$MAP7]]], iterator_types = ["parallel"]} ins(%[[S]], %[[D]] : f32, tensor<?xf32>) outs(%{{.*}} : tensor<?xf32>) {
+// CHECK-NEXT: ^bb0(%[[B:.*]]: f32, %[[C:.*]]: f32, %[[E:.*]]: f32):
+// CHECK-NEXT: %[[F:.*]] = arith.mulf %[[C]], %[[B]] : f32
+// CHECK-NEXT: linalg.yield %[[F]] : f32
+// CHECK-NEXT: } -> tensor<?xf32>
+// CHECK: %[[G:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%{{.*}} : tensor<f32>) -> tensor<f32>
+// CHECK-NEXT: %[[H:.*]] = linalg.generic {indexing_maps = [#[[$MAP7]], #[[$MAP7]], #[[$MAP6]]], iterator_types = ["reduction"]} ins(%[[X]], %[[D]] : tensor<?xf32>, tensor<?xf32>) outs(%[[G]] : tensor<f32>) {
+// CHECK-NEXT: ^bb0(%[[B]]: f32, %[[C]]: f32, %[[E]]: f32):
+// CHECK-NEXT: %[[F]] = arith.mulf %[[C]], %[[B]] : f32
+// CHECK-NEXT: %[[I:.*]] = arith.addf %[[E]], %[[F]] : f32
+// CHECK-NEXT: linalg.yield %[[I]] : f32
+// CHECK-NEXT: } -> tensor<f32>
+// CHECK-NEXT: %[[J:.*]] = tensor.extract %[[H]][] : tensor<f32>
+// CHECK-NEXT: %[[K:.*]] = linalg.generic {indexing_maps = [#[[$MAP7]], #[[$MAP6]]], iterator_types = ["reduction"]} ins(%[[D]] : tensor<?xf32>) outs(%[[G]] : tensor<f32>) {
+// CHECK-NEXT: ^bb0(%[[B]]: f32, %[[E]]: f32):
+// CHECK-NEXT: %[[F]] = arith.addf %[[E]], %[[B]] : f32
+// CHECK-NEXT: linalg.yield %[[F]] : f32
+// CHECK-NEXT: } -> tensor<f32>
+// CHECK-NEXT: %[[L:.*]] = tensor.extract %[[K]][] : tensor<f32>
+// CHECK-NEXT: return %[[A]], %[[J]], %[[L]] : tensor<?xf32>, f32, f32
+func.func @scalars(%x: tensor<?xf32>, %s: f32, %r: f32) -> tensor<?xf32> {
+  %y = linalg.generic {
+    indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>, affine_map<(i) -> (i)>],
+    iterator_types = ["parallel"]} ins(%x, %s : tensor<?xf32>, f32) outs(%x : tensor<?xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.mulf %a, %b : f32
+    %1 = arith.addf %0, %r : f32
+    linalg.yield %1 : f32
+  } -> tensor<?xf32>
+  return %y : tensor<?xf32>
+}
+
+// Rows of a table: a loop adds to the rows that were read.
+// CHECK-LABEL: func.func @gather_vjp(
+// CHECK-SAME: %[[TABLE:.*]]: tensor<?x4xf32>, %[[ROWS:.*]]: tensor<?xi32>, %[[O:.*]]: tensor<?x4xf32>, %[[D:.*]]: tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>) {
+// CHECK: %[[A:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%{{.*}} : tensor<?x4xf32>) -> tensor<?x4xf32>
+// CHECK-NEXT: %[[B:.*]] = scf.for %[[C:.*]] = %{{.*}} to %{{.*}} step %{{.*}} iter_args(%[[E:.*]] = %[[A]]) -> (tensor<?x4xf32>) {
+// CHECK-NEXT: %[[F:.*]] = scf.for %[[G:.*]] = %{{.*}} to %{{.*}} step %{{.*}} iter_args(%[[H:.*]] = %[[E]]) -> (tensor<?x4xf32>) {
+// CHECK-NEXT: %[[I:.*]] = tensor.extract %[[ROWS]][%[[C]]] : tensor<?xi32>
+// CHECK-NEXT: %[[J:.*]] = tensor.extract %[[D]][%[[C]], %[[G]]] : tensor<?x4xf32>
+// CHECK-NEXT: %[[K:.*]] = arith.index_cast %[[I]] : i32 to index
+// CHECK-NEXT: %[[L:.*]] = tensor.extract %[[H]][%[[K]], %[[G]]] : tensor<?x4xf32>
+// CHECK-NEXT: %[[M:.*]] = arith.addf %[[L]], %[[J]] : f32
+// CHECK-NEXT: %[[N:.*]] = tensor.insert %[[M]] into %[[H]][%[[K]], %[[G]]] : tensor<?x4xf32>
+// CHECK-NEXT: scf.yield %[[N]] : tensor<?x4xf32>
+// CHECK-NEXT: }
+// CHECK-NEXT: scf.yield %[[F]] : tensor<?x4xf32>
+// CHECK-NEXT: }
+// CHECK: %[[P:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%{{.*}} : tensor<?x4xf32>) -> tensor<?x4xf32>
+// CHECK-NEXT: return %[[B]], %[[P]] : tensor<?x4xf32>, tensor<?x4xf32>
+func.func @gather(%table: tensor<?x4xf32>, %rows: tensor<?xi32>, %o: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %y = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]} ins(%rows : tensor<?xi32>) outs(%o : tensor<?x4xf32>) {
+  ^bb0(%row: i32, %out: f32):
+    %i = arith.index_cast %row : i32 to index
+    %j = linalg.index 1 : index
+    %0 = tensor.extract %table[%i, %j] : tensor<?x4xf32>
+    linalg.yield %0 : f32
+  } -> tensor<?x4xf32>
+  return %y : tensor<?x4xf32>
+}
+
+// An operation without a rule that decomposes.
+// CHECK-LABEL: func.func @softmax_vjp(
+// CHECK-SAME: %[[X:.*]]: tensor<2x4xf32>, %[[D:.*]]: tensor<2x4xf32>) -> tensor<2x4xf32> {
+// CHECK: %[[A:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%{{.*}} : tensor<2xf32>) -> tensor<2xf32>
+// CHECK-NEXT: %[[B:.*]] = linalg.generic {indexing_maps = [#[[$MAP4]], #[[$MAP5]]], iterator_types = ["parallel", "reduction"]} ins(%[[X]] : tensor<2x4xf32>) outs(%[[A]] : tensor<2xf32>) {
+// CHECK-NEXT: ^bb0(%[[C:.*]]: f32, %[[E:.*]]: f32):
+// CHECK-NEXT: %[[F:.*]] = arith.maxnumf %[[C]], %[[E]] : f32
+// CHECK-NEXT: linalg.yield %[[F]] : f32
+// CHECK-NEXT: } -> tensor<2xf32>
+// CHECK-NEXT: %[[G:.*]] = linalg.generic {indexing_maps = [#[[$MAP4]], #[[$MAP5]], #[[$MAP4]]], iterator_types = ["parallel", "parallel"]} ins(%[[X]], %[[B]] : tensor<2x4xf32>, tensor<2xf32>) outs(%[[X]] : tensor<2x4xf32>) {
+// CHECK-NEXT: ^bb0(%[[C]]: f32, %[[H:.*]]: f32, %[[E]]: f32):
+// CHECK-NEXT: %[[F]] = arith.subf %[[C]], %[[H]] : f32
+// CHECK-NEXT: %[[I:.*]] = math.exp %[[F]] : f32
+// CHECK-NEXT: linalg.yield %[[I]] : f32
+// CHECK-NEXT: } -> tensor<2x4xf32>
+// CHECK-NEXT: %[[J:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%{{.*}} : tensor<2xf32>) -> tensor<2xf32>
+// CHECK-NEXT: %[[K:.*]] = linalg.generic {indexing_maps = [#[[$MAP4]], #[[$MAP5]]], iterator_types = ["parallel", "reduction"]} ins(%[[G]] : tensor<2x4xf32>) outs(%[[J]] : tensor<2xf32>) {
+// CHECK-NEXT: ^bb0(%[[C]]: f32, %[[E]]: f32):
+// CHECK-NEXT: %[[F]] = arith.addf %[[C]], %[[E]] : f32
+// CHECK-NEXT: linalg.yield %[[F]] : f32
+// CHECK-NEXT: } -> tensor<2xf32>
+// CHECK: %[[L:.*]] = linalg.generic {indexing_maps = [#[[$MAP5]], #[[$MAP4]], #[[$MAP4]]], iterator_types = ["parallel", "parallel"]} ins(%[[K]], %[[D]] : tensor<2xf32>, tensor<2x4xf32>) outs(%{{.*}} : tensor<2x4xf32>) {
+// CHECK-NEXT: ^bb0(%[[C]]: f32, %[[H]]: f32, %[[E]]: f32):
+// CHECK-NEXT: %[[F]] = arith.divf %[[H]], %[[C]] : f32
+// CHECK-NEXT: linalg.yield %[[F]] : f32
+// CHECK-NEXT: } -> tensor<2x4xf32>
+// CHECK-NEXT: %[[M:.*]] = linalg.generic {indexing_maps = [#[[$MAP4]], #[[$MAP5]], #[[$MAP4]], #[[$MAP5]]], iterator_types = ["parallel", "reduction"]} ins(%[[G]], %[[K]], %[[D]] : tensor<2x4xf32>, tensor<2xf32>, tensor<2x4xf32>) outs(%[[J]] : tensor<2xf32>) {
+// CHECK-NEXT: ^bb0(%[[C]]: f32, %[[H]]: f32, %[[N:.*]]: f32, %[[E]]: f32):
+// CHECK-NEXT: %[[F]] = arith.divf %[[C]], %[[H]] : f32
+// CHECK-NEXT: %[[I]] = arith.divf %[[N]], %[[H]] : f32
+// CHECK-NEXT: %[[O:.*]] = arith.mulf %[[I]], %[[F]] : f32
+// CHECK-NEXT: %[[P:.*]] = arith.negf %[[O]] : f32
+// CHECK-NEXT: %[[Q:.*]] = arith.addf %[[E]], %[[P]] : f32
+// CHECK-NEXT: linalg.yield %[[Q]] : f32
+// CHECK-NEXT: } -> tensor<2xf32>
+// CHECK-NEXT: %[[R:.*]] = linalg.generic {indexing_maps = [#[[$MAP5]], #[[$MAP4]]], iterator_types = ["parallel", "parallel"]} ins(%[[M]] : tensor<2xf32>) outs(%{{.*}} : tensor<2x4xf32>) {
+// CHECK-NEXT: ^bb0(%[[C]]: f32, %[[E]]: f32):
+// CHECK-NEXT: linalg.yield %[[C]] : f32
+// CHECK-NEXT: } -> tensor<2x4xf32>
+// CHECK-NEXT: %[[S:.*]] = arith.addf %[[L]], %[[R]] : tensor<2x4xf32>
+// CHECK-NEXT: %[[T:.*]] = linalg.generic {indexing_maps = [#[[$MAP4]], #[[$MAP5]], #[[$MAP4]], #[[$MAP4]]], iterator_types = ["parallel", "parallel"]} ins(%[[X]], %[[B]], %[[S]] : tensor<2x4xf32>, tensor<2xf32>, tensor<2x4xf32>) outs(%{{.*}} : tensor<2x4xf32>) {
+// CHECK-NEXT: ^bb0(%[[C]]: f32, %[[H]]: f32, %[[N]]: f32, %[[E]]: f32):
+// CHECK-NEXT: %[[F]] = arith.subf %[[C]], %[[H]] : f32
+// CHECK-NEXT: %[[I]] = math.exp %[[F]] : f32
+// CHECK-NEXT: %[[O]] = arith.mulf %[[N]], %[[I]] : f32
+// CHECK-NEXT: linalg.yield %[[O]] : f32
+// CHECK-NEXT: } -> tensor<2x4xf32>
+// CHECK-NEXT: %[[U:.*]] = linalg.generic {indexing_maps = [#[[$MAP4]], #[[$MAP5]], #[[$MAP4]], #[[$MAP5]]], iterator_types = ["parallel", "reduction"]} ins(%[[X]], %[[B]], %[[S]] : tensor<2x4xf32>, tensor<2xf32>, tensor<2x4xf32>) outs(%[[J]] : tensor<2xf32>) {
+// CHECK-NEXT: ^bb0(%[[C]]: f32, %[[H]]: f32, %[[N]]: f32, %[[E]]: f32):
+// CHECK-NEXT: %[[F]] = arith.subf %[[C]], %[[H]] : f32
+// CHECK-NEXT: %[[I]] = math.exp %[[F]] : f32
+// CHECK-NEXT: %[[O]] = arith.mulf %[[N]], %[[I]] : f32
+// CHECK-NEXT: %[[P]] = arith.negf %[[O]] : f32
+// CHECK-NEXT: %[[Q]] = arith.addf %[[E]], %[[P]] : f32
+// CHECK-NEXT: linalg.yield %[[Q]] : f32
+// CHECK-NEXT: } -> tensor<2xf32>
+// CHECK-NEXT: %[[V:.*]] = linalg.generic {indexing_maps = [#[[$MAP4]], #[[$MAP5]], #[[$MAP5]]], iterator_types = ["parallel", "reduction"]} ins(%[[X]], %[[B]] : tensor<2x4xf32>, tensor<2xf32>) outs(%[[J]] : tensor<2xf32>) {
+// CHECK-NEXT: ^bb0(%[[C]]: f32, %[[H]]: f32, %[[E]]: f32):
+// CHECK-NEXT: %[[F]] = arith.cmpf oeq, %[[C]], %[[H]] : f32
+// CHECK-NEXT: %[[I]] = arith.select %[[F]], %{{.*}}, %{{.*}} : f32
+// CHECK-NEXT: %[[O]] = arith.addf %[[E]], %[[I]] : f32
+// CHECK-NEXT: linalg.yield %[[O]] : f32
+// CHECK-NEXT: } -> tensor<2xf32>
+// CHECK-NEXT: %[[W:.*]] = linalg.generic {indexing_maps = [#[[$MAP4]], #[[$MAP5]], #[[$MAP5]], #[[$MAP5]], #[[$MAP4]]], iterator_types = ["parallel", "parallel"]} ins(%[[X]], %[[U]], %[[B]], %[[V]] : tensor<2x4xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) outs(%{{.*}} : tensor<2x4xf32>) {
+// CHECK-NEXT: ^bb0(%[[C]]: f32, %[[H]]: f32, %[[N]]: f32, %[[Y:.*]]: f32, %[[E]]: f32):
+// CHECK-NEXT: %[[F]] = arith.cmpf oeq, %[[C]], %[[N]] : f32
+// CHECK-NEXT: %[[I]] = arith.divf %[[H]], %[[Y]] : f32
+// CHECK-NEXT: %[[O]] = arith.select %[[F]], %[[I]], %{{.*}} : f32
+// CHECK-NEXT: linalg.yield %[[O]] : f32
+// CHECK-NEXT: } -> tensor<2x4xf32>
+// CHECK-NEXT: %[[Z:.*]] = arith.addf %[[T]], %[[W]] : tensor<2x4xf32>
+// CHECK-NEXT: return %[[Z]] : tensor<2x4xf32>
+func.func @softmax(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %y = linalg.softmax dimension(1) ins(%x : tensor<2x4xf32>) outs(%x : tensor<2x4xf32>) -> tensor<2x4xf32>
+  return %y : tensor<2x4xf32>
+}

@@ -1,0 +1,35 @@
+// RUN: varlen-opt %s \
+// RUN:   --varlen-differentiate=function=attn \
+// RUN:   --varlen-differentiate=function=out_alone \
+// RUN:   | FileCheck %s
+
+// All clauses travel along; the lse has a cotangent like everything else.
+// CHECK-LABEL: func.func @attn_vjp(
+// CHECK-SAME: %[[Q:.*]]: tensor<?x4x64xf32>, %[[K:.*]]: tensor<?x2x64xf32>, %[[V:.*]]: tensor<?x2x32xf32>, %[[CU_Q:.*]]: tensor<?xi32>, %[[CU_K:.*]]: tensor<?xi32>, %[[USED:.*]]: tensor<?xi32>, %[[SINK:.*]]: tensor<4xf32>, %[[D0:.*]]: tensor<?x4x32xf32>, %[[D1:.*]]: tensor<4x?xf32>) -> (tensor<?x4x64xf32>, tensor<?x2x64xf32>, tensor<?x2x32xf32>, tensor<4xf32>) {
+// CHECK-NEXT: %[[A:.*]], %[[B:.*]] = varlen.attn %[[Q]], %[[K]], %[[V]], %[[CU_Q]], %[[CU_K]] seqused_k(%[[USED]]) sink(%[[SINK]]) {mask = #varlen.mask<causal>, scale = 2.500000e-01 : f32} : (tensor<?x4x64xf32>, tensor<?x2x64xf32>, tensor<?x2x32xf32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<4xf32>) -> (tensor<?x4x32xf32>, tensor<4x?xf32>)
+// CHECK-NEXT: %[[C:.*]], %[[D:.*]], %[[E:.*]], %[[F:.*]] = varlen.attn_grad %[[D0]], %[[Q]], %[[K]], %[[V]], %[[A]], %[[B]], %[[CU_Q]], %[[CU_K]] dlse(%[[D1]]) seqused_k(%[[USED]]) sink(%[[SINK]]) {mask = #varlen.mask<causal>, scale = 2.500000e-01 : f32} : (tensor<?x4x32xf32>, tensor<?x4x64xf32>, tensor<?x2x64xf32>, tensor<?x2x32xf32>, tensor<?x4x32xf32>, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>, tensor<4x?xf32>, tensor<?xi32>, tensor<4xf32>) -> (tensor<?x4x64xf32>, tensor<?x2x64xf32>, tensor<?x2x32xf32>, tensor<4xf32>)
+// CHECK-NEXT: return %[[C]], %[[D]], %[[E]], %[[F]] : tensor<?x4x64xf32>, tensor<?x2x64xf32>, tensor<?x2x32xf32>, tensor<4xf32>
+func.func @attn(%q: tensor<?x4x64xf32>, %k: tensor<?x2x64xf32>, %v: tensor<?x2x32xf32>,
+                %cu_q: tensor<?xi32>, %cu_k: tensor<?xi32>, %used: tensor<?xi32>, %sink: tensor<4xf32>)
+    -> (tensor<?x4x32xf32>, tensor<4x?xf32>) {
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k seqused_k(%used) sink(%sink)
+      {mask = #varlen.mask<causal>, scale = 0.25 : f32}
+      : (tensor<?x4x64xf32>, tensor<?x2x64xf32>, tensor<?x2x32xf32>, tensor<?xi32>, tensor<?xi32>,
+         tensor<?xi32>, tensor<4xf32>) -> (tensor<?x4x32xf32>, tensor<4x?xf32>)
+  return %out, %lse : tensor<?x4x32xf32>, tensor<4x?xf32>
+}
+
+// An lse that nobody uses has none.
+// CHECK-LABEL: func.func @out_alone_vjp(
+// CHECK-SAME: %[[Q:.*]]: tensor<?x4x64xbf16>, %[[CU:.*]]: tensor<?xi32>, %[[D:.*]]: tensor<?x4x64xbf16>) -> tensor<?x4x64xbf16> {
+// CHECK-NEXT: %[[A:.*]], %[[B:.*]] = varlen.attn %[[Q]], %[[Q]], %[[Q]], %[[CU]], %[[CU]] : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xbf16>, tensor<4x?xf32>)
+// CHECK-NEXT: %[[C:.*]], %[[E:.*]], %[[F:.*]] = varlen.attn_grad %[[D]], %[[Q]], %[[Q]], %[[Q]], %[[A]], %[[B]], %[[CU]], %[[CU]] : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>)
+// CHECK-NEXT: %[[G:.*]] = arith.addf %[[C]], %[[E]] : tensor<?x4x64xbf16>
+// CHECK-NEXT: %[[H:.*]] = arith.addf %[[G]], %[[F]] : tensor<?x4x64xbf16>
+// CHECK-NEXT: return %[[H]] : tensor<?x4x64xbf16>
+func.func @out_alone(%q: tensor<?x4x64xbf16>, %cu: tensor<?xi32>) -> tensor<?x4x64xbf16> {
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu
+      : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?xi32>, tensor<?xi32>)
+      -> (tensor<?x4x64xbf16>, tensor<4x?xf32>)
+  return %out : tensor<?x4x64xbf16>
+}

@@ -1,0 +1,270 @@
+"""The rules of upstream operations against finite differences."""
+
+# REQUIRES: venv
+# RUN: %python %s
+
+import os
+import sys
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "Inputs"))
+import gradients
+
+rng = np.random.default_rng(1)
+text, cases = "", {}
+
+
+def case(name, signature, body, *inputs):
+    global text
+    text += f"func.func @{name}{signature} {{\n{body}\n}}\n"
+    cases[name] = list(inputs)
+
+
+def normal(*shape):
+    return rng.standard_normal(shape)
+
+
+def positive(*shape):
+    return rng.uniform(0.5, 2, shape)
+
+
+# Functions of one number, of tensors of any extent.
+UNARY = {
+    "exp": normal, "exp2": normal, "expm1": normal, "log": positive, "log2": positive,
+    "log10": positive, "log1p": positive, "sqrt": positive, "rsqrt": positive,
+    "cbrt": positive, "sin": normal, "cos": normal, "tan": lambda n: normal(n) / 4,
+    "sinh": normal, "cosh": normal, "tanh": normal, "asin": lambda n: rng.uniform(-0.9, 0.9, n),
+    "acos": lambda n: rng.uniform(-0.9, 0.9, n), "atan": normal, "asinh": normal,
+    "acosh": lambda n: 1 + positive(n), "atanh": lambda n: rng.uniform(-0.9, 0.9, n),
+    "erf": normal, "erfc": normal, "absf": normal, "floor": normal, "ceil": normal,
+    "round": normal, "roundeven": normal, "trunc": normal,
+}  # fmt: skip
+for name, values in UNARY.items():
+    case(
+        f"math_{name}", "(%x: tensor<?xf64>) -> tensor<?xf64>",
+        f"  %y = math.{name} %x : tensor<?xf64>\n  return %y : tensor<?xf64>", values(7),
+    )  # fmt: skip
+
+BINARY = {
+    "arith.addf": (normal, normal), "arith.subf": (normal, normal),
+    "arith.mulf": (normal, normal), "arith.divf": (normal, positive),
+    "arith.remf": (lambda n: 3 * normal(n), positive),
+    "arith.maximumf": (normal, normal), "arith.minimumf": (normal, normal),
+    "arith.maxnumf": (normal, normal), "arith.minnumf": (normal, normal),
+    "math.powf": (positive, normal), "math.atan2": (normal, positive),
+    "math.copysign": (normal, normal),
+}  # fmt: skip
+for op, (left, right) in BINARY.items():
+    case(
+        op.replace(".", "_"), "(%x: tensor<?xf64>, %y: tensor<?xf64>) -> tensor<?xf64>",
+        f"  %z = {op} %x, %y : tensor<?xf64>\n  return %z : tensor<?xf64>", left(9), right(9),
+    )  # fmt: skip
+case(
+    "math_fma", "(%x: tensor<?xf64>, %y: tensor<?xf64>, %z: tensor<?xf64>) -> tensor<?xf64>",
+    "  %r = math.fma %x, %y, %z : tensor<?xf64>\n  return %r : tensor<?xf64>",
+    normal(5), normal(5), normal(5),
+)  # fmt: skip
+case(
+    "scalars", "(%x: f64, %y: f64) -> (f64, f64)",
+    """  %half = arith.constant 0.5 : f64
+  %n = arith.negf %x : f64
+  %p = arith.mulf %n, %y : f64
+  %less = arith.cmpf olt, %p, %half : f64
+  %s = arith.select %less, %p, %half : f64
+  %q = arith.mulf %p, %x : f64
+  return %q, %s : f64, f64""",
+    1.5, 0.75,
+)  # fmt: skip
+
+# linalg.generic: elementwise with broadcasts, contractions, sums, extrema.
+case(
+    "elementwise", "(%x: tensor<?x?xf64>, %b: tensor<?xf64>, %s: f64) -> tensor<?x?xf64>",
+    """  %y = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>,
+                     affine_map<(i, j) -> ()>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]}
+    ins(%x, %b, %s : tensor<?x?xf64>, tensor<?xf64>, f64) outs(%x : tensor<?x?xf64>) {
+  ^bb0(%a: f64, %c: f64, %d: f64, %o: f64):
+    %0 = arith.mulf %a, %c : f64
+    %1 = math.tanh %0 : f64
+    %2 = arith.mulf %1, %d : f64
+    %3 = arith.mulf %2, %o : f64
+    linalg.yield %3 : f64
+  } -> tensor<?x?xf64>
+  return %y : tensor<?x?xf64>""",
+    normal(3, 4), normal(4), 0.7,
+)  # fmt: skip
+case(
+    "two_results", "(%x: tensor<?x?xf64>, %i: tensor<?xf64>) -> (tensor<?x?xf64>, tensor<?xf64>)",
+    """  %r:2 = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>,
+                     affine_map<(i, j) -> (j)>],
+    iterator_types = ["reduction", "parallel"]}
+    ins(%x : tensor<?x?xf64>) outs(%x, %i : tensor<?x?xf64>, tensor<?xf64>) {
+  ^bb0(%a: f64, %o: f64, %sum: f64):
+    %0 = math.sin %a : f64
+    %1 = math.fma %0, %a, %sum : f64
+    linalg.yield %0, %1 : f64, f64
+  } -> (tensor<?x?xf64>, tensor<?xf64>)
+  return %r#0, %r#1 : tensor<?x?xf64>, tensor<?xf64>""",
+    normal(4, 3), normal(3),
+)  # fmt: skip
+case(
+    "captured", "(%x: tensor<?xf64>, %s: f64, %e: tensor<?x?xf64>) -> tensor<?xf64>",
+    """  %n = math.exp %s : f64
+  %y = linalg.generic {
+    indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+    iterator_types = ["parallel"]} ins(%x : tensor<?xf64>) outs(%x : tensor<?xf64>) {
+  ^bb0(%a: f64, %o: f64):
+    %i = linalg.index 0 : index
+    %two = arith.constant 2 : index
+    %j = arith.remui %i, %two : index
+    %g = tensor.extract %e[%j, %i] : tensor<?x?xf64>
+    %h = tensor.extract %e[%j, %j] : tensor<?x?xf64>
+    %0 = arith.mulf %a, %n : f64
+    %1 = arith.mulf %0, %g : f64
+    %2 = arith.addf %1, %h : f64
+    linalg.yield %2 : f64
+  } -> tensor<?xf64>
+  return %y : tensor<?xf64>""",
+    normal(5), 0.3, normal(2, 5),
+)  # fmt: skip
+for name, op in (("max", "maximumf"), ("min", "minnumf")):
+    case(
+        f"reduce_{name}", "(%x: tensor<?x?xf64>, %i: tensor<?xf64>) -> tensor<?xf64>",
+        f"""  %y = linalg.reduce ins(%x : tensor<?x?xf64>) outs(%i : tensor<?xf64>) dimensions = [1]
+    (%a: f64, %b: f64) {{
+      %0 = arith.{op} %a, %b : f64
+      linalg.yield %0 : f64
+    }}
+  return %y : tensor<?xf64>""",
+        normal(6, 3), normal(6) / 2,
+    )  # fmt: skip
+case(
+    "column", "(%x: tensor<?x1xf64>, %y: tensor<?x?xf64>) -> tensor<?x?xf64>",
+    """  %z = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, 0)>, affine_map<(i, j) -> (i, j)>,
+                     affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]}
+    ins(%x, %y : tensor<?x1xf64>, tensor<?x?xf64>) outs(%y : tensor<?x?xf64>) {
+  ^bb0(%a: f64, %b: f64, %o: f64):
+    %0 = arith.divf %b, %a : f64
+    linalg.yield %0 : f64
+  } -> tensor<?x?xf64>
+  return %z : tensor<?x?xf64>""",
+    positive(4, 1), normal(4, 3),
+)  # fmt: skip
+case(
+    "matmul", "(%x: tensor<?x?xf64>, %y: tensor<?x?xf64>, %i: tensor<?x?xf64>) -> tensor<?x?xf64>",
+    """  %z = linalg.matmul ins(%x, %y : tensor<?x?xf64>, tensor<?x?xf64>)
+    outs(%i : tensor<?x?xf64>) -> tensor<?x?xf64>
+  return %z : tensor<?x?xf64>""",
+    normal(3, 4), normal(4, 2), normal(3, 2),
+)  # fmt: skip
+case(
+    "batch_matmul",
+    "(%x: tensor<?x3x4xf64>, %y: tensor<?x4x2xf64>, %i: tensor<?x3x2xf64>) -> tensor<?x3x2xf64>",
+    """  %z = linalg.batch_matmul ins(%x, %y : tensor<?x3x4xf64>, tensor<?x4x2xf64>)
+    outs(%i : tensor<?x3x2xf64>) -> tensor<?x3x2xf64>
+  return %z : tensor<?x3x2xf64>""",
+    normal(2, 3, 4), normal(2, 4, 2), normal(2, 3, 2),
+)  # fmt: skip
+case(
+    "named", "(%x: tensor<?x4xf64>, %v: tensor<?xf64>, %s: f64) -> tensor<4x?xf64>",
+    """  %zero = arith.constant 0 : index
+  %n = tensor.dim %x, %zero : tensor<?x4xf64>
+  %a = tensor.empty(%n) : tensor<4x?xf64>
+  %t = linalg.transpose ins(%x : tensor<?x4xf64>) outs(%a : tensor<4x?xf64>) permutation = [1, 0]
+  %w = linalg.broadcast ins(%v : tensor<?xf64>) outs(%a : tensor<4x?xf64>) dimensions = [0]
+  %f = linalg.fill ins(%s : f64) outs(%a : tensor<4x?xf64>) -> tensor<4x?xf64>
+  %p = linalg.mul ins(%t, %w : tensor<4x?xf64>, tensor<4x?xf64>) outs(%a : tensor<4x?xf64>) -> tensor<4x?xf64>
+  %q = linalg.map { math.exp } ins(%p : tensor<4x?xf64>) outs(%a : tensor<4x?xf64>)
+  %r = linalg.div ins(%q, %f : tensor<4x?xf64>, tensor<4x?xf64>) outs(%a : tensor<4x?xf64>) -> tensor<4x?xf64>
+  return %r : tensor<4x?xf64>""",
+    normal(3, 4), normal(3), 1.3,
+)  # fmt: skip
+
+# tensor: parts and shapes.
+case(
+    "slices", "(%x: tensor<?x6xf64>, %n: index) -> (tensor<?x2xf64>, tensor<?x3xf64>)",
+    """  %a = tensor.extract_slice %x[0, 1] [%n, 2] [1, 2] : tensor<?x6xf64> to tensor<?x2xf64>
+  %b = tensor.extract_slice %x[1, 2] [%n, 3] [1, 1] : tensor<?x6xf64> to tensor<?x3xf64>
+  %c = math.sin %a : tensor<?x2xf64>
+  return %c, %b : tensor<?x2xf64>, tensor<?x3xf64>""",
+    normal(4, 6), 3,
+)  # fmt: skip
+case(
+    "row", "(%x: tensor<?x6xf64>, %i: index) -> tensor<6xf64>",
+    """  %a = tensor.extract_slice %x[%i, 0] [1, 6] [1, 1] : tensor<?x6xf64> to tensor<6xf64>
+  %b = arith.mulf %a, %a : tensor<6xf64>
+  return %b : tensor<6xf64>""",
+    normal(3, 6), 2,
+)  # fmt: skip
+case(
+    "insert", "(%x: tensor<?x6xf64>, %y: tensor<?x2xf64>, %n: index) -> tensor<?x6xf64>",
+    """  %a = tensor.insert_slice %y into %x[1, 3] [%n, 2] [1, 1] : tensor<?x2xf64> into tensor<?x6xf64>
+  %b = math.sin %a : tensor<?x6xf64>
+  return %b : tensor<?x6xf64>""",
+    normal(4, 6), normal(2, 2), 2,
+)  # fmt: skip
+case(
+    "elements", "(%x: tensor<?xf64>, %s: f64, %i: index) -> (tensor<2x2xf64>, tensor<?xf64>, tensor<3xf64>)",
+    """  %a = tensor.extract %x[%i] : tensor<?xf64>
+  %b = arith.mulf %a, %s : f64
+  %c = tensor.insert %b into %x[%i] : tensor<?xf64>
+  %d = tensor.from_elements %a, %b, %s, %a : tensor<2x2xf64>
+  %e = tensor.splat %b : tensor<3xf64>
+  return %d, %c, %e : tensor<2x2xf64>, tensor<?xf64>, tensor<3xf64>""",
+    normal(4), 0.6, 2,
+)  # fmt: skip
+case(
+    "shapes", "(%x: tensor<?x6xf64>) -> (tensor<?x2x3xf64>, tensor<?xf64>)",
+    """  %zero = arith.constant 0 : index
+  %n = tensor.dim %x, %zero : tensor<?x6xf64>
+  %a = tensor.expand_shape %x [[0], [1, 2]] output_shape [%n, 2, 3] : tensor<?x6xf64> into tensor<?x2x3xf64>
+  %b = math.sin %a : tensor<?x2x3xf64>
+  %c = tensor.collapse_shape %x [[0, 1]] : tensor<?x6xf64> into tensor<?xf64>
+  %d = arith.mulf %c, %c : tensor<?xf64>
+  return %b, %d : tensor<?x2x3xf64>, tensor<?xf64>""",
+    normal(3, 6),
+)  # fmt: skip
+case(
+    "pad", "(%x: tensor<?x3xf64>, %n: index) -> tensor<?x5xf64>",
+    """  %one = arith.constant 1.0 : f64
+  %a = tensor.pad %x low[%n, 2] high[1, 0] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %one : f64
+  } : tensor<?x3xf64> to tensor<?x5xf64>
+  %b = math.exp %a : tensor<?x5xf64>
+  return %b : tensor<?x5xf64>""",
+    normal(2, 3), 2,
+)  # fmt: skip
+case(
+    "cast", "(%x: tensor<?xf64>) -> tensor<4xf64>",
+    """  %a = tensor.cast %x : tensor<?xf64> to tensor<4xf64>
+  %b = math.sin %a : tensor<4xf64>
+  return %b : tensor<4xf64>""",
+    normal(4),
+)  # fmt: skip
+
+# A loop that fills in rows and adds to a sum.
+case(
+    "loop", "(%x: tensor<?x4xf64>, %w: tensor<4xf64>) -> (tensor<?x4xf64>, tensor<4xf64>)",
+    """  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %n = tensor.dim %x, %zero : tensor<?x4xf64>
+  %y = tensor.empty(%n) : tensor<?x4xf64>
+  %r:2 = scf.for %i = %zero to %n step %one iter_args(%o = %y, %s = %w) -> (tensor<?x4xf64>, tensor<4xf64>) {
+    %row = tensor.extract_slice %x[%i, 0] [1, 4] [1, 1] : tensor<?x4xf64> to tensor<4xf64>
+    %sin = math.sin %row : tensor<4xf64>
+    %p = arith.mulf %sin, %w : tensor<4xf64>
+    %q = tensor.insert_slice %p into %o[%i, 0] [1, 4] [1, 1] : tensor<4xf64> into tensor<?x4xf64>
+    %t = arith.addf %s, %p : tensor<4xf64>
+    scf.yield %q, %t : tensor<?x4xf64>, tensor<4xf64>
+  }
+  return %r#0, %r#1 : tensor<?x4xf64>, tensor<4xf64>""",
+    normal(3, 4), normal(4),
+)  # fmt: skip
+
+gradients.check(text, cases)
