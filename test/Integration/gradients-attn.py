@@ -1,0 +1,69 @@
+"""First and second derivatives of varlen.attn, and its forward mode, against finite
+differences in f64."""
+
+# REQUIRES: venv
+# RUN: %python %s
+
+import os
+import sys
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "Inputs"))
+import gradients
+
+from varlen import text as varlen_text
+
+rng = np.random.default_rng(7)
+# cu_seqlens of queries and keys, with rows that belong to nobody at the end.
+BATCHES = {
+    "same": ([0, 3, 4, 9], [0, 3, 4, 9]),
+    "more_queries": ([0, 5, 5, 8], [0, 2, 6, 7]),
+    "empty": ([0, 0, 3, 3, 6], [0, 2, 2, 4, 8]),
+}
+CASES = {
+    "full": {"batch": "more_queries"},
+    "causal_gqa": {"batch": "same", "window": (-1, 0), "heads": 4, "kv_heads": 2},
+    "causal_short": {"batch": "more_queries", "window": (-1, 0), "v_head_dim": 2},
+    "window_top_left": {"batch": "empty", "window": (2, 1), "alignment": "top_left"},
+    "sink": {"batch": "empty", "window": (1, 0), "sink": True, "heads": 2, "kv_heads": 1},
+    "used": {"batch": "same", "seqused_q": True, "seqused_k": True, "scale": 0.5},
+}
+
+
+def make(name, batch, heads=2, kv_heads=2, v_head_dim=3, **kind):
+    """A function of out and of exp(lse), which is 0 where no key is seen."""
+    cu_q, cu_k = (np.array(cu, np.int32) for cu in BATCHES[batch])
+    tq, tk = cu_q[-1] + 2, cu_k[-1] + 1
+    body = varlen_text.attn(
+        dtype="f64", heads=heads, kv_heads=kv_heads, head_dim=3, v_head_dim=v_head_dim,
+        name=name, **kind,
+    )  # fmt: skip
+    lse = f"tensor<{heads}x?xf64>"
+    body = body.replace("return %out, %lse", f"%e = math.exp %lse : {lse}\n  return %out, %e")
+    inputs = [
+        rng.standard_normal((tq, heads, 3)), rng.standard_normal((tk, kv_heads, 3)),
+        rng.standard_normal((tk, kv_heads, v_head_dim)), cu_q, cu_k,
+    ]  # fmt: skip
+    if kind.get("seqused_q"):
+        inputs.append(np.maximum(np.diff(cu_q) - 1, 0).astype(np.int32))
+    if kind.get("seqused_k"):
+        inputs.append(np.maximum(np.diff(cu_k) - 1, 1).astype(np.int32))
+    if kind.get("sink"):
+        inputs.append(rng.standard_normal(heads))
+    cotangents = [rng.standard_normal((tq, heads, v_head_dim)), rng.standard_normal((heads, tq))]
+    return body, inputs, cotangents
+
+
+text, first, second = "", {}, {}
+for name, kind in CASES.items():
+    body, inputs, cotangents = make(name, **kind)
+    text += body
+    first[name] = inputs
+    second[f"{name}_vjp"] = inputs + cotangents
+
+gradients.check(text, first)
+# By everything, the cotangents too: that is the second derivative and, in the part
+# by the cotangents, the forward mode.
+once = gradients.differentiate(text, first)
+gradients.check(once, second)
