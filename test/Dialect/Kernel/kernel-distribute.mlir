@@ -175,6 +175,27 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // One value a column: the same for all rows and warps.
+  // CHECK-LABEL: gpu.func @columns
+  // CHECK: %[[L:.*]]:2 = kernel.load {{.*}} : memref<4x?x2xf32> to vector<1x2x1x2xf32>, vector<1x2x1x2xf32>
+  // CHECK: %[[D:.*]] = arith.subf %[[L]]#0, %[[L]]#1 : vector<1x2x1x2xf32>
+  // CHECK: vector.broadcast %[[D]] : vector<1x2x1x2xf32> to vector<1x2x2x2xf32>
+  gpu.func @columns(%out: memref<?x4x16xf32>, %both: memref<4x?x2xf32>, %n: index, %x: f32)
+      kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %l, %d = kernel.load %both rows(%n, %n, %n, %n) valid(%n) otherwise %x
+        : memref<4x?x2xf32> to tensor<1x16xf32>, tensor<1x16xf32>
+    %e = tensor.empty() : tensor<64x16xf32>
+    %r = linalg.generic {indexing_maps = [affine_map<(m, n) -> (0, n)>, affine_map<(m, n) -> (0, n)>, affine_map<(m, n) -> (m, n)>],
+                         iterator_types = ["parallel", "parallel"]}
+        ins(%l, %d : tensor<1x16xf32>, tensor<1x16xf32>) outs(%e : tensor<64x16xf32>) {
+    ^bb0(%a: f32, %b: f32, %o: f32):
+      %s = arith.subf %a, %b : f32
+      linalg.yield %s : f32
+    } -> tensor<64x16xf32>
+    kernel.store %r, %out rows(%n, %n, %n, %n) valid(%n) : tensor<64x16xf32>, memref<?x4x16xf32>
+    gpu.return
+  }
+
   // Without tiles, nothing is asked of the kernel.
   // CHECK-LABEL: gpu.func @plain
   gpu.func @plain() kernel {

@@ -106,6 +106,30 @@ gpu.module @kernels {
 
 // -----
 
+// Two values a row in one load, for the columns of a tile, all of which exist.
+// CHECK-LABEL: gpu.func @load_columns
+// CHECK-SAME: (%[[MEM:.*]]: memref<8x?x2xf32>
+// CHECK-NOT: scf.if
+// CHECK-COUNT-4: vector.load %[[MEM]][%{{.*}}, %{{.*}}, %{{.*}}] {alignment = 8 : i64} : memref<8x?x2xf32>, vector<2xf32>
+// CHECK-NOT: vector.load
+// CHECK: vector.from_elements {{.*}} : vector<1x2x1x2xf32>
+// CHECK: vector.from_elements {{.*}} : vector<1x2x1x2xf32>
+gpu.module @kernels {
+  gpu.func @load_columns(%mem: memref<8x?x2xf32>, %out: memref<?x8x16xf32>, %i: index, %x: f32) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %v:2 = kernel.load %mem rows(%i, %i, %i, %c1) valid(%c16) otherwise %x
+        : memref<8x?x2xf32> to vector<1x2x1x2xf32>, vector<1x2x1x2xf32>
+    %a = arith.addf %v#0, %v#1 : vector<1x2x1x2xf32>
+    %w = vector.broadcast %a : vector<1x2x1x2xf32> to vector<1x2x2x2xf32>
+    kernel.store %w, %out rows(%i, %i, %i, %i) valid(%i) : vector<1x2x2x2xf32>, memref<?x8x16xf32>
+    gpu.return
+  }
+}
+
+// -----
+
 gpu.module @kernels {
   gpu.func @tiles(%v: tensor<64x1xf32>, %out: memref<8x?xf32>, %i: index) kernel
       attributes {known_block_size = array<i32: 128, 1, 1>} {

@@ -69,16 +69,32 @@ func.func @tile_planes(%m: !shared) {
 
 // -----
 
-func.func @load_rank(%m: memref<?x4x64xf32>, %i: index, %x: f32) {
-  // expected-error @below {{expected memory of rank 2 (H x T) or 1 (H), got 'memref<?x4x64xf32>'}}
-  %t = kernel.load %m rows(%i, %i, %i, %i) valid(%i) otherwise %x : memref<?x4x64xf32> to tensor<64x1xf32>
+func.func @load_values(%m: memref<4x?x?xf32>, %i: index, %x: f32) {
+  // expected-error @below {{expected memory of rank 3 (H x T x S) to have a static number of values for each row, got 'memref<4x?x?xf32>'}}
+  %t = kernel.load %m rows(%i, %i, %i, %i) valid(%i) otherwise %x : memref<4x?x?xf32> to tensor<64x1xf32>
+  return
+}
+
+// -----
+
+func.func @load_results(%m: memref<4x?x2xf32>, %i: index, %x: f32) {
+  // expected-error @below {{expected as many results as there are values for each row, 2, got 1}}
+  %t = kernel.load %m rows(%i, %i, %i, %i) valid(%i) otherwise %x : memref<4x?x2xf32> to tensor<64x1xf32>
+  return
+}
+
+// -----
+
+func.func @load_types(%m: memref<4x?x2xf32>, %i: index, %x: f32) {
+  // expected-error @below {{expected results of one type, got 'tensor<64x1xf32>', 'tensor<1x64xf32>'}}
+  %t:2 = kernel.load %m rows(%i, %i, %i, %i) valid(%i) otherwise %x : memref<4x?x2xf32> to tensor<64x1xf32>, tensor<1x64xf32>
   return
 }
 
 // -----
 
 func.func @load_tile(%m: memref<4x?xf32>, %i: index, %x: f32) {
-  // expected-error @below {{expected one value for each row (R x 1, or its fragment), got 'tensor<64x8xf32>'}}
+  // expected-error @below {{expected one value for each row or column (R x 1 or 1 x C, or the fragment of it), got 'tensor<64x8xf32>'}}
   %t = kernel.load %m rows(%i, %i, %i, %i) valid(%i) otherwise %x : memref<4x?xf32> to tensor<64x8xf32>
   return
 }
@@ -88,6 +104,14 @@ func.func @load_tile(%m: memref<4x?xf32>, %i: index, %x: f32) {
 func.func @load_element(%m: memref<4x?xf32>, %i: index, %x: f32) {
   // expected-error @below {{expected memory and result of one element type, got 'f32' and 'f16'}}
   %t = kernel.load %m rows(%i, %i, %i, %i) valid(%i) otherwise %x : memref<4x?xf32> to tensor<64x1xf16>
+  return
+}
+
+// -----
+
+func.func @store_columns(%t: tensor<1x64xf32>, %m: memref<?x4x64xf32>, %i: index) {
+  // expected-error @below {{expected a tile for memory of rank 3, and one value for each row for memory of rank 2, got 'tensor<1x64xf32>' and 'memref<?x4x64xf32>'}}
+  kernel.store %t, %m rows(%i, %i, %i, %i) valid(%i) : tensor<1x64xf32>, memref<?x4x64xf32>
   return
 }
 

@@ -32,19 +32,23 @@ func.func @tiles(%mem: !shared, %plane: !shared, %sink: memref<16xf32>,
 // CHECK: %[[P:.*]] = kernel.start %{{.*}}, %{{.*}}, %[[S]] k(64) {b_t} : vector<1x8x2x2xf16>, memref<2x64x64xf16, {{.*}}> into vector<1x8x2x2xf32>
 // CHECK: kernel.wait %[[P]] younger 1 : <vector<1x8x2x2xf32>>
 // CHECK: kernel.load {{.*}} : memref<16x?xf32> to vector<1x1x2x1xf32>
+// CHECK: kernel.load {{.*}} : memref<16x?x2xf32> to vector<1x8x1x2xf32>, vector<1x8x1x2xf32>
 // CHECK: kernel.store {{.*}} : vector<1x8x2x2xf32>, memref<?x16x64xf32, strided<[1024, 64, 1], offset: ?>>
 func.func @fragments(%q: !shared, %k: !shared, %v: !values, %zero: vector<1x8x2x2xf32>,
                      %p: vector<1x8x2x2xf16>, %lse: memref<16x?xf32>,
+                     %both: memref<16x?x2xf32>,
                      %out: memref<?x16x64xf32, strided<[1024, 64, 1], offset: ?>>,
-                     %i: index, %x: f32) -> vector<1x1x2x1xf32> {
+                     %i: index, %x: f32) -> (vector<1x1x2x1xf32>, vector<1x8x1x2xf32>) {
   %s = kernel.contract %q, %k, %zero k(48) : !shared, !shared into vector<1x8x2x2xf32>
   %pending = kernel.start %p, %v, %s k(64) {b_t} : vector<1x8x2x2xf16>, !values into vector<1x8x2x2xf32>
   %o = kernel.wait %pending younger 1 : <vector<1x8x2x2xf32>>
   %l = kernel.load %lse rows(%i, %i, %i, %i) valid(%i) otherwise %x
       : memref<16x?xf32> to vector<1x1x2x1xf32>
+  %c:2 = kernel.load %both rows(%i, %i, %i, %i) valid(%i) otherwise %x
+      : memref<16x?x2xf32> to vector<1x8x1x2xf32>, vector<1x8x1x2xf32>
   kernel.store %o, %out rows(%i, %i, %i, %i) valid(%i)
       : vector<1x8x2x2xf32>, memref<?x16x64xf32, strided<[1024, 64, 1], offset: ?>>
-  return %l : vector<1x1x2x1xf32>
+  return %l, %c#1 : vector<1x1x2x1xf32>, vector<1x8x1x2xf32>
 }
 
 // Two allocations stay two, and so do two rings.

@@ -97,11 +97,25 @@ bool kernel::isTile(Type type) {
 
 bool kernel::isFragment(Type type) {
   auto vector = dyn_cast<VectorType>(type);
-  if (!vector || vector.getRank() != 4 || vector.isScalable() ||
-      vector.getDimSize(2) != 2)
+  if (!vector || vector.getRank() != 4 || vector.isScalable())
     return false;
-  return vector.getDimSize(3) == 2 ||
-         (vector.getDimSize(3) == 1 && vector.getDimSize(1) == 1);
+  auto isExtent = [&](unsigned outer, unsigned inner) {
+    return vector.getDimSize(inner) == 2 ||
+           (vector.getDimSize(inner) == 1 && vector.getDimSize(outer) == 1);
+  };
+  return isExtent(0, 2) && isExtent(1, 3) &&
+         (vector.getDimSize(2) == 2 || vector.getDimSize(3) == 2);
+}
+
+bool kernel::isRowStatistic(Type type) {
+  auto shaped = cast<ShapedType>(type);
+  return shaped.getDimSize(isa<VectorType>(type) ? 3 : 1) == 1;
+}
+
+bool kernel::isColumnStatistic(Type type) {
+  auto shaped = cast<ShapedType>(type);
+  return !isRowStatistic(type) &&
+         shaped.getDimSize(isa<VectorType>(type) ? 2 : 0) == 1;
 }
 
 VectorType kernel::getFragmentType(RankedTensorType tile, int64_t warps) {
@@ -119,7 +133,8 @@ VectorType kernel::getFragmentType(RankedTensorType tile, int64_t warps) {
 
 LogicalResult PendingType::verify(function_ref<InFlightDiagnostic()> emitError,
                                   VectorType fragment) {
-  if (isFragment(fragment) && fragment.getDimSize(3) == 2)
+  if (isFragment(fragment) && !isRowStatistic(fragment) &&
+      !isColumnStatistic(fragment))
     return success();
   return emitError() << "expected the fragment of a tile, vector<M x N x 2 x "
                         "2>, got "

@@ -67,26 +67,30 @@ LogicalResult TileOp::verify() {
 // LoadOp, StoreOp
 //===----------------------------------------------------------------------===//
 
-/// Whether a tile or fragment has one value for each row.
-static bool isRowStatistic(Type type) {
-  auto shaped = cast<ShapedType>(type);
-  return isa<VectorType>(type) ? shaped.getDimSize(3) == 1
-                               : shaped.getDimSize(1) == 1;
-}
-
 LogicalResult LoadOp::verify() {
   MemRefType mem = getMem().getType();
-  if (mem.getRank() == 3)
-    return emitOpError("expected memory of rank 2 (H x T) or 1 (H), got ")
+  if (mem.getRank() == 3 && mem.getDimSize(2) <= 0)
+    return emitOpError("expected memory of rank 3 (H x T x S) to have a static "
+                       "number of values for each row, got ")
            << mem;
-  if (!isRowStatistic(getValue().getType()))
-    return emitOpError("expected one value for each row (R x 1, or its "
-                       "fragment), got ")
-           << getValue().getType();
-  Type element = getElementTypeOrSelf(getValue().getType());
-  if (element != mem.getElementType())
-    return emitOpError("expected memory and result of one element type, got ")
-           << mem.getElementType() << " and " << element;
+  int64_t wanted = mem.getRank() == 3 ? mem.getDimSize(2) : 1;
+  if (getNumResults() != wanted)
+    return emitOpError("expected as many results as there are values for each "
+                       "row, ")
+           << wanted << ", got " << getNumResults();
+  for (Type type : getValues().getTypes()) {
+    if (type != getValues().getTypes().front())
+      return emitOpError("expected results of one type, got ")
+             << getValues().getTypes();
+    if (!isRowStatistic(type) && !isColumnStatistic(type))
+      return emitOpError("expected one value for each row or column (R x 1 or "
+                         "1 x C, or the fragment of it), got ")
+             << type;
+    Type element = getElementTypeOrSelf(type);
+    if (element != mem.getElementType())
+      return emitOpError("expected memory and result of one element type, got ")
+             << mem.getElementType() << " and " << element;
+  }
   return success();
 }
 
@@ -100,7 +104,8 @@ LogicalResult StoreOp::verify() {
   if (element != mem.getElementType())
     return emitOpError("expected a value of the element type of the memory, ")
            << mem.getElementType() << ", got " << element;
-  if (isRowStatistic(getValue().getType()) != (mem.getRank() == 2))
+  if (isColumnStatistic(getValue().getType()) ||
+      isRowStatistic(getValue().getType()) != (mem.getRank() == 2))
     return emitOpError("expected a tile for memory of rank 3, and one value "
                        "for each row for memory of rank 2, got ")
            << getValue().getType() << " and " << mem;
@@ -126,7 +131,8 @@ template <typename Op> static LogicalResult verifyContract(Op op) {
   VectorType acc = op.getAcc().getType();
   Type element = op.getB().getType().getElementType();
   int64_t k = op.getK();
-  if (acc.getDimSize(3) != 2 || !acc.getElementType().isF32())
+  if (isRowStatistic(acc) || isColumnStatistic(acc) ||
+      !acc.getElementType().isF32())
     return op.emitOpError("expected an accumulator vector<M x N x 2 x 2 x "
                           "f32>, got ")
            << acc;
@@ -143,7 +149,7 @@ template <typename Op> static LogicalResult verifyContract(Op op) {
     if (op.getAT())
       return op.emitOpError("expected a_t with A in shared memory only");
     if (a.getDimSize(0) != acc.getDimSize(0) || a.getDimSize(1) * 8 != k ||
-        a.getDimSize(3) != 2)
+        isRowStatistic(a) || isColumnStatistic(a))
       return op.emitOpError("expected A to be a fragment of ")
              << acc.getDimSize(0) << " x " << k / 8 << " x 2 x 2, got " << a;
     return success();

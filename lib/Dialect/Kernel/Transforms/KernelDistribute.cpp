@@ -454,9 +454,11 @@ struct LoadPattern : Pattern<LoadOp> {
   LogicalResult
   matchAndRewrite(LoadOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<LoadOp>(op, fragmentType(op.getValue()),
-                                        adaptor.getMem(), op.getRows(),
-                                        adaptor.getOtherwise());
+    SmallVector<Type> types;
+    for (Value value : op.getValues())
+      types.push_back(fragmentType(value));
+    rewriter.replaceOpWithNewOp<LoadOp>(op, types, adaptor.getMem(),
+                                        op.getRows(), adaptor.getOtherwise());
     return success();
   }
 };

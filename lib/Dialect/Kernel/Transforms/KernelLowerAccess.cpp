@@ -35,8 +35,8 @@ public:
 
   /// Whether row `i` (i32) exists.
   Value exists(Value i);
-  /// Row and head, of type index, of row `i`, if it exists.
-  std::pair<Value, Value> locate(Value i);
+  /// Row and head, of type index, of row `i + distance`, if it exists.
+  std::pair<Value, Value> locate(Value i, int64_t distance = 0);
 
 private:
   Value divide(Value lhs, Value rhs) {
@@ -81,10 +81,13 @@ Value RowLocator::exists(Value i) {
                                rows.valid);
 }
 
-std::pair<Value, Value> RowLocator::locate(Value i) {
-  if (!isGrouped)
-    return {add(firstRow, b.toIndex(i)), firstHead};
-  Value pair = b.add(place, i);
+std::pair<Value, Value> RowLocator::locate(Value i, int64_t distance) {
+  // Last, so that it ends up in the address as a constant.
+  if (!isGrouped) {
+    Value constant = arith::ConstantIndexOp::create(b, distance);
+    return {add(add(firstRow, b.toIndex(i)), constant), firstHead};
+  }
+  Value pair = b.add(place, b.add(i, distance));
   return {add(firstRow, b.toIndex(divide(pair, group))),
           add(firstHead, b.toIndex(remainder(pair, group)))};
 }
@@ -108,29 +111,84 @@ static void buildIf(ThreadBuilder &b, Value condition,
   body();
 }
 
+/// Calls `body` for each row of memory whose values a thread has in a
+/// statistic, in the order of the elements of `type`: a value plus a constant.
+static void forEachStatistic(ThreadBuilder &b, VectorType type, int64_t warps,
+                             function_ref<void(Value, int64_t)> body) {
+  bool ofRows = isRowStatistic(type);
+  Value first = ofRows ? b.firstRow() : b.firstColumn();
+  int64_t tiles = type.getDimSize(ofRows ? 0 : 1);
+  int64_t tileStep = ofRows ? 16 * warps : 8, step = ofRows ? 8 : 1;
+  for (int64_t tile = 0; tile < tiles; ++tile)
+    for (int64_t i = 0; i < 2; ++i)
+      body(first, tileStep * tile + step * i);
+}
+
+/// The values that memory has for a row.
+static SmallVector<Value> loadValues(ThreadBuilder &b, Value mem, Value row,
+                                     Value head) {
+  auto type = cast<MemRefType>(mem.getType());
+  if (type.getRank() == 1)
+    return {memref::LoadOp::create(b, mem, head)};
+  if (type.getRank() == 2)
+    return {memref::LoadOp::create(b, mem, ValueRange{head, row})};
+  // All in one where rows are aligned to their size. Memory with the identity
+  // layout starts where it was allocated.
+  int64_t size = type.getDimSize(2);
+  int64_t bytes = size * type.getElementTypeBitWidth() / 8;
+  SmallVector<Value> values;
+  if (type.getLayout().isIdentity() && size > 1 && bytes <= 16 &&
+      llvm::isPowerOf2_64(bytes)) {
+    Value all = vector::LoadOp::create(
+        b, VectorType::get(size, type.getElementType()), mem,
+        ValueRange{head, row, b.toIndex(b.constant(0))},
+        /*nontemporal=*/false, llvm::MaybeAlign(bytes));
+    for (int64_t i = 0; i < size; ++i)
+      values.push_back(vector::ExtractOp::create(b, all, i));
+    return values;
+  }
+  for (int64_t i = 0; i < size; ++i)
+    values.push_back(memref::LoadOp::create(
+        b, mem, ValueRange{head, row, b.toIndex(b.constant(i))}));
+  return values;
+}
+
 static void lower(LoadOp op, int64_t warps) {
   ThreadBuilder b(op.getLoc(), OpBuilder(op));
-  auto type = cast<VectorType>(op.getValue().getType());
-  bool perHead = op.getMem().getType().getRank() == 1;
+  auto type = cast<VectorType>(op.getValues()[0].getType());
+  int64_t extent = isRowStatistic(type) ? 16 * warps * type.getDimSize(0)
+                                        : 8 * type.getDimSize(1);
+  std::optional<int64_t> valid = getConstantIntValue(op.getValid());
+  bool allExist = valid && *valid >= extent;
   RowLocator rows(b, op.getRows());
-  SmallVector<Value> elements;
-  forEachRow(b, type, warps, [&](Value i, int64_t, int64_t) {
-    auto branch = scf::IfOp::create(b, type.getElementType(), rows.exists(i),
-                                    /*withElseRegion=*/true);
-    elements.push_back(branch.getResult(0));
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    auto [row, head] = rows.locate(i);
-    SmallVector<Value> indices = {head};
-    if (!perHead)
-      indices.push_back(row);
-    Value loaded = memref::LoadOp::create(b, op.getMem(), indices);
-    scf::YieldOp::create(b, loaded);
-    b.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(b, op.getOtherwise());
+  SmallVector<SmallVector<Value>> elements(op.getNumResults());
+  forEachStatistic(b, type, warps, [&](Value first, int64_t distance) {
+    auto load = [&] {
+      auto [row, head] = rows.locate(first, distance);
+      return loadValues(b, op.getMem(), row, head);
+    };
+    SmallVector<Value> values;
+    if (allExist) {
+      values = load();
+    } else {
+      SmallVector<Type> types(op.getNumResults(), type.getElementType());
+      Value exists = rows.exists(b.add(first, distance));
+      auto branch = scf::IfOp::create(b, types, exists,
+                                      /*withElseRegion=*/true);
+      llvm::append_range(values, branch.getResults());
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      scf::YieldOp::create(b, load());
+      b.setInsertionPointToStart(branch.elseBlock());
+      SmallVector<Value> otherwise(op.getNumResults(), op.getOtherwise());
+      scf::YieldOp::create(b, otherwise);
+    }
+    for (auto [list, value] : llvm::zip_equal(elements, values))
+      list.push_back(value);
   });
-  op.getValue().replaceAllUsesWith(
-      vector::FromElementsOp::create(b, type, elements).getResult());
+  for (auto [value, list] : llvm::zip_equal(op.getValues(), elements))
+    value.replaceAllUsesWith(
+        vector::FromElementsOp::create(b, type, list).getResult());
   op.erase();
 }
 
@@ -237,7 +295,7 @@ struct KernelLowerAccess
     for (Operation *op : ops) {
       Type value = op->getOperand(0).getType();
       if (auto load = dyn_cast<LoadOp>(op))
-        value = load.getValue().getType();
+        value = load.getValues()[0].getType();
       if (!isa<VectorType>(value)) {
         op->emitOpError("expected a fragment, which kernel-distribute makes, "
                         "got ")

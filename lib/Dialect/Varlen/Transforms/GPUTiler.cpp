@@ -304,7 +304,8 @@ GPUTiler::State GPUTiler::initialState(const Tile &tile) {
   Value zero = index.constant(0);
   kernel::RowsOperands rows = {zero, tile.kvHead, tile.first, group, tile.rows};
   Value sink = kernel::LoadOp::create(b, tileType(1, compute), op.getSink(),
-                                      rows, constant(b, b.getLoc(), 0.0));
+                                      rows, constant(b, b.getLoc(), 0.0))
+                   .getResult(0);
   auto state =
       perRow(sink, {compute, compute},
              [&](OpBuilder &nested, Location loc, Value, ValueRange arguments) {

@@ -44,8 +44,11 @@ int64_t getSharedColumns(MemRefType tile);
 bool isGlobal(Type type);
 /// Whether `type` is a tile as a value.
 bool isTile(Type type);
-/// Whether `type` is a fragment of a tile or of a row statistic.
+/// Whether `type` is a fragment of a tile or of a statistic.
 bool isFragment(Type type);
+/// Whether a tile or fragment has one value for each row, or for each column.
+bool isRowStatistic(Type type);
+bool isColumnStatistic(Type type);
 /// Each thread's part of a tile that `warps` warps share; null if it cannot be
 /// shared, which is when R is neither 1 nor a multiple of 16 * warps, or C
 /// neither 1 nor a multiple of 8.

@@ -34,7 +34,8 @@ def Kernel_Dialect : Dialect {
     which is at once the accumulator of `mma.sync` m16n8k16 and of `wgmma`, in
     16 bits the A operand of both, and what `ldmatrix` and `stmatrix` x4 move. A
     statistic is a projection of it: R x 1 is `vector<R/16W x 1 x 2 x 1>`, the
-    same in the four lanes of a row.
+    same in the four lanes of a row; 1 x C is `vector<1 x C/8 x 1 x 2>`, the same
+    in the eight lanes of a column and in all warps.
 
     A *shared tile* is `memref<SLABS x R x 64 x T, #gpu.address_space<workgroup>>`
     of a 16-bit T: slabs of 64 columns, rows of 128 bytes, whose 16-byte chunks
@@ -49,7 +50,8 @@ def Kernel_Dialect : Dialect {
     `row + p / group` of head `head * group + p % group`; rows 0 <= i < n exist
     (n may be negative, or more than the tile has). With a group of 1 that is
     row `row + first + i` of `head`. Memory is `T x H x D`, indexed [row, head,
-    column]; `H x T`, indexed [head, row]; or `H`, indexed [head].
+    column]; `H x T`, indexed [head, row], or `H x T x S` with S values each; or
+    `H`, indexed [head].
 
     The operations on memory (`alloc`, `ring`, `copy`) are the same in both
     stages. A ring is a queue of shared-memory slots that copies fill while

@@ -62,26 +62,31 @@ def Kernel_LoadOp : Kernel_RowsOp<"load", [
     MemoryEffects<[MemRead]>,
     TypesMatchWith<"otherwise is an element of the memory", "mem", "otherwise",
                    "::llvm::cast<::mlir::MemRefType>($_self).getElementType()">]> {
-  let summary = "One value for each row, from global memory";
+  let summary = "One value for each row of global memory, or a few";
   let description = [{
     Element i is that of row i in a memory of rank 2 or 1; `otherwise` for rows
-    that do not exist. The result is R x 1; as a fragment, a row projection.
+    that do not exist. A memory of rank 3, `H x T x S`, has S such values for each
+    row, which are as many results. A result is R x 1, or 1 x C where the rows of
+    memory are the columns of a tile; as a fragment, its row or column projection.
+    No row is looked for where `valid` is a constant that says they all exist.
 
     ```mlir
     %s = kernel.load %sink rows(%zero, %head, %first, %group) valid(%n) otherwise %x
         : memref<16xf32> to tensor<64x1xf32>
+    %lse, %delta = kernel.load %stats rows(%row, %head, %first, %one) valid(%c64) otherwise %x
+        : memref<16x?x2xf32> to tensor<1x64xf32>, tensor<1x64xf32>
     ```
   }];
   let arguments = (ins
     Kernel_Global:$mem, Index:$row, Index:$head, Index:$first, Index:$group,
     Index:$valid, AnyType:$otherwise);
-  let results = (outs Kernel_TileOrFragment:$value);
+  let results = (outs Variadic<Kernel_TileOrFragment>:$values);
   let assemblyFormat = !strconcat(
-      "$mem ", Kernel_rowsFormat, [{ `otherwise` $otherwise attr-dict `:` type($mem) `to` type($value) }]);
-  let builders = [OpBuilder<(ins "::mlir::Type":$value, "::mlir::Value":$mem,
+      "$mem ", Kernel_rowsFormat, [{ `otherwise` $otherwise attr-dict `:` type($mem) `to` type($values) }]);
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$values, "::mlir::Value":$mem,
                                  "::mlir::varlen::kernel::RowsOperands":$rows,
                                  "::mlir::Value":$otherwise),
-      [{ build($_builder, $_state, value, mem, rows.row, rows.head, rows.first,
+      [{ build($_builder, $_state, values, mem, rows.row, rows.head, rows.first,
                rows.group, rows.valid, otherwise); }]>];
 }
 

@@ -52,7 +52,8 @@ def Kernel_Tile : Type<
     "static rank-2 tensor", "::mlir::RankedTensorType">;
 def Kernel_Fragment : Type<
     CPred<"::mlir::varlen::kernel::isFragment($_self)">,
-    "fragment (vector<M x N x 2 x 2>, or its row projection M x 1 x 2 x 1)",
+    "fragment (vector<M x N x 2 x 2>, its row projection M x 1 x 2 x 1 or its "
+    "column projection 1 x N x 1 x 2)",
     "::mlir::VectorType">;
 def Kernel_TileOrFragment : AnyTypeOf<[Kernel_Tile, Kernel_Fragment]>;
 
