@@ -12,7 +12,7 @@ import tempfile
 
 from concurrent.futures import ThreadPoolExecutor
 
-TEXT = """
+FORWARD = """
 !q = tensor<?x{heads}x{d}x{type}>
 !k = tensor<?x4x{d}x{type}>
 !v = tensor<?x4x{dv}x{type}>
@@ -22,6 +22,20 @@ func.func @f(%q: !q, %k: !k, %v: !v, %cu: !cu, %sink: tensor<{heads}xf32>) -> (!
   %o, %l = varlen.attn %q, %k, %v, %cu, %cu seqused_k(%cu) sink(%sink) {{mask = #varlen.mask<{mask}>}}
       : (!q, !k, !v, !cu, !cu, !cu, tensor<{heads}xf32>) -> (!o, tensor<{heads}x?xf32>)
   return %o, %l : !o, tensor<{heads}x?xf32>
+}}
+"""
+
+GRADIENTS = """
+!q = memref<?x{heads}x{d}x{type}>
+!k = memref<?x4x{d}x{type}>
+!lse = memref<{heads}x?xf32>
+!sink = memref<{heads}xf32>
+!cu = memref<?xi32>
+func.func @f(%q: !q, %k: !k, %lse: !lse, %cu: !cu, %sink: !sink, %dq: !q, %dk: !k, %dv: !k, %dsink: !sink) {{
+  varlen.attn_grad %q, %q, %k, %k, %q, %lse, %cu, %cu dlse(%lse) seqused_k(%cu) sink(%sink)
+      outs(%dq, %dk, %dv, %dsink) {{mask = #varlen.mask<{mask}>}}
+      : (!q, !q, !k, !k, !q, !lse, !cu, !cu, !lse, !cu, !sink, !q, !k, !k, !sink) -> ()
+  return
 }}
 """
 
@@ -35,23 +49,23 @@ CASES = (
 
 
 def check(case):
-    dtype, chip, d, mask = case
+    text, dtype, chip, d, mask = case
     with tempfile.TemporaryDirectory() as folder:
         source = os.path.join(folder, "a.mlir")
         with open(source, "w") as file:
-            file.write(TEXT.format(d=d, dv=d, type=dtype, heads=8, mask=mask))
+            file.write(text.format(d=d, dv=d, type=dtype, heads=8, mask=mask))
         command = ["varlen-opt", source, "--emit=cubin", f"--chip={chip}", "--report"]
         result = subprocess.run(
             command + ["-o", os.path.join(folder, "a.cubin")], capture_output=True, text=True
         )
-    registers = re.search(r"f_attn uses (\d+) registers", result.stderr)
-    return case, registers and int(registers[1]), result
+    return case, re.findall(r"f_(attn|dq|dkv?|dv) uses (\d+) registers", result.stderr), result
 
 
 failed = 0
 with ThreadPoolExecutor(2) as pool:
-    for case, registers, result in pool.map(check, CASES):
-        print(*case, f"{registers} registers")
+    cases = [(text, *case) for text in (FORWARD, GRADIENTS) for case in CASES]
+    for case, registers, result in pool.map(check, cases):
+        print(*case[1:], *(f"{kernel}: {count} registers" for kernel, count in registers))
         if result.returncode or not registers:
             print(result.stderr)
             failed += 1

@@ -61,14 +61,31 @@ void VarlenDialect::initialize() {
   declarePromisedInterface<RuntimeVerifiableOpInterface, AttnGradOp>();
 }
 
+/// Checks that warps can share the rows of their tile.
+static LogicalResult verifyTileRows(function_ref<InFlightDiagnostic()> error,
+                                    StringRef name, int64_t rows,
+                                    int64_t warps) {
+  if (rows % (16 * warps) == 0)
+    return success();
+  return error() << "expected " << name
+                 << " to be a multiple of 16 * warps = " << 16 * warps
+                 << ", got " << rows;
+}
+
 LogicalResult VarlenDialect::verifyOperationAttribute(Operation *op,
                                                       NamedAttribute attr) {
-  if (attr.getName() == kScheduleAttrName &&
-      !isa<CPUScheduleAttr, GPUScheduleAttr>(attr.getValue()))
+  if (attr.getName() != kScheduleAttrName)
+    return success();
+  if (!isa<CPUScheduleAttr, GPUScheduleAttr, GPUGradScheduleAttr>(
+          attr.getValue()))
     return op->emitOpError("expected ")
            << attr.getName()
-           << " to be a #varlen.cpu_schedule or #varlen.gpu_schedule, got "
+           << " to be a #varlen.cpu_schedule, #varlen.gpu_schedule or "
+              "#varlen.gpu_grad_schedule, got "
            << attr.getValue();
+  if (auto gpu = dyn_cast<GPUScheduleAttr>(attr.getValue()))
+    return verifyTileRows([&] { return op->emitOpError(); }, "block_m",
+                          gpu.getBlockM(), gpu.getWarps());
   return success();
 }
 
@@ -182,16 +199,34 @@ LogicalResult GPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> error,
   // A block of CUDA has at most 1024 threads.
   if (warps < 1 || warps > 32)
     return error() << "expected warps from 1 to 32, got " << warps;
-  if (blockM < 1 || blockM % (16 * warps) != 0)
-    return error() << "expected block_m to be a multiple of 16 * warps = "
-                   << 16 * warps << ", got " << blockM;
-  // An mma takes 16 keys at once.
-  if (kvBlock < 1 || kvBlock % 16 != 0)
-    return error() << "expected kv_block to be a multiple of 16, got "
-                   << kvBlock;
+  // A product takes 16 rows of one side and contracts over 16 of the other.
+  for (auto [name, size] :
+       {std::pair("block_m", blockM), std::pair("kv_block", kvBlock)})
+    if (size < 1 || size % 16 != 0)
+      return error() << "expected " << name << " to be a multiple of 16, got "
+                     << size;
   if (stages < 2)
     return error() << "expected at least 2 stages, got " << stages;
   if (ctas < 1)
     return error() << "expected positive ctas, got " << ctas;
   return success();
+}
+
+LogicalResult
+GPUGradScheduleAttr::verify(function_ref<InFlightDiagnostic()> error,
+                            GPUScheduleAttr dq, GPUScheduleAttr dk,
+                            GPUScheduleAttr dv) {
+  if (failed(verifyTileRows(error, "block_m of dq", dq.getBlockM(),
+                            dq.getWarps())) ||
+      failed(verifyTileRows(error, "kv_block of dk", dk.getKvBlock(),
+                            dk.getWarps())))
+    return failure();
+  if (!dv)
+    return success();
+  if (dv.getKvBlock() != dk.getKvBlock())
+    return error() << "expected dk and dv to have tiles of the same kv_block, "
+                      "got "
+                   << dk.getKvBlock() << " and " << dv.getKvBlock();
+  return verifyTileRows(error, "kv_block of dv", dv.getKvBlock(),
+                        dv.getWarps());
 }

@@ -1,4 +1,4 @@
-//===- GPUTiler.h - Attention on buffers as a GPU kernel --------*- C++ -*-===//
+//===- GPUTiler.h - Attention on buffers as GPU kernels ---------*- C++ -*-===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -16,6 +16,8 @@ namespace mlir::varlen {
 /// Emits, before `op` (on buffers in device memory), the launches that compute
 /// it. Fails, with an error at `op`, if a name of the runtime is taken.
 LogicalResult tileForGPU(AttnOp op, GPUScheduleAttr schedule,
+                         OpBuilder &builder);
+LogicalResult tileForGPU(AttnGradOp op, GPUGradScheduleAttr schedule,
                          OpBuilder &builder);
 
 } // namespace mlir::varlen

@@ -78,18 +78,19 @@ namespace {
 /// Code of the kernel; every method emits at the builder's place.
 class ListBuilder {
 public:
-  ListBuilder(ImplicitLocOpBuilder &b, AttnOp op, Value group, int64_t blockM)
-      : b(b), index{b}, op(op), group(group), blockM(blockM),
-        tq(dim(op.getQ())), tk(dim(op.getK())),
-        sequences(index.sub(dim(op.getCuQ()), index.constant(1))) {}
+  ListBuilder(ImplicitLocOpBuilder &b, AttentionOpInterface op,
+              const GPUBatch &batch, TilesOf of, int64_t size)
+      : b(b), index{b}, op(op), group(batch.group),
+        ofQueries(of == TilesOf::Queries), size(size), tq(batch.tq),
+        tk(batch.tk), sequences(batch.sequences) {}
 
   FailureOr<GPUWorkTiles> emit();
 
 private:
   struct Sequence {
     PackedRows q, k;
-    /// Keys in use, and tiles that its query rows make.
-    Value keys, tiles;
+    /// How long a tile takes: rows in use on the other side. And the tiles.
+    Value work, tiles;
   };
   /// Something that may be wrong; the fields of varlen_gpu_status.
   struct Check {
@@ -121,9 +122,10 @@ private:
 
   ImplicitLocOpBuilder &b;
   IndexBuilder index;
-  AttnOp op;
+  AttentionOpInterface op;
   Value group;
-  int64_t blockM;
+  bool ofQueries;
+  int64_t size;
   Value tq, tk, sequences, status;
 };
 
@@ -233,13 +235,18 @@ void ListBuilder::emitStatus(ArrayRef<Check> checks) {
 ListBuilder::Sequence ListBuilder::sequence(Value s) {
   Sequence result;
   result.q = emitPackedRows(index, op.getCuQ(), s, tq);
-  // No keys belong to the rows past the last sequence.
-  Value kEnd = index.load(op.getCuK(), sequences);
-  result.k = emitPackedRows(index, op.getCuK(), s, kEnd);
-  result.keys = emitUsed(index, op.getSequsedK(), s, sequences,
-                         index.sub(result.k.end, result.k.begin));
-  Value pairs = index.mul(index.sub(result.q.end, result.q.begin), group);
-  result.tiles = index.ceilDiv(pairs, blockM);
+  result.k = emitPackedRows(index, op.getCuK(), s, tk);
+  auto rows = [&](const PackedRows &packed) {
+    return index.sub(packed.end, packed.begin);
+  };
+  // Nothing on the other side belongs to the rows past the last sequence.
+  Value other = rows(ofQueries ? result.k : result.q);
+  Value used = ofQueries ? op.getSequsedK() : op.getSequsedQ();
+  result.work = index.select(index.less(s, sequences),
+                             emitUsed(index, used, s, sequences, other),
+                             index.constant(0));
+  Value own = ofQueries ? index.mul(rows(result.q), group) : rows(result.k);
+  result.tiles = index.ceilDiv(own, size);
   return result;
 }
 
@@ -254,8 +261,9 @@ void ListBuilder::emitOwnTiles(Value own, Value start, Value list) {
       [&](OpBuilder &, Location, Value i, ValueRange) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToEnd(i.getParentBlock());
-        // The last rows of a causal sequence see the most keys.
-        Value tile = index.sub(index.sub(tiles, one), i);
+        // The last rows of a causal sequence see the most keys, and its first
+        // keys are seen by the most rows.
+        Value tile = ofQueries ? index.sub(index.sub(tiles, one), i) : Value(i);
         Value row = index.add(start, i);
         memref::StoreOp::create(b, narrow(own), list, ValueRange{row, zero});
         memref::StoreOp::create(b, narrow(tile), list, ValueRange{row, one});
@@ -268,7 +276,7 @@ void ListBuilder::emitOwnTiles(Value own, Value start, Value list) {
 void ListBuilder::emitThread(Value thread, Value list, Value count) {
   Value zero = index.constant(0), one = index.constant(1);
   Value segments = index.add(sequences, 1);
-  Value keys = sequence(thread).keys;
+  Value work = sequence(thread).work;
   // The first segment with an error (else their number), the tiles of all, and
   // those of the segments that come before this one.
   auto loop = scf::ForOp::create(
@@ -280,9 +288,9 @@ void ListBuilder::emitThread(Value thread, Value list, Value count) {
         Value wrong = any(entryChecks(s, other));
         Value fault = index.min(state[0], index.select(wrong, s, segments));
         Value total = index.add(state[1], other.tiles);
-        Value equal = compare(arith::CmpIPredicate::eq, other.keys, keys);
+        Value equal = compare(arith::CmpIPredicate::eq, other.work, work);
         Value before = b.createOrFold<arith::OrIOp>(
-            index.less(keys, other.keys),
+            index.less(work, other.work),
             conjunction(equal, index.less(s, thread)));
         Value start =
             index.add(state[2], index.select(before, other.tiles, zero));
@@ -311,15 +319,17 @@ FailureOr<GPUWorkTiles> ListBuilder::emit() {
   status = func::CallOp::create(b, *getStatus, ValueRange{}).getResult(0);
   // Each segment rounds up once; with bad cu_seqlens nothing is written.
   Value segments = index.max(index.add(sequences, 1), index.constant(1));
-  Value bound = index.add(
-      index.div(index.mul(tq, group), index.constant(blockM)), segments);
+  Value rows = ofQueries ? index.mul(tq, group) : tk;
+  Value bound = index.add(index.div(rows, index.constant(size)), segments);
   auto allocate = [&](MemRefType type, ValueRange sizes) -> Value {
     return memref::AllocOp::create(b, type, sizes);
   };
   Value list = allocate(
       MemRefType::get({ShapedType::kDynamic, 2}, b.getI32Type()), bound);
   Value count = allocate(MemRefType::get({1}, b.getI64Type()), {});
-  emitLaunch(b, op->getParentOfType<func::FuncOp>().getName() + "_tiles",
+  emitLaunch(b,
+             op->getParentOfType<func::FuncOp>().getName() +
+                 (ofQueries ? "_tiles" : "_key_tiles"),
              index.ceilDiv(segments, kThreads), kThreads,
              [&](Value block, Value, Value thread) {
                Value own = index.add(index.mul(block, kThreads), thread);
@@ -344,8 +354,27 @@ FailureOr<GPUWorkTiles> ListBuilder::emit() {
   return GPUWorkTiles{list, count};
 }
 
+GPUBatch varlen::emitGPUBatch(ImplicitLocOpBuilder &b,
+                              AttentionOpInterface op) {
+  IndexBuilder index{b};
+  auto dim = [&](Value memref, int64_t dim) -> Value {
+    return b.createOrFold<memref::DimOp>(memref, index.constant(dim));
+  };
+  Value one = index.constant(1);
+  Value kvHeads = index.max(dim(op.getK(), 1), one);
+  return {dim(op.getQ(), 0), dim(op.getK(), 0),
+          index.sub(dim(op.getCuQ(), 0), one), kvHeads,
+          index.max(index.div(dim(op.getQ(), 1), kvHeads), one)};
+}
+
+void GPUWorkTiles::free(ImplicitLocOpBuilder &b) const {
+  memref::DeallocOp::create(b, list);
+  memref::DeallocOp::create(b, count);
+}
+
 FailureOr<GPUWorkTiles> varlen::emitGPUWorkTiles(ImplicitLocOpBuilder &b,
-                                                 AttnOp op, Value group,
-                                                 int64_t blockM) {
-  return ListBuilder(b, op, group, blockM).emit();
+                                                 AttentionOpInterface op,
+                                                 const GPUBatch &batch,
+                                                 TilesOf of, int64_t size) {
+  return ListBuilder(b, op, batch, of, size).emit();
 }

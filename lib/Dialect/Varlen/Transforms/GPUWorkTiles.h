@@ -14,23 +14,42 @@
 
 namespace mlir::varlen {
 
-/// A list in device memory, most keys first. Row i < count[0] is (sequence,
-/// tile within the sequence); sequence N stands for the rows past
-/// cu_seqlens_q[N]. The list is the same for every kv head, and so long that
-/// its extent bounds the count for any cu_seqlens.
+/// What kernels of an attention know of the batch as a whole, on the host.
+struct GPUBatch {
+  /// Rows of q and of k, and sequences.
+  Value tq, tk, sequences;
+  /// At least 1: without heads there is nothing to do, and nothing to divide by
+  /// either.
+  Value kvHeads, group;
+};
+GPUBatch emitGPUBatch(ImplicitLocOpBuilder &b, AttentionOpInterface op);
+
+/// A list in device memory, most work first. Row i < count[0] is (sequence,
+/// tile within the sequence); sequence N stands for the rows past the last
+/// sequence. The list is the same for every kv head, and so long that its
+/// extent bounds the count for any cu_seqlens.
 struct GPUWorkTiles {
   /// memref<?x2xi32>.
   Value list;
   /// memref<1xi64>; 0 if cu_seqlens or seqused is bad.
   Value count;
+
+  void free(ImplicitLocOpBuilder &b) const;
 };
 
+/// What the tiles of a list are made of: pairs of a query row and a head of the
+/// group, with as much work as there are keys; or keys, with as much work as
+/// there are queries.
+enum class TilesOf { Queries, Keys };
+
 /// Emits allocations and a kernel that checks cu_seqlens and seqused and makes
-/// the list. What is wrong with them goes to the status record of the device
-/// (GPU.h); the host does not wait for it.
+/// the list of tiles of `size` rows. What is wrong with them goes to the status
+/// record of the device (GPU.h); the host does not wait for it.
 /// Fails, with an error at `op`, if a name of the runtime is taken.
-FailureOr<GPUWorkTiles> emitGPUWorkTiles(ImplicitLocOpBuilder &b, AttnOp op,
-                                         Value group, int64_t blockM);
+FailureOr<GPUWorkTiles> emitGPUWorkTiles(ImplicitLocOpBuilder &b,
+                                         AttentionOpInterface op,
+                                         const GPUBatch &batch, TilesOf of,
+                                         int64_t size);
 
 /// The bounds of the rows of sequence `s` in packed memory; those of s = N are
 /// cu[N] and `end`. cu is not empty.

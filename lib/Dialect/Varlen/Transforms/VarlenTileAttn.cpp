@@ -551,17 +551,14 @@ namespace {
 struct VarlenTileAttn : varlen::impl::VarlenTileAttnBase<VarlenTileAttn> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
-    WalkResult result = getOperation()->walk([&](AttnOp op) {
+    WalkResult result = getOperation()->walk([&](AttentionOpInterface op) {
       if (!op.isBufferized())
         return WalkResult::advance();
       rewriter.setInsertionPoint(op);
-      Attribute schedule = op->getAttr(kScheduleAttrName);
-      if (auto cpu = dyn_cast_or_null<CPUScheduleAttr>(schedule))
-        CPUTiler(op, cpu, rewriter).emit();
-      else if (auto gpu = dyn_cast_or_null<GPUScheduleAttr>(schedule)) {
-        if (failed(tileForGPU(op, gpu, rewriter)))
-          return WalkResult::interrupt();
-      } else
+      FailureOr<bool> tiled = tile(op, rewriter);
+      if (failed(tiled))
+        return WalkResult::interrupt();
+      if (!*tiled)
         return WalkResult::advance();
       rewriter.eraseOp(op);
       ++numTiled;
@@ -569,6 +566,31 @@ struct VarlenTileAttn : varlen::impl::VarlenTileAttnBase<VarlenTileAttn> {
     });
     if (result.wasInterrupted())
       signalPassFailure();
+  }
+
+private:
+  /// Whether the operation has a schedule that says how.
+  static FailureOr<bool> tile(AttentionOpInterface op, OpBuilder &builder) {
+    Attribute schedule = op->getAttr(kScheduleAttrName);
+    LogicalResult result = success();
+    if (auto attn = dyn_cast<AttnOp>(*op)) {
+      if (auto cpu = dyn_cast_or_null<CPUScheduleAttr>(schedule))
+        CPUTiler(attn, cpu, builder).emit();
+      else if (auto gpu = dyn_cast_or_null<GPUScheduleAttr>(schedule))
+        result = tileForGPU(attn, gpu, builder);
+      else
+        return false;
+    } else if (auto grad = dyn_cast<AttnGradOp>(*op)) {
+      auto gpu = dyn_cast_or_null<GPUGradScheduleAttr>(schedule);
+      if (!gpu)
+        return false;
+      result = tileForGPU(grad, gpu, builder);
+    } else {
+      return false;
+    }
+    if (failed(result))
+      return failure();
+    return true;
   }
 };
 } // namespace

@@ -37,7 +37,7 @@ module attributes {s = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, pa
 
 // -----
 
-// expected-error @below {{expected "varlen.schedule" to be a #varlen.cpu_schedule or #varlen.gpu_schedule, got "fast"}}
+// expected-error @below {{expected "varlen.schedule" to be a #varlen.cpu_schedule, #varlen.gpu_schedule or #varlen.gpu_grad_schedule, got "fast"}}
 module attributes {varlen.schedule = "fast"} {}
 
 // -----
@@ -57,8 +57,13 @@ module attributes {s = #varlen.gpu_schedule<warps = 33, block_m = 528, kv_block 
 
 // -----
 
+// expected-error @below {{expected block_m to be a multiple of 16, got 72}}
+module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 72, kv_block = 64, stages = 2, ctas = 2>} {}
+
+// -----
+
 // expected-error @below {{expected block_m to be a multiple of 16 * warps = 64, got 96}}
-module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 96, kv_block = 64, stages = 2, ctas = 2>} {}
+module attributes {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 96, kv_block = 64, stages = 2, ctas = 2>} {}
 
 // -----
 
@@ -74,3 +79,33 @@ module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 
 
 // expected-error @below {{expected positive ctas, got 0}}
 module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 0>} {}
+
+// -----
+
+// expected-error @below {{expected block_m of dq to be a multiple of 16 * warps = 64, got 32}}
+module attributes {s = #varlen.gpu_grad_schedule<
+  dq = <warps = 4, block_m = 32, kv_block = 64, stages = 2, ctas = 1>,
+  dk = <warps = 4, block_m = 32, kv_block = 64, stages = 2, ctas = 1>>} {}
+
+// -----
+
+// expected-error @below {{expected kv_block of dk to be a multiple of 16 * warps = 64, got 32}}
+module attributes {s = #varlen.gpu_grad_schedule<
+  dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 1>,
+  dk = <warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>>} {}
+
+// -----
+
+// expected-error @below {{expected kv_block of dv to be a multiple of 16 * warps = 128, got 64}}
+module attributes {s = #varlen.gpu_grad_schedule<
+  dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 1>,
+  dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 1>,
+  dv = <warps = 8, block_m = 64, kv_block = 64, stages = 2, ctas = 1>>} {}
+
+// -----
+
+// expected-error @below {{expected dk and dv to have tiles of the same kv_block, got 64 and 128}}
+module attributes {s = #varlen.gpu_grad_schedule<
+  dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 1>,
+  dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 1>,
+  dv = <warps = 4, block_m = 64, kv_block = 128, stages = 2, ctas = 1>>} {}

@@ -34,3 +34,13 @@ func.func private @names(i32 {varlen.name = "q"}) -> (i32 {varlen.name = "out"})
 
 // CHECK: #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2>
 func.func private @gpu() attributes {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2>}
+
+// CHECK: #varlen.gpu_grad_schedule<dq = <warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2>, dk = <warps = 2, block_m = 16, kv_block = 32, stages = 2, ctas = 1>>
+func.func private @gpu_grad() attributes {varlen.schedule = #varlen.gpu_grad_schedule<
+    dq = <warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2>,
+    dk = <warps = 2, block_m = 16, kv_block = 32, stages = 2, ctas = 1>>}
+// CHECK: #varlen.gpu_grad_schedule<dq = <{{.*}}>, dk = <{{.*}}>, dv = <warps = 1, block_m = 64, kv_block = 32, stages = 3, ctas = 1>>
+func.func private @gpu_grad_apart() attributes {varlen.schedule = #varlen.gpu_grad_schedule<
+    dq = <warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2>,
+    dk = <warps = 2, block_m = 16, kv_block = 32, stages = 2, ctas = 1>,
+    dv = <warps = 1, block_m = 64, kv_block = 32, stages = 3, ctas = 1>>}

@@ -40,3 +40,25 @@ func.func @dynamic(%q: tensor<?x4x?xbf16>, %cu: !cu) -> tensor<?x4x?xbf16> {
   %out, %lse = varlen.attn %q, %q, %q, %cu, %cu : (tensor<?x4x?xbf16>, tensor<?x4x?xbf16>, tensor<?x4x?xbf16>, !cu, !cu) -> (tensor<?x4x?xbf16>, !lse)
   return %out : tensor<?x4x?xbf16>
 }
+
+// Gradients have kernels of their own; wide heads one for dk and one for dv.
+// CHECK-LABEL: @grad
+// CHECK: varlen.attn_grad
+// CHECK-SAME: varlen.schedule = #varlen.gpu_grad_schedule<dq = <warps = {{[^>]*}}>, dk = <warps = {{[^>]*}}>>}
+func.func @grad(%q: tensor<?x4x64xbf16>, %lse: !lse, %cu: !cu) -> tensor<?x4x64xbf16> {
+  %dq, %dk, %dv = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, !lse, !cu, !cu) -> (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>)
+  return %dk : tensor<?x4x64xbf16>
+}
+
+// CHECK-LABEL: @grad_wide
+// CHECK: varlen.schedule = #varlen.gpu_grad_schedule<dq = <{{[^>]*}}>, dk = <{{[^>]*}}>, dv = <{{[^>]*}}>>}
+func.func @grad_wide(%q: tensor<?x4x256xbf16>, %lse: !lse, %cu: !cu) -> tensor<?x4x256xbf16> {
+  %dq, %dk, %dv = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu : (tensor<?x4x256xbf16>, tensor<?x4x256xbf16>, tensor<?x4x256xbf16>, tensor<?x4x256xbf16>, tensor<?x4x256xbf16>, !lse, !cu, !cu) -> (tensor<?x4x256xbf16>, tensor<?x4x256xbf16>, tensor<?x4x256xbf16>)
+  return %dk : tensor<?x4x256xbf16>
+}
+
+func.func @grad_too_wide(%q: tensor<?x4x1024xbf16>, %lse: !lse, %cu: !cu) -> tensor<?x4x1024xbf16> {
+  // expected-remark @below {{no tiles for head_dim 1024 in 166912 bytes of shared memory of sm_80; a CPU target has}}
+  %dq, %dk, %dv = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu : (tensor<?x4x1024xbf16>, tensor<?x4x1024xbf16>, tensor<?x4x1024xbf16>, tensor<?x4x1024xbf16>, tensor<?x4x1024xbf16>, !lse, !cu, !cu) -> (tensor<?x4x1024xbf16>, tensor<?x4x1024xbf16>, tensor<?x4x1024xbf16>)
+  return %dk : tensor<?x4x1024xbf16>
+}

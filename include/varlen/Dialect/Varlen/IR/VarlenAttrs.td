@@ -147,9 +147,9 @@ def Varlen_GPUScheduleAttr : Varlen_Attr<"GPUSchedule", "gpu_schedule"> {
     up by `varlen-tile-attn`.
 
     A CTA of `warps` warps takes tiles of `block_m` queries, a multiple of 16 to
-    each warp, and meets kv blocks of `kv_block` keys, of which `stages` have
-    room in shared memory: one is read while the others are fetched. `ctas`
-    CTAs share a multiprocessor.
+    each warp, and meets kv blocks of `kv_block` keys, a multiple of 16, of which
+    `stages` have room in shared memory: one is read while the others are
+    fetched. `ctas` CTAs share a multiprocessor.
 
     ```mlir
     #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2>
@@ -165,6 +165,32 @@ def Varlen_GPUScheduleAttr : Varlen_Attr<"GPUSchedule", "gpu_schedule"> {
     `<` `warps` `=` $warps `,` `block_m` `=` $blockM `,` `kv_block` `=` $kvBlock
     `,` `stages` `=` $stages `,` `ctas` `=` $ctas `>`
   }];
+  let genVerifyDecl = 1;
+}
+
+def Varlen_GPUGradScheduleAttr : Varlen_Attr<"GPUGradSchedule", "gpu_grad_schedule"> {
+  let summary = "Tile sizes of the kernels that compute gradients on a GPU";
+  let description = [{
+    Put on `varlen.attn_grad` as `varlen.schedule` by `varlen-assign-schedule`,
+    used up by `varlen-tile-attn`.
+
+    `dq` is the kernel in which tiles of `block_m` queries meet kv blocks. In
+    those of `dk` and `dv` tiles of `kv_block` keys, a multiple of 16 to each
+    warp, meet blocks of `block_m` queries, of which `stages` have room in shared
+    memory. Without `dv` one kernel computes dk and dv; with it, each has its own,
+    whose accumulators need half the registers.
+
+    ```mlir
+    #varlen.gpu_grad_schedule<
+      dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>,
+      dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>>
+    ```
+  }];
+  let parameters = (ins
+    AttrParameter<"::mlir::varlen::GPUScheduleAttr", "dq">:$dq,
+    AttrParameter<"::mlir::varlen::GPUScheduleAttr", "dk, and dv if it has none">:$dk,
+    OptionalParameter<"::mlir::varlen::GPUScheduleAttr", "dv">:$dv);
+  let assemblyFormat = "`<` `dq` `=` $dq `,` `dk` `=` $dk (`,` `dv` `=` $dv^)? `>`";
   let genVerifyDecl = 1;
 }
 

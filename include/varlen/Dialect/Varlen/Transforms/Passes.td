@@ -93,8 +93,9 @@ def VarlenAssignSchedule : Pass<"varlen-assign-schedule"> {
     a CPU it is a `#varlen.cpu_schedule`, chosen by the vector registers of the
     target and by the element type; with it goes, under `varlen.exp2_degree`, the
     degree of the polynomial that its exponentials deserve. For a GPU it is a
-    `#varlen.gpu_schedule`, chosen by head sizes and element type, that fits into
-    the chip's shared memory. An attribute that is there already stays: to
+    `#varlen.gpu_schedule` (a `#varlen.gpu_grad_schedule` on `varlen.attn_grad`),
+    chosen by head sizes and element type, that fits into the chip's shared memory.
+    An attribute that is there already stays: to
     try another schedule, write it into the input.
 
     *Requires*: nothing.
@@ -144,8 +145,15 @@ def VarlenTileAttn : Pass<"varlen-tile-attn"> {
     CTAs take tiles from the list. Tiles and kv blocks are the kernel dialect's,
     in shared memory; the blocks that the mask cuts come first.
 
-    *Requires*: `varlen.attn` on memrefs with a `varlen.schedule` and static
-    head sizes.
+    A `varlen.attn_grad` with a `#varlen.gpu_grad_schedule` becomes two lists, of
+    tiles of queries and of tiles of keys; a kernel that leaves lse2 and delta of
+    every row in scratch, Hq x T x 2; one whose tiles of queries take
+    `varlen.online_attn_grad qk` steps for their dq; one or two whose tiles of keys
+    take `kq` steps for their dk and dv, of one head of the group after the other;
+    and one for dsink. No element is added to by two CTAs.
+
+    *Requires*: `varlen.attn` and `varlen.attn_grad` on memrefs with a
+    `varlen.schedule` and static head sizes.
     *Guarantees*: no such operation is left. Keys past the end of a sequence
     are zeros in scratch (in shared memory), never a neighbour's rows; on a CPU
     the rows of score tiles are multiples of 8. Each output row is written by

@@ -1,0 +1,322 @@
+//===- GPUTileBuilder.cpp - What kernels of attention share ---------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GPUTileBuilder.h"
+
+#include "varlen/Dialect/Varlen/Transforms/Transforms.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+//===----------------------------------------------------------------------===//
+// Small pieces
+//===----------------------------------------------------------------------===//
+
+void GPUTileBuilder::emitIf(Value condition, function_ref<void()> body) {
+  scf::IfOp::create(b, condition, [&](OpBuilder &nested, Location) {
+    OpBuilder::InsertionGuard guard(b);
+    b.restoreInsertionPoint(nested.saveInsertionPoint());
+    body();
+    scf::YieldOp::create(b);
+  });
+}
+
+Value GPUTileBuilder::fill(double value, int64_t rows, int64_t columns) {
+  Value empty =
+      tensor::EmptyOp::create(b, ArrayRef<int64_t>{rows, columns}, compute);
+  return linalg::FillOp::create(b, constant(b, b.getLoc(), value), empty)
+      .getResult(0);
+}
+
+SmallVector<Value> GPUTileBuilder::perPosition(unsigned dim, int64_t extent,
+                                               ValueRange inputs,
+                                               ArrayRef<Type> types,
+                                               ElementBody body) {
+  // One generic a result: a fragment conversion wants it so, and what they
+  // share is common to both afterwards.
+  int64_t shape[] = {1, 1};
+  shape[dim] = extent;
+  SmallVector<Value> results;
+  for (auto [number, type] : llvm::enumerate(types)) {
+    Value empty = tensor::EmptyOp::create(b, shape, type);
+    SmallVector<AffineMap> maps(inputs.size() + 1, b.getMultiDimIdentityMap(2));
+    SmallVector<utils::IteratorType> iterators(2,
+                                               utils::IteratorType::parallel);
+    auto generic = linalg::GenericOp::create(
+        b, TypeRange{empty.getType()}, inputs, ValueRange{empty}, maps,
+        iterators,
+        [&, number = number](OpBuilder &nested, Location loc,
+                             ValueRange arguments) {
+          Value position = linalg::IndexOp::create(nested, loc, dim);
+          linalg::YieldOp::create(
+              nested, loc,
+              body(nested, loc, position, arguments.drop_back())[number]);
+        });
+    results.push_back(generic.getResult(0));
+  }
+  return results;
+}
+
+Value GPUTileBuilder::tileOf(ValueRange memory, int64_t rows, int64_t columns) {
+  return kernel::TileOp::create(
+      b, RankedTensorType::get({rows, columns}, element), memory);
+}
+
+SmallVector<MemRefType> GPUTileBuilder::sharedTypes(int64_t rows,
+                                                    int64_t columns) {
+  Type shared = element.isF32() ? b.getBF16Type() : Type(element);
+  return SmallVector<MemRefType>(
+      planes(), kernel::getSharedTileType(rows, columns, shared));
+}
+
+SmallVector<Value> GPUTileBuilder::allocate(int64_t rows, int64_t columns) {
+  SmallVector<Value> memory;
+  for (MemRefType type : sharedTypes(rows, columns))
+    memory.push_back(kernel::AllocOp::create(b, type));
+  return memory;
+}
+
+Value GPUTileBuilder::allocateRing(int64_t rows, ArrayRef<int64_t> columns) {
+  SmallVector<MemRefType> slot;
+  for (int64_t count : columns)
+    llvm::append_range(slot, sharedTypes(rows, count));
+  return kernel::RingOp::create(b, kernel::RingType::get(b.getContext(), slot),
+                                stages);
+}
+
+//===----------------------------------------------------------------------===//
+// Sequences and their masks
+//===----------------------------------------------------------------------===//
+
+GPUTileBuilder::Sequence GPUTileBuilder::decodeSequence(Value s) {
+  // The rows past the last sequence see no key, and no query sees them.
+  PackedRows q = emitPackedRows(index, op.getCuQ(), s, batch.tq);
+  PackedRows k = emitPackedRows(index, op.getCuK(), s, batch.tk);
+  Value zero = index.constant(0);
+  Value isSequence = index.less(s, batch.sequences);
+  auto used = [&](Value list, Value rows) {
+    rows = emitUsed(index, list, s, batch.sequences, rows);
+    return index.select(isSequence, rows, zero);
+  };
+  Sequence sequence;
+  sequence.qRow = q.begin;
+  sequence.qRows = index.sub(q.end, q.begin);
+  sequence.qUsed = used(op.getSequsedQ(), sequence.qRows);
+  sequence.kRow = k.begin;
+  sequence.kRows = index.sub(k.end, k.begin);
+  sequence.kUsed = used(op.getSequsedK(), sequence.kRows);
+  sequence.diagonal = zero;
+  if (op.getMask().getAlignment() == Alignment::BottomRight)
+    sequence.diagonal = index.sub(sequence.kUsed, sequence.qUsed);
+  if (op.getQOffset()) {
+    // Bounded before and after the sum, which therefore does not overflow.
+    auto clamp = [&](Value value) {
+      return index.max(index.min(value, index.constant(VARLEN_MAX_DIAGONAL)),
+                       index.constant(-VARLEN_MAX_DIAGONAL));
+    };
+    Value offset = emitUsed(index, op.getQOffset(), s, batch.sequences, zero);
+    sequence.diagonal = clamp(index.add(sequence.diagonal, clamp(offset)));
+  }
+  return sequence;
+}
+
+GPUTileBuilder::KeyRange GPUTileBuilder::visible(OpBuilder &builder,
+                                                 Location loc,
+                                                 const Sequence &sequence,
+                                                 Value position) {
+  ImplicitLocOpBuilder nested(loc, builder);
+  IndexBuilder at{nested};
+  MaskAttr mask = op.getMask();
+  Value diagonal = at.add(position, sequence.diagonal), zero = at.constant(0);
+  KeyRange keys{zero, sequence.kUsed};
+  if (mask.getLeft() >= 0)
+    keys.begin =
+        at.max(at.sub(diagonal, at.constant(boundOf(mask.getLeft()))), zero);
+  if (mask.getRight() >= 0)
+    keys.end =
+        at.min(at.max(at.add(diagonal, boundOf(mask.getRight()) + 1), zero),
+               sequence.kUsed);
+  return keys;
+}
+
+GPUTileBuilder::Blocks GPUTileBuilder::getBlocks(const Range &range,
+                                                 int64_t size) {
+  Value first = index.div(range.begin, index.constant(size));
+  Value past = index.max(index.ceilDiv(range.end, size), first);
+  // A tile whose range is empty visits no block.
+  past = index.select(index.less(range.begin, range.end), past, first);
+  auto within = [&](Value value, Value lo) {
+    return index.max(index.min(value, past), lo);
+  };
+  // Blocks that every row meets whole.
+  Value inside = within(index.ceilDiv(range.wholeBegin, size), first);
+  Value right = within(index.div(range.wholeEnd, index.constant(size)), inside);
+
+  Value left = index.sub(inside, first);
+  Value masked = index.add(left, index.sub(past, right));
+  return {narrow.cast(left),
+          narrow.cast(masked),
+          narrow.cast(index.sub(past, first)),
+          narrow.cast(first),
+          narrow.cast(index.sub(right, left)),
+          narrow.cast(index.sub(inside, masked))};
+}
+
+Value GPUTileBuilder::blockStart(const Blocks &blocks, Value i, bool masked,
+                                 int64_t size) {
+  Value base = blocks.insideBase;
+  if (masked)
+    base = narrow.select(
+        narrow.less(i, blocks.left), blocks.leftBase,
+        narrow.select(narrow.less(i, blocks.masked), blocks.rightBase, base));
+  return narrow.mul(narrow.add(base, i), size);
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles of queries
+//===----------------------------------------------------------------------===//
+
+GPUTileBuilder::Entry GPUTileBuilder::decodeEntry(const GPUWorkTiles &work,
+                                                  Value entry) {
+  Value kvHeads = narrow.cast(batch.kvHeads);
+  Value number = index.cast(narrow.div(entry, kvHeads));
+  return {index.load(work.list, {number, index.constant(0)}),
+          index.load(work.list, {number, index.constant(1)}),
+          index.cast(narrow.rem(entry, kvHeads))};
+}
+
+GPUTileBuilder::QueryTile
+GPUTileBuilder::decodeQueryTile(const GPUWorkTiles &work, Value entry) {
+  Entry decoded = decodeEntry(work, entry);
+  QueryTile tile;
+  tile.sequence = decodeSequence(decoded.sequence);
+  tile.kvHead = decoded.kvHead;
+  tile.first = index.mul(decoded.tile, blockM);
+  Value zero = index.constant(0);
+  auto pairs = [&](Value rows) {
+    return index.sub(index.mul(rows, batch.group), tile.first);
+  };
+  tile.rows = index.min(pairs(tile.sequence.qRows), index.constant(blockM));
+  tile.usedRows =
+      index.min(index.max(pairs(tile.sequence.qUsed), zero), tile.rows);
+
+  // Bounds grow with the position of a row, so the first and the last row of
+  // the tile bound those of all.
+  Value last = index.max(
+      index.sub(index.add(tile.first, tile.usedRows), index.constant(1)), zero);
+  auto keysOf = [&](Value pair) {
+    return visible(b, b.getLoc(), tile.sequence, index.div(pair, batch.group));
+  };
+  KeyRange top = keysOf(tile.first), bottom = keysOf(last);
+  // Not even a row: no key.
+  Value end = index.select(index.less(zero, tile.usedRows), bottom.end, zero);
+  tile.blocks = getBlocks({top.begin, bottom.begin, top.end, end}, blockN);
+  return tile;
+}
+
+SmallVector<Value> GPUTileBuilder::getLimits(const QueryTile &tile) {
+  Type i32 = b.getI32Type();
+  return perPosition(
+      0, blockM, {}, {i32, i32},
+      [&](OpBuilder &nested, Location loc, Value row, ValueRange) {
+        ImplicitLocOpBuilder inner(loc, nested);
+        IndexBuilder at{inner};
+        Value pair = at.add(tile.first, row);
+        KeyRange keys =
+            visible(nested, loc, tile.sequence, at.div(pair, batch.group));
+        auto narrow = [&](Value key) -> Value {
+          return arith::IndexCastOp::create(nested, loc, i32, key);
+        };
+        return SmallVector<Value>{narrow(keys.begin), narrow(keys.end)};
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// The pipeline
+//===----------------------------------------------------------------------===//
+
+void GPUTileBuilder::emitFetch(const Pipeline &pipeline, Value i, bool masked) {
+  emitIf(narrow.less(i, pipeline.total), [&] {
+    auto slot = kernel::RingAcquireOp::create(b, pipeline.ring, i);
+    pipeline.fetch(i, masked, slot.getResults());
+  });
+  kernel::RingCommitOp::create(b, pipeline.ring);
+}
+
+void GPUTileBuilder::emitPrefetch(const Pipeline &pipeline,
+                                  function_ref<void()> prologue) {
+  emitIf(narrow.less(narrow.constant(0), pipeline.total), [&] {
+    // The tile before may still be read.
+    gpu::BarrierOp::create(b);
+    prologue();
+    for (int64_t i = 0; i < stages - 1; ++i)
+      emitFetch(pipeline, narrow.constant(i), /*masked=*/true);
+  });
+}
+
+GPUTileBuilder::State GPUTileBuilder::emitSteps(const Pipeline &pipeline,
+                                                State state) {
+  for (bool masked : {true, false}) {
+    auto loop = scf::ForOp::create(
+        b, masked ? narrow.constant(0) : pipeline.masked,
+        masked ? pipeline.masked : pipeline.total, narrow.constant(1), state,
+        [&](OpBuilder &, Location, Value i, ValueRange carried) {
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPointToEnd(i.getParentBlock());
+          auto slot =
+              kernel::RingWaitOp::create(b, pipeline.ring, i, stages - 2);
+          emitFetch(pipeline, narrow.add(i, stages - 1), masked);
+          State result = pipeline.step(i, masked, slot.getResults(), carried);
+          kernel::RingReleaseOp::create(b, pipeline.ring, i);
+          scf::YieldOp::create(b, result);
+        });
+    state = llvm::to_vector_of<Value>(loop.getResults());
+  }
+  return state;
+}
+
+LogicalResult
+GPUTileBuilder::emitPersistent(const Twine &name, const GPUWorkTiles &work,
+                               function_ref<void()> prepare,
+                               function_ref<void(Value)> emitTile) {
+  FailureOr<func::FuncOp> multiprocessors = getRuntimeFunction(
+      op->getParentOfType<ModuleOp>(), op, "varlen_gpu_multiprocessors",
+      b.getFunctionType({}, b.getI64Type()));
+  if (failed(multiprocessors))
+    return failure();
+  Value processors = index.cast(
+      func::CallOp::create(b, *multiprocessors, ValueRange{}).getResult(0));
+  Value entries = b.createOrFold<memref::DimOp>(work.list, index.constant(0));
+  Value blocks = index.min(index.mul(processors, schedule.getCtas()),
+                           index.mul(entries, batch.kvHeads));
+  // Entries have 32 bits, as no memory has room for the rows of more.
+  emitLaunch(
+      b, name, index.max(blocks, index.constant(1)), schedule.getWarps() * 32,
+      [&](Value block, Value grid, Value) {
+        prepare();
+        Value count =
+            index.mul(index.load(work.count, index.constant(0)), batch.kvHeads);
+        scf::ForOp::create(b, narrow.cast(block), narrow.cast(count),
+                           narrow.cast(grid), ValueRange{},
+                           [&](OpBuilder &, Location, Value entry, ValueRange) {
+                             OpBuilder::InsertionGuard guard(b);
+                             b.setInsertionPointToEnd(entry.getParentBlock());
+                             emitTile(entry);
+                             scf::YieldOp::create(b);
+                           });
+      });
+  return success();
+}
