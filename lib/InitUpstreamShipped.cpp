@@ -161,6 +161,7 @@ static void registerKernels(DialectRegistry &registry) {
   registerGPUDialectTranslation(registry);
   registerNVVMDialectTranslation(registry);
   NVVM::registerNVVMTargetInterfaceExternalModels(registry);
+  gpu::registerOffloadingLLVMTranslationInterfaceExternalModels(registry);
 }
 
 static void registerPasses() {
