@@ -5,7 +5,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-
 //
 // One rule for elementwise operations, broadcasts, contractions and reductions.
 // The cotangent of an operand is, at each of its elements, the sum over all
@@ -17,6 +16,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "GenericRule.h"
+
+#include "PointSum.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -30,12 +31,6 @@ using namespace mlir;
 using namespace mlir::varlen;
 
 namespace {
-
-/// Something that is read at every point of the iteration space.
-struct Input {
-  Value value;
-  AffineMap map;
-};
 
 /// A result with a cotangent.
 struct Output {
@@ -86,14 +81,6 @@ private:
   FailureOr<Value> pullBackBody(OpBuilder &builder, const Point &point,
                                 Value value);
 
-  /// A tensor of the shape of `like`: at each element the sum of what `make`
-  /// returns at the points that `map` sends there. Null if `make` returns null.
-  FailureOr<Value>
-  buildSum(ArrayRef<Input> inputs, Value like, AffineMap map,
-           llvm::function_ref<FailureOr<Value>(OpBuilder &, ValueRange)> make);
-  /// Keeps of `inputs`, and of the arguments of `block`, what is needed.
-  void dropUnused(SmallVectorImpl<Input> &inputs, AffineMap map, Block &block);
-
   bool isInput(OpOperand &operand);
   AffineMap getMap(OpOperand &operand) {
     return op.getMatchingIndexingMap(&operand);
@@ -111,14 +98,6 @@ private:
 //===----------------------------------------------------------------------===//
 // Outputs
 //===----------------------------------------------------------------------===//
-
-static llvm::SmallBitVector getDims(AffineMap map) {
-  llvm::SmallBitVector dims(map.getNumDims());
-  for (AffineExpr expr : map.getResults())
-    if (auto dim = dyn_cast<AffineDimExpr>(expr))
-      dims.set(dim.getPosition());
-  return dims;
-}
 
 /// Whether `value` uses `source` within the body of one operation.
 static bool dependsOn(Value value, Value source, Block *body) {
@@ -205,7 +184,7 @@ LogicalResult GenericRule::countExtrema(Output &output) {
     return inner.select(isAttained, inner.constantLike(candidate, 1),
                         inner.zerosLike(candidate));
   };
-  FailureOr<Value> count = buildSum(inputs, output.result, output.map, make);
+  FailureOr<Value> count = buildSum(b, inputs, output.result, output.map, make);
   if (succeeded(count))
     output.count = *count;
   return count;
@@ -318,110 +297,6 @@ FailureOr<Value> GenericRule::pullBackBody(OpBuilder &builder,
 }
 
 //===----------------------------------------------------------------------===//
-// Sums over points
-//===----------------------------------------------------------------------===//
-
-/// The type to add values of `type` up in.
-static FloatType getSumType(Type type) {
-  auto element = cast<FloatType>(type);
-  return element.getWidth() < 32 ? Float32Type::get(type.getContext())
-                                 : element;
-}
-
-/// `value` as a term of a sum: without a rounding that comes last.
-static Value getTerm(OpBuilder &builder, Location loc, Value value,
-                     FloatType type) {
-  if (auto round = value.getDefiningOp<arith::TruncFOp>())
-    if (round.getIn().getType() == type)
-      return round.getIn();
-  return convertScalarToDtype(builder, loc, value, type,
-                              /*isUnsignedCast=*/false);
-}
-
-void GenericRule::dropUnused(SmallVectorImpl<Input> &inputs, AffineMap map,
-                             Block &block) {
-  llvm::SmallBitVector bounded = getDims(map);
-  SmallVector<Input> kept;
-  llvm::BitVector unused(block.getNumArguments());
-  for (auto [i, input] : llvm::enumerate(inputs)) {
-    if (block.getArgument(i).use_empty())
-      unused.set(i);
-    else
-      bounded |= getDims(input.map);
-  }
-  for (auto [i, input] : llvm::enumerate(inputs)) {
-    if (unused.test(i)) {
-      // Somebody has to say how far a loop goes; a shape is enough for that.
-      llvm::SmallBitVector dims = getDims(input.map);
-      dims.reset(bounded);
-      if (dims.none())
-        continue;
-      bounded |= dims;
-      unused.reset(i);
-      input.value = b.emptyLike(input.value);
-    }
-    kept.push_back(input);
-  }
-  block.eraseArguments(unused);
-  inputs.assign(kept);
-}
-
-FailureOr<Value> GenericRule::buildSum(
-    ArrayRef<Input> allInputs, Value like, AffineMap map,
-    llvm::function_ref<FailureOr<Value>(OpBuilder &, ValueRange)> make) {
-  Location loc = b.getLoc();
-  SmallVector<Input> inputs(allInputs);
-  auto type = cast<RankedTensorType>(like.getType());
-  // Every element is written once only if each loop is one of its dimensions
-  // and the other way round.
-  bool isSum = !map.isPermutation();
-  Type sumType =
-      isSum ? getSumType(type.getElementType()) : type.getElementType();
-
-  Region region;
-  Block &block = region.emplaceBlock();
-  for (const Input &input : inputs)
-    block.addArgument(getElementTypeOrSelf(input.value), loc);
-  BlockArgument accumulator = block.addArgument(sumType, loc);
-  OpBuilder builder(op.getContext());
-  builder.setInsertionPointToEnd(&block);
-  FailureOr<Value> value = make(builder, block.getArguments().drop_back());
-  if (failed(value) || !*value)
-    return value;
-  Value yielded = *value;
-  if (isSum)
-    yielded = arith::AddFOp::create(
-        builder, loc, accumulator,
-        getTerm(builder, loc, yielded, cast<FloatType>(sumType)));
-  linalg::YieldOp::create(builder, loc, yielded);
-  eraseDeadOps(block);
-  dropUnused(inputs, map, block);
-
-  SmallVector<Value> values;
-  SmallVector<AffineMap> maps;
-  for (const Input &input : inputs) {
-    values.push_back(input.value);
-    maps.push_back(input.map);
-  }
-  maps.push_back(map);
-  SmallVector<utils::IteratorType> iterators;
-  llvm::SmallBitVector dims = getDims(map);
-  for (unsigned d = 0; d < map.getNumDims(); ++d)
-    iterators.push_back(dims.test(d) ? utils::IteratorType::parallel
-                                     : utils::IteratorType::reduction);
-  Value init = b.emptyLike(like, sumType);
-  if (isSum)
-    init = b.zerosLike(init);
-  auto sum = linalg::GenericOp::create(b, init.getType(), values, init, maps,
-                                       iterators);
-  sum.getRegion().takeBody(region);
-  Value result = sum.getResult(0);
-  if (sumType != type.getElementType())
-    result = arith::TruncFOp::create(b, type, result);
-  return result;
-}
-
-//===----------------------------------------------------------------------===//
 // The rule
 //===----------------------------------------------------------------------===//
 
@@ -442,7 +317,7 @@ LogicalResult GenericRule::pullBackInput(Value operand, Value inBody,
     return pullBackBody(builder, getPoint(args, /*withOutputs=*/true), inBody);
   };
   FailureOr<Value> cotangent =
-      buildSum(getInputs(/*withOutputs=*/true), like, map, make);
+      buildSum(b, getInputs(/*withOutputs=*/true), like, map, make);
   if (failed(cotangent))
     return failure();
   if (*cotangent && isScalar)

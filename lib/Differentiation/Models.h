@@ -5,7 +5,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-
 //
 // A rule is an overload of `pullBack`, or of `getSlope` where the operation is
 // a function of one number. Include this after them.
