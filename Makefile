@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 LLVM := /usr/lib/llvm-22
 export PATH := $(LLVM)/bin:$(PATH)
 
-.PHONY: build demo check bench gpu-kit bench-gpu conformance fuzz mutate release asan docs \
+.PHONY: build demo check train bench gpu-kit bench-gpu conformance fuzz mutate release asan docs \
 	lint format clean
 
 # $(call compile,PRESET,FOLDER)
@@ -28,6 +28,12 @@ check: build
 	@tools/setup.sh check
 	@tools/venv.sh build
 	@tools/run-tests.py --build build
+
+# A small language model, beside the same one in PyTorch.
+train: build
+	@tools/setup.sh check
+	@tools/venv.sh build benchmarks/requirements.txt
+	@VARLEN_BUILD=build build/venv/bin/python examples/train.py --torch --out build/train
 
 # Against PyTorch on the same machine.
 bench: build
