@@ -12,6 +12,7 @@ import numpy as np
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "Inputs"))
 import gradients
 
+import varlen
 from varlen import text as varlen_text
 
 rng = np.random.default_rng(7)
@@ -67,3 +68,21 @@ gradients.check(text, first)
 # by the cotangents, the forward mode.
 once = gradients.differentiate(text, first)
 gradients.check(once, second)
+
+# Saved or computed again, the gradients are the same bit for bit, and so are the
+# results.
+name = "causal_gqa"
+body, inputs, cotangents = make(name, **CASES[name])
+arguments = dict(zip(["q", "k", "v", "cu_seqlens_q", "cu_seqlens_k"], inputs))
+cotangents = dict(zip(["dout", "dlse"], cotangents))
+again = gradients.differentiate(body, [name], "with-results")
+wanted = varlen.run(again, {**arguments, **cotangents}, entry=f"{name}_vjp")
+saved = gradients.differentiate(body, [name], "residuals=save")
+forward = varlen.run(saved, arguments, entry=f"{name}_fwd")
+residuals = {key: forward.pop(key) for key in list(forward) if key.startswith("residual")}
+got = varlen.run(saved, {**arguments, **residuals, **cotangents}, entry=f"{name}_vjp")
+if not residuals or "varlen.attn " in saved.split(f"@{name}_vjp")[1]:
+    raise SystemExit("expected residuals in place of the attention")
+for key, value in {**forward, **got}.items():
+    if not np.array_equal(value, wanted[key]):
+        raise SystemExit(f"{key} is another if residuals are saved")
