@@ -141,6 +141,14 @@ for name, op in (("max", "maximumf"), ("min", "minnumf")):
   return %y : tensor<?xf64>""",
         normal(6, 3), normal(6) / 2,
     )  # fmt: skip
+# Several that are the maximum share its cotangent.
+case(
+    "shared_maximum", "(%x: tensor<?xf64>, %o: tensor<?x3xf64>, %i: tensor<?xf64>) -> tensor<?xf64>",
+    """  %w = linalg.broadcast ins(%x : tensor<?xf64>) outs(%o : tensor<?x3xf64>) dimensions = [1]
+  %y = linalg.reduce { arith.maximumf } ins(%w : tensor<?x3xf64>) outs(%i : tensor<?xf64>) dimensions = [1]
+  return %y : tensor<?xf64>""",
+    normal(6), normal(6, 3), normal(6) - 1,
+)  # fmt: skip
 case(
     "column", "(%x: tensor<?x1xf64>, %y: tensor<?x?xf64>) -> tensor<?x?xf64>",
     """  %z = linalg.generic {
