@@ -89,19 +89,26 @@ static bool canDelete(Operation *op) {
 }
 
 /// Differs from constant to constant, and is the same in every run.
-static int64_t pickDelta(size_t number) {
+static int64_t pickDelta(Operation *op, size_t number) {
+  size_t chance = number * 2654435761U >> 16;
+  // High bits of a mask or a shift meet zeros.
+  if (isa<LLVM::AndOp, LLVM::LShrOp, LLVM::ShlOp>(op))
+    return chance % 2 == 0 ? 1 : -1;
   static constexpr int64_t deltas[] = {1, -1, 2, 16, 8, -16};
-  return deltas[(number * 2654435761U >> 16) % std::size(deltas)];
+  return deltas[chance % std::size(deltas)];
 }
 
 /// The constants that the operation uses.
 static void collectConstants(Operation *op, SmallVectorImpl<Mutant> &mutants) {
   auto add = [&](Mutant::Kind kind, unsigned index) {
-    mutants.push_back({kind, op, index, pickDelta(mutants.size())});
+    mutants.push_back({kind, op, index, pickDelta(op, mutants.size())});
   };
-  // Branches only hand values on, and registers have no neighbours.
+  // Branches only hand values on, and registers have no neighbours; nor has
+  // what conversions put on the stack of a thread, from where LLVM takes it.
+  auto gep = dyn_cast<LLVM::GEPOp>(op);
   if (op->hasTrait<OpTrait::IsTerminator>() ||
-      isa<LLVM::ExtractElementOp, LLVM::InsertElementOp>(op))
+      isa<LLVM::ExtractElementOp, LLVM::InsertElementOp, LLVM::AllocaOp>(op) ||
+      (gep && gep.getBase().getDefiningOp<LLVM::AllocaOp>()))
     return;
   for (OpOperand &operand : op->getOpOperands()) {
     APInt value;
@@ -110,7 +117,7 @@ static void collectConstants(Operation *op, SmallVectorImpl<Mutant> &mutants) {
         matchPattern(operand.get(), m_ConstantInt(&value)))
       add(Mutant::Kind::Operand, operand.getOperandNumber());
   }
-  if (auto gep = dyn_cast<LLVM::GEPOp>(op))
+  if (gep)
     for (auto [i, position] : llvm::enumerate(gep.getRawConstantIndices()))
       if (position != LLVM::GEPOp::kDynamicIndex &&
           !isa<LLVM::LLVMStructType>(gep.getElemType()))
@@ -143,7 +150,8 @@ static SmallVector<Mutant> collect(ModuleOp module) {
   return sync;
 }
 
-/// "delete nvvm.barrier0 2 of kernel"
+/// "delete nvvm.barrier0 2 of kernel", "operand 1 = 64 + 8 in llvm.mul 3 of
+/// kernel".
 static std::string describe(const Mutant &mutant) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -163,14 +171,20 @@ static std::string describe(const Mutant &mutant) {
     stream << "wait for fewer groups in ";
     name();
     break;
-  case Mutant::Kind::Operand:
-    stream << "operand " << mutant.index;
+  case Mutant::Kind::Operand: {
+    APInt value;
+    matchPattern(mutant.op->getOperand(mutant.index), m_ConstantInt(&value));
+    stream << "operand " << mutant.index << " = ";
+    value.print(stream, /*isSigned=*/true);
     delta();
     stream << " in ";
     name();
     break;
+  }
   case Mutant::Kind::Position:
-    stream << "index " << mutant.index;
+    stream
+        << "index " << mutant.index << " = "
+        << cast<LLVM::GEPOp>(mutant.op).getRawConstantIndices()[mutant.index];
     delta();
     stream << " in ";
     name();

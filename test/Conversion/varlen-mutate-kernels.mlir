@@ -25,10 +25,10 @@ gpu.module @m {
     nvvm.cp.async.wait.group 0
     // LIST: remark: mutant 3: delete nvvm.barrier0 1 of k
     nvvm.barrier0
-    // LIST: remark: mutant 4: index 0 {{[+-]}} {{[0-9]+}} in llvm.getelementptr 1 of k
+    // LIST: remark: mutant 4: index 0 = 4 {{[+-]}} {{[0-9]+}} in llvm.getelementptr 1 of k
     %q = llvm.getelementptr %p[4] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i32
     %c = llvm.mlir.constant(100 : i32) : i32
-    // LIST: remark: mutant 5: operand 1 {{[+-]}} {{[0-9]+}} in llvm.mul 1 of k
+    // LIST: remark: mutant 5: operand 1 = 100 {{[+-]}} {{[0-9]+}} in llvm.mul 1 of k
     %y = llvm.mul %x, %c : i32
     llvm.store %y, %q : i32, !llvm.ptr<3>
     llvm.return

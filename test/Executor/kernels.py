@@ -13,7 +13,7 @@ import clusters
 import numpy as np
 import sm80
 import sm90
-from harness import check, disagree, refuse, round_bf16, widen
+from launching import check, disagree, refuse, round_bf16, widen
 
 IN_FLIGHT = "race at LINE (nvvm.ldmatrix): read of smem while an asynchronous copy into it is in flight"
 SM80_FAULTS = {

@@ -204,9 +204,12 @@ void Chunks::forEach(function_ref<void(const Chunk &)> body) {
                                ArrayRef<LLVM::GEPArg>{offset});
   };
   Value firstAddress = gep(rowAddress(firstRow), column);
-  Value inSlab = b.createOrFold<arith::AndIOp>(chunk, i32(7));
-  Value slab = b.createOrFold<arith::ShRUIOp>(chunk, i32(3));
-  Value slabOffset = b.createOrFold<arith::MulIOp>(slab, i32(rows * kRowBytes));
+  Value inSlab = chunk, slabOffset = i32(0);
+  if (across > kRowBytes / 16) {
+    inSlab = b.createOrFold<arith::AndIOp>(chunk, i32(7));
+    Value slab = b.createOrFold<arith::ShRUIOp>(chunk, i32(3));
+    slabOffset = b.createOrFold<arith::MulIOp>(slab, i32(rows * kRowBytes));
+  }
 
   auto emitRow = [&](int64_t base) {
     Value row = b.createOrFold<arith::AddIOp>(firstRow, i32(base));

@@ -1,0 +1,83 @@
+"""Attention on packed batches, with inputs that reach all of its kernels: modules
+and cases for varlen-mutate."""
+
+import dataclasses
+import pathlib
+import sys
+
+CONFORMANCE = pathlib.Path(__file__).resolve().parents[2] / "Integration" / "Inputs"
+sys.path.insert(0, str(CONFORMANCE))
+
+import harness
+from parameters import CAUSAL, FULL, Group, Sequence
+
+
+def sequences(*used, spare=0):
+    """Sequences of (queries, keys) in use, in slots of so many rows more."""
+    return tuple(Sequence(q + spare, k + 2 * spare, q, k, (q, k)) for q, k in used)
+
+
+# Whole tiles and ones cut short, more blocks than a ring holds, longer queries,
+# longer keys, rows without a key, sequences without rows.
+PLAIN = sequences((200, 200), (3, 3), (0, 0), (64, 64), (70, 9), (5, 150))
+
+
+def group(dtype, heads, kv_heads, d, dv, window, *, used=PLAIN, **more):
+    return Group("mutants", dtype, heads, kv_heads, d, dv, window, used, **more)
+
+
+WINDOW = {
+    "used": sequences((90, 90), (0, 3), (30, 200), (33, 0), spare=2),
+    "seqused": True, "q_offset": True, "sink": True, "past_q": 70, "past_k": 9,
+}  # fmt: skip
+FORWARD = {
+    "forward-full": group("bf16", 2, 2, 64, 64, FULL, past_q=5, past_k=3),
+    "forward-causal": group("bf16", 2, 2, 64, 64, CAUSAL, past_q=5),
+    "forward-window": group("bf16", 6, 2, 64, 64, (37, 5), **WINDOW),
+    "forward-d128": group("f16", 2, 2, 128, 128, CAUSAL, past_q=5),
+    "forward-d40": group("f16", 2, 1, 40, 72, (16, -1), past_k=3),
+    "forward-f32": group("f32", 2, 2, 64, 64, CAUSAL, past_q=5),
+}
+
+
+def variants(group):
+    """Other batches for the kernels of a group."""
+    yield group
+    # Many sequences, most of them empty.
+    ghosts = sequences(*[(0, 0)] * 70, (17, 40), *[(0, 0)] * 80)
+    yield dataclasses.replace(group, sequences=ghosts, past_q=0, past_k=0)
+    # The last rows of memory at every eighth of a tile; rows in between that are
+    # not in use hold NaN.
+    for length in range(8, 136, 16):
+        short = sequences((length, length), spare=int(group.seqused))
+        yield dataclasses.replace(group, sequences=short, past_q=0, past_k=0)
+
+
+def broken(inputs):
+    """Inputs of which one list is wrong, each in another way and place."""
+
+    def change(name, at, value):
+        changed = inputs[name].copy()
+        changed[at] = value
+        return {**inputs, name: changed}
+
+    for side in "qk":
+        name, rows = f"cu_seqlens_{side}", len(inputs[side])
+        yield change(name, 0, 1)
+        yield change(name, 2, -1)
+        yield change(name, -1, rows + 1)
+        if f"seqused_{side}" in inputs:
+            yield change(f"seqused_{side}", 1, -1)
+            yield change(f"seqused_{side}", 2, rows)
+
+
+def cases(group):
+    """Tensors and more options of varlen-run, one pair after the other."""
+    for variant in variants(group):
+        yield harness.make_inputs(variant), []
+    for wrong in broken(harness.make_inputs(group)):
+        yield wrong, ["--device-checks"]
+
+
+def text(group):
+    return harness.module_text(group)
