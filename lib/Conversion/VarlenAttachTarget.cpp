@@ -13,6 +13,10 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/Target/LLVM/NVVM/Utils.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 
 namespace mlir::varlen {
 #define GEN_PASS_DEF_VARLENATTACHTARGET
@@ -46,6 +50,21 @@ void limitRegisters(LLVM::LLVMFuncOp kernel) {
                  .getI32IntegerAttr(std::clamp<int64_t>(registers, 16, 255)));
 }
 
+/// gpu-module-to-binary links libdevice whether or not it is used, if the
+/// environment names a toolkit, and complains at length where there is none.
+LogicalResult checkToolkit(ModuleOp module) {
+  SmallString<128> path(NVVM::getCUDAToolkitPath());
+  if (path.empty())
+    return success();
+  llvm::sys::path::append(path, "nvvm", "libdevice", "libdevice.10.bc");
+  if (llvm::sys::fs::is_regular_file(path))
+    return success();
+  return emitError(module.getLoc(), "expected ")
+         << path
+         << " in the CUDA toolkit that CUDA_ROOT, CUDA_HOME or "
+            "CUDA_PATH names, found none; PTX needs no toolkit";
+}
+
 struct VarlenAttachTarget
     : varlen::impl::VarlenAttachTargetBase<VarlenAttachTarget> {
   using VarlenAttachTargetBase::VarlenAttachTargetBase;
@@ -66,6 +85,8 @@ struct VarlenAttachTarget
           << ptx.getValue();
       return signalPassFailure();
     }
+    if (needsToolkit && failed(checkToolkit(getOperation())))
+      return signalPassFailure();
     Builder b(&getContext());
     auto target = NVVM::NVVMTargetAttr::get(&getContext(), /*optLevel=*/3,
                                             "nvptx64-nvidia-cuda", chip,

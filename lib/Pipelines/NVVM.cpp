@@ -87,6 +87,8 @@ void varlen::buildVarlenKernelsToNVVM(OpPassManager &manager,
   VarlenAttachTargetOptions target;
   target.chip = options.chip;
   target.ptx = options.ptx;
+  target.needsToolkit =
+      options.format != GPUFormat::MLIR && options.format != GPUFormat::Sim;
   manager.addPass(createVarlenAttachTarget(target));
 }
 

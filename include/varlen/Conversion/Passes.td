@@ -99,8 +99,9 @@ def VarlenAttachTarget : Pass<"varlen-attach-target", "::mlir::ModuleOp"> {
     a `nvvm.maxntid` get a `nvvm.maxnreg`, what one CTA of that size can have.
 
     *Requires*: nothing. *Guarantees*: the above; an error for a chip that is
-    not in the table of GPUs and for a version of PTX that does not know it.
-    *Numerics*: none.
+    not in the table of GPUs and for a version of PTX that does not know it; with
+    `needs-toolkit` one for a CUDA toolkit that `gpu-module-to-binary` would not
+    take. *Numerics*: none.
 
     ```mlir
     gpu.module @kernels { ... }
@@ -113,7 +114,9 @@ def VarlenAttachTarget : Pass<"varlen-attach-target", "::mlir::ModuleOp"> {
   let options = [
     Option<"chip", "chip", "std::string", "\"sm_80\"",
            "GPU to generate code for, a name of its table">,
-    Option<"ptx", "ptx", "int64_t", "90", "Version of PTX, times 10">];
+    Option<"ptx", "ptx", "int64_t", "90", "Version of PTX, times 10">,
+    Option<"needsToolkit", "needs-toolkit", "bool", "false",
+           "Check the toolkit that CUDA_ROOT, CUDA_HOME or CUDA_PATH names, if one does">];
   let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect"];
 }
 
