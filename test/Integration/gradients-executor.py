@@ -1,0 +1,106 @@
+# RUN: %python %s
+"""Gradients by GPU kernels in the executor: right, without a hazard in 27
+configurations and without bank conflicts, and bitwise the same for a sequence alone
+as in a batch."""
+
+import numpy as np
+import varlen
+from varlen import dtypes, reference, tolerance
+
+DEVICE = "sim:sm_80"
+NAMES = ("dq", "dk", "dv", "dsink")
+# (queries, keys) of sequences: whole tiles and parts of them, more blocks than a ring
+# holds, longer queries, longer keys, no rows, no key, one query.
+LENGTHS = [(90, 90), (0, 3), (130, 200), (33, 0), (70, 9), (64, 64), (1, 150)]
+
+
+def make(dtype, heads, kv_heads, d, dv, *, unused=0, sink=False, **mask):
+    """Inputs in which each slot ends with `unused` rows of NaN, and so do tensors."""
+    rng = np.random.default_rng(d + dv)
+    used_q, used_k = (np.array(used, np.int32) for used in zip(*LENGTHS))
+
+    def starts(used):
+        return np.concatenate([[0], np.cumsum(used + unused)]).astype(np.int32)
+
+    def rows(cu, used, *shape):
+        array = np.full((cu[-1] + unused, *shape), np.nan, np.float32)
+        for begin, count in zip(cu, used):
+            array[begin : begin + count] = rng.standard_normal((count, *shape))
+        return dtypes.narrow(array, dtype)
+
+    cu_q, cu_k = starts(used_q), starts(used_k)
+    inputs = {
+        "dout": rows(cu_q, used_q, heads, dv), "q": rows(cu_q, used_q, heads, d),
+        "k": rows(cu_k, used_k, kv_heads, d), "v": rows(cu_k, used_k, kv_heads, dv),
+        "cu_seqlens_q": cu_q, "cu_seqlens_k": cu_k,
+        "seqused_q": used_q, "seqused_k": used_k,
+    }  # fmt: skip
+    if sink:
+        inputs["sink"] = rng.standard_normal(heads).astype(np.float32)
+    out, lse = reference.attention(*packed(inputs), **options(inputs, mask))
+    none = np.isnan(dtypes.widen(inputs["q"])[:, 0, 0])
+    out[none], lse[:, none] = np.nan, np.nan
+    dlse = rng.standard_normal(lse.shape).astype(np.float32)
+    dlse[:, none] = np.nan
+    inputs |= {"out": dtypes.narrow(out, dtype), "lse": lse.astype(np.float32), "dlse": dlse}
+    text = varlen.text.attn_grad(
+        dtype=dtype, heads=heads, kv_heads=kv_heads, head_dim=d, v_head_dim=dv,
+        sink=sink, dlse=True, seqused_q=True, seqused_k=True, **mask,
+    )  # fmt: skip
+    return text, inputs
+
+
+def packed(inputs):
+    return [inputs[name] for name in ("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k")]
+
+
+def options(inputs, mask):
+    more = {name: inputs.get(name) for name in ("seqused_q", "seqused_k", "sink")}
+    return more | mask
+
+
+def check(name, dtype, *sizes, runs=1, **more):
+    text, inputs = make(dtype, *sizes, **more)
+    mask = {key: more[key] for key in ("window", "alignment") if key in more}
+    figures = {}
+    results = varlen.run(text, inputs, device=DEVICE, sim_runs=runs, figures=figures)
+    executor = figures["executor"]
+    assert executor["matrix_conflicts"] == 0, executor
+    arguments = [inputs["dout"], *packed(inputs)]
+    more = options(inputs, mask) | {"dlse": inputs["dlse"]}
+    golden = reference.gradients(*arguments, **more)
+    plain = reference.plain_gradients(*arguments, **more)
+    for key, wanted, simple in zip(NAMES, golden, plain):
+        if wanted is not None:
+            tolerance.check(results[key], wanted, simple, dtype, f"{name}: {key}", gradient=True)
+    for key, used in (("dq", "q"), ("dk", "k"), ("dv", "k")):
+        outside = np.isnan(dtypes.widen(inputs[used])[:, 0, 0])
+        assert not dtypes.widen(results[key])[outside].any(), f"{name}: {key} outside of sequences"
+    return text, inputs, results
+
+
+def alone(name, text, inputs, results):
+    """Each sequence's gradients are those of a batch of one, bit by bit."""
+    cu_q, cu_k = inputs["cu_seqlens_q"], inputs["cu_seqlens_k"]
+    for s in (0, 2, 4):
+        q, k = slice(cu_q[s], cu_q[s + 1]), slice(cu_k[s], cu_k[s + 1])
+        one = {key: inputs[key][q] for key in ("dout", "q", "out")}
+        one |= {key: inputs[key][k] for key in ("k", "v")}
+        one |= {key: inputs[key][:, q].copy() for key in ("lse", "dlse")}
+        one |= {key: inputs[key][s : s + 1] for key in ("seqused_q", "seqused_k")}
+        one |= {"sink": inputs["sink"]} if "sink" in inputs else {}
+        for side, rows in (("q", q), ("k", k)):
+            one[f"cu_seqlens_{side}"] = np.array([0, rows.stop - rows.start], np.int32)
+        single = varlen.run(text, one, device=DEVICE)
+        for key, rows in (("dq", q), ("dk", k), ("dv", k)):
+            same = single[key].tobytes() == results[key][rows].tobytes()
+            assert same, f"{name}: {key} of sequence {s} depends on its batch"
+
+
+WINDOW = {"window": (37, 5), "sink": True, "unused": 2}
+run = check("window", "bf16", 6, 2, 64, 64, runs=27, **WINDOW)
+alone("window", *run)
+check("causal", "f16", 2, 1, 128, 128, window=(-1, 0), runs=3)
+check("odd", "f16", 3, 1, 20, 33, window=(-1, 7), alignment="top_left", unused=1)
+check("wide", "bf16", 2, 2, 192, 128, sink=True)
+check("f32", "f32", 2, 1, 64, 40, window=(16, -1), unused=1)
