@@ -69,11 +69,36 @@ gradients.check(text, first)
 once = gradients.differentiate(text, first)
 gradients.check(once, second)
 
-# Saved or computed again, the gradients are the same bit for bit, and so are the
-# results.
+# The forward mode by itself, element by element: the backward of the backward by
+# its cotangents.
 name = "causal_gqa"
 body, inputs, cotangents = make(name, **CASES[name])
-arguments = dict(zip(["q", "k", "v", "cu_seqlens_q", "cu_seqlens_k"], inputs))
+twice = gradients.differentiate(
+    gradients.differentiate(body, [name]), [f"{name}_vjp"], "wrt=dout,dlse"
+)
+keys = ["q", "k", "v", "cu_seqlens_q", "cu_seqlens_k"]
+arguments = dict(zip(keys, inputs))
+directions = {key: rng.standard_normal(arguments[key].shape) for key in keys[:3]}
+tangents = varlen.run(
+    twice,
+    {**arguments, "dout": 0 * cotangents[0], "dlse": 0 * cotangents[1]}
+    | {f"dd{key}": value for key, value in directions.items()},
+    entry=f"{name}_vjp_vjp",
+)
+above, below = (
+    varlen.run(
+        body,
+        arguments | {k: arguments[k] + sign * gradients.STEP * d for k, d in directions.items()},
+    )
+    for sign in (1, -1)
+)
+for key in ("out", "lse"):
+    difference = (above[key] - below[key]) / (2 * gradients.STEP)
+    if not np.abs(tangents[f"dd{key}"] - difference).max() <= 1e-7:
+        raise SystemExit(f"forward mode: {key} changes by {difference}, not {tangents[f'dd{key}']}")
+
+# Saved or computed again, the gradients are the same bit for bit, and so are the
+# results.
 cotangents = dict(zip(["dout", "dlse"], cotangents))
 again = gradients.differentiate(body, [name], "with-results")
 wanted = varlen.run(again, {**arguments, **cotangents}, entry=f"{name}_vjp")
