@@ -49,7 +49,19 @@ constexpr int64_t kWorkspaceAlignment = 64;
 /// A buffer of the loop body that becomes a slice of the workspace.
 struct Slice {
   memref::AllocOp alloc;
-  int64_t offset;
+  /// Bytes, or bytes for each product of the dynamic sizes.
+  int64_t bytes;
+
+  bool isStatic() { return alloc.getType().hasStaticShape(); }
+};
+
+/// A number of bytes: a constant and maybe an index value.
+struct Bytes {
+  int64_t constant = 0;
+  Value dynamic;
+
+  void add(ImplicitLocOpBuilder &b, Slice slice);
+  Value get(ImplicitLocOpBuilder &b) const;
 };
 
 class Outliner {
@@ -65,12 +77,12 @@ private:
   FailureOr<LLVM::LLVMStructType> getContextType(scf::ForallOp forall,
                                                  ValueRange captured);
   func::FuncOp createFunction(scf::ForallOp forall);
-  int64_t planWorkspace(Region &body, SmallVectorImpl<Slice> &slices);
-  void placeSlices(ImplicitLocOpBuilder &b, Value workspace, int64_t bytes,
+  SmallVector<Slice> planWorkspace(scf::ForallOp forall);
+  void placeSlices(ImplicitLocOpBuilder &b, Value workspace,
                    ArrayRef<Slice> slices);
   void emitCall(scf::ForallOp forall, func::FuncOp function, func::FuncOp run,
                 LLVM::LLVMStructType contextType, ValueRange captured,
-                int64_t workspaceBytes);
+                const Bytes &workspaceBytes);
   Value convert(ImplicitLocOpBuilder &b, Type type, Value value) {
     if (value.getType() == type)
       return value;
@@ -143,16 +155,20 @@ static bool isLocal(memref::AllocOp alloc,
 }
 
 /// Decides which buffers of the body live in the workspace and removes their
-/// deallocations; returns the size of the workspace.
-int64_t Outliner::planWorkspace(Region &body, SmallVectorImpl<Slice> &slices) {
-  DataLayout layout = DataLayout::closest(body.getParentOp());
-  int64_t bytes = 0;
+/// deallocations. Those of static size come first.
+SmallVector<Slice> Outliner::planWorkspace(scf::ForallOp forall) {
+  Region &body = forall.getRegion();
+  DataLayout layout = DataLayout::closest(forall);
+  SmallVector<Slice> slices, dynamicSlices;
   body.walk([&](memref::AllocOp alloc) {
     MemRefType type = alloc.getType();
     StringRef reason;
     SmallVector<memref::DeallocOp> deallocs;
-    if (!type.hasStaticShape())
-      reason = "its size is not static";
+    bool isKnown = llvm::none_of(alloc.getDynamicSizes(), [&](Value size) {
+      return body.isAncestor(size.getParentRegion());
+    });
+    if (!isKnown)
+      reason = "its size is not known before the loop";
     else if (!type.getLayout().isIdentity() || type.getMemorySpace() ||
              alloc.getAlignment().value_or(1) > kWorkspaceAlignment)
       reason = "it asks for a layout, memory space or alignment of its own";
@@ -166,27 +182,72 @@ int64_t Outliner::planWorkspace(Region &body, SmallVectorImpl<Slice> &slices) {
     }
     for (memref::DeallocOp dealloc : deallocs)
       dealloc.erase();
-    slices.push_back({alloc, bytes});
-    int64_t size = static_cast<int64_t>(
+    int64_t bytes = static_cast<int64_t>(
         layout.getTypeSize(type.getElementType()).getFixedValue());
-    bytes += llvm::alignTo(type.getNumElements() * size, kWorkspaceAlignment);
+    for (int64_t extent : type.getShape())
+      if (ShapedType::isStatic(extent))
+        bytes *= extent;
+    (type.hasStaticShape() ? slices : dynamicSlices).push_back({alloc, bytes});
   });
-  return bytes;
+  llvm::append_range(slices, dynamicSlices);
+  return slices;
+}
+
+/// Adds the size of a slice, rounded up to the alignment of the next.
+void Bytes::add(ImplicitLocOpBuilder &b, Slice slice) {
+  if (slice.isStatic()) {
+    constant += llvm::alignTo(slice.bytes, kWorkspaceAlignment);
+    return;
+  }
+  memref::AllocOp alloc = slice.alloc;
+  Value bytes = arith::ConstantIndexOp::create(b, slice.bytes);
+  for (Value size : alloc.getDynamicSizes())
+    bytes = arith::MulIOp::create(b, bytes, size);
+  Value unit = arith::ConstantIndexOp::create(b, kWorkspaceAlignment);
+  Value last = arith::ConstantIndexOp::create(b, kWorkspaceAlignment - 1);
+  bytes = arith::AddIOp::create(b, bytes, last);
+  bytes =
+      arith::MulIOp::create(b, arith::DivUIOp::create(b, bytes, unit), unit);
+  dynamic =
+      dynamic ? arith::AddIOp::create(b, dynamic, bytes).getResult() : bytes;
+}
+
+Value Bytes::get(ImplicitLocOpBuilder &b) const {
+  Value bytes = arith::ConstantIndexOp::create(b, constant);
+  return dynamic ? arith::AddIOp::create(b, bytes, dynamic).getResult() : bytes;
 }
 
 void Outliner::placeSlices(ImplicitLocOpBuilder &b, Value workspace,
-                           int64_t bytes, ArrayRef<Slice> slices) {
+                           ArrayRef<Slice> slices) {
   if (slices.empty())
     return;
-  auto type = MemRefType::get({bytes}, b.getI8Type());
-  Value descriptor = MemRefDescriptor::fromStaticShape(b, b.getLoc(), converter,
-                                                       type, workspace);
+  Bytes bytes;
+  for (const Slice &slice : slices)
+    bytes.add(b, slice);
+  auto type = MemRefType::get(
+      {bytes.dynamic ? ShapedType::kDynamic : bytes.constant}, b.getI8Type());
+  Value descriptor;
+  if (bytes.dynamic) {
+    auto fields =
+        MemRefDescriptor::poison(b, b.getLoc(), converter.convertType(type));
+    fields.setAllocatedPtr(b, b.getLoc(), workspace);
+    fields.setAlignedPtr(b, b.getLoc(), workspace);
+    fields.setConstantOffset(b, b.getLoc(), 0);
+    fields.setSize(b, b.getLoc(), 0, convert(b, b.getI64Type(), bytes.get(b)));
+    fields.setConstantStride(b, b.getLoc(), 0, 1);
+    descriptor = fields;
+  } else {
+    descriptor = MemRefDescriptor::fromStaticShape(b, b.getLoc(), converter,
+                                                   type, workspace);
+  }
   Value buffer = convert(b, type, descriptor);
+  Bytes offset;
   for (const Slice &slice : slices) {
     memref::AllocOp alloc = slice.alloc;
-    Value offset = arith::ConstantIndexOp::create(b, slice.offset);
-    Value view = memref::ViewOp::create(b, alloc.getType(), buffer, offset,
-                                        /*sizes=*/ValueRange());
+    Value view =
+        memref::ViewOp::create(b, alloc.getType(), buffer, offset.get(b),
+                               SmallVector<Value>(alloc.getDynamicSizes()));
+    offset.add(b, slice);
     view = memref::AssumeAlignmentOp::create(b, view, kWorkspaceAlignment);
     alloc.replaceAllUsesWith(view);
     alloc.erase();
@@ -237,7 +298,7 @@ func::FuncOp Outliner::createFunction(scf::ForallOp forall) {
 
 void Outliner::emitCall(scf::ForallOp forall, func::FuncOp function,
                         func::FuncOp run, LLVM::LLVMStructType contextType,
-                        ValueRange captured, int64_t workspaceBytes) {
+                        ValueRange captured, const Bytes &workspaceBytes) {
   Type pointer = LLVM::LLVMPointerType::get(forall.getContext());
   auto parent = forall->getParentOfType<func::FuncOp>();
   // In the entry block: a loop around the call must not grow the stack.
@@ -256,7 +317,11 @@ void Outliner::emitCall(scf::ForallOp forall, func::FuncOp function,
   }
   Value count = arith::IndexCastOp::create(b, b.getI64Type(),
                                            forall.getUpperBound(b).front());
-  Value bytes = arith::ConstantIntOp::create(b, workspaceBytes, 64);
+  Value bytes = arith::ConstantIntOp::create(b, workspaceBytes.constant, 64);
+  if (workspaceBytes.dynamic)
+    bytes = arith::AddIOp::create(
+        b, bytes,
+        arith::IndexCastOp::create(b, b.getI64Type(), workspaceBytes.dynamic));
   Value callee = func::ConstantOp::create(b, function.getFunctionType(),
                                           function.getName());
   func::CallOp::create(b, run, ValueRange{count, bytes, callee, context});
@@ -290,6 +355,12 @@ LogicalResult Outliner::outline(scf::ForallOp forall) {
       getContextType(forall, captured);
   if (failed(contextType))
     return failure();
+  // While sizes are those outside.
+  SmallVector<Slice> slices = planWorkspace(forall);
+  ImplicitLocOpBuilder outside(forall.getLoc(), forall);
+  Bytes workspaceBytes;
+  for (const Slice &slice : slices)
+    workspaceBytes.add(outside, slice);
 
   func::FuncOp function = createFunction(forall);
   Block *entry = function.addEntryBlock();
@@ -310,9 +381,7 @@ LogicalResult Outliner::outline(scf::ForallOp forall) {
     replaceInside(value, convert(b, value.getType(), loaded));
   }
 
-  SmallVector<Slice> slices;
-  int64_t workspaceBytes = planWorkspace(region, slices);
-  placeSlices(b, entry->getArgument(3), workspaceBytes, slices);
+  placeSlices(b, entry->getArgument(3), slices);
 
   Value lo =
       arith::IndexCastOp::create(b, b.getIndexType(), entry->getArgument(1));

@@ -94,7 +94,7 @@ func.func @heap(%n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   scf.forall (%i) in (%n) {
-    // expected-remark @+1 {{allocated on the heap in every work tile: its size is not static}}
+    // expected-remark @+1 {{allocated on the heap in every work tile: its size is not known before the loop}}
     %a = memref.alloc(%i) : memref<?xf32>
     "test.use"(%a) : (memref<?xf32>) -> ()
     // A slice: the loop only hands it on.
@@ -109,6 +109,33 @@ func.func @heap(%n: index) {
     // expected-remark @+1 {{allocated on the heap in every work tile: it asks for a layout, memory space or alignment of its own}}
     %c = memref.alloc() {alignment = 128 : i64} : memref<4xf32>
     "test.use"(%c) : (memref<4xf32>) -> ()
+  }
+  return
+}
+
+// -----
+
+// A size known before the loop: a slice behind those of static size. The
+// workspace has 64 bytes for the one and 20 n, rounded up, for the other.
+// CHECK-LABEL: func @known
+// CHECK-SAME: %[[N:[^:]*]]: index
+// CHECK: %[[BYTES:.*]] = arith.muli %c20{{.*}}, %[[N]]
+// CHECK: %[[MORE:.*]] = arith.addi %[[BYTES]], %c63
+// CHECK: %[[UNITS:.*]] = arith.divui %[[MORE]], %c64
+// CHECK: %[[ROUND:.*]] = arith.muli %[[UNITS]], %c64
+// CHECK: %[[CAST:.*]] = arith.index_cast %[[ROUND]] : index to i64
+// CHECK: %[[ALL:.*]] = arith.addi %c64_i64, %[[CAST]] : i64
+// CHECK: call @varlen_parallel_for(%{{.*}}, %[[ALL]],
+// CHECK-LABEL: func private @known_work_0
+// CHECK: %[[SIZE:.*]] = builtin.unrealized_conversion_cast %{{.*}} : i64 to index
+// CHECK: memref.view %[[BUFFER:.*]][%{{.*}}][] : memref<?xi8> to memref<3xf32>
+// CHECK: memref.view %[[BUFFER]][%{{.*}}][%[[SIZE]]] : memref<?xi8> to memref<?x5xf32>
+// CHECK-NOT: memref.alloc
+func.func @known(%n: index) {
+  scf.forall (%i) in (%n) {
+    %a = memref.alloc(%n) : memref<?x5xf32>
+    %b = memref.alloc() : memref<3xf32>
+    "test.use"(%a, %b) : (memref<?x5xf32>, memref<3xf32>) -> ()
   }
   return
 }
