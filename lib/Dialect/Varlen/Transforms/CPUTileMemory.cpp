@@ -191,68 +191,134 @@ void mlir::varlen::emitUnpackColumns(ImplicitLocOpBuilder &b, Value source,
     });
 }
 
-void mlir::varlen::emitCopyRows(ImplicitLocOpBuilder &b, Value source,
-                                Value row, Value head, Value rows,
-                                Value paddedRows, Value destination,
-                                int64_t lanes) {
+/// Calls `body` with (offset, length) of runs of at most `most` elements.
+static void forEachRun(int64_t begin, int64_t end, int64_t most,
+                       function_ref<void(int64_t, int64_t)> body) {
+  for (int64_t d = begin; d < end; d += most)
+    body(d, std::min(most, end - d));
+}
+
+static Value zeroVector(ImplicitLocOpBuilder &b, int64_t length, Type element) {
+  return arith::ConstantOp::create(
+      b, b.getZeroAttr(VectorType::get({length}, element)));
+}
+
+/// Stores zeros to elements [begin, end) of a row.
+static void emitZeroRun(ImplicitLocOpBuilder &b, Value memref, ValueRange row,
+                        int64_t begin, int64_t end, int64_t lanes) {
   IndexBuilder index{b};
-  int64_t size = innerSize(source);
-  Type compute = elementType(destination);
-  // Runs of `lanes` elements, and one shorter run.
-  auto forEachRun = [&](function_ref<void(Value, int64_t)> body) {
-    for (int64_t d = 0; d < size; d += lanes)
-      body(index.constant(d), std::min(lanes, size - d));
-  };
-  emitLoop(b, index.constant(0), rows, 1, [&](Value i) {
-    Value from = index.add(row, i);
-    forEachRun([&](Value d, int64_t length) {
-      auto type = VectorType::get({length}, elementType(source));
-      Value x =
-          vector::LoadOp::create(b, type, source, ValueRange{from, head, d});
-      vector::StoreOp::create(b, emitConvert(b, x, compute), destination,
-                              ValueRange{i, d});
-    });
-  });
-  emitLoop(b, rows, paddedRows, 1, [&](Value i) {
-    forEachRun([&](Value d, int64_t length) {
-      auto type = VectorType::get({length}, compute);
-      Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
-      vector::StoreOp::create(b, zero, destination, ValueRange{i, d});
-    });
+  forEachRun(begin, end, lanes, [&](int64_t d, int64_t length) {
+    SmallVector<Value> at(row);
+    at.push_back(index.constant(d));
+    vector::StoreOp::create(b, zeroVector(b, length, elementType(memref)),
+                            memref, at);
   });
 }
 
-void mlir::varlen::emitPairRows(ImplicitLocOpBuilder &b, Value source,
-                                Value row, Value head, Value rows,
+void mlir::varlen::emitCopyRows(ImplicitLocOpBuilder &b, Value source,
+                                const PairMap &pairs, Value first, Value rows,
                                 Value paddedRows, Value destination,
                                 int64_t lanes) {
   IndexBuilder index{b};
-  int64_t size = innerSize(source);
+  int64_t size = innerSize(source), padded = innerSize(destination);
+  emitLoop(b, index.constant(0), rows, 1, [&](Value i) {
+    Value pair = index.add(first, i);
+    Value row = pairs.row(index, pair), head = pairs.head(index, pair);
+    forEachRun(0, size, lanes, [&](int64_t d, int64_t length) {
+      auto type = VectorType::get({length}, elementType(source));
+      Value at = index.constant(d);
+      Value x =
+          vector::LoadOp::create(b, type, source, ValueRange{row, head, at});
+      vector::StoreOp::create(b, emitConvert(b, x, elementType(destination)),
+                              destination, ValueRange{i, at});
+    });
+    emitZeroRun(b, destination, i, size, padded, lanes);
+  });
+  emitLoop(b, rows, paddedRows, 1,
+           [&](Value i) { emitZeroRun(b, destination, i, 0, padded, lanes); });
+}
+
+void mlir::varlen::emitPairRows(ImplicitLocOpBuilder &b, Value source,
+                                const PairMap &map, Value first, Value rows,
+                                Value paddedRows, Value destination,
+                                int64_t lanes) {
+  IndexBuilder index{b};
+  int64_t size = innerSize(source), padded = innerSize(destination);
   // Pairs from row `from` on whose first, and maybe second, row exists.
   auto emitPairs = [&](Value from, Value to, int64_t present) {
     emitLoop(b, from, to, 2, [&](Value i) {
-      Value pair = index.div(i, index.constant(2));
-      for (int64_t d = 0; d < size; d += 2 * lanes) {
-        int64_t length = std::min(2 * lanes, size - d);
+      Value to = index.div(i, index.constant(2));
+      SmallVector<Value> rowAt, headAt;
+      for (int64_t half = 0; half < present; ++half) {
+        Value pair = index.add(index.add(first, i), half);
+        rowAt.push_back(map.row(index, pair));
+        headAt.push_back(map.head(index, pair));
+      }
+      forEachRun(0, size, 2 * lanes, [&](int64_t d, int64_t length) {
         auto type = VectorType::get({length}, elementType(source));
         SmallVector<Value> halves;
-        for (int64_t half = 0; half < 2; ++half) {
-          if (half >= present) {
-            halves.push_back(arith::ConstantOp::create(b, b.getZeroAttr(type)));
-            continue;
-          }
-          Value at = index.add(index.add(row, i), half);
-          halves.push_back(vector::LoadOp::create(
-              b, type, source, ValueRange{at, head, index.constant(d)}));
-        }
+        for (int64_t half = 0; half < 2; ++half)
+          halves.push_back(half >= present
+                               ? zeroVector(b, length, elementType(source))
+                               : Value(vector::LoadOp::create(
+                                     b, type, source,
+                                     ValueRange{rowAt[half], headAt[half],
+                                                index.constant(d)})));
         Value both = vector::InterleaveOp::create(b, halves[0], halves[1]);
         vector::StoreOp::create(b, both, destination,
-                                ValueRange{pair, index.constant(2 * d)});
-      }
+                                ValueRange{to, index.constant(2 * d)});
+      });
+      emitZeroRun(b, destination, to, 2 * size, padded, 2 * lanes);
     });
   };
   Value even = index.roundDown(rows, 2), up = index.roundUp(rows, 2);
   emitPairs(index.constant(0), even, 2);
   emitPairs(even, up, 1);
-  emitPairs(up, paddedRows, 0);
+  emitLoop(b, up, paddedRows, 2, [&](Value i) {
+    emitZeroRun(b, destination, index.div(i, index.constant(2)), 0, padded,
+                2 * lanes);
+  });
+}
+
+void mlir::varlen::emitStoreRows(ImplicitLocOpBuilder &b, Value source,
+                                 Value factor, const PairMap &pairs,
+                                 Value first, Value rows, Value destination,
+                                 int64_t lanes) {
+  IndexBuilder index{b};
+  emitLoop(b, index.constant(0), rows, 1, [&](Value i) {
+    Value pair = index.add(first, i);
+    Value row = pairs.row(index, pair), head = pairs.head(index, pair);
+    forEachRun(
+        0, innerSize(destination), lanes, [&](int64_t d, int64_t length) {
+          auto type = VectorType::get({length}, elementType(source));
+          Value at = index.constant(d);
+          Value x = vector::LoadOp::create(b, type, source, ValueRange{i, at});
+          if (factor)
+            x = arith::MulFOp::create(
+                b, x, vector::BroadcastOp::create(b, type, factor));
+          vector::StoreOp::create(b,
+                                  emitConvert(b, x, elementType(destination)),
+                                  destination, ValueRange{row, head, at});
+        });
+  });
+}
+
+void mlir::varlen::emitZeroRows(ImplicitLocOpBuilder &b, const PairMap &pairs,
+                                Value first, Value rows, Value destination,
+                                int64_t lanes) {
+  IndexBuilder index{b};
+  emitLoop(b, index.constant(0), rows, 1, [&](Value i) {
+    Value pair = index.add(first, i);
+    emitZeroRun(b, destination,
+                {pairs.row(index, pair), pairs.head(index, pair)}, 0,
+                innerSize(destination), lanes);
+  });
+}
+
+void mlir::varlen::emitClear(ImplicitLocOpBuilder &b, Value tile, Value rows,
+                             int64_t lanes) {
+  IndexBuilder index{b};
+  emitLoop(b, index.constant(0), rows, 1, [&](Value i) {
+    emitZeroRun(b, tile, i, 0, innerSize(tile), lanes);
+  });
 }

@@ -46,18 +46,32 @@ void emitUnpackColumns(ImplicitLocOpBuilder &b, Value source, Value rowOffset,
                        Value first, Value last, Value destination,
                        int64_t lanes);
 
-/// Copies rows source[row + i, head, :] for i < rows to destination[i, :], and
-/// makes destination rows rows .. paddedRows zero.
-void emitCopyRows(ImplicitLocOpBuilder &b, Value source, Value row, Value head,
-                  Value rows, Value paddedRows, Value destination,
+/// Copies rows source[row, head, :] of `rows` pairs from `first` on to
+/// destination[i, :], and makes destination rows rows .. paddedRows, and
+/// columns that source does not have, zero. The rows of keys are pairs with a
+/// group of 1.
+void emitCopyRows(ImplicitLocOpBuilder &b, Value source, const PairMap &pairs,
+                  Value first, Value rows, Value paddedRows, Value destination,
                   int64_t lanes);
 
-/// Copies rows source[row + i, head, :] for i < rows so that element d of rows
-/// 2 j and 2 j + 1 become destination[j, 2 d] and [j, 2 d + 1]; up to
-/// paddedRows (even) they are zero.
-void emitPairRows(ImplicitLocOpBuilder &b, Value source, Value row, Value head,
-                  Value rows, Value paddedRows, Value destination,
+/// The same, so that element d of rows 2 j and 2 j + 1 become
+/// destination[j, 2 d] and [j, 2 d + 1]; paddedRows is even.
+void emitPairRows(ImplicitLocOpBuilder &b, Value source, const PairMap &pairs,
+                  Value first, Value rows, Value paddedRows, Value destination,
                   int64_t lanes);
+
+/// The way back: rows of `source`, times `factor` where that is not null,
+/// become rows destination[row, head, :] of `rows` pairs from `first` on.
+void emitStoreRows(ImplicitLocOpBuilder &b, Value source, Value factor,
+                   const PairMap &pairs, Value first, Value rows,
+                   Value destination, int64_t lanes);
+
+/// Makes rows destination[row, head, :] of `rows` pairs from `first` on zero.
+void emitZeroRows(ImplicitLocOpBuilder &b, const PairMap &pairs, Value first,
+                  Value rows, Value destination, int64_t lanes);
+
+/// Makes the first `rows` rows of a scratch tile zero.
+void emitClear(ImplicitLocOpBuilder &b, Value tile, Value rows, int64_t lanes);
 
 /// A scalar or vector in another float type; nothing if it has it already.
 Value emitConvert(ImplicitLocOpBuilder &b, Value value, Type element);

@@ -45,16 +45,31 @@ static constexpr CPURow cpuTable[] = {
     {64, 32, 2, 8, 24, 128},
 };
 
-static void assignForCPU(AttnOp op, const CPUTarget &cpu) {
-  const CPURow *row = &cpuTable[0];
-  for (const CPURow &candidate : cpuTable)
+// The gradients of a kv block are summed over panels one at a time, from copies
+// of everything; tiles of gradients are as wide as head_dim, so `vectors`
+// divides the usual ones.
+static constexpr CPURow cpuGradTable[] = {
+    {16, 16, 3, 4, 1, 128},
+    {16, 32, 4, 4, 1, 128},
+    {32, 16, 3, 4, 1, 128},
+    {64, 32, 4, 4, 1, 256},
+};
+
+static void assignForCPU(AttentionOpInterface op, const CPUTarget &cpu) {
+  bool isGrad = isa<AttnGradOp>(op);
+  ArrayRef<CPURow> table(cpuTable);
+  if (isGrad)
+    table = cpuGradTable;
+  const CPURow *row = &table[0];
+  for (const CPURow &candidate : table)
     if (candidate.vectorBytes <= cpu.vectorBytes &&
         candidate.vectorRegisters <= cpu.vectorRegisters)
       row = &candidate;
   FloatType element = op.getElementType();
   int64_t lanes = cpu.getLanes(op.getComputeType().getWidth() / 8);
-  bool pairs = element.isBF16() && cpu.hasBF16Dot && op.getHeadDim() % 2 == 0;
-  MLIRContext *context = op.getContext();
+  bool pairs = element.isBF16() && cpu.hasBF16Dot && op.getHeadDim() % 2 == 0 &&
+               (!isGrad || op.getValueHeadDim() % 2 == 0);
+  MLIRContext *context = op->getContext();
   op->setAttr(kScheduleAttrName,
               CPUScheduleAttr::get(context, lanes, row->vectors, row->rows,
                                    row->panels, row->kvBlock,
@@ -107,11 +122,8 @@ void VarlenAssignSchedule::runOnOperation() {
       ++numMissed;
       return;
     }
-    auto attn = dyn_cast<AttnOp>(*op);
-    if (cpu && !attn)
-      return;
     if (cpu)
-      assignForCPU(attn, *cpu);
+      assignForCPU(op, *cpu);
     ++numAssigned;
   });
 }

@@ -74,9 +74,12 @@ protected:
   Value scoreFactor() {
     return constant(op.getScale().convertToDouble() * M_LOG2E);
   }
+  /// A score tile without values.
+  Value emptyScores(unsigned queryAxis);
   /// Products of all rows of `keys`, N x (depth), with all queries of
-  /// `queries`: a score tile. `queryAxis` is the axis of queries there.
-  Value products(Value queries, unsigned queryAxis, Value keys);
+  /// `queries`: a score tile like `scores`. `queryAxis` is the axis of queries
+  /// in q and in `queries`.
+  Value products(Value queries, unsigned queryAxis, Value keys, Value scores);
   /// The score tile with `hidden` where a key is not visible to a query.
   Value hide(Value scores, double hidden);
   /// exp2(c * s + minusOffset).
@@ -216,21 +219,26 @@ Value StepBuilder<Step>::round(Value tile, Value like) {
 }
 
 template <typename Step>
-Value StepBuilder<Step>::products(Value queries, unsigned queryAxis,
-                                  Value keys) {
-  OpFoldResult numKeys = tensor::getMixedSize(b, b.getLoc(), keys, 0);
-  OpFoldResult numQueries =
-      tensor::getMixedSize(b, b.getLoc(), queries, queryAxis);
-  SmallVector<OpFoldResult> sizes = {numQueries, numKeys};
+Value StepBuilder<Step>::emptyScores(unsigned queryAxis) {
+  OpFoldResult keys = tensor::getMixedSize(b, b.getLoc(), op.getK(), 0);
+  OpFoldResult queries =
+      tensor::getMixedSize(b, b.getLoc(), op.getQ(), queryAxis);
+  SmallVector<OpFoldResult> sizes = {queries, keys};
+  if (kq)
+    std::swap(sizes[0], sizes[1]);
+  return tensor::EmptyOp::create(b, sizes, compute);
+}
+
+template <typename Step>
+Value StepBuilder<Step>::products(Value queries, unsigned queryAxis, Value keys,
+                                  Value scores) {
   // Loops are (rows, columns, depth) of the score tile.
   SmallVector<int64_t> queryDims = {0, 2}, keyDims = {1, 2};
-  if (kq) {
-    std::swap(sizes[0], sizes[1]);
+  if (kq)
     std::swap(queryDims, keyDims);
-  }
   if (queryAxis == 1)
     std::swap(queryDims[0], queryDims[1]);
-  Value zeros = fill(0.0, tensor::EmptyOp::create(b, sizes, compute));
+  Value zeros = fill(0.0, scores);
   return kq ? contract(keys, queries, zeros, keyDims, queryDims)
             : contract(queries, keys, zeros, queryDims, keyDims);
 }
@@ -272,7 +280,9 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
   const double infinity = std::numeric_limits<double>::infinity();
   Value m = op.getM(), l = op.getL(), acc = op.getAcc();
   Value c = scoreFactor();
-  Value s = hide(products(op.getQ(), kq ? 1 : 0, op.getK()), -infinity);
+  unsigned queryAxis = kq ? 1 : 0;
+  Value s = products(op.getQ(), queryAxis, op.getK(), emptyScores(queryAxis));
+  s = hide(s, -infinity);
 
   Value top =
       reduceKeys(s, fill(-infinity, empty(m, compute)),
@@ -319,7 +329,7 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
 
 SmallVector<Value> OnlineAttnGradBuilder::emit() {
   // Rows of q and dout are queries in either orientation.
-  Value s = products(op.getQ(), /*queryAxis=*/0, op.getK());
+  Value s = products(op.getQ(), /*queryAxis=*/0, op.getK(), emptyScores(0));
   // Hidden by value, not by a score of -inf: lse2 may be anything there.
   Value p = hide(exponentials(s, scoreFactor(), negate(op.getLse2())), 0.0);
   // The queries are the reduction of dk and dv, the keys that of dq.
@@ -331,7 +341,8 @@ SmallVector<Value> OnlineAttnGradBuilder::emit() {
   if (dv)
     dv = contract(round(p, op.getDout()), op.getDout(), dv, keysFirst, {2, 1});
   if (dq || dk) {
-    Value dp = products(op.getDout(), /*queryAxis=*/0, op.getV());
+    Value dp =
+        products(op.getDout(), /*queryAxis=*/0, op.getV(), empty(p, compute));
     Value ds =
         elementwise({p, dp, op.getDelta()}, empty(p, compute),
                     [](OpBuilder &n, Location loc, ValueRange args) -> Value {

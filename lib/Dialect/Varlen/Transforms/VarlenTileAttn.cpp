@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CPUTileMemory.h"
+#include "CPUTileBuilder.h"
 #include "GPUTiler.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
@@ -43,36 +43,18 @@ using namespace mlir::varlen;
 
 namespace {
 
-/// Row counts of score tiles are multiples of this, so that micro-kernels of
-/// any height have no remainder.
-constexpr int64_t kGranule = 8;
-
 /// Tiles one attention on buffers for a CPU.
-class CPUTiler {
+class CPUTiler : CPUTileBuilder {
 public:
   CPUTiler(AttnOp op, CPUScheduleAttr schedule, OpBuilder &builder)
-      : op(op), schedule(schedule), b(op.getLoc(), builder), index{b},
-        element(op.getElementType()), compute(op.getComputeType()),
-        d(op.getHeadDim()), dv(op.getValueHeadDim()),
-        panel(schedule.getPanelSize()), lanes(schedule.getLanes()),
-        pairs(schedule.getKv() == KVStorage::Pairs),
-        tileElement(pairs ? element : compute) {}
+      : CPUTileBuilder(op, schedule, builder), op(op), d(op.getHeadDim()),
+        dv(op.getValueHeadDim()) {}
 
   void emit();
 
 private:
-  /// What a work tile of the list says.
-  struct WorkTile {
-    PairMap pairs;
-    Value first, rows, kRow, kRows, diagonal, kBegin, kEnd;
-  };
-  /// A range of keys, relative to the sequence.
-  struct KeyRange {
-    Value begin, end;
-  };
-
   void allocateScratch();
-  void emitWorkTile(Value tiles, Value item);
+  void emitWorkTile(const WorkTile &tile);
   void emitPrologue(const WorkTile &tile, Value p);
   void emitInitialState(const WorkTile &tile, Value p);
   void emitBlock(const WorkTile &tile, Value panels, Value k0);
@@ -85,34 +67,12 @@ private:
   void emitEpilogue(const WorkTile &tile, Value p);
   void emitLse(const WorkTile &tile, Value p);
 
-  /// The keys that a query at `position` sees, clipped to the sequence.
-  KeyRange visible(const WorkTile &tile, Value position);
   /// Keys and values of the block at k0 as tiles of the compute type.
   std::pair<Value, Value> emitLoadBlock(const WorkTile &tile, Value panels,
                                         Value k0, Value keys);
-  Value floatConstant(double value);
-  Value rowView(Value memref, OpFoldResult row, OpFoldResult rows,
-                OpFoldResult columns);
-  Value tensorOf(Value memref);
-  /// The tile that memory in pairs, (rows / 2) x (2 * columns), stands for.
-  Value tensorOfPairs(Value memref);
-  void loop(Value from, Value to, int64_t step, function_ref<void(Value)> body);
-  void branch(Value condition, function_ref<void()> then,
-              function_ref<void()> otherwise);
-  Value lastPair(const WorkTile &tile) {
-    return index.sub(index.add(tile.first, tile.rows), index.constant(1));
-  }
 
   AttnOp op;
-  CPUScheduleAttr schedule;
-  ImplicitLocOpBuilder b;
-  IndexBuilder index;
-  FloatType element, compute;
-  int64_t d, dv, panel, lanes;
-  /// Whether q, k and v tiles stay bf16, for dot products of pairs.
-  bool pairs;
-  /// Of the q, k and v tiles.
-  FloatType tileElement;
+  int64_t d, dv;
   Value group;
 
   // Scratch of a work tile. Row r of panel p lies in row p * (rows) + r.
@@ -122,91 +82,10 @@ private:
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Small pieces
-//===----------------------------------------------------------------------===//
-
-void CPUTiler::loop(Value from, Value to, int64_t step,
-                    function_ref<void(Value)> body) {
-  scf::ForOp::create(b, from, to, index.constant(step), ValueRange{},
-                     [&](OpBuilder &, Location, Value iv, ValueRange) {
-                       OpBuilder::InsertionGuard guard(b);
-                       b.setInsertionPointToEnd(iv.getParentBlock());
-                       body(iv);
-                       scf::YieldOp::create(b);
-                     });
-}
-
-void CPUTiler::branch(Value condition, function_ref<void()> then,
-                      function_ref<void()> otherwise) {
-  auto inside = [&](function_ref<void()> body) {
-    return [&, body](OpBuilder &nested, Location) {
-      OpBuilder::InsertionGuard guard(b);
-      b.restoreInsertionPoint(nested.saveInsertionPoint());
-      if (body)
-        body();
-      scf::YieldOp::create(b);
-    };
-  };
-  if (otherwise)
-    scf::IfOp::create(b, condition, inside(then), inside(otherwise));
-  else
-    scf::IfOp::create(b, condition, inside(then));
-}
-
-Value CPUTiler::floatConstant(double value) {
-  return arith::ConstantOp::create(b, b.getFloatAttr(compute, value));
-}
-
-Value CPUTiler::rowView(Value memref, OpFoldResult row, OpFoldResult rows,
-                        OpFoldResult columns) {
-  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-  return memref::SubViewOp::create(b, memref, {row, zero}, {rows, columns},
-                                   {one, one});
-}
-
-Value CPUTiler::tensorOf(Value memref) {
-  auto type = cast<MemRefType>(memref.getType());
-  return bufferization::ToTensorOp::create(
-      b, RankedTensorType::get(type.getShape(), type.getElementType()), memref,
-      /*restrict=*/true);
-}
-
-Value CPUTiler::tensorOfPairs(Value memref) {
-  auto type = cast<MemRefType>(memref.getType());
-  int64_t rows = type.getDimSize(0);
-  AffineExpr row = b.getAffineDimExpr(0), column = b.getAffineDimExpr(1);
-  auto layout = AffineMap::get(2, 0, {row.floorDiv(2), column * 2 + row % 2},
-                               b.getContext());
-  auto meaning = MemRefType::get(
-      {ShapedType::isDynamic(rows) ? rows : rows * 2, type.getDimSize(1) / 2},
-      type.getElementType(), layout);
-  return tensorOf(
-      UnrealizedConversionCastOp::create(b, meaning, memref).getResult(0));
-}
-
-CPUTiler::KeyRange CPUTiler::visible(const WorkTile &tile, Value position) {
-  MaskAttr mask = op.getMask();
-  Value diagonal = index.add(position, tile.diagonal);
-  Value zero = index.constant(0);
-  KeyRange keys{zero, tile.kRows};
-  if (mask.getLeft() >= 0)
-    keys.begin =
-        index.max(index.sub(diagonal, index.constant(mask.getLeft())), zero);
-  if (mask.getRight() >= 0)
-    keys.end = index.min(
-        index.max(index.add(diagonal, mask.getRight() + 1), zero), tile.kRows);
-  return keys;
-}
-
-//===----------------------------------------------------------------------===//
 // Structure
 //===----------------------------------------------------------------------===//
 
 void CPUTiler::allocateScratch() {
-  auto allocate = [&](int64_t rows, int64_t columns, Type type) -> Value {
-    return memref::AllocOp::create(b, MemRefType::get({rows, columns}, type),
-                                   /*alignment=*/b.getI64IntegerAttr(64));
-  };
   int64_t panels = schedule.getPanels();
   qTile = pairs ? allocate(panels * d / 2, 2 * panel, element)
                 : allocate(panels * d, panel, compute);
@@ -215,61 +94,24 @@ void CPUTiler::allocateScratch() {
   lTile = allocate(panels, panel, compute);
   loTile = allocate(panels, panel, b.getI32Type());
   hiTile = allocate(panels, panel, b.getI32Type());
-  // One cache line of padding: rows whose distance is a power of two would
-  // share few cache sets.
-  int64_t line = 512 / tileElement.getWidth();
-  auto padded = [&](int64_t size) { return llvm::alignTo(size, line) + line; };
-  auto padding = [&](int64_t rows, int64_t size) {
-    Value whole = allocate(rows, padded(size), tileElement);
-    return rowView(whole, b.getIndexAttr(0), b.getIndexAttr(rows),
-                   b.getIndexAttr(size));
-  };
-  kScratch = padding(schedule.getKvBlock(), d);
-  vScratch = pairs ? padding(schedule.getKvBlock() / 2, 2 * dv)
-                   : padding(schedule.getKvBlock(), dv);
+  kScratch = allocatePadded(schedule.getKvBlock(), d, tileElement);
+  vScratch =
+      pairs ? allocatePadded(schedule.getKvBlock() / 2, 2 * dv, tileElement)
+            : allocatePadded(schedule.getKvBlock(), dv, tileElement);
 }
 
 void CPUTiler::emit() {
-  auto dim = [&](Value memref, int64_t dim) -> Value {
-    return b.createOrFold<memref::DimOp>(memref, dim);
-  };
-  Value heads = dim(op.getQ(), 1), kvHeads = dim(op.getK(), 1);
-  group = index.div(heads, kvHeads);
-  Value tiles = WorkTilesOp::create(
-      b,
-      MemRefType::get({ShapedType::kDynamic, WorkTilesOp::NumColumns},
-                      b.getI64Type()),
-      op.getCuQ(), op.getCuK(), op.getSequsedQ(), op.getSequsedK(),
-      op.getQOffset(), dim(op.getQ(), 0), dim(op.getK(), 0), kvHeads, group,
-      op.getMask(), schedule.getBlockM());
-  auto work = scf::ForallOp::create(b, ArrayRef<OpFoldResult>{dim(tiles, 0)},
-                                    ValueRange{}, std::nullopt);
+  Value kvHeads = dim(op.getK(), 1);
+  group = index.div(dim(op.getQ(), 1), kvHeads);
+  Value tiles = emitWorkTiles(kvHeads, group, schedule.getBlockM());
+  auto work = forEachTile(tiles, group,
+                          [&](const WorkTile &tile) { emitWorkTile(tile); });
   work->setAttr(kScheduleAttrName, schedule);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(work.getBody());
-    emitWorkTile(tiles, work.getInductionVar(0));
-  }
   memref::DeallocOp::create(b, tiles);
 }
 
-void CPUTiler::emitWorkTile(Value tiles, Value item) {
+void CPUTiler::emitWorkTile(const WorkTile &tile) {
   allocateScratch();
-  auto field = [&](WorkTilesOp::Column column) -> Value {
-    Value value = memref::LoadOp::create(
-        b, tiles, ValueRange{item, index.constant(column)});
-    return arith::IndexCastOp::create(b, b.getIndexType(), value);
-  };
-  WorkTile tile;
-  tile.pairs = {field(WorkTilesOp::QRow), field(WorkTilesOp::KvHead), group};
-  tile.first = field(WorkTilesOp::First);
-  tile.rows = field(WorkTilesOp::Rows);
-  tile.kRow = field(WorkTilesOp::KRow);
-  tile.kRows = field(WorkTilesOp::KRows);
-  tile.diagonal = field(WorkTilesOp::Diagonal);
-  tile.kBegin = field(WorkTilesOp::KBegin);
-  tile.kEnd = field(WorkTilesOp::KEnd);
-
   Value panels = index.ceilDiv(tile.rows, panel);
   loop(index.constant(0), panels, 1, [&](Value p) { emitPrologue(tile, p); });
   loop(tile.kBegin, tile.kEnd, schedule.getKvBlock(),
@@ -320,13 +162,8 @@ void CPUTiler::emitInitialState(const WorkTile &tile, Value p) {
     }
     memref::StoreOp::create(b, m, mTile, ValueRange{p, lane});
     memref::StoreOp::create(b, l, lTile, ValueRange{p, lane});
-    KeyRange keys = visible(tile, index.div(pair, group));
-    auto store = [&](Value key, Value destination) {
-      key = arith::IndexCastOp::create(b, b.getI32Type(), key);
-      memref::StoreOp::create(b, key, destination, ValueRange{p, lane});
-    };
-    store(keys.begin, loTile);
-    store(keys.end, hiTile);
+    emitLimits(tile, index.div(pair, group), loTile, hiTile,
+               ValueRange{p, lane});
   });
 }
 
@@ -335,6 +172,7 @@ std::pair<Value, Value> CPUTiler::emitLoadBlock(const WorkTile &tile,
                                                 Value keys) {
   Value row = index.add(tile.kRow, k0);
   Value head = tile.pairs.kvHead;
+  PairMap keyRows{tile.kRow, head, index.constant(1)};
   auto tileType = [&](int64_t size) {
     return MemRefType::get({ShapedType::kDynamic, size}, tileElement,
                            StridedLayoutAttr::get(b.getContext(),
@@ -343,7 +181,7 @@ std::pair<Value, Value> CPUTiler::emitLoadBlock(const WorkTile &tile,
   };
   auto copied = [&](Value source, Value scratch) -> Value {
     Value padded = index.roundUp(keys, kGranule);
-    emitCopyRows(b, source, row, head, keys, padded, scratch, lanes);
+    emitCopyRows(b, source, keyRows, k0, keys, padded, scratch, lanes);
     int64_t size = cast<MemRefType>(scratch.getType()).getDimSize(1);
     Value view =
         rowView(scratch, b.getIndexAttr(0), padded, b.getIndexAttr(size));
@@ -385,7 +223,7 @@ std::pair<Value, Value> CPUTiler::emitLoadBlock(const WorkTile &tile,
   };
   if (pairs) {
     // Keys have their pairs in a row already, values get theirs from two rows.
-    emitPairRows(b, op.getV(), row, head, keys, index.roundUp(keys, kGranule),
+    emitPairRows(b, op.getV(), keyRows, k0, keys, index.roundUp(keys, kGranule),
                  vScratch, lanes);
     return {either(op.getK(), kScratch), vScratch};
   }
@@ -485,25 +323,21 @@ void CPUTiler::emitStep(Value p, Value column, int64_t vectors, Value kTile,
   };
   Value accView = view(accTile, dv), mView = view(mTile, 1),
         lView = view(lTile, 1);
-  Value q, v;
-  if (pairs) {
-    q = tensorOfPairs(columnsOf(qTile, d / 2, 2));
-    v = tensorOfPairs(vTile);
-  } else {
-    q = tensorOf(view(qTile, d));
-    v = tensorOf(vTile);
-  }
+  auto tile = [&](Value memref) {
+    return emitTile(b, {{TileOrder::Rows, memref}});
+  };
+  // Pairs that neighbour along the reduction lie side by side.
+  Value q =
+      pairs ? emitTile(b, {{TileOrder::RowPairs, columnsOf(qTile, d / 2, 2)}})
+            : tile(view(qTile, d));
+  Value v = pairs ? emitTile(b, {{TileOrder::RowPairs, vTile}}) : tile(vTile);
   auto step = OnlineAttnOp::create(
-      b, q, tensorOf(kTile), v, tensorOf(view(loTile, 1)),
-      tensorOf(view(hiTile, 1)), from, whole, tensorOf(accView),
-      tensorOf(mView), tensorOf(lView), b.getF64FloatAttr(*op.getScaleValue()),
+      b, q, tile(kTile), v, tile(view(loTile, 1)), tile(view(hiTile, 1)), from,
+      whole, tile(accView), tile(mView), tile(lView),
+      b.getF64FloatAttr(*op.getScaleValue()),
       OrientationAttr::get(b.getContext(), Orientation::KQ));
   if (Attribute degree = op->getAttr("varlen.exp2_degree"))
     step->setAttr("varlen.exp2_degree", degree);
-  auto store = [&](Value tile, Value memref) {
-    bufferization::MaterializeInDestinationOp::create(
-        b, TypeRange{}, tile, memref, /*restrict=*/true, /*writable=*/true);
-  };
   store(step.getAccOut(), accView);
   store(step.getMOut(), mView);
   store(step.getLOut(), lView);
@@ -513,10 +347,6 @@ void CPUTiler::emitEpilogue(const WorkTile &tile, Value p) {
   Value first = index.mul(p, panel);
   Value rows = index.min(index.sub(tile.rows, first), index.constant(panel));
   auto type = VectorType::get({lanes}, compute);
-  auto splat = [&](double value) -> Value {
-    return arith::ConstantOp::create(
-        b, DenseElementsAttr::get(type, b.getFloatAttr(compute, value)));
-  };
   loop(index.constant(0), rows, lanes, [&](Value column) {
     // A row without a key has l = 0 and acc = 0.
     Value l = vector::LoadOp::create(b, type, lTile, ValueRange{p, column});
@@ -581,10 +411,12 @@ private:
       else
         return false;
     } else if (auto grad = dyn_cast<AttnGradOp>(*op)) {
-      auto gpu = dyn_cast_or_null<GPUGradScheduleAttr>(schedule);
-      if (!gpu)
+      if (auto cpu = dyn_cast_or_null<CPUScheduleAttr>(schedule))
+        tileGradForCPU(grad, cpu, builder);
+      else if (auto gpu = dyn_cast_or_null<GPUGradScheduleAttr>(schedule))
+        result = tileForGPU(grad, gpu, builder);
+      else
         return false;
-      result = tileForGPU(grad, gpu, builder);
     } else {
       return false;
     }

@@ -10,10 +10,12 @@
 // lanes of a vector are the columns of a tile; loops run over its rows. Tile
 // operations over the same rows are fused into one loop, so a row is loaded,
 // computed with and stored once; a contraction keeps rows x vectors
-// accumulators in registers; a reduction over rows is a loop-carried vector.
+// accumulators in registers; a reduction over rows is a loop-carried vector. A
+// tile with more columns than registers hold is done in chunks of columns.
 //
 //===----------------------------------------------------------------------===//
 
+#include "CPUTileOrder.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 
@@ -48,16 +50,17 @@ public:
   ScratchPool(Block *body, CPUScheduleAttr schedule)
       : body(body), schedule(schedule) {}
 
-  /// Memory for a tile of at least rows x (panel size), maybe laid out in
-  /// pairs; rows are at most kv_block where they are dynamic. `taken` tiles of
-  /// this kind are in use.
-  Value get(int64_t rows, Type element, bool pairs, unsigned taken) {
+  /// Memory for a tile of at least rows x (panel size) in the given order; rows
+  /// are at most kv_block where they are dynamic. `inUse` counts the tiles of
+  /// each kind that are in use.
+  Value get(int64_t rows, Type element, TileOrder order,
+            DenseMap<Type, unsigned> &inUse) {
     if (ShapedType::isDynamic(rows))
       rows = schedule.getKvBlock();
-    int64_t columns = schedule.getPanelSize();
-    auto type = pairs ? MemRefType::get({rows / 2, columns * 2}, element)
-                      : MemRefType::get({rows, columns}, element);
+    auto type = MemRefType::get(
+        getTileMemoryShape(order, rows, schedule.getPanelSize()), element);
     SmallVector<Value> &tiles = pool[type];
+    unsigned taken = inUse[type]++;
     if (taken == tiles.size()) {
       auto builder = OpBuilder::atBlockBegin(body);
       tiles.push_back(
@@ -108,8 +111,13 @@ private:
   Value offset(Value base, int64_t plus);
   Value constantVector(TypedAttr scalar);
   Value broadcast(Value scalar);
+  /// The place of a vector of the chunk in a row of (perColumn * columns)
+  /// elements.
+  Value column(int64_t vector, int64_t perColumn = 1);
   Value load(Value memref, Value row, int64_t vector);
   void store(Value value, Value memref, Value row, int64_t vector);
+  /// `tile` in memory in this order; null if it is not there.
+  Value find(Value tile, TileOrder order) const;
 
   /// The vectors of a statistic that is not pending in the open group.
   Vectors statistic(Value tile);
@@ -117,8 +125,10 @@ private:
   bool canJoin(linalg::LinalgOp op);
   void emitStatistic(linalg::GenericOp op);
   LogicalResult flush();
+  SmallVector<TileOrder> neededOrders(Value tile);
   void assignBuffers();
   Vectors emitRows(Value row, int64_t rows, ValueRange accumulators);
+  void emitStore(Value tile, const TileCopy &copy, Value row, int64_t rows);
   Vectors operandRows(Value tile, Value row, int64_t rows);
   Vectors emitContract(linalg::ContractOp op, Value row, int64_t rows);
   /// One vector that the body of an operation is emitted for.
@@ -137,13 +147,18 @@ private:
   Value getUnswitchCondition();
   /// The loop over the group's rows; returns what its reductions end with.
   Vectors emitLoop(int64_t rows, Vectors carried);
+  /// The same, for one chunk of columns: once for either outcome of a condition
+  /// that is the same for all rows.
+  Vectors emitChunk(int64_t rows, Vectors carried);
 
-  /// Whether `tile` is laid out in pairs: element (k, c) lies at
-  /// [k / 2][2 * c + k % 2], as a dot product instruction wants its columns.
-  bool isInPairs(Value tile) const {
+  /// Whether a product with `tile` as its right factor is one of pairs.
+  bool hasPairs(Value tile) const {
     return schedule.getKv() == KVStorage::Pairs &&
            cast<RankedTensorType>(tile.getType()).getElementType().isBF16();
   }
+  /// How a product reads its factors: the left one by scalars (or pairs of
+  /// them), the right one by vectors of columns.
+  std::array<TileOrder, 2> getFactorOrders(linalg::ContractOp op) const;
   /// acc[c] += a[2c] * b[2c] + a[2c + 1] * b[2c + 1].
   Value dot(Value acc, Value lhs, Value rhs);
   /// Two rows rounded to bf16, in pairs.
@@ -156,7 +171,7 @@ private:
   ImplicitLocOpBuilder b;
 
   /// Where a tile lies in memory: tiles loaded from there, and stored ones.
-  DenseMap<Value, Value> buffers;
+  DenseMap<Value, SmallVector<TileCopy, 2>> buffers;
   /// Tiles that are a constant all over.
   DenseMap<Value, Value> fills;
   /// Statistics in registers.
@@ -170,6 +185,10 @@ private:
   OpFoldResult groupRows;
   /// Tiles of the group that must be in memory after its loop.
   SmallVector<Value> stored;
+  /// The chunk of columns being emitted: `chunkVectors` vectors from vector
+  /// `chunkFirst` on, and `chunkColumn` columns later where it is not null.
+  int64_t chunkFirst = 0, chunkVectors = 0;
+  Value chunkColumn;
   /// Rows at hand in the loop body being emitted.
   DenseMap<Value, Vectors> rowValues;
   /// The outcome of the condition in the loop being emitted.
@@ -204,17 +223,45 @@ Value BlockVectorizer::broadcast(Value scalar) {
   return vector::BroadcastOp::create(b, vectorType(scalar.getType()), scalar);
 }
 
+Value BlockVectorizer::column(int64_t vector, int64_t perColumn) {
+  int64_t at = (chunkFirst + vector) * schedule.getLanes() * perColumn;
+  if (!chunkColumn)
+    return index(at);
+  Value base = chunkColumn;
+  if (perColumn != 1)
+    base = arith::MulIOp::create(b, base, index(perColumn));
+  return offset(base, at);
+}
+
 Value BlockVectorizer::load(Value memref, Value row, int64_t vector) {
   Type element = cast<MemRefType>(memref.getType()).getElementType();
-  return vector::LoadOp::create(
-      b, vectorType(element), memref,
-      ValueRange{row, index(vector * schedule.getLanes())});
+  return vector::LoadOp::create(b, vectorType(element), memref,
+                                ValueRange{row, column(vector)});
 }
 
 void BlockVectorizer::store(Value value, Value memref, Value row,
                             int64_t vector) {
-  vector::StoreOp::create(b, value, memref,
-                          ValueRange{row, index(vector * schedule.getLanes())});
+  vector::StoreOp::create(b, value, memref, ValueRange{row, column(vector)});
+}
+
+Value BlockVectorizer::find(Value tile, TileOrder order) const {
+  auto found = buffers.find(tile);
+  if (found != buffers.end())
+    for (const TileCopy &copy : found->second)
+      if (copy.order == order)
+        return copy.memref;
+  return Value();
+}
+
+std::array<TileOrder, 2>
+BlockVectorizer::getFactorOrders(linalg::ContractOp op) const {
+  bool pairs = hasPairs(op.getInputs()[1]);
+  TileOrder rows = pairs ? TileOrder::RowPairs : TileOrder::Rows;
+  TileOrder columns = pairs ? TileOrder::ColumnPairs : TileOrder::Columns;
+  // Loops are (row, column, reduction).
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  return {maps[0].getDimPosition(0) == 0 ? TileOrder::Rows : rows,
+          maps[1].getDimPosition(0) == 2 ? rows : columns};
 }
 
 OpFoldResult BlockVectorizer::rowsOf(Value tile) {
@@ -223,9 +270,14 @@ OpFoldResult BlockVectorizer::rowsOf(Value tile) {
     return b.getIndexAttr(rows);
   if (auto op = tile.getDefiningOp<linalg::LinalgOp>())
     return rowsOf(op.getDpsInits()[0]);
-  if (auto source = tile.getDefiningOp<bufferization::ToTensorOp>())
+  if (auto source = tile.getDefiningOp<bufferization::ToTensorOp>()) {
+    // Memory in rows; tiles of which only other copies exist have static rows,
+    // or are the right factor of a product whose other operands know them.
+    Value buffer = find(tile, TileOrder::Rows);
     return OpFoldResult(
-        memref::DimOp::create(b, source.getBuffer(), index(0)).getResult());
+        memref::DimOp::create(b, buffer ? buffer : source.getBuffer(), index(0))
+            .getResult());
+  }
   return OpFoldResult(
       tile.getDefiningOp<tensor::EmptyOp>().getDynamicSizes()[0]);
 }
@@ -253,17 +305,31 @@ LogicalResult BlockVectorizer::check(linalg::LinalgOp op) {
   };
   using Dims = SmallVector<int64_t>;
   if (isa<linalg::ContractOp>(op)) {
-    Dims lhs = dims(maps[0]);
-    if (dims(maps[2]) != Dims{0, 1} || dims(maps[1]) != Dims{2, 1} ||
+    Dims lhs = dims(maps[0]), rhs = dims(maps[1]);
+    if (dims(maps[2]) != Dims{0, 1} ||
+        (rhs != Dims{2, 1} && rhs != Dims{1, 2}) ||
         (lhs != Dims{0, 2} && lhs != Dims{2, 0}))
-      return op->emitOpError("expected a contraction of the form "
-                             "(r, c) += (r, k) or (k, r), (k, c)");
+      return op->emitOpError("expected a contraction of the form (r, c) += "
+                             "(r, k) or (k, r), (k, c) or (c, k)");
+    auto contract = cast<linalg::ContractOp>(op.getOperation());
+    for (auto [factor, order] :
+         llvm::zip(contract.getInputs(), getFactorOrders(contract))) {
+      bool inMemory = buffers.contains(factor);
+      bool transposed =
+          order == TileOrder::Columns || order == TileOrder::ColumnPairs;
+      if (inMemory ? !find(factor, order) : transposed)
+        return op->emitOpError("expected ")
+               << factor.getType() << " to lie in memory in "
+               << (transposed ? "columns" : "rows")
+               << (hasPairs(contract.getInputs()[1]) ? " of pairs" : "")
+               << " for this product";
+    }
     return success();
   }
-  if (isInPairs(op->getResult(0)) &&
+  if (hasPairs(op->getResult(0)) &&
       !isa<arith::TruncFOp>(op.getBlock()->front()))
-    return op->emitOpError("expected a tile in pairs to be rounded from a "
-                           "wider one");
+    return op->emitOpError("expected a factor of pairs to be rounded from a "
+                           "wider tile");
   if (!isa<linalg::GenericOp>(op))
     return op->emitOpError("expected linalg.fill, linalg.contract or "
                            "linalg.generic on tiles");
@@ -284,7 +350,8 @@ bool BlockVectorizer::canJoin(linalg::LinalgOp op) {
     return true;
   // Rows of the iteration: those of the first tile operand, or of the result.
   Value tile = isReduction(op) ? op.getDpsInputs()[0] : op->getResult(0);
-  if (rowsOf(tile) != groupRows)
+  if (rowsOf(tile) != groupRows ||
+      numVectors(op->getResult(0)) != numVectors(group[0]->getResult(0)))
     return false;
   if (isa<linalg::ContractOp>(op) &&
       (llvm::any_of(op.getDpsInputs(),
@@ -304,11 +371,11 @@ LogicalResult BlockVectorizer::run() {
     b.setInsertionPoint(&operation);
     b.setLoc(operation.getLoc());
     if (auto op = dyn_cast<bufferization::ToTensorOp>(operation)) {
-      Value buffer = op.getBuffer();
-      // Memory in pairs comes as a cast to what the tile means.
-      if (auto cast = buffer.getDefiningOp<UnrealizedConversionCastOp>())
-        buffer = cast.getOperand(0);
-      buffers[op.getResult()] = buffer;
+      SmallVector<TileCopy> copies = getTileCopies(op.getBuffer());
+      if (copies.empty())
+        return op.emitOpError("expected memory in an order of tiles, got ")
+               << op.getBuffer().getType();
+      llvm::append_range(buffers[op.getResult()], copies);
       done.push_back(op);
     } else if (auto op = dyn_cast<UnrealizedConversionCastOp>(operation)) {
       done.push_back(op);
@@ -317,11 +384,14 @@ LogicalResult BlockVectorizer::run() {
     } else if (auto op = dyn_cast<tensor::DimOp>(operation)) {
       // A computed tile may lie in scratch that has more rows.
       auto source = op.getSource().getDefiningOp<bufferization::ToTensorOp>();
+      // Columns are static: this asks for rows.
       op.replaceAllUsesWith(
-          source ? memref::DimOp::create(b, source.getBuffer(), op.getIndex())
-                       .getResult()
-                 : getValueOrCreateConstantIndexOp(b, op.getLoc(),
-                                                   rowsOf(op.getSource())));
+          source && find(source, TileOrder::Rows)
+              ? memref::DimOp::create(b, find(source, TileOrder::Rows),
+                                      op.getIndex())
+                    .getResult()
+              : getValueOrCreateConstantIndexOp(b, op.getLoc(),
+                                                rowsOf(op.getSource())));
       done.push_back(op);
     } else if (auto op = dyn_cast<linalg::LinalgOp>(operation)) {
       if (failed(check(op)))
@@ -385,7 +455,7 @@ BlockVectorizer::Vectors BlockVectorizer::statistic(Value tile) {
     if (Value scalar = fills.lookup(tile))
       vectors.push_back(broadcast(scalar));
     else
-      vectors.push_back(load(buffers.lookup(tile), index(0), n));
+      vectors.push_back(load(find(tile, TileOrder::Rows), index(0), n));
   }
   return statistics[tile] = vectors;
 }
@@ -470,46 +540,73 @@ void BlockVectorizer::emitStatistic(linalg::GenericOp op) {
   statistics[op->getResult(0)] = results;
 }
 
+/// The orders in which those who read `tile` from memory want it.
+SmallVector<TileOrder> BlockVectorizer::neededOrders(Value tile) {
+  SmallVector<TileOrder> orders;
+  auto add = [&](TileOrder order) {
+    if (!llvm::is_contained(orders, order))
+      orders.push_back(order);
+  };
+  for (OpOperand &use : tile.getUses()) {
+    Operation *user = use.getOwner();
+    // A size asks for no element; the group has its values at hand.
+    if (isa<tensor::DimOp>(user) || llvm::is_contained(group, user))
+      continue;
+    auto contract = dyn_cast<linalg::ContractOp>(user);
+    add(contract && use.getOperandNumber() < 2
+            ? getFactorOrders(contract)[use.getOperandNumber()]
+            : TileOrder::Rows);
+  }
+  return orders;
+}
+
 /// Decides where the tiles of the group that outlive it lie.
 void BlockVectorizer::assignBuffers() {
   stored.clear();
-  for (linalg::LinalgOp op : group) {
-    if (isReduction(op))
-      continue;
-    Value tile = op->getResult(0), destination;
-    bool escapes = false;
-    for (Operation *user : tile.getUsers()) {
-      if (auto write =
-              dyn_cast<bufferization::MaterializeInDestinationOp>(user))
-        destination = write.getDest();
-      // A size asks for no element.
-      escapes |= !isa<tensor::DimOp>(user) && !llvm::is_contained(group, user);
-    }
-    if (!escapes)
-      continue;
-    stored.push_back(tile);
-    auto type = cast<RankedTensorType>(tile.getType());
-    if (!destination) {
-      // A scratch tile read here for the last time can be overwritten: the
-      // loop reads a row before it writes it.
+  DenseSet<Value> overwritten;
+  // A scratch tile read by the group for the last time can be overwritten: the
+  // loop reads a row before it writes it. A product reads other rows too.
+  auto findLastRead = [&](RankedTensorType type) -> Value {
+    for (linalg::LinalgOp op : group) {
+      if (isa<linalg::ContractOp>(op.getOperation()))
+        continue;
       for (Value input : op.getDpsInputs()) {
-        Value buffer = buffers.lookup(input);
+        Value buffer = find(input, TileOrder::Rows);
         bool last = llvm::all_of(input.getUsers(), [&](Operation *user) {
           return user->isBeforeInBlock(group.back()) ||
                  user == group.back().getOperation();
         });
         if (buffer && fromScratch.contains(buffer) && last &&
-            input.getType() == type)
-          destination = buffer;
+            input.getType() == type && overwritten.insert(buffer).second)
+          return buffer;
       }
     }
-    if (!destination) {
-      Type key = MemRefType::get({type.getDimSize(0)}, type.getElementType());
-      destination = scratch.get(type.getDimSize(0), type.getElementType(),
-                                isInPairs(tile), taken[key]++);
-      fromScratch.insert(destination);
+    return Value();
+  };
+  for (linalg::LinalgOp op : group) {
+    if (isReduction(op))
+      continue;
+    Value tile = op->getResult(0), destination;
+    for (Operation *user : tile.getUsers())
+      if (auto write =
+              dyn_cast<bufferization::MaterializeInDestinationOp>(user))
+        destination = write.getDest();
+    SmallVector<TileOrder> orders = neededOrders(tile);
+    if (orders.empty())
+      continue;
+    stored.push_back(tile);
+    auto type = cast<RankedTensorType>(tile.getType());
+    for (TileOrder order : orders) {
+      Value memref;
+      if (order == TileOrder::Rows)
+        memref = destination ? destination : findLastRead(type);
+      if (!memref) {
+        memref = scratch.get(type.getDimSize(0), type.getElementType(), order,
+                             taken);
+        fromScratch.insert(memref);
+      }
+      buffers[tile].push_back({order, memref});
     }
-    buffers[tile] = destination;
   }
 }
 
@@ -525,23 +622,24 @@ BlockVectorizer::Vectors BlockVectorizer::operandRows(Value tile, Value row,
   if (isStatistic(tile))
     perColumn = statistic(tile);
   for (int64_t i = 0; i < rows; ++i)
-    for (int64_t n = 0, e = numVectors(tile); n < e; ++n)
-      values.push_back(scalar ? broadcast(scalar)
-                       : !perColumn.empty()
-                           ? perColumn[n]
-                           : load(buffers.lookup(tile), offset(row, i), n));
+    for (int64_t n = 0; n < chunkVectors; ++n)
+      values.push_back(scalar               ? broadcast(scalar)
+                       : !perColumn.empty() ? perColumn[chunkFirst + n]
+                                            : load(find(tile, TileOrder::Rows),
+                                                   offset(row, i), n));
   return rowValues[tile] = values;
 }
 
 BlockVectorizer::Vectors
 BlockVectorizer::emitContract(linalg::ContractOp op, Value row, int64_t rows) {
-  Value lhs = buffers.lookup(op.getInputs()[0]);
-  Value rhs = buffers.lookup(op.getInputs()[1]);
+  std::array<TileOrder, 2> orders = getFactorOrders(op);
+  Value lhs = find(op.getInputs()[0], orders[0]);
+  Value rhs = find(op.getInputs()[1], orders[1]);
   Value result = op->getResult(0);
   Type compute = cast<RankedTensorType>(result.getType()).getElementType();
   AffineMap lhsMap = op.getIndexingMapsArray()[0];
   bool rowFirst = lhsMap.getDimPosition(0) == 0;
-  int64_t vectors = numVectors(result);
+  int64_t vectors = chunkVectors;
 
   Vectors init = operandRows(op.getDpsInits()[0], row, rows);
   SmallVector<Value> rowIndices;
@@ -576,8 +674,8 @@ BlockVectorizer::emitContract(linalg::ContractOp op, Value row, int64_t rows) {
     auto twice = VectorType::get({2 * schedule.getLanes()}, b.getBF16Type());
     Vectors columns;
     for (int64_t n = 0; n < vectors; ++n)
-      columns.push_back(vector::LoadOp::create(
-          b, twice, rhs, ValueRange{pair, index(2 * n * schedule.getLanes())}));
+      columns.push_back(vector::LoadOp::create(b, twice, rhs,
+                                               ValueRange{pair, column(n, 2)}));
     for (int64_t i = 0; i < rows; ++i) {
       auto doubled = [&](Value value) -> Value {
         return arith::MulIOp::create(b, value, index(2));
@@ -595,7 +693,7 @@ BlockVectorizer::emitContract(linalg::ContractOp op, Value row, int64_t rows) {
         acc[i * vectors + n] = dot(acc[i * vectors + n], factor, columns[n]);
     }
   };
-  bool pairs = isInPairs(op.getInputs()[1]);
+  bool pairs = hasPairs(op.getInputs()[1]);
   auto step = [&](Vectors &acc, Value k) {
     if (pairs)
       dotPairs(acc, k);
@@ -604,8 +702,10 @@ BlockVectorizer::emitContract(linalg::ContractOp op, Value row, int64_t rows) {
   };
 
   // Dynamic extents are multiples of 8.
+  unsigned depthAxis =
+      op.getIndexingMapsArray()[1].getDimPosition(0) == 2 ? 0 : 1;
   int64_t depth =
-      cast<RankedTensorType>(op.getInputs()[1].getType()).getDimSize(0);
+      cast<RankedTensorType>(op.getInputs()[1].getType()).getDimSize(depthAxis);
   int64_t perStep = pairs ? 2 : 1;
   Value bound;
   if (ShapedType::isDynamic(depth)) {
@@ -669,6 +769,30 @@ Value BlockVectorizer::packPairs(Value even, Value odd) {
       arith::OrIOp::create(b, low, high));
 }
 
+/// Stores the rows at hand of a tile to one of its copies.
+void BlockVectorizer::emitStore(Value tile, const TileCopy &copy, Value row,
+                                int64_t rows) {
+  const Vectors &values = rowValues[tile];
+  Type element = cast<MemRefType>(copy.memref.getType()).getElementType();
+  for (int64_t n = 0; n < chunkVectors; ++n) {
+    auto value = [&](int64_t i) { return values[i * chunkVectors + n]; };
+    if (copy.order == TileOrder::Rows) {
+      for (int64_t i = 0; i < rows; ++i) {
+        Value x = value(i);
+        if (getElementTypeOrSelf(x.getType()) != element)
+          x = arith::TruncFOp::create(b, vectorType(element), x);
+        store(x, copy.memref, offset(row, i), n);
+      }
+      continue;
+    }
+    for (int64_t i = 0; i < rows; i += 2) {
+      Value pair = arith::DivUIOp::create(b, offset(row, i), index(2));
+      vector::StoreOp::create(b, packPairs(value(i), value(i + 1)), copy.memref,
+                              ValueRange{pair, column(n, 2)});
+    }
+  }
+}
+
 /// Emits the group for `rows` rows from `row` on; returns the accumulators of
 /// its reductions, vectors of one reduction after the other.
 BlockVectorizer::Vectors BlockVectorizer::emitRows(Value row, int64_t rows,
@@ -683,12 +807,12 @@ BlockVectorizer::Vectors BlockVectorizer::emitRows(Value row, int64_t rows,
       continue;
     }
     Value like = isReduction(op) ? op.getDpsInputs()[0] : op->getResult(0);
-    // Rounding to pairs takes two rows: it happens as they are stored.
-    if (isInPairs(like)) {
+    // Rounding to pairs takes two rows: it happens as a tile is stored.
+    if (hasPairs(like)) {
       rowValues[like] = operandRows(op.getDpsInputs()[0], row, rows);
       continue;
     }
-    int64_t vectors = numVectors(like);
+    int64_t vectors = chunkVectors;
     SmallVector<Vectors> inputs;
     for (Value input : op.getDpsInputs())
       inputs.push_back(operandRows(input, row, rows));
@@ -697,7 +821,7 @@ BlockVectorizer::Vectors BlockVectorizer::emitRows(Value row, int64_t rows,
       Value at = offset(row, i);
       SmallVector<Place> places;
       for (int64_t n = 0; n < vectors; ++n) {
-        Place &place = places.emplace_back(Place{{}, at, n});
+        Place &place = places.emplace_back(Place{{}, at, chunkFirst + n});
         for (Vectors &input : inputs)
           place.arguments.push_back(input[i * vectors + n]);
         if (isReduction(op))
@@ -715,26 +839,9 @@ BlockVectorizer::Vectors BlockVectorizer::emitRows(Value row, int64_t rows,
     else
       rowValues[op->getResult(0)] = results;
   }
-  for (Value tile : stored) {
-    int64_t vectors = numVectors(tile);
-    if (isInPairs(tile)) {
-      for (int64_t i = 0; i < rows; i += 2) {
-        Value pair = arith::DivUIOp::create(b, offset(row, i), index(2));
-        for (int64_t n = 0; n < vectors; ++n)
-          vector::StoreOp::create(
-              b,
-              packPairs(rowValues[tile][i * vectors + n],
-                        rowValues[tile][(i + 1) * vectors + n]),
-              buffers.lookup(tile),
-              ValueRange{pair, index(2 * n * schedule.getLanes())});
-      }
-      continue;
-    }
-    for (int64_t i = 0; i < rows; ++i)
-      for (int64_t n = 0; n < vectors; ++n)
-        store(rowValues[tile][i * vectors + n], buffers.lookup(tile),
-              offset(row, i), n);
-  }
+  for (Value tile : stored)
+    for (const TileCopy &copy : buffers[tile])
+      emitStore(tile, copy, row, rows);
   return carried;
 }
 
@@ -770,60 +877,89 @@ BlockVectorizer::Vectors BlockVectorizer::emitLoop(int64_t rows,
   return carried;
 }
 
+BlockVectorizer::Vectors BlockVectorizer::emitChunk(int64_t rows,
+                                                    Vectors carried) {
+  Value condition = getUnswitchCondition();
+  if (!condition)
+    return emitLoop(rows, carried);
+  auto outcome = [&](bool value) {
+    return [&, value](OpBuilder &nested, Location) {
+      OpBuilder::InsertionGuard guard(b);
+      b.restoreInsertionPoint(nested.saveInsertionPoint());
+      knownCondition = condition;
+      knownOutcome = value;
+      scf::YieldOp::create(b, emitLoop(rows, carried));
+      knownCondition = nullptr;
+    };
+  };
+  auto branches =
+      scf::IfOp::create(b, condition, outcome(true), outcome(false));
+  return Vectors(branches.getResults());
+}
+
 LogicalResult BlockVectorizer::flush() {
   if (group.empty())
     return success();
   assignBuffers();
 
   // Everything that is the same for all rows is computed before the loop.
-  Vectors carried;
-  int64_t vectors = 1;
+  SmallVector<Vectors> carried;
   bool hasContract = false;
   for (linalg::LinalgOp op : group) {
     hasContract |= isa<linalg::ContractOp>(op.getOperation());
-    vectors = std::max(vectors, numVectors(op->getResult(0)));
     for (Value operand : op->getOperands())
       if (isa<RankedTensorType>(operand.getType()) && !isPending(operand) &&
           isStatistic(operand) &&
           (fills.contains(operand) || buffers.contains(operand)))
         statistic(operand);
     if (isReduction(op))
-      llvm::append_range(carried, statistic(op.getDpsInits()[0]));
+      carried.push_back(statistic(op.getDpsInits()[0]));
   }
 
+  // Chunks of columns of about the same width, none wider than a panel.
+  int64_t total = numVectors(group[0]->getResult(0));
+  int64_t chunks = llvm::divideCeil(total, schedule.getVectors());
+  int64_t width = llvm::divideCeil(total, chunks);
   // Rows at once: the schedule's for a full panel; a narrower one takes more
   // rows to keep the multipliers busy.
   int64_t rows = 2;
   if (hasContract)
-    for (rows = schedule.getRows(); rows < 8 && rows * vectors < 8;)
+    for (rows = schedule.getRows(); rows < 8 && rows * width < 8;)
       rows *= 2;
 
-  if (Value condition = getUnswitchCondition()) {
-    auto outcome = [&](bool value) {
-      return [&, value](OpBuilder &nested, Location) {
-        OpBuilder::InsertionGuard guard(b);
-        b.restoreInsertionPoint(nested.saveInsertionPoint());
-        knownCondition = condition;
-        knownOutcome = value;
-        scf::YieldOp::create(b, emitLoop(rows, carried));
-        knownCondition = nullptr;
-      };
-    };
-    auto branches =
-        scf::IfOp::create(b, condition, outcome(true), outcome(false));
-    carried = Vectors(branches.getResults());
+  if (chunks > 1 && total % width == 0 && group.size() == 1 && hasContract) {
+    // A product alone: one micro-kernel for all chunks.
+    chunkFirst = 0;
+    chunkVectors = width;
+    scf::ForOp::create(b, index(0), index(total * schedule.getLanes()),
+                       index(width * schedule.getLanes()), ValueRange(),
+                       [&](OpBuilder &, Location, Value at, ValueRange) {
+                         OpBuilder::InsertionGuard guard(b);
+                         b.setInsertionPointToEnd(at.getParentBlock());
+                         chunkColumn = at;
+                         emitLoop(rows, {});
+                         chunkColumn = nullptr;
+                         scf::YieldOp::create(b);
+                       });
   } else {
-    carried = emitLoop(rows, carried);
+    for (chunkFirst = 0; chunkFirst < total; chunkFirst += width) {
+      chunkVectors = std::min(width, total - chunkFirst);
+      Vectors parts;
+      for (const Vectors &reduction : carried)
+        llvm::append_range(parts,
+                           ArrayRef(reduction).slice(chunkFirst, chunkVectors));
+      parts = emitChunk(rows, parts);
+      for (auto [i, reduction] : llvm::enumerate(carried))
+        llvm::copy(ArrayRef(parts).slice(i * chunkVectors, chunkVectors),
+                   reduction.begin() + chunkFirst);
+    }
   }
+  chunkFirst = chunkVectors = 0;
 
   size_t next = 0;
   for (linalg::LinalgOp op : group)
-    if (isReduction(op)) {
-      Value tile = op->getResult(0);
-      auto begin = carried.begin() + next;
-      statistics[tile] = Vectors(begin, begin + numVectors(tile));
-      next += numVectors(tile);
-    }
+    if (isReduction(op))
+      statistics[op->getResult(0)] = carried[next++];
   group.clear();
   return success();
 }

@@ -69,3 +69,20 @@ func.func @given(%q: tensor<?x4x64xf32>, %k: tensor<?x4x64xf32>, %v: tensor<?x4x
   %out, %lse = varlen.attn %q, %k, %v, %cu, %cu {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 6, panels = 1, kv_block = 64, kv = copy>} : (tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xf32>, tensor<4x?xf32>)
   return %out : tensor<?x4x64xf32>
 }
+
+// -----
+
+// Gradients have a table of their own; pairs need both head sizes even.
+
+// CHECK-LABEL: @grad
+// CHECK: varlen.attn_grad
+// CHECK-SAME: varlen.exp2_degree = 4 : i64
+// AVX2-SAME: varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 3, rows = 4, panels = 1, kv_block = {{[0-9]+}}, kv = copy>
+// DOT-SAME: varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 4, rows = 4, panels = 1, kv_block = {{[0-9]+}}, kv = pairs>
+// CHECK: varlen.attn_grad
+// DOT-SAME: kv = copy>
+func.func @grad(%q: tensor<?x4x64xbf16>, %odd: tensor<?x4x63xbf16>, %lse: tensor<4x?xf32>, %cu: tensor<?xi32>) -> (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>) {
+  %dq, %dk, %dv = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>)
+  %dq1, %dk1, %dv1 = varlen.attn_grad %odd, %q, %q, %odd, %odd, %lse, %cu, %cu : (tensor<?x4x63xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x63xbf16>, tensor<?x4x63xbf16>, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x63xbf16>)
+  return %dq, %dq1 : tensor<?x4x64xbf16>, tensor<?x4x64xbf16>
+}

@@ -10,10 +10,10 @@
 // CHECK: %[[TILES:.*]] = varlen.work_tiles %[[CU]], %[[CU]] rows(%[[TQ]], %[[TK]]) heads(%c2, %c2) mask <full> block_m 32
 // CHECK: %[[N:.*]] = memref.dim %[[TILES]], %c0
 // CHECK: scf.forall (%[[I:.*]]) in (%[[N]]) {
-// CHECK-DAG: %[[QT:.*]] = memref.alloc() {alignment = 64 : i64} : memref<32x16xf32>
-// CHECK-DAG: %[[ACC:.*]] = memref.alloc() {alignment = 64 : i64} : memref<48x16xf32>
 // CHECK: %[[KB:.*]] = memref.load %[[TILES]][%[[I]], %c7]
 // CHECK: %[[KE:.*]] = memref.load %[[TILES]][%[[I]], %c8]
+// CHECK-DAG: %[[QT:.*]] = memref.alloc() {alignment = 64 : i64} : memref<32x16xf32>
+// CHECK-DAG: %[[ACC:.*]] = memref.alloc() {alignment = 64 : i64} : memref<48x16xf32>
 // Two panels at most; eight queries at a time are transposed.
 // CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c1
 // CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c8

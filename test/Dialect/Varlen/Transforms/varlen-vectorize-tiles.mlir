@@ -179,3 +179,105 @@ func.func @pairs(%q: memref<4x32xbf16>, %k: memref<?x8xbf16>, %v: memref<?x16xbf
   } {varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 8, panels = 1, kv_block = 32, kv = pairs>}
   return
 }
+
+// -----
+
+// Gradients of a step: probabilities come straight from the scores; q and dout
+// are read by columns for them and by rows for dk and dv. The four vectors of a
+// gradient are two chunks of two, in a loop; ds takes the place of p.
+
+// CHECK-LABEL: @grad
+// CHECK-SAME: %[[Q:[^:]*]]: memref<16x32xf32>, %[[QT:[^:]*]]: memref<32x16xf32>, %[[K:[^:]*]]: memref<?x32xf32>, %[[STAT:[^:]*]]: memref<1x16xf32>, %[[DQ:[^:]*]]: memref<16x32xf32>, %[[DK:[^:]*]]: memref<?x32xf32>, %[[DV:[^:]*]]: memref<?x32xf32>
+// CHECK: %[[P:.*]] = memref.alloc() {alignment = 64 : i64} : memref<32x16xf32>
+// CHECK-NOT: memref.alloc
+// CHECK: scf.for
+// CHECK: scf.for {{.*}} = %c0 to %c32 step %c2 iter_args
+// CHECK: vector.load %[[QT]]
+// CHECK: memref.load %[[K]]
+// CHECK: math.exp2
+// CHECK: vector.store %{{.*}}, %[[P]]
+// dv
+// CHECK: scf.for %[[CHUNK:.*]] = %c0 to %c32 step %c16 {
+// CHECK: scf.for %[[N:.*]] = %c0 to
+// CHECK: vector.load %[[DV]][%[[N]], %[[CHUNK]]]
+// CHECK: scf.for {{.*}} = %c0 to %c16 step %c2 iter_args
+// CHECK: vector.load %[[Q]][%{{.*}}, %[[CHUNK]]]
+// CHECK: memref.load %[[P]][%[[N]],
+// CHECK: vector.store %{{.*}}, %[[DV]]
+// ds
+// CHECK: vector.load %[[QT]]
+// CHECK: %[[OLD:.*]] = vector.load %[[P]]
+// CHECK: arith.subf
+// CHECK: arith.mulf %[[OLD]]
+// CHECK: vector.store %{{.*}}, %[[P]]
+// dk, dq
+// CHECK: vector.load %[[DK]]
+// CHECK: vector.load %[[Q]]
+// CHECK: vector.store %{{.*}}, %[[DK]]
+// CHECK: scf.for %[[CHUNK2:.*]] = %c0 to %c32 step %c16 {
+// CHECK: scf.for %[[M:.*]] = %c0 to %c16 step
+// CHECK: vector.load %[[DQ]][%[[M]], %[[CHUNK2]]]
+// CHECK: scf.for %[[KEY:.*]] = %c0 to
+// CHECK: vector.load %[[K]][%[[KEY]], %[[CHUNK2]]]
+// CHECK: memref.load %[[P]][%[[KEY]], %[[M]]]
+// CHECK-NOT: linalg
+// CHECK-NOT: unrealized_conversion_cast
+#columns = affine_map<(d0, d1) -> (d1, d0)>
+func.func @grad(%q: memref<16x32xf32>, %q_t: memref<32x16xf32>, %k: memref<?x32xf32>, %stat: memref<1x16xf32>, %dq: memref<16x32xf32>, %dk: memref<?x32xf32>, %dv: memref<?x32xf32>, %n: index) {
+  scf.forall (%i) in (%n) {
+    %qc = builtin.unrealized_conversion_cast %q_t : memref<32x16xf32> to memref<16x32xf32, #columns>
+    %qb = builtin.unrealized_conversion_cast %q, %qc : memref<16x32xf32>, memref<16x32xf32, #columns> to memref<16x32xf32>
+    %qt = bufferization.to_tensor %qb restrict : memref<16x32xf32> to tensor<16x32xf32>
+    %kt = bufferization.to_tensor %k restrict : memref<?x32xf32> to tensor<?x32xf32>
+    %st = bufferization.to_tensor %stat restrict : memref<1x16xf32> to tensor<1x16xf32>
+    %dqt = bufferization.to_tensor %dq restrict : memref<16x32xf32> to tensor<16x32xf32>
+    %dkt = bufferization.to_tensor %dk restrict : memref<?x32xf32> to tensor<?x32xf32>
+    %dvt = bufferization.to_tensor %dv restrict : memref<?x32xf32> to tensor<?x32xf32>
+    %r:3 = varlen.online_attn_grad kq ins(%qt, %kt, %kt, %qt, %st, %st : tensor<16x32xf32>, tensor<?x32xf32>, tensor<?x32xf32>, tensor<16x32xf32>, tensor<1x16xf32>, tensor<1x16xf32>) dq(%dqt : tensor<16x32xf32>) dk(%dkt : tensor<?x32xf32>) dv(%dvt : tensor<?x32xf32>) scale 0.125
+    bufferization.materialize_in_destination %r#0 in restrict writable %dq : (tensor<16x32xf32>, memref<16x32xf32>) -> ()
+    bufferization.materialize_in_destination %r#1 in restrict writable %dk : (tensor<?x32xf32>, memref<?x32xf32>) -> ()
+    bufferization.materialize_in_destination %r#2 in restrict writable %dv : (tensor<?x32xf32>, memref<?x32xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
+  return
+}
+
+// -----
+
+// In pairs: p is rounded in rows, for dv; ds in rows, for dk, and in pairs of
+// rows, for dq.
+
+// CHECK-LABEL: @grad_pairs
+// CHECK-DAG: %[[WIDE:.*]] = memref.alloc() {{.*}} : memref<32x16xf32>
+// CHECK-DAG: %[[ROWS:.*]] = memref.alloc() {{.*}} : memref<32x16xbf16>
+// CHECK-DAG: memref.alloc() {{.*}} : memref<16x32xbf16>
+// CHECK: math.exp2
+// CHECK: arith.truncf %{{.*}} : vector<16xf32> to vector<16xbf16>
+// CHECK: vector.store {{.*}} : memref<32x16xbf16>, vector<16xbf16>
+// CHECK: vector.load {{.*}} : memref<32x16xbf16>, vector<2xbf16>
+// CHECK: x86vector.avx512.dot
+// CHECK: arith.subf
+// CHECK: vector.store {{.*}} : memref<16x32xbf16>, vector<32xbf16>
+// CHECK: vector.store {{.*}} : memref<32x16xbf16>, vector<16xbf16>
+// CHECK: vector.load {{.*}} : memref<16x32xbf16>, vector<2xbf16>
+// CHECK: x86vector.avx512.dot
+#row_pairs = affine_map<(d0, d1) -> (d0 floordiv 2, d1 * 2 + d0 mod 2)>
+#column_pairs = affine_map<(d0, d1) -> (d1 floordiv 2, d0 * 2 + d1 mod 2)>
+func.func @grad_pairs(%q: memref<8x32xbf16>, %q_t: memref<8x32xbf16>, %k: memref<?x16xbf16>, %kp: memref<?x32xbf16>, %stat: memref<1x16xf32>, %dq: memref<16x16xf32>, %dk: memref<?x16xf32>, %n: index) {
+  scf.forall (%i) in (%n) {
+    %qc = builtin.unrealized_conversion_cast %q_t : memref<8x32xbf16> to memref<16x16xbf16, #column_pairs>
+    %qr = builtin.unrealized_conversion_cast %q : memref<8x32xbf16> to memref<16x16xbf16, #row_pairs>
+    %qb = builtin.unrealized_conversion_cast %qc, %qr : memref<16x16xbf16, #column_pairs>, memref<16x16xbf16, #row_pairs> to memref<16x16xbf16, #column_pairs>
+    %qt = bufferization.to_tensor %qb restrict : memref<16x16xbf16, #column_pairs> to tensor<16x16xbf16>
+    %kr = builtin.unrealized_conversion_cast %kp : memref<?x32xbf16> to memref<?x16xbf16, #row_pairs>
+    %kb = builtin.unrealized_conversion_cast %k, %kr : memref<?x16xbf16>, memref<?x16xbf16, #row_pairs> to memref<?x16xbf16>
+    %kt = bufferization.to_tensor %kb restrict : memref<?x16xbf16> to tensor<?x16xbf16>
+    %st = bufferization.to_tensor %stat restrict : memref<1x16xf32> to tensor<1x16xf32>
+    %dqt = bufferization.to_tensor %dq restrict : memref<16x16xf32> to tensor<16x16xf32>
+    %dkt = bufferization.to_tensor %dk restrict : memref<?x16xf32> to tensor<?x16xf32>
+    %r:3 = varlen.online_attn_grad kq ins(%qt, %kt, %kt, %qt, %st, %st : tensor<16x16xbf16>, tensor<?x16xbf16>, tensor<?x16xbf16>, tensor<16x16xbf16>, tensor<1x16xf32>, tensor<1x16xf32>) dq(%dqt : tensor<16x16xf32>) dk(%dkt : tensor<?x16xf32>) dv(%dkt : tensor<?x16xf32>) scale 0.125
+    bufferization.materialize_in_destination %r#0 in restrict writable %dq : (tensor<16x16xf32>, memref<16x16xf32>) -> ()
+    bufferization.materialize_in_destination %r#1 in restrict writable %dk : (tensor<?x16xf32>, memref<?x16xf32>) -> ()
+    bufferization.materialize_in_destination %r#2 in restrict writable %dk : (tensor<?x16xf32>, memref<?x16xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 8, panels = 1, kv_block = 32, kv = pairs>}
+  return
+}

@@ -145,6 +145,11 @@ def VarlenTileAttn : Pass<"varlen-tile-attn"> {
     CTAs take tiles from the list. Tiles and kv blocks are the kernel dialect's,
     in shared memory; the blocks that the mask cuts come first.
 
+    On a CPU a `varlen.attn_grad` becomes `varlen.online_attn_grad`
+    steps in the same way. An item is a sequence and a kv head: over its kv
+    blocks, for each over the panels of queries that see it. Statistics of rows
+    come before, the gradient of a sink after, each in a loop of its own.
+
     A `varlen.attn_grad` with a `#varlen.gpu_grad_schedule` becomes two lists, of
     tiles of queries and of tiles of keys; a kernel that leaves lse2 and delta of
     every row in scratch, Hq x T x 2; one whose tiles of queries take
@@ -161,7 +166,9 @@ def VarlenTileAttn : Pass<"varlen-tile-attn"> {
     batch.
     *Numerics*: on a CPU inputs are converted to the compute type as they are
     packed (except with `kv = pairs`); the output is divided by l (on a GPU
-    multiplied by 1 / l), converted last.
+    multiplied by 1 / l), converted last. Gradients are summed over kv blocks
+    (dq) or rows (dk, dv) in the compute type, multiplied by the scale and
+    converted last.
 
     ```mlir
     varlen.attn %q, %k, %v, %cu_q, %cu_k outs(%out, %lse) {varlen.schedule = ...}
@@ -186,7 +193,7 @@ def VarlenTileAttn : Pass<"varlen-tile-attn"> {
     "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect",
     "::mlir::vector::VectorDialect"];
   let statistics = [
-    Statistic<"numTiled", "tiled", "Attentions tiled">];
+    Statistic<"numTiled", "tiled", "Attentions and gradients tiled">];
 }
 
 def VarlenDecomposeAttn : Pass<"varlen-decompose-attn"> {
@@ -332,7 +339,11 @@ def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
     in registers and reads its left factor by scalar broadcast, so neither
     factor is ever transposed. A statistic (one value per column) stays in
     registers. A loop with a selection whose condition is the same for all rows
-    is made once for either outcome.
+    is made once for either outcome. A tile wider than `vectors` is done in
+    chunks of columns. A tile that lies in memory in several orders (rows,
+    columns, either with pairs side by side), which casts to one memref say, is
+    read in the order that a product wants; one that is computed is stored in all
+    orders that are read.
 
     *Requires*: in each `scf.forall` with a `#varlen.cpu_schedule`: blocks of
     linalg.fill, linalg.contract and linalg.generic on rank-2 tiles in `kq`
@@ -393,10 +404,10 @@ def VarlenOutlineWork : Pass<"varlen-outline-work", "::mlir::ModuleOp"> {
     within the body of another.
 
     *Guarantees*: what the body used of its surroundings arrives through a
-    struct on the caller's stack; constants are copied instead. A buffer of
-    static size that is allocated in the body (and not carried out of the region
-    it is allocated in) is a slice of the workspace, 64-byte aligned and apart
-    from all others; its deallocation is gone. Other allocations stay, with a
+    struct on the caller's stack; constants are copied instead. A buffer that is
+    allocated in the body, of a size known before the loop (and not carried out
+    of the region it is allocated in), is a slice of the workspace, 64-byte
+    aligned and apart from all others; its deallocation is gone. Other allocations stay, with a
     remark.
 
     *Numerics*: none.

@@ -1,0 +1,520 @@
+//===- CPUGradTiler.cpp - Gradients of an attention on a CPU --------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// varlen.attn_grad on buffers becomes parallel loops over lists of work tiles:
+//
+// 1. statistics: lse2 and delta of each query, once; zeros for the gradients of
+//    rows that belong to no sequence;
+// 2. gradients: an item is a sequence and a kv head. It walks over kv blocks,
+// and
+//    for each over the panels of queries that see it, so dk and dv of a block
+//    stay in cache and are written once. dq of the item is summed in scratch,
+//    in the order of kv blocks;
+// 3. the gradient of a sink, one head at a time.
+//
+// Every gradient has one owner and a fixed order of sums, which depends on its
+// sequence alone.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CPUTileBuilder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+namespace {
+
+/// Rows of a work tile of statistics, and of a run of rows that are made zero.
+constexpr int64_t kStatisticsRows = 256;
+
+class CPUGradTiler : CPUTileBuilder {
+public:
+  CPUGradTiler(AttnGradOp op, CPUScheduleAttr schedule, OpBuilder &builder)
+      : CPUTileBuilder(op, schedule, builder), op(op),
+        d(llvm::alignTo(op.getHeadDim(), lanes)),
+        dv(llvm::alignTo(op.getValueHeadDim(), lanes)) {}
+
+  void emit();
+
+private:
+  /// A factor of products in the orders they read it.
+  struct Factor {
+    Value columns, rows;
+  };
+
+  void emitStatistics(const WorkTile &tile);
+  Value emitRowProduct(Value row, Value head);
+  void emitUnseenKeys(Value kvHeads);
+  Value emitMostRows(Value tiles);
+  void allocateScratch(Value mostRows);
+  void emitItem(const WorkTile &tile);
+  void emitBlock(const WorkTile &tile, Value k0);
+  void emitPanel(const WorkTile &tile, Value p, Value k0, Value keys);
+  void emitPack(const WorkTile &tile, Value source, int64_t size, Value p,
+                Value columns, const Factor &to);
+  /// One step for `vectors` vectors of the columns of the panel at `p`, from
+  /// `column` on, against `size` keys of the block from `begin` on, of which
+  /// the first is key `from`.
+  void emitStep(const WorkTile &tile, Value p, Value column, int64_t vectors,
+                Value begin, Value size, Value from, Value whole);
+  void emitSinkGradient(Value tq);
+
+  PairMap keyRows(const WorkTile &tile) {
+    return {tile.kRow, tile.pairs.kvHead, index.constant(1)};
+  }
+  Value lessEqual(Value lhs, Value rhs) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::sle, lhs, rhs);
+  }
+
+  AttnGradOp op;
+  /// Head sizes in tiles: whole vectors.
+  int64_t d, dv;
+  Value group;
+  /// kv heads x (rows * group): of all queries, those of a kv head side by
+  /// side.
+  Value lse2, delta;
+
+  // Scratch of an item: a panel of queries, a kv block, their gradients.
+  Factor q, dout;
+  Value loTile, hiTile;
+  Value kTile, kPairs, vTile, dkTile, dvTile, dqTile;
+};
+
+} // namespace
+
+void CPUGradTiler::emit() {
+  Value tq = dim(op.getQ(), 0), kvHeads = dim(op.getK(), 1);
+  group = index.div(dim(op.getQ(), 1), kvHeads);
+  // A vector of the last row's statistics may end behind them.
+  Value columns = index.add(index.mul(tq, group), panel);
+  auto type =
+      MemRefType::get({ShapedType::kDynamic, ShapedType::kDynamic}, compute);
+  SmallVector<Value> buffers;
+  for (Value *statistic : {&lse2, &delta})
+    buffers.push_back(*statistic = memref::AllocOp::create(
+                          b, type, ValueRange{kvHeads, columns},
+                          b.getI64IntegerAttr(64)));
+
+  Value rows = emitWorkTiles(kvHeads, group, kStatisticsRows);
+  forEachTile(rows, group, [&](const WorkTile &tile) { emitStatistics(tile); });
+  emitUnseenKeys(kvHeads);
+
+  // One tile for each sequence and kv head.
+  Value items =
+      emitWorkTiles(kvHeads, group, std::numeric_limits<int64_t>::max());
+  Value mostRows = emitMostRows(items);
+  auto work = forEachTile(items, group, [&](const WorkTile &tile) {
+    allocateScratch(mostRows);
+    emitItem(tile);
+  });
+  work->setAttr(kScheduleAttrName, schedule);
+  if (op.getSink())
+    emitSinkGradient(tq);
+  buffers.append({rows, items});
+  for (Value buffer : buffers)
+    memref::DeallocOp::create(b, buffer);
+}
+
+//===----------------------------------------------------------------------===//
+// Statistics
+//===----------------------------------------------------------------------===//
+
+/// sum_d dout[row, head, d] * out[row, head, d].
+Value CPUGradTiler::emitRowProduct(Value row, Value head) {
+  int64_t size = op.getValueHeadDim(), whole = size / lanes * lanes;
+  auto load = [&](Value source, Value at, int64_t length) {
+    auto type = VectorType::get({length}, element);
+    Value x =
+        vector::LoadOp::create(b, type, source, ValueRange{row, head, at});
+    return emitConvert(b, x, compute);
+  };
+  auto sum = [&](Value vector) -> Value {
+    return vector::ReductionOp::create(b, vector::CombiningKind::ADD, vector,
+                                       arith::FastMathFlags::reassoc);
+  };
+  Value total = floatConstant(0.0);
+  if (whole) {
+    auto loop = scf::ForOp::create(
+        b, index.constant(0), index.constant(whole), index.constant(lanes),
+        splat(0.0), [&](OpBuilder &, Location, Value at, ValueRange acc) {
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPointToEnd(at.getParentBlock());
+          Value next =
+              math::FmaOp::create(b, load(op.getDout(), at, lanes),
+                                  load(op.getOut(), at, lanes), acc.front());
+          scf::YieldOp::create(b, next);
+        });
+    total = sum(loop.getResult(0));
+  }
+  if (whole != size) {
+    Value at = index.constant(whole);
+    Value rest = arith::MulFOp::create(b, load(op.getDout(), at, size - whole),
+                                       load(op.getOut(), at, size - whole));
+    total = arith::AddFOp::create(b, total, sum(rest));
+  }
+  return total;
+}
+
+void CPUGradTiler::emitStatistics(const WorkTile &tile) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  Value owned = lessEqual(index.constant(0), tile.kRows);
+  Value base = index.mul(tile.pairs.qRow, group);
+  auto forEachPair =
+      [&](function_ref<std::pair<Value, Value>(Value, Value)> statistics) {
+        loop(index.constant(0), tile.rows, 1, [&](Value i) {
+          Value pair = index.add(tile.first, i);
+          auto [lse, difference] = statistics(tile.pairs.row(index, pair),
+                                              tile.pairs.head(index, pair));
+          SmallVector<Value> place = {tile.pairs.kvHead, index.add(base, pair)};
+          memref::StoreOp::create(b, lse, lse2, place);
+          memref::StoreOp::create(b, difference, delta, place);
+        });
+      };
+  auto owns = [&] {
+    forEachPair([&](Value row, Value head) -> std::pair<Value, Value> {
+      Value lse = memref::LoadOp::create(b, op.getLse(), ValueRange{head, row});
+      // A row without a key: no probability of it is more than 0.
+      Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, lse,
+                                         floatConstant(-infinity));
+      Value scaled = arith::MulFOp::create(b, lse, floatConstant(M_LOG2E));
+      scaled =
+          arith::SelectOp::create(b, none, floatConstant(infinity), scaled);
+      Value difference = emitRowProduct(row, head);
+      if (op.getDlse())
+        difference = arith::SubFOp::create(
+            b, difference,
+            memref::LoadOp::create(b, op.getDlse(), ValueRange{head, row}));
+      return {scaled, difference};
+    });
+  };
+  auto isGap = [&] {
+    forEachPair([&](Value, Value) -> std::pair<Value, Value> {
+      return {floatConstant(infinity), floatConstant(0.0)};
+    });
+    emitZeroRows(b, tile.pairs, tile.first, tile.rows, op.getDq(), lanes);
+  };
+  branch(owned, owns, isGap);
+}
+
+/// Makes the gradients of keys zero that no item has: those that belong to no
+/// sequence, or to one without queries. To a list of work the other way round
+/// they are rows without a key.
+void CPUGradTiler::emitUnseenKeys(Value kvHeads) {
+  Value one = index.constant(1);
+  Value tiles = WorkTilesOp::create(
+      b,
+      MemRefType::get({ShapedType::kDynamic, WorkTilesOp::NumColumns},
+                      b.getI64Type()),
+      op.getCuK(), op.getCuQ(), op.getSequsedK(), op.getSequsedQ(),
+      /*q_offset=*/Value(), dim(op.getK(), 0), dim(op.getQ(), 0), kvHeads, one,
+      MaskAttr::getFull(b.getContext()), kStatisticsRows);
+  forEachTile(tiles, one, [&](const WorkTile &tile) {
+    branch(
+        lessEqual(tile.kRows, index.constant(0)),
+        [&] {
+          for (Value gradient : {op.getDk(), op.getDv()})
+            emitZeroRows(b, tile.pairs, tile.first, tile.rows, gradient, lanes);
+        },
+        nullptr);
+  });
+  memref::DeallocOp::create(b, tiles);
+}
+
+/// -sum_i exp(sink - lse[i]) * delta[i] over all rows of a head. Rows that
+/// belong to no sequence have lse2 = inf and delta = 0.
+void CPUGradTiler::emitSinkGradient(Value tq) {
+  Value heads = dim(op.getQ(), 1);
+  auto work = scf::ForallOp::create(b, ArrayRef<OpFoldResult>{heads},
+                                    ValueRange{}, std::nullopt);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(work.getBody());
+  Value head = work.getInductionVar(0);
+  Value kvHead = index.div(head, group), first = index.rem(head, group);
+  Value sink = memref::LoadOp::create(b, op.getSink(), head);
+  sink = arith::MulFOp::create(b, emitConvert(b, sink, compute),
+                               floatConstant(M_LOG2E));
+  auto sum = scf::ForOp::create(
+      b, index.constant(0), tq, index.constant(1), floatConstant(0.0),
+      [&](OpBuilder &, Location, Value row, ValueRange acc) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToEnd(row.getParentBlock());
+        Value at = index.add(index.mul(row, group), first);
+        Value lse = memref::LoadOp::create(b, lse2, ValueRange{kvHead, at});
+        Value x = memref::LoadOp::create(b, delta, ValueRange{kvHead, at});
+        Value p = math::Exp2Op::create(b, arith::SubFOp::create(b, sink, lse));
+        Value product = arith::MulFOp::create(b, p, x);
+        scf::YieldOp::create(
+            b, ValueRange{arith::SubFOp::create(b, acc.front(), product)});
+      });
+  memref::StoreOp::create(b, sum.getResult(0), op.getDsink(), head);
+}
+
+//===----------------------------------------------------------------------===//
+// Gradients
+//===----------------------------------------------------------------------===//
+
+/// The most rows of a work tile that sees a key.
+Value CPUGradTiler::emitMostRows(Value tiles) {
+  auto most = scf::ForOp::create(
+      b, index.constant(0), dim(tiles, 0), index.constant(1), index.constant(0),
+      [&](OpBuilder &, Location, Value item, ValueRange most) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToEnd(item.getParentBlock());
+        auto field = [&](WorkTilesOp::Column column) {
+          return index.load(tiles, ValueRange{item, index.constant(column)});
+        };
+        Value seen =
+            index.less(field(WorkTilesOp::KBegin), field(WorkTilesOp::KEnd));
+        Value rows = index.select(seen, field(WorkTilesOp::Rows), most.front());
+        scf::YieldOp::create(b, index.max(most.front(), rows));
+      });
+  return index.roundUp(most.getResult(0), panel);
+}
+
+void CPUGradTiler::allocateScratch(Value mostRows) {
+  int64_t kvBlock = schedule.getKvBlock();
+  auto factor = [&](int64_t size) -> Factor {
+    if (pairs)
+      return {allocate(size / 2, 2 * panel, element),
+              allocate(panel / 2, 2 * size, element)};
+    return {allocate(size, panel, compute), allocate(panel, size, compute)};
+  };
+  q = factor(d);
+  dout = factor(dv);
+  // Packing leaves alone what is past the head size; rows of pairs, like those
+  // of keys, have zeros there.
+  auto clearPadding = [&](const Factor &factor, int64_t size, int64_t padded) {
+    int64_t perRow = pairs ? 2 : 1;
+    Value first = index.constant(size / perRow);
+    Value rows = index.constant(padded / perRow - size / perRow);
+    int64_t columns = cast<MemRefType>(factor.columns.getType()).getDimSize(1);
+    if (size != padded)
+      emitClear(b,
+                rowView(factor.columns, getAsOpFoldResult(first),
+                        getAsOpFoldResult(rows), b.getIndexAttr(columns)),
+                rows, lanes);
+  };
+  clearPadding(q, op.getHeadDim(), d);
+  clearPadding(dout, op.getValueHeadDim(), dv);
+  loTile = allocate(1, panel, b.getI32Type());
+  hiTile = allocate(1, panel, b.getI32Type());
+  kTile = allocatePadded(kvBlock, d, tileElement);
+  if (pairs)
+    kPairs = allocatePadded(kvBlock / 2, 2 * d, element);
+  vTile = allocatePadded(kvBlock, dv, tileElement);
+  dkTile = allocate(kvBlock, d, compute);
+  dvTile = allocate(kvBlock, dv, compute);
+  dqTile = memref::AllocOp::create(
+      b, MemRefType::get({ShapedType::kDynamic, d}, compute),
+      ValueRange{mostRows}, b.getI64IntegerAttr(64));
+}
+
+void CPUGradTiler::emitItem(const WorkTile &tile) {
+  auto zeroKeys = [&](Value from, Value to) {
+    for (Value gradient : {op.getDk(), op.getDv()})
+      emitZeroRows(b, keyRows(tile), from, index.sub(to, from), gradient,
+                   lanes);
+  };
+  auto seen = [&] {
+    emitClear(b, dqTile, index.roundUp(tile.rows, panel), lanes);
+    zeroKeys(index.constant(0), tile.kBegin);
+    loop(tile.kBegin, tile.kEnd, schedule.getKvBlock(),
+         [&](Value k0) { emitBlock(tile, k0); });
+    zeroKeys(tile.kEnd, tile.kRows);
+    emitStoreRows(b, dqTile, floatConstant(*op.getScaleValue()), tile.pairs,
+                  index.constant(0), tile.rows, op.getDq(), lanes);
+  };
+  auto unseen = [&] {
+    // Rows that belong to no sequence (kRows = -1) have their zeros already.
+    zeroKeys(index.constant(0), tile.kRows);
+    emitZeroRows(b, tile.pairs, index.constant(0), tile.rows, op.getDq(),
+                 lanes);
+  };
+  branch(index.less(tile.kBegin, tile.kEnd), seen, unseen);
+}
+
+void CPUGradTiler::emitBlock(const WorkTile &tile, Value k0) {
+  Value keys = index.min(index.sub(tile.kEnd, k0),
+                         index.constant(schedule.getKvBlock()));
+  Value padded = index.roundUp(keys, kGranule);
+  emitCopyRows(b, op.getK(), keyRows(tile), k0, keys, padded, kTile, lanes);
+  emitCopyRows(b, op.getV(), keyRows(tile), k0, keys, padded, vTile, lanes);
+  if (pairs)
+    emitPairRows(b, op.getK(), keyRows(tile), k0, keys, padded, kPairs, lanes);
+  emitClear(b, dkTile, padded, lanes);
+  emitClear(b, dvTile, padded, lanes);
+
+  // The queries that see some key of the block. What a query at position i sees
+  // moves with i: key j is seen from i >= j - diagonal - right up to
+  // i <= j - diagonal + left.
+  MaskAttr mask = attention.getMask();
+  Value begin = index.constant(0), end = tile.rows;
+  if (mask.getRight() >= 0) {
+    Value row = index.sub(index.sub(k0, tile.diagonal),
+                          index.constant(mask.getRight()));
+    row = index.min(index.max(row, index.constant(0)),
+                    index.div(tile.rows, group));
+    begin = index.roundDown(index.mul(row, group), panel);
+  }
+  if (mask.getLeft() >= 0) {
+    Value row = index.add(index.sub(index.add(k0, keys), tile.diagonal),
+                          index.constant(mask.getLeft()));
+    row = index.min(index.max(row, index.constant(0)),
+                    index.div(tile.rows, group));
+    end = index.mul(row, group);
+  }
+  loop(begin, end, panel, [&](Value p) { emitPanel(tile, p, k0, keys); });
+
+  emitStoreRows(b, dkTile, floatConstant(*op.getScaleValue()), keyRows(tile),
+                k0, keys, op.getDk(), lanes);
+  emitStoreRows(b, dvTile, /*factor=*/Value(), keyRows(tile), k0, keys,
+                op.getDv(), lanes);
+}
+
+void CPUGradTiler::emitPack(const WorkTile &tile, Value source, int64_t size,
+                            Value p, Value columns, const Factor &to) {
+  loop(index.constant(0), columns, lanes, [&](Value column) {
+    emitPackColumns(b, source, tile.pairs, index.add(p, column), lastPair(tile),
+                    to.columns, index.constant(0),
+                    pairs ? index.mul(column, 2) : column, lanes, pairs);
+  });
+  (pairs ? emitPairRows : emitCopyRows)(b, source, tile.pairs, p, columns,
+                                        index.constant(panel), to.rows, lanes);
+}
+
+void CPUGradTiler::emitPanel(const WorkTile &tile, Value p, Value k0,
+                             Value keys) {
+  Value columns = index.min(index.sub(tile.rows, p), index.constant(panel));
+  // Limits grow with the position of a query, so the first and the last row
+  // of the panel bound those of all.
+  Value last = index.sub(index.add(p, columns), index.constant(1));
+  KeyRange firstKeys = visible(tile, index.div(p, group));
+  KeyRange lastKeys = visible(tile, index.div(last, group));
+  // The part of the block that some row sees, in whole granules.
+  Value begin =
+      index.roundDown(index.sub(index.max(firstKeys.begin, k0), k0), kGranule);
+  Value end = index.roundUp(
+      index.max(index.sub(index.min(lastKeys.end, index.add(k0, keys)), k0),
+                index.constant(0)),
+      kGranule);
+  auto compute = [&] {
+    emitPack(tile, op.getQ(), d, p, columns, q);
+    emitPack(tile, op.getDout(), dv, p, columns, dout);
+    // Lanes behind the last query see nothing.
+    Value from = index.add(k0, begin);
+    Value whole =
+        arith::AndIOp::create(b, lessEqual(lastKeys.begin, from),
+                              lessEqual(index.add(k0, end), firstKeys.end));
+    whole = arith::AndIOp::create(b, whole,
+                                  lessEqual(index.constant(panel), columns));
+    branch(
+        whole, [] {},
+        [&] {
+          loop(index.constant(0), columns, 1, [&](Value lane) {
+            emitLimits(tile, index.div(index.add(p, lane), group), loTile,
+                       hiTile, ValueRange{index.constant(0), lane});
+          });
+          Value nothing = arith::ConstantIntOp::create(b, 0, 32);
+          loop(columns, index.constant(panel), 1, [&](Value lane) {
+            for (Value limit : {loTile, hiTile})
+              memref::StoreOp::create(b, nothing, limit,
+                                      ValueRange{index.constant(0), lane});
+          });
+        });
+    // A panel takes one step, or, if most of it is empty (the last panel of a
+    // sequence), a step for each vector of its columns.
+    Value size = index.sub(end, begin);
+    int64_t vectors = schedule.getVectors();
+    auto narrow = [&] {
+      loop(index.constant(0), columns, lanes, [&](Value column) {
+        emitStep(tile, p, column, 1, begin, size, from, whole);
+      });
+    };
+    if (vectors == 1)
+      return narrow();
+    branch(
+        index.less(index.constant(vectors / 2 * lanes), columns),
+        [&] {
+          emitStep(tile, p, index.constant(0), vectors, begin, size, from,
+                   whole);
+        },
+        narrow);
+  };
+  branch(index.less(begin, end), compute, nullptr);
+}
+
+void CPUGradTiler::emitStep(const WorkTile &tile, Value p, Value column,
+                            int64_t vectors, Value begin, Value size,
+                            Value from, Value whole) {
+  int64_t columns = vectors * lanes;
+  Value two = index.constant(2);
+  auto rowsOf = [&](Value memref, OpFoldResult row, OpFoldResult rows) {
+    return rowView(
+        memref, row, rows,
+        b.getIndexAttr(cast<MemRefType>(memref.getType()).getDimSize(1)));
+  };
+  // A tile of queries, from the column of the panel on.
+  auto queries = [&](const Factor &factor, int64_t size) -> Value {
+    OpFoldResult zero = b.getIndexAttr(0);
+    if (pairs)
+      return emitTile(
+          b, {{TileOrder::ColumnPairs,
+               view(factor.columns, zero, index.mul(column, 2),
+                    b.getIndexAttr(size / 2), b.getIndexAttr(2 * columns))},
+              {TileOrder::RowPairs, rowsOf(factor.rows, index.div(column, two),
+                                           b.getIndexAttr(columns / 2))}});
+    return emitTile(b, {{TileOrder::Rows,
+                         rowsOf(factor.rows, column, b.getIndexAttr(columns))},
+                        {TileOrder::Columns,
+                         view(factor.columns, zero, column,
+                              b.getIndexAttr(size), b.getIndexAttr(columns))}});
+  };
+  auto keys = [&](Value memref) { return rowsOf(memref, begin, size); };
+  auto one = [&](Value memref) {
+    return emitTile(b, {{TileOrder::Rows, memref}});
+  };
+  auto statistic = [&](Value memref, Value row, Value at) {
+    return one(
+        view(memref, row, at, b.getIndexAttr(1), b.getIndexAttr(columns)));
+  };
+  SmallVector<TileCopy> k = {{TileOrder::Rows, keys(kTile)}};
+  if (pairs)
+    k.push_back({TileOrder::RowPairs,
+                 rowsOf(kPairs, index.div(begin, two), index.div(size, two))});
+  Value pair = index.add(p, column), zero = index.constant(0);
+  Value at = index.add(index.mul(tile.pairs.qRow, group), pair);
+  Value dqView = rowsOf(dqTile, pair, b.getIndexAttr(columns));
+  Value dkView = keys(dkTile), dvView = keys(dvTile);
+  Value from32 = arith::IndexCastOp::create(b, b.getI32Type(), from);
+  auto step = OnlineAttnGradOp::create(
+      b, queries(q, d), emitTile(b, k), one(keys(vTile)), queries(dout, dv),
+      statistic(lse2, tile.pairs.kvHead, at),
+      statistic(delta, tile.pairs.kvHead, at), statistic(loTile, zero, column),
+      statistic(hiTile, zero, column), from32, whole, one(dqView), one(dkView),
+      one(dvView), b.getF64FloatAttr(*op.getScaleValue()),
+      OrientationAttr::get(b.getContext(), Orientation::KQ));
+  if (Attribute degree = op->getAttr("varlen.exp2_degree"))
+    step->setAttr("varlen.exp2_degree", degree);
+  store(step.getDqOut(), dqView);
+  store(step.getDkOut(), dkView);
+  store(step.getDvOut(), dvView);
+}
+
+void varlen::tileGradForCPU(AttnGradOp op, CPUScheduleAttr schedule,
+                            OpBuilder &builder) {
+  CPUGradTiler(op, schedule, builder).emit();
+}

@@ -1,0 +1,161 @@
+//===- CPUTileBuilder.cpp - What tilings for a CPU have in common ---------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CPUTileBuilder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+//===----------------------------------------------------------------------===//
+// Control flow
+//===----------------------------------------------------------------------===//
+
+void CPUTileBuilder::loop(Value from, Value to, int64_t step,
+                          function_ref<void(Value)> body) {
+  scf::ForOp::create(b, from, to, index.constant(step), ValueRange{},
+                     [&](OpBuilder &, Location, Value iv, ValueRange) {
+                       OpBuilder::InsertionGuard guard(b);
+                       b.setInsertionPointToEnd(iv.getParentBlock());
+                       body(iv);
+                       scf::YieldOp::create(b);
+                     });
+}
+
+void CPUTileBuilder::branch(Value condition, function_ref<void()> then,
+                            function_ref<void()> otherwise) {
+  auto inside = [&](function_ref<void()> body) {
+    return [&, body](OpBuilder &nested, Location) {
+      OpBuilder::InsertionGuard guard(b);
+      b.restoreInsertionPoint(nested.saveInsertionPoint());
+      if (body)
+        body();
+      scf::YieldOp::create(b);
+    };
+  };
+  if (otherwise)
+    scf::IfOp::create(b, condition, inside(then), inside(otherwise));
+  else
+    scf::IfOp::create(b, condition, inside(then));
+}
+
+scf::ForallOp
+CPUTileBuilder::forEachTile(Value tiles, Value group,
+                            function_ref<void(const WorkTile &)> body) {
+  auto work = scf::ForallOp::create(b, ArrayRef<OpFoldResult>{dim(tiles, 0)},
+                                    ValueRange{}, std::nullopt);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(work.getBody());
+  Value item = work.getInductionVar(0);
+  auto field = [&](WorkTilesOp::Column column) -> Value {
+    return index.load(tiles, ValueRange{item, index.constant(column)});
+  };
+  WorkTile tile;
+  tile.pairs = {field(WorkTilesOp::QRow), field(WorkTilesOp::KvHead), group};
+  tile.first = field(WorkTilesOp::First);
+  tile.rows = field(WorkTilesOp::Rows);
+  tile.kRow = field(WorkTilesOp::KRow);
+  tile.kRows = field(WorkTilesOp::KRows);
+  tile.diagonal = field(WorkTilesOp::Diagonal);
+  tile.kBegin = field(WorkTilesOp::KBegin);
+  tile.kEnd = field(WorkTilesOp::KEnd);
+  body(tile);
+  return work;
+}
+
+//===----------------------------------------------------------------------===//
+// Scratch
+//===----------------------------------------------------------------------===//
+
+Value CPUTileBuilder::floatConstant(double value) {
+  return arith::ConstantOp::create(b, b.getFloatAttr(compute, value));
+}
+
+Value CPUTileBuilder::splat(double value) {
+  return arith::ConstantOp::create(
+      b, DenseElementsAttr::get(VectorType::get({lanes}, compute),
+                                b.getFloatAttr(compute, value)));
+}
+
+Value CPUTileBuilder::dim(Value memref, int64_t dim) {
+  return b.createOrFold<memref::DimOp>(memref, dim);
+}
+
+Value CPUTileBuilder::view(Value memref, OpFoldResult row, OpFoldResult column,
+                           OpFoldResult rows, OpFoldResult columns) {
+  OpFoldResult one = b.getIndexAttr(1);
+  return memref::SubViewOp::create(b, memref, {row, column}, {rows, columns},
+                                   {one, one});
+}
+
+Value CPUTileBuilder::rowView(Value memref, OpFoldResult row, OpFoldResult rows,
+                              OpFoldResult columns) {
+  return view(memref, row, b.getIndexAttr(0), rows, columns);
+}
+
+Value CPUTileBuilder::allocate(int64_t rows, int64_t columns, Type type) {
+  return memref::AllocOp::create(b, MemRefType::get({rows, columns}, type),
+                                 /*alignment=*/b.getI64IntegerAttr(64));
+}
+
+Value CPUTileBuilder::allocatePadded(int64_t rows, int64_t columns, Type type) {
+  int64_t line = 512 / type.getIntOrFloatBitWidth();
+  Value whole = allocate(rows, llvm::alignTo(columns, line) + line, type);
+  return rowView(whole, b.getIndexAttr(0), b.getIndexAttr(rows),
+                 b.getIndexAttr(columns));
+}
+
+void CPUTileBuilder::store(Value tile, Value memref) {
+  bufferization::MaterializeInDestinationOp::create(
+      b, TypeRange{}, tile, memref, /*restrict=*/true, /*writable=*/true);
+}
+
+//===----------------------------------------------------------------------===//
+// Work
+//===----------------------------------------------------------------------===//
+
+Value CPUTileBuilder::emitWorkTiles(Value kvHeads, Value group,
+                                    int64_t blockM) {
+  return WorkTilesOp::create(
+      b,
+      MemRefType::get({ShapedType::kDynamic, WorkTilesOp::NumColumns},
+                      b.getI64Type()),
+      attention.getCuQ(), attention.getCuK(), attention.getSequsedQ(),
+      attention.getSequsedK(), attention.getQOffset(), dim(attention.getQ(), 0),
+      dim(attention.getK(), 0), kvHeads, group, attention.getMask(), blockM);
+}
+
+CPUTileBuilder::KeyRange CPUTileBuilder::visible(const WorkTile &tile,
+                                                 Value position) {
+  MaskAttr mask = attention.getMask();
+  Value diagonal = index.add(position, tile.diagonal);
+  Value zero = index.constant(0);
+  KeyRange keys{zero, tile.kRows};
+  if (mask.getLeft() >= 0)
+    keys.begin =
+        index.max(index.sub(diagonal, index.constant(mask.getLeft())), zero);
+  if (mask.getRight() >= 0)
+    keys.end = index.min(
+        index.max(index.add(diagonal, mask.getRight() + 1), zero), tile.kRows);
+  return keys;
+}
+
+void CPUTileBuilder::emitLimits(const WorkTile &tile, Value position, Value lo,
+                                Value hi, ValueRange at) {
+  KeyRange keys = visible(tile, position);
+  auto store = [&](Value key, Value destination) {
+    key = arith::IndexCastOp::create(b, b.getI32Type(), key);
+    memref::StoreOp::create(b, key, destination, at);
+  };
+  store(keys.begin, lo);
+  store(keys.end, hi);
+}

@@ -1,0 +1,96 @@
+//===- CPUTileBuilder.h - What tilings for a CPU have in common -*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_CPUTILEBUILDER_H
+#define VARLEN_DIALECT_VARLEN_TRANSFORMS_CPUTILEBUILDER_H
+
+#include "CPUTileMemory.h"
+#include "CPUTileOrder.h"
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace mlir::varlen {
+
+/// Row counts of score tiles are multiples of this, so that micro-kernels of
+/// any height have no remainder.
+constexpr int64_t kGranule = 8;
+
+/// Control flow, scratch tiles and work tiles of one attention on buffers.
+class CPUTileBuilder {
+protected:
+  CPUTileBuilder(AttentionOpInterface op, CPUScheduleAttr schedule,
+                 OpBuilder &builder)
+      : b(op.getLoc(), builder), index{b}, attention(op), schedule(schedule),
+        element(op.getElementType()), compute(op.getComputeType()),
+        panel(schedule.getPanelSize()), lanes(schedule.getLanes()),
+        pairs(schedule.getKv() == KVStorage::Pairs),
+        tileElement(pairs ? element : compute) {}
+
+  /// What a work tile of the list says.
+  struct WorkTile {
+    PairMap pairs;
+    Value first, rows, kRow, kRows, diagonal, kBegin, kEnd;
+  };
+  /// A range of keys, relative to the sequence.
+  struct KeyRange {
+    Value begin, end;
+  };
+
+  void loop(Value from, Value to, int64_t step, function_ref<void(Value)> body);
+  void branch(Value condition, function_ref<void()> then,
+              function_ref<void()> otherwise);
+  /// A parallel loop over the work tiles of a list.
+  scf::ForallOp forEachTile(Value tiles, Value group,
+                            function_ref<void(const WorkTile &)> body);
+
+  Value floatConstant(double value);
+  Value splat(double value);
+  Value dim(Value memref, int64_t dim);
+  /// rows x columns from `row` (and `column`) on.
+  Value rowView(Value memref, OpFoldResult row, OpFoldResult rows,
+                OpFoldResult columns);
+  Value view(Value memref, OpFoldResult row, OpFoldResult column,
+             OpFoldResult rows, OpFoldResult columns);
+  /// Scratch of a work tile.
+  Value allocate(int64_t rows, int64_t columns, Type type);
+  /// The same, with a cache line more in each row: rows whose distance is a
+  /// power of two would share few cache sets.
+  Value allocatePadded(int64_t rows, int64_t columns, Type type);
+  void store(Value tile, Value memref);
+
+  /// The list of work of the attention, in tiles of `blockM` rows.
+  Value emitWorkTiles(Value kvHeads, Value group, int64_t blockM);
+  /// The keys that a query at `position` sees, clipped to the sequence.
+  KeyRange visible(const WorkTile &tile, Value position);
+  Value lastPair(const WorkTile &tile) {
+    return index.sub(index.add(tile.first, tile.rows), index.constant(1));
+  }
+  /// Stores the visible keys of the query of `pair`.
+  void emitLimits(const WorkTile &tile, Value position, Value lo, Value hi,
+                  ValueRange at);
+
+  ImplicitLocOpBuilder b;
+  IndexBuilder index;
+  AttentionOpInterface attention;
+  CPUScheduleAttr schedule;
+  FloatType element, compute;
+  int64_t panel, lanes;
+  /// Whether tiles stay bf16, for dot products of pairs.
+  bool pairs;
+  /// Of the factors of products.
+  FloatType tileElement;
+};
+
+/// Makes the gradients of an attention on buffers work tiles and dense blocks.
+void tileGradForCPU(AttnGradOp op, CPUScheduleAttr schedule,
+                    OpBuilder &builder);
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_DIALECT_VARLEN_TRANSFORMS_CPUTILEBUILDER_H

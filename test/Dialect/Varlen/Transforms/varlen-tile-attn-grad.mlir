@@ -1,0 +1,82 @@
+// RUN: varlen-opt %s --varlen-tile-attn --canonicalize --split-input-file | FileCheck %s
+
+// Four loops: statistics of all rows, keys that no query sees, an item for each
+// sequence and kv head, the gradient of the sink. Tiles are as wide as whole
+// vectors: 16 columns for a head_dim of 12.
+
+// CHECK-LABEL: @causal
+// CHECK-SAME: %[[DOUT:[^:]*]]: memref<?x4x8xf32>, %[[Q:[^:]*]]: memref<?x4x12xf32>, %[[K:[^:]*]]: memref<?x2x12xf32>, %[[V:[^:]*]]: memref<?x2x8xf32>, %[[OUT:[^:]*]]: memref<?x4x8xf32>, %[[LSE:[^:]*]]: memref<4x?xf32>, %[[CUQ:[^:]*]]: memref<?xi32>, %[[CUK:[^:]*]]: memref<?xi32>, %[[DLSE:[^:]*]]: memref<4x?xf32>, %[[SINK:[^:]*]]: memref<4xf32>, %[[DQ:[^:]*]]: memref<?x4x12xf32>, %[[DK:[^:]*]]: memref<?x2x12xf32>, %[[DV:[^:]*]]: memref<?x2x8xf32>, %[[DSINK:[^:]*]]: memref<4xf32>
+// CHECK: %[[LSE2:.*]] = memref.alloc(%{{.*}}) {alignment = 64 : i64} : memref<2x?xf32>
+// CHECK: %[[DELTA:.*]] = memref.alloc(%{{.*}}) {alignment = 64 : i64} : memref<2x?xf32>
+// CHECK: %[[ROWS:.*]] = varlen.work_tiles %[[CUQ]], %[[CUK]] {{.*}} mask <causal>
+// CHECK: scf.forall
+// CHECK: scf.if
+// A row without a key has lse2 = inf.
+// CHECK: %[[ROWLSE:.*]] = memref.load %[[LSE]]
+// CHECK: %[[NONE:.*]] = arith.cmpf oeq, %[[ROWLSE]], %cst
+// CHECK: vector.load %[[DOUT]]
+// CHECK: vector.load %[[OUT]]
+// CHECK: vector.reduction <add>
+// CHECK: memref.load %[[DLSE]]
+// CHECK: arith.subf
+// CHECK: memref.store %{{.*}}, %[[LSE2]]
+// CHECK: memref.store %{{.*}}, %[[DELTA]]
+// Rows of no sequence.
+// CHECK: } else {
+// CHECK-NOT: memref.load %[[LSE]]
+// CHECK: vector.store %{{.*}}, %[[DQ]]
+// The list the other way round: rows are keys.
+// CHECK: varlen.work_tiles %[[CUK]], %[[CUQ]] {{.*}} heads(%c2, %c1) mask <full>
+// CHECK: scf.forall
+// CHECK: vector.store %{{.*}}, %[[DK]]
+// CHECK: vector.store %{{.*}}, %[[DV]]
+// One item for each sequence and kv head; dq has as many rows as the longest.
+// CHECK: %[[ITEMS:.*]] = varlen.work_tiles %[[CUQ]], %[[CUK]] {{.*}} block_m 9223372036854775807
+// CHECK: scf.for
+// CHECK: arith.maxsi
+// CHECK: %[[MOST:.*]] = arith.muli %{{.*}}, %c16
+// CHECK: scf.forall
+// CHECK: memref.alloc(%[[MOST]]) {alignment = 64 : i64} : memref<?x16xf32>
+// kv blocks, then panels of the queries that see them.
+// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c32
+// CHECK: vector.load %[[K]]
+// CHECK: vector.load %[[V]]
+// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c16
+// CHECK: varlen.online_attn_grad kq ins({{.*}} : tensor<16x16xf32>, tensor<?x16xf32>, tensor<?x8xf32>, tensor<16x8xf32>, tensor<1x16xf32>, tensor<1x16xf32>) limits({{.*}}) unless({{.*}}) dq({{.*}} : tensor<16x16xf32>) dk({{.*}} : tensor<?x16xf32>) dv({{.*}} : tensor<?x8xf32>) scale
+// CHECK-COUNT-3: bufferization.materialize_in_destination
+// CHECK: varlen.online_attn_grad kq ins({{.*}} : tensor<8x16xf32>,
+// CHECK-NOT: varlen.online_attn_grad
+// CHECK: vector.store %{{.*}}, %[[DK]]
+// CHECK: vector.store %{{.*}}, %[[DV]]
+// CHECK: vector.store %{{.*}}, %[[DQ]]
+// CHECK: varlen.schedule = #varlen.cpu_schedule
+// CHECK: scf.forall (%{{.*}}) in (4)
+// CHECK: memref.load %[[SINK]]
+// CHECK: math.exp2
+// CHECK: memref.store %{{.*}}, %[[DSINK]]
+// CHECK-COUNT-4: memref.dealloc
+func.func @causal(%dout: memref<?x4x8xf32>, %q: memref<?x4x12xf32>, %k: memref<?x2x12xf32>, %v: memref<?x2x8xf32>, %out: memref<?x4x8xf32>, %lse: memref<4x?xf32>, %cu_q: memref<?xi32>, %cu_k: memref<?xi32>, %dlse: memref<4x?xf32>, %sink: memref<4xf32>, %dq: memref<?x4x12xf32>, %dk: memref<?x2x12xf32>, %dv: memref<?x2x8xf32>, %dsink: memref<4xf32>) {
+  varlen.attn_grad %dout, %q, %k, %v, %out, %lse, %cu_q, %cu_k dlse(%dlse) sink(%sink) outs(%dq, %dk, %dv, %dsink) {mask = #varlen.mask<causal>, varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>} : (memref<?x4x8xf32>, memref<?x4x12xf32>, memref<?x2x12xf32>, memref<?x2x8xf32>, memref<?x4x8xf32>, memref<4x?xf32>, memref<?xi32>, memref<?xi32>, memref<4x?xf32>, memref<4xf32>, memref<?x4x12xf32>, memref<?x2x12xf32>, memref<?x2x8xf32>, memref<4xf32>) -> ()
+  return
+}
+
+// -----
+
+// bf16 in pairs: queries and cotangents lie in columns of pairs for the scores
+// and in rows of pairs for dk and dv, keys in rows and in rows of pairs.
+
+// CHECK-DAG: #[[$ROWPAIRS:.*]] = affine_map<(d0, d1) -> (d0 floordiv 2, d1 * 2 + d0 mod 2)>
+// CHECK-DAG: #[[$COLUMNPAIRS:.*]] = affine_map<(d0, d1) -> (d1 floordiv 2, d0 * 2 + d1 mod 2)>
+// CHECK-LABEL: @pairs
+// CHECK: %[[QC:.*]] = builtin.unrealized_conversion_cast %{{.*}} to memref<16x16xbf16, #[[$COLUMNPAIRS]]>
+// CHECK: %[[QR:.*]] = builtin.unrealized_conversion_cast %{{.*}} to memref<16x16xbf16, #[[$ROWPAIRS]]>
+// CHECK: %[[BOTH:.*]] = builtin.unrealized_conversion_cast %[[QC]], %[[QR]]
+// CHECK: bufferization.to_tensor %[[BOTH]]
+// CHECK: %[[KR:.*]] = builtin.unrealized_conversion_cast %{{.*}} to memref<?x16xbf16, #[[$ROWPAIRS]]>
+// CHECK: builtin.unrealized_conversion_cast %{{.*}}, %[[KR]]
+// CHECK: varlen.online_attn_grad kq ins({{.*}} : tensor<16x16xbf16>, tensor<?x16xbf16>, tensor<?x16xbf16>, tensor<16x16xbf16>
+// CHECK: arith.truncf
+func.func @pairs(%dout: memref<?x1x16xbf16>, %q: memref<?x1x16xbf16>, %k: memref<?x1x16xbf16>, %v: memref<?x1x16xbf16>, %out: memref<?x1x16xbf16>, %lse: memref<1x?xf32>, %cu: memref<?xi32>, %dq: memref<?x1x16xbf16>, %dk: memref<?x1x16xbf16>, %dv: memref<?x1x16xbf16>) {
+  varlen.attn_grad %dout, %q, %k, %v, %out, %lse, %cu, %cu outs(%dq, %dk, %dv) {varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 8, panels = 1, kv_block = 32, kv = pairs>} : (memref<?x1x16xbf16>, memref<?x1x16xbf16>, memref<?x1x16xbf16>, memref<?x1x16xbf16>, memref<?x1x16xbf16>, memref<1x?xf32>, memref<?xi32>, memref<?xi32>, memref<?x1x16xbf16>, memref<?x1x16xbf16>, memref<?x1x16xbf16>) -> ()
+  return
+}
