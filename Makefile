@@ -62,6 +62,9 @@ conformance: build
 	@tools/venv.sh build
 	@build/venv/bin/python test/Integration/conformance.py --build build \
 	  --device=$(DEVICE)
+ifeq ($(DEVICE),cpu)
+	@build/venv/bin/python test/Integration/conformance.py --build build --gradients
+endif
 
 # Random cu_seqlens, whole and broken, against code with the address sanitizer.
 fuzz: build

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""FlashAttention's parameters of variable-length forward attention, end to end.
+"""FlashAttention's parameters of variable-length attention, end to end.
 
-Every group of Inputs/parameters.py goes as text through varlen-run; the result
-must be as close to the golden one as twice the error of plain attention in the
-same type (see Inputs/harness.py). `make conformance` runs all groups on the CPU,
+Every group of Inputs/parameters.py goes as text through varlen-run; the result,
+or with --gradients each gradient, must be as close to the golden one as the rule
+of python/varlen/tolerance.py has it (see Inputs/harness.py, Inputs/attn_gradients.py).
+`make conformance` runs all groups on the CPU,
 `make conformance DEVICE=sim:sm_80` those that a GPU has kernels for in the
 executor; as a test this runs a sample in which every value of every parameter
 occurs.
 """
 # RUN: %python %s --build %varlen-build --sample | FileCheck %s
+# RUN: %python %s --build %varlen-build --sample --gradients | FileCheck %s
 # CHECK: {{[1-9][0-9]*}} groups, 0 failed
 
 import argparse
@@ -25,15 +27,19 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "test/Integration/Inputs"), str(ROOT / "python")]
 
+import attn_gradients
 import harness
 import parameters
 import varlen
 
+# What is run and judged: harness or attn_gradients.
+kind = harness
+
 
 def run_group(group):
     try:
-        inputs = harness.make_inputs(group)
-        return group, harness.judge(group, inputs, harness.run(group, inputs))
+        inputs = kind.make_inputs(group)
+        return group, kind.judge(group, inputs, kind.run(group, inputs))
     except varlen.Error as error:
         return group, [str(error)]
 
@@ -42,6 +48,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
     parser.add_argument("--sample", action="store_true", help="a sample of the groups")
+    parser.add_argument("--gradients", action="store_true", help="not the result")
     parser.add_argument("--only", default="", help="a regular expression on labels")
     parser.add_argument("--jobs", default=len(os.sched_getaffinity(0)), type=int)
     parser.add_argument("--device", default="cpu", help="as varlen-run has it")
@@ -50,13 +57,19 @@ def main():
     # Before the pool's processes are made, which inherit it.
     harness.device = arguments.device
     harness.pipeline = arguments.pipeline
+    global kind
+    if arguments.gradients:
+        kind = attn_gradients
 
     os.environ["VARLEN_BUILD"] = str(arguments.build.resolve())
-    groups = list(
-        parameters.sample_groups(arguments.device)
-        if arguments.sample
-        else parameters.all_groups(arguments.device)
-    )
+    if not arguments.sample:
+        groups = parameters.all_groups(arguments.device)
+        if arguments.gradients:
+            groups = filter(parameters.has_gradients, groups)
+    elif arguments.gradients:
+        groups = parameters.sample_gradient_groups()
+    else:
+        groups = parameters.sample_groups(arguments.device)
     groups = [
         group for group in groups
         if re.search(arguments.only, group.label)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The same bits, whatever else is going on.
 
-A batch must give bitwise the same result with 1, 2 and 3 threads and on
-repetition, in the executor in all 27 combinations of seed, order of warps and
+A batch must give bitwise the same result and gradients with 1, 2 and 3 threads
+and on repetition, in the executor in all 27 combinations of seed, order of warps and
 timing of copies; a sequence the same alone as in a batch, and the same whether
 its neighbours hold numbers, NaN or infinities.
 """
@@ -21,6 +21,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "test/Integration/Inputs"), str(ROOT / "python")]
 
+import attn_gradients
 import harness
 import numpy
 import varlen
@@ -75,15 +76,31 @@ def rows_of(inputs, group, index):
     return slice(q, q + sequence.q_slot), slice(k, k + sequence.k_slot)
 
 
+# Inputs and results with a row for each query or key, which of the two, and the
+# dimension of rows.
+ROWS = {
+    **dict.fromkeys(["q", "dout", "out", "dq"], ("q", 0)),
+    **dict.fromkeys(["lse", "dlse"], ("q", 1)),
+    **dict.fromkeys(["k", "v", "dk", "dv"], ("k", 0)),
+}
+
+
+def slices(tensors, rows):
+    """The rows of a sequence, rows_of(), of those tensors that have any."""
+    sides = dict(zip("qk", rows))
+    return {
+        name: numpy.ascontiguousarray(
+            tensor[(slice(None),) * ROWS[name][1] + (sides[ROWS[name][0]],)]
+        )
+        for name, tensor in tensors.items() if name in ROWS
+    }  # fmt: skip
+
+
 def alone(group, inputs, index):
     """The group and the inputs of one of its sequences."""
     sequence = group.sequences[index]
-    q_rows, k_rows = rows_of(inputs, group, index)
     cu_type = inputs["cu_seqlens_q"].dtype
-    one = {
-        "q": inputs["q"][q_rows],
-        "k": inputs["k"][k_rows],
-        "v": inputs["v"][k_rows],
+    one = slices(inputs, rows_of(inputs, group, index)) | {
         "cu_seqlens_q": numpy.array([0, sequence.q_slot], cu_type),
         "cu_seqlens_k": numpy.array([0, sequence.k_slot], cu_type),
     }
@@ -97,12 +114,16 @@ def alone(group, inputs, index):
 
 def poison(group, inputs, index, value):
     """The inputs with every row of every other sequence at `value`."""
-    q_rows, k_rows = rows_of(inputs, group, index)
+    sides = dict(zip("qk", rows_of(inputs, group, index)))
     poisoned = dict(inputs)
-    for name, rows in (("q", q_rows), ("k", k_rows), ("v", k_rows)):
-        shape = inputs[name].shape
-        poisoned[name] = varlen.dtypes.narrow(numpy.full(shape, value), group.dtype)
-        poisoned[name][rows] = inputs[name][rows]
+    for name, tensor in inputs.items():
+        if name not in ROWS:
+            continue
+        side, dimension = ROWS[name]
+        at = (slice(None),) * dimension + (sides[side],)
+        filled = numpy.full(tensor.shape, value)
+        poisoned[name] = varlen.dtypes.narrow(filled, varlen.dtypes.name_of(tensor))
+        poisoned[name][at] = tensor[at]
     return poisoned
 
 
@@ -112,7 +133,7 @@ class Comparisons:
 
     def check(self, what, got, wanted):
         self.made += 1
-        for name in ("out", "lse"):
+        for name in wanted:
             if got[name].tobytes() != wanted[name].tobytes():
                 self.failed += 1
                 different = got[name] != wanted[name]
@@ -125,37 +146,33 @@ class Comparisons:
                 return
 
 
-def slice_of(outputs, rows):
-    return {
-        "out": numpy.ascontiguousarray(outputs["out"][rows]),
-        "lse": numpy.ascontiguousarray(outputs["lse"][:, rows]),
-    }
-
-
-def compare(group, comparisons):
-    inputs = harness.make_inputs(group)
-    batch = harness.run(group, inputs, threads=1)
+def compare(group, comparisons, kind):
+    """Compares results (`kind` is harness) or gradients."""
+    inputs = kind.make_inputs(group)
+    batch = kind.run(group, inputs, threads=1)
+    label = f"{kind.__name__}: {group.label}"
     if harness.device == "cpu":
         for threads in (2, 2, 3):
-            again = harness.run(group, inputs, threads=threads)
-            comparisons.check(f"{group.label}: {threads} threads", again, batch)
+            again = kind.run(group, inputs, threads=threads)
+            comparisons.check(f"{label}: {threads} threads", again, batch)
     else:
         # The runner compares the runs with each other.
-        again = harness.run(group, inputs, threads=1, sim_runs=27)
-        comparisons.check(f"{group.label}: 27 runs", again, batch)
-        again = harness.run(group, inputs, threads=3, sim_co_resident=0)
-        comparisons.check(f"{group.label}: 3 threads", again, batch)
+        again = kind.run(group, inputs, threads=1, sim_runs=27)
+        comparisons.check(f"{label}: 27 runs", again, batch)
+        again = kind.run(group, inputs, threads=3, sim_co_resident=0)
+        comparisons.check(f"{label}: 3 threads", again, batch)
     for index in (1, 2, 4, len(group.sequences) - 2):
-        rows, _ = rows_of(inputs, group, index)
-        wanted = slice_of(batch, rows)
-        name = f"{group.label}: sequence {index}"
-        one = harness.run(*alone(group, inputs, index))
-        comparisons.check(f"{name} alone", slice_of(one, slice(None)), wanted)
+        rows = rows_of(inputs, group, index)
+        wanted = slices(batch, rows)
+        name = f"{label}: sequence {index}"
+        one = kind.run(*alone(group, inputs, index))
+        everything = (slice(None), slice(None))
+        comparisons.check(f"{name} alone", slices(one, everything), wanted)
         for value in (numpy.nan, numpy.inf):
             if index != 4 and value == numpy.inf:
                 continue
-            outputs = harness.run(group, poison(group, inputs, index, value))
-            got = slice_of(outputs, rows)
+            outputs = kind.run(group, poison(group, inputs, index, value))
+            got = slices(outputs, rows)
             comparisons.check(f"{name} beside {value}", got, wanted)
 
 
@@ -167,9 +184,13 @@ def main():
     os.environ["VARLEN_BUILD"] = str(arguments.build.resolve())
     harness.device = arguments.device
     comparisons = Comparisons()
-    for group in GROUPS if harness.device == "cpu" else EXECUTOR_GROUPS:
+    if harness.device == "cpu":
+        cases = [(group, kind) for group in GROUPS for kind in (harness, attn_gradients)]
+    else:
+        cases = [(group, harness) for group in EXECUTOR_GROUPS]
+    for group, kind in cases:
         try:
-            compare(group, comparisons)
+            compare(group, comparisons, kind)
         except varlen.Error as error:
             comparisons.made += 1
             comparisons.failed += 1

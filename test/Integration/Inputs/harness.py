@@ -15,26 +15,30 @@ pipeline = None
 LSE_TOLERANCE = {"f64": 1e-12, "f32": 1e-5, "bf16": 1e-3, "f16": 1e-3}
 
 
+def text_options(group):
+    """What a function for a group is made with."""
+    return {
+        "dtype": group.dtype,
+        "heads": group.heads,
+        "kv_heads": group.kv_heads,
+        "head_dim": group.d,
+        "v_head_dim": group.dv,
+        "window": group.window,
+        "alignment": alignment_of(group),
+        "scale": group.scale,
+        "sink": group.sink,
+        "seqused_q": group.seqused,
+        "seqused_k": group.seqused,
+        "q_offset": group.q_offset,
+        "tq": group.tokens_q if group.static else None,
+        "tk": group.tokens_k if group.static else None,
+        "sequences": len(group.sequences) if group.static else None,
+        "index": group.index,
+    }
+
+
 def module_text(group, **more):
-    return varlen.text.attn(
-        dtype=group.dtype,
-        heads=group.heads,
-        kv_heads=group.kv_heads,
-        head_dim=group.d,
-        v_head_dim=group.dv,
-        window=group.window,
-        alignment=alignment_of(group),
-        scale=group.scale,
-        sink=group.sink,
-        seqused_q=group.seqused,
-        seqused_k=group.seqused,
-        q_offset=group.q_offset,
-        tq=group.tokens_q if group.static else None,
-        tk=group.tokens_k if group.static else None,
-        sequences=len(group.sequences) if group.static else None,
-        index=group.index,
-        **more,
-    )
+    return varlen.text.attn(**text_options(group), **more)
 
 
 def alignment_of(group):
@@ -92,12 +96,23 @@ def run(group, inputs, threads=2, **flags):
     )  # fmt: skip
 
 
-def reference(group, inputs):
-    """The golden out and lse, and the out of plain attention in the same type."""
-    arguments = [
-        inputs[name] for name in ("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k")
-    ]
-    options = {
+def packed(inputs):
+    """The operands that every attention has."""
+    return [inputs[name] for name in ("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k")]
+
+
+def rows_in_use(group, inputs, side):
+    """Which rows of q ("q"), or of k and v ("k"), belong to a sequence."""
+    starts = inputs[f"cu_seqlens_{side}"]
+    in_use = numpy.zeros(group.tokens_q if side == "q" else group.tokens_k, bool)
+    for start, sequence in zip(starts, group.sequences):
+        used = sequence.q_used if side == "q" else sequence.k_used
+        in_use[start : start + used] = True
+    return in_use
+
+
+def reference_options(group, inputs):
+    return {
         "seqused_q": inputs.get("seqused_q"),
         "seqused_k": inputs.get("seqused_k"),
         "q_offset": inputs.get("q_offset"),
@@ -106,6 +121,11 @@ def reference(group, inputs):
         "alignment": alignment_of(group),
         "scale": group.scale,
     }
+
+
+def reference(group, inputs):
+    """The golden out and lse, and the out of plain attention in the same type."""
+    arguments, options = packed(inputs), reference_options(group, inputs)
     out, lse = varlen.reference.attention(*arguments, **options)
     return out, lse, varlen.reference.plain(*arguments, **options)[0]
 

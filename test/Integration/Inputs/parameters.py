@@ -1,12 +1,13 @@
-"""What FlashAttention's tests of variable-length forward attention vary.
+"""What FlashAttention's tests of variable-length attention vary.
 
 The parameters are those of its tests `test_flash_attn_varlen_output` (version 2
-and version 3) and of the dense list of version 3; softcap, ALiBi and dropout are
+and version 3), which run the backward too, and of the dense list of version 3; softcap, ALiBi and dropout are
 not part of varlen.attn. Sequences of a batch do not depend on each other, so one
 run takes the batches of all lengths at once: a group.
 """
 
 import dataclasses
+import itertools
 import random
 
 FULL = (-1, -1)
@@ -278,6 +279,11 @@ def has_kernel(group, device):
     return group.dtype != "f64" and max(group.d, group.dv) <= 256
 
 
+def has_gradients(group):
+    """Whether the lists take the gradients of a group: not of wide values."""
+    return group.dv <= 256
+
+
 def single_groups():
     """One pair of the lists alone in a batch, as FlashAttention's tests have it."""
     rng = random.Random("single")
@@ -299,6 +305,21 @@ def _take(rng, groups, key):
     rng.shuffle(groups)
     for group in {key(group): group for group in groups}.values():
         yield dataclasses.replace(group, sequences=group.sequences[::3])
+
+
+def sample_gradient_groups():
+    """The same for gradients, of which a golden one takes longer."""
+    rng = random.Random("gradients")
+
+    def take(groups, key):
+        return _take(rng, filter(has_gradients, groups), key)
+
+    yield from take(tile_groups(), lambda g: (g.dtype, g.d > 64))
+    yield from take(fa2_groups(longest=260), lambda g: (g.dtype, g.d))
+    yield from take(fa3_groups(longest=260), lambda g: (g.dtype, g.d, g.dv))
+    yield from take(fa3_groups(longest=130), lambda g: (g.dtype, g.kv_heads, g.seqused))
+    yield from take(beyond_groups(), lambda g: (g.dtype, g.window))
+    yield from itertools.islice(single_groups(), 0, None, 3)
 
 
 def sample_groups(device="cpu"):

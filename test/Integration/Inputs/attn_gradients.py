@@ -1,0 +1,145 @@
+"""The gradients of a group: its module, its inputs, its golden results.
+
+As harness.py has it for the forward: rows that are not in use hold NaN, in the
+cotangents and in out and lse too.
+"""
+
+import zlib
+
+import harness
+import numpy
+import varlen
+
+# The gradients by the rows they have: those of queries, of keys, of heads.
+ROWS = {"dq": "q", "dk": "k", "dv": "k", "dsink": None}
+
+
+def module_text(group, dlse=True, **more):
+    return varlen.text.attn_grad(dlse=dlse, **harness.text_options(group), **more)
+
+
+def make_inputs(group, dlse=True):
+    """Those of the forward with normal random cotangents, and what the forward
+    returns for them, in the type of its results."""
+    inputs = harness.make_inputs(group)
+    options = harness.reference_options(group, inputs)
+    out, lse = varlen.reference.attention(*harness.packed(inputs), **options)
+    rng = numpy.random.default_rng(zlib.crc32(f"gradients {group.label}".encode()))
+    wide = numpy.float64 if group.dtype == "f64" else numpy.float32
+    unused = ~harness.rows_in_use(group, inputs, "q")
+
+    def cotangent(shape):
+        return rng.standard_normal(shape, wide)
+
+    dout, lse = cotangent(out.shape), lse.astype(wide)
+    dout[unused] = out[unused] = numpy.nan
+    lse[:, unused] = numpy.nan
+    inputs |= {
+        "dout": varlen.dtypes.narrow(dout, group.dtype),
+        "out": varlen.dtypes.narrow(out, group.dtype),
+        "lse": lse,
+    }
+    if dlse:
+        inputs["dlse"] = cotangent(lse.shape)
+        inputs["dlse"][:, unused] = numpy.nan
+    return inputs
+
+
+def run(group, inputs, threads=2, **flags):
+    """What varlen-run makes of the inputs, by gradient."""
+    return varlen.run(
+        module_text(group, dlse="dlse" in inputs), inputs, threads=threads,
+        device=harness.device, pipeline=harness.pipeline, **flags,
+    )  # fmt: skip
+
+
+def reference(group, inputs):
+    """The golden gradients and the plain ones, by name."""
+    arguments = [inputs["dout"], *harness.packed(inputs)]
+    options = harness.reference_options(group, inputs) | {"dlse": inputs.get("dlse")}
+
+    def by_name(gradients):
+        return {n: g for n, g in zip(ROWS, gradients) if g is not None}
+
+    return (
+        by_name(varlen.reference.gradients(*arguments, **options)),
+        by_name(varlen.reference.plain_gradients(*arguments, **options)),
+    )
+
+
+def recomputed(group, inputs):
+    """The gradients by their definition, from the out and lse that are given,
+    in the compute type: what rounding those two costs, where plain gradients,
+    which do not come from them, may cancel exactly."""
+    q, k, v, cu_q, cu_k = harness.packed(inputs)
+    lse = inputs["lse"]
+    wide = lse.dtype.type
+    q, k, v, out, dout = (
+        varlen.dtypes.widen(x, wide) for x in (q, k, v, inputs["out"], inputs["dout"])
+    )
+    options = harness.reference_options(group, inputs)
+    scale = wide(1 / numpy.sqrt(group.d) if group.scale is None else group.scale)
+    dq, dk, dv = numpy.zeros_like(q), numpy.zeros_like(k), numpy.zeros_like(v)
+    dsink = numpy.zeros(group.heads, wide)
+    ranges = varlen.reference.sequences(
+        cu_q, cu_k, *(options[name] for name in ("seqused_q", "seqused_k", "q_offset"))
+    )
+    for q0, lq, k0, lk, offset in ranges:
+        seen = varlen.reference.visible(lq, lk, group.window, options["alignment"], offset)
+        for h in range(group.heads):
+            rows, keys = (slice(q0, q0 + lq), h), (slice(k0, k0 + lk), h * group.kv_heads // group.heads)
+            lse_rows = lse[h, q0 : q0 + lq]
+            scores = numpy.where(seen, scale * (q[rows] @ k[keys].T), -numpy.inf)
+            p = numpy.exp(scores - numpy.where(numpy.isneginf(lse_rows), 0, lse_rows)[:, None])
+            delta = (dout[rows] * out[rows]).sum(axis=1)
+            if "dlse" in inputs:
+                delta -= inputs["dlse"][h, q0 : q0 + lq]
+            ds = p * (dout[rows] @ v[keys].T - delta[:, None])
+            dq[rows] = scale * (ds @ k[keys])
+            dk[keys] += scale * (ds.T @ q[rows])
+            dv[keys] += p.T @ dout[rows]
+            if group.sink:
+                dsink[h] -= (numpy.exp(inputs["sink"][h] - lse_rows) * delta).sum()
+    return {"dq": dq, "dk": dk, "dv": dv, "dsink": dsink}
+
+
+def judge(group, inputs, outputs):
+    """What is wrong, as a list of lines."""
+    golden, plain = reference(group, inputs)
+    definition = recomputed(group, inputs)
+    lse = inputs["lse"][numpy.isfinite(inputs["lse"])]
+    epsilon, lse = numpy.finfo(lse.dtype).eps, abs(lse).max(initial=0)
+    # The last place of a result in the type of the inputs.
+    place = {"bf16": 2.0**-7, "f16": 2.0**-10}.get(group.dtype, epsilon)
+    problems = []
+    for name, wanted in golden.items():
+        got = varlen.dtypes.widen(outputs[name])
+        if got.shape != wanted.shape:
+            problems.append(f"{name}: got shape {got.shape}, wanted {wanted.shape}")
+            continue
+        limit = max(
+            varlen.tolerance.bound(wanted, yardstick[name], group.dtype, gradient=True)
+            for yardstick in (plain, definition)
+        )
+        # Probabilities are exp2 of a difference of numbers as large as lse2.
+        limit += float(epsilon * (1 + 1.5 * lse) * abs(wanted).max(initial=0))
+        allowed = limit + (place if name != "dsink" else epsilon) * abs(wanted)
+        with numpy.errstate(invalid="ignore"):
+            error = abs(got - wanted)
+        if not (error <= allowed).all():
+            error = numpy.nan_to_num(error.astype(float), nan=numpy.inf)
+            at = numpy.unravel_index((error - allowed).argmax(), error.shape)
+            problems.append(
+                f"{name} at {[int(i) for i in at]}: got {got[at]}, wanted {wanted[at]}; "
+                f"error {error[at]:.3g}, allowed {allowed[at]:.3g}"
+            )
+        if ROWS[name] is None:
+            continue
+        # Rows that belong to no sequence, or see no key, are exactly 0.
+        zero = ~harness.rows_in_use(group, inputs, ROWS[name])
+        if name == "dq" and not group.sink:
+            zero = zero[:, None] | numpy.isneginf(inputs["lse"].T)
+        wrong = int((got[zero] != 0).sum())
+        if wrong:
+            problems.append(f"{name}: {wrong} values of rows without a gradient: not 0")
+    return problems
