@@ -59,6 +59,9 @@ def peer_functions(config, quick):
     if config.batch.set == "nanochat-d24" and config.batch.name != "exact":
         return
     inputs = peers.Inputs(config)
+    if config.direction == "backward":
+        yield "sdpa", lambda: peers.sdpa_backward(config, inputs)
+        return
     yield "sdpa", lambda: peers.sdpa_per_sequence(config, inputs, contiguous=True)
     if config.batch.set == "decode":
         yield "sdpa (grouped)", lambda: peers.sdpa_grouped(config, inputs)
@@ -84,7 +87,7 @@ def measure(config, build, quick):
     row = Row(
         set=config.batch.set,
         batch=config.batch.name,
-        direction="forward",
+        direction=config.direction,
         dtype=config.dtype,
         head_dim=config.head_dim,
         heads=config.batch.heads,
@@ -114,6 +117,7 @@ COLUMNS = [
     ("type", 5, lambda r: r.dtype),
     ("d", 4, lambda r: r.head_dim),
     ("mask", 13, lambda r: r.mask),
+    ("dir", 3, lambda r: {"forward": "fwd", "backward": "bwd"}[r.direction]),
     ("thr", 4, lambda r: r.threads),
     ("ms", 8, lambda r: f"{r.ms:.2f}"),
     ("GF/s", 7, lambda r: f"{r.gflops:.1f}"),
@@ -124,7 +128,7 @@ COLUMNS = [
     ("ms", 8, lambda r: "" if r.peer_ms is None else f"{r.peer_ms:.2f}"),
     ("ratio", 6, lambda r: "" if r.ratio is None else f"{r.ratio:.2f}x"),
 ]
-LEFT = {"batch", "type", "mask", "peer"}
+LEFT = {"batch", "type", "mask", "dir", "peer"}
 
 
 def table_line(cells):

@@ -5,23 +5,59 @@ import os
 import pathlib
 import tempfile
 
+import numpy
 import varlen
+
+
+def _text_options(config):
+    return {
+        "dtype": config.dtype,
+        "heads": config.batch.heads,
+        "kv_heads": config.batch.kv_heads,
+        "head_dim": config.head_dim,
+        "window": config.window,
+    }
+
+
+def _measure_backward(config, repeat):
+    """Gradients need the out and lse of their inputs."""
+    batch, rng = config.batch, numpy.random.default_rng(1)
+
+    def normal(rows, heads):
+        values = rng.standard_normal((rows, heads, config.head_dim), numpy.float32)
+        return varlen.dtypes.narrow(values, config.dtype)
+
+    def offsets(lengths):
+        return numpy.array([0, *numpy.cumsum(lengths)], numpy.int32)
+
+    inputs = {
+        "q": normal(batch.tokens_q, batch.heads),
+        "k": normal(batch.tokens_k, batch.kv_heads),
+        "v": normal(batch.tokens_k, batch.kv_heads),
+        "cu_seqlens_q": offsets(batch.q_lengths),
+        "cu_seqlens_k": offsets(batch.k_lengths),
+    }
+    options = _text_options(config)
+    results = varlen.run(varlen.text.attn(**options), inputs, threads=config.threads)
+    inputs |= results | {"dout": normal(batch.tokens_q, batch.heads)}
+    figures = {}
+    varlen.run(
+        varlen.text.attn_grad(**options), inputs, threads=config.threads,
+        repeat=repeat, peak=True, figures=figures,
+    )  # fmt: skip
+    return figures
 
 
 def measure(build, config, repeat):
     """What varlen-run measured, as the dict of its --json."""
-    module = varlen.text.attn(
-        dtype=config.dtype,
-        heads=config.batch.heads,
-        kv_heads=config.batch.kv_heads,
-        head_dim=config.head_dim,
-        window=config.window,
-    )
+    os.environ["VARLEN_BUILD"] = str(build)
+    if config.direction == "backward":
+        return _measure_backward(config, repeat)
+    module = varlen.text.attn(**_text_options(config))
 
     def lengths(values):
         return ",".join(map(str, values))
 
-    os.environ["VARLEN_BUILD"] = str(build)
     with tempfile.TemporaryDirectory() as folder:
         figures = pathlib.Path(folder) / "figures.json"
         varlen.call(

@@ -84,12 +84,36 @@ def sdpa_per_sequence(config, inputs, contiguous):
         mask = None if causal else masks[lengths]
         calls.append((one_q, one_k, one_v, mask, causal))
 
+    def attend(one_q, one_k, one_v, mask, causal):
+        return functional.scaled_dot_product_attention(
+            one_q, one_k, one_v, mask, is_causal=causal, enable_gqa=gqa
+        )
+
+    def run(requires_grad=False):
+        if not requires_grad:
+            return [attend(*call) for call in calls]
+        results = []
+        for *tensors, mask, causal in calls:
+            leaves = [t.detach().requires_grad_() for t in tensors]
+            results.append((attend(*leaves, mask, causal), leaves))
+        return results
+
+    return run
+
+
+def sdpa_backward(config, inputs):
+    """The backward of scaled_dot_product_attention, one call per sequence, from
+    the results of a forward that is not measured."""
+    forward = sdpa_per_sequence(config, inputs, contiguous=True)
+    calls = [
+        (out, leaves, torch.randn_like(out))
+        for out, leaves in forward(requires_grad=True)
+    ]
+
     def run():
         return [
-            functional.scaled_dot_product_attention(
-                one_q, one_k, one_v, mask, is_causal=causal, enable_gqa=gqa
-            )
-            for one_q, one_k, one_v, mask, causal in calls
+            torch.autograd.grad(out, leaves, dout, retain_graph=True)
+            for out, leaves, dout in calls
         ]
 
     return run
@@ -191,7 +215,8 @@ def flex_attention(config, inputs):
 def measure(run, threads, repeat=3, least_seconds=0.4):
     """Median milliseconds of a call, after a call that does not count."""
     torch.set_num_threads(threads)
-    with torch.inference_mode():
+    # Autograd works inside of it on what was recorded outside.
+    with torch.no_grad():
         run()
         times = []
         begin = time.perf_counter()

@@ -62,6 +62,7 @@ def draw(rows, path):
     rows = [row for row in rows if row.threads == most]
 
     def of(name, **fields):
+        fields = {"direction": "forward", **fields}
         return [
             r for r in rows
             if r.set == name and all(getattr(r, k) == v for k, v in fields.items())
@@ -74,6 +75,12 @@ def draw(rows, path):
             panels.append((
                 _bars, chosen, [f"d {r.head_dim}, {r.mask}" for r in chosen],
                 f"pr164502, {dtype}",
+            ))  # fmt: skip
+        chosen = of("pr164502", dtype=dtype, direction="backward")
+        if chosen:
+            panels.append((
+                _bars, chosen, [f"d {r.head_dim}, {r.mask}" for r in chosen],
+                f"pr164502, {dtype}, backward",
             ))  # fmt: skip
         chosen = of("fa-distributions", dtype=dtype, head_dim=128, mask="causal")
         if chosen:

@@ -43,6 +43,7 @@ class Config:
     head_dim: int
     window: tuple
     threads: int | None  # None: not a CPU
+    direction: str = "forward"
 
     @property
     def mask(self):
@@ -55,11 +56,14 @@ class Config:
     @property
     def label(self):
         label = f"{self.batch.label} {self.dtype} d{self.head_dim} {self.mask}"
+        if self.direction != "forward":
+            label += f" {self.direction}"
         return label if self.threads is None else f"{label} {self.threads}t"
 
     @property
     def flops(self):
-        return useful_flops(self.batch, self.head_dim, self.head_dim, self.window)
+        d = self.head_dim
+        return useful_flops(self.batch, d, d, self.window, self.direction)
 
 
 def visible_pairs(q_length, k_length, window):
@@ -84,13 +88,16 @@ def visible_pairs(q_length, k_length, window):
     return pairs
 
 
-def useful_flops(batch, d, dv, window):
+def useful_flops(batch, d, dv, window, direction="forward"):
     pairs = {}
     for lengths in zip(batch.q_lengths, batch.k_lengths):
         if lengths not in pairs:
             pairs[lengths] = visible_pairs(*lengths, window)
     total = sum(pairs[lengths] for lengths in zip(batch.q_lengths, batch.k_lengths))
-    return 2 * batch.heads * (d + dv) * total
+    # Forward: q k and p v. Backward: those of scores and of what comes back
+    # through v, then dv, dk and dq.
+    products = d + dv if direction == "forward" else 3 * d + 2 * dv
+    return 2 * batch.heads * products * total
 
 
 def _self_attention(set_name, name, lengths, heads):
@@ -209,6 +216,28 @@ def configurations(quick=False):
         for d in [128] if quick else [64, 128, 256]:
             for threads in [2] if quick else [2, 1]:
                 configs.append(Config(decode(), dtype, d, FULL, threads))
+    return configs + backward_configurations(quick)
+
+
+def backward_configurations(quick=False):
+    """The gradients of a part of them."""
+    configs = []
+
+    def add(batch, dtype, d, window, threads=2):
+        configs.append(Config(batch, dtype, d, window, threads, "backward"))
+
+    for dtype in ["f32", "bf16"]:
+        for d in [64, 128]:
+            for window in [FULL] if quick else [FULL, CAUSAL]:
+                add(pr164502(), dtype, d, window)
+        if not quick:
+            add(pr164502(), dtype, 64, FULL, threads=1)
+            add(pr164502(), dtype, 256, FULL)
+            for batch in fa_distributions(128):
+                add(batch, dtype, 128, CAUSAL)
+    for batch in nanochat_d24():
+        if batch.name == "exact" or (batch.name == "cu1024" and not quick):
+            add(batch, "bf16", 128, (2048, 0))
     return configs
 
 
