@@ -35,12 +35,9 @@ def kernels():
         return [(inputs, [])]
 
     yield "sm80", "sm_80", sm80.build(), one(sm80.inputs(np, round_bf16)), (4, 6), (None, 60)
-    for name, group in packed.FORWARD.items():
-        sample = (6, 0) if name == "forward-causal" else None
-        yield (
-            name, "sm_80", packed.text(group), packed.cases(group), sample,
-            (None, None),
-        )  # fmt: skip
+    for name, text, cases in packed.kernels():
+        sample = (6, 0) if name in ("forward-causal", "gradients-causal") else None
+        yield name, "sm_80", text, cases, sample, (None, None)
     yield "clusters", "sm_90a", clusters.build(), one(clusters.inputs(np)), None, (None, 60)
     yield "sm90", "sm_90a", sm90.build(), one(sm90.inputs(np, round_bf16)), None, (None, 60)
 
@@ -50,6 +47,7 @@ def main():
     parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--only", default="", help="a regular expression on names")
+    parser.add_argument("--constants", type=int, help="at most so many of a kernel")
     arguments = parser.parse_args()
     status = 0
     for name, chip, text, cases, sample, all in kernels():
@@ -68,8 +66,9 @@ def main():
                 command.append(f"--known={known}")
             if counts[0] is not None:
                 command.append(f"--sync={counts[0]}")
-            if counts[1] is not None:
-                command.append(f"--constants={counts[1]}")
+            constants = counts[1] if arguments.constants is None else arguments.constants
+            if constants is not None:
+                command.append(f"--constants={constants}")
             # A sample is of the first case only.
             cases = cases if arguments.all else itertools.islice(cases, 1)
             for number, (inputs, options) in enumerate(cases):

@@ -8,6 +8,7 @@ import sys
 CONFORMANCE = pathlib.Path(__file__).resolve().parents[2] / "Integration" / "Inputs"
 sys.path.insert(0, str(CONFORMANCE))
 
+import gradients
 import harness
 from parameters import CAUSAL, FULL, Group, Sequence
 
@@ -37,6 +38,15 @@ FORWARD = {
     "forward-d128": group("f16", 2, 2, 128, 128, CAUSAL, past_q=5),
     "forward-d40": group("f16", 2, 1, 40, 72, (16, -1), past_k=3),
     "forward-f32": group("f32", 2, 2, 64, 64, CAUSAL, past_q=5),
+}
+
+
+GRADIENTS = {
+    "gradients-causal": group("bf16", 2, 2, 64, 64, CAUSAL, past_q=5),
+    "gradients-window": group("bf16", 6, 2, 64, 64, (37, 5), **WINDOW),
+    "gradients-d128": group("f16", 2, 1, 128, 128, FULL, past_k=3),
+    "gradients-d192": group("bf16", 2, 2, 192, 128, (-1, 7), past_q=5),
+    "gradients-f32": group("f32", 2, 2, 64, 40, CAUSAL, past_q=5),
 }
 
 
@@ -71,13 +81,17 @@ def broken(inputs):
             yield change(f"seqused_{side}", 2, rows)
 
 
-def cases(group):
-    """Tensors and more options of varlen-run, one pair after the other."""
+def cases(group, kind=harness):
+    """Tensors and more options of varlen-run, one pair after the other, for the
+    result of an attention (harness) or its gradients (gradients)."""
     for variant in variants(group):
-        yield harness.make_inputs(variant), []
-    for wrong in broken(harness.make_inputs(group)):
+        yield kind.make_inputs(variant), []
+    for wrong in broken(kind.make_inputs(group)):
         yield wrong, ["--device-checks"]
 
 
-def text(group):
-    return harness.module_text(group)
+def kernels():
+    """Name, text and cases."""
+    for groups, kind in ((FORWARD, harness), (GRADIENTS, gradients)):
+        for name, group in groups.items():
+            yield name, kind.module_text(group), cases(group, kind)
