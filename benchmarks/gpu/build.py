@@ -25,6 +25,7 @@ CARRIED = [
     HERE / "run.py", HERE / "check.py", HERE / "functions.py", HERE / "peers.py",
     HERE / "plan.py", HERE / "rows.py", HERE / "speed.py", HERE / "timing.py",
     ROOT / "benchmarks/sets.py", ROOT / "test/Integration/Inputs/harness.py",
+    ROOT / "test/Integration/Inputs/attn_gradients.py",
     ROOT / "test/Integration/Inputs/parameters.py", ROOT / "python/varlen",
     ROOT / "LICENSE",
 ]  # fmt: skip

@@ -8,6 +8,7 @@ import json
 import re
 
 import functions
+import attn_gradients
 import harness
 import numpy
 import plan
@@ -61,13 +62,31 @@ def _bytes(array):
     return array.view(numpy.uint8).tobytes()
 
 
-def run(runtime, function, group, inputs):
-    """(out, lse) of two calls, and whether they have the same bits."""
+def shapes_of(item):
+    """The results of a function: shape and element type by name, in order."""
+    group = item.group
+    q = ((group.tokens_q, group.heads, group.d), group.dtype)
+    if not item.gradients:
+        out = ((group.tokens_q, group.heads, group.dv), group.dtype)
+        return {"out": out, "lse": ((group.heads, group.tokens_q), "f32")}
     shapes = {
-        "out": ((group.tokens_q, group.heads, group.dv), group.dtype),
-        "lse": ((group.heads, group.tokens_q), "f32"),
+        "dq": q,
+        "dk": ((group.tokens_k, group.kv_heads, group.d), group.dtype),
+        "dv": ((group.tokens_k, group.kv_heads, group.dv), group.dtype),
     }
-    buffers = [runtime.buffer(varlen.dtypes.normalize(x)) for x in inputs.values()]
+    return shapes | ({"dsink": ((group.heads,), "f32")} if group.sink else {})
+
+
+def arguments_of(item, inputs):
+    """The inputs in the order of the function's arguments."""
+    names = re.findall(r'varlen.name = "(\w+)"', plan.checked_text(item))
+    return [varlen.dtypes.normalize(inputs[name]) for name in names if name in inputs]
+
+
+def run(runtime, function, item, inputs):
+    """The results of two calls by name, and whether they have the same bits."""
+    shapes = shapes_of(item)
+    buffers = [runtime.buffer(x) for x in arguments_of(item, inputs)]
     for shape, dtype in shapes.values():
         # Not zero: what is not written has to show.
         wrong = numpy.full(shape, 7.0)
@@ -79,7 +98,7 @@ def run(runtime, function, group, inputs):
             call()
             runtime.raise_error()
             runtime.check()
-            results.append([buffer.load() for buffer in buffers[-2:]])
+            results.append([buffer.load() for buffer in buffers[-len(shapes) :]])
     finally:
         for buffer in buffers:
             buffer.free()
@@ -92,41 +111,43 @@ def main(folder, log, device, only):
     kit = Kit(folder, runtime)
     counts = {"right": 0, "wrong": 0, "not compiled": 0, "no time": 0}
 
-    def finish(group, outcome, problems):
+    def finish(item, outcome, problems):
         counts[outcome] += 1
-        log.add(kind="check", label=group.label, outcome=outcome, problems=problems)
+        log.add(kind="check", label=item.label, outcome=outcome, problems=problems)
         if problems and outcome == "wrong":
-            print(f"WRONG {group.label}", *problems[:5], sep="\n  ", flush=True)
+            print(f"WRONG {item.label}", *problems[:5], sep="\n  ", flush=True)
 
-    def judge(group, inputs, outputs, same):
-        problems = harness.judge(group, inputs, outputs)
+    def judge(item, inputs, outputs, same):
+        judge = attn_gradients.judge if item.gradients else harness.judge
+        problems = judge(item.group, inputs, outputs)
         if not same:
             problems.append("two runs differ")
         return problems
 
     pending = []
     with concurrent.futures.ThreadPoolExecutor(JUDGES) as pool:
-        for group in plan.checked():
-            if not re.search(only, group.label):
+        for item in plan.checked():
+            if not re.search(only, item.label):
                 continue
             try:
-                name, chip, _ = kit.find(plan.checked_text(group))
+                name, chip, _ = kit.find(plan.checked_text(item))
             except Missing as reason:
-                finish(group, "not compiled", [str(reason)])
+                finish(item, "not compiled", [str(reason)])
                 continue
             if log.left() < 5:
-                finish(group, "no time", [])
+                finish(item, "no time", [])
                 continue
-            inputs = harness.make_inputs(group)
+            make = attn_gradients.make_inputs if item.gradients else harness.make_inputs
+            inputs = make(item.group)
             try:
-                outputs, same = run(runtime, kit.load(name, chip), group, inputs)
+                outputs, same = run(runtime, kit.load(name, chip), item, inputs)
             except functions.Error as error:
-                finish(group, "wrong", [str(error)])
+                finish(item, "wrong", [str(error)])
                 continue
-            pending.append((group, pool.submit(judge, group, inputs, outputs, same)))
-        for group, future in pending:
+            pending.append((item, pool.submit(judge, item, inputs, outputs, same)))
+        for item, future in pending:
             problems = future.result()
-            finish(group, "wrong" if problems else "right", problems)
+            finish(item, "wrong" if problems else "right", problems)
     total = sum(counts.values())
     text = ", ".join(f"{number} {name}" for name, number in counts.items() if number)
     print(f"{total} batches: {text or 'none'}", flush=True)

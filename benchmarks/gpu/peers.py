@@ -35,16 +35,35 @@ class Batch:
         self.grouped = batch.heads != batch.kv_heads
 
 
-def flash2(shared):
-    """FlashAttention 2 as PyTorch ships it, below its public function."""
+def _flash2_mask(shared):
+    """(is_causal, the window if there is one)."""
     causal = shared.config.mask == "causal"
-    window = {}
-    if not causal and (shared.left >= 0 or shared.right >= 0):
-        window = {"window_size_left": shared.left, "window_size_right": shared.right}
-    return lambda q, k, v: torch.ops.aten._flash_attention_forward(
+    if causal or (shared.left < 0 and shared.right < 0):
+        return causal, {}
+    return causal, {"window_size_left": shared.left, "window_size_right": shared.right}
+
+
+def _flash2_forward(shared, q, k, v):
+    causal, window = _flash2_mask(shared)
+    return torch.ops.aten._flash_attention_forward(
         q, k, v, shared.cu_q, shared.cu_k, shared.longest_q, shared.longest_k,
         0.0, causal, False, **window,
-    )[0]  # fmt: skip
+    )  # fmt: skip
+
+
+def flash2(shared):
+    """FlashAttention 2 as PyTorch ships it, below its public function."""
+    return lambda q, k, v: _flash2_forward(shared, q, k, v)[0]
+
+
+def flash2_gradients(shared, dout, q, k, v):
+    """A call of its backward, on what its forward returns."""
+    causal, window = _flash2_mask(shared)
+    out, lse, seed, offset, _ = _flash2_forward(shared, q, k, v)
+    return lambda: torch.ops.aten._flash_attention_backward(
+        dout, q, k, v, out, lse, shared.cu_q, shared.cu_k, shared.longest_q,
+        shared.longest_k, 0.0, causal, seed, offset, **window,
+    )  # fmt: skip
 
 
 def varlen_attn(shared):
@@ -160,6 +179,9 @@ ALL = {
     "padded": padded,
     "flex": flex,
 }
+
+
+GRADIENTS = {"fa2": flash2_gradients}
 
 
 def wanted(config):

@@ -7,6 +7,7 @@ import dataclasses
 import random
 import zlib
 
+import attn_gradients
 import harness
 import parameters
 import sets
@@ -17,19 +18,60 @@ def name_of(text):
     return f"attn_{zlib.crc32(text.encode()):08x}"
 
 
-def timed_text(config):
-    return varlen.text.attn(
+@dataclasses.dataclass(frozen=True)
+class Timed:
+    """A configuration of a set, forward or backward."""
+
+    config: sets.Config
+    gradients: bool
+
+    @property
+    def label(self):
+        return self.config.label + (" backward" if self.gradients else "")
+
+    @property
+    def forward(self):
+        return dataclasses.replace(self, gradients=False)
+
+    @property
+    def flops(self):
+        # Five products in the place of two; what is computed again is not counted.
+        return self.config.flops * (2.5 if self.gradients else 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Checked:
+    """A group of the conformance tests, forward or backward."""
+
+    group: parameters.Group
+    gradients: bool
+
+    @property
+    def label(self):
+        return self.group.label + (" backward" if self.gradients else "")
+
+
+def timed_text(item):
+    config = item.config
+    text = varlen.text.attn_grad if item.gradients else varlen.text.attn
+    return text(
         dtype=config.dtype,
         heads=config.batch.heads,
         kv_heads=config.batch.kv_heads,
         head_dim=config.head_dim,
         window=config.window,
         buffers=True,
+        name="attention",
     )
 
 
 def timed():
-    return sets.gpu_configurations()
+    """Forward and backward of the same configuration, one after the other: no
+    training has the queries of decoding."""
+    for config in sets.gpu_configurations():
+        yield Timed(config, False)
+        if config.batch.set in ("pr164502", "nanochat-d24"):
+            yield Timed(config, True)
 
 
 def _of_timed(config, rng):
@@ -53,28 +95,33 @@ def checked():
     FlashAttention's parameters with what they leave out."""
     rng = random.Random("gpu")
     seen = set()
-    for config in timed():
-        group = _of_timed(config, rng)
-        if group.label not in seen:
-            seen.add(group.label)
-            yield group
+    for item in timed():
+        checked = Checked(_of_timed(item.config, rng), item.gradients)
+        if checked.label not in seen:
+            seen.add(checked.label)
+            yield checked
     for group in parameters.sample_groups():
         if group.dtype == "f64":  # for gradient checks on the CPU
             continue
         # Long ones only make the golden results late.
         sequences = [s for s in group.sequences if s.k_slot <= 1100]
-        yield dataclasses.replace(group, sequences=tuple(sequences))
+        group = dataclasses.replace(group, sequences=tuple(sequences))
+        yield Checked(group, False)
+        # Their golden results take three times as long.
+        if rng.random() < 0.3:
+            yield Checked(group, True)
 
 
-def checked_text(group):
-    return harness.module_text(group, buffers=True)
+def checked_text(item):
+    text = attn_gradients.module_text if item.gradients else harness.module_text
+    return text(item.group, buffers=True, name="attention")
 
 
 def texts():
     """Every function once, by name."""
     functions = {}
-    for config in timed():
-        functions.setdefault(name_of(timed_text(config)), timed_text(config))
-    for group in checked():
-        functions.setdefault(name_of(checked_text(group)), checked_text(group))
+    for item in timed():
+        functions.setdefault(name_of(timed_text(item)), timed_text(item))
+    for item in checked():
+        functions.setdefault(name_of(checked_text(item)), checked_text(item))
     return functions

@@ -48,24 +48,39 @@ def make_inputs(config, count):
     ]  # fmt: skip
 
 
+def bind(runtime, function, tensors):
+    bound = function.bind([(t.data_ptr(), t.shape) for t in tensors])
+
+    # The tensors live as long as the call does.
+    def call(bound=bound, tensors=tensors):
+        runtime.library.varlen_gpu_set_stream(torch.cuda.current_stream().cuda_stream)
+        bound()
+
+    return call
+
+
 def ours(runtime, function, config, inputs, shared):
-    """Our calls on the inputs, and the out buffers they fill."""
+    """Our calls on the inputs, and the buffers that the first one fills."""
     batch = config.batch
-    calls, outs = [], []
+    calls, results = [], []
     for q, k, v in inputs:
         out = torch.empty_like(q)
         lse = torch.empty(batch.heads, batch.tokens_q, device="cuda")
         tensors = (q, k, v, shared.cu_q, shared.cu_k, out, lse)
-        bound = function.bind([(t.data_ptr(), t.shape) for t in tensors])
+        calls.append(bind(runtime, function, tensors))
+        results.append((out, lse))
+    return calls, results
 
-        # The tensors live as long as the call does.
-        def call(bound=bound, tensors=tensors):
-            runtime.library.varlen_gpu_set_stream(torch.cuda.current_stream().cuda_stream)
-            bound()
 
-        calls.append(call)
-        outs.append(out)
-    return calls, outs
+def our_gradients(runtime, function, inputs, forward, shared):
+    """The same for (dout, q, k, v) and what the forward has made of them."""
+    calls, results = [], []
+    for (dout, q, k, v), (out, lse) in zip(inputs, forward):
+        gradients = tuple(torch.empty_like(x) for x in (q, k, v))
+        tensors = (dout, q, k, v, out, lse, shared.cu_q, shared.cu_k, *gradients)
+        calls.append(bind(runtime, function, tensors))
+        results.append(gradients)
+    return calls, results
 
 
 def difference(a, b):
@@ -73,8 +88,18 @@ def difference(a, b):
     return float((a - b).norm() / b.norm().clamp(min=1e-20))
 
 
+def time_gradients(name, shared, inputs, ours):
+    """The same for the gradients of a peer, from what its own forward returns."""
+    prepared = [peers.GRADIENTS[name](shared, *x) for x in inputs]
+    stream = torch.cuda.Stream()
+    with torch.no_grad(), torch.cuda.stream(stream):
+        off = max(difference(a, b) for a, b in zip(prepared[0](), ours))
+    ms, least, how = timing.median_ms(prepared, stream)
+    return {"ms": ms, "ms_min": least, "how": how, "difference": off}
+
+
 def time_peer(name, shared, inputs, out):
-    """(row of the peer, what it is refused for)."""
+    """The row of a peer."""
     make = peers.ALL[name](shared)
     prepare = getattr(make, "prepare", lambda *x: x)
     prepared = [prepare(*x) for x in inputs]
@@ -92,28 +117,45 @@ def time_peer(name, shared, inputs, out):
     return {"ms": ms, "ms_min": least, "how": how, "difference": off}
 
 
-def measure(runtime, kit, config, log, peak):
+def enqueue(runtime, calls):
+    """Runs calls once, on a stream that is returned."""
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        for call in calls:
+            call()
+        runtime.raise_error()
+        runtime.check(stream.cuda_stream)
+    return stream
+
+
+def measure(runtime, kit, item, log, peak):
+    config = item.config
     try:
-        name, chip, kernels = kit.find(plan.timed_text(config))
+        name, chip, kernels = kit.find(plan.timed_text(item))
+        forward, forward_chip, _ = kit.find(plan.timed_text(item.forward))
     except check.Missing as reason:
-        log.add(kind="skipped", label=config.label, why=str(reason))
+        log.add(kind="skipped", label=item.label, why=str(reason))
         return None
     batch, shared = config.batch, peers.Batch(config)
     one = 2 * config.head_dim * (
         2 * batch.tokens_q * batch.heads + 2 * batch.tokens_k * batch.kv_heads
     )
+    if item.gradients:  # q, dout, out and dq; k, v, dk and dv
+        one *= 2
     inputs = make_inputs(config, timing.sets_for(one))
-    calls, outs = ours(runtime, kit.load(name, chip), config, inputs, shared)
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        calls[0]()
-        runtime.raise_error()
-        runtime.check(stream.cuda_stream)
+    function = kit.load(forward, forward_chip)
+    calls, results = ours(runtime, function, config, inputs, shared)
+    if item.gradients:
+        enqueue(runtime, calls)
+        inputs = [(torch.randn_like(out), *x) for x, (out, _) in zip(inputs, results)]
+        function = kit.load(name, chip)
+        calls, results = our_gradients(runtime, function, inputs, results, shared)
+    stream = enqueue(runtime, calls[:1])
     ms, least, how = timing.median_ms(calls, stream)
     runtime.raise_error()
-    tflops = config.flops / ms / 1e9
+    tflops = item.flops / ms / 1e9
     row = {
-        "set": batch.set, "batch": batch.name, "direction": "forward",
+        "set": batch.set, "batch": batch.name, "direction": "backward" if item.gradients else "forward",
         "dtype": config.dtype, "head_dim": config.head_dim, "heads": batch.heads,
         "kv_heads": batch.kv_heads, "mask": config.mask,
         "sequences": len(batch.q_lengths), "tokens": batch.tokens_k,
@@ -122,14 +164,17 @@ def measure(runtime, kit, config, log, peak):
         "chip": chip, "kernels": kernels, "peers": {}, "refused": {},
     }  # fmt: skip
     broken = log.broken()
-    for peer in peers.wanted(config):
+    for peer in peers.GRADIENTS if item.gradients else peers.wanted(config):
         if peer in broken:
             row["refused"][peer] = "had left the GPU unusable before"
         elif log.left() < (40 if peer == "flex" else 5):
             row["refused"][peer] = "no time"
         else:
             try:
-                row["peers"][peer] = time_peer(peer, shared, inputs, outs[0])
+                if item.gradients:
+                    row["peers"][peer] = time_gradients(peer, shared, inputs, results[0])
+                else:
+                    row["peers"][peer] = time_peer(peer, shared, inputs, results[0][0])
             except peers.Refused as reason:
                 row["refused"][peer] = str(reason)
             except Exception as error:  # whatever a peer's code may throw
@@ -137,13 +182,13 @@ def measure(runtime, kit, config, log, peak):
                 try:
                     torch.cuda.synchronize()
                 except RuntimeError:
-                    log.add(kind="broken", label=config.label, what=peer)
+                    log.add(kind="broken", label=item.label, what=peer)
                     raise Broken from error
     if row["peers"]:
         best = min(row["peers"], key=lambda p: row["peers"][p]["ms"])
         row["peer"], row["peer_ms"] = best, row["peers"][best]["ms"]
         row["ratio"] = row["peer_ms"] / ms
-    log.add(kind="speed", label=config.label, **row)
+    log.add(kind="speed", label=item.label, **row)
     return row
 
 
@@ -171,22 +216,22 @@ def main(folder, log, only):
     kit = check.Kit(folder, runtime)
     peak = info(log, kit)
     status = 0
-    for config in plan.timed():
-        if not re.search(only, config.label) or log.done("speed", config.label):
+    for item in plan.timed():
+        if not re.search(only, item.label) or log.done("speed", item.label):
             continue
         if log.left() < 8:
-            log.add(kind="skipped", label=config.label, why="no time")
+            log.add(kind="skipped", label=item.label, why="no time")
             continue
         try:
-            row = measure(runtime, kit, config, log, peak)
+            row = measure(runtime, kit, item, log, peak)
         except Broken:
             return BROKEN
         except Exception as error:  # one configuration must not end the others
             traceback.print_exc()
-            log.add(kind="failed", label=config.label, why=str(error)[:500])
+            log.add(kind="failed", label=item.label, why=str(error)[:500])
             status = 1
             continue
         if row:
-            print(line(config.label, row), flush=True)
+            print(line(item.label, row), flush=True)
         torch.cuda.empty_cache()
     return status

@@ -123,17 +123,19 @@ def attn_grad(
     *, dtype="f32", heads=2, kv_heads=None, head_dim=64, v_head_dim=None,
     window=(-1, -1), alignment="bottom_right", scale=None, sink=False, dlse=False,
     seqused_q=False, seqused_k=False, q_offset=False, tq=None, tk=None,
-    sequences=None, index="i32", same_cu=False, name="gradients",
+    sequences=None, index="i32", same_cu=False, name="gradients", buffers=False,
 ):  # fmt: skip
     """A module with one function around one varlen.attn_grad. Its arguments are
     named dout, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k (with same_cu only
     cu_seqlens_q), dlse, seqused_q, seqused_k, q_offset and sink, those that there
-    are; its results dq, dk, dv and, with a sink, dsink. Options are those of `attn`.
+    are; its results dq, dk, dv and, with a sink, dsink, or with `buffers` its last
+    arguments. Options are those of `attn`.
     """
     forward, results = _types(
         dtype=dtype, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
         v_head_dim=v_head_dim, sink=sink, seqused_q=seqused_q, seqused_k=seqused_k,
         q_offset=q_offset, tq=tq, tk=tk, sequences=sequences, index=index,
+        buffers=buffers,
     )  # fmt: skip
     types = {"dout": results["out"]}
     types |= {key: forward.pop(key) for key in ("q", "k", "v")}
@@ -147,6 +149,16 @@ def attn_grad(
     gradients = {f"d{key}": types[key] for key in ("q", "k", "v", "sink") if key in types}
     values = ", ".join(f"%{key}" for key in gradients)
     result_types = ", ".join(gradients.values())
+    if buffers:
+        outs = ",\n    ".join(
+            f'%{key}: {type} {{varlen.name = "{key}"}}' for key, type in gradients.items()
+        )
+        return (
+            f"func.func @{name}(\n    {parameters},\n    {outs}) {{\n"
+            f"  {operation} outs({values}) {{{attributes}}}\n"
+            f"    : ({', '.join([*types.values(), result_types])}) -> ()\n"
+            "  return\n}\n"
+        )
     return (
         f"func.func @{name}(\n    {parameters})\n    -> ({_results(gradients)}) {{\n"
         f"  {values} = {operation} {{{attributes}}}\n"

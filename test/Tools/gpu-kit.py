@@ -4,10 +4,10 @@ its host code asks of a CUDA driver, which is a fake here."""
 # UNSUPPORTED: asan
 # RUN: rm -rf %t && mkdir %t
 # RUN: %python %varlen-src/benchmarks/gpu/build.py --build %varlen-build --jobs=1 \
-# RUN:   --only '^single bf16 h6/2 d128 window.-1,0' --chips=sim --out=%t/sim
+# RUN:   --only '^single bf16 (h6/2 d128 window.-1,0|h6/6 d64 window.84,0. backward)' --chips=sim --out=%t/sim
 # RUN: %python %t/sim/run.py --check --device=executor --out=%t/sim.json \
-# RUN:   --only '^single bf16 h6/2 d128 window.-1,0' | FileCheck %s --check-prefix=SIM
-# SIM: 1 batches: 1 right
+# RUN:   --only '^single bf16 (h6/2 d128 window.-1,0|h6/6 d64 window.84,0. backward)' | FileCheck %s --check-prefix=SIM
+# SIM: 2 batches: 2 right
 
 # RUN: %python %varlen-src/benchmarks/gpu/build.py --build %varlen-build --jobs=1 \
 # RUN:   --only '^single bf16 h6/2 d128 window.-1,0' --chips=sm_80 --out=%t/cuda

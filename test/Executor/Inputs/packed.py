@@ -8,7 +8,7 @@ import sys
 CONFORMANCE = pathlib.Path(__file__).resolve().parents[2] / "Integration" / "Inputs"
 sys.path.insert(0, str(CONFORMANCE))
 
-import gradients
+import attn_gradients
 import harness
 from parameters import CAUSAL, FULL, Group, Sequence
 
@@ -19,7 +19,8 @@ def sequences(*used, spare=0):
 
 
 # Whole tiles and ones cut short, more blocks than a ring holds, longer queries,
-# longer keys, rows without a key, sequences without rows.
+# longer keys, rows without a key, sequences without rows. Windows are wide enough for
+# blocks that they do not cut.
 PLAIN = sequences((200, 200), (3, 3), (0, 0), (64, 64), (70, 9), (5, 150))
 
 
@@ -34,7 +35,7 @@ WINDOW = {
 FORWARD = {
     "forward-full": group("bf16", 2, 2, 64, 64, FULL, past_q=5, past_k=3),
     "forward-causal": group("bf16", 2, 2, 64, 64, CAUSAL, past_q=5),
-    "forward-window": group("bf16", 6, 2, 64, 64, (37, 5), **WINDOW),
+    "forward-window": group("bf16", 6, 2, 64, 64, (120, 40), **WINDOW),
     "forward-d128": group("f16", 2, 2, 128, 128, CAUSAL, past_q=5),
     "forward-d40": group("f16", 2, 1, 40, 72, (16, -1), past_k=3),
     "forward-f32": group("f32", 2, 2, 64, 64, CAUSAL, past_q=5),
@@ -43,7 +44,7 @@ FORWARD = {
 
 GRADIENTS = {
     "gradients-causal": group("bf16", 2, 2, 64, 64, CAUSAL, past_q=5),
-    "gradients-window": group("bf16", 6, 2, 64, 64, (37, 5), **WINDOW),
+    "gradients-window": group("bf16", 6, 2, 64, 64, (120, 40), **WINDOW),
     "gradients-d128": group("f16", 2, 1, 128, 128, FULL, past_k=3),
     "gradients-d192": group("bf16", 2, 2, 192, 128, (-1, 7), past_q=5),
     "gradients-f32": group("f32", 2, 2, 64, 40, CAUSAL, past_q=5),
@@ -83,7 +84,7 @@ def broken(inputs):
 
 def cases(group, kind=harness):
     """Tensors and more options of varlen-run, one pair after the other, for the
-    result of an attention (harness) or its gradients (gradients)."""
+    result of an attention (harness) or its gradients (attn_gradients)."""
     for variant in variants(group):
         yield kind.make_inputs(variant), []
     for wrong in broken(kind.make_inputs(group)):
@@ -92,6 +93,6 @@ def cases(group, kind=harness):
 
 def kernels():
     """Name, text and cases."""
-    for groups, kind in ((FORWARD, harness), (GRADIENTS, gradients)):
+    for groups, kind in ((FORWARD, harness), (GRADIENTS, attn_gradients)):
         for name, group in groups.items():
             yield name, kind.module_text(group), cases(group, kind)
