@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Random cu_seqlens, valid and broken, against compiled code.
 
-Compiles Inputs/fuzz-cu-seqlens.mlir through the whole pipeline, links it with
-the runtime and Inputs/fuzz-cu-seqlens.cpp, all under the address sanitizer, and
+Compiles Inputs/fuzz-cu-seqlens.mlir, and the gradients in Inputs/fuzz-gradients.mlir,
+through the whole pipeline, links it with the runtime and Inputs/fuzz-cu-seqlens.cpp, all under the address sanitizer, and
 runs the cases. `make fuzz` runs 100000; as a test it runs a sample. With
 --device=sim:sm_80 the functions become kernels for a GPU, in 16-bit types, and run
 in the executor, which looks for races and checks every access itself: 20000 cases.
@@ -32,11 +32,10 @@ def run(command):
 
 def compile_module(build, llvm, work):
     """The compiled functions as an object whose accesses are instrumented too."""
-    lowered = work / "fuzz.mlir"
-    run(
-        [build / "bin" / "varlen-opt", INPUTS / "fuzz-cu-seqlens.mlir"]
-        + ["--varlen-to-cpu", "-o", lowered]
-    )
+    lowered, text = work / "fuzz.mlir", work / "functions.mlir"
+    names = ("fuzz-cu-seqlens.mlir", "fuzz-gradients.mlir")
+    text.write_text("\n".join((INPUTS / name).read_text() for name in names))
+    run([build / "bin" / "varlen-opt", text, "--varlen-to-cpu", "-o", lowered])
     ir = run([llvm / "bin" / "mlir-translate", "--mlir-to-llvmir", lowered])
     # The sanitizer instruments the functions that ask for it.
     ir, functions = re.subn(
