@@ -71,7 +71,7 @@ private:
   /// the first is key `from`.
   void emitStep(const WorkTile &tile, Value p, Value column, int64_t vectors,
                 Value begin, Value size, Value from, Value whole);
-  void emitSinkGradient(Value tq);
+  void emitSinkGradient(Value tq, Value tiles);
 
   PairMap keyRows(const WorkTile &tile) {
     return {tile.kRow, tile.pairs.kvHead, index.constant(1)};
@@ -123,7 +123,7 @@ void CPUGradTiler::emit() {
   });
   work->setAttr(kScheduleAttrName, schedule);
   if (op.getSink())
-    emitSinkGradient(tq);
+    emitSinkGradient(tq, dim(rows, 0));
   buffers.append({rows, items});
   for (Value buffer : buffers)
     memref::DeallocOp::create(b, buffer);
@@ -236,8 +236,12 @@ void CPUGradTiler::emitUnseenKeys(Value kvHeads) {
 
 /// -sum_i exp(sink - lse[i]) * delta[i] over all rows of a head. Rows that
 /// belong to no sequence have lse2 = inf and delta = 0.
-void CPUGradTiler::emitSinkGradient(Value tq) {
-  Value heads = dim(op.getQ(), 1);
+void CPUGradTiler::emitSinkGradient(Value tq, Value tiles) {
+  // Rows without a tile: cu_seqlens are bad, and nothing is written.
+  Value zero = index.constant(0);
+  Value good =
+      arith::OrIOp::create(b, index.less(zero, tiles), lessEqual(tq, zero));
+  Value heads = index.select(good, dim(op.getQ(), 1), zero);
   auto work = scf::ForallOp::create(b, ArrayRef<OpFoldResult>{heads},
                                     ValueRange{}, std::nullopt);
   OpBuilder::InsertionGuard guard(b);
