@@ -1,0 +1,466 @@
+//===- BlockVectorizer.cpp - Tile operations that share a loop ------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Which operations become one loop, over which rows and columns, and where
+// their tiles lie.
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockVectorizer.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+//===----------------------------------------------------------------------===//
+// Small pieces
+//===----------------------------------------------------------------------===//
+
+Value BlockVectorizer::index(int64_t value) {
+  return arith::ConstantIndexOp::create(b, value);
+}
+
+Value BlockVectorizer::offset(Value base, int64_t plus) {
+  return plus == 0 ? base : arith::AddIOp::create(b, base, index(plus));
+}
+
+Value BlockVectorizer::constantVector(TypedAttr scalar) {
+  return arith::ConstantOp::create(
+      b, DenseElementsAttr::get(vectorType(scalar.getType()),
+                                static_cast<Attribute>(scalar)));
+}
+
+Value BlockVectorizer::broadcast(Value scalar) {
+  TypedAttr constant;
+  if (matchPattern(scalar, m_Constant(&constant)))
+    return constantVector(constant);
+  return vector::BroadcastOp::create(b, vectorType(scalar.getType()), scalar);
+}
+
+Value BlockVectorizer::column(int64_t vector, int64_t perColumn) {
+  int64_t at = (chunkFirst + vector) * schedule.getLanes() * perColumn;
+  if (!chunkColumn)
+    return index(at);
+  Value base = chunkColumn;
+  if (perColumn != 1)
+    base = arith::MulIOp::create(b, base, index(perColumn));
+  return offset(base, at);
+}
+
+Value BlockVectorizer::load(Value memref, Value row, int64_t vector) {
+  Type element = cast<MemRefType>(memref.getType()).getElementType();
+  return vector::LoadOp::create(b, vectorType(element), memref,
+                                ValueRange{row, column(vector)});
+}
+
+void BlockVectorizer::store(Value value, Value memref, Value row,
+                            int64_t vector) {
+  vector::StoreOp::create(b, value, memref, ValueRange{row, column(vector)});
+}
+
+Value BlockVectorizer::find(Value tile, TileOrder order) const {
+  auto found = buffers.find(tile);
+  if (found != buffers.end())
+    for (const TileCopy &copy : found->second)
+      if (copy.order == order)
+        return copy.memref;
+  return Value();
+}
+
+std::array<TileOrder, 2>
+BlockVectorizer::getFactorOrders(linalg::ContractOp op) const {
+  bool pairs = hasPairs(op.getInputs()[1]);
+  TileOrder rows = pairs ? TileOrder::RowPairs : TileOrder::Rows;
+  TileOrder columns = pairs ? TileOrder::ColumnPairs : TileOrder::Columns;
+  // Loops are (row, column, reduction).
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  return {maps[0].getDimPosition(0) == 0 ? TileOrder::Rows : rows,
+          maps[1].getDimPosition(0) == 2 ? rows : columns};
+}
+
+OpFoldResult BlockVectorizer::rowsOf(Value tile) {
+  int64_t rows = cast<RankedTensorType>(tile.getType()).getDimSize(0);
+  if (!ShapedType::isDynamic(rows))
+    return b.getIndexAttr(rows);
+  if (auto op = tile.getDefiningOp<linalg::LinalgOp>())
+    return rowsOf(op.getDpsInits()[0]);
+  if (auto source = tile.getDefiningOp<bufferization::ToTensorOp>()) {
+    // Memory in rows; tiles of which only other copies exist have static rows,
+    // or are the right factor of a product whose other operands know them.
+    Value buffer = find(tile, TileOrder::Rows);
+    return OpFoldResult(
+        memref::DimOp::create(b, buffer ? buffer : source.getBuffer(), index(0))
+            .getResult());
+  }
+  return OpFoldResult(
+      tile.getDefiningOp<tensor::EmptyOp>().getDynamicSizes()[0]);
+}
+
+//===----------------------------------------------------------------------===//
+// Grouping
+//===----------------------------------------------------------------------===//
+
+LogicalResult BlockVectorizer::check(linalg::LinalgOp op) {
+  auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  if (op->getNumResults() != 1 || !type || type.getRank() != 2 ||
+      type.isDynamicDim(1) || type.getDimSize(1) % schedule.getLanes() != 0)
+    return op->emitOpError("expected one rank-2 tile with a multiple of ")
+           << schedule.getLanes() << " columns as the result";
+  if (isa<linalg::FillOp>(op))
+    return success();
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  auto dims = [](AffineMap map) {
+    SmallVector<int64_t> result;
+    for (AffineExpr expr : map.getResults()) {
+      auto dim = dyn_cast<AffineDimExpr>(expr);
+      result.push_back(dim ? static_cast<int64_t>(dim.getPosition()) : -1);
+    }
+    return result;
+  };
+  using Dims = SmallVector<int64_t>;
+  if (isa<linalg::ContractOp>(op)) {
+    Dims lhs = dims(maps[0]), rhs = dims(maps[1]);
+    if (dims(maps[2]) != Dims{0, 1} ||
+        (rhs != Dims{2, 1} && rhs != Dims{1, 2}) ||
+        (lhs != Dims{0, 2} && lhs != Dims{2, 0}))
+      return op->emitOpError("expected a contraction of the form (r, c) += "
+                             "(r, k) or (k, r), (k, c) or (c, k)");
+    auto contract = cast<linalg::ContractOp>(op.getOperation());
+    for (auto [factor, order] :
+         llvm::zip(contract.getInputs(), getFactorOrders(contract))) {
+      bool inMemory = buffers.contains(factor);
+      bool transposed =
+          order == TileOrder::Columns || order == TileOrder::ColumnPairs;
+      if (inMemory ? !find(factor, order) : transposed)
+        return op->emitOpError("expected ")
+               << factor.getType() << " to lie in memory in "
+               << (transposed ? "columns" : "rows")
+               << (hasPairs(contract.getInputs()[1]) ? " of pairs" : "")
+               << " for this product";
+    }
+    return success();
+  }
+  if (hasPairs(op->getResult(0)) &&
+      !isa<arith::TruncFOp>(op.getBlock()->front()))
+    return op->emitOpError("expected a factor of pairs to be rounded from a "
+                           "wider tile");
+  if (!isa<linalg::GenericOp>(op))
+    return op->emitOpError("expected linalg.fill, linalg.contract or "
+                           "linalg.generic on tiles");
+  for (AffineMap map : maps)
+    if (dims(map) != Dims{0, 1} && dims(map) != Dims{-1, 1})
+      return op->emitOpError("expected every operand to be a tile or one "
+                             "value per column");
+  return success();
+}
+
+bool BlockVectorizer::isPending(Value tile) const {
+  Operation *op = tile.getDefiningOp();
+  return op && llvm::is_contained(group, op);
+}
+
+bool BlockVectorizer::canJoin(linalg::LinalgOp op) {
+  if (group.empty())
+    return true;
+  // Rows of the iteration: those of the first tile operand, or of the result.
+  Value tile = isReduction(op) ? op.getDpsInputs()[0] : op->getResult(0);
+  if (rowsOf(tile) != groupRows ||
+      numVectors(op->getResult(0)) != numVectors(group[0]->getResult(0)))
+    return false;
+  if (isa<linalg::ContractOp>(op) &&
+      (llvm::any_of(op.getDpsInputs(),
+                    [&](Value input) { return isPending(input); }) ||
+       llvm::any_of(group, llvm::IsaPred<linalg::ContractOp>)))
+    return false;
+  // The result of a reduction is there only after the loop.
+  return llvm::none_of(op->getOperands(), [&](Value operand) {
+    auto producer = operand.getDefiningOp<linalg::LinalgOp>();
+    return producer && isPending(operand) && isReduction(producer);
+  });
+}
+
+LogicalResult BlockVectorizer::run() {
+  SmallVector<Operation *> done;
+  for (Operation &operation : llvm::make_early_inc_range(block)) {
+    b.setInsertionPoint(&operation);
+    b.setLoc(operation.getLoc());
+    if (auto op = dyn_cast<bufferization::ToTensorOp>(operation)) {
+      SmallVector<TileCopy> copies = getTileCopies(op.getBuffer());
+      if (copies.empty())
+        return op.emitOpError("expected memory in an order of tiles, got ")
+               << op.getBuffer().getType();
+      llvm::append_range(buffers[op.getResult()], copies);
+      done.push_back(op);
+    } else if (auto op = dyn_cast<UnrealizedConversionCastOp>(operation)) {
+      done.push_back(op);
+    } else if (isa<tensor::EmptyOp>(operation)) {
+      done.push_back(&operation);
+    } else if (auto op = dyn_cast<tensor::DimOp>(operation)) {
+      // A computed tile may lie in scratch that has more rows.
+      auto source = op.getSource().getDefiningOp<bufferization::ToTensorOp>();
+      // Columns are static: this asks for rows.
+      op.replaceAllUsesWith(
+          source && find(source, TileOrder::Rows)
+              ? memref::DimOp::create(b, find(source, TileOrder::Rows),
+                                      op.getIndex())
+                    .getResult()
+              : getValueOrCreateConstantIndexOp(b, op.getLoc(),
+                                                rowsOf(op.getSource())));
+      done.push_back(op);
+    } else if (auto op = dyn_cast<linalg::LinalgOp>(operation)) {
+      if (failed(check(op)))
+        return failure();
+      done.push_back(op);
+      if (auto fill = dyn_cast<linalg::FillOp>(operation)) {
+        fills[fill.getResult(0)] = fill.getInputs()[0];
+        continue;
+      }
+      bool statistic = isStatistic(op->getResult(0)) && !isReduction(op) &&
+                       !isa<linalg::ContractOp>(op);
+      if (statistic) {
+        if (llvm::any_of(op->getOperands(),
+                         [&](Value operand) { return isPending(operand); }) &&
+            failed(flush()))
+          return failure();
+        b.setInsertionPoint(op);
+        emitStatistic(cast<linalg::GenericOp>(operation));
+        continue;
+      }
+      if (!canJoin(op)) {
+        if (failed(flush()))
+          return failure();
+        b.setInsertionPoint(op);
+      }
+      if (group.empty())
+        groupRows =
+            rowsOf(isReduction(op) ? op.getDpsInputs()[0] : op->getResult(0));
+      group.push_back(op);
+    } else if (auto op = dyn_cast<bufferization::MaterializeInDestinationOp>(
+                   operation)) {
+      if (failed(flush()))
+        return failure();
+      b.setInsertionPoint(op);
+      if (auto vectors = statistics.find(op.getSource());
+          vectors != statistics.end())
+        for (auto [n, value] : llvm::enumerate(vectors->second))
+          store(value, op.getDest(), index(0), n);
+      done.push_back(op);
+    }
+  }
+  for (Operation *op : llvm::reverse(done)) {
+    if (!op->use_empty())
+      return op->emitOpError("expected a tile to be used by tile operations "
+                             "of the same block only");
+    op->erase();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+/// The orders in which those who read `tile` from memory want it.
+SmallVector<TileOrder> BlockVectorizer::neededOrders(Value tile) {
+  SmallVector<TileOrder> orders;
+  auto add = [&](TileOrder order) {
+    if (!llvm::is_contained(orders, order))
+      orders.push_back(order);
+  };
+  for (OpOperand &use : tile.getUses()) {
+    Operation *user = use.getOwner();
+    // A size asks for no element; the group has its values at hand.
+    if (isa<tensor::DimOp>(user) || llvm::is_contained(group, user))
+      continue;
+    auto contract = dyn_cast<linalg::ContractOp>(user);
+    add(contract && use.getOperandNumber() < 2
+            ? getFactorOrders(contract)[use.getOperandNumber()]
+            : TileOrder::Rows);
+  }
+  return orders;
+}
+
+/// Decides where the tiles of the group that outlive it lie.
+void BlockVectorizer::assignBuffers() {
+  stored.clear();
+  DenseSet<Value> overwritten;
+  // A scratch tile read by the group for the last time can be overwritten: the
+  // loop reads a row before it writes it. A product reads other rows too.
+  auto findLastRead = [&](RankedTensorType type) -> Value {
+    for (linalg::LinalgOp op : group) {
+      if (isa<linalg::ContractOp>(op.getOperation()))
+        continue;
+      for (Value input : op.getDpsInputs()) {
+        Value buffer = find(input, TileOrder::Rows);
+        bool last = llvm::all_of(input.getUsers(), [&](Operation *user) {
+          return user->isBeforeInBlock(group.back()) ||
+                 user == group.back().getOperation();
+        });
+        if (buffer && fromScratch.contains(buffer) && last &&
+            input.getType() == type && overwritten.insert(buffer).second)
+          return buffer;
+      }
+    }
+    return Value();
+  };
+  for (linalg::LinalgOp op : group) {
+    if (isReduction(op))
+      continue;
+    Value tile = op->getResult(0), destination;
+    for (Operation *user : tile.getUsers())
+      if (auto write =
+              dyn_cast<bufferization::MaterializeInDestinationOp>(user))
+        destination = write.getDest();
+    SmallVector<TileOrder> orders = neededOrders(tile);
+    if (orders.empty())
+      continue;
+    stored.push_back(tile);
+    auto type = cast<RankedTensorType>(tile.getType());
+    for (TileOrder order : orders) {
+      Value memref;
+      if (order == TileOrder::Rows)
+        memref = destination ? destination : findLastRead(type);
+      if (!memref) {
+        memref = scratch.get(type.getDimSize(0), type.getElementType(), order,
+                             taken);
+        fromScratch.insert(memref);
+      }
+      buffers[tile].push_back({order, memref});
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+Value BlockVectorizer::getUnswitchCondition() {
+  for (linalg::LinalgOp op : group)
+    for (auto select : op.getBlock()->getOps<arith::SelectOp>())
+      if (Value condition = select.getCondition();
+          condition.getType().isInteger(1) &&
+          condition.getParentBlock() != op.getBlock())
+        return condition;
+  return Value();
+}
+
+BlockVectorizer::Vectors BlockVectorizer::emitLoop(int64_t rows,
+                                                   Vectors carried) {
+  std::optional<int64_t> total = getConstantIntValue(groupRows);
+  int64_t whole = total ? *total / rows * rows : -1;
+  if (whole != 0) {
+    Value bound =
+        total ? index(whole)
+              : getValueOrCreateConstantIndexOp(b, b.getLoc(), groupRows);
+    auto loop = scf::ForOp::create(
+        b, index(0), bound, index(rows), carried,
+        [&](OpBuilder &, Location, Value row, ValueRange accumulators) {
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPointToEnd(row.getParentBlock());
+          scf::YieldOp::create(b, emitRows(row, rows, accumulators));
+        });
+    carried = Vectors(loop.getResults());
+  }
+  if (total && whole != *total)
+    carried = emitRows(index(whole), *total - whole, carried);
+  return carried;
+}
+
+BlockVectorizer::Vectors BlockVectorizer::emitChunk(int64_t rows,
+                                                    Vectors carried) {
+  Value condition = getUnswitchCondition();
+  if (!condition)
+    return emitLoop(rows, carried);
+  auto outcome = [&](bool value) {
+    return [&, value](OpBuilder &nested, Location) {
+      OpBuilder::InsertionGuard guard(b);
+      b.restoreInsertionPoint(nested.saveInsertionPoint());
+      knownCondition = condition;
+      knownOutcome = value;
+      scf::YieldOp::create(b, emitLoop(rows, carried));
+      knownCondition = nullptr;
+    };
+  };
+  auto branches =
+      scf::IfOp::create(b, condition, outcome(true), outcome(false));
+  return Vectors(branches.getResults());
+}
+
+LogicalResult BlockVectorizer::flush() {
+  if (group.empty())
+    return success();
+  assignBuffers();
+
+  // Everything that is the same for all rows is computed before the loop.
+  SmallVector<Vectors> carried;
+  bool hasContract = false;
+  for (linalg::LinalgOp op : group) {
+    hasContract |= isa<linalg::ContractOp>(op.getOperation());
+    for (Value operand : op->getOperands())
+      if (isa<RankedTensorType>(operand.getType()) && !isPending(operand) &&
+          isStatistic(operand) &&
+          (fills.contains(operand) || buffers.contains(operand)))
+        statistic(operand);
+    if (isReduction(op))
+      carried.push_back(statistic(op.getDpsInits()[0]));
+  }
+
+  // Chunks of columns of about the same width, none wider than a panel.
+  int64_t total = numVectors(group[0]->getResult(0));
+  int64_t chunks = llvm::divideCeil(total, schedule.getVectors());
+  int64_t width = llvm::divideCeil(total, chunks);
+  // Rows at once: the schedule's for a full panel; a narrower one takes more
+  // rows to keep the multipliers busy.
+  int64_t rows = 2;
+  if (hasContract)
+    for (rows = schedule.getRows(); rows < 8 && rows * width < 8;)
+      rows *= 2;
+
+  if (chunks > 1 && total % width == 0 && group.size() == 1 && hasContract) {
+    // A product alone: one micro-kernel for all chunks.
+    chunkFirst = 0;
+    chunkVectors = width;
+    scf::ForOp::create(b, index(0), index(total * schedule.getLanes()),
+                       index(width * schedule.getLanes()), ValueRange(),
+                       [&](OpBuilder &, Location, Value at, ValueRange) {
+                         OpBuilder::InsertionGuard guard(b);
+                         b.setInsertionPointToEnd(at.getParentBlock());
+                         chunkColumn = at;
+                         emitLoop(rows, {});
+                         chunkColumn = nullptr;
+                         scf::YieldOp::create(b);
+                       });
+  } else {
+    for (chunkFirst = 0; chunkFirst < total; chunkFirst += width) {
+      chunkVectors = std::min(width, total - chunkFirst);
+      Vectors parts;
+      for (const Vectors &reduction : carried)
+        llvm::append_range(parts,
+                           ArrayRef(reduction).slice(chunkFirst, chunkVectors));
+      parts = emitChunk(rows, parts);
+      for (auto [i, reduction] : llvm::enumerate(carried))
+        llvm::copy(ArrayRef(parts).slice(i * chunkVectors, chunkVectors),
+                   reduction.begin() + chunkFirst);
+    }
+  }
+  chunkFirst = chunkVectors = 0;
+
+  size_t next = 0;
+  for (linalg::LinalgOp op : group)
+    if (isReduction(op))
+      statistics[op->getResult(0)] = carried[next++];
+  group.clear();
+  return success();
+}

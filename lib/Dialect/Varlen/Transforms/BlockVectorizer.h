@@ -1,0 +1,187 @@
+//===- BlockVectorizer.h - Tile operations to loops of vectors --*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Part of varlen-vectorize-tiles. The lanes of a vector are the columns of a
+// tile; loops run over its rows. Tile operations over the same rows are fused
+// into one loop, so a row is loaded, computed with and stored once; a
+// contraction keeps rows x vectors accumulators in registers; a reduction over
+// rows is a loop-carried vector. A tile with more columns than registers hold
+// is done in chunks of columns.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_BLOCKVECTORIZER_H
+#define VARLEN_DIALECT_VARLEN_TRANSFORMS_BLOCKVECTORIZER_H
+
+#include "CPUTileOrder.h"
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace mlir::varlen {
+
+/// Scratch tiles of one piece of work. Blocks of tile operations never overlap
+/// in time and keep nothing in scratch, so they share it.
+class ScratchPool {
+public:
+  ScratchPool(Block *body, CPUScheduleAttr schedule)
+      : body(body), schedule(schedule) {}
+
+  /// Memory for a tile of at least rows x (panel size) in the given order; rows
+  /// are at most kv_block where they are dynamic. `inUse` counts the tiles of
+  /// each kind that are in use.
+  Value get(int64_t rows, Type element, TileOrder order,
+            DenseMap<Type, unsigned> &inUse) {
+    if (ShapedType::isDynamic(rows))
+      rows = schedule.getKvBlock();
+    auto type = MemRefType::get(
+        getTileMemoryShape(order, rows, schedule.getPanelSize()), element);
+    SmallVector<Value> &tiles = pool[type];
+    unsigned taken = inUse[type]++;
+    if (taken == tiles.size()) {
+      auto builder = OpBuilder::atBlockBegin(body);
+      tiles.push_back(
+          memref::AllocOp::create(builder, body->getParentOp()->getLoc(), type,
+                                  /*alignment=*/builder.getI64IntegerAttr(64)));
+    }
+    return tiles[taken];
+  }
+
+private:
+  Block *body;
+  CPUScheduleAttr schedule;
+  llvm::MapVector<MemRefType, SmallVector<Value>> pool;
+};
+
+/// Vectorizes the tile operations of one block, in their order.
+class BlockVectorizer {
+public:
+  BlockVectorizer(Block &block, CPUScheduleAttr schedule, bool emulateDot,
+                  ScratchPool &scratch)
+      : block(block), schedule(schedule), emulateDot(emulateDot),
+        scratch(scratch),
+        b(block.getParentOp()->getLoc(), block.getParentOp()->getContext()) {}
+
+  LogicalResult run();
+
+private:
+  using Vectors = SmallVector<Value>;
+
+  /// Whether a tile holds one value per column: a statistic.
+  static bool isStatistic(Value tile) {
+    return cast<RankedTensorType>(tile.getType()).getDimSize(0) == 1;
+  }
+  static bool isReduction(linalg::LinalgOp op) {
+    return op.getNumReductionLoops() != 0 && !isa<linalg::ContractOp>(op);
+  }
+  int64_t numVectors(Value tile) const {
+    return cast<RankedTensorType>(tile.getType()).getDimSize(1) /
+           schedule.getLanes();
+  }
+  VectorType vectorType(Type element) const {
+    return VectorType::get({schedule.getLanes()}, element);
+  }
+
+  LogicalResult check(linalg::LinalgOp op);
+  OpFoldResult rowsOf(Value tile);
+  Value index(int64_t value);
+  Value offset(Value base, int64_t plus);
+  Value constantVector(TypedAttr scalar);
+  Value broadcast(Value scalar);
+  /// The place of a vector of the chunk in a row of (perColumn * columns)
+  /// elements.
+  Value column(int64_t vector, int64_t perColumn = 1);
+  Value load(Value memref, Value row, int64_t vector);
+  void store(Value value, Value memref, Value row, int64_t vector);
+  /// `tile` in memory in this order; null if it is not there.
+  Value find(Value tile, TileOrder order) const;
+
+  /// The vectors of a statistic that is not pending in the open group.
+  Vectors statistic(Value tile);
+  bool isPending(Value tile) const;
+  bool canJoin(linalg::LinalgOp op);
+  void emitStatistic(linalg::GenericOp op);
+  LogicalResult flush();
+  SmallVector<TileOrder> neededOrders(Value tile);
+  void assignBuffers();
+  Vectors emitRows(Value row, int64_t rows, ValueRange accumulators);
+  void emitStore(Value tile, const TileCopy &copy, Value row, int64_t rows);
+  Vectors operandRows(Value tile, Value row, int64_t rows);
+  Vectors emitContract(linalg::ContractOp op, Value row, int64_t rows);
+  /// One vector that the body of an operation is emitted for.
+  struct Place {
+    Vectors arguments;
+    Value row;
+    int64_t vector;
+  };
+  Vectors emitBody(linalg::LinalgOp op, ArrayRef<Place> places);
+  void emitOperation(Operation &inner, const Place &place, IRMapping &mapping);
+  Value asVector(Value value) {
+    return isa<VectorType>(value.getType()) ? value : broadcast(value);
+  }
+  /// A condition that is the same for all rows and decides a select of the
+  /// group: the group's loop is made once for either outcome.
+  Value getUnswitchCondition();
+  /// The loop over the group's rows; returns what its reductions end with.
+  Vectors emitLoop(int64_t rows, Vectors carried);
+  /// The same, for one chunk of columns: once for either outcome of a condition
+  /// that is the same for all rows.
+  Vectors emitChunk(int64_t rows, Vectors carried);
+
+  /// Whether a product with `tile` as its right factor is one of pairs.
+  bool hasPairs(Value tile) const {
+    return schedule.getKv() == KVStorage::Pairs &&
+           cast<RankedTensorType>(tile.getType()).getElementType().isBF16();
+  }
+  /// How a product reads its factors: the left one by scalars (or pairs of
+  /// them), the right one by vectors of columns.
+  std::array<TileOrder, 2> getFactorOrders(linalg::ContractOp op) const;
+  /// acc[c] += a[2c] * b[2c] + a[2c + 1] * b[2c + 1].
+  Value dot(Value acc, Value lhs, Value rhs);
+  /// Two rows rounded to bf16, in pairs.
+  Value packPairs(Value even, Value odd);
+
+  Block &block;
+  CPUScheduleAttr schedule;
+  bool emulateDot;
+  ScratchPool &scratch;
+  ImplicitLocOpBuilder b;
+
+  /// Where a tile lies in memory: tiles loaded from there, and stored ones.
+  DenseMap<Value, SmallVector<TileCopy, 2>> buffers;
+  /// Tiles that are a constant all over.
+  DenseMap<Value, Value> fills;
+  /// Statistics in registers.
+  DenseMap<Value, Vectors> statistics;
+  /// Buffers that came from the pool, and how many of each type.
+  DenseSet<Value> fromScratch;
+  DenseMap<Type, unsigned> taken;
+
+  /// Operations over the same rows, to become one loop.
+  SmallVector<linalg::LinalgOp> group;
+  OpFoldResult groupRows;
+  /// Tiles of the group that must be in memory after its loop.
+  SmallVector<Value> stored;
+  /// The chunk of columns being emitted: `chunkVectors` vectors from vector
+  /// `chunkFirst` on, and `chunkColumn` columns later where it is not null.
+  int64_t chunkFirst = 0, chunkVectors = 0;
+  Value chunkColumn;
+  /// Rows at hand in the loop body being emitted.
+  DenseMap<Value, Vectors> rowValues;
+  /// The outcome of the condition in the loop being emitted.
+  Value knownCondition;
+  bool knownOutcome = false;
+};
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_DIALECT_VARLEN_TRANSFORMS_BLOCKVECTORIZER_H

@@ -1,0 +1,355 @@
+//===- BlockVectorizerRows.cpp - Some rows of tile operations -------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the body of a loop consists of: loads, products in registers, the
+// operations of a row, stores.
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockVectorizer.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+BlockVectorizer::Vectors BlockVectorizer::statistic(Value tile) {
+  auto [entry, isNew] = statistics.try_emplace(tile);
+  if (!isNew)
+    return entry->second;
+  Vectors vectors;
+  for (int64_t n = 0, e = numVectors(tile); n < e; ++n) {
+    if (Value scalar = fills.lookup(tile))
+      vectors.push_back(broadcast(scalar));
+    else
+      vectors.push_back(load(find(tile, TileOrder::Rows), index(0), n));
+  }
+  return statistics[tile] = vectors;
+}
+
+/// Clones the scalar body of `op` on vectors; what depends on scalars only
+/// (the row, captured values) stays scalar until it meets a vector. Each
+/// operation is emitted for all places before the next one: a processor waits
+/// less for operations that do not depend on each other.
+BlockVectorizer::Vectors BlockVectorizer::emitBody(linalg::LinalgOp op,
+                                                   ArrayRef<Place> places) {
+  Block *body = op.getBlock();
+  SmallVector<IRMapping> mappings(places.size());
+  for (auto [place, mapping] : llvm::zip(places, mappings))
+    for (auto [argument, value] :
+         llvm::zip(body->getArguments(), place.arguments))
+      if (value)
+        mapping.map(argument, value);
+  for (Operation &inner : body->without_terminator())
+    for (auto [place, mapping] : llvm::zip(places, mappings))
+      emitOperation(inner, place, mapping);
+  Vectors results;
+  for (IRMapping &mapping : mappings)
+    results.push_back(asVector(
+        mapping.lookupOrDefault(body->getTerminator()->getOperand(0))));
+  return results;
+}
+
+void BlockVectorizer::emitOperation(Operation &inner, const Place &place,
+                                    IRMapping &mapping) {
+  if (auto op = dyn_cast<linalg::IndexOp>(inner)) {
+    Value position = place.row;
+    if (op.getDim() == 1) {
+      SmallVector<int64_t> lanes;
+      for (int64_t lane = 0; lane < schedule.getLanes(); ++lane)
+        lanes.push_back(place.vector * schedule.getLanes() + lane);
+      position = arith::ConstantOp::create(b, b.getIndexVectorAttr(lanes));
+    }
+    return mapping.map(op.getResult(), position);
+  }
+  SmallVector<Value> operands;
+  for (Value operand : inner.getOperands())
+    operands.push_back(mapping.lookupOrDefault(operand));
+  if (auto select = dyn_cast<arith::SelectOp>(inner);
+      select && knownCondition && select.getCondition() == knownCondition)
+    return mapping.map(select.getResult(), operands[knownOutcome ? 1 : 2]);
+  if (llvm::none_of(operands, [](Value operand) {
+        return isa<VectorType>(operand.getType());
+      })) {
+    b.clone(inner, mapping);
+    return;
+  }
+  for (Value &operand : operands)
+    operand = asVector(operand);
+  if (isa<arith::MaxNumFOp>(inner)) {
+    // One instruction on x86, where maxnumf takes three. Only the second
+    // operand's NaN survives: a running maximum ignores NaN scores, which
+    // the exponential then carries into the result.
+    Value greater = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
+                                          operands[0], operands[1]);
+    return mapping.map(
+        inner.getResult(0),
+        arith::SelectOp::create(b, greater, operands[0], operands[1])
+            .getResult());
+  }
+  SmallVector<Type> types;
+  for (Type type : inner.getResultTypes())
+    types.push_back(vectorType(type));
+  Operation *clone = b.create(inner.getLoc(), inner.getName().getIdentifier(),
+                              operands, types, inner.getAttrs());
+  mapping.map(inner.getResults(), clone->getResults());
+}
+
+void BlockVectorizer::emitStatistic(linalg::GenericOp op) {
+  SmallVector<Place> places;
+  for (int64_t n = 0, e = numVectors(op->getResult(0)); n < e; ++n) {
+    Vectors arguments;
+    for (Value input : op.getDpsInputs())
+      arguments.push_back(statistic(input)[n]);
+    places.push_back({arguments, index(0), n});
+  }
+  Vectors results = emitBody(op, places);
+  statistics[op->getResult(0)] = results;
+}
+
+/// rows x vectors vectors of `tile`, from row `row` on.
+BlockVectorizer::Vectors BlockVectorizer::operandRows(Value tile, Value row,
+                                                      int64_t rows) {
+  auto [entry, isNew] = rowValues.try_emplace(tile);
+  if (!isNew)
+    return entry->second;
+  Vectors values;
+  Value scalar = fills.lookup(tile);
+  Vectors perColumn;
+  if (isStatistic(tile))
+    perColumn = statistic(tile);
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t n = 0; n < chunkVectors; ++n)
+      values.push_back(scalar               ? broadcast(scalar)
+                       : !perColumn.empty() ? perColumn[chunkFirst + n]
+                                            : load(find(tile, TileOrder::Rows),
+                                                   offset(row, i), n));
+  return rowValues[tile] = values;
+}
+
+BlockVectorizer::Vectors
+BlockVectorizer::emitContract(linalg::ContractOp op, Value row, int64_t rows) {
+  std::array<TileOrder, 2> orders = getFactorOrders(op);
+  Value lhs = find(op.getInputs()[0], orders[0]);
+  Value rhs = find(op.getInputs()[1], orders[1]);
+  Value result = op->getResult(0);
+  Type compute = cast<RankedTensorType>(result.getType()).getElementType();
+  AffineMap lhsMap = op.getIndexingMapsArray()[0];
+  bool rowFirst = lhsMap.getDimPosition(0) == 0;
+  int64_t vectors = chunkVectors;
+
+  Vectors init = operandRows(op.getDpsInits()[0], row, rows);
+  SmallVector<Value> rowIndices;
+  for (int64_t i = 0; i < rows; ++i)
+    rowIndices.push_back(offset(row, i));
+
+  auto widen = [&](Value value) -> Value {
+    Type element = getElementTypeOrSelf(value.getType());
+    if (element == compute)
+      return value;
+    Type wide =
+        isa<VectorType>(value.getType()) ? vectorType(compute) : compute;
+    return arith::ExtFOp::create(b, wide, value);
+  };
+  auto multiplyAdd = [&](Vectors &acc, Value k) {
+    Vectors columns;
+    for (int64_t n = 0; n < vectors; ++n)
+      columns.push_back(widen(load(rhs, k, n)));
+    for (int64_t i = 0; i < rows; ++i) {
+      SmallVector<Value> at = {rowIndices[i], k};
+      if (!rowFirst)
+        std::swap(at[0], at[1]);
+      Value factor = broadcast(widen(memref::LoadOp::create(b, lhs, at)));
+      for (int64_t n = 0; n < vectors; ++n)
+        acc[i * vectors + n] =
+            math::FmaOp::create(b, factor, columns[n], acc[i * vectors + n]);
+    }
+  };
+  // Two k at once. The left factor's pairs are neighbours in a row, or in
+  // pairs like the right one's.
+  auto dotPairs = [&](Vectors &acc, Value pair) {
+    auto twice = VectorType::get({2 * schedule.getLanes()}, b.getBF16Type());
+    Vectors columns;
+    for (int64_t n = 0; n < vectors; ++n)
+      columns.push_back(vector::LoadOp::create(b, twice, rhs,
+                                               ValueRange{pair, column(n, 2)}));
+    for (int64_t i = 0; i < rows; ++i) {
+      auto doubled = [&](Value value) -> Value {
+        return arith::MulIOp::create(b, value, index(2));
+      };
+      SmallVector<Value> at = {rowIndices[i], doubled(pair)};
+      if (!rowFirst)
+        at = {pair, doubled(rowIndices[i])};
+      Value factor = vector::LoadOp::create(
+          b, VectorType::get({2}, b.getBF16Type()), lhs, at);
+      factor = vector::BitCastOp::create(
+          b, VectorType::get({1}, b.getI32Type()), factor);
+      factor = broadcast(vector::ExtractOp::create(b, factor, 0));
+      factor = vector::BitCastOp::create(b, twice, factor);
+      for (int64_t n = 0; n < vectors; ++n)
+        acc[i * vectors + n] = dot(acc[i * vectors + n], factor, columns[n]);
+    }
+  };
+  bool pairs = hasPairs(op.getInputs()[1]);
+  auto step = [&](Vectors &acc, Value k) {
+    if (pairs)
+      dotPairs(acc, k);
+    else
+      multiplyAdd(acc, k);
+  };
+
+  // Dynamic extents are multiples of 8.
+  unsigned depthAxis =
+      op.getIndexingMapsArray()[1].getDimPosition(0) == 2 ? 0 : 1;
+  int64_t depth =
+      cast<RankedTensorType>(op.getInputs()[1].getType()).getDimSize(depthAxis);
+  int64_t perStep = pairs ? 2 : 1;
+  Value bound;
+  if (ShapedType::isDynamic(depth)) {
+    bound = getValueOrCreateConstantIndexOp(b, b.getLoc(),
+                                            rowsOf(op.getInputs()[1]));
+    if (pairs)
+      bound = arith::DivUIOp::create(b, bound, index(2));
+  } else {
+    depth /= perStep;
+    bound = index(depth);
+  }
+  int64_t unroll = !ShapedType::isDynamic(depth) && depth % 2 != 0 ? 1 : 2;
+  auto loop = scf::ForOp::create(
+      b, index(0), bound, index(unroll), init,
+      [&](OpBuilder &, Location, Value k0, ValueRange carried) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToEnd(k0.getParentBlock());
+        Vectors acc(carried);
+        for (int64_t u = 0; u < unroll; ++u)
+          step(acc, offset(k0, u));
+        scf::YieldOp::create(b, acc);
+      });
+  return Vectors(loop.getResults());
+}
+
+Value BlockVectorizer::dot(Value acc, Value lhs, Value rhs) {
+  if (!emulateDot)
+    return x86vector::DotBF16Op::create(b, acc.getType(), acc, lhs, rhs);
+  // Each half of a 32-bit lane is the upper half of an f32.
+  Type words = vectorType(b.getI32Type());
+  auto half = [&](Value value, bool odd) -> Value {
+    value = vector::BitCastOp::create(b, words, value);
+    if (odd)
+      value = arith::AndIOp::create(
+          b, value, constantVector(b.getI32IntegerAttr(-65536)));
+    else
+      value = arith::ShLIOp::create(b, value,
+                                    constantVector(b.getI32IntegerAttr(16)));
+    return arith::BitcastOp::create(b, acc.getType(), value);
+  };
+  for (bool odd : {false, true})
+    acc = math::FmaOp::create(b, half(lhs, odd), half(rhs, odd), acc);
+  return acc;
+}
+
+Value BlockVectorizer::packPairs(Value even, Value odd) {
+  // Round half up, on cheap integer ports; interleaving two converted vectors
+  // takes five shuffles.
+  Type words = vectorType(b.getI32Type());
+  auto rounded = [&](Value value) -> Value {
+    value = arith::BitcastOp::create(b, words, value);
+    return arith::AddIOp::create(b, value,
+                                 constantVector(b.getI32IntegerAttr(32768)));
+  };
+  Value low = arith::ShRUIOp::create(b, rounded(even),
+                                     constantVector(b.getI32IntegerAttr(16)));
+  Value high = arith::AndIOp::create(
+      b, rounded(odd), constantVector(b.getI32IntegerAttr(-65536)));
+  return vector::BitCastOp::create(
+      b, VectorType::get({2 * schedule.getLanes()}, b.getBF16Type()),
+      arith::OrIOp::create(b, low, high));
+}
+
+/// Stores the rows at hand of a tile to one of its copies.
+void BlockVectorizer::emitStore(Value tile, const TileCopy &copy, Value row,
+                                int64_t rows) {
+  const Vectors &values = rowValues[tile];
+  Type element = cast<MemRefType>(copy.memref.getType()).getElementType();
+  for (int64_t n = 0; n < chunkVectors; ++n) {
+    auto value = [&](int64_t i) { return values[i * chunkVectors + n]; };
+    if (copy.order == TileOrder::Rows) {
+      for (int64_t i = 0; i < rows; ++i) {
+        Value x = value(i);
+        if (getElementTypeOrSelf(x.getType()) != element)
+          x = arith::TruncFOp::create(b, vectorType(element), x);
+        store(x, copy.memref, offset(row, i), n);
+      }
+      continue;
+    }
+    for (int64_t i = 0; i < rows; i += 2) {
+      Value pair = arith::DivUIOp::create(b, offset(row, i), index(2));
+      vector::StoreOp::create(b, packPairs(value(i), value(i + 1)), copy.memref,
+                              ValueRange{pair, column(n, 2)});
+    }
+  }
+}
+
+/// Emits the group for `rows` rows from `row` on; returns the accumulators of
+/// its reductions, vectors of one reduction after the other.
+BlockVectorizer::Vectors BlockVectorizer::emitRows(Value row, int64_t rows,
+                                                   ValueRange accumulators) {
+  rowValues.clear();
+  Vectors carried(accumulators);
+  size_t reduction = 0;
+  for (linalg::LinalgOp op : group) {
+    if (auto contract = dyn_cast<linalg::ContractOp>(op.getOperation())) {
+      Vectors values = emitContract(contract, row, rows);
+      rowValues[op->getResult(0)] = values;
+      continue;
+    }
+    Value like = isReduction(op) ? op.getDpsInputs()[0] : op->getResult(0);
+    // Rounding to pairs takes two rows: it happens as a tile is stored.
+    if (hasPairs(like)) {
+      rowValues[like] = operandRows(op.getDpsInputs()[0], row, rows);
+      continue;
+    }
+    int64_t vectors = chunkVectors;
+    SmallVector<Vectors> inputs;
+    for (Value input : op.getDpsInputs())
+      inputs.push_back(operandRows(input, row, rows));
+    Vectors results;
+    for (int64_t i = 0; i < rows; ++i) {
+      Value at = offset(row, i);
+      SmallVector<Place> places;
+      for (int64_t n = 0; n < vectors; ++n) {
+        Place &place = places.emplace_back(Place{{}, at, chunkFirst + n});
+        for (Vectors &input : inputs)
+          place.arguments.push_back(input[i * vectors + n]);
+        if (isReduction(op))
+          place.arguments.push_back(carried[reduction + n]);
+      }
+      Vectors rowResults = emitBody(op, places);
+      // The next row of a reduction goes on with the result of this one.
+      if (isReduction(op))
+        llvm::copy(rowResults, carried.begin() + reduction);
+      else
+        llvm::append_range(results, rowResults);
+    }
+    if (isReduction(op))
+      reduction += vectors;
+    else
+      rowValues[op->getResult(0)] = results;
+  }
+  for (Value tile : stored)
+    for (const TileCopy &copy : buffers[tile])
+      emitStore(tile, copy, row, rows);
+  return carried;
+}
