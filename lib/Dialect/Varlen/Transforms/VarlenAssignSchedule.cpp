@@ -42,7 +42,7 @@ static constexpr CPURow cpuTable[] = {
     {16, 16, 3, 4, 8, 128},
     {16, 32, 4, 4, 6, 128},
     {32, 16, 3, 4, 16, 128},
-    {64, 32, 2, 8, 24, 128},
+    {64, 32, 2, 8, 24, 256},
 };
 
 // The gradients of a kv block are summed over panels one at a time, from copies
