@@ -130,7 +130,7 @@ def draw(rows, path):
     ]
     figure.legend(
         handles, names, loc="outside upper center", ncols=3, fontsize=8, frameon=False,
-        title=f"Variable-length attention on the CPU, forward, {most} threads",
+        title=f"Variable-length attention on the CPU, {most} threads",
     )  # fmt: skip
     figure.savefig(path, dpi=150)
     plt.close(figure)
