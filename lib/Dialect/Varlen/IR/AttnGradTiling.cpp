@@ -158,13 +158,5 @@ FailureOr<TilingResult>
 AttnGradOp::generateResultTileValue(OpBuilder &b, unsigned resultNumber,
                                     ArrayRef<OpFoldResult> offsets,
                                     ArrayRef<OpFoldResult> sizes) {
-  SmallVector<OpFoldResult> tileOffsets, tileSizes;
-  if (failed(getIterationDomainTileFromResultTile(
-          b, resultNumber, offsets, sizes, tileOffsets, tileSizes)))
-    return failure();
-  FailureOr<TilingResult> tiled =
-      getTiledImplementation(b, tileOffsets, tileSizes);
-  if (succeeded(tiled))
-    tiled->tiledValues = {tiled->tiledValues[resultNumber]};
-  return tiled;
+  return tileResult(*this, b, resultNumber, offsets, sizes);
 }

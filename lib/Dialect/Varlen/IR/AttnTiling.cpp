@@ -356,15 +356,7 @@ FailureOr<TilingResult>
 AttnOp::generateResultTileValue(OpBuilder &b, unsigned resultNumber,
                                 ArrayRef<OpFoldResult> offsets,
                                 ArrayRef<OpFoldResult> sizes) {
-  SmallVector<OpFoldResult> tileOffsets, tileSizes;
-  if (failed(getIterationDomainTileFromResultTile(
-          b, resultNumber, offsets, sizes, tileOffsets, tileSizes)))
-    return failure();
-  FailureOr<TilingResult> tiled =
-      getTiledImplementation(b, tileOffsets, tileSizes);
-  if (succeeded(tiled))
-    tiled->tiledValues = {tiled->tiledValues[resultNumber]};
-  return tiled;
+  return tileResult(*this, b, resultNumber, offsets, sizes);
 }
 
 bool AttnOp::isOpFusableWithConsumerSlice(unsigned resultNumber,

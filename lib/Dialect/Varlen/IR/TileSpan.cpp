@@ -93,3 +93,19 @@ Value varlen::sliceDim(OpBuilder &b, Location loc, Value tensor, int64_t dim,
   slices.push_back(slice);
   return slice;
 }
+
+FailureOr<TilingResult> mlir::varlen::tileResult(TilingInterface op,
+                                                 OpBuilder &b,
+                                                 unsigned resultNumber,
+                                                 ArrayRef<OpFoldResult> offsets,
+                                                 ArrayRef<OpFoldResult> sizes) {
+  SmallVector<OpFoldResult> tileOffsets, tileSizes;
+  if (failed(op.getIterationDomainTileFromResultTile(
+          b, resultNumber, offsets, sizes, tileOffsets, tileSizes)))
+    return failure();
+  FailureOr<TilingResult> tiled =
+      op.getTiledImplementation(b, tileOffsets, tileSizes);
+  if (succeeded(tiled))
+    tiled->tiledValues = {tiled->tiledValues[resultNumber]};
+  return tiled;
+}

@@ -15,6 +15,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpDefinition.h"
+#include "mlir/Interfaces/TilingInterface.h"
 
 namespace mlir::varlen {
 
@@ -35,6 +36,12 @@ bool isMultipleOf(OpFoldResult value, int64_t factor);
 /// that is made for it is added to `slices`.
 Value sliceDim(OpBuilder &b, Location loc, Value tensor, int64_t dim,
                const Span &span, SmallVectorImpl<Operation *> &slices);
+
+/// The part of `op` that makes a tile of one of its results.
+FailureOr<TilingResult> tileResult(TilingInterface op, OpBuilder &b,
+                                   unsigned resultNumber,
+                                   ArrayRef<OpFoldResult> offsets,
+                                   ArrayRef<OpFoldResult> sizes);
 
 } // namespace mlir::varlen
 
