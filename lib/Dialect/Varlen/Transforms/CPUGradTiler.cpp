@@ -403,26 +403,16 @@ void CPUGradTiler::emitPack(const WorkTile &tile, Value source, int64_t size,
 void CPUGradTiler::emitPanel(const WorkTile &tile, Value p, Value k0,
                              Value keys) {
   Value columns = index.min(index.sub(tile.rows, p), index.constant(panel));
-  // Limits grow with the position of a query, so the first and the last row
-  // of the panel bound those of all.
-  Value last = index.sub(index.add(p, columns), index.constant(1));
-  KeyRange firstKeys = visible(tile, index.div(p, group));
-  KeyRange lastKeys = visible(tile, index.div(last, group));
-  // The part of the block that some row sees, in whole granules.
-  Value begin =
-      index.roundDown(index.sub(index.max(firstKeys.begin, k0), k0), kGranule);
-  Value end = index.roundUp(
-      index.max(index.sub(index.min(lastKeys.end, index.add(k0, keys)), k0),
-                index.constant(0)),
-      kGranule);
+  VisiblePart seen = visiblePart(tile, p, columns, k0, keys);
+  Value begin = seen.begin, end = seen.end;
   auto compute = [&] {
     emitPack(tile, op.getQ(), d, p, columns, q);
     emitPack(tile, op.getDout(), dv, p, columns, dout);
     // Lanes behind the last query see nothing.
     Value from = index.add(k0, begin);
     Value whole =
-        arith::AndIOp::create(b, lessEqual(lastKeys.begin, from),
-                              lessEqual(index.add(k0, end), firstKeys.end));
+        arith::AndIOp::create(b, lessEqual(seen.last.begin, from),
+                              lessEqual(index.add(k0, end), seen.first.end));
     whole = arith::AndIOp::create(b, whole,
                                   lessEqual(index.constant(panel), columns));
     branch(

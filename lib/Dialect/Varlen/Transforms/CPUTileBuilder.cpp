@@ -20,17 +20,6 @@ using namespace mlir::varlen;
 // Control flow
 //===----------------------------------------------------------------------===//
 
-void CPUTileBuilder::loop(Value from, Value to, int64_t step,
-                          function_ref<void(Value)> body) {
-  scf::ForOp::create(b, from, to, index.constant(step), ValueRange{},
-                     [&](OpBuilder &, Location, Value iv, ValueRange) {
-                       OpBuilder::InsertionGuard guard(b);
-                       b.setInsertionPointToEnd(iv.getParentBlock());
-                       body(iv);
-                       scf::YieldOp::create(b);
-                     });
-}
-
 void CPUTileBuilder::branch(Value condition, function_ref<void()> then,
                             function_ref<void()> otherwise) {
   auto inside = [&](function_ref<void()> body) {
@@ -147,6 +136,22 @@ CPUTileBuilder::KeyRange CPUTileBuilder::visible(const WorkTile &tile,
     keys.end = index.min(
         index.max(index.add(diagonal, mask.getRight() + 1), zero), tile.kRows);
   return keys;
+}
+
+CPUTileBuilder::VisiblePart CPUTileBuilder::visiblePart(const WorkTile &tile,
+                                                        Value first, Value rows,
+                                                        Value k0, Value keys) {
+  Value last = index.sub(index.add(first, rows), index.constant(1));
+  VisiblePart part;
+  part.first = visible(tile, index.div(first, tile.pairs.group));
+  part.last = visible(tile, index.div(last, tile.pairs.group));
+  part.begin =
+      index.roundDown(index.sub(index.max(part.first.begin, k0), k0), kGranule);
+  part.end = index.roundUp(
+      index.max(index.sub(index.min(part.last.end, index.add(k0, keys)), k0),
+                index.constant(0)),
+      kGranule);
+  return part;
 }
 
 void CPUTileBuilder::emitLimits(const WorkTile &tile, Value position, Value lo,

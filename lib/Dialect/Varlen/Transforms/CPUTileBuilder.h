@@ -42,7 +42,10 @@ protected:
     Value begin, end;
   };
 
-  void loop(Value from, Value to, int64_t step, function_ref<void(Value)> body);
+  void loop(Value from, Value to, int64_t step,
+            function_ref<void(Value)> body) {
+    emitLoop(b, from, to, step, body);
+  }
   void branch(Value condition, function_ref<void()> then,
               function_ref<void()> otherwise);
   /// A parallel loop over the work tiles of a list.
@@ -68,6 +71,16 @@ protected:
   Value emitWorkTiles(Value kvHeads, Value group, int64_t blockM);
   /// The keys that a query at `position` sees, clipped to the sequence.
   KeyRange visible(const WorkTile &tile, Value position);
+  /// The part of a block of `keys` keys at k0 that some of the `rows` pairs
+  /// from `first` on see, in whole granules from k0 on.
+  struct VisiblePart {
+    Value begin, end;
+    /// What the first and the last pair see: limits grow with the position of
+    /// a query, so these bound those of all.
+    KeyRange first, last;
+  };
+  VisiblePart visiblePart(const WorkTile &tile, Value first, Value rows,
+                          Value k0, Value keys);
   Value lastPair(const WorkTile &tile) {
     return index.sub(index.add(tile.first, tile.rows), index.constant(1));
   }

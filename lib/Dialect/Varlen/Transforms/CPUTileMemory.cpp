@@ -50,9 +50,8 @@ static Type elementType(Value memref) {
   return cast<MemRefType>(memref.getType()).getElementType();
 }
 
-/// Calls `body` in a loop over [0, size) in steps.
-static void emitLoop(ImplicitLocOpBuilder &b, Value from, Value to,
-                     int64_t step, function_ref<void(Value)> body) {
+void mlir::varlen::emitLoop(ImplicitLocOpBuilder &b, Value from, Value to,
+                            int64_t step, function_ref<void(Value)> body) {
   IndexBuilder index{b};
   scf::ForOp::create(b, from, to, index.constant(step), ValueRange{},
                      [&](OpBuilder &, Location, Value iv, ValueRange) {

@@ -20,6 +20,10 @@
 
 namespace mlir::varlen {
 
+/// Calls `body` in a loop over [from, to) in steps.
+void emitLoop(ImplicitLocOpBuilder &b, Value from, Value to, int64_t step,
+              function_ref<void(Value)> body);
+
 /// A (query row, query head) pair of a work tile: an index into the list of
 /// pairs of a sequence and kv head, see varlen_work_tile.
 struct PairMap {

@@ -244,22 +244,11 @@ void CPUTiler::emitBlock(const WorkTile &tile, Value panels, Value k0) {
 
 void CPUTiler::emitPanel(const WorkTile &tile, Value p, Value k0, Value keys,
                          Value kBlock, Value vBlock) {
-  // Limits grow with the position of a query, so the first and the last row
-  // of the panel bound those of all.
   Value first = index.mul(p, panel);
   Value rows = index.min(index.sub(tile.rows, first), index.constant(panel));
-  first = index.add(tile.first, first);
-  Value last = index.sub(index.add(first, rows), index.constant(1));
-  KeyRange firstKeys = visible(tile, index.div(first, group));
-  KeyRange lastKeys = visible(tile, index.div(last, group));
-
-  // The part of the block that some row sees, in whole granules.
-  Value begin =
-      index.roundDown(index.sub(index.max(firstKeys.begin, k0), k0), kGranule);
-  Value end = index.roundUp(
-      index.max(index.sub(index.min(lastKeys.end, index.add(k0, keys)), k0),
-                index.constant(0)),
-      kGranule);
+  VisiblePart seen =
+      visiblePart(tile, index.add(tile.first, first), rows, k0, keys);
+  Value begin = seen.begin, end = seen.end;
   Value any = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, begin, end);
   branch(
       any,
@@ -275,9 +264,9 @@ void CPUTiler::emitPanel(const WorkTile &tile, Value p, Value k0, Value keys,
         Value from = index.add(k0, begin);
         Value whole = arith::AndIOp::create(
             b,
-            arith::CmpIOp::create(b, arith::CmpIPredicate::sle, lastKeys.begin,
+            arith::CmpIOp::create(b, arith::CmpIPredicate::sle, seen.last.begin,
                                   from),
-            arith::CmpIOp::create(b, arith::CmpIPredicate::sge, firstKeys.end,
+            arith::CmpIOp::create(b, arith::CmpIPredicate::sge, seen.first.end,
                                   index.add(k0, end)));
         Value from32 = arith::IndexCastOp::create(b, b.getI32Type(), from);
         // A panel takes one step, or, if most of it is empty (the last panel of
