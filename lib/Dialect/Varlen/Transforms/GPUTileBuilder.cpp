@@ -248,6 +248,16 @@ SmallVector<Value> GPUTileBuilder::getLimits(const QueryTile &tile) {
 // The pipeline
 //===----------------------------------------------------------------------===//
 
+void GPUTileBuilder::emitFetchKeys(const QueryTile &tile, Value i, bool masked,
+                                   ValueRange slot) {
+  Value k0 = index.cast(blockStart(tile.blocks, i, masked, blockN));
+  kernel::RowsOperands rows = {tile.sequence.kRow, tile.kvHead, k0,
+                               index.constant(1),
+                               index.sub(tile.sequence.kUsed, k0)};
+  kernel::CopyOp::create(b, op.getK(), rows, ofSlot(slot, 0));
+  kernel::CopyOp::create(b, op.getV(), rows, ofSlot(slot, 1));
+}
+
 void GPUTileBuilder::emitFetch(const Pipeline &pipeline, Value i, bool masked) {
   emitIf(narrow.less(i, pipeline.total), [&] {
     auto slot = kernel::RingAcquireOp::create(b, pipeline.ring, i);

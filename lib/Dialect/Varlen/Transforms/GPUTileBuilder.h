@@ -103,6 +103,10 @@ protected:
   /// as R x 1.
   SmallVector<Value> getLimits(const QueryTile &tile);
 
+  /// The copies of the keys and values that a tile of queries meets in
+  /// iteration i, to the two tiles of a slot.
+  void emitFetchKeys(const QueryTile &tile, Value i, bool masked,
+                     ValueRange slot);
   /// Fetches the slot of iteration i, if there is one.
   void emitFetch(const Pipeline &pipeline, Value i, bool masked);
   /// Starts the pipeline of a tile: `prologue` copies what all steps read.

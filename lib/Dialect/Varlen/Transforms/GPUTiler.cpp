@@ -150,12 +150,7 @@ void GPUTiler::emitTile(Value entry) {
   QueryTile tile = decodeQueryTile(work, entry);
   SmallVector<Value> limits;
   auto fetch = [&](Value i, bool masked, ValueRange slot) {
-    Value k0 = index.cast(blockStart(tile.blocks, i, masked, blockN));
-    kernel::RowsOperands rows = {tile.sequence.kRow, tile.kvHead, k0,
-                                 index.constant(1),
-                                 index.sub(tile.sequence.kUsed, k0)};
-    kernel::CopyOp::create(b, op.getK(), rows, ofSlot(slot, 0));
-    kernel::CopyOp::create(b, op.getV(), rows, ofSlot(slot, 1));
+    emitFetchKeys(tile, i, masked, slot);
   };
   auto step = [&](Value i, bool masked, ValueRange slot, ValueRange state) {
     Value q = tileOf(qShared, blockM, qkColumns);
