@@ -61,8 +61,9 @@ def _softmax(scores, seen, sink):
     top = columns.max(axis=1, initial=-np.inf, keepdims=True)
     top = np.where(np.isneginf(top), 0, top)
     with np.errstate(divide="ignore", invalid="ignore"):
-        total = np.exp(columns - top).sum(axis=1, keepdims=True)
-        weights = np.exp(scores - top) / np.where(total == 0, 1, total)
+        weights = np.exp(columns - top)
+        total = weights.sum(axis=1, keepdims=True)
+        weights = weights[:, : scores.shape[1]] / np.where(total == 0, 1, total)
         return weights, (top + np.log(total))[:, 0]
 
 
