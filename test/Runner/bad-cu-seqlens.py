@@ -3,6 +3,7 @@
 value, and no output file."""
 
 import pathlib
+import re
 import sys
 
 import numpy as np
@@ -48,7 +49,26 @@ tensors = {
     "q": np.ones((8, 2, 16), np.float32),
     "k": np.ones((8, 1, 16), np.float32),
     "v": np.ones((8, 1, 16), np.float32),
+    # Those of gradients.
+    "dout": np.ones((8, 2, 16), np.float32),
+    "out": np.ones((8, 2, 16), np.float32),
+    "lse": np.ones((2, 8), np.float32),
+    "dlse": np.ones((2, 8), np.float32),
 }
+
+
+def lines_of(error):
+    """Without those that say how long a slow machine has taken."""
+    return [x for x in str(error).splitlines() if not re.search(r", \d+ s$", x)]
+
+
+def make(function, index, **options):
+    if function == text.attn_grad:
+        options["dlse"] = True
+    module.write_text(
+        function(heads=2, kv_heads=1, head_dim=16, seqused_q=True, seqused_k=True,
+                 index=index, **options)
+    )  # fmt: skip
 
 
 def run(lists, index):
@@ -58,11 +78,10 @@ def run(lists, index):
     varlen.call("varlen-run", module, folder / "in", "-o", folder / "out")
 
 
-for index in ("i32", "i64"):
-    module.write_text(
-        text.attn(heads=2, kv_heads=1, head_dim=16, seqused_q=True, seqused_k=True,
-                  index=index)
-    )  # fmt: skip
+for function, index in (
+    (text.attn, "i32"), (text.attn, "i64"), (text.attn_grad, "i32"),
+):  # fmt: skip
+    make(function, index)
     (folder / "out").unlink(missing_ok=True)
     run(GOOD, index)
     (folder / "out").unlink()
@@ -70,7 +89,7 @@ for index in ("i32", "i64"):
         try:
             run({**GOOD, **change}, index)
         except varlen.Error as error:
-            assert str(error) == f"error: {message}", error
+            assert lines_of(error) == [f"error: {message}"], error
         else:
             raise AssertionError(f"accepted: {change}")
         assert not (folder / "out").exists()
@@ -96,23 +115,60 @@ OTHER = [
     ),
     (
         {"k": np.ones((9, 1, 16), np.float32)},
-        "argument 'v' has 8 rows and 'k' 9: expected the same number",
+        "argument 'v' has 8 key rows and 'k' 9: expected the same number",
     ),
     (
         {"v": np.ones((5, 1, 16), np.float32)},
-        "argument 'v' has 5 rows and 'k' 8: expected the same number",
+        "argument 'v' has 5 key rows and 'k' 8: expected the same number",
     ),
 ]
-for change, message in OTHER:
-    tensors = {**good, **{k: v for k, v in change.items() if k in good}}
-    lists = {**GOOD, **{k: v for k, v in change.items() if k in GOOD}}
-    try:
-        run(lists, "i64")
-    except varlen.Error as error:
-        assert str(error) == f"error: {message}", error
-    else:
-        raise AssertionError(f"accepted: {list(change)}")
-    assert not (folder / "out").exists()
+GRADIENTS = [
+    (
+        {name: np.ones(shape, np.float32)},
+        f"argument '{name}' has 7 query rows and 'q' 8: expected the same number",
+    )
+    for name, shape in (
+        ("dout", (7, 2, 16)), ("out", (7, 2, 16)), ("lse", (2, 7)), ("dlse", (2, 7)),
+    )
+]  # fmt: skip
+
+
+def check_cases(cases):
+    global tensors
+    good = dict(tensors)
+    for change, message in cases:
+        tensors = {**good, **{k: v for k, v in change.items() if k in good}}
+        lists = {**GOOD, **{k: v for k, v in change.items() if k in GOOD}}
+        try:
+            run(lists, "i64")
+        except varlen.Error as error:
+            assert lines_of(error) == [f"error: {message}"], error
+        else:
+            raise AssertionError(f"accepted: {list(change)}")
+        assert not (folder / "out").exists()
+    tensors = good
+
+
+make(text.attn, "i64")
+check_cases(OTHER)
+make(text.attn_grad, "i64")
+check_cases(OTHER + GRADIENTS)
+
+# Buffers for results are arguments like others.
+make(text.attn_grad, "i64", buffers=True)
+good = dict(tensors)
+tensors |= {f"d{key}": tensors[key] for key in ("q", "k", "v")}
+run(GOOD, "i64")
+(folder / "out").unlink()
+check_cases(
+    [
+        (
+            {"dv": np.ones((9, 1, 16), np.float32)},
+            "argument 'dv' has 9 key rows and 'k' 8: expected the same number",
+        )
+    ]
+)
+tensors = good
 
 # Extents that only run time knows.
 module.write_text(
@@ -131,21 +187,22 @@ def run_shapes(change):
 
 run_shapes({})
 for change, message in (
-    ({"q": (8, 3, 16)}, "argument 'q' has 3 heads: expected a multiple of the 2 of 'k'"
-     ", at least 1"),
-    ({"k": (8, 0, 16), "v": (8, 0, 16)}, "argument 'q' has 4 heads: expected a "
-     "multiple of the 0 of 'k', at least 1"),
-    ({"k": (8, 4, 16)}, "argument 'v' has 2 heads and 'k' 4: expected the same number"),
-    ({"k": (8, 2, 8)}, "argument 'q' has 16 elements in a head and 'k' 8: expected the "
+    ({"q": (8, 3, 16), "sink": (3,)}, "an attention has 3 query heads for 2 kv "
+     "heads: expected a multiple, of at least 1 kv head"),
+    ({"k": (8, 0, 16), "v": (8, 0, 16)}, "an attention has 4 query heads for 0 kv "
+     "heads: expected a multiple, of at least 1 kv head"),
+    ({"k": (8, 4, 16)}, "argument 'v' has 2 kv heads and 'k' 4: expected the same "
+     "number"),
+    ({"k": (8, 2, 8)}, "argument 'k' has 8 elements in a head and 'q' 16: expected the "
      "same number"),
-    ({"sink": (2,)}, "argument 'sink' has 2 entries: expected one for each of the 4 "
-     "heads of 'q'"),
+    ({"sink": (2,)}, "argument 'sink' has 2 query heads and 'q' 4: expected the same "
+     "number"),
 ):  # fmt: skip
     try:
         run_shapes(change)
     except varlen.Error as error:
         # A program of open extents may carry remarks about its speed.
-        assert str(error).splitlines()[-1] == f"error: {message}", error
+        assert lines_of(error)[-1] == f"error: {message}", error
     else:
         raise AssertionError(f"accepted: {change}")
 
@@ -176,7 +233,7 @@ for change, message in (
     try:
         run({"cu_seqlens_q": [0, 8], **change}, "i32")
     except varlen.Error as error:
-        lines = str(error).splitlines()
+        lines = lines_of(error)
         assert lines[-1].startswith(f"{module}:"), error
         assert f": error: {message}" in lines[-1], error
     else:
@@ -213,8 +270,7 @@ for index in ("i32", "i64"):
         try:
             run_on_device({**GOOD, **change}, index)
         except varlen.Error as error:
-            lines = [x for x in str(error).splitlines() if "compiling" not in x]
-            assert lines == [f"error: {message}"], error
+            assert lines_of(error) == [f"error: {message}"], error
         else:
             raise AssertionError(f"accepted by the kernels: {change}")
         assert not (folder / "out").exists()

@@ -32,6 +32,13 @@ assert figures["first_result_ms"] > figures["compile_ms"] > 0
 assert figures["peak_gflops"] > 0 and figures["peak_kind"]
 assert figures["gflops"] > 0 and figures["fraction"] > 0
 
+# Gradients: five products of a block instead of two.
+gradients = text.attn_grad(
+    dtype="bf16", heads=4, kv_heads=2, head_dim=32, v_head_dim=16, dlse=True, **options
+)
+varlen.run(gradients, random=3, lengths=lengths, lengths_k=lengths_k, figures=figures)
+assert figures["useful_flops"] == 4 * 2 * (3 * 32 + 2 * 16) * pairs, figures
+
 # Without --peak, and without an attention that is seen, there is no such figure.
 bare = {}
 varlen.run(module, random=3, lengths=[1], figures=bare)

@@ -30,17 +30,14 @@ public:
   Error checkSequences() const;
 
 private:
-  /// The extent of an operand; none if it is not an argument.
-  std::optional<int64_t> extent(int64_t operand, int dim) const {
-    return operand < 0 ? std::nullopt
-                       : std::optional(inputs[operand].shape[dim]);
+  std::optional<int64_t> getExtent(Extent extent) const {
+    return attention.getExtent(extent, inputs);
   }
-  const char *name(int64_t operand) const {
-    return signature.arguments[operand].name.c_str();
+  const char *name(int64_t argument) const {
+    return signature.arguments[argument].name.c_str();
   }
-  /// Two extents that have to be the same. `what` is what they count.
-  Error checkSame(int64_t a, int aDim, int64_t b, int bDim,
-                  const char *what) const;
+  /// That all arguments have the same extent, and that it is what types say.
+  Error checkSame(Extent extent, const char *what) const;
   Error checkHeads() const;
 
   const Signature &signature;
@@ -49,53 +46,64 @@ private:
 };
 } // namespace
 
-Error Checker::checkSame(int64_t a, int aDim, int64_t b, int bDim,
-                         const char *what) const {
-  std::optional<int64_t> first = extent(a, aDim), second = extent(b, bDim);
-  if (!first || !second || *first == *second)
-    return Error::success();
-  return makeError("argument '%s' has %" PRId64 " %s and '%s' %" PRId64
-                   ": expected the same number",
-                   name(a), *first, what, name(b), *second);
+Error Checker::checkSame(Extent extent, const char *what) const {
+  const Attention::ExtentSource &source = attention[extent];
+  auto size = [&](const ArgumentDim &of) {
+    return inputs[of.argument].shape[of.dim];
+  };
+  for (const ArgumentDim &of : source.dims) {
+    const ArgumentDim &first = source.dims.front();
+    if (size(of) != size(first))
+      return makeError("argument '%s' has %" PRId64 " %s and '%s' %" PRId64
+                       ": expected the same number",
+                       name(of.argument), size(of), what, name(first.argument),
+                       size(first));
+    if (size(of) != source.known.value_or(size(of)))
+      return makeError("argument '%s' has %" PRId64 " %s: expected %" PRId64
+                       ", as the attention's types have",
+                       name(of.argument), size(of), what, *source.known);
+  }
+  return Error::success();
 }
 
 Error Checker::checkHeads() const {
-  std::optional<int64_t> heads = extent(attention.q, 1);
-  std::optional<int64_t> kvHeads = extent(attention.k, 1);
+  std::optional<int64_t> heads = getExtent(Extent::QueryHeads);
+  std::optional<int64_t> kvHeads = getExtent(Extent::KvHeads);
   if (!heads || !kvHeads || (*kvHeads > 0 && *heads % *kvHeads == 0))
     return Error::success();
-  return makeError("argument '%s' has %" PRId64 " heads: expected a multiple "
-                   "of the %" PRId64 " of '%s', at least 1",
-                   name(attention.q), *heads, *kvHeads, name(attention.k));
+  return makeError("an attention has %" PRId64 " query heads for %" PRId64
+                   " kv heads: expected a multiple, of at least 1 kv head",
+                   *heads, *kvHeads);
 }
 
 Error Checker::checkExtents() const {
-  const Attention &a = attention;
-  if (Error error = checkSame(a.v, 0, a.k, 0, "rows"))
-    return error;
-  if (Error error = checkSame(a.v, 1, a.k, 1, "heads"))
-    return error;
-  if (Error error = checkSame(a.q, 2, a.k, 2, "elements in a head"))
-    return error;
-  if (Error error = checkHeads())
-    return error;
-  if (a.sink < 0 || a.q < 0 || *extent(a.sink, 0) == *extent(a.q, 1))
-    return Error::success();
-  return makeError("argument '%s' has %" PRId64 " entries: expected one for "
-                   "each of the %" PRId64 " heads of '%s'",
-                   name(a.sink), *extent(a.sink, 0), *extent(a.q, 1),
-                   name(a.q));
+  constexpr std::pair<Extent, const char *> meanings[] = {
+      {Extent::QueryRows, "query rows"},
+      {Extent::KeyRows, "key rows"},
+      {Extent::QueryHeads, "query heads"},
+      {Extent::KvHeads, "kv heads"},
+      {Extent::HeadDim, "elements in a head"},
+      {Extent::ValueHeadDim, "elements in a head of values"}};
+  static_assert(std::size(meanings) == numExtents);
+  for (auto [extent, what] : meanings)
+    if (Error error = checkSame(extent, what))
+      return error;
+  return checkHeads();
 }
 
 Error Checker::checkSequences() const {
   const Attention &a = attention;
-  for (int64_t operand : {a.q, a.k, a.cuQ, a.cuK, a.usedQ, a.usedK, a.offset})
-    if (operand == Attention::Computed)
+  std::optional<int64_t> queryRows = getExtent(Extent::QueryRows);
+  std::optional<int64_t> keyRows = getExtent(Extent::KeyRows);
+  for (int64_t list : {a.cuQ, a.cuK, a.usedQ, a.usedK, a.offset})
+    if (list == Attention::Computed || !queryRows || !keyRows)
       return Error::success();
-  auto data = [&](int64_t operand) -> const void * {
-    return operand < 0 ? nullptr : inputs[operand].data.get();
+  auto data = [&](int64_t list) -> const void * {
+    return list < 0 ? nullptr : inputs[list].data.get();
   };
-  auto size = [&](int64_t operand) { return extent(operand, 0).value_or(0); };
+  auto size = [&](int64_t list) {
+    return list < 0 ? 0 : inputs[list].getNumElements();
+  };
   // No head, no tiles: what is left are the runtime's checks.
   varlen_work_tile *tiles = nullptr;
   varlen_clear_error();
@@ -103,7 +111,7 @@ Error Checker::checkSequences() const {
       data(a.cuQ), size(a.cuQ), data(a.cuK), size(a.cuK), data(a.usedQ),
       size(a.usedQ), data(a.usedK), size(a.usedK), data(a.offset),
       size(a.offset), static_cast<int32_t>(getBytes(inputs[a.cuQ].dtype)),
-      size(a.q), size(a.k), /*kv_heads=*/0, /*group=*/0, /*block_m=*/1, a.left,
+      *queryRows, *keyRows, /*kv_heads=*/0, /*group=*/0, /*block_m=*/1, a.left,
       a.right, a.bottomRight, &tiles);
   varlen_free_tiles(tiles);
   if (count >= 0)

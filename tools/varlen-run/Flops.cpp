@@ -8,8 +8,6 @@
 
 #include "Flops.h"
 
-#include "mlir/IR/BuiltinTypes.h"
-
 #include <algorithm>
 
 using namespace varlen_run;
@@ -41,18 +39,13 @@ static double countPairs(const Attention &attention, int64_t lq, int64_t lk,
 
 static std::optional<double> countFlops(const Attention &attention,
                                         ArrayRef<Tensor> inputs) {
-  // An extent of the op's type, else of the argument.
-  auto extent = [&](int64_t known, int64_t argument, int dim) -> int64_t {
-    if (!mlir::ShapedType::isDynamic(known) || argument < 0)
-      return known;
-    return inputs[argument].shape[dim];
-  };
-  int64_t heads = extent(attention.queryHeads, attention.q, 1);
-  int64_t dim = extent(attention.headDim, attention.q, 2);
-  int64_t valueDim = extent(attention.valueHeadDim, attention.v, 2);
-  for (int64_t size : {heads, dim, valueDim})
-    if (mlir::ShapedType::isDynamic(size))
-      return std::nullopt;
+  std::optional<int64_t> heads =
+      attention.getExtent(Extent::QueryHeads, inputs);
+  std::optional<int64_t> headDim = attention.getExtent(Extent::HeadDim, inputs);
+  std::optional<int64_t> valueHeadDim =
+      attention.getExtent(Extent::ValueHeadDim, inputs);
+  if (!heads || !headDim || !valueHeadDim)
+    return std::nullopt;
   auto input = [&](int64_t argument) {
     return argument < 0 ? nullptr : &inputs[argument];
   };
@@ -72,8 +65,10 @@ static std::optional<double> countFlops(const Attention &attention,
     pairs += countPairs(attention, length(*cuQ, usedQ), length(*cuK, usedK),
                         offset ? offset->getInteger(s) : 0);
   }
-  return 2.0 * static_cast<double>(dim + valueDim) *
-         static_cast<double>(heads) * pairs;
+  auto products =
+      static_cast<double>(attention.headDimProducts * *headDim +
+                          attention.valueHeadDimProducts * *valueHeadDim);
+  return 2.0 * products * static_cast<double>(*heads) * pairs;
 }
 
 std::optional<double> varlen_run::countUsefulFlops(const Signature &signature,

@@ -13,9 +13,10 @@
 
 namespace varlen_run {
 
-/// Floating-point operations that the attentions' results need: 2 * (D + Dv)
-/// for each query head and each key that a query sees. None if an attention's
-/// cu_seqlens are no argument. Takes inputs that a run has found valid.
+/// Floating-point operations that the attentions' results need: for each query
+/// head and each key that a query sees 2 * (D + Dv), and 2 * (3 D + 2 Dv) for
+/// gradients. None if an attention's cu_seqlens are no argument. Takes inputs
+/// that a run has found valid.
 std::optional<double> countUsefulFlops(const Signature &signature,
                                        llvm::ArrayRef<Tensor> inputs);
 

@@ -66,31 +66,38 @@ namespace {
 struct Role {
   enum Kind { None, Rows, CuSeqlens, Used, Offset } kind = None;
   const std::vector<int64_t> *lengths = nullptr;
+  /// The dimension whose extent the lengths give.
+  int64_t dim = 0;
 };
 
 /// Makes the arguments that no file has.
 class Maker {
 public:
-  Maker(const Signature &signature, const Options &options)
-      : signature(signature), options(options),
+  Maker(const Signature &signature, const Options &options,
+        ArrayRef<std::optional<Tensor>> given)
+      : signature(signature), options(options), given(given),
         roles(signature.arguments.size()) {}
 
-  /// Finds the arguments' roles.
+  /// Finds the arguments' shapes and roles.
   Error analyze();
   Expected<Tensor> make(size_t argument) const;
 
 private:
-  Error setRole(int64_t argument, Role::Kind kind,
-                const std::vector<int64_t> *lengths);
+  Error setRole(int64_t argument, const Role &role);
+  Error setRoles(const Attention &attention);
   Error checkExtents() const;
-  /// The extent that the lengths give to dimension 0 of a tensor.
+  void findShapes();
+  /// The extent that the lengths give to the role's dimension.
   std::optional<int64_t> getDerivedExtent(const Role &role) const;
   Expected<llvm::SmallVector<int64_t>> makeShape(size_t argument) const;
   Error fillIntegers(const Slot &slot, const Role &role, Tensor &tensor) const;
 
   const Signature &signature;
   const Options &options;
+  ArrayRef<std::optional<Tensor>> given;
   std::vector<Role> roles;
+  /// Of each argument; dynamic where only the lengths can say more.
+  std::vector<llvm::SmallVector<int64_t>> shapes;
 };
 } // namespace
 
@@ -98,40 +105,98 @@ static int64_t sum(const std::vector<int64_t> &lengths) {
   return std::accumulate(lengths.begin(), lengths.end(), int64_t(0));
 }
 
-Error Maker::setRole(int64_t argument, Role::Kind kind,
-                     const std::vector<int64_t> *lengths) {
-  if (argument < 0)
+static const char *describe(Role::Kind kind) {
+  switch (kind) {
+  case Role::None:
+    break;
+  case Role::Rows:
+    return "rows";
+  case Role::CuSeqlens:
+    return "cu_seqlens";
+  case Role::Used:
+    return "seqused";
+  case Role::Offset:
+    return "q_offset";
+  }
+  return "nothing";
+}
+
+Error Maker::setRole(int64_t argument, const Role &role) {
+  if (argument < 0 || given[argument])
     return Error::success();
-  Role &role = roles[argument];
-  if (role.kind != Role::None && lengths &&
-      (role.kind != kind || *role.lengths != *lengths))
-    return makeError("argument '" + signature.arguments[argument].name +
-                     "' is used for queries and for keys: --lengths-k must "
-                     "not differ from --lengths");
-  role = {kind, lengths};
+  Role &old = roles[argument];
+  const char *name = signature.arguments[argument].name.c_str();
+  if (old.kind != Role::None && old.kind != role.kind)
+    return makeError("argument '%s' is used as %s and as %s: --random cannot "
+                     "make it, give it in a file",
+                     name, describe(old.kind), describe(role.kind));
+  if (old.lengths && *old.lengths != *role.lengths)
+    return makeError("argument '%s' is used for queries and for keys: "
+                     "--lengths-k must not differ from --lengths",
+                     name);
+  old = role;
+  return Error::success();
+}
+
+Error Maker::setRoles(const Attention &attention) {
+  const std::vector<int64_t> *q = options.lengths ? &*options.lengths : nullptr;
+  const std::vector<int64_t> *k = options.lengthsK ? &*options.lengthsK : q;
+  for (auto [extent, lengths] :
+       {std::pair(Extent::QueryRows, q), std::pair(Extent::KeyRows, k)})
+    for (auto [argument, dim] : attention[extent].dims)
+      if (Error error = setRole(argument, {Role::Rows, lengths, dim}))
+        return error;
+  const std::pair<int64_t, Role> lists[] = {
+      {attention.cuQ, {Role::CuSeqlens, q}},
+      {attention.cuK, {Role::CuSeqlens, k}},
+      {attention.usedQ, {Role::Used, q}},
+      {attention.usedK, {Role::Used, k}},
+      {attention.offset, {Role::Offset, q}}};
+  for (const auto &[argument, role] : lists)
+    if (Error error = setRole(argument, role))
+      return error;
   return Error::success();
 }
 
 Error Maker::analyze() {
   if (Error error = checkExtents())
     return error;
-  const std::vector<int64_t> *q = options.lengths ? &*options.lengths : nullptr;
-  const std::vector<int64_t> *k = options.lengthsK ? &*options.lengthsK : q;
-  for (const Attention &attention : signature.attentions) {
-    const std::tuple<int64_t, Role::Kind, const std::vector<int64_t> *> uses[] =
-        {{attention.q, Role::Rows, q},
-         {attention.k, Role::Rows, k},
-         {attention.v, Role::Rows, k},
-         {attention.cuQ, Role::CuSeqlens, q},
-         {attention.cuK, Role::CuSeqlens, k},
-         {attention.usedQ, Role::Used, q},
-         {attention.usedK, Role::Used, k},
-         {attention.offset, Role::Offset, q}};
-    for (auto [argument, kind, lengths] : uses)
-      if (Error error = setRole(argument, kind, lengths))
-        return error;
-  }
+  findShapes();
+  for (const Attention &attention : signature.attentions)
+    if (Error error = setRoles(attention))
+      return error;
   return Error::success();
+}
+
+void Maker::findShapes() {
+  for (auto [slot, tensor] : llvm::zip_equal(signature.arguments, given)) {
+    shapes.push_back(tensor ? tensor->shape : slot.shape);
+    for (auto [d, extent] : llvm::enumerate(shapes.back()))
+      if (auto found = options.extents.find({slot.name, d});
+          found != options.extents.end() && ShapedType::isDynamic(extent))
+        extent = found->second;
+  }
+  // One argument of an attention gives extents to others, which may be
+  // arguments of another attention.
+  auto extentOf = [&](ArgumentDim of) -> int64_t & {
+    return shapes[of.argument][of.dim];
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const Attention &attention : signature.attentions)
+      for (const Attention::ExtentSource &source : attention.extents) {
+        int64_t known = source.known.value_or(ShapedType::kDynamic);
+        for (ArgumentDim of : source.dims)
+          if (ShapedType::isDynamic(known))
+            known = extentOf(of);
+        for (ArgumentDim of : source.dims)
+          if (ShapedType::isStatic(known) &&
+              ShapedType::isDynamic(extentOf(of))) {
+            extentOf(of) = known;
+            changed = true;
+          }
+      }
+  }
 }
 
 Error Maker::checkExtents() const {
@@ -178,30 +243,27 @@ Expected<llvm::SmallVector<int64_t>> Maker::makeShape(size_t argument) const {
   const Slot &slot = signature.arguments[argument];
   const Role &role = roles[argument];
   std::optional<int64_t> derived = getDerivedExtent(role);
-  llvm::SmallVector<int64_t> shape = slot.shape;
+  llvm::SmallVector<int64_t> shape = shapes[argument];
   for (auto [d, extent] : llvm::enumerate(shape)) {
     if (!ShapedType::isDynamic(extent))
       continue;
-    auto given = options.extents.find({slot.name, static_cast<int64_t>(d)});
-    if (given != options.extents.end())
-      extent = given->second;
-    else if (d == 0 && derived)
-      extent = *derived;
-    else
+    bool hasRole =
+        role.kind != Role::None && static_cast<int64_t>(d) == role.dim;
+    if (!hasRole || !derived)
       return makeError("the size of dimension %zu of '%s' is not known: give "
                        "--extent=%s:%zu=SIZE%s",
                        d, slot.name.c_str(), slot.name.c_str(), d,
-                       d == 0 && role.kind != Role::None ? " or --lengths"
-                                                         : "");
+                       hasRole ? " or --lengths" : "");
+    extent = *derived;
   }
   // More is fine: rows beyond the last sequence, ghosts in cu_seqlens.
   int64_t sequences = role.lengths ? role.lengths->size() : 0;
   if (derived && role.kind != Role::Rows)
     derived = sequences + (role.kind == Role::CuSeqlens);
-  if (derived && shape[0] < *derived)
+  if (derived && shape[role.dim] < *derived)
     return makeError("argument '%s' has %" PRId64
                      " %s: the lengths need at least %" PRId64,
-                     slot.name.c_str(), shape[0],
+                     slot.name.c_str(), shape[role.dim],
                      role.kind == Role::Rows ? "rows" : "entries", *derived);
   return shape;
 }
@@ -254,18 +316,26 @@ Expected<Tensor> Maker::make(size_t argument) const {
 Expected<std::vector<Tensor>>
 varlen_run::makeInputs(const Signature &signature, const Options &options,
                        const SafetensorsFile *file) {
-  Maker maker(signature, options);
-  if (options.random)
-    if (Error error = maker.analyze())
-      return error;
-  std::vector<Tensor> inputs;
-  for (auto [i, slot] : llvm::enumerate(signature.arguments)) {
+  std::vector<std::optional<Tensor>> given(signature.arguments.size());
+  for (auto [slot, tensor] : llvm::zip_equal(signature.arguments, given)) {
     const SafetensorsFile::Entry *entry =
         file ? file->find(slot.name) : nullptr;
     if (!entry && !options.random)
       return makeMissingError(slot, file);
-    Expected<Tensor> input =
-        entry ? readInput(slot, *file, *entry) : maker.make(i);
+    if (!entry)
+      continue;
+    Expected<Tensor> input = readInput(slot, *file, *entry);
+    if (!input)
+      return input.takeError();
+    tensor = std::move(*input);
+  }
+  Maker maker(signature, options, given);
+  if (options.random)
+    if (Error error = maker.analyze())
+      return error;
+  std::vector<Tensor> inputs;
+  for (auto [i, tensor] : llvm::enumerate(given)) {
+    Expected<Tensor> input = tensor ? std::move(*tensor) : maker.make(i);
     if (!input)
       return input.takeError();
     inputs.push_back(std::move(*input));

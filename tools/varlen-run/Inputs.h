@@ -16,7 +16,9 @@
 namespace varlen_run {
 
 /// One tensor for each argument, of its type and static extents. They come from
-/// the file (null: none); --random makes those that it does not have.
+/// the file (null: none); --random makes those that it does not have, each on
+/// its own: the out and lse that gradients take are then of no attention, which
+/// is good for times, not for values.
 llvm::Expected<std::vector<Tensor>> makeInputs(const Signature &signature,
                                                const Options &options,
                                                const SafetensorsFile *file);

@@ -8,12 +8,9 @@
 
 #include "Signature.h"
 
-#include "varlen/Dialect/Varlen/IR/Varlen.h"
-
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/Interfaces/RuntimeVerifiableOpInterface.h"
 #include "mlir/Pass/PassManager.h"
@@ -106,75 +103,6 @@ static Error checkNames(ArrayRef<Slot> slots, StringRef kind) {
 }
 
 //===----------------------------------------------------------------------===//
-// Attentions
-//===----------------------------------------------------------------------===//
-
-/// The argument of `entry` that `value` is, if it is one: seen through casts
-/// and through calls where a function has one caller.
-static int64_t traceToArgument(func::FuncOp entry, Value value) {
-  if (!value)
-    return Attention::Absent;
-  // Call chains are short; the bound is for recursive functions.
-  for (int depth = 0; depth < 64; ++depth) {
-    if (Operation *op = value.getDefiningOp()) {
-      if (!isa<tensor::CastOp, bufferization::ToTensorOp,
-               bufferization::ToBufferOp>(op))
-        return Attention::Computed;
-      value = op->getOperand(0);
-      continue;
-    }
-    auto argument = cast<BlockArgument>(value);
-    auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
-    if (!function || !argument.getOwner()->isEntryBlock())
-      return Attention::Computed;
-    if (function == entry)
-      return argument.getArgNumber();
-    std::optional<SymbolTable::UseRange> uses =
-        function.getSymbolUses(function->getParentOp());
-    if (!uses || !llvm::hasSingleElement(*uses))
-      return Attention::Computed;
-    auto call = dyn_cast<func::CallOp>(uses->begin()->getUser());
-    if (!call)
-      return Attention::Computed;
-    value = call.getOperand(argument.getArgNumber());
-  }
-  return Attention::Computed;
-}
-
-static Attention readAttention(func::FuncOp entry, varlen::AttnOp op) {
-  auto trace = [&](Value value) { return traceToArgument(entry, value); };
-  Attention attention;
-  attention.q = trace(op.getQ());
-  attention.k = trace(op.getK());
-  attention.v = trace(op.getV());
-  attention.cuQ = trace(op.getCuQ());
-  attention.cuK = trace(op.getCuK());
-  attention.usedQ = trace(op.getSequsedQ());
-  attention.usedK = trace(op.getSequsedK());
-  attention.offset = trace(op.getQOffset());
-  attention.sink = trace(op.getSink());
-  attention.queryHeads = op.getQueryHeads();
-  attention.headDim = op.getHeadDim();
-  attention.valueHeadDim = op.getValueHeadDim();
-  attention.left = op.getMask().getLeft();
-  attention.right = op.getMask().getRight();
-  attention.bottomRight =
-      op.getMask().getAlignment() == varlen::Alignment::BottomRight;
-  return attention;
-}
-
-/// Whether the operation has no check that compiled code would have to make.
-static bool isCheckedByInputs(func::FuncOp entry, Operation *op) {
-  if (!isa<RuntimeVerifiableOpInterface>(op))
-    return true;
-  // Buffers for results may be of any size.
-  return isa<varlen::AttnOp>(op) && op->getNumResults() > 0 &&
-         llvm::none_of(op->getOperands(), [&](Value operand) {
-           return traceToArgument(entry, operand) == Attention::Computed;
-         });
-}
-
-//===----------------------------------------------------------------------===//
 // prepareEntry
 //===----------------------------------------------------------------------===//
 
@@ -226,11 +154,13 @@ Expected<Signature> varlen_run::prepareEntry(ModuleOp module,
     return error;
 
   module.walk([&](Operation *op) {
-    signature.isCheckedByInputs &= isCheckedByInputs(entry, op);
-    auto attention = dyn_cast<varlen::AttnOp>(op);
-    if (!attention)
+    auto attention = dyn_cast<varlen::AttentionOpInterface>(op);
+    if (!attention) {
+      signature.isCheckedByInputs &= !isa<RuntimeVerifiableOpInterface>(op);
       return;
+    }
     signature.attentions.push_back(readAttention(entry, attention));
+    signature.isCheckedByInputs &= signature.attentions.back().isKnown;
     if (!signature.floatType)
       signature.floatType = getDType(attention.getElementType());
   });

@@ -9,9 +9,11 @@
 #ifndef VARLEN_TOOLS_RUN_SIGNATURE_H
 #define VARLEN_TOOLS_RUN_SIGNATURE_H
 
-#include "Tensor.h"
+#include "Attention.h"
 
 #include "mlir/IR/BuiltinOps.h"
+
+#include <vector>
 
 namespace varlen_run {
 
@@ -27,21 +29,10 @@ struct Slot {
   bool isMemRef;
 };
 
-/// One varlen.attn that runs on arguments of the entry function, as far as that
-/// can be seen. Operands are indices of arguments; extents are
-/// ShapedType::kDynamic if open.
-struct Attention {
-  enum : int64_t { Absent = -1, Computed = -2 };
-  int64_t q, k, v, cuQ, cuK, usedQ, usedK, offset, sink;
-  int64_t queryHeads, headDim, valueHeadDim;
-  int64_t left, right;
-  bool bottomRight;
-};
-
 struct Signature {
   std::string entry;
   llvm::SmallVector<Slot> arguments, results;
-  llvm::SmallVector<Attention> attentions;
+  std::vector<Attention> attentions;
   /// Whether all checks that need values are those of `checkInputs`. Otherwise
   /// compiled code has to check, too.
   bool isCheckedByInputs = true;
