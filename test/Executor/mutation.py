@@ -9,7 +9,6 @@ import argparse
 import itertools
 import pathlib
 import re
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -27,19 +26,14 @@ import varlen
 from launching import round_bf16
 
 def kernels():
-    """Name, chip, text, cases (tensors and options of varlen-run), and how many
-    mutants of synchronisation and of constants: in a sample (null: it is not in it),
-    and with --all (null: all)."""
-
-    def one(inputs):
-        return [(inputs, [])]
-
-    yield "sm80", "sm_80", sm80.build(), one(sm80.inputs(np, round_bf16)), (4, 6), (None, 60)
-    for name, text, cases in packed.kernels():
+    """Name, chip, text, inputs, and how many mutants of synchronisation and of
+    constants: in a sample (null: it is not in it), and with --all (null: all)."""
+    yield "sm80", "sm_80", sm80.build(), [sm80.inputs(np, round_bf16)], (4, 6), (None, 60)
+    for name, text, inputs in packed.kernels():
         sample = (6, 0) if name in ("forward-causal", "gradients-causal") else None
-        yield name, "sm_80", text, cases, sample, (None, None)
-    yield "clusters", "sm_90a", clusters.build(), one(clusters.inputs(np)), None, (None, 60)
-    yield "sm90", "sm_90a", sm90.build(), one(sm90.inputs(np, round_bf16)), None, (None, 60)
+        yield name, "sm_80", text, inputs, sample, (None, None)
+    yield "clusters", "sm_90a", clusters.build(), [clusters.inputs(np)], None, (None, 60)
+    yield "sm90", "sm_90a", sm90.build(), [sm90.inputs(np, round_bf16)], None, (None, 60)
 
 
 def main():
@@ -50,7 +44,7 @@ def main():
     parser.add_argument("--constants", type=int, help="at most so many of a kernel")
     arguments = parser.parse_args()
     status = 0
-    for name, chip, text, cases, sample, all in kernels():
+    for name, chip, text, inputs, sample, all in kernels():
         counts = all if arguments.all else sample
         if not counts or not re.search(arguments.only, name):
             continue
@@ -59,7 +53,7 @@ def main():
             module.write_text(text, encoding="utf-8")
             command = [
                 ROOT / "tools" / "varlen-mutate", f"--build={arguments.build}",
-                f"--device=sim:{chip}", module,
+                f"--device=sim:{chip}", "--device-checks", module,
             ]  # fmt: skip
             known = INPUTS / f"equivalents-{name}.txt"
             if known.exists():
@@ -69,12 +63,12 @@ def main():
             constants = counts[1] if arguments.constants is None else arguments.constants
             if constants is not None:
                 command.append(f"--constants={constants}")
-            # A sample is of the first case only.
-            cases = cases if arguments.all else itertools.islice(cases, 1)
-            for number, (inputs, options) in enumerate(cases):
+            # A sample is of the first input only.
+            inputs = inputs if arguments.all else itertools.islice(inputs, 1)
+            for number, values in enumerate(inputs):
                 tensors = module.with_name(f"{number}.safetensors")
-                varlen.safetensors.write(tensors, inputs)
-                command.append(f"--case={shlex.join([str(tensors), *options])}")
+                varlen.safetensors.write(tensors, values)
+                command.append(tensors)
             print(f"{name}:", flush=True)
             status |= subprocess.run(command, check=False).returncode
     return status

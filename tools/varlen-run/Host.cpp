@@ -93,6 +93,11 @@ int64_t varlen_run::getPeakBytes() {
   return getHeap().peak;
 }
 
+void varlen_run::restartPeakBytes() {
+  std::lock_guard<std::mutex> lock(getHeap().mutex);
+  getHeap().peak = getHeap().live;
+}
+
 int64_t varlen_run::getLiveBytes() {
   std::lock_guard<std::mutex> lock(getHeap().mutex);
   return getHeap().live;

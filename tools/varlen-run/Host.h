@@ -25,8 +25,9 @@ void forEachHostSymbol(llvm::function_ref<void(llvm::StringRef, void *)> visit);
 void releaseBuffer(void *pointer);
 
 /// The most memory that compiled code has held at once: its buffers, the lists
-/// of work tiles and the threads' workspaces.
+/// of work tiles and the threads' workspaces, since the last restart.
 int64_t getPeakBytes();
+void restartPeakBytes();
 /// What it holds now.
 int64_t getLiveBytes();
 

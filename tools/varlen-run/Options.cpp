@@ -93,8 +93,12 @@ static bool isForExecutor(StringRef option) {
 
 static const std::vector<Option> &getTable() {
   static const std::vector<Option> table = {
-      {"o", "FILE", "write the results to this safetensors file",
-       string(&Options::output)},
+      {"o", "FILE",
+       "write the results to this safetensors file; once for each input",
+       [](Options &options, StringRef value) {
+         options.outputs.push_back(value.str());
+         return Error::success();
+       }},
       {"entry", "NAME", "function to run; default: the only public one",
        string(&Options::entry)},
       {"threads", "N", "threads to use; default: all of the machine's",
@@ -215,9 +219,10 @@ static const std::vector<Option> &getTable() {
 
 std::string varlen_run::getHelp() {
   std::string text =
-      "usage: varlen-run FILE.mlir [IN.safetensors] [option...]\n\n"
-      "Compiles a function on tensors, runs it on this machine and writes its "
-      "results.\nTensors are matched by the attribute varlen.name of an "
+      "usage: varlen-run FILE.mlir [IN.safetensors...] [option...]\n\n"
+      "Compiles a function on tensors, runs it on this machine, on each input "
+      "in turn,\nand writes its results. Tensors are matched by the attribute "
+      "varlen.name of an "
       "argument or result, else\nby arg0, arg1, ... and result0, result1, "
       "...\n\n";
   for (const Option &option : getTable()) {
@@ -239,12 +244,8 @@ llvm::Expected<Options> varlen_run::parseOptions(int argc, char **argv) {
     if (!text.starts_with("-") || text == "-") {
       if (options.module.empty())
         options.module = text.str();
-      else if (options.input.empty())
-        options.input = text.str();
       else
-        return makeError("unexpected argument '%s': a module and an input file "
-                         "are given already",
-                         argv[i]);
+        options.inputs.push_back(text.str());
       continue;
     }
     auto [name, value] =
@@ -273,6 +274,16 @@ llvm::Expected<Options> varlen_run::parseOptions(int argc, char **argv) {
     return options;
   if (options.module.empty())
     return makeError("no MLIR file: see --help");
+  size_t numRuns = std::max<size_t>(options.inputs.size(), 1);
+  if (!options.outputs.empty() && options.outputs.size() != numRuns)
+    return makeError("expected -o once for each input, %zu times, got it %zu "
+                     "times",
+                     numRuns, options.outputs.size());
+  if (numRuns > 1 &&
+      (!options.json.empty() || !options.simulation.trace.empty()))
+    return makeError("--json and --trace write about one run: expected one "
+                     "input, got %zu",
+                     numRuns);
   if (!executorOption.empty() && options.device.kind != Device::Kind::Executor)
     return makeError("--%s says how the executor runs: expected "
                      "--device=sim:CHIP",

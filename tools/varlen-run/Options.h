@@ -24,9 +24,10 @@ namespace varlen_run {
 
 struct Options {
   std::string module; // the MLIR file, - is stdin
-  std::string input;  // safetensors; empty: none
-  std::string output; // safetensors; empty: none
-  std::string entry;  // empty: the only public function
+  /// safetensors. The function is compiled once and runs on each input; outputs
+  /// are as many or none.
+  std::vector<std::string> inputs, outputs;
+  std::string entry; // empty: the only public function
   std::string target = "host";
   std::string pipeline; // empty: that of the device
   std::string json;     // empty: none

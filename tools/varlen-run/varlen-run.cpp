@@ -27,6 +27,7 @@
 #include <chrono>
 #include <ctime>
 #include <malloc.h>
+#include <utility>
 
 using namespace varlen_run;
 using llvm::Error;
@@ -131,78 +132,120 @@ static Error runAndSimulate(Function &function, const Options &options,
   return simulation.getTraceError();
 }
 
-static Error run(const Options &options, Clock::time_point start) {
-  Expected<const mlir::varlen::CPUTarget *> target = findTarget(options.target);
-  if (!target)
-    return target.takeError();
+namespace {
+/// The function, compiled when the first of its inputs has been found good.
+class Program {
+public:
+  Program(const Options &options, Clock::time_point start)
+      : options(options), start(start), device(options.device),
+        // One small module: threads would cost more than they give.
+        context(makeRegistry(), mlir::MLIRContext::Threading::DISABLED),
+        diagnostics(&context) {}
+
+  Error load();
+  /// Runs it on the tensors of one file (empty: none), reports, and writes the
+  /// results to the other (empty: none).
+  Error run(const std::string &input, const std::string &output);
+
+private:
+  Error compile();
+
+  const Options &options;
+  Clock::time_point start;
+  Device device;
+  Progress progress;
+  mlir::MLIRContext context;
+  DiagnosticPrinter diagnostics;
+  const mlir::varlen::CPUTarget *target = nullptr;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  Signature signature;
+  std::unique_ptr<mlir::ExecutionEngine> engine;
+  std::optional<Peak> peak;
+  double compileMs = 0;
+};
+} // namespace
+
+Error Program::load() {
+  Expected<const mlir::varlen::CPUTarget *> found = findTarget(options.target);
+  if (!found)
+    return found.takeError();
+  target = *found;
   varlen_set_num_threads(options.threads);
-  Device device = options.device;
   if (Error error = openDevice(device))
     return error;
-  Progress progress;
 
   progress.setPhase("compiling");
   Clock::time_point begin = Clock::now();
-  // One small module: threads would cost more than they give.
-  mlir::MLIRContext context(makeRegistry(),
-                            mlir::MLIRContext::Threading::DISABLED);
-  DiagnosticPrinter diagnostics(&context);
-  mlir::OwningOpRef<mlir::ModuleOp> module =
-      mlir::parseSourceFile<mlir::ModuleOp>(options.module, &context);
+  module = mlir::parseSourceFile<mlir::ModuleOp>(options.module, &context);
   if (!module)
     return llvm::make_error<PrintedError>();
-  Expected<Signature> signature = prepareEntry(*module, options.entry);
-  if (!signature)
-    return signature.takeError();
-  double parseMs = msSince(begin);
+  Expected<Signature> read = prepareEntry(*module, options.entry);
+  if (!read)
+    return read.takeError();
+  signature = std::move(*read);
+  compileMs = msSince(begin);
+  return Error::success();
+}
 
+Error Program::compile() {
+  progress.setPhase("compiling");
+  Clock::time_point begin = Clock::now();
+  // Our own pipelines are tested with the verifier; here it would be a third of
+  // the passes' time.
+  bool isDefault = options.pipeline.empty();
+  std::string pipeline = isDefault ? getPipeline(*module, options, device.chip,
+                                                 signature.isCheckedByInputs)
+                                   : options.pipeline;
+  if (Error error = runPipeline(*module, pipeline, /*verify=*/!isDefault))
+    return error;
+  auto compiled = varlen_run::compile(*module, *target);
+  if (!compiled)
+    return compiled.takeError();
+  engine = std::move(*compiled);
+  compileMs += msSince(begin);
+
+  if (!options.peak)
+    return Error::success();
+  Expected<Peak> created =
+      Peak::create(&context, *target, signature.floatType.value_or(DType::F32));
+  if (!created)
+    return created.takeError();
+  peak.emplace(std::move(*created));
+  return Error::success();
+}
+
+Error Program::run(const std::string &input, const std::string &output) {
+  // What is compiled already is no part of this result.
+  if (engine)
+    start = Clock::now();
+  restartPeakBytes();
   progress.setPhase("reading the inputs");
   std::optional<SafetensorsFile> file;
-  if (!options.input.empty()) {
-    Expected<SafetensorsFile> opened = SafetensorsFile::open(options.input);
+  if (!input.empty()) {
+    Expected<SafetensorsFile> opened = SafetensorsFile::open(input);
     if (!opened)
       return opened.takeError();
     file.emplace(std::move(*opened));
   }
   Expected<std::vector<Tensor>> inputs =
-      makeInputs(*signature, options, file ? &*file : nullptr);
+      makeInputs(signature, options, file ? &*file : nullptr);
   if (!inputs)
     return inputs.takeError();
-
-  if (Error error = checkInputs(*signature, *inputs, options.deviceChecks))
+  if (Error error = checkInputs(signature, *inputs, options.deviceChecks))
     return error;
-
-  progress.setPhase("compiling");
-  begin = Clock::now();
-  // Our own pipelines are tested with the verifier; here it would be a third of
-  // the passes' time.
-  bool isDefault = options.pipeline.empty();
-  std::string pipeline = isDefault ? getPipeline(*module, options, device.chip,
-                                                 signature->isCheckedByInputs)
-                                   : options.pipeline;
-  if (Error error = runPipeline(*module, pipeline, /*verify=*/!isDefault))
-    return error;
-  auto engine = compile(*module, **target);
   if (!engine)
-    return engine.takeError();
+    if (Error error = compile())
+      return error;
+
   std::optional<Simulation> simulation;
   if (device.kind == Device::Kind::Executor)
     simulation.emplace(options.simulation, device.chip, options.threads);
   Expected<Function> function =
-      Function::bind(**engine, *signature, *inputs, device);
+      Function::bind(*engine, signature, *inputs, device);
   if (!function)
     return function.takeError();
   Figures figures;
-  figures.compileMs = parseMs + msSince(begin);
-
-  std::optional<Peak> peak;
-  if (options.peak) {
-    Expected<Peak> created = Peak::create(
-        &context, **target, signature->floatType.value_or(DType::F32));
-    if (!created)
-      return created.takeError();
-    peak.emplace(std::move(*created));
-  }
+  figures.compileMs = std::exchange(compileMs, 0);
   if (Error error = simulation ? runAndSimulate(*function, options, *simulation,
                                                 progress, start, figures)
                                : runAndMeasure(*function, options, peak,
@@ -212,19 +255,19 @@ static Error run(const Options &options, Clock::time_point start) {
   Expected<std::vector<NamedTensor>> results = function->getResults();
   if (!results)
     return results.takeError();
-  figures.entry = signature->entry;
-  figures.target = device.isGPU() ? device.chip : (*target)->name.str();
+  figures.entry = signature.entry;
+  figures.target = device.isGPU() ? device.chip : target->name.str();
   figures.threads = varlen_get_num_threads();
   if (simulation) {
     figures.threads = std::max<int64_t>(options.threads, 1);
     figures.simulated = simulation->getStats();
     figures.simulatedRuns = options.simulation.runs;
   }
-  figures.usefulFlops = countUsefulFlops(*signature, *inputs);
+  figures.usefulFlops = countUsefulFlops(signature, *inputs);
   if (peak)
     figures.peakKind = peak->getKind().str();
-  for (const Tensor &input : *inputs)
-    figures.inputBytes += input.getNumBytes();
+  for (const Tensor &tensor : *inputs)
+    figures.inputBytes += tensor.getNumBytes();
   for (const NamedTensor &result : *results)
     figures.outputBytes +=
         *getNumElements(result.shape) * getBytes(result.dtype);
@@ -232,9 +275,9 @@ static Error run(const Options &options, Clock::time_point start) {
   figures.workspaceBytes = getPeakBytes() - getLiveBytes();
   figures.peakMemoryBytes = getPeakMemoryBytes();
 
-  if (!options.output.empty()) {
+  if (!output.empty()) {
     progress.setPhase("writing the results");
-    if (Error error = writeSafetensors(options.output, *results))
+    if (Error error = writeSafetensors(output, *results))
       return error;
   }
   if (!options.json.empty())
@@ -242,6 +285,27 @@ static Error run(const Options &options, Clock::time_point start) {
       return error;
   printReport(figures);
   return Error::success();
+}
+
+static Error run(const Options &options, Clock::time_point start) {
+  Program program(options, start);
+  if (Error error = program.load())
+    return error;
+  if (options.inputs.size() <= 1)
+    return program.run(options.inputs.empty() ? "" : options.inputs[0],
+                       options.outputs.empty() ? "" : options.outputs[0]);
+  // What is wrong with one input does not keep the others from theirs.
+  Error errors = Error::success();
+  for (auto [i, input] : llvm::enumerate(options.inputs)) {
+    Error error =
+        program.run(input, options.outputs.empty() ? "" : options.outputs[i]);
+    if (error.isA<PrintedError>())
+      return joinErrors(std::move(errors), std::move(error));
+    if (error)
+      errors = joinErrors(std::move(errors),
+                          makeError(input + ": " + toString(std::move(error))));
+  }
+  return errors;
 }
 
 int main(int argc, char **argv) {

@@ -1,5 +1,5 @@
 """Attention on packed batches, with inputs that reach all of its kernels: modules
-and cases for varlen-mutate."""
+and inputs for varlen-mutate."""
 
 import dataclasses
 import pathlib
@@ -82,17 +82,16 @@ def broken(inputs):
             yield change(f"seqused_{side}", 2, rows)
 
 
-def cases(group, kind=harness):
-    """Tensors and more options of varlen-run, one pair after the other, for the
-    result of an attention (harness) or its gradients (attn_gradients)."""
+def inputs(group, kind=harness):
+    """Tensors for the result of an attention (harness) or its gradients
+    (attn_gradients), the broken ones last."""
     for variant in variants(group):
-        yield kind.make_inputs(variant), []
-    for wrong in broken(kind.make_inputs(group)):
-        yield wrong, ["--device-checks"]
+        yield kind.make_inputs(variant)
+    yield from broken(kind.make_inputs(group))
 
 
 def kernels():
-    """Name, text and cases."""
+    """Name, text and inputs, for varlen-run with --device-checks."""
     for groups, kind in ((FORWARD, harness), (GRADIENTS, attn_gradients)):
         for name, group in groups.items():
-            yield name, kind.module_text(group), cases(group, kind)
+            yield name, kind.module_text(group), inputs(group, kind)
