@@ -30,6 +30,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "fuzz-arrays.h"
 #include "varlen/Runtime/Runtime.h"
 #ifdef FUZZ_EXECUTOR
 #include "varlen/Runtime/GPUExecutor.h"
@@ -46,7 +47,6 @@
 #include <limits>
 #include <random>
 #include <string>
-#include <sys/mman.h>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -63,149 +63,14 @@ bool chance(Random &random, double probability) {
 }
 
 //===----------------------------------------------------------------------===//
-// Element types
+// The compiled functions
 //===----------------------------------------------------------------------===//
-
-enum class Type { F16, BF16, F32, F64 };
 
 #ifdef FUZZ_EXECUTOR
 constexpr Type singleType = Type::BF16, doubleType = Type::F16;
 #else
 constexpr Type singleType = Type::F32, doubleType = Type::F64;
 #endif
-
-int64_t bytesOf(Type type) {
-  return type == Type::F64 ? 8 : type == Type::F32 ? 4 : 2;
-}
-
-double load(const char *data, Type type, int64_t index) {
-  data += index * bytesOf(type);
-  if (type == Type::F64) {
-    double value;
-    std::memcpy(&value, data, sizeof value);
-    return value;
-  }
-  if (type == Type::F32) {
-    float value;
-    std::memcpy(&value, data, sizeof value);
-    return value;
-  }
-  if (type == Type::F16) {
-    _Float16 value;
-    std::memcpy(&value, data, sizeof value);
-    return static_cast<double>(value);
-  }
-  uint16_t half;
-  std::memcpy(&half, data, sizeof half);
-  uint32_t bits = static_cast<uint32_t>(half) << 16;
-  float value;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-void store(char *data, Type type, int64_t index, float value) {
-  data += index * bytesOf(type);
-  if (type == Type::F64) {
-    double wide = value;
-    std::memcpy(data, &wide, sizeof wide);
-  } else if (type == Type::F32) {
-    std::memcpy(data, &value, sizeof value);
-  } else if (type == Type::F16) {
-    auto half = static_cast<_Float16>(value);
-    std::memcpy(data, &half, sizeof half);
-  } else {
-    // Truncation makes as good a random number as rounding.
-    uint32_t bits;
-    std::memcpy(&bits, &value, sizeof bits);
-    auto half = static_cast<uint16_t>(bits >> 16);
-    std::memcpy(data, &half, sizeof half);
-  }
-}
-
-//===----------------------------------------------------------------------===//
-// Arrays between two pages that cannot be accessed
-//===----------------------------------------------------------------------===//
-
-constexpr unsigned char canary = 0xA5;
-
-class GuardedArray {
-public:
-  explicit GuardedArray(int64_t mostBytes) {
-    int64_t page = sysconf(_SC_PAGESIZE);
-    capacity = (mostBytes + page - 1) / page * page;
-    void *map = mmap(nullptr, capacity + 2 * page, PROT_NONE,
-                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED) {
-      std::perror("mmap");
-      std::exit(2);
-    }
-    begin = static_cast<char *>(map) + page;
-    if (mprotect(begin, capacity, PROT_READ | PROT_WRITE) != 0) {
-      std::perror("mprotect");
-      std::exit(2);
-    }
-  }
-
-  /// Places `size` bytes at the end of the mapping, or at its beginning. The
-  /// alignment matters at the end only: it is bought with canaries.
-  char *place(int64_t size, bool atEnd, int64_t alignment) {
-    if (size > capacity) {
-      std::fprintf(stderr, "wanted %lld bytes, the array has %lld\n",
-                   static_cast<long long>(size),
-                   static_cast<long long>(capacity));
-      std::exit(2);
-    }
-    bytes = size;
-    data = atEnd ? begin + (capacity - size) / alignment * alignment : begin;
-    leftCanaries = std::min<int64_t>(data - begin, 256);
-    rightCanaries = std::min<int64_t>(begin + capacity - (data + size), 256);
-    std::memset(data - leftCanaries, canary, leftCanaries);
-    std::memset(data + size, canary, rightCanaries);
-#ifdef FUZZ_EXECUTOR
-    varlen_sim_unregister(registered);
-    registered = data;
-    varlen_sim_register(data, size);
-#endif
-    return data;
-  }
-
-  bool intact() const {
-    auto isCanary = [](char byte) {
-      return static_cast<unsigned char>(byte) == canary;
-    };
-    return std::all_of(data - leftCanaries, data, isCanary) &&
-           std::all_of(data + bytes, data + bytes + rightCanaries, isCanary);
-  }
-
-  char *data = nullptr;
-  int64_t bytes = 0;
-
-private:
-  char *begin = nullptr;
-  [[maybe_unused]] const char *registered = nullptr;
-  int64_t capacity = 0, leftCanaries = 0, rightCanaries = 0;
-};
-
-//===----------------------------------------------------------------------===//
-// The compiled functions
-//===----------------------------------------------------------------------===//
-
-template <int Rank> struct MemRef {
-  char *allocated, *aligned;
-  int64_t offset, sizes[Rank], strides[Rank];
-};
-
-template <int Rank>
-MemRef<Rank> describe(const GuardedArray &array, const int64_t (&sizes)[Rank]) {
-  MemRef<Rank> memref{array.data, array.data, 0, {}, {}};
-  int64_t stride = 1;
-  for (int i = Rank - 1; i >= 0; --i) {
-    memref.sizes[i] = sizes[i];
-    memref.strides[i] = stride;
-    stride *= sizes[i];
-  }
-  return memref;
-}
 
 struct Function {
   const char *name;
@@ -537,27 +402,42 @@ std::vector<char> rowsInUse(const std::vector<int64_t> &cu,
   return inUse;
 }
 
+// What an attention and its gradients both take, where the arrays of a case
+// are.
+struct Operands {
+  explicit Operands(const Case &c);
+  MemRef<3> q, k, v, out;
+  MemRef<2> lse;
+  MemRef<1> cuQ, cuK, usedQ, usedK, sink;
+};
+
+Operands::Operands(const Case &c) {
+  const Function &f = *c.function;
+  auto makeList = [](const GuardedArray &array,
+                     const std::vector<int64_t> &values) {
+    return makeMemRef<1>(array, {static_cast<int64_t>(values.size())});
+  };
+  q = makeMemRef<3>(qArray, {c.tq, f.heads, f.d});
+  k = makeMemRef<3>(kArray, {c.tk, f.kvHeads, f.d});
+  v = makeMemRef<3>(vArray, {c.tk, f.kvHeads, f.dv});
+  out = makeMemRef<3>(outArray, {c.tq, f.heads, f.dv});
+  lse = makeMemRef<2>(lseArray, {f.heads, c.tq});
+  cuQ = makeList(cuQArray, c.cuQ);
+  cuK = makeList(cuKArray, c.cuK);
+  usedQ = makeList(usedQArray, c.usedQ);
+  usedK = makeList(usedKArray, c.usedK);
+  sink = makeMemRef<1>(sinkArray, {f.heads});
+}
+
 void call(const Case &c) {
   const Function &f = *c.function;
-  auto size = [](const std::vector<int64_t> &v) {
-    return static_cast<int64_t>(v.size());
-  };
-  auto q = describe<3>(qArray, {c.tq, f.heads, f.d});
-  auto k = describe<3>(kArray, {c.tk, f.kvHeads, f.d});
-  auto v = describe<3>(vArray, {c.tk, f.kvHeads, f.dv});
-  auto cuQ = describe<1>(cuQArray, {size(c.cuQ)});
-  auto cuK = describe<1>(cuKArray, {size(c.cuK)});
-  auto usedQ = describe<1>(usedQArray, {size(c.usedQ)});
-  auto usedK = describe<1>(usedKArray, {size(c.usedK)});
-  auto sink = describe<1>(sinkArray, {f.heads});
-  auto out = describe<3>(outArray, {c.tq, f.heads, f.dv});
-  auto lse = describe<2>(lseArray, {f.heads, c.tq});
-  std::vector<void *> a{&q, &k, &v, &cuQ, &cuK};
+  Operands o(c);
+  std::vector<void *> a{&o.q, &o.k, &o.v, &o.cuQ, &o.cuK};
   if (f.seqused)
-    a.insert(a.end(), {&usedQ, &usedK});
+    a.insert(a.end(), {&o.usedQ, &o.usedK});
   if (f.sink)
-    a.push_back(&sink);
-  a.insert(a.end(), {&out, &lse});
+    a.push_back(&o.sink);
+  a.insert(a.end(), {&o.out, &o.lse});
   using P = void *;
   if (a.size() == 7)
     reinterpret_cast<void (*)(P, P, P, P, P, P, P)>(f.entry)(

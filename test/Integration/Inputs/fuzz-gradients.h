@@ -58,27 +58,15 @@ GuardedArray doutArray(mostRows * 4 * mostDim * 4),
 
 void callGradients(const Case &c, GradientEntry entry) {
   const Function &f = *c.function;
-  auto size = [](const std::vector<int64_t> &v) {
-    return static_cast<int64_t>(v.size());
-  };
-  auto q = describe<3>(qArray, {c.tq, f.heads, f.d});
-  auto k = describe<3>(kArray, {c.tk, f.kvHeads, f.d});
-  auto v = describe<3>(vArray, {c.tk, f.kvHeads, f.dv});
-  auto cuQ = describe<1>(cuQArray, {size(c.cuQ)});
-  auto cuK = describe<1>(cuKArray, {size(c.cuK)});
-  auto usedQ = describe<1>(usedQArray, {size(c.usedQ)});
-  auto usedK = describe<1>(usedKArray, {size(c.usedK)});
-  auto sink = describe<1>(sinkArray, {f.heads});
-  auto out = describe<3>(outArray, {c.tq, f.heads, f.dv});
-  auto lse = describe<2>(lseArray, {f.heads, c.tq});
-  auto dout = describe<3>(doutArray, {c.tq, f.heads, f.dv});
-  auto dlse = describe<2>(dlseArray, {f.heads, c.tq});
-  auto dq = describe<3>(dqArray, {c.tq, f.heads, f.d});
-  auto dk = describe<3>(dkArray, {c.tk, f.kvHeads, f.d});
-  auto dv = describe<3>(dvArray, {c.tk, f.kvHeads, f.dv});
-  auto dsink = describe<1>(dsinkArray, {f.heads});
-  entry(&dout, &q, &k, &v, &out, &lse, &cuQ, &cuK, &usedQ, &usedK, &sink, &dlse,
-        &dq, &dk, &dv, &dsink);
+  Operands o(c);
+  auto dout = makeMemRef<3>(doutArray, {c.tq, f.heads, f.dv});
+  auto dlse = makeMemRef<2>(dlseArray, {f.heads, c.tq});
+  auto dq = makeMemRef<3>(dqArray, {c.tq, f.heads, f.d});
+  auto dk = makeMemRef<3>(dkArray, {c.tk, f.kvHeads, f.d});
+  auto dv = makeMemRef<3>(dvArray, {c.tk, f.kvHeads, f.dv});
+  auto dsink = makeMemRef<1>(dsinkArray, {f.heads});
+  entry(&dout, &o.q, &o.k, &o.v, &o.out, &o.lse, &o.cuQ, &o.cuK, &o.usedQ,
+        &o.usedK, &o.sink, &dlse, &dq, &dk, &dv, &dsink);
 }
 
 /// A sum, and how large what was added up is: rounding is relative to that.
