@@ -8,22 +8,13 @@
 
 // RUN: %varlen-build/bin/varlen-gpu-test
 
+#include "../Expect.h"
 #include "varlen/Runtime/GPUExecutor.h"
 #include "varlen/Runtime/Runtime.h"
 
 #include <cstdio>
 #include <cstring>
 #include <string>
-
-static int failures = 0;
-
-#define EXPECT(condition)                                                      \
-  do {                                                                         \
-    if (!(condition)) {                                                        \
-      ++failures;                                                              \
-      fprintf(stderr, "%s:%d: expected %s\n", __FILE__, __LINE__, #condition); \
-    }                                                                          \
-  } while (false)
 
 /// The error since the last call, which it clears.
 static std::string takeError() {
@@ -35,11 +26,9 @@ static std::string takeError() {
 
 static void expectError(const std::string &part, int line) {
   std::string error = takeError();
-  if (error.find(part) != std::string::npos)
-    return;
-  ++failures;
-  fprintf(stderr, "%s:%d: expected an error with '%s', got '%s'\n", __FILE__,
-          line, part.c_str(), error.c_str());
+  EXPECT(error.find(part) != std::string::npos,
+         "line %d: an error with '%s', got '%s'", line, part.c_str(),
+         error.c_str());
 }
 #define EXPECT_ERROR(part) expectError(part, __LINE__)
 
@@ -186,5 +175,5 @@ int main() {
   testTensorMap();
   testStatus();
   testStream();
-  return failures != 0;
+  return summary();
 }

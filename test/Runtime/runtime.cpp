@@ -12,6 +12,8 @@
 
 #include "varlen/Runtime/Runtime.h"
 
+#include "../Expect.h"
+
 #include <algorithm>
 #include <atomic>
 #include <cinttypes>
@@ -26,18 +28,6 @@
 #include <tuple>
 #include <unistd.h>
 #include <vector>
-
-static int failures = 0;
-
-#define EXPECT(condition, ...)                                                 \
-  do {                                                                         \
-    if (!(condition)) {                                                        \
-      ++failures;                                                              \
-      fprintf(stderr, "%s:%d: expected %s: ", __FILE__, __LINE__, #condition); \
-      fprintf(stderr, __VA_ARGS__);                                            \
-      fprintf(stderr, "\n");                                                   \
-    }                                                                          \
-  } while (false)
 
 namespace {
 
@@ -597,7 +587,5 @@ int main() {
   testHostThreads();
   testWorkspaceTooLarge();
   testFork();
-  if (failures)
-    fprintf(stderr, "%d failures\n", failures);
-  return failures != 0;
+  return summary();
 }

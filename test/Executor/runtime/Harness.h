@@ -9,6 +9,7 @@
 #ifndef VARLEN_TEST_EXECUTOR_HARNESS_H
 #define VARLEN_TEST_EXECUTOR_HARNESS_H
 
+#include "../../Expect.h"
 #include "varlen/Executor/Executor.h"
 
 #include <cstdint>
@@ -20,18 +21,6 @@
 
 /// The site of a device call: its line.
 #define AT __LINE__
-
-inline int failures = 0;
-
-#define EXPECT(condition, ...)                                                 \
-  do {                                                                         \
-    if (!(condition)) {                                                        \
-      ++failures;                                                              \
-      fprintf(stderr, "%s:%d: expected %s: ", __FILE__, __LINE__, #condition); \
-      fprintf(stderr, __VA_ARGS__);                                            \
-      fprintf(stderr, "\n");                                                   \
-    }                                                                          \
-  } while (false)
 
 struct Shape {
   uint32_t threads = 32;
@@ -192,13 +181,6 @@ template <typename T> T load(uint32_t offset, uint32_t site) {
 template <typename T> void store(uint32_t offset, T value, uint32_t site) {
   memcpy(varlen_sim_store_shared(varlen_sim_smem(offset), sizeof(T), site),
          &value, sizeof(T));
-}
-
-/// For the end of main.
-inline int summary() {
-  if (failures)
-    fprintf(stderr, "%d failures\n", failures);
-  return failures != 0;
 }
 
 #endif // VARLEN_TEST_EXECUTOR_HARNESS_H
