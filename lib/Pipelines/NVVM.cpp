@@ -19,6 +19,7 @@
 #include "varlen/Target/GPUTarget.h"
 
 #include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
@@ -38,6 +39,8 @@ void varlen::buildVarlenAttnToTiles(OpPassManager &manager,
   manager.addPass(createGpuLaunchSinkIndexComputationsPass());
   manager.addPass(createGpuKernelOutliningPass());
   manager.addPass(createCanonicalizerPass());
+  // Bounds of blocks are clamped to what they are within already.
+  manager.addPass(arith::createIntRangeOptimizationsPass());
   manager.addPass(createCSEPass());
 }
 

@@ -10,6 +10,8 @@ sys.path.insert(0, str(CONFORMANCE))
 
 import attn_gradients
 import harness
+import numpy as np
+import varlen
 from parameters import CAUSAL, FULL, Group, Sequence
 
 
@@ -54,14 +56,30 @@ GRADIENTS = {
 def variants(group):
     """Other batches for the kernels of a group."""
     yield group
-    # Many sequences, most of them empty.
-    ghosts = sequences(*[(0, 0)] * 70, (17, 40), *[(0, 0)] * 80)
-    yield dataclasses.replace(group, sequences=ghosts, past_q=0, past_k=0)
+
+    def batch(*used, **more):
+        spare = int(group.seqused)
+        return dataclasses.replace(group, sequences=sequences(*used, spare=spare), **more)
+
+    whole = {"past_q": 0, "past_k": 0}
+    # Many sequences, most of them empty: the others at the ends of the blocks of
+    # threads that look at them.
+    rows = {0: (17, 40), 127: (1, 1), 128: (40, 17), 150: (5, 2)}
+    yield batch(*[rows.get(i, (0, 0)) for i in range(151)], **whole)
+    # More whole blocks than a ring holds, on either side; one row more than a
+    # tile; rows past the last sequence that would be one tile more.
+    yield batch((129, 450), (450, 129), (125, 2), past_q=5, past_k=5)
     # The last rows of memory at every eighth of a tile; rows in between that are
     # not in use hold NaN.
     for length in range(8, 136, 16):
-        short = sequences((length, length), spare=int(group.seqused))
-        yield dataclasses.replace(group, sequences=short, past_q=0, past_k=0)
+        yield batch((length, length), **whole)
+
+
+def loud(inputs):
+    """Rows of scores next to each other of very different size."""
+    q = varlen.dtypes.widen(inputs["q"], np.float32)
+    q[::2] *= 200
+    return {**inputs, "q": varlen.dtypes.narrow(q, varlen.dtypes.name_of(inputs["q"]))}
 
 
 def broken(inputs):
@@ -80,13 +98,24 @@ def broken(inputs):
         if f"seqused_{side}" in inputs:
             yield change(f"seqused_{side}", 1, -1)
             yield change(f"seqused_{side}", 2, rows)
+    # As many entries as the others say.
+    yield {**inputs, "cu_seqlens_q": inputs["cu_seqlens_q"][:0]}
+    for name in ("cu_seqlens_k", "seqused_q", "seqused_k", "q_offset"):
+        if name in inputs:
+            yield {**inputs, name: inputs[name][:-1]}
 
 
 def inputs(group, kind=harness):
     """Tensors for the result of an attention (harness) or its gradients
     (attn_gradients), the broken ones last."""
     for variant in variants(group):
-        yield kind.make_inputs(variant)
+        made = kind.make_inputs(variant)
+        # One sequence alone must see its keys.
+        if len(variant.sequences) == 1 and "q_offset" in made:
+            made["q_offset"][:] = 0
+        yield made
+    if kind is harness:
+        yield loud(kind.make_inputs(group))
     yield from broken(kind.make_inputs(group))
 
 

@@ -102,19 +102,19 @@ Value GPUTileBuilder::allocateRing(int64_t rows, ArrayRef<int64_t> columns) {
 //===----------------------------------------------------------------------===//
 
 GPUTileBuilder::Sequence GPUTileBuilder::decodeSequence(Value s) {
-  // The rows past the last sequence see no key, and no query sees them.
+  // The rows past the last sequence are no queries: as none is in use, none of
+  // them sees a key, and no query sees the keys there.
   PackedRows q = emitPackedRows(index, op.getCuQ(), s, batch.tq);
   PackedRows k = emitPackedRows(index, op.getCuK(), s, batch.tk);
   Value zero = index.constant(0);
-  Value isSequence = index.less(s, batch.sequences);
   auto used = [&](Value list, Value rows) {
-    rows = emitUsed(index, list, s, batch.sequences, rows);
-    return index.select(isSequence, rows, zero);
+    return emitUsed(index, list, s, batch.sequences, rows);
   };
   Sequence sequence;
   sequence.qRow = q.begin;
   sequence.qRows = index.sub(q.end, q.begin);
-  sequence.qUsed = used(op.getSequsedQ(), sequence.qRows);
+  sequence.qUsed = index.select(index.less(s, batch.sequences),
+                                used(op.getSequsedQ(), sequence.qRows), zero);
   sequence.kRow = k.begin;
   sequence.kRows = index.sub(k.end, k.begin);
   sequence.kUsed = used(op.getSequsedK(), sequence.kRows);
@@ -156,8 +156,10 @@ GPUTileBuilder::Blocks GPUTileBuilder::getBlocks(const Range &range,
                                                  int64_t size) {
   Value first = index.div(range.begin, index.constant(size));
   Value past = index.max(index.ceilDiv(range.end, size), first);
-  // A tile whose range is empty visits no block.
-  past = index.select(index.less(range.begin, range.end), past, first);
+  // A tile whose range is empty visits no block; one that begins at 0 is empty
+  // only if it ends there.
+  if (!isConstantIntValue(range.begin, 0))
+    past = index.select(index.less(range.begin, range.end), past, first);
   auto within = [&](Value value, Value lo) {
     return index.max(index.min(value, past), lo);
   };
@@ -215,8 +217,8 @@ GPUTileBuilder::decodeQueryTile(const GPUWorkTiles &work, Value entry) {
 
   // Bounds grow with the position of a row, so the first and the last row of
   // the tile bound those of all.
-  Value last = index.max(
-      index.sub(index.add(tile.first, tile.usedRows), index.constant(1)), zero);
+  Value last =
+      index.sub(index.add(tile.first, tile.usedRows), index.constant(1));
   auto keysOf = [&](Value pair) {
     return visible(b, b.getLoc(), tile.sequence, index.div(pair, batch.group));
   };

@@ -92,7 +92,8 @@ private:
     /// How long a tile takes: rows in use on the other side. And the tiles.
     Value work, tiles;
   };
-  /// Something that may be wrong; the fields of varlen_gpu_status.
+  /// Something that may be wrong; the fields of varlen_gpu_status. No bound:
+  /// the code says it.
   struct Check {
     Value wrong;
     int64_t code;
@@ -117,7 +118,8 @@ private:
   void emitIf(Value condition, function_ref<void()> body);
   void emitThread(Value thread, Value list, Value count);
   void emitOwnTiles(Value own, Value start, Value list);
-  /// Stores the first check that fails, unless the status has an error already.
+  /// Stores the first check that fails, one of them, unless the status has an
+  /// error already.
   void emitStatus(ArrayRef<Check> checks);
 
   ImplicitLocOpBuilder &b;
@@ -181,7 +183,7 @@ ListBuilder::entryChecks(Value s, const Sequence &sequence) {
                     int64_t list) {
     checks.push_back({conjunction(isFirst, compare(arith::CmpIPredicate::ne,
                                                    rows.begin, zero)),
-                      VARLEN_STATUS_START + list, s, rows.begin, zero});
+                      VARLEN_STATUS_START + list, s, rows.begin, Value()});
     checks.push_back({conjunction(isSequence, index.less(rows.end, rows.begin)),
                       VARLEN_STATUS_DECREASE + list, index.add(s, 1), rows.end,
                       rows.begin});
@@ -207,12 +209,15 @@ ListBuilder::entryChecks(Value s, const Sequence &sequence) {
 
 void ListBuilder::emitStatus(ArrayRef<Check> checks) {
   Value zero = index.constant(0);
-  Value code = zero, at = zero, value = zero, bound = zero;
-  for (const Check &check : llvm::reverse(checks)) {
+  const Check &last = checks.back();
+  Value code = index.constant(last.code), at = last.at, value = last.value;
+  Value bound = last.bound ? last.bound : zero;
+  for (const Check &check : llvm::reverse(checks.drop_back())) {
     code = index.select(check.wrong, index.constant(check.code), code);
     at = index.select(check.wrong, check.at, at);
     value = index.select(check.wrong, check.value, value);
-    bound = index.select(check.wrong, check.bound, bound);
+    if (check.bound)
+      bound = index.select(check.wrong, check.bound, bound);
   }
   auto i64 = b.getI64Type();
   Value kept = LLVM::LoadOp::create(b, i64, status);
