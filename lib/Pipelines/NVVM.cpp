@@ -8,7 +8,8 @@
 //
 // Five stages, each of its own use: tensors to buffers, attention to kernels
 // on tiles, tiles to fragments and instructions, kernels to the llvm and nvvm
-// dialects, and from there to what a driver loads.
+// dialects, and launches and kernels to what a host can call and a driver
+// loads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -85,8 +86,6 @@ void varlen::buildVarlenKernelsToNVVM(OpPassManager &manager,
   kernels.addPass(createArithToLLVMConversionPass());
   kernels.addPass(createConvertGpuOpsToNVVMOps());
   kernels.addPass(createReconcileUnrealizedCastsPass());
-  kernels.addPass(createCanonicalizerPass());
-  kernels.addPass(createCSEPass());
   VarlenAttachTargetOptions target;
   target.chip = options.chip;
   target.ptx = options.ptx;
@@ -95,24 +94,15 @@ void varlen::buildVarlenKernelsToNVVM(OpPassManager &manager,
   manager.addPass(createVarlenAttachTarget(target));
 }
 
-void varlen::buildVarlenToNVVM(OpPassManager &manager,
-                               const VarlenToNVVMOptions &options) {
-  VarlenAssignScheduleOptions schedule;
-  schedule.chip = options.chip;
-  buildVarlenBufferize(manager, schedule);
-  buildVarlenAttnToTiles(manager, options);
-  buildVarlenTilesToInstructions(manager, options);
-  buildVarlenKernelsToNVVM(manager, options);
+void varlen::buildVarlenLaunchesToLLVM(OpPassManager &manager,
+                                       const VarlenToNVVMOptions &options) {
   if (options.format == GPUFormat::Sim)
     manager.addPass(createConvertNVVMToExecutor());
-
-  // The host's side.
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
   manager.addPass(createSCFToControlFlowPass());
   manager.addPass(createGpuToLLVMConversionPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
-  manager.addPass(createVarlenUseDeviceMemory());
   if (options.format == GPUFormat::MLIR || options.format == GPUFormat::Sim)
     return;
   GpuModuleToBinaryPassOptions binary;
@@ -125,4 +115,21 @@ void varlen::buildVarlenToNVVM(OpPassManager &manager,
   assemble.report = options.report;
   assemble.fatbin = options.format == GPUFormat::Fatbin;
   manager.addPass(createVarlenAssemble(assemble));
+}
+
+void varlen::buildVarlenToNVVM(OpPassManager &manager,
+                               const VarlenToNVVMOptions &options) {
+  VarlenAssignScheduleOptions schedule;
+  schedule.chip = options.chip;
+  buildVarlenBufferize(manager, schedule);
+  buildVarlenAttnToTiles(manager, options);
+  buildVarlenTilesToInstructions(manager, options);
+  buildVarlenKernelsToNVVM(manager, options);
+  // Not a part of that stage: kernels that somebody wrote reach the executor as
+  // they were written.
+  OpPassManager &kernels = manager.nest<gpu::GPUModuleOp>();
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+  buildVarlenLaunchesToLLVM(manager, options);
+  manager.addPass(createVarlenUseDeviceMemory());
 }

@@ -60,4 +60,10 @@ void varlen::registerPipelines() {
       "The fourth stage of varlen-to-nvvm: kernels to the llvm and nvvm "
       "dialects",
       buildVarlenKernelsToNVVM);
+  PassPipelineRegistration<VarlenToNVVMOptions>(
+      "varlen-launches-to-llvm",
+      "The last stage of varlen-to-nvvm: host code to the llvm dialect, "
+      "kernels "
+      "to what a driver loads",
+      buildVarlenLaunchesToLLVM);
 }

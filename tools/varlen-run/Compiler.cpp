@@ -152,26 +152,6 @@ static std::string getExecutorPasses(const SimulationOptions &simulation) {
   return text;
 }
 
-/// Modules with kernels are lowered by upstream's passes, but for the executor.
-static std::string getKernelPipeline(const Options &options, StringRef chip) {
-  std::string text = "convert-scf-to-cf,"
-                     "gpu.module(expand-strided-metadata,lower-affine,"
-                     "convert-math-to-llvm,convert-gpu-to-nvvm,"
-                     "convert-arith-to-llvm,convert-index-to-llvm),"
-                     "convert-cf-to-llvm,reconcile-unrealized-casts,";
-  if (options.device.kind == Device::Kind::Executor)
-    text += getExecutorPasses(options.simulation) + ",";
-  else
-    text += ("nvvm-attach-target{chip=" + chip +
-             " features=+ptx90 O=3},gpu.module(convert-nvvm-to-llvm),"
-             "gpu-module-to-binary{format=fatbin},")
-                .str();
-  return text + "expand-strided-metadata,lower-affine,gpu-to-llvm,"
-                "convert-arith-to-llvm,convert-index-to-llvm,"
-                "convert-func-to-llvm,finalize-memref-to-llvm,"
-                "reconcile-unrealized-casts";
-}
-
 std::string varlen_run::getPipeline(ModuleOp module, const Options &options,
                                     StringRef chip, bool isChecked) {
   if (!options.device.isGPU()) {
@@ -179,13 +159,18 @@ std::string varlen_run::getPipeline(ModuleOp module, const Options &options,
     return isChecked ? text
                      : "generate-runtime-verification{verbose-level=0}," + text;
   }
-  if (!module.getOps<gpu::GPUModuleOp>().empty())
-    return getKernelPipeline(options, chip);
   bool isExecutor = options.device.kind == Device::Kind::Executor;
-  std::string text = ("varlen-to-nvvm{chip=" + chip +
-                      " format=" + (isExecutor ? "mlir" : "fatbin") + "}")
-                         .str();
-  return isExecutor ? text + "," + getExecutorPasses(options.simulation) : text;
+  std::string target =
+      ("{chip=" + chip + " format=" + (isExecutor ? "mlir" : "fatbin")).str();
+  std::string executor =
+      isExecutor ? "," + getExecutorPasses(options.simulation) : "";
+  if (module.getOps<gpu::GPUModuleOp>().empty())
+    return "varlen-to-nvvm" + target + "}" + executor;
+  // Kernels that are there already are lowered as ours are, whatever registers
+  // they spill. The executor takes operations that PTX has to be written for,
+  // which the last stage does.
+  return "varlen-kernels-to-nvvm" + target + "}" + executor +
+         ",varlen-launches-to-llvm" + target + " allow-spills=true}";
 }
 
 //===----------------------------------------------------------------------===//

@@ -99,13 +99,17 @@ void buildVarlenToNVVM(OpPassManager &manager,
 
 /// Stages of the pipeline above that follow buildVarlenBufferize, in order:
 /// varlen.attn on buffers to kernels on tiles; tiles to fragments and tensor
-/// core instructions; the kernels to the llvm and nvvm dialects.
+/// core instructions; the kernels to the llvm and nvvm dialects; host code that
+/// launches kernels to the llvm dialect, and the kernels to `format`. The last
+/// two take any kernels.
 void buildVarlenAttnToTiles(OpPassManager &manager,
                             const VarlenToNVVMOptions &options);
 void buildVarlenTilesToInstructions(OpPassManager &manager,
                                     const VarlenToNVVMOptions &options);
 void buildVarlenKernelsToNVVM(OpPassManager &manager,
                               const VarlenToNVVMOptions &options);
+void buildVarlenLaunchesToLLVM(OpPassManager &manager,
+                               const VarlenToNVVMOptions &options);
 
 void registerPipelines();
 
