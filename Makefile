@@ -62,9 +62,8 @@ conformance: build
 	@tools/venv.sh build
 	@build/venv/bin/python test/Integration/conformance.py --build build \
 	  --device=$(DEVICE)
-ifeq ($(DEVICE),cpu)
-	@build/venv/bin/python test/Integration/conformance.py --build build --gradients
-endif
+	@build/venv/bin/python test/Integration/conformance.py --build build \
+	  --device=$(DEVICE) --gradients
 
 # Random cu_seqlens, whole and broken, against code with the address sanitizer.
 fuzz: build

@@ -46,6 +46,17 @@ def visible_pairs(
     )
 
 
+def _parts(lq, seen):
+    """Rows of a sequence that are computed together, as many as a cache holds,
+    and the keys that they see: pairs of slices."""
+    step = max(1, (1 << 17) // max(seen.shape[1], 1))
+    for first in range(0, lq, step):
+        rows = slice(first, min(first + step, lq))
+        columns = np.flatnonzero(seen[rows].any(axis=0))
+        keys = slice(columns[0], columns[-1] + 1) if len(columns) else slice(0, 0)
+        yield rows, keys
+
+
 def _weighted_sum(weights, values):
     """weights @ values, with no part of a value whose weight is 0."""
     if np.isfinite(values).all():
@@ -124,7 +135,7 @@ def gradients(
     types as `attention`; dsink is None without a sink. A dlse of None is 0."""
     compute = np.longdouble if dtypes.name_of(q) == "f64" else np.float64
     return _packed_gradients(
-        lambda *tile: _golden_gradients(*tile, compute),
+        lambda *tile: _golden_gradients(*tile, compute), _golden_sums,
         dout, q, k, v, cu_q, cu_k, dlse, seqused_q, seqused_k, q_offset, sink, window,
         alignment, scale, compute,
     )  # fmt: skip
@@ -140,9 +151,14 @@ def plain_gradients(
     compute = np.float64 if name == "f64" else np.float32
     return _packed_gradients(
         lambda *tile: _stepwise_gradients(*tile, name, compute),
+        lambda *sums: _stepwise_sums(*sums, name, compute),
         dout, q, k, v, cu_q, cu_k, dlse, seqused_q, seqused_k, q_offset, sink, window,
         alignment, scale, compute,
     )  # fmt: skip
+
+
+# dq of some queries of a sequence, and what they add to dk, dv and dsink before
+# these are scaled and rounded; that is what _..._sums do.
 
 
 def _golden_gradients(dout, dlse, q, k, v, seen, sink, scale, compute):
@@ -154,10 +170,14 @@ def _golden_gradients(dout, dlse, q, k, v, seen, sink, scale, compute):
         dscores = np.where(seen, weights * (dweights - delta[:, None]), 0)
     return (
         scale * _weighted_sum(dscores, k),
-        scale * _weighted_sum(dscores.T, q),
+        _weighted_sum(dscores.T, q),
         _weighted_sum(weights.T, dout),
         _sink_gradient(sink, lse, delta),
     )
+
+
+def _golden_sums(dk, dv, dsink, scale):
+    return scale * dk, dv, dsink
 
 
 def _stepwise_gradients(dout, dlse, q, k, v, seen, sink, scale, name, compute):
@@ -175,20 +195,28 @@ def _stepwise_gradients(dout, dlse, q, k, v, seen, sink, scale, name, compute):
     dscores = rounded(weights * (dweights - delta[:, None]))
     return (
         rounded(root * rounded(_weighted_sum(dscores, scaled_k))),
-        rounded(root * rounded(_weighted_sum(dscores.T, scaled_q))),
-        rounded(_weighted_sum(weights.T, dout)),
+        _weighted_sum(dscores.T, scaled_q),
+        _weighted_sum(weights.T, dout),
         _sink_gradient(sink, lse, delta, rounded),
     )
+
+
+def _stepwise_sums(dk, dv, dsink, scale, name, compute):
+    def rounded(values):
+        return dtypes.round_to(values, name, compute)
+
+    root = compute(np.sqrt(scale))
+    return rounded(root * rounded(dk)), rounded(dv), rounded(dsink)
 
 
 def _sink_gradient(sink, lse, delta, rounded=lambda values: values):
     if sink is None or np.isneginf(sink):
         return 0
-    return -rounded(rounded(np.exp(sink - lse)) * delta).sum()
+    return -(rounded(np.exp(sink - lse)) * delta).sum()
 
 
 def _packed_gradients(
-    differentiate, dout, q, k, v, cu_q, cu_k, dlse, seqused_q, seqused_k, q_offset,
+    differentiate, finish, dout, q, k, v, cu_q, cu_k, dlse, seqused_q, seqused_k, q_offset,
     sink, window, alignment, scale, compute,
 ):  # fmt: skip
     dout, q, k, v = (dtypes.widen(x, compute) for x in (dout, q, k, v))
@@ -200,18 +228,25 @@ def _packed_gradients(
     dsink = None if sink is None else np.zeros(heads, compute)
     for q0, lq, k0, lk, offset in sequences(cu_q, cu_k, seqused_q, seqused_k, q_offset):
         seen = visible(lq, lk, window, alignment, offset)
-        queries, keys = slice(q0, q0 + lq), slice(k0, k0 + lk)
         for h in range(heads):
             logit = None if sink is None else compute(dtypes.widen(sink)[h])
-            parts = differentiate(
-                dout[queries, h], dlse[h, queries], q[queries, h],
-                k[keys, h // group], v[keys, h // group], seen, logit, scale,
-            )  # fmt: skip
-            dq[queries, h] = parts[0]
-            dk[keys, h // group] += parts[1]
-            dv[keys, h // group] += parts[2]
+            sums = [np.zeros((lk, x.shape[2]), compute) for x in (k, v)]
+            total = compute(0)
+            for part, keys in _parts(lq, seen):
+                rows = slice(q0 + part.start, q0 + part.stop)
+                inside = slice(k0 + keys.start, k0 + keys.stop)
+                dq[rows, h], to_k, to_v, to_sink = differentiate(
+                    dout[rows, h], dlse[h, rows], q[rows, h], k[inside, h // group],
+                    v[inside, h // group], seen[part, keys], logit, scale,
+                )  # fmt: skip
+                sums[0][keys] += to_k
+                sums[1][keys] += to_v
+                total += to_sink
+            to_k, to_v, to_sink = finish(*sums, total, scale)
+            dk[k0 : k0 + lk, h // group] += to_k
+            dv[k0 : k0 + lk, h // group] += to_v
             if dsink is not None:
-                dsink[h] += parts[3]
+                dsink[h] += to_sink
     return dq, dk, dv, dsink
 
 
@@ -230,9 +265,12 @@ def _packed(
     for q0, lq, k0, lk, offset in batch:
         seen = visible(lq, lk, window, alignment, offset)
         for h in range(heads):
-            keys, values = k[k0 : k0 + lk, h // group], v[k0 : k0 + lk, h // group]
             logit = None if sink is None else compute(dtypes.widen(sink)[h])
-            out[q0 : q0 + lq, h], lse[h, q0 : q0 + lq] = attend(
-                q[q0 : q0 + lq, h], keys, values, seen, logit, scale
-            )
+            for part, keys in _parts(lq, seen):
+                rows = slice(q0 + part.start, q0 + part.stop)
+                inside = slice(k0 + keys.start, k0 + keys.stop)
+                out[rows, h], lse[h, rows] = attend(
+                    q[rows, h], k[inside, h // group], v[inside, h // group],
+                    seen[part, keys], logit, scale,
+                )  # fmt: skip
     return out, lse
