@@ -67,8 +67,12 @@ def variants(group):
     rows = {0: (17, 40), 127: (1, 1), 128: (40, 17), 150: (5, 2)}
     yield batch(*[rows.get(i, (0, 0)) for i in range(151)], **whole)
     # More whole blocks than a ring holds, on either side; one row more than a
-    # tile; rows past the last sequence that would be one tile more.
-    yield batch((129, 450), (450, 129), (125, 2), past_q=5, past_k=5)
+    # tile; blocks whole and not by one row; rows past the last sequence that
+    # would be one tile more.
+    yield batch(
+        (129, 450), (450, 129), (10, 72), (72, 10), (1, 128), (128, 1), (125, 2),
+        past_q=5, past_k=30,
+    )  # fmt: skip
     # The last rows of memory at every eighth of a tile; rows in between that are
     # not in use hold NaN.
     for length in range(8, 136, 16):
@@ -93,7 +97,9 @@ def broken(inputs):
     for side in "qk":
         name, rows = f"cu_seqlens_{side}", len(inputs[side])
         yield change(name, 0, 1)
+        yield change(name, 1, -1)
         yield change(name, 2, -1)
+        yield change(name, -1, inputs[name][-2] - 1)
         yield change(name, -1, rows + 1)
         if f"seqused_{side}" in inputs:
             yield change(f"seqused_{side}", 1, -1)

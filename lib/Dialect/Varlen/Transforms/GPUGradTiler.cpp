@@ -333,7 +333,8 @@ void KeyGradTiler::emitTile(const GPUWorkTiles &work, Value entry) {
   };
   auto fetch = [&](Value i, bool masked, ValueRange slot) {
     Visit visit = getVisit(tile, i, masked);
-    auto rows = rowsOf(visit, index.sub(sequence.qUsed, visit.q0));
+    auto rows =
+        rowsOf(visit, rowsOfBlock(sequence.qUsed, visit.q0, blockM, masked));
     kernel::CopyOp::create(b, op.getQ(), rows, ofSlot(slot, 0));
     kernel::CopyOp::create(b, grad.getDout(), rows, ofSlot(slot, 1));
   };

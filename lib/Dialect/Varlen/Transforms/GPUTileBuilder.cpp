@@ -154,14 +154,18 @@ GPUTileBuilder::KeyRange GPUTileBuilder::visible(OpBuilder &builder,
 
 GPUTileBuilder::Blocks GPUTileBuilder::getBlocks(const Range &range,
                                                  int64_t size) {
+  // Counts of blocks are not negative.
+  auto atLeast = [&](Value value, Value lo) {
+    return isConstantIntValue(lo, 0) ? value : index.max(value, lo);
+  };
   Value first = index.div(range.begin, index.constant(size));
-  Value past = index.max(index.ceilDiv(range.end, size), first);
+  Value past = atLeast(index.ceilDiv(range.end, size), first);
   // A tile whose range is empty visits no block; one that begins at 0 is empty
   // only if it ends there.
   if (!isConstantIntValue(range.begin, 0))
     past = index.select(index.less(range.begin, range.end), past, first);
   auto within = [&](Value value, Value lo) {
-    return index.max(index.min(value, past), lo);
+    return atLeast(index.min(value, past), lo);
   };
   // Blocks that every row meets whole.
   Value inside = within(index.ceilDiv(range.wholeBegin, size), first);
@@ -185,6 +189,11 @@ Value GPUTileBuilder::blockStart(const Blocks &blocks, Value i, bool masked,
         narrow.less(i, blocks.left), blocks.leftBase,
         narrow.select(narrow.less(i, blocks.masked), blocks.rightBase, base));
   return narrow.mul(narrow.add(base, i), size);
+}
+
+Value GPUTileBuilder::rowsOfBlock(Value used, Value start, int64_t size,
+                                  bool masked) {
+  return masked ? index.sub(used, start) : index.constant(size);
 }
 
 //===----------------------------------------------------------------------===//
@@ -253,9 +262,9 @@ SmallVector<Value> GPUTileBuilder::getLimits(const QueryTile &tile) {
 void GPUTileBuilder::emitFetchKeys(const QueryTile &tile, Value i, bool masked,
                                    ValueRange slot) {
   Value k0 = index.cast(blockStart(tile.blocks, i, masked, blockN));
-  kernel::RowsOperands rows = {tile.sequence.kRow, tile.kvHead, k0,
-                               index.constant(1),
-                               index.sub(tile.sequence.kUsed, k0)};
+  kernel::RowsOperands rows = {
+      tile.sequence.kRow, tile.kvHead, k0, index.constant(1),
+      rowsOfBlock(tile.sequence.kUsed, k0, blockN, masked)};
   kernel::CopyOp::create(b, op.getK(), rows, ofSlot(slot, 0));
   kernel::CopyOp::create(b, op.getV(), rows, ofSlot(slot, 1));
 }

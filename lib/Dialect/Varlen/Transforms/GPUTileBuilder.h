@@ -92,6 +92,9 @@ protected:
   Blocks getBlocks(const Range &range, int64_t size);
   /// The first row of the block of iteration i.
   Value blockStart(const Blocks &blocks, Value i, bool masked, int64_t size);
+  /// How many rows of the block at `start` are in use, of `used` or, if it is
+  /// not masked, all: it may be more than the block has.
+  Value rowsOfBlock(Value used, Value start, int64_t size, bool masked);
   /// A side of a window, which may be as good as open.
   static int64_t boundOf(int64_t side) {
     return std::min<int64_t>(side, VARLEN_MAX_WINDOW);

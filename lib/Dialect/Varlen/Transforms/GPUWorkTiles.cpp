@@ -157,7 +157,8 @@ SmallVector<ListBuilder::Check> ListBuilder::lengthChecks() {
   SmallVector<Check> checks;
   Value zero = index.constant(0), one = index.constant(1), n = dim(op.getCuQ());
   checks.push_back({index.less(n, one),
-                    VARLEN_STATUS_LENGTH + VARLEN_STATUS_CU_Q, zero, n, one});
+                    VARLEN_STATUS_LENGTH + VARLEN_STATUS_CU_Q, zero, n,
+                    Value()});
   auto expect = [&](Value list, Value size, int64_t code) {
     if (!list)
       return;
