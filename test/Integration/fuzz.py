@@ -2,10 +2,11 @@
 """Random cu_seqlens, valid and broken, against compiled code.
 
 Compiles Inputs/fuzz-cu-seqlens.mlir, and the gradients in Inputs/fuzz-gradients.mlir,
-through the whole pipeline, links it with the runtime and Inputs/fuzz-cu-seqlens.cpp, all under the address sanitizer, and
-runs the cases. `make fuzz` runs 100000; as a test it runs a sample. With
---device=sim:sm_80 the functions become kernels for a GPU, in 16-bit types, and run
-in the executor, which looks for races and checks every access itself: 20000 cases.
+through the whole pipeline, links it with the runtime and Inputs/fuzz-cu-seqlens.cpp,
+all under the address sanitizer, and runs the cases. `make fuzz` runs 100000; as a
+test it runs a sample. With --device=sim:sm_80 the functions become kernels for a
+GPU, in 16-bit types, and run in the executor, which looks for races and checks
+every access itself: 20000 cases.
 """
 # RUN: %python %s --build %varlen-build --work %t --count 2000 | FileCheck %s
 # RUN: %python %s --build %varlen-build --work %t --device=sim:sm_80 --count 300 | FileCheck %s
@@ -30,11 +31,15 @@ def run(command):
     return result.stdout
 
 
+def read_functions():
+    names = ("fuzz-cu-seqlens.mlir", "fuzz-gradients.mlir")
+    return "\n".join((INPUTS / name).read_text() for name in names)
+
+
 def compile_module(build, llvm, work):
     """The compiled functions as an object whose accesses are instrumented too."""
     lowered, text = work / "fuzz.mlir", work / "functions.mlir"
-    names = ("fuzz-cu-seqlens.mlir", "fuzz-gradients.mlir")
-    text.write_text("\n".join((INPUTS / name).read_text() for name in names))
+    text.write_text(read_functions())
     run([build / "bin" / "varlen-opt", text, "--varlen-to-cpu", "-o", lowered])
     ir = run([llvm / "bin" / "mlir-translate", "--mlir-to-llvmir", lowered])
     # The sanitizer instruments the functions that ask for it.
@@ -56,7 +61,7 @@ def compile_module(build, llvm, work):
 
 def compile_kernels(build, llvm, work, chip):
     """The compiled functions as GPU code for the executor."""
-    text = (INPUTS / "fuzz-cu-seqlens.mlir").read_text()
+    text = read_functions()
     # Tensors of rank 3 are inputs and results; lse and sinks stay f32.
     text = re.sub(r"(memref<\?x\d+x\d+x)f32>", r"\1bf16>", text)
     text = re.sub(r"(memref<\?x\d+x\d+x)f64>", r"\1f16>", text)

@@ -542,9 +542,30 @@ std::string compare(const Case &c) {
   return "";
 }
 
-#ifndef FUZZ_EXECUTOR
-#include "fuzz-gradients.h"
+/// Calls one function of a case by `function`; returns its error or null.
+template <typename Callable>
+const char *runOnce(bool ownThreads, [[maybe_unused]] Random &random,
+                    Callable function) {
+  workspaceIntact = true;
+  varlen_clear_error();
+#ifdef FUZZ_EXECUTOR
+  varlen_sim_config config;
+  varlen_sim_config_init(&config);
+  config.max_shared_bytes = 166912;
+  config.seed = random();
+  config.scheduler = static_cast<int32_t>(draw(random, 0, 2));
+  config.async = static_cast<int32_t>(draw(random, 0, 2));
+  varlen_gpu_executor_configure(&config);
 #endif
+  varlen_set_parallel_for(ownThreads ? nullptr : runItems);
+  function();
+#ifdef FUZZ_EXECUTOR
+  varlen_gpu_check(nullptr);
+#endif
+  return varlen_last_error();
+}
+
+#include "fuzz-gradients.h"
 
 struct Counts {
   int64_t valid = 0, invalid = 0;
@@ -577,23 +598,7 @@ std::string runCase(const Case &c, Random &random, Counts &counts) {
   for (bool ownThreads : {false, true}) {
     std::memset(outArray.data, pattern, outArray.bytes);
     std::memset(lseArray.data, pattern, lseArray.bytes);
-    workspaceIntact = true;
-    varlen_clear_error();
-#ifdef FUZZ_EXECUTOR
-    varlen_sim_config config;
-    varlen_sim_config_init(&config);
-    config.max_shared_bytes = 166912;
-    config.seed = random();
-    config.scheduler = static_cast<int32_t>(draw(random, 0, 2));
-    config.async = static_cast<int32_t>(draw(random, 0, 2));
-    varlen_gpu_executor_configure(&config);
-#endif
-    varlen_set_parallel_for(ownThreads ? nullptr : runItems);
-    call(c);
-#ifdef FUZZ_EXECUTOR
-    varlen_gpu_check(nullptr);
-#endif
-    const char *error = varlen_last_error();
+    const char *error = runOnce(ownThreads, random, [&] { call(c); });
     for (const GuardedArray *array :
          {&qArray, &kArray, &vArray, &cuQArray, &cuKArray, &usedQArray,
           &usedKArray, &sinkArray, &outArray, &lseArray})
@@ -631,11 +636,7 @@ std::string runCase(const Case &c, Random &random, Counts &counts) {
       return "the runtime's threads gave other bits than one item at a time";
     }
   }
-#ifndef FUZZ_EXECUTOR
   return runGradients(c, random, valid, queriesInUse);
-#else
-  return "";
-#endif
 }
 
 // For the handler of faults, which may not build strings.

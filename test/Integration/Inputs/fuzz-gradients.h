@@ -215,11 +215,8 @@ std::string runGradients(const Case &c, Random &random, bool valid,
   for (bool ownThreads : {false, true}) {
     for (const GuardedArray *array : results)
       std::memset(array->data, pattern, array->bytes);
-    workspaceIntact = true;
-    varlen_clear_error();
-    varlen_set_parallel_for(ownThreads ? nullptr : runItems);
-    callGradients(c, function->entry);
-    const char *error = varlen_last_error();
+    const char *error =
+        runOnce(ownThreads, random, [&] { callGradients(c, function->entry); });
     for (const GuardedArray *array :
          {&qArray, &kArray, &vArray, &cuQArray, &cuKArray, &usedQArray,
           &usedKArray, &sinkArray, &outArray, &lseArray, &doutArray, &dlseArray,

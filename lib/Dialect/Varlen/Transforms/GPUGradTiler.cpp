@@ -133,7 +133,7 @@ private:
   /// sum_d dout[d] * out[d], in every lane of those that share the row.
   Value dot(Value row, Value head, Value lane, int64_t lanes, int64_t width);
   Value sumOfLanes(Value value, int64_t lanes);
-  void emitSinkGradient();
+  void emitSinkGradient(const GPUWorkTiles &work);
 
   GPUGradScheduleAttr schedules;
 };
@@ -537,14 +537,20 @@ LogicalResult GradTiler::emitStatistics(const GPUWorkTiles &work) {
 // dsink
 //===----------------------------------------------------------------------===//
 
-/// A warp to a head: rows in order for each lane, then the lanes.
-void GradTiler::emitSinkGradient() {
+/// A warp to a head: rows in order for each lane, then the lanes. A list of no
+/// tile in spite of rows is one of bad cu_seqlens, with which nobody writes.
+void GradTiler::emitSinkGradient(const GPUWorkTiles &work) {
   Value heads =
       b.createOrFold<memref::DimOp>(grad.getSink(), index.constant(0));
   emitLaunch(
       b, kernelName("_dsink"), index.max(heads, index.constant(1)), 32,
       [&](Value head, Value, Value thread) {
-        emitIf(index.less(head, heads), [&] {
+        Value zero = index.constant(0);
+        Value isGood = b.createOrFold<arith::OrIOp>(
+            index.less(zero, index.load(work.count, zero)),
+            index.less(batch.tq, index.constant(1)));
+        Value isHead = index.less(head, heads);
+        emitIf(b.createOrFold<arith::AndIOp>(isHead, isGood), [&] {
           Value sink = memref::LoadOp::create(b, grad.getSink(), head);
           auto constantOf = [&](double value) {
             return constant(b, b.getLoc(), value);
@@ -619,7 +625,7 @@ LogicalResult GradTiler::emit() {
       return failure();
   }
   if (grad.getSink())
-    emitSinkGradient();
+    emitSinkGradient(*queryTiles);
   memref::DeallocOp::create(b, statistics);
   queryTiles->free(b);
   keyTiles->free(b);

@@ -50,7 +50,13 @@ func.func @together(%dout: memref<?x8x24xbf16>, %q: memref<?x8x40xbf16>, %k: mem
   // CHECK: kernel.store %{{.*}} : tensor<128x48xbf16>, memref<?x2x40xbf16>
   // CHECK: kernel.store %{{.*}} : tensor<128x32xbf16>, memref<?x2x24xbf16>
 
+  // With bad cu_seqlens there are rows, but no tile.
   // CHECK: gpu.launch {{.*}} function(@together_dsink)
+  // CHECK: %[[TILES:.*]] = memref.load %{{.*}} : memref<1xi64>
+  // CHECK: %[[COUNT:.*]] = arith.index_cast %[[TILES]]
+  // CHECK: arith.cmpi sgt, %[[COUNT]], %c0
+  // CHECK: scf.if
+  // CHECK: memref.store %{{.*}} : memref<8xf32>
   // CHECK: memref.dealloc %[[ST]]
   varlen.attn_grad %dout, %q, %k, %v, %out, %lse, %cu, %cu sink(%sink) outs(%dq, %dk, %dv, %dsink)
       {mask = #varlen.mask<causal>, varlen.schedule = #together}
