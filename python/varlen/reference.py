@@ -219,32 +219,33 @@ def _packed_gradients(
     differentiate, finish, dout, q, k, v, cu_q, cu_k, dlse, seqused_q, seqused_k, q_offset,
     sink, window, alignment, scale, compute,
 ):  # fmt: skip
-    dout, q, k, v = (dtypes.widen(x, compute) for x in (dout, q, k, v))
     heads, dim = q.shape[1:]
     group = heads // k.shape[1]
     scale = compute(1) / np.sqrt(compute(dim)) if scale is None else compute(np.float32(scale))
     dlse = np.zeros((heads, len(q)), compute) if dlse is None else dtypes.widen(dlse, compute)
-    dq, dk, dv = np.zeros_like(q), np.zeros_like(k), np.zeros_like(v)
+    dq, dk, dv = (np.zeros(x.shape, compute) for x in (q, k, v))
     dsink = None if sink is None else np.zeros(heads, compute)
     for q0, lq, k0, lk, offset in sequences(cu_q, cu_k, seqused_q, seqused_k, q_offset):
         seen = visible(lq, lk, window, alignment, offset)
+        queries, keys = slice(q0, q0 + lq), slice(k0, k0 + lk)
+        dout_s, q_s = (dtypes.widen(x[queries], compute) for x in (dout, q))
+        k_s, v_s = (dtypes.widen(x[keys], compute) for x in (k, v))
         for h in range(heads):
             logit = None if sink is None else compute(dtypes.widen(sink)[h])
+            kv = h // group
             sums = [np.zeros((lk, x.shape[2]), compute) for x in (k, v)]
             total = compute(0)
-            for part, keys in _parts(lq, seen):
-                rows = slice(q0 + part.start, q0 + part.stop)
-                inside = slice(k0 + keys.start, k0 + keys.stop)
-                dq[rows, h], to_k, to_v, to_sink = differentiate(
-                    dout[rows, h], dlse[h, rows], q[rows, h], k[inside, h // group],
-                    v[inside, h // group], seen[part, keys], logit, scale,
+            for rows, part in _parts(lq, seen):
+                dq[queries, h][rows], to_k, to_v, to_sink = differentiate(
+                    dout_s[rows, h], dlse[h, queries][rows], q_s[rows, h],
+                    k_s[part, kv], v_s[part, kv], seen[rows, part], logit, scale,
                 )  # fmt: skip
-                sums[0][keys] += to_k
-                sums[1][keys] += to_v
+                sums[0][part] += to_k
+                sums[1][part] += to_v
                 total += to_sink
             to_k, to_v, to_sink = finish(*sums, total, scale)
-            dk[k0 : k0 + lk, h // group] += to_k
-            dv[k0 : k0 + lk, h // group] += to_v
+            dk[keys, kv] += to_k
+            dv[keys, kv] += to_v
             if dsink is not None:
                 dsink[h] += to_sink
     return dq, dk, dv, dsink
@@ -254,7 +255,6 @@ def _packed(
     attend, q, k, v, cu_q, cu_k, seqused_q, seqused_k, q_offset, sink, window,
     alignment, scale, compute,
 ):  # fmt: skip
-    q, k, v = (dtypes.widen(x, compute) for x in (q, k, v))
     tq, heads, dim = q.shape
     group = heads // k.shape[1]
     # The op's scale is an f32 attribute; its default is not rounded.
@@ -264,13 +264,15 @@ def _packed(
     batch = sequences(cu_q, cu_k, seqused_q, seqused_k, q_offset)
     for q0, lq, k0, lk, offset in batch:
         seen = visible(lq, lk, window, alignment, offset)
+        queries, keys = slice(q0, q0 + lq), slice(k0, k0 + lk)
+        q_s = dtypes.widen(q[queries], compute)
+        k_s, v_s = (dtypes.widen(x[keys], compute) for x in (k, v))
         for h in range(heads):
             logit = None if sink is None else compute(dtypes.widen(sink)[h])
-            for part, keys in _parts(lq, seen):
-                rows = slice(q0 + part.start, q0 + part.stop)
-                inside = slice(k0 + keys.start, k0 + keys.stop)
-                out[rows, h], lse[h, rows] = attend(
-                    q[rows, h], k[inside, h // group], v[inside, h // group],
-                    seen[part, keys], logit, scale,
+            kv = h // group
+            for rows, part in _parts(lq, seen):
+                out[queries, h][rows], lse[h, queries][rows] = attend(
+                    q_s[rows, h], k_s[part, kv], v_s[part, kv], seen[rows, part],
+                    logit, scale,
                 )  # fmt: skip
     return out, lse

@@ -14,30 +14,46 @@ import numpy as np
 from . import dtypes
 
 
+def _pieces(*arrays):
+    """The same elements of each, as many as a cache holds."""
+    arrays = [np.asarray(array).reshape(-1) for array in arrays]
+    for first in range(0, arrays[0].size, 1 << 16):
+        yield [array[first : first + (1 << 16)] for array in arrays]
+
+
 def max_error(values, golden):
     """The largest difference; infinite where one is not finite and the other is
     not the same."""
     # Longer floats only where they say more: numpy's are slow.
     longest = np.longdouble if np.asarray(golden).dtype == np.longdouble else np.float64
-    values, golden = (dtypes.widen(x, longest) for x in (values, golden))
-    if values.shape != golden.shape:
-        raise ValueError(f"expected shape {golden.shape}, got {values.shape}")
-    finite = np.isfinite(values) & np.isfinite(golden)
-    same = (values == golden) | (np.isnan(values) & np.isnan(golden))
-    if not (finite | same).all():
-        return np.inf
-    return float(np.abs(values[finite] - golden[finite]).max(initial=0))
+    if np.shape(values) != np.shape(golden):
+        raise ValueError(f"expected shape {np.shape(golden)}, got {np.shape(values)}")
+    largest = 0.0
+    for piece in _pieces(values, golden):
+        ours, wanted = (dtypes.widen(x, longest) for x in piece)
+        with np.errstate(invalid="ignore"):
+            error = np.abs(ours - wanted)
+        finite = np.isfinite(error)
+        if not finite.all():
+            same = (ours == wanted) | (np.isnan(ours) & np.isnan(wanted))
+            if not (finite | same).all():
+                return np.inf
+            error = error[finite]
+        largest = max(largest, float(error.max(initial=0)))
+    return largest
 
 
 def bound(golden, plain, dtype, gradient=False):
     """The largest error that a result of inputs of `dtype` (an MLIR name) may have."""
     kept = np.float64 if dtype in ("f32", "f64") else np.float32
-    golden_kept = np.asarray(golden).astype(kept)
-    golden_kept = golden_kept[np.isfinite(golden_kept)]
-    shift = kept(0.3)
-    rounding = np.abs((golden_kept + shift - shift) - golden_kept).max(initial=0)
+    shift, rounding = kept(0.3), 0.0
+    for (piece,) in _pieces(golden):
+        piece = piece.astype(kept)
+        piece = piece[np.isfinite(piece)]
+        error = np.abs((piece + shift - shift) - piece).max(initial=0)
+        rounding = max(rounding, float(error))
     factor = 3 if gradient and kept == np.float64 else 2
-    return factor * max_error(plain, golden) + 2 * float(rounding)
+    return factor * max_error(plain, golden) + 2 * rounding
 
 
 def check(values, golden, plain, dtype, what="result", gradient=False):

@@ -110,15 +110,19 @@ static StringRef getSeverity(DiagnosticSeverity severity) {
 
 DiagnosticPrinter::DiagnosticPrinter(MLIRContext *context)
     : ScopedDiagnosticHandler(context, [](Diagnostic &diagnostic) {
+        // Each line in one piece: progress is printed by another thread.
+        std::string line;
+        llvm::raw_string_ostream stream(line);
         if (auto location =
                 diagnostic.getLocation()->findInstanceOf<FileLineColRange>())
-          llvm::errs() << location.getFilename().getValue() << ':'
-                       << location.getStartLine() << ':'
-                       << location.getStartColumn() << ": ";
+          stream << location.getFilename().getValue() << ':'
+                 << location.getStartLine() << ':' << location.getStartColumn()
+                 << ": ";
         // Messages of several lines show the operation after the first.
         std::string text = diagnostic.str();
-        llvm::errs() << getSeverity(diagnostic.getSeverity()) << ": "
-                     << StringRef(text).split('\n').first << '\n';
+        stream << getSeverity(diagnostic.getSeverity()) << ": "
+               << StringRef(text).split('\n').first << '\n';
+        llvm::errs() << line;
         return success();
       }) {}
 

@@ -135,8 +135,9 @@ void Simulation::reportRun() {
       break;
     }
     ++numPrinted;
-    llvm::errs() << "hazard: " << line << "\n";
+    // In one piece: progress is printed by another thread.
+    llvm::errs() << "hazard: " + line + "\n";
   }
   pending.clear();
-  llvm::errs() << "note: replay with " << describe() << "\n";
+  llvm::errs() << "note: replay with " + describe() + "\n";
 }

@@ -324,7 +324,7 @@ int main(int argc, char **argv) {
   handleAllErrors(
       std::move(error), [&](const PrintedError &) { status = 1; },
       [&](const llvm::ErrorInfoBase &info) {
-        llvm::errs() << "error: " << info.message() << "\n";
+        llvm::errs() << "error: " + info.message() + "\n";
         status = 1;
       });
   return status;
