@@ -55,7 +55,7 @@ def main():
                 ROOT / "tools" / "varlen-mutate", f"--build={arguments.build}",
                 f"--device=sim:{chip}", "--device-checks", module,
             ]  # fmt: skip
-            known = INPUTS / f"equivalents-{name}.txt"
+            known = INPUTS / f"equivalents-{name.partition('-')[0]}.txt"
             if known.exists():
                 command.append(f"--known={known}")
             if counts[0] is not None:
