@@ -14,40 +14,25 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GPUTileBuilder.h"
+#include "GPUGradTileBuilder.h"
 #include "GPUTiler.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-
-#include <cmath>
-#include <limits>
 
 using namespace mlir;
 using namespace mlir::varlen;
 
 namespace {
 
-/// What the kernels of one attn_grad share.
-class GradTileBuilder : protected GPUTileBuilder {
+/// What kernels with tensor cores share.
+class GradTiler : protected GPUGradTileBuilder {
 public:
-  GradTileBuilder(ImplicitLocOpBuilder &b, AttnGradOp op,
-                  GPUScheduleAttr schedule, const GPUBatch &batch,
-                  Value statistics)
-      : GPUTileBuilder(b, op, schedule, batch), grad(op),
-        statistics(statistics) {}
+  using GPUGradTileBuilder::GPUGradTileBuilder;
 
 protected:
-  std::string kernelName(StringRef suffix) {
-    return (grad->getParentOfType<func::FuncOp>().getName() + suffix).str();
-  }
   /// lse2 and delta of the rows, as R x 1 or 1 x C.
   ValueRange loadStatistics(ArrayRef<int64_t> shape,
                             kernel::RowsOperands rows) {
@@ -61,16 +46,12 @@ protected:
   /// are 0: what they have accumulated may be NaN.
   void emitStore(Value sum, double factor, Value used, Value gradient,
                  kernel::RowsOperands rows);
-
-  AttnGradOp grad;
-  /// Hq x T x (lse2, delta).
-  Value statistics;
 };
 
 /// dq: a tile of queries meets the keys that it sees.
-class QueryGradTiler : GradTileBuilder {
+class QueryGradTiler : GradTiler {
 public:
-  using GradTileBuilder::GradTileBuilder;
+  using GradTiler::GradTiler;
   LogicalResult emit(const GPUWorkTiles &work);
 
 private:
@@ -82,12 +63,12 @@ private:
 
 /// dk, dv or both: a block of keys meets the queries that see it, of one head
 /// of the group after the other.
-class KeyGradTiler : GradTileBuilder {
+class KeyGradTiler : GradTiler {
 public:
   KeyGradTiler(ImplicitLocOpBuilder &b, AttnGradOp op, GPUScheduleAttr schedule,
                const GPUBatch &batch, Value statistics, bool ofKeys,
                bool ofValues)
-      : GradTileBuilder(b, op, schedule, batch, statistics), ofKeys(ofKeys),
+      : GradTiler(b, op, schedule, batch, statistics), ofKeys(ofKeys),
         ofValues(ofValues) {}
   LogicalResult emit(StringRef suffix, const GPUWorkTiles &work);
 
@@ -118,30 +99,10 @@ private:
   Value ring;
 };
 
-/// The host's side, and the kernels without tensor cores.
-class GradTiler : GradTileBuilder {
-public:
-  GradTiler(ImplicitLocOpBuilder &b, AttnGradOp op,
-            GPUGradScheduleAttr schedule)
-      : GradTileBuilder(b, op, schedule.getDq(), emitGPUBatch(b, op), Value()),
-        schedules(schedule) {}
-  LogicalResult emit();
-
-private:
-  LogicalResult emitStatistics(const GPUWorkTiles &work);
-  void emitPairs(const QueryTile &tile, Value thread);
-  /// sum_d dout[d] * out[d], in every lane of those that share the row.
-  Value dot(Value row, Value head, Value lane, int64_t lanes, int64_t width);
-  Value sumOfLanes(Value value, int64_t lanes);
-  void emitSinkGradient(const GPUWorkTiles &work);
-
-  GPUGradScheduleAttr schedules;
-};
-
 } // namespace
 
-void GradTileBuilder::emitStore(Value sum, double factor, Value used,
-                                Value gradient, kernel::RowsOperands rows) {
+void GradTiler::emitStore(Value sum, double factor, Value used, Value gradient,
+                          kernel::RowsOperands rows) {
   auto shape = cast<RankedTensorType>(sum.getType()).getShape();
   Value empty = tensor::EmptyOp::create(b, shape, element);
   SmallVector<AffineMap> maps(2, b.getMultiDimIdentityMap(2));
@@ -404,197 +365,18 @@ LogicalResult KeyGradTiler::emit(StringRef suffix, const GPUWorkTiles &work) {
 }
 
 //===----------------------------------------------------------------------===//
-// lse2 and delta
-//===----------------------------------------------------------------------===//
-
-/// Elements of a row that a lane reads at once.
-static int64_t getChunk(MemRefType type) {
-  int64_t width = 128 / type.getElementTypeBitWidth();
-  return type.getLayout().isIdentity() && type.getDimSize(2) % width == 0
-             ? width
-             : 1;
-}
-
-Value GradTiler::sumOfLanes(Value value, int64_t lanes) {
-  Value width = arith::ConstantIntOp::create(b, 32, 32);
-  for (int64_t distance = 1; distance < lanes; distance *= 2) {
-    Value offset = arith::ConstantIntOp::create(b, distance, 32);
-    Value other =
-        gpu::ShuffleOp::create(b, value, offset, width, gpu::ShuffleMode::XOR)
-            .getShuffleResult();
-    value = arith::AddFOp::create(b, value, other);
-  }
-  return value;
-}
-
-Value GradTiler::dot(Value row, Value head, Value lane, int64_t lanes,
-                     int64_t width) {
-  int64_t chunks = op.getValueHeadDim() / width;
-  auto wide = VectorType::get(width, compute);
-  Value sum = arith::ConstantOp::create(b, b.getZeroAttr(wide));
-  for (int64_t base = 0; base < chunks; base += lanes) {
-    Value chunk = index.add(lane, base);
-    auto add = [&]() -> Value {
-      Value column = index.mul(chunk, width);
-      auto load = [&](Value memory) -> Value {
-        Value x = vector::LoadOp::create(
-            b, VectorType::get(width, element), memory,
-            ValueRange{row, head, column}, /*nontemporal=*/false,
-            llvm::MaybeAlign(width * element.getWidth() / 8));
-        return element == compute ? x : arith::ExtFOp::create(b, wide, x);
-      };
-      return math::FmaOp::create(b, load(grad.getDout()), load(grad.getOut()),
-                                 sum);
-    };
-    if (base + lanes <= chunks) {
-      sum = add();
-      continue;
-    }
-    auto yield = [&](function_ref<Value()> value) {
-      return [&, value](OpBuilder &nested, Location) {
-        OpBuilder::InsertionGuard guard(b);
-        b.restoreInsertionPoint(nested.saveInsertionPoint());
-        scf::YieldOp::create(b, value());
-      };
-    };
-    sum = scf::IfOp::create(b, index.less(chunk, index.constant(chunks)),
-                            yield(add), yield([&] { return sum; }))
-              .getResult(0);
-  }
-  Value total = vector::ExtractOp::create(b, sum, 0);
-  for (int64_t i = 1; i < width; ++i)
-    total =
-        arith::AddFOp::create(b, total, vector::ExtractOp::create(b, sum, i));
-  return sumOfLanes(total, lanes);
-}
-
-void GradTiler::emitPairs(const QueryTile &tile, Value thread) {
-  int64_t width = std::min(getChunk(cast<MemRefType>(grad.getDout().getType())),
-                           getChunk(cast<MemRefType>(grad.getOut().getType())));
-  int64_t lanes =
-      std::min<int64_t>(32, llvm::PowerOf2Ceil(op.getValueHeadDim() / width));
-  int64_t atOnce = schedule.getWarps() * 32 / lanes;
-  Value lane = index.rem(thread, index.constant(lanes));
-  Value member = index.div(thread, index.constant(lanes));
-  scf::ForOp::create(
-      b, index.constant(0), index.constant(blockM), index.constant(atOnce),
-      ValueRange{}, [&](OpBuilder &, Location, Value base, ValueRange) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToEnd(base.getParentBlock());
-        // All lanes of a warp have to take part: those past the end do so with
-        // the last pair.
-        Value number = index.add(base, member);
-        Value last = index.sub(tile.rows, index.constant(1));
-        Value pair = index.add(tile.first, index.min(number, last));
-        Value row = index.add(tile.sequence.qRow, index.div(pair, batch.group));
-        Value head = index.add(index.mul(tile.kvHead, batch.group),
-                               index.rem(pair, batch.group));
-        Value delta = dot(row, head, lane, lanes, width);
-        Value lse =
-            memref::LoadOp::create(b, grad.getLse(), ValueRange{head, row});
-        if (grad.getDlse())
-          delta = arith::SubFOp::create(
-              b, delta,
-              memref::LoadOp::create(b, grad.getDlse(), ValueRange{head, row}));
-        // A row that sees nothing has no probability, and no gradient.
-        auto constantOf = [&](double value) {
-          return constant(b, b.getLoc(), value);
-        };
-        const double infinity = std::numeric_limits<double>::infinity();
-        Value sees = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, lse,
-                                           constantOf(-infinity));
-        sees =
-            arith::AndIOp::create(b, sees, index.less(number, tile.usedRows));
-        Value lse2 = arith::MulFOp::create(b, lse, constantOf(M_LOG2E));
-        lse2 = arith::SelectOp::create(b, sees, lse2, constantOf(infinity));
-        delta = arith::SelectOp::create(b, sees, delta, constantOf(0.0));
-        Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane,
-                                              index.constant(0));
-        isFirst =
-            arith::AndIOp::create(b, isFirst, index.less(number, tile.rows));
-        emitIf(isFirst, [&] {
-          Value both = vector::FromElementsOp::create(
-              b, VectorType::get(2, compute), ValueRange{lse2, delta});
-          vector::StoreOp::create(b, both, statistics,
-                                  ValueRange{head, row, index.constant(0)},
-                                  /*nontemporal=*/false,
-                                  llvm::MaybeAlign(2 * compute.getWidth() / 8));
-        });
-        scf::YieldOp::create(b);
-      });
-}
-
-LogicalResult GradTiler::emitStatistics(const GPUWorkTiles &work) {
-  return emitPersistent(
-      kernelName("_delta"), work, [] {},
-      [&](Value entry) {
-        Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
-        emitPairs(decodeQueryTile(work, entry), thread);
-      });
-}
-
-//===----------------------------------------------------------------------===//
-// dsink
-//===----------------------------------------------------------------------===//
-
-/// A warp to a head: rows in order for each lane, then the lanes. A list of no
-/// tile in spite of rows is one of bad cu_seqlens, with which nobody writes.
-void GradTiler::emitSinkGradient(const GPUWorkTiles &work) {
-  Value heads =
-      b.createOrFold<memref::DimOp>(grad.getSink(), index.constant(0));
-  emitLaunch(
-      b, kernelName("_dsink"), index.max(heads, index.constant(1)), 32,
-      [&](Value head, Value, Value thread) {
-        Value zero = index.constant(0);
-        Value isGood = b.createOrFold<arith::OrIOp>(
-            index.less(zero, index.load(work.count, zero)),
-            index.less(batch.tq, index.constant(1)));
-        Value isHead = index.less(head, heads);
-        emitIf(b.createOrFold<arith::AndIOp>(isHead, isGood), [&] {
-          Value sink = memref::LoadOp::create(b, grad.getSink(), head);
-          auto constantOf = [&](double value) {
-            return constant(b, b.getLoc(), value);
-          };
-          Value sink2 = arith::MulFOp::create(b, sink, constantOf(M_LOG2E));
-          auto loop = scf::ForOp::create(
-              b, thread, batch.tq, index.constant(32),
-              ValueRange{constantOf(0.0)},
-              [&](OpBuilder &, Location, Value row, ValueRange sum) {
-                OpBuilder::InsertionGuard guard(b);
-                b.setInsertionPointToEnd(row.getParentBlock());
-                auto load = [&](int64_t which) -> Value {
-                  return memref::LoadOp::create(
-                      b, statistics,
-                      ValueRange{head, row, index.constant(which)});
-                };
-                Value x = arith::SubFOp::create(b, sink2, load(0));
-                Value p = math::Exp2Op::create(b, x);
-                Value minusP = arith::NegFOp::create(b, p);
-                Value next = math::FmaOp::create(b, minusP, load(1), sum[0]);
-                scf::YieldOp::create(b, next);
-              });
-          Value total = sumOfLanes(loop.getResult(0), 32);
-          // A sink of -inf takes no part, whatever delta is.
-          Value isNone = arith::CmpFOp::create(
-              b, arith::CmpFPredicate::OEQ, sink,
-              constantOf(-std::numeric_limits<double>::infinity()));
-          total = arith::SelectOp::create(b, isNone, constantOf(0.0), total);
-          Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                                thread, index.constant(0));
-          emitIf(isFirst, [&] {
-            memref::StoreOp::create(b, total, grad.getDsink(), head);
-          });
-        });
-      });
-}
-
-//===----------------------------------------------------------------------===//
 // All of it
 //===----------------------------------------------------------------------===//
 
-LogicalResult GradTiler::emit() {
-  GPUScheduleAttr keys = schedules.getDk(), values = schedules.getDv();
-  auto queryTiles = emitGPUWorkTiles(b, op, batch, TilesOf::Queries, blockM);
+LogicalResult varlen::tileForGPU(AttnGradOp op, GPUGradScheduleAttr schedule,
+                                 OpBuilder &builder) {
+  ImplicitLocOpBuilder b(op.getLoc(), builder);
+  IndexBuilder index{b};
+  GPUBatch batch = emitGPUBatch(b, op);
+  GPUScheduleAttr queries = schedule.getDq(), keys = schedule.getDk(),
+                  values = schedule.getDv();
+  auto queryTiles =
+      emitGPUWorkTiles(b, op, batch, TilesOf::Queries, queries.getBlockM());
   auto keyTiles =
       emitGPUWorkTiles(b, op, batch, TilesOf::Keys, keys.getKvBlock());
   if (failed(queryTiles) || failed(keyTiles))
@@ -607,33 +389,28 @@ LogicalResult GradTiler::emit() {
   if (ShapedType::isDynamic(heads))
     extents.push_back(b.createOrFold<memref::DimOp>(op.getQ(), 1));
   extents.push_back(index.add(batch.tq, readAhead));
-  statistics = memref::AllocOp::create(
-      b, MemRefType::get({heads, ShapedType::kDynamic, 2}, compute), extents);
-  if (failed(emitStatistics(*queryTiles)))
+  Value statistics = memref::AllocOp::create(
+      b, MemRefType::get({heads, ShapedType::kDynamic, 2}, op.getComputeType()),
+      extents);
+  GPUGradRows rows(b, op, queries, batch, statistics);
+  if (failed(rows.emitStatistics(*queryTiles)) ||
+      failed(
+          QueryGradTiler(b, op, queries, batch, statistics).emit(*queryTiles)))
     return failure();
-  QueryGradTiler queries(b, grad, schedules.getDq(), batch, statistics);
-  if (failed(queries.emit(*queryTiles)))
-    return failure();
-  KeyGradTiler first(b, grad, keys, batch, statistics, /*ofKeys=*/true,
+  KeyGradTiler first(b, op, keys, batch, statistics, /*ofKeys=*/true,
                      /*ofValues=*/!values);
   if (failed(first.emit(values ? "_dk" : "_dkv", *keyTiles)))
     return failure();
   if (values) {
-    KeyGradTiler second(b, grad, values, batch, statistics, /*ofKeys=*/false,
+    KeyGradTiler second(b, op, values, batch, statistics, /*ofKeys=*/false,
                         /*ofValues=*/true);
     if (failed(second.emit("_dv", *keyTiles)))
       return failure();
   }
-  if (grad.getSink())
-    emitSinkGradient(*queryTiles);
+  if (op.getSink())
+    rows.emitSinkGradient(*queryTiles);
   memref::DeallocOp::create(b, statistics);
   queryTiles->free(b);
   keyTiles->free(b);
   return success();
-}
-
-LogicalResult varlen::tileForGPU(AttnGradOp op, GPUGradScheduleAttr schedule,
-                                 OpBuilder &builder) {
-  ImplicitLocOpBuilder b(op.getLoc(), builder);
-  return GradTiler(b, op, schedule).emit();
 }
