@@ -198,6 +198,9 @@ void Chunks::forEach(function_ref<void(const Chunk &)> body) {
       b, arith::IndexCastOp::create(b, b.getI32Type(), valid), firstRow);
   if (headDim % 16 != 0 && hasWholeChunks(copy))
     left = arith::SelectOp::create(b, less(column, headDim), left, i32(0));
+  // Whole tiles need no comparison.
+  bool isWhole = getConstantIntValue(copy.getValid()) >= rows &&
+                 (headDim % 16 == 0 || !hasWholeChunks(copy));
   bool isEven = getConstantIntValue(copy.getGroup()) == 1;
   auto gep = [&](Value address, LLVM::GEPArg offset) -> Value {
     return LLVM::GEPOp::create(b, address.getType(), element, address,
@@ -223,7 +226,9 @@ void Chunks::forEach(function_ref<void(const Chunk &)> body) {
     offset = b.createOrFold<arith::AddIOp>(
         offset, b.createOrFold<arith::MulIOp>(firstRow, i32(kRowBytes)));
     Value exists =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, left, i32(base));
+        isWhole ? arith::ConstantIntOp::create(b, 1, 1)
+                : Value(arith::CmpIOp::create(b, arith::CmpIPredicate::sgt,
+                                              left, i32(base)));
     Value address;
     if (isEven) {
       Value distance = b.createOrFold<arith::MulIOp>(
@@ -265,8 +270,8 @@ void kernel::emitCopyAsync(ImplicitLocOpBuilder &b, CopyOp copy,
       return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
     };
     // Of 16 bytes, as many are read; the others are zero.
-    Value size =
-        arith::SelectOp::create(b, chunk.exists, constant(16), constant(0));
+    Value size = b.createOrFold<arith::SelectOp>(chunk.exists, constant(16),
+                                                 constant(0));
     Value destination = chunks.inSlot(slot, chunk);
     NVVM::CpAsyncOp::create(
         b, destination, chunk.address, b.getI32IntegerAttr(16),
