@@ -60,6 +60,39 @@ module attributes {gpu.container_module} {
       gpu.return
     }
 
+    // Whole tiles read all of every chunk.
+    // CHECK-LABEL: gpu.func @copy_whole
+    gpu.func @copy_whole(%x: memref<?x2x64xbf16>, %row: index, %head: index)
+        kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c64 = arith.constant 64 : index
+      %m = kernel.alloc : !tile
+      // CHECK-NOT: arith.cmpi
+      // CHECK: %[[ALL:.*]] = arith.constant 16 : i32
+      // CHECK: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache = cg, %[[ALL]]
+      kernel.copy %x rows(%row, %head, %c0, %c1) valid(%c64) to %m : memref<?x2x64xbf16>, !tile
+      "test.use"(%m) : (!tile) -> ()
+      gpu.return
+    }
+
+    // No copy here is asynchronous: there is no group to wait for.
+    // CHECK-LABEL: gpu.func @ring_of_registers
+    gpu.func @ring_of_registers(%x: memref<?x2x20xf16>, %row: index, %head: index, %n: index, %i: i32)
+        kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %ring = kernel.ring stages(2) : !kernel.ring<memref<1x32x64xf16, #wg>>
+      // CHECK-NOT: nvvm.cp.async
+      // CHECK: gpu.barrier
+      %k0 = kernel.ring.acquire %ring[%i] : !kernel.ring<memref<1x32x64xf16, #wg>>
+      kernel.copy %x rows(%row, %head, %c0, %c1) valid(%n) to %k0 : memref<?x2x20xf16>, memref<1x32x64xf16, #wg>
+      kernel.ring.commit %ring : !kernel.ring<memref<1x32x64xf16, #wg>>
+      %k1 = kernel.ring.wait %ring[%i] younger 0 : !kernel.ring<memref<1x32x64xf16, #wg>>
+      "test.use"(%k1) : (memref<1x32x64xf16, #wg>) -> ()
+      gpu.return
+    }
+
     // x = b0 + b1 + b2.
     // CHECK-LABEL: gpu.func @copy_f32
     gpu.func @copy_f32(%x: memref<?x2x64xf32>, %row: index, %head: index, %n: index)

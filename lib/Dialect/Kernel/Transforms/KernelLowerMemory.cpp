@@ -40,7 +40,9 @@ namespace {
 /// The shared memory of one kernel.
 class SharedMemory {
 public:
-  explicit SharedMemory(gpu::GPUFuncOp kernel) : kernel(kernel) {}
+  /// Copies are asynchronous, and those of a stage a group, with `hasGroups`.
+  SharedMemory(gpu::GPUFuncOp kernel, bool hasGroups)
+      : kernel(kernel), hasGroups(hasGroups) {}
 
   /// Replaces allocations and the operations on rings; bytes taken.
   int64_t lower();
@@ -58,6 +60,7 @@ private:
                           ArrayRef<int64_t> offsets);
 
   gpu::GPUFuncOp kernel;
+  bool hasGroups;
   int64_t bytes = 0;
   Value dynamic;
 };
@@ -122,10 +125,11 @@ void SharedMemory::lowerRing(RingOp ring) {
     if (auto acquire = dyn_cast<RingAcquireOp>(user))
       acquire->replaceAllUsesWith(slot(b, ring, acquire.getI(), offsets));
     else if (auto wait = dyn_cast<RingWaitOp>(user)) {
-      NVVM::CpAsyncWaitGroupOp::create(b, wait.getYounger());
+      if (hasGroups)
+        NVVM::CpAsyncWaitGroupOp::create(b, wait.getYounger());
       gpu::BarrierOp::create(b);
       wait->replaceAllUsesWith(slot(b, ring, wait.getI(), offsets));
-    } else if (isa<RingCommitOp>(user))
+    } else if (hasGroups && isa<RingCommitOp>(user))
       NVVM::CpAsyncCommitGroupOp::create(b);
     user->erase();
   }
@@ -160,7 +164,9 @@ LogicalResult KernelLowerMemory::lower(gpu::GPUFuncOp kernel) {
       return copy.emitOpError("expected at least ")
              << getThreadsPerRow(copy)
              << " threads, as many as share a row, got " << blockSize->front();
-  int64_t bytes = SharedMemory(kernel).lower();
+  // Copies that all go through registers are done when a barrier is passed.
+  bool hasGroups = copies.empty() || llvm::any_of(copies, canCopyAsync);
+  int64_t bytes = SharedMemory(kernel, hasGroups).lower();
   if (bytes > sharedBytes)
     return kernel.emitOpError("needs ")
            << bytes << " bytes of shared memory, expected at most "
