@@ -70,7 +70,7 @@ def variants(group):
     # tile; blocks whole and not by one row; rows past the last sequence that
     # would be one tile more.
     yield batch(
-        (129, 450), (450, 129), (10, 72), (72, 10), (1, 128), (128, 1), (9, 0), (125, 2),
+        (129, 457), (450, 129), (10, 72), (72, 10), (1, 128), (128, 1), (9, 0), (125, 2),
         past_q=5, past_k=30,
     )  # fmt: skip
     # The last rows of memory at every eighth of a tile, and one row into a block;
