@@ -251,9 +251,12 @@ void CPUGradTiler::emitSinkGradient(Value tq, Value tiles) {
   Value sink = memref::LoadOp::create(b, op.getSink(), head);
   sink = arith::MulFOp::create(b, emitConvert(b, sink, compute),
                                floatConstant(M_LOG2E));
+  // Many thousand terms of either sign: what rounding has lost of each sum is
+  // carried along (Kahan, 1965).
+  Value none = floatConstant(0.0);
   auto sum = scf::ForOp::create(
-      b, index.constant(0), tq, index.constant(1), floatConstant(0.0),
-      [&](OpBuilder &, Location, Value row, ValueRange acc) {
+      b, index.constant(0), tq, index.constant(1), ValueRange{none, none},
+      [&](OpBuilder &, Location, Value row, ValueRange state) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToEnd(row.getParentBlock());
         Value at = index.add(index.mul(row, group), first);
@@ -261,8 +264,14 @@ void CPUGradTiler::emitSinkGradient(Value tq, Value tiles) {
         Value x = memref::LoadOp::create(b, delta, ValueRange{kvHead, at});
         Value p = math::Exp2Op::create(b, arith::SubFOp::create(b, sink, lse));
         Value product = arith::MulFOp::create(b, p, x);
-        scf::YieldOp::create(
-            b, ValueRange{arith::SubFOp::create(b, acc.front(), product)});
+        auto subtract = [&](Value lhs, Value rhs) -> Value {
+          return arith::SubFOp::create(b, lhs, rhs);
+        };
+        Value term = arith::AddFOp::create(b, product, state[1]);
+        Value next = subtract(state[0], term);
+        Value lost = subtract(subtract(state[0], next), term);
+        scf::YieldOp::create(b,
+                             ValueRange{next, arith::NegFOp::create(b, lost)});
       });
   memref::StoreOp::create(b, sum.getResult(0), op.getDsink(), head);
 }
