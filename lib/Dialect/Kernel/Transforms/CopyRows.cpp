@@ -196,11 +196,12 @@ void Chunks::forEach(function_ref<void(const Chunk &)> body) {
       arith::MinSIOp::create(b, valid, arith::ConstantIndexOp::create(b, rows));
   Value left = arith::SubIOp::create(
       b, arith::IndexCastOp::create(b, b.getI32Type(), valid), firstRow);
-  if (headDim % 16 != 0 && hasWholeChunks(copy))
+  bool hasEmptyChunks = headDim % 16 != 0 && hasWholeChunks(copy);
+  if (hasEmptyChunks)
     left = arith::SelectOp::create(b, less(column, headDim), left, i32(0));
   // Whole tiles need no comparison.
-  bool isWhole = getConstantIntValue(copy.getValid()) >= rows &&
-                 (headDim % 16 == 0 || !hasWholeChunks(copy));
+  bool isWhole =
+      !hasEmptyChunks && getConstantIntValue(copy.getValid()) >= rows;
   bool isEven = getConstantIntValue(copy.getGroup()) == 1;
   auto gep = [&](Value address, LLVM::GEPArg offset) -> Value {
     return LLVM::GEPOp::create(b, address.getType(), element, address,
