@@ -70,11 +70,17 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
                                     const VarlenToCPUOptions &options) {
   manager.addPass(createVarlenTileAttn());
   manager.addPass(createVarlenOnlineSoftmax());
-  // Before vectorisation, which then sees arithmetic only.
-  manager.addPass(createVarlenExpandExp2());
   const CPUTarget *target = lookupCPUTarget(options.target);
+  VarlenExpandExp2Options exp2;
+  exp2.scale = target && target->hasScale;
+  // Before vectorisation, which interleaves the arithmetic of several vectors;
+  // but instructions that scale are there for whole vectors only.
+  if (!exp2.scale)
+    manager.addPass(createVarlenExpandExp2(exp2));
   manager.addPass(createVarlenVectorizeTiles(
       {/*emulateDot=*/!target || !target->hasBF16Dot}));
+  if (exp2.scale)
+    manager.addPass(createVarlenExpandExp2(exp2));
   // The casts and views of tiling; also the buffers that no tile reads.
   manager.addPass(createCSEPass());
   // While captured values still are memrefs.
@@ -100,8 +106,8 @@ void varlen::buildVarlenLowerToLLVM(OpPassManager &manager,
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
   manager.addPass(createSCFToControlFlowPass());
-  if (target && target->hasBF16Dot) {
-    // The dot product is an instruction of one CPU, not a vector operation.
+  if (target && (target->hasBF16Dot || target->hasScale)) {
+    // Instructions of one CPU, not vector operations.
     ConvertVectorToLLVMPassOptions vectors;
     vectors.x86Vector = true;
     manager.addPass(createConvertVectorToLLVMPass(vectors));

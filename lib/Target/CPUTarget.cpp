@@ -25,18 +25,20 @@ using Arch = CPUTarget::Arch;
 static constexpr CPUTarget targets[] = {
     {"generic", Arch::X86_64, "x86-64", "+sse2", /*vectorBytes=*/16,
      /*vectorRegisters=*/16, /*hasFMA=*/false, /*hasBF16Dot=*/false,
-     /*hasF16Conversion=*/false},
+     /*hasF16Conversion=*/false, /*hasScale=*/false},
     {"avx2", Arch::X86_64, "x86-64-v3",
-     "+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,+movbe", 32, 16, true, false, true},
+     "+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,+movbe", 32, 16, true, false, true,
+     false},
     {"avx512", Arch::X86_64, "x86-64-v4",
      "+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,+movbe,+avx512f,+avx512bw,+avx512cd,"
      "+avx512dq,+avx512vl",
-     64, 32, true, false, true},
+     64, 32, true, false, true, true},
     {"avx512_bf16", Arch::X86_64, "x86-64-v4",
      "+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,+movbe,+avx512f,+avx512bw,+avx512cd,"
      "+avx512dq,+avx512vl,+avx512bf16",
-     64, 32, true, true, true},
-    {"neon", Arch::AArch64, "generic", "+neon", 16, 32, true, false, true},
+     64, 32, true, true, true, true},
+    {"neon", Arch::AArch64, "generic", "+neon", 16, 32, true, false, true,
+     false},
 };
 
 static StringRef getArchName(Arch arch) {

@@ -43,6 +43,8 @@ struct CPUTarget {
   bool hasBF16Dot;
   /// f16 <-> f32 conversions. Without them LLVM calls compiler-rt.
   bool hasF16Conversion;
+  /// x * 2^n on whole vectors, for any n, as AVX-512's vscalef.
+  bool hasScale;
 
   int64_t getLanes(int64_t elementBytes) const {
     return vectorBytes / elementBytes;

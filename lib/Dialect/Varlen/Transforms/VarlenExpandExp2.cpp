@@ -17,6 +17,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -124,6 +125,40 @@ struct LaneBuilder {
 
 } // namespace
 
+static Value evaluate(ImplicitLocOpBuilder &b, LaneBuilder &lanes,
+                      ArrayRef<double> polynomial, Value f) {
+  Value p = lanes.constant(polynomial.back());
+  for (double coefficient : llvm::reverse(polynomial.drop_back()))
+    p = math::FmaOp::create(b, p, f, lanes.constant(coefficient));
+  return p;
+}
+
+/// What vscalef works on.
+static bool isWholeRegister(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector && vector.getRank() == 1 && !vector.isScalable() &&
+         vector.getNumElements() * vector.getElementTypeBitWidth() == 512;
+}
+
+/// 2^x = p(x - n) * 2^n with the instruction that multiplies by 2^n. It knows
+/// what n means beyond the range of exponents, and makes 0 of -inf though
+/// p(-inf - -inf) is a NaN (Intel's manual, VSCALEFPS, table of special cases).
+static Value scaleExp2(ImplicitLocOpBuilder &b, Value x, const Format &format) {
+  auto type = cast<VectorType>(x.getType());
+  LaneBuilder lanes{b, type, Type()};
+  Value n = math::RoundEvenOp::create(b, x);
+  Value p =
+      evaluate(b, lanes, format.polynomial, arith::SubFOp::create(b, x, n));
+  Type mask = b.getIntegerType(type.getNumElements());
+  Value all = arith::ConstantOp::create(b, b.getIntegerAttr(mask, -1));
+  constexpr int32_t currentRounding = 4;
+  Value rounding =
+      arith::ConstantOp::create(b, b.getI32IntegerAttr(currentRounding));
+  // The operands as the intrinsic has them, not as the operation names them:
+  // factor, exponent, and what lanes off the mask would get.
+  return x86vector::MaskScaleFOp::create(b, type, p, n, p, all, rounding);
+}
+
 /// `bounded`: x is known to be below `highest`, and a NaN to have zeros in the
 /// payload bits that end up in the exponent.
 static Value expandExp2(ImplicitLocOpBuilder &builder, Value x,
@@ -151,9 +186,7 @@ static Value expandExp2(ImplicitLocOpBuilder &builder, Value x,
   Value n = arith::SubFOp::create(b, t, magic);
   Value f = arith::SubFOp::create(b, x, n);
 
-  Value p = lanes.constant(format.polynomial.back());
-  for (double coefficient : llvm::reverse(format.polynomial.drop_back()))
-    p = math::FmaOp::create(b, p, f, lanes.constant(coefficient));
+  Value p = evaluate(b, lanes, format.polynomial, f);
 
   Value tBits = arith::BitcastOp::create(b, lanes.intType, t);
   Value pBits = arith::BitcastOp::create(b, lanes.intType, p);
@@ -171,8 +204,8 @@ static Value expandExp2(ImplicitLocOpBuilder &builder, Value x,
 namespace {
 
 struct ExpandExp2 : OpRewritePattern<math::Exp2Op> {
-  ExpandExp2(MLIRContext *context, int64_t degree)
-      : OpRewritePattern(context), degree(degree) {}
+  ExpandExp2(MLIRContext *context, int64_t degree, bool scale)
+      : OpRewritePattern(context), degree(degree), scale(scale) {}
 
   LogicalResult matchAndRewrite(math::Exp2Op op,
                                 PatternRewriter &rewriter) const override {
@@ -195,9 +228,10 @@ struct ExpandExp2 : OpRewritePattern<math::Exp2Op> {
         wide = shaped.clone(wide);
       x = arith::ExtFOp::create(b, wide, x);
     }
-    Value result =
-        expandExp2(b, x, getFormat(getElementTypeOrSelf(x), opDegree),
-                   /*bounded=*/attr != nullptr);
+    Format format = getFormat(getElementTypeOrSelf(x), opDegree);
+    Value result = scale && isWholeRegister(x.getType())
+                       ? scaleExp2(b, x, format)
+                       : expandExp2(b, x, format, /*bounded=*/attr != nullptr);
     if (result.getType() != type)
       result = arith::TruncFOp::create(b, type, result);
     rewriter.replaceOp(op, result);
@@ -205,6 +239,7 @@ struct ExpandExp2 : OpRewritePattern<math::Exp2Op> {
   }
 
   int64_t degree;
+  bool scale;
 };
 
 struct VarlenExpandExp2 : varlen::impl::VarlenExpandExp2Base<VarlenExpandExp2> {
@@ -237,7 +272,7 @@ struct VarlenExpandExp2 : varlen::impl::VarlenExpandExp2Base<VarlenExpandExp2> {
       return signalPassFailure();
 
     RewritePatternSet patterns(&getContext());
-    populateExpandExp2Patterns(patterns, degree);
+    populateExpandExp2Patterns(patterns, degree, scale);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 
@@ -249,6 +284,6 @@ struct VarlenExpandExp2 : varlen::impl::VarlenExpandExp2Base<VarlenExpandExp2> {
 } // namespace
 
 void varlen::populateExpandExp2Patterns(RewritePatternSet &patterns,
-                                        int64_t degree) {
-  patterns.add<ExpandExp2>(patterns.getContext(), degree);
+                                        int64_t degree, bool scale) {
+  patterns.add<ExpandExp2>(patterns.getContext(), degree, scale);
 }

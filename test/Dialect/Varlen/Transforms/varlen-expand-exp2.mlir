@@ -1,5 +1,6 @@
 // RUN: varlen-opt %s --varlen-expand-exp2 | FileCheck %s
 // RUN: varlen-opt %s --varlen-expand-exp2=degree=4 | FileCheck %s --check-prefix=FOUR
+// RUN: varlen-opt %s --varlen-expand-exp2=scale=true | FileCheck %s --check-prefix=SCALE
 
 // The example of the pass documentation: a promised domain, degree 3.
 // CHECK-LABEL: func @bounded
@@ -74,4 +75,25 @@ func.func @narrow(%x: vector<4xbf16>) -> vector<4xbf16> {
 func.func @tensor(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = math.exp2 %x : tensor<4xf32>
   return %y : tensor<4xf32>
+}
+
+// Whole registers of AVX-512 are scaled by an instruction, all others are not.
+// CHECK-LABEL: func @register
+// CHECK-NOT: x86vector
+// SCALE-LABEL: func @bounded
+// SCALE-NOT: x86vector
+// SCALE-LABEL: func @register
+// SCALE-SAME: %[[X:.*]]: vector<16xf32>
+// SCALE: %[[N:.*]] = math.roundeven %[[X]]
+// SCALE: %[[F:.*]] = arith.subf %[[X]], %[[N]]
+// SCALE-COUNT-2: math.fma %{{.*}}, %[[F]]
+// SCALE: %[[ONE:.*]] = arith.constant dense<1.000000e+00>
+// SCALE: %[[P:.*]] = math.fma %{{.*}}, %[[F]], %[[ONE]]
+// SCALE: %[[ALL:.*]] = arith.constant -1 : i16
+// SCALE: %[[ROUNDING:.*]] = arith.constant 4 : i32
+// SCALE: %[[Y:.*]] = x86vector.avx512.mask.scalef %[[P]], %[[N]], %[[P]], %[[ALL]], %[[ROUNDING]]
+// SCALE: return %[[Y]]
+func.func @register(%x: vector<16xf32>) -> vector<16xf32> {
+  %y = math.exp2 %x {varlen.exp2_degree = 3 : i64} : vector<16xf32>
+  return %y : vector<16xf32>
 }

@@ -302,6 +302,10 @@ def VarlenExpandExp2 : Pass<"varlen-expand-exp2"> {
     payload are 0, as in every NaN that arithmetic makes or that comes from a
     narrower type. This is the form that attention uses.
 
+    With `scale`, a vector of 512 bits is `x86vector.avx512.mask.scalef` of the
+    polynomial by n: no clamp, and no promise, is needed, and results that are
+    denormal are rounded like all others.
+
     ```mlir
     %y = math.exp2 %x {varlen.exp2_degree = 3 : i64} : vector<8xf32>
     ```
@@ -324,9 +328,11 @@ def VarlenExpandExp2 : Pass<"varlen-expand-exp2"> {
   }];
   let options = [
     Option<"degree", "degree", "int64_t", /*default=*/"5",
-           "Degree, 3 to 6, of f32 operations that do not say theirs">];
+           "Degree, 3 to 6, of f32 operations that do not say theirs">,
+    Option<"scale", "scale", "bool", "false",
+           "Multiply 512-bit vectors by 2^n with AVX-512's vscalef">];
   let dependentDialects = ["::mlir::arith::ArithDialect",
-    "::mlir::math::MathDialect"];
+    "::mlir::math::MathDialect", "::mlir::x86vector::X86VectorDialect"];
 }
 
 def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {

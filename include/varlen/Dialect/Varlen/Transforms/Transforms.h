@@ -37,8 +37,9 @@ namespace mlir::varlen {
 inline constexpr llvm::StringLiteral kExp2DegreeAttrName = "varlen.exp2_degree";
 
 /// math.exp2 on scalars and vectors to a polynomial; `degree` is for f32
-/// operations that do not say theirs.
-void populateExpandExp2Patterns(RewritePatternSet &patterns, int64_t degree);
+/// operations that do not say theirs, `scale` that AVX-512's vscalef is there.
+void populateExpandExp2Patterns(RewritePatternSet &patterns, int64_t degree,
+                                bool scale);
 
 //===----------------------------------------------------------------------===//
 // Calls of the runtime
