@@ -13,6 +13,9 @@ import numpy as np
 
 from . import dtypes
 
+# Between 1 and the next number.
+EPSILON = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}
+
 
 def _pieces(*arrays):
     """The same elements of each, as many as a cache holds."""

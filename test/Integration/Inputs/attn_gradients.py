@@ -110,7 +110,7 @@ def judge(group, inputs, outputs):
     lse = inputs["lse"][numpy.isfinite(inputs["lse"])]
     epsilon, lse = numpy.finfo(lse.dtype).eps, abs(lse).max(initial=0)
     # The last place of a result in the type of the inputs.
-    place = {"bf16": 2.0**-7, "f16": 2.0**-10}.get(group.dtype, epsilon)
+    place = varlen.tolerance.EPSILON[group.dtype]
     problems = []
     for name, wanted in golden.items():
         got = varlen.dtypes.widen(outputs[name])
