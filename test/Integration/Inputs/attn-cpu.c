@@ -7,8 +7,8 @@
 |*
 |*===----------------------------------------------------------------------===*|
 |*
-|* Calls the functions of attn-cpu.mlir as any C program would, and prints one
-|* line for each that is right.
+|* Calls the functions of attn-cpu.mlir as any C program would, compares results
+|* and gradients with loops in double, and prints one line for each type.
 |*
 \*===----------------------------------------------------------------------===*/
 
@@ -43,10 +43,18 @@ typedef struct {
   memref3 out;
   memref2 lse;
 } results;
+typedef struct {
+  memref3 dq, dk, dv;
+} gradients;
 
-typedef void attention(results *, memref3 *, memref3 *, memref3 *, memref1 *);
+typedef void attention(results *, memref3 *q, memref3 *k, memref3 *v,
+                       memref1 *cu);
+typedef void attentionGrad(gradients *, memref3 *dout, memref3 *q, memref3 *k,
+                           memref3 *v, memref3 *out, memref2 *lse, memref1 *cu);
 attention _mlir_ciface_attn_f32, _mlir_ciface_attn_f64, _mlir_ciface_attn_f16,
     _mlir_ciface_attn_bf16;
+attentionGrad _mlir_ciface_grad_f32, _mlir_ciface_grad_f64,
+    _mlir_ciface_grad_f16, _mlir_ciface_grad_bf16;
 
 typedef enum { F16, BF16, F32, F64 } type;
 static const size_t bytes[] = {2, 2, 4, 8};
@@ -100,65 +108,104 @@ static memref3 make(type t, int64_t heads, uint32_t seed) {
   return m;
 }
 
-static void check(const char *name, attention *run, type t, int64_t left,
-                  int64_t right, double tolerance) {
+/* What is right, by the definition. */
+static double out[T * HQ * D], lse[HQ * T], dq[T * HQ * D], dk[T * HKV * D],
+    dv[T * HKV * D];
+
+static void attend(type t, const void *q, const void *k, const void *v,
+                   const void *dout, int64_t s, int64_t i, int64_t h,
+                   int64_t left, int64_t right) {
+  static double p[T], dp[T];
+  int64_t qRow = (i * HQ + h) * D, head = h / (HQ / HKV);
+  int64_t first = left < 0 || i - left < cu[s] ? cu[s] : i - left;
+  int64_t last =
+      right < 0 || i + right >= cu[s + 1] ? cu[s + 1] - 1 : i + right;
+  double max = -INFINITY, sum = 0, delta = 0;
+  for (int64_t j = first; j <= last; ++j) {
+    p[j] = dp[j] = 0;
+    for (int64_t d = 0; d < D; ++d) {
+      int64_t at = (j * HKV + head) * D + d;
+      p[j] += load(t, q, qRow + d) * load(t, k, at) / sqrt(D);
+      dp[j] += load(t, dout, qRow + d) * load(t, v, at);
+    }
+    max = fmax(max, p[j]);
+  }
+  for (int64_t j = first; j <= last; ++j)
+    sum += p[j] = exp(p[j] - max);
+  for (int64_t j = first; j <= last; ++j)
+    delta += (p[j] /= sum) * dp[j];
+  lse[h * T + i] = max + log(sum);
+  for (int64_t j = first; j <= last; ++j)
+    for (int64_t d = 0; d < D; ++d) {
+      int64_t at = (j * HKV + head) * D + d;
+      double ds = p[j] * (dp[j] - delta) / sqrt(D);
+      out[qRow + d] += p[j] * load(t, v, at);
+      dq[qRow + d] += ds * load(t, k, at);
+      dk[at] += ds * load(t, q, qRow + d);
+      dv[at] += p[j] * load(t, dout, qRow + d);
+    }
+}
+
+/* Whether values are as close as `tolerance` of the largest, at least of 1. */
+static int close(const char *name, const char *what, type t, const void *values,
+                 const double *wanted, int64_t count, double tolerance) {
+  double largest = 1;
+  for (int64_t i = 0; i < count; ++i)
+    largest = fmax(largest, fabs(wanted[i]));
+  for (int64_t i = 0; i < count; ++i) {
+    double got = load(t, values, i);
+    if (fabs(got - wanted[i]) <= tolerance * largest)
+      continue;
+    printf("%s: %s[%lld] is %g, wanted %g\n", name, what, (long long)i, got,
+           wanted[i]);
+    return 0;
+  }
+  return 1;
+}
+
+static void check(const char *name, attention *run, attentionGrad *runGrad,
+                  type t, int64_t left, int64_t right, double tolerance) {
   memref3 q = make(t, HQ, 1), k = make(t, HKV, 2), v = make(t, HKV, 3);
+  memref3 dout = make(t, HQ, 4);
   memref1 list = {(void *)cu, (void *)cu, 0, {SEQUENCES + 1}, {1}};
   results r;
+  gradients g;
   run(&r, &q, &k, &v, &list);
+  if (!varlen_last_error())
+    runGrad(&g, &dout, &q, &k, &v, &r.out, &r.lse, &list);
   if (varlen_last_error()) {
     printf("%s: %s\n", name, varlen_last_error());
     return;
   }
-  double worst = 0, worstLse = 0;
-  type lseType = t == F64 ? F64 : F32;
-  static double p[T], want[D];
+  memset(out, 0, sizeof out), memset(dq, 0, sizeof dq);
+  memset(dk, 0, sizeof dk), memset(dv, 0, sizeof dv);
   for (int s = 0; s < SEQUENCES; ++s)
     for (int64_t i = cu[s]; i < cu[s + 1]; ++i)
-      for (int64_t h = 0; h < HQ; ++h) {
-        double sum = 0, max = -INFINITY;
-        memset(want, 0, sizeof want);
-        for (int pass = 0; pass < 2; ++pass)
-          for (int64_t j = cu[s]; j < cu[s + 1]; ++j) {
-            if ((left >= 0 && j < i - left) || (right >= 0 && j > i + right))
-              continue;
-            int64_t kRow = (j * HKV + h / (HQ / HKV)) * D;
-            if (!pass) {
-              double dot = 0;
-              for (int64_t d = 0; d < D; ++d)
-                dot += load(t, q.aligned, (i * HQ + h) * D + d) *
-                       load(t, k.aligned, kRow + d);
-              p[j] = dot / sqrt(D);
-              max = fmax(max, p[j]);
-              continue;
-            }
-            double e = exp(p[j] - max);
-            sum += e;
-            for (int64_t d = 0; d < D; ++d)
-              want[d] += e * load(t, v.aligned, kRow + d);
-          }
-        for (int64_t d = 0; d < D; ++d) {
-          double got = load(t, r.out.aligned, (i * HQ + h) * D + d);
-          double error = fabs(got - want[d] / sum);
-          worst = error <= worst ? worst : error; /* a NaN is the worst */
-        }
-        double lse = load(lseType, r.lse.aligned, h * T + i);
-        double error = fabs(lse - (max + log(sum)));
-        worstLse = error <= worstLse ? worstLse : error;
-      }
-  if (worst <= tolerance && worstLse <= (t == F64 ? 1e-14 : 2e-4))
+      for (int64_t h = 0; h < HQ; ++h)
+        attend(t, q.aligned, k.aligned, v.aligned, dout.aligned, s, i, h, left,
+               right);
+  type lseType = t == F64 ? F64 : F32;
+  double lseTolerance = t == F64 ? 1e-14 : 5e-5;
+  int64_t rows = T * HQ, kvRows = T * HKV;
+  int same =
+      close(name, "out", t, r.out.aligned, out, rows * D, tolerance) &
+      close(name, "lse", lseType, r.lse.aligned, lse, rows, lseTolerance) &
+      close(name, "dq", t, g.dq.aligned, dq, rows * D, tolerance) &
+      close(name, "dk", t, g.dk.aligned, dk, kvRows * D, tolerance) &
+      close(name, "dv", t, g.dv.aligned, dv, kvRows * D, tolerance);
+  if (same)
     printf("%s: right\n", name);
-  else
-    printf("%s: out is off by %g, lse by %g\n", name, worst, worstLse);
-  free(q.allocated), free(k.allocated), free(v.allocated);
+  free(q.allocated), free(k.allocated), free(v.allocated), free(dout.allocated);
   free(r.out.allocated), free(r.lse.allocated);
+  free(g.dq.allocated), free(g.dk.allocated), free(g.dv.allocated);
 }
 
 int main(void) {
   varlen_set_num_threads(2);
-  check("f32", _mlir_ciface_attn_f32, F32, -1, 0, 1e-6);
-  check("f64", _mlir_ciface_attn_f64, F64, 20, 3, 1e-14);
-  check("f16", _mlir_ciface_attn_f16, F16, -1, -1, 1e-3);
-  check("bf16", _mlir_ciface_attn_bf16, BF16, -1, 0, 8e-3);
+  check("f32", _mlir_ciface_attn_f32, _mlir_ciface_grad_f32, F32, -1, 0, 1e-6);
+  check("f64", _mlir_ciface_attn_f64, _mlir_ciface_grad_f64, F64, 20, 3, 1e-14);
+  check("f16", _mlir_ciface_attn_f16, _mlir_ciface_grad_f16, F16, -1, -1, 1e-3);
+  check("bf16", _mlir_ciface_attn_bf16, _mlir_ciface_grad_bf16, BF16, -1, 0,
+        8e-3);
   return 0;
 }
