@@ -67,16 +67,19 @@ def variants(group):
     rows = {0: (17, 40), 127: (1, 1), 128: (40, 17), 150: (5, 2)}
     yield batch(*[rows.get(i, (0, 0)) for i in range(151)], **whole)
     # More whole blocks than a ring holds, on either side; one row more than a
-    # tile; blocks whole and not by one row; rows past the last sequence that
-    # would be one tile more.
+    # tile; blocks whole and not by one row, on either side; only whole ones; rows
+    # past the last sequence that would be one tile more.
     yield batch(
-        (129, 457), (450, 129), (10, 72), (72, 10), (1, 128), (128, 1), (9, 0), (125, 2),
-        past_q=5, past_k=30,
+        (129, 457), (450, 129), (10, 72), (72, 10), (1, 128), (128, 1), (9, 0),
+        (130, 192), (64, 192), (125, 2), past_q=5, past_k=30,
     )  # fmt: skip
     # The last rows of memory at every eighth of a tile, and one row into a block;
     # rows in between that are not in use hold NaN.
     for length in [*range(8, 136, 16), 65]:
         yield batch((length, length), **whole)
+    # The same in the second block that a diagonal cuts.
+    for length in range(72, 128, 16):
+        yield batch((60, length), **whole)
 
 
 def loud(inputs):

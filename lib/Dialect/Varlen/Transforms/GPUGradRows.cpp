@@ -155,8 +155,8 @@ LogicalResult GPUGradRows::emitStatistics(const GPUWorkTiles &work) {
 // dsink
 //===----------------------------------------------------------------------===//
 
-/// A warp to a head: rows in order for each lane, then the lanes. A list of no
-/// tile in spite of rows is one of bad cu_seqlens, with which nobody writes.
+/// A warp to a head: rows in order for each lane, then the lanes. With bad
+/// cu_seqlens nobody writes.
 void GPUGradRows::emitSinkGradient(const GPUWorkTiles &work) {
   Value heads =
       b.createOrFold<memref::DimOp>(grad.getSink(), index.constant(0));
@@ -164,9 +164,8 @@ void GPUGradRows::emitSinkGradient(const GPUWorkTiles &work) {
       b, kernelName("_dsink"), index.max(heads, index.constant(1)), 32,
       [&](Value head, Value, Value thread) {
         Value zero = index.constant(0);
-        Value isGood = b.createOrFold<arith::OrIOp>(
-            index.less(zero, index.load(work.count, zero)),
-            index.less(batch.tq, index.constant(1)));
+        Value isGood =
+            index.less(index.constant(-1), index.load(work.count, zero));
         Value isHead = index.less(head, heads);
         emitIf(b.createOrFold<arith::AndIOp>(isHead, isGood), [&] {
           Value sink = memref::LoadOp::create(b, grad.getSink(), head);

@@ -196,8 +196,11 @@ KeyGradTiler::KeyTile KeyGradTiler::decode(const GPUWorkTiles &work,
   Value zero = index.constant(0);
   tile.rows =
       index.min(index.sub(sequence.kRows, tile.first), index.constant(blockN));
-  tile.usedRows = index.min(
-      index.max(index.sub(sequence.kUsed, tile.first), zero), tile.rows);
+  // A tile has a row, but maybe none in use.
+  tile.usedRows = tile.rows;
+  if (op.getSequsedK())
+    tile.usedRows = index.min(
+        index.max(index.sub(sequence.kUsed, tile.first), zero), tile.rows);
 
   // Query i sees keys from i + diagonal - left to i + diagonal + right, so key
   // j is seen from query j - diagonal - right to j - diagonal + left.
@@ -219,7 +222,8 @@ KeyGradTiler::KeyTile KeyGradTiler::decode(const GPUWorkTiles &work,
     range.end = within(index.add(bottom, left));
   }
   // Not even a key: no query.
-  range.end = index.select(index.less(zero, tile.usedRows), range.end, zero);
+  if (op.getSequsedK())
+    range.end = index.select(index.less(zero, tile.usedRows), range.end, zero);
   tile.blocks = getBlocks(range, blockM);
   return tile;
 }
@@ -377,9 +381,11 @@ LogicalResult varlen::tileForGPU(AttnGradOp op, GPUGradScheduleAttr schedule,
                   values = schedule.getDv();
   auto queryTiles =
       emitGPUWorkTiles(b, op, batch, TilesOf::Queries, queries.getBlockM());
-  auto keyTiles =
-      emitGPUWorkTiles(b, op, batch, TilesOf::Keys, keys.getKvBlock());
-  if (failed(queryTiles) || failed(keyTiles))
+  if (failed(queryTiles))
+    return failure();
+  auto keyTiles = emitGPUWorkTiles(b, op, batch, TilesOf::Keys,
+                                   keys.getKvBlock(), &*queryTiles);
+  if (failed(keyTiles))
     return failure();
   // A block of queries at the end of a sequence reads on in what comes behind.
   int64_t readAhead =

@@ -168,7 +168,9 @@ GPUTileBuilder::Blocks GPUTileBuilder::getBlocks(const Range &range,
     return atLeast(index.min(value, past), lo);
   };
   // Blocks that every row meets whole.
-  Value inside = within(index.ceilDiv(range.wholeBegin, size), first);
+  Value inside = isConstantIntValue(range.wholeBegin, 0)
+                     ? first
+                     : within(index.ceilDiv(range.wholeBegin, size), first);
   Value right = within(index.div(range.wholeEnd, index.constant(size)), inside);
 
   Value left = index.sub(inside, first);

@@ -79,10 +79,11 @@ namespace {
 class ListBuilder {
 public:
   ListBuilder(ImplicitLocOpBuilder &b, AttentionOpInterface op,
-              const GPUBatch &batch, TilesOf of, int64_t size)
+              const GPUBatch &batch, TilesOf of, int64_t size,
+              const GPUWorkTiles *checked)
       : b(b), index{b}, op(op), group(batch.group),
-        ofQueries(of == TilesOf::Queries), size(size), tq(batch.tq),
-        tk(batch.tk), sequences(batch.sequences) {}
+        ofQueries(of == TilesOf::Queries), size(size), checked(checked),
+        tq(batch.tq), tk(batch.tk), sequences(batch.sequences) {}
 
   FailureOr<GPUWorkTiles> emit();
 
@@ -117,6 +118,7 @@ private:
 
   void emitIf(Value condition, function_ref<void()> body);
   void emitThread(Value thread, Value list, Value count);
+  void emitCount(Value value, Value count);
   void emitOwnTiles(Value own, Value start, Value list);
   /// Stores the first check that fails, one of them, unless the status has an
   /// error already.
@@ -128,6 +130,7 @@ private:
   Value group;
   bool ofQueries;
   int64_t size;
+  const GPUWorkTiles *checked;
   Value tq, tk, sequences, status;
 };
 
@@ -245,15 +248,18 @@ ListBuilder::Sequence ListBuilder::sequence(Value s) {
   auto rows = [&](const PackedRows &packed) {
     return index.sub(packed.end, packed.begin);
   };
-  // Nothing on the other side belongs to the rows past the last sequence.
   Value other = rows(ofQueries ? result.k : result.q);
   Value used = ofQueries ? op.getSequsedK() : op.getSequsedQ();
-  result.work = index.select(index.less(s, sequences),
-                             emitUsed(index, used, s, sequences, other),
-                             index.constant(0));
+  result.work = emitUsed(index, used, s, sequences, other);
   Value own = ofQueries ? index.mul(rows(result.q), group) : rows(result.k);
   result.tiles = index.ceilDiv(own, size);
   return result;
+}
+
+void ListBuilder::emitCount(Value value, Value count) {
+  memref::StoreOp::create(b,
+                          arith::IndexCastOp::create(b, b.getI64Type(), value),
+                          count, ValueRange{index.constant(0)});
 }
 
 void ListBuilder::emitOwnTiles(Value own, Value start, Value list) {
@@ -283,46 +289,56 @@ void ListBuilder::emitThread(Value thread, Value list, Value count) {
   Value zero = index.constant(0), one = index.constant(1);
   Value segments = index.add(sequences, 1);
   Value work = sequence(thread).work;
-  // The first segment with an error (else their number), the tiles of all, and
-  // those of the segments that come before this one.
+  // The tiles of the segments that come before this one, those of all, and,
+  // unless that is known, the first segment with an error (else their number).
+  SmallVector<Value> initial = {zero, zero};
+  if (!checked)
+    initial.push_back(segments);
   auto loop = scf::ForOp::create(
-      b, zero, segments, one, ValueRange{segments, zero, zero},
+      b, zero, segments, one, initial,
       [&](OpBuilder &, Location, Value s, ValueRange state) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToEnd(s.getParentBlock());
         Sequence other = sequence(s);
-        Value wrong = any(entryChecks(s, other));
-        Value fault = index.min(state[0], index.select(wrong, s, segments));
-        Value total = index.add(state[1], other.tiles);
         Value equal = compare(arith::CmpIPredicate::eq, other.work, work);
         Value before = b.createOrFold<arith::OrIOp>(
             index.less(work, other.work),
             conjunction(equal, index.less(s, thread)));
-        Value start =
-            index.add(state[2], index.select(before, other.tiles, zero));
-        scf::YieldOp::create(b, ValueRange{fault, total, start});
+        SmallVector<Value> next = {
+            index.add(state[0], index.select(before, other.tiles, zero)),
+            index.add(state[1], other.tiles)};
+        if (!checked) {
+          Value wrong = any(entryChecks(s, other));
+          next.push_back(index.min(state[2], index.select(wrong, s, segments)));
+        }
+        scf::YieldOp::create(b, next);
       });
-  Value fault = loop.getResult(0);
-  Value bad = index.less(fault, segments);
-  Value good = compare(arith::CmpIPredicate::eq, fault, segments);
+  Value start = loop.getResult(0), total = loop.getResult(1), fault, good;
+  if (!checked) {
+    fault = loop.getResult(2);
+    good = compare(arith::CmpIPredicate::eq, fault, segments);
+    total = index.select(good, total, index.constant(-1));
+  }
   emitIf(compare(arith::CmpIPredicate::eq, thread, zero), [&] {
-    Value total = index.select(good, loop.getResult(1), zero);
-    memref::StoreOp::create(
-        b, arith::IndexCastOp::create(b, b.getI64Type(), total), count,
-        ValueRange{zero});
-    emitIf(bad, [&] { emitStatus(entryChecks(fault, sequence(fault))); });
+    emitCount(total, count);
+    if (fault)
+      emitIf(index.less(fault, segments),
+             [&] { emitStatus(entryChecks(fault, sequence(fault))); });
   });
-  emitIf(good, [&] { emitOwnTiles(thread, loop.getResult(2), list); });
+  auto emitOwn = [&] { emitOwnTiles(thread, start, list); };
+  good ? emitIf(good, emitOwn) : emitOwn();
 }
 
 FailureOr<GPUWorkTiles> ListBuilder::emit() {
-  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
-  FailureOr<func::FuncOp> getStatus = getRuntimeFunction(
-      op->getParentOfType<ModuleOp>(), op, "varlen_gpu_status_buffer",
-      b.getFunctionType({}, pointer));
-  if (failed(getStatus))
-    return failure();
-  status = func::CallOp::create(b, *getStatus, ValueRange{}).getResult(0);
+  if (!checked) {
+    auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+    FailureOr<func::FuncOp> getStatus = getRuntimeFunction(
+        op->getParentOfType<ModuleOp>(), op, "varlen_gpu_status_buffer",
+        b.getFunctionType({}, pointer));
+    if (failed(getStatus))
+      return failure();
+    status = func::CallOp::create(b, *getStatus, ValueRange{}).getResult(0);
+  }
   // Each segment rounds up once; with bad cu_seqlens nothing is written.
   Value segments = index.max(index.add(sequences, 1), index.constant(1));
   Value rows = ofQueries ? index.mul(tq, group) : tk;
@@ -339,18 +355,21 @@ FailureOr<GPUWorkTiles> ListBuilder::emit() {
              index.ceilDiv(segments, kThreads), kThreads,
              [&](Value block, Value, Value thread) {
                Value own = index.add(index.mul(block, kThreads), thread);
-               SmallVector<Check> lengths = lengthChecks();
-               Value isFirst =
-                   compare(arith::CmpIPredicate::eq, own, index.constant(0));
-               auto branch = scf::IfOp::create(b, any(lengths),
-                                               /*withElseRegion=*/true);
+               Value zero = index.constant(0);
+               SmallVector<Check> lengths;
+               if (!checked)
+                 lengths = lengthChecks();
+               Value bad =
+                   checked ? index.less(index.load(checked->count, zero), zero)
+                           : any(lengths);
+               Value isFirst = compare(arith::CmpIPredicate::eq, own, zero);
+               auto branch = scf::IfOp::create(b, bad, /*withElseRegion=*/true);
                OpBuilder::InsertionGuard guard(b);
                b.setInsertionPoint(branch.thenYield());
                emitIf(isFirst, [&] {
-                 memref::StoreOp::create(b,
-                                         arith::ConstantIntOp::create(b, 0, 64),
-                                         count, ValueRange{index.constant(0)});
-                 emitStatus(lengths);
+                 emitCount(index.constant(-1), count);
+                 if (!checked)
+                   emitStatus(lengths);
                });
                b.setInsertionPoint(branch.elseYield());
                emitIf(index.less(own, segments),
@@ -381,6 +400,7 @@ void GPUWorkTiles::free(ImplicitLocOpBuilder &b) const {
 FailureOr<GPUWorkTiles> varlen::emitGPUWorkTiles(ImplicitLocOpBuilder &b,
                                                  AttentionOpInterface op,
                                                  const GPUBatch &batch,
-                                                 TilesOf of, int64_t size) {
-  return ListBuilder(b, op, batch, of, size).emit();
+                                                 TilesOf of, int64_t size,
+                                                 const GPUWorkTiles *checked) {
+  return ListBuilder(b, op, batch, of, size, checked).emit();
 }

@@ -31,7 +31,7 @@ GPUBatch emitGPUBatch(ImplicitLocOpBuilder &b, AttentionOpInterface op);
 struct GPUWorkTiles {
   /// memref<?x2xi32>.
   Value list;
-  /// memref<1xi64>; 0 if cu_seqlens or seqused is bad.
+  /// memref<1xi64>; -1 if cu_seqlens or seqused is bad.
   Value count;
 
   void free(ImplicitLocOpBuilder &b) const;
@@ -44,12 +44,14 @@ enum class TilesOf { Queries, Keys };
 
 /// Emits allocations and a kernel that checks cu_seqlens and seqused and makes
 /// the list of tiles of `size` rows. What is wrong with them goes to the status
-/// record of the device (GPU.h); the host does not wait for it.
+/// record of the device (GPU.h); the host does not wait for it. With `checked`,
+/// another list of the same batch, what that one's kernel found holds.
 /// Fails, with an error at `op`, if a name of the runtime is taken.
 FailureOr<GPUWorkTiles> emitGPUWorkTiles(ImplicitLocOpBuilder &b,
                                          AttentionOpInterface op,
                                          const GPUBatch &batch, TilesOf of,
-                                         int64_t size);
+                                         int64_t size,
+                                         const GPUWorkTiles *checked = nullptr);
 
 /// The bounds of the rows of sequence `s` in packed memory; those of s = N are
 /// cu[N] and `end`. cu is not empty.

@@ -16,7 +16,13 @@ func.func @together(%dout: memref<?x8x24xbf16>, %q: memref<?x8x40xbf16>, %k: mem
                     %dk: memref<?x2x40xbf16>, %dv: memref<?x2x24xbf16>, %dsink: memref<8xf32>) {
   // Tiles of queries and of keys; lse2 and delta once for both.
   // CHECK: gpu.launch {{.*}} function(@together_tiles)
+  // CHECK: memref.store %{{.*}}, %[[GOOD:.*]][%{{.*}}] : memref<1xi64>
+  // What the first has found about cu_seqlens holds for the second.
   // CHECK: gpu.launch {{.*}} function(@together_key_tiles)
+  // CHECK: %[[TILES:.*]] = memref.load %[[GOOD]]
+  // CHECK: %[[COUNT:.*]] = arith.index_cast %[[TILES]]
+  // CHECK: arith.cmpi slt, %[[COUNT]], %c0
+  // CHECK-NOT: llvm.store
   // CHECK: %[[ST:.*]] = memref.alloc(%{{.*}}) : memref<8x?x2xf32>
   // CHECK: gpu.launch {{.*}} function(@together_delta)
   // CHECK-NOT: kernel.
@@ -50,11 +56,11 @@ func.func @together(%dout: memref<?x8x24xbf16>, %q: memref<?x8x40xbf16>, %k: mem
   // CHECK: kernel.store %{{.*}} : tensor<128x48xbf16>, memref<?x2x40xbf16>
   // CHECK: kernel.store %{{.*}} : tensor<128x32xbf16>, memref<?x2x24xbf16>
 
-  // With bad cu_seqlens there are rows, but no tile.
+  // With bad cu_seqlens the number of tiles is negative.
   // CHECK: gpu.launch {{.*}} function(@together_dsink)
   // CHECK: %[[TILES:.*]] = memref.load %{{.*}} : memref<1xi64>
   // CHECK: %[[COUNT:.*]] = arith.index_cast %[[TILES]]
-  // CHECK: arith.cmpi sgt, %[[COUNT]], %c0
+  // CHECK: arith.cmpi sgt, %[[COUNT]], %c-1
   // CHECK: scf.if
   // CHECK: memref.store %{{.*}} : memref<8xf32>
   // CHECK: memref.dealloc %[[ST]]
