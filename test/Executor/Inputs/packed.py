@@ -57,8 +57,7 @@ def variants(group):
     """Other batches for the kernels of a group."""
     yield group
 
-    def batch(*used, **more):
-        spare = int(group.seqused)
+    def batch(*used, spare=int(group.seqused), **more):
         return dataclasses.replace(group, sequences=sequences(*used, spare=spare), **more)
 
     whole = {"past_q": 0, "past_k": 0}
@@ -73,13 +72,14 @@ def variants(group):
         (129, 457), (450, 129), (10, 72), (72, 10), (1, 128), (128, 1), (9, 0),
         (130, 192), (64, 192), (125, 2), past_q=5, past_k=30,
     )  # fmt: skip
-    # The last rows of memory at every eighth of a tile, and one row into a block;
-    # rows in between that are not in use hold NaN.
-    for length in [*range(8, 136, 16), 65]:
-        yield batch((length, length), **whole)
+    # The last rows of memory between any two that a thread copies, 16 apart with 64
+    # columns, 8 with 128; and one row into a block.
+    step = 1024 >> (max(group.d, group.dv) - 1).bit_length()
+    for length in [*range(step // 2, 128 + step, step), 65]:
+        yield batch((length, length), spare=0, **whole)
     # The same in the second block that a diagonal cuts.
-    for length in range(72, 128, 16):
-        yield batch((60, length), **whole)
+    for length in range(64 + step // 2, 128, step):
+        yield batch((60, length), spare=0, **whole)
 
 
 def loud(inputs):

@@ -196,12 +196,13 @@ void Chunks::forEach(function_ref<void(const Chunk &)> body) {
       arith::MinSIOp::create(b, valid, arith::ConstantIndexOp::create(b, rows));
   Value left = arith::SubIOp::create(
       b, arith::IndexCastOp::create(b, b.getI32Type(), valid), firstRow);
-  bool hasEmptyChunks = headDim % 16 != 0 && hasWholeChunks(copy);
-  if (hasEmptyChunks)
-    left = arith::SelectOp::create(b, less(column, headDim), left, i32(0));
-  // Whole tiles need no comparison.
-  bool isWhole =
-      !hasEmptyChunks && getConstantIntValue(copy.getValid()) >= rows;
+  // Whole tiles need no comparison of rows.
+  bool isWhole = getConstantIntValue(copy.getValid()) >= rows;
+  Value inRow = arith::ConstantIntOp::create(b, 1, 1);
+  if (headDim % 16 != 0 && hasWholeChunks(copy)) {
+    inRow = less(column, headDim);
+    left = arith::SelectOp::create(b, inRow, left, i32(0));
+  }
   bool isEven = getConstantIntValue(copy.getGroup()) == 1;
   auto gep = [&](Value address, LLVM::GEPArg offset) -> Value {
     return LLVM::GEPOp::create(b, address.getType(), element, address,
@@ -227,7 +228,7 @@ void Chunks::forEach(function_ref<void(const Chunk &)> body) {
     offset = b.createOrFold<arith::AddIOp>(
         offset, b.createOrFold<arith::MulIOp>(firstRow, i32(kRowBytes)));
     Value exists =
-        isWhole ? arith::ConstantIntOp::create(b, 1, 1)
+        isWhole ? inRow
                 : Value(arith::CmpIOp::create(b, arith::CmpIPredicate::sgt,
                                               left, i32(base)));
     Value address;
