@@ -267,11 +267,10 @@ void CPUGradTiler::emitSinkGradient(Value tq, Value tiles) {
         auto subtract = [&](Value lhs, Value rhs) -> Value {
           return arith::SubFOp::create(b, lhs, rhs);
         };
-        Value term = arith::AddFOp::create(b, product, state[1]);
+        Value term = subtract(product, state[1]);
         Value next = subtract(state[0], term);
         Value lost = subtract(subtract(state[0], next), term);
-        scf::YieldOp::create(b,
-                             ValueRange{next, arith::NegFOp::create(b, lost)});
+        scf::YieldOp::create(b, ValueRange{next, lost});
       });
   memref::StoreOp::create(b, sum.getResult(0), op.getDsink(), head);
 }

@@ -121,17 +121,16 @@ struct LaneBuilder {
     return constant(intType,
                     b.getIntegerAttr(getElementTypeOrSelf(intType), value));
   }
+  /// Coefficients from the constant one on, at f.
+  Value evaluate(ArrayRef<double> polynomial, Value f) {
+    Value p = constant(polynomial.back());
+    for (double coefficient : llvm::reverse(polynomial.drop_back()))
+      p = math::FmaOp::create(b, p, f, constant(coefficient));
+    return p;
+  }
 };
 
 } // namespace
-
-static Value evaluate(ImplicitLocOpBuilder &b, LaneBuilder &lanes,
-                      ArrayRef<double> polynomial, Value f) {
-  Value p = lanes.constant(polynomial.back());
-  for (double coefficient : llvm::reverse(polynomial.drop_back()))
-    p = math::FmaOp::create(b, p, f, lanes.constant(coefficient));
-  return p;
-}
 
 /// What vscalef works on.
 static bool isWholeRegister(Type type) {
@@ -147,8 +146,7 @@ static Value scaleExp2(ImplicitLocOpBuilder &b, Value x, const Format &format) {
   auto type = cast<VectorType>(x.getType());
   LaneBuilder lanes{b, type, Type()};
   Value n = math::RoundEvenOp::create(b, x);
-  Value p =
-      evaluate(b, lanes, format.polynomial, arith::SubFOp::create(b, x, n));
+  Value p = lanes.evaluate(format.polynomial, arith::SubFOp::create(b, x, n));
   Type mask = b.getIntegerType(type.getNumElements());
   Value all = arith::ConstantOp::create(b, b.getIntegerAttr(mask, -1));
   constexpr int32_t currentRounding = 4;
@@ -186,7 +184,7 @@ static Value expandExp2(ImplicitLocOpBuilder &builder, Value x,
   Value n = arith::SubFOp::create(b, t, magic);
   Value f = arith::SubFOp::create(b, x, n);
 
-  Value p = evaluate(b, lanes, format.polynomial, f);
+  Value p = lanes.evaluate(format.polynomial, f);
 
   Value tBits = arith::BitcastOp::create(b, lanes.intType, t);
   Value pBits = arith::BitcastOp::create(b, lanes.intType, p);
