@@ -184,7 +184,8 @@ func.func @pairs(%q: memref<4x32xbf16>, %k: memref<?x8xbf16>, %v: memref<?x16xbf
 
 // Gradients of a step: probabilities come straight from the scores; q and dout
 // are read by columns for them and by rows for dk and dv. The four vectors of a
-// gradient are two chunks of two, in a loop; ds takes the place of p.
+// gradient are two chunks of two, in a loop; ds takes the place of p. What was
+// summed before is added to the sum over a panel.
 
 // CHECK-LABEL: @grad
 // CHECK-SAME: %[[Q:[^:]*]]: memref<16x32xf32>, %[[QT:[^:]*]]: memref<32x16xf32>, %[[K:[^:]*]]: memref<?x32xf32>, %[[STAT:[^:]*]]: memref<1x16xf32>, %[[DQ:[^:]*]]: memref<16x32xf32>, %[[DK:[^:]*]]: memref<?x32xf32>, %[[DV:[^:]*]]: memref<?x32xf32>
@@ -199,11 +200,12 @@ func.func @pairs(%q: memref<4x32xbf16>, %k: memref<?x8xbf16>, %v: memref<?x16xbf
 // dv
 // CHECK: scf.for %[[CHUNK:.*]] = %c0 to %c32 step %c16 {
 // CHECK: scf.for %[[N:.*]] = %c0 to
-// CHECK: vector.load %[[DV]][%[[N]], %[[CHUNK]]]
-// CHECK: scf.for {{.*}} = %c0 to %c16 step %c2 iter_args
+// CHECK: %[[PANEL:.*]]:8 = scf.for {{.*}} = %c0 to %c16 step %c2 iter_args(%{{[^ ]*}} = %cst
 // CHECK: vector.load %[[Q]][%{{.*}}, %[[CHUNK]]]
 // CHECK: memref.load %[[P]][%[[N]],
-// CHECK: vector.store %{{.*}}, %[[DV]]
+// CHECK: %[[BEFORE:.*]] = vector.load %[[DV]][%[[N]], %[[CHUNK]]]
+// CHECK: %[[SUM:.*]] = arith.addf %[[BEFORE]], %[[PANEL]]#0
+// CHECK: vector.store %[[SUM]], %[[DV]][%[[N]], %[[CHUNK]]]
 // ds
 // CHECK: vector.load %[[QT]]
 // CHECK: %[[OLD:.*]] = vector.load %[[P]]
@@ -211,15 +213,15 @@ func.func @pairs(%q: memref<4x32xbf16>, %k: memref<?x8xbf16>, %v: memref<?x16xbf
 // CHECK: arith.mulf %[[OLD]]
 // CHECK: vector.store %{{.*}}, %[[P]]
 // dk, dq
-// CHECK: vector.load %[[DK]]
 // CHECK: vector.load %[[Q]]
+// CHECK: vector.load %[[DK]]
 // CHECK: vector.store %{{.*}}, %[[DK]]
 // CHECK: scf.for %[[CHUNK2:.*]] = %c0 to %c32 step %c16 {
 // CHECK: scf.for %[[M:.*]] = %c0 to %c16 step
-// CHECK: vector.load %[[DQ]][%[[M]], %[[CHUNK2]]]
 // CHECK: scf.for %[[KEY:.*]] = %c0 to
 // CHECK: vector.load %[[K]][%[[KEY]], %[[CHUNK2]]]
 // CHECK: memref.load %[[P]][%[[KEY]], %[[M]]]
+// CHECK: vector.load %[[DQ]][%[[M]], %[[CHUNK2]]]
 // CHECK-NOT: linalg
 // CHECK-NOT: unrealized_conversion_cast
 #columns = affine_map<(d0, d1) -> (d1, d0)>
