@@ -50,6 +50,22 @@ void limitRegisters(LLVM::LLVMFuncOp kernel) {
                  .getI32IntegerAttr(std::clamp<int64_t>(registers, 16, 255)));
 }
 
+/// What was said of a loop of scf is found on a branch now, under the name that
+/// kept it there; on LLVM's branches it is a property.
+void annotateLoops(LLVM::LLVMFuncOp kernel) {
+  constexpr StringLiteral name("llvm.loop_annotation");
+  kernel.walk([&](Operation *op) {
+    auto annotation = op->getAttrOfType<LLVM::LoopAnnotationAttr>(name);
+    if (!annotation)
+      return;
+    op->removeAttr(name);
+    if (auto branch = dyn_cast<LLVM::BrOp>(op))
+      branch.setLoopAnnotationAttr(annotation);
+    else if (auto branch = dyn_cast<LLVM::CondBrOp>(op))
+      branch.setLoopAnnotationAttr(annotation);
+  });
+}
+
 /// gpu-module-to-binary links libdevice whether or not it is used, if the
 /// environment names a toolkit, and complains at length where there is none.
 LogicalResult checkToolkit(ModuleOp module) {
@@ -93,8 +109,10 @@ struct VarlenAttachTarget
                                             "+ptx" + std::to_string(ptx));
     getOperation().walk([&](gpu::GPUModuleOp module) {
       module.setTargetsAttr(b.getArrayAttr(target));
-      for (auto kernel : module.getOps<LLVM::LLVMFuncOp>())
+      for (auto kernel : module.getOps<LLVM::LLVMFuncOp>()) {
         limitRegisters(kernel);
+        annotateLoops(kernel);
+      }
     });
   }
 };

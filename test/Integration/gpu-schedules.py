@@ -45,6 +45,8 @@ CASES = (
     list(itertools.product(("bf16",), ("sm_80", "sm_90", "sm_86"), (64, 128, 256), ("window = (512, 64)",)))
     + list(itertools.product(("bf16",), ("sm_80",), (64, 96, 192), ("causal", "full")))
     + list(itertools.product(("f32",), ("sm_80", "sm_86"), (64, 128), ("causal",)))
+    + list(itertools.product(("f32",), ("sm_80",), (72, 128, 192, 224, 256), ("window = (512, 64)",)))
+    + [("f32", "sm_86", 192, "causal"), ("f32", "sm_80", 224, "full")]
 )
 
 
@@ -66,7 +68,7 @@ with ThreadPoolExecutor(2) as pool:
     cases = [(text, *case) for text in (FORWARD, GRADIENTS) for case in CASES]
     for case, registers, result in pool.map(check, cases):
         print(*case[1:], *(f"{kernel}: {count} registers" for kernel, count in registers))
-        if result.returncode or not registers:
+        if result.returncode or not registers or "spills" in result.stderr:
             print(result.stderr)
             failed += 1
 sys.exit(failed != 0)

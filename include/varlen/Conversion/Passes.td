@@ -96,7 +96,9 @@ def VarlenAttachTarget : Pass<"varlen-attach-target", "::mlir::ModuleOp"> {
   let description = [{
     Puts an `#nvvm.target` on every `gpu.module`. `ptx` is ten times the version
     of PTX that is written, and so of the drivers that can read it. Kernels with
-    a `nvvm.maxntid` get a `nvvm.maxnreg`, what one CTA of that size can have.
+    a `nvvm.maxntid` get a `nvvm.maxnreg`, what one CTA of that size can have. A
+    `llvm.loop_annotation` that a branch has kept from a loop of `scf` becomes
+    the annotation that LLVM reads.
 
     *Requires*: nothing. *Guarantees*: the above; an error for a chip that is
     not in the table of GPUs and for a version of PTX that does not know it; with
@@ -124,9 +126,10 @@ def VarlenAssemble : Pass<"varlen-assemble", "::mlir::ModuleOp"> {
   let summary = "PTX to machine code, with ptxas's notes read";
   let description = [{
     Runs `ptxas` on the PTX of each `gpu.binary`. Unlike upstream's
-    `gpu-module-to-binary` it reads what ptxas says: spilled registers (unless
-    `allow-spills`), a serialised `wgmma` (C7510 to C7519) and an ignored
-    `setmaxnreg` (C7508) are errors. A remark gives the registers of each kernel
+    `gpu-module-to-binary` it reads what ptxas says: spilled registers (more than
+    128 bytes of a thread's, unless `allow-spills`; fewer are a warning), a
+    serialised `wgmma` (C7510 to C7519) and an ignored `setmaxnreg` (C7508) are
+    errors. A remark gives the registers of each kernel
     with `report`. With `fatbin` the PTX goes along, for newer chips
     (`fatbinary`).
 

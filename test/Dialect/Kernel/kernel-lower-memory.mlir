@@ -1,5 +1,8 @@
 // RUN: varlen-opt %s --allow-unregistered-dialect --kernel-lower-memory | FileCheck %s
 
+// CHECK: #[[$NO_UNROLL:.*]] = #llvm.loop_unroll<disable = true>
+// CHECK: #[[$ONE_LOOP:.*]] = #llvm.loop_annotation<unroll = #[[$NO_UNROLL]]>
+
 #wg = #gpu.address_space<workgroup>
 !tile = memref<1x64x64xbf16, #wg>
 !ring = !kernel.ring<!tile, !tile>
@@ -111,6 +114,29 @@ module attributes {gpu.container_module} {
       // CHECK: %[[B1:.*]] = arith.truncf %[[X1]]
       // CHECK: llvm.store %[[B1]]
       // CHECK: llvm.store
+      kernel.copy %x rows(%row, %head, %c0, %c1) valid(%n) to %m0, %m1, %m2 : memref<?x2x64xf32>, !tile, !tile, !tile
+      "test.use"(%m0, %m1, %m2) : (!tile, !tile, !tile) -> ()
+      gpu.return
+    }
+
+    // Two of the eight rows of a thread are in its registers at once: both are
+    // read before the first is stored.
+    // CHECK-LABEL: gpu.func @copy_many_rows
+    gpu.func @copy_many_rows(%x: memref<?x2x64xf32>, %row: index, %head: index, %n: index)
+        kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %m0 = kernel.alloc : !tile
+      %m1 = kernel.alloc : !tile
+      %m2 = kernel.alloc : !tile
+      // CHECK: scf.for %{{.*}} = %c0_i32{{.*}} to %c64_i32{{.*}} step %c16_i32
+      // CHECK-NOT: scf.for
+      // CHECK: llvm.load {{.*}} -> vector<8xf32>
+      // CHECK-NOT: llvm.store
+      // CHECK: llvm.load {{.*}} -> vector<8xf32>
+      // CHECK-NOT: llvm.load
+      // CHECK-COUNT-6: llvm.store
+      // CHECK: } {llvm.loop_annotation = #[[$ONE_LOOP]]}
       kernel.copy %x rows(%row, %head, %c0, %c1) valid(%n) to %m0, %m1, %m2 : memref<?x2x64xf32>, !tile, !tile, !tile
       "test.use"(%m0, %m1, %m2) : (!tile, !tile, !tile) -> ()
       gpu.return

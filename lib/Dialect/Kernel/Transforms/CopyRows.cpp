@@ -33,6 +33,8 @@ using namespace mlir::varlen::kernel;
 static constexpr int64_t kChunk = 8;
 /// Bytes of a row of a slab.
 static constexpr int64_t kRowBytes = 128;
+/// Rows of a thread that are on their way at once where each takes registers.
+static constexpr int64_t kRowsInFlight = 2;
 
 static bool isMultiple(int64_t value, int64_t of) {
   return !ShapedType::isDynamic(value) && value % of == 0;
@@ -67,7 +69,7 @@ bool kernel::canCopyAsync(CopyOp copy) {
 
 namespace {
 
-/// Emits the copy of one chunk after the other; what a chunk's copy is, says a
+/// Emits the copies of chunks, some at a time; what their copy is, says a
 /// callback.
 class Chunks {
 public:
@@ -83,7 +85,10 @@ public:
     Value offset;
     int64_t rowOffset;
   };
-  void forEach(function_ref<void(const Chunk &)> body);
+  enum class Order { Unrolled, Looped };
+  /// `body` copies what it gets: a thread's chunks one after the other or, in a
+  /// loop if there are more, kRowsInFlight of them.
+  void forEach(Order order, function_ref<void(ArrayRef<Chunk>)> body);
 
   /// The element of the source after `chunk.address` by `distance`.
   Value at(const Chunk &chunk, int64_t distance) {
@@ -107,8 +112,11 @@ private:
   Value i64(Value index) {
     return b.createOrFold<arith::IndexCastOp>(b.getI64Type(), index);
   }
+  /// Whether a constant is between the rows of a tile.
+  bool isEven() { return getConstantIntValue(copy.getGroup()) == 1; }
   Value rowAddress(Value row);
   void emitIf(Value condition, function_ref<void()> body);
+  void emitLoop(int64_t bound, int64_t step, function_ref<void(Value)> body);
 
   ImplicitLocOpBuilder &b;
   CopyOp copy;
@@ -148,6 +156,26 @@ Chunks::Chunks(ImplicitLocOpBuilder &b, CopyOp copy, int64_t threads)
       ArrayRef<LLVM::GEPArg>{value(offset, metadata.getOffset())});
 }
 
+/// A loop that LLVM does not unroll.
+void Chunks::emitLoop(int64_t bound, int64_t step,
+                      function_ref<void(Value)> body) {
+  auto loop =
+      scf::ForOp::create(b, i32(0), i32(bound), i32(step), ValueRange(),
+                         [&](OpBuilder &nested, Location, Value i, ValueRange) {
+                           OpBuilder::InsertionGuard guard(b);
+                           b.restoreInsertionPoint(nested.saveInsertionPoint());
+                           body(i);
+                           scf::YieldOp::create(b);
+                         });
+  MLIRContext *context = b.getContext();
+  auto unroll = LLVM::LoopUnrollAttr::get(
+      context, /*disable=*/b.getBoolAttr(true), {}, {}, {}, {}, {}, {});
+  loop->setAttr("llvm.loop_annotation",
+                LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, unroll, {},
+                                              {}, {}, {}, {}, {}, {}, {}, {},
+                                              {}, {}));
+}
+
 void Chunks::emitIf(Value condition, function_ref<void()> body) {
   scf::IfOp::create(b, condition, [&](OpBuilder &nested, Location) {
     OpBuilder::InsertionGuard guard(b);
@@ -174,7 +202,7 @@ Value Chunks::rowAddress(Value row) {
                              ArrayRef<LLVM::GEPArg>{element});
 }
 
-void Chunks::forEach(function_ref<void(const Chunk &)> body) {
+void Chunks::forEach(Order order, function_ref<void(ArrayRef<Chunk>)> body) {
   // Columns that a contraction reads: 16 elements at a time.
   int64_t chunks = llvm::alignTo(headDim, 16) / kChunk;
   int64_t across = getThreadsPerRow(copy);
@@ -188,8 +216,6 @@ void Chunks::forEach(function_ref<void(const Chunk &)> body) {
     return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, lhs, i32(rhs));
   };
 
-  // Everything that varies from row to row is a constant or, where the rows
-  // of a group are not evenly spaced, an address.
   Value zero = arith::ConstantIndexOp::create(b, 0);
   Value valid = arith::MaxSIOp::create(b, copy.getValid(), zero);
   valid =
@@ -203,7 +229,6 @@ void Chunks::forEach(function_ref<void(const Chunk &)> body) {
     inRow = less(column, headDim);
     left = arith::SelectOp::create(b, inRow, left, i32(0));
   }
-  bool isEven = getConstantIntValue(copy.getGroup()) == 1;
   auto gep = [&](Value address, LLVM::GEPArg offset) -> Value {
     return LLVM::GEPOp::create(b, address.getType(), element, address,
                                ArrayRef<LLVM::GEPArg>{offset});
@@ -216,8 +241,10 @@ void Chunks::forEach(function_ref<void(const Chunk &)> body) {
     slabOffset = b.createOrFold<arith::MulIOp>(slab, i32(rows * kRowBytes));
   }
 
-  auto emitRow = [&](int64_t base) {
-    Value row = b.createOrFold<arith::AddIOp>(firstRow, i32(base));
+  // The thread's row `base` + `distance` after its first.
+  auto getChunk = [&](Value base, int64_t distance) -> Chunk {
+    Value start = b.createOrFold<arith::AddIOp>(firstRow, base);
+    Value row = b.createOrFold<arith::AddIOp>(start, i32(distance));
     // Chunk c of row r lies at c ^ (r mod 8) of its slab. Where the rows of a
     // thread are multiples of 8 apart, that is the same for all.
     Value phase = b.createOrFold<arith::AndIOp>(
@@ -226,28 +253,45 @@ void Chunks::forEach(function_ref<void(const Chunk &)> body) {
         b.createOrFold<arith::XOrIOp>(inSlab, phase), i32(16));
     offset = b.createOrFold<arith::AddIOp>(offset, slabOffset);
     offset = b.createOrFold<arith::AddIOp>(
-        offset, b.createOrFold<arith::MulIOp>(firstRow, i32(kRowBytes)));
+        offset, b.createOrFold<arith::MulIOp>(start, i32(kRowBytes)));
+    Value sinceFirst = b.createOrFold<arith::AddIOp>(base, i32(distance));
     Value exists =
         isWhole ? inRow
                 : Value(arith::CmpIOp::create(b, arith::CmpIPredicate::sgt,
-                                              left, i32(base)));
+                                              left, sinceFirst));
     Value address;
-    if (isEven) {
-      Value distance = b.createOrFold<arith::MulIOp>(
-          strides[0], arith::ConstantOp::create(b, b.getI64IntegerAttr(base)));
-      address = gep(firstAddress, distance);
+    if (isEven()) {
+      auto times = [&](Value rows) {
+        return b.createOrFold<arith::MulIOp>(
+            strides[0], b.createOrFold<arith::ExtUIOp>(b.getI64Type(), rows));
+      };
+      address = gep(gep(firstAddress, times(base)), times(i32(distance)));
     } else {
       address = gep(rowAddress(row), column);
     }
-    body({exists, address, column, offset, base * kRowBytes});
+    return {exists, address, column, offset, distance * kRowBytes};
+  };
+  auto emitBatch = [&](Value base, int64_t begin, int64_t end) {
+    SmallVector<Chunk> batch;
+    for (int64_t distance = begin; distance < end; distance += rowsAtOnce)
+      batch.push_back(getChunk(base, distance));
+    body(batch);
   };
   auto emitRows = [&] {
-    for (int64_t base = 0; base < rows; base += rowsAtOnce) {
-      if (rows - base >= rowsAtOnce)
-        emitRow(base);
-      else
-        emitIf(less(firstRow, rows - base), [&] { emitRow(base); });
+    Value none = i32(0);
+    int64_t whole = rows / rowsAtOnce * rowsAtOnce, done = 0;
+    int64_t step = rowsAtOnce;
+    if (order == Order::Looped) {
+      step *= kRowsInFlight;
+      done = whole > step ? whole / step * step : 0;
+      if (done != 0)
+        emitLoop(done, step, [&](Value base) { emitBatch(base, 0, step); });
     }
+    for (; done < whole; done += step)
+      emitBatch(none, done, std::min(done + step, whole));
+    if (whole != rows)
+      emitIf(less(firstRow, rows - whole),
+             [&] { emitBatch(none, whole, rows); });
   };
   Value takesPart;
   if (across != chunks)
@@ -267,19 +311,21 @@ void kernel::emitCopyAsync(ImplicitLocOpBuilder &b, CopyOp copy,
                            int64_t threads) {
   Chunks chunks(b, copy, threads);
   Value slot = getAddress(b, copy.getSlot()[0]);
-  chunks.forEach([&](const Chunks::Chunk &chunk) {
-    auto constant = [&](int64_t value) -> Value {
-      return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
-    };
-    // Of 16 bytes, as many are read; the others are zero.
-    Value size = b.createOrFold<arith::SelectOp>(chunk.exists, constant(16),
-                                                 constant(0));
-    Value destination = chunks.inSlot(slot, chunk);
-    NVVM::CpAsyncOp::create(
-        b, destination, chunk.address, b.getI32IntegerAttr(16),
-        NVVM::LoadCacheModifierKindAttr::get(b.getContext(),
-                                             NVVM::LoadCacheModifierKind::CG),
-        size);
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
+  };
+  chunks.forEach(Chunks::Order::Unrolled, [&](ArrayRef<Chunks::Chunk> batch) {
+    for (const Chunks::Chunk &chunk : batch) {
+      // Of 16 bytes, as many are read; the others are zero.
+      Value size = b.createOrFold<arith::SelectOp>(chunk.exists, constant(16),
+                                                   constant(0));
+      Value destination = chunks.inSlot(slot, chunk);
+      NVVM::CpAsyncOp::create(
+          b, destination, chunk.address, b.getI32IntegerAttr(16),
+          NVVM::LoadCacheModifierKindAttr::get(b.getContext(),
+                                               NVVM::LoadCacheModifierKind::CG),
+          size);
+    }
   });
 }
 
@@ -339,18 +385,22 @@ void kernel::emitCopyThroughRegisters(ImplicitLocOpBuilder &b, CopyOp copy,
     slots.push_back(getAddress(b, slot));
   auto shared = cast<MemRefType>(copy.getSlot()[0].getType());
   auto narrow = VectorType::get({kChunk}, shared.getElementType());
-  chunks.forEach([&](const Chunks::Chunk &chunk) {
-    Value rest = loadChunk(b, copy, chunks, chunk);
-    for (Value slot : slots) {
-      Value term = rest;
-      if (slots.size() > 1) {
-        // The next term is what rounding this one has left.
-        term = arith::TruncFOp::create(b, narrow, rest);
-        Value wide = arith::ExtFOp::create(b, rest.getType(), term);
-        rest = arith::SubFOp::create(b, rest, wide);
+  chunks.forEach(Chunks::Order::Looped, [&](ArrayRef<Chunks::Chunk> batch) {
+    // All loads of a batch are on their way before the first is waited for.
+    SmallVector<Value> loaded;
+    for (const Chunks::Chunk &chunk : batch)
+      loaded.push_back(loadChunk(b, copy, chunks, chunk));
+    for (auto [rest, chunk] : llvm::zip(loaded, batch))
+      for (Value slot : slots) {
+        Value term = rest;
+        if (slots.size() > 1) {
+          // The next term is what rounding this one has left.
+          term = arith::TruncFOp::create(b, narrow, rest);
+          Value wide = arith::ExtFOp::create(b, rest.getType(), term);
+          rest = arith::SubFOp::create(b, rest, wide);
+        }
+        Value destination = chunks.inSlot(slot, chunk);
+        LLVM::StoreOp::create(b, term, destination, /*alignment=*/16);
       }
-      Value destination = chunks.inSlot(slot, chunk);
-      LLVM::StoreOp::create(b, term, destination, /*alignment=*/16);
-    }
   });
 }
