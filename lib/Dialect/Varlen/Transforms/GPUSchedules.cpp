@@ -30,10 +30,11 @@ struct GPURow {
 // Tables
 //===----------------------------------------------------------------------===//
 
-// None of these spills, see test/Integration/gpu-schedules.py (of all multiples
-// of 8, f32 does at head_dim 56, 176 and 240 with some masks: 4 to 104 bytes).
-// f32 takes three planes of shared memory for a tile, six products for one and
-// registers for all of these.
+// None of these spills at the sizes of test/Integration/gpu-schedules.py. Of
+// all multiples of 8 with four masks a few do, 4 to 104 bytes: f32 at 56, 176
+// and 240, and gradients of 16 bits with a window where head_dim is no multiple
+// of 16. f32 takes three planes of shared memory for a tile, six products for
+// one and registers for all of these.
 
 // Two 16-row tiles to a warp read each operand B once for both, where the
 // accumulators leave registers for that.
