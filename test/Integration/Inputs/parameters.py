@@ -256,6 +256,16 @@ def tile_groups(dtypes=DTYPES):
                 )  # fmt: skip
 
 
+def long_groups(dtypes=DTYPES):
+    """A few keys that thousands of queries see, and the other way round: how sums
+    over so many are taken shows in f32."""
+    for dtype in dtypes:
+        for d, heads, window in [(64, (6, 1), FULL), (32, (2, 2), (-1, 8000))]:
+            pairs = [(8000, 17), (3, 5), (17, 8000)]
+            sequences = tuple(Sequence(*pair, *pair, pair) for pair in pairs)
+            yield Group("long", dtype, *heads, d, d, window, sequences)
+
+
 def all_groups(device="cpu"):
     """Everything; in the executor, which takes its time for every query and key,
     a quarter of the longer sequences and one in twenty of the longest."""
@@ -270,6 +280,7 @@ def all_groups(device="cpu"):
             kept = tuple(s for s in group.sequences if rng.random() < share(s))
             group = dataclasses.replace(group, sequences=kept)
         yield group
+    yield from long_groups()
 
 
 def has_kernel(group, device):
@@ -320,6 +331,7 @@ def sample_gradient_groups():
     yield from take(fa3_groups(longest=130), lambda g: (g.dtype, g.kv_heads, g.seqused))
     yield from take(beyond_groups(), lambda g: (g.dtype, g.window))
     yield from itertools.islice(single_groups(), 0, None, 3)
+    yield from long_groups()
 
 
 def sample_groups(device="cpu"):
@@ -348,5 +360,6 @@ def sample_groups(device="cpu"):
     yield from take(fa3_groups(longest=260), lambda g: (g.dtype, g.kv_heads, g.seqused))
     yield from take(beyond_groups(), lambda g: (g.dtype, g.d))
     yield from single_groups()
+    yield from long_groups()
     # One with the long ones.
     yield from list(fa2_groups(dtypes=["f32"], head_dims=[64]))[1:2]
