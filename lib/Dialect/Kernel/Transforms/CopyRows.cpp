@@ -241,7 +241,8 @@ void Chunks::forEach(Order order, function_ref<void(ArrayRef<Chunk>)> body) {
     slabOffset = b.createOrFold<arith::MulIOp>(slab, i32(rows * kRowBytes));
   }
 
-  // The thread's row `base` + `distance` after its first.
+  // The thread's row `base` + `distance` after its first. With `distance` only
+  // constants vary or, where rows are not evenly spaced, addresses.
   auto getChunk = [&](Value base, int64_t distance) -> Chunk {
     Value start = b.createOrFold<arith::AddIOp>(firstRow, base);
     Value row = b.createOrFold<arith::AddIOp>(start, i32(distance));
@@ -280,12 +281,10 @@ void Chunks::forEach(Order order, function_ref<void(ArrayRef<Chunk>)> body) {
   auto emitRows = [&] {
     Value none = i32(0);
     int64_t whole = rows / rowsAtOnce * rowsAtOnce, done = 0;
-    int64_t step = rowsAtOnce;
-    if (order == Order::Looped) {
-      step *= kRowsInFlight;
-      done = whole > step ? whole / step * step : 0;
-      if (done != 0)
-        emitLoop(done, step, [&](Value base) { emitBatch(base, 0, step); });
+    int64_t step = rowsAtOnce * (order == Order::Looped ? kRowsInFlight : 1);
+    if (order == Order::Looped && whole > step) {
+      done = whole / step * step;
+      emitLoop(done, step, [&](Value base) { emitBatch(base, 0, step); });
     }
     for (; done < whole; done += step)
       emitBatch(none, done, std::min(done + step, whole));

@@ -155,9 +155,9 @@ BlockVectorizer::emitContract(linalg::ContractOp op, Value row, int64_t rows) {
   // wait for in the beginning.
   Value init = op.getDpsInits()[0];
   bool isAddedLast = !fills.contains(init) && !rowValues.contains(init);
-  Vectors start(rows * vectors, constantVector(b.getZeroAttr(compute)));
-  if (!isAddedLast)
-    start = operandRows(init, row, rows);
+  Vectors start = isAddedLast ? Vectors(rows * vectors,
+                                        constantVector(b.getZeroAttr(compute)))
+                              : operandRows(init, row, rows);
   SmallVector<Value> rowIndices;
   for (int64_t i = 0; i < rows; ++i)
     rowIndices.push_back(offset(row, i));
