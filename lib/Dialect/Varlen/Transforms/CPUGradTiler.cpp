@@ -399,13 +399,15 @@ void CPUGradTiler::emitBlock(const WorkTile &tile, Value k0) {
 
 void CPUGradTiler::emitPack(const WorkTile &tile, Value source, int64_t size,
                             Value p, Value columns, const Factor &to) {
+  // Rows first: a loop over them has more misses in flight than one that
+  // transposes.
+  (pairs ? emitPairRows : emitCopyRows)(b, source, tile.pairs, p, columns,
+                                        index.constant(panel), to.rows, lanes);
   loop(index.constant(0), columns, lanes, [&](Value column) {
     emitPackColumns(b, source, tile.pairs, index.add(p, column), lastPair(tile),
                     to.columns, index.constant(0),
                     pairs ? index.mul(column, 2) : column, lanes, pairs);
   });
-  (pairs ? emitPairRows : emitCopyRows)(b, source, tile.pairs, p, columns,
-                                        index.constant(panel), to.rows, lanes);
 }
 
 void CPUGradTiler::emitPanel(const WorkTile &tile, Value p, Value k0,
