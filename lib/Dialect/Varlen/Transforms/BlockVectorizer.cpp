@@ -24,6 +24,10 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
+/// The width of chunks of columns at the edge of what is visible: fewer zeros
+/// are computed beside a narrow one, but its multipliers wait for loads.
+static constexpr int64_t kBandVectors = 2;
+
 //===----------------------------------------------------------------------===//
 // Small pieces
 //===----------------------------------------------------------------------===//
@@ -347,12 +351,16 @@ void BlockVectorizer::assignBuffers() {
 //===----------------------------------------------------------------------===//
 
 Value BlockVectorizer::getUnswitchCondition() {
-  for (linalg::LinalgOp op : group)
+  for (linalg::LinalgOp op : group) {
+    if (isa<linalg::ContractOp>(op.getOperation()))
+      if (std::optional<Band> band = getBand(op.getDpsInputs()[0]))
+        return band->whole;
     for (auto select : op.getBlock()->getOps<arith::SelectOp>())
       if (Value condition = select.getCondition();
           condition.getType().isInteger(1) &&
           condition.getParentBlock() != op.getBlock())
         return condition;
+  }
   return Value();
 }
 
@@ -361,11 +369,16 @@ BlockVectorizer::Vectors BlockVectorizer::emitLoop(int64_t rows,
   std::optional<int64_t> total = getConstantIntValue(groupRows);
   int64_t whole = total ? *total / rows * rows : -1;
   if (whole != 0) {
-    Value bound =
-        total ? index(whole)
-              : getValueOrCreateConstantIndexOp(b, b.getLoc(), groupRows);
+    Range range = {index(0), total ? index(whole)
+                                   : getValueOrCreateConstantIndexOp(
+                                         b, b.getLoc(), groupRows)};
+    if (groupBand && !isKnownTrue(groupBand->whole))
+      range = emitKeysOf(
+          *groupBand, index(chunkFirst * schedule.getLanes()),
+          index((chunkFirst + chunkVectors) * schedule.getLanes() - 1),
+          range.end, kGranule);
     auto loop = scf::ForOp::create(
-        b, index(0), bound, index(rows), carried,
+        b, range.begin, range.end, index(rows), carried,
         [&](OpBuilder &, Location, Value row, ValueRange accumulators) {
           OpBuilder::InsertionGuard guard(b);
           b.setInsertionPointToEnd(row.getParentBlock());
@@ -378,54 +391,20 @@ BlockVectorizer::Vectors BlockVectorizer::emitLoop(int64_t rows,
   return carried;
 }
 
-BlockVectorizer::Vectors BlockVectorizer::emitChunk(int64_t rows,
-                                                    Vectors carried) {
-  Value condition = getUnswitchCondition();
-  if (!condition)
-    return emitLoop(rows, carried);
-  auto outcome = [&](bool value) {
-    return [&, value](OpBuilder &nested, Location) {
-      OpBuilder::InsertionGuard guard(b);
-      b.restoreInsertionPoint(nested.saveInsertionPoint());
-      knownCondition = condition;
-      knownOutcome = value;
-      scf::YieldOp::create(b, emitLoop(rows, carried));
-      knownCondition = nullptr;
-    };
-  };
-  auto branches =
-      scf::IfOp::create(b, condition, outcome(true), outcome(false));
-  return Vectors(branches.getResults());
-}
-
-LogicalResult BlockVectorizer::flush() {
-  if (group.empty())
-    return success();
-  assignBuffers();
-
-  // Everything that is the same for all rows is computed before the loop.
-  SmallVector<Vectors> carried;
-  bool hasContract = false;
-  for (linalg::LinalgOp op : group) {
-    hasContract |= isa<linalg::ContractOp>(op.getOperation());
-    for (Value operand : op->getOperands())
-      if (isa<RankedTensorType>(operand.getType()) && !isPending(operand) &&
-          isStatistic(operand) &&
-          (fills.contains(operand) || buffers.contains(operand)))
-        statistic(operand);
-    if (isReduction(op))
-      carried.push_back(statistic(op.getDpsInits()[0]));
-  }
-
-  // Chunks of columns of about the same width, none wider than a panel.
+BlockVectorizer::Vectors BlockVectorizer::emitChunks(int64_t width,
+                                                     Vectors carried) {
+  // Of about the same width.
   int64_t total = numVectors(group[0]->getResult(0));
-  int64_t chunks = llvm::divideCeil(total, schedule.getVectors());
-  int64_t width = llvm::divideCeil(total, chunks);
+  int64_t chunks = llvm::divideCeil(total, width);
+  width = llvm::divideCeil(total, chunks);
   // Rows at once: the schedule's for a full panel; a narrower one takes more
-  // rows to keep the multipliers busy.
+  // rows, of no more accumulators in all, to keep the multipliers busy.
+  bool hasContract = llvm::any_of(group, llvm::IsaPred<linalg::ContractOp>);
   int64_t rows = 2;
   if (hasContract)
-    for (rows = schedule.getRows(); rows < 8 && rows * width < 8;)
+    for (rows = schedule.getRows();
+         rows < 8 &&
+         2 * rows * width <= schedule.getRows() * schedule.getVectors();)
       rows *= 2;
 
   if (chunks > 1 && total % width == 0 && group.size() == 1 && hasContract) {
@@ -442,25 +421,68 @@ LogicalResult BlockVectorizer::flush() {
                          chunkColumn = nullptr;
                          scf::YieldOp::create(b);
                        });
+    return carried;
+  }
+  for (chunkFirst = 0; chunkFirst < total; chunkFirst += width) {
+    chunkVectors = std::min(width, total - chunkFirst);
+    Vectors parts;
+    for (size_t first = chunkFirst; first < carried.size(); first += total)
+      llvm::append_range(parts, ArrayRef(carried).slice(first, chunkVectors));
+    parts = emitLoop(rows, parts);
+    for (size_t part = 0; part * chunkVectors < parts.size(); ++part)
+      llvm::copy(ArrayRef(parts).slice(part * chunkVectors, chunkVectors),
+                 carried.begin() + part * total + chunkFirst);
+  }
+  return carried;
+}
+
+LogicalResult BlockVectorizer::flush() {
+  if (group.empty())
+    return success();
+  assignBuffers();
+
+  // Everything that is the same for all rows is computed before the loop.
+  Vectors carried;
+  for (linalg::LinalgOp op : group) {
+    for (Value operand : op->getOperands())
+      if (isa<RankedTensorType>(operand.getType()) && !isPending(operand) &&
+          isStatistic(operand) &&
+          (fills.contains(operand) || buffers.contains(operand)))
+        statistic(operand);
+    if (isReduction(op))
+      llvm::append_range(carried, statistic(op.getDpsInits()[0]));
+  }
+
+  groupBand = getGroupBand();
+  if (Value condition = getUnswitchCondition()) {
+    auto outcome = [&](bool value) {
+      return [&, value](OpBuilder &nested, Location) {
+        OpBuilder::InsertionGuard guard(b);
+        b.restoreInsertionPoint(nested.saveInsertionPoint());
+        knownCondition = condition;
+        knownOutcome = value;
+        int64_t width =
+            groupBand && !value ? kBandVectors : schedule.getVectors();
+        scf::YieldOp::create(b, emitChunks(width, carried));
+        knownCondition = nullptr;
+      };
+    };
+    auto branches =
+        scf::IfOp::create(b, condition, outcome(true), outcome(false));
+    carried = Vectors(branches.getResults());
   } else {
-    for (chunkFirst = 0; chunkFirst < total; chunkFirst += width) {
-      chunkVectors = std::min(width, total - chunkFirst);
-      Vectors parts;
-      for (const Vectors &reduction : carried)
-        llvm::append_range(parts,
-                           ArrayRef(reduction).slice(chunkFirst, chunkVectors));
-      parts = emitChunk(rows, parts);
-      for (auto [i, reduction] : llvm::enumerate(carried))
-        llvm::copy(ArrayRef(parts).slice(i * chunkVectors, chunkVectors),
-                   reduction.begin() + chunkFirst);
-    }
+    carried = emitChunks(schedule.getVectors(), carried);
   }
   chunkFirst = chunkVectors = 0;
+  groupBand = std::nullopt;
 
-  size_t next = 0;
+  ArrayRef<Value> left = carried;
   for (linalg::LinalgOp op : group)
-    if (isReduction(op))
-      statistics[op->getResult(0)] = carried[next++];
+    if (isReduction(op)) {
+      int64_t vectors = numVectors(op->getResult(0));
+      statistics[op->getResult(0)] = Vectors(left.take_front(vectors));
+      left = left.drop_front(vectors);
+    }
   group.clear();
   return success();
 }

@@ -19,6 +19,7 @@
 #define VARLEN_DIALECT_VARLEN_TRANSFORMS_BLOCKVECTORIZER_H
 
 #include "CPUTileOrder.h"
+#include "IndexBuilder.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -26,6 +27,8 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 #include "llvm/ADT/MapVector.h"
+
+#include <optional>
 
 namespace mlir::varlen {
 
@@ -131,11 +134,44 @@ private:
   /// A condition that is the same for all rows and decides a select of the
   /// group: the group's loop is made once for either outcome.
   Value getUnswitchCondition();
+  bool isKnownTrue(Value condition) const {
+    return condition && condition == knownCondition && knownOutcome;
+  }
   /// The loop over the group's rows; returns what its reductions end with.
   Vectors emitLoop(int64_t rows, Vectors carried);
-  /// The same, for one chunk of columns: once for either outcome of a condition
-  /// that is the same for all rows.
-  Vectors emitChunk(int64_t rows, Vectors carried);
+  /// The loops over chunks of at most `width` vectors of the group's columns;
+  /// `carried` has all vectors of one reduction after the other.
+  Vectors emitChunks(int64_t width, Vectors carried);
+
+  /// The part of a score tile that may be other than zero: rows are keys, from
+  /// `firstKey` on, of which a column sees those from its `lo` to before its
+  /// `hi`. Neither falls from one column to the next. All of the tile if
+  /// `whole` is true.
+  struct Band {
+    Value lo, hi, firstKey, whole;
+    bool operator==(const Band &other) const {
+      return lo == other.lo && hi == other.hi && firstKey == other.firstKey &&
+             whole == other.whole;
+    }
+  };
+  /// From a position to before another one.
+  struct Range {
+    Value begin, end;
+  };
+  std::optional<Band> getBand(Value tile) const;
+  bool isReadInBand(Value tile, const Band &band) const;
+  std::optional<Band> getGroupBand();
+  Value loadLimit(const Band &band, Value limits, Value column);
+  /// The keys that some of the columns `first` to `last` see, of `total`.
+  Range emitKeysOf(const Band &band, Value first, Value last, Value total,
+                   int64_t multiple);
+  /// The columns that see some of `rows` keys from `row` on.
+  Range emitColumnsOf(const Band &band, Value row, int64_t rows,
+                      int64_t multiple);
+  /// What a product has to be summed over for `rows` rows from `row` on:
+  /// outside it the left factor is zero.
+  Range emitDepth(linalg::ContractOp op, Value row, int64_t rows, Value total,
+                  int64_t multiple);
 
   /// Whether a product with `tile` as its right factor is one of pairs.
   bool hasPairs(Value tile) const {
@@ -169,6 +205,8 @@ private:
   /// Operations over the same rows, to become one loop.
   SmallVector<linalg::LinalgOp> group;
   OpFoldResult groupRows;
+  /// Where the group is needed only.
+  std::optional<Band> groupBand;
   /// Tiles of the group that must be in memory after its loop.
   SmallVector<Value> stored;
   /// The chunk of columns being emitted: `chunkVectors` vectors from vector

@@ -223,19 +223,17 @@ BlockVectorizer::emitContract(linalg::ContractOp op, Value row, int64_t rows) {
   int64_t depth =
       cast<RankedTensorType>(op.getInputs()[1].getType()).getDimSize(depthAxis);
   int64_t perStep = pairs ? 2 : 1;
-  Value bound;
-  if (ShapedType::isDynamic(depth)) {
-    bound = getValueOrCreateConstantIndexOp(b, b.getLoc(),
-                                            rowsOf(op.getInputs()[1]));
-    if (pairs)
-      bound = arith::DivUIOp::create(b, bound, index(2));
-  } else {
-    depth /= perStep;
-    bound = index(depth);
-  }
-  int64_t unroll = !ShapedType::isDynamic(depth) && depth % 2 != 0 ? 1 : 2;
+  bool isDynamic = ShapedType::isDynamic(depth);
+  int64_t unroll = !isDynamic && depth / perStep % 2 != 0 ? 1 : 2;
+  Value total = isDynamic ? getValueOrCreateConstantIndexOp(
+                                b, b.getLoc(), rowsOf(op.getInputs()[1]))
+                          : index(depth);
+  Range range = emitDepth(op, row, rows, total, unroll * perStep);
+  if (pairs)
+    for (Value *position : {&range.begin, &range.end})
+      *position = b.createOrFold<arith::DivUIOp>(*position, index(2));
   auto loop = scf::ForOp::create(
-      b, index(0), bound, index(unroll), start,
+      b, range.begin, range.end, index(unroll), start,
       [&](OpBuilder &, Location, Value k0, ValueRange carried) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToEnd(k0.getParentBlock());

@@ -432,11 +432,13 @@ void CPUGradTiler::emitPanel(const WorkTile &tile, Value p, Value k0,
             emitLimits(tile, index.div(index.add(p, lane), group), loTile,
                        hiTile, ValueRange{index.constant(0), lane});
           });
-          Value nothing = arith::ConstantIntOp::create(b, 0, 32);
+          // Limits do not fall from one lane to the next.
+          Value zero = index.constant(0);
+          Value end = memref::LoadOp::create(
+              b, hiTile, ValueRange{zero, index.sub(columns, index.constant(1))});
           loop(columns, index.constant(panel), 1, [&](Value lane) {
             for (Value limit : {loTile, hiTile})
-              memref::StoreOp::create(b, nothing, limit,
-                                      ValueRange{index.constant(0), lane});
+              memref::StoreOp::create(b, end, limit, ValueRange{zero, lane});
           });
         });
     // A panel takes one step, or, if most of it is empty (the last panel of a

@@ -17,10 +17,6 @@
 
 namespace mlir::varlen {
 
-/// Row counts of score tiles are multiples of this, so that micro-kernels of
-/// any height have no remainder.
-constexpr int64_t kGranule = 8;
-
 /// Control flow, scratch tiles and work tiles of one attention on buffers.
 class CPUTileBuilder {
 protected:

@@ -248,7 +248,7 @@ Value StepBuilder<Step>::hide(Value scores, double hiddenValue) {
   if (!op.getLo())
     return scores;
   Value hidden = constant(hiddenValue), k0 = op.getK0(), whole = op.getWhole();
-  return elementwise(
+  Value result = elementwise(
       {scores, op.getLo(), op.getHi()}, empty(scores, compute),
       [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
         Value j = linalg::IndexOp::create(n, loc, kq ? 0 : 1);
@@ -264,6 +264,9 @@ Value StepBuilder<Step>::hide(Value scores, double hiddenValue) {
                            .getResult()
                      : x;
       });
+  if (hiddenValue == 0.0)
+    result.getDefiningOp()->setAttr(kBandAttrName, b.getUnitAttr());
+  return result;
 }
 
 template <typename Step>

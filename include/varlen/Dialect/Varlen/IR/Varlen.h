@@ -35,6 +35,10 @@
 namespace mlir::varlen {
 /// Discardable attribute under which a schedule sits on an operation.
 inline constexpr llvm::StringLiteral kScheduleAttrName = "varlen.schedule";
+/// Discardable attribute of a linalg.generic on (scores, lo, hi) that makes
+/// zero of the scores of keys outside [lo, hi) of their query and leaves the
+/// others.
+inline constexpr llvm::StringLiteral kBandAttrName = "varlen.band";
 } // namespace mlir::varlen
 
 #define GET_ATTRDEF_CLASSES
