@@ -26,7 +26,8 @@ using namespace mlir;
 using namespace mlir::varlen;
 
 /// The band outside of which `tile` is zero.
-std::optional<BlockVectorizer::Band> BlockVectorizer::getBand(Value tile) const {
+std::optional<BlockVectorizer::Band>
+BlockVectorizer::getBand(Value tile) const {
   auto op = tile.getDefiningOp<linalg::GenericOp>();
   // Zeros stay zeros as they are rounded.
   if (op && isa<arith::TruncFOp>(op.getBody()->front()))
@@ -111,22 +112,23 @@ BlockVectorizer::Range BlockVectorizer::emitColumnsOf(const Band &band,
   // How many columns have a limit of at most the key of a row: the first ones,
   // for limits do not fall.
   auto count = [&](Value limits, Value row) {
-    Value key = arith::AddIOp::create(
-        b, band.firstKey, arith::IndexCastOp::create(b, i32, row));
+    Value key = arith::AddIOp::create(b, band.firstKey,
+                                      arith::IndexCastOp::create(b, i32, row));
     key = broadcast(key);
     Value sum = at.constant(0);
     for (int64_t n = 0, e = numVectors(limits); n < e; ++n) {
       Value vector = vector::LoadOp::create(
           b, vectorType(i32), find(limits, TileOrder::Rows),
           ValueRange{index(0), index(n * lanes)});
-      Value mask = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, vector,
-                                         key);
+      Value mask =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::sle, vector, key);
       auto bits = VectorType::get({1}, b.getIntegerType(lanes));
       mask = vector::ExtractOp::create(
           b, vector::BitCastOp::create(b, bits, mask), 0);
       mask = math::CtPopOp::create(b, mask);
-      sum = at.add(sum, arith::IndexCastUIOp::create(b, b.getIndexType(), mask)
-                            .getResult());
+      sum = at.add(
+          sum,
+          arith::IndexCastUIOp::create(b, b.getIndexType(), mask).getResult());
     }
     return sum;
   };

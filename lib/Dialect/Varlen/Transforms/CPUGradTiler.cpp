@@ -60,12 +60,16 @@ private:
   Value emitRowProduct(Value row, Value head);
   void emitUnseenKeys(Value kvHeads);
   Value emitMostRows(Value tiles);
-  void allocateScratch(Value mostRows);
+  void allocateScratch(Value mostRows, Value mostPanels);
   void emitItem(const WorkTile &tile);
   void emitBlock(const WorkTile &tile, Value k0);
   void emitPanel(const WorkTile &tile, Value p, Value k0, Value keys);
-  void emitPack(const WorkTile &tile, Value source, int64_t size, Value p,
-                Value columns, const Factor &to);
+  Value panelAt(Value all, Value p);
+  Factor panelAt(const Factor &all, Value p) {
+    return {panelAt(all.columns, p), panelAt(all.rows, p)};
+  }
+  void emitPack(const WorkTile &tile, Value source, Value p, Value columns,
+                const Factor &to);
   /// One step for `vectors` vectors of the columns of the panel at `p`, from
   /// `column` on, against `size` keys of the block from `begin` on, of which
   /// the first is key `from`.
@@ -88,7 +92,7 @@ private:
   /// side.
   Value lse2, delta;
 
-  // Scratch of an item: a panel of queries, a kv block, their gradients.
+  // Scratch of an item: all panels of queries, a kv block, their gradients.
   Factor q, dout;
   Value loTile, hiTile;
   Value kTile, kPairs, vTile, dkTile, dvTile, dqTile;
@@ -117,8 +121,9 @@ void CPUGradTiler::emit() {
   Value items =
       emitWorkTiles(kvHeads, group, std::numeric_limits<int64_t>::max());
   Value mostRows = emitMostRows(items);
+  Value mostPanels = index.div(mostRows, index.constant(panel));
   auto work = forEachTile(items, group, [&](const WorkTile &tile) {
-    allocateScratch(mostRows);
+    allocateScratch(mostRows, mostPanels);
     emitItem(tile);
   });
   work->setAttr(kScheduleAttrName, schedule);
@@ -297,31 +302,22 @@ Value CPUGradTiler::emitMostRows(Value tiles) {
   return index.roundUp(most.getResult(0), panel);
 }
 
-void CPUGradTiler::allocateScratch(Value mostRows) {
+void CPUGradTiler::allocateScratch(Value mostRows, Value mostPanels) {
   int64_t kvBlock = schedule.getKvBlock();
+  // Rows of a tile in memory are elements, or pairs of them.
+  int64_t perRow = pairs ? 2 : 1;
+  auto allocatePanels = [&](int64_t rows, int64_t columns) -> Value {
+    auto type =
+        MemRefType::get({ShapedType::kDynamic, rows, columns}, tileElement);
+    return memref::AllocOp::create(b, type, mostPanels,
+                                   b.getI64IntegerAttr(64));
+  };
   auto factor = [&](int64_t size) -> Factor {
-    if (pairs)
-      return {allocate(size / 2, 2 * panel, element),
-              allocate(panel / 2, 2 * size, element)};
-    return {allocate(size, panel, compute), allocate(panel, size, compute)};
+    return {allocatePanels(size / perRow, perRow * panel),
+            allocatePanels(panel / perRow, perRow * size)};
   };
   q = factor(d);
   dout = factor(dv);
-  // Packing leaves alone what is past the head size; rows of pairs, like those
-  // of keys, have zeros there.
-  auto clearPadding = [&](const Factor &factor, int64_t size, int64_t padded) {
-    int64_t perRow = pairs ? 2 : 1;
-    Value first = index.constant(size / perRow);
-    Value rows = index.constant(padded / perRow - size / perRow);
-    int64_t columns = cast<MemRefType>(factor.columns.getType()).getDimSize(1);
-    if (size != padded)
-      emitClear(b,
-                rowView(factor.columns, getAsOpFoldResult(first),
-                        getAsOpFoldResult(rows), b.getIndexAttr(columns)),
-                rows, lanes);
-  };
-  clearPadding(q, op.getHeadDim(), d);
-  clearPadding(dout, op.getValueHeadDim(), dv);
   loTile = allocate(1, panel, b.getI32Type());
   hiTile = allocate(1, panel, b.getI32Type());
   kTile = allocatePadded(kvBlock, d, tileElement);
@@ -331,8 +327,8 @@ void CPUGradTiler::allocateScratch(Value mostRows) {
   dkTile = allocate(kvBlock, d, compute);
   dvTile = allocate(kvBlock, dv, compute);
   dqTile = memref::AllocOp::create(
-      b, MemRefType::get({ShapedType::kDynamic, d}, compute),
-      ValueRange{mostRows}, b.getI64IntegerAttr(64));
+      b, MemRefType::get({ShapedType::kDynamic, d}, compute), mostRows,
+      b.getI64IntegerAttr(64));
 }
 
 void CPUGradTiler::emitItem(const WorkTile &tile) {
@@ -343,6 +339,13 @@ void CPUGradTiler::emitItem(const WorkTile &tile) {
   };
   auto seen = [&] {
     emitClear(b, dqTile, index.roundUp(tile.rows, panel), lanes);
+    // Once for all kv blocks: rows lie as far apart as a token has heads, where
+    // no hardware fetches them in advance.
+    loop(index.constant(0), tile.rows, panel, [&](Value p) {
+      Value columns = index.min(index.sub(tile.rows, p), index.constant(panel));
+      emitPack(tile, op.getQ(), p, columns, panelAt(q, p));
+      emitPack(tile, op.getDout(), p, columns, panelAt(dout, p));
+    });
     zeroKeys(index.constant(0), tile.kBegin);
     loop(tile.kBegin, tile.kEnd, schedule.getKvBlock(),
          [&](Value k0) { emitBlock(tile, k0); });
@@ -397,8 +400,23 @@ void CPUGradTiler::emitBlock(const WorkTile &tile, Value k0) {
                 op.getDv(), lanes);
 }
 
-void CPUGradTiler::emitPack(const WorkTile &tile, Value source, int64_t size,
-                            Value p, Value columns, const Factor &to) {
+/// The panel at `p` of a buffer of all panels.
+Value CPUGradTiler::panelAt(Value all, Value p) {
+  auto type = cast<MemRefType>(all.getType());
+  int64_t rows = type.getDimSize(1), columns = type.getDimSize(2);
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  SmallVector<OpFoldResult> offsets = {index.div(p, index.constant(panel)),
+                                       zero, zero};
+  SmallVector<OpFoldResult> sizes = {one, b.getIndexAttr(rows),
+                                     b.getIndexAttr(columns)};
+  SmallVector<OpFoldResult> strides(3, one);
+  auto view = memref::SubViewOp::inferRankReducedResultType(
+      {rows, columns}, type, offsets, sizes, strides);
+  return memref::SubViewOp::create(b, view, all, offsets, sizes, strides);
+}
+
+void CPUGradTiler::emitPack(const WorkTile &tile, Value source, Value p,
+                            Value columns, const Factor &to) {
   // Rows first: a loop over them has more misses in flight than one that
   // transposes.
   (pairs ? emitPairRows : emitCopyRows)(b, source, tile.pairs, p, columns,
@@ -408,6 +426,16 @@ void CPUGradTiler::emitPack(const WorkTile &tile, Value source, int64_t size,
                     to.columns, index.constant(0),
                     pairs ? index.mul(column, 2) : column, lanes, pairs);
   });
+  // Of rows it makes what is past the head size zero, of columns we do.
+  int64_t perRow = pairs ? 2 : 1;
+  auto type = cast<MemRefType>(to.columns.getType());
+  int64_t size = cast<MemRefType>(source.getType()).getDimSize(2) / perRow;
+  int64_t past = type.getDimSize(0) - size;
+  if (past != 0)
+    emitClear(b,
+              rowView(to.columns, b.getIndexAttr(size), b.getIndexAttr(past),
+                      b.getIndexAttr(type.getDimSize(1))),
+              index.constant(past), lanes);
 }
 
 void CPUGradTiler::emitPanel(const WorkTile &tile, Value p, Value k0,
@@ -416,8 +444,6 @@ void CPUGradTiler::emitPanel(const WorkTile &tile, Value p, Value k0,
   VisiblePart seen = visiblePart(tile, p, columns, k0, keys);
   Value begin = seen.begin, end = seen.end;
   auto compute = [&] {
-    emitPack(tile, op.getQ(), d, p, columns, q);
-    emitPack(tile, op.getDout(), dv, p, columns, dout);
     // Lanes behind the last query see nothing.
     Value from = index.add(k0, begin);
     Value whole =
@@ -435,7 +461,8 @@ void CPUGradTiler::emitPanel(const WorkTile &tile, Value p, Value k0,
           // Limits do not fall from one lane to the next.
           Value zero = index.constant(0);
           Value end = memref::LoadOp::create(
-              b, hiTile, ValueRange{zero, index.sub(columns, index.constant(1))});
+              b, hiTile,
+              ValueRange{zero, index.sub(columns, index.constant(1))});
           loop(columns, index.constant(panel), 1, [&](Value lane) {
             for (Value limit : {loTile, hiTile})
               memref::StoreOp::create(b, end, limit, ValueRange{zero, lane});
@@ -507,8 +534,8 @@ void CPUGradTiler::emitStep(const WorkTile &tile, Value p, Value column,
   Value dkView = keys(dkTile), dvView = keys(dvTile);
   Value from32 = arith::IndexCastOp::create(b, b.getI32Type(), from);
   auto step = OnlineAttnGradOp::create(
-      b, queries(q, d), emitTile(b, k), one(keys(vTile)), queries(dout, dv),
-      statistic(lse2, tile.pairs.kvHead, at),
+      b, queries(panelAt(q, p), d), emitTile(b, k), one(keys(vTile)),
+      queries(panelAt(dout, p), dv), statistic(lse2, tile.pairs.kvHead, at),
       statistic(delta, tile.pairs.kvHead, at), statistic(loTile, zero, column),
       statistic(hiTile, zero, column), from32, whole, one(dqView), one(dkView),
       one(dvView), b.getF64FloatAttr(*op.getScaleValue()),
