@@ -373,10 +373,7 @@ BlockVectorizer::Vectors BlockVectorizer::emitLoop(int64_t rows,
                                    : getValueOrCreateConstantIndexOp(
                                          b, b.getLoc(), groupRows)};
     if (groupBand && !isKnownTrue(groupBand->whole))
-      range = emitKeysOf(
-          *groupBand, index(chunkFirst * schedule.getLanes()),
-          index((chunkFirst + chunkVectors) * schedule.getLanes() - 1),
-          range.end, kGranule);
+      range = emitChunkRows(range.end);
     auto loop = scf::ForOp::create(
         b, range.begin, range.end, index(rows), carried,
         [&](OpBuilder &, Location, Value row, ValueRange accumulators) {

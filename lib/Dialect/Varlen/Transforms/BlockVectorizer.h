@@ -145,8 +145,8 @@ private:
 
   /// The part of a score tile that may be other than zero: rows are keys, from
   /// `firstKey` on, of which a column sees those from its `lo` to before its
-  /// `hi`. Neither falls from one column to the next. All of the tile if
-  /// `whole` is true.
+  /// `hi`. lo <= hi, and neither falls from one column to the next. All of the
+  /// tile if `whole` is true.
   struct Band {
     Value lo, hi, firstKey, whole;
     bool operator==(const Band &other) const {
@@ -168,6 +168,8 @@ private:
   /// The columns that see some of `rows` keys from `row` on.
   Range emitColumnsOf(const Band &band, Value row, int64_t rows,
                       int64_t multiple);
+  /// The rows of the chunk that the group is needed for, of `total`.
+  Range emitChunkRows(Value total);
   /// What a product has to be summed over for `rows` rows from `row` on:
   /// outside it the left factor is zero.
   Range emitDepth(linalg::ContractOp op, Value row, int64_t rows, Value total,

@@ -10,9 +10,9 @@
 // scores stop at its edges, and so do the sums of products with them: nobody
 // reads what lies outside, so nobody writes it.
 //
-// A chunk of columns is computed for the keys that one of them sees, rounded to
-// kGranule; a product reads a subset of these, for it rounds to less, and to no
-// more columns than a chunk is a multiple of.
+// A chunk of columns is computed for the keys that one of them sees. Both are
+// rounded outwards to multiples of kGranule, so that what a product reads is
+// there: it rounds to divisors of that.
 //
 //===----------------------------------------------------------------------===//
 
@@ -134,6 +134,16 @@ BlockVectorizer::Range BlockVectorizer::emitColumnsOf(const Band &band,
   };
   return {at.roundDown(count(band.hi, row), multiple),
           at.roundUp(count(band.lo, offset(row, rows - 1)), multiple)};
+}
+
+BlockVectorizer::Range BlockVectorizer::emitChunkRows(Value total) {
+  int64_t lanes = schedule.getLanes();
+  int64_t columns = numVectors(group[0]->getResult(0)) * lanes;
+  int64_t first = chunkFirst * lanes;
+  int64_t end = first + chunkVectors * lanes;
+  first = first / kGranule * kGranule;
+  end = std::min<int64_t>(llvm::alignTo(end, kGranule), columns);
+  return emitKeysOf(*groupBand, index(first), index(end - 1), total, kGranule);
 }
 
 BlockVectorizer::Range BlockVectorizer::emitDepth(linalg::ContractOp op,

@@ -70,11 +70,10 @@ private:
   }
   void emitPack(const WorkTile &tile, Value source, Value p, Value columns,
                 const Factor &to);
-  /// One step for `vectors` vectors of the columns of the panel at `p`, from
-  /// `column` on, against `size` keys of the block from `begin` on, of which
-  /// the first is key `from`.
-  void emitStep(const WorkTile &tile, Value p, Value column, int64_t vectors,
-                Value begin, Value size, Value from, Value whole);
+  /// The panel at `p` against `size` keys of the block from `begin` on, of
+  /// which the first is key `from`.
+  void emitStep(const WorkTile &tile, Value p, Value begin, Value size,
+                Value from, Value whole);
   void emitSinkGradient(Value tq, Value tiles);
 
   PairMap keyRows(const WorkTile &tile) {
@@ -468,76 +467,48 @@ void CPUGradTiler::emitPanel(const WorkTile &tile, Value p, Value k0,
               memref::StoreOp::create(b, end, limit, ValueRange{zero, lane});
           });
         });
-    // A panel takes one step, or, if most of it is empty (the last panel of a
-    // sequence), a step for each vector of its columns.
-    Value size = index.sub(end, begin);
-    int64_t vectors = schedule.getVectors();
-    auto narrow = [&] {
-      loop(index.constant(0), columns, lanes, [&](Value column) {
-        emitStep(tile, p, column, 1, begin, size, from, whole);
-      });
-    };
-    if (vectors == 1)
-      return narrow();
-    branch(
-        index.less(index.constant(vectors / 2 * lanes), columns),
-        [&] {
-          emitStep(tile, p, index.constant(0), vectors, begin, size, from,
-                   whole);
-        },
-        narrow);
+    emitStep(tile, p, begin, index.sub(end, begin), from, whole);
   };
   branch(index.less(begin, end), compute, nullptr);
 }
 
-void CPUGradTiler::emitStep(const WorkTile &tile, Value p, Value column,
-                            int64_t vectors, Value begin, Value size,
-                            Value from, Value whole) {
-  int64_t columns = vectors * lanes;
-  Value two = index.constant(2);
+void CPUGradTiler::emitStep(const WorkTile &tile, Value p, Value begin,
+                            Value size, Value from, Value whole) {
   auto rowsOf = [&](Value memref, OpFoldResult row, OpFoldResult rows) {
     return rowView(
         memref, row, rows,
         b.getIndexAttr(cast<MemRefType>(memref.getType()).getDimSize(1)));
   };
-  // A tile of queries, from the column of the panel on.
-  auto queries = [&](const Factor &factor, int64_t size) -> Value {
-    OpFoldResult zero = b.getIndexAttr(0);
+  auto queries = [&](const Factor &all) -> Value {
+    Factor at = panelAt(all, p);
     if (pairs)
-      return emitTile(
-          b, {{TileOrder::ColumnPairs,
-               view(factor.columns, zero, index.mul(column, 2),
-                    b.getIndexAttr(size / 2), b.getIndexAttr(2 * columns))},
-              {TileOrder::RowPairs, rowsOf(factor.rows, index.div(column, two),
-                                           b.getIndexAttr(columns / 2))}});
-    return emitTile(b, {{TileOrder::Rows,
-                         rowsOf(factor.rows, column, b.getIndexAttr(columns))},
-                        {TileOrder::Columns,
-                         view(factor.columns, zero, column,
-                              b.getIndexAttr(size), b.getIndexAttr(columns))}});
+      return emitTile(b, {{TileOrder::ColumnPairs, at.columns},
+                          {TileOrder::RowPairs, at.rows}});
+    return emitTile(
+        b, {{TileOrder::Rows, at.rows}, {TileOrder::Columns, at.columns}});
   };
   auto keys = [&](Value memref) { return rowsOf(memref, begin, size); };
   auto one = [&](Value memref) {
     return emitTile(b, {{TileOrder::Rows, memref}});
   };
   auto statistic = [&](Value memref, Value row, Value at) {
-    return one(
-        view(memref, row, at, b.getIndexAttr(1), b.getIndexAttr(columns)));
+    return one(view(memref, row, at, b.getIndexAttr(1), b.getIndexAttr(panel)));
   };
+  Value two = index.constant(2);
   SmallVector<TileCopy> k = {{TileOrder::Rows, keys(kTile)}};
   if (pairs)
     k.push_back({TileOrder::RowPairs,
                  rowsOf(kPairs, index.div(begin, two), index.div(size, two))});
-  Value pair = index.add(p, column), zero = index.constant(0);
-  Value at = index.add(index.mul(tile.pairs.qRow, group), pair);
-  Value dqView = rowsOf(dqTile, pair, b.getIndexAttr(columns));
+  Value zero = index.constant(0);
+  Value at = index.add(index.mul(tile.pairs.qRow, group), p);
+  Value dqView = rowsOf(dqTile, p, b.getIndexAttr(panel));
   Value dkView = keys(dkTile), dvView = keys(dvTile);
   Value from32 = arith::IndexCastOp::create(b, b.getI32Type(), from);
   auto step = OnlineAttnGradOp::create(
-      b, queries(panelAt(q, p), d), emitTile(b, k), one(keys(vTile)),
-      queries(panelAt(dout, p), dv), statistic(lse2, tile.pairs.kvHead, at),
-      statistic(delta, tile.pairs.kvHead, at), statistic(loTile, zero, column),
-      statistic(hiTile, zero, column), from32, whole, one(dqView), one(dkView),
+      b, queries(q), emitTile(b, k), one(keys(vTile)), queries(dout),
+      statistic(lse2, tile.pairs.kvHead, at),
+      statistic(delta, tile.pairs.kvHead, at), statistic(loTile, zero, zero),
+      statistic(hiTile, zero, zero), from32, whole, one(dqView), one(dkView),
       one(dvView), b.getF64FloatAttr(*op.getScaleValue()),
       OrientationAttr::get(b.getContext(), Orientation::KQ));
   if (Attribute degree = op->getAttr("varlen.exp2_degree"))

@@ -161,6 +161,6 @@ void CPUTileBuilder::emitLimits(const WorkTile &tile, Value position, Value lo,
     key = arith::IndexCastOp::create(b, b.getI32Type(), key);
     memref::StoreOp::create(b, key, destination, at);
   };
-  store(keys.begin, lo);
+  store(index.min(keys.begin, keys.end), lo);
   store(keys.end, hi);
 }

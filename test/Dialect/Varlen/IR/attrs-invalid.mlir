@@ -31,6 +31,16 @@ module attributes {s = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, pa
 
 // -----
 
+// expected-error @below {{expected rows to be 1, 2, 4 or 8, got 6}}
+module attributes {s = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 6, panels = 3, kv_block = 64, kv = copy>} {}
+
+// -----
+
+// expected-error @below {{expected kv_block to be a multiple of 8, got 60}}
+module attributes {s = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 60, kv = copy>} {}
+
+// -----
+
 // expected-error @below {{expected one of [copy, pairs] for the way a micro-kernel reads the keys and values of a kv block, got: paged}}
 // expected-error @below {{failed to parse Varlen_CPUScheduleAttr parameter 'kv'}}
 module attributes {s = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = paged>} {}

@@ -23,10 +23,10 @@ func.func private @masks() attributes {
 }
 
 // CHECK: #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = copy>
-// CHECK: #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 1, panels = 1, kv_block = 1, kv = copy>
+// CHECK: #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 1, panels = 1, kv_block = 8, kv = copy>
 // CHECK: #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 8, panels = 1, kv_block = 128, kv = pairs>
 func.func private @a() attributes {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = copy>}
-func.func private @b() attributes {varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 1, panels = 1, kv_block = 1, kv = copy>}
+func.func private @b() attributes {varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 1, panels = 1, kv_block = 8, kv = copy>}
 func.func private @c() attributes {varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 8, panels = 1, kv_block = 128, kv = pairs>}
 
 // CHECK: func.func private @names(i32 {varlen.name = "q"}) -> (i32 {varlen.name = "out"})

@@ -64,9 +64,9 @@ func.func @f64(%q: tensor<?x4x64xf64>, %k: tensor<?x4x64xf64>, %v: tensor<?x4x64
 // CHECK-LABEL: @given
 // CHECK: varlen.attn
 // CHECK-NOT: exp2_degree
-// CHECK-SAME: varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 6, panels = 1, kv_block = 64, kv = copy>
+// CHECK-SAME: varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 64, kv = copy>
 func.func @given(%q: tensor<?x4x64xf32>, %k: tensor<?x4x64xf32>, %v: tensor<?x4x64xf32>, %cu: tensor<?xi32>) -> tensor<?x4x64xf32> {
-  %out, %lse = varlen.attn %q, %k, %v, %cu, %cu {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 6, panels = 1, kv_block = 64, kv = copy>} : (tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xf32>, tensor<4x?xf32>)
+  %out, %lse = varlen.attn %q, %k, %v, %cu, %cu {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 64, kv = copy>} : (tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xf32>, tensor<4x?xf32>)
   return %out : tensor<?x4x64xf32>
 }
 

@@ -15,7 +15,7 @@ func.func @both(%q: tensor<?x1x8xf32>, %cu: tensor<?xi32>) -> (tensor<?x1x8xf32>
     : (tensor<?x1x8xf32>, tensor<?x1x8xf32>, tensor<?x1x8xf32>, tensor<?xi32>, tensor<?xi32>)
     -> (tensor<?x1x8xf32>, tensor<1x?xf32>)
   %out2, %lse2 = varlen.attn %out, %q, %q, %cu, %cu
-    {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 6, panels = 4, kv_block = 96, kv = copy>}
+    {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 4, kv_block = 96, kv = copy>}
     : (tensor<?x1x8xf32>, tensor<?x1x8xf32>, tensor<?x1x8xf32>, tensor<?xi32>, tensor<?xi32>)
     -> (tensor<?x1x8xf32>, tensor<1x?xf32>)
   return %out, %out2 : tensor<?x1x8xf32>, tensor<?x1x8xf32>

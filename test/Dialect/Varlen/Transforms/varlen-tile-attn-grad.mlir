@@ -30,13 +30,28 @@
 // CHECK: scf.forall
 // CHECK: vector.store %{{.*}}, %[[DK]]
 // CHECK: vector.store %{{.*}}, %[[DV]]
-// One item for each sequence and kv head; dq has as many rows as the longest.
+// One item for each sequence and kv head; dq has as many rows as the longest,
+// queries and cotangents as many panels, in columns and in rows.
 // CHECK: %[[ITEMS:.*]] = varlen.work_tiles %[[CUQ]], %[[CUK]] {{.*}} block_m 9223372036854775807
 // CHECK: scf.for
 // CHECK: arith.maxsi
 // CHECK: %[[MOST:.*]] = arith.muli %{{.*}}, %c16
+// CHECK: %[[PANELS:.*]] = arith.divui %[[MOST]], %c16
 // CHECK: scf.forall
+// CHECK: %[[QC:.*]] = memref.alloc(%[[PANELS]]) {alignment = 64 : i64} : memref<?x16x16xf32>
+// CHECK: %[[QR:.*]] = memref.alloc(%[[PANELS]]) {alignment = 64 : i64} : memref<?x16x16xf32>
+// CHECK: memref.alloc(%[[PANELS]]) {alignment = 64 : i64} : memref<?x8x16xf32>
+// CHECK: memref.alloc(%[[PANELS]]) {alignment = 64 : i64} : memref<?x16x8xf32>
 // CHECK: memref.alloc(%[[MOST]]) {alignment = 64 : i64} : memref<?x16xf32>
+// Every panel is packed once. The columns of q past its head_dim are zeros.
+// CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c16
+// CHECK: memref.subview %[[QC]]
+// CHECK: %[[ROWS0:.*]] = memref.subview %[[QR]]
+// CHECK: vector.load %[[Q]]
+// CHECK: vector.store %{{.*}}, %[[ROWS0]]
+// CHECK: vector.shuffle
+// CHECK: %[[PAST:.*]] = memref.subview %{{.*}}[12, 0] [4, 16] [1, 1]
+// CHECK: vector.store %cst{{[^,]*}}, %[[PAST]]
 // kv blocks, then panels of the queries that see them.
 // CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c32
 // CHECK: vector.load %[[K]]
@@ -44,7 +59,6 @@
 // CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c16
 // CHECK: varlen.online_attn_grad kq ins({{.*}} : tensor<16x16xf32>, tensor<?x16xf32>, tensor<?x8xf32>, tensor<16x8xf32>, tensor<1x16xf32>, tensor<1x16xf32>) limits({{.*}}) unless({{.*}}) dq({{.*}} : tensor<16x16xf32>) dk({{.*}} : tensor<?x16xf32>) dv({{.*}} : tensor<?x8xf32>) scale
 // CHECK-COUNT-3: bufferization.materialize_in_destination
-// CHECK: varlen.online_attn_grad kq ins({{.*}} : tensor<8x16xf32>,
 // CHECK-NOT: varlen.online_attn_grad
 // CHECK: vector.store %{{.*}}, %[[DK]]
 // CHECK: vector.store %{{.*}}, %[[DV]]

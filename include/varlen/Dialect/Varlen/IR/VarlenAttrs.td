@@ -118,9 +118,9 @@ def Varlen_CPUScheduleAttr : Varlen_Attr<"CPUSchedule", "cpu_schedule"> {
   let parameters = (ins
     AttrParameter<"int64_t", "queries in a vector">:$lanes,
     AttrParameter<"int64_t", "vectors in a panel">:$vectors,
-    AttrParameter<"int64_t", "keys that a micro-kernel takes at once">:$rows,
+    AttrParameter<"int64_t", "keys that a micro-kernel takes at once: 1, 2, 4 or 8">:$rows,
     AttrParameter<"int64_t", "most panels in a work tile">:$panels,
-    AttrParameter<"int64_t", "keys in a kv block">:$kvBlock,
+    AttrParameter<"int64_t", "keys in a kv block, a multiple of 8">:$kvBlock,
     AttrParameter<"::mlir::varlen::KVStorage",
                   "how a micro-kernel reads a kv block">:$kv);
   let assemblyFormat = [{

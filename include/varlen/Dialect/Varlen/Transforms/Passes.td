@@ -346,7 +346,9 @@ def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
     factor is ever transposed. A statistic (one value per column) stays in
     registers. A loop with a selection whose condition is the same for all rows
     is made once for either outcome. A tile wider than `vectors` is done in
-    chunks of columns. A tile that lies in memory in several orders (rows,
+    chunks of columns. Where a mask makes scores zero (`varlen.band`), loops over
+    them and sums of products with them stop at its edges, in
+    narrower chunks. A tile that lies in memory in several orders (rows,
     columns, either with pairs side by side), which casts to one memref say, is
     read in the order that a product wants; one that is computed is stored in all
     orders that are read.
@@ -355,13 +357,16 @@ def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
     linalg.fill, linalg.contract and linalg.generic on rank-2 tiles in `kq`
     orientation, between `bufferization.to_tensor` and
     `bufferization.materialize_in_destination`. A tile's columns are a multiple
-    of `lanes`; dynamic row counts are multiples of 8 and at most `kv_block`.
+    of `lanes`; dynamic row counts are multiples of 8 and at most `kv_block`. The
+    limits of a gradient step that lie in memory have lo <= hi, and neither falls
+    from one query to the next.
     *Guarantees*: only memref, scf, arith, math and vector operations (1-d
     vectors of `lanes` elements) are left of them. Scratch tiles are
     `memref.alloc` at the start of the loop body, shared by all blocks.
     *Numerics*: as written, in the order of rows; `arith.maxnumf` becomes a
     comparison and a selection, which ignores NaN in the first operand only.
-    With `kv = pairs` a bf16 contraction sums two products at a time in
+    A product with zeros that is left out does not carry a NaN of the other
+    factor. With `kv = pairs` a bf16 contraction sums two products at a time in
     `x86vector.avx512.dot`, and its right factor is rounded half up.
 
     ```mlir
