@@ -38,8 +38,9 @@ using namespace mlir::varlen;
 
 namespace {
 
-/// Rows of a work tile of statistics, and of a run of rows that are made zero.
-constexpr int64_t kStatisticsRows = 256;
+/// Rows of a work tile of statistics, and of a run of rows that are made zero;
+/// a row for each head.
+constexpr int64_t kStatisticsRows = 1024;
 
 class CPUGradTiler : CPUTileBuilder {
 public:
@@ -112,8 +113,10 @@ void CPUGradTiler::emit() {
                           b, type, ValueRange{kvHeads, columns},
                           b.getI64IntegerAttr(64)));
 
-  Value rows = emitWorkTiles(kvHeads, group, kStatisticsRows);
-  forEachTile(rows, group, [&](const WorkTile &tile) { emitStatistics(tile); });
+  // All heads of a token one after the other, as they lie in memory.
+  Value heads = dim(op.getQ(), 1);
+  Value rows = emitWorkTiles(index.constant(1), heads, kStatisticsRows);
+  forEachTile(rows, heads, [&](const WorkTile &tile) { emitStatistics(tile); });
   emitUnseenKeys(kvHeads);
 
   // One tile for each sequence and kv head.
@@ -176,14 +179,16 @@ Value CPUGradTiler::emitRowProduct(Value row, Value head) {
 void CPUGradTiler::emitStatistics(const WorkTile &tile) {
   const double infinity = std::numeric_limits<double>::infinity();
   Value owned = lessEqual(index.constant(0), tile.kRows);
-  Value base = index.mul(tile.pairs.qRow, group);
   auto forEachPair =
       [&](function_ref<std::pair<Value, Value>(Value, Value)> statistics) {
         loop(index.constant(0), tile.rows, 1, [&](Value i) {
           Value pair = index.add(tile.first, i);
-          auto [lse, difference] = statistics(tile.pairs.row(index, pair),
-                                              tile.pairs.head(index, pair));
-          SmallVector<Value> place = {tile.pairs.kvHead, index.add(base, pair)};
+          Value row = tile.pairs.row(index, pair);
+          Value head = tile.pairs.head(index, pair);
+          auto [lse, difference] = statistics(row, head);
+          SmallVector<Value> place = {
+              index.div(head, group),
+              index.add(index.mul(row, group), index.rem(head, group))};
           memref::StoreOp::create(b, lse, lse2, place);
           memref::StoreOp::create(b, difference, delta, place);
         });
