@@ -347,11 +347,10 @@ def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
     registers. A loop with a selection whose condition is the same for all rows
     is made once for either outcome. A tile wider than `vectors` is done in
     chunks of columns. Where a mask makes scores zero (`varlen.band`), loops over
-    them and sums of products with them stop at its edges, in
-    narrower chunks. A tile that lies in memory in several orders (rows,
-    columns, either with pairs side by side), which casts to one memref say, is
-    read in the order that a product wants; one that is computed is stored in all
-    orders that are read.
+    them, in narrower chunks, and sums of products with them stop at its edges. A
+    tile that lies in memory in several orders (rows, columns, either with pairs
+    side by side), which casts to one memref say, is read in the order that a
+    product wants; one that is computed is stored in all orders that are read.
 
     *Requires*: in each `scf.forall` with a `#varlen.cpu_schedule`: blocks of
     linalg.fill, linalg.contract and linalg.generic on rank-2 tiles in `kq`
