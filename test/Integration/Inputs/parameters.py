@@ -326,6 +326,7 @@ def sample_gradient_groups():
         return _take(rng, filter(has_gradients, groups), key)
 
     yield from take(tile_groups(), lambda g: (g.dtype, g.d > 64))
+    yield from take(tile_groups(), lambda g: (g.window, g.top_left, g.d > 64))
     yield from take(fa2_groups(longest=260), lambda g: (g.dtype, g.d))
     yield from take(fa3_groups(longest=260), lambda g: (g.dtype, g.d, g.dv))
     yield from take(fa3_groups(longest=130), lambda g: (g.dtype, g.kv_heads, g.seqused))

@@ -96,3 +96,33 @@ func.func @pairs(%dout: memref<?x1x16xbf16>, %q: memref<?x1x16xbf16>, %k: memref
   varlen.attn_grad %dout, %q, %k, %v, %out, %lse, %cu, %cu outs(%dq, %dk, %dv) {varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 8, panels = 1, kv_block = 32, kv = pairs>} : (memref<?x1x16xbf16>, memref<?x1x16xbf16>, memref<?x1x16xbf16>, memref<?x1x16xbf16>, memref<?x1x16xbf16>, memref<1x?xf32>, memref<?xi32>, memref<?xi32>, memref<?x1x16xbf16>, memref<?x1x16xbf16>, memref<?x1x16xbf16>) -> ()
   return
 }
+
+// -----
+
+// Limits never fall, and none begins behind its end: a query that sees nothing
+// has its end twice, lanes behind the last query that query's end.
+
+// CHECK-LABEL: @limits
+// CHECK-DAG: %[[LO:.*]] = memref.alloc() {alignment = 64 : i64} : memref<1x16xi32>
+// CHECK-DAG: %[[HI:.*]] = memref.alloc() {alignment = 64 : i64} : memref<1x16xi32>
+// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c32
+// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c16
+// CHECK: scf.for %[[LANE:.*]] = %c0 to %[[COLUMNS:.*]] step %c1 {
+// CHECK: %[[FROM:.*]] = arith.maxsi %{{.*}}, %c0
+// CHECK: %[[NOTNEG:.*]] = arith.maxsi %{{.*}}, %c0
+// CHECK: %[[TO:.*]] = arith.minsi %[[NOTNEG]],
+// CHECK: %[[BEGIN:.*]] = arith.minsi %[[FROM]], %[[TO]]
+// CHECK: %[[BEGIN32:.*]] = arith.index_cast %[[BEGIN]]
+// CHECK: memref.store %[[BEGIN32]], %[[LO]][%c0, %[[LANE]]]
+// CHECK: %[[TO32:.*]] = arith.index_cast %[[TO]]
+// CHECK: memref.store %[[TO32]], %[[HI]][%c0, %[[LANE]]]
+// CHECK: }
+// CHECK: %[[LAST:.*]] = arith.subi %[[COLUMNS]], %c1
+// CHECK: %[[END:.*]] = memref.load %[[HI]][%c0, %[[LAST]]]
+// CHECK: scf.for %[[EMPTY:.*]] = %[[COLUMNS]] to %c16 step %c1 {
+// CHECK: memref.store %[[END]], %[[LO]][%c0, %[[EMPTY]]]
+// CHECK: memref.store %[[END]], %[[HI]][%c0, %[[EMPTY]]]
+func.func @limits(%x: memref<?x1x16xf32>, %lse: memref<1x?xf32>, %cu: memref<?xi32>, %dq: memref<?x1x16xf32>, %dk: memref<?x1x16xf32>, %dv: memref<?x1x16xf32>) {
+  varlen.attn_grad %x, %x, %x, %x, %x, %lse, %cu, %cu outs(%dq, %dk, %dv) {mask = #varlen.mask<window = (16, 4)>, varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 8, panels = 1, kv_block = 32, kv = copy>} : (memref<?x1x16xf32>, memref<?x1x16xf32>, memref<?x1x16xf32>, memref<?x1x16xf32>, memref<?x1x16xf32>, memref<1x?xf32>, memref<?xi32>, memref<?xi32>, memref<?x1x16xf32>, memref<?x1x16xf32>, memref<?x1x16xf32>) -> ()
+  return
+}
