@@ -189,12 +189,11 @@ CPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
         std::pair("kv_block", kvBlock)})
     if (size < 1)
       return emitError() << "expected positive " << name << ", got " << size;
-  // Score tiles have multiples of 8 rows.
-  if (8 % rows != 0)
+  if (kGranule % rows != 0)
     return emitError() << "expected rows to be 1, 2, 4 or 8, got " << rows;
-  if (kvBlock % 8 != 0)
-    return emitError() << "expected kv_block to be a multiple of 8, got "
-                       << kvBlock;
+  if (kvBlock % kGranule != 0)
+    return emitError() << "expected kv_block to be a multiple of " << kGranule
+                       << ", got " << kvBlock;
   return success();
 }
 

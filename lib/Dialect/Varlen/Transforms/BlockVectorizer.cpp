@@ -471,7 +471,6 @@ LogicalResult BlockVectorizer::flush() {
     carried = emitChunks(schedule.getVectors(), carried);
   }
   chunkFirst = chunkVectors = 0;
-  groupBand = std::nullopt;
 
   ArrayRef<Value> left = carried;
   for (linalg::LinalgOp op : group)

@@ -87,6 +87,8 @@ private:
   AttnGradOp op;
   /// Head sizes in tiles: whole vectors.
   int64_t d, dv;
+  /// Neighbours that lie side by side in a row of memory: pairs, or none.
+  int64_t perRow = pairs ? 2 : 1;
   Value group;
   /// kv heads x (rows * group): of all queries, those of a kv head side by
   /// side.
@@ -105,13 +107,11 @@ void CPUGradTiler::emit() {
   group = index.div(dim(op.getQ(), 1), kvHeads);
   // A vector of the last row's statistics may end behind them.
   Value columns = index.add(index.mul(tq, group), panel);
-  auto type =
-      MemRefType::get({ShapedType::kDynamic, ShapedType::kDynamic}, compute);
   SmallVector<Value> buffers;
   for (Value *statistic : {&lse2, &delta})
-    buffers.push_back(*statistic = memref::AllocOp::create(
-                          b, type, ValueRange{kvHeads, columns},
-                          b.getI64IntegerAttr(64)));
+    buffers.push_back(*statistic =
+                          allocate({ShapedType::kDynamic, ShapedType::kDynamic},
+                                   compute, {kvHeads, columns}));
 
   // All heads of a token one after the other, as they lie in memory.
   Value heads = dim(op.getQ(), 1);
@@ -123,6 +123,7 @@ void CPUGradTiler::emit() {
   Value items =
       emitWorkTiles(kvHeads, group, std::numeric_limits<int64_t>::max());
   Value mostRows = emitMostRows(items);
+  // Scratch whose size is known before the loop is kept from item to item.
   Value mostPanels = index.div(mostRows, index.constant(panel));
   auto work = forEachTile(items, group, [&](const WorkTile &tile) {
     allocateScratch(mostRows, mostPanels);
@@ -308,13 +309,9 @@ Value CPUGradTiler::emitMostRows(Value tiles) {
 
 void CPUGradTiler::allocateScratch(Value mostRows, Value mostPanels) {
   int64_t kvBlock = schedule.getKvBlock();
-  // Rows of a tile in memory are elements, or pairs of them.
-  int64_t perRow = pairs ? 2 : 1;
-  auto allocatePanels = [&](int64_t rows, int64_t columns) -> Value {
-    auto type =
-        MemRefType::get({ShapedType::kDynamic, rows, columns}, tileElement);
-    return memref::AllocOp::create(b, type, mostPanels,
-                                   b.getI64IntegerAttr(64));
+  auto allocatePanels = [&](int64_t rows, int64_t columns) {
+    return allocate({ShapedType::kDynamic, rows, columns}, tileElement,
+                    mostPanels);
   };
   auto factor = [&](int64_t size) -> Factor {
     return {allocatePanels(size / perRow, perRow * panel),
@@ -330,9 +327,7 @@ void CPUGradTiler::allocateScratch(Value mostRows, Value mostPanels) {
   vTile = allocatePadded(kvBlock, dv, tileElement);
   dkTile = allocate(kvBlock, d, compute);
   dvTile = allocate(kvBlock, dv, compute);
-  dqTile = memref::AllocOp::create(
-      b, MemRefType::get({ShapedType::kDynamic, d}, compute), mostRows,
-      b.getI64IntegerAttr(64));
+  dqTile = allocate({ShapedType::kDynamic, d}, compute, mostRows);
 }
 
 void CPUGradTiler::emitItem(const WorkTile &tile) {
@@ -431,7 +426,6 @@ void CPUGradTiler::emitPack(const WorkTile &tile, Value source, Value p,
                     pairs ? index.mul(column, 2) : column, lanes, pairs);
   });
   // Of rows it makes what is past the head size zero, of columns we do.
-  int64_t perRow = pairs ? 2 : 1;
   auto type = cast<MemRefType>(to.columns.getType());
   int64_t size = cast<MemRefType>(source.getType()).getDimSize(2) / perRow;
   int64_t past = type.getDimSize(0) - size;

@@ -91,8 +91,9 @@ Value CPUTileBuilder::rowView(Value memref, OpFoldResult row, OpFoldResult rows,
   return view(memref, row, b.getIndexAttr(0), rows, columns);
 }
 
-Value CPUTileBuilder::allocate(int64_t rows, int64_t columns, Type type) {
-  return memref::AllocOp::create(b, MemRefType::get({rows, columns}, type),
+Value CPUTileBuilder::allocate(ArrayRef<int64_t> shape, Type type,
+                               ValueRange sizes) {
+  return memref::AllocOp::create(b, MemRefType::get(shape, type), sizes,
                                  /*alignment=*/b.getI64IntegerAttr(64));
 }
 

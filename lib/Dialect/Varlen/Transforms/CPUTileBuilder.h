@@ -56,8 +56,12 @@ protected:
                 OpFoldResult columns);
   Value view(Value memref, OpFoldResult row, OpFoldResult column,
              OpFoldResult rows, OpFoldResult columns);
+  /// Memory in whole cache lines; `sizes` are its dynamic extents.
+  Value allocate(ArrayRef<int64_t> shape, Type type, ValueRange sizes = {});
   /// Scratch of a work tile.
-  Value allocate(int64_t rows, int64_t columns, Type type);
+  Value allocate(int64_t rows, int64_t columns, Type type) {
+    return allocate({rows, columns}, type);
+  }
   /// The same, with a cache line more in each row: rows whose distance is a
   /// power of two would share few cache sets.
   Value allocatePadded(int64_t rows, int64_t columns, Type type);

@@ -23,10 +23,6 @@
 
 namespace mlir::varlen {
 
-/// Row counts of score tiles are multiples of this, so that micro-kernels of
-/// any height have no remainder.
-constexpr int64_t kGranule = 8;
-
 /// Where element (r, c) of a tile lies.
 enum class TileOrder {
   Rows,        // [r][c]

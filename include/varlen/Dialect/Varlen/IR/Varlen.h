@@ -39,6 +39,9 @@ inline constexpr llvm::StringLiteral kScheduleAttrName = "varlen.schedule";
 /// zero of the scores of keys outside [lo, hi) of their query and leaves the
 /// others.
 inline constexpr llvm::StringLiteral kBandAttrName = "varlen.band";
+/// Row counts of score tiles on a CPU are multiples of this, so that
+/// micro-kernels of any height have no remainder.
+inline constexpr int64_t kGranule = 8;
 } // namespace mlir::varlen
 
 #define GET_ATTRDEF_CLASSES
