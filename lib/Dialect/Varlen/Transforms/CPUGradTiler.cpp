@@ -10,11 +10,10 @@
 //
 // 1. statistics: lse2 and delta of each query, once; zeros for the gradients of
 //    rows that belong to no sequence;
-// 2. gradients: an item is a sequence and a kv head. It walks over kv blocks,
-// and
-//    for each over the panels of queries that see it, so dk and dv of a block
-//    stay in cache and are written once. dq of the item is summed in scratch,
-//    in the order of kv blocks;
+// 2. gradients: an item is a sequence and a kv head. It walks over kv blocks
+//    and, for each, over the panels of queries that see it, so dk and dv of a
+//    block stay in cache and are written once. dq of the item is summed in
+//    scratch, in the order of kv blocks;
 // 3. the gradient of a sink, one head at a time.
 //
 // Every gradient has one owner and a fixed order of sums, which depends on its

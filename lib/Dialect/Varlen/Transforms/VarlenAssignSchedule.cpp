@@ -52,7 +52,7 @@ static constexpr CPURow cpuGradTable[] = {
     {16, 16, 3, 4, 1, 128},
     {16, 32, 4, 4, 1, 128},
     {32, 16, 3, 4, 1, 128},
-    {64, 32, 4, 4, 1, 256},
+    {64, 32, 4, 4, 1, 128},
 };
 
 static void assignForCPU(AttentionOpInterface op, const CPUTarget &cpu) {
