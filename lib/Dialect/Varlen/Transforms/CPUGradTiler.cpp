@@ -421,8 +421,8 @@ void CPUGradTiler::emitPack(const WorkTile &tile, Value source, Value p,
                                         index.constant(panel), to.rows, lanes);
   loop(index.constant(0), columns, lanes, [&](Value column) {
     emitPackColumns(b, source, tile.pairs, index.add(p, column), lastPair(tile),
-                    to.columns, index.constant(0),
-                    pairs ? index.mul(column, 2) : column, lanes, pairs);
+                    to.columns, index.constant(0), index.mul(column, perRow),
+                    lanes, pairs);
   });
   // Of rows it makes what is past the head size zero, of columns we do.
   auto type = cast<MemRefType>(to.columns.getType());

@@ -47,12 +47,10 @@ static constexpr CPURow cpuTable[] = {
 
 // The gradients of a kv block are summed over panels one at a time, from copies
 // of everything; tiles of gradients are as wide as head_dim, so `vectors`
-// divides the usual ones.
+// divides the usual ones. The size of the registers makes no difference.
 static constexpr CPURow cpuGradTable[] = {
     {16, 16, 3, 4, 1, 128},
     {16, 32, 4, 4, 1, 128},
-    {32, 16, 3, 4, 1, 128},
-    {64, 32, 4, 4, 1, 128},
 };
 
 static void assignForCPU(AttentionOpInterface op, const CPUTarget &cpu) {
