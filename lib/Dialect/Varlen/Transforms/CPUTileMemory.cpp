@@ -214,6 +214,23 @@ static void emitZeroRun(ImplicitLocOpBuilder &b, Value memref, ValueRange row,
   });
 }
 
+void mlir::varlen::emitPrefetchRows(ImplicitLocOpBuilder &b, Value source,
+                                    const PairMap &pairs, Value first,
+                                    Value rows) {
+  constexpr unsigned secondLevel = 2;
+  IndexBuilder index{b};
+  int64_t line = 512 / elementType(source).getIntOrFloatBitWidth();
+  emitLoop(b, index.constant(0), rows, 1, [&](Value i) {
+    Value pair = index.add(first, i);
+    Value row = pairs.row(index, pair), head = pairs.head(index, pair);
+    for (int64_t d = 0; d < innerSize(source); d += line)
+      memref::PrefetchOp::create(b, source,
+                                 ValueRange{row, head, index.constant(d)},
+                                 /*isWrite=*/false, secondLevel,
+                                 /*isDataCache=*/true);
+  });
+}
+
 void mlir::varlen::emitCopyRows(ImplicitLocOpBuilder &b, Value source,
                                 const PairMap &pairs, Value first, Value rows,
                                 Value paddedRows, Value destination,

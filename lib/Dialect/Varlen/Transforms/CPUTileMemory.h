@@ -50,6 +50,11 @@ void emitUnpackColumns(ImplicitLocOpBuilder &b, Value source, Value rowOffset,
                        Value first, Value last, Value destination,
                        int64_t lanes);
 
+/// Asks for rows source[row, head, :] of `rows` pairs from `first` on, into the
+/// second-level cache: the first has room for fewer, and for fewer misses.
+void emitPrefetchRows(ImplicitLocOpBuilder &b, Value source,
+                      const PairMap &pairs, Value first, Value rows);
+
 /// Copies rows source[row, head, :] of `rows` pairs from `first` on to
 /// destination[i, :], and makes destination rows rows .. paddedRows, and
 /// columns that source does not have, zero. The rows of keys are pairs with a

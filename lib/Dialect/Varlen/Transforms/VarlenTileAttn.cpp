@@ -58,6 +58,7 @@ private:
   void emitPrologue(const WorkTile &tile, Value p);
   void emitInitialState(const WorkTile &tile, Value p);
   void emitBlock(const WorkTile &tile, Value panels, Value k0);
+  void emitPrefetchBlock(const WorkTile &tile, Value panels, Value k0);
   void emitPanel(const WorkTile &tile, Value p, Value k0, Value keys,
                  Value kBlock, Value vBlock);
   /// One step for `vectors` vectors of the columns of panel `p`, whose first
@@ -233,10 +234,29 @@ std::pair<Value, Value> CPUTiler::emitLoadBlock(const WorkTile &tile,
   return {kBlock, either(op.getV(), vScratch)};
 }
 
+/// Asks for the kv block at k0 where one panel is all the work that could hide
+/// its way from memory, as in decoding. No hardware foresees it: rows of a head
+/// lie as far apart as a token has heads.
+void CPUTiler::emitPrefetchBlock(const WorkTile &tile, Value panels, Value k0) {
+  Value single = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, panels,
+                                       index.constant(1));
+  Value keys = index.min(index.sub(tile.kEnd, k0),
+                         index.constant(schedule.getKvBlock()));
+  PairMap keyRows{tile.kRow, tile.pairs.kvHead, index.constant(1)};
+  branch(
+      single,
+      [&] {
+        for (Value source : {op.getK(), op.getV()})
+          emitPrefetchRows(b, source, keyRows, k0, keys);
+      },
+      nullptr);
+}
+
 void CPUTiler::emitBlock(const WorkTile &tile, Value panels, Value k0) {
   Value keys = index.min(index.sub(tile.kEnd, k0),
                          index.constant(schedule.getKvBlock()));
   auto [kBlock, vBlock] = emitLoadBlock(tile, panels, k0, keys);
+  emitPrefetchBlock(tile, panels, index.add(k0, keys));
   loop(index.constant(0), panels, 1, [&, k = kBlock, v = vBlock](Value p) {
     emitPanel(tile, p, k0, keys, k, v);
   });

@@ -12,6 +12,7 @@
 // CHECK: scf.forall (%[[I:.*]]) in (%[[N]]) {
 // CHECK: %[[KB:.*]] = memref.load %[[TILES]][%[[I]], %c7]
 // CHECK: %[[KE:.*]] = memref.load %[[TILES]][%[[I]], %c8]
+// CHECK: %[[END:.*]] = arith.index_cast %[[KE]]
 // CHECK-DAG: %[[QT:.*]] = memref.alloc() {alignment = 64 : i64} : memref<32x16xf32>
 // CHECK-DAG: %[[ACC:.*]] = memref.alloc() {alignment = 64 : i64} : memref<48x16xf32>
 // Two panels at most; eight queries at a time are transposed.
@@ -22,11 +23,24 @@
 // CHECK-COUNT-24: vector.shuffle
 // CHECK-COUNT-8: vector.store {{.*}}, %[[QT]]
 // The kv blocks of the tile; a copy unless one panel reads it and it is whole.
-// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c32
+// CHECK: scf.for %[[K0:.*]] = %{{.*}} to %{{.*}} step %c32
 // CHECK: scf.if %{{.*}} -> (memref<?x16xf32, strided<[?, 1], offset: ?>>, memref<?x24xf32, strided<[?, 1], offset: ?>>)
 // CHECK: memref.subview %[[K]]
 // CHECK: } else {
 // CHECK: vector.load %[[K]]
+// CHECK: vector.load %[[V]]
+// CHECK: scf.yield
+// One panel asks for the next block: of each row every cache line.
+// CHECK: %[[NEXT:.*]] = arith.addi %[[K0]],
+// CHECK-NEXT: %[[PANEL:.*]] = arith.cmpi eq, %{{.*}}, %c1
+// CHECK-NEXT: %[[LEFT:.*]] = arith.subi %[[END]], %[[NEXT]]
+// CHECK: %[[KEYS:.*]] = arith.minsi %[[LEFT]], %c32
+// CHECK: scf.if %[[PANEL]] {
+// CHECK: scf.for %{{.*}} = %c0 to %[[KEYS]] step %c1
+// CHECK: memref.prefetch %[[K]][%{{.*}}, %{{.*}}, %c0], read, locality<2>, data
+// CHECK-NOT: memref.prefetch %[[K]]
+// CHECK: memref.prefetch %[[V]][%{{.*}}, %{{.*}}, %c0], read, locality<2>, data
+// CHECK: memref.prefetch %[[V]][%{{.*}}, %{{.*}}, %c16], read, locality<2>, data
 // A wide step and a narrow one, whose limits hold unless all rows see all keys.
 // CHECK: %[[BEGINS:.*]] = arith.cmpi sge
 // CHECK: %[[ENDS:.*]] = arith.cmpi sge
