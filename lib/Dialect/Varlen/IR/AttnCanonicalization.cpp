@@ -218,6 +218,8 @@ template <typename OpTy> struct DropDefaultScale : OpRewritePattern<OpTy> {
     return success();
   }
 };
+} // namespace
+
 /// Whether every element of a tensor is +0.
 static bool isZero(Value value) {
   if (matchPattern(value, m_PosZeroFloat()))
@@ -229,6 +231,7 @@ static bool isZero(Value value) {
   return false;
 }
 
+namespace {
 /// Drops a dlse of zeros: x - 0 is x, also for x = -0.
 struct DropZeroDlse : OpRewritePattern<AttnGradOp> {
   using OpRewritePattern::OpRewritePattern;

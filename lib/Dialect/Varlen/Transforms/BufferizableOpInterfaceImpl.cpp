@@ -20,13 +20,11 @@ using namespace mlir;
 using namespace mlir::bufferization;
 using namespace mlir::varlen;
 
-namespace {
-
 using Buffers = llvm::function_ref<Value(Value)>;
 
 /// The op on buffers; `buffer` is that of an operand, null for null.
-Operation *createOnBuffers(RewriterBase &rewriter, AttnOp op, Buffers buffer,
-                           ArrayRef<Value> outs) {
+static Operation *createOnBuffers(RewriterBase &rewriter, AttnOp op,
+                                  Buffers buffer, ArrayRef<Value> outs) {
   return AttnOp::create(rewriter, op.getLoc(), TypeRange(), buffer(op.getQ()),
                         buffer(op.getK()), buffer(op.getV()),
                         buffer(op.getCuQ()), buffer(op.getCuK()),
@@ -34,8 +32,8 @@ Operation *createOnBuffers(RewriterBase &rewriter, AttnOp op, Buffers buffer,
                         buffer(op.getQOffset()), buffer(op.getSink()), outs[0],
                         outs[1], op.getMaskAttr(), op.getScaleAttr());
 }
-Operation *createOnBuffers(RewriterBase &rewriter, AttnGradOp op,
-                           Buffers buffer, ArrayRef<Value> outs) {
+static Operation *createOnBuffers(RewriterBase &rewriter, AttnGradOp op,
+                                  Buffers buffer, ArrayRef<Value> outs) {
   return AttnGradOp::create(
       rewriter, op.getLoc(), TypeRange(), buffer(op.getDout()),
       buffer(op.getQ()), buffer(op.getK()), buffer(op.getV()),
@@ -44,6 +42,8 @@ Operation *createOnBuffers(RewriterBase &rewriter, AttnGradOp op,
       buffer(op.getSequsedK()), buffer(op.getQOffset()), buffer(op.getSink()),
       outs, op.getMaskAttr(), op.getScaleAttr());
 }
+
+namespace {
 
 /// An attention reads its operands and writes new buffers: `outs` of the memref
 /// form may overlap no operand.

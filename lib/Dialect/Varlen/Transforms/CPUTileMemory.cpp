@@ -255,7 +255,7 @@ void mlir::varlen::emitCopyRows(ImplicitLocOpBuilder &b, Value source,
 }
 
 void mlir::varlen::emitPairRows(ImplicitLocOpBuilder &b, Value source,
-                                const PairMap &map, Value first, Value rows,
+                                const PairMap &pairs, Value first, Value rows,
                                 Value paddedRows, Value destination,
                                 int64_t lanes) {
   IndexBuilder index{b};
@@ -267,8 +267,8 @@ void mlir::varlen::emitPairRows(ImplicitLocOpBuilder &b, Value source,
       SmallVector<Value> rowAt, headAt;
       for (int64_t half = 0; half < present; ++half) {
         Value pair = index.add(index.add(first, i), half);
-        rowAt.push_back(map.row(index, pair));
-        headAt.push_back(map.head(index, pair));
+        rowAt.push_back(pairs.row(index, pair));
+        headAt.push_back(pairs.head(index, pair));
       }
       forEachRun(0, size, 2 * lanes, [&](int64_t d, int64_t length) {
         auto type = VectorType::get({length}, elementType(source));
