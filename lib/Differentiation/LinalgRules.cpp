@@ -48,10 +48,12 @@ struct LinalgRule : VJPOpInterface::ExternalModel<LinalgRule<OpTy>, OpTy> {
   }
 };
 
-template <typename... OpTys> void attachLinalgRule(MLIRContext &context) {
+} // namespace
+
+template <typename... OpTys>
+static void attachLinalgRule(MLIRContext &context) {
   (OpTys::template attachInterface<LinalgRule<OpTys>>(context), ...);
 }
-} // namespace
 
 void varlen::registerLinalgVJPExternalModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, linalg::LinalgDialect *) {

@@ -360,7 +360,7 @@ struct VarlenDifferentiate
   /// A function that returns the results of `f` and then the cotangents.
   FailureOr<OwningOpRef<func::FuncOp>> build(func::FuncOp f);
   /// Puts a function into the module, next to `f` or for a declaration.
-  LogicalResult insert(OwningOpRef<func::FuncOp> function, func::FuncOp f);
+  LogicalResult insert(OwningOpRef<func::FuncOp> owned, func::FuncOp f);
 };
 } // namespace
 

@@ -61,8 +61,8 @@ protected:
   Value empty(Value like, Type element);
   Value fill(double value, Value init);
   Value constant(double value);
-  Value contract(Value a, Value b, Value init, ArrayRef<int64_t> aDims,
-                 ArrayRef<int64_t> bDims);
+  Value contract(Value lhs, Value rhs, Value init, ArrayRef<int64_t> lhsDims,
+                 ArrayRef<int64_t> rhsDims);
   Value elementwise(ValueRange inputs, Value init, Body body);
   Value reduceKeys(Value scores, Value init, Body combine);
   Value negate(Value tile);
