@@ -54,9 +54,9 @@ public:
 
   Value i32Constant(int64_t value);
   /// The same pointer in address space 0.
-  Value flat(Value pointer);
+  Value flat(Value address);
   /// The same pointer in another address space.
-  Value castTo(Type type, Value pointer);
+  Value castTo(Type type, Value address);
   /// `count` elements on the thread's stack.
   Value stackSlot(Type element, int64_t count);
   /// The same, but always the same one in a function: for what is gone before
