@@ -7,7 +7,9 @@ a row) and build/bench/cpu.png.
 
 GFLOP/s count useful work only: the (query, key) pairs the mask leaves visible.
 The fraction is of the peak that varlen-run measures between its own repetitions:
-f32 multiply-adds or, for bf16 on a machine that has it, the dot product.
+f32 multiply-adds or, for bf16 on a machine that has it, the dot product. One above
+1 says that the machine was slower for the peak than for the work: such a row is
+measured again, and marked if that does not help.
 """
 
 import argparse
@@ -44,6 +46,7 @@ class Row:
     gflops: float
     peak_gflops: float
     fraction: float
+    steady: bool  # false: the machine changed its speed, and the fraction says nothing
     memory_bytes: int  # beside inputs and outputs
     process_bytes: int  # the most the whole process had
     peer: str | None = None  # the fastest peer
@@ -81,9 +84,7 @@ def peer_functions(config, quick):
 def measure(config, build, quick):
     # Short rows, and those compared with each other, are repeated more often.
     many = config.batch.set in ("nanochat-d24", "decode") and not quick
-    figures = ours.measure(build, config, repeat=7 if many else 3)
-    # Counted here and not taken from the tool, so that one does not judge itself.
-    gflops = config.flops / figures["ms_median"] / 1e6
+    figures, gflops, steady = ours.measure_steadily(build, config, 7 if many else 3)
     row = Row(
         set=config.batch.set,
         batch=config.batch.name,
@@ -100,6 +101,7 @@ def measure(config, build, quick):
         gflops=gflops,
         peak_gflops=figures["peak_gflops"],
         fraction=gflops / figures["peak_gflops"],
+        steady=steady,
         memory_bytes=figures["workspace_bytes"],
         process_bytes=figures["peak_memory_bytes"],
     )
@@ -122,7 +124,7 @@ COLUMNS = [
     ("ms", 8, lambda r: f"{r.ms:.2f}"),
     ("GF/s", 7, lambda r: f"{r.gflops:.1f}"),
     ("peak", 6, lambda r: f"{r.peak_gflops:.0f}"),
-    ("fraction", 9, lambda r: f"{r.fraction:.3f}"),
+    ("fraction", 9, lambda r: f"{r.fraction:.3f}" + ("" if r.steady else " ?")),
     ("MiB", 7, lambda r: f"{r.memory_bytes / 2**20:.2f}"),
     ("peer", 15, lambda r: r.peer or ""),
     ("ms", 8, lambda r: "" if r.peer_ms is None else f"{r.peer_ms:.2f}"),

@@ -25,7 +25,7 @@ def _bars(axes, rows, labels, title, peak=True):
     """Ours and the best peer in GFLOP/s, with the measured peak as a tick."""
     limit = 1.05 * max(max(r.peak_gflops * peak, 1.2 * r.gflops) for r in rows)
     for i, row in enumerate(rows):
-        share = f"{row.gflops:.0f}, {100 * row.fraction:.0f} %"
+        share = f"{row.gflops:.0f}, {100 * row.fraction:.0f} %{'' if row.steady else ' ?'}"
         _bar(axes, i - 0.2, row.gflops, limit, OURS, share)
         if peak:
             axes.plot([row.peak_gflops] * 2, [i - 0.42, i + 0.42], color=INK, lw=1)
