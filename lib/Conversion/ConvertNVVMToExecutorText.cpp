@@ -18,6 +18,7 @@
 
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -65,7 +66,9 @@ static Value getValue(CallBuilder &b, const Instruction &instruction,
                       StringRef operand) {
   int64_t number = 0;
   if (!operand.getAsInteger(0, number))
-    return b.i32Constant(number);
+    return llvm::isInt<32>(number) || llvm::isUInt<32>(number)
+               ? b.i32Constant(number)
+               : Value();
   if (!operand.consume_front("$") && !operand.consume_front("%"))
     return {};
   if (operand.getAsInteger(10, number) || number < 0 ||
@@ -91,7 +94,8 @@ static Value getAddress(CallBuilder &b, const Instruction &instruction,
     return {};
   auto [base, offset] = text.split('+');
   Value address = getValue(b, instruction, base.trim());
-  int64_t bytes = 0;
+  // An offset of PTX has 32 bits.
+  int32_t bytes = 0;
   if (!address || (!offset.empty() && offset.trim().getAsInteger(0, bytes)))
     return {};
   if (isa<IntegerType>(address.getType())) {
@@ -101,9 +105,12 @@ static Value getAddress(CallBuilder &b, const Instruction &instruction,
   }
   if (bytes == 0)
     return address;
-  return LLVM::GEPOp::create(
-      b.get(), b.getLoc(), address.getType(), b.get().getI8Type(), address,
-      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)});
+  // An index that is an attribute has fewer.
+  LLVM::GEPArg index = llvm::isInt<LLVM::kGEPConstantBitWidth>(bytes)
+                           ? LLVM::GEPArg(bytes)
+                           : LLVM::GEPArg(b.i32Constant(bytes));
+  return LLVM::GEPOp::create(b.get(), b.getLoc(), address.getType(),
+                             b.get().getI8Type(), address, index);
 }
 
 //===----------------------------------------------------------------------===//
@@ -267,10 +274,11 @@ static Lowered lowerLoad(CallBuilder &b, const Instruction &instruction) {
 
 static Lowered lowerStore(CallBuilder &b, const Instruction &instruction) {
   StringRef typeName = instruction.parts.back();
+  Type type = getType(b, typeName);
   Value address = getAddress(b, instruction, 0);
   Value value = getOperand(b, instruction, 1);
-  if (!getType(b, typeName) || !address || !value ||
-      !isPlainAccess(instruction, {typeName}))
+  if (!type || !address || !value || !isPlainAccess(instruction, {typeName}) ||
+      b.getSize(value.getType()) != b.getSize(type))
     return Lowered::No;
   address = checkAccess(b, "store", address, value.getType());
   auto store = LLVM::StoreOp::create(b.get(), b.getLoc(), value, address);

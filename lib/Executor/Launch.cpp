@@ -373,6 +373,9 @@ varlen_sim_result *varlen_sim_launch(const varlen_sim_kernel *kernel,
   Plan plan = makePlan(launch);
   uint32_t hostThreads =
       config->co_resident_ctas ? std::max(config->host_threads, 1U) : 1;
+  // A thread without a cluster to run would only cost its stack.
+  hostThreads = static_cast<uint32_t>(
+      std::min<uint64_t>(hostThreads, std::max<uint64_t>(launch.clusters, 1)));
   launch.working = hostThreads;
   std::mutex mutex;
   std::vector<std::thread> others;

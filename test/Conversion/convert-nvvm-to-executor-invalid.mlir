@@ -79,3 +79,19 @@ gpu.module @m {
     llvm.return
   }
 }
+
+// -----
+
+// PTX has offsets and immediates of 32 bits, and a store as wide as its value.
+
+gpu.module @m {
+  llvm.func @k(%g: !llvm.ptr<1>, %x: i32) attributes {nvvm.kernel} {
+    // expected-error @below {{has no equivalent in the executor: 'st.global.b32 [$0+4294967296], $1;'}}
+    nvvm.inline_ptx "st.global.b32 [$0+4294967296], $1;" ro(%g, %x : !llvm.ptr<1>, i32)
+    // expected-error @below {{has no equivalent in the executor: 'st.global.b32 [$0], 4294967296;'}}
+    nvvm.inline_ptx "st.global.b32 [$0], 4294967296;" ro(%g : !llvm.ptr<1>)
+    // expected-error @below {{has no equivalent in the executor: 'st.global.b64 [$0], $1;'}}
+    nvvm.inline_ptx "st.global.b64 [$0], $1;" ro(%g, %x : !llvm.ptr<1>, i32)
+    llvm.return
+  }
+}

@@ -84,4 +84,17 @@ gpu.module @m {
     llvm.inline_asm has_side_effects "prefetch.global.L2 [$0];", "l" %g : (!llvm.ptr<1>) -> ()
     llvm.return
   }
+
+  // Offsets that an attribute of getelementptr has no room for.
+
+  // CHECK-LABEL: @varlen_sim.m.offsets(
+  // CHECK-SAME: %[[G:.*]]: !llvm.ptr<1>, %[[X:.*]]: i32) {
+  llvm.func @offsets(%g: !llvm.ptr<1>, %x: i32) {
+    // CHECK: %[[FAR:.*]] = llvm.mlir.constant(268435456 : i32)
+    // CHECK: llvm.getelementptr %[[G]][%[[FAR]]]
+    nvvm.inline_ptx "st.global.b32 [$0+268435456], $1;" ro(%g, %x : !llvm.ptr<1>, i32)
+    // CHECK: llvm.getelementptr %[[G]][-268435456]
+    nvvm.inline_ptx "st.global.b32 [$0+-268435456], $1;" ro(%g, %x : !llvm.ptr<1>, i32)
+    llvm.return
+  }
 }
