@@ -22,10 +22,26 @@ namespace mlir::varlen {
 
 using namespace mlir;
 
+/// The most elements that get a call each: more would be no program.
+static constexpr int64_t kMaxCalls = 1 << 16;
+
 namespace {
 
 struct VarlenCallLibm : varlen::impl::VarlenCallLibmBase<VarlenCallLibm> {
   void runOnOperation() override {
+    WalkResult result = getOperation()->walk([](Operation *op) {
+      if (!isa<math::AcoshOp, math::AsinhOp, math::AtanhOp, math::CbrtOp,
+               math::ErfOp, math::ErfcOp>(op))
+        return WalkResult::advance();
+      auto vector = dyn_cast<VectorType>(op->getResult(0).getType());
+      if (!vector || vector.getNumElements() <= kMaxCalls)
+        return WalkResult::advance();
+      return WalkResult(
+          op->emitOpError("expected at most ")
+          << kMaxCalls << " elements, each of which is a call, got " << vector);
+    });
+    if (result.wasInterrupted())
+      return signalPassFailure();
     RewritePatternSet patterns(&getContext());
     populateMathToLibmConversionPatterns(patterns);
     ConversionTarget target(getContext());

@@ -62,7 +62,10 @@ void varlen::buildVarlenBufferize(OpPassManager &manager,
   manager.addPass(createVarlenExpandCopies());
   manager.addPass(createConvertLinalgToLoopsPass());
   manager.addPass(createForallToForLoopPass());
-  manager.addPass(createConvertVectorToSCFPass());
+  // Unrolled: what goes through memory instead is a buffer on the stack, in the
+  // body of the loop that a transfer is in, one more with each trip.
+  manager.addPass(createConvertVectorToSCFPass(
+      VectorTransferToSCFOptions().enableFullUnroll()));
   manager.addPass(createConvertVectorToLLVMPass());
 }
 

@@ -8,16 +8,19 @@
 // Every product, load of matrices, exponential and pair of roundings once; one
 // maximum, one fused multiply-add and one addition per score, one multiplication
 // per element of the accumulator; shuffles for the maximum only. The rest is
-// what two rows need, and the loop.
+// what two rows need (of which a comparison and a choice are for scores that are
+// very large), and the loop.
 // CHECK: loop of {{[23][0-9][0-9]}} instructions: 64 mma,
 // CHECK-DAG: 20 ldmatrix
 // CHECK-DAG: 16 ldmatrix.trans
 // CHECK-DAG: 36 max
-// CHECK-DAG: 36 mul
+// CHECK-DAG: 38 mul
 // CHECK-DAG: 34 ex2
 // CHECK-DAG: 32 fma
 // CHECK-DAG: 16 cvt
 // CHECK-DAG: 4 shfl.bfly
+// CHECK-DAG: 2 setp.ge
+// CHECK-DAG: 2 selp
 // CHECK-NOT: loop
 
 // PTXAS: ptxas: {{[0-9]?[0-9]|1[01][0-9]|12[0-8]}} registers, 0 bytes spilled

@@ -5,15 +5,18 @@ gpu.module @kernels {
   // CHECK-LABEL: gpu.func @scalars
   // CHECK: %[[A:.*]] = llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"(%{{.*}}) : (f32) -> f32
   // CHECK: %[[B:.*]] = llvm.call_intrinsic "llvm.nvvm.lg2.approx.ftz.f"(%[[A]]) : (f32) -> f32
-  // CHECK: llvm.call_intrinsic "llvm.ceil.f32"(%[[B]]) : (f32) -> f32
+  // CHECK: %[[C:.*]] = llvm.call_intrinsic "llvm.ceil.f32"(%[[B]]) : (f32) -> f32
+  // CHECK: llvm.call_intrinsic "llvm.fabs.f32"(%[[C]]) : (f32) -> f32
   // PTX: ex2.approx.ftz.f32
   // PTX: lg2.approx.ftz.f32
   // PTX: cvt.rpi.f32.f32
+  // PTX: abs.f32
   gpu.func @scalars(%x: f32, %p: !llvm.ptr<1>) kernel {
     %a = math.exp2 %x : f32
     %b = math.log2 %a : f32
     %c = math.ceil %b : f32
-    llvm.store %c, %p : f32, !llvm.ptr<1>
+    %d = math.absf %c : f32
+    llvm.store %d, %p : f32, !llvm.ptr<1>
     gpu.return
   }
 

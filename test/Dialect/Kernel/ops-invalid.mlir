@@ -169,6 +169,15 @@ func.func @contract_a(%a: vector<1x8x2x2xbf16>, %b: !shared, %c: vector<1x8x2x2x
 // -----
 
 !shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @start_acc(%a: vector<1x8x2x2xbf16>, %b: !shared, %c: vector<1x8x1x2xf32>) {
+  // expected-error @below {{expected the fragment of a tile, vector<M x N x 2 x 2>, got 'vector<1x8x1x2xf32>'}}
+  %r = kernel.start %a, %b, %c k(64) {b_t} : vector<1x8x2x2xbf16>, !shared into vector<1x8x1x2xf32>
+  return
+}
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
 func.func @contract_elements(%a: vector<1x8x2x2xf16>, %b: !shared, %c: vector<1x8x2x2xf32>) {
   // expected-error @below {{expected A and B of one element type, got 'f16' and 'bf16'}}
   %r = kernel.contract %a, %b, %c k(64) {b_t} : vector<1x8x2x2xf16>, !shared into vector<1x8x2x2xf32>

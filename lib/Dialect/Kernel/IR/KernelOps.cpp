@@ -10,11 +10,30 @@
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
 using namespace mlir::varlen::kernel;
+
+/// The type of a sum, which says that of the sum while it is pending.
+static ParseResult parsePendingSum(OpAsmParser &parser, Type &sum,
+                                   Type &pending) {
+  SMLoc place = parser.getCurrentLocation();
+  VectorType fragment;
+  if (parser.parseType(fragment))
+    return failure();
+  sum = fragment;
+  pending = PendingType::getChecked([&] { return parser.emitError(place); },
+                                    parser.getContext(), fragment);
+  return success(static_cast<bool>(pending));
+}
+
+static void printPendingSum(OpAsmPrinter &printer, Operation *, Type sum,
+                            Type) {
+  printer << sum;
+}
 
 #define GET_OP_CLASSES
 #include "varlen/Dialect/Kernel/IR/KernelOps.cpp.inc"

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FragmentLayout.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -35,6 +36,8 @@ template <typename Op> struct ExpandToIntrinsic : OpRewritePattern<Op> {
     if (!getElementTypeOrSelf(op.getType()).isF32())
       return rewriter.notifyMatchFailure(op, "not f32");
     auto vector = dyn_cast<VectorType>(op.getType());
+    if (vector && !kernel::isInRegisters(vector))
+      return rewriter.notifyMatchFailure(op, "not in registers");
     SmallVector<Value> elements = {op.getOperand()};
     if (vector)
       elements = llvm::to_vector_of<Value>(
@@ -63,9 +66,11 @@ struct KernelExpandMath : kernel::impl::KernelExpandMathBase<KernelExpandMath> {
         &getContext(), "llvm.nvvm.ex2.approx.ftz.f32");
     patterns.add<ExpandToIntrinsic<math::Log2Op>>(&getContext(),
                                                   "llvm.nvvm.lg2.approx.ftz.f");
-    // One instruction too, but convert-gpu-to-nvvm would call libdevice.
+    // One instruction each, but convert-gpu-to-nvvm would call libdevice.
     patterns.add<ExpandToIntrinsic<math::CeilOp>>(&getContext(),
                                                   "llvm.ceil.f32");
+    patterns.add<ExpandToIntrinsic<math::AbsFOp>>(&getContext(),
+                                                  "llvm.fabs.f32");
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };

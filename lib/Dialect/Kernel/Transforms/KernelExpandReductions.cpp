@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FragmentLayout.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -33,7 +34,9 @@ struct ReduceInThread : OpRewritePattern<vector::MultiDimReductionOp> {
   LogicalResult matchAndRewrite(vector::MultiDimReductionOp op,
                                 PatternRewriter &rewriter) const override {
     VectorType type = op.getSourceVectorType();
-    if (type.getRank() != 4 || op.getReductionDims() != ArrayRef<int64_t>{1, 3})
+    if (type.getRank() != 4 ||
+        op.getReductionDims() != ArrayRef<int64_t>{1, 3} ||
+        !kernel::isInRegisters(type))
       return rewriter.notifyMatchFailure(op, "not of a fragment's columns");
     Location loc = op.getLoc();
     auto acc = vector::ToElementsOp::create(rewriter, loc, op.getAcc());
@@ -88,7 +91,7 @@ struct ReduceEachElement : OpRewritePattern<gpu::SubgroupReduceOp> {
   LogicalResult matchAndRewrite(gpu::SubgroupReduceOp op,
                                 PatternRewriter &rewriter) const override {
     auto type = dyn_cast<VectorType>(op.getType());
-    if (!type || !op.getClusterSize())
+    if (!type || !op.getClusterSize() || !kernel::isInRegisters(type))
       return rewriter.notifyMatchFailure(op, "not a cluster's vector");
     Location loc = op.getLoc();
     SmallVector<Value> results;

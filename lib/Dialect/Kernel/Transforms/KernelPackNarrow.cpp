@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FragmentLayout.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -33,7 +34,8 @@ struct PackTruncation : OpRewritePattern<arith::TruncFOp> {
   LogicalResult matchAndRewrite(arith::TruncFOp op,
                                 PatternRewriter &rewriter) const override {
     auto type = dyn_cast<VectorType>(op.getType());
-    if (!type || type.getNumElements() % 2 != 0 ||
+    if (!type || !kernel::isInRegisters(type) ||
+        type.getNumElements() % 2 != 0 ||
         !getElementTypeOrSelf(op.getIn().getType()).isF32() ||
         (!type.getElementType().isBF16() && !type.getElementType().isF16()))
       return rewriter.notifyMatchFailure(op, "not pairs of f32 to 16 bits");

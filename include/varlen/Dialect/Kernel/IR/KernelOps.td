@@ -175,7 +175,8 @@ def Kernel_StartOp : Kernel_ContractBase<"start", [
   }];
   let results = (outs Kernel_Pending:$result);
   let assemblyFormat = [{
-    $a `,` $b `,` $acc `k` `(` $k `)` attr-dict `:` type($a) `,` type($b) `into` type($acc)
+    $a `,` $b `,` $acc `k` `(` $k `)` attr-dict `:` type($a) `,` type($b) `into`
+    custom<PendingSum>(type($acc), type($result))
   }];
 }
 

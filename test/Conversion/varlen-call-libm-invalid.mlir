@@ -1,0 +1,7 @@
+// RUN: varlen-opt %s --varlen-call-libm --split-input-file --verify-diagnostics
+
+func.func @lanes(%x: vector<2147483648xf64>) -> vector<2147483648xf64> {
+  // expected-error @below {{'math.cbrt' op expected at most 65536 elements, each of which is a call, got 'vector<2147483648xf64>'}}
+  %y = math.cbrt %x : vector<2147483648xf64>
+  return %y : vector<2147483648xf64>
+}
