@@ -188,9 +188,13 @@ def run_shapes(change):
 run_shapes({})
 for change, message in (
     ({"q": (8, 3, 16), "sink": (3,)}, "an attention has 3 query heads for 2 kv "
-     "heads: expected a multiple, of at least 1 kv head"),
+     "heads: expected a multiple, and at least 1 of each"),
     ({"k": (8, 0, 16), "v": (8, 0, 16)}, "an attention has 4 query heads for 0 kv "
-     "heads: expected a multiple, of at least 1 kv head"),
+     "heads: expected a multiple, and at least 1 of each"),
+    ({"q": (8, 0, 16), "sink": (0,)}, "an attention has 0 query heads for 2 kv "
+     "heads: expected a multiple, and at least 1 of each"),
+    ({"q": (8, 4, 0), "k": (8, 2, 0)}, "an attention has 0 elements in a head: "
+     "expected at least 1"),
     ({"k": (8, 4, 16)}, "argument 'v' has 2 kv heads and 'k' 4: expected the same "
      "number"),
     ({"k": (8, 2, 8)}, "argument 'k' has 8 elements in a head and 'q' 16: expected the "

@@ -119,6 +119,12 @@ int varlen::emitKernels(int argc, char **argv, DialectRegistry &registry) {
   // PTX comes with the 0 that ends a C string.
   StringRef text = code.getValue();
   output->os() << (options.format == GPUFormat::PTX ? text.rtrim('\0') : text);
+  // What is half there is removed.
+  output->os().flush();
+  if (std::error_code code = output->os().error()) {
+    output->os().clear_error();
+    return fail(options.output + ": cannot be written: " + code.message());
+  }
   output->keep();
   return 0;
 }

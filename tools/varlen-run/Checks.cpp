@@ -69,11 +69,19 @@ Error Checker::checkSame(Extent extent, const char *what) const {
 Error Checker::checkHeads() const {
   std::optional<int64_t> heads = getExtent(Extent::QueryHeads);
   std::optional<int64_t> kvHeads = getExtent(Extent::KvHeads);
-  if (!heads || !kvHeads || (*kvHeads > 0 && *heads % *kvHeads == 0))
-    return Error::success();
-  return makeError("an attention has %" PRId64 " query heads for %" PRId64
-                   " kv heads: expected a multiple, of at least 1 kv head",
-                   *heads, *kvHeads);
+  if (heads && kvHeads &&
+      (*heads <= 0 || *kvHeads <= 0 || *heads % *kvHeads != 0))
+    return makeError("an attention has %" PRId64 " query heads for %" PRId64
+                     " kv heads: expected a multiple, and at least 1 of each",
+                     *heads, *kvHeads);
+  for (auto [extent, what] :
+       {std::pair(Extent::HeadDim, "head"),
+        std::pair(Extent::ValueHeadDim, "head of values")})
+    if (std::optional<int64_t> size = getExtent(extent); size && *size <= 0)
+      return makeError("an attention has %" PRId64
+                       " elements in a %s: expected at least 1",
+                       *size, what);
+  return Error::success();
 }
 
 Error Checker::checkExtents() const {

@@ -139,9 +139,14 @@ Error varlen_run::runPipeline(ModuleOp module, StringRef pipeline,
     passes.consume_back(")");
   std::string message;
   llvm::raw_string_ostream stream(message);
-  if (failed(parsePassPipeline(passes, manager, stream)))
-    return makeError("bad pipeline '" + pipeline.str() +
-                     "': " + StringRef(message).split('\n').first.str());
+  if (failed(parsePassPipeline(passes, manager, stream))) {
+    // Which has the names of passes in it, however long these are.
+    constexpr size_t maxPrinted = 200;
+    StringRef reason = StringRef(message).split('\n').first;
+    return makeError("bad pipeline " + quote(pipeline) + ": " +
+                     reason.take_front(maxPrinted).str() +
+                     (reason.size() > maxPrinted ? "..." : ""));
+  }
   if (failed(manager.run(module)))
     return llvm::make_error<PrintedError>();
   return Error::success();

@@ -19,20 +19,17 @@ static double countPairs(const Attention &attention, int64_t lq, int64_t lk,
   if (attention.left < 0 && attention.right < 0)
     return static_cast<double>(lq) * static_cast<double>(lk);
   double pairs = 0;
-  // An offset may be any integer: in f64 nothing overflows, and what is near
-  // enough to a key to matter is exact.
-  double diagonal =
-      (attention.bottomRight ? lk - lq : 0) + static_cast<double>(offset);
-  auto keys = static_cast<double>(lk);
+  // Offsets and bounds may be any integers.
+  using Wide = __int128;
+  Wide diagonal = Wide(attention.bottomRight ? lk - lq : 0) + offset;
   for (int64_t i = 0; i < lq; ++i) {
-    double middle = static_cast<double>(i) + diagonal;
-    double begin = attention.left < 0
-                       ? 0.0
-                       : std::max(middle - double(attention.left), 0.0);
-    double end = attention.right < 0
-                     ? keys
-                     : std::min(middle + double(attention.right) + 1, keys);
-    pairs += std::max(end - begin, 0.0);
+    Wide middle = i + diagonal;
+    Wide begin =
+        attention.left < 0 ? 0 : std::max<Wide>(middle - attention.left, 0);
+    Wide end = attention.right < 0
+                   ? lk
+                   : std::min<Wide>(middle + attention.right + 1, lk);
+    pairs += static_cast<double>(std::max<Wide>(end - begin, 0));
   }
   return pairs;
 }

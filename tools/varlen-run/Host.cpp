@@ -229,6 +229,7 @@ void varlen_run::forEachHostSymbol(
   add("abort", failCheck);
   add("varlen_work_tiles", countedWorkTiles);
   add("varlen_free_tiles", countedFree);
+  add("varlen_extent_error", varlen_extent_error);
   add("varlen_parallel_for", countedParallelFor);
   add("varlen_set_num_threads", varlen_set_num_threads);
   add("varlen_get_num_threads", varlen_get_num_threads);

@@ -34,27 +34,30 @@ static std::string describe(const Slot &slot) {
 
 static Expected<Tensor> readInput(const Slot &slot, const SafetensorsFile &file,
                                   const SafetensorsFile::Entry &entry) {
-  bool fits = isPassableAs(entry.dtype, slot.dtype) &&
+  std::string where = file.getPath().str() + ": tensor " + quote(slot.name);
+  std::string wanted = ": the function expects " + describe(slot);
+  if (!entry.dtype)
+    return makeError(where + " has dtype " + quote(entry.dtypeName) +
+                     ", which is not supported" + wanted);
+  bool fits = isPassableAs(*entry.dtype, slot.dtype) &&
               entry.shape.size() == slot.shape.size();
   for (size_t i = 0; fits && i < slot.shape.size(); ++i)
     fits =
         ShapedType::isDynamic(slot.shape[i]) || slot.shape[i] == entry.shape[i];
   if (!fits)
-    return makeError(file.getPath().str() + ": tensor '" + slot.name + "' is " +
-                     getName(entry.dtype).str() + " " +
-                     formatShape(entry.shape) + ": the function expects " +
-                     describe(slot));
+    return makeError(where + " is " + entry.dtypeName + " " +
+                     formatShape(entry.shape) + wanted);
   return file.read(entry, slot.dtype);
 }
 
 static Error makeMissingError(const Slot &slot, const SafetensorsFile *file) {
-  std::string wanted = "'" + slot.name + "' (" + describe(slot) + ")";
+  std::string wanted = quote(slot.name) + " (" + describe(slot) + ")";
   if (!file)
     return makeError("no value for argument " + wanted +
                      ": expected a safetensors file, or --random=SEED");
   return makeError(file->getPath().str() + ": no tensor " + wanted +
                    ", which the function expects; the file has " +
-                   llvm::join(file->getNames(), ", "));
+                   file->describeNames());
 }
 
 //===----------------------------------------------------------------------===//
@@ -202,7 +205,7 @@ void Maker::findShapes() {
 Error Maker::checkExtents() const {
   for (const auto &[key, extent] : options.extents) {
     auto [name, dim] = key;
-    auto slot =
+    const auto *slot =
         llvm::find_if(signature.arguments, [name = name](const Slot &slot) {
           return slot.name == name;
         });

@@ -10,8 +10,10 @@
 
 #include "Tensor.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -36,12 +38,15 @@ struct Option {
 /// thousand do not overflow.
 static constexpr int64_t maxInteger = int64_t(1) << 48;
 
+/// Of threads; the runtime's pool has no more.
+static constexpr int64_t maxThreads = 1024;
+
 static Error parseInteger(StringRef option, StringRef text, int64_t minimum,
-                          int64_t &value) {
-  if (text.getAsInteger(10, value) || value < minimum || value > maxInteger)
+                          int64_t &value, int64_t maximum = maxInteger) {
+  if (text.getAsInteger(10, value) || value < minimum || value > maximum)
     return makeError(
-        "--%s: expected an integer from %" PRId64 " to %" PRId64 ", got '%s'",
-        option.str().c_str(), minimum, maxInteger, text.str().c_str());
+        "--%s: expected an integer from %" PRId64 " to %" PRId64 ", got %s",
+        option.str().c_str(), minimum, maximum, quote(text).c_str());
   return Error::success();
 }
 
@@ -65,9 +70,11 @@ static Error parseExtent(Options &options, StringRef text) {
   int64_t d = 0, extent = 0;
   if (name.empty() || dim.getAsInteger(10, d) || d < 0 ||
       value.getAsInteger(10, extent) || extent < 0 || extent > maxInteger)
-    return makeError("--extent: expected NAME:DIMENSION=SIZE, got '%s'",
-                     text.str().c_str());
-  options.extents[{name.str(), d}] = extent;
+    return makeError("--extent: expected NAME:DIMENSION=SIZE, got " +
+                     quote(text));
+  if (!options.extents.try_emplace({name.str(), d}, extent).second)
+    return makeError("--extent: dimension %" PRId64 " of %s is given twice", d,
+                     quote(name).c_str());
   return Error::success();
 }
 
@@ -84,6 +91,16 @@ static std::function<Error(Options &, StringRef)> flag(bool Options::*field) {
     options.*field = true;
     return Error::success();
   };
+}
+
+/// Whether the option may be given more than once.
+static bool isRepeatable(StringRef option) {
+  return option == "o" || option == "extent";
+}
+
+/// Whether an empty value means something.
+static bool mayBeEmpty(StringRef option) {
+  return option.starts_with("lengths");
 }
 
 /// Whether the option says how the executor runs.
@@ -103,7 +120,7 @@ static const std::vector<Option> &getTable() {
        string(&Options::entry)},
       {"threads", "N", "threads to use; default: all of the machine's",
        [](Options &options, StringRef value) {
-         return parseInteger("threads", value, 1, options.threads);
+         return parseInteger("threads", value, 1, options.threads, maxThreads);
        }},
       {"repeat", "K", "time K runs, after one that is not timed",
        [](Options &options, StringRef value) {
@@ -179,8 +196,8 @@ static const std::vector<Option> &getTable() {
          options.simulation.detector = value == "on";
          if (value == "on" || value == "off")
            return Error::success();
-         return makeError("--sim-detector: expected on or off, got '%s'",
-                          value.str().c_str());
+         return makeError("--sim-detector: expected on or off, got " +
+                          quote(value));
        }},
       {"sim-runs", "N",
        "run N times, each with another seed, schedule and timing of copies",
@@ -191,7 +208,7 @@ static const std::vector<Option> &getTable() {
        "blocks of a grid that run together, 0 for all; default: 1",
        [](Options &options, StringRef value) {
          return parseInteger("sim-co-resident", value, 0,
-                             options.simulation.coResident);
+                             options.simulation.coResident, UINT32_MAX);
        }},
       {"sim-mutant", "N",
        "put fault N of varlen-mutate-kernels into the kernels; list: name them",
@@ -239,9 +256,12 @@ std::string varlen_run::getHelp() {
 llvm::Expected<Options> varlen_run::parseOptions(int argc, char **argv) {
   Options options;
   StringRef executorOption;
+  llvm::StringSet<> given;
   for (int i = 1; i < argc; ++i) {
     StringRef text = argv[i];
     if (!text.starts_with("-") || text == "-") {
+      if (text.empty())
+        return makeError("expected the name of a file, got ''");
       if (options.module.empty())
         options.module = text.str();
       else
@@ -251,11 +271,11 @@ llvm::Expected<Options> varlen_run::parseOptions(int argc, char **argv) {
     auto [name, value] =
         text.drop_while([](char c) { return c == '-'; }).split('=');
     const auto &table = getTable();
-    auto option = std::find_if(
-        table.begin(), table.end(),
-        [name = name](const Option &option) { return option.name == name; });
+    auto option = llvm::find_if(table, [name = name](const Option &option) {
+      return option.name == name;
+    });
     if (option == table.end())
-      return makeError("unknown option '%s': see --help", argv[i]);
+      return makeError("unknown option " + quote(text) + ": see --help");
     bool hasValue = text.contains('=');
     if (option->value.empty() && hasValue)
       return makeError("--%s takes no value", name.str().c_str());
@@ -265,6 +285,11 @@ llvm::Expected<Options> varlen_run::parseOptions(int argc, char **argv) {
                          option->value.str().c_str());
       value = argv[i];
     }
+    std::string written = (name.size() == 1 ? "-" : "--") + name.str();
+    if (!option->value.empty() && value.empty() && !mayBeEmpty(name))
+      return makeError(written + " needs a value: " + option->value.str());
+    if (!given.insert(name).second && !isRepeatable(name))
+      return makeError(written + " is given twice");
     if (Error error = option->apply(options, value))
       return error;
     if (isForExecutor(name))

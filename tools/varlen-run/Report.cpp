@@ -10,7 +10,7 @@
 
 #include "Tensor.h"
 
-#include "llvm/Support/FileSystem.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -20,7 +20,6 @@
 #include <cstdio>
 
 using namespace varlen_run;
-using llvm::StringRef;
 
 int64_t varlen_run::getPeakMemoryBytes() {
   int64_t kilobytes = 0;
@@ -49,8 +48,7 @@ struct Derived {
   std::optional<double> gflops, peakGflops, fraction;
 
   explicit Derived(const Figures &figures)
-      : msMedian(median(figures.ms)),
-        msMin(*std::min_element(figures.ms.begin(), figures.ms.end())) {
+      : msMedian(median(figures.ms)), msMin(*llvm::min_element(figures.ms)) {
     if (figures.usefulFlops)
       gflops = *figures.usefulFlops / msMedian / 1e6;
     if (!figures.peaks.empty())
@@ -71,9 +69,8 @@ static std::string formatBytes(int64_t bytes) {
   return text;
 }
 
-void varlen_run::printReport(const Figures &figures) {
+void varlen_run::printReport(const Figures &figures, llvm::raw_ostream &os) {
   Derived derived(figures);
-  llvm::raw_ostream &os = llvm::outs();
   os << "function  " << figures.entry << ", " << figures.target << ", "
      << figures.threads << (figures.threads == 1 ? " thread\n" : " threads\n");
   os << llvm::format("compile   %.1f ms, first result after %.1f ms\n",
@@ -110,7 +107,6 @@ void varlen_run::printReport(const Figures &figures) {
      << formatBytes(figures.outputBytes) << ", workspace "
      << formatBytes(figures.workspaceBytes) << ", process "
      << formatBytes(figures.peakMemoryBytes) << "\n";
-  os.flush();
 }
 
 static llvm::json::Value toJSON(const varlen_sim_stats &stats, int64_t runs) {
@@ -132,7 +128,7 @@ static llvm::json::Value toJSON(const varlen_sim_stats &stats, int64_t runs) {
       {"shared_conflicts", number(stats.shared_conflicts)}};
 }
 
-llvm::Error varlen_run::writeJSON(const Figures &figures, StringRef path) {
+void varlen_run::printJSON(const Figures &figures, llvm::raw_ostream &os) {
   Derived derived(figures);
   auto orNull = [](std::optional<double> value) {
     return value ? llvm::json::Value(*value) : llvm::json::Value(nullptr);
@@ -158,15 +154,5 @@ llvm::Error varlen_run::writeJSON(const Figures &figures, StringRef path) {
                             {"peak_memory_bytes", figures.peakMemoryBytes}};
   if (figures.simulated)
     object["executor"] = toJSON(*figures.simulated, figures.simulatedRuns);
-  std::error_code code;
-  llvm::raw_fd_ostream stream(path, code, llvm::sys::fs::OF_Text);
-  if (!code) {
-    stream << llvm::json::Value(std::move(object)) << "\n";
-    stream.flush();
-    code = stream.error();
-    stream.clear_error();
-  }
-  if (code)
-    return makeError(path.str() + ": cannot be written: " + code.message());
-  return llvm::Error::success();
+  os << llvm::json::Value(std::move(object)) << "\n";
 }

@@ -44,10 +44,10 @@ struct Figures {
 /// The largest resident size that the process has had.
 int64_t getPeakMemoryBytes();
 
-/// Prints a few lines for people on stdout.
-void printReport(const Figures &figures);
-/// Writes one JSON object; what is not known is null.
-llvm::Error writeJSON(const Figures &figures, llvm::StringRef path);
+/// Prints a few lines for people.
+void printReport(const Figures &figures, llvm::raw_ostream &os);
+/// Prints one JSON object; what is not known is null.
+void printJSON(const Figures &figures, llvm::raw_ostream &os);
 
 } // namespace varlen_run
 

@@ -9,8 +9,9 @@
 #include "Safetensors.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Endian.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -27,8 +28,8 @@ using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
 
-/// Of a header; other readers have the same.
-static constexpr int64_t maxHeaderBytes = 100 << 20;
+/// Of a header; the format's own library has the same.
+static constexpr int64_t maxHeaderBytes = 100'000'000;
 /// How deep a header's JSON nests: {"name": {"shape": [...]}}, and its parser
 /// recurses.
 static constexpr int maxDepth = 8;
@@ -50,7 +51,8 @@ SafetensorsFile::~SafetensorsFile() {
 
 Expected<SafetensorsFile> SafetensorsFile::open(StringRef path) {
   std::string name = path.str();
-  int descriptor = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
+  // A FIFO must not keep us waiting: it is refused below.
+  int descriptor = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0)
     return makeError("%s: cannot be opened: %s", name.c_str(), strerror(errno));
   SafetensorsFile file(name, descriptor);
@@ -106,27 +108,85 @@ Error SafetensorsFile::readHeader() {
   return parseHeader(text, dataBegin, fileBytes - dataBegin);
 }
 
-/// Whether brackets outside strings nest too deep for a parser that recurses.
-static bool isTooDeep(StringRef text) {
-  int depth = 0;
-  bool inString = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    if (inString) {
-      if (c == '\\')
-        ++i;
-      else if (c == '"')
-        inString = false;
-    } else if (c == '"') {
-      inString = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > maxDepth)
-        return true;
-    } else if (c == '}' || c == ']') {
-      --depth;
+namespace {
+/// Refuses what the JSON parser accepts and the format does not: names that
+/// occur twice, numbers that are no integers, and nesting too deep for a parser
+/// that recurses. What is no JSON is left to the parser.
+class HeaderScanner {
+public:
+  explicit HeaderScanner(StringRef text) : rest(text) {}
+  Error scan();
+
+private:
+  Error scanString();
+  Error scanNumber();
+
+  StringRef rest;
+  /// The names in each of the objects around, with an empty set for an array.
+  llvm::SmallVector<llvm::StringSet<>> names;
+};
+} // namespace
+
+Error HeaderScanner::scan() {
+  while (!rest.empty()) {
+    char c = rest.front();
+    if (c == '"') {
+      if (Error error = scanString())
+        return error;
+      continue;
     }
+    if (c == '-' || llvm::isDigit(c)) {
+      if (Error error = scanNumber())
+        return error;
+      continue;
+    }
+    if (c == '{' || c == '[') {
+      if (names.size() == maxDepth)
+        return makeError("the header nests more than %d deep", maxDepth);
+      names.emplace_back();
+    } else if ((c == '}' || c == ']') && !names.empty()) {
+      names.pop_back();
+    }
+    rest = rest.drop_front();
   }
-  return false;
+  return Error::success();
+}
+
+Error HeaderScanner::scanString() {
+  size_t end = 1;
+  while (end < rest.size() && rest[end] != '"')
+    end += rest[end] == '\\' ? 2 : 1;
+  StringRef token = rest.take_front(end + 1);
+  rest = rest.drop_front(token.size());
+  // Only a name is followed by a colon.
+  if (!rest.ltrim().starts_with(":") || names.empty())
+    return Error::success();
+  // There is more than one way to write a name.
+  Expected<llvm::json::Value> name = llvm::json::parse(token);
+  if (!name) {
+    consumeError(name.takeError());
+    return Error::success();
+  }
+  StringRef text = name->getAsString().value_or("");
+  if (!names.back().insert(text).second)
+    return makeError("the header has " + quote(text) + " twice");
+  return Error::success();
+}
+
+Error HeaderScanner::scanNumber() {
+  StringRef number = rest.take_while([](char c) {
+    return llvm::isDigit(c) || llvm::is_contained("+-.eE", c);
+  });
+  rest = rest.drop_front(number.size());
+  // -0 is not one to the format's own library.
+  StringRef digits = number;
+  bool isNegative = digits.consume_front("-");
+  int64_t value;
+  if (!number.getAsInteger(10, value) && llvm::all_of(digits, llvm::isDigit) &&
+      (digits.front() != '0' || (digits == "0" && !isNegative)))
+    return Error::success();
+  return makeError("the header has the number " + quote(number) +
+                   ": expected an integer of 64 bits");
 }
 
 /// A list of non-negative integers.
@@ -144,46 +204,68 @@ static bool parseIntegers(const llvm::json::Value *value,
   return true;
 }
 
+/// The bytes of a tensor; none if they are too many.
+static std::optional<int64_t> countBytes(ArrayRef<int64_t> shape, DType dtype) {
+  // In order and without a sign, as the format's own library counts: it accepts
+  // extents whose product overflows only where a 0 comes before.
+  uint64_t product = 1;
+  bool overflows = false;
+  for (int64_t extent : shape) {
+    product = llvm::SaturatingMultiply<uint64_t>(product, extent, &overflows);
+    if (overflows)
+      return std::nullopt;
+  }
+  product =
+      llvm::SaturatingMultiply<uint64_t>(product, getBytes(dtype), &overflows);
+  if (overflows || product > INT64_MAX)
+    return std::nullopt;
+  return static_cast<int64_t>(product);
+}
+
 /// Checks one entry of the header.
 static Expected<SafetensorsFile::Entry>
-parseEntry(const std::string &name, const llvm::json::Value &value) {
-  const char *tensor = name.c_str();
+parseEntry(StringRef name, const llvm::json::Value &value) {
+  std::string tensor = "tensor " + quote(name);
   const llvm::json::Object *object = value.getAsObject();
   if (!object)
-    return makeError("tensor '%s': expected an object in the header", tensor);
+    return makeError(tensor + ": expected an object in the header");
   SafetensorsFile::Entry entry;
-  StringRef dtypeName = object->getString("dtype").value_or("");
-  std::optional<DType> dtype = parseDType(dtypeName);
-  if (!dtype)
-    return makeError("tensor '%s' has dtype '%s', which is not supported",
-                     tensor, dtypeName.str().c_str());
-  entry.dtype = *dtype;
+  std::optional<StringRef> dtypeName = object->getString("dtype");
+  if (!dtypeName)
+    return makeError(tensor + ": expected 'dtype' to be a string");
+  entry.dtypeName = dtypeName->str();
+  entry.dtype = parseDType(*dtypeName);
   llvm::SmallVector<int64_t> offsets;
   if (!parseIntegers(object->get("shape"), entry.shape))
-    return makeError("tensor '%s': expected 'shape' to be a list of "
-                     "non-negative integers",
-                     tensor);
+    return makeError(tensor + ": expected 'shape' to be a list of non-negative "
+                              "integers");
   if (!parseIntegers(object->get("data_offsets"), offsets) ||
       offsets.size() != 2 || offsets[0] > offsets[1])
-    return makeError("tensor '%s': expected 'data_offsets' to be [begin, end]",
-                     tensor);
+    return makeError(tensor + ": expected 'data_offsets' to be [begin, end]");
   entry.offset = offsets[0];
   entry.bytes = offsets[1] - offsets[0];
-  std::optional<int64_t> elements = getNumElements(entry.shape);
-  int64_t wanted = 0;
-  if (!elements || llvm::MulOverflow(*elements, getBytes(*dtype), wanted) ||
-      wanted != entry.bytes)
-    return makeError("tensor '%s' has %" PRId64
-                     " bytes, which is not what dtype %s and shape %s need",
-                     tensor, entry.bytes, dtypeName.str().c_str(),
-                     formatShape(entry.shape).c_str());
+  if (entry.dtype && countBytes(entry.shape, *entry.dtype) != entry.bytes)
+    return makeError(tensor + " has " + std::to_string(entry.bytes) +
+                     " bytes, which is not what dtype " + entry.dtypeName +
+                     " and shape " + formatShape(entry.shape) + " need");
   return entry;
+}
+
+/// Free text of the file's author.
+static Error checkMetadata(const llvm::json::Value &value) {
+  const llvm::json::Object *object = value.getAsObject();
+  bool isText = object && llvm::all_of(*object, [](const auto &entry) {
+                  return entry.second.kind() == llvm::json::Value::String;
+                });
+  if (isText || value.kind() == llvm::json::Value::Null)
+    return Error::success();
+  return makeError("expected '__metadata__' to be an object of strings");
 }
 
 Error SafetensorsFile::parseHeader(StringRef text, int64_t dataBegin,
                                    int64_t dataBytes) {
-  if (isTooDeep(text))
-    return makeError("the header nests more than %d deep", maxDepth);
+  if (Error error = HeaderScanner(text).scan())
+    return error;
   Expected<llvm::json::Value> header = llvm::json::parse(text);
   if (!header)
     return makeError("the header is not JSON: " + toString(header.takeError()));
@@ -191,19 +273,49 @@ Error SafetensorsFile::parseHeader(StringRef text, int64_t dataBegin,
   if (!object)
     return makeError("the header is not a JSON object");
   for (const auto &[key, value] : *object) {
-    std::string name = StringRef(key).str();
-    if (name == "__metadata__")
+    StringRef name = key;
+    if (name == "__metadata__") {
+      if (Error error = checkMetadata(value))
+        return error;
       continue;
+    }
     Expected<Entry> entry = parseEntry(name, value);
     if (!entry)
       return entry.takeError();
-    if (entry->bytes > dataBytes || entry->offset > dataBytes - entry->bytes)
-      return makeError("is truncated: tensor '%s' ends at byte %" PRId64
-                       " of the data, the file at %" PRId64,
-                       name.c_str(), entry->offset + entry->bytes, dataBytes);
-    entry->offset += dataBegin;
     entries.try_emplace(name, std::move(*entry));
   }
+  if (Error error = checkRanges(dataBytes))
+    return error;
+  for (auto &entry : entries)
+    entry.second.offset += dataBegin;
+  return Error::success();
+}
+
+Error SafetensorsFile::checkRanges(int64_t dataBytes) const {
+  auto sorted = llvm::to_vector(llvm::make_pointer_range(entries));
+  llvm::sort(sorted, [](const auto *a, const auto *b) {
+    return std::tuple(a->second.offset, a->second.bytes, a->getKey()) <
+           std::tuple(b->second.offset, b->second.bytes, b->getKey());
+  });
+  int64_t end = 0;
+  for (const auto *it : sorted) {
+    const Entry &entry = it->second;
+    std::string tensor = "tensor " + quote(it->getKey());
+    if (entry.offset != end)
+      return makeError(tensor + " begins at byte " +
+                       std::to_string(entry.offset) +
+                       " of the data: expected " + std::to_string(end) +
+                       ", where the one before it ends");
+    end += entry.bytes;
+    if (end > dataBytes)
+      return makeError("is truncated: " + tensor + " ends at byte " +
+                       std::to_string(end) + " of the data, the file at " +
+                       std::to_string(dataBytes));
+  }
+  if (end != dataBytes)
+    return makeError("the last tensor ends at byte %" PRId64
+                     " of the data: expected %" PRId64 ", where the file ends",
+                     end, dataBytes);
   return Error::success();
 }
 
@@ -212,12 +324,17 @@ const SafetensorsFile::Entry *SafetensorsFile::find(StringRef name) const {
   return it == entries.end() ? nullptr : &it->second;
 }
 
-std::vector<std::string> SafetensorsFile::getNames() const {
-  std::vector<std::string> names;
-  for (const auto &entry : entries)
-    names.push_back(entry.getKey().str());
+std::string SafetensorsFile::describeNames() const {
+  constexpr size_t maxPrinted = 8;
+  auto names = llvm::to_vector(entries.keys());
+  if (names.empty())
+    return "none";
   llvm::sort(names);
-  return names;
+  std::string text = llvm::join(
+      llvm::map_range(ArrayRef(names).take_front(maxPrinted), quote), ", ");
+  if (names.size() > maxPrinted)
+    text += " and " + std::to_string(names.size() - maxPrinted) + " more";
+  return text;
 }
 
 Expected<Tensor> SafetensorsFile::read(const Entry &entry, DType as) const {
@@ -234,8 +351,8 @@ Expected<Tensor> SafetensorsFile::read(const Entry &entry, DType as) const {
 // Writing
 //===----------------------------------------------------------------------===//
 
-Error varlen_run::writeSafetensors(StringRef path,
-                                   ArrayRef<NamedTensor> tensors) {
+void varlen_run::printSafetensors(ArrayRef<NamedTensor> tensors,
+                                  llvm::raw_ostream &stream) {
   llvm::json::Object header;
   int64_t offset = 0;
   auto bytesOf = [](const NamedTensor &tensor) {
@@ -255,29 +372,10 @@ Error varlen_run::writeSafetensors(StringRef path,
   while (text.size() % 8)
     text += ' ';
 
-  std::string name = path.str();
-  Expected<llvm::sys::fs::TempFile> temporary =
-      llvm::sys::fs::TempFile::create(name + ".%%%%%%%%.tmp");
-  if (!temporary)
-    return makeError(name +
-                     ": cannot be written: " + toString(temporary.takeError()));
-  llvm::raw_fd_ostream stream(temporary->FD, /*shouldClose=*/false);
   char prefix[8];
   llvm::support::endian::write64le(prefix, text.size());
   stream.write(prefix, 8);
   stream << text;
   for (const NamedTensor &tensor : tensors)
     stream.write(tensor.data, bytesOf(tensor));
-  stream.flush();
-  if (std::error_code code = stream.error()) {
-    stream.clear_error();
-    consumeError(temporary->discard());
-    return makeError(name + ": cannot be written: " + code.message());
-  }
-  if (Error error = temporary->keep(name)) {
-    std::string message = toString(std::move(error));
-    consumeError(temporary->discard());
-    return makeError(name + ": cannot be written: " + message);
-  }
-  return Error::success();
 }

@@ -8,7 +8,8 @@
 //
 // A file is 8 bytes of header length (little endian), a JSON header and the
 // tensors' bytes. The header maps each name to its dtype, its shape and the
-// range of its bytes after the header.
+// range of its bytes after the header. The ranges cover all of the data, and no
+// two of them overlap.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +19,7 @@
 #include "Tensor.h"
 
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace varlen_run {
 
@@ -31,7 +33,10 @@ public:
   ~SafetensorsFile();
 
   struct Entry {
-    DType dtype;
+    /// As the file has it: a dtype that is not supported is none of our
+    /// business where nobody asks for the tensor.
+    std::string dtypeName;
+    std::optional<DType> dtype;
     llvm::SmallVector<int64_t> shape;
     /// Of the first byte, from the start of the file.
     int64_t offset;
@@ -39,8 +44,8 @@ public:
   };
   /// Null if there is no tensor of that name.
   const Entry *find(llvm::StringRef name) const;
-  /// The names, sorted.
-  std::vector<std::string> getNames() const;
+  /// The names, sorted, for a message; of many, the first.
+  std::string describeNames() const;
   llvm::StringRef getPath() const { return path; }
   /// Reads the tensor as the given type, of the same size as the entry's.
   llvm::Expected<Tensor> read(const Entry &entry, DType as) const;
@@ -51,6 +56,7 @@ private:
   llvm::Error readHeader();
   llvm::Error parseHeader(llvm::StringRef text, int64_t dataBegin,
                           int64_t dataBytes);
+  llvm::Error checkRanges(int64_t dataBytes) const;
 
   std::string path;
   int descriptor;
@@ -64,10 +70,9 @@ struct NamedTensor {
   const char *data;
 };
 
-/// Writes all of the file or none of it: under a temporary name in the same
-/// folder first.
-llvm::Error writeSafetensors(llvm::StringRef path,
-                             llvm::ArrayRef<NamedTensor> tensors);
+/// Writes a file of tensors.
+void printSafetensors(llvm::ArrayRef<NamedTensor> tensors,
+                      llvm::raw_ostream &stream);
 
 } // namespace varlen_run
 

@@ -14,13 +14,15 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cerrno>
 #include <cstring>
+#include <sys/mman.h>
+#include <unistd.h>
 
 using namespace varlen_run;
-using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
 
@@ -63,12 +65,18 @@ Simulation::Simulation(const SimulationOptions &options, StringRef chip,
   // One replays exactly.
   config.host_threads = static_cast<uint32_t>(std::max<int64_t>(threads, 1));
   config.co_resident_ctas = static_cast<uint32_t>(options.coResident);
-  if (!options.trace.empty())
+  if (!options.trace.empty()) {
     config.trace_cta = 0;
+    traceDescriptor = memfd_create("trace", MFD_CLOEXEC);
+  }
   varlen_gpu_executor_observe(observe, this);
 }
 
-Simulation::~Simulation() { varlen_gpu_executor_observe(nullptr, nullptr); }
+Simulation::~Simulation() {
+  varlen_gpu_executor_observe(nullptr, nullptr);
+  if (traceDescriptor >= 0)
+    close(traceDescriptor);
+}
 
 void Simulation::configure(int64_t i) {
   config.seed = options.seed + i;
@@ -116,12 +124,21 @@ void Simulation::observe(StringRef kernel, const varlen_sim_result *result) {
   if (options.trace.empty() || found.accesses < tracedAccesses)
     return;
   tracedAccesses = found.accesses;
-  if (varlen_sim_result_write_trace(result, options.trace.c_str()))
-    traceError = options.trace + ": cannot be written: " + strerror(errno);
+  std::string path = "/proc/self/fd/" + std::to_string(traceDescriptor);
+  if (varlen_sim_result_write_trace(result, path.c_str()))
+    traceError = strerror(errno);
 }
 
-Error Simulation::getTraceError() const {
-  return traceError.empty() ? Error::success() : makeError(traceError);
+Expected<std::string> Simulation::readTrace() const {
+  if (!traceError.empty())
+    return makeError("no trace can be made: " + traceError);
+  if (tracedAccesses == 0)
+    return makeError("no trace can be made: no kernel has touched memory");
+  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> text =
+      llvm::MemoryBuffer::getOpenFile(traceDescriptor, "trace", -1);
+  if (!text)
+    return makeError("no trace can be made: " + text.getError().message());
+  return (*text)->getBuffer().str();
 }
 
 void Simulation::reportRun() {

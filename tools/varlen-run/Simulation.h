@@ -55,7 +55,8 @@ public:
 
   /// Of all runs.
   const varlen_sim_stats &getStats() const { return stats; }
-  llvm::Error getTraceError() const;
+  /// The timeline of the kernel that does the work, for --trace.
+  llvm::Expected<std::string> readTrace() const;
 
 private:
   static void observe(const char *kernel, const varlen_sim_result *result,
@@ -69,6 +70,8 @@ private:
   llvm::StringSet<> known;
   std::vector<std::string> pending;
   int64_t numPrinted = 0;
+  /// A file in memory: of a run that fails nothing is written.
+  int traceDescriptor = -1;
   uint64_t tracedAccesses = 0;
   std::string traceError;
 };

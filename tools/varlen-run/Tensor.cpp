@@ -11,8 +11,10 @@
 #include "mlir/IR/BuiltinTypes.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <cinttypes>
 #include <cstring>
@@ -101,13 +103,24 @@ std::optional<int64_t> varlen_run::getNumElements(ArrayRef<int64_t> shape) {
 }
 
 std::string varlen_run::formatShape(ArrayRef<int64_t> shape) {
+  constexpr size_t maxPrinted = 8;
   std::string text = "[";
-  for (auto [i, extent] : llvm::enumerate(shape)) {
+  for (auto [i, extent] : llvm::enumerate(shape.take_front(maxPrinted))) {
     if (i)
       text += ", ";
     text += mlir::ShapedType::isDynamic(extent) ? "?" : std::to_string(extent);
   }
+  if (shape.size() > maxPrinted)
+    text += ", ...";
   return text + "]";
+}
+
+std::string varlen_run::quote(StringRef text) {
+  constexpr size_t maxPrinted = 64;
+  std::string quoted = "'";
+  llvm::raw_string_ostream os(quoted);
+  llvm::printEscapedString(text.take_front(maxPrinted), os);
+  return quoted + (text.size() > maxPrinted ? "...'" : "'");
 }
 
 llvm::Expected<Tensor> Tensor::create(DType dtype, ArrayRef<int64_t> shape) {

@@ -54,8 +54,12 @@ bool isPassableAs(DType from, DType to);
 /// The product of the extents; none if one is negative or it overflows.
 std::optional<int64_t> getNumElements(llvm::ArrayRef<int64_t> shape);
 
-/// "[2, 3]"
+/// "[2, 3]"; the first extents of a long one.
 std::string formatShape(llvm::ArrayRef<int64_t> shape);
+
+/// "'name'" for a message: what cannot be printed is escaped, and of a long one
+/// only the beginning is there.
+std::string quote(llvm::StringRef text);
 
 struct FreeDeleter {
   void operator()(void *pointer) const { free(pointer); }

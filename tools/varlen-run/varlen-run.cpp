@@ -13,6 +13,7 @@
 #include "Host.h"
 #include "Inputs.h"
 #include "Options.h"
+#include "Output.h"
 #include "Peak.h"
 #include "Progress.h"
 #include "Report.h"
@@ -22,14 +23,21 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 
+#include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cerrno>
 #include <chrono>
+#include <csignal>
+#include <cstring>
 #include <ctime>
+#include <fcntl.h>
 #include <malloc.h>
+#include <unistd.h>
 #include <utility>
 
 using namespace varlen_run;
+using llvm::ArrayRef;
 using llvm::Error;
 using llvm::Expected;
 using Clock = std::chrono::steady_clock;
@@ -129,7 +137,57 @@ static Error runAndSimulate(Function &function, const Options &options,
                          simulation.describe());
     }
   }
-  return simulation.getTraceError();
+  return Error::success();
+}
+
+/// Prints on stdout, or says why it cannot.
+static Error printOut(llvm::function_ref<void(llvm::raw_ostream &)> print) {
+  llvm::raw_fd_ostream &stream = llvm::outs();
+  print(stream);
+  stream.flush();
+  std::error_code error = stream.error();
+  stream.clear_error();
+  if (error)
+    return makeError("stdout: cannot be written: " + error.message());
+  return Error::success();
+}
+
+/// Writes all files of a run and the report, or none of the files.
+static Error writeOutputs(const Options &options, const std::string &output,
+                          ArrayRef<NamedTensor> results, const Figures &figures,
+                          const Simulation *simulation) {
+  std::vector<OutputFile> files;
+  auto write = [&](const std::string &path, auto print) -> Error {
+    if (path.empty())
+      return Error::success();
+    Expected<OutputFile> file = OutputFile::write(path, print);
+    if (!file)
+      return file.takeError();
+    files.push_back(std::move(*file));
+    return Error::success();
+  };
+  if (Error error = write(output, [&](llvm::raw_ostream &os) {
+        printSafetensors(results, os);
+      }))
+    return error;
+  if (Error error = write(
+          options.json, [&](llvm::raw_ostream &os) { printJSON(figures, os); }))
+    return error;
+  if (simulation && !options.simulation.trace.empty()) {
+    Expected<std::string> trace = simulation->readTrace();
+    if (!trace)
+      return trace.takeError();
+    if (Error error = write(options.simulation.trace,
+                            [&](llvm::raw_ostream &os) { os << *trace; }))
+      return error;
+  }
+  if (Error error =
+          printOut([&](llvm::raw_ostream &os) { printReport(figures, os); }))
+    return error;
+  for (OutputFile &file : files)
+    if (Error error = file.keep())
+      return error;
+  return Error::success();
 }
 
 namespace {
@@ -275,19 +333,16 @@ Error Program::run(const std::string &input, const std::string &output) {
   figures.workspaceBytes = getPeakBytes() - getLiveBytes();
   figures.peakMemoryBytes = getPeakMemoryBytes();
 
-  if (!output.empty()) {
-    progress.setPhase("writing the results");
-    if (Error error = writeSafetensors(output, *results))
-      return error;
-  }
-  if (!options.json.empty())
-    if (Error error = writeJSON(figures, options.json))
-      return error;
-  printReport(figures);
-  return Error::success();
+  progress.setPhase("writing the results");
+  return writeOutputs(options, output, *results, figures,
+                      simulation ? &*simulation : nullptr);
 }
 
 static Error run(const Options &options, Clock::time_point start) {
+  if (options.help)
+    return printOut([](llvm::raw_ostream &os) { os << getHelp(); });
+  if (Error error = checkOutputs(options))
+    return error;
   Program program(options, start);
   if (Error error = program.load())
     return error;
@@ -308,18 +363,32 @@ static Error run(const Options &options, Clock::time_point start) {
   return errors;
 }
 
+/// Makes what can go wrong with a stream an error of writing to it.
+static Error prepareStreams() {
+  // By default a reader that has gone, or a limit of a file's size, ends the
+  // process without a word.
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
+  if (fcntl(STDOUT_FILENO, F_GETFD) < 0)
+    return makeError("stdout: cannot be written: %s", strerror(errno));
+  // The next file that is opened must not become stdin or stderr.
+  if (std::error_code error =
+          llvm::sys::Process::FixupStandardFileDescriptors())
+    return makeError("stdin or stderr cannot be opened: " + error.message());
+  return Error::success();
+}
+
 int main(int argc, char **argv) {
   Clock::time_point start = getProcessStart();
   // Results of the next run go where those of the last were: pages that are
   // given back to the system come back as new, slow ones.
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);
-  Expected<Options> options = parseOptions(argc, argv);
-  if (options && options->help) {
-    llvm::outs() << getHelp();
-    return 0;
+  Error error = prepareStreams();
+  if (!error) {
+    Expected<Options> options = parseOptions(argc, argv);
+    error = options ? run(*options, start) : options.takeError();
   }
-  Error error = options ? run(*options, start) : options.takeError();
   int status = 0;
   handleAllErrors(
       std::move(error), [&](const PrintedError &) { status = 1; },
