@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 LLVM := /usr/lib/llvm-22
 export PATH := $(LLVM)/bin:$(PATH)
 
-.PHONY: build demo check train bench gpu-kit bench-gpu conformance fuzz mutate release asan docs \
+.PHONY: build demo check train bench gpu-kit bench-gpu conformance fuzz fuzz-parser mutate release asan docs \
 	lint format clean
 
 # $(call compile,PRESET,FOLDER)
@@ -65,12 +65,26 @@ conformance: build
 	@build/venv/bin/python test/Integration/conformance.py --build build \
 	  --device=$(DEVICE) --gradients
 
-# Random cu_seqlens, whole and broken, against code with the address sanitizer.
+# Random and hostile inputs, SECONDS for each DOOR (see test/Fuzz); default: all.
+# SEED=S repeats a run.
+DOOR := $(subst _,-,$(filter-out __init__ parser,$(basename $(notdir $(wildcard test/Fuzz/doors/*.py)))))
+fuzz: SECONDS := 60
 fuzz: build
 	@tools/setup.sh check
 	@tools/venv.sh build
-	@build/venv/bin/python test/Integration/fuzz.py --build build --work build/fuzz \
-	  --device=$(DEVICE)
+	@status=0; for door in $(DOOR); do build/venv/bin/python test/Fuzz/fuzz.py --build build \
+	  --door=$$door --seconds=$(SECONDS) --device=$(DEVICE) $(if $(SEED),--seed=$(SEED)) \
+	  || status=1; done; exit $$status
+
+# The parser, the verifier and bytecode, guided by what of our code is reached.
+fuzz-parser: SECONDS := 60
+fuzz-parser: build
+	@tools/setup.sh asan check
+	@tools/venv.sh build
+	@test -f build-fuzz/build.ninja || cmake --preset fuzz
+	@cmake --build --preset fuzz
+	@build/venv/bin/python test/Fuzz/fuzz.py --build build-fuzz --door=parser \
+	  --seconds=$(SECONDS)$(if $(SEED), --seed=$(SEED))
 
 # Every fault that can be put into the kernels, one at a time, in the executor.
 mutate: build
@@ -106,4 +120,4 @@ format:
 	@tools/format.sh
 
 clean:
-	rm -rf build build-release build-asan
+	rm -rf build build-release build-asan build-fuzz

@@ -1,28 +1,27 @@
-#!/usr/bin/env python3
 """Random cu_seqlens, valid and broken, against compiled code.
 
 Compiles Inputs/fuzz-cu-seqlens.mlir, and the gradients in Inputs/fuzz-gradients.mlir,
 through the whole pipeline, links it with the runtime and Inputs/fuzz-cu-seqlens.cpp,
-all under the address sanitizer, and runs the cases. `make fuzz` runs 100000; as a
-test it runs a sample. With --device=sim:sm_80 the functions become kernels for a
-GPU, in 16-bit types, and run in the executor, which looks for races and checks
-every access itself: 20000 cases.
+all under the address sanitizer, and runs the cases. With --device=sim:sm_80 the
+functions become kernels for a GPU, in 16-bit types, and run in the executor, which
+looks for races and checks every access itself.
 """
-# RUN: %python %s --build %varlen-build --work %t --count 2000 | FileCheck %s
-# RUN: %python %s --build %varlen-build --work %t --device=sim:sm_80 --count 300 | FileCheck %s
-# CHECK: {{[1-9][0-9]*}} valid and {{[1-9][0-9]*}} broken cases, 0 failures
 
-import argparse
 import pathlib
 import re
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-INPUTS = ROOT / "test" / "Integration" / "Inputs"
+import tool
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+INPUTS = ROOT / "test" / "Fuzz" / "Inputs"
+# In one run of the program, which takes about as long to start as 100 of them.
+BATCH = {"cpu": 2000, "sim": 100}
+SUMMARY = re.compile(r"^(\d+) valid and (\d+) broken cases, (\d+) failures$", re.M)
 
 
-def run(command):
+def execute(command):
     result = subprocess.run(
         [str(part) for part in command], capture_output=True, text=True, check=False
     )
@@ -40,8 +39,8 @@ def compile_module(build, llvm, work):
     """The compiled functions as an object whose accesses are instrumented too."""
     lowered, text = work / "fuzz.mlir", work / "functions.mlir"
     text.write_text(read_functions())
-    run([build / "bin" / "varlen-opt", text, "--varlen-to-cpu", "-o", lowered])
-    ir = run([llvm / "bin" / "mlir-translate", "--mlir-to-llvmir", lowered])
+    execute([build / "bin" / "varlen-opt", text, "--varlen-to-cpu", "-o", lowered])
+    ir = execute([llvm / "bin" / "mlir-translate", "--mlir-to-llvmir", lowered])
     # The sanitizer instruments the functions that ask for it.
     ir, functions = re.subn(
         r"^(define [^\n]*?)((?: ![^\n]*)? \{)$",
@@ -52,7 +51,7 @@ def compile_module(build, llvm, work):
     if not functions:
         sys.exit(f"{lowered}: wanted functions, got none")
     (work / "fuzz.ll").write_text(ir)
-    run(
+    execute(
         [llvm / "bin" / "clang", "-O2", "-march=native", "-fsanitize=address", "-c"]
         + ["-Wno-override-module", work / "fuzz.ll", "-o", work / "module.o"]
     )
@@ -68,55 +67,55 @@ def compile_kernels(build, llvm, work, chip):
     text = text.replace("xf64>", "xf32>")
     (work / "kernels.mlir").write_text(text)
     lowered = work / "fuzz.mlir"
-    run(
+    execute(
         [build / "bin" / "varlen-opt", work / "kernels.mlir", "-o", lowered]
         + [f"--varlen-to-nvvm=chip={chip} format=sim"]
     )
-    ir = run([llvm / "bin" / "mlir-translate", "--mlir-to-llvmir", lowered])
+    ir = execute([llvm / "bin" / "mlir-translate", "--mlir-to-llvmir", lowered])
     (work / "fuzz.ll").write_text(ir)
-    run(
+    execute(
         [llvm / "bin" / "clang", "-O1", "-march=native", "-c"]
         + ["-Wno-override-module", work / "fuzz.ll", "-o", work / "module.o"]
     )
     return work / "module.o"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
-    parser.add_argument("--llvm", default="/usr/lib/llvm-22", type=pathlib.Path)
-    parser.add_argument("--work", type=pathlib.Path, help="a folder for the program")
-    parser.add_argument("--device", default="cpu", help="cpu or sim:CHIP")
-    parser.add_argument("--count", type=int, help="cases; default: see above")
-    parser.add_argument("--seed", default=1, type=int, help="seed of the first case")
-    arguments = parser.parse_args()
-    build = arguments.build.resolve()
-    work = arguments.work or build / "fuzz"
-    work.mkdir(parents=True, exist_ok=True)
-
-    program = work / "fuzz"
-    compiler = [arguments.llvm / "bin" / "clang++", "-std=c++17", "-O2", "-g"]
+def link(session):
+    """The program that runs the cases."""
+    program = session.work / "fuzz"
+    compiler = [session.llvm / "bin" / "clang++", "-std=c++17", "-O2", "-g"]
     compiler += ["-march=native", "-pthread", f"-I{ROOT}/include"]
     compiler += [INPUTS / "fuzz-cu-seqlens.cpp"]
-    kind, _, chip = arguments.device.partition(":")
+    kind, _, chip = session.device.partition(":")
     if kind == "sim":
         names = ["GPUExecutor", "GPURuntime", "Executor", "Runtime"]
-        libraries = [build / "lib" / f"libVarlen{name}.a" for name in names]
+        libraries = [session.build / "lib" / f"libVarlen{name}.a" for name in names]
         compiler += ["-DFUZZ_EXECUTOR", "-fuse-ld=lld"]
-        compiler += [compile_kernels(build, arguments.llvm, work, chip)]
-        run([*compiler, *libraries, "-ldl", "-o", program])
+        compiler += [compile_kernels(session.build, session.llvm, session.work, chip)]
+        execute([*compiler, *libraries, "-ldl", "-o", program])
     else:
         compiler += ["-fsanitize=address", *(ROOT / "lib/Runtime").glob("*.cpp")]
-        compiler += [compile_module(build, arguments.llvm, work)]
-        run([*compiler, "-o", program])
-    count = arguments.count or (20000 if kind == "sim" else 100000)
-    status = subprocess.run(
-        [program, str(count), str(arguments.seed)], check=False
-    ).returncode
-    if status < 0:
-        sys.exit(f"the program ended by signal {-status}")
-    return status
+        compiler += [compile_module(session.build, session.llvm, session.work)]
+        execute([*compiler, "-o", program])
+    return program
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def run(session):
+    program = link(session)
+    base = session.seed << 32
+    for numbers in session.batches(BATCH[session.device.partition(":")[0]]):
+        outcome = tool.run(
+            [program, len(numbers), base + numbers[0]], seconds=600, memory=None
+        )
+        found = SUMMARY.search(outcome.stdout)
+        if found:
+            session.note("valid", int(found[1]))
+            session.note("broken", int(found[2]))
+        for line in re.findall(r"^FAIL (.*\n.*)", outcome.stdout, re.M):
+            number = int(re.search(r"seed (\d+)", line)[1]) - base
+            session.fail(line, number=number)
+        # A fault ends the program; it has said which case that was.
+        if not found or (outcome.status and not int(found[3])):
+            named = re.search(r"seed (\d+)", outcome.stderr)
+            number = int(named[1]) - base if named else numbers[0]
+            session.fail(outcome.crash() or "the program failed", outcome, number=number)

@@ -1,0 +1,1 @@
+"""The doors: each module has a function `run(session)`."""
