@@ -47,7 +47,6 @@ struct LinalgRule : VJPOpInterface::ExternalModel<LinalgRule<OpTy>, OpTy> {
     return status;
   }
 };
-
 } // namespace
 
 template <typename... OpTys>

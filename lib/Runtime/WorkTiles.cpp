@@ -100,6 +100,12 @@ static bool checkCuSeqlens(const Integers &cu, int64_t rows,
                cu.name, i, cu[i], cu.name, i - 1, cu[i - 1]);
       return false;
     }
+    if (cu[i] - cu[i - 1] > VARLEN_MAX_SEQUENCE) {
+      setError("sequence %" PRId64 " of %s has %" PRId64
+               " rows: expected at most %" PRId64,
+               i - 1, cu.name, cu[i] - cu[i - 1], VARLEN_MAX_SEQUENCE);
+      return false;
+    }
     if (cu[i] > rows) {
       setError("%s[%" PRId64 "] = %" PRId64 " is larger than the %" PRId64
                " rows of %s: cu_seqlens must end within them",
@@ -135,7 +141,7 @@ static bool checkUsed(const Integers &used, const Integers &cu) {
 }
 
 static bool check(const Batch &batch) {
-  auto isExtent = [](int64_t x) { return x >= 0 && x <= VARLEN_MAX_WINDOW; };
+  auto isExtent = [](int64_t x) { return x >= 0 && x <= VARLEN_MAX_ROWS; };
   if (!isExtent(batch.tq) || !isExtent(batch.tk) || !isExtent(batch.kvHeads) ||
       !isExtent(batch.group) || batch.blockM < 1) {
     setError("bad sizes of an attention: %" PRId64 " query rows, %" PRId64
@@ -163,15 +169,20 @@ static bool check(const Batch &batch) {
 // Blocks
 //===----------------------------------------------------------------------===//
 
-static int64_t diagonalOf(const Batch &batch, int64_t s, int64_t lq,
-                          int64_t lk) {
-  int64_t diagonal = batch.bottomRight ? lk - lq : 0;
-  if (batch.offset) {
-    int64_t offset = batch.offset[s];
-    if (__builtin_add_overflow(diagonal, offset, &diagonal))
-      diagonal = offset < 0 ? INT64_MIN : INT64_MAX;
-  }
-  return std::clamp(diagonal, -VARLEN_MAX_DIAGONAL, VARLEN_MAX_DIAGONAL);
+/// Sets the window of the queries of sequence `s`, of which `lq` are in use.
+static void setWindow(const Batch &batch, int64_t s, int64_t lq,
+                      varlen_work_tile &tile) {
+  int64_t diagonal = batch.bottomRight ? tile.k_rows - lq : 0;
+  int64_t offset = batch.offset ? batch.offset[s] : 0;
+  constexpr int64_t far = VARLEN_FAR_POSITION;
+  auto side = [&](int64_t bound) {
+    int64_t distance;
+    if (__builtin_add_overflow(offset, bound, &distance))
+      distance = bound < 0 ? -far : far;
+    return diagonal + std::clamp(distance, -far, far);
+  };
+  tile.window_begin = batch.left < 0 ? -far : side(-batch.left);
+  tile.window_end = batch.right < 0 ? far : side(batch.right) + 1;
 }
 
 /// Calls visit(rows, tile) for every run of query rows that share a tile's
@@ -197,7 +208,7 @@ static void forEachRun(const Batch &batch, Visit visit) {
     tile.k_row = batch.cuK[s];
     tile.k_rows =
         batch.usedK ? batch.usedK[s] : batch.cuK[s + 1] - batch.cuK[s];
-    tile.diagonal = diagonalOf(batch, s, lq, tile.k_rows);
+    setWindow(batch, s, lq, tile);
     if (lq > 0)
       visit(lq, tile);
     visitGap(begin + lq, end);
@@ -208,12 +219,10 @@ static void forEachRun(const Batch &batch, Visit visit) {
 /// Sets the bounds of the keys that the rows of `tile` see.
 static void setKeyRange(const Batch &batch, varlen_work_tile &tile) {
   tile.k_begin = tile.k_end = 0;
-  int64_t top = tile.first / batch.group + tile.diagonal;
-  int64_t bottom = (tile.first + tile.rows - 1) / batch.group + tile.diagonal;
-  int64_t begin = batch.left < 0 ? 0 : std::max<int64_t>(top - batch.left, 0);
-  int64_t end = batch.right < 0
-                    ? tile.k_rows
-                    : std::min(bottom + batch.right + 1, tile.k_rows);
+  int64_t top = tile.first / batch.group;
+  int64_t bottom = (tile.first + tile.rows - 1) / batch.group;
+  int64_t begin = std::max<int64_t>(top + tile.window_begin, 0);
+  int64_t end = std::min(bottom + tile.window_end, tile.k_rows);
   if (begin < end) {
     tile.k_begin = begin;
     tile.k_end = end;
@@ -319,8 +328,8 @@ int64_t varlen_work_tiles(const void *cu_q, int64_t cu_q_size, const void *cu_k,
                  kv_heads,
                  group,
                  block_m,
-                 std::min(left, VARLEN_MAX_WINDOW),
-                 std::min(right, VARLEN_MAX_WINDOW),
+                 left,
+                 right,
                  bottom_right != 0};
   if (!check(batch))
     return -1;

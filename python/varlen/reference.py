@@ -13,16 +13,20 @@ from . import dtypes
 
 def visible(lq, lk, window=(-1, -1), alignment="bottom_right", offset=0):
     """Which of lk keys each of lq queries sees: a bool array lq x lk."""
-    left, right = window
-    # No sequence is as long as what this cuts off.
-    offset = min(max(int(offset), -(1 << 48)), 1 << 48)
-    diagonal = (lk - lq if alignment == "bottom_right" else 0) + offset
-    distance = np.arange(lk)[None, :] - (np.arange(lq)[:, None] + diagonal)
+    left, right = (int(side) for side in window)
+    # Of any size: Python's integers do not overflow.
+    diagonal = (lk - lq if alignment == "bottom_right" else 0) + int(offset)
+    # Key minus query is from -lq to lk, exclusive; bounds beyond are as good as
+    # these.
+    first, last = (
+        min(max(bound, -lq), lk) for bound in (diagonal - left, diagonal + right)
+    )
+    distance = np.arange(lk)[None, :] - np.arange(lq)[:, None]
     seen = np.ones((lq, lk), bool)
     if left >= 0:
-        seen &= distance >= -left
+        seen &= distance >= first
     if right >= 0:
-        seen &= distance <= right
+        seen &= distance <= last
     return seen
 
 
@@ -75,7 +79,8 @@ def _softmax(scores, seen, sink):
         weights = np.exp(columns - top)
         total = weights.sum(axis=1, keepdims=True)
         weights = weights[:, : scores.shape[1]] / np.where(total == 0, 1, total)
-        return weights, (top + np.log(total))[:, 0]
+        # A row of NaN, too, has no weight for what it does not see.
+        return np.where(seen, weights, 0), (top + np.log(total))[:, 0]
 
 
 def attention(

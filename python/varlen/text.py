@@ -11,6 +11,12 @@ def mask_attribute(window=(-1, -1), alignment="bottom_right"):
     return f"#varlen.mask<{kind}{suffix}>"
 
 
+def _float(value):
+    """A float as MLIR reads it: with a point, also before an exponent."""
+    mantissa, exponent, power = repr(float(value)).partition("e")
+    return (mantissa if "." in mantissa else mantissa + ".0") + exponent + power
+
+
 def _tensor(*shape, element, buffers=False):
     extents = "".join(f"{'?' if n is None else n}x" for n in shape)
     return f"{'memref' if buffers else 'tensor'}<{extents}{element}>"
@@ -57,7 +63,7 @@ def _operation(name, types, required, same_cu, window, alignment, scale):
     values = list(operands.items())
     attributes = f"mask = {mask_attribute(window, alignment)}"
     if scale is not None:
-        attributes += f", scale = {float(scale)!r} : f32"
+        attributes += f", scale = {_float(scale)} : f32"
     parameters = ",\n    ".join(
         f'%{key}: {type} {{varlen.name = "{key}"}}'
         for key, type in types.items()

@@ -30,13 +30,13 @@
 // CHECK: llvm.insertvalue %[[LIST]], %{{.*}}[0]
 // CHECK: llvm.insertvalue %[[LIST]], %{{.*}}[1]
 // CHECK: llvm.insertvalue %[[COUNT]], %{{.*}}[3, 0]
-// CHECK: %[[TILES:.*]] = builtin.unrealized_conversion_cast %{{.*}} to memref<?x9xi64>
+// CHECK: %[[TILES:.*]] = builtin.unrealized_conversion_cast %{{.*}} to memref<?x10xi64>
 // CHECK: return %[[TILES]]
-func.func @plain(%cu_q: memref<?xi32>, %cu_k: memref<5xi32>, %tq: index, %tk: index, %heads: index, %group: index) -> memref<?x9xi64> {
+func.func @plain(%cu_q: memref<?xi32>, %cu_k: memref<5xi32>, %tq: index, %tk: index, %heads: index, %group: index) -> memref<?x10xi64> {
   %tiles = varlen.work_tiles %cu_q, %cu_k rows(%tq, %tk) heads(%heads, %group)
       mask #varlen.mask<window = (128, 0)> block_m 64
-      : (memref<?xi32>, memref<5xi32>, index, index, index, index) -> memref<?x9xi64>
-  return %tiles : memref<?x9xi64>
+      : (memref<?xi32>, memref<5xi32>, index, index, index, index) -> memref<?x10xi64>
+  return %tiles : memref<?x10xi64>
 }
 // CHECK: func private @varlen_work_tiles
 
@@ -58,9 +58,9 @@ func.func @plain(%cu_q: memref<?xi32>, %cu_k: memref<5xi32>, %tq: index, %tk: in
 // CHECK: arith.constant 0 : i32
 // CHECK: call @varlen_work_tiles
 // CHECK: memref.dealloc %[[COPY]]
-func.func @strided(%cu: memref<?xi64, strided<[1], offset: ?>>, %used: memref<?xi64, strided<[2]>>, %t: index, %h: index) -> memref<?x9xi64> {
+func.func @strided(%cu: memref<?xi64, strided<[1], offset: ?>>, %used: memref<?xi64, strided<[2]>>, %t: index, %h: index) -> memref<?x10xi64> {
   %tiles = varlen.work_tiles %cu, %cu seqused_k(%used) rows(%t, %t) heads(%h, %h)
       mask #varlen.mask<causal, top_left> block_m 48
-      : (memref<?xi64, strided<[1], offset: ?>>, memref<?xi64, strided<[1], offset: ?>>, memref<?xi64, strided<[2]>>, index, index, index, index) -> memref<?x9xi64>
-  return %tiles : memref<?x9xi64>
+      : (memref<?xi64, strided<[1], offset: ?>>, memref<?xi64, strided<[1], offset: ?>>, memref<?xi64, strided<[2]>>, index, index, index, index) -> memref<?x10xi64>
+  return %tiles : memref<?x10xi64>
 }

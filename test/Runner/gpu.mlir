@@ -6,6 +6,10 @@
 // RUN: FileCheck %s --check-prefix=JSON < %t/figures.json
 // RUN: varlen-run %s --device=sim:sm_80 --random=1 --trace=%t/trace.json
 // RUN: %python -m json.tool %t/trace.json | FileCheck %s --check-prefix=TRACE
+// RUN: mkfifo %t/fifo
+// RUN: sh -c 'timeout 60 cat "$1" >"$2" & shift 2; varlen-run "$@" && wait $!' - %t/fifo %t/copy %s --device=sim:sm_80 --random=1 --trace=%t/fifo
+// RUN: test -p %t/fifo
+// RUN: cmp %t/copy %t/trace.json
 
 // CHECK: function  twice, sm_80, 1 thread
 // CHECK: executor  9 runs, no hazard

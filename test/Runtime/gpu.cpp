@@ -157,6 +157,17 @@ static void testStatus() {
   *status = {VARLEN_STATUS_LENGTH + VARLEN_STATUS_OFFSET, 0, 3, 4};
   EXPECT(varlen_gpu_check(nullptr) != 0);
   EXPECT_ERROR("q_offset has 3 entries: expected 4");
+  *status = {VARLEN_STATUS_LONG + VARLEN_STATUS_CU_Q, 2, 7, 6};
+  EXPECT(varlen_gpu_check(nullptr) != 0);
+  EXPECT_ERROR("sequence 2 of cu_seqlens_q has 7 rows: expected at most 6");
+  int64_t rule =
+      VARLEN_EXTENT_RULE(VARLEN_TENSOR_V, VARLEN_EXTENT_ROWS, VARLEN_TENSOR_K);
+  *status = {VARLEN_STATUS_EXTENT + 8 * rule, 0, 9, 10};
+  EXPECT(varlen_gpu_check(nullptr) != 0);
+  EXPECT_ERROR("v has 9 rows: expected 10, as many as k");
+  *status = {VARLEN_STATUS_EXTENT, 0, 9, 10};
+  EXPECT(varlen_gpu_check(nullptr) != 0);
+  EXPECT_ERROR("unknown rule 0 about extents");
   EXPECT(varlen_gpu_check(nullptr) == 0);
 }
 

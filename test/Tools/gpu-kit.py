@@ -17,10 +17,14 @@ its host code asks of a CUDA driver, which is a fake here."""
 # The module is loaded once, and a kernel that wants more than 48 KiB asks for it.
 # CHECK: ok: right
 # CHECK-NEXT: load {{fatbin|text}}
-# CHECK-NEXT: launch {{.*}}_tiles, grid {{[1-9].*}}, stream 0x80, first cu_seqlens_q
+# CHECK-NEXT: launch {{.*}}_tiles_segments, grid {{[1-9].*}}, stream 0x80
+# CHECK-NEXT: launch {{.*}}_tiles_merge
+# CHECK-NEXT: launch {{.*}}_tiles,
 # CHECK-NEXT: attribute 8 of {{.*}}_attn = [[SHARED:[0-9]+]]
 # CHECK-NEXT: launch {{.*}}_attn, grid {{[1-9][0-9]+}}, block {{[0-9]+}}, shared [[SHARED]], stream 0x80, first q
-# CHECK-NEXT: launch {{.*}}_tiles
+# CHECK-NEXT: launch {{.*}}_tiles_segments
+# CHECK-NEXT: launch {{.*}}_tiles_merge
+# CHECK-NEXT: launch {{.*}}_tiles,
 # CHECK-NEXT: launch {{.*}}_attn
 
 # CHECK: little shared memory: a kernel wants {{[0-9]+}} bytes of shared memory: Fake GPU (sm_80) has 65536 per block

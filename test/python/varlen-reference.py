@@ -50,6 +50,16 @@ assert reference.visible(2, 5, (1, 1), "top_left", offset=2).tolist() == [
     [False, True, True, True, False],
     [False, False, True, True, True],
 ]
+# Bounds and offsets of 64 bits do not overflow, and may cancel.
+huge = 2**63 - 1
+assert reference.visible(2, 5, (huge, huge), offset=-huge - 1).tolist() == [
+    [True, True, True, False, False],
+    [True, True, True, True, False],
+]
+assert reference.visible(2, 5, (huge, huge), "top_left", offset=huge - 7).all()
+assert not reference.visible(2, 5, (0, huge), offset=huge).any()
+assert not reference.visible(2, 5, (huge - 5, 0), offset=-huge).any()
+assert reference.visible(2, 5, (-1, -1), offset=huge).all()
 # 5 queries, 2 keys, bottom right: the first 3 queries see nothing.
 assert reference.visible(5, 2, (-1, 0)).sum(axis=1).tolist() == [0, 0, 0, 1, 2]
 assert reference.visible_pairs([0, 5], [0, 2], window=(-1, 0)) == 3

@@ -28,7 +28,7 @@ def ConvertVarlenToRuntime
 
     ```mlir
     %tiles = varlen.work_tiles %cu, %cu rows(%t, %t) heads(%h, %g)
-        mask #varlen.mask<causal> block_m 64 : ... -> memref<?x9xi64>
+        mask #varlen.mask<causal> block_m 64 : ... -> memref<?x10xi64>
     ```
     becomes
     ```mlir
@@ -36,7 +36,7 @@ def ConvertVarlenToRuntime
     %n = call @varlen_work_tiles(%cu_address, %cu_size, ..., %slot) : (...) -> i64
     %count = arith.maxsi %n, %c0 : i64
     %list = llvm.load %slot : !llvm.ptr -> !llvm.ptr
-    %tiles = builtin.unrealized_conversion_cast ... to memref<?x9xi64>
+    %tiles = builtin.unrealized_conversion_cast ... to memref<?x10xi64>
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",

@@ -134,7 +134,7 @@ int64_t varlen_gpu_multiprocessors(void);
    exchange, and whoever did so stores the rest. */
 typedef struct varlen_gpu_status {
   int64_t code;  /* 0: none; else kind + 8 * list */
-  int64_t index; /* of the entry at fault */
+  int64_t index; /* of the entry at fault; 0 if it is an extent */
   int64_t value; /* the entry */
   int64_t bound; /* what it is compared with */
 } varlen_gpu_status;
@@ -145,7 +145,9 @@ enum {
   VARLEN_STATUS_DECREASE = 2, /* bound is the entry before */
   VARLEN_STATUS_END = 3,      /* bound is the number of rows */
   VARLEN_STATUS_USED = 4,     /* bound is the length of the slot */
-  VARLEN_STATUS_LENGTH = 5    /* value and bound are numbers of entries */
+  VARLEN_STATUS_LENGTH = 5,   /* value and bound are numbers of entries */
+  VARLEN_STATUS_EXTENT = 6,   /* the list is a VARLEN_EXTENT_RULE (Runtime.h) */
+  VARLEN_STATUS_LONG = 7      /* value is a length, bound the longest one */
 };
 /* Lists. */
 enum {

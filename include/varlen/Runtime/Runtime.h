@@ -9,8 +9,9 @@
 |* The runtime library of code that the varlen-to-cpu pipeline makes. C ABI; it
 |* needs libc and pthreads only: neither LLVM nor the C++ library.
 |*
-|* A compiled function that finds an error in its inputs (bad cu_seqlens)
-|* writes nothing; `varlen_last_error` then says what was wrong.
+|* A compiled function that finds an error in its inputs (extents that do not
+|* agree, bad cu_seqlens) writes nothing; `varlen_last_error` then says what was
+|* wrong.
 |*
 \*===----------------------------------------------------------------------===*/
 
@@ -31,20 +32,27 @@ typedef struct varlen_work_tile {
   int64_t first; /* first pair of the tile */
   int64_t rows;  /* number of pairs, 1..block_m */
   int64_t kv_head;
-  int64_t k_row;    /* packed index of the sequence's first key row */
-  int64_t k_rows;   /* keys in use; -1: the rows belong to no sequence (past
-                       seqused_q or cu_seqlens_q[N]), q_row is the first such
-                       row: out is 0 and lse is -inf whatever the sink */
-  int64_t diagonal; /* the query at position i of its sequence sees the keys
-                       [i + diagonal - left, i + diagonal + right] */
-  int64_t k_begin;  /* union of the keys that the tile's rows see, clipped to */
-  int64_t k_end;    /* [0, k_rows); k_begin == k_end if there is none */
+  int64_t k_row;        /* packed index of the sequence's first key row */
+  int64_t k_rows;       /* keys in use; -1: the rows belong to no sequence (past
+                           seqused_q or cu_seqlens_q[N]), q_row is the first such
+                           row: out is 0 and lse is -inf whatever the sink */
+  int64_t window_begin; /* the query at position i of its sequence sees the */
+  int64_t window_end;   /* keys [i + window_begin, i + window_end) of those in
+                           use; at most VARLEN_FAR_POSITION and a row off 0,
+                           which is beyond all keys: an open side */
+  int64_t k_begin; /* union of the keys that the tile's rows see, clipped to */
+  int64_t k_end;   /* [0, k_rows); k_begin == k_end if there is none */
 } varlen_work_tile;
 
-/* Limits of `diagonal` and of `left` and `right`: larger values count as these,
-   so that no sum of a position, a diagonal and a window overflows. */
-#define VARLEN_MAX_DIAGONAL ((int64_t)1 << 62)
-#define VARLEN_MAX_WINDOW ((int64_t)1 << 60)
+/* The most rows of a tensor, and a distance that is beyond all of them: where
+   an offset and a bound of a window add up to more, they count as this much, so
+   that no sum of a position and a window overflows. */
+#define VARLEN_MAX_ROWS ((int64_t)1 << 60)
+#define VARLEN_FAR_POSITION ((int64_t)1 << 61)
+
+/* The most rows of a sequence: kernels count what is in one in 32 bits, also
+   where a block of rows begins that ends behind the last one. */
+#define VARLEN_MAX_SEQUENCE ((int64_t)1 << 30)
 
 /* Checks cu_seqlens and seqused, then cuts every sequence and kv head into
    tiles of at most block_m pairs. Each (query row of tq, query head) is in
@@ -54,9 +62,9 @@ typedef struct varlen_work_tile {
 
    Integers are i32 or i64 (index_bytes 4 or 8). cu_q and cu_k have N + 1
    entries for N sequences, seqused_q, seqused_k and q_offset (each may be null)
-   N. q_offset is added to the diagonal of each sequence. left and right: keys
-   seen on either side of the diagonal, -1 = all. The diagonal is keys minus
-   queries in use if bottom_right, else 0.
+   N. The query at position i of a sequence sees the keys from i + d - left to
+   i + d + right, a bound of -1 being open, with d = q_offset plus, if
+   bottom_right, keys minus queries in use. Bounds and offsets are any integers.
 
    Returns the number of tiles and stores the list, which `varlen_free_tiles`
    or free releases. On bad input returns -1, stores null and sets the error. */
@@ -70,6 +78,32 @@ int64_t varlen_work_tiles(const void *cu_q, int64_t cu_q_size, const void *cu_k,
                           int64_t right, int32_t bottom_right,
                           varlen_work_tile **tiles);
 void varlen_free_tiles(varlen_work_tile *tiles);
+
+/* Extents of an attention that are compared at run time: `tensor` has as many
+   rows or heads as `source`, or its head_dim; a sink has an entry for each
+   head. That of heads of q stands for these being a positive multiple of those
+   of k. */
+#define VARLEN_EXTENT_RULE(tensor, extent, source)                             \
+  (1 + (tensor) + 16 * (extent) + 64 * (source))
+enum { VARLEN_EXTENT_ROWS, VARLEN_EXTENT_HEADS, VARLEN_EXTENT_HEAD_DIM };
+enum {
+  VARLEN_TENSOR_Q,
+  VARLEN_TENSOR_K,
+  VARLEN_TENSOR_V,
+  VARLEN_TENSOR_SINK,
+  VARLEN_TENSOR_OUT,
+  VARLEN_TENSOR_LSE,
+  VARLEN_TENSOR_DOUT,
+  VARLEN_TENSOR_DLSE,
+  VARLEN_TENSOR_DQ,
+  VARLEN_TENSOR_DK,
+  VARLEN_TENSOR_DV,
+  VARLEN_TENSOR_DSINK
+};
+
+/* Sets the error of a rule that does not hold: the extent is `value`, what it
+   is compared with `bound`. */
+void varlen_extent_error(int64_t rule, int64_t value, int64_t bound);
 
 /* Does the items lo..hi-1 of `context`. */
 typedef void (*varlen_range_fn)(void *context, int64_t lo, int64_t hi,

@@ -14,6 +14,7 @@
 
 #include "../Error.h"
 #include "varlen/Runtime/GPU.h"
+#include "varlen/Runtime/Runtime.h"
 
 #include <cinttypes>
 #include <cstdarg>
@@ -487,6 +488,13 @@ static void describe(const varlen_gpu_status &status) {
                     list == 2 ? names[0] : names[1]);
   case VARLEN_STATUS_LENGTH:
     return describeLength(status, list, name);
+  case VARLEN_STATUS_LONG:
+    return setError("sequence %" PRId64 " of %s has %" PRId64
+                    " rows: expected at most %" PRId64,
+                    status.index, name, status.value, status.bound);
+  case VARLEN_STATUS_EXTENT:
+    return varlen_extent_error(static_cast<int64_t>(list), status.value,
+                               status.bound);
   default:
     return setError("a kernel has reported the unknown error %" PRId64,
                     status.code);

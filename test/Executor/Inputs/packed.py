@@ -65,6 +65,8 @@ def variants(group):
     # threads that look at them.
     rows = {0: (17, 40), 127: (1, 1), 128: (40, 17), 150: (5, 2)}
     yield batch(*[rows.get(i, (0, 0)) for i in range(151)], **whole)
+    # More than one pass sorts, with lengths that are the same or differ by one.
+    yield batch(*[(1 + i % 3, 1 + i * i % 5) for i in range(40)], **whole)
     # More whole blocks than a ring holds, on either side; one row more than a
     # tile; blocks whole and not by one row, on either side; only whole ones; rows
     # past the last sequence that would be one tile more.

@@ -63,7 +63,7 @@ FloatType varlen::detail::getComputeType(AttentionOpInterface op) {
 
 std::optional<double> varlen::detail::getScaleValue(AttentionOpInterface op) {
   if (std::optional<APFloat> scale = op.getScale())
-    return scale->convertToFloat();
+    return scale->convertToDouble();
   int64_t dim = getHeadDim(op);
   if (ShapedType::isDynamic(dim) || dim == 0)
     return std::nullopt;

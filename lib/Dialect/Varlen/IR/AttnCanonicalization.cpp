@@ -246,6 +246,35 @@ struct DropZeroDlse : OpRewritePattern<AttnGradOp> {
 };
 } // namespace
 
+namespace {
+/// Asks an operand for an extent of a result. Else an attention that a tiling
+/// has moved elsewhere stays for its extents alone, and is computed twice.
+struct ExtentOfResult : OpRewritePattern<tensor::DimOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(tensor::DimOp dim,
+                                PatternRewriter &rewriter) const override {
+    auto op = dim.getSource().getDefiningOp<AttentionOpInterface>();
+    std::optional<int64_t> number = dim.getConstantIndex();
+    if (!op || !number)
+      return failure();
+    for (const ShapedByInputs &result : op.getShapedResults()) {
+      if (result.value != dim.getSource() || *number < 0 ||
+          *number >= static_cast<int64_t>(result.extents.size()))
+        continue;
+      const ExtentOf &from = result.extents[*number];
+      rewriter.replaceOp(
+          dim, getValueOrCreateConstantIndexOp(
+                   rewriter, dim.getLoc(),
+                   tensor::getMixedSize(rewriter, dim.getLoc(),
+                                        from.source.value, from.dim)));
+      return success();
+    }
+    return failure();
+  }
+};
+} // namespace
+
 template <typename OpTy>
 static void addAttentionPatterns(RewritePatternSet &patterns) {
   patterns
@@ -254,8 +283,10 @@ static void addAttentionPatterns(RewritePatternSet &patterns) {
 }
 
 void AttnOp::getCanonicalizationPatterns(RewritePatternSet &results,
-                                         MLIRContext *) {
+                                         MLIRContext *context) {
   addAttentionPatterns<AttnOp>(results);
+  // Of gradients, too.
+  results.add<ExtentOfResult>(context);
 }
 
 void AttnGradOp::getCanonicalizationPatterns(RewritePatternSet &results,

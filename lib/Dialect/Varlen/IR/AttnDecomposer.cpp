@@ -71,12 +71,14 @@ AttnDecomposer::Sequence AttnDecomposer::loadSequence(Value number) {
                           ? sub(sequence.kRows, sequence.qRows)
                           : index(0);
   if (op.getQOffset()) {
-    // An offset may be any integer; far enough out, they are all the same.
-    constexpr int64_t far = int64_t(1) << 62;
-    Value offset = load(op.getQOffset(), number);
-    offset = arith::MaxSIOp::create(b, offset, index(-far));
-    offset = arith::MinSIOp::create(b, offset, index(far));
-    sequence.diagonal = arith::AddIOp::create(b, sequence.diagonal, offset);
+    // An offset may be any integer, and so may a bound of the mask: no sum of
+    // the two overflows 128 bits.
+    Type wide = b.getIntegerType(128);
+    auto widen = [&](Value value) -> Value {
+      return arith::IndexCastOp::create(b, wide, value);
+    };
+    sequence.diagonal = arith::AddIOp::create(
+        b, widen(sequence.diagonal), widen(load(op.getQOffset(), number)));
   }
   return sequence;
 }
@@ -111,11 +113,16 @@ Value AttnDecomposer::visibleKeys(const Sequence &sequence) {
       {}, all, {identity}, [&](ImplicitLocOpBuilder &b, ValueRange args) {
         Value query = linalg::IndexOp::create(b, 0);
         Value key = linalg::IndexOp::create(b, 1);
-        Value aligned = arith::AddIOp::create(b, query, sequence.diagonal);
-        Value ahead = arith::SubIOp::create(b, key, aligned);
+        Type type = sequence.diagonal.getType();
+        Value ahead = arith::SubIOp::create(b, key, query);
+        if (!isa<IndexType>(type))
+          ahead = arith::IndexCastOp::create(b, type, ahead);
+        ahead = arith::SubIOp::create(b, ahead, sequence.diagonal);
         Value visible = args[0];
         auto require = [&](arith::CmpIPredicate predicate, int64_t bound) {
-          Value limit = arith::ConstantIndexOp::create(b, bound);
+          Value limit = arith::ConstantOp::create(
+              b, b.getIntegerAttr(type, APInt(type.isIndex() ? 64 : 128, bound,
+                                              /*isSigned=*/true)));
           Value holds = arith::CmpIOp::create(b, predicate, ahead, limit);
           visible = arith::AndIOp::create(b, visible, holds);
         };

@@ -20,6 +20,8 @@
 
 #include "llvm/ADT/SmallString.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::varlen;
 
@@ -190,12 +192,23 @@ LogicalResult AttnVerifier::verifySink() {
 LogicalResult AttnVerifier::verifyScale() {
   // attn_c13
   std::optional<APFloat> scale = op.getScale();
-  if (!scale || (scale->isFinite() && !scale->isZero() && !scale->isNegative()))
+  if (!scale)
     return success();
   SmallString<16> text;
   scale->toString(text);
-  return op->emitOpError("expected scale to be positive and finite, got ")
-         << text;
+  if (!scale->isFinite() || scale->isZero() || scale->isNegative())
+    return op->emitOpError("expected scale to be positive and finite, got ")
+           << text;
+  // A normal number, and so is scale * log2(e), which scores are multiplied by.
+  double value = scale->convertToDouble();
+  if (value < std::ldexp(1.0, -126) || value > std::ldexp(1.0, 126))
+    return op->emitOpError("expected scale from 2^-126 to 2^126, got ") << text;
+  if (&scale->getSemantics() == &APFloat::IEEEdouble() &&
+      !op.getElementType().isF64())
+    return op->emitOpError(
+               "expected scale of type 'f32' with elements of type ")
+           << op.getElementType() << ", got 'f64'";
+  return success();
 }
 
 LogicalResult AttnVerifier::verifyConstants() {
@@ -294,10 +307,17 @@ LogicalResult varlen::detail::verifyShapes(AttentionOpInterface op) {
   return success();
 }
 
+/// The tile sizes that a target's code is to use, if they are chosen already.
+static LogicalResult verifySchedule(AttentionOpInterface op) {
+  auto schedule = op->getAttrOfType<ScheduleAttrInterface>(kScheduleAttrName);
+  return schedule ? schedule.verifyFits(op) : success();
+}
+
 LogicalResult AttnOp::verify() {
   // attn_c14, attn_c15: the shapes of out and lse.
   return success(succeeded(varlen::detail::verifyAttention(*this)) &&
-                 succeeded(varlen::detail::verifyShapes(*this)));
+                 succeeded(varlen::detail::verifyShapes(*this)) &&
+                 succeeded(verifySchedule(*this)));
 }
 
 LogicalResult AttnGradOp::verify() {
@@ -305,5 +325,6 @@ LogicalResult AttnGradOp::verify() {
   // attn_grad_c2, attn_grad_c3: the shapes of dout and out, of lse and dlse.
   // attn_grad_c4, attn_grad_c5: the shapes of dq, dk and dv, of dsink.
   return success(succeeded(varlen::detail::verifyAttention(*this)) &&
-                 succeeded(varlen::detail::verifyShapes(*this)));
+                 succeeded(varlen::detail::verifyShapes(*this)) &&
+                 succeeded(verifySchedule(*this)));
 }

@@ -15,6 +15,8 @@
 
 #include "llvm/ADT/SmallString.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::varlen;
 
@@ -224,6 +226,17 @@ MutableOperandRange OnlineAttnOp::getDpsInitsMutable() {
   return MutableOperandRange(*this, getAccMutable().getOperandNumber(), 3);
 }
 
+double OnlineAttnOp::getCoarseFactor(double scale) {
+  return std::exp2(std::ceil(std::log2(scale * M_LOG2E)));
+}
+
+double OnlineAttnOp::getInitialM(double scale, FloatType compute) {
+  // Neither this nor its product with the factor of large scores overflows.
+  int most = APFloat::semanticsMaxExponent(compute.getFloatSemantics());
+  return std::max(std::ldexp(-1.0, most - 1) / getCoarseFactor(scale),
+                  std::ldexp(-1.0, most));
+}
+
 void OnlineAttnOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getAccOut(), "acc");
   setName(getMOut(), "m");
@@ -247,7 +260,7 @@ StepSizes OnlineAttnGradOp::getSizes() {
   sizes.queries = common({{getQ(), 0},
                           {getDout(), 0},
                           {getDq(), 0},
-                          {getLse2(), queries},
+                          {getLse(), queries},
                           {getDelta(), queries}});
   sizes.keys = common({{getK(), 0}, {getV(), 0}, {getDk(), 0}, {getDv(), 0}});
   sizes.headDim =
@@ -259,13 +272,13 @@ StepSizes OnlineAttnGradOp::getSizes() {
 LogicalResult OnlineAttnGradOp::verify() {
   if (!getDq() && !getDk() && !getDv())
     return emitOpError("expected at least one of dq, dk and dv, got none");
-  SmallVector<NamedValue> states = {{"lse2", getLse2()}, {"delta", getDelta()}};
+  SmallVector<NamedValue> states = {{"lse", getLse()}, {"delta", getDelta()}};
   for (NamedValue tile : {NamedValue{"dq", getDq()}, NamedValue{"dk", getDk()},
                           NamedValue{"dv", getDv()}})
     if (tile.value)
       states.push_back(tile);
   if (failed(verifyLimits(*this)) ||
-      failed(verifyElements(*this, "lse2, delta and the gradients", states,
+      failed(verifyElements(*this, "lse, delta and the gradients", states,
                             {{"q", getQ()},
                              {"k", getK()},
                              {"v", getV()},
@@ -293,7 +306,7 @@ LogicalResult OnlineAttnGradOp::verify() {
   if (failed(check({"dout", getDout()}, "queries x value head_dim",
                    getAccTileShape(Orientation::QK, sizes))) ||
       failed(verifyRowStats(*this, orientation,
-                            {{"lse2", getLse2()},
+                            {{"lse", getLse()},
                              {"delta", getDelta()},
                              {"lo", getLo()},
                              {"hi", getHi()}},

@@ -61,32 +61,18 @@ void VarlenDialect::initialize() {
   declarePromisedInterface<RuntimeVerifiableOpInterface, AttnGradOp>();
 }
 
-/// Checks that warps can share the rows of their tile.
-static LogicalResult verifyTileRows(function_ref<InFlightDiagnostic()> error,
-                                    StringRef name, int64_t rows,
-                                    int64_t warps) {
-  if (rows % (16 * warps) == 0)
-    return success();
-  return error() << "expected " << name
-                 << " to be a multiple of 16 * warps = " << 16 * warps
-                 << ", got " << rows;
-}
-
 LogicalResult VarlenDialect::verifyOperationAttribute(Operation *op,
                                                       NamedAttribute attr) {
   if (attr.getName() != kScheduleAttrName)
     return success();
-  if (!isa<CPUScheduleAttr, GPUScheduleAttr, GPUGradScheduleAttr>(
-          attr.getValue()))
-    return op->emitOpError("expected ")
-           << attr.getName()
-           << " to be a #varlen.cpu_schedule, #varlen.gpu_schedule or "
-              "#varlen.gpu_grad_schedule, got "
-           << attr.getValue();
-  if (auto gpu = dyn_cast<GPUScheduleAttr>(attr.getValue()))
-    return verifyTileRows([&] { return op->emitOpError(); }, "block_m",
-                          gpu.getBlockM(), gpu.getWarps());
-  return success();
+  // Whether it fits is for the operation to say: it is not verified yet.
+  if (isa<ScheduleAttrInterface>(attr.getValue()))
+    return success();
+  return op->emitOpError("expected ")
+         << attr.getName()
+         << " to be a #varlen.cpu_schedule, #varlen.gpu_schedule or "
+            "#varlen.gpu_grad_schedule, got "
+         << attr.getValue();
 }
 
 /// A name is a non-empty string.
@@ -173,65 +159,4 @@ LogicalResult MaskAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected window bounds >= -1 (-1 is open), got ("
                        << left << ", " << right << ')';
   return success();
-}
-
-//===----------------------------------------------------------------------===//
-// CPUScheduleAttr
-//===----------------------------------------------------------------------===//
-
-LogicalResult
-CPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                        int64_t lanes, int64_t vectors, int64_t rows,
-                        int64_t panels, int64_t kvBlock, KVStorage) {
-  for (auto [name, size] :
-       {std::pair("lanes", lanes), std::pair("vectors", vectors),
-        std::pair("rows", rows), std::pair("panels", panels),
-        std::pair("kv_block", kvBlock)})
-    if (size < 1)
-      return emitError() << "expected positive " << name << ", got " << size;
-  if (kGranule % rows != 0)
-    return emitError() << "expected rows to be 1, 2, 4 or 8, got " << rows;
-  if (kvBlock % kGranule != 0)
-    return emitError() << "expected kv_block to be a multiple of " << kGranule
-                       << ", got " << kvBlock;
-  return success();
-}
-
-LogicalResult GPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> error,
-                                      int64_t warps, int64_t blockM,
-                                      int64_t kvBlock, int64_t stages,
-                                      int64_t ctas) {
-  // A block of CUDA has at most 1024 threads.
-  if (warps < 1 || warps > 32)
-    return error() << "expected warps from 1 to 32, got " << warps;
-  // A product takes 16 rows of one side and contracts over 16 of the other.
-  for (auto [name, size] :
-       {std::pair("block_m", blockM), std::pair("kv_block", kvBlock)})
-    if (size < 1 || size % 16 != 0)
-      return error() << "expected " << name << " to be a multiple of 16, got "
-                     << size;
-  if (stages < 2)
-    return error() << "expected at least 2 stages, got " << stages;
-  if (ctas < 1)
-    return error() << "expected positive ctas, got " << ctas;
-  return success();
-}
-
-LogicalResult
-GPUGradScheduleAttr::verify(function_ref<InFlightDiagnostic()> error,
-                            GPUScheduleAttr dq, GPUScheduleAttr dk,
-                            GPUScheduleAttr dv) {
-  if (failed(verifyTileRows(error, "block_m of dq", dq.getBlockM(),
-                            dq.getWarps())) ||
-      failed(verifyTileRows(error, "kv_block of dk", dk.getKvBlock(),
-                            dk.getWarps())))
-    return failure();
-  if (!dv)
-    return success();
-  if (dv.getKvBlock() != dk.getKvBlock())
-    return error() << "expected dk and dv to have tiles of the same kv_block, "
-                      "got "
-                   << dk.getKvBlock() << " and " << dv.getKvBlock();
-  return verifyTileRows(error, "kv_block of dv", dv.getKvBlock(),
-                        dv.getWarps());
 }

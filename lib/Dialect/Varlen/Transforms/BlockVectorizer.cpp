@@ -116,60 +116,6 @@ OpFoldResult BlockVectorizer::rowsOf(Value tile) {
 // Grouping
 //===----------------------------------------------------------------------===//
 
-LogicalResult BlockVectorizer::check(linalg::LinalgOp op) {
-  auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
-  if (op->getNumResults() != 1 || !type || type.getRank() != 2 ||
-      type.isDynamicDim(1) || type.getDimSize(1) % schedule.getLanes() != 0)
-    return op->emitOpError("expected one rank-2 tile with a multiple of ")
-           << schedule.getLanes() << " columns as the result";
-  if (isa<linalg::FillOp>(op))
-    return success();
-  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
-  auto dims = [](AffineMap map) {
-    SmallVector<int64_t> result;
-    for (AffineExpr expr : map.getResults()) {
-      auto dim = dyn_cast<AffineDimExpr>(expr);
-      result.push_back(dim ? static_cast<int64_t>(dim.getPosition()) : -1);
-    }
-    return result;
-  };
-  using Dims = SmallVector<int64_t>;
-  if (isa<linalg::ContractOp>(op)) {
-    Dims lhs = dims(maps[0]), rhs = dims(maps[1]);
-    if (dims(maps[2]) != Dims{0, 1} ||
-        (rhs != Dims{2, 1} && rhs != Dims{1, 2}) ||
-        (lhs != Dims{0, 2} && lhs != Dims{2, 0}))
-      return op->emitOpError("expected a contraction of the form (r, c) += "
-                             "(r, k) or (k, r), (k, c) or (c, k)");
-    auto contract = cast<linalg::ContractOp>(op.getOperation());
-    for (auto [factor, order] :
-         llvm::zip(contract.getInputs(), getFactorOrders(contract))) {
-      bool inMemory = buffers.contains(factor);
-      bool transposed =
-          order == TileOrder::Columns || order == TileOrder::ColumnPairs;
-      if (inMemory ? !find(factor, order) : transposed)
-        return op->emitOpError("expected ")
-               << factor.getType() << " to lie in memory in "
-               << (transposed ? "columns" : "rows")
-               << (hasPairs(contract.getInputs()[1]) ? " of pairs" : "")
-               << " for this product";
-    }
-    return success();
-  }
-  if (hasPairs(op->getResult(0)) &&
-      !isa<arith::TruncFOp>(op.getBlock()->front()))
-    return op->emitOpError("expected a factor of pairs to be rounded from a "
-                           "wider tile");
-  if (!isa<linalg::GenericOp>(op))
-    return op->emitOpError("expected linalg.fill, linalg.contract or "
-                           "linalg.generic on tiles");
-  for (AffineMap map : maps)
-    if (dims(map) != Dims{0, 1} && dims(map) != Dims{-1, 1})
-      return op->emitOpError("expected every operand to be a tile or one "
-                             "value per column");
-  return success();
-}
-
 bool BlockVectorizer::isPending(Value tile) const {
   Operation *op = tile.getDefiningOp();
   return op && llvm::is_contained(group, op);
@@ -188,7 +134,10 @@ bool BlockVectorizer::canJoin(linalg::LinalgOp op) {
                     [&](Value input) { return isPending(input); }) ||
        llvm::any_of(group, llvm::IsaPred<linalg::ContractOp>)))
     return false;
-  // The result of a reduction is there only after the loop.
+  // What a reduction begins with is there before the loop, what it ends with
+  // only after it.
+  if (isReduction(op) && isPending(op.getDpsInits()[0]))
+    return false;
   return llvm::none_of(op->getOperands(), [&](Value operand) {
     auto producer = operand.getDefiningOp<linalg::LinalgOp>();
     return producer && isPending(operand) && isReduction(producer);
@@ -201,27 +150,28 @@ LogicalResult BlockVectorizer::run() {
     b.setInsertionPoint(&operation);
     b.setLoc(operation.getLoc());
     if (auto op = dyn_cast<bufferization::ToTensorOp>(operation)) {
-      SmallVector<TileCopy> copies = getTileCopies(op.getBuffer());
-      if (copies.empty())
-        return op.emitOpError("expected memory in an order of tiles, got ")
-               << op.getBuffer().getType();
-      llvm::append_range(buffers[op.getResult()], copies);
+      if (failed(check(op)))
+        return failure();
       done.push_back(op);
     } else if (auto op = dyn_cast<UnrealizedConversionCastOp>(operation)) {
       done.push_back(op);
     } else if (isa<tensor::EmptyOp>(operation)) {
       done.push_back(&operation);
     } else if (auto op = dyn_cast<tensor::DimOp>(operation)) {
-      // A computed tile may lie in scratch that has more rows.
-      auto source = op.getSource().getDefiningOp<bufferization::ToTensorOp>();
-      // Columns are static: this asks for rows.
+      if (!isTile(op.getSource()))
+        continue;
+      std::optional<int64_t> axis = op.getConstantIndex();
+      if (axis != 0 && axis != 1)
+        return op.emitOpError("expected to ask for the rows or the columns of "
+                              "a tile");
+      int64_t columns = op.getSource().getType().getShape().back();
+      if (axis == 1 && ShapedType::isDynamic(columns))
+        return op.emitOpError("expected static columns of a tile, got ")
+               << op.getSource().getType();
+      OpFoldResult extent =
+          axis == 0 ? rowsOf(op.getSource()) : b.getIndexAttr(columns);
       op.replaceAllUsesWith(
-          source && find(source, TileOrder::Rows)
-              ? memref::DimOp::create(b, find(source, TileOrder::Rows),
-                                      op.getIndex())
-                    .getResult()
-              : getValueOrCreateConstantIndexOp(b, op.getLoc(),
-                                                rowsOf(op.getSource())));
+          getValueOrCreateConstantIndexOp(b, op.getLoc(), extent));
       done.push_back(op);
     } else if (auto op = dyn_cast<linalg::LinalgOp>(operation)) {
       if (failed(check(op)))
@@ -253,7 +203,7 @@ LogicalResult BlockVectorizer::run() {
       group.push_back(op);
     } else if (auto op = dyn_cast<bufferization::MaterializeInDestinationOp>(
                    operation)) {
-      if (failed(flush()))
+      if (failed(check(op)) || failed(flush()))
         return failure();
       b.setInsertionPoint(op);
       if (auto vectors = statistics.find(op.getSource());
@@ -337,8 +287,7 @@ void BlockVectorizer::assignBuffers() {
       if (order == TileOrder::Rows)
         memref = destination ? destination : findLastRead(type);
       if (!memref) {
-        memref = scratch.get(type.getDimSize(0), type.getElementType(), order,
-                             taken);
+        memref = scratch.get(type, order, taken);
         fromScratch.insert(memref);
       }
       buffers[tile].push_back({order, memref});
@@ -403,6 +352,11 @@ BlockVectorizer::Vectors BlockVectorizer::emitChunks(int64_t width,
          rows < 8 &&
          2 * rows * width <= schedule.getRows() * schedule.getVectors();)
       rows *= 2;
+  // A pair is of two rows.
+  if (llvm::any_of(group, [&](linalg::LinalgOp op) {
+        return hasPairs(op->getResult(0));
+      }))
+    rows = std::max<int64_t>(rows, 2);
 
   if (chunks > 1 && total % width == 0 && group.size() == 1 && hasContract) {
     // A product alone: one micro-kernel for all chunks.

@@ -22,6 +22,7 @@
 #include "IndexBuilder.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -39,15 +40,16 @@ public:
   ScratchPool(Block *body, CPUScheduleAttr schedule)
       : body(body), schedule(schedule) {}
 
-  /// Memory for a tile of at least rows x (panel size) in the given order; rows
-  /// are at most kv_block where they are dynamic. `inUse` counts the tiles of
-  /// each kind that are in use.
-  Value get(int64_t rows, Type element, TileOrder order,
+  /// Memory for a tile of at least (panel size) columns in the given order;
+  /// rows are at most kv_block where they are dynamic. `inUse` counts the tiles
+  /// of each kind that are in use.
+  Value get(RankedTensorType tile, TileOrder order,
             DenseMap<Type, unsigned> &inUse) {
-    if (ShapedType::isDynamic(rows))
-      rows = schedule.getKvBlock();
-    auto type = MemRefType::get(
-        getTileMemoryShape(order, rows, schedule.getPanelSize()), element);
+    int64_t rows =
+        tile.isDynamicDim(0) ? schedule.getKvBlock() : tile.getDimSize(0);
+    int64_t columns = std::max(tile.getDimSize(1), schedule.getPanelSize());
+    auto type = MemRefType::get(getTileMemoryShape(order, rows, columns),
+                                tile.getElementType());
     SmallVector<Value> &tiles = pool[type];
     unsigned taken = inUse[type]++;
     if (taken == tiles.size()) {
@@ -94,7 +96,18 @@ private:
     return VectorType::get({schedule.getLanes()}, element);
   }
 
+  /// What the rest relies on; see BlockVectorizerCheck.cpp.
+  LogicalResult check(bufferization::ToTensorOp op);
+  LogicalResult check(bufferization::MaterializeInDestinationOp op);
   LogicalResult check(linalg::LinalgOp op);
+  LogicalResult checkContract(linalg::ContractOp op);
+  LogicalResult checkGeneric(linalg::GenericOp op);
+  LogicalResult checkBody(linalg::GenericOp op);
+  /// Whether a value is a tile that this block reads or computes.
+  bool isTile(Value value) const;
+  /// Whether a tile has rows to read, now or once it is computed.
+  bool isReadable(Value tile) const;
+
   OpFoldResult rowsOf(Value tile);
   Value index(int64_t value);
   Value offset(Value base, int64_t plus);

@@ -30,7 +30,8 @@ std::optional<BlockVectorizer::Band>
 BlockVectorizer::getBand(Value tile) const {
   auto op = tile.getDefiningOp<linalg::GenericOp>();
   // Zeros stay zeros as they are rounded.
-  if (op && isa<arith::TruncFOp>(op.getBody()->front()))
+  if (op && op.getNumDpsInputs() != 0 &&
+      isa<arith::TruncFOp>(op.getBody()->front()))
     op = op.getInputs()[0].getDefiningOp<linalg::GenericOp>();
   if (!op || !op->hasAttr(kBandAttrName))
     return std::nullopt;
@@ -42,12 +43,14 @@ BlockVectorizer::getBand(Value tile) const {
   };
   for (Operation &inner : *op.getBody()) {
     if (auto key = dyn_cast<arith::AddIOp>(inner);
-        key && isOutside(key.getRhs()))
+        key && key.getType().isInteger(32) && isOutside(key.getRhs()))
       band.firstKey = key.getRhs();
     else if (auto select = dyn_cast<arith::SelectOp>(inner);
              select && isOutside(select.getCondition()))
       band.whole = select.getCondition();
   }
+  if (!band.firstKey)
+    return std::nullopt;
   return band;
 }
 

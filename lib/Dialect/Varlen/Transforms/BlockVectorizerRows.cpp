@@ -99,6 +99,15 @@ void BlockVectorizer::emitOperation(Operation &inner, const Place &place,
         arith::SelectOp::create(b, greater, operands[0], operands[1])
             .getResult());
   }
+  if (isa<arith::MinimumFOp>(inner)) {
+    // One instruction as well, of which the first operand's NaN survives: the
+    // second one is a bound.
+    Value less = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT,
+                                       operands[1], operands[0]);
+    return mapping.map(
+        inner.getResult(0),
+        arith::SelectOp::create(b, less, operands[1], operands[0]).getResult());
+  }
   SmallVector<Type> types;
   for (Type type : inner.getResultTypes())
     types.push_back(vectorType(type));

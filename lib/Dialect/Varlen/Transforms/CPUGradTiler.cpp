@@ -8,7 +8,7 @@
 //
 // varlen.attn_grad on buffers becomes parallel loops over lists of work tiles:
 //
-// 1. statistics: lse2 and delta of each query, once; zeros for the gradients of
+// 1. statistics: lse and delta of each query, once; zeros for the gradients of
 //    rows that belong to no sequence;
 // 2. gradients: an item is a sequence and a kv head. It walks over kv blocks
 //    and, for each, over the panels of queries that see it, so dk and dv of a
@@ -22,6 +22,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CPUTileBuilder.h"
+#include "ScoreReference.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -29,7 +30,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
-#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -46,9 +46,10 @@ public:
   CPUGradTiler(AttnGradOp op, CPUScheduleAttr schedule, OpBuilder &builder)
       : CPUTileBuilder(op, schedule, builder), op(op),
         d(llvm::alignTo(op.getHeadDim(), lanes)),
-        dv(llvm::alignTo(op.getValueHeadDim(), lanes)) {}
+        dv(llvm::alignTo(op.getValueHeadDim(), lanes)),
+        isNatural(tileElement == compute), reference(compute, isNatural) {}
 
-  void emit();
+  LogicalResult emit();
 
 private:
   /// A factor of products in the orders they read it.
@@ -76,9 +77,6 @@ private:
                 Value from, Value whole);
   void emitSinkGradient(Value tq, Value tiles);
 
-  PairMap keyRows(const WorkTile &tile) {
-    return {tile.kRow, tile.pairs.kvHead, index.constant(1)};
-  }
   Value lessEqual(Value lhs, Value rhs) {
     return arith::CmpIOp::create(b, arith::CmpIPredicate::sle, lhs, rhs);
   }
@@ -86,12 +84,15 @@ private:
   AttnGradOp op;
   /// Head sizes in tiles: whole vectors.
   int64_t d, dv;
+  /// The units of lse.
+  bool isNatural;
+  RecomputedReference reference;
   /// Neighbours that lie side by side in a row of memory: pairs, or none.
   int64_t perRow = pairs ? 2 : 1;
   Value group;
   /// kv heads x (rows * group): of all queries, those of a kv head side by
-  /// side.
-  Value lse2, delta;
+  /// side. As steps want them.
+  Value lseOfRows, delta;
 
   // Scratch of an item: all panels of queries, a kv block, their gradients.
   Factor q, dout;
@@ -101,13 +102,16 @@ private:
 
 } // namespace
 
-void CPUGradTiler::emit() {
+LogicalResult CPUGradTiler::emit() {
+  FailureOr<Value> checkedGroup = emitCheckedGroup();
+  if (failed(checkedGroup))
+    return failure();
+  group = *checkedGroup;
   Value tq = dim(op.getQ(), 0), kvHeads = dim(op.getK(), 1);
-  group = index.div(dim(op.getQ(), 1), kvHeads);
   // A vector of the last row's statistics may end behind them.
   Value columns = index.add(index.mul(tq, group), panel);
   SmallVector<Value> buffers;
-  for (Value *statistic : {&lse2, &delta})
+  for (Value *statistic : {&lseOfRows, &delta})
     buffers.push_back(*statistic =
                           allocate({ShapedType::kDynamic, ShapedType::kDynamic},
                                    compute, {kvHeads, columns}));
@@ -134,6 +138,7 @@ void CPUGradTiler::emit() {
   buffers.append({rows, items});
   for (Value buffer : buffers)
     memref::DeallocOp::create(b, buffer);
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -189,25 +194,19 @@ void CPUGradTiler::emitStatistics(const WorkTile &tile) {
           SmallVector<Value> place = {
               index.div(head, group),
               index.add(index.mul(row, group), index.rem(head, group))};
-          memref::StoreOp::create(b, lse, lse2, place);
+          memref::StoreOp::create(b, lse, lseOfRows, place);
           memref::StoreOp::create(b, difference, delta, place);
         });
       };
   auto owns = [&] {
     forEachPair([&](Value row, Value head) -> std::pair<Value, Value> {
       Value lse = memref::LoadOp::create(b, op.getLse(), ValueRange{head, row});
-      // A row without a key: no probability of it is more than 0.
-      Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, lse,
-                                         floatConstant(-infinity));
-      Value scaled = arith::MulFOp::create(b, lse, floatConstant(M_LOG2E));
-      scaled =
-          arith::SelectOp::create(b, none, floatConstant(infinity), scaled);
       Value difference = emitRowProduct(row, head);
       if (op.getDlse())
         difference = arith::SubFOp::create(
             b, difference,
             memref::LoadOp::create(b, op.getDlse(), ValueRange{head, row}));
-      return {scaled, difference};
+      return {reference.emitLse(b, b.getLoc(), lse), difference};
     });
   };
   auto isGap = [&] {
@@ -229,8 +228,9 @@ void CPUGradTiler::emitUnseenKeys(Value kvHeads) {
       MemRefType::get({ShapedType::kDynamic, WorkTilesOp::NumColumns},
                       b.getI64Type()),
       op.getCuK(), op.getCuQ(), op.getSequsedK(), op.getSequsedQ(),
-      /*q_offset=*/Value(), dim(op.getK(), 0), dim(op.getQ(), 0), kvHeads, one,
-      MaskAttr::getFull(b.getContext()), kStatisticsRows);
+      /*q_offset=*/Value(), dim(op.getK(), 0), dim(op.getQ(), 0),
+      unlessWrong(kvHeads), one, MaskAttr::getFull(b.getContext()),
+      kStatisticsRows);
   forEachTile(tiles, one, [&](const WorkTile &tile) {
     branch(
         lessEqual(tile.kRows, index.constant(0)),
@@ -244,13 +244,13 @@ void CPUGradTiler::emitUnseenKeys(Value kvHeads) {
 }
 
 /// -sum_i exp(sink - lse[i]) * delta[i] over all rows of a head. Rows that
-/// belong to no sequence have lse2 = inf and delta = 0.
+/// belong to no sequence have lse = inf and delta = 0.
 void CPUGradTiler::emitSinkGradient(Value tq, Value tiles) {
   // Rows without a tile: cu_seqlens are bad, and nothing is written.
   Value zero = index.constant(0);
   Value good =
       arith::OrIOp::create(b, index.less(zero, tiles), lessEqual(tq, zero));
-  Value heads = index.select(good, dim(op.getQ(), 1), zero);
+  Value heads = index.select(good, unlessWrong(dim(op.getQ(), 1)), zero);
   auto work = scf::ForallOp::create(b, ArrayRef<OpFoldResult>{heads},
                                     ValueRange{}, std::nullopt);
   OpBuilder::InsertionGuard guard(b);
@@ -258,8 +258,7 @@ void CPUGradTiler::emitSinkGradient(Value tq, Value tiles) {
   Value head = work.getInductionVar(0);
   Value kvHead = index.div(head, group), first = index.rem(head, group);
   Value sink = memref::LoadOp::create(b, op.getSink(), head);
-  sink = arith::MulFOp::create(b, emitConvert(b, sink, compute),
-                               floatConstant(M_LOG2E));
+  sink = emitConvert(b, sink, compute);
   // Many thousand terms of either sign: what rounding has lost of each sum is
   // carried along (Kahan, 1965).
   Value none = floatConstant(0.0);
@@ -269,10 +268,10 @@ void CPUGradTiler::emitSinkGradient(Value tq, Value tiles) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToEnd(row.getParentBlock());
         Value at = index.add(index.mul(row, group), first);
-        Value lse = memref::LoadOp::create(b, lse2, ValueRange{kvHead, at});
+        Value lse =
+            memref::LoadOp::create(b, lseOfRows, ValueRange{kvHead, at});
         Value x = memref::LoadOp::create(b, delta, ValueRange{kvHead, at});
-        Value p = math::Exp2Op::create(b, arith::SubFOp::create(b, sink, lse));
-        Value product = arith::MulFOp::create(b, p, x);
+        Value product = reference.emitSinkTerm(b, b.getLoc(), sink, lse, x);
         auto subtract = [&](Value lhs, Value rhs) -> Value {
           return arith::SubFOp::create(b, lhs, rhs);
         };
@@ -348,7 +347,7 @@ void CPUGradTiler::emitItem(const WorkTile &tile) {
     loop(tile.kBegin, tile.kEnd, schedule.getKvBlock(),
          [&](Value k0) { emitBlock(tile, k0); });
     zeroKeys(tile.kEnd, tile.kRows);
-    emitStoreRows(b, dqTile, floatConstant(*op.getScaleValue()), tile.pairs,
+    emitStoreRows(b, dqTile, floatConstant(scale), tile.pairs,
                   index.constant(0), tile.rows, op.getDq(), lanes);
   };
   auto unseen = [&] {
@@ -361,8 +360,7 @@ void CPUGradTiler::emitItem(const WorkTile &tile) {
 }
 
 void CPUGradTiler::emitBlock(const WorkTile &tile, Value k0) {
-  Value keys = index.min(index.sub(tile.kEnd, k0),
-                         index.constant(schedule.getKvBlock()));
+  Value keys = blockKeys(tile, k0);
   Value padded = index.roundUp(keys, kGranule);
   emitCopyRows(b, op.getK(), keyRows(tile), k0, keys, padded, kTile, lanes);
   emitCopyRows(b, op.getV(), keyRows(tile), k0, keys, padded, vTile, lanes);
@@ -371,29 +369,16 @@ void CPUGradTiler::emitBlock(const WorkTile &tile, Value k0) {
   emitClear(b, dkTile, padded, lanes);
   emitClear(b, dvTile, padded, lanes);
 
-  // The queries that see some key of the block. What a query at position i sees
-  // moves with i: key j is seen from i >= j - diagonal - right up to
-  // i <= j - diagonal + left.
-  MaskAttr mask = attention.getMask();
-  Value begin = index.constant(0), end = tile.rows;
-  if (mask.getRight() >= 0) {
-    Value row = index.sub(index.sub(k0, tile.diagonal),
-                          index.constant(mask.getRight()));
-    row = index.min(index.max(row, index.constant(0)),
-                    index.div(tile.rows, group));
-    begin = index.roundDown(index.mul(row, group), panel);
-  }
-  if (mask.getLeft() >= 0) {
-    Value row = index.add(index.sub(index.add(k0, keys), tile.diagonal),
-                          index.constant(mask.getLeft()));
-    row = index.min(index.max(row, index.constant(0)),
-                    index.div(tile.rows, group));
-    end = index.mul(row, group);
-  }
-  loop(begin, end, panel, [&](Value p) { emitPanel(tile, p, k0, keys); });
+  // The queries that see some key of the block.
+  Value last = index.sub(index.add(k0, keys), index.constant(1));
+  MaskRange queries =
+      emitQueriesOf(index, tile.window, k0, last, index.div(tile.rows, group));
+  Value begin = index.roundDown(index.mul(queries.begin, group), panel);
+  loop(begin, index.mul(queries.end, group), panel,
+       [&](Value p) { emitPanel(tile, p, k0, keys); });
 
-  emitStoreRows(b, dkTile, floatConstant(*op.getScaleValue()), keyRows(tile),
-                k0, keys, op.getDk(), lanes);
+  emitStoreRows(b, dkTile, floatConstant(scale), keyRows(tile), k0, keys,
+                op.getDk(), lanes);
   emitStoreRows(b, dvTile, /*factor=*/Value(), keyRows(tile), k0, keys,
                 op.getDv(), lanes);
 }
@@ -443,9 +428,9 @@ void CPUGradTiler::emitPanel(const WorkTile &tile, Value p, Value k0,
   auto compute = [&] {
     // Lanes behind the last query see nothing.
     Value from = index.add(k0, begin);
-    Value whole =
-        arith::AndIOp::create(b, lessEqual(seen.last.begin, from),
-                              lessEqual(index.add(k0, end), seen.first.end));
+    Value whole = arith::AndIOp::create(
+        b, lessEqual(seen.keys.wholeBegin, from),
+        lessEqual(index.add(k0, end), seen.keys.wholeEnd));
     whole = arith::AndIOp::create(b, whole,
                                   lessEqual(index.constant(panel), columns));
     branch(
@@ -504,11 +489,12 @@ void CPUGradTiler::emitStep(const WorkTile &tile, Value p, Value begin,
   Value from32 = arith::IndexCastOp::create(b, b.getI32Type(), from);
   auto step = OnlineAttnGradOp::create(
       b, queries(q), emitTile(b, k), one(keys(vTile)), queries(dout),
-      statistic(lse2, tile.pairs.kvHead, at),
+      statistic(lseOfRows, tile.pairs.kvHead, at),
       statistic(delta, tile.pairs.kvHead, at), statistic(loTile, zero, zero),
       statistic(hiTile, zero, zero), from32, whole, one(dqView), one(dkView),
-      one(dvView), b.getF64FloatAttr(*op.getScaleValue()),
-      OrientationAttr::get(b.getContext(), Orientation::KQ));
+      one(dvView), b.getF64FloatAttr(scale),
+      OrientationAttr::get(b.getContext(), Orientation::KQ),
+      isNatural ? b.getUnitAttr() : UnitAttr());
   if (Attribute degree = op->getAttr("varlen.exp2_degree"))
     step->setAttr("varlen.exp2_degree", degree);
   store(step.getDqOut(), dqView);
@@ -516,7 +502,7 @@ void CPUGradTiler::emitStep(const WorkTile &tile, Value p, Value begin,
   store(step.getDvOut(), dvView);
 }
 
-void varlen::tileGradForCPU(AttnGradOp op, CPUScheduleAttr schedule,
-                            OpBuilder &builder) {
-  CPUGradTiler(op, schedule, builder).emit();
+LogicalResult varlen::tileGradForCPU(AttnGradOp op, CPUScheduleAttr schedule,
+                                     OpBuilder &builder) {
+  return CPUGradTiler(op, schedule, builder).emit();
 }

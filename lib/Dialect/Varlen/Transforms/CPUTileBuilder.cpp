@@ -8,6 +8,8 @@
 
 #include "CPUTileBuilder.h"
 
+#include "ExtentChecks.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -54,7 +56,11 @@ CPUTileBuilder::forEachTile(Value tiles, Value group,
   tile.rows = field(WorkTilesOp::Rows);
   tile.kRow = field(WorkTilesOp::KRow);
   tile.kRows = field(WorkTilesOp::KRows);
-  tile.diagonal = field(WorkTilesOp::Diagonal);
+  MaskAttr mask = attention.getMask();
+  if (mask.getLeft() >= 0)
+    tile.window.begin = field(WorkTilesOp::WindowBegin);
+  if (mask.getRight() >= 0)
+    tile.window.end = field(WorkTilesOp::WindowEnd);
   tile.kBegin = field(WorkTilesOp::KBegin);
   tile.kEnd = field(WorkTilesOp::KEnd);
   body(tile);
@@ -98,7 +104,7 @@ Value CPUTileBuilder::allocate(ArrayRef<int64_t> shape, Type type,
 }
 
 Value CPUTileBuilder::allocatePadded(int64_t rows, int64_t columns, Type type) {
-  int64_t line = 512 / type.getIntOrFloatBitWidth();
+  int64_t line = getCacheLineElements(type);
   Value whole = allocate(rows, llvm::alignTo(columns, line) + line, type);
   return rowView(whole, b.getIndexAttr(0), b.getIndexAttr(rows),
                  b.getIndexAttr(columns));
@@ -113,6 +119,16 @@ void CPUTileBuilder::store(Value tile, Value memref) {
 // Work
 //===----------------------------------------------------------------------===//
 
+FailureOr<Value> CPUTileBuilder::emitCheckedGroup() {
+  FailureOr<Value> wrong = emitReportedChecks(b, attention);
+  if (failed(wrong))
+    return failure();
+  wrongExtent = *wrong;
+  Value one = index.constant(1);
+  Value kvHeads = index.max(dim(attention.getK(), 1), one);
+  return index.max(index.div(dim(attention.getQ(), 1), kvHeads), one);
+}
+
 Value CPUTileBuilder::emitWorkTiles(Value kvHeads, Value group,
                                     int64_t blockM) {
   return WorkTilesOp::create(
@@ -121,22 +137,8 @@ Value CPUTileBuilder::emitWorkTiles(Value kvHeads, Value group,
                       b.getI64Type()),
       attention.getCuQ(), attention.getCuK(), attention.getSequsedQ(),
       attention.getSequsedK(), attention.getQOffset(), dim(attention.getQ(), 0),
-      dim(attention.getK(), 0), kvHeads, group, attention.getMask(), blockM);
-}
-
-CPUTileBuilder::KeyRange CPUTileBuilder::visible(const WorkTile &tile,
-                                                 Value position) {
-  MaskAttr mask = attention.getMask();
-  Value diagonal = index.add(position, tile.diagonal);
-  Value zero = index.constant(0);
-  KeyRange keys{zero, tile.kRows};
-  if (mask.getLeft() >= 0)
-    keys.begin =
-        index.max(index.sub(diagonal, index.constant(mask.getLeft())), zero);
-  if (mask.getRight() >= 0)
-    keys.end = index.min(
-        index.max(index.add(diagonal, mask.getRight() + 1), zero), tile.kRows);
-  return keys;
+      dim(attention.getK(), 0), unlessWrong(kvHeads), group,
+      attention.getMask(), blockM);
 }
 
 CPUTileBuilder::VisiblePart CPUTileBuilder::visiblePart(const WorkTile &tile,
@@ -144,12 +146,12 @@ CPUTileBuilder::VisiblePart CPUTileBuilder::visiblePart(const WorkTile &tile,
                                                         Value k0, Value keys) {
   Value last = index.sub(index.add(first, rows), index.constant(1));
   VisiblePart part;
-  part.first = visible(tile, index.div(first, tile.pairs.group));
-  part.last = visible(tile, index.div(last, tile.pairs.group));
+  part.keys = emitKeysOf(index, tile.window, index.div(first, tile.pairs.group),
+                         index.div(last, tile.pairs.group), tile.kRows);
   part.begin =
-      index.roundDown(index.sub(index.max(part.first.begin, k0), k0), kGranule);
+      index.roundDown(index.sub(index.max(part.keys.begin, k0), k0), kGranule);
   part.end = index.roundUp(
-      index.max(index.sub(index.min(part.last.end, index.add(k0, keys)), k0),
+      index.max(index.sub(index.min(part.keys.end, index.add(k0, keys)), k0),
                 index.constant(0)),
       kGranule);
   return part;
@@ -157,7 +159,8 @@ CPUTileBuilder::VisiblePart CPUTileBuilder::visiblePart(const WorkTile &tile,
 
 void CPUTileBuilder::emitLimits(const WorkTile &tile, Value position, Value lo,
                                 Value hi, ValueRange at) {
-  KeyRange keys = visible(tile, position);
+  MaskRange keys =
+      emitKeysOf(index, tile.window, position, position, tile.kRows);
   auto store = [&](Value key, Value destination) {
     key = arith::IndexCastOp::create(b, b.getI32Type(), key);
     memref::StoreOp::create(b, key, destination, at);

@@ -11,6 +11,7 @@
 
 #include "CPUTileMemory.h"
 #include "CPUTileOrder.h"
+#include "MaskWindow.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -26,16 +27,13 @@ protected:
         element(op.getElementType()), compute(op.getComputeType()),
         panel(schedule.getPanelSize()), lanes(schedule.getLanes()),
         pairs(schedule.getKv() == KVStorage::Pairs),
-        tileElement(pairs ? element : compute) {}
+        tileElement(pairs ? element : compute), scale(*op.getScaleValue()) {}
 
   /// What a work tile of the list says.
   struct WorkTile {
     PairMap pairs;
-    Value first, rows, kRow, kRows, diagonal, kBegin, kEnd;
-  };
-  /// A range of keys, relative to the sequence.
-  struct KeyRange {
-    Value begin, end;
+    Value first, rows, kRow, kRows, kBegin, kEnd;
+    MaskWindow window;
   };
 
   void loop(Value from, Value to, int64_t step,
@@ -69,18 +67,32 @@ protected:
 
   /// The list of work of the attention, in tiles of `blockM` rows.
   Value emitWorkTiles(Value kvHeads, Value group, int64_t blockM);
-  /// The keys that a query at `position` sees, clipped to the sequence.
-  KeyRange visible(const WorkTile &tile, Value position);
+  /// Emits the checks of extents at run time, and what divides: the query heads
+  /// of a kv head, at least 1.
+  FailureOr<Value> emitCheckedGroup();
+  /// `count`, or 0 if an extent is wrong: then there is nothing to be done.
+  Value unlessWrong(Value count) {
+    return wrongExtent ? index.select(wrongExtent, index.constant(0), count)
+                       : count;
+  }
   /// The part of a block of `keys` keys at k0 that some of the `rows` pairs
   /// from `first` on see, in whole granules from k0 on.
   struct VisiblePart {
     Value begin, end;
-    /// What the first and the last pair see: limits grow with the position of
-    /// a query, so these bound those of all.
-    KeyRange first, last;
+    /// The keys that some, and all, of the pairs see.
+    MaskRange keys;
   };
   VisiblePart visiblePart(const WorkTile &tile, Value first, Value rows,
                           Value k0, Value keys);
+  /// The rows of the keys, and values, of a tile's sequence and kv head.
+  PairMap keyRows(const WorkTile &tile) {
+    return {tile.kRow, tile.pairs.kvHead, index.constant(1)};
+  }
+  /// The keys of the kv block at k0: 0 or less behind the last key.
+  Value blockKeys(const WorkTile &tile, Value k0) {
+    return index.min(index.sub(tile.kEnd, k0),
+                     index.constant(schedule.getKvBlock()));
+  }
   Value lastPair(const WorkTile &tile) {
     return index.sub(index.add(tile.first, tile.rows), index.constant(1));
   }
@@ -94,15 +106,19 @@ protected:
   CPUScheduleAttr schedule;
   FloatType element, compute;
   int64_t panel, lanes;
+  /// Whether some extent breaks a rule; null if types say that none does.
+  Value wrongExtent;
   /// Whether tiles stay bf16, for dot products of pairs.
   bool pairs;
   /// Of the factors of products.
   FloatType tileElement;
+  double scale;
 };
 
 /// Makes the gradients of an attention on buffers work tiles and dense blocks.
-void tileGradForCPU(AttnGradOp op, CPUScheduleAttr schedule,
-                    OpBuilder &builder);
+/// Fails, with an error at `op`, if a name of the runtime is taken.
+LogicalResult tileGradForCPU(AttnGradOp op, CPUScheduleAttr schedule,
+                             OpBuilder &builder);
 
 } // namespace mlir::varlen
 

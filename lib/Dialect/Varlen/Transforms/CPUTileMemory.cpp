@@ -219,7 +219,7 @@ void mlir::varlen::emitPrefetchRows(ImplicitLocOpBuilder &b, Value source,
                                     Value rows) {
   constexpr unsigned secondLevel = 2;
   IndexBuilder index{b};
-  int64_t line = 512 / elementType(source).getIntOrFloatBitWidth();
+  int64_t line = getCacheLineElements(elementType(source));
   emitLoop(b, index.constant(0), rows, 1, [&](Value i) {
     Value pair = index.add(first, i);
     Value row = pairs.row(index, pair), head = pairs.head(index, pair);

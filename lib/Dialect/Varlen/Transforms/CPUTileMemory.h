@@ -50,6 +50,11 @@ void emitUnpackColumns(ImplicitLocOpBuilder &b, Value source, Value rowOffset,
                        Value first, Value last, Value destination,
                        int64_t lanes);
 
+/// Elements in a cache line of 64 bytes.
+inline int64_t getCacheLineElements(Type element) {
+  return 512 / element.getIntOrFloatBitWidth();
+}
+
 /// Asks for rows source[row, head, :] of `rows` pairs from `first` on, into the
 /// second-level cache: the first has room for fewer, and for fewer misses.
 void emitPrefetchRows(ImplicitLocOpBuilder &b, Value source,

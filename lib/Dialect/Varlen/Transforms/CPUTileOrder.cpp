@@ -9,6 +9,7 @@
 #include "CPUTileOrder.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -95,20 +96,40 @@ Value varlen::emitTile(ImplicitLocOpBuilder &b, ArrayRef<TileCopy> copies) {
 }
 
 SmallVector<TileCopy> varlen::getTileCopies(Value buffer) {
+  auto isTileMemory = [](Type type) {
+    auto memref = dyn_cast<MemRefType>(type);
+    return memref && memref.getRank() == 2;
+  };
+  if (!isTileMemory(buffer.getType()))
+    return {};
+  auto type = llvm::cast<MemRefType>(buffer.getType());
   auto cast = buffer.getDefiningOp<UnrealizedConversionCastOp>();
   if (!cast)
     return {{TileOrder::Rows, buffer}};
   SmallVector<TileCopy> copies;
   if (cast.getNumOperands() > 1) {
-    for (Value copy : cast.getOperands())
-      llvm::append_range(copies, getTileCopies(copy));
+    for (Value copy : cast.getOperands()) {
+      SmallVector<TileCopy> more = getTileCopies(copy);
+      if (more.empty() ||
+          getElementTypeOrSelf(copy.getType()) != type.getElementType() ||
+          failed(verifyCompatibleShape(copy.getType(), type)))
+        return {};
+      llvm::append_range(copies, more);
+    }
     return copies;
   }
-  AffineMap layout =
-      llvm::cast<MemRefType>(buffer.getType()).getLayout().getAffineMap();
+  Type from =
+      cast.getNumOperands() == 1 ? cast.getOperand(0).getType() : Type();
+  if (!from || !isTileMemory(from) ||
+      llvm::cast<MemRefType>(from).getElementType() != type.getElementType())
+    return {};
   for (TileOrder order :
-       {TileOrder::Columns, TileOrder::RowPairs, TileOrder::ColumnPairs})
-    if (layout == getLayout(order, cast.getContext()))
-      return {{order, cast.getOperand(0)}};
-  return copies;
+       {TileOrder::Columns, TileOrder::RowPairs, TileOrder::ColumnPairs}) {
+    TileCopy copy{order, cast.getOperand(0)};
+    if (type.getLayout().getAffineMap() ==
+            getLayout(order, cast.getContext()) &&
+        type.getShape() == ArrayRef(getTileShape(copy)))
+      return {copy};
+  }
+  return {};
 }

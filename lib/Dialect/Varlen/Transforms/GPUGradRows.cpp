@@ -15,14 +15,13 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
-#include <cmath>
 #include <limits>
 
 using namespace mlir;
 using namespace mlir::varlen;
 
 //===----------------------------------------------------------------------===//
-// lse2 and delta
+// lse and delta
 //===----------------------------------------------------------------------===//
 
 /// Elements of a row that a lane reads at once.
@@ -123,8 +122,9 @@ void GPUGradRows::emitPairs(const QueryTile &tile, Value thread) {
                                            constantOf(-infinity));
         sees =
             arith::AndIOp::create(b, sees, index.less(number, tile.usedRows));
-        Value lse2 = arith::MulFOp::create(b, lse, constantOf(M_LOG2E));
-        lse2 = arith::SelectOp::create(b, sees, lse2, constantOf(infinity));
+        lse = arith::SelectOp::create(b, sees,
+                                      reference.emitLse(b, b.getLoc(), lse),
+                                      constantOf(infinity));
         delta = arith::SelectOp::create(b, sees, delta, constantOf(0.0));
         Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane,
                                               index.constant(0));
@@ -132,7 +132,7 @@ void GPUGradRows::emitPairs(const QueryTile &tile, Value thread) {
             arith::AndIOp::create(b, isFirst, index.less(number, tile.rows));
         emitIf(isFirst, [&] {
           Value both = vector::FromElementsOp::create(
-              b, VectorType::get(2, compute), ValueRange{lse2, delta});
+              b, VectorType::get(2, compute), ValueRange{lse, delta});
           vector::StoreOp::create(b, both, statistics,
                                   ValueRange{head, row, index.constant(0)},
                                   /*nontemporal=*/false,
@@ -160,47 +160,40 @@ LogicalResult GPUGradRows::emitStatistics(const GPUWorkTiles &work) {
 void GPUGradRows::emitSinkGradient(const GPUWorkTiles &work) {
   Value heads =
       b.createOrFold<memref::DimOp>(grad.getSink(), index.constant(0));
-  emitLaunch(
-      b, kernelName("_dsink"), index.max(heads, index.constant(1)), 32,
-      [&](Value head, Value, Value thread) {
-        Value zero = index.constant(0);
-        Value isGood =
-            index.less(index.constant(-1), index.load(work.count, zero));
-        Value isHead = index.less(head, heads);
-        emitIf(b.createOrFold<arith::AndIOp>(isHead, isGood), [&] {
-          Value sink = memref::LoadOp::create(b, grad.getSink(), head);
-          auto constantOf = [&](double value) {
-            return constant(b, b.getLoc(), value);
-          };
-          Value sink2 = arith::MulFOp::create(b, sink, constantOf(M_LOG2E));
-          auto loop = scf::ForOp::create(
-              b, thread, batch.tq, index.constant(32),
-              ValueRange{constantOf(0.0)},
-              [&](OpBuilder &, Location, Value row, ValueRange sum) {
-                OpBuilder::InsertionGuard guard(b);
-                b.setInsertionPointToEnd(row.getParentBlock());
-                auto load = [&](int64_t which) -> Value {
-                  return memref::LoadOp::create(
-                      b, statistics,
-                      ValueRange{head, row, index.constant(which)});
-                };
-                Value x = arith::SubFOp::create(b, sink2, load(0));
-                Value p = math::Exp2Op::create(b, x);
-                Value minusP = arith::NegFOp::create(b, p);
-                Value next = math::FmaOp::create(b, minusP, load(1), sum[0]);
-                scf::YieldOp::create(b, next);
-              });
-          Value total = sumOfLanes(loop.getResult(0), 32);
-          // A sink of -inf takes no part, whatever delta is.
-          Value isNone = arith::CmpFOp::create(
-              b, arith::CmpFPredicate::OEQ, sink,
-              constantOf(-std::numeric_limits<double>::infinity()));
-          total = arith::SelectOp::create(b, isNone, constantOf(0.0), total);
-          Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                                thread, index.constant(0));
-          emitIf(isFirst, [&] {
-            memref::StoreOp::create(b, total, grad.getDsink(), head);
-          });
-        });
-      });
+  emitLaunch(b, kernelName("_dsink"), index.max(heads, index.constant(1)), 32,
+             [&](Value head, Value, Value thread) {
+               Value zero = index.constant(0);
+               Value isGood =
+                   index.less(index.constant(-1), index.load(work.count, zero));
+               Value isHead = index.less(head, heads);
+               emitIf(b.createOrFold<arith::AndIOp>(isHead, isGood), [&] {
+                 Value sink = memref::LoadOp::create(b, grad.getSink(), head);
+                 auto constantOf = [&](double value) {
+                   return constant(b, b.getLoc(), value);
+                 };
+                 auto loop = scf::ForOp::create(
+                     b, thread, batch.tq, index.constant(32),
+                     ValueRange{constantOf(0.0)},
+                     [&](OpBuilder &, Location, Value row, ValueRange sum) {
+                       OpBuilder::InsertionGuard guard(b);
+                       b.setInsertionPointToEnd(row.getParentBlock());
+                       auto load = [&](int64_t which) -> Value {
+                         return memref::LoadOp::create(
+                             b, statistics,
+                             ValueRange{head, row, index.constant(which)});
+                       };
+                       Value term = reference.emitSinkTerm(b, b.getLoc(), sink,
+                                                           load(0), load(1));
+                       scf::YieldOp::create(
+                           b,
+                           arith::SubFOp::create(b, sum[0], term).getResult());
+                     });
+                 Value total = sumOfLanes(loop.getResult(0), 32);
+                 Value isFirst = arith::CmpIOp::create(
+                     b, arith::CmpIPredicate::eq, thread, index.constant(0));
+                 emitIf(isFirst, [&] {
+                   memref::StoreOp::create(b, total, grad.getDsink(), head);
+                 });
+               });
+             });
 }

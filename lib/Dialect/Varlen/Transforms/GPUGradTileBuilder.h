@@ -10,6 +10,7 @@
 #define VARLEN_DIALECT_VARLEN_TRANSFORMS_GPUGRADTILEBUILDER_H
 
 #include "GPUTileBuilder.h"
+#include "ScoreReference.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -22,7 +23,8 @@ public:
                      GPUScheduleAttr schedule, const GPUBatch &batch,
                      Value statistics)
       : GPUTileBuilder(b, op, schedule, batch), grad(op),
-        statistics(statistics) {}
+        statistics(statistics), isNatural(element == compute),
+        reference(compute, isNatural) {}
 
 protected:
   std::string kernelName(StringRef suffix) {
@@ -30,8 +32,11 @@ protected:
   }
 
   AttnGradOp grad;
-  /// Hq x T x (lse2, delta).
+  /// Hq x T x (lse, delta), as steps want them.
   Value statistics;
+  /// The units of lse there.
+  bool isNatural;
+  RecomputedReference reference;
 };
 
 /// The kernels without tensor cores.

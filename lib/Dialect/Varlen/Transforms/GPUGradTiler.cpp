@@ -33,7 +33,7 @@ public:
   using GPUGradTileBuilder::GPUGradTileBuilder;
 
 protected:
-  /// lse2 and delta of the rows, as R x 1 or 1 x C.
+  /// lse and delta of the rows, as R x 1 or 1 x C.
   ValueRange loadStatistics(ArrayRef<int64_t> shape,
                             kernel::RowsOperands rows) {
     auto type = RankedTensorType::get(shape, compute);
@@ -41,7 +41,8 @@ protected:
                                   constant(b, b.getLoc(), 0.0))
         .getResults();
   }
-  FloatAttr getScale() { return b.getF64FloatAttr(*op.getScaleValue()); }
+  FloatAttr getScale() { return b.getF64FloatAttr(scale); }
+  UnitAttr getNatural() { return isNatural ? b.getUnitAttr() : UnitAttr(); }
   /// Rows of `sum`, times `factor`, as rows of a gradient. Those from `used` on
   /// are 0: what they have accumulated may be NaN.
   void emitStore(Value sum, double factor, Value used, Value gradient,
@@ -86,6 +87,9 @@ private:
     Value head, q0;
   };
 
+  /// The sequence without the queries at its ends that see no key: a
+  /// probability of 0 does not hide a NaN that they have.
+  Sequence dropBlindQueries(Sequence sequence);
   KeyTile decode(const GPUWorkTiles &work, Value entry);
   /// The masked iterations of all heads come first.
   Visit getVisit(const KeyTile &tile, Value i, bool masked);
@@ -153,7 +157,7 @@ void QueryGradTiler::emitTile(const GPUWorkTiles &work, Value entry) {
         tileOf(doutShared, blockM, vColumns), rowStatistics[0],
         rowStatistics[1], lo, hi, k0, /*whole=*/Value(), /*dq=*/state[0],
         /*dk=*/Value(), /*dv=*/Value(), getScale(),
-        OrientationAttr::get(b.getContext(), Orientation::QK));
+        OrientationAttr::get(b.getContext(), Orientation::QK), getNatural());
     return llvm::to_vector_of<Value>(online.getResults());
   };
   Pipeline pipeline{ring, tile.blocks.masked, tile.blocks.total, fetch, step};
@@ -167,7 +171,7 @@ void QueryGradTiler::emitTile(const GPUWorkTiles &work, Value entry) {
   State state = emitSteps(pipeline, {fill(0.0, blockM, qkColumns)});
   // Decoded again: registers are scarce in the loops.
   QueryTile stored = decodeQueryTile(work, entry);
-  emitStore(state[0], *op.getScaleValue(), stored.usedRows, grad.getDq(),
+  emitStore(state[0], scale, stored.usedRows, grad.getDq(),
             rowsOf(stored, stored.rows));
 }
 
@@ -185,11 +189,27 @@ LogicalResult QueryGradTiler::emit(const GPUWorkTiles &work) {
 // dk and dv
 //===----------------------------------------------------------------------===//
 
+GPUTileBuilder::Sequence KeyGradTiler::dropBlindQueries(Sequence sequence) {
+  Value zero = index.constant(0);
+  MaskRange queries = emitQueriesOf(
+      index, sequence.window, zero,
+      index.sub(sequence.kUsed, index.constant(1)), sequence.qUsed);
+  auto shift = [&](Value &value) {
+    if (value)
+      value = index.add(value, queries.begin);
+  };
+  shift(sequence.qRow);
+  shift(sequence.window.begin);
+  shift(sequence.window.end);
+  sequence.qUsed = index.max(index.sub(queries.end, queries.begin), zero);
+  return sequence;
+}
+
 KeyGradTiler::KeyTile KeyGradTiler::decode(const GPUWorkTiles &work,
                                            Value entry) {
   Entry decoded = decodeEntry(work, entry);
   KeyTile tile;
-  tile.sequence = decodeSequence(decoded.sequence);
+  tile.sequence = dropBlindQueries(decodeSequence(decoded.sequence));
   const Sequence &sequence = tile.sequence;
   tile.kvHead = decoded.kvHead;
   tile.first = index.mul(decoded.tile, blockN);
@@ -202,25 +222,10 @@ KeyGradTiler::KeyTile KeyGradTiler::decode(const GPUWorkTiles &work,
     tile.usedRows = index.min(
         index.max(index.sub(sequence.kUsed, tile.first), zero), tile.rows);
 
-  // Query i sees keys from i + diagonal - left to i + diagonal + right, so key
-  // j is seen from query j - diagonal - right to j - diagonal + left.
-  MaskAttr mask = op.getMask();
-  auto within = [&](Value query) {
-    return index.min(index.max(query, zero), sequence.qUsed);
-  };
-  Value top = index.sub(tile.first, sequence.diagonal);
-  Value bottom = index.add(top, index.sub(tile.usedRows, index.constant(1)));
-  Range range{zero, zero, sequence.qUsed, sequence.qUsed};
-  if (mask.getRight() >= 0) {
-    Value right = index.constant(boundOf(mask.getRight()));
-    range.begin = within(index.sub(top, right));
-    range.wholeBegin = within(index.sub(bottom, right));
-  }
-  if (mask.getLeft() >= 0) {
-    int64_t left = boundOf(mask.getLeft()) + 1;
-    range.wholeEnd = within(index.add(top, left));
-    range.end = within(index.add(bottom, left));
-  }
+  Value last =
+      index.sub(index.add(tile.first, tile.usedRows), index.constant(1));
+  MaskRange range =
+      emitQueriesOf(index, sequence.window, tile.first, last, sequence.qUsed);
   // Not even a key: no query.
   if (op.getSequsedK())
     range.end = index.select(index.less(zero, tile.usedRows), range.end, zero);
@@ -266,13 +271,11 @@ SmallVector<Value> KeyGradTiler::getLimits(const KeyTile &tile, Value q0) {
     return narrow.cast(index.max(index.min(distance, most),
                                  index.sub(index.constant(0), most)));
   };
-  MaskAttr mask = op.getMask();
-  Value diagonal = index.add(q0, sequence.diagonal), begin, end;
-  if (mask.getLeft() >= 0)
-    begin =
-        relative(index.sub(diagonal, index.constant(boundOf(mask.getLeft()))));
-  if (mask.getRight() >= 0)
-    end = relative(index.add(diagonal, boundOf(mask.getRight()) + 1));
+  Value begin, end;
+  if (sequence.window.begin)
+    begin = relative(index.add(q0, sequence.window.begin));
+  if (sequence.window.end)
+    end = relative(index.add(q0, sequence.window.end));
   Value keys = relative(sequence.kUsed);
   Value queries = narrow.cast(
       index.min(index.sub(sequence.qUsed, q0), index.constant(blockM)));
@@ -327,7 +330,8 @@ void KeyGradTiler::emitTile(const GPUWorkTiles &work, Value entry) {
         tileOf(ofSlot(slot, 1), blockM, vColumns), columns[0], columns[1], lo,
         hi, k0, /*whole=*/Value(), /*dq=*/Value(),
         ofKeys ? state.front() : Value(), ofValues ? state.back() : Value(),
-        getScale(), OrientationAttr::get(b.getContext(), Orientation::KQ));
+        getScale(), OrientationAttr::get(b.getContext(), Orientation::KQ),
+        getNatural());
     return llvm::to_vector_of<Value>(online.getResults());
   };
   Value group = narrow.cast(batch.group);
@@ -351,8 +355,7 @@ void KeyGradTiler::emitTile(const GPUWorkTiles &work, Value entry) {
   rows = {stored.sequence.kRow, stored.kvHead, stored.first, index.constant(1),
           stored.rows};
   if (ofKeys)
-    emitStore(state.front(), *op.getScaleValue(), stored.usedRows, grad.getDk(),
-              rows);
+    emitStore(state.front(), scale, stored.usedRows, grad.getDk(), rows);
   if (ofValues)
     emitStore(state.back(), 1.0, stored.usedRows, grad.getDv(), rows);
 }

@@ -118,41 +118,15 @@ GPUTileBuilder::Sequence GPUTileBuilder::decodeSequence(Value s) {
   sequence.kRow = k.begin;
   sequence.kRows = index.sub(k.end, k.begin);
   sequence.kUsed = used(op.getSequsedK(), sequence.kRows);
-  sequence.diagonal = zero;
-  if (op.getMask().getAlignment() == Alignment::BottomRight)
-    sequence.diagonal = index.sub(sequence.kUsed, sequence.qUsed);
-  if (op.getQOffset()) {
-    // Bounded before and after the sum, which therefore does not overflow.
-    auto clamp = [&](Value value) {
-      return index.max(index.min(value, index.constant(VARLEN_MAX_DIAGONAL)),
-                       index.constant(-VARLEN_MAX_DIAGONAL));
-    };
-    Value offset = emitUsed(index, op.getQOffset(), s, batch.sequences, zero);
-    sequence.diagonal = clamp(index.add(sequence.diagonal, clamp(offset)));
-  }
+  Value offset;
+  if (op.getQOffset())
+    offset = emitUsed(index, op.getQOffset(), s, batch.sequences, zero);
+  sequence.window = emitMaskWindow(index, op.getMask(), sequence.qUsed,
+                                   sequence.kUsed, offset);
   return sequence;
 }
 
-GPUTileBuilder::KeyRange GPUTileBuilder::visible(OpBuilder &builder,
-                                                 Location loc,
-                                                 const Sequence &sequence,
-                                                 Value position) {
-  ImplicitLocOpBuilder nested(loc, builder);
-  IndexBuilder at{nested};
-  MaskAttr mask = op.getMask();
-  Value diagonal = at.add(position, sequence.diagonal), zero = at.constant(0);
-  KeyRange keys{zero, sequence.kUsed};
-  if (mask.getLeft() >= 0)
-    keys.begin =
-        at.max(at.sub(diagonal, at.constant(boundOf(mask.getLeft()))), zero);
-  if (mask.getRight() >= 0)
-    keys.end =
-        at.min(at.max(at.add(diagonal, boundOf(mask.getRight()) + 1), zero),
-               sequence.kUsed);
-  return keys;
-}
-
-GPUTileBuilder::Blocks GPUTileBuilder::getBlocks(const Range &range,
+GPUTileBuilder::Blocks GPUTileBuilder::getBlocks(const MaskRange &range,
                                                  int64_t size) {
   // Counts of blocks are not negative.
   auto atLeast = [&](Value value, Value lo) {
@@ -230,13 +204,12 @@ GPUTileBuilder::decodeQueryTile(const GPUWorkTiles &work, Value entry) {
   // the tile bound those of all.
   Value last =
       index.sub(index.add(tile.first, tile.usedRows), index.constant(1));
-  auto keysOf = [&](Value pair) {
-    return visible(b, b.getLoc(), tile.sequence, index.div(pair, batch.group));
-  };
-  KeyRange top = keysOf(tile.first), bottom = keysOf(last);
+  MaskRange keys = emitKeysOf(
+      index, tile.sequence.window, index.div(tile.first, batch.group),
+      index.div(last, batch.group), tile.sequence.kUsed);
   // Not even a row: no key.
-  Value end = index.select(index.less(zero, tile.usedRows), bottom.end, zero);
-  tile.blocks = getBlocks({top.begin, bottom.begin, top.end, end}, blockN);
+  keys.end = index.select(index.less(zero, tile.usedRows), keys.end, zero);
+  tile.blocks = getBlocks(keys, blockN);
   return tile;
 }
 
@@ -248,8 +221,9 @@ SmallVector<Value> GPUTileBuilder::getLimits(const QueryTile &tile) {
         ImplicitLocOpBuilder inner(loc, nested);
         IndexBuilder at{inner};
         Value pair = at.add(tile.first, row);
-        KeyRange keys =
-            visible(nested, loc, tile.sequence, at.div(pair, batch.group));
+        Value query = at.div(pair, batch.group);
+        MaskRange keys = emitKeysOf(at, tile.sequence.window, query, query,
+                                    tile.sequence.kUsed);
         auto narrow = [&](Value key) -> Value {
           return arith::IndexCastOp::create(nested, loc, i32, key);
         };

@@ -11,6 +11,7 @@
 
 #include "GPUWorkTiles.h"
 #include "IndexBuilder.h"
+#include "MaskWindow.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Runtime/Runtime.h"
@@ -32,15 +33,15 @@ public:
         blockM(schedule.getBlockM()), blockN(schedule.getKvBlock()),
         stages(schedule.getStages()),
         qkColumns(llvm::alignTo(op.getHeadDim(), 16)),
-        vColumns(llvm::alignTo(op.getValueHeadDim(), 16)), batch(batch) {}
+        vColumns(llvm::alignTo(op.getValueHeadDim(), 16)),
+        scale(*op.getScaleValue()), batch(batch) {}
 
 protected:
   /// The rows of a sequence in memory, and those in use.
   struct Sequence {
     Value qRow, qRows, qUsed;
     Value kRow, kRows, kUsed;
-    /// Query i is at the position i + diagonal of the keys.
-    Value diagonal;
+    MaskWindow window;
   };
   /// The blocks that a tile meets, in the order of iterations: `left` masked
   /// ones, then those up to number `masked` on the other side, then the others,
@@ -48,11 +49,6 @@ protected:
   /// are alive in the inner loop, where registers are scarce: 32 bits each.
   struct Blocks {
     Value left, masked, total, leftBase, rightBase, insideBase;
-  };
-  /// Rows (or columns) of the other side: some row of the tile meets those in
-  /// [begin, end), all rows meet those in [wholeBegin, wholeEnd).
-  struct Range {
-    Value begin, wholeBegin, wholeEnd, end;
   };
   /// A tile of queries: block_m (query row, head of the group) pairs of one
   /// sequence and kv head, and the kv blocks that it meets.
@@ -62,9 +58,6 @@ protected:
     /// The first pair; pairs of the tile in memory, and those in use.
     Value first, rows, usedRows;
     Blocks blocks;
-  };
-  struct KeyRange {
-    Value begin, end;
   };
   /// The values that loops over blocks carry.
   using State = SmallVector<Value>;
@@ -89,19 +82,12 @@ protected:
   Entry decodeEntry(const GPUWorkTiles &work, Value entry);
   Sequence decodeSequence(Value s);
   QueryTile decodeQueryTile(const GPUWorkTiles &work, Value entry);
-  Blocks getBlocks(const Range &range, int64_t size);
+  Blocks getBlocks(const MaskRange &range, int64_t size);
   /// The first row of the block of iteration i.
   Value blockStart(const Blocks &blocks, Value i, bool masked, int64_t size);
   /// How many rows of the block at `start` are in use, of `used` or, if it is
   /// not masked, all: it may be more than the block has.
   Value rowsOfBlock(Value used, Value start, int64_t size, bool masked);
-  /// A side of a window, which may be as good as open.
-  static int64_t boundOf(int64_t side) {
-    return std::min<int64_t>(side, VARLEN_MAX_WINDOW);
-  }
-  /// The keys that a query sees.
-  KeyRange visible(OpBuilder &builder, Location loc, const Sequence &sequence,
-                   Value position);
   /// The first key that each pair of the tile sees, and the one after the last,
   /// as R x 1.
   SmallVector<Value> getLimits(const QueryTile &tile);
@@ -155,6 +141,7 @@ protected:
   IndexBuilder index, narrow;
   FloatType element, compute;
   int64_t blockM, blockN, stages, qkColumns, vColumns;
+  double scale;
   GPUBatch batch;
 };
 

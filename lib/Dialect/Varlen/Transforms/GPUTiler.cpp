@@ -13,15 +13,14 @@
 #include "GPUTiler.h"
 
 #include "GPUTileBuilder.h"
+#include "ScoreReference.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
-#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -39,7 +38,7 @@ public:
 private:
   void emitTile(Value entry);
   /// acc, m and l.
-  State initialState(const QueryTile &tile);
+  State initialState();
   void emitEpilogue(const QueryTile &tile, const State &state);
 
   SmallVector<Value> perRow(ValueRange inputs, ArrayRef<Type> types,
@@ -55,67 +54,41 @@ private:
 
 } // namespace
 
-/// A sink is a logit seen before any key; rows that belong to no sequence have
-/// none, see the epilogue.
-GPUTiler::State GPUTiler::initialState(const QueryTile &tile) {
-  Value acc = fill(0.0, blockM, vColumns);
-  if (!attn.getSink())
-    return {acc, fill(OnlineAttnOp::getInitialM(), blockM, 1),
-            fill(0.0, blockM, 1)};
-  Value zero = index.constant(0);
-  kernel::RowsOperands rows = rowsOf(tile, tile.rows);
-  rows.row = zero;
-  Value sink =
-      kernel::LoadOp::create(b, RankedTensorType::get({blockM, 1}, compute),
-                             attn.getSink(), rows, constant(b, b.getLoc(), 0.0))
-          .getResult(0);
-  auto state =
-      perRow(sink, {compute, compute},
-             [&](OpBuilder &nested, Location loc, Value, ValueRange arguments) {
-               Value x = arith::MulFOp::create(nested, loc, arguments[0],
-                                               constant(nested, loc, M_LOG2E));
-               Value top = math::CeilOp::create(nested, loc, x);
-               Value m = arith::MaxNumFOp::create(
-                   nested, loc, top,
-                   constant(nested, loc, OnlineAttnOp::getInitialM()));
-               Value difference = arith::SubFOp::create(nested, loc, x, m);
-               Value l = math::Exp2Op::create(nested, loc, difference);
-               return SmallVector<Value>{m, l};
-             });
-  return {acc, state[0], state[1]};
+GPUTiler::State GPUTiler::initialState() {
+  return {fill(0.0, blockM, vColumns),
+          fill(OnlineAttnOp::getInitialM(scale, compute), blockM, 1),
+          fill(0.0, blockM, 1)};
 }
 
 void GPUTiler::emitEpilogue(const QueryTile &tile, const State &state) {
-  auto isUsed = [&](OpBuilder &nested, Location loc, Value row) -> Value {
-    return arith::CmpIOp::create(nested, loc, arith::CmpIPredicate::slt, row,
-                                 tile.usedRows);
-  };
-  // 0 for a row without a key, and for one that is in no sequence.
-  Value factor = perRow(
-      state[2], compute,
+  SmallVector<Value> inputs = {state[1], state[2]};
+  if (attn.getSink()) {
+    kernel::RowsOperands rows = rowsOf(tile, tile.rows);
+    rows.row = index.constant(0);
+    inputs.push_back(kernel::LoadOp::create(
+                         b, RankedTensorType::get({blockM, 1}, compute),
+                         attn.getSink(), rows, constant(b, b.getLoc(), 0.0))
+                         .getResult(0));
+  }
+  // A row that is in no sequence has no sink either.
+  ScoreReference reference(scale, compute, /*isRounded=*/element != compute);
+  auto results = perRow(
+      inputs, {compute, compute},
       [&](OpBuilder &nested, Location loc, Value row, ValueRange arguments) {
-        Value zero = constant(nested, loc, 0.0);
-        Value inverse = arith::DivFOp::create(
-            nested, loc, constant(nested, loc, 1.0), arguments[0]);
-        Value some = arith::CmpFOp::create(
-            nested, loc, arith::CmpFPredicate::ONE, arguments[0], zero);
-        some =
-            arith::AndIOp::create(nested, loc, some, isUsed(nested, loc, row));
+        ScoreReference::Result result =
+            reference.emitResult(nested, loc, arguments[0], arguments[1],
+                                 attn.getSink() ? arguments[2] : Value());
+        Value isUsed = arith::CmpIOp::create(
+            nested, loc, arith::CmpIPredicate::slt, row, tile.usedRows);
+        auto ifUsed = [&](Value value, double otherwise) -> Value {
+          return arith::SelectOp::create(nested, loc, isUsed, value,
+                                         constant(nested, loc, otherwise));
+        };
         return SmallVector<Value>{
-            arith::SelectOp::create(nested, loc, some, inverse, zero)};
-      })[0];
-  Value lse = perRow(
-      {state[1], state[2]}, compute,
-      [&](OpBuilder &nested, Location loc, Value row, ValueRange arguments) {
-        Value log = math::Log2Op::create(nested, loc, arguments[1]);
-        Value sum = arith::AddFOp::create(nested, loc, arguments[0], log);
-        Value value = arith::MulFOp::create(nested, loc, sum,
-                                            constant(nested, loc, M_LN2));
-        Value none =
-            constant(nested, loc, -std::numeric_limits<double>::infinity());
-        return SmallVector<Value>{arith::SelectOp::create(
-            nested, loc, isUsed(nested, loc, row), value, none)};
-      })[0];
+            ifUsed(result.factor, 0.0),
+            ifUsed(result.lse, -std::numeric_limits<double>::infinity())};
+      });
+  Value factor = results[0], lse = results[1];
   Value empty =
       tensor::EmptyOp::create(b, ArrayRef<int64_t>{blockM, vColumns}, element);
   AffineMap identity = b.getMultiDimIdentityMap(2);
@@ -164,7 +137,7 @@ void GPUTiler::emitTile(Value entry) {
     }
     auto online = OnlineAttnOp::create(
         b, q, k, v, lo, hi, k0, /*whole=*/Value(), state[0], state[1], state[2],
-        b.getF64FloatAttr(*op.getScaleValue()),
+        b.getF64FloatAttr(scale),
         OrientationAttr::get(b.getContext(), Orientation::QK));
     return llvm::to_vector_of<Value>(online.getResults());
   };
@@ -172,7 +145,7 @@ void GPUTiler::emitTile(Value entry) {
   emitPrefetch(pipeline, [&] {
     kernel::CopyOp::create(b, op.getQ(), rowsOf(tile, tile.usedRows), qShared);
   });
-  State state = initialState(tile);
+  State state = initialState();
   limits = getLimits(tile);
   emitEpilogue(tile, emitSteps(pipeline, state));
 }

@@ -6,16 +6,19 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One thread a sequence, none waits for another: each looks at all sequences,
-// counts the tiles of those that come before its own, and so knows where its
-// tiles go. Bad cu_seqlens are seen by every thread alike, and none writes.
+// A few launches, in none of which a thread waits for another: one thread a
+// sequence finds its work and number of tiles; merge passes sort sequences by
+// work and add up tiles as they go; one thread a tile finds its sequence in
+// these sums. A sequence with an error has more work than any other can have,
+// so after sorting the first error is the first of the list, for every thread
+// to see, and none writes.
 //
 //===----------------------------------------------------------------------===//
 
 #include "GPUWorkTiles.h"
 
+#include "GPUBatchChecks.h"
 #include "varlen/Dialect/Varlen/Transforms/Transforms.h"
-#include "varlen/Runtime/GPU.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -24,11 +27,20 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::varlen;
 
-/// Threads of a block of the kernel that makes the list.
+/// Threads of a block of the kernels that make the list.
 static constexpr int64_t kThreads = 128;
+
+/// Sorted runs that one launch makes one. With more, there are fewer launches,
+/// whose latency is what short lists take, and each thread searches longer.
+static constexpr int64_t kRuns = 16;
+
+/// Work of a sequence with an error, and more than that of any without.
+static constexpr int64_t kFault = std::numeric_limits<int64_t>::max();
 
 void varlen::emitLaunch(ImplicitLocOpBuilder &b, const Twine &name,
                         Value blocks, int64_t threads,
@@ -83,46 +95,51 @@ public:
               const GPUWorkTiles *checked)
       : b(b), index{b}, op(op), group(batch.group),
         ofQueries(of == TilesOf::Queries), size(size), checked(checked),
-        tq(batch.tq), tk(batch.tk), sequences(batch.sequences) {}
+        tq(batch.tq), tk(batch.tk), sequences(batch.sequences),
+        checks(b, op, batch) {}
 
   FailureOr<GPUWorkTiles> emit();
 
 private:
+  /// What the table has of each segment: its work, its number, and, behind it
+  /// in its sorted run, how many tiles there are so far.
+  enum Field { Work, Number, Tiles, NumFields };
   struct Sequence {
     PackedRows q, k;
     /// How long a tile takes: rows in use on the other side. And the tiles.
     Value work, tiles;
   };
-  /// Something that may be wrong; the fields of varlen_gpu_status. No bound:
-  /// the code says it.
-  struct Check {
-    Value wrong;
-    int64_t code;
-    Value at, value, bound;
-  };
-
-  Value dim(Value memref) {
-    return b.createOrFold<memref::DimOp>(memref, index.constant(0));
-  }
-  Value conjunction(Value lhs, Value rhs) {
-    return b.createOrFold<arith::AndIOp>(lhs, rhs);
-  }
   Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs) {
     return b.createOrFold<arith::CmpIOp>(predicate, lhs, rhs);
   }
-  Value any(ArrayRef<Check> checks);
-  /// Whether each list has as many entries as there are sequences.
-  SmallVector<Check> lengthChecks();
-  SmallVector<Check> entryChecks(Value s, const Sequence &sequence);
   Sequence sequence(Value s);
 
   void emitIf(Value condition, function_ref<void()> body);
-  void emitThread(Value thread, Value list, Value count);
-  void emitCount(Value value, Value count);
-  void emitOwnTiles(Value own, Value start, Value list);
-  /// Stores the first check that fails, one of them, unless the status has an
-  /// error already.
-  void emitStatus(ArrayRef<Check> checks);
+  /// A launch of a kernel for the numbers from 0 to `extent`, a thread each.
+  void emitThreads(const Twine &suffix, Value extent,
+                   function_ref<void(Value)> body);
+  /// The first position of [lo, hi) of which `isBefore` does not hold, or hi.
+  /// It holds of no position behind one of which it does not.
+  Value emitSearch(Value lo, Value hi, function_ref<Value(Value)> isBefore);
+
+  Value load(Value parity, Field field, Value at) {
+    return index.load(table, {parity, index.constant(field), at});
+  }
+  void store(Value value, Value parity, Field field, Value at) {
+    emitStore(value, table, {parity, index.constant(field), at});
+  }
+  /// Stores an index as an integer of the type of `memref`.
+  void emitStore(Value value, Value memref, ValueRange at);
+
+  void emitSegments();
+  /// Sorts; the half of the table where the result is.
+  Value emitSort();
+  /// Merges the runs of `run` segments, in the half `from` of the table, to the
+  /// other: the new place of segment `i`.
+  void emitMerge(Value i, Value run, Value from);
+  /// The tile `i`, if there is one.
+  void emitTile(Value i, Value sorted, const GPUWorkTiles &work);
+  void emitFault(Value segment);
 
   ImplicitLocOpBuilder &b;
   IndexBuilder index;
@@ -132,6 +149,13 @@ private:
   int64_t size;
   const GPUWorkTiles *checked;
   Value tq, tk, sequences, status;
+  GPUBatchChecks checks;
+  /// What is wrong with extents. The host knows it, a kernel reports it.
+  GPUFault extents;
+  /// The sequences, and the rows past the last.
+  Value segments;
+  /// Two halves of NumFields x segments: what a pass reads, and what it writes.
+  Value table;
 };
 
 } // namespace
@@ -142,98 +166,6 @@ void ListBuilder::emitIf(Value condition, function_ref<void()> body) {
     b.restoreInsertionPoint(nested.saveInsertionPoint());
     body();
     scf::YieldOp::create(b);
-  });
-}
-
-//===----------------------------------------------------------------------===//
-// Checks
-//===----------------------------------------------------------------------===//
-
-Value ListBuilder::any(ArrayRef<Check> checks) {
-  Value result = arith::ConstantIntOp::create(b, 0, 1);
-  for (const Check &check : checks)
-    result = b.createOrFold<arith::OrIOp>(result, check.wrong);
-  return result;
-}
-
-SmallVector<ListBuilder::Check> ListBuilder::lengthChecks() {
-  SmallVector<Check> checks;
-  Value zero = index.constant(0), one = index.constant(1), n = dim(op.getCuQ());
-  checks.push_back({index.less(n, one),
-                    VARLEN_STATUS_LENGTH + VARLEN_STATUS_CU_Q, zero, n,
-                    Value()});
-  auto expect = [&](Value list, Value size, int64_t code) {
-    if (!list)
-      return;
-    Value actual = dim(list);
-    checks.push_back({compare(arith::CmpIPredicate::ne, actual, size),
-                      VARLEN_STATUS_LENGTH + code, zero, actual, size});
-  };
-  expect(op.getCuK(), n, VARLEN_STATUS_CU_K);
-  expect(op.getSequsedQ(), sequences, VARLEN_STATUS_USED_Q);
-  expect(op.getSequsedK(), sequences, VARLEN_STATUS_USED_K);
-  expect(op.getQOffset(), sequences, VARLEN_STATUS_OFFSET);
-  return checks;
-}
-
-SmallVector<ListBuilder::Check>
-ListBuilder::entryChecks(Value s, const Sequence &sequence) {
-  SmallVector<Check> checks;
-  Value zero = index.constant(0);
-  Value isFirst = compare(arith::CmpIPredicate::eq, s, zero);
-  Value isSequence = index.less(s, sequences);
-  Value isLast = compare(arith::CmpIPredicate::eq, s, sequences);
-  auto packed = [&](Value cu, const PackedRows &rows, Value rowsInMemory,
-                    int64_t list) {
-    checks.push_back({conjunction(isFirst, compare(arith::CmpIPredicate::ne,
-                                                   rows.begin, zero)),
-                      VARLEN_STATUS_START + list, s, rows.begin, Value()});
-    checks.push_back({conjunction(isSequence, index.less(rows.end, rows.begin)),
-                      VARLEN_STATUS_DECREASE + list, index.add(s, 1), rows.end,
-                      rows.begin});
-    checks.push_back({conjunction(isLast, index.less(rowsInMemory, rows.begin)),
-                      VARLEN_STATUS_END + list, s, rows.begin, rowsInMemory});
-  };
-  packed(op.getCuQ(), sequence.q, tq, VARLEN_STATUS_CU_Q);
-  packed(op.getCuK(), sequence.k, tk, VARLEN_STATUS_CU_K);
-  auto used = [&](Value list, const PackedRows &rows, int64_t code) {
-    if (!list)
-      return;
-    Value size = index.sub(rows.end, rows.begin);
-    Value value = emitUsed(index, list, s, sequences, zero);
-    Value outside = b.createOrFold<arith::OrIOp>(index.less(value, zero),
-                                                 index.less(size, value));
-    checks.push_back({conjunction(isSequence, outside),
-                      VARLEN_STATUS_USED + code, s, value, size});
-  };
-  used(op.getSequsedQ(), sequence.q, VARLEN_STATUS_USED_Q);
-  used(op.getSequsedK(), sequence.k, VARLEN_STATUS_USED_K);
-  return checks;
-}
-
-void ListBuilder::emitStatus(ArrayRef<Check> checks) {
-  Value zero = index.constant(0);
-  const Check &last = checks.back();
-  Value code = index.constant(last.code), at = last.at, value = last.value;
-  Value bound = last.bound ? last.bound : zero;
-  for (const Check &check : llvm::reverse(checks.drop_back())) {
-    code = index.select(check.wrong, index.constant(check.code), code);
-    at = index.select(check.wrong, check.at, at);
-    value = index.select(check.wrong, check.value, value);
-    if (check.bound)
-      bound = index.select(check.wrong, check.bound, bound);
-  }
-  auto i64 = b.getI64Type();
-  Value kept = LLVM::LoadOp::create(b, i64, status);
-  emitIf(compare(arith::CmpIPredicate::eq, index.cast(kept), zero), [&] {
-    Value fields[] = {code, at, value, bound};
-    for (auto [number, field] : llvm::enumerate(fields)) {
-      Value address =
-          LLVM::GEPOp::create(b, status.getType(), i64, status,
-                              ArrayRef<LLVM::GEPArg>{int32_t(number)});
-      LLVM::StoreOp::create(b, arith::IndexCastOp::create(b, i64, field),
-                            address);
-    }
   });
 }
 
@@ -256,77 +188,193 @@ ListBuilder::Sequence ListBuilder::sequence(Value s) {
   return result;
 }
 
-void ListBuilder::emitCount(Value value, Value count) {
-  memref::StoreOp::create(b,
-                          arith::IndexCastOp::create(b, b.getI64Type(), value),
-                          count, ValueRange{index.constant(0)});
+void ListBuilder::emitThreads(const Twine &suffix, Value extent,
+                              function_ref<void(Value)> body) {
+  StringRef function = op->getParentOfType<func::FuncOp>().getName();
+  StringRef list = ofQueries ? "_tiles" : "_key_tiles";
+  emitLaunch(b, function + list + suffix, index.ceilDiv(extent, kThreads),
+             kThreads, [&](Value block, Value, Value thread) {
+               Value i = index.add(index.mul(block, kThreads), thread);
+               emitIf(index.less(i, extent), [&] { body(i); });
+             });
 }
 
-void ListBuilder::emitOwnTiles(Value own, Value start, Value list) {
-  Value zero = index.constant(0), one = index.constant(1);
-  Value tiles = sequence(own).tiles;
-  auto narrow = [&](Value value) -> Value {
-    return arith::IndexCastOp::create(b, b.getI32Type(), value);
+Value ListBuilder::emitSearch(Value lo, Value hi,
+                              function_ref<Value(Value)> isBefore) {
+  auto inside = [&](function_ref<void(ValueRange)> body) {
+    return [&, body](OpBuilder &nested, Location, ValueRange range) {
+      OpBuilder::InsertionGuard guard(b);
+      b.restoreInsertionPoint(nested.saveInsertionPoint());
+      body(range);
+    };
   };
-  scf::ForOp::create(
-      b, zero, tiles, one, ValueRange{},
-      [&](OpBuilder &, Location, Value i, ValueRange) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToEnd(i.getParentBlock());
-        // The last rows of a causal sequence see the most keys, and its first
-        // keys are seen by the most rows.
-        Value tile = ofQueries ? index.sub(index.sub(tiles, one), i) : Value(i);
-        Value row = index.add(start, i);
-        memref::StoreOp::create(b, narrow(own), list, ValueRange{row, zero});
-        memref::StoreOp::create(b, narrow(tile), list, ValueRange{row, one});
-        scf::YieldOp::create(b);
-      });
+  Type type = b.getIndexType();
+  return scf::WhileOp::create(
+             b, TypeRange{type, type}, ValueRange{lo, hi},
+             inside([&](ValueRange range) {
+               scf::ConditionOp::create(b, index.less(range[0], range[1]),
+                                        range);
+             }),
+             inside([&](ValueRange range) {
+               Value middle =
+                   index.div(index.add(range[0], range[1]), index.constant(2));
+               Value before = isBefore(middle);
+               Value next = index.add(middle, 1);
+               scf::YieldOp::create(
+                   b, ValueRange{index.select(before, next, range[0]),
+                                 index.select(before, range[1], middle)});
+             }))
+      .getResult(0);
 }
 
-/// The thread of sequence `thread`; those past the last segment do nothing.
-/// All entries are there to be read.
-void ListBuilder::emitThread(Value thread, Value list, Value count) {
-  Value zero = index.constant(0), one = index.constant(1);
-  Value segments = index.add(sequences, 1);
-  Value work = sequence(thread).work;
-  // The tiles of the segments that come before this one, those of all, and,
-  // unless that is known, the first segment with an error (else their number).
-  SmallVector<Value> initial = {zero, zero};
-  if (!checked)
-    initial.push_back(segments);
-  auto loop = scf::ForOp::create(
-      b, zero, segments, one, initial,
-      [&](OpBuilder &, Location, Value s, ValueRange state) {
+void ListBuilder::emitStore(Value value, Value memref, ValueRange at) {
+  Type type = cast<MemRefType>(memref.getType()).getElementType();
+  memref::StoreOp::create(b, arith::IndexCastOp::create(b, type, value), memref,
+                          at);
+}
+
+void ListBuilder::emitSegments() {
+  emitThreads("_segments", segments, [&](Value i) {
+    Value zero = index.constant(0), fault = index.constant(kFault);
+    Value bad = checked ? index.less(index.load(checked->count, zero), zero)
+                        : index.less(zero, extents.code);
+    auto inside = [&](function_ref<SmallVector<Value>()> values) {
+      return [&, values](OpBuilder &nested, Location) {
         OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToEnd(s.getParentBlock());
-        Sequence other = sequence(s);
-        Value equal = compare(arith::CmpIPredicate::eq, other.work, work);
-        Value before = b.createOrFold<arith::OrIOp>(
-            index.less(work, other.work),
-            conjunction(equal, index.less(s, thread)));
-        SmallVector<Value> next = {
-            index.add(state[0], index.select(before, other.tiles, zero)),
-            index.add(state[1], other.tiles)};
-        if (!checked) {
-          Value wrong = any(entryChecks(s, other));
-          next.push_back(index.min(state[2], index.select(wrong, s, segments)));
-        }
-        scf::YieldOp::create(b, next);
-      });
-  Value start = loop.getResult(0), total = loop.getResult(1), fault, good;
-  if (!checked) {
-    fault = loop.getResult(2);
-    good = compare(arith::CmpIPredicate::eq, fault, segments);
-    total = index.select(good, total, index.constant(-1));
-  }
-  emitIf(compare(arith::CmpIPredicate::eq, thread, zero), [&] {
-    emitCount(total, count);
-    if (fault)
-      emitIf(index.less(fault, segments),
-             [&] { emitStatus(entryChecks(fault, sequence(fault))); });
+        b.restoreInsertionPoint(nested.saveInsertionPoint());
+        scf::YieldOp::create(b, values());
+      };
+    };
+    auto found = scf::IfOp::create(
+        b, bad, inside([&] { return SmallVector<Value>{fault, zero}; }),
+        inside([&] {
+          Sequence segment = sequence(i);
+          Value work = segment.work;
+          if (!checked) {
+            // Numbers of an entry that is not checked yet may be anything.
+            work = index.min(index.max(work, zero), index.constant(kFault - 1));
+            GPUFault found = checks.ofEntries(i, segment.q, segment.k);
+            work = index.select(found.wrong, fault, work);
+          }
+          return SmallVector<Value>{work, segment.tiles};
+        }));
+    store(found.getResult(0), zero, Work, i);
+    store(i, zero, Number, i);
+    store(found.getResult(1), zero, Tiles, i);
   });
-  auto emitOwn = [&] { emitOwnTiles(thread, start, list); };
-  good ? emitIf(good, emitOwn) : emitOwn();
+}
+
+void ListBuilder::emitMerge(Value i, Value run, Value from) {
+  Value zero = index.constant(0);
+  Value group = index.mul(run, kRuns);
+  Value begin = index.sub(i, index.rem(i, group));
+  Value end = index.min(index.add(begin, group), segments);
+  Value own = index.sub(i, index.rem(i, run));
+  Value work = load(from, Work, i);
+  auto loop = scf::ForOp::create(
+      b, begin, end, run, ValueRange{begin, zero},
+      [&](OpBuilder &, Location, Value other, ValueRange sums) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToEnd(other.getParentBlock());
+        // Segments of equal work stay in order. Of its own run, those up to
+        // this one are before it, itself included.
+        Value isOwn = compare(arith::CmpIPredicate::eq, other, own);
+        Value next = index.add(i, 1);
+        Value bound = index.select(index.less(other, own),
+                                   index.sub(work, index.constant(1)), work);
+        Value last = index.min(index.add(other, run), segments);
+        Value past = emitSearch(
+            index.select(isOwn, next, other), index.select(isOwn, next, last),
+            [&](Value at) { return index.less(bound, load(from, Work, at)); });
+        Value tiles = load(
+            from, Tiles, index.max(index.sub(past, index.constant(1)), other));
+        Value some = index.select(index.less(other, past), tiles, zero);
+        scf::YieldOp::create(
+            b, ValueRange{index.add(sums[0], index.sub(past, other)),
+                          index.add(sums[1], some)});
+      });
+  Value to = index.sub(index.constant(1), from);
+  Value at = index.sub(loop.getResult(0), index.constant(1));
+  store(work, to, Work, at);
+  store(load(from, Number, i), to, Number, at);
+  store(loop.getResult(1), to, Tiles, at);
+}
+
+Value ListBuilder::emitSort() {
+  auto inside = [&](function_ref<void(Value, Value)> body) {
+    return [&, body](OpBuilder &nested, Location, ValueRange state) {
+      OpBuilder::InsertionGuard guard(b);
+      b.restoreInsertionPoint(nested.saveInsertionPoint());
+      body(state[0], state[1]);
+    };
+  };
+  Type type = b.getIndexType();
+  return scf::WhileOp::create(
+             b, TypeRange{type, type},
+             ValueRange{index.constant(1), index.constant(0)},
+             inside([&](Value run, Value from) {
+               scf::ConditionOp::create(b, index.less(run, segments),
+                                        ValueRange{run, from});
+             }),
+             inside([&](Value run, Value from) {
+               emitThreads("_merge", segments,
+                           [&](Value i) { emitMerge(i, run, from); });
+               scf::YieldOp::create(
+                   b, ValueRange{index.mul(run, kRuns),
+                                 index.sub(index.constant(1), from)});
+             }))
+      .getResult(1);
+}
+
+/// Stores what is wrong, of which `segment` is the first instance.
+void ListBuilder::emitFault(Value segment) {
+  auto inside = [&](function_ref<GPUFault()> fault) {
+    return [&, fault](OpBuilder &nested, Location) {
+      OpBuilder::InsertionGuard guard(b);
+      b.restoreInsertionPoint(nested.saveInsertionPoint());
+      emitStatus(b, status, fault());
+      scf::YieldOp::create(b);
+    };
+  };
+  // Lists that are too short have no entries to be looked at.
+  scf::IfOp::create(b, index.less(index.constant(0), extents.code),
+                    inside([&] { return extents; }), inside([&] {
+                      Sequence faulty = sequence(segment);
+                      return checks.ofEntries(segment, faulty.q, faulty.k);
+                    }));
+}
+
+void ListBuilder::emitTile(Value i, Value sorted, const GPUWorkTiles &work) {
+  Value zero = index.constant(0), one = index.constant(1);
+  Value last = index.sub(segments, one);
+  Value isBad = compare(arith::CmpIPredicate::eq, load(sorted, Work, zero),
+                        index.constant(kFault));
+  Value count =
+      index.select(isBad, index.constant(-1), load(sorted, Tiles, last));
+  emitIf(compare(arith::CmpIPredicate::eq, i, zero), [&] {
+    emitStore(count, work.count, zero);
+    if (!checked)
+      emitIf(isBad, [&] { emitFault(load(sorted, Number, zero)); });
+  });
+  emitIf(index.less(i, count), [&] {
+    auto isBefore = [&](Value at) {
+      return compare(arith::CmpIPredicate::sle, load(sorted, Tiles, at), i);
+    };
+    Value segment = emitSearch(zero, last, isBefore);
+    // The last rows of a causal sequence see the most keys, and its first keys
+    // are seen by the most rows.
+    Value tile;
+    if (ofQueries) {
+      tile = index.sub(index.sub(load(sorted, Tiles, segment), one), i);
+    } else {
+      Value before =
+          load(sorted, Tiles, index.max(index.sub(segment, one), zero));
+      tile =
+          index.sub(i, index.select(index.less(zero, segment), before, zero));
+    }
+    emitStore(load(sorted, Number, segment), work.list, {i, zero});
+    emitStore(tile, work.list, {i, one});
+  });
 }
 
 FailureOr<GPUWorkTiles> ListBuilder::emit() {
@@ -338,9 +386,10 @@ FailureOr<GPUWorkTiles> ListBuilder::emit() {
     if (failed(getStatus))
       return failure();
     status = func::CallOp::create(b, *getStatus, ValueRange{}).getResult(0);
+    extents = checks.ofExtents();
   }
   // Each segment rounds up once; with bad cu_seqlens nothing is written.
-  Value segments = index.max(index.add(sequences, 1), index.constant(1));
+  segments = index.max(index.add(sequences, 1), index.constant(1));
   Value rows = ofQueries ? index.mul(tq, group) : tk;
   Value bound = index.add(index.div(rows, index.constant(size)), segments);
   auto allocate = [&](MemRefType type, ValueRange sizes) -> Value {
@@ -349,34 +398,15 @@ FailureOr<GPUWorkTiles> ListBuilder::emit() {
   Value list = allocate(
       MemRefType::get({ShapedType::kDynamic, 2}, b.getI32Type()), bound);
   Value count = allocate(MemRefType::get({1}, b.getI64Type()), {});
-  emitLaunch(b,
-             op->getParentOfType<func::FuncOp>().getName() +
-                 (ofQueries ? "_tiles" : "_key_tiles"),
-             index.ceilDiv(segments, kThreads), kThreads,
-             [&](Value block, Value, Value thread) {
-               Value own = index.add(index.mul(block, kThreads), thread);
-               Value zero = index.constant(0);
-               SmallVector<Check> lengths;
-               if (!checked)
-                 lengths = lengthChecks();
-               Value bad =
-                   checked ? index.less(index.load(checked->count, zero), zero)
-                           : any(lengths);
-               Value isFirst = compare(arith::CmpIPredicate::eq, own, zero);
-               auto branch = scf::IfOp::create(b, bad, /*withElseRegion=*/true);
-               OpBuilder::InsertionGuard guard(b);
-               b.setInsertionPoint(branch.thenYield());
-               emitIf(isFirst, [&] {
-                 emitCount(index.constant(-1), count);
-                 if (!checked)
-                   emitStatus(lengths);
-               });
-               b.setInsertionPoint(branch.elseYield());
-               emitIf(index.less(own, segments),
-                      [&] { emitThread(own, list, count); });
-               b.setInsertionPointAfter(branch);
-             });
-  return GPUWorkTiles{list, count};
+  GPUWorkTiles work{list, count};
+  table = allocate(
+      MemRefType::get({2, NumFields, ShapedType::kDynamic}, b.getI64Type()),
+      segments);
+  emitSegments();
+  Value sorted = emitSort();
+  emitThreads("", bound, [&](Value i) { emitTile(i, sorted, work); });
+  memref::DeallocOp::create(b, table);
+  return work;
 }
 
 GPUBatch varlen::emitGPUBatch(ImplicitLocOpBuilder &b,

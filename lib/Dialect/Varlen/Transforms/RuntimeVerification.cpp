@@ -84,6 +84,15 @@ private:
         what);
   }
 
+  /// An extent that must not be 0; the verifier has seen to static ones.
+  void requirePositive(const NamedValue &tensor, unsigned axis,
+                       const Twine &what) {
+    if (ShapedType::isDynamic(tensor.extent(axis)))
+      require(
+          compare(arith::CmpIPredicate::sgt, dim(tensor.value, axis), index(0)),
+          tensor.name + " must have " + what);
+  }
+
   ImplicitLocOpBuilder &b;
   AttentionOpInterface op;
   ErrorMessage message;
@@ -96,13 +105,15 @@ void Checker::checkTensors() {
   requireSame(k, 0, v, 0, "k and v must have the same number of rows");
   requireSame(k, 1, v, 1, "k and v must have the same number of heads");
   requireSame(q, 2, k, 2, "q and k must have the same head_dim");
+  for (const NamedValue &tensor :
+       {NamedValue{"q", q}, NamedValue{"k", k}, NamedValue{"v", v}}) {
+    requirePositive(tensor, 1, "at least one head");
+    requirePositive(tensor, 2, "a positive head_dim");
+  }
   if (ShapedType::isDynamic(extent(q, 1)) ||
       ShapedType::isDynamic(extent(k, 1))) {
-    Value heads = dim(k, 1), zero = index(0);
-    require(compare(arith::CmpIPredicate::sgt, heads, zero),
-            "k must have at least one head");
-    Value rest = arith::RemUIOp::create(b, dim(q, 1), heads);
-    require(compare(arith::CmpIPredicate::eq, rest, zero),
+    Value rest = arith::RemUIOp::create(b, dim(q, 1), dim(k, 1));
+    require(compare(arith::CmpIPredicate::eq, rest, index(0)),
             "query heads must be a multiple of kv heads");
   }
   if (Value sink = op.getSink())

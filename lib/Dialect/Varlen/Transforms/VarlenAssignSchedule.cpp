@@ -53,7 +53,16 @@ static constexpr CPURow cpuGradTable[] = {
     {16, 32, 4, 4, 1, 128},
 };
 
-static void assignForCPU(AttentionOpInterface op, const CPUTarget &cpu) {
+/// Gives `op`, whose head sizes are static, the schedule that suits the target;
+/// false, with a remark that says what happens instead, if there is none.
+static bool assignForCPU(AttentionOpInterface op, const CPUTarget &cpu) {
+  int64_t headDim = std::max(op.getHeadDim(), op.getValueHeadDim());
+  if (headDim > kMaxHeadDim) {
+    op->emitRemark("no tiles for head_dim ")
+        << headDim << ", which is more than " << kMaxHeadDim
+        << "; it is decomposed instead";
+    return false;
+  }
   bool isGrad = isa<AttnGradOp>(op);
   ArrayRef<CPURow> table(cpuTable);
   if (isGrad)
@@ -78,11 +87,34 @@ static void assignForCPU(AttentionOpInterface op, const CPUTarget &cpu) {
     op->setAttr("varlen.exp2_degree",
                 IntegerAttr::get(IntegerType::get(context, 64),
                                  element.isF32() ? 5 : 4));
+  return true;
+}
+
+/// That a schedule which the op has already is one for this kind of target.
+static LogicalResult verifySchedule(AttentionOpInterface op, bool isGPU) {
+  Attribute schedule = op->getAttr(kScheduleAttrName);
+  if (isa<CPUScheduleAttr>(schedule) != isGPU)
+    return success();
+  return op->emitOpError("expected a schedule for a ")
+         << (isGPU ? "GPU" : "CPU") << ", got " << schedule;
 }
 
 //===----------------------------------------------------------------------===//
 // Pass
 //===----------------------------------------------------------------------===//
+
+/// Whether some operand's type does not say its head_dim. That another's does
+/// is not enough: tiles are made from the type of each.
+static bool hasDynamicHeadDim(AttentionOpInterface op) {
+  SmallVector<Value> values = {op.getQ(), op.getK(), op.getV()};
+  for (const ShapedByInputs &input : op.getShapedInputs())
+    values.push_back(input.value);
+  llvm::append_range(values, op.getOutBuffers());
+  return llvm::any_of(values, [](Value value) {
+    auto type = cast<ShapedType>(value.getType());
+    return type.getRank() == 3 && type.isDynamicDim(2);
+  });
+}
 
 namespace {
 struct VarlenAssignSchedule
@@ -105,23 +137,22 @@ void VarlenAssignSchedule::runOnOperation() {
             << chip;
     return signalPassFailure();
   }
-  getOperation()->walk([&](AttentionOpInterface op) {
+  WalkResult result = getOperation()->walk([&](AttentionOpInterface op) {
     if (op->hasAttr(kScheduleAttrName))
-      return;
-    if (ShapedType::isDynamic(op.getHeadDim()) ||
-        ShapedType::isDynamic(op.getValueHeadDim())) {
+      return WalkResult(verifySchedule(op, gpu != nullptr));
+    if (hasDynamicHeadDim(op)) {
       op->emitRemark("no tiles for a dynamic head_dim; ")
           << (gpu ? "a GPU has no kernel for it, a CPU target has"
                   : "it is decomposed instead");
       ++numMissed;
-      return;
+      return WalkResult::advance();
     }
-    if (gpu && !assignGPUSchedule(op, *gpu)) {
+    if (gpu ? assignGPUSchedule(op, *gpu) : assignForCPU(op, *cpu))
+      ++numAssigned;
+    else
       ++numMissed;
-      return;
-    }
-    if (cpu)
-      assignForCPU(op, *cpu);
-    ++numAssigned;
+    return WalkResult::advance();
   });
+  if (result.wasInterrupted())
+    signalPassFailure();
 }

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ScoreReference.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 
@@ -70,10 +71,7 @@ protected:
   Value round(Value tile, Value like);
   Value exp2(OpBuilder &builder, Location loc, Value x);
 
-  /// What scores are multiplied by before exp2.
-  Value scoreFactor() {
-    return constant(op.getScale().convertToDouble() * M_LOG2E);
-  }
+  double getScale() { return op.getScale().convertToDouble(); }
   /// A score tile without values.
   Value emptyScores(unsigned queryAxis);
   /// Products of all rows of `keys`, N x (depth), with all queries of
@@ -82,9 +80,6 @@ protected:
   Value products(Value queries, unsigned queryAxis, Value keys, Value scores);
   /// The score tile with `hidden` where a key is not visible to a query.
   Value hide(Value scores, double hidden);
-  /// exp2(c * s + minusOffset).
-  Value exponentials(Value s, Value c, Value minusOffset);
-
   Step op;
   ImplicitLocOpBuilder b;
   bool kq;
@@ -96,13 +91,23 @@ struct OnlineAttnBuilder : StepBuilder<OnlineAttnOp> {
   OnlineAttnBuilder(OnlineAttnOp op, OpBuilder &builder)
       : StepBuilder(op, op.getM(), builder) {}
   SmallVector<Value> emit();
+
+private:
+  /// A statistic of each query that a statistic, or several, say.
+  Value perQuery(ValueRange inputs, Body body) {
+    return elementwise(inputs, empty(inputs[0], compute), body);
+  }
 };
 
 /// Its gradients; emit() returns the new dq, dk and dv, as far as asked for.
 struct OnlineAttnGradBuilder : StepBuilder<OnlineAttnGradOp> {
   OnlineAttnGradBuilder(OnlineAttnGradOp op, OpBuilder &builder)
-      : StepBuilder(op, op.getLse2(), builder) {}
+      : StepBuilder(op, op.getLse(), builder) {}
   SmallVector<Value> emit();
+
+private:
+  /// exp(scale * s - lse), which is at most 1.
+  Value probabilities(Value s);
 };
 
 } // namespace
@@ -269,20 +274,9 @@ Value StepBuilder<Step>::hide(Value scores, double hiddenValue) {
   return result;
 }
 
-template <typename Step>
-Value StepBuilder<Step>::exponentials(Value s, Value c, Value minusOffset) {
-  return elementwise({s, minusOffset}, empty(s, compute),
-                     [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
-                       Value x =
-                           math::FmaOp::create(n, loc, args[0], c, args[1]);
-                       return exp2(n, loc, x);
-                     });
-}
-
 SmallVector<Value> OnlineAttnBuilder::emit() {
   const double infinity = std::numeric_limits<double>::infinity();
   Value m = op.getM(), l = op.getL(), acc = op.getAcc();
-  Value c = scoreFactor();
   unsigned queryAxis = kq ? 1 : 0;
   Value s = products(op.getQ(), queryAxis, op.getK(), emptyScores(queryAxis));
   s = hide(s, -infinity);
@@ -292,30 +286,48 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
                  [](OpBuilder &n, Location loc, ValueRange args) -> Value {
                    return arith::MaxNumFOp::create(n, loc, args[0], args[1]);
                  });
+  Value mNew = perQuery(
+      {m, top}, [](OpBuilder &n, Location loc, ValueRange args) -> Value {
+        return arith::MaxNumFOp::create(n, loc, args[0], args[1]);
+      });
   // Where p is rounded, the weight of the first key of all must be 1: a row
   // that sees one key is that key's value, as it is.
   bool isRounded = elementOf(op.getV()) != compute;
-  Value mNew =
-      elementwise({m, top}, empty(m, compute),
-                  [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
-                    Value x = arith::MulFOp::create(n, loc, args[1], c);
-                    if (!isRounded)
-                      x = math::CeilOp::create(n, loc, x);
-                    return arith::MaxNumFOp::create(n, loc, args[0], x);
-                  });
-  Value minusM = negate(mNew);
-  Value alpha =
-      elementwise({m, minusM}, empty(m, compute),
-                  [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
-                    Value x = arith::AddFOp::create(n, loc, args[0], args[1]);
-                    return exp2(n, loc, x);
-                  });
+  ScoreReference reference(getScale(), cast<FloatType>(compute), isRounded);
+  Value factor =
+      perQuery(mNew, [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
+        return reference.emitFactor(n, loc, args[0]);
+      });
+  Value minusReference =
+      perQuery({mNew, factor},
+               [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
+                 return arith::NegFOp::create(
+                     n, loc, reference.emitReference(n, loc, args[0], args[1]));
+               });
+  // What acc and l are relative to changes from the old reference to the new
+  // one. A rounded p asks for no exact quotient of these, which takes less.
+  Value alpha = perQuery(
+      {m, mNew, factor, minusReference},
+      [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
+        if (isRounded) {
+          Value x = arith::SubFOp::create(n, loc, args[0], args[1]);
+          return exp2(n, loc, arith::MulFOp::create(n, loc, x, args[2]));
+        }
+        Value before = reference.emitReference(
+            n, loc, args[0], reference.emitFactor(n, loc, args[0]));
+        return exp2(n, loc, arith::AddFOp::create(n, loc, before, args[3]));
+      });
   auto multiply = [](OpBuilder &n, Location loc, ValueRange args) -> Value {
     return arith::MulFOp::create(n, loc, args[0], args[1]);
   };
   Value lScaled = elementwise({l, alpha}, empty(l, compute), multiply);
 
-  Value p = exponentials(s, c, minusM);
+  Value p = elementwise(
+      {s, factor, minusReference}, empty(s, compute),
+      [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
+        return exp2(n, loc,
+                    math::FmaOp::create(n, loc, args[0], args[1], args[2]));
+      });
   Value lNew = reduceKeys(
       p, lScaled, [](OpBuilder &n, Location loc, ValueRange args) -> Value {
         return arith::AddFOp::create(n, loc, args[1], args[0]);
@@ -330,11 +342,27 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
   return {accNew, mNew, lNew};
 }
 
+Value OnlineAttnGradBuilder::probabilities(Value s) {
+  bool isNatural = op.getNatural();
+  Value c = constant(isNatural ? getScale() : getScale() * M_LOG2E);
+  Value zero = constant(0.0), log2e = constant(M_LOG2E);
+  return elementwise({s, negate(op.getLse())}, empty(s, compute),
+                     [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
+                       Value x =
+                           math::FmaOp::create(n, loc, args[0], c, args[1]);
+                       // The scores that made lse were summed in another order.
+                       x = arith::MinimumFOp::create(n, loc, x, zero);
+                       if (isNatural)
+                         x = arith::MulFOp::create(n, loc, x, log2e);
+                       return exp2(n, loc, x);
+                     });
+}
+
 SmallVector<Value> OnlineAttnGradBuilder::emit() {
   // Rows of q and dout are queries in either orientation.
   Value s = products(op.getQ(), /*queryAxis=*/0, op.getK(), emptyScores(0));
-  // Hidden by value, not by a score of -inf: lse2 may be anything there.
-  Value p = hide(exponentials(s, scoreFactor(), negate(op.getLse2())), 0.0);
+  // Hidden by value, not by a score of -inf: lse may be anything there.
+  Value p = hide(probabilities(s), 0.0);
   // The queries are the reduction of dk and dv, the keys that of dq.
   SmallVector<int64_t> keysFirst = {0, 2}, queriesFirst = {2, 0};
   if (!kq)

@@ -33,6 +33,8 @@
 
 #include "llvm/Support/MathExtras.h"
 
+#include <limits>
+
 namespace mlir::varlen {
 #define GEN_PASS_DEF_VARLENOUTLINEWORK
 #include "varlen/Dialect/Varlen/Transforms/Passes.h.inc"
@@ -77,7 +79,7 @@ private:
   FailureOr<LLVM::LLVMStructType> getContextType(scf::ForallOp forall,
                                                  ValueRange captured);
   func::FuncOp createFunction(scf::ForallOp forall);
-  SmallVector<Slice> planWorkspace(scf::ForallOp forall);
+  FailureOr<SmallVector<Slice>> planWorkspace(scf::ForallOp forall);
   void placeSlices(ImplicitLocOpBuilder &b, Value workspace,
                    ArrayRef<Slice> slices);
   void emitCall(scf::ForallOp forall, func::FuncOp function, func::FuncOp run,
@@ -155,12 +157,15 @@ static bool isLocal(memref::AllocOp alloc,
 }
 
 /// Decides which buffers of the body live in the workspace and removes their
-/// deallocations. Those of static size come first.
-SmallVector<Slice> Outliner::planWorkspace(scf::ForallOp forall) {
+/// deallocations. Those of static size come first. All sizes that are known are
+/// within what 64 bits count.
+FailureOr<SmallVector<Slice>> Outliner::planWorkspace(scf::ForallOp forall) {
   Region &body = forall.getRegion();
   DataLayout layout = DataLayout::closest(forall);
   SmallVector<Slice> slices, dynamicSlices;
-  body.walk([&](memref::AllocOp alloc) {
+  // Rounded up, so that offsets are within it, too.
+  uint64_t total = 0;
+  WalkResult result = body.walk([&](memref::AllocOp alloc) {
     MemRefType type = alloc.getType();
     StringRef reason;
     SmallVector<memref::DeallocOp> deallocs;
@@ -178,17 +183,27 @@ SmallVector<Slice> Outliner::planWorkspace(scf::ForallOp forall) {
       alloc.emitRemark() << "allocated on the heap in every work tile: "
                          << reason;
       ++numHeapAllocs;
-      return;
+      return WalkResult::advance();
     }
-    for (memref::DeallocOp dealloc : deallocs)
-      dealloc.erase();
-    int64_t bytes = static_cast<int64_t>(
-        layout.getTypeSize(type.getElementType()).getFixedValue());
+    uint64_t bytes = layout.getTypeSize(type.getElementType()).getFixedValue();
     for (int64_t extent : type.getShape())
       if (ShapedType::isStatic(extent))
-        bytes *= extent;
-    (type.hasStaticShape() ? slices : dynamicSlices).push_back({alloc, bytes});
+        bytes = llvm::SaturatingMultiply(bytes, static_cast<uint64_t>(extent));
+    total = llvm::SaturatingAdd(total, bytes,
+                                static_cast<uint64_t>(kWorkspaceAlignment));
+    if (total > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+      return WalkResult(
+          alloc.emitOpError("expected buffers of a work tile of less than 2^63 "
+                            "bytes in all, got more with ")
+          << type);
+    for (memref::DeallocOp dealloc : deallocs)
+      dealloc.erase();
+    (type.hasStaticShape() ? slices : dynamicSlices)
+        .push_back({alloc, static_cast<int64_t>(bytes)});
+    return WalkResult::advance();
   });
+  if (result.wasInterrupted())
+    return failure();
   llvm::append_range(slices, dynamicSlices);
   return slices;
 }
@@ -356,10 +371,12 @@ LogicalResult Outliner::outline(scf::ForallOp forall) {
   if (failed(contextType))
     return failure();
   // While sizes are those outside.
-  SmallVector<Slice> slices = planWorkspace(forall);
+  FailureOr<SmallVector<Slice>> slices = planWorkspace(forall);
+  if (failed(slices))
+    return failure();
   ImplicitLocOpBuilder outside(forall.getLoc(), forall);
   Bytes workspaceBytes;
-  for (const Slice &slice : slices)
+  for (const Slice &slice : *slices)
     workspaceBytes.add(outside, slice);
 
   func::FuncOp function = createFunction(forall);
@@ -381,7 +398,7 @@ LogicalResult Outliner::outline(scf::ForallOp forall) {
     replaceInside(value, convert(b, value.getType(), loaded));
   }
 
-  placeSlices(b, entry->getArgument(3), slices);
+  placeSlices(b, entry->getArgument(3), *slices);
 
   Value lo =
       arith::IndexCastOp::create(b, b.getIndexType(), entry->getArgument(1));

@@ -15,6 +15,7 @@
 
 #include "CPUTileBuilder.h"
 #include "GPUTiler.h"
+#include "ScoreReference.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
@@ -31,7 +32,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
-#include <cmath>
+#include <limits>
 
 namespace mlir::varlen {
 #define GEN_PASS_DEF_VARLENTILEATTN
@@ -48,9 +49,10 @@ class CPUTiler : CPUTileBuilder {
 public:
   CPUTiler(AttnOp op, CPUScheduleAttr schedule, OpBuilder &builder)
       : CPUTileBuilder(op, schedule, builder), op(op), d(op.getHeadDim()),
-        dv(op.getValueHeadDim()) {}
+        dv(op.getValueHeadDim()),
+        reference(scale, compute, /*isRounded=*/tileElement != compute) {}
 
-  void emit();
+  LogicalResult emit();
 
 private:
   void allocateScratch();
@@ -66,7 +68,7 @@ private:
   void emitStep(Value p, Value column, int64_t vectors, Value kTile,
                 Value vTile, Value from, Value whole);
   void emitEpilogue(const WorkTile &tile, Value p);
-  void emitLse(const WorkTile &tile, Value p);
+  void emitResults(const WorkTile &tile, Value p);
 
   /// Keys and values of the block at k0 as tiles of the compute type.
   std::pair<Value, Value> emitLoadBlock(const WorkTile &tile, Value panels,
@@ -74,6 +76,7 @@ private:
 
   AttnOp op;
   int64_t d, dv;
+  ScoreReference reference;
   Value group;
 
   // Scratch of a work tile. Row r of panel p lies in row p * (rows) + r.
@@ -101,14 +104,17 @@ void CPUTiler::allocateScratch() {
             : allocatePadded(schedule.getKvBlock(), dv, tileElement);
 }
 
-void CPUTiler::emit() {
-  Value kvHeads = dim(op.getK(), 1);
-  group = index.div(dim(op.getQ(), 1), kvHeads);
-  Value tiles = emitWorkTiles(kvHeads, group, schedule.getBlockM());
+LogicalResult CPUTiler::emit() {
+  FailureOr<Value> checkedGroup = emitCheckedGroup();
+  if (failed(checkedGroup))
+    return failure();
+  group = *checkedGroup;
+  Value tiles = emitWorkTiles(dim(op.getK(), 1), group, schedule.getBlockM());
   auto work = forEachTile(tiles, group,
                           [&](const WorkTile &tile) { emitWorkTile(tile); });
   work->setAttr(kScheduleAttrName, schedule);
   memref::DeallocOp::create(b, tiles);
+  return success();
 }
 
 void CPUTiler::emitWorkTile(const WorkTile &tile) {
@@ -139,28 +145,13 @@ void CPUTiler::emitPrologue(const WorkTile &tile, Value p) {
   emitInitialState(tile, p);
 }
 
-/// m, l and the visible keys of each lane. A sink is a logit seen before any
-/// key; rows that belong to no sequence have none.
+/// m, l and the visible keys of each lane.
 void CPUTiler::emitInitialState(const WorkTile &tile, Value p) {
   Value first = index.add(tile.first, index.mul(p, panel));
-  Value initialM = floatConstant(OnlineAttnOp::getInitialM());
-  Value zero = floatConstant(0.0);
+  Value m = floatConstant(OnlineAttnOp::getInitialM(scale, compute));
+  Value l = floatConstant(0.0);
   loop(index.constant(0), index.constant(panel), 1, [&](Value lane) {
     Value pair = index.min(index.add(first, lane), lastPair(tile));
-    Value m = initialM, l = zero;
-    if (op.getSink()) {
-      Value sink = memref::LoadOp::create(
-          b, op.getSink(), ValueRange{tile.pairs.head(index, pair)});
-      Value x = arith::MulFOp::create(b, emitConvert(b, sink, compute),
-                                      floatConstant(M_LOG2E));
-      Value top = math::CeilOp::create(b, x);
-      Value sinkM = arith::MaxNumFOp::create(b, top, initialM);
-      Value sinkL = math::Exp2Op::create(b, arith::SubFOp::create(b, x, sinkM));
-      Value owned = arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
-                                          tile.kRows, index.constant(0));
-      m = arith::SelectOp::create(b, owned, sinkM, initialM);
-      l = arith::SelectOp::create(b, owned, sinkL, zero);
-    }
     memref::StoreOp::create(b, m, mTile, ValueRange{p, lane});
     memref::StoreOp::create(b, l, lTile, ValueRange{p, lane});
     emitLimits(tile, index.div(pair, group), loTile, hiTile,
@@ -173,7 +164,6 @@ std::pair<Value, Value> CPUTiler::emitLoadBlock(const WorkTile &tile,
                                                 Value keys) {
   Value row = index.add(tile.kRow, k0);
   Value head = tile.pairs.kvHead;
-  PairMap keyRows{tile.kRow, head, index.constant(1)};
   auto tileType = [&](int64_t size) {
     return MemRefType::get({ShapedType::kDynamic, size}, tileElement,
                            StridedLayoutAttr::get(b.getContext(),
@@ -182,7 +172,7 @@ std::pair<Value, Value> CPUTiler::emitLoadBlock(const WorkTile &tile,
   };
   auto copied = [&](Value source, Value scratch) -> Value {
     Value padded = index.roundUp(keys, kGranule);
-    emitCopyRows(b, source, keyRows, k0, keys, padded, scratch, lanes);
+    emitCopyRows(b, source, keyRows(tile), k0, keys, padded, scratch, lanes);
     int64_t size = cast<MemRefType>(scratch.getType()).getDimSize(1);
     Value view =
         rowView(scratch, b.getIndexAttr(0), padded, b.getIndexAttr(size));
@@ -224,8 +214,8 @@ std::pair<Value, Value> CPUTiler::emitLoadBlock(const WorkTile &tile,
   };
   if (pairs) {
     // Keys have their pairs in a row already, values get theirs from two rows.
-    emitPairRows(b, op.getV(), keyRows, k0, keys, index.roundUp(keys, kGranule),
-                 vScratch, lanes);
+    emitPairRows(b, op.getV(), keyRows(tile), k0, keys,
+                 index.roundUp(keys, kGranule), vScratch, lanes);
     return {either(op.getK(), kScratch), vScratch};
   }
   if (element != compute)
@@ -240,21 +230,18 @@ std::pair<Value, Value> CPUTiler::emitLoadBlock(const WorkTile &tile,
 void CPUTiler::emitPrefetchBlock(const WorkTile &tile, Value panels, Value k0) {
   Value single = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, panels,
                                        index.constant(1));
-  Value keys = index.min(index.sub(tile.kEnd, k0),
-                         index.constant(schedule.getKvBlock()));
-  PairMap keyRows{tile.kRow, tile.pairs.kvHead, index.constant(1)};
+  Value keys = blockKeys(tile, k0);
   branch(
       single,
       [&] {
         for (Value source : {op.getK(), op.getV()})
-          emitPrefetchRows(b, source, keyRows, k0, keys);
+          emitPrefetchRows(b, source, keyRows(tile), k0, keys);
       },
       nullptr);
 }
 
 void CPUTiler::emitBlock(const WorkTile &tile, Value panels, Value k0) {
-  Value keys = index.min(index.sub(tile.kEnd, k0),
-                         index.constant(schedule.getKvBlock()));
+  Value keys = blockKeys(tile, k0);
   auto [kBlock, vBlock] = emitLoadBlock(tile, panels, k0, keys);
   emitPrefetchBlock(tile, panels, index.add(k0, keys));
   loop(index.constant(0), panels, 1, [&, k = kBlock, v = vBlock](Value p) {
@@ -284,10 +271,10 @@ void CPUTiler::emitPanel(const WorkTile &tile, Value p, Value k0, Value keys,
         Value from = index.add(k0, begin);
         Value whole = arith::AndIOp::create(
             b,
-            arith::CmpIOp::create(b, arith::CmpIPredicate::sle, seen.last.begin,
-                                  from),
-            arith::CmpIOp::create(b, arith::CmpIPredicate::sge, seen.first.end,
-                                  index.add(k0, end)));
+            arith::CmpIOp::create(b, arith::CmpIPredicate::sle,
+                                  seen.keys.wholeBegin, from),
+            arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
+                                  seen.keys.wholeEnd, index.add(k0, end)));
         Value from32 = arith::IndexCastOp::create(b, b.getI32Type(), from);
         // A panel takes one step, or, if most of it is empty (the last panel of
         // a sequence, decoding), a step for each vector of its columns.
@@ -342,8 +329,7 @@ void CPUTiler::emitStep(Value p, Value column, int64_t vectors, Value kTile,
   Value v = pairs ? emitTile(b, {{TileOrder::RowPairs, vTile}}) : tile(vTile);
   auto step = OnlineAttnOp::create(
       b, q, tile(kTile), v, tile(view(loTile, 1)), tile(view(hiTile, 1)), from,
-      whole, tile(accView), tile(mView), tile(lView),
-      b.getF64FloatAttr(*op.getScaleValue()),
+      whole, tile(accView), tile(mView), tile(lView), b.getF64FloatAttr(scale),
       OrientationAttr::get(b.getContext(), Orientation::KQ));
   if (Attribute degree = op->getAttr("varlen.exp2_degree"))
     step->setAttr("varlen.exp2_degree", degree);
@@ -356,34 +342,50 @@ void CPUTiler::emitEpilogue(const WorkTile &tile, Value p) {
   Value first = index.mul(p, panel);
   Value rows = index.min(index.sub(tile.rows, first), index.constant(panel));
   auto type = VectorType::get({lanes}, compute);
+  emitResults(tile, p);
   loop(index.constant(0), rows, lanes, [&](Value column) {
-    // A row without a key has l = 0 and acc = 0.
-    Value l = vector::LoadOp::create(b, type, lTile, ValueRange{p, column});
-    Value empty =
-        arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, l, splat(0.0));
-    Value factor = arith::SelectOp::create(
-        b, empty, splat(0.0), arith::DivFOp::create(b, splat(1.0), l));
+    Value factor =
+        vector::LoadOp::create(b, type, lTile, ValueRange{p, column});
     emitUnpackColumns(b, accTile, index.mul(p, dv), column, factor, tile.pairs,
                       index.add(index.add(tile.first, first), column),
                       lastPair(tile), op.getOutBuffer(), lanes);
   });
-  emitLse(tile, p);
 }
 
-void CPUTiler::emitLse(const WorkTile &tile, Value p) {
+/// Stores lse of the rows of panel p and, in place of l, what acc has to be
+/// multiplied by. Lanes behind the last row have the state of that row.
+void CPUTiler::emitResults(const WorkTile &tile, Value p) {
   Value first = index.mul(p, panel);
   Value rows = index.min(index.sub(tile.rows, first), index.constant(panel));
+  Value owned = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, tile.kRows,
+                                      index.constant(0));
+  auto store = [&](Value factor, Value lane) {
+    memref::StoreOp::create(b, factor, lTile, ValueRange{p, lane});
+  };
   loop(index.constant(0), rows, 1, [&](Value lane) {
     Value pair = index.add(index.add(tile.first, first), lane);
+    Value head = tile.pairs.head(index, pair);
     Value m = memref::LoadOp::create(b, mTile, ValueRange{p, lane});
     Value l = memref::LoadOp::create(b, lTile, ValueRange{p, lane});
-    Value lse = arith::MulFOp::create(
-        b, arith::AddFOp::create(b, m, math::Log2Op::create(b, l)),
-        floatConstant(M_LN2));
-    memref::StoreOp::create(
-        b, lse, op.getLseBuffer(),
-        ValueRange{tile.pairs.head(index, pair), tile.pairs.row(index, pair)});
+    Value sink;
+    if (op.getSink()) {
+      // Rows that belong to no sequence have none.
+      sink = emitConvert(b, memref::LoadOp::create(b, op.getSink(), head),
+                         compute);
+      sink = arith::SelectOp::create(
+          b, owned, sink,
+          floatConstant(-std::numeric_limits<double>::infinity()));
+    }
+    ScoreReference::Result result =
+        reference.emitResult(b, b.getLoc(), m, l, sink);
+    store(result.factor, lane);
+    memref::StoreOp::create(b, result.lse, op.getLseBuffer(),
+                            ValueRange{head, tile.pairs.row(index, pair)});
   });
+  Value last = memref::LoadOp::create(
+      b, lTile, ValueRange{p, index.sub(rows, index.constant(1))});
+  loop(rows, index.roundUp(rows, lanes), 1,
+       [&](Value lane) { store(last, lane); });
 }
 
 namespace {
@@ -414,14 +416,14 @@ private:
     LogicalResult result = success();
     if (auto attn = dyn_cast<AttnOp>(*op)) {
       if (auto cpu = dyn_cast_or_null<CPUScheduleAttr>(schedule))
-        CPUTiler(attn, cpu, builder).emit();
+        result = CPUTiler(attn, cpu, builder).emit();
       else if (auto gpu = dyn_cast_or_null<GPUScheduleAttr>(schedule))
         result = tileForGPU(attn, gpu, builder);
       else
         return false;
     } else if (auto grad = dyn_cast<AttnGradOp>(*op)) {
       if (auto cpu = dyn_cast_or_null<CPUScheduleAttr>(schedule))
-        tileGradForCPU(grad, cpu, builder);
+        result = tileGradForCPU(grad, cpu, builder);
       else if (auto gpu = dyn_cast_or_null<GPUGradScheduleAttr>(schedule))
         result = tileForGPU(grad, gpu, builder);
       else

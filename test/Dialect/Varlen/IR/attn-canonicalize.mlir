@@ -277,3 +277,49 @@ func.func @scale(%q64: tensor<?x4x64xf32>, %q128: tensor<?x4x128xf32>, %any: ten
   return %0, %2, %4, %6
       : tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x128xf32>, tensor<?x4x?xf32>
 }
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// Extents of results
+//===----------------------------------------------------------------------===//
+
+// Nobody asks for an element: the attention goes.
+// CHECK-LABEL: func.func @extents
+// CHECK-SAME: (%[[Q:.*]]: tensor<?x?x64xf32>, %[[K:.*]]: tensor<?x?x64xf32>, %[[V:.*]]: tensor<?x?x?xf32>
+// CHECK-NOT: varlen.attn
+// CHECK-DAG: %[[ROWS:.*]] = tensor.dim %[[Q]], %c0
+// CHECK-DAG: %[[HEADS:.*]] = tensor.dim %[[Q]], %c1
+// CHECK-DAG: %[[DIM:.*]] = tensor.dim %[[V]], %c2
+// CHECK: return %[[ROWS]], %[[DIM]], %[[HEADS]]
+func.func @extents(%q: tensor<?x?x64xf32>, %k: tensor<?x?x64xf32>, %v: tensor<?x?x?xf32>,
+                   %cu: tensor<?xi32>) -> (index, index, index) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %out, %lse = varlen.attn %q, %k, %v, %cu, %cu
+      : (tensor<?x?x64xf32>, tensor<?x?x64xf32>, tensor<?x?x?xf32>, tensor<?xi32>,
+         tensor<?xi32>) -> (tensor<?x?x?xf32>, tensor<?x?xf32>)
+  %rows = tensor.dim %out, %c0 : tensor<?x?x?xf32>
+  %dim = tensor.dim %out, %c2 : tensor<?x?x?xf32>
+  %heads = tensor.dim %lse, %c0 : tensor<?x?xf32>
+  return %rows, %dim, %heads : index, index, index
+}
+
+// -----
+
+// CHECK-LABEL: func.func @extents_of_gradients
+// CHECK-SAME: %[[DOUT:.*]]: tensor<?x2x16xf32>, %[[Q:.*]]: tensor<?x2x16xf32>, %[[K:.*]]: tensor<?x1x16xf32>
+// CHECK-NOT: varlen.attn_grad
+// CHECK: %[[KEYS:.*]] = tensor.dim %[[K]], %c0
+// CHECK: return %[[KEYS]]
+func.func @extents_of_gradients(%dout: tensor<?x2x16xf32>, %q: tensor<?x2x16xf32>,
+                                %k: tensor<?x1x16xf32>, %lse: tensor<2x?xf32>,
+                                %cu: tensor<?xi32>) -> index {
+  %c0 = arith.constant 0 : index
+  %dq, %dk, %dv = varlen.attn_grad %dout, %q, %k, %k, %dout, %lse, %cu, %cu
+      : (tensor<?x2x16xf32>, tensor<?x2x16xf32>, tensor<?x1x16xf32>, tensor<?x1x16xf32>,
+         tensor<?x2x16xf32>, tensor<2x?xf32>, tensor<?xi32>, tensor<?xi32>)
+      -> (tensor<?x2x16xf32>, tensor<?x1x16xf32>, tensor<?x1x16xf32>)
+  %keys = tensor.dim %dk, %c0 : tensor<?x1x16xf32>
+  return %keys : index
+}

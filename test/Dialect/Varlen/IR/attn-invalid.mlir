@@ -429,6 +429,48 @@ func.func @attn_c13_nan(
 
 // -----
 
+// A scale of NaN.
+func.func @attn_c13_large(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{expected scale from 2^-126 to 2^126, got 9.99999968E+37}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k {scale = 1.0e38 : f32}
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// A scale of NaN.
+func.func @attn_c13_small(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{expected scale from 2^-126 to 2^126, got 9.9999461E-41}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k {scale = 1.0e-40 : f32}
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// A scale of NaN.
+func.func @attn_c13_type(
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+    %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
+  // expected-error @below {{expected scale of type 'f32' with elements of type 'f32', got 'f64'}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k {scale = 0.25 : f64}
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>,
+         tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
 // A scale of +Inf.
 func.func @attn_c13_infinite(
     %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,

@@ -21,7 +21,7 @@ func.func @tensors(%q: tensor<?x8x64xbf16>, %k: tensor<?x2x64xbf16>,
 // CHECK-SAME: %[[USED_Q:[a-z0-9]+]]: tensor<2xi64>, %[[USED_K:[a-z0-9]+]]: tensor<2xi64>, %[[OFFSET:[a-z0-9]+]]: tensor<2xi64>, %[[SINK:[a-z0-9]+]]: tensor<4xf64>
 // CHECK: varlen.attn %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} seqused_q(%[[USED_Q]]) seqused_k(%[[USED_K]]) q_offset(%[[OFFSET]]) sink(%[[SINK]])
 // CHECK-SAME: {mask = #varlen.mask<window = (512, 0)>, scale = 1.250000e-01 : f32}
-// CHECK: varlen.attn %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} seqused_q(%[[USED_Q]]) sink(%[[SINK]]) :
+// CHECK: varlen.attn %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} seqused_q(%[[USED_Q]]) sink(%[[SINK]]) {scale = 1.000000e-01 : f64} :
 func.func @options(%q: tensor<?x4x16xf64>, %cu: tensor<3xi64>, %used_q: tensor<2xi64>,
                    %used_k: tensor<2xi64>, %offset: tensor<2xi64>, %sink: tensor<4xf64>) {
   %0, %1 = varlen.attn %q, %q, %q, %cu, %cu
@@ -32,7 +32,7 @@ func.func @options(%q: tensor<?x4x16xf64>, %cu: tensor<3xi64>, %used_q: tensor<2
          tensor<2xi64>, tensor<4xf64>)
       -> (tensor<?x4x16xf64>, tensor<4x?xf64>)
   %2, %3 = varlen.attn %q, %q, %q, %cu, %cu sink(%sink) seqused_q(%used_q)
-      {mask = #varlen.mask<full>}
+      {mask = #varlen.mask<full>, scale = 0.1}
       : (tensor<?x4x16xf64>, tensor<?x4x16xf64>, tensor<?x4x16xf64>,
          tensor<3xi64>, tensor<3xi64>, tensor<2xi64>, tensor<4xf64>)
       -> (tensor<?x4x16xf64>, tensor<4x?xf64>)

@@ -21,12 +21,12 @@ module attributes {m = #varlen.mask<window = (512)>} {}
 
 // -----
 
-// expected-error @below {{expected positive lanes, got 0}}
+// expected-error @below {{expected lanes to be a power of two from 1 to 64, got 0}}
 module attributes {s = #varlen.cpu_schedule<lanes = 0, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = copy>} {}
 
 // -----
 
-// expected-error @below {{expected positive kv_block, got -64}}
+// expected-error @below {{expected kv_block from 8 to 65536, got -64}}
 module attributes {s = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = -64, kv = copy>} {}
 
 // -----
@@ -72,22 +72,17 @@ module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 72, kv_block = 
 
 // -----
 
-// expected-error @below {{expected block_m to be a multiple of 16 * warps = 64, got 96}}
-module attributes {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 96, kv_block = 64, stages = 2, ctas = 2>} {}
-
-// -----
-
 // expected-error @below {{expected kv_block to be a multiple of 16, got 24}}
 module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 24, stages = 2, ctas = 2>} {}
 
 // -----
 
-// expected-error @below {{expected at least 2 stages, got 1}}
+// expected-error @below {{expected stages from 2 to 256, got 1}}
 module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 1, ctas = 2>} {}
 
 // -----
 
-// expected-error @below {{expected positive ctas, got 0}}
+// expected-error @below {{expected ctas from 1 to 32, got 0}}
 module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 0>} {}
 
 // -----
@@ -119,3 +114,65 @@ module attributes {s = #varlen.gpu_grad_schedule<
   dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 1>,
   dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 1>,
   dv = <warps = 4, block_m = 64, kv_block = 128, stages = 2, ctas = 1>>} {}
+
+// -----
+
+// Halves of a vector are exchanged.
+// expected-error @below {{expected lanes to be a power of two from 1 to 64, got 3}}
+module attributes {s = #varlen.cpu_schedule<lanes = 3, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = copy>} {}
+
+// -----
+
+// expected-error @below {{expected lanes to be a power of two from 1 to 64, got 2147483648}}
+module attributes {s = #varlen.cpu_schedule<lanes = 2147483648, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = copy>} {}
+
+// -----
+
+// expected-error @below {{expected vectors from 1 to 32, got 33}}
+module attributes {s = #varlen.cpu_schedule<lanes = 8, vectors = 33, rows = 4, panels = 3, kv_block = 64, kv = copy>} {}
+
+// -----
+
+// The product of the three does not overflow.
+// expected-error @below {{expected panels from 1 to 4096, got 2305843009213693952}}
+module attributes {s = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 2305843009213693952, kv_block = 64, kv = copy>} {}
+
+// -----
+
+// expected-error @below {{expected kv_block from 8 to 65536, got 2305843009213693952}}
+module attributes {s = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 2305843009213693952, kv = copy>} {}
+
+// -----
+
+// expected-error @below {{expected kv_block from 8 to 65536, got 4611686018427387904}}
+module attributes {s = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 4611686018427387904, kv = copy>} {}
+
+// -----
+
+// expected-error @below {{expected rows to be 1, 2, 4 or 8, got -4}}
+module attributes {s = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = -4, panels = 3, kv_block = 64, kv = copy>} {}
+
+// -----
+
+// expected-error @below {{expected block_m from 16 to 65536, got 4611686018427387904}}
+module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 4611686018427387904, kv_block = 64, stages = 2, ctas = 2>} {}
+
+// -----
+
+// expected-error @below {{expected kv_block from 16 to 65536, got 65552}}
+module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 65552, stages = 2, ctas = 2>} {}
+
+// -----
+
+// expected-error @below {{expected block_m * kv_block to be at most 65536, as a multiprocessor has registers for scores, got 131072}}
+module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 256, kv_block = 512, stages = 2, ctas = 2>} {}
+
+// -----
+
+// expected-error @below {{expected stages from 2 to 256, got 257}}
+module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 64, stages = 257, ctas = 2>} {}
+
+// -----
+
+// expected-error @below {{expected ctas from 1 to 32, got 33}}
+module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 33>} {}

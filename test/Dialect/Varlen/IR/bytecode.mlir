@@ -35,12 +35,12 @@ func.func @attn_grad(%q: tensor<?x4x16xf32>, %lse: tensor<4x?xf32>, %cu: tensor<
 
 // CHECK-LABEL: func.func @work_tiles
 // CHECK: varlen.work_tiles {{.*}} mask <causal> block_m 64
-func.func @work_tiles(%cu: memref<?xi32>, %used: memref<?xi32>, %n: index) -> memref<?x9xi64> {
+func.func @work_tiles(%cu: memref<?xi32>, %used: memref<?xi32>, %n: index) -> memref<?x10xi64> {
   %tiles = varlen.work_tiles %cu, %cu seqused_k(%used) rows(%n, %n) heads(%n, %n)
       mask <causal> block_m 64
       : (memref<?xi32>, memref<?xi32>, memref<?xi32>, index, index, index, index)
-      -> memref<?x9xi64>
-  return %tiles : memref<?x9xi64>
+      -> memref<?x10xi64>
+  return %tiles : memref<?x10xi64>
 }
 
 // CHECK-LABEL: func.func @online_attn

@@ -3,10 +3,10 @@
 // Rows of q are queries, also where keys are the rows of scores.
 func.func @q(
     %q: tensor<64x32xf32>, %k: tensor<16x64xf32>, %v: tensor<16x48xf32>, %dout: tensor<32x48xf32>,
-    %lse2: tensor<1x32xf32>, %delta: tensor<1x32xf32>, %dq: tensor<32x64xf32>) {
+    %lse: tensor<1x32xf32>, %delta: tensor<1x32xf32>, %dq: tensor<32x64xf32>) {
   // expected-error @below {{expected q to be queries x head_dim = 32 x 64 in orientation kq, got 'tensor<64x32xf32>'}}
   %r = varlen.online_attn_grad kq
-      ins(%q, %k, %v, %dout, %lse2, %delta : tensor<64x32xf32>, tensor<16x64xf32>,
+      ins(%q, %k, %v, %dout, %lse, %delta : tensor<64x32xf32>, tensor<16x64xf32>,
           tensor<16x48xf32>, tensor<32x48xf32>, tensor<1x32xf32>, tensor<1x32xf32>)
       dq(%dq : tensor<32x64xf32>) scale 0.125
   return
@@ -17,10 +17,10 @@ func.func @q(
 // Keys with another head_dim.
 func.func @k(
     %q: tensor<32x64xf32>, %k: tensor<16x32xf32>, %v: tensor<16x48xf32>, %dout: tensor<32x48xf32>,
-    %lse2: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>) {
+    %lse: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>) {
   // expected-error @below {{expected k to be keys x head_dim = 16 x 64 in orientation qk, got 'tensor<16x32xf32>'}}
   %r = varlen.online_attn_grad qk
-      ins(%q, %k, %v, %dout, %lse2, %delta : tensor<32x64xf32>, tensor<16x32xf32>,
+      ins(%q, %k, %v, %dout, %lse, %delta : tensor<32x64xf32>, tensor<16x32xf32>,
           tensor<16x48xf32>, tensor<32x48xf32>, tensor<32x1xf32>, tensor<32x1xf32>)
       dq(%dq : tensor<32x64xf32>) scale 0.125
   return
@@ -31,10 +31,10 @@ func.func @k(
 // Fewer values than keys.
 func.func @v(
     %q: tensor<32x64xf32>, %k: tensor<16x64xf32>, %v: tensor<15x48xf32>, %dout: tensor<32x48xf32>,
-    %lse2: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>) {
+    %lse: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>) {
   // expected-error @below {{expected v to be keys x value head_dim = 16 x 48 in orientation qk, got 'tensor<15x48xf32>'}}
   %r = varlen.online_attn_grad qk
-      ins(%q, %k, %v, %dout, %lse2, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
+      ins(%q, %k, %v, %dout, %lse, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
           tensor<15x48xf32>, tensor<32x48xf32>, tensor<32x1xf32>, tensor<32x1xf32>)
       dq(%dq : tensor<32x64xf32>) scale 0.125
   return
@@ -45,10 +45,10 @@ func.func @v(
 // Another value head_dim.
 func.func @dout(
     %q: tensor<32x64xf32>, %k: tensor<16x64xf32>, %v: tensor<16x48xf32>, %dout: tensor<32x40xf32>,
-    %lse2: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>) {
+    %lse: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>) {
   // expected-error @below {{expected dout to be queries x value head_dim = 32 x 48 in orientation qk, got 'tensor<32x40xf32>'}}
   %r = varlen.online_attn_grad qk
-      ins(%q, %k, %v, %dout, %lse2, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
+      ins(%q, %k, %v, %dout, %lse, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
           tensor<16x48xf32>, tensor<32x40xf32>, tensor<32x1xf32>, tensor<32x1xf32>)
       dq(%dq : tensor<32x64xf32>) scale 0.125
   return
@@ -57,12 +57,12 @@ func.func @dout(
 // -----
 
 // A statistic as kq has it.
-func.func @lse2(
+func.func @lse(
     %q: tensor<32x64xf32>, %k: tensor<16x64xf32>, %v: tensor<16x48xf32>, %dout: tensor<32x48xf32>,
-    %lse2: tensor<1x32xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>) {
-  // expected-error @below {{expected lse2 to be queries x 1 = 32 x 1 in orientation qk, got 'tensor<1x32xf32>'}}
+    %lse: tensor<1x32xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>) {
+  // expected-error @below {{expected lse to be queries x 1 = 32 x 1 in orientation qk, got 'tensor<1x32xf32>'}}
   %r = varlen.online_attn_grad qk
-      ins(%q, %k, %v, %dout, %lse2, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
+      ins(%q, %k, %v, %dout, %lse, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
           tensor<16x48xf32>, tensor<32x48xf32>, tensor<1x32xf32>, tensor<32x1xf32>)
       dq(%dq : tensor<32x64xf32>) scale 0.125
   return
@@ -73,10 +73,10 @@ func.func @lse2(
 // A statistic as qk has it.
 func.func @delta(
     %q: tensor<32x64xf32>, %k: tensor<16x64xf32>, %v: tensor<16x48xf32>, %dout: tensor<32x48xf32>,
-    %lse2: tensor<1x32xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>) {
+    %lse: tensor<1x32xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>) {
   // expected-error @below {{expected delta to be 1 x queries = 1 x 32 in orientation kq, got 'tensor<32x1xf32>'}}
   %r = varlen.online_attn_grad kq
-      ins(%q, %k, %v, %dout, %lse2, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
+      ins(%q, %k, %v, %dout, %lse, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
           tensor<16x48xf32>, tensor<32x48xf32>, tensor<1x32xf32>, tensor<32x1xf32>)
       dq(%dq : tensor<32x64xf32>) scale 0.125
   return
@@ -87,10 +87,10 @@ func.func @delta(
 // A gradient has the shape of what it is of.
 func.func @dq(
     %q: tensor<32x64xf32>, %k: tensor<16x64xf32>, %v: tensor<16x48xf32>, %dout: tensor<32x48xf32>,
-    %lse2: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<64x32xf32>) {
+    %lse: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<64x32xf32>) {
   // expected-error @below {{expected dq to be queries x head_dim = 32 x 64 in orientation qk, got 'tensor<64x32xf32>'}}
   %r = varlen.online_attn_grad qk
-      ins(%q, %k, %v, %dout, %lse2, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
+      ins(%q, %k, %v, %dout, %lse, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
           tensor<16x48xf32>, tensor<32x48xf32>, tensor<32x1xf32>, tensor<32x1xf32>)
       dq(%dq : tensor<64x32xf32>) scale 0.125
   return
@@ -101,10 +101,10 @@ func.func @dq(
 // A gradient of the keys with one key more.
 func.func @dk(
     %q: tensor<32x64xf32>, %k: tensor<16x64xf32>, %v: tensor<16x48xf32>, %dout: tensor<32x48xf32>,
-    %lse2: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dk: tensor<17x64xf32>) {
+    %lse: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dk: tensor<17x64xf32>) {
   // expected-error @below {{expected dk to be keys x head_dim = 16 x 64 in orientation qk, got 'tensor<17x64xf32>'}}
   %r = varlen.online_attn_grad qk
-      ins(%q, %k, %v, %dout, %lse2, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
+      ins(%q, %k, %v, %dout, %lse, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
           tensor<16x48xf32>, tensor<32x48xf32>, tensor<32x1xf32>, tensor<32x1xf32>)
       dk(%dk : tensor<17x64xf32>) scale 0.125
   return
@@ -115,10 +115,10 @@ func.func @dk(
 // A gradient of the values with the head_dim of keys.
 func.func @dv(
     %q: tensor<32x64xf32>, %k: tensor<16x64xf32>, %v: tensor<16x48xf32>, %dout: tensor<32x48xf32>,
-    %lse2: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dv: tensor<16x64xf32>) {
+    %lse: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dv: tensor<16x64xf32>) {
   // expected-error @below {{expected dv to be keys x value head_dim = 16 x 48 in orientation qk, got 'tensor<16x64xf32>'}}
   %r = varlen.online_attn_grad qk
-      ins(%q, %k, %v, %dout, %lse2, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
+      ins(%q, %k, %v, %dout, %lse, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
           tensor<16x48xf32>, tensor<32x48xf32>, tensor<32x1xf32>, tensor<32x1xf32>)
       dv(%dv : tensor<16x64xf32>) scale 0.125
   return
@@ -129,11 +129,11 @@ func.func @dv(
 // Limits have one value per query.
 func.func @hi(
     %q: tensor<32x64xf32>, %k: tensor<16x64xf32>, %v: tensor<16x48xf32>, %dout: tensor<32x48xf32>,
-    %lse2: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>,
+    %lse: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>,
     %lo: tensor<32x1xi32>, %hi: tensor<16x1xi32>, %k0: i32) {
   // expected-error @below {{expected hi to be queries x 1 = 32 x 1 in orientation qk, got 'tensor<16x1xi32>'}}
   %r = varlen.online_attn_grad qk
-      ins(%q, %k, %v, %dout, %lse2, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
+      ins(%q, %k, %v, %dout, %lse, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
           tensor<16x48xf32>, tensor<32x48xf32>, tensor<32x1xf32>, tensor<32x1xf32>)
       limits(%lo, %hi, %k0 : tensor<32x1xi32>, tensor<16x1xi32>, i32)
       dq(%dq : tensor<32x64xf32>) scale 0.125
@@ -145,10 +145,10 @@ func.func @hi(
 // There must be something that does not hold.
 func.func @unless(
     %q: tensor<32x64xf32>, %k: tensor<16x64xf32>, %v: tensor<16x48xf32>, %dout: tensor<32x48xf32>,
-    %lse2: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>, %whole: i1) {
+    %lse: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>, %whole: i1) {
   // expected-error @below {{expected limits beside 'unless', got none}}
   %r = varlen.online_attn_grad qk
-      ins(%q, %k, %v, %dout, %lse2, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
+      ins(%q, %k, %v, %dout, %lse, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
           tensor<16x48xf32>, tensor<32x48xf32>, tensor<32x1xf32>, tensor<32x1xf32>)
       unless(%whole) dq(%dq : tensor<32x64xf32>) scale 0.125
   return
@@ -159,10 +159,10 @@ func.func @unless(
 // Sums in a narrow type.
 func.func @narrow(
     %q: tensor<32x64xf32>, %k: tensor<16x64xf32>, %v: tensor<16x48xf32>, %dout: tensor<32x48xf32>,
-    %lse2: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xbf16>) {
-  // expected-error @below {{expected lse2, delta and the gradients of one type, f32 or f64, got 'bf16' for dq}}
+    %lse: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xbf16>) {
+  // expected-error @below {{expected lse, delta and the gradients of one type, f32 or f64, got 'bf16' for dq}}
   %r = varlen.online_attn_grad qk
-      ins(%q, %k, %v, %dout, %lse2, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
+      ins(%q, %k, %v, %dout, %lse, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
           tensor<16x48xf32>, tensor<32x48xf32>, tensor<32x1xf32>, tensor<32x1xf32>)
       dq(%dq : tensor<32x64xbf16>) scale 0.125
   return
@@ -173,10 +173,10 @@ func.func @narrow(
 // Statistics of two types.
 func.func @statistics(
     %q: tensor<32x64xf32>, %k: tensor<16x64xf32>, %v: tensor<16x48xf32>, %dout: tensor<32x48xf32>,
-    %lse2: tensor<32x1xf32>, %delta: tensor<32x1xf64>, %dq: tensor<32x64xf32>) {
-  // expected-error @below {{expected lse2, delta and the gradients of one type, f32 or f64, got 'f64' for delta}}
+    %lse: tensor<32x1xf32>, %delta: tensor<32x1xf64>, %dq: tensor<32x64xf32>) {
+  // expected-error @below {{expected lse, delta and the gradients of one type, f32 or f64, got 'f64' for delta}}
   %r = varlen.online_attn_grad qk
-      ins(%q, %k, %v, %dout, %lse2, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
+      ins(%q, %k, %v, %dout, %lse, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
           tensor<16x48xf32>, tensor<32x48xf32>, tensor<32x1xf32>, tensor<32x1xf64>)
       dq(%dq : tensor<32x64xf32>) scale 0.125
   return
@@ -187,10 +187,10 @@ func.func @statistics(
 // f64 does not accumulate in f32.
 func.func @wide(
     %q: tensor<32x64xf32>, %k: tensor<16x64xf32>, %v: tensor<16x48xf32>, %dout: tensor<32x48xf64>,
-    %lse2: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>) {
-  // expected-error @below {{expected dout of a type that accumulates in 'f32', the type of lse2, got 'f64'}}
+    %lse: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>) {
+  // expected-error @below {{expected dout of a type that accumulates in 'f32', the type of lse, got 'f64'}}
   %r = varlen.online_attn_grad qk
-      ins(%q, %k, %v, %dout, %lse2, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
+      ins(%q, %k, %v, %dout, %lse, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
           tensor<16x48xf32>, tensor<32x48xf64>, tensor<32x1xf32>, tensor<32x1xf32>)
       dq(%dq : tensor<32x64xf32>) scale 0.125
   return
@@ -201,10 +201,10 @@ func.func @wide(
 // q and k meet in one product.
 func.func @qk_types(
     %q: tensor<32x64xbf16>, %k: tensor<16x64xf32>, %v: tensor<16x48xf32>, %dout: tensor<32x48xf32>,
-    %lse2: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>) {
+    %lse: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>) {
   // expected-error @below {{expected q and k of one element type, got 'bf16' and 'f32'}}
   %r = varlen.online_attn_grad qk
-      ins(%q, %k, %v, %dout, %lse2, %delta : tensor<32x64xbf16>, tensor<16x64xf32>,
+      ins(%q, %k, %v, %dout, %lse, %delta : tensor<32x64xbf16>, tensor<16x64xf32>,
           tensor<16x48xf32>, tensor<32x48xf32>, tensor<32x1xf32>, tensor<32x1xf32>)
       dq(%dq : tensor<32x64xf32>) scale 0.125
   return
@@ -215,10 +215,10 @@ func.func @qk_types(
 // v and dout meet in one product.
 func.func @v_types(
     %q: tensor<32x64xf32>, %k: tensor<16x64xf32>, %v: tensor<16x48xf32>, %dout: tensor<32x48xf16>,
-    %lse2: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>) {
+    %lse: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>) {
   // expected-error @below {{expected v and dout of one element type, got 'f32' and 'f16'}}
   %r = varlen.online_attn_grad qk
-      ins(%q, %k, %v, %dout, %lse2, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
+      ins(%q, %k, %v, %dout, %lse, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
           tensor<16x48xf32>, tensor<32x48xf16>, tensor<32x1xf32>, tensor<32x1xf32>)
       dq(%dq : tensor<32x64xf32>) scale 0.125
   return
@@ -229,10 +229,10 @@ func.func @v_types(
 // A scale of zero.
 func.func @scale(
     %q: tensor<32x64xf32>, %k: tensor<16x64xf32>, %v: tensor<16x48xf32>, %dout: tensor<32x48xf32>,
-    %lse2: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>) {
+    %lse: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>) {
   // expected-error @below {{expected scale to be positive and finite, got 0}}
   %r = varlen.online_attn_grad qk
-      ins(%q, %k, %v, %dout, %lse2, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
+      ins(%q, %k, %v, %dout, %lse, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
           tensor<16x48xf32>, tensor<32x48xf32>, tensor<32x1xf32>, tensor<32x1xf32>)
       dq(%dq : tensor<32x64xf32>) scale 0.0
   return

@@ -3,7 +3,7 @@
 func.func @integer_types(%cu_q: memref<?xi32>, %cu_k: memref<?xi64>, %n: index) {
   // expected-error @below {{expected cu_q and cu_k of one integer type, got 'i32' and 'i64'}}
   %tiles = varlen.work_tiles %cu_q, %cu_k rows(%n, %n) heads(%n, %n) mask <full> block_m 1
-      : (memref<?xi32>, memref<?xi64>, index, index, index, index) -> memref<?x9xi64>
+      : (memref<?xi32>, memref<?xi64>, index, index, index, index) -> memref<?x10xi64>
   return
 }
 
@@ -12,7 +12,7 @@ func.func @integer_types(%cu_q: memref<?xi32>, %cu_k: memref<?xi64>, %n: index) 
 func.func @entries(%cu_q: memref<3xi32>, %cu_k: memref<4xi32>, %n: index) {
   // expected-error @below {{expected cu_q and cu_k to have the same number of entries, got 3 and 4}}
   %tiles = varlen.work_tiles %cu_q, %cu_k rows(%n, %n) heads(%n, %n) mask <full> block_m 1
-      : (memref<3xi32>, memref<4xi32>, index, index, index, index) -> memref<?x9xi64>
+      : (memref<3xi32>, memref<4xi32>, index, index, index, index) -> memref<?x10xi64>
   return
 }
 
@@ -21,7 +21,7 @@ func.func @entries(%cu_q: memref<3xi32>, %cu_k: memref<4xi32>, %n: index) {
 func.func @no_entries(%cu_q: memref<3xi32>, %cu_k: memref<0xi32>, %n: index) {
   // expected-error @below {{expected at least one entry in cu_q and cu_k, got 3 and 0}}
   %tiles = varlen.work_tiles %cu_q, %cu_k rows(%n, %n) heads(%n, %n) mask <full> block_m 1
-      : (memref<3xi32>, memref<0xi32>, index, index, index, index) -> memref<?x9xi64>
+      : (memref<3xi32>, memref<0xi32>, index, index, index, index) -> memref<?x10xi64>
   return
 }
 
@@ -32,7 +32,7 @@ func.func @list_entries(%cu_q: memref<?xi32>, %cu_k: memref<4xi32>, %list: memre
   %tiles = varlen.work_tiles %cu_q, %cu_k seqused_k(%list) rows(%n, %n) heads(%n, %n)
       mask <full> block_m 1
       : (memref<?xi32>, memref<4xi32>, memref<4xi32>, index, index, index, index)
-      -> memref<?x9xi64>
+      -> memref<?x10xi64>
   return
 }
 
@@ -43,7 +43,7 @@ func.func @list_type(%cu: memref<?xi32>, %list: memref<?xi64>, %n: index) {
   %tiles = varlen.work_tiles %cu, %cu q_offset(%list) rows(%n, %n) heads(%n, %n)
       mask <full> block_m 1
       : (memref<?xi32>, memref<?xi32>, memref<?xi64>, index, index, index, index)
-      -> memref<?x9xi64>
+      -> memref<?x10xi64>
   return
 }
 
@@ -52,14 +52,14 @@ func.func @list_type(%cu: memref<?xi32>, %list: memref<?xi64>, %n: index) {
 func.func @block_m(%cu: memref<?xi32>, %n: index) {
   // expected-error @below {{expected a positive block_m, got 0}}
   %tiles = varlen.work_tiles %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> block_m 0
-      : (memref<?xi32>, memref<?xi32>, index, index, index, index) -> memref<?x9xi64>
+      : (memref<?xi32>, memref<?xi32>, index, index, index, index) -> memref<?x10xi64>
   return
 }
 
 // -----
 
 func.func @columns(%cu: memref<?xi32>, %n: index) {
-  // expected-error @below {{expected a list of 9 columns, got 'memref<?x8xi64>'}}
+  // expected-error @below {{expected a list of 10 columns, got 'memref<?x8xi64>'}}
   %tiles = varlen.work_tiles %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> block_m 1
       : (memref<?xi32>, memref<?xi32>, index, index, index, index) -> memref<?x8xi64>
   return

@@ -4,12 +4,12 @@
 
 // CHECK-LABEL: func.func @plain
 // CHECK: %tiles = varlen.work_tiles %{{.*}}, %{{.*}} rows(%{{.*}}, %{{.*}}) heads(%{{.*}}, %{{.*}}) mask <full> block_m 1 :
-// CHECK-SAME: (memref<?xi32>, memref<4xi32>, index, index, index, index) -> memref<?x9xi64>
-func.func @plain(%cu_q: memref<?xi32>, %cu_k: memref<4xi32>, %n: index) -> memref<?x9xi64> {
+// CHECK-SAME: (memref<?xi32>, memref<4xi32>, index, index, index, index) -> memref<?x10xi64>
+func.func @plain(%cu_q: memref<?xi32>, %cu_k: memref<4xi32>, %n: index) -> memref<?x10xi64> {
   %tiles = varlen.work_tiles %cu_q, %cu_k rows(%n, %n) heads(%n, %n)
       mask #varlen.mask<full> block_m 1
-      : (memref<?xi32>, memref<4xi32>, index, index, index, index) -> memref<?x9xi64>
-  return %tiles : memref<?x9xi64>
+      : (memref<?xi32>, memref<4xi32>, index, index, index, index) -> memref<?x10xi64>
+  return %tiles : memref<?x10xi64>
 }
 
 // An unused list stays: making it checks cu_seqlens.
@@ -19,6 +19,6 @@ func.func @options(%cu: memref<?xi64>, %list: memref<?xi64>, %n: index) {
   %tiles = varlen.work_tiles %cu, %cu seqused_q(%list) seqused_k(%list) q_offset(%list)
       rows(%n, %n) heads(%n, %n) mask <window = (512, 0), top_left> block_m 48
       : (memref<?xi64>, memref<?xi64>, memref<?xi64>, memref<?xi64>, memref<?xi64>,
-         index, index, index, index) -> memref<?x9xi64>
+         index, index, index, index) -> memref<?x10xi64>
   return
 }

@@ -12,23 +12,31 @@
 // CHECK-LABEL: @qk
 // CHECK-SAME: (%[[Q:.*]]: tensor<64x128xbf16>, %[[K:.*]]: tensor<32x128xbf16>, %[[V:.*]]: tensor<32x96xbf16>, %[[ACC:.*]]: tensor<64x96xf32>, %[[M:.*]]: tensor<64x1xf32>, %[[L:.*]]: tensor<64x1xf32>)
 // CHECK-DAG: %[[C:.*]] = arith.constant 0.7213{{.*}} : f32
+// CHECK-DAG: %[[ONE:.*]] = arith.constant 1.0{{.*}} : f32
+// CHECK-DAG: %[[COARSE:.*]] = arith.constant 0x4BB17218 : f32
 // CHECK: %[[S:.*]] = linalg.contract indexing_maps = [#[[$QD]], #[[$KD]], #[[$OUT]]] ins(%[[Q]], %[[K]]
 // CHECK-SAME: -> tensor<64x32xf32>
 // CHECK: %[[TOP:.*]] = linalg.generic {indexing_maps = [#[[$ID]], #[[$ROW]]], iterator_types = ["parallel", "reduction"]} ins(%[[S]]
 // CHECK: arith.maxnumf
 // CHECK: %[[NEW:.*]] = linalg.generic {{.*}} ins(%[[M]], %[[TOP]]
-// CHECK: %[[X:.*]] = arith.mulf %{{.*}}, %[[C]]
-// p is rounded to bf16: m is the very maximum.
+// CHECK: arith.maxnumf
+// A row whose scores are large takes the power of two after 0.72.
+// CHECK: %[[FACTOR:.*]] = linalg.generic {{.*}} ins(%[[NEW]]
+// CHECK: %[[SIZE:.*]] = math.absf
+// CHECK: %[[LARGE:.*]] = arith.cmpf oge, %[[SIZE]], %[[COARSE]]
+// CHECK: arith.select %[[LARGE]], %[[ONE]], %[[C]]
+// p is rounded to bf16: the reference is the very maximum.
 // CHECK-NOT: math.ceil
-// CHECK: arith.maxnumf %{{.*}}, %[[X]]
-// CHECK: %[[MINUS:.*]] = linalg.generic {{.*}} ins(%[[NEW]]
+// CHECK: %[[MINUS:.*]] = linalg.generic {{.*}} ins(%[[NEW]], %[[FACTOR]]
+// CHECK: arith.mulf
 // CHECK: arith.negf
-// CHECK: %[[ALPHA:.*]] = linalg.generic {{.*}} ins(%[[M]], %[[MINUS]]
-// CHECK: arith.addf
+// CHECK: %[[ALPHA:.*]] = linalg.generic {{.*}} ins(%[[M]], %[[NEW]], %[[FACTOR]]
+// CHECK: arith.subf
+// CHECK: arith.mulf
 // CHECK: math.exp2
 // CHECK: %[[LS:.*]] = linalg.generic {{.*}} ins(%[[L]], %[[ALPHA]]
-// CHECK: %[[P:.*]] = linalg.generic {indexing_maps = [#[[$ID]], #[[$ROW]], #[[$ID]]], {{.*}}} ins(%[[S]], %[[MINUS]]
-// CHECK: %[[Y:.*]] = math.fma %{{.*}}, %[[C]], %{{.*}}
+// CHECK: %[[P:.*]] = linalg.generic {indexing_maps = [#[[$ID]], #[[$ROW]], #[[$ROW]], #[[$ID]]], {{.*}}} ins(%[[S]], %[[FACTOR]], %[[MINUS]]
+// CHECK: %[[Y:.*]] = math.fma
 // CHECK: math.exp2 %[[Y]]
 // CHECK: %[[LNEW:.*]] = linalg.generic {{.*}}["parallel", "reduction"]} ins(%[[P]] {{.*}} outs(%[[LS]]
 // CHECK: arith.addf
@@ -72,8 +80,8 @@ func.func @qk(%q: tensor<64x128xbf16>, %k: tensor<32x128xbf16>, %v: tensor<32x96
 // CHECK: %[[A:.*]] = arith.select %[[AFTER]], %[[B]], %[[NINF]]
 // CHECK: arith.select %[[WHOLE]], %[[IN]], %[[A]]
 // CHECK: linalg.generic {indexing_maps = [#[[$ID]], #[[$COL]]], iterator_types = ["reduction", "parallel"]} ins(%[[SM]]
-// CHECK: %[[CEIL:.*]] = math.ceil
-// CHECK: arith.maxnumf %{{.*}}, %[[CEIL]]
+// CHECK: arith.maxnumf
+// CHECK: math.ceil
 // CHECK: math.exp2 %{{.*}} {varlen.exp2_degree = 4 : i64}
 // CHECK: math.exp2 %{{.*}} {varlen.exp2_degree = 4 : i64}
 // CHECK: linalg.contract indexing_maps = [#[[$DR]], #[[$DC]], {{.*}}] ins(%[[V]]
@@ -105,7 +113,8 @@ func.func @kq_limits(%q: tensor<64x24xf32>, %k: tensor<?x64xf32>, %v: tensor<?x3
 // CHECK: arith.negf
 // CHECK: %[[P:.*]] = linalg.generic {indexing_maps = [#[[$ID]], #[[$ROW]], #[[$ID]]], {{.*}}} ins(%[[S]], %[[MINUS]]
 // CHECK: %[[X:.*]] = math.fma %{{.*}}, %[[C]], %{{.*}}
-// CHECK: math.exp2 %[[X]] {varlen.exp2_degree = 4 : i64}
+// CHECK: %[[MIN:.*]] = arith.minimumf %[[X]], %{{.*}}
+// CHECK: math.exp2 %[[MIN]] {varlen.exp2_degree = 4 : i64}
 // CHECK: %[[PB:.*]] = linalg.generic {{.*}} ins(%[[P]]
 // CHECK: arith.truncf %{{.*}} : f32 to bf16
 // CHECK: %[[DVNEW:.*]] = linalg.contract indexing_maps = [#[[$DR]], #[[$DC]], {{.*}}] ins(%[[PB]], %[[DOUT]] {{.*}} outs(%[[DV]]
@@ -122,15 +131,16 @@ func.func @kq_limits(%q: tensor<64x24xf32>, %k: tensor<?x64xf32>, %v: tensor<?x3
 // BUFFER-LABEL: @grad_qk
 // BUFFER-NOT: tensor
 // BUFFER: return
-func.func @grad_qk(%q: tensor<64x128xbf16>, %k: tensor<32x128xbf16>, %v: tensor<32x96xbf16>, %dout: tensor<64x96xbf16>, %lse2: tensor<64x1xf32>, %delta: tensor<64x1xf32>, %dq: tensor<64x128xf32>, %dk: tensor<32x128xf32>, %dv: tensor<32x96xf32>) -> (tensor<64x128xf32>, tensor<32x128xf32>, tensor<32x96xf32>) {
-  %r:3 = varlen.online_attn_grad qk ins(%q, %k, %v, %dout, %lse2, %delta : tensor<64x128xbf16>, tensor<32x128xbf16>, tensor<32x96xbf16>, tensor<64x96xbf16>, tensor<64x1xf32>, tensor<64x1xf32>) dq(%dq : tensor<64x128xf32>) dk(%dk : tensor<32x128xf32>) dv(%dv : tensor<32x96xf32>) scale 0.5 {varlen.exp2_degree = 4 : i64}
+func.func @grad_qk(%q: tensor<64x128xbf16>, %k: tensor<32x128xbf16>, %v: tensor<32x96xbf16>, %dout: tensor<64x96xbf16>, %lse: tensor<64x1xf32>, %delta: tensor<64x1xf32>, %dq: tensor<64x128xf32>, %dk: tensor<32x128xf32>, %dv: tensor<32x96xf32>) -> (tensor<64x128xf32>, tensor<32x128xf32>, tensor<32x96xf32>) {
+  %r:3 = varlen.online_attn_grad qk ins(%q, %k, %v, %dout, %lse, %delta : tensor<64x128xbf16>, tensor<32x128xbf16>, tensor<32x96xbf16>, tensor<64x96xbf16>, tensor<64x1xf32>, tensor<64x1xf32>) dq(%dq : tensor<64x128xf32>) dk(%dk : tensor<32x128xf32>) dv(%dv : tensor<32x96xf32>) scale 0.5 {varlen.exp2_degree = 4 : i64}
   return %r#0, %r#1, %r#2 : tensor<64x128xf32>, tensor<32x128xf32>, tensor<32x96xf32>
 }
 
 // -----
 
 // Keys are rows: p and ds are left factors as they are for dk and dv. Limits
-// hide p, and ds too, whatever they are.
+// hide p, and ds too, whatever they are. A natural lse is subtracted before the
+// change to units of log2.
 
 // CHECK-DAG: #[[$RD:.*]] = affine_map<(d0, d1, d2) -> (d0, d2)>
 // CHECK-DAG: #[[$CD:.*]] = affine_map<(d0, d1, d2) -> (d1, d2)>
@@ -138,9 +148,14 @@ func.func @grad_qk(%q: tensor<64x128xbf16>, %k: tensor<32x128xbf16>, %v: tensor<
 // CHECK-LABEL: @grad_kq_limits
 // CHECK-SAME: (%[[Q:.*]]: tensor<24x64xf32>, %[[K:.*]]: tensor<?x64xf32>, %[[V:.*]]: tensor<?x32xf32>, %[[DOUT:.*]]: tensor<24x32xf32>, %{{.*}}: tensor<1x24xf32>, %{{.*}}: tensor<1x24xf32>, %[[LO:.*]]: tensor<1x24xi32>, %[[HI:.*]]: tensor<1x24xi32>, %{{.*}}: i32, %[[WHOLE:.*]]: i1, %[[DK:.*]]: tensor<?x64xf32>, %[[DV:.*]]: tensor<?x32xf32>)
 // CHECK-DAG: %[[ZERO:.*]] = arith.constant 0.000000e+00 : f32
+// CHECK-DAG: %[[SCALE:.*]] = arith.constant 1.250000e-01 : f32
+// CHECK-DAG: %[[LOG2E:.*]] = arith.constant 1.442695{{.*}} : f32
 // CHECK: linalg.contract indexing_maps = [#[[$RD]], #[[$CD]], {{.*}}] ins(%[[K]], %[[Q]]
 // CHECK-SAME: -> tensor<?x24xf32>
-// CHECK: math.exp2
+// CHECK: %[[T:.*]] = math.fma %{{.*}}, %[[SCALE]], %{{.*}}
+// CHECK: %[[MIN:.*]] = arith.minimumf %[[T]], %[[ZERO]]
+// CHECK: %[[X:.*]] = arith.mulf %[[MIN]], %[[LOG2E]]
+// CHECK: math.exp2 %[[X]]
 // CHECK: %[[P:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[LO]], %[[HI]]
 // CHECK: ^bb0(%[[IN:.*]]: f32, %[[LOW:.*]]: i32, %[[HIGH:.*]]: i32, %{{.*}}: f32):
 // CHECK: linalg.index 0
@@ -163,8 +178,8 @@ func.func @grad_qk(%q: tensor<64x128xbf16>, %k: tensor<32x128xbf16>, %v: tensor<
 // BUFFER-LABEL: @grad_kq_limits
 // BUFFER-NOT: tensor
 // BUFFER: return
-func.func @grad_kq_limits(%q: tensor<24x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x32xf32>, %dout: tensor<24x32xf32>, %lse2: tensor<1x24xf32>, %delta: tensor<1x24xf32>, %lo: tensor<1x24xi32>, %hi: tensor<1x24xi32>, %k0: i32, %whole: i1, %dk: tensor<?x64xf32>, %dv: tensor<?x32xf32>) -> (tensor<?x64xf32>, tensor<?x32xf32>) {
-  %r:2 = varlen.online_attn_grad kq ins(%q, %k, %v, %dout, %lse2, %delta : tensor<24x64xf32>, tensor<?x64xf32>, tensor<?x32xf32>, tensor<24x32xf32>, tensor<1x24xf32>, tensor<1x24xf32>) limits(%lo, %hi, %k0 : tensor<1x24xi32>, tensor<1x24xi32>, i32) unless(%whole) dk(%dk : tensor<?x64xf32>) dv(%dv : tensor<?x32xf32>) scale 0.125
+func.func @grad_kq_limits(%q: tensor<24x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x32xf32>, %dout: tensor<24x32xf32>, %lse: tensor<1x24xf32>, %delta: tensor<1x24xf32>, %lo: tensor<1x24xi32>, %hi: tensor<1x24xi32>, %k0: i32, %whole: i1, %dk: tensor<?x64xf32>, %dv: tensor<?x32xf32>) -> (tensor<?x64xf32>, tensor<?x32xf32>) {
+  %r:2 = varlen.online_attn_grad kq natural ins(%q, %k, %v, %dout, %lse, %delta : tensor<24x64xf32>, tensor<?x64xf32>, tensor<?x32xf32>, tensor<24x32xf32>, tensor<1x24xf32>, tensor<1x24xf32>) limits(%lo, %hi, %k0 : tensor<1x24xi32>, tensor<1x24xi32>, i32) unless(%whole) dk(%dk : tensor<?x64xf32>) dv(%dv : tensor<?x32xf32>) scale 0.125
   return %r#0, %r#1 : tensor<?x64xf32>, tensor<?x32xf32>
 }
 

@@ -22,3 +22,32 @@ func.func @f(%v: f32, %x: memref<8xf32>) {
   }
   return
 }
+
+// -----
+
+// What a work tile needs is counted in 64 bits, for each buffer and for all.
+
+func.func @huge_buffer(%n: index, %x: f32) {
+  scf.forall (%i) in (%n) {
+    // expected-error @below {{'memref.alloc' op expected buffers of a work tile of less than 2^63 bytes in all, got more with 'memref<2305843009213693952x4xf32>'}}
+    %a = memref.alloc() : memref<2305843009213693952x4xf32>
+    memref.store %x, %a[%i, %i] : memref<2305843009213693952x4xf32>
+    memref.dealloc %a : memref<2305843009213693952x4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @huge_sum(%n: index, %x: i8) {
+  scf.forall (%i) in (%n) {
+    %a = memref.alloc() : memref<4611686018427387904xi8>
+    // expected-error @below {{'memref.alloc' op expected buffers of a work tile of less than 2^63 bytes in all, got more with 'memref<4611686018427387904xi8>'}}
+    %b = memref.alloc() : memref<4611686018427387904xi8>
+    memref.store %x, %a[%i] : memref<4611686018427387904xi8>
+    memref.store %x, %b[%i] : memref<4611686018427387904xi8>
+    memref.dealloc %a : memref<4611686018427387904xi8>
+    memref.dealloc %b : memref<4611686018427387904xi8>
+  }
+  return
+}

@@ -14,14 +14,18 @@ func.func @together(%dout: memref<?x8x24xbf16>, %q: memref<?x8x40xbf16>, %k: mem
                     %v: memref<?x2x24xbf16>, %out: memref<?x8x24xbf16>, %lse: memref<8x?xf32>,
                     %cu: memref<?xi32>, %sink: memref<8xf32>, %dq: memref<?x8x40xbf16>,
                     %dk: memref<?x2x40xbf16>, %dv: memref<?x2x24xbf16>, %dsink: memref<8xf32>) {
-  // Tiles of queries and of keys; lse2 and delta once for both.
+  // Tiles of queries and of keys; lse and delta once for both.
   // CHECK: gpu.launch {{.*}} function(@together_tiles)
   // CHECK: memref.store %{{.*}}, %[[GOOD:.*]][%{{.*}}] : memref<1xi64>
   // What the first has found about cu_seqlens holds for the second.
-  // CHECK: gpu.launch {{.*}} function(@together_key_tiles)
+  // CHECK: gpu.launch {{.*}} function(@together_key_tiles_segments)
   // CHECK: %[[TILES:.*]] = memref.load %[[GOOD]]
   // CHECK: %[[COUNT:.*]] = arith.index_cast %[[TILES]]
   // CHECK: arith.cmpi slt, %[[COUNT]], %c0
+  // CHECK-NOT: llvm.store
+  // CHECK: gpu.launch {{.*}} function(@together_key_tiles_merge)
+  // CHECK-NOT: llvm.store
+  // CHECK: gpu.launch {{.*}} function(@together_key_tiles)
   // CHECK-NOT: llvm.store
   // CHECK: %[[ST:.*]] = memref.alloc(%{{.*}}) : memref<8x?x2xf32>
   // CHECK: gpu.launch {{.*}} function(@together_delta)

@@ -10,9 +10,23 @@ func.func @causal(%q: memref<?x8x40xbf16>, %k: memref<?x2x40xbf16>, %v: memref<?
   // CHECK: call @varlen_gpu_status_buffer
   // CHECK: %[[LIST:.*]] = memref.alloc(%{{.*}}) : memref<?x2xi32>
   // CHECK: %[[COUNT:.*]] = memref.alloc() : memref<1xi64>
+  // Work and tiles of each sequence; sorted runs of 1, 16, 256, ... of them.
+  // CHECK: %[[TABLE:.*]] = memref.alloc(%[[SEGMENTS:.*]]) : memref<2x3x?xi64>
+  // CHECK: gpu.launch {{.*}} module(@kernels) function(@causal_tiles_segments)
+  // CHECK-COUNT-3: memref.store %{{.*}}, %[[TABLE]]
+  // CHECK: %[[SORTED:.*]]:2 = scf.while (%[[SIZE:.*]] = %c1, %[[HALF:.*]] = %c0)
+  // CHECK:   arith.cmpi slt, %[[SIZE]], %[[SEGMENTS]]
+  // CHECK:   gpu.launch {{.*}} module(@kernels) function(@causal_tiles_merge)
+  // CHECK:     scf.for
+  // CHECK:       scf.while
+  // CHECK-COUNT-3: memref.store %{{.*}}, %[[TABLE]]
+  // CHECK:   arith.muli %{{.*}}, %c16
   // CHECK: gpu.launch {{.*}} module(@kernels) function(@causal_tiles)
+  // CHECK: memref.load %[[TABLE]][%[[SORTED]]#1,
   // CHECK: memref.store %{{.*}}, %[[COUNT]]
+  // CHECK: scf.while
   // CHECK: memref.store %{{.*}}, %[[LIST]]
+  // CHECK: memref.dealloc %[[TABLE]]
 
   // CHECK: call @varlen_gpu_multiprocessors
   // CHECK: gpu.launch {{.*}} module(@kernels) function(@causal_attn)

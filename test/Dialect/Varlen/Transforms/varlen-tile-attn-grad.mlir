@@ -6,27 +6,29 @@
 
 // CHECK-LABEL: @causal
 // CHECK-SAME: %[[DOUT:[^:]*]]: memref<?x4x8xf32>, %[[Q:[^:]*]]: memref<?x4x12xf32>, %[[K:[^:]*]]: memref<?x2x12xf32>, %[[V:[^:]*]]: memref<?x2x8xf32>, %[[OUT:[^:]*]]: memref<?x4x8xf32>, %[[LSE:[^:]*]]: memref<4x?xf32>, %[[CUQ:[^:]*]]: memref<?xi32>, %[[CUK:[^:]*]]: memref<?xi32>, %[[DLSE:[^:]*]]: memref<4x?xf32>, %[[SINK:[^:]*]]: memref<4xf32>, %[[DQ:[^:]*]]: memref<?x4x12xf32>, %[[DK:[^:]*]]: memref<?x2x12xf32>, %[[DV:[^:]*]]: memref<?x2x8xf32>, %[[DSINK:[^:]*]]: memref<4xf32>
-// CHECK: %[[LSE2:.*]] = memref.alloc(%{{.*}}) {alignment = 64 : i64} : memref<2x?xf32>
+// CHECK: call @varlen_extent_error
+// CHECK: %[[LSES:.*]] = memref.alloc(%{{.*}}) {alignment = 64 : i64} : memref<2x?xf32>
 // CHECK: %[[DELTA:.*]] = memref.alloc(%{{.*}}) {alignment = 64 : i64} : memref<2x?xf32>
 // CHECK: %[[ROWS:.*]] = varlen.work_tiles %[[CUQ]], %[[CUK]] {{.*}} mask <causal>
 // CHECK: scf.forall
 // CHECK: scf.if
-// A row without a key has lse2 = inf.
 // CHECK: %[[ROWLSE:.*]] = memref.load %[[LSE]]
-// CHECK: %[[NONE:.*]] = arith.cmpf oeq, %[[ROWLSE]], %cst
 // CHECK: vector.load %[[DOUT]]
 // CHECK: vector.load %[[OUT]]
 // CHECK: vector.reduction <add>
 // CHECK: memref.load %[[DLSE]]
 // CHECK: arith.subf
-// CHECK: memref.store %{{.*}}, %[[LSE2]]
+// A row without a key has the lse inf.
+// CHECK: %[[NONE:.*]] = arith.cmpf oeq, %[[ROWLSE]], %{{.*}}
+// CHECK: %[[STORED:.*]] = arith.select %[[NONE]]
+// CHECK: memref.store %[[STORED]], %[[LSES]]
 // CHECK: memref.store %{{.*}}, %[[DELTA]]
 // Rows of no sequence.
 // CHECK: } else {
 // CHECK-NOT: memref.load %[[LSE]]
 // CHECK: vector.store %{{.*}}, %[[DQ]]
 // The list the other way round: rows are keys.
-// CHECK: varlen.work_tiles %[[CUK]], %[[CUQ]] {{.*}} heads(%c2, %c1) mask <full>
+// CHECK: varlen.work_tiles %[[CUK]], %[[CUQ]] {{.*}} heads(%{{.*}}, %c1) mask <full>
 // CHECK: scf.forall
 // CHECK: vector.store %{{.*}}, %[[DK]]
 // CHECK: vector.store %{{.*}}, %[[DV]]
@@ -57,7 +59,7 @@
 // CHECK: vector.load %[[K]]
 // CHECK: vector.load %[[V]]
 // CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c16
-// CHECK: varlen.online_attn_grad kq ins({{.*}} : tensor<16x16xf32>, tensor<?x16xf32>, tensor<?x8xf32>, tensor<16x8xf32>, tensor<1x16xf32>, tensor<1x16xf32>) limits({{.*}}) unless({{.*}}) dq({{.*}} : tensor<16x16xf32>) dk({{.*}} : tensor<?x16xf32>) dv({{.*}} : tensor<?x8xf32>) scale
+// CHECK: varlen.online_attn_grad kq natural ins({{.*}} : tensor<16x16xf32>, tensor<?x16xf32>, tensor<?x8xf32>, tensor<16x8xf32>, tensor<1x16xf32>, tensor<1x16xf32>) limits({{.*}}) unless({{.*}}) dq({{.*}} : tensor<16x16xf32>) dk({{.*}} : tensor<?x16xf32>) dv({{.*}} : tensor<?x8xf32>) scale
 // CHECK-COUNT-3: bufferization.materialize_in_destination
 // CHECK-NOT: varlen.online_attn_grad
 // CHECK: vector.store %{{.*}}, %[[DK]]
@@ -65,7 +67,8 @@
 // CHECK: vector.store %{{.*}}, %[[DQ]]
 // CHECK: varlen.schedule = #varlen.cpu_schedule
 // No row is summed if bad cu_seqlens gave no tiles.
-// CHECK: %[[HEADS:.*]] = arith.select %{{.*}}, %c4, %c0
+// CHECK: %[[RIGHT:.*]] = arith.select %{{.*}}, %c0, %c4
+// CHECK: %[[HEADS:.*]] = arith.select %{{.*}}, %[[RIGHT]], %c0
 // CHECK: scf.forall (%{{.*}}) in (%[[HEADS]])
 // CHECK: memref.load %[[SINK]]
 // CHECK: math.exp2

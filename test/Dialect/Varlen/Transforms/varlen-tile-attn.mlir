@@ -5,13 +5,18 @@
 
 // CHECK-LABEL: @full
 // CHECK-SAME: %[[Q:[^:]*]]: memref<?x4x16xf32>, %[[K:[^:]*]]: memref<?x2x16xf32>, %[[V:[^:]*]]: memref<?x2x24xf32>, %[[CU:[^:]*]]: memref<?xi32>, %[[OUT:[^:]*]]: memref<?x4x24xf32>, %[[LSE:[^:]*]]: memref<4x?xf32>
+// Extents that do not agree are reported, and leave nothing to be done.
+// CHECK: %[[WRONG:.*]] = arith.cmpi sgt, %{{.*}}, %c0
+// CHECK: scf.if %[[WRONG]]
+// CHECK: call @varlen_extent_error
 // CHECK-DAG: %[[TQ:.*]] = memref.dim %[[Q]], %c0
 // CHECK-DAG: %[[TK:.*]] = memref.dim %[[K]], %c0
-// CHECK: %[[TILES:.*]] = varlen.work_tiles %[[CU]], %[[CU]] rows(%[[TQ]], %[[TK]]) heads(%c2, %c2) mask <full> block_m 32
+// CHECK-DAG: %[[HEADS:.*]] = arith.select %[[WRONG]], %c0, %c2
+// CHECK: %[[TILES:.*]] = varlen.work_tiles %[[CU]], %[[CU]] rows(%[[TQ]], %[[TK]]) heads(%[[HEADS]], %c2) mask <full> block_m 32
 // CHECK: %[[N:.*]] = memref.dim %[[TILES]], %c0
 // CHECK: scf.forall (%[[I:.*]]) in (%[[N]]) {
-// CHECK: %[[KB:.*]] = memref.load %[[TILES]][%[[I]], %c7]
-// CHECK: %[[KE:.*]] = memref.load %[[TILES]][%[[I]], %c8]
+// CHECK: %[[KB:.*]] = memref.load %[[TILES]][%[[I]], %c8]
+// CHECK: %[[KE:.*]] = memref.load %[[TILES]][%[[I]], %c9]
 // CHECK: %[[END:.*]] = arith.index_cast %[[KE]]
 // CHECK-DAG: %[[QT:.*]] = memref.alloc() {alignment = 64 : i64} : memref<32x16xf32>
 // CHECK-DAG: %[[ACC:.*]] = memref.alloc() {alignment = 64 : i64} : memref<48x16xf32>
@@ -49,10 +54,10 @@
 // CHECK-COUNT-3: bufferization.materialize_in_destination
 // CHECK: varlen.online_attn kq ins({{.*}} : tensor<16x8xf32>, tensor<?x16xf32>, tensor<?x24xf32>) limits({{.*}}) unless(%[[WHOLE]]) outs({{.*}} : tensor<24x8xf32>
 // CHECK-NOT: varlen.online_attn
-// CHECK: arith.divf
-// CHECK: vector.store %{{.*}}, %[[OUT]]
 // CHECK: math.log2
+// CHECK: arith.divf
 // CHECK: memref.store %{{.*}}, %[[LSE]]
+// CHECK: vector.store %{{.*}}, %[[OUT]]
 // CHECK: memref.dealloc %[[TILES]]
 func.func @full(%q: memref<?x4x16xf32>, %k: memref<?x2x16xf32>, %v: memref<?x2x24xf32>, %cu: memref<?xi32>, %out: memref<?x4x24xf32>, %lse: memref<4x?xf32>) {
   varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 2, kv_block = 32, kv = copy>} : (memref<?x4x16xf32>, memref<?x2x16xf32>, memref<?x2x24xf32>, memref<?xi32>, memref<?xi32>, memref<?x4x24xf32>, memref<4x?xf32>) -> ()
@@ -94,17 +99,17 @@ func.func @pairs(%q: memref<?x1x16xbf16>, %k: memref<?x1x16xbf16>, %v: memref<?x
 
 // -----
 
-// A sink is a logit that was seen before any key, but not by rows that belong
-// to no sequence.
+// A sink is a logit beside those of the keys, but not of rows that belong to no
+// sequence: it is added to what the steps leave.
 
 // CHECK-LABEL: @sink
 // CHECK-SAME: %[[SINK:[^:]*]]: memref<1xf32>
-// CHECK: %[[ROWS:.*]] = arith.index_cast %{{.*}} : i64 to index
+// CHECK: varlen.online_attn
+// CHECK: %[[OWNED:.*]] = arith.cmpi sge, %{{.*}}, %c0
 // CHECK: %[[S:.*]] = memref.load %[[SINK]]
-// CHECK: math.ceil
+// CHECK: %[[LOGIT:.*]] = arith.select %[[OWNED]], %[[S]], %{{.*}} : f32
+// CHECK: arith.subf %[[LOGIT]]
 // CHECK: math.exp2
-// CHECK: arith.cmpi sge, %{{.*}}, %c0
-// CHECK: arith.select
 func.func @sink(%q: memref<?x1x8xf32>, %k: memref<?x1x8xf32>, %v: memref<?x1x8xf32>, %cu: memref<?xi32>, %sink: memref<1xf32>, %out: memref<?x1x8xf32>, %lse: memref<1x?xf32>) {
   varlen.attn %q, %k, %v, %cu, %cu sink(%sink) outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 1, kv_block = 16, kv = copy>} : (memref<?x1x8xf32>, memref<?x1x8xf32>, memref<?x1x8xf32>, memref<?xi32>, memref<?xi32>, memref<1xf32>, memref<?x1x8xf32>, memref<1x?xf32>) -> ()
   return

@@ -42,7 +42,17 @@ inline constexpr llvm::StringLiteral kBandAttrName = "varlen.band";
 /// Row counts of score tiles on a CPU are multiples of this, so that
 /// micro-kernels of any height have no remainder.
 inline constexpr int64_t kGranule = 8;
+/// The most rows of a tile or a block in a schedule: far more than a cache
+/// holds, and few enough for no size in bytes to overflow.
+inline constexpr int64_t kMaxTileRows = 1 << 16;
+/// The largest head_dim that is tiled. For a CPU copies of a row are straight
+/// code, and so are the columns of a tile of gradients: what comes of a larger
+/// one takes minutes to compile. On a GPU the accumulators of the smallest tile
+/// fill the registers of a multiprocessor then.
+inline constexpr int64_t kMaxHeadDim = 4096;
 } // namespace mlir::varlen
+
+#include "varlen/Dialect/Varlen/IR/VarlenAttrInterfaces.h.inc" // IWYU pragma: export
 
 #define GET_ATTRDEF_CLASSES
 #include "varlen/Dialect/Varlen/IR/VarlenAttrs.h.inc" // IWYU pragma: export

@@ -10,11 +10,12 @@
 #define VARLEN_ATTRS_TD
 
 include "varlen/Dialect/Varlen/IR/VarlenDialect.td"
+include "varlen/Dialect/Varlen/IR/VarlenInterfaces.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 
-class Varlen_Attr<string name, string attrMnemonic>
-    : AttrDef<Varlen_Dialect, name> {
+class Varlen_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<Varlen_Dialect, name, traits> {
   let mnemonic = attrMnemonic;
 }
 
@@ -95,7 +96,8 @@ def Varlen_MaskAttr : Varlen_Attr<"Mask", "mask"> {
 // CPU schedule
 //===----------------------------------------------------------------------===//
 
-def Varlen_CPUScheduleAttr : Varlen_Attr<"CPUSchedule", "cpu_schedule"> {
+def Varlen_CPUScheduleAttr : Varlen_Attr<"CPUSchedule", "cpu_schedule", [
+    DeclareAttrInterfaceMethods<Varlen_ScheduleAttrInterface>]> {
   let summary = "Tile sizes and register blocking of one attention on a CPU";
   let description = [{
     Put on `varlen.attn` as the discardable attribute `varlen.schedule` by
@@ -116,8 +118,8 @@ def Varlen_CPUScheduleAttr : Varlen_Attr<"CPUSchedule", "cpu_schedule"> {
     ```
   }];
   let parameters = (ins
-    AttrParameter<"int64_t", "queries in a vector">:$lanes,
-    AttrParameter<"int64_t", "vectors in a panel">:$vectors,
+    AttrParameter<"int64_t", "queries in a vector: a power of two up to 64">:$lanes,
+    AttrParameter<"int64_t", "vectors in a panel, up to 32">:$vectors,
     AttrParameter<"int64_t", "keys that a micro-kernel takes at once: 1, 2, 4 or 8">:$rows,
     AttrParameter<"int64_t", "most panels in a work tile">:$panels,
     AttrParameter<"int64_t", "keys in a kv block, a multiple of 8">:$kvBlock,
@@ -140,7 +142,8 @@ def Varlen_CPUScheduleAttr : Varlen_Attr<"CPUSchedule", "cpu_schedule"> {
 // GPU schedule
 //===----------------------------------------------------------------------===//
 
-def Varlen_GPUScheduleAttr : Varlen_Attr<"GPUSchedule", "gpu_schedule"> {
+def Varlen_GPUScheduleAttr : Varlen_Attr<"GPUSchedule", "gpu_schedule", [
+    DeclareAttrInterfaceMethods<Varlen_ScheduleAttrInterface>]> {
   let summary = "Tile sizes and pipeline depth of one attention on a GPU";
   let description = [{
     Put on `varlen.attn` as `varlen.schedule` by `varlen-assign-schedule`, used
@@ -168,7 +171,8 @@ def Varlen_GPUScheduleAttr : Varlen_Attr<"GPUSchedule", "gpu_schedule"> {
   let genVerifyDecl = 1;
 }
 
-def Varlen_GPUGradScheduleAttr : Varlen_Attr<"GPUGradSchedule", "gpu_grad_schedule"> {
+def Varlen_GPUGradScheduleAttr : Varlen_Attr<"GPUGradSchedule", "gpu_grad_schedule", [
+    DeclareAttrInterfaceMethods<Varlen_ScheduleAttrInterface>]> {
   let summary = "Tile sizes of the kernels that compute gradients on a GPU";
   let description = [{
     Put on `varlen.attn_grad` as `varlen.schedule` by `varlen-assign-schedule`,

@@ -75,4 +75,18 @@ def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
   }];
 }
 
+def Varlen_ScheduleAttrInterface : AttrInterface<"ScheduleAttrInterface"> {
+  let description = [{
+    Tile sizes of one attention on one kind of target. What the attribute alone
+    can say about them its own verifier says.
+  }];
+  let cppNamespace = "::mlir::varlen";
+  let methods = [
+    InterfaceMethod<[{
+        Verifies that tiles of these sizes can be made of `op`, a verified
+        attention; if not, the error is on `op`.
+      }], "::llvm::LogicalResult", "verifyFits", (ins "::mlir::Operation *":$op)>
+  ];
+}
+
 #endif // VARLEN_INTERFACES_TD

@@ -44,6 +44,17 @@ def Varlen_Gradient
 def Varlen_GradientBuffer
     : AnyTypeOf<[Varlen_MemRef<Varlen_Float, 3>, Varlen_MemRef<Varlen_ComputeFloat, 1>]>;
 
+/// What scores are multiplied by: f32, or f64 with f64 elements.
+def Varlen_ScaleAttr : Attr<
+    CPred<"::llvm::isa<::mlir::FloatAttr>($_self) && "
+          "::llvm::isa<::mlir::Float32Type, ::mlir::Float64Type>("
+          "::llvm::cast<::mlir::FloatAttr>($_self).getType())">,
+    "f32 or f64 attribute"> {
+  let storageType = "::mlir::FloatAttr";
+  let returnType = "::llvm::APFloat";
+  let convertFromStorage = "$_self.getValue()";
+}
+
 //===----------------------------------------------------------------------===//
 // attn
 //===----------------------------------------------------------------------===//
@@ -126,7 +137,7 @@ def Varlen_AttnOp : Varlen_Op<"attn", [
     Arg<Optional<Varlen_MemRef<Varlen_Float, 3>>, "out, Tq x Hq x Dv">:$out_buffer,
     Arg<Optional<Varlen_MemRef<Varlen_ComputeFloat, 2>>, "lse, Hq x Tq">:$lse_buffer,
     DefaultValuedAttr<Varlen_MaskAttr, "-1, -1, ::mlir::varlen::Alignment::BottomRight">:$mask,
-    OptionalAttr<F32Attr>:$scale);
+    OptionalAttr<Varlen_ScaleAttr>:$scale);
   let results = (outs
     Optional<Varlen_Tensor<Varlen_Float, 3>>:$out,
     Optional<Varlen_Tensor<Varlen_ComputeFloat, 2>>:$lse);
@@ -234,7 +245,7 @@ def Varlen_AttnGradOp : Varlen_Op<"attn_grad", [
     Arg<Optional<Varlen_Sink>, "logit in each head's softmax denominator: Hq">:$sink,
     Arg<Variadic<Varlen_GradientBuffer>, "dq, dk, dv and, with a sink, dsink">:$gradient_buffers,
     DefaultValuedAttr<Varlen_MaskAttr, "-1, -1, ::mlir::varlen::Alignment::BottomRight">:$mask,
-    OptionalAttr<F32Attr>:$scale);
+    OptionalAttr<Varlen_ScaleAttr>:$scale);
   // dq, dk, dv and, with a sink, dsink.
   let results = (outs Variadic<Varlen_Gradient>:$gradients);
   let assemblyFormat = [{
@@ -291,7 +302,7 @@ def Varlen_WorkTilesOp : Varlen_Op<"work_tiles", [
     %tiles = varlen.work_tiles %cu_q, %cu_k seqused_k(%used) rows(%tq, %tk)
         heads(%kv_heads, %group) mask #varlen.mask<causal> block_m 64
         : (memref<?xi32>, memref<?xi32>, memref<?xi32>, index, index, index,
-           index) -> memref<?x9xi64>
+           index) -> memref<?x10xi64>
     ```
   }];
   let arguments = (ins
@@ -313,7 +324,7 @@ def Varlen_WorkTilesOp : Varlen_Op<"work_tiles", [
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Columns of the list, in the order of `varlen_work_tile`.
-    enum Column { QRow, First, Rows, KvHead, KRow, KRows, Diagonal, KBegin, KEnd, NumColumns };
+    enum Column { QRow, First, Rows, KvHead, KRow, KRows, WindowBegin, WindowEnd, KBegin, KEnd, NumColumns };
   }];
 }
 
@@ -332,20 +343,23 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
   let summary = "One step of online softmax: a block of queries against a block of keys";
   let description = [{
     Destination-passing on the state of each query: `acc` (its row of the
-    unnormalised output), `m` (an upper bound, in units of log2, that scores
-    are taken relative to) and `l` (the sum of exponentials):
+    unnormalised output), `m` (the largest score so far, before the scale) and
+    `l` (the sum of exponentials, relative to r(m)):
 
-        m' = max(m, up(c * max_j s[i, j]))             c = scale * log2(e)
-        p[i, j] = exp2(c * s[i, j] - m')
-        l' = l * exp2(m - m') + sum_j p[i, j]
-        acc' = acc * exp2(m - m') + p v
+        m' = max(m, max_j s[i, j])
+        p[i, j] = exp2(c * s[i, j] - r(m'))            c = scale * log2(e)
+        l' = l * exp2(r(m) - r(m')) + sum_j p[i, j]    r(m) = up(c * m)
+        acc' = acc * exp2(r(m) - r(m')) + p v
 
     `up` is `ceil` where v has the compute type: the rescaling factor is then an
     exact power of two. Where v is narrower p is rounded to its type, and `up`
     changes nothing: the largest p is 1, so a query with one key gets exactly
-    the value of that key. A query without a key so far has the finite `m` of
-    `getInitialM`, so no step makes a NaN. At the end out = acc / l and
-    lse = log(2) * (m + log2(l)) (Milakov and Gimelshein, 2018; Dao, 2022).
+    the value of that key. From `|c * m| = 2^24` on (2^53 in f64), where r would
+    be rounded to more than 1, c is the next power of two in both of its places:
+    the products with m are then exact, and no p is more than 1. A query without
+    a key so far has the finite `m` of `getInitialM`, so no step makes a NaN. At
+    the end out = acc / l and lse = scale * m + log(l) + log(2) * (r(m) - c * m)
+    (Milakov and Gimelshein, 2018; Dao, 2022).
 
     `orientation` says what the rows of a score tile are. Shapes for M queries
     and N keys, `qk`: q is M x D, k is N x D, v is N x Dv, acc is M x Dv, m and
@@ -384,7 +398,10 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// `m` of a query that has seen no key: finite, below every real score.
-    static double getInitialM() { return -1.0e38; }
+    static double getInitialM(double scale, ::mlir::FloatType compute);
+    /// The power of two that large scores are multiplied by: scale * log2(e) or
+    /// the next one.
+    static double getCoarseFactor(double scale);
     /// The extents, from whichever operand knows them.
     ::mlir::varlen::StepSizes getSizes();
   }];
@@ -404,14 +421,15 @@ def Varlen_OnlineAttnGradOp : Varlen_Op<"online_attn_grad", [
     The backward of one `varlen.online_attn` step, with probabilities recomputed
     from the logsumexp of the whole row. Destination-passing on the gradients:
 
-        p[i, j] = exp2(c * s[i, j] - lse2[i])          c = scale * log2(e)
+        p[i, j] = exp2(min(c * s[i, j] - lse[i], 0))   c = scale * log2(e)
         dp[i, j] = sum_d dout[i, d] * v[j, d]
         ds[i, j] = p[i, j] * (dp[i, j] - delta[i])
         dq' = dq + ds k         dk' = dk + ds^T q      dv' = dv + p^T dout
 
-    with `lse2 = log2(e) * lse` and `delta[i] = sum_d dout[i, d] * out[i, d] -
-    dlse[i]` (Dao, 2022; the gradient that arrives through lse is the second
-    term). The factor `scale` of dq and dk is left to whoever stores them. Each of
+    with `delta[i] = sum_d dout[i, d] * out[i, d] - dlse[i]` (Dao, 2022; the
+    gradient that arrives through lse is the second term). lse is in units of
+    log2; with `natural` it is not, and p = exp(min(scale * s - lse, 0)), which
+    takes one operation more for each score and rounds lse once less. The factor `scale` of dq and dk is left to whoever stores them. Each of
     dq, dk and dv may be absent, so that one kernel can own the gradients of the
     queries and another those of keys and values; results come in the order of
     the destinations that are there.
@@ -421,19 +439,19 @@ def Varlen_OnlineAttnGradOp : Varlen_Op<"online_attn_grad", [
     k and dk are N x D, v and dv are N x Dv, in either orientation: the scores
     read the rows of q and dout as columns where they have to, the other products
     read them as rows, and a tile that lies in memory twice, once each way, is
-    still one tile. lse2 and delta are M x 1 for `qk`, 1 x M for
+    still one tile. lse and delta are M x 1 for `qk`, 1 x M for
     `kq`. `limits` and `unless` are those of `varlen.online_attn`: where a key is
-    not visible p and ds are 0, whatever lse2, delta and dp are there. A query
-    without a key, whose lse is -inf, sees none or has lse2 = +inf.
+    not visible p and ds are 0, whatever lse, delta and dp are there. A query
+    without a key, whose lse is -inf, sees none or has +inf here.
 
-    dq, dk, dv, lse2 and delta have the compute type, f32 or f64; q and k one
+    dq, dk, dv, lse and delta have the compute type, f32 or f64; q and k one
     type that accumulates in it, v and dout one such type too: p is rounded to
     the type of dout and ds to the type of q for the products they take part in.
     Every extent may be dynamic.
 
     ```mlir
     %dk1, %dv1 = varlen.online_attn_grad kq
-        ins(%q, %k, %v, %dout, %lse2, %delta : tensor<32x64xf32>, tensor<?x64xf32>,
+        ins(%q, %k, %v, %dout, %lse, %delta : tensor<32x64xf32>, tensor<?x64xf32>,
             tensor<?x48xf32>, tensor<32x48xf32>, tensor<1x32xf32>, tensor<1x32xf32>)
         limits(%lo, %hi, %k0 : tensor<1x32xi32>, tensor<1x32xi32>, i32) unless(%whole)
         dk(%dk : tensor<?x64xf32>) dv(%dv : tensor<?x48xf32>) scale 0.125
@@ -441,15 +459,16 @@ def Varlen_OnlineAttnGradOp : Varlen_Op<"online_attn_grad", [
   }];
   let arguments = (ins
     Varlen_Tile:$q, Varlen_Tile:$k, Varlen_Tile:$v, Varlen_Tile:$dout,
-    Varlen_Tile:$lse2, Varlen_Tile:$delta,
+    Varlen_Tile:$lse, Varlen_Tile:$delta,
     Optional<Varlen_LimitTile>:$lo, Optional<Varlen_LimitTile>:$hi, Optional<I32>:$k0,
     Optional<I1>:$whole,
     Optional<Varlen_Tile>:$dq, Optional<Varlen_Tile>:$dk, Optional<Varlen_Tile>:$dv,
-    F64Attr:$scale, Varlen_OrientationAttr:$orientation);
+    F64Attr:$scale, Varlen_OrientationAttr:$orientation, UnitAttr:$natural);
   let results = (outs Variadic<Varlen_Tile>:$gradients);
   let assemblyFormat = [{
-    $orientation `ins` `(` $q `,` $k `,` $v `,` $dout `,` $lse2 `,` $delta `:`
-      type($q) `,` type($k) `,` type($v) `,` type($dout) `,` type($lse2) `,` type($delta) `)`
+    $orientation (`natural` $natural^)?
+    `ins` `(` $q `,` $k `,` $v `,` $dout `,` $lse `,` $delta `:`
+      type($q) `,` type($k) `,` type($v) `,` type($dout) `,` type($lse) `,` type($delta) `)`
     (`limits` `(` $lo^ `,` $hi `,` $k0 `:` type($lo) `,` type($hi) `,` type($k0) `)`)?
     (`unless` `(` $whole^ `)`)?
     (`dq` `(` $dq^ `:` type($dq) `)`)? (`dk` `(` $dk^ `:` type($dk) `)`)?

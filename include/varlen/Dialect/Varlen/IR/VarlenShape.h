@@ -54,7 +54,7 @@ SmallVector<int64_t> getKeyTileShape(const StepSizes &);
 SmallVector<int64_t> getValueTileShape(const StepSizes &);
 /// acc.
 SmallVector<int64_t> getAccTileShape(Orientation, const StepSizes &);
-/// What has one value per query: m, l, lse2, delta and the limits.
+/// What has one value per query: m, l, lse, delta and the limits.
 SmallVector<int64_t> getRowStatShape(Orientation, const StepSizes &);
 
 //===----------------------------------------------------------------------===//

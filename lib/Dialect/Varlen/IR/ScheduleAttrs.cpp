@@ -1,0 +1,226 @@
+//===- ScheduleAttrs.cpp - What a schedule must satisfy -------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A verifier says what the attribute alone can say, `verifyFits` what depends
+// on the attention. What a chip has room for is known where one is named, in
+// varlen-assign-schedule.
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+
+#include "mlir/IR/Diagnostics.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+#include "varlen/Dialect/Varlen/IR/VarlenAttrInterfaces.cpp.inc"
+
+using EmitError = function_ref<InFlightDiagnostic()>;
+
+/// Of any target that there is code for.
+static constexpr int64_t kMaxVectorRegisters = 32;
+/// A mask of the lanes of a vector is one integer.
+static constexpr int64_t kMaxLanes = 64;
+/// Warps of a CTA, CTAs and 32-bit registers of a multiprocessor (CUDA C++
+/// programming guide, technical specifications per compute capability).
+static constexpr int64_t kMaxWarps = 32;
+static constexpr int64_t kMaxCTAs = 32;
+static constexpr int64_t kMultiprocessorRegisters = 1 << 16;
+/// Shared memory of at most 256 KiB in blocks of 16 keys and 16 values of 16
+/// elements of two bytes.
+static constexpr int64_t kMaxStages = 256;
+
+static LogicalResult verifyRange(EmitError error, StringRef name, int64_t value,
+                                 int64_t least, int64_t most) {
+  if (least <= value && value <= most)
+    return success();
+  return error() << "expected " << name << " from " << least << " to " << most
+                 << ", got " << value;
+}
+
+static LogicalResult verifyMultiple(EmitError error, StringRef name,
+                                    int64_t value, int64_t factor) {
+  if (value % factor == 0)
+    return success();
+  return error() << "expected " << name << " to be a multiple of " << factor
+                 << ", got " << value;
+}
+
+/// Head sizes are extents of tiles.
+static LogicalResult verifyHeads(AttentionOpInterface op) {
+  for (auto [name, size] : {std::pair("head_dim of q", op.getHeadDim()),
+                            std::pair("head_dim of v", op.getValueHeadDim())}) {
+    if (ShapedType::isDynamic(size))
+      return op->emitOpError("expected a static ")
+             << name << " with a schedule, got a dynamic one";
+    if (size > kMaxHeadDim)
+      return op->emitOpError("expected ")
+             << name << " to be at most " << kMaxHeadDim
+             << " with a schedule, got " << size;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// CPUScheduleAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult CPUScheduleAttr::verify(EmitError error, int64_t lanes,
+                                      int64_t vectors, int64_t rows,
+                                      int64_t panels, int64_t kvBlock,
+                                      KVStorage) {
+  // Vectors are transposed by exchanging halves.
+  if (lanes < 1 || lanes > kMaxLanes || !llvm::isPowerOf2_64(lanes))
+    return error() << "expected lanes to be a power of two from 1 to "
+                   << kMaxLanes << ", got " << lanes;
+  if (failed(verifyRange(error, "vectors", vectors, 1, kMaxVectorRegisters)))
+    return failure();
+  if (rows < 1 || kGranule % rows != 0)
+    return error() << "expected rows to be 1, 2, 4 or 8, got " << rows;
+  if (failed(verifyRange(error, "panels", panels, 1,
+                         kMaxTileRows / (lanes * vectors))) ||
+      failed(verifyRange(error, "kv_block", kvBlock, kGranule, kMaxTileRows)) ||
+      failed(verifyMultiple(error, "kv_block", kvBlock, kGranule)))
+    return failure();
+  return success();
+}
+
+LogicalResult CPUScheduleAttr::verifyFits(Operation *operation) const {
+  auto op = cast<AttentionOpInterface>(operation);
+  if (failed(verifyHeads(op)))
+    return failure();
+  if (getKv() != KVStorage::Pairs)
+    return success();
+  if (!op.getElementType().isBF16())
+    return op->emitOpError("expected elements of bf16 for kv = pairs, got ")
+           << op.getElementType();
+  auto error = [&] { return op->emitOpError(); };
+  if (failed(verifyMultiple(error, "head_dim of q with kv = pairs",
+                            op.getHeadDim(), 2)))
+    return failure();
+  // Values have their pairs across rows; a gradient multiplies them the other
+  // way round, too.
+  if (isa<AttnGradOp>(operation))
+    return verifyMultiple(error, "head_dim of v with kv = pairs",
+                          op.getValueHeadDim(), 2);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// GPUScheduleAttr
+//===----------------------------------------------------------------------===//
+
+/// Checks that warps can share the rows of their tile.
+static LogicalResult verifyTileRows(EmitError error, StringRef name,
+                                    int64_t rows, int64_t warps) {
+  if (rows % (16 * warps) == 0)
+    return success();
+  return error() << "expected " << name
+                 << " to be a multiple of 16 * warps = " << 16 * warps
+                 << ", got " << rows;
+}
+
+LogicalResult GPUScheduleAttr::verify(EmitError error, int64_t warps,
+                                      int64_t blockM, int64_t kvBlock,
+                                      int64_t stages, int64_t ctas) {
+  if (failed(verifyRange(error, "warps", warps, 1, kMaxWarps)))
+    return failure();
+  // A product takes 16 rows of one side and contracts over 16 of the other.
+  for (auto [name, size] :
+       {std::pair("block_m", blockM), std::pair("kv_block", kvBlock)})
+    if (failed(verifyRange(error, name, size, 16, kMaxTileRows)) ||
+        failed(verifyMultiple(error, name, size, 16)))
+      return failure();
+  if (blockM * kvBlock > kMultiprocessorRegisters)
+    return error() << "expected block_m * kv_block to be at most "
+                   << kMultiprocessorRegisters
+                   << ", as a multiprocessor has registers for scores, got "
+                   << blockM * kvBlock;
+  if (failed(verifyRange(error, "stages", stages, 2, kMaxStages)))
+    return failure();
+  return verifyRange(error, "ctas", ctas, 1, kMaxCTAs);
+}
+
+/// What every kernel of an attention needs.
+static LogicalResult verifyKernel(AttentionOpInterface op, Attribute schedule) {
+  if (failed(verifyHeads(op)))
+    return failure();
+  if (op.getElementType().isF64())
+    return op->emitOpError("expected elements of f16, bf16 or f32 for ")
+           << schedule << ", got " << op.getElementType();
+  return success();
+}
+
+/// That registers have room for `rows` rows of `columns` sums.
+static LogicalResult verifyAccumulator(AttentionOpInterface op, StringRef name,
+                                       int64_t rows, int64_t columns) {
+  int64_t most = kMultiprocessorRegisters / rows;
+  if (columns <= most)
+    return success();
+  return op->emitOpError("expected ")
+         << name << " to be at most " << most << ", as a multiprocessor has "
+         << kMultiprocessorRegisters << " registers for accumulators of "
+         << rows << " rows, got " << columns;
+}
+
+LogicalResult GPUScheduleAttr::verifyFits(Operation *operation) const {
+  if (isa<AttnGradOp>(operation))
+    return operation->emitOpError("expected a #varlen.gpu_grad_schedule for "
+                                  "gradients on a GPU, got ")
+           << *this;
+  auto op = cast<AttentionOpInterface>(operation);
+  if (failed(verifyKernel(op, *this)) ||
+      failed(verifyTileRows([&] { return op->emitOpError(); }, "block_m",
+                            getBlockM(), getWarps())))
+    return failure();
+  return verifyAccumulator(op, "head_dim of v", getBlockM(),
+                           op.getValueHeadDim());
+}
+
+//===----------------------------------------------------------------------===//
+// GPUGradScheduleAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult GPUGradScheduleAttr::verify(EmitError error, GPUScheduleAttr dq,
+                                          GPUScheduleAttr dk,
+                                          GPUScheduleAttr dv) {
+  if (failed(verifyTileRows(error, "block_m of dq", dq.getBlockM(),
+                            dq.getWarps())) ||
+      failed(verifyTileRows(error, "kv_block of dk", dk.getKvBlock(),
+                            dk.getWarps())))
+    return failure();
+  if (!dv)
+    return success();
+  if (dv.getKvBlock() != dk.getKvBlock())
+    return error() << "expected dk and dv to have tiles of the same kv_block, "
+                      "got "
+                   << dk.getKvBlock() << " and " << dv.getKvBlock();
+  return verifyTileRows(error, "kv_block of dv", dv.getKvBlock(),
+                        dv.getWarps());
+}
+
+LogicalResult GPUGradScheduleAttr::verifyFits(Operation *operation) const {
+  if (!isa<AttnGradOp>(operation))
+    return operation->emitOpError("expected a #varlen.gpu_schedule for an "
+                                  "attention on a GPU, got ")
+           << *this;
+  auto op = cast<AttentionOpInterface>(operation);
+  if (failed(verifyKernel(op, *this)))
+    return failure();
+  GPUScheduleAttr dv = getDv() ? getDv() : getDk();
+  if (failed(verifyAccumulator(op, "head_dim of q", getDq().getBlockM(),
+                               op.getHeadDim())) ||
+      failed(verifyAccumulator(op, "head_dim of k", getDk().getKvBlock(),
+                               op.getHeadDim())))
+    return failure();
+  return verifyAccumulator(op, "head_dim of v", dv.getKvBlock(),
+                           op.getValueHeadDim());
+}

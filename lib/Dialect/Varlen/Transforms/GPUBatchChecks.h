@@ -1,0 +1,63 @@
+//===- GPUBatchChecks.h - Errors in a batch, on a GPU -----------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_GPUBATCHCHECKS_H
+#define VARLEN_DIALECT_VARLEN_TRANSFORMS_GPUBATCHCHECKS_H
+
+#include "GPUWorkTiles.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+namespace mlir::varlen {
+
+/// An error: whether there is one, an i1, and, as index values, the fields of
+/// varlen_gpu_status. The code is 0 if there is none.
+struct GPUFault {
+  Value wrong, code, at, value, bound;
+};
+
+/// Stores a fault in the status record, unless that has one already.
+void emitStatus(ImplicitLocOpBuilder &b, Value status, const GPUFault &fault);
+
+/// Emits the checks of a batch, at the builder's place.
+class GPUBatchChecks {
+public:
+  GPUBatchChecks(ImplicitLocOpBuilder &b, AttentionOpInterface op,
+                 const GPUBatch &batch)
+      : b(b), index{b}, op(op), tq(batch.tq), tk(batch.tk),
+        sequences(batch.sequences) {}
+
+  /// Whether each list has as many entries as there are sequences, and other
+  /// extents agree. The host can tell.
+  GPUFault ofExtents();
+  /// What is wrong with the entries of sequence `s`, whose rows are these; only
+  /// a kernel can tell.
+  GPUFault ofEntries(Value s, const PackedRows &q, const PackedRows &k);
+
+private:
+  /// Something that may be wrong. No bound: the code says it.
+  struct Check {
+    Value wrong;
+    int64_t code;
+    Value at, value, bound;
+  };
+
+  Value dim(Value memref);
+  Value conjunction(Value lhs, Value rhs);
+  Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs);
+  GPUFault firstOf(ArrayRef<Check> checks);
+
+  ImplicitLocOpBuilder &b;
+  IndexBuilder index;
+  AttentionOpInterface op;
+  Value tq, tk, sequences;
+};
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_DIALECT_VARLEN_TRANSFORMS_GPUBATCHCHECKS_H

@@ -1,0 +1,86 @@
+//===- ScoreReference.h - What scores are taken relative to -----*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The scalar arithmetic between a row's scores and its softmax: what the
+// exponentials of a row are relative to, its lse at the end, and what its
+// gradients need of that.
+//
+// exp2(c * s - r) takes one fused multiply-add, but only while the rounding of
+// r is small: from |r| = 2^24 on (f32) it may be off by more than 1, and by
+// hundreds for scores that are still far from overflow. Rows with such a
+// maximum m use the power of two next to c in place of c: c2 * m is exact, so
+// the exponential of the maximum is 1. Other scores of such a row lie so far
+// below, or so near to each other in units of their last place, that this
+// changes them by less than the rounding of the products that they are.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_SCOREREFERENCE_H
+#define VARLEN_DIALECT_VARLEN_TRANSFORMS_SCOREREFERENCE_H
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+namespace mlir::varlen {
+
+/// Emits scalars of the compute type of an attention. `m` is the largest score
+/// of a row, before the scale.
+class ScoreReference {
+public:
+  /// `isRounded`: probabilities are rounded to a narrower type.
+  ScoreReference(double scale, FloatType compute, bool isRounded)
+      : scale(scale), compute(compute), isRounded(isRounded) {}
+
+  /// What the scores of a row are multiplied by: c, or the power of two.
+  Value emitFactor(OpBuilder &b, Location loc, Value m) const;
+  /// What is subtracted then. An integer, if probabilities are not rounded: to
+  /// rescale them by a difference of two of these rounds nothing.
+  Value emitReference(OpBuilder &b, Location loc, Value m, Value factor) const;
+
+  /// What multiplies acc in the end, and lse.
+  struct Result {
+    Value factor, lse;
+  };
+  /// Of the state of a row, with a sink if that is not null: -inf is none.
+  Result emitResult(OpBuilder &b, Location loc, Value m, Value l,
+                    Value sink) const;
+
+private:
+  double scale;
+  FloatType compute;
+  bool isRounded;
+};
+
+/// The logarithms that probabilities are recomputed from: natural ones, or, if
+/// these are rounded anyway, in units of log2, which takes one operation a
+/// score less.
+class RecomputedReference {
+public:
+  RecomputedReference(FloatType compute, bool isNatural)
+      : compute(compute), isNatural(isNatural) {}
+
+  /// lse as `varlen.online_attn_grad` wants it: +inf for a row without a key.
+  /// Where lse is so large that the scores of its keys are not exact to 1, it
+  /// is less by the width of what cannot be told apart.
+  Value emitLse(OpBuilder &b, Location loc, Value lse) const;
+  /// What a row of such an lse takes off the gradient of a sink: the weight of
+  /// the sink times delta. Nothing of a sink of -inf, whatever delta is.
+  Value emitSinkTerm(OpBuilder &b, Location loc, Value sink, Value lse,
+                     Value delta) const;
+
+private:
+  /// In the units of lse; at most the largest number.
+  Value convert(OpBuilder &b, Location loc, Value natural) const;
+
+  FloatType compute;
+  bool isNatural;
+};
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_DIALECT_VARLEN_TRANSFORMS_SCOREREFERENCE_H

@@ -1,0 +1,119 @@
+// RUN: varlen-opt %s -split-input-file -verify-diagnostics
+
+// A schedule is verified against its operation. Tiles have static extents.
+
+func.func @f(%q: tensor<?x4x?xf32>, %v: tensor<?x4x64xf32>, %cu: tensor<?xi32>) {
+  // expected-error @below {{'varlen.attn' op expected a static head_dim of q with a schedule, got a dynamic one}}
+  %out, %lse = varlen.attn %q, %q, %v, %cu, %cu {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = copy>}
+      : (tensor<?x4x?xf32>, tensor<?x4x?xf32>, tensor<?x4x64xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<?x4x64xbf16>, %v: tensor<?x4x?xbf16>, %cu: tensor<?xi32>) {
+  // expected-error @below {{'varlen.attn' op expected a static head_dim of v with a schedule, got a dynamic one}}
+  %out, %lse = varlen.attn %q, %q, %v, %cu, %cu {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>}
+      : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x?xbf16>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x?xbf16>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<?x4x4097xf32>, %v: tensor<?x4x64xf32>, %cu: tensor<?xi32>) {
+  // expected-error @below {{'varlen.attn' op expected head_dim of q to be at most 4096 with a schedule, got 4097}}
+  %out, %lse = varlen.attn %q, %q, %v, %cu, %cu {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = copy>}
+      : (tensor<?x4x4097xf32>, tensor<?x4x4097xf32>, tensor<?x4x64xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// Pairs are for dot products of bf16, along head_dim for scores.
+
+func.func @f(%q: tensor<?x4x64xf32>, %v: tensor<?x4x64xf32>, %cu: tensor<?xi32>) {
+  // expected-error @below {{'varlen.attn' op expected elements of bf16 for kv = pairs, got 'f32'}}
+  %out, %lse = varlen.attn %q, %q, %v, %cu, %cu {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = pairs>}
+      : (tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<?x4x63xbf16>, %v: tensor<?x4x64xbf16>, %cu: tensor<?xi32>) {
+  // expected-error @below {{'varlen.attn' op expected head_dim of q with kv = pairs to be a multiple of 2, got 63}}
+  %out, %lse = varlen.attn %q, %q, %v, %cu, %cu {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = pairs>}
+      : (tensor<?x4x63xbf16>, tensor<?x4x63xbf16>, tensor<?x4x64xbf16>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xbf16>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// Gradients of scores are products along the head_dim of v.
+
+func.func @f(%q: tensor<?x4x64xbf16>, %v: tensor<?x4x63xbf16>, %lse: tensor<4x?xf32>, %cu: tensor<?xi32>) {
+  // expected-error @below {{'varlen.attn_grad' op expected head_dim of v with kv = pairs to be a multiple of 2, got 63}}
+  %g:3 = varlen.attn_grad %v, %q, %q, %v, %v, %lse, %cu, %cu {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = pairs>}
+      : (tensor<?x4x63xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x63xbf16>, tensor<?x4x63xbf16>, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x63xbf16>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<?x4x64xbf16>, %v: tensor<?x4x64xbf16>, %cu: tensor<?xi32>) {
+  // expected-error @below {{'varlen.attn' op expected block_m to be a multiple of 16 * warps = 64, got 96}}
+  %out, %lse = varlen.attn %q, %q, %v, %cu, %cu {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 96, kv_block = 64, stages = 2, ctas = 2>}
+      : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xbf16>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// No kernel is for f64.
+
+func.func @f(%q: tensor<?x4x64xf64>, %v: tensor<?x4x64xf64>, %cu: tensor<?xi32>) {
+  // expected-error @below {{'varlen.attn' op expected elements of f16, bf16 or f32 for #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>, got 'f64'}}
+  %out, %lse = varlen.attn %q, %q, %v, %cu, %cu {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>}
+      : (tensor<?x4x64xf64>, tensor<?x4x64xf64>, tensor<?x4x64xf64>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xf64>, tensor<4x?xf64>)
+  return
+}
+
+// -----
+
+// Accumulators are in registers.
+
+func.func @f(%q: tensor<?x4x64xbf16>, %v: tensor<?x4x128xbf16>, %cu: tensor<?xi32>) {
+  // expected-error @below {{'varlen.attn' op expected head_dim of v to be at most 64, as a multiprocessor has 65536 registers for accumulators of 1024 rows, got 128}}
+  %out, %lse = varlen.attn %q, %q, %v, %cu, %cu {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 1024, kv_block = 64, stages = 2, ctas = 2>}
+      : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x128xbf16>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x128xbf16>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<?x4x128xbf16>, %v: tensor<?x4x64xbf16>, %lse: tensor<4x?xf32>, %cu: tensor<?xi32>) {
+  // expected-error @below {{'varlen.attn_grad' op expected head_dim of k to be at most 64, as a multiprocessor has 65536 registers for accumulators of 1024 rows, got 128}}
+  %g:3 = varlen.attn_grad %v, %q, %q, %v, %v, %lse, %cu, %cu {varlen.schedule = #varlen.gpu_grad_schedule<dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>, dk = <warps = 4, block_m = 16, kv_block = 1024, stages = 2, ctas = 2>>}
+      : (tensor<?x4x64xbf16>, tensor<?x4x128xbf16>, tensor<?x4x128xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x128xbf16>, tensor<?x4x128xbf16>, tensor<?x4x64xbf16>)
+  return
+}
+
+// -----
+
+// An attention and its gradient have different kernels.
+
+func.func @f(%q: tensor<?x4x64xbf16>, %v: tensor<?x4x64xbf16>, %lse: tensor<4x?xf32>, %cu: tensor<?xi32>) {
+  // expected-error @below {{'varlen.attn_grad' op expected a #varlen.gpu_grad_schedule for gradients on a GPU, got #varlen.gpu_schedule<}}
+  %g:3 = varlen.attn_grad %v, %q, %q, %v, %v, %lse, %cu, %cu {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>}
+      : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<?x4x64xbf16>, %v: tensor<?x4x64xbf16>, %cu: tensor<?xi32>) {
+  // expected-error @below {{'varlen.attn' op expected a #varlen.gpu_schedule for an attention on a GPU, got #varlen.gpu_grad_schedule<}}
+  %out, %lse = varlen.attn %q, %q, %v, %cu, %cu {varlen.schedule = #varlen.gpu_grad_schedule<dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>, dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>>}
+      : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xbf16>, tensor<4x?xf32>)
+  return
+}
