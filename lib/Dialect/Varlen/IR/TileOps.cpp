@@ -68,6 +68,15 @@ template <typename Step> static LogicalResult verifyLimits(Step op) {
            << " of 3";
   if (op.getWhole() && !op.getLo())
     return op.emitOpError("expected limits beside 'unless', got none");
+  if (!op.getQueries())
+    return success();
+  if (op.getLo())
+    return op.emitOpError("expected either limits or tiles, got both");
+  Axis queries = op.getQueries().getType().getAxis(),
+       keys = op.getKeys().getType().getAxis();
+  if (queries != Axis::Queries || keys != Axis::Keys)
+    return op.emitOpError("expected tiles of queries and keys, got ")
+           << stringifyAxis(queries) << " and " << stringifyAxis(keys);
   return success();
 }
 
@@ -360,4 +369,94 @@ void OnlineAttnGradOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
         std::pair(getDvOut(), "dv")})
     if (result)
       setName(result, name);
+}
+
+//===----------------------------------------------------------------------===//
+// OnlineFinishOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult OnlineFinishOp::verify() {
+  if (failed(verifyElements(*this, "acc, m and l",
+                            {{"acc", getAcc()}, {"m", getM()}, {"l", getL()}},
+                            {})))
+    return failure();
+  Orientation orientation = getOrientation();
+  unsigned queries = orientation == Orientation::QK ? 0 : 1;
+  StepSizes sizes{};
+  sizes.queries = getCommonExtent({shaped(getAcc()).getDimSize(queries),
+                                   shaped(getM()).getDimSize(queries)});
+  sizes.valueHeadDim = shaped(getAcc()).getDimSize(1 - queries);
+  if (failed(verifyTile(*this, orientation, {"acc", getAcc()},
+                        queries ? "value head_dim x queries"
+                                : "queries x value head_dim",
+                        getAccTileShape(orientation, sizes))) ||
+      failed(verifyRowStats(*this, orientation, {{"m", getM()}}, sizes)))
+    return failure();
+  if (getSink() && getSink().getType() != getM().getType())
+    return emitOpError("expected a sink of the type of m, ")
+           << getM().getType() << ", got " << getSink().getType();
+  return verifyScale(*this);
+}
+
+LogicalResult OnlineFinishOp::inferReturnTypes(MLIRContext *,
+                                               std::optional<Location>,
+                                               OnlineFinishOp::Adaptor adaptor,
+                                               SmallVectorImpl<Type> &types) {
+  auto acc = cast<RankedTensorType>(adaptor.getAcc().getType());
+  SmallVector<int64_t> shape(acc.getShape());
+  if (adaptor.getOrientation() == Orientation::KQ)
+    std::swap(shape[0], shape[1]);
+  types.push_back(RankedTensorType::get(shape, acc.getElementType()));
+  types.push_back(adaptor.getM().getType());
+  return success();
+}
+
+void OnlineFinishOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getOut(), "out");
+  setName(getLse(), "lse");
+}
+
+//===----------------------------------------------------------------------===//
+// OnlineStatisticsOp, OnlineSinkGradOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult OnlineStatisticsOp::verify() {
+  if (failed(verifyElements(*this, "lse", {{"lse", getLse()}},
+                            {{"dout", getDout()}})))
+    return failure();
+  StepSizes sizes{};
+  sizes.queries = getCommonExtent(
+      {shaped(getDout()).getDimSize(0), shaped(getLse()).getDimSize(0)});
+  if (failed(
+          verifyRowStats(*this, Orientation::QK, {{"lse", getLse()}}, sizes)) ||
+      failed(verifyTile(*this, Orientation::QK, {"dout", getDout()},
+                        "queries x value head_dim",
+                        {sizes.queries, shaped(getDout()).getDimSize(1)})))
+    return failure();
+  if (getDlse() && getDlse().getType() != getLse().getType())
+    return emitOpError("expected dlse of the type of lse, ")
+           << getLse().getType() << ", got " << getDlse().getType();
+  return success();
+}
+
+void OnlineStatisticsOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getRowLse(), "lse");
+  setName(getDelta(), "delta");
+}
+
+LogicalResult OnlineSinkGradOp::verify() {
+  if (failed(verifyElements(*this, "sink and lse",
+                            {{"sink", getSink()}, {"lse", getLse()}}, {})))
+    return failure();
+  for (auto [name, tile, columns] :
+       {std::tuple("sink", getSink(), int64_t(1)),
+        std::tuple("lse", getLse(), shaped(getLse()).getDimSize(1))})
+    if (shaped(tile).getShape() != ArrayRef<int64_t>{1, columns})
+      return emitOpError("expected ")
+             << name << " to have one row, got " << tile.getType();
+  return success();
+}
+
+void OnlineSinkGradOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getDsink(), "dsink");
 }

@@ -31,6 +31,9 @@ using namespace mlir::varlen;
 #define GET_ATTRDEF_CLASSES
 #include "varlen/Dialect/Varlen/IR/VarlenAttrs.cpp.inc"
 
+#define GET_TYPEDEF_CLASSES
+#include "varlen/Dialect/Varlen/IR/VarlenTypes.cpp.inc"
+
 namespace {
 /// Every op of the dialect may be inlined anywhere.
 struct VarlenInlinerInterface : DialectInlinerInterface {
@@ -45,6 +48,10 @@ void VarlenDialect::initialize() {
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "varlen/Dialect/Varlen/IR/VarlenAttrs.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "varlen/Dialect/Varlen/IR/VarlenTypes.cpp.inc"
       >();
   addOperations<
 #define GET_OP_LIST

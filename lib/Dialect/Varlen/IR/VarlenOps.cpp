@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionInterface.h"
+#include "Batch.h"
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
 #include "mlir/IR/Builders.h"
@@ -15,6 +16,40 @@
 
 using namespace mlir;
 using namespace mlir::varlen;
+
+//===----------------------------------------------------------------------===//
+// Directives of assembly formats
+//===----------------------------------------------------------------------===//
+
+/// "(inf, 0.0)": what an array attribute prints of an infinity it cannot parse.
+static ParseResult parseNumbers(OpAsmParser &parser,
+                                DenseF64ArrayAttr &numbers) {
+  SmallVector<double> values;
+  auto parseNumber = [&]() -> ParseResult {
+    bool isNegative = succeeded(parser.parseOptionalMinus());
+    double value = std::numeric_limits<double>::infinity();
+    if (failed(parser.parseOptionalKeyword("inf")) && parser.parseFloat(value))
+      return failure();
+    values.push_back(isNegative ? -value : value);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, parseNumber))
+    return failure();
+  numbers = DenseF64ArrayAttr::get(parser.getContext(), values);
+  return success();
+}
+
+static void printNumbers(OpAsmPrinter &p, Operation *,
+                         DenseF64ArrayAttr numbers) {
+  p << '(';
+  llvm::interleaveComma(numbers.asArrayRef(), p, [&](double value) {
+    if (std::isinf(value))
+      p << (value < 0 ? "-inf" : "inf");
+    else
+      p.printFloat(APFloat(value));
+  });
+  p << ')';
+}
 
 #define GET_OP_CLASSES
 #include "varlen/Dialect/Varlen/IR/VarlenOps.cpp.inc"
@@ -193,40 +228,8 @@ Speculation::Speculatability AttnGradOp::getSpeculatability() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult WorkTilesOp::verify() {
-  std::pair<StringRef, Value> perSequences[] = {{"seqused_q", getSequsedQ()},
-                                                {"seqused_k", getSequsedK()},
-                                                {"q_offset", getQOffset()}};
-  Type integer = getCuQ().getType().getElementType();
-  int64_t entries = getCuQ().getType().getDimSize(0);
-  int64_t keyEntries = getCuK().getType().getDimSize(0);
-  if (getCuK().getType().getElementType() != integer)
-    return emitOpError("expected cu_q and cu_k of one integer type, got ")
-           << integer << " and " << getCuK().getType().getElementType();
-  for (int64_t size : {entries, keyEntries})
-    if (size == 0)
-      return emitOpError("expected at least one entry in cu_q and cu_k, got ")
-             << entries << " and " << keyEntries;
-  if (failed(verifyCompatibleShape(entries, keyEntries)))
-    return emitOpError(
-               "expected cu_q and cu_k to have the same number of entries, "
-               "got ")
-           << entries << " and " << keyEntries;
-  if (ShapedType::isDynamic(entries))
-    entries = keyEntries;
-  for (auto [name, value] : perSequences) {
-    if (!value)
-      continue;
-    if (shaped(value).getElementType() != integer)
-      return emitOpError("expected ")
-             << name << " of the integer type of cu_q, " << integer << ", got "
-             << shaped(value).getElementType();
-    int64_t size = shaped(value).getDimSize(0);
-    if (ShapedType::isStatic(entries) &&
-        failed(verifyCompatibleShape(size, entries - 1)))
-      return emitOpError("expected ")
-             << name << " to have one entry for each of the " << entries - 1
-             << " sequences, got " << size;
-  }
+  if (failed(verifyBatch(*this)))
+    return failure();
   if (static_cast<int64_t>(getBlockM()) < 1)
     return emitOpError("expected a positive block_m, got ")
            << static_cast<int64_t>(getBlockM());

@@ -155,7 +155,8 @@ void QueryGradTiler::emitTile(const GPUWorkTiles &work, Value entry) {
         tileOf(ofSlot(slot, 0), blockN, qkColumns),
         tileOf(ofSlot(slot, 1), blockN, vColumns),
         tileOf(doutShared, blockM, vColumns), rowStatistics[0],
-        rowStatistics[1], lo, hi, k0, /*whole=*/Value(), /*dq=*/state[0],
+        rowStatistics[1], lo, hi, k0, /*whole=*/Value(),
+        /*queries=*/Value(), /*keys=*/Value(), /*dq=*/state[0],
         /*dk=*/Value(), /*dv=*/Value(), getScale(),
         OrientationAttr::get(b.getContext(), Orientation::QK), getNatural());
     return llvm::to_vector_of<Value>(online.getResults());
@@ -328,7 +329,8 @@ void KeyGradTiler::emitTile(const GPUWorkTiles &work, Value entry) {
         b, tileOf(ofSlot(slot, 0), blockM, qkColumns),
         tileOf(kShared, blockN, qkColumns), v,
         tileOf(ofSlot(slot, 1), blockM, vColumns), columns[0], columns[1], lo,
-        hi, k0, /*whole=*/Value(), /*dq=*/Value(),
+        hi, k0, /*whole=*/Value(),
+        /*queries=*/Value(), /*keys=*/Value(), /*dq=*/Value(),
         ofKeys ? state.front() : Value(), ofValues ? state.back() : Value(),
         getScale(), OrientationAttr::get(b.getContext(), Orientation::KQ),
         getNatural());

@@ -136,7 +136,8 @@ void GPUTiler::emitTile(Value entry) {
       k0 = blockStart(tile.blocks, i, masked, blockN);
     }
     auto online = OnlineAttnOp::create(
-        b, q, k, v, lo, hi, k0, /*whole=*/Value(), state[0], state[1], state[2],
+        b, q, k, v, lo, hi, k0, /*whole=*/Value(),
+        /*queries=*/Value(), /*keys=*/Value(), state[0], state[1], state[2],
         b.getF64FloatAttr(scale),
         OrientationAttr::get(b.getContext(), Orientation::QK));
     return llvm::to_vector_of<Value>(online.getResults());

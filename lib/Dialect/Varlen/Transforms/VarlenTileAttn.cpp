@@ -329,7 +329,8 @@ void CPUTiler::emitStep(Value p, Value column, int64_t vectors, Value kTile,
   Value v = pairs ? emitTile(b, {{TileOrder::RowPairs, vTile}}) : tile(vTile);
   auto step = OnlineAttnOp::create(
       b, q, tile(kTile), v, tile(view(loTile, 1)), tile(view(hiTile, 1)), from,
-      whole, tile(accView), tile(mView), tile(lView), b.getF64FloatAttr(scale),
+      whole, /*queries=*/Value(), /*keys=*/Value(), tile(accView), tile(mView),
+      tile(lView), b.getF64FloatAttr(scale),
       OrientationAttr::get(b.getContext(), Orientation::KQ));
   if (Attribute degree = op->getAttr("varlen.exp2_degree"))
     step->setAttr("varlen.exp2_degree", degree);

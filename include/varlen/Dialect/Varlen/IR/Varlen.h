@@ -58,6 +58,13 @@ inline constexpr int64_t kMaxHeadDim = 4096;
 #include "varlen/Dialect/Varlen/IR/VarlenAttrs.h.inc" // IWYU pragma: export
 
 //===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+#define GET_TYPEDEF_CLASSES
+#include "varlen/Dialect/Varlen/IR/VarlenTypes.h.inc" // IWYU pragma: export
+
+//===----------------------------------------------------------------------===//
 // Interfaces
 //===----------------------------------------------------------------------===//
 

@@ -49,6 +49,14 @@ def Varlen_KVStorage : I32EnumAttr<"KVStorage",
   let genSpecializedAttr = 0;
 }
 
+def Varlen_Axis : I32EnumAttr<"Axis", "what the rows of a tile are", [
+      I32EnumAttrCase<"Queries", 0, "queries">,
+      I32EnumAttrCase<"Keys", 1, "keys">,
+      I32EnumAttrCase<"Heads", 2, "heads">]> {
+  let cppNamespace = "::mlir::varlen";
+  let genSpecializedAttr = 0;
+}
+
 //===----------------------------------------------------------------------===//
 // Mask
 //===----------------------------------------------------------------------===//

@@ -20,8 +20,8 @@ def Varlen_Dialect : Dialect {
     operations are the steps of its way down to a target:
 
     1. `varlen.attn`: packed tensors (or buffers), no tuning;
-    2. `varlen.work_tiles`: the data-dependent part, cu_seqlens to a list of
-       rectangular pieces of work;
+    2. `varlen.for_tiles`: loops over the tiles that own rows and over the blocks
+       that meet them, with nothing of a target but sizes;
     3. `varlen.online_attn`: a dense block of queries against a dense block of
        keys, which becomes linalg on rank-2 tiles.
 
@@ -30,6 +30,7 @@ def Varlen_Dialect : Dialect {
     of a function is the name under which `varlen-run` reads or writes it.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
   // What varlen.attn decomposes, tiles and canonicalises into: an interface's
   // caller cannot know which dialects to load.
   let dependentDialects = [

@@ -11,6 +11,8 @@
 
 include "varlen/Dialect/Varlen/IR/VarlenAttrs.td"
 include "varlen/Dialect/Varlen/IR/VarlenInterfaces.td"
+include "varlen/Dialect/Varlen/IR/VarlenLoopOps.td"
+include "varlen/Dialect/Varlen/IR/VarlenOpBase.td"
 include "mlir/Dialect/Linalg/IR/LinalgInterfaces.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
@@ -18,23 +20,6 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/TilingInterface.td"
 include "mlir/IR/OpAsmInterface.td"
 
-class Varlen_Op<string mnemonic, list<Trait> traits = []>
-    : Op<Varlen_Dialect, mnemonic, traits>;
-
-def Varlen_Float : AnyTypeOf<[F16, BF16, F32, F64], "f16, bf16, f32 or f64">;
-def Varlen_ComputeFloat : AnyTypeOf<[F32, F64], "f32 or f64">;
-def Varlen_Index : AnyTypeOf<[I32, I64], "i32 or i64">;
-class Varlen_Tensor<Type element, int rank>
-    : ConfinedType<TensorRankOf<[element], [rank]>, [],
-                   "rank-" # rank # " tensor of " # element.summary,
-                   "::mlir::RankedTensorType">;
-class Varlen_MemRef<Type element, int rank>
-    : ConfinedType<MemRefRankOf<[element], [rank]>, [],
-                   "rank-" # rank # " memref of " # element.summary,
-                   "::mlir::MemRefType">;
-class Varlen_Shaped<Type element, int rank>
-    : AnyTypeOf<[TensorRankOf<[element], [rank]>, MemRefRankOf<[element], [rank]>],
-                "rank-" # rank # " tensor or memref of " # element.summary>;
 def Varlen_Packed : Varlen_Shaped<Varlen_Float, 3>;
 def Varlen_CuSeqlens : Varlen_Shaped<Varlen_Index, 1>;
 def Varlen_Sink : Varlen_Shaped<Varlen_ComputeFloat, 1>;
@@ -332,7 +317,6 @@ def Varlen_WorkTilesOp : Varlen_Op<"work_tiles", [
 // online_attn
 //===----------------------------------------------------------------------===//
 
-def Varlen_Tile : Varlen_Tensor<Varlen_Float, 2>;
 def Varlen_LimitTile : Varlen_Tensor<I32, 2>;
 
 def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
@@ -367,7 +351,9 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
     before. With `limits(lo, hi, k0)` key j of the block is visible to query i
     only if `lo[i] <= k0 + j < hi[i]`; lo and hi have the shape of m. With
     `unless(whole)` the limits hold only where `whole` is false: whoever knows
-    at run time that they hide nothing says so.
+    at run time that they hide nothing says so. In a tile loop `at(queries, keys)`
+    says which rows the step is of: the mask of the batch and the ends of the
+    sequence hide keys as limits do, which is what a target makes of it.
 
     acc, m and l have the compute type, f32 or f64; q and k one type that
     accumulates in it (f16, bf16 or f32 in f32, f64 in f64), v such a type too:
@@ -385,11 +371,13 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
     Varlen_Tile:$q, Varlen_Tile:$k, Varlen_Tile:$v,
     Optional<Varlen_LimitTile>:$lo, Optional<Varlen_LimitTile>:$hi, Optional<I32>:$k0,
     Optional<I1>:$whole,
+    Optional<Varlen_TileType>:$queries, Optional<Varlen_TileType>:$keys,
     Varlen_Tile:$acc, Varlen_Tile:$m, Varlen_Tile:$l,
     F64Attr:$scale, Varlen_OrientationAttr:$orientation);
   let results = (outs Varlen_Tile:$acc_out, Varlen_Tile:$m_out, Varlen_Tile:$l_out);
   let assemblyFormat = [{
-    $orientation `ins` `(` $q `,` $k `,` $v `:` type($q) `,` type($k) `,` type($v) `)`
+    $orientation (`at` `(` $queries^ `,` $keys `:` type($queries) `,` type($keys) `)`)?
+    `ins` `(` $q `,` $k `,` $v `:` type($q) `,` type($k) `,` type($v) `)`
     (`limits` `(` $lo^ `,` $hi `,` $k0 `:` type($lo) `,` type($hi) `,` type($k0) `)`)?
     (`unless` `(` $whole^ `)`)?
     `outs` `(` $acc `,` $m `,` $l `:` type($acc) `,` type($m) `,` type($l) `)`
@@ -440,7 +428,7 @@ def Varlen_OnlineAttnGradOp : Varlen_Op<"online_attn_grad", [
     read the rows of q and dout as columns where they have to, the other products
     read them as rows, and a tile that lies in memory twice, once each way, is
     still one tile. lse and delta are M x 1 for `qk`, 1 x M for
-    `kq`. `limits` and `unless` are those of `varlen.online_attn`: where a key is
+    `kq`. `limits`, `unless` and `at` are those of `varlen.online_attn`: where a key is
     not visible p and ds are 0, whatever lse, delta and dp are there. A query
     without a key, whose lse is -inf, sees none or has +inf here.
 
@@ -462,11 +450,13 @@ def Varlen_OnlineAttnGradOp : Varlen_Op<"online_attn_grad", [
     Varlen_Tile:$lse, Varlen_Tile:$delta,
     Optional<Varlen_LimitTile>:$lo, Optional<Varlen_LimitTile>:$hi, Optional<I32>:$k0,
     Optional<I1>:$whole,
+    Optional<Varlen_TileType>:$queries, Optional<Varlen_TileType>:$keys,
     Optional<Varlen_Tile>:$dq, Optional<Varlen_Tile>:$dk, Optional<Varlen_Tile>:$dv,
     F64Attr:$scale, Varlen_OrientationAttr:$orientation, UnitAttr:$natural);
   let results = (outs Variadic<Varlen_Tile>:$gradients);
   let assemblyFormat = [{
     $orientation (`natural` $natural^)?
+    (`at` `(` $queries^ `,` $keys `:` type($queries) `,` type($keys) `)`)?
     `ins` `(` $q `,` $k `,` $v `,` $dout `,` $lse `,` $delta `:`
       type($q) `,` type($k) `,` type($v) `,` type($dout) `,` type($lse) `,` type($delta) `)`
     (`limits` `(` $lo^ `,` $hi `,` $k0 `:` type($lo) `,` type($hi) `,` type($k0) `)`)?

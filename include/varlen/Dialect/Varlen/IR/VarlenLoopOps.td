@@ -1,0 +1,353 @@
+//===- VarlenLoopOps.td - Tile loops of the varlen dialect -*- tablegen -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The level between an attention on buffers and its targets: which tile owns
+// which rows, which blocks meet it, and what is read, computed and written for
+// that. Included by VarlenOps.td.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_LOOP_OPS_TD
+#define VARLEN_LOOP_OPS_TD
+
+include "varlen/Dialect/Varlen/IR/VarlenOpBase.td"
+include "varlen/Dialect/Varlen/IR/VarlenTypes.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+
+/// What has rows: T x H x D, H x T, H, or scratch.
+def Varlen_RowMemory : AnyTypeOf<[
+  Varlen_MemRef<Varlen_Float, 3>, Varlen_MemRef<Varlen_ComputeFloat, 2>,
+  Varlen_MemRef<Varlen_ComputeFloat, 1>, Varlen_RowsType]>;
+
+//===----------------------------------------------------------------------===//
+// batch
+//===----------------------------------------------------------------------===//
+
+def Varlen_BatchOp : Varlen_Op<"batch", [
+    AttrSizedOperandSegments, MemoryEffects<[MemRead]>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "The geometry of a packed batch: lengths, offsets, heads, mask";
+  let description = [{
+    The one operation of the tile loops that reads cu_seqlens. Operands are those
+    of `varlen.attn`; `rows(tq, tk)` are the extents that cu_seqlens must stay
+    within, `heads(kv_heads, group)` the kv heads and the query heads to each, at
+    least 1.
+
+    If cu_seqlens are bad, no loop over tiles of the batch visits any, and the
+    runtime of the target keeps the message. The same holds for an extent that
+    breaks a rule of `varlen.attn`, which whoever makes the batch has compared:
+    `fault(rule, value, bound)` is the number of the rule (`Runtime.h`), 0 if none
+    is broken, the extent, and the one it is compared with.
+
+    ```mlir
+    %batch = varlen.batch %cu_q, %cu_k seqused_k(%used : memref<?xi32>)
+        rows(%tq, %tk) heads(%kv_heads, %group) mask <causal>
+        : memref<?xi32>, memref<?xi32>
+    ```
+  }];
+  let arguments = (ins
+    Varlen_MemRef<Varlen_Index, 1>:$cu_q,
+    Varlen_MemRef<Varlen_Index, 1>:$cu_k,
+    Optional<Varlen_MemRef<Varlen_Index, 1>>:$seqused_q,
+    Optional<Varlen_MemRef<Varlen_Index, 1>>:$seqused_k,
+    Optional<Varlen_MemRef<Varlen_Index, 1>>:$q_offset,
+    Index:$tq, Index:$tk, Index:$kv_heads, Index:$group,
+    Optional<Index>:$rule, Optional<Index>:$value, Optional<Index>:$bound,
+    Varlen_MaskAttr:$mask);
+  let results = (outs Varlen_BatchType:$batch);
+  let assemblyFormat = [{
+    $cu_q `,` $cu_k
+    oilist( `seqused_q` `(` $seqused_q `:` type($seqused_q) `)`
+          | `seqused_k` `(` $seqused_k `:` type($seqused_k) `)`
+          | `q_offset` `(` $q_offset `:` type($q_offset) `)` )
+    `rows` `(` $tq `,` $tk `)` `heads` `(` $kv_heads `,` $group `)`
+    (`fault` `(` $rule^ `,` $value `,` $bound `)`)?
+    `mask` $mask attr-dict `:` type($cu_q) `,` type($cu_k)
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// for_tiles, for_blocks
+//===----------------------------------------------------------------------===//
+
+def Varlen_YieldOp : Varlen_Op<"yield", [
+    Pure, Terminator, ReturnLike,
+    ParentOneOf<["ForTilesOp", "ForBlocksOp"]>]> {
+  let summary = "Ends the body of a tile loop";
+  let description = [{
+    Of `varlen.for_blocks`, with the values that the next block starts from.
+
+    ```mlir
+    varlen.yield %acc, %m, %l : tensor<64x48xf32>, tensor<64x1xf32>, tensor<64x1xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<Varlen_Tile>:$values);
+  let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
+  let builders = [OpBuilder<(ins)>];
+}
+
+def Varlen_ForTilesOp : Varlen_Op<"for_tiles", [
+    RecursiveMemoryEffects, SingleBlockImplicitTerminator<"::mlir::varlen::YieldOp">,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "A parallel loop over tiles that own all rows between them";
+  let description = [{
+    Every row of the axis (each pair of a query row and a query head; each row
+    of k and kv head; for `heads` each query head) is in exactly one tile, and
+    rows that belong to no sequence are in tiles of which no row is in use.
+    Tiles run in any order, on any threads.
+
+    The name tells one loop of an attention from another: a target may give it to
+    the code that it makes of the loop.
+
+    ```mlir
+    varlen.for_tiles "out" %t of queries(128) in %batch {
+      %q = varlen.read %Q at %t : memref<?x16x64xbf16>, !varlen.tile<queries(128)> -> tensor<128x64xbf16>
+      ...
+    }
+    ```
+  }];
+  let arguments = (ins StrAttr:$name, Varlen_BatchType:$batch);
+  let regions = (region SizedRegion<1>:$region);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::Value":$batch,
+                                 "::mlir::varlen::TileType":$tile)>];
+  let extraClassDeclaration = [{
+    ::mlir::BlockArgument getTile() { return getBody()->getArgument(0); }
+    ::mlir::varlen::TileType getTileType() {
+      return ::llvm::cast<::mlir::varlen::TileType>(getTile().getType());
+    }
+    /// The batch, or null if it is not made where the loop can see it.
+    ::mlir::varlen::BatchOp getBatchOp();
+  }];
+}
+
+def Varlen_ForBlocksOp : Varlen_Op<"for_blocks", [
+    RecursiveMemoryEffects, SingleBlockImplicitTerminator<"::mlir::varlen::YieldOp">,
+    AllTypesMatch<["inits", "results"]>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "A loop over the blocks that a tile meets";
+  let description = [{
+    `keys(64) meeting %t`: the blocks of keys that some row of %t, a tile of
+    queries, sees. `queries(64) by_head meeting %t`: the blocks of queries that
+    see some key of %t, a tile of keys, of each head of the group. Blocks come in
+    an order that the tile alone decides, so results do not depend on the rest
+    of the batch.
+
+    ```mlir
+    %s:3 = varlen.for_blocks %b of keys(64) meeting %t : !varlen.tile<queries(128)>
+        iter_args(%acc = %acc0, %m = %m0, %l = %l0)
+        -> (tensor<128x64xf32>, tensor<128x1xf32>, tensor<128x1xf32>) {
+      ...
+      varlen.yield %r#0, %r#1, %r#2 : tensor<128x64xf32>, tensor<128x1xf32>, tensor<128x1xf32>
+    }
+    ```
+  }];
+  let arguments = (ins
+    Varlen_TileType:$tile, Variadic<Varlen_Tile>:$inits);
+  let results = (outs Variadic<Varlen_Tile>:$results);
+  let regions = (region SizedRegion<1>:$region);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins
+    "::mlir::Value":$tile, "::mlir::varlen::TileType":$block, "::mlir::ValueRange":$inits)>];
+  let extraClassDeclaration = [{
+    ::mlir::BlockArgument getBlock() { return getBody()->getArgument(0); }
+    ::mlir::varlen::TileType getBlockType() {
+      return ::llvm::cast<::mlir::varlen::TileType>(getBlock().getType());
+    }
+    ::mlir::Block::BlockArgListType getIterArgs() {
+      return getBody()->getArguments().drop_front();
+    }
+    ::mlir::OperandRange getYielded() {
+      return getBody()->getTerminator()->getOperands();
+    }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// rows, free_rows, read, write
+//===----------------------------------------------------------------------===//
+
+def Varlen_RowsOp : Varlen_Op<"rows", [
+    MemoryEffects<[MemAlloc]>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "Scratch with a few values for each query row and head of a batch";
+  let description = [{
+    What one loop over tiles leaves for another. `varlen.free_rows` frees it.
+
+    ```mlir
+    %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+    ```
+  }];
+  let arguments = (ins Varlen_BatchType:$batch);
+  let results = (outs Res<Varlen_RowsType, "", [MemAlloc]>:$rows);
+  let assemblyFormat = "`in` $batch attr-dict `:` type($rows)";
+}
+
+def Varlen_FreeRowsOp : Varlen_Op<"free_rows"> {
+  let summary = "Frees scratch";
+  let description = [{
+    ```mlir
+    varlen.free_rows %rows : !varlen.rows<2 x f32>
+    ```
+  }];
+  let arguments = (ins Arg<Varlen_RowsType, "", [MemFree]>:$rows);
+  let assemblyFormat = "$rows attr-dict `:` type($rows)";
+}
+
+def Varlen_ReadOp : Varlen_Op<"read"> {
+  let summary = "The rows of a tile, as values";
+  let description = [{
+    From memory of T x H x D: a row for each row of the tile, as it is or in the
+    type that its products accumulate in; columns past D are 0. From memory of H x T, from H values (one for each head) or from scratch: a
+    value for each row, as R x 1 or 1 x R, with a result for each value that
+    scratch has of a row. Rows that are not in use are `otherwise`, a number for
+    each result, 0 by default, whatever memory has there.
+
+    The memory is defined outside of the loop over tiles, and nothing in that loop
+    writes it: so a read depends on its tile alone, and may move up to where that
+    is known.
+
+    ```mlir
+    %k = varlen.read %K at %b : memref<?x4x64xbf16>, !varlen.tile<keys(64)> -> tensor<64x64xbf16>
+    %lse, %delta = varlen.read %rows at %t otherwise (inf, 0.0)
+        : !varlen.rows<2 x f32>, !varlen.tile<queries(64)> -> tensor<64x1xf32>, tensor<64x1xf32>
+    ```
+  }];
+  let arguments = (ins
+    Arg<Varlen_RowMemory, "", [MemRead]>:$source, Varlen_TileType:$tile,
+    OptionalAttr<DenseF64ArrayAttr>:$otherwise);
+  let results = (outs Variadic<Varlen_Tile>:$values);
+  let assemblyFormat = [{
+    $source `at` $tile (`otherwise` custom<Numbers>($otherwise)^)? attr-dict
+    `:` type($source) `,` type($tile) `->` type($values)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Whether it reads rows of T x H x D.
+    bool isOfVectors();
+  }];
+}
+
+def Varlen_WriteOp : Varlen_Op<"write"> {
+  let summary = "Stores the rows of a tile";
+  let description = [{
+    The inverse of `varlen.read`: `times` the value, rounded once, for rows in
+    use, and `otherwise` for the others of the tile in memory, whatever has been
+    computed for them, NaN included. Columns past the extent of memory are
+    dropped.
+
+    ```mlir
+    varlen.write %dk to %dK at %t otherwise (0.0) times 0.125
+        : tensor<64x64xf32> -> memref<?x4x64xbf16>, !varlen.tile<keys(64)>
+    ```
+  }];
+  let arguments = (ins
+    Variadic<Varlen_Tile>:$values,
+    Arg<Varlen_RowMemory, "", [MemWrite]>:$destination, Varlen_TileType:$tile,
+    DenseF64ArrayAttr:$otherwise, OptionalAttr<F64Attr>:$factor);
+  let assemblyFormat = [{
+    $values `to` $destination `at` $tile `otherwise` custom<Numbers>($otherwise)
+    (`times` $factor^)? attr-dict
+    `:` type($values) `->` type($destination) `,` type($tile)
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// The end of a row's state, and what gradients need of rows
+//===----------------------------------------------------------------------===//
+
+def Varlen_OnlineFinishOp : Varlen_Op<"online_finish", [
+    Pure, InferTypeOpAdaptor, AllTypesMatch<["m", "l"]>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "Output and lse of queries that have met their keys";
+  let description = [{
+    The end of the state of `varlen.online_attn`, with the same `scale`:
+
+        lse = log(sum_j exp(scale * s[i, j]) + exp(sink))
+        out = sum_j exp(scale * s[i, j] - lse) * v[j]
+
+    A query without a key (l = 0) has out = 0 and, without a sink, lse = -inf; a
+    sink of -inf is none. `rounded` says that the probabilities were rounded to a
+    narrower type, and so what acc and l are relative to (`varlen.online_attn`).
+
+    out is queries x value head_dim in either orientation; lse and the sink, a
+    logit for each query, have the shape of m.
+
+    ```mlir
+    %out, %lse = varlen.online_finish qk %acc, %m, %l
+        sink(%sink : tensor<64x1xf32>) scale 0.125 rounded : tensor<64x48xf32>, tensor<64x1xf32>
+    ```
+  }];
+  let arguments = (ins
+    Varlen_Tile:$acc, Varlen_Tile:$m, Varlen_Tile:$l, Optional<Varlen_Tile>:$sink,
+    F64Attr:$scale, Varlen_OrientationAttr:$orientation, UnitAttr:$rounded);
+  let results = (outs Varlen_Tile:$out, Varlen_Tile:$lse);
+  let assemblyFormat = [{
+    $orientation $acc `,` $m `,` $l (`sink` `(` $sink^ `:` type($sink) `)`)?
+    `scale` $scale (`rounded` $rounded^)? attr-dict `:` type($acc) `,` type($m)
+  }];
+  let hasVerifier = 1;
+}
+
+def Varlen_OnlineStatisticsOp : Varlen_Op<"online_statistics", [
+    Pure, AllTypesMatch<["lse", "row_lse", "delta"]>,
+    AllTypesMatch<["dout", "out"]>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "What the gradients of queries need of their rows";
+  let description = [{
+    `delta = sum_d dout * out - dlse`, and lse as `varlen.online_attn_grad` wants
+    it: +inf for a query without a key, in units of log2 unless `natural`.
+
+    dout and out are queries x value head_dim, the others queries x 1.
+
+    ```mlir
+    %row_lse, %delta = varlen.online_statistics %dout, %out, %lse
+        dlse(%dlse : tensor<64x1xf32>) : tensor<64x48xbf16>, tensor<64x1xf32>
+    ```
+  }];
+  let arguments = (ins
+    Varlen_Tile:$dout, Varlen_Tile:$out, Varlen_Tile:$lse,
+    Optional<Varlen_Tile>:$dlse, UnitAttr:$natural);
+  let results = (outs Varlen_Tile:$row_lse, Varlen_Tile:$delta);
+  let assemblyFormat = [{
+    $dout `,` $out `,` $lse (`dlse` `(` $dlse^ `:` type($dlse) `)`)?
+    (`natural` $natural^)? attr-dict `:` type($dout) `,` type($lse)
+  }];
+  let hasVerifier = 1;
+}
+
+def Varlen_OnlineSinkGradOp : Varlen_Op<"online_sink_grad", [
+    Pure, AllTypesMatch<["sink", "dsink"]>, AllTypesMatch<["lse", "delta"]>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "The gradient of a sink from the statistics of its rows";
+  let description = [{
+    `-sum_i exp(sink - lse[i]) * delta[i]`, with lse as
+    `varlen.online_statistics` leaves it; 0 for a sink of -inf. The sink is 1 x 1,
+    lse and delta are 1 x rows.
+
+    ```mlir
+    %dsink = varlen.online_sink_grad %sink, %lse, %delta : tensor<1x1xf32>, tensor<1x?xf32>
+    ```
+  }];
+  let arguments = (ins
+    Varlen_Tile:$sink, Varlen_Tile:$lse, Varlen_Tile:$delta, UnitAttr:$natural);
+  let results = (outs Varlen_Tile:$dsink);
+  let assemblyFormat = [{
+    $sink `,` $lse `,` $delta (`natural` $natural^)? attr-dict
+    `:` type($sink) `,` type($lse)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // VARLEN_LOOP_OPS_TD

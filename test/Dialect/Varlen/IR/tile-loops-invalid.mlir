@@ -1,0 +1,279 @@
+// RUN: varlen-opt %s -split-input-file -verify-diagnostics
+
+// expected-error@+1 {{expected queries, keys or heads, got rows}}
+func.func private @axis(!varlen.tile<rows(64)>)
+
+// -----
+
+// expected-error@+1 {{expected a number of rows of keys from 1 to 65536, got none}}
+func.func private @no_size(!varlen.tile<keys>)
+
+// -----
+
+// expected-error@+1 {{expected a number of rows of queries from 1 to 65536, got 0}}
+func.func private @empty(!varlen.tile<queries(0)>)
+
+// -----
+
+// expected-error@+1 {{expected no number of rows for heads, got 4}}
+func.func private @heads(!varlen.tile<heads(4)>)
+
+// -----
+
+// expected-error@+1 {{expected 'by_head' for queries only, got keys}}
+func.func private @by_head(!varlen.tile<keys(64) by_head>)
+
+// -----
+
+// expected-error@+1 {{expected a positive number of values, got 0}}
+func.func private @columns(!varlen.rows<0 x f32>)
+
+// -----
+
+// expected-error@+1 {{expected values of f32 or f64, got 'bf16'}}
+func.func private @element(!varlen.rows<2 x bf16>)
+
+// -----
+
+func.func @entries(%cu: memref<4xi32>, %used: memref<4xi32>, %n: index) {
+  // expected-error@+1 {{expected seqused_k to have one entry for each of the 3 sequences, got 4}}
+  %batch = varlen.batch %cu, %cu seqused_k(%used : memref<4xi32>) rows(%n, %n) heads(%n, %n)
+      mask <full> : memref<4xi32>, memref<4xi32>
+  return
+}
+
+// -----
+
+func.func @owner(%batch: !varlen.batch) {
+  // expected-error@+1 {{expected tiles of all heads of a group, got '!varlen.tile<queries(64) by_head>'}}
+  varlen.for_tiles "a" %t of queries(64) by_head in %batch {
+  }
+  return
+}
+
+// -----
+
+func.func @name(%batch: !varlen.batch) {
+  // expected-error@+1 {{expected a name, got none}}
+  varlen.for_tiles "" %t of queries(64) in %batch {
+  }
+  return
+}
+
+// -----
+
+func.func @no_tile(%batch: !varlen.batch) {
+  // expected-error@+1 {{expected the body to have one argument, a tile}}
+  "varlen.for_tiles"(%batch) <{name = "a"}> ({
+    "varlen.yield"() : () -> ()
+  }) : (!varlen.batch) -> ()
+  return
+}
+
+// -----
+
+func.func @yields(%batch: !varlen.batch, %a: tensor<4x4xf32>) {
+  // expected-error@+1 {{expected to yield nothing, got 1 values}}
+  varlen.for_tiles "a" %t of queries(64) in %batch {
+    varlen.yield %a : tensor<4x4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @own_axis(%batch: !varlen.batch) {
+  varlen.for_tiles "a" %t of queries(64) in %batch {
+    // expected-error@+1 {{expected blocks of keys meeting queries or of queries meeting keys, got queries meeting queries}}
+    varlen.for_blocks %b of queries(64) meeting %t : !varlen.tile<queries(64)> {
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @types(%batch: !varlen.batch, %a: tensor<4x4xf32>) {
+  varlen.for_tiles "a" %t of queries(64) in %batch {
+    %0:2 = varlen.for_blocks %b of keys(64) meeting %t : !varlen.tile<queries(64)>
+        // expected-error@+1 {{expected a type for each of the 1 iter_args, got 2}}
+        iter_args(%x = %a) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @yielded(%batch: !varlen.batch, %a: tensor<4x4xf32>, %c: tensor<4x1xf32>) {
+  varlen.for_tiles "a" %t of queries(64) in %batch {
+    // expected-error@+1 {{expected yielded values of the types of the inits ('tensor<4x4xf32>'), got ('tensor<4x1xf32>')}}
+    %0 = varlen.for_blocks %b of keys(64) meeting %t : !varlen.tile<queries(64)>
+        iter_args(%x = %a) -> (tensor<4x4xf32>) {
+      varlen.yield %c : tensor<4x1xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @read_columns(%q: memref<?x4x64xf32>, %t: !varlen.tile<queries(64)>) {
+  // expected-error@+1 {{expected 64 rows of 64 columns or more, got 'tensor<64x32xf32>'}}
+  %0 = varlen.read %q at %t : memref<?x4x64xf32>, !varlen.tile<queries(64)> -> tensor<64x32xf32>
+  return
+}
+
+// -----
+
+func.func @dynamic_columns(%q: memref<?x4x?xf32>, %t: !varlen.tile<queries(64)>) {
+  // expected-error@+1 {{expected 64 rows of a static number of columns, got 'memref<?x4x?xf32>'}}
+  %0 = varlen.read %q at %t : memref<?x4x?xf32>, !varlen.tile<queries(64)> -> tensor<64x32xf32>
+  return
+}
+
+// -----
+
+func.func @read_element(%q: memref<?x4x64xbf16>, %t: !varlen.tile<queries(64)>) {
+  // expected-error@+1 {{expected values of 'bf16' or 'f32', got 'f16'}}
+  %0 = varlen.read %q at %t : memref<?x4x64xbf16>, !varlen.tile<queries(64)> -> tensor<64x64xf16>
+  return
+}
+
+// -----
+
+func.func @read_rows(%lse: memref<4x?xf32>, %t: !varlen.tile<queries(64)>) {
+  // expected-error@+1 {{expected a number for each row of '!varlen.tile<queries(64)>', got 'tensor<32x1xf32>'}}
+  %0 = varlen.read %lse at %t : memref<4x?xf32>, !varlen.tile<queries(64)> -> tensor<32x1xf32>
+  return
+}
+
+// -----
+
+func.func @read_values(%rows: !varlen.rows<2 x f32>, %t: !varlen.tile<queries(64)>) {
+  // expected-error@+1 {{expected a value for each of the 2 that memory has of a row, got 1}}
+  %0 = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<queries(64)> -> tensor<64x1xf32>
+  return
+}
+
+// -----
+
+func.func @read_keys(%rows: !varlen.rows<1 x f32>, %t: !varlen.tile<keys(64)>) {
+  // expected-error@+1 {{expected a tile of queries or heads of '!varlen.rows<1 x f32>', got '!varlen.tile<keys(64)>'}}
+  %0 = varlen.read %rows at %t : !varlen.rows<1 x f32>, !varlen.tile<keys(64)> -> tensor<64x1xf32>
+  return
+}
+
+// -----
+
+func.func @read_heads(%q: memref<?x4x64xf32>, %t: !varlen.tile<heads>) {
+  // expected-error@+1 {{expected a tile of queries or keys of 'memref<?x4x64xf32>', got '!varlen.tile<heads>'}}
+  %0 = varlen.read %q at %t : memref<?x4x64xf32>, !varlen.tile<heads> -> tensor<1x64xf32>
+  return
+}
+
+// -----
+
+func.func @read_inside(%batch: !varlen.batch) {
+  varlen.for_tiles "a" %t of queries(64) in %batch {
+    %q = memref.alloc() : memref<8x4x64xf32>
+    // expected-error@+1 {{expected memory that is defined outside of the loop over tiles}}
+    %0 = varlen.read %q at %t : memref<8x4x64xf32>, !varlen.tile<queries(64)> -> tensor<64x64xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @otherwise(%rows: !varlen.rows<2 x f32>, %a: tensor<64x1xf32>, %t: !varlen.tile<queries(64)>) {
+  // expected-error@+1 {{expected 2 numbers in 'otherwise', one for each value, got 1}}
+  varlen.write %a, %a to %rows at %t otherwise (inf) : tensor<64x1xf32>, tensor<64x1xf32> -> !varlen.rows<2 x f32>, !varlen.tile<queries(64)>
+  return
+}
+
+// -----
+
+func.func @write_element(%q: memref<?x4x64xf32>, %a: tensor<64x64xbf16>, %t: !varlen.tile<queries(64)>) {
+  // expected-error@+1 {{expected values of 'f32' or a wider type, got 'bf16'}}
+  varlen.write %a to %q at %t otherwise (0.0) : tensor<64x64xbf16> -> memref<?x4x64xf32>, !varlen.tile<queries(64)>
+  return
+}
+
+// -----
+
+func.func @either(%q: tensor<4x8xf32>, %m: tensor<4x1xf32>, %lo: tensor<4x1xi32>, %k0: i32,
+                  %t: !varlen.tile<queries(64)>, %b: !varlen.tile<keys(64)>) {
+  // expected-error@+1 {{expected either limits or tiles, got both}}
+  %0:3 = varlen.online_attn qk at(%t, %b : !varlen.tile<queries(64)>, !varlen.tile<keys(64)>)
+      ins(%q, %q, %q : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>)
+      limits(%lo, %lo, %k0 : tensor<4x1xi32>, tensor<4x1xi32>, i32)
+      outs(%q, %m, %m : tensor<4x8xf32>, tensor<4x1xf32>, tensor<4x1xf32>) scale 1.0
+  return
+}
+
+// -----
+
+func.func @swapped(%q: tensor<4x8xf32>, %m: tensor<4x1xf32>,
+                   %t: !varlen.tile<queries(64)>, %b: !varlen.tile<keys(64)>) {
+  // expected-error@+1 {{expected tiles of queries and keys, got keys and queries}}
+  %0:3 = varlen.online_attn qk at(%b, %t : !varlen.tile<keys(64)>, !varlen.tile<queries(64)>)
+      ins(%q, %q, %q : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>)
+      outs(%q, %m, %m : tensor<4x8xf32>, tensor<4x1xf32>, tensor<4x1xf32>) scale 1.0
+  return
+}
+
+// -----
+
+func.func @finish_rows(%acc: tensor<4x8xf32>, %m: tensor<8x1xf32>) {
+  // expected-error@+1 {{expected m to be queries x 1 = 4 x 1 in orientation qk, got 'tensor<8x1xf32>'}}
+  %0:2 = varlen.online_finish qk %acc, %m, %m scale 1.0 : tensor<4x8xf32>, tensor<8x1xf32>
+  return
+}
+
+// -----
+
+func.func @finish_sink(%acc: tensor<4x8xf32>, %m: tensor<4x1xf32>, %sink: tensor<1x4xf32>) {
+  // expected-error@+1 {{expected a sink of the type of m, 'tensor<4x1xf32>', got 'tensor<1x4xf32>'}}
+  %0:2 = varlen.online_finish qk %acc, %m, %m sink(%sink : tensor<1x4xf32>) scale 1.0 : tensor<4x8xf32>, tensor<4x1xf32>
+  return
+}
+
+// -----
+
+func.func @finish_scale(%acc: tensor<4x8xf32>, %m: tensor<4x1xf32>) {
+  // expected-error@+1 {{expected scale to be positive and finite, got 0}}
+  %0:2 = varlen.online_finish qk %acc, %m, %m scale 0.0 : tensor<4x8xf32>, tensor<4x1xf32>
+  return
+}
+
+// -----
+
+func.func @finish_element(%acc: tensor<4x8xf32>, %m: tensor<4x1xf64>) {
+  // expected-error@+1 {{expected acc, m and l of one type, f32 or f64, got 'f64' for m}}
+  %0:2 = varlen.online_finish qk %acc, %m, %m scale 1.0 : tensor<4x8xf32>, tensor<4x1xf64>
+  return
+}
+
+// -----
+
+func.func @statistics_rows(%dout: tensor<4x8xf32>, %lse: tensor<1x4xf32>) {
+  // expected-error@+1 {{expected lse to be queries x 1 = 4 x 1 in orientation qk, got 'tensor<1x4xf32>'}}
+  %0:2 = varlen.online_statistics %dout, %dout, %lse : tensor<4x8xf32>, tensor<1x4xf32>
+  return
+}
+
+// -----
+
+func.func @statistics_dlse(%dout: tensor<4x8xf32>, %lse: tensor<4x1xf32>, %dlse: tensor<8x1xf32>) {
+  // expected-error@+1 {{expected dlse of the type of lse, 'tensor<4x1xf32>', got 'tensor<8x1xf32>'}}
+  %0:2 = varlen.online_statistics %dout, %dout, %lse dlse(%dlse : tensor<8x1xf32>) : tensor<4x8xf32>, tensor<4x1xf32>
+  return
+}
+
+// -----
+
+func.func @sink_grad(%sink: tensor<2x1xf32>, %lse: tensor<1x4xf32>) {
+  // expected-error@+1 {{expected sink to have one row, got 'tensor<2x1xf32>'}}
+  %0 = varlen.online_sink_grad %sink, %lse, %lse : tensor<2x1xf32>, tensor<1x4xf32>
+  return
+}

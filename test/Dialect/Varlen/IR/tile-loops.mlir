@@ -1,0 +1,111 @@
+// RUN: varlen-opt %s | varlen-opt | FileCheck %s
+// RUN: varlen-opt %s -mlir-print-op-generic | varlen-opt | FileCheck %s
+// RUN: varlen-opt %s -emit-bytecode | varlen-opt | FileCheck %s
+
+// CHECK-LABEL: @batch
+func.func @batch(%cu: memref<?xi32>, %used: memref<?xi32>, %n: index) -> !varlen.batch {
+  // CHECK: varlen.batch %{{.*}}, %{{.*}} rows(%{{.*}}, %{{.*}}) heads(%{{.*}}, %{{.*}}) mask <full> : memref<?xi32>, memref<?xi32>
+  %0 = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  // CHECK: varlen.batch {{.*}} seqused_q(%{{.*}} : memref<?xi32>) seqused_k(%{{.*}} : memref<?xi32>) q_offset(%{{.*}} : memref<?xi32>) rows
+  // CHECK-SAME: fault(%{{.*}}, %{{.*}}, %{{.*}}) mask <causal>
+  %batch = varlen.batch %cu, %cu seqused_q(%used : memref<?xi32>) seqused_k(%used : memref<?xi32>)
+      q_offset(%used : memref<?xi32>) rows(%n, %n) heads(%n, %n) fault(%n, %n, %n)
+      mask <causal> : memref<?xi32>, memref<?xi32>
+  return %batch : !varlen.batch
+}
+
+// CHECK-LABEL: @out
+func.func @out(%batch: !varlen.batch, %Q: memref<?x16x40xbf16>, %K: memref<?x4x40xbf16>,
+               %V: memref<?x4x24xbf16>, %Sink: memref<16xf32>, %Out: memref<?x16x24xbf16>,
+               %Lse: memref<16x?xf32>, %acc0: tensor<128x32xf32>, %m0: tensor<128x1xf32>) {
+  // CHECK: varlen.for_tiles "out" %[[T:.*]] of queries(128) in %{{.*}} {
+  varlen.for_tiles "out" %t of queries(128) in %batch {
+    // CHECK: %[[Q:.*]] = varlen.read %{{.*}} at %[[T]] : memref<?x16x40xbf16>, <queries(128)> -> tensor<128x48xbf16>
+    %q = varlen.read %Q at %t : memref<?x16x40xbf16>, !varlen.tile<queries(128)> -> tensor<128x48xbf16>
+    // CHECK: varlen.read %{{.*}} at %[[T]] otherwise (-inf) : memref<16xf32>,
+    %sink = varlen.read %Sink at %t otherwise (-inf) : memref<16xf32>, !varlen.tile<queries(128)> -> tensor<128x1xf32>
+    // CHECK: %[[S:.*]]:3 = varlen.for_blocks %[[B:.*]] of keys(64) meeting %[[T]] : !varlen.tile<queries(128)>
+    // CHECK-SAME: iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}) -> (tensor<128x32xf32>, tensor<128x1xf32>, tensor<128x1xf32>) {
+    %s:3 = varlen.for_blocks %b of keys(64) meeting %t : !varlen.tile<queries(128)>
+        iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<128x32xf32>, tensor<128x1xf32>, tensor<128x1xf32>) {
+      %k = varlen.read %K at %b : memref<?x4x40xbf16>, !varlen.tile<keys(64)> -> tensor<64x48xbf16>
+      %v = varlen.read %V at %b : memref<?x4x24xbf16>, !varlen.tile<keys(64)> -> tensor<64x32xbf16>
+      // CHECK: varlen.online_attn qk at(%[[T]], %[[B]] : !varlen.tile<queries(128)>, !varlen.tile<keys(64)>) ins(%[[Q]],
+      %r:3 = varlen.online_attn qk at(%t, %b : !varlen.tile<queries(128)>, !varlen.tile<keys(64)>)
+          ins(%q, %k, %v : tensor<128x48xbf16>, tensor<64x48xbf16>, tensor<64x32xbf16>)
+          outs(%acc, %m, %l : tensor<128x32xf32>, tensor<128x1xf32>, tensor<128x1xf32>) scale 0.125
+      // CHECK: varlen.yield
+      varlen.yield %r#0, %r#1, %r#2 : tensor<128x32xf32>, tensor<128x1xf32>, tensor<128x1xf32>
+    }
+    // CHECK: varlen.online_finish qk %[[S]]#0, %[[S]]#1, %[[S]]#2 sink(%{{.*}} : tensor<128x1xf32>) scale 1.250000e-01 rounded : tensor<128x32xf32>, tensor<128x1xf32>
+    %out, %lse = varlen.online_finish qk %s#0, %s#1, %s#2 sink(%sink : tensor<128x1xf32>) scale 0.125 rounded
+        : tensor<128x32xf32>, tensor<128x1xf32>
+    // CHECK: varlen.write %{{.*}} to %{{.*}} at %[[T]] otherwise (0.000000e+00) : tensor<128x32xf32> -> memref<?x16x24xbf16>, <queries(128)>
+    varlen.write %out to %Out at %t otherwise (0.0) : tensor<128x32xf32> -> memref<?x16x24xbf16>, !varlen.tile<queries(128)>
+    varlen.write %lse to %Lse at %t otherwise (-inf) : tensor<128x1xf32> -> memref<16x?xf32>, !varlen.tile<queries(128)>
+    // CHECK-NOT: varlen.yield
+  }
+  return
+}
+
+// Blocks of queries are of one head of the group each.
+// CHECK-LABEL: @gradients
+func.func @gradients(%batch: !varlen.batch, %Q: memref<?x16x64xf32>, %K: memref<?x4x64xf32>,
+                     %dK: memref<?x4x64xf32>, %zero: tensor<32x64xf32>) {
+  // CHECK: %[[ROWS:.*]] = varlen.rows in %{{.*}} : <2 x f32>
+  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  varlen.for_tiles "dk" %t of keys(32) in %batch attributes {a} {
+    %k = varlen.read %K at %t : memref<?x4x64xf32>, !varlen.tile<keys(32)> -> tensor<32x64xf32>
+    // CHECK: varlen.for_blocks %{{.*}} of queries(64) by_head meeting
+    %sums = varlen.for_blocks %b of queries(64) by_head meeting %t : !varlen.tile<keys(32)>
+        iter_args(%sum = %zero) -> (tensor<32x64xf32>) {
+      %q = varlen.read %Q at %b : memref<?x16x64xf32>, !varlen.tile<queries(64) by_head> -> tensor<64x64xf32>
+      // CHECK: varlen.read %[[ROWS]] at %{{.*}} otherwise (inf, 0.000000e+00) : !varlen.rows<2 x f32>, <queries(64) by_head> -> tensor<1x64xf32>, tensor<1x64xf32>
+      %lse, %delta = varlen.read %rows at %b otherwise (inf, 0.0)
+          : !varlen.rows<2 x f32>, !varlen.tile<queries(64) by_head> -> tensor<1x64xf32>, tensor<1x64xf32>
+      // CHECK: varlen.online_attn_grad kq natural at(
+      %dk = varlen.online_attn_grad kq natural at(%b, %t : !varlen.tile<queries(64) by_head>, !varlen.tile<keys(32)>)
+          ins(%q, %k, %k, %q, %lse, %delta : tensor<64x64xf32>, tensor<32x64xf32>, tensor<32x64xf32>,
+              tensor<64x64xf32>, tensor<1x64xf32>, tensor<1x64xf32>) dk(%sum : tensor<32x64xf32>) scale 0.125
+      varlen.yield %dk : tensor<32x64xf32>
+    }
+    // CHECK: varlen.write {{.*}} times 1.250000e-01
+    varlen.write %sums to %dK at %t otherwise (0.0) times 0.125
+        : tensor<32x64xf32> -> memref<?x4x64xf32>, !varlen.tile<keys(32)>
+  }
+  // CHECK: varlen.free_rows %[[ROWS]] : <2 x f32>
+  varlen.free_rows %rows : !varlen.rows<2 x f32>
+  return
+}
+
+// CHECK-LABEL: @rows
+func.func @rows(%batch: !varlen.batch, %dOut: memref<?x16x24xbf16>, %Lse: memref<16x?xf32>,
+                %Sink: memref<16xf32>, %dSink: memref<16xf32>, %rows: !varlen.rows<2 x f32>) {
+  varlen.for_tiles "delta" %t of queries(64) in %batch {
+    %dout = varlen.read %dOut at %t : memref<?x16x24xbf16>, !varlen.tile<queries(64)> -> tensor<64x24xbf16>
+    %lse = varlen.read %Lse at %t : memref<16x?xf32>, !varlen.tile<queries(64)> -> tensor<64x1xf32>
+    // CHECK: varlen.online_statistics %{{.*}}, %{{.*}}, %{{.*}} dlse(%{{.*}} : tensor<64x1xf32>) natural : tensor<64x24xbf16>, tensor<64x1xf32>
+    %l, %d = varlen.online_statistics %dout, %dout, %lse dlse(%lse : tensor<64x1xf32>) natural
+        : tensor<64x24xbf16>, tensor<64x1xf32>
+    // CHECK: varlen.write %{{.*}}, %{{.*}} to %{{.*}} otherwise (inf, 0.000000e+00) : tensor<64x1xf32>, tensor<64x1xf32> -> !varlen.rows<2 x f32>
+    varlen.write %l, %d to %rows at %t otherwise (inf, 0.0)
+        : tensor<64x1xf32>, tensor<64x1xf32> -> !varlen.rows<2 x f32>, !varlen.tile<queries(64)>
+  }
+  // CHECK: varlen.for_tiles "dsink" %{{.*}} of heads in
+  varlen.for_tiles "dsink" %h of heads in %batch {
+    %sink = varlen.read %Sink at %h : memref<16xf32>, !varlen.tile<heads> -> tensor<1x1xf32>
+    %l, %d = varlen.read %rows at %h : !varlen.rows<2 x f32>, !varlen.tile<heads> -> tensor<1x?xf32>, tensor<1x?xf32>
+    // CHECK: varlen.online_sink_grad %{{.*}}, %{{.*}}, %{{.*}} natural : tensor<1x1xf32>, tensor<1x?xf32>
+    %dsink = varlen.online_sink_grad %sink, %l, %d natural : tensor<1x1xf32>, tensor<1x?xf32>
+    varlen.write %dsink to %dSink at %h otherwise (0.0) : tensor<1x1xf32> -> memref<16xf32>, !varlen.tile<heads>
+  }
+  return
+}
+
+// out is queries x head_dim, whatever acc is.
+// CHECK-LABEL: @finish_kq
+func.func @finish_kq(%acc: tensor<24x64xf32>, %m: tensor<1x64xf32>) -> tensor<64x24xf32> {
+  // CHECK: return %{{.*}} : tensor<64x24xf32>
+  %out, %lse = varlen.online_finish kq %acc, %m, %m scale 0.125 : tensor<24x64xf32>, tensor<1x64xf32>
+  return %out : tensor<64x24xf32>
+}
