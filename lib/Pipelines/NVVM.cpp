@@ -34,6 +34,7 @@ using namespace mlir::varlen;
 void varlen::buildVarlenAttnToTiles(OpPassManager &manager,
                                     const VarlenToNVVMOptions &options) {
   manager.addPass(createVarlenTileAttn());
+  manager.addPass(createConvertVarlenToKernel());
   manager.addPass(createVarlenCheckHostCode());
   manager.addPass(createVarlenOnlineSoftmax());
   // Into the kernels go the constants and extents that they use.

@@ -46,6 +46,61 @@ def ConvertVarlenToRuntime
     Statistic<"numConverted", "converted", "Lists requested of the runtime">];
 }
 
+def ConvertVarlenToKernel
+    : Pass<"convert-varlen-to-kernel", "::mlir::ModuleOp"> {
+  let summary = "Make kernels of a GPU of tile loops";
+  let description = [{
+    Each `varlen.for_tiles` becomes a launch of a persistent kernel, whose CTAs
+    take tiles from a list until it is through. The list is made on the device,
+    once for all loops of a batch with tiles of one type, by kernels that check
+    cu_seqlens: the host does not wait for them.
+
+    Rows that are read at a tile are copied to shared memory before its blocks,
+    rows of a block to a slot of a ring, `stages` - 1 blocks ahead, and a step's
+    tiles are views of these. Numbers of rows go to registers. The loop over
+    blocks becomes two: one over the blocks that the mask or the end of a sequence
+    cuts, whose steps have limits, and one over the others. Of queries `by_head`
+    the blocks of one head follow those of another. `varlen.rows` becomes device
+    memory.
+
+    A loop with `varlen.online_statistics` shares each row among lanes of a warp;
+    one over heads gives each head a warp.
+
+    *Requires*: loops in the block of their batch, each but those over heads with a
+    `#varlen.gpu_schedule`; in one block of a loop reads, pure operations on tiles,
+    one loop over blocks, and writes. Another form is an error.
+    *Guarantees*: no operation of the tile loops is left but
+    `varlen.online_finish` and steps, on tiles. Rows that are not in use are zeros
+    in shared memory, never a neighbour's. Each row is written by one CTA.
+    *Numerics*: what is written is multiplied by `times` in the type of the value
+    and rounded once; dsink is summed by 32 lanes, in the order of rows.
+
+    ```mlir
+    varlen.for_tiles "attn" %t of queries(64) in %batch attributes {varlen.schedule = ...} {
+      %q = varlen.read %Q at %t : ...
+      %s:3 = varlen.for_blocks %b of keys(32) meeting %t : ... iter_args(...) -> (...) {
+    ```
+    becomes
+    ```mlir
+    gpu.launch ... module(@kernels) function(@f_attn) {
+      %q = kernel.alloc : memref<1x64x64xbf16, ...>
+      %ring = kernel.ring stages(2) : <memref<1x32x64xbf16, ...>, ...>
+      scf.for %entry = %block to %count step %grid : i32 {
+        kernel.copy %Q rows(%row, %head, %first, %group) valid(%n) to %q
+        %s:3 = scf.for %i = %c0 to %masked step %c1 iter_args(...) {
+          %slot:2 = kernel.ring.wait %ring[%i] younger 0
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::varlen::kernel::KernelDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::vector::VectorDialect"];
+  let statistics = [
+    Statistic<"numConverted", "converted", "Loops over tiles made kernels">];
+}
+
 def ConvertNVVMToExecutor
     : Pass<"convert-nvvm-to-executor", "::mlir::ModuleOp"> {
   let summary = "Make host functions of GPU kernels, for the executor";

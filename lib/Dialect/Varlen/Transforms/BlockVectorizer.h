@@ -19,8 +19,8 @@
 #define VARLEN_DIALECT_VARLEN_TRANSFORMS_BLOCKVECTORIZER_H
 
 #include "CPUTileOrder.h"
-#include "IndexBuilder.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

@@ -22,7 +22,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CPUTileBuilder.h"
-#include "ScoreReference.h"
+#include "varlen/Dialect/Varlen/Utils/ScoreReference.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

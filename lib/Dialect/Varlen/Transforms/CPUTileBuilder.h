@@ -11,8 +11,8 @@
 
 #include "CPUTileMemory.h"
 #include "CPUTileOrder.h"
-#include "MaskWindow.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Utils/MaskWindow.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 

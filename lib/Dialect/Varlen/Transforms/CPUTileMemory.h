@@ -16,7 +16,7 @@
 #ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_CPUTILEMEMORY_H
 #define VARLEN_DIALECT_VARLEN_TRANSFORMS_CPUTILEMEMORY_H
 
-#include "IndexBuilder.h"
+#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
 namespace mlir::varlen {
 

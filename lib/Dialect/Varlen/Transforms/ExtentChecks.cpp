@@ -8,8 +8,8 @@
 
 #include "ExtentChecks.h"
 
-#include "IndexBuilder.h"
 #include "varlen/Dialect/Varlen/Transforms/Transforms.h"
+#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 #include "varlen/Runtime/Runtime.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -135,29 +135,39 @@ SmallVector<ExtentCheck> varlen::emitExtentChecks(ImplicitLocOpBuilder &b,
   return ExtentChecker(b, op).emit();
 }
 
-FailureOr<Value> varlen::emitReportedChecks(ImplicitLocOpBuilder &b,
-                                            AttentionOpInterface op) {
+ExtentFault varlen::emitExtentFault(ImplicitLocOpBuilder &b,
+                                    AttentionOpInterface op) {
   IndexBuilder index{b};
   SmallVector<ExtentCheck> checks = emitExtentChecks(b, op);
   if (checks.empty())
-    return Value();
+    return {};
   Value zero = index.constant(0);
-  Value rule = zero, value = zero, bound = zero;
+  ExtentFault fault{zero, zero, zero};
   for (const ExtentCheck &check : llvm::reverse(checks)) {
-    rule = index.select(check.wrong, index.constant(check.rule), rule);
-    value = index.select(check.wrong, check.value, value);
-    bound = index.select(check.wrong, check.bound, bound);
+    fault.rule =
+        index.select(check.wrong, index.constant(check.rule), fault.rule);
+    fault.value = index.select(check.wrong, check.value, fault.value);
+    fault.bound = index.select(check.wrong, check.bound, fault.bound);
   }
+  return fault;
+}
+
+FailureOr<Value> varlen::emitReportedChecks(ImplicitLocOpBuilder &b,
+                                            AttentionOpInterface op) {
+  IndexBuilder index{b};
+  ExtentFault fault = emitExtentFault(b, op);
+  if (!fault.rule)
+    return Value();
   SmallVector<Type> types(3, b.getI64Type());
   FailureOr<func::FuncOp> report =
       getRuntimeFunction(op->getParentOfType<ModuleOp>(), op,
                          "varlen_extent_error", b.getFunctionType(types, {}));
   if (failed(report))
     return failure();
-  Value wrong = index.less(zero, rule);
+  Value wrong = index.less(index.constant(0), fault.rule);
   scf::IfOp::create(b, wrong, [&](OpBuilder &nested, Location loc) {
     SmallVector<Value> arguments;
-    for (Value argument : {rule, value, bound})
+    for (Value argument : {fault.rule, fault.value, fault.bound})
       arguments.push_back(arith::IndexCastOp::create(
           nested, loc, nested.getI64Type(), argument));
     func::CallOp::create(nested, loc, *report, arguments);

@@ -30,6 +30,13 @@ struct ExtentCheck {
 SmallVector<ExtentCheck> emitExtentChecks(ImplicitLocOpBuilder &b,
                                           AttentionOpInterface op);
 
+/// The first rule that is broken, 0 if none is, with the extent and the one it
+/// is compared with, as index values; null if there is nothing to check.
+struct ExtentFault {
+  Value rule, value, bound;
+};
+ExtentFault emitExtentFault(ImplicitLocOpBuilder &b, AttentionOpInterface op);
+
 /// Emits the checks of extents, and a call that reports the first that fails:
 /// whether one does, an i1, or null if there is nothing to check. Fails, with
 /// an error at `op`, if a name of the runtime is taken.

@@ -12,9 +12,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ScoreReference.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/Utils/ScoreReference.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -108,6 +108,13 @@ struct OnlineAttnGradBuilder : StepBuilder<OnlineAttnGradOp> {
 private:
   /// exp(scale * s - lse), which is at most 1.
   Value probabilities(Value s);
+};
+
+/// The end of a state; emit() returns out and lse.
+struct OnlineFinishBuilder : StepBuilder<OnlineFinishOp> {
+  OnlineFinishBuilder(OnlineFinishOp op, OpBuilder &builder)
+      : StepBuilder(op, op.getM(), builder) {}
+  SmallVector<Value> emit();
 };
 
 } // namespace
@@ -392,6 +399,48 @@ SmallVector<Value> OnlineAttnGradBuilder::emit() {
   return gradients;
 }
 
+SmallVector<Value> OnlineFinishBuilder::emit() {
+  ScoreReference reference(getScale(), cast<FloatType>(compute),
+                           op.getRounded());
+  SmallVector<Value> inputs = {op.getM(), op.getL()};
+  if (op.getSink())
+    inputs.push_back(op.getSink());
+  // Each result from its own text: what they share is common to both.
+  auto result = [&](Value ScoreReference::Result::*field) {
+    return elementwise(
+        inputs, empty(op.getM(), compute),
+        [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
+          return reference.emitResult(n, loc, args[0], args[1],
+                                      op.getSink() ? args[2] : Value()).*
+                 field;
+        });
+  };
+  Value factor = result(&ScoreReference::Result::factor);
+  Value lse = result(&ScoreReference::Result::lse);
+  Value acc = op.getAcc();
+  Value out = elementwise(
+      {acc, factor}, empty(acc, compute),
+      [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
+        // A row without a key may have met NaN with a weight of 0.
+        Value zero =
+            arith::ConstantOp::create(n, loc, n.getFloatAttr(compute, 0.0));
+        Value none = arith::CmpFOp::create(n, loc, arith::CmpFPredicate::OEQ,
+                                           args[1], zero);
+        Value x = arith::MulFOp::create(n, loc, args[0], args[1]);
+        return arith::SelectOp::create(n, loc, none, zero, x);
+      });
+  if (kq) {
+    Value rows = tensor::EmptyOp::create(
+        b,
+        SmallVector<OpFoldResult>{tensor::getMixedSize(b, b.getLoc(), acc, 1),
+                                  tensor::getMixedSize(b, b.getLoc(), acc, 0)},
+        compute);
+    out = linalg::TransposeOp::create(b, out, rows, ArrayRef<int64_t>{1, 0})
+              ->getResult(0);
+  }
+  return {out, lse};
+}
+
 namespace {
 struct VarlenOnlineSoftmax
     : varlen::impl::VarlenOnlineSoftmaxBase<VarlenOnlineSoftmax> {
@@ -405,6 +454,8 @@ struct VarlenOnlineSoftmax
       } else if (auto step = dyn_cast<OnlineAttnGradOp>(op)) {
         rewriter.replaceOp(op, OnlineAttnGradBuilder(step, rewriter).emit());
         ++numGradSteps;
+      } else if (auto end = dyn_cast<OnlineFinishOp>(op)) {
+        rewriter.replaceOp(op, OnlineFinishBuilder(end, rewriter).emit());
       }
     });
   }

@@ -14,17 +14,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "CPUTileBuilder.h"
-#include "GPUTiler.h"
-#include "ScoreReference.h"
-#include "varlen/Dialect/Kernel/IR/Kernel.h"
+#include "RoleEmitter.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/Utils/ScoreReference.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -389,6 +386,53 @@ void CPUTiler::emitResults(const WorkTile &tile, Value p) {
        [&](Value lane) { store(last, lane); });
 }
 
+//===----------------------------------------------------------------------===//
+// Tile loops
+//===----------------------------------------------------------------------===//
+
+/// Rows and columns of tiles are whole multiples of this for tensor cores.
+static constexpr int64_t kFragment = 16;
+
+/// The kernel of `schedule` whose tiles are of queries, or of keys.
+static RoleShape getShape(AttentionOpInterface op, GPUScheduleAttr schedule,
+                          Axis owner) {
+  if (owner == Axis::Queries)
+    return {schedule.getBlockM(), schedule.getKvBlock(), Orientation::QK,
+            kFragment, op.getElementType()};
+  return {schedule.getKvBlock(), schedule.getBlockM(), Orientation::KQ,
+          kFragment, op.getElementType()};
+}
+
+static void emitRoles(AttnOp op, GPUScheduleAttr schedule, OpBuilder &b) {
+  RoleEmitter(op, b)
+      .emitOut(op, getShape(op, schedule, Axis::Queries))
+      ->setAttr(kScheduleAttrName, schedule);
+}
+
+/// An owner for each gradient: seven products, and no two CTAs that add to one
+/// element.
+static void emitRoles(AttnGradOp op, GPUGradScheduleAttr schedule,
+                      OpBuilder &b) {
+  RoleEmitter emitter(op, b);
+  GPUScheduleAttr dq = schedule.getDq(), dk = schedule.getDk(),
+                  dv = schedule.getDv();
+  auto add = [](ForTilesOp loop, GPUScheduleAttr schedule) {
+    loop->setAttr(kScheduleAttrName, schedule);
+  };
+  add(emitter.emitStatistics(op, dq.getBlockM(), op.getElementType()), dq);
+  add(emitter.emitQueryGrad(op, getShape(op, dq, Axis::Queries)), dq);
+  add(emitter.emitKeyGrad(op, getShape(op, dk, Axis::Keys), /*ofKeys=*/true,
+                          /*ofValues=*/!dv),
+      dk);
+  if (dv)
+    add(emitter.emitKeyGrad(op, getShape(op, dv, Axis::Keys),
+                            /*ofKeys=*/false, /*ofValues=*/true),
+        dv);
+  if (op.getSink())
+    emitter.emitSinkGrad(op);
+  emitter.finish();
+}
+
 namespace {
 struct VarlenTileAttn : varlen::impl::VarlenTileAttnBase<VarlenTileAttn> {
   void runOnOperation() override {
@@ -419,14 +463,14 @@ private:
       if (auto cpu = dyn_cast_or_null<CPUScheduleAttr>(schedule))
         result = CPUTiler(attn, cpu, builder).emit();
       else if (auto gpu = dyn_cast_or_null<GPUScheduleAttr>(schedule))
-        result = tileForGPU(attn, gpu, builder);
+        emitRoles(attn, gpu, builder);
       else
         return false;
     } else if (auto grad = dyn_cast<AttnGradOp>(*op)) {
       if (auto cpu = dyn_cast_or_null<CPUScheduleAttr>(schedule))
         result = tileGradForCPU(grad, cpu, builder);
       else if (auto gpu = dyn_cast_or_null<GPUGradScheduleAttr>(schedule))
-        result = tileForGPU(grad, gpu, builder);
+        emitRoles(grad, gpu, builder);
       else
         return false;
     } else {

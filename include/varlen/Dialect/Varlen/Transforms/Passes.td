@@ -129,44 +129,37 @@ def VarlenAssignSchedule : Pass<"varlen-assign-schedule"> {
 def VarlenTileAttn : Pass<"varlen-tile-attn"> {
   let summary = "Cut varlen.attn into work tiles and dense blocks";
   let description = [{
-    An attention on buffers becomes work tiles: query rows of one kv head of one
-    sequence, with the query heads that share that kv head. A tile walks over
-    the kv blocks that its mask lets it see and takes `varlen.online_attn` steps
-    on them. A block that no row sees is skipped; one that all rows see whole
-    takes the step without limits, or with an `unless` that holds.
+    An attention on buffers becomes loops: over tiles that own rows, and for each
+    over the blocks of the other side that meet it, on which it takes
+    `varlen.online_attn` or `varlen.online_attn_grad` steps. A block that no row
+    sees is skipped; one that all rows see whole takes the step without limits, or
+    with an `unless` that holds.
 
-    With a `#varlen.cpu_schedule` this is a parallel loop over the list that
+    For a GPU these are tile loops, with nothing of a target but sizes. With a
+    `#varlen.gpu_schedule`: tiles of `block_m` pairs of a query row and a head,
+    meeting blocks of `kv_block` keys. With a `#varlen.gpu_grad_schedule` loops
+    that leave lse and delta of every row in scratch, that own dq, that own dk and
+    dv or one of them, and, with a sink, one over heads. No element is added to by
+    two tiles. `convert-varlen-to-kernel` makes kernels of them.
+
+    With a `#varlen.cpu_schedule` it is a parallel loop over the list that
     `varlen.work_tiles` makes. A tile packs its queries as columns into scratch
     and takes one step per kv block and panel of queries; the last panel of a
-    sequence, and decoding, take steps of fewer columns.
-
-    With a `#varlen.gpu_schedule` it is two launches: one that checks
-    cu_seqlens and makes the list on the device, and a persistent kernel whose
-    CTAs take tiles from the list. Tiles and kv blocks are the kernel dialect's,
-    in shared memory; the blocks that the mask cuts come first.
-
-    On a CPU a `varlen.attn_grad` becomes `varlen.online_attn_grad`
-    steps in the same way. An item is a sequence and a kv head: over its kv
-    blocks, for each over the panels of queries that see it. Statistics of rows
-    come before, the gradient of a sink after, each in a loop of its own.
-
-    A `varlen.attn_grad` with a `#varlen.gpu_grad_schedule` becomes two lists, of
-    tiles of queries and of tiles of keys; a kernel that leaves lse2 and delta of
-    every row in scratch, Hq x T x 2; one whose tiles of queries take
-    `varlen.online_attn_grad qk` steps for their dq; one or two whose tiles of keys
-    take `kq` steps for their dk and dv, of one head of the group after the other;
-    and one for dsink. No element is added to by two CTAs.
+    sequence, and decoding, take steps of fewer columns. A `varlen.attn_grad`
+    becomes `varlen.online_attn_grad` steps in the same way. An item is a sequence
+    and a kv head: over its kv blocks, for each over the panels of queries that see
+    it. Statistics of rows come before, the gradient of a sink after, each in a
+    loop of its own.
 
     *Requires*: `varlen.attn` and `varlen.attn_grad` on memrefs with a
     `varlen.schedule` and static head sizes.
-    *Guarantees*: no such operation is left. Keys past the end of a sequence
-    are zeros in scratch (in shared memory), never a neighbour's rows; on a CPU
-    the rows of score tiles are multiples of 8. Each output row is written by
-    one work tile, so results do not depend on threads or on the rest of the
-    batch.
+    *Guarantees*: no such operation is left. On a CPU keys past the end of a
+    sequence are zeros in scratch, never a neighbour's rows, and the rows of score
+    tiles are multiples of 8. Each output row is written by one tile, so results
+    do not depend on threads or on the rest of the batch.
     *Numerics*: on a CPU inputs are converted to the compute type as they are
-    packed (except with `kv = pairs`); the output is divided by l (on a GPU
-    multiplied by 1 / l), converted last. Gradients are summed over kv blocks
+    packed (except with `kv = pairs`); the output is multiplied by 1 / l and
+    converted last. Gradients are summed over kv blocks
     (dq) or rows (dk, dv) in the compute type, multiplied by the scale and
     converted last.
 
@@ -187,9 +180,8 @@ def VarlenTileAttn : Pass<"varlen-tile-attn"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
     "::mlir::bufferization::BufferizationDialect", "::mlir::func::FuncDialect",
-    "::mlir::gpu::GPUDialect", "::mlir::varlen::kernel::KernelDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::LLVM::LLVMDialect",
-    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect",
     "::mlir::vector::VectorDialect"];
   let statistics = [
@@ -238,18 +230,18 @@ def VarlenDecomposeAttn : Pass<"varlen-decompose-attn"> {
 }
 
 def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
-  let summary = "Write varlen.online_attn and its gradients as linalg on tiles";
+  let summary = "Write steps of online softmax, their end and their gradients as linalg";
   let description = [{
     The step is written here once, for every target: two contractions, two
     reductions over keys, and elementwise operations on the score tile, on the
     statistics (one value per query) and on the accumulator. The gradients of a
     step take up to five contractions; scores and what hides them are the same
-    text. The orientation of the score tile is in the indexing maps and the order
+    text. `varlen.online_finish` becomes elementwise operations on the state. The orientation of the score tile is in the indexing maps and the order
     of the loops, nowhere else.
 
     *Requires*: nothing.
-    *Guarantees*: no `varlen.online_attn` and no `varlen.online_attn_grad` is
-    left; every tile has rank 2, and the extent 1 along the key axis makes a
+    *Guarantees*: no `varlen.online_attn`, `varlen.online_attn_grad` and
+    `varlen.online_finish` is left; every tile has rank 2, and the extent 1 along the key axis makes a
     statistic.
     *Numerics*: as in the descriptions of the two; `c * s - m` (or `- lse2`) is
     one fused multiply-add. p is rounded to the type of v for the second

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ScoreReference.h"
+#include "varlen/Dialect/Varlen/Utils/ScoreReference.h"
 
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 

@@ -1,4 +1,4 @@
-//===- GPUTileBuilder.cpp - What kernels of attention share ---------------===//
+//===- TileBuilder.cpp - What kernels of tile loops share ----------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GPUTileBuilder.h"
+#include "TileBuilder.h"
 
 #include "varlen/Dialect/Varlen/Transforms/Transforms.h"
 
@@ -25,7 +25,7 @@ using namespace mlir::varlen;
 // Small pieces
 //===----------------------------------------------------------------------===//
 
-void GPUTileBuilder::emitIf(Value condition, function_ref<void()> body) {
+void TileBuilder::emitIf(Value condition, function_ref<void()> body) {
   scf::IfOp::create(b, condition, [&](OpBuilder &nested, Location) {
     OpBuilder::InsertionGuard guard(b);
     b.restoreInsertionPoint(nested.saveInsertionPoint());
@@ -34,100 +34,62 @@ void GPUTileBuilder::emitIf(Value condition, function_ref<void()> body) {
   });
 }
 
-Value GPUTileBuilder::fill(double value, int64_t rows, int64_t columns) {
-  Value empty =
-      tensor::EmptyOp::create(b, ArrayRef<int64_t>{rows, columns}, compute);
-  return linalg::FillOp::create(b, constant(b, b.getLoc(), value), empty)
-      .getResult(0);
-}
-
-SmallVector<Value> GPUTileBuilder::perPosition(unsigned dim, int64_t extent,
-                                               ValueRange inputs,
-                                               ArrayRef<Type> types,
-                                               ElementBody body) {
+SmallVector<Value> TileBuilder::perPosition(unsigned dim, int64_t extent,
+                                            PositionBody body) {
   // One generic a result: a fragment conversion wants it so, and what they
   // share is common to both afterwards.
   int64_t shape[] = {1, 1};
   shape[dim] = extent;
   SmallVector<Value> results;
-  for (auto [number, type] : llvm::enumerate(types)) {
-    Value empty = tensor::EmptyOp::create(b, shape, type);
-    SmallVector<AffineMap> maps(inputs.size() + 1, b.getMultiDimIdentityMap(2));
+  for (unsigned number : {0, 1}) {
+    Value empty = tensor::EmptyOp::create(b, shape, b.getI32Type());
+    SmallVector<AffineMap> maps = {b.getMultiDimIdentityMap(2)};
     SmallVector<utils::IteratorType> iterators(2,
                                                utils::IteratorType::parallel);
     auto generic = linalg::GenericOp::create(
-        b, TypeRange{empty.getType()}, inputs, ValueRange{empty}, maps,
-        iterators,
-        [&, number = number](OpBuilder &nested, Location loc,
-                             ValueRange arguments) {
-          Value position = linalg::IndexOp::create(nested, loc, dim);
-          linalg::YieldOp::create(
-              nested, loc,
-              body(nested, loc, position, arguments.drop_back())[number]);
+        b, TypeRange{empty.getType()}, ValueRange{}, ValueRange{empty}, maps,
+        iterators, [&](OpBuilder &nested, Location loc, ValueRange) {
+          ImplicitLocOpBuilder inner(loc, nested);
+          Value position = linalg::IndexOp::create(inner, dim);
+          linalg::YieldOp::create(inner, body(inner, position)[number]);
         });
     results.push_back(generic.getResult(0));
   }
   return results;
 }
 
-Value GPUTileBuilder::tileOf(ValueRange memory, int64_t rows, int64_t columns) {
-  return kernel::TileOp::create(
-      b, RankedTensorType::get({rows, columns}, element), memory);
-}
-
-SmallVector<MemRefType> GPUTileBuilder::sharedTypes(int64_t rows,
-                                                    int64_t columns) {
-  Type shared = element.isF32() ? b.getBF16Type() : Type(element);
-  return SmallVector<MemRefType>(
-      planes(), kernel::getSharedTileType(rows, columns, shared));
-}
-
-SmallVector<Value> GPUTileBuilder::allocate(int64_t rows, int64_t columns) {
-  SmallVector<Value> memory;
-  for (MemRefType type : sharedTypes(rows, columns))
-    memory.push_back(kernel::AllocOp::create(b, type));
-  return memory;
-}
-
-Value GPUTileBuilder::allocateRing(int64_t rows, ArrayRef<int64_t> columns) {
-  SmallVector<MemRefType> slot;
-  for (int64_t count : columns)
-    llvm::append_range(slot, sharedTypes(rows, count));
-  return kernel::RingOp::create(b, kernel::RingType::get(b.getContext(), slot),
-                                stages);
-}
-
 //===----------------------------------------------------------------------===//
 // Sequences and their masks
 //===----------------------------------------------------------------------===//
 
-GPUTileBuilder::Sequence GPUTileBuilder::decodeSequence(Value s) {
+TileBuilder::Sequence TileBuilder::decodeSequence(Value s) {
   // The rows past the last sequence are no queries: as none is in use, none of
   // them sees a key, and no query sees the keys there.
-  PackedRows q = emitPackedRows(index, op.getCuQ(), s, batch.tq);
-  PackedRows k = emitPackedRows(index, op.getCuK(), s, batch.tk);
+  PackedRows q = emitPackedRows(index, batch.getCuQ(), s, batch.getTq());
+  PackedRows k = emitPackedRows(index, batch.getCuK(), s, batch.getTk());
   Value zero = index.constant(0);
   auto used = [&](Value list, Value rows) {
-    return emitUsed(index, list, s, batch.sequences, rows);
+    return emitUsed(index, list, s, sequences, rows);
   };
   Sequence sequence;
   sequence.qRow = q.begin;
   sequence.qRows = index.sub(q.end, q.begin);
-  sequence.qUsed = index.select(index.less(s, batch.sequences),
-                                used(op.getSequsedQ(), sequence.qRows), zero);
+  sequence.qUsed =
+      index.select(index.less(s, sequences),
+                   used(batch.getSequsedQ(), sequence.qRows), zero);
   sequence.kRow = k.begin;
   sequence.kRows = index.sub(k.end, k.begin);
-  sequence.kUsed = used(op.getSequsedK(), sequence.kRows);
+  sequence.kUsed = used(batch.getSequsedK(), sequence.kRows);
   Value offset;
-  if (op.getQOffset())
-    offset = emitUsed(index, op.getQOffset(), s, batch.sequences, zero);
-  sequence.window = emitMaskWindow(index, op.getMask(), sequence.qUsed,
+  if (batch.getQOffset())
+    offset = emitUsed(index, batch.getQOffset(), s, sequences, zero);
+  sequence.window = emitMaskWindow(index, batch.getMask(), sequence.qUsed,
                                    sequence.kUsed, offset);
   return sequence;
 }
 
-GPUTileBuilder::Blocks GPUTileBuilder::getBlocks(const MaskRange &range,
-                                                 int64_t size) {
+TileBuilder::Blocks TileBuilder::getBlocks(const MaskRange &range,
+                                           int64_t size) {
   // Counts of blocks are not negative.
   auto atLeast = [&](Value value, Value lo) {
     return isConstantIntValue(lo, 0) ? value : index.max(value, lo);
@@ -157,8 +119,8 @@ GPUTileBuilder::Blocks GPUTileBuilder::getBlocks(const MaskRange &range,
           narrow.cast(index.sub(inside, masked))};
 }
 
-Value GPUTileBuilder::blockStart(const Blocks &blocks, Value i, bool masked,
-                                 int64_t size) {
+Value TileBuilder::blockStart(const Blocks &blocks, Value i, bool masked,
+                              int64_t size) {
   Value base = blocks.insideBase;
   if (masked)
     base = narrow.select(
@@ -167,36 +129,36 @@ Value GPUTileBuilder::blockStart(const Blocks &blocks, Value i, bool masked,
   return narrow.mul(narrow.add(base, i), size);
 }
 
-Value GPUTileBuilder::rowsOfBlock(Value used, Value start, int64_t size,
-                                  bool masked) {
+Value TileBuilder::rowsOfBlock(Value used, Value start, int64_t size,
+                               bool masked) {
   return masked ? index.sub(used, start) : index.constant(size);
 }
 
 //===----------------------------------------------------------------------===//
-// Tiles of queries
+// Tiles
 //===----------------------------------------------------------------------===//
 
-GPUTileBuilder::Entry GPUTileBuilder::decodeEntry(const GPUWorkTiles &work,
-                                                  Value entry) {
-  Value kvHeads = narrow.cast(batch.kvHeads);
+TileBuilder::Entry TileBuilder::decodeEntry(const GPUWorkTiles &work,
+                                            Value entry) {
+  Value kvHeads = narrow.cast(batch.getKvHeads());
   Value number = index.cast(narrow.div(entry, kvHeads));
   return {index.load(work.list, {number, index.constant(0)}),
           index.load(work.list, {number, index.constant(1)}),
           index.cast(narrow.rem(entry, kvHeads))};
 }
 
-GPUTileBuilder::QueryTile
-GPUTileBuilder::decodeQueryTile(const GPUWorkTiles &work, Value entry) {
+std::pair<TileBuilder::Tile, MaskRange>
+TileBuilder::decodeQueries(const GPUWorkTiles &work, Value entry) {
   Entry decoded = decodeEntry(work, entry);
-  QueryTile tile;
+  Tile tile;
   tile.sequence = decodeSequence(decoded.sequence);
   tile.kvHead = decoded.kvHead;
-  tile.first = index.mul(decoded.tile, blockM);
+  tile.first = index.mul(decoded.tile, tileRows);
   Value zero = index.constant(0);
   auto pairs = [&](Value rows) {
-    return index.sub(index.mul(rows, batch.group), tile.first);
+    return index.sub(index.mul(rows, group), tile.first);
   };
-  tile.rows = index.min(pairs(tile.sequence.qRows), index.constant(blockM));
+  tile.rows = index.min(pairs(tile.sequence.qRows), index.constant(tileRows));
   tile.usedRows =
       index.min(index.max(pairs(tile.sequence.qUsed), zero), tile.rows);
 
@@ -204,48 +166,19 @@ GPUTileBuilder::decodeQueryTile(const GPUWorkTiles &work, Value entry) {
   // the tile bound those of all.
   Value last =
       index.sub(index.add(tile.first, tile.usedRows), index.constant(1));
-  MaskRange keys = emitKeysOf(
-      index, tile.sequence.window, index.div(tile.first, batch.group),
-      index.div(last, batch.group), tile.sequence.kUsed);
+  MaskRange keys =
+      emitKeysOf(index, tile.sequence.window, index.div(tile.first, group),
+                 index.div(last, group), tile.sequence.kUsed);
   // Not even a row: no key.
   keys.end = index.select(index.less(zero, tile.usedRows), keys.end, zero);
-  tile.blocks = getBlocks(keys, blockN);
-  return tile;
-}
-
-SmallVector<Value> GPUTileBuilder::getLimits(const QueryTile &tile) {
-  Type i32 = b.getI32Type();
-  return perPosition(
-      0, blockM, {}, {i32, i32},
-      [&](OpBuilder &nested, Location loc, Value row, ValueRange) {
-        ImplicitLocOpBuilder inner(loc, nested);
-        IndexBuilder at{inner};
-        Value pair = at.add(tile.first, row);
-        Value query = at.div(pair, batch.group);
-        MaskRange keys = emitKeysOf(at, tile.sequence.window, query, query,
-                                    tile.sequence.kUsed);
-        auto narrow = [&](Value key) -> Value {
-          return arith::IndexCastOp::create(nested, loc, i32, key);
-        };
-        return SmallVector<Value>{narrow(keys.begin), narrow(keys.end)};
-      });
+  return {tile, keys};
 }
 
 //===----------------------------------------------------------------------===//
 // The pipeline
 //===----------------------------------------------------------------------===//
 
-void GPUTileBuilder::emitFetchKeys(const QueryTile &tile, Value i, bool masked,
-                                   ValueRange slot) {
-  Value k0 = index.cast(blockStart(tile.blocks, i, masked, blockN));
-  kernel::RowsOperands rows = {
-      tile.sequence.kRow, tile.kvHead, k0, index.constant(1),
-      rowsOfBlock(tile.sequence.kUsed, k0, blockN, masked)};
-  kernel::CopyOp::create(b, op.getK(), rows, ofSlot(slot, 0));
-  kernel::CopyOp::create(b, op.getV(), rows, ofSlot(slot, 1));
-}
-
-void GPUTileBuilder::emitFetch(const Pipeline &pipeline, Value i, bool masked) {
+void TileBuilder::emitFetch(const Pipeline &pipeline, Value i, bool masked) {
   emitIf(narrow.less(i, pipeline.total), [&] {
     auto slot = kernel::RingAcquireOp::create(b, pipeline.ring, i);
     pipeline.fetch(i, masked, slot.getResults());
@@ -253,19 +186,20 @@ void GPUTileBuilder::emitFetch(const Pipeline &pipeline, Value i, bool masked) {
   kernel::RingCommitOp::create(b, pipeline.ring);
 }
 
-void GPUTileBuilder::emitPrefetch(const Pipeline &pipeline,
-                                  function_ref<void()> prologue) {
+void TileBuilder::emitPrefetch(const Pipeline &pipeline,
+                               function_ref<void()> prologue) {
   emitIf(narrow.less(narrow.constant(0), pipeline.total), [&] {
     // The tile before may still be read.
     gpu::BarrierOp::create(b);
     prologue();
-    for (int64_t i = 0; i < stages - 1; ++i)
+    for (int64_t i = 0; i < schedule.getStages() - 1; ++i)
       emitFetch(pipeline, narrow.constant(i), /*masked=*/true);
   });
 }
 
-GPUTileBuilder::State GPUTileBuilder::emitSteps(const Pipeline &pipeline,
-                                                State state) {
+TileBuilder::State TileBuilder::emitSteps(const Pipeline &pipeline,
+                                          State state) {
+  int64_t stages = schedule.getStages();
   for (bool masked : {true, false}) {
     auto loop = scf::ForOp::create(
         b, masked ? narrow.constant(0) : pipeline.masked,
@@ -285,12 +219,17 @@ GPUTileBuilder::State GPUTileBuilder::emitSteps(const Pipeline &pipeline,
   return state;
 }
 
-LogicalResult
-GPUTileBuilder::emitPersistent(const Twine &name, const GPUWorkTiles &work,
-                               function_ref<void()> prepare,
-                               function_ref<void(Value)> emitTile) {
+std::string TileBuilder::getKernelName() {
+  return (loop->getParentOfType<func::FuncOp>().getName() + "_" +
+          loop.getName())
+      .str();
+}
+
+LogicalResult TileBuilder::emitPersistent(const GPUWorkTiles &work,
+                                          function_ref<void()> prepare,
+                                          function_ref<void(Value)> emitTile) {
   FailureOr<func::FuncOp> multiprocessors = getRuntimeFunction(
-      op->getParentOfType<ModuleOp>(), op, "varlen_gpu_multiprocessors",
+      loop->getParentOfType<ModuleOp>(), loop, "varlen_gpu_multiprocessors",
       b.getFunctionType({}, b.getI64Type()));
   if (failed(multiprocessors))
     return failure();
@@ -298,14 +237,14 @@ GPUTileBuilder::emitPersistent(const Twine &name, const GPUWorkTiles &work,
       func::CallOp::create(b, *multiprocessors, ValueRange{}).getResult(0));
   Value entries = b.createOrFold<memref::DimOp>(work.list, index.constant(0));
   Value blocks = index.min(index.mul(processors, schedule.getCtas()),
-                           index.mul(entries, batch.kvHeads));
+                           index.mul(entries, batch.getKvHeads()));
   // Entries have 32 bits, as no memory has room for the rows of more.
   emitLaunch(
-      b, name, index.max(blocks, index.constant(1)), schedule.getWarps() * 32,
-      [&](Value block, Value grid, Value) {
+      b, getKernelName(), index.max(blocks, index.constant(1)),
+      schedule.getWarps() * 32, [&](Value block, Value grid, Value) {
         prepare();
-        Value count =
-            index.mul(index.load(work.count, index.constant(0)), batch.kvHeads);
+        Value count = index.mul(index.load(work.count, index.constant(0)),
+                                batch.getKvHeads());
         scf::ForOp::create(b, narrow.cast(block), narrow.cast(count),
                            narrow.cast(grid), ValueRange{},
                            [&](OpBuilder &, Location, Value entry, ValueRange) {

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MaskWindow.h"
+#include "varlen/Dialect/Varlen/Utils/MaskWindow.h"
 
 #include "varlen/Runtime/Runtime.h"
 

@@ -1,4 +1,4 @@
-//===- GPUWorkTiles.cpp - The work tiles of a batch, on a GPU -------------===//
+//===- WorkTiles.cpp - The work tiles of a batch, on a GPU ---------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -15,9 +15,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GPUWorkTiles.h"
+#include "WorkTiles.h"
 
-#include "GPUBatchChecks.h"
+#include "BatchChecks.h"
 #include "varlen/Dialect/Varlen/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -90,13 +90,12 @@ namespace {
 /// Code of the kernel; every method emits at the builder's place.
 class ListBuilder {
 public:
-  ListBuilder(ImplicitLocOpBuilder &b, AttentionOpInterface op,
-              const GPUBatch &batch, TilesOf of, int64_t size,
+  ListBuilder(ImplicitLocOpBuilder &b, const GPUBatch &batch, TileType tile,
               const GPUWorkTiles *checked)
-      : b(b), index{b}, op(op), group(batch.group),
-        ofQueries(of == TilesOf::Queries), size(size), checked(checked),
-        tq(batch.tq), tk(batch.tk), sequences(batch.sequences),
-        checks(b, op, batch) {}
+      : b(b), index{b}, op(batch.op), group(op.getGroup()),
+        ofQueries(tile.getAxis() == Axis::Queries), size(tile.getSize()),
+        checked(checked), tq(op.getTq()), tk(op.getTk()),
+        sequences(batch.sequences), checks(b, batch) {}
 
   FailureOr<GPUWorkTiles> emit();
 
@@ -143,13 +142,13 @@ private:
 
   ImplicitLocOpBuilder &b;
   IndexBuilder index;
-  AttentionOpInterface op;
+  BatchOp op;
   Value group;
   bool ofQueries;
   int64_t size;
   const GPUWorkTiles *checked;
   Value tq, tk, sequences, status;
-  GPUBatchChecks checks;
+  BatchChecks checks;
   /// What is wrong with extents. The host knows it, a kernel reports it.
   GPUFault extents;
   /// The sequences, and the rows past the last.
@@ -409,17 +408,10 @@ FailureOr<GPUWorkTiles> ListBuilder::emit() {
   return work;
 }
 
-GPUBatch varlen::emitGPUBatch(ImplicitLocOpBuilder &b,
-                              AttentionOpInterface op) {
+GPUBatch varlen::emitGPUBatch(ImplicitLocOpBuilder &b, BatchOp op) {
   IndexBuilder index{b};
-  auto dim = [&](Value memref, int64_t dim) -> Value {
-    return b.createOrFold<memref::DimOp>(memref, index.constant(dim));
-  };
-  Value one = index.constant(1);
-  Value kvHeads = index.max(dim(op.getK(), 1), one);
-  return {dim(op.getQ(), 0), dim(op.getK(), 0),
-          index.sub(dim(op.getCuQ(), 0), one), kvHeads,
-          index.max(index.div(dim(op.getQ(), 1), kvHeads), one)};
+  Value entries = b.createOrFold<memref::DimOp>(op.getCuQ(), index.constant(0));
+  return {op, index.sub(entries, index.constant(1))};
 }
 
 void GPUWorkTiles::free(ImplicitLocOpBuilder &b) const {
@@ -428,9 +420,8 @@ void GPUWorkTiles::free(ImplicitLocOpBuilder &b) const {
 }
 
 FailureOr<GPUWorkTiles> varlen::emitGPUWorkTiles(ImplicitLocOpBuilder &b,
-                                                 AttentionOpInterface op,
                                                  const GPUBatch &batch,
-                                                 TilesOf of, int64_t size,
+                                                 TileType tile,
                                                  const GPUWorkTiles *checked) {
-  return ListBuilder(b, op, batch, of, size, checked).emit();
+  return ListBuilder(b, batch, tile, checked).emit();
 }

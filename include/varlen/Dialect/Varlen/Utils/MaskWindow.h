@@ -16,11 +16,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_MASKWINDOW_H
-#define VARLEN_DIALECT_VARLEN_TRANSFORMS_MASKWINDOW_H
+#ifndef VARLEN_DIALECT_VARLEN_UTILS_MASKWINDOW_H
+#define VARLEN_DIALECT_VARLEN_UTILS_MASKWINDOW_H
 
-#include "IndexBuilder.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
 namespace mlir::varlen {
 
@@ -51,4 +51,4 @@ MaskRange emitQueriesOf(IndexBuilder &index, const MaskWindow &window,
 
 } // namespace mlir::varlen
 
-#endif // VARLEN_DIALECT_VARLEN_TRANSFORMS_MASKWINDOW_H
+#endif // VARLEN_DIALECT_VARLEN_UTILS_MASKWINDOW_H

@@ -1,4 +1,4 @@
-//===- GPUWorkTiles.h - The work tiles of a batch, on a GPU -----*- C++ -*-===//
+//===- WorkTiles.h - The work tiles of a batch, on a GPU -------*- C++ -*-===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,23 +6,20 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_GPUWORKTILES_H
-#define VARLEN_DIALECT_VARLEN_TRANSFORMS_GPUWORKTILES_H
+#ifndef VARLEN_CONVERSION_VARLENTOKERNEL_WORKTILES_H
+#define VARLEN_CONVERSION_VARLENTOKERNEL_WORKTILES_H
 
-#include "IndexBuilder.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
 namespace mlir::varlen {
 
-/// What kernels of an attention know of the batch as a whole, on the host.
+/// A batch as host code sees it: the operation, and how many sequences it has.
 struct GPUBatch {
-  /// Rows of q and of k, and sequences.
-  Value tq, tk, sequences;
-  /// At least 1: without heads there is nothing to do, and nothing to divide by
-  /// either.
-  Value kvHeads, group;
+  BatchOp op;
+  Value sequences;
 };
-GPUBatch emitGPUBatch(ImplicitLocOpBuilder &b, AttentionOpInterface op);
+GPUBatch emitGPUBatch(ImplicitLocOpBuilder &b, BatchOp op);
 
 /// A list in device memory, most work first. Row i < count[0] is (sequence,
 /// tile within the sequence); sequence N stands for the rows past the last
@@ -37,21 +34,16 @@ struct GPUWorkTiles {
   void free(ImplicitLocOpBuilder &b) const;
 };
 
-/// What the tiles of a list are made of: pairs of a query row and a head of the
-/// group, with as much work as there are keys; or keys, with as much work as
-/// there are queries.
-enum class TilesOf { Queries, Keys };
-
-/// Emits allocations and a kernel that checks cu_seqlens and seqused and makes
-/// the list of tiles of `size` rows. What is wrong with them goes to the status
-/// record of the device (GPU.h); the host does not wait for it. With `checked`,
-/// another list of the same batch, what that one's kernel found holds.
-/// Fails, with an error at `op`, if a name of the runtime is taken.
+/// Emits allocations and kernels that check cu_seqlens and seqused and make the
+/// list of the tiles of a type: pairs of a query row and a head of the group,
+/// with as much work as there are keys; or keys, with as much work as there are
+/// queries. What is wrong with them goes to the status record of the device
+/// (GPU.h); the host does not wait for it. With `checked`, another list of the
+/// same batch, what that one's kernel found holds. Fails, with an error at the
+/// batch, if a name of the runtime is taken.
 FailureOr<GPUWorkTiles> emitGPUWorkTiles(ImplicitLocOpBuilder &b,
-                                         AttentionOpInterface op,
-                                         const GPUBatch &batch, TilesOf of,
-                                         int64_t size,
-                                         const GPUWorkTiles *checked = nullptr);
+                                         const GPUBatch &batch, TileType tile,
+                                         const GPUWorkTiles *checked);
 
 /// The bounds of the rows of sequence `s` in packed memory; those of s = N are
 /// cu[N] and `end`. cu is not empty.
@@ -71,4 +63,4 @@ void emitLaunch(ImplicitLocOpBuilder &b, const Twine &name, Value blocks,
 
 } // namespace mlir::varlen
 
-#endif // VARLEN_DIALECT_VARLEN_TRANSFORMS_GPUWORKTILES_H
+#endif // VARLEN_CONVERSION_VARLENTOKERNEL_WORKTILES_H

@@ -1,4 +1,4 @@
-//===- GPUBatchChecks.h - Errors in a batch, on a GPU -----------*- C++ -*-===//
+//===- BatchChecks.h - Errors in a batch, on a GPU -------------*- C++ -*-===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_GPUBATCHCHECKS_H
-#define VARLEN_DIALECT_VARLEN_TRANSFORMS_GPUBATCHCHECKS_H
+#ifndef VARLEN_CONVERSION_VARLENTOKERNEL_BATCHCHECKS_H
+#define VARLEN_CONVERSION_VARLENTOKERNEL_BATCHCHECKS_H
 
-#include "GPUWorkTiles.h"
+#include "WorkTiles.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -25,12 +25,10 @@ struct GPUFault {
 void emitStatus(ImplicitLocOpBuilder &b, Value status, const GPUFault &fault);
 
 /// Emits the checks of a batch, at the builder's place.
-class GPUBatchChecks {
+class BatchChecks {
 public:
-  GPUBatchChecks(ImplicitLocOpBuilder &b, AttentionOpInterface op,
-                 const GPUBatch &batch)
-      : b(b), index{b}, op(op), tq(batch.tq), tk(batch.tk),
-        sequences(batch.sequences) {}
+  BatchChecks(ImplicitLocOpBuilder &b, const GPUBatch &batch)
+      : b(b), index{b}, op(batch.op), sequences(batch.sequences) {}
 
   /// Whether each list has as many entries as there are sequences, and other
   /// extents agree. The host can tell.
@@ -42,9 +40,7 @@ public:
 private:
   /// Something that may be wrong. No bound: the code says it.
   struct Check {
-    Value wrong;
-    int64_t code;
-    Value at, value, bound;
+    Value wrong, code, at, value, bound;
   };
 
   Value dim(Value memref);
@@ -54,10 +50,10 @@ private:
 
   ImplicitLocOpBuilder &b;
   IndexBuilder index;
-  AttentionOpInterface op;
-  Value tq, tk, sequences;
+  BatchOp op;
+  Value sequences;
 };
 
 } // namespace mlir::varlen
 
-#endif // VARLEN_DIALECT_VARLEN_TRANSFORMS_GPUBATCHCHECKS_H
+#endif // VARLEN_CONVERSION_VARLENTOKERNEL_BATCHCHECKS_H

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_INDEXBUILDER_H
-#define VARLEN_DIALECT_VARLEN_TRANSFORMS_INDEXBUILDER_H
+#ifndef VARLEN_DIALECT_VARLEN_UTILS_INDEXBUILDER_H
+#define VARLEN_DIALECT_VARLEN_UTILS_INDEXBUILDER_H
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -45,4 +45,4 @@ struct IndexBuilder {
 
 } // namespace mlir::varlen
 
-#endif // VARLEN_DIALECT_VARLEN_TRANSFORMS_INDEXBUILDER_H
+#endif // VARLEN_DIALECT_VARLEN_UTILS_INDEXBUILDER_H

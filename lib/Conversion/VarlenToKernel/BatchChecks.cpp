@@ -1,4 +1,4 @@
-//===- GPUBatchChecks.cpp - Errors in a batch, on a GPU -------------------===//
+//===- BatchChecks.cpp - Errors in a batch, on a GPU ---------------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,9 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GPUBatchChecks.h"
+#include "BatchChecks.h"
 
-#include "ExtentChecks.h"
 #include "varlen/Runtime/GPU.h"
 #include "varlen/Runtime/Runtime.h"
 
@@ -41,42 +40,44 @@ void varlen::emitStatus(ImplicitLocOpBuilder &b, Value status,
   });
 }
 
-Value GPUBatchChecks::dim(Value memref) {
+Value BatchChecks::dim(Value memref) {
   return b.createOrFold<memref::DimOp>(memref, index.constant(0));
 }
-Value GPUBatchChecks::conjunction(Value lhs, Value rhs) {
+Value BatchChecks::conjunction(Value lhs, Value rhs) {
   return b.createOrFold<arith::AndIOp>(lhs, rhs);
 }
-Value GPUBatchChecks::compare(arith::CmpIPredicate predicate, Value lhs,
-                              Value rhs) {
+Value BatchChecks::compare(arith::CmpIPredicate predicate, Value lhs,
+                           Value rhs) {
   return b.createOrFold<arith::CmpIOp>(predicate, lhs, rhs);
 }
 
-GPUFault GPUBatchChecks::ofExtents() {
+GPUFault BatchChecks::ofExtents() {
   SmallVector<Check> checks;
   Value zero = index.constant(0), one = index.constant(1), n = dim(op.getCuQ());
   checks.push_back({index.less(n, one),
-                    VARLEN_STATUS_LENGTH + VARLEN_STATUS_CU_Q, zero, n,
-                    Value()});
+                    index.constant(VARLEN_STATUS_LENGTH + VARLEN_STATUS_CU_Q),
+                    zero, n, Value()});
   auto expect = [&](Value list, Value size, int64_t code) {
     if (!list)
       return;
     Value actual = dim(list);
     checks.push_back({compare(arith::CmpIPredicate::ne, actual, size),
-                      VARLEN_STATUS_LENGTH + code, zero, actual, size});
+                      index.constant(VARLEN_STATUS_LENGTH + code), zero, actual,
+                      size});
   };
   expect(op.getCuK(), n, VARLEN_STATUS_CU_K);
   expect(op.getSequsedQ(), sequences, VARLEN_STATUS_USED_Q);
   expect(op.getSequsedK(), sequences, VARLEN_STATUS_USED_K);
   expect(op.getQOffset(), sequences, VARLEN_STATUS_OFFSET);
-  for (const ExtentCheck &check : emitExtentChecks(b, op))
-    checks.push_back({check.wrong, VARLEN_STATUS_EXTENT + 8 * check.rule, zero,
-                      check.value, check.bound});
+  if (Value rule = op.getRule())
+    checks.push_back({index.less(zero, rule),
+                      index.add(index.mul(rule, 8), VARLEN_STATUS_EXTENT), zero,
+                      op.getValue(), op.getBound()});
   return firstOf(checks);
 }
 
-GPUFault GPUBatchChecks::ofEntries(Value s, const PackedRows &q,
-                                   const PackedRows &k) {
+GPUFault BatchChecks::ofEntries(Value s, const PackedRows &q,
+                                const PackedRows &k) {
   SmallVector<Check> checks;
   Value zero = index.constant(0);
   Value isFirst = compare(arith::CmpIPredicate::eq, s, zero);
@@ -84,21 +85,24 @@ GPUFault GPUBatchChecks::ofEntries(Value s, const PackedRows &q,
   Value isLast = compare(arith::CmpIPredicate::eq, s, sequences);
   auto packed = [&](Value cu, const PackedRows &rows, Value rowsInMemory,
                     int64_t list) {
-    checks.push_back({conjunction(isFirst, compare(arith::CmpIPredicate::ne,
-                                                   rows.begin, zero)),
-                      VARLEN_STATUS_START + list, s, rows.begin, Value()});
+    checks.push_back(
+        {conjunction(isFirst,
+                     compare(arith::CmpIPredicate::ne, rows.begin, zero)),
+         index.constant(VARLEN_STATUS_START + list), s, rows.begin, Value()});
     checks.push_back({conjunction(isSequence, index.less(rows.end, rows.begin)),
-                      VARLEN_STATUS_DECREASE + list, index.add(s, 1), rows.end,
-                      rows.begin});
+                      index.constant(VARLEN_STATUS_DECREASE + list),
+                      index.add(s, 1), rows.end, rows.begin});
     Value most = index.constant(VARLEN_MAX_SEQUENCE);
     Value length = index.sub(rows.end, rows.begin);
     checks.push_back({conjunction(isSequence, index.less(most, length)),
-                      VARLEN_STATUS_LONG + list, s, length, most});
+                      index.constant(VARLEN_STATUS_LONG + list), s, length,
+                      most});
     checks.push_back({conjunction(isLast, index.less(rowsInMemory, rows.begin)),
-                      VARLEN_STATUS_END + list, s, rows.begin, rowsInMemory});
+                      index.constant(VARLEN_STATUS_END + list), s, rows.begin,
+                      rowsInMemory});
   };
-  packed(op.getCuQ(), q, tq, VARLEN_STATUS_CU_Q);
-  packed(op.getCuK(), k, tk, VARLEN_STATUS_CU_K);
+  packed(op.getCuQ(), q, op.getTq(), VARLEN_STATUS_CU_Q);
+  packed(op.getCuK(), k, op.getTk(), VARLEN_STATUS_CU_K);
   auto used = [&](Value list, const PackedRows &rows, int64_t code) {
     if (!list)
       return;
@@ -107,14 +111,15 @@ GPUFault GPUBatchChecks::ofEntries(Value s, const PackedRows &q,
     Value outside = b.createOrFold<arith::OrIOp>(index.less(value, zero),
                                                  index.less(size, value));
     checks.push_back({conjunction(isSequence, outside),
-                      VARLEN_STATUS_USED + code, s, value, size});
+                      index.constant(VARLEN_STATUS_USED + code), s, value,
+                      size});
   };
   used(op.getSequsedQ(), q, VARLEN_STATUS_USED_Q);
   used(op.getSequsedK(), k, VARLEN_STATUS_USED_K);
   return firstOf(checks);
 }
 
-GPUFault GPUBatchChecks::firstOf(ArrayRef<Check> checks) {
+GPUFault BatchChecks::firstOf(ArrayRef<Check> checks) {
   Value zero = index.constant(0);
   GPUFault first{arith::ConstantIntOp::create(b, 0, 1), zero, zero, zero, zero};
   for (const Check &check : llvm::reverse(checks)) {
@@ -122,7 +127,7 @@ GPUFault GPUBatchChecks::firstOf(ArrayRef<Check> checks) {
       field = index.select(check.wrong, value, field);
     };
     first.wrong = b.createOrFold<arith::OrIOp>(check.wrong, first.wrong);
-    choose(first.code, index.constant(check.code));
+    choose(first.code, check.code);
     choose(first.at, check.at);
     choose(first.value, check.value);
     choose(first.bound, check.bound ? check.bound : zero);

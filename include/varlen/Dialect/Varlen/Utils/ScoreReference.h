@@ -20,8 +20,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_SCOREREFERENCE_H
-#define VARLEN_DIALECT_VARLEN_TRANSFORMS_SCOREREFERENCE_H
+#ifndef VARLEN_DIALECT_VARLEN_UTILS_SCOREREFERENCE_H
+#define VARLEN_DIALECT_VARLEN_UTILS_SCOREREFERENCE_H
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -83,4 +83,4 @@ private:
 
 } // namespace mlir::varlen
 
-#endif // VARLEN_DIALECT_VARLEN_TRANSFORMS_SCOREREFERENCE_H
+#endif // VARLEN_DIALECT_VARLEN_UTILS_SCOREREFERENCE_H

@@ -1,0 +1,310 @@
+//===- RowStatistics.cpp - What gradients need of rows -------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileBuilder.h"
+#include "TileLoop.h"
+#include "varlen/Dialect/Varlen/Utils/ScoreReference.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+/// The memory that a value is read from at `tile`, of that rank, or 0 for
+/// scratch; null, with an error, if it is something else.
+static Value getSource(Value value, Value tile, int64_t rank, Operation *user) {
+  auto read = value.getDefiningOp<ReadOp>();
+  if (read && read.getTile() == tile) {
+    auto memref = dyn_cast<MemRefType>(read.getSource().getType());
+    if ((memref ? memref.getRank() : 0) == rank)
+      return read.getSource();
+  }
+  user->emitOpError("expected operands that are read at the tile, from the "
+                    "memory of an attention, got ")
+      << value.getType();
+  return {};
+}
+
+/// The write at `tile` of all results of `op`; null, with an error, if there is
+/// something else.
+static WriteOp getWrite(Operation *op, Value tile) {
+  WriteOp write;
+  for (Operation *user : op->getUsers()) {
+    auto next = dyn_cast<WriteOp>(user);
+    if (!next || (write && next != write) || next.getTile() != tile ||
+        next.getFactor() || ValueRange(next.getValues()) != op->getResults()) {
+      op->emitOpError("expected one write of all results at the tile");
+      return {};
+    }
+    write = next;
+  }
+  if (!write)
+    op->emitOpError("expected a write of its results, got none");
+  return write;
+}
+
+//===----------------------------------------------------------------------===//
+// lse and delta
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Rows of a tile are shared by lanes of a warp.
+class StatisticsBuilder : TileBuilder {
+public:
+  StatisticsBuilder(ImplicitLocOpBuilder &b, ForTilesOp loop,
+                    GPUScheduleAttr schedule, const TileLoopContext &context)
+      : TileBuilder(b, loop, schedule, context.batch), context(context) {}
+
+  LogicalResult emit();
+
+private:
+  void emitRows(const Tile &tile, Value thread);
+  /// sum_d dout[d] * out[d], in every lane of those that share the row.
+  Value dot(Value row, Value head, Value lane, int64_t lanes, int64_t width);
+
+  const TileLoopContext &context;
+  OnlineStatisticsOp op;
+  Value dout, out, lse, dlse, statistics;
+  FloatType element, compute;
+  double otherwise[2];
+};
+} // namespace
+
+/// Elements of a row that a lane reads at once.
+static int64_t getChunk(MemRefType type) {
+  int64_t width = 128 / type.getElementTypeBitWidth();
+  return type.getLayout().isIdentity() && type.getDimSize(2) % width == 0
+             ? width
+             : 1;
+}
+
+/// The sum over lanes that follow each other, in each of them.
+static Value emitSumOfLanes(ImplicitLocOpBuilder &b, Value value,
+                            int64_t lanes) {
+  Value width = arith::ConstantIntOp::create(b, 32, 32);
+  for (int64_t distance = 1; distance < lanes; distance *= 2) {
+    Value offset = arith::ConstantIntOp::create(b, distance, 32);
+    Value other =
+        gpu::ShuffleOp::create(b, value, offset, width, gpu::ShuffleMode::XOR)
+            .getShuffleResult();
+    value = arith::AddFOp::create(b, value, other);
+  }
+  return value;
+}
+
+Value StatisticsBuilder::dot(Value row, Value head, Value lane, int64_t lanes,
+                             int64_t width) {
+  int64_t chunks = cast<MemRefType>(dout.getType()).getDimSize(2) / width;
+  auto wide = VectorType::get(width, compute);
+  Value sum = arith::ConstantOp::create(b, b.getZeroAttr(wide));
+  for (int64_t base = 0; base < chunks; base += lanes) {
+    Value chunk = index.add(lane, base);
+    auto add = [&]() -> Value {
+      Value column = index.mul(chunk, width);
+      auto load = [&](Value memory) -> Value {
+        Value x = vector::LoadOp::create(
+            b, VectorType::get(width, element), memory,
+            ValueRange{row, head, column}, /*nontemporal=*/false,
+            llvm::MaybeAlign(width * element.getWidth() / 8));
+        return element == compute ? x : arith::ExtFOp::create(b, wide, x);
+      };
+      return math::FmaOp::create(b, load(dout), load(out), sum);
+    };
+    if (base + lanes <= chunks) {
+      sum = add();
+      continue;
+    }
+    auto yield = [&](function_ref<Value()> value) {
+      return [&, value](OpBuilder &nested, Location) {
+        OpBuilder::InsertionGuard guard(b);
+        b.restoreInsertionPoint(nested.saveInsertionPoint());
+        scf::YieldOp::create(b, value());
+      };
+    };
+    sum = scf::IfOp::create(b, index.less(chunk, index.constant(chunks)),
+                            yield(add), yield([&] { return sum; }))
+              .getResult(0);
+  }
+  Value total = vector::ExtractOp::create(b, sum, 0);
+  for (int64_t i = 1; i < width; ++i)
+    total =
+        arith::AddFOp::create(b, total, vector::ExtractOp::create(b, sum, i));
+  return emitSumOfLanes(b, total, lanes);
+}
+
+void StatisticsBuilder::emitRows(const Tile &tile, Value thread) {
+  auto type = cast<MemRefType>(dout.getType());
+  int64_t width =
+      std::min(getChunk(type), getChunk(cast<MemRefType>(out.getType())));
+  int64_t lanes =
+      std::min<int64_t>(32, llvm::PowerOf2Ceil(type.getDimSize(2) / width));
+  int64_t atOnce = schedule.getWarps() * 32 / lanes;
+  Value lane = index.rem(thread, index.constant(lanes));
+  Value member = index.div(thread, index.constant(lanes));
+  scf::ForOp::create(
+      b, index.constant(0), index.constant(tileRows), index.constant(atOnce),
+      ValueRange{}, [&](OpBuilder &, Location, Value base, ValueRange) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToEnd(base.getParentBlock());
+        // All lanes of a warp have to take part: those past the end do so with
+        // the last pair.
+        Value number = index.add(base, member);
+        Value last = index.sub(tile.rows, index.constant(1));
+        Value pair = index.add(tile.first, index.min(number, last));
+        Value row = index.add(tile.sequence.qRow, index.div(pair, group));
+        Value head =
+            index.add(index.mul(tile.kvHead, group), index.rem(pair, group));
+        Value delta = dot(row, head, lane, lanes, width);
+        Value natural = memref::LoadOp::create(b, lse, ValueRange{head, row});
+        if (dlse)
+          delta = arith::SubFOp::create(
+              b, delta, memref::LoadOp::create(b, dlse, ValueRange{head, row}));
+        RecomputedReference reference(compute, op.getNatural());
+        Value sees = arith::CmpFOp::create(
+            b, arith::CmpFPredicate::UNE, natural,
+            constant(compute, -std::numeric_limits<double>::infinity()));
+        Value isUsed = index.less(number, tile.usedRows);
+        auto select = [&](Value condition, Value value, double none) -> Value {
+          return arith::SelectOp::create(b, condition, value,
+                                         constant(compute, none));
+        };
+        Value values[] = {
+            select(isUsed, reference.emitLse(b, b.getLoc(), natural),
+                   otherwise[0]),
+            select(isUsed, select(sees, delta, 0.0), otherwise[1])};
+        Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane,
+                                              index.constant(0));
+        isFirst =
+            arith::AndIOp::create(b, isFirst, index.less(number, tile.rows));
+        emitIf(isFirst, [&] {
+          Value both = vector::FromElementsOp::create(
+              b, VectorType::get(2, compute), values);
+          vector::StoreOp::create(b, both, statistics,
+                                  ValueRange{head, row, index.constant(0)},
+                                  /*nontemporal=*/false,
+                                  llvm::MaybeAlign(2 * compute.getWidth() / 8));
+        });
+        scf::YieldOp::create(b);
+      });
+}
+
+LogicalResult StatisticsBuilder::emit() {
+  op = *loop.getBody()->getOps<OnlineStatisticsOp>().begin();
+  WriteOp write = getWrite(op, loop.getTile());
+  if (!write)
+    return failure();
+  std::tuple<Value *, Value, int64_t> operands[] = {{&dout, op.getDout(), 3},
+                                                    {&out, op.getOut(), 3},
+                                                    {&lse, op.getLse(), 2},
+                                                    {&dlse, op.getDlse(), 2}};
+  for (auto [memory, value, rank] : operands)
+    if (value && !(*memory = getSource(value, loop.getTile(), rank, op)))
+      return failure();
+  statistics = context.scratch.lookupOrNull(write.getDestination());
+  if (!statistics)
+    return write.emitOpError("expected statistics to go to varlen.rows, got ")
+           << write.getDestination().getType();
+  element = cast<FloatType>(op.getDout().getType().getElementType());
+  compute = cast<FloatType>(op.getLse().getType().getElementType());
+  llvm::copy(write.getOtherwise(), otherwise);
+  return emitPersistent(
+      context.work, [] {},
+      [&](Value entry) {
+        Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+        emitRows(decodeQueries(context.work, entry).first, thread);
+      });
+}
+
+LogicalResult varlen::convertStatistics(ImplicitLocOpBuilder &b,
+                                        ForTilesOp loop,
+                                        GPUScheduleAttr schedule,
+                                        const TileLoopContext &context) {
+  return StatisticsBuilder(b, loop, schedule, context).emit();
+}
+
+//===----------------------------------------------------------------------===//
+// dsink
+//===----------------------------------------------------------------------===//
+
+/// A warp to a head: rows in order for each lane, then the lanes. With bad
+/// cu_seqlens nobody writes.
+LogicalResult varlen::convertSinkGrad(ImplicitLocOpBuilder &b, ForTilesOp loop,
+                                      const TileLoopContext &context) {
+  auto op = *loop.getBody()->getOps<OnlineSinkGradOp>().begin();
+  WriteOp write = getWrite(op, loop.getTile());
+  Value sinks = getSource(op.getSink(), loop.getTile(), /*rank=*/1, op);
+  Value rows = getSource(op.getLse(), loop.getTile(), /*rank=*/0, op);
+  if (!write || !sinks || !rows)
+    return failure();
+  Value statistics = context.scratch.lookupOrNull(rows);
+  if (!statistics ||
+      op.getLse().getDefiningOp() != op.getDelta().getDefiningOp())
+    return op.emitOpError("expected lse and delta of one varlen.rows, got ")
+           << rows.getType();
+  auto compute = cast<FloatType>(op.getSink().getType().getElementType());
+  RecomputedReference reference(compute, op.getNatural());
+  IndexBuilder index{b};
+  Value heads = b.createOrFold<memref::DimOp>(sinks, index.constant(0));
+  BatchOp batch = context.batch.op;
+  Value tq = batch.getTq();
+  auto inside = [&](function_ref<void()> body) {
+    return [&, body](OpBuilder &nested, Location) {
+      OpBuilder::InsertionGuard guard(b);
+      b.restoreInsertionPoint(nested.saveInsertionPoint());
+      body();
+      scf::YieldOp::create(b);
+    };
+  };
+  auto sumOfHead = [&](Value head, Value thread) {
+    Value sink = memref::LoadOp::create(b, sinks, head);
+    Value none = arith::ConstantOp::create(b, b.getFloatAttr(compute, 0.0));
+    auto sum = scf::ForOp::create(
+        b, thread, tq, index.constant(32), none,
+        [&](OpBuilder &, Location, Value row, ValueRange sum) {
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPointToEnd(row.getParentBlock());
+          auto load = [&](int64_t which) -> Value {
+            return memref::LoadOp::create(
+                b, statistics, ValueRange{head, row, index.constant(which)});
+          };
+          Value term =
+              reference.emitSinkTerm(b, b.getLoc(), sink, load(0), load(1));
+          scf::YieldOp::create(
+              b, arith::SubFOp::create(b, sum[0], term).getResult());
+        });
+    Value total = emitSumOfLanes(b, sum.getResult(0), 32);
+    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread,
+                                          index.constant(0));
+    scf::IfOp::create(b, isFirst, inside([&] {
+                        memref::StoreOp::create(b, total,
+                                                write.getDestination(), head);
+                      }));
+  };
+  std::string name =
+      (loop->getParentOfType<func::FuncOp>().getName() + "_" + loop.getName())
+          .str();
+  emitLaunch(b, name, index.max(heads, index.constant(1)), 32,
+             [&](Value head, Value, Value thread) {
+               Value zero = index.constant(0);
+               Value isGood = index.less(index.constant(-1),
+                                         index.load(context.work.count, zero));
+               Value isHead = index.less(head, heads);
+               scf::IfOp::create(b,
+                                 b.createOrFold<arith::AndIOp>(isHead, isGood),
+                                 inside([&] { sumOfHead(head, thread); }));
+             });
+  return success();
+}

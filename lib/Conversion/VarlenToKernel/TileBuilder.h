@@ -1,0 +1,121 @@
+//===- TileBuilder.h - What kernels of tile loops share --------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_CONVERSION_VARLENTOKERNEL_TILEBUILDER_H
+#define VARLEN_CONVERSION_VARLENTOKERNEL_TILEBUILDER_H
+
+#include "WorkTiles.h"
+#include "varlen/Dialect/Kernel/IR/Kernel.h"
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+#include "varlen/Dialect/Varlen/Utils/MaskWindow.h"
+#include "varlen/Runtime/Runtime.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+namespace mlir::varlen {
+
+/// Emits the parts that kernels of tile loops have in common. Such a kernel is
+/// persistent: each CTA takes tiles from a list until it is through, and meets
+/// blocks of the other side, those that the mask cuts first, then those wholly
+/// inside, in one pipeline of copies.
+class TileBuilder {
+public:
+  TileBuilder(ImplicitLocOpBuilder &b, ForTilesOp loop,
+              GPUScheduleAttr schedule, const GPUBatch &batch)
+      : loop(loop), schedule(schedule), b(b), index{b},
+        narrow{b, b.getI32Type()}, tileRows(loop.getTileType().getSize()),
+        batch(batch.op), sequences(batch.sequences),
+        group(this->batch.getGroup()) {}
+
+protected:
+  /// The rows of a sequence in memory, and those in use.
+  struct Sequence {
+    Value qRow, qRows, qUsed;
+    Value kRow, kRows, kUsed;
+    MaskWindow window;
+  };
+  /// The blocks that a tile meets, in the order of iterations: `left` masked
+  /// ones, then those up to number `masked` on the other side, then the others,
+  /// up to `total`. Iteration i visits block i plus the base of its part. These
+  /// are alive in the inner loop, where registers are scarce: 32 bits each.
+  struct Blocks {
+    Value left, masked, total, leftBase, rightBase, insideBase;
+  };
+  /// A tile of the loop, decoded: rows of one sequence and kv head.
+  struct Tile {
+    Sequence sequence;
+    Value kvHead;
+    /// The first row, or pair; those of the tile in memory, and in use.
+    Value first, rows, usedRows;
+  };
+  /// The values that loops over blocks carry.
+  using State = SmallVector<Value>;
+  /// The copies of iteration i to its slot. It is past the masked iterations,
+  /// or may be among them.
+  using Fetch = function_ref<void(Value i, bool masked, ValueRange slot)>;
+  /// The step of iteration i on its slot.
+  using Step = function_ref<State(Value i, bool masked, ValueRange slot,
+                                  ValueRange state)>;
+  struct Pipeline {
+    Value ring, masked, total;
+    Fetch fetch;
+    Step step;
+  };
+  using PositionBody =
+      function_ref<SmallVector<Value>(ImplicitLocOpBuilder &, Value)>;
+
+  /// An entry of a list of tiles, which every kv head has.
+  struct Entry {
+    Value sequence, tile, kvHead;
+  };
+  Entry decodeEntry(const GPUWorkTiles &work, Value entry);
+  Sequence decodeSequence(Value s);
+  /// A tile of queries, and the keys that its rows see.
+  std::pair<Tile, MaskRange> decodeQueries(const GPUWorkTiles &work,
+                                           Value entry);
+  Blocks getBlocks(const MaskRange &range, int64_t size);
+  /// The first row of the block of iteration i.
+  Value blockStart(const Blocks &blocks, Value i, bool masked, int64_t size);
+  /// How many rows of the block at `start` are in use, of `used` or, if it is
+  /// not masked, all: it may be more than the block has.
+  Value rowsOfBlock(Value used, Value start, int64_t size, bool masked);
+  /// Fetches the slot of iteration i, if there is one.
+  void emitFetch(const Pipeline &pipeline, Value i, bool masked);
+  /// Starts the pipeline of a tile: `prologue` copies what all steps read.
+  void emitPrefetch(const Pipeline &pipeline, function_ref<void()> prologue);
+  State emitSteps(const Pipeline &pipeline, State state);
+  /// The kernel: `prepare` emits what comes before all tiles, `emitTile` the
+  /// work of an entry.
+  LogicalResult emitPersistent(const GPUWorkTiles &work,
+                               function_ref<void()> prepare,
+                               function_ref<void(Value)> emitTile);
+  /// The function, and what the loop is called.
+  std::string getKernelName();
+
+  /// Two i32 values of `extent` rows (dim 0) or columns (dim 1), R x 1 or 1 x
+  /// C: the body gets the index of one.
+  SmallVector<Value> perPosition(unsigned dim, int64_t extent,
+                                 PositionBody body);
+  Value constant(Type type, double value) {
+    return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
+  }
+  void emitIf(Value condition, function_ref<void()> body);
+  ForTilesOp loop;
+  GPUScheduleAttr schedule;
+  ImplicitLocOpBuilder &b;
+  IndexBuilder index, narrow;
+  /// Rows of a tile.
+  int64_t tileRows;
+  BatchOp batch;
+  Value sequences, group;
+};
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_CONVERSION_VARLENTOKERNEL_TILEBUILDER_H

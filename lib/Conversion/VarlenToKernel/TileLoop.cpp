@@ -1,0 +1,500 @@
+//===- TileLoop.cpp - Tile loops as persistent kernels --------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Rows that are read at a tile are copied to shared memory before its loops,
+// those of a block to a slot of a ring, stages ahead; numbers of rows are
+// loaded where they are. The loop over blocks becomes two: blocks that the mask
+// or the end of a sequence cuts, on which steps have limits, then the others.
+// Nothing here depends on what the tiles own.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileLoop.h"
+
+#include "TileBuilder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+namespace {
+
+class TileLoop : TileBuilder {
+public:
+  TileLoop(ImplicitLocOpBuilder &b, ForTilesOp loop, GPUScheduleAttr schedule,
+           const TileLoopContext &context)
+      : TileBuilder(b, loop, schedule, context.batch), context(context),
+        ofQueries(loop.getTileType().getAxis() == Axis::Queries) {}
+
+  LogicalResult verify();
+  LogicalResult emit();
+
+private:
+  /// The rows of a block.
+  struct BlockRows {
+    Value row, head, first;
+  };
+
+  template <typename Step> LogicalResult verifyStep(Step step);
+
+  // Tiles and blocks.
+  std::pair<Tile, Blocks> decode(const GPUWorkTiles &work, Value entry);
+  std::pair<Tile, MaskRange> decodeKeys(const GPUWorkTiles &work, Value entry);
+  /// The sequence without the queries at its ends that see no key: a
+  /// probability of 0 does not hide a NaN that they have.
+  Sequence dropBlindQueries(Sequence sequence);
+  BlockRows getBlockRows(Value i, bool masked);
+  /// The keys that each query sees: of the tile, R x 1, or of a block, relative
+  /// to the first key of the tile, 1 x C.
+  SmallVector<Value> getTileLimits();
+  SmallVector<Value> getBlockLimits(Value q0);
+
+  // The body.
+  void emitTile(Value entry);
+  State emitStep(Value i, bool masked, ValueRange slot, ValueRange state);
+  /// Loads numbers of rows, from memory to registers.
+  void emitLoad(ReadOp read, kernel::RowsOperands rows);
+  void emitWrite(WriteOp write);
+  template <typename Step> void emitStep(Step step, Value i, bool masked);
+  kernel::RowsOperands rowsOf(const Tile &tile, Value valid) {
+    return {ofQueries ? tile.sequence.qRow : tile.sequence.kRow, tile.kvHead,
+            tile.first, ofQueries ? group : index.constant(1), valid};
+  }
+
+  // Shared memory.
+  /// Planes of an f32 tile, whose sum it is.
+  int64_t planes() { return element.isF32() ? kernel::kPlanes : 1; }
+  SmallVector<MemRefType> sharedTypes(RankedTensorType tile);
+  void allocate();
+  void mapShared(ReadOp read, ValueRange memory) {
+    map.map(read.getResult(0),
+            kernel::TileOp::create(b, read.getResult(0).getType(), memory)
+                .getResult());
+  }
+  /// The planes of tile `number` of a slot.
+  ValueRange ofSlot(ValueRange slot, int64_t number) {
+    return slot.slice(number * planes(), planes());
+  }
+
+  const TileLoopContext &context;
+  bool ofQueries;
+  /// Of the rows in shared memory.
+  FloatType element;
+  ForBlocksOp blocks;
+  int64_t blockSize;
+  /// Reads of rows at the tile, and at a block.
+  SmallVector<ReadOp> tileReads, blockReads;
+
+  Value ring;
+  DenseMap<Operation *, SmallVector<Value>> shared;
+  /// The tile, decoded again behind its loops: registers are scarce in them.
+  Tile tile;
+  Blocks visited;
+  SmallVector<Value> limits;
+  /// From values of the loop to those of the kernel.
+  IRMapping map;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// What can be converted
+//===----------------------------------------------------------------------===//
+
+/// That products of rows of that type have instructions.
+static LogicalResult verifyElement(ReadOp read, FloatType element) {
+  auto type = cast<RankedTensorType>(read.getResult(0).getType());
+  if (element.isF64() || type.getElementType() != element ||
+      cast<MemRefType>(read.getSource().getType()).getElementType() != element)
+    return read.emitOpError("expected rows of one element type, f16, bf16 or "
+                            "f32, as they are in memory, got ")
+           << read.getSource().getType() << " as " << type;
+  return success();
+}
+
+/// That all numbers of rows that are not in use are one.
+static LogicalResult verifyNumbers(ReadOp read) {
+  if (!read.getOtherwise() || llvm::all_equal(*read.getOtherwise()))
+    return success();
+  return read.emitOpError("expected one number for rows that are not in use, "
+                          "got several");
+}
+
+LogicalResult TileLoop::verify() {
+  for (Operation &op : *loop.getBody()) {
+    if (auto next = dyn_cast<ForBlocksOp>(op)) {
+      if (blocks)
+        return next.emitOpError("expected one loop over blocks for each tile");
+      blocks = next;
+    } else if (auto read = dyn_cast<ReadOp>(op)) {
+      if (read.isOfVectors())
+        tileReads.push_back(read);
+    } else if (!isPure(&op) && !isa<WriteOp, YieldOp>(op)) {
+      return op.emitOpError("is not known to tile loops on a GPU");
+    }
+  }
+  if (!blocks)
+    return loop.emitOpError("expected a loop over blocks for each tile, got "
+                            "none");
+  blockSize = blocks.getBlockType().getSize();
+  if (ofQueries == blocks.getBlockType().getByHead())
+    return blocks.emitOpError("expected blocks of keys, or of queries by_head");
+  for (Operation &op : *blocks.getBody()) {
+    auto read = dyn_cast<ReadOp>(op);
+    if (read ? read.getTile() != blocks.getBlock()
+             : !isPure(&op) && !isa<YieldOp>(op))
+      return op.emitOpError("expected reads of the block and steps in a loop "
+                            "over blocks on a GPU");
+    if (read && read.isOfVectors())
+      blockReads.push_back(read);
+  }
+  if (blockReads.empty())
+    return blocks.emitOpError("expected reads of the rows of a block, got "
+                              "none");
+  element =
+      cast<FloatType>(cast<MemRefType>(blockReads.front().getSource().getType())
+                          .getElementType());
+  for (ReadOp read : llvm::concat<ReadOp>(tileReads, blockReads))
+    if (failed(verifyElement(read, element)))
+      return failure();
+  // Shared memory is read by steps.
+  for (ReadOp read : tileReads)
+    for (Operation *user : read->getUsers())
+      if (!blocks->isProperAncestor(user))
+        return user->emitOpError("expected rows of a tile to be used in its "
+                                 "loop over blocks");
+  WalkResult result = loop.walk([&](Operation *op) {
+    return WalkResult(
+        TypeSwitch<Operation *, LogicalResult>(op)
+            .Case<OnlineAttnOp, OnlineAttnGradOp>(
+                [&](auto step) { return verifyStep(step); })
+            .Case([&](ReadOp read) { return verifyNumbers(read); })
+            .Default(success()));
+  });
+  return failure(result.wasInterrupted());
+}
+
+template <typename Step> LogicalResult TileLoop::verifyStep(Step step) {
+  Value queries = loop.getTile(), keys = blocks.getBlock();
+  if (!ofQueries)
+    std::swap(queries, keys);
+  if (step.getQueries() == queries && step.getKeys() == keys)
+    return success();
+  return step.emitOpError("expected a step at the tile and the block of its "
+                          "loops");
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles and blocks
+//===----------------------------------------------------------------------===//
+
+TileBuilder::Sequence TileLoop::dropBlindQueries(Sequence sequence) {
+  Value zero = index.constant(0);
+  MaskRange queries = emitQueriesOf(
+      index, sequence.window, zero,
+      index.sub(sequence.kUsed, index.constant(1)), sequence.qUsed);
+  auto shift = [&](Value &value) {
+    if (value)
+      value = index.add(value, queries.begin);
+  };
+  shift(sequence.qRow);
+  shift(sequence.window.begin);
+  shift(sequence.window.end);
+  sequence.qUsed = index.max(index.sub(queries.end, queries.begin), zero);
+  return sequence;
+}
+
+std::pair<TileBuilder::Tile, MaskRange>
+TileLoop::decodeKeys(const GPUWorkTiles &work, Value entry) {
+  Entry decoded = decodeEntry(work, entry);
+  Tile tile;
+  tile.sequence = dropBlindQueries(decodeSequence(decoded.sequence));
+  const Sequence &sequence = tile.sequence;
+  tile.kvHead = decoded.kvHead;
+  tile.first = index.mul(decoded.tile, tileRows);
+  Value zero = index.constant(0);
+  tile.rows = index.min(index.sub(sequence.kRows, tile.first),
+                        index.constant(tileRows));
+  // A tile has a row, but maybe none in use.
+  tile.usedRows = tile.rows;
+  if (batch.getSequsedK())
+    tile.usedRows = index.min(
+        index.max(index.sub(sequence.kUsed, tile.first), zero), tile.rows);
+  Value last =
+      index.sub(index.add(tile.first, tile.usedRows), index.constant(1));
+  MaskRange range =
+      emitQueriesOf(index, sequence.window, tile.first, last, sequence.qUsed);
+  // Not even a key: no query.
+  if (batch.getSequsedK())
+    range.end = index.select(index.less(zero, tile.usedRows), range.end, zero);
+  return {tile, range};
+}
+
+std::pair<TileBuilder::Tile, TileBuilder::Blocks>
+TileLoop::decode(const GPUWorkTiles &work, Value entry) {
+  auto [tile, range] =
+      ofQueries ? decodeQueries(work, entry) : decodeKeys(work, entry);
+  return {tile, getBlocks(range, blockSize)};
+}
+
+/// Of blocks of queries, those of one head of the group come after those of
+/// another; masked iterations of all heads come first.
+TileLoop::BlockRows TileLoop::getBlockRows(Value i, bool masked) {
+  if (ofQueries)
+    return {tile.sequence.kRow, tile.kvHead,
+            index.cast(blockStart(visited, i, masked, blockSize))};
+  if (getConstantIntValue(group) == 1)
+    return {tile.sequence.qRow, tile.kvHead,
+            index.cast(blockStart(visited, i, masked, blockSize))};
+  Value heads = narrow.cast(group), one = narrow.constant(1);
+  Value begin = narrow.mul(visited.masked, heads);
+  Value inside = narrow.sub(visited.total, visited.masked);
+  Value beyond = narrow.sub(i, begin), count = inside;
+  Value isMasked;
+  if (masked) {
+    isMasked = narrow.less(i, begin);
+    beyond = narrow.select(isMasked, i, beyond);
+    count = narrow.select(isMasked, visited.masked, inside);
+  }
+  count = narrow.max(count, one);
+  Value member = narrow.div(beyond, count);
+  Value number = narrow.rem(beyond, count);
+  // In the order of iterations of one head.
+  Value skipped = visited.masked;
+  if (masked)
+    skipped = narrow.select(isMasked, narrow.constant(0), skipped);
+  number = narrow.add(number, skipped);
+  Value head = index.add(index.mul(tile.kvHead, group), index.cast(member));
+  return {tile.sequence.qRow, head,
+          index.cast(blockStart(visited, number, masked, blockSize))};
+}
+
+SmallVector<Value> TileLoop::getTileLimits() {
+  return perPosition(0, tileRows, [&](ImplicitLocOpBuilder &inner, Value row) {
+    IndexBuilder at{inner}, narrow{inner, inner.getI32Type()};
+    Value query = at.div(at.add(tile.first, row), group);
+    MaskRange keys =
+        emitKeysOf(at, tile.sequence.window, query, query, tile.sequence.kUsed);
+    return SmallVector<Value>{narrow.cast(keys.begin), narrow.cast(keys.end)};
+  });
+}
+
+SmallVector<Value> TileLoop::getBlockLimits(Value q0) {
+  // What differs from query to query has 32 bits, however long sequences are.
+  const Sequence &sequence = tile.sequence;
+  auto relative = [&](Value key) {
+    Value most = index.constant(int64_t(1) << 30);
+    Value distance = index.sub(key, tile.first);
+    return narrow.cast(index.max(index.min(distance, most),
+                                 index.sub(index.constant(0), most)));
+  };
+  Value begin, end;
+  if (sequence.window.begin)
+    begin = relative(index.add(q0, sequence.window.begin));
+  if (sequence.window.end)
+    end = relative(index.add(q0, sequence.window.end));
+  Value keys = relative(sequence.kUsed);
+  Value queries = narrow.cast(
+      index.min(index.sub(sequence.qUsed, q0), index.constant(blockSize)));
+  return perPosition(
+      1, blockSize, [&](ImplicitLocOpBuilder &inner, Value position) {
+        IndexBuilder at{inner, inner.getI32Type()};
+        Value column = at.cast(position), zero = at.constant(0);
+        Value last = end ? at.min(at.add(column, end), keys) : keys;
+        // A query past the end sees nothing.
+        last = at.select(at.less(column, queries), last, zero);
+        return SmallVector<Value>{begin ? at.add(column, begin) : zero, last};
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// Shared memory
+//===----------------------------------------------------------------------===//
+
+SmallVector<MemRefType> TileLoop::sharedTypes(RankedTensorType tile) {
+  Type type = element.isF32() ? b.getBF16Type() : Type(element);
+  return SmallVector<MemRefType>(
+      planes(),
+      kernel::getSharedTileType(tile.getDimSize(0), tile.getDimSize(1), type));
+}
+
+void TileLoop::allocate() {
+  auto typesOf = [&](ReadOp read) {
+    return sharedTypes(cast<RankedTensorType>(read.getResult(0).getType()));
+  };
+  for (ReadOp read : tileReads)
+    for (MemRefType type : typesOf(read))
+      shared[read].push_back(kernel::AllocOp::create(b, type));
+  SmallVector<MemRefType> slot;
+  for (ReadOp read : blockReads)
+    llvm::append_range(slot, typesOf(read));
+  ring = kernel::RingOp::create(b, kernel::RingType::get(b.getContext(), slot),
+                                schedule.getStages());
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers of rows, and writes
+//===----------------------------------------------------------------------===//
+
+void TileLoop::emitLoad(ReadOp read, kernel::RowsOperands rows) {
+  Value memory = context.scratch.lookupOrDefault(read.getSource());
+  auto type = cast<MemRefType>(memory.getType());
+  // A number for each head is there for whatever row.
+  if (type.getRank() == 1)
+    rows.row = index.constant(0);
+  double otherwise = read.getOtherwise() ? read.getOtherwise()->front() : 0.0;
+  auto load =
+      kernel::LoadOp::create(b, read.getResultTypes(), memory, rows,
+                             constant(type.getElementType(), otherwise));
+  map.map(read.getResults(), load.getResults());
+}
+
+void TileLoop::emitWrite(WriteOp write) {
+  // What rows that are not in use have accumulated may be NaN.
+  Value value = map.lookup(write.getValues().front());
+  auto type = cast<RankedTensorType>(value.getType());
+  Type to = cast<MemRefType>(write.getDestination().getType()).getElementType();
+  Type from = type.getElementType();
+  Value empty = tensor::EmptyOp::create(b, type.getShape(), to);
+  SmallVector<AffineMap> maps(2, b.getMultiDimIdentityMap(2));
+  SmallVector<utils::IteratorType> iterators(2, utils::IteratorType::parallel);
+  auto stored = linalg::GenericOp::create(
+      b, TypeRange{empty.getType()}, ValueRange{value}, ValueRange{empty}, maps,
+      iterators, [&](OpBuilder &nested, Location loc, ValueRange arguments) {
+        auto number = [&](double value) -> Value {
+          return arith::ConstantOp::create(nested, loc,
+                                           nested.getFloatAttr(from, value));
+        };
+        Value row = linalg::IndexOp::create(nested, loc, 0);
+        Value isUsed = arith::CmpIOp::create(
+            nested, loc, arith::CmpIPredicate::slt, row, tile.usedRows);
+        Value x = arguments[0];
+        if (auto factor = write.getFactor())
+          x = arith::MulFOp::create(nested, loc, x,
+                                    number(factor->convertToDouble()));
+        x = arith::SelectOp::create(nested, loc, isUsed, x,
+                                    number(write.getOtherwise().front()));
+        if (to != from)
+          x = arith::TruncFOp::create(nested, loc, to, x);
+        linalg::YieldOp::create(nested, loc, x);
+      });
+  kernel::StoreOp::create(b, stored.getResult(0), write.getDestination(),
+                          rowsOf(tile, tile.rows));
+}
+
+//===----------------------------------------------------------------------===//
+// The body
+//===----------------------------------------------------------------------===//
+
+template <typename Step>
+void TileLoop::emitStep(Step step, Value i, bool masked) {
+  SmallVector<Value> bounds;
+  Value k0;
+  if (masked && ofQueries) {
+    bounds = limits;
+    k0 = blockStart(visited, i, masked, blockSize);
+  } else if (masked) {
+    bounds = getBlockLimits(getBlockRows(i, masked).first);
+    k0 = narrow.constant(0);
+  }
+  auto copy = cast<Step>(b.clone(*step, map));
+  copy.getQueriesMutable().clear();
+  copy.getKeysMutable().clear();
+  if (!masked)
+    return;
+  copy.getLoMutable().assign(bounds[0]);
+  copy.getHiMutable().assign(bounds[1]);
+  copy.getK0Mutable().assign(k0);
+}
+
+TileBuilder::State TileLoop::emitStep(Value i, bool masked, ValueRange slot,
+                                      ValueRange state) {
+  map.map(blocks.getIterArgs(), state);
+  // Views, next to what they are for.
+  for (ReadOp read : tileReads)
+    mapShared(read, shared[read]);
+  for (auto [number, read] : llvm::enumerate(blockReads))
+    mapShared(read, ofSlot(slot, number));
+  for (Operation &op : blocks.getBody()->without_terminator())
+    TypeSwitch<Operation *>(&op)
+        .Case([&](ReadOp read) {
+          if (read.isOfVectors())
+            return;
+          // Scratch has rows to read on in, whatever the sequence has.
+          BlockRows rows = getBlockRows(i, masked);
+          emitLoad(read, {rows.row, rows.head, rows.first, index.constant(1),
+                          index.constant(blockSize)});
+        })
+        .Case<OnlineAttnOp, OnlineAttnGradOp>(
+            [&](auto step) { emitStep(step, i, masked); })
+        .Default([&](Operation *other) { b.clone(*other, map); });
+  return llvm::map_to_vector(blocks.getYielded(),
+                             [&](Value value) { return map.lookup(value); });
+}
+
+void TileLoop::emitTile(Value entry) {
+  std::tie(tile, visited) = decode(context.work, entry);
+  auto fetch = [&](Value i, bool masked, ValueRange slot) {
+    BlockRows rows = getBlockRows(i, masked);
+    Value used = ofQueries ? tile.sequence.kUsed : tile.sequence.qUsed;
+    Value valid = rowsOfBlock(used, rows.first, blockSize, masked);
+    for (auto [number, read] : llvm::enumerate(blockReads))
+      kernel::CopyOp::create(
+          b, read.getSource(),
+          {rows.row, rows.head, rows.first, index.constant(1), valid},
+          ofSlot(slot, number));
+  };
+  auto step = [&](Value i, bool masked, ValueRange slot, ValueRange state) {
+    return emitStep(i, masked, slot, state);
+  };
+  Value heads = ofQueries ? narrow.constant(1) : narrow.cast(group);
+  Pipeline pipeline{ring, narrow.mul(visited.masked, heads),
+                    narrow.mul(visited.total, heads), fetch, step};
+  emitPrefetch(pipeline, [&] {
+    for (ReadOp read : tileReads)
+      kernel::CopyOp::create(b, read.getSource(), rowsOf(tile, tile.usedRows),
+                             shared[read]);
+  });
+  for (Operation &op : loop.getBody()->without_terminator())
+    TypeSwitch<Operation *>(&op)
+        .Case([&](ReadOp read) {
+          if (!read.isOfVectors())
+            emitLoad(read, rowsOf(tile, tile.usedRows));
+        })
+        .Case([&](WriteOp write) { emitWrite(write); })
+        .Case([&](ForBlocksOp) {
+          if (ofQueries)
+            limits = getTileLimits();
+          State state =
+              llvm::map_to_vector(blocks.getInits(), [&](Value value) {
+                return map.lookup(value);
+              });
+          map.map(blocks.getResults(), emitSteps(pipeline, state));
+          tile = decode(context.work, entry).first;
+        })
+        .Default([&](Operation *other) { b.clone(*other, map); });
+}
+
+LogicalResult TileLoop::emit() {
+  return emitPersistent(
+      context.work, [&] { allocate(); }, [&](Value entry) { emitTile(entry); });
+}
+
+LogicalResult varlen::convertTileLoop(ImplicitLocOpBuilder &b, ForTilesOp loop,
+                                      GPUScheduleAttr schedule,
+                                      const TileLoopContext &context) {
+  TileLoop converter(b, loop, schedule, context);
+  if (failed(converter.verify()))
+    return failure();
+  return converter.emit();
+}

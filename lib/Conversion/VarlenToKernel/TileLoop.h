@@ -1,0 +1,44 @@
+//===- TileLoop.h - Tile loops as persistent kernels ------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_CONVERSION_VARLENTOKERNEL_TILELOOP_H
+#define VARLEN_CONVERSION_VARLENTOKERNEL_TILELOOP_H
+
+#include "WorkTiles.h"
+
+#include "mlir/IR/IRMapping.h"
+
+namespace mlir::varlen {
+
+/// What a tile loop is converted with.
+struct TileLoopContext {
+  GPUBatch batch;
+  /// The list of the tiles of the loop.
+  GPUWorkTiles work;
+  /// The memory of `varlen.rows`: Hq x rows x values, with room to read on past
+  /// the last row.
+  const IRMapping &scratch;
+};
+
+/// Emits a kernel of `loop`, whose tiles meet blocks, at the builder's place.
+/// Fails, with an error, if the loop is of a form that no kernel has.
+LogicalResult convertTileLoop(ImplicitLocOpBuilder &b, ForTilesOp loop,
+                              GPUScheduleAttr schedule,
+                              const TileLoopContext &context);
+
+/// The same of a loop that computes statistics of its rows, and of one over
+/// heads that sums them for the gradient of a sink.
+LogicalResult convertStatistics(ImplicitLocOpBuilder &b, ForTilesOp loop,
+                                GPUScheduleAttr schedule,
+                                const TileLoopContext &context);
+LogicalResult convertSinkGrad(ImplicitLocOpBuilder &b, ForTilesOp loop,
+                              const TileLoopContext &context);
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_CONVERSION_VARLENTOKERNEL_TILELOOP_H

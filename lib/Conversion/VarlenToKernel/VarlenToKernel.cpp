@@ -1,0 +1,202 @@
+//===- VarlenToKernel.cpp - Tile loops to kernels of a GPU ----------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileLoop.h"
+#include "varlen/Conversion/Passes.h"
+#include "varlen/Dialect/Kernel/IR/Kernel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace mlir::varlen {
+#define GEN_PASS_DEF_CONVERTVARLENTOKERNEL
+#include "varlen/Conversion/Passes.h.inc"
+} // namespace mlir::varlen
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+namespace {
+/// Converts the loops over tiles of one batch.
+class BatchConverter {
+public:
+  BatchConverter(BatchOp batch, RewriterBase &rewriter)
+      : batch(batch), b(batch.getLoc(), rewriter), rewriter(rewriter),
+        index{b} {}
+
+  /// How many loops there were.
+  FailureOr<unsigned> convert();
+
+private:
+  using List = std::pair<TileType, GPUWorkTiles>;
+
+  /// Sorts the users of the batch; whether they are what a GPU has code for.
+  LogicalResult findUsers();
+  LogicalResult emitLists(const GPUBatch &geometry);
+  void emitScratch(RowsOp rows);
+  LogicalResult convert(ForTilesOp loop, const GPUBatch &geometry);
+  const GPUWorkTiles &getList(TileType type);
+
+  BatchOp batch;
+  ImplicitLocOpBuilder b;
+  RewriterBase &rewriter;
+  IndexBuilder index;
+  /// In the order of the program.
+  SmallVector<ForTilesOp> loops;
+  SmallVector<RowsOp> rows;
+  /// The first has checked cu_seqlens for the others.
+  SmallVector<List> lists;
+  IRMapping scratch;
+};
+} // namespace
+
+template <typename Op> static bool hasOp(ForTilesOp loop) {
+  return !loop.getBody()->getOps<Op>().empty();
+}
+
+LogicalResult BatchConverter::findUsers() {
+  for (Operation *user : batch->getUsers()) {
+    if (user->getBlock() != batch->getBlock())
+      return user->emitOpError("expected to be in the block of its batch");
+    if (auto loop = dyn_cast<ForTilesOp>(user))
+      loops.push_back(loop);
+    else
+      rows.push_back(cast<RowsOp>(user));
+  }
+  llvm::sort(loops,
+             [](ForTilesOp a, ForTilesOp b) { return a->isBeforeInBlock(b); });
+  for (ForTilesOp loop : loops) {
+    bool ofHeads = loop.getTileType().getAxis() == Axis::Heads;
+    if (ofHeads != hasOp<OnlineSinkGradOp>(loop))
+      return loop.emitOpError("expected varlen.online_sink_grad in a loop over "
+                              "heads, and in no other");
+    if (!ofHeads && !loop->hasAttrOfType<GPUScheduleAttr>(kScheduleAttrName))
+      return loop.emitOpError("expected a #varlen.gpu_schedule under ")
+             << kScheduleAttrName;
+  }
+  return success();
+}
+
+const GPUWorkTiles &BatchConverter::getList(TileType type) {
+  // Heads have no list: any says whether cu_seqlens are good.
+  if (type.getAxis() == Axis::Heads)
+    return lists.front().second;
+  return llvm::find_if(lists,
+                       [&](const List &list) { return list.first == type; })
+      ->second;
+}
+
+LogicalResult BatchConverter::emitLists(const GPUBatch &geometry) {
+  for (ForTilesOp loop : loops) {
+    TileType type = loop.getTileType();
+    if (type.getAxis() == Axis::Heads ||
+        llvm::is_contained(llvm::make_first_range(lists), type))
+      continue;
+    auto list = emitGPUWorkTiles(
+        b, geometry, type, lists.empty() ? nullptr : &lists.front().second);
+    if (failed(list))
+      return failure();
+    lists.push_back({type, *list});
+  }
+  if (lists.empty())
+    return batch.emitOpError("expected a loop over tiles of queries or keys, "
+                             "got none");
+  return success();
+}
+
+/// Hq x T x values. A block of rows that are read at the end of a sequence may
+/// read on in what comes behind.
+void BatchConverter::emitScratch(RowsOp rows) {
+  int64_t ahead = 0;
+  for (Operation *user : rows->getUsers())
+    if (auto read = dyn_cast<ReadOp>(user))
+      if (int64_t size = read.getTile().getType().getSize();
+          ShapedType::isStatic(size))
+        ahead = std::max(ahead, size);
+  Value heads = index.mul(batch.getKvHeads(), batch.getGroup());
+  std::optional<int64_t> count = getConstantIntValue(heads);
+  SmallVector<Value> extents;
+  if (!count)
+    extents.push_back(heads);
+  extents.push_back(index.add(batch.getTq(), ahead));
+  RowsType type = rows.getType();
+  Value memory = memref::AllocOp::create(
+      b,
+      MemRefType::get({count.value_or(ShapedType::kDynamic),
+                       ShapedType::kDynamic, type.getColumns()},
+                      type.getElement()),
+      extents);
+  scratch.map(rows.getRows(), memory);
+}
+
+LogicalResult BatchConverter::convert(ForTilesOp loop,
+                                      const GPUBatch &geometry) {
+  TileLoopContext context{geometry, getList(loop.getTileType()), scratch};
+  if (loop.getTileType().getAxis() == Axis::Heads)
+    return convertSinkGrad(b, loop, context);
+  auto schedule = loop->getAttrOfType<GPUScheduleAttr>(kScheduleAttrName);
+  if (hasOp<OnlineStatisticsOp>(loop))
+    return convertStatistics(b, loop, schedule, context);
+  return convertTileLoop(b, loop, schedule, context);
+}
+
+FailureOr<unsigned> BatchConverter::convert() {
+  if (failed(findUsers()))
+    return failure();
+  b.setInsertionPointAfter(batch);
+  GPUBatch geometry = emitGPUBatch(b, batch);
+  if (failed(emitLists(geometry)))
+    return failure();
+  for (RowsOp op : rows)
+    emitScratch(op);
+  for (ForTilesOp loop : loops) {
+    b.setInsertionPoint(loop);
+    if (failed(convert(loop, geometry)))
+      return failure();
+  }
+  b.setInsertionPointAfter(loops.back());
+  for (RowsOp op : rows)
+    memref::DeallocOp::create(b, scratch.lookup(op.getRows()));
+  for (const List &list : lists)
+    list.second.free(b);
+
+  for (ForTilesOp loop : loops)
+    rewriter.eraseOp(loop);
+  for (RowsOp op : rows) {
+    for (Operation *user : llvm::make_early_inc_range(op->getUsers()))
+      rewriter.eraseOp(user);
+    rewriter.eraseOp(op);
+  }
+  rewriter.eraseOp(batch);
+  return loops.size();
+}
+
+namespace {
+struct ConvertVarlenToKernel
+    : varlen::impl::ConvertVarlenToKernelBase<ConvertVarlenToKernel> {
+  void runOnOperation() override {
+    SmallVector<BatchOp> batches;
+    getOperation()->walk([&](BatchOp batch) { batches.push_back(batch); });
+    IRRewriter rewriter(&getContext());
+    for (BatchOp batch : batches) {
+      FailureOr<unsigned> loops = BatchConverter(batch, rewriter).convert();
+      if (failed(loops))
+        return signalPassFailure();
+      numConverted += *loops;
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,257 @@
+//===- RoleEmitter.cpp - The roles of an attention as tile loops ----------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RoleEmitter.h"
+
+#include "ExtentChecks.h"
+#include "varlen/Dialect/Varlen/IR/VarlenShape.h"
+#include "varlen/Dialect/Varlen/Transforms/Transforms.h"
+#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+//===----------------------------------------------------------------------===//
+// What roles share
+//===----------------------------------------------------------------------===//
+
+RoleEmitter::RoleEmitter(AttentionOpInterface op, OpBuilder &builder)
+    : op(op), b(op.getLoc(), builder), compute(op.getComputeType()),
+      scale(*op.getScaleValue()) {
+  IndexBuilder index{b};
+  auto dim = [&](Value memref, int64_t dim) {
+    return b.createOrFold<memref::DimOp>(memref, dim);
+  };
+  // Without heads there is nothing to do, and nothing to divide by either.
+  Value one = index.constant(1);
+  Value kvHeads = index.max(dim(op.getK(), 1), one);
+  Value group = index.max(index.div(dim(op.getQ(), 1), kvHeads), one);
+  ExtentFault fault = emitExtentFault(b, op);
+  batch = BatchOp::create(b, op.getCuQ(), op.getCuK(), op.getSequsedQ(),
+                          op.getSequsedK(), op.getQOffset(), dim(op.getQ(), 0),
+                          dim(op.getK(), 0), kvHeads, group, fault.rule,
+                          fault.value, fault.bound, op.getMask());
+}
+
+TileType RoleEmitter::tileType(Axis axis, int64_t size, bool byHead) {
+  return TileType::get(b.getContext(), axis, size, byHead);
+}
+
+RankedTensorType RoleEmitter::rowsOf(Value memory, int64_t rows,
+                                     const RoleShape &shape) {
+  int64_t columns = cast<ShapedType>(memory.getType()).getDimSize(2);
+  return RankedTensorType::get({rows, static_cast<int64_t>(llvm::alignTo(
+                                          columns, shape.columnMultiple))},
+                               shape.factor);
+}
+
+RankedTensorType RoleEmitter::statisticOf(int64_t rows,
+                                          Orientation orientation) {
+  SmallVector<int64_t> shape = {rows, 1};
+  if (orientation == Orientation::KQ)
+    std::swap(shape[0], shape[1]);
+  return RankedTensorType::get(shape, compute);
+}
+
+Value RoleEmitter::fill(ArrayRef<int64_t> shape, double value) {
+  Value empty = tensor::EmptyOp::create(b, shape, compute);
+  Value number = arith::ConstantOp::create(b, b.getFloatAttr(compute, value));
+  return linalg::FillOp::create(b, number, empty).getResult(0);
+}
+
+void RoleEmitter::write(ValueRange values, Value to, Value tile,
+                        ArrayRef<double> otherwise, bool isScaled) {
+  WriteOp::create(b, values, to, tile, b.getDenseF64ArrayAttr(otherwise),
+                  isScaled ? scaleAttr() : FloatAttr());
+}
+
+ForTilesOp RoleEmitter::beginTiles(StringRef name, Axis axis, int64_t size) {
+  auto loop = ForTilesOp::create(b, name, batch, tileType(axis, size));
+  b.setInsertionPointToStart(loop.getBody());
+  return loop;
+}
+
+ForBlocksOp
+RoleEmitter::emitBlocks(Value tile, TileType block, ValueRange inits,
+                        function_ref<ValueRange(Value, ValueRange)> body) {
+  auto loop = ForBlocksOp::create(b, tile, block, inits);
+  // The steps keep what the attention says of their arithmetic.
+  Attribute degree = op->getAttr(kExp2DegreeAttrName);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  ValueRange results = body(loop.getBlock(), loop.getIterArgs());
+  if (degree)
+    results.front().getDefiningOp()->setAttr(kExp2DegreeAttrName, degree);
+  YieldOp::create(b, results);
+  return loop;
+}
+
+void RoleEmitter::finish() {
+  if (statistics)
+    FreeRowsOp::create(b, statistics);
+}
+
+//===----------------------------------------------------------------------===//
+// out
+//===----------------------------------------------------------------------===//
+
+ForTilesOp RoleEmitter::emitOut(AttnOp attn, const RoleShape &shape) {
+  OpBuilder::InsertionGuard guard(b);
+  auto loop = beginTiles("attn", Axis::Queries, shape.tile);
+  Value t = loop.getTile();
+  Value q = read(op.getQ(), t, rowsOf(op.getQ(), shape.tile, shape));
+  RankedTensorType row = statisticOf(shape.tile, shape.orientation);
+  StepSizes sizes{};
+  sizes.queries = shape.tile;
+  sizes.valueHeadDim = rowsOf(op.getV(), shape.block, shape).getDimSize(1);
+  Value state[] = {
+      fill(getAccTileShape(shape.orientation, sizes), 0.0),
+      fill(row.getShape(), OnlineAttnOp::getInitialM(scale, compute)),
+      fill(row.getShape(), 0.0)};
+  auto orientation = OrientationAttr::get(b.getContext(), shape.orientation);
+  auto blocks = emitBlocks(
+      t, tileType(Axis::Keys, shape.block), state,
+      [&](Value block, ValueRange state) -> ValueRange {
+        Value k = read(op.getK(), block, rowsOf(op.getK(), shape.block, shape));
+        Value v = read(op.getV(), block, rowsOf(op.getV(), shape.block, shape));
+        auto step = OnlineAttnOp::create(
+            b, q, k, v, /*lo=*/Value(), /*hi=*/Value(), /*k0=*/Value(),
+            /*whole=*/Value(), t, block, state[0], state[1], state[2],
+            scaleAttr(), orientation);
+        return step.getResults();
+      });
+  Value sink;
+  if (op.getSink())
+    sink = read(op.getSink(), t, row);
+  auto end = OnlineFinishOp::create(
+      b, blocks.getResult(0), blocks.getResult(1), blocks.getResult(2), sink,
+      scaleAttr(), orientation,
+      shape.factor == compute ? UnitAttr() : b.getUnitAttr());
+  write(end.getOut(), attn.getOutBuffer(), t, 0.0);
+  write(end.getLse(), attn.getLseBuffer(), t, -kInfinity);
+  return loop;
+}
+
+//===----------------------------------------------------------------------===//
+// Gradients
+//===----------------------------------------------------------------------===//
+
+ForTilesOp RoleEmitter::emitStatistics(AttnGradOp grad, int64_t tile,
+                                       FloatType factor) {
+  statistics = RowsOp::create(
+      b, RowsType::get(b.getContext(), /*columns=*/2, compute), batch);
+  natural = naturalOf(factor);
+  OpBuilder::InsertionGuard guard(b);
+  auto loop = beginTiles("delta", Axis::Queries, tile);
+  Value t = loop.getTile();
+  RankedTensorType row = statisticOf(tile, Orientation::QK);
+  // As they are in memory: no product of tiles takes them.
+  RoleShape shape{tile, 0, Orientation::QK, 1, op.getElementType()};
+  Value dout = read(grad.getDout(), t, rowsOf(grad.getDout(), tile, shape));
+  Value out = read(grad.getOut(), t, rowsOf(grad.getOut(), tile, shape));
+  Value lse = read(grad.getLse(), t, row);
+  Value dlse = grad.getDlse() ? read(grad.getDlse(), t, row) : Value();
+  auto values =
+      OnlineStatisticsOp::create(b, row, row, dout, out, lse, dlse, natural);
+  // Rows that are not in use have no probability: one infinity alone would make
+  // 0 * inf of the products with delta.
+  write(values.getResults(), statistics, t, {kInfinity, 0.0});
+  return loop;
+}
+
+ForTilesOp RoleEmitter::emitQueryGrad(AttnGradOp grad, const RoleShape &shape) {
+  OpBuilder::InsertionGuard guard(b);
+  auto loop = beginTiles("dq", Axis::Queries, shape.tile);
+  Value t = loop.getTile();
+  RankedTensorType rows = rowsOf(op.getQ(), shape.tile, shape);
+  Value q = read(op.getQ(), t, rows);
+  Value dout =
+      read(grad.getDout(), t, rowsOf(grad.getDout(), shape.tile, shape));
+  ValueRange statistic =
+      readStatistics(t, statisticOf(shape.tile, shape.orientation));
+  auto blocks = emitBlocks(
+      t, tileType(Axis::Keys, shape.block), fill(rows.getShape(), 0.0),
+      [&](Value block, ValueRange sum) -> ValueRange {
+        Value k = read(op.getK(), block, rowsOf(op.getK(), shape.block, shape));
+        Value v = read(op.getV(), block, rowsOf(op.getV(), shape.block, shape));
+        auto step = OnlineAttnGradOp::create(
+            b, q, k, v, dout, statistic[0], statistic[1], /*lo=*/Value(),
+            /*hi=*/Value(), /*k0=*/Value(), /*whole=*/Value(), t, block,
+            /*dq=*/sum[0], /*dk=*/Value(), /*dv=*/Value(), scaleAttr(),
+            OrientationAttr::get(b.getContext(), shape.orientation), natural);
+        return step.getResults();
+      });
+  write(blocks.getResults(), grad.getDq(), t, 0.0, /*isScaled=*/true);
+  return loop;
+}
+
+ForTilesOp RoleEmitter::emitKeyGrad(AttnGradOp grad, const RoleShape &shape,
+                                    bool ofKeys, bool ofValues) {
+  StringRef name = ofKeys && ofValues ? "dkv" : ofKeys ? "dk" : "dv";
+  OpBuilder::InsertionGuard guard(b);
+  auto loop = beginTiles(name, Axis::Keys, shape.tile);
+  Value t = loop.getTile();
+  RankedTensorType keys = rowsOf(op.getK(), shape.tile, shape);
+  RankedTensorType values = rowsOf(op.getV(), shape.tile, shape);
+  Value k = read(op.getK(), t, keys);
+  // Without dk, which needs dp, no product reads v.
+  Value v = ofKeys ? read(op.getV(), t, values)
+                   : tensor::EmptyOp::create(b, values.getShape(),
+                                             values.getElementType())
+                         .getResult();
+  SmallVector<Value> inits;
+  if (ofKeys)
+    inits.push_back(fill(keys.getShape(), 0.0));
+  if (ofValues)
+    inits.push_back(fill(values.getShape(), 0.0));
+  // Of one head each: a plain range of memory.
+  TileType blockType = tileType(Axis::Queries, shape.block, /*byHead=*/true);
+  auto blocks = emitBlocks(
+      t, blockType, inits, [&](Value block, ValueRange sums) -> ValueRange {
+        Value q = read(op.getQ(), block, rowsOf(op.getQ(), shape.block, shape));
+        Value dout = read(grad.getDout(), block,
+                          rowsOf(grad.getDout(), shape.block, shape));
+        ValueRange statistic =
+            readStatistics(block, statisticOf(shape.block, shape.orientation));
+        auto step = OnlineAttnGradOp::create(
+            b, q, k, v, dout, statistic[0], statistic[1], /*lo=*/Value(),
+            /*hi=*/Value(), /*k0=*/Value(), /*whole=*/Value(), block, t,
+            /*dq=*/Value(), ofKeys ? sums.front() : Value(),
+            ofValues ? sums.back() : Value(), scaleAttr(),
+            OrientationAttr::get(b.getContext(), shape.orientation), natural);
+        return step.getResults();
+      });
+  if (ofKeys)
+    write(blocks.getResults().front(), grad.getDk(), t, 0.0,
+          /*isScaled=*/true);
+  if (ofValues)
+    write(blocks.getResults().back(), grad.getDv(), t, 0.0);
+  return loop;
+}
+
+ForTilesOp RoleEmitter::emitSinkGrad(AttnGradOp grad) {
+  OpBuilder::InsertionGuard guard(b);
+  auto loop = beginTiles("dsink", Axis::Heads, ShapedType::kDynamic);
+  Value t = loop.getTile();
+  Value sink = read(grad.getSink(), t, statisticOf(1, Orientation::QK));
+  ValueRange statistic =
+      readStatistics(t, statisticOf(ShapedType::kDynamic, Orientation::KQ));
+  auto sum = OnlineSinkGradOp::create(b, sink.getType(), sink, statistic[0],
+                                      statistic[1], natural);
+  write(sum.getDsink(), grad.getDsink(), t, 0.0);
+  return loop;
+}

@@ -1,0 +1,98 @@
+//===- RoleEmitter.h - The roles of an attention as tile loops --*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A role is what the tiles of a loop own: out and lse; lse and delta of rows;
+// dq; dk, dv or both; dsink. Each is emitted here once, for every target. A
+// target says which roles it runs, in which sizes, and in which orientation.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_ROLEEMITTER_H
+#define VARLEN_DIALECT_VARLEN_TRANSFORMS_ROLEEMITTER_H
+
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::varlen {
+
+/// What a target says of a role.
+struct RoleShape {
+  /// Rows that a tile owns, and rows of a block that it meets.
+  int64_t tile, block;
+  /// What the rows of a score tile are.
+  Orientation orientation;
+  /// Columns of tiles are whole multiples of this.
+  int64_t columnMultiple;
+  /// Of q, k, v and dout as factors of products: their element type, or the
+  /// compute type.
+  FloatType factor;
+};
+
+/// Emits the roles of one attention on buffers, or of its gradient, at the
+/// builder's place.
+class RoleEmitter {
+public:
+  RoleEmitter(AttentionOpInterface op, OpBuilder &builder);
+
+  /// out and lse: a tile of queries meets the keys that it sees.
+  ForTilesOp emitOut(AttnOp attn, const RoleShape &shape);
+
+  /// lse and delta of every query, in scratch that the other gradients read,
+  /// with lse as steps on tiles of `factor` want it.
+  ForTilesOp emitStatistics(AttnGradOp grad, int64_t tile, FloatType factor);
+  /// dq: a tile of queries meets the keys that it sees.
+  ForTilesOp emitQueryGrad(AttnGradOp grad, const RoleShape &shape);
+  /// dk, dv or both: a tile of keys meets the queries that see it.
+  ForTilesOp emitKeyGrad(AttnGradOp grad, const RoleShape &shape, bool ofKeys,
+                         bool ofValues);
+  /// dsink: a head meets the statistics of all its rows.
+  ForTilesOp emitSinkGrad(AttnGradOp grad);
+  /// Frees scratch.
+  void finish();
+
+private:
+  /// A loop in whose body the builder is, until the guard ends.
+  ForTilesOp beginTiles(StringRef name, Axis axis, int64_t size);
+  ForBlocksOp emitBlocks(Value tile, TileType block, ValueRange inits,
+                         function_ref<ValueRange(Value, ValueRange)> body);
+  TileType tileType(Axis axis, int64_t size, bool byHead = false);
+  /// Rows x the columns of `memory`, of T x H x D.
+  RankedTensorType rowsOf(Value memory, int64_t rows, const RoleShape &shape);
+  /// A number for each of `rows` queries.
+  RankedTensorType statisticOf(int64_t rows, Orientation orientation);
+  Value read(Value source, Value tile, RankedTensorType type) {
+    return ReadOp::create(b, type, source, tile, DenseF64ArrayAttr())
+        .getResult(0);
+  }
+  /// lse and delta of the rows of `tile`.
+  ValueRange readStatistics(Value tile, RankedTensorType type) {
+    return ReadOp::create(b, TypeRange{type, type}, statistics, tile,
+                          DenseF64ArrayAttr())
+        .getResults();
+  }
+  void write(ValueRange values, Value to, Value tile,
+             ArrayRef<double> otherwise, bool isScaled = false);
+  Value fill(ArrayRef<int64_t> shape, double value);
+  UnitAttr naturalOf(FloatType factor) {
+    return factor == compute ? b.getUnitAttr() : UnitAttr();
+  }
+  FloatAttr scaleAttr() { return b.getF64FloatAttr(scale); }
+
+  AttentionOpInterface op;
+  ImplicitLocOpBuilder b;
+  FloatType compute;
+  double scale;
+  Value batch, statistics;
+  /// Whether lse in scratch is natural.
+  UnitAttr natural;
+};
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_DIALECT_VARLEN_TRANSFORMS_ROLEEMITTER_H

@@ -1,0 +1,260 @@
+// RUN: varlen-opt %s -split-input-file -verify-diagnostics --convert-varlen-to-kernel
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @no_schedule(%cu: memref<?xi32>, %n: index) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  // expected-error@+1 {{expected a #varlen.gpu_schedule under varlen.schedule}}
+  varlen.for_tiles "a" %t of queries(64) in %batch {
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @other_block(%cu: memref<?xi32>, %n: index, %c: i1) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  scf.if %c {
+    // expected-error@+1 {{expected to be in the block of its batch}}
+    varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @no_list(%cu: memref<?xi32>, %n: index) {
+  // expected-error@+1 {{expected a loop over tiles of queries or keys, got none}}
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  return
+}
+
+// -----
+
+func.func @heads(%cu: memref<?xi32>, %n: index) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  // expected-error@+1 {{expected varlen.online_sink_grad in a loop over heads, and in no other}}
+  varlen.for_tiles "a" %t of heads in %batch {
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @no_blocks(%cu: memref<?xi32>, %n: index) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  // expected-error@+1 {{expected a loop over blocks for each tile, got none}}
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @two_loops(%cu: memref<?xi32>, %n: index) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    varlen.for_blocks %b of keys(32) meeting %t : !varlen.tile<queries(64)> {
+    }
+    // expected-error@+1 {{expected one loop over blocks for each tile}}
+    varlen.for_blocks %b of keys(32) meeting %t : !varlen.tile<queries(64)> {
+    }
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @effect(%cu: memref<?xi32>, %n: index) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    // expected-error@+1 {{is not known to tile loops on a GPU}}
+    %x = memref.load %cu[%n] : memref<?xi32>
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @pairs(%cu: memref<?xi32>, %n: index) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of keys(64) in %batch attributes {varlen.schedule = #gpu} {
+    // expected-error@+1 {{expected blocks of keys, or of queries by_head}}
+    varlen.for_blocks %b of queries(32) meeting %t : !varlen.tile<keys(64)> {
+    }
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @no_reads(%cu: memref<?xi32>, %n: index) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    // expected-error@+1 {{expected reads of the rows of a block, got none}}
+    varlen.for_blocks %b of keys(32) meeting %t : !varlen.tile<queries(64)> {
+    }
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @read_of_tile(%cu: memref<?xi32>, %n: index, %q: memref<?x4x64xbf16>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    varlen.for_blocks %b of keys(32) meeting %t : !varlen.tile<queries(64)> {
+      // expected-error@+1 {{expected reads of the block and steps in a loop over blocks on a GPU}}
+      %0 = varlen.read %q at %t : memref<?x4x64xbf16>, !varlen.tile<queries(64)> -> tensor<64x64xbf16>
+    }
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @f64(%cu: memref<?xi32>, %n: index, %k: memref<?x4x64xf64>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    varlen.for_blocks %b of keys(32) meeting %t : !varlen.tile<queries(64)> {
+      // expected-error@+1 {{expected rows of one element type, f16, bf16 or f32, as they are in memory, got 'memref<?x4x64xf64>' as 'tensor<32x64xf64>'}}
+      %0 = varlen.read %k at %b : memref<?x4x64xf64>, !varlen.tile<keys(32)> -> tensor<32x64xf64>
+    }
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @converted(%cu: memref<?xi32>, %n: index, %k: memref<?x4x64xbf16>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    varlen.for_blocks %b of keys(32) meeting %t : !varlen.tile<queries(64)> {
+      // expected-error@+1 {{as they are in memory, got 'memref<?x4x64xbf16>' as 'tensor<32x64xf32>'}}
+      %0 = varlen.read %k at %b : memref<?x4x64xbf16>, !varlen.tile<keys(32)> -> tensor<32x64xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @numbers(%cu: memref<?xi32>, %n: index, %k: memref<?x4x64xbf16>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    // expected-error@+1 {{expected one number for rows that are not in use, got several}}
+    %0:2 = varlen.read %rows at %t otherwise (inf, 0.0) : !varlen.rows<2 x f32>, !varlen.tile<queries(64)> -> tensor<64x1xf32>, tensor<64x1xf32>
+    varlen.for_blocks %b of keys(32) meeting %t : !varlen.tile<queries(64)> {
+      %1 = varlen.read %k at %b : memref<?x4x64xbf16>, !varlen.tile<keys(32)> -> tensor<32x64xbf16>
+    }
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+// A step of another tile.
+func.func @step(%cu: memref<?xi32>, %n: index, %q: memref<?x4x64xbf16>, %a: tensor<64x64xf32>,
+                %m: tensor<64x1xf32>, %other: !varlen.tile<queries(64)>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    %0 = varlen.read %q at %t : memref<?x4x64xbf16>, !varlen.tile<queries(64)> -> tensor<64x64xbf16>
+    varlen.for_blocks %b of keys(32) meeting %t : !varlen.tile<queries(64)> {
+      %1 = varlen.read %q at %b : memref<?x4x64xbf16>, !varlen.tile<keys(32)> -> tensor<32x64xbf16>
+      // expected-error@+1 {{expected a step at the tile and the block of its loops}}
+      %2:3 = varlen.online_attn qk at(%other, %b : !varlen.tile<queries(64)>, !varlen.tile<keys(32)>)
+          ins(%0, %1, %1 : tensor<64x64xbf16>, tensor<32x64xbf16>, tensor<32x64xbf16>)
+          outs(%a, %m, %m : tensor<64x64xf32>, tensor<64x1xf32>, tensor<64x1xf32>) scale 1.0
+    }
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @tile_outside(%cu: memref<?xi32>, %n: index, %q: memref<?x4x64xbf16>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    %0 = varlen.read %q at %t : memref<?x4x64xbf16>, !varlen.tile<queries(64)> -> tensor<64x64xbf16>
+    varlen.for_blocks %b of keys(32) meeting %t : !varlen.tile<queries(64)> {
+      %1 = varlen.read %q at %b : memref<?x4x64xbf16>, !varlen.tile<keys(32)> -> tensor<32x64xbf16>
+    }
+    // expected-error@+1 {{expected rows of a tile to be used in its loop over blocks}}
+    varlen.write %0 to %q at %t otherwise (0.0) : tensor<64x64xbf16> -> memref<?x4x64xbf16>, !varlen.tile<queries(64)>
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @statistics_read(%cu: memref<?xi32>, %n: index, %lse: memref<4x?xf32>, %dout: tensor<64x64xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    %0 = varlen.read %lse at %t : memref<4x?xf32>, !varlen.tile<queries(64)> -> tensor<64x1xf32>
+    // expected-error@+1 {{expected operands that are read at the tile, from the memory of an attention, got 'tensor<64x64xf32>'}}
+    %l, %d = varlen.online_statistics %dout, %dout, %0 : tensor<64x64xf32>, tensor<64x1xf32>
+    varlen.write %l, %d to %rows at %t otherwise (inf, 0.0) : tensor<64x1xf32>, tensor<64x1xf32> -> !varlen.rows<2 x f32>, !varlen.tile<queries(64)>
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @statistics_unused(%cu: memref<?xi32>, %n: index, %lse: memref<4x?xf32>, %dout: memref<?x4x64xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    %0 = varlen.read %lse at %t : memref<4x?xf32>, !varlen.tile<queries(64)> -> tensor<64x1xf32>
+    %1 = varlen.read %dout at %t : memref<?x4x64xf32>, !varlen.tile<queries(64)> -> tensor<64x64xf32>
+    // expected-error@+1 {{expected a write of its results, got none}}
+    %l, %d = varlen.online_statistics %1, %1, %0 : tensor<64x64xf32>, tensor<64x1xf32>
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @statistics_apart(%cu: memref<?xi32>, %n: index, %lse: memref<4x?xf32>, %dout: memref<?x4x64xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    %0 = varlen.read %lse at %t : memref<4x?xf32>, !varlen.tile<queries(64)> -> tensor<64x1xf32>
+    %1 = varlen.read %dout at %t : memref<?x4x64xf32>, !varlen.tile<queries(64)> -> tensor<64x64xf32>
+    // expected-error@+1 {{expected one write of all results at the tile}}
+    %l, %d = varlen.online_statistics %1, %1, %0 : tensor<64x64xf32>, tensor<64x1xf32>
+    varlen.write %l, %l to %rows at %t otherwise (inf, 0.0) : tensor<64x1xf32>, tensor<64x1xf32> -> !varlen.rows<2 x f32>, !varlen.tile<queries(64)>
+  }
+  return
+}

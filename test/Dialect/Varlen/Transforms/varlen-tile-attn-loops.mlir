@@ -1,0 +1,112 @@
+// RUN: varlen-opt %s --varlen-tile-attn -canonicalize -cse | FileCheck %s
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 3, ctas = 2>
+#together = #varlen.gpu_grad_schedule<
+  dq = <warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2>,
+  dk = <warps = 4, block_m = 32, kv_block = 128, stages = 3, ctas = 1>>
+#apart = #varlen.gpu_grad_schedule<
+  dq = <warps = 2, block_m = 32, kv_block = 16, stages = 2, ctas = 1>,
+  dk = <warps = 2, block_m = 16, kv_block = 32, stages = 2, ctas = 1>,
+  dv = <warps = 2, block_m = 16, kv_block = 32, stages = 2, ctas = 1>>
+
+// Columns are whole fragments. The sink joins at the end.
+// CHECK-LABEL: @out
+// CHECK-SAME: (%[[Q:[a-z0-9]*]]: memref<?x8x40xbf16>, %[[K:[a-z0-9]*]]: memref<?x2x40xbf16>, %[[V:[a-z0-9]*]]: memref<?x2x24xbf16>, %[[CU:[a-z0-9]*]]: memref<?xi32>, %[[SINK:[a-z0-9]*]]: memref<8xf32>, %[[OUT:[a-z0-9]*]]: memref<?x8x24xbf16>, %[[LSE:[a-z0-9]*]]: memref<8x?xf32>)
+func.func @out(%q: memref<?x8x40xbf16>, %k: memref<?x2x40xbf16>, %v: memref<?x2x24xbf16>, %cu: memref<?xi32>,
+               %sink: memref<8xf32>, %out: memref<?x8x24xbf16>, %lse: memref<8x?xf32>) {
+  // What types leave open is compared here: k and v have as many rows, for one.
+  // CHECK: arith.cmpi ne,
+  // CHECK: %[[BATCH:.*]] = varlen.batch %[[CU]], %[[CU]] rows(%{{.*}}, %{{.*}}) heads(%c2, %c4) fault(%{{.*}}, %{{.*}}, %{{.*}}) mask <causal>
+  // CHECK: varlen.for_tiles "attn" %[[T:.*]] of queries(64) in %[[BATCH]] attributes {varlen.schedule = #varlen.gpu_schedule<
+  // CHECK:   %[[QT:.*]] = varlen.read %[[Q]] at %[[T]] : {{.*}} -> tensor<64x48xbf16>
+  // CHECK:   %[[ACC:.*]] = linalg.fill {{.*}} outs(%{{.*}} : tensor<64x32xf32>)
+  // CHECK:   %[[M:.*]] = linalg.fill {{.*}} outs(%{{.*}} : tensor<64x1xf32>)
+  // CHECK:   %[[L:.*]] = linalg.fill {{.*}} outs(%{{.*}} : tensor<64x1xf32>)
+  // CHECK:   %[[S:.*]]:3 = varlen.for_blocks %[[B:.*]] of keys(32) meeting %[[T]] : {{.*}} iter_args(%{{.*}} = %[[ACC]], %{{.*}} = %[[M]], %{{.*}} = %[[L]])
+  // CHECK:     %[[KT:.*]] = varlen.read %[[K]] at %[[B]] : {{.*}} -> tensor<32x48xbf16>
+  // CHECK:     %[[VT:.*]] = varlen.read %[[V]] at %[[B]] : {{.*}} -> tensor<32x32xbf16>
+  // CHECK:     %[[R:.*]], %{{.*}}, %{{.*}} = varlen.online_attn qk at(%[[T]], %[[B]] : {{.*}}) ins(%[[QT]], %[[KT]], %[[VT]] :
+  // CHECK:     varlen.yield
+  // CHECK:   %[[SINKS:.*]] = varlen.read %[[SINK]] at %[[T]] : {{.*}} -> tensor<64x1xf32>
+  // CHECK:   %[[O:.*]], %[[L:.*]] = varlen.online_finish qk %[[S]]#0, %[[S]]#1, %[[S]]#2 sink(%[[SINKS]] : tensor<64x1xf32>) scale 1.250000e-01 rounded
+  // CHECK:   varlen.write %[[O]] to %[[OUT]] at %[[T]] otherwise (0.000000e+00)
+  // CHECK:   varlen.write %[[L]] to %[[LSE]] at %[[T]] otherwise (-inf)
+  varlen.attn %q, %k, %v, %cu, %cu sink(%sink) outs(%out, %lse)
+      {mask = #varlen.mask<causal>, scale = 0.125 : f32, varlen.schedule = #gpu}
+      : (memref<?x8x40xbf16>, memref<?x2x40xbf16>, memref<?x2x24xbf16>, memref<?xi32>, memref<?xi32>, memref<8xf32>, memref<?x8x24xbf16>, memref<8x?xf32>) -> ()
+  return
+}
+
+// Probabilities of f32 are not rounded. Nothing is open: no fault.
+// CHECK-LABEL: @f32
+func.func @f32(%q: memref<64x8x64xf32>, %cu: memref<?xi32>, %out: memref<64x8x64xf32>, %lse: memref<8x64xf32>) {
+  // CHECK: varlen.batch {{.*}} rows(%c64, %c64) heads(%c8, %c1) mask <full>
+  // CHECK: varlen.online_finish qk
+  // CHECK-NOT: rounded
+  // CHECK-SAME: : tensor<64x64xf32>
+  varlen.attn %q, %q, %q, %cu, %cu outs(%out, %lse) {varlen.schedule = #gpu}
+      : (memref<64x8x64xf32>, memref<64x8x64xf32>, memref<64x8x64xf32>, memref<?xi32>, memref<?xi32>, memref<64x8x64xf32>, memref<8x64xf32>) -> ()
+  return
+}
+
+// CHECK-LABEL: @together
+// CHECK-SAME: (%[[DOUT:[a-z0-9]*]]: memref<?x8x24xbf16>, %[[Q:[a-z0-9]*]]: memref<?x8x40xbf16>, %[[K:[a-z0-9]*]]: memref<?x2x40xbf16>, %[[V:[a-z0-9]*]]: memref<?x2x24xbf16>
+func.func @together(%dout: memref<?x8x24xbf16>, %q: memref<?x8x40xbf16>, %k: memref<?x2x40xbf16>,
+                    %v: memref<?x2x24xbf16>, %out: memref<?x8x24xbf16>, %lse: memref<8x?xf32>,
+                    %cu: memref<?xi32>, %sink: memref<8xf32>, %dq: memref<?x8x40xbf16>,
+                    %dk: memref<?x2x40xbf16>, %dv: memref<?x2x24xbf16>, %dsink: memref<8xf32>) {
+  // CHECK: %[[ROWS:.*]] = varlen.rows in %{{.*}} : <2 x f32>
+  // CHECK: varlen.for_tiles "delta" %[[T:.*]] of queries(64)
+  // CHECK:   varlen.read %[[DOUT]] at %[[T]] : {{.*}} -> tensor<64x24xbf16>
+  // CHECK:   %[[LSE:.*]], %[[DELTA:.*]] = varlen.online_statistics
+  // CHECK:   varlen.write %[[LSE]], %[[DELTA]] to %[[ROWS]] at %[[T]] otherwise (inf, 0.000000e+00)
+
+  // CHECK: varlen.for_tiles "dq" %[[T:.*]] of queries(64)
+  // CHECK:   %{{.*}}:2 = varlen.read %[[ROWS]] at %[[T]] : {{.*}} -> tensor<64x1xf32>, tensor<64x1xf32>
+  // CHECK:   %[[DQ:.*]] = varlen.for_blocks %{{.*}} of keys(32) meeting %[[T]]
+  // CHECK:     varlen.online_attn_grad qk at(%[[T]], {{.*}} dq(
+  // CHECK:   varlen.write %[[DQ]] to %{{.*}} at %[[T]] otherwise (0.000000e+00) times 1.250000e-01 : tensor<64x48xf32> -> memref<?x8x40xbf16>
+
+  // CHECK: varlen.for_tiles "dkv" %[[T:.*]] of keys(128)
+  // CHECK:   %[[D:.*]]:2 = varlen.for_blocks %[[B:.*]] of queries(32) by_head meeting %[[T]]
+  // CHECK:     %{{.*}}:2 = varlen.read %[[ROWS]] at %[[B]] : {{.*}} -> tensor<1x32xf32>, tensor<1x32xf32>
+  // CHECK:     varlen.online_attn_grad kq at(%[[B]], %[[T]] {{.*}} dk({{.*}} dv(
+  // CHECK:   varlen.write %[[D]]#0 to %{{.*}} at %[[T]] {{.*}} times 1.250000e-01
+  // CHECK:   varlen.write %[[D]]#1 to %{{.*}} at %[[T]]
+  // CHECK-NOT: times
+
+  // CHECK: varlen.for_tiles "dsink" %[[H:.*]] of heads
+  // CHECK:   varlen.online_sink_grad
+  // CHECK: varlen.free_rows %[[ROWS]]
+  varlen.attn_grad %dout, %q, %k, %v, %out, %lse, %cu, %cu sink(%sink) outs(%dq, %dk, %dv, %dsink)
+      {mask = #varlen.mask<causal>, scale = 0.125 : f32, varlen.schedule = #together}
+      : (memref<?x8x24xbf16>, memref<?x8x40xbf16>, memref<?x2x40xbf16>, memref<?x2x24xbf16>,
+         memref<?x8x24xbf16>, memref<8x?xf32>, memref<?xi32>, memref<?xi32>, memref<8xf32>,
+         memref<?x8x40xbf16>, memref<?x2x40xbf16>, memref<?x2x24xbf16>, memref<8xf32>) -> ()
+  return
+}
+
+// A loop of its own for dv reads no values: it takes probabilities only.
+// CHECK-LABEL: @apart
+// CHECK-SAME: %[[V:[a-z0-9]*]]: memref<?x4x256xf32>, %[[LSE:[a-z0-9]*]]: memref<4x?xf32>
+func.func @apart(%q: memref<?x4x256xf32>, %v: memref<?x4x256xf32>, %lse: memref<4x?xf32>, %cu: memref<?xi32>,
+                 %dq: memref<?x4x256xf32>, %dk: memref<?x4x256xf32>, %dv: memref<?x4x256xf32>) {
+  // CHECK: varlen.online_statistics {{.*}} dlse(%{{.*}} : tensor<32x1xf32>) natural
+  // CHECK: varlen.for_tiles "dq"
+  // CHECK: varlen.for_tiles "dk"
+  // CHECK: varlen.read %[[V]]
+  // CHECK: varlen.online_attn_grad kq natural
+  // CHECK-SAME: dk(
+  // CHECK-NOT: dv(
+  // CHECK: varlen.for_tiles "dv"
+  // CHECK-NOT: varlen.read %[[V]]
+  // CHECK: varlen.online_attn_grad kq natural
+  // CHECK-NOT: dk(
+  // CHECK-SAME: dv(
+  // CHECK-NOT: varlen.for_tiles
+  varlen.attn_grad %q, %q, %q, %v, %q, %lse, %cu, %cu dlse(%lse) outs(%dq, %dk, %dv) {varlen.schedule = #apart}
+      : (memref<?x4x256xf32>, memref<?x4x256xf32>, memref<?x4x256xf32>, memref<?x4x256xf32>,
+         memref<?x4x256xf32>, memref<4x?xf32>, memref<?xi32>, memref<?xi32>, memref<4x?xf32>,
+         memref<?x4x256xf32>, memref<?x4x256xf32>, memref<?x4x256xf32>) -> ()
+  return
+}
