@@ -10,6 +10,7 @@
 
 #include "Host.h"
 #include "Tensor.h"
+#include "varlen/Dialect/Varlen/Transforms/Transforms.h"
 #include "varlen/InitAll.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -72,7 +73,7 @@ static Error optimize(llvm::Module &code, llvm::TargetMachine &machine) {
     if (function.isDeclaration())
       continue;
     bool isKernel = function.getName().starts_with("varlen_sim.");
-    bool isAttention = function.hasFnAttribute("varlen-work");
+    bool isAttention = function.hasFnAttribute(varlen::kWorkFunctionAttrName);
     (isKernel      ? kernel
      : isAttention ? attention
                    : other)

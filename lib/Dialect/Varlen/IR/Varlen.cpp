@@ -68,10 +68,7 @@ void VarlenDialect::initialize() {
   declarePromisedInterface<RuntimeVerifiableOpInterface, AttnGradOp>();
 }
 
-LogicalResult VarlenDialect::verifyOperationAttribute(Operation *op,
-                                                      NamedAttribute attr) {
-  if (attr.getName() != kScheduleAttrName)
-    return success();
+static LogicalResult verifySchedule(Operation *op, NamedAttribute attr) {
   // Whether it fits is for the operation to say: it is not verified yet.
   if (isa<ScheduleAttrInterface>(attr.getValue()))
     return success();
@@ -80,6 +77,44 @@ LogicalResult VarlenDialect::verifyOperationAttribute(Operation *op,
          << " to be a #varlen.cpu_schedule, #varlen.gpu_schedule or "
             "#varlen.gpu_grad_schedule, got "
          << attr.getValue();
+}
+
+static LogicalResult verifyExp2Degree(Operation *op, NamedAttribute attr) {
+  if (!isa<math::Exp2Op, AttentionOpInterface, OnlineAttnOp, OnlineAttnGradOp>(
+          op))
+    return op->emitOpError("has no exponentials that ")
+           << attr.getName().getValue() << " could be for";
+  auto degree = dyn_cast<IntegerAttr>(attr.getValue());
+  if (degree && ((degree.getInt() >= kMinExp2Degree &&
+                  degree.getInt() <= kMaxExp2Degree) ||
+                 degree.getInt() == kExp2DegreeF64))
+    return success();
+  return op->emitOpError("expected ")
+         << attr.getName().getValue() << " to be an integer from "
+         << kMinExp2Degree << " to " << kMaxExp2Degree << ", or "
+         << kExp2DegreeF64 << " for f64, got " << attr.getValue();
+}
+
+static LogicalResult verifyBand(Operation *op, NamedAttribute attr) {
+  if (!isa<UnitAttr>(attr.getValue()))
+    return op->emitOpError("expected ")
+           << attr.getName().getValue() << " without a value, got "
+           << attr.getValue();
+  if (!isa<linalg::GenericOp>(op))
+    return op->emitOpError("is no linalg.generic that ")
+           << attr.getName().getValue() << " could be for";
+  return success();
+}
+
+LogicalResult VarlenDialect::verifyOperationAttribute(Operation *op,
+                                                      NamedAttribute attr) {
+  if (attr.getName() == kScheduleAttrName)
+    return verifySchedule(op, attr);
+  if (attr.getName() == kExp2DegreeAttrName)
+    return verifyExp2Degree(op, attr);
+  if (attr.getName() == kBandAttrName)
+    return verifyBand(op, attr);
+  return success();
 }
 
 /// A name is a non-empty string.

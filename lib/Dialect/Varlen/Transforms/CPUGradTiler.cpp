@@ -496,8 +496,8 @@ void CPUGradTiler::emitStep(const WorkTile &tile, Value p, Value begin,
       one(dvView), b.getF64FloatAttr(scale),
       OrientationAttr::get(b.getContext(), Orientation::KQ),
       isNatural ? b.getUnitAttr() : UnitAttr());
-  if (Attribute degree = op->getAttr("varlen.exp2_degree"))
-    step->setAttr("varlen.exp2_degree", degree);
+  if (Attribute degree = op->getAttr(kExp2DegreeAttrName))
+    step->setAttr(kExp2DegreeAttrName, degree);
   store(step.getDqOut(), dqView);
   store(step.getDkOut(), dkView);
   store(step.getDvOut(), dvView);

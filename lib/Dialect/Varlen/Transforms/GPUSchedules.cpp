@@ -8,7 +8,7 @@
 
 #include "GPUSchedules.h"
 
-#include "varlen/Dialect/Kernel/IR/Kernel.h"
+#include "varlen/Dialect/Kernel/IR/SharedTile.h"
 
 using namespace mlir;
 using namespace mlir::varlen;

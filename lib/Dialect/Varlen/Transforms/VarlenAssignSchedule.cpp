@@ -84,7 +84,7 @@ static bool assignForCPU(AttentionOpInterface op, const CPUTarget &cpu) {
   // The exponential need not be more exact than the type it is rounded to.
   // f64 has one polynomial only.
   if (!element.isF64())
-    op->setAttr("varlen.exp2_degree",
+    op->setAttr(kExp2DegreeAttrName,
                 IntegerAttr::get(IntegerType::get(context, 64),
                                  element.isF32() ? 5 : 4));
   return true;

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Transforms/Transforms.h"
 
@@ -64,8 +65,6 @@ constexpr double f64Degree11[] = {1.0,
                                   1.0178199586447909e-07,
                                   7.073783184458317e-09,
                                   4.4347689286262757e-10};
-
-constexpr int64_t minDegree = 3, maxDegree = 6, f64Degree = 11;
 
 /// What differs between the two formats.
 struct Format {
@@ -246,24 +245,19 @@ struct VarlenExpandExp2 : varlen::impl::VarlenExpandExp2Base<VarlenExpandExp2> {
   void runOnOperation() override {
     if (!isDegree(degree)) {
       emitError(getOperation()->getLoc())
-          << "degree must be " << minDegree << " to " << maxDegree << " (got "
-          << degree.getValue() << ")";
+          << "expected degree to be from " << kMinExp2Degree << " to "
+          << kMaxExp2Degree << ", got " << degree.getValue();
       return signalPassFailure();
     }
+    // The verifier knows the degrees, not whether the type is theirs.
     WalkResult valid = getOperation()->walk([&](math::Exp2Op op) {
-      Attribute attr = op->getDiscardableAttr(kExp2DegreeAttrName);
-      auto value = dyn_cast_or_null<IntegerAttr>(attr);
-      bool f64 = getElementTypeOrSelf(op.getType()).isF64();
-      if (!attr || (value && (f64 ? value.getInt() == f64Degree
-                                  : isDegree(value.getInt()))))
+      auto attr = op->getAttrOfType<IntegerAttr>(kExp2DegreeAttrName);
+      bool isF64 = getElementTypeOrSelf(op.getType()).isF64();
+      if (!attr || isF64 == (attr.getInt() == kExp2DegreeF64))
         return WalkResult::advance();
-      InFlightDiagnostic error = op.emitError()
-                                 << kExp2DegreeAttrName << " must be ";
-      if (f64)
-        error << f64Degree << " for f64";
-      else
-        error << "an integer from " << minDegree << " to " << maxDegree;
-      error << " (got " << attr << ")";
+      op.emitOpError("expected ")
+          << kExp2DegreeAttrName << " of " << kExp2DegreeF64
+          << " for f64 and of less for other types, got " << attr.getInt();
       return WalkResult::interrupt();
     });
     if (valid.wasInterrupted())
@@ -275,7 +269,7 @@ struct VarlenExpandExp2 : varlen::impl::VarlenExpandExp2Base<VarlenExpandExp2> {
   }
 
   static bool isDegree(int64_t value) {
-    return value >= minDegree && value <= maxDegree;
+    return value >= kMinExp2Degree && value <= kMaxExp2Degree;
   }
 };
 

@@ -207,8 +207,8 @@ Value StepBuilder<Step>::reduceKeys(Value scores, Value init, Body combine) {
 template <typename Step>
 Value StepBuilder<Step>::exp2(OpBuilder &builder, Location loc, Value x) {
   auto exp = math::Exp2Op::create(builder, loc, x);
-  if (Attribute degree = op->getAttr("varlen.exp2_degree"))
-    exp->setAttr("varlen.exp2_degree", degree);
+  if (Attribute degree = op->getAttr(kExp2DegreeAttrName))
+    exp->setAttr(kExp2DegreeAttrName, degree);
   return exp;
 }
 

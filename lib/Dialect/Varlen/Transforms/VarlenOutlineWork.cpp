@@ -301,7 +301,7 @@ func::FuncOp Outliner::createFunction(scf::ForallOp forall) {
   function.setPrivate();
   // Tells a JIT that these loops are blocked and vectorised already.
   function->setAttr("passthrough",
-                    b.getArrayAttr(b.getStringAttr("varlen-work")));
+                    b.getArrayAttr(b.getStringAttr(kWorkFunctionAttrName)));
   // Neither pointer reaches the body in any other way, which tells LLVM that
   // scores written to the workspace leave keys and values as they are.
   for (unsigned argument : {0, 3})

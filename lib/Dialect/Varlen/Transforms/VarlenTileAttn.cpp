@@ -329,8 +329,8 @@ void CPUTiler::emitStep(Value p, Value column, int64_t vectors, Value kTile,
       whole, /*queries=*/Value(), /*keys=*/Value(), tile(accView), tile(mView),
       tile(lView), b.getF64FloatAttr(scale),
       OrientationAttr::get(b.getContext(), Orientation::KQ));
-  if (Attribute degree = op->getAttr("varlen.exp2_degree"))
-    step->setAttr("varlen.exp2_degree", degree);
+  if (Attribute degree = op->getAttr(kExp2DegreeAttrName))
+    step->setAttr(kExp2DegreeAttrName, degree);
   store(step.getAccOut(), accView);
   store(step.getMOut(), mView);
   store(step.getLOut(), lView);

@@ -176,3 +176,43 @@ module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 
 
 // expected-error @below {{expected ctas from 1 to 32, got 33}}
 module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 33>} {}
+
+// -----
+
+func.func @degree(%x: f32) -> f32 {
+  // expected-error @below {{expected varlen.exp2_degree to be an integer from 3 to 6, or 11 for f64, got 2 : i64}}
+  %y = math.exp2 %x {varlen.exp2_degree = 2 : i64} : f32
+  return %y : f32
+}
+
+// -----
+
+func.func @no_integer(%x: f32) -> f32 {
+  // expected-error @below {{expected varlen.exp2_degree to be an integer from 3 to 6, or 11 for f64, got "high"}}
+  %y = math.exp2 %x {varlen.exp2_degree = "high"} : f32
+  return %y : f32
+}
+
+// -----
+
+func.func @no_exponential(%x: f32) -> f32 {
+  // expected-error @below {{has no exponentials that varlen.exp2_degree could be for}}
+  %y = math.exp %x {varlen.exp2_degree = 3 : i64} : f32
+  return %y : f32
+}
+
+// -----
+
+func.func @no_generic(%x: f32) -> f32 {
+  // expected-error @below {{is no linalg.generic that varlen.band could be for}}
+  %y = math.exp %x {varlen.band} : f32
+  return %y : f32
+}
+
+// -----
+
+func.func @band_value(%x: f32) -> f32 {
+  // expected-error @below {{expected varlen.band without a value, got 3 : i64}}
+  %y = math.exp %x {varlen.band = 3 : i64} : f32
+  return %y : f32
+}

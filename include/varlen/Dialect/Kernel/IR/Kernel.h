@@ -9,6 +9,8 @@
 #ifndef VARLEN_DIALECT_KERNEL_IR_KERNEL_H
 #define VARLEN_DIALECT_KERNEL_IR_KERNEL_H
 
+#include "varlen/Dialect/Kernel/IR/SharedTile.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
@@ -28,11 +30,6 @@
 //===----------------------------------------------------------------------===//
 
 namespace mlir::varlen::kernel {
-
-/// Columns of a slab of a shared tile: rows of 128 bytes in 16 bits.
-constexpr int64_t kSlabColumns = 64;
-/// Planes of bf16 whose sum is an f32 tile.
-constexpr int64_t kPlanes = 3;
 
 /// Whether `type` is a shared tile, see Kernel_Shared.
 bool isSharedTile(Type type);

@@ -39,6 +39,13 @@ inline constexpr llvm::StringLiteral kScheduleAttrName = "varlen.schedule";
 /// zero of the scores of keys outside [lo, hi) of their query and leaves the
 /// others.
 inline constexpr llvm::StringLiteral kBandAttrName = "varlen.band";
+/// Discardable attribute of math.exp2, and of operations that have
+/// exponentials: the degree of the polynomial that suffices, an integer from 3
+/// to 6, 11 for f64. It is also a promise that what goes in is at most 127
+/// (1023 for f64).
+inline constexpr llvm::StringLiteral kExp2DegreeAttrName = "varlen.exp2_degree";
+inline constexpr int64_t kMinExp2Degree = 3, kMaxExp2Degree = 6,
+                         kExp2DegreeF64 = 11;
 /// Row counts of score tiles on a CPU are multiples of this, so that
 /// micro-kernels of any height have no remainder.
 inline constexpr int64_t kGranule = 8;

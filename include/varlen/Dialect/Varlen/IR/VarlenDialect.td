@@ -25,9 +25,14 @@ def Varlen_Dialect : Dialect {
     3. `varlen.online_attn`: a dense block of queries against a dense block of
        keys, which becomes linalg on rank-2 tiles.
 
-    Discardable attributes: `varlen.schedule` on an operation holds the tile
-    sizes that a target's code is to use; `varlen.name` on an argument or result
-    of a function is the name under which `varlen-run` reads or writes it.
+    Discardable attributes:
+
+    | | on | |
+    |---|---|---|
+    | `varlen.schedule` | an attention, a loop over tiles | the tile sizes that a target's code is to use |
+    | `varlen.exp2_degree` | `math.exp2`, and what has exponentials | the degree of the polynomial that suffices: 3 to 6, or 11 for f64 |
+    | `varlen.band` | `linalg.generic` | that it makes zero of the scores of keys outside of two limits |
+    | `varlen.name` | an argument or result of a function | the name under which `varlen-run` reads or writes it |
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;

@@ -31,15 +31,18 @@ namespace mlir::varlen {
 // varlen-expand-exp2
 //===----------------------------------------------------------------------===//
 
-/// Discardable attribute on math.exp2, the degree of its polynomial: an integer
-/// from 3 to 6, 11 for f64. It is also a promise that the operand is at most
-/// 127 (1023 for f64).
-inline constexpr llvm::StringLiteral kExp2DegreeAttrName = "varlen.exp2_degree";
-
 /// math.exp2 on scalars and vectors to a polynomial; `degree` is for f32
 /// operations that do not say theirs, `scale` that AVX-512's vscalef is there.
 void populateExpandExp2Patterns(RewritePatternSet &patterns, int64_t degree,
                                 bool scale);
+
+//===----------------------------------------------------------------------===//
+// varlen-outline-work
+//===----------------------------------------------------------------------===//
+
+/// Attribute of LLVM functions that are the work of an attention: their loops
+/// are blocked and vectorised already.
+inline constexpr llvm::StringLiteral kWorkFunctionAttrName = "varlen-work";
 
 //===----------------------------------------------------------------------===//
 // Calls of the runtime

@@ -1,0 +1,28 @@
+//===- SharedTile.h - How tiles lie in shared memory ------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What somebody has to know who counts bytes of shared memory without the
+// dialect: plain numbers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_KERNEL_IR_SHAREDTILE_H
+#define VARLEN_DIALECT_KERNEL_IR_SHAREDTILE_H
+
+#include <cstdint>
+
+namespace mlir::varlen::kernel {
+
+/// Columns of a slab of a shared tile: rows of 128 bytes in 16 bits.
+inline constexpr int64_t kSlabColumns = 64;
+/// Planes of bf16 whose sum is an f32 tile.
+inline constexpr int64_t kPlanes = 3;
+
+} // namespace mlir::varlen::kernel
+
+#endif // VARLEN_DIALECT_KERNEL_IR_SHAREDTILE_H
