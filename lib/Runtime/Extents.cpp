@@ -23,6 +23,10 @@ void varlen_extent_error(int64_t rule, int64_t value, int64_t bound) {
   if (number < 0 || tensor >= count || source < 0 || source >= count)
     return setError("unknown rule %" PRId64 " about extents", rule);
   const char *name = tensors[tensor], *of = tensors[source];
+  if (tensor == source)
+    return setError("%s has a head_dim of %" PRId64
+                    ": expected a positive number",
+                    name, value);
   if (tensor == VARLEN_TENSOR_Q)
     return setError("q has %" PRId64 " heads and k %" PRId64
                     ": expected positive numbers, that of q a multiple of that "

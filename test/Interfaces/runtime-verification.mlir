@@ -10,8 +10,6 @@
 // CHECK:         cf.assert %{{.*}}, "{{.*}}q must have at least one head{{.*}}"
 // CHECK:         cf.assert %{{.*}}, "{{.*}}q must have a positive head_dim{{.*}}"
 // CHECK:         cf.assert %{{.*}}, "{{.*}}k must have at least one head{{.*}}"
-// CHECK:         cf.assert %{{.*}}, "{{.*}}k must have a positive head_dim{{.*}}"
-// CHECK:         cf.assert %{{.*}}, "{{.*}}v must have at least one head{{.*}}"
 // CHECK:         cf.assert %{{.*}}, "{{.*}}v must have a positive head_dim{{.*}}"
 // CHECK:         cf.assert %{{.*}}, "{{.*}}query heads must be a multiple of kv heads{{.*}}"
 // CHECK:         cf.assert %{{.*}}, "{{.*}}sink must have one entry for each query head{{.*}}"
@@ -79,6 +77,23 @@ func.func @outs(%q: memref<9x2x8xf32>, %cu: memref<3xi64>, %out: memref<?x?x?xf3
     : (memref<9x2x8xf32>, memref<9x2x8xf32>, memref<9x2x8xf32>, memref<3xi64>, memref<3xi64>,
        memref<?x?x?xf32>, memref<?x?xf32>) -> ()
   return
+}
+
+// -----
+
+// Results on tensors, where their types say more than the operands.
+
+// CHECK-LABEL: func @results(
+// CHECK:         cf.assert %{{.*}}, "{{.*}}q must have at least one head{{.*}}"
+// CHECK-NOT:     out must have as many heads as q
+// CHECK:         cf.assert %{{.*}}, "{{.*}}out must have as many rows as q{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}lse must have as many heads as q{{.*}}"
+// CHECK-NOT:     lse must have as many rows as q
+func.func @results(%q: tensor<?x?x8xf32>, %k: tensor<9x1x8xf32>, %cu: tensor<?xi32>) -> (tensor<9x?x8xf32>, tensor<2x?xf32>) {
+  %out, %lse = varlen.attn %q, %k, %k, %cu, %cu
+    : (tensor<?x?x8xf32>, tensor<9x1x8xf32>, tensor<9x1x8xf32>, tensor<?xi32>, tensor<?xi32>)
+    -> (tensor<9x?x8xf32>, tensor<2x?xf32>)
+  return %out, %lse : tensor<9x?x8xf32>, tensor<2x?xf32>
 }
 
 // -----

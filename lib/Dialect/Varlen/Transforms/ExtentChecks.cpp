@@ -16,11 +16,95 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/ShapedOpInterfaces.h"
 
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
+
+//===----------------------------------------------------------------------===//
+// Rules
+//===----------------------------------------------------------------------===//
+
+SmallVector<ExtentRule> varlen::getExtentRules(AttentionOpInterface op) {
+  NamedValue q{"q", op.getQ()}, k{"k", op.getK()}, v{"v", op.getV()};
+  SmallVector<ExtentRule> rules;
+  // The verifier has seen to static extents.
+  auto isStatic = [](const ExtentOf &of) {
+    return ShapedType::isStatic(of.source.extent(of.dim));
+  };
+  auto add = [&](ExtentRule::Kind kind, ExtentOf extent, ExtentOf bound) {
+    if (!isStatic(extent) || !isStatic(bound))
+      rules.push_back({kind, extent, bound});
+  };
+  add(ExtentRule::Same, {v, 0}, {k, 0});
+  add(ExtentRule::Same, {v, 1}, {k, 1});
+  add(ExtentRule::Same, {k, 2}, {q, 2});
+  for (const ExtentOf &extent :
+       {ExtentOf{q, 1}, ExtentOf{q, 2}, ExtentOf{k, 1}, ExtentOf{v, 2}})
+    add(ExtentRule::Positive, extent, extent);
+  add(ExtentRule::Multiple, {q, 1}, {k, 1});
+  if (Value sink = op.getSink())
+    add(ExtentRule::Same, {{"sink", sink}, 0}, {q, 1});
+  auto addShape = [&](const ShapedByInputs &value, bool isResult) {
+    for (auto [dim, from] : llvm::enumerate(value.extents)) {
+      ExtentOf extent{value, static_cast<unsigned>(dim)};
+      // What a type leaves open of a result is what the inputs say.
+      if (!isResult || isStatic(extent))
+        add(ExtentRule::Same, extent, from);
+    }
+  };
+  for (const ShapedByInputs &input : op.getShapedInputs())
+    addShape(input, /*isResult=*/false);
+  for (const ShapedByInputs &out : op.getShapedResults())
+    addShape(out, /*isResult=*/!op.isBufferized());
+  return rules;
+}
+
+static Value emitExtent(ImplicitLocOpBuilder &b, const ExtentOf &of) {
+  IndexBuilder index{b};
+  Value shaped = of.source.value;
+  // Also of a result, before it is there.
+  int64_t extent = of.source.extent(of.dim);
+  if (ShapedType::isStatic(extent))
+    return index.constant(extent);
+  Value dim = index.constant(of.dim);
+  return isa<MemRefType>(shaped.getType())
+             ? b.createOrFold<memref::DimOp>(shaped, dim)
+             : b.createOrFold<tensor::DimOp>(shaped, dim);
+}
+
+ExtentCheck varlen::emitExtents(ImplicitLocOpBuilder &b,
+                                const ExtentRule &rule) {
+  return {emitExtent(b, rule.extent), emitExtent(b, rule.bound)};
+}
+
+Value ExtentCheck::emitHolds(ImplicitLocOpBuilder &b,
+                             ExtentRule::Kind kind) const {
+  IndexBuilder index{b};
+  auto compare = [&](arith::CmpIPredicate predicate, Value lhs, Value rhs) {
+    return b.createOrFold<arith::CmpIOp>(predicate, lhs, rhs);
+  };
+  Value zero = index.constant(0);
+  switch (kind) {
+  case ExtentRule::Same:
+    return compare(arith::CmpIPredicate::eq, extent, bound);
+  case ExtentRule::Positive:
+    return compare(arith::CmpIPredicate::sgt, extent, zero);
+  case ExtentRule::Multiple:
+    break;
+  }
+  // Nothing divides by 0, also where an earlier rule is broken.
+  Value divisor = index.max(bound, index.constant(1));
+  return compare(arith::CmpIPredicate::eq, index.rem(extent, divisor), zero);
+}
+
+//===----------------------------------------------------------------------===//
+// Reports to the runtime
+//===----------------------------------------------------------------------===//
 
 /// How the runtime numbers what messages call `name`.
 static int64_t numberOf(StringRef name) {
@@ -39,115 +123,53 @@ static int64_t numberOf(StringRef name) {
       .Case("dsink", VARLEN_TENSOR_DSINK);
 }
 
-namespace {
-class ExtentChecker {
-public:
-  ExtentChecker(ImplicitLocOpBuilder &b, AttentionOpInterface op)
-      : b(b), index{b}, op(op) {}
-
-  SmallVector<ExtentCheck> emit();
-
-private:
-  Value dim(Value memref, int64_t dim) {
-    return b.createOrFold<memref::DimOp>(memref, index.constant(dim));
-  }
-  Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs) {
-    return b.createOrFold<arith::CmpIOp>(predicate, lhs, rhs);
-  }
-  /// Dimension `dim` of `value` is dimension `from.dim` of q, k or v.
-  void requireSame(NamedValue value, unsigned dim, const ExtentOf &from);
-  void requireHeads();
-  void requireShape(const ShapedByInputs &value);
-
-  ImplicitLocOpBuilder &b;
-  IndexBuilder index;
-  AttentionOpInterface op;
-  SmallVector<ExtentCheck> checks;
-};
-} // namespace
-
-/// Whether both are the same extent of the same buffer.
+/// Whether both are the same extent of the same value.
 static bool isSameExtent(Value a, Value b) {
   if (a == b)
     return true;
-  auto x = a.getDefiningOp<memref::DimOp>(),
-       y = b.getDefiningOp<memref::DimOp>();
-  return x && y && x.getSource() == y.getSource() && x.getConstantIndex() &&
-         x.getConstantIndex() == y.getConstantIndex();
-}
-
-void ExtentChecker::requireSame(NamedValue value, unsigned dim,
-                                const ExtentOf &from) {
-  // The verifier has compared static ones.
-  if (ShapedType::isStatic(value.extent(dim)) &&
-      ShapedType::isStatic(from.source.extent(from.dim)))
-    return;
-  Value actual = this->dim(value.value, dim);
-  Value expected = this->dim(from.source.value, from.dim);
-  if (isSameExtent(actual, expected))
-    return;
-  checks.push_back(
-      {compare(arith::CmpIPredicate::ne, actual, expected),
-       VARLEN_EXTENT_RULE(numberOf(value.name), static_cast<int64_t>(from.dim),
-                          numberOf(from.source.name)),
-       actual, expected});
-}
-
-void ExtentChecker::requireHeads() {
-  if (ShapedType::isStatic(
-          cast<ShapedType>(op.getQ().getType()).getDimSize(1)) &&
-      ShapedType::isStatic(cast<ShapedType>(op.getK().getType()).getDimSize(1)))
-    return;
-  Value heads = dim(op.getQ(), 1), kvHeads = dim(op.getK(), 1);
-  Value one = index.constant(1);
-  Value rest = index.rem(heads, index.max(kvHeads, one));
-  Value wrong = compare(arith::CmpIPredicate::ne, rest, index.constant(0));
-  for (Value count : {heads, kvHeads})
-    wrong = b.createOrFold<arith::OrIOp>(wrong, index.less(count, one));
-  checks.push_back({wrong,
-                    VARLEN_EXTENT_RULE(VARLEN_TENSOR_Q, VARLEN_EXTENT_HEADS,
-                                       VARLEN_TENSOR_K),
-                    heads, kvHeads});
-}
-
-void ExtentChecker::requireShape(const ShapedByInputs &value) {
-  for (const auto &[dim, from] : llvm::enumerate(value.extents))
-    requireSame(value, dim, from);
-}
-
-SmallVector<ExtentCheck> ExtentChecker::emit() {
-  NamedValue q{"q", op.getQ()}, k{"k", op.getK()}, v{"v", op.getV()};
-  requireSame(v, 0, {k, 0});
-  requireSame(v, 1, {k, 1});
-  requireSame(k, 2, {q, 2});
-  requireHeads();
-  if (Value sink = op.getSink())
-    requireSame({"sink", sink}, 0, {q, 1});
-  for (const ShapedByInputs &input : op.getShapedInputs())
-    requireShape(input);
-  for (const ShapedByInputs &out : op.getShapedResults())
-    requireShape(out);
-  return std::move(checks);
-}
-
-SmallVector<ExtentCheck> varlen::emitExtentChecks(ImplicitLocOpBuilder &b,
-                                                  AttentionOpInterface op) {
-  return ExtentChecker(b, op).emit();
+  auto x = a.getDefiningOp<ShapedDimOpInterface>(),
+       y = b.getDefiningOp<ShapedDimOpInterface>();
+  if (!x || !y || x.getShapedValue() != y.getShapedValue())
+    return false;
+  std::optional<int64_t> dim = getConstantIntValue(x.getDimension());
+  return dim && dim == getConstantIntValue(y.getDimension());
 }
 
 ExtentFault varlen::emitExtentFault(ImplicitLocOpBuilder &b,
                                     AttentionOpInterface op) {
   IndexBuilder index{b};
-  SmallVector<ExtentCheck> checks = emitExtentChecks(b, op);
+  // One message stands for all rules about numbers of heads.
+  ExtentRule heads{
+      ExtentRule::Multiple, {{"q", op.getQ()}, 1}, {{"k", op.getK()}, 1}};
+  struct Check {
+    Value holds;
+    int64_t rule;
+    ExtentCheck reported;
+  };
+  SmallVector<Check> checks;
+  for (const ExtentRule &rule : getExtentRules(op)) {
+    ExtentCheck check = emitExtents(b, rule);
+    if (rule.kind == ExtentRule::Same &&
+        isSameExtent(check.extent, check.bound))
+      continue;
+    bool isOfHeads = rule.kind != ExtentRule::Same && rule.extent.dim == 1;
+    const ExtentRule &reported = isOfHeads ? heads : rule;
+    int64_t number =
+        VARLEN_EXTENT_RULE(numberOf(reported.extent.source.name),
+                           static_cast<int64_t>(reported.bound.dim),
+                           numberOf(reported.bound.source.name));
+    checks.push_back({check.emitHolds(b, rule.kind), number,
+                      isOfHeads ? emitExtents(b, heads) : check});
+  }
   if (checks.empty())
     return {};
   Value zero = index.constant(0);
   ExtentFault fault{zero, zero, zero};
-  for (const ExtentCheck &check : llvm::reverse(checks)) {
+  for (const Check &check : llvm::reverse(checks)) {
     fault.rule =
-        index.select(check.wrong, index.constant(check.rule), fault.rule);
-    fault.value = index.select(check.wrong, check.value, fault.value);
-    fault.bound = index.select(check.wrong, check.bound, fault.bound);
+        index.select(check.holds, fault.rule, index.constant(check.rule));
+    fault.value = index.select(check.holds, fault.value, check.reported.extent);
+    fault.bound = index.select(check.holds, fault.bound, check.reported.bound);
   }
   return fault;
 }

@@ -16,22 +16,34 @@
 namespace mlir::varlen {
 
 /// A rule about an extent that the types of an attention leave open.
-struct ExtentCheck {
-  /// Whether it is broken: i1.
-  Value wrong;
-  /// What varlen_extent_error (Runtime.h) calls it.
-  int64_t rule;
-  /// The extent, and the one it is compared with.
-  Value value, bound;
+struct ExtentRule {
+  enum Kind {
+    /// The extent is the bound.
+    Same,
+    /// The extent, which is the bound too, is not 0.
+    Positive,
+    /// The extent is a multiple of the bound.
+    Multiple
+  };
+  Kind kind;
+  ExtentOf extent, bound;
 };
 
-/// Emits the comparisons of the rules between q, k, v and what has its shape
-/// from them, of an attention on buffers, on the host.
-SmallVector<ExtentCheck> emitExtentChecks(ImplicitLocOpBuilder &b,
-                                          AttentionOpInterface op);
+/// The rules between q, k, v and what has its shape from them. Each may rely on
+/// those before it.
+SmallVector<ExtentRule> getExtentRules(AttentionOpInterface op);
 
-/// The first rule that is broken, 0 if none is, with the extent and the one it
-/// is compared with, as index values; null if there is nothing to check.
+/// The extents of a rule as index values, and whether it holds: i1.
+struct ExtentCheck {
+  Value extent, bound;
+
+  Value emitHolds(ImplicitLocOpBuilder &b, ExtentRule::Kind kind) const;
+};
+ExtentCheck emitExtents(ImplicitLocOpBuilder &b, const ExtentRule &rule);
+
+/// The first rule that is broken, as varlen_extent_error (Runtime.h) calls it,
+/// 0 if none is, with the extent and the one it is compared with, as index
+/// values; null if there is nothing to check.
 struct ExtentFault {
   Value rule, value, bound;
 };

@@ -8,6 +8,7 @@
 
 #include "varlen/Dialect/Varlen/Transforms/RuntimeVerification.h"
 
+#include "ExtentChecks.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -34,15 +35,14 @@ public:
       : b(b), op(op), message(message) {}
 
   void check() {
-    checkTensors();
+    checkExtents();
     checkSequenceCounts();
     checkCuSeqlens("q", op.getCuQ(), op.getSequsedQ(), op.getQ());
     checkCuSeqlens("k", op.getCuK(), op.getSequsedK(), op.getK());
   }
 
 private:
-  void checkTensors();
-  void checkShape(const ShapedByInputs &value);
+  void checkExtents();
   void checkSequenceCounts();
   void checkCuSeqlens(StringRef side, Value cu, Value seqused, Value packed);
 
@@ -84,15 +84,6 @@ private:
         what);
   }
 
-  /// An extent that must not be 0; the verifier has seen to static ones.
-  void requirePositive(const NamedValue &tensor, unsigned axis,
-                       const Twine &what) {
-    if (ShapedType::isDynamic(tensor.extent(axis)))
-      require(
-          compare(arith::CmpIPredicate::sgt, dim(tensor.value, axis), index(0)),
-          tensor.name + " must have " + what);
-  }
-
   ImplicitLocOpBuilder &b;
   AttentionOpInterface op;
   ErrorMessage message;
@@ -100,39 +91,34 @@ private:
 
 } // namespace
 
-void Checker::checkTensors() {
-  Value q = op.getQ(), k = op.getK(), v = op.getV();
-  requireSame(k, 0, v, 0, "k and v must have the same number of rows");
-  requireSame(k, 1, v, 1, "k and v must have the same number of heads");
-  requireSame(q, 2, k, 2, "q and k must have the same head_dim");
-  for (const NamedValue &tensor :
-       {NamedValue{"q", q}, NamedValue{"k", k}, NamedValue{"v", v}}) {
-    requirePositive(tensor, 1, "at least one head");
-    requirePositive(tensor, 2, "a positive head_dim");
+/// What an assertion of `rule` says.
+static std::string describe(const ExtentRule &rule) {
+  StringRef name = rule.extent.source.name, of = rule.bound.source.name;
+  bool isOfHeads = rule.extent.dim == 1;
+  if (rule.kind == ExtentRule::Positive)
+    return (name + " must have " +
+            (isOfHeads ? "at least one head" : "a positive head_dim"))
+        .str();
+  if (rule.kind == ExtentRule::Multiple)
+    return "query heads must be a multiple of kv heads";
+  if (name == "sink")
+    return "sink must have one entry for each query head";
+  // q, k and v have no shape from one another: their rules are mutual.
+  if (name == "k" || name == "v") {
+    constexpr StringLiteral extents[] = {"number of rows", "number of heads",
+                                         "head_dim"};
+    return (of + " and " + name + " must have the same " +
+            extents[rule.bound.dim])
+        .str();
   }
-  if (ShapedType::isDynamic(extent(q, 1)) ||
-      ShapedType::isDynamic(extent(k, 1))) {
-    Value rest = arith::RemUIOp::create(b, dim(q, 1), dim(k, 1));
-    require(compare(arith::CmpIPredicate::eq, rest, index(0)),
-            "query heads must be a multiple of kv heads");
-  }
-  if (Value sink = op.getSink())
-    requireSame(sink, 0, q, 1, "sink must have one entry for each query head");
-  for (const ShapedByInputs &input : op.getShapedInputs())
-    checkShape(input);
-  if (op.isBufferized())
-    for (const ShapedByInputs &out : op.getShapedResults())
-      checkShape(out);
-}
-
-void Checker::checkShape(const ShapedByInputs &value) {
-  // What dimensions of q, k and v are.
   constexpr StringLiteral meanings[] = {"as many rows as ", "as many heads as ",
                                         "the head_dim of "};
-  for (const auto &[dim, from] : llvm::enumerate(value.extents))
-    requireSame(value.value, dim, from.source.value, from.dim,
-                Twine(value.name) + " must have " + meanings[from.dim] +
-                    from.source.name);
+  return (name + " must have " + meanings[rule.bound.dim] + of).str();
+}
+
+void Checker::checkExtents() {
+  for (const ExtentRule &rule : getExtentRules(op))
+    require(emitExtents(b, rule).emitHolds(b, rule.kind), describe(rule));
 }
 
 void Checker::checkSequenceCounts() {
