@@ -40,13 +40,18 @@ void varlen::buildVarlenBufferize(OpPassManager &manager,
   // it still is one.
   manager.addPass(createVarlenAssignSchedule(schedule));
   // On a GPU nothing would run it then.
-  if (schedule.chip.empty())
+  if (schedule.chip.empty()) {
+    manager.addPass(createVarlenGuardAttn());
     manager.addPass(createVarlenDecomposeAttn({/*unscheduled=*/true}));
+  }
   // Tensor code that has no bufferization of its own.
   manager.addPass(createConvertElementwiseToLinalgPass());
   manager.addPass(createConvertTensorToLinalgPass());
   // A tensor.empty that ends up in a slice is that slice.
   manager.addPass(bufferization::createEmptyTensorEliminationPass());
+  // What a branch of a check allocates is then known to have the identity
+  // layout; its results would be copied otherwise.
+  manager.addPass(bufferization::createEmptyTensorToAllocTensorPass());
   bufferization::OneShotBufferizePassOptions bufferize;
   bufferize.bufferizeFunctionBoundaries = true;
   bufferize.functionBoundaryTypeConversion =

@@ -50,14 +50,45 @@ func.func @fast(%q: tensor<?x4x64xf32>, %k: tensor<?x2x64xf32>, %v: tensor<?x2x6
   return %out : tensor<?x4x64xf32>
 }
 
-// One that no schedule fits: still code, and a remark.
+// One that no schedule fits: still code, with the same checks, and a remark.
 // REMARK: remark: no tiles for a dynamic head_dim; it is decomposed instead
 // CHECK-LABEL: llvm.func @slow(
-// CHECK-NOT: @varlen_work_tiles
+// CHECK: llvm.call @varlen_extent_error
+// CHECK: llvm.call @varlen_work_tiles
+// CHECK: llvm.call @free
+// CHECK: llvm.cond_br
+// CHECK-NOT: @varlen_parallel_for
 // CHECK: llvm.func @_mlir_ciface_slow(
+
+// What the check yields is the result, without a copy.
+// BUFFERS-LABEL: func.func @slow(
+// BUFFERS: %[[BAD:.*]] = arith.ori
+// BUFFERS-NEXT: %[[SLOW:.*]] = scf.if %[[BAD]] -> (memref<?x4x?xf32>) {
+// BUFFERS-NEXT: %[[UNDEFINED:.*]] = memref.alloc
+// BUFFERS-NEXT: scf.yield %[[UNDEFINED]]
+// BUFFERS-NEXT: } else {
+// BUFFERS: return %[[SLOW]]
 func.func @slow(%q: tensor<?x4x?xf32>, %k: tensor<?x2x?xf32>, %v: tensor<?x2x?xf32>, %cu: tensor<?xi32>) -> tensor<?x4x?xf32> {
   %out, %lse = varlen.attn %q, %k, %v, %cu, %cu {scale = 0.125 : f32}
       : (tensor<?x4x?xf32>, tensor<?x2x?xf32>, tensor<?x2x?xf32>, tensor<?xi32>, tensor<?xi32>)
+      -> (tensor<?x4x?xf32>, tensor<4x?xf32>)
+  return %out : tensor<?x4x?xf32>
+}
+
+// A list that is copied for the check: who frees what is known when compiled.
+// BUFFERS-LABEL: func.func @strided(
+// BUFFERS: %[[LIST:.*]] = memref.alloc(%{{.*}}) {{.*}} : memref<?xi32>
+// BUFFERS-NOT: cf.assert
+// BUFFERS: varlen.work_tiles
+// BUFFERS-NOT: cf.assert
+// BUFFERS: memref.dealloc %[[LIST]]
+// BUFFERS: return
+func.func @strided(%q: tensor<?x4x?xf32>, %lists: tensor<?x2xi32>) -> tensor<?x4x?xf32> {
+  %c0 = arith.constant 0 : index
+  %entries = tensor.dim %lists, %c0 : tensor<?x2xi32>
+  %cu = tensor.extract_slice %lists[0, 1] [%entries, 1] [1, 1] : tensor<?x2xi32> to tensor<?xi32>
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu
+      : (tensor<?x4x?xf32>, tensor<?x4x?xf32>, tensor<?x4x?xf32>, tensor<?xi32>, tensor<?xi32>)
       -> (tensor<?x4x?xf32>, tensor<4x?xf32>)
   return %out : tensor<?x4x?xf32>
 }

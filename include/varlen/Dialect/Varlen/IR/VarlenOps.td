@@ -276,9 +276,10 @@ def Varlen_WorkTilesOp : Varlen_Op<"work_tiles", [
     tiles of at most `block_m` rows, in the order of `Runtime.h`; a row is a pair of a query
     row and one of the `group` query heads that share the kv head. A row of the
     result is one tile; its columns are the fields of `varlen_work_tile`
-    (Runtime.h). With bad cu_seqlens the list is empty and the runtime keeps the
-    message, which is why an unused list is not removed. The caller frees the
-    list with `memref.dealloc`.
+    (Runtime.h). With bad cu_seqlens the list is empty, its address null, and the
+    runtime keeps the message, which is why an unused list is not removed. Any
+    other list has an address, also without a head, when the checks are all there
+    is to do. The caller frees the list with `memref.dealloc`.
 
     `rows(tq, tk)` are the extents that cu_seqlens must stay within,
     `heads(kv_heads, group)` the kv heads and the query heads to each.
@@ -298,7 +299,9 @@ def Varlen_WorkTilesOp : Varlen_Op<"work_tiles", [
     Optional<Varlen_MemRef<Varlen_Index, 1>>:$q_offset,
     Index:$tq, Index:$tk, Index:$kv_heads, Index:$group,
     Varlen_MaskAttr:$mask, I64Attr:$block_m);
-  let results = (outs Varlen_MemRef<I64, 2>:$tiles);
+  // The memory of the list; that of the op, which makes it stay when the list is
+  // unused, is the message.
+  let results = (outs Res<Varlen_MemRef<I64, 2>, "", [MemAlloc]>:$tiles);
   let assemblyFormat = [{
     $cu_q `,` $cu_k
     oilist( `seqused_q` `(` $seqused_q `)` | `seqused_k` `(` $seqused_k `)`

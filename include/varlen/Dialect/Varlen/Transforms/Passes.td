@@ -188,6 +188,50 @@ def VarlenTileAttn : Pass<"varlen-tile-attn"> {
     Statistic<"numTiled", "tiled", "Attentions and gradients tiled">];
 }
 
+def VarlenGuardAttn : Pass<"varlen-guard-attn", "::mlir::ModuleOp"> {
+  let summary = "Put attentions without a schedule behind a check at run time";
+  let description = [{
+    What is to become plain linalg trusts its operands. This pass has the runtime
+    check them first, as `varlen-tile-attn` does for an attention with a schedule:
+    extents that types leave open, cu_seqlens and seqused. If it refuses them, it
+    has the message, and the results are buffers of the right shape that nobody
+    has written.
+
+    *Requires*: an attention with a schedule, or on memrefs, is left as it is.
+    *Guarantees*: every other one runs with operands that keep the rules only.
+    *Numerics*: none.
+
+    ```mlir
+    %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k : ...
+    ```
+    becomes
+    ```mlir
+    scf.if %wrong_extent {
+      func.call @varlen_extent_error(%rule, %value, %bound) : (i64, i64, i64) -> ()
+    }
+    %tiles = varlen.work_tiles %cu_q_buffer, %cu_k_buffer rows(%tq, %tk) heads(%c0, %c0) mask <full> block_m 1 {bufferization.manual_deallocation}
+    %address = memref.extract_aligned_pointer_as_index %tiles
+    memref.dealloc %tiles {bufferization.manual_deallocation}
+    %refused = arith.cmpi eq, %address, %c0
+    %bad = arith.ori %wrong_extent, %refused
+    %out, %lse = scf.if %bad {
+      %0 = tensor.empty(%tq, %heads, %dim) ...
+      %1 = tensor.empty(%heads, %tq) ...
+      scf.yield %0, %1
+    } else {
+      %0:2 = varlen.attn %q, %k, %v, %cu_q, %cu_k : ...
+      scf.yield %0#0, %0#1
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect", "::mlir::func::FuncDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numGuarded", "guarded", "Attentions behind a check">];
+}
+
 def VarlenDecomposeAttn : Pass<"varlen-decompose-attn"> {
   let summary = "Write varlen.attn and varlen.attn_grad as plain linalg: slow, and easy to check";
   let description = [{
@@ -197,8 +241,9 @@ def VarlenDecomposeAttn : Pass<"varlen-decompose-attn"> {
     docs/attn-grad.md. This is what every other lowering is compared with, and
     the way out for an attention that none of them takes.
 
-    *Requires*: tensors. cu_seqlens and seqused are trusted; run
-    `generate-runtime-verification` first to have them checked.
+    *Requires*: tensors. Extents, cu_seqlens and seqused are trusted; run
+    `varlen-guard-attn` or `generate-runtime-verification` first to have them
+    checked.
     *Guarantees*: no `varlen.attn` and no `varlen.attn_grad` is left (with
     `unscheduled-only`: none without a `varlen.schedule`).
     *Numerics*: products, sums and exponentials in f32 (f64 for f64); each sum
