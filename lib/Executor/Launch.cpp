@@ -14,7 +14,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <thread>
+#include <mutex>
+#include <pthread.h>
 
 using namespace varlen::executor;
 
@@ -216,10 +217,19 @@ struct Plan {
   std::vector<uint64_t> order;
   uint64_t batch;
 };
+
+/// What the host threads of a launch share.
+struct Work {
+  Launch &launch;
+  const Plan &plan;
+  varlen_sim_result &result;
+  std::mutex mutex;
+};
 } // namespace
 
-static void runWorker(Launch &launch, const Plan &plan,
-                      varlen_sim_result &result, std::mutex &mutex) {
+static void runWorker(Work &work) {
+  Launch &launch = work.launch;
+  const Plan &plan = work.plan;
   Worker w;
   w.launch = &launch;
   w.config = launch.config;
@@ -245,9 +255,47 @@ static void runWorker(Launch &launch, const Plan &plan,
   giveResources(std::move(w.resources));
   --launch.working;
   worker = nullptr;
-  std::lock_guard<std::mutex> lock(mutex);
-  addStats(result.stats, w.stats);
-  result.deadlock |= w.stuck;
+  std::lock_guard<std::mutex> lock(work.mutex);
+  addStats(work.result.stats, w.stats);
+  work.result.deadlock |= w.stuck;
+}
+
+static void *runThread(void *argument) {
+  Work &work = *static_cast<Work *>(argument);
+  // Whoever starts the threads holds the mutex until all are there.
+  work.mutex.lock();
+  work.mutex.unlock();
+  runWorker(work);
+  return nullptr;
+}
+
+/// Runs the clusters on so many host threads, the calling one among them; none
+/// if the system does not allow so many.
+static void runWork(Work &work, uint32_t hostThreads) {
+  Launch &launch = work.launch;
+  launch.working = hostThreads;
+  std::vector<pthread_t> others(hostThreads - 1);
+  int error = 0;
+  {
+    std::lock_guard<std::mutex> lock(work.mutex);
+    for (pthread_t &other : others) {
+      error = pthread_create(&other, nullptr, runThread, &work);
+      if (!error)
+        continue;
+      size_t started = &other - others.data();
+      launch.reports->add("launch", noSite,
+                          format("the system made %zu of %u host threads: %s",
+                                 started + 1, hostThreads, strerror(error)),
+                          "");
+      launch.nextBatch = launch.clusters;
+      others.resize(started);
+      break;
+    }
+  }
+  if (!error)
+    runWorker(work);
+  for (pthread_t other : others)
+    pthread_join(other, nullptr);
 }
 
 //===----------------------------------------------------------------------===//
@@ -376,14 +424,8 @@ varlen_sim_result *varlen_sim_launch(const varlen_sim_kernel *kernel,
   // A thread without a cluster to run would only cost its stack.
   hostThreads = static_cast<uint32_t>(
       std::min<uint64_t>(hostThreads, std::max<uint64_t>(launch.clusters, 1)));
-  launch.working = hostThreads;
-  std::mutex mutex;
-  std::vector<std::thread> others;
-  for (uint32_t i = 1; i < hostThreads; ++i)
-    others.emplace_back([&] { runWorker(launch, plan, *result, mutex); });
-  runWorker(launch, plan, *result, mutex);
-  for (std::thread &other : others)
-    other.join();
+  Work work{launch, plan, *result, {}};
+  runWork(work, hostThreads);
 
   banks.finish(result->stats);
   for (const auto &[site, count] : banks.sites())

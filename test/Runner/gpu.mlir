@@ -10,7 +10,11 @@
 // RUN: sh -c 'timeout 60 cat "$1" >"$2" & shift 2; varlen-run "$@" && wait $!' - %t/fifo %t/copy %s --device=sim:sm_80 --random=1 --trace=%t/fifo
 // RUN: test -p %t/fifo
 // RUN: cmp %t/copy %t/trace.json
+// A stack that no address space has room for: the second host thread cannot be made.
+// RUN: not sh -c 'ulimit -s 1000000000000000 && exec varlen-run "$@"' - %s --device=sim:sm_80 --random=1 --threads=2 2>&1 | FileCheck %s --check-prefix=THREADS
 
+// THREADS: hazard: launch: the system made 1 of 2 host threads: {{.+}}
+// THREADS: error: 1 hazard in run 1 of 1
 // CHECK: function  twice, sm_80, 1 thread
 // CHECK: executor  9 runs, no hazard
 // CHECK: banks     0 conflicts in 0 phases of ldmatrix and stmatrix

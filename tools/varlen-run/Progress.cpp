@@ -18,8 +18,13 @@ using namespace varlen_run;
 using namespace std::chrono_literals;
 
 Progress::Progress()
-    : start(std::chrono::steady_clock::now()), isTerminal(isatty(2)),
-      thread([this] { watch(); }) {}
+    : start(std::chrono::steady_clock::now()), isTerminal(isatty(2)) {
+  auto watch = [](void *progress) -> void * {
+    static_cast<Progress *>(progress)->watch();
+    return nullptr;
+  };
+  isWatched = pthread_create(&thread, nullptr, watch, this) == 0;
+}
 
 Progress::~Progress() {
   {
@@ -27,7 +32,8 @@ Progress::~Progress() {
     done = true;
   }
   wake.notify_one();
-  thread.join();
+  if (isWatched)
+    pthread_join(thread, nullptr);
   if (printed && isTerminal)
     fputs("\r\033[K", stderr);
 }

@@ -12,13 +12,14 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <pthread.h>
 #include <string>
-#include <thread>
 
 namespace varlen_run {
 
 /// Once work has lasted a second, says what is being done: on a terminal every
-/// second on the same line, else every ten seconds on a new one.
+/// second on the same line, else every ten seconds on a new one. Says nothing
+/// where the system has no thread for it.
 class Progress {
 public:
   Progress();
@@ -37,7 +38,8 @@ private:
   std::chrono::steady_clock::time_point start;
   const bool isTerminal;
   bool printed = false;
-  std::thread thread;
+  pthread_t thread;
+  bool isWatched;
 };
 
 } // namespace varlen_run

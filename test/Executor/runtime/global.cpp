@@ -11,8 +11,10 @@
 
 #include "Harness.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <map>
+#include <pthread.h>
 #include <unistd.h>
 
 static const Shape oneWarp;
@@ -243,6 +245,30 @@ static void testHostThreads() {
   varlen_sim_free(memory);
 }
 
+static void testHostThreadsRefused() {
+  // A stack that no address space has room for.
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, size_t(1) << 60);
+  EXPECT(pthread_setattr_default_np(&attributes) == 0, "%s", "not set");
+  varlen_sim_config config = configOf(1, 0, 0);
+  config.host_threads = 3;
+  Shape shape;
+  shape.grid = 4;
+  std::atomic<uint32_t> calls{0};
+  Outcome outcome = run(shape, config, [&] { ++calls; });
+  EXPECT(outcome.reports.size() == 1 &&
+             outcome.has("launch: the system made 1 of 3 host threads: "),
+         "%s", outcome.all().c_str());
+  EXPECT(calls == 0, "%u threads of the kernel ran", calls.load());
+  pthread_attr_setstacksize(&attributes, size_t(1) << 20);
+  pthread_setattr_default_np(&attributes);
+  pthread_attr_destroy(&attributes);
+  outcome = run(shape, config, [&] { ++calls; });
+  EXPECT(outcome.reports.empty() && calls == 4 * 32, "%u threads ran:%s",
+         calls.load(), outcome.all().c_str());
+}
+
 static void testOrderOfCTAs() {
   auto order = [](uint64_t seed) {
     std::vector<uint32_t> ids;
@@ -397,6 +423,7 @@ int main() {
   testAtomics();
   testChain();
   testHostThreads();
+  testHostThreadsRefused();
   testOrderOfCTAs();
   testBankConflicts();
   testTrace();
