@@ -47,6 +47,9 @@ namespace {
 
 /// Alignment of the workspace that the runtime hands out, and of every slice.
 constexpr int64_t kWorkspaceAlignment = 64;
+/// What a workspace counts as that is larger: the runtime finds no memory for
+/// it, and the sum of two does not overflow.
+constexpr int64_t kMaxWorkspaceBytes = int64_t(1) << 62;
 
 /// A buffer of the loop body that becomes a slice of the workspace.
 struct Slice {
@@ -57,13 +60,17 @@ struct Slice {
   bool isStatic() { return alloc.getType().hasStaticShape(); }
 };
 
-/// A number of bytes: a constant and maybe an index value.
+/// A number of bytes: a constant and maybe an index value. What overflows is
+/// kMaxWorkspaceBytes.
 struct Bytes {
   int64_t constant = 0;
   Value dynamic;
 
   void add(ImplicitLocOpBuilder &b, Slice slice);
   Value get(ImplicitLocOpBuilder &b) const;
+
+private:
+  static Value clamp(ImplicitLocOpBuilder &b, Value bytes);
 };
 
 class Outliner {
@@ -216,20 +223,32 @@ void Bytes::add(ImplicitLocOpBuilder &b, Slice slice) {
   }
   memref::AllocOp alloc = slice.alloc;
   Value bytes = arith::ConstantIndexOp::create(b, slice.bytes);
-  for (Value size : alloc.getDynamicSizes())
-    bytes = arith::MulIOp::create(b, bytes, size);
+  for (Value size : alloc.getDynamicSizes()) {
+    auto product = arith::MulUIExtendedOp::create(b, bytes, size);
+    Value zero = arith::ConstantIndexOp::create(b, 0);
+    Value fits = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                       product.getHigh(), zero);
+    bytes = arith::SelectOp::create(
+        b, fits, clamp(b, product.getLow()),
+        arith::ConstantIndexOp::create(b, kMaxWorkspaceBytes));
+  }
   Value unit = arith::ConstantIndexOp::create(b, kWorkspaceAlignment);
   Value last = arith::ConstantIndexOp::create(b, kWorkspaceAlignment - 1);
   bytes = arith::AddIOp::create(b, bytes, last);
   bytes =
       arith::MulIOp::create(b, arith::DivUIOp::create(b, bytes, unit), unit);
   dynamic =
-      dynamic ? arith::AddIOp::create(b, dynamic, bytes).getResult() : bytes;
+      dynamic ? clamp(b, arith::AddIOp::create(b, dynamic, bytes)) : bytes;
 }
 
 Value Bytes::get(ImplicitLocOpBuilder &b) const {
   Value bytes = arith::ConstantIndexOp::create(b, constant);
-  return dynamic ? arith::AddIOp::create(b, bytes, dynamic).getResult() : bytes;
+  return dynamic ? clamp(b, arith::AddIOp::create(b, bytes, dynamic)) : bytes;
+}
+
+Value Bytes::clamp(ImplicitLocOpBuilder &b, Value bytes) {
+  return arith::MinUIOp::create(
+      b, bytes, arith::ConstantIndexOp::create(b, kMaxWorkspaceBytes));
 }
 
 void Outliner::placeSlices(ImplicitLocOpBuilder &b, Value workspace,
@@ -332,11 +351,8 @@ void Outliner::emitCall(scf::ForallOp forall, func::FuncOp function,
   }
   Value count = arith::IndexCastOp::create(b, b.getI64Type(),
                                            forall.getUpperBound(b).front());
-  Value bytes = arith::ConstantIntOp::create(b, workspaceBytes.constant, 64);
-  if (workspaceBytes.dynamic)
-    bytes = arith::AddIOp::create(
-        b, bytes,
-        arith::IndexCastOp::create(b, b.getI64Type(), workspaceBytes.dynamic));
+  Value bytes =
+      b.createOrFold<arith::IndexCastOp>(b.getI64Type(), workspaceBytes.get(b));
   Value callee = func::ConstantOp::create(b, function.getFunctionType(),
                                           function.getName());
   func::CallOp::create(b, run, ValueRange{count, bytes, callee, context});

@@ -116,16 +116,21 @@ func.func @heap(%n: index) {
 // -----
 
 // A size known before the loop: a slice behind those of static size. The
-// workspace has 64 bytes for the one and 20 n, rounded up, for the other.
+// workspace has 64 bytes for the one and 20 n, rounded up, for the other; what
+// overflows counts as 2^62 bytes, which the runtime refuses.
 // CHECK-LABEL: func @known
 // CHECK-SAME: %[[N:[^:]*]]: index
-// CHECK: %[[BYTES:.*]] = arith.muli %c20{{.*}}, %[[N]]
+// CHECK: %[[LOW:.*]], %[[HIGH:.*]] = arith.mului_extended %c20{{.*}}, %[[N]]
+// CHECK: %[[FITS:.*]] = arith.cmpi eq, %[[HIGH]], %c0
+// CHECK: %[[CLAMPED:.*]] = arith.minui %[[LOW]], %c4611686018427387904
+// CHECK: %[[BYTES:.*]] = arith.select %[[FITS]], %[[CLAMPED]], %c4611686018427387904
 // CHECK: %[[MORE:.*]] = arith.addi %[[BYTES]], %c63
 // CHECK: %[[UNITS:.*]] = arith.divui %[[MORE]], %c64
 // CHECK: %[[ROUND:.*]] = arith.muli %[[UNITS]], %c64
-// CHECK: %[[CAST:.*]] = arith.index_cast %[[ROUND]] : index to i64
-// CHECK: %[[ALL:.*]] = arith.addi %c64_i64, %[[CAST]] : i64
-// CHECK: call @varlen_parallel_for(%{{.*}}, %[[ALL]],
+// CHECK: %[[SUM:.*]] = arith.addi %c64{{.*}}, %[[ROUND]]
+// CHECK: %[[ALL:.*]] = arith.minui %[[SUM]], %c4611686018427387904
+// CHECK: %[[CAST:.*]] = arith.index_cast %[[ALL]] : index to i64
+// CHECK: call @varlen_parallel_for(%{{.*}}, %[[CAST]],
 // CHECK-LABEL: func private @known_work_0
 // CHECK: %[[SIZE:.*]] = builtin.unrealized_conversion_cast %{{.*}} : i64 to index
 // CHECK: memref.view %[[BUFFER:.*]][%{{.*}}][] : memref<?xi8> to memref<3xf32>
