@@ -45,17 +45,19 @@
 // CHECK: math.fma {{.*}} : vector<8xf32>
 // CHECK: math.exp2 {{.*}} : vector<8xf32>
 // CHECK: return
+#columns = affine_map<(d0, d1) -> (d1, d0)>
 func.func @cpu(%q: memref<64x32xbf16>, %k: memref<64x64xbf16>, %v: memref<64x64xbf16>, %acc: memref<64x32xf32>,
                %m: memref<1x32xf32>, %l: memref<1x32xf32>, %n: index) {
   scf.forall (%i) in (%n) {
-    %qt = bufferization.to_tensor %q restrict : memref<64x32xbf16> to tensor<64x32xbf16>
+    %qc = builtin.unrealized_conversion_cast %q : memref<64x32xbf16> to memref<32x64xbf16, #columns>
+    %qt = bufferization.to_tensor %qc restrict : memref<32x64xbf16, #columns> to tensor<32x64xbf16>
     %kt = bufferization.to_tensor %k restrict : memref<64x64xbf16> to tensor<64x64xbf16>
     %vt = bufferization.to_tensor %v restrict : memref<64x64xbf16> to tensor<64x64xbf16>
     %at = bufferization.to_tensor %acc restrict : memref<64x32xf32> to tensor<64x32xf32>
     %mt = bufferization.to_tensor %m restrict : memref<1x32xf32> to tensor<1x32xf32>
     %lt = bufferization.to_tensor %l restrict : memref<1x32xf32> to tensor<1x32xf32>
     %r:3 = varlen.online_attn kq
-        ins(%qt, %kt, %vt : tensor<64x32xbf16>, tensor<64x64xbf16>, tensor<64x64xbf16>)
+        ins(%qt, %kt, %vt : tensor<32x64xbf16>, tensor<64x64xbf16>, tensor<64x64xbf16>)
         outs(%at, %mt, %lt : tensor<64x32xf32>, tensor<1x32xf32>, tensor<1x32xf32>) scale 0.125
     bufferization.materialize_in_destination %r#0 in restrict writable %acc : (tensor<64x32xf32>, memref<64x32xf32>) -> ()
     bufferization.materialize_in_destination %r#1 in restrict writable %m : (tensor<1x32xf32>, memref<1x32xf32>) -> ()

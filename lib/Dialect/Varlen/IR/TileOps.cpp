@@ -168,15 +168,15 @@ StepSizes OnlineAttnOp::getSizes() {
   auto extent = [](Value tile, unsigned dim) {
     return shaped(tile).getDimSize(dim);
   };
-  // Where queries are in tiles that hold them, and where they are not.
+  // Where queries are in the state, and where they are not.
   unsigned queries = getOrientation() == Orientation::QK ? 0 : 1;
   unsigned other = 1 - queries;
   StepSizes sizes;
   sizes.queries =
-      getCommonExtent({extent(getQ(), queries), extent(getAcc(), queries),
+      getCommonExtent({extent(getQ(), 0), extent(getAcc(), queries),
                        extent(getM(), queries), extent(getL(), queries)});
   sizes.keys = getCommonExtent({extent(getK(), 0), extent(getV(), 0)});
-  sizes.headDim = getCommonExtent({extent(getK(), 1), extent(getQ(), other)});
+  sizes.headDim = getCommonExtent({extent(getK(), 1), extent(getQ(), 1)});
   sizes.valueHeadDim =
       getCommonExtent({extent(getV(), 1), extent(getAcc(), other)});
   return sizes;
@@ -197,9 +197,8 @@ LogicalResult OnlineAttnOp::verify() {
                    ArrayRef<int64_t> shape) {
     return verifyTile(*this, orientation, tile, meaning, shape);
   };
-  if (failed(check({"q", getQ()},
-                   qk ? "queries x head_dim" : "head_dim x queries",
-                   getQueryTileShape(orientation, sizes))) ||
+  if (failed(check({"q", getQ()}, "queries x head_dim",
+                   getQueryTileShape(sizes))) ||
       failed(check({"k", getK()}, "keys x head_dim", getKeyTileShape(sizes))) ||
       failed(check({"v", getV()}, "keys x value head_dim",
                    getValueTileShape(sizes))) ||
@@ -303,8 +302,7 @@ LogicalResult OnlineAttnGradOp::verify() {
     return verifyTile(*this, orientation, tile, meaning, shape);
   };
   for (NamedValue tile : {NamedValue{"q", getQ()}, NamedValue{"dq", getDq()}})
-    if (failed(check(tile, "queries x head_dim",
-                     getQueryTileShape(Orientation::QK, sizes))))
+    if (failed(check(tile, "queries x head_dim", getQueryTileShape(sizes))))
       return failure();
   for (NamedValue tile : {NamedValue{"k", getK()}, NamedValue{"dk", getDk()}})
     if (failed(check(tile, "keys x head_dim", getKeyTileShape(sizes))))

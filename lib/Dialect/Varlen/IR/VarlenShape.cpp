@@ -58,11 +58,8 @@ FloatType varlen::getComputeType(Type type) {
 // varlen.online_attn, varlen.online_attn_grad
 //===----------------------------------------------------------------------===//
 
-SmallVector<int64_t> varlen::getQueryTileShape(Orientation orientation,
-                                               const StepSizes &sizes) {
-  if (orientation == Orientation::QK)
-    return {sizes.queries, sizes.headDim};
-  return {sizes.headDim, sizes.queries};
+SmallVector<int64_t> varlen::getQueryTileShape(const StepSizes &sizes) {
+  return {sizes.queries, sizes.headDim};
 }
 
 SmallVector<int64_t> varlen::getKeyTileShape(const StepSizes &sizes) {

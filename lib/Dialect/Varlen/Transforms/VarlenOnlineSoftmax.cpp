@@ -73,11 +73,10 @@ protected:
 
   double getScale() { return op.getScale().convertToDouble(); }
   /// A score tile without values.
-  Value emptyScores(unsigned queryAxis);
-  /// Products of all rows of `keys`, N x (depth), with all queries of
-  /// `queries`: a score tile like `scores`. `queryAxis` is the axis of queries
-  /// in q and in `queries`.
-  Value products(Value queries, unsigned queryAxis, Value keys, Value scores);
+  Value emptyScores();
+  /// Products of all rows of `keys`, N x (depth), with all rows of `queries`:
+  /// a score tile like `scores`.
+  Value products(Value queries, Value keys, Value scores);
   /// The score tile with `hidden` where a key is not visible to a query.
   Value hide(Value scores, double hidden);
   Step op;
@@ -230,11 +229,9 @@ Value StepBuilder<Step>::round(Value tile, Value like) {
                      });
 }
 
-template <typename Step>
-Value StepBuilder<Step>::emptyScores(unsigned queryAxis) {
+template <typename Step> Value StepBuilder<Step>::emptyScores() {
   OpFoldResult keys = tensor::getMixedSize(b, b.getLoc(), op.getK(), 0);
-  OpFoldResult queries =
-      tensor::getMixedSize(b, b.getLoc(), op.getQ(), queryAxis);
+  OpFoldResult queries = tensor::getMixedSize(b, b.getLoc(), op.getQ(), 0);
   SmallVector<OpFoldResult> sizes = {queries, keys};
   if (kq)
     std::swap(sizes[0], sizes[1]);
@@ -242,14 +239,11 @@ Value StepBuilder<Step>::emptyScores(unsigned queryAxis) {
 }
 
 template <typename Step>
-Value StepBuilder<Step>::products(Value queries, unsigned queryAxis, Value keys,
-                                  Value scores) {
+Value StepBuilder<Step>::products(Value queries, Value keys, Value scores) {
   // Loops are (rows, columns, depth) of the score tile.
   SmallVector<int64_t> queryDims = {0, 2}, keyDims = {1, 2};
   if (kq)
     std::swap(queryDims, keyDims);
-  if (queryAxis == 1)
-    std::swap(queryDims[0], queryDims[1]);
   Value zeros = fill(0.0, scores);
   return kq ? contract(keys, queries, zeros, keyDims, queryDims)
             : contract(queries, keys, zeros, queryDims, keyDims);
@@ -284,8 +278,7 @@ Value StepBuilder<Step>::hide(Value scores, double hiddenValue) {
 SmallVector<Value> OnlineAttnBuilder::emit() {
   const double infinity = std::numeric_limits<double>::infinity();
   Value m = op.getM(), l = op.getL(), acc = op.getAcc();
-  unsigned queryAxis = kq ? 1 : 0;
-  Value s = products(op.getQ(), queryAxis, op.getK(), emptyScores(queryAxis));
+  Value s = products(op.getQ(), op.getK(), emptyScores());
   s = hide(s, -infinity);
 
   Value top =
@@ -366,8 +359,7 @@ Value OnlineAttnGradBuilder::probabilities(Value s) {
 }
 
 SmallVector<Value> OnlineAttnGradBuilder::emit() {
-  // Rows of q and dout are queries in either orientation.
-  Value s = products(op.getQ(), /*queryAxis=*/0, op.getK(), emptyScores(0));
+  Value s = products(op.getQ(), op.getK(), emptyScores());
   // Hidden by value, not by a score of -inf: lse may be anything there.
   Value p = hide(probabilities(s), 0.0);
   // The queries are the reduction of dk and dv, the keys that of dq.
@@ -379,8 +371,7 @@ SmallVector<Value> OnlineAttnGradBuilder::emit() {
   if (dv)
     dv = contract(round(p, op.getDout()), op.getDout(), dv, keysFirst, {2, 1});
   if (dq || dk) {
-    Value dp =
-        products(op.getDout(), /*queryAxis=*/0, op.getV(), empty(p, compute));
+    Value dp = products(op.getDout(), op.getV(), empty(p, compute));
     Value ds =
         elementwise({p, dp, op.getDelta()}, empty(p, compute),
                     [](OpBuilder &n, Location loc, ValueRange args) -> Value {

@@ -321,8 +321,9 @@ void CPUTiler::emitStep(Value p, Value column, int64_t vectors, Value kTile,
   };
   // Pairs that neighbour along the reduction lie side by side.
   Value q =
-      pairs ? emitTile(b, {{TileOrder::RowPairs, columnsOf(qTile, d / 2, 2)}})
-            : tile(view(qTile, d));
+      pairs
+          ? emitTile(b, {{TileOrder::ColumnPairs, columnsOf(qTile, d / 2, 2)}})
+          : emitTile(b, {{TileOrder::Columns, view(qTile, d)}});
   Value v = pairs ? emitTile(b, {{TileOrder::RowPairs, vTile}}) : tile(vTile);
   auto step = OnlineAttnOp::create(
       b, q, tile(kTile), v, tile(view(loTile, 1)), tile(view(hiTile, 1)), from,

@@ -45,11 +45,11 @@ func.func @work_tiles(%cu: memref<?xi32>, %used: memref<?xi32>, %n: index) -> me
 
 // CHECK-LABEL: func.func @online_attn
 // CHECK: varlen.online_attn kq {{.*}} limits(
-func.func @online_attn(%q: tensor<64x32xf32>, %kv: tensor<?x64xf32>, %limit: tensor<1x32xi32>,
+func.func @online_attn(%q: tensor<32x64xf32>, %kv: tensor<?x64xf32>, %limit: tensor<1x32xi32>,
                        %k0: i32, %acc: tensor<64x32xf32>, %m: tensor<1x32xf32>)
     -> tensor<64x32xf32> {
   %acc1, %m1, %l1 = varlen.online_attn kq
-      ins(%q, %kv, %kv : tensor<64x32xf32>, tensor<?x64xf32>, tensor<?x64xf32>)
+      ins(%q, %kv, %kv : tensor<32x64xf32>, tensor<?x64xf32>, tensor<?x64xf32>)
       limits(%limit, %limit, %k0 : tensor<1x32xi32>, tensor<1x32xi32>, i32)
       outs(%acc, %m, %m : tensor<64x32xf32>, tensor<1x32xf32>, tensor<1x32xf32>)
       scale 0.125

@@ -1,12 +1,12 @@
 // RUN: varlen-opt %s -split-input-file -verify-diagnostics
 
-// Queries for kq are columns.
+// Queries are rows in both orientations.
 func.func @q(
-    %q: tensor<32x64xf32>, %k: tensor<16x64xf32>, %v: tensor<16x48xf32>,
+    %q: tensor<64x32xf32>, %k: tensor<16x64xf32>, %v: tensor<16x48xf32>,
     %acc: tensor<48x32xf32>, %m: tensor<1x32xf32>, %l: tensor<1x32xf32>) {
-  // expected-error @below {{expected q to be head_dim x queries = 64 x 32 in orientation kq, got 'tensor<32x64xf32>'}}
+  // expected-error @below {{expected q to be queries x head_dim = 32 x 64 in orientation kq, got 'tensor<64x32xf32>'}}
   %acc1, %m1, %l1 = varlen.online_attn kq
-      ins(%q, %k, %v : tensor<32x64xf32>, tensor<16x64xf32>, tensor<16x48xf32>)
+      ins(%q, %k, %v : tensor<64x32xf32>, tensor<16x64xf32>, tensor<16x48xf32>)
       outs(%acc, %m, %l : tensor<48x32xf32>, tensor<1x32xf32>, tensor<1x32xf32>)
       scale 0.125
   return
@@ -28,13 +28,13 @@ func.func @k(
 
 // -----
 
-// Keys are rows in both orientations.
+// So are keys.
 func.func @k_rows(
-    %q: tensor<64x32xf32>, %k: tensor<64x16xf32>, %v: tensor<64x48xf32>,
+    %q: tensor<32x64xf32>, %k: tensor<64x16xf32>, %v: tensor<64x48xf32>,
     %acc: tensor<48x32xf32>, %m: tensor<1x32xf32>, %l: tensor<1x32xf32>) {
-  // expected-error @below {{expected q to be head_dim x queries = 16 x 32 in orientation kq, got 'tensor<64x32xf32>'}}
+  // expected-error @below {{expected q to be queries x head_dim = 32 x 16 in orientation kq, got 'tensor<32x64xf32>'}}
   %acc1, %m1, %l1 = varlen.online_attn kq
-      ins(%q, %k, %v : tensor<64x32xf32>, tensor<64x16xf32>, tensor<64x48xf32>)
+      ins(%q, %k, %v : tensor<32x64xf32>, tensor<64x16xf32>, tensor<64x48xf32>)
       outs(%acc, %m, %l : tensor<48x32xf32>, tensor<1x32xf32>, tensor<1x32xf32>)
       scale 0.125
   return
@@ -72,11 +72,11 @@ func.func @acc_qk(
 
 // acc as qk has it.
 func.func @acc_kq(
-    %q: tensor<64x32xf32>, %k: tensor<16x64xf32>, %v: tensor<16x48xf32>,
+    %q: tensor<32x64xf32>, %k: tensor<16x64xf32>, %v: tensor<16x48xf32>,
     %acc: tensor<32x48xf32>, %m: tensor<1x32xf32>, %l: tensor<1x32xf32>) {
   // expected-error @below {{expected acc to be value head_dim x queries = 48 x 32 in orientation kq, got 'tensor<32x48xf32>'}}
   %acc1, %m1, %l1 = varlen.online_attn kq
-      ins(%q, %k, %v : tensor<64x32xf32>, tensor<16x64xf32>, tensor<16x48xf32>)
+      ins(%q, %k, %v : tensor<32x64xf32>, tensor<16x64xf32>, tensor<16x48xf32>)
       outs(%acc, %m, %l : tensor<32x48xf32>, tensor<1x32xf32>, tensor<1x32xf32>)
       scale 0.125
   return
@@ -100,11 +100,11 @@ func.func @m(
 
 // A column in place of a row, the number of queries from q alone.
 func.func @l(
-    %q: tensor<64x32xf32>, %k: tensor<16x64xf32>, %v: tensor<16x48xf32>,
+    %q: tensor<32x64xf32>, %k: tensor<16x64xf32>, %v: tensor<16x48xf32>,
     %acc: tensor<48x?xf32>, %m: tensor<1x?xf32>, %l: tensor<32x1xf32>) {
   // expected-error @below {{expected l to be 1 x queries = 1 x 32 in orientation kq, got 'tensor<32x1xf32>'}}
   %acc1, %m1, %l1 = varlen.online_attn kq
-      ins(%q, %k, %v : tensor<64x32xf32>, tensor<16x64xf32>, tensor<16x48xf32>)
+      ins(%q, %k, %v : tensor<32x64xf32>, tensor<16x64xf32>, tensor<16x48xf32>)
       outs(%acc, %m, %l : tensor<48x?xf32>, tensor<1x?xf32>, tensor<32x1xf32>)
       scale 0.125
   return

@@ -15,17 +15,17 @@ func.func @qk(%q: tensor<32x64xbf16>, %k: tensor<16x64xbf16>, %v: tensor<16x48xb
   return %acc1 : tensor<32x48xf32>
 }
 
-// Keys are rows, and their number is not known. q and k may have been widened
-// where v has not.
+// Scores have keys as rows, and the number of these is not known. q and k may
+// have been widened where v has not.
 // CHECK-LABEL: func.func @kq
-// CHECK: varlen.online_attn kq ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<64x32xf32>, tensor<?x64xf32>, tensor<?x48xf16>)
+// CHECK: varlen.online_attn kq ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<32x64xf32>, tensor<?x64xf32>, tensor<?x48xf16>)
 // CHECK-SAME: limits(%{{.*}}, %{{.*}}, %{{.*}} : tensor<1x32xi32>, tensor<1x32xi32>, i32)
 // CHECK-SAME: outs(%{{.*}}, %{{.*}}, %{{.*}} : tensor<48x32xf32>, tensor<1x32xf32>, tensor<1x32xf32>) scale 1.000000e-01 {my.note}
-func.func @kq(%q: tensor<64x32xf32>, %k: tensor<?x64xf32>, %v: tensor<?x48xf16>,
+func.func @kq(%q: tensor<32x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x48xf16>,
               %limit: tensor<1x32xi32>, %k0: i32, %acc: tensor<48x32xf32>,
               %m: tensor<1x32xf32>) -> tensor<48x32xf32> {
   %acc1, %m1, %l1 = varlen.online_attn kq
-      ins(%q, %k, %v : tensor<64x32xf32>, tensor<?x64xf32>, tensor<?x48xf16>)
+      ins(%q, %k, %v : tensor<32x64xf32>, tensor<?x64xf32>, tensor<?x48xf16>)
       limits(%limit, %limit, %k0 : tensor<1x32xi32>, tensor<1x32xi32>, i32)
       outs(%acc, %m, %m : tensor<48x32xf32>, tensor<1x32xf32>, tensor<1x32xf32>)
       scale 0.1 {my.note}

@@ -62,12 +62,13 @@ func.func @qk(%q: tensor<64x128xbf16>, %k: tensor<32x128xbf16>, %v: tensor<32x96
 // CHECK-DAG: #[[$ID:.*]] = affine_map<(d0, d1) -> (d0, d1)>
 // CHECK-DAG: #[[$COL:.*]] = affine_map<(d0, d1) -> (0, d1)>
 // CHECK-DAG: #[[$RD:.*]] = affine_map<(d0, d1, d2) -> (d0, d2)>
+// CHECK-DAG: #[[$CD:.*]] = affine_map<(d0, d1, d2) -> (d1, d2)>
 // CHECK-DAG: #[[$DC:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
 // CHECK-DAG: #[[$DR:.*]] = affine_map<(d0, d1, d2) -> (d2, d0)>
 // CHECK-LABEL: @kq_limits
-// CHECK-SAME: (%[[Q:.*]]: tensor<64x24xf32>, %[[K:.*]]: tensor<?x64xf32>, %[[V:.*]]: tensor<?x32xf32>, %[[LO:.*]]: tensor<1x24xi32>, %[[HI:.*]]: tensor<1x24xi32>, %[[K0:.*]]: i32, %[[WHOLE:.*]]: i1
+// CHECK-SAME: (%[[Q:.*]]: tensor<24x64xf32>, %[[K:.*]]: tensor<?x64xf32>, %[[V:.*]]: tensor<?x32xf32>, %[[LO:.*]]: tensor<1x24xi32>, %[[HI:.*]]: tensor<1x24xi32>, %[[K0:.*]]: i32, %[[WHOLE:.*]]: i1
 // CHECK-DAG: %[[NINF:.*]] = arith.constant 0xFF800000 : f32
-// CHECK: %[[S:.*]] = linalg.contract indexing_maps = [#[[$RD]], #[[$DC]], {{.*}}] ins(%[[K]], %[[Q]]
+// CHECK: %[[S:.*]] = linalg.contract indexing_maps = [#[[$RD]], #[[$CD]], {{.*}}] ins(%[[K]], %[[Q]]
 // CHECK-SAME: -> tensor<?x24xf32>
 // CHECK: %[[SM:.*]] = linalg.generic {indexing_maps = [#[[$ID]], #[[$COL]], #[[$COL]], #[[$ID]]], iterator_types = ["parallel", "parallel"]} ins(%[[S]], %[[LO]], %[[HI]]
 // CHECK: ^bb0(%[[IN:.*]]: f32, %[[LOW:.*]]: i32, %[[HIGH:.*]]: i32, %{{.*}}: f32):
@@ -88,8 +89,8 @@ func.func @qk(%q: tensor<64x128xbf16>, %k: tensor<32x128xbf16>, %v: tensor<32x96
 // BUFFER-LABEL: @kq_limits
 // BUFFER-NOT: tensor
 // BUFFER: return
-func.func @kq_limits(%q: tensor<64x24xf32>, %k: tensor<?x64xf32>, %v: tensor<?x32xf32>, %lo: tensor<1x24xi32>, %hi: tensor<1x24xi32>, %k0: i32, %whole: i1, %acc: tensor<32x24xf32>, %m: tensor<1x24xf32>, %l: tensor<1x24xf32>) -> (tensor<32x24xf32>, tensor<1x24xf32>, tensor<1x24xf32>) {
-  %r:3 = varlen.online_attn kq ins(%q, %k, %v : tensor<64x24xf32>, tensor<?x64xf32>, tensor<?x32xf32>) limits(%lo, %hi, %k0 : tensor<1x24xi32>, tensor<1x24xi32>, i32) unless(%whole) outs(%acc, %m, %l : tensor<32x24xf32>, tensor<1x24xf32>, tensor<1x24xf32>) scale 0.125 {varlen.exp2_degree = 4 : i64}
+func.func @kq_limits(%q: tensor<24x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x32xf32>, %lo: tensor<1x24xi32>, %hi: tensor<1x24xi32>, %k0: i32, %whole: i1, %acc: tensor<32x24xf32>, %m: tensor<1x24xf32>, %l: tensor<1x24xf32>) -> (tensor<32x24xf32>, tensor<1x24xf32>, tensor<1x24xf32>) {
+  %r:3 = varlen.online_attn kq ins(%q, %k, %v : tensor<24x64xf32>, tensor<?x64xf32>, tensor<?x32xf32>) limits(%lo, %hi, %k0 : tensor<1x24xi32>, tensor<1x24xi32>, i32) unless(%whole) outs(%acc, %m, %l : tensor<32x24xf32>, tensor<1x24xf32>, tensor<1x24xf32>) scale 0.125 {varlen.exp2_degree = 4 : i64}
   return %r#0, %r#1, %r#2 : tensor<32x24xf32>, tensor<1x24xf32>, tensor<1x24xf32>
 }
 

@@ -45,15 +45,17 @@
 // CHECK: vector.store %[[LSUM]]#0, %[[L]][%c0, %c0]
 // CHECK-NOT: linalg
 // CHECK-NOT: tensor
+#columns = affine_map<(d0, d1) -> (d1, d0)>
 func.func @step(%q: memref<6x16xf32>, %k: memref<?x6xf32>, %v: memref<?x8xf32>, %acc: memref<8x16xf32>, %m: memref<1x16xf32>, %l: memref<1x16xf32>, %n: index) {
   scf.forall (%i) in (%n) {
-    %qt = bufferization.to_tensor %q restrict : memref<6x16xf32> to tensor<6x16xf32>
+    %qc = builtin.unrealized_conversion_cast %q : memref<6x16xf32> to memref<16x6xf32, #columns>
+    %qt = bufferization.to_tensor %qc restrict : memref<16x6xf32, #columns> to tensor<16x6xf32>
     %kt = bufferization.to_tensor %k restrict : memref<?x6xf32> to tensor<?x6xf32>
     %vt = bufferization.to_tensor %v restrict : memref<?x8xf32> to tensor<?x8xf32>
     %at = bufferization.to_tensor %acc restrict : memref<8x16xf32> to tensor<8x16xf32>
     %mt = bufferization.to_tensor %m restrict : memref<1x16xf32> to tensor<1x16xf32>
     %lt = bufferization.to_tensor %l restrict : memref<1x16xf32> to tensor<1x16xf32>
-    %r:3 = varlen.online_attn kq ins(%qt, %kt, %vt : tensor<6x16xf32>, tensor<?x6xf32>, tensor<?x8xf32>) outs(%at, %mt, %lt : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.125
+    %r:3 = varlen.online_attn kq ins(%qt, %kt, %vt : tensor<16x6xf32>, tensor<?x6xf32>, tensor<?x8xf32>) outs(%at, %mt, %lt : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.125
     bufferization.materialize_in_destination %r#0 in restrict writable %acc : (tensor<8x16xf32>, memref<8x16xf32>) -> ()
     bufferization.materialize_in_destination %r#1 in restrict writable %m : (tensor<1x16xf32>, memref<1x16xf32>) -> ()
     bufferization.materialize_in_destination %r#2 in restrict writable %l : (tensor<1x16xf32>, memref<1x16xf32>) -> ()
@@ -79,9 +81,11 @@ func.func @step(%q: memref<6x16xf32>, %k: memref<?x6xf32>, %v: memref<?x8xf32>, 
 // CHECK: vector.store %[[A]]
 // CHECK: scf.for {{.*}} = %c0 to %c16 step %c8
 // CHECK: scf.for {{.*}} step %c2 iter_args({{.*}}) -> (vector<8xf32>, vector<8xf32>) {
+#columns = affine_map<(d0, d1) -> (d1, d0)>
 func.func @limits(%q: memref<6x8xf32>, %k: memref<?x6xf32>, %v: memref<?x18xf32>, %lo: memref<1x8xi32>, %hi: memref<1x8xi32>, %k0: i32, %acc: memref<18x8xf32>, %m: memref<1x8xf32>, %l: memref<1x8xf32>, %n: index) {
   scf.forall (%i) in (%n) {
-    %qt = bufferization.to_tensor %q restrict : memref<6x8xf32> to tensor<6x8xf32>
+    %qc = builtin.unrealized_conversion_cast %q : memref<6x8xf32> to memref<8x6xf32, #columns>
+    %qt = bufferization.to_tensor %qc restrict : memref<8x6xf32, #columns> to tensor<8x6xf32>
     %kt = bufferization.to_tensor %k restrict : memref<?x6xf32> to tensor<?x6xf32>
     %vt = bufferization.to_tensor %v restrict : memref<?x18xf32> to tensor<?x18xf32>
     %lot = bufferization.to_tensor %lo restrict : memref<1x8xi32> to tensor<1x8xi32>
@@ -89,7 +93,7 @@ func.func @limits(%q: memref<6x8xf32>, %k: memref<?x6xf32>, %v: memref<?x18xf32>
     %at = bufferization.to_tensor %acc restrict : memref<18x8xf32> to tensor<18x8xf32>
     %mt = bufferization.to_tensor %m restrict : memref<1x8xf32> to tensor<1x8xf32>
     %lt = bufferization.to_tensor %l restrict : memref<1x8xf32> to tensor<1x8xf32>
-    %r:3 = varlen.online_attn kq ins(%qt, %kt, %vt : tensor<6x8xf32>, tensor<?x6xf32>, tensor<?x18xf32>) limits(%lot, %hit, %k0 : tensor<1x8xi32>, tensor<1x8xi32>, i32) outs(%at, %mt, %lt : tensor<18x8xf32>, tensor<1x8xf32>, tensor<1x8xf32>) scale 0.125
+    %r:3 = varlen.online_attn kq ins(%qt, %kt, %vt : tensor<8x6xf32>, tensor<?x6xf32>, tensor<?x18xf32>) limits(%lot, %hit, %k0 : tensor<1x8xi32>, tensor<1x8xi32>, i32) outs(%at, %mt, %lt : tensor<18x8xf32>, tensor<1x8xf32>, tensor<1x8xf32>) scale 0.125
     bufferization.materialize_in_destination %r#0 in restrict writable %acc : (tensor<18x8xf32>, memref<18x8xf32>) -> ()
     bufferization.materialize_in_destination %r#1 in restrict writable %m : (tensor<1x8xf32>, memref<1x8xf32>) -> ()
     bufferization.materialize_in_destination %r#2 in restrict writable %l : (tensor<1x8xf32>, memref<1x8xf32>) -> ()
@@ -113,9 +117,11 @@ func.func @limits(%q: memref<6x8xf32>, %k: memref<?x6xf32>, %v: memref<?x18xf32>
 // CHECK-NOT: arith.select %[[WHOLE]]
 // CHECK-COUNT-3: math.exp2
 // CHECK-NOT: math.exp2
+#columns = affine_map<(d0, d1) -> (d1, d0)>
 func.func @unless(%q: memref<6x8xf32>, %k: memref<?x6xf32>, %v: memref<?x18xf32>, %lo: memref<1x8xi32>, %hi: memref<1x8xi32>, %k0: i32, %whole: i1, %acc: memref<18x8xf32>, %m: memref<1x8xf32>, %l: memref<1x8xf32>, %n: index) {
   scf.forall (%i) in (%n) {
-    %qt = bufferization.to_tensor %q restrict : memref<6x8xf32> to tensor<6x8xf32>
+    %qc = builtin.unrealized_conversion_cast %q : memref<6x8xf32> to memref<8x6xf32, #columns>
+    %qt = bufferization.to_tensor %qc restrict : memref<8x6xf32, #columns> to tensor<8x6xf32>
     %kt = bufferization.to_tensor %k restrict : memref<?x6xf32> to tensor<?x6xf32>
     %vt = bufferization.to_tensor %v restrict : memref<?x18xf32> to tensor<?x18xf32>
     %lot = bufferization.to_tensor %lo restrict : memref<1x8xi32> to tensor<1x8xi32>
@@ -123,7 +129,7 @@ func.func @unless(%q: memref<6x8xf32>, %k: memref<?x6xf32>, %v: memref<?x18xf32>
     %at = bufferization.to_tensor %acc restrict : memref<18x8xf32> to tensor<18x8xf32>
     %mt = bufferization.to_tensor %m restrict : memref<1x8xf32> to tensor<1x8xf32>
     %lt = bufferization.to_tensor %l restrict : memref<1x8xf32> to tensor<1x8xf32>
-    %r:3 = varlen.online_attn kq ins(%qt, %kt, %vt : tensor<6x8xf32>, tensor<?x6xf32>, tensor<?x18xf32>) limits(%lot, %hit, %k0 : tensor<1x8xi32>, tensor<1x8xi32>, i32) unless(%whole) outs(%at, %mt, %lt : tensor<18x8xf32>, tensor<1x8xf32>, tensor<1x8xf32>) scale 0.125
+    %r:3 = varlen.online_attn kq ins(%qt, %kt, %vt : tensor<8x6xf32>, tensor<?x6xf32>, tensor<?x18xf32>) limits(%lot, %hit, %k0 : tensor<1x8xi32>, tensor<1x8xi32>, i32) unless(%whole) outs(%at, %mt, %lt : tensor<18x8xf32>, tensor<1x8xf32>, tensor<1x8xf32>) scale 0.125
     bufferization.materialize_in_destination %r#0 in restrict writable %acc : (tensor<18x8xf32>, memref<18x8xf32>) -> ()
     bufferization.materialize_in_destination %r#1 in restrict writable %m : (tensor<1x8xf32>, memref<1x8xf32>) -> ()
     bufferization.materialize_in_destination %r#2 in restrict writable %l : (tensor<1x8xf32>, memref<1x8xf32>) -> ()
@@ -161,18 +167,19 @@ func.func @unless(%q: memref<6x8xf32>, %k: memref<?x6xf32>, %v: memref<?x18xf32>
 // EMULATED: math.fma
 // EMULATED: arith.andi
 // EMULATED: math.fma
-#pairs = affine_map<(d0, d1) -> (d0 floordiv 2, d1 * 2 + d0 mod 2)>
+#row_pairs = affine_map<(d0, d1) -> (d0 floordiv 2, d1 * 2 + d0 mod 2)>
+#column_pairs = affine_map<(d0, d1) -> (d1 floordiv 2, d0 * 2 + d1 mod 2)>
 func.func @pairs(%q: memref<4x32xbf16>, %k: memref<?x8xbf16>, %v: memref<?x16xbf16>, %acc: memref<8x16xf32>, %m: memref<1x16xf32>, %l: memref<1x16xf32>, %n: index) {
   scf.forall (%i) in (%n) {
-    %qp = builtin.unrealized_conversion_cast %q : memref<4x32xbf16> to memref<8x16xbf16, #pairs>
-    %vp = builtin.unrealized_conversion_cast %v : memref<?x16xbf16> to memref<?x8xbf16, #pairs>
-    %qt = bufferization.to_tensor %qp restrict : memref<8x16xbf16, #pairs> to tensor<8x16xbf16>
+    %qp = builtin.unrealized_conversion_cast %q : memref<4x32xbf16> to memref<16x8xbf16, #column_pairs>
+    %vp = builtin.unrealized_conversion_cast %v : memref<?x16xbf16> to memref<?x8xbf16, #row_pairs>
+    %qt = bufferization.to_tensor %qp restrict : memref<16x8xbf16, #column_pairs> to tensor<16x8xbf16>
     %kt = bufferization.to_tensor %k restrict : memref<?x8xbf16> to tensor<?x8xbf16>
-    %vt = bufferization.to_tensor %vp restrict : memref<?x8xbf16, #pairs> to tensor<?x8xbf16>
+    %vt = bufferization.to_tensor %vp restrict : memref<?x8xbf16, #row_pairs> to tensor<?x8xbf16>
     %at = bufferization.to_tensor %acc restrict : memref<8x16xf32> to tensor<8x16xf32>
     %mt = bufferization.to_tensor %m restrict : memref<1x16xf32> to tensor<1x16xf32>
     %lt = bufferization.to_tensor %l restrict : memref<1x16xf32> to tensor<1x16xf32>
-    %r:3 = varlen.online_attn kq ins(%qt, %kt, %vt : tensor<8x16xbf16>, tensor<?x8xbf16>, tensor<?x8xbf16>) outs(%at, %mt, %lt : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.125
+    %r:3 = varlen.online_attn kq ins(%qt, %kt, %vt : tensor<16x8xbf16>, tensor<?x8xbf16>, tensor<?x8xbf16>) outs(%at, %mt, %lt : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.125
     bufferization.materialize_in_destination %r#0 in restrict writable %acc : (tensor<8x16xf32>, memref<8x16xf32>) -> ()
     bufferization.materialize_in_destination %r#1 in restrict writable %m : (tensor<1x16xf32>, memref<1x16xf32>) -> ()
     bufferization.materialize_in_destination %r#2 in restrict writable %l : (tensor<1x16xf32>, memref<1x16xf32>) -> ()

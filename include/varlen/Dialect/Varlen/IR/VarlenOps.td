@@ -348,15 +348,17 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
     the end out = acc / l and lse = scale * m + log(l) + log(2) * (r(m) - c * m)
     (Milakov and Gimelshein, 2018; Dao, 2022).
 
-    `orientation` says what the rows of a score tile are. Shapes for M queries
-    and N keys, `qk`: q is M x D, k is N x D, v is N x Dv, acc is M x Dv, m and
-    l are M x 1. `kq`: q is D x M, acc is Dv x M, m and l are 1 x M; k and v as
-    before. With `limits(lo, hi, k0)` key j of the block is visible to query i
-    only if `lo[i] <= k0 + j < hi[i]`; lo and hi have the shape of m. With
-    `unless(whole)` the limits hold only where `whole` is false: whoever knows
-    at run time that they hide nothing says so. In a tile loop `at(queries, keys)`
-    says which rows the step is of: the mask of the batch and the ends of the
-    sequence hide keys as limits do, which is what a target makes of it.
+    `orientation` says what the rows of a score tile are: queries (`qk`) or keys
+    (`kq`). Shapes for M queries and N keys: q is M x D, k is N x D and v is
+    N x Dv in either orientation. acc is M x Dv, m and l are M x 1 for `qk`; acc
+    is Dv x M, m and l are 1 x M for `kq`, whose scores read the rows of q as
+    columns: it may lie in memory that way. With `limits(lo, hi, k0)` key j of
+    the block is visible to query i only if `lo[i] <= k0 + j < hi[i]`; lo and hi
+    have the shape of m. With `unless(whole)` the limits hold only where `whole`
+    is false: whoever knows at run time that they hide nothing says so. In a tile
+    loop `at(queries, keys)` says which rows the step is of: the mask of the batch
+    and the ends of the sequence hide keys as limits do, which is what a target
+    makes of it.
 
     acc, m and l have the compute type, f32 or f64; q and k one type that
     accumulates in it (f16, bf16 or f32 in f32, f64 in f64), v such a type too:
@@ -364,7 +366,7 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
 
     ```mlir
     %acc1, %m1, %l1 = varlen.online_attn kq
-        ins(%q, %k, %v : tensor<64x32xf32>, tensor<?x64xf32>, tensor<?x48xf32>)
+        ins(%q, %k, %v : tensor<32x64xf32>, tensor<?x64xf32>, tensor<?x48xf32>)
         limits(%lo, %hi, %k0 : tensor<1x32xi32>, tensor<1x32xi32>, i32) unless(%whole)
         outs(%acc, %m, %l : tensor<48x32xf32>, tensor<1x32xf32>, tensor<1x32xf32>)
         scale 0.125
@@ -425,15 +427,15 @@ def Varlen_OnlineAttnGradOp : Varlen_Op<"online_attn_grad", [
     queries and another those of keys and values; results come in the order of
     the destinations that are there.
 
-    `orientation` says what the rows of a score tile are: queries (`qk`) or keys
-    (`kq`). Shapes for M queries and N keys: q and dq are M x D, dout is M x Dv,
-    k and dk are N x D, v and dv are N x Dv, in either orientation: the scores
-    read the rows of q and dout as columns where they have to, the other products
-    read them as rows, and a tile that lies in memory twice, once each way, is
-    still one tile. lse and delta are M x 1 for `qk`, 1 x M for
-    `kq`. `limits`, `unless` and `at` are those of `varlen.online_attn`: where a key is
-    not visible p and ds are 0, whatever lse, delta and dp are there. A query
-    without a key, whose lse is -inf, sees none or has +inf here.
+    `orientation` is that of `varlen.online_attn`. Shapes for M queries and N
+    keys: q and dq are M x D, dout is M x Dv, k and dk are N x D, v and dv are
+    N x Dv, in either orientation: the scores read the rows of q and dout as
+    columns where they have to, the other products read them as rows, and a tile
+    that lies in memory twice, once each way, is still one tile. lse and delta
+    are M x 1 for `qk`, 1 x M for `kq`. `limits`, `unless` and `at` are
+    those of `varlen.online_attn`: where a key is not visible p and ds are 0,
+    whatever lse, delta and dp are there. A query without a key, whose lse is
+    -inf, sees none or has +inf here.
 
     dq, dk, dv, lse and delta have the compute type, f32 or f64; q and k one
     type that accumulates in it, v and dout one such type too: p is rounded to

@@ -47,12 +47,12 @@ FloatType getComputeType(Type type);
 // varlen.online_attn, varlen.online_attn_grad
 //===----------------------------------------------------------------------===//
 
-/// Shapes of the operands of a step. Keys and values are rows in either
-/// orientation; for a gradient, which takes the shapes of `qk`, so are queries.
-SmallVector<int64_t> getQueryTileShape(Orientation, const StepSizes &);
+/// Shapes of the operands of a step. Queries, keys and values are rows in
+/// either orientation.
+SmallVector<int64_t> getQueryTileShape(const StepSizes &);
 SmallVector<int64_t> getKeyTileShape(const StepSizes &);
 SmallVector<int64_t> getValueTileShape(const StepSizes &);
-/// acc.
+/// acc; dout is one of `qk` in either orientation.
 SmallVector<int64_t> getAccTileShape(Orientation, const StepSizes &);
 /// What has one value per query: m, l, lse, delta and the limits.
 SmallVector<int64_t> getRowStatShape(Orientation, const StepSizes &);
