@@ -18,8 +18,8 @@
 #ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_BLOCKVECTORIZER_H
 #define VARLEN_DIALECT_VARLEN_TRANSFORMS_BLOCKVECTORIZER_H
 
-#include "CPUTileOrder.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Utils/CPUTileOrder.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"

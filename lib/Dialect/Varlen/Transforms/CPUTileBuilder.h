@@ -9,9 +9,9 @@
 #ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_CPUTILEBUILDER_H
 #define VARLEN_DIALECT_VARLEN_TRANSFORMS_CPUTILEBUILDER_H
 
-#include "CPUTileMemory.h"
-#include "CPUTileOrder.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Utils/CPUTileMemory.h"
+#include "varlen/Dialect/Varlen/Utils/CPUTileOrder.h"
 #include "varlen/Dialect/Varlen/Utils/MaskWindow.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"

@@ -15,8 +15,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_CPUTILEORDER_H
-#define VARLEN_DIALECT_VARLEN_TRANSFORMS_CPUTILEORDER_H
+#ifndef VARLEN_DIALECT_VARLEN_UTILS_CPUTILEORDER_H
+#define VARLEN_DIALECT_VARLEN_UTILS_CPUTILEORDER_H
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -50,4 +50,4 @@ SmallVector<int64_t> getTileMemoryShape(TileOrder order, int64_t rows,
 
 } // namespace mlir::varlen
 
-#endif // VARLEN_DIALECT_VARLEN_TRANSFORMS_CPUTILEORDER_H
+#endif // VARLEN_DIALECT_VARLEN_UTILS_CPUTILEORDER_H
