@@ -161,7 +161,7 @@ def main():
     ).stderr.splitlines()  # fmt: skip
     show(
         "varlen-opt --varlen-to-cpu, after varlen-tile-attn: one step of online\n"
-        "--- softmax, a block of keys against a panel of queries",
+        "--- softmax, a block of keys against a tile of queries",
         excerpt(function(lowered, "f32_causal"), "varlen.online_attn", 7, 3),
     )
 

@@ -77,6 +77,7 @@ void varlen::buildVarlenBufferize(OpPassManager &manager,
 void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
                                     const VarlenToCPUOptions &options) {
   manager.addPass(createVarlenTileAttn());
+  manager.addPass(createConvertVarlenToCPU());
   manager.addPass(createVarlenOnlineSoftmax());
   const CPUTarget *target = lookupCPUTarget(options.target);
   VarlenExpandExp2Options exp2;

@@ -46,6 +46,61 @@ def ConvertVarlenToRuntime
     Statistic<"numConverted", "converted", "Lists requested of the runtime">];
 }
 
+def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
+  let summary = "Make parallel loops of a CPU of tile loops";
+  let description = [{
+    Each `varlen.for_tiles` becomes a parallel loop over the list that
+    `varlen.work_tiles` makes. A tile is cut into panels of as many queries as
+    the micro-kernel of its `#varlen.cpu_schedule` has lanes, and its values into
+    scratch: q as columns, packed when a panel begins, the state of the loop over
+    blocks where it stays until that loop ends.
+
+    A block of keys is copied once for all panels, with zeros behind its last
+    key; where a tile has one panel it is read in place if nothing has to be
+    converted, and the next block is prefetched. With `kv = pairs` values are
+    interleaved two by two. A panel takes one step for each block, on the keys
+    that some query of it sees, with limits, and with `unless` where all see all;
+    one that is mostly empty (the last of a sequence, decoding) a step for each
+    vector of its queries. A tile of rows that belong to no sequence writes the
+    `otherwise` of its writes.
+
+    *Requires*: loops over tiles of `block_m` queries with a
+    `#varlen.cpu_schedule`, one loop over blocks of `kv_block` keys in each, in it
+    one `varlen.online_attn kq`, whose state starts as numbers and ends in
+    `varlen.online_finish`; writes of its results. Another form is an error.
+    *Guarantees*: no operation of the tile loops is left. Keys past the end of a
+    sequence are zeros in scratch, never a neighbour's rows; the rows of score
+    tiles are multiples of 8. Each row is written by one work tile, so results do
+    not depend on threads or on the rest of the batch. An extent that breaks a
+    rule is reported to the runtime, and nothing is written then.
+    *Numerics*: rows are converted to the type of their tile as they are packed;
+    out is multiplied by 1 / l, then rounded.
+
+    ```mlir
+    varlen.for_tiles "attn" %t of queries(64) in %batch attributes {varlen.schedule = ...} {
+      %q = varlen.read %Q at %t : ...
+      %s:3 = varlen.for_blocks %b of keys(128) meeting %t : ... iter_args(...) -> (...) {
+    ```
+    becomes
+    ```mlir
+    %tiles = varlen.work_tiles %cu_q, %cu_k rows(%tq, %tk) heads(%hkv, %group) mask <full> block_m 64 : ...
+    scf.forall (%i) in (%n) {
+      ...
+      scf.for %k0 = %k_begin to %k_end step %c128 {
+        scf.for %p = %c0 to %panels step %c1 {
+          scf.if %any_visible {
+            %r:3 = varlen.online_attn kq ins(%q, %k, %v : ...) limits(%lo, %hi, %k0 : ...) unless(%whole) ...
+            bufferization.materialize_in_destination %r#0 in restrict writable %acc
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect", "::mlir::func::FuncDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+  let statistics = [
+    Statistic<"numConverted", "converted", "Loops over tiles made parallel loops">];
+}
+
 def ConvertVarlenToKernel
     : Pass<"convert-varlen-to-kernel", "::mlir::ModuleOp"> {
   let summary = "Make kernels of a GPU of tile loops";

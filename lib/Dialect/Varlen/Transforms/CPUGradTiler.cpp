@@ -21,7 +21,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CPUTileBuilder.h"
+#include "CPUGradTiler.h"
+
+#include "ExtentChecks.h"
+#include "varlen/Dialect/Varlen/Utils/CPUTileBuilder.h"
 #include "varlen/Dialect/Varlen/Utils/ScoreReference.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -44,7 +47,9 @@ constexpr int64_t kStatisticsRows = 1024;
 class CPUGradTiler : CPUTileBuilder {
 public:
   CPUGradTiler(AttnGradOp op, CPUScheduleAttr schedule, OpBuilder &builder)
-      : CPUTileBuilder(op, schedule, builder), op(op),
+      : CPUTileBuilder(op.getLoc(), builder, schedule, op.getMask(),
+                       op.getElementType(), op.getComputeType()),
+        op(op), scale(*op.getScaleValue()),
         d(llvm::alignTo(op.getHeadDim(), lanes)),
         dv(llvm::alignTo(op.getValueHeadDim(), lanes)),
         isNatural(tileElement == compute), reference(compute, isNatural) {}
@@ -57,6 +62,13 @@ private:
     Value columns, rows;
   };
 
+  /// The list of work of the attention, in tiles of `blockM` rows.
+  Value emitWorkTiles(Value kvHeads, Value group, int64_t blockM);
+  /// `count`, or 0 if an extent is wrong: then there is nothing to be done.
+  Value unlessWrong(Value count) {
+    return wrongExtent ? index.select(wrongExtent, index.constant(0), count)
+                       : count;
+  }
   void emitStatistics(const WorkTile &tile);
   Value emitRowProduct(Value row, Value head);
   void emitUnseenKeys(Value kvHeads);
@@ -82,6 +94,9 @@ private:
   }
 
   AttnGradOp op;
+  double scale;
+  /// Whether some extent breaks a rule; null if types say that none does.
+  Value wrongExtent;
   /// Head sizes in tiles: whole vectors.
   int64_t d, dv;
   /// The units of lse.
@@ -103,11 +118,14 @@ private:
 } // namespace
 
 LogicalResult CPUGradTiler::emit() {
-  FailureOr<Value> checkedGroup = emitCheckedGroup();
-  if (failed(checkedGroup))
+  FailureOr<Value> wrong = emitReportedChecks(b, op);
+  if (failed(wrong))
     return failure();
-  group = *checkedGroup;
+  wrongExtent = *wrong;
   Value tq = dim(op.getQ(), 0), kvHeads = dim(op.getK(), 1);
+  // What divides is at least 1.
+  Value one = index.constant(1);
+  group = index.max(index.div(dim(op.getQ(), 1), index.max(kvHeads, one)), one);
   // A vector of the last row's statistics may end behind them.
   Value columns = index.add(index.mul(tq, group), panel);
   SmallVector<Value> buffers;
@@ -139,6 +157,16 @@ LogicalResult CPUGradTiler::emit() {
   for (Value buffer : buffers)
     memref::DeallocOp::create(b, buffer);
   return success();
+}
+
+Value CPUGradTiler::emitWorkTiles(Value kvHeads, Value group, int64_t blockM) {
+  return WorkTilesOp::create(
+      b,
+      MemRefType::get({ShapedType::kDynamic, WorkTilesOp::NumColumns},
+                      b.getI64Type()),
+      op.getCuQ(), op.getCuK(), op.getSequsedQ(), op.getSequsedK(),
+      op.getQOffset(), dim(op.getQ(), 0), dim(op.getK(), 0),
+      unlessWrong(kvHeads), group, mask, blockM);
 }
 
 //===----------------------------------------------------------------------===//
@@ -213,7 +241,7 @@ void CPUGradTiler::emitStatistics(const WorkTile &tile) {
     forEachPair([&](Value, Value) -> std::pair<Value, Value> {
       return {floatConstant(infinity), floatConstant(0.0)};
     });
-    emitZeroRows(b, tile.pairs, tile.first, tile.rows, op.getDq(), lanes);
+    emitFillRows(b, 0.0, tile.pairs, tile.first, tile.rows, op.getDq(), lanes);
   };
   branch(owned, owns, isGap);
 }
@@ -236,7 +264,8 @@ void CPUGradTiler::emitUnseenKeys(Value kvHeads) {
         lessEqual(tile.kRows, index.constant(0)),
         [&] {
           for (Value gradient : {op.getDk(), op.getDv()})
-            emitZeroRows(b, tile.pairs, tile.first, tile.rows, gradient, lanes);
+            emitFillRows(b, 0.0, tile.pairs, tile.first, tile.rows, gradient,
+                         lanes);
         },
         nullptr);
   });
@@ -331,7 +360,7 @@ void CPUGradTiler::allocateScratch(Value mostRows, Value mostPanels) {
 void CPUGradTiler::emitItem(const WorkTile &tile) {
   auto zeroKeys = [&](Value from, Value to) {
     for (Value gradient : {op.getDk(), op.getDv()})
-      emitZeroRows(b, keyRows(tile), from, index.sub(to, from), gradient,
+      emitFillRows(b, 0.0, keyRows(tile), from, index.sub(to, from), gradient,
                    lanes);
   };
   auto seen = [&] {
@@ -353,7 +382,7 @@ void CPUGradTiler::emitItem(const WorkTile &tile) {
   auto unseen = [&] {
     // Rows that belong to no sequence (kRows = -1) have their zeros already.
     zeroKeys(index.constant(0), tile.kRows);
-    emitZeroRows(b, tile.pairs, index.constant(0), tile.rows, op.getDq(),
+    emitFillRows(b, 0.0, tile.pairs, index.constant(0), tile.rows, op.getDq(),
                  lanes);
   };
   branch(index.less(tile.kBegin, tile.kEnd), seen, unseen);

@@ -174,26 +174,32 @@ ExtentFault varlen::emitExtentFault(ImplicitLocOpBuilder &b,
   return fault;
 }
 
-FailureOr<Value> varlen::emitReportedChecks(ImplicitLocOpBuilder &b,
-                                            AttentionOpInterface op) {
+FailureOr<Value> varlen::emitExtentReport(ImplicitLocOpBuilder &b,
+                                          Operation *user, Value rule,
+                                          Value value, Value bound) {
   IndexBuilder index{b};
-  ExtentFault fault = emitExtentFault(b, op);
-  if (!fault.rule)
-    return Value();
   SmallVector<Type> types(3, b.getI64Type());
   FailureOr<func::FuncOp> report =
-      getRuntimeFunction(op->getParentOfType<ModuleOp>(), op,
+      getRuntimeFunction(user->getParentOfType<ModuleOp>(), user,
                          "varlen_extent_error", b.getFunctionType(types, {}));
   if (failed(report))
     return failure();
-  Value wrong = index.less(index.constant(0), fault.rule);
+  Value wrong = index.less(index.constant(0), rule);
   scf::IfOp::create(b, wrong, [&](OpBuilder &nested, Location loc) {
     SmallVector<Value> arguments;
-    for (Value argument : {fault.rule, fault.value, fault.bound})
+    for (Value argument : {rule, value, bound})
       arguments.push_back(arith::IndexCastOp::create(
           nested, loc, nested.getI64Type(), argument));
     func::CallOp::create(nested, loc, *report, arguments);
     scf::YieldOp::create(nested, loc);
   });
   return wrong;
+}
+
+FailureOr<Value> varlen::emitReportedChecks(ImplicitLocOpBuilder &b,
+                                            AttentionOpInterface op) {
+  ExtentFault fault = emitExtentFault(b, op);
+  if (!fault.rule)
+    return Value();
+  return emitExtentReport(b, op, fault.rule, fault.value, fault.bound);
 }

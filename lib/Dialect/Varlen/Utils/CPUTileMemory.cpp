@@ -197,21 +197,30 @@ static void forEachRun(int64_t begin, int64_t end, int64_t most,
     body(d, std::min(most, end - d));
 }
 
-static Value zeroVector(ImplicitLocOpBuilder &b, int64_t length, Type element) {
+static Value splat(ImplicitLocOpBuilder &b, int64_t length, Type element,
+                   double value) {
   return arith::ConstantOp::create(
-      b, b.getZeroAttr(VectorType::get({length}, element)));
+      b, DenseElementsAttr::get(VectorType::get({length}, element),
+                                b.getFloatAttr(element, value)));
+}
+
+/// Stores a number to elements [begin, end) of a row.
+static void emitFillRun(ImplicitLocOpBuilder &b, double value, Value memref,
+                        ValueRange row, int64_t begin, int64_t end,
+                        int64_t lanes) {
+  IndexBuilder index{b};
+  forEachRun(begin, end, lanes, [&](int64_t d, int64_t length) {
+    SmallVector<Value> at(row);
+    at.push_back(index.constant(d));
+    vector::StoreOp::create(b, splat(b, length, elementType(memref), value),
+                            memref, at);
+  });
 }
 
 /// Stores zeros to elements [begin, end) of a row.
 static void emitZeroRun(ImplicitLocOpBuilder &b, Value memref, ValueRange row,
                         int64_t begin, int64_t end, int64_t lanes) {
-  IndexBuilder index{b};
-  forEachRun(begin, end, lanes, [&](int64_t d, int64_t length) {
-    SmallVector<Value> at(row);
-    at.push_back(index.constant(d));
-    vector::StoreOp::create(b, zeroVector(b, length, elementType(memref)),
-                            memref, at);
-  });
+  emitFillRun(b, 0.0, memref, row, begin, end, lanes);
 }
 
 void mlir::varlen::emitPrefetchRows(ImplicitLocOpBuilder &b, Value source,
@@ -275,7 +284,7 @@ void mlir::varlen::emitPairRows(ImplicitLocOpBuilder &b, Value source,
         SmallVector<Value> halves;
         for (int64_t half = 0; half < 2; ++half)
           halves.push_back(half >= present
-                               ? zeroVector(b, length, elementType(source))
+                               ? splat(b, length, elementType(source), 0.0)
                                : Value(vector::LoadOp::create(
                                      b, type, source,
                                      ValueRange{rowAt[half], headAt[half],
@@ -319,13 +328,13 @@ void mlir::varlen::emitStoreRows(ImplicitLocOpBuilder &b, Value source,
   });
 }
 
-void mlir::varlen::emitZeroRows(ImplicitLocOpBuilder &b, const PairMap &pairs,
-                                Value first, Value rows, Value destination,
-                                int64_t lanes) {
+void mlir::varlen::emitFillRows(ImplicitLocOpBuilder &b, double value,
+                                const PairMap &pairs, Value first, Value rows,
+                                Value destination, int64_t lanes) {
   IndexBuilder index{b};
   emitLoop(b, index.constant(0), rows, 1, [&](Value i) {
     Value pair = index.add(first, i);
-    emitZeroRun(b, destination,
+    emitFillRun(b, value, destination,
                 {pairs.row(index, pair), pairs.head(index, pair)}, 0,
                 innerSize(destination), lanes);
   });

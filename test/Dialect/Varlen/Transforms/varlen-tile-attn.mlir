@@ -1,129 +1,149 @@
-// RUN: varlen-opt %s --varlen-tile-attn --canonicalize --split-input-file | FileCheck %s
+// RUN: varlen-opt %s --varlen-tile-attn -canonicalize -cse | FileCheck %s
 
-// A full mask: the list of work tiles, queries as columns, one step per kv
-// block and panel; limits only where a block is not full.
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 3, ctas = 2>
+#together = #varlen.gpu_grad_schedule<
+  dq = <warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2>,
+  dk = <warps = 4, block_m = 32, kv_block = 128, stages = 3, ctas = 1>>
+#apart = #varlen.gpu_grad_schedule<
+  dq = <warps = 2, block_m = 32, kv_block = 16, stages = 2, ctas = 1>,
+  dk = <warps = 2, block_m = 16, kv_block = 32, stages = 2, ctas = 1>,
+  dv = <warps = 2, block_m = 16, kv_block = 32, stages = 2, ctas = 1>>
 
-// CHECK-LABEL: @full
-// CHECK-SAME: %[[Q:[^:]*]]: memref<?x4x16xf32>, %[[K:[^:]*]]: memref<?x2x16xf32>, %[[V:[^:]*]]: memref<?x2x24xf32>, %[[CU:[^:]*]]: memref<?xi32>, %[[OUT:[^:]*]]: memref<?x4x24xf32>, %[[LSE:[^:]*]]: memref<4x?xf32>
-// Extents that do not agree are reported, and leave nothing to be done.
-// CHECK: %[[WRONG:.*]] = arith.cmpi sgt, %{{.*}}, %c0
-// CHECK: scf.if %[[WRONG]]
-// CHECK: call @varlen_extent_error
-// CHECK-DAG: %[[TQ:.*]] = memref.dim %[[Q]], %c0
-// CHECK-DAG: %[[TK:.*]] = memref.dim %[[K]], %c0
-// CHECK-DAG: %[[HEADS:.*]] = arith.select %[[WRONG]], %c0, %c2
-// CHECK: %[[TILES:.*]] = varlen.work_tiles %[[CU]], %[[CU]] rows(%[[TQ]], %[[TK]]) heads(%[[HEADS]], %c2) mask <full> block_m 32
-// CHECK: %[[N:.*]] = memref.dim %[[TILES]], %c0
-// CHECK: scf.forall (%[[I:.*]]) in (%[[N]]) {
-// CHECK: %[[KB:.*]] = memref.load %[[TILES]][%[[I]], %c8]
-// CHECK: %[[KE:.*]] = memref.load %[[TILES]][%[[I]], %c9]
-// CHECK: %[[END:.*]] = arith.index_cast %[[KE]]
-// CHECK-DAG: %[[QT:.*]] = memref.alloc() {alignment = 64 : i64} : memref<32x16xf32>
-// CHECK-DAG: %[[ACC:.*]] = memref.alloc() {alignment = 64 : i64} : memref<48x16xf32>
-// Two panels at most; eight queries at a time are transposed.
-// CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c1
-// CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c8
-// CHECK: scf.for %{{.*}} = %c0 to %c16 step %c8
-// CHECK-COUNT-8: vector.load %[[Q]]
-// CHECK-COUNT-24: vector.shuffle
-// CHECK-COUNT-8: vector.store {{.*}}, %[[QT]]
-// The kv blocks of the tile; a copy unless one panel reads it and it is whole.
-// CHECK: scf.for %[[K0:.*]] = %{{.*}} to %{{.*}} step %c32
-// CHECK: scf.if %{{.*}} -> (memref<?x16xf32, strided<[?, 1], offset: ?>>, memref<?x24xf32, strided<[?, 1], offset: ?>>)
-// CHECK: memref.subview %[[K]]
-// CHECK: } else {
-// CHECK: vector.load %[[K]]
-// CHECK: vector.load %[[V]]
-// CHECK: scf.yield
-// One panel asks for the next block: of each row every cache line.
-// CHECK: %[[NEXT:.*]] = arith.addi %[[K0]],
-// CHECK-NEXT: %[[PANEL:.*]] = arith.cmpi eq, %{{.*}}, %c1
-// CHECK-NEXT: %[[LEFT:.*]] = arith.subi %[[END]], %[[NEXT]]
-// CHECK: %[[KEYS:.*]] = arith.minsi %[[LEFT]], %c32
-// CHECK: scf.if %[[PANEL]] {
-// CHECK: scf.for %{{.*}} = %c0 to %[[KEYS]] step %c1
-// CHECK: memref.prefetch %[[K]][%{{.*}}, %{{.*}}, %c0], read, locality<2>, data
-// CHECK-NOT: memref.prefetch %[[K]]
-// CHECK: memref.prefetch %[[V]][%{{.*}}, %{{.*}}, %c0], read, locality<2>, data
-// CHECK: memref.prefetch %[[V]][%{{.*}}, %{{.*}}, %c16], read, locality<2>, data
-// A wide step and a narrow one, whose limits hold unless all rows see all keys.
-// CHECK: %[[BEGINS:.*]] = arith.cmpi sge
-// CHECK: %[[ENDS:.*]] = arith.cmpi sge
-// CHECK: %[[WHOLE:.*]] = arith.andi %[[BEGINS]], %[[ENDS]]
-// CHECK: varlen.online_attn kq ins({{.*}} : tensor<16x16xf32>, tensor<?x16xf32>, tensor<?x24xf32>) limits({{.*}}) unless(%[[WHOLE]]) outs({{.*}} : tensor<24x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 2.500000e-01
-// CHECK-COUNT-3: bufferization.materialize_in_destination
-// CHECK: varlen.online_attn kq ins({{.*}} : tensor<8x16xf32>, tensor<?x16xf32>, tensor<?x24xf32>) limits({{.*}}) unless(%[[WHOLE]]) outs({{.*}} : tensor<24x8xf32>
-// CHECK-NOT: varlen.online_attn
-// CHECK: math.log2
-// CHECK: arith.divf
-// CHECK: memref.store %{{.*}}, %[[LSE]]
-// CHECK: vector.store %{{.*}}, %[[OUT]]
-// CHECK: memref.dealloc %[[TILES]]
-func.func @full(%q: memref<?x4x16xf32>, %k: memref<?x2x16xf32>, %v: memref<?x2x24xf32>, %cu: memref<?xi32>, %out: memref<?x4x24xf32>, %lse: memref<4x?xf32>) {
-  varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 2, kv_block = 32, kv = copy>} : (memref<?x4x16xf32>, memref<?x2x16xf32>, memref<?x2x24xf32>, memref<?xi32>, memref<?xi32>, memref<?x4x24xf32>, memref<4x?xf32>) -> ()
+// Columns are whole fragments. The sink joins at the end.
+// CHECK-LABEL: @out
+// CHECK-SAME: (%[[Q:[a-z0-9]*]]: memref<?x8x40xbf16>, %[[K:[a-z0-9]*]]: memref<?x2x40xbf16>, %[[V:[a-z0-9]*]]: memref<?x2x24xbf16>, %[[CU:[a-z0-9]*]]: memref<?xi32>, %[[SINK:[a-z0-9]*]]: memref<8xf32>, %[[OUT:[a-z0-9]*]]: memref<?x8x24xbf16>, %[[LSE:[a-z0-9]*]]: memref<8x?xf32>)
+func.func @out(%q: memref<?x8x40xbf16>, %k: memref<?x2x40xbf16>, %v: memref<?x2x24xbf16>, %cu: memref<?xi32>,
+               %sink: memref<8xf32>, %out: memref<?x8x24xbf16>, %lse: memref<8x?xf32>) {
+  // What types leave open is compared here: k and v have as many rows, for one.
+  // CHECK: arith.cmpi ne,
+  // CHECK: %[[BATCH:.*]] = varlen.batch %[[CU]], %[[CU]] rows(%{{.*}}, %{{.*}}) heads(%c2, %c4) fault(%{{.*}}, %{{.*}}, %{{.*}}) mask <causal>
+  // CHECK: varlen.for_tiles "attn" %[[T:.*]] of queries(64) in %[[BATCH]] attributes {varlen.schedule = #varlen.gpu_schedule<
+  // CHECK:   %[[QT:.*]] = varlen.read %[[Q]] at %[[T]] : {{.*}} -> tensor<64x48xbf16>
+  // CHECK:   %[[ACC:.*]] = linalg.fill {{.*}} outs(%{{.*}} : tensor<64x32xf32>)
+  // CHECK:   %[[M:.*]] = linalg.fill {{.*}} outs(%{{.*}} : tensor<64x1xf32>)
+  // CHECK:   %[[L:.*]] = linalg.fill {{.*}} outs(%{{.*}} : tensor<64x1xf32>)
+  // CHECK:   %[[S:.*]]:3 = varlen.for_blocks %[[B:.*]] of keys(32) meeting %[[T]] : {{.*}} iter_args(%{{.*}} = %[[ACC]], %{{.*}} = %[[M]], %{{.*}} = %[[L]])
+  // CHECK:     %[[KT:.*]] = varlen.read %[[K]] at %[[B]] : {{.*}} -> tensor<32x48xbf16>
+  // CHECK:     %[[VT:.*]] = varlen.read %[[V]] at %[[B]] : {{.*}} -> tensor<32x32xbf16>
+  // CHECK:     %[[R:.*]], %{{.*}}, %{{.*}} = varlen.online_attn qk at(%[[T]], %[[B]] : {{.*}}) ins(%[[QT]], %[[KT]], %[[VT]] :
+  // CHECK:     varlen.yield
+  // CHECK:   %[[SINKS:.*]] = varlen.read %[[SINK]] at %[[T]] : {{.*}} -> tensor<64x1xf32>
+  // CHECK:   %[[O:.*]], %[[L:.*]] = varlen.online_finish qk %[[S]]#0, %[[S]]#1, %[[S]]#2 sink(%[[SINKS]] : tensor<64x1xf32>) scale 1.250000e-01 rounded
+  // CHECK:   varlen.write %[[O]] to %[[OUT]] at %[[T]] otherwise (0.000000e+00)
+  // CHECK:   varlen.write %[[L]] to %[[LSE]] at %[[T]] otherwise (-inf)
+  varlen.attn %q, %k, %v, %cu, %cu sink(%sink) outs(%out, %lse)
+      {mask = #varlen.mask<causal>, scale = 0.125 : f32, varlen.schedule = #gpu}
+      : (memref<?x8x40xbf16>, memref<?x2x40xbf16>, memref<?x2x24xbf16>, memref<?xi32>, memref<?xi32>, memref<8xf32>, memref<?x8x24xbf16>, memref<8x?xf32>) -> ()
   return
 }
 
-// -----
-
-// bf16 is converted as it is packed and copied; the output on its way back.
-
-// CHECK-LABEL: @converted
-// CHECK-SAME: %[[Q:[^:]*]]: memref<?x1x8xbf16>, %[[K:[^:]*]]: memref<?x1x8xbf16>
-// CHECK: vector.load %[[Q]]
-// CHECK: arith.extf %{{.*}} : vector<8xbf16> to vector<8xf32>
-// CHECK: vector.load %[[K]]
-// CHECK: arith.extf
-// CHECK: varlen.online_attn kq ins({{.*}} : tensor<8x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>)
-// CHECK: arith.truncf %{{.*}} : vector<8xf32> to vector<8xbf16>
-func.func @converted(%q: memref<?x1x8xbf16>, %k: memref<?x1x8xbf16>, %v: memref<?x1x8xbf16>, %cu: memref<?xi32>, %out: memref<?x1x8xbf16>, %lse: memref<1x?xf32>) {
-  varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 1, kv_block = 16, kv = copy>} : (memref<?x1x8xbf16>, memref<?x1x8xbf16>, memref<?x1x8xbf16>, memref<?xi32>, memref<?xi32>, memref<?x1x8xbf16>, memref<1x?xf32>) -> ()
+// Probabilities of f32 are not rounded. Nothing is open: no fault.
+// CHECK-LABEL: @f32
+func.func @f32(%q: memref<64x8x64xf32>, %cu: memref<?xi32>, %out: memref<64x8x64xf32>, %lse: memref<8x64xf32>) {
+  // CHECK: varlen.batch {{.*}} rows(%c64, %c64) heads(%c8, %c1) mask <full>
+  // CHECK: varlen.online_finish qk
+  // CHECK-NOT: rounded
+  // CHECK-SAME: : tensor<64x64xf32>
+  varlen.attn %q, %q, %q, %cu, %cu outs(%out, %lse) {varlen.schedule = #gpu}
+      : (memref<64x8x64xf32>, memref<64x8x64xf32>, memref<64x8x64xf32>, memref<?xi32>, memref<?xi32>, memref<64x8x64xf32>, memref<8x64xf32>) -> ()
   return
 }
 
-// -----
+// CHECK-LABEL: @together
+// CHECK-SAME: (%[[DOUT:[a-z0-9]*]]: memref<?x8x24xbf16>, %[[Q:[a-z0-9]*]]: memref<?x8x40xbf16>, %[[K:[a-z0-9]*]]: memref<?x2x40xbf16>, %[[V:[a-z0-9]*]]: memref<?x2x24xbf16>
+func.func @together(%dout: memref<?x8x24xbf16>, %q: memref<?x8x40xbf16>, %k: memref<?x2x40xbf16>,
+                    %v: memref<?x2x24xbf16>, %out: memref<?x8x24xbf16>, %lse: memref<8x?xf32>,
+                    %cu: memref<?xi32>, %sink: memref<8xf32>, %dq: memref<?x8x40xbf16>,
+                    %dk: memref<?x2x40xbf16>, %dv: memref<?x2x24xbf16>, %dsink: memref<8xf32>) {
+  // CHECK: %[[ROWS:.*]] = varlen.rows in %{{.*}} : <2 x f32>
+  // CHECK: varlen.for_tiles "delta" %[[T:.*]] of queries(64)
+  // CHECK:   varlen.read %[[DOUT]] at %[[T]] : {{.*}} -> tensor<64x24xbf16>
+  // CHECK:   %[[LSE:.*]], %[[DELTA:.*]] = varlen.online_statistics
+  // CHECK:   varlen.write %[[LSE]], %[[DELTA]] to %[[ROWS]] at %[[T]] otherwise (inf, 0.000000e+00)
 
-// In pairs, tiles stay bf16: words of two are transposed, two rows of values
-// interleaved.
+  // CHECK: varlen.for_tiles "dq" %[[T:.*]] of queries(64)
+  // CHECK:   %{{.*}}:2 = varlen.read %[[ROWS]] at %[[T]] : {{.*}} -> tensor<64x1xf32>, tensor<64x1xf32>
+  // CHECK:   %[[DQ:.*]] = varlen.for_blocks %{{.*}} of keys(32) meeting %[[T]]
+  // CHECK:     varlen.online_attn_grad qk at(%[[T]], {{.*}} dq(
+  // CHECK:   varlen.write %[[DQ]] to %{{.*}} at %[[T]] otherwise (0.000000e+00) times 1.250000e-01 : tensor<64x48xf32> -> memref<?x8x40xbf16>
 
-// CHECK-DAG: #[[$COLUMNS:.*]] = affine_map<(d0, d1) -> (d1 floordiv 2, d0 * 2 + d1 mod 2)>
-// CHECK-DAG: #[[$ROWS:.*]] = affine_map<(d0, d1) -> (d0 floordiv 2, d1 * 2 + d0 mod 2)>
-// CHECK-LABEL: @pairs
-// CHECK: vector.bitcast %{{.*}} : vector<16xbf16> to vector<8xi32>
-// CHECK: vector.interleave
-// CHECK: builtin.unrealized_conversion_cast %{{.*}} to memref<8x16xbf16, #[[$COLUMNS]]>
-// CHECK: builtin.unrealized_conversion_cast %{{.*}} to memref<?x16xbf16, #[[$ROWS]]>
-// CHECK: varlen.online_attn kq ins({{.*}} : tensor<8x16xbf16>, tensor<?x16xbf16>, tensor<?x16xbf16>)
-func.func @pairs(%q: memref<?x1x16xbf16>, %k: memref<?x1x16xbf16>, %v: memref<?x1x16xbf16>, %cu: memref<?xi32>, %out: memref<?x1x16xbf16>, %lse: memref<1x?xf32>) {
-  varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 1, kv_block = 16, kv = pairs>} : (memref<?x1x16xbf16>, memref<?x1x16xbf16>, memref<?x1x16xbf16>, memref<?xi32>, memref<?xi32>, memref<?x1x16xbf16>, memref<1x?xf32>) -> ()
+  // CHECK: varlen.for_tiles "dkv" %[[T:.*]] of keys(128)
+  // CHECK:   %[[D:.*]]:2 = varlen.for_blocks %[[B:.*]] of queries(32) by_head meeting %[[T]]
+  // CHECK:     %{{.*}}:2 = varlen.read %[[ROWS]] at %[[B]] : {{.*}} -> tensor<1x32xf32>, tensor<1x32xf32>
+  // CHECK:     varlen.online_attn_grad kq at(%[[B]], %[[T]] {{.*}} dk({{.*}} dv(
+  // CHECK:   varlen.write %[[D]]#0 to %{{.*}} at %[[T]] {{.*}} times 1.250000e-01
+  // CHECK:   varlen.write %[[D]]#1 to %{{.*}} at %[[T]]
+  // CHECK-NOT: times
+
+  // CHECK: varlen.for_tiles "dsink" %[[H:.*]] of heads
+  // CHECK:   varlen.online_sink_grad
+  // CHECK: varlen.free_rows %[[ROWS]]
+  varlen.attn_grad %dout, %q, %k, %v, %out, %lse, %cu, %cu sink(%sink) outs(%dq, %dk, %dv, %dsink)
+      {mask = #varlen.mask<causal>, scale = 0.125 : f32, varlen.schedule = #together}
+      : (memref<?x8x24xbf16>, memref<?x8x40xbf16>, memref<?x2x40xbf16>, memref<?x2x24xbf16>,
+         memref<?x8x24xbf16>, memref<8x?xf32>, memref<?xi32>, memref<?xi32>, memref<8xf32>,
+         memref<?x8x40xbf16>, memref<?x2x40xbf16>, memref<?x2x24xbf16>, memref<8xf32>) -> ()
   return
 }
 
-// -----
-
-// A sink is a logit beside those of the keys, but not of rows that belong to no
-// sequence: it is added to what the steps leave.
-
-// CHECK-LABEL: @sink
-// CHECK-SAME: %[[SINK:[^:]*]]: memref<1xf32>
-// CHECK: varlen.online_attn
-// CHECK: %[[OWNED:.*]] = arith.cmpi sge, %{{.*}}, %c0
-// CHECK: %[[S:.*]] = memref.load %[[SINK]]
-// CHECK: %[[LOGIT:.*]] = arith.select %[[OWNED]], %[[S]], %{{.*}} : f32
-// CHECK: arith.subf %[[LOGIT]]
-// CHECK: math.exp2
-func.func @sink(%q: memref<?x1x8xf32>, %k: memref<?x1x8xf32>, %v: memref<?x1x8xf32>, %cu: memref<?xi32>, %sink: memref<1xf32>, %out: memref<?x1x8xf32>, %lse: memref<1x?xf32>) {
-  varlen.attn %q, %k, %v, %cu, %cu sink(%sink) outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 1, kv_block = 16, kv = copy>} : (memref<?x1x8xf32>, memref<?x1x8xf32>, memref<?x1x8xf32>, memref<?xi32>, memref<?xi32>, memref<1xf32>, memref<?x1x8xf32>, memref<1x?xf32>) -> ()
+// A loop of its own for dv reads no values: it takes probabilities only.
+// CHECK-LABEL: @apart
+// CHECK-SAME: %[[V:[a-z0-9]*]]: memref<?x4x256xf32>, %[[LSE:[a-z0-9]*]]: memref<4x?xf32>
+func.func @apart(%q: memref<?x4x256xf32>, %v: memref<?x4x256xf32>, %lse: memref<4x?xf32>, %cu: memref<?xi32>,
+                 %dq: memref<?x4x256xf32>, %dk: memref<?x4x256xf32>, %dv: memref<?x4x256xf32>) {
+  // CHECK: varlen.online_statistics {{.*}} dlse(%{{.*}} : tensor<32x1xf32>) natural
+  // CHECK: varlen.for_tiles "dq"
+  // CHECK: varlen.for_tiles "dk"
+  // CHECK: varlen.read %[[V]]
+  // CHECK: varlen.online_attn_grad kq natural
+  // CHECK-SAME: dk(
+  // CHECK-NOT: dv(
+  // CHECK: varlen.for_tiles "dv"
+  // CHECK-NOT: varlen.read %[[V]]
+  // CHECK: varlen.online_attn_grad kq natural
+  // CHECK-NOT: dk(
+  // CHECK-SAME: dv(
+  // CHECK-NOT: varlen.for_tiles
+  varlen.attn_grad %q, %q, %q, %v, %q, %lse, %cu, %cu dlse(%lse) outs(%dq, %dk, %dv) {varlen.schedule = #apart}
+      : (memref<?x4x256xf32>, memref<?x4x256xf32>, memref<?x4x256xf32>, memref<?x4x256xf32>,
+         memref<?x4x256xf32>, memref<4x?xf32>, memref<?xi32>, memref<?xi32>, memref<4x?xf32>,
+         memref<?x4x256xf32>, memref<?x4x256xf32>, memref<?x4x256xf32>) -> ()
   return
 }
 
-// -----
+// For a CPU, keys are the rows of scores and columns are those of memory. 16-bit
+// factors are widened as they are read, and probabilities are not rounded.
+// CHECK-LABEL: @cpu
+func.func @cpu(%q: memref<?x4x10xbf16>, %k: memref<?x2x10xbf16>, %cu: memref<?xi32>, %out: memref<?x4x10xbf16>, %lse: memref<4x?xf32>) {
+  // CHECK: varlen.for_tiles "attn" %[[T:.*]] of queries(32) in %{{.*}} attributes {varlen.schedule = #varlen.cpu_schedule<
+  // CHECK:   varlen.read %{{.*}} at %[[T]] : {{.*}} -> tensor<32x10xf32>
+  // CHECK:   varlen.for_blocks %[[B:.*]] of keys(64) meeting %[[T]] : {{.*}} -> (tensor<10x32xf32>, tensor<1x32xf32>, tensor<1x32xf32>)
+  // CHECK:     varlen.read %{{.*}} at %[[B]] : {{.*}} -> tensor<64x10xf32>
+  // CHECK:     varlen.online_attn kq at(%[[T]], %[[B]] : {{.*}} {varlen.exp2_degree = 5 : i64}
+  // CHECK:   varlen.online_finish kq
+  // CHECK-NOT: rounded
+  // CHECK:   varlen.write {{.*}} : tensor<32x10xf32> -> memref<?x4x10xbf16>
+  varlen.attn %q, %k, %k, %cu, %cu outs(%out, %lse)
+      {varlen.exp2_degree = 5 : i64, varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 2, kv_block = 64, kv = copy>}
+      : (memref<?x4x10xbf16>, memref<?x2x10xbf16>, memref<?x2x10xbf16>, memref<?xi32>, memref<?xi32>, memref<?x4x10xbf16>, memref<4x?xf32>) -> ()
+  return
+}
 
-// Without a schedule, or on tensors, an attention is left to other passes.
+// Pairs stay as they are.
+// CHECK-LABEL: @cpu_pairs
+func.func @cpu_pairs(%q: memref<?x4x10xbf16>, %k: memref<?x2x10xbf16>, %cu: memref<?xi32>, %out: memref<?x4x10xbf16>, %lse: memref<4x?xf32>) {
+  // CHECK: varlen.online_attn kq {{.*}} ins({{.*}} : tensor<16x10xbf16>, tensor<64x10xbf16>, tensor<64x10xbf16>)
+  // CHECK: varlen.online_finish kq {{.*}} rounded
+  varlen.attn %q, %k, %k, %cu, %cu outs(%out, %lse)
+      {varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 4, panels = 1, kv_block = 64, kv = pairs>}
+      : (memref<?x4x10xbf16>, memref<?x2x10xbf16>, memref<?x2x10xbf16>, memref<?xi32>, memref<?xi32>, memref<?x4x10xbf16>, memref<4x?xf32>) -> ()
+  return
+}
 
+// Without a schedule an attention is left to other passes.
 // CHECK-LABEL: @left
 // CHECK: varlen.attn
-func.func @left(%q: memref<?x1x8xf32>, %k: memref<?x1x8xf32>, %v: memref<?x1x8xf32>, %cu: memref<?xi32>, %out: memref<?x1x8xf32>, %lse: memref<1x?xf32>) {
-  varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse) : (memref<?x1x8xf32>, memref<?x1x8xf32>, memref<?x1x8xf32>, memref<?xi32>, memref<?xi32>, memref<?x1x8xf32>, memref<1x?xf32>) -> ()
+func.func @left(%q: memref<?x1x8xf32>, %cu: memref<?xi32>, %out: memref<?x1x8xf32>, %lse: memref<1x?xf32>) {
+  varlen.attn %q, %q, %q, %cu, %cu outs(%out, %lse) : (memref<?x1x8xf32>, memref<?x1x8xf32>, memref<?x1x8xf32>, memref<?xi32>, memref<?xi32>, memref<?x1x8xf32>, memref<1x?xf32>) -> ()
   return
 }

@@ -109,8 +109,8 @@ def Varlen_CPUScheduleAttr : Varlen_Attr<"CPUSchedule", "cpu_schedule", [
   let summary = "Tile sizes and register blocking of one attention on a CPU";
   let description = [{
     Put on `varlen.attn` as the discardable attribute `varlen.schedule` by
-    `varlen-assign-schedule`, used up by `varlen-tile-attn` and
-    `varlen-vectorize-tiles`.
+    `varlen-assign-schedule`, handed on by `varlen-tile-attn` and
+    `convert-varlen-to-cpu`, used up by `varlen-vectorize-tiles`.
 
     Keys are the rows of a score tile and queries its lanes. A panel is
     `vectors * lanes` queries; the micro-kernel keeps `rows x vectors`

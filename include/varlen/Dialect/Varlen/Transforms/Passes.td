@@ -135,47 +135,48 @@ def VarlenTileAttn : Pass<"varlen-tile-attn"> {
     sees is skipped; one that all rows see whole takes the step without limits, or
     with an `unless` that holds.
 
-    For a GPU these are tile loops, with nothing of a target but sizes. With a
+    These are tile loops, with nothing of a target but sizes. With a
     `#varlen.gpu_schedule`: tiles of `block_m` pairs of a query row and a head,
     meeting blocks of `kv_block` keys. With a `#varlen.gpu_grad_schedule` loops
     that leave lse and delta of every row in scratch, that own dq, that own dk and
     dv or one of them, and, with a sink, one over heads. No element is added to by
-    two tiles. `convert-varlen-to-kernel` makes kernels of them.
+    two tiles. With a `#varlen.cpu_schedule`: tiles of all panels of a work tile,
+    with keys as the rows of scores, and factors in the compute type, except with
+    `kv = pairs`. `convert-varlen-to-kernel` makes kernels of the loops,
+    `convert-varlen-to-cpu` parallel loops.
 
-    With a `#varlen.cpu_schedule` it is a parallel loop over the list that
-    `varlen.work_tiles` makes. A tile packs its queries as columns into scratch
-    and takes one step per kv block and panel of queries; the last panel of a
-    sequence, and decoding, take steps of fewer columns. A `varlen.attn_grad`
-    becomes `varlen.online_attn_grad` steps in the same way. An item is a sequence
-    and a kv head: over its kv blocks, for each over the panels of queries that see
-    it. Statistics of rows come before, the gradient of a sink after, each in a
-    loop of its own.
+    On a CPU a `varlen.attn_grad` becomes parallel loops over lists of
+    `varlen.work_tiles` right away. An item is a sequence and a kv head: over its
+    kv blocks, for each over the panels of queries that see it. Statistics of rows
+    come before, the gradient of a sink after, each in a loop of its own.
 
     *Requires*: `varlen.attn` and `varlen.attn_grad` on memrefs with a
     `varlen.schedule` and static head sizes.
-    *Guarantees*: no such operation is left. On a CPU keys past the end of a
-    sequence are zeros in scratch, never a neighbour's rows, and the rows of score
-    tiles are multiples of 8. Each output row is written by one tile, so results
-    do not depend on threads or on the rest of the batch.
-    *Numerics*: on a CPU inputs are converted to the compute type as they are
-    packed (except with `kv = pairs`); the output is multiplied by 1 / l and
-    converted last. Gradients are summed over kv blocks
-    (dq) or rows (dk, dv) in the compute type, multiplied by the scale and
-    converted last.
+    *Guarantees*: no such operation is left. Each output row is written by one
+    tile, so results do not depend on threads or on the rest of the batch. In
+    gradients on a CPU keys past the end of a sequence are zeros in scratch, never
+    a neighbour's rows, and the rows of score tiles are multiples of 8.
+    *Numerics*: gradients are summed over kv blocks (dq) or rows (dk, dv) in the
+    compute type, multiplied by the scale and converted last.
 
     ```mlir
     varlen.attn %q, %k, %v, %cu_q, %cu_k outs(%out, %lse) {varlen.schedule = ...}
     ```
     becomes, with a CPU schedule,
     ```mlir
-    %tiles = varlen.work_tiles %cu_q, %cu_k rows(%tq, %tk) heads(%hkv, %group) mask <full> block_m 384
-    scf.forall (%i) in (%n) {
-      ...
-      scf.for %k0 = %k_begin to %k_end step %c128 {
-        scf.for %p = %c0 to %panels step %c1 {
-          scf.if %all_visible {
-            %r:3 = varlen.online_attn kq ins(%q_tile, %k_tile, %v_tile) outs(%acc, %m, %l) scale 0.125
-            bufferization.materialize_in_destination %r#0 in restrict writable %acc_memref
+    %batch = varlen.batch %cu_q, %cu_k rows(%tq, %tk) heads(%hkv, %group) mask <full> : ...
+    varlen.for_tiles "attn" %t of queries(384) in %batch attributes {varlen.schedule = ...} {
+      %q_tile = varlen.read %q at %t : ...
+      %s:3 = varlen.for_blocks %b of keys(128) meeting %t : ... iter_args(...) -> (...) {
+        %k_tile = varlen.read %k at %b : ...
+        %v_tile = varlen.read %v at %b : ...
+        %r:3 = varlen.online_attn kq at(%t, %b : ...) ins(%q_tile, %k_tile, %v_tile : ...) ...
+        varlen.yield %r#0, %r#1, %r#2 : ...
+      }
+      %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.125 : ...
+      varlen.write %o to %out at %t otherwise (0.0) : ...
+      varlen.write %e to %lse at %t otherwise (-inf) : ...
+    }
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",

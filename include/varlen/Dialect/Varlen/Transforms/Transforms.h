@@ -17,9 +17,11 @@
 
 namespace mlir {
 class FunctionType;
+class ImplicitLocOpBuilder;
 class ModuleOp;
 class Operation;
 class RewritePatternSet;
+class Value;
 namespace func {
 class FuncOp;
 } // namespace func
@@ -53,6 +55,12 @@ inline constexpr llvm::StringLiteral kWorkFunctionAttrName = "varlen-work";
 FailureOr<func::FuncOp> getRuntimeFunction(ModuleOp module, Operation *user,
                                            llvm::StringRef name,
                                            FunctionType type);
+
+/// Emits a call that reports a broken rule about an extent, unless `rule` is 0:
+/// then none is (see `varlen.batch`). Whether one is, an i1. Fails, with an
+/// error at `user`, if a name of the runtime is taken.
+FailureOr<Value> emitExtentReport(ImplicitLocOpBuilder &b, Operation *user,
+                                  Value rule, Value value, Value bound);
 
 } // namespace mlir::varlen
 

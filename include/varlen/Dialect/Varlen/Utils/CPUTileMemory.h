@@ -80,9 +80,10 @@ void emitStoreRows(ImplicitLocOpBuilder &b, Value source, Value factor,
                    const PairMap &pairs, Value first, Value rows,
                    Value destination, int64_t lanes);
 
-/// Makes rows destination[row, head, :] of `rows` pairs from `first` on zero.
-void emitZeroRows(ImplicitLocOpBuilder &b, const PairMap &pairs, Value first,
-                  Value rows, Value destination, int64_t lanes);
+/// Makes rows destination[row, head, :] of `rows` pairs from `first` on
+/// `value`.
+void emitFillRows(ImplicitLocOpBuilder &b, double value, const PairMap &pairs,
+                  Value first, Value rows, Value destination, int64_t lanes);
 
 /// Makes the first `rows` rows of a scratch tile zero.
 void emitClear(ImplicitLocOpBuilder &b, Value tile, Value rows, int64_t lanes);

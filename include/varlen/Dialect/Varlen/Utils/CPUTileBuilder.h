@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_CPUTILEBUILDER_H
-#define VARLEN_DIALECT_VARLEN_TRANSFORMS_CPUTILEBUILDER_H
+#ifndef VARLEN_DIALECT_VARLEN_UTILS_CPUTILEBUILDER_H
+#define VARLEN_DIALECT_VARLEN_UTILS_CPUTILEBUILDER_H
 
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Utils/CPUTileMemory.h"
@@ -18,16 +18,16 @@
 
 namespace mlir::varlen {
 
-/// Control flow, scratch tiles and work tiles of one attention on buffers.
+/// Control flow, scratch tiles and work tiles of tensors of `element` that are
+/// computed with in `compute`.
 class CPUTileBuilder {
 protected:
-  CPUTileBuilder(AttentionOpInterface op, CPUScheduleAttr schedule,
-                 OpBuilder &builder)
-      : b(op.getLoc(), builder), index{b}, attention(op), schedule(schedule),
-        element(op.getElementType()), compute(op.getComputeType()),
-        panel(schedule.getPanelSize()), lanes(schedule.getLanes()),
-        pairs(schedule.getKv() == KVStorage::Pairs),
-        tileElement(pairs ? element : compute), scale(*op.getScaleValue()) {}
+  CPUTileBuilder(Location loc, OpBuilder &builder, CPUScheduleAttr schedule,
+                 MaskAttr mask, FloatType element, FloatType compute)
+      : b(loc, builder), index{b}, schedule(schedule), mask(mask),
+        element(element), compute(compute), panel(schedule.getPanelSize()),
+        lanes(schedule.getLanes()), pairs(schedule.getKv() == KVStorage::Pairs),
+        tileElement(pairs ? element : compute) {}
 
   /// What a work tile of the list says.
   struct WorkTile {
@@ -65,16 +65,6 @@ protected:
   Value allocatePadded(int64_t rows, int64_t columns, Type type);
   void store(Value tile, Value memref);
 
-  /// The list of work of the attention, in tiles of `blockM` rows.
-  Value emitWorkTiles(Value kvHeads, Value group, int64_t blockM);
-  /// Emits the checks of extents at run time, and what divides: the query heads
-  /// of a kv head, at least 1.
-  FailureOr<Value> emitCheckedGroup();
-  /// `count`, or 0 if an extent is wrong: then there is nothing to be done.
-  Value unlessWrong(Value count) {
-    return wrongExtent ? index.select(wrongExtent, index.constant(0), count)
-                       : count;
-  }
   /// The part of a block of `keys` keys at k0 that some of the `rows` pairs
   /// from `first` on see, in whole granules from k0 on.
   struct VisiblePart {
@@ -102,24 +92,16 @@ protected:
 
   ImplicitLocOpBuilder b;
   IndexBuilder index;
-  AttentionOpInterface attention;
   CPUScheduleAttr schedule;
+  MaskAttr mask;
   FloatType element, compute;
   int64_t panel, lanes;
-  /// Whether some extent breaks a rule; null if types say that none does.
-  Value wrongExtent;
   /// Whether tiles stay bf16, for dot products of pairs.
   bool pairs;
   /// Of the factors of products.
   FloatType tileElement;
-  double scale;
 };
-
-/// Makes the gradients of an attention on buffers work tiles and dense blocks.
-/// Fails, with an error at `op`, if a name of the runtime is taken.
-LogicalResult tileGradForCPU(AttnGradOp op, CPUScheduleAttr schedule,
-                             OpBuilder &builder);
 
 } // namespace mlir::varlen
 
-#endif // VARLEN_DIALECT_VARLEN_TRANSFORMS_CPUTILEBUILDER_H
+#endif // VARLEN_DIALECT_VARLEN_UTILS_CPUTILEBUILDER_H

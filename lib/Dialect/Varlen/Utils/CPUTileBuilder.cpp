@@ -6,9 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CPUTileBuilder.h"
-
-#include "ExtentChecks.h"
+#include "varlen/Dialect/Varlen/Utils/CPUTileBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -56,7 +54,6 @@ CPUTileBuilder::forEachTile(Value tiles, Value group,
   tile.rows = field(WorkTilesOp::Rows);
   tile.kRow = field(WorkTilesOp::KRow);
   tile.kRows = field(WorkTilesOp::KRows);
-  MaskAttr mask = attention.getMask();
   if (mask.getLeft() >= 0)
     tile.window.begin = field(WorkTilesOp::WindowBegin);
   if (mask.getRight() >= 0)
@@ -118,28 +115,6 @@ void CPUTileBuilder::store(Value tile, Value memref) {
 //===----------------------------------------------------------------------===//
 // Work
 //===----------------------------------------------------------------------===//
-
-FailureOr<Value> CPUTileBuilder::emitCheckedGroup() {
-  FailureOr<Value> wrong = emitReportedChecks(b, attention);
-  if (failed(wrong))
-    return failure();
-  wrongExtent = *wrong;
-  Value one = index.constant(1);
-  Value kvHeads = index.max(dim(attention.getK(), 1), one);
-  return index.max(index.div(dim(attention.getQ(), 1), kvHeads), one);
-}
-
-Value CPUTileBuilder::emitWorkTiles(Value kvHeads, Value group,
-                                    int64_t blockM) {
-  return WorkTilesOp::create(
-      b,
-      MemRefType::get({ShapedType::kDynamic, WorkTilesOp::NumColumns},
-                      b.getI64Type()),
-      attention.getCuQ(), attention.getCuK(), attention.getSequsedQ(),
-      attention.getSequsedK(), attention.getQOffset(), dim(attention.getQ(), 0),
-      dim(attention.getK(), 0), unlessWrong(kvHeads), group,
-      attention.getMask(), blockM);
-}
 
 CPUTileBuilder::VisiblePart CPUTileBuilder::visiblePart(const WorkTile &tile,
                                                         Value first, Value rows,

@@ -1,0 +1,399 @@
+//===- QueryTileConverter.cpp - A loop over tiles of queries --------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "QueryTileConverter.h"
+
+#include "varlen/Dialect/Varlen/Utils/ScoreReference.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+static MemRefType memoryType(Value memory) {
+  return cast<MemRefType>(memory.getType());
+}
+
+static FloatType elementOf(Value memory) {
+  return cast<FloatType>(memoryType(memory).getElementType());
+}
+
+/// The rows of a tile in memory.
+static int64_t rowsOf(Value tile) {
+  return cast<RankedTensorType>(tile.getType()).getDimSize(0);
+}
+
+QueryTileConverter::QueryTileConverter(QueryTiles parts,
+                                       CPUScheduleAttr schedule,
+                                       OpBuilder &builder)
+    : CPUTileBuilder(
+          parts.tiles.getLoc(), builder, schedule,
+          parts.tiles.getBatchOp().getMask(), elementOf(parts.q.getSource()),
+          cast<FloatType>(parts.step.getM().getType().getElementType())),
+      loops(parts) {
+  auto factor = [](ReadOp read, TileOrder order) -> Factor {
+    Value source = read.getSource();
+    return {source, memoryType(source).getDimSize(2), order, Value()};
+  };
+  q = factor(loops.q, pairs ? TileOrder::ColumnPairs : TileOrder::Columns);
+  // Keys have their pairs in a row already, values get theirs from two rows.
+  k = factor(loops.k, TileOrder::Rows);
+  v = factor(loops.v, pairs ? TileOrder::RowPairs : TileOrder::Rows);
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+void QueryTileConverter::emit(Value list) {
+  auto work = forEachTile(
+      list, loops.tiles.getBatchOp().getGroup(), [&](const WorkTile &item) {
+        tile = item;
+        allocateScratch();
+        panels = index.ceilDiv(tile.rows, panel);
+        branch(
+            compare(arith::CmpIPredicate::sge, tile.kRows, index.constant(0)),
+            [&] { emitTile(); },
+            [&] {
+              // Rows of no sequence.
+              for (auto write : loops.tiles.getBody()->getOps<WriteOp>())
+                emitOtherwise(write);
+            });
+      });
+  work->setAttr(kScheduleAttrName, schedule);
+}
+
+void QueryTileConverter::forEachPanel(function_ref<void(const Panel &)> body) {
+  loop(index.constant(0), panels, 1, [&](Value number) {
+    Value first = index.mul(number, panel);
+    body({number, index.add(tile.first, first),
+          index.min(index.sub(tile.rows, first), index.constant(panel))});
+  });
+}
+
+void QueryTileConverter::emitTile() {
+  forEachPanel([&](const Panel &at) {
+    emitPack(at);
+    emitInits(at);
+    emitLimits(at);
+  });
+  loop(tile.kBegin, tile.kEnd, schedule.getKvBlock(),
+       [&](Value k0) { emitBlock(k0); });
+  forEachPanel([&](const Panel &at) {
+    emitFinish(at);
+    for (auto write : loops.tiles.getBody()->getOps<WriteOp>())
+      emitWrite(write, at);
+  });
+}
+
+/// What rows of no sequence get.
+void QueryTileConverter::emitOtherwise(WriteOp write) {
+  Value destination = write.getDestination();
+  double value = write.getOtherwise().front();
+  if (memoryType(destination).getRank() == 3)
+    return emitFillRows(b, value, tile.pairs, tile.first, tile.rows,
+                        destination, lanes);
+  Value number = arith::ConstantOp::create(
+      b, b.getFloatAttr(elementOf(destination), value));
+  loop(index.constant(0), tile.rows, 1, [&](Value i) {
+    memref::StoreOp::create(b, number, destination,
+                            placeOf(destination, index.add(tile.first, i)));
+  });
+}
+
+void QueryTileConverter::allocateScratch() {
+  int64_t count = schedule.getPanels();
+  SmallVector<int64_t> shape = getTileMemoryShape(q.order, panel, q.columns);
+  q.scratch = allocate(count * shape[0], shape[1], tileElement);
+  state.clear();
+  for (Value init : loops.blocks.getInits())
+    state.push_back(allocate(count * rowsOf(init), panel, compute));
+  lo = allocate(count, panel, b.getI32Type());
+  hi = allocate(count, panel, b.getI32Type());
+  for (Factor *factor : {&k, &v}) {
+    shape = getTileMemoryShape(factor->order, schedule.getKvBlock(),
+                               factor->columns);
+    factor->scratch = allocatePadded(shape[0], shape[1], tileElement);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Panels
+//===----------------------------------------------------------------------===//
+
+void QueryTileConverter::emitPack(const Panel &at) {
+  int64_t perColumn = pairs ? 2 : 1;
+  Value row = index.mul(at.number, q.columns / perColumn);
+  loop(index.constant(0), at.rows, lanes, [&](Value column) {
+    emitPackColumns(b, q.source, tile.pairs, index.add(at.first, column),
+                    lastPair(tile), q.scratch, row,
+                    index.mul(column, perColumn), lanes, pairs);
+  });
+}
+
+/// The state before the first block.
+void QueryTileConverter::emitInits(const Panel &at) {
+  for (auto [init, number, scratch] :
+       llvm::zip_equal(loops.blocks.getInits(), loops.inits, state)) {
+    Value value = splat(number), memref = scratch;
+    int64_t rows = rowsOf(init);
+    Value first = index.mul(at.number, rows);
+    loop(index.constant(0), at.rows, lanes, [&](Value column) {
+      loop(index.constant(0), index.constant(rows), 1, [&](Value row) {
+        vector::StoreOp::create(b, value, memref,
+                                ValueRange{index.add(first, row), column});
+      });
+    });
+  }
+}
+
+/// Lanes behind the last query have its limits.
+void QueryTileConverter::emitLimits(const Panel &at) {
+  loop(index.constant(0), index.constant(panel), 1, [&](Value lane) {
+    Value pair = index.min(index.add(at.first, lane), lastPair(tile));
+    CPUTileBuilder::emitLimits(tile, index.div(pair, tile.pairs.group), lo, hi,
+                               ValueRange{at.number, lane});
+  });
+}
+
+SmallVector<Value> QueryTileConverter::placeOf(Value memory, Value pair) {
+  SmallVector<Value> place = {tile.pairs.head(index, pair)};
+  if (memoryType(memory).getRank() == 2)
+    place.push_back(tile.pairs.row(index, pair));
+  return place;
+}
+
+Value QueryTileConverter::loadSink(Value pair) {
+  Value memory = loops.sink.getSource();
+  Value sink = memref::LoadOp::create(b, memory, placeOf(memory, pair));
+  return emitConvert(b, sink, compute);
+}
+
+/// Leaves lse in place of m and, in place of l, what multiplies acc.
+void QueryTileConverter::emitFinish(const Panel &at) {
+  Value m = state[1], l = state[2];
+  ScoreReference reference(loops.finish.getScale().convertToDouble(), compute,
+                           loops.finish.getRounded());
+  loop(index.constant(0), at.rows, 1, [&](Value lane) {
+    SmallVector<Value> place = {at.number, lane};
+    Value mOf = memref::LoadOp::create(b, m, place);
+    Value lOf = memref::LoadOp::create(b, l, place);
+    Value sink;
+    if (loops.sink)
+      sink = loadSink(index.add(at.first, lane));
+    ScoreReference::Result result =
+        reference.emitResult(b, b.getLoc(), mOf, lOf, sink);
+    memref::StoreOp::create(b, result.factor, l, place);
+    memref::StoreOp::create(b, result.lse, m, place);
+  });
+  // Lanes behind the last query are written as that query is.
+  Value last = memref::LoadOp::create(
+      b, l, ValueRange{at.number, index.sub(at.rows, index.constant(1))});
+  loop(at.rows, index.roundUp(at.rows, lanes), 1, [&](Value lane) {
+    memref::StoreOp::create(b, last, l, ValueRange{at.number, lane});
+  });
+}
+
+void QueryTileConverter::emitWrite(WriteOp write, const Panel &at) {
+  // As emitFinish leaves them.
+  Value acc = state[0], lse = state[1], factor = state[2];
+  Value destination = write.getDestination();
+  if (write.getValues().front() == loops.finish.getOut()) {
+    auto type = VectorType::get({lanes}, compute);
+    Value row = index.mul(at.number, memoryType(destination).getDimSize(2));
+    loop(index.constant(0), at.rows, lanes, [&](Value column) {
+      Value factors = vector::LoadOp::create(b, type, factor,
+                                             ValueRange{at.number, column});
+      emitUnpackColumns(b, acc, row, column, factors, tile.pairs,
+                        index.add(at.first, column), lastPair(tile),
+                        destination, lanes);
+    });
+    return;
+  }
+  loop(index.constant(0), at.rows, 1, [&](Value lane) {
+    Value number = memref::LoadOp::create(b, lse, ValueRange{at.number, lane});
+    memref::StoreOp::create(b, emitConvert(b, number, elementOf(destination)),
+                            destination,
+                            placeOf(destination, index.add(at.first, lane)));
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+void QueryTileConverter::emitBlock(Value k0) {
+  Value keys = blockKeys(tile, k0);
+  // A copy pays when several panels share it; rows that no one owns, past the
+  // last granule, must be copied to be made zero.
+  Value rest = index.rem(keys, index.constant(kGranule));
+  Value inPlace = arith::AndIOp::create(
+      b, compare(arith::CmpIPredicate::eq, rest, index.constant(0)),
+      compare(arith::CmpIPredicate::eq, panels, index.constant(1)));
+  KeyBlock block{k0, keys, inPlace};
+  Value kRows = emitRead(k, block), vRows = emitRead(v, block);
+  emitPrefetch(index.add(k0, keys));
+  forEachPanel([&](const Panel &at) { emitSteps(at, block, kRows, vRows); });
+}
+
+/// The rows of a block as steps read them.
+Value QueryTileConverter::emitRead(const Factor &factor,
+                                   const KeyBlock &block) {
+  if (factor.order == TileOrder::RowPairs) {
+    emitPairRows(b, factor.source, keyRows(tile), block.k0, block.keys,
+                 index.roundUp(block.keys, kGranule), factor.scratch, lanes);
+    return factor.scratch;
+  }
+  if (elementOf(factor.source) != tileElement)
+    return emitCopy(factor, block);
+  auto yield =
+      [&](Value (QueryTileConverter::*read)(const Factor &, const KeyBlock &)) {
+        return [&, read](OpBuilder &nested, Location) {
+          OpBuilder::InsertionGuard guard(b);
+          b.restoreInsertionPoint(nested.saveInsertionPoint());
+          scf::YieldOp::create(b, (this->*read)(factor, block));
+        };
+      };
+  return scf::IfOp::create(b, block.inPlace,
+                           yield(&QueryTileConverter::emitInPlace),
+                           yield(&QueryTileConverter::emitCopy))
+      .getResult(0);
+}
+
+/// Of any rows that a step reads, in scratch or not.
+static MemRefType getRowsType(MLIRContext *context, int64_t columns,
+                              Type element) {
+  return MemRefType::get({ShapedType::kDynamic, columns}, element,
+                         StridedLayoutAttr::get(context, ShapedType::kDynamic,
+                                                {ShapedType::kDynamic, 1}));
+}
+
+Value QueryTileConverter::emitCopy(const Factor &factor,
+                                   const KeyBlock &block) {
+  Value padded = index.roundUp(block.keys, kGranule);
+  emitCopyRows(b, factor.source, keyRows(tile), block.k0, block.keys, padded,
+               factor.scratch, lanes);
+  int64_t columns = memoryType(factor.scratch).getDimSize(1);
+  Value view = rowView(factor.scratch, b.getIndexAttr(0), padded,
+                       b.getIndexAttr(columns));
+  return memref::CastOp::create(
+      b, getRowsType(b.getContext(), columns, tileElement), view);
+}
+
+Value QueryTileConverter::emitInPlace(const Factor &factor,
+                                      const KeyBlock &block) {
+  Value source = factor.source;
+  int64_t columns = memoryType(source).getDimSize(2);
+  SmallVector<OpFoldResult> offsets = {index.add(tile.kRow, block.k0),
+                                       tile.pairs.kvHead, b.getIndexAttr(0)};
+  SmallVector<OpFoldResult> sizes = {block.keys, b.getIndexAttr(1),
+                                     b.getIndexAttr(columns)};
+  SmallVector<OpFoldResult> strides(3, b.getIndexAttr(1));
+  auto type = cast<MemRefType>(memref::SubViewOp::inferRankReducedResultType(
+      {ShapedType::kDynamic, columns}, memoryType(source), offsets, sizes,
+      strides));
+  Value view =
+      memref::SubViewOp::create(b, type, source, offsets, sizes, strides);
+  return memref::CastOp::create(
+      b, getRowsType(b.getContext(), columns, tileElement), view);
+}
+
+/// Asks for the block at k0 where one panel is all the work that could hide its
+/// way from memory, as in decoding. No hardware foresees it: rows of a head lie
+/// as far apart as a token has heads.
+void QueryTileConverter::emitPrefetch(Value k0) {
+  Value isSingle = compare(arith::CmpIPredicate::eq, panels, index.constant(1));
+  Value keys = blockKeys(tile, k0);
+  branch(
+      isSingle,
+      [&] {
+        for (const Factor &factor : {k, v})
+          emitPrefetchRows(b, factor.source, keyRows(tile), k0, keys);
+      },
+      nullptr);
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+void QueryTileConverter::emitSteps(const Panel &at, const KeyBlock &block,
+                                   Value kRows, Value vRows) {
+  VisiblePart seen = visiblePart(tile, at.first, at.rows, block.k0, block.keys);
+  auto emit = [&] {
+    // The part of the block that is seen.
+    Value size = index.sub(seen.end, seen.begin);
+    auto part = [&](const Factor &factor, Value rows) {
+      int64_t perRow = factor.order == TileOrder::RowPairs ? 2 : 1;
+      auto inRows = [&](Value keys) {
+        return perRow == 1 ? keys : index.div(keys, index.constant(perRow));
+      };
+      return rowView(rows, inRows(seen.begin), inRows(size),
+                     b.getIndexAttr(perRow * factor.columns));
+    };
+    Value kPart = part(k, kRows), vPart = part(v, vRows);
+    // Whether every query sees all of it.
+    Value from = index.add(block.k0, seen.begin);
+    Value whole = arith::AndIOp::create(
+        b, compare(arith::CmpIPredicate::sle, seen.keys.wholeBegin, from),
+        compare(arith::CmpIPredicate::sge, seen.keys.wholeEnd,
+                index.add(block.k0, seen.end)));
+    Value from32 = arith::IndexCastOp::create(b, b.getI32Type(), from);
+    // A panel takes one step, or, if most of it is empty (the last panel of a
+    // sequence, decoding), a step for each vector of its columns.
+    int64_t vectors = schedule.getVectors();
+    auto emitNarrow = [&] {
+      loop(index.constant(0), at.rows, lanes, [&](Value column) {
+        emitStep(at, column, 1, kPart, vPart, from32, whole);
+      });
+    };
+    if (vectors == 1)
+      return emitNarrow();
+    branch(
+        compare(arith::CmpIPredicate::sgt, at.rows,
+                index.constant((vectors - 1) * lanes)),
+        [&] {
+          emitStep(at, index.constant(0), vectors, kPart, vPart, from32, whole);
+        },
+        emitNarrow);
+  };
+  branch(index.less(seen.begin, seen.end), emit, nullptr);
+}
+
+void QueryTileConverter::emitStep(const Panel &at, Value column,
+                                  int64_t vectors, Value kRows, Value vRows,
+                                  Value from, Value whole) {
+  // The columns that the step has of `rows` rows of the panel.
+  auto columnsOf = [&](Value scratch, int64_t rows, int64_t perColumn = 1) {
+    return view(scratch, getAsOpFoldResult(index.mul(at.number, rows)),
+                getAsOpFoldResult(index.mul(column, perColumn)),
+                b.getIndexAttr(rows),
+                b.getIndexAttr(vectors * lanes * perColumn));
+  };
+  auto rows = [&](Value memref) {
+    return varlen::emitTile(b, {{TileOrder::Rows, memref}});
+  };
+  int64_t perColumn = pairs ? 2 : 1;
+  Value qTile = varlen::emitTile(
+      b, {{q.order, columnsOf(q.scratch, q.columns / perColumn, perColumn)}});
+  OnlineAttnOp step = loops.step;
+  SmallVector<Value> views;
+  for (auto [init, scratch] : llvm::zip_equal(step.getDpsInits(), state))
+    views.push_back(columnsOf(scratch, rowsOf(init)));
+  auto panelStep = OnlineAttnOp::create(
+      b, qTile, rows(kRows), varlen::emitTile(b, {{v.order, vRows}}),
+      rows(columnsOf(lo, 1)), rows(columnsOf(hi, 1)), from, whole,
+      /*queries=*/Value(), /*keys=*/Value(), rows(views[0]), rows(views[1]),
+      rows(views[2]), step.getScaleAttr(), step.getOrientationAttr());
+  panelStep->setDiscardableAttrs(step->getDiscardableAttrDictionary());
+  for (auto [result, destination] :
+       llvm::zip_equal(panelStep->getResults(), views))
+    store(result, destination);
+}

@@ -1,0 +1,97 @@
+//===- QueryTileConverter.h - A loop over tiles of queries ------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_CONVERSION_VARLENTOCPU_QUERYTILECONVERTER_H
+#define VARLEN_CONVERSION_VARLENTOCPU_QUERYTILECONVERTER_H
+
+#include "QueryTiles.h"
+#include "varlen/Dialect/Varlen/Utils/CPUTileBuilder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+namespace mlir::varlen {
+
+/// Converts a loop over tiles of queries.
+///
+/// A tile is cut into panels of as many queries as a micro-kernel has lanes.
+/// Its values are scratch, the panels one below the other, where those of the
+/// loop over blocks stay. What a tile computes before and after that loop is
+/// done panel by panel; a block of keys is read once for all panels.
+class QueryTileConverter : CPUTileBuilder {
+public:
+  QueryTileConverter(QueryTiles loops, CPUScheduleAttr schedule,
+                     OpBuilder &builder);
+
+  /// Emits the loop over the tiles of `list`.
+  void emit(Value list);
+
+private:
+  /// Some queries of the tile: `rows` of them, from pair `first` on.
+  struct Panel {
+    Value number, first, rows;
+  };
+  /// Some keys of the sequence, and whether steps may read them where they are.
+  struct KeyBlock {
+    Value k0, keys, inPlace;
+  };
+  /// What a product reads: rows of `source`, as they lie in scratch.
+  struct Factor {
+    Value source;
+    int64_t columns;
+    TileOrder order;
+    Value scratch;
+  };
+
+  void forEachPanel(function_ref<void(const Panel &)> body);
+  void emitTile();
+  void emitOtherwise(WriteOp write);
+  void allocateScratch();
+
+  // Of a panel.
+  void emitPack(const Panel &at);
+  void emitInits(const Panel &at);
+  void emitLimits(const Panel &at);
+  void emitFinish(const Panel &at);
+  void emitWrite(WriteOp write, const Panel &at);
+  Value loadSink(Value pair);
+  /// Where the number of a pair is in memory of H x T or of H.
+  SmallVector<Value> placeOf(Value memory, Value pair);
+
+  // Of a block.
+  void emitBlock(Value k0);
+  Value emitRead(const Factor &factor, const KeyBlock &block);
+  Value emitCopy(const Factor &factor, const KeyBlock &block);
+  Value emitInPlace(const Factor &factor, const KeyBlock &block);
+  void emitPrefetch(Value k0);
+
+  // Of a panel and a block, whose keys and values are in `kRows` and `vRows`.
+  void emitSteps(const Panel &at, const KeyBlock &block, Value kRows,
+                 Value vRows);
+  /// A step for `vectors` vectors of the columns of a panel, on keys from
+  /// `from` on. The limits count unless `whole`.
+  void emitStep(const Panel &at, Value column, int64_t vectors, Value kRows,
+                Value vRows, Value from, Value whole);
+
+  Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs) {
+    return arith::CmpIOp::create(b, predicate, lhs, rhs);
+  }
+
+  QueryTiles loops;
+  Factor q, k, v;
+  WorkTile tile;
+  /// How many panels the tile has.
+  Value panels;
+  /// acc, m and l. Row r of panel p is row p * (rows of a panel) + r.
+  SmallVector<Value> state;
+  /// The keys that each query sees.
+  Value lo, hi;
+};
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_CONVERSION_VARLENTOCPU_QUERYTILECONVERTER_H

@@ -1,0 +1,659 @@
+// RUN: varlen-opt %s -split-input-file -verify-diagnostics --convert-varlen-to-cpu
+
+func.func @no_schedule(%cu: memref<?xi32>, %n: index) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  // expected-error@+1 {{expected a #varlen.cpu_schedule under varlen.schedule}}
+  varlen.for_tiles "a" %t of queries(16) in %batch {
+  }
+  return
+}
+
+// -----
+
+func.func @rows(%cu: memref<?xi32>, %n: index) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  // expected-error@+1 {{is not known to tile loops on a CPU}}
+  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  return
+}
+
+// -----
+
+// The runtime's name for something else.
+// expected-note@+1 {{the name stands for this}}
+func.func private @varlen_extent_error()
+
+func.func @name(%cu: memref<?xi32>, %n: index) {
+  // expected-error@+1 {{needs the runtime function 'varlen_extent_error' of type '(i64, i64, i64) -> ()'}}
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) fault(%n, %n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @effect(%cu: memref<?xi32>, %n: index) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    // expected-error@+1 {{is not known to tile loops on a CPU}}
+    %x = memref.load %cu[%n] : memref<?xi32>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @no_blocks(%cu: memref<?xi32>, %n: index) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  // expected-error@+1 {{expected a loop over blocks for each tile, got none}}
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @two_loops(%cu: memref<?xi32>, %n: index) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> {
+    }
+    // expected-error@+1 {{expected one loop over blocks for each tile}}
+    varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> {
+    }
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @other_tile(%cu: memref<?xi32>, %n: index, %other: !varlen.tile<queries(16)>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    // expected-error@+1 {{expected blocks that meet the tile of their loop}}
+    varlen.for_blocks %b of keys(16) meeting %other : !varlen.tile<queries(16)> {
+    }
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @keys(%cu: memref<?xi32>, %n: index) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  // expected-error@+1 {{expected tiles of queries on a CPU, got '!varlen.tile<keys(16)>'}}
+  varlen.for_tiles "a" %t of keys(16) in %batch attributes {varlen.schedule = #cpu} {
+    varlen.for_blocks %b of queries(16) meeting %t : !varlen.tile<keys(16)> {
+    }
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @tile_size(%cu: memref<?xi32>, %n: index) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  // expected-error@+1 {{expected tiles of 16 queries, as many as the panels of the schedule have, got 8}}
+  varlen.for_tiles "a" %t of queries(8) in %batch attributes {varlen.schedule = #cpu} {
+    varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(8)> {
+    }
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @block_size(%cu: memref<?xi32>, %n: index) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    // expected-error@+1 {{expected blocks of 16 keys, the kv_block of the schedule, got 8}}
+    varlen.for_blocks %b of keys(8) meeting %t : !varlen.tile<queries(16)> {
+    }
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @no_step(%cu: memref<?xi32>, %n: index) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    // expected-error@+1 {{expected a varlen.online_attn, got none}}
+    varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> {
+    }
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @other_op(%cu: memref<?xi32>, %n: index) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> {
+      // expected-error@+1 {{expected reads and one varlen.online_attn in a loop over blocks on a CPU}}
+      %x = memref.load %cu[%n] : memref<?xi32>
+    }
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @two_steps(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
+  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
+      %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
+          outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+      // expected-error@+1 {{expected reads and one varlen.online_attn in a loop over blocks on a CPU}}
+      %r2:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
+          outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+      varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+    %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    varlen.write %o to %out at %t otherwise (0.0) : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @step_of_other(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>, %other: !varlen.tile<keys(16)>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
+  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
+      %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      // expected-error@+1 {{expected a step at the tile and the block of its loops}}
+      %r:3 = varlen.online_attn kq at(%t, %other : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
+          outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+      varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+    %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    varlen.write %o to %out at %t otherwise (0.0) : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @orientation(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %acc0 = arith.constant dense<0.0> : tensor<16x8xf32>
+  %m0 = arith.constant dense<0.0> : tensor<16x1xf32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<16x8xf32>, tensor<16x1xf32>, tensor<16x1xf32>) {
+      %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
+      %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      // expected-error@+1 {{expected orientation kq on a CPU, got qk}}
+      %r:3 = varlen.online_attn qk at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
+          outs(%acc, %m, %l : tensor<16x8xf32>, tensor<16x1xf32>, tensor<16x1xf32>) scale 0.5
+      varlen.yield %r#0, %r#1, %r#2 : tensor<16x8xf32>, tensor<16x1xf32>, tensor<16x1xf32>
+    }
+    %o, %e = varlen.online_finish qk %s#0, %s#1, %s#2 scale 0.5 : tensor<16x8xf32>, tensor<16x1xf32>
+    varlen.write %o to %out at %t otherwise (0.0) : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @q_of_block(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
+  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
+      %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      // expected-error@+1 {{expected q to be rows that are read at the tile}}
+      %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+          ins(%kt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
+          outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+      varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+    %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    varlen.write %o to %out at %t otherwise (0.0) : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @k_outside(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>, %kt: tensor<16x4xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
+  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      // expected-error@+1 {{expected k to be rows that are read at the block}}
+      %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
+          outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+      varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+    %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    varlen.write %o to %out at %t otherwise (0.0) : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+// Columns that memory does not have.
+func.func @padded(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
+  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    // expected-error@+1 {{expected rows of 4 x 'f32', got 'tensor<16x8xf32>'}}
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x8xf32>
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %vt : tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>)
+          outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+      varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+    %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    varlen.write %o to %out at %t otherwise (0.0) : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+// 16 bits are widened as they are read.
+func.func @narrow(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf16>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
+  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
+      // expected-error@+1 {{expected rows of 8 x 'f32', got 'tensor<16x8xf16>'}}
+      %vt = varlen.read %v at %b : memref<?x1x8xf16>, !varlen.tile<keys(16)> -> tensor<16x8xf16>
+      %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf16>)
+          outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+      varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+    %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    varlen.write %o to %out at %t otherwise (0.0) : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @otherwise(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
+  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
+      // expected-error@+1 {{expected 0 for rows that are not in use, got 1}}
+      %vt = varlen.read %v at %b otherwise (1.0) : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
+          outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+      varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+    %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    varlen.write %o to %out at %t otherwise (0.0) : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = pairs>
+
+func.func @pairs_of_f32(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
+  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    // expected-error@+1 {{expected rows of bf16 for kv = pairs, got 'memref<?x2x4xf32>'}}
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
+      %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
+          outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+      varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+    %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    varlen.write %o to %out at %t otherwise (0.0) : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = pairs>
+
+func.func @odd_pairs(%cu: memref<?xi32>, %n: index, %q: memref<?x2x5xbf16>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
+  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    // expected-error@+1 {{expected an even number of columns for kv = pairs, got 'memref<?x2x5xbf16>'}}
+    %qt = varlen.read %q at %t : memref<?x2x5xbf16>, !varlen.tile<queries(16)> -> tensor<16x5xbf16>
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %kt = varlen.read %q at %b : memref<?x2x5xbf16>, !varlen.tile<keys(16)> -> tensor<16x5xbf16>
+      %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %vt : tensor<16x5xbf16>, tensor<16x5xbf16>, tensor<16x8xf32>)
+          outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+      varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+    %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    varlen.write %o to %out at %t otherwise (0.0) : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+// The state of a query stays where it is.
+func.func @yield_other(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
+  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
+    // expected-error@+1 {{expected the step to take the iter_args as they are, and its results to be yielded}}
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
+      %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
+          outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+      varlen.yield %r#0, %r#2, %r#1 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+    %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    varlen.write %o to %out at %t otherwise (0.0) : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @inits(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>, %acc0: tensor<8x16xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
+    // expected-error@+1 {{expected inits that are one number all over}}
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
+      %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
+          outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+      varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+    %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    varlen.write %o to %out at %t otherwise (0.0) : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @no_finish(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
+  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
+    // expected-error@+1 {{expected one varlen.online_finish to take all results, in their order}}
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
+      %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
+          outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+      varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @two_finishes(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
+  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
+      %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
+          outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+      varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+    %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    // expected-error@+1 {{expected one end of the state of a tile}}
+    %o2, %e2 = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    varlen.write %o to %out at %t otherwise (0.0) : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @finish_order(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
+  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
+    // expected-error@+1 {{expected one varlen.online_finish to take all results, in their order}}
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
+      %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
+          outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+      varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+    %o, %e = varlen.online_finish kq %s#0, %s#2, %s#1 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    varlen.write %o to %out at %t otherwise (0.0) : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @sink(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>, %sink: tensor<1x16xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
+  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
+      %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
+          outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+      varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+    // expected-error@+1 {{expected a sink that is read at the tile, from memory of an attention}}
+    %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 sink(%sink : tensor<1x16xf32>) scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    varlen.write %o to %out at %t otherwise (0.0) : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @write_elsewhere(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>, %other: !varlen.tile<queries(16)>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
+  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
+      %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
+          outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+      varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+    %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    // expected-error@+1 {{expected a write at the tile of its loop}}
+    varlen.write %o to %out at %other otherwise (0.0) : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @write_q(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
+  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
+      %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
+          outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+      varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+    %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    // expected-error@+1 {{expected out to memory of T x H x D, or lse to memory of H x T, got 'tensor<16x4xf32>' to 'memref<?x2x4xf32>'}}
+    varlen.write %qt to %q at %t otherwise (0.0) : tensor<16x4xf32> -> memref<?x2x4xf32>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @times(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
+  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
+      %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
+          outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+      varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+    %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    // expected-error@+1 {{expected no 'times' on a CPU}}
+    varlen.write %o to %out at %t otherwise (0.0) times 2.0 : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+// Columns that memory does not have.
+func.func @dropped(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x6xf32>, %lse: memref<2x?xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
+  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
+      %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
+          outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+      varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+    %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    // expected-error@+1 {{expected rows of 6 columns, as memory has them, got 8}}
+    varlen.write %o to %out at %t otherwise (0.0) : tensor<16x8xf32> -> memref<?x2x6xf32>, !varlen.tile<queries(16)>
+  }
+  return
+}

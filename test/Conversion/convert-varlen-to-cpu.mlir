@@ -1,0 +1,174 @@
+// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-cpu --canonicalize --split-input-file | FileCheck %s
+
+// A full mask: the list of work tiles, queries as columns, one step per kv
+// block and panel; limits only where a block is not full.
+
+// CHECK-LABEL: @full
+// CHECK-SAME: %[[Q:[^:]*]]: memref<?x4x16xf32>, %[[K:[^:]*]]: memref<?x2x16xf32>, %[[V:[^:]*]]: memref<?x2x24xf32>, %[[CU:[^:]*]]: memref<?xi32>, %[[OUT:[^:]*]]: memref<?x4x24xf32>, %[[LSE:[^:]*]]: memref<4x?xf32>
+// Extents that do not agree are reported, and leave nothing to be done.
+// CHECK: %[[WRONG:.*]] = arith.cmpi sgt, %{{.*}}, %c0
+// CHECK: scf.if %[[WRONG]]
+// CHECK: call @varlen_extent_error
+// CHECK: %[[HEADS:.*]] = arith.select %[[WRONG]], %c0, %c2
+// CHECK: %[[TILES:.*]] = varlen.work_tiles %[[CU]], %[[CU]] rows(%{{.*}}, %{{.*}}) heads(%[[HEADS]], %c2) mask <full> block_m 32
+// CHECK: %[[N:.*]] = memref.dim %[[TILES]], %c0
+// CHECK: scf.forall (%[[I:.*]]) in (%[[N]]) {
+// CHECK: %[[KB:.*]] = memref.load %[[TILES]][%[[I]], %c8]
+// CHECK: %[[KE:.*]] = memref.load %[[TILES]][%[[I]], %c9]
+// CHECK: %[[END:.*]] = arith.index_cast %[[KE]]
+// CHECK: %[[QT:.*]] = memref.alloc() {alignment = 64 : i64} : memref<32x16xf32>
+// CHECK: %[[ACC:.*]] = memref.alloc() {alignment = 64 : i64} : memref<48x16xf32>
+// CHECK: %[[M:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x16xf32>
+// CHECK: %[[L:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x16xf32>
+// CHECK: %[[LO:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x16xi32>
+// CHECK: %[[HI:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x16xi32>
+// Tiles of rows that no sequence has (-1 keys) are not computed.
+// CHECK: %[[USED:.*]] = arith.cmpi sge, %{{.*}}, %c0
+// CHECK: scf.if %[[USED]] {
+// Two panels at most; eight queries at a time are transposed.
+// CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c1
+// CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c8
+// CHECK: scf.for %{{.*}} = %c0 to %c16 step %c8
+// CHECK-COUNT-8: vector.load %[[Q]]
+// CHECK-COUNT-24: vector.shuffle
+// CHECK-COUNT-8: vector.store {{.*}}, %[[QT]]
+// The state before the first block, and the keys that each query sees.
+// CHECK: vector.store %{{.*}}, %[[ACC]]
+// CHECK: vector.store %{{.*}}, %[[M]]
+// CHECK: vector.store %{{.*}}, %[[L]]
+// CHECK: memref.store %{{.*}}, %[[LO]]
+// CHECK: memref.store %{{.*}}, %[[HI]]
+// The kv blocks of the tile; a copy unless one panel reads it and it is whole.
+// CHECK: scf.for %[[K0:.*]] = %{{.*}} to %{{.*}} step %c32
+// CHECK: scf.if %{{.*}} -> (memref<?x16xf32, strided<[?, 1], offset: ?>>, memref<?x24xf32, strided<[?, 1], offset: ?>>)
+// CHECK: memref.subview %[[K]]
+// CHECK: } else {
+// CHECK: vector.load %[[K]]
+// CHECK: vector.load %[[V]]
+// CHECK: scf.yield
+// One panel asks for the next block: of each row every cache line.
+// CHECK: %[[NEXT:.*]] = arith.addi %[[K0]],
+// CHECK-NEXT: %[[PANEL:.*]] = arith.cmpi eq, %{{.*}}, %c1
+// CHECK-NEXT: %[[LEFT:.*]] = arith.subi %[[END]], %[[NEXT]]
+// CHECK: %[[KEYS:.*]] = arith.minsi %[[LEFT]], %c32
+// CHECK: scf.if %[[PANEL]] {
+// CHECK: scf.for %{{.*}} = %c0 to %[[KEYS]] step %c1
+// CHECK: memref.prefetch %[[K]][%{{.*}}, %{{.*}}, %c0], read, locality<2>, data
+// CHECK-NOT: memref.prefetch %[[K]]
+// CHECK: memref.prefetch %[[V]][%{{.*}}, %{{.*}}, %c0], read, locality<2>, data
+// CHECK: memref.prefetch %[[V]][%{{.*}}, %{{.*}}, %c16], read, locality<2>, data
+// A wide step and a narrow one, whose limits hold unless all rows see all keys.
+// CHECK: %[[BEGINS:.*]] = arith.cmpi sge
+// CHECK: %[[ENDS:.*]] = arith.cmpi sge
+// CHECK: %[[WHOLE:.*]] = arith.andi %[[BEGINS]], %[[ENDS]]
+// CHECK: varlen.online_attn kq ins({{.*}} : tensor<16x16xf32>, tensor<?x16xf32>, tensor<?x24xf32>) limits({{.*}}) unless(%[[WHOLE]]) outs({{.*}} : tensor<24x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 2.500000e-01
+// CHECK-COUNT-3: bufferization.materialize_in_destination
+// CHECK: varlen.online_attn kq ins({{.*}} : tensor<8x16xf32>, tensor<?x16xf32>, tensor<?x24xf32>) limits({{.*}}) unless(%[[WHOLE]]) outs({{.*}} : tensor<24x8xf32>
+// CHECK-NOT: varlen.online_attn
+// The end leaves what multiplies acc in place of l, and lse in place of m.
+// CHECK: math.log2
+// CHECK: %[[FACTOR:.*]] = arith.select
+// CHECK: memref.store %[[FACTOR]], %[[L]]
+// CHECK: memref.store %{{.*}}, %[[M]]
+// CHECK: vector.load %[[L]]
+// CHECK: arith.mulf
+// CHECK: vector.store %{{.*}}, %[[OUT]]
+// CHECK: %[[X:.*]] = memref.load %[[M]]
+// CHECK: memref.store %[[X]], %[[LSE]]
+// CHECK: } else {
+// CHECK: vector.store %cst{{.*}}, %[[OUT]]
+// CHECK: memref.store %cst{{.*}}, %[[LSE]]
+// CHECK: memref.dealloc %[[TILES]]
+func.func @full(%q: memref<?x4x16xf32>, %k: memref<?x2x16xf32>, %v: memref<?x2x24xf32>, %cu: memref<?xi32>, %out: memref<?x4x24xf32>, %lse: memref<4x?xf32>) {
+  varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 2, kv_block = 32, kv = copy>} : (memref<?x4x16xf32>, memref<?x2x16xf32>, memref<?x2x24xf32>, memref<?xi32>, memref<?xi32>, memref<?x4x24xf32>, memref<4x?xf32>) -> ()
+  return
+}
+
+// -----
+
+// bf16 is converted as it is packed and copied; the output on its way back.
+
+// CHECK-LABEL: @converted
+// CHECK-SAME: %[[Q:[^:]*]]: memref<?x1x8xbf16>, %[[K:[^:]*]]: memref<?x1x8xbf16>
+// CHECK: vector.load %[[Q]]
+// CHECK: arith.extf %{{.*}} : vector<8xbf16> to vector<8xf32>
+// CHECK: vector.load %[[K]]
+// CHECK: arith.extf
+// CHECK: varlen.online_attn kq ins({{.*}} : tensor<8x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>)
+// CHECK: arith.truncf %{{.*}} : vector<8xf32> to vector<8xbf16>
+func.func @converted(%q: memref<?x1x8xbf16>, %k: memref<?x1x8xbf16>, %v: memref<?x1x8xbf16>, %cu: memref<?xi32>, %out: memref<?x1x8xbf16>, %lse: memref<1x?xf32>) {
+  varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 1, kv_block = 16, kv = copy>} : (memref<?x1x8xbf16>, memref<?x1x8xbf16>, memref<?x1x8xbf16>, memref<?xi32>, memref<?xi32>, memref<?x1x8xbf16>, memref<1x?xf32>) -> ()
+  return
+}
+
+// -----
+
+// In pairs, tiles stay bf16: words of two are transposed, two rows of values
+// interleaved.
+
+// CHECK-DAG: #[[$COLUMNS:.*]] = affine_map<(d0, d1) -> (d1 floordiv 2, d0 * 2 + d1 mod 2)>
+// CHECK-DAG: #[[$ROWS:.*]] = affine_map<(d0, d1) -> (d0 floordiv 2, d1 * 2 + d0 mod 2)>
+// CHECK-LABEL: @pairs
+// CHECK: vector.bitcast %{{.*}} : vector<16xbf16> to vector<8xi32>
+// CHECK: vector.interleave
+// CHECK: builtin.unrealized_conversion_cast %{{.*}} to memref<8x16xbf16, #[[$COLUMNS]]>
+// CHECK: builtin.unrealized_conversion_cast %{{.*}} to memref<?x16xbf16, #[[$ROWS]]>
+// CHECK: varlen.online_attn kq ins({{.*}} : tensor<8x16xbf16>, tensor<?x16xbf16>, tensor<?x16xbf16>)
+func.func @pairs(%q: memref<?x1x16xbf16>, %k: memref<?x1x16xbf16>, %v: memref<?x1x16xbf16>, %cu: memref<?xi32>, %out: memref<?x1x16xbf16>, %lse: memref<1x?xf32>) {
+  varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 1, kv_block = 16, kv = pairs>} : (memref<?x1x16xbf16>, memref<?x1x16xbf16>, memref<?x1x16xbf16>, memref<?xi32>, memref<?xi32>, memref<?x1x16xbf16>, memref<1x?xf32>) -> ()
+  return
+}
+
+// -----
+
+// A sink is a logit beside those of the keys, read where the state ends.
+
+// CHECK-LABEL: @sink
+// CHECK-SAME: %[[SINK:[^:]*]]: memref<1xf32>
+// CHECK: varlen.online_attn
+// CHECK: %[[S:.*]] = memref.load %[[SINK]]
+// CHECK: arith.subf %[[S]]
+// CHECK: math.exp2
+func.func @sink(%q: memref<?x1x8xf32>, %k: memref<?x1x8xf32>, %v: memref<?x1x8xf32>, %cu: memref<?xi32>, %sink: memref<1xf32>, %out: memref<?x1x8xf32>, %lse: memref<1x?xf32>) {
+  varlen.attn %q, %k, %v, %cu, %cu sink(%sink) outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 1, kv_block = 16, kv = copy>} : (memref<?x1x8xf32>, memref<?x1x8xf32>, memref<?x1x8xf32>, memref<?xi32>, memref<?xi32>, memref<1xf32>, memref<?x1x8xf32>, memref<1x?xf32>) -> ()
+  return
+}
+
+// -----
+
+// Other numbers than those of an attention, and writes of one result, twice.
+
+// CHECK-LABEL: @loops
+// CHECK-SAME: %[[OUT:[a-z0-9]*]]: memref<?x2x8xf32>, %[[COPY:[a-z0-9]*]]: memref<?x2x8xf16>
+// CHECK-DAG: %[[START:.*]] = arith.constant dense<2.000000e+00> : vector<8xf32>
+// CHECK-DAG: %[[ONE:.*]] = arith.constant dense<1.000000e+00> : vector<8xf32>
+// CHECK-DAG: %[[THREE:.*]] = arith.constant dense<3.000000e+00> : vector<8xf16>
+// CHECK: varlen.work_tiles {{.*}} mask <causal> block_m 16
+// CHECK: vector.store %[[START]]
+// CHECK: varlen.online_attn kq {{.*}} scale 5.000000e-01 {my.note}
+// CHECK: vector.store %{{.*}}, %[[OUT]]
+// CHECK: arith.truncf
+// CHECK: vector.store %{{.*}}, %[[COPY]]
+// CHECK: } else {
+// CHECK: vector.store %[[ONE]], %[[OUT]]
+// CHECK: vector.store %[[THREE]], %[[COPY]]
+// CHECK-NOT: varlen.batch
+func.func @loops(%q: memref<?x2x4xf32>, %k: memref<?x1x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %copy: memref<?x2x8xf16>, %cu: memref<?xi64>, %tq: index, %tk: index, %one: index, %group: index) {
+  %acc0 = arith.constant dense<2.0> : tensor<8x16xf32>
+  %m0 = arith.constant dense<-1.0e30> : tensor<1x16xf32>
+  %l0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  %batch = varlen.batch %cu, %cu rows(%tq, %tk) heads(%one, %group) mask <causal> : memref<?xi64>, memref<?xi64>
+  varlen.for_tiles "mine" %t of queries(16) in %batch attributes {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>} {
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %kt = varlen.read %k at %b : memref<?x1x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
+      %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>) ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>) outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5 {my.note}
+      varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+    %o, %lse = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    varlen.write %o to %out at %t otherwise (1.0) : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
+    varlen.write %o to %copy at %t otherwise (3.0) : tensor<16x8xf32> -> memref<?x2x8xf16>, !varlen.tile<queries(16)>
+  }
+  return
+}
