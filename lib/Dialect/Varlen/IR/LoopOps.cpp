@@ -36,7 +36,8 @@ static FailureOr<TileType> parseTile(AsmParser &parser) {
     return failure();
   std::optional<Axis> axis = symbolizeAxis(name);
   if (!axis)
-    return parser.emitError(loc, "expected queries, keys or heads, got ")
+    return parser.emitError(loc, "expected queries, keys, heads or sequences, "
+                                 "got ")
            << name;
   int64_t size = ShapedType::kDynamic;
   if (succeeded(parser.parseOptionalLParen()))
@@ -67,9 +68,10 @@ void TileType::print(AsmPrinter &printer) const {
 
 LogicalResult TileType::verify(function_ref<InFlightDiagnostic()> error,
                                Axis axis, int64_t size, bool byHead) {
-  if (axis == Axis::Heads) {
+  if (axis == Axis::Heads || axis == Axis::Sequences) {
     if (ShapedType::isStatic(size))
-      return error() << "expected no number of rows for heads, got " << size;
+      return error() << "expected no number of rows for " << stringifyAxis(axis)
+                     << ", got " << size;
   } else if (size < 1 || size > kMaxTileRows) {
     InFlightDiagnostic diagnostic =
         error() << "expected a number of rows of " << stringifyAxis(axis)
@@ -204,10 +206,19 @@ ParseResult ForBlocksOp::parse(OpAsmParser &parser, OperationState &result) {
   if (parser.parseArgument(arguments.front()) || parser.parseKeyword("of"))
     return failure();
   FailureOr<TileType> block = parseTile(parser);
-  if (failed(block) || parser.parseKeyword("meeting") ||
+  if (failed(block))
+    return failure();
+  SMLoc relation = parser.getCurrentLocation();
+  bool isOwn = succeeded(parser.parseOptionalKeyword("of"));
+  if ((!isOwn && parser.parseKeyword("meeting")) ||
       parser.parseOperand(operands.front()) ||
       parser.parseColonType(types.front()))
     return failure();
+  auto tile = dyn_cast<TileType>(types.front());
+  if (tile && isOwn != (tile.getAxis() == Axis::Sequences))
+    return parser.emitError(relation, "expected 'of' sequences and 'meeting' "
+                                      "other tiles, got ")
+           << tile;
   arguments.front().type = *block;
   SMLoc loc = parser.getCurrentLocation();
   if (succeeded(parser.parseOptionalKeyword("iter_args"))) {
@@ -235,7 +246,8 @@ ParseResult ForBlocksOp::parse(OpAsmParser &parser, OperationState &result) {
 void ForBlocksOp::print(OpAsmPrinter &p) {
   p << ' ' << getBlock() << " of ";
   printTile(p.getStream(), getBlockType());
-  p << " meeting " << getTile() << " : " << getTile().getType();
+  p << (isOfOwn() ? " of " : " meeting ") << getTile() << " : "
+    << getTile().getType();
   if (!getInits().empty()) {
     p << " iter_args(";
     llvm::interleaveComma(
@@ -267,10 +279,11 @@ LogicalResult ForBlocksOp::verify() {
   Axis own = getTile().getType().getAxis(), other = getBlockType().getAxis();
   bool isMet = (own == Axis::Queries && other == Axis::Keys) ||
                (own == Axis::Keys && other == Axis::Queries);
-  if (!isMet)
-    return emitOpError("expected blocks of keys meeting queries or of queries "
-                       "meeting keys, got ")
-           << stringifyAxis(other) << " meeting " << stringifyAxis(own);
+  if (!isMet && !(isOfOwn() && other == Axis::Keys))
+    return emitOpError("expected blocks of keys meeting queries, of queries "
+                       "meeting keys or of keys of sequences, got ")
+           << stringifyAxis(other) << (isOfOwn() ? " of " : " meeting ")
+           << stringifyAxis(own);
   return success();
 }
 
@@ -301,10 +314,10 @@ static LogicalResult verifyRows(Operation *op, ValueRange values, Value memory,
     return op->emitOpError("expected a value for each of the ")
            << count << " that memory has of a row, got " << values.size();
   if (!columns && tile.getAxis() == Axis::Keys)
-    return op->emitOpError("expected a tile of queries or heads of ")
+    return op->emitOpError("expected a tile of queries, heads or sequences of ")
            << memory.getType() << ", got " << tile;
   if (columns && tile.getAxis() == Axis::Heads)
-    return op->emitOpError("expected a tile of queries or keys of ")
+    return op->emitOpError("expected a tile of queries, keys or sequences of ")
            << memory.getType() << ", got " << tile;
   // Of a head there is one number.
   int64_t size = tile.getSize();
@@ -314,11 +327,15 @@ static LogicalResult verifyRows(Operation *op, ValueRange values, Value memory,
     auto type = cast<RankedTensorType>(value.getType());
     if (columns) {
       // Columns past the head_dim are padding.
-      bool fits = type.getDimSize(0) == size && type.hasStaticShape() &&
+      bool fits = type.getDimSize(0) == size && !type.isDynamicDim(1) &&
                   ShapedType::isStatic(*columns) &&
                   type.getDimSize(1) >= *columns;
       if (!fits) {
-        auto error = op->emitOpError("expected ") << size << " rows of ";
+        auto error = op->emitOpError("expected ");
+        if (ShapedType::isDynamic(size))
+          error << "a dynamic number of rows of ";
+        else
+          error << size << " rows of ";
         if (ShapedType::isDynamic(*columns))
           return error << "a static number of columns, got "
                        << memory.getType();

@@ -74,7 +74,8 @@ template <typename Step> static LogicalResult verifyLimits(Step op) {
     return op.emitOpError("expected either limits or tiles, got both");
   Axis queries = op.getQueries().getType().getAxis(),
        keys = op.getKeys().getType().getAxis();
-  if (queries != Axis::Queries || keys != Axis::Keys)
+  if ((queries != Axis::Queries && queries != Axis::Sequences) ||
+      keys != Axis::Keys)
     return op.emitOpError("expected tiles of queries and keys, got ")
            << stringifyAxis(queries) << " and " << stringifyAxis(keys);
   return success();

@@ -67,8 +67,9 @@ RankedTensorType RoleEmitter::statisticOf(int64_t rows,
   return RankedTensorType::get(shape, compute);
 }
 
-Value RoleEmitter::fill(ArrayRef<int64_t> shape, double value) {
-  Value empty = tensor::EmptyOp::create(b, shape, compute);
+Value RoleEmitter::fill(ArrayRef<int64_t> shape, double value,
+                        ValueRange sizes) {
+  Value empty = tensor::EmptyOp::create(b, shape, compute, sizes);
   Value number = arith::ConstantOp::create(b, b.getFloatAttr(compute, value));
   return linalg::FillOp::create(b, number, empty).getResult(0);
 }
@@ -240,6 +241,39 @@ ForTilesOp RoleEmitter::emitKeyGrad(AttnGradOp grad, const RoleShape &shape,
           /*isScaled=*/true);
   if (ofValues)
     write(blocks.getResults().back(), grad.getDv(), t, 0.0);
+  return loop;
+}
+
+ForTilesOp RoleEmitter::emitSequenceGrad(AttnGradOp grad,
+                                         const RoleShape &shape) {
+  constexpr int64_t all = ShapedType::kDynamic;
+  OpBuilder::InsertionGuard guard(b);
+  auto loop = beginTiles("dqkv", Axis::Sequences, all);
+  Value t = loop.getTile();
+  RankedTensorType rows = rowsOf(op.getQ(), all, shape);
+  RankedTensorType keys = rowsOf(op.getK(), shape.block, shape);
+  RankedTensorType values = rowsOf(op.getV(), shape.block, shape);
+  Value q = read(op.getQ(), t, rows);
+  Value dout = read(grad.getDout(), t, rowsOf(grad.getDout(), all, shape));
+  ValueRange statistic = readStatistics(t, statisticOf(all, shape.orientation));
+  Value size =
+      SizeOp::create(b, b.getIndexType(), t, b.getI64IntegerAttr(shape.tile));
+  auto blocks = emitBlocks(
+      t, tileType(Axis::Keys, shape.block), fill(rows.getShape(), 0.0, size),
+      [&](Value block, ValueRange sum) -> ValueRange {
+        Value k = read(op.getK(), block, keys);
+        Value v = read(op.getV(), block, values);
+        auto step = OnlineAttnGradOp::create(
+            b, q, k, v, dout, statistic[0], statistic[1], /*lo=*/Value(),
+            /*hi=*/Value(), /*k0=*/Value(), /*whole=*/Value(), t, block,
+            /*dq=*/sum[0], /*dk=*/fill(keys.getShape(), 0.0),
+            /*dv=*/fill(values.getShape(), 0.0), scaleAttr(),
+            OrientationAttr::get(b.getContext(), shape.orientation), natural);
+        write(step.getDkOut(), grad.getDk(), block, 0.0, /*isScaled=*/true);
+        write(step.getDvOut(), grad.getDv(), block, 0.0);
+        return step.getResults().take_front();
+      });
+  write(blocks.getResults(), grad.getDq(), t, 0.0, /*isScaled=*/true);
   return loop;
 }
 

@@ -51,6 +51,9 @@ public:
   /// dk, dv or both: a tile of keys meets the queries that see it.
   ForTilesOp emitKeyGrad(AttnGradOp grad, const RoleShape &shape, bool ofKeys,
                          bool ofValues);
+  /// All three, of a sequence: its keys block by block, with dq of all its
+  /// pairs, which are padded to whole multiples of `shape.tile`. Five products.
+  ForTilesOp emitSequenceGrad(AttnGradOp grad, const RoleShape &shape);
   /// dsink: a head meets the statistics of all its rows.
   ForTilesOp emitSinkGrad(AttnGradOp grad);
   /// Frees scratch.
@@ -78,7 +81,7 @@ private:
   }
   void write(ValueRange values, Value to, Value tile,
              ArrayRef<double> otherwise, bool isScaled = false);
-  Value fill(ArrayRef<int64_t> shape, double value);
+  Value fill(ArrayRef<int64_t> shape, double value, ValueRange sizes = {});
   UnitAttr naturalOf(FloatType factor) {
     return factor == compute ? b.getUnitAttr() : UnitAttr();
   }

@@ -1,6 +1,6 @@
 // RUN: varlen-opt %s -split-input-file -verify-diagnostics
 
-// expected-error@+1 {{expected queries, keys or heads, got rows}}
+// expected-error@+1 {{expected queries, keys, heads or sequences, got rows}}
 func.func private @axis(!varlen.tile<rows(64)>)
 
 // -----
@@ -84,10 +84,48 @@ func.func @yields(%batch: !varlen.batch, %a: tensor<4x4xf32>) {
 
 func.func @own_axis(%batch: !varlen.batch) {
   varlen.for_tiles "a" %t of queries(64) in %batch {
-    // expected-error@+1 {{expected blocks of keys meeting queries or of queries meeting keys, got queries meeting queries}}
+    // expected-error@+1 {{expected blocks of keys meeting queries, of queries meeting keys or of keys of sequences, got queries meeting queries}}
     varlen.for_blocks %b of queries(64) meeting %t : !varlen.tile<queries(64)> {
     }
   }
+  return
+}
+
+// -----
+
+func.func @own_queries(%batch: !varlen.batch) {
+  varlen.for_tiles "a" %t of sequences in %batch {
+    // expected-error@+1 {{got queries of sequences}}
+    varlen.for_blocks %b of queries(64) of %t : !varlen.tile<sequences> {
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @relation(%batch: !varlen.batch) {
+  varlen.for_tiles "a" %t of sequences in %batch {
+    // expected-error@+1 {{expected 'of' sequences and 'meeting' other tiles, got '!varlen.tile<sequences>'}}
+    varlen.for_blocks %b of keys(64) meeting %t : !varlen.tile<sequences> {
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @multiple(%t: !varlen.tile<sequences>) {
+  // expected-error@+1 {{attribute 'multiple' failed to satisfy constraint: 64-bit signless integer attribute whose value is positive}}
+  %n = varlen.size of %t multiple 0 : !varlen.tile<sequences>
+  return
+}
+
+// -----
+
+func.func @rows_of_sequences(%q: memref<?x4x64xf32>, %t: !varlen.tile<sequences>) {
+  // expected-error@+1 {{expected a dynamic number of rows of 64 columns or more, got 'tensor<64x64xf32>'}}
+  %0 = varlen.read %q at %t : memref<?x4x64xf32>, !varlen.tile<sequences> -> tensor<64x64xf32>
   return
 }
 
@@ -159,7 +197,7 @@ func.func @read_values(%rows: !varlen.rows<2 x f32>, %t: !varlen.tile<queries(64
 // -----
 
 func.func @read_keys(%rows: !varlen.rows<1 x f32>, %t: !varlen.tile<keys(64)>) {
-  // expected-error@+1 {{expected a tile of queries or heads of '!varlen.rows<1 x f32>', got '!varlen.tile<keys(64)>'}}
+  // expected-error@+1 {{expected a tile of queries, heads or sequences of '!varlen.rows<1 x f32>', got '!varlen.tile<keys(64)>'}}
   %0 = varlen.read %rows at %t : !varlen.rows<1 x f32>, !varlen.tile<keys(64)> -> tensor<64x1xf32>
   return
 }
@@ -167,7 +205,7 @@ func.func @read_keys(%rows: !varlen.rows<1 x f32>, %t: !varlen.tile<keys(64)>) {
 // -----
 
 func.func @read_heads(%q: memref<?x4x64xf32>, %t: !varlen.tile<heads>) {
-  // expected-error@+1 {{expected a tile of queries or keys of 'memref<?x4x64xf32>', got '!varlen.tile<heads>'}}
+  // expected-error@+1 {{expected a tile of queries, keys or sequences of 'memref<?x4x64xf32>', got '!varlen.tile<heads>'}}
   %0 = varlen.read %q at %t : memref<?x4x64xf32>, !varlen.tile<heads> -> tensor<1x64xf32>
   return
 }

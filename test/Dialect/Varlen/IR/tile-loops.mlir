@@ -78,6 +78,35 @@ func.func @gradients(%batch: !varlen.batch, %Q: memref<?x16x64xf32>, %K: memref<
   return
 }
 
+// All three gradients of a sequence: its keys block by block, dq of all its pairs.
+// CHECK-LABEL: @sequences
+func.func @sequences(%batch: !varlen.batch, %Q: memref<?x16x64xf32>, %K: memref<?x4x64xf32>,
+                     %dQ: memref<?x16x64xf32>, %dK: memref<?x4x64xf32>, %rows: !varlen.rows<2 x f32>,
+                     %dk0: tensor<64x64xf32>) {
+  // CHECK: varlen.for_tiles "dqkv" %[[T:.*]] of sequences in
+  varlen.for_tiles "dqkv" %t of sequences in %batch {
+    // CHECK: varlen.read %{{.*}} at %[[T]] : memref<?x16x64xf32>, <sequences> -> tensor<?x64xf32>
+    %q = varlen.read %Q at %t : memref<?x16x64xf32>, !varlen.tile<sequences> -> tensor<?x64xf32>
+    %l, %d = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<sequences> -> tensor<1x?xf32>, tensor<1x?xf32>
+    // CHECK: varlen.size of %[[T]] multiple 32 : !varlen.tile<sequences>
+    %n = varlen.size of %t multiple 32 : !varlen.tile<sequences>
+    %dq0 = tensor.empty(%n) : tensor<?x64xf32>
+    // CHECK: varlen.for_blocks %[[B:.*]] of keys(64) of %[[T]] : !varlen.tile<sequences> iter_args(
+    %dq = varlen.for_blocks %b of keys(64) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x64xf32> {
+      %k = varlen.read %K at %b : memref<?x4x64xf32>, !varlen.tile<keys(64)> -> tensor<64x64xf32>
+      // CHECK: varlen.online_attn_grad kq natural at(%[[T]], %[[B]] : !varlen.tile<sequences>, !varlen.tile<keys(64)>)
+      %r:2 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(64)>)
+          ins(%q, %k, %k, %q, %l, %d : tensor<?x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>,
+              tensor<?x64xf32>, tensor<1x?xf32>, tensor<1x?xf32>) dq(%sum : tensor<?x64xf32>) dk(%dk0 : tensor<64x64xf32>) scale 0.125
+      varlen.write %r#1 to %dK at %b otherwise (0.0) times 0.125 : tensor<64x64xf32> -> memref<?x4x64xf32>, !varlen.tile<keys(64)>
+      varlen.yield %r#0 : tensor<?x64xf32>
+    }
+    // CHECK: varlen.write %{{.*}} : tensor<?x64xf32> -> memref<?x16x64xf32>, <sequences>
+    varlen.write %dq to %dQ at %t otherwise (0.0) times 0.125 : tensor<?x64xf32> -> memref<?x16x64xf32>, !varlen.tile<sequences>
+  }
+  return
+}
+
 // CHECK-LABEL: @rows
 func.func @rows(%batch: !varlen.batch, %dOut: memref<?x16x24xbf16>, %Lse: memref<16x?xf32>,
                 %Sink: memref<16xf32>, %dSink: memref<16xf32>, %rows: !varlen.rows<2 x f32>) {

@@ -52,7 +52,8 @@ def Varlen_KVStorage : I32EnumAttr<"KVStorage",
 def Varlen_Axis : I32EnumAttr<"Axis", "what the rows of a tile are", [
       I32EnumAttrCase<"Queries", 0, "queries">,
       I32EnumAttrCase<"Keys", 1, "keys">,
-      I32EnumAttrCase<"Heads", 2, "heads">]> {
+      I32EnumAttrCase<"Heads", 2, "heads">,
+      I32EnumAttrCase<"Sequences", 3, "sequences">]> {
   let cppNamespace = "::mlir::varlen";
   let genSpecializedAttr = 0;
 }

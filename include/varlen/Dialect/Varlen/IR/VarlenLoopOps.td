@@ -98,8 +98,8 @@ def Varlen_ForTilesOp : Varlen_Op<"for_tiles", [
   let summary = "A parallel loop over tiles that own all rows between them";
   let description = [{
     Every row of the axis (each pair of a query row and a query head; each row
-    of k and kv head; for `heads` each query head) is in exactly one tile, and
-    rows that belong to no sequence are in tiles of which no row is in use.
+    of k and kv head; of `sequences` both; for `heads` each query head) is in
+    exactly one tile, and rows that belong to no sequence are in tiles of which no row is in use.
     Tiles run in any order, on any threads.
 
     The name tells one loop of an attention from another: a target may give it to
@@ -137,7 +137,8 @@ def Varlen_ForBlocksOp : Varlen_Op<"for_blocks", [
   let description = [{
     `keys(64) meeting %t`: the blocks of keys that some row of %t, a tile of
     queries, sees. `queries(64) by_head meeting %t`: the blocks of queries that
-    see some key of %t, a tile of keys, of each head of the group. Blocks come in
+    see some key of %t, a tile of keys, of each head of the group. `keys(64) of
+    %t`: all blocks of the keys of %t, a tile of sequences. Blocks come in
     an order that the tile alone decides, so results do not depend on the rest
     of the batch.
 
@@ -160,6 +161,8 @@ def Varlen_ForBlocksOp : Varlen_Op<"for_blocks", [
   let builders = [OpBuilder<(ins
     "::mlir::Value":$tile, "::mlir::varlen::TileType":$block, "::mlir::ValueRange":$inits)>];
   let extraClassDeclaration = [{
+    /// Whether the blocks are of the tile itself.
+    bool isOfOwn() { return getTile().getType().getAxis() == ::mlir::varlen::Axis::Sequences; }
     ::mlir::BlockArgument getBlock() { return getBody()->getArgument(0); }
     ::mlir::varlen::TileType getBlockType() {
       return ::llvm::cast<::mlir::varlen::TileType>(getBlock().getType());
@@ -261,6 +264,21 @@ def Varlen_WriteOp : Varlen_Op<"write"> {
     `:` type($values) `->` type($destination) `,` type($tile)
   }];
   let hasVerifier = 1;
+}
+
+def Varlen_SizeOp : Varlen_Op<"size", [Pure]> {
+  let summary = "How many rows a tile has, in whole multiples";
+  let description = [{
+    Of a tile of sequences the pairs, rounded up to a multiple.
+
+    ```mlir
+    %n = varlen.size of %t multiple 32 : !varlen.tile<sequences>
+    ```
+  }];
+  let arguments = (ins Varlen_TileType:$tile,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$multiple);
+  let results = (outs Index:$size);
+  let assemblyFormat = "`of` $tile `multiple` $multiple attr-dict `:` qualified(type($tile))";
 }
 
 //===----------------------------------------------------------------------===//

@@ -37,6 +37,7 @@ def Varlen_TileType : Varlen_Type<"Tile", "tile"> {
     | `queries(64) by_head` | up to 64 rows of one query head |
     | `keys(64)` | up to 64 rows of k and v |
     | `heads` | all query rows of the batch, of one query head |
+    | `sequences` | all pairs of a query row and a head of the group, and all keys; what is read at it are the pairs |
 
     A tile has a row in memory at least. The first of its rows are *in use*: those
     of a sequence, within its seqused. A tile of rows that belong to no sequence
@@ -50,7 +51,7 @@ def Varlen_TileType : Varlen_Type<"Tile", "tile"> {
   }];
   let parameters = (ins
     AttrParameter<"::mlir::varlen::Axis", "what the rows are">:$axis,
-    AttrParameter<"int64_t", "most rows; dynamic for heads">:$size,
+    AttrParameter<"int64_t", "most rows; dynamic for heads and sequences">:$size,
     AttrParameter<"bool", "whether queries are of one head">:$byHead);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
