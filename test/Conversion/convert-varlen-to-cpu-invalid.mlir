@@ -10,10 +10,53 @@ func.func @no_schedule(%cu: memref<?xi32>, %n: index) {
 
 // -----
 
-func.func @rows(%cu: memref<?xi32>, %n: index) {
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @scratch(%cu: memref<?xi32>, %n: index, %rows: !varlen.rows<1 x f32>, %m: tensor<16x1xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  // expected-error@+1 {{is not known to tile loops on a CPU}}
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    // expected-error@+1 {{expected varlen.rows of the batch of its loop}}
+    varlen.write %m to %rows at %t otherwise (0.0) : tensor<16x1xf32> -> !varlen.rows<1 x f32>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @other_block(%cu: memref<?xi32>, %n: index, %c: i1) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  scf.if %c {
+    // expected-error@+1 {{expected to be in the block of its batch}}
+    varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @heads(%cu: memref<?xi32>, %n: index) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  // expected-error@+1 {{expected varlen.online_sink_grad in a loop over heads}}
+  varlen.for_tiles "a" %t of heads in %batch {
+  }
+  return
+}
+
+// -----
+
+func.func @heads_alone(%cu: memref<?xi32>, %n: index, %sinks: memref<4xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
   %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  // expected-error@+1 {{expected a loop over the rows of the heads before}}
+  varlen.for_tiles "a" %t of heads in %batch {
+    %sink = varlen.read %sinks at %t : memref<4xf32>, !varlen.tile<heads> -> tensor<1x1xf32>
+    %l, %d = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<heads> -> tensor<1x?xf32>, tensor<1x?xf32>
+    %dsink = varlen.online_sink_grad %sink, %l, %d : tensor<1x1xf32>, tensor<1x?xf32>
+    varlen.write %dsink to %sinks at %t otherwise (0.0) : tensor<1x1xf32> -> memref<4xf32>, !varlen.tile<heads>
+  }
   return
 }
 
@@ -654,6 +697,368 @@ func.func @dropped(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: mem
     %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
     // expected-error@+1 {{expected rows of 6 columns, as memory has them, got 8}}
     varlen.write %o to %out at %t otherwise (0.0) : tensor<16x8xf32> -> memref<?x2x6xf32>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @sequences_effect(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %any: tensor<?x8xf32>, %few: tensor<16x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x8xf32>, !varlen.tile<sequences> -> tensor<?x8xf32>
+    %l, %d = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<sequences> -> tensor<1x?xf32>, tensor<1x?xf32>
+    // expected-error@+1 {{is not known to loops over sequences on a CPU}}
+    %x = memref.load %cu[%n] : memref<?xi32>
+    %size = varlen.size of %t multiple 16 : !varlen.tile<sequences>
+    %empty = tensor.empty(%size) : tensor<?x8xf32>
+    %dq0 = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x8xf32>) -> tensor<?x8xf32>
+    %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
+      %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
+      %r:3 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %kt, %qt, %l, %d : tensor<?x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<?x8xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
+          dq(%sum : tensor<?x8xf32>) dk(%dk0 : tensor<16x8xf32>) dv(%dk0 : tensor<16x8xf32>) scale 0.125
+      varlen.write %r#1 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.write %r#2 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.yield %r#0 : tensor<?x8xf32>
+    }
+    varlen.write %dq to %q at %t otherwise (0.0) : tensor<?x8xf32> -> memref<?x2x8xf32>, !varlen.tile<sequences>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @sequences_block_effect(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %any: tensor<?x8xf32>, %few: tensor<16x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x8xf32>, !varlen.tile<sequences> -> tensor<?x8xf32>
+    %l, %d = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<sequences> -> tensor<1x?xf32>, tensor<1x?xf32>
+    %size = varlen.size of %t multiple 16 : !varlen.tile<sequences>
+    %empty = tensor.empty(%size) : tensor<?x8xf32>
+    %dq0 = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x8xf32>) -> tensor<?x8xf32>
+    %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
+      %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      // expected-error@+1 {{is not known to blocks of sequences on a CPU}}
+      %x = memref.load %cu[%n] : memref<?xi32>
+      %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
+      %r:3 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %kt, %qt, %l, %d : tensor<?x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<?x8xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
+          dq(%sum : tensor<?x8xf32>) dk(%dk0 : tensor<16x8xf32>) dv(%dk0 : tensor<16x8xf32>) scale 0.125
+      varlen.write %r#1 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.write %r#2 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.yield %r#0 : tensor<?x8xf32>
+    }
+    varlen.write %dq to %q at %t otherwise (0.0) : tensor<?x8xf32> -> memref<?x2x8xf32>, !varlen.tile<sequences>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @sequences_block_size(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %any: tensor<?x8xf32>, %little: tensor<8x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x8xf32>, !varlen.tile<sequences> -> tensor<?x8xf32>
+    %l, %d = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<sequences> -> tensor<1x?xf32>, tensor<1x?xf32>
+    %size = varlen.size of %t multiple 16 : !varlen.tile<sequences>
+    %empty = tensor.empty(%size) : tensor<?x8xf32>
+    %dq0 = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x8xf32>) -> tensor<?x8xf32>
+    // expected-error@+1 {{expected blocks of 16 keys, the kv_block of the schedule, got 8}}
+    %dq = varlen.for_blocks %b of keys(8) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
+      %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(8)> -> tensor<8x8xf32>
+      %dk0 = linalg.fill ins(%zero : f32) outs(%little : tensor<8x8xf32>) -> tensor<8x8xf32>
+      %r:3 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(8)>)
+          ins(%qt, %kt, %kt, %qt, %l, %d : tensor<?x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<?x8xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
+          dq(%sum : tensor<?x8xf32>) dk(%dk0 : tensor<8x8xf32>) dv(%dk0 : tensor<8x8xf32>) scale 0.125
+      varlen.write %r#1 to %k at %b otherwise (0.0) : tensor<8x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(8)>
+      varlen.write %r#2 to %k at %b otherwise (0.0) : tensor<8x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(8)>
+      varlen.yield %r#0 : tensor<?x8xf32>
+    }
+    varlen.write %dq to %q at %t otherwise (0.0) : tensor<?x8xf32> -> memref<?x2x8xf32>, !varlen.tile<sequences>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @sequences_q(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %any: tensor<?x8xf32>, %few: tensor<16x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x8xf32>, !varlen.tile<sequences> -> tensor<?x8xf32>
+    %l, %d = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<sequences> -> tensor<1x?xf32>, tensor<1x?xf32>
+    %size = varlen.size of %t multiple 16 : !varlen.tile<sequences>
+    %empty = tensor.empty(%size) : tensor<?x8xf32>
+    %dq0 = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x8xf32>) -> tensor<?x8xf32>
+    %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
+      %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
+      // expected-error@+1 {{expected q to be rows that are read at the sequence}}
+      %r:3 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
+          ins(%any, %kt, %kt, %qt, %l, %d : tensor<?x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<?x8xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
+          dq(%sum : tensor<?x8xf32>) dk(%dk0 : tensor<16x8xf32>) dv(%dk0 : tensor<16x8xf32>) scale 0.125
+      varlen.write %r#1 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.write %r#2 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.yield %r#0 : tensor<?x8xf32>
+    }
+    varlen.write %dq to %q at %t otherwise (0.0) : tensor<?x8xf32> -> memref<?x2x8xf32>, !varlen.tile<sequences>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @sequences_k(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %any: tensor<?x8xf32>, %few: tensor<16x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x8xf32>, !varlen.tile<sequences> -> tensor<?x8xf32>
+    %l, %d = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<sequences> -> tensor<1x?xf32>, tensor<1x?xf32>
+    %size = varlen.size of %t multiple 16 : !varlen.tile<sequences>
+    %empty = tensor.empty(%size) : tensor<?x8xf32>
+    %dq0 = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x8xf32>) -> tensor<?x8xf32>
+    %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
+      %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
+      // expected-error@+1 {{expected k to be rows that are read at the block}}
+      %r:3 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
+          ins(%qt, %few, %kt, %qt, %l, %d : tensor<?x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<?x8xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
+          dq(%sum : tensor<?x8xf32>) dk(%dk0 : tensor<16x8xf32>) dv(%dk0 : tensor<16x8xf32>) scale 0.125
+      varlen.write %r#1 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.write %r#2 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.yield %r#0 : tensor<?x8xf32>
+    }
+    varlen.write %dq to %q at %t otherwise (0.0) : tensor<?x8xf32> -> memref<?x2x8xf32>, !varlen.tile<sequences>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @sequences_orientation(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %any: tensor<?x8xf32>, %few: tensor<16x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x8xf32>, !varlen.tile<sequences> -> tensor<?x8xf32>
+    %l, %d = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<sequences> -> tensor<?x1xf32>, tensor<?x1xf32>
+    %size = varlen.size of %t multiple 16 : !varlen.tile<sequences>
+    %empty = tensor.empty(%size) : tensor<?x8xf32>
+    %dq0 = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x8xf32>) -> tensor<?x8xf32>
+    %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
+      %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
+      // expected-error@+1 {{expected orientation kq on a CPU, got qk}}
+      %r:3 = varlen.online_attn_grad qk natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %kt, %qt, %l, %d : tensor<?x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<?x8xf32>, tensor<?x1xf32>, tensor<?x1xf32>)
+          dq(%sum : tensor<?x8xf32>) dk(%dk0 : tensor<16x8xf32>) dv(%dk0 : tensor<16x8xf32>) scale 0.125
+      varlen.write %r#1 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.write %r#2 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.yield %r#0 : tensor<?x8xf32>
+    }
+    varlen.write %dq to %q at %t otherwise (0.0) : tensor<?x8xf32> -> memref<?x2x8xf32>, !varlen.tile<sequences>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @sequences_statistics(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %any: tensor<?x8xf32>, %few: tensor<16x8xf32>, %e: tensor<1x?xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x8xf32>, !varlen.tile<sequences> -> tensor<?x8xf32>
+    %l, %d = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<sequences> -> tensor<1x?xf32>, tensor<1x?xf32>
+    %size = varlen.size of %t multiple 16 : !varlen.tile<sequences>
+    %empty = tensor.empty(%size) : tensor<?x8xf32>
+    %dq0 = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x8xf32>) -> tensor<?x8xf32>
+    %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
+      %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
+      // expected-error@+1 {{expected lse and delta that are read from varlen.rows at the sequence}}
+      %r:3 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %kt, %qt, %l, %e : tensor<?x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<?x8xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
+          dq(%sum : tensor<?x8xf32>) dk(%dk0 : tensor<16x8xf32>) dv(%dk0 : tensor<16x8xf32>) scale 0.125
+      varlen.write %r#1 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.write %r#2 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.yield %r#0 : tensor<?x8xf32>
+    }
+    varlen.write %dq to %q at %t otherwise (0.0) : tensor<?x8xf32> -> memref<?x2x8xf32>, !varlen.tile<sequences>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @sequences_sum(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %any: tensor<?x8xf32>, %few: tensor<16x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x8xf32>, !varlen.tile<sequences> -> tensor<?x8xf32>
+    %l, %d = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<sequences> -> tensor<1x?xf32>, tensor<1x?xf32>
+    %size = varlen.size of %t multiple 16 : !varlen.tile<sequences>
+    %empty = tensor.empty(%size) : tensor<?x8xf32>
+    %dq0 = linalg.fill ins(%zero : f32) outs(%any : tensor<?x8xf32>) -> tensor<?x8xf32>
+    // expected-error@+1 {{expected as many rows of dq as varlen.size of the sequence says, in multiples of 16}}
+    %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
+      %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
+      %r:3 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %kt, %qt, %l, %d : tensor<?x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<?x8xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
+          dq(%sum : tensor<?x8xf32>) dk(%dk0 : tensor<16x8xf32>) dv(%dk0 : tensor<16x8xf32>) scale 0.125
+      varlen.write %r#1 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.write %r#2 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.yield %r#0 : tensor<?x8xf32>
+    }
+    varlen.write %dq to %q at %t otherwise (0.0) : tensor<?x8xf32> -> memref<?x2x8xf32>, !varlen.tile<sequences>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @sequences_multiple(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %any: tensor<?x8xf32>, %few: tensor<16x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x8xf32>, !varlen.tile<sequences> -> tensor<?x8xf32>
+    %l, %d = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<sequences> -> tensor<1x?xf32>, tensor<1x?xf32>
+    %size = varlen.size of %t multiple 8 : !varlen.tile<sequences>
+    %empty = tensor.empty(%size) : tensor<?x8xf32>
+    %dq0 = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x8xf32>) -> tensor<?x8xf32>
+    // expected-error@+1 {{expected as many rows of dq as varlen.size of the sequence says, in multiples of 16}}
+    %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
+      %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
+      %r:3 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %kt, %qt, %l, %d : tensor<?x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<?x8xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
+          dq(%sum : tensor<?x8xf32>) dk(%dk0 : tensor<16x8xf32>) dv(%dk0 : tensor<16x8xf32>) scale 0.125
+      varlen.write %r#1 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.write %r#2 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.yield %r#0 : tensor<?x8xf32>
+    }
+    varlen.write %dq to %q at %t otherwise (0.0) : tensor<?x8xf32> -> memref<?x2x8xf32>, !varlen.tile<sequences>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @sequences_start(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %any: tensor<?x8xf32>, %few: tensor<16x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x8xf32>, !varlen.tile<sequences> -> tensor<?x8xf32>
+    %l, %d = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<sequences> -> tensor<1x?xf32>, tensor<1x?xf32>
+    %size = varlen.size of %t multiple 16 : !varlen.tile<sequences>
+    %empty = tensor.empty(%size) : tensor<?x8xf32>
+    %dq0 = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x8xf32>) -> tensor<?x8xf32>
+    %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
+      %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
+      // expected-error@+1 {{expected sums that start from linalg.fill of 0}}
+      %r:3 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %kt, %qt, %l, %d : tensor<?x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<?x8xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
+          dq(%sum : tensor<?x8xf32>) dk(%few : tensor<16x8xf32>) dv(%dk0 : tensor<16x8xf32>) scale 0.125
+      varlen.write %r#1 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.write %r#2 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.yield %r#0 : tensor<?x8xf32>
+    }
+    varlen.write %dq to %q at %t otherwise (0.0) : tensor<?x8xf32> -> memref<?x2x8xf32>, !varlen.tile<sequences>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @sequences_yield(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %any: tensor<?x8xf32>, %few: tensor<16x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x8xf32>, !varlen.tile<sequences> -> tensor<?x8xf32>
+    %l, %d = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<sequences> -> tensor<1x?xf32>, tensor<1x?xf32>
+    %size = varlen.size of %t multiple 16 : !varlen.tile<sequences>
+    %empty = tensor.empty(%size) : tensor<?x8xf32>
+    %dq0 = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x8xf32>) -> tensor<?x8xf32>
+    // expected-error@+1 {{expected dq of the step, and nothing else, to go from block to block}}
+    %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
+      %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
+      %r:3 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %kt, %qt, %l, %d : tensor<?x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<?x8xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
+          dq(%sum : tensor<?x8xf32>) dk(%dk0 : tensor<16x8xf32>) dv(%dk0 : tensor<16x8xf32>) scale 0.125
+      varlen.write %r#1 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.write %r#2 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.yield %sum : tensor<?x8xf32>
+    }
+    varlen.write %dq to %q at %t otherwise (0.0) : tensor<?x8xf32> -> memref<?x2x8xf32>, !varlen.tile<sequences>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @sequences_write(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %any: tensor<?x8xf32>, %few: tensor<16x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x8xf32>, !varlen.tile<sequences> -> tensor<?x8xf32>
+    %l, %d = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<sequences> -> tensor<1x?xf32>, tensor<1x?xf32>
+    %size = varlen.size of %t multiple 16 : !varlen.tile<sequences>
+    %empty = tensor.empty(%size) : tensor<?x8xf32>
+    %dq0 = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x8xf32>) -> tensor<?x8xf32>
+    %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
+      %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
+      // expected-error@+1 {{expected dq to go to memory of T x H x D, 0 otherwise, at the sequence}}
+      %r:3 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %kt, %qt, %l, %d : tensor<?x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<?x8xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
+          dq(%sum : tensor<?x8xf32>) dk(%dk0 : tensor<16x8xf32>) dv(%dk0 : tensor<16x8xf32>) scale 0.125
+      varlen.write %r#1 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.write %r#2 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.yield %r#0 : tensor<?x8xf32>
+    }
+    varlen.write %dq to %q at %t otherwise (1.0) : tensor<?x8xf32> -> memref<?x2x8xf32>, !varlen.tile<sequences>
   }
   return
 }

@@ -258,3 +258,16 @@ func.func @statistics_apart(%cu: memref<?xi32>, %n: index, %lse: memref<4x?xf32>
   }
   return
 }
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @scratch(%cu: memref<?xi32>, %n: index, %rows: !varlen.rows<1 x f32>, %m: tensor<64x1xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    // expected-error@+1 {{expected varlen.rows of the batch of its loop}}
+    varlen.write %m to %rows at %t otherwise (0.0) : tensor<64x1xf32> -> !varlen.rows<1 x f32>, !varlen.tile<queries(64)>
+  }
+  return
+}

@@ -64,17 +64,29 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
     vector of its queries. A tile of rows that belong to no sequence writes the
     `otherwise` of its writes.
 
-    *Requires*: loops over tiles of `block_m` queries with a
-    `#varlen.cpu_schedule`, one loop over blocks of `kv_block` keys in each, in it
-    one `varlen.online_attn kq`, whose state starts as numbers and ends in
-    `varlen.online_finish`; writes of its results. Another form is an error.
+    A tile of sequences packs q and dout before its first block, by columns, which
+    scores read, and by rows, which dk and dv read; it sums dq in scratch, as long
+    as the longest sequence needs, and takes a step for each block and each panel
+    that sees it. Keys that no such tile has are the rows without a key of a list
+    the other way round. Statistics of rows are computed one row after the other,
+    all heads of a token together; a head sums those of its rows in their order.
+
+    *Requires*: loops in the block of their batch, each but those over heads with a
+    `#varlen.cpu_schedule`: over tiles of `block_m` queries, with one loop over
+    blocks of `kv_block` keys, in it one `varlen.online_attn kq`, whose state starts
+    as numbers and ends in `varlen.online_finish`, and writes of its results; over
+    sequences, with one loop over their blocks, in it one `varlen.online_attn_grad
+    kq` with all three gradients, which start from 0 and are written; over tiles
+    with one `varlen.online_statistics`, and over heads with one
+    `varlen.online_sink_grad`. Another form is an error.
     *Guarantees*: no operation of the tile loops is left. Keys past the end of a
     sequence are zeros in scratch, never a neighbour's rows; the rows of score
     tiles are multiples of 8. Each row is written by one work tile, so results do
     not depend on threads or on the rest of the batch. An extent that breaks a
     rule is reported to the runtime, and nothing is written then.
     *Numerics*: rows are converted to the type of their tile as they are packed;
-    out is multiplied by 1 / l, then rounded.
+    out is multiplied by 1 / l, then rounded. What rounding loses of the sum of a
+    sink's gradient is carried along.
 
     ```mlir
     varlen.for_tiles "attn" %t of queries(64) in %batch attributes {varlen.schedule = ...} {

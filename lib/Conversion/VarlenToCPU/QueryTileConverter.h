@@ -9,8 +9,8 @@
 #ifndef VARLEN_CONVERSION_VARLENTOCPU_QUERYTILECONVERTER_H
 #define VARLEN_CONVERSION_VARLENTOCPU_QUERYTILECONVERTER_H
 
+#include "CPUTileBuilder.h"
 #include "QueryTiles.h"
-#include "varlen/Dialect/Varlen/Utils/CPUTileBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 

@@ -7,8 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "QueryTileConverter.h"
+#include "SequenceTileConverter.h"
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Varlen/Transforms/Transforms.h"
+#include "varlen/Dialect/Varlen/Utils/RowLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -18,6 +20,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <limits>
+
 namespace mlir::varlen {
 #define GEN_PASS_DEF_CONVERTVARLENTOCPU
 #include "varlen/Conversion/Passes.h.inc"
@@ -26,77 +30,210 @@ namespace mlir::varlen {
 using namespace mlir;
 using namespace mlir::varlen;
 
+/// Rows of a work tile of keys that no item has.
+static constexpr int64_t kKeysAtOnce = 1024;
+
 namespace {
 /// Converts the loops over tiles of one batch.
 class BatchConverter {
 public:
   BatchConverter(BatchOp batch, RewriterBase &rewriter)
-      : batch(batch), rewriter(rewriter), b(batch.getLoc(), rewriter),
-        index{b} {}
+      : batch(batch), rewriter(rewriter), b(batch.getLoc(), rewriter), index{b},
+        queries{batch.getCuQ(), batch.getSequsedQ(), batch.getTq()},
+        keys{batch.getCuK(), batch.getSequsedK(), batch.getTk()} {}
 
   /// How many loops there were.
   FailureOr<unsigned> convert();
 
 private:
-  /// The kv heads of the batch; none if an extent breaks a rule: then there is
-  /// nothing to be done.
-  FailureOr<Value> emitKvHeads();
-  LogicalResult convert(ForTilesOp loop, Value kvHeads);
+  /// One side of the batch.
+  struct Side {
+    Value cu, used, rows;
+  };
+
+  LogicalResult findUsers();
+  /// `count`, or 0 if an extent breaks a rule: then there is nothing to be
+  /// done.
+  Value unlessWrong(Value count) {
+    return wrong ? index.select(wrong, index.constant(0), count) : count;
+  }
+  void emitScratch(RowsOp rows);
+  /// A list of tiles of `size` rows of one side.
+  Value emitList(const Side &rows, const Side &others, Value offset,
+                 Value kvHeads, Value group, MaskAttr mask, int64_t size);
+  /// The same, of the pairs of a kv head.
+  Value emitQueryList(int64_t size) {
+    return emitList(queries, keys, batch.getQOffset(), batch.getKvHeads(),
+                    batch.getGroup(), batch.getMask(), size);
+  }
+  Value emitHeads() { return index.mul(batch.getKvHeads(), batch.getGroup()); }
+  LogicalResult convert(ForTilesOp loop);
+  LogicalResult convertQueries(ForTilesOp loop, CPUScheduleAttr schedule);
+  LogicalResult convertSequences(ForTilesOp loop, CPUScheduleAttr schedule);
+  LogicalResult convertHeads(ForTilesOp loop);
 
   BatchOp batch;
   RewriterBase &rewriter;
   ImplicitLocOpBuilder b;
   IndexBuilder index;
+  Side queries, keys;
+  /// In the order of the program.
+  SmallVector<ForTilesOp> loops;
+  SmallVector<RowsOp> rows;
+  /// Whether an extent breaks a rule; null if none can.
+  Value wrong;
+  SmallVector<Value> lists;
+  DenseMap<Value, RowScratch> scratch;
 };
 } // namespace
 
-FailureOr<Value> BatchConverter::emitKvHeads() {
-  if (!batch.getRule())
-    return batch.getKvHeads();
-  FailureOr<Value> wrong = emitExtentReport(b, batch, batch.getRule(),
-                                            batch.getValue(), batch.getBound());
-  if (failed(wrong))
-    return failure();
-  return index.select(*wrong, index.constant(0), batch.getKvHeads());
+LogicalResult BatchConverter::findUsers() {
+  for (Operation *user : batch->getUsers()) {
+    if (user->getBlock() != batch->getBlock())
+      return user->emitOpError("expected to be in the block of its batch");
+    if (auto loop = dyn_cast<ForTilesOp>(user))
+      loops.push_back(loop);
+    else
+      rows.push_back(cast<RowsOp>(user));
+  }
+  llvm::sort(loops,
+             [](ForTilesOp a, ForTilesOp b) { return a->isBeforeInBlock(b); });
+  for (ForTilesOp loop : loops)
+    if (failed(verifyScratch(loop)))
+      return failure();
+  return success();
 }
 
-LogicalResult BatchConverter::convert(ForTilesOp loop, Value kvHeads) {
+void BatchConverter::emitScratch(RowsOp rows) {
+  // A panel of the last row may end behind it.
+  int64_t ahead = 0;
+  for (ForTilesOp loop : loops)
+    if (auto schedule = loop->getAttrOfType<CPUScheduleAttr>(kScheduleAttrName))
+      ahead = std::max(ahead, schedule.getPanelSize());
+  RowsType type = rows.getType();
+  RowScratch &memory = scratch[rows.getRows()];
+  memory.group = batch.getGroup();
+  Value columns = index.add(index.mul(batch.getTq(), batch.getGroup()), ahead);
+  for (int64_t i = 0; i < type.getColumns(); ++i)
+    memory.memory.push_back(memref::AllocOp::create(
+        b,
+        MemRefType::get({ShapedType::kDynamic, ShapedType::kDynamic},
+                        type.getElement()),
+        ValueRange{batch.getKvHeads(), columns},
+        /*alignment=*/b.getI64IntegerAttr(64)));
+}
+
+Value BatchConverter::emitList(const Side &rows, const Side &others,
+                               Value offset, Value kvHeads, Value group,
+                               MaskAttr mask, int64_t size) {
+  auto type = MemRefType::get({ShapedType::kDynamic, WorkTilesOp::NumColumns},
+                              b.getI64Type());
+  lists.push_back(WorkTilesOp::create(
+      b, type, rows.cu, others.cu, rows.used, others.used, offset, rows.rows,
+      others.rows, unlessWrong(kvHeads), group, mask, size));
+  return lists.back();
+}
+
+LogicalResult BatchConverter::convertQueries(ForTilesOp loop,
+                                             CPUScheduleAttr schedule) {
+  if (hasOp<OnlineStatisticsOp>(loop)) {
+    // All heads of a token one after the other, as they lie in memory.
+    FailureOr<StatisticsLoop> parts = findStatistics(loop);
+    if (failed(parts))
+      return failure();
+    Value heads = emitHeads();
+    Value list = emitList(queries, keys, batch.getQOffset(), index.constant(1),
+                          heads, batch.getMask(), loop.getTileType().getSize());
+    emitStatistics(b, *parts, schedule, list, heads,
+                   scratch[parts->write.getDestination()]);
+    return success();
+  }
+  FailureOr<QueryTiles> parts = findQueryTiles(loop, schedule);
+  if (failed(parts))
+    return failure();
+  Value list = emitQueryList(loop.getTileType().getSize());
+  QueryTileConverter(*parts, schedule, b).emit(list);
+  return success();
+}
+
+LogicalResult BatchConverter::convertSequences(ForTilesOp loop,
+                                               CPUScheduleAttr schedule) {
+  FailureOr<SequenceTiles> parts = findSequenceTiles(loop, schedule);
+  if (failed(parts))
+    return failure();
+  SequenceTileConverter converter(*parts, schedule,
+                                  scratch[parts->statistics.getSource()], b);
+  converter.emitUnseenKeys(emitList(
+      keys, queries, /*offset=*/Value(), batch.getKvHeads(), index.constant(1),
+      MaskAttr::getFull(b.getContext()), kKeysAtOnce));
+  converter.emit(emitQueryList(std::numeric_limits<int64_t>::max()));
+  return success();
+}
+
+LogicalResult BatchConverter::convertHeads(ForTilesOp loop) {
+  if (!hasOp<OnlineSinkGradOp>(loop))
+    return loop.emitOpError("expected varlen.online_sink_grad in a loop over "
+                            "heads");
+  FailureOr<SinkGradLoop> parts = findSinkGrad(loop);
+  if (failed(parts))
+    return failure();
+  if (lists.empty())
+    return loop.emitOpError(
+        "expected a loop over the rows of the heads before");
+  // Rows without a tile: cu_seqlens are bad, and nothing is written.
+  Value zero = index.constant(0);
+  Value tiles = b.createOrFold<memref::DimOp>(lists.front(), 0);
+  Value isGood = arith::OrIOp::create(
+      b, index.less(zero, tiles),
+      arith::CmpIOp::create(b, arith::CmpIPredicate::sle, batch.getTq(), zero));
+  Value heads = index.select(isGood, unlessWrong(emitHeads()), zero);
+  emitSinkGrad(b, *parts, heads, batch.getTq(), scratch[parts->rows]);
+  return success();
+}
+
+LogicalResult BatchConverter::convert(ForTilesOp loop) {
+  Axis axis = loop.getTileType().getAxis();
+  if (axis == Axis::Heads)
+    return convertHeads(loop);
   auto schedule = loop->getAttrOfType<CPUScheduleAttr>(kScheduleAttrName);
   if (!schedule)
     return loop.emitOpError("expected a #varlen.cpu_schedule under ")
            << kScheduleAttrName;
-  FailureOr<QueryTiles> parts = findQueryTiles(loop, schedule);
-  if (failed(parts))
-    return failure();
-  b.setInsertionPoint(loop);
-  Value list = WorkTilesOp::create(
-      b,
-      MemRefType::get({ShapedType::kDynamic, WorkTilesOp::NumColumns},
-                      b.getI64Type()),
-      batch.getCuQ(), batch.getCuK(), batch.getSequsedQ(), batch.getSequsedK(),
-      batch.getQOffset(), batch.getTq(), batch.getTk(), kvHeads,
-      batch.getGroup(), batch.getMask(), loop.getTileType().getSize());
-  QueryTileConverter(*parts, schedule, b).emit(list);
-  memref::DeallocOp::create(b, list);
-  rewriter.eraseOp(loop);
-  return success();
+  return axis == Axis::Sequences ? convertSequences(loop, schedule)
+                                 : convertQueries(loop, schedule);
 }
 
 FailureOr<unsigned> BatchConverter::convert() {
-  SmallVector<ForTilesOp> loops;
-  for (Operation *user : batch->getUsers()) {
-    auto loop = dyn_cast<ForTilesOp>(user);
-    if (!loop)
-      return user->emitOpError("is not known to tile loops on a CPU");
-    loops.push_back(loop);
-  }
-  b.setInsertionPointAfter(batch);
-  FailureOr<Value> kvHeads = emitKvHeads();
-  if (failed(kvHeads))
+  if (failed(findUsers()))
     return failure();
-  for (ForTilesOp loop : loops)
-    if (failed(convert(loop, *kvHeads)))
+  b.setInsertionPointAfter(batch);
+  if (batch.getRule()) {
+    FailureOr<Value> report = emitExtentReport(
+        b, batch, batch.getRule(), batch.getValue(), batch.getBound());
+    if (failed(report))
       return failure();
+    wrong = *report;
+  }
+  for (RowsOp op : rows)
+    emitScratch(op);
+  for (ForTilesOp loop : loops) {
+    b.setInsertionPoint(loop);
+    if (failed(convert(loop)))
+      return failure();
+  }
+  for (const auto &[value, memory] : scratch)
+    for (Value buffer : memory.memory)
+      memref::DeallocOp::create(b, buffer);
+  for (Value list : lists)
+    memref::DeallocOp::create(b, list);
+
+  for (ForTilesOp loop : loops)
+    rewriter.eraseOp(loop);
+  for (RowsOp op : rows) {
+    for (Operation *user : llvm::make_early_inc_range(op->getUsers()))
+      rewriter.eraseOp(user);
+    rewriter.eraseOp(op);
+  }
   rewriter.eraseOp(batch);
   return loops.size();
 }

@@ -8,6 +8,7 @@
 
 #include "TileBuilder.h"
 #include "TileLoop.h"
+#include "varlen/Dialect/Varlen/Utils/RowLoops.h"
 #include "varlen/Dialect/Varlen/Utils/ScoreReference.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -22,39 +23,6 @@
 
 using namespace mlir;
 using namespace mlir::varlen;
-
-/// The memory that a value is read from at `tile`, of that rank, or 0 for
-/// scratch; null, with an error, if it is something else.
-static Value getSource(Value value, Value tile, int64_t rank, Operation *user) {
-  auto read = value.getDefiningOp<ReadOp>();
-  if (read && read.getTile() == tile) {
-    auto memref = dyn_cast<MemRefType>(read.getSource().getType());
-    if ((memref ? memref.getRank() : 0) == rank)
-      return read.getSource();
-  }
-  user->emitOpError("expected operands that are read at the tile, from the "
-                    "memory of an attention, got ")
-      << value.getType();
-  return {};
-}
-
-/// The write at `tile` of all results of `op`; null, with an error, if there is
-/// something else.
-static WriteOp getWrite(Operation *op, Value tile) {
-  WriteOp write;
-  for (Operation *user : op->getUsers()) {
-    auto next = dyn_cast<WriteOp>(user);
-    if (!next || (write && next != write) || next.getTile() != tile ||
-        next.getFactor() || ValueRange(next.getValues()) != op->getResults()) {
-      op->emitOpError("expected one write of all results at the tile");
-      return {};
-    }
-    write = next;
-  }
-  if (!write)
-    op->emitOpError("expected a write of its results, got none");
-  return write;
-}
 
 //===----------------------------------------------------------------------===//
 // lse and delta
@@ -76,8 +44,8 @@ private:
   Value dot(Value row, Value head, Value lane, int64_t lanes, int64_t width);
 
   const TileLoopContext &context;
-  OnlineStatisticsOp op;
-  Value dout, out, lse, dlse, statistics;
+  StatisticsLoop rows;
+  Value statistics;
   FloatType element, compute;
   double otherwise[2];
 };
@@ -107,7 +75,7 @@ static Value emitSumOfLanes(ImplicitLocOpBuilder &b, Value value,
 
 Value StatisticsBuilder::dot(Value row, Value head, Value lane, int64_t lanes,
                              int64_t width) {
-  int64_t chunks = cast<MemRefType>(dout.getType()).getDimSize(2) / width;
+  int64_t chunks = cast<MemRefType>(rows.dout.getType()).getDimSize(2) / width;
   auto wide = VectorType::get(width, compute);
   Value sum = arith::ConstantOp::create(b, b.getZeroAttr(wide));
   for (int64_t base = 0; base < chunks; base += lanes) {
@@ -121,7 +89,7 @@ Value StatisticsBuilder::dot(Value row, Value head, Value lane, int64_t lanes,
             llvm::MaybeAlign(width * element.getWidth() / 8));
         return element == compute ? x : arith::ExtFOp::create(b, wide, x);
       };
-      return math::FmaOp::create(b, load(dout), load(out), sum);
+      return math::FmaOp::create(b, load(rows.dout), load(rows.out), sum);
     };
     if (base + lanes <= chunks) {
       sum = add();
@@ -146,9 +114,9 @@ Value StatisticsBuilder::dot(Value row, Value head, Value lane, int64_t lanes,
 }
 
 void StatisticsBuilder::emitRows(const Tile &tile, Value thread) {
-  auto type = cast<MemRefType>(dout.getType());
+  auto type = cast<MemRefType>(rows.dout.getType());
   int64_t width =
-      std::min(getChunk(type), getChunk(cast<MemRefType>(out.getType())));
+      std::min(getChunk(type), getChunk(cast<MemRefType>(rows.out.getType())));
   int64_t lanes =
       std::min<int64_t>(32, llvm::PowerOf2Ceil(type.getDimSize(2) / width));
   int64_t atOnce = schedule.getWarps() * 32 / lanes;
@@ -168,11 +136,13 @@ void StatisticsBuilder::emitRows(const Tile &tile, Value thread) {
         Value head =
             index.add(index.mul(tile.kvHead, group), index.rem(pair, group));
         Value delta = dot(row, head, lane, lanes, width);
-        Value natural = memref::LoadOp::create(b, lse, ValueRange{head, row});
-        if (dlse)
+        Value natural =
+            memref::LoadOp::create(b, rows.lse, ValueRange{head, row});
+        if (rows.dlse)
           delta = arith::SubFOp::create(
-              b, delta, memref::LoadOp::create(b, dlse, ValueRange{head, row}));
-        RecomputedReference reference(compute, op.getNatural());
+              b, delta,
+              memref::LoadOp::create(b, rows.dlse, ValueRange{head, row}));
+        RecomputedReference reference(compute, rows.op.getNatural());
         Value sees = arith::CmpFOp::create(
             b, arith::CmpFPredicate::UNE, natural,
             constant(compute, -std::numeric_limits<double>::infinity()));
@@ -202,24 +172,14 @@ void StatisticsBuilder::emitRows(const Tile &tile, Value thread) {
 }
 
 LogicalResult StatisticsBuilder::emit() {
-  op = *loop.getBody()->getOps<OnlineStatisticsOp>().begin();
-  WriteOp write = getWrite(op, loop.getTile());
-  if (!write)
+  FailureOr<StatisticsLoop> found = findStatistics(loop);
+  if (failed(found))
     return failure();
-  std::tuple<Value *, Value, int64_t> operands[] = {{&dout, op.getDout(), 3},
-                                                    {&out, op.getOut(), 3},
-                                                    {&lse, op.getLse(), 2},
-                                                    {&dlse, op.getDlse(), 2}};
-  for (auto [memory, value, rank] : operands)
-    if (value && !(*memory = getSource(value, loop.getTile(), rank, op)))
-      return failure();
-  statistics = context.scratch.lookupOrNull(write.getDestination());
-  if (!statistics)
-    return write.emitOpError("expected statistics to go to varlen.rows, got ")
-           << write.getDestination().getType();
-  element = cast<FloatType>(op.getDout().getType().getElementType());
-  compute = cast<FloatType>(op.getLse().getType().getElementType());
-  llvm::copy(write.getOtherwise(), otherwise);
+  rows = *found;
+  statistics = context.scratch.lookup(rows.write.getDestination());
+  element = cast<FloatType>(rows.op.getDout().getType().getElementType());
+  compute = cast<FloatType>(rows.op.getLse().getType().getElementType());
+  llvm::copy(rows.write.getOtherwise(), otherwise);
   return emitPersistent(
       context.work, [] {},
       [&](Value entry) {
@@ -243,17 +203,11 @@ LogicalResult varlen::convertStatistics(ImplicitLocOpBuilder &b,
 /// cu_seqlens nobody writes.
 LogicalResult varlen::convertSinkGrad(ImplicitLocOpBuilder &b, ForTilesOp loop,
                                       const TileLoopContext &context) {
-  auto op = *loop.getBody()->getOps<OnlineSinkGradOp>().begin();
-  WriteOp write = getWrite(op, loop.getTile());
-  Value sinks = getSource(op.getSink(), loop.getTile(), /*rank=*/1, op);
-  Value rows = getSource(op.getLse(), loop.getTile(), /*rank=*/0, op);
-  if (!write || !sinks || !rows)
+  FailureOr<SinkGradLoop> found = findSinkGrad(loop);
+  if (failed(found))
     return failure();
-  Value statistics = context.scratch.lookupOrNull(rows);
-  if (!statistics ||
-      op.getLse().getDefiningOp() != op.getDelta().getDefiningOp())
-    return op.emitOpError("expected lse and delta of one varlen.rows, got ")
-           << rows.getType();
+  OnlineSinkGradOp op = found->op;
+  Value sinks = found->sinks, statistics = context.scratch.lookup(found->rows);
   auto compute = cast<FloatType>(op.getSink().getType().getElementType());
   RecomputedReference reference(compute, op.getNatural());
   IndexBuilder index{b};
@@ -289,8 +243,8 @@ LogicalResult varlen::convertSinkGrad(ImplicitLocOpBuilder &b, ForTilesOp loop,
     Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread,
                                           index.constant(0));
     scf::IfOp::create(b, isFirst, inside([&] {
-                        memref::StoreOp::create(b, total,
-                                                write.getDestination(), head);
+                        memref::StoreOp::create(b, total, found->gradients,
+                                                head);
                       }));
   };
   std::string name =

@@ -9,6 +9,7 @@
 #include "TileLoop.h"
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
+#include "varlen/Dialect/Varlen/Utils/RowLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -63,10 +64,6 @@ private:
 };
 } // namespace
 
-template <typename Op> static bool hasOp(ForTilesOp loop) {
-  return !loop.getBody()->getOps<Op>().empty();
-}
-
 LogicalResult BatchConverter::findUsers() {
   for (Operation *user : batch->getUsers()) {
     if (user->getBlock() != batch->getBlock())
@@ -79,6 +76,8 @@ LogicalResult BatchConverter::findUsers() {
   llvm::sort(loops,
              [](ForTilesOp a, ForTilesOp b) { return a->isBeforeInBlock(b); });
   for (ForTilesOp loop : loops) {
+    if (failed(verifyScratch(loop)))
+      return failure();
     bool ofHeads = loop.getTileType().getAxis() == Axis::Heads;
     if (ofHeads != hasOp<OnlineSinkGradOp>(loop))
       return loop.emitOpError("expected varlen.online_sink_grad in a loop over "

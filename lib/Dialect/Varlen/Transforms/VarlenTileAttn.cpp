@@ -1,4 +1,4 @@
-//===- VarlenTileAttn.cpp - Attention to loops over tiles and blocks ------===//
+//===- VarlenTileAttn.cpp - Attention to tile loops -----------------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,25 +6,22 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Which roles a schedule runs, in which sizes: an attention on buffers becomes
-// tile loops. What a role is, is in RoleEmitter.cpp.
+// Which roles a schedule asks for, in which sizes. What a role is, is in
+// RoleEmitter.cpp.
 //
 //===----------------------------------------------------------------------===//
 
-#include "CPUGradTiler.h"
 #include "RoleEmitter.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/PatternMatch.h"
+
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace mlir::varlen {
 #define GEN_PASS_DEF_VARLENTILEATTN
@@ -34,20 +31,45 @@ namespace mlir::varlen {
 using namespace mlir;
 using namespace mlir::varlen;
 
-/// All panels of a work tile. The lanes of their vectors are queries, so
-/// columns are those of memory.
-static RoleShape getShape(AttnOp op, CPUScheduleAttr schedule) {
+//===----------------------------------------------------------------------===//
+// CPU
+//===----------------------------------------------------------------------===//
+
+/// Rows of a tile of statistics.
+static constexpr int64_t kStatisticsRows = 1024;
+
+/// Rows of scores are keys, queries their lanes.
+static RoleShape getShape(AttentionOpInterface op, CPUScheduleAttr schedule,
+                          int64_t rows, int64_t columnMultiple) {
   bool isPaired = schedule.getKv() == KVStorage::Pairs;
-  return {schedule.getBlockM(), schedule.getKvBlock(), Orientation::KQ,
-          /*columnMultiple=*/1,
+  return {rows, schedule.getKvBlock(), Orientation::KQ, columnMultiple,
           isPaired ? op.getElementType() : op.getComputeType()};
 }
 
 static void emitRoles(AttnOp op, CPUScheduleAttr schedule, OpBuilder &b) {
   RoleEmitter(op, b)
-      .emitOut(op, getShape(op, schedule))
+      .emitOut(op, getShape(op, schedule, schedule.getBlockM(),
+                            /*columnMultiple=*/1))
       ->setAttr(kScheduleAttrName, schedule);
 }
+
+/// One owner for all three gradients: five products. Their tiles are as wide as
+/// whole vectors.
+static void emitRoles(AttnGradOp op, CPUScheduleAttr schedule, OpBuilder &b) {
+  RoleShape shape = getShape(op, schedule, schedule.getPanelSize(),
+                             /*columnMultiple=*/schedule.getLanes());
+  RoleEmitter emitter(op, b);
+  emitter.emitStatistics(op, kStatisticsRows, shape.factor)
+      ->setAttr(kScheduleAttrName, schedule);
+  emitter.emitSequenceGrad(op, shape)->setAttr(kScheduleAttrName, schedule);
+  if (op.getSink())
+    emitter.emitSinkGrad(op);
+  emitter.finish();
+}
+
+//===----------------------------------------------------------------------===//
+// GPU
+//===----------------------------------------------------------------------===//
 
 /// Rows and columns of tiles are whole multiples of this for tensor cores.
 static constexpr int64_t kFragment = 16;
@@ -92,52 +114,46 @@ static void emitRoles(AttnGradOp op, GPUGradScheduleAttr schedule,
   emitter.finish();
 }
 
+//===----------------------------------------------------------------------===//
+// Pass
+//===----------------------------------------------------------------------===//
+
 namespace {
 struct VarlenTileAttn : varlen::impl::VarlenTileAttnBase<VarlenTileAttn> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
-    WalkResult result = getOperation()->walk([&](AttentionOpInterface op) {
+    getOperation()->walk([&](AttentionOpInterface op) {
       if (!op.isBufferized())
-        return WalkResult::advance();
+        return;
       rewriter.setInsertionPoint(op);
-      FailureOr<bool> tiled = tile(op, rewriter);
-      if (failed(tiled))
-        return WalkResult::interrupt();
-      if (!*tiled)
-        return WalkResult::advance();
+      Attribute schedule = op->getAttr(kScheduleAttrName);
+      // What another kind of schedule is on, the verifier has refused.
+      if (!TypeSwitch<Operation *, bool>(op)
+               .Case([&](AttnOp attn) {
+                 return emit<CPUScheduleAttr, GPUScheduleAttr>(attn, schedule,
+                                                               rewriter);
+               })
+               .Case([&](AttnGradOp grad) {
+                 return emit<CPUScheduleAttr, GPUGradScheduleAttr>(
+                     grad, schedule, rewriter);
+               })
+               .Default(false))
+        return;
       rewriter.eraseOp(op);
       ++numTiled;
-      return WalkResult::advance();
     });
-    if (result.wasInterrupted())
-      signalPassFailure();
   }
 
 private:
-  /// Whether the operation has a schedule that says how.
-  static FailureOr<bool> tile(AttentionOpInterface op, OpBuilder &builder) {
-    Attribute schedule = op->getAttr(kScheduleAttrName);
-    LogicalResult result = success();
-    if (auto attn = dyn_cast<AttnOp>(*op)) {
-      if (auto cpu = dyn_cast_or_null<CPUScheduleAttr>(schedule))
-        emitRoles(attn, cpu, builder);
-      else if (auto gpu = dyn_cast_or_null<GPUScheduleAttr>(schedule))
-        emitRoles(attn, gpu, builder);
-      else
-        return false;
-    } else if (auto grad = dyn_cast<AttnGradOp>(*op)) {
-      if (auto cpu = dyn_cast_or_null<CPUScheduleAttr>(schedule))
-        result = tileGradForCPU(grad, cpu, builder);
-      else if (auto gpu = dyn_cast_or_null<GPUGradScheduleAttr>(schedule))
-        emitRoles(grad, gpu, builder);
-      else
-        return false;
-    } else {
-      return false;
-    }
-    if (failed(result))
-      return failure();
-    return true;
+  /// Whether the schedule is one of these kinds; emits its roles, then.
+  template <typename... Schedules, typename Op>
+  static bool emit(Op op, Attribute schedule, OpBuilder &builder) {
+    auto emitFor = [&](auto kind) {
+      if (kind)
+        emitRoles(op, kind, builder);
+      return static_cast<bool>(kind);
+    };
+    return (emitFor(dyn_cast_or_null<Schedules>(schedule)) || ...);
   }
 };
 } // namespace

@@ -147,3 +147,35 @@ func.func @left(%q: memref<?x1x8xf32>, %cu: memref<?xi32>, %out: memref<?x1x8xf3
   varlen.attn %q, %q, %q, %cu, %cu outs(%out, %lse) : (memref<?x1x8xf32>, memref<?x1x8xf32>, memref<?x1x8xf32>, memref<?xi32>, memref<?xi32>, memref<?x1x8xf32>, memref<1x?xf32>) -> ()
   return
 }
+
+// Gradients: one loop owns all three. Columns are whole vectors.
+// CHECK-LABEL: @cpu_gradients
+// CHECK-SAME: %[[DOUT:[^:]*]]: memref<?x4x6xf32>, %[[Q:[^:]*]]: memref<?x4x10xf32>, %[[K:[^:]*]]: memref<?x2x10xf32>, %[[V:[^:]*]]: memref<?x2x6xf32>
+func.func @cpu_gradients(%dout: memref<?x4x6xf32>, %q: memref<?x4x10xf32>, %k: memref<?x2x10xf32>, %v: memref<?x2x6xf32>,
+                         %out: memref<?x4x6xf32>, %lse: memref<4x?xf32>, %cu: memref<?xi32>, %sink: memref<4xf32>,
+                         %dq: memref<?x4x10xf32>, %dk: memref<?x2x10xf32>, %dv: memref<?x2x6xf32>, %dsink: memref<4xf32>) {
+  // CHECK: %[[ROWS:.*]] = varlen.rows in
+  // CHECK: varlen.for_tiles "delta" %{{.*}} of queries(1024) in %{{.*}} attributes {varlen.schedule = #varlen.cpu_schedule<
+  // CHECK:   varlen.online_statistics {{.*}} natural
+  // CHECK: varlen.for_tiles "dqkv" %[[T:.*]] of sequences in %{{.*}} attributes {varlen.schedule = #varlen.cpu_schedule<
+  // CHECK:   %[[QT:.*]] = varlen.read %[[Q]] at %[[T]] : {{.*}} -> tensor<?x16xf32>
+  // CHECK:   %[[DT:.*]] = varlen.read %[[DOUT]] at %[[T]] : {{.*}} -> tensor<?x8xf32>
+  // CHECK:   %[[S:.*]]:2 = varlen.read %[[ROWS]] at %[[T]] : {{.*}} -> tensor<1x?xf32>, tensor<1x?xf32>
+  // CHECK:   %[[SIZE:.*]] = varlen.size of %[[T]] multiple 16
+  // CHECK:   tensor.empty(%[[SIZE]]) : tensor<?x16xf32>
+  // CHECK:   %[[DQ:.*]] = varlen.for_blocks %[[B:.*]] of keys(64) of %[[T]]
+  // CHECK:     %[[KT:.*]] = varlen.read %[[K]] at %[[B]]
+  // CHECK:     %[[VT:.*]] = varlen.read %[[V]] at %[[B]]
+  // CHECK:     %[[GQ:.*]], %[[GK:.*]], %[[GV:.*]] = varlen.online_attn_grad kq natural at(%[[T]], %[[B]] : {{.*}}) ins(%[[QT]], %[[KT]], %[[VT]], %[[DT]], %[[S]]#0, %[[S]]#1 :
+  // CHECK-SAME: varlen.exp2_degree = 5
+  // CHECK:     varlen.write %[[GK]] to %{{.*}} at %[[B]] otherwise (0.000000e+00) times
+  // CHECK:     varlen.write %[[GV]] to %{{.*}} at %[[B]] otherwise (0.000000e+00) :
+  // CHECK:     varlen.yield %[[GQ]]
+  // CHECK:   varlen.write %[[DQ]] to %{{.*}} at %[[T]] otherwise (0.000000e+00) times
+  // CHECK: varlen.for_tiles "dsink" %{{.*}} of heads
+  varlen.attn_grad %dout, %q, %k, %v, %out, %lse, %cu, %cu sink(%sink) outs(%dq, %dk, %dv, %dsink)
+      {varlen.exp2_degree = 5 : i64, varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 64, kv = copy>}
+      : (memref<?x4x6xf32>, memref<?x4x10xf32>, memref<?x2x10xf32>, memref<?x2x6xf32>, memref<?x4x6xf32>, memref<4x?xf32>, memref<?xi32>,
+         memref<?xi32>, memref<4xf32>, memref<?x4x10xf32>, memref<?x2x10xf32>, memref<?x2x6xf32>, memref<4xf32>) -> ()
+  return
+}

@@ -127,7 +127,7 @@ def VarlenAssignSchedule : Pass<"varlen-assign-schedule"> {
 }
 
 def VarlenTileAttn : Pass<"varlen-tile-attn"> {
-  let summary = "Cut varlen.attn into work tiles and dense blocks";
+  let summary = "Write attention as loops over tiles and blocks";
   let description = [{
     An attention on buffers becomes loops: over tiles that own rows, and for each
     over the blocks of the other side that meet it, on which it takes
@@ -135,27 +135,24 @@ def VarlenTileAttn : Pass<"varlen-tile-attn"> {
     sees is skipped; one that all rows see whole takes the step without limits, or
     with an `unless` that holds.
 
-    These are tile loops, with nothing of a target but sizes. With a
-    `#varlen.gpu_schedule`: tiles of `block_m` pairs of a query row and a head,
-    meeting blocks of `kv_block` keys. With a `#varlen.gpu_grad_schedule` loops
-    that leave lse and delta of every row in scratch, that own dq, that own dk and
-    dv or one of them, and, with a sink, one over heads. No element is added to by
-    two tiles. With a `#varlen.cpu_schedule`: tiles of all panels of a work tile,
-    with keys as the rows of scores, and factors in the compute type, except with
-    `kv = pairs`. `convert-varlen-to-kernel` makes kernels of the loops,
-    `convert-varlen-to-cpu` parallel loops.
+    These are tile loops, with nothing of a target but sizes; the schedule says
+    which roles they have, and goes with them:
 
-    On a CPU a `varlen.attn_grad` becomes parallel loops over lists of
-    `varlen.work_tiles` right away. An item is a sequence and a kv head: over its
-    kv blocks, for each over the panels of queries that see it. Statistics of rows
-    come before, the gradient of a sink after, each in a loop of its own.
+    | | out | gradients |
+    |---|---|---|
+    | `#varlen.gpu_schedule` | tiles of `block_m` pairs of a query row and a head meet blocks of `kv_block` keys | |
+    | `#varlen.gpu_grad_schedule` | | a loop that owns dq, and one that owns dk and dv or one for each: seven products |
+    | `#varlen.cpu_schedule` | tiles of all panels of a work tile, with keys as the rows of scores | a loop over sequences that own all three: five products |
+
+    Gradients have a loop before that leaves lse and delta of every row in scratch,
+    and, with a sink, one over heads after. No element is added to by two tiles.
+    `convert-varlen-to-cpu` makes parallel loops of these,
+    `convert-varlen-to-kernel` kernels.
 
     *Requires*: `varlen.attn` and `varlen.attn_grad` on memrefs with a
     `varlen.schedule` and static head sizes.
     *Guarantees*: no such operation is left. Each output row is written by one
-    tile, so results do not depend on threads or on the rest of the batch. In
-    gradients on a CPU keys past the end of a sequence are zeros in scratch, never
-    a neighbour's rows, and the rows of score tiles are multiples of 8.
+    tile, so results do not depend on threads or on the rest of the batch.
     *Numerics*: gradients are summed over kv blocks (dq) or rows (dk, dv) in the
     compute type, multiplied by the scale and converted last.
 
@@ -180,11 +177,8 @@ def VarlenTileAttn : Pass<"varlen-tile-attn"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
-    "::mlir::bufferization::BufferizationDialect", "::mlir::func::FuncDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
-    "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect",
-    "::mlir::vector::VectorDialect"];
+    "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::tensor::TensorDialect"];
   let statistics = [
     Statistic<"numTiled", "tiled", "Attentions and gradients tiled">];
 }

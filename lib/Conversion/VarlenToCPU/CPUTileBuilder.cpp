@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "varlen/Dialect/Varlen/Utils/CPUTileBuilder.h"
+#include "CPUTileBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"

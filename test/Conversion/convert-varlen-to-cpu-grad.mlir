@@ -1,4 +1,4 @@
-// RUN: varlen-opt %s --varlen-tile-attn --canonicalize --split-input-file | FileCheck %s
+// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-cpu --canonicalize --split-input-file | FileCheck %s
 
 // Four loops: statistics of all rows, keys that no query sees, an item for each
 // sequence and kv head, the gradient of the sink. Tiles are as wide as whole
@@ -26,7 +26,7 @@
 // Rows of no sequence.
 // CHECK: } else {
 // CHECK-NOT: memref.load %[[LSE]]
-// CHECK: vector.store %{{.*}}, %[[DQ]]
+// CHECK: memref.store %{{.*}}, %[[LSES]]
 // The list the other way round: rows are keys.
 // CHECK: varlen.work_tiles %[[CUK]], %[[CUQ]] {{.*}} heads(%{{.*}}, %c1) mask <full>
 // CHECK: scf.forall
@@ -73,7 +73,7 @@
 // CHECK: memref.load %[[SINK]]
 // CHECK: math.exp2
 // CHECK: memref.store %{{.*}}, %[[DSINK]]
-// CHECK-COUNT-4: memref.dealloc
+// CHECK-COUNT-5: memref.dealloc
 func.func @causal(%dout: memref<?x4x8xf32>, %q: memref<?x4x12xf32>, %k: memref<?x2x12xf32>, %v: memref<?x2x8xf32>, %out: memref<?x4x8xf32>, %lse: memref<4x?xf32>, %cu_q: memref<?xi32>, %cu_k: memref<?xi32>, %dlse: memref<4x?xf32>, %sink: memref<4xf32>, %dq: memref<?x4x12xf32>, %dk: memref<?x2x12xf32>, %dv: memref<?x2x8xf32>, %dsink: memref<4xf32>) {
   varlen.attn_grad %dout, %q, %k, %v, %out, %lse, %cu_q, %cu_k dlse(%dlse) sink(%sink) outs(%dq, %dk, %dv, %dsink) {mask = #varlen.mask<causal>, varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>} : (memref<?x4x8xf32>, memref<?x4x12xf32>, memref<?x2x12xf32>, memref<?x2x8xf32>, memref<?x4x8xf32>, memref<4x?xf32>, memref<?xi32>, memref<?xi32>, memref<4x?xf32>, memref<4xf32>, memref<?x4x12xf32>, memref<?x2x12xf32>, memref<?x2x8xf32>, memref<4xf32>) -> ()
   return

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "varlen/Dialect/Varlen/Utils/CPUTileMemory.h"
+#include "CPUTileMemory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

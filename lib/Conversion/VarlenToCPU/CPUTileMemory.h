@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef VARLEN_DIALECT_VARLEN_UTILS_CPUTILEMEMORY_H
-#define VARLEN_DIALECT_VARLEN_UTILS_CPUTILEMEMORY_H
+#ifndef VARLEN_CONVERSION_VARLENTOCPU_CPUTILEMEMORY_H
+#define VARLEN_CONVERSION_VARLENTOCPU_CPUTILEMEMORY_H
 
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
@@ -93,4 +93,4 @@ Value emitConvert(ImplicitLocOpBuilder &b, Value value, Type element);
 
 } // namespace mlir::varlen
 
-#endif // VARLEN_DIALECT_VARLEN_UTILS_CPUTILEMEMORY_H
+#endif // VARLEN_CONVERSION_VARLENTOCPU_CPUTILEMEMORY_H

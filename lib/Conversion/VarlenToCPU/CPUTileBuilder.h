@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef VARLEN_DIALECT_VARLEN_UTILS_CPUTILEBUILDER_H
-#define VARLEN_DIALECT_VARLEN_UTILS_CPUTILEBUILDER_H
+#ifndef VARLEN_CONVERSION_VARLENTOCPU_CPUTILEBUILDER_H
+#define VARLEN_CONVERSION_VARLENTOCPU_CPUTILEBUILDER_H
 
+#include "CPUTileMemory.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
-#include "varlen/Dialect/Varlen/Utils/CPUTileMemory.h"
 #include "varlen/Dialect/Varlen/Utils/CPUTileOrder.h"
 #include "varlen/Dialect/Varlen/Utils/MaskWindow.h"
 
@@ -104,4 +104,4 @@ protected:
 
 } // namespace mlir::varlen
 
-#endif // VARLEN_DIALECT_VARLEN_UTILS_CPUTILEBUILDER_H
+#endif // VARLEN_CONVERSION_VARLENTOCPU_CPUTILEBUILDER_H

@@ -1,0 +1,53 @@
+//===- RowLoops.h - Loops that compute numbers of rows ----------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Tile loops without steps: what gradients need of rows, and the sum of it that
+// is the gradient of a sink. No target keeps their tiles as tiles: it goes over
+// the rows, from memory to memory.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_VARLEN_UTILS_ROWLOOPS_H
+#define VARLEN_DIALECT_VARLEN_UTILS_ROWLOOPS_H
+
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+
+namespace mlir::varlen {
+
+/// A loop with a `varlen.online_statistics`, and the memory of its operands;
+/// dlse may be null. Both results go to `write`.
+struct StatisticsLoop {
+  OnlineStatisticsOp op;
+  Value dout, out, lse, dlse;
+  WriteOp write;
+};
+
+/// A loop over heads with a `varlen.online_sink_grad`, the memory of its sinks
+/// and of their gradients, and the `varlen.rows` that it sums.
+struct SinkGradLoop {
+  OnlineSinkGradOp op;
+  Value sinks, rows, gradients;
+};
+
+/// The parts of a loop that has such an operation; an error if it is of another
+/// form.
+FailureOr<StatisticsLoop> findStatistics(ForTilesOp loop);
+FailureOr<SinkGradLoop> findSinkGrad(ForTilesOp loop);
+
+/// Verifies that the scratch that is read and written in a loop is of its
+/// batch.
+LogicalResult verifyScratch(ForTilesOp loop);
+
+/// Whether a loop has an operation of that kind.
+template <typename Op> bool hasOp(ForTilesOp loop) {
+  return !loop.getBody()->getOps<Op>().empty();
+}
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_DIALECT_VARLEN_UTILS_ROWLOOPS_H

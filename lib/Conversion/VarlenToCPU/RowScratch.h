@@ -1,0 +1,43 @@
+//===- RowScratch.h - Numbers of rows, on a CPU -----------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_CONVERSION_VARLENTOCPU_ROWSCRATCH_H
+#define VARLEN_CONVERSION_VARLENTOCPU_ROWSCRATCH_H
+
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+#include "varlen/Dialect/Varlen/Utils/RowLoops.h"
+
+namespace mlir::varlen {
+
+/// The memory of `varlen.rows`: for each value kv heads x (rows * group), so
+/// that those of the pairs of a sequence and kv head lie side by side, with
+/// room to read a panel on past the last.
+struct RowScratch {
+  SmallVector<Value, 2> memory;
+  Value group;
+
+  /// Where the number of a row and query head is.
+  SmallVector<Value> placeOf(IndexBuilder &index, Value row, Value head) const {
+    return {index.div(head, group),
+            index.add(index.mul(row, group), index.rem(head, group))};
+  }
+};
+
+/// Emits the loop over the tiles of `list`, whose rows have all `heads` query
+/// heads of a token side by side, that leaves statistics in `scratch`.
+void emitStatistics(OpBuilder &builder, const StatisticsLoop &parts,
+                    CPUScheduleAttr schedule, Value list, Value heads,
+                    const RowScratch &scratch);
+/// Emits the loop over `heads` that sums what `scratch` has of `rows` rows.
+void emitSinkGrad(OpBuilder &builder, const SinkGradLoop &parts, Value heads,
+                  Value rows, const RowScratch &scratch);
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_CONVERSION_VARLENTOCPU_ROWSCRATCH_H

@@ -1,0 +1,181 @@
+//===- SequenceTiles.cpp - The parts of a loop over sequences -------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SequenceTiles.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+namespace {
+class SequenceTilesFinder {
+public:
+  SequenceTilesFinder(ForTilesOp tiles, CPUScheduleAttr schedule)
+      : schedule(schedule) {
+    found.tiles = tiles;
+  }
+
+  FailureOr<SequenceTiles> find();
+
+private:
+  LogicalResult findOps();
+  LogicalResult checkStep();
+  LogicalResult checkSums();
+  /// The read of a factor at `tile`, as the step wants it.
+  LogicalResult findFactor(ReadOp &read, Value factor, StringRef name,
+                           Value tile);
+  /// The write of a sum at `tile`, its only use.
+  LogicalResult findWrite(WriteOp &write, Value sum, StringRef name,
+                          Value tile);
+
+  CPUScheduleAttr schedule;
+  SequenceTiles found;
+};
+} // namespace
+
+LogicalResult SequenceTilesFinder::findOps() {
+  ForTilesOp tiles = found.tiles;
+  for (Operation &op : *tiles.getBody())
+    if (auto blocks = dyn_cast<ForBlocksOp>(op); blocks && !found.blocks)
+      found.blocks = blocks;
+    else if (!isPure(&op) && !isa<ReadOp, WriteOp, YieldOp>(op))
+      return op.emitOpError("is not known to loops over sequences on a CPU");
+  if (!found.blocks || found.blocks.getTile() != tiles.getTile())
+    return tiles.emitOpError("expected one loop over the blocks of each "
+                             "sequence");
+  if (int64_t size = found.blocks.getBlockType().getSize();
+      size != schedule.getKvBlock())
+    return found.blocks.emitOpError("expected blocks of ")
+           << schedule.getKvBlock() << " keys, the kv_block of the schedule, "
+           << "got " << size;
+  for (Operation &op : *found.blocks.getBody())
+    if (auto step = dyn_cast<OnlineAttnGradOp>(op); step && !found.step)
+      found.step = step;
+    else if (!isPure(&op) && !isa<ReadOp, WriteOp, YieldOp>(op))
+      return op.emitOpError("is not known to blocks of sequences on a CPU");
+  if (!found.step)
+    return found.blocks.emitOpError("expected one varlen.online_attn_grad, got "
+                                    "none");
+  return success();
+}
+
+LogicalResult SequenceTilesFinder::findFactor(ReadOp &read, Value factor,
+                                              StringRef name, Value tile) {
+  read = factor.getDefiningOp<ReadOp>();
+  if (!read || read.getTile() != tile || !read.isOfVectors())
+    return found.step.emitOpError("expected ")
+           << name << " to be rows that are read at the "
+           << (tile == found.tiles.getTile() ? "sequence" : "block");
+  auto source = cast<MemRefType>(read.getSource().getType());
+  auto type = cast<RankedTensorType>(factor.getType());
+  bool isPaired = schedule.getKv() == KVStorage::Pairs;
+  if (isPaired &&
+      (!source.getElementType().isBF16() || source.getDimSize(2) % 2 != 0))
+    return read.emitOpError("expected rows of an even number of bf16 for kv = "
+                            "pairs, got ")
+           << source;
+  Type element = isPaired ? source.getElementType()
+                          : found.step.getLse().getType().getElementType();
+  int64_t columns = llvm::alignTo(source.getDimSize(2), schedule.getLanes());
+  if (type.getElementType() == element && type.getDimSize(1) == columns)
+    return success();
+  return read.emitOpError("expected rows of ")
+         << columns << " x " << element << ", whole vectors, got " << type;
+}
+
+LogicalResult SequenceTilesFinder::checkStep() {
+  OnlineAttnGradOp step = found.step;
+  Value tile = found.tiles.getTile(), block = found.blocks.getBlock();
+  if (step.getQueries() != tile || step.getKeys() != block)
+    return step.emitOpError("expected a step at the sequence and the block of "
+                            "its loops");
+  if (step.getOrientation() != Orientation::KQ)
+    return step.emitOpError("expected orientation kq on a CPU, got ")
+           << stringifyOrientation(step.getOrientation());
+  if (!step.getDq() || !step.getDk() || !step.getDv())
+    return step.emitOpError("expected all three gradients of a sequence");
+  if (failed(findFactor(found.q, step.getQ(), "q", tile)) ||
+      failed(findFactor(found.dout, step.getDout(), "dout", tile)) ||
+      failed(findFactor(found.k, step.getK(), "k", block)) ||
+      failed(findFactor(found.v, step.getV(), "v", block)))
+    return failure();
+  found.statistics = step.getLse().getDefiningOp<ReadOp>();
+  if (!found.statistics || found.statistics.getTile() != tile ||
+      step.getDelta().getDefiningOp() != found.statistics ||
+      !isa<RowsType>(found.statistics.getSource().getType()))
+    return step.emitOpError("expected lse and delta that are read from "
+                            "varlen.rows at the sequence");
+  return success();
+}
+
+LogicalResult SequenceTilesFinder::findWrite(WriteOp &write, Value sum,
+                                             StringRef name, Value tile) {
+  if (sum.hasOneUse())
+    write = dyn_cast<WriteOp>(*sum.getUsers().begin());
+  auto memref = write ? dyn_cast<MemRefType>(write.getDestination().getType())
+                      : MemRefType();
+  if (memref && memref.getRank() == 3 && write.getTile() == tile &&
+      write.getOtherwise().front() == 0)
+    return success();
+  return found.step.emitOpError("expected ")
+         << name << " to go to memory of T x H x D, 0 otherwise, at the "
+         << (tile == found.tiles.getTile() ? "sequence" : "block");
+}
+
+/// Whether a sum starts from 0.
+static bool isZero(Value init) {
+  auto fill = init.getDefiningOp<linalg::FillOp>();
+  return fill && matchPattern(fill.getInputs().front(), m_AnyZeroFloat());
+}
+
+LogicalResult SequenceTilesFinder::checkSums() {
+  ForBlocksOp blocks = found.blocks;
+  OnlineAttnGradOp step = found.step;
+  if (blocks.getInits().size() != 1 ||
+      step.getDq() != blocks.getIterArgs()[0] ||
+      blocks.getYielded()[0] != step.getDqOut() || !step.getDqOut().hasOneUse())
+    return blocks.emitOpError(
+        "expected dq of the step, and nothing else, to go "
+        "from block to block");
+  for (Value init :
+       {Value(blocks.getInits()[0]), Value(step.getDk()), Value(step.getDv())})
+    if (!isZero(init))
+      return step.emitOpError("expected sums that start from linalg.fill of 0");
+  auto empty = blocks.getInits()[0]
+                   .getDefiningOp<linalg::FillOp>()
+                   .getOutputs()[0]
+                   .getDefiningOp<tensor::EmptyOp>();
+  auto size = empty && empty.getDynamicSizes().size() == 1
+                  ? empty.getDynamicSizes()[0].getDefiningOp<SizeOp>()
+                  : SizeOp();
+  if (!size || size.getTile() != found.tiles.getTile() ||
+      size.getMultiple() != static_cast<uint64_t>(schedule.getPanelSize()))
+    return blocks.emitOpError("expected as many rows of dq as varlen.size of "
+                              "the sequence says, in multiples of ")
+           << schedule.getPanelSize();
+  Value tile = found.tiles.getTile(), block = blocks.getBlock();
+  if (failed(findWrite(found.dq, blocks.getResult(0), "dq", tile)) ||
+      failed(findWrite(found.dk, step.getDkOut(), "dk", block)) ||
+      failed(findWrite(found.dv, step.getDvOut(), "dv", block)))
+    return failure();
+  return success();
+}
+
+FailureOr<SequenceTiles> SequenceTilesFinder::find() {
+  if (failed(findOps()) || failed(checkStep()) || failed(checkSums()))
+    return failure();
+  return found;
+}
+
+FailureOr<SequenceTiles> varlen::findSequenceTiles(ForTilesOp tiles,
+                                                   CPUScheduleAttr schedule) {
+  return SequenceTilesFinder(tiles, schedule).find();
+}

@@ -1,0 +1,36 @@
+//===- SequenceTiles.h - The parts of a loop over sequences -----*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_CONVERSION_VARLENTOCPU_SEQUENCETILES_H
+#define VARLEN_CONVERSION_VARLENTOCPU_SEQUENCETILES_H
+
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+
+namespace mlir::varlen {
+
+/// A loop over sequences that own dq, dk and dv.
+struct SequenceTiles {
+  ForTilesOp tiles;
+  ForBlocksOp blocks;
+  OnlineAttnGradOp step;
+  /// Of the factors of the step: q and dout at the tile, k and v at the block.
+  ReadOp q, dout, k, v;
+  /// Of lse and delta.
+  ReadOp statistics;
+  /// dq at the tile, dk and dv at the block.
+  WriteOp dq, dk, dv;
+};
+
+/// The parts of `tiles`; or an error, if it is of a form that is not known on a
+/// CPU with that schedule.
+FailureOr<SequenceTiles> findSequenceTiles(ForTilesOp tiles,
+                                           CPUScheduleAttr schedule);
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_CONVERSION_VARLENTOCPU_SEQUENCETILES_H

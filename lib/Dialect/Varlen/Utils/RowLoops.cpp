@@ -1,0 +1,104 @@
+//===- RowLoops.cpp - Loops that compute numbers of rows ------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Dialect/Varlen/Utils/RowLoops.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+/// The rank of memory, 0 of scratch.
+static int64_t getRank(Value memory) {
+  auto type = dyn_cast<MemRefType>(memory.getType());
+  return type ? type.getRank() : 0;
+}
+
+/// The memory of that rank that a value is read from at `tile`; null, with an
+/// error, if it is something else.
+static Value findSource(Value value, Value tile, int64_t rank,
+                        Operation *user) {
+  auto read = value.getDefiningOp<ReadOp>();
+  if (read && read.getTile() == tile && getRank(read.getSource()) == rank)
+    return read.getSource();
+  user->emitOpError("expected operands that are read at the tile, from the "
+                    "memory of an attention, got ")
+      << value.getType();
+  return {};
+}
+
+/// The one write at `tile` of all results of `op`; null, with an error, if
+/// there is something else.
+static WriteOp findWrite(Operation *op, Value tile) {
+  WriteOp write;
+  for (Operation *user : op->getUsers()) {
+    auto next = dyn_cast<WriteOp>(user);
+    if (!next || (write && next != write) || next.getTile() != tile ||
+        next.getFactor() || ValueRange(next.getValues()) != op->getResults()) {
+      op->emitOpError("expected one write of all results at the tile");
+      return {};
+    }
+    write = next;
+  }
+  if (!write)
+    op->emitOpError("expected a write of its results, got none");
+  return write;
+}
+
+FailureOr<StatisticsLoop> varlen::findStatistics(ForTilesOp loop) {
+  StatisticsLoop found;
+  found.op = *loop.getBody()->getOps<OnlineStatisticsOp>().begin();
+  found.write = findWrite(found.op, loop.getTile());
+  if (!found.write)
+    return failure();
+  std::tuple<Value *, Value, int64_t> operands[] = {
+      {&found.dout, found.op.getDout(), 3},
+      {&found.out, found.op.getOut(), 3},
+      {&found.lse, found.op.getLse(), 2},
+      {&found.dlse, found.op.getDlse(), 2}};
+  for (auto [memory, value, rank] : operands)
+    if (value && !(*memory = findSource(value, loop.getTile(), rank, found.op)))
+      return failure();
+  if (getRank(found.write.getDestination()) != 0)
+    return found.write.emitOpError("expected statistics to go to varlen.rows, "
+                                   "got ")
+           << found.write.getDestination().getType();
+  return found;
+}
+
+FailureOr<SinkGradLoop> varlen::findSinkGrad(ForTilesOp loop) {
+  SinkGradLoop found;
+  found.op = *loop.getBody()->getOps<OnlineSinkGradOp>().begin();
+  WriteOp write = findWrite(found.op, loop.getTile());
+  found.sinks =
+      findSource(found.op.getSink(), loop.getTile(), /*rank=*/1, found.op);
+  found.rows =
+      findSource(found.op.getLse(), loop.getTile(), /*rank=*/0, found.op);
+  if (!write || !found.sinks || !found.rows)
+    return failure();
+  found.gradients = write.getDestination();
+  if (found.op.getLse().getDefiningOp() != found.op.getDelta().getDefiningOp())
+    return found.op.emitOpError("expected lse and delta of one varlen.rows");
+  return found;
+}
+
+LogicalResult varlen::verifyScratch(ForTilesOp loop) {
+  WalkResult result = loop.walk([&](Operation *op) {
+    if (!isa<ReadOp, WriteOp>(op))
+      return WalkResult::advance();
+    for (Value memory : op->getOperands()) {
+      if (!isa<RowsType>(memory.getType()))
+        continue;
+      auto rows = memory.getDefiningOp<RowsOp>();
+      if (rows && rows.getBatch() == loop.getBatch())
+        continue;
+      op->emitOpError("expected varlen.rows of the batch of its loop");
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
