@@ -30,6 +30,8 @@ NEUTRAL = re.compile(
     r"\w*pthread_kill\w*)\b"
 )
 UPSTREAM = re.compile(r"lib(?:MLIR|LLVM)\.so")
+# What varlen-run says of its progress when the machine is slow.
+PROGRESS = re.compile(r"^[a-z][\w ,%]*, \d+ s\n", re.MULTILINE)
 # Of output that is kept and shown.
 MAX_OUTPUT = 1 << 20
 MAX_SHOWN = 4000
@@ -67,9 +69,13 @@ class Outcome:
             return found[0].strip()
         if self.status < 0:
             return f"ended by {signal.Signals(-self.status).name}"
-        if self.status and not self.stderr.strip():
+        if self.status and not self.message().strip():
             return f"status {self.status} without a message"
         return None
+
+    def message(self):
+        """What it says on stderr, without how far it has come."""
+        return PROGRESS.sub("", self.stderr)
 
     def frames(self):
         return [

@@ -246,12 +246,14 @@ def check(case, content, outcome, entry):
     except SafetensorError:
         tensors, accepted = None, False
     case.session.note("accepted" if outcome.status == 0 else "refused")
-    if len(outcome.stderr) > MAX_MESSAGE:
-        case.fail(f"a message of {len(outcome.stderr)} characters", outcome)
+    if len(outcome.message()) > MAX_MESSAGE:
+        case.fail(f"a message of {len(outcome.message())} characters", outcome)
     left = sorted(path.name for path in case.folder.iterdir())
     if left != ["in.safetensors"] + ["out.safetensors"] * (outcome.status == 0):
         case.fail(f"the run has left {left}", outcome)
-    elif outcome.status and not outcome.stderr.startswith("error: in.safetensors: "):
+    elif outcome.status and not outcome.message().startswith(
+        "error: in.safetensors: "
+    ):
         case.fail("wanted a message that names the file", outcome)
     elif outcome.status and accepted and not stricter:
         case.fail("a good file is refused", outcome)

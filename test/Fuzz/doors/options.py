@@ -238,8 +238,13 @@ def check(case, folder, outcome, is_run):
     several = is_run and sum(argument == "-o" for argument in outcome.command) > 1
     if outcome.status not in (0, 1):
         case.fail(f"wanted status 0 or 1, got {outcome.status}", outcome)
-    elif len(outcome.stderr) > MAX_MESSAGE and is_run and "list" not in str(outcome):
-        case.fail(f"a message of {len(outcome.stderr)} characters", outcome)
+    # It may say what it was given.
+    elif (
+        len(outcome.message()) > MAX_MESSAGE + len(str(outcome))
+        and is_run
+        and "list" not in str(outcome)
+    ):
+        case.fail(f"a message of {len(outcome.message())} characters", outcome)
     # Upstream's ToolOutputFile removes what it has begun to write.
     elif gone and is_run:
         case.fail(f"has removed {gone}", outcome)
