@@ -60,6 +60,28 @@ static bool parse(StringRef text, Instruction &instruction) {
   return true;
 }
 
+/// Bits of an integer, a float or a vector of them; 0 of any other type, and of
+/// one that no register holds.
+static unsigned getRegisterBits(Type type) {
+  constexpr int64_t most = 128;
+  auto vector = dyn_cast_or_null<VectorType>(type);
+  Type element = vector ? vector.getElementType() : type;
+  if (!element || !element.isIntOrFloat() ||
+      (vector && (vector.isScalable() || vector.getNumElements() > most)))
+    return 0;
+  int64_t bits = (vector ? vector.getNumElements() : 1) *
+                 static_cast<int64_t>(element.getIntOrFloatBitWidth());
+  return bits <= most ? bits : 0;
+}
+
+/// Whether the first operand is the result, and there is one.
+static bool hasResult(const Instruction &instruction) {
+  if (!instruction.resultType || instruction.operands.empty())
+    return false;
+  StringRef operand = instruction.operands.front();
+  return operand == "$0" || operand == "%0";
+}
+
 /// The value of a placeholder ($1 or %1) or an integer; null if it is neither,
 /// or a result.
 static Value getValue(CallBuilder &b, const Instruction &instruction,
@@ -98,11 +120,13 @@ static Value getAddress(CallBuilder &b, const Instruction &instruction,
   int32_t bytes = 0;
   if (!address || (!offset.empty() && offset.trim().getAsInteger(0, bytes)))
     return {};
-  if (isa<IntegerType>(address.getType())) {
+  if (address.getType() == b.i32 || address.getType() == b.i64) {
     // A shared address of 32 bits, or a global one of 64: a flat pointer.
     address = LLVM::IntToPtrOp::create(b.get(), b.getLoc(), b.pointer,
                                        b.toInteger(address, 64));
   }
+  if (!isa<LLVM::LLVMPointerType>(address.getType()))
+    return {};
   if (bytes == 0)
     return address;
   // An index that is an attribute has fewer.
@@ -200,7 +224,9 @@ static Value lowerArithmetic(CallBuilder &b, const Instruction &instruction,
                      .getResult()
                : LLVM::MinNumOp::create(b.get(), b.getLoc(), b.f32, inputs)
                      .getResult();
-  if (name == "prmt" && inputs.size() == 3)
+  if (name == "prmt" && inputs.size() == 3 &&
+      llvm::all_of(inputs,
+                   [&](Value value) { return value.getType() == b.i32; }))
     return b.call("varlen_sim_prmt", b.i32, inputs, true);
   return {};
 }
@@ -262,7 +288,9 @@ static Lowered lowerLoad(CallBuilder &b, const Instruction &instruction) {
   StringRef typeName = instruction.parts.back();
   Type type = getType(b, typeName);
   Value address = getAddress(b, instruction, 1);
-  if (!type || !address || !isPlainAccess(instruction, {typeName}))
+  if (!type || !address || !isPlainAccess(instruction, {typeName}) ||
+      instruction.operands.size() != 2 || !hasResult(instruction) ||
+      getRegisterBits(instruction.resultType) != getRegisterBits(type))
     return Lowered::No;
   address = checkAccess(b, "load", address, type);
   if (getOrder(instruction) != 0)
@@ -278,7 +306,12 @@ static Lowered lowerStore(CallBuilder &b, const Instruction &instruction) {
   Value address = getAddress(b, instruction, 0);
   Value value = getOperand(b, instruction, 1);
   if (!type || !address || !value || !isPlainAccess(instruction, {typeName}) ||
-      b.getSize(value.getType()) != b.getSize(type))
+      instruction.operands.size() != 2)
+    return Lowered::No;
+  bool isPointer = isa<LLVM::LLVMPointerType>(value.getType());
+  unsigned bits = isPointer ? 8 * b.getSize(value.getType())
+                            : getRegisterBits(value.getType());
+  if (bits != getRegisterBits(type))
     return Lowered::No;
   address = checkAccess(b, "store", address, value.getType());
   auto store = LLVM::StoreOp::create(b.get(), b.getLoc(), value, address);
@@ -297,6 +330,24 @@ static std::optional<AtomicType> getAtomicType(StringRef name) {
       .Case("f16x2", AtomicType::F16x2)
       .Case("bf16x2", AtomicType::BF16x2)
       .Default(std::nullopt);
+}
+
+static unsigned getBits(AtomicType type) {
+  switch (type) {
+  case AtomicType::F16:
+  case AtomicType::BF16:
+  case AtomicType::I16:
+    return 16;
+  case AtomicType::I32:
+  case AtomicType::F32:
+  case AtomicType::F16x2:
+  case AtomicType::BF16x2:
+    return 32;
+  case AtomicType::I64:
+  case AtomicType::F64:
+    return 64;
+  }
+  llvm_unreachable("unknown type of an atomic operation");
 }
 
 /// red (no result) and atom.
@@ -326,7 +377,12 @@ static Lowered lowerAtomic(CallBuilder &b, const Instruction &instruction) {
   Value address = getAddress(b, instruction, first);
   Value value = getOperand(b, instruction, first + 1);
   if (!type || !op || !address || !value ||
-      !isPlainAccess(instruction, {typeName, opName}))
+      !isPlainAccess(instruction, {typeName, opName}) ||
+      instruction.operands.size() != first + 2 ||
+      getRegisterBits(value.getType()) != getBits(*type))
+    return Lowered::No;
+  if (first && (!hasResult(instruction) ||
+                getRegisterBits(instruction.resultType) != getBits(*type)))
     return Lowered::No;
   Value old = callAtomic(b, *op, *type, address, value,
                          std::max<int64_t>(getOrder(instruction), 1));
@@ -341,18 +397,21 @@ static Lowered lowerCpAsync(CallBuilder &b, const Instruction &instruction) {
     return b.replaceWithCall("varlen_sim_cp_async_wait_all", {b.site()});
   if (instruction.has("wait_group")) {
     Value pending = getOperand(b, instruction, 0);
-    return pending ? b.replaceWithCall("varlen_sim_cp_async_wait_group",
-                                       {pending, b.site()})
-                   : Lowered::No;
+    return pending && pending.getType() == b.i32
+               ? b.replaceWithCall("varlen_sim_cp_async_wait_group",
+                                   {pending, b.site()})
+               : Lowered::No;
   }
   bool isPlain = (instruction.has("ca") || instruction.has("cg")) &&
                  (instruction.has("shared") || instruction.has("shared::cta"));
   Value to = getAddress(b, instruction, 0);
   Value from = getAddress(b, instruction, 1);
   Value size = getOperand(b, instruction, 2);
-  if (!isPlain || !to || !from || !size)
+  if (!isPlain || !to || !from || !size || size.getType() != b.i32)
     return Lowered::No;
   Value sourceSize = getOperand(b, instruction, 3);
+  if (sourceSize && sourceSize.getType() != b.i32)
+    return Lowered::No;
   if (instruction.operands.size() > (sourceSize ? 4 : 3))
     return Lowered::No;
   return b.replaceWithCall("varlen_sim_cp_async",
@@ -394,9 +453,24 @@ static Lowered lowerInstruction(CallBuilder &b,
   StringRef name = instruction.getName();
   if (name == "ld")
     return lowerLoad(b, instruction);
+  if (name == "atom")
+    return lowerAtomic(b, instruction);
+  if (hasResult(instruction)) {
+    SmallVector<Value> inputs;
+    for (size_t i = 1; i < instruction.operands.size(); ++i)
+      inputs.push_back(getOperand(b, instruction, i));
+    Value result = lowerArithmetic(b, instruction, inputs);
+    return result && getRegisterBits(result.getType()) ==
+                         getRegisterBits(instruction.resultType)
+               ? b.replaceOp(b.bitcast(result, instruction.resultType))
+               : Lowered::No;
+  }
+  // The others have no result.
+  if (instruction.resultType)
+    return Lowered::No;
   if (name == "st")
     return lowerStore(b, instruction);
-  if (name == "red" || name == "atom")
+  if (name == "red")
     return lowerAtomic(b, instruction);
   if (name == "cp" && instruction.has("async") && !instruction.has("bulk"))
     return lowerCpAsync(b, instruction);
@@ -404,29 +478,29 @@ static Lowered lowerInstruction(CallBuilder &b,
     return lowerFence(b, instruction);
   // Hints.
   if (name == "prefetch" || name == "griddepcontrol" || name == "applypriority")
-    return b.getOp()->getNumResults() ? Lowered::No : b.eraseOp();
+    return b.eraseOp();
   if (name == "trap" || name == "exit")
     return b.replaceWithCall(("varlen_sim_" + name).str(), {b.site()});
-  if (b.getOp()->getNumResults() != 1)
-    return Lowered::No;
-  SmallVector<Value> inputs;
-  for (size_t i = 1; i < instruction.operands.size(); ++i)
-    inputs.push_back(getOperand(b, instruction, i));
-  Value result = lowerArithmetic(b, instruction, inputs);
-  return result ? b.replaceOp(b.bitcast(result, instruction.resultType))
-                : Lowered::No;
+  return Lowered::No;
+}
+
+/// Reads the type of the result; false if the operation has one that no
+/// instruction here has.
+static bool readResult(Operation *op, Instruction &instruction) {
+  if (op->getNumResults() == 0)
+    return true;
+  instruction.resultType = op->getResult(0).getType();
+  return op->getNumResults() == 1 && getRegisterBits(instruction.resultType);
 }
 
 static Lowered lower(NVVM::InlinePtxOp op, CallBuilder &b) {
   std::string what = ("'" + op.getPtxCode() + "'").str();
   Instruction instruction;
   if (!parse(op.getPtxCode(), instruction) || op.getPredicate() ||
-      !op.getReadWriteArgs().empty() || op->getNumResults() > 1)
+      !op.getReadWriteArgs().empty() || !readResult(op, instruction))
     return b.refuse(what);
   instruction.values.assign(op->getNumResults(), Value());
   llvm::append_range(instruction.values, op.getReadOnlyArgs());
-  if (op->getNumResults())
-    instruction.resultType = op->getResult(0).getType();
   return lowerInstruction(b, instruction) == Lowered::Yes ? Lowered::Yes
                                                           : b.refuse(what);
 }
@@ -440,12 +514,11 @@ static Lowered lower(LLVM::InlineAsmOp op, CallBuilder &b) {
   size_t results = llvm::count_if(constraints, [](StringRef constraint) {
     return constraint.starts_with("=");
   });
-  if (!parse(op.getAsmString(), instruction) || results > 1)
+  if (!parse(op.getAsmString(), instruction) ||
+      results != op->getNumResults() || !readResult(op, instruction))
     return b.refuse(what);
   instruction.values.assign(results, Value());
   llvm::append_range(instruction.values, op.getOperands());
-  if (op->getNumResults())
-    instruction.resultType = op->getResult(0).getType();
   return lowerInstruction(b, instruction) == Lowered::Yes ? Lowered::Yes
                                                           : b.refuse(what);
 }
@@ -456,16 +529,18 @@ static Lowered lower(LLVM::CallIntrinsicOp op, CallBuilder &b) {
   // LLVM's own intrinsics mean the same on every target.
   if (!name.consume_front("llvm.nvvm."))
     return Lowered::Yes;
-  if (op->getNumResults() != 1)
-    return b.refuse(what);
   Instruction instruction;
-  instruction.resultType = op->getResult(0).getType();
+  if (!readResult(op, instruction) || !instruction.resultType)
+    return b.refuse(what);
   Value result;
   if (name.consume_front("read.ptx.sreg.")) {
     result = readSpecialRegister(b, name);
   } else {
     name.split(instruction.parts, '.');
     result = lowerArithmetic(b, instruction, llvm::to_vector(op.getArgs()));
+    if (result && getRegisterBits(result.getType()) !=
+                      getRegisterBits(instruction.resultType))
+      return b.refuse(what);
   }
   return result ? b.replaceOp(b.fromInteger(result, instruction.resultType))
                 : b.refuse(what);
@@ -484,12 +559,31 @@ static std::string getLibm(StringRef name) {
   return llvm::is_contained(known, name) ? name.str() : "";
 }
 
+/// Whether the call has the arguments and the result that the function has.
+static bool isCallOf(LLVM::CallOp op, StringRef libm) {
+  // All of f32 have a name that ends so, and one of f64.
+  bool isF32 = libm.ends_with("f") && libm != "erf";
+  Type type = isF32 ? Type(Float32Type::get(op.getContext()))
+                    : Type(Float64Type::get(op.getContext()));
+  size_t arguments = llvm::StringSwitch<size_t>(libm)
+                         .Cases({"fma", "fmaf"}, 3)
+                         .Cases({"fmax", "fmaxf", "fmin", "fminf"}, 2)
+                         .Cases({"pow", "powf"}, 2)
+                         .Default(1);
+  return op->getNumResults() == 1 && op.getResult().getType() == type &&
+         op.getArgOperands().size() == arguments &&
+         llvm::all_of(op.getArgOperands().getTypes(),
+                      [&](Type argument) { return argument == type; });
+}
+
 static Lowered lower(LLVM::CallOp op, CallBuilder &b) {
   if (!op.getCallee())
     return b.refuse("an indirect call");
   std::string libm = getLibm(*op.getCallee());
   if (libm.empty())
     return Lowered::Yes;
+  if (!isCallOf(op, libm))
+    return b.refuse("'" + *op.getCallee() + "' with other types");
   return b.replaceOp(
       b.call(libm, op.getResult().getType(), op.getArgOperands(), true));
 }

@@ -95,3 +95,54 @@ gpu.module @m {
     llvm.return
   }
 }
+
+// -----
+
+// A value is as wide as its instruction says, and no address; an instruction writes its
+// result and nothing else.
+
+gpu.module @m {
+  llvm.func @k(%g: !llvm.ptr<1>, %x: i32, %y: f32) attributes {nvvm.kernel} {
+    // expected-error @below {{has no equivalent in the executor: 'red.global.add.f32 [$0], $0;'}}
+    nvvm.inline_ptx "red.global.add.f32 [$0], $0;" ro(%g : !llvm.ptr<1>)
+    // expected-error @below {{has no equivalent in the executor: 'red.global.add.u64 [$0], $1;'}}
+    nvvm.inline_ptx "red.global.add.u64 [$0], $1;" ro(%g, %x : !llvm.ptr<1>, i32)
+    // expected-error @below {{has no equivalent in the executor: 'atom.global.add.u32 $0, [$1], 1;'}}
+    nvvm.inline_ptx "atom.global.add.u32 $0, [$1], 1;" ro(%g, %g : !llvm.ptr<1>, !llvm.ptr<1>)
+    // expected-error @below {{has no equivalent in the executor: 'atom.global.add.u32 $0, [$1], $2;'}}
+    %0 = nvvm.inline_ptx "atom.global.add.u32 $0, [$1], $2;" ro(%g, %x : !llvm.ptr<1>, i32) -> i64
+    // expected-error @below {{has no equivalent in the executor: 'ld.global.b32 $0, [$1];'}}
+    nvvm.inline_ptx "ld.global.b32 $0, [$1];" ro(%g, %g : !llvm.ptr<1>, !llvm.ptr<1>)
+    // expected-error @below {{has no equivalent in the executor: 'ld.global.b32 $0, [$1];'}}
+    %1 = nvvm.inline_ptx "ld.global.b32 $0, [$1];" ro(%g : !llvm.ptr<1>) -> !llvm.ptr
+    // expected-error @below {{has no equivalent in the executor: 'ld.global.b32 $0, [$1];'}}
+    %2 = nvvm.inline_ptx "ld.global.b32 $0, [$1];" ro(%y : f32) -> f32
+    // expected-error @below {{has no equivalent in the executor: 'st.global.b32 [$1], $2;'}}
+    %3 = nvvm.inline_ptx "st.global.b32 [$1], $2;" ro(%g, %x : !llvm.ptr<1>, i32) -> i32
+    // expected-error @below {{has no equivalent in the executor: 'ex2.approx.f32 $1, $1;'}}
+    %4 = nvvm.inline_ptx "ex2.approx.f32 $1, $1;" ro(%y : f32) -> f32
+    // expected-error @below {{has no equivalent in the executor: 'cvt.rn.bf16x2.f32 $0, $1, $1;'}}
+    %5 = nvvm.inline_ptx "cvt.rn.bf16x2.f32 $0, $1, $1;" ro(%y : f32) -> !llvm.ptr
+    // expected-error @below {{has no equivalent in the executor: 'cp.async.wait_group $0;'}}
+    nvvm.inline_ptx "cp.async.wait_group $0;" ro(%y : f32)
+    // expected-error @below {{has no equivalent in the executor: 'llvm.nvvm.ex2.approx.f'}}
+    %6 = llvm.call_intrinsic "llvm.nvvm.ex2.approx.f"(%y) : (f32) -> f16
+    llvm.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  llvm.func @__nv_exp2f(f32)
+  llvm.func @__nv_expf(f64) -> f64
+  llvm.func @__nv_erf(f64) -> f64
+  llvm.func @k(%x: f32, %y: f64) attributes {nvvm.kernel} {
+    // expected-error @below {{has no equivalent in the executor: '__nv_exp2f' with other types}}
+    llvm.call @__nv_exp2f(%x) : (f32) -> ()
+    // expected-error @below {{has no equivalent in the executor: '__nv_expf' with other types}}
+    %0 = llvm.call @__nv_expf(%y) : (f64) -> f64
+    %1 = llvm.call @__nv_erf(%y) : (f64) -> f64
+    llvm.return
+  }
+}
