@@ -18,6 +18,8 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 
+#include "llvm/Support/MathExtras.h"
+
 namespace mlir::varlen::kernel {
 #define GEN_PASS_DEF_KERNELLOWERMEMORY
 #include "varlen/Dialect/Kernel/Transforms/Passes.h.inc"
@@ -31,8 +33,21 @@ using namespace mlir::varlen::kernel;
 /// and wgmma want tiles to start at one, too.
 static constexpr int64_t kTileAlignment = 1024;
 
+/// More than any CTA has, and than offsets in 32 bits reach. Sizes that are as
+/// large stop here.
+static constexpr int64_t kTooManyBytes = int64_t(1) << 31;
+
+static int64_t multiply(int64_t bytes, int64_t count) {
+  return std::min<uint64_t>(llvm::SaturatingMultiply<uint64_t>(bytes, count),
+                            kTooManyBytes);
+}
+
+/// Bytes from one tile to the next.
 static int64_t getBytes(MemRefType tile) {
-  return tile.getNumElements() * tile.getElementTypeBitWidth() / 8;
+  int64_t bytes = tile.getElementTypeBitWidth() / 8;
+  for (int64_t extent : tile.getShape())
+    bytes = multiply(bytes, extent);
+  return llvm::alignTo(bytes, kTileAlignment);
 }
 
 namespace {
@@ -48,9 +63,9 @@ public:
   int64_t lower();
 
 private:
-  int64_t allocate(MemRefType tile) {
+  int64_t allocate(MemRefType tile, int64_t count = 1) {
     int64_t offset = bytes;
-    bytes += llvm::alignTo(getBytes(tile), kTileAlignment);
+    bytes = std::min(bytes + multiply(getBytes(tile), count), kTooManyBytes);
     return offset;
   }
   Value base(OpBuilder &b);
@@ -103,8 +118,7 @@ SmallVector<Value> SharedMemory::slot(ImplicitLocOpBuilder &b, RingOp ring,
   SmallVector<Value> memory;
   for (auto [tile, offset] :
        llvm::zip(ring.getRing().getType().getSlot(), offsets)) {
-    int64_t size = llvm::alignTo(getBytes(tile), kTileAlignment);
-    Value at = b.createOrFold<arith::MulIOp>(stage, constant(size));
+    Value at = b.createOrFold<arith::MulIOp>(stage, constant(getBytes(tile)));
     at = b.createOrFold<arith::AddIOp>(at, constant(offset));
     memory.push_back(view(
         b, tile, b.createOrFold<arith::IndexCastUIOp>(b.getIndexType(), at)));
@@ -115,11 +129,8 @@ SmallVector<Value> SharedMemory::slot(ImplicitLocOpBuilder &b, RingOp ring,
 void SharedMemory::lowerRing(RingOp ring) {
   // All stages of a tile of the slot lie one after the other.
   SmallVector<int64_t> offsets;
-  for (MemRefType tile : ring.getRing().getType().getSlot()) {
-    offsets.push_back(bytes);
-    for (uint64_t stage = 0; stage < ring.getStages(); ++stage)
-      allocate(tile);
-  }
+  for (MemRefType tile : ring.getRing().getType().getSlot())
+    offsets.push_back(allocate(tile, ring.getStages()));
   for (Operation *user : llvm::make_early_inc_range(ring->getUsers())) {
     ImplicitLocOpBuilder b(user->getLoc(), user);
     if (auto acquire = dyn_cast<RingAcquireOp>(user))
@@ -167,9 +178,10 @@ LogicalResult KernelLowerMemory::lower(gpu::GPUFuncOp kernel) {
   // Copies that all go through registers are done when a barrier is passed.
   bool hasGroups = copies.empty() || llvm::any_of(copies, canCopyAsync);
   int64_t bytes = SharedMemory(kernel, hasGroups).lower();
-  if (bytes > sharedBytes)
+  if (bytes > sharedBytes || bytes == kTooManyBytes)
     return kernel.emitOpError("needs ")
-           << bytes << " bytes of shared memory, expected at most "
+           << bytes << (bytes == kTooManyBytes ? " or more" : "")
+           << " bytes of shared memory, expected at most "
            << sharedBytes.getValue();
   for (CopyOp copy : copies) {
     ImplicitLocOpBuilder b(copy.getLoc(), copy);
