@@ -6,6 +6,9 @@
 
 // RUN: not varlen-run add.mlir absent.safetensors 2>&1 | FileCheck %s --check-prefix=ABSENT
 // ABSENT: error: absent.safetensors: cannot be opened: No such file or directory
+// RUN: not varlen-run add.mlir absent.safetensors lost.safetensors 2>&1 | FileCheck %s --check-prefix=TWO
+// TWO: {{^}}error: absent.safetensors: cannot be opened: No such file or directory
+// TWO: {{^}}error: lost.safetensors: cannot be opened: No such file or directory
 // RUN: not varlen-run add.mlir . 2>&1 | FileCheck %s --check-prefix=FOLDER
 // FOLDER: error: .: is not a regular file
 // RUN: not varlen-run add.mlir short.safetensors 2>&1 | FileCheck %s --check-prefix=SHORT

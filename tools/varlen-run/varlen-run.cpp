@@ -356,9 +356,13 @@ static Error run(const Options &options, Clock::time_point start) {
         program.run(input, options.outputs.empty() ? "" : options.outputs[i]);
     if (error.isA<PrintedError>())
       return joinErrors(std::move(errors), std::move(error));
-    if (error)
-      errors = joinErrors(std::move(errors),
-                          makeError(input + ": " + toString(std::move(error))));
+    if (!error)
+      continue;
+    std::string message = toString(std::move(error));
+    // What is wrong with a file says already which.
+    if (!llvm::StringRef(message).starts_with(input + ": "))
+      message = input + ": " + message;
+    errors = joinErrors(std::move(errors), makeError(message));
   }
   return errors;
 }
