@@ -53,6 +53,17 @@ int64_t varlen::detail::getValueHeadDim(AttentionOpInterface op) {
   return shaped(op.getV()).getDimSize(2);
 }
 
+bool varlen::detail::hasDynamicHeadDim(AttentionOpInterface op) {
+  SmallVector<Value> values = {op.getQ(), op.getK(), op.getV()};
+  for (const ShapedByInputs &input : op.getShapedInputs())
+    values.push_back(input.value);
+  llvm::append_range(values, op.getOutBuffers());
+  return llvm::any_of(values, [](Value value) {
+    ShapedType type = shaped(value);
+    return type.getRank() == 3 && type.isDynamicDim(2);
+  });
+}
+
 FloatType varlen::detail::getElementType(AttentionOpInterface op) {
   return cast<FloatType>(shaped(op.getQ()).getElementType());
 }

@@ -66,6 +66,9 @@ static LogicalResult verifyHeads(AttentionOpInterface op) {
              << name << " to be at most " << kMaxHeadDim
              << " with a schedule, got " << size;
   }
+  if (varlen::detail::hasDynamicHeadDim(op))
+    return op->emitOpError("expected a static head_dim of every operand with a "
+                           "schedule, got a dynamic one");
   return success();
 }
 

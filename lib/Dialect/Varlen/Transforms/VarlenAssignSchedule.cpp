@@ -103,19 +103,6 @@ static LogicalResult verifySchedule(AttentionOpInterface op, bool isGPU) {
 // Pass
 //===----------------------------------------------------------------------===//
 
-/// Whether some operand's type does not say its head_dim. That another's does
-/// is not enough: tiles are made from the type of each.
-static bool hasDynamicHeadDim(AttentionOpInterface op) {
-  SmallVector<Value> values = {op.getQ(), op.getK(), op.getV()};
-  for (const ShapedByInputs &input : op.getShapedInputs())
-    values.push_back(input.value);
-  llvm::append_range(values, op.getOutBuffers());
-  return llvm::any_of(values, [](Value value) {
-    auto type = cast<ShapedType>(value.getType());
-    return type.getRank() == 3 && type.isDynamicDim(2);
-  });
-}
-
 namespace {
 struct VarlenAssignSchedule
     : varlen::impl::VarlenAssignScheduleBase<VarlenAssignSchedule> {
@@ -140,7 +127,7 @@ void VarlenAssignSchedule::runOnOperation() {
   WalkResult result = getOperation()->walk([&](AttentionOpInterface op) {
     if (op->hasAttr(kScheduleAttrName))
       return WalkResult(verifySchedule(op, gpu != nullptr));
-    if (hasDynamicHeadDim(op)) {
+    if (varlen::detail::hasDynamicHeadDim(op)) {
       op->emitRemark("no tiles for a dynamic head_dim; ")
           << (gpu ? "a GPU has no kernel for it, a CPU target has"
                   : "it is decomposed instead");

@@ -20,6 +20,14 @@ func.func @f(%q: tensor<?x4x64xbf16>, %v: tensor<?x4x?xbf16>, %cu: tensor<?xi32>
 
 // -----
 
+func.func @f(%q: memref<?x2x64xf32>, %k: memref<?x2x?xf32>, %cu: memref<?xi32>, %out: memref<?x2x64xf32>, %lse: memref<2x?xf32>) {
+  // expected-error @below {{expected a static head_dim of every operand with a schedule, got a dynamic one}}
+  varlen.attn %q, %k, %q, %cu, %cu outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 2, kv_block = 32, kv = copy>} : (memref<?x2x64xf32>, memref<?x2x?xf32>, memref<?x2x64xf32>, memref<?xi32>, memref<?xi32>, memref<?x2x64xf32>, memref<2x?xf32>) -> ()
+  return
+}
+
+// -----
+
 func.func @f(%q: tensor<?x4x4097xf32>, %v: tensor<?x4x64xf32>, %cu: tensor<?xi32>) {
   // expected-error @below {{'varlen.attn' op expected head_dim of q to be at most 4096 with a schedule, got 4097}}
   %out, %lse = varlen.attn %q, %q, %v, %cu, %cu {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = copy>}

@@ -108,6 +108,9 @@ int64_t getQueryHeads(AttentionOpInterface op);
 int64_t getKvHeads(AttentionOpInterface op);
 int64_t getHeadDim(AttentionOpInterface op);
 int64_t getValueHeadDim(AttentionOpInterface op);
+/// Whether some operand's type does not say its head_dim. That another's does
+/// is not enough: tiles are made from the type of each.
+bool hasDynamicHeadDim(AttentionOpInterface op);
 FloatType getElementType(AttentionOpInterface op);
 FloatType getComputeType(AttentionOpInterface op);
 std::optional<double> getScaleValue(AttentionOpInterface op);
