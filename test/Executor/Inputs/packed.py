@@ -65,8 +65,9 @@ def variants(group):
     # threads that look at them.
     rows = {0: (17, 40), 127: (1, 1), 128: (40, 17), 150: (5, 2)}
     yield batch(*[rows.get(i, (0, 0)) for i in range(151)], **whole)
-    # More than one pass sorts, with lengths that are the same or differ by one.
-    yield batch(*[(1 + i % 3, 1 + i * i % 5) for i in range(40)], **whole)
+    # More than one pass sorts, with lengths that are the same or differ by one; more
+    # tiles than a block has threads.
+    yield batch(*[(1 + i % 3, 1 + i * i % 5) for i in range(140)], **whole)
     # More whole blocks than a ring holds, on either side; one row more than a
     # tile; blocks whole and not by one row, on either side; only whole ones; rows
     # past the last sequence that would be one tile more.
@@ -106,6 +107,9 @@ def broken(inputs):
         yield change(name, 2, -1)
         yield change(name, -1, inputs[name][-2] - 1)
         yield change(name, -1, rows + 1)
+        # As long as a sequence may be, and longer.
+        yield change(name, 1, 1 << 30)
+        yield change(name, 1, (1 << 30) + 1)
         if f"seqused_{side}" in inputs:
             yield change(f"seqused_{side}", 1, -1)
             yield change(f"seqused_{side}", 2, rows)
