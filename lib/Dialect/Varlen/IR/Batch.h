@@ -11,6 +11,8 @@
 
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 namespace mlir::varlen {
 
 /// Verifies that cu_seqlens, seqused and q_offset have one integer type and as
