@@ -70,8 +70,11 @@
 // CHECK: %[[FACTOR:.*]] = arith.select
 // CHECK: memref.store %[[FACTOR]], %[[L]]
 // CHECK: memref.store %{{.*}}, %[[M]]
-// CHECK: vector.load %[[L]]
-// CHECK: arith.mulf
+// A query without a key gets 0, whatever it has met with a weight of 0.
+// CHECK: %[[FACTORS:.*]] = vector.load %[[L]]
+// CHECK: %[[NONE:.*]] = arith.cmpf oeq, %[[FACTORS]], %{{.*}} : vector<8xf32>
+// CHECK: %[[Y:.*]] = arith.mulf %{{.*}}, %[[FACTORS]]
+// CHECK: arith.select %[[NONE]], %{{.*}}, %[[Y]] : vector<8xi1>, vector<8xf32>
 // CHECK: vector.store %{{.*}}, %[[OUT]]
 // CHECK: %[[X:.*]] = memref.load %[[M]]
 // CHECK: memref.store %[[X]], %[[LSE]]

@@ -50,6 +50,13 @@ static Type elementType(Value memref) {
   return cast<MemRefType>(memref.getType()).getElementType();
 }
 
+static Value splat(ImplicitLocOpBuilder &b, int64_t length, Type element,
+                   double value) {
+  return arith::ConstantOp::create(
+      b, DenseElementsAttr::get(VectorType::get({length}, element),
+                                b.getFloatAttr(element, value)));
+}
+
 void mlir::varlen::emitLoop(ImplicitLocOpBuilder &b, Value from, Value to,
                             int64_t step, function_ref<void(Value)> body) {
   IndexBuilder index{b};
@@ -162,10 +169,14 @@ void mlir::varlen::emitUnpackColumns(ImplicitLocOpBuilder &b, Value source,
   int64_t size = innerSize(destination), whole = size / lanes * lanes;
   Type element = elementType(destination);
   auto type = VectorType::get({lanes}, elementType(source));
+  Value zero = splat(b, lanes, elementType(source), 0.0);
+  Value none =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, factor, zero);
   auto column = [&](Value d) -> Value {
     Value x = vector::LoadOp::create(
         b, type, source, ValueRange{index.add(rowOffset, d), columnOffset});
-    return arith::MulFOp::create(b, x, factor);
+    x = arith::MulFOp::create(b, x, factor);
+    return arith::SelectOp::create(b, none, zero, x);
   };
 
   if (whole)
@@ -195,13 +206,6 @@ static void forEachRun(int64_t begin, int64_t end, int64_t most,
                        function_ref<void(int64_t, int64_t)> body) {
   for (int64_t d = begin; d < end; d += most)
     body(d, std::min(most, end - d));
-}
-
-static Value splat(ImplicitLocOpBuilder &b, int64_t length, Type element,
-                   double value) {
-  return arith::ConstantOp::create(
-      b, DenseElementsAttr::get(VectorType::get({length}, element),
-                                b.getFloatAttr(element, value)));
 }
 
 /// Stores a number to elements [begin, end) of a row.

@@ -43,8 +43,9 @@ void emitPackColumns(ImplicitLocOpBuilder &b, Value source,
                      int64_t lanes, bool bf16Pairs);
 
 /// The way back: columns of `source`, each times its lane of `factor`, become
-/// rows destination[row, head, :]. Lanes past `last` must hold the same values
-/// as the lane of `last`, and write them again.
+/// rows destination[row, head, :]; 0 where the factor is 0, whatever the column
+/// has. Lanes past `last` must hold the same values as the lane of `last`, and
+/// write them again.
 void emitUnpackColumns(ImplicitLocOpBuilder &b, Value source, Value rowOffset,
                        Value columnOffset, Value factor, const PairMap &pairs,
                        Value first, Value last, Value destination,
