@@ -1062,3 +1062,12 @@ func.func @sequences_write(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>,
   }
   return
 }
+
+// -----
+
+func.func @batch(%batch: !varlen.batch) {
+  // expected-error@+1 {{expected a batch that a varlen.batch makes}}
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>} {
+  }
+  return
+}

@@ -271,3 +271,12 @@ func.func @scratch(%cu: memref<?xi32>, %n: index, %rows: !varlen.rows<1 x f32>, 
   }
   return
 }
+
+// -----
+
+func.func @batch(%batch: !varlen.batch) {
+  // expected-error@+1 {{expected a batch that a varlen.batch makes}}
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>} {
+  }
+  return
+}

@@ -11,7 +11,7 @@
 
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
-#include "varlen/Dialect/Varlen/Utils/RowLoops.h"
+#include "varlen/Dialect/Varlen/Utils/TileLoops.h"
 
 namespace mlir::varlen {
 

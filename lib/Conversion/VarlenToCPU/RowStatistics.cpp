@@ -8,8 +8,8 @@
 
 #include "CPUTileBuilder.h"
 #include "RowScratch.h"
-#include "varlen/Dialect/Varlen/Utils/RowLoops.h"
 #include "varlen/Dialect/Varlen/Utils/ScoreReference.h"
+#include "varlen/Dialect/Varlen/Utils/TileLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -10,7 +10,7 @@
 #include "SequenceTileConverter.h"
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Varlen/Transforms/Transforms.h"
-#include "varlen/Dialect/Varlen/Utils/RowLoops.h"
+#include "varlen/Dialect/Varlen/Utils/TileLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -242,10 +242,11 @@ namespace {
 struct ConvertVarlenToCPU
     : varlen::impl::ConvertVarlenToCPUBase<ConvertVarlenToCPU> {
   void runOnOperation() override {
-    SmallVector<BatchOp> batches;
-    getOperation()->walk([&](BatchOp batch) { batches.push_back(batch); });
+    FailureOr<SmallVector<BatchOp>> batches = findBatches(getOperation());
+    if (failed(batches))
+      return signalPassFailure();
     IRRewriter rewriter(&getContext());
-    for (BatchOp batch : batches) {
+    for (BatchOp batch : *batches) {
       FailureOr<unsigned> loops = BatchConverter(batch, rewriter).convert();
       if (failed(loops))
         return signalPassFailure();

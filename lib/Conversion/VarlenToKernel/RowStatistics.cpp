@@ -8,8 +8,8 @@
 
 #include "TileBuilder.h"
 #include "TileLoop.h"
-#include "varlen/Dialect/Varlen/Utils/RowLoops.h"
 #include "varlen/Dialect/Varlen/Utils/ScoreReference.h"
+#include "varlen/Dialect/Varlen/Utils/TileLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

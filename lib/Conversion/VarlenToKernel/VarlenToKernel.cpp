@@ -9,7 +9,7 @@
 #include "TileLoop.h"
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
-#include "varlen/Dialect/Varlen/Utils/RowLoops.h"
+#include "varlen/Dialect/Varlen/Utils/TileLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -187,10 +187,11 @@ namespace {
 struct ConvertVarlenToKernel
     : varlen::impl::ConvertVarlenToKernelBase<ConvertVarlenToKernel> {
   void runOnOperation() override {
-    SmallVector<BatchOp> batches;
-    getOperation()->walk([&](BatchOp batch) { batches.push_back(batch); });
+    FailureOr<SmallVector<BatchOp>> batches = findBatches(getOperation());
+    if (failed(batches))
+      return signalPassFailure();
     IRRewriter rewriter(&getContext());
-    for (BatchOp batch : batches) {
+    for (BatchOp batch : *batches) {
       FailureOr<unsigned> loops = BatchConverter(batch, rewriter).convert();
       if (failed(loops))
         return signalPassFailure();

@@ -1,4 +1,4 @@
-//===- RowLoops.cpp - Loops that compute numbers of rows ------------------===//
+//===- TileLoops.cpp - What conversions ask of tile loops -----------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "varlen/Dialect/Varlen/Utils/RowLoops.h"
+#include "varlen/Dialect/Varlen/Utils/TileLoops.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -83,6 +83,22 @@ FailureOr<SinkGradLoop> varlen::findSinkGrad(ForTilesOp loop) {
   if (found.op.getLse().getDefiningOp() != found.op.getDelta().getDefiningOp())
     return found.op.emitOpError("expected lse and delta of one varlen.rows");
   return found;
+}
+
+FailureOr<SmallVector<BatchOp>> varlen::findBatches(Operation *root) {
+  SmallVector<BatchOp> batches;
+  WalkResult result = root->walk([&](Operation *op) {
+    if (auto batch = dyn_cast<BatchOp>(op))
+      batches.push_back(batch);
+    auto loop = dyn_cast<ForTilesOp>(op);
+    if (!loop || loop.getBatchOp())
+      return WalkResult::advance();
+    loop.emitOpError("expected a batch that a varlen.batch makes");
+    return WalkResult::interrupt();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  return batches;
 }
 
 LogicalResult varlen::verifyScratch(ForTilesOp loop) {

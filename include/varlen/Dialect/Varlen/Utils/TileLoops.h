@@ -1,4 +1,4 @@
-//===- RowLoops.h - Loops that compute numbers of rows ----------*- C++ -*-===//
+//===- TileLoops.h - What conversions ask of tile loops ---------*- C++ -*-===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,14 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Tile loops without steps: what gradients need of rows, and the sum of it that
-// is the gradient of a sink. No target keeps their tiles as tiles: it goes over
-// the rows, from memory to memory.
+// What is the same for every target: which batch a loop is of, whose scratch it
+// may use, and the parts of loops without steps. No target keeps the tiles of
+// those as tiles: it goes over the rows, from memory to memory.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef VARLEN_DIALECT_VARLEN_UTILS_ROWLOOPS_H
-#define VARLEN_DIALECT_VARLEN_UTILS_ROWLOOPS_H
+#ifndef VARLEN_DIALECT_VARLEN_UTILS_TILELOOPS_H
+#define VARLEN_DIALECT_VARLEN_UTILS_TILELOOPS_H
 
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 
@@ -39,6 +39,10 @@ struct SinkGradLoop {
 FailureOr<StatisticsLoop> findStatistics(ForTilesOp loop);
 FailureOr<SinkGradLoop> findSinkGrad(ForTilesOp loop);
 
+/// The batches whose loops are in `root`; an error if that of a loop is not
+/// made by a `varlen.batch`.
+FailureOr<SmallVector<BatchOp>> findBatches(Operation *root);
+
 /// Verifies that the scratch that is read and written in a loop is of its
 /// batch.
 LogicalResult verifyScratch(ForTilesOp loop);
@@ -50,4 +54,4 @@ template <typename Op> bool hasOp(ForTilesOp loop) {
 
 } // namespace mlir::varlen
 
-#endif // VARLEN_DIALECT_VARLEN_UTILS_ROWLOOPS_H
+#endif // VARLEN_DIALECT_VARLEN_UTILS_TILELOOPS_H
