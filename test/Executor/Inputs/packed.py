@@ -83,6 +83,8 @@ def variants(group):
     # The same in the second block that a diagonal cuts.
     for length in range(64 + step // 2, 128, step):
         yield batch((60, length), spare=0, **whole)
+    # One key in the first block that is copied: all rows see those before it.
+    yield batch((1, 65), spare=0, **whole)
 
 
 def loud(inputs):
