@@ -37,13 +37,13 @@ namespace {
 /// Converts the loops over tiles of one batch.
 class BatchConverter {
 public:
-  BatchConverter(BatchOp batch, RewriterBase &rewriter)
-      : batch(batch), rewriter(rewriter), b(batch.getLoc(), rewriter), index{b},
+  BatchConverter(BatchLoops found, OpBuilder &builder)
+      : found(std::move(found)), batch(this->found.batch),
+        b(batch.getLoc(), builder), index{b},
         queries{batch.getCuQ(), batch.getSequsedQ(), batch.getTq()},
         keys{batch.getCuK(), batch.getSequsedK(), batch.getTk()} {}
 
-  /// How many loops there were.
-  FailureOr<unsigned> convert();
+  LogicalResult convert();
 
 private:
   /// One side of the batch.
@@ -51,7 +51,6 @@ private:
     Value cu, used, rows;
   };
 
-  LogicalResult findUsers();
   /// `count`, or 0 if an extent breaks a rule: then there is nothing to be
   /// done.
   Value unlessWrong(Value count) {
@@ -72,14 +71,11 @@ private:
   LogicalResult convertSequences(ForTilesOp loop, CPUScheduleAttr schedule);
   LogicalResult convertHeads(ForTilesOp loop);
 
+  BatchLoops found;
   BatchOp batch;
-  RewriterBase &rewriter;
   ImplicitLocOpBuilder b;
   IndexBuilder index;
   Side queries, keys;
-  /// In the order of the program.
-  SmallVector<ForTilesOp> loops;
-  SmallVector<RowsOp> rows;
   /// Whether an extent breaks a rule; null if none can.
   Value wrong;
   SmallVector<Value> lists;
@@ -87,27 +83,10 @@ private:
 };
 } // namespace
 
-LogicalResult BatchConverter::findUsers() {
-  for (Operation *user : batch->getUsers()) {
-    if (user->getBlock() != batch->getBlock())
-      return user->emitOpError("expected to be in the block of its batch");
-    if (auto loop = dyn_cast<ForTilesOp>(user))
-      loops.push_back(loop);
-    else
-      rows.push_back(cast<RowsOp>(user));
-  }
-  llvm::sort(loops,
-             [](ForTilesOp a, ForTilesOp b) { return a->isBeforeInBlock(b); });
-  for (ForTilesOp loop : loops)
-    if (failed(verifyScratch(loop)))
-      return failure();
-  return success();
-}
-
 void BatchConverter::emitScratch(RowsOp rows) {
   // A panel of the last row may end behind it.
   int64_t ahead = 0;
-  for (ForTilesOp loop : loops)
+  for (ForTilesOp loop : found.loops)
     if (auto schedule = loop->getAttrOfType<CPUScheduleAttr>(kScheduleAttrName))
       ahead = std::max(ahead, schedule.getPanelSize());
   RowsType type = rows.getType();
@@ -203,9 +182,7 @@ LogicalResult BatchConverter::convert(ForTilesOp loop) {
                                  : convertQueries(loop, schedule);
 }
 
-FailureOr<unsigned> BatchConverter::convert() {
-  if (failed(findUsers()))
-    return failure();
+LogicalResult BatchConverter::convert() {
   b.setInsertionPointAfter(batch);
   if (batch.getRule()) {
     FailureOr<Value> report = emitExtentReport(
@@ -214,9 +191,9 @@ FailureOr<unsigned> BatchConverter::convert() {
       return failure();
     wrong = *report;
   }
-  for (RowsOp op : rows)
+  for (RowsOp op : found.rows)
     emitScratch(op);
-  for (ForTilesOp loop : loops) {
+  for (ForTilesOp loop : found.loops) {
     b.setInsertionPoint(loop);
     if (failed(convert(loop)))
       return failure();
@@ -226,31 +203,22 @@ FailureOr<unsigned> BatchConverter::convert() {
       memref::DeallocOp::create(b, buffer);
   for (Value list : lists)
     memref::DeallocOp::create(b, list);
-
-  for (ForTilesOp loop : loops)
-    rewriter.eraseOp(loop);
-  for (RowsOp op : rows) {
-    for (Operation *user : llvm::make_early_inc_range(op->getUsers()))
-      rewriter.eraseOp(user);
-    rewriter.eraseOp(op);
-  }
-  rewriter.eraseOp(batch);
-  return loops.size();
+  return success();
 }
 
 namespace {
 struct ConvertVarlenToCPU
     : varlen::impl::ConvertVarlenToCPUBase<ConvertVarlenToCPU> {
   void runOnOperation() override {
-    FailureOr<SmallVector<BatchOp>> batches = findBatches(getOperation());
+    FailureOr<SmallVector<BatchLoops>> batches = findTileLoops(getOperation());
     if (failed(batches))
       return signalPassFailure();
     IRRewriter rewriter(&getContext());
-    for (BatchOp batch : *batches) {
-      FailureOr<unsigned> loops = BatchConverter(batch, rewriter).convert();
-      if (failed(loops))
+    for (BatchLoops &batch : *batches) {
+      if (failed(BatchConverter(batch, rewriter).convert()))
         return signalPassFailure();
-      numConverted += *loops;
+      numConverted += batch.loops.size();
+      batch.erase(rewriter);
     }
   }
 };

@@ -34,50 +34,34 @@ namespace {
 /// Converts the loops over tiles of one batch.
 class BatchConverter {
 public:
-  BatchConverter(BatchOp batch, RewriterBase &rewriter)
-      : batch(batch), b(batch.getLoc(), rewriter), rewriter(rewriter),
-        index{b} {}
+  BatchConverter(BatchLoops found, OpBuilder &builder)
+      : found(std::move(found)), batch(this->found.batch),
+        b(batch.getLoc(), builder), index{b} {}
 
-  /// How many loops there were.
-  FailureOr<unsigned> convert();
+  LogicalResult convert();
 
 private:
   using List = std::pair<TileType, GPUWorkTiles>;
 
-  /// Sorts the users of the batch; whether they are what a GPU has code for.
-  LogicalResult findUsers();
+  /// Whether the loops are what a GPU has code for.
+  LogicalResult verify();
   LogicalResult emitLists(const GPUBatch &geometry);
   void emitScratch(RowsOp rows);
   LogicalResult convert(ForTilesOp loop, const GPUBatch &geometry);
   const GPUWorkTiles &getList(TileType type);
 
+  BatchLoops found;
   BatchOp batch;
   ImplicitLocOpBuilder b;
-  RewriterBase &rewriter;
   IndexBuilder index;
-  /// In the order of the program.
-  SmallVector<ForTilesOp> loops;
-  SmallVector<RowsOp> rows;
   /// The first has checked cu_seqlens for the others.
   SmallVector<List> lists;
   IRMapping scratch;
 };
 } // namespace
 
-LogicalResult BatchConverter::findUsers() {
-  for (Operation *user : batch->getUsers()) {
-    if (user->getBlock() != batch->getBlock())
-      return user->emitOpError("expected to be in the block of its batch");
-    if (auto loop = dyn_cast<ForTilesOp>(user))
-      loops.push_back(loop);
-    else
-      rows.push_back(cast<RowsOp>(user));
-  }
-  llvm::sort(loops,
-             [](ForTilesOp a, ForTilesOp b) { return a->isBeforeInBlock(b); });
-  for (ForTilesOp loop : loops) {
-    if (failed(verifyScratch(loop)))
-      return failure();
+LogicalResult BatchConverter::verify() {
+  for (ForTilesOp loop : found.loops) {
     bool ofHeads = loop.getTileType().getAxis() == Axis::Heads;
     if (ofHeads != hasOp<OnlineSinkGradOp>(loop))
       return loop.emitOpError("expected varlen.online_sink_grad in a loop over "
@@ -99,7 +83,7 @@ const GPUWorkTiles &BatchConverter::getList(TileType type) {
 }
 
 LogicalResult BatchConverter::emitLists(const GPUBatch &geometry) {
-  for (ForTilesOp loop : loops) {
+  for (ForTilesOp loop : found.loops) {
     TileType type = loop.getTileType();
     if (type.getAxis() == Axis::Heads ||
         llvm::is_contained(llvm::make_first_range(lists), type))
@@ -152,50 +136,41 @@ LogicalResult BatchConverter::convert(ForTilesOp loop,
   return convertTileLoop(b, loop, schedule, context);
 }
 
-FailureOr<unsigned> BatchConverter::convert() {
-  if (failed(findUsers()))
+LogicalResult BatchConverter::convert() {
+  if (failed(verify()))
     return failure();
   b.setInsertionPointAfter(batch);
   GPUBatch geometry = emitGPUBatch(b, batch);
   if (failed(emitLists(geometry)))
     return failure();
-  for (RowsOp op : rows)
+  for (RowsOp op : found.rows)
     emitScratch(op);
-  for (ForTilesOp loop : loops) {
+  for (ForTilesOp loop : found.loops) {
     b.setInsertionPoint(loop);
     if (failed(convert(loop, geometry)))
       return failure();
   }
-  b.setInsertionPointAfter(loops.back());
-  for (RowsOp op : rows)
+  b.setInsertionPointAfter(found.loops.back());
+  for (RowsOp op : found.rows)
     memref::DeallocOp::create(b, scratch.lookup(op.getRows()));
   for (const List &list : lists)
     list.second.free(b);
-
-  for (ForTilesOp loop : loops)
-    rewriter.eraseOp(loop);
-  for (RowsOp op : rows) {
-    for (Operation *user : llvm::make_early_inc_range(op->getUsers()))
-      rewriter.eraseOp(user);
-    rewriter.eraseOp(op);
-  }
-  rewriter.eraseOp(batch);
-  return loops.size();
+  return success();
 }
 
 namespace {
 struct ConvertVarlenToKernel
     : varlen::impl::ConvertVarlenToKernelBase<ConvertVarlenToKernel> {
   void runOnOperation() override {
-    FailureOr<SmallVector<BatchOp>> batches = findBatches(getOperation());
+    FailureOr<SmallVector<BatchLoops>> batches = findTileLoops(getOperation());
     if (failed(batches))
       return signalPassFailure();
     IRRewriter rewriter(&getContext());
-    for (BatchOp batch : *batches) {
-      FailureOr<unsigned> loops = BatchConverter(batch, rewriter).convert();
-      if (failed(loops))
+    for (BatchLoops &batch : *batches) {
+      if (failed(BatchConverter(batch, rewriter).convert()))
         return signalPassFailure();
-      numConverted += *loops;
+      numConverted += batch.loops.size();
+      batch.erase(rewriter);
     }
   }
 };

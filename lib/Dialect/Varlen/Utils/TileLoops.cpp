@@ -85,23 +85,8 @@ FailureOr<SinkGradLoop> varlen::findSinkGrad(ForTilesOp loop) {
   return found;
 }
 
-FailureOr<SmallVector<BatchOp>> varlen::findBatches(Operation *root) {
-  SmallVector<BatchOp> batches;
-  WalkResult result = root->walk([&](Operation *op) {
-    if (auto batch = dyn_cast<BatchOp>(op))
-      batches.push_back(batch);
-    auto loop = dyn_cast<ForTilesOp>(op);
-    if (!loop || loop.getBatchOp())
-      return WalkResult::advance();
-    loop.emitOpError("expected a batch that a varlen.batch makes");
-    return WalkResult::interrupt();
-  });
-  if (result.wasInterrupted())
-    return failure();
-  return batches;
-}
-
-LogicalResult varlen::verifyScratch(ForTilesOp loop) {
+/// That scratch that is read and written in a loop is of its batch.
+static LogicalResult verifyScratch(ForTilesOp loop) {
   WalkResult result = loop.walk([&](Operation *op) {
     if (!isa<ReadOp, WriteOp>(op))
       return WalkResult::advance();
@@ -117,4 +102,58 @@ LogicalResult varlen::verifyScratch(ForTilesOp loop) {
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());
+}
+
+static FailureOr<BatchLoops> findLoops(BatchOp batch) {
+  BatchLoops found;
+  found.batch = batch;
+  for (Operation *user : batch->getUsers()) {
+    if (user->getBlock() != batch->getBlock())
+      return user->emitOpError("expected to be in the block of its batch");
+    if (auto loop = dyn_cast<ForTilesOp>(user))
+      found.loops.push_back(loop);
+    else
+      found.rows.push_back(cast<RowsOp>(user));
+  }
+  auto isBefore = [](Operation *a, Operation *b) {
+    return a->isBeforeInBlock(b);
+  };
+  llvm::sort(found.loops, isBefore);
+  llvm::sort(found.rows, isBefore);
+  for (ForTilesOp loop : found.loops)
+    if (failed(verifyScratch(loop)))
+      return failure();
+  return found;
+}
+
+FailureOr<SmallVector<BatchLoops>> varlen::findTileLoops(Operation *root) {
+  SmallVector<BatchLoops> batches;
+  WalkResult result = root->walk([&](Operation *op) {
+    if (auto loop = dyn_cast<ForTilesOp>(op); loop && !loop.getBatchOp()) {
+      loop.emitOpError("expected a batch that a varlen.batch makes");
+      return WalkResult::interrupt();
+    }
+    auto batch = dyn_cast<BatchOp>(op);
+    if (!batch)
+      return WalkResult::advance();
+    FailureOr<BatchLoops> found = findLoops(batch);
+    if (failed(found))
+      return WalkResult::interrupt();
+    batches.push_back(std::move(*found));
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  return batches;
+}
+
+void BatchLoops::erase(RewriterBase &rewriter) {
+  for (ForTilesOp loop : loops)
+    rewriter.eraseOp(loop);
+  for (RowsOp op : rows) {
+    for (Operation *user : llvm::make_early_inc_range(op->getUsers()))
+      rewriter.eraseOp(user);
+    rewriter.eraseOp(op);
+  }
+  rewriter.eraseOp(batch);
 }

@@ -17,6 +17,8 @@
 
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 
+#include "mlir/IR/PatternMatch.h"
+
 namespace mlir::varlen {
 
 /// A loop with a `varlen.online_statistics`, and the memory of its operands;
@@ -39,13 +41,20 @@ struct SinkGradLoop {
 FailureOr<StatisticsLoop> findStatistics(ForTilesOp loop);
 FailureOr<SinkGradLoop> findSinkGrad(ForTilesOp loop);
 
-/// The batches whose loops are in `root`; an error if that of a loop is not
-/// made by a `varlen.batch`.
-FailureOr<SmallVector<BatchOp>> findBatches(Operation *root);
+/// A batch and what is of it, in the order of the program.
+struct BatchLoops {
+  BatchOp batch;
+  SmallVector<ForTilesOp> loops;
+  SmallVector<RowsOp> rows;
 
-/// Verifies that the scratch that is read and written in a loop is of its
-/// batch.
-LogicalResult verifyScratch(ForTilesOp loop);
+  /// Erases all of it.
+  void erase(RewriterBase &rewriter);
+};
+
+/// The tile loops in `root`, by their batches. An error if a batch is not made
+/// by a `varlen.batch` in the block of its loops, or if a loop uses scratch of
+/// another.
+FailureOr<SmallVector<BatchLoops>> findTileLoops(Operation *root);
 
 /// Whether a loop has an operation of that kind.
 template <typename Op> bool hasOp(ForTilesOp loop) {
