@@ -280,3 +280,21 @@ func.func @batch(%batch: !varlen.batch) {
   }
   return
 }
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @statistics_columns(%cu: memref<?xi32>, %n: index, %lse: memref<4x?xf32>, %dout: memref<?x4x64xf32>, %out: memref<?x4x32xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    %0 = varlen.read %lse at %t : memref<4x?xf32>, !varlen.tile<queries(64)> -> tensor<64x1xf32>
+    %1 = varlen.read %dout at %t : memref<?x4x64xf32>, !varlen.tile<queries(64)> -> tensor<64x64xf32>
+    %2 = varlen.read %out at %t : memref<?x4x32xf32>, !varlen.tile<queries(64)> -> tensor<64x64xf32>
+    // expected-error@+1 {{expected dout and out of one head_dim, got 'memref<?x4x64xf32>' and 'memref<?x4x32xf32>'}}
+    %l, %d = varlen.online_statistics %1, %2, %0 : tensor<64x64xf32>, tensor<64x1xf32>
+    varlen.write %l, %d to %rows at %t otherwise (inf, 0.0) : tensor<64x1xf32>, tensor<64x1xf32> -> !varlen.rows<2 x f32>, !varlen.tile<queries(64)>
+  }
+  return
+}

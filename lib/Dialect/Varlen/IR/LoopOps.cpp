@@ -319,6 +319,9 @@ static LogicalResult verifyRows(Operation *op, ValueRange values, Value memory,
   if (columns && tile.getAxis() == Axis::Heads)
     return op->emitOpError("expected a tile of queries, keys or sequences of ")
            << memory.getType() << ", got " << tile;
+  if (columns == 0)
+    return op->emitOpError("expected rows of a column at least, got ")
+           << memory.getType();
   // Of a head there is one number.
   int64_t size = tile.getSize();
   if (tile.getAxis() == Axis::Heads && memref && memref.getRank() == 1)

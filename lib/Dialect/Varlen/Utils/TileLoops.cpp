@@ -62,6 +62,12 @@ FailureOr<StatisticsLoop> varlen::findStatistics(ForTilesOp loop) {
   for (auto [memory, value, rank] : operands)
     if (value && !(*memory = findSource(value, loop.getTile(), rank, found.op)))
       return failure();
+  auto columns = [](Value memory) {
+    return cast<MemRefType>(memory.getType()).getDimSize(2);
+  };
+  if (columns(found.dout) != columns(found.out))
+    return found.op.emitOpError("expected dout and out of one head_dim, got ")
+           << found.dout.getType() << " and " << found.out.getType();
   if (getRank(found.write.getDestination()) != 0)
     return found.write.emitOpError("expected statistics to go to varlen.rows, "
                                    "got ")

@@ -315,3 +315,11 @@ func.func @sink_grad(%sink: tensor<2x1xf32>, %lse: tensor<1x4xf32>) {
   %0 = varlen.online_sink_grad %sink, %lse, %lse : tensor<2x1xf32>, tensor<1x4xf32>
   return
 }
+
+// -----
+
+func.func @no_columns(%q: memref<?x4x0xf32>, %t: !varlen.tile<queries(64)>) {
+  // expected-error@+1 {{expected rows of a column at least, got 'memref<?x4x0xf32>'}}
+  %0 = varlen.read %q at %t : memref<?x4x0xf32>, !varlen.tile<queries(64)> -> tensor<64x8xf32>
+  return
+}
