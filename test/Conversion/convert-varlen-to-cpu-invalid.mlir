@@ -1071,3 +1071,19 @@ func.func @batch(%batch: !varlen.batch) {
   }
   return
 }
+
+// -----
+
+// delta before lse.
+func.func @sink_order(%cu: memref<?xi32>, %n: index, %sinks: memref<4xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  varlen.for_tiles "a" %t of heads in %batch {
+    %sink = varlen.read %sinks at %t : memref<4xf32>, !varlen.tile<heads> -> tensor<1x1xf32>
+    %l, %d = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<heads> -> tensor<1x?xf32>, tensor<1x?xf32>
+    // expected-error@+1 {{expected lse and delta of one varlen.rows}}
+    %dsink = varlen.online_sink_grad %sink, %d, %l : tensor<1x1xf32>, tensor<1x?xf32>
+    varlen.write %dsink to %sinks at %t otherwise (0.0) : tensor<1x1xf32> -> memref<4xf32>, !varlen.tile<heads>
+  }
+  return
+}

@@ -298,3 +298,15 @@ func.func @statistics_columns(%cu: memref<?xi32>, %n: index, %lse: memref<4x?xf3
   }
   return
 }
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @sequences(%cu: memref<?xi32>, %n: index) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  // expected-error@+1 {{expected tiles of queries, keys or heads on a GPU, got '!varlen.tile<sequences>'}}
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #gpu} {
+  }
+  return
+}

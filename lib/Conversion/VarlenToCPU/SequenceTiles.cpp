@@ -8,6 +8,8 @@
 
 #include "SequenceTiles.h"
 
+#include "varlen/Dialect/Varlen/Utils/TileLoops.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
@@ -107,10 +109,8 @@ LogicalResult SequenceTilesFinder::checkStep() {
       failed(findFactor(found.k, step.getK(), "k", block)) ||
       failed(findFactor(found.v, step.getV(), "v", block)))
     return failure();
-  found.statistics = step.getLse().getDefiningOp<ReadOp>();
-  if (!found.statistics || found.statistics.getTile() != tile ||
-      step.getDelta().getDefiningOp() != found.statistics ||
-      !isa<RowsType>(found.statistics.getSource().getType()))
+  found.statistics = findStatisticsRead(step.getLse(), step.getDelta(), tile);
+  if (!found.statistics)
     return step.emitOpError("expected lse and delta that are read from "
                             "varlen.rows at the sequence");
   return success();

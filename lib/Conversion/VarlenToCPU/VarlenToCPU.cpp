@@ -37,9 +37,8 @@ namespace {
 /// Converts the loops over tiles of one batch.
 class BatchConverter {
 public:
-  BatchConverter(BatchLoops found, OpBuilder &builder)
-      : found(std::move(found)), batch(this->found.batch),
-        b(batch.getLoc(), builder), index{b},
+  BatchConverter(const BatchLoops &found, OpBuilder &builder)
+      : found(found), batch(found.batch), b(batch.getLoc(), builder), index{b},
         queries{batch.getCuQ(), batch.getSequsedQ(), batch.getTq()},
         keys{batch.getCuK(), batch.getSequsedK(), batch.getTk()} {}
 
@@ -71,7 +70,7 @@ private:
   LogicalResult convertSequences(ForTilesOp loop, CPUScheduleAttr schedule);
   LogicalResult convertHeads(ForTilesOp loop);
 
-  BatchLoops found;
+  const BatchLoops &found;
   BatchOp batch;
   ImplicitLocOpBuilder b;
   IndexBuilder index;
@@ -198,8 +197,8 @@ LogicalResult BatchConverter::convert() {
     if (failed(convert(loop)))
       return failure();
   }
-  for (const auto &[value, memory] : scratch)
-    for (Value buffer : memory.memory)
+  for (RowsOp op : found.rows)
+    for (Value buffer : scratch[op.getRows()].memory)
       memref::DeallocOp::create(b, buffer);
   for (Value list : lists)
     memref::DeallocOp::create(b, list);
@@ -210,16 +209,13 @@ namespace {
 struct ConvertVarlenToCPU
     : varlen::impl::ConvertVarlenToCPUBase<ConvertVarlenToCPU> {
   void runOnOperation() override {
-    FailureOr<SmallVector<BatchLoops>> batches = findTileLoops(getOperation());
-    if (failed(batches))
+    FailureOr<unsigned> loops = convertTileLoops(
+        getOperation(), [](const BatchLoops &found, OpBuilder &builder) {
+          return BatchConverter(found, builder).convert();
+        });
+    if (failed(loops))
       return signalPassFailure();
-    IRRewriter rewriter(&getContext());
-    for (BatchLoops &batch : *batches) {
-      if (failed(BatchConverter(batch, rewriter).convert()))
-        return signalPassFailure();
-      numConverted += batch.loops.size();
-      batch.erase(rewriter);
-    }
+    numConverted += *loops;
   }
 };
 } // namespace

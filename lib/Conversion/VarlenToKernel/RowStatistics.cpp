@@ -214,14 +214,6 @@ LogicalResult varlen::convertSinkGrad(ImplicitLocOpBuilder &b, ForTilesOp loop,
   Value heads = b.createOrFold<memref::DimOp>(sinks, index.constant(0));
   BatchOp batch = context.batch.op;
   Value tq = batch.getTq();
-  auto inside = [&](function_ref<void()> body) {
-    return [&, body](OpBuilder &nested, Location) {
-      OpBuilder::InsertionGuard guard(b);
-      b.restoreInsertionPoint(nested.saveInsertionPoint());
-      body();
-      scf::YieldOp::create(b);
-    };
-  };
   auto sumOfHead = [&](Value head, Value thread) {
     Value sink = memref::LoadOp::create(b, sinks, head);
     Value none = arith::ConstantOp::create(b, b.getFloatAttr(compute, 0.0));
@@ -242,23 +234,17 @@ LogicalResult varlen::convertSinkGrad(ImplicitLocOpBuilder &b, ForTilesOp loop,
     Value total = emitSumOfLanes(b, sum.getResult(0), 32);
     Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread,
                                           index.constant(0));
-    scf::IfOp::create(b, isFirst, inside([&] {
-                        memref::StoreOp::create(b, total, found->gradients,
-                                                head);
-                      }));
+    emitIf(b, isFirst,
+           [&] { memref::StoreOp::create(b, total, found->gradients, head); });
   };
-  std::string name =
-      (loop->getParentOfType<func::FuncOp>().getName() + "_" + loop.getName())
-          .str();
-  emitLaunch(b, name, index.max(heads, index.constant(1)), 32,
+  emitLaunch(b, getKernelName(loop), index.max(heads, index.constant(1)), 32,
              [&](Value head, Value, Value thread) {
                Value zero = index.constant(0);
                Value isGood = index.less(index.constant(-1),
                                          index.load(context.work.count, zero));
                Value isHead = index.less(head, heads);
-               scf::IfOp::create(b,
-                                 b.createOrFold<arith::AndIOp>(isHead, isGood),
-                                 inside([&] { sumOfHead(head, thread); }));
+               emitIf(b, b.createOrFold<arith::AndIOp>(isHead, isGood),
+                      [&] { sumOfHead(head, thread); });
              });
   return success();
 }

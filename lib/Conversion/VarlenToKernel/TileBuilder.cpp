@@ -25,15 +25,6 @@ using namespace mlir::varlen;
 // Small pieces
 //===----------------------------------------------------------------------===//
 
-void TileBuilder::emitIf(Value condition, function_ref<void()> body) {
-  scf::IfOp::create(b, condition, [&](OpBuilder &nested, Location) {
-    OpBuilder::InsertionGuard guard(b);
-    b.restoreInsertionPoint(nested.saveInsertionPoint());
-    body();
-    scf::YieldOp::create(b);
-  });
-}
-
 SmallVector<Value> TileBuilder::perPosition(unsigned dim, int64_t extent,
                                             PositionBody body) {
   // One generic a result: a fragment conversion wants it so, and what they
@@ -219,12 +210,6 @@ TileBuilder::State TileBuilder::emitSteps(const Pipeline &pipeline,
   return state;
 }
 
-std::string TileBuilder::getKernelName() {
-  return (loop->getParentOfType<func::FuncOp>().getName() + "_" +
-          loop.getName())
-      .str();
-}
-
 LogicalResult TileBuilder::emitPersistent(const GPUWorkTiles &work,
                                           function_ref<void()> prepare,
                                           function_ref<void(Value)> emitTile) {
@@ -240,7 +225,7 @@ LogicalResult TileBuilder::emitPersistent(const GPUWorkTiles &work,
                            index.mul(entries, batch.getKvHeads()));
   // Entries have 32 bits, as no memory has room for the rows of more.
   emitLaunch(
-      b, getKernelName(), index.max(blocks, index.constant(1)),
+      b, getKernelName(loop), index.max(blocks, index.constant(1)),
       schedule.getWarps() * 32, [&](Value block, Value grid, Value) {
         prepare();
         Value count = index.mul(index.load(work.count, index.constant(0)),

@@ -95,9 +95,6 @@ protected:
   LogicalResult emitPersistent(const GPUWorkTiles &work,
                                function_ref<void()> prepare,
                                function_ref<void(Value)> emitTile);
-  /// The function, and what the loop is called.
-  std::string getKernelName();
-
   /// Two i32 values of `extent` rows (dim 0) or columns (dim 1), R x 1 or 1 x
   /// C: the body gets the index of one.
   SmallVector<Value> perPosition(unsigned dim, int64_t extent,
@@ -105,7 +102,10 @@ protected:
   Value constant(Type type, double value) {
     return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
   }
-  void emitIf(Value condition, function_ref<void()> body);
+  void emitIf(Value condition, function_ref<void()> body) {
+    varlen::emitIf(b, condition, body);
+  }
+
   ForTilesOp loop;
   GPUScheduleAttr schedule;
   ImplicitLocOpBuilder &b;

@@ -34,9 +34,9 @@ namespace {
 /// Converts the loops over tiles of one batch.
 class BatchConverter {
 public:
-  BatchConverter(BatchLoops found, OpBuilder &builder)
-      : found(std::move(found)), batch(this->found.batch),
-        b(batch.getLoc(), builder), index{b} {}
+  BatchConverter(const BatchLoops &found, OpBuilder &builder)
+      : found(found), batch(found.batch), b(batch.getLoc(), builder), index{b} {
+  }
 
   LogicalResult convert();
 
@@ -50,7 +50,7 @@ private:
   LogicalResult convert(ForTilesOp loop, const GPUBatch &geometry);
   const GPUWorkTiles &getList(TileType type);
 
-  BatchLoops found;
+  const BatchLoops &found;
   BatchOp batch;
   ImplicitLocOpBuilder b;
   IndexBuilder index;
@@ -62,7 +62,12 @@ private:
 
 LogicalResult BatchConverter::verify() {
   for (ForTilesOp loop : found.loops) {
-    bool ofHeads = loop.getTileType().getAxis() == Axis::Heads;
+    Axis axis = loop.getTileType().getAxis();
+    if (axis == Axis::Sequences)
+      return loop.emitOpError("expected tiles of queries, keys or heads on a "
+                              "GPU, got ")
+             << loop.getTileType();
+    bool ofHeads = axis == Axis::Heads;
     if (ofHeads != hasOp<OnlineSinkGradOp>(loop))
       return loop.emitOpError("expected varlen.online_sink_grad in a loop over "
                               "heads, and in no other");
@@ -162,16 +167,13 @@ namespace {
 struct ConvertVarlenToKernel
     : varlen::impl::ConvertVarlenToKernelBase<ConvertVarlenToKernel> {
   void runOnOperation() override {
-    FailureOr<SmallVector<BatchLoops>> batches = findTileLoops(getOperation());
-    if (failed(batches))
+    FailureOr<unsigned> loops = convertTileLoops(
+        getOperation(), [](const BatchLoops &found, OpBuilder &builder) {
+          return BatchConverter(found, builder).convert();
+        });
+    if (failed(loops))
       return signalPassFailure();
-    IRRewriter rewriter(&getContext());
-    for (BatchLoops &batch : *batches) {
-      if (failed(BatchConverter(batch, rewriter).convert()))
-        return signalPassFailure();
-      numConverted += batch.loops.size();
-      batch.erase(rewriter);
-    }
+    numConverted += *loops;
   }
 };
 } // namespace

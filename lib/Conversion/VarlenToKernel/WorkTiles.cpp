@@ -42,6 +42,22 @@ static constexpr int64_t kRuns = 16;
 /// Work of a sequence with an error, and more than that of any without.
 static constexpr int64_t kFault = std::numeric_limits<int64_t>::max();
 
+void varlen::emitIf(ImplicitLocOpBuilder &b, Value condition,
+                    function_ref<void()> body) {
+  scf::IfOp::create(b, condition, [&](OpBuilder &nested, Location) {
+    OpBuilder::InsertionGuard guard(b);
+    b.restoreInsertionPoint(nested.saveInsertionPoint());
+    body();
+    scf::YieldOp::create(b);
+  });
+}
+
+std::string varlen::getKernelName(ForTilesOp loop) {
+  return (loop->getParentOfType<func::FuncOp>().getName() + "_" +
+          loop.getName())
+      .str();
+}
+
 void varlen::emitLaunch(ImplicitLocOpBuilder &b, const Twine &name,
                         Value blocks, int64_t threads,
                         function_ref<void(Value, Value, Value)> body) {
@@ -113,7 +129,9 @@ private:
   }
   Sequence sequence(Value s);
 
-  void emitIf(Value condition, function_ref<void()> body);
+  void emitIf(Value condition, function_ref<void()> body) {
+    varlen::emitIf(b, condition, body);
+  }
   /// A launch of a kernel for the numbers from 0 to `extent`, a thread each.
   void emitThreads(const Twine &suffix, Value extent,
                    function_ref<void(Value)> body);
@@ -158,15 +176,6 @@ private:
 };
 
 } // namespace
-
-void ListBuilder::emitIf(Value condition, function_ref<void()> body) {
-  scf::IfOp::create(b, condition, [&](OpBuilder &nested, Location) {
-    OpBuilder::InsertionGuard guard(b);
-    b.restoreInsertionPoint(nested.saveInsertionPoint());
-    body();
-    scf::YieldOp::create(b);
-  });
-}
 
 //===----------------------------------------------------------------------===//
 // The list

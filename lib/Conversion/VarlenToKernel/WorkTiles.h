@@ -56,6 +56,13 @@ PackedRows emitPackedRows(IndexBuilder &index, Value cu, Value s, Value end);
 Value emitUsed(IndexBuilder &index, Value used, Value s, Value sequences,
                Value otherwise);
 
+/// `body`, where `condition` holds.
+void emitIf(ImplicitLocOpBuilder &b, Value condition,
+            function_ref<void()> body);
+
+/// What the kernel of a loop is called: the function, and the loop's name.
+std::string getKernelName(ForTilesOp loop);
+
 /// A launch of `blocks` x `threads` of a kernel called `name`; `body` gets the
 /// index of the block, the number of blocks, and the index of the thread.
 void emitLaunch(ImplicitLocOpBuilder &b, const Twine &name, Value blocks,

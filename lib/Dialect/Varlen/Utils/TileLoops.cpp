@@ -48,6 +48,14 @@ static WriteOp findWrite(Operation *op, Value tile) {
   return write;
 }
 
+ReadOp varlen::findStatisticsRead(Value lse, Value delta, Value tile) {
+  auto read = lse.getDefiningOp<ReadOp>();
+  if (!read || read.getTile() != tile || getRank(read.getSource()) != 0 ||
+      ValueRange(read.getValues()) != ValueRange({lse, delta}))
+    return {};
+  return read;
+}
+
 FailureOr<StatisticsLoop> varlen::findStatistics(ForTilesOp loop) {
   StatisticsLoop found;
   found.op = *loop.getBody()->getOps<OnlineStatisticsOp>().begin();
@@ -86,7 +94,8 @@ FailureOr<SinkGradLoop> varlen::findSinkGrad(ForTilesOp loop) {
   if (!write || !found.sinks || !found.rows)
     return failure();
   found.gradients = write.getDestination();
-  if (found.op.getLse().getDefiningOp() != found.op.getDelta().getDefiningOp())
+  if (!findStatisticsRead(found.op.getLse(), found.op.getDelta(),
+                          loop.getTile()))
     return found.op.emitOpError("expected lse and delta of one varlen.rows");
   return found;
 }
@@ -132,7 +141,7 @@ static FailureOr<BatchLoops> findLoops(BatchOp batch) {
   return found;
 }
 
-FailureOr<SmallVector<BatchLoops>> varlen::findTileLoops(Operation *root) {
+static FailureOr<SmallVector<BatchLoops>> findTileLoops(Operation *root) {
   SmallVector<BatchLoops> batches;
   WalkResult result = root->walk([&](Operation *op) {
     if (auto loop = dyn_cast<ForTilesOp>(op); loop && !loop.getBatchOp()) {
@@ -153,13 +162,30 @@ FailureOr<SmallVector<BatchLoops>> varlen::findTileLoops(Operation *root) {
   return batches;
 }
 
-void BatchLoops::erase(RewriterBase &rewriter) {
-  for (ForTilesOp loop : loops)
+static void erase(const BatchLoops &found, RewriterBase &rewriter) {
+  for (ForTilesOp loop : found.loops)
     rewriter.eraseOp(loop);
-  for (RowsOp op : rows) {
+  for (RowsOp op : found.rows) {
     for (Operation *user : llvm::make_early_inc_range(op->getUsers()))
       rewriter.eraseOp(user);
     rewriter.eraseOp(op);
   }
-  rewriter.eraseOp(batch);
+  rewriter.eraseOp(found.batch);
+}
+
+FailureOr<unsigned> varlen::convertTileLoops(
+    Operation *root,
+    function_ref<LogicalResult(const BatchLoops &, OpBuilder &)> convert) {
+  FailureOr<SmallVector<BatchLoops>> batches = findTileLoops(root);
+  if (failed(batches))
+    return failure();
+  IRRewriter rewriter(root->getContext());
+  unsigned count = 0;
+  for (const BatchLoops &batch : *batches) {
+    if (failed(convert(batch, rewriter)))
+      return failure();
+    count += batch.loops.size();
+    erase(batch, rewriter);
+  }
+  return count;
 }

@@ -46,15 +46,19 @@ struct BatchLoops {
   BatchOp batch;
   SmallVector<ForTilesOp> loops;
   SmallVector<RowsOp> rows;
-
-  /// Erases all of it.
-  void erase(RewriterBase &rewriter);
 };
 
-/// The tile loops in `root`, by their batches. An error if a batch is not made
-/// by a `varlen.batch` in the block of its loops, or if a loop uses scratch of
-/// another.
-FailureOr<SmallVector<BatchLoops>> findTileLoops(Operation *root);
+/// Has `convert` convert the tile loops in `root`, one batch after the other,
+/// and erases them: how many loops there were. An error if that fails, if a
+/// batch is not made by a `varlen.batch` in the block of its loops, or if a
+/// loop uses scratch of another.
+FailureOr<unsigned> convertTileLoops(
+    Operation *root,
+    function_ref<LogicalResult(const BatchLoops &, OpBuilder &)> convert);
+
+/// The read of `varlen.rows` at `tile` of which lse is the first number and
+/// delta the second; null if they are something else.
+ReadOp findStatisticsRead(Value lse, Value delta, Value tile);
 
 /// Whether a loop has an operation of that kind.
 template <typename Op> bool hasOp(ForTilesOp loop) {
