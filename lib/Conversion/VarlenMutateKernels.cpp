@@ -88,9 +88,10 @@ static bool canDelete(Operation *op) {
   });
 }
 
-/// Differs from constant to constant, and is the same in every run.
-static int64_t pickDelta(Operation *op, size_t number) {
-  size_t chance = number * 2654435761U >> 16;
+/// Differs from constant to constant, and is the same in every run: it depends
+/// on the place of the constant in its kernel, whatever other kernels there are.
+static int64_t pickDelta(Operation *op, unsigned ordinal, unsigned index) {
+  size_t chance = (size_t{ordinal} * 8 + index) * 2654435761U >> 16;
   // High bits of a mask or a shift meet zeros.
   if (isa<LLVM::AndOp, LLVM::LShrOp, LLVM::ShlOp>(op))
     return chance % 2 == 0 ? 1 : -1;
@@ -98,10 +99,12 @@ static int64_t pickDelta(Operation *op, size_t number) {
   return deltas[chance % std::size(deltas)];
 }
 
-/// The constants that the operation uses.
-static void collectConstants(Operation *op, SmallVectorImpl<Mutant> &mutants) {
+/// The constants that the operation uses, the `ordinal`-th of its name.
+static void collectConstants(Operation *op, unsigned ordinal,
+                             SmallVectorImpl<Mutant> &mutants) {
   auto add = [&](Mutant::Kind kind, unsigned index) {
-    mutants.push_back({kind, op, index, pickDelta(op, mutants.size())});
+    mutants.push_back(
+        {kind, op, index, pickDelta(op, ordinal, index), ordinal});
   };
   // Branches only hand values on, and registers have no neighbours; nor has
   // what conversions put on the stack of a thread, from where LLVM takes it.
@@ -134,16 +137,13 @@ static SmallVector<Mutant> collect(ModuleOp module) {
         if (op == function)
           return;
         unsigned ordinal = ++ordinals[op->getName().getStringRef()];
-        size_t first = constants.size();
         if (isSynchronising(op)) {
           if (canDelete(op))
             sync.push_back({Mutant::Kind::Delete, op, 0, 0, ordinal});
           if (!getPendingAttr(op).empty())
             sync.push_back({Mutant::Kind::Weaken, op, 0, 1, ordinal});
         }
-        collectConstants(op, constants);
-        for (Mutant &mutant : MutableArrayRef(constants).drop_front(first))
-          mutant.ordinal = ordinal;
+        collectConstants(op, ordinal, constants);
       });
     }
   llvm::append_range(sync, constants);
