@@ -81,6 +81,14 @@ std::optional<double> varlen::detail::getScaleValue(AttentionOpInterface op) {
   return 1.0 / std::sqrt(static_cast<double>(dim));
 }
 
+GPUTileNeeds varlen::detail::getGPUTileNeeds(AttentionOpInterface op,
+                                             GPUTileOwner owner) {
+  MaskAttr mask = op.getMask();
+  return {owner, op.getHeadDim(), op.getValueHeadDim(),
+          (mask.getLeft() >= 0) + (mask.getRight() >= 0),
+          op.getElementType().isF32()};
+}
+
 //===----------------------------------------------------------------------===//
 // Methods of other interfaces
 //===----------------------------------------------------------------------===//

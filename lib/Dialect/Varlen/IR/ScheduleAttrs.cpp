@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A verifier says what the attribute alone can say, `verifyFits` what depends
-// on the attention. What a chip has room for is known where one is named, in
-// varlen-assign-schedule.
+// on the attention, `verifyFitsTarget` what depends on the target, which
+// varlen-assign-schedule names.
 //
 //===----------------------------------------------------------------------===//
 
@@ -72,6 +72,15 @@ static LogicalResult verifyHeads(AttentionOpInterface op) {
   return success();
 }
 
+/// That the schedule is for the kind of target that there is.
+static LogicalResult verifyKind(Operation *op, Attribute schedule,
+                                StringRef kind, bool isOfKind) {
+  if (isOfKind)
+    return success();
+  return op->emitOpError("expected a schedule for a ")
+         << (kind == "CPU" ? "GPU" : "CPU") << ", got " << schedule;
+}
+
 //===----------------------------------------------------------------------===//
 // CPUScheduleAttr
 //===----------------------------------------------------------------------===//
@@ -115,6 +124,12 @@ LogicalResult CPUScheduleAttr::verifyFits(Operation *operation) const {
     return verifyMultiple(error, "head_dim of v with kv = pairs",
                           op.getValueHeadDim(), 2);
   return success();
+}
+
+LogicalResult CPUScheduleAttr::verifyFitsTarget(Operation *op,
+                                                Target target) const {
+  // LLVM splits vectors that are too long, and spills.
+  return verifyKind(op, *this, "CPU", isa<const CPUTarget *>(target));
 }
 
 //===----------------------------------------------------------------------===//
@@ -174,6 +189,20 @@ static LogicalResult verifyAccumulator(AttentionOpInterface op, StringRef name,
          << rows << " rows, got " << columns;
 }
 
+/// That a chip has shared memory for the tiles of `schedule`.
+static LogicalResult verifySharedMemory(Operation *op, GPUScheduleAttr schedule,
+                                        GPUTileOwner owner,
+                                        const GPUTarget &gpu) {
+  int64_t bytes = getSharedBytes(
+      schedule.getTiles(),
+      varlen::detail::getGPUTileNeeds(cast<AttentionOpInterface>(op), owner));
+  if (bytes <= gpu.sharedBytes)
+    return success();
+  return op->emitOpError("expected tiles that take at most ")
+         << gpu.sharedBytes << " bytes of shared memory of " << gpu.name
+         << ", got " << bytes << " bytes of " << schedule;
+}
+
 LogicalResult GPUScheduleAttr::verifyFits(Operation *operation) const {
   if (isa<AttnGradOp>(operation))
     return operation->emitOpError("expected a #varlen.gpu_grad_schedule for "
@@ -186,6 +215,14 @@ LogicalResult GPUScheduleAttr::verifyFits(Operation *operation) const {
     return failure();
   return verifyAccumulator(op, "head_dim of v", getBlockM(),
                            op.getValueHeadDim());
+}
+
+LogicalResult GPUScheduleAttr::verifyFitsTarget(Operation *op,
+                                                Target target) const {
+  auto *gpu = dyn_cast<const GPUTarget *>(target);
+  return success(
+      succeeded(verifyKind(op, *this, "GPU", gpu)) &&
+      succeeded(verifySharedMemory(op, *this, GPUTileOwner::Queries, *gpu)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -226,4 +263,18 @@ LogicalResult GPUGradScheduleAttr::verifyFits(Operation *operation) const {
     return failure();
   return verifyAccumulator(op, "head_dim of v", dv.getKvBlock(),
                            op.getValueHeadDim());
+}
+
+LogicalResult GPUGradScheduleAttr::verifyFitsTarget(Operation *op,
+                                                    Target target) const {
+  auto *gpu = dyn_cast<const GPUTarget *>(target);
+  if (failed(verifyKind(op, *this, "GPU", gpu)) ||
+      failed(verifySharedMemory(op, getDq(), GPUTileOwner::QueryGradients,
+                                *gpu)) ||
+      failed(verifySharedMemory(op, getDk(), GPUTileOwner::KeyValueGradients,
+                                *gpu)))
+    return failure();
+  return getDv() ? verifySharedMemory(op, getDv(), GPUTileOwner::ValueGradients,
+                                      *gpu)
+                 : success();
 }

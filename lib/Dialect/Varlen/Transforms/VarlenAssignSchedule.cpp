@@ -6,11 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GPUSchedules.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
-#include "varlen/Target/CPUTarget.h"
-#include "varlen/Target/GPUTarget.h"
+#include "varlen/Target/Tiles.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -26,33 +24,6 @@ using namespace mlir::varlen;
 // CPU
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// A row of the schedule table: what suits a CPU with this many vector
-/// registers of this size. The last row that the target satisfies is taken.
-struct CPURow {
-  int64_t vectorBytes, vectorRegisters;
-  int64_t vectors, rows, panels, kvBlock;
-};
-} // namespace
-
-// rows x vectors accumulators, `vectors` columns and one broadcast scalar fit
-// the registers. A panel reuses a kv block too little, so the block is copied
-// once for several panels.
-static constexpr CPURow cpuTable[] = {
-    {16, 16, 3, 4, 8, 128},
-    {16, 32, 4, 4, 6, 128},
-    {32, 16, 3, 4, 16, 128},
-    {64, 32, 2, 8, 24, 256},
-};
-
-// The gradients of a kv block are summed over panels one at a time, from copies
-// of everything; tiles of gradients are as wide as head_dim, so `vectors`
-// divides the usual ones. The size of the registers makes no difference.
-static constexpr CPURow cpuGradTable[] = {
-    {16, 16, 3, 4, 1, 128},
-    {16, 32, 4, 4, 1, 128},
-};
-
 /// Gives `op`, whose head sizes are static, the schedule that suits the target;
 /// false, with a remark that says what happens instead, if there is none.
 static bool assignForCPU(AttentionOpInterface op, const CPUTarget &cpu) {
@@ -64,22 +35,15 @@ static bool assignForCPU(AttentionOpInterface op, const CPUTarget &cpu) {
     return false;
   }
   bool isGrad = isa<AttnGradOp>(op);
-  ArrayRef<CPURow> table(cpuTable);
-  if (isGrad)
-    table = cpuGradTable;
-  const CPURow *row = &table[0];
-  for (const CPURow &candidate : table)
-    if (candidate.vectorBytes <= cpu.vectorBytes &&
-        candidate.vectorRegisters <= cpu.vectorRegisters)
-      row = &candidate;
+  CPUTiles tiles = getCPUTiles(cpu, isGrad);
   FloatType element = op.getElementType();
   int64_t lanes = cpu.getLanes(op.getComputeType().getWidth() / 8);
   bool pairs = element.isBF16() && cpu.hasBF16Dot && op.getHeadDim() % 2 == 0 &&
                (!isGrad || op.getValueHeadDim() % 2 == 0);
   MLIRContext *context = op->getContext();
   op->setAttr(kScheduleAttrName,
-              CPUScheduleAttr::get(context, lanes, row->vectors, row->rows,
-                                   row->panels, row->kvBlock,
+              CPUScheduleAttr::get(context, lanes, tiles.vectors, tiles.rows,
+                                   tiles.panels, tiles.kvBlock,
                                    pairs ? KVStorage::Pairs : KVStorage::Copy));
   // The exponential need not be more exact than the type it is rounded to.
   // f64 has one polynomial only.
@@ -90,13 +54,46 @@ static bool assignForCPU(AttentionOpInterface op, const CPUTarget &cpu) {
   return true;
 }
 
-/// That a schedule which the op has already is one for this kind of target.
-static LogicalResult verifySchedule(AttentionOpInterface op, bool isGPU) {
-  Attribute schedule = op->getAttr(kScheduleAttrName);
-  if (isa<CPUScheduleAttr>(schedule) != isGPU)
-    return success();
-  return op->emitOpError("expected a schedule for a ")
-         << (isGPU ? "GPU" : "CPU") << ", got " << schedule;
+//===----------------------------------------------------------------------===//
+// GPU
+//===----------------------------------------------------------------------===//
+
+/// The schedule that suits the target; null if there is none.
+static Attribute chooseForGPU(AttentionOpInterface op, const GPUTarget &gpu) {
+  auto lookup = [&](GPUTileOwner owner) {
+    return lookupGPUTiles(gpu, varlen::detail::getGPUTileNeeds(op, owner));
+  };
+  MLIRContext *context = op->getContext();
+  if (!isa<AttnGradOp>(op)) {
+    const GPUTiles *tiles = lookup(GPUTileOwner::Queries);
+    return tiles ? GPUScheduleAttr::get(context, *tiles) : Attribute();
+  }
+  const GPUTiles *dq = lookup(GPUTileOwner::QueryGradients);
+  const GPUTiles *dk = lookup(GPUTileOwner::KeyValueGradients);
+  if (!dq || !dk)
+    return {};
+  auto keys = GPUScheduleAttr::get(context, *dk);
+  return GPUGradScheduleAttr::get(context, GPUScheduleAttr::get(context, *dq),
+                                  keys, dk->apart ? keys : GPUScheduleAttr());
+}
+
+/// As assignForCPU.
+static bool assignForGPU(AttentionOpInterface op, const GPUTarget &gpu) {
+  if (op.getElementType().isF64()) {
+    op->emitRemark("no tiles for f64, which ")
+        << gpu.name << " has no kernel for; a CPU target has";
+    return false;
+  }
+  Attribute schedule = chooseForGPU(op, gpu);
+  if (!schedule) {
+    op->emitRemark("no tiles for head_dim ")
+        << std::max(op.getHeadDim(), op.getValueHeadDim()) << " in "
+        << gpu.sharedBytes << " bytes of shared memory of " << gpu.name
+        << "; a CPU target has";
+    return false;
+  }
+  op->setAttr(kScheduleAttrName, schedule);
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -125,8 +122,10 @@ void VarlenAssignSchedule::runOnOperation() {
     return signalPassFailure();
   }
   WalkResult result = getOperation()->walk([&](AttentionOpInterface op) {
-    if (op->hasAttr(kScheduleAttrName))
-      return WalkResult(verifySchedule(op, gpu != nullptr));
+    if (auto schedule =
+            op->getAttrOfType<ScheduleAttrInterface>(kScheduleAttrName))
+      return WalkResult(
+          schedule.verifyFitsTarget(op, gpu ? Target(gpu) : Target(cpu)));
     if (varlen::detail::hasDynamicHeadDim(op)) {
       op->emitRemark("no tiles for a dynamic head_dim; ")
           << (gpu ? "a GPU has no kernel for it, a CPU target has"
@@ -134,7 +133,7 @@ void VarlenAssignSchedule::runOnOperation() {
       ++numMissed;
       return WalkResult::advance();
     }
-    if (gpu ? assignGPUSchedule(op, *gpu) : assignForCPU(op, *cpu))
+    if (gpu ? assignForGPU(op, *gpu) : assignForCPU(op, *cpu))
       ++numAssigned;
     else
       ++numMissed;

@@ -9,6 +9,8 @@
 #ifndef VARLEN_DIALECT_VARLEN_IR_VARLEN_H
 #define VARLEN_DIALECT_VARLEN_IR_VARLEN_H
 
+#include "varlen/Target/Tiles.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -115,6 +117,8 @@ bool hasDynamicHeadDim(AttentionOpInterface op);
 FloatType getElementType(AttentionOpInterface op);
 FloatType getComputeType(AttentionOpInterface op);
 std::optional<double> getScaleValue(AttentionOpInterface op);
+/// Of an attention with static head sizes.
+GPUTileNeeds getGPUTileNeeds(AttentionOpInterface op, GPUTileOwner owner);
 } // namespace detail
 } // namespace mlir::varlen
 

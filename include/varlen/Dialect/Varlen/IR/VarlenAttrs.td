@@ -178,6 +178,15 @@ def Varlen_GPUScheduleAttr : Varlen_Attr<"GPUSchedule", "gpu_schedule", [
     `,` `stages` `=` $stages `,` `ctas` `=` $ctas `>`
   }];
   let genVerifyDecl = 1;
+  let builders = [AttrBuilder<(ins "const ::mlir::varlen::GPUTiles &":$tiles), [{
+    return $_get($_ctxt, tiles.warps, tiles.blockM, tiles.kvBlock, tiles.stages,
+                 tiles.ctas);
+  }]>];
+  let extraClassDeclaration = [{
+    ::mlir::varlen::GPUTiles getTiles() const {
+      return {getWarps(), getBlockM(), getKvBlock(), getStages(), getCtas()};
+    }
+  }];
 }
 
 def Varlen_GPUGradScheduleAttr : Varlen_Attr<"GPUGradSchedule", "gpu_grad_schedule", [

@@ -85,7 +85,12 @@ def Varlen_ScheduleAttrInterface : AttrInterface<"ScheduleAttrInterface"> {
     InterfaceMethod<[{
         Verifies that tiles of these sizes can be made of `op`, a verified
         attention; if not, the error is on `op`.
-      }], "::llvm::LogicalResult", "verifyFits", (ins "::mlir::Operation *":$op)>
+      }], "::llvm::LogicalResult", "verifyFits", (ins "::mlir::Operation *":$op)>,
+    InterfaceMethod<[{
+        Verifies that `target` is of that kind and has room for tiles of `op`, which
+        they fit; if not, the error is on `op`.
+      }], "::llvm::LogicalResult", "verifyFitsTarget",
+      (ins "::mlir::Operation *":$op, "::mlir::varlen::Target":$target)>
   ];
 }
 

@@ -95,8 +95,9 @@ def VarlenAssignSchedule : Pass<"varlen-assign-schedule"> {
     degree of the polynomial that its exponentials deserve. For a GPU it is a
     `#varlen.gpu_schedule` (a `#varlen.gpu_grad_schedule` on `varlen.attn_grad`),
     chosen by head sizes and element type, that fits into the chip's shared memory.
-    An attribute that is there already stays: to
-    try another schedule, write it into the input.
+    An attribute that is there already stays: to try another schedule, write it
+    into the input. One that is for another kind of target, or that needs more
+    shared memory than the chip has, is an error.
 
     *Requires*: nothing.
     *Guarantees*: every attention with static head sizes has a schedule; a

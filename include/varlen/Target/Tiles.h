@@ -1,0 +1,71 @@
+//===- Tiles.h - Which tiles suit a target ----------------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Tables of tile sizes, as data beside the tables of targets. A schedule
+// attribute is made of a row by varlen-assign-schedule, or by hand. Nothing
+// here depends on IR.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_TARGET_TILES_H
+#define VARLEN_TARGET_TILES_H
+
+#include "varlen/Target/CPUTarget.h"
+#include "varlen/Target/GPUTarget.h"
+
+#include "llvm/ADT/PointerUnion.h"
+
+namespace mlir::varlen {
+
+/// A row of one of the two tables of targets.
+using Target = llvm::PointerUnion<const CPUTarget *, const GPUTarget *>;
+
+/// Tile sizes on a CPU; the parameters of `#varlen.cpu_schedule`.
+struct CPUTiles {
+  int64_t vectors, rows, panels, kvBlock;
+};
+
+/// The tiles that suit the vector registers of a CPU.
+CPUTiles getCPUTiles(const CPUTarget &cpu, bool ofGradients);
+
+/// Tile sizes of one kernel on a GPU; the parameters of
+/// `#varlen.gpu_schedule`.
+struct GPUTiles {
+  int64_t warps, blockM, kvBlock, stages, ctas;
+  /// Of tiles of keys: whether dk and dv have a kernel each.
+  bool apart = false;
+};
+
+/// What the tiles of a kernel own.
+enum class GPUTileOwner {
+  Queries,           // out, with q in shared memory
+  QueryGradients,    // dq, with q and dout
+  KeyValueGradients, // dk, or dk and dv, with k and v
+  ValueGradients     // dv, with k
+};
+
+/// What the tiles of a kernel depend on.
+struct GPUTileNeeds {
+  GPUTileOwner owner;
+  int64_t headDim, valueHeadDim;
+  /// Bounds of the mask, for each of which a tile keeps limits in registers: 0
+  /// to 2.
+  int64_t maskBounds;
+  bool isF32;
+};
+
+/// Bytes of shared memory of a CTA: a tile and `stages` blocks, each in whole
+/// slabs of columns.
+int64_t getSharedBytes(const GPUTiles &tiles, const GPUTileNeeds &needs);
+
+/// The tiles that suit; null if none fits in the shared memory of the chip.
+const GPUTiles *lookupGPUTiles(const GPUTarget &gpu, const GPUTileNeeds &needs);
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_TARGET_TILES_H

@@ -1,0 +1,126 @@
+//===- GPUTiles.cpp - Tile sizes for GPUs from a table --------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Dialect/Kernel/IR/SharedTile.h"
+#include "varlen/Target/Tiles.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+
+using namespace mlir::varlen;
+
+namespace {
+/// What suits head sizes up to `headDim` and masks with up to `maskBounds`
+/// bounds. The first row that fits those and the shared memory of the target is
+/// taken.
+struct Row {
+  int64_t headDim, maskBounds;
+  GPUTiles tiles;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Tables
+//===----------------------------------------------------------------------===//
+
+// None of these spills at the sizes of test/Integration/gpu-schedules.py. Of
+// all multiples of 8 with four masks a few do, 4 to 104 bytes: f32 at 56, 176
+// and 240, and gradients of 16 bits with a window where head_dim is no multiple
+// of 16. f32 takes three planes of shared memory for a tile, six products for
+// one and registers for all of these.
+
+// Two 16-row tiles to a warp read each operand B once for both, where the
+// accumulators leave registers for that.
+static constexpr Row attnTable[] = {
+    {64, 1, {4, 128, 64, 2, 2}},  {64, 2, {4, 128, 48, 2, 2}},
+    {64, 2, {4, 64, 32, 2, 2}},   {128, 2, {4, 64, 64, 2, 2}},
+    {128, 2, {4, 64, 32, 2, 1}},  {256, 2, {8, 128, 32, 2, 1}},
+    {256, 2, {8, 128, 16, 2, 1}}, {256, 2, {4, 64, 16, 2, 1}},
+};
+static constexpr Row attnTableF32[] = {
+    {64, 2, {4, 64, 32, 2, 2}},  {128, 2, {4, 64, 32, 2, 1}},
+    {128, 2, {4, 64, 16, 2, 1}}, {192, 2, {4, 64, 16, 2, 1}},
+    {256, 2, {2, 32, 16, 2, 1}}, {256, 2, {1, 16, 16, 2, 1}},
+};
+
+// A tile has its queries and their dout in shared memory.
+static constexpr Row dqTable[] = {
+    {64, 2, {4, 64, 64, 2, 2}},  {128, 1, {4, 64, 32, 2, 2}},
+    {128, 2, {4, 64, 16, 2, 2}}, {256, 2, {8, 128, 16, 2, 1}},
+    {256, 2, {4, 64, 16, 2, 1}},
+};
+static constexpr Row dqTableF32[] = {
+    {64, 1, {4, 64, 32, 2, 1}},  {64, 2, {4, 64, 16, 2, 1}},
+    {128, 1, {4, 64, 16, 2, 1}}, {128, 2, {2, 32, 16, 2, 1}},
+    {256, 2, {2, 32, 16, 2, 1}}, {256, 2, {1, 16, 16, 2, 1}},
+};
+
+// A tile has its keys and values in shared memory, and dk and dv in registers
+// where both fit.
+static constexpr Row dkTable[] = {
+    {64, 1, {4, 64, 64, 2, 2}},         {64, 2, {4, 32, 64, 2, 2}},
+    {128, 0, {4, 32, 64, 2, 2}},        {128, 2, {4, 16, 64, 2, 2}},
+    {256, 2, {8, 16, 128, 2, 1, true}}, {256, 2, {4, 16, 64, 2, 1, true}},
+};
+static constexpr Row dkTableF32[] = {
+    {64, 2, {4, 16, 64, 2, 1}},        {128, 2, {4, 16, 64, 2, 1, true}},
+    {192, 2, {2, 16, 32, 2, 1, true}}, {256, 2, {2, 16, 32, 2, 1, true}},
+    {256, 2, {1, 16, 16, 2, 1, true}},
+};
+
+//===----------------------------------------------------------------------===//
+// Choice
+//===----------------------------------------------------------------------===//
+
+static llvm::ArrayRef<Row> getTable(const GPUTileNeeds &needs) {
+  switch (needs.owner) {
+  case GPUTileOwner::Queries:
+    if (needs.isF32)
+      return attnTableF32;
+    return attnTable;
+  case GPUTileOwner::QueryGradients:
+    if (needs.isF32)
+      return dqTableF32;
+    return dqTable;
+  case GPUTileOwner::KeyValueGradients:
+  case GPUTileOwner::ValueGradients:
+    if (needs.isF32)
+      return dkTableF32;
+    return dkTable;
+  }
+  llvm_unreachable("an owner of none of these kinds");
+}
+
+int64_t mlir::varlen::getSharedBytes(const GPUTiles &tiles,
+                                     const GPUTileNeeds &needs) {
+  int64_t qk = llvm::alignTo(needs.headDim, kernel::kSlabColumns);
+  int64_t v = llvm::alignTo(needs.valueHeadDim, kernel::kSlabColumns);
+  int64_t bytes = 2 * (needs.isF32 ? kernel::kPlanes : 1);
+  bool ofQueries = needs.owner == GPUTileOwner::Queries ||
+                   needs.owner == GPUTileOwner::QueryGradients;
+  int64_t tile = ofQueries ? tiles.blockM : tiles.kvBlock;
+  int64_t block = ofQueries ? tiles.kvBlock : tiles.blockM;
+  bool ofBoth = needs.owner == GPUTileOwner::QueryGradients ||
+                needs.owner == GPUTileOwner::KeyValueGradients;
+  int64_t columns = ofBoth ? qk + v : qk;
+  return bytes * (tile * columns + tiles.stages * block * (qk + v));
+}
+
+const GPUTiles *mlir::varlen::lookupGPUTiles(const GPUTarget &gpu,
+                                             const GPUTileNeeds &needs) {
+  int64_t headDim = std::max(needs.headDim, needs.valueHeadDim);
+  llvm::ArrayRef<Row> table = getTable(needs);
+  const Row *row = llvm::find_if(table, [&](const Row &candidate) {
+    return headDim <= candidate.headDim &&
+           needs.maskBounds <= candidate.maskBounds &&
+           getSharedBytes(candidate.tiles, needs) <= gpu.sharedBytes;
+  });
+  return row == table.end() ? nullptr : &row->tiles;
+}
