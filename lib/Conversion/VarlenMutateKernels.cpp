@@ -89,7 +89,8 @@ static bool canDelete(Operation *op) {
 }
 
 /// Differs from constant to constant, and is the same in every run: it depends
-/// on the place of the constant in its kernel, whatever other kernels there are.
+/// on the place of the constant in its kernel, whatever other kernels there
+/// are.
 static int64_t pickDelta(Operation *op, unsigned ordinal, unsigned index) {
   size_t chance = (size_t{ordinal} * 8 + index) * 2654435761U >> 16;
   // High bits of a mask or a shift meet zeros.
