@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "varlen/Conversion/Passes.h"
+#include "varlen/Conversion/Patterns.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -248,7 +249,7 @@ struct VarlenExpandNarrowFloats
     if (!conversions && !arithmetic)
       return;
     RewritePatternSet patterns(&getContext());
-    patterns.add<ExpandExtF, ExpandTruncF>(&getContext(), bf16, f16);
+    populateExpandNarrowFloatsPatterns(patterns, bf16, f16);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 
@@ -285,3 +286,8 @@ struct VarlenExpandNarrowFloats
 };
 
 } // namespace
+
+void varlen::populateExpandNarrowFloatsPatterns(RewritePatternSet &patterns,
+                                                bool bf16, bool f16) {
+  patterns.add<ExpandExtF, ExpandTruncF>(patterns.getContext(), bf16, f16);
+}

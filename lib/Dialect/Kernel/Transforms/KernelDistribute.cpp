@@ -16,6 +16,7 @@
 #include "FragmentLayout.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
+#include "varlen/Dialect/Kernel/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -510,35 +511,42 @@ private:
     MLIRContext *context = func.getContext();
     TypeConverter converter;
     converter.addConversion([](Type type) { return type; });
-    converter.addConversion(
-        [warps](RankedTensorType type) -> std::optional<Type> {
-          return getFragmentType(type, warps);
-        });
-    // A shared tile is its memory, whatever its type.
-    converter.addConversion([](Value value) -> std::optional<Type> {
-      if (auto tile = value.getDefiningOp<TileOp>())
-        return tile.getMem().front().getType();
-      return std::nullopt;
-    });
     ConversionTarget target(*context);
     RewritePatternSet patterns(context);
-    scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
-                                                         target);
-    patterns.add<GenericPattern, ContractPattern, FillPattern, EmptyPattern,
-                 ConstantPattern, SelectPattern, TilePattern, LoadPattern,
-                 StorePattern>(converter, context, warps);
-    target.addIllegalDialect<linalg::LinalgDialect, tensor::TensorDialect>();
-    target.addIllegalOp<TileOp>();
-    auto hasNoTensor = [](Operation *op) {
-      auto isTensor = [](Type type) { return isa<TensorType>(type); };
-      return llvm::none_of(op->getOperandTypes(), isTensor) &&
-             llvm::none_of(op->getResultTypes(), isTensor);
-    };
-    target.addDynamicallyLegalOp<LoadOp, StoreOp, arith::ConstantOp,
-                                 arith::SelectOp>(hasNoTensor);
+    populateDistributePatternsAndLegality(converter, patterns, target, warps);
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     return applyPartialConversion(func, target, std::move(patterns));
   }
 };
 
 } // namespace
+
+void kernel::populateDistributePatternsAndLegality(TypeConverter &converter,
+                                                   RewritePatternSet &patterns,
+                                                   ConversionTarget &target,
+                                                   int64_t warps) {
+  converter.addConversion(
+      [warps](RankedTensorType type) -> std::optional<Type> {
+        return getFragmentType(type, warps);
+      });
+  // A shared tile is its memory, whatever its type.
+  converter.addConversion([](Value value) -> std::optional<Type> {
+    if (auto tile = value.getDefiningOp<TileOp>())
+      return tile.getMem().front().getType();
+    return std::nullopt;
+  });
+  scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
+                                                       target);
+  patterns.add<GenericPattern, ContractPattern, FillPattern, EmptyPattern,
+               ConstantPattern, SelectPattern, TilePattern, LoadPattern,
+               StorePattern>(converter, patterns.getContext(), warps);
+  target.addIllegalDialect<linalg::LinalgDialect, tensor::TensorDialect>();
+  target.addIllegalOp<TileOp>();
+  auto hasNoTensor = [](Operation *op) {
+    auto isTensor = [](Type type) { return isa<TensorType>(type); };
+    return llvm::none_of(op->getOperandTypes(), isTensor) &&
+           llvm::none_of(op->getResultTypes(), isTensor);
+  };
+  target.addDynamicallyLegalOp<LoadOp, StoreOp, arith::ConstantOp,
+                               arith::SelectOp>(hasNoTensor);
+}

@@ -8,6 +8,7 @@
 
 #include "FragmentLayout.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
+#include "varlen/Dialect/Kernel/Transforms/Transforms.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -62,17 +63,20 @@ private:
 struct KernelExpandMath : kernel::impl::KernelExpandMathBase<KernelExpandMath> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ExpandToIntrinsic<math::Exp2Op>>(
-        &getContext(), "llvm.nvvm.ex2.approx.ftz.f32");
-    patterns.add<ExpandToIntrinsic<math::Log2Op>>(&getContext(),
-                                                  "llvm.nvvm.lg2.approx.ftz.f");
-    // One instruction each, but convert-gpu-to-nvvm would call libdevice.
-    patterns.add<ExpandToIntrinsic<math::CeilOp>>(&getContext(),
-                                                  "llvm.ceil.f32");
-    patterns.add<ExpandToIntrinsic<math::AbsFOp>>(&getContext(),
-                                                  "llvm.fabs.f32");
+    kernel::populateExpandMathPatterns(patterns);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };
 
 } // namespace
+
+void kernel::populateExpandMathPatterns(RewritePatternSet &patterns) {
+  MLIRContext *context = patterns.getContext();
+  patterns.add<ExpandToIntrinsic<math::Exp2Op>>(context,
+                                                "llvm.nvvm.ex2.approx.ftz.f32");
+  patterns.add<ExpandToIntrinsic<math::Log2Op>>(context,
+                                                "llvm.nvvm.lg2.approx.ftz.f");
+  // One instruction each, but convert-gpu-to-nvvm would call libdevice.
+  patterns.add<ExpandToIntrinsic<math::CeilOp>>(context, "llvm.ceil.f32");
+  patterns.add<ExpandToIntrinsic<math::AbsFOp>>(context, "llvm.fabs.f32");
+}

@@ -8,6 +8,7 @@
 
 #include "FragmentLayout.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
+#include "varlen/Dialect/Kernel/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
@@ -109,14 +110,18 @@ struct ReduceEachElement : OpRewritePattern<gpu::SubgroupReduceOp> {
 struct KernelExpandReductions
     : kernel::impl::KernelExpandReductionsBase<KernelExpandReductions> {
   void runOnOperation() override {
-    constexpr unsigned lanes = 32, shuffleBits = 32;
     RewritePatternSet patterns(&getContext());
-    patterns.add<ReduceInThread, ReduceEachElement>(&getContext());
-    populateGpuLowerClusteredSubgroupReduceToShufflePatterns(patterns, lanes,
-                                                             shuffleBits);
+    kernel::populateExpandReductionsPatterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }
 };
 
 } // namespace
+
+void kernel::populateExpandReductionsPatterns(RewritePatternSet &patterns) {
+  constexpr unsigned lanes = 32, shuffleBits = 32;
+  patterns.add<ReduceInThread, ReduceEachElement>(patterns.getContext());
+  populateGpuLowerClusteredSubgroupReduceToShufflePatterns(patterns, lanes,
+                                                           shuffleBits);
+}

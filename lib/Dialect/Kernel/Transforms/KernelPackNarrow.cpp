@@ -8,6 +8,7 @@
 
 #include "FragmentLayout.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
+#include "varlen/Dialect/Kernel/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -70,9 +71,13 @@ private:
 struct KernelPackNarrow : kernel::impl::KernelPackNarrowBase<KernelPackNarrow> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<PackTruncation>(&getContext());
+    kernel::populatePackNarrowPatterns(patterns);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };
 
 } // namespace
+
+void kernel::populatePackNarrowPatterns(RewritePatternSet &patterns) {
+  patterns.add<PackTruncation>(patterns.getContext());
+}
