@@ -7,12 +7,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "ConvertNVVMToExecutor.h"
+#include "varlen/Runtime/GPUExecutor.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Interfaces/DataLayoutInterfaces.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
+
+#include <cstddef>
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -170,6 +173,27 @@ static LLVM::GlobalOp addText(OpBuilder &builder, Location loc, StringRef name,
       builder, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal, name,
       builder.getStringAttr(text + StringRef("\0", 1)));
 }
+
+// Members are stored by number below: each is where LLVM puts it.
+static_assert(offsetof(varlen_sim_kernel_info, name) == 0 &&
+              offsetof(varlen_sim_kernel_info, entry) == 8 &&
+              offsetof(varlen_sim_kernel_info, static_shared_bytes) == 16 &&
+              offsetof(varlen_sim_kernel_info, required_block) == 20 &&
+              offsetof(varlen_sim_kernel_info, max_threads) == 32 &&
+              offsetof(varlen_sim_kernel_info, required_cluster) == 36 &&
+              offsetof(varlen_sim_kernel_info, registers) == 48 &&
+              sizeof(varlen_sim_kernel_info) == 56);
+static_assert(offsetof(varlen_gpu_executor_block, memory) == 0 &&
+              offsetof(varlen_gpu_executor_block, bytes) == 8 &&
+              sizeof(varlen_gpu_executor_block) == 16);
+static_assert(offsetof(varlen_gpu_executor_image, name) == 0 &&
+              offsetof(varlen_gpu_executor_image, sites) == 8 &&
+              offsetof(varlen_gpu_executor_image, num_sites) == 16 &&
+              offsetof(varlen_gpu_executor_image, kernels) == 24 &&
+              offsetof(varlen_gpu_executor_image, num_kernels) == 32 &&
+              offsetof(varlen_gpu_executor_image, blocks) == 40 &&
+              offsetof(varlen_gpu_executor_image, num_blocks) == 48 &&
+              sizeof(varlen_gpu_executor_image) == 56);
 
 /// varlen_sim_kernel_info of each kernel.
 static LLVM::GlobalOp addKernels(OpBuilder &builder, Location loc,

@@ -15,8 +15,17 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
+#include <cstddef>
+
 using namespace mlir;
 using namespace mlir::varlen;
+
+// Four integers, in this order.
+static_assert(offsetof(varlen_gpu_status, code) == 0 &&
+              offsetof(varlen_gpu_status, index) == 8 &&
+              offsetof(varlen_gpu_status, value) == 16 &&
+              offsetof(varlen_gpu_status, bound) == 24 &&
+              sizeof(varlen_gpu_status) == 32);
 
 void varlen::emitStatus(ImplicitLocOpBuilder &b, Value status,
                         const GPUFault &fault) {
