@@ -22,10 +22,16 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @rows() kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
-    // expected-error @below {{expected tiles of R x C, R 1 or a multiple of 16 rows for each of 8 warps, C 1 or a multiple of 8, got 'tensor<64x64xf32>'}}
+    // expected-error @below {{expected tiles of R x C, R 1 or a multiple of 16 rows for each of 8 warps, C 1 or a multiple of 8, of numbers that a thread's registers have room for, got 'tensor<64x64xf32>'}}
     %e = tensor.empty() : tensor<64x64xf32>
-    // expected-error @below {{C 1 or a multiple of 8, got 'tensor<128x12xf32>'}}
+    // expected-error @below {{got 'tensor<128x12xf32>'}}
     %f = tensor.empty() : tensor<128x12xf32>
+    // expected-error @below {{got 'tensor<0x64xf32>'}}
+    %g = tensor.empty() : tensor<0x64xf32>
+    // expected-error @below {{got 'tensor<128x64xvector<4xf32>>'}}
+    %h = tensor.empty() : tensor<128x64xvector<4xf32>>
+    // expected-error @below {{got 'tensor<128x131080xf32>'}}
+    %i = tensor.empty() : tensor<128x131080xf32>
     gpu.return
   }
 }
@@ -142,6 +148,27 @@ gpu.module @kernels {
     %e = tensor.empty() : tensor<64x64xf32>
     // expected-error @below {{cannot be distributed: expected linalg.generic, linalg.fill, linalg.contract, tensor.empty, scf or kernel operations on tiles}}
     %x = tensor.extract %e[%i, %i] : tensor<64x64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+// Each operand fits, the product of their rows and columns does not.
+#m0 = affine_map<(m, n) -> (m, 0)>
+#n0 = affine_map<(m, n) -> (0, n)>
+gpu.module @kernels {
+  gpu.func @registers(%out: memref<1x?xf32>, %i: index) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %rows = tensor.empty() : tensor<1024x1xf32>
+    %columns = tensor.empty() : tensor<1x2056xf32>
+    // expected-error @below {{expected loops over numbers that a thread's registers have room for, got 1024 x 2056}}
+    %s = linalg.generic {indexing_maps = [#n0, #m0], iterator_types = ["parallel", "reduction"]}
+        ins(%columns : tensor<1x2056xf32>) outs(%rows : tensor<1024x1xf32>) {
+    ^bb0(%x: f32, %y: f32):
+      %z = arith.addf %x, %y : f32
+      linalg.yield %z : f32
+    } -> tensor<1024x1xf32>
+    kernel.store %s, %out rows(%i, %i, %i, %i) valid(%i) : tensor<1024x1xf32>, memref<1x?xf32>
     gpu.return
   }
 }

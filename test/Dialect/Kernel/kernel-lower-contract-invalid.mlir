@@ -30,3 +30,16 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// What is unrolled.
+!a = memref<4097x16x64xbf16, #gpu.address_space<workgroup>>
+!b = memref<4097x32x64xbf16, #gpu.address_space<workgroup>>
+gpu.module @kernels {
+  gpu.func @products(%a: !a, %b: !b, %acc: vector<1x4x2x2xf32>) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    // expected-error @below {{expected at most 65536 products of 16 x 8 x 16 for a warp, got 65540}}
+    %s = kernel.contract %a, %b, %acc k(262160) : !a, !b into vector<1x4x2x2xf32>
+    gpu.return
+  }
+}

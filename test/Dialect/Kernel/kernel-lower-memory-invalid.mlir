@@ -39,17 +39,6 @@ gpu.module @kernels {
 #wg = #gpu.address_space<workgroup>
 gpu.module @kernels {
   // expected-error @below {{needs 2147483648 or more bytes of shared memory, expected at most 16384}}
-  gpu.func @tile() kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
-    %m = kernel.alloc : memref<9007199254740992x8x64xbf16, #wg>
-    gpu.return
-  }
-}
-
-// -----
-
-#wg = #gpu.address_space<workgroup>
-gpu.module @kernels {
-  // expected-error @below {{needs 2147483648 or more bytes of shared memory, expected at most 16384}}
   gpu.func @stages() kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
     %ring = kernel.ring stages(9223372036854775807) : !kernel.ring<memref<1x64x64xbf16, #wg>>
     gpu.return

@@ -1,8 +1,34 @@
 // RUN: varlen-opt %s -split-input-file -verify-diagnostics
 
 func.func @rows_of_8() {
-  // expected-error @below {{must be shared tile (memref<SLABS x R x 64 x T, #gpu.address_space<workgroup>>, T f16 or bf16, R a positive multiple of 8), but got 'memref<1x60x64xbf16, #gpu.address_space<workgroup>>'}}
+  // expected-error @below {{must be shared tile (memref<SLABS x R x 64 x T, #gpu.address_space<workgroup>>, T f16 or bf16, R a positive multiple of 8, less than 2^31 bytes), but got 'memref<1x60x64xbf16, #gpu.address_space<workgroup>>'}}
   %a = kernel.alloc : memref<1x60x64xbf16, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+// As many bytes as a number of 64 bits does not count.
+func.func @shared_bytes() {
+  // expected-error @below {{less than 2^31 bytes), but got 'memref<9007199254740992x8x64xbf16, #gpu.address_space<workgroup>>'}}
+  %a = kernel.alloc : memref<9007199254740992x8x64xbf16, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+// Slabs of no more than 2^31 - 1 bytes: 131072 would be too many.
+func.func @shared_bytes_most(%m: memref<131071x128x64xbf16, #gpu.address_space<workgroup>>) {
+  // expected-error @below {{expected the 128 rows of the memory, got a tile of 64}}
+  %a = kernel.tile %m : memref<131071x128x64xbf16, #gpu.address_space<workgroup>> to tensor<64x64xbf16>
+  return
+}
+
+// -----
+
+func.func @shared_bytes_more(%m: memref<131072x128x64xbf16, #gpu.address_space<workgroup>>) {
+  // expected-error @below {{less than 2^31 bytes)}}
+  %a = kernel.tile %m : memref<131072x128x64xbf16, #gpu.address_space<workgroup>> to tensor<64x64xbf16>
   return
 }
 
@@ -170,7 +196,7 @@ func.func @contract_a(%a: vector<1x8x2x2xbf16>, %b: !shared, %c: vector<1x8x2x2x
 
 !shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
 func.func @start_acc(%a: vector<1x8x2x2xbf16>, %b: !shared, %c: vector<1x8x1x2xf32>) {
-  // expected-error @below {{expected the fragment of a tile, vector<M x N x 2 x 2>, got 'vector<1x8x1x2xf32>'}}
+  // expected-error @below {{expected the fragment of a tile, vector<M x N x 2 x 2>, of at most 65536 elements, got 'vector<1x8x1x2xf32>'}}
   %r = kernel.start %a, %b, %c k(64) {b_t} : vector<1x8x2x2xbf16>, !shared into vector<1x8x1x2xf32>
   return
 }
@@ -204,12 +230,48 @@ func.func @contract_acc(%a: !shared, %b: !shared, %c: vector<1x1x2x1xf32>) {
 
 // -----
 
-// expected-error @below {{expected the fragment of a tile, vector<M x N x 2 x 2>, got 'vector<4xf32>'}}
+// 8 columns for each n-tile are none, as 64 bits count them.
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @contract_columns(%a: vector<1x8x2x2xbf16>, %b: !shared, %c: vector<1x4611686018427387904x2x2xf32>) {
+  // expected-error @below {{operand #2 must be fragment (vector<M x N x 2 x 2>, its row projection M x 1 x 2 x 1 or its column projection 1 x N x 1 x 2, of at most 65536 elements), but got 'vector<1x4611686018427387904x2x2xf32>'}}
+  %r = kernel.contract %a, %b, %c k(64) {b_t} : vector<1x8x2x2xbf16>, !shared into vector<1x4611686018427387904x2x2xf32>
+  return
+}
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @contract_rows(%a: !shared, %b: !shared, %c: vector<1152921504606846976x8x2x2xf32>) {
+  // expected-error @below {{operand #2 must be fragment}}
+  %r = kernel.contract %a, %b, %c k(64) {b_t} : !shared, !shared into vector<1152921504606846976x8x2x2xf32>
+  return
+}
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @start_columns(%a: vector<1x8x2x2xbf16>, %b: !shared, %c: vector<1x16385x2x2xf32>) {
+  // expected-error @below {{of at most 65536 elements, got 'vector<1x16385x2x2xf32>'}}
+  %r = kernel.start %a, %b, %c k(64) {b_t} : vector<1x8x2x2xbf16>, !shared into vector<1x16385x2x2xf32>
+  return
+}
+
+// -----
+
+func.func @load_rows(%m: memref<4xf32>, %i: index, %x: f32) {
+  // expected-error @below {{result #0 must be variadic of static rank-2 tensor or fragment}}
+  %s = kernel.load %m rows(%i, %i, %i, %i) valid(%i) otherwise %x : memref<4xf32> to vector<4611686018427387904x1x2x1xf32>
+  return
+}
+
+// -----
+
+// expected-error @below {{expected the fragment of a tile, vector<M x N x 2 x 2>, of at most 65536 elements, got 'vector<4xf32>'}}
 func.func private @pending(!kernel.pending<vector<4xf32>>)
 
 // -----
 
-// expected-error @below {{expected slots of shared tiles (memref<SLABS x R x 64 x T, #gpu.address_space<workgroup>>, T f16 or bf16, R a positive multiple of 8), got 'memref<4xf32>'}}
+// expected-error @below {{expected slots of shared tiles (memref<SLABS x R x 64 x T, #gpu.address_space<workgroup>>, T f16 or bf16, R a positive multiple of 8, less than 2^31 bytes), got 'memref<4xf32>'}}
 func.func private @slot(!kernel.ring<memref<4xf32>>)
 
 // -----

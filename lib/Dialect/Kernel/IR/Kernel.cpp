@@ -50,6 +50,17 @@ void KernelDialect::initialize() {
 // Types
 //===----------------------------------------------------------------------===//
 
+/// Whether something of such extents has at most `most` elements. Their product
+/// may not fit 64 bits.
+static bool hasAtMost(int64_t most, ArrayRef<int64_t> shape) {
+  for (int64_t extent : shape) {
+    if (extent > most)
+      return false;
+    most /= extent;
+  }
+  return true;
+}
+
 bool kernel::isSharedTile(Type type) {
   auto mem = dyn_cast<MemRefType>(type);
   return mem && mem.getRank() == 3 && mem.hasStaticShape() &&
@@ -57,7 +68,8 @@ bool kernel::isSharedTile(Type type) {
          gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(mem) &&
          (mem.getElementType().isF16() || mem.getElementType().isBF16()) &&
          mem.getDimSize(0) > 0 && mem.getDimSize(1) > 0 &&
-         mem.getDimSize(1) % 8 == 0 && mem.getDimSize(2) == kSlabColumns;
+         mem.getDimSize(1) % 8 == 0 && mem.getDimSize(2) == kSlabColumns &&
+         hasAtMost((kTooManyBytes - 1) / 2, mem.getShape());
 }
 
 MemRefType kernel::getSharedTileType(int64_t rows, int64_t columns,
@@ -95,9 +107,16 @@ bool kernel::isTile(Type type) {
   return tensor && tensor.getRank() == 2 && tensor.hasStaticShape();
 }
 
+/// As many as a multiprocessor has.
+static constexpr int64_t kMaxRegisters = 1 << 16;
+
+bool kernel::isInRegisters(VectorType vector) {
+  return !vector.isScalable() && hasAtMost(kMaxRegisters, vector.getShape());
+}
+
 bool kernel::isFragment(Type type) {
   auto vector = dyn_cast<VectorType>(type);
-  if (!vector || vector.getRank() != 4 || vector.isScalable())
+  if (!vector || vector.getRank() != 4 || !isInRegisters(vector))
     return false;
   auto isExtent = [&](unsigned outer, unsigned inner) {
     return vector.getDimSize(inner) == 2 ||
@@ -119,15 +138,17 @@ bool kernel::isColumnStatistic(Type type) {
 }
 
 VectorType kernel::getFragmentType(RankedTensorType tile, int64_t warps) {
-  if (!isTile(tile))
+  if (!isTile(tile) || !VectorType::isValidElementType(tile.getElementType()))
     return {};
   int64_t rows = tile.getDimSize(0), columns = tile.getDimSize(1);
-  if ((rows != 1 && rows % (16 * warps) != 0) ||
+  if (rows == 0 || columns == 0 || (rows != 1 && rows % (16 * warps) != 0) ||
       (columns != 1 && columns % 8 != 0))
     return {};
   int64_t shape[] = {rows == 1 ? 1 : rows / (16 * warps),
                      columns == 1 ? 1 : columns / 8, rows == 1 ? 1 : 2,
                      columns == 1 ? 1 : 2};
+  if (!hasAtMost(kMaxRegisters, shape))
+    return {};
   return VectorType::get(shape, tile.getElementType());
 }
 
@@ -137,7 +158,7 @@ LogicalResult PendingType::verify(function_ref<InFlightDiagnostic()> emitError,
       !isColumnStatistic(fragment))
     return success();
   return emitError() << "expected the fragment of a tile, vector<M x N x 2 x "
-                        "2>, got "
+                        "2>, of at most 65536 elements, got "
                      << fragment;
 }
 
@@ -150,7 +171,7 @@ LogicalResult RingType::verify(function_ref<InFlightDiagnostic()> emitError,
       return emitError()
              << "expected slots of shared tiles (memref<SLABS x R x 64 x T, "
                 "#gpu.address_space<workgroup>>, T f16 or bf16, R a positive "
-                "multiple of 8), got "
+                "multiple of 8, less than 2^31 bytes), got "
              << tile;
   return success();
 }

@@ -15,22 +15,6 @@ using namespace mlir;
 using namespace mlir::varlen;
 using namespace mlir::varlen::kernel;
 
-/// As many as a multiprocessor has.
-static constexpr int64_t kMaxRegisters = 1 << 16;
-
-bool kernel::isInRegisters(VectorType vector) {
-  if (vector.isScalable())
-    return false;
-  // The product of all extents may not fit 64 bits.
-  int64_t elements = 1;
-  for (int64_t extent : vector.getShape()) {
-    if (extent > kMaxRegisters / elements)
-      return false;
-    elements *= extent;
-  }
-  return true;
-}
-
 FailureOr<int64_t> kernel::getWarps(gpu::GPUFuncOp kernel) {
   std::optional<ArrayRef<int32_t>> block = kernel.getKnownBlockSize();
   if (!block)

@@ -18,10 +18,6 @@ namespace mlir::varlen::kernel {
 /// if that is not known, or not one row of whole warps.
 FailureOr<int64_t> getWarps(gpu::GPUFuncOp kernel);
 
-/// Whether registers have room for a vector: whether its elements may become
-/// values of their own.
-bool isInRegisters(VectorType vector);
-
 /// Arithmetic on i32, folded where operands are constant, and a thread's
 /// numbers.
 class ThreadBuilder : public ImplicitLocOpBuilder {

@@ -88,7 +88,14 @@ static bool isProjection(AffineMap map, ArrayRef<int64_t> loops,
   return true;
 }
 
-static LogicalResult checkGeneric(linalg::GenericOp op) {
+/// The type of the fragment of a loop nest.
+static VectorType getFragmentType(linalg::GenericOp op, int64_t warps) {
+  auto element = Float32Type::get(op.getContext());
+  return kernel::getFragmentType(
+      RankedTensorType::get(op.getStaticLoopRanges(), element), warps);
+}
+
+static LogicalResult checkGeneric(linalg::GenericOp op, int64_t warps) {
   SmallVector<int64_t> loops = op.getStaticLoopRanges();
   if (loops.size() != 2)
     return op.emitOpError("expected two loops, rows and columns, got ")
@@ -103,6 +110,10 @@ static LogicalResult checkGeneric(linalg::GenericOp op) {
                             "(m, 0) or (0, n), got ")
              << AffineMapAttr::get(map) << " for " << type;
   }
+  if (!getFragmentType(op, warps))
+    return op.emitOpError("expected loops over numbers that a thread's "
+                          "registers have room for, got ")
+           << loops[0] << " x " << loops[1];
   if (op.getNumReductionLoops() != 0) {
     if (op.getNumResults() != 1 || op.getNumReductionLoops() != 1 ||
         op.getIteratorTypesArray()[1] != utils::IteratorType::reduction ||
@@ -174,10 +185,15 @@ static LogicalResult check(Operation *op, int64_t warps) {
           (!getFragmentType(tile, warps) && !isa<linalg::ContractOp>(op)))
         return op->emitOpError("expected tiles of R x C, R 1 or a multiple of "
                                "16 rows for each of ")
-               << warps << " warps, C 1 or a multiple of 8, got " << type;
+               << warps
+               << " warps, C 1 or a multiple of 8, of numbers that a thread's "
+                  "registers have room for, got "
+               << type;
     }
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case([](linalg::GenericOp generic) { return checkGeneric(generic); })
+      .Case([&](linalg::GenericOp generic) {
+        return checkGeneric(generic, warps);
+      })
       .Case([](linalg::ContractOp contract) { return checkContract(contract); })
       .Case([](TileOp tile) { return checkTile(tile); })
       .Default([&](Operation *op) -> LogicalResult {
@@ -298,8 +314,7 @@ struct GenericPattern : Pattern<linalg::GenericOp> {
   matchAndRewrite(linalg::GenericOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder b(op.getLoc(), rewriter);
-    VectorType full = getFragmentType(
-        RankedTensorType::get(op.getStaticLoopRanges(), b.getF32Type()), warps);
+    VectorType full = ::getFragmentType(op, warps);
     Block *body = op.getBody();
     RegionEmitter region(b, full.getShape(), warps);
     for (auto [argument, operand] :

@@ -33,21 +33,11 @@ using namespace mlir::varlen::kernel;
 /// and wgmma want tiles to start at one, too.
 static constexpr int64_t kTileAlignment = 1024;
 
-/// More than any CTA has, and than offsets in 32 bits reach. Sizes that are as
-/// large stop here.
-static constexpr int64_t kTooManyBytes = int64_t(1) << 31;
-
-static int64_t multiply(int64_t bytes, int64_t count) {
-  return std::min<uint64_t>(llvm::SaturatingMultiply<uint64_t>(bytes, count),
-                            kTooManyBytes);
-}
-
 /// Bytes from one tile to the next.
 static int64_t getBytes(MemRefType tile) {
-  int64_t bytes = tile.getElementTypeBitWidth() / 8;
-  for (int64_t extent : tile.getShape())
-    bytes = multiply(bytes, extent);
-  return llvm::alignTo(bytes, kTileAlignment);
+  return llvm::alignTo(tile.getNumElements() * tile.getElementTypeBitWidth() /
+                           8,
+                       kTileAlignment);
 }
 
 namespace {
@@ -65,7 +55,9 @@ public:
 private:
   int64_t allocate(MemRefType tile, int64_t count = 1) {
     int64_t offset = bytes;
-    bytes = std::min(bytes + multiply(getBytes(tile), count), kTooManyBytes);
+    bytes = std::min<uint64_t>(
+        llvm::SaturatingMultiplyAdd<uint64_t>(getBytes(tile), count, bytes),
+        kTooManyBytes);
     return offset;
   }
   Value base(OpBuilder &b);

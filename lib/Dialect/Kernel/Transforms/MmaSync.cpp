@@ -201,6 +201,9 @@ public:
   }
 
 private:
+  /// Each is an instruction of its own.
+  static constexpr int64_t kMaxProducts = 1 << 16;
+
   int64_t warps;
 };
 
@@ -208,11 +211,16 @@ private:
 
 LogicalResult MmaSync::check(Operation *op,
                              const Contraction &contraction) const {
+  auto acc = cast<VectorType>(contraction.acc.getType());
+  int64_t products = acc.getDimSize(0) * acc.getDimSize(1) * contraction.k / 16;
+  if (products > kMaxProducts)
+    return op->emitOpError("expected at most ")
+           << kMaxProducts << " products of 16 x 8 x 16 for a warp, got "
+           << products;
   auto a = dyn_cast<MemRefType>(contraction.a.getType());
   if (!a)
     return success();
-  int64_t m =
-      16 * warps * cast<VectorType>(contraction.acc.getType()).getDimSize(0);
+  int64_t m = 16 * warps * acc.getDimSize(0);
   int64_t found = contraction.aT ? getSharedColumns(a) : getSharedRows(a);
   if (found < m)
     return op->emitOpError("expected A to have the ")

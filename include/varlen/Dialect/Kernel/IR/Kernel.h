@@ -41,6 +41,9 @@ int64_t getSharedColumns(MemRefType tile);
 bool isGlobal(Type type);
 /// Whether `type` is a tile as a value.
 bool isTile(Type type);
+/// Whether registers have room for a vector: whether its elements may become
+/// values of their own.
+bool isInRegisters(VectorType vector);
 /// Whether `type` is a fragment of a tile or of a statistic.
 bool isFragment(Type type);
 /// Whether a tile or fragment has one value for each row, or for each column.
@@ -48,7 +51,7 @@ bool isRowStatistic(Type type);
 bool isColumnStatistic(Type type);
 /// Each thread's part of a tile that `warps` warps share; null if it cannot be
 /// shared, which is when R is neither 1 nor a multiple of 16 * warps, or C
-/// neither 1 nor a multiple of 8.
+/// neither 1 nor a multiple of 8, or registers have no room for the part.
 VectorType getFragmentType(RankedTensorType tile, int64_t warps);
 
 /// The rows clause: which rows of global memory a tile stands for.

@@ -40,7 +40,7 @@ def Kernel_Ring : Kernel_Type<"Ring", "ring"> {
 def Kernel_Shared : Type<
     CPred<"::mlir::varlen::kernel::isSharedTile($_self)">,
     "shared tile (memref<SLABS x R x 64 x T, #gpu.address_space<workgroup>>, T f16 or bf16, "
-    "R a positive multiple of 8)", "::mlir::MemRefType">;
+    "R a positive multiple of 8, less than 2^31 bytes)", "::mlir::MemRefType">;
 
 def Kernel_Element : AnyTypeOf<[F16, BF16, F32], "f16, bf16 or f32">;
 def Kernel_Global : Type<
@@ -53,7 +53,7 @@ def Kernel_Tile : Type<
 def Kernel_Fragment : Type<
     CPred<"::mlir::varlen::kernel::isFragment($_self)">,
     "fragment (vector<M x N x 2 x 2>, its row projection M x 1 x 2 x 1 or its "
-    "column projection 1 x N x 1 x 2)",
+    "column projection 1 x N x 1 x 2, of at most 65536 elements)",
     "::mlir::VectorType">;
 def Kernel_TileOrFragment : AnyTypeOf<[Kernel_Tile, Kernel_Fragment]>;
 

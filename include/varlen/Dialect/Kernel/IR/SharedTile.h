@@ -20,6 +20,9 @@ namespace mlir::varlen::kernel {
 
 /// Columns of a slab of a shared tile: rows of 128 bytes in 16 bits.
 inline constexpr int64_t kSlabColumns = 64;
+/// Shared memory has fewer bytes than that: more than any CTA has, and than
+/// offsets in 32 bits reach.
+inline constexpr int64_t kTooManyBytes = int64_t(1) << 31;
 /// Planes of bf16 whose sum is an f32 tile.
 inline constexpr int64_t kPlanes = 3;
 
