@@ -160,6 +160,36 @@ func.func @converted(%cu: memref<?xi32>, %n: index, %k: memref<?x4x64xbf16>) {
 
 #gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
 
+func.func @shared_rows(%cu: memref<?xi32>, %n: index, %k: memref<?x4x64xbf16>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    varlen.for_blocks %b of keys(33) meeting %t : !varlen.tile<queries(64)> {
+      // expected-error@+1 {{expected a multiple of 8 rows, of less than 2^31 bytes, in shared memory, got 'tensor<33x64xbf16>'}}
+      %0 = varlen.read %k at %b : memref<?x4x64xbf16>, !varlen.tile<keys(33)> -> tensor<33x64xbf16>
+    }
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @shared_bytes(%cu: memref<?xi32>, %n: index, %k: memref<?x4x4611686018427387904xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    varlen.for_blocks %b of keys(32) meeting %t : !varlen.tile<queries(64)> {
+      // expected-error@+1 {{of less than 2^31 bytes, in shared memory, got 'tensor<32x4611686018427387904xf32>'}}
+      %0 = varlen.read %k at %b : memref<?x4x4611686018427387904xf32>, !varlen.tile<keys(32)> -> tensor<32x4611686018427387904xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
 func.func @numbers(%cu: memref<?xi32>, %n: index, %k: memref<?x4x64xbf16>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
   %rows = varlen.rows in %batch : !varlen.rows<2 x f32>

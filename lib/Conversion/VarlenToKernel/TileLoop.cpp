@@ -111,7 +111,8 @@ private:
 // What can be converted
 //===----------------------------------------------------------------------===//
 
-/// That products of rows of that type have instructions.
+/// That products of rows of that type have instructions, and that shared memory
+/// can hold the rows.
 static LogicalResult verifyElement(ReadOp read, FloatType element) {
   auto type = cast<RankedTensorType>(read.getResult(0).getType());
   if (element.isF64() || type.getElementType() != element ||
@@ -119,6 +120,14 @@ static LogicalResult verifyElement(ReadOp read, FloatType element) {
     return read.emitOpError("expected rows of one element type, f16, bf16 or "
                             "f32, as they are in memory, got ")
            << read.getSource().getType() << " as " << type;
+  // Planes of f32 have 16 bits, too.
+  Type narrow =
+      element.isF32() ? BFloat16Type::get(read.getContext()) : element;
+  if (!kernel::isSharedTile(kernel::getSharedTileType(
+          type.getDimSize(0), type.getDimSize(1), narrow)))
+    return read.emitOpError("expected a multiple of 8 rows, of less than 2^31 "
+                            "bytes, in shared memory, got ")
+           << type;
   return success();
 }
 
