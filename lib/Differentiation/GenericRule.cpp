@@ -25,7 +25,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -99,33 +98,35 @@ private:
 // Outputs
 //===----------------------------------------------------------------------===//
 
-/// Whether `value` uses `source` within the body of one operation.
-static bool dependsOn(Value value, Value source, Block *body) {
-  if (value == source)
-    return true;
-  Operation *definition = value.getDefiningOp();
-  return definition && definition->getBlock() == body &&
-         llvm::any_of(definition->getOperands(), [&](Value operand) {
-           return dependsOn(operand, source, body);
-         });
+/// An argument of a body and what depends on it there.
+static llvm::DenseSet<Value> getDependents(BlockArgument argument) {
+  llvm::DenseSet<Value> dependents{argument};
+  for (Operation &op : argument.getOwner()->without_terminator())
+    if (llvm::any_of(getDependencies(&op),
+                     [&](Value value) { return dependents.contains(value); }))
+      dependents.insert_range(op.getResults());
+  return dependents;
 }
 
 /// Whether `value` is `accumulator` plus something independent of it.
-static bool isSum(Value value, Value accumulator, Block *body) {
-  if (value == accumulator)
-    return true;
-  auto isFree = [&](Value other) {
-    return !dependsOn(other, accumulator, body);
-  };
-  auto isPart = [&](Value part) { return isSum(part, accumulator, body); };
-  if (auto add = value.getDefiningOp<arith::AddFOp>())
-    return (isPart(add.getLhs()) && isFree(add.getRhs())) ||
-           (isPart(add.getRhs()) && isFree(add.getLhs()));
-  if (auto sub = value.getDefiningOp<arith::SubFOp>())
-    return isPart(sub.getLhs()) && isFree(sub.getRhs());
-  if (auto fma = value.getDefiningOp<math::FmaOp>())
-    return isPart(fma.getC()) && isFree(fma.getA()) && isFree(fma.getB());
-  return false;
+static bool isSum(Value value, BlockArgument accumulator,
+                  const llvm::DenseSet<Value> &dependents) {
+  while (value != accumulator) {
+    Operation *op = value.getDefiningOp();
+    if (!isa_and_nonnull<arith::AddFOp, arith::SubFOp, math::FmaOp>(op))
+      return false;
+    auto isDependent = [&](OpOperand &operand) {
+      return dependents.contains(operand.get());
+    };
+    if (llvm::count_if(op->getOpOperands(), isDependent) != 1)
+      return false;
+    OpOperand &part = *llvm::find_if(op->getOpOperands(), isDependent);
+    if ((isa<arith::SubFOp>(op) && part.getOperandNumber() != 0) ||
+        (isa<math::FmaOp>(op) && part.getOperandNumber() != 2))
+      return false;
+    value = part.get();
+  }
+  return true;
 }
 
 std::optional<Output::Kind> GenericRule::classify(OpOperand &init,
@@ -133,7 +134,8 @@ std::optional<Output::Kind> GenericRule::classify(OpOperand &init,
   BlockArgument accumulator = op.getMatchingBlockArgument(&init);
   if (getDims(getMap(init)).all())
     return Output::Elementwise;
-  if (isSum(contribution, accumulator, body))
+  llvm::DenseSet<Value> dependents = getDependents(accumulator);
+  if (isSum(contribution, accumulator, dependents))
     return Output::Sum;
   Operation *last = contribution.getDefiningOp();
   if (!isa_and_nonnull<arith::MaximumFOp, arith::MaxNumFOp, arith::MinimumFOp,
@@ -143,7 +145,7 @@ std::optional<Output::Kind> GenericRule::classify(OpOperand &init,
   contribution = lhs == accumulator ? rhs : lhs;
   if (lhs != accumulator && rhs != accumulator)
     return std::nullopt;
-  if (dependsOn(contribution, accumulator, body))
+  if (dependents.contains(contribution))
     return std::nullopt;
   return Output::Extremum;
 }
@@ -416,9 +418,7 @@ LogicalResult GenericRule::run() {
                              op.getMatchingBlockArgument(&operand),
                              getMap(operand))))
       return failure();
-  llvm::SetVector<Value> captured;
-  getUsedValuesDefinedAbove(op->getRegions(), captured);
-  for (Value value : captured) {
+  for (Value value : getCaptured(op)) {
     if (!b.isVaried(value))
       continue;
     AffineMap everywhere =

@@ -14,7 +14,6 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -116,9 +115,7 @@ LogicalResult ForRule::run() {
       numbers.push_back(number);
       inits.push_back(b.getCotangentOrZero(result));
     }
-  llvm::SetVector<Value> above;
-  getUsedValuesDefinedAbove(op->getRegions(), above);
-  for (Value value : above)
+  for (Value value : getCaptured(op))
     if (b.isVaried(value)) {
       captured.push_back(value);
       inits.push_back(b.getCotangentOrZero(value));

@@ -74,8 +74,7 @@ static LogicalResult pullBack(tensor::InsertOp op, VJPBuilder &b) {
 
 /// The padding has a cotangent too, where it is no constant.
 static LogicalResult pullBack(tensor::PadOp op, VJPBuilder &b) {
-  SmallVector<Value> dependencies = getDependencies(op);
-  for (Value value : ArrayRef(dependencies).drop_front(op->getNumOperands()))
+  for (Value value : getCaptured(op))
     if (b.isVaried(value))
       return op.emitError("expected padding that does not depend on what it is "
                           "differentiated by");

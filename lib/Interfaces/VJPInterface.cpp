@@ -15,7 +15,6 @@
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -28,10 +27,24 @@ bool varlen::hasCotangent(Type type) {
   return isa<FloatType>(type);
 }
 
+SmallVector<Value> varlen::getCaptured(Operation *op) {
+  llvm::SetVector<Value> values;
+  op->walk([&](Operation *nested) {
+    if (nested == op)
+      return;
+    for (Value operand : nested->getOperands()) {
+      Operation *parent = operand.getParentBlock()->getParentOp();
+      if (!parent || !op->isAncestor(parent))
+        values.insert(operand);
+    }
+  });
+  return values.takeVector();
+}
+
 SmallVector<Value> varlen::getDependencies(Operation *op) {
   llvm::SetVector<Value> values;
   values.insert_range(op->getOperands());
-  getUsedValuesDefinedAbove(op->getRegions(), values);
+  values.insert_range(getCaptured(op));
   return values.takeVector();
 }
 
@@ -105,8 +118,12 @@ static Value getInitOfSameShape(LoopLikeOpInterface loop,
   if (!yielded)
     return {};
   Value value = yielded->get();
-  while (value && value != argument)
-    value = getEarlierOfSameShape(value);
+  while (value && value != argument) {
+    // What is from elsewhere has not the shape of the argument for being it.
+    Operation *op = value.getDefiningOp();
+    bool isOfBody = op && op->getBlock() == argument.getOwner();
+    value = isOfBody ? getEarlierOfSameShape(value) : Value();
+  }
   return value ? init->get() : Value();
 }
 
@@ -124,7 +141,9 @@ Value varlen::getEarlierOfSameShape(Value value) {
         loop, loop.getTiedLoopRegionIterArg(cast<OpResult>(value)));
   // Stands for a value that must not be asked for, see SCFRules.cpp.
   if (isa<UnrealizedConversionCastOp>(op))
-    return op->getOperand(0);
+    return op->getOperandTypes() == TypeRange(value.getType())
+               ? op->getOperand(0)
+               : Value();
   if (!OpTrait::hasElementwiseMappableTraits(op))
     return {};
   auto hasSameShape = [&](Value operand) {
@@ -185,9 +204,8 @@ void VJPBuilder::markVaried(ValueRange sources, ArrayRef<Operation *> ops) {
     return isVaried(operand.get()) && (!rule || rule.isDifferentiable(operand));
   };
   auto isCaptured = [&](Operation *op) {
-    llvm::SetVector<Value> captured;
-    getUsedValuesDefinedAbove(op->getRegions(), captured);
-    return llvm::any_of(captured, [&](Value value) { return isVaried(value); });
+    return llvm::any_of(getCaptured(op),
+                        [&](Value value) { return isVaried(value); });
   };
   for (Operation *op : ops) {
     if (!llvm::any_of(op->getOpOperands(), isVariedOperand) && !isCaptured(op))

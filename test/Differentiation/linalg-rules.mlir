@@ -7,6 +7,8 @@
 // RUN:   --varlen-differentiate=function=scalars \
 // RUN:   --varlen-differentiate=function=gather \
 // RUN:   --varlen-differentiate=function=softmax \
+// RUN:   --varlen-differentiate=function=loop_in_body \
+// RUN:   --varlen-differentiate=function=many_uses \
 // RUN:   | FileCheck %s
 
 // CHECK-DAG: #[[$MAP0:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
@@ -278,4 +280,64 @@ func.func @gather(%table: tensor<?x4xf32>, %rows: tensor<?xi32>, %o: tensor<?x4x
 func.func @softmax(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
   %y = linalg.softmax dimension(1) ins(%x : tensor<2x4xf32>) outs(%x : tensor<2x4xf32>) -> tensor<2x4xf32>
   return %y : tensor<2x4xf32>
+}
+
+// A body may have operations with regions.
+// CHECK-LABEL: func.func @loop_in_body_vjp(
+// CHECK: linalg.generic
+// CHECK: %[[L:.*]] = scf.for {{.*}} -> (f32) {
+// CHECK-NEXT: %[[S:.*]] = arith.addf %{{.*}}, %{{.*}} : f32
+// CHECK-NEXT: scf.yield %[[S]] : f32
+// CHECK: linalg.yield %[[L]] : f32
+func.func @loop_in_body(%x: tensor<8xf32>, %n: index) -> tensor<8xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%x : tensor<8xf32>) {
+  ^bb0(%a: f32):
+    %s = scf.for %i = %c0 to %n step %c1 iter_args(%b = %zero) -> f32 {
+      %c = arith.addf %b, %a : f32
+      scf.yield %c : f32
+    }
+    linalg.yield %s : f32
+  } -> tensor<8xf32>
+  return %y : tensor<8xf32>
+}
+
+// Each value is looked at once, however many ways lead to it.
+// CHECK-LABEL: func.func @many_uses_vjp(
+// CHECK-COUNT-23: math.fma
+// CHECK: linalg.yield
+func.func @many_uses(%x: tensor<8xf32>, %init: tensor<f32>) -> tensor<f32> {
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>], iterator_types = ["reduction"]}
+      ins(%x : tensor<8xf32>) outs(%init : tensor<f32>) {
+  ^bb0(%x0: f32, %acc: f32):
+    %x1 = math.fma %x0, %x0, %x0 : f32
+    %x2 = math.fma %x1, %x1, %x1 : f32
+    %x3 = math.fma %x2, %x2, %x2 : f32
+    %x4 = math.fma %x3, %x3, %x3 : f32
+    %x5 = math.fma %x4, %x4, %x4 : f32
+    %x6 = math.fma %x5, %x5, %x5 : f32
+    %x7 = math.fma %x6, %x6, %x6 : f32
+    %x8 = math.fma %x7, %x7, %x7 : f32
+    %x9 = math.fma %x8, %x8, %x8 : f32
+    %x10 = math.fma %x9, %x9, %x9 : f32
+    %x11 = math.fma %x10, %x10, %x10 : f32
+    %x12 = math.fma %x11, %x11, %x11 : f32
+    %x13 = math.fma %x12, %x12, %x12 : f32
+    %x14 = math.fma %x13, %x13, %x13 : f32
+    %x15 = math.fma %x14, %x14, %x14 : f32
+    %x16 = math.fma %x15, %x15, %x15 : f32
+    %x17 = math.fma %x16, %x16, %x16 : f32
+    %x18 = math.fma %x17, %x17, %x17 : f32
+    %x19 = math.fma %x18, %x18, %x18 : f32
+    %x20 = math.fma %x19, %x19, %x19 : f32
+    %x21 = math.fma %x20, %x20, %x20 : f32
+    %x22 = math.fma %x21, %x21, %x21 : f32
+    %x23 = math.fma %x22, %x22, %x22 : f32
+    %x24 = math.fma %x23, %x23, %x23 : f32
+    %sum = arith.addf %acc, %x24 : f32
+    linalg.yield %sum : f32
+  } -> tensor<f32>
+  return %y : tensor<f32>
 }

@@ -6,6 +6,7 @@
 // RUN:   --varlen-differentiate=function=shapes \
 // RUN:   --varlen-differentiate=function=reshape \
 // RUN:   --varlen-differentiate=function=pad \
+// RUN:   --varlen-differentiate=function=pad_alike \
 // RUN:   --varlen-differentiate=function=concat \
 // RUN:   --varlen-differentiate=function=cast \
 // RUN:   | FileCheck %s
@@ -104,6 +105,19 @@ func.func @pad(%x: tensor<?x3xf32>, %n: index) -> tensor<?x5xf32> {
     tensor.yield %zero : f32
   } : tensor<?x3xf32> to tensor<?x5xf32>
   return %a : tensor<?x5xf32>
+}
+
+// CHECK-LABEL: func.func @pad_alike_vjp(
+// CHECK-SAME: %[[X:.*]]: tensor<?xf32>, %[[N:.*]]: index, %[[D:.*]]: tensor<?xf32>) -> tensor<?xf32> {
+// CHECK: %[[A:.*]] = tensor.extract_slice %[[D]][%[[N]]] [%{{.*}}] [1] : tensor<?xf32> to tensor<?xf32>
+// CHECK-NEXT: return %[[A]] : tensor<?xf32>
+func.func @pad_alike(%x: tensor<?xf32>, %n: index) -> tensor<?xf32> {
+  %a = tensor.pad %x low[%n] high[%n] {
+  ^bb0(%i: index):
+    %zero = arith.constant 0.0 : f32
+    tensor.yield %zero : f32
+  } : tensor<?xf32> to tensor<?xf32>
+  return %a : tensor<?xf32>
 }
 
 // Part by part.

@@ -87,6 +87,10 @@ private:
   llvm::DenseMap<Value, Value> cotangents;
 };
 
+/// The values from outside that the regions of an operation use. The operation
+/// may be in a body that is no operation's yet.
+SmallVector<Value> getCaptured(Operation *op);
+
 /// The values from outside that the operation reads: its operands, and what its
 /// regions capture.
 SmallVector<Value> getDependencies(Operation *op);

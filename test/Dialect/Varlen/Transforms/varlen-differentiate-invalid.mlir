@@ -149,3 +149,63 @@ func.func @f(%x: tensor<?xf32>, %n: index) -> tensor<?xf32> {
   }
   return %y : tensor<?xf32>
 }
+
+// -----
+
+// Tensors that change places.
+func.func @f(%x: tensor<?xf32>, %y: tensor<?xf32>, %n: index) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  // expected-error @below {{expected a loop that keeps the shapes of what it carries, cannot tell for #0}}
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x, %b = %y) -> (tensor<?xf32>, tensor<?xf32>) {
+    scf.yield %b, %a : tensor<?xf32>, tensor<?xf32>
+  }
+  return %r#0 : tensor<?xf32>
+}
+
+// -----
+
+// An inner loop that carries what the outer one does.
+func.func @f(%x: tensor<?xf32>, %n: index) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  // expected-error @below {{expected a loop that keeps the shapes of what it carries, cannot tell for #0}}
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x) -> tensor<?xf32> {
+    %q = scf.for %j = %c0 to %n step %c1 iter_args(%b = %a) -> tensor<?xf32> {
+      scf.yield %a : tensor<?xf32>
+    }
+    scf.yield %q : tensor<?xf32>
+  }
+  return %r : tensor<?xf32>
+}
+
+// -----
+
+// Operands that are the same value are two of them.
+func.func @f(%x: tensor<?xf32>, %p: f32, %n: index) -> tensor<?xf32> {
+  // expected-error @below {{expected padding that does not depend on what it is differentiated by}}
+  %y = tensor.pad %x low[%n] high[%n] {
+  ^bb0(%i: index):
+    tensor.yield %p : f32
+  } : tensor<?xf32> to tensor<?xf32>
+  return %y : tensor<?xf32>
+}
+
+// -----
+
+// An accumulator that a region captures.
+func.func @f(%x: tensor<8xf32>, %i: tensor<f32>, %c: i1) -> tensor<f32> {
+  // expected-error @below {{expected result #0 to be elementwise, or a sum, a maximum or a minimum, to differentiate it}}
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>], iterator_types = ["reduction"]}
+      ins(%x : tensor<8xf32>) outs(%i : tensor<f32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %d = scf.if %c -> f32 {
+      scf.yield %acc : f32
+    } else {
+      scf.yield %a : f32
+    }
+    %e = arith.addf %acc, %d : f32
+    linalg.yield %e : f32
+  } -> tensor<f32>
+  return %y : tensor<f32>
+}
