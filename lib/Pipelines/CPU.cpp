@@ -90,7 +90,7 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
       {/*emulateDot=*/!target || !target->hasBF16Dot}));
   if (exp2.scale)
     manager.addPass(createVarlenExpandExp2(exp2));
-  // The casts and views of tiling; also the buffers that no tile reads.
+  // The views of tiling; also the buffers that no tile reads.
   manager.addPass(createCSEPass());
   // While captured values still are memrefs.
   manager.addPass(createVarlenOutlineWork());

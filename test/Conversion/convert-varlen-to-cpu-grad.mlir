@@ -84,15 +84,9 @@ func.func @causal(%dout: memref<?x4x8xf32>, %q: memref<?x4x12xf32>, %k: memref<?
 // bf16 in pairs: queries and cotangents lie in columns of pairs for the scores
 // and in rows of pairs for dk and dv, keys in rows and in rows of pairs.
 
-// CHECK-DAG: #[[$ROWPAIRS:.*]] = affine_map<(d0, d1) -> (d0 floordiv 2, d1 * 2 + d0 mod 2)>
-// CHECK-DAG: #[[$COLUMNPAIRS:.*]] = affine_map<(d0, d1) -> (d1 floordiv 2, d0 * 2 + d1 mod 2)>
 // CHECK-LABEL: @pairs
-// CHECK: %[[QC:.*]] = builtin.unrealized_conversion_cast %{{.*}} to memref<16x16xbf16, #[[$COLUMNPAIRS]]>
-// CHECK: %[[QR:.*]] = builtin.unrealized_conversion_cast %{{.*}} to memref<16x16xbf16, #[[$ROWPAIRS]]>
-// CHECK: %[[BOTH:.*]] = builtin.unrealized_conversion_cast %[[QC]], %[[QR]]
-// CHECK: bufferization.to_tensor %[[BOTH]]
-// CHECK: %[[KR:.*]] = builtin.unrealized_conversion_cast %{{.*}} to memref<?x16xbf16, #[[$ROWPAIRS]]>
-// CHECK: builtin.unrealized_conversion_cast %{{.*}}, %[[KR]]
+// CHECK-DAG: varlen.to_tile %{{.*}} as column_pairs, %{{.*}} as row_pairs : memref<8x32xbf16, {{.*}}>, memref<8x32xbf16, {{.*}}> to tensor<16x16xbf16>
+// CHECK-DAG: varlen.to_tile %{{.*}} as rows, %{{.*}} as row_pairs : memref<?x16xbf16, {{.*}}>, memref<?x32xbf16, {{.*}}> to tensor<?x16xbf16>
 // CHECK: varlen.online_attn_grad kq ins({{.*}} : tensor<16x16xbf16>, tensor<?x16xbf16>, tensor<?x16xbf16>, tensor<16x16xbf16>
 // CHECK: arith.truncf
 func.func @pairs(%dout: memref<?x1x16xbf16>, %q: memref<?x1x16xbf16>, %k: memref<?x1x16xbf16>, %v: memref<?x1x16xbf16>, %out: memref<?x1x16xbf16>, %lse: memref<1x?xf32>, %cu: memref<?xi32>, %dq: memref<?x1x16xbf16>, %dk: memref<?x1x16xbf16>, %dv: memref<?x1x16xbf16>) {

@@ -109,14 +109,12 @@ func.func @converted(%q: memref<?x1x8xbf16>, %k: memref<?x1x8xbf16>, %v: memref<
 // In pairs, tiles stay bf16: words of two are transposed, two rows of values
 // interleaved.
 
-// CHECK-DAG: #[[$COLUMNS:.*]] = affine_map<(d0, d1) -> (d1 floordiv 2, d0 * 2 + d1 mod 2)>
-// CHECK-DAG: #[[$ROWS:.*]] = affine_map<(d0, d1) -> (d0 floordiv 2, d1 * 2 + d0 mod 2)>
 // CHECK-LABEL: @pairs
 // CHECK: vector.bitcast %{{.*}} : vector<16xbf16> to vector<8xi32>
 // CHECK: vector.interleave
-// CHECK: builtin.unrealized_conversion_cast %{{.*}} to memref<8x16xbf16, #[[$COLUMNS]]>
-// CHECK: builtin.unrealized_conversion_cast %{{.*}} to memref<?x16xbf16, #[[$ROWS]]>
-// CHECK: varlen.online_attn kq ins({{.*}} : tensor<8x16xbf16>, tensor<?x16xbf16>, tensor<?x16xbf16>)
+// CHECK: %[[QT:.*]] = varlen.to_tile %{{.*}} as column_pairs : memref<8x16xbf16, {{.*}}> to tensor<8x16xbf16>
+// CHECK: %[[VT:.*]] = varlen.to_tile %{{.*}} as row_pairs : memref<?x32xbf16, {{.*}}> to tensor<?x16xbf16>
+// CHECK: varlen.online_attn kq ins(%[[QT]], %{{.*}}, %[[VT]] : tensor<8x16xbf16>, tensor<?x16xbf16>, tensor<?x16xbf16>)
 func.func @pairs(%q: memref<?x1x16xbf16>, %k: memref<?x1x16xbf16>, %v: memref<?x1x16xbf16>, %cu: memref<?xi32>, %out: memref<?x1x16xbf16>, %lse: memref<1x?xf32>) {
   varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 1, kv_block = 16, kv = pairs>} : (memref<?x1x16xbf16>, memref<?x1x16xbf16>, memref<?x1x16xbf16>, memref<?xi32>, memref<?xi32>, memref<?x1x16xbf16>, memref<1x?xf32>) -> ()
   return

@@ -45,12 +45,10 @@
 // CHECK: math.fma {{.*}} : vector<8xf32>
 // CHECK: math.exp2 {{.*}} : vector<8xf32>
 // CHECK: return
-#columns = affine_map<(d0, d1) -> (d1, d0)>
 func.func @cpu(%q: memref<64x32xbf16>, %k: memref<64x64xbf16>, %v: memref<64x64xbf16>, %acc: memref<64x32xf32>,
                %m: memref<1x32xf32>, %l: memref<1x32xf32>, %n: index) {
   scf.forall (%i) in (%n) {
-    %qc = builtin.unrealized_conversion_cast %q : memref<64x32xbf16> to memref<32x64xbf16, #columns>
-    %qt = bufferization.to_tensor %qc restrict : memref<32x64xbf16, #columns> to tensor<32x64xbf16>
+    %qt = varlen.to_tile %q as columns : memref<64x32xbf16> to tensor<32x64xbf16>
     %kt = bufferization.to_tensor %k restrict : memref<64x64xbf16> to tensor<64x64xbf16>
     %vt = bufferization.to_tensor %v restrict : memref<64x64xbf16> to tensor<64x64xbf16>
     %at = bufferization.to_tensor %acc restrict : memref<64x32xf32> to tensor<64x32xf32>

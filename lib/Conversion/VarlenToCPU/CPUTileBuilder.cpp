@@ -107,6 +107,19 @@ Value CPUTileBuilder::allocatePadded(int64_t rows, int64_t columns, Type type) {
                  b.getIndexAttr(columns));
 }
 
+Value CPUTileBuilder::load(Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
+  return bufferization::ToTensorOp::create(
+      b, RankedTensorType::get(type.getShape(), type.getElementType()), memref,
+      /*restrict=*/true);
+}
+
+Value CPUTileBuilder::load(ArrayRef<TileCopy> copies, int64_t rows,
+                           int64_t columns) {
+  return ToTileOp::create(
+      b, RankedTensorType::get({rows, columns}, tileElement), copies);
+}
+
 void CPUTileBuilder::store(Value tile, Value memref) {
   bufferization::MaterializeInDestinationOp::create(
       b, TypeRange{}, tile, memref, /*restrict=*/true, /*writable=*/true);

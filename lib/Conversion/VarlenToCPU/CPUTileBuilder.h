@@ -11,7 +11,6 @@
 
 #include "CPUTileMemory.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
-#include "varlen/Dialect/Varlen/Utils/CPUTileOrder.h"
 #include "varlen/Dialect/Varlen/Utils/MaskWindow.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -63,6 +62,10 @@ protected:
   /// The same, with a cache line more in each row: rows whose distance is a
   /// power of two would share few cache sets.
   Value allocatePadded(int64_t rows, int64_t columns, Type type);
+  /// The tile that lies in `memref`, in its own order.
+  Value load(Value memref);
+  /// The rows x columns tile of which `copies` are copies.
+  Value load(ArrayRef<TileCopy> copies, int64_t rows, int64_t columns);
   void store(Value tile, Value memref);
 
   /// The part of a block of `keys` keys at k0 that some of the `rows` pairs

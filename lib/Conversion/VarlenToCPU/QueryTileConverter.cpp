@@ -377,21 +377,20 @@ void QueryTileConverter::emitStep(const Panel &at, Value column,
                 b.getIndexAttr(rows),
                 b.getIndexAttr(vectors * lanes * perColumn));
   };
-  auto rows = [&](Value memref) {
-    return varlen::emitTile(b, {{TileOrder::Rows, memref}});
-  };
   int64_t perColumn = pairs ? 2 : 1;
-  Value qTile = varlen::emitTile(
-      b, {{q.order, columnsOf(q.scratch, q.columns / perColumn, perColumn)}});
+  Value qTile =
+      load({{q.order, columnsOf(q.scratch, q.columns / perColumn, perColumn)}},
+           vectors * lanes, q.columns);
+  Value vTile = load({{v.order, vRows}}, ShapedType::kDynamic, v.columns);
   OnlineAttnOp step = loops.step;
   SmallVector<Value> views;
   for (auto [init, scratch] : llvm::zip_equal(step.getDpsInits(), state))
     views.push_back(columnsOf(scratch, rowsOf(init)));
   auto panelStep = OnlineAttnOp::create(
-      b, qTile, rows(kRows), varlen::emitTile(b, {{v.order, vRows}}),
-      rows(columnsOf(lo, 1)), rows(columnsOf(hi, 1)), from, whole,
-      /*queries=*/Value(), /*keys=*/Value(), rows(views[0]), rows(views[1]),
-      rows(views[2]), step.getScaleAttr(), step.getOrientationAttr());
+      b, qTile, load(kRows), vTile, load(columnsOf(lo, 1)),
+      load(columnsOf(hi, 1)), from, whole, /*queries=*/Value(),
+      /*keys=*/Value(), load(views[0]), load(views[1]), load(views[2]),
+      step.getScaleAttr(), step.getOrientationAttr());
   panelStep->setDiscardableAttrs(step->getDiscardableAttrDictionary());
   for (auto [result, destination] :
        llvm::zip_equal(panelStep->getResults(), views))

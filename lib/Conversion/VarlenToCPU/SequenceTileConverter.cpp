@@ -260,20 +260,17 @@ void SequenceTileConverter::emitStep(const WorkTile &tile, Value p, Value begin,
         memref, row, rows,
         b.getIndexAttr(cast<MemRefType>(memref.getType()).getDimSize(1)));
   };
-  auto queries = [&](const Factor &all) -> Value {
+  auto queries = [&](const Factor &all, int64_t size) {
     Factor at = panelAt(all, p);
-    if (pairs)
-      return emitTile(b, {{TileOrder::ColumnPairs, at.columns},
-                          {TileOrder::RowPairs, at.rows}});
-    return emitTile(
-        b, {{TileOrder::Rows, at.rows}, {TileOrder::Columns, at.columns}});
+    TileCopy columns = {pairs ? TileOrder::ColumnPairs : TileOrder::Columns,
+                        at.columns};
+    TileCopy rows = {pairs ? TileOrder::RowPairs : TileOrder::Rows, at.rows};
+    return load({columns, rows}, panel, size);
   };
   auto keys = [&](Value memref) { return rowsOf(memref, begin, size); };
-  auto one = [&](Value memref) {
-    return emitTile(b, {{TileOrder::Rows, memref}});
-  };
   auto statistic = [&](Value memref, Value row, Value at) {
-    return one(view(memref, row, at, b.getIndexAttr(1), b.getIndexAttr(panel)));
+    return load(
+        view(memref, row, at, b.getIndexAttr(1), b.getIndexAttr(panel)));
   };
   Value two = index.constant(2);
   SmallVector<TileCopy> k = {{TileOrder::Rows, keys(kTile)}};
@@ -286,13 +283,13 @@ void SequenceTileConverter::emitStep(const WorkTile &tile, Value p, Value begin,
   Value dkView = keys(dkTile), dvView = keys(dvTile);
   Value from32 = arith::IndexCastOp::create(b, b.getI32Type(), from);
   auto step = OnlineAttnGradOp::create(
-      b, queries(q), emitTile(b, k), one(keys(vTile)), queries(dout),
-      statistic(statistics.memory[0], tile.pairs.kvHead, at),
+      b, queries(q, d), load(k, ShapedType::kDynamic, d), load(keys(vTile)),
+      queries(dout, dv), statistic(statistics.memory[0], tile.pairs.kvHead, at),
       statistic(statistics.memory[1], tile.pairs.kvHead, at),
       statistic(loTile, zero, zero), statistic(hiTile, zero, zero), from32,
       whole,
-      /*queries=*/Value(), /*keys=*/Value(), one(dqView), one(dkView),
-      one(dvView), loops.step.getScaleAttr(), loops.step.getOrientationAttr(),
+      /*queries=*/Value(), /*keys=*/Value(), load(dqView), load(dkView),
+      load(dvView), loops.step.getScaleAttr(), loops.step.getOrientationAttr(),
       loops.step.getNaturalAttr());
   step->setDiscardableAttrs(loops.step->getDiscardableAttrDictionary());
   store(step.getDqOut(), dqView);

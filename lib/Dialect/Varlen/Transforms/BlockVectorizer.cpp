@@ -100,14 +100,14 @@ OpFoldResult BlockVectorizer::rowsOf(Value tile) {
     return b.getIndexAttr(rows);
   if (auto op = tile.getDefiningOp<linalg::LinalgOp>())
     return rowsOf(op.getDpsInits()[0]);
-  if (auto source = tile.getDefiningOp<bufferization::ToTensorOp>()) {
-    // Memory in rows; tiles of which only other copies exist have static rows,
-    // or are the right factor of a product whose other operands know them.
-    Value buffer = find(tile, TileOrder::Rows);
-    return OpFoldResult(
-        memref::DimOp::create(b, buffer ? buffer : source.getBuffer(), index(0))
-            .getResult());
+  if (auto source = tile.getDefiningOp<ToTileOp>()) {
+    ReifiedRankedShapedTypeDims shapes;
+    (void)source.reifyResultShapes(b, shapes);
+    return shapes[0][0];
   }
+  if (auto source = tile.getDefiningOp<bufferization::ToTensorOp>())
+    return OpFoldResult(
+        memref::DimOp::create(b, source.getBuffer(), index(0)).getResult());
   return OpFoldResult(
       tile.getDefiningOp<tensor::EmptyOp>().getDynamicSizes()[0]);
 }
@@ -153,7 +153,9 @@ LogicalResult BlockVectorizer::run() {
       if (failed(check(op)))
         return failure();
       done.push_back(op);
-    } else if (auto op = dyn_cast<UnrealizedConversionCastOp>(operation)) {
+    } else if (auto op = dyn_cast<ToTileOp>(operation)) {
+      if (failed(check(op)))
+        return failure();
       done.push_back(op);
     } else if (isa<tensor::EmptyOp>(operation)) {
       done.push_back(&operation);

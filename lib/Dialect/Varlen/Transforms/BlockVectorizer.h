@@ -19,7 +19,6 @@
 #define VARLEN_DIALECT_VARLEN_TRANSFORMS_BLOCKVECTORIZER_H
 
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
-#include "varlen/Dialect/Varlen/Utils/CPUTileOrder.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -98,6 +97,7 @@ private:
 
   /// What the rest relies on; see BlockVectorizerCheck.cpp.
   LogicalResult check(bufferization::ToTensorOp op);
+  LogicalResult check(ToTileOp op);
   LogicalResult check(bufferization::MaterializeInDestinationOp op);
   LogicalResult check(linalg::LinalgOp op);
   LogicalResult checkContract(linalg::ContractOp op);

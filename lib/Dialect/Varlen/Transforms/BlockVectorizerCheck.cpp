@@ -59,21 +59,32 @@ bool BlockVectorizer::isReadable(Value tile) const {
   return !tile.getDefiningOp<tensor::EmptyOp>();
 }
 
+/// That vectors of a row of a tile can be read from `memory` and written to it.
+static LogicalResult checkMemory(Operation *op, Value memory) {
+  auto type = dyn_cast<MemRefType>(memory.getType());
+  if (type && type.getRank() == 2 && type.isLastDimUnitStride())
+    return success();
+  return op->emitOpError("expected a rank-2 memref whose rows are contiguous, "
+                         "got ")
+         << memory.getType();
+}
+
 LogicalResult BlockVectorizer::check(bufferization::ToTensorOp op) {
-  SmallVector<TileCopy> copies = getTileCopies(op.getBuffer());
-  if (copies.empty())
-    return op.emitOpError("expected memory in an order of tiles, got ")
-           << op.getBuffer().getType();
-  llvm::append_range(buffers[op.getResult()], copies);
-  return success();
+  buffers[op.getResult()].push_back({TileOrder::Rows, op.getBuffer()});
+  return checkMemory(op, op.getBuffer());
+}
+
+LogicalResult BlockVectorizer::check(ToTileOp op) {
+  llvm::append_range(buffers[op.getTile()], op.getTileCopies());
+  return success(llvm::all_of(op.getCopies(), [&](Value copy) {
+    return succeeded(checkMemory(op, copy));
+  }));
 }
 
 LogicalResult
 BlockVectorizer::check(bufferization::MaterializeInDestinationOp op) {
-  auto type = dyn_cast<MemRefType>(op.getDest().getType());
-  if (!type || type.getRank() != 2)
-    return op.emitOpError("expected a rank-2 memref as the destination, got ")
-           << op.getDest().getType();
+  if (failed(checkMemory(op, op.getDest())))
+    return failure();
   auto source = op.getSource().getDefiningOp<linalg::LinalgOp>();
   if (!source || source->getBlock() != &block || isa<linalg::FillOp>(source))
     return op.emitOpError("expected a tile that is computed in this block, got "

@@ -71,12 +71,9 @@
 // CHECK: memref.load %[[HI]][%c0, %[[LAST]]]
 // CHECK: %[[DQEND:.*]] = arith.muli %{{.*}}, %c2
 // CHECK: scf.for %{{.*}} = %[[DQBEGIN]] to %[[DQEND]] step %c2
-#columns = affine_map<(d0, d1) -> (d1, d0)>
 func.func @grad(%q: memref<32x8xf32>, %q_t: memref<8x32xf32>, %k: memref<?x8xf32>, %stat: memref<1x32xf32>, %lo: memref<1x32xi32>, %hi: memref<1x32xi32>, %k0: i32, %whole: i1, %dq: memref<32x8xf32>, %dk: memref<?x8xf32>, %n: index) {
   scf.forall (%i) in (%n) {
-    %qc = builtin.unrealized_conversion_cast %q_t : memref<8x32xf32> to memref<32x8xf32, #columns>
-    %qb = builtin.unrealized_conversion_cast %q, %qc : memref<32x8xf32>, memref<32x8xf32, #columns> to memref<32x8xf32>
-    %qt = bufferization.to_tensor %qb restrict : memref<32x8xf32> to tensor<32x8xf32>
+    %qt = varlen.to_tile %q as rows, %q_t as columns : memref<32x8xf32>, memref<8x32xf32> to tensor<32x8xf32>
     %kt = bufferization.to_tensor %k restrict : memref<?x8xf32> to tensor<?x8xf32>
     %st = bufferization.to_tensor %stat restrict : memref<1x32xf32> to tensor<1x32xf32>
     %lot = bufferization.to_tensor %lo restrict : memref<1x32xi32> to tensor<1x32xi32>

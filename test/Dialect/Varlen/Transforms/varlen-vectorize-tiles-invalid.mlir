@@ -325,12 +325,27 @@ func.func @f(%x: memref<8x16xf32>, %n: index) {
 
 // -----
 
-// Memory of another order.
+// Vectors are loaded from rows.
 
-func.func @f(%x: memref<8x16xf32>, %n: index) {
+func.func @f(%m: memref<8x16xf32, strided<[32, 2]>>, %x: memref<8x16xf32>, %n: index) {
   scf.forall (%i) in (%n) {
-    %m = builtin.unrealized_conversion_cast %x : memref<8x16xf32> to memref<8x16xf32, affine_map<(r, c) -> (r * 2, c)>>
-    // expected-error @below {{'bufferization.to_tensor' op expected memory in an order of tiles, got 'memref<8x16xf32, affine_map<(d0, d1) -> (d0 * 2, d1)>>'}}
+    // expected-error @below {{'bufferization.to_tensor' op expected a rank-2 memref whose rows are contiguous, got 'memref<8x16xf32, strided<[32, 2]>>'}}
+    %mt = bufferization.to_tensor %m restrict : memref<8x16xf32, strided<[32, 2]>> to tensor<8x16xf32>
+    %0 = linalg.generic {indexing_maps = [affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (r, c)>], iterator_types = ["parallel", "parallel"]} ins(%mt : tensor<8x16xf32>) outs(%mt : tensor<8x16xf32>) {
+    ^bb0(%a: f32, %old: f32):
+      %result = arith.negf %a : f32
+      linalg.yield %result : f32
+    } -> tensor<8x16xf32>
+    bufferization.materialize_in_destination %0 in restrict writable %x : (tensor<8x16xf32>, memref<8x16xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<8x16xf32, affine_map<(r, c) -> (r * 2, c)>>, %x: memref<8x16xf32>, %n: index) {
+  scf.forall (%i) in (%n) {
+    // expected-error @below {{'bufferization.to_tensor' op expected a rank-2 memref whose rows are contiguous, got 'memref<8x16xf32, affine_map<(d0, d1) -> (d0 * 2, d1)>>'}}
     %mt = bufferization.to_tensor %m restrict : memref<8x16xf32, affine_map<(r, c) -> (r * 2, c)>> to tensor<8x16xf32>
     %0 = linalg.generic {indexing_maps = [affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (r, c)>], iterator_types = ["parallel", "parallel"]} ins(%mt : tensor<8x16xf32>) outs(%mt : tensor<8x16xf32>) {
     ^bb0(%a: f32, %old: f32):
@@ -344,14 +359,16 @@ func.func @f(%x: memref<8x16xf32>, %n: index) {
 
 // -----
 
-// A cast without a source has no memory.
-
-func.func @f(%x: memref<8x16xf32>, %n: index) {
+func.func @f(%m: memref<16x8xf32, strided<[16, 2]>>, %x: memref<8x16xf32>, %n: index) {
   scf.forall (%i) in (%n) {
-    %m = builtin.unrealized_conversion_cast to memref<8x16xf32>
-    // expected-error @below {{'bufferization.to_tensor' op expected memory in an order of tiles, got 'memref<8x16xf32>'}}
-    %mt = bufferization.to_tensor %m restrict : memref<8x16xf32> to tensor<8x16xf32>
-    bufferization.materialize_in_destination %mt in restrict writable %x : (tensor<8x16xf32>, memref<8x16xf32>) -> ()
+    // expected-error @below {{'varlen.to_tile' op expected a rank-2 memref whose rows are contiguous, got 'memref<16x8xf32, strided<[16, 2]>>'}}
+    %mt = varlen.to_tile %x as rows, %m as columns : memref<8x16xf32>, memref<16x8xf32, strided<[16, 2]>> to tensor<8x16xf32>
+    %0 = linalg.generic {indexing_maps = [affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (r, c)>], iterator_types = ["parallel", "parallel"]} ins(%mt : tensor<8x16xf32>) outs(%mt : tensor<8x16xf32>) {
+    ^bb0(%a: f32, %old: f32):
+      %result = arith.negf %a : f32
+      linalg.yield %result : f32
+    } -> tensor<8x16xf32>
+    bufferization.materialize_in_destination %0 in restrict writable %x : (tensor<8x16xf32>, memref<8x16xf32>) -> ()
   } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
   return
 }

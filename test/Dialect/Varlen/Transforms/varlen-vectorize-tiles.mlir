@@ -45,11 +45,9 @@
 // CHECK: vector.store %[[LSUM]]#0, %[[L]][%c0, %c0]
 // CHECK-NOT: linalg
 // CHECK-NOT: tensor
-#columns = affine_map<(d0, d1) -> (d1, d0)>
 func.func @step(%q: memref<6x16xf32>, %k: memref<?x6xf32>, %v: memref<?x8xf32>, %acc: memref<8x16xf32>, %m: memref<1x16xf32>, %l: memref<1x16xf32>, %n: index) {
   scf.forall (%i) in (%n) {
-    %qc = builtin.unrealized_conversion_cast %q : memref<6x16xf32> to memref<16x6xf32, #columns>
-    %qt = bufferization.to_tensor %qc restrict : memref<16x6xf32, #columns> to tensor<16x6xf32>
+    %qt = varlen.to_tile %q as columns : memref<6x16xf32> to tensor<16x6xf32>
     %kt = bufferization.to_tensor %k restrict : memref<?x6xf32> to tensor<?x6xf32>
     %vt = bufferization.to_tensor %v restrict : memref<?x8xf32> to tensor<?x8xf32>
     %at = bufferization.to_tensor %acc restrict : memref<8x16xf32> to tensor<8x16xf32>
@@ -81,11 +79,9 @@ func.func @step(%q: memref<6x16xf32>, %k: memref<?x6xf32>, %v: memref<?x8xf32>, 
 // CHECK: vector.store %[[A]]
 // CHECK: scf.for {{.*}} = %c0 to %c16 step %c8
 // CHECK: scf.for {{.*}} step %c2 iter_args({{.*}}) -> (vector<8xf32>, vector<8xf32>) {
-#columns = affine_map<(d0, d1) -> (d1, d0)>
 func.func @limits(%q: memref<6x8xf32>, %k: memref<?x6xf32>, %v: memref<?x18xf32>, %lo: memref<1x8xi32>, %hi: memref<1x8xi32>, %k0: i32, %acc: memref<18x8xf32>, %m: memref<1x8xf32>, %l: memref<1x8xf32>, %n: index) {
   scf.forall (%i) in (%n) {
-    %qc = builtin.unrealized_conversion_cast %q : memref<6x8xf32> to memref<8x6xf32, #columns>
-    %qt = bufferization.to_tensor %qc restrict : memref<8x6xf32, #columns> to tensor<8x6xf32>
+    %qt = varlen.to_tile %q as columns : memref<6x8xf32> to tensor<8x6xf32>
     %kt = bufferization.to_tensor %k restrict : memref<?x6xf32> to tensor<?x6xf32>
     %vt = bufferization.to_tensor %v restrict : memref<?x18xf32> to tensor<?x18xf32>
     %lot = bufferization.to_tensor %lo restrict : memref<1x8xi32> to tensor<1x8xi32>
@@ -117,11 +113,9 @@ func.func @limits(%q: memref<6x8xf32>, %k: memref<?x6xf32>, %v: memref<?x18xf32>
 // CHECK-NOT: arith.select %[[WHOLE]]
 // CHECK-COUNT-3: math.exp2
 // CHECK-NOT: math.exp2
-#columns = affine_map<(d0, d1) -> (d1, d0)>
 func.func @unless(%q: memref<6x8xf32>, %k: memref<?x6xf32>, %v: memref<?x18xf32>, %lo: memref<1x8xi32>, %hi: memref<1x8xi32>, %k0: i32, %whole: i1, %acc: memref<18x8xf32>, %m: memref<1x8xf32>, %l: memref<1x8xf32>, %n: index) {
   scf.forall (%i) in (%n) {
-    %qc = builtin.unrealized_conversion_cast %q : memref<6x8xf32> to memref<8x6xf32, #columns>
-    %qt = bufferization.to_tensor %qc restrict : memref<8x6xf32, #columns> to tensor<8x6xf32>
+    %qt = varlen.to_tile %q as columns : memref<6x8xf32> to tensor<8x6xf32>
     %kt = bufferization.to_tensor %k restrict : memref<?x6xf32> to tensor<?x6xf32>
     %vt = bufferization.to_tensor %v restrict : memref<?x18xf32> to tensor<?x18xf32>
     %lot = bufferization.to_tensor %lo restrict : memref<1x8xi32> to tensor<1x8xi32>
@@ -160,22 +154,18 @@ func.func @unless(%q: memref<6x8xf32>, %k: memref<?x6xf32>, %v: memref<?x18xf32>
 // CHECK: vector.load %[[P]][{{.*}}] : memref<16x32xbf16>, vector<32xbf16>
 // CHECK: vector.load %[[V]][{{.*}}] : memref<?x16xbf16>, vector<2xbf16>
 // CHECK: x86vector.avx512.dot
-// CHECK-NOT: unrealized_conversion_cast
+// CHECK-NOT: varlen.to_tile
 // EMULATED-LABEL: @pairs
 // EMULATED-NOT: x86vector
 // EMULATED: arith.shli
 // EMULATED: math.fma
 // EMULATED: arith.andi
 // EMULATED: math.fma
-#row_pairs = affine_map<(d0, d1) -> (d0 floordiv 2, d1 * 2 + d0 mod 2)>
-#column_pairs = affine_map<(d0, d1) -> (d1 floordiv 2, d0 * 2 + d1 mod 2)>
 func.func @pairs(%q: memref<4x32xbf16>, %k: memref<?x8xbf16>, %v: memref<?x16xbf16>, %acc: memref<8x16xf32>, %m: memref<1x16xf32>, %l: memref<1x16xf32>, %n: index) {
   scf.forall (%i) in (%n) {
-    %qp = builtin.unrealized_conversion_cast %q : memref<4x32xbf16> to memref<16x8xbf16, #column_pairs>
-    %vp = builtin.unrealized_conversion_cast %v : memref<?x16xbf16> to memref<?x8xbf16, #row_pairs>
-    %qt = bufferization.to_tensor %qp restrict : memref<16x8xbf16, #column_pairs> to tensor<16x8xbf16>
+    %qt = varlen.to_tile %q as column_pairs : memref<4x32xbf16> to tensor<16x8xbf16>
     %kt = bufferization.to_tensor %k restrict : memref<?x8xbf16> to tensor<?x8xbf16>
-    %vt = bufferization.to_tensor %vp restrict : memref<?x8xbf16, #row_pairs> to tensor<?x8xbf16>
+    %vt = varlen.to_tile %v as row_pairs : memref<?x16xbf16> to tensor<?x8xbf16>
     %at = bufferization.to_tensor %acc restrict : memref<8x16xf32> to tensor<8x16xf32>
     %mt = bufferization.to_tensor %m restrict : memref<1x16xf32> to tensor<1x16xf32>
     %lt = bufferization.to_tensor %l restrict : memref<1x16xf32> to tensor<1x16xf32>
@@ -230,13 +220,10 @@ func.func @pairs(%q: memref<4x32xbf16>, %k: memref<?x8xbf16>, %v: memref<?x16xbf
 // CHECK: memref.load %[[P]][%[[KEY]], %[[M]]]
 // CHECK: vector.load %[[DQ]][%[[M]], %[[CHUNK2]]]
 // CHECK-NOT: linalg
-// CHECK-NOT: unrealized_conversion_cast
-#columns = affine_map<(d0, d1) -> (d1, d0)>
+// CHECK-NOT: varlen.to_tile
 func.func @grad(%q: memref<16x32xf32>, %q_t: memref<32x16xf32>, %k: memref<?x32xf32>, %stat: memref<1x16xf32>, %dq: memref<16x32xf32>, %dk: memref<?x32xf32>, %dv: memref<?x32xf32>, %n: index) {
   scf.forall (%i) in (%n) {
-    %qc = builtin.unrealized_conversion_cast %q_t : memref<32x16xf32> to memref<16x32xf32, #columns>
-    %qb = builtin.unrealized_conversion_cast %q, %qc : memref<16x32xf32>, memref<16x32xf32, #columns> to memref<16x32xf32>
-    %qt = bufferization.to_tensor %qb restrict : memref<16x32xf32> to tensor<16x32xf32>
+    %qt = varlen.to_tile %q as rows, %q_t as columns : memref<16x32xf32>, memref<32x16xf32> to tensor<16x32xf32>
     %kt = bufferization.to_tensor %k restrict : memref<?x32xf32> to tensor<?x32xf32>
     %st = bufferization.to_tensor %stat restrict : memref<1x16xf32> to tensor<1x16xf32>
     %dqt = bufferization.to_tensor %dq restrict : memref<16x32xf32> to tensor<16x32xf32>
@@ -269,17 +256,10 @@ func.func @grad(%q: memref<16x32xf32>, %q_t: memref<32x16xf32>, %k: memref<?x32x
 // CHECK: vector.store {{.*}} : memref<32x16xbf16>, vector<16xbf16>
 // CHECK: vector.load {{.*}} : memref<16x32xbf16>, vector<2xbf16>
 // CHECK: x86vector.avx512.dot
-#row_pairs = affine_map<(d0, d1) -> (d0 floordiv 2, d1 * 2 + d0 mod 2)>
-#column_pairs = affine_map<(d0, d1) -> (d1 floordiv 2, d0 * 2 + d1 mod 2)>
 func.func @grad_pairs(%q: memref<8x32xbf16>, %q_t: memref<8x32xbf16>, %k: memref<?x16xbf16>, %kp: memref<?x32xbf16>, %stat: memref<1x16xf32>, %dq: memref<16x16xf32>, %dk: memref<?x16xf32>, %n: index) {
   scf.forall (%i) in (%n) {
-    %qc = builtin.unrealized_conversion_cast %q_t : memref<8x32xbf16> to memref<16x16xbf16, #column_pairs>
-    %qr = builtin.unrealized_conversion_cast %q : memref<8x32xbf16> to memref<16x16xbf16, #row_pairs>
-    %qb = builtin.unrealized_conversion_cast %qc, %qr : memref<16x16xbf16, #column_pairs>, memref<16x16xbf16, #row_pairs> to memref<16x16xbf16, #column_pairs>
-    %qt = bufferization.to_tensor %qb restrict : memref<16x16xbf16, #column_pairs> to tensor<16x16xbf16>
-    %kr = builtin.unrealized_conversion_cast %kp : memref<?x32xbf16> to memref<?x16xbf16, #row_pairs>
-    %kb = builtin.unrealized_conversion_cast %k, %kr : memref<?x16xbf16>, memref<?x16xbf16, #row_pairs> to memref<?x16xbf16>
-    %kt = bufferization.to_tensor %kb restrict : memref<?x16xbf16> to tensor<?x16xbf16>
+    %qt = varlen.to_tile %q_t as column_pairs, %q as row_pairs : memref<8x32xbf16>, memref<8x32xbf16> to tensor<16x16xbf16>
+    %kt = varlen.to_tile %k as rows, %kp as row_pairs : memref<?x16xbf16>, memref<?x32xbf16> to tensor<?x16xbf16>
     %st = bufferization.to_tensor %stat restrict : memref<1x16xf32> to tensor<1x16xf32>
     %dqt = bufferization.to_tensor %dq restrict : memref<16x16xf32> to tensor<16x16xf32>
     %dkt = bufferization.to_tensor %dk restrict : memref<?x16xf32> to tensor<?x16xf32>

@@ -133,6 +133,16 @@ namespace mlir::varlen {
 struct StepSizes {
   int64_t queries, keys, headDim, valueHeadDim;
 };
+
+/// A tile in memory.
+struct TileCopy {
+  TileOrder order;
+  Value memref;
+};
+
+/// The extents of memory that holds a rows x columns tile in this order.
+SmallVector<int64_t> getTileMemoryShape(TileOrder order, int64_t rows,
+                                        int64_t columns);
 } // namespace mlir::varlen
 
 #define GET_OP_CLASSES

@@ -49,6 +49,20 @@ def Varlen_KVStorage : I32EnumAttr<"KVStorage",
   let genSpecializedAttr = 0;
 }
 
+def Varlen_TileOrder : I32EnumAttr<"TileOrder",
+    "where the elements of a tile lie in memory", [
+      I32EnumAttrCase<"Rows", 0, "rows">,
+      I32EnumAttrCase<"Columns", 1, "columns">,
+      I32EnumAttrCase<"RowPairs", 2, "row_pairs">,
+      I32EnumAttrCase<"ColumnPairs", 3, "column_pairs">]> {
+  let cppNamespace = "::mlir::varlen";
+  let genSpecializedAttr = 0;
+}
+def Varlen_TileOrderAttr
+    : EnumAttr<Varlen_Dialect, Varlen_TileOrder, "tile_order"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
 def Varlen_Axis : I32EnumAttr<"Axis", "what the rows of a tile are", [
       I32EnumAttrCase<"Queries", 0, "queries">,
       I32EnumAttrCase<"Keys", 1, "keys">,

@@ -381,13 +381,13 @@ def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
     is made once for either outcome. A tile wider than `vectors` is done in
     chunks of columns. Where a mask makes scores zero (`varlen.band`), loops over
     them, in narrower chunks, and sums of products with them stop at its edges. A
-    tile that lies in memory in several orders (rows, columns, either with pairs
-    side by side), which casts to one memref say, is read in the order that a
-    product wants; one that is computed is stored in all orders that are read.
+    tile that lies in memory in several orders (`varlen.to_tile`) is read in the
+    order that a product wants; one that is computed is stored in all orders that
+    are read.
 
     *Requires*: in each `scf.forall` with a `#varlen.cpu_schedule`: blocks of
     linalg.fill, linalg.contract and linalg.generic on rank-2 tiles in `kq`
-    orientation, between `bufferization.to_tensor` and
+    orientation, between `bufferization.to_tensor` or `varlen.to_tile` and
     `bufferization.materialize_in_destination`. A tile's columns are a multiple
     of `lanes`; dynamic row counts are multiples of 8 and at most `kv_block`. The
     limits of a gradient step that lie in memory have lo <= hi, and neither falls
