@@ -65,16 +65,16 @@
 // CHECK-COUNT-3: bufferization.materialize_in_destination
 // CHECK: varlen.online_attn kq ins({{.*}} : tensor<8x16xf32>, tensor<?x16xf32>, tensor<?x24xf32>) limits({{.*}}) unless(%[[WHOLE]]) outs({{.*}} : tensor<24x8xf32>
 // CHECK-NOT: varlen.online_attn
-// The end leaves what multiplies acc in place of l, and lse in place of m.
-// CHECK: math.log2
-// CHECK: %[[FACTOR:.*]] = arith.select
-// CHECK: memref.store %[[FACTOR]], %[[L]]
-// CHECK: memref.store %{{.*}}, %[[M]]
-// A query without a key gets 0, whatever it has met with a weight of 0.
-// CHECK: %[[FACTORS:.*]] = vector.load %[[L]]
-// CHECK: %[[NONE:.*]] = arith.cmpf oeq, %[[FACTORS]], %{{.*}} : vector<8xf32>
-// CHECK: %[[Y:.*]] = arith.mulf %{{.*}}, %[[FACTORS]]
-// CHECK: arith.select %[[NONE]], %{{.*}}, %[[Y]] : vector<8xi1>, vector<8xf32>
+// The end of a vector of queries leaves out in place of acc, as its columns, and
+// lse in place of m.
+// CHECK: %[[ACCS:.*]] = memref.subview %[[ACC]][%{{.*}}, %{{.*}}] [24, 8] [1, 1]
+// CHECK: %[[MS:.*]] = memref.subview %[[M]]
+// CHECK: %[[ACCT:.*]] = bufferization.to_tensor %[[ACCS]] restrict
+// CHECK: %[[O:.*]], %[[E:.*]] = varlen.online_finish kq %[[ACCT]], %{{.*}}, %{{.*}} scale 2.500000e-01 : tensor<24x8xf32>, tensor<1x8xf32>
+// CHECK: %[[ROWS:.*]] = memref.transpose %[[ACCS]] (d0, d1) -> (d1, d0)
+// CHECK: bufferization.materialize_in_destination %[[O]] in restrict writable %[[ROWS]] : (tensor<8x24xf32>,
+// CHECK: bufferization.materialize_in_destination %[[E]] in restrict writable %[[MS]]
+// CHECK: vector.load %[[ACC]]
 // CHECK: vector.store %{{.*}}, %[[OUT]]
 // CHECK: %[[X:.*]] = memref.load %[[M]]
 // CHECK: memref.store %[[X]], %[[LSE]]
@@ -122,16 +122,22 @@ func.func @pairs(%q: memref<?x1x16xbf16>, %k: memref<?x1x16xbf16>, %v: memref<?x
 
 // -----
 
-// A sink is a logit beside those of the keys, read where the state ends.
+// A sink is a logit beside those of the keys, read where the state ends; a lane
+// behind the last query has the sink of that one.
 
 // CHECK-LABEL: @sink
-// CHECK-SAME: %[[SINK:[^:]*]]: memref<1xf32>
+// CHECK-SAME: %[[SINK:[^:]*]]: memref<2xf32>
 // CHECK: varlen.online_attn
-// CHECK: %[[S:.*]] = memref.load %[[SINK]]
-// CHECK: arith.subf %[[S]]
-// CHECK: math.exp2
-func.func @sink(%q: memref<?x1x8xf32>, %k: memref<?x1x8xf32>, %v: memref<?x1x8xf32>, %cu: memref<?xi32>, %sink: memref<1xf32>, %out: memref<?x1x8xf32>, %lse: memref<1x?xf32>) {
-  varlen.attn %q, %k, %v, %cu, %cu sink(%sink) outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 1, kv_block = 16, kv = copy>} : (memref<?x1x8xf32>, memref<?x1x8xf32>, memref<?x1x8xf32>, memref<?xi32>, memref<?xi32>, memref<1xf32>, memref<?x1x8xf32>, memref<1x?xf32>) -> ()
+// CHECK: scf.for %[[LANE:.*]] = %c0 to %c8 step %c1
+// CHECK: %[[PAIR:.*]] = arith.minsi
+// CHECK: %[[MEMBER:.*]] = arith.remui %[[PAIR]],
+// CHECK: %[[HEAD:.*]] = arith.addi %{{.*}}, %[[MEMBER]]
+// CHECK: %[[S:.*]] = memref.load %[[SINK]][%[[HEAD]]]
+// CHECK: memref.store %[[S]], %[[SINKS:.*]][%c0, %[[LANE]]]
+// CHECK: %[[ST:.*]] = bufferization.to_tensor %[[SINKS]]
+// CHECK: varlen.online_finish kq %{{.*}}, %{{.*}}, %{{.*}} sink(%[[ST]] : tensor<1x8xf32>)
+func.func @sink(%q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %v: memref<?x1x8xf32>, %cu: memref<?xi32>, %sink: memref<2xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
+  varlen.attn %q, %k, %v, %cu, %cu sink(%sink) outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 1, kv_block = 16, kv = copy>} : (memref<?x2x8xf32>, memref<?x1x8xf32>, memref<?x1x8xf32>, memref<?xi32>, memref<?xi32>, memref<2xf32>, memref<?x2x8xf32>, memref<2x?xf32>) -> ()
   return
 }
 

@@ -161,22 +161,17 @@ void mlir::varlen::emitPackColumns(ImplicitLocOpBuilder &b, Value source,
 
 void mlir::varlen::emitUnpackColumns(ImplicitLocOpBuilder &b, Value source,
                                      Value rowOffset, Value columnOffset,
-                                     Value factor, const PairMap &pairs,
-                                     Value first, Value last, Value destination,
+                                     const PairMap &pairs, Value first,
+                                     Value last, Value destination,
                                      int64_t lanes) {
   IndexBuilder index{b};
   LanePairs at(index, pairs, first, last, lanes);
   int64_t size = innerSize(destination), whole = size / lanes * lanes;
   Type element = elementType(destination);
   auto type = VectorType::get({lanes}, elementType(source));
-  Value zero = splat(b, lanes, elementType(source), 0.0);
-  Value none =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, factor, zero);
   auto column = [&](Value d) -> Value {
-    Value x = vector::LoadOp::create(
+    return vector::LoadOp::create(
         b, type, source, ValueRange{index.add(rowOffset, d), columnOffset});
-    x = arith::MulFOp::create(b, x, factor);
-    return arith::SelectOp::create(b, none, zero, x);
   };
 
   if (whole)

@@ -42,14 +42,12 @@ void emitPackColumns(ImplicitLocOpBuilder &b, Value source,
                      Value destination, Value rowOffset, Value columnOffset,
                      int64_t lanes, bool bf16Pairs);
 
-/// The way back: columns of `source`, each times its lane of `factor`, become
-/// rows destination[row, head, :]; 0 where the factor is 0, whatever the column
-/// has. Lanes past `last` must hold the same values as the lane of `last`, and
-/// write them again.
+/// The way back: columns of `source` become rows destination[row, head, :].
+/// Lanes past `last` must hold the same values as the lane of `last`, and write
+/// them again.
 void emitUnpackColumns(ImplicitLocOpBuilder &b, Value source, Value rowOffset,
-                       Value columnOffset, Value factor, const PairMap &pairs,
-                       Value first, Value last, Value destination,
-                       int64_t lanes);
+                       Value columnOffset, const PairMap &pairs, Value first,
+                       Value last, Value destination, int64_t lanes);
 
 /// Elements in a cache line of 64 bytes.
 inline int64_t getCacheLineElements(Type element) {

@@ -8,8 +8,6 @@
 
 #include "QueryTileConverter.h"
 
-#include "varlen/Dialect/Varlen/Utils/ScoreReference.h"
-
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -117,6 +115,8 @@ void QueryTileConverter::allocateScratch() {
     state.push_back(allocate(count * rowsOf(init), panel, compute));
   lo = allocate(count, panel, b.getI32Type());
   hi = allocate(count, panel, b.getI32Type());
+  if (loops.sink)
+    sinks = allocate(1, lanes, compute);
   for (Factor *factor : {&k, &v}) {
     shape = getTileMemoryShape(factor->order, schedule.getKvBlock(),
                                factor->columns);
@@ -136,6 +136,24 @@ void QueryTileConverter::emitPack(const Panel &at) {
                     lastPair(tile), q.scratch, row,
                     index.mul(column, perColumn), lanes, pairs);
   });
+}
+
+Value QueryTileConverter::columnsOf(const Panel &at, Value column,
+                                    int64_t vectors, Value scratch,
+                                    int64_t rows, int64_t perColumn) {
+  return view(scratch, getAsOpFoldResult(index.mul(at.number, rows)),
+              getAsOpFoldResult(index.mul(column, perColumn)),
+              b.getIndexAttr(rows),
+              b.getIndexAttr(vectors * lanes * perColumn));
+}
+
+SmallVector<Value> QueryTileConverter::stateColumns(const Panel &at,
+                                                    Value column,
+                                                    int64_t vectors) {
+  SmallVector<Value> views;
+  for (auto [init, scratch] : llvm::zip_equal(loops.blocks.getInits(), state))
+    views.push_back(columnsOf(at, column, vectors, scratch, rowsOf(init)));
+  return views;
 }
 
 /// The state before the first block.
@@ -176,46 +194,42 @@ Value QueryTileConverter::loadSink(Value pair) {
   return emitConvert(b, sink, compute);
 }
 
-/// Leaves lse in place of m and, in place of l, what multiplies acc.
+/// Leaves out in place of acc and lse in place of m.
 void QueryTileConverter::emitFinish(const Panel &at) {
-  Value m = state[1], l = state[2];
-  ScoreReference reference(loops.finish.getScale().convertToDouble(), compute,
-                           loops.finish.getRounded());
-  loop(index.constant(0), at.rows, 1, [&](Value lane) {
-    SmallVector<Value> place = {at.number, lane};
-    Value mOf = memref::LoadOp::create(b, m, place);
-    Value lOf = memref::LoadOp::create(b, l, place);
+  OnlineFinishOp end = loops.finish;
+  loop(index.constant(0), at.rows, lanes, [&](Value column) {
+    SmallVector<Value> views = stateColumns(at, column, /*vectors=*/1);
     Value sink;
-    if (loops.sink)
-      sink = loadSink(index.add(at.first, lane));
-    ScoreReference::Result result =
-        reference.emitResult(b, b.getLoc(), mOf, lOf, sink);
-    memref::StoreOp::create(b, result.factor, l, place);
-    memref::StoreOp::create(b, result.lse, m, place);
-  });
-  // Lanes behind the last query are written as that query is.
-  Value last = memref::LoadOp::create(
-      b, l, ValueRange{at.number, index.sub(at.rows, index.constant(1))});
-  loop(at.rows, index.roundUp(at.rows, lanes), 1, [&](Value lane) {
-    memref::StoreOp::create(b, last, l, ValueRange{at.number, lane});
+    if (loops.sink) {
+      loop(index.constant(0), index.constant(lanes), 1, [&](Value lane) {
+        Value pair = index.add(index.add(at.first, column), lane);
+        memref::StoreOp::create(b, loadSink(index.min(pair, lastPair(tile))),
+                                sinks, ValueRange{index.constant(0), lane});
+      });
+      sink = load(sinks);
+    }
+    auto finish = OnlineFinishOp::create(
+        b, load(views[0]), load(views[1]), load(views[2]), sink,
+        end.getScaleAttr(), end.getOrientationAttr(), end.getRoundedAttr());
+    AffineMap swap =
+        AffineMap::getPermutationMap(ArrayRef<int64_t>{1, 0}, b.getContext());
+    store(finish.getOut(),
+          memref::TransposeOp::create(b, views[0], AffineMapAttr::get(swap)));
+    store(finish.getLse(), views[1]);
   });
 }
 
 void QueryTileConverter::emitWrite(WriteOp write, const Panel &at) {
   // As emitFinish leaves them.
-  Value acc = state[0], lse = state[1], factor = state[2];
+  Value out = state[0], lse = state[1];
   Value destination = write.getDestination();
   if (write.getValues().front() == loops.finish.getOut()) {
-    auto type = VectorType::get({lanes}, compute);
     Value row = index.mul(at.number, memoryType(destination).getDimSize(2));
-    loop(index.constant(0), at.rows, lanes, [&](Value column) {
-      Value factors = vector::LoadOp::create(b, type, factor,
-                                             ValueRange{at.number, column});
-      emitUnpackColumns(b, acc, row, column, factors, tile.pairs,
+    return loop(index.constant(0), at.rows, lanes, [&](Value column) {
+      emitUnpackColumns(b, out, row, column, tile.pairs,
                         index.add(at.first, column), lastPair(tile),
                         destination, lanes);
     });
-    return;
   }
   loop(index.constant(0), at.rows, 1, [&](Value lane) {
     Value number = memref::LoadOp::create(b, lse, ValueRange{at.number, lane});
@@ -370,27 +384,20 @@ void QueryTileConverter::emitSteps(const Panel &at, const KeyBlock &block,
 void QueryTileConverter::emitStep(const Panel &at, Value column,
                                   int64_t vectors, Value kRows, Value vRows,
                                   Value from, Value whole) {
-  // The columns that the step has of `rows` rows of the panel.
-  auto columnsOf = [&](Value scratch, int64_t rows, int64_t perColumn = 1) {
-    return view(scratch, getAsOpFoldResult(index.mul(at.number, rows)),
-                getAsOpFoldResult(index.mul(column, perColumn)),
-                b.getIndexAttr(rows),
-                b.getIndexAttr(vectors * lanes * perColumn));
-  };
   int64_t perColumn = pairs ? 2 : 1;
-  Value qTile =
-      load({{q.order, columnsOf(q.scratch, q.columns / perColumn, perColumn)}},
-           vectors * lanes, q.columns);
+  Value qTile = load({{q.order, columnsOf(at, column, vectors, q.scratch,
+                                          q.columns / perColumn, perColumn)}},
+                     vectors * lanes, q.columns);
   Value vTile = load({{v.order, vRows}}, ShapedType::kDynamic, v.columns);
+  auto limit = [&](Value scratch) {
+    return load(columnsOf(at, column, vectors, scratch, /*rows=*/1));
+  };
   OnlineAttnOp step = loops.step;
-  SmallVector<Value> views;
-  for (auto [init, scratch] : llvm::zip_equal(step.getDpsInits(), state))
-    views.push_back(columnsOf(scratch, rowsOf(init)));
+  SmallVector<Value> views = stateColumns(at, column, vectors);
   auto panelStep = OnlineAttnOp::create(
-      b, qTile, load(kRows), vTile, load(columnsOf(lo, 1)),
-      load(columnsOf(hi, 1)), from, whole, /*queries=*/Value(),
-      /*keys=*/Value(), load(views[0]), load(views[1]), load(views[2]),
-      step.getScaleAttr(), step.getOrientationAttr());
+      b, qTile, load(kRows), vTile, limit(lo), limit(hi), from, whole,
+      /*queries=*/Value(), /*keys=*/Value(), load(views[0]), load(views[1]),
+      load(views[2]), step.getScaleAttr(), step.getOrientationAttr());
   panelStep->setDiscardableAttrs(step->getDiscardableAttrDictionary());
   for (auto [result, destination] :
        llvm::zip_equal(panelStep->getResults(), views))

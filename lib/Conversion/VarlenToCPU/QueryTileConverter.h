@@ -53,6 +53,13 @@ private:
   void allocateScratch();
 
   // Of a panel.
+  /// `vectors` vectors of columns of a panel, from `column` on, whose `rows`
+  /// rows (of perColumn elements a column) are in scratch.
+  Value columnsOf(const Panel &at, Value column, int64_t vectors, Value scratch,
+                  int64_t rows, int64_t perColumn = 1);
+  /// Those of acc, m and l.
+  SmallVector<Value> stateColumns(const Panel &at, Value column,
+                                  int64_t vectors);
   void emitPack(const Panel &at);
   void emitInits(const Panel &at);
   void emitLimits(const Panel &at);
@@ -90,6 +97,8 @@ private:
   SmallVector<Value> state;
   /// The keys that each query sees.
   Value lo, hi;
+  /// The sinks of a vector of queries; null if there are none.
+  Value sinks;
 };
 
 } // namespace mlir::varlen

@@ -15,6 +15,8 @@
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 
@@ -25,6 +27,20 @@ namespace mlir::varlen {
 
 using namespace mlir;
 using namespace mlir::varlen;
+
+/// What is stored to transposed memory as a transpose is stored as it is.
+static void foldTransposes(bufferization::MaterializeInDestinationOp store) {
+  auto tile = store.getSource().getDefiningOp<linalg::TransposeOp>();
+  auto memory = store.getDest().getDefiningOp<memref::TransposeOp>();
+  if (!tile || !memory ||
+      AffineMap::getPermutationMap(tile.getPermutation(), store.getContext()) !=
+          memory.getPermutation())
+    return;
+  store.getSourceMutable().assign(tile.getInput());
+  store.getDestMutable().assign(memory.getIn());
+  if (tile->use_empty())
+    tile->erase();
+}
 
 namespace {
 struct VarlenVectorizeTiles
@@ -37,6 +53,7 @@ struct VarlenVectorizeTiles
         return WalkResult::advance();
       SetVector<Block *> blocks;
       work.walk([&](bufferization::MaterializeInDestinationOp op) {
+        foldTransposes(op);
         blocks.insert(op->getBlock());
       });
       ScratchPool scratch(work.getBody(), schedule);

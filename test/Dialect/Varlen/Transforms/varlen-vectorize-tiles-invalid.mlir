@@ -439,3 +439,18 @@ func.func @f(%x: memref<8x16xf32>, %y: memref<f32>, %n: index) {
   } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
   return
 }
+
+// -----
+
+// A transpose is only how memory is named: there is none in registers.
+
+func.func @f(%x: memref<8x8xf32>, %n: index) {
+  scf.forall (%i) in (%n) {
+    %xt = bufferization.to_tensor %x restrict : memref<8x8xf32> to tensor<8x8xf32>
+    %empty = tensor.empty() : tensor<8x8xf32>
+    // expected-error @below {{'linalg.transpose' op expected linalg.fill, linalg.contract or linalg.generic on tiles}}
+    %0 = linalg.transpose ins(%xt : tensor<8x8xf32>) outs(%empty : tensor<8x8xf32>) permutation = [1, 0]
+    bufferization.materialize_in_destination %0 in restrict writable %x : (tensor<8x8xf32>, memref<8x8xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
+  return
+}

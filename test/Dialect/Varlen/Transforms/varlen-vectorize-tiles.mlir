@@ -270,3 +270,33 @@ func.func @grad_pairs(%q: memref<8x32xbf16>, %q_t: memref<8x32xbf16>, %k: memref
   } {varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 8, panels = 1, kv_block = 32, kv = pairs>}
   return
 }
+
+// -----
+
+// The end of a state, in place: out lies in columns, so the columns are stored
+// as they are.
+
+// CHECK-LABEL: @finish
+// CHECK-SAME: %[[ACC:[^:]*]]: memref<6x16xf32>, %[[M:[^:]*]]: memref<1x16xf32>, %[[L:[^:]*]]: memref<1x16xf32>
+// CHECK: %[[L0:.*]] = vector.load %[[L]][%c0, %c0]
+// CHECK: math.log2 %{{.*}} : vector<8xf32>
+// CHECK: scf.for %[[D:.*]] = %c0 to %c6 step %c2
+// CHECK: %[[X:.*]] = vector.load %[[ACC]][%[[D]], %c0]
+// CHECK: %[[Y:.*]] = arith.mulf %[[X]]
+// CHECK: %[[Z:.*]] = arith.select %{{.*}}, %{{.*}}, %[[Y]] : vector<8xi1>, vector<8xf32>
+// CHECK: vector.store %[[Z]], %[[ACC]][%[[D]], %c0]
+// CHECK: vector.store %{{.*}}, %[[M]][%c0, %c0]
+// CHECK-NOT: linalg
+// CHECK-NOT: tensor
+func.func @finish(%acc: memref<6x16xf32>, %m: memref<1x16xf32>, %l: memref<1x16xf32>, %n: index) {
+  scf.forall (%i) in (%n) {
+    %at = bufferization.to_tensor %acc restrict : memref<6x16xf32> to tensor<6x16xf32>
+    %mt = bufferization.to_tensor %m restrict : memref<1x16xf32> to tensor<1x16xf32>
+    %lt = bufferization.to_tensor %l restrict : memref<1x16xf32> to tensor<1x16xf32>
+    %out, %lse = varlen.online_finish kq %at, %mt, %lt scale 0.125 : tensor<6x16xf32>, tensor<1x16xf32>
+    %rows = memref.transpose %acc (d, q) -> (q, d) : memref<6x16xf32> to memref<16x6xf32, strided<[1, 16]>>
+    bufferization.materialize_in_destination %out in restrict writable %rows : (tensor<16x6xf32>, memref<16x6xf32, strided<[1, 16]>>) -> ()
+    bufferization.materialize_in_destination %lse in restrict writable %m : (tensor<1x16xf32>, memref<1x16xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
+  return
+}

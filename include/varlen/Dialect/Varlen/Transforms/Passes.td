@@ -388,10 +388,11 @@ def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
     *Requires*: in each `scf.forall` with a `#varlen.cpu_schedule`: blocks of
     linalg.fill, linalg.contract and linalg.generic on rank-2 tiles in `kq`
     orientation, between `bufferization.to_tensor` or `varlen.to_tile` and
-    `bufferization.materialize_in_destination`. A tile's columns are a multiple
-    of `lanes`; dynamic row counts are multiples of 8 and at most `kv_block`. The
-    limits of a gradient step that lie in memory have lo <= hi, and neither falls
-    from one query to the next.
+    `bufferization.materialize_in_destination`, and a linalg.transpose only of
+    what goes to a memref.transpose. A tile's columns are a multiple of `lanes`;
+    dynamic row counts are multiples of 8 and at most `kv_block`. The limits of a
+    gradient step that lie in memory have lo <= hi, and neither falls from one
+    query to the next.
     *Guarantees*: only memref, scf, arith, math and vector operations (1-d
     vectors of `lanes` elements) are left of them. Scratch tiles are
     `memref.alloc` at the start of the loop body, shared by all blocks.
