@@ -19,14 +19,15 @@ using namespace mlir;
 using namespace mlir::varlen;
 
 //===----------------------------------------------------------------------===//
-// varlen.attn
+// varlen.attn, varlen.attn_into
 //===----------------------------------------------------------------------===//
 
-static LogicalResult pullBack(AttnOp op, VJPBuilder &b) {
+/// Destinations are not read: their cotangents are zero.
+static LogicalResult pullBack(AttentionOpInterface op, VJPBuilder &b) {
   if (op.isBufferized())
-    return op.emitError("expected tensors to differentiate, got memrefs");
-  auto grad = AttnGradOp::create(b, op, b.getCotangentOrZero(op.getOut()),
-                                 b.getCotangent(op.getLse()));
+    return op->emitError("expected tensors to differentiate, got memrefs");
+  auto grad = AttnGradOp::create(b, op, b.getCotangentOrZero(op->getResult(0)),
+                                 b.getCotangent(op->getResult(1)));
   b.accumulate(op.getQ(), grad.getDq());
   b.accumulate(op.getK(), grad.getDk());
   b.accumulate(op.getV(), grad.getDv());
@@ -43,6 +44,6 @@ static LogicalResult pullBack(AttnOp op, VJPBuilder &b) {
 
 void varlen::registerVarlenVJPExternalModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, VarlenDialect *) {
-    attach<PullBackModel, AttnOp>(*context);
+    attach<PullBackModel, AttnOp, AttnIntoOp>(*context);
   });
 }

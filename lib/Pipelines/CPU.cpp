@@ -44,6 +44,7 @@ void varlen::buildVarlenBufferize(OpPassManager &manager,
     manager.addPass(createVarlenGuardAttn());
     manager.addPass(createVarlenDecomposeAttn({/*unscheduled=*/true}));
   }
+  manager.addPass(createVarlenAddDestinations());
   // Tensor code that has no bufferization of its own.
   manager.addPass(createConvertElementwiseToLinalgPass());
   manager.addPass(createConvertTensorToLinalgPass());

@@ -1,6 +1,7 @@
 // RUN: varlen-opt %s \
 // RUN:   --varlen-differentiate=function=attn \
 // RUN:   --varlen-differentiate=function=out_alone \
+// RUN:   --varlen-differentiate=function=into \
 // RUN:   | FileCheck %s
 
 // All clauses travel along; the lse has a cotangent like everything else.
@@ -32,4 +33,19 @@ func.func @out_alone(%q: tensor<?x4x64xbf16>, %cu: tensor<?xi32>) -> tensor<?x4x
       : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?xi32>, tensor<?xi32>)
       -> (tensor<?x4x64xbf16>, tensor<4x?xf32>)
   return %out : tensor<?x4x64xbf16>
+}
+
+// Destinations are not read: their cotangents are zero.
+// CHECK-LABEL: func.func @into_vjp(
+// CHECK-SAME: %[[Q:.*]]: tensor<8x4x64xf32>, %[[CU:.*]]: tensor<?xi32>, %[[O:.*]]: tensor<8x4x64xf32>, %[[L:.*]]: tensor<4x8xf32>, %[[D:.*]]: tensor<8x4x64xf32>)
+// CHECK: %[[A:.*]], %[[B:.*]] = varlen.attn_into %[[Q]], %[[Q]], %[[Q]], %[[CU]], %[[CU]] outs(%[[O]], %[[L]])
+// CHECK-NEXT: varlen.attn_grad %[[D]], %[[Q]], %[[Q]], %[[Q]], %[[A]], %[[B]], %[[CU]], %[[CU]] :
+// CHECK-DAG: %[[DO:.*]] = linalg.fill {{.*}} -> tensor<8x4x64xf32>
+// CHECK-DAG: %[[DL:.*]] = linalg.fill {{.*}} -> tensor<4x8xf32>
+// CHECK: return %{{.*}}, %[[DO]], %[[DL]] : tensor<8x4x64xf32>, tensor<8x4x64xf32>, tensor<4x8xf32>
+func.func @into(%q: tensor<8x4x64xf32>, %cu: tensor<?xi32>, %o: tensor<8x4x64xf32>, %l: tensor<4x8xf32>) -> tensor<8x4x64xf32> {
+  %out, %lse = varlen.attn_into %q, %q, %q, %cu, %cu outs(%o, %l)
+      : (tensor<8x4x64xf32>, tensor<8x4x64xf32>, tensor<8x4x64xf32>, tensor<?xi32>, tensor<?xi32>, tensor<8x4x64xf32>, tensor<4x8xf32>)
+      -> (tensor<8x4x64xf32>, tensor<4x8xf32>)
+  return %out : tensor<8x4x64xf32>
 }

@@ -7,6 +7,7 @@ bit, and right.
 # REQUIRES: plugin
 # RUN: %python %s
 
+import itertools
 import os
 import random
 import sys
@@ -29,7 +30,9 @@ HEADS = (3, 2)  # query heads per key head, key heads
 SHAPES = (("?", 6, "?"), ("?", 2, "?"), ("?", 2, "?"), "?")
 
 rng = random.Random(2)
-for schedule in SCHEDULES:
+# With destinations and without.
+FORMS = [("varlen.attn", ""), ("varlen.attn_into", "varlen-add-destinations")]
+for schedule, (name, before) in itertools.product(SCHEDULES, FORMS):
     loops = 1 if "forall" in schedule or "[0" in schedule else 2
     results = ", ".join(["!transform.any_op"] * (loops + 1))
     text, kinds = "", []
@@ -51,10 +54,11 @@ for schedule in SCHEDULES:
     text = transform(
         text,
         f"""
-    %attn = transform.structured.match ops{{["varlen.attn"]}} attributes{{tile}}
+    %attn = transform.structured.match ops{{["{name}"]}} attributes{{tile}}
       in %root : (!transform.any_op) -> !transform.any_op
     %tiled, %loops:{loops} = transform.structured.{schedule}
       : (!transform.any_op) -> ({results})""",
+        before,
     )
     library = compile_library(text, "varlen-decompose-attn,canonicalize,cse")
     for number, kind in enumerate(kinds):

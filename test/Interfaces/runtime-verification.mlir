@@ -123,3 +123,19 @@ func.func @gradient(%x: memref<?x?x?xf32>, %lse: memref<?x?xf32>, %cu: memref<?x
        memref<?xi32>, memref<?xi32>, memref<?x?xf32>, memref<?x?x?xf32>, memref<?x?x?xf32>, memref<?x?x?xf32>) -> ()
   return
 }
+
+// -----
+
+// Destinations on tensors.
+
+// CHECK-LABEL: func @into(
+// CHECK:         cf.assert %{{.*}}, "{{.*}}out must have as many rows as q{{.*}}"
+// CHECK-NOT:     out must have as many heads as q
+// CHECK:         cf.assert %{{.*}}, "{{.*}}lse must have as many rows as q{{.*}}"
+// CHECK:         varlen.attn_into
+func.func @into(%q: tensor<9x2x8xf32>, %cu: tensor<3xi64>, %o: tensor<?x2x8xf32>, %l: tensor<2x?xf32>) -> (tensor<?x2x8xf32>, tensor<2x?xf32>) {
+  %out, %lse = varlen.attn_into %q, %q, %q, %cu, %cu outs(%o, %l)
+    : (tensor<9x2x8xf32>, tensor<9x2x8xf32>, tensor<9x2x8xf32>, tensor<3xi64>, tensor<3xi64>, tensor<?x2x8xf32>, tensor<2x?xf32>)
+    -> (tensor<?x2x8xf32>, tensor<2x?xf32>)
+  return %out, %lse : tensor<?x2x8xf32>, tensor<2x?xf32>
+}

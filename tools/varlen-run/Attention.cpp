@@ -159,16 +159,15 @@ Attention Reader::read() {
     readExtents(op.getSink(), Extent::QueryHeads);
   for (const varlen::ShapedByInputs &input : op.getShapedInputs())
     readShape(input);
-  if (op.isBufferized())
-    for (const varlen::ShapedByInputs &buffer : op.getShapedResults())
-      readShape(buffer);
+  for (const varlen::ShapedByInputs &destination : op.getShapedDestinations())
+    readShape(destination);
   attention.left = op.getMask().getLeft();
   attention.right = op.getMask().getRight();
   attention.bottomRight =
       op.getMask().getAlignment() == varlen::Alignment::BottomRight;
   // Scores are q k, out is p v. Gradients need the scores again, what comes
   // back through v, then dv, dk and dq.
-  bool isGradient = isa<varlen::AttnGradOp>(op);
+  bool isGradient = op.isGradient();
   attention.headDimProducts = isGradient ? 3 : 1;
   attention.valueHeadDimProducts = isGradient ? 2 : 1;
   return attention;

@@ -284,9 +284,9 @@ def run(command: List[str], text: str) -> str:
     return done.stdout
 
 
-def transform(text: str, schedule: str) -> str:
-    """Runs the operations of a transform dialect sequence on the module
-    `%root`, in a stock mlir-opt with the plugin."""
+def transform(text: str, schedule: str, before: str = "") -> str:
+    """Runs the pass `before` and the operations of a transform dialect sequence
+    on the module `%root`, in a stock mlir-opt with the plugin."""
     library = f"""
 module attributes {{transform.with_named_sequence}} {{
   transform.named_sequence @__transform_main(
@@ -301,7 +301,8 @@ module attributes {{transform.with_named_sequence}} {{
         file.write(library)
         file.flush()
         passes = (
-            f"transform-preload-library{{transform-library-paths={file.name}}},"
+            (f"{before}," if before else "")
+            + f"transform-preload-library{{transform-library-paths={file.name}}},"
             "transform-interpreter"
         )
         return run(

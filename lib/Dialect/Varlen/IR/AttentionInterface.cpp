@@ -57,11 +57,51 @@ bool varlen::detail::hasDynamicHeadDim(AttentionOpInterface op) {
   SmallVector<Value> values = {op.getQ(), op.getK(), op.getV()};
   for (const ShapedByInputs &input : op.getShapedInputs())
     values.push_back(input.value);
-  llvm::append_range(values, op.getOutBuffers());
+  llvm::append_range(values, op.getDestinations());
   return llvm::any_of(values, [](Value value) {
     ShapedType type = shaped(value);
     return type.getRank() == 3 && type.isDynamicDim(2);
   });
+}
+
+bool varlen::detail::isGradient(AttentionOpInterface op) {
+  return isa<AttnGradOp, AttnGradIntoOp>(*op);
+}
+
+AttentionOpInterface varlen::detail::createAttention(
+    OpBuilder &b, AttentionOpInterface like, StringRef name, TypeRange results,
+    ArrayRef<Value> inputs, ValueRange destinations) {
+  OperationState state(like.getLoc(), name);
+  state.addTypes(results);
+  SmallVector<int32_t> segments;
+  for (Value input : inputs) {
+    segments.push_back(input ? 1 : 0);
+    if (input)
+      state.addOperands(input);
+  }
+  // One segment for all gradients, one each for out and lse.
+  if (like.isGradient())
+    segments.push_back(destinations.size());
+  else
+    segments.append(2, destinations.empty() ? 0 : 1);
+  state.addOperands(destinations);
+  StringRef segmentSizes = AttnOp::getOperandSegmentSizeAttr();
+  for (NamedAttribute attribute : like->getAttrs())
+    if (attribute.getName() != segmentSizes)
+      state.attributes.push_back(attribute);
+  state.addAttribute(segmentSizes, b.getDenseI32ArrayAttr(segments));
+  return cast<AttentionOpInterface>(b.create(state));
+}
+
+SmallVector<ShapedByInputs>
+varlen::detail::getShapedDestinations(AttentionOpInterface op) {
+  SmallVector<Value> destinations = op.getDestinations();
+  if (destinations.empty())
+    return {};
+  SmallVector<ShapedByInputs> shaped = op.getShapedResults();
+  for (auto [result, destination] : llvm::zip_equal(shaped, destinations))
+    result.value = destination;
+  return shaped;
 }
 
 FloatType varlen::detail::getElementType(AttentionOpInterface op) {
@@ -109,24 +149,63 @@ varlen::detail::getAttentionInputs(AttentionOpInterface op) {
   return inputs;
 }
 
-ShapedByInputs varlen::detail::shapeOfOut(StringRef name, Value value,
-                                          AttentionOpInterface op) {
+/// `value` as the out of `op`, Tq x Hq x Dv, as its lse, Hq x Tq, or of the
+/// shape of `other`, one of its inputs.
+static ShapedByInputs shapeOfOut(StringRef name, Value value,
+                                 AttentionOpInterface op) {
   NamedValue q{"q", op.getQ()}, v{"v", op.getV()};
   return {{name, value}, op.getElementType(), {{q, 0}, {q, 1}, {v, 2}}};
 }
-
-ShapedByInputs varlen::detail::shapeOfLse(StringRef name, Value value,
-                                          AttentionOpInterface op) {
+static ShapedByInputs shapeOfLse(StringRef name, Value value,
+                                 AttentionOpInterface op) {
   NamedValue q{"q", op.getQ()};
   return {{name, value}, op.getComputeType(), {{q, 1}, {q, 0}}};
 }
-
-ShapedByInputs varlen::detail::shapeLike(StringRef name, Value value,
-                                         NamedValue other) {
+static ShapedByInputs shapeLike(StringRef name, Value value, NamedValue other) {
   ShapedByInputs result{{name, value}, other.type().getElementType(), {}};
   for (unsigned dim = 0; dim < other.type().getRank(); ++dim)
     result.extents.push_back({other, dim});
   return result;
+}
+
+/// A result, or the buffer in its place; null where there is none, which the
+/// verifier refuses.
+static Value getResult(AttentionOpInterface op, unsigned number) {
+  if (!op.isBufferized())
+    return number < op->getNumResults() ? Value(op->getResult(number))
+                                        : Value();
+  SmallVector<Value> buffers = op.getDestinations();
+  return number < buffers.size() ? buffers[number] : Value();
+}
+
+SmallVector<ShapedByInputs>
+varlen::detail::getAttnResults(AttentionOpInterface op) {
+  return {shapeOfOut("out", getResult(op, 0), op),
+          shapeOfLse("lse", getResult(op, 1), op)};
+}
+
+SmallVector<ShapedByInputs>
+varlen::detail::getGradInputs(AttentionOpInterface op, Value dout, Value out,
+                              Value lse, Value dlse) {
+  SmallVector<ShapedByInputs> inputs = {shapeOfOut("dout", dout, op),
+                                        shapeOfOut("out", out, op),
+                                        shapeOfLse("lse", lse, op)};
+  if (dlse)
+    inputs.push_back(shapeOfLse("dlse", dlse, op));
+  return inputs;
+}
+
+SmallVector<ShapedByInputs>
+varlen::detail::getGradients(AttentionOpInterface op) {
+  SmallVector<ShapedByInputs> gradients = {
+      shapeLike("dq", getResult(op, 0), {"q", op.getQ()}),
+      shapeLike("dk", getResult(op, 1), {"k", op.getK()}),
+      shapeLike("dv", getResult(op, 2), {"v", op.getV()})};
+  if (op.getSink())
+    gradients.push_back({{"dsink", getResult(op, 3)},
+                         op.getComputeType(),
+                         {{{"q", op.getQ()}, 1}}});
+  return gradients;
 }
 
 bool varlen::detail::areCompatibleTypes(TypeRange l, TypeRange r) {
@@ -164,6 +243,20 @@ LogicalResult varlen::detail::reifyShapes(AttentionOpInterface op,
   return success();
 }
 
+FailureOr<SmallVector<Value>>
+varlen::getOrCreateDestinations(AttentionOpInterface op, OpBuilder &b) {
+  SmallVector<Value> destinations = op.getDestinations();
+  ReifiedRankedShapedTypeDims shapes;
+  if (!destinations.empty())
+    return destinations;
+  if (failed(detail::reifyShapes(op, b, shapes)))
+    return op->emitOpError("expected tensors, got memrefs");
+  for (auto [shape, result] : llvm::zip_equal(shapes, op->getResults()))
+    destinations.push_back(tensor::EmptyOp::create(
+        b, op.getLoc(), shape, getElementTypeOrSelf(result)));
+  return destinations;
+}
+
 void varlen::detail::setResultNames(AttentionOpInterface op,
                                     OpAsmSetValueNameFn setName) {
   if (op.isBufferized())
@@ -178,7 +271,7 @@ void varlen::detail::getBufferEffects(
     AttentionOpInterface op,
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
         &effects) {
-  SmallVector<Value> written = op.getOutBuffers();
+  SmallVector<Value> written = op.getDestinations();
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isa<MemRefType>(operand.get().getType()))
       continue;

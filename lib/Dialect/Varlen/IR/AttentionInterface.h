@@ -20,11 +20,12 @@ namespace mlir::varlen::detail {
 /// What every attention reads, those operands that there are.
 SmallVector<NamedValue> getAttentionInputs(AttentionOpInterface op);
 
-/// `value` as the out of `op`, Tq x Hq x Dv, as its lse, Hq x Tq, or of the
-/// shape of `other`, one of its inputs.
-ShapedByInputs shapeOfOut(StringRef name, Value value, AttentionOpInterface op);
-ShapedByInputs shapeOfLse(StringRef name, Value value, AttentionOpInterface op);
-ShapedByInputs shapeLike(StringRef name, Value value, NamedValue other);
+/// What varlen.attn_grad reads beside, and what both kinds of attention
+/// compute: results, or buffers in their place.
+SmallVector<ShapedByInputs> getGradInputs(AttentionOpInterface op, Value dout,
+                                          Value out, Value lse, Value dlse);
+SmallVector<ShapedByInputs> getAttnResults(AttentionOpInterface op);
+SmallVector<ShapedByInputs> getGradients(AttentionOpInterface op);
 
 /// Whether types differ in what extents they know only.
 bool areCompatibleTypes(TypeRange l, TypeRange r);
@@ -44,13 +45,57 @@ void getBufferEffects(
         &effects);
 Speculation::Speculatability getSpeculatability(AttentionOpInterface op);
 
-/// The rules that hold for every attention (attn_c1 to attn_c13, attn_c17,
-/// attn_c18).
+/// All rules of an attention (docs/attn.md, docs/attn-grad.md).
 LogicalResult verifyAttention(AttentionOpInterface op);
 
-/// That the values of `op` whose shapes follow from its inputs have them, as
-/// far as their types say.
-LogicalResult verifyShapes(AttentionOpInterface op);
+/// The meaning in linalg, in the destinations if there are any; fails on
+/// buffers. `dlse` may be null.
+FailureOr<SmallVector<Value>> decomposeAttn(AttentionOpInterface op,
+                                            OpBuilder &builder);
+FailureOr<SmallVector<Value>> decomposeGrad(AttentionOpInterface op,
+                                            OpBuilder &builder, Value dout,
+                                            Value out, Value lse, Value dlse);
+
+//===----------------------------------------------------------------------===//
+// TilingInterface
+//===----------------------------------------------------------------------===//
+
+/// A range of offsets and sizes, one of each for every dimension.
+using Offsets = ArrayRef<OpFoldResult>;
+using Sizes = ArrayRef<OpFoldResult>;
+
+SmallVector<utils::IteratorType> getAttnLoops();
+SmallVector<Range> getAttnDomain(AttentionOpInterface op, OpBuilder &b);
+FailureOr<TilingResult> tileAttn(AttentionOpInterface op, OpBuilder &builder,
+                                 Offsets offsets, Sizes sizes);
+LogicalResult getAttnResultTile(AttentionOpInterface op, OpBuilder &b,
+                                unsigned resultNumber, Offsets offsets,
+                                Sizes sizes,
+                                SmallVectorImpl<OpFoldResult> &resultOffsets,
+                                SmallVectorImpl<OpFoldResult> &resultSizes);
+LogicalResult getAttnDomainTile(AttentionOpInterface op, OpBuilder &b,
+                                unsigned resultNumber, Offsets offsets,
+                                Sizes sizes,
+                                SmallVectorImpl<OpFoldResult> &domainOffsets,
+                                SmallVectorImpl<OpFoldResult> &domainSizes);
+/// Whether a part of a result is a tile.
+bool isAttnResultTile(AttentionOpInterface op, unsigned resultNumber,
+                      Offsets offsets, Sizes sizes);
+
+SmallVector<utils::IteratorType> getGradLoops();
+SmallVector<Range> getGradDomain(AttentionOpInterface op, OpBuilder &b);
+FailureOr<TilingResult> tileGrad(AttentionOpInterface op, OpBuilder &builder,
+                                 Offsets offsets, Sizes sizes);
+LogicalResult getGradResultTile(AttentionOpInterface op, OpBuilder &b,
+                                unsigned resultNumber, Offsets offsets,
+                                Sizes sizes,
+                                SmallVectorImpl<OpFoldResult> &resultOffsets,
+                                SmallVectorImpl<OpFoldResult> &resultSizes);
+LogicalResult getGradDomainTile(AttentionOpInterface op, OpBuilder &b,
+                                unsigned resultNumber, Offsets offsets,
+                                Sizes sizes,
+                                SmallVectorImpl<OpFoldResult> &domainOffsets,
+                                SmallVectorImpl<OpFoldResult> &domainSizes);
 
 } // namespace mlir::varlen::detail
 

@@ -233,10 +233,10 @@ static bool isZero(Value value) {
 
 namespace {
 /// Drops a dlse of zeros: x - 0 is x, also for x = -0.
-struct DropZeroDlse : OpRewritePattern<AttnGradOp> {
-  using OpRewritePattern::OpRewritePattern;
+template <typename OpTy> struct DropZeroDlse : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(AttnGradOp op,
+  LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
     if (!op.getDlse() || !isZero(op.getDlse()))
       return failure();
@@ -275,22 +275,40 @@ struct ExtentOfResult : OpRewritePattern<tensor::DimOp> {
 };
 } // namespace
 
-template <typename OpTy>
-static void addAttentionPatterns(RewritePatternSet &patterns) {
+template <typename OpTy> static void addPatterns(RewritePatternSet &patterns) {
   patterns
-      .add<FoldCasts<OpTy>, RefineResultTypes<OpTy>, DropEmptySequences<OpTy>,
-           OpenWindow<OpTy>, DropDefaultScale<OpTy>>(patterns.getContext());
+      .add<DropEmptySequences<OpTy>, OpenWindow<OpTy>, DropDefaultScale<OpTy>>(
+          patterns.getContext());
+}
+
+/// Upstream does the same with what has destinations.
+template <typename OpTy>
+static void addTypePatterns(RewritePatternSet &patterns) {
+  patterns.add<FoldCasts<OpTy>, RefineResultTypes<OpTy>>(patterns.getContext());
 }
 
 void AttnOp::getCanonicalizationPatterns(RewritePatternSet &results,
                                          MLIRContext *context) {
-  addAttentionPatterns<AttnOp>(results);
+  addTypePatterns<AttnOp>(results);
+  addPatterns<AttnOp>(results);
   // Of gradients, too.
   results.add<ExtentOfResult>(context);
 }
 
 void AttnGradOp::getCanonicalizationPatterns(RewritePatternSet &results,
                                              MLIRContext *context) {
-  addAttentionPatterns<AttnGradOp>(results);
-  results.add<DropZeroDlse>(context);
+  addTypePatterns<AttnGradOp>(results);
+  addPatterns<AttnGradOp>(results);
+  results.add<DropZeroDlse<AttnGradOp>>(context);
+}
+
+void AttnIntoOp::getCanonicalizationPatterns(RewritePatternSet &results,
+                                             MLIRContext *) {
+  addPatterns<AttnIntoOp>(results);
+}
+
+void AttnGradIntoOp::getCanonicalizationPatterns(RewritePatternSet &results,
+                                                 MLIRContext *context) {
+  addPatterns<AttnGradIntoOp>(results);
+  results.add<DropZeroDlse<AttnGradIntoOp>>(context);
 }

@@ -12,11 +12,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionInterface.h"
 #include "AttnDecomposer.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -24,7 +27,8 @@ using namespace mlir::varlen;
 namespace {
 class Decomposer : AttnDecomposer {
 public:
-  Decomposer(OpBuilder &builder, AttnOp op) : AttnDecomposer(builder, op) {}
+  Decomposer(OpBuilder &builder, AttentionOpInterface op)
+      : AttnDecomposer(builder, op) {}
 
   SmallVector<Value> run();
 
@@ -136,9 +140,9 @@ SmallVector<Value> Decomposer::run() {
   scale = loadScale();
 
   // Rows that belong to no sequence keep these.
-  Value out =
-      filled({tokens, heads, columns}, constant(op.getElementType(), 0));
-  Value lse = filled({heads, tokens}, lowest());
+  Value out = filledResult(0, {tokens, heads, columns}, 0);
+  Value lse = filledResult(1, {heads, tokens},
+                           -std::numeric_limits<double>::infinity());
 
   Value end = getValueOrCreateConstantIndexOp(b, loc, heads);
   return loopOverSequences(
@@ -149,8 +153,9 @@ SmallVector<Value> Decomposer::run() {
       });
 }
 
-FailureOr<SmallVector<Value>> AttnOp::decomposeOperation(OpBuilder &builder) {
-  if (isBufferized())
+FailureOr<SmallVector<Value>>
+varlen::detail::decomposeAttn(AttentionOpInterface op, OpBuilder &builder) {
+  if (op.isBufferized())
     return failure();
-  return castToResultTypes(builder, *this, Decomposer(builder, *this).run());
+  return castToResultTypes(builder, op, Decomposer(builder, op).run());
 }

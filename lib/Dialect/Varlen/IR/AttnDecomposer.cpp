@@ -240,6 +240,16 @@ Value AttnDecomposer::filled(ArrayRef<OpFoldResult> sizes, Value value) {
   return linalg::FillOp::create(b, value, empty).getResult(0);
 }
 
+Value AttnDecomposer::filledResult(unsigned number,
+                                   ArrayRef<OpFoldResult> sizes, double value) {
+  Value constant =
+      this->constant(getElementTypeOrSelf(op->getResult(number)), value);
+  SmallVector<Value> destinations = op.getDestinations();
+  if (destinations.empty())
+    return filled(sizes, constant);
+  return linalg::FillOp::create(b, constant, destinations[number]).getResult(0);
+}
+
 Value AttnDecomposer::toCompute(OpBuilder &builder, Value value) {
   return convertScalarToDtype(builder, b.getLoc(), value, compute,
                               /*isUnsignedCast=*/false);

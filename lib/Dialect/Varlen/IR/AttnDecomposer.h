@@ -106,6 +106,9 @@ protected:
   Value lowest();
   Value sub(Value lhs, Value rhs) { return arith::SubIOp::create(b, lhs, rhs); }
   Value filled(ArrayRef<OpFoldResult> sizes, Value value);
+  /// The same for a result of the op: in its destination, if there is one.
+  Value filledResult(unsigned number, ArrayRef<OpFoldResult> sizes,
+                     double value);
   Value toCompute(OpBuilder &builder, Value value);
   Value toElement(OpBuilder &builder, Value value);
 

@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionInterface.h"
 #include "AttnDecomposer.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -25,8 +26,11 @@ using namespace mlir::varlen;
 namespace {
 class GradDecomposer : AttnDecomposer {
 public:
-  GradDecomposer(OpBuilder &builder, AttnGradOp op)
-      : AttnDecomposer(builder, op), grad(op) {}
+  /// `dlse` may be null.
+  GradDecomposer(OpBuilder &builder, AttentionOpInterface op, Value dout,
+                 Value out, Value lse, Value dlse)
+      : AttnDecomposer(builder, op), dout(dout), out(out), lse(lse),
+        dlse(dlse) {}
 
   SmallVector<Value> run();
 
@@ -46,9 +50,10 @@ private:
   /// `matrix` times the scale, if there is one, in the rows of a head.
   Value store(Value matrix, Value scale, Value packed, Value row, Value rows,
               Value head);
-  Value zeros(Value like);
+  /// Zeros in place of gradient `number`, which has the shape of `like`.
+  Value zeros(unsigned number, Value like);
 
-  AttnGradOp grad;
+  Value dout, out, lse, dlse;
   Value scale;
 };
 } // namespace
@@ -95,11 +100,11 @@ SmallVector<Value> GradDecomposer::differentiateHead(const Sequence &sequence,
   auto queryRows = [&](Value packed) {
     return rowsOf(packed, sequence.qRow, sequence.qRows, head);
   };
-  Value q = queryRows(op.getQ()), dout = queryRows(grad.getDout());
-  Value out = queryRows(grad.getOut());
+  Value q = queryRows(op.getQ()), dout = queryRows(this->dout);
+  Value out = queryRows(this->out);
   Value k = rowsOf(op.getK(), sequence.kRow, sequence.kRows, kvHead);
   Value v = rowsOf(op.getV(), sequence.kRow, sequence.kRows, kvHead);
-  Value lse = vectorOf(grad.getLse(), sequence.qRow, sequence.qRows, head);
+  Value lse = vectorOf(this->lse, sequence.qRow, sequence.qRows, head);
   OpFoldResult rows = sequence.qRows, keys = sequence.kRows;
   AffineMap matrix = this->matrix(), perRow = this->perRow();
   Value zero = constant(compute, 0), lowest = this->lowest();
@@ -125,8 +130,8 @@ SmallVector<Value> GradDecomposer::differentiateHead(const Sequence &sequence,
                                                       toCompute(b, args[1]));
                 return arith::AddFOp::create(b, args[2], product);
               });
-  if (grad.getDlse()) {
-    Value dlse = vectorOf(grad.getDlse(), sequence.qRow, sequence.qRows, head);
+  if (this->dlse) {
+    Value dlse = vectorOf(this->dlse, sequence.qRow, sequence.qRows, head);
     delta = generic({delta, dlse}, filled({rows}, zero),
                     {vector(), vector(), vector()},
                     [](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
@@ -184,19 +189,17 @@ SmallVector<Value> GradDecomposer::differentiateKvHead(const Sequence &sequence,
   return results;
 }
 
-Value GradDecomposer::zeros(Value like) {
-  auto type = cast<RankedTensorType>(like.getType());
-  return filled(tensor::getMixedSizes(b, b.getLoc(), like),
-                constant(type.getElementType(), 0));
+Value GradDecomposer::zeros(unsigned number, Value like) {
+  return filledResult(number, tensor::getMixedSizes(b, b.getLoc(), like), 0);
 }
 
 SmallVector<Value> GradDecomposer::run() {
   scale = loadScale();
   // Rows that belong to no sequence keep these.
-  SmallVector<Value> gradients = {zeros(op.getQ()), zeros(op.getK()),
-                                  zeros(op.getV())};
+  SmallVector<Value> gradients = {zeros(0, op.getQ()), zeros(1, op.getK()),
+                                  zeros(2, op.getV())};
   if (op.getSink())
-    gradients.push_back(zeros(op.getSink()));
+    gradients.push_back(zeros(3, op.getSink()));
 
   Value kvHeads = tensor::DimOp::create(b, op.getK(), 1);
   return loopOverSequences(gradients, [&](const Sequence &sequence,
@@ -209,9 +212,10 @@ SmallVector<Value> GradDecomposer::run() {
 }
 
 FailureOr<SmallVector<Value>>
-AttnGradOp::decomposeOperation(OpBuilder &builder) {
-  if (isBufferized())
+varlen::detail::decomposeGrad(AttentionOpInterface op, OpBuilder &builder,
+                              Value dout, Value out, Value lse, Value dlse) {
+  if (op.isBufferized())
     return failure();
-  return castToResultTypes(builder, *this,
-                           GradDecomposer(builder, *this).run());
+  GradDecomposer decomposer(builder, op, dout, out, lse, dlse);
+  return castToResultTypes(builder, op, decomposer.run());
 }

@@ -1,5 +1,4 @@
-//===- AttnGradTiling.cpp - Tiles of varlen.attn_grad
-//----------------------===//
+//===- AttnGradTiling.cpp - Tiles of varlen.attn_grad ---------------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -13,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionInterface.h"
 #include "TileSpan.h"
-#include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -29,10 +28,12 @@ using namespace mlir::varlen;
 namespace {
 /// Results, in order.
 enum Gradient { Dq, Dk, Dv, Dsink };
+/// The first operands, in order.
+enum Slot { Dout, Q, K, V };
 } // namespace
 
 /// The number of query heads that share a kv head, if types know it.
-static std::optional<int64_t> getGroupSize(AttnGradOp op) {
+static std::optional<int64_t> getGroupSize(AttentionOpInterface op) {
   int64_t queryHeads = op.getQueryHeads(), kvHeads = op.getKvHeads();
   if (ShapedType::isDynamic(queryHeads) || ShapedType::isDynamic(kvHeads))
     return std::nullopt;
@@ -40,7 +41,7 @@ static std::optional<int64_t> getGroupSize(AttnGradOp op) {
 }
 
 /// The query heads of the groups of some kv heads.
-static Span findQueryHeads(ImplicitLocOpBuilder &b, AttnGradOp op,
+static Span findQueryHeads(ImplicitLocOpBuilder &b, AttentionOpInterface op,
                            const Span &kvHeads) {
   Location loc = b.getLoc();
   if (isWhole(kvHeads, op.getK(), 1))
@@ -62,101 +63,100 @@ static Span findQueryHeads(ImplicitLocOpBuilder &b, AttnGradOp op,
   return {times(kvHeads.offset), times(kvHeads.size)};
 }
 
-SmallVector<utils::IteratorType> AttnGradOp::getLoopIteratorTypes() {
+SmallVector<utils::IteratorType> varlen::detail::getGradLoops() {
   return {utils::IteratorType::parallel};
 }
 
-SmallVector<Range> AttnGradOp::getIterationDomain(OpBuilder &b) {
+SmallVector<Range> varlen::detail::getGradDomain(AttentionOpInterface op,
+                                                 OpBuilder &b) {
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-  return {Range{zero, tensor::getMixedSize(b, getLoc(), getK(), 1), one}};
+  return {Range{zero, tensor::getMixedSize(b, op.getLoc(), op.getK(), 1), one}};
 }
 
-FailureOr<TilingResult>
-AttnGradOp::getTiledImplementation(OpBuilder &builder,
-                                   ArrayRef<OpFoldResult> offsets,
-                                   ArrayRef<OpFoldResult> sizes) {
-  if (isBufferized())
-    return emitOpError("expected tensors to tile, got memrefs");
-  ImplicitLocOpBuilder b(getLoc(), builder);
+FailureOr<TilingResult> varlen::detail::tileGrad(AttentionOpInterface op,
+                                                 OpBuilder &builder,
+                                                 Offsets offsets, Sizes sizes) {
+  if (op.isBufferized())
+    return op->emitOpError("expected tensors to tile, got memrefs");
+  ImplicitLocOpBuilder b(op.getLoc(), builder);
   Span kvHeads{offsets[0], sizes[0]};
-  Span heads = findQueryHeads(b, *this, kvHeads);
+  Span heads = findQueryHeads(b, op, kvHeads);
 
   TilingResult tiled;
-  auto slice = [&](Value tensor, int64_t dim, const Span &span) -> Value {
-    if (!tensor)
-      return {};
-    return sliceDim(b, getLoc(), tensor, dim, span, tiled.generatedSlices);
-  };
-  Value dout = slice(getDout(), 1, heads), q = slice(getQ(), 1, heads);
-  Value k = slice(getK(), 1, kvHeads), v = slice(getV(), 1, kvHeads);
-  Value out = slice(getOut(), 1, heads), lse = slice(getLse(), 0, heads);
-  Value dlse = slice(getDlse(), 0, heads), sink = slice(getSink(), 0, heads);
+  // Packed tensors have their heads in dimension 1, what has a number for each
+  // row and head in dimension 0. What counts sequences has none.
+  SmallVector<Value> inputs = op.getInputSlots();
+  for (auto [slot, input] : llvm::enumerate(inputs)) {
+    if (!input || isa<IntegerType>(getElementTypeOrSelf(input.getType())))
+      continue;
+    int64_t dim = cast<ShapedType>(input.getType()).getRank() == 3 ? 1 : 0;
+    input = sliceDim(b, op.getLoc(), input, dim,
+                     slot == K || slot == V ? kvHeads : heads,
+                     tiled.generatedSlices);
+  }
 
-  auto type = [](Value value) { return cast<ShapedType>(value.getType()); };
+  auto type = [&](Slot slot) {
+    return cast<ShapedType>(inputs[slot].getType());
+  };
   SmallVector<Type> types = llvm::to_vector_of<Type>(
-      inferGradientTypes(type(q), type(k), type(v), sink != Value()));
-  auto op = AttnGradOp::create(
-      b, types, dout, q, k, v, out, lse, getCuQ(), getCuK(), dlse,
-      getSequsedQ(), getSequsedK(), getQOffset(), sink,
-      /*gradient_buffers=*/ValueRange(), getMaskAttr(), getScaleAttr());
-  op->setDiscardableAttrs((*this)->getDiscardableAttrDictionary());
-  tiled.tiledOps.push_back(op);
-  llvm::append_range(tiled.tiledValues, op.getResults());
+      inferGradientTypes(type(Q), type(K), type(V), op.getSink() != Value()));
+  FailureOr<SmallVector<Value>> destinations =
+      sliceDestinations(op, b, offsets, sizes, tiled.generatedSlices);
+  if (failed(destinations))
+    return failure();
+  if (!destinations->empty())
+    types = llvm::to_vector(TypeRange(ValueRange(*destinations)));
+  AttentionOpInterface tile = createAttention(
+      b, op, op->getName().getStringRef(), types, inputs, *destinations);
+  tiled.tiledOps.push_back(tile);
+  llvm::append_range(tiled.tiledValues, tile->getResults());
   return tiled;
 }
 
-LogicalResult AttnGradOp::getResultTilePosition(
-    OpBuilder &builder, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
-    ArrayRef<OpFoldResult> sizes, SmallVector<OpFoldResult> &resultOffsets,
-    SmallVector<OpFoldResult> &resultSizes) {
-  ImplicitLocOpBuilder b(getLoc(), builder);
+LogicalResult varlen::detail::getGradResultTile(
+    AttentionOpInterface op, OpBuilder &builder, unsigned resultNumber,
+    Offsets offsets, Sizes sizes, SmallVectorImpl<OpFoldResult> &resultOffsets,
+    SmallVectorImpl<OpFoldResult> &resultSizes) {
+  ImplicitLocOpBuilder b(op.getLoc(), builder);
   Span heads{offsets[0], sizes[0]};
   if (resultNumber == Dq || resultNumber == Dsink)
-    heads = findQueryHeads(b, *this, heads);
+    heads = findQueryHeads(b, op, heads);
   if (resultNumber == Dsink) {
-    resultOffsets = {heads.offset};
-    resultSizes = {heads.size};
+    resultOffsets.assign({heads.offset});
+    resultSizes.assign({heads.size});
     return success();
   }
-  Value input = resultNumber == Dq   ? getQ()
-                : resultNumber == Dk ? getK()
-                                     : getV();
+  Value input = resultNumber == Dq   ? op.getQ()
+                : resultNumber == Dk ? op.getK()
+                                     : op.getV();
   resultOffsets.assign(3, b.getIndexAttr(0));
-  resultSizes = tensor::getMixedSizes(b, getLoc(), input);
+  resultSizes = tensor::getMixedSizes(b, op.getLoc(), input);
   resultOffsets[1] = heads.offset;
   resultSizes[1] = heads.size;
   return success();
 }
 
-LogicalResult AttnGradOp::getIterationDomainTileFromResultTile(
-    OpBuilder &b, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
-    ArrayRef<OpFoldResult> sizes,
-    SmallVectorImpl<OpFoldResult> &iterDomainOffsets,
-    SmallVectorImpl<OpFoldResult> &iterDomainSizes) {
+LogicalResult varlen::detail::getGradDomainTile(
+    AttentionOpInterface op, OpBuilder &b, unsigned resultNumber,
+    Offsets offsets, Sizes sizes, SmallVectorImpl<OpFoldResult> &domainOffsets,
+    SmallVectorImpl<OpFoldResult> &domainSizes) {
   unsigned headDim = resultNumber == Dsink ? 0 : 1;
   // A part of the rows, or of a head's elements, would cost as much as all.
-  Value result = getResult(resultNumber);
+  Value result = op->getResult(resultNumber);
   for (unsigned dim = 0; dim < offsets.size(); ++dim)
     if (dim != headDim && !isWhole({offsets[dim], sizes[dim]}, result, dim))
       return failure();
   OpFoldResult offset = offsets[headDim], size = sizes[headDim];
   if (resultNumber == Dq || resultNumber == Dsink) {
-    std::optional<int64_t> group = getGroupSize(*this);
+    std::optional<int64_t> group = getGroupSize(op);
     if (!group || !isMultipleOf(offset, *group) || !isMultipleOf(size, *group))
       return failure();
     AffineExpr perGroup = b.getAffineDimExpr(0).floorDiv(*group);
     for (OpFoldResult *value : {&offset, &size})
-      *value = affine::makeComposedFoldedAffineApply(b, getLoc(), perGroup,
+      *value = affine::makeComposedFoldedAffineApply(b, op.getLoc(), perGroup,
                                                      {*value});
   }
-  iterDomainOffsets.assign({offset});
-  iterDomainSizes.assign({size});
+  domainOffsets.assign({offset});
+  domainSizes.assign({size});
   return success();
-}
-
-FailureOr<TilingResult>
-AttnGradOp::generateResultTileValue(OpBuilder &b, unsigned resultNumber,
-                                    ArrayRef<OpFoldResult> offsets,
-                                    ArrayRef<OpFoldResult> sizes) {
-  return tileResult(*this, b, resultNumber, offsets, sizes);
 }

@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionInterface.h"
 #include "TileSpan.h"
-#include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -49,8 +49,8 @@ static std::string describe(OpFoldResult value) {
 /// one whose group holds the tile. Fails, with an error at the op, for a tile
 /// that cuts a group elsewhere: its query heads would not be equally many per
 /// key head.
-static FailureOr<Span> findKvHeads(ImplicitLocOpBuilder &b, AttnOp op,
-                                   const Span &heads) {
+static FailureOr<Span> findKvHeads(ImplicitLocOpBuilder &b,
+                                   AttentionOpInterface op, const Span &heads) {
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
   OpFoldResult all = tensor::getMixedSize(b, b.getLoc(), op.getK(), 1);
   int64_t queryHeads = op.getQueryHeads(), kvHeads = op.getKvHeads();
@@ -59,8 +59,8 @@ static FailureOr<Span> findKvHeads(ImplicitLocOpBuilder &b, AttnOp op,
 
   if (ShapedType::isDynamic(queryHeads) || ShapedType::isDynamic(kvHeads)) {
     if (!isConstantIntValue(heads.size, 1)) {
-      op.emitOpError("expected tiles of one head where the number of query "
-                     "heads in a group is dynamic, got size ")
+      op->emitOpError("expected tiles of one head where the number of query "
+                      "heads in a group is dynamic, got size ")
           << describe(heads.size);
       return failure();
     }
@@ -84,7 +84,7 @@ static FailureOr<Span> findKvHeads(ImplicitLocOpBuilder &b, AttnOp op,
       isMultipleOf(heads.offset, *size))
     return Span{divided(heads.offset), one};
 
-  op.emitOpError("expected tiles of heads that hold whole groups of ")
+  op->emitOpError("expected tiles of heads that hold whole groups of ")
       << group << " query heads or divide one, got size "
       << describe(heads.size);
   return failure();
@@ -99,7 +99,7 @@ namespace {
 /// Rewrites what is said of the packed query rows for a range of them.
 class RowTiler {
 public:
-  RowTiler(ImplicitLocOpBuilder &b, AttnOp op, const Span &rows)
+  RowTiler(ImplicitLocOpBuilder &b, AttentionOpInterface op, const Span &rows)
       : b(b), op(op),
         first(getValueOrCreateConstantIndexOp(b, b.getLoc(), rows.offset)),
         size(getValueOrCreateConstantIndexOp(b, b.getLoc(), rows.size)) {}
@@ -119,7 +119,7 @@ private:
   Value clamp(ImplicitLocOpBuilder &b, Value row);
 
   ImplicitLocOpBuilder &b;
-  AttnOp op;
+  AttentionOpInterface op;
   Value first, size;
 };
 
@@ -249,28 +249,29 @@ void RowTiler::perSequence(Value &sequsedQ, Value &qOffset) {
 // TilingInterface
 //===----------------------------------------------------------------------===//
 
-SmallVector<utils::IteratorType> AttnOp::getLoopIteratorTypes() {
+SmallVector<utils::IteratorType> varlen::detail::getAttnLoops() {
   return SmallVector<utils::IteratorType>(NumLoops,
                                           utils::IteratorType::parallel);
 }
 
-SmallVector<Range> AttnOp::getIterationDomain(OpBuilder &b) {
+SmallVector<Range> varlen::detail::getAttnDomain(AttentionOpInterface op,
+                                                 OpBuilder &b) {
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-  OpFoldResult heads = tensor::getMixedSize(b, getLoc(), getQ(), 1);
-  OpFoldResult rows = tensor::getMixedSize(b, getLoc(), getQ(), 0);
+  OpFoldResult heads = tensor::getMixedSize(b, op.getLoc(), op.getQ(), 1);
+  OpFoldResult rows = tensor::getMixedSize(b, op.getLoc(), op.getQ(), 0);
   return {Range{zero, heads, one}, Range{zero, rows, one}};
 }
 
-FailureOr<TilingResult>
-AttnOp::getTiledImplementation(OpBuilder &builder,
-                               ArrayRef<OpFoldResult> offsets,
-                               ArrayRef<OpFoldResult> sizes) {
-  if (isBufferized())
-    return emitOpError("expected tensors to tile, got memrefs");
-  ImplicitLocOpBuilder b(getLoc(), builder);
+FailureOr<TilingResult> varlen::detail::tileAttn(AttentionOpInterface op,
+                                                 OpBuilder &builder,
+                                                 Offsets offsets, Sizes sizes) {
+  if (op.isBufferized())
+    return op->emitOpError("expected tensors to tile, got memrefs");
+  Location loc = op.getLoc();
+  ImplicitLocOpBuilder b(loc, builder);
   Span heads{offsets[Heads], sizes[Heads]}, rows{offsets[Rows], sizes[Rows]};
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-  FailureOr<Span> kvHeads = findKvHeads(b, *this, heads);
+  FailureOr<Span> kvHeads = findKvHeads(b, op, heads);
   if (failed(kvHeads))
     return failure();
 
@@ -278,89 +279,88 @@ AttnOp::getTiledImplementation(OpBuilder &builder,
   auto slice = [&](Value packed, const Span &rows, const Span &heads) -> Value {
     if (isWhole(rows, packed, 0) && isWhole(heads, packed, 1))
       return packed;
-    OpFoldResult width = tensor::getMixedSize(b, getLoc(), packed, 2);
-    auto op = tensor::ExtractSliceOp::create(
+    OpFoldResult width = tensor::getMixedSize(b, loc, packed, 2);
+    auto slice = tensor::ExtractSliceOp::create(
         b, packed, ArrayRef<OpFoldResult>{rows.offset, heads.offset, zero},
         ArrayRef<OpFoldResult>{rows.size, heads.size, width},
         ArrayRef<OpFoldResult>{one, one, one});
-    tiled.generatedSlices.push_back(op);
-    return op;
+    tiled.generatedSlices.push_back(slice);
+    return slice;
   };
   auto allRows = [&](Value packed) {
-    return Span{zero, tensor::getMixedSize(b, getLoc(), packed, 0)};
+    return Span{zero, tensor::getMixedSize(b, loc, packed, 0)};
   };
-  Value q = slice(getQ(), rows, heads);
-  Value k = slice(getK(), allRows(getK()), *kvHeads);
-  Value v = slice(getV(), allRows(getV()), *kvHeads);
-  Value sink = getSink();
+  Value q = slice(op.getQ(), rows, heads);
+  Value k = slice(op.getK(), allRows(op.getK()), *kvHeads);
+  Value v = slice(op.getV(), allRows(op.getV()), *kvHeads);
+  Value sink = op.getSink();
   if (sink && !isWhole(heads, sink, 0))
     sink =
         tensor::ExtractSliceOp::create(b, sink, heads.offset, heads.size, one);
 
-  Value cuQ = getCuQ(), sequsedQ = getSequsedQ(), qOffset = getQOffset();
-  if (!isWhole(rows, getQ(), 0)) {
-    RowTiler tiler(b, *this, rows);
+  Value cuQ = op.getCuQ(), sequsedQ = op.getSequsedQ(),
+        qOffset = op.getQOffset();
+  // A loop may have its bound from either.
+  if (!isWhole(rows, op.getQ(), 0) && !isWhole(rows, op->getResult(0), 0)) {
+    RowTiler tiler(b, op, rows);
     cuQ = tiler.cuQ();
     tiler.perSequence(sequsedQ, qOffset);
   }
 
   auto qType = cast<ShapedType>(q.getType());
   auto vType = cast<ShapedType>(v.getType());
-  Type out =
-      RankedTensorType::get(inferOutShape(qType, vType), getElementType());
-  Type lse = RankedTensorType::get(inferLseShape(qType), getComputeType());
-  auto op = AttnOp::create(b, TypeRange{out, lse}, q, k, v, cuQ, getCuK(),
-                           sequsedQ, getSequsedK(), qOffset, sink,
-                           /*out_buffer=*/Value(), /*lse_buffer=*/Value(),
-                           getMaskAttr(), getScaleAttr());
-  op->setDiscardableAttrs((*this)->getDiscardableAttrDictionary());
-  tiled.tiledOps.push_back(op);
-  llvm::append_range(tiled.tiledValues, op.getResults());
+  SmallVector<Type> types = {
+      RankedTensorType::get(inferOutShape(qType, vType), op.getElementType()),
+      RankedTensorType::get(inferLseShape(qType), op.getComputeType())};
+  FailureOr<SmallVector<Value>> destinations =
+      sliceDestinations(op, b, offsets, sizes, tiled.generatedSlices);
+  if (failed(destinations))
+    return failure();
+  if (!destinations->empty())
+    types = llvm::to_vector(TypeRange(ValueRange(*destinations)));
+  AttentionOpInterface tile = createAttention(
+      b, op, op->getName().getStringRef(), types,
+      {q, k, v, cuQ, op.getCuK(), sequsedQ, op.getSequsedK(), qOffset, sink},
+      *destinations);
+  tiled.tiledOps.push_back(tile);
+  llvm::append_range(tiled.tiledValues, tile->getResults());
   return tiled;
 }
 
-LogicalResult AttnOp::getResultTilePosition(
-    OpBuilder &b, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
-    ArrayRef<OpFoldResult> sizes, SmallVector<OpFoldResult> &resultOffsets,
-    SmallVector<OpFoldResult> &resultSizes) {
+LogicalResult varlen::detail::getAttnResultTile(
+    AttentionOpInterface op, OpBuilder &b, unsigned resultNumber,
+    Offsets offsets, Sizes sizes, SmallVectorImpl<OpFoldResult> &resultOffsets,
+    SmallVectorImpl<OpFoldResult> &resultSizes) {
   if (resultNumber == 0) {
-    OpFoldResult width = tensor::getMixedSize(b, getLoc(), getV(), 2);
-    resultOffsets = {offsets[Rows], offsets[Heads], b.getIndexAttr(0)};
-    resultSizes = {sizes[Rows], sizes[Heads], width};
+    OpFoldResult width = tensor::getMixedSize(b, op.getLoc(), op.getV(), 2);
+    resultOffsets.assign({offsets[Rows], offsets[Heads], b.getIndexAttr(0)});
+    resultSizes.assign({sizes[Rows], sizes[Heads], width});
   } else {
-    resultOffsets = {offsets[Heads], offsets[Rows]};
-    resultSizes = {sizes[Heads], sizes[Rows]};
+    resultOffsets.assign({offsets[Heads], offsets[Rows]});
+    resultSizes.assign({sizes[Heads], sizes[Rows]});
   }
   return success();
 }
 
-LogicalResult AttnOp::getIterationDomainTileFromResultTile(
-    OpBuilder &b, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
-    ArrayRef<OpFoldResult> sizes,
-    SmallVectorImpl<OpFoldResult> &iterDomainOffsets,
-    SmallVectorImpl<OpFoldResult> &iterDomainSizes) {
+LogicalResult varlen::detail::getAttnDomainTile(
+    AttentionOpInterface op, OpBuilder &, unsigned resultNumber,
+    Offsets offsets, Sizes sizes, SmallVectorImpl<OpFoldResult> &domainOffsets,
+    SmallVectorImpl<OpFoldResult> &domainSizes) {
+  if (!isAttnResultTile(op, resultNumber, offsets, sizes))
+    return failure();
   if (resultNumber == 0) {
-    // A part of a head's elements would cost as much as all of them.
-    if (!isWhole({offsets[2], sizes[2]}, getV(), 2))
-      return failure();
-    iterDomainOffsets.assign({offsets[1], offsets[0]});
-    iterDomainSizes.assign({sizes[1], sizes[0]});
-    return success();
+    domainOffsets.assign({offsets[1], offsets[0]});
+    domainSizes.assign({sizes[1], sizes[0]});
+  } else {
+    domainOffsets.assign(offsets.begin(), offsets.end());
+    domainSizes.assign(sizes.begin(), sizes.end());
   }
-  iterDomainOffsets.assign(offsets.begin(), offsets.end());
-  iterDomainSizes.assign(sizes.begin(), sizes.end());
   return success();
 }
 
-FailureOr<TilingResult>
-AttnOp::generateResultTileValue(OpBuilder &b, unsigned resultNumber,
-                                ArrayRef<OpFoldResult> offsets,
-                                ArrayRef<OpFoldResult> sizes) {
-  return tileResult(*this, b, resultNumber, offsets, sizes);
-}
-
-bool AttnOp::isOpFusableWithConsumerSlice(unsigned resultNumber,
-                                          ArrayRef<OpFoldResult> offsets,
-                                          ArrayRef<OpFoldResult> sizes) {
-  return resultNumber != 0 || isWhole({offsets[2], sizes[2]}, getV(), 2);
+bool varlen::detail::isAttnResultTile(AttentionOpInterface op,
+                                      unsigned resultNumber, Offsets offsets,
+                                      Sizes sizes) {
+  // A part of a head's elements would cost as much as all of them.
+  return resultNumber != 0 || isWhole({offsets[2], sizes[2]}, op.getV(), 2);
 }

@@ -80,15 +80,24 @@ LogicalResult AttnVerifier::verifyForm() {
                  "expected operands that are all tensors or all memrefs, got ")
              << form(q.value) << " for q and " << form(input.value) << " for "
              << input.name;
-  size_t outs = op.getOutBuffers().size(), results = op->getNumResults();
+  // Of one in destination-passing style the types of outs are tensors.
+  bool into = isa<DestinationStyleOpInterface>(*op);
+  if (into && !tensors)
+    return op->emitOpError("expected operands that are all tensors, got ")
+           << form(q.value) << " for q";
+  size_t outs = op.getDestinations().size(), results = op->getNumResults();
   size_t wanted = op.getShapedResults().size();
-  if (results != (tensors ? wanted : 0) || outs != (tensors ? 0 : wanted)) {
+  if (results != (tensors ? wanted : 0) ||
+      outs != (tensors && !into ? 0 : wanted)) {
     constexpr StringLiteral words[] = {"no", "one", "two", "three", "four"};
-    return op->emitOpError("expected ")
-           << words[wanted]
-           << (tensors ? " results and no outs on tensors"
-                       : " outs and no results on memrefs")
-           << ", got " << results << " results and " << outs << " outs";
+    StringRef number = words[wanted];
+    auto error = op->emitOpError("expected ") << number;
+    if (into)
+      error << " outs and " << number << " results";
+    else
+      error << (tensors ? " results and no outs on tensors"
+                        : " outs and no results on memrefs");
+    return error << ", got " << results << " results and " << outs << " outs";
   }
   return success();
 }
@@ -272,15 +281,13 @@ LogicalResult AttnVerifier::verifyConstantSeqused(StringRef name, Value seqused,
   return success();
 }
 
-LogicalResult varlen::detail::verifyAttention(AttentionOpInterface op) {
-  return AttnVerifier(op).verify();
-}
-
 //===----------------------------------------------------------------------===//
 // Shapes that follow from others
 //===----------------------------------------------------------------------===//
 
-LogicalResult varlen::detail::verifyShapes(AttentionOpInterface op) {
+/// attn_c14, attn_c15: out and lse. attn_grad_c2, attn_grad_c3: dout and out,
+/// lse and dlse. attn_grad_c4, attn_grad_c5: dq, dk and dv; dsink.
+static LogicalResult verifyShapes(AttentionOpInterface op) {
   // What is known of extents of inputs: what their own types leave open, those
   // of values that follow from them may say.
   llvm::SmallDenseMap<std::pair<StringRef, unsigned>, int64_t> known;
@@ -313,18 +320,8 @@ static LogicalResult verifySchedule(AttentionOpInterface op) {
   return schedule ? schedule.verifyFits(op) : success();
 }
 
-LogicalResult AttnOp::verify() {
-  // attn_c14, attn_c15: the shapes of out and lse.
-  return success(succeeded(varlen::detail::verifyAttention(*this)) &&
-                 succeeded(varlen::detail::verifyShapes(*this)) &&
-                 succeeded(verifySchedule(*this)));
-}
-
-LogicalResult AttnGradOp::verify() {
+LogicalResult varlen::detail::verifyAttention(AttentionOpInterface op) {
   // attn_grad_c1: three gradients, and a fourth with a sink (as attn_c2).
-  // attn_grad_c2, attn_grad_c3: the shapes of dout and out, of lse and dlse.
-  // attn_grad_c4, attn_grad_c5: the shapes of dq, dk and dv, of dsink.
-  return success(succeeded(varlen::detail::verifyAttention(*this)) &&
-                 succeeded(varlen::detail::verifyShapes(*this)) &&
-                 succeeded(verifySchedule(*this)));
+  return success(succeeded(AttnVerifier(op).verify()) &&
+                 succeeded(verifyShapes(op)) && succeeded(verifySchedule(op)));
 }

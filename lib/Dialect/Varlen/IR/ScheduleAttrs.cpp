@@ -120,7 +120,7 @@ LogicalResult CPUScheduleAttr::verifyFits(Operation *operation) const {
     return failure();
   // Values have their pairs across rows; a gradient multiplies them the other
   // way round, too.
-  if (isa<AttnGradOp>(operation))
+  if (op.isGradient())
     return verifyMultiple(error, "head_dim of v with kv = pairs",
                           op.getValueHeadDim(), 2);
   return success();
@@ -204,11 +204,11 @@ static LogicalResult verifySharedMemory(Operation *op, GPUScheduleAttr schedule,
 }
 
 LogicalResult GPUScheduleAttr::verifyFits(Operation *operation) const {
-  if (isa<AttnGradOp>(operation))
-    return operation->emitOpError("expected a #varlen.gpu_grad_schedule for "
-                                  "gradients on a GPU, got ")
-           << *this;
   auto op = cast<AttentionOpInterface>(operation);
+  if (op.isGradient())
+    return op->emitOpError("expected a #varlen.gpu_grad_schedule for "
+                           "gradients on a GPU, got ")
+           << *this;
   if (failed(verifyKernel(op, *this)) ||
       failed(verifyTileRows([&] { return op->emitOpError(); }, "block_m",
                             getBlockM(), getWarps())))
@@ -248,11 +248,11 @@ LogicalResult GPUGradScheduleAttr::verify(EmitError error, GPUScheduleAttr dq,
 }
 
 LogicalResult GPUGradScheduleAttr::verifyFits(Operation *operation) const {
-  if (!isa<AttnGradOp>(operation))
-    return operation->emitOpError("expected a #varlen.gpu_schedule for an "
-                                  "attention on a GPU, got ")
-           << *this;
   auto op = cast<AttentionOpInterface>(operation);
+  if (!op.isGradient())
+    return op->emitOpError("expected a #varlen.gpu_schedule for an "
+                           "attention on a GPU, got ")
+           << *this;
   if (failed(verifyKernel(op, *this)))
     return failure();
   GPUScheduleAttr dv = getDv() ? getDv() : getDk();

@@ -94,6 +94,24 @@ Value varlen::sliceDim(OpBuilder &b, Location loc, Value tensor, int64_t dim,
   return slice;
 }
 
+FailureOr<SmallVector<Value>> varlen::sliceDestinations(
+    AttentionOpInterface op, OpBuilder &b, ArrayRef<OpFoldResult> offsets,
+    ArrayRef<OpFoldResult> sizes, SmallVectorImpl<Operation *> &slices) {
+  SmallVector<Value> parts;
+  for (auto [number, destination] : llvm::enumerate(op.getDestinations())) {
+    SmallVector<OpFoldResult> partOffsets, partSizes;
+    if (failed(cast<TilingInterface>(*op).getResultTilePosition(
+            b, number, offsets, sizes, partOffsets, partSizes)))
+      return failure();
+    SmallVector<OpFoldResult> strides(partSizes.size(), b.getIndexAttr(1));
+    auto slice = tensor::ExtractSliceOp::create(
+        b, op.getLoc(), destination, partOffsets, partSizes, strides);
+    slices.push_back(slice);
+    parts.push_back(slice);
+  }
+  return parts;
+}
+
 FailureOr<TilingResult> mlir::varlen::tileResult(TilingInterface op,
                                                  OpBuilder &b,
                                                  unsigned resultNumber,

@@ -13,9 +13,9 @@
 #ifndef VARLEN_LIB_DIALECT_VARLEN_IR_TILESPAN_H
 #define VARLEN_LIB_DIALECT_VARLEN_IR_TILESPAN_H
 
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/OpDefinition.h"
-#include "mlir/Interfaces/TilingInterface.h"
 
 namespace mlir::varlen {
 
@@ -36,6 +36,12 @@ bool isMultipleOf(OpFoldResult value, int64_t factor);
 /// that is made for it is added to `slices`.
 Value sliceDim(OpBuilder &b, Location loc, Value tensor, int64_t dim,
                const Span &span, SmallVectorImpl<Operation *> &slices);
+
+/// The parts of the destinations of `op`, if it has any, that a tile writes.
+FailureOr<SmallVector<Value>>
+sliceDestinations(AttentionOpInterface op, OpBuilder &b,
+                  ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
+                  SmallVectorImpl<Operation *> &slices);
 
 /// The part of `op` that makes a tile of one of its results.
 FailureOr<TilingResult> tileResult(TilingInterface op, OpBuilder &b,

@@ -61,11 +61,10 @@ void VarlenDialect::initialize() {
   // Implemented in the transforms library. An MLIR with assertions stops at the
   // use of one that registerAllExtensions was not called for; without this, the
   // operation would be passed over in silence there too.
-  declarePromisedInterface<bufferization::BufferizableOpInterface, AttnOp>();
-  declarePromisedInterface<bufferization::BufferizableOpInterface,
-                           AttnGradOp>();
-  declarePromisedInterface<RuntimeVerifiableOpInterface, AttnOp>();
-  declarePromisedInterface<RuntimeVerifiableOpInterface, AttnGradOp>();
+  declarePromisedInterfaces<bufferization::BufferizableOpInterface, AttnOp,
+                            AttnIntoOp, AttnGradOp, AttnGradIntoOp>();
+  declarePromisedInterfaces<RuntimeVerifiableOpInterface, AttnOp, AttnIntoOp,
+                            AttnGradOp, AttnGradIntoOp>();
 }
 
 static LogicalResult verifySchedule(Operation *op, NamedAttribute attr) {

@@ -8,6 +8,7 @@
 
 #include "AttentionInterface.h"
 #include "Batch.h"
+#include "TileSpan.h"
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
 #include "mlir/IR/Builders.h"
@@ -91,20 +92,7 @@ bool AttnOp::isCompatibleReturnTypes(TypeRange l, TypeRange r) {
   return varlen::detail::areCompatibleTypes(l, r);
 }
 
-SmallVector<NamedValue> AttnOp::getInputs() {
-  return varlen::detail::getAttentionInputs(*this);
-}
-
-SmallVector<ShapedByInputs> AttnOp::getShapedInputs() { return {}; }
-
-SmallVector<ShapedByInputs> AttnOp::getShapedResults() {
-  Value out = isBufferized() ? Value(getOutBuffer()) : Value(getOut());
-  Value lse = isBufferized() ? Value(getLseBuffer()) : Value(getLse());
-  return {varlen::detail::shapeOfOut("out", out, *this),
-          varlen::detail::shapeOfLse("lse", lse, *this)};
-}
-
-SmallVector<Value> AttnOp::getOutBuffers() {
+SmallVector<Value> AttnOp::getDestinations() {
   SmallVector<Value> buffers;
   for (Value buffer : {Value(getOutBuffer()), Value(getLseBuffer())})
     if (buffer)
@@ -112,45 +100,32 @@ SmallVector<Value> AttnOp::getOutBuffers() {
   return buffers;
 }
 
-LogicalResult AttnOp::reifyResultShapes(OpBuilder &builder,
-                                        ReifiedRankedShapedTypeDims &shapes) {
-  return varlen::detail::reifyShapes(*this, builder, shapes);
+//===----------------------------------------------------------------------===//
+// AttnIntoOp
+//===----------------------------------------------------------------------===//
+
+MutableOperandRange AttnIntoOp::getDpsInitsMutable() {
+  return MutableOperandRange(*this, getOutInitMutable().getOperandNumber(), 2);
 }
 
-void AttnOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
-  varlen::detail::setResultNames(*this, setName);
-}
-
-void AttnOp::getEffects(
-    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
-        &effects) {
-  varlen::detail::getBufferEffects(*this, effects);
-}
-
-Speculation::Speculatability AttnOp::getSpeculatability() {
-  return varlen::detail::getSpeculatability(*this);
+SmallVector<Value> AttnIntoOp::getDestinations() {
+  return SmallVector<Value>(getDpsInits());
 }
 
 //===----------------------------------------------------------------------===//
 // AttnGradOp
 //===----------------------------------------------------------------------===//
 
-Value AttnGradOp::getGradient(unsigned number) {
-  ValueRange gradients = isBufferized() ? ValueRange(getGradientBuffers())
-                                        : ValueRange(getGradients());
-  return number < gradients.size() ? gradients[number] : Value();
-}
-
-void AttnGradOp::build(OpBuilder &builder, OperationState &state, AttnOp attn,
-                       Value dout, Value dlse) {
+void AttnGradOp::build(OpBuilder &builder, OperationState &state,
+                       AttentionOpInterface attn, Value dout, Value dlse) {
   assert(!attn.isBufferized() && "buffers have no gradients");
   SmallVector<Type> types = llvm::to_vector_of<Type>(
       inferGradientTypes(shaped(attn.getQ()), shaped(attn.getK()),
                          shaped(attn.getV()), attn.getSink() != Value()));
   build(builder, state, types, dout, attn.getQ(), attn.getK(), attn.getV(),
-        attn.getOut(), attn.getLse(), attn.getCuQ(), attn.getCuK(), dlse,
-        attn.getSequsedQ(), attn.getSequsedK(), attn.getQOffset(),
-        attn.getSink(), /*gradient_buffers=*/ValueRange(), attn.getMaskAttr(),
+        attn->getResult(0), attn->getResult(1), attn.getCuQ(), attn.getCuK(),
+        dlse, attn.getSequsedQ(), attn.getSequsedK(), attn.getQOffset(),
+        attn.getSink(), /*gradient_buffers=*/ValueRange(), attn.getMask(),
         attn.getScaleAttr());
 }
 
@@ -172,55 +147,20 @@ bool AttnGradOp::isCompatibleReturnTypes(TypeRange l, TypeRange r) {
   return varlen::detail::areCompatibleTypes(l, r);
 }
 
-SmallVector<NamedValue> AttnGradOp::getInputs() {
-  SmallVector<NamedValue> inputs = varlen::detail::getAttentionInputs(*this);
-  llvm::append_range(inputs, getShapedInputs());
-  return inputs;
-}
-
-SmallVector<ShapedByInputs> AttnGradOp::getShapedInputs() {
-  SmallVector<ShapedByInputs> inputs = {
-      varlen::detail::shapeOfOut("dout", getDout(), *this),
-      varlen::detail::shapeOfOut("out", getOut(), *this),
-      varlen::detail::shapeOfLse("lse", getLse(), *this)};
-  if (getDlse())
-    inputs.push_back(varlen::detail::shapeOfLse("dlse", getDlse(), *this));
-  return inputs;
-}
-
-SmallVector<ShapedByInputs> AttnGradOp::getShapedResults() {
-  SmallVector<ShapedByInputs> gradients = {
-      varlen::detail::shapeLike("dq", getDq(), {"q", getQ()}),
-      varlen::detail::shapeLike("dk", getDk(), {"k", getK()}),
-      varlen::detail::shapeLike("dv", getDv(), {"v", getV()})};
-  if (getSink())
-    gradients.push_back(
-        {{"dsink", getDsink()}, getComputeType(), {{{"q", getQ()}, 1}}});
-  return gradients;
-}
-
-SmallVector<Value> AttnGradOp::getOutBuffers() {
+SmallVector<Value> AttnGradOp::getDestinations() {
   return SmallVector<Value>(getGradientBuffers());
 }
 
-LogicalResult
-AttnGradOp::reifyResultShapes(OpBuilder &builder,
-                              ReifiedRankedShapedTypeDims &shapes) {
-  return varlen::detail::reifyShapes(*this, builder, shapes);
+//===----------------------------------------------------------------------===//
+// AttnGradIntoOp
+//===----------------------------------------------------------------------===//
+
+MutableOperandRange AttnGradIntoOp::getDpsInitsMutable() {
+  return getGradientInitsMutable();
 }
 
-void AttnGradOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
-  varlen::detail::setResultNames(*this, setName);
-}
-
-void AttnGradOp::getEffects(
-    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
-        &effects) {
-  varlen::detail::getBufferEffects(*this, effects);
-}
-
-Speculation::Speculatability AttnGradOp::getSpeculatability() {
-  return varlen::detail::getSpeculatability(*this);
+SmallVector<Value> AttnGradIntoOp::getDestinations() {
+  return SmallVector<Value>(getGradientInits());
 }
 
 //===----------------------------------------------------------------------===//

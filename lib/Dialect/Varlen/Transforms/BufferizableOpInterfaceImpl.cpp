@@ -20,58 +20,45 @@ using namespace mlir;
 using namespace mlir::bufferization;
 using namespace mlir::varlen;
 
-using Buffers = llvm::function_ref<Value(Value)>;
-
-/// The op on buffers; `buffer` is that of an operand, null for null.
-static Operation *createOnBuffers(RewriterBase &rewriter, AttnOp op,
-                                  Buffers buffer, ArrayRef<Value> outs) {
-  return AttnOp::create(rewriter, op.getLoc(), TypeRange(), buffer(op.getQ()),
-                        buffer(op.getK()), buffer(op.getV()),
-                        buffer(op.getCuQ()), buffer(op.getCuK()),
-                        buffer(op.getSequsedQ()), buffer(op.getSequsedK()),
-                        buffer(op.getQOffset()), buffer(op.getSink()), outs[0],
-                        outs[1], op.getMaskAttr(), op.getScaleAttr());
-}
-static Operation *createOnBuffers(RewriterBase &rewriter, AttnGradOp op,
-                                  Buffers buffer, ArrayRef<Value> outs) {
-  return AttnGradOp::create(
-      rewriter, op.getLoc(), TypeRange(), buffer(op.getDout()),
-      buffer(op.getQ()), buffer(op.getK()), buffer(op.getV()),
-      buffer(op.getOut()), buffer(op.getLse()), buffer(op.getCuQ()),
-      buffer(op.getCuK()), buffer(op.getDlse()), buffer(op.getSequsedQ()),
-      buffer(op.getSequsedK()), buffer(op.getQOffset()), buffer(op.getSink()),
-      outs, op.getMaskAttr(), op.getScaleAttr());
-}
-
 namespace {
 
-/// An attention reads its operands and writes new buffers: `outs` of the memref
-/// form may overlap no operand.
+/// An attention reads its inputs and writes its destinations, or new buffers
+/// where it has none: `outs` of the memref form may overlap no other operand.
 template <typename OpTy>
 struct AttentionBufferization
     : BufferizableOpInterface::ExternalModel<AttentionBufferization<OpTy>,
                                              OpTy> {
-  bool bufferizesToAllocation(Operation *, Value) const { return true; }
+  bool bufferizesToAllocation(Operation *op, Value) const {
+    return !isa<DestinationStyleOpInterface>(op);
+  }
 
-  bool bufferizesToMemoryRead(Operation *, OpOperand &,
+  bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
                               const AnalysisState &) const {
-    return true;
+    return !isDestination(op, operand);
   }
 
-  bool bufferizesToMemoryWrite(Operation *, OpOperand &,
+  bool bufferizesToMemoryWrite(Operation *op, OpOperand &operand,
                                const AnalysisState &) const {
-    return false;
+    return isDestination(op, operand);
   }
 
-  AliasingValueList getAliasingValues(Operation *, OpOperand &,
+  AliasingValueList getAliasingValues(Operation *op, OpOperand &operand,
                                       const AnalysisState &) const {
-    return {};
+    if (!isDestination(op, operand))
+      return {};
+    auto into = cast<DestinationStyleOpInterface>(op);
+    return {{into.getTiedOpResult(&operand), BufferRelation::Equivalent}};
   }
 
-  FailureOr<BufferLikeType> getBufferType(Operation *op, Value value,
-                                          const BufferizationOptions &options,
-                                          const BufferizationState &,
-                                          SmallVector<Value> &) const {
+  FailureOr<BufferLikeType>
+  getBufferType(Operation *op, Value value, const BufferizationOptions &options,
+                const BufferizationState &state,
+                SmallVector<Value> &invocationStack) const {
+    if (auto into = dyn_cast<DestinationStyleOpInterface>(op)) {
+      Value destination = into.getTiedOpOperand(cast<OpResult>(value))->get();
+      return bufferization::getBufferType(destination, options, state,
+                                          invocationStack);
+    }
     auto type = cast<RankedTensorType>(value.getType());
     std::optional<Attribute> space = options.defaultMemorySpaceFn(type);
     if (!space)
@@ -84,8 +71,7 @@ struct AttentionBufferization
   LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
                           const BufferizationOptions &options,
                           BufferizationState &state) const {
-    auto attn = cast<OpTy>(op);
-    Location loc = attn.getLoc();
+    auto attn = cast<AttentionOpInterface>(op);
     llvm::SmallDenseMap<Value, Value> buffers;
     for (Value operand : op->getOperands()) {
       FailureOr<Value> buffer = getBuffer(rewriter, operand, options, state);
@@ -93,9 +79,39 @@ struct AttentionBufferization
         return failure();
       buffers[operand] = *buffer;
     }
-    auto buffer = [&](Value operand) { return buffers.lookup(operand); };
 
     SmallVector<Value> results;
+    for (Value destination : attn.getDestinations())
+      results.push_back(buffers.lookup(destination));
+    if (results.empty() &&
+        failed(allocate(attn, rewriter, options, state, buffers, results)))
+      return failure();
+
+    SmallVector<Value> inputs =
+        llvm::map_to_vector(attn.getInputSlots(), [&](Value input) {
+          return input ? buffers.lookup(input) : Value();
+        });
+    StringRef name = attn.isGradient() ? AttnGradOp::getOperationName()
+                                       : AttnOp::getOperationName();
+    varlen::detail::createAttention(rewriter, attn, name, TypeRange(), inputs,
+                                    results);
+    replaceOpWithBufferizedValues(rewriter, op, results);
+    return success();
+  }
+
+private:
+  static bool isDestination(Operation *op, OpOperand &operand) {
+    auto into = dyn_cast<DestinationStyleOpInterface>(op);
+    return into && into.isDpsInit(&operand);
+  }
+
+  /// Appends a new buffer for each result.
+  static LogicalResult
+  allocate(AttentionOpInterface attn, RewriterBase &rewriter,
+           const BufferizationOptions &options, BufferizationState &state,
+           const llvm::SmallDenseMap<Value, Value> &buffers,
+           SmallVector<Value> &results) {
+    Location loc = attn.getLoc();
     for (const ShapedByInputs &result : attn.getShapedResults()) {
       FailureOr<BufferLikeType> type =
           bufferization::getBufferType(result.value, options, state);
@@ -107,29 +123,29 @@ struct AttentionBufferization
         if (memref.isDynamicDim(dim))
           extents.push_back(getValueOrCreateConstantIndexOp(
               rewriter, loc,
-              memref::getMixedSize(rewriter, loc, buffer(from.source.value),
-                                   from.dim)));
+              memref::getMixedSize(
+                  rewriter, loc, buffers.lookup(from.source.value), from.dim)));
       FailureOr<Value> allocated =
           options.createAlloc(rewriter, loc, memref, extents);
       if (failed(allocated))
         return failure();
       results.push_back(*allocated);
     }
-
-    Operation *memrefs = createOnBuffers(rewriter, attn, buffer, results);
-    memrefs->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-    replaceOpWithBufferizedValues(rewriter, op, results);
     return success();
   }
 };
 
 } // namespace
 
+template <typename... OpTys> static void attach(MLIRContext &context) {
+  (OpTys::template attachInterface<AttentionBufferization<OpTys>>(context),
+   ...);
+}
+
 void varlen::registerBufferizableOpInterfaceExternalModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, VarlenDialect *) {
-    AttnOp::attachInterface<AttentionBufferization<AttnOp>>(*context);
-    AttnGradOp::attachInterface<AttentionBufferization<AttnGradOp>>(*context);
+    attach<AttnOp, AttnIntoOp, AttnGradOp, AttnGradIntoOp>(*context);
     context->loadDialect<memref::MemRefDialect>();
   });
 }

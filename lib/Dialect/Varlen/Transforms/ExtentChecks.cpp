@@ -59,8 +59,11 @@ SmallVector<ExtentRule> varlen::getExtentRules(AttentionOpInterface op) {
   };
   for (const ShapedByInputs &input : op.getShapedInputs())
     addShape(input, /*isResult=*/false);
-  for (const ShapedByInputs &out : op.getShapedResults())
-    addShape(out, /*isResult=*/!op.isBufferized());
+  SmallVector<ShapedByInputs> destinations = op.getShapedDestinations();
+  bool isResult = destinations.empty();
+  for (const ShapedByInputs &out :
+       isResult ? op.getShapedResults() : destinations)
+    addShape(out, isResult);
   return rules;
 }
 

@@ -184,12 +184,16 @@ struct AttentionRuntimeVerification
 };
 } // namespace
 
+template <typename... OpTys> static void attach(MLIRContext &context) {
+  (OpTys::template attachInterface<AttentionRuntimeVerification<OpTys>>(
+       context),
+   ...);
+}
+
 void varlen::registerRuntimeVerifiableOpInterfaceExternalModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, VarlenDialect *) {
-    AttnOp::attachInterface<AttentionRuntimeVerification<AttnOp>>(*context);
-    AttnGradOp::attachInterface<AttentionRuntimeVerification<AttnGradOp>>(
-        *context);
+    attach<AttnOp, AttnIntoOp, AttnGradOp, AttnGradIntoOp>(*context);
     // What the checks are made of.
     context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect,
                          memref::MemRefDialect, scf::SCFDialect,

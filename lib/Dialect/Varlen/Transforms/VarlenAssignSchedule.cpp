@@ -34,7 +34,7 @@ static bool assignForCPU(AttentionOpInterface op, const CPUTarget &cpu) {
         << "; it is decomposed instead";
     return false;
   }
-  bool isGrad = isa<AttnGradOp>(op);
+  bool isGrad = op.isGradient();
   CPUTiles tiles = getCPUTiles(cpu, isGrad);
   FloatType element = op.getElementType();
   int64_t lanes = cpu.getLanes(op.getComputeType().getWidth() / 8);
@@ -64,7 +64,7 @@ static Attribute chooseForGPU(AttentionOpInterface op, const GPUTarget &gpu) {
     return lookupGPUTiles(gpu, varlen::detail::getGPUTileNeeds(op, owner));
   };
   MLIRContext *context = op->getContext();
-  if (!isa<AttnGradOp>(op)) {
+  if (!op.isGradient()) {
     const GPUTiles *tiles = lookup(GPUTileOwner::Queries);
     return tiles ? GPUScheduleAttr::get(context, *tiles) : Attribute();
   }

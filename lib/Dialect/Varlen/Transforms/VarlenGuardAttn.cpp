@@ -72,15 +72,10 @@ static LogicalResult guard(AttentionOpInterface op) {
   op->replaceAllUsesWith(guarded);
 
   b.setInsertionPointToStart(guarded.thenBlock());
-  ReifiedRankedShapedTypeDims shapes;
-  if (failed(cast<ReifyRankedShapedTypeOpInterface>(*op).reifyResultShapes(
-          b, shapes)))
-    return op->emitOpError("expected results with shapes from the operands");
-  SmallVector<Value> undefined;
-  for (auto [shape, result] : llvm::zip_equal(shapes, op->getResults()))
-    undefined.push_back(tensor::EmptyOp::create(
-        b, shape, cast<ShapedType>(result.getType()).getElementType()));
-  scf::YieldOp::create(b, undefined);
+  FailureOr<SmallVector<Value>> undefined = getOrCreateDestinations(op, b);
+  if (failed(undefined))
+    return failure();
+  scf::YieldOp::create(b, *undefined);
 
   op->moveBefore(guarded.elseBlock(), guarded.elseBlock()->end());
   b.setInsertionPointToEnd(guarded.elseBlock());

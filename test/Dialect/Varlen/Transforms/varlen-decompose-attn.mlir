@@ -153,3 +153,40 @@ func.func @gradient(%dout: tensor<?x4x32xbf16>, %q: tensor<?x4x64xbf16>, %k: ten
     -> (tensor<?x4x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x32xbf16>, tensor<4xf32>)
   return %0#0, %0#1, %0#2, %0#3 : tensor<?x4x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x32xbf16>, tensor<4xf32>
 }
+
+// -----
+
+// Destinations are filled and written in place; what was in them is not read.
+
+// CHECK-LABEL: func @into(
+// CHECK-SAME:    %{{.*}}: tensor<?x2x4xf16>, %{{.*}}: tensor<?xi32>, %[[O:[a-z0-9]+]]: tensor<?x2x4xf16>, %[[L:[a-z0-9]+]]: tensor<2x?xf32>
+// CHECK:         %[[OUT:.*]] = linalg.fill ins(%{{.*}} : f16) outs(%[[O]] : tensor<?x2x4xf16>)
+// CHECK:         %[[LSE:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%[[L]] : tensor<2x?xf32>)
+// CHECK-NOT:     %[[O]]
+// CHECK-NOT:     %[[L]]
+// CHECK:         scf.for {{.*}} iter_args(%{{.*}} = %[[OUT]], %{{.*}} = %[[LSE]])
+// CHECK-NOT:     varlen.attn_into
+func.func @into(%q: tensor<?x2x4xf16>, %cu: tensor<?xi32>, %o: tensor<?x2x4xf16>, %l: tensor<2x?xf32>) -> (tensor<?x2x4xf16>, tensor<2x?xf32>) {
+  %out, %lse = varlen.attn_into %q, %q, %q, %cu, %cu outs(%o, %l)
+      : (tensor<?x2x4xf16>, tensor<?x2x4xf16>, tensor<?x2x4xf16>, tensor<?xi32>, tensor<?xi32>, tensor<?x2x4xf16>, tensor<2x?xf32>)
+      -> (tensor<?x2x4xf16>, tensor<2x?xf32>)
+  return %out, %lse : tensor<?x2x4xf16>, tensor<2x?xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @grad_into(
+// CHECK-SAME:    %{{.*}}: tensor<?x2x4xf64>, %{{.*}}: tensor<2x?xf64>, %{{.*}}: tensor<?xi32>, %[[A:[a-z0-9]+]]: tensor<?x2x4xf64>, %[[B:[a-z0-9]+]]: tensor<?x2x4xf64>, %[[C:[a-z0-9]+]]: tensor<?x2x4xf64>
+// CHECK:         %[[DQ:.*]] = linalg.fill {{.*}} outs(%[[A]] :
+// CHECK:         %[[DK:.*]] = linalg.fill {{.*}} outs(%[[B]] :
+// CHECK:         %[[DV:.*]] = linalg.fill {{.*}} outs(%[[C]] :
+// CHECK:         scf.for {{.*}} iter_args(%{{.*}} = %[[DQ]], %{{.*}} = %[[DK]], %{{.*}} = %[[DV]])
+// CHECK-NOT:     varlen.attn_grad_into
+func.func @grad_into(%q: tensor<?x2x4xf64>, %lse: tensor<2x?xf64>, %cu: tensor<?xi32>, %a: tensor<?x2x4xf64>, %b: tensor<?x2x4xf64>, %c: tensor<?x2x4xf64>)
+    -> (tensor<?x2x4xf64>, tensor<?x2x4xf64>, tensor<?x2x4xf64>) {
+  %0:3 = varlen.attn_grad_into %q, %q, %q, %q, %q, %lse, %cu, %cu outs(%a, %b, %c)
+      : (tensor<?x2x4xf64>, tensor<?x2x4xf64>, tensor<?x2x4xf64>, tensor<?x2x4xf64>, tensor<?x2x4xf64>, tensor<2x?xf64>,
+         tensor<?xi32>, tensor<?xi32>, tensor<?x2x4xf64>, tensor<?x2x4xf64>, tensor<?x2x4xf64>)
+      -> (tensor<?x2x4xf64>, tensor<?x2x4xf64>, tensor<?x2x4xf64>)
+  return %0#0, %0#1, %0#2 : tensor<?x2x4xf64>, tensor<?x2x4xf64>, tensor<?x2x4xf64>
+}

@@ -103,3 +103,23 @@ func.func @scheduled(%q: tensor<?x1x8xf32>, %cu: tensor<?xi32>) -> tensor<?x1x8x
     -> (tensor<?x1x8xf32>, tensor<1x?xf32>)
   return %out : tensor<?x1x8xf32>
 }
+
+// -----
+
+// What has destinations has them in either case, and their extents are checked.
+
+// CHECK-LABEL: func.func @into(
+// CHECK-SAME:    %{{.*}}: tensor<?x2x4xf32>, %{{.*}}: tensor<?xi32>, %[[O:[a-z0-9]+]]: tensor<?x2x4xf32>, %[[L:[a-z0-9]+]]: tensor<2x?xf32>
+// CHECK-DAG:     tensor.dim %[[O]], %{{.*}}
+// CHECK-DAG:     tensor.dim %[[L]], %{{.*}}
+// CHECK:         call @varlen_extent_error
+// CHECK:         scf.if
+// CHECK-NEXT:      scf.yield %[[O]], %[[L]]
+// CHECK-NEXT:    } else {
+// CHECK-NEXT:      varlen.attn_into
+func.func @into(%q: tensor<?x2x4xf32>, %cu: tensor<?xi32>, %o: tensor<?x2x4xf32>, %l: tensor<2x?xf32>) -> tensor<?x2x4xf32> {
+  %out, %lse = varlen.attn_into %q, %q, %q, %cu, %cu outs(%o, %l)
+      : (tensor<?x2x4xf32>, tensor<?x2x4xf32>, tensor<?x2x4xf32>, tensor<?xi32>, tensor<?xi32>, tensor<?x2x4xf32>, tensor<2x?xf32>)
+      -> (tensor<?x2x4xf32>, tensor<2x?xf32>)
+  return %out : tensor<?x2x4xf32>
+}

@@ -114,6 +114,14 @@ int64_t getValueHeadDim(AttentionOpInterface op);
 /// Whether some operand's type does not say its head_dim. That another's does
 /// is not enough: tiles are made from the type of each.
 bool hasDynamicHeadDim(AttentionOpInterface op);
+bool isGradient(AttentionOpInterface op);
+/// An attention called `name` with the attributes of `like`, on `inputs` as
+/// `getInputSlots` has them.
+AttentionOpInterface createAttention(OpBuilder &b, AttentionOpInterface like,
+                                     StringRef name, TypeRange results,
+                                     ArrayRef<Value> inputs,
+                                     ValueRange destinations);
+SmallVector<ShapedByInputs> getShapedDestinations(AttentionOpInterface op);
 FloatType getElementType(AttentionOpInterface op);
 FloatType getComputeType(AttentionOpInterface op);
 std::optional<double> getScaleValue(AttentionOpInterface op);
@@ -123,6 +131,13 @@ GPUTileNeeds getGPUTileNeeds(AttentionOpInterface op, GPUTileOwner owner);
 } // namespace mlir::varlen
 
 #include "varlen/Dialect/Varlen/IR/VarlenInterfaces.h.inc" // IWYU pragma: export
+
+namespace mlir::varlen {
+/// The destinations of `op`, an attention on tensors: those that it has, or new
+/// tensors of unknown contents.
+FailureOr<SmallVector<Value>> getOrCreateDestinations(AttentionOpInterface op,
+                                                      OpBuilder &b);
+} // namespace mlir::varlen
 
 //===----------------------------------------------------------------------===//
 // Operations

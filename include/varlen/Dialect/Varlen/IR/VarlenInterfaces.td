@@ -14,8 +14,8 @@ include "mlir/IR/Interfaces.td"
 def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
   let description = [{
     An operation on one packed batch of sequences, with a mask and a scale:
-    `varlen.attn` and its gradient. What does not depend on which of the two it
-    is (rules, shapes, masks, checks at run time) is written once, on this
+    `varlen.attn` and its gradient, and both with destinations. What does not
+    depend on which of them it is (rules, shapes, masks, checks at run time) is written once, on this
     interface.
   }];
   let cppNamespace = "::mlir::varlen";
@@ -39,8 +39,14 @@ def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
                     "::mlir::varlen::MaskAttr", "getMask">,
     InterfaceMethod<"The scale, if it is given.",
                     "::std::optional<::llvm::APFloat>", "getScale">,
+    InterfaceMethod<"The scale as an attribute, or null.",
+                    "::mlir::FloatAttr", "getScaleAttr">,
     InterfaceMethod<"The operands that are read, those that there are, q first.",
                     "::llvm::SmallVector<::mlir::varlen::NamedValue>", "getInputs">,
+    InterfaceMethod<[{
+        The operands that are read, in the order of the operation; null where an
+        optional one is absent.
+      }], "::llvm::SmallVector<::mlir::Value>", "getInputSlots">,
     InterfaceMethod<[{
         The inputs whose shapes follow from q, k, v and sink, with what they
         have to be.
@@ -49,12 +55,20 @@ def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
         The results, or the buffers in their place, with what they have to be. A
         value is null where there is none.
       }], "::llvm::SmallVector<::mlir::varlen::ShapedByInputs>", "getShapedResults">,
-    InterfaceMethod<"The buffers that are written: none on tensors.",
-                    "::llvm::SmallVector<::mlir::Value>", "getOutBuffers">
+    InterfaceMethod<[{
+        The destinations: buffers that are written, or tensors that the results
+        are tied to. None where results are new tensors.
+      }], "::llvm::SmallVector<::mlir::Value>", "getDestinations">
   ];
   let extraSharedClassDeclaration = [{
     /// Whether the operation writes buffers instead of having results.
     bool isBufferized() { return $_op->getNumResults() == 0; }
+    /// Whether it is a gradient.
+    bool isGradient() { return ::mlir::varlen::detail::isGradient($_op); }
+    /// The destinations with what they have to be.
+    ::llvm::SmallVector<::mlir::varlen::ShapedByInputs> getShapedDestinations() {
+      return ::mlir::varlen::detail::getShapedDestinations($_op);
+    }
     /// Extents; dynamic where no type says more.
     int64_t getQueryHeads() { return ::mlir::varlen::detail::getQueryHeads($_op); }
     int64_t getKvHeads() { return ::mlir::varlen::detail::getKvHeads($_op); }

@@ -42,22 +42,129 @@ def Varlen_ScaleAttr : Attr<
 }
 
 //===----------------------------------------------------------------------===//
+// What attentions share
+//===----------------------------------------------------------------------===//
+
+/// `varlen.attn`, its gradient, and both in destination-passing style.
+class Varlen_AttentionOp<string mnemonic, list<Trait> traits>
+    : Varlen_Op<mnemonic, !listconcat([
+        AttrSizedOperandSegments,
+        DeclareOpInterfaceMethods<Varlen_AttentionOpInterface>,
+        DeclareOpInterfaceMethods<AggregatedOpInterface, ["decomposeOperation"]>,
+        DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
+        DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+        DeclareOpInterfaceMethods<ConditionallySpeculatable>,
+        DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>], traits)> {
+  let hasVerifier = 1;
+  code sharedDefinition = [{
+    ::llvm::LogicalResult $cppClass::verify() {
+      return ::mlir::varlen::detail::verifyAttention(*this);
+    }
+    ::llvm::LogicalResult $cppClass::reifyResultShapes(
+        ::mlir::OpBuilder &builder, ::mlir::ReifiedRankedShapedTypeDims &shapes) {
+      return ::mlir::varlen::detail::reifyShapes(*this, builder, shapes);
+    }
+    void $cppClass::getEffects(
+        ::llvm::SmallVectorImpl<::mlir::MemoryEffects::EffectInstance> &effects) {
+      ::mlir::varlen::detail::getBufferEffects(*this, effects);
+    }
+    ::mlir::Speculation::Speculatability $cppClass::getSpeculatability() {
+      return ::mlir::varlen::detail::getSpeculatability(*this);
+    }
+    void $cppClass::getAsmResultNames(::mlir::OpAsmSetValueNameFn setName) {
+      ::mlir::varlen::detail::setResultNames(*this, setName);
+    }
+    ::mlir::FailureOr<::mlir::TilingResult> $cppClass::generateResultTileValue(
+        ::mlir::OpBuilder &b, unsigned resultNumber,
+        ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
+        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes) {
+      return ::mlir::varlen::tileResult(*this, b, resultNumber, offsets, sizes);
+    }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
 // attn
 //===----------------------------------------------------------------------===//
 
-def Varlen_AttnOp : Varlen_Op<"attn", [
-    AttrSizedOperandSegments, SameVariadicResultSize,
-    DeclareOpInterfaceMethods<Varlen_AttentionOpInterface>,
-    DeclareOpInterfaceMethods<AggregatedOpInterface, ["decomposeOperation"]>,
-    InferTypeOpAdaptorWithIsCompatible,
-    DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
-    DeclareOpInterfaceMethods<TilingInterface, [
-      "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
-      "getResultTilePosition", "generateResultTileValue",
-      "getIterationDomainTileFromResultTile", "isOpFusableWithConsumerSlice"]>,
-    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
-    DeclareOpInterfaceMethods<ConditionallySpeculatable>,
-    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+class Varlen_AttnOpBase<string mnemonic, list<Trait> traits>
+    : Varlen_AttentionOp<mnemonic, !listconcat([
+        DeclareOpInterfaceMethods<TilingInterface, [
+          "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
+          "getResultTilePosition", "generateResultTileValue",
+          "getIterationDomainTileFromResultTile", "isOpFusableWithConsumerSlice"]>], traits)> {
+  dag inputs = (ins
+    Arg<Varlen_Packed, "queries, Tq x Hq x D">:$q,
+    Arg<Varlen_Packed, "keys, Tk x Hkv x D">:$k,
+    Arg<Varlen_Packed, "values, Tk x Hkv x Dv">:$v,
+    Arg<Varlen_CuSeqlens, "first query row of each sequence, and the end: N+1">:$cu_q,
+    Arg<Varlen_CuSeqlens, "first key row of each sequence, and the end: N+1">:$cu_k,
+    Arg<Optional<Varlen_CuSeqlens>, "query rows in use of each sequence: N">:$seqused_q,
+    Arg<Optional<Varlen_CuSeqlens>, "keys in use of each sequence: N">:$seqused_k,
+    Arg<Optional<Varlen_CuSeqlens>, "added to the position of each query of a sequence: N">:$q_offset,
+    Arg<Optional<Varlen_Sink>, "logit in each head's softmax denominator: Hq">:$sink);
+  let extraClassDefinition = sharedDefinition # [{
+    ::llvm::SmallVector<::mlir::varlen::NamedValue> $cppClass::getInputs() {
+      return ::mlir::varlen::detail::getAttentionInputs(*this);
+    }
+    ::llvm::SmallVector<::mlir::Value> $cppClass::getInputSlots() {
+      return {getQ(), getK(), getV(), getCuQ(), getCuK(), getSequsedQ(),
+              getSequsedK(), getQOffset(), getSink()};
+    }
+    ::llvm::SmallVector<::mlir::varlen::ShapedByInputs> $cppClass::getShapedInputs() {
+      return {};
+    }
+    ::llvm::SmallVector<::mlir::varlen::ShapedByInputs> $cppClass::getShapedResults() {
+      return ::mlir::varlen::detail::getAttnResults(*this);
+    }
+    ::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>
+    $cppClass::decomposeOperation(::mlir::OpBuilder &builder) {
+      return ::mlir::varlen::detail::decomposeAttn(*this, builder);
+    }
+    ::llvm::SmallVector<::mlir::utils::IteratorType> $cppClass::getLoopIteratorTypes() {
+      return ::mlir::varlen::detail::getAttnLoops();
+    }
+    ::llvm::SmallVector<::mlir::Range> $cppClass::getIterationDomain(::mlir::OpBuilder &b) {
+      return ::mlir::varlen::detail::getAttnDomain(*this, b);
+    }
+    ::mlir::FailureOr<::mlir::TilingResult> $cppClass::getTiledImplementation(
+        ::mlir::OpBuilder &b, ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
+        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes) {
+      return ::mlir::varlen::detail::tileAttn(*this, b, offsets, sizes);
+    }
+    ::llvm::LogicalResult $cppClass::getResultTilePosition(
+        ::mlir::OpBuilder &b, unsigned resultNumber,
+        ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
+        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes,
+        ::llvm::SmallVector<::mlir::OpFoldResult> &resultOffsets,
+        ::llvm::SmallVector<::mlir::OpFoldResult> &resultSizes) {
+      return ::mlir::varlen::detail::getAttnResultTile(
+          *this, b, resultNumber, offsets, sizes, resultOffsets, resultSizes);
+    }
+    ::llvm::LogicalResult $cppClass::getIterationDomainTileFromResultTile(
+        ::mlir::OpBuilder &b, unsigned resultNumber,
+        ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
+        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes,
+        ::llvm::SmallVectorImpl<::mlir::OpFoldResult> &domainOffsets,
+        ::llvm::SmallVectorImpl<::mlir::OpFoldResult> &domainSizes) {
+      return ::mlir::varlen::detail::getAttnDomainTile(
+          *this, b, resultNumber, offsets, sizes, domainOffsets, domainSizes);
+    }
+    bool $cppClass::isOpFusableWithConsumerSlice(
+        unsigned resultNumber, ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
+        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes) {
+      return ::mlir::varlen::detail::isAttnResultTile(*this, resultNumber, offsets, sizes);
+    }
+  }];
+}
+
+/// The mask and the scale, which follow the operands.
+defvar Varlen_MaskAndScale = (ins
+    DefaultValuedAttr<Varlen_MaskAttr, "-1, -1, ::mlir::varlen::Alignment::BottomRight">:$mask,
+    OptionalAttr<Varlen_ScaleAttr>:$scale);
+
+def Varlen_AttnOp : Varlen_AttnOpBase<"attn", [
+    SameVariadicResultSize, InferTypeOpAdaptorWithIsCompatible]> {
   let summary = "Attention over a packed batch of sequences";
   let description = [{
     Rows `cu_q[s] .. cu_q[s+1]` of `q` are the queries of sequence `s`, rows
@@ -92,6 +199,7 @@ def Varlen_AttnOp : Varlen_Op<"attn", [
 
     On tensors the op has two results and no `outs`; on memrefs it writes the
     two buffers in `outs`, which overlap no other operand, and has no result.
+    `varlen.attn_into` is the op with destinations on tensors.
     The tensor form is pure: it may be deduplicated, hoisted and removed. Bad
     cu_seqlens are an error that is reported where the op runs; the results are
     then unspecified.
@@ -110,20 +218,10 @@ def Varlen_AttnOp : Varlen_Op<"attn", [
 
     The verifier's rules, with their messages, are in docs/attn.md.
   }];
-  let arguments = (ins
-    Arg<Varlen_Packed, "queries, Tq x Hq x D">:$q,
-    Arg<Varlen_Packed, "keys, Tk x Hkv x D">:$k,
-    Arg<Varlen_Packed, "values, Tk x Hkv x Dv">:$v,
-    Arg<Varlen_CuSeqlens, "first query row of each sequence, and the end: N+1">:$cu_q,
-    Arg<Varlen_CuSeqlens, "first key row of each sequence, and the end: N+1">:$cu_k,
-    Arg<Optional<Varlen_CuSeqlens>, "query rows in use of each sequence: N">:$seqused_q,
-    Arg<Optional<Varlen_CuSeqlens>, "keys in use of each sequence: N">:$seqused_k,
-    Arg<Optional<Varlen_CuSeqlens>, "added to the position of each query of a sequence: N">:$q_offset,
-    Arg<Optional<Varlen_Sink>, "logit in each head's softmax denominator: Hq">:$sink,
+  let arguments = !con(inputs, (ins
     Arg<Optional<Varlen_MemRef<Varlen_Float, 3>>, "out, Tq x Hq x Dv">:$out_buffer,
-    Arg<Optional<Varlen_MemRef<Varlen_ComputeFloat, 2>>, "lse, Hq x Tq">:$lse_buffer,
-    DefaultValuedAttr<Varlen_MaskAttr, "-1, -1, ::mlir::varlen::Alignment::BottomRight">:$mask,
-    OptionalAttr<Varlen_ScaleAttr>:$scale);
+    Arg<Optional<Varlen_MemRef<Varlen_ComputeFloat, 2>>, "lse, Hq x Tq">:$lse_buffer),
+    Varlen_MaskAndScale);
   let results = (outs
     Optional<Varlen_Tensor<Varlen_Float, 3>>:$out,
     Optional<Varlen_Tensor<Varlen_ComputeFloat, 2>>:$lse);
@@ -145,7 +243,47 @@ def Varlen_AttnOp : Varlen_Op<"attn", [
                    CArg<"::mlir::varlen::MaskAttr", "{}">:$mask,
                    CArg<"::mlir::FloatAttr", "{}">:$scale)>
   ];
-  let hasVerifier = 1;
+  let hasCanonicalizer = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// attn_into
+//===----------------------------------------------------------------------===//
+
+def Varlen_AttnIntoOp : Varlen_AttnOpBase<"attn_into", [
+    DeclareOpInterfaceMethods<DestinationStyleOpInterface>]> {
+  let summary = "`varlen.attn` in destination-passing style, on tensors";
+  let description = [{
+    `varlen.attn` whose results are tied to the tensors in `outs`: bufferization
+    writes them into the buffers of these, and tiling each tile into its part of
+    them. `outs` have the types of the results and are written whole, never read;
+    a `tensor.empty` will do.
+
+    Everything else is as in `varlen.attn`. They are two operations because
+    `DestinationStyleOpInterface` holds of an operation in all of its forms, and
+    whoever asks it of one without `outs` would find no destination.
+
+    ```mlir
+    %out, %lse = varlen.attn_into %q, %k, %v, %cu, %cu outs(%o, %l)
+        {mask = #varlen.mask<causal>}
+        : (tensor<?x8x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x64xbf16>,
+           tensor<?xi32>, tensor<?xi32>, tensor<?x8x64xbf16>, tensor<8x?xf32>)
+        -> (tensor<?x8x64xbf16>, tensor<8x?xf32>)
+    ```
+  }];
+  let arguments = !con(inputs, (ins
+    Arg<Varlen_Tensor<Varlen_Float, 3>, "destination of out, Tq x Hq x Dv">:$out_init,
+    Arg<Varlen_Tensor<Varlen_ComputeFloat, 2>, "destination of lse, Hq x Tq">:$lse_init),
+    Varlen_MaskAndScale);
+  let results = (outs
+    Varlen_Tensor<Varlen_Float, 3>:$out, Varlen_Tensor<Varlen_ComputeFloat, 2>:$lse);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `,` $cu_q `,` $cu_k
+    oilist( `seqused_q` `(` $seqused_q `)` | `seqused_k` `(` $seqused_k `)`
+          | `q_offset` `(` $q_offset `)` | `sink` `(` $sink `)` )
+    `outs` `(` $out_init `,` $lse_init `)`
+    attr-dict `:` functional-type(operands, results)
+  }];
   let hasCanonicalizer = 1;
 }
 
@@ -153,19 +291,86 @@ def Varlen_AttnOp : Varlen_Op<"attn", [
 // attn_grad
 //===----------------------------------------------------------------------===//
 
-def Varlen_AttnGradOp : Varlen_Op<"attn_grad", [
-    AttrSizedOperandSegments,
-    DeclareOpInterfaceMethods<Varlen_AttentionOpInterface>,
-    DeclareOpInterfaceMethods<AggregatedOpInterface, ["decomposeOperation"]>,
-    InferTypeOpAdaptorWithIsCompatible,
-    DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
-    DeclareOpInterfaceMethods<TilingInterface, [
-      "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
-      "getResultTilePosition", "generateResultTileValue",
-      "getIterationDomainTileFromResultTile"]>,
-    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
-    DeclareOpInterfaceMethods<ConditionallySpeculatable>,
-    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+class Varlen_AttnGradOpBase<string mnemonic, list<Trait> traits>
+    : Varlen_AttentionOp<mnemonic, !listconcat([
+        DeclareOpInterfaceMethods<TilingInterface, [
+          "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
+          "getResultTilePosition", "generateResultTileValue",
+          "getIterationDomainTileFromResultTile"]>], traits)> {
+  dag inputs = (ins
+    Arg<Varlen_Packed, "cotangent of out, Tq x Hq x Dv">:$dout,
+    Arg<Varlen_Packed, "queries, Tq x Hq x D">:$q,
+    Arg<Varlen_Packed, "keys, Tk x Hkv x D">:$k,
+    Arg<Varlen_Packed, "values, Tk x Hkv x Dv">:$v,
+    Arg<Varlen_Packed, "result of the attention, Tq x Hq x Dv">:$out,
+    Arg<Varlen_Lse, "result of the attention, Hq x Tq">:$lse,
+    Arg<Varlen_CuSeqlens, "first query row of each sequence, and the end: N+1">:$cu_q,
+    Arg<Varlen_CuSeqlens, "first key row of each sequence, and the end: N+1">:$cu_k,
+    Arg<Optional<Varlen_Lse>, "cotangent of lse, Hq x Tq">:$dlse,
+    Arg<Optional<Varlen_CuSeqlens>, "query rows in use of each sequence: N">:$seqused_q,
+    Arg<Optional<Varlen_CuSeqlens>, "keys in use of each sequence: N">:$seqused_k,
+    Arg<Optional<Varlen_CuSeqlens>, "added to the position of each query of a sequence: N">:$q_offset,
+    Arg<Optional<Varlen_Sink>, "logit in each head's softmax denominator: Hq">:$sink);
+  // dq, dk, dv and, with a sink, dsink.
+  let results = (outs Variadic<Varlen_Gradient>:$gradients);
+  let extraClassDefinition = sharedDefinition # [{
+    ::llvm::SmallVector<::mlir::varlen::NamedValue> $cppClass::getInputs() {
+      ::llvm::SmallVector<::mlir::varlen::NamedValue> inputs =
+          ::mlir::varlen::detail::getAttentionInputs(*this);
+      ::llvm::append_range(inputs, getShapedInputs());
+      return inputs;
+    }
+    ::llvm::SmallVector<::mlir::Value> $cppClass::getInputSlots() {
+      return {getDout(), getQ(), getK(), getV(), getOut(), getLse(), getCuQ(),
+              getCuK(), getDlse(), getSequsedQ(), getSequsedK(), getQOffset(),
+              getSink()};
+    }
+    ::llvm::SmallVector<::mlir::varlen::ShapedByInputs> $cppClass::getShapedInputs() {
+      return ::mlir::varlen::detail::getGradInputs(
+          *this, getDout(), getOut(), getLse(), getDlse());
+    }
+    ::llvm::SmallVector<::mlir::varlen::ShapedByInputs> $cppClass::getShapedResults() {
+      return ::mlir::varlen::detail::getGradients(*this);
+    }
+    ::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>
+    $cppClass::decomposeOperation(::mlir::OpBuilder &builder) {
+      return ::mlir::varlen::detail::decomposeGrad(
+          *this, builder, getDout(), getOut(), getLse(), getDlse());
+    }
+    ::llvm::SmallVector<::mlir::utils::IteratorType> $cppClass::getLoopIteratorTypes() {
+      return ::mlir::varlen::detail::getGradLoops();
+    }
+    ::llvm::SmallVector<::mlir::Range> $cppClass::getIterationDomain(::mlir::OpBuilder &b) {
+      return ::mlir::varlen::detail::getGradDomain(*this, b);
+    }
+    ::mlir::FailureOr<::mlir::TilingResult> $cppClass::getTiledImplementation(
+        ::mlir::OpBuilder &b, ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
+        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes) {
+      return ::mlir::varlen::detail::tileGrad(*this, b, offsets, sizes);
+    }
+    ::llvm::LogicalResult $cppClass::getResultTilePosition(
+        ::mlir::OpBuilder &b, unsigned resultNumber,
+        ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
+        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes,
+        ::llvm::SmallVector<::mlir::OpFoldResult> &resultOffsets,
+        ::llvm::SmallVector<::mlir::OpFoldResult> &resultSizes) {
+      return ::mlir::varlen::detail::getGradResultTile(
+          *this, b, resultNumber, offsets, sizes, resultOffsets, resultSizes);
+    }
+    ::llvm::LogicalResult $cppClass::getIterationDomainTileFromResultTile(
+        ::mlir::OpBuilder &b, unsigned resultNumber,
+        ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
+        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes,
+        ::llvm::SmallVectorImpl<::mlir::OpFoldResult> &domainOffsets,
+        ::llvm::SmallVectorImpl<::mlir::OpFoldResult> &domainSizes) {
+      return ::mlir::varlen::detail::getGradDomainTile(
+          *this, b, resultNumber, offsets, sizes, domainOffsets, domainSizes);
+    }
+  }];
+}
+
+def Varlen_AttnGradOp
+    : Varlen_AttnGradOpBase<"attn_grad", [InferTypeOpAdaptorWithIsCompatible]> {
   let summary = "The gradients of an attention over a packed batch of sequences";
   let description = [{
     The vector-Jacobian product of `varlen.attn`: from the cotangents `dout` of
@@ -195,7 +400,7 @@ def Varlen_AttnGradOp : Varlen_Op<"attn_grad", [
 
     On tensors the op has the gradients as results and no `outs`; on memrefs it
     writes the buffers in `outs`, which overlap no other operand, and has no
-    result.
+    result. `varlen.attn_grad_into` is the op with destinations on tensors.
 
     ```mlir
     %dq, %dk, %dv = varlen.attn_grad %dout, %q, %k, %v, %out, %lse, %cu, %cu
@@ -215,25 +420,9 @@ def Varlen_AttnGradOp : Varlen_Op<"attn_grad", [
 
     The verifier's rules, with their messages, are in docs/attn-grad.md.
   }];
-  let arguments = (ins
-    Arg<Varlen_Packed, "cotangent of out, Tq x Hq x Dv">:$dout,
-    Arg<Varlen_Packed, "queries, Tq x Hq x D">:$q,
-    Arg<Varlen_Packed, "keys, Tk x Hkv x D">:$k,
-    Arg<Varlen_Packed, "values, Tk x Hkv x Dv">:$v,
-    Arg<Varlen_Packed, "result of the attention, Tq x Hq x Dv">:$out,
-    Arg<Varlen_Lse, "result of the attention, Hq x Tq">:$lse,
-    Arg<Varlen_CuSeqlens, "first query row of each sequence, and the end: N+1">:$cu_q,
-    Arg<Varlen_CuSeqlens, "first key row of each sequence, and the end: N+1">:$cu_k,
-    Arg<Optional<Varlen_Lse>, "cotangent of lse, Hq x Tq">:$dlse,
-    Arg<Optional<Varlen_CuSeqlens>, "query rows in use of each sequence: N">:$seqused_q,
-    Arg<Optional<Varlen_CuSeqlens>, "keys in use of each sequence: N">:$seqused_k,
-    Arg<Optional<Varlen_CuSeqlens>, "added to the position of each query of a sequence: N">:$q_offset,
-    Arg<Optional<Varlen_Sink>, "logit in each head's softmax denominator: Hq">:$sink,
-    Arg<Variadic<Varlen_GradientBuffer>, "dq, dk, dv and, with a sink, dsink">:$gradient_buffers,
-    DefaultValuedAttr<Varlen_MaskAttr, "-1, -1, ::mlir::varlen::Alignment::BottomRight">:$mask,
-    OptionalAttr<Varlen_ScaleAttr>:$scale);
-  // dq, dk, dv and, with a sink, dsink.
-  let results = (outs Variadic<Varlen_Gradient>:$gradients);
+  let arguments = !con(inputs, (ins
+    Arg<Variadic<Varlen_GradientBuffer>, "dq, dk, dv and, with a sink, dsink">:$gradient_buffers),
+    Varlen_MaskAndScale);
   let assemblyFormat = [{
     $dout `,` $q `,` $k `,` $v `,` $out `,` $lse `,` $cu_q `,` $cu_k
     oilist( `dlse` `(` $dlse `)`
@@ -243,25 +432,56 @@ def Varlen_AttnGradOp : Varlen_Op<"attn_grad", [
     attr-dict `:` functional-type(operands, results)
   }];
   let builders = [
-    // On tensors, the gradients of `attn` for the cotangents of its results;
-    // dlse may be null.
-    OpBuilder<(ins "::mlir::varlen::AttnOp":$attn, "::mlir::Value":$dout,
-                   CArg<"::mlir::Value", "{}">:$dlse)>
+    // On tensors, the gradients of `attn`, an attention on tensors, for the
+    // cotangents of its results; dlse may be null.
+    OpBuilder<(ins "::mlir::varlen::AttentionOpInterface":$attn,
+                   "::mlir::Value":$dout, CArg<"::mlir::Value", "{}">:$dlse)>
   ];
-  let hasVerifier = 1;
   let hasCanonicalizer = 1;
   let extraClassDeclaration = [{
     /// A gradient: the result, or the buffer in its place.
-    ::mlir::Value getDq() { return getGradient(0); }
-    ::mlir::Value getDk() { return getGradient(1); }
-    ::mlir::Value getDv() { return getGradient(2); }
+    ::mlir::Value getDq() { return getShapedResults()[0].value; }
+    ::mlir::Value getDk() { return getShapedResults()[1].value; }
+    ::mlir::Value getDv() { return getShapedResults()[2].value; }
     /// Null without a sink.
-    ::mlir::Value getDsink() { return getGradient(3); }
-
-  private:
-    ::mlir::Value getGradient(unsigned number);
-  public:
+    ::mlir::Value getDsink() {
+      return getSink() ? getShapedResults()[3].value : ::mlir::Value();
+    }
   }];
+}
+
+//===----------------------------------------------------------------------===//
+// attn_grad_into
+//===----------------------------------------------------------------------===//
+
+def Varlen_AttnGradIntoOp : Varlen_AttnGradOpBase<"attn_grad_into", [
+    DeclareOpInterfaceMethods<DestinationStyleOpInterface>]> {
+  let summary = "`varlen.attn_grad` in destination-passing style, on tensors";
+  let description = [{
+    `varlen.attn_grad` whose results are tied to the tensors in `outs`, as those of
+    `varlen.attn_into`. dq, dk, dv and dsink are written whole, never read.
+
+    ```mlir
+    %dq, %dk, %dv = varlen.attn_grad_into %dout, %q, %k, %v, %out, %lse, %cu, %cu
+        outs(%dq0, %dk0, %dv0)
+        : (tensor<?x8x64xbf16>, tensor<?x8x64xbf16>, tensor<?x2x64xbf16>,
+           tensor<?x2x64xbf16>, tensor<?x8x64xbf16>, tensor<8x?xf32>, tensor<?xi32>,
+           tensor<?xi32>, tensor<?x8x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x64xbf16>)
+        -> (tensor<?x8x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x64xbf16>)
+    ```
+  }];
+  let arguments = !con(inputs, (ins
+    Arg<Variadic<Varlen_Gradient>, "destinations of dq, dk, dv and, with a sink, dsink">:$gradient_inits),
+    Varlen_MaskAndScale);
+  let assemblyFormat = [{
+    $dout `,` $q `,` $k `,` $v `,` $out `,` $lse `,` $cu_q `,` $cu_k
+    oilist( `dlse` `(` $dlse `)`
+          | `seqused_q` `(` $seqused_q `)` | `seqused_k` `(` $seqused_k `)`
+          | `q_offset` `(` $q_offset `)` | `sink` `(` $sink `)` )
+    `outs` `(` $gradient_inits `)`
+    attr-dict `:` functional-type(operands, results)
+  }];
+  let hasCanonicalizer = 1;
 }
 
 //===----------------------------------------------------------------------===//

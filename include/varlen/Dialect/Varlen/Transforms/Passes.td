@@ -86,6 +86,36 @@ def VarlenDifferentiate : Pass<"varlen-differentiate", "::mlir::ModuleOp"> {
     Statistic<"numResiduals", "residuals", "Values saved for the backward">];
 }
 
+def VarlenAddDestinations : Pass<"varlen-add-destinations"> {
+  let summary = "Give attentions on tensors destinations";
+  let description = [{
+    `varlen.attn` and `varlen.attn_grad` on tensors become `varlen.attn_into` and
+    `varlen.attn_grad_into` with a `tensor.empty` for each result. Upstream's passes
+    then find the destinations: `eliminate-empty-tensors` has a result that is
+    inserted into a slice, or materialized in a destination, written there, and a
+    tile of a tiled attention is a part of the whole result.
+
+    *Requires*: nothing; attentions on memrefs, and those with destinations, are
+    left as they are.
+    *Guarantees*: every attention on tensors has destinations.
+    *Numerics*: none.
+
+    ```mlir
+    %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k : ...
+    ```
+    becomes
+    ```mlir
+    %0 = tensor.empty(%tq) : tensor<?x8x64xf32>
+    %1 = tensor.empty(%tq) : tensor<8x?xf32>
+    %out, %lse = varlen.attn_into %q, %k, %v, %cu_q, %cu_k outs(%0, %1) : ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::varlen::VarlenDialect"];
+  let statistics = [
+    Statistic<"numRewritten", "rewritten", "Attentions that have destinations now">];
+}
+
 def VarlenAssignSchedule : Pass<"varlen-assign-schedule"> {
   let summary = "Choose tile sizes for each varlen.attn from a table";
   let description = [{
