@@ -157,7 +157,8 @@ LogicalResult ForRule::run() {
   // What is captured first: its cotangent so far went into the loop.
   for (auto [value, cotangent] :
        llvm::zip_equal(captured, results.drop_front(numbers.size())))
-    b.accumulateInto(value, [&](Value) { return cotangent; });
+    b.accumulateInto(value,
+                     [cotangent = cotangent](Value) { return cotangent; });
   for (auto [number, cotangent] :
        llvm::zip(numbers, results.take_front(numbers.size())))
     b.accumulate(op.getInitArgs()[number], cotangent);
