@@ -91,4 +91,18 @@ gpu.module @kernels {
     kernel.store %y, %out rows(%n, %n, %n, %n) valid(%n) : !acc, memref<?x1x64xf32>
     gpu.return
   }
+  // A sum that another block uses is there before the branch.
+  // CHECK-LABEL: gpu.func @blocks
+  // CHECK: %[[S:.*]] = kernel.start
+  // CHECK: %[[W:.*]] = kernel.wait %[[S]] younger 0
+  // CHECK-NEXT: cf.br ^bb1
+  // CHECK: kernel.store %[[W]]
+  gpu.func @blocks(%q: !k, %acc: !acc, %n: index, %out: memref<?x1x64xf32>) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %s = kernel.contract %q, %q, %acc k(64) : !k, !k into !acc
+    cf.br ^bb1
+  ^bb1:
+    kernel.store %s, %out rows(%n, %n, %n, %n) valid(%n) : !acc, memref<?x1x64xf32>
+    gpu.return
+  }
 }

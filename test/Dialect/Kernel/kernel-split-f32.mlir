@@ -94,4 +94,14 @@ gpu.module @kernels {
     kernel.store %s, %out rows(%i, %i, %i, %i) valid(%i) : tensor<64x64xf32>, memref<?x1x64xf32>
     gpu.return
   }
+  // So do those of buffers, which are no tiles.
+  // CHECK-LABEL: gpu.func @buffers
+  // CHECK-COUNT-1: linalg.contract
+  // CHECK-NOT: linalg.contract
+  gpu.func @buffers(%q: memref<64x64xf32>, %k: memref<64x64xf32>, %s: memref<64x64xf32>) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    linalg.contract indexing_maps = [#qd, #kd, #mn]
+        ins(%q, %k : memref<64x64xf32>, memref<64x64xf32>) outs(%s : memref<64x64xf32>)
+    gpu.return
+  }
 }

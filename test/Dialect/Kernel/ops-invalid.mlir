@@ -287,8 +287,17 @@ func.func @copy_element(%s: memref<?x4x64xf16>, %m: !shared, %i: index) {
 
 !shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
 func.func @copy_columns(%s: memref<?x4x80xbf16>, %m: !shared, %i: index) {
-  // expected-error @below {{expected a source of at most the 64 columns of the slot, got 'memref<?x4x80xbf16>'}}
+  // expected-error @below {{expected a source of 1 to 64 columns, as the slot has, got 'memref<?x4x80xbf16>'}}
   kernel.copy %s rows(%i, %i, %i, %i) valid(%i) to %m : memref<?x4x80xbf16>, !shared
+  return
+}
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @copy_columns_none(%s: memref<?x4x0xbf16>, %m: !shared, %i: index) {
+  // expected-error @below {{expected a source of 1 to 64 columns, as the slot has, got 'memref<?x4x0xbf16>'}}
+  kernel.copy %s rows(%i, %i, %i, %i) valid(%i) to %m : memref<?x4x0xbf16>, !shared
   return
 }
 

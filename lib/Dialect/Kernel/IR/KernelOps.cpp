@@ -198,10 +198,10 @@ LogicalResult CopyOp::verify() {
     return failure();
   int64_t columns =
       getSharedColumns(cast<MemRefType>(getSlot().front().getType()));
-  if (ShapedType::isDynamic(source.getDimSize(2)) ||
-      source.getDimSize(2) > columns)
-    return emitOpError("expected a source of at most the ")
-           << columns << " columns of the slot, got " << source;
+  // A dynamic extent is negative.
+  if (source.getDimSize(2) < 1 || source.getDimSize(2) > columns)
+    return emitOpError("expected a source of 1 to ")
+           << columns << " columns, as the slot has, got " << source;
   return success();
 }
 

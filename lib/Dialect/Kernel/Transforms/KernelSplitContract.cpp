@@ -38,7 +38,7 @@ static Operation *getFirstUse(kernel::ContractOp contract) {
   Operation *first = block->getTerminator();
   for (Operation *user : contract->getUsers())
     if (Operation *ancestor = block->findAncestorOpInBlock(*user);
-        ancestor->isBeforeInBlock(first))
+        ancestor && ancestor->isBeforeInBlock(first))
       first = ancestor;
   for (Operation *op = contract->getNextNode(); op != first;
        op = op->getNextNode())

@@ -130,10 +130,11 @@ struct KernelSplitF32 : kernel::impl::KernelSplitF32Base<KernelSplitF32> {
     SmallVector<TileOp> tiles;
     getOperation()->walk([&](Operation *op) {
       auto isF32 = [](Value value) {
-        return getElementTypeOrSelf(value.getType()).isF32();
+        return isTile(value.getType()) &&
+               getElementTypeOrSelf(value.getType()).isF32();
       };
       if (auto contract = dyn_cast<linalg::ContractOp>(op)) {
-        if (llvm::all_of(contract.getInputs(), isF32))
+        if (llvm::all_of(contract->getOperands(), isF32))
           contracts.push_back(contract);
       } else if (auto tile = dyn_cast<TileOp>(op); tile && isF32(tile)) {
         tiles.push_back(tile);
