@@ -155,7 +155,25 @@ int64_t SharedMemory::lower() {
   return bytes;
 }
 
+/// That the memory of each ring is known where it is used.
+static LogicalResult checkRings(gpu::GPUFuncOp kernel) {
+  WalkResult result = kernel.walk([](Operation *op) -> WalkResult {
+    auto isUnknown = [&](Value operand) {
+      return isa<RingType>(operand.getType()) &&
+             !(operand.getDefiningOp<RingOp>() &&
+               isa<RingAcquireOp, RingCommitOp, RingWaitOp, RingReleaseOp>(op));
+    };
+    if (llvm::none_of(op->getOperands(), isUnknown))
+      return success();
+    return op->emitOpError("expected a ring to be of kernel.ring, and only to "
+                           "be acquired, committed, waited for and released");
+  });
+  return failure(result.wasInterrupted());
+}
+
 LogicalResult KernelLowerMemory::lower(gpu::GPUFuncOp kernel) {
+  if (failed(checkRings(kernel)))
+    return failure();
   SmallVector<CopyOp> copies;
   kernel.walk([&](CopyOp copy) { copies.push_back(copy); });
   std::optional<ArrayRef<int32_t>> blockSize = kernel.getKnownBlockSize();
