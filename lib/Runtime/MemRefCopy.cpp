@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "varlen/Runtime/Runtime.h"
+#include "varlen/Runtime/MemRefCopy.h"
 
 #include <cstring>
 

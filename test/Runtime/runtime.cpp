@@ -13,6 +13,7 @@
 #include "varlen/Runtime/Runtime.h"
 
 #include "../Expect.h"
+#include "varlen/Runtime/MemRefCopy.h"
 
 #include <algorithm>
 #include <atomic>

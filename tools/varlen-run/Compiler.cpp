@@ -10,20 +10,15 @@
 
 #include "Host.h"
 #include "Tensor.h"
-#include "varlen/Dialect/Varlen/Transforms/Transforms.h"
+#include "varlen/ExecutionEngine/ExecutionEngine.h"
 #include "varlen/InitAll.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 
-#include "llvm/IR/Module.h"
-#include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
-#include "llvm/Target/TargetMachine.h"
 
 using namespace varlen_run;
 using namespace mlir;
@@ -31,56 +26,6 @@ using llvm::Error;
 using llvm::Expected;
 
 char PrintedError::ID;
-
-/// What LLVM still has to do for code that our passes have blocked and
-/// vectorised: a fifth of the time of -O1, for the same speed. instcombine puts
-/// the addresses in order, so that loops need no strength reduction.
-static constexpr llvm::StringLiteral attentionPasses =
-    "sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
-    "loop-mssa(licm)";
-
-/// For the loops around it, which come from linalg as scalar code.
-static constexpr llvm::StringLiteral otherPasses =
-    "sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
-    "loop-mssa(loop-rotate,licm),indvars,loop-vectorize,slp-vectorizer,"
-    "instcombine<no-verify-fixpoint>,simplifycfg";
-
-/// For kernels in the executor, which wait for what they call. That bf16 pairs
-/// are only looked at as integers, the last but one sees.
-static constexpr llvm::StringLiteral kernelPasses =
-    "sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg";
-
-/// Runs the optimiser's passes on each function of the module.
-static Error optimize(llvm::Module &code, llvm::TargetMachine &machine) {
-  llvm::PassBuilder builder(&machine);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager calls;
-  llvm::ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(calls);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, calls, modules);
-  llvm::FunctionPassManager attention, kernel, other;
-  if (Error error = builder.parsePassPipeline(attention, attentionPasses))
-    return error;
-  if (Error error = builder.parsePassPipeline(kernel, kernelPasses))
-    return error;
-  if (Error error = builder.parsePassPipeline(other, otherPasses))
-    return error;
-  for (llvm::Function &function : code) {
-    if (function.isDeclaration())
-      continue;
-    bool isKernel = function.getName().starts_with("varlen_sim.");
-    bool isAttention = function.hasFnAttribute(varlen::kWorkFunctionAttrName);
-    (isKernel      ? kernel
-     : isAttention ? attention
-                   : other)
-        .run(function, functions);
-  }
-  return Error::success();
-}
 
 DialectRegistry varlen_run::makeRegistry() {
   DialectRegistry registry;
@@ -187,10 +132,6 @@ std::string varlen_run::getPipeline(ModuleOp module, const Options &options,
 // Code generation
 //===----------------------------------------------------------------------===//
 
-/// A second round of scheduling, which a higher level would add, brings nothing
-/// on CPUs that reorder instructions themselves.
-static constexpr auto codeGenLevel = llvm::CodeGenOptLevel::Less;
-
 /// A third of code generation, for loops that need it no more. There is no
 /// other way to say so than the option of LLVM's tools.
 static void disableLoopStrengthReduction() {
@@ -199,53 +140,18 @@ static void disableLoopStrengthReduction() {
     found->second->addOccurrence(0, found->first, "true");
 }
 
-static Expected<std::unique_ptr<llvm::TargetMachine>>
-makeTargetMachine(const varlen::CPUTarget &target) {
-  varlen::CodegenNames names = varlen::getCodegenNames(target);
-  std::string message;
-  llvm::Triple triple(names.triple);
-  const llvm::Target *found =
-      llvm::TargetRegistry::lookupTarget(triple, message);
-  if (!found)
-    return makeError(message);
-  return std::unique_ptr<llvm::TargetMachine>(
-      found->createTargetMachine(triple, names.cpu, names.features, {}, {}, {},
-                                 codeGenLevel, /*JIT=*/true));
-}
-
 Expected<std::unique_ptr<ExecutionEngine>>
 varlen_run::compile(ModuleOp module, const varlen::CPUTarget &target) {
-  llvm::InitializeNativeTarget();
-  llvm::InitializeNativeTargetAsmPrinter();
   disableLoopStrengthReduction();
-  auto machine = makeTargetMachine(target);
-  if (!machine)
-    return machine.takeError();
-  std::string tuneCPU = varlen::getCodegenNames(target).tuneCPU;
-  llvm::TargetMachine &owned = **machine;
-  auto transform = [&](llvm::Module *code) {
-    for (llvm::Function &function : *code)
-      if (!function.isDeclaration())
-        function.addFnAttr("tune-cpu", tuneCPU);
-    return optimize(*code, owned);
-  };
-  ExecutionEngineOptions options;
-  options.transformer = transform;
-  options.jitCodeGenOptLevel = codeGenLevel;
-  options.enableGDBNotificationListener = false;
-  options.enablePerfNotificationListener = false;
-  auto engine = ExecutionEngine::create(module, options, std::move(*machine));
-  if (!engine)
-    return engine.takeError();
-  (*engine)->registerSymbols([](llvm::orc::MangleAndInterner intern) {
-    llvm::orc::SymbolMap symbols;
-    forEachHostSymbol([&](StringRef name, void *address) {
-      symbols[intern(name)] = {llvm::orc::ExecutorAddr::fromPtr(address),
-                               llvm::JITSymbolFlags::Exported};
+  auto addSymbols = [](ExecutionEngine &engine) {
+    engine.registerSymbols([](llvm::orc::MangleAndInterner intern) {
+      llvm::orc::SymbolMap symbols;
+      forEachHostSymbol([&](StringRef name, void *address) {
+        symbols[intern(name)] = {llvm::orc::ExecutorAddr::fromPtr(address),
+                                 llvm::JITSymbolFlags::Exported};
+      });
+      return symbols;
     });
-    return symbols;
-  });
-  // Constructors: those of GPU modules.
-  (*engine)->initialize();
-  return engine;
+  };
+  return varlen::createExecutionEngine(module, target, addSymbols);
 }

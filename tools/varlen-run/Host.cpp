@@ -9,6 +9,7 @@
 #include "Host.h"
 
 #include "varlen/Runtime/GPUExecutor.h"
+#include "varlen/Runtime/MemRefCopy.h"
 #include "varlen/Runtime/Runtime.h"
 
 #include "llvm/ADT/DenseMap.h"

@@ -131,15 +131,6 @@ void varlen_set_parallel_for(varlen_parallel_for_fn parallel_for);
 const char *varlen_last_error(void);
 void varlen_clear_error(void);
 
-/* Copies a buffer, both with any strides: what MLIR's lowering of memref.copy
-   calls, hence its name. `descriptor` points to a memref descriptor. */
-typedef struct varlen_unranked_memref {
-  int64_t rank;
-  void *descriptor;
-} varlen_unranked_memref;
-void memrefCopy(int64_t element_bytes, varlen_unranked_memref *from,
-                varlen_unranked_memref *to);
-
 #ifdef __cplusplus
 }
 #endif

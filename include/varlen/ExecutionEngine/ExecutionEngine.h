@@ -1,0 +1,64 @@
+//===- ExecutionEngine.h - Running what the pipelines make ------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a host needs beside upstream's ExecutionEngine to run a module that
+// varlen-to-cpu has lowered.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_EXECUTIONENGINE_EXECUTIONENGINE_H
+#define VARLEN_EXECUTIONENGINE_EXECUTIONENGINE_H
+
+#include "varlen/Target/CPUTarget.h"
+
+#include "mlir/ExecutionEngine/ExecutionEngine.h"
+
+#include "llvm/Support/CodeGen.h"
+#include "llvm/Support/Error.h"
+
+#include <functional>
+#include <memory>
+
+namespace llvm {
+class Module;
+class TargetMachine;
+} // namespace llvm
+
+namespace mlir::varlen {
+
+/// A second round of scheduling, which a higher level would add, brings nothing
+/// on CPUs that reorder instructions themselves.
+inline constexpr auto kCodeGenLevel = llvm::CodeGenOptLevel::Less;
+
+/// The machine that code for `target` is generated with in a JIT. LLVM's
+/// targets must be initialised.
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+makeTargetMachine(const CPUTarget &target);
+
+/// LLVM's passes for what varlen-to-cpu makes, a `transformer` of
+/// mlir::ExecutionEngineOptions: the loops of attention are blocked and
+/// vectorised already and need a fifth of the time of -O1; the others become
+/// vector code. `machine` must outlive the transformer.
+std::function<llvm::Error(llvm::Module *)>
+makeOptimizingTransformer(const CPUTarget &target,
+                          llvm::TargetMachine &machine);
+
+/// Lets compiled code call the functions of varlen/Runtime/Runtime.h that are
+/// linked into the host.
+void registerRuntimeSymbols(ExecutionEngine &engine);
+
+/// An engine for `module`, in the llvm dialect, with all of the above: what a
+/// host needs that does not make its own. `addSymbols` is called before
+/// constructors run.
+llvm::Expected<std::unique_ptr<ExecutionEngine>> createExecutionEngine(
+    Operation *module, const CPUTarget &target,
+    std::function<void(ExecutionEngine &)> addSymbols = registerRuntimeSymbols);
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_EXECUTIONENGINE_EXECUTIONENGINE_H
