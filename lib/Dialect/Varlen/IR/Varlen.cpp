@@ -58,6 +58,7 @@ void VarlenDialect::initialize() {
 #include "varlen/Dialect/Varlen/IR/VarlenOps.cpp.inc"
       >();
   addInterfaces<VarlenInlinerInterface>();
+  addBytecodeInterface();
   // Implemented in the transforms library. An MLIR with assertions stops at the
   // use of one that registerAllExtensions was not called for; without this, the
   // operation would be passed over in silence there too.

@@ -45,6 +45,10 @@ def Varlen_Dialect : Dialect {
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;
+  let extraClassDeclaration = [{
+  private:
+    void addBytecodeInterface();
+  }];
 }
 
 #endif // VARLEN_DIALECT_TD
