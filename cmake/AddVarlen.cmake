@@ -3,13 +3,13 @@
 function(varlen_tablegen td output)
   set(out ${CMAKE_CURRENT_BINARY_DIR}/${output})
   add_custom_command(OUTPUT ${out}
-    COMMAND mlir-tblgen ${ARGN} -I ${MLIR_INCLUDE_DIRS} -I ${CMAKE_SOURCE_DIR}/include
+    COMMAND mlir-tblgen ${ARGN} -I ${MLIR_INCLUDE_DIRS} -I ${PROJECT_SOURCE_DIR}/include
             ${CMAKE_CURRENT_SOURCE_DIR}/${td} -o ${out} -d ${out}.d --write-if-changed
     DEPFILE ${out}.d
     DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${td}
     COMMENT "Generating ${output}")
   # A custom command is known in its own directory only, a target everywhere.
-  file(RELATIVE_PATH target ${CMAKE_BINARY_DIR} ${out})
+  file(RELATIVE_PATH target ${PROJECT_BINARY_DIR} ${out})
   string(MAKE_C_IDENTIFIER ${target} target)
   add_custom_target(${target} DEPENDS ${out})
   set_property(GLOBAL APPEND PROPERTY VARLEN_HEADERS ${target})
@@ -19,10 +19,10 @@ endfunction()
 # which takes three quarters of the time of a build without.
 function(varlen_precompile)
   if(NOT LLVM_ENABLE_ASSERTIONS)
-    list(PREPEND ARGN ${CMAKE_SOURCE_DIR}/cmake/MatchLLVM.h)
+    list(PREPEND ARGN ${PROJECT_SOURCE_DIR}/cmake/MatchLLVM.h)
   endif()
-  file(WRITE ${CMAKE_BINARY_DIR}/Precompiled.cpp "")
-  add_library(VarlenPrecompiled OBJECT ${CMAKE_BINARY_DIR}/Precompiled.cpp)
+  file(WRITE ${PROJECT_BINARY_DIR}/Precompiled.cpp "")
+  add_library(VarlenPrecompiled OBJECT ${PROJECT_BINARY_DIR}/Precompiled.cpp)
   target_precompile_headers(VarlenPrecompiled PRIVATE ${ARGN})
   # So that ccache knows the file again.
   target_compile_options(VarlenPrecompiled PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
@@ -36,7 +36,7 @@ function(varlen_use_llvm name)
   endif()
   if(NOT LLVM_ENABLE_ASSERTIONS)
     target_compile_options(${name} PRIVATE
-      $<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${CMAKE_SOURCE_DIR}/cmake/MatchLLVM.h>)
+      $<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${PROJECT_SOURCE_DIR}/cmake/MatchLLVM.h>)
   endif()
 endfunction()
 
@@ -46,11 +46,14 @@ function(varlen_add_library name)
   add_library(${name} STATIC ${arg_UNPARSED_ARGUMENTS})
   varlen_use_llvm(${name})
   target_link_libraries(${name} PUBLIC ${arg_LINK_LIBS})
+  varlen_export(${name})
+  string(REGEX REPLACE "^Varlen" "" export_name ${name})
+  set_property(GLOBAL APPEND PROPERTY VARLEN_MLIR_LIBRARIES ${export_name})
 endfunction()
 
-# varlen_add_tool(<name> <sources>... [LINK_LIBS <libs>...])
+# varlen_add_tool(<name> <sources>... [NO_INSTALL] [LINK_LIBS <libs>...])
 function(varlen_add_tool name)
-  cmake_parse_arguments(arg "" "" "LINK_LIBS" ${ARGN})
+  cmake_parse_arguments(arg "NO_INSTALL" "" "LINK_LIBS" ${ARGN})
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   # As libraries are compiled: precompiled headers are for either -fPIC or -fPIE.
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
@@ -58,6 +61,9 @@ function(varlen_add_tool name)
   varlen_use_llvm(${name})
   target_link_libraries(${name} PRIVATE ${arg_LINK_LIBS})
   varlen_link_mlir(${name})
+  if(NOT arg_NO_INSTALL)
+    install(TARGETS ${name} DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
 endfunction()
 
 # varlen_add_plugin(<name> <sources>... [LINK_LIBS <libs>...]): a module whose
@@ -68,4 +74,5 @@ function(varlen_add_plugin name)
   set_target_properties(${name} PROPERTIES PREFIX "")
   varlen_use_llvm(${name})
   target_link_libraries(${name} PRIVATE ${arg_LINK_LIBS})
+  install(TARGETS ${name} DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()

@@ -77,6 +77,9 @@ if cache.get("VARLEN_SANITIZE"):
 plugin = os.path.join(build, "lib", "VarlenPlugin.so")
 if "asan" not in features and os.path.exists(plugin):
     features.add("plugin")
+# A package for others: with LLVM's shared libraries, and without sanitizers.
+if "asan" not in features and cache.get("VARLEN_LINK") == "dylib":
+    features.add("package")
 # One virtual environment serves all builds of a checkout.
 pythons = [os.path.join(root, "venv", "bin", "python") for root in (build, os.path.join(source, "build"))]
 python = next(filter(os.path.exists, pythons), None)
@@ -89,6 +92,7 @@ substitutions.append(("%mlir-opt-plugin", f"mlir-opt --load-dialect-plugin={plug
 substitutions.append(("%python", python or sys.executable))
 substitutions.append(("%varlen-src", source))
 substitutions.append(("%mlir-libs", os.path.join(llvm, "lib")))
+substitutions.append(("%mlir-dir", cache["MLIR_DIR"]))
 substitutions.append(("%varlen-build", build))
 # What a C program that links the runtime has to be compiled with.
 sanitizers = cache.get("VARLEN_SANITIZE")
