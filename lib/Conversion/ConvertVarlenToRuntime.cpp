@@ -9,6 +9,8 @@
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Transforms.h"
+#include "varlen/Dialect/Varlen/Utils/SequenceMask.h"
+#include "varlen/Runtime/Runtime.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
@@ -19,6 +21,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
+#include <cstddef>
+
 namespace mlir::varlen {
 #define GEN_PASS_DEF_CONVERTVARLENTORUNTIME
 #include "varlen/Conversion/Passes.h.inc"
@@ -27,13 +31,39 @@ namespace mlir::varlen {
 using namespace mlir;
 using namespace mlir::varlen;
 
+// A row of the list is a varlen_work_tile.
+static_assert(offsetof(varlen_work_tile, q_row) == 8 * WorkTilesOp::QRow &&
+              offsetof(varlen_work_tile, first) == 8 * WorkTilesOp::First &&
+              offsetof(varlen_work_tile, rows) == 8 * WorkTilesOp::Rows &&
+              offsetof(varlen_work_tile, kv_head) == 8 * WorkTilesOp::KvHead &&
+              offsetof(varlen_work_tile, k_row) == 8 * WorkTilesOp::KRow &&
+              offsetof(varlen_work_tile, k_rows) == 8 * WorkTilesOp::KRows &&
+              offsetof(varlen_work_tile, queries) == 8 * WorkTilesOp::Queries &&
+              offsetof(varlen_work_tile, offset) == 8 * WorkTilesOp::Offset &&
+              offsetof(varlen_work_tile, k_begin) == 8 * WorkTilesOp::KBegin &&
+              offsetof(varlen_work_tile, k_end) == 8 * WorkTilesOp::KEnd &&
+              sizeof(varlen_work_tile) == 8 * WorkTilesOp::NumColumns);
+
 namespace {
+
+/// The functions of a module that say to the runtime what a mask does.
+class MaskFunctions {
+public:
+  explicit MaskFunctions(ModuleOp module) : symbols(module) {}
+
+  /// A varlen_mask_fn.
+  func::FuncOp get(Location loc, MaskAttrInterface mask);
+
+private:
+  SymbolTable symbols;
+  DenseMap<MaskAttrInterface, func::FuncOp> functions;
+};
 
 /// Turns one varlen.work_tiles into a call of varlen_work_tiles.
 class WorkTilesLowering {
 public:
-  explicit WorkTilesLowering(WorkTilesOp op)
-      : op(op), b(op.getLoc(), op), converter(op.getContext()),
+  WorkTilesLowering(WorkTilesOp op, MaskFunctions &masks)
+      : op(op), masks(masks), b(op.getLoc(), op), converter(op.getContext()),
         pointer(LLVM::LLVMPointerType::get(op.getContext())) {}
 
   LogicalResult lower();
@@ -50,9 +80,11 @@ private:
   }
   Value makeContiguous(Value list);
   void pushList(Value list);
+  void pushMask();
   Value wrap(Value tiles, Value count);
 
   WorkTilesOp op;
+  MaskFunctions &masks;
   ImplicitLocOpBuilder b;
   LLVMTypeConverter converter;
   Type pointer;
@@ -62,6 +94,33 @@ private:
 };
 
 } // namespace
+
+func::FuncOp MaskFunctions::get(Location loc, MaskAttrInterface mask) {
+  func::FuncOp &function = functions[mask];
+  if (function)
+    return function;
+  Builder types(loc.getContext());
+  SmallVector<Type> arguments(5, types.getI64Type());
+  Type pointer = LLVM::LLVMPointerType::get(loc.getContext());
+  arguments.push_back(pointer);
+  function = func::FuncOp::create(loc, "varlen_mask",
+                                  types.getFunctionType(arguments, {}));
+  function.setPrivate();
+  symbols.insert(function);
+  auto b = ImplicitLocOpBuilder::atBlockBegin(loc, function.addEntryBlock());
+  IndexBuilder index{b, b.getI64Type()};
+  Value queries = function.getArgument(0), keys = function.getArgument(1);
+  SequenceMask sequence(index, mask, queries, keys, function.getArgument(2));
+  MaskRange<Value> range = sequence.emitKeysOf(index, function.getArgument(3),
+                                               function.getArgument(4), keys);
+  Value begin = function.getArgument(5);
+  Value end = LLVM::GEPOp::create(b, pointer, b.getI64Type(), begin,
+                                  ArrayRef<LLVM::GEPArg>{1});
+  LLVM::StoreOp::create(b, range.begin, begin);
+  LLVM::StoreOp::create(b, range.end, end);
+  func::ReturnOp::create(b);
+  return function;
+}
 
 /// The runtime reads plain C arrays.
 Value WorkTilesLowering::makeContiguous(Value list) {
@@ -107,6 +166,19 @@ void WorkTilesLowering::pushList(Value list) {
   arguments.push_back(toI64(memref::DimOp::create(b, list, 0)));
 }
 
+/// Adds the address of the mask's function; null if every key is seen.
+void WorkTilesLowering::pushMask() {
+  if (op.getMask().isFull()) {
+    arguments.push_back(LLVM::ZeroOp::create(b, pointer));
+    return;
+  }
+  func::FuncOp function = masks.get(op.getLoc(), op.getMask());
+  Value address = func::ConstantOp::create(b, function.getFunctionType(),
+                                           function.getName());
+  arguments.push_back(
+      UnrealizedConversionCastOp::create(b, pointer, address).getResult(0));
+}
+
 /// A memref of the result's type over `count` tiles at `tiles`.
 Value WorkTilesLowering::wrap(Value tiles, Value count) {
   auto type = cast<MemRefType>(op.getTiles().getType());
@@ -139,11 +211,8 @@ LogicalResult WorkTilesLowering::lower() {
   arguments.push_back(i32(bits / 8));
   for (Value extent : {op.getTq(), op.getTk(), op.getKvHeads(), op.getGroup()})
     arguments.push_back(toI64(extent));
-  MaskAttr mask = op.getMask();
   arguments.push_back(i64(op.getBlockM()));
-  arguments.push_back(i64(mask.getLeft()));
-  arguments.push_back(i64(mask.getRight()));
-  arguments.push_back(i32(mask.getAlignment() == Alignment::BottomRight));
+  pushMask();
 
   // The runtime leaves the pointer alone if it refuses the lists; the caller
   // frees it in any case. In the entry block: a loop around the call must not
@@ -180,12 +249,13 @@ struct ConvertVarlenToRuntime
   void runOnOperation() override {
     SmallVector<WorkTilesOp> ops;
     getOperation().walk([&](WorkTilesOp op) { ops.push_back(op); });
+    MaskFunctions masks(getOperation());
     for (WorkTilesOp op : ops) {
       if (!op->getParentOfType<func::FuncOp>()) {
         op.emitError("expected to be in a func.func");
         return signalPassFailure();
       }
-      if (failed(WorkTilesLowering(op).lower()))
+      if (failed(WorkTilesLowering(op, masks).lower()))
         return signalPassFailure();
       ++numConverted;
     }

@@ -59,8 +59,8 @@ private:
 /// What is known of a batch, and how to cut it.
 struct Batch {
   Integers cuQ, cuK, usedQ, usedK, offset;
-  int64_t tq, tk, kvHeads, group, blockM, left, right;
-  bool bottomRight;
+  int64_t tq, tk, kvHeads, group, blockM;
+  varlen_mask_fn mask;
 
   int64_t sequences() const { return cuQ.size - 1; }
 };
@@ -169,22 +169,6 @@ static bool check(const Batch &batch) {
 // Blocks
 //===----------------------------------------------------------------------===//
 
-/// Sets the window of the queries of sequence `s`, of which `lq` are in use.
-static void setWindow(const Batch &batch, int64_t s, int64_t lq,
-                      varlen_work_tile &tile) {
-  int64_t diagonal = batch.bottomRight ? tile.k_rows - lq : 0;
-  int64_t offset = batch.offset ? batch.offset[s] : 0;
-  constexpr int64_t far = VARLEN_FAR_POSITION;
-  auto side = [&](int64_t bound) {
-    int64_t distance;
-    if (__builtin_add_overflow(offset, bound, &distance))
-      distance = bound < 0 ? -far : far;
-    return diagonal + std::clamp(distance, -far, far);
-  };
-  tile.window_begin = batch.left < 0 ? -far : side(-batch.left);
-  tile.window_end = batch.right < 0 ? far : side(batch.right) + 1;
-}
-
 /// Calls visit(rows, tile) for every run of query rows that share a tile's
 /// sequence fields: the rows in use of each sequence, and the gaps between.
 template <typename Visit>
@@ -203,30 +187,28 @@ static void forEachRun(const Batch &batch, Visit visit) {
     if (begin == end)
       continue;
     varlen_work_tile tile = {};
-    int64_t lq = batch.usedQ ? batch.usedQ[s] : end - begin;
     tile.q_row = begin;
     tile.k_row = batch.cuK[s];
     tile.k_rows =
         batch.usedK ? batch.usedK[s] : batch.cuK[s + 1] - batch.cuK[s];
-    setWindow(batch, s, lq, tile);
-    if (lq > 0)
-      visit(lq, tile);
-    visitGap(begin + lq, end);
+    tile.queries = batch.usedQ ? batch.usedQ[s] : end - begin;
+    tile.offset = batch.offset ? batch.offset[s] : 0;
+    if (tile.queries > 0)
+      visit(tile.queries, tile);
+    visitGap(begin + tile.queries, end);
   }
   visitGap(end, batch.tq);
 }
 
 /// Sets the bounds of the keys that the rows of `tile` see.
 static void setKeyRange(const Batch &batch, varlen_work_tile &tile) {
-  tile.k_begin = tile.k_end = 0;
-  int64_t top = tile.first / batch.group;
-  int64_t bottom = (tile.first + tile.rows - 1) / batch.group;
-  int64_t begin = std::max<int64_t>(top + tile.window_begin, 0);
-  int64_t end = std::min(bottom + tile.window_end, tile.k_rows);
-  if (begin < end) {
-    tile.k_begin = begin;
-    tile.k_end = end;
-  }
+  int64_t range[] = {0, tile.k_rows};
+  if (batch.mask && tile.k_rows > 0)
+    batch.mask(tile.queries, tile.k_rows, tile.offset, tile.first / batch.group,
+               (tile.first + tile.rows - 1) / batch.group, range);
+  bool isSeen = range[0] < range[1];
+  tile.k_begin = isSeen ? range[0] : 0;
+  tile.k_end = isSeen ? range[1] : 0;
 }
 
 /// The number of blocks, or -1 if that or the number of pairs overflows.
@@ -306,8 +288,7 @@ int64_t varlen_work_tiles(const void *cu_q, int64_t cu_q_size, const void *cu_k,
                           int64_t seqused_k_size, const void *q_offset,
                           int64_t q_offset_size, int32_t index_bytes,
                           int64_t tq, int64_t tk, int64_t kv_heads,
-                          int64_t group, int64_t block_m, int64_t left,
-                          int64_t right, int32_t bottom_right,
+                          int64_t group, int64_t block_m, varlen_mask_fn mask,
                           varlen_work_tile **tiles) {
   *tiles = nullptr;
   if (index_bytes != 4 && index_bytes != 8) {
@@ -328,9 +309,7 @@ int64_t varlen_work_tiles(const void *cu_q, int64_t cu_q_size, const void *cu_k,
                  kv_heads,
                  group,
                  block_m,
-                 left,
-                 right,
-                 bottom_right != 0};
+                 mask};
   if (!check(batch))
     return -1;
 

@@ -17,13 +17,12 @@
 // CHECK: %[[HEADS64:.*]] = arith.index_cast %[[HEADS]]
 // CHECK: %[[GROUP64:.*]] = arith.index_cast %[[GROUP]]
 // CHECK: %[[BLOCK:.*]] = arith.constant 64 : i64
-// CHECK: %[[LEFT:.*]] = arith.constant 128 : i64
-// CHECK: %[[RIGHT:.*]] = arith.constant 0 : i64
-// CHECK: %[[BOTTOM:.*]] = arith.constant 1 : i32
+// CHECK: %[[MASK:.*]] = constant @varlen_mask : (i64, i64, i64, i64, i64, !llvm.ptr) -> ()
+// CHECK: %[[MASK_ADDRESS:.*]] = builtin.unrealized_conversion_cast %[[MASK]] : {{.*}} to !llvm.ptr
 // CHECK: %[[NULL:.*]] = llvm.mlir.zero : !llvm.ptr
 // CHECK: llvm.store %[[NULL]], %[[SLOT]]
-// CHECK: %[[N:.*]] = call @varlen_work_tiles(%[[PQ]], %[[NQ]], %[[PK]], %{{[^,]*}}, %[[NONE]], %[[C0]], {{.*}}, %[[BYTES]], %[[TQ64]], %[[TK64]], %[[HEADS64]], %[[GROUP64]], %[[BLOCK]], %[[LEFT]], %[[RIGHT]], %[[BOTTOM]], %[[SLOT]])
-// CHECK-SAME: (!llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64, i32, i64, i64, i64, i64, i64, i64, i64, i32, !llvm.ptr) -> i64
+// CHECK: %[[N:.*]] = call @varlen_work_tiles(%[[PQ]], %[[NQ]], %[[PK]], %{{[^,]*}}, %[[NONE]], %[[C0]], {{.*}}, %[[BYTES]], %[[TQ64]], %[[TK64]], %[[HEADS64]], %[[GROUP64]], %[[BLOCK]], %[[MASK_ADDRESS]], %[[SLOT]])
+// CHECK-SAME: (!llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64, i32, i64, i64, i64, i64, i64, !llvm.ptr, !llvm.ptr) -> i64
 // CHECK: %[[ZERO:.*]] = arith.constant 0 : i64
 // CHECK: %[[COUNT:.*]] = arith.maxsi %[[N]], %[[ZERO]]
 // CHECK: %[[LIST:.*]] = llvm.load %[[SLOT]]
@@ -38,7 +37,50 @@ func.func @plain(%cu_q: memref<?xi32>, %cu_k: memref<5xi32>, %tq: index, %tk: in
       : (memref<?xi32>, memref<5xi32>, index, index, index, index) -> memref<?x10xi64>
   return %tiles : memref<?x10xi64>
 }
+
+// What the mask leaves of a sequence: the runtime asks for the keys of some of its
+// queries. 1 is added to the end, of which the diagonal saturates.
+// CHECK-LABEL: func private @varlen_mask(
+// CHECK-SAME: %[[QUERIES:.*]]: i64, %[[KEYS:.*]]: i64, %[[OFFSET:.*]]: i64, %[[FIRST:.*]]: i64, %[[LAST:.*]]: i64, %[[RANGE:.*]]: !llvm.ptr)
+// CHECK: %[[DIAGONAL:.*]] = arith.subi %[[KEYS]], %[[QUERIES]]
+// CHECK: %[[NEAR:.*]] = arith.maxsi %[[OFFSET]], %{{.*}}
+// CHECK: arith.addi %[[NEAR]], %{{.*}}
+// CHECK: %[[LEFT:.*]] = arith.addi %[[DIAGONAL]], %{{.*}}
+// CHECK: %[[RIGHT:.*]] = arith.addi %[[DIAGONAL]], %{{.*}}
+// CHECK: %[[PAST:.*]] = arith.addi %[[RIGHT]], %{{.*}}
+// CHECK: %[[FIRST_KEY:.*]] = arith.addi %[[FIRST]], %[[LEFT]]
+// CHECK: %[[BEGIN:.*]] = arith.maxsi %[[FIRST_KEY]], %{{.*}}
+// CHECK: %[[LAST_KEY:.*]] = arith.addi %[[LAST]], %[[PAST]]
+// CHECK: %[[NOT_NEGATIVE:.*]] = arith.maxsi %[[LAST_KEY]], %{{.*}}
+// CHECK: %[[END:.*]] = arith.minsi %[[NOT_NEGATIVE]], %[[KEYS]]
+// CHECK: %[[SECOND:.*]] = llvm.getelementptr %[[RANGE]][1]
+// CHECK: llvm.store %[[BEGIN]], %[[RANGE]]
+// CHECK: llvm.store %[[END]], %[[SECOND]]
+// CHECK: return
 // CHECK: func private @varlen_work_tiles
+
+// -----
+
+// Every key is seen: no function. Two lists of one mask share theirs.
+// CHECK-LABEL: func @masks(
+// CHECK: %[[NULL:.*]] = llvm.mlir.zero : !llvm.ptr
+// CHECK: constant @varlen_mask :
+// CHECK: constant @varlen_mask :
+// CHECK: constant @[[OTHER:varlen_mask_.*]] :
+// CHECK: func private @varlen_mask(
+// CHECK: func private @[[OTHER]](
+// CHECK-NOT: func private @varlen_mask
+func.func @masks(%cu: memref<?xi32>, %n: index) {
+  %0 = varlen.work_tiles %cu, %cu rows(%n, %n) heads(%n, %n) mask <full, top_left> block_m 1
+      : (memref<?xi32>, memref<?xi32>, index, index, index, index) -> memref<?x10xi64>
+  %1 = varlen.work_tiles %cu, %cu rows(%n, %n) heads(%n, %n) mask <causal> block_m 1
+      : (memref<?xi32>, memref<?xi32>, index, index, index, index) -> memref<?x10xi64>
+  %2 = varlen.work_tiles %cu, %cu rows(%n, %n) heads(%n, %n) mask <causal> block_m 2
+      : (memref<?xi32>, memref<?xi32>, index, index, index, index) -> memref<?x10xi64>
+  %3 = varlen.work_tiles %cu, %cu rows(%n, %n) heads(%n, %n) mask <causal, top_left> block_m 1
+      : (memref<?xi32>, memref<?xi32>, index, index, index, index) -> memref<?x10xi64>
+  return
+}
 
 // -----
 
@@ -55,7 +97,6 @@ func.func @plain(%cu_q: memref<?xi32>, %cu_k: memref<5xi32>, %tq: index, %tk: in
 // CHECK: %[[X:.*]] = memref.load %[[USED]][%[[I]]]
 // CHECK: memref.store %[[X]], %[[COPY]][%[[I]]]
 // CHECK: arith.constant 8 : i32
-// CHECK: arith.constant 0 : i32
 // CHECK: call @varlen_work_tiles
 // CHECK: memref.dealloc %[[COPY]]
 func.func @strided(%cu: memref<?xi64, strided<[1], offset: ?>>, %used: memref<?xi64, strided<[2]>>, %t: index, %h: index) -> memref<?x10xi64> {

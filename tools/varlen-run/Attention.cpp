@@ -161,10 +161,7 @@ Attention Reader::read() {
     readShape(input);
   for (const varlen::ShapedByInputs &destination : op.getShapedDestinations())
     readShape(destination);
-  attention.left = op.getMask().getLeft();
-  attention.right = op.getMask().getRight();
-  attention.bottomRight =
-      op.getMask().getAlignment() == varlen::Alignment::BottomRight;
+  attention.mask = op.getMask();
   // Scores are q k, out is p v. Gradients need the scores again, what comes
   // back through v, then dv, dk and dq.
   bool isGradient = op.isGradient();

@@ -54,8 +54,7 @@ struct Attention {
   /// known: nothing that has to hold of the operands is left to be checked
   /// where the operation runs.
   bool isKnown;
-  int64_t left, right;
-  bool bottomRight;
+  mlir::varlen::MaskAttrInterface mask;
   /// Matrix products of a block of queries and keys over head_dim, and over
   /// that of values.
   int64_t headDimProducts, valueHeadDimProducts;

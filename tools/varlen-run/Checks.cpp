@@ -119,8 +119,8 @@ Error Checker::checkSequences() const {
       data(a.cuQ), size(a.cuQ), data(a.cuK), size(a.cuK), data(a.usedQ),
       size(a.usedQ), data(a.usedK), size(a.usedK), data(a.offset),
       size(a.offset), static_cast<int32_t>(getBytes(inputs[a.cuQ].dtype)),
-      *queryRows, *keyRows, /*kv_heads=*/0, /*group=*/0, /*block_m=*/1, a.left,
-      a.right, a.bottomRight, &tiles);
+      *queryRows, *keyRows, /*kv_heads=*/0, /*group=*/0, /*block_m=*/1,
+      /*mask=*/nullptr, &tiles);
   varlen_free_tiles(tiles);
   if (count >= 0)
     return Error::success();

@@ -8,31 +8,10 @@
 
 #include "Flops.h"
 
-#include <algorithm>
+#include "varlen/Dialect/Varlen/Utils/SequenceMask.h"
 
 using namespace varlen_run;
 using llvm::ArrayRef;
-
-/// The number of (query, key) pairs of one sequence that the mask lets through.
-static double countPairs(const Attention &attention, int64_t lq, int64_t lk,
-                         int64_t offset) {
-  if (attention.left < 0 && attention.right < 0)
-    return static_cast<double>(lq) * static_cast<double>(lk);
-  double pairs = 0;
-  // Offsets and bounds may be any integers.
-  using Wide = __int128;
-  Wide diagonal = Wide(attention.bottomRight ? lk - lq : 0) + offset;
-  for (int64_t i = 0; i < lq; ++i) {
-    Wide middle = i + diagonal;
-    Wide begin =
-        attention.left < 0 ? 0 : std::max<Wide>(middle - attention.left, 0);
-    Wide end = attention.right < 0
-                   ? lk
-                   : std::min<Wide>(middle + attention.right + 1, lk);
-    pairs += static_cast<double>(std::max<Wide>(end - begin, 0));
-  }
-  return pairs;
-}
 
 static std::optional<double> countFlops(const Attention &attention,
                                         ArrayRef<Tensor> inputs) {
@@ -59,8 +38,9 @@ static std::optional<double> countFlops(const Attention &attention,
       return used ? used->getInteger(s)
                   : cu.getInteger(s + 1) - cu.getInteger(s);
     };
-    pairs += countPairs(attention, length(*cuQ, usedQ), length(*cuK, usedK),
-                        offset ? offset->getInteger(s) : 0);
+    pairs += mlir::varlen::countVisiblePairs(
+        attention.mask, length(*cuQ, usedQ), length(*cuK, usedK),
+        offset ? offset->getInteger(s) : 0);
   }
   auto products =
       static_cast<double>(attention.headDimProducts * *headDim +

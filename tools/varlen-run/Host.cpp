@@ -104,17 +104,17 @@ int64_t varlen_run::getLiveBytes() {
   return getHeap().live;
 }
 
-static int64_t
-countedWorkTiles(const void *cuQ, int64_t cuQSize, const void *cuK,
-                 int64_t cuKSize, const void *usedQ, int64_t usedQSize,
-                 const void *usedK, int64_t usedKSize, const void *offset,
-                 int64_t offsetSize, int32_t indexBytes, int64_t tq, int64_t tk,
-                 int64_t kvHeads, int64_t group, int64_t blockM, int64_t left,
-                 int64_t right, int32_t bottomRight, varlen_work_tile **tiles) {
+static int64_t countedWorkTiles(const void *cuQ, int64_t cuQSize,
+                                const void *cuK, int64_t cuKSize,
+                                const void *usedQ, int64_t usedQSize,
+                                const void *usedK, int64_t usedKSize,
+                                const void *offset, int64_t offsetSize,
+                                int32_t indexBytes, int64_t tq, int64_t tk,
+                                int64_t kvHeads, int64_t group, int64_t blockM,
+                                varlen_mask_fn mask, varlen_work_tile **tiles) {
   int64_t count = varlen_work_tiles(
       cuQ, cuQSize, cuK, cuKSize, usedQ, usedQSize, usedK, usedKSize, offset,
-      offsetSize, indexBytes, tq, tk, kvHeads, group, blockM, left, right,
-      bottomRight, tiles);
+      offsetSize, indexBytes, tq, tk, kvHeads, group, blockM, mask, tiles);
   if (count >= 0)
     getHeap().add(*tiles, count * sizeof(varlen_work_tile));
   return count;

@@ -17,12 +17,13 @@ def ConvertVarlenToRuntime
   let description = [{
     `varlen.work_tiles` becomes a call of `varlen_work_tiles` (Runtime.h); the
     list that the runtime allocates is the result, and `memref.dealloc` frees
-    it. Lists that the runtime refuses make zero tiles.
+    it. Lists that the runtime refuses make zero tiles. Each mask becomes a
+    private function, which the runtime calls for the keys that a tile sees.
 
     *Requires*: functions on memrefs.
 
     *Guarantees*: no varlen.work_tiles is left. Lists whose stride is not known
-    to be 1 are copied for the call.
+    to be 1 are copied for the call. A mask that hides nothing has no function.
 
     *Numerics*: none.
 
@@ -33,7 +34,8 @@ def ConvertVarlenToRuntime
     becomes
     ```mlir
     %slot = llvm.alloca %c1 x !llvm.ptr : (i64) -> !llvm.ptr
-    %n = call @varlen_work_tiles(%cu_address, %cu_size, ..., %slot) : (...) -> i64
+    %mask = func.constant @varlen_mask : (i64, i64, i64, i64, i64, !llvm.ptr) -> ()
+    %n = call @varlen_work_tiles(%cu_address, %cu_size, ..., %mask_address, %slot) : (...) -> i64
     %count = arith.maxsi %n, %c0 : i64
     %list = llvm.load %slot : !llvm.ptr -> !llvm.ptr
     %tiles = builtin.unrealized_conversion_cast ... to memref<?x10xi64>

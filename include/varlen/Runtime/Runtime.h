@@ -32,27 +32,28 @@ typedef struct varlen_work_tile {
   int64_t first; /* first pair of the tile */
   int64_t rows;  /* number of pairs, 1..block_m */
   int64_t kv_head;
-  int64_t k_row;        /* packed index of the sequence's first key row */
-  int64_t k_rows;       /* keys in use; -1: the rows belong to no sequence (past
-                           seqused_q or cu_seqlens_q[N]), q_row is the first such
-                           row: out is 0 and lse is -inf whatever the sink */
-  int64_t window_begin; /* the query at position i of its sequence sees the */
-  int64_t window_end;   /* keys [i + window_begin, i + window_end) of those in
-                           use; at most VARLEN_FAR_POSITION and a row off 0,
-                           which is beyond all keys: an open side */
-  int64_t k_begin; /* union of the keys that the tile's rows see, clipped to */
-  int64_t k_end;   /* [0, k_rows); k_begin == k_end if there is none */
+  int64_t k_row;   /* packed index of the sequence's first key row */
+  int64_t k_rows;  /* keys in use; -1: the rows belong to no sequence (past
+                      seqused_q or cu_seqlens_q[N]), q_row is the first such
+                      row: out is 0 and lse is -inf whatever the sink */
+  int64_t queries; /* query rows in use of the sequence */
+  int64_t offset;  /* its q_offset */
+  int64_t k_begin; /* union of the keys that the tile's rows see; */
+  int64_t k_end;   /* k_begin == k_end if there is none */
 } varlen_work_tile;
 
-/* The most rows of a tensor, and a distance that is beyond all of them: where
-   an offset and a bound of a window add up to more, they count as this much, so
-   that no sum of a position and a window overflows. */
+/* The most rows of a tensor. */
 #define VARLEN_MAX_ROWS ((int64_t)1 << 60)
-#define VARLEN_FAR_POSITION ((int64_t)1 << 61)
 
 /* The most rows of a sequence: kernels count what is in one in 32 bits, also
    where a block of rows begins that ends behind the last one. */
 #define VARLEN_MAX_SEQUENCE ((int64_t)1 << 30)
+
+/* A mask: stores the keys, begin and end, that some of the queries `first` to
+   `last` of a sequence see; begin may lie behind end. Offsets are any integers,
+   the rest is of a list that has been checked. */
+typedef void (*varlen_mask_fn)(int64_t queries, int64_t keys, int64_t offset,
+                               int64_t first, int64_t last, int64_t range[2]);
 
 /* Checks cu_seqlens and seqused, then cuts every sequence and kv head into
    tiles of at most block_m pairs. Each (query row of tq, query head) is in
@@ -62,9 +63,7 @@ typedef struct varlen_work_tile {
 
    Integers are i32 or i64 (index_bytes 4 or 8). cu_q and cu_k have N + 1
    entries for N sequences, seqused_q, seqused_k and q_offset (each may be null)
-   N. The query at position i of a sequence sees the keys from i + d - left to
-   i + d + right, a bound of -1 being open, with d = q_offset plus, if
-   bottom_right, keys minus queries in use. Bounds and offsets are any integers.
+   N. With a null mask every query sees all keys of its sequence.
 
    Returns the number of tiles and stores the list, which `varlen_free_tiles`
    or free releases. On bad input returns -1, stores null and sets the error. */
@@ -74,8 +73,7 @@ int64_t varlen_work_tiles(const void *cu_q, int64_t cu_q_size, const void *cu_k,
                           int64_t seqused_k_size, const void *q_offset,
                           int64_t q_offset_size, int32_t index_bytes,
                           int64_t tq, int64_t tk, int64_t kv_heads,
-                          int64_t group, int64_t block_m, int64_t left,
-                          int64_t right, int32_t bottom_right,
+                          int64_t group, int64_t block_m, varlen_mask_fn mask,
                           varlen_work_tile **tiles);
 void varlen_free_tiles(varlen_work_tile *tiles);
 

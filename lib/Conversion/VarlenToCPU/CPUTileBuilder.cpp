@@ -54,10 +54,8 @@ CPUTileBuilder::forEachTile(Value tiles, Value group,
   tile.rows = field(WorkTilesOp::Rows);
   tile.kRow = field(WorkTilesOp::KRow);
   tile.kRows = field(WorkTilesOp::KRows);
-  if (mask.getLeft() >= 0)
-    tile.window.begin = field(WorkTilesOp::WindowBegin);
-  if (mask.getRight() >= 0)
-    tile.window.end = field(WorkTilesOp::WindowEnd);
+  tile.queries = field(WorkTilesOp::Queries);
+  tile.offset = field(WorkTilesOp::Offset);
   tile.kBegin = field(WorkTilesOp::KBegin);
   tile.kEnd = field(WorkTilesOp::KEnd);
   body(tile);
@@ -134,8 +132,9 @@ CPUTileBuilder::VisiblePart CPUTileBuilder::visiblePart(const WorkTile &tile,
                                                         Value k0, Value keys) {
   Value last = index.sub(index.add(first, rows), index.constant(1));
   VisiblePart part;
-  part.keys = emitKeysOf(index, tile.window, index.div(first, tile.pairs.group),
-                         index.div(last, tile.pairs.group), tile.kRows);
+  part.keys =
+      tile.mask.emitKeysOf(index, index.div(first, tile.pairs.group),
+                           index.div(last, tile.pairs.group), tile.kRows);
   part.begin =
       index.roundDown(index.sub(index.max(part.keys.begin, k0), k0), kGranule);
   part.end = index.roundUp(
@@ -147,8 +146,8 @@ CPUTileBuilder::VisiblePart CPUTileBuilder::visiblePart(const WorkTile &tile,
 
 void CPUTileBuilder::emitLimits(const WorkTile &tile, Value position, Value lo,
                                 Value hi, ValueRange at) {
-  MaskRange keys =
-      emitKeysOf(index, tile.window, position, position, tile.kRows);
+  MaskRange<Value> keys =
+      tile.mask.emitKeysOf(index, position, position, tile.kRows);
   auto store = [&](Value key, Value destination) {
     key = arith::IndexCastOp::create(b, b.getI32Type(), key);
     memref::StoreOp::create(b, key, destination, at);

@@ -11,7 +11,7 @@
 
 #include "CPUTileMemory.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
-#include "varlen/Dialect/Varlen/Utils/MaskWindow.h"
+#include "varlen/Dialect/Varlen/Utils/SequenceMask.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -22,17 +22,18 @@ namespace mlir::varlen {
 class CPUTileBuilder {
 protected:
   CPUTileBuilder(Location loc, OpBuilder &builder, CPUScheduleAttr schedule,
-                 MaskAttr mask, FloatType element, FloatType compute)
-      : b(loc, builder), index{b}, schedule(schedule), mask(mask),
-        element(element), compute(compute), panel(schedule.getPanelSize()),
+                 FloatType element, FloatType compute)
+      : b(loc, builder), index{b}, schedule(schedule), element(element),
+        compute(compute), panel(schedule.getPanelSize()),
         lanes(schedule.getLanes()), pairs(schedule.getKv() == KVStorage::Pairs),
         tileElement(pairs ? element : compute) {}
 
   /// What a work tile of the list says.
   struct WorkTile {
     PairMap pairs;
-    Value first, rows, kRow, kRows, kBegin, kEnd;
-    MaskWindow window;
+    Value first, rows, kRow, kRows, queries, offset, kBegin, kEnd;
+    /// Of the sequence; whoever asks it has to set it.
+    SequenceMask mask;
   };
 
   void loop(Value from, Value to, int64_t step,
@@ -44,6 +45,13 @@ protected:
   /// A parallel loop over the work tiles of a list.
   scf::ForallOp forEachTile(Value tiles, Value group,
                             function_ref<void(const WorkTile &)> body);
+  /// The mask of a tile's sequence, one of `batch`.
+  SequenceMask maskOf(const WorkTile &tile, BatchOp batch) {
+    Position offset;
+    if (batch.getQOffset())
+      offset = tile.offset;
+    return {index, batch.getMask(), tile.queries, tile.kRows, offset};
+  }
 
   Value floatConstant(double value);
   Value splat(double value);
@@ -73,7 +81,7 @@ protected:
   struct VisiblePart {
     Value begin, end;
     /// The keys that some, and all, of the pairs see.
-    MaskRange keys;
+    MaskRange<Value> keys;
   };
   VisiblePart visiblePart(const WorkTile &tile, Value first, Value rows,
                           Value k0, Value keys);
@@ -96,7 +104,6 @@ protected:
   ImplicitLocOpBuilder b;
   IndexBuilder index;
   CPUScheduleAttr schedule;
-  MaskAttr mask;
   FloatType element, compute;
   int64_t panel, lanes;
   /// Whether tiles stay bf16, for dot products of pairs.

@@ -33,7 +33,7 @@ QueryTileConverter::QueryTileConverter(QueryTiles parts,
                                        OpBuilder &builder)
     : CPUTileBuilder(
           parts.tiles.getLoc(), builder, schedule,
-          parts.tiles.getBatchOp().getMask(), elementOf(parts.q.getSource()),
+          elementOf(parts.q.getSource()),
           cast<FloatType>(parts.step.getM().getType().getElementType())),
       loops(parts) {
   auto factor = [](ReadOp read, TileOrder order) -> Factor {
@@ -51,20 +51,21 @@ QueryTileConverter::QueryTileConverter(QueryTiles parts,
 //===----------------------------------------------------------------------===//
 
 void QueryTileConverter::emit(Value list) {
-  auto work = forEachTile(
-      list, loops.tiles.getBatchOp().getGroup(), [&](const WorkTile &item) {
-        tile = item;
-        allocateScratch();
-        panels = index.ceilDiv(tile.rows, panel);
-        branch(
-            compare(arith::CmpIPredicate::sge, tile.kRows, index.constant(0)),
-            [&] { emitTile(); },
-            [&] {
-              // Rows of no sequence.
-              for (auto write : loops.tiles.getBody()->getOps<WriteOp>())
-                emitOtherwise(write);
-            });
-      });
+  BatchOp batch = loops.tiles.getBatchOp();
+  auto work = forEachTile(list, batch.getGroup(), [&](const WorkTile &item) {
+    tile = item;
+    tile.mask = maskOf(tile, batch);
+    allocateScratch();
+    panels = index.ceilDiv(tile.rows, panel);
+    branch(
+        compare(arith::CmpIPredicate::sge, tile.kRows, index.constant(0)),
+        [&] { emitTile(); },
+        [&] {
+          // Rows of no sequence.
+          for (auto write : loops.tiles.getBody()->getOps<WriteOp>())
+            emitOtherwise(write);
+        });
+  });
   work->setAttr(kScheduleAttrName, schedule);
 }
 

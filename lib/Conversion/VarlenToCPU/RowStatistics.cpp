@@ -36,7 +36,6 @@ public:
   StatisticsConverter(OpBuilder &builder, const StatisticsLoop &parts,
                       CPUScheduleAttr schedule, const RowScratch &scratch)
       : CPUTileBuilder(Value(parts.dout).getLoc(), builder, schedule,
-                       MaskAttr::getFull(builder.getContext()),
                        elementOf(parts.dout), elementOf(parts.lse)),
         parts(parts), scratch(scratch) {}
 

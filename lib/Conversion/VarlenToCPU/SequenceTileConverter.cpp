@@ -37,7 +37,7 @@ SequenceTileConverter::SequenceTileConverter(SequenceTiles parts,
                                              OpBuilder &builder)
     : CPUTileBuilder(
           parts.tiles.getLoc(), builder, schedule,
-          parts.tiles.getBatchOp().getMask(), elementOf(parts.q.getSource()),
+          elementOf(parts.q.getSource()),
           cast<FloatType>(parts.step.getLse().getType().getElementType())),
       loops(parts), statistics(statistics), d(columnsOf(parts.q)),
       dv(columnsOf(parts.v)), perRow(pairs ? 2 : 1),
@@ -47,7 +47,8 @@ void SequenceTileConverter::emit(Value items) {
   Value mostRows = emitMostRows(items);
   // Scratch whose size is known before the loop is kept from item to item.
   Value mostPanels = index.div(mostRows, index.constant(panel));
-  auto work = forEachTile(items, group, [&](const WorkTile &tile) {
+  auto work = forEachTile(items, group, [&](WorkTile tile) {
+    tile.mask = maskOf(tile, loops.tiles.getBatchOp());
     allocateScratch(mostRows, mostPanels);
     emitItem(tile);
   });
@@ -171,8 +172,8 @@ void SequenceTileConverter::emitBlock(const WorkTile &tile, Value k0) {
 
   // The queries that see some key of the block.
   Value last = index.sub(index.add(k0, keys), index.constant(1));
-  MaskRange queries =
-      emitQueriesOf(index, tile.window, k0, last, index.div(tile.rows, group));
+  MaskRange<Value> queries =
+      tile.mask.emitQueriesOf(index, k0, last, index.div(tile.rows, group));
   Value begin = index.roundDown(index.mul(queries.begin, group), panel);
   loop(begin, index.mul(queries.end, group), panel,
        [&](Value p) { emitPanel(tile, p, k0, keys); });

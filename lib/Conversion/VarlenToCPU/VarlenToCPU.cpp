@@ -58,7 +58,8 @@ private:
   void emitScratch(RowsOp rows);
   /// A list of tiles of `size` rows of one side.
   Value emitList(const Side &rows, const Side &others, Value offset,
-                 Value kvHeads, Value group, MaskAttr mask, int64_t size);
+                 Value kvHeads, Value group, MaskAttrInterface mask,
+                 int64_t size);
   /// The same, of the pairs of a kv head.
   Value emitQueryList(int64_t size) {
     return emitList(queries, keys, batch.getQOffset(), batch.getKvHeads(),
@@ -103,7 +104,7 @@ void BatchConverter::emitScratch(RowsOp rows) {
 
 Value BatchConverter::emitList(const Side &rows, const Side &others,
                                Value offset, Value kvHeads, Value group,
-                               MaskAttr mask, int64_t size) {
+                               MaskAttrInterface mask, int64_t size) {
   auto type = MemRefType::get({ShapedType::kDynamic, WorkTilesOp::NumColumns},
                               b.getI64Type());
   lists.push_back(WorkTilesOp::create(

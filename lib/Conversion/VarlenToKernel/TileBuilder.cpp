@@ -71,15 +71,15 @@ TileBuilder::Sequence TileBuilder::decodeSequence(Value s) {
   sequence.kRow = k.begin;
   sequence.kRows = index.sub(k.end, k.begin);
   sequence.kUsed = used(batch.getSequsedK(), sequence.kRows);
-  Value offset;
+  Position offset;
   if (batch.getQOffset())
     offset = emitUsed(index, batch.getQOffset(), s, sequences, zero);
-  sequence.window = emitMaskWindow(index, batch.getMask(), sequence.qUsed,
-                                   sequence.kUsed, offset);
+  sequence.mask = SequenceMask(index, batch.getMask(), sequence.qUsed,
+                               sequence.kUsed, offset);
   return sequence;
 }
 
-TileBuilder::Blocks TileBuilder::getBlocks(const MaskRange &range,
+TileBuilder::Blocks TileBuilder::getBlocks(const MaskRange<Value> &range,
                                            int64_t size) {
   // Counts of blocks are not negative.
   auto atLeast = [&](Value value, Value lo) {
@@ -138,7 +138,7 @@ TileBuilder::Entry TileBuilder::decodeEntry(const GPUWorkTiles &work,
           index.cast(narrow.rem(entry, kvHeads))};
 }
 
-std::pair<TileBuilder::Tile, MaskRange>
+std::pair<TileBuilder::Tile, MaskRange<Value>>
 TileBuilder::decodeQueries(const GPUWorkTiles &work, Value entry) {
   Entry decoded = decodeEntry(work, entry);
   Tile tile;
@@ -157,9 +157,9 @@ TileBuilder::decodeQueries(const GPUWorkTiles &work, Value entry) {
   // the tile bound those of all.
   Value last =
       index.sub(index.add(tile.first, tile.usedRows), index.constant(1));
-  MaskRange keys =
-      emitKeysOf(index, tile.sequence.window, index.div(tile.first, group),
-                 index.div(last, group), tile.sequence.kUsed);
+  MaskRange<Value> keys = tile.sequence.mask.emitKeysOf(
+      index, index.div(tile.first, group), index.div(last, group),
+      tile.sequence.kUsed);
   // Not even a row: no key.
   keys.end = index.select(index.less(zero, tile.usedRows), keys.end, zero);
   return {tile, keys};

@@ -13,7 +13,7 @@
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
-#include "varlen/Dialect/Varlen/Utils/MaskWindow.h"
+#include "varlen/Dialect/Varlen/Utils/SequenceMask.h"
 #include "varlen/Runtime/Runtime.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -38,7 +38,7 @@ protected:
   struct Sequence {
     Value qRow, qRows, qUsed;
     Value kRow, kRows, kUsed;
-    MaskWindow window;
+    SequenceMask mask;
   };
   /// The blocks that a tile meets, in the order of iterations: `left` masked
   /// ones, then those up to number `masked` on the other side, then the others,
@@ -77,9 +77,9 @@ protected:
   Entry decodeEntry(const GPUWorkTiles &work, Value entry);
   Sequence decodeSequence(Value s);
   /// A tile of queries, and the keys that its rows see.
-  std::pair<Tile, MaskRange> decodeQueries(const GPUWorkTiles &work,
-                                           Value entry);
-  Blocks getBlocks(const MaskRange &range, int64_t size);
+  std::pair<Tile, MaskRange<Value>> decodeQueries(const GPUWorkTiles &work,
+                                                  Value entry);
+  Blocks getBlocks(const MaskRange<Value> &range, int64_t size);
   /// The first row of the block of iteration i.
   Value blockStart(const Blocks &blocks, Value i, bool masked, int64_t size);
   /// How many rows of the block at `start` are in use, of `used` or, if it is

@@ -49,7 +49,8 @@ private:
 
   // Tiles and blocks.
   std::pair<Tile, Blocks> decode(const GPUWorkTiles &work, Value entry);
-  std::pair<Tile, MaskRange> decodeKeys(const GPUWorkTiles &work, Value entry);
+  std::pair<Tile, MaskRange<Value>> decodeKeys(const GPUWorkTiles &work,
+                                               Value entry);
   /// The sequence without the queries at its ends that see no key: a
   /// probability of 0 does not hide a NaN that they have.
   Sequence dropBlindQueries(Sequence sequence);
@@ -209,21 +210,16 @@ template <typename Step> LogicalResult TileLoop::verifyStep(Step step) {
 
 TileBuilder::Sequence TileLoop::dropBlindQueries(Sequence sequence) {
   Value zero = index.constant(0);
-  MaskRange queries = emitQueriesOf(
-      index, sequence.window, zero,
-      index.sub(sequence.kUsed, index.constant(1)), sequence.qUsed);
-  auto shift = [&](Value &value) {
-    if (value)
-      value = index.add(value, queries.begin);
-  };
-  shift(sequence.qRow);
-  shift(sequence.window.begin);
-  shift(sequence.window.end);
+  MaskRange<Value> queries = sequence.mask.emitQueriesOf(
+      index, zero, index.sub(sequence.kUsed, index.constant(1)),
+      sequence.qUsed);
+  sequence.qRow = index.add(sequence.qRow, queries.begin);
+  sequence.mask.shift(index, queries.begin);
   sequence.qUsed = index.max(index.sub(queries.end, queries.begin), zero);
   return sequence;
 }
 
-std::pair<TileBuilder::Tile, MaskRange>
+std::pair<TileBuilder::Tile, MaskRange<Value>>
 TileLoop::decodeKeys(const GPUWorkTiles &work, Value entry) {
   Entry decoded = decodeEntry(work, entry);
   Tile tile;
@@ -241,8 +237,8 @@ TileLoop::decodeKeys(const GPUWorkTiles &work, Value entry) {
         index.max(index.sub(sequence.kUsed, tile.first), zero), tile.rows);
   Value last =
       index.sub(index.add(tile.first, tile.usedRows), index.constant(1));
-  MaskRange range =
-      emitQueriesOf(index, sequence.window, tile.first, last, sequence.qUsed);
+  MaskRange<Value> range =
+      sequence.mask.emitQueriesOf(index, tile.first, last, sequence.qUsed);
   // Not even a key: no query.
   if (batch.getSequsedK())
     range.end = index.select(index.less(zero, tile.usedRows), range.end, zero);
@@ -292,8 +288,8 @@ SmallVector<Value> TileLoop::getTileLimits() {
   return perPosition(0, tileRows, [&](ImplicitLocOpBuilder &inner, Value row) {
     IndexBuilder at{inner}, narrow{inner, inner.getI32Type()};
     Value query = at.div(at.add(tile.first, row), group);
-    MaskRange keys =
-        emitKeysOf(at, tile.sequence.window, query, query, tile.sequence.kUsed);
+    MaskRange<Value> keys =
+        tile.sequence.mask.emitKeysOf(at, query, query, tile.sequence.kUsed);
     return SmallVector<Value>{narrow.cast(keys.begin), narrow.cast(keys.end)};
   });
 }
@@ -301,28 +297,22 @@ SmallVector<Value> TileLoop::getTileLimits() {
 SmallVector<Value> TileLoop::getBlockLimits(Value q0) {
   // What differs from query to query has 32 bits, however long sequences are.
   const Sequence &sequence = tile.sequence;
-  auto relative = [&](Value key) {
-    Value most = index.constant(int64_t(1) << 30);
-    Value distance = index.sub(key, tile.first);
-    return narrow.cast(index.max(index.min(distance, most),
-                                 index.sub(index.constant(0), most)));
-  };
-  Value begin, end;
-  if (sequence.window.begin)
-    begin = relative(index.add(q0, sequence.window.begin));
-  if (sequence.window.end)
-    end = relative(index.add(q0, sequence.window.end));
-  Value keys = relative(sequence.kUsed);
+  SequenceMask mask = sequence.mask;
+  mask.shift(index, q0, tile.first);
+  mask.emitCast(index, narrow);
+  Value keys = narrow.cast(index.sub(sequence.kUsed, tile.first));
   Value queries = narrow.cast(
       index.min(index.sub(sequence.qUsed, q0), index.constant(blockSize)));
   return perPosition(
       1, blockSize, [&](ImplicitLocOpBuilder &inner, Value position) {
         IndexBuilder at{inner, inner.getI32Type()};
         Value column = at.cast(position), zero = at.constant(0);
-        Value last = end ? at.min(at.add(column, end), keys) : keys;
+        Value begin = mask.emitBound(at, MaskSide::Begin, column);
+        Value end = mask.emitBound(at, MaskSide::End, column);
+        Value last = end ? at.min(end, keys) : keys;
         // A query past the end sees nothing.
         last = at.select(at.less(column, queries), last, zero);
-        return SmallVector<Value>{begin ? at.add(column, begin) : zero, last};
+        return SmallVector<Value>{begin ? begin : zero, last};
       });
 }
 

@@ -123,9 +123,9 @@ std::optional<double> varlen::detail::getScaleValue(AttentionOpInterface op) {
 
 GPUTileNeeds varlen::detail::getGPUTileNeeds(AttentionOpInterface op,
                                              GPUTileOwner owner) {
-  MaskAttr mask = op.getMask();
+  MaskAttrInterface mask = op.getMask();
   return {owner, op.getHeadDim(), op.getValueHeadDim(),
-          (mask.getLeft() >= 0) + (mask.getRight() >= 0),
+          mask.hasBound(MaskSide::Begin) + mask.hasBound(MaskSide::End),
           op.getElementType().isF32()};
 }
 

@@ -148,39 +148,22 @@ private:
   }
 };
 
-/// Opens the side of a window that hides no key, so that no tile is masked on
-/// that side. The last of Lq queries sees keys from `Lk - 1 - left` on
-/// (bottom_right) or `Lq - 1 - left` on (top_left), the first one keys up to
-/// `Lk - Lq + right` or `right`: a side binds only if its bound is smaller than
-/// the longest sequence less one, in keys or in queries.
-template <typename OpTy> struct OpenWindow : OpRewritePattern<OpTy> {
+/// Leaves out of a mask what hides no key, so that no tile is masked for it.
+template <typename OpTy> struct SimplifyMask : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
 
   LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
-    MaskAttr mask = op.getMask();
-    int64_t left = mask.getLeft(), right = mask.getRight();
-    // An offset moves the window off a sequence by any amount.
+    std::optional<int64_t> queries, keys;
+    // An offset moves a mask off a sequence by any amount.
     if (!op.getQOffset()) {
-      std::optional<int64_t> queries = getMaxLength(op.getCuQ(), {op.getQ()});
-      std::optional<int64_t> keys =
-          getMaxLength(op.getCuK(), {op.getK(), op.getV()});
-      bool bottomRight = mask.getAlignment() == Alignment::BottomRight;
-      auto open = [](int64_t &bound, std::optional<int64_t> length) {
-        if (length && bound >= *length - 1)
-          bound = -1;
-      };
-      open(left, bottomRight ? keys : queries);
-      open(right, bottomRight ? queries : keys);
+      queries = getMaxLength(op.getCuQ(), {op.getQ()});
+      keys = getMaxLength(op.getCuK(), {op.getK(), op.getV()});
     }
-    // Without bounds there is nothing to align.
-    MaskAttr opened =
-        left < 0 && right < 0
-            ? MaskAttr::getFull(op.getContext())
-            : MaskAttr::get(op.getContext(), left, right, mask.getAlignment());
-    if (opened == mask)
+    MaskAttrInterface mask = op.getMask().getWithin(queries, keys);
+    if (mask == op.getMask())
       return failure();
-    rewriter.modifyOpInPlace(op, [&] { op.setMaskAttr(opened); });
+    rewriter.modifyOpInPlace(op, [&] { op.setMaskAttr(mask); });
     return success();
   }
 
@@ -276,9 +259,8 @@ struct ExtentOfResult : OpRewritePattern<tensor::DimOp> {
 } // namespace
 
 template <typename OpTy> static void addPatterns(RewritePatternSet &patterns) {
-  patterns
-      .add<DropEmptySequences<OpTy>, OpenWindow<OpTy>, DropDefaultScale<OpTy>>(
-          patterns.getContext());
+  patterns.add<DropEmptySequences<OpTy>, SimplifyMask<OpTy>,
+               DropDefaultScale<OpTy>>(patterns.getContext());
 }
 
 /// Upstream does the same with what has destinations.

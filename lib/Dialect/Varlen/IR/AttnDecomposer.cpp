@@ -102,35 +102,25 @@ Value AttnDecomposer::loadSink(Value head) {
   return toCompute(b, tensor::ExtractOp::create(b, op.getSink(), head));
 }
 
+/// An index in `type`, an integer type or index itself.
+static Value castIndex(ImplicitLocOpBuilder &b, Value index, Type type) {
+  return isa<IndexType>(type) ? index
+                              : arith::IndexCastOp::create(b, type, index);
+}
+
 Value AttnDecomposer::visibleKeys(const Sequence &sequence) {
-  MaskAttr mask = op.getMask();
   Value yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
   Value all = filled({sequence.qRows, sequence.kRows}, yes);
-  if (mask.isFull())
+  if (op.getMask().isFull())
     return all;
   AffineMap identity = b.getMultiDimIdentityMap(2);
   return generic(
       {}, all, {identity}, [&](ImplicitLocOpBuilder &b, ValueRange args) {
-        Value query = linalg::IndexOp::create(b, 0);
+        Value query = castIndex(b, linalg::IndexOp::create(b, 0),
+                                sequence.diagonal.getType());
+        Value position = arith::AddIOp::create(b, query, sequence.diagonal);
         Value key = linalg::IndexOp::create(b, 1);
-        Type type = sequence.diagonal.getType();
-        Value ahead = arith::SubIOp::create(b, key, query);
-        if (!isa<IndexType>(type))
-          ahead = arith::IndexCastOp::create(b, type, ahead);
-        ahead = arith::SubIOp::create(b, ahead, sequence.diagonal);
-        Value visible = args[0];
-        auto require = [&](arith::CmpIPredicate predicate, int64_t bound) {
-          Value limit = arith::ConstantOp::create(
-              b, b.getIntegerAttr(type, APInt(type.isIndex() ? 64 : 128, bound,
-                                              /*isSigned=*/true)));
-          Value holds = arith::CmpIOp::create(b, predicate, ahead, limit);
-          visible = arith::AndIOp::create(b, visible, holds);
-        };
-        if (mask.getLeft() >= 0)
-          require(arith::CmpIPredicate::sge, -mask.getLeft());
-        if (mask.getRight() >= 0)
-          require(arith::CmpIPredicate::sle, mask.getRight());
-        return visible;
+        return op.getMask().emitIsVisible(b, position, key);
       });
 }
 
@@ -271,4 +261,27 @@ SmallVector<Value> varlen::castToResultTypes(OpBuilder &builder, Operation *op,
                                  .getResult());
   }
   return results;
+}
+
+//===----------------------------------------------------------------------===//
+// Masks, pair by pair
+//===----------------------------------------------------------------------===//
+
+Value MaskAttr::emitIsVisible(ImplicitLocOpBuilder &b, Value position,
+                              Value key) const {
+  Type type = position.getType();
+  Value ahead = arith::SubIOp::create(b, castIndex(b, key, type), position);
+  Value visible = arith::ConstantOp::create(b, b.getBoolAttr(true));
+  auto require = [&](arith::CmpIPredicate predicate, int64_t bound) {
+    Value limit = arith::ConstantOp::create(
+        b, b.getIntegerAttr(type, APInt(type.isIndex() ? 64 : 128, bound,
+                                        /*isSigned=*/true)));
+    Value holds = arith::CmpIOp::create(b, predicate, ahead, limit);
+    visible = arith::AndIOp::create(b, visible, holds);
+  };
+  if (getLeft() >= 0)
+    require(arith::CmpIPredicate::sge, -getLeft());
+  if (getRight() >= 0)
+    require(arith::CmpIPredicate::sle, getRight());
+  return visible;
 }

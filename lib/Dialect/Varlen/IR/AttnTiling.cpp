@@ -184,7 +184,7 @@ Value RowTiler::cuQ() {
 }
 
 void RowTiler::perSequence(Value &sequsedQ, Value &qOffset) {
-  MaskAttr mask = op.getMask();
+  MaskAttrInterface mask = op.getMask();
   // Without a mask positions do not matter.
   bool needsOffset = !mask.isFull();
   bool hasUsed = static_cast<bool>(sequsedQ);

@@ -52,6 +52,33 @@ static void printNumbers(OpAsmPrinter &p, Operation *,
   p << ')';
 }
 
+/// "<causal>", which is short for "#varlen.mask<causal>", or another mask in
+/// parentheses: a colon behind an attribute would be taken for its type's.
+static ParseResult parseMask(OpAsmParser &parser, MaskAttrInterface &mask) {
+  SMLoc loc = parser.getCurrentLocation();
+  if (failed(parser.parseOptionalLParen())) {
+    MaskAttr window;
+    if (parser.parseCustomAttributeWithFallback(window))
+      return failure();
+    mask = window;
+    return success();
+  }
+  Attribute attr;
+  if (parser.parseAttribute(attr) || parser.parseRParen())
+    return failure();
+  mask = dyn_cast<MaskAttrInterface>(attr);
+  if (!mask)
+    return parser.emitError(loc, "expected a mask, got ") << attr;
+  return success();
+}
+
+static void printMask(OpAsmPrinter &p, Operation *, MaskAttrInterface mask) {
+  if (auto window = dyn_cast<MaskAttr>(mask))
+    p.printStrippedAttrOrType(window);
+  else
+    p << '(' << mask << ')';
+}
+
 #define GET_OP_CLASSES
 #include "varlen/Dialect/Varlen/IR/VarlenOps.cpp.inc"
 
@@ -64,7 +91,7 @@ static ShapedType shaped(Value value) {
 //===----------------------------------------------------------------------===//
 
 void AttnOp::build(OpBuilder &builder, OperationState &state, Value q, Value k,
-                   Value v, Value cuQ, Value cuK, MaskAttr mask,
+                   Value v, Value cuQ, Value cuK, MaskAttrInterface mask,
                    FloatAttr scale) {
   if (!mask)
     mask = MaskAttr::getFull(builder.getContext());

@@ -48,8 +48,8 @@ static Value emitRefused(ImplicitLocOpBuilder &b, AttentionOpInterface op) {
                       b.getI64Type()),
       toBuffer(op.getCuQ()), toBuffer(op.getCuK()), toBuffer(op.getSequsedQ()),
       toBuffer(op.getSequsedK()), toBuffer(op.getQOffset()), rows(op.getQ()),
-      rows(op.getK()), /*kv_heads=*/none, /*group=*/none, op.getMask(),
-      /*block_m=*/1);
+      rows(op.getK()), /*kv_heads=*/none, /*group=*/none,
+      MaskAttr::getFull(op.getContext()), /*block_m=*/1);
   Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, tiles);
   auto dealloc = memref::DeallocOp::create(b, tiles);
   // Tells the deallocation of buffers, which comes later, that this is done.

@@ -5,6 +5,13 @@ func.func private @axis(!varlen.tile<rows(64)>)
 
 // -----
 
+func.func @mask(%cu: memref<?xi32>, %n: index) {
+  // expected-error@+1 {{expected a mask, got #varlen<orientation qk>}}
+  varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask (#varlen<orientation qk>) : memref<?xi32>, memref<?xi32>
+}
+
+// -----
+
 // expected-error@+1 {{expected a number of rows of keys from 1 to 65536, got none}}
 func.func private @no_size(!varlen.tile<keys>)
 

@@ -25,8 +25,8 @@
 // CHECK:             arith.mulf
 // CHECK-NEXT:        arith.addf
 // The mask and the scale.
-// CHECK:             %[[DISTANCE:[a-z0-9_]+]] = arith.subi
-// CHECK:             %[[AHEAD:[a-z0-9_]+]] = arith.subi %[[DISTANCE]], %[[DIAGONAL]]
+// CHECK:             %[[POSITION:[a-z0-9_]+]] = arith.addi %{{.*}}, %[[DIAGONAL]]
+// CHECK:             %[[AHEAD:[a-z0-9_]+]] = arith.subi %{{.*}}, %[[POSITION]]
 // CHECK:             arith.cmpi sle, %[[AHEAD]], %{{.*}}
 // CHECK:             %[[SCALED:[a-z0-9_]+]] = arith.mulf %{{.*}}, %[[SCALE]]
 // CHECK:             arith.select %{{.*}}, %[[SCALED]], %[[LOWEST]]

@@ -9,6 +9,7 @@
 #ifndef VARLEN_DIALECT_VARLEN_IR_VARLEN_H
 #define VARLEN_DIALECT_VARLEN_IR_VARLEN_H
 
+#include "varlen/Dialect/Varlen/Utils/Position.h"
 #include "varlen/Target/Tiles.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -60,6 +61,9 @@ inline constexpr int64_t kMaxTileRows = 1 << 16;
 /// one takes minutes to compile. On a GPU the accumulators of the smallest tile
 /// fill the registers of a multiprocessor then.
 inline constexpr int64_t kMaxHeadDim = 4096;
+
+/// The two bounds of the keys that a query sees.
+enum class MaskSide { Begin, End };
 } // namespace mlir::varlen
 
 #include "varlen/Dialect/Varlen/IR/VarlenAttrInterfaces.h.inc" // IWYU pragma: export

@@ -76,7 +76,8 @@ def Varlen_Axis : I32EnumAttr<"Axis", "what the rows of a tile are", [
 // Mask
 //===----------------------------------------------------------------------===//
 
-def Varlen_MaskAttr : Varlen_Attr<"Mask", "mask"> {
+def Varlen_MaskAttr : Varlen_Attr<"Mask", "mask", [
+    DeclareAttrInterfaceMethods<Varlen_MaskAttrInterface>]> {
   let summary = "Which keys a query sees";
   let description = [{
     The query at position i of a sequence with Lq queries and Lk keys sees the
@@ -103,14 +104,10 @@ def Varlen_MaskAttr : Varlen_Attr<"Mask", "mask"> {
                            "where the diagonal is">:$alignment);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
-  // What an operation's default value is built from.
-  let constBuilderCall = "::mlir::varlen::MaskAttr::get($_builder.getContext(), $0)";
   let extraClassDeclaration = [{
     static MaskAttr getFull(::mlir::MLIRContext *context) {
       return get(context, -1, -1, Alignment::BottomRight);
     }
-    /// Whether every query of a sequence sees all its keys.
-    bool isFull() const { return getLeft() < 0 && getRight() < 0; }
     bool isCausal() const { return getLeft() < 0 && getRight() == 0; }
   }];
 }

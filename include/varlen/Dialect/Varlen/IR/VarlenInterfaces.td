@@ -36,7 +36,7 @@ def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
     InterfaceMethod<"Logit in each head's softmax denominator, Hq, or null.",
                     "::mlir::Value", "getSink">,
     InterfaceMethod<"Which keys a query sees.",
-                    "::mlir::varlen::MaskAttr", "getMask">,
+                    "::mlir::varlen::MaskAttrInterface", "getMask">,
     InterfaceMethod<"The scale, if it is given.",
                     "::std::optional<::llvm::APFloat>", "getScale">,
     InterfaceMethod<"The scale as an attribute, or null.",
@@ -106,6 +106,76 @@ def Varlen_ScheduleAttrInterface : AttrInterface<"ScheduleAttrInterface"> {
       }], "::llvm::LogicalResult", "verifyFitsTarget",
       (ins "::mlir::Operation *":$op, "::mlir::varlen::Target":$target)>
   ];
+}
+
+/// What a mask says of a row of a sequence whose state it has been asked for.
+class Varlen_MaskMethod<string description, string name>
+    : InterfaceMethod<description, "::mlir::varlen::Position", name,
+        (ins "::mlir::varlen::PositionBuilder &":$b,
+             "::llvm::ArrayRef<::mlir::varlen::Position>":$state,
+             "::mlir::varlen::MaskSide":$side,
+             "::mlir::varlen::Position":$row)>;
+
+def Varlen_MaskAttrInterface : AttrInterface<"MaskAttrInterface"> {
+  let description = [{
+    Which keys the queries of a sequence see: each query the keys from one bound to
+    before another, of those that there are. Neither bound falls from one query to
+    the next, so the first and the last of some queries say what all of them see,
+    and the first and the last of some keys which queries see these.
+
+    Rows are numbered from the first of a sequence. A mask is asked about numbers
+    outside of the sequence, too, and may answer with them, up to 2^62 either way. It
+    does so in the arithmetic of a `PositionBuilder`, so that one formula serves the
+    compiler, which counts, and each target.
+  }];
+  let cppNamespace = "::mlir::varlen";
+  // What an operation's default value is built from.
+  let constBuilderCall = "::mlir::varlen::MaskAttr::getFull($_builder.getContext())";
+  let methods = [
+    InterfaceMethod<"Whether a query may not see all keys on that side.", "bool",
+                    "hasBound", (ins "::mlir::varlen::MaskSide":$side)>,
+    InterfaceMethod<[{
+        Where the first query is among the keys: at the first one, or so that the
+        last query is at the last key. q_offset is added to it.
+      }], "::mlir::varlen::Alignment", "getAlignment">,
+    InterfaceMethod<[{
+        Whether the query at that position among the keys sees a key, an index: the
+        definition, for the oracle. The position is of a type in which nothing
+        overflows.
+      }], "::mlir::Value", "emitIsVisible",
+      (ins "::mlir::ImplicitLocOpBuilder &":$b, "::mlir::Value":$position,
+           "::mlir::Value":$key)>,
+    InterfaceMethod<[{
+        What the methods below have to know of a sequence with so many queries and
+        keys in use and that q_offset, which may be any integer.
+      }], "::llvm::SmallVector<::mlir::varlen::Position>", "getState",
+      (ins "::mlir::varlen::PositionBuilder &":$b,
+           "::mlir::varlen::Position":$queries, "::mlir::varlen::Position":$keys,
+           "::mlir::varlen::Position":$offset)>,
+    InterfaceMethod<[{
+        The state for rows that are numbered from that query and that key. What a
+        state says of rows within 2^29 is the same if its numbers are clamped to 2^30.
+      }], "::llvm::SmallVector<::mlir::varlen::Position>", "getShifted",
+      (ins "::mlir::varlen::PositionBuilder &":$b,
+           "::llvm::ArrayRef<::mlir::varlen::Position>":$state,
+           "::mlir::varlen::Position":$query, "::mlir::varlen::Position":$key)>,
+    Varlen_MaskMethod<"The first key that a query sees, or the one behind the last.",
+                      "getBound">,
+    Varlen_MaskMethod<"The first query whose bound lies behind that key.",
+                      "getQueryBehind">,
+    InterfaceMethod<[{
+        The simplest mask that says the same of sequences with at most so many
+        queries and keys; of any where no number is given. Those of a number have no
+        q_offset.
+      }], "::mlir::varlen::MaskAttrInterface", "getWithin",
+      (ins "::std::optional<int64_t>":$queries, "::std::optional<int64_t>":$keys)>
+  ];
+  let extraSharedClassDeclaration = [{
+    /// Whether every query of a sequence sees all its keys.
+    bool isFull() const {
+      return !$_attr.hasBound(MaskSide::Begin) && !$_attr.hasBound(MaskSide::End);
+    }
+  }];
 }
 
 #endif // VARLEN_INTERFACES_TD

@@ -58,7 +58,7 @@ def Varlen_BatchOp : Varlen_Op<"batch", [
     Optional<Varlen_MemRef<Varlen_Index, 1>>:$q_offset,
     Index:$tq, Index:$tk, Index:$kv_heads, Index:$group,
     Optional<Index>:$rule, Optional<Index>:$value, Optional<Index>:$bound,
-    Varlen_MaskAttr:$mask);
+    Varlen_MaskAttrInterface:$mask);
   let results = (outs Varlen_BatchType:$batch);
   let assemblyFormat = [{
     $cu_q `,` $cu_k
@@ -67,7 +67,7 @@ def Varlen_BatchOp : Varlen_Op<"batch", [
           | `q_offset` `(` $q_offset `:` type($q_offset) `)` )
     `rows` `(` $tq `,` $tk `)` `heads` `(` $kv_heads `,` $group `)`
     (`fault` `(` $rule^ `,` $value `,` $bound `)`)?
-    `mask` $mask attr-dict `:` type($cu_q) `,` type($cu_k)
+    `mask` custom<Mask>($mask) attr-dict `:` type($cu_q) `,` type($cu_k)
   }];
   let hasVerifier = 1;
 }

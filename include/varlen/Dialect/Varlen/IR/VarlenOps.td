@@ -160,7 +160,7 @@ class Varlen_AttnOpBase<string mnemonic, list<Trait> traits>
 
 /// The mask and the scale, which follow the operands.
 defvar Varlen_MaskAndScale = (ins
-    DefaultValuedAttr<Varlen_MaskAttr, "-1, -1, ::mlir::varlen::Alignment::BottomRight">:$mask,
+    DefaultValuedAttr<Varlen_MaskAttrInterface, "full">:$mask,
     OptionalAttr<Varlen_ScaleAttr>:$scale);
 
 def Varlen_AttnOp : Varlen_AttnOpBase<"attn", [
@@ -194,8 +194,9 @@ def Varlen_AttnOp : Varlen_AttnOpBase<"attn", [
     (past `cu_q[N]`, or past the used rows of its slot), whatever the sink.
     Nothing outside a sequence's own rows reaches its result, not even a NaN.
 
-    `mask` says which keys a query sees (default: all of its sequence), `scale`
-    is 1/sqrt(D) unless given.
+    `mask` says which keys a query sees (default: all of its sequence): a
+    `#varlen.mask`, or another attribute of its interface. `scale` is 1/sqrt(D)
+    unless given.
 
     On tensors the op has two results and no `outs`; on memrefs it writes the
     two buffers in `outs`, which overlap no other operand, and has no result.
@@ -240,7 +241,7 @@ def Varlen_AttnOp : Varlen_AttnOpBase<"attn", [
     // The tensor form without optional operands; result types are inferred.
     OpBuilder<(ins "::mlir::Value":$q, "::mlir::Value":$k, "::mlir::Value":$v,
                    "::mlir::Value":$cuQ, "::mlir::Value":$cuK,
-                   CArg<"::mlir::varlen::MaskAttr", "{}">:$mask,
+                   CArg<"::mlir::varlen::MaskAttrInterface", "{}">:$mask,
                    CArg<"::mlir::FloatAttr", "{}">:$scale)>
   ];
   let hasCanonicalizer = 1;
@@ -519,7 +520,7 @@ def Varlen_WorkTilesOp : Varlen_Op<"work_tiles", [
     Optional<Varlen_MemRef<Varlen_Index, 1>>:$seqused_k,
     Optional<Varlen_MemRef<Varlen_Index, 1>>:$q_offset,
     Index:$tq, Index:$tk, Index:$kv_heads, Index:$group,
-    Varlen_MaskAttr:$mask, I64Attr:$block_m);
+    Varlen_MaskAttrInterface:$mask, I64Attr:$block_m);
   // The memory of the list; that of the op, which makes it stay when the list is
   // unused, is the message.
   let results = (outs Res<Varlen_MemRef<I64, 2>, "", [MemAlloc]>:$tiles);
@@ -528,12 +529,12 @@ def Varlen_WorkTilesOp : Varlen_Op<"work_tiles", [
     oilist( `seqused_q` `(` $seqused_q `)` | `seqused_k` `(` $seqused_k `)`
           | `q_offset` `(` $q_offset `)` )
     `rows` `(` $tq `,` $tk `)` `heads` `(` $kv_heads `,` $group `)`
-    `mask` $mask `block_m` $block_m attr-dict `:` functional-type(operands, results)
+    `mask` custom<Mask>($mask) `block_m` $block_m attr-dict `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Columns of the list, in the order of `varlen_work_tile`.
-    enum Column { QRow, First, Rows, KvHead, KRow, KRows, WindowBegin, WindowEnd, KBegin, KEnd, NumColumns };
+    enum Column { QRow, First, Rows, KvHead, KRow, KRows, Queries, Offset, KBegin, KEnd, NumColumns };
   }];
 }
 

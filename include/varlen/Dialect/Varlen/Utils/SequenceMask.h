@@ -1,0 +1,64 @@
+//===- SequenceMask.h - What a mask leaves of a sequence --------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Ranges of keys and of queries that follow from a mask, whichever it is.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_VARLEN_UTILS_SEQUENCEMASK_H
+#define VARLEN_DIALECT_VARLEN_UTILS_SEQUENCEMASK_H
+
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+
+namespace mlir::varlen {
+
+/// Rows of one side that those of a range of the other side meet: some of the
+/// range meet [begin, end), all of it meet [wholeBegin, wholeEnd). `begin` and
+/// `wholeBegin` may lie behind the last row.
+template <typename T> struct MaskRange {
+  T begin, wholeBegin, wholeEnd, end;
+};
+
+/// The mask of one sequence: in IR, or of known lengths.
+class SequenceMask {
+public:
+  SequenceMask() = default;
+  /// Of a sequence with `queries` and `keys` rows in use.
+  SequenceMask(PositionBuilder b, MaskAttrInterface mask, Position queries,
+               Position keys, Position offset)
+      : mask(mask), state(mask.getState(b, queries, keys, offset)) {}
+
+  /// The keys, of `keys`, that the queries `first` to `last` see.
+  MaskRange<Position> getKeysOf(PositionBuilder b, Position first,
+                                Position last, Position keys) const;
+  MaskRange<Value> emitKeysOf(IndexBuilder &index, Value first, Value last,
+                              Value keys) const;
+  /// The queries, of `queries`, that see the keys `first` to `last`.
+  MaskRange<Value> emitQueriesOf(IndexBuilder &index, Value first, Value last,
+                                 Value queries) const;
+  /// The bound of the keys that a query sees, which may lie outside of the
+  /// sequence; null if there is none on that side.
+  Value emitBound(IndexBuilder &index, MaskSide side, Value query) const;
+
+  /// Has rows numbered from those.
+  void shift(IndexBuilder &index, Position query, Position key = 0);
+  /// Makes the numbers it consists of those of `narrow`, for rows within 2^29.
+  void emitCast(IndexBuilder &index, IndexBuilder &narrow);
+
+private:
+  MaskAttrInterface mask;
+  SmallVector<Position> state;
+};
+
+/// The number of pairs of a query of a sequence and a key that it sees.
+double countVisiblePairs(MaskAttrInterface mask, int64_t queries, int64_t keys,
+                         int64_t offset);
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_DIALECT_VARLEN_UTILS_SEQUENCEMASK_H

@@ -1,0 +1,99 @@
+//===- SequenceMask.cpp - What a mask leaves of a sequence ----------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Dialect/Varlen/Utils/SequenceMask.h"
+
+#include <algorithm>
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+static MaskRange<Value> emit(IndexBuilder &index,
+                             const MaskRange<Position> &range) {
+  PositionBuilder b(index);
+  return {b.emit(range.begin), b.emit(range.wholeBegin), b.emit(range.wholeEnd),
+          b.emit(range.end)};
+}
+
+MaskRange<Position> SequenceMask::getKeysOf(PositionBuilder b, Position first,
+                                            Position last,
+                                            Position keys) const {
+  MaskRange<Position> range{0, 0, keys, keys};
+  auto boundOf = [&](MaskSide side, Position query) {
+    return b.max(mask.getBound(b, state, side, query), 0);
+  };
+  if (mask.hasBound(MaskSide::Begin)) {
+    range.begin = boundOf(MaskSide::Begin, first);
+    range.wholeBegin = boundOf(MaskSide::Begin, last);
+  }
+  if (mask.hasBound(MaskSide::End)) {
+    range.wholeEnd = b.min(boundOf(MaskSide::End, first), keys);
+    range.end = b.min(boundOf(MaskSide::End, last), keys);
+  }
+  return range;
+}
+
+MaskRange<Value> SequenceMask::emitKeysOf(IndexBuilder &index, Value first,
+                                          Value last, Value keys) const {
+  return emit(index, getKeysOf(index, first, last, keys));
+}
+
+MaskRange<Value> SequenceMask::emitQueriesOf(IndexBuilder &index, Value first,
+                                             Value last, Value queries) const {
+  PositionBuilder b(index);
+  MaskRange<Position> range{0, 0, queries, queries};
+  auto queryBehind = [&](MaskSide side, Value key) {
+    return b.min(b.max(mask.getQueryBehind(b, state, side, key), 0), queries);
+  };
+  if (mask.hasBound(MaskSide::End)) {
+    range.begin = queryBehind(MaskSide::End, first);
+    range.wholeBegin = queryBehind(MaskSide::End, last);
+  }
+  if (mask.hasBound(MaskSide::Begin)) {
+    range.wholeEnd = queryBehind(MaskSide::Begin, first);
+    range.end = queryBehind(MaskSide::Begin, last);
+  }
+  return emit(index, range);
+}
+
+Value SequenceMask::emitBound(IndexBuilder &index, MaskSide side,
+                              Value query) const {
+  PositionBuilder b(index);
+  return mask.hasBound(side) ? b.emit(mask.getBound(b, state, side, query))
+                             : Value();
+}
+
+void SequenceMask::shift(IndexBuilder &index, Position query, Position key) {
+  PositionBuilder b(index);
+  state = mask.getShifted(b, state, query, key);
+}
+
+void SequenceMask::emitCast(IndexBuilder &index, IndexBuilder &narrow) {
+  PositionBuilder b(index);
+  constexpr int64_t most = int64_t(1) << 30;
+  for (Position &number : state) {
+    number = b.clamp(number, -most, most);
+    if (!number.isKnown())
+      number = narrow.cast(number.getValue());
+  }
+}
+
+double varlen::countVisiblePairs(MaskAttrInterface mask, int64_t queries,
+                                 int64_t keys, int64_t offset) {
+  if (mask.isFull())
+    return static_cast<double>(queries) * static_cast<double>(keys);
+  PositionBuilder b;
+  SequenceMask sequence(b, mask, queries, keys, offset);
+  double pairs = 0;
+  for (int64_t query = 0; query < queries; ++query) {
+    MaskRange<Position> seen = sequence.getKeysOf(b, query, query, keys);
+    int64_t count = seen.end.getNumber() - seen.begin.getNumber();
+    pairs += static_cast<double>(std::max<int64_t>(count, 0));
+  }
+  return pairs;
+}
