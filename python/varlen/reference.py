@@ -3,7 +3,7 @@ independent of the compiler: attention of each sequence on its own, in a precise
 float type.
 
 Arguments are those of the op. `window` is (left, right), -1 = open, (-1, 0) is
-causal; `alignment` is "bottom_right" or "top_left".
+causal, or the size of a chunk; `alignment` is "bottom_right" or "top_left".
 """
 
 import numpy as np
@@ -13,9 +13,15 @@ from . import dtypes
 
 def visible(lq, lk, window=(-1, -1), alignment="bottom_right", offset=0):
     """Which of lk keys each of lq queries sees: a bool array lq x lk."""
-    left, right = (int(side) for side in window)
     # Of any size: Python's integers do not overflow.
     diagonal = (lk - lq if alignment == "bottom_right" else 0) + int(offset)
+    if isinstance(window, int):
+        seen = np.zeros((lq, lk), bool)
+        for i in range(lq):
+            first = (i + diagonal) // window * window
+            seen[i, max(first, 0) : max(i + diagonal + 1, 0)] = True
+        return seen
+    left, right = (int(side) for side in window)
     # Key minus query is from -lq to lk, exclusive; bounds beyond are as good as
     # these.
     first, last = (

@@ -2,12 +2,15 @@
 
 
 def mask_attribute(window=(-1, -1), alignment="bottom_right"):
-    """#varlen.mask<...> of a window (left, right), -1 = open."""
+    """#varlen.mask<...> of a window (left, right), -1 = open, or
+    #varlen.chunk_mask<...> of the size of a chunk."""
+    suffix = "" if alignment == "bottom_right" else f", {alignment}"
+    if isinstance(window, int):
+        return f"#varlen.chunk_mask<{window}{suffix}>"
     left, right = window
     kind = {(-1, -1): "full", (-1, 0): "causal"}.get(
         (left, right), f"window = ({left}, {right})"
     )
-    suffix = "" if alignment == "bottom_right" else f", {alignment}"
     return f"#varlen.mask<{kind}{suffix}>"
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Which keys each query sees, exactly: window bounds, offsets and lengths of any
-size.
+"""Which keys each query sees, exactly: window bounds, chunks, offsets and lengths of
+any size.
 
 All scores are 0, and v tells the keys of a sequence apart: row j is a unit vector.
 So out holds 1 / n where a query sees a key, n being the number of all that it
@@ -9,15 +9,15 @@ dout are unit vectors: dq says which keys a query sees, dk and dv which queries 
 a key. The measure is `visible` of python/varlen/reference.py, in integers without
 an end.
 
-A case is a window, an alignment, an offset and two lengths. Each window is compiled
-for itself and runs on a batch of `--sequences`. By hand, 10^5 cases:
+A case is a window or a chunk, an alignment, an offset and two lengths. Each mask is
+compiled for itself and runs on a batch of `--sequences`. By hand, 10^5 cases:
 
     visibility.py --build build --windows 100 --sequences 1000
 """
-# RUN: %python %s --build %varlen-build --windows 16 --sequences 60 | FileCheck %s
-# RUN: %python %s --build %varlen-build --windows 16 --sequences 60 --gradients | FileCheck %s
-# RUN: %python %s --build %varlen-build --windows 6 --sequences 100 --device=sim:sm_80 | FileCheck %s
-# RUN: %python %s --build %varlen-build --windows 6 --sequences 60 --device=sim:sm_80 --gradients | FileCheck %s
+# RUN: %python %s --build %varlen-build --windows 24 --sequences 40 | FileCheck %s
+# RUN: %python %s --build %varlen-build --windows 24 --sequences 40 --gradients | FileCheck %s
+# RUN: %python %s --build %varlen-build --windows 8 --sequences 75 --device=sim:sm_80 | FileCheck %s
+# RUN: %python %s --build %varlen-build --windows 8 --sequences 45 --device=sim:sm_80 --gradients | FileCheck %s
 # CHECK: {{[1-9][0-9]*}} cases, 0 failed
 
 import argparse
@@ -58,7 +58,7 @@ class Sequence:
 
 @dataclasses.dataclass(frozen=True)
 class Batch:
-    window: tuple
+    window: tuple | int  # left and right, or the size of a chunk
     alignment: str
     dtype: str
     index: str
@@ -66,7 +66,8 @@ class Batch:
 
     @property
     def label(self):
-        return f"{self.dtype} {self.index} window{self.window} {self.alignment}"
+        mask = varlen.text.mask_attribute(self.window, self.alignment)
+        return f"{self.dtype} {self.index} {mask}"
 
     @property
     def options(self):
@@ -124,7 +125,11 @@ def draw_batch(seed, count, dtypes):
         offset = draw_offset(rng, window, queries, keys, int(index[1:]))
         sequences.append(Sequence(queries, keys, offset))
     alignment = rng.choice(["bottom_right", "top_left"])
-    return Batch(window, alignment, rng.choice(dtypes), index, tuple(sequences))
+    # Drawn last: the windows of a seed stay what they are.
+    dtype = rng.choice(dtypes)
+    if rng.random() < 0.25:
+        window = rng.choice([1, 2, 7, 32, 100, 1 << 20, 1 << 28])
+    return Batch(window, alignment, dtype, index, tuple(sequences))
 
 
 # -- Inputs and results --------------------------------------------------------

@@ -285,3 +285,19 @@ Value MaskAttr::emitIsVisible(ImplicitLocOpBuilder &b, Value position,
     require(arith::CmpIPredicate::sle, getRight());
   return visible;
 }
+
+Value ChunkMaskAttr::emitIsVisible(ImplicitLocOpBuilder &b, Value position,
+                                   Value key) const {
+  // From its key on, and before the chunk of that ends.
+  Type type = position.getType();
+  Value size = arith::ConstantIndexOp::create(b, getSize());
+  Value chunk =
+      arith::MulIOp::create(b, arith::DivUIOp::create(b, key, size), size);
+  Value end = arith::AddIOp::create(b, chunk, size);
+  auto compare = [&](arith::CmpIPredicate predicate, Value row) -> Value {
+    return arith::CmpIOp::create(b, predicate, position,
+                                 castIndex(b, row, type));
+  };
+  return arith::AndIOp::create(b, compare(arith::CmpIPredicate::sge, key),
+                               compare(arith::CmpIPredicate::slt, end));
+}

@@ -25,6 +25,9 @@ using namespace mlir::varlen;
 /// Beyond all rows, by more than a tensor has.
 static constexpr int64_t kFar = 2 * VARLEN_MAX_ROWS;
 
+/// The longest chunk of keys: positions within one add up in 32 bits.
+static constexpr int64_t kMaxChunk = 1 << 28;
+
 /// offset + bound, saturated.
 static Position getDistance(PositionBuilder &b, Position offset,
                             int64_t bound) {
@@ -157,4 +160,67 @@ MaskAttrInterface MaskAttr::getWithin(std::optional<int64_t> queries,
   // Without bounds there is nothing to align.
   return left < 0 && right < 0 ? getFull(getContext())
                                : get(getContext(), left, right, getAlignment());
+}
+
+//===----------------------------------------------------------------------===//
+// ChunkMaskAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+ChunkMaskAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                      int64_t size, Alignment) {
+  if (size >= 1 && size <= kMaxChunk)
+    return success();
+  return emitError() << "expected a chunk of 1 to " << kMaxChunk
+                     << " keys, got " << size;
+}
+
+bool ChunkMaskAttr::hasBound(MaskSide) const { return true; }
+
+/// The first key of the chunk that query 0 is in, and how far into it.
+SmallVector<Position> ChunkMaskAttr::getState(PositionBuilder &b,
+                                              Position queries, Position keys,
+                                              Position offset) const {
+  Position diagonal = getDiagonal(b, *this, queries, keys);
+  Position none[] = {0, b.add(diagonal, getDistance(b, offset, 0))};
+  return getShifted(b, none, /*query=*/0, /*key=*/0);
+}
+
+SmallVector<Position> ChunkMaskAttr::getShifted(PositionBuilder &b,
+                                                ArrayRef<Position> state,
+                                                Position query,
+                                                Position key) const {
+  Position into = b.add(query, state[1]);
+  Position chunk = b.mul(b.floorDiv(into, getSize()), getSize());
+  return {b.sub(b.add(state[0], chunk), key), b.sub(into, chunk)};
+}
+
+Position ChunkMaskAttr::getBound(PositionBuilder &b, ArrayRef<Position> state,
+                                 MaskSide side, Position query) const {
+  Position into = b.add(query, state[1]);
+  if (side == MaskSide::Begin)
+    into = b.mul(b.floorDiv(into, getSize()), getSize());
+  else
+    into = b.add(into, 1);
+  return b.add(state[0], into);
+}
+
+Position ChunkMaskAttr::getQueryBehind(PositionBuilder &b,
+                                       ArrayRef<Position> state, MaskSide side,
+                                       Position key) const {
+  Position into = b.sub(key, state[0]);
+  if (side == MaskSide::Begin)
+    into = b.mul(b.add(b.floorDiv(into, getSize()), 1), getSize());
+  return b.sub(into, state[1]);
+}
+
+// With one chunk, it is causal.
+MaskAttrInterface ChunkMaskAttr::getWithin(std::optional<int64_t> queries,
+                                           std::optional<int64_t> keys) const {
+  std::optional<int64_t> positions =
+      getAlignment() == Alignment::BottomRight ? keys : queries;
+  if (!positions || *positions > getSize())
+    return *this;
+  return MaskAttr::get(getContext(), -1, 0, getAlignment())
+      .getWithin(queries, keys);
 }

@@ -41,6 +41,10 @@ Value IndexBuilder::rem(Value lhs, Value rhs) {
 Value IndexBuilder::ceilDiv(Value lhs, int64_t rhs) {
   return div(add(lhs, rhs - 1), constant(rhs));
 }
+Value IndexBuilder::floorDiv(Value lhs, int64_t rhs) {
+  Value quotient = b.createOrFold<arith::DivSIOp>(lhs, constant(rhs));
+  return select(less(lhs, mul(quotient, rhs)), add(quotient, -1), quotient);
+}
 Value IndexBuilder::roundUp(Value lhs, int64_t multiple) {
   return mul(ceilDiv(lhs, multiple), multiple);
 }

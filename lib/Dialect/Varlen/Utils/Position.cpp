@@ -8,6 +8,8 @@
 
 #include "varlen/Dialect/Varlen/Utils/Position.h"
 
+#include "llvm/Support/MathExtras.h"
+
 #include <algorithm>
 
 using namespace mlir;
@@ -37,6 +39,18 @@ Position PositionBuilder::sub(Position lhs, Position rhs) {
   if (areKnown(lhs, rhs))
     return wrap(bits(lhs) - bits(rhs));
   return index->sub(emit(lhs), emit(rhs));
+}
+
+Position PositionBuilder::mul(Position lhs, int64_t rhs) {
+  if (lhs.isKnown())
+    return wrap(bits(lhs) * static_cast<uint64_t>(rhs));
+  return index->mul(emit(lhs), rhs);
+}
+
+Position PositionBuilder::floorDiv(Position lhs, int64_t rhs) {
+  if (lhs.isKnown())
+    return llvm::divideFloorSigned(lhs.getNumber(), rhs);
+  return index->floorDiv(emit(lhs), rhs);
 }
 
 Position PositionBuilder::min(Position lhs, Position rhs) {

@@ -219,6 +219,32 @@ func.func @open_by_extent(%q: tensor<8x4x16xf32>, %cu: tensor<?xi32>, %q1: memre
   return %0 : tensor<8x4x16xf32>
 }
 
+// One chunk of keys is a causal mask. Of the two alignments, bottom_right is behind
+// all keys, top_left behind all queries.
+// CHECK-LABEL: func.func @one_chunk
+// CHECK: varlen.attn {{.*}} {mask = #varlen.mask<causal>}
+// CHECK: varlen.attn {{.*}} {mask = #varlen.chunk_mask<7>}
+// CHECK: varlen.attn {{.*}} {mask = #varlen.mask<causal, top_left>}
+// CHECK: varlen.attn {{.*}} {mask = #varlen.chunk_mask<3, top_left>}
+func.func @one_chunk(%q: tensor<4x2x16xf32>, %k: tensor<8x2x16xf32>, %cu: tensor<?xi32>)
+    -> (tensor<4x2x16xf32>, tensor<4x2x16xf32>, tensor<4x2x16xf32>, tensor<4x2x16xf32>) {
+  %0, %1 = varlen.attn %q, %k, %k, %cu, %cu {mask = #varlen.chunk_mask<8>}
+      : (tensor<4x2x16xf32>, tensor<8x2x16xf32>, tensor<8x2x16xf32>, tensor<?xi32>, tensor<?xi32>)
+      -> (tensor<4x2x16xf32>, tensor<2x4xf32>)
+  %2, %3 = varlen.attn %q, %k, %k, %cu, %cu {mask = #varlen.chunk_mask<7>}
+      : (tensor<4x2x16xf32>, tensor<8x2x16xf32>, tensor<8x2x16xf32>, tensor<?xi32>, tensor<?xi32>)
+      -> (tensor<4x2x16xf32>, tensor<2x4xf32>)
+  %4, %5 = varlen.attn %q, %k, %k, %cu, %cu {mask = #varlen.chunk_mask<4, top_left>}
+      : (tensor<4x2x16xf32>, tensor<8x2x16xf32>, tensor<8x2x16xf32>, tensor<?xi32>, tensor<?xi32>)
+      -> (tensor<4x2x16xf32>, tensor<2x4xf32>)
+  %6, %7 = varlen.attn %q, %k, %k, %cu, %cu {mask = #varlen.chunk_mask<3, top_left>}
+      : (tensor<4x2x16xf32>, tensor<8x2x16xf32>, tensor<8x2x16xf32>, tensor<?xi32>, tensor<?xi32>)
+      -> (tensor<4x2x16xf32>, tensor<2x4xf32>)
+  return %0, %2, %4, %6 : tensor<4x2x16xf32>, tensor<4x2x16xf32>, tensor<4x2x16xf32>, tensor<4x2x16xf32>
+}
+
+// -----
+
 // An offset moves the window, and without any length nothing is known.
 // CHECK-LABEL: func.func @keep_window
 // CHECK: varlen.attn {{.*}} {mask = #varlen.mask<window = (100, 100)>}

@@ -15,6 +15,16 @@ module attributes {m = #varlen.mask<window = (0, -5)>} {}
 
 // -----
 
+// expected-error @below {{expected a chunk of 1 to 268435456 keys, got 0}}
+module attributes {m = #varlen.chunk_mask<0>} {}
+
+// -----
+
+// expected-error @below {{expected a chunk of 1 to 268435456 keys, got 268435457}}
+module attributes {m = #varlen.chunk_mask<268435457>} {}
+
+// -----
+
 // A window has two bounds.
 // expected-error @below {{expected ','}}
 module attributes {m = #varlen.mask<window = (512)>} {}

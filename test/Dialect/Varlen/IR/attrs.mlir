@@ -10,6 +10,8 @@
 // What has a shorter name is printed by it; bottom_right is the default.
 // CHECK-SAME: m7 = #varlen.mask<causal>
 // CHECK-SAME: m8 = #varlen.mask<full>
+// CHECK-SAME: m9 = #varlen.chunk_mask<8192>
+// CHECK-SAME: n0 = #varlen.chunk_mask<1, top_left>
 func.func private @masks() attributes {
   m0 = #varlen.mask<full>,
   m1 = #varlen.mask<causal>,
@@ -19,7 +21,9 @@ func.func private @masks() attributes {
   m5 = #varlen.mask<window = (3, -1)>,
   m6 = #varlen.mask<full, top_left>,
   m7 = #varlen.mask<window = (-1, 0), bottom_right>,
-  m8 = #varlen.mask<window = (-1, -1)>
+  m8 = #varlen.mask<window = (-1, -1)>,
+  m9 = #varlen.chunk_mask<8192, bottom_right>,
+  n0 = #varlen.chunk_mask<1, top_left>
 }
 
 // CHECK: #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = copy>

@@ -11,6 +11,10 @@ func.func @batch(%cu: memref<?xi32>, %used: memref<?xi32>, %n: index) -> !varlen
   %batch = varlen.batch %cu, %cu seqused_q(%used : memref<?xi32>) seqused_k(%used : memref<?xi32>)
       q_offset(%used : memref<?xi32>) rows(%n, %n) heads(%n, %n) fault(%n, %n, %n)
       mask <causal> : memref<?xi32>, memref<?xi32>
+  // A mask is any attribute of that interface; only windows have a short form.
+  // CHECK: varlen.batch {{.*}} mask (#varlen.chunk_mask<64, top_left>) :
+  %chunks = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask (#varlen.chunk_mask<64, top_left>)
+      : memref<?xi32>, memref<?xi32>
   return %batch : !varlen.batch
 }
 

@@ -48,6 +48,25 @@ func.func @causal(%q: tensor<?x4x64xbf16>, %k: tensor<?x2x64xbf16>, %v: tensor<?
 
 // -----
 
+// A chunk of keys: those up to the query, of the chunk that it is in.
+
+// CHECK-LABEL: func @chunks(
+// CHECK-DAG:     %[[SIZE:.*]] = arith.constant 6 : index
+// CHECK:         %[[QUERY:[a-z0-9_]+]] = linalg.index 0
+// CHECK:         %[[KEY:[a-z0-9_]+]] = linalg.index 1
+// CHECK:         %[[NUMBER:[a-z0-9_]+]] = arith.divui %[[KEY]], %[[SIZE]]
+// CHECK:         %[[CHUNK:[a-z0-9_]+]] = arith.muli %[[NUMBER]], %[[SIZE]]
+// CHECK:         %[[END:[a-z0-9_]+]] = arith.addi %[[CHUNK]], %[[SIZE]]
+// CHECK:         %[[REACHED:[a-z0-9_]+]] = arith.cmpi sge, %[[QUERY]], %[[KEY]]
+// CHECK:         %[[WITHIN:[a-z0-9_]+]] = arith.cmpi slt, %[[QUERY]], %[[END]]
+// CHECK:         arith.andi %[[REACHED]], %[[WITHIN]]
+func.func @chunks(%q: tensor<?x1x8xf32>, %cu: tensor<?xi32>) -> tensor<?x1x8xf32> {
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu {mask = #varlen.chunk_mask<6, top_left>}
+      : (tensor<?x1x8xf32>, tensor<?x1x8xf32>, tensor<?x1x8xf32>, tensor<?xi32>, tensor<?xi32>)
+      -> (tensor<?x1x8xf32>, tensor<1x?xf32>)
+  return %out : tensor<?x1x8xf32>
+}
+
 // A top-left window: no diagonal to compute, a bound on each side.
 
 // CHECK-LABEL: func @window_top_left(

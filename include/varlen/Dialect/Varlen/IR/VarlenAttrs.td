@@ -112,6 +112,28 @@ def Varlen_MaskAttr : Varlen_Attr<"Mask", "mask", [
   }];
 }
 
+def Varlen_ChunkMaskAttr : Varlen_Attr<"ChunkMask", "chunk_mask", [
+    DeclareAttrInterfaceMethods<Varlen_MaskAttrInterface>]> {
+  let summary = "The keys up to a query, of its chunk of the sequence";
+  let description = [{
+    Keys are cut into chunks of `size`, the first of which begins at key 0. The
+    query at position `p = i + d` sees the keys up to p of the chunk that p is in,
+    with d as in `#varlen.mask`.
+
+    ```mlir
+    #varlen.chunk_mask<8192>
+    #varlen.chunk_mask<8192, top_left>
+    ```
+  }];
+  let parameters = (ins
+    AttrParameter<"int64_t", "keys in a chunk, up to 2^28">:$size,
+    DefaultValuedParameter<"::mlir::varlen::Alignment",
+                           "::mlir::varlen::Alignment::BottomRight",
+                           "where the diagonal is">:$alignment);
+  let assemblyFormat = "`<` $size (`,` $alignment^)? `>`";
+  let genVerifyDecl = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // CPU schedule
 //===----------------------------------------------------------------------===//

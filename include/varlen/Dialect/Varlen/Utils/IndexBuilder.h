@@ -32,6 +32,8 @@ struct IndexBuilder {
   Value div(Value lhs, Value rhs);
   Value rem(Value lhs, Value rhs);
   Value ceilDiv(Value lhs, int64_t rhs);
+  /// Rounded down, of any value by a positive one.
+  Value floorDiv(Value lhs, int64_t rhs);
   Value roundUp(Value lhs, int64_t multiple);
   Value roundDown(Value lhs, int64_t multiple);
   Value select(Value condition, Value then, Value otherwise);

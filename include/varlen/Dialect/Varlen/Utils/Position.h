@@ -45,6 +45,9 @@ public:
 
   Position add(Position lhs, Position rhs);
   Position sub(Position lhs, Position rhs);
+  Position mul(Position lhs, int64_t rhs);
+  /// The quotient by a positive number, rounded down.
+  Position floorDiv(Position lhs, int64_t rhs);
   Position min(Position lhs, Position rhs);
   Position max(Position lhs, Position rhs);
   /// At least lo and at most hi.
