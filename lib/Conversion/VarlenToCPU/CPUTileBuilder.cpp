@@ -20,23 +20,6 @@ using namespace mlir::varlen;
 // Control flow
 //===----------------------------------------------------------------------===//
 
-void CPUTileBuilder::branch(Value condition, function_ref<void()> then,
-                            function_ref<void()> otherwise) {
-  auto inside = [&](function_ref<void()> body) {
-    return [&, body](OpBuilder &nested, Location) {
-      OpBuilder::InsertionGuard guard(b);
-      b.restoreInsertionPoint(nested.saveInsertionPoint());
-      if (body)
-        body();
-      scf::YieldOp::create(b);
-    };
-  };
-  if (otherwise)
-    scf::IfOp::create(b, condition, inside(then), inside(otherwise));
-  else
-    scf::IfOp::create(b, condition, inside(then));
-}
-
 scf::ForallOp
 CPUTileBuilder::forEachTile(Value tiles, Value group,
                             function_ref<void(const WorkTile &)> body) {

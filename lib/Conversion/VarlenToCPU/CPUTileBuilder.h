@@ -41,7 +41,9 @@ protected:
     emitLoop(b, from, to, step, body);
   }
   void branch(Value condition, function_ref<void()> then,
-              function_ref<void()> otherwise);
+              function_ref<void()> otherwise = nullptr) {
+    emitIf(b, condition, then, otherwise);
+  }
   /// A parallel loop over the work tiles of a list.
   scf::ForallOp forEachTile(Value tiles, Value group,
                             function_ref<void(const WorkTile &)> body);

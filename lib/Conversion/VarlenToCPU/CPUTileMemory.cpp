@@ -10,7 +10,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -55,18 +54,6 @@ static Value splat(ImplicitLocOpBuilder &b, int64_t length, Type element,
   return arith::ConstantOp::create(
       b, DenseElementsAttr::get(VectorType::get({length}, element),
                                 b.getFloatAttr(element, value)));
-}
-
-void mlir::varlen::emitLoop(ImplicitLocOpBuilder &b, Value from, Value to,
-                            int64_t step, function_ref<void(Value)> body) {
-  IndexBuilder index{b};
-  scf::ForOp::create(b, from, to, index.constant(step), ValueRange{},
-                     [&](OpBuilder &, Location, Value iv, ValueRange) {
-                       OpBuilder::InsertionGuard guard(b);
-                       b.setInsertionPointToEnd(iv.getParentBlock());
-                       body(iv);
-                       scf::YieldOp::create(b);
-                     });
 }
 
 /// Transposes a square of vectors: log2(lanes) rounds, each of which swaps

@@ -16,13 +16,10 @@
 #ifndef VARLEN_CONVERSION_VARLENTOCPU_CPUTILEMEMORY_H
 #define VARLEN_CONVERSION_VARLENTOCPU_CPUTILEMEMORY_H
 
+#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
 namespace mlir::varlen {
-
-/// Calls `body` in a loop over [from, to) in steps.
-void emitLoop(ImplicitLocOpBuilder &b, Value from, Value to, int64_t step,
-              function_ref<void(Value)> body);
 
 /// A (query row, query head) pair of a work tile: an index into the list of
 /// pairs of a sequence and kv head, see varlen_work_tile.

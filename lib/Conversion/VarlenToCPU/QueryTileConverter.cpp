@@ -9,7 +9,6 @@
 #include "QueryTileConverter.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -268,18 +267,11 @@ Value QueryTileConverter::emitRead(const Factor &factor,
   }
   if (elementOf(factor.source) != tileElement)
     return emitCopy(factor, block);
-  auto yield =
-      [&](Value (QueryTileConverter::*read)(const Factor &, const KeyBlock &)) {
-        return [&, read](OpBuilder &nested, Location) {
-          OpBuilder::InsertionGuard guard(b);
-          b.restoreInsertionPoint(nested.saveInsertionPoint());
-          scf::YieldOp::create(b, (this->*read)(factor, block));
-        };
-      };
-  return scf::IfOp::create(b, block.inPlace,
-                           yield(&QueryTileConverter::emitInPlace),
-                           yield(&QueryTileConverter::emitCopy))
-      .getResult(0);
+  return emitChoice(
+             b, block.inPlace,
+             [&] { return Values{emitInPlace(factor, block)}; },
+             [&] { return Values{emitCopy(factor, block)}; })
+      .front();
 }
 
 /// Of any rows that a step reads, in scratch or not.
@@ -326,13 +318,10 @@ Value QueryTileConverter::emitInPlace(const Factor &factor,
 void QueryTileConverter::emitPrefetch(Value k0) {
   Value isSingle = compare(arith::CmpIPredicate::eq, panels, index.constant(1));
   Value keys = blockKeys(tile, k0);
-  branch(
-      isSingle,
-      [&] {
-        for (const Factor &factor : {k, v})
-          emitPrefetchRows(b, factor.source, keyRows(tile), k0, keys);
-      },
-      nullptr);
+  branch(isSingle, [&] {
+    for (const Factor &factor : {k, v})
+      emitPrefetchRows(b, factor.source, keyRows(tile), k0, keys);
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -379,7 +368,7 @@ void QueryTileConverter::emitSteps(const Panel &at, const KeyBlock &block,
         },
         emitNarrow);
   };
-  branch(index.less(seen.begin, seen.end), emit, nullptr);
+  branch(index.less(seen.begin, seen.end), emit);
 }
 
 void QueryTileConverter::emitStep(const Panel &at, Value column,

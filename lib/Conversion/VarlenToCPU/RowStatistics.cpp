@@ -67,17 +67,14 @@ Value StatisticsConverter::emitRowProduct(Value row, Value head) {
   };
   Value total = floatConstant(0.0);
   if (whole) {
-    auto loop = scf::ForOp::create(
+    ValueRange products = emitLoop(
         b, index.constant(0), index.constant(whole), index.constant(lanes),
-        splat(0.0), [&](OpBuilder &, Location, Value at, ValueRange acc) {
-          OpBuilder::InsertionGuard guard(b);
-          b.setInsertionPointToEnd(at.getParentBlock());
-          Value next =
-              math::FmaOp::create(b, load(parts.dout, at, lanes),
-                                  load(parts.out, at, lanes), acc.front());
-          scf::YieldOp::create(b, next);
+        splat(0.0), [&](Value at, ValueRange acc) {
+          return Values{math::FmaOp::create(b, load(parts.dout, at, lanes),
+                                            load(parts.out, at, lanes),
+                                            acc.front())};
         });
-    total = sum(loop.getResult(0));
+    total = sum(products.front());
   }
   if (whole != size) {
     Value at = index.constant(whole);
@@ -159,11 +156,9 @@ void varlen::emitSinkGrad(OpBuilder &builder, const SinkGradLoop &parts,
   // Many thousand terms of either sign: what rounding has lost of each sum is
   // carried along (Kahan, 1965).
   Value none = arith::ConstantOp::create(b, b.getFloatAttr(compute, 0.0));
-  auto sum = scf::ForOp::create(
-      b, index.constant(0), rows, index.constant(1), ValueRange{none, none},
-      [&](OpBuilder &, Location, Value row, ValueRange state) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToEnd(row.getParentBlock());
+  ValueRange sum = emitLoop(
+      b, index.constant(0), rows, index.constant(1), {none, none},
+      [&](Value row, ValueRange state) {
         SmallVector<Value> place = scratch.placeOf(index, row, head);
         Value lse = memref::LoadOp::create(b, scratch.memory[0], place);
         Value delta = memref::LoadOp::create(b, scratch.memory[1], place);
@@ -174,7 +169,7 @@ void varlen::emitSinkGrad(OpBuilder &builder, const SinkGradLoop &parts,
         Value term = subtract(product, state[1]);
         Value next = subtract(state[0], term);
         Value lost = subtract(subtract(state[0], next), term);
-        scf::YieldOp::create(b, ValueRange{next, lost});
+        return Values{next, lost};
       });
-  memref::StoreOp::create(b, sum.getResult(0), parts.gradients, head);
+  memref::StoreOp::create(b, sum.front(), parts.gradients, head);
 }

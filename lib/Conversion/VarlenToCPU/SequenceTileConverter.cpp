@@ -18,7 +18,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -59,13 +58,10 @@ void SequenceTileConverter::emit(Value items) {
 // they belong to no sequence, or to one without queries.
 void SequenceTileConverter::emitUnseenKeys(Value list) {
   forEachTile(list, index.constant(1), [&](const WorkTile &tile) {
-    branch(
-        lessEqual(tile.kRows, index.constant(0)),
-        [&] {
-          for (WriteOp write : {loops.dk, loops.dv})
-            emitOtherwise(write, tile.pairs, tile.first, tile.rows);
-        },
-        nullptr);
+    branch(lessEqual(tile.kRows, index.constant(0)), [&] {
+      for (WriteOp write : {loops.dk, loops.dv})
+        emitOtherwise(write, tile.pairs, tile.first, tile.rows);
+    });
   });
 }
 
@@ -91,20 +87,18 @@ void SequenceTileConverter::emitWrite(WriteOp write, Value sum,
 
 /// The most rows of a work tile that sees a key.
 Value SequenceTileConverter::emitMostRows(Value tiles) {
-  auto most = scf::ForOp::create(
+  ValueRange most = emitLoop(
       b, index.constant(0), dim(tiles, 0), index.constant(1), index.constant(0),
-      [&](OpBuilder &, Location, Value item, ValueRange most) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToEnd(item.getParentBlock());
+      [&](Value item, ValueRange most) {
         auto field = [&](WorkTilesOp::Column column) {
           return index.load(tiles, ValueRange{item, index.constant(column)});
         };
         Value seen =
             index.less(field(WorkTilesOp::KBegin), field(WorkTilesOp::KEnd));
         Value rows = index.select(seen, field(WorkTilesOp::Rows), most.front());
-        scf::YieldOp::create(b, index.max(most.front(), rows));
+        return Values{index.max(most.front(), rows)};
       });
-  return index.roundUp(most.getResult(0), panel);
+  return index.roundUp(most.front(), panel);
 }
 
 void SequenceTileConverter::allocateScratch(Value mostRows, Value mostPanels) {
@@ -251,7 +245,7 @@ void SequenceTileConverter::emitPanel(const WorkTile &tile, Value p, Value k0,
         });
     emitStep(tile, p, begin, index.sub(end, begin), from, whole);
   };
-  branch(index.less(begin, end), compute, nullptr);
+  branch(index.less(begin, end), compute);
 }
 
 void SequenceTileConverter::emitStep(const WorkTile &tile, Value p, Value begin,

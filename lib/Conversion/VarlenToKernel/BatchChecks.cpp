@@ -13,7 +13,6 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 #include <cstddef>
 
@@ -34,9 +33,7 @@ void varlen::emitStatus(ImplicitLocOpBuilder &b, Value status,
   Value kept = LLVM::LoadOp::create(b, i64, status);
   Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                         index.cast(kept), index.constant(0));
-  scf::IfOp::create(b, isFirst, [&](OpBuilder &nested, Location) {
-    OpBuilder::InsertionGuard guard(b);
-    b.restoreInsertionPoint(nested.saveInsertionPoint());
+  emitIf(b, isFirst, [&] {
     Value fields[] = {fault.code, fault.at, fault.value, fault.bound};
     for (auto [number, field] : llvm::enumerate(fields)) {
       Value address =
@@ -45,7 +42,6 @@ void varlen::emitStatus(ImplicitLocOpBuilder &b, Value status,
       LLVM::StoreOp::create(b, arith::IndexCastOp::create(b, i64, field),
                             address);
     }
-    scf::YieldOp::create(b);
   });
 }
 

@@ -16,7 +16,6 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <limits>
@@ -95,16 +94,10 @@ Value StatisticsBuilder::dot(Value row, Value head, Value lane, int64_t lanes,
       sum = add();
       continue;
     }
-    auto yield = [&](function_ref<Value()> value) {
-      return [&, value](OpBuilder &nested, Location) {
-        OpBuilder::InsertionGuard guard(b);
-        b.restoreInsertionPoint(nested.saveInsertionPoint());
-        scf::YieldOp::create(b, value());
-      };
-    };
-    sum = scf::IfOp::create(b, index.less(chunk, index.constant(chunks)),
-                            yield(add), yield([&] { return sum; }))
-              .getResult(0);
+    sum = emitChoice(
+              b, index.less(chunk, index.constant(chunks)),
+              [&] { return Values{add()}; }, [&] { return Values{sum}; })
+              .front();
   }
   Value total = vector::ExtractOp::create(b, sum, 0);
   for (int64_t i = 1; i < width; ++i)
@@ -122,11 +115,8 @@ void StatisticsBuilder::emitRows(const Tile &tile, Value thread) {
   int64_t atOnce = schedule.getWarps() * 32 / lanes;
   Value lane = index.rem(thread, index.constant(lanes));
   Value member = index.div(thread, index.constant(lanes));
-  scf::ForOp::create(
-      b, index.constant(0), index.constant(tileRows), index.constant(atOnce),
-      ValueRange{}, [&](OpBuilder &, Location, Value base, ValueRange) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToEnd(base.getParentBlock());
+  emitLoop(
+      b, index.constant(0), index.constant(tileRows), atOnce, [&](Value base) {
         // All lanes of a warp have to take part: those past the end do so with
         // the last pair.
         Value number = index.add(base, member);
@@ -159,7 +149,7 @@ void StatisticsBuilder::emitRows(const Tile &tile, Value thread) {
                                               index.constant(0));
         isFirst =
             arith::AndIOp::create(b, isFirst, index.less(number, tile.rows));
-        emitIf(isFirst, [&] {
+        emitIf(b, isFirst, [&] {
           Value both = vector::FromElementsOp::create(
               b, VectorType::get(2, compute), values);
           vector::StoreOp::create(b, both, statistics,
@@ -167,7 +157,6 @@ void StatisticsBuilder::emitRows(const Tile &tile, Value thread) {
                                   /*nontemporal=*/false,
                                   llvm::MaybeAlign(2 * compute.getWidth() / 8));
         });
-        scf::YieldOp::create(b);
       });
 }
 
@@ -217,21 +206,18 @@ LogicalResult varlen::convertSinkGrad(ImplicitLocOpBuilder &b, ForTilesOp loop,
   auto sumOfHead = [&](Value head, Value thread) {
     Value sink = memref::LoadOp::create(b, sinks, head);
     Value none = arith::ConstantOp::create(b, b.getFloatAttr(compute, 0.0));
-    auto sum = scf::ForOp::create(
+    ValueRange sum = emitLoop(
         b, thread, tq, index.constant(32), none,
-        [&](OpBuilder &, Location, Value row, ValueRange sum) {
-          OpBuilder::InsertionGuard guard(b);
-          b.setInsertionPointToEnd(row.getParentBlock());
+        [&](Value row, ValueRange sum) {
           auto load = [&](int64_t which) -> Value {
             return memref::LoadOp::create(
                 b, statistics, ValueRange{head, row, index.constant(which)});
           };
           Value term =
               reference.emitSinkTerm(b, b.getLoc(), sink, load(0), load(1));
-          scf::YieldOp::create(
-              b, arith::SubFOp::create(b, sum[0], term).getResult());
+          return Values{arith::SubFOp::create(b, sum[0], term)};
         });
-    Value total = emitSumOfLanes(b, sum.getResult(0), 32);
+    Value total = emitSumOfLanes(b, sum.front(), 32);
     Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread,
                                           index.constant(0));
     emitIf(b, isFirst,

@@ -15,7 +15,6 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -170,7 +169,7 @@ TileBuilder::decodeQueries(const GPUWorkTiles &work, Value entry) {
 //===----------------------------------------------------------------------===//
 
 void TileBuilder::emitFetch(const Pipeline &pipeline, Value i, bool masked) {
-  emitIf(narrow.less(i, pipeline.total), [&] {
+  emitIf(b, narrow.less(i, pipeline.total), [&] {
     auto slot = kernel::RingAcquireOp::create(b, pipeline.ring, i);
     pipeline.fetch(i, masked, slot.getResults());
   });
@@ -179,7 +178,7 @@ void TileBuilder::emitFetch(const Pipeline &pipeline, Value i, bool masked) {
 
 void TileBuilder::emitPrefetch(const Pipeline &pipeline,
                                function_ref<void()> prologue) {
-  emitIf(narrow.less(narrow.constant(0), pipeline.total), [&] {
+  emitIf(b, narrow.less(narrow.constant(0), pipeline.total), [&] {
     // The tile before may still be read.
     gpu::BarrierOp::create(b);
     prologue();
@@ -192,20 +191,17 @@ TileBuilder::State TileBuilder::emitSteps(const Pipeline &pipeline,
                                           State state) {
   int64_t stages = schedule.getStages();
   for (bool masked : {true, false}) {
-    auto loop = scf::ForOp::create(
+    state = llvm::to_vector(emitLoop(
         b, masked ? narrow.constant(0) : pipeline.masked,
         masked ? pipeline.masked : pipeline.total, narrow.constant(1), state,
-        [&](OpBuilder &, Location, Value i, ValueRange carried) {
-          OpBuilder::InsertionGuard guard(b);
-          b.setInsertionPointToEnd(i.getParentBlock());
+        [&](Value i, ValueRange carried) {
           auto slot =
               kernel::RingWaitOp::create(b, pipeline.ring, i, stages - 2);
           emitFetch(pipeline, narrow.add(i, stages - 1), masked);
           State result = pipeline.step(i, masked, slot.getResults(), carried);
           kernel::RingReleaseOp::create(b, pipeline.ring, i);
-          scf::YieldOp::create(b, result);
-        });
-    state = llvm::to_vector_of<Value>(loop.getResults());
+          return result;
+        }));
   }
   return state;
 }
@@ -224,20 +220,14 @@ LogicalResult TileBuilder::emitPersistent(const GPUWorkTiles &work,
   Value blocks = index.min(index.mul(processors, schedule.getCtas()),
                            index.mul(entries, batch.getKvHeads()));
   // Entries have 32 bits, as no memory has room for the rows of more.
-  emitLaunch(
-      b, getKernelName(loop), index.max(blocks, index.constant(1)),
-      schedule.getWarps() * 32, [&](Value block, Value grid, Value) {
-        prepare();
-        Value count = index.mul(index.load(work.count, index.constant(0)),
-                                batch.getKvHeads());
-        scf::ForOp::create(b, narrow.cast(block), narrow.cast(count),
-                           narrow.cast(grid), ValueRange{},
-                           [&](OpBuilder &, Location, Value entry, ValueRange) {
-                             OpBuilder::InsertionGuard guard(b);
-                             b.setInsertionPointToEnd(entry.getParentBlock());
-                             emitTile(entry);
-                             scf::YieldOp::create(b);
-                           });
-      });
+  emitLaunch(b, getKernelName(loop), index.max(blocks, index.constant(1)),
+             schedule.getWarps() * 32, [&](Value block, Value grid, Value) {
+               prepare();
+               Value count =
+                   index.mul(index.load(work.count, index.constant(0)),
+                             batch.getKvHeads());
+               emitLoop(b, narrow.cast(block), narrow.cast(count),
+                        narrow.cast(grid), emitTile);
+             });
   return success();
 }

@@ -102,9 +102,6 @@ protected:
   Value constant(Type type, double value) {
     return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
   }
-  void emitIf(Value condition, function_ref<void()> body) {
-    varlen::emitIf(b, condition, body);
-  }
 
   ForTilesOp loop;
   GPUScheduleAttr schedule;

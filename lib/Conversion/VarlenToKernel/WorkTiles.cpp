@@ -25,7 +25,6 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 #include <limits>
 
@@ -41,16 +40,6 @@ static constexpr int64_t kRuns = 16;
 
 /// Work of a sequence with an error, and more than that of any without.
 static constexpr int64_t kFault = std::numeric_limits<int64_t>::max();
-
-void varlen::emitIf(ImplicitLocOpBuilder &b, Value condition,
-                    function_ref<void()> body) {
-  scf::IfOp::create(b, condition, [&](OpBuilder &nested, Location) {
-    OpBuilder::InsertionGuard guard(b);
-    b.restoreInsertionPoint(nested.saveInsertionPoint());
-    body();
-    scf::YieldOp::create(b);
-  });
-}
 
 std::string varlen::getKernelName(ForTilesOp loop) {
   return (loop->getParentOfType<func::FuncOp>().getName() + "_" +
@@ -87,18 +76,11 @@ Value varlen::emitUsed(IndexBuilder &index, Value used, Value s,
                        Value sequences, Value otherwise) {
   if (!used)
     return otherwise;
-  ImplicitLocOpBuilder &b = index.b;
-  auto yield = [&](function_ref<Value()> value) {
-    return [&, value](OpBuilder &nested, Location) {
-      OpBuilder::InsertionGuard guard(b);
-      b.restoreInsertionPoint(nested.saveInsertionPoint());
-      scf::YieldOp::create(b, value());
-    };
-  };
-  return scf::IfOp::create(b, index.less(s, sequences),
-                           yield([&] { return index.load(used, s); }),
-                           yield([&] { return otherwise; }))
-      .getResult(0);
+  return emitChoice(
+             index.b, index.less(s, sequences),
+             [&] { return Values{index.load(used, s)}; },
+             [&] { return Values{otherwise}; })
+      .front();
 }
 
 namespace {
@@ -129,9 +111,6 @@ private:
   }
   Sequence sequence(Value s);
 
-  void emitIf(Value condition, function_ref<void()> body) {
-    varlen::emitIf(b, condition, body);
-  }
   /// A launch of a kernel for the numbers from 0 to `extent`, a thread each.
   void emitThreads(const Twine &suffix, Value extent,
                    function_ref<void(Value)> body);
@@ -203,36 +182,24 @@ void ListBuilder::emitThreads(const Twine &suffix, Value extent,
   emitLaunch(b, function + list + suffix, index.ceilDiv(extent, kThreads),
              kThreads, [&](Value block, Value, Value thread) {
                Value i = index.add(index.mul(block, kThreads), thread);
-               emitIf(index.less(i, extent), [&] { body(i); });
+               emitIf(b, index.less(i, extent), [&] { body(i); });
              });
 }
 
 Value ListBuilder::emitSearch(Value lo, Value hi,
                               function_ref<Value(Value)> isBefore) {
-  auto inside = [&](function_ref<void(ValueRange)> body) {
-    return [&, body](OpBuilder &nested, Location, ValueRange range) {
-      OpBuilder::InsertionGuard guard(b);
-      b.restoreInsertionPoint(nested.saveInsertionPoint());
-      body(range);
-    };
-  };
-  Type type = b.getIndexType();
-  return scf::WhileOp::create(
-             b, TypeRange{type, type}, ValueRange{lo, hi},
-             inside([&](ValueRange range) {
-               scf::ConditionOp::create(b, index.less(range[0], range[1]),
-                                        range);
-             }),
-             inside([&](ValueRange range) {
+  return emitWhile(
+             b, {lo, hi},
+             [&](ValueRange range) { return index.less(range[0], range[1]); },
+             [&](ValueRange range) {
                Value middle =
                    index.div(index.add(range[0], range[1]), index.constant(2));
                Value before = isBefore(middle);
                Value next = index.add(middle, 1);
-               scf::YieldOp::create(
-                   b, ValueRange{index.select(before, next, range[0]),
-                                 index.select(before, range[1], middle)});
-             }))
-      .getResult(0);
+               return Values{index.select(before, next, range[0]),
+                             index.select(before, range[1], middle)};
+             })
+      .front();
 }
 
 void ListBuilder::emitStore(Value value, Value memref, ValueRange at) {
@@ -246,16 +213,9 @@ void ListBuilder::emitSegments() {
     Value zero = index.constant(0), fault = index.constant(kFault);
     Value bad = checked ? index.less(index.load(checked->count, zero), zero)
                         : index.less(zero, extents.code);
-    auto inside = [&](function_ref<SmallVector<Value>()> values) {
-      return [&, values](OpBuilder &nested, Location) {
-        OpBuilder::InsertionGuard guard(b);
-        b.restoreInsertionPoint(nested.saveInsertionPoint());
-        scf::YieldOp::create(b, values());
-      };
-    };
-    auto found = scf::IfOp::create(
-        b, bad, inside([&] { return SmallVector<Value>{fault, zero}; }),
-        inside([&] {
+    ValueRange found = emitChoice(
+        b, bad, [&] { return Values{fault, zero}; },
+        [&] {
           Sequence segment = sequence(i);
           Value work = segment.work;
           if (!checked) {
@@ -264,11 +224,11 @@ void ListBuilder::emitSegments() {
             GPUFault found = checks.ofEntries(i, segment.q, segment.k);
             work = index.select(found.wrong, fault, work);
           }
-          return SmallVector<Value>{work, segment.tiles};
-        }));
-    store(found.getResult(0), zero, Work, i);
+          return Values{work, segment.tiles};
+        });
+    store(found[0], zero, Work, i);
     store(i, zero, Number, i);
-    store(found.getResult(1), zero, Tiles, i);
+    store(found[1], zero, Tiles, i);
   });
 }
 
@@ -279,11 +239,8 @@ void ListBuilder::emitMerge(Value i, Value run, Value from) {
   Value end = index.min(index.add(begin, group), segments);
   Value own = index.sub(i, index.rem(i, run));
   Value work = load(from, Work, i);
-  auto loop = scf::ForOp::create(
-      b, begin, end, run, ValueRange{begin, zero},
-      [&](OpBuilder &, Location, Value other, ValueRange sums) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToEnd(other.getParentBlock());
+  ValueRange found = emitLoop(
+      b, begin, end, run, {begin, zero}, [&](Value other, ValueRange sums) {
         // Segments of equal work stay in order. Of its own run, those up to
         // this one are before it, itself included.
         Value isOwn = compare(arith::CmpIPredicate::eq, other, own);
@@ -297,59 +254,40 @@ void ListBuilder::emitMerge(Value i, Value run, Value from) {
         Value tiles = load(
             from, Tiles, index.max(index.sub(past, index.constant(1)), other));
         Value some = index.select(index.less(other, past), tiles, zero);
-        scf::YieldOp::create(
-            b, ValueRange{index.add(sums[0], index.sub(past, other)),
-                          index.add(sums[1], some)});
+        return Values{index.add(sums[0], index.sub(past, other)),
+                      index.add(sums[1], some)};
       });
   Value to = index.sub(index.constant(1), from);
-  Value at = index.sub(loop.getResult(0), index.constant(1));
+  Value at = index.sub(found[0], index.constant(1));
   store(work, to, Work, at);
   store(load(from, Number, i), to, Number, at);
-  store(loop.getResult(1), to, Tiles, at);
+  store(found[1], to, Tiles, at);
 }
 
 Value ListBuilder::emitSort() {
-  auto inside = [&](function_ref<void(Value, Value)> body) {
-    return [&, body](OpBuilder &nested, Location, ValueRange state) {
-      OpBuilder::InsertionGuard guard(b);
-      b.restoreInsertionPoint(nested.saveInsertionPoint());
-      body(state[0], state[1]);
-    };
-  };
-  Type type = b.getIndexType();
-  return scf::WhileOp::create(
-             b, TypeRange{type, type},
-             ValueRange{index.constant(1), index.constant(0)},
-             inside([&](Value run, Value from) {
-               scf::ConditionOp::create(b, index.less(run, segments),
-                                        ValueRange{run, from});
-             }),
-             inside([&](Value run, Value from) {
+  return emitWhile(
+             b, {index.constant(1), index.constant(0)},
+             [&](ValueRange state) { return index.less(state[0], segments); },
+             [&](ValueRange state) {
+               Value run = state[0], from = state[1];
                emitThreads("_merge", segments,
                            [&](Value i) { emitMerge(i, run, from); });
-               scf::YieldOp::create(
-                   b, ValueRange{index.mul(run, kRuns),
-                                 index.sub(index.constant(1), from)});
-             }))
-      .getResult(1);
+               return Values{index.mul(run, kRuns),
+                             index.sub(index.constant(1), from)};
+             })
+      .back();
 }
 
 /// Stores what is wrong, of which `segment` is the first instance.
 void ListBuilder::emitFault(Value segment) {
-  auto inside = [&](function_ref<GPUFault()> fault) {
-    return [&, fault](OpBuilder &nested, Location) {
-      OpBuilder::InsertionGuard guard(b);
-      b.restoreInsertionPoint(nested.saveInsertionPoint());
-      emitStatus(b, status, fault());
-      scf::YieldOp::create(b);
-    };
-  };
   // Lists that are too short have no entries to be looked at.
-  scf::IfOp::create(b, index.less(index.constant(0), extents.code),
-                    inside([&] { return extents; }), inside([&] {
-                      Sequence faulty = sequence(segment);
-                      return checks.ofEntries(segment, faulty.q, faulty.k);
-                    }));
+  emitIf(
+      b, index.less(index.constant(0), extents.code),
+      [&] { emitStatus(b, status, extents); },
+      [&] {
+        Sequence faulty = sequence(segment);
+        emitStatus(b, status, checks.ofEntries(segment, faulty.q, faulty.k));
+      });
 }
 
 void ListBuilder::emitTile(Value i, Value sorted, const GPUWorkTiles &work) {
@@ -359,12 +297,12 @@ void ListBuilder::emitTile(Value i, Value sorted, const GPUWorkTiles &work) {
                         index.constant(kFault));
   Value count =
       index.select(isBad, index.constant(-1), load(sorted, Tiles, last));
-  emitIf(compare(arith::CmpIPredicate::eq, i, zero), [&] {
+  emitIf(b, compare(arith::CmpIPredicate::eq, i, zero), [&] {
     emitStore(count, work.count, zero);
     if (!checked)
-      emitIf(isBad, [&] { emitFault(load(sorted, Number, zero)); });
+      emitIf(b, isBad, [&] { emitFault(load(sorted, Number, zero)); });
   });
-  emitIf(index.less(i, count), [&] {
+  emitIf(b, index.less(i, count), [&] {
     auto isBefore = [&](Value at) {
       return compare(arith::CmpIPredicate::sle, load(sorted, Tiles, at), i);
     };

@@ -10,6 +10,7 @@
 #define VARLEN_CONVERSION_VARLENTOKERNEL_WORKTILES_H
 
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
 namespace mlir::varlen {
@@ -55,10 +56,6 @@ PackedRows emitPackedRows(IndexBuilder &index, Value cu, Value s, Value end);
 /// used[s], or `otherwise` if there is no such element or no `used`.
 Value emitUsed(IndexBuilder &index, Value used, Value s, Value sequences,
                Value otherwise);
-
-/// `body`, where `condition` holds.
-void emitIf(ImplicitLocOpBuilder &b, Value condition,
-            function_ref<void()> body);
 
 /// What the kernel of a loop is called: the function, and the loop's name.
 std::string getKernelName(ForTilesOp loop);

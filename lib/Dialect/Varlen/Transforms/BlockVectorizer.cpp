@@ -17,7 +17,6 @@
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -325,14 +324,11 @@ BlockVectorizer::Vectors BlockVectorizer::emitLoop(int64_t rows,
                                          b, b.getLoc(), groupRows)};
     if (groupBand && !isKnownTrue(groupBand->whole))
       range = emitChunkRows(range.end);
-    auto loop = scf::ForOp::create(
-        b, range.begin, range.end, index(rows), carried,
-        [&](OpBuilder &, Location, Value row, ValueRange accumulators) {
-          OpBuilder::InsertionGuard guard(b);
-          b.setInsertionPointToEnd(row.getParentBlock());
-          scf::YieldOp::create(b, emitRows(row, rows, accumulators));
-        });
-    carried = Vectors(loop.getResults());
+    carried = Vectors(
+        varlen::emitLoop(b, range.begin, range.end, index(rows), carried,
+                         [&](Value row, ValueRange accumulators) {
+                           return emitRows(row, rows, accumulators);
+                         }));
   }
   if (total && whole != *total)
     carried = emitRows(index(whole), *total - whole, carried);
@@ -364,16 +360,12 @@ BlockVectorizer::Vectors BlockVectorizer::emitChunks(int64_t width,
     // A product alone: one micro-kernel for all chunks.
     chunkFirst = 0;
     chunkVectors = width;
-    scf::ForOp::create(b, index(0), index(total * schedule.getLanes()),
-                       index(width * schedule.getLanes()), ValueRange(),
-                       [&](OpBuilder &, Location, Value at, ValueRange) {
-                         OpBuilder::InsertionGuard guard(b);
-                         b.setInsertionPointToEnd(at.getParentBlock());
-                         chunkColumn = at;
-                         emitLoop(rows, {});
-                         chunkColumn = nullptr;
-                         scf::YieldOp::create(b);
-                       });
+    varlen::emitLoop(b, index(0), index(total * schedule.getLanes()),
+                     width * schedule.getLanes(), [&](Value at) {
+                       chunkColumn = at;
+                       emitLoop(rows, {});
+                       chunkColumn = nullptr;
+                     });
     return carried;
   }
   for (chunkFirst = 0; chunkFirst < total; chunkFirst += width) {
@@ -409,20 +401,17 @@ LogicalResult BlockVectorizer::flush() {
   groupBand = getGroupBand();
   if (Value condition = getUnswitchCondition()) {
     auto outcome = [&](bool value) {
-      return [&, value](OpBuilder &nested, Location) {
-        OpBuilder::InsertionGuard guard(b);
-        b.restoreInsertionPoint(nested.saveInsertionPoint());
+      return [&, value] {
         knownCondition = condition;
         knownOutcome = value;
         int64_t width =
             groupBand && !value ? kBandVectors : schedule.getVectors();
-        scf::YieldOp::create(b, emitChunks(width, carried));
+        Vectors results = emitChunks(width, carried);
         knownCondition = nullptr;
+        return results;
       };
     };
-    auto branches =
-        scf::IfOp::create(b, condition, outcome(true), outcome(false));
-    carried = Vectors(branches.getResults());
+    carried = Vectors(emitChoice(b, condition, outcome(true), outcome(false)));
   } else {
     carried = emitChunks(schedule.getVectors(), carried);
   }

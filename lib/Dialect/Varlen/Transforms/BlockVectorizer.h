@@ -19,6 +19,7 @@
 #define VARLEN_DIALECT_VARLEN_TRANSFORMS_BLOCKVECTORIZER_H
 
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -78,7 +79,7 @@ public:
   LogicalResult run();
 
 private:
-  using Vectors = SmallVector<Value>;
+  using Vectors = Values;
 
   /// Whether a tile holds one value per column: a statistic.
   static bool isStatistic(Value tile) {

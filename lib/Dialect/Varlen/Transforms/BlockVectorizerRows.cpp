@@ -17,7 +17,6 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -241,17 +240,13 @@ BlockVectorizer::emitContract(linalg::ContractOp op, Value row, int64_t rows) {
   if (pairs)
     for (Value *position : {&range.begin, &range.end})
       *position = b.createOrFold<arith::DivUIOp>(*position, index(2));
-  auto loop = scf::ForOp::create(
-      b, range.begin, range.end, index(unroll), start,
-      [&](OpBuilder &, Location, Value k0, ValueRange carried) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToEnd(k0.getParentBlock());
-        Vectors acc(carried);
-        for (int64_t u = 0; u < unroll; ++u)
-          step(acc, offset(k0, u));
-        scf::YieldOp::create(b, acc);
-      });
-  Vectors sums(loop.getResults());
+  Vectors sums(varlen::emitLoop(b, range.begin, range.end, index(unroll), start,
+                                [&](Value k0, ValueRange carried) {
+                                  Vectors acc(carried);
+                                  for (int64_t u = 0; u < unroll; ++u)
+                                    step(acc, offset(k0, u));
+                                  return acc;
+                                }));
   if (isAddedLast)
     for (auto [sum, before] : llvm::zip(sums, operandRows(init, row, rows)))
       sum = arith::AddFOp::create(b, before, sum);

@@ -1,0 +1,49 @@
+//===- ControlFlow.h - Loops and branches of a builder ----------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Structured control flow whose bodies are emitted by the builder that emits
+// what is around them: in a body, `b` is inside.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_VARLEN_UTILS_CONTROLFLOW_H
+#define VARLEN_DIALECT_VARLEN_UTILS_CONTROLFLOW_H
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::varlen {
+
+using Values = SmallVector<Value>;
+
+/// A loop over [from, to) in steps, from trip to trip with the values that
+/// `body` returns; the last ones.
+ValueRange emitLoop(ImplicitLocOpBuilder &b, Value from, Value to, Value step,
+                    ValueRange inits,
+                    function_ref<Values(Value, ValueRange)> body);
+void emitLoop(ImplicitLocOpBuilder &b, Value from, Value to, Value step,
+              function_ref<void(Value)> body);
+void emitLoop(ImplicitLocOpBuilder &b, Value from, Value to, int64_t step,
+              function_ref<void(Value)> body);
+
+/// A loop as long as `condition` holds of the values, which `body` replaces;
+/// the last ones.
+ValueRange emitWhile(ImplicitLocOpBuilder &b, ValueRange inits,
+                     function_ref<Value(ValueRange)> condition,
+                     function_ref<Values(ValueRange)> body);
+
+/// One of two branches; `otherwise` may be null.
+void emitIf(ImplicitLocOpBuilder &b, Value condition, function_ref<void()> then,
+            function_ref<void()> otherwise = nullptr);
+/// What one of two branches returns.
+ValueRange emitChoice(ImplicitLocOpBuilder &b, Value condition,
+                      function_ref<Values()> then,
+                      function_ref<Values()> otherwise);
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_DIALECT_VARLEN_UTILS_CONTROLFLOW_H

@@ -1,0 +1,93 @@
+//===- ControlFlow.cpp - Loops and branches of a builder ------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+/// Has `b` emit `body` where `nested` would.
+static void emitInside(ImplicitLocOpBuilder &b, OpBuilder &nested,
+                       function_ref<void()> body) {
+  OpBuilder::InsertionGuard guard(b);
+  b.restoreInsertionPoint(nested.saveInsertionPoint());
+  body();
+}
+
+ValueRange varlen::emitLoop(ImplicitLocOpBuilder &b, Value from, Value to,
+                            Value step, ValueRange inits,
+                            function_ref<Values(Value, ValueRange)> body) {
+  return scf::ForOp::create(
+             b, from, to, step, inits,
+             [&](OpBuilder &nested, Location, Value iv, ValueRange carried) {
+               emitInside(b, nested,
+                          [&] { scf::YieldOp::create(b, body(iv, carried)); });
+             })
+      .getResults();
+}
+
+void varlen::emitLoop(ImplicitLocOpBuilder &b, Value from, Value to, Value step,
+                      function_ref<void(Value)> body) {
+  emitLoop(b, from, to, step, {}, [&](Value iv, ValueRange) -> Values {
+    body(iv);
+    return {};
+  });
+}
+
+void varlen::emitLoop(ImplicitLocOpBuilder &b, Value from, Value to,
+                      int64_t step, function_ref<void(Value)> body) {
+  emitLoop(b, from, to, arith::ConstantIndexOp::create(b, step), body);
+}
+
+ValueRange varlen::emitWhile(ImplicitLocOpBuilder &b, ValueRange inits,
+                             function_ref<Value(ValueRange)> condition,
+                             function_ref<Values(ValueRange)> body) {
+  return scf::WhileOp::create(
+             b, inits.getTypes(), inits,
+             [&](OpBuilder &nested, Location, ValueRange values) {
+               emitInside(b, nested, [&] {
+                 scf::ConditionOp::create(b, condition(values), values);
+               });
+             },
+             [&](OpBuilder &nested, Location, ValueRange values) {
+               emitInside(b, nested,
+                          [&] { scf::YieldOp::create(b, body(values)); });
+             })
+      .getResults();
+}
+
+void varlen::emitIf(ImplicitLocOpBuilder &b, Value condition,
+                    function_ref<void()> then, function_ref<void()> otherwise) {
+  auto inside = [&](function_ref<void()> body) {
+    return [&b, body](OpBuilder &nested, Location) {
+      emitInside(b, nested, [&] {
+        body();
+        scf::YieldOp::create(b);
+      });
+    };
+  };
+  if (otherwise)
+    scf::IfOp::create(b, condition, inside(then), inside(otherwise));
+  else
+    scf::IfOp::create(b, condition, inside(then));
+}
+
+ValueRange varlen::emitChoice(ImplicitLocOpBuilder &b, Value condition,
+                              function_ref<Values()> then,
+                              function_ref<Values()> otherwise) {
+  auto inside = [&](function_ref<Values()> body) {
+    return [&b, body](OpBuilder &nested, Location) {
+      emitInside(b, nested, [&] { scf::YieldOp::create(b, body()); });
+    };
+  };
+  return scf::IfOp::create(b, condition, inside(then), inside(otherwise))
+      .getResults();
+}
