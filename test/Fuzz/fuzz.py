@@ -40,12 +40,13 @@ class Case:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
 
+    def execute(self, command, **limits):
+        """Runs a command in the case's folder. See tool.run for the limits."""
+        return self.session.execute(command, cwd=self.folder, **limits)
+
     def run(self, command, **limits):
-        """Runs a command in the case's folder and reports it if it crashes or
-        hangs. See tool.run for the limits."""
-        if self.session.sanitized:
-            limits["memory"] = None
-        outcome = tool.run(command, cwd=self.folder, **limits)
+        """The same, and reports it if it crashes or hangs."""
+        outcome = self.execute(command, **limits)
         if crash := outcome.crash():
             self.fail(crash, outcome)
         return outcome
@@ -82,6 +83,10 @@ class Session:
 
     def tool(self, name):
         return self.build / "bin" / name
+
+    def execute(self, command, **options):
+        """Runs a tool of the build. See tool.run for the options."""
+        return tool.run(command, sanitized=self.sanitized, **options)
 
     def remaining(self):
         """Seconds that are left."""

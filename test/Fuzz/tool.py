@@ -37,6 +37,8 @@ MAX_OUTPUT = 1 << 20
 MAX_SHOWN = 4000
 # Seconds that a tool has to print where it was stopped.
 SYMBOLISING = 30
+# How much longer a tool with sanitizers in it may take.
+SANITIZED_SLOWDOWN = 4
 
 ENVIRONMENT = dict(
     os.environ,
@@ -124,11 +126,27 @@ def read_known_crashes(path):
     return entries
 
 
-def run(command, *, cwd=None, stdin=None, seconds=60, memory=8 << 30, **options):
+def run(
+    command,
+    *,
+    cwd=None,
+    stdin=None,
+    seconds=60,
+    memory=8 << 30,
+    sanitized=False,
+    **options,
+):
     """Runs a command in a process group of its own, within `seconds`. `stdin` is
-    bytes, `memory` the address space that it may have (None for sanitizers, which
-    reserve more than there is); `options` go to subprocess.Popen."""
+    bytes, `memory` the address space that it may have (None: any), or what it may
+    use where it is `sanitized`: sanitizers reserve more than there is. `options` go
+    to subprocess.Popen."""
     command = [str(part) for part in command]
+    env = dict(options.pop("env", ENVIRONMENT))
+    if sanitized:
+        seconds *= SANITIZED_SLOWDOWN
+        if memory:
+            env["ASAN_OPTIONS"] += f":soft_rss_limit_mb={memory >> 20}"
+        memory = None
 
     def limit():
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -136,13 +154,13 @@ def run(command, *, cwd=None, stdin=None, seconds=60, memory=8 << 30, **options)
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
     options.setdefault("stdout", subprocess.PIPE)
-    options.setdefault("env", ENVIRONMENT)
     start = time.monotonic()
     process = subprocess.Popen(  # pylint: disable=consider-using-with
         command,
         cwd=cwd,
         stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
         stderr=subprocess.PIPE,
+        env=env,
         preexec_fn=limit,
         start_new_session=True,
         **options,

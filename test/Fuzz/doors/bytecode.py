@@ -6,7 +6,6 @@ survives.
 """
 
 import mutate
-import tool
 
 from doors import ir
 
@@ -22,11 +21,10 @@ class Door:
         self.modules = [module for module, _ in ir.read_tests()]
 
     def execute(self, case, program, name):
-        return tool.run(
+        return case.execute(
             [program, name, "-o", "/dev/null", "--allow-unregistered-dialect"],
-            cwd=case.folder,
             seconds=ir.SECONDS,
-            memory=None if self.session.sanitized else ir.MEMORY,
+            memory=ir.MEMORY,
         )
 
     def is_upstreams(self, case, path):
@@ -43,7 +41,7 @@ class Door:
         plain = case.folder / "plain.mlir"
         plain.write_text(case.rng.choice(self.modules))
         whole = case.folder / "whole.mlirbc"
-        tool.run(
+        self.session.execute(
             [self.opt, plain, "--emit-bytecode", "-o", whole]
             + ["--allow-unregistered-dialect"],
             seconds=ir.SECONDS,

@@ -14,7 +14,6 @@ import subprocess
 import sys
 
 import mutate
-import tool
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "python"))
@@ -133,7 +132,7 @@ class Door:
     def __init__(self, session, rng):
         self.session = session
         self.opt = session.tool("varlen-opt")
-        help_text = tool.run([self.opt, "--help"]).stdout
+        help_text = session.execute([self.opt, "--help"]).stdout
         names = [n for n in OURS.findall(help_text) if not NO_PASS.search(n)]
         if len(names) < 30:
             raise RuntimeError(f"varlen-opt --help: wanted passes, got {names}")
@@ -166,11 +165,10 @@ class Door:
 
     def execute(self, case, name, options):
         """Runs varlen-opt; a crash is not reported yet."""
-        return tool.run(
+        return case.execute(
             [self.opt, name, *options, "-o", "/dev/null"],
-            cwd=case.folder,
             seconds=SECONDS,
-            memory=None if self.session.sanitized else MEMORY,
+            memory=MEMORY,
         )
 
     def attribute(self, case, mutants, passes, together):

@@ -16,7 +16,6 @@ import sys
 import time
 
 import hypothesis
-import tool
 from hypothesis import strategies as st
 from hypothesis.configuration import set_hypothesis_home_dir
 
@@ -141,8 +140,7 @@ class Runner:
         output.unlink(missing_ok=True)
         command = [self.session.tool("varlen-run"), module.name, "in.safetensors"]
         command += ["-o", output.name, f"--device={self.session.device}", "--threads=1"]
-        memory = None if self.session.sanitized else 8 << 30
-        outcome = tool.run(command, cwd=self.folder, seconds=120, memory=memory)
+        outcome = self.session.execute(command, cwd=self.folder, seconds=120)
         if outcome.crash() or outcome.status:
             raise Failure(outcome.crash() or "a valid attention is refused", outcome)
         return varlen.safetensors.read(output)
