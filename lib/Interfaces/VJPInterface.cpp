@@ -27,6 +27,12 @@ bool varlen::hasCotangent(Type type) {
   return isa<FloatType>(type);
 }
 
+/// Whether values of the type hold floats, with a cotangent or without.
+static bool holdsFloats(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return isa<FloatType, ComplexType>(element);
+}
+
 SmallVector<Value> varlen::getCaptured(Operation *op) {
   llvm::SetVector<Value> values;
   op->walk([&](Operation *nested) {
@@ -201,7 +207,9 @@ void VJPBuilder::markVaried(ValueRange sources, ArrayRef<Operation *> ops) {
   varied.insert_range(sources);
   auto isVariedOperand = [&](OpOperand &operand) {
     auto rule = dyn_cast<VJPOpInterface>(operand.getOwner());
-    return isVaried(operand.get()) && (!rule || rule.isDifferentiable(operand));
+    return isVaried(operand.get()) &&
+           (!rule || !hasCotangent(operand.get().getType()) ||
+            rule.isDifferentiable(operand));
   };
   auto isCaptured = [&](Operation *op) {
     return llvm::any_of(getCaptured(op),
@@ -211,7 +219,7 @@ void VJPBuilder::markVaried(ValueRange sources, ArrayRef<Operation *> ops) {
     if (!llvm::any_of(op->getOpOperands(), isVariedOperand) && !isCaptured(op))
       continue;
     for (Value result : op->getResults())
-      if (hasCotangent(result.getType()))
+      if (holdsFloats(result.getType()))
         varied.insert(result);
   }
 }
@@ -227,6 +235,15 @@ LogicalResult VJPBuilder::pullBack(ArrayRef<Operation *> ops) {
              << "'" << op->getName()
              << "' has no rule of differentiation, but lies between what is "
                 "differentiated and what it is differentiated by";
+    SmallVector<Value> values = getDependencies(op);
+    llvm::append_range(values, op->getResults());
+    for (Value value : values)
+      if (isVaried(value) && !hasCotangent(value.getType()))
+        return op->emitError()
+               << "expected what lies between what is differentiated and what "
+                  "it is differentiated by to be floats, or ranked tensors or "
+                  "vectors of floats, got "
+               << value.getType();
     setLoc(op->getLoc());
     if (failed(rule.buildVJP(*this)))
       return failure();

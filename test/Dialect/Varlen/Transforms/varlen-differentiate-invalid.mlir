@@ -209,3 +209,37 @@ func.func @f(%x: tensor<8xf32>, %i: tensor<f32>, %c: i1) -> tensor<f32> {
   } -> tensor<f32>
   return %y : tensor<f32>
 }
+
+// -----
+
+// Complex numbers have no cotangents, and no rules.
+func.func @f(%x: f32) -> f32 {
+  %c = complex.create %x, %x : complex<f32>
+  // expected-error @below {{'complex.abs' has no rule of differentiation, but lies between what is differentiated and what it is differentiated by}}
+  %y = complex.abs %c : complex<f32>
+  return %y : f32
+}
+
+// -----
+
+// Nor has a tensor whose rank is not known.
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %u = tensor.cast %x : tensor<4xf32> to tensor<*xf32>
+  // expected-error @below {{to be floats, or ranked tensors or vectors of floats, got 'tensor<*xf32>'}}
+  %y = tensor.cast %u : tensor<*xf32> to tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// A body with both.
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %c = tensor.empty() : tensor<4xcomplex<f32>>
+  // expected-error @below {{expected what lies between what is differentiated and what it is differentiated by to be floats, or ranked tensors or vectors of floats, got 'tensor<4xcomplex<f32>>'}}
+  %y:2 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%x, %c : tensor<4xf32>, tensor<4xcomplex<f32>>) {
+  ^bb0(%a: f32, %b: complex<f32>):
+    %d = complex.create %a, %a : complex<f32>
+    linalg.yield %a, %d : f32, complex<f32>
+  } -> (tensor<4xf32>, tensor<4xcomplex<f32>>)
+  return %y#0 : tensor<4xf32>
+}
