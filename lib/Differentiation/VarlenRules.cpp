@@ -11,9 +11,14 @@
 #include "varlen/Interfaces/VJPInterface.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectRegistry.h"
+#include "mlir/IR/TypeUtilities.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -37,6 +42,137 @@ static LogicalResult pullBack(AttentionOpInterface op, VJPBuilder &b) {
 }
 
 //===----------------------------------------------------------------------===//
+// varlen.merge
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The rule of one merge: of each part
+///
+///     w    = exp(lse_part - lse), 0 for a part without a key
+///     dout_part = w * dout
+///     dlse_part = w * (dlse + sum_c dout[c] * (out_part[c] - out[c]))
+class MergeRule {
+public:
+  MergeRule(MergeOp op, VJPBuilder &b)
+      : op(op), b(b), dout(b.getCotangentOrZero(op.getOut())),
+        compute(cast<FloatType>(getElementTypeOrSelf(op.getLse()))) {}
+
+  void pullBack(Value out, Value lse) {
+    Value weight = getWeight(lse);
+    b.accumulate(out, weigh(weight));
+    b.accumulate(lse, weighChange(weight, out));
+  }
+
+private:
+  using Body = llvm::function_ref<Value(OpBuilder &, Location, ValueRange)>;
+  /// A linalg.generic on rows of heads, or with `columns` on their elements
+  /// too; what is per row is heads x rows.
+  Value generic(ValueRange inputs, Value init, bool columns, Body body);
+  Value getWeight(Value lse);
+  /// w * dout
+  Value weigh(Value weight);
+  /// w * (dlse + ...)
+  Value weighChange(Value weight, Value out);
+  Value toCompute(OpBuilder &nested, Location loc, Value value) {
+    return convertScalarToDtype(nested, loc, value, compute,
+                                /*isUnsignedCast=*/false);
+  }
+  Value constant(double value) {
+    return arith::ConstantOp::create(b, b.getFloatAttr(compute, value));
+  }
+
+  MergeOp op;
+  VJPBuilder &b;
+  Value dout;
+  FloatType compute;
+};
+} // namespace
+
+Value MergeRule::generic(ValueRange inputs, Value init, bool columns,
+                         Body body) {
+  // Dimensions: head, row, column.
+  unsigned dims = columns ? 3 : 2;
+  MLIRContext *context = op.getContext();
+  SmallVector<AffineMap> maps;
+  SmallVector<Value> operands(inputs);
+  operands.push_back(init);
+  for (Value operand : operands) {
+    bool packed = cast<ShapedType>(operand.getType()).getRank() == 3;
+    SmallVector<unsigned> results = {0, 1};
+    if (packed)
+      results = {1, 0, 2};
+    maps.push_back(
+        AffineMap::getMultiDimMapWithTargets(dims, results, context));
+  }
+  SmallVector<utils::IteratorType> iterators(dims,
+                                             utils::IteratorType::parallel);
+  if (columns && maps.back().getNumResults() == 2)
+    iterators.back() = utils::IteratorType::reduction;
+  auto build = [&](OpBuilder &nested, Location loc, ValueRange args) {
+    linalg::YieldOp::create(nested, loc, body(nested, loc, args));
+  };
+  return linalg::GenericOp::create(b, init.getType(), inputs, init, maps,
+                                   iterators, build)
+      .getResult(0);
+}
+
+Value MergeRule::getWeight(Value lse) {
+  Value zero = constant(0);
+  Value lowest = constant(-std::numeric_limits<double>::infinity());
+  auto weight = [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
+    Value none = arith::CmpFOp::create(nested, loc, arith::CmpFPredicate::OEQ,
+                                       args[0], lowest);
+    Value exp = math::ExpOp::create(
+        nested, loc, arith::SubFOp::create(nested, loc, args[0], args[1]));
+    return arith::SelectOp::create(nested, loc, none, zero, exp);
+  };
+  return generic({lse, op.getLse()}, b.emptyLike(lse), /*columns=*/false,
+                 weight);
+}
+
+Value MergeRule::weigh(Value weight) {
+  auto weigh = [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
+    Value product = arith::MulFOp::create(nested, loc, args[0],
+                                          toCompute(nested, loc, args[1]));
+    return convertScalarToDtype(nested, loc, product,
+                                getElementTypeOrSelf(op.getOut()),
+                                /*isUnsignedCast=*/false);
+  };
+  return generic({weight, dout}, b.emptyLike(op.getOut()), /*columns=*/true,
+                 weigh);
+}
+
+Value MergeRule::weighChange(Value weight, Value out) {
+  Value dlse = b.getCotangentOrZero(op.getLse());
+  auto sum = [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
+    Value part = toCompute(nested, loc, args[1]);
+    Value whole = toCompute(nested, loc, args[2]);
+    Value change =
+        arith::MulFOp::create(nested, loc, toCompute(nested, loc, args[0]),
+                              arith::SubFOp::create(nested, loc, part, whole));
+    return arith::AddFOp::create(nested, loc, args[3], change);
+  };
+  Value change = generic({dout, out, op.getOut()}, dlse, /*columns=*/true, sum);
+  // A part without weight has any row.
+  Value zero = constant(0);
+  auto weigh = [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
+    Value none = arith::CmpFOp::create(nested, loc, arith::CmpFPredicate::OEQ,
+                                       args[0], zero);
+    Value product = arith::MulFOp::create(nested, loc, args[0], args[1]);
+    return arith::SelectOp::create(nested, loc, none, zero, product);
+  };
+  return generic({weight, change}, b.emptyLike(weight), /*columns=*/false,
+                 weigh);
+}
+
+static LogicalResult pullBack(MergeOp op, VJPBuilder &b) {
+  MergeRule rule(op, b);
+  rule.pullBack(op.getOut0(), op.getLse0());
+  rule.pullBack(op.getOut1(), op.getLse1());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // Registration
 //===----------------------------------------------------------------------===//
 
@@ -44,6 +180,6 @@ static LogicalResult pullBack(AttentionOpInterface op, VJPBuilder &b) {
 
 void varlen::registerVarlenVJPExternalModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, VarlenDialect *) {
-    attach<PullBackModel, AttnOp, AttnIntoOp>(*context);
+    attach<PullBackModel, AttnOp, AttnIntoOp, MergeOp>(*context);
   });
 }

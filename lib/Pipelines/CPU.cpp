@@ -40,10 +40,11 @@ void varlen::buildVarlenBufferize(OpPassManager &manager,
   // it still is one.
   manager.addPass(createVarlenAssignSchedule(schedule));
   // On a GPU nothing would run it then.
-  if (schedule.chip.empty()) {
+  bool isGPU = !schedule.chip.empty();
+  if (!isGPU)
     manager.addPass(createVarlenGuardAttn());
-    manager.addPass(createVarlenDecomposeAttn({/*unscheduled=*/true}));
-  }
+  manager.addPass(
+      createVarlenDecomposeAttn({/*unscheduled=*/true, /*mergesOnly=*/isGPU}));
   manager.addPass(createVarlenAddDestinations());
   // Tensor code that has no bufferization of its own.
   manager.addPass(createConvertElementwiseToLinalgPass());

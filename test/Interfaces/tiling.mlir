@@ -232,3 +232,67 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+// A tile of a merge: both parts of its heads and rows.
+
+// CHECK-LABEL: func @merge(
+// CHECK-SAME:    %[[O:[a-z0-9]+]]: tensor<?x6x8xf32>, %[[L:[a-z0-9]+]]: tensor<6x?xf32>, %[[P:[a-z0-9]+]]: tensor<?x6x8xf32>, %[[M:[a-z0-9]+]]: tensor<6x?xf32>
+// CHECK:         scf.for %[[H:[a-z0-9]+]] = %{{.*}} to %{{.*}} step %c2
+// CHECK:           scf.for %[[ROW:[a-z0-9]+]] = %{{.*}} to %{{.*}} step %c16
+// CHECK:             %[[ROWS:[a-z0-9]+]] = affine.min
+// CHECK:             %[[O_TILE:[a-z0-9_]+]] = tensor.extract_slice %[[O]][%[[ROW]], %[[H]], 0] [%[[ROWS]], 2, 8]
+// CHECK:             %[[L_TILE:[a-z0-9_]+]] = tensor.extract_slice %[[L]][%[[H]], %[[ROW]]] [2, %[[ROWS]]]
+// CHECK:             %[[P_TILE:[a-z0-9_]+]] = tensor.extract_slice %[[P]][%[[ROW]], %[[H]], 0] [%[[ROWS]], 2, 8]
+// CHECK:             %[[M_TILE:[a-z0-9_]+]] = tensor.extract_slice %[[M]][%[[H]], %[[ROW]]] [2, %[[ROWS]]]
+// CHECK:             %[[OUT:[a-z0-9_]+]], %[[LSE:[a-z0-9_]+]] = varlen.merge %[[O_TILE]], %[[L_TILE]], %[[P_TILE]], %[[M_TILE]] {some.attribute}
+// CHECK:             tensor.insert_slice %[[OUT]] into %{{.*}}[%[[ROW]], %[[H]], 0] [%[[ROWS]], 2, 8]
+// CHECK:             tensor.insert_slice %[[LSE]] into %{{.*}}[%[[H]], %[[ROW]]] [2, %[[ROWS]]]
+func.func @merge(%o: tensor<?x6x8xf32>, %l: tensor<6x?xf32>, %p: tensor<?x6x8xf32>, %m: tensor<6x?xf32>) -> (tensor<?x6x8xf32>, tensor<6x?xf32>) {
+  %out, %lse = varlen.merge %o, %l, %p, %m {some.attribute}
+    : (tensor<?x6x8xf32>, tensor<6x?xf32>, tensor<?x6x8xf32>, tensor<6x?xf32>) -> (tensor<?x6x8xf32>, tensor<6x?xf32>)
+  return %out, %lse : tensor<?x6x8xf32>, tensor<6x?xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %merge = transform.structured.match ops{["varlen.merge"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tiled, %loops:2 = transform.structured.tile_using_for %merge tile_sizes [2, 16]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+
+// -----
+
+// A merge and both of its attentions join the loop of a consumer.
+
+// CHECK-LABEL: func @merge_fuse(
+// CHECK-NOT:     varlen
+// CHECK:         scf.for
+// CHECK:           varlen.attn {{.*}} -> (tensor<16x2x8xf32>, tensor<2x16xf32>)
+// CHECK:           varlen.attn {{.*}} -> (tensor<16x2x8xf32>, tensor<2x16xf32>)
+// CHECK:           varlen.merge {{.*}} -> (tensor<16x2x8xf32>, tensor<2x16xf32>)
+// CHECK:           linalg.exp
+// CHECK-NOT:     varlen
+func.func @merge_fuse(%q: tensor<16x6x8xf32>, %k: tensor<?x3x8xf32>, %l: tensor<?x3x8xf32>, %cu: tensor<?xi64>) -> tensor<16x6x8xf32> {
+  %empty = tensor.empty() : tensor<16x6x8xf32>
+  %o, %m = varlen.attn %q, %k, %k, %cu, %cu
+    : (tensor<16x6x8xf32>, tensor<?x3x8xf32>, tensor<?x3x8xf32>, tensor<?xi64>, tensor<?xi64>) -> (tensor<16x6x8xf32>, tensor<6x16xf32>)
+  %p, %n = varlen.attn %q, %l, %l, %cu, %cu
+    : (tensor<16x6x8xf32>, tensor<?x3x8xf32>, tensor<?x3x8xf32>, tensor<?xi64>, tensor<?xi64>) -> (tensor<16x6x8xf32>, tensor<6x16xf32>)
+  %out, %lse = varlen.merge %o, %m, %p, %n
+    : (tensor<16x6x8xf32>, tensor<6x16xf32>, tensor<16x6x8xf32>, tensor<6x16xf32>) -> (tensor<16x6x8xf32>, tensor<6x16xf32>)
+  %exp = linalg.exp ins(%out : tensor<16x6x8xf32>) outs(%empty : tensor<16x6x8xf32>) -> tensor<16x6x8xf32>
+  return %exp : tensor<16x6x8xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %exp = transform.structured.match ops{["linalg.exp"]} in %root : (!transform.any_op) -> !transform.any_op
+    %fused, %loop = transform.structured.fuse %exp tile_sizes [0, 2] {apply_cleanup}
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

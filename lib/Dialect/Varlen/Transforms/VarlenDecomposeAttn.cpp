@@ -25,22 +25,28 @@ struct VarlenDecomposeAttn
   using VarlenDecomposeAttnBase::VarlenDecomposeAttnBase;
 
   void runOnOperation() override {
-    SmallVector<AttentionOpInterface> ops;
-    getOperation()->walk([&](AttentionOpInterface op) { ops.push_back(op); });
+    SmallVector<Operation *> ops;
+    getOperation()->walk([&](Operation *op) {
+      if (isa<AttentionOpInterface, MergeOp>(op))
+        ops.push_back(op);
+    });
     IRRewriter rewriter(&getContext());
-    for (AttentionOpInterface op : ops) {
-      if (unscheduled && op->hasAttr(kScheduleAttrName)) {
+    for (Operation *op : ops) {
+      bool leave =
+          mergesOnly || (unscheduled && op->hasAttr(kScheduleAttrName));
+      if (leave && !isa<MergeOp>(op)) {
         ++numLeft;
         continue;
       }
-      if (op.isBufferized()) {
+      if (auto attn = dyn_cast<AttentionOpInterface>(op);
+          attn && attn.isBufferized()) {
         op->emitOpError("expected tensors to decompose, got memrefs; decompose "
                         "before bufferization");
         return signalPassFailure();
       }
       rewriter.setInsertionPoint(op);
       FailureOr<SmallVector<Value>> results =
-          cast<linalg::AggregatedOpInterface>(*op).decomposeOperation(rewriter);
+          cast<linalg::AggregatedOpInterface>(op).decomposeOperation(rewriter);
       if (failed(results))
         return signalPassFailure();
       rewriter.replaceOp(op, *results);

@@ -486,6 +486,56 @@ def Varlen_AttnGradIntoOp : Varlen_AttnGradOpBase<"attn_grad_into", [
 }
 
 //===----------------------------------------------------------------------===//
+// merge
+//===----------------------------------------------------------------------===//
+
+def Varlen_MergeOp : Varlen_Op<"merge", [
+    Pure, InferTypeOpAdaptorWithIsCompatible,
+    DeclareOpInterfaceMethods<AggregatedOpInterface, ["decomposeOperation"]>,
+    DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
+    DeclareOpInterfaceMethods<TilingInterface, [
+      "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
+      "getResultTilePosition", "generateResultTileValue",
+      "getIterationDomainTileFromResultTile"]>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "The attention over the keys of two attentions";
+  let description = [{
+    `out0` and `lse0` are what the queries got from some keys, `out1` and `lse1` what
+    they got from others; the results are what they get from all of them:
+
+        lse[h, i] = log(exp(lse0[h, i]) + exp(lse1[h, i]))
+        out[i, h] = exp(lse0[h, i] - lse[h, i]) * out0[i, h]
+                  + exp(lse1[h, i] - lse[h, i]) * out1[i, h]
+
+    Nothing overflows, and which part comes first makes no difference, to the bit.
+    Where one lse is -inf, or so far below the other that its weight is 0, the row is
+    that of the other, whatever stands in out; where both are, out = 0 and lse = -inf.
+    Sums are made in the compute type, f32 or f64 for f64, and out is rounded once.
+    A sink counts in one of the parts only.
+
+    Shapes are those of `varlen.attn`: out is Tq x Hq x Dv of f16, bf16, f32 or f64,
+    lse Hq x Tq of the compute type. Every extent may be dynamic.
+
+    ```mlir
+    %out, %lse = varlen.merge %out0, %lse0, %out1, %lse1
+        : (tensor<?x8x64xbf16>, tensor<8x?xf32>, tensor<?x8x64xbf16>, tensor<8x?xf32>)
+        -> (tensor<?x8x64xbf16>, tensor<8x?xf32>)
+    ```
+  }];
+  let arguments = (ins
+    Arg<Varlen_Tensor<Varlen_Float, 3>, "over some keys, Tq x Hq x Dv">:$out0,
+    Arg<Varlen_Tensor<Varlen_ComputeFloat, 2>, "over some keys, Hq x Tq">:$lse0,
+    Arg<Varlen_Tensor<Varlen_Float, 3>, "over other keys, Tq x Hq x Dv">:$out1,
+    Arg<Varlen_Tensor<Varlen_ComputeFloat, 2>, "over other keys, Hq x Tq">:$lse1);
+  let results = (outs
+    Varlen_Tensor<Varlen_Float, 3>:$out, Varlen_Tensor<Varlen_ComputeFloat, 2>:$lse);
+  let assemblyFormat = [{
+    $out0 `,` $lse0 `,` $out1 `,` $lse1 attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
 // work_tiles
 //===----------------------------------------------------------------------===//
 

@@ -265,13 +265,14 @@ def VarlenDecomposeAttn : Pass<"varlen-decompose-attn"> {
     the matrices of one head of one sequence; for a gradient three loops, over
     sequences, kv heads and the query heads of a group, around the formulas of
     docs/attn-grad.md. This is what every other lowering is compared with, and
-    the way out for an attention that none of them takes.
+    the way out for an attention that none of them takes. A `varlen.merge` is two
+    elementwise operations: one on lse that makes the weights, one on out.
 
     *Requires*: tensors. Extents, cu_seqlens and seqused are trusted; run
     `varlen-guard-attn` or `generate-runtime-verification` first to have them
     checked.
-    *Guarantees*: no `varlen.attn` and no `varlen.attn_grad` is left (with
-    `unscheduled-only`: none without a `varlen.schedule`).
+    *Guarantees*: no attention and no merge is left (with `unscheduled-only`: no
+    attention without a `varlen.schedule`; with `merges-only`: no merge).
     *Numerics*: products, sums and exponentials in f32 (f64 for f64); each sum
     runs in the order of its index. The maximum of a row is subtracted before
     exp. A key that a query does not see takes no part in its sums, even if it
@@ -294,7 +295,9 @@ def VarlenDecomposeAttn : Pass<"varlen-decompose-attn"> {
   }];
   let options = [
     Option<"unscheduled", "unscheduled-only", "bool", "false",
-           "Leave attentions that have a varlen.schedule alone">];
+           "Leave attentions that have a varlen.schedule alone">,
+    Option<"mergesOnly", "merges-only", "bool", "false",
+           "Leave all attentions alone">];
   let statistics = [
     Statistic<"numDecomposed", "decomposed", "Attentions decomposed">,
     Statistic<"numLeft", "left", "Attentions left to another route">];
