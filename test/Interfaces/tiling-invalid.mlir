@@ -41,3 +41,25 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+// The tile of a loop says which rows a step is of; no type says it of some.
+
+func.func @step_at(%queries: !varlen.tile<queries(32)>, %keys: !varlen.tile<keys(16)>, %q: tensor<32x64xf32>, %k: tensor<16x64xf32>,
+                   %acc: tensor<32x64xf32>, %m: tensor<32x1xf32>) -> tensor<32x64xf32> {
+  // CHECK: error: 'varlen.online_attn' op expected limits or nothing hidden for a step to be tiled, got rows of a tile loop
+  %0:3 = varlen.online_attn qk at(%queries, %keys : !varlen.tile<queries(32)>, !varlen.tile<keys(16)>)
+    ins(%q, %k, %k : tensor<32x64xf32>, tensor<16x64xf32>, tensor<16x64xf32>)
+    outs(%acc, %m, %m : tensor<32x64xf32>, tensor<32x1xf32>, tensor<32x1xf32>) scale 0.125
+  return %0#0 : tensor<32x64xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %step = transform.structured.match ops{["varlen.online_attn"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tiled, %loop = transform.structured.tile_using_for %step tile_sizes [8]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

@@ -597,6 +597,10 @@ def Varlen_LimitTile : Varlen_Tensor<I32, 2>;
 def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
     AttrSizedOperandSegments, Pure, InferTypeOpAdaptor,
     DeclareOpInterfaceMethods<DestinationStyleOpInterface>,
+    DeclareOpInterfaceMethods<TilingInterface, [
+      "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
+      "getResultTilePosition", "generateResultTileValue",
+      "getIterationDomainTileFromResultTile"]>,
     DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "One step of online softmax: a block of queries against a block of keys";
@@ -631,6 +635,9 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
     loop `at(queries, keys)` says which rows the step is of: the mask of the batch
     and the ends of the sequence hide keys as limits do, which is what a target
     makes of it.
+
+    Tiles are steps on some queries, and on some keys one after the other: the sums of
+    a query are then rounded elsewhere. A step with `at` has no tiles.
 
     acc, m and l have the compute type, f32 or f64; q and k one type that
     accumulates in it (f16, bf16 or f32 in f32, f64 in f64), v such a type too:

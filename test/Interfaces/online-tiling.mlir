@@ -1,0 +1,98 @@
+// REQUIRES: plugin
+// RUN: %mlir-opt-plugin %s --transform-interpreter --canonicalize --cse --split-input-file | FileCheck %s
+
+// Blocks of keys carry the state on; the limits follow the first key. Queries are
+// rows of the state in this orientation.
+
+// CHECK-LABEL: func @qk(
+// CHECK-SAME:    %[[Q:[a-z0-9]+]]: tensor<32x64xf32>, %[[K:[a-z0-9]+]]: tensor<?x64xf32>, %[[V:[a-z0-9]+]]: tensor<?x48xf32>, %[[LO:[a-z0-9]+]]: tensor<32x1xi32>, %[[HI:[a-z0-9]+]]: tensor<32x1xi32>, %[[K0:[a-z0-9]+]]: i32, %[[WHOLE:[a-z0-9]+]]: i1, %[[ACC:[a-z0-9]+]]: tensor<32x48xf32>, %[[M:[a-z0-9]+]]: tensor<32x1xf32>, %[[L:[a-z0-9]+]]: tensor<32x1xf32>
+// CHECK:         scf.for %[[I:[a-z0-9]+]] = %{{.*}} to %{{.*}} step %c16 iter_args(%[[ACC1:.*]] = %[[ACC]], %[[M1:.*]] = %[[M]], %[[L1:.*]] = %[[L]])
+// CHECK:           scf.for %[[J:[a-z0-9]+]] = %{{.*}} to %{{.*}} step %c8 iter_args(%[[ACC2:.*]] = %[[ACC1]], %[[M2:.*]] = %[[M1]], %[[L2:.*]] = %[[L1]])
+// CHECK:             %[[KEYS:[a-z0-9]+]] = affine.min
+// CHECK-DAG:         %[[Q_TILE:.*]] = tensor.extract_slice %[[Q]][%[[I]], 0] [16, 64]
+// CHECK-DAG:         %[[K_TILE:.*]] = tensor.extract_slice %[[K]][%[[J]], 0] [%[[KEYS]], 64]
+// CHECK-DAG:         %[[V_TILE:.*]] = tensor.extract_slice %[[V]][%[[J]], 0] [%[[KEYS]], 48]
+// CHECK-DAG:         %[[LO_TILE:.*]] = tensor.extract_slice %[[LO]][%[[I]], 0] [16, 1]
+// CHECK-DAG:         %[[HI_TILE:.*]] = tensor.extract_slice %[[HI]][%[[I]], 0] [16, 1]
+// CHECK-DAG:         %[[ACC_TILE:.*]] = tensor.extract_slice %[[ACC2]][%[[I]], 0] [16, 48]
+// CHECK-DAG:         %[[M_TILE:.*]] = tensor.extract_slice %[[M2]][%[[I]], 0] [16, 1]
+// CHECK-DAG:         %[[L_TILE:.*]] = tensor.extract_slice %[[L2]][%[[I]], 0] [16, 1]
+// CHECK:             %[[J32:.*]] = arith.index_cast %[[J]] : index to i32
+// CHECK:             %[[FIRST:.*]] = arith.addi %[[K0]], %[[J32]] : i32
+// CHECK:             varlen.online_attn qk ins(%[[Q_TILE]], %[[K_TILE]], %[[V_TILE]] : {{.*}}) limits(%[[LO_TILE]], %[[HI_TILE]], %[[FIRST]] : {{.*}}) unless(%[[WHOLE]]) outs(%[[ACC_TILE]], %[[M_TILE]], %[[L_TILE]] : {{.*}}) scale 1.250000e-01 {some.attribute}
+// CHECK-COUNT-3:     tensor.insert_slice
+func.func @qk(%q: tensor<32x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x48xf32>, %lo: tensor<32x1xi32>, %hi: tensor<32x1xi32>, %k0: i32, %whole: i1,
+              %acc: tensor<32x48xf32>, %m: tensor<32x1xf32>, %l: tensor<32x1xf32>) -> (tensor<32x48xf32>, tensor<32x1xf32>, tensor<32x1xf32>) {
+  %0:3 = varlen.online_attn qk ins(%q, %k, %v : tensor<32x64xf32>, tensor<?x64xf32>, tensor<?x48xf32>)
+    limits(%lo, %hi, %k0 : tensor<32x1xi32>, tensor<32x1xi32>, i32) unless(%whole)
+    outs(%acc, %m, %l : tensor<32x48xf32>, tensor<32x1xf32>, tensor<32x1xf32>) scale 0.125 {some.attribute}
+  return %0#0, %0#1, %0#2 : tensor<32x48xf32>, tensor<32x1xf32>, tensor<32x1xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %step = transform.structured.match ops{["varlen.online_attn"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tiled, %loops:2 = transform.structured.tile_using_for %step tile_sizes [16, 8]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+
+// -----
+
+// Queries are columns of the state here: panels, as a CPU takes them.
+
+// CHECK-LABEL: func @kq(
+// CHECK:         scf.forall (%{{.*}}) in (2) shared_outs(%[[ACC:.*]] = %{{.*}}, %[[M:.*]] = %{{.*}}, %[[L:.*]] = %{{.*}})
+// CHECK:           %[[I:.*]] = affine.apply
+// CHECK-DAG:       tensor.extract_slice %{{.*}}[%[[I]], 0] [16, 64]
+// CHECK-DAG:       %[[ACC_TILE:.*]] = tensor.extract_slice %[[ACC]][0, %[[I]]] [48, 16]
+// CHECK-DAG:       %[[M_TILE:.*]] = tensor.extract_slice %[[M]][0, %[[I]]] [1, 16]
+// CHECK-DAG:       %[[L_TILE:.*]] = tensor.extract_slice %[[L]][0, %[[I]]] [1, 16]
+// CHECK:           varlen.online_attn kq ins({{.*}} : tensor<16x64xf32>, tensor<?x64xf32>, tensor<?x48xf32>) outs(%[[ACC_TILE]], %[[M_TILE]], %[[L_TILE]]
+// CHECK-COUNT-3:   tensor.parallel_insert_slice
+func.func @kq(%q: tensor<32x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x48xf32>, %acc: tensor<48x32xf32>, %m: tensor<1x32xf32>, %l: tensor<1x32xf32>)
+    -> (tensor<48x32xf32>, tensor<1x32xf32>, tensor<1x32xf32>) {
+  %0:3 = varlen.online_attn kq ins(%q, %k, %v : tensor<32x64xf32>, tensor<?x64xf32>, tensor<?x48xf32>)
+    outs(%acc, %m, %l : tensor<48x32xf32>, tensor<1x32xf32>, tensor<1x32xf32>) scale 0.125
+  return %0#0, %0#1, %0#2 : tensor<48x32xf32>, tensor<1x32xf32>, tensor<1x32xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %step = transform.structured.match ops{["varlen.online_attn"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tiled, %loop = transform.structured.tile_using_forall %step tile_sizes [16]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+
+// -----
+
+// A step joins the loop of what reads its acc, and takes the queries' producer
+// along; all keys are in each tile.
+
+// CHECK-LABEL: func @fuse(
+// CHECK-NOT:     varlen.online_attn
+// CHECK:         scf.for
+// CHECK:           linalg.tanh {{.*}} -> tensor<8x64xf32>
+// CHECK:           varlen.online_attn qk ins({{.*}} : tensor<8x64xf32>, tensor<?x64xf32>, tensor<?x48xf32>)
+// CHECK:           linalg.exp {{.*}} -> tensor<8x48xf32>
+// CHECK-NOT:     varlen.online_attn
+func.func @fuse(%x: tensor<32x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x48xf32>, %acc: tensor<32x48xf32>, %m: tensor<32x1xf32>, %l: tensor<32x1xf32>) -> tensor<32x48xf32> {
+  %q = linalg.tanh ins(%x : tensor<32x64xf32>) outs(%x : tensor<32x64xf32>) -> tensor<32x64xf32>
+  %0:3 = varlen.online_attn qk ins(%q, %k, %v : tensor<32x64xf32>, tensor<?x64xf32>, tensor<?x48xf32>)
+    outs(%acc, %m, %l : tensor<32x48xf32>, tensor<32x1xf32>, tensor<32x1xf32>) scale 0.125
+  %empty = tensor.empty() : tensor<32x48xf32>
+  %exp = linalg.exp ins(%0#0 : tensor<32x48xf32>) outs(%empty : tensor<32x48xf32>) -> tensor<32x48xf32>
+  return %exp : tensor<32x48xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %exp = transform.structured.match ops{["linalg.exp"]} in %root : (!transform.any_op) -> !transform.any_op
+    %fused, %loop = transform.structured.fuse %exp tile_sizes [8] {apply_cleanup}
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
