@@ -9,8 +9,7 @@
 #ifndef VARLEN_OPS_TD
 #define VARLEN_OPS_TD
 
-include "varlen/Dialect/Varlen/IR/VarlenAttrs.td"
-include "varlen/Dialect/Varlen/IR/VarlenInterfaces.td"
+include "varlen/Dialect/Varlen/IR/VarlenAttnBase.td"
 include "varlen/Dialect/Varlen/IR/VarlenLoopOps.td"
 include "varlen/Dialect/Varlen/IR/VarlenOpBase.td"
 include "varlen/Dialect/Varlen/IR/VarlenTileMemoryOps.td"
@@ -21,147 +20,9 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/TilingInterface.td"
 include "mlir/IR/OpAsmInterface.td"
 
-def Varlen_Packed : Varlen_Shaped<Varlen_Float, 3>;
-def Varlen_CuSeqlens : Varlen_Shaped<Varlen_Index, 1>;
-def Varlen_Sink : Varlen_Shaped<Varlen_ComputeFloat, 1>;
-def Varlen_Lse : Varlen_Shaped<Varlen_ComputeFloat, 2>;
-def Varlen_Gradient
-    : AnyTypeOf<[Varlen_Tensor<Varlen_Float, 3>, Varlen_Tensor<Varlen_ComputeFloat, 1>]>;
-def Varlen_GradientBuffer
-    : AnyTypeOf<[Varlen_MemRef<Varlen_Float, 3>, Varlen_MemRef<Varlen_ComputeFloat, 1>]>;
-
-/// What scores are multiplied by: f32, or f64 with f64 elements.
-def Varlen_ScaleAttr : Attr<
-    CPred<"::llvm::isa<::mlir::FloatAttr>($_self) && "
-          "::llvm::isa<::mlir::Float32Type, ::mlir::Float64Type>("
-          "::llvm::cast<::mlir::FloatAttr>($_self).getType())">,
-    "f32 or f64 attribute"> {
-  let storageType = "::mlir::FloatAttr";
-  let returnType = "::llvm::APFloat";
-  let convertFromStorage = "$_self.getValue()";
-}
-
-//===----------------------------------------------------------------------===//
-// What attentions share
-//===----------------------------------------------------------------------===//
-
-/// `varlen.attn`, its gradient, and both in destination-passing style.
-class Varlen_AttentionOp<string mnemonic, list<Trait> traits>
-    : Varlen_Op<mnemonic, !listconcat([
-        AttrSizedOperandSegments,
-        DeclareOpInterfaceMethods<Varlen_AttentionOpInterface>,
-        DeclareOpInterfaceMethods<AggregatedOpInterface, ["decomposeOperation"]>,
-        DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
-        DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
-        DeclareOpInterfaceMethods<ConditionallySpeculatable>,
-        DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>], traits)> {
-  let hasVerifier = 1;
-  code sharedDefinition = [{
-    ::llvm::LogicalResult $cppClass::verify() {
-      return ::mlir::varlen::detail::verifyAttention(*this);
-    }
-    ::llvm::LogicalResult $cppClass::reifyResultShapes(
-        ::mlir::OpBuilder &builder, ::mlir::ReifiedRankedShapedTypeDims &shapes) {
-      return ::mlir::varlen::detail::reifyShapes(*this, builder, shapes);
-    }
-    void $cppClass::getEffects(
-        ::llvm::SmallVectorImpl<::mlir::MemoryEffects::EffectInstance> &effects) {
-      ::mlir::varlen::detail::getBufferEffects(*this, effects);
-    }
-    ::mlir::Speculation::Speculatability $cppClass::getSpeculatability() {
-      return ::mlir::varlen::detail::getSpeculatability(*this);
-    }
-    void $cppClass::getAsmResultNames(::mlir::OpAsmSetValueNameFn setName) {
-      ::mlir::varlen::detail::setResultNames(*this, setName);
-    }
-    ::mlir::FailureOr<::mlir::TilingResult> $cppClass::generateResultTileValue(
-        ::mlir::OpBuilder &b, unsigned resultNumber,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes) {
-      return ::mlir::varlen::tileResult(*this, b, resultNumber, offsets, sizes);
-    }
-  }];
-}
-
 //===----------------------------------------------------------------------===//
 // attn
 //===----------------------------------------------------------------------===//
-
-class Varlen_AttnOpBase<string mnemonic, list<Trait> traits>
-    : Varlen_AttentionOp<mnemonic, !listconcat([
-        DeclareOpInterfaceMethods<TilingInterface, [
-          "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
-          "getResultTilePosition", "generateResultTileValue",
-          "getIterationDomainTileFromResultTile", "isOpFusableWithConsumerSlice"]>], traits)> {
-  dag inputs = (ins
-    Arg<Varlen_Packed, "queries, Tq x Hq x D">:$q,
-    Arg<Varlen_Packed, "keys, Tk x Hkv x D">:$k,
-    Arg<Varlen_Packed, "values, Tk x Hkv x Dv">:$v,
-    Arg<Varlen_CuSeqlens, "first query row of each sequence, and the end: N+1">:$cu_q,
-    Arg<Varlen_CuSeqlens, "first key row of each sequence, and the end: N+1">:$cu_k,
-    Arg<Optional<Varlen_CuSeqlens>, "query rows in use of each sequence: N">:$seqused_q,
-    Arg<Optional<Varlen_CuSeqlens>, "keys in use of each sequence: N">:$seqused_k,
-    Arg<Optional<Varlen_CuSeqlens>, "added to the position of each query of a sequence: N">:$q_offset,
-    Arg<Optional<Varlen_Sink>, "logit in each head's softmax denominator: Hq">:$sink);
-  let extraClassDefinition = sharedDefinition # [{
-    ::llvm::SmallVector<::mlir::varlen::NamedValue> $cppClass::getInputs() {
-      return ::mlir::varlen::detail::getAttentionInputs(*this);
-    }
-    ::llvm::SmallVector<::mlir::Value> $cppClass::getInputSlots() {
-      return {getQ(), getK(), getV(), getCuQ(), getCuK(), getSequsedQ(),
-              getSequsedK(), getQOffset(), getSink()};
-    }
-    ::llvm::SmallVector<::mlir::varlen::ShapedByInputs> $cppClass::getShapedInputs() {
-      return {};
-    }
-    ::llvm::SmallVector<::mlir::varlen::ShapedByInputs> $cppClass::getShapedResults() {
-      return ::mlir::varlen::detail::getAttnResults(*this);
-    }
-    ::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>
-    $cppClass::decomposeOperation(::mlir::OpBuilder &builder) {
-      return ::mlir::varlen::detail::decomposeAttn(*this, builder);
-    }
-    ::llvm::SmallVector<::mlir::utils::IteratorType> $cppClass::getLoopIteratorTypes() {
-      return ::mlir::varlen::detail::getAttnLoops();
-    }
-    ::llvm::SmallVector<::mlir::Range> $cppClass::getIterationDomain(::mlir::OpBuilder &b) {
-      return ::mlir::varlen::detail::getAttnDomain(*this, b);
-    }
-    ::mlir::FailureOr<::mlir::TilingResult> $cppClass::getTiledImplementation(
-        ::mlir::OpBuilder &b, ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes) {
-      return ::mlir::varlen::detail::tileAttn(*this, b, offsets, sizes);
-    }
-    ::llvm::LogicalResult $cppClass::getResultTilePosition(
-        ::mlir::OpBuilder &b, unsigned resultNumber,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes,
-        ::llvm::SmallVector<::mlir::OpFoldResult> &resultOffsets,
-        ::llvm::SmallVector<::mlir::OpFoldResult> &resultSizes) {
-      return ::mlir::varlen::detail::getAttnResultTile(
-          *this, b, resultNumber, offsets, sizes, resultOffsets, resultSizes);
-    }
-    ::llvm::LogicalResult $cppClass::getIterationDomainTileFromResultTile(
-        ::mlir::OpBuilder &b, unsigned resultNumber,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes,
-        ::llvm::SmallVectorImpl<::mlir::OpFoldResult> &domainOffsets,
-        ::llvm::SmallVectorImpl<::mlir::OpFoldResult> &domainSizes) {
-      return ::mlir::varlen::detail::getAttnDomainTile(
-          *this, b, resultNumber, offsets, sizes, domainOffsets, domainSizes);
-    }
-    bool $cppClass::isOpFusableWithConsumerSlice(
-        unsigned resultNumber, ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes) {
-      return ::mlir::varlen::detail::isAttnResultTile(*this, resultNumber, offsets, sizes);
-    }
-  }];
-}
-
-/// The mask and the scale, which follow the operands.
-defvar Varlen_MaskAndScale = (ins
-    DefaultValuedAttr<Varlen_MaskAttrInterface, "full">:$mask,
-    OptionalAttr<Varlen_ScaleAttr>:$scale);
 
 def Varlen_AttnOp : Varlen_AttnOpBase<"attn", [
     SameVariadicResultSize, InferTypeOpAdaptorWithIsCompatible]> {
@@ -244,7 +105,6 @@ def Varlen_AttnOp : Varlen_AttnOpBase<"attn", [
                    CArg<"::mlir::varlen::MaskAttrInterface", "{}">:$mask,
                    CArg<"::mlir::FloatAttr", "{}">:$scale)>
   ];
-  let hasCanonicalizer = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -285,90 +145,11 @@ def Varlen_AttnIntoOp : Varlen_AttnOpBase<"attn_into", [
     `outs` `(` $out_init `,` $lse_init `)`
     attr-dict `:` functional-type(operands, results)
   }];
-  let hasCanonicalizer = 1;
 }
 
 //===----------------------------------------------------------------------===//
 // attn_grad
 //===----------------------------------------------------------------------===//
-
-class Varlen_AttnGradOpBase<string mnemonic, list<Trait> traits>
-    : Varlen_AttentionOp<mnemonic, !listconcat([
-        DeclareOpInterfaceMethods<TilingInterface, [
-          "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
-          "getResultTilePosition", "generateResultTileValue",
-          "getIterationDomainTileFromResultTile"]>], traits)> {
-  dag inputs = (ins
-    Arg<Varlen_Packed, "cotangent of out, Tq x Hq x Dv">:$dout,
-    Arg<Varlen_Packed, "queries, Tq x Hq x D">:$q,
-    Arg<Varlen_Packed, "keys, Tk x Hkv x D">:$k,
-    Arg<Varlen_Packed, "values, Tk x Hkv x Dv">:$v,
-    Arg<Varlen_Packed, "result of the attention, Tq x Hq x Dv">:$out,
-    Arg<Varlen_Lse, "result of the attention, Hq x Tq">:$lse,
-    Arg<Varlen_CuSeqlens, "first query row of each sequence, and the end: N+1">:$cu_q,
-    Arg<Varlen_CuSeqlens, "first key row of each sequence, and the end: N+1">:$cu_k,
-    Arg<Optional<Varlen_Lse>, "cotangent of lse, Hq x Tq">:$dlse,
-    Arg<Optional<Varlen_CuSeqlens>, "query rows in use of each sequence: N">:$seqused_q,
-    Arg<Optional<Varlen_CuSeqlens>, "keys in use of each sequence: N">:$seqused_k,
-    Arg<Optional<Varlen_CuSeqlens>, "added to the position of each query of a sequence: N">:$q_offset,
-    Arg<Optional<Varlen_Sink>, "logit in each head's softmax denominator: Hq">:$sink);
-  // dq, dk, dv and, with a sink, dsink.
-  let results = (outs Variadic<Varlen_Gradient>:$gradients);
-  let extraClassDefinition = sharedDefinition # [{
-    ::llvm::SmallVector<::mlir::varlen::NamedValue> $cppClass::getInputs() {
-      ::llvm::SmallVector<::mlir::varlen::NamedValue> inputs =
-          ::mlir::varlen::detail::getAttentionInputs(*this);
-      ::llvm::append_range(inputs, getShapedInputs());
-      return inputs;
-    }
-    ::llvm::SmallVector<::mlir::Value> $cppClass::getInputSlots() {
-      return {getDout(), getQ(), getK(), getV(), getOut(), getLse(), getCuQ(),
-              getCuK(), getDlse(), getSequsedQ(), getSequsedK(), getQOffset(),
-              getSink()};
-    }
-    ::llvm::SmallVector<::mlir::varlen::ShapedByInputs> $cppClass::getShapedInputs() {
-      return ::mlir::varlen::detail::getGradInputs(
-          *this, getDout(), getOut(), getLse(), getDlse());
-    }
-    ::llvm::SmallVector<::mlir::varlen::ShapedByInputs> $cppClass::getShapedResults() {
-      return ::mlir::varlen::detail::getGradients(*this);
-    }
-    ::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>
-    $cppClass::decomposeOperation(::mlir::OpBuilder &builder) {
-      return ::mlir::varlen::detail::decomposeGrad(
-          *this, builder, getDout(), getOut(), getLse(), getDlse());
-    }
-    ::llvm::SmallVector<::mlir::utils::IteratorType> $cppClass::getLoopIteratorTypes() {
-      return ::mlir::varlen::detail::getGradLoops();
-    }
-    ::llvm::SmallVector<::mlir::Range> $cppClass::getIterationDomain(::mlir::OpBuilder &b) {
-      return ::mlir::varlen::detail::getGradDomain(*this, b);
-    }
-    ::mlir::FailureOr<::mlir::TilingResult> $cppClass::getTiledImplementation(
-        ::mlir::OpBuilder &b, ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes) {
-      return ::mlir::varlen::detail::tileGrad(*this, b, offsets, sizes);
-    }
-    ::llvm::LogicalResult $cppClass::getResultTilePosition(
-        ::mlir::OpBuilder &b, unsigned resultNumber,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes,
-        ::llvm::SmallVector<::mlir::OpFoldResult> &resultOffsets,
-        ::llvm::SmallVector<::mlir::OpFoldResult> &resultSizes) {
-      return ::mlir::varlen::detail::getGradResultTile(
-          *this, b, resultNumber, offsets, sizes, resultOffsets, resultSizes);
-    }
-    ::llvm::LogicalResult $cppClass::getIterationDomainTileFromResultTile(
-        ::mlir::OpBuilder &b, unsigned resultNumber,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes,
-        ::llvm::SmallVectorImpl<::mlir::OpFoldResult> &domainOffsets,
-        ::llvm::SmallVectorImpl<::mlir::OpFoldResult> &domainSizes) {
-      return ::mlir::varlen::detail::getGradDomainTile(
-          *this, b, resultNumber, offsets, sizes, domainOffsets, domainSizes);
-    }
-  }];
-}
 
 def Varlen_AttnGradOp
     : Varlen_AttnGradOpBase<"attn_grad", [InferTypeOpAdaptorWithIsCompatible]> {
@@ -438,7 +219,6 @@ def Varlen_AttnGradOp
     OpBuilder<(ins "::mlir::varlen::AttentionOpInterface":$attn,
                    "::mlir::Value":$dout, CArg<"::mlir::Value", "{}">:$dlse)>
   ];
-  let hasCanonicalizer = 1;
   let extraClassDeclaration = [{
     /// A gradient: the result, or the buffer in its place.
     ::mlir::Value getDq() { return getShapedResults()[0].value; }
@@ -482,7 +262,6 @@ def Varlen_AttnGradIntoOp : Varlen_AttnGradOpBase<"attn_grad_into", [
     `outs` `(` $gradient_inits `)`
     attr-dict `:` functional-type(operands, results)
   }];
-  let hasCanonicalizer = 1;
 }
 
 //===----------------------------------------------------------------------===//
