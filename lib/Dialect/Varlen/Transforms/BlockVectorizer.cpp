@@ -148,14 +148,10 @@ LogicalResult BlockVectorizer::run() {
   for (Operation &operation : llvm::make_early_inc_range(block)) {
     b.setInsertionPoint(&operation);
     b.setLoc(operation.getLoc());
-    if (auto op = dyn_cast<bufferization::ToTensorOp>(operation)) {
-      if (failed(check(op)))
+    if (isa<bufferization::ToTensorOp, ToTileOp>(operation)) {
+      if (failed(checkRead(&operation)))
         return failure();
-      done.push_back(op);
-    } else if (auto op = dyn_cast<ToTileOp>(operation)) {
-      if (failed(check(op)))
-        return failure();
-      done.push_back(op);
+      done.push_back(&operation);
     } else if (isa<tensor::EmptyOp>(operation)) {
       done.push_back(&operation);
     } else if (auto op = dyn_cast<tensor::DimOp>(operation)) {

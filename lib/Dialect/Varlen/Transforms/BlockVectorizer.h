@@ -97,8 +97,8 @@ private:
   }
 
   /// What the rest relies on; see BlockVectorizerCheck.cpp.
-  LogicalResult check(bufferization::ToTensorOp op);
-  LogicalResult check(ToTileOp op);
+  /// Of a bufferization.to_tensor or varlen.to_tile.
+  LogicalResult checkRead(Operation *op);
   LogicalResult check(bufferization::MaterializeInDestinationOp op);
   LogicalResult check(linalg::LinalgOp op);
   LogicalResult checkContract(linalg::ContractOp op);

@@ -69,15 +69,14 @@ static LogicalResult checkMemory(Operation *op, Value memory) {
          << memory.getType();
 }
 
-LogicalResult BlockVectorizer::check(bufferization::ToTensorOp op) {
-  buffers[op.getResult()].push_back({TileOrder::Rows, op.getBuffer()});
-  return checkMemory(op, op.getBuffer());
-}
-
-LogicalResult BlockVectorizer::check(ToTileOp op) {
-  llvm::append_range(buffers[op.getTile()], op.getTileCopies());
-  return success(llvm::all_of(op.getCopies(), [&](Value copy) {
-    return succeeded(checkMemory(op, copy));
+LogicalResult BlockVectorizer::checkRead(Operation *op) {
+  auto &copies = buffers[op->getResult(0)];
+  if (auto tile = dyn_cast<ToTileOp>(op))
+    llvm::append_range(copies, tile.getTileCopies());
+  else
+    copies.push_back({TileOrder::Rows, op->getOperand(0)});
+  return success(llvm::all_of(op->getOperands(), [&](Value memory) {
+    return succeeded(checkMemory(op, memory));
   }));
 }
 
