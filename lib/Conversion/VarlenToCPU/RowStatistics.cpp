@@ -42,8 +42,9 @@ public:
   void emit(Value list, Value heads);
 
 private:
+  using Statistics = RecomputedReference::Statistics;
   void emitRows(const WorkTile &tile,
-                function_ref<std::pair<Value, Value>(Value, Value)> numbersOf);
+                function_ref<Statistics(Value, Value)> statisticsOf);
   /// sum_d dout[row, head, d] * out[row, head, d].
   Value emitRowProduct(Value row, Value head);
 
@@ -86,13 +87,12 @@ Value StatisticsConverter::emitRowProduct(Value row, Value head) {
 }
 
 void StatisticsConverter::emitRows(
-    const WorkTile &tile,
-    function_ref<std::pair<Value, Value>(Value, Value)> numbersOf) {
+    const WorkTile &tile, function_ref<Statistics(Value, Value)> statisticsOf) {
   loop(index.constant(0), tile.rows, 1, [&](Value i) {
     Value pair = index.add(tile.first, i);
     Value row = tile.pairs.row(index, pair);
     Value head = tile.pairs.head(index, pair);
-    auto [lse, delta] = numbersOf(row, head);
+    auto [lse, delta] = statisticsOf(row, head);
     SmallVector<Value> place = scratch.placeOf(index, row, head);
     memref::StoreOp::create(b, lse, scratch.memory[0], place);
     memref::StoreOp::create(b, delta, scratch.memory[1], place);
@@ -109,21 +109,20 @@ void StatisticsConverter::emit(Value list, Value heads) {
         isOwned,
         [&] {
           emitRows(tile, [&](Value row, Value head) {
-            Value lse =
-                memref::LoadOp::create(b, parts.lse, ValueRange{head, row});
-            Value delta = emitRowProduct(row, head);
-            if (parts.dlse)
-              delta = arith::SubFOp::create(
-                  b, delta,
-                  memref::LoadOp::create(b, parts.dlse, ValueRange{head, row}));
-            return std::pair(reference.emitLse(b, b.getLoc(), lse), delta);
+            auto load = [&](Value memory) -> Value {
+              return memref::LoadOp::create(b, memory, ValueRange{head, row});
+            };
+            Value lse = load(parts.lse), product = emitRowProduct(row, head);
+            return reference.emitStatistics(b, b.getLoc(), product, lse,
+                                            parts.dlse ? load(parts.dlse)
+                                                       : Value());
           });
         },
         [&] {
           WriteOp write = parts.write;
           ArrayRef<double> none = write.getOtherwise();
           emitRows(tile, [&](Value, Value) {
-            return std::pair(floatConstant(none[0]), floatConstant(none[1]));
+            return Statistics{floatConstant(none[0]), floatConstant(none[1])};
           });
         });
   });

@@ -18,8 +18,6 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
-#include <limits>
-
 using namespace mlir;
 using namespace mlir::varlen;
 
@@ -125,26 +123,21 @@ void StatisticsBuilder::emitRows(const Tile &tile, Value thread) {
         Value row = index.add(tile.sequence.qRow, index.div(pair, group));
         Value head =
             index.add(index.mul(tile.kvHead, group), index.rem(pair, group));
-        Value delta = dot(row, head, lane, lanes, width);
-        Value natural =
-            memref::LoadOp::create(b, rows.lse, ValueRange{head, row});
-        if (rows.dlse)
-          delta = arith::SubFOp::create(
-              b, delta,
-              memref::LoadOp::create(b, rows.dlse, ValueRange{head, row}));
-        RecomputedReference reference(compute, rows.op.getNatural());
-        Value sees = arith::CmpFOp::create(
-            b, arith::CmpFPredicate::UNE, natural,
-            constant(compute, -std::numeric_limits<double>::infinity()));
-        Value isUsed = index.less(number, tile.usedRows);
-        auto select = [&](Value condition, Value value, double none) -> Value {
-          return arith::SelectOp::create(b, condition, value,
-                                         constant(compute, none));
+        auto load = [&](Value memory) -> Value {
+          return memref::LoadOp::create(b, memory, ValueRange{head, row});
         };
-        Value values[] = {
-            select(isUsed, reference.emitLse(b, b.getLoc(), natural),
-                   otherwise[0]),
-            select(isUsed, select(sees, delta, 0.0), otherwise[1])};
+        RecomputedReference reference(compute, rows.op.getNatural());
+        Value product = dot(row, head, lane, lanes, width);
+        Value natural = load(rows.lse);
+        auto [lse, delta] =
+            reference.emitStatistics(b, b.getLoc(), product, natural,
+                                     rows.dlse ? load(rows.dlse) : Value());
+        Value isUsed = index.less(number, tile.usedRows);
+        auto ifUsed = [&](Value value, double none) {
+          return index.select(isUsed, value, constant(compute, none));
+        };
+        Value values[] = {ifUsed(lse, otherwise[0]),
+                          ifUsed(delta, otherwise[1])};
         Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane,
                                               index.constant(0));
         isFirst =

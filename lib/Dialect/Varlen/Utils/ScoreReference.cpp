@@ -125,8 +125,9 @@ Value RecomputedReference::convert(OpBuilder &b, Location loc,
   return emitSelect(b, loc, arith::CmpFPredicate::OGT, x, most, most, x);
 }
 
-Value RecomputedReference::emitLse(OpBuilder &b, Location loc,
-                                   Value lse) const {
+RecomputedReference::Statistics
+RecomputedReference::emitStatistics(OpBuilder &b, Location loc, Value product,
+                                    Value lse, Value dlse) const {
   Value x = convert(b, loc, lse);
   Value size = math::AbsFOp::create(b, loc, x);
   // Scores differ from those that made lse by some units of the last place, for
@@ -140,9 +141,14 @@ Value RecomputedReference::emitLse(OpBuilder &b, Location loc,
   x = emitSelect(b, loc, arith::CmpFPredicate::OGE, size,
                  emitConstant(b, loc, compute, getFirstCoarse(compute)), less,
                  x);
-  return emitSelect(b, loc, arith::CmpFPredicate::OEQ, lse,
-                    emitConstant(b, loc, compute, -kInfinity),
-                    emitConstant(b, loc, compute, kInfinity), x);
+  Value delta =
+      dlse ? arith::SubFOp::create(b, loc, product, dlse).getResult() : product;
+  auto unlessUnseen = [&](Value value, double none) {
+    return emitSelect(b, loc, arith::CmpFPredicate::OEQ, lse,
+                      emitConstant(b, loc, compute, -kInfinity),
+                      emitConstant(b, loc, compute, none), value);
+  };
+  return {unlessUnseen(x, kInfinity), unlessUnseen(delta, 0.0)};
 }
 
 Value RecomputedReference::emitSinkTerm(OpBuilder &b, Location loc, Value sink,

@@ -325,8 +325,8 @@ def Varlen_OnlineStatisticsOp : Varlen_Op<"online_statistics", [
   let summary = "What the gradients of queries need of their rows";
   let description = [{
     `delta = sum_d dout * out - dlse`, and lse as `varlen.online_attn_grad` wants
-    it: +inf for a query without a key, in units of log2 unless `natural`. What
-    delta is of such a query does not matter: its probabilities are 0.
+    it, in units of log2 unless `natural`. A query without a key (lse = -inf) has
+    +inf and 0, whatever its dout and dlse are.
 
     dout and out are queries x value head_dim, the others queries x 1.
 

@@ -64,10 +64,16 @@ public:
   RecomputedReference(FloatType compute, bool isNatural)
       : compute(compute), isNatural(isNatural) {}
 
-  /// lse as `varlen.online_attn_grad` wants it: +inf for a row without a key.
-  /// Where lse is so large that the scores of its keys are not exact to 1, it
-  /// is less by the width of what cannot be told apart.
-  Value emitLse(OpBuilder &b, Location loc, Value lse) const;
+  /// What `varlen.online_attn_grad` wants of a row.
+  struct Statistics {
+    Value lse, delta;
+  };
+  /// Of a row of which `product` is that of dout and out, and dlse may be null:
+  /// +inf and 0 if it has no key, whatever else it has. Where lse is so large
+  /// that the scores of its keys are not exact to 1, it is less by the width of
+  /// what cannot be told apart.
+  Statistics emitStatistics(OpBuilder &b, Location loc, Value product,
+                            Value lse, Value dlse) const;
   /// What a row of such an lse takes off the gradient of a sink: the weight of
   /// the sink times delta. Nothing of a sink of -inf, whatever delta is.
   Value emitSinkTerm(OpBuilder &b, Location loc, Value sink, Value lse,
