@@ -810,7 +810,7 @@ func.func @sequences_q(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>, %k:
     %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
       %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
-      // expected-error@+1 {{expected q to be rows that are read at the sequence}}
+      // expected-error@+1 {{expected q to be rows that are read at the tile}}
       %r:3 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
           ins(%any, %kt, %kt, %qt, %l, %d : tensor<?x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<?x8xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
           dq(%sum : tensor<?x8xf32>) dk(%dk0 : tensor<16x8xf32>) dv(%dk0 : tensor<16x8xf32>) scale 0.125
@@ -819,6 +819,66 @@ func.func @sequences_q(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>, %k:
       varlen.yield %r#0 : tensor<?x8xf32>
     }
     varlen.write %dq to %q at %t otherwise (0.0) : tensor<?x8xf32> -> memref<?x2x8xf32>, !varlen.tile<sequences>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @sequences_otherwise(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %any: tensor<?x8xf32>, %few: tensor<16x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
+    // expected-error@+1 {{expected 0 for rows that are not in use, got 1.000000e+00}}
+    %qt = varlen.read %q at %t otherwise (1.0) : memref<?x2x8xf32>, !varlen.tile<sequences> -> tensor<?x8xf32>
+    %l, %d = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<sequences> -> tensor<1x?xf32>, tensor<1x?xf32>
+    %size = varlen.size of %t multiple 16 : !varlen.tile<sequences>
+    %empty = tensor.empty(%size) : tensor<?x8xf32>
+    %dq0 = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x8xf32>) -> tensor<?x8xf32>
+    %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
+      %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
+      %r:3 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %kt, %qt, %l, %d : tensor<?x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<?x8xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
+          dq(%sum : tensor<?x8xf32>) dk(%dk0 : tensor<16x8xf32>) dv(%dk0 : tensor<16x8xf32>) scale 0.125
+      varlen.write %r#1 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.write %r#2 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.yield %r#0 : tensor<?x8xf32>
+    }
+    varlen.write %dq to %q at %t otherwise (0.0) : tensor<?x8xf32> -> memref<?x2x8xf32>, !varlen.tile<sequences>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @sequences_columns(%cu: memref<?xi32>, %n: index, %q: memref<?x2x6xf32>, %k: memref<?x1x6xf32>, %any: tensor<?x6xf32>, %few: tensor<16x6xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
+    // expected-error@+1 {{expected rows of 8 x 'f32', got 'tensor<?x6xf32>'}}
+    %qt = varlen.read %q at %t : memref<?x2x6xf32>, !varlen.tile<sequences> -> tensor<?x6xf32>
+    %l, %d = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<sequences> -> tensor<1x?xf32>, tensor<1x?xf32>
+    %size = varlen.size of %t multiple 16 : !varlen.tile<sequences>
+    %empty = tensor.empty(%size) : tensor<?x6xf32>
+    %dq0 = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x6xf32>) -> tensor<?x6xf32>
+    %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x6xf32> {
+      %kt = varlen.read %k at %b : memref<?x1x6xf32>, !varlen.tile<keys(16)> -> tensor<16x6xf32>
+      %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x6xf32>) -> tensor<16x6xf32>
+      %r:3 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %kt, %qt, %l, %d : tensor<?x6xf32>, tensor<16x6xf32>, tensor<16x6xf32>, tensor<?x6xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
+          dq(%sum : tensor<?x6xf32>) dk(%dk0 : tensor<16x6xf32>) dv(%dk0 : tensor<16x6xf32>) scale 0.125
+      varlen.write %r#1 to %k at %b otherwise (0.0) : tensor<16x6xf32> -> memref<?x1x6xf32>, !varlen.tile<keys(16)>
+      varlen.write %r#2 to %k at %b otherwise (0.0) : tensor<16x6xf32> -> memref<?x1x6xf32>, !varlen.tile<keys(16)>
+      varlen.yield %r#0 : tensor<?x6xf32>
+    }
+    varlen.write %dq to %q at %t otherwise (0.0) : tensor<?x6xf32> -> memref<?x2x6xf32>, !varlen.tile<sequences>
   }
   return
 }

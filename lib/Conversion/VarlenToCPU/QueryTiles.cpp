@@ -35,8 +35,6 @@ private:
   LogicalResult checkState();
   LogicalResult checkFinish();
   LogicalResult checkWrite(WriteOp write);
-  /// The read of a factor at `tile`, as the step wants it.
-  FailureOr<ReadOp> findFactor(Value factor, StringRef name, Value tile);
 
   CPUScheduleAttr schedule;
   QueryTiles found;
@@ -47,6 +45,36 @@ private:
 static int64_t memoryRank(Value memory) {
   auto type = dyn_cast<MemRefType>(memory.getType());
   return type ? type.getRank() : 0;
+}
+
+LogicalResult varlen::findFactor(ReadOp &read, Operation *step, Value factor,
+                                 StringRef name, Value tile,
+                                 const FactorForm &form) {
+  read = factor.getDefiningOp<ReadOp>();
+  if (!read || read.getTile() != tile || !read.isOfVectors())
+    return step->emitOpError("expected ")
+           << name << " to be rows that are read at the "
+           << (isa<ForBlocksOp>(tile.getParentBlock()->getParentOp()) ? "block"
+                                                                      : "tile");
+  auto source = cast<MemRefType>(read.getSource().getType());
+  auto type = cast<RankedTensorType>(factor.getType());
+  bool isPaired = form.schedule.getKv() == KVStorage::Pairs;
+  if (isPaired && !source.getElementType().isBF16())
+    return read.emitOpError("expected rows of bf16 for kv = pairs, got ")
+           << source;
+  if (isPaired && form.pairsInRows && source.getDimSize(2) % 2 != 0)
+    return read.emitOpError("expected an even number of columns for kv = "
+                            "pairs, got ")
+           << source;
+  Type element = isPaired ? source.getElementType() : form.compute;
+  int64_t columns = llvm::alignTo(source.getDimSize(2), form.columnMultiple);
+  if (type.getElementType() != element || type.getDimSize(1) != columns)
+    return read.emitOpError("expected rows of ")
+           << columns << " x " << element << ", got " << type;
+  if (read.getOtherwise() && read.getOtherwise()->front() != 0)
+    return read.emitOpError("expected 0 for rows that are not in use, got ")
+           << read.getOtherwise()->front();
+  return success();
 }
 
 LogicalResult QueryTilesFinder::checkSizes() {
@@ -106,37 +134,6 @@ LogicalResult QueryTilesFinder::findBlockOps() {
   return success();
 }
 
-FailureOr<ReadOp> QueryTilesFinder::findFactor(Value factor, StringRef name,
-                                               Value tile) {
-  auto read = factor.getDefiningOp<ReadOp>();
-  if (!read || read.getTile() != tile || !read.isOfVectors())
-    return found.step.emitOpError("expected ")
-           << name << " to be rows that are read at the "
-           << (tile == found.tiles.getTile() ? "tile" : "block");
-  auto source = cast<MemRefType>(read.getSource().getType());
-  auto type = cast<RankedTensorType>(factor.getType());
-  bool isPaired = schedule.getKv() == KVStorage::Pairs;
-  if (isPaired && !source.getElementType().isBF16())
-    return read.emitOpError("expected rows of bf16 for kv = pairs, got ")
-           << source;
-  // Values have their pairs across rows.
-  if (isPaired && factor != found.step.getV() && source.getDimSize(2) % 2 != 0)
-    return read.emitOpError(
-               "expected an even number of columns for kv = pairs, "
-               "got ")
-           << source;
-  Type element = isPaired ? source.getElementType()
-                          : found.step.getM().getType().getElementType();
-  if (type.getElementType() != element ||
-      type.getDimSize(1) != source.getDimSize(2))
-    return read.emitOpError("expected rows of ")
-           << source.getDimSize(2) << " x " << element << ", got " << type;
-  if (read.getOtherwise() && read.getOtherwise()->front() != 0)
-    return read.emitOpError("expected 0 for rows that are not in use, got ")
-           << read.getOtherwise()->front();
-  return read;
-}
-
 LogicalResult QueryTilesFinder::checkStep() {
   OnlineAttnOp step = found.step;
   Value tile = found.tiles.getTile(), block = found.blocks.getBlock();
@@ -146,16 +143,15 @@ LogicalResult QueryTilesFinder::checkStep() {
   if (step.getOrientation() != Orientation::KQ)
     return step.emitOpError("expected orientation kq on a CPU, got ")
            << stringifyOrientation(step.getOrientation());
-  FailureOr<ReadOp> q = findFactor(step.getQ(), "q", tile);
-  if (failed(q))
+  FactorForm form{schedule, step.getM().getType().getElementType(),
+                  /*columnMultiple=*/1};
+  // Values have their pairs across rows.
+  FactorForm valueForm = form;
+  valueForm.pairsInRows = false;
+  if (failed(findFactor(found.q, step, step.getQ(), "q", tile, form)) ||
+      failed(findFactor(found.k, step, step.getK(), "k", block, form)) ||
+      failed(findFactor(found.v, step, step.getV(), "v", block, valueForm)))
     return failure();
-  FailureOr<ReadOp> k = findFactor(step.getK(), "k", block);
-  if (failed(k))
-    return failure();
-  FailureOr<ReadOp> v = findFactor(step.getV(), "v", block);
-  if (failed(v))
-    return failure();
-  std::tie(found.q, found.k, found.v) = std::tuple(*q, *k, *v);
   return success();
 }
 

@@ -27,6 +27,22 @@ struct QueryTiles {
   ReadOp sink;
 };
 
+/// What the factors of a step have to be on a CPU.
+struct FactorForm {
+  CPUScheduleAttr schedule;
+  /// What products are summed in.
+  Type compute;
+  /// Columns are rounded up to a multiple of it.
+  int64_t columnMultiple;
+  /// Whether the pairs of `kv = pairs` lie in a row.
+  bool pairsInRows = true;
+};
+
+/// The read at `tile` that `factor` of a step is; or an error at the step,
+/// which calls it `name`.
+LogicalResult findFactor(ReadOp &read, Operation *step, Value factor,
+                         StringRef name, Value tile, const FactorForm &form);
+
 /// The parts of `tiles`; or an error, if it is of a form that is not known on a
 /// CPU with that schedule.
 FailureOr<QueryTiles> findQueryTiles(ForTilesOp tiles,

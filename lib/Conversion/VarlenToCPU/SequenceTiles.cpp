@@ -8,6 +8,7 @@
 
 #include "SequenceTiles.h"
 
+#include "QueryTiles.h"
 #include "varlen/Dialect/Varlen/Utils/TileLoops.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -31,9 +32,6 @@ private:
   LogicalResult findOps();
   LogicalResult checkStep();
   LogicalResult checkSums();
-  /// The read of a factor at `tile`, as the step wants it.
-  LogicalResult findFactor(ReadOp &read, Value factor, StringRef name,
-                           Value tile);
   /// The write of a sum at `tile`, its only use.
   LogicalResult findWrite(WriteOp &write, Value sum, StringRef name,
                           Value tile);
@@ -69,30 +67,6 @@ LogicalResult SequenceTilesFinder::findOps() {
   return success();
 }
 
-LogicalResult SequenceTilesFinder::findFactor(ReadOp &read, Value factor,
-                                              StringRef name, Value tile) {
-  read = factor.getDefiningOp<ReadOp>();
-  if (!read || read.getTile() != tile || !read.isOfVectors())
-    return found.step.emitOpError("expected ")
-           << name << " to be rows that are read at the "
-           << (tile == found.tiles.getTile() ? "sequence" : "block");
-  auto source = cast<MemRefType>(read.getSource().getType());
-  auto type = cast<RankedTensorType>(factor.getType());
-  bool isPaired = schedule.getKv() == KVStorage::Pairs;
-  if (isPaired &&
-      (!source.getElementType().isBF16() || source.getDimSize(2) % 2 != 0))
-    return read.emitOpError("expected rows of an even number of bf16 for kv = "
-                            "pairs, got ")
-           << source;
-  Type element = isPaired ? source.getElementType()
-                          : found.step.getLse().getType().getElementType();
-  int64_t columns = llvm::alignTo(source.getDimSize(2), schedule.getLanes());
-  if (type.getElementType() == element && type.getDimSize(1) == columns)
-    return success();
-  return read.emitOpError("expected rows of ")
-         << columns << " x " << element << ", whole vectors, got " << type;
-}
-
 LogicalResult SequenceTilesFinder::checkStep() {
   OnlineAttnGradOp step = found.step;
   Value tile = found.tiles.getTile(), block = found.blocks.getBlock();
@@ -104,10 +78,13 @@ LogicalResult SequenceTilesFinder::checkStep() {
            << stringifyOrientation(step.getOrientation());
   if (!step.getDq() || !step.getDk() || !step.getDv())
     return step.emitOpError("expected all three gradients of a sequence");
-  if (failed(findFactor(found.q, step.getQ(), "q", tile)) ||
-      failed(findFactor(found.dout, step.getDout(), "dout", tile)) ||
-      failed(findFactor(found.k, step.getK(), "k", block)) ||
-      failed(findFactor(found.v, step.getV(), "v", block)))
+  FactorForm form{schedule, step.getLse().getType().getElementType(),
+                  schedule.getLanes()};
+  if (failed(findFactor(found.q, step, step.getQ(), "q", tile, form)) ||
+      failed(
+          findFactor(found.dout, step, step.getDout(), "dout", tile, form)) ||
+      failed(findFactor(found.k, step, step.getK(), "k", block, form)) ||
+      failed(findFactor(found.v, step, step.getV(), "v", block, form)))
     return failure();
   found.statistics = findStatisticsRead(step.getLse(), step.getDelta(), tile);
   if (!found.statistics)
