@@ -9,7 +9,7 @@ int main(void) {
   int32_t cu[] = {0, 5, 3};
   varlen_work_tile *tiles;
   int64_t count = varlen_work_tiles(cu, 3, cu, 3, NULL, 0, NULL, 0, NULL, 0, 4,
-                                    5, 5, 1, 1, 16, -1, -1, 0, &tiles);
+                                    5, 5, 1, 1, 16, NULL, &tiles);
   printf("%lld tiles: %s\n", (long long)count, varlen_last_error());
   return 0;
 }
