@@ -82,6 +82,16 @@ LogicalResult getAttnDomainTile(AttentionOpInterface op, OpBuilder &b,
 bool isAttnResultTile(AttentionOpInterface op, unsigned resultNumber,
                       Offsets offsets, Sizes sizes);
 
+/// The tile that reads a part of the queries, the only operand that says which;
+/// fails for parts of others. Makes no operation.
+LogicalResult
+getAttnDomainTileOfQueries(AttentionOpInterface op,
+                           ArrayRef<unsigned> operandNumbers,
+                           ArrayRef<SmallVector<OpFoldResult>> allOffsets,
+                           ArrayRef<SmallVector<OpFoldResult>> allSizes,
+                           SmallVectorImpl<OpFoldResult> &domainOffsets,
+                           SmallVectorImpl<OpFoldResult> &domainSizes);
+
 SmallVector<utils::IteratorType> getGradLoops();
 SmallVector<Range> getGradDomain(AttentionOpInterface op, OpBuilder &b);
 FailureOr<TilingResult> tileGrad(AttentionOpInterface op, OpBuilder &builder,

@@ -364,3 +364,21 @@ bool varlen::detail::isAttnResultTile(AttentionOpInterface op,
   // A part of a head's elements would cost as much as all of them.
   return resultNumber != 0 || isWhole({offsets[2], sizes[2]}, op.getV(), 2);
 }
+
+LogicalResult varlen::detail::getAttnDomainTileOfQueries(
+    AttentionOpInterface op, ArrayRef<unsigned> operandNumbers,
+    ArrayRef<SmallVector<OpFoldResult>> allOffsets,
+    ArrayRef<SmallVector<OpFoldResult>> allSizes,
+    SmallVectorImpl<OpFoldResult> &domainOffsets,
+    SmallVectorImpl<OpFoldResult> &domainSizes) {
+  // q comes first. A part of the keys has a part of each sum.
+  if (operandNumbers.size() != 1 || operandNumbers[0] != 0)
+    return failure();
+  Offsets offsets = allOffsets[0];
+  Sizes sizes = allSizes[0];
+  if (!isWhole({offsets[2], sizes[2]}, op.getQ(), 2))
+    return failure();
+  domainOffsets.assign({offsets[1], offsets[0]});
+  domainSizes.assign({sizes[1], sizes[0]});
+  return success();
+}

@@ -84,7 +84,10 @@ class Varlen_AttnOpBase<string mnemonic, list<Trait> traits>
         DeclareOpInterfaceMethods<TilingInterface, [
           "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
           "getResultTilePosition", "generateResultTileValue",
-          "getIterationDomainTileFromResultTile", "isOpFusableWithConsumerSlice"]>], traits)> {
+          "getIterationDomainTileFromResultTile", "isOpFusableWithConsumerSlice",
+          "getIterationDomainTileFromOperandTiles",
+          "getTiledImplementationFromOperandTiles",
+          "isOpFusableWithProducerSlices"]>], traits)> {
   dag inputs = (ins
     Arg<Varlen_Packed, "queries, Tq x Hq x D">:$q,
     Arg<Varlen_Packed, "keys, Tk x Hkv x D">:$k,
@@ -146,6 +149,34 @@ class Varlen_AttnOpBase<string mnemonic, list<Trait> traits>
         unsigned resultNumber, ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
         ::llvm::ArrayRef<::mlir::OpFoldResult> sizes) {
       return ::mlir::varlen::detail::isAttnResultTile(*this, resultNumber, offsets, sizes);
+    }
+    ::llvm::LogicalResult $cppClass::getIterationDomainTileFromOperandTiles(
+        ::mlir::OpBuilder &, ::llvm::ArrayRef<unsigned> operandNumbers,
+        ::llvm::ArrayRef<::llvm::SmallVector<::mlir::OpFoldResult>> allOffsets,
+        ::llvm::ArrayRef<::llvm::SmallVector<::mlir::OpFoldResult>> allSizes,
+        ::llvm::SmallVectorImpl<::mlir::OpFoldResult> &domainOffsets,
+        ::llvm::SmallVectorImpl<::mlir::OpFoldResult> &domainSizes) {
+      return ::mlir::varlen::detail::getAttnDomainTileOfQueries(
+          *this, operandNumbers, allOffsets, allSizes, domainOffsets, domainSizes);
+    }
+    ::mlir::FailureOr<::mlir::TilingResult>
+    $cppClass::getTiledImplementationFromOperandTiles(
+        ::mlir::OpBuilder &b, ::llvm::ArrayRef<unsigned> operandNumbers,
+        ::llvm::ArrayRef<::llvm::SmallVector<::mlir::OpFoldResult>> allOffsets,
+        ::llvm::ArrayRef<::llvm::SmallVector<::mlir::OpFoldResult>> allSizes) {
+      ::llvm::SmallVector<::mlir::OpFoldResult> offsets, sizes;
+      if (failed(getIterationDomainTileFromOperandTiles(
+              b, operandNumbers, allOffsets, allSizes, offsets, sizes)))
+        return failure();
+      return getTiledImplementation(b, offsets, sizes);
+    }
+    bool $cppClass::isOpFusableWithProducerSlices(
+        ::llvm::ArrayRef<unsigned> operandNumbers,
+        ::llvm::ArrayRef<::llvm::SmallVector<::mlir::OpFoldResult>> allOffsets,
+        ::llvm::ArrayRef<::llvm::SmallVector<::mlir::OpFoldResult>> allSizes) {
+      ::llvm::SmallVector<::mlir::OpFoldResult> offsets, sizes;
+      return succeeded(::mlir::varlen::detail::getAttnDomainTileOfQueries(
+          *this, operandNumbers, allOffsets, allSizes, offsets, sizes));
     }
   }];
 }
