@@ -24,7 +24,7 @@ namespace mlir::varlen {
 /// done panel by panel; a block of keys is read once for all panels.
 class QueryTileConverter : CPUTileBuilder {
 public:
-  QueryTileConverter(QueryTiles loops, CPUScheduleAttr schedule,
+  QueryTileConverter(QueryTiles parts, CPUScheduleAttr schedule,
                      OpBuilder &builder);
 
   /// Emits the loop over the tiles of `list`.
