@@ -203,8 +203,29 @@ void VJPBuilder::accumulateInto(Value value,
   cotangents[value] = sum;
 }
 
+/// Whether the operation, or one in it, may have that effect on a memref.
+template <typename Effect> static bool mayHaveEffect(Operation *op) {
+  auto visit = [](Operation *nested) {
+    bool hasMemRef =
+        llvm::any_of(nested->getOperandTypes(), llvm::IsaPred<BaseMemRefType>);
+    if (!hasMemRef || nested->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
+      return WalkResult::advance();
+    auto effects = dyn_cast<MemoryEffectOpInterface>(nested);
+    return WalkResult(failure(!effects || effects.hasEffect<Effect>()));
+  };
+  return op->walk(visit).wasInterrupted();
+}
+
 void VJPBuilder::markVaried(ValueRange sources, ArrayRef<Operation *> ops) {
   varied.insert_range(sources);
+  // Memory has no cotangents, but what is read may have been varied when it was
+  // written: by an earlier iteration, if these are the operations of a loop.
+  if (markResults(ops, /*isMemoryVaried=*/false))
+    (void)markResults(ops, /*isMemoryVaried=*/true);
+}
+
+bool VJPBuilder::markResults(ArrayRef<Operation *> ops, bool isMemoryVaried) {
+  bool written = false;
   auto isVariedOperand = [&](OpOperand &operand) {
     auto rule = dyn_cast<VJPOpInterface>(operand.getOwner());
     return isVaried(operand.get()) &&
@@ -216,12 +237,19 @@ void VJPBuilder::markVaried(ValueRange sources, ArrayRef<Operation *> ops) {
                         [&](Value value) { return isVaried(value); });
   };
   for (Operation *op : ops) {
-    if (!llvm::any_of(op->getOpOperands(), isVariedOperand) && !isCaptured(op))
+    bool isFromMemory =
+        isMemoryVaried && mayHaveEffect<MemoryEffects::Read>(op);
+    if (isFromMemory)
+      readers.insert(op);
+    else if (!llvm::any_of(op->getOpOperands(), isVariedOperand) &&
+             !isCaptured(op))
       continue;
+    written |= mayHaveEffect<MemoryEffects::Write>(op);
     for (Value result : op->getResults())
       if (holdsFloats(result.getType()))
         varied.insert(result);
   }
+  return written;
 }
 
 LogicalResult VJPBuilder::pullBack(ArrayRef<Operation *> ops) {
@@ -229,6 +257,11 @@ LogicalResult VJPBuilder::pullBack(ArrayRef<Operation *> ops) {
     if (llvm::none_of(op->getResults(),
                       [&](Value result) { return getCotangent(result); }))
       continue;
+    if (readers.contains(op))
+      return op->emitError()
+             << "'" << op->getName()
+             << "' reads memory, which what is differentiated by may have been "
+                "written to; expected tensors and scalars";
     auto rule = dyn_cast<VJPOpInterface>(op);
     if (!rule)
       return op->emitError()

@@ -83,7 +83,12 @@ public:
   LogicalResult pullBack(ArrayRef<Operation *> ops);
 
 private:
+  /// Whether something varied may have been written to memory.
+  bool markResults(ArrayRef<Operation *> ops, bool isMemoryVaried);
+
   llvm::DenseSet<Value> varied;
+  /// Operations that may read something varied from memory.
+  llvm::DenseSet<Operation *> readers;
   llvm::DenseMap<Value, Value> cotangents;
 };
 

@@ -243,3 +243,42 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   } -> (tensor<4xf32>, tensor<4xcomplex<f32>>)
   return %y#0 : tensor<4xf32>
 }
+
+// -----
+
+func.func @f(%x: f32) -> f32 {
+  %m = memref.alloca() : memref<f32>
+  memref.store %x, %m[] : memref<f32>
+  // expected-error @below {{'memref.load' reads memory, which what is differentiated by may have been written to; expected tensors and scalars}}
+  %y = memref.load %m[] : memref<f32>
+  return %y : f32
+}
+
+// -----
+
+// Of one iteration in another, and through another name.
+func.func @f(%x: f32, %n: index) -> f32 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %m = memref.alloca() : memref<4xf32>
+  %v = memref.subview %m[0] [1] [1] : memref<4xf32> to memref<1xf32, strided<[1]>>
+  memref.store %x, %v[%c0] : memref<1xf32, strided<[1]>>
+  // expected-error @below {{'scf.for' reads memory}}
+  %y = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %zero) -> f32 {
+    %e = memref.load %m[%i] : memref<4xf32>
+    %next = arith.addf %sum, %e : f32
+    scf.yield %next : f32
+  }
+  return %y : f32
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %m = memref.alloc() : memref<4xf32>
+  bufferization.materialize_in_destination %x in restrict writable %m : (tensor<4xf32>, memref<4xf32>) -> ()
+  // expected-error @below {{'bufferization.to_tensor' reads memory}}
+  %y = bufferization.to_tensor %m restrict : memref<4xf32> to tensor<4xf32>
+  return %y : tensor<4xf32>
+}

@@ -7,6 +7,7 @@
 // RUN: varlen-opt %s --varlen-differentiate="function=declared" | FileCheck %s --check-prefix=DECLARED
 // RUN: varlen-opt %s --varlen-differentiate="function=fan_out" --varlen-differentiate="function=fan_out_vjp wrt=0" \
 // RUN:   | FileCheck %s --check-prefix=SECOND
+// RUN: varlen-opt %s --varlen-differentiate="function=reads" | FileCheck %s --check-prefix=MEMORY
 
 // The example of the pass documentation. @f stays.
 // CHECK-LABEL: func.func @f(
@@ -115,5 +116,16 @@ func.func @caller(%x: f32) -> f32 {
 }
 func.func @declared(%x: f32) -> f32 {
   %y = arith.negf %x : f32
+  return %y : f32
+}
+
+// Memory that nothing varied is written to holds constants.
+// MEMORY-LABEL: func.func @reads_vjp
+// MEMORY: %[[E:.*]] = memref.load
+// MEMORY: %[[DX:.*]] = arith.mulf %{{.*}}, %[[E]]
+// MEMORY: return %[[DX]]
+func.func @reads(%x: f32, %m: memref<f32>) -> f32 {
+  %e = memref.load %m[] : memref<f32>
+  %y = arith.mulf %x, %e : f32
   return %y : f32
 }
