@@ -107,23 +107,30 @@ varlen::makeTargetMachine(const CPUTarget &target) {
                                  kCodeGenLevel, /*JIT=*/true));
 }
 
+void varlen::forEachRuntimeSymbol(
+    llvm::function_ref<void(llvm::StringRef, void *)> visit) {
+  auto add = [&](llvm::StringRef name, auto *function) {
+    visit(name, reinterpret_cast<void *>(function));
+  };
+  add("varlen_work_tiles", varlen_work_tiles);
+  add("varlen_free_tiles", varlen_free_tiles);
+  add("varlen_extent_error", varlen_extent_error);
+  add("varlen_parallel_for", varlen_parallel_for);
+  add("varlen_set_num_threads", varlen_set_num_threads);
+  add("varlen_get_num_threads", varlen_get_num_threads);
+  add("varlen_set_parallel_for", varlen_set_parallel_for);
+  add("varlen_last_error", varlen_last_error);
+  add("varlen_clear_error", varlen_clear_error);
+  add("memrefCopy", memrefCopy);
+}
+
 void varlen::registerRuntimeSymbols(ExecutionEngine &engine) {
   engine.registerSymbols([](llvm::orc::MangleAndInterner intern) {
     llvm::orc::SymbolMap symbols;
-    auto add = [&](llvm::StringRef name, auto *function) {
-      symbols[intern(name)] = {llvm::orc::ExecutorAddr::fromPtr(function),
+    forEachRuntimeSymbol([&](llvm::StringRef name, void *address) {
+      symbols[intern(name)] = {llvm::orc::ExecutorAddr::fromPtr(address),
                                llvm::JITSymbolFlags::Exported};
-    };
-    add("varlen_work_tiles", varlen_work_tiles);
-    add("varlen_free_tiles", varlen_free_tiles);
-    add("varlen_extent_error", varlen_extent_error);
-    add("varlen_parallel_for", varlen_parallel_for);
-    add("varlen_set_num_threads", varlen_set_num_threads);
-    add("varlen_get_num_threads", varlen_get_num_threads);
-    add("varlen_set_parallel_for", varlen_set_parallel_for);
-    add("varlen_last_error", varlen_last_error);
-    add("varlen_clear_error", varlen_clear_error);
-    add("memrefCopy", memrefCopy);
+    });
     return symbols;
   });
 }

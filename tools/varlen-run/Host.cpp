@@ -8,8 +8,8 @@
 
 #include "Host.h"
 
+#include "varlen/ExecutionEngine/ExecutionEngine.h"
 #include "varlen/Runtime/GPUExecutor.h"
-#include "varlen/Runtime/MemRefCopy.h"
 #include "varlen/Runtime/Runtime.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -223,6 +223,8 @@ void varlen_run::forEachHostSymbol(
   auto add = [&](llvm::StringRef name, auto *function) {
     visit(name, reinterpret_cast<void *>(function));
   };
+  mlir::varlen::forEachRuntimeSymbol(visit);
+  // Those that are counted take the place of the runtime's.
   add("malloc", countedMalloc);
   add("aligned_alloc", countedAlignedAlloc);
   add("free", countedFree);
@@ -230,14 +232,7 @@ void varlen_run::forEachHostSymbol(
   add("abort", failCheck);
   add("varlen_work_tiles", countedWorkTiles);
   add("varlen_free_tiles", countedFree);
-  add("varlen_extent_error", varlen_extent_error);
   add("varlen_parallel_for", countedParallelFor);
-  add("varlen_set_num_threads", varlen_set_num_threads);
-  add("varlen_get_num_threads", varlen_get_num_threads);
-  add("varlen_set_parallel_for", varlen_set_parallel_for);
-  add("varlen_last_error", varlen_last_error);
-  add("varlen_clear_error", varlen_clear_error);
-  add("memrefCopy", memrefCopy);
   addGPUSymbols(add);
   uint32_t count = 0;
   const varlen_sim_symbol *symbols = varlen_sim_symbols(&count);

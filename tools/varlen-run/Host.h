@@ -18,7 +18,8 @@
 namespace varlen_run {
 
 /// Calls visit(name, address) for every symbol that compiled code gets from us:
-/// the runtime library, and memory that is counted.
+/// the runtime library, and memory that is counted. Of two of a name the last
+/// counts.
 void forEachHostSymbol(llvm::function_ref<void(llvm::StringRef, void *)> visit);
 
 /// Frees a buffer that compiled code has allocated; any other is left alone.

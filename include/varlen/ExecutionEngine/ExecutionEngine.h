@@ -18,6 +18,8 @@
 
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/CodeGen.h"
 #include "llvm/Support/Error.h"
 
@@ -48,8 +50,12 @@ std::function<llvm::Error(llvm::Module *)>
 makeOptimizingTransformer(const CPUTarget &target,
                           llvm::TargetMachine &machine);
 
-/// Lets compiled code call the functions of varlen/Runtime/Runtime.h that are
-/// linked into the host.
+/// Calls visit(name, address) for each function of varlen/Runtime that compiled
+/// code may call.
+void forEachRuntimeSymbol(
+    llvm::function_ref<void(llvm::StringRef, void *)> visit);
+
+/// Lets compiled code call those.
 void registerRuntimeSymbols(ExecutionEngine &engine);
 
 /// An engine for `module`, in the llvm dialect, with all of the above: what a
