@@ -135,9 +135,9 @@ void varlen::registerRuntimeSymbols(ExecutionEngine &engine) {
   });
 }
 
-Expected<std::unique_ptr<ExecutionEngine>>
-varlen::createExecutionEngine(Operation *module, const CPUTarget &target,
-                              std::function<void(ExecutionEngine &)> symbols) {
+Expected<std::unique_ptr<ExecutionEngine>> varlen::createExecutionEngine(
+    Operation *module, const CPUTarget &target,
+    llvm::function_ref<void(ExecutionEngine &)> addSymbols) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   auto machine = makeTargetMachine(target);
@@ -152,7 +152,7 @@ varlen::createExecutionEngine(Operation *module, const CPUTarget &target,
   auto engine = ExecutionEngine::create(module, options, std::move(*machine));
   if (!engine)
     return engine.takeError();
-  symbols(**engine);
+  addSymbols(**engine);
   // Constructors: those of GPU modules.
   (*engine)->initialize();
   return engine;

@@ -61,9 +61,10 @@ void registerRuntimeSymbols(ExecutionEngine &engine);
 /// An engine for `module`, in the llvm dialect, with all of the above: what a
 /// host needs that does not make its own. `addSymbols` is called before
 /// constructors run.
-llvm::Expected<std::unique_ptr<ExecutionEngine>> createExecutionEngine(
-    Operation *module, const CPUTarget &target,
-    std::function<void(ExecutionEngine &)> addSymbols = registerRuntimeSymbols);
+llvm::Expected<std::unique_ptr<ExecutionEngine>>
+createExecutionEngine(Operation *module, const CPUTarget &target,
+                      llvm::function_ref<void(ExecutionEngine &)> addSymbols =
+                          registerRuntimeSymbols);
 
 } // namespace mlir::varlen
 

@@ -136,13 +136,13 @@ SmallVector<Position> MaskAttr::getShifted(PositionBuilder &b,
 }
 
 Position MaskAttr::getBound(PositionBuilder &b, ArrayRef<Position> state,
-                            MaskSide side, Position query) const {
-  return b.add(query, state[static_cast<size_t>(side)]);
+                            MaskSide side, Position row) const {
+  return b.add(row, state[static_cast<size_t>(side)]);
 }
 
 Position MaskAttr::getQueryBehind(PositionBuilder &b, ArrayRef<Position> state,
-                                  MaskSide side, Position key) const {
-  return b.add(b.sub(key, state[static_cast<size_t>(side)]), 1);
+                                  MaskSide side, Position row) const {
+  return b.add(b.sub(row, state[static_cast<size_t>(side)]), 1);
 }
 
 // The last of Lq queries sees keys from `Lk - 1 - left` on (bottom_right) or
@@ -196,8 +196,8 @@ SmallVector<Position> ChunkMaskAttr::getShifted(PositionBuilder &b,
 }
 
 Position ChunkMaskAttr::getBound(PositionBuilder &b, ArrayRef<Position> state,
-                                 MaskSide side, Position query) const {
-  Position into = b.add(query, state[1]);
+                                 MaskSide side, Position row) const {
+  Position into = b.add(row, state[1]);
   if (side == MaskSide::Begin)
     into = b.mul(b.floorDiv(into, getSize()), getSize());
   else
@@ -207,8 +207,8 @@ Position ChunkMaskAttr::getBound(PositionBuilder &b, ArrayRef<Position> state,
 
 Position ChunkMaskAttr::getQueryBehind(PositionBuilder &b,
                                        ArrayRef<Position> state, MaskSide side,
-                                       Position key) const {
-  Position into = b.sub(key, state[0]);
+                                       Position row) const {
+  Position into = b.sub(row, state[0]);
   if (side == MaskSide::Begin)
     into = b.mul(b.add(b.floorDiv(into, getSize()), 1), getSize());
   return b.sub(into, state[1]);
