@@ -47,7 +47,7 @@ function(varlen_add_library name)
   varlen_use_llvm(${name})
   target_link_libraries(${name} PUBLIC ${arg_LINK_LIBS})
   varlen_export(${name})
-  string(REGEX REPLACE "^Varlen" "" export_name ${name})
+  get_target_property(export_name ${name} EXPORT_NAME)
   set_property(GLOBAL APPEND PROPERTY VARLEN_MLIR_LIBRARIES ${export_name})
 endfunction()
 
