@@ -72,13 +72,12 @@ static LogicalResult verifyHeads(AttentionOpInterface op) {
   return success();
 }
 
-/// That the schedule is for the kind of target that there is.
-static LogicalResult verifyKind(Operation *op, Attribute schedule,
-                                StringRef kind, bool isOfKind) {
-  if (isOfKind)
-    return success();
+/// The error of a schedule for another kind of target than that one.
+static LogicalResult emitWrongKind(Operation *op, Attribute schedule,
+                                   Target target) {
   return op->emitOpError("expected a schedule for a ")
-         << (kind == "CPU" ? "GPU" : "CPU") << ", got " << schedule;
+         << (isa<const GPUTarget *>(target) ? "GPU" : "CPU") << ", got "
+         << schedule;
 }
 
 //===----------------------------------------------------------------------===//
@@ -129,7 +128,8 @@ LogicalResult CPUScheduleAttr::verifyFits(Operation *operation) const {
 LogicalResult CPUScheduleAttr::verifyFitsTarget(Operation *op,
                                                 Target target) const {
   // LLVM splits vectors that are too long, and spills.
-  return verifyKind(op, *this, "CPU", isa<const CPUTarget *>(target));
+  return isa<const CPUTarget *>(target) ? success()
+                                        : emitWrongKind(op, *this, target);
 }
 
 //===----------------------------------------------------------------------===//
@@ -220,9 +220,9 @@ LogicalResult GPUScheduleAttr::verifyFits(Operation *operation) const {
 LogicalResult GPUScheduleAttr::verifyFitsTarget(Operation *op,
                                                 Target target) const {
   auto *gpu = dyn_cast<const GPUTarget *>(target);
-  return success(
-      succeeded(verifyKind(op, *this, "GPU", gpu)) &&
-      succeeded(verifySharedMemory(op, *this, GPUTileOwner::Queries, *gpu)));
+  if (!gpu)
+    return emitWrongKind(op, *this, target);
+  return verifySharedMemory(op, *this, GPUTileOwner::Queries, *gpu);
 }
 
 //===----------------------------------------------------------------------===//
@@ -268,8 +268,9 @@ LogicalResult GPUGradScheduleAttr::verifyFits(Operation *operation) const {
 LogicalResult GPUGradScheduleAttr::verifyFitsTarget(Operation *op,
                                                     Target target) const {
   auto *gpu = dyn_cast<const GPUTarget *>(target);
-  if (failed(verifyKind(op, *this, "GPU", gpu)) ||
-      failed(verifySharedMemory(op, getDq(), GPUTileOwner::QueryGradients,
+  if (!gpu)
+    return emitWrongKind(op, *this, target);
+  if (failed(verifySharedMemory(op, getDq(), GPUTileOwner::QueryGradients,
                                 *gpu)) ||
       failed(verifySharedMemory(op, getDk(), GPUTileOwner::KeyValueGradients,
                                 *gpu)))
