@@ -100,17 +100,7 @@ FailureOr<TilingResult> varlen::detail::tileGrad(AttentionOpInterface op,
   };
   SmallVector<Type> types = llvm::to_vector_of<Type>(
       inferGradientTypes(type(Q), type(K), type(V), op.getSink() != Value()));
-  FailureOr<SmallVector<Value>> destinations =
-      sliceDestinations(op, b, offsets, sizes, tiled.generatedSlices);
-  if (failed(destinations))
-    return failure();
-  if (!destinations->empty())
-    types = llvm::to_vector(TypeRange(ValueRange(*destinations)));
-  AttentionOpInterface tile = createAttention(
-      b, op, op->getName().getStringRef(), types, inputs, *destinations);
-  tiled.tiledOps.push_back(tile);
-  llvm::append_range(tiled.tiledValues, tile->getResults());
-  return tiled;
+  return createTile(op, b, offsets, sizes, types, inputs, std::move(tiled));
 }
 
 LogicalResult varlen::detail::getGradResultTile(

@@ -312,19 +312,9 @@ FailureOr<TilingResult> varlen::detail::tileAttn(AttentionOpInterface op,
   SmallVector<Type> types = {
       RankedTensorType::get(inferOutShape(qType, vType), op.getElementType()),
       RankedTensorType::get(inferLseShape(qType), op.getComputeType())};
-  FailureOr<SmallVector<Value>> destinations =
-      sliceDestinations(op, b, offsets, sizes, tiled.generatedSlices);
-  if (failed(destinations))
-    return failure();
-  if (!destinations->empty())
-    types = llvm::to_vector(TypeRange(ValueRange(*destinations)));
-  AttentionOpInterface tile = createAttention(
-      b, op, op->getName().getStringRef(), types,
-      {q, k, v, cuQ, op.getCuK(), sequsedQ, op.getSequsedK(), qOffset, sink},
-      *destinations);
-  tiled.tiledOps.push_back(tile);
-  llvm::append_range(tiled.tiledValues, tile->getResults());
-  return tiled;
+  Value inputs[] = {
+      q, k, v, cuQ, op.getCuK(), sequsedQ, op.getSequsedK(), qOffset, sink};
+  return createTile(op, b, offsets, sizes, types, inputs, std::move(tiled));
 }
 
 LogicalResult varlen::detail::getAttnResultTile(

@@ -213,15 +213,11 @@ MergeOp::getTiledImplementation(OpBuilder &b, ArrayRef<OpFoldResult> offsets,
   SmallVector<Value> operands;
   for (auto [number, operand] : llvm::enumerate(getOperands())) {
     // A part has the shapes of the results.
-    SmallVector<OpFoldResult> partOffsets, partSizes;
-    if (failed(getResultTilePosition(b, number % 2, offsets, sizes, partOffsets,
-                                     partSizes)))
+    FailureOr<Value> slice = sliceAsResult(
+        *this, b, number % 2, operand, offsets, sizes, tiled.generatedSlices);
+    if (failed(slice))
       return failure();
-    SmallVector<OpFoldResult> strides(partSizes.size(), b.getIndexAttr(1));
-    auto slice = tensor::ExtractSliceOp::create(
-        b, getLoc(), operand, partOffsets, partSizes, strides);
-    tiled.generatedSlices.push_back(slice);
-    operands.push_back(slice);
+    operands.push_back(*slice);
   }
   auto tile = MergeOp::create(b, getLoc(), operands[0], operands[1],
                               operands[2], operands[3]);

@@ -8,6 +8,8 @@
 
 #include "TileSpan.h"
 
+#include "AttentionInterface.h"
+
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -94,22 +96,44 @@ Value varlen::sliceDim(OpBuilder &b, Location loc, Value tensor, int64_t dim,
   return slice;
 }
 
-FailureOr<SmallVector<Value>> varlen::sliceDestinations(
-    AttentionOpInterface op, OpBuilder &b, ArrayRef<OpFoldResult> offsets,
-    ArrayRef<OpFoldResult> sizes, SmallVectorImpl<Operation *> &slices) {
-  SmallVector<Value> parts;
+FailureOr<Value> varlen::sliceAsResult(TilingInterface op, OpBuilder &b,
+                                       unsigned resultNumber, Value tensor,
+                                       ArrayRef<OpFoldResult> offsets,
+                                       ArrayRef<OpFoldResult> sizes,
+                                       SmallVectorImpl<Operation *> &slices) {
+  SmallVector<OpFoldResult> partOffsets, partSizes;
+  if (failed(op.getResultTilePosition(b, resultNumber, offsets, sizes,
+                                      partOffsets, partSizes)))
+    return failure();
+  SmallVector<OpFoldResult> strides(partSizes.size(), b.getIndexAttr(1));
+  auto slice = tensor::ExtractSliceOp::create(b, op.getLoc(), tensor,
+                                              partOffsets, partSizes, strides);
+  slices.push_back(slice);
+  return slice.getResult();
+}
+
+FailureOr<TilingResult>
+varlen::createTile(AttentionOpInterface op, OpBuilder &b,
+                   ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
+                   ArrayRef<Type> types, ArrayRef<Value> inputs,
+                   TilingResult tiled) {
+  SmallVector<Value> destinations;
   for (auto [number, destination] : llvm::enumerate(op.getDestinations())) {
-    SmallVector<OpFoldResult> partOffsets, partSizes;
-    if (failed(cast<TilingInterface>(*op).getResultTilePosition(
-            b, number, offsets, sizes, partOffsets, partSizes)))
+    FailureOr<Value> part =
+        sliceAsResult(cast<TilingInterface>(*op), b, number, destination,
+                      offsets, sizes, tiled.generatedSlices);
+    if (failed(part))
       return failure();
-    SmallVector<OpFoldResult> strides(partSizes.size(), b.getIndexAttr(1));
-    auto slice = tensor::ExtractSliceOp::create(
-        b, op.getLoc(), destination, partOffsets, partSizes, strides);
-    slices.push_back(slice);
-    parts.push_back(slice);
+    destinations.push_back(*part);
   }
-  return parts;
+  AttentionOpInterface tile = detail::createAttention(
+      b, op, op->getName().getStringRef(),
+      destinations.empty() ? TypeRange(types)
+                           : TypeRange(ValueRange(destinations)),
+      inputs, destinations);
+  tiled.tiledOps.push_back(tile);
+  llvm::append_range(tiled.tiledValues, tile->getResults());
+  return tiled;
 }
 
 FailureOr<TilingResult> mlir::varlen::tileResult(TilingInterface op,

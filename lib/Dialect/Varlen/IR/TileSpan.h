@@ -37,11 +37,21 @@ bool isMultipleOf(OpFoldResult value, int64_t factor);
 Value sliceDim(OpBuilder &b, Location loc, Value tensor, int64_t dim,
                const Span &span, SmallVectorImpl<Operation *> &slices);
 
-/// The parts of the destinations of `op`, if it has any, that a tile writes.
-FailureOr<SmallVector<Value>>
-sliceDestinations(AttentionOpInterface op, OpBuilder &b,
-                  ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
-                  SmallVectorImpl<Operation *> &slices);
+/// The part of `tensor`, which has the shape of a result of `op`, that is the
+/// tile's part of that result. The operation is added to `slices`.
+FailureOr<Value> sliceAsResult(TilingInterface op, OpBuilder &b,
+                               unsigned resultNumber, Value tensor,
+                               ArrayRef<OpFoldResult> offsets,
+                               ArrayRef<OpFoldResult> sizes,
+                               SmallVectorImpl<Operation *> &slices);
+
+/// The tile of `op` with those inputs, null where there is none, and `types` of
+/// results; with destinations, in its part of these. Added to `tiled`.
+FailureOr<TilingResult> createTile(AttentionOpInterface op, OpBuilder &b,
+                                   ArrayRef<OpFoldResult> offsets,
+                                   ArrayRef<OpFoldResult> sizes,
+                                   ArrayRef<Type> types, ArrayRef<Value> inputs,
+                                   TilingResult tiled);
 
 /// The part of `op` that makes a tile of one of its results.
 FailureOr<TilingResult> tileResult(TilingInterface op, OpBuilder &b,
