@@ -276,23 +276,18 @@ FailureOr<TilingResult> varlen::detail::tileAttn(AttentionOpInterface op,
     return failure();
 
   TilingResult tiled;
-  auto slice = [&](Value packed, const Span &rows, const Span &heads) -> Value {
-    if (isWhole(rows, packed, 0) && isWhole(heads, packed, 1))
-      return packed;
-    OpFoldResult width = tensor::getMixedSize(b, loc, packed, 2);
+  Value q = op.getQ();
+  if (!isWhole(rows, q, 0) || !isWhole(heads, q, 1)) {
+    OpFoldResult width = tensor::getMixedSize(b, loc, q, 2);
     auto slice = tensor::ExtractSliceOp::create(
-        b, packed, ArrayRef<OpFoldResult>{rows.offset, heads.offset, zero},
+        b, q, ArrayRef<OpFoldResult>{rows.offset, heads.offset, zero},
         ArrayRef<OpFoldResult>{rows.size, heads.size, width},
         ArrayRef<OpFoldResult>{one, one, one});
     tiled.generatedSlices.push_back(slice);
-    return slice;
-  };
-  auto allRows = [&](Value packed) {
-    return Span{zero, tensor::getMixedSize(b, loc, packed, 0)};
-  };
-  Value q = slice(op.getQ(), rows, heads);
-  Value k = slice(op.getK(), allRows(op.getK()), *kvHeads);
-  Value v = slice(op.getV(), allRows(op.getV()), *kvHeads);
+    q = slice;
+  }
+  Value k = sliceDim(b, loc, op.getK(), 1, *kvHeads, tiled.generatedSlices);
+  Value v = sliceDim(b, loc, op.getV(), 1, *kvHeads, tiled.generatedSlices);
   Value sink = op.getSink();
   if (sink && !isWhole(heads, sink, 0))
     sink =
