@@ -11,6 +11,7 @@
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
+#include "varlen/Dialect/Linalg/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/BufferizableOpInterfaceImpl.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
@@ -32,6 +33,7 @@ void varlen::registerAllExtensions(DialectRegistry &registry) {
 
 void varlen::registerAllPasses() {
   registerVarlenTransformsPasses();
+  registerVarlenLinalgPasses();
   kernel::registerKernelTransformsPasses();
   registerVarlenConversionPasses();
   registerPipelines();

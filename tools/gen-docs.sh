@@ -18,6 +18,7 @@ page() {
 }
 
 page VarlenDialect.md Dialect/Varlen/IR/VarlenOps.td -gen-dialect-doc -dialect=varlen
+page LinalgPasses.md Dialect/Linalg/Transforms/Passes.td -gen-pass-doc
 page VarlenPasses.md Dialect/Varlen/Transforms/Passes.td -gen-pass-doc
 page KernelDialect.md Dialect/Kernel/IR/KernelMemoryOps.td -gen-dialect-doc -dialect=kernel
 page KernelPasses.md Dialect/Kernel/Transforms/Passes.td -gen-pass-doc

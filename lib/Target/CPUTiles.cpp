@@ -48,3 +48,9 @@ CPUTiles mlir::varlen::getCPUTiles(const CPUTarget &cpu, bool ofGradients) {
       row = &candidate;
   return row->tiles;
 }
+
+ContractionTile mlir::varlen::getContractionTile(const CPUTarget &cpu) {
+  if (cpu.vectorRegisters >= 32)
+    return {/*rows=*/8, /*vectors=*/2, /*blockRows=*/96, /*depth=*/256};
+  return {/*rows=*/6, /*vectors=*/2, /*blockRows=*/96, /*depth=*/256};
+}

@@ -33,6 +33,19 @@ struct CPUTiles {
 /// The tiles that suit the vector registers of a CPU.
 CPUTiles getCPUTiles(const CPUTarget &cpu, bool ofGradients);
 
+/// Tile sizes of a contraction on a CPU.
+struct ContractionTile {
+  /// Rows and vectors of columns of a result that registers hold.
+  int64_t rows, vectors;
+  /// Rows of a result that a thread computes at a time, and how much of the
+  /// contracted loop: what it reads of the left factor stays in the
+  /// second-level cache, and one panel of the right factor in the first.
+  int64_t blockRows, depth;
+};
+
+/// The tiles that suit the vector registers of a CPU.
+ContractionTile getContractionTile(const CPUTarget &cpu);
+
 /// Tile sizes of one kernel on a GPU; the parameters of
 /// `#varlen.gpu_schedule`.
 struct GPUTiles {

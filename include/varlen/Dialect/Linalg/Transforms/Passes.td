@@ -1,0 +1,115 @@
+//===- Passes.td - Passes on upstream's linalg -------------*- tablegen -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_LINALG_TRANSFORMS_PASSES_TD
+#define VARLEN_LINALG_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def VarlenTileLinalg : Pass<"varlen-tile-linalg", "::mlir::func::FuncOp"> {
+  let summary = "linalg on tensors in tiles, on threads";
+  let description = [{
+    Each linalg operation on tensors becomes an `scf.forall` over tiles of its
+    result, and with it what only it reads and what is computed tile by tile
+    without computing anything twice: elementwise producers, fills, reductions of
+    rows, and the contraction that an elementwise operation reads. A contraction is
+    computed in blocks: its right factor is copied once, in panels as wide as the
+    vectors of a tile of the result in registers; each thread copies a block of
+    rows of the left one.
+
+    *Requires*: linalg on tensors; operations whose indices are no loops, in an
+    `scf.forall` already, or too small to be worth a thread are left as they are.
+    *Guarantees*: the loops are normalized, and buffers of a tile have a size that
+    is known before the loop.
+    *Numerics*: a contraction into f16 or bf16 sums in f32 and is rounded once; else
+    none.
+
+    ```mlir
+    %0 = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x64xf32>) -> tensor<?x64xf32>
+    %1 = linalg.matmul ins(%a, %w : tensor<?x512xf32>, tensor<512x64xf32>)
+        outs(%0 : tensor<?x64xf32>) -> tensor<?x64xf32>
+    ```
+    becomes
+    ```mlir
+    %panels = scf.forall (%p) in (2) shared_outs(%o = %memory) -> (tensor<2x512x32xf32>) {
+      ... a copy of columns 32 * %p to 32 * %p + 32 of %w
+    }
+    %1 = scf.forall (%i) in (%blocks) shared_outs(%o = %empty) -> (tensor<?x64xf32>) {
+      %0 = linalg.fill ...                       // of 96 rows, or fewer
+      scf.for %k = %c0 to %c512 step %c256 ... { // depth
+        ... a copy of 96 x 256 of %a
+        scf.for %p = %c0 to %c2 step %c1 ... {
+          linalg.contract ...                    // 96 x 32 of the result
+        }
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::bufferization::BufferizationDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"];
+  let options = [
+    Option<"target", "target", "std::string", "\"host\"",
+           "CPU to generate code for: host, or a name of the target table">];
+  let statistics = [
+    Statistic<"numLoops", "loops", "Loops over tiles">,
+    Statistic<"numOperations", "operations", "Operations in them">];
+}
+
+def VarlenVectorizeLinalg
+    : Pass<"varlen-vectorize-linalg", "::mlir::func::FuncOp"> {
+  let summary = "linalg on memrefs to loops of vectors";
+  let description = [{
+    Contractions of floats become loops over tiles of the result that stay in
+    registers while the contracted loop runs. Of other operations, the loop along
+    which memory is contiguous becomes one of vectors: elementwise operations,
+    broadcasts, copies, transpositions, and reductions, which sum up in as many
+    lanes as a vector has.
+
+    *Requires*: linalg on memrefs; others are left as they are.
+    *Guarantees*: what is left are operations without a vector form (elements that
+    are no whole bytes, indices that are no loops, functions of libm), which
+    `convert-linalg-to-loops` takes. A remark counts them and names the first.
+    *Numerics*: a reduction along the loop of vectors sums in another order, always
+    the same one; a contraction multiplies and adds with one rounding where the
+    target has the instruction. `exp`, `log`, `tanh`, `sin` and others of f16, bf16
+    and f32 are upstream's polynomials, of a few units in the last place of f32.
+
+    ```mlir
+    linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]}
+        ins(%x : memref<?x64xf32>) outs(%y : memref<?x64xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %0 = arith.mulf %a, %a : f32
+      linalg.yield %0 : f32
+    }
+    ```
+    becomes
+    ```mlir
+    scf.for %i = %c0 to %n step %c1 {
+      scf.for %j = %c0 to %c64 step %c64 {
+        %a = vector.load %x[%i, %j] : memref<?x64xf32>, vector<64xf32>
+        %0 = arith.mulf %a, %a : vector<64xf32>
+        vector.store %0, %y[%i, %j] : memref<?x64xf32>, vector<64xf32>
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+  let options = [
+    Option<"target", "target", "std::string", "\"host\"",
+           "CPU to generate code for: host, or a name of the target table">];
+  let statistics = [
+    Statistic<"numContractions", "contractions", "Contractions in registers">,
+    Statistic<"numVectorized", "vectorized", "Other operations vectorized">,
+    Statistic<"numScalar", "scalar", "Operations left for scalar loops">];
+}
+
+#endif // VARLEN_LINALG_TRANSFORMS_PASSES_TD

@@ -1,0 +1,64 @@
+//===- ContractionForm.cpp - Which loop of a contraction is what ----------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ContractionForm.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+static bool isLast(linalg::LinalgOp op, OpOperand &operand, unsigned dim) {
+  AffineMap map = op.getMatchingIndexingMap(&operand);
+  return map.getNumResults() &&
+         map.getDimPosition(map.getNumResults() - 1) == dim;
+}
+
+static bool hasDim(linalg::LinalgOp op, OpOperand &operand, unsigned dim) {
+  return op.getMatchingIndexingMap(&operand).isFunctionOfDim(dim);
+}
+
+FailureOr<ContractionForm> varlen::getContractionForm(linalg::LinalgOp op) {
+  if (!linalg::isaContractionOpInterface(op))
+    return failure();
+  FailureOr<linalg::ContractionDimensions> dims =
+      linalg::inferContractionDims(op);
+  if (failed(dims) || dims->m.empty() || dims->n.empty() || dims->k.empty())
+    return failure();
+  for (OpOperand &operand : op->getOpOperands())
+    if (!op.getMatchingIndexingMap(&operand).isProjectedPermutation() ||
+        !isa<FloatType>(getElementTypeOrSelf(operand.get().getType())))
+      return failure();
+  ContractionForm form;
+  form.result = op.getDpsInitOperand(0);
+  OpOperand *inputs[] = {op.getDpsInputOperand(0), op.getDpsInputOperand(1)};
+  // The columns are the loop of the result's last dimension, rows the inner one
+  // of the others.
+  unsigned last = op.getMatchingIndexingMap(form.result).getNumResults() - 1;
+  form.columns = op.getMatchingIndexingMap(form.result).getDimPosition(last);
+  bool isSwapped;
+  if (llvm::is_contained(dims->n, form.columns))
+    isSwapped = false;
+  else if (llvm::is_contained(dims->m, form.columns))
+    isSwapped = true;
+  else
+    return failure();
+  form.lhs = inputs[isSwapped];
+  form.rhs = inputs[!isSwapped];
+  form.rows = (isSwapped ? dims->n : dims->m).back();
+  form.depth = dims->k.back();
+  for (unsigned k : dims->k)
+    if (isLast(op, *form.lhs, k))
+      form.depth = k;
+  for (unsigned dim = 0; dim < op.getNumLoops(); ++dim)
+    if (dim != form.rows && dim != form.columns && dim != form.depth)
+      form.outer.push_back(dim);
+  // Results first: the sums of contracted loops around the tile are in memory.
+  llvm::stable_sort(form.outer, [&](unsigned lhs, unsigned rhs) {
+    return hasDim(op, *form.result, lhs) > hasDim(op, *form.result, rhs);
+  });
+  return form;
+}

@@ -1,0 +1,31 @@
+//===- ContractionForm.h - Which loop of a contraction is what --*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_LINALG_TRANSFORMS_CONTRACTIONFORM_H
+#define VARLEN_DIALECT_LINALG_TRANSFORMS_CONTRACTIONFORM_H
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace mlir::varlen {
+
+/// Which loop and operand of a contraction is what: the result's columns are
+/// those of `rhs`, contiguous in both.
+struct ContractionForm {
+  unsigned rows, columns, depth;
+  OpOperand *lhs, *rhs, *result;
+  /// All other loops.
+  SmallVector<unsigned> outer;
+};
+
+/// The form of a sum of products of floats, on tensors or memrefs; failure for
+/// anything else.
+FailureOr<ContractionForm> getContractionForm(linalg::LinalgOp op);
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_DIALECT_LINALG_TRANSFORMS_CONTRACTIONFORM_H

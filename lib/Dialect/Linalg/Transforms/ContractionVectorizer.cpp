@@ -1,0 +1,220 @@
+//===- ContractionVectorizer.cpp - Contractions in registers --------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ContractionVectorizer.h"
+
+#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
+#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+/// How far ahead rows of a right factor are fetched that the processor sees no
+/// pattern in: on a page each.
+static constexpr int64_t kRowsAhead = 8;
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+/// Whether the rows of a matrix follow each other in memory without a gap.
+static bool isPanel(Value matrix) {
+  auto type = cast<MemRefType>(matrix.getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  return type.getRank() == 2 && ShapedType::isStatic(type.getDimSize(1)) &&
+         succeeded(type.getStridesAndOffset(strides, offset)) &&
+         strides[0] == type.getDimSize(1);
+}
+
+ContractionVectorizer::ContractionVectorizer(OpBuilder &builder,
+                                             linalg::LinalgOp op,
+                                             const ContractionForm &form,
+                                             const CPUTarget &target)
+    : op(op), form(form), target(target), sizes(getContractionTile(target)),
+      element(
+          cast<FloatType>(getElementTypeOrSelf(form.result->get().getType()))),
+      lanes(target.getLanes(element.getWidth() / 8)), b(op.getLoc(), builder) {}
+
+SmallVector<Value> ContractionVectorizer::getIndices(OpOperand &operand) {
+  SmallVector<Value> result;
+  for (AffineExpr expr : op.getMatchingIndexingMap(&operand).getResults())
+    result.push_back(indices[cast<AffineDimExpr>(expr).getPosition()]);
+  return result;
+}
+
+static Value convert(ImplicitLocOpBuilder &b, Value value, FloatType element) {
+  Type type = element;
+  if (auto vector = dyn_cast<VectorType>(value.getType()))
+    type = vector.clone(element);
+  if (value.getType() == type)
+    return value;
+  return arith::ExtFOp::create(b, type, value);
+}
+
+/// A vector of an operand's columns, of those that `mask` has if it is there.
+Value ContractionVectorizer::load(OpOperand &operand, Value mask) {
+  auto type =
+      VectorType::get({lanes}, getElementTypeOrSelf(operand.get().getType()));
+  SmallVector<Value> at = getIndices(operand);
+  if (!mask)
+    return vector::LoadOp::create(b, type, operand.get(), at);
+  return vector::MaskedLoadOp::create(
+      b, type, operand.get(), at, mask,
+      arith::ConstantOp::create(b, b.getZeroAttr(type)));
+}
+
+Value ContractionVectorizer::loadElement(OpOperand &operand) {
+  return memref::LoadOp::create(b, operand.get(), getIndices(operand));
+}
+
+/// Of panels, the next one, which lies behind this one in memory; else a row
+/// ahead.
+void ContractionVectorizer::prefetchNext(Value k, Value column) {
+  IndexBuilder index{b};
+  indices[form.depth] = index.add(k, hasPanels ? extents[form.depth]
+                                               : index.constant(kRowsAhead));
+  indices[form.columns] = column;
+  memref::PrefetchOp::create(b, form.rhs->get(), getIndices(*form.rhs),
+                             /*isWrite=*/false, /*localityHint=*/2,
+                             /*isDataCache=*/true);
+}
+
+void ContractionVectorizer::emitTile(const Tile &tile) {
+  IndexBuilder index{b};
+  // Rows that are not there are the last one again, and not stored.
+  SmallVector<Value> rows, columns, masks;
+  for (int64_t i = 0; i < sizes.rows; ++i) {
+    Value offset = index.constant(i);
+    if (tile.rows)
+      offset = index.min(offset, index.sub(tile.rows, index.constant(1)));
+    rows.push_back(index.add(tile.row, offset));
+  }
+  auto maskType = VectorType::get({lanes}, b.getI1Type());
+  for (int64_t j = 0; j < sizes.vectors; ++j) {
+    columns.push_back(index.add(tile.column, j * lanes));
+    masks.push_back(tile.columns
+                        ? vector::CreateMaskOp::create(
+                              b, maskType,
+                              ValueRange{index.sub(tile.columns,
+                                                   index.constant(j * lanes))})
+                        : Value());
+  }
+  auto forEach = [&](function_ref<void(int64_t, int64_t)> visit) {
+    for (int64_t i = 0; i < sizes.rows; ++i)
+      for (int64_t j = 0; j < sizes.vectors; ++j) {
+        indices[form.rows] = rows[i];
+        indices[form.columns] = columns[j];
+        visit(i, j);
+      }
+  };
+  SmallVector<Value> sums;
+  forEach([&](int64_t, int64_t j) {
+    sums.push_back(load(*form.result, masks[j]));
+  });
+  auto addProducts = [&](Value k, ValueRange state) {
+    indices[form.depth] = k;
+    Values next(state), vectors;
+    for (int64_t j = 0; j < sizes.vectors; ++j) {
+      indices[form.columns] = columns[j];
+      vectors.push_back(convert(b, load(*form.rhs, masks[j]), element));
+    }
+    for (Value column : columns)
+      prefetchNext(k, column);
+    indices[form.depth] = k;
+    for (int64_t i = 0; i < sizes.rows; ++i) {
+      indices[form.rows] = rows[i];
+      Value factor = vector::BroadcastOp::create(
+          b, VectorType::get({lanes}, element),
+          convert(b, loadElement(*form.lhs), element));
+      for (int64_t j = 0; j < sizes.vectors; ++j) {
+        Value &sum = next[i * sizes.vectors + j];
+        sum =
+            target.hasFMA
+                ? vector::FMAOp::create(b, factor, vectors[j], sum).getResult()
+                : arith::AddFOp::create(
+                      b, sum, arith::MulFOp::create(b, factor, vectors[j]))
+                      .getResult();
+      }
+    }
+    return next;
+  };
+  sums = emitLoop(b, index.constant(0), extents[form.depth], index.constant(1),
+                  sums, addProducts);
+  for (int64_t i = 0; i < sizes.rows; ++i) {
+    auto store = [&] {
+      indices[form.rows] = index.add(tile.row, i);
+      for (int64_t j = 0; j < sizes.vectors; ++j) {
+        indices[form.columns] = columns[j];
+        SmallVector<Value> at = getIndices(*form.result);
+        Value sum = sums[i * sizes.vectors + j];
+        if (masks[j])
+          vector::MaskedStoreOp::create(b, form.result->get(), at, masks[j],
+                                        sum);
+        else
+          vector::StoreOp::create(b, sum, form.result->get(), at);
+      }
+    };
+    if (tile.rows && i > 0)
+      emitIf(b, index.less(index.constant(i), tile.rows), store);
+    else
+      store();
+  }
+}
+
+void ContractionVectorizer::emitRows(Value column, Value columns, bool isCut) {
+  IndexBuilder index{b};
+  Value rows = extents[form.rows];
+  Value cut = isCut ? columns : Value();
+  Value whole = index.roundDown(rows, sizes.rows);
+  emitLoop(b, index.constant(0), whole, sizes.rows,
+           [&](Value row) { emitTile({row, column, Value(), cut}); });
+  Value rest = index.sub(rows, whole);
+  if (getConstantIntValue(rest) == 0)
+    return;
+  emitIf(b, index.less(index.constant(0), rest),
+         [&] { emitTile({whole, column, rest, cut}); });
+}
+
+void ContractionVectorizer::emitColumns() {
+  IndexBuilder index{b};
+  Value columns = extents[form.columns];
+  int64_t step = sizes.vectors * lanes;
+  Value whole = index.roundDown(columns, step);
+  emitLoop(b, index.constant(0), whole, step,
+           [&](Value column) { emitRows(column, columns, /*isCut=*/false); });
+  Value rest = index.sub(columns, whole);
+  if (getConstantIntValue(rest) == 0)
+    return;
+  emitIf(b, index.less(index.constant(0), rest),
+         [&] { emitRows(whole, rest, /*isCut=*/true); });
+}
+
+void ContractionVectorizer::emitOuter(ArrayRef<unsigned> dims) {
+  if (dims.empty())
+    return emitColumns();
+  IndexBuilder index{b};
+  emitLoop(b, index.constant(0), extents[dims.front()], 1, [&](Value i) {
+    indices[dims.front()] = i;
+    emitOuter(dims.drop_front());
+  });
+}
+
+void ContractionVectorizer::emit() {
+  b.setInsertionPoint(op);
+  for (Range range : op.createLoopRanges(b, op.getLoc()))
+    extents.push_back(
+        getValueOrCreateConstantIndexOp(b, op.getLoc(), range.size));
+  indices.assign(extents.size(), Value());
+  emitOuter(form.outer);
+}

@@ -1,0 +1,85 @@
+//===- LoopVectorizer.h - A linalg operation as vector loops ----*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Part of varlen-vectorize-linalg. The loops of an operation on memrefs, as
+// convert-linalg-to-loops writes them, with one of them made of vectors: the
+// one along which memory is contiguous. upstream's linalg::vectorize wants
+// static tiles, so each operation would first be tiled to the size of a vector,
+// which makes a view per operand and loop (docs/notes/cpu-level.md).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_LINALG_TRANSFORMS_LOOPVECTORIZER_H
+#define VARLEN_DIALECT_LINALG_TRANSFORMS_LOOPVECTORIZER_H
+
+#include "varlen/Target/CPUTarget.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+#include <optional>
+
+namespace mlir::varlen {
+
+/// Vectorizes an operation of any rank along one of its loops: elementwise
+/// operations, broadcasts, copies, transpositions and reductions, along the
+/// loop that is reduced or along another.
+class LoopVectorizer {
+public:
+  LoopVectorizer(OpBuilder &builder, linalg::LinalgOp op,
+                 const CPUTarget &target);
+
+  /// Chooses the loop, without a change to the IR. On failure `reason` says
+  /// what stands in the way.
+  LogicalResult plan(std::string &reason);
+
+  /// Writes the loops before the operation, which the caller erases.
+  void emit();
+
+private:
+  /// How the elements of an operand lie along the loop of vectors.
+  enum class Access { Invariant, Contiguous, Strided };
+
+  LogicalResult checkBody(std::string &reason);
+  LogicalResult checkAlong(unsigned dim, unsigned &numStrided,
+                           std::string &reason);
+  bool hasNarrowFloats();
+  Access getAccess(OpOperand &operand, unsigned dim);
+
+  void emitLoops(ArrayRef<unsigned> dims);
+  void emitParallel(Value extent);
+  void emitReductions(Value extent);
+  SmallVector<Value> emitBody(Value offset, int64_t lanes, Value mask,
+                              ValueRange accumulators);
+  Value emitOperand(OpOperand &operand, Value offset, int64_t lanes,
+                    Value mask);
+  void emitStore(OpOperand &operand, Value value, Value offset, int64_t lanes,
+                 Value mask);
+  Value cloneOp(Operation &source, IRMapping &map, Value offset, int64_t lanes);
+  SmallVector<Value> getIndices(AffineMap map, Value offset);
+  Value emitMask(Value rest, int64_t lanes);
+  Value emitSplat(Value scalar, int64_t lanes);
+  Value emitSplat(TypedAttr scalar, int64_t lanes);
+
+  linalg::LinalgOp op;
+  const CPUTarget &target;
+  ImplicitLocOpBuilder b;
+  /// The loop of vectors, and the lanes of one.
+  unsigned vectorDim = 0;
+  int64_t numLanes = 1;
+  /// Of results that are reduced along that loop.
+  SmallVector<Operation *> combiners;
+  /// Extents of the loops, and the index of each that has begun.
+  SmallVector<Value> extents, indices;
+};
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_DIALECT_LINALG_TRANSFORMS_LOOPVECTORIZER_H

@@ -1,0 +1,123 @@
+//===- VarlenVectorizeLinalg.cpp - linalg on memrefs to vector loops ------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ContractionVectorizer.h"
+#include "LoopVectorizer.h"
+#include "varlen/Dialect/Linalg/Transforms/Passes.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace mlir::varlen {
+#define GEN_PASS_DEF_VARLENVECTORIZELINALG
+#include "varlen/Dialect/Linalg/Transforms/Passes.h.inc"
+} // namespace mlir::varlen
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+/// Whether the columns of a contraction are contiguous in memory.
+static bool hasContiguousColumns(linalg::LinalgOp op,
+                                 const ContractionForm &form) {
+  if (!op.hasPureBufferSemantics())
+    return false;
+  for (OpOperand *operand : {form.rhs, form.result}) {
+    AffineMap map = op.getMatchingIndexingMap(operand);
+    if (map.getDimPosition(map.getNumResults() - 1) != form.columns ||
+        !cast<MemRefType>(operand->get().getType()).isLastDimUnitStride())
+      return false;
+  }
+  // A tile that is cut masks them, which LLVM can't of narrow floats.
+  return getElementTypeOrSelf(form.result->get().getType())
+                 .getIntOrFloatBitWidth() >= 32 &&
+         getElementTypeOrSelf(form.rhs->get().getType())
+                 .getIntOrFloatBitWidth() >= 32;
+}
+
+/// Polynomials in place of calls, for vectors only: what a user wrote for
+/// scalars stays libm's.
+static LogicalResult expandFunctions(func::FuncOp function) {
+  SmallVector<Operation *> ops;
+  function.walk([&](Operation *op) {
+    if (op->getName().getDialectNamespace() ==
+            math::MathDialect::getDialectNamespace() &&
+        isa<VectorType>(op->getResult(0).getType()))
+      ops.push_back(op);
+  });
+  RewritePatternSet patterns(function.getContext());
+  auto isExpanded = [](StringRef name) {
+    return llvm::is_contained({"math.cos", "math.erf", "math.exp", "math.expm1",
+                               "math.log", "math.log1p", "math.log2",
+                               "math.rsqrt", "math.sin", "math.tanh"},
+                              name);
+  };
+  populateMathF32ExpansionPatterns(patterns, isExpanded);
+  populateMathPolynomialApproximationPatterns(patterns, isExpanded);
+  return applyOpPatternsGreedily(
+      ops, std::move(patterns),
+      GreedyRewriteConfig().setStrictness(
+          GreedyRewriteStrictness::ExistingAndNewOps));
+}
+
+namespace {
+
+struct VarlenVectorizeLinalg
+    : varlen::impl::VarlenVectorizeLinalgBase<VarlenVectorizeLinalg> {
+  using VarlenVectorizeLinalgBase::VarlenVectorizeLinalgBase;
+
+  void runOnOperation() override {
+    const CPUTarget *cpu = lookupCPUTarget(target);
+    if (!cpu) {
+      getOperation().emitError("expected target to be one of ")
+          << getCPUTargetNames() << ", got '" << target << "'";
+      return signalPassFailure();
+    }
+    SmallVector<linalg::LinalgOp> ops;
+    getOperation().walk([&](linalg::LinalgOp op) { ops.push_back(op); });
+    linalg::LinalgOp firstScalar;
+    std::string firstReason;
+    int64_t scalars = 0;
+    OpBuilder builder(&getContext());
+    for (linalg::LinalgOp op : ops) {
+      if (FailureOr<ContractionForm> form = getContractionForm(op);
+          succeeded(form) && hasContiguousColumns(op, *form)) {
+        ContractionVectorizer(builder, op, *form, *cpu).emit();
+        op.erase();
+        ++numContractions;
+        continue;
+      }
+      std::string reason;
+      LoopVectorizer vectorizer(builder, op, *cpu);
+      if (succeeded(vectorizer.plan(reason))) {
+        vectorizer.emit();
+        op.erase();
+        ++numVectorized;
+        continue;
+      }
+      if (op.getNumLoops() == 0)
+        continue;
+      ++scalars;
+      if (!firstScalar) {
+        firstScalar = op;
+        firstReason = reason;
+      }
+    }
+    numScalar += scalars;
+    if (firstScalar)
+      firstScalar.emitRemark()
+          << "scalar loops for " << scalars
+          << (scalars == 1 ? " operation" : " operations")
+          << " of this function; the first is '" << firstScalar->getName()
+          << "': " << firstReason;
+    if (failed(expandFunctions(getOperation())))
+      signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,148 @@
+// RUN: varlen-opt %s --pass-pipeline="builtin.module(func.func(varlen-vectorize-linalg{target=avx2}))" 2>&1 | FileCheck %s
+
+#ij = affine_map<(i, j) -> (i, j)>
+#ji = affine_map<(i, j) -> (j, i)>
+#i = affine_map<(i, j) -> (i)>
+#j = affine_map<(i, j) -> (j)>
+
+// CHECK: remark: scalar loops for 2 operations of this function; the first is 'linalg.generic': elements that are no whole bytes
+
+// Two registers at a time, and a masked vector for the rest.
+// CHECK-LABEL: func.func @elementwise
+// CHECK: scf.for
+// CHECK:   scf.for
+// CHECK:     vector.load {{.*}} vector<16xf32>
+// CHECK:     arith.mulf {{.*}} : vector<16xf32>
+// CHECK:     vector.store
+// CHECK:   scf.if
+// CHECK:     vector.create_mask
+// CHECK:     vector.maskedload
+// CHECK:     vector.maskedstore
+func.func @elementwise(%x: memref<?x?xf32>, %y: memref<?x?xf32>) {
+  linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%x : memref<?x?xf32>) outs(%y : memref<?x?xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.mulf %a, %a : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// As many lanes as there are elements, and no loop over vectors left over.
+// CHECK-LABEL: func.func @short
+// CHECK: vector.load {{.*}} vector<6xf32>
+// CHECK-NOT: maskedload
+// CHECK: return
+func.func @short(%x: memref<?x6xf32>, %y: memref<?x6xf32>) {
+  linalg.exp ins(%x : memref<?x6xf32>) outs(%y : memref<?x6xf32>)
+  return
+}
+
+// Sums of lanes, then of all of them.
+// CHECK-LABEL: func.func @row_sums
+// CHECK: %[[SUMS:.*]] = scf.for {{.*}} -> (vector<16xf32>)
+// CHECK:   arith.addf {{.*}} : vector<16xf32>
+// CHECK: vector.maskedload
+// CHECK: arith.select
+// CHECK: %[[SUM:.*]] = vector.reduction <add>, %{{.*}} fastmath<reassoc>
+// CHECK: arith.addf
+// CHECK: memref.store
+func.func @row_sums(%x: memref<?x?xf32>, %y: memref<?xf32>) {
+  linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"]}
+      ins(%x : memref<?x?xf32>) outs(%y : memref<?xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.addf %a, %o : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @column_sums
+// CHECK-NOT: vector.reduction
+// CHECK: vector.store
+func.func @column_sums(%x: memref<?x?xf32>, %y: memref<?xf32>) {
+  linalg.generic {indexing_maps = [#ij, #j], iterator_types = ["reduction", "parallel"]}
+      ins(%x : memref<?x?xf32>) outs(%y : memref<?xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.addf %a, %o : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @transpose
+// CHECK: vector.from_elements {{.*}} : vector<16xf32>
+func.func @transpose(%x: memref<32x32xf32>, %y: memref<32x32xf32>) {
+  linalg.transpose ins(%x : memref<32x32xf32>) outs(%y : memref<32x32xf32>) permutation = [1, 0]
+  return
+}
+
+// Indices along the vectors, and functions as polynomials.
+// CHECK-LABEL: func.func @functions
+// CHECK: vector.step
+// CHECK-NOT: math.tanh
+// CHECK: return
+func.func @functions(%y: memref<?x64xf32>) {
+  linalg.generic {indexing_maps = [#ij], iterator_types = ["parallel", "parallel"]} outs(%y : memref<?x64xf32>) {
+  ^bb0(%o: f32):
+    %j = linalg.index 1 : index
+    %k = arith.index_cast %j : index to i32
+    %0 = arith.sitofp %k : i32 to f32
+    %1 = math.tanh %0 : f32
+    linalg.yield %1 : f32
+  }
+  return
+}
+
+// Six rows of two vectors stay in registers, while the next panel is fetched; rows
+// that are left over.
+// CHECK-LABEL: func.func @panel
+// CHECK: scf.for
+// CHECK:   scf.for
+// CHECK:     scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>,
+// CHECK-COUNT-2: memref.prefetch
+// CHECK-COUNT-12: vector.fma
+// CHECK-COUNT-12: vector.store
+// CHECK:   scf.if
+// CHECK:     arith.minsi
+func.func @panel(%a: memref<?x256xf32>, %b: memref<256x16xf32>, %c: memref<?x16xf32>) {
+  linalg.matmul ins(%a, %b : memref<?x256xf32>, memref<256x16xf32>) outs(%c : memref<?x16xf32>)
+  return
+}
+
+// Of a right factor with rows on a page each, more of a row at a time; rows and
+// columns that are left over.
+// CHECK-LABEL: func.func @product
+// CHECK: scf.for
+// CHECK:   scf.for
+// CHECK:     scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>,
+// CHECK-COUNT-4: memref.prefetch
+// CHECK-COUNT-8: vector.fma
+// CHECK-COUNT-8: vector.store
+// CHECK:   scf.if
+// CHECK:     arith.minsi
+// CHECK: vector.create_mask
+// CHECK: vector.maskedload
+func.func @product(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?x?xf32>) {
+  linalg.matmul ins(%a, %b : memref<?x?xf32>, memref<?x?xf32>) outs(%c : memref<?x?xf32>)
+  return
+}
+
+// Left for scalar loops: bits have no vectors in memory; lanes that are not there
+// would divide by zero.
+// CHECK-LABEL: func.func @scalar
+// CHECK-COUNT-2: linalg.generic
+func.func @scalar(%x: memref<?xi1>, %y: memref<?xi1>, %u: memref<?xi32>) {
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x : memref<?xi1>) outs(%y : memref<?xi1>) {
+  ^bb0(%a: i1, %o: i1):
+    linalg.yield %a : i1
+  }
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%u : memref<?xi32>) outs(%u : memref<?xi32>) {
+  ^bb0(%a: i32, %o: i32):
+    %0 = arith.divsi %o, %a : i32
+    linalg.yield %0 : i32
+  }
+  return
+}
