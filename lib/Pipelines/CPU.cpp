@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "varlen/Conversion/Passes.h"
+#include "varlen/Dialect/Linalg/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 #include "varlen/Pipelines/Pipelines.h"
 #include "varlen/Target/CPUTarget.h"
@@ -49,6 +50,9 @@ void varlen::buildVarlenBufferize(OpPassManager &manager,
   // Tensor code that has no bufferization of its own.
   manager.addPass(createConvertElementwiseToLinalgPass());
   manager.addPass(createConvertTensorToLinalgPass());
+  if (!isGPU)
+    manager.addNestedPass<func::FuncOp>(
+        createVarlenTileLinalg({schedule.target}));
   // A tensor.empty that ends up in a slice is that slice.
   manager.addPass(bufferization::createEmptyTensorEliminationPass());
   // What a branch of a check allocates is then known to have the identity
@@ -67,8 +71,13 @@ void varlen::buildVarlenBufferize(OpPassManager &manager,
   // The user's own linalg and vectors, and the copies that bufferization made:
   // now, while attention is one operation and these passes have little to walk.
   manager.addPass(createVarlenExpandCopies());
+  if (!isGPU)
+    manager.addNestedPass<func::FuncOp>(
+        createVarlenVectorizeLinalg({schedule.target}));
   manager.addPass(createConvertLinalgToLoopsPass());
-  manager.addPass(createForallToForLoopPass());
+  // On a CPU, loops over tiles run on threads.
+  if (isGPU)
+    manager.addPass(createForallToForLoopPass());
   // Unrolled: what goes through memory instead is a buffer on the stack, in the
   // body of the loop that a transfer is in, one more with each trip.
   manager.addPass(createConvertVectorToSCFPass(
@@ -96,6 +105,7 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
   manager.addPass(createCSEPass());
   // While captured values still are memrefs.
   manager.addPass(createVarlenOutlineWork());
+  manager.addPass(createForallToForLoopPass());
   manager.addPass(createConvertVarlenToRuntime());
 }
 

@@ -1,0 +1,250 @@
+"""A user's own linalg through varlen-to-cpu against numpy in f64: contractions of any
+sizes, orders and types, elementwise chains, reductions along rows and columns,
+transposes; on every CPU target that this machine runs, with one thread and two, whose
+results are the same bit for bit.
+"""
+
+# REQUIRES: venv
+# RUN: %python %s
+
+import numpy as np
+
+import varlen
+from varlen import dtypes
+
+rng = np.random.default_rng(11)
+failed = 0
+
+
+def tensor(shape, dtype):
+    return f"tensor<{'x'.join(map(str, (*shape, dtype)))}>"
+
+
+class Function:
+    """Text of a function on tensors, static or with every extent dynamic."""
+
+    def __init__(self, dynamic):
+        self.dynamic = dynamic
+        self.arguments, self.inputs, self.body = [], {}, []
+
+    def type(self, shape, dtype):
+        return tensor(["?"] * len(shape) if self.dynamic else shape, dtype)
+
+    def argument(self, name, shape, dtype, scale=1.0):
+        value = (scale * rng.standard_normal(shape)).astype(np.float64)
+        self.inputs[name] = dtypes.narrow(value, dtype)
+        self.arguments.append(
+            f'%{name}: {self.type(shape, dtype)} {{varlen.name = "{name}"}}'
+        )
+        return dtypes.widen(self.inputs[name])
+
+    def empty(self, name, shape, dtype, like):
+        """`like` has an argument and a dimension for each extent."""
+        sizes = []
+        if self.dynamic:
+            for i, (source, shape_of_source, dtype_of_source, dim) in enumerate(like):
+                self.body.append(
+                    f"%{name}_c{i} = arith.constant {dim} : index\n"
+                    f"%{name}_d{i} = tensor.dim %{source}, %{name}_c{i} : "
+                    f"{self.type(shape_of_source, dtype_of_source)}"
+                )
+                sizes.append(f"%{name}_d{i}")
+        self.body.append(
+            f"%{name} = tensor.empty({', '.join(sizes)}) : {self.type(shape, dtype)}"
+        )
+
+    def run(self, result, **flags):
+        text = (
+            f"func.func @f({', '.join(self.arguments)}) -> ({result} "
+            '{varlen.name = "y"}) {\n' + "\n".join(self.body) + "\n}\n"
+        )
+        return varlen.run(text, self.inputs, **flags)["y"]
+
+
+def check(label, function, result, dtype, golden, tolerance, targets):
+    global failed
+    for target in targets:
+        one = function.run(result, target=target, threads=1)
+        two = function.run(result, target=target, threads=2)
+        value = dtypes.widen(one)
+        error = np.max(np.abs(value - golden) / (1 + np.abs(golden)), initial=0.0)
+        good = error <= tolerance and np.array_equal(
+            one.view(np.uint8), two.view(np.uint8)
+        )
+        if not good:
+            print(f"FAIL {label} {target}: error {error:.2e}, wanted {tolerance:.0e}")
+            failed += 1
+
+
+TOLERANCE = {"f64": 1e-12, "f32": 2e-5, "f16": 2e-3, "bf16": 2e-2}
+ALL_TARGETS = ["generic", "avx2", "host"]
+
+
+def contraction(sizes, lhs, rhs, out, source, result, dynamic, targets, added=False):
+    """out[...] (+)= sum of lhs[...] * rhs[...], dimensions named by letters."""
+    f = Function(dynamic)
+    shape = {name: [sizes[c] for c in letters] for name, letters in
+             {"a": lhs, "b": rhs, "c": out}.items()}  # fmt: skip
+    a = f.argument("a", shape["a"], source)
+    b = f.argument("b", shape["b"], source)
+    golden = np.einsum(f"{lhs},{rhs}->{out}", a, b)
+    type = f.type(shape["c"], result)
+    if added:
+        golden = golden + f.argument("c", shape["c"], result)
+        start = "c"
+    else:
+        places = {c: ("a", shape["a"], source, lhs.index(c)) for c in lhs}
+        places |= {c: ("b", shape["b"], source, rhs.index(c)) for c in rhs}
+        f.empty("e", shape["c"], result, [places[c] for c in out])
+        f.body.append(
+            f"%zero = arith.constant 0.0 : {result}\n"
+            f"%z = linalg.fill ins(%zero : {result}) outs(%e : {type}) -> {type}"
+        )
+        start = "z"
+    letters = sorted(sizes)
+    maps = ", ".join(
+        f"affine_map<({', '.join(letters)}) -> ({', '.join(x)})>"
+        for x in (lhs, rhs, out)
+    )
+    f.body.append(
+        f"%y = linalg.contract indexing_maps = [{maps}] ins(%a, %b : "
+        f"{f.type(shape['a'], source)}, {f.type(shape['b'], source)}) "
+        f"outs(%{start} : {type}) -> {type}\n"
+        f"return %y : {type}"
+    )
+    depth = np.prod([sizes[c] for c in sizes if c not in out])
+    label = f"contract {lhs},{rhs}->{out} {sizes} {source} {result} {dynamic=} {added=}"
+    check(label, f, type, result, golden, TOLERANCE[result] * max(1, depth**0.5 / 8),
+          targets)  # fmt: skip
+
+
+MATMUL = [("mk", "kn"), ("mk", "nk"), ("km", "kn"), ("km", "nk")]
+for lhs, rhs in MATMUL:
+    for m, n, k in [(1, 1, 1), (97, 31, 257), (200, 100, 77)]:
+        for dynamic in (False, True):
+            contraction({"m": m, "n": n, "k": k}, lhs, rhs, "mn", "f32", "f32", dynamic,
+                        ALL_TARGETS if m == 97 else ["host"], added=m == 97)  # fmt: skip
+for source, result in [("f64", "f64"), ("bf16", "f32"), ("f16", "f32"), ("bf16", "bf16"),
+                       ("f16", "f16")]:  # fmt: skip
+    for lhs, rhs in MATMUL[:2]:
+        contraction({"m": 101, "n": 70, "k": 300}, lhs, rhs, "mn", source, result, True,
+                    ["avx2", "host"])  # fmt: skip
+for lhs, rhs, out in [("bmk", "bkn", "bmn"), ("mbk", "nbk", "bmn"), ("bmk", "kn", "bmn"),
+                      ("mk", "kn", "nm"), ("mkj", "jkn", "mn"), ("mk", "k", "m"),
+                      ("k", "kn", "n")]:  # fmt: skip
+    sizes = dict(zip("bjkmn", (3, 5, 40, 99, 45)))
+    sizes = {c: sizes[c] for c in sorted({*lhs, *rhs})}
+    contraction(sizes, lhs, rhs, out, "f32", "f32", True, ["avx2", "host"])
+# Nothing to add, and no result.
+contraction({"m": 5, "n": 40, "k": 0}, "mk", "kn", "mn", "f32", "f32", True, ["host"])
+contraction({"m": 0, "n": 40, "k": 3}, "mk", "kn", "mn", "f32", "f32", True, ["host"])
+
+
+def generic(inputs, outputs, maps, loops, body, types):
+    return (
+        f"linalg.generic {{indexing_maps = [{', '.join(maps)}], "
+        f"iterator_types = [{', '.join(chr(34) + x + chr(34) for x in loops)}]}} "
+        f"ins({', '.join('%' + x for x in inputs)} : "
+        f"{', '.join(types[: len(inputs)])}) outs(%{outputs} : {types[-1]}) {{\n"
+        f"{body}\n}} -> {types[-1]}"
+    )
+
+
+IJ, I, J, JI = (f"affine_map<(i, j) -> ({x})>" for x in ("i, j", "i", "j", "j, i"))
+PARALLEL = ["parallel", "parallel"]
+
+
+def elementwise(m, n, dtype, dynamic, targets):
+    """tanh(x * exp(w_j)) + transposed y."""
+    f = Function(dynamic)
+    x = f.argument("x", (m, n), dtype)
+    w = f.argument("w", (n,), dtype, 0.5)
+    y = f.argument("t", (n, m), dtype)
+    golden = np.tanh(x * np.exp(w)) + y.T
+    type = f.type((m, n), dtype)
+    f.empty("e", (m, n), dtype, [("x", (m, n), dtype, 0), ("x", (m, n), dtype, 1)])
+    body = f"""^bb0(%a: {dtype}, %b: {dtype}, %c: {dtype}, %o: {dtype}):
+      %0 = math.exp %b : {dtype}
+      %1 = arith.mulf %a, %0 : {dtype}
+      %2 = math.tanh %1 : {dtype}
+      %3 = arith.addf %2, %c : {dtype}
+      linalg.yield %3 : {dtype}"""
+    types = [type, f.type((n,), dtype), f.type((n, m), dtype), type]
+    f.body.append(f"%y = {generic(['x', 'w', 't'], 'e', [IJ, J, JI, IJ], PARALLEL, body, types)}")
+    f.body.append(f"return %y : {type}")
+    check(f"elementwise {m}x{n} {dtype} {dynamic=}", f, type, dtype, golden,
+          4 * TOLERANCE[dtype] if dtype != "f32" else 2e-6, targets)  # fmt: skip
+
+
+def reduction(m, n, dtype, along, kind, dynamic, targets):
+    f = Function(dynamic)
+    x = f.argument("x", (m, n), dtype)
+    extent = m if along == 1 else n
+    golden = {"sum": np.sum, "max": np.max}[kind](x * x, axis=along)
+    type = f.type((extent,), dtype)
+    f.empty("e", (extent,), dtype, [("x", (m, n), dtype, 1 - along)])
+    start = {"sum": "0.0", "max": "-1.0"}[kind]
+    op = {"sum": "arith.addf", "max": "arith.maximumf"}[kind]
+    body = f"""^bb0(%a: {dtype}, %o: {dtype}):
+      %0 = arith.mulf %a, %a : {dtype}
+      %1 = {op} %0, %o : {dtype}
+      linalg.yield %1 : {dtype}"""
+    maps = [IJ, I if along == 1 else J]
+    loops = ["parallel", "reduction"] if along == 1 else ["reduction", "parallel"]
+    f.body.append(
+        f"%zero = arith.constant {start} : {dtype}\n"
+        f"%z = linalg.fill ins(%zero : {dtype}) outs(%e : {type}) -> {type}\n"
+        f"%y = {generic(['x'], 'z', maps, loops, body, [f.type((m, n), dtype), type])}\n"
+        f"return %y : {type}"
+    )
+    check(f"{kind} of {m}x{n} along {along} {dtype} {dynamic=}", f, type, dtype, golden,
+          TOLERANCE[dtype] * max(1, (n if along else m) ** 0.5), targets)  # fmt: skip
+
+
+def softmax(m, n, dynamic, targets):
+    """A producer that two operations of the loop read."""
+    f = Function(dynamic)
+    x = f.argument("x", (m, n), "f32", 3.0)
+    exp = np.exp(x - x.max(axis=1, keepdims=True))
+    golden = exp / exp.sum(axis=1, keepdims=True)
+    rows, type = f.type((m,), "f32"), f.type((m, n), "f32")
+    extents = [("x", (m, n), "f32", 0), ("x", (m, n), "f32", 1)]
+    f.empty("r", (m,), "f32", extents[:1])
+    f.empty("e", (m, n), "f32", extents)
+    two = lambda op: f"^bb0(%a: f32, %o: f32):\n%0 = {op} %a, %o : f32\nlinalg.yield %0 : f32"
+    sub = """^bb0(%a: f32, %b: f32, %o: f32):
+      %0 = arith.subf %a, %b : f32
+      %1 = math.exp %0 : f32
+      linalg.yield %1 : f32"""
+    div = """^bb0(%a: f32, %b: f32, %o: f32):
+      %0 = arith.divf %a, %b : f32
+      linalg.yield %0 : f32"""
+    along = ["parallel", "reduction"]
+    f.body.append(
+        "%low = arith.constant 0xFF800000 : f32\n%zero = arith.constant 0.0 : f32\n"
+        f"%m0 = linalg.fill ins(%low : f32) outs(%r : {rows}) -> {rows}\n"
+        f"%l0 = linalg.fill ins(%zero : f32) outs(%r : {rows}) -> {rows}\n"
+        f"%m = {generic(['x'], 'm0', [IJ, I], along, two('arith.maximumf'), [type, rows])}\n"
+        f"%p = {generic(['x', 'm'], 'e', [IJ, I, IJ], PARALLEL, sub, [type, rows, type])}\n"
+        f"%l = {generic(['p'], 'l0', [IJ, I], along, two('arith.addf'), [type, rows])}\n"
+        f"%y = {generic(['p', 'l'], 'e', [IJ, I, IJ], PARALLEL, div, [type, rows, type])}\n"
+        f"return %y : {type}"
+    )
+    check(f"softmax {m}x{n} {dynamic=}", f, type, "f32", golden, 2e-6, targets)
+
+
+for m, n in [(1, 1), (3, 17), (300, 129)]:
+    for dynamic in (False, True):
+        elementwise(m, n, "f32", dynamic, ALL_TARGETS)
+        softmax(m, n, dynamic, ["host"])
+        for along in (0, 1):
+            for kind in ("sum", "max"):
+                reduction(m, n, "f32", along, kind, dynamic, ["avx2"])
+for dtype in ("f64", "f16", "bf16"):
+    elementwise(33, 150, dtype, True, ["avx2", "host"])
+    if dtype == "f64":
+        reduction(33, 150, dtype, 1, "sum", True, ["avx2", "host"])
+        reduction(33, 150, dtype, 0, "sum", True, ["avx2", "host"])
+
+print(f"{failed} failed")
+raise SystemExit(failed != 0)
