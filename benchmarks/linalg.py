@@ -1,0 +1,210 @@
+"""The rest of a function beside attention: matrix products, and a transformer block
+with attention in it, against PyTorch and numpy in the same run.
+
+    benchmarks/linalg.py --build build [--threads 1,2] [--repeat 9] [--rows NAME]
+
+A product is given as a fraction of the machine's multiply-add peak, which is measured
+between its repetitions. Of each program the fastest run counts.
+"""
+
+import argparse
+import os
+import pathlib
+import tempfile
+import time
+
+import numpy as np
+import torch
+import varlen
+
+
+def product_text(n, k, dtype):
+    """(rows x k) times (k x n) into f32."""
+    a, b, c = f"tensor<?x{k}x{dtype}>", f"tensor<{k}x{n}x{dtype}>", f"tensor<?x{n}xf32>"
+    return f"""
+    func.func @product(%a: {a} {{varlen.name = "a"}}, %b: {b} {{varlen.name = "b"}}) -> ({c} {{varlen.name = "c"}}) {{
+      %c0 = arith.constant 0 : index
+      %zero = arith.constant 0.0 : f32
+      %m = tensor.dim %a, %c0 : {a}
+      %empty = tensor.empty(%m) : {c}
+      %zeros = linalg.fill ins(%zero : f32) outs(%empty : {c}) -> {c}
+      %c = linalg.matmul ins(%a, %b : {a}, {b}) outs(%zeros : {c}) -> {c}
+      return %c : {c}
+    }}
+    """
+
+
+def block_text(width, heads):
+    """x + attention(x Wq, x Wk, x Wv) Wo, causal, with rotated queries and keys."""
+    d = width // heads
+    half = d // 2
+    rows, wide = f"tensor<?x{width}xf32>", f"tensor<?x{heads}x{d}xf32>"
+    weight, angles = f"tensor<{width}x{width}xf32>", f"tensor<?x{half}xf32>"
+    part = f"tensor<?x{heads}x{half}xf32>"
+
+    def named(name, type):
+        return f'%{name}: {type} {{varlen.name = "{name}"}}'
+
+    arguments = ", ".join(
+        named(name, type)
+        for name, type in [("x", rows), *((w, weight) for w in ("wq", "wk", "wv", "wo")),
+                           ("cos", angles), ("sin", angles), ("cu", "tensor<?xi32>")]
+    )  # fmt: skip
+    return f"""
+    func.func private @linear(%x: {rows}, %w: {weight}) -> {rows} {{
+      %c0 = arith.constant 0 : index
+      %zero = arith.constant 0.0 : f32
+      %t = tensor.dim %x, %c0 : {rows}
+      %empty = tensor.empty(%t) : {rows}
+      %zeros = linalg.fill ins(%zero : f32) outs(%empty : {rows}) -> {rows}
+      %y = linalg.matmul ins(%x, %w : {rows}, {weight}) outs(%zeros : {rows}) -> {rows}
+      return %y : {rows}
+    }}
+    func.func private @rotate(%x: {wide}, %cos: {angles}, %sin: {angles}) -> {wide} {{
+      %c0 = arith.constant 0 : index
+      %t = tensor.dim %x, %c0 : {wide}
+      %a = tensor.extract_slice %x[0, 0, 0] [%t, {heads}, {half}] [1, 1, 1] : {wide} to {part}
+      %b = tensor.extract_slice %x[0, 0, {half}] [%t, {heads}, {half}] [1, 1, 1] : {wide} to {part}
+      %empty = tensor.empty(%t) : {part}
+      %r:2 = linalg.generic {{indexing_maps = [affine_map<(t, h, d) -> (t, h, d)>, affine_map<(t, h, d) -> (t, h, d)>,
+          affine_map<(t, h, d) -> (t, d)>, affine_map<(t, h, d) -> (t, d)>,
+          affine_map<(t, h, d) -> (t, h, d)>, affine_map<(t, h, d) -> (t, h, d)>],
+          iterator_types = ["parallel", "parallel", "parallel"]}}
+          ins(%a, %b, %cos, %sin : {part}, {part}, {angles}, {angles}) outs(%empty, %empty : {part}, {part}) {{
+      ^bb0(%u: f32, %v: f32, %c: f32, %s: f32, %o0: f32, %o1: f32):
+        %0 = arith.mulf %u, %c : f32
+        %1 = arith.mulf %v, %s : f32
+        %2 = arith.subf %0, %1 : f32
+        %3 = arith.mulf %u, %s : f32
+        %4 = arith.mulf %v, %c : f32
+        %5 = arith.addf %3, %4 : f32
+        linalg.yield %2, %5 : f32, f32
+      }} -> ({part}, {part})
+      %y_empty = tensor.empty(%t) : {wide}
+      %y0 = tensor.insert_slice %r#0 into %y_empty[0, 0, 0] [%t, {heads}, {half}] [1, 1, 1] : {part} into {wide}
+      %y1 = tensor.insert_slice %r#1 into %y0[0, 0, {half}] [%t, {heads}, {half}] [1, 1, 1] : {part} into {wide}
+      return %y1 : {wide}
+    }}
+    func.func @block({arguments}) -> ({rows} {{varlen.name = "y"}}) {{
+      %c0 = arith.constant 0 : index
+      %t = tensor.dim %x, %c0 : {rows}
+      %q0 = call @linear(%x, %wq) : ({rows}, {weight}) -> {rows}
+      %k0 = call @linear(%x, %wk) : ({rows}, {weight}) -> {rows}
+      %v0 = call @linear(%x, %wv) : ({rows}, {weight}) -> {rows}
+      %q1 = tensor.expand_shape %q0 [[0], [1, 2]] output_shape [%t, {heads}, {d}] : {rows} into {wide}
+      %k1 = tensor.expand_shape %k0 [[0], [1, 2]] output_shape [%t, {heads}, {d}] : {rows} into {wide}
+      %v = tensor.expand_shape %v0 [[0], [1, 2]] output_shape [%t, {heads}, {d}] : {rows} into {wide}
+      %q = call @rotate(%q1, %cos, %sin) : ({wide}, {angles}, {angles}) -> {wide}
+      %k = call @rotate(%k1, %cos, %sin) : ({wide}, {angles}, {angles}) -> {wide}
+      %o, %lse = varlen.attn %q, %k, %v, %cu, %cu {{mask = #varlen.mask<causal>}}
+        : ({wide}, {wide}, {wide}, tensor<?xi32>, tensor<?xi32>) -> ({wide}, tensor<{heads}x?xf32>)
+      %o0 = tensor.collapse_shape %o [[0], [1, 2]] : {wide} into {rows}
+      %p = call @linear(%o0, %wo) : ({rows}, {weight}) -> {rows}
+      %y = arith.addf %x, %p : {rows}
+      return %y : {rows}
+    }}
+    """
+
+
+def torch_block(x, wq, wk, wv, wo, cos, sin, offsets, heads):
+    def rotate(t):
+        a, b = t.chunk(2, dim=-1)
+        c, s = cos[:, None], sin[:, None]
+        return torch.cat([a * c - b * s, a * s + b * c], dim=-1)
+
+    q, k, v = ((x @ w).view(len(x), heads, -1) for w in (wq, wk, wv))
+    q, k = rotate(q), rotate(k)
+    outs = [
+        torch.nn.functional.scaled_dot_product_attention(
+            *(t[i:j].transpose(0, 1)[None] for t in (q, k, v)), is_causal=True
+        )[0].transpose(0, 1)
+        for i, j in zip(offsets, offsets[1:])
+    ]
+    return x + torch.cat(outs).reshape(len(x), -1) @ wo
+
+
+def fastest(function, repeat):
+    function()
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return 1e3 * min(times)
+
+
+def run(text, inputs, threads, repeat, passes=()):
+    """Results, the fastest run in ms, the figures."""
+    figures = {}
+    if passes:
+        text = varlen.tools.call("varlen-opt", "-", *passes, text=text)
+    results = varlen.run(text, inputs, threads=threads, repeat=repeat, peak=True,
+                         figures=figures)  # fmt: skip
+    return results, figures["ms_min"], figures
+
+
+def measure_product(rows, n, k, dtype, threads, repeat):
+    rng = np.random.default_rng(1)
+    a, b = (rng.standard_normal(s).astype(np.float32) for s in ((rows, k), (k, n)))
+    inputs = {name: varlen.dtypes.narrow(x, dtype) for name, x in (("a", a), ("b", b))}
+    results, ours, figures = run(product_text(n, k, dtype), inputs, threads, repeat)
+    torch.set_num_threads(threads)
+    type = {"f32": torch.float32, "bf16": torch.bfloat16}[dtype]
+    ta, tb = torch.tensor(a).to(type), torch.tensor(b).to(type)
+    theirs = fastest(lambda: ta @ tb, repeat)
+    golden = ta.double() @ tb.double()
+    error = float((golden - torch.tensor(results["c"])).abs().max())
+    gflops = 2 * rows * n * k / ours / 1e6
+    print(f"| {rows} x {n} x {k} | {dtype} | {threads} | {ours:.2f} ms | "
+          f"{gflops / figures['peak_gflops']:.2f} | {theirs:.2f} ms | {theirs / ours:.2f} | "
+          f"{error:.1e} |", flush=True)  # fmt: skip
+
+
+def measure_block(tokens, width, heads, threads, repeat):
+    rng = np.random.default_rng(2)
+    half = width // heads // 2
+    weights = {
+        w: (rng.standard_normal((width, width)) / width**0.5).astype(np.float32)
+        for w in ("wq", "wk", "wv", "wo")
+    }
+    x = rng.standard_normal((tokens, width)).astype(np.float32)
+    angle = np.arange(tokens)[:, None] * 10000.0 ** (-np.arange(half) / half)
+    offsets = [0, tokens // 4, tokens // 4 + tokens // 3, tokens]
+    inputs = {"x": x, **weights, "cos": np.cos(angle).astype(np.float32),
+              "sin": np.sin(angle).astype(np.float32),
+              "cu": np.array(offsets, np.int32)}  # fmt: skip
+    results, ours, _ = run(block_text(width, heads), inputs, threads, repeat,
+                           ["--inline", "--symbol-dce"])  # fmt: skip
+    torch.set_num_threads(threads)
+    values = [torch.tensor(v) for name, v in inputs.items() if name != "cu"]
+    with torch.no_grad():
+        golden = torch_block(*values, offsets, heads)
+        theirs = fastest(lambda: torch_block(*values, offsets, heads), repeat)
+    error = float((golden - torch.tensor(results["y"])).abs().max())
+    print(f"| block of width {width}, {tokens} tokens | f32 | {threads} | {ours:.2f} ms | | "
+          f"{theirs:.2f} ms | {theirs / ours:.2f} | {error:.1e} |", flush=True)  # fmt: skip
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--build", default="build", type=pathlib.Path)
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--repeat", default=9, type=int)
+    parser.add_argument("--only", default="", help="'product' or 'block'")
+    options = parser.parse_args()
+    os.environ["VARLEN_BUILD"] = str(options.build)
+    print("| rows x columns x depth | type | threads | varlen | of the peak | PyTorch | PyTorch takes | error |")
+    print("|---|---|---|---|---|---|---|---|")
+    for threads in map(int, options.threads.split(",")):
+        if options.only != "block":
+            for rows, n, k in [(1805, 1024, 1024), (1805, 1000, 777), (64, 1024, 1024),
+                               (8, 1024, 1024), (1, 1024, 1024)]:  # fmt: skip
+                for dtype in ("f32", "bf16"):
+                    measure_product(rows, n, k, dtype, threads, options.repeat)
+        if options.only != "product":
+            measure_block(1805, 1024, 16, threads, options.repeat)
+            measure_block(4096, 512, 8, threads, options.repeat)
+
+
+if __name__ == "__main__":
+    main()
