@@ -43,7 +43,7 @@ func.func @together(%dout: memref<?x8x24xbf16>, %q: memref<?x8x40xbf16>, %k: mem
   // CHECK: varlen.online_attn_grad qk {{.*}} limits({{.*}} dq(
   // CHECK: varlen.online_attn_grad qk
   // CHECK-NOT: limits
-  // CHECK: kernel.store %{{.*}} : tensor<64x48xbf16>, memref<?x8x40xbf16>
+  // CHECK: kernel.store %{{.*}} : tensor<64x48xbf16> to memref<?x8x40xbf16>
 
   // Heads of the group come one after the other.
   // CHECK: gpu.launch {{.*}} function(@together_dkv)
@@ -57,8 +57,8 @@ func.func @together(%dout: memref<?x8x24xbf16>, %q: memref<?x8x40xbf16>, %k: mem
   // CHECK: varlen.online_attn_grad kq {{.*}} limits({{.*}} dk({{.*}} dv(
   // CHECK: varlen.online_attn_grad kq
   // CHECK-NOT: limits
-  // CHECK: kernel.store %{{.*}} : tensor<128x48xbf16>, memref<?x2x40xbf16>
-  // CHECK: kernel.store %{{.*}} : tensor<128x32xbf16>, memref<?x2x24xbf16>
+  // CHECK: kernel.store %{{.*}} : tensor<128x48xbf16> to memref<?x2x40xbf16>
+  // CHECK: kernel.store %{{.*}} : tensor<128x32xbf16> to memref<?x2x24xbf16>
 
   // With bad cu_seqlens the number of tiles is negative.
   // CHECK: gpu.launch {{.*}} function(@together_dsink)

@@ -52,8 +52,8 @@ func.func @causal(%q: memref<?x8x40xbf16>, %k: memref<?x2x40xbf16>, %v: memref<?
   // CHECK:   scf.for
   // CHECK:     varlen.online_attn
   // CHECK-NOT: limits
-  // CHECK:   kernel.store %{{.*}} : tensor<64x32xbf16>, memref<?x8x24xbf16>
-  // CHECK:   kernel.store %{{.*}} : tensor<64x1xf32>, memref<8x?xf32>
+  // CHECK:   kernel.store %{{.*}} : tensor<64x32xbf16> to memref<?x8x24xbf16>
+  // CHECK:   kernel.store %{{.*}} : tensor<64x1xf32> to memref<8x?xf32>
   // CHECK: memref.dealloc %[[LIST]]
   // CHECK: memref.dealloc %[[COUNT]]
   varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse)

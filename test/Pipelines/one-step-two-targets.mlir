@@ -92,9 +92,9 @@ gpu.module @kernels {
     %r:3 = varlen.online_attn qk
         ins(%qt, %kt, %vt : tensor<32x64xbf16>, tensor<64x64xbf16>, tensor<64x64xbf16>)
         outs(%acc, %m, %l : tensor<32x64xf32>, tensor<32x1xf32>, tensor<32x1xf32>) scale 0.125
-    kernel.store %r#0, %out rows(%c0, %c0, %c0, %c1) valid(%c32) : tensor<32x64xf32>, memref<32x1x64xf32>
-    kernel.store %r#1, %lse rows(%c0, %c0, %c0, %c1) valid(%c32) : tensor<32x1xf32>, memref<1x32xf32>
-    kernel.store %r#2, %lse rows(%c0, %c0, %c0, %c1) valid(%c32) : tensor<32x1xf32>, memref<1x32xf32>
+    kernel.store %r#0 to %out rows(%c0, %c0, %c0, %c1) valid(%c32) : tensor<32x64xf32> to memref<32x1x64xf32>
+    kernel.store %r#1 to %lse rows(%c0, %c0, %c0, %c1) valid(%c32) : tensor<32x1xf32> to memref<1x32xf32>
+    kernel.store %r#2 to %lse rows(%c0, %c0, %c0, %c1) valid(%c32) : tensor<32x1xf32> to memref<1x32xf32>
     gpu.return
   }
 }

@@ -59,8 +59,8 @@ gpu.module @kernels {
       %b = arith.truncf %d : f32 to bf16
       linalg.yield %b : bf16
     } -> tensor<64x64xbf16>
-    kernel.store %o, %out rows(%c0, %c0, %c0, %c1) valid(%n) : tensor<64x64xbf16>, memref<?x16x64xbf16>
-    kernel.store %r#1, %lse rows(%c0, %c0, %c0, %c1) valid(%n) : !row, memref<16x?xf32>
+    kernel.store %o to %out rows(%c0, %c0, %c0, %c1) valid(%n) : tensor<64x64xbf16> to memref<?x16x64xbf16>
+    kernel.store %r#1 to %lse rows(%c0, %c0, %c0, %c1) valid(%n) : !row to memref<16x?xf32>
     gpu.return
   }
 }

@@ -42,8 +42,8 @@ gpu.module @kernels {
       %z = arith.addf %y, %l : !row
       scf.yield %z : !row
     }
-    kernel.store %b, %out rows(%n, %n, %n, %n) valid(%n) : !row, memref<1x?xf32>
-    kernel.store %b, %out rows(%n, %n, %n, %n) valid(%n) : !row, memref<1x?xf32>
+    kernel.store %b to %out rows(%n, %n, %n, %n) valid(%n) : !row to memref<1x?xf32>
+    kernel.store %b to %out rows(%n, %n, %n, %n) valid(%n) : !row to memref<1x?xf32>
     gpu.return
   }
 }
@@ -75,7 +75,7 @@ gpu.module @kernels {
       %z = arith.addf %l, %y : !row
       scf.yield %z : !row
     }
-    kernel.store %a, %out rows(%n, %n, %n, %n) valid(%n) : !row, memref<1x?xf32>
+    kernel.store %a to %out rows(%n, %n, %n, %n) valid(%n) : !row to memref<1x?xf32>
     gpu.return
   }
 }
@@ -105,7 +105,7 @@ gpu.module @kernels {
       %s0 = gpu.subgroup_reduce add %part cluster(size = 4) : (!flat) -> !flat
       %y0 = vector.shape_cast %s0 : !flat to !row
       %z0 = arith.addf %l0, %y0 : !row
-      kernel.store %z0, %out rows(%n, %n, %n, %n) valid(%n) : !row, memref<1x?xf32>
+      kernel.store %z0 to %out rows(%n, %n, %n, %n) valid(%n) : !row to memref<1x?xf32>
       %s1 = gpu.subgroup_reduce add %part cluster(size = 8) : (!flat) -> !flat
       %y1 = vector.shape_cast %s1 : !flat to !row
       %z1 = arith.addf %l1, %y1 : !row
@@ -118,9 +118,9 @@ gpu.module @kernels {
       %z3 = arith.addf %e3, %y3 : !row
       scf.yield %z0, %z1, %z2, %z3 : !row, !row, !row, !row
     }
-    kernel.store %a#1, %out rows(%n, %n, %n, %n) valid(%n) : !row, memref<1x?xf32>
-    kernel.store %a#2, %out rows(%n, %n, %n, %n) valid(%n) : !row, memref<1x?xf32>
-    kernel.store %a#3, %out rows(%n, %n, %n, %n) valid(%n) : !row, memref<1x?xf32>
+    kernel.store %a#1 to %out rows(%n, %n, %n, %n) valid(%n) : !row to memref<1x?xf32>
+    kernel.store %a#2 to %out rows(%n, %n, %n, %n) valid(%n) : !row to memref<1x?xf32>
+    kernel.store %a#3 to %out rows(%n, %n, %n, %n) valid(%n) : !row to memref<1x?xf32>
     gpu.return
   }
 }

@@ -49,7 +49,7 @@ gpu.module @kernels {
     ^bb0(%x: f32, %y: f32):
       linalg.yield %x : f32
     } -> tensor<64x64xf32>
-    kernel.store %s, %out rows(%i, %i, %i, %i) valid(%i) : tensor<64x64xf32>, memref<?x1x64xf32>
+    kernel.store %s to %out rows(%i, %i, %i, %i) valid(%i) : tensor<64x64xf32> to memref<?x1x64xf32>
     gpu.return
   }
 }
@@ -69,7 +69,7 @@ gpu.module @kernels {
       %z = arith.mulf %x, %y : f32
       linalg.yield %z : f32
     } -> tensor<64x1xf32>
-    kernel.store %s, %out rows(%i, %i, %i, %i) valid(%i) : tensor<64x1xf32>, memref<1x?xf32>
+    kernel.store %s to %out rows(%i, %i, %i, %i) valid(%i) : tensor<64x1xf32> to memref<1x?xf32>
     gpu.return
   }
 }
@@ -136,7 +136,7 @@ gpu.module @kernels {
   gpu.func @tile(%sk: !k, %out: memref<?x1x64xbf16>, %i: index) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
     // expected-error @below {{expected only contractions to read a shared tile, got kernel.store}}
     %k = kernel.tile %sk : !k to tensor<64x64xbf16>
-    kernel.store %k, %out rows(%i, %i, %i, %i) valid(%i) : tensor<64x64xbf16>, memref<?x1x64xbf16>
+    kernel.store %k to %out rows(%i, %i, %i, %i) valid(%i) : tensor<64x64xbf16> to memref<?x1x64xbf16>
     gpu.return
   }
 }
@@ -168,7 +168,7 @@ gpu.module @kernels {
       %z = arith.addf %x, %y : f32
       linalg.yield %z : f32
     } -> tensor<1024x1xf32>
-    kernel.store %s, %out rows(%i, %i, %i, %i) valid(%i) : tensor<1024x1xf32>, memref<1x?xf32>
+    kernel.store %s to %out rows(%i, %i, %i, %i) valid(%i) : tensor<1024x1xf32> to memref<1x?xf32>
     gpu.return
   }
 }

@@ -37,8 +37,8 @@ gpu.module @kernels {
   // CHECK: %[[PB:.*]] = arith.truncf %[[P]] : vector<2x8x2x2xf32> to vector<2x8x2x2xbf16>
   // CHECK: %[[A1:.*]] = kernel.contract %[[PB]], %[[V]], %[[ACC]] k(64) {b_t} : vector<2x8x2x2xbf16>, {{.*}} into vector<2x6x2x2xf32>
   // CHECK: scf.yield %[[A1]], %[[M1]], %[[L1]]
-  // CHECK: kernel.store %[[R]]#0, %{{.*}} : vector<2x6x2x2xf32>, memref<?x4x48xf32>
-  // CHECK: kernel.store %[[R]]#2, %{{.*}} : vector<2x1x2x1xf32>, memref<4x?xf32>
+  // CHECK: kernel.store %[[R]]#0 to %{{.*}} : vector<2x6x2x2xf32> to memref<?x4x48xf32>
+  // CHECK: kernel.store %[[R]]#2 to %{{.*}} : vector<2x1x2x1xf32> to memref<4x?xf32>
   gpu.func @step(%out: memref<?x4x48xf32>, %lse: memref<4x?xf32>, %n: index, %c: f32)
       workgroup(%sq: !q, %sk: !k, %sv: !k) kernel
       attributes {known_block_size = array<i32: 128, 1, 1>} {
@@ -100,8 +100,8 @@ gpu.module @kernels {
           ins(%pb, %v : tensor<128x64xbf16>, tensor<64x48xbf16>) outs(%acc : tensor<128x48xf32>) -> tensor<128x48xf32>
       scf.yield %a1, %neg#1, %l1 : tensor<128x48xf32>, tensor<128x1xf32>, tensor<128x1xf32>
     }
-    kernel.store %r#0, %out rows(%c0, %c0, %c0, %c1) valid(%n) : tensor<128x48xf32>, memref<?x4x48xf32>
-    kernel.store %r#2, %lse rows(%c0, %c0, %c0, %c1) valid(%n) : tensor<128x1xf32>, memref<4x?xf32>
+    kernel.store %r#0 to %out rows(%c0, %c0, %c0, %c1) valid(%n) : tensor<128x48xf32> to memref<?x4x48xf32>
+    kernel.store %r#2 to %lse rows(%c0, %c0, %c0, %c1) valid(%n) : tensor<128x1xf32> to memref<4x?xf32>
     gpu.return
   }
 
@@ -149,7 +149,7 @@ gpu.module @kernels {
       %x = arith.select %b, %one, %zero : f32
       linalg.yield %x : f32
     } -> tensor<32x16xf32>
-    kernel.store %s, %out rows(%n, %n, %n, %n) valid(%n) : tensor<32x16xf32>, memref<?x4x16xf32>
+    kernel.store %s to %out rows(%n, %n, %n, %n) valid(%n) : tensor<32x16xf32> to memref<?x4x16xf32>
     gpu.return
   }
 
@@ -170,8 +170,8 @@ gpu.module @kernels {
     %s = linalg.contract indexing_maps = [affine_map<(m, n, d) -> (d, m)>, #vd, affine_map<(m, n, d) -> (m, n)>]
         ins(%k, %k : tensor<64x64xbf16>, tensor<64x64xbf16>) outs(%z : tensor<64x64xf32>) -> tensor<64x64xf32>
     %r = arith.select %which, %s, %z : tensor<64x64xf32>
-    kernel.store %r, %out rows(%n, %n, %n, %n) valid(%n) : tensor<64x64xf32>, memref<?x4x64xf32>
-    kernel.store %l, %lse rows(%n, %n, %n, %n) valid(%n) : tensor<64x1xf32>, memref<4x?xf32>
+    kernel.store %r to %out rows(%n, %n, %n, %n) valid(%n) : tensor<64x64xf32> to memref<?x4x64xf32>
+    kernel.store %l to %lse rows(%n, %n, %n, %n) valid(%n) : tensor<64x1xf32> to memref<4x?xf32>
     gpu.return
   }
 
@@ -192,7 +192,7 @@ gpu.module @kernels {
       %s = arith.subf %a, %b : f32
       linalg.yield %s : f32
     } -> tensor<64x16xf32>
-    kernel.store %r, %out rows(%n, %n, %n, %n) valid(%n) : tensor<64x16xf32>, memref<?x4x16xf32>
+    kernel.store %r to %out rows(%n, %n, %n, %n) valid(%n) : tensor<64x16xf32> to memref<?x4x16xf32>
     gpu.return
   }
 

@@ -32,7 +32,7 @@ gpu.module @kernels {
     %y = vector.shape_cast %x : vector<1x2xf32> to vector<2xf32>
     %z = gpu.subgroup_reduce add %y cluster(size = 4) : (vector<2xf32>) -> vector<2xf32>
     %s = vector.shape_cast %z : vector<2xf32> to vector<1x1x2x1xf32>
-    kernel.store %s, %out rows(%i, %i, %i, %i) valid(%i) : vector<1x1x2x1xf32>, memref<1x?xf32>
+    kernel.store %s to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x1x2x1xf32> to memref<1x?xf32>
     gpu.return
   }
 
@@ -47,7 +47,7 @@ gpu.module @kernels {
   gpu.func @start(%p: vector<1x1x2x2xf32>, %start: vector<1x2xf32>, %out: memref<1x?xf32>, %i: index) kernel {
     %x = vector.multi_reduction <maxnumf>, %p, %start [1, 3] : vector<1x1x2x2xf32> to vector<1x2xf32>
     %s = vector.shape_cast %x : vector<1x2xf32> to vector<1x1x2x1xf32>
-    kernel.store %s, %out rows(%i, %i, %i, %i) valid(%i) : vector<1x1x2x1xf32>, memref<1x?xf32>
+    kernel.store %s to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x1x2x1xf32> to memref<1x?xf32>
     gpu.return
   }
 }

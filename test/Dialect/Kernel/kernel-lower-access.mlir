@@ -25,7 +25,7 @@ gpu.module @kernels {
   gpu.func @tile(%v: vector<1x3x2x2xbf16>, %out: memref<?x4x12xbf16>, %row: index, %head: index, %first: index, %n: index) kernel
       attributes {known_block_size = array<i32: 128, 1, 1>} {
     %one = arith.constant 1 : index
-    kernel.store %v, %out rows(%row, %head, %first, %one) valid(%n) : vector<1x3x2x2xbf16>, memref<?x4x12xbf16>
+    kernel.store %v to %out rows(%row, %head, %first, %one) valid(%n) : vector<1x3x2x2xbf16> to memref<?x4x12xbf16>
     gpu.return
   }
 }
@@ -58,7 +58,7 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @grouped(%v: vector<1x1x2x1xf32>, %out: memref<8x?xf32>, %row: index, %head: index, %first: index, %group: index, %n: index) kernel
       attributes {known_block_size = array<i32: 128, 1, 1>} {
-    kernel.store %v, %out rows(%row, %head, %first, %group) valid(%n) : vector<1x1x2x1xf32>, memref<8x?xf32>
+    kernel.store %v to %out rows(%row, %head, %first, %group) valid(%n) : vector<1x1x2x1xf32> to memref<8x?xf32>
     gpu.return
   }
 }
@@ -74,8 +74,8 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @odd(%v: vector<1x2x2x2xbf16>, %a: memref<?x4x9xbf16>, %b: memref<?x4x8xbf16, strided<[?, ?, 1], offset: ?>>, %i: index) kernel
       attributes {known_block_size = array<i32: 128, 1, 1>} {
-    kernel.store %v, %a rows(%i, %i, %i, %i) valid(%i) : vector<1x2x2x2xbf16>, memref<?x4x9xbf16>
-    kernel.store %v, %b rows(%i, %i, %i, %i) valid(%i) : vector<1x2x2x2xbf16>, memref<?x4x8xbf16, strided<[?, ?, 1], offset: ?>>
+    kernel.store %v to %a rows(%i, %i, %i, %i) valid(%i) : vector<1x2x2x2xbf16> to memref<?x4x9xbf16>
+    kernel.store %v to %b rows(%i, %i, %i, %i) valid(%i) : vector<1x2x2x2xbf16> to memref<?x4x8xbf16, strided<[?, ?, 1], offset: ?>>
     gpu.return
   }
 }
@@ -99,7 +99,57 @@ gpu.module @kernels {
     %v = kernel.load %mem rows(%i, %i, %i, %i) valid(%i) otherwise %x : memref<8x?xf32> to vector<1x1x2x1xf32>
     %s = kernel.load %sink rows(%i, %i, %i, %i) valid(%i) otherwise %x : memref<8xf32> to vector<1x1x2x1xf32>
     %w = arith.addf %v, %s : vector<1x1x2x1xf32>
-    kernel.store %w, %out rows(%i, %i, %i, %i) valid(%i) : vector<1x1x2x1xf32>, memref<8x?xf32>
+    kernel.store %w to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x1x2x1xf32> to memref<8x?xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+// The rows of a tile, in pairs of columns, as bits where they come out of a branch.
+// Columns that memory does not have are zeros.
+// CHECK-LABEL: gpu.func @load_tile
+// CHECK-SAME: (%[[MEM:[^:]*]]: memref<?x4x12xbf16>
+// CHECK: %[[ROW:.*]]:2 = scf.if %{{.*}} -> (vector<2xi16>, vector<2xi16>) {
+// CHECK: %[[P:.*]] = vector.load %[[MEM]][{{.*}}] {alignment = 4 : i64} : memref<?x4x12xbf16>, vector<2xbf16>
+// CHECK: vector.bitcast %[[P]] : vector<2xbf16> to vector<2xi16>
+// CHECK: scf.if %{{.*}} -> (vector<2xi16>) {
+// CHECK: vector.load %[[MEM]]
+// CHECK: } else {
+// CHECK: } else {
+// CHECK: vector.bitcast %[[ROW]]#0 : vector<2xi16> to vector<2xbf16>
+// CHECK-LABEL: gpu.func @load_odd
+// CHECK: memref.load {{.*}} : memref<?x4x9xbf16>
+// CHECK-NOT: vector.load
+// CHECK: gpu.return
+gpu.module @kernels {
+  gpu.func @load_tile(%mem: memref<?x4x12xbf16>, %out: memref<?x4x12xbf16>, %i: index, %x: bf16) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %v = kernel.load %mem rows(%i, %i, %i, %i) valid(%i) otherwise %x : memref<?x4x12xbf16> to vector<1x3x2x2xbf16>
+    kernel.store %v to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x3x2x2xbf16> to memref<?x4x12xbf16>
+    gpu.return
+  }
+  gpu.func @load_odd(%mem: memref<?x4x9xbf16>, %out: memref<?x4x9xbf16>, %i: index, %x: bf16) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %v = kernel.load %mem rows(%i, %i, %i, %i) valid(%i) otherwise %x : memref<?x4x9xbf16> to vector<1x2x2x2xbf16>
+    kernel.store %v to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x2x2x2xbf16> to memref<?x4x9xbf16>
+    gpu.return
+  }
+}
+
+// -----
+
+// Two values a row in one store.
+// CHECK-LABEL: gpu.func @store_values
+// CHECK-SAME: (%[[V:.*]]: vector<1x1x2x1xf32>, %[[W:.*]]: vector<1x1x2x1xf32>, %[[OUT:.*]]: memref<8x?x2xf32>
+// CHECK: %[[A:.*]] = vector.extract %[[V]][0, 0, 0, 0]
+// CHECK: %[[B:.*]] = vector.extract %[[W]][0, 0, 0, 0]
+// CHECK: %[[AB:.*]] = vector.from_elements %[[A]], %[[B]] : vector<2xf32>
+// CHECK: vector.store %[[AB]], %[[OUT]][{{.*}}] {alignment = 8 : i64}
+gpu.module @kernels {
+  gpu.func @store_values(%v: vector<1x1x2x1xf32>, %w: vector<1x1x2x1xf32>, %out: memref<8x?x2xf32>, %i: index) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    kernel.store %v, %w to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x1x2x1xf32>, vector<1x1x2x1xf32> to memref<8x?x2xf32>
     gpu.return
   }
 }
@@ -123,7 +173,7 @@ gpu.module @kernels {
         : memref<8x?x2xf32> to vector<1x2x1x2xf32>, vector<1x2x1x2xf32>
     %a = arith.addf %v#0, %v#1 : vector<1x2x1x2xf32>
     %w = vector.broadcast %a : vector<1x2x1x2xf32> to vector<1x2x2x2xf32>
-    kernel.store %w, %out rows(%i, %i, %i, %i) valid(%i) : vector<1x2x2x2xf32>, memref<?x8x16xf32>
+    kernel.store %w to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x2x2x2xf32> to memref<?x8x16xf32>
     gpu.return
   }
 }
@@ -134,7 +184,7 @@ gpu.module @kernels {
   gpu.func @tiles(%v: tensor<64x1xf32>, %out: memref<8x?xf32>, %i: index) kernel
       attributes {known_block_size = array<i32: 128, 1, 1>} {
     // expected-error @below {{expected a fragment, which kernel-distribute makes, got 'tensor<64x1xf32>'}}
-    kernel.store %v, %out rows(%i, %i, %i, %i) valid(%i) : tensor<64x1xf32>, memref<8x?xf32>
+    kernel.store %v to %out rows(%i, %i, %i, %i) valid(%i) : tensor<64x1xf32> to memref<8x?xf32>
     gpu.return
   }
 }

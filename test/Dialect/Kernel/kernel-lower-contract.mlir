@@ -40,7 +40,7 @@ gpu.module @kernels {
   gpu.func @both_shared(%q: !k, %k: !k, %acc: vector<1x2x2x2xf32>, %out: memref<?x1x16xf32>, %i: index) kernel
       attributes {known_block_size = array<i32: 128, 1, 1>} {
     %s = kernel.contract %q, %k, %acc k(16) : !k, !k into vector<1x2x2x2xf32>
-    kernel.store %s, %out rows(%i, %i, %i, %i) valid(%i) : vector<1x2x2x2xf32>, memref<?x1x16xf32>
+    kernel.store %s to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x2x2x2xf32> to memref<?x1x16xf32>
     gpu.return
   }
 }
@@ -74,7 +74,7 @@ gpu.module @kernels {
   gpu.func @fragment(%p: vector<2x4x2x2xf16>, %v: !v, %acc: vector<2x9x2x2xf32>, %out: memref<?x1x72xf32>, %i: index) kernel
       attributes {known_block_size = array<i32: 128, 1, 1>} {
     %s = kernel.contract %p, %v, %acc k(32) {b_t} : vector<2x4x2x2xf16>, !v into vector<2x9x2x2xf32>
-    kernel.store %s, %out rows(%i, %i, %i, %i) valid(%i) : vector<2x9x2x2xf32>, memref<?x1x72xf32>
+    kernel.store %s to %out rows(%i, %i, %i, %i) valid(%i) : vector<2x9x2x2xf32> to memref<?x1x72xf32>
     gpu.return
   }
 }
@@ -98,7 +98,7 @@ gpu.module @kernels {
   gpu.func @transposed_a(%a: !a, %acc: vector<1x2x2x2xf32>, %out: memref<?x1x16xf32>, %i: index) kernel
       attributes {known_block_size = array<i32: 256, 1, 1>} {
     %s = kernel.contract %a, %a, %acc k(16) {a_t, b_t} : !a, !a into vector<1x2x2x2xf32>
-    kernel.store %s, %out rows(%i, %i, %i, %i) valid(%i) : vector<1x2x2x2xf32>, memref<?x1x16xf32>
+    kernel.store %s to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x2x2x2xf32> to memref<?x1x16xf32>
     gpu.return
   }
 }
@@ -129,7 +129,7 @@ gpu.module @kernels {
     %b = kernel.contract %p, %v, %a k(16) {b_t} : vector<1x2x2x2xbf16>, !v into vector<1x4x2x2xf32>
     %c = kernel.contract %p, %v, %b k(16) {b_t} : vector<1x2x2x2xbf16>, !v into vector<1x4x2x2xf32>
     %d = arith.addf %acc, %c : vector<1x4x2x2xf32>
-    kernel.store %d, %out rows(%i, %i, %i, %i) valid(%i) : vector<1x4x2x2xf32>, memref<?x1x32xf32>
+    kernel.store %d to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x4x2x2xf32> to memref<?x1x32xf32>
     gpu.return
   }
 }
@@ -157,7 +157,7 @@ gpu.module @kernels {
     %b = kernel.contract %p, %v, %a k(16) {b_t} : vector<1x2x2x2xbf16>, !v into vector<1x4x2x2xf32>
     %c = kernel.contract %p, %v, %b k(16) {b_t} : vector<1x2x2x2xbf16>, !v into vector<1x4x2x2xf32>
     %d = arith.mulf %b, %c : vector<1x4x2x2xf32>
-    kernel.store %d, %out rows(%i, %i, %i, %i) valid(%i) : vector<1x4x2x2xf32>, memref<?x1x32xf32>
+    kernel.store %d to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x4x2x2xf32> to memref<?x1x32xf32>
     gpu.return
   }
 }
@@ -191,7 +191,7 @@ gpu.module @kernels {
     %a = kernel.contract %q, %k, %acc k(32) : !q, !q into vector<1x2x2x2xf32>
     %b = kernel.contract %k, %q, %a k(32) : !q, !q into vector<1x2x2x2xf32>
     %c = kernel.contract %q, %q, %b k(32) : !q, !q into vector<1x2x2x2xf32>
-    kernel.store %c, %out rows(%i, %i, %i, %i) valid(%i) : vector<1x2x2x2xf32>, memref<?x1x16xf32>
+    kernel.store %c to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x2x2x2xf32> to memref<?x1x16xf32>
     gpu.return
   }
 }

@@ -14,8 +14,8 @@ gpu.module @kernels {
   gpu.func @fragments(%x: vector<1x1x2x2xf32>, %a: memref<?x1x8xbf16>, %b: memref<?x1x8xf16>, %i: index) kernel {
     %y = arith.truncf %x : vector<1x1x2x2xf32> to vector<1x1x2x2xbf16>
     %z = arith.truncf %x : vector<1x1x2x2xf32> to vector<1x1x2x2xf16>
-    kernel.store %y, %a rows(%i, %i, %i, %i) valid(%i) : vector<1x1x2x2xbf16>, memref<?x1x8xbf16>
-    kernel.store %z, %b rows(%i, %i, %i, %i) valid(%i) : vector<1x1x2x2xf16>, memref<?x1x8xf16>
+    kernel.store %y to %a rows(%i, %i, %i, %i) valid(%i) : vector<1x1x2x2xbf16> to memref<?x1x8xbf16>
+    kernel.store %z to %b rows(%i, %i, %i, %i) valid(%i) : vector<1x1x2x2xf16> to memref<?x1x8xf16>
     gpu.return
   }
 

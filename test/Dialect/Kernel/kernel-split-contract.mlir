@@ -24,7 +24,7 @@ gpu.module @kernels {
     %o = kernel.contract %p, %k, %acc k(64) {b_t} : !p, !k into !acc
     %x = math.exp2 %s : !acc
     %y = arith.mulf %o, %x : !acc
-    kernel.store %y, %out rows(%i, %i, %i, %i) valid(%i) : !acc, memref<?x1x64xf32>
+    kernel.store %y to %out rows(%i, %i, %i, %i) valid(%i) : !acc to memref<?x1x64xf32>
     gpu.return
   }
 
@@ -65,11 +65,11 @@ gpu.module @kernels {
       %s = kernel.contract %q, %q, %a k(64) : !k, !k into !acc
       scf.if %b {
         %t = kernel.contract %q, %q, %acc k(64) : !k, !k into !acc
-        kernel.store %t, %out rows(%i, %i, %i, %i) valid(%i) : !acc, memref<?x1x64xf32>
+        kernel.store %t to %out rows(%i, %i, %i, %i) valid(%i) : !acc to memref<?x1x64xf32>
       }
       scf.yield %s : !acc
     }
-    kernel.store %r, %out rows(%n, %n, %n, %n) valid(%n) : !acc, memref<?x1x64xf32>
+    kernel.store %r to %out rows(%n, %n, %n, %n) valid(%n) : !acc to memref<?x1x64xf32>
     gpu.return
   }
 
@@ -88,7 +88,7 @@ gpu.module @kernels {
       scf.yield %t : !kernel.pending<!acc>
     }
     %y = kernel.wait %r younger 0 : <!acc>
-    kernel.store %y, %out rows(%n, %n, %n, %n) valid(%n) : !acc, memref<?x1x64xf32>
+    kernel.store %y to %out rows(%n, %n, %n, %n) valid(%n) : !acc to memref<?x1x64xf32>
     gpu.return
   }
   // A sum that another block uses is there before the branch.
@@ -102,7 +102,7 @@ gpu.module @kernels {
     %s = kernel.contract %q, %q, %acc k(64) : !k, !k into !acc
     cf.br ^bb1
   ^bb1:
-    kernel.store %s, %out rows(%n, %n, %n, %n) valid(%n) : !acc, memref<?x1x64xf32>
+    kernel.store %s to %out rows(%n, %n, %n, %n) valid(%n) : !acc to memref<?x1x64xf32>
     gpu.return
   }
 }

@@ -37,7 +37,7 @@ gpu.module @kernels {
     %z = linalg.fill ins(%zero : f32) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
     %s = linalg.contract indexing_maps = [#qd, #kd, #mn]
         ins(%k, %k : tensor<64x64xf32>, tensor<64x64xf32>) outs(%z : tensor<64x64xf32>) -> tensor<64x64xf32>
-    kernel.store %s, %out rows(%i, %i, %i, %i) valid(%i) : tensor<64x64xf32>, memref<?x1x64xf32>
+    kernel.store %s to %out rows(%i, %i, %i, %i) valid(%i) : tensor<64x64xf32> to memref<?x1x64xf32>
     gpu.return
   }
 
@@ -77,7 +77,7 @@ gpu.module @kernels {
     %p = linalg.fill ins(%x : f32) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
     %s = linalg.contract indexing_maps = [#qd, #vd, #mn]
         ins(%p, %v : tensor<64x64xf32>, tensor<64x64xf32>) outs(%p : tensor<64x64xf32>) -> tensor<64x64xf32>
-    kernel.store %s, %out rows(%i, %i, %i, %i) valid(%i) : tensor<64x64xf32>, memref<?x1x64xf32>
+    kernel.store %s to %out rows(%i, %i, %i, %i) valid(%i) : tensor<64x64xf32> to memref<?x1x64xf32>
     gpu.return
   }
 
@@ -91,7 +91,7 @@ gpu.module @kernels {
     %e = tensor.empty() : tensor<64x64xf32>
     %s = linalg.contract indexing_maps = [#qd, #kd, #mn]
         ins(%k, %k : tensor<64x64xbf16>, tensor<64x64xbf16>) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
-    kernel.store %s, %out rows(%i, %i, %i, %i) valid(%i) : tensor<64x64xf32>, memref<?x1x64xf32>
+    kernel.store %s to %out rows(%i, %i, %i, %i) valid(%i) : tensor<64x64xf32> to memref<?x1x64xf32>
     gpu.return
   }
   // So do those of buffers, which are no tiles.

@@ -96,7 +96,7 @@ func.func @tile_planes(%m: !shared) {
 // -----
 
 func.func @load_values(%m: memref<4x?x?xf32>, %i: index, %x: f32) {
-  // expected-error @below {{expected memory of rank 3 (H x T x S) to have a static number of values for each row, got 'memref<4x?x?xf32>'}}
+  // expected-error @below {{expected memory of rank 3 to have a static number of values for each row, got 'memref<4x?x?xf32>'}}
   %t = kernel.load %m rows(%i, %i, %i, %i) valid(%i) otherwise %x : memref<4x?x?xf32> to tensor<64x1xf32>
   return
 }
@@ -104,7 +104,7 @@ func.func @load_values(%m: memref<4x?x?xf32>, %i: index, %x: f32) {
 // -----
 
 func.func @load_results(%m: memref<4x?x2xf32>, %i: index, %x: f32) {
-  // expected-error @below {{expected as many results as there are values for each row, 2, got 1}}
+  // expected-error @below {{expected as many values as memory has for each row, 2, got 1}}
   %t = kernel.load %m rows(%i, %i, %i, %i) valid(%i) otherwise %x : memref<4x?x2xf32> to tensor<64x1xf32>
   return
 }
@@ -112,7 +112,7 @@ func.func @load_results(%m: memref<4x?x2xf32>, %i: index, %x: f32) {
 // -----
 
 func.func @load_types(%m: memref<4x?x2xf32>, %i: index, %x: f32) {
-  // expected-error @below {{expected results of one type, got 'tensor<64x1xf32>', 'tensor<1x64xf32>'}}
+  // expected-error @below {{expected values of one type, got 'tensor<64x1xf32>', 'tensor<1x64xf32>'}}
   %t:2 = kernel.load %m rows(%i, %i, %i, %i) valid(%i) otherwise %x : memref<4x?x2xf32> to tensor<64x1xf32>, tensor<1x64xf32>
   return
 }
@@ -120,7 +120,7 @@ func.func @load_types(%m: memref<4x?x2xf32>, %i: index, %x: f32) {
 // -----
 
 func.func @load_tile(%m: memref<4x?xf32>, %i: index, %x: f32) {
-  // expected-error @below {{expected one value for each row or column (R x 1 or 1 x C, or the fragment of it), got 'tensor<64x8xf32>'}}
+  // expected-error @below {{expected one value for each row or column (R x 1 or 1 x C, or the fragment of it), or one tile of memory of rank 3 (T x H x D), got 'tensor<64x8xf32>' and 'memref<4x?xf32>'}}
   %t = kernel.load %m rows(%i, %i, %i, %i) valid(%i) otherwise %x : memref<4x?xf32> to tensor<64x8xf32>
   return
 }
@@ -128,32 +128,40 @@ func.func @load_tile(%m: memref<4x?xf32>, %i: index, %x: f32) {
 // -----
 
 func.func @load_element(%m: memref<4x?xf32>, %i: index, %x: f32) {
-  // expected-error @below {{expected memory and result of one element type, got 'f32' and 'f16'}}
+  // expected-error @below {{expected memory and values of one element type, got 'f32' and 'f16'}}
   %t = kernel.load %m rows(%i, %i, %i, %i) valid(%i) otherwise %x : memref<4x?xf32> to tensor<64x1xf16>
   return
 }
 
 // -----
 
-func.func @store_columns(%t: tensor<1x64xf32>, %m: memref<?x4x64xf32>, %i: index) {
-  // expected-error @below {{expected a tile for memory of rank 3, and one value for each row for memory of rank 2, got 'tensor<1x64xf32>' and 'memref<?x4x64xf32>'}}
-  kernel.store %t, %m rows(%i, %i, %i, %i) valid(%i) : tensor<1x64xf32>, memref<?x4x64xf32>
+func.func @store_columns(%t: tensor<1x64xf32>, %m: memref<4x?xf32>, %i: index) {
+  // expected-error @below {{expected one value for each row, got 'tensor<1x64xf32>'}}
+  kernel.store %t to %m rows(%i, %i, %i, %i) valid(%i) : tensor<1x64xf32> to memref<4x?xf32>
   return
 }
 
 // -----
 
 func.func @store_element(%t: tensor<64x64xf32>, %m: memref<?x4x64xbf16>, %i: index) {
-  // expected-error @below {{expected a value of the element type of the memory, 'bf16', got 'f32'}}
-  kernel.store %t, %m rows(%i, %i, %i, %i) valid(%i) : tensor<64x64xf32>, memref<?x4x64xbf16>
+  // expected-error @below {{expected memory and values of one element type, got 'bf16' and 'f32'}}
+  kernel.store %t to %m rows(%i, %i, %i, %i) valid(%i) : tensor<64x64xf32> to memref<?x4x64xbf16>
   return
 }
 
 // -----
 
 func.func @store_rank(%t: tensor<64x64xf32>, %m: memref<4x?xf32>, %i: index) {
-  // expected-error @below {{expected a tile for memory of rank 3, and one value for each row for memory of rank 2, got 'tensor<64x64xf32>' and 'memref<4x?xf32>'}}
-  kernel.store %t, %m rows(%i, %i, %i, %i) valid(%i) : tensor<64x64xf32>, memref<4x?xf32>
+  // expected-error @below {{expected one value for each row or column (R x 1 or 1 x C, or the fragment of it), or one tile of memory of rank 3 (T x H x D), got 'tensor<64x64xf32>' and 'memref<4x?xf32>'}}
+  kernel.store %t to %m rows(%i, %i, %i, %i) valid(%i) : tensor<64x64xf32> to memref<4x?xf32>
+  return
+}
+
+// -----
+
+func.func @store_heads(%t: tensor<64x1xf32>, %m: memref<4xf32>, %i: index) {
+  // expected-error @below {{expected memory of rank 3 (T x H x D or H x T x S) or 2 (H x T), got 'memref<4xf32>'}}
+  kernel.store %t to %m rows(%i, %i, %i, %i) valid(%i) : tensor<64x1xf32> to memref<4xf32>
   return
 }
 
@@ -161,7 +169,7 @@ func.func @store_rank(%t: tensor<64x64xf32>, %m: memref<4x?xf32>, %i: index) {
 
 func.func @store_stride(%t: tensor<64x64xf32>, %m: memref<?x4x64xf32, strided<[512, 128, 2]>>, %i: index) {
   // expected-error @below {{must be memref of rank 1 to 3 in global memory with a last stride of 1}}
-  kernel.store %t, %m rows(%i, %i, %i, %i) valid(%i) : tensor<64x64xf32>, memref<?x4x64xf32, strided<[512, 128, 2]>>
+  kernel.store %t to %m rows(%i, %i, %i, %i) valid(%i) : tensor<64x64xf32> to memref<?x4x64xf32, strided<[512, 128, 2]>>
   return
 }
 

@@ -10,20 +10,29 @@
 // CHECK: %[[T:.*]] = kernel.tile %{{.*}} : memref<1x64x64xbf16, #gpu.address_space<workgroup>> to tensor<64x48xbf16>
 // CHECK: kernel.tile %{{.*}}, %{{.*}}, %{{.*}} : memref<1x64x64xbf16, {{.*}}>, {{.*}} to tensor<64x64xf32>
 // CHECK: kernel.load %{{.*}} rows(%[[ROW:.*]], %[[HEAD:.*]], %[[FIRST:.*]], %[[GROUP:.*]]) valid(%[[N:.*]]) otherwise %{{.*}} : memref<16xf32> to tensor<64x1xf32>
-// CHECK: kernel.store %[[T]], %{{.*}} rows(%[[ROW]], %[[HEAD]], %[[FIRST]], %[[GROUP]]) valid(%[[N]]) : tensor<64x48xbf16>, memref<?x16x40xbf16>
-// CHECK: kernel.store %{{.*}}, %{{.*}} rows({{.*}}) valid({{.*}}) : tensor<64x1xf32>, memref<16x?xf32>
+// CHECK: kernel.store %[[T]] to %{{.*}} rows(%[[ROW]], %[[HEAD]], %[[FIRST]], %[[GROUP]]) valid(%[[N]]) : tensor<64x48xbf16> to memref<?x16x40xbf16>
+// CHECK: %[[U:.*]] = kernel.load %{{.*}} : memref<?x16x40xbf16> to tensor<64x48xbf16>
+// CHECK: kernel.store %[[U]]
+// CHECK: kernel.store %{{.*}}, %{{.*}} to %{{.*}} rows({{.*}}) valid({{.*}}) : tensor<64x1xf32>, tensor<64x1xf32> to memref<16x?x2xf32>
+// CHECK: kernel.store %{{.*}} to %{{.*}} rows({{.*}}) valid({{.*}}) : tensor<64x1xf32> to memref<16x?xf32>
 func.func @tiles(%mem: !shared, %plane: !shared, %sink: memref<16xf32>,
                  %out: memref<?x16x40xbf16>, %lse: memref<16x?xf32>, %row: index,
-                 %head: index, %first: index, %group: index, %n: index, %x: f32)
-    -> tensor<64x64xf32> {
+                 %head: index, %first: index, %group: index, %n: index, %x: f32,
+                 %z: bf16, %stats: memref<16x?x2xf32>) -> tensor<64x64xf32> {
   %t = kernel.tile %mem : !shared to tensor<64x48xbf16>
   %f = kernel.tile %mem, %plane, %plane : !shared, !shared, !shared to tensor<64x64xf32>
   %s = kernel.load %sink rows(%row, %head, %first, %group) valid(%n) otherwise %x
       : memref<16xf32> to tensor<64x1xf32>
-  kernel.store %t, %out rows(%row, %head, %first, %group) valid(%n)
-      : tensor<64x48xbf16>, memref<?x16x40xbf16>
-  kernel.store %s, %lse rows(%row, %head, %first, %group) valid(%n)
-      : tensor<64x1xf32>, memref<16x?xf32>
+  kernel.store %t to %out rows(%row, %head, %first, %group) valid(%n)
+      : tensor<64x48xbf16> to memref<?x16x40xbf16>
+  %u = kernel.load %out rows(%row, %head, %first, %group) valid(%n) otherwise %z
+      : memref<?x16x40xbf16> to tensor<64x48xbf16>
+  kernel.store %u to %out rows(%head, %row, %first, %group) valid(%n)
+      : tensor<64x48xbf16> to memref<?x16x40xbf16>
+  kernel.store %s, %s to %stats rows(%row, %head, %first, %group) valid(%n)
+      : tensor<64x1xf32>, tensor<64x1xf32> to memref<16x?x2xf32>
+  kernel.store %s to %lse rows(%row, %head, %first, %group) valid(%n)
+      : tensor<64x1xf32> to memref<16x?xf32>
   return %f : tensor<64x64xf32>
 }
 
@@ -33,7 +42,7 @@ func.func @tiles(%mem: !shared, %plane: !shared, %sink: memref<16xf32>,
 // CHECK: kernel.wait %[[P]] younger 1 : <vector<1x8x2x2xf32>>
 // CHECK: kernel.load {{.*}} : memref<16x?xf32> to vector<1x1x2x1xf32>
 // CHECK: kernel.load {{.*}} : memref<16x?x2xf32> to vector<1x8x1x2xf32>, vector<1x8x1x2xf32>
-// CHECK: kernel.store {{.*}} : vector<1x8x2x2xf32>, memref<?x16x64xf32, strided<[1024, 64, 1], offset: ?>>
+// CHECK: kernel.store {{.*}} : vector<1x8x2x2xf32> to memref<?x16x64xf32, strided<[1024, 64, 1], offset: ?>>
 func.func @fragments(%q: !shared, %k: !shared, %v: !values, %zero: vector<1x8x2x2xf32>,
                      %p: vector<1x8x2x2xf16>, %lse: memref<16x?xf32>,
                      %both: memref<16x?x2xf32>,
@@ -46,8 +55,8 @@ func.func @fragments(%q: !shared, %k: !shared, %v: !values, %zero: vector<1x8x2x
       : memref<16x?xf32> to vector<1x1x2x1xf32>
   %c:2 = kernel.load %both rows(%i, %i, %i, %i) valid(%i) otherwise %x
       : memref<16x?x2xf32> to vector<1x8x1x2xf32>, vector<1x8x1x2xf32>
-  kernel.store %o, %out rows(%i, %i, %i, %i) valid(%i)
-      : vector<1x8x2x2xf32>, memref<?x16x64xf32, strided<[1024, 64, 1], offset: ?>>
+  kernel.store %o to %out rows(%i, %i, %i, %i) valid(%i)
+      : vector<1x8x2x2xf32> to memref<?x16x64xf32, strided<[1024, 64, 1], offset: ?>>
   return %l, %c#1 : vector<1x1x2x1xf32>, vector<1x8x1x2xf32>
 }
 

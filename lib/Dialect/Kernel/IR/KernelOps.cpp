@@ -86,48 +86,57 @@ LogicalResult TileOp::verify() {
 // LoadOp, StoreOp
 //===----------------------------------------------------------------------===//
 
-LogicalResult LoadOp::verify() {
-  MemRefType mem = getMem().getType();
-  if (mem.getRank() == 3 && mem.getDimSize(2) <= 0)
-    return emitOpError("expected memory of rank 3 (H x T x S) to have a static "
-                       "number of values for each row, got ")
-           << mem;
-  int64_t wanted = mem.getRank() == 3 ? mem.getDimSize(2) : 1;
-  if (getNumResults() != wanted)
-    return emitOpError("expected as many results as there are values for each "
-                       "row, ")
-           << wanted << ", got " << getNumResults();
-  for (Type type : getValues().getTypes()) {
-    if (type != getValues().getTypes().front())
-      return emitOpError("expected results of one type, got ")
-             << getValues().getTypes();
-    if (!isRowStatistic(type) && !isColumnStatistic(type))
-      return emitOpError("expected one value for each row or column (R x 1 or "
-                         "1 x C, or the fragment of it), got ")
-             << type;
-    Type element = getElementTypeOrSelf(type);
-    if (element != mem.getElementType())
-      return emitOpError("expected memory and result of one element type, got ")
+static bool isStatistic(Type type) {
+  return isRowStatistic(type) || isColumnStatistic(type);
+}
+
+/// Checks what memory has of rows: one tile of memory `T x H x D`, or the
+/// values of each row of other memory.
+static LogicalResult verifyRows(Operation *op, MemRefType mem,
+                                TypeRange values) {
+  for (Type type : values) {
+    if (type != values.front())
+      return op->emitOpError("expected values of one type, got ") << values;
+    if (Type element = getElementTypeOrSelf(type);
+        element != mem.getElementType())
+      return op->emitOpError("expected memory and values of one element type, "
+                             "got ")
              << mem.getElementType() << " and " << element;
   }
+  bool isTile = !values.empty() && !isStatistic(values.front());
+  if (isTile && (mem.getRank() != 3 || values.size() != 1))
+    return op->emitOpError("expected one value for each row or column (R x 1 "
+                           "or 1 x C, or the fragment of it), or one tile of "
+                           "memory of rank 3 (T x H x D), got ")
+           << values << " and " << mem;
+  if (mem.getRank() == 3 && mem.getDimSize(2) <= 0)
+    return op->emitOpError("expected memory of rank 3 to have a static number "
+                           "of values for each row, got ")
+           << mem;
+  int64_t wanted = mem.getRank() == 3 && !isTile ? mem.getDimSize(2) : 1;
+  if (static_cast<int64_t>(values.size()) != wanted)
+    return op->emitOpError("expected as many values as memory has for each "
+                           "row, ")
+           << wanted << ", got " << values.size();
   return success();
+}
+
+LogicalResult LoadOp::verify() {
+  return verifyRows(*this, getMem().getType(), getValues().getTypes());
 }
 
 LogicalResult StoreOp::verify() {
   MemRefType mem = getMem().getType();
-  Type element = getElementTypeOrSelf(getValue().getType());
   if (mem.getRank() == 1)
-    return emitOpError("expected memory of rank 3 (T x H x D) or 2 (H x T), "
-                       "got ")
+    return emitOpError(
+               "expected memory of rank 3 (T x H x D or H x T x S) or 2 "
+               "(H x T), got ")
            << mem;
-  if (element != mem.getElementType())
-    return emitOpError("expected a value of the element type of the memory, ")
-           << mem.getElementType() << ", got " << element;
-  if (isColumnStatistic(getValue().getType()) ||
-      isRowStatistic(getValue().getType()) != (mem.getRank() == 2))
-    return emitOpError("expected a tile for memory of rank 3, and one value "
-                       "for each row for memory of rank 2, got ")
-           << getValue().getType() << " and " << mem;
+  if (failed(verifyRows(*this, mem, getValues().getTypes())))
+    return failure();
+  if (isColumnStatistic(getValues().front().getType()))
+    return emitOpError("expected one value for each row, got ")
+           << getValues().front().getType();
   return success();
 }
 

@@ -485,7 +485,7 @@ struct StorePattern : Pattern<StoreOp> {
   LogicalResult
   matchAndRewrite(StoreOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<StoreOp>(op, adaptor.getValue(),
+    rewriter.replaceOpWithNewOp<StoreOp>(op, adaptor.getValues(),
                                          adaptor.getMem(), op.getRows());
     return success();
   }

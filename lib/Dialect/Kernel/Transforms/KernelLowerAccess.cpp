@@ -124,6 +124,21 @@ static void forEachStatistic(ThreadBuilder &b, VectorType type, int64_t warps,
       body(first, tileStep * tile + step * i);
 }
 
+/// Whether the values that memory of rank 3 has of a row are accessed all in
+/// one: rows are aligned to their size. Memory with the identity layout starts
+/// where it was allocated.
+static bool isAccessedWhole(MemRefType type) {
+  int64_t size = type.getDimSize(2);
+  int64_t bytes = size * type.getElementTypeBitWidth() / 8;
+  return type.getLayout().isIdentity() && size > 1 && bytes <= 16 &&
+         llvm::isPowerOf2_64(bytes);
+}
+
+static llvm::MaybeAlign alignmentOf(VectorType type) {
+  return llvm::MaybeAlign(type.getNumElements() *
+                          type.getElementTypeBitWidth() / 8);
+}
+
 /// The values that memory has for a row.
 static SmallVector<Value> loadValues(ThreadBuilder &b, Value mem, Value row,
                                      Value head) {
@@ -132,17 +147,13 @@ static SmallVector<Value> loadValues(ThreadBuilder &b, Value mem, Value row,
     return {memref::LoadOp::create(b, mem, head)};
   if (type.getRank() == 2)
     return {memref::LoadOp::create(b, mem, ValueRange{head, row})};
-  // All in one where rows are aligned to their size. Memory with the identity
-  // layout starts where it was allocated.
   int64_t size = type.getDimSize(2);
-  int64_t bytes = size * type.getElementTypeBitWidth() / 8;
   SmallVector<Value> values;
-  if (type.getLayout().isIdentity() && size > 1 && bytes <= 16 &&
-      llvm::isPowerOf2_64(bytes)) {
+  if (isAccessedWhole(type)) {
+    auto vector = VectorType::get(size, type.getElementType());
     Value all = vector::LoadOp::create(
-        b, VectorType::get(size, type.getElementType()), mem,
-        ValueRange{head, row, b.toIndex(b.constant(0))},
-        /*nontemporal=*/false, llvm::MaybeAlign(bytes));
+        b, vector, mem, ValueRange{head, row, b.toIndex(b.constant(0))},
+        /*nontemporal=*/false, alignmentOf(vector));
     for (int64_t i = 0; i < size; ++i)
       values.push_back(vector::ExtractOp::create(b, all, i));
     return values;
@@ -153,43 +164,24 @@ static SmallVector<Value> loadValues(ThreadBuilder &b, Value mem, Value row,
   return values;
 }
 
-static void lower(LoadOp op, int64_t warps) {
-  ThreadBuilder b(op.getLoc(), OpBuilder(op));
-  auto type = cast<VectorType>(op.getValues()[0].getType());
-  int64_t extent = isRowStatistic(type) ? 16 * warps * type.getDimSize(0)
-                                        : 8 * type.getDimSize(1);
-  std::optional<int64_t> valid = getConstantIntValue(op.getValid());
-  bool allExist = valid && *valid >= extent;
-  RowLocator rows(b, op.getRows());
-  SmallVector<SmallVector<Value>> elements(op.getNumResults());
-  forEachStatistic(b, type, warps, [&](Value first, int64_t distance) {
-    auto load = [&] {
-      auto [row, head] = rows.locate(first, distance);
-      return loadValues(b, op.getMem(), row, head);
-    };
-    SmallVector<Value> values;
-    if (allExist) {
-      values = load();
-    } else {
-      SmallVector<Type> types(op.getNumResults(), type.getElementType());
-      Value exists = rows.exists(b.add(first, distance));
-      auto branch = scf::IfOp::create(b, types, exists,
-                                      /*withElseRegion=*/true);
-      llvm::append_range(values, branch.getResults());
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(branch.thenBlock());
-      scf::YieldOp::create(b, load());
-      b.setInsertionPointToStart(branch.elseBlock());
-      SmallVector<Value> otherwise(op.getNumResults(), op.getOtherwise());
-      scf::YieldOp::create(b, otherwise);
-    }
-    for (auto [list, value] : llvm::zip_equal(elements, values))
-      list.push_back(value);
-  });
-  for (auto [value, list] : llvm::zip_equal(op.getValues(), elements))
-    value.replaceAllUsesWith(
-        vector::FromElementsOp::create(b, type, list).getResult());
-  op.erase();
+static void storeValues(ThreadBuilder &b, ValueRange values, Value mem,
+                        Value row, Value head) {
+  auto type = cast<MemRefType>(mem.getType());
+  if (type.getRank() == 2) {
+    memref::StoreOp::create(b, values[0], mem, ValueRange{head, row});
+    return;
+  }
+  if (isAccessedWhole(type)) {
+    auto vector = VectorType::get(values.size(), type.getElementType());
+    vector::StoreOp::create(
+        b, vector::FromElementsOp::create(b, vector, values), mem,
+        ValueRange{head, row, b.toIndex(b.constant(0))},
+        /*nontemporal=*/false, alignmentOf(vector));
+    return;
+  }
+  for (auto [i, value] : llvm::enumerate(values))
+    memref::StoreOp::create(b, value, mem,
+                            ValueRange{head, row, b.toIndex(b.constant(i))});
 }
 
 /// Whether every row starts at an even element, so that pairs of columns are
@@ -206,48 +198,172 @@ static bool hasAlignedPairs(MemRefType mem) {
              });
 }
 
-/// Stores the two columns of n-tile `nTile` that a thread has of one row.
-static void storePair(ThreadBuilder &b, Value pair, Value mem, Value row,
-                      Value head, int64_t nTile) {
-  auto type = cast<MemRefType>(mem.getType());
-  unsigned elementBits = type.getElementTypeBitWidth();
-  int64_t columns = type.getDimSize(2);
-  Value column = b.add(b.firstColumn(), 8 * nTile);
-  bool isWhole = 8 * (nTile + 1) <= columns;
-  auto isInside = [&](Value column) {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, column,
-                                 b.constant(columns));
+namespace {
+/// The two columns of n-tile `nTile` that a thread has of one row, in memory of
+/// T x H x D.
+class ColumnPair {
+public:
+  ColumnPair(ThreadBuilder &b, Value mem, Value row, Value head, int64_t nTile)
+      : b(b), mem(mem), row(row), head(head),
+        column(b.add(b.firstColumn(), 8 * nTile)),
+        element(cast<MemRefType>(mem.getType()).getElementType()),
+        bits(b.getIntegerType(element.getIntOrFloatBitWidth())),
+        columns(cast<MemRefType>(mem.getType()).getDimSize(2)),
+        isWhole(8 * (nTile + 1) <= columns) {}
+
+  /// As bits: a host that runs the kernel may have no registers for narrow
+  /// floats, which cannot go through branches then. 0 past the last column.
+  Value load();
+  void store(Value pair);
+
+private:
+  SmallVector<Value> at(int64_t distance) {
+    return {row, head, b.toIndex(b.add(column, distance))};
+  }
+  Value isInside(int64_t distance) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                 b.add(column, distance), b.constant(columns));
+  }
+  VectorType pairOf(Type type) { return VectorType::get(2, type); }
+
+  ThreadBuilder &b;
+  Value mem, row, head, column;
+  Type element, bits;
+  int64_t columns;
+  bool isWhole;
+};
+} // namespace
+
+/// What `body` yields if the condition holds, and `otherwise` if it does not.
+static SmallVector<Value> buildChoice(ThreadBuilder &b, Value condition,
+                                      ValueRange otherwise,
+                                      function_ref<SmallVector<Value>()> body) {
+  auto branch = scf::IfOp::create(b, otherwise.getTypes(), condition,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, body());
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, otherwise);
+  return llvm::to_vector_of<Value>(branch.getResults());
+}
+
+Value ColumnPair::load() {
+  auto guarded = [&](int64_t distance, Type type, auto load) -> Value {
+    if (isWhole)
+      return load();
+    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+    return buildChoice(b, isInside(distance), zero,
+                       [&] { return SmallVector<Value>{load()}; })
+        .front();
   };
-  if (hasAlignedPairs(type)) {
-    auto store = [&] {
-      vector::StoreOp::create(
-          b, pair, mem, ValueRange{row, head, b.toIndex(column)},
-          /*nontemporal=*/false, llvm::MaybeAlign(2 * elementBits / 8));
-    };
-    isWhole ? store() : buildIf(b, isInside(column), store);
-    return;
+  if (hasAlignedPairs(cast<MemRefType>(mem.getType())))
+    return guarded(0, pairOf(bits), [&]() -> Value {
+      Value pair = vector::LoadOp::create(b, pairOf(element), mem, at(0),
+                                          /*nontemporal=*/false,
+                                          alignmentOf(pairOf(element)));
+      return vector::BitCastOp::create(b, pairOf(bits), pair);
+    });
+  SmallVector<Value> both;
+  for (int64_t i = 0; i < 2; ++i)
+    both.push_back(guarded(i, bits, [&]() -> Value {
+      return arith::BitcastOp::create(b, bits,
+                                      memref::LoadOp::create(b, mem, at(i)));
+    }));
+  return vector::FromElementsOp::create(b, pairOf(bits), both);
+}
+
+void ColumnPair::store(Value pair) {
+  auto guarded = [&](int64_t distance, auto store) {
+    isWhole ? store() : buildIf(b, isInside(distance), store);
+  };
+  if (hasAlignedPairs(cast<MemRefType>(mem.getType())))
+    return guarded(0, [&] {
+      vector::StoreOp::create(b, pair, mem, at(0), /*nontemporal=*/false,
+                              alignmentOf(pairOf(element)));
+    });
+  Value words = vector::BitCastOp::create(b, pairOf(bits), pair);
+  for (int64_t i = 0; i < 2; ++i)
+    guarded(i, [&] {
+      Value word = vector::ExtractOp::create(b, words, i);
+      memref::StoreOp::create(b, arith::BitcastOp::create(b, element, word),
+                              mem, at(i));
+    });
+}
+
+/// The rows of a tile.
+static Value loadTile(ThreadBuilder &b, LoadOp op, VectorType type,
+                      int64_t warps) {
+  RowLocator rows(b, op.getRows());
+  Type element = type.getElementType();
+  auto words =
+      VectorType::get(2, b.getIntegerType(element.getIntOrFloatBitWidth()));
+  Value none = vector::BitCastOp::create(
+      b, words,
+      vector::BroadcastOp::create(b, VectorType::get(2, element),
+                                  op.getOtherwise()));
+  // Columns that memory does not have stay zero.
+  int64_t columns = op.getMem().getType().getDimSize(2);
+  int64_t tiles =
+      std::min<int64_t>(type.getDimSize(1), llvm::divideCeil(columns, 8));
+  Value tile = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  forEachRow(b, type, warps, [&](Value i, int64_t mTile, int64_t half) {
+    SmallVector<Value> pairs =
+        buildChoice(b, rows.exists(i), SmallVector<Value>(tiles, none), [&] {
+          auto [row, head] = rows.locate(i);
+          SmallVector<Value> loaded;
+          for (int64_t nTile = 0; nTile < tiles; ++nTile)
+            loaded.push_back(
+                ColumnPair(b, op.getMem(), row, head, nTile).load());
+          return loaded;
+        });
+    for (auto [nTile, pair] : llvm::enumerate(pairs)) {
+      pair = vector::BitCastOp::create(b, VectorType::get(2, element), pair);
+      tile = vector::InsertOp::create(
+          b, pair, tile,
+          ArrayRef<int64_t>{mTile, static_cast<int64_t>(nTile), half});
+    }
+  });
+  return tile;
+}
+
+static void lower(LoadOp op, int64_t warps) {
+  ThreadBuilder b(op.getLoc(), OpBuilder(op));
+  auto type = cast<VectorType>(op.getValues()[0].getType());
+  if (!isRowStatistic(type) && !isColumnStatistic(type)) {
+    op.getValues()[0].replaceAllUsesWith(loadTile(b, op, type, warps));
+    return op.erase();
   }
-  // Elements go through branches as bits: a host that runs the kernel may have
-  // no registers for narrow floats.
-  auto bits = VectorType::get(2, b.getIntegerType(elementBits));
-  Value words = vector::BitCastOp::create(b, bits, pair);
-  for (int64_t i = 0; i < 2; ++i) {
-    Value at = b.add(column, i);
-    auto store = [&] {
-      Value element = vector::ExtractOp::create(b, words, i);
-      element = arith::BitcastOp::create(b, type.getElementType(), element);
-      memref::StoreOp::create(b, element, mem,
-                              ValueRange{row, head, b.toIndex(at)});
+  int64_t extent = isRowStatistic(type) ? 16 * warps * type.getDimSize(0)
+                                        : 8 * type.getDimSize(1);
+  std::optional<int64_t> valid = getConstantIntValue(op.getValid());
+  bool allExist = valid && *valid >= extent;
+  RowLocator rows(b, op.getRows());
+  SmallVector<SmallVector<Value>> elements(op.getNumResults());
+  forEachStatistic(b, type, warps, [&](Value first, int64_t distance) {
+    auto load = [&] {
+      auto [row, head] = rows.locate(first, distance);
+      return loadValues(b, op.getMem(), row, head);
     };
-    isWhole ? store() : buildIf(b, isInside(at), store);
-  }
+    SmallVector<Value> otherwise(op.getNumResults(), op.getOtherwise());
+    SmallVector<Value> values =
+        allExist ? load()
+                 : buildChoice(b, rows.exists(b.add(first, distance)),
+                               otherwise, load);
+    for (auto [list, value] : llvm::zip_equal(elements, values))
+      list.push_back(value);
+  });
+  for (auto [value, list] : llvm::zip_equal(op.getValues(), elements))
+    value.replaceAllUsesWith(
+        vector::FromElementsOp::create(b, type, list).getResult());
+  op.erase();
 }
 
 static void lower(StoreOp op, int64_t warps) {
   ThreadBuilder b(op.getLoc(), OpBuilder(op));
-  auto type = cast<VectorType>(op.getValue().getType());
+  auto type = cast<VectorType>(op.getValues().front().getType());
   MemRefType mem = op.getMem().getType();
-  bool isStatistic = mem.getRank() == 2;
+  bool isStatistic = isRowStatistic(type);
   RowLocator rows(b, op.getRows());
   // The four lanes of a row have the same statistic; the first writes it.
   Value isFirst;
@@ -261,17 +377,18 @@ static void lower(StoreOp op, int64_t warps) {
     buildIf(b, condition, [&] {
       auto [row, head] = rows.locate(i);
       if (isStatistic) {
-        Value element = vector::ExtractOp::create(
-            b, op.getValue(), ArrayRef<int64_t>{mTile, 0, half, 0});
-        memref::StoreOp::create(b, element, op.getMem(), ValueRange{head, row});
-        return;
+        SmallVector<Value> elements;
+        for (Value value : op.getValues())
+          elements.push_back(vector::ExtractOp::create(
+              b, value, ArrayRef<int64_t>{mTile, 0, half, 0}));
+        return storeValues(b, elements, op.getMem(), row, head);
       }
       for (int64_t nTile = 0;
            nTile < type.getDimSize(1) && 8 * nTile < mem.getDimSize(2);
            ++nTile) {
         Value pair = vector::ExtractOp::create(
-            b, op.getValue(), ArrayRef<int64_t>{mTile, nTile, half});
-        storePair(b, pair, op.getMem(), row, head, nTile);
+            b, op.getValues().front(), ArrayRef<int64_t>{mTile, nTile, half});
+        ColumnPair(b, op.getMem(), row, head, nTile).store(pair);
       }
     });
   });

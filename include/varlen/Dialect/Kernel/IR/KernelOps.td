@@ -62,7 +62,7 @@ def Kernel_LoadOp : Kernel_RowsOp<"load", [
     MemoryEffects<[MemRead]>,
     TypesMatchWith<"otherwise is an element of the memory", "mem", "otherwise",
                    "::llvm::cast<::mlir::MemRefType>($_self).getElementType()">]> {
-  let summary = "One value for each row of global memory, or a few";
+  let summary = "Rows of global memory, or one value for each, or a few";
   let description = [{
     Element i is that of row i in a memory of rank 2 or 1; `otherwise` for rows
     that do not exist. A memory of rank 3, `H x T x S`, has S such values for each
@@ -70,11 +70,16 @@ def Kernel_LoadOp : Kernel_RowsOp<"load", [
     memory are the columns of a tile; as a fragment, its row or column projection.
     No row is looked for where `valid` is a constant that says they all exist.
 
+    A result of several columns has the rows of a memory `T x H x D` as its own,
+    with zeros past column D.
+
     ```mlir
     %s = kernel.load %sink rows(%zero, %head, %first, %group) valid(%n) otherwise %x
         : memref<16xf32> to tensor<64x1xf32>
     %lse, %delta = kernel.load %stats rows(%row, %head, %first, %one) valid(%c64) otherwise %x
         : memref<16x?x2xf32> to tensor<1x64xf32>, tensor<1x64xf32>
+    %o = kernel.load %out rows(%row, %head, %first, %group) valid(%n) otherwise %x
+        : memref<?x16x40xbf16> to tensor<64x48xbf16>
     ```
   }];
   let arguments = (ins
@@ -93,23 +98,23 @@ def Kernel_LoadOp : Kernel_RowsOp<"load", [
 def Kernel_StoreOp : Kernel_RowsOp<"store", [MemoryEffects<[MemWrite]>]> {
   let summary = "A tile to global memory";
   let description = [{
-    Rows that exist are written: to memory of rank 3 as they are, without the
-    columns past its extent; to memory of rank 2 one value each (R x 1), once.
-    Value and memory have the same element type.
+    Rows that exist are written: to memory `T x H x D` as they are, without the
+    columns past its extent; to memory `H x T` one value each (R x 1), once, and to
+    memory `H x T x S` S values. Values and memory have the same element type.
 
     ```mlir
-    kernel.store %out, %o rows(%row, %head, %first, %group) valid(%n)
-        : tensor<64x48xbf16>, memref<?x16x40xbf16>
+    kernel.store %out to %o rows(%row, %head, %first, %group) valid(%n)
+        : tensor<64x48xbf16> to memref<?x16x40xbf16>
     ```
   }];
   let arguments = (ins
-    Kernel_TileOrFragment:$value, Kernel_Global:$mem, Index:$row, Index:$head,
-    Index:$first, Index:$group, Index:$valid);
+    Variadic<Kernel_TileOrFragment>:$values, Kernel_Global:$mem, Index:$row,
+    Index:$head, Index:$first, Index:$group, Index:$valid);
   let assemblyFormat = !strconcat(
-      "$value `,` $mem ", Kernel_rowsFormat, [{ attr-dict `:` type($value) `,` type($mem) }]);
-  let builders = [OpBuilder<(ins "::mlir::Value":$value, "::mlir::Value":$mem,
+      "$values `to` $mem ", Kernel_rowsFormat, [{ attr-dict `:` type($values) `to` type($mem) }]);
+  let builders = [OpBuilder<(ins "::mlir::ValueRange":$values, "::mlir::Value":$mem,
                                  "::mlir::varlen::kernel::RowsOperands":$rows),
-      [{ build($_builder, $_state, value, mem, rows.row, rows.head, rows.first,
+      [{ build($_builder, $_state, values, mem, rows.row, rows.head, rows.first,
                rows.group, rows.valid); }]>];
 }
 

@@ -273,8 +273,8 @@ def KernelLowerAccess : Kernel_Pass<"kernel-lower-access"> {
     *Numerics*: none.
 
     ```mlir
-    kernel.store %out, %o rows(%row, %head, %first, %one) valid(%n)
-        : vector<1x8x2x2xbf16>, memref<?x16x64xbf16>
+    kernel.store %out to %o rows(%row, %head, %first, %one) valid(%n)
+        : vector<1x8x2x2xbf16> to memref<?x16x64xbf16>
     ```
     becomes
     ```mlir
