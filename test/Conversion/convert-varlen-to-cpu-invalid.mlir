@@ -49,12 +49,11 @@ func.func @heads(%cu: memref<?xi32>, %n: index) {
 
 func.func @heads_alone(%cu: memref<?xi32>, %n: index, %sinks: memref<4xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  %rows = varlen.rows in %batch : !varlen.rows<1 x f32>
   // expected-error@+1 {{expected a loop over the rows of the heads before}}
   varlen.for_tiles "a" %t of heads in %batch {
-    %sink = varlen.read %sinks at %t : memref<4xf32>, !varlen.tile<heads> -> tensor<1x1xf32>
-    %l, %d = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<heads> -> tensor<1x?xf32>, tensor<1x?xf32>
-    %dsink = varlen.online_sink_grad %sink, %l, %d : tensor<1x1xf32>, tensor<1x?xf32>
+    %terms = varlen.read %rows at %t : !varlen.rows<1 x f32>, !varlen.tile<heads> -> tensor<1x?xf32>
+    %dsink = varlen.online_sink_grad %terms : tensor<1x?xf32>
     varlen.write %dsink to %sinks at %t otherwise (0.0) : tensor<1x1xf32> -> memref<4xf32>, !varlen.tile<heads>
   }
   return
@@ -1134,16 +1133,105 @@ func.func @batch(%batch: !varlen.batch) {
 
 // -----
 
-// delta before lse.
-func.func @sink_order(%cu: memref<?xi32>, %n: index, %sinks: memref<4xf32>) {
+func.func @sink_terms(%cu: memref<?xi32>, %n: index, %sinks: memref<4xf32>, %terms: tensor<1x?xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
   varlen.for_tiles "a" %t of heads in %batch {
-    %sink = varlen.read %sinks at %t : memref<4xf32>, !varlen.tile<heads> -> tensor<1x1xf32>
-    %l, %d = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<heads> -> tensor<1x?xf32>, tensor<1x?xf32>
-    // expected-error@+1 {{expected lse and delta of one varlen.rows}}
-    %dsink = varlen.online_sink_grad %sink, %d, %l : tensor<1x1xf32>, tensor<1x?xf32>
+    // expected-error@+1 {{expected terms that are read from varlen.rows at the tile}}
+    %dsink = varlen.online_sink_grad %terms : tensor<1x?xf32>
     varlen.write %dsink to %sinks at %t otherwise (0.0) : tensor<1x1xf32> -> memref<4xf32>, !varlen.tile<heads>
+  }
+  return
+}
+
+// -----
+
+func.func @sink_unused(%cu: memref<?xi32>, %n: index) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<1 x f32>
+  varlen.for_tiles "a" %t of heads in %batch {
+    %terms = varlen.read %rows at %t : !varlen.rows<1 x f32>, !varlen.tile<heads> -> tensor<1x?xf32>
+    // expected-error@+1 {{expected one write of its result at the tile}}
+    %dsink = varlen.online_sink_grad %terms : tensor<1x?xf32>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @statistics_read(%cu: memref<?xi32>, %n: index, %lse: memref<4x?xf32>, %dout: tensor<64x64xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #cpu} {
+    %0 = varlen.read %lse at %t : memref<4x?xf32>, !varlen.tile<queries(64)> -> tensor<64x1xf32>
+    // expected-error@+1 {{expected operands that are read at the tile, from the memory of an attention, got 'tensor<64x64xf32>'}}
+    %dot = varlen.row_dot %dout, %dout : tensor<64x64xf32> -> tensor<64x1xf32>
+    %l, %d = varlen.online_statistics %dot, %0 : tensor<64x1xf32>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @statistics_columns(%cu: memref<?xi32>, %n: index, %lse: memref<4x?xf32>, %dout: memref<?x4x60xf32>, %out: memref<?x4x64xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #cpu} {
+    %0 = varlen.read %lse at %t : memref<4x?xf32>, !varlen.tile<queries(64)> -> tensor<64x1xf32>
+    %1 = varlen.read %dout at %t : memref<?x4x60xf32>, !varlen.tile<queries(64)> -> tensor<64x64xf32>
+    %2 = varlen.read %out at %t : memref<?x4x64xf32>, !varlen.tile<queries(64)> -> tensor<64x64xf32>
+    // expected-error@+1 {{expected rows of one head_dim, got 'memref<?x4x60xf32>' and 'memref<?x4x64xf32>'}}
+    %dot = varlen.row_dot %1, %2 : tensor<64x64xf32> -> tensor<64x1xf32>
+    %l, %d = varlen.online_statistics %dot, %0 : tensor<64x1xf32>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @statistics_write(%cu: memref<?xi32>, %n: index, %lse: memref<4x?xf32>, %dout: memref<?x4x64xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #cpu} {
+    %0 = varlen.read %lse at %t : memref<4x?xf32>, !varlen.tile<queries(64)> -> tensor<64x1xf32>
+    %1 = varlen.read %dout at %t : memref<?x4x64xf32>, !varlen.tile<queries(64)> -> tensor<64x64xf32>
+    %dot = varlen.row_dot %1, %1 : tensor<64x64xf32> -> tensor<64x1xf32>
+    %l, %d = varlen.online_statistics %dot, %0 : tensor<64x1xf32>
+    // expected-error@+1 {{expected statistics to go to varlen.rows at the tile, got 'tensor<64x1xf32>' to 'memref<4x?xf32>'}}
+    varlen.write %l to %lse at %t otherwise (inf) : tensor<64x1xf32> -> memref<4x?xf32>, !varlen.tile<queries(64)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @statistics_other(%cu: memref<?xi32>, %n: index, %lse: memref<4x?xf32>, %dout: memref<?x4x64xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #cpu} {
+    %0 = varlen.read %lse at %t : memref<4x?xf32>, !varlen.tile<queries(64)> -> tensor<64x1xf32>
+    %1 = varlen.read %dout at %t : memref<?x4x64xf32>, !varlen.tile<queries(64)> -> tensor<64x64xf32>
+    %dot = varlen.row_dot %1, %1 : tensor<64x64xf32> -> tensor<64x1xf32>
+    %l, %d = varlen.online_statistics %dot, %0 : tensor<64x1xf32>
+    // expected-error@+1 {{expected reads, one varlen.online_statistics and writes in this loop on a CPU}}
+    %sum = arith.addf %l, %d : tensor<64x1xf32>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @statistics_dot(%cu: memref<?xi32>, %n: index, %lse: memref<4x?xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #cpu} {
+    %0 = varlen.read %lse at %t : memref<4x?xf32>, !varlen.tile<queries(64)> -> tensor<64x1xf32>
+    // expected-error@+1 {{expected the dot of a varlen.row_dot}}
+    %l, %d = varlen.online_statistics %0, %0 : tensor<64x1xf32>
   }
   return
 }

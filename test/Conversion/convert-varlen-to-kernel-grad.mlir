@@ -28,9 +28,15 @@ func.func @together(%dout: memref<?x8x24xbf16>, %q: memref<?x8x40xbf16>, %k: mem
   // CHECK: gpu.launch {{.*}} function(@together_key_tiles)
   // CHECK-NOT: llvm.store
   // CHECK: %[[ST:.*]] = memref.alloc(%{{.*}}) : memref<8x?x2xf32>
+  // CHECK: %[[TERMS:.*]] = memref.alloc(%{{.*}}) : memref<8x?x1xf32>
+  // Rows of tiles that no product reads are loaded where they are used.
   // CHECK: gpu.launch {{.*}} function(@together_delta)
-  // CHECK-NOT: kernel.
-  // CHECK: vector.store %{{.*}}, %[[ST]]
+  // CHECK-NOT: kernel.ring
+  // CHECK: %[[D:.*]] = kernel.load %[[DOUT]] {{.*}} : memref<?x8x24xbf16> to tensor<64x32xbf16>
+  // CHECK: %[[DOT:.*]] = varlen.row_dot %[[D]]
+  // CHECK: varlen.online_statistics %[[DOT]]
+  // CHECK: kernel.store %{{.*}}, %{{.*}} to %[[ST]] {{.*}} : tensor<64x1xf32>, tensor<64x1xf32> to memref<8x?x2xf32>
+  // CHECK: kernel.store %{{.*}} to %[[TERMS]] {{.*}} : tensor<64x1xf32> to memref<8x?x1xf32>
 
   // CHECK: gpu.launch {{.*}} function(@together_dq)
   // CHECK-COUNT-2: kernel.alloc : memref<1x64x64xbf16
@@ -66,6 +72,7 @@ func.func @together(%dout: memref<?x8x24xbf16>, %q: memref<?x8x40xbf16>, %k: mem
   // CHECK: %[[COUNT:.*]] = arith.index_cast %[[TILES]]
   // CHECK: arith.cmpi sgt, %[[COUNT]], %c-1
   // CHECK: scf.if
+  // CHECK: memref.load %[[TERMS]]
   // CHECK: memref.store %{{.*}} : memref<8xf32>
   // CHECK: memref.dealloc %[[ST]]
   varlen.attn_grad %dout, %q, %k, %v, %out, %lse, %cu, %cu sink(%sink) outs(%dq, %dk, %dv, %dsink)

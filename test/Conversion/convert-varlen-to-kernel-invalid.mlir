@@ -46,18 +46,6 @@ func.func @heads(%cu: memref<?xi32>, %n: index) {
 
 #gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
 
-func.func @no_blocks(%cu: memref<?xi32>, %n: index) {
-  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  // expected-error@+1 {{expected a loop over blocks for each tile, got none}}
-  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
-  }
-  return
-}
-
-// -----
-
-#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
-
 func.func @two_loops(%cu: memref<?xi32>, %n: index) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
   varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
@@ -234,57 +222,10 @@ func.func @tile_outside(%cu: memref<?xi32>, %n: index, %q: memref<?x4x64xbf16>) 
     %0 = varlen.read %q at %t : memref<?x4x64xbf16>, !varlen.tile<queries(64)> -> tensor<64x64xbf16>
     varlen.for_blocks %b of keys(32) meeting %t : !varlen.tile<queries(64)> {
       %1 = varlen.read %q at %b : memref<?x4x64xbf16>, !varlen.tile<keys(32)> -> tensor<32x64xbf16>
+      %2 = arith.addf %0, %0 : tensor<64x64xbf16>
     }
-    // expected-error@+1 {{expected rows of a tile to be used in its loop over blocks}}
+    // expected-error@+1 {{expected rows of a tile to be used in its loop over blocks or outside of it, got both}}
     varlen.write %0 to %q at %t otherwise (0.0) : tensor<64x64xbf16> -> memref<?x4x64xbf16>, !varlen.tile<queries(64)>
-  }
-  return
-}
-
-// -----
-
-#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
-
-func.func @statistics_read(%cu: memref<?xi32>, %n: index, %lse: memref<4x?xf32>, %dout: tensor<64x64xf32>) {
-  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
-  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
-    %0 = varlen.read %lse at %t : memref<4x?xf32>, !varlen.tile<queries(64)> -> tensor<64x1xf32>
-    // expected-error@+1 {{expected operands that are read at the tile, from the memory of an attention, got 'tensor<64x64xf32>'}}
-    %l, %d = varlen.online_statistics %dout, %dout, %0 : tensor<64x64xf32>, tensor<64x1xf32>
-    varlen.write %l, %d to %rows at %t otherwise (inf, 0.0) : tensor<64x1xf32>, tensor<64x1xf32> -> !varlen.rows<2 x f32>, !varlen.tile<queries(64)>
-  }
-  return
-}
-
-// -----
-
-#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
-
-func.func @statistics_unused(%cu: memref<?xi32>, %n: index, %lse: memref<4x?xf32>, %dout: memref<?x4x64xf32>) {
-  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
-    %0 = varlen.read %lse at %t : memref<4x?xf32>, !varlen.tile<queries(64)> -> tensor<64x1xf32>
-    %1 = varlen.read %dout at %t : memref<?x4x64xf32>, !varlen.tile<queries(64)> -> tensor<64x64xf32>
-    // expected-error@+1 {{expected a write of its results, got none}}
-    %l, %d = varlen.online_statistics %1, %1, %0 : tensor<64x64xf32>, tensor<64x1xf32>
-  }
-  return
-}
-
-// -----
-
-#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
-
-func.func @statistics_apart(%cu: memref<?xi32>, %n: index, %lse: memref<4x?xf32>, %dout: memref<?x4x64xf32>) {
-  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
-  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
-    %0 = varlen.read %lse at %t : memref<4x?xf32>, !varlen.tile<queries(64)> -> tensor<64x1xf32>
-    %1 = varlen.read %dout at %t : memref<?x4x64xf32>, !varlen.tile<queries(64)> -> tensor<64x64xf32>
-    // expected-error@+1 {{expected one write of all results at the tile}}
-    %l, %d = varlen.online_statistics %1, %1, %0 : tensor<64x64xf32>, tensor<64x1xf32>
-    varlen.write %l, %l to %rows at %t otherwise (inf, 0.0) : tensor<64x1xf32>, tensor<64x1xf32> -> !varlen.rows<2 x f32>, !varlen.tile<queries(64)>
   }
   return
 }
@@ -315,16 +256,10 @@ func.func @batch(%batch: !varlen.batch) {
 
 #gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
 
-func.func @statistics_columns(%cu: memref<?xi32>, %n: index, %lse: memref<4x?xf32>, %dout: memref<?x4x64xf32>, %out: memref<?x4x32xf32>) {
+func.func @sequences(%cu: memref<?xi32>, %n: index) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
-  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
-    %0 = varlen.read %lse at %t : memref<4x?xf32>, !varlen.tile<queries(64)> -> tensor<64x1xf32>
-    %1 = varlen.read %dout at %t : memref<?x4x64xf32>, !varlen.tile<queries(64)> -> tensor<64x64xf32>
-    %2 = varlen.read %out at %t : memref<?x4x32xf32>, !varlen.tile<queries(64)> -> tensor<64x64xf32>
-    // expected-error@+1 {{expected dout and out of one head_dim, got 'memref<?x4x64xf32>' and 'memref<?x4x32xf32>'}}
-    %l, %d = varlen.online_statistics %1, %2, %0 : tensor<64x64xf32>, tensor<64x1xf32>
-    varlen.write %l, %d to %rows at %t otherwise (inf, 0.0) : tensor<64x1xf32>, tensor<64x1xf32> -> !varlen.rows<2 x f32>, !varlen.tile<queries(64)>
+  // expected-error@+1 {{expected tiles of queries, keys or heads on a GPU, got '!varlen.tile<sequences>'}}
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #gpu} {
   }
   return
 }
@@ -333,10 +268,11 @@ func.func @statistics_columns(%cu: memref<?xi32>, %n: index, %lse: memref<4x?xf3
 
 #gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
 
-func.func @sequences(%cu: memref<?xi32>, %n: index) {
+func.func @rows_element(%cu: memref<?xi32>, %n: index, %lse: memref<4x?xf32>, %dout: memref<?x4x64xf64>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  // expected-error@+1 {{expected tiles of queries, keys or heads on a GPU, got '!varlen.tile<sequences>'}}
-  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #gpu} {
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    // expected-error@+1 {{expected rows of one element type, f16, bf16 or f32, as they are in memory, got 'memref<?x4x64xf64>' as 'tensor<64x64xf64>'}}
+    %0 = varlen.read %dout at %t : memref<?x4x64xf64>, !varlen.tile<queries(64)> -> tensor<64x64xf64>
   }
   return
 }

@@ -70,8 +70,9 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
     scores read, and by rows, which dk and dv read; it sums dq in scratch, as long
     as the longest sequence needs, and takes a step for each block and each panel
     that sees it. Keys that no such tile has are the rows without a key of a list
-    the other way round. Statistics of rows are computed one row after the other,
-    all heads of a token together; a head sums those of its rows in their order.
+    the other way round. Statistics of rows are computed for a vector of queries at
+    once, all heads of a token together, after the product of each row with its
+    own; a head sums the terms of its rows in their order.
 
     *Requires*: loops in the block of their batch, each but those over heads with a
     `#varlen.cpu_schedule`: over tiles of `block_m` queries, with one loop over
@@ -79,7 +80,7 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
     as numbers and ends in `varlen.online_finish`, and writes of its results; over
     sequences, with one loop over their blocks, in it one `varlen.online_attn_grad
     kq` with all three gradients, which start from 0 and are written; over tiles
-    with one `varlen.online_statistics`, and over heads with one
+    with one `varlen.online_statistics`, of a `varlen.row_dot`, and over heads with one
     `varlen.online_sink_grad`. Another form is an error.
     *Guarantees*: no operation of the tile loops is left. Keys past the end of a
     sequence are zeros in scratch, never a neighbour's rows; the rows of score
@@ -124,22 +125,22 @@ def ConvertVarlenToKernel
     once for all loops of a batch with tiles of one type, by kernels that check
     cu_seqlens: the host does not wait for them.
 
-    Rows that are read at a tile are copied to shared memory before its blocks,
-    rows of a block to a slot of a ring, `stages` - 1 blocks ahead, and a step's
-    tiles are views of these. Numbers of rows go to registers. The loop over
+    Rows that are read at a tile for its blocks are copied to shared memory before
+    these, rows of a block to a slot of a ring, `stages` - 1 blocks ahead, and a
+    step's tiles are views of these. Rows of a tile that are used outside of its
+    blocks, and numbers of rows, go to registers. The loop over
     blocks becomes two: one over the blocks that the mask or the end of a sequence
     cuts, whose steps have limits, and one over the others. Of queries `by_head`
     the blocks of one head follow those of another. `varlen.rows` becomes device
     memory.
 
-    A loop with `varlen.online_statistics` shares each row among lanes of a warp;
-    one over heads gives each head a warp.
+    A loop over heads gives each head a warp.
 
     *Requires*: loops in the block of their batch, each but those over heads with a
     `#varlen.gpu_schedule`; in one block of a loop reads, pure operations on tiles,
-    one loop over blocks, and writes. Another form is an error.
-    *Guarantees*: no operation of the tile loops is left but
-    `varlen.online_finish` and steps, on tiles. Rows that are not in use are zeros
+    at most one loop over blocks, and writes. Another form is an error.
+    *Guarantees*: no operation of the tile loops is left but steps, and what is
+    computed before and after them, on tiles. Rows that are not in use are zeros
     in shared memory, never a neighbour's. Each row is written by one CTA.
     *Numerics*: what is written is multiplied by `times` in the type of the value
     and rounded once; dsink is summed by 32 lanes, in the order of rows.

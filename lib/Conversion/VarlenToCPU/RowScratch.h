@@ -29,11 +29,22 @@ struct RowScratch {
   }
 };
 
+/// A loop with a `varlen.online_statistics`, the memory of the rows of its dot
+/// and of its other operands, and the writes of its results to `varlen.rows`.
+struct StatisticsLoop {
+  OnlineStatisticsOp op;
+  SmallVector<Value> rows, numbers;
+  SmallVector<WriteOp> writes;
+};
+
+/// The parts of such a loop; an error if it is of another form.
+FailureOr<StatisticsLoop> findStatistics(ForTilesOp loop);
+
 /// Emits the loop over the tiles of `list`, whose rows have all `heads` query
 /// heads of a token side by side, that leaves statistics in `scratch`.
-void emitStatistics(OpBuilder &builder, const StatisticsLoop &parts,
+void emitStatistics(OpBuilder &builder, StatisticsLoop &parts,
                     CPUScheduleAttr schedule, Value list, Value heads,
-                    const RowScratch &scratch);
+                    const DenseMap<Value, RowScratch> &scratch);
 /// Emits the loop over `heads` that sums what `scratch` has of `rows` rows.
 void emitSinkGrad(OpBuilder &builder, const SinkGradLoop &parts, Value heads,
                   Value rows, const RowScratch &scratch);

@@ -8,7 +8,6 @@
 
 #include "CPUTileBuilder.h"
 #include "RowScratch.h"
-#include "varlen/Dialect/Varlen/Utils/ScoreReference.h"
 #include "varlen/Dialect/Varlen/Utils/TileLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -20,41 +19,104 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-static FloatType elementOf(Value memory) {
-  return cast<FloatType>(cast<ShapedType>(memory.getType()).getElementType());
-}
-
 //===----------------------------------------------------------------------===//
 // lse and delta
 //===----------------------------------------------------------------------===//
 
+/// The memory that operands of `op` are read from, at the tile of `loop`, those
+/// of a product of rows from rows.
+static FailureOr<SmallVector<Value>>
+findSources(Operation *op, ValueRange operands, ForTilesOp loop) {
+  SmallVector<Value> sources;
+  for (Value operand : operands) {
+    auto read = operand.getDefiningOp<ReadOp>();
+    if (!read || read.getTile() != loop.getTile() ||
+        isa<RowsType>(read.getSource().getType()) ||
+        read.isOfVectors() != isa<RowDotOp>(op))
+      return op->emitOpError("expected operands that are read at the tile, "
+                             "from the memory of an attention, got ")
+             << operand.getType();
+    sources.push_back(read.getSource());
+  }
+  return sources;
+}
+
+FailureOr<StatisticsLoop> varlen::findStatistics(ForTilesOp loop) {
+  StatisticsLoop found;
+  for (Operation &op : *loop.getBody()) {
+    if (auto statistics = dyn_cast<OnlineStatisticsOp>(op))
+      found.op = statistics;
+    else if (auto write = dyn_cast<WriteOp>(op))
+      found.writes.push_back(write);
+    else if (!isa<ReadOp, RowDotOp, YieldOp>(op))
+      return op.emitOpError("expected reads, one varlen.online_statistics "
+                            "and writes in this loop on a CPU");
+  }
+  auto dot = found.op.getDot().getDefiningOp<RowDotOp>();
+  if (!dot)
+    return found.op.emitOpError("expected the dot of a varlen.row_dot");
+  auto rows = findSources(dot, dot->getOperands(), loop);
+  auto numbers =
+      findSources(found.op, found.op->getOperands().drop_front(), loop);
+  if (failed(rows) || failed(numbers))
+    return failure();
+  found.rows = *rows;
+  found.numbers = *numbers;
+  auto columns = [](Value memory) {
+    return cast<MemRefType>(memory.getType()).getDimSize(2);
+  };
+  if (columns(found.rows[0]) != columns(found.rows[1]))
+    return dot.emitOpError("expected rows of one head_dim, got ")
+           << found.rows[0].getType() << " and " << found.rows[1].getType();
+  for (WriteOp write : found.writes)
+    if (write.getTile() != loop.getTile() || write.getFactor() ||
+        !isa<RowsType>(write.getDestination().getType()) ||
+        !llvm::all_of(write.getValues(), [&](Value value) {
+          return value.getDefiningOp() == found.op;
+        }))
+      return write.emitOpError("expected statistics to go to varlen.rows at "
+                               "the tile, got ")
+             << write.getValues().getTypes() << " to "
+             << write.getDestination().getType();
+  return found;
+}
+
 namespace {
-/// Rows one by one, all heads of a token after each other, as they lie in
-/// memory.
+/// Rows in vectors of queries, all heads of a token after each other, as they
+/// lie in memory.
 class StatisticsConverter : CPUTileBuilder {
 public:
-  StatisticsConverter(OpBuilder &builder, const StatisticsLoop &parts,
-                      CPUScheduleAttr schedule, const RowScratch &scratch)
-      : CPUTileBuilder(Value(parts.dout).getLoc(), builder, schedule,
-                       elementOf(parts.dout), elementOf(parts.lse)),
-        parts(parts), scratch(scratch) {}
+  StatisticsConverter(OpBuilder &builder, StatisticsLoop &parts,
+                      CPUScheduleAttr schedule,
+                      const DenseMap<Value, RowScratch> &scratch)
+      : CPUTileBuilder(
+            parts.op.getLoc(), builder, schedule,
+            cast<FloatType>(
+                cast<MemRefType>(parts.rows[0].getType()).getElementType()),
+            cast<FloatType>(parts.op.getLse().getType().getElementType())),
+        op(parts.op), parts(parts), scratch(scratch) {}
 
   void emit(Value list, Value heads);
 
 private:
-  using Statistics = RecomputedReference::Statistics;
-  void emitRows(const WorkTile &tile,
-                function_ref<Statistics(Value, Value)> statisticsOf);
-  /// sum_d dout[row, head, d] * out[row, head, d].
+  /// The product of a row of both memories.
   Value emitRowProduct(Value row, Value head);
+  /// The statistics of the queries of a vector.
+  void emitVector(const WorkTile &tile, Value column);
+  /// Stores to scratch what `valueOf` says of a value of a write.
+  void emitWrites(const WorkTile &tile, Value pair,
+                  function_ref<Value(WriteOp, unsigned)> valueOf);
 
-  const StatisticsLoop &parts;
-  const RowScratch &scratch;
+  OnlineStatisticsOp op;
+  StatisticsLoop &parts;
+  const DenseMap<Value, RowScratch> &scratch;
+  /// The operands and the results of a vector.
+  SmallVector<Value> operands, results;
 };
 } // namespace
 
 Value StatisticsConverter::emitRowProduct(Value row, Value head) {
-  int64_t size = cast<MemRefType>(parts.dout.getType()).getDimSize(2);
+  int64_t size = cast<MemRefType>(parts.rows[0].getType()).getDimSize(2);
   int64_t whole = size / lanes * lanes;
   auto load = [&](Value source, Value at, int64_t length) {
     auto type = VectorType::get({length}, element);
@@ -71,66 +133,95 @@ Value StatisticsConverter::emitRowProduct(Value row, Value head) {
     ValueRange products = emitLoop(
         b, index.constant(0), index.constant(whole), index.constant(lanes),
         splat(0.0), [&](Value at, ValueRange acc) {
-          return Values{math::FmaOp::create(b, load(parts.dout, at, lanes),
-                                            load(parts.out, at, lanes),
+          return Values{math::FmaOp::create(b, load(parts.rows[0], at, lanes),
+                                            load(parts.rows[1], at, lanes),
                                             acc.front())};
         });
     total = sum(products.front());
   }
   if (whole != size) {
     Value at = index.constant(whole);
-    Value rest = arith::MulFOp::create(b, load(parts.dout, at, size - whole),
-                                       load(parts.out, at, size - whole));
+    Value rest = arith::MulFOp::create(b, load(parts.rows[0], at, size - whole),
+                                       load(parts.rows[1], at, size - whole));
     total = arith::AddFOp::create(b, total, sum(rest));
   }
   return total;
 }
 
-void StatisticsConverter::emitRows(
-    const WorkTile &tile, function_ref<Statistics(Value, Value)> statisticsOf) {
-  loop(index.constant(0), tile.rows, 1, [&](Value i) {
-    Value pair = index.add(tile.first, i);
+void StatisticsConverter::emitWrites(
+    const WorkTile &tile, Value pair,
+    function_ref<Value(WriteOp, unsigned)> valueOf) {
+  Value row = tile.pairs.row(index, pair), head = tile.pairs.head(index, pair);
+  for (WriteOp write : parts.writes) {
+    const RowScratch &rows = scratch.at(write.getDestination());
+    SmallVector<Value> place = rows.placeOf(index, row, head);
+    for (auto [i, memory] : llvm::enumerate(rows.memory))
+      memref::StoreOp::create(b, valueOf(write, i), memory, place);
+  }
+}
+
+void StatisticsConverter::emitVector(const WorkTile &tile, Value column) {
+  Value first = index.add(tile.first, column), zero = index.constant(0);
+  // Lanes behind the last query have its numbers.
+  loop(zero, index.constant(lanes), 1, [&](Value lane) {
+    Value pair = index.min(index.add(first, lane), lastPair(tile));
     Value row = tile.pairs.row(index, pair);
     Value head = tile.pairs.head(index, pair);
-    auto [lse, delta] = statisticsOf(row, head);
-    SmallVector<Value> place = scratch.placeOf(index, row, head);
-    memref::StoreOp::create(b, lse, scratch.memory[0], place);
-    memref::StoreOp::create(b, delta, scratch.memory[1], place);
+    SmallVector<Value> numbers = {emitRowProduct(row, head)};
+    for (Value source : parts.numbers) {
+      SmallVector<Value> place = {head};
+      if (cast<MemRefType>(source.getType()).getRank() == 2)
+        place.push_back(row);
+      numbers.push_back(memref::LoadOp::create(b, source, place));
+    }
+    for (auto [number, memory] : llvm::zip_equal(numbers, operands))
+      memref::StoreOp::create(b, number, memory, ValueRange{zero, lane});
+  });
+  auto tiles =
+      llvm::map_to_vector(operands, [&](Value memory) { return load(memory); });
+  SmallVector<Type> types(op->getNumResults(), tiles[0].getType());
+  Operation *ofVector = mlir::clone(b, op, types, tiles);
+  for (auto [result, memory] : llvm::zip_equal(ofVector->getResults(), results))
+    store(result, memory);
+  Value rows = index.min(index.sub(tile.rows, column), index.constant(lanes));
+  loop(zero, rows, 1, [&](Value lane) {
+    emitWrites(tile, index.add(first, lane), [&](WriteOp write, unsigned i) {
+      auto number = cast<OpResult>(write.getValues()[i]).getResultNumber();
+      return memref::LoadOp::create(b, results[number], ValueRange{zero, lane})
+          .getResult();
+    });
   });
 }
 
 void StatisticsConverter::emit(Value list, Value heads) {
-  OnlineStatisticsOp op = parts.op;
-  RecomputedReference reference(compute, op.getNatural());
-  forEachTile(list, heads, [&](const WorkTile &tile) {
+  auto work = forEachTile(list, heads, [&](const WorkTile &tile) {
+    for (unsigned i = 0; i < op->getNumOperands(); ++i)
+      operands.push_back(allocate(1, lanes, compute));
+    for (unsigned i = 0; i < op->getNumResults(); ++i)
+      results.push_back(allocate(1, lanes, compute));
     Value isOwned = arith::CmpIOp::create(b, arith::CmpIPredicate::sle,
                                           index.constant(0), tile.kRows);
     branch(
         isOwned,
         [&] {
-          emitRows(tile, [&](Value row, Value head) {
-            auto load = [&](Value memory) -> Value {
-              return memref::LoadOp::create(b, memory, ValueRange{head, row});
-            };
-            Value lse = load(parts.lse), product = emitRowProduct(row, head);
-            return reference.emitStatistics(b, b.getLoc(), product, lse,
-                                            parts.dlse ? load(parts.dlse)
-                                                       : Value());
-          });
+          loop(index.constant(0), tile.rows, lanes,
+               [&](Value column) { emitVector(tile, column); });
         },
         [&] {
-          WriteOp write = parts.write;
-          ArrayRef<double> none = write.getOtherwise();
-          emitRows(tile, [&](Value, Value) {
-            return Statistics{floatConstant(none[0]), floatConstant(none[1])};
+          loop(index.constant(0), tile.rows, 1, [&](Value i) {
+            emitWrites(tile, index.add(tile.first, i),
+                       [&](WriteOp write, unsigned number) {
+                         return floatConstant(write.getOtherwise()[number]);
+                       });
           });
         });
   });
+  work->setAttr(kScheduleAttrName, schedule);
 }
 
-void varlen::emitStatistics(OpBuilder &builder, const StatisticsLoop &parts,
+void varlen::emitStatistics(OpBuilder &builder, StatisticsLoop &parts,
                             CPUScheduleAttr schedule, Value list, Value heads,
-                            const RowScratch &scratch) {
+                            const DenseMap<Value, RowScratch> &scratch) {
   StatisticsConverter(builder, parts, schedule, scratch).emit(list, heads);
 }
 
@@ -140,35 +231,30 @@ void varlen::emitStatistics(OpBuilder &builder, const StatisticsLoop &parts,
 
 void varlen::emitSinkGrad(OpBuilder &builder, const SinkGradLoop &parts,
                           Value heads, Value rows, const RowScratch &scratch) {
-  OnlineSinkGradOp op = parts.op;
-  ImplicitLocOpBuilder b(op.getLoc(), builder);
+  ImplicitLocOpBuilder b(parts.gradients.getLoc(), builder);
   IndexBuilder index{b};
   OpBuilder::InsertionGuard guard(b);
-  FloatType compute = elementOf(scratch.memory[0]);
+  Value terms = scratch.memory.front();
+  Type compute = cast<MemRefType>(terms.getType()).getElementType();
   auto work = scf::ForallOp::create(b, ArrayRef<OpFoldResult>{heads},
                                     ValueRange{}, std::nullopt);
   b.setInsertionPointToStart(work.getBody());
   Value head = work.getInductionVar(0);
-  Value sink = memref::LoadOp::create(b, parts.sinks, head);
-  sink = emitConvert(b, sink, compute);
-  RecomputedReference reference(compute, op.getNatural());
   // Many thousand terms of either sign: what rounding has lost of each sum is
   // carried along (Kahan, 1965).
   Value none = arith::ConstantOp::create(b, b.getFloatAttr(compute, 0.0));
-  ValueRange sum = emitLoop(
-      b, index.constant(0), rows, index.constant(1), {none, none},
-      [&](Value row, ValueRange state) {
-        SmallVector<Value> place = scratch.placeOf(index, row, head);
-        Value lse = memref::LoadOp::create(b, scratch.memory[0], place);
-        Value delta = memref::LoadOp::create(b, scratch.memory[1], place);
-        Value product = reference.emitSinkTerm(b, b.getLoc(), sink, lse, delta);
-        auto subtract = [&](Value lhs, Value rhs) -> Value {
-          return arith::SubFOp::create(b, lhs, rhs);
-        };
-        Value term = subtract(product, state[1]);
-        Value next = subtract(state[0], term);
-        Value lost = subtract(subtract(state[0], next), term);
-        return Values{next, lost};
-      });
+  ValueRange sum =
+      emitLoop(b, index.constant(0), rows, index.constant(1), {none, none},
+               [&](Value row, ValueRange state) {
+                 auto subtract = [&](Value lhs, Value rhs) -> Value {
+                   return arith::SubFOp::create(b, lhs, rhs);
+                 };
+                 Value term = memref::LoadOp::create(
+                     b, terms, scratch.placeOf(index, row, head));
+                 term = subtract(term, state[1]);
+                 Value next = subtract(state[0], term);
+                 Value lost = subtract(subtract(state[0], next), term);
+                 return Values{next, lost};
+               });
   memref::StoreOp::create(b, sum.front(), parts.gradients, head);
 }

@@ -123,8 +123,7 @@ LogicalResult BatchConverter::convertQueries(ForTilesOp loop,
     Value heads = emitHeads();
     Value list = emitList(queries, keys, batch.getQOffset(), index.constant(1),
                           heads, batch.getMask(), loop.getTileType().getSize());
-    emitStatistics(b, *parts, schedule, list, heads,
-                   scratch[parts->write.getDestination()]);
+    emitStatistics(b, *parts, schedule, list, heads, scratch);
     return success();
   }
   FailureOr<QueryTiles> parts = findQueryTiles(loop, schedule);

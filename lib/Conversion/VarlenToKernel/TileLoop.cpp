@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Rows that are read at a tile are copied to shared memory before its loops,
-// those of a block to a slot of a ring, stages ahead; numbers of rows are
-// loaded where they are. The loop over blocks becomes two: blocks that the mask
+// Rows that are read at a tile for its loop over blocks are copied to shared
+// memory before that, those of a block to a slot of a ring, stages ahead; what
+// is used outside of that loop, and numbers of rows, are loaded where they are.
+// The loop over blocks, if there is one, becomes two: blocks that the mask
 // or the end of a sequence cuts, on which steps have limits, then the others.
 // Nothing here depends on what the tiles own.
 //
@@ -40,6 +41,7 @@ public:
   LogicalResult emit();
 
 private:
+  LogicalResult verifyBlocks();
   /// The rows of a block.
   struct BlockRows {
     Value row, head, first;
@@ -48,7 +50,8 @@ private:
   template <typename Step> LogicalResult verifyStep(Step step);
 
   // Tiles and blocks.
-  std::pair<Tile, Blocks> decode(const GPUWorkTiles &work, Value entry);
+  std::pair<Tile, MaskRange<Value>> decode(const GPUWorkTiles &work,
+                                           Value entry);
   std::pair<Tile, MaskRange<Value>> decodeKeys(const GPUWorkTiles &work,
                                                Value entry);
   /// The sequence without the queries at its ends that see no key: a
@@ -63,8 +66,9 @@ private:
   // The body.
   void emitTile(Value entry);
   State emitStep(Value i, bool masked, ValueRange slot, ValueRange state);
-  /// Loads numbers of rows, from memory to registers.
+  /// Loads rows, or numbers of them, from memory to registers.
   void emitLoad(ReadOp read, kernel::RowsOperands rows);
+  Value emitStored(WriteOp write, unsigned number, Type to);
   void emitWrite(WriteOp write);
   template <typename Step> void emitStep(Step step, Value i, bool masked);
   kernel::RowsOperands rowsOf(const Tile &tile, Value valid) {
@@ -91,9 +95,10 @@ private:
   bool ofQueries;
   /// Of the rows in shared memory.
   FloatType element;
+  /// Null if there are none.
   ForBlocksOp blocks;
   int64_t blockSize;
-  /// Reads of rows at the tile, and at a block.
+  /// Reads of rows to shared memory, at the tile and at a block.
   SmallVector<ReadOp> tileReads, blockReads;
 
   Value ring;
@@ -112,15 +117,22 @@ private:
 // What can be converted
 //===----------------------------------------------------------------------===//
 
-/// That products of rows of that type have instructions, and that shared memory
-/// can hold the rows.
-static LogicalResult verifyElement(ReadOp read, FloatType element) {
+/// That rows of that type are on a GPU what they are in memory.
+static LogicalResult verifyElement(ReadOp read, Type element) {
   auto type = cast<RankedTensorType>(read.getResult(0).getType());
   if (element.isF64() || type.getElementType() != element ||
       cast<MemRefType>(read.getSource().getType()).getElementType() != element)
     return read.emitOpError("expected rows of one element type, f16, bf16 or "
                             "f32, as they are in memory, got ")
            << read.getSource().getType() << " as " << type;
+  return success();
+}
+
+/// The same of rows in shared memory, which has to be able to hold them.
+static LogicalResult verifyShared(ReadOp read, Type element) {
+  if (failed(verifyElement(read, element)))
+    return failure();
+  auto type = cast<RankedTensorType>(read.getResult(0).getType());
   // Planes of f32 have 16 bits, too.
   Type narrow =
       element.isF32() ? BFloat16Type::get(read.getContext()) : element;
@@ -146,16 +158,46 @@ LogicalResult TileLoop::verify() {
       if (blocks)
         return next.emitOpError("expected one loop over blocks for each tile");
       blocks = next;
-    } else if (auto read = dyn_cast<ReadOp>(op)) {
-      if (read.isOfVectors())
-        tileReads.push_back(read);
-    } else if (!isPure(&op) && !isa<WriteOp, YieldOp>(op)) {
+    } else if (!isPure(&op) && !isa<ReadOp, WriteOp, YieldOp>(op)) {
       return op.emitOpError("is not known to tile loops on a GPU");
     }
   }
-  if (!blocks)
-    return loop.emitOpError("expected a loop over blocks for each tile, got "
-                            "none");
+  if (blocks && failed(verifyBlocks()))
+    return failure();
+  for (ReadOp read : loop.getBody()->getOps<ReadOp>()) {
+    if (!read.isOfVectors())
+      continue;
+    // Shared memory is read by steps.
+    auto isInBlocks = [&](Operation *user) {
+      return blocks && blocks->isProperAncestor(user);
+    };
+    if (llvm::none_of(read->getUsers(), isInBlocks)) {
+      if (failed(verifyElement(
+              read, getElementTypeOrSelf(read.getSource().getType()))))
+        return failure();
+      continue;
+    }
+    for (Operation *user : read->getUsers())
+      if (!isInBlocks(user))
+        return user->emitOpError("expected rows of a tile to be used in its "
+                                 "loop over blocks or outside of it, got both");
+    tileReads.push_back(read);
+  }
+  for (ReadOp read : llvm::concat<ReadOp>(tileReads, blockReads))
+    if (failed(verifyShared(read, element)))
+      return failure();
+  WalkResult result = loop.walk([&](Operation *op) {
+    return WalkResult(
+        TypeSwitch<Operation *, LogicalResult>(op)
+            .Case<OnlineAttnOp, OnlineAttnGradOp>(
+                [&](auto step) { return verifyStep(step); })
+            .Case([&](ReadOp read) { return verifyNumbers(read); })
+            .Default(success()));
+  });
+  return failure(result.wasInterrupted());
+}
+
+LogicalResult TileLoop::verifyBlocks() {
   blockSize = blocks.getBlockType().getSize();
   if (ofQueries == blocks.getBlockType().getByHead())
     return blocks.emitOpError("expected blocks of keys, or of queries by_head");
@@ -174,24 +216,7 @@ LogicalResult TileLoop::verify() {
   element =
       cast<FloatType>(cast<MemRefType>(blockReads.front().getSource().getType())
                           .getElementType());
-  for (ReadOp read : llvm::concat<ReadOp>(tileReads, blockReads))
-    if (failed(verifyElement(read, element)))
-      return failure();
-  // Shared memory is read by steps.
-  for (ReadOp read : tileReads)
-    for (Operation *user : read->getUsers())
-      if (!blocks->isProperAncestor(user))
-        return user->emitOpError("expected rows of a tile to be used in its "
-                                 "loop over blocks");
-  WalkResult result = loop.walk([&](Operation *op) {
-    return WalkResult(
-        TypeSwitch<Operation *, LogicalResult>(op)
-            .Case<OnlineAttnOp, OnlineAttnGradOp>(
-                [&](auto step) { return verifyStep(step); })
-            .Case([&](ReadOp read) { return verifyNumbers(read); })
-            .Default(success()));
-  });
-  return failure(result.wasInterrupted());
+  return success();
 }
 
 template <typename Step> LogicalResult TileLoop::verifyStep(Step step) {
@@ -245,11 +270,9 @@ TileLoop::decodeKeys(const GPUWorkTiles &work, Value entry) {
   return {tile, range};
 }
 
-std::pair<TileBuilder::Tile, TileBuilder::Blocks>
+std::pair<TileBuilder::Tile, MaskRange<Value>>
 TileLoop::decode(const GPUWorkTiles &work, Value entry) {
-  auto [tile, range] =
-      ofQueries ? decodeQueries(work, entry) : decodeKeys(work, entry);
-  return {tile, getBlocks(range, blockSize)};
+  return ofQueries ? decodeQueries(work, entry) : decodeKeys(work, entry);
 }
 
 /// Of blocks of queries, those of one head of the group come after those of
@@ -358,19 +381,20 @@ void TileLoop::emitLoad(ReadOp read, kernel::RowsOperands rows) {
   map.map(read.getResults(), load.getResults());
 }
 
-void TileLoop::emitWrite(WriteOp write) {
-  // What rows that are not in use have accumulated may be NaN.
-  Value value = map.lookup(write.getValues().front());
+/// The value as `write` stores it: what rows that are not in use have
+/// accumulated may be NaN.
+Value TileLoop::emitStored(WriteOp write, unsigned number, Type to) {
+  Value value = map.lookup(write.getValues()[number]);
   auto type = cast<RankedTensorType>(value.getType());
-  Type to = cast<MemRefType>(write.getDestination().getType()).getElementType();
   Type from = type.getElementType();
+  double otherwise = write.getOtherwise()[number];
   Value empty = tensor::EmptyOp::create(b, type.getShape(), to);
   SmallVector<AffineMap> maps(2, b.getMultiDimIdentityMap(2));
   SmallVector<utils::IteratorType> iterators(2, utils::IteratorType::parallel);
   auto stored = linalg::GenericOp::create(
       b, TypeRange{empty.getType()}, ValueRange{value}, ValueRange{empty}, maps,
       iterators, [&](OpBuilder &nested, Location loc, ValueRange arguments) {
-        auto number = [&](double value) -> Value {
+        auto constant = [&](double value) -> Value {
           return arith::ConstantOp::create(nested, loc,
                                            nested.getFloatAttr(from, value));
         };
@@ -380,15 +404,23 @@ void TileLoop::emitWrite(WriteOp write) {
         Value x = arguments[0];
         if (auto factor = write.getFactor())
           x = arith::MulFOp::create(nested, loc, x,
-                                    number(factor->convertToDouble()));
+                                    constant(factor->convertToDouble()));
         x = arith::SelectOp::create(nested, loc, isUsed, x,
-                                    number(write.getOtherwise().front()));
+                                    constant(otherwise));
         if (to != from)
           x = arith::TruncFOp::create(nested, loc, to, x);
         linalg::YieldOp::create(nested, loc, x);
       });
-  kernel::StoreOp::create(b, stored.getResult(0), write.getDestination(),
-                          rowsOf(tile, tile.rows));
+  return stored.getResult(0);
+}
+
+void TileLoop::emitWrite(WriteOp write) {
+  Value memory = context.scratch.lookupOrDefault(write.getDestination());
+  Type element = cast<MemRefType>(memory.getType()).getElementType();
+  SmallVector<Value> stored;
+  for (unsigned i = 0; i < write.getValues().size(); ++i)
+    stored.push_back(emitStored(write, i, element));
+  kernel::StoreOp::create(b, stored, memory, rowsOf(tile, tile.rows));
 }
 
 //===----------------------------------------------------------------------===//
@@ -442,7 +474,9 @@ TileBuilder::State TileLoop::emitStep(Value i, bool masked, ValueRange slot,
 }
 
 void TileLoop::emitTile(Value entry) {
-  std::tie(tile, visited) = decode(context.work, entry);
+  MaskRange<Value> met;
+  std::tie(tile, met) = decode(context.work, entry);
+  std::optional<Pipeline> pipeline;
   auto fetch = [&](Value i, bool masked, ValueRange slot) {
     BlockRows rows = getBlockRows(i, masked);
     Value used = ofQueries ? tile.sequence.kUsed : tile.sequence.qUsed;
@@ -456,18 +490,21 @@ void TileLoop::emitTile(Value entry) {
   auto step = [&](Value i, bool masked, ValueRange slot, ValueRange state) {
     return emitStep(i, masked, slot, state);
   };
-  Value heads = ofQueries ? narrow.constant(1) : narrow.cast(group);
-  Pipeline pipeline{ring, narrow.mul(visited.masked, heads),
-                    narrow.mul(visited.total, heads), fetch, step};
-  emitPrefetch(pipeline, [&] {
-    for (ReadOp read : tileReads)
-      kernel::CopyOp::create(b, read.getSource(), rowsOf(tile, tile.usedRows),
-                             shared[read]);
-  });
+  if (blocks) {
+    visited = getBlocks(met, blockSize);
+    Value heads = ofQueries ? narrow.constant(1) : narrow.cast(group);
+    pipeline.emplace(Pipeline{ring, narrow.mul(visited.masked, heads),
+                              narrow.mul(visited.total, heads), fetch, step});
+    emitPrefetch(*pipeline, [&] {
+      for (ReadOp read : tileReads)
+        kernel::CopyOp::create(b, read.getSource(), rowsOf(tile, tile.usedRows),
+                               shared[read]);
+    });
+  }
   for (Operation &op : loop.getBody()->without_terminator())
     TypeSwitch<Operation *>(&op)
         .Case([&](ReadOp read) {
-          if (!read.isOfVectors())
+          if (!shared.contains(read))
             emitLoad(read, rowsOf(tile, tile.usedRows));
         })
         .Case([&](WriteOp write) { emitWrite(write); })
@@ -478,7 +515,7 @@ void TileLoop::emitTile(Value entry) {
               llvm::map_to_vector(blocks.getInits(), [&](Value value) {
                 return map.lookup(value);
               });
-          map.map(blocks.getResults(), emitSteps(pipeline, state));
+          map.map(blocks.getResults(), emitSteps(*pipeline, state));
           tile = decode(context.work, entry).first;
         })
         .Default([&](Operation *other) { b.clone(*other, map); });
@@ -486,7 +523,12 @@ void TileLoop::emitTile(Value entry) {
 
 LogicalResult TileLoop::emit() {
   return emitPersistent(
-      context.work, [&] { allocate(); }, [&](Value entry) { emitTile(entry); });
+      context.work,
+      [&] {
+        if (blocks)
+          allocate();
+      },
+      [&](Value entry) { emitTile(entry); });
 }
 
 LogicalResult varlen::convertTileLoop(ImplicitLocOpBuilder &b, ForTilesOp loop,

@@ -25,17 +25,14 @@ struct TileLoopContext {
   const IRMapping &scratch;
 };
 
-/// Emits a kernel of `loop`, whose tiles meet blocks, at the builder's place.
-/// Fails, with an error, if the loop is of a form that no kernel has.
+/// Emits a kernel of `loop` at the builder's place. Fails, with an error, if
+/// the loop is of a form that no kernel has.
 LogicalResult convertTileLoop(ImplicitLocOpBuilder &b, ForTilesOp loop,
                               GPUScheduleAttr schedule,
                               const TileLoopContext &context);
 
-/// The same of a loop that computes statistics of its rows, and of one over
-/// heads that sums them for the gradient of a sink.
-LogicalResult convertStatistics(ImplicitLocOpBuilder &b, ForTilesOp loop,
-                                GPUScheduleAttr schedule,
-                                const TileLoopContext &context);
+/// The same of a loop over heads that sums what rows take off the gradient of a
+/// sink.
 LogicalResult convertSinkGrad(ImplicitLocOpBuilder &b, ForTilesOp loop,
                               const TileLoopContext &context);
 

@@ -136,8 +136,6 @@ LogicalResult BatchConverter::convert(ForTilesOp loop,
   if (loop.getTileType().getAxis() == Axis::Heads)
     return convertSinkGrad(b, loop, context);
   auto schedule = loop->getAttrOfType<GPUScheduleAttr>(kScheduleAttrName);
-  if (hasOp<OnlineStatisticsOp>(loop))
-    return convertStatistics(b, loop, schedule, context);
   return convertTileLoop(b, loop, schedule, context);
 }
 

@@ -416,43 +416,66 @@ void OnlineFinishOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 }
 
 //===----------------------------------------------------------------------===//
-// OnlineStatisticsOp, OnlineSinkGradOp
+// RowDotOp, OnlineStatisticsOp, OnlineSinkGradOp
 //===----------------------------------------------------------------------===//
 
+LogicalResult RowDotOp::verify() {
+  if (failed(verifyElements(*this, "the result", {{"the result", getResult()}},
+                            {{"lhs", getLhs()}})))
+    return failure();
+  int64_t rows = shaped(getLhs()).getDimSize(0);
+  if (shaped(getResult()).getShape() == ArrayRef<int64_t>{rows, 1})
+    return success();
+  return emitOpError("expected a result of ")
+         << toString({rows, 1}) << ", a number for each row, got "
+         << getResult().getType();
+}
+
 LogicalResult OnlineStatisticsOp::verify() {
-  if (failed(verifyElements(*this, "lse", {{"lse", getLse()}},
-                            {{"dout", getDout()}})))
+  if (failed(verifyElements(*this, "lse", {{"lse", getLse()}}, {})))
     return failure();
-  StepSizes sizes{};
-  sizes.queries = getCommonExtent(
-      {shaped(getDout()).getDimSize(0), shaped(getLse()).getDimSize(0)});
-  if (failed(
-          verifyRowStats(*this, Orientation::QK, {{"lse", getLse()}}, sizes)) ||
-      failed(verifyTile(*this, Orientation::QK, {"dout", getDout()},
-                        "queries x value head_dim",
-                        {sizes.queries, shaped(getDout()).getDimSize(1)})))
-    return failure();
-  if (getDlse() && getDlse().getType() != getLse().getType())
-    return emitOpError("expected dlse of the type of lse, ")
-           << getLse().getType() << ", got " << getDlse().getType();
+  for (NamedValue tile :
+       {NamedValue{"dlse", getDlse()}, NamedValue{"a sink", getSink()}})
+    if (tile.value && tile.value.getType() != getLse().getType())
+      return emitOpError("expected ")
+             << tile.name << " of the type of lse, " << getLse().getType()
+             << ", got " << tile.value.getType();
+  if (llvm::is_contained(shaped(getLse()).getShape(), 1))
+    return success();
+  return emitOpError("expected a number for each query, R x 1 or 1 x R, got ")
+         << getLse().getType();
+}
+
+LogicalResult
+OnlineStatisticsOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                     OnlineStatisticsOp::Adaptor adaptor,
+                                     SmallVectorImpl<Type> &types) {
+  types.append(adaptor.getSink() ? 3 : 2, adaptor.getLse().getType());
   return success();
 }
 
 void OnlineStatisticsOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getRowLse(), "lse");
   setName(getDelta(), "delta");
+  if (getSinkTerm())
+    setName(getSinkTerm(), "term");
 }
 
 LogicalResult OnlineSinkGradOp::verify() {
-  if (failed(verifyElements(*this, "sink and lse",
-                            {{"sink", getSink()}, {"lse", getLse()}}, {})))
+  if (failed(verifyElements(*this, "terms", {{"terms", getTerms()}}, {})))
     return failure();
-  for (auto [name, tile, columns] :
-       {std::tuple("sink", getSink(), int64_t(1)),
-        std::tuple("lse", getLse(), shaped(getLse()).getDimSize(1))})
-    if (shaped(tile).getShape() != ArrayRef<int64_t>{1, columns})
-      return emitOpError("expected ")
-             << name << " to have one row, got " << tile.getType();
+  if (shaped(getTerms()).getDimSize(0) != 1)
+    return emitOpError("expected terms to have one row, got ")
+           << getTerms().getType();
+  return success();
+}
+
+LogicalResult
+OnlineSinkGradOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                   OnlineSinkGradOp::Adaptor adaptor,
+                                   SmallVectorImpl<Type> &types) {
+  auto terms = cast<RankedTensorType>(adaptor.getTerms().getType());
+  types.push_back(RankedTensorType::get({1, 1}, terms.getElementType()));
   return success();
 }
 

@@ -102,8 +102,9 @@ RoleEmitter::emitBlocks(Value tile, TileType block, ValueRange inits,
 }
 
 void RoleEmitter::finish() {
-  if (statistics)
-    FreeRowsOp::create(b, statistics);
+  for (Value scratch : {statistics, sinkTerms})
+    if (scratch)
+      FreeRowsOp::create(b, scratch);
 }
 
 //===----------------------------------------------------------------------===//
@@ -151,26 +152,38 @@ ForTilesOp RoleEmitter::emitOut(AttnOp attn, const RoleShape &shape) {
 // Gradients
 //===----------------------------------------------------------------------===//
 
-ForTilesOp RoleEmitter::emitStatistics(AttnGradOp grad, int64_t tile,
-                                       FloatType factor) {
-  statistics = RowsOp::create(
-      b, RowsType::get(b.getContext(), /*columns=*/2, compute), batch);
-  natural = naturalOf(factor);
+ForTilesOp RoleEmitter::emitStatistics(AttnGradOp grad,
+                                       const RoleShape &shape) {
+  auto scratch = [&](int64_t columns) {
+    return RowsOp::create(b, RowsType::get(b.getContext(), columns, compute),
+                          batch);
+  };
+  statistics = scratch(2);
+  if (op.getSink())
+    sinkTerms = scratch(1);
+  natural = naturalOf(shape.factor);
   OpBuilder::InsertionGuard guard(b);
-  auto loop = beginTiles("delta", Axis::Queries, tile);
+  auto loop = beginTiles("delta", Axis::Queries, shape.tile);
   Value t = loop.getTile();
-  RankedTensorType row = statisticOf(tile, Orientation::QK);
+  RankedTensorType row = statisticOf(shape.tile, shape.orientation);
   // As they are in memory: no product of tiles takes them.
-  RoleShape shape{tile, 0, Orientation::QK, 1, op.getElementType()};
-  Value dout = read(grad.getDout(), t, rowsOf(grad.getDout(), tile, shape));
-  Value out = read(grad.getOut(), t, rowsOf(grad.getOut(), tile, shape));
+  RoleShape stored = shape;
+  stored.factor = op.getElementType();
+  auto readRows = [&](Value memory) {
+    return read(memory, t, rowsOf(memory, shape.tile, stored));
+  };
+  Value dout = readRows(grad.getDout()), out = readRows(grad.getOut());
   Value lse = read(grad.getLse(), t, row);
   Value dlse = grad.getDlse() ? read(grad.getDlse(), t, row) : Value();
-  auto values =
-      OnlineStatisticsOp::create(b, row, row, dout, out, lse, dlse, natural);
+  Value sink = op.getSink() ? read(op.getSink(), t, row) : Value();
+  Value dot = RowDotOp::create(b, row, dout, out);
+  auto values = OnlineStatisticsOp::create(b, dot, lse, dlse, sink, natural);
   // Rows that are not in use have no probability: one infinity alone would make
   // 0 * inf of the products with delta.
-  write(values.getResults(), statistics, t, {kInfinity, 0.0});
+  write({values.getRowLse(), values.getDelta()}, statistics, t,
+        {kInfinity, 0.0});
+  if (sink)
+    write(values.getSinkTerm(), sinkTerms, t, 0.0);
   return loop;
 }
 
@@ -281,11 +294,9 @@ ForTilesOp RoleEmitter::emitSinkGrad(AttnGradOp grad) {
   OpBuilder::InsertionGuard guard(b);
   auto loop = beginTiles("dsink", Axis::Heads, ShapedType::kDynamic);
   Value t = loop.getTile();
-  Value sink = read(grad.getSink(), t, statisticOf(1, Orientation::QK));
-  ValueRange statistic =
-      readStatistics(t, statisticOf(ShapedType::kDynamic, Orientation::KQ));
-  auto sum = OnlineSinkGradOp::create(b, sink.getType(), sink, statistic[0],
-                                      statistic[1], natural);
+  Value terms =
+      read(sinkTerms, t, statisticOf(ShapedType::kDynamic, Orientation::KQ));
+  auto sum = OnlineSinkGradOp::create(b, terms);
   write(sum.getDsink(), grad.getDsink(), t, 0.0);
   return loop;
 }

@@ -43,9 +43,10 @@ public:
   /// out and lse: a tile of queries meets the keys that it sees.
   ForTilesOp emitOut(AttnOp attn, const RoleShape &shape);
 
-  /// lse and delta of every query, in scratch that the other gradients read,
-  /// with lse as steps on tiles of `factor` want it.
-  ForTilesOp emitStatistics(AttnGradOp grad, int64_t tile, FloatType factor);
+  /// lse and delta of every query, and what it takes off dsink, in scratch that
+  /// the other gradients read, with lse as steps on tiles of `shape.factor`
+  /// want it.
+  ForTilesOp emitStatistics(AttnGradOp grad, const RoleShape &shape);
   /// dq: a tile of queries meets the keys that it sees.
   ForTilesOp emitQueryGrad(AttnGradOp grad, const RoleShape &shape);
   /// dk, dv or both: a tile of keys meets the queries that see it.
@@ -54,7 +55,7 @@ public:
   /// All three, of a sequence: its keys block by block, with dq of all its
   /// pairs, which are padded to whole multiples of `shape.tile`. Five products.
   ForTilesOp emitSequenceGrad(AttnGradOp grad, const RoleShape &shape);
-  /// dsink: a head meets the statistics of all its rows.
+  /// dsink: a head meets what all its rows take off it.
   ForTilesOp emitSinkGrad(AttnGradOp grad);
   /// Frees scratch.
   void finish();
@@ -91,7 +92,7 @@ private:
   ImplicitLocOpBuilder b;
   FloatType compute;
   double scale;
-  Value batch, statistics;
+  Value batch, statistics, sinkTerms;
   /// Whether lse in scratch is natural.
   UnitAttr natural;
 };

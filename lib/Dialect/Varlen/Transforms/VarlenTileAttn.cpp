@@ -59,7 +59,9 @@ static void emitRoles(AttnGradOp op, CPUScheduleAttr schedule, OpBuilder &b) {
   RoleShape shape = getShape(op, schedule, schedule.getPanelSize(),
                              /*columnMultiple=*/schedule.getLanes());
   RoleEmitter emitter(op, b);
-  emitter.emitStatistics(op, kStatisticsRows, shape.factor)
+  emitter
+      .emitStatistics(op, {kStatisticsRows, /*block=*/0, Orientation::QK,
+                           /*columnMultiple=*/1, shape.factor})
       ->setAttr(kScheduleAttrName, schedule);
   emitter.emitSequenceGrad(op, shape)->setAttr(kScheduleAttrName, schedule);
   if (op.getSink())
@@ -100,7 +102,7 @@ static void emitRoles(AttnGradOp op, GPUGradScheduleAttr schedule,
   auto add = [](ForTilesOp loop, GPUScheduleAttr schedule) {
     loop->setAttr(kScheduleAttrName, schedule);
   };
-  add(emitter.emitStatistics(op, dq.getBlockM(), op.getElementType()), dq);
+  add(emitter.emitStatistics(op, getShape(op, dq, Axis::Queries)), dq);
   add(emitter.emitQueryGrad(op, getShape(op, dq, Axis::Queries)), dq);
   add(emitter.emitKeyGrad(op, getShape(op, dk, Axis::Keys), /*ofKeys=*/true,
                           /*ofValues=*/!dv),

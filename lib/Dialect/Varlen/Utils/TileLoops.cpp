@@ -17,37 +17,6 @@ static int64_t getRank(Value memory) {
   return type ? type.getRank() : 0;
 }
 
-/// The memory of that rank that a value is read from at `tile`; null, with an
-/// error, if it is something else.
-static Value findSource(Value value, Value tile, int64_t rank,
-                        Operation *user) {
-  auto read = value.getDefiningOp<ReadOp>();
-  if (read && read.getTile() == tile && getRank(read.getSource()) == rank)
-    return read.getSource();
-  user->emitOpError("expected operands that are read at the tile, from the "
-                    "memory of an attention, got ")
-      << value.getType();
-  return {};
-}
-
-/// The one write at `tile` of all results of `op`; null, with an error, if
-/// there is something else.
-static WriteOp findWrite(Operation *op, Value tile) {
-  WriteOp write;
-  for (Operation *user : op->getUsers()) {
-    auto next = dyn_cast<WriteOp>(user);
-    if (!next || (write && next != write) || next.getTile() != tile ||
-        next.getFactor() || ValueRange(next.getValues()) != op->getResults()) {
-      op->emitOpError("expected one write of all results at the tile");
-      return {};
-    }
-    write = next;
-  }
-  if (!write)
-    op->emitOpError("expected a write of its results, got none");
-  return write;
-}
-
 ReadOp varlen::findStatisticsRead(Value lse, Value delta, Value tile) {
   auto read = lse.getDefiningOp<ReadOp>();
   if (!read || read.getTile() != tile || getRank(read.getSource()) != 0 ||
@@ -56,48 +25,18 @@ ReadOp varlen::findStatisticsRead(Value lse, Value delta, Value tile) {
   return read;
 }
 
-FailureOr<StatisticsLoop> varlen::findStatistics(ForTilesOp loop) {
-  StatisticsLoop found;
-  found.op = *loop.getBody()->getOps<OnlineStatisticsOp>().begin();
-  found.write = findWrite(found.op, loop.getTile());
-  if (!found.write)
-    return failure();
-  std::tuple<Value *, Value, int64_t> operands[] = {
-      {&found.dout, found.op.getDout(), 3},
-      {&found.out, found.op.getOut(), 3},
-      {&found.lse, found.op.getLse(), 2},
-      {&found.dlse, found.op.getDlse(), 2}};
-  for (auto [memory, value, rank] : operands)
-    if (value && !(*memory = findSource(value, loop.getTile(), rank, found.op)))
-      return failure();
-  auto columns = [](Value memory) {
-    return cast<MemRefType>(memory.getType()).getDimSize(2);
-  };
-  if (columns(found.dout) != columns(found.out))
-    return found.op.emitOpError("expected dout and out of one head_dim, got ")
-           << found.dout.getType() << " and " << found.out.getType();
-  if (getRank(found.write.getDestination()) != 0)
-    return found.write.emitOpError("expected statistics to go to varlen.rows, "
-                                   "got ")
-           << found.write.getDestination().getType();
-  return found;
-}
-
 FailureOr<SinkGradLoop> varlen::findSinkGrad(ForTilesOp loop) {
-  SinkGradLoop found;
-  found.op = *loop.getBody()->getOps<OnlineSinkGradOp>().begin();
-  WriteOp write = findWrite(found.op, loop.getTile());
-  found.sinks =
-      findSource(found.op.getSink(), loop.getTile(), /*rank=*/1, found.op);
-  found.rows =
-      findSource(found.op.getLse(), loop.getTile(), /*rank=*/0, found.op);
-  if (!write || !found.sinks || !found.rows)
-    return failure();
-  found.gradients = write.getDestination();
-  if (!findStatisticsRead(found.op.getLse(), found.op.getDelta(),
-                          loop.getTile()))
-    return found.op.emitOpError("expected lse and delta of one varlen.rows");
-  return found;
+  OnlineSinkGradOp op = *loop.getBody()->getOps<OnlineSinkGradOp>().begin();
+  auto read = op.getTerms().getDefiningOp<ReadOp>();
+  if (!read || read.getTile() != loop.getTile() ||
+      getRank(read.getSource()) != 0)
+    return op.emitOpError("expected terms that are read from varlen.rows at "
+                          "the tile");
+  auto write =
+      op->hasOneUse() ? dyn_cast<WriteOp>(*op->user_begin()) : WriteOp();
+  if (!write || write.getTile() != loop.getTile() || write.getFactor())
+    return op.emitOpError("expected one write of its result at the tile");
+  return SinkGradLoop{read.getSource(), write.getDestination()};
 }
 
 /// That scratch that is read and written in a loop is of its batch.

@@ -301,25 +301,49 @@ func.func @finish_element(%acc: tensor<4x8xf32>, %m: tensor<4x1xf64>) {
 
 // -----
 
-func.func @statistics_rows(%dout: tensor<4x8xf32>, %lse: tensor<1x4xf32>) {
-  // expected-error@+1 {{expected lse to be queries x 1 = 4 x 1 in orientation qk, got 'tensor<1x4xf32>'}}
-  %0:2 = varlen.online_statistics %dout, %dout, %lse : tensor<4x8xf32>, tensor<1x4xf32>
+func.func @row_dot(%dout: tensor<4x8xf32>) {
+  // expected-error@+1 {{expected a result of 4 x 1, a number for each row, got 'tensor<1x4xf32>'}}
+  %0 = varlen.row_dot %dout, %dout : tensor<4x8xf32> -> tensor<1x4xf32>
   return
 }
 
 // -----
 
-func.func @statistics_dlse(%dout: tensor<4x8xf32>, %lse: tensor<4x1xf32>, %dlse: tensor<8x1xf32>) {
+func.func @row_dot_element(%dout: tensor<4x8xf64>) {
+  // expected-error@+1 {{expected lhs of a type that accumulates in 'f32', the type of the result, got 'f64'}}
+  %0 = varlen.row_dot %dout, %dout : tensor<4x8xf64> -> tensor<4x1xf32>
+  return
+}
+
+// -----
+
+func.func @statistics_rows(%lse: tensor<4x8xf32>) {
+  // expected-error@+1 {{expected a number for each query, R x 1 or 1 x R, got 'tensor<4x8xf32>'}}
+  %0:2 = varlen.online_statistics %lse, %lse : tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @statistics_dlse(%lse: tensor<4x1xf32>, %dlse: tensor<8x1xf32>) {
   // expected-error@+1 {{expected dlse of the type of lse, 'tensor<4x1xf32>', got 'tensor<8x1xf32>'}}
-  %0:2 = varlen.online_statistics %dout, %dout, %lse dlse(%dlse : tensor<8x1xf32>) : tensor<4x8xf32>, tensor<4x1xf32>
+  %0:2 = varlen.online_statistics %lse, %lse dlse(%dlse : tensor<8x1xf32>) : tensor<4x1xf32>
   return
 }
 
 // -----
 
-func.func @sink_grad(%sink: tensor<2x1xf32>, %lse: tensor<1x4xf32>) {
-  // expected-error@+1 {{expected sink to have one row, got 'tensor<2x1xf32>'}}
-  %0 = varlen.online_sink_grad %sink, %lse, %lse : tensor<2x1xf32>, tensor<1x4xf32>
+func.func @statistics_sink(%lse: tensor<1x4xf32>, %sink: tensor<4x1xf32>) {
+  // expected-error@+1 {{expected a sink of the type of lse, 'tensor<1x4xf32>', got 'tensor<4x1xf32>'}}
+  %0:3 = varlen.online_statistics %lse, %lse sink(%sink : tensor<4x1xf32>) : tensor<1x4xf32>
+  return
+}
+
+// -----
+
+func.func @sink_grad(%terms: tensor<2x4xf32>) {
+  // expected-error@+1 {{expected terms to have one row, got 'tensor<2x4xf32>'}}
+  %0 = varlen.online_sink_grad %terms : tensor<2x4xf32>
   return
 }
 

@@ -113,26 +113,38 @@ func.func @sequences(%batch: !varlen.batch, %Q: memref<?x16x64xf32>, %K: memref<
 
 // CHECK-LABEL: @rows
 func.func @rows(%batch: !varlen.batch, %dOut: memref<?x16x24xbf16>, %Lse: memref<16x?xf32>,
-                %Sink: memref<16xf32>, %dSink: memref<16xf32>, %rows: !varlen.rows<2 x f32>) {
+                %Sink: memref<16xf32>, %dSink: memref<16xf32>, %rows: !varlen.rows<2 x f32>,
+                %terms: !varlen.rows<1 x f32>) {
   varlen.for_tiles "delta" %t of queries(64) in %batch {
     %dout = varlen.read %dOut at %t : memref<?x16x24xbf16>, !varlen.tile<queries(64)> -> tensor<64x24xbf16>
     %lse = varlen.read %Lse at %t : memref<16x?xf32>, !varlen.tile<queries(64)> -> tensor<64x1xf32>
-    // CHECK: varlen.online_statistics %{{.*}}, %{{.*}}, %{{.*}} dlse(%{{.*}} : tensor<64x1xf32>) natural : tensor<64x24xbf16>, tensor<64x1xf32>
-    %l, %d = varlen.online_statistics %dout, %dout, %lse dlse(%lse : tensor<64x1xf32>) natural
-        : tensor<64x24xbf16>, tensor<64x1xf32>
-    // CHECK: varlen.write %{{.*}}, %{{.*}} to %{{.*}} otherwise (inf, 0.000000e+00) : tensor<64x1xf32>, tensor<64x1xf32> -> !varlen.rows<2 x f32>
+    %sink = varlen.read %Sink at %t : memref<16xf32>, !varlen.tile<queries(64)> -> tensor<64x1xf32>
+    // CHECK: %[[DOT:.*]] = varlen.row_dot %{{.*}}, %{{.*}} : tensor<64x24xbf16> -> tensor<64x1xf32>
+    %dot = varlen.row_dot %dout, %dout : tensor<64x24xbf16> -> tensor<64x1xf32>
+    // CHECK: %[[L:.*]], %[[D:.*]], %[[TERM:.*]] = varlen.online_statistics %[[DOT]], %{{.*}} dlse(%{{.*}} : tensor<64x1xf32>) sink(%{{.*}} : tensor<64x1xf32>) natural : tensor<64x1xf32>
+    %l, %d, %term = varlen.online_statistics %dot, %lse dlse(%lse : tensor<64x1xf32>)
+        sink(%sink : tensor<64x1xf32>) natural : tensor<64x1xf32>
+    // CHECK: varlen.write %[[L]], %[[D]] to %{{.*}} otherwise (inf, 0.000000e+00) : tensor<64x1xf32>, tensor<64x1xf32> -> !varlen.rows<2 x f32>
     varlen.write %l, %d to %rows at %t otherwise (inf, 0.0)
         : tensor<64x1xf32>, tensor<64x1xf32> -> !varlen.rows<2 x f32>, !varlen.tile<queries(64)>
+    varlen.write %term to %terms at %t otherwise (0.0) : tensor<64x1xf32> -> !varlen.rows<1 x f32>, !varlen.tile<queries(64)>
   }
   // CHECK: varlen.for_tiles "dsink" %{{.*}} of heads in
   varlen.for_tiles "dsink" %h of heads in %batch {
-    %sink = varlen.read %Sink at %h : memref<16xf32>, !varlen.tile<heads> -> tensor<1x1xf32>
-    %l, %d = varlen.read %rows at %h : !varlen.rows<2 x f32>, !varlen.tile<heads> -> tensor<1x?xf32>, tensor<1x?xf32>
-    // CHECK: varlen.online_sink_grad %{{.*}}, %{{.*}}, %{{.*}} natural : tensor<1x1xf32>, tensor<1x?xf32>
-    %dsink = varlen.online_sink_grad %sink, %l, %d natural : tensor<1x1xf32>, tensor<1x?xf32>
+    %term = varlen.read %terms at %h : !varlen.rows<1 x f32>, !varlen.tile<heads> -> tensor<1x?xf32>
+    // CHECK: varlen.online_sink_grad %{{.*}} : tensor<1x?xf32>
+    %dsink = varlen.online_sink_grad %term : tensor<1x?xf32>
     varlen.write %dsink to %dSink at %h otherwise (0.0) : tensor<1x1xf32> -> memref<16xf32>, !varlen.tile<heads>
   }
   return
+}
+
+// Queries are columns.
+// CHECK-LABEL: @statistics_kq
+func.func @statistics_kq(%dot: tensor<1x64xf32>, %lse: tensor<1x64xf32>) -> tensor<1x64xf32> {
+  // CHECK: varlen.online_statistics %{{.*}}, %{{.*}} : tensor<1x64xf32>
+  %l, %d = varlen.online_statistics %dot, %lse : tensor<1x64xf32>
+  return %d : tensor<1x64xf32>
 }
 
 // out is queries x head_dim, whatever acc is.

@@ -201,3 +201,58 @@ func.func @grad_dq(%t: tensor<8x4xf32>, %m: tensor<8x1xf32>) -> tensor<8x4xf32> 
   %r = varlen.online_attn_grad qk ins(%t, %t, %t, %t, %m, %m : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x1xf32>, tensor<8x1xf32>) dq(%t : tensor<8x4xf32>) scale 1.0
   return %r : tensor<8x4xf32>
 }
+
+// -----
+
+// Products of rows, summed in the type of the result.
+
+// CHECK-LABEL: @row_dot
+// CHECK: %[[DOT:.*]] = linalg.generic {{.*}}["parallel", "reduction"]} ins(%{{.*}}, %{{.*}} : tensor<64x40xbf16>, tensor<64x40xbf16>) outs(%{{.*}} : tensor<64x1xf32>)
+// CHECK: ^bb0(%[[A:.*]]: bf16, %[[B:.*]]: bf16, %[[SUM:.*]]: f32):
+// CHECK: %[[AW:.*]] = arith.extf %[[A]]
+// CHECK: %[[BW:.*]] = arith.extf %[[B]]
+// CHECK: %[[AB:.*]] = arith.mulf %[[AW]], %[[BW]] : f32
+// CHECK: arith.addf %[[SUM]], %[[AB]] : f32
+// CHECK: return %[[DOT]]
+// BUFFER-LABEL: @row_dot
+// BUFFER-NOT: tensor
+// BUFFER: return
+func.func @row_dot(%dout: tensor<64x40xbf16>, %out: tensor<64x40xbf16>) -> tensor<64x1xf32> {
+  %d = varlen.row_dot %dout, %out : tensor<64x40xbf16> -> tensor<64x1xf32>
+  return %d : tensor<64x1xf32>
+}
+
+// -----
+
+// What gradients need of rows.
+
+// CHECK-LABEL: @statistics
+// CHECK-SAME: (%[[DOT:.*]]: tensor<64x1xf32>, %[[LSE:.*]]: tensor<64x1xf32>, %[[DLSE:.*]]: tensor<64x1xf32>, %[[SINK:.*]]: tensor<64x1xf32>)
+// In units of log2, less where it is coarse, and +inf without a key.
+// CHECK: %[[ROWLSE:.*]] = linalg.generic {{.*}} ins(%[[LSE]] :
+// CHECK: arith.mulf
+// CHECK: arith.cmpf oge
+// CHECK: arith.cmpf oeq
+// CHECK: %[[DELTA:.*]] = linalg.generic {{.*}} ins(%[[LSE]], %[[DOT]], %[[DLSE]] :
+// CHECK: arith.subf
+// CHECK: arith.cmpf oeq
+// CHECK: %[[TERM:.*]] = linalg.generic {{.*}} ins(%[[SINK]], %[[ROWLSE]], %[[DELTA]] :
+// CHECK: math.exp2
+// CHECK: return %[[ROWLSE]], %[[DELTA]], %[[TERM]]
+func.func @statistics(%dot: tensor<64x1xf32>, %lse: tensor<64x1xf32>, %dlse: tensor<64x1xf32>, %sink: tensor<64x1xf32>) -> (tensor<64x1xf32>, tensor<64x1xf32>, tensor<64x1xf32>) {
+  %l, %d, %t = varlen.online_statistics %dot, %lse dlse(%dlse : tensor<64x1xf32>) sink(%sink : tensor<64x1xf32>) : tensor<64x1xf32>
+  return %l, %d, %t : tensor<64x1xf32>, tensor<64x1xf32>, tensor<64x1xf32>
+}
+
+// -----
+
+// Queries are columns; without a sink there are two results.
+
+// CHECK-LABEL: @statistics_kq
+// CHECK-COUNT-2: linalg.generic {{.*}}["parallel", "parallel"]} {{.*}} outs(%{{.*}} : tensor<1x16xf32>)
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @statistics_kq(%dot: tensor<1x16xf32>, %lse: tensor<1x16xf32>) -> (tensor<1x16xf32>, tensor<1x16xf32>) {
+  %l, %d = varlen.online_statistics %dot, %lse natural : tensor<1x16xf32>
+  return %l, %d : tensor<1x16xf32>, tensor<1x16xf32>
+}

@@ -56,10 +56,13 @@ func.func @together(%dout: memref<?x8x24xbf16>, %q: memref<?x8x40xbf16>, %k: mem
                     %cu: memref<?xi32>, %sink: memref<8xf32>, %dq: memref<?x8x40xbf16>,
                     %dk: memref<?x2x40xbf16>, %dv: memref<?x2x24xbf16>, %dsink: memref<8xf32>) {
   // CHECK: %[[ROWS:.*]] = varlen.rows in %{{.*}} : <2 x f32>
+  // CHECK: %[[TERMS:.*]] = varlen.rows in %{{.*}} : <1 x f32>
   // CHECK: varlen.for_tiles "delta" %[[T:.*]] of queries(64)
-  // CHECK:   varlen.read %[[DOUT]] at %[[T]] : {{.*}} -> tensor<64x24xbf16>
-  // CHECK:   %[[LSE:.*]], %[[DELTA:.*]] = varlen.online_statistics
+  // CHECK:   varlen.read %[[DOUT]] at %[[T]] : {{.*}} -> tensor<64x32xbf16>
+  // CHECK:   %[[DOT:.*]] = varlen.row_dot %{{.*}} : tensor<64x32xbf16> -> tensor<64x1xf32>
+  // CHECK:   %[[LSE:.*]], %[[DELTA:.*]], %[[TERM:.*]] = varlen.online_statistics %[[DOT]], {{.*}} sink(%{{.*}} : tensor<64x1xf32>)
   // CHECK:   varlen.write %[[LSE]], %[[DELTA]] to %[[ROWS]] at %[[T]] otherwise (inf, 0.000000e+00)
+  // CHECK:   varlen.write %[[TERM]] to %[[TERMS]] at %[[T]] otherwise (0.000000e+00)
 
   // CHECK: varlen.for_tiles "dq" %[[T:.*]] of queries(64)
   // CHECK:   %{{.*}}:2 = varlen.read %[[ROWS]] at %[[T]] : {{.*}} -> tensor<64x1xf32>, tensor<64x1xf32>
@@ -76,8 +79,10 @@ func.func @together(%dout: memref<?x8x24xbf16>, %q: memref<?x8x40xbf16>, %k: mem
   // CHECK-NOT: times
 
   // CHECK: varlen.for_tiles "dsink" %[[H:.*]] of heads
-  // CHECK:   varlen.online_sink_grad
+  // CHECK:   %[[T:.*]] = varlen.read %[[TERMS]] at %[[H]]
+  // CHECK:   varlen.online_sink_grad %[[T]]
   // CHECK: varlen.free_rows %[[ROWS]]
+  // CHECK: varlen.free_rows %[[TERMS]]
   varlen.attn_grad %dout, %q, %k, %v, %out, %lse, %cu, %cu sink(%sink) outs(%dq, %dk, %dv, %dsink)
       {mask = #varlen.mask<causal>, scale = 0.125 : f32, varlen.schedule = #together}
       : (memref<?x8x24xbf16>, memref<?x8x40xbf16>, memref<?x2x40xbf16>, memref<?x2x24xbf16>,

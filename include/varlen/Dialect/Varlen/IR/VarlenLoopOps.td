@@ -318,54 +318,69 @@ def Varlen_OnlineFinishOp : Varlen_Op<"online_finish", [
   let hasVerifier = 1;
 }
 
+def Varlen_RowDotOp : Varlen_Op<"row_dot", [Pure, AllTypesMatch<["lhs", "rhs"]>]> {
+  let summary = "The products of rows with rows of another tile, each with its own";
+  let description = [{
+    `sum_d lhs[i, d] * rhs[i, d]`, in the type of the result: R x D to R x 1. The
+    order of the sum is the target's.
+
+    ```mlir
+    %dot = varlen.row_dot %dout, %out : tensor<64x48xbf16> -> tensor<64x1xf32>
+    ```
+  }];
+  let arguments = (ins Varlen_Tile:$lhs, Varlen_Tile:$rhs);
+  let results = (outs Varlen_Tile:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def Varlen_OnlineStatisticsOp : Varlen_Op<"online_statistics", [
-    Pure, AllTypesMatch<["lse", "row_lse", "delta"]>,
-    AllTypesMatch<["dout", "out"]>,
+    Pure, InferTypeOpAdaptor, AttrSizedOperandSegments,
+    AllTypesMatch<["dot", "lse"]>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "What the gradients of queries need of their rows";
   let description = [{
-    `delta = sum_d dout * out - dlse`, and lse as `varlen.online_attn_grad` wants
-    it, in units of log2 unless `natural`. A query without a key (lse = -inf) has
-    +inf and 0, whatever its dout and dlse are.
+    `delta = dot - dlse`, where dot is the product of the rows of dout and out, and
+    lse as `varlen.online_attn_grad` wants it, in units of log2 unless `natural`. A
+    query without a key (lse = -inf) has +inf and 0, whatever its dot and dlse are.
+    With a sink, a logit for each query, also what the query takes off the gradient
+    of that: `exp(sink - lse) * delta`, 0 for a sink of -inf.
 
-    dout and out are queries x value head_dim, the others queries x 1.
+    All are numbers of queries, of one type.
 
     ```mlir
-    %row_lse, %delta = varlen.online_statistics %dout, %out, %lse
-        dlse(%dlse : tensor<64x1xf32>) : tensor<64x48xbf16>, tensor<64x1xf32>
+    %row_lse, %delta = varlen.online_statistics %dot, %lse dlse(%dlse : tensor<64x1xf32>)
+        : tensor<64x1xf32>
     ```
   }];
   let arguments = (ins
-    Varlen_Tile:$dout, Varlen_Tile:$out, Varlen_Tile:$lse,
-    Optional<Varlen_Tile>:$dlse, UnitAttr:$natural);
-  let results = (outs Varlen_Tile:$row_lse, Varlen_Tile:$delta);
+    Varlen_Tile:$dot, Varlen_Tile:$lse, Optional<Varlen_Tile>:$dlse,
+    Optional<Varlen_Tile>:$sink, UnitAttr:$natural);
+  let results = (outs Varlen_Tile:$row_lse, Varlen_Tile:$delta,
+                      Optional<Varlen_Tile>:$sink_term);
   let assemblyFormat = [{
-    $dout `,` $out `,` $lse (`dlse` `(` $dlse^ `:` type($dlse) `)`)?
-    (`natural` $natural^)? attr-dict `:` type($dout) `,` type($lse)
+    $dot `,` $lse (`dlse` `(` $dlse^ `:` type($dlse) `)`)?
+    (`sink` `(` $sink^ `:` type($sink) `)`)? (`natural` $natural^)? attr-dict
+    `:` type($lse)
   }];
   let hasVerifier = 1;
 }
 
 def Varlen_OnlineSinkGradOp : Varlen_Op<"online_sink_grad", [
-    Pure, AllTypesMatch<["sink", "dsink"]>, AllTypesMatch<["lse", "delta"]>,
+    Pure, InferTypeOpAdaptor,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
-  let summary = "The gradient of a sink from the statistics of its rows";
+  let summary = "The gradient of a sink from the terms of its rows";
   let description = [{
-    `-sum_i exp(sink - lse[i]) * delta[i]`, with lse as
-    `varlen.online_statistics` leaves it; 0 for a sink of -inf. The sink is 1 x 1,
-    lse and delta are 1 x rows.
+    `-sum_i terms[i]`, of terms as `varlen.online_statistics` gives them: thousands,
+    of either sign. Terms are 1 x rows, the gradient is 1 x 1.
 
     ```mlir
-    %dsink = varlen.online_sink_grad %sink, %lse, %delta : tensor<1x1xf32>, tensor<1x?xf32>
+    %dsink = varlen.online_sink_grad %terms : tensor<1x?xf32>
     ```
   }];
-  let arguments = (ins
-    Varlen_Tile:$sink, Varlen_Tile:$lse, Varlen_Tile:$delta, UnitAttr:$natural);
+  let arguments = (ins Varlen_Tile:$terms);
   let results = (outs Varlen_Tile:$dsink);
-  let assemblyFormat = [{
-    $sink `,` $lse `,` $delta (`natural` $natural^)? attr-dict
-    `:` type($sink) `,` type($lse)
-  }];
+  let assemblyFormat = "$terms attr-dict `:` type($terms)";
   let hasVerifier = 1;
 }
 

@@ -304,19 +304,19 @@ def VarlenDecomposeAttn : Pass<"varlen-decompose-attn"> {
 }
 
 def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
-  let summary = "Write steps of online softmax, their end and their gradients as linalg";
+  let summary = "Write steps of online softmax and their gradients as linalg";
   let description = [{
     The step is written here once, for every target: two contractions, two
     reductions over keys, and elementwise operations on the score tile, on the
     statistics (one value per query) and on the accumulator. The gradients of a
     step take up to five contractions; scores and what hides them are the same
-    text. `varlen.online_finish` becomes elementwise operations on the state. The orientation of the score tile is in the indexing maps and the order
-    of the loops, nowhere else.
+    text. `varlen.online_finish` and `varlen.online_statistics` become elementwise
+    operations, and `varlen.row_dot` a sum over columns. The orientation of the score tile is in the indexing
+    maps and the order of the loops, nowhere else.
 
     *Requires*: nothing.
-    *Guarantees*: no `varlen.online_attn`, `varlen.online_attn_grad` and
-    `varlen.online_finish` is left; every tile has rank 2, and the extent 1 along the key axis makes a
-    statistic.
+    *Guarantees*: none of these operations is left; every tile has rank 2, and the
+    extent 1 along the key axis makes a statistic.
     *Numerics*: as in the descriptions of the two; `c * s - m` (or `- lse2`) is
     one fused multiply-add. p is rounded to the type of v for the second
     contraction, not for the sum l; where that is a narrower type, m is not

@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // What is the same for every target: which batch a loop is of, whose scratch it
-// may use, and the parts of loops without steps. No target keeps the tiles of
-// those as tiles: it goes over the rows, from memory to memory.
+// may use, and the parts of a loop over heads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,24 +20,14 @@
 
 namespace mlir::varlen {
 
-/// A loop with a `varlen.online_statistics`, and the memory of its operands;
-/// dlse may be null. Both results go to `write`.
-struct StatisticsLoop {
-  OnlineStatisticsOp op;
-  Value dout, out, lse, dlse;
-  WriteOp write;
-};
-
-/// A loop over heads with a `varlen.online_sink_grad`, the memory of its sinks
-/// and of their gradients, and the `varlen.rows` that it sums.
+/// A loop over heads with a `varlen.online_sink_grad`, the `varlen.rows` that
+/// it sums, and the memory of the gradients. No target keeps all rows of a head
+/// as a tile.
 struct SinkGradLoop {
-  OnlineSinkGradOp op;
-  Value sinks, rows, gradients;
+  Value rows, gradients;
 };
 
-/// The parts of a loop that has such an operation; an error if it is of another
-/// form.
-FailureOr<StatisticsLoop> findStatistics(ForTilesOp loop);
+/// The parts of such a loop; an error if it is of another form.
 FailureOr<SinkGradLoop> findSinkGrad(ForTilesOp loop);
 
 /// A batch and what is of it, in the order of the program.

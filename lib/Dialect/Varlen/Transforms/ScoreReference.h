@@ -20,8 +20,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef VARLEN_DIALECT_VARLEN_UTILS_SCOREREFERENCE_H
-#define VARLEN_DIALECT_VARLEN_UTILS_SCOREREFERENCE_H
+#ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_SCOREREFERENCE_H
+#define VARLEN_DIALECT_VARLEN_TRANSFORMS_SCOREREFERENCE_H
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -64,22 +64,23 @@ public:
   RecomputedReference(FloatType compute, bool isNatural)
       : compute(compute), isNatural(isNatural) {}
 
-  /// What `varlen.online_attn_grad` wants of a row.
-  struct Statistics {
-    Value lse, delta;
-  };
-  /// Of a row of which `product` is that of dout and out, and dlse may be null:
-  /// +inf and 0 if it has no key, whatever else it has. Where lse is so large
-  /// that the scores of its keys are not exact to 1, it is less by the width of
-  /// what cannot be told apart.
-  Statistics emitStatistics(OpBuilder &b, Location loc, Value product,
-                            Value lse, Value dlse) const;
+  /// lse as `varlen.online_attn_grad` wants it: +inf of a row without a key.
+  /// Where it is so large that the scores of its keys are not exact to 1, it is
+  /// less by the width of what cannot be told apart.
+  Value emitLse(OpBuilder &b, Location loc, Value lse) const;
+  /// delta of a row of which `product` is that of dout and out, and dlse may be
+  /// null: 0 if it has no key, whatever else it has.
+  Value emitDelta(OpBuilder &b, Location loc, Value lse, Value product,
+                  Value dlse) const;
   /// What a row of such an lse takes off the gradient of a sink: the weight of
   /// the sink times delta. Nothing of a sink of -inf, whatever delta is.
   Value emitSinkTerm(OpBuilder &b, Location loc, Value sink, Value lse,
                      Value delta) const;
 
 private:
+  /// `value`, or `none` if the row of that lse has no key.
+  Value unlessUnseen(OpBuilder &b, Location loc, Value lse, Value value,
+                     double none) const;
   /// In the units of lse; at most the largest number.
   Value convert(OpBuilder &b, Location loc, Value natural) const;
 
@@ -89,4 +90,4 @@ private:
 
 } // namespace mlir::varlen
 
-#endif // VARLEN_DIALECT_VARLEN_UTILS_SCOREREFERENCE_H
+#endif // VARLEN_DIALECT_VARLEN_TRANSFORMS_SCOREREFERENCE_H

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "varlen/Dialect/Varlen/Utils/ScoreReference.h"
+#include "ScoreReference.h"
 
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 
@@ -125,9 +125,15 @@ Value RecomputedReference::convert(OpBuilder &b, Location loc,
   return emitSelect(b, loc, arith::CmpFPredicate::OGT, x, most, most, x);
 }
 
-RecomputedReference::Statistics
-RecomputedReference::emitStatistics(OpBuilder &b, Location loc, Value product,
-                                    Value lse, Value dlse) const {
+Value RecomputedReference::unlessUnseen(OpBuilder &b, Location loc, Value lse,
+                                        Value value, double none) const {
+  return emitSelect(b, loc, arith::CmpFPredicate::OEQ, lse,
+                    emitConstant(b, loc, compute, -kInfinity),
+                    emitConstant(b, loc, compute, none), value);
+}
+
+Value RecomputedReference::emitLse(OpBuilder &b, Location loc,
+                                   Value lse) const {
   Value x = convert(b, loc, lse);
   Value size = math::AbsFOp::create(b, loc, x);
   // Scores differ from those that made lse by some units of the last place, for
@@ -141,14 +147,14 @@ RecomputedReference::emitStatistics(OpBuilder &b, Location loc, Value product,
   x = emitSelect(b, loc, arith::CmpFPredicate::OGE, size,
                  emitConstant(b, loc, compute, getFirstCoarse(compute)), less,
                  x);
-  Value delta =
-      dlse ? arith::SubFOp::create(b, loc, product, dlse).getResult() : product;
-  auto unlessUnseen = [&](Value value, double none) {
-    return emitSelect(b, loc, arith::CmpFPredicate::OEQ, lse,
-                      emitConstant(b, loc, compute, -kInfinity),
-                      emitConstant(b, loc, compute, none), value);
-  };
-  return {unlessUnseen(x, kInfinity), unlessUnseen(delta, 0.0)};
+  return unlessUnseen(b, loc, lse, x, kInfinity);
+}
+
+Value RecomputedReference::emitDelta(OpBuilder &b, Location loc, Value lse,
+                                     Value product, Value dlse) const {
+  if (dlse)
+    product = arith::SubFOp::create(b, loc, product, dlse);
+  return unlessUnseen(b, loc, lse, product, 0.0);
 }
 
 Value RecomputedReference::emitSinkTerm(OpBuilder &b, Location loc, Value sink,

@@ -1,0 +1,166 @@
+//===- StepBuilder.cpp - Steps of attention as linalg ---------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StepBuilder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StructuredOpsUtils.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+using utils::IteratorType;
+
+AffineMap StepBuilder::map(ArrayRef<int64_t> dims, unsigned rank) {
+  SmallVector<AffineExpr> exprs;
+  for (int64_t dim : dims)
+    exprs.push_back(b.getAffineDimExpr(dim));
+  return AffineMap::get(rank, 0, exprs, b.getContext());
+}
+
+AffineMap StepBuilder::tileMap(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<AffineExpr> exprs;
+  for (int64_t dim = 0; dim < 2; ++dim) {
+    // The key axis of a statistic; queries may be a single row, too.
+    bool projected = type.getDimSize(dim) == 1 && dim == (kq ? 0 : 1);
+    exprs.push_back(projected ? b.getAffineConstantExpr(0)
+                              : b.getAffineDimExpr(dim));
+  }
+  return AffineMap::get(2, 0, exprs, b.getContext());
+}
+
+Value StepBuilder::empty(Value like, Type element) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), like);
+  return tensor::EmptyOp::create(b, sizes, element);
+}
+
+Value StepBuilder::constant(double value) {
+  return arith::ConstantOp::create(b, b.getFloatAttr(compute, value));
+}
+
+Value StepBuilder::fill(double value, Value init) {
+  return linalg::FillOp::create(b, constant(value), init).getResult(0);
+}
+
+Value StepBuilder::contract(Value lhs, Value rhs, Value init,
+                            ArrayRef<int64_t> lhsDims,
+                            ArrayRef<int64_t> rhsDims) {
+  ArrayAttr maps = b.getAffineMapArrayAttr(
+      {map(lhsDims, 3), map(rhsDims, 3), map({0, 1}, 3)});
+  return linalg::ContractOp::create(b, TypeRange{init.getType()},
+                                    ValueRange{lhs, rhs}, ValueRange{init},
+                                    maps)
+      .getResult(0);
+}
+
+Value StepBuilder::elementwise(ValueRange inputs, Value init, Body body) {
+  SmallVector<AffineMap> maps;
+  for (Value input : inputs)
+    maps.push_back(tileMap(input));
+  maps.push_back(tileMap(init));
+  // A statistic is a tile of its own: one column (or row) per query.
+  if (llvm::all_of(inputs, [&](Value input) {
+        return cast<RankedTensorType>(input.getType()).getShape() ==
+               cast<RankedTensorType>(init.getType()).getShape();
+      }))
+    maps.assign(maps.size(), b.getMultiDimIdentityMap(2));
+  SmallVector<IteratorType> iterators(2, IteratorType::parallel);
+  return linalg::GenericOp::create(
+             b, TypeRange{init.getType()}, inputs, ValueRange{init}, maps,
+             iterators,
+             [&](OpBuilder &nested, Location loc, ValueRange args) {
+               linalg::YieldOp::create(nested, loc, body(nested, loc, args));
+             })
+      .getResult(0);
+}
+
+Value StepBuilder::reduce(ValueRange inputs, Value init, Body combine) {
+  SmallVector<IteratorType> iterators = {IteratorType::parallel,
+                                         IteratorType::reduction};
+  if (kq)
+    std::swap(iterators[0], iterators[1]);
+  SmallVector<AffineMap> maps(inputs.size(), b.getMultiDimIdentityMap(2));
+  maps.push_back(tileMap(init));
+  return linalg::GenericOp::create(
+             b, TypeRange{init.getType()}, inputs, ValueRange{init}, maps,
+             iterators,
+             [&](OpBuilder &nested, Location loc, ValueRange args) {
+               linalg::YieldOp::create(nested, loc, combine(nested, loc, args));
+             })
+      .getResult(0);
+}
+
+Value StepBuilder::exp2(OpBuilder &builder, Location loc, Value x) {
+  auto exp = math::Exp2Op::create(builder, loc, x);
+  if (Attribute degree = op->getAttr(kExp2DegreeAttrName))
+    exp->setAttr(kExp2DegreeAttrName, degree);
+  return exp;
+}
+
+Value StepBuilder::negate(Value tile) {
+  return elementwise({tile}, empty(tile, compute),
+                     [](OpBuilder &n, Location loc, ValueRange args) -> Value {
+                       return arith::NegFOp::create(n, loc, args[0]);
+                     });
+}
+
+Value StepBuilder::round(Value tile, Value like) {
+  Type narrow = elementOf(like);
+  if (narrow == compute)
+    return tile;
+  return elementwise({tile}, empty(tile, narrow),
+                     [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
+                       return arith::TruncFOp::create(n, loc, narrow, args[0]);
+                     });
+}
+
+Value StepBuilder::emptyScores(Value queries, Value keys) {
+  OpFoldResult columns = tensor::getMixedSize(b, b.getLoc(), keys, 0);
+  OpFoldResult rows = tensor::getMixedSize(b, b.getLoc(), queries, 0);
+  SmallVector<OpFoldResult> sizes = {rows, columns};
+  if (kq)
+    std::swap(sizes[0], sizes[1]);
+  return tensor::EmptyOp::create(b, sizes, compute);
+}
+
+Value StepBuilder::products(Value queries, Value keys, Value scores) {
+  // Loops are (rows, columns, depth) of the score tile.
+  SmallVector<int64_t> queryDims = {0, 2}, keyDims = {1, 2};
+  if (kq)
+    std::swap(queryDims, keyDims);
+  Value zeros = fill(0.0, scores);
+  return kq ? contract(keys, queries, zeros, keyDims, queryDims)
+            : contract(queries, keys, zeros, queryDims, keyDims);
+}
+
+Value StepBuilder::hide(Value scores, Value lo, Value hi, Value k0, Value whole,
+                        double hiddenValue) {
+  Value hidden = constant(hiddenValue);
+  Value result = elementwise(
+      {scores, lo, hi}, empty(scores, compute),
+      [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
+        Value j = linalg::IndexOp::create(n, loc, kq ? 0 : 1);
+        j = arith::IndexCastOp::create(n, loc, n.getI32Type(), j);
+        j = arith::AddIOp::create(n, loc, j, k0);
+        Value after = arith::CmpIOp::create(n, loc, arith::CmpIPredicate::sge,
+                                            j, args[1]);
+        Value before = arith::CmpIOp::create(n, loc, arith::CmpIPredicate::slt,
+                                             j, args[2]);
+        Value x = arith::SelectOp::create(n, loc, before, args[0], hidden);
+        x = arith::SelectOp::create(n, loc, after, x, hidden);
+        return whole ? arith::SelectOp::create(n, loc, whole, args[0], x)
+                           .getResult()
+                     : x;
+      });
+  if (hiddenValue == 0.0)
+    result.getDefiningOp()->setAttr(kBandAttrName, b.getUnitAttr());
+  return result;
+}

@@ -1,0 +1,84 @@
+//===- StepBuilder.h - Steps of attention as linalg -------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_STEPBUILDER_H
+#define VARLEN_DIALECT_VARLEN_TRANSFORMS_STEPBUILDER_H
+
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::varlen {
+
+/// Writes linalg on the tiles of one operation. A score tile has two axes, rows
+/// and columns; a statistic has extent 1 along the key axis, so its type alone
+/// says what it is.
+class StepBuilder {
+protected:
+  /// Computes in the element type of `statistic`.
+  StepBuilder(Operation *op, Orientation orientation, Value statistic,
+              OpBuilder &builder)
+      : op(op), b(op->getLoc(), builder), kq(orientation == Orientation::KQ),
+        compute(cast<FloatType>(elementOf(statistic))) {}
+
+  using Body = function_ref<Value(OpBuilder &, Location, ValueRange)>;
+
+  static Type elementOf(Value tile) {
+    return cast<RankedTensorType>(tile.getType()).getElementType();
+  }
+  Value empty(Value like, Type element);
+  Value fill(double value, Value init);
+  Value constant(double value);
+
+  // Structured operations. Dimensions of a contraction count the loops (rows,
+  // columns, depth) of its result.
+  Value contract(Value lhs, Value rhs, Value init, ArrayRef<int64_t> lhsDims,
+                 ArrayRef<int64_t> rhsDims);
+  Value elementwise(ValueRange inputs, Value init, Body body);
+  /// A statistic of each query that a statistic, or several, say.
+  Value perQuery(ValueRange inputs, Body body) {
+    return elementwise(inputs, empty(inputs[0], compute), body);
+  }
+  /// The reduction of what `inputs` have for each query to a statistic.
+  Value reduce(ValueRange inputs, Value init, Body combine);
+  Value negate(Value tile);
+  /// `tile` rounded to the type of `like`.
+  Value round(Value tile, Value like);
+  Value exp2(OpBuilder &builder, Location loc, Value x);
+
+  /// A score tile without values.
+  Value emptyScores(Value queries, Value keys);
+  /// Products of all rows of `keys`, N x (depth), with all rows of `queries`:
+  /// a score tile like `scores`.
+  Value products(Value queries, Value keys, Value scores);
+  /// The score tile with `hidden` where `step` hides a key from a query.
+  template <typename Step> Value hide(Step step, Value scores, double hidden) {
+    if (!step.getLo())
+      return scores;
+    return hide(scores, step.getLo(), step.getHi(), step.getK0(),
+                step.getWhole(), hidden);
+  }
+
+private:
+  AffineMap map(ArrayRef<int64_t> dims, unsigned rank);
+  /// The map of `value` in a loop nest over the axes of a score (or acc) tile:
+  /// the identity, or the projection to a statistic.
+  AffineMap tileMap(Value value);
+  Value hide(Value scores, Value lo, Value hi, Value k0, Value whole,
+             double hidden);
+
+protected:
+  Operation *op;
+  ImplicitLocOpBuilder b;
+  bool kq;
+  FloatType compute;
+};
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_DIALECT_VARLEN_TRANSFORMS_STEPBUILDER_H
