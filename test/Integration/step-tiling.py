@@ -1,5 +1,6 @@
 """Tiles of varlen.online_attn, made by upstream transforms, against the whole step:
-tiles of queries are the same bit for bit, those of keys sum in another order.
+tiles of queries are the same bit for bit, those of keys sum in another order, one
+after the other or side by side.
 """
 
 # REQUIRES: plugin, venv
@@ -70,3 +71,16 @@ for orientation in ("qk", "kq"):
             raise SystemExit(f"{sizes}: expected loops, got\n{tiled}")
         for name, value in run(tiled, inputs).items():
             np.testing.assert_allclose(value, whole[name], rtol=tolerance, atol=tolerance, err_msg=f"{sizes}")
+    for sizes in ([0, 7], [0, 24]):
+        tiled = transform(
+            text,
+            f"""
+    %step = transform.structured.match ops{{["varlen.online_attn"]}} in %root
+      : (!transform.any_op) -> !transform.any_op
+    %fill:3, %split, %merge, %loop = transform.structured.tile_reduction_using_forall %step
+      by tile_sizes = {sizes} : (!transform.any_op) -> ({", ".join(["!transform.any_op"] * 6)})""",
+        )
+        if "varlen.online_merge" not in tiled:
+            raise SystemExit(f"{sizes}: expected parts that are merged, got\n{tiled}")
+        for name, value in run(tiled, inputs).items():
+            np.testing.assert_allclose(value, whole[name], rtol=1e-6, atol=1e-6, err_msg=f"parts of {sizes}")

@@ -96,3 +96,39 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+// Parts of the keys run in parallel, each with a state of its own, stacked; the
+// state of the step takes them up one by one.
+
+// CHECK-LABEL: func @parts(
+// CHECK-SAME:    %[[Q:[a-z0-9]+]]: tensor<32x64xf32>, %[[K:[a-z0-9]+]]: tensor<40x64xbf16>, %[[ACC:[a-z0-9]+]]: tensor<32x64xf32>, %[[M:[a-z0-9]+]]: tensor<32x1xf32>, %[[L:[a-z0-9]+]]: tensor<32x1xf32>
+// CHECK-DAG:     %[[ACC0:.*]] = linalg.fill {{.*}} -> tensor<3x32x64xf32>
+// CHECK-DAG:     %[[M0:.*]] = linalg.fill {{.*}} -> tensor<3x32x1xf32>
+// CHECK:         %[[PARTS:.*]]:3 = scf.forall (%[[I:.*]]) {{.*}} shared_outs(%[[ACCS:.*]] = %[[ACC0]], %[[MS:.*]] = %[[M0]], %[[LS:.*]] = %{{.*}})
+// CHECK-DAG:       tensor.extract_slice %[[K]][%{{.*}}, 0] [%{{.*}}, 64]
+// CHECK-DAG:       %[[A:.*]] = tensor.extract_slice %[[ACCS]][%[[PART:.*]], 0, 0] [1, 32, 64] [1, 1, 1] : tensor<3x32x64xf32> to tensor<32x64xf32>
+// CHECK-DAG:       %[[B:.*]] = tensor.extract_slice %[[MS]][%[[PART]], 0, 0] [1, 32, 1]
+// CHECK:           %[[R:.*]], %{{.*}}, %{{.*}} = varlen.online_attn qk {{.*}} outs(%[[A]], %[[B]],
+// CHECK:           tensor.parallel_insert_slice %[[R]] into %[[ACCS]][%[[PART]], 0, 0] [1, 32, 64] [1, 1, 1] : tensor<32x64xf32> into tensor<3x32x64xf32>
+// CHECK:         %[[S:.*]]:3 = scf.for %[[J:.*]] = %c0 to %c3 step %c1 iter_args(%[[SA:.*]] = %[[ACC]], %[[SM:.*]] = %[[M]], %[[SL:.*]] = %[[L]])
+// CHECK:           %[[PA:.*]] = tensor.extract_slice %[[PARTS]]#0[%[[J]], 0, 0]
+// CHECK:           varlen.online_merge qk %[[SA]], %[[SM]], %[[SL]] with %[[PA]], %{{.*}}, %{{.*}} scale 1.250000e-01 rounded
+// CHECK:         return %[[S]]#0
+func.func @parts(%q: tensor<32x64xf32>, %k: tensor<40x64xbf16>, %acc: tensor<32x64xf32>, %m: tensor<32x1xf32>, %l: tensor<32x1xf32>) -> tensor<32x64xf32> {
+  %empty = tensor.empty() : tensor<32x64xbf16>
+  %qb = linalg.copy ins(%q : tensor<32x64xf32>) outs(%empty : tensor<32x64xbf16>) -> tensor<32x64xbf16>
+  %0:3 = varlen.online_attn qk ins(%qb, %k, %k : tensor<32x64xbf16>, tensor<40x64xbf16>, tensor<40x64xbf16>)
+    outs(%acc, %m, %l : tensor<32x64xf32>, tensor<32x1xf32>, tensor<32x1xf32>) scale 0.125
+  return %0#0 : tensor<32x64xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %step = transform.structured.match ops{["varlen.online_attn"]} in %root : (!transform.any_op) -> !transform.any_op
+    %fill:3, %split, %merge, %loop = transform.structured.tile_reduction_using_forall %step by tile_sizes = [0, 16]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

@@ -63,3 +63,23 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+// All keys of a tile share a state.
+
+func.func @key_states(%q: tensor<32x64xf32>, %k: tensor<16x64xf32>, %acc: tensor<32x64xf32>, %m: tensor<32x1xf32>) -> tensor<32x64xf32> {
+  // CHECK: error: 'varlen.online_attn' op expected parts of the keys that run in parallel, each with a state, got a partial result for each key of a tile
+  %0:3 = varlen.online_attn qk ins(%q, %k, %k : tensor<32x64xf32>, tensor<16x64xf32>, tensor<16x64xf32>)
+    outs(%acc, %m, %m : tensor<32x64xf32>, tensor<32x1xf32>, tensor<32x1xf32>) scale 0.125
+  return %0#0 : tensor<32x64xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %step = transform.structured.match ops{["varlen.online_attn"]} in %root : (!transform.any_op) -> !transform.any_op
+    %fill:3, %split, %merge, %loop = transform.structured.tile_reduction_using_for %step by tile_sizes = [0, 8]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A tile of a step is a step: some queries against some keys. Tiles of keys
-// carry the state on, one after the other. Columns of v are no loop: each tile
+// carry the state on, one after the other, or have a state each, of which a
+// varlen.online_merge makes one. Columns of v are no loop: each tile
 // of them would need all scores again, and m and l have none.
 //
 //===----------------------------------------------------------------------===//
@@ -16,6 +17,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Utils/StructuredOpsUtils.h"
@@ -44,46 +47,61 @@ SmallVector<Range> OnlineAttnOp::getIterationDomain(OpBuilder &b) {
   return {Range{zero, queries, one}, Range{zero, keys, one}};
 }
 
+/// The step on those queries and keys, on the state that `stateOf` makes of
+/// each of its tiles; slices that it makes are added to its argument.
+static FailureOr<TilingResult> tileStep(
+    OnlineAttnOp op, OpBuilder &b, ArrayRef<OpFoldResult> offsets,
+    ArrayRef<OpFoldResult> sizes,
+    function_ref<Value(OpOperand &, SmallVectorImpl<Operation *> &)> stateOf) {
+  if (op.getQueries())
+    return op.emitOpError("expected limits or nothing hidden for a step to be "
+                          "tiled, got rows of a tile loop");
+  Location loc = op.getLoc();
+  Span queries{offsets[Queries], sizes[Queries]};
+  Span keys{offsets[Keys], sizes[Keys]};
+  TilingResult tiled;
+  SmallVector<Value> operands(op->getOperands());
+  auto slice = [&](OpOperand &operand, int64_t dim, const Span &span) {
+    operands[operand.getOperandNumber()] =
+        sliceDim(b, loc, operand.get(), dim, span, tiled.generatedSlices);
+  };
+  slice(op.getQMutable(), 0, queries);
+  slice(op.getKMutable(), 0, keys);
+  slice(op.getVMutable(), 0, keys);
+  for (MutableOperandRange limit : {op.getLoMutable(), op.getHiMutable()})
+    for (OpOperand &operand : limit)
+      slice(operand, getQueryDim(op), queries);
+  SmallVector<Type> types;
+  for (OpOperand &state : op.getDpsInitsMutable()) {
+    Value &operand = operands[state.getOperandNumber()];
+    operand = stateOf(state, tiled.generatedSlices);
+    types.push_back(operand.getType());
+  }
+  // Key 0 of a tile is another key of the block.
+  for (OpOperand &first : op.getK0Mutable()) {
+    if (isConstantIntValue(keys.offset, 0))
+      continue;
+    Value offset = getValueOrCreateConstantIndexOp(b, loc, keys.offset);
+    offset = arith::IndexCastOp::create(b, loc, b.getI32Type(), offset);
+    operands[first.getOperandNumber()] =
+        arith::AddIOp::create(b, loc, first.get(), offset);
+  }
+  Operation *tile = mlir::clone(b, op, types, operands);
+  tiled.tiledOps.push_back(tile);
+  llvm::append_range(tiled.tiledValues, tile->getResults());
+  return tiled;
+}
+
 FailureOr<TilingResult>
 OnlineAttnOp::getTiledImplementation(OpBuilder &b,
                                      ArrayRef<OpFoldResult> offsets,
                                      ArrayRef<OpFoldResult> sizes) {
-  if (getQueries())
-    return emitOpError("expected limits or nothing hidden for a step to be "
-                       "tiled, got rows of a tile loop");
   Span queries{offsets[Queries], sizes[Queries]};
-  Span keys{offsets[Keys], sizes[Keys]};
-  TilingResult tiled;
-  SmallVector<Value> operands(getOperands());
-  auto slice = [&](OpOperand &operand, int64_t dim, const Span &span) {
-    operands[operand.getOperandNumber()] =
-        sliceDim(b, getLoc(), operand.get(), dim, span, tiled.generatedSlices);
-  };
-  slice(getQMutable(), 0, queries);
-  slice(getKMutable(), 0, keys);
-  slice(getVMutable(), 0, keys);
-  int64_t queryDim = getQueryDim(*this);
-  for (MutableOperandRange limit : {getLoMutable(), getHiMutable()})
-    for (OpOperand &operand : limit)
-      slice(operand, queryDim, queries);
-  for (OpOperand &state : getDpsInitsMutable())
-    slice(state, queryDim, queries);
-  // Key 0 of a tile is another key of the block.
-  for (OpOperand &first : getK0Mutable()) {
-    if (isConstantIntValue(keys.offset, 0))
-      continue;
-    Value offset = getValueOrCreateConstantIndexOp(b, getLoc(), keys.offset);
-    offset = arith::IndexCastOp::create(b, getLoc(), b.getI32Type(), offset);
-    operands[first.getOperandNumber()] =
-        arith::AddIOp::create(b, getLoc(), first.get(), offset);
-  }
-  SmallVector<Type> types;
-  for (OpOperand &state : getDpsInitsMutable())
-    types.push_back(operands[state.getOperandNumber()].getType());
-  Operation *tile = mlir::clone(b, *this, types, operands);
-  tiled.tiledOps.push_back(tile);
-  llvm::append_range(tiled.tiledValues, tile->getResults());
-  return tiled;
+  return tileStep(*this, b, offsets, sizes,
+                  [&](OpOperand &state, SmallVectorImpl<Operation *> &slices) {
+                    return sliceDim(b, getLoc(), state.get(),
+                                    getQueryDim(*this), queries, slices);
+                  });
 }
 
 LogicalResult OnlineAttnOp::getResultTilePosition(
@@ -119,4 +137,121 @@ OnlineAttnOp::generateResultTileValue(OpBuilder &b, unsigned resultNumber,
                                       ArrayRef<OpFoldResult> offsets,
                                       ArrayRef<OpFoldResult> sizes) {
   return tileResult(*this, b, resultNumber, offsets, sizes);
+}
+
+//===----------------------------------------------------------------------===//
+// Parts of the keys, side by side
+//===----------------------------------------------------------------------===//
+
+/// That parts are those of the outer loop: a state of each key of a tile would
+/// not be one of this operation.
+static LogicalResult checkParts(OnlineAttnOp op,
+                                ReductionTilingStrategy strategy) {
+  if (strategy == ReductionTilingStrategy::PartialReductionOuterParallel)
+    return success();
+  return op.emitOpError("expected parts of the keys that run in parallel, each "
+                        "with a state, got a partial result for each key of a "
+                        "tile");
+}
+
+/// One of the states that are stacked, or some queries of it.
+static Value slicePart(OpBuilder &b, Location loc, Value states,
+                       ArrayRef<OpFoldResult> offsets,
+                       ArrayRef<OpFoldResult> sizes) {
+  auto type = cast<RankedTensorType>(states.getType());
+  SmallVector<OpFoldResult> strides(3, b.getIndexAttr(1));
+  SmallVector<int64_t> shape;
+  SmallVector<Value> dynamic;
+  dispatchIndexOpFoldResults(ArrayRef(sizes).drop_front(), dynamic, shape);
+  return tensor::ExtractSliceOp::create(
+      b, loc, RankedTensorType::get(shape, type.getElementType()), states,
+      offsets, sizes, strides);
+}
+
+FailureOr<SmallVector<Value>>
+OnlineAttnOp::generateInitialTensorForPartialReduction(
+    OpBuilder &b, Location loc, ArrayRef<OpFoldResult> sizes,
+    const SetVector<unsigned> &) {
+  auto compute = cast<FloatType>(getM().getType().getElementType());
+  double scale = getScale().convertToDouble();
+  double numbers[] = {0.0, getInitialM(scale, compute), 0.0};
+  SmallVector<Value> states;
+  for (auto [init, number] : llvm::zip_equal(getDpsInits(), numbers)) {
+    SmallVector<OpFoldResult> shape = {sizes[Keys]};
+    llvm::append_range(shape, tensor::getMixedSizes(b, loc, init));
+    Value empty = tensor::EmptyOp::create(b, loc, shape, compute);
+    Value value =
+        arith::ConstantOp::create(b, loc, b.getFloatAttr(compute, number));
+    states.push_back(linalg::FillOp::create(b, loc, value, empty).getResult(0));
+  }
+  return states;
+}
+
+LogicalResult OnlineAttnOp::getPartialResultTilePosition(
+    OpBuilder &b, unsigned resultNumber, ReductionTilingStrategy strategy,
+    ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
+    const SetVector<unsigned> &, ArrayRef<OpFoldResult> parts,
+    SmallVector<OpFoldResult> &resultOffsets,
+    SmallVector<OpFoldResult> &resultSizes) {
+  if (failed(checkParts(*this, strategy)))
+    return failure();
+  // Upstream asks a copy of the operation whose destinations are all parts.
+  int64_t queryDim = getQueryDim(*this), other = 1 - queryDim;
+  resultOffsets.assign(3, b.getIndexAttr(0));
+  resultSizes.assign(3, b.getIndexAttr(1));
+  resultOffsets[0] = parts.front();
+  resultOffsets[1 + queryDim] = offsets[Queries];
+  resultSizes[1 + queryDim] = sizes[Queries];
+  if (resultNumber == 0)
+    resultSizes[1 + other] = tensor::getMixedSize(b, getLoc(), getV(), 1);
+  return success();
+}
+
+FailureOr<TilingResult> OnlineAttnOp::tileToPartialReduction(
+    OpBuilder &b, Location loc, ReductionTilingStrategy strategy,
+    ValueRange states, ArrayRef<OpFoldResult> offsets,
+    ArrayRef<OpFoldResult> sizes, const SetVector<unsigned> &reductionDims,
+    ArrayRef<OpFoldResult> parts) {
+  if (failed(checkParts(*this, strategy)))
+    return failure();
+  unsigned number = 0;
+  return tileStep(
+      *this, b, offsets, sizes,
+      [&](OpOperand &, SmallVectorImpl<Operation *> &slices) {
+        SmallVector<OpFoldResult> at, extents;
+        (void)getPartialResultTilePosition(b, number, strategy, offsets, sizes,
+                                           reductionDims, parts, at, extents);
+        Value part = slicePart(b, loc, states[number++], at, extents);
+        slices.push_back(part.getDefiningOp());
+        return part;
+      });
+}
+
+FailureOr<MergeResult>
+OnlineAttnOp::mergeReductions(OpBuilder &b, Location loc, ValueRange states,
+                              const SetVector<unsigned> &) {
+  bool isRounded =
+      getV().getType().getElementType() != getM().getType().getElementType();
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  Value one = arith::ConstantIndexOp::create(b, loc, 1);
+  Value count = tensor::DimOp::create(b, loc, states.front(), zero);
+  auto merge = [&](OpBuilder &nested, Location loc, Value number,
+                   ValueRange state) {
+    SmallVector<Value> operands(state);
+    for (auto [all, one] : llvm::zip_equal(states, state)) {
+      SmallVector<OpFoldResult> at(3, nested.getIndexAttr(0)),
+          extents = tensor::getMixedSizes(nested, loc, one);
+      at[0] = number;
+      extents.insert(extents.begin(), nested.getIndexAttr(1));
+      operands.push_back(slicePart(nested, loc, all, at, extents));
+    }
+    auto both = OnlineMergeOp::create(
+        nested, loc, operands[0], operands[1], operands[2], operands[3],
+        operands[4], operands[5], getScaleAttr(), getOrientationAttr(),
+        isRounded ? nested.getUnitAttr() : UnitAttr());
+    scf::YieldOp::create(nested, loc, both.getResults());
+  };
+  auto loop =
+      scf::ForOp::create(b, loc, zero, count, one, getDpsInits(), merge);
+  return MergeResult{{loop}, llvm::to_vector_of<Value>(loop.getResults())};
 }

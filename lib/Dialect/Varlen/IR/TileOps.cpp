@@ -374,27 +374,34 @@ void OnlineAttnGradOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 // OnlineFinishOp
 //===----------------------------------------------------------------------===//
 
-LogicalResult OnlineFinishOp::verify() {
-  if (failed(verifyElements(*this, "acc, m and l",
-                            {{"acc", getAcc()}, {"m", getM()}, {"l", getL()}},
-                            {})))
+/// That acc, m and l are the state of queries.
+template <typename Op> static LogicalResult verifyState(Op op) {
+  if (failed(verifyElements(
+          op, "acc, m and l",
+          {{"acc", op.getAcc()}, {"m", op.getM()}, {"l", op.getL()}}, {})))
     return failure();
-  Orientation orientation = getOrientation();
+  Orientation orientation = op.getOrientation();
   unsigned queries = orientation == Orientation::QK ? 0 : 1;
   StepSizes sizes{};
-  sizes.queries = getCommonExtent({shaped(getAcc()).getDimSize(queries),
-                                   shaped(getM()).getDimSize(queries)});
-  sizes.valueHeadDim = shaped(getAcc()).getDimSize(1 - queries);
-  if (failed(verifyTile(*this, orientation, {"acc", getAcc()},
+  sizes.queries = getCommonExtent({shaped(op.getAcc()).getDimSize(queries),
+                                   shaped(op.getM()).getDimSize(queries)});
+  sizes.valueHeadDim = shaped(op.getAcc()).getDimSize(1 - queries);
+  if (failed(verifyTile(op, orientation, {"acc", op.getAcc()},
                         queries ? "value head_dim x queries"
                                 : "queries x value head_dim",
                         getAccTileShape(orientation, sizes))) ||
-      failed(verifyRowStats(*this, orientation, {{"m", getM()}}, sizes)))
+      failed(verifyRowStats(op, orientation, {{"m", op.getM()}}, sizes)))
+    return failure();
+  return verifyScale(op);
+}
+
+LogicalResult OnlineFinishOp::verify() {
+  if (failed(verifyState(*this)))
     return failure();
   if (getSink() && getSink().getType() != getM().getType())
     return emitOpError("expected a sink of the type of m, ")
            << getM().getType() << ", got " << getSink().getType();
-  return verifyScale(*this);
+  return success();
 }
 
 LogicalResult OnlineFinishOp::inferReturnTypes(MLIRContext *,
@@ -413,6 +420,27 @@ LogicalResult OnlineFinishOp::inferReturnTypes(MLIRContext *,
 void OnlineFinishOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getOut(), "out");
   setName(getLse(), "lse");
+}
+
+//===----------------------------------------------------------------------===//
+// OnlineMergeOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult OnlineMergeOp::verify() { return verifyState(*this); }
+
+LogicalResult OnlineMergeOp::inferReturnTypes(MLIRContext *,
+                                              std::optional<Location>,
+                                              OnlineMergeOp::Adaptor adaptor,
+                                              SmallVectorImpl<Type> &types) {
+  for (Value state : {adaptor.getAcc(), adaptor.getM(), adaptor.getL()})
+    types.push_back(state.getType());
+  return success();
+}
+
+void OnlineMergeOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getAccOut(), "acc");
+  setName(getMOut(), "m");
+  setName(getLOut(), "l");
 }
 
 //===----------------------------------------------------------------------===//

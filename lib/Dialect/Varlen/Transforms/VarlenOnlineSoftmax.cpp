@@ -16,13 +16,14 @@
 #include "StepBuilder.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/Utils/StructuredOpsUtils.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 #include <cmath>
 #include <limits>
@@ -37,10 +38,36 @@ using namespace mlir::varlen;
 
 namespace {
 
+/// What changes the state of queries.
+class StateBuilder : protected StepBuilder {
+protected:
+  template <typename Op>
+  StateBuilder(Op op, bool isRounded, OpBuilder &builder)
+      : StepBuilder(op, op.getOrientation(), op.getM(), builder),
+        isRounded(isRounded),
+        reference(op.getScale().convertToDouble(), compute, isRounded) {}
+
+  /// What acc and l are relative to.
+  struct Reference {
+    Value m, factor, minus;
+  };
+  /// The larger of the maxima `m` and `other`, and what that implies.
+  Reference getReference(Value m, Value other);
+  /// What acc and l that are relative to `m` change by.
+  Value rescaling(Value m, const Reference &to);
+  Value multiply(Value tile, Value factor);
+
+  bool isRounded;
+  ScoreReference reference;
+};
+
 /// The step of online softmax; emit() returns the new acc, m and l.
-struct OnlineAttnBuilder : StepBuilder {
+struct OnlineAttnBuilder : StateBuilder {
+  // Where p is rounded, the weight of the first key of all must be 1: a row
+  // that sees one key is that key's value, as it is.
   OnlineAttnBuilder(OnlineAttnOp step, OpBuilder &builder)
-      : StepBuilder(step, step.getOrientation(), step.getM(), builder),
+      : StateBuilder(step, elementOf(step.getV()) != elementOf(step.getM()),
+                     builder),
         step(step) {}
   SmallVector<Value> emit();
 
@@ -60,6 +87,16 @@ private:
   Value probabilities(Value s);
 
   OnlineAttnGradOp step;
+};
+
+/// The union of two states; emit() returns acc, m and l.
+struct OnlineMergeBuilder : StateBuilder {
+  OnlineMergeBuilder(OnlineMergeOp merge, OpBuilder &builder)
+      : StateBuilder(merge, merge.getRounded(), builder), merge(merge) {}
+  SmallVector<Value> emit();
+
+private:
+  OnlineMergeOp merge;
 };
 
 /// The end of a state; emit() returns out and lse.
@@ -96,41 +133,28 @@ private:
 
 } // namespace
 
-SmallVector<Value> OnlineAttnBuilder::emit() {
-  const double infinity = std::numeric_limits<double>::infinity();
-  Value m = step.getM(), l = step.getL(), acc = step.getAcc();
-  Value s =
-      products(step.getQ(), step.getK(), emptyScores(step.getQ(), step.getK()));
-  s = hide(step, s, -infinity);
-
-  Value top =
-      reduce(s, fill(-infinity, empty(m, compute)),
-             [](OpBuilder &n, Location loc, ValueRange args) -> Value {
-               return arith::MaxNumFOp::create(n, loc, args[0], args[1]);
-             });
-  Value mNew = perQuery(
-      {m, top}, [](OpBuilder &n, Location loc, ValueRange args) -> Value {
+StateBuilder::Reference StateBuilder::getReference(Value m, Value other) {
+  Value most = perQuery(
+      {m, other}, [](OpBuilder &n, Location loc, ValueRange args) -> Value {
         return arith::MaxNumFOp::create(n, loc, args[0], args[1]);
       });
-  // Where p is rounded, the weight of the first key of all must be 1: a row
-  // that sees one key is that key's value, as it is.
-  bool isRounded = elementOf(step.getV()) != compute;
-  ScoreReference reference(step.getScale().convertToDouble(), compute,
-                           isRounded);
   Value factor =
-      perQuery(mNew, [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
+      perQuery(most, [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
         return reference.emitFactor(n, loc, args[0]);
       });
-  Value minusReference =
-      perQuery({mNew, factor},
+  Value minus =
+      perQuery({most, factor},
                [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
                  return arith::NegFOp::create(
                      n, loc, reference.emitReference(n, loc, args[0], args[1]));
                });
-  // What acc and l are relative to changes from the old reference to the new
-  // one. A rounded p asks for no exact quotient of these, which takes less.
-  Value alpha = perQuery(
-      {m, mNew, factor, minusReference},
+  return {most, factor, minus};
+}
+
+Value StateBuilder::rescaling(Value m, const Reference &to) {
+  // A rounded p asks for no exact quotient of these, which takes less.
+  return perQuery(
+      {m, to.m, to.factor, to.minus},
       [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
         if (isRounded) {
           Value x = arith::SubFOp::create(n, loc, args[0], args[1]);
@@ -140,13 +164,33 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
             n, loc, args[0], reference.emitFactor(n, loc, args[0]));
         return exp2(n, loc, arith::AddFOp::create(n, loc, before, args[3]));
       });
-  auto multiply = [](OpBuilder &n, Location loc, ValueRange args) -> Value {
-    return arith::MulFOp::create(n, loc, args[0], args[1]);
-  };
-  Value lScaled = elementwise({l, alpha}, empty(l, compute), multiply);
+}
+
+Value StateBuilder::multiply(Value tile, Value factor) {
+  return elementwise({tile, factor}, empty(tile, compute),
+                     [](OpBuilder &n, Location loc, ValueRange args) -> Value {
+                       return arith::MulFOp::create(n, loc, args[0], args[1]);
+                     });
+}
+
+SmallVector<Value> OnlineAttnBuilder::emit() {
+  const double infinity = std::numeric_limits<double>::infinity();
+  Value m = step.getM();
+  Value s =
+      products(step.getQ(), step.getK(), emptyScores(step.getQ(), step.getK()));
+  s = hide(step, s, -infinity);
+
+  Value top =
+      reduce(s, fill(-infinity, empty(m, compute)),
+             [](OpBuilder &n, Location loc, ValueRange args) -> Value {
+               return arith::MaxNumFOp::create(n, loc, args[0], args[1]);
+             });
+  Reference to = getReference(m, top);
+  Value alpha = rescaling(m, to);
+  Value lScaled = multiply(step.getL(), alpha);
 
   Value p = elementwise(
-      {s, factor, minusReference}, empty(s, compute),
+      {s, to.factor, to.minus}, empty(s, compute),
       [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
         return exp2(n, loc,
                     math::FmaOp::create(n, loc, args[0], args[1], args[2]));
@@ -159,10 +203,25 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
   // The tensor cores and dot instructions want both factors in one type.
   p = round(p, step.getV());
 
-  Value scaled = elementwise({acc, alpha}, empty(acc, compute), multiply);
+  Value scaled = multiply(step.getAcc(), alpha);
   Value accNew = kq ? contract(step.getV(), p, scaled, {2, 0}, {2, 1})
                     : contract(p, step.getV(), scaled, {0, 2}, {2, 1});
-  return {accNew, mNew, lNew};
+  return {accNew, to.m, lNew};
+}
+
+SmallVector<Value> OnlineMergeBuilder::emit() {
+  Reference to = getReference(merge.getM(), merge.getMoreM());
+  Value alpha = rescaling(merge.getM(), to);
+  Value beta = rescaling(merge.getMoreM(), to);
+  auto sum = [&](Value tile, Value more) {
+    return elementwise(
+        {more, beta, multiply(tile, alpha)}, empty(tile, compute),
+        [](OpBuilder &n, Location loc, ValueRange args) -> Value {
+          return math::FmaOp::create(n, loc, args[0], args[1], args[2]);
+        });
+  };
+  return {sum(merge.getAcc(), merge.getMoreAcc()), to.m,
+          sum(merge.getL(), merge.getMoreL())};
 }
 
 Value OnlineAttnGradBuilder::probabilities(Value s) {
@@ -297,26 +356,38 @@ SmallVector<Value> OnlineStatisticsBuilder::emit() {
 }
 
 namespace {
+/// Replaces an operation by what its builder emits.
+template <typename Op, typename Builder>
+struct WriteOut : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(Op op,
+                                PatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, Builder(op, rewriter).emit());
+    return success();
+  }
+};
+
 struct VarlenOnlineSoftmax
     : varlen::impl::VarlenOnlineSoftmaxBase<VarlenOnlineSoftmax> {
   void runOnOperation() override {
-    IRRewriter rewriter(&getContext());
     getOperation()->walk([&](Operation *op) {
-      rewriter.setInsertionPoint(op);
-      if (auto step = dyn_cast<OnlineAttnOp>(op)) {
-        rewriter.replaceOp(op, OnlineAttnBuilder(step, rewriter).emit());
-        ++numSteps;
-      } else if (auto step = dyn_cast<OnlineAttnGradOp>(op)) {
-        rewriter.replaceOp(op, OnlineAttnGradBuilder(step, rewriter).emit());
-        ++numGradSteps;
-      } else if (auto end = dyn_cast<OnlineFinishOp>(op)) {
-        rewriter.replaceOp(op, OnlineFinishBuilder(end, rewriter).emit());
-      } else if (auto dot = dyn_cast<RowDotOp>(op)) {
-        rewriter.replaceOp(op, RowDotBuilder(dot, rewriter).emit());
-      } else if (auto rows = dyn_cast<OnlineStatisticsOp>(op)) {
-        rewriter.replaceOp(op, OnlineStatisticsBuilder(rows, rewriter).emit());
-      }
+      numSteps += isa<OnlineAttnOp>(op);
+      numGradSteps += isa<OnlineAttnGradOp>(op);
     });
+    RewritePatternSet patterns(&getContext());
+    populateOnlineSoftmaxPatterns(patterns);
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };
 } // namespace
+
+void varlen::populateOnlineSoftmaxPatterns(RewritePatternSet &patterns) {
+  patterns.add<WriteOut<OnlineAttnOp, OnlineAttnBuilder>,
+               WriteOut<OnlineAttnGradOp, OnlineAttnGradBuilder>,
+               WriteOut<OnlineMergeOp, OnlineMergeBuilder>,
+               WriteOut<OnlineFinishOp, OnlineFinishBuilder>,
+               WriteOut<RowDotOp, RowDotBuilder>,
+               WriteOut<OnlineStatisticsOp, OnlineStatisticsBuilder>>(
+      patterns.getContext());
+}

@@ -301,6 +301,22 @@ func.func @finish_element(%acc: tensor<4x8xf32>, %m: tensor<4x1xf64>) {
 
 // -----
 
+func.func @merge_rows(%acc: tensor<4x8xf32>, %m: tensor<8x1xf32>) {
+  // expected-error@+1 {{expected m to be queries x 1 = 4 x 1 in orientation qk, got 'tensor<8x1xf32>'}}
+  %0:3 = varlen.online_merge qk %acc, %m, %m with %acc, %m, %m scale 1.0 : tensor<4x8xf32>, tensor<8x1xf32>
+  return
+}
+
+// -----
+
+func.func @merge_scale(%acc: tensor<4x8xf32>, %m: tensor<4x1xf32>) {
+  // expected-error@+1 {{scale}}
+  %0:3 = varlen.online_merge qk %acc, %m, %m with %acc, %m, %m scale 0.0 : tensor<4x8xf32>, tensor<4x1xf32>
+  return
+}
+
+// -----
+
 func.func @row_dot(%dout: tensor<4x8xf32>) {
   // expected-error@+1 {{expected a result of 4 x 1, a number for each row, got 'tensor<1x4xf32>'}}
   %0 = varlen.row_dot %dout, %dout : tensor<4x8xf32> -> tensor<1x4xf32>

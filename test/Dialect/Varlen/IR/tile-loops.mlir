@@ -139,6 +139,14 @@ func.func @rows(%batch: !varlen.batch, %dOut: memref<?x16x24xbf16>, %Lse: memref
   return
 }
 
+// CHECK-LABEL: @merge
+func.func @merge(%acc: tensor<24x64xf32>, %m: tensor<1x64xf32>) -> tensor<24x64xf32> {
+  // CHECK: %[[ACC:.*]], %[[M:.*]], %[[L:.*]] = varlen.online_merge kq %{{.*}}, %{{.*}}, %{{.*}} with %{{.*}}, %{{.*}}, %{{.*}} scale 1.250000e-01 rounded : tensor<24x64xf32>, tensor<1x64xf32>
+  %0:3 = varlen.online_merge kq %acc, %m, %m with %acc, %m, %m scale 0.125 rounded
+      : tensor<24x64xf32>, tensor<1x64xf32>
+  return %0#0 : tensor<24x64xf32>
+}
+
 // Queries are columns.
 // CHECK-LABEL: @statistics_kq
 func.func @statistics_kq(%dot: tensor<1x64xf32>, %lse: tensor<1x64xf32>) -> tensor<1x64xf32> {

@@ -204,6 +204,37 @@ func.func @grad_dq(%t: tensor<8x4xf32>, %m: tensor<8x1xf32>) -> tensor<8x4xf32> 
 
 // -----
 
+// The union of two states: both are rescaled to the larger of their maxima.
+
+// CHECK-LABEL: @merge
+// CHECK-SAME: (%[[ACC:.*]]: tensor<64x96xf32>, %[[M:.*]]: tensor<64x1xf32>, %[[L:.*]]: tensor<64x1xf32>, %[[ACC1:.*]]: tensor<64x96xf32>, %[[M1:.*]]: tensor<64x1xf32>, %[[L1:.*]]: tensor<64x1xf32>)
+// CHECK: %[[MOST:.*]] = linalg.generic {{.*}} ins(%[[M]], %[[M1]] :
+// CHECK: arith.maxnumf
+// CHECK: %[[FACTOR:.*]] = linalg.generic {{.*}} ins(%[[MOST]] :
+// CHECK: arith.select
+// CHECK: %[[MINUS:.*]] = linalg.generic {{.*}} ins(%[[MOST]], %[[FACTOR]] :
+// CHECK: math.ceil
+// CHECK: %[[ALPHA:.*]] = linalg.generic {{.*}} ins(%[[M]], {{.*}}%[[MINUS]] :
+// CHECK: math.ceil
+// CHECK: math.exp2
+// CHECK: %[[BETA:.*]] = linalg.generic {{.*}} ins(%[[M1]], {{.*}}%[[MINUS]] :
+// CHECK: math.exp2
+// CHECK: %[[SCALED:.*]] = linalg.generic {{.*}} ins(%[[ACC]], %[[ALPHA]] :
+// CHECK: %[[SUM:.*]] = linalg.generic {{.*}} ins(%[[ACC1]], %[[BETA]], %[[SCALED]] :
+// CHECK: math.fma
+// CHECK: %[[LSCALED:.*]] = linalg.generic {{.*}} ins(%[[L]], %[[ALPHA]] :
+// CHECK: %[[LSUM:.*]] = linalg.generic {{.*}} ins(%[[L1]], %[[BETA]], %[[LSCALED]] :
+// CHECK: return %[[SUM]], %[[MOST]], %[[LSUM]]
+// BUFFER-LABEL: @merge
+// BUFFER-NOT: tensor
+// BUFFER: return
+func.func @merge(%acc: tensor<64x96xf32>, %m: tensor<64x1xf32>, %l: tensor<64x1xf32>, %acc1: tensor<64x96xf32>, %m1: tensor<64x1xf32>, %l1: tensor<64x1xf32>) -> (tensor<64x96xf32>, tensor<64x1xf32>, tensor<64x1xf32>) {
+  %r:3 = varlen.online_merge qk %acc, %m, %l with %acc1, %m1, %l1 scale 0.5 : tensor<64x96xf32>, tensor<64x1xf32>
+  return %r#0, %r#1, %r#2 : tensor<64x96xf32>, tensor<64x1xf32>, tensor<64x1xf32>
+}
+
+// -----
+
 // Products of rows, summed in the type of the result.
 
 // CHECK-LABEL: @row_dot

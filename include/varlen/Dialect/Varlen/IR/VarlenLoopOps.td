@@ -282,7 +282,7 @@ def Varlen_SizeOp : Varlen_Op<"size", [Pure]> {
 }
 
 //===----------------------------------------------------------------------===//
-// The end of a row's state, and what gradients need of rows
+// The union and the end of states, and what gradients need of rows
 //===----------------------------------------------------------------------===//
 
 def Varlen_OnlineFinishOp : Varlen_Op<"online_finish", [
@@ -313,6 +313,39 @@ def Varlen_OnlineFinishOp : Varlen_Op<"online_finish", [
   let results = (outs Varlen_Tile:$out, Varlen_Tile:$lse);
   let assemblyFormat = [{
     $orientation $acc `,` $m `,` $l (`sink` `(` $sink^ `:` type($sink) `)`)?
+    `scale` $scale (`rounded` $rounded^)? attr-dict `:` type($acc) `,` type($m)
+  }];
+  let hasVerifier = 1;
+}
+
+def Varlen_OnlineMergeOp : Varlen_Op<"online_merge", [
+    Pure, InferTypeOpAdaptor, AllTypesMatch<["acc", "more_acc"]>,
+    AllTypesMatch<["m", "l", "more_m", "more_l"]>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "The state of queries that have met the keys of two states";
+  let description = [{
+    The union of two states of `varlen.online_attn`, with its `scale`, of the same
+    queries and of different keys:
+
+        m' = max(m, more_m)
+        l' = l * exp2(r(m) - r(m')) + more_l * exp2(r(more_m) - r(m'))
+
+    and acc' like l'. r is that of the step; `rounded` says that the probabilities
+    were rounded to a narrower type, as in `varlen.online_finish`. A state that has
+    seen no key changes nothing.
+
+    ```mlir
+    %acc, %m, %l = varlen.online_merge qk %acc0, %m0, %l0 with %acc1, %m1, %l1
+        scale 0.125 rounded : tensor<64x48xf32>, tensor<64x1xf32>
+    ```
+  }];
+  let arguments = (ins
+    Varlen_Tile:$acc, Varlen_Tile:$m, Varlen_Tile:$l,
+    Varlen_Tile:$more_acc, Varlen_Tile:$more_m, Varlen_Tile:$more_l,
+    F64Attr:$scale, Varlen_OrientationAttr:$orientation, UnitAttr:$rounded);
+  let results = (outs Varlen_Tile:$acc_out, Varlen_Tile:$m_out, Varlen_Tile:$l_out);
+  let assemblyFormat = [{
+    $orientation $acc `,` $m `,` $l `with` $more_acc `,` $more_m `,` $more_l
     `scale` $scale (`rounded` $rounded^)? attr-dict `:` type($acc) `,` type($m)
   }];
   let hasVerifier = 1;

@@ -380,6 +380,9 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
       "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
       "getResultTilePosition", "generateResultTileValue",
       "getIterationDomainTileFromResultTile"]>,
+    DeclareOpInterfaceMethods<PartialReductionOpInterface, [
+      "generateInitialTensorForPartialReduction", "tileToPartialReduction",
+      "mergeReductions", "getPartialResultTilePosition"]>,
     DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "One step of online softmax: a block of queries against a block of keys";
@@ -415,8 +418,10 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
     and the ends of the sequence hide keys as limits do, which is what a target
     makes of it.
 
-    Tiles are steps on some queries, and on some keys one after the other: the sums of
-    a query are then rounded elsewhere. A step with `at` has no tiles.
+    Tiles are steps on some queries, and on some keys one after the other, or side by
+    side, as a reduction in parallel parts: the sums of a query are then rounded
+    elsewhere. `varlen.online_merge` makes one state of two. A step with `at` has no
+    tiles.
 
     acc, m and l have the compute type, f32 or f64; q and k one type that
     accumulates in it (f16, bf16 or f32 in f32, f64 in f64), v such a type too:

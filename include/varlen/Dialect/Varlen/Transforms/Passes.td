@@ -310,8 +310,8 @@ def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
     reductions over keys, and elementwise operations on the score tile, on the
     statistics (one value per query) and on the accumulator. The gradients of a
     step take up to five contractions; scores and what hides them are the same
-    text. `varlen.online_finish` and `varlen.online_statistics` become elementwise
-    operations, and `varlen.row_dot` a sum over columns. The orientation of the score tile is in the indexing
+    text. `varlen.online_merge`, `varlen.online_finish` and `varlen.online_statistics`
+    become elementwise operations, and `varlen.row_dot` a sum over columns. The orientation of the score tile is in the indexing
     maps and the order of the loops, nowhere else.
 
     *Requires*: nothing.

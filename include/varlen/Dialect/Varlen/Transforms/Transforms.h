@@ -30,6 +30,14 @@ class FuncOp;
 namespace mlir::varlen {
 
 //===----------------------------------------------------------------------===//
+// varlen-online-softmax
+//===----------------------------------------------------------------------===//
+
+/// Adds the patterns of varlen-online-softmax: steps of online softmax, what
+/// belongs to their state, and their gradients become linalg.
+void populateOnlineSoftmaxPatterns(RewritePatternSet &patterns);
+
+//===----------------------------------------------------------------------===//
 // varlen-expand-exp2
 //===----------------------------------------------------------------------===//
 
