@@ -9,6 +9,7 @@
 #include "TensorCores.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
+#include "varlen/Dialect/Kernel/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -36,11 +37,11 @@ template <typename Op> Contraction getContraction(Op op, Value acc) {
 template <typename Op> class Pattern : public OpConversionPattern<Op> {
 public:
   Pattern(const TypeConverter &converter, MLIRContext *context,
-          const TensorCores &cores)
-      : OpConversionPattern<Op>(converter, context), cores(cores) {}
+          std::shared_ptr<const TensorCores> cores)
+      : OpConversionPattern<Op>(converter, context), cores(std::move(cores)) {}
 
 protected:
-  const TensorCores &cores;
+  std::shared_ptr<const TensorCores> cores;
 };
 
 struct ContractPattern : Pattern<kernel::ContractOp> {
@@ -50,9 +51,9 @@ struct ContractPattern : Pattern<kernel::ContractOp> {
   matchAndRewrite(kernel::ContractOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder b(op.getLoc(), rewriter);
-    Value pending = cores.start(b, getContraction(op, adaptor.getAcc()));
-    rewriter.replaceOp(op, cores.wait(b, pending, op.getResult().getType(),
-                                      /*younger=*/0));
+    Value pending = cores->start(b, getContraction(op, adaptor.getAcc()));
+    rewriter.replaceOp(op, cores->wait(b, pending, op.getResult().getType(),
+                                       /*younger=*/0));
     return success();
   }
 };
@@ -65,7 +66,7 @@ struct StartPattern : Pattern<StartOp> {
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder b(op.getLoc(), rewriter);
     rewriter.replaceOp(op,
-                       cores.start(b, getContraction(op, adaptor.getAcc())));
+                       cores->start(b, getContraction(op, adaptor.getAcc())));
     return success();
   }
 };
@@ -78,8 +79,8 @@ struct WaitPattern : Pattern<WaitOp> {
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder b(op.getLoc(), rewriter);
     rewriter.replaceOp(op,
-                       cores.wait(b, adaptor.getPending(),
-                                  op.getResult().getType(), op.getYounger()));
+                       cores->wait(b, adaptor.getPending(),
+                                   op.getResult().getType(), op.getYounger()));
     return success();
   }
 };
@@ -132,19 +133,12 @@ struct KernelLowerContract
     for (Chain &chain : chains)
       chain.lower(*cores);
 
-    MLIRContext *context = &getContext();
     TypeConverter converter;
     converter.addConversion([](Type type) { return type; });
-    converter.addConversion([&](PendingType type) {
-      return cores->getPendingType(type.getFragment());
-    });
-    ConversionTarget target(*context);
-    RewritePatternSet patterns(context);
-    scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
-                                                         target);
-    patterns.add<ContractPattern, StartPattern, WaitPattern>(converter, context,
-                                                             *cores);
-    target.addIllegalOp<kernel::ContractOp, StartOp, WaitOp>();
+    ConversionTarget target(getContext());
+    RewritePatternSet patterns(&getContext());
+    kernel::populateLowerContractPatternsAndLegality(converter, patterns,
+                                                     target, *warps);
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     if (failed(applyPartialConversion(func, target, std::move(patterns))))
       signalPassFailure();
@@ -152,6 +146,20 @@ struct KernelLowerContract
 };
 
 } // namespace
+
+void kernel::populateLowerContractPatternsAndLegality(
+    TypeConverter &converter, RewritePatternSet &patterns,
+    ConversionTarget &target, int64_t warps) {
+  std::shared_ptr<const TensorCores> cores = createMmaSync(warps);
+  converter.addConversion([cores](PendingType type) {
+    return cores->getPendingType(type.getFragment());
+  });
+  scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
+                                                       target);
+  patterns.add<ContractPattern, StartPattern, WaitPattern>(
+      converter, patterns.getContext(), cores);
+  target.addIllegalOp<kernel::ContractOp, StartOp, WaitOp>();
+}
 
 std::optional<Chain> Chain::startingAt(kernel::ContractOp first) {
   Chain chain{{first}, {}};

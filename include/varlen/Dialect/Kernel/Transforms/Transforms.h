@@ -37,6 +37,14 @@ void populateExpandMathPatterns(RewritePatternSet &patterns);
 /// kernel-expand-reductions: reductions across lanes to shuffles.
 void populateExpandReductionsPatterns(RewritePatternSet &patterns);
 
+/// Adds the patterns of kernel-lower-contract: products of fragments and shared
+/// tiles by `warps` warps become instructions of tensor cores. Operands have to
+/// be of a form that these have, which the pass checks before.
+void populateLowerContractPatternsAndLegality(TypeConverter &converter,
+                                              RewritePatternSet &patterns,
+                                              ConversionTarget &target,
+                                              int64_t warps);
+
 /// kernel-pack-narrow: truncations of pairs to one instruction.
 void populatePackNarrowPatterns(RewritePatternSet &patterns);
 
