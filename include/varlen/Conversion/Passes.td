@@ -329,6 +329,86 @@ def VarlenMutateKernels : Pass<"varlen-mutate-kernels", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
+def VarlenAddShapeFunctions
+    : Pass<"varlen-add-shape-functions", "::mlir::ModuleOp"> {
+  let summary = "Add functions that compute the extents of results";
+  let description = [{
+    For every public function `f` with results that are tensors there will be a
+    function `f_shapes` that has its arguments and another, a buffer of as many
+    i64 as these results have extents. It stores the extents there, one result
+    after the other, and computes nothing else: a caller can allocate what
+    `varlen-add-result-arguments` makes arguments.
+
+    *Requires*: functions on tensors, of which the extents of results follow from
+    those of arguments or from scalars; the operations between say how, by
+    `ReifyRankedShapedTypeOpInterface`. An error names a result of which they do
+    not. *Guarantees*: the above; nothing else changes. *Numerics*: none.
+
+    ```mlir
+    func.func @f(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+      %y = math.exp %x : tensor<?x4xf32>
+      return %y : tensor<?x4xf32>
+    }
+    ```
+    gets the companion
+    ```mlir
+    func.func @f_shapes(%x: tensor<?x4xf32>, %extents: memref<2xi64>) {
+      %dim = tensor.dim %x, %c0 : tensor<?x4xf32>
+      %rows = arith.index_cast %dim : index to i64
+      memref.store %rows, %extents[%c0] : memref<2xi64>
+      memref.store %c4_i64, %extents[%c1] : memref<2xi64>
+      return
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numAdded", "added", "Functions of extents">];
+}
+
+def VarlenAddResultArguments
+    : Pass<"varlen-add-result-arguments", "::mlir::ModuleOp"> {
+  let summary = "Let callers say where results go";
+  let description = [{
+    The results of public functions become arguments, after the others: a memref
+    for each, of the same shape, of rank 0 for a scalar. Bufferization then makes
+    what computes a result compute it there, without a copy where it can.
+
+    With `strided`, tensor arguments and these memrefs may have any strides but
+    the last, which is 1.
+
+    *Requires*: results that are ranked tensors or scalars; runs before
+    bufferization. *Guarantees*: public functions have no results. A function
+    that the module calls itself has a private copy for these calls. *Numerics*:
+    none.
+
+    ```mlir
+    func.func @f(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+      %y = math.exp %x : tensor<?x4xf32>
+      return %y : tensor<?x4xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @f(%x: tensor<?x4xf32>, %out: memref<?x4xf32>) {
+      %y = math.exp %x : tensor<?x4xf32>
+      bufferization.materialize_in_destination %y in restrict writable %out
+          : (tensor<?x4xf32>, memref<?x4xf32>) -> ()
+      return
+    }
+    ```
+  }];
+  let options = [
+    Option<"strided", "strided", "bool", /*default=*/"false",
+           "Tensors have any strides but the last, which is 1">];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
+    "::mlir::memref::MemRefDialect"];
+  let statistics = [
+    Statistic<"numAdded", "added", "Results that are arguments now">];
+}
+
 def VarlenExportFunctions
     : Pass<"varlen-export-functions", "::mlir::ModuleOp"> {
   let summary = "Give public functions a C interface";
