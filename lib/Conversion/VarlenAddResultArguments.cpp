@@ -94,8 +94,8 @@ void VarlenAddResultArguments::makeArgumentsStrided(func::FuncOp function) {
       continue;
     type = getMemRefType(tensor);
     argument.setType(type);
-    auto value = bufferization::ToTensorOp::create(
-        b, argument.getLoc(), tensor, argument, /*restrict=*/true);
+    auto value = bufferization::ToTensorOp::create(b, argument.getLoc(), tensor,
+                                                   argument, /*restrict=*/true);
     argument.replaceAllUsesExcept(value, value);
   }
   function.setType(function.getFunctionType().clone(

@@ -79,9 +79,8 @@ static Operation *findOther(func::FuncOp function) {
     if (auto dim = dyn_cast<tensor::DimOp>(op);
         dim && isa<BlockArgument>(dim.getSource()))
       return WalkResult::advance();
-    bool takesTensor = llvm::any_of(op->getOperandTypes(), [](Type type) {
-      return isa<TensorType>(type);
-    });
+    bool takesTensor = llvm::any_of(
+        op->getOperandTypes(), [](Type type) { return isa<TensorType>(type); });
     bool hasEffects = !op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() &&
                       !isMemoryEffectFree(op);
     if (!takesTensor && !hasEffects)
