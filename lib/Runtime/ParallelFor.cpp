@@ -17,7 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Error.h"
-#include "varlen/Runtime/Runtime.h"
+#include "Internal.h"
 
 #include <algorithm>
 #include <atomic>
@@ -229,6 +229,49 @@ static void runOnPool(int64_t n, int64_t workspaceBytes, varlen_range_fn fn,
 // Entry points
 //===----------------------------------------------------------------------===//
 
+bool varlen_runtime::runOnThisThread(int64_t lo, int64_t hi,
+                                     int64_t workspaceBytes, varlen_range_fn fn,
+                                     void *context) {
+  // An outer item is using this thread's workspace.
+  bool nested = insideItem;
+  void *workspace =
+      nested ? allocateAligned(workspaceBytes) : getWorkspace(workspaceBytes);
+  if (!workspace) {
+    setError("not enough memory for a workspace of %" PRId64 " bytes",
+             workspaceBytes);
+    return false;
+  }
+  insideItem = true;
+  fn(context, lo, hi, workspace);
+  insideItem = nested;
+  if (nested)
+    free(workspace);
+  return true;
+}
+
+void varlen_runtime::parallelFor(int64_t threads, int64_t n,
+                                 int64_t workspaceBytes, varlen_range_fn fn,
+                                 void *context) {
+  if (n <= 0)
+    return;
+  threads = std::min({threads, n, maxThreads});
+  if (!insideItem && threads > 1) {
+    void *workspace = getWorkspace(workspaceBytes);
+    if (!workspace) {
+      setError("not enough memory for a workspace of %" PRId64 " bytes",
+               workspaceBytes);
+      return;
+    }
+    if (pthread_mutex_trylock(&poolOwner) == 0) {
+      runOnPool(n, workspaceBytes, fn, context, workspace, threads);
+      pthread_mutex_unlock(&poolOwner);
+      return;
+    }
+  }
+  // Also where another thread of the host has the workers: no waiting for it.
+  runOnThisThread(0, n, workspaceBytes, fn, context);
+}
+
 void varlen_parallel_for(int64_t n, int64_t workspace_bytes, varlen_range_fn fn,
                          void *context) {
   if (n <= 0)
@@ -237,27 +280,8 @@ void varlen_parallel_for(int64_t n, int64_t workspace_bytes, varlen_range_fn fn,
     host(n, workspace_bytes, fn, context);
     return;
   }
-  // The outer item is using this thread's workspace.
-  bool nested = insideItem;
-  void *workspace =
-      nested ? allocateAligned(workspace_bytes) : getWorkspace(workspace_bytes);
-  if (!workspace) {
-    setError("not enough memory for a workspace of %" PRId64 " bytes",
-             workspace_bytes);
-    return;
-  }
-  int64_t threads = std::min(varlen_get_num_threads(), n);
-  if (!nested && threads > 1 && pthread_mutex_trylock(&poolOwner) == 0) {
-    runOnPool(n, workspace_bytes, fn, context, workspace, threads);
-    pthread_mutex_unlock(&poolOwner);
-    return;
-  }
-  // Also where another thread of the host has the workers: no waiting for it.
-  insideItem = true;
-  fn(context, 0, n, workspace);
-  insideItem = nested;
-  if (nested)
-    free(workspace);
+  varlen_runtime::parallelFor(varlen_get_num_threads(), n, workspace_bytes, fn,
+                              context);
 }
 
 void varlen_set_num_threads(int64_t threads) {

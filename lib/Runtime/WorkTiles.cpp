@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Error.h"
-#include "varlen/Runtime/Runtime.h"
+#include "Internal.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -269,13 +269,88 @@ static void expandHeads(const Block *blocks, int64_t numBlocks, int64_t kvHeads,
   }
 }
 
-/// malloc of count * size bytes; null if that overflows or there is not enough.
-static void *allocate(int64_t count, int64_t size) {
+/// count * size bytes; null if that overflows or there is not enough.
+static void *allocate(const varlen_runtime::Allocator &allocator, int64_t count,
+                      int64_t size) {
   int64_t bytes;
   if (count < 0 || __builtin_mul_overflow(count, size, &bytes))
     return nullptr;
   // An empty list is not null either: null means an error.
-  return malloc(static_cast<size_t>(std::max<int64_t>(bytes, 1)));
+  return allocator.allocate(static_cast<size_t>(std::max<int64_t>(bytes, 1)));
+}
+
+//===----------------------------------------------------------------------===//
+// With any allocator
+//===----------------------------------------------------------------------===//
+
+const int64_t varlen_runtime::blockBytes = sizeof(Block);
+
+int64_t varlen_runtime::getMaxBlocks(const WorkTilesRequest &request) {
+  // Each sequence has a run of rows in use and may have one of others, and rows
+  // may follow the last. A run fills all of its blocks but the last.
+  int64_t sequences = std::max<int64_t>(request.cuQSize - 1, 0), pairs, blocks;
+  if (request.kvHeads <= 0 || request.group <= 0)
+    return 0;
+  int64_t runs = (request.usedQ || request.usedQSize ? 2 : 1) * sequences + 1;
+  if (__builtin_mul_overflow(std::max<int64_t>(request.tq, 0), request.group,
+                             &pairs) ||
+      __builtin_add_overflow(pairs / request.blockM, std::min(runs, pairs),
+                             &blocks))
+    return INT64_MAX;
+  return blocks;
+}
+
+int64_t varlen_runtime::makeWorkTiles(const WorkTilesRequest &request,
+                                      varlen_work_tile **tiles,
+                                      const Allocator &allocator) {
+  *tiles = nullptr;
+  if (request.indexBytes != 4 && request.indexBytes != 8) {
+    setError("cu_seqlens of %" PRId32 "-byte integers: expected 4 or 8",
+             request.indexBytes);
+    return -1;
+  }
+  auto integers = [&](const char *name, const void *data, int64_t size) {
+    return Integers(name, data, size, request.indexBytes);
+  };
+  Batch batch = {integers("cu_seqlens_q", request.cuQ, request.cuQSize),
+                 integers("cu_seqlens_k", request.cuK, request.cuKSize),
+                 integers("seqused_q", request.usedQ, request.usedQSize),
+                 integers("seqused_k", request.usedK, request.usedKSize),
+                 integers("q_offset", request.offset, request.offsetSize),
+                 request.tq,
+                 request.tk,
+                 request.kvHeads,
+                 request.group,
+                 request.blockM,
+                 request.mask};
+  if (!check(batch))
+    return -1;
+
+  // No head, no row to write: the division by the group would be by 0.
+  bool empty = batch.kvHeads == 0 || batch.group == 0;
+  int64_t numBlocks = empty ? 0 : countBlocks(batch), count = -1;
+  if (numBlocks >= 0 &&
+      __builtin_mul_overflow(numBlocks, batch.kvHeads, &count))
+    count = -1;
+  auto *list = static_cast<varlen_work_tile *>(
+      allocate(allocator, count, sizeof(varlen_work_tile)));
+  auto *blocks =
+      static_cast<Block *>(allocate(allocator, numBlocks, sizeof(Block)));
+  if (!blocks || !list) {
+    allocator.release(blocks);
+    allocator.release(list);
+    setError("not enough memory for the work tiles of %" PRId64
+             " query rows and %" PRId64 " kv heads",
+             batch.tq, batch.kvHeads);
+    return -1;
+  }
+  if (!empty)
+    makeBlocks(batch, blocks);
+  std::sort(blocks, blocks + numBlocks, isBefore);
+  expandHeads(blocks, numBlocks, batch.kvHeads, list);
+  allocator.release(blocks);
+  *tiles = list;
+  return count;
 }
 
 //===----------------------------------------------------------------------===//
@@ -290,52 +365,11 @@ int64_t varlen_work_tiles(const void *cu_q, int64_t cu_q_size, const void *cu_k,
                           int64_t tq, int64_t tk, int64_t kv_heads,
                           int64_t group, int64_t block_m, varlen_mask_fn mask,
                           varlen_work_tile **tiles) {
-  *tiles = nullptr;
-  if (index_bytes != 4 && index_bytes != 8) {
-    setError("cu_seqlens of %" PRId32 "-byte integers: expected 4 or 8",
-             index_bytes);
-    return -1;
-  }
-  auto integers = [&](const char *name, const void *data, int64_t size) {
-    return Integers(name, data, size, index_bytes);
-  };
-  Batch batch = {integers("cu_seqlens_q", cu_q, cu_q_size),
-                 integers("cu_seqlens_k", cu_k, cu_k_size),
-                 integers("seqused_q", seqused_q, seqused_q_size),
-                 integers("seqused_k", seqused_k, seqused_k_size),
-                 integers("q_offset", q_offset, q_offset_size),
-                 tq,
-                 tk,
-                 kv_heads,
-                 group,
-                 block_m,
-                 mask};
-  if (!check(batch))
-    return -1;
-
-  // No head, no row to write: the division by the group would be by 0.
-  bool empty = kv_heads == 0 || group == 0;
-  int64_t numBlocks = empty ? 0 : countBlocks(batch), count = -1;
-  if (numBlocks >= 0 && __builtin_mul_overflow(numBlocks, kv_heads, &count))
-    count = -1;
-  auto *blocks = static_cast<Block *>(allocate(numBlocks, sizeof(Block)));
-  auto *list = static_cast<varlen_work_tile *>(
-      allocate(count, sizeof(varlen_work_tile)));
-  if (!blocks || !list) {
-    free(blocks);
-    free(list);
-    setError("not enough memory for the work tiles of %" PRId64
-             " query rows and %" PRId64 " kv heads",
-             tq, kv_heads);
-    return -1;
-  }
-  if (!empty)
-    makeBlocks(batch, blocks);
-  std::sort(blocks, blocks + numBlocks, isBefore);
-  expandHeads(blocks, numBlocks, kv_heads, list);
-  free(blocks);
-  *tiles = list;
-  return count;
+  return varlen_runtime::makeWorkTiles(
+      {cu_q, cu_q_size, cu_k, cu_k_size, seqused_q, seqused_q_size, seqused_k,
+       seqused_k_size, q_offset, q_offset_size, index_bytes, tq, tk, kv_heads,
+       group, block_m, mask},
+      tiles, {malloc, free});
 }
 
 void varlen_free_tiles(varlen_work_tile *tiles) { free(tiles); }

@@ -1,0 +1,71 @@
+//===- Internal.h - The runtime for a host in this project ------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What varlen/Runtime/Runtime.h does, with memory and threads as arguments: a
+// host that compiles functions itself gives compiled code its own entry points,
+// and chooses both for each call.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_LIB_RUNTIME_INTERNAL_H
+#define VARLEN_LIB_RUNTIME_INTERNAL_H
+
+#include "varlen/Runtime/Runtime.h"
+
+#include <cstddef>
+
+namespace varlen_runtime {
+
+/// malloc and free, or others.
+struct Allocator {
+  void *(*allocate)(size_t bytes);
+  void (*release)(void *pointer);
+};
+
+/// Bytes of what varlen_work_tiles allocates beside the list, for each tile of
+/// one kv head.
+extern const int64_t blockBytes;
+
+/// The arguments of varlen_work_tiles.
+struct WorkTilesRequest {
+  const void *cuQ;
+  int64_t cuQSize;
+  const void *cuK;
+  int64_t cuKSize;
+  const void *usedQ;
+  int64_t usedQSize;
+  const void *usedK;
+  int64_t usedKSize;
+  const void *offset;
+  int64_t offsetSize;
+  int32_t indexBytes;
+  int64_t tq, tk, kvHeads, group, blockM;
+  varlen_mask_fn mask;
+};
+
+/// varlen_work_tiles, with memory from `allocator`: the list first, and what is
+/// released before the end after it.
+int64_t makeWorkTiles(const WorkTilesRequest &request, varlen_work_tile **tiles,
+                      const Allocator &allocator);
+
+/// As many tiles of one kv head as a list of these extents can have, whatever
+/// is in cu_seqlens; INT64_MAX if they are too many to count.
+int64_t getMaxBlocks(const WorkTilesRequest &request);
+
+/// varlen_parallel_for on our threads, `threads` of them.
+void parallelFor(int64_t threads, int64_t n, int64_t workspaceBytes,
+                 varlen_range_fn fn, void *context);
+
+/// Items lo..hi-1, on this thread, with a workspace of it. False, with the
+/// error set, if there is no memory for that.
+bool runOnThisThread(int64_t lo, int64_t hi, int64_t workspaceBytes,
+                     varlen_range_fn fn, void *context);
+
+} // namespace varlen_runtime
+
+#endif // VARLEN_LIB_RUNTIME_INTERNAL_H
