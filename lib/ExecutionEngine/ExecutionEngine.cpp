@@ -12,7 +12,9 @@
 #include "varlen/Runtime/MemRefCopy.h"
 #include "varlen/Runtime/Runtime.h"
 
+#include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/OptBisect.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
@@ -77,11 +79,26 @@ static Error optimize(llvm::Module &code, llvm::TargetMachine &machine) {
   return Error::success();
 }
 
+namespace {
+/// Skips strength reduction of loops, a third of code generation, for loops
+/// that need it no more. Other code in the process may want it, so this is not
+/// the option of LLVM's tools but a property of one LLVM context.
+class SkipLoopStrengthReduction : public llvm::OptPassGate {
+public:
+  bool shouldRunPass(llvm::StringRef name, llvm::StringRef) const override {
+    return name != "Loop Strength Reduction";
+  }
+  bool isEnabled() const override { return true; }
+};
+} // namespace
+
 std::function<Error(llvm::Module *)>
 varlen::makeOptimizingTransformer(const CPUTarget &target,
                                   llvm::TargetMachine &machine) {
   std::string tuneCPU = getCodegenNames(target).tuneCPU;
   return [tuneCPU, &machine](llvm::Module *code) {
+    static SkipLoopStrengthReduction gate;
+    code->getContext().setOptPassGate(gate);
     for (llvm::Function &function : *code)
       if (!function.isDeclaration())
         function.addFnAttr("tune-cpu", tuneCPU);
@@ -138,8 +155,10 @@ void varlen::registerRuntimeSymbols(ExecutionEngine &engine) {
 Expected<std::unique_ptr<ExecutionEngine>> varlen::createExecutionEngine(
     Operation *module, const CPUTarget &target,
     llvm::function_ref<void(ExecutionEngine &)> addSymbols) {
-  llvm::InitializeNativeTarget();
-  llvm::InitializeNativeTargetAsmPrinter();
+  // Once: not for several threads of a host at a time.
+  [[maybe_unused]] static bool initialized =
+      (llvm::InitializeNativeTarget(), llvm::InitializeNativeTargetAsmPrinter(),
+       true);
   auto machine = makeTargetMachine(target);
   if (!machine)
     return machine.takeError();

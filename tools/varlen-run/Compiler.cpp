@@ -17,7 +17,6 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace varlen_run;
@@ -132,17 +131,8 @@ std::string varlen_run::getPipeline(ModuleOp module, const Options &options,
 // Code generation
 //===----------------------------------------------------------------------===//
 
-/// A third of code generation, for loops that need it no more. There is no
-/// other way to say so than the option of LLVM's tools.
-static void disableLoopStrengthReduction() {
-  auto &options = llvm::cl::getRegisteredOptions();
-  if (auto found = options.find("disable-lsr"); found != options.end())
-    found->second->addOccurrence(0, found->first, "true");
-}
-
 Expected<std::unique_ptr<ExecutionEngine>>
 varlen_run::compile(ModuleOp module, const varlen::CPUTarget &target) {
-  disableLoopStrengthReduction();
   auto addSymbols = [](ExecutionEngine &engine) {
     engine.registerSymbols([](llvm::orc::MangleAndInterner intern) {
       llvm::orc::SymbolMap symbols;
