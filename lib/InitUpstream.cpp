@@ -20,9 +20,13 @@
 
 using namespace mlir;
 
-void varlen::registerUpstream(DialectRegistry &registry) {
+void varlen::registerRequiredUpstream(DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
-  mlir::registerAllPasses();
   registerAllToLLVMIRTranslations(registry);
+}
+
+void varlen::registerUpstream(DialectRegistry &registry) {
+  registerRequiredUpstream(registry);
+  mlir::registerAllPasses();
 }

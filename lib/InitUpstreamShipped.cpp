@@ -200,11 +200,15 @@ static void registerPasses() {
   registerUBToLLVMConversionPass();
 }
 
-void varlen::registerUpstream(DialectRegistry &registry) {
+void varlen::registerRequiredUpstream(DialectRegistry &registry) {
   registerDialects(registry);
   registerBufferization(registry);
   registerInterfaces(registry);
   registerToLLVM(registry);
   registerKernels(registry);
+}
+
+void varlen::registerUpstream(DialectRegistry &registry) {
+  registerRequiredUpstream(registry);
   registerPasses();
 }

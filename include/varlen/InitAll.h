@@ -24,8 +24,12 @@ void registerAllExtensions(DialectRegistry &registry);
 /// The passes and pipelines of this project.
 void registerAllPasses();
 
-/// The upstream dialects, extensions, translations and passes that the
-/// pipelines use. A host that has registered upstream MLIR needs no such call.
+/// The upstream dialects, the implementations of their interfaces, and the
+/// translations to LLVM IR that the pipelines use. A host that has registered
+/// all of upstream MLIR needs no such call.
+void registerRequiredUpstream(DialectRegistry &registry);
+
+/// The same, and upstream's passes, for programs that parse pipelines.
 void registerUpstream(DialectRegistry &registry);
 
 } // namespace mlir::varlen
