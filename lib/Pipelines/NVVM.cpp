@@ -134,3 +134,14 @@ void varlen::buildVarlenToNVVM(OpPassManager &manager,
   buildVarlenLaunchesToLLVM(manager, options);
   manager.addPass(createVarlenUseDeviceMemory());
 }
+
+StringAttr varlen::findKernelCode(ModuleOp module) {
+  StringAttr code;
+  module.walk([&](gpu::BinaryOp binary) {
+    code = cast<gpu::ObjectAttr>(binary.getObjects()[0]).getObject();
+  });
+  if (!code)
+    emitError(module.getLoc(),
+              "expected a function with varlen.attn, found no kernel");
+  return code;
+}

@@ -10,7 +10,6 @@
 
 #include "varlen/Pipelines/Pipelines.h"
 
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -63,18 +62,6 @@ struct EmitOptions {
 };
 } // namespace
 
-/// The code of the kernels of a module; null, with an error, if it has none.
-static StringAttr findCode(ModuleOp module) {
-  StringAttr code;
-  module.walk([&](gpu::BinaryOp binary) {
-    code = cast<gpu::ObjectAttr>(binary.getObjects()[0]).getObject();
-  });
-  if (!code)
-    emitError(module.getLoc(),
-              "expected a function with varlen.attn, found no kernel");
-  return code;
-}
-
 int varlen::emitKernels(int argc, char **argv, DialectRegistry &registry) {
   llvm::InitLLVM init(argc, argv);
   EmitOptions options;
@@ -109,7 +96,7 @@ int varlen::emitKernels(int argc, char **argv, DialectRegistry &registry) {
   buildVarlenToNVVM(manager, pipeline);
   if (failed(manager.run(*module)))
     return 1;
-  StringAttr code = findCode(*module);
+  StringAttr code = findKernelCode(*module);
   if (!code)
     return 1;
   std::unique_ptr<llvm::ToolOutputFile> output =

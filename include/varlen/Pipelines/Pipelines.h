@@ -12,7 +12,9 @@
 #include "mlir/Pass/PassOptions.h"
 
 namespace mlir {
+class ModuleOp;
 class OpPassManager;
+class StringAttr;
 } // namespace mlir
 
 namespace mlir::varlen {
@@ -110,6 +112,10 @@ void buildVarlenKernelsToNVVM(OpPassManager &manager,
                               const VarlenToNVVMOptions &options);
 void buildVarlenLaunchesToLLVM(OpPassManager &manager,
                                const VarlenToNVVMOptions &options);
+
+/// The code of the kernels of a module that varlen-to-nvvm has lowered to a
+/// gpu.binary; null, with an error, if it has none.
+StringAttr findKernelCode(ModuleOp module);
 
 void registerPipelines();
 
