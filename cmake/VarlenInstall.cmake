@@ -21,7 +21,7 @@ endfunction()
 function(varlen_install_package)
   include(CMakePackageConfigHelpers)
   get_property(VARLEN_MLIR_LIBRARIES GLOBAL PROPERTY VARLEN_MLIR_LIBRARIES)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/varlen
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/varlen ${PROJECT_SOURCE_DIR}/include/varlen-c
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN "*.h" PATTERN "*.td")
   install(DIRECTORY ${PROJECT_BINARY_DIR}/include/varlen

@@ -353,6 +353,9 @@ def VarlenAddShapeFunctions
     gets the companion
     ```mlir
     func.func @f_shapes(%x: tensor<?x4xf32>, %extents: memref<2xi64>) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c4_i64 = arith.constant 4 : i64
       %dim = tensor.dim %x, %c0 : tensor<?x4xf32>
       %rows = arith.index_cast %dim : index to i64
       memref.store %rows, %extents[%c0] : memref<2xi64>

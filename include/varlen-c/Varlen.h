@@ -1,0 +1,326 @@
+/*===- Varlen.h - Compiling and calling functions from C ---------*- C -*-===*\
+|*
+|* Part of the Varlen project, under the Apache License v2.0 with LLVM
+|* Exceptions. See LICENSE for license information.
+|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+|*
+|*===----------------------------------------------------------------------===*|
+|*
+|* The C interface of libvarlen-c: MLIR in, functions on tensors of the caller
+|* or code of GPU kernels out. It needs no header of LLVM or MLIR; Dialects.h is
+|* for hosts that have an MlirContext.
+|*
+|* Functions return a VarlenStatus, and leave what they would have stored alone
+|* unless it is VARLEN_OK; `varlenGetLastError` then says what was wanted and
+|* what was got. None throws, and none ends the process. All may be called from
+|* any thread at any time; only the destruction of an object must not meet
+|* another use of it.
+|*
+|* Structs of options begin with their size, so that a program that was compiled
+|* with an older version of this header keeps its meaning. Initialise them with
+|* their ..._INIT; a member that is 0 has its default.
+|*
+\*===----------------------------------------------------------------------===*/
+
+#ifndef VARLEN_C_VARLEN_H
+#define VARLEN_C_VARLEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define VARLEN_API __attribute__((visibility("default")))
+#else
+#define VARLEN_API
+#endif
+
+/*===----------------------------------------------------------------------===*\
+|* Errors
+\*===----------------------------------------------------------------------===*/
+
+typedef enum VarlenStatus {
+  VARLEN_OK = 0,
+  /* An argument of the C function is wrong: a null pointer, a tensor that is
+     not what the type of a parameter says, tensors that overlap. */
+  VARLEN_INVALID_ARGUMENT = 1,
+  /* The source is not a valid module. */
+  VARLEN_PARSE_ERROR = 2,
+  /* The module is valid and a pass or the code generator refuses it. */
+  VARLEN_COMPILE_ERROR = 3,
+  /* There is no public function of this name. */
+  VARLEN_NOT_FOUND = 4,
+  /* Compiled code has found cu_seqlens, or extents of several tensors, that do
+     not agree. It has written nothing, or rows that are then unspecified. */
+  VARLEN_BAD_DATA = 5,
+  /* A check of `runtimeChecks` has failed. */
+  VARLEN_CHECK_FAILED = 6,
+  VARLEN_OUT_OF_MEMORY = 7,
+  /* The workspace of the caller is smaller than the call needs. */
+  VARLEN_WORKSPACE_TOO_SMALL = 8,
+  /* Valid, but not possible: code for another CPU cannot be called; the
+     workspace of a function follows from values, not from extents. */
+  VARLEN_UNSUPPORTED = 9
+} VarlenStatus;
+
+/* The message of the last call in this thread that did not return VARLEN_OK;
+   valid until the next call in this thread. Never null. */
+VARLEN_API const char *varlenGetLastError(void);
+
+/* "VARLEN_OK", ..., or "unknown status". */
+VARLEN_API const char *varlenStatusName(VarlenStatus status);
+
+/* The version of the library, such as "0.1.0". */
+VARLEN_API const char *varlenGetVersion(void);
+
+typedef enum VarlenSeverity {
+  VARLEN_NOTE = 0,
+  VARLEN_WARNING = 1,
+  VARLEN_ERROR = 2,
+  VARLEN_REMARK = 3
+} VarlenSeverity;
+
+/* What a compilation says about the module. */
+typedef struct VarlenDiagnostic {
+  VarlenSeverity severity;
+  const char *message;
+  /* Where: line and column count from 1 and are 0, and file is "", where no
+     place in a file is known. */
+  const char *file;
+  int64_t line;
+  int64_t column;
+} VarlenDiagnostic;
+
+/* Is called during the compilation, on its thread; what it gets is valid until
+   it returns. */
+typedef void (*VarlenDiagnosticFn)(void *context,
+                                   const VarlenDiagnostic *diagnostic);
+
+/*===----------------------------------------------------------------------===*\
+|* Tensors
+\*===----------------------------------------------------------------------===*/
+
+/* A tensor of the caller, laid out as DLTensor of DLPack is: the address of one
+   is the address of the other (varlenFromDLPack). The library keeps none. */
+typedef struct VarlenTensor {
+  void *data;
+  struct {
+    int32_t type; /* VARLEN_CPU, ... */
+    int32_t id;
+  } device;
+  int32_t ndim;
+  struct {
+    uint8_t code; /* VARLEN_INT, ... */
+    uint8_t bits;
+    uint16_t lanes; /* 1 */
+  } dtype;
+  int64_t *shape;
+  int64_t *strides; /* in elements; null: dense, the last index fastest */
+  uint64_t byte_offset;
+} VarlenTensor;
+
+/* Devices, with the numbers of DLPack. */
+enum {
+  VARLEN_CPU = 1,
+  VARLEN_CUDA = 2,
+  VARLEN_CUDA_HOST = 3,
+  VARLEN_CUDA_MANAGED = 13
+};
+
+/* Kinds of elements, with the numbers of DLPack. */
+enum {
+  VARLEN_INT = 0,
+  VARLEN_UINT = 1,
+  VARLEN_FLOAT = 2,
+  VARLEN_BFLOAT = 4,
+  VARLEN_BOOL = 6
+};
+
+/* For programs that have dlpack.h: `tensor` is a DLTensor *. */
+#define varlenFromDLPack(tensor) ((const VarlenTensor *)(tensor))
+
+/*===----------------------------------------------------------------------===*\
+|* Compiling for the CPU
+\*===----------------------------------------------------------------------===*/
+
+/* A compiled module. */
+typedef struct VarlenProgram {
+  void *ptr;
+} VarlenProgram;
+
+/* One of its functions, which lives as long as the program. */
+typedef struct VarlenFunction {
+  const void *ptr;
+} VarlenFunction;
+
+typedef struct VarlenCompileOptions {
+  size_t structSize;
+  /* Null for "host", else a row of the target table that this machine can run
+     (avx2, avx512, ...). */
+  const char *target;
+  VarlenDiagnosticFn onDiagnostic;
+  void *diagnosticContext;
+  /* Tensors of functions may have any strides but the last, which is 1. Without
+     it they are dense, which is faster where heads are few: memory is then
+     addressed by constants. Functions on memrefs say it by their types. */
+  bool stridedTensors;
+  /* Also check what linalg, tensor and memref operations assume of extents
+     that types leave open. Attention is always checked. */
+  bool runtimeChecks;
+} VarlenCompileOptions;
+
+#define VARLEN_COMPILE_OPTIONS_INIT                                            \
+  {sizeof(VarlenCompileOptions), 0, 0, 0, 0, 0}
+
+/* Compiles a module, MLIR text or bytecode of `size` bytes. `options` may be
+   null.
+
+   Every public function can be called. Its arguments are ranked tensors,
+   memrefs or scalars, its results tensors or scalars, of f16, bf16, f32, f64,
+   index or integers of 1, 8, 16, 32 or 64 bits. Results go to memory of the
+   caller; their extents have to follow from those of the arguments, or from
+   scalars. */
+VARLEN_API VarlenStatus varlenCompile(const void *source, size_t size,
+                                      const VarlenCompileOptions *options,
+                                      VarlenProgram *program);
+VARLEN_API void varlenProgramDestroy(VarlenProgram program);
+
+/* The function of that name; null: the only one. */
+VARLEN_API VarlenStatus varlenProgramGetFunction(VarlenProgram program,
+                                                 const char *name,
+                                                 VarlenFunction *function);
+
+/*===----------------------------------------------------------------------===*\
+|* Functions
+\*===----------------------------------------------------------------------===*/
+
+/* An extent or a stride that the type leaves open. */
+#define VARLEN_DYNAMIC ((int64_t)-1)
+
+/* An argument or a result. */
+typedef struct VarlenParameter {
+  /* Its varlen.name, or "arg0", "result0", ... */
+  const char *name;
+  uint8_t code; /* as in VarlenTensor */
+  uint8_t bits;
+  /* A scalar is passed as a tensor of rank 0. */
+  bool isScalar;
+  /* Whether the call may write to it: results, and memrefs. */
+  bool isWritten;
+  int32_t rank;
+  const int64_t *shape;
+  /* Null: dense. */
+  const int64_t *strides;
+} VarlenParameter;
+
+VARLEN_API const char *varlenFunctionGetName(VarlenFunction function);
+VARLEN_API size_t varlenFunctionGetNumArguments(VarlenFunction function);
+VARLEN_API size_t varlenFunctionGetNumResults(VarlenFunction function);
+/* Null if there is no such argument or result. */
+VARLEN_API const VarlenParameter *
+varlenFunctionGetArgument(VarlenFunction function, size_t index);
+VARLEN_API const VarlenParameter *
+varlenFunctionGetResult(VarlenFunction function, size_t index);
+
+/* Does the items begin..end-1 of `work`. */
+typedef void (*VarlenItemsFn)(void *work, int64_t begin, int64_t end);
+
+/* Has the items 0..items-1 of `work` done, each once, in any order and on any
+   threads, at most `numThreads` at a time, and returns when all are done. */
+typedef void (*VarlenParallelForFn)(void *context, int64_t items,
+                                    VarlenItemsFn run, void *work);
+
+typedef struct VarlenCallOptions {
+  size_t structSize;
+  /* Threads of the call, the calling one included. 0: as many as
+     varlenSetNumThreads says. */
+  int64_t numThreads;
+  /* Threads of the caller; null: those of the library. While one call has
+     these, another runs on its own thread. */
+  VarlenParallelForFn parallelFor;
+  void *parallelForContext;
+  /* Memory for the call, for nobody else meanwhile. Null: the library
+     allocates, and keeps scratch of threads for the next call. */
+  void *workspace;
+  size_t workspaceSize;
+} VarlenCallOptions;
+
+#define VARLEN_CALL_OPTIONS_INIT {sizeof(VarlenCallOptions), 0, 0, 0, 0, 0}
+
+/* Calls the function on tensors of the caller. Results are written whole; none
+   may overlap another tensor of the call. `options` may be null. */
+VARLEN_API VarlenStatus varlenFunctionCall(VarlenFunction function,
+                                           const VarlenTensor *const *arguments,
+                                           size_t numArguments,
+                                           const VarlenTensor *const *results,
+                                           size_t numResults,
+                                           const VarlenCallOptions *options);
+
+/* Stores the extents of all results for these arguments, one result after the
+   other; `numExtents` is the sum of their ranks. The data of tensors is not
+   looked at and may be null. */
+VARLEN_API VarlenStatus varlenFunctionGetResultShapes(
+    VarlenFunction function, const VarlenTensor *const *arguments,
+    size_t numArguments, int64_t *extents, size_t numExtents);
+
+/* Stores how large a workspace always is enough for a call with arguments of
+   these extents and these options, whatever is in the tensors, whose data is
+   not looked at and may be null. VARLEN_UNSUPPORTED if that depends on more
+   than extents: such functions take what they can from a workspace and allocate
+   the rest. */
+VARLEN_API VarlenStatus varlenFunctionGetWorkspaceSize(
+    VarlenFunction function, const VarlenTensor *const *arguments,
+    size_t numArguments, const VarlenCallOptions *options, size_t *bytes);
+
+/* Threads of a call that does not say how many; 0: as many as the process may
+   run on, which is the default. */
+VARLEN_API void varlenSetNumThreads(int64_t threads);
+VARLEN_API int64_t varlenGetNumThreads(void);
+
+/*===----------------------------------------------------------------------===*\
+|* Kernels of a GPU
+\*===----------------------------------------------------------------------===*/
+
+typedef enum VarlenCodeFormat {
+  VARLEN_CUBIN = 0,  /* machine code, by ptxas */
+  VARLEN_PTX = 1,    /* text */
+  VARLEN_FATBIN = 2, /* both */
+} VarlenCodeFormat;
+
+typedef struct VarlenKernelOptions {
+  size_t structSize;
+  /* A GPU of the target table (sm_80, sm_90, ...); null: sm_80. */
+  const char *chip;
+  VarlenCodeFormat format;
+  /* Version of PTX, times 10; 0: 90. */
+  int32_t ptxVersion;
+  /* Accept kernels that spill registers. */
+  bool allowSpills;
+  VarlenDiagnosticFn onDiagnostic;
+  void *diagnosticContext;
+} VarlenKernelOptions;
+
+#define VARLEN_KERNEL_OPTIONS_INIT                                             \
+  {sizeof(VarlenKernelOptions), 0, VARLEN_CUBIN, 0, 0, 0, 0}
+
+typedef struct VarlenCode {
+  void *ptr;
+} VarlenCode;
+
+/* Compiles the attention of a module to kernels: what a driver loads. */
+VARLEN_API VarlenStatus varlenCompileKernels(const void *source, size_t size,
+                                             const VarlenKernelOptions *options,
+                                             VarlenCode *code);
+VARLEN_API const void *varlenCodeGetData(VarlenCode code);
+VARLEN_API size_t varlenCodeGetSize(VarlenCode code);
+VARLEN_API void varlenCodeDestroy(VarlenCode code);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* VARLEN_C_VARLEN_H */

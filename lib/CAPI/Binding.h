@@ -1,0 +1,83 @@
+//===- Binding.h - Tensors of a call ----------------------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Checks tensors of the caller against the types of a function, and passes them
+// as compiled code wants them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_LIB_CAPI_BINDING_H
+#define VARLEN_LIB_CAPI_BINDING_H
+
+#include "Program.h"
+
+#include "llvm/ADT/SmallVector.h"
+
+namespace varlen_capi {
+
+/// The arguments of an Entry.
+class Binding {
+public:
+  explicit Binding(const Function &function) : function(function) {
+    // Room for all, so that addresses stay.
+    size_t numTensors = function.arguments.size() + function.results.size();
+    size_t numWords = ExtentsDescriptorWords + function.numExtents;
+    for (const Parameter &parameter : function.arguments)
+      numWords += parameter.getNumWords();
+    for (const Parameter &parameter : function.results)
+      numWords += parameter.getNumWords();
+    words.reserve(numWords);
+    values.reserve(numTensors + 1);
+    addresses.reserve(numTensors + 1);
+    spans.reserve(numTensors);
+  }
+
+  /// Without `needsData`, only extents are looked at, and scalars.
+  VarlenStatus addArguments(const VarlenTensor *const *tensors, size_t count,
+                            bool needsData);
+  /// Results of the caller, which must have `extents`.
+  VarlenStatus addResults(const VarlenTensor *const *tensors, size_t count,
+                          const int64_t *extents);
+  /// Results with these extents that are nowhere.
+  void addAbsentResults(const int64_t *extents);
+  /// Calls the function of extents with the arguments so far. The extents are
+  /// valid as long as the binding.
+  VarlenStatus findExtents(const int64_t *&extents);
+
+  void **getArguments() { return addresses.data(); }
+
+private:
+  enum { ExtentsDescriptorWords = 5 };
+
+  /// The memory of a tensor, for what overlaps.
+  struct Span {
+    const char *begin, *end;
+    /// Of its rows, if these are apart, else 0; and of one row.
+    int64_t rowStride, rowBytes;
+  };
+  static bool overlap(const Span &a, const Span &b);
+
+  VarlenStatus add(const Parameter &parameter, const VarlenTensor *tensor,
+                   bool needsData);
+  /// Checks strides and appends a descriptor.
+  VarlenStatus addDescriptor(const Parameter &parameter,
+                             const VarlenTensor &tensor, bool needsData);
+  void addPointer(int64_t *descriptor) {
+    values.push_back(descriptor);
+    addresses.push_back(&values.back());
+  }
+
+  const Function &function;
+  llvm::SmallVector<int64_t, 192> words;
+  llvm::SmallVector<void *, 24> values, addresses;
+  llvm::SmallVector<Span, 16> spans;
+};
+
+} // namespace varlen_capi
+
+#endif // VARLEN_LIB_CAPI_BINDING_H

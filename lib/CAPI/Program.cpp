@@ -1,0 +1,175 @@
+//===- Program.cpp - What can be called of a module -----------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Program.h"
+
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace varlen_capi;
+using namespace mlir;
+
+//===----------------------------------------------------------------------===//
+// Signatures
+//===----------------------------------------------------------------------===//
+
+void Parameter::finish() {
+  view = {};
+  view.name = name.c_str();
+  view.code = code;
+  view.bits = bits;
+  view.isScalar = isScalar;
+  view.isWritten = isWritten;
+  view.rank = static_cast<int32_t>(getRank());
+  view.shape = shape.data();
+  view.strides = isDense ? nullptr : strides.data();
+}
+
+/// The DLPack type of elements.
+static LogicalResult readElement(Type type, Parameter &parameter) {
+  parameter.code = VARLEN_INT;
+  if (isa<Float16Type, Float32Type, Float64Type>(type))
+    parameter.code = VARLEN_FLOAT;
+  else if (type.isBF16())
+    parameter.code = VARLEN_BFLOAT;
+  else if (type.isInteger(1))
+    parameter.code = VARLEN_BOOL;
+  else if (!type.isIndex() && !type.isInteger(8) && !type.isInteger(16) &&
+           !type.isInteger(32) && !type.isInteger(64))
+    return failure();
+  unsigned bits = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+  parameter.bits = std::max(bits, 8u);
+  parameter.elementBytes = parameter.bits / 8;
+  return success();
+}
+
+static int64_t readExtent(int64_t extent) {
+  return ShapedType::isDynamic(extent) ? VARLEN_DYNAMIC : extent;
+}
+
+/// Reads one argument or result of `function`.
+static LogicalResult readParameter(func::FuncOp function, Type type,
+                                   Attribute name, const Twine &defaultName,
+                                   bool stridedTensors, Parameter &parameter) {
+  parameter.name = defaultName.str();
+  if (auto text = dyn_cast_or_null<StringAttr>(name))
+    parameter.name = text.str();
+  auto shaped = dyn_cast<ShapedType>(type);
+  auto memref = dyn_cast<MemRefType>(type);
+  if (shaped && !isa<RankedTensorType, MemRefType>(type))
+    return function.emitOpError("expected scalars, ranked tensors and memrefs, "
+                                "got ")
+           << type << " for '" << parameter.name << "'";
+  if (failed(readElement(shaped ? shaped.getElementType() : type, parameter)))
+    return function.emitOpError("expected elements of f16, bf16, f32, f64, "
+                                "index or an integer of 1, 8, 16, 32 or 64 "
+                                "bits, got ")
+           << type << " for '" << parameter.name << "'";
+  parameter.isScalar = !shaped;
+  parameter.isWritten = isa<MemRefType>(type);
+  if (!shaped)
+    return success();
+  for (int64_t extent : shaped.getShape())
+    parameter.shape.push_back(readExtent(extent));
+  if (memref && !memref.getLayout().isIdentity()) {
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    if (failed(memref.getStridesAndOffset(strides, offset)) ||
+        (offset != 0 && !ShapedType::isDynamic(offset)))
+      return function.emitOpError("expected memrefs with strides and an offset "
+                                  "that is 0 or dynamic, got ")
+             << type << " for '" << parameter.name << "'";
+    parameter.isDense = false;
+    for (int64_t stride : strides)
+      parameter.strides.push_back(readExtent(stride));
+  } else if (!memref && stridedTensors && shaped.getRank() > 0) {
+    parameter.isDense = false;
+    parameter.strides.assign(shaped.getRank(), VARLEN_DYNAMIC);
+    parameter.strides.back() = 1;
+  }
+  return success();
+}
+
+static LogicalResult readFunction(func::FuncOp op, bool stridedTensors,
+                                  Function &function) {
+  function.name = op.getName().str();
+  FunctionType type = op.getFunctionType();
+  function.arguments.resize(type.getNumInputs());
+  function.results.resize(type.getNumResults());
+  for (auto [i, argument] : llvm::enumerate(function.arguments)) {
+    if (failed(readParameter(op, type.getInput(i),
+                             op.getArgAttr(i, "varlen.name"), "arg" + Twine(i),
+                             stridedTensors, argument)))
+      return failure();
+    op.removeArgAttr(i, "varlen.name");
+    argument.finish();
+  }
+  for (auto [i, result] : llvm::enumerate(function.results)) {
+    if (failed(readParameter(op, type.getResult(i),
+                             op.getResultAttr(i, "varlen.name"),
+                             "result" + Twine(i), stridedTensors, result)))
+      return failure();
+    op.removeResultAttr(i, StringAttr::get(op.getContext(), "varlen.name"));
+    // In memory of the caller.
+    result.isScalar = false;
+    result.isWritten = true;
+    result.finish();
+    function.numExtents += result.getRank();
+  }
+  return success();
+}
+
+LogicalResult
+varlen_capi::readFunctions(ModuleOp module, bool stridedTensors,
+                           std::vector<std::unique_ptr<Function>> &functions) {
+  for (auto op : module.getOps<func::FuncOp>()) {
+    if (!op.isPublic() || op.isExternal())
+      continue;
+    functions.push_back(std::make_unique<Function>());
+    if (failed(readFunction(op, stridedTensors, *functions.back())))
+      return failure();
+  }
+  if (functions.empty())
+    return module.emitOpError("expected a public function with a body");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Workspaces
+//===----------------------------------------------------------------------===//
+
+/// Whether the operation, apart from its regions, neither reads nor writes
+/// memory. Attention may: threads do that, and tell nothing.
+static bool usesExtentsOnly(Operation *op) {
+  if (isa<varlen::AttentionOpInterface, func::ReturnOp>(op) ||
+      op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
+    return true;
+  auto effects = getEffectsRecursively(op);
+  return effects && llvm::all_of(*effects, [](const auto &effect) {
+           return isa<MemoryEffects::Allocate, MemoryEffects::Free>(
+               effect.getEffect());
+         });
+}
+
+void varlen_capi::findWorkspaces(
+    ModuleOp module, std::vector<std::unique_ptr<Function>> &functions) {
+  for (std::unique_ptr<Function> &function : functions) {
+    auto op = module.lookupSymbol<func::FuncOp>(function->name);
+    op.getBody().walk([&](Operation *inner) {
+      if (usesExtentsOnly(inner))
+        return WalkResult::advance();
+      function->workspaceDependsOn = inner->getName().getStringRef().str();
+      return WalkResult::interrupt();
+    });
+  }
+}
