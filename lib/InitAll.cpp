@@ -17,6 +17,7 @@
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Transforms/RuntimeVerification.h"
 #include "varlen/Differentiation/Registration.h"
+#include "varlen/Pipelines/Passes.h"
 #include "varlen/Pipelines/Pipelines.h"
 
 using namespace mlir;
@@ -36,5 +37,6 @@ void varlen::registerAllPasses() {
   registerVarlenLinalgPasses();
   kernel::registerKernelTransformsPasses();
   registerVarlenConversionPasses();
+  registerVarlenPipelinesPasses();
   registerPipelines();
 }

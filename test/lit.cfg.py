@@ -77,6 +77,7 @@ if cache.get("VARLEN_SANITIZE"):
 plugin = os.path.join(build, "lib", "VarlenPlugin.so")
 if "asan" not in features and os.path.exists(plugin):
     features.add("plugin")
+    environment["VARLEN_PLUGIN"] = plugin
 # A package for others: with LLVM's shared libraries, and without sanitizers.
 if "asan" not in features and cache.get("VARLEN_LINK") == "dylib":
     features.add("package")

@@ -23,3 +23,4 @@ page VarlenPasses.md Dialect/Varlen/Transforms/Passes.td -gen-pass-doc
 page KernelDialect.md Dialect/Kernel/IR/KernelMemoryOps.td -gen-dialect-doc -dialect=kernel
 page KernelPasses.md Dialect/Kernel/Transforms/Passes.td -gen-pass-doc
 page ConversionPasses.md Conversion/Passes.td -gen-pass-doc
+page PipelinePasses.md Pipelines/Passes.td -gen-pass-doc

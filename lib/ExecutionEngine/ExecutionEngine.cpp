@@ -131,6 +131,8 @@ void varlen::forEachRuntimeSymbol(
   };
   add("varlen_work_tiles", varlen_work_tiles);
   add("varlen_free_tiles", varlen_free_tiles);
+  add("varlen_allocate", varlen_allocate);
+  add("varlen_free", varlen_free);
   add("varlen_extent_error", varlen_extent_error);
   add("varlen_parallel_for", varlen_parallel_for);
   add("varlen_set_num_threads", varlen_set_num_threads);

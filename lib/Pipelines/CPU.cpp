@@ -109,8 +109,8 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
   manager.addPass(createConvertVarlenToRuntime());
 }
 
-void varlen::buildVarlenLowerToLLVM(OpPassManager &manager,
-                                    const VarlenToCPUOptions &options) {
+void varlen::buildVarlenExpandOperations(OpPassManager &manager,
+                                         const VarlenToCPUOptions &options) {
   const CPUTarget *target = lookupCPUTarget(options.target);
   // Before LLVM sees a conversion that it would make a library call.
   VarlenExpandNarrowFloatsOptions narrow;
@@ -122,6 +122,12 @@ void varlen::buildVarlenLowerToLLVM(OpPassManager &manager,
   manager.addPass(createVarlenCallLibm());
   if (target && !target->hasFMA)
     manager.addPass(createVarlenExpandFMA());
+}
+
+void varlen::buildVarlenLowerToLLVM(OpPassManager &manager,
+                                    const VarlenToCPUOptions &options) {
+  const CPUTarget *target = lookupCPUTarget(options.target);
+  buildVarlenExpandOperations(manager, options);
   // Address arithmetic of views, which makes affine maps; then control flow;
   // then everything at once.
   manager.addPass(memref::createExpandStridedMetadataPass());

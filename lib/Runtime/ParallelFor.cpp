@@ -284,6 +284,10 @@ void varlen_parallel_for(int64_t n, int64_t workspace_bytes, varlen_range_fn fn,
                               context);
 }
 
+void *varlen_allocate(int64_t bytes) { return allocateAligned(bytes); }
+
+void varlen_free(void *memory) { free(memory); }
+
 void varlen_set_num_threads(int64_t threads) {
   requestedThreads.store(std::clamp(threads, int64_t(0), maxThreads));
 }

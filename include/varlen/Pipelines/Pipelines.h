@@ -49,6 +49,11 @@ void buildVarlenAttnToLoops(OpPassManager &manager,
 void buildVarlenLowerToLLVM(OpPassManager &manager,
                             const VarlenToCPUOptions &options);
 
+/// What buildVarlenLowerToLLVM begins with: operations that the target, or
+/// LLVM, has no instructions for become others.
+void buildVarlenExpandOperations(OpPassManager &manager,
+                                 const VarlenToCPUOptions &options);
+
 //===----------------------------------------------------------------------===//
 // GPU
 //===----------------------------------------------------------------------===//

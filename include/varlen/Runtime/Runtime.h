@@ -77,6 +77,11 @@ int64_t varlen_work_tiles(const void *cu_q, int64_t cu_q_size, const void *cu_k,
                           varlen_work_tile **tiles);
 void varlen_free_tiles(varlen_work_tile *tiles);
 
+/* Buffers of a compiled function, aligned to 64 bytes, in the place of malloc and
+   free; null if there is no memory. varlen_free releases lists of tiles, too. */
+void *varlen_allocate(int64_t bytes);
+void varlen_free(void *memory);
+
 /* Extents of an attention that are compared at run time: `tensor` has as many
    rows or heads as `source`, or its head_dim; a sink has an entry for each
    head. That of heads of q stands for these being a positive multiple of those

@@ -2,10 +2,12 @@
 
 An example is a block marked as mlir that has a RUN line, or that has a function
 and leaves nothing out by "..." (varlen-opt has to read it). Other blocks are
-fragments. A name within backquotes that starts with a folder of the repository
-has to exist, and so has what a link leads to.
+fragments. Commands that load $VARLEN_PLUGIN are left out where there is none. A
+name within backquotes that starts with a folder of the repository has to exist,
+and so has what a link leads to.
 """
 
+import os
 import pathlib
 import re
 import shutil
@@ -22,7 +24,8 @@ def examples(text):
     for match in re.finditer(r"^( *)```mlir\n(.*?)^ *```$", text, re.M | re.S):
         block = textwrap.dedent(match[2])
         line = text[: match.start()].count("\n") + 1
-        runs = re.findall(r"^// RUN: (.*)$", block, re.M)
+        joined = re.sub(r" \\\n// RUN: *", " ", block)
+        runs = re.findall(r"^// RUN: (.*)$", joined, re.M)
         whole = "..." not in block and re.search(r"^ *func\.func", block, re.M)
         if runs or whole:
             yield line, block, runs or ["varlen-opt %s"]
@@ -46,6 +49,8 @@ def main():
             file = work / f"{page.stem}-{line}.mlir"
             file.write_text(block)
             for command in runs:
+                if "$VARLEN_PLUGIN" in command and "VARLEN_PLUGIN" not in os.environ:
+                    continue
                 count += 1
                 result = run(command, file)
                 if result.returncode:

@@ -1,0 +1,79 @@
+//===- Passes.td - Passes that run pipelines ---------------*- tablegen -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_PIPELINES_PASSES_TD
+#define VARLEN_PIPELINES_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+class Varlen_LowerAttn<string name, string about>
+    : Pass<name, "::mlir::ModuleOp"> {
+  string contract = about # [{
+
+    An attention on memrefs writes its `outs`. One on tensors, before a host's
+    bufferization, becomes one on buffers: of the operands, and new ones for its
+    results. A buffer has any strides but the last, which is 1; an error names an
+    operand with others. Those of tensors are then found out at run time.
+
+    *Requires*: the dialects and the implementations of interfaces that
+    `registerRequiredUpstream` registers; an error names those that are missing.
+    *Guarantees*: nothing but attentions in functions of the module is changed: no
+    other operation, no `gpu.module` and no nested module. Functions and kernels
+    that are added have names of their own. *Numerics*: those of the whole
+    pipeline, to the bit.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::bufferization::BufferizationDialect",
+    "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect"];
+  let statistics = [Statistic<"numLowered", "lowered", "Attentions">];
+}
+
+def VarlenLowerAttnToCPU : Varlen_LowerAttn<"varlen-lower-attn-to-cpu", [{
+    Every `varlen.attn` and `varlen.attn_grad` becomes a call of a private function
+    of vectors, loops and calls of the runtime (`varlen/Runtime/Runtime.h`), in
+    what convert-vector-to-llvm and convert-to-llvm take; it says which processor it is for.}]> {
+  let summary = "Attention to loops, in somebody else's pipeline for a CPU";
+  let description = contract # [{
+
+    ```mlir
+    varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse) : ...
+    ```
+    becomes
+    ```mlir
+    call @f_attn(%q, %k, %v, %cu, %cu, %out, %lse) : ...
+    ```
+  }];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"\"host\"",
+           "CPU to generate code for: host, or a name of the target table">];
+}
+
+def VarlenLowerAttnToGPU : Varlen_LowerAttn<"varlen-lower-attn-to-gpu", [{
+    Every `varlen.attn` and `varlen.attn_grad` becomes a call of a private function
+    that allocates device memory for lists of work and launches kernels
+    (`gpu.launch_func`), in a `gpu.module` of the llvm and nvvm dialects that has
+    no target yet: upstream's gpu-lower-to-nvvm-pipeline goes on from there.
+    Operands are in device memory. The function calls `varlen/Runtime/GPU.h`.}]> {
+  let summary = "Attention to kernels, in somebody else's pipeline for a GPU";
+  let description = contract # [{
+
+    ```mlir
+    varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse) : ...
+    ```
+    becomes
+    ```mlir
+    call @f_attn(%q, %k, %v, %cu, %cu, %out, %lse) : ...
+    ```
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", /*default=*/"\"sm_80\"",
+           "GPU to generate code for, a name of its table">];
+}
+
+#endif // VARLEN_PIPELINES_PASSES_TD

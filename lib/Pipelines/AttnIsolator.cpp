@@ -1,0 +1,230 @@
+//===- AttnIsolator.cpp - Attentions in a module of their own -------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttnIsolator.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+static RankedTensorType getTensorType(Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
+  return RankedTensorType::get(type.getShape(), type.getElementType());
+}
+
+/// A memref of any strides but the last, which is 1.
+static LogicalResult checkLayout(AttentionOpInterface op, NamedValue operand) {
+  auto type = cast<MemRefType>(operand.value.getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (failed(type.getStridesAndOffset(strides, offset)) || strides.back() != 1)
+    return op.emitOpError("expected ")
+           << operand.name << " to be a memref whose last stride is 1, got "
+           << type;
+  // Attention on tensors knows no memory space.
+  if (type.getMemorySpace())
+    return op.emitOpError("expected ")
+           << operand.name << " to be in the default memory space, got "
+           << type;
+  return success();
+}
+
+FailureOr<SmallVector<Value>> AttnIsolator::getInputs(AttentionOpInterface op,
+                                                      OpBuilder &b) {
+  for (NamedValue input : op.getInputs())
+    if (isa<MemRefType>(input.value.getType()) &&
+        failed(checkLayout(op, input)))
+      return failure();
+  SmallVector<Value> inputs = op.getInputSlots();
+  for (Value &input : inputs) {
+    auto tensor = input ? dyn_cast<RankedTensorType>(input.getType()) : nullptr;
+    if (!tensor)
+      continue;
+    // Any buffer of the host's bufferization is this, without a copy. That its
+    // last stride is 1 is then assumed.
+    SmallVector<int64_t> strides(tensor.getRank(), ShapedType::kDynamic);
+    auto getType = [&] {
+      return MemRefType::get(tensor.getShape(), tensor.getElementType(),
+                             StridedLayoutAttr::get(tensor.getContext(),
+                                                    ShapedType::kDynamic,
+                                                    strides));
+    };
+    Value buffer = bufferization::ToBufferOp::create(b, op.getLoc(), getType(),
+                                                     input, /*read_only=*/true);
+    strides.back() = 1;
+    input = memref::CastOp::create(b, op.getLoc(), getType(), buffer);
+  }
+  return inputs;
+}
+
+FailureOr<SmallVector<Value>> AttnIsolator::getOutputs(AttentionOpInterface op,
+                                                       OpBuilder &b) {
+  SmallVector<Value> outputs;
+  if (op.isBufferized()) {
+    for (ShapedByInputs output : op.getShapedDestinations()) {
+      if (!output.value)
+        continue;
+      if (failed(checkLayout(op, output)))
+        return failure();
+      outputs.push_back(output.value);
+    }
+    return outputs;
+  }
+  ReifiedRankedShapedTypeDims shapes;
+  if (failed(reifyResultShapes(b, op, shapes)))
+    return op.emitOpError("expected results whose extents are known");
+  for (auto [result, shape] : llvm::zip_equal(op->getResults(), shapes)) {
+    auto tensor = cast<RankedTensorType>(result.getType());
+    SmallVector<Value> extents;
+    for (auto [d, extent] : llvm::enumerate(shape))
+      if (tensor.isDynamicDim(d))
+        extents.push_back(
+            getValueOrCreateConstantIndexOp(b, op.getLoc(), extent));
+    outputs.push_back(memref::AllocOp::create(
+        b, op.getLoc(),
+        MemRefType::get(tensor.getShape(), tensor.getElementType()), extents));
+  }
+  return outputs;
+}
+
+func::FuncOp AttnIsolator::makeFunction(AttentionOpInterface op, StringRef name,
+                                        ArrayRef<Value> inputs,
+                                        ArrayRef<Value> outputs) {
+  SmallVector<Value> arguments;
+  for (Value input : inputs)
+    if (input)
+      arguments.push_back(input);
+  llvm::append_range(arguments, outputs);
+  OpBuilder b = OpBuilder::atBlockEnd(inner.getBody());
+  Location loc = op.getLoc();
+  auto function = func::FuncOp::create(
+      b, loc, name,
+      b.getFunctionType(TypeRange(ValueRange(arguments)), TypeRange()));
+  function.setPrivate();
+  Block *body = function.addEntryBlock();
+  b.setInsertionPointToEnd(body);
+  unsigned next = 0;
+  SmallVector<Value> tensors;
+  for (Value input : inputs) {
+    Value tensor;
+    if (input)
+      tensor = bufferization::ToTensorOp::create(b, loc, getTensorType(input),
+                                                 body->getArgument(next++),
+                                                 /*restrict=*/true);
+    tensors.push_back(tensor);
+  }
+  SmallVector<Type> results;
+  for (Value output : outputs)
+    results.push_back(getTensorType(output));
+  StringRef attention = op.isGradient() ? AttnGradOp::getOperationName()
+                                        : AttnOp::getOperationName();
+  AttentionOpInterface copy = varlen::detail::createAttention(
+      b, op, attention, results, tensors, /*destinations=*/{});
+  for (Value result : copy->getResults())
+    bufferization::MaterializeInDestinationOp::create(
+        b, loc, /*result=*/Type(), result, body->getArgument(next++),
+        /*restrict=*/true, /*writable=*/true);
+  func::ReturnOp::create(b, loc);
+  return function;
+}
+
+LogicalResult AttnIsolator::isolate(AttentionOpInterface op) {
+  IRRewriter b(op.getContext());
+  b.setInsertionPoint(op);
+  FailureOr<SmallVector<Value>> inputs = getInputs(op, b);
+  if (failed(inputs))
+    return failure();
+  FailureOr<SmallVector<Value>> outputs = getOutputs(op, b);
+  if (failed(outputs))
+    return failure();
+  auto parent = op->getParentOfType<func::FuncOp>();
+  std::string base = ((parent ? parent.getName() : "varlen") +
+                      (op.isGradient() ? "_attn_grad" : "_attn"))
+                         .str();
+  unsigned counter = 0;
+  std::string name = base;
+  while (symbols.lookup(name) || inner.lookupSymbol(name))
+    name = base + "_" + std::to_string(counter++);
+  func::FuncOp function = makeFunction(op, name, *inputs, *outputs);
+  SmallVector<Value> operands;
+  for (Value input : *inputs)
+    if (input)
+      operands.push_back(input);
+  llvm::append_range(operands, *outputs);
+  func::CallOp::create(b, op.getLoc(), function, operands);
+  SmallVector<Value> results;
+  for (OpResult result : op->getResults())
+    results.push_back(bufferization::ToTensorOp::create(
+        b, op.getLoc(), result.getType(), (*outputs)[result.getResultNumber()],
+        /*restrict=*/true, /*writable=*/true));
+  b.replaceOp(op, results);
+  ++numIsolated;
+  return success();
+}
+
+LogicalResult AttnIsolator::isolate() {
+  SmallVector<AttentionOpInterface> attentions;
+  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    // Symbols of others, which are not ours to call.
+    if (op != module && op->hasTrait<OpTrait::SymbolTable>())
+      return WalkResult::skip();
+    if (auto attention = dyn_cast<AttentionOpInterface>(op))
+      attentions.push_back(attention);
+    return WalkResult::advance();
+  });
+  if (attentions.empty())
+    return success();
+  OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
+  inner = ModuleOp::create(b, module.getLoc());
+  for (AttentionOpInterface attention : attentions)
+    if (failed(isolate(attention)))
+      return failure();
+  return success();
+}
+
+/// A function of the runtime: declared by both, it is one.
+static bool isDeclaration(Operation *op) {
+  auto symbol = dyn_cast<SymbolOpInterface>(op);
+  return symbol && symbol.isDeclaration();
+}
+
+LogicalResult AttnIsolator::merge() {
+  if (!inner)
+    return success();
+  SymbolTable innerSymbols(inner);
+  for (Operation &op : llvm::make_early_inc_range(*inner.getBody())) {
+    StringAttr name = SymbolTable::getSymbolName(&op);
+    Operation *other = symbols.lookup(name);
+    if (!other)
+      continue;
+    if (!isDeclaration(&op)) {
+      if (failed(innerSymbols.renameToUnique(&op, {&symbols})))
+        return op.emitError("a symbol has a name of this module's, and cannot "
+                            "have another");
+      continue;
+    }
+    if (other->getName() != op.getName() ||
+        other->getAttr("function_type") != op.getAttr("function_type")) {
+      InFlightDiagnostic diagnostic =
+          other->emitError("expected '")
+          << name.getValue() << "' to be the runtime's function of type "
+          << op.getAttr("function_type");
+      return diagnostic;
+    }
+    op.erase();
+  }
+  for (Operation &op : llvm::make_early_inc_range(*inner.getBody()))
+    op.moveBefore(inner);
+  inner->erase();
+  inner = nullptr;
+  return success();
+}
