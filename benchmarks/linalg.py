@@ -133,13 +133,13 @@ def fastest(function, repeat):
     return 1e3 * min(times)
 
 
-def run(text, inputs, threads, repeat, passes=()):
+def run(text, inputs, threads, repeat, passes=(), **flags):
     """Results, the fastest run in ms, the figures."""
     figures = {}
     if passes:
         text = varlen.tools.call("varlen-opt", "-", *passes, text=text)
     results = varlen.run(text, inputs, threads=threads, repeat=repeat, peak=True,
-                         figures=figures)  # fmt: skip
+                         figures=figures, **flags)  # fmt: skip
     return results, figures["ms_min"], figures
 
 
@@ -160,7 +160,8 @@ def measure_product(rows, n, k, dtype, threads, repeat):
           f"{error:.1e} |", flush=True)  # fmt: skip
 
 
-def measure_block(tokens, width, heads, threads, repeat):
+def block_inputs(tokens, width, heads):
+    """The inputs of a block, and cu_seqlens as a list."""
     rng = np.random.default_rng(2)
     half = width // heads // 2
     weights = {
@@ -173,6 +174,11 @@ def measure_block(tokens, width, heads, threads, repeat):
     inputs = {"x": x, **weights, "cos": np.cos(angle).astype(np.float32),
               "sin": np.sin(angle).astype(np.float32),
               "cu": np.array(offsets, np.int32)}  # fmt: skip
+    return inputs, offsets
+
+
+def measure_block(tokens, width, heads, threads, repeat):
+    inputs, offsets = block_inputs(tokens, width, heads)
     results, ours, _ = run(block_text(width, heads), inputs, threads, repeat,
                            ["--inline", "--symbol-dce"])  # fmt: skip
     torch.set_num_threads(threads)
@@ -182,6 +188,33 @@ def measure_block(tokens, width, heads, threads, repeat):
         theirs = fastest(lambda: torch_block(*values, offsets, heads), repeat)
     error = float((golden - torch.tensor(results["y"])).abs().max())
     print(f"| block of width {width}, {tokens} tokens | f32 | {threads} | {ours:.2f} ms | | "
+          f"{theirs:.2f} ms | {theirs / ours:.2f} | {error:.1e} |", flush=True)  # fmt: skip
+
+
+def measure_gradients(tokens, width, heads, threads, repeat):
+    """Forward and backward: the cotangents of x and of all weights."""
+    inputs, offsets = block_inputs(tokens, width, heads)
+    dy = np.random.default_rng(3).standard_normal((tokens, width)).astype(np.float32)
+    results, ours, _ = run(
+        block_text(width, heads), inputs | {"dy": dy}, threads, repeat,
+        ["--inline", "--symbol-dce", "--varlen-differentiate=function=block wrt=x,wq,wk,wv,wo"],
+        entry="block_vjp",
+    )  # fmt: skip
+    torch.set_num_threads(threads)
+    values = [torch.tensor(v) for name, v in inputs.items() if name != "cu"]
+    for value in values[:5]:
+        value.requires_grad_()
+
+    def both():
+        y = torch_block(*values, offsets, heads)
+        return torch.autograd.grad(y, values[:5], torch.tensor(dy))
+
+    theirs = fastest(both, repeat)
+    error = max(
+        float((golden - torch.tensor(results[name])).abs().max() / golden.abs().max())
+        for name, golden in zip(("dx", "dwq", "dwk", "dwv", "dwo"), both())
+    )
+    print(f"| the same with its gradients, width {width} | f32 | {threads} | {ours:.2f} ms | | "
           f"{theirs:.2f} ms | {theirs / ours:.2f} | {error:.1e} |", flush=True)  # fmt: skip
 
 
@@ -204,6 +237,8 @@ def main():
         if options.only != "product":
             measure_block(1805, 1024, 16, threads, options.repeat)
             measure_block(4096, 512, 8, threads, options.repeat)
+            measure_gradients(1805, 1024, 16, threads, options.repeat)
+            measure_gradients(4096, 512, 8, threads, options.repeat)
 
 
 if __name__ == "__main__":

@@ -50,6 +50,7 @@ void varlen::buildVarlenBufferize(OpPassManager &manager,
   // Tensor code that has no bufferization of its own.
   manager.addPass(createConvertElementwiseToLinalgPass());
   manager.addPass(createConvertTensorToLinalgPass());
+  // While producers and consumers are known.
   if (!isGPU)
     manager.addNestedPass<func::FuncOp>(
         createVarlenTileLinalg({schedule.target}));
