@@ -110,8 +110,16 @@ varlen::makeOptimizingTransformer(const CPUTarget &target,
 // Engines
 //===----------------------------------------------------------------------===//
 
-Expected<std::unique_ptr<llvm::TargetMachine>>
-varlen::makeTargetMachine(const CPUTarget &target) {
+/// Once: not for several threads of a host at a time.
+static void initializeNativeTarget() {
+  [[maybe_unused]] static bool initialized =
+      (llvm::InitializeNativeTarget(), llvm::InitializeNativeTargetAsmPrinter(),
+       true);
+}
+
+static Expected<std::unique_ptr<llvm::TargetMachine>>
+makeMachine(const CPUTarget &target, std::optional<llvm::Reloc::Model> model,
+            bool isJIT) {
   CodegenNames names = getCodegenNames(target);
   std::string message;
   llvm::Triple triple(names.triple);
@@ -119,9 +127,19 @@ varlen::makeTargetMachine(const CPUTarget &target) {
       llvm::TargetRegistry::lookupTarget(triple, message);
   if (!found)
     return llvm::createStringError(message);
-  return std::unique_ptr<llvm::TargetMachine>(
-      found->createTargetMachine(triple, names.cpu, names.features, {}, {}, {},
-                                 kCodeGenLevel, /*JIT=*/true));
+  return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
+      triple, names.cpu, names.features, {}, model, {}, kCodeGenLevel, isJIT));
+}
+
+Expected<std::unique_ptr<llvm::TargetMachine>>
+varlen::makeTargetMachine(const CPUTarget &target) {
+  return makeMachine(target, {}, /*isJIT=*/true);
+}
+
+Expected<std::unique_ptr<llvm::TargetMachine>>
+varlen::makeFileTargetMachine(const CPUTarget &target) {
+  initializeNativeTarget();
+  return makeMachine(target, llvm::Reloc::PIC_, /*isJIT=*/false);
 }
 
 void varlen::forEachRuntimeSymbol(
@@ -157,10 +175,7 @@ void varlen::registerRuntimeSymbols(ExecutionEngine &engine) {
 Expected<std::unique_ptr<ExecutionEngine>> varlen::createExecutionEngine(
     Operation *module, const CPUTarget &target,
     llvm::function_ref<void(ExecutionEngine &)> addSymbols) {
-  // Once: not for several threads of a host at a time.
-  [[maybe_unused]] static bool initialized =
-      (llvm::InitializeNativeTarget(), llvm::InitializeNativeTargetAsmPrinter(),
-       true);
+  initializeNativeTarget();
   auto machine = makeTargetMachine(target);
   if (!machine)
     return machine.takeError();

@@ -19,6 +19,15 @@ namespace mlir::varlen {
 /// Whether the command line has --emit=...
 bool wantsEmit(int argc, char **argv);
 
+/// Whether it is one of emitHost: llvm, obj or so.
+bool wantsHostCode(int argc, char **argv);
+
+/// varlen-opt FILE --emit=llvm|obj|so [--target=host] [--strided]
+/// [--header=FILE] -o OUT: runs varlen-to-cpu, with results in memory of the
+/// caller, and writes LLVM IR or an object, and what C declares of it. Returns
+/// the exit code of the program.
+int emitHost(int argc, char **argv, DialectRegistry &registry);
+
 /// varlen-opt FILE --emit=ptx|cubin|fatbin [--chip=sm_80] [--ptx=90]
 /// [--allow-spills] [--report] -o OUT: runs varlen-to-nvvm on a file and writes
 /// the code of its kernels. Returns the exit code of the program.

@@ -18,6 +18,8 @@ int main(int argc, char **argv) {
   mlir::varlen::registerAllDialects(registry);
   mlir::varlen::registerAllExtensions(registry);
   mlir::varlen::registerAllPasses();
+  if (mlir::varlen::wantsHostCode(argc, argv))
+    return mlir::varlen::emitHost(argc, argv, registry);
   if (mlir::varlen::wantsEmit(argc, argv))
     return mlir::varlen::emitKernels(argc, argv, registry);
   return mlir::asMainReturnCode(mlir::MlirOptMain(

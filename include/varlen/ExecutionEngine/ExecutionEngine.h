@@ -42,6 +42,11 @@ inline constexpr auto kCodeGenLevel = llvm::CodeGenOptLevel::Less;
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 makeTargetMachine(const CPUTarget &target);
 
+/// The same for code in files: independent of its position, and for programs that
+/// are linked later.
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+makeFileTargetMachine(const CPUTarget &target);
+
 /// LLVM's passes for what varlen-to-cpu makes, a `transformer` of
 /// mlir::ExecutionEngineOptions: the loops of attention are blocked and
 /// vectorised already and need a fifth of the time of -O1; the others become

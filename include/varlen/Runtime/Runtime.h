@@ -77,8 +77,9 @@ int64_t varlen_work_tiles(const void *cu_q, int64_t cu_q_size, const void *cu_k,
                           varlen_work_tile **tiles);
 void varlen_free_tiles(varlen_work_tile *tiles);
 
-/* Buffers of a compiled function, aligned to 64 bytes, in the place of malloc and
-   free; null if there is no memory. varlen_free releases lists of tiles, too. */
+/* Buffers of a compiled function, aligned to 64 bytes, in the place of malloc
+   and free; null if there is no memory. varlen_free releases lists of tiles,
+   too. */
 void *varlen_allocate(int64_t bytes);
 void varlen_free(void *memory);
 

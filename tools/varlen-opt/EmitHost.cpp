@@ -1,0 +1,246 @@
+//===- EmitHost.cpp - Functions for a CPU as files ------------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Emit.h"
+#include "EmitHeader.h"
+#include "varlen/Conversion/Passes.h"
+#include "varlen/ExecutionEngine/ExecutionEngine.h"
+#include "varlen/Pipelines/Pipelines.h"
+#include "varlen/Target/CPUTarget.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/FileUtilities.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Transforms/Passes.h"
+
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+namespace cl = llvm::cl;
+
+bool varlen::wantsHostCode(int argc, char **argv) {
+  return llvm::any_of(llvm::ArrayRef(argv, argc), [](const char *argument) {
+    StringRef name(argument);
+    return (name.consume_front("--") || name.consume_front("-")) &&
+           (name == "emit=llvm" || name == "emit=obj" || name == "emit=so");
+  });
+}
+
+namespace {
+enum class HostFormat { LLVM, Object, Shared };
+
+struct HostOptions {
+  cl::OptionCategory category{
+      "Options of --emit=llvm, --emit=obj and --emit=so"};
+  cl::opt<std::string> input{cl::Positional, cl::desc("<input file>"),
+                             cl::init("-"), cl::cat(category)};
+  cl::opt<std::string> output{"o", cl::desc("Output file"),
+                              cl::value_desc("file"), cl::init("-"),
+                              cl::cat(category)};
+  cl::opt<HostFormat> format{
+      "emit", cl::desc("Run varlen-to-cpu and write"),
+      cl::values(clEnumValN(HostFormat::LLVM, "llvm", "LLVM IR, as text"),
+                 clEnumValN(HostFormat::Object, "obj", "an object file"),
+                 clEnumValN(HostFormat::Shared, "so",
+                            "a shared library, with the runtime in it")),
+      cl::Required, cl::cat(category)};
+  cl::opt<std::string> target{"target", cl::desc("CPU to generate code for"),
+                              cl::init("host"), cl::cat(category)};
+  cl::opt<bool> strided{
+      "strided", cl::desc("Tensors have any strides but the last, which is 1"),
+      cl::cat(category)};
+  cl::opt<std::string> header{"header",
+                              cl::desc("Write declarations in C to this file"),
+                              cl::value_desc("file"), cl::cat(category)};
+};
+} // namespace
+
+static int fail(const Twine &message) {
+  llvm::errs() << "varlen-opt: " << message << "\n";
+  return 1;
+}
+
+/// Calls `write` with a stream to a file that is removed if anything fails.
+static int
+writeFile(StringRef path,
+          function_ref<LogicalResult(llvm::raw_pwrite_stream &)> write) {
+  std::string error;
+  std::unique_ptr<llvm::ToolOutputFile> file = openOutputFile(path, &error);
+  if (!file)
+    return fail(error);
+  // A code generator goes back in what it writes, which a pipe cannot.
+  SmallVector<char> text;
+  llvm::raw_svector_ostream stream(text);
+  if (failed(write(stream)))
+    return 1;
+  file->os() << stream.str();
+  file->os().flush();
+  if (std::error_code code = file->os().error()) {
+    file->os().clear_error();
+    return fail(path + ": cannot be written: " + code.message());
+  }
+  file->keep();
+  return 0;
+}
+
+/// Names of tensors are for files of varlen-run. LLVM IR has none.
+static void removeNames(ModuleOp module) {
+  auto name = StringAttr::get(module.getContext(), "varlen.name");
+  for (auto function : module.getOps<func::FuncOp>()) {
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      function.removeArgAttr(i, name);
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      function.removeResultAttr(i, name);
+  }
+}
+
+/// Objects of several modules go into one program: only what a header declares
+/// has a name in it.
+static void hideOthers(llvm::Module &code) {
+  for (llvm::Function &function : code)
+    if (!function.isDeclaration() &&
+        !function.getName().starts_with("_mlir_ciface_"))
+      function.setLinkage(llvm::GlobalValue::InternalLinkage);
+}
+
+static LogicalResult generate(ModuleOp module, const HostOptions &options,
+                              const CPUTarget &target,
+                              llvm::raw_pwrite_stream &os) {
+  auto failWith = [&](llvm::Error error) {
+    return module.emitError(llvm::toString(std::move(error)));
+  };
+  auto machine = makeFileTargetMachine(target);
+  if (!machine)
+    return failWith(machine.takeError());
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(module, context);
+  if (!code)
+    return failure();
+  code->setDataLayout((*machine)->createDataLayout());
+  code->setTargetTriple((*machine)->getTargetTriple());
+  hideOthers(*code);
+  if (llvm::Error error =
+          makeOptimizingTransformer(target, **machine)(code.get()))
+    return failWith(std::move(error));
+  if (options.format == HostFormat::LLVM) {
+    os << *code;
+    return success();
+  }
+  llvm::legacy::PassManager manager;
+  if ((*machine)->addPassesToEmitFile(manager, os, nullptr,
+                                      llvm::CodeGenFileType::ObjectFile))
+    return module.emitError("the target has no object files");
+  manager.run(*code);
+  return success();
+}
+
+/// The static runtime: beside the tool, in a build and where it is installed.
+static std::string findRuntime(const char *program) {
+  std::string tool = llvm::sys::fs::getMainExecutable(
+      program, reinterpret_cast<void *>(&findRuntime));
+  for (StringRef folder : {"../lib", "../lib/x86_64-linux-gnu",
+                           "../lib/aarch64-linux-gnu", "../lib64"}) {
+    SmallString<128> path(llvm::sys::path::parent_path(tool));
+    llvm::sys::path::append(path, folder, "libVarlenRuntime.a");
+    if (llvm::sys::fs::exists(path))
+      return std::string(path);
+  }
+  return "";
+}
+
+/// Links an object to a shared library, by the system's compiler.
+static int link(StringRef object, StringRef output, const char *program) {
+  std::string runtime = findRuntime(program);
+  if (runtime.empty())
+    return fail("found no libVarlenRuntime.a beside the tool; --emit=obj "
+                "leaves linking to others");
+  llvm::ErrorOr<std::string> compiler = llvm::sys::findProgramByName("cc");
+  if (!compiler)
+    return fail("found no cc in PATH, which links shared libraries");
+  std::string error;
+  StringRef arguments[] = {"cc",   "-shared", "-pthread", "-o",
+                           output, object,    runtime,    "-lm"};
+  if (llvm::sys::ExecuteAndWait(*compiler, arguments, std::nullopt, {}, 0, 0,
+                                &error) != 0)
+    return fail(output + ": cc could not link it" +
+                (error.empty() ? "" : ": " + error));
+  return 0;
+}
+
+int varlen::emitHost(int argc, char **argv, DialectRegistry &registry) {
+  llvm::InitLLVM init(argc, argv);
+  HostOptions options;
+  cl::HideUnrelatedOptions(options.category);
+  cl::ParseCommandLineOptions(argc, argv,
+                              "Variable-length attention for a CPU\n");
+  const CPUTarget *target = lookupCPUTarget(options.target);
+  if (!target)
+    return fail("expected target to be one of " + getCPUTargetNames() +
+                ", got " + options.target);
+  std::string error;
+  std::unique_ptr<llvm::MemoryBuffer> file =
+      openInputFile(options.input, &error);
+  if (!file)
+    return fail(error);
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+  MLIRContext context(registry);
+  SourceMgrDiagnosticHandler handler(sources, &context);
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
+  if (!module)
+    return 1;
+
+  removeNames(*module);
+  PassManager interface(&context), pipeline(&context);
+  interface.addPass(createInlinerPass());
+  interface.addPass(createVarlenAddShapeFunctions());
+  VarlenAddResultArgumentsOptions results;
+  results.strided = options.strided;
+  interface.addPass(createVarlenAddResultArguments(results));
+  VarlenToCPUOptions cpu;
+  cpu.target = std::string(options.target);
+  buildVarlenToCPU(pipeline, cpu);
+  if (failed(interface.run(*module)))
+    return 1;
+  if (!options.header.empty())
+    if (int code = writeFile(options.header, [&](llvm::raw_ostream &os) {
+          return emitHeader(*module, os);
+        }))
+      return code;
+  if (failed(pipeline.run(*module)))
+    return 1;
+  auto write = [&](llvm::raw_pwrite_stream &os) {
+    return generate(*module, options, *target, os);
+  };
+  if (options.format != HostFormat::Shared)
+    return writeFile(options.output, write);
+  if (options.output == "-")
+    return fail("expected a file for a shared library, by -o");
+  SmallString<128> object;
+  if (std::error_code code =
+          llvm::sys::fs::createTemporaryFile("varlen", "o", object))
+    return fail("no temporary file: " + code.message());
+  llvm::FileRemover remover(object);
+  if (int code = writeFile(object, write))
+    return code;
+  return link(object, options.output, argv[0]);
+}
