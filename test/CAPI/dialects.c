@@ -2,6 +2,7 @@
 
    REQUIRES: package
    RUN: %cc -I %mlir-libs/../include %s -o %t %capi %mlir-libs/libMLIRCAPIIR.a \
+   RUN:   %mlir-libs/libMLIRCAPIFunc.a \
    RUN:   -L %mlir-libs -Wl,-rpath,%mlir-libs -lMLIR -lLLVM -lstdc++ -lm
    RUN: %t
 */
@@ -9,6 +10,8 @@
 #include "varlen-c/Dialects.h"
 
 #include "Inputs/Test.h"
+#include "mlir-c/Diagnostics.h"
+#include "mlir-c/Dialect/Func.h"
 #include "mlir-c/Pass.h"
 
 static MlirModule parse(MlirContext context, const char *text) {
@@ -18,6 +21,36 @@ static MlirModule parse(MlirContext context, const char *text) {
 static void print(MlirStringRef text, void *context) {
   char *buffer = context;
   strncat(buffer, text.data, text.length);
+}
+
+static MlirLogicalResult keep(MlirDiagnostic diagnostic, void *context) {
+  mlirDiagnosticPrint(diagnostic, print, context);
+  return mlirLogicalResultSuccess();
+}
+
+/* A host that has forgotten what is implemented outside of dialects. */
+static void testMissing(void) {
+  static char message[1 << 16];
+  MlirDialectRegistry registry = mlirDialectRegistryCreate();
+  mlirDialectHandleInsertDialect(mlirGetDialectHandle__func__(), registry);
+  mlirDialectHandleInsertDialect(mlirGetDialectHandle__varlen__(), registry);
+  MlirContext context = mlirContextCreateWithRegistry(registry, false);
+  mlirDialectRegistryDestroy(registry);
+  MlirModule module = parse(context, ATTENTION);
+  mlirContextAttachDiagnosticHandler(context, keep, message, NULL);
+  MlirPassManager manager = mlirPassManagerCreate(context);
+  EXPECT(mlirLogicalResultIsSuccess(mlirOpPassManagerAddPipeline(
+      mlirPassManagerGetAsOpPassManager(manager),
+      mlirStringRefCreateFromCString("varlen-lower-attn-to-cpu"), print,
+      message)));
+  EXPECT(mlirLogicalResultIsFailure(
+      mlirPassManagerRunOnOp(manager, mlirModuleGetOperation(module))));
+  EXPECT(strstr(message, "expected an implementation of "
+                         "BufferizableOpInterface for 'arith.constant', which "
+                         "mlir::varlen::registerRequiredUpstream"));
+  mlirPassManagerDestroy(manager);
+  mlirModuleDestroy(module);
+  mlirContextDestroy(context);
 }
 
 int main(void) {
@@ -70,5 +103,6 @@ int main(void) {
   EXPECT(!mlirDialectIsNull(
       mlirDialectHandleLoadDialect(mlirGetDialectHandle__kernel__(), context)));
   mlirContextDestroy(context);
+  testMissing();
   return failures != 0;
 }

@@ -42,8 +42,8 @@ inline constexpr auto kCodeGenLevel = llvm::CodeGenOptLevel::Less;
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 makeTargetMachine(const CPUTarget &target);
 
-/// The same for code in files: independent of its position, and for programs that
-/// are linked later.
+/// The same for code in files: independent of its position, and for programs
+/// that are linked later.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 makeFileTargetMachine(const CPUTarget &target);
 
