@@ -412,6 +412,44 @@ def VarlenAddResultArguments
     Statistic<"numAdded", "added", "Results that are arguments now">];
 }
 
+def VarlenImportStableHLO : Pass<"varlen-import-stablehlo"> {
+  let summary = "Attention of StableHLO modules";
+  let description = [{
+    `stablehlo.custom_call` with the target, and `stablehlo.composite` with the name
+    `varlen.attn` or `varlen.attn_grad` become these operations. Operands are those
+    of the operation without the optional ones; these follow, in the order in which
+    the configuration names them. The configuration is the dictionary
+    `backend_config` (or `mhlo.backend_config`, `composite_attributes`), with
+
+    | entry | | default |
+    |---|---|---|
+    | `causal` | bool | false |
+    | `window_left`, `window_right` | integer, -1 is open | -1 |
+    | `top_left` | bool: the alignment of the mask | false |
+    | `scale` | float | 1/sqrt(head_dim) |
+    | `operands` | names of the optional operands that there are | none |
+
+    StableHLO need not be registered: modules in the generic form will do.
+
+    *Requires*: operands and results that are ranked tensors. *Guarantees*: the above;
+    nothing else changes, and the decomposition of a composite stays where it is.
+    *Numerics*: none.
+
+    ```mlir
+    %0:2 = "stablehlo.custom_call"(%q, %k, %v, %cu, %cu, %sink)
+        {call_target_name = "varlen.attn", api_version = 4 : i32,
+         backend_config = {causal = true, operands = ["sink"]}} : (...) -> (...)
+    ```
+    becomes
+    ```mlir
+    %out, %lse = varlen.attn %q, %k, %v, %cu, %cu sink(%sink)
+        {mask = #varlen.mask<causal>} : (...) -> (...)
+    ```
+  }];
+  let dependentDialects = ["::mlir::varlen::VarlenDialect"];
+  let statistics = [Statistic<"numImported", "imported", "Attentions">];
+}
+
 def VarlenExportFunctions
     : Pass<"varlen-export-functions", "::mlir::ModuleOp"> {
   let summary = "Give public functions a C interface";

@@ -1,0 +1,48 @@
+// REQUIRES: plugin
+// RUN: %mlir-opt-plugin --allow-unregistered-dialect --pass-pipeline='builtin.module(varlen-import-stablehlo)' %s | FileCheck %s
+
+// CHECK-LABEL: func @plain(
+// CHECK: varlen.attn %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} :
+// CHECK-NOT: stablehlo
+func.func @plain(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>) {
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = ""}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return %0#0, %0#1 : tensor<8x4x16xf32>, tensor<4x8xf32>
+}
+
+// Optional operands are in the order of the configuration; JAX's scale is f64.
+
+// CHECK-LABEL: func @options(
+// CHECK-SAME: %[[Q:.*]]: tensor<8x4x16xf32>, %[[CU:.*]]: tensor<3xi32>, %[[USED:.*]]: tensor<2xi32>, %[[SINK:.*]]: tensor<4xf32>
+// CHECK: varlen.attn %[[Q]], %[[Q]], %[[Q]], %[[CU]], %[[CU]] seqused_k(%[[USED]]) sink(%[[SINK]])
+// CHECK-SAME: mask = #varlen.mask<window = (128, 0), top_left>
+// CHECK-SAME: scale = 1.250000e-01 : f32
+func.func @options(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>, %used: tensor<2xi32>, %sink: tensor<4xf32>)
+    -> tensor<8x4x16xf32> {
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu, %sink, %used)
+      {call_target_name = "varlen.attn", api_version = 4 : i32,
+       backend_config = {causal = true, window_left = 128 : i64, top_left = true, scale = 0.125 : f64,
+                         operands = ["sink", "seqused_k"]}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>,
+         tensor<4xf32>, tensor<2xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return %0#0 : tensor<8x4x16xf32>
+}
+
+// A composite; what it decomposes to stays, and so do calls of others.
+
+// CHECK-LABEL: func @composite(
+// CHECK: varlen.attn_grad {{.*}} {mask = #varlen.mask<causal>}
+// CHECK: "stablehlo.custom_call"{{.*}}"mine"
+// CHECK: func private @oracle(
+func.func @composite(%q: tensor<?x4x16xbf16>, %l: tensor<4x?xf32>, %cu: tensor<?xi32>)
+    -> (tensor<?x4x16xbf16>, tensor<?x4x16xbf16>, tensor<?x4x16xbf16>) {
+  %0:3 = "stablehlo.composite"(%q, %q, %q, %q, %q, %l, %cu, %cu)
+      {name = "varlen.attn_grad", composite_attributes = {causal = true}, decomposition = @oracle}
+      : (tensor<?x4x16xbf16>, tensor<?x4x16xbf16>, tensor<?x4x16xbf16>, tensor<?x4x16xbf16>,
+         tensor<?x4x16xbf16>, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>)
+      -> (tensor<?x4x16xbf16>, tensor<?x4x16xbf16>, tensor<?x4x16xbf16>)
+  "stablehlo.custom_call"() {call_target_name = "mine"} : () -> ()
+  return %0#0, %0#1, %0#2 : tensor<?x4x16xbf16>, tensor<?x4x16xbf16>, tensor<?x4x16xbf16>
+}
+func.func private @oracle()
