@@ -468,6 +468,33 @@ def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
     Statistic<"numBlocks", "blocks", "Blocks of tile operations vectorised">];
 }
 
+def VarlenFlattenForall : Pass<"varlen-flatten-forall"> {
+  let summary = "Parallel loops with one index from 0 with step 1";
+  let description = [{
+    An `scf.forall` on memrefs of several indices, or with other bounds or steps,
+    becomes one of a single index from 0 to the number of iterations, of which the
+    others are computed. That is the form that `varlen-outline-work` takes.
+
+    *Requires*: steps above 0. A loop with results or a mapping is left as it is.
+    *Guarantees*: the iterations are numbered with the last index fastest.
+    *Numerics*: none.
+
+    ```mlir
+    scf.forall (%i, %j) = (0, 0) to (%n, 64) step (1, 16) {
+    ```
+    becomes
+    ```mlir
+    scf.forall (%k) in (%count) {
+      %i = arith.divui %k, %c4 : index
+      %number = arith.remui %k, %c4 : index
+      %j = arith.muli %number, %c16 : index
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+  let statistics = [Statistic<"numFlattened", "flattened", "Loops rewritten">];
+}
+
 def VarlenOutlineWork : Pass<"varlen-outline-work", "::mlir::ModuleOp"> {
   let summary = "Run parallel loops on the threads of the runtime";
   let description = [{
