@@ -75,8 +75,10 @@ Value GroupTiler::emitBase(OpOperand &init) {
           .payloadUsesValueFromOperand(first) ||
       value.getDefiningOp<tensor::EmptyOp>())
     return value;
-  return emitAlloc(b, tensor::getMixedSizes(b, b.getLoc(), value),
-                   cast<RankedTensorType>(value.getType()).getElementType());
+  // Empty rather than allocated: a caller's destination can take its place.
+  return tensor::EmptyOp::create(
+      b, tensor::getMixedSizes(b, b.getLoc(), value),
+      cast<RankedTensorType>(value.getType()).getElementType());
 }
 
 /// The only use of a result by an operation of the group, or null.
