@@ -8,7 +8,6 @@
 
 #include "ContractionVectorizer.h"
 
-#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -22,6 +21,8 @@ using namespace mlir::varlen;
 /// How far ahead rows of a right factor are fetched that the processor sees no
 /// pattern in: on a page each.
 static constexpr int64_t kRowsAhead = 8;
+/// Of panels, where rows follow each other.
+static constexpr int64_t kStepsPerPrefetch = 8;
 
 //===----------------------------------------------------------------------===//
 // Loops
@@ -78,16 +79,46 @@ Value ContractionVectorizer::loadElement(OpOperand &operand) {
   return memref::LoadOp::create(b, operand.get(), getIndices(operand));
 }
 
-/// Of panels, the next one, which lies behind this one in memory; else a row
-/// ahead.
-void ContractionVectorizer::prefetchNext(Value k, Value column) {
+/// Fetches a row of the right factor for later, the columns of a tile.
+void ContractionVectorizer::prefetch(Value row, ArrayRef<Value> columns) {
+  indices[form.depth] = row;
+  for (Value column : columns) {
+    indices[form.columns] = column;
+    memref::PrefetchOp::create(b, form.rhs->get(), getIndices(*form.rhs),
+                               /*isWrite=*/false, /*localityHint=*/2,
+                               /*isDataCache=*/true);
+  }
+}
+
+/// `sums` and the products of `depth` steps. Meanwhile the next panel, which
+/// lies behind this one in memory, is fetched, a part of it with each tile of a
+/// block of rows: all of it with each tile would take more time than it saves.
+Values ContractionVectorizer::emitDepth(
+    Value row, ArrayRef<Value> columns, Values sums,
+    function_ref<Values(Value, ValueRange)> addProducts) {
   IndexBuilder index{b};
-  indices[form.depth] = index.add(k, hasPanels ? extents[form.depth]
-                                               : index.constant(kRowsAhead));
-  indices[form.columns] = column;
-  memref::PrefetchOp::create(b, form.rhs->get(), getIndices(*form.rhs),
-                             /*isWrite=*/false, /*localityHint=*/2,
-                             /*isDataCache=*/true);
+  Value depth = extents[form.depth], one = index.constant(1);
+  if (!hasPanels)
+    return emitLoop(b, index.constant(0), depth, one, sums,
+                    [&](Value k, ValueRange state) {
+                      prefetch(index.add(k, kRowsAhead), columns);
+                      return addProducts(k, state);
+                    });
+  Value numTiles = index.ceilDiv(extents[form.rows], sizes.rows);
+  Value share = index.div(index.add(depth, index.sub(numTiles, one)), numTiles);
+  Value tile = index.div(row, index.constant(sizes.rows));
+  Value first = index.add(depth, index.mul(tile, share));
+  Value step = index.constant(kStepsPerPrefetch);
+  Value whole = index.roundDown(depth, kStepsPerPrefetch);
+  sums = emitLoop(b, index.constant(0), whole, step, sums,
+                  [&](Value k, ValueRange state) {
+                    prefetch(index.add(first, index.div(k, step)), columns);
+                    return Values(emitLoop(b, k, index.add(k, step), one, state,
+                                           addProducts));
+                  });
+  if (getConstantIntValue(index.sub(depth, whole)) == 0)
+    return sums;
+  return emitLoop(b, whole, depth, one, sums, addProducts);
 }
 
 void ContractionVectorizer::emitTile(const Tile &tile) {
@@ -118,7 +149,7 @@ void ContractionVectorizer::emitTile(const Tile &tile) {
         visit(i, j);
       }
   };
-  SmallVector<Value> sums;
+  Values sums;
   forEach([&](int64_t, int64_t j) {
     sums.push_back(load(*form.result, masks[j]));
   });
@@ -129,9 +160,6 @@ void ContractionVectorizer::emitTile(const Tile &tile) {
       indices[form.columns] = columns[j];
       vectors.push_back(convert(b, load(*form.rhs, masks[j]), element));
     }
-    for (Value column : columns)
-      prefetchNext(k, column);
-    indices[form.depth] = k;
     for (int64_t i = 0; i < sizes.rows; ++i) {
       indices[form.rows] = rows[i];
       Value factor = vector::BroadcastOp::create(
@@ -149,8 +177,7 @@ void ContractionVectorizer::emitTile(const Tile &tile) {
     }
     return next;
   };
-  sums = emitLoop(b, index.constant(0), extents[form.depth], index.constant(1),
-                  sums, addProducts);
+  sums = emitDepth(tile.row, columns, sums, addProducts);
   for (int64_t i = 0; i < sizes.rows; ++i) {
     auto store = [&] {
       indices[form.rows] = index.add(tile.row, i);

@@ -17,6 +17,7 @@
 #define VARLEN_DIALECT_LINALG_TRANSFORMS_CONTRACTIONVECTORIZER_H
 
 #include "ContractionForm.h"
+#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
 #include "varlen/Target/CPUTarget.h"
 #include "varlen/Target/Tiles.h"
 
@@ -45,7 +46,9 @@ private:
   void emitRows(Value column, Value columns, bool isCut);
   void emitTile(const Tile &tile);
 
-  void prefetchNext(Value k, Value column);
+  void prefetch(Value row, ArrayRef<Value> columns);
+  Values emitDepth(Value row, ArrayRef<Value> columns, Values sums,
+                   function_ref<Values(Value, ValueRange)> addProducts);
   Value load(OpOperand &operand, Value mask);
   Value loadElement(OpOperand &operand);
   SmallVector<Value> getIndices(OpOperand &operand);
