@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "varlen/Conversion/Passes.h"
+#include "varlen/Dialect/Varlen/Utils/TargetOption.h"
 #include "varlen/Target/CPUTarget.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -46,13 +47,9 @@ struct VarlenFinalizeLLVM
   using VarlenFinalizeLLVMBase::VarlenFinalizeLLVMBase;
 
   void runOnOperation() override {
-    const CPUTarget *cpu = lookupCPUTarget(target);
-    if (!cpu) {
-      emitError(getOperation().getLoc())
-          << "expected target to be one of " << getCPUTargetNames() << ", got "
-          << target.getValue();
+    const CPUTarget *cpu = getCPUTargetOrError(getOperation(), target);
+    if (!cpu)
       return signalPassFailure();
-    }
     WalkResult clean = getOperation().walk([&](Operation *op) {
       if (op == getOperation() || isa<LLVM::LLVMDialect>(op->getDialect()))
         return WalkResult::advance();

@@ -9,6 +9,7 @@
 #include "AttnIsolator.h"
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/Utils/TargetOption.h"
 #include "varlen/Pipelines/Passes.h"
 #include "varlen/Pipelines/Pipelines.h"
 #include "varlen/Target/CPUTarget.h"
@@ -194,13 +195,9 @@ struct VarlenLowerAttnToCPU
   }
 
   void runOnOperation() override {
-    const CPUTarget *cpu = lookupCPUTarget(target);
-    if (!cpu) {
-      emitError(getOperation().getLoc())
-          << "expected target to be one of " << getCPUTargetNames() << ", got "
-          << target.getValue();
+    const CPUTarget *cpu = getCPUTargetOrError(getOperation(), target);
+    if (!cpu)
       return signalPassFailure();
-    }
     int64_t count = 0;
     auto runPasses = [&](ModuleOp inner) -> LogicalResult {
       OpPassManager passes(ModuleOp::getOperationName());

@@ -17,6 +17,7 @@
 #include "LinalgGroups.h"
 #include "TileArithmetic.h"
 #include "varlen/Dialect/Linalg/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/Utils/TargetOption.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -387,12 +388,9 @@ struct VarlenTileLinalg : varlen::impl::VarlenTileLinalgBase<VarlenTileLinalg> {
   using VarlenTileLinalgBase::VarlenTileLinalgBase;
 
   void runOnOperation() override {
-    const CPUTarget *cpu = lookupCPUTarget(target);
-    if (!cpu) {
-      getOperation().emitError("expected target to be one of ")
-          << getCPUTargetNames() << ", got '" << target << "'";
+    const CPUTarget *cpu = getCPUTargetOrError(getOperation(), target);
+    if (!cpu)
       return signalPassFailure();
-    }
     SmallVector<linalg::LinalgOp> ops;
     getOperation().walk([&](linalg::LinalgOp op) { ops.push_back(op); });
     for (linalg::LinalgOp op : ops)

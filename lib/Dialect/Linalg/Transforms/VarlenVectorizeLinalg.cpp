@@ -9,6 +9,7 @@
 #include "ContractionVectorizer.h"
 #include "LoopVectorizer.h"
 #include "varlen/Dialect/Linalg/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/Utils/TargetOption.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
@@ -72,12 +73,9 @@ struct VarlenVectorizeLinalg
   using VarlenVectorizeLinalgBase::VarlenVectorizeLinalgBase;
 
   void runOnOperation() override {
-    const CPUTarget *cpu = lookupCPUTarget(target);
-    if (!cpu) {
-      getOperation().emitError("expected target to be one of ")
-          << getCPUTargetNames() << ", got '" << target << "'";
+    const CPUTarget *cpu = getCPUTargetOrError(getOperation(), target);
+    if (!cpu)
       return signalPassFailure();
-    }
     SmallVector<linalg::LinalgOp> ops;
     getOperation().walk([&](linalg::LinalgOp op) { ops.push_back(op); });
     linalg::LinalgOp firstScalar;

@@ -8,6 +8,7 @@
 
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/Utils/TargetOption.h"
 #include "varlen/Target/Tiles.h"
 
 #include "mlir/IR/Builders.h"
@@ -110,17 +111,14 @@ struct VarlenAssignSchedule
 
 void VarlenAssignSchedule::runOnOperation() {
   const GPUTarget *gpu = chip.empty() ? nullptr : lookupGPUTarget(chip);
-  const CPUTarget *cpu = chip.empty() ? lookupCPUTarget(target) : nullptr;
-  if (!cpu && !gpu) {
-    InFlightDiagnostic error = emitError(getOperation()->getLoc());
-    if (chip.empty())
-      error << "expected target to be one of " << getCPUTargetNames()
-            << ", got " << target;
-    else
-      error << "expected chip to be one of " << getGPUTargetNames() << ", got "
-            << chip;
+  const CPUTarget *cpu =
+      chip.empty() ? getCPUTargetOrError(getOperation(), target) : nullptr;
+  if (!gpu && !chip.empty())
+    emitError(getOperation()->getLoc())
+        << "expected chip to be one of " << getGPUTargetNames() << ", got "
+        << chip;
+  if (!cpu && !gpu)
     return signalPassFailure();
-  }
   WalkResult result = getOperation()->walk([&](AttentionOpInterface op) {
     if (auto schedule =
             op->getAttrOfType<ScheduleAttrInterface>(kScheduleAttrName))

@@ -1,6 +1,6 @@
 // RUN: not varlen-opt %s --pass-pipeline="builtin.module(func.func(varlen-vectorize-linalg{target=z80}))" 2>&1 | FileCheck %s
 
-// CHECK: error: expected target to be one of host, {{.*}}, got 'z80'
+// CHECK: error: expected target to be one of host, {{.*}}, got z80
 func.func @f() {
   return
 }
