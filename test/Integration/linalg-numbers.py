@@ -246,5 +246,39 @@ for dtype in ("f64", "f16", "bf16"):
         reduction(33, 150, dtype, 1, "sum", True, ["avx2", "host"])
         reduction(33, 150, dtype, 0, "sum", True, ["avx2", "host"])
 
+
+
+def rows_alone(lhs, rhs):
+    """A row's result does not depend on how many rows there are."""
+    global failed
+    n, k = 300, 600
+    b = rng.standard_normal([{"n": n, "k": k}[c] for c in rhs]).astype(np.float32)
+    a = rng.standard_normal((40, k)).astype(np.float32)
+    maps = ", ".join(f"affine_map<(m, n, k) -> ({', '.join(x)})>" for x in (lhs, rhs, "mn"))
+    types = ", ".join(["tensor<?x?xf32>"] * 2)
+    text = f"""
+    func.func @f(%a: tensor<?x?xf32> {{varlen.name = "a"}}, %b: tensor<?x?xf32> {{varlen.name = "b"}},
+                 %c: tensor<?x?xf32> {{varlen.name = "c"}}) -> (tensor<?x?xf32> {{varlen.name = "y"}}) {{
+      %y = linalg.contract indexing_maps = [{maps}] ins(%a, %b : {types})
+          outs(%c : tensor<?x?xf32>) -> tensor<?x?xf32>
+      return %y : tensor<?x?xf32>
+    }}
+    """
+
+    def run(part):
+        left = part if lhs == "mk" else np.ascontiguousarray(part.T)
+        zeros = np.zeros((len(part), n), np.float32)
+        return varlen.run(text, {"a": left, "b": b, "c": zeros})["y"]
+
+    whole = run(a)
+    for rows in (1, 7):
+        if not np.array_equal(run(a[:rows]), whole[:rows]):
+            print(f"FAIL {lhs},{rhs}: {rows} rows differ from those of 40")
+            failed += 1
+
+
+for lhs, rhs in MATMUL:
+    rows_alone(lhs, rhs)
+
 print(f"{failed} failed")
 raise SystemExit(failed != 0)

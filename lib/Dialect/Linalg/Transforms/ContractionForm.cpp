@@ -48,6 +48,7 @@ FailureOr<ContractionForm> varlen::getContractionForm(linalg::LinalgOp op) {
     return failure();
   form.lhs = inputs[isSwapped];
   form.rhs = inputs[!isSwapped];
+  form.hasColumnsLast = isLast(op, *form.rhs, form.columns);
   form.rows = (isSwapped ? dims->n : dims->m).back();
   form.depth = dims->k.back();
   for (unsigned k : dims->k)

@@ -14,10 +14,12 @@
 namespace mlir::varlen {
 
 /// Which loop and operand of a contraction is what: the result's columns are
-/// those of `rhs`, contiguous in both.
+/// those of `rhs`.
 struct ContractionForm {
   unsigned rows, columns, depth;
   OpOperand *lhs, *rhs, *result;
+  /// Whether the columns are the last dimension of `rhs`, too.
+  bool hasColumnsLast;
   /// All other loops.
   SmallVector<unsigned> outer;
 };

@@ -106,7 +106,12 @@ static linalg::LinalgOp findContraction(linalg::LinalgOp op) {
 }
 
 bool GroupFinder::hasColumnTiles(linalg::LinalgOp op) {
-  int64_t rows = op.getStaticLoopRanges()[getForm(op)->rows];
+  ContractionForm form = *getForm(op);
+  // Else it would sum in another order than panels do, and a row's result would
+  // depend on how many there are.
+  if (!form.hasColumnsLast)
+    return false;
+  int64_t rows = op.getStaticLoopRanges()[form.rows];
   return ShapedType::isDynamic(rows) ? hasFewRows : rows <= kFewRows;
 }
 

@@ -330,12 +330,13 @@ static void widenSum(linalg::LinalgOp op) {
   op->erase();
 }
 
-/// The number of rows of a contraction in blocks, if it is not known before run
-/// time.
+/// The number of rows of a contraction in blocks that could be in columns, if
+/// it is not known before run time.
 static Value getDynamicRows(LinalgGroup &group) {
   for (auto &[op, form] : group.contractions) {
     auto contraction = cast<linalg::LinalgOp>(op);
-    if (ShapedType::isStatic(contraction.getStaticLoopRanges()[form.rows]))
+    if (!form.hasColumnsLast ||
+        ShapedType::isStatic(contraction.getStaticLoopRanges()[form.rows]))
       continue;
     AffineMap map = contraction.getMatchingIndexingMap(form.lhs);
     unsigned place =

@@ -28,12 +28,12 @@ static bool hasContiguousColumns(linalg::LinalgOp op,
                                  const ContractionForm &form) {
   if (!op.hasPureBufferSemantics())
     return false;
-  for (OpOperand *operand : {form.rhs, form.result}) {
-    AffineMap map = op.getMatchingIndexingMap(operand);
-    if (map.getDimPosition(map.getNumResults() - 1) != form.columns ||
-        !cast<MemRefType>(operand->get().getType()).isLastDimUnitStride())
-      return false;
-  }
+  auto isContiguous = [](OpOperand *operand) {
+    return cast<MemRefType>(operand->get().getType()).isLastDimUnitStride();
+  };
+  if (!form.hasColumnsLast || !isContiguous(form.rhs) ||
+      !isContiguous(form.result))
+    return false;
   // A tile that is cut masks them, which LLVM can't of narrow floats.
   return getElementTypeOrSelf(form.result->get().getType())
                  .getIntOrFloatBitWidth() >= 32 &&
