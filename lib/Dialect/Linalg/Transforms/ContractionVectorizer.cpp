@@ -28,14 +28,15 @@ static constexpr int64_t kStepsPerPrefetch = 8;
 // Loops
 //===----------------------------------------------------------------------===//
 
-/// Whether the rows of a matrix follow each other in memory without a gap.
-static bool isPanel(Value matrix) {
+/// Whether the rows of a matrix are `width` elements and follow each other in
+/// memory without a gap.
+static bool isPanel(Value matrix, int64_t width) {
   auto type = cast<MemRefType>(matrix.getType());
   SmallVector<int64_t> strides;
   int64_t offset;
-  return type.getRank() == 2 && ShapedType::isStatic(type.getDimSize(1)) &&
+  return type.getRank() == 2 &&
          succeeded(type.getStridesAndOffset(strides, offset)) &&
-         strides[0] == type.getDimSize(1);
+         strides[0] == width;
 }
 
 ContractionVectorizer::ContractionVectorizer(OpBuilder &builder,
@@ -45,7 +46,9 @@ ContractionVectorizer::ContractionVectorizer(OpBuilder &builder,
     : op(op), form(form), target(target), sizes(getContractionTile(target)),
       element(
           cast<FloatType>(getElementTypeOrSelf(form.result->get().getType()))),
-      lanes(target.getLanes(element.getWidth() / 8)), b(op.getLoc(), builder) {}
+      lanes(target.getLanes(element.getWidth() / 8)),
+      hasPanels(isPanel(form.rhs->get(), sizes.vectors * lanes)),
+      b(op.getLoc(), builder) {}
 
 SmallVector<Value> ContractionVectorizer::getIndices(OpOperand &operand) {
   SmallVector<Value> result;

@@ -50,10 +50,6 @@ private:
 };
 } // namespace
 
-static bool isParallel(linalg::LinalgOp op, unsigned dim) {
-  return op.getIteratorTypesArray()[dim] == utils::IteratorType::parallel;
-}
-
 static bool hasSimpleMaps(linalg::LinalgOp op) {
   return llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) {
     return map.isProjectedPermutation();
