@@ -10,11 +10,15 @@ between its repetitions. Of each program the fastest run counts.
 import argparse
 import os
 import pathlib
+import sys
 import tempfile
 import time
 
 import numpy as np
 import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
+
 import varlen
 
 
