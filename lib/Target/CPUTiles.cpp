@@ -54,3 +54,11 @@ ContractionTile mlir::varlen::getContractionTile(const CPUTarget &cpu) {
     return {/*rows=*/8, /*vectors=*/2, /*blockRows=*/96, /*depth=*/256};
   return {/*rows=*/6, /*vectors=*/2, /*blockRows=*/96, /*depth=*/256};
 }
+
+ContractionTile mlir::varlen::getContractionTileInPlace(const CPUTarget &cpu) {
+  // Half the registers are sums, as much of a row as there is room for.
+  ContractionTile tile = getContractionTile(cpu);
+  tile.rows = 2;
+  tile.vectors = cpu.vectorRegisters / (2 * tile.rows);
+  return tile;
+}

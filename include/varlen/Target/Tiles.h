@@ -46,6 +46,10 @@ struct ContractionTile {
 /// The tiles that suit the vector registers of a CPU.
 ContractionTile getContractionTile(const CPUTarget &cpu);
 
+/// Those for a right factor that is not copied to panels: the left factor has
+/// few rows, and each row of the right one may be on a page of its own.
+ContractionTile getContractionTileInPlace(const CPUTarget &cpu);
+
 /// Tile sizes of one kernel on a GPU; the parameters of
 /// `#varlen.gpu_schedule`.
 struct GPUTiles {

@@ -48,7 +48,15 @@ ContractionVectorizer::ContractionVectorizer(OpBuilder &builder,
           cast<FloatType>(getElementTypeOrSelf(form.result->get().getType()))),
       lanes(target.getLanes(element.getWidth() / 8)),
       hasPanels(isPanel(form.rhs->get(), sizes.vectors * lanes)),
-      b(op.getLoc(), builder) {}
+      b(op.getLoc(), builder) {
+  if (hasPanels)
+    return;
+  sizes = getContractionTileInPlace(target);
+  int64_t columns = this->op.getStaticLoopRanges()[form.columns];
+  if (ShapedType::isStatic(columns))
+    sizes.vectors =
+        std::clamp<int64_t>(llvm::divideCeil(columns, lanes), 1, sizes.vectors);
+}
 
 SmallVector<Value> ContractionVectorizer::getIndices(OpOperand &operand) {
   SmallVector<Value> result;
@@ -128,7 +136,7 @@ void ContractionVectorizer::emitTile(const Tile &tile) {
   IndexBuilder index{b};
   // Rows that are not there are the last one again, and not stored.
   SmallVector<Value> rows, columns, masks;
-  for (int64_t i = 0; i < sizes.rows; ++i) {
+  for (int64_t i = 0; i < tile.numRows; ++i) {
     Value offset = index.constant(i);
     if (tile.rows)
       offset = index.min(offset, index.sub(tile.rows, index.constant(1)));
@@ -145,7 +153,7 @@ void ContractionVectorizer::emitTile(const Tile &tile) {
                         : Value());
   }
   auto forEach = [&](function_ref<void(int64_t, int64_t)> visit) {
-    for (int64_t i = 0; i < sizes.rows; ++i)
+    for (int64_t i = 0; i < tile.numRows; ++i)
       for (int64_t j = 0; j < sizes.vectors; ++j) {
         indices[form.rows] = rows[i];
         indices[form.columns] = columns[j];
@@ -163,7 +171,7 @@ void ContractionVectorizer::emitTile(const Tile &tile) {
       indices[form.columns] = columns[j];
       vectors.push_back(convert(b, load(*form.rhs, masks[j]), element));
     }
-    for (int64_t i = 0; i < sizes.rows; ++i) {
+    for (int64_t i = 0; i < tile.numRows; ++i) {
       indices[form.rows] = rows[i];
       Value factor = vector::BroadcastOp::create(
           b, VectorType::get({lanes}, element),
@@ -181,7 +189,7 @@ void ContractionVectorizer::emitTile(const Tile &tile) {
     return next;
   };
   sums = emitDepth(tile.row, columns, sums, addProducts);
-  for (int64_t i = 0; i < sizes.rows; ++i) {
+  for (int64_t i = 0; i < tile.numRows; ++i) {
     auto store = [&] {
       indices[form.rows] = index.add(tile.row, i);
       for (int64_t j = 0; j < sizes.vectors; ++j) {
@@ -207,13 +215,14 @@ void ContractionVectorizer::emitRows(Value column, Value columns, bool isCut) {
   Value rows = extents[form.rows];
   Value cut = isCut ? columns : Value();
   Value whole = index.roundDown(rows, sizes.rows);
-  emitLoop(b, index.constant(0), whole, sizes.rows,
-           [&](Value row) { emitTile({row, column, Value(), cut}); });
+  emitLoop(b, index.constant(0), whole, sizes.rows, [&](Value row) {
+    emitTile({row, column, Value(), cut, sizes.rows});
+  });
   Value rest = index.sub(rows, whole);
   if (getConstantIntValue(rest) == 0)
     return;
   emitIf(b, index.less(index.constant(0), rest),
-         [&] { emitTile({whole, column, rest, cut}); });
+         [&] { emitTile({whole, column, rest, cut, sizes.rows - 1}); });
 }
 
 void ContractionVectorizer::emitColumns() {

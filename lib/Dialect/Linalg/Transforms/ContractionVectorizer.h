@@ -39,6 +39,8 @@ private:
   /// there on of each where the tile may be cut.
   struct Tile {
     Value row, column, rows, columns;
+    /// Rows in registers.
+    int64_t numRows;
   };
 
   void emitOuter(ArrayRef<unsigned> dims);

@@ -94,7 +94,7 @@ LoopVectorizer::Access LoopVectorizer::getAccess(OpOperand &operand,
   if (!map.isFunctionOfDim(dim))
     return Access::Invariant;
   auto type = dyn_cast<MemRefType>(operand.get().getType());
-  bool isLast = map.getDimPosition(map.getNumResults() - 1) == dim;
+  bool isLast = map.getResults().back() == b.getAffineDimExpr(dim);
   return isLast && type.isLastDimUnitStride() ? Access::Contiguous
                                               : Access::Strided;
 }
@@ -155,8 +155,9 @@ LogicalResult LoopVectorizer::plan(std::string &reason) {
       reason = "elements that are no whole bytes";
       return failure();
     }
-    if (!op.getMatchingIndexingMap(&operand).isProjectedPermutation()) {
-      reason = "an index is not one of the loops";
+    if (!op.getMatchingIndexingMap(&operand).isProjectedPermutation(
+            /*allowZeroInResults=*/true)) {
+      reason = "an index is neither one of the loops nor 0";
       return failure();
     }
     bytes = std::max(bytes, getBytes(type.getElementType()));
@@ -228,8 +229,12 @@ Value LoopVectorizer::emitMask(Value rest, int64_t lanes) {
 SmallVector<Value> LoopVectorizer::getIndices(AffineMap map, Value offset) {
   SmallVector<Value> result;
   for (AffineExpr expr : map.getResults()) {
-    unsigned dim = cast<AffineDimExpr>(expr).getPosition();
-    result.push_back(dim == vectorDim ? offset : indices[dim]);
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    if (!dim)
+      result.push_back(arith::ConstantIndexOp::create(b, 0));
+    else
+      result.push_back(
+          dim.getPosition() == vectorDim ? offset : indices[dim.getPosition()]);
   }
   return result;
 }

@@ -7,12 +7,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "ContractionVectorizer.h"
+#include "DotVectorizer.h"
 #include "LoopVectorizer.h"
 #include "varlen/Dialect/Linalg/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Utils/TargetOption.h"
 
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace mlir::varlen {
@@ -25,7 +28,8 @@ using namespace mlir::varlen;
 
 /// Whether the columns of a contraction are contiguous in memory.
 static bool hasContiguousColumns(linalg::LinalgOp op,
-                                 const ContractionForm &form) {
+                                 const ContractionForm &form,
+                                 const CPUTarget &target) {
   if (!op.hasPureBufferSemantics())
     return false;
   auto isContiguous = [](OpOperand *operand) {
@@ -34,11 +38,33 @@ static bool hasContiguousColumns(linalg::LinalgOp op,
   if (!form.hasColumnsLast || !isContiguous(form.rhs) ||
       !isContiguous(form.result))
     return false;
-  // A tile that is cut masks them, which LLVM can't of narrow floats.
-  return getElementTypeOrSelf(form.result->get().getType())
-                 .getIntOrFloatBitWidth() >= 32 &&
-         getElementTypeOrSelf(form.rhs->get().getType())
-                 .getIntOrFloatBitWidth() >= 32;
+  auto getBits = [](OpOperand *operand) {
+    return getElementTypeOrSelf(operand->get().getType())
+        .getIntOrFloatBitWidth();
+  };
+  if (getBits(form.result) < 32)
+    return false;
+  // A vector that is cut masks them, which LLVM can't of narrow floats.
+  int64_t columns = op.getStaticLoopRanges()[form.columns];
+  return getBits(form.rhs) >= 32 ||
+         (ShapedType::isStatic(columns) &&
+          columns % target.getLanes(getBits(form.result) / 8) == 0);
+}
+
+/// Writes a contraction in one of the forms that keep its sums in registers,
+/// if it has such a form.
+static bool emitContraction(OpBuilder &builder, linalg::LinalgOp op,
+                            const ContractionForm &form,
+                            const CPUTarget &target) {
+  if (hasContiguousColumns(op, form, target)) {
+    ContractionVectorizer(builder, op, form, target).emit();
+    return true;
+  }
+  DotVectorizer dot(builder, op, form, target);
+  if (!dot.canEmit())
+    return false;
+  dot.emit();
+  return true;
 }
 
 /// Polynomials in place of calls, for vectors only: what a user wrote for
@@ -76,7 +102,7 @@ struct VarlenVectorizeLinalg
     const CPUTarget *cpu = getCPUTargetOrError(getOperation(), target);
     if (!cpu)
       return signalPassFailure();
-    SmallVector<linalg::LinalgOp> ops;
+    SmallVector<linalg::LinalgOp> ops, rest;
     getOperation().walk([&](linalg::LinalgOp op) { ops.push_back(op); });
     linalg::LinalgOp firstScalar;
     std::string firstReason;
@@ -84,8 +110,7 @@ struct VarlenVectorizeLinalg
     OpBuilder builder(&getContext());
     for (linalg::LinalgOp op : ops) {
       if (FailureOr<ContractionForm> form = getContractionForm(op);
-          succeeded(form) && hasContiguousColumns(op, *form)) {
-        ContractionVectorizer(builder, op, *form, *cpu).emit();
+          succeeded(form) && emitContraction(builder, op, *form, *cpu)) {
         op.erase();
         ++numContractions;
         continue;
@@ -98,6 +123,7 @@ struct VarlenVectorizeLinalg
         ++numVectorized;
         continue;
       }
+      rest.push_back(op);
       if (op.getNumLoops() == 0)
         continue;
       ++scalars;
@@ -113,6 +139,13 @@ struct VarlenVectorizeLinalg
           << (scalars == 1 ? " operation" : " operations")
           << " of this function; the first is '" << firstScalar->getName()
           << "': " << firstReason;
+    IRRewriter rewriter(&getContext());
+    for (linalg::LinalgOp op : rest) {
+      rewriter.setInsertionPoint(op);
+      if (op.hasPureBufferSemantics() &&
+          succeeded(linalg::linalgOpToLoops(rewriter, op)))
+        rewriter.eraseOp(op);
+    }
     if (failed(expandFunctions(getOperation())))
       signalPassFailure();
   }

@@ -1,11 +1,11 @@
 // RUN: varlen-opt %s --pass-pipeline="builtin.module(func.func(varlen-vectorize-linalg{target=avx2}))" 2>&1 | FileCheck %s
 
+// CHECK: remark: scalar loops for 2 operations of this function; the first is 'linalg.generic': elements that are no whole bytes
+
 #ij = affine_map<(i, j) -> (i, j)>
 #ji = affine_map<(i, j) -> (j, i)>
 #i = affine_map<(i, j) -> (i)>
 #j = affine_map<(i, j) -> (j)>
-
-// CHECK: remark: scalar loops for 2 operations of this function; the first is 'linalg.generic': elements that are no whole bytes
 
 // Two registers at a time, and a masked vector for the rest.
 // CHECK-LABEL: func.func @elementwise
@@ -120,7 +120,7 @@ func.func @panel(%a: memref<?x256xf32>, %b: memref<256x16xf32>, %c: memref<?x16x
 // CHECK-COUNT-8: vector.fma
 // CHECK-COUNT-8: vector.store
 // CHECK:   scf.if
-// CHECK:     arith.minsi
+// CHECK:     scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
 // CHECK: vector.create_mask
 // CHECK: vector.maskedload
 func.func @product(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?x?xf32>) {
@@ -128,10 +128,62 @@ func.func @product(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?x?xf32>
   return
 }
 
-// Left for scalar loops: bits have no vectors in memory; lanes that are not there
+// No more vectors than a row has.
+// CHECK-LABEL: func.func @few_columns
+// CHECK: scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+// CHECK-COUNT-2: vector.load {{.*}} : memref<?x16xbf16, {{.*}}>, vector<8xbf16>
+// CHECK-COUNT-4: vector.fma
+func.func @few_columns(%a: memref<?x?xf32>, %b: memref<?x16xbf16, strided<[64, 1]>>, %c: memref<?x16xf32>) {
+  linalg.contract indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>, affine_map<(i, j, k) -> (i, j)>]
+      ins(%a, %b : memref<?x?xf32>, memref<?x16xbf16, strided<[64, 1]>>) outs(%c : memref<?x16xf32>)
+  return
+}
+
+// Contracted along the memory of both factors: vectors of partial sums, of two
+// rows and two columns at a time, whose lanes are added at the end; a row that is
+// left over, and columns that are not there.
+// CHECK-LABEL: func.func @along_memory
+// CHECK: scf.for
+// CHECK:   scf.for
+// CHECK:     arith.minsi
+// CHECK:     %[[SUMS:.*]]:4 = scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+// CHECK-COUNT-4: vector.fma
+// CHECK:     %[[MASK:.*]] = vector.create_mask
+// CHECK:     vector.shuffle %[[SUMS]]#0, %[[SUMS]]#1 [0, 1, 2, 3, 8, 9, 10, 11]
+// CHECK:     vector.shuffle %[[SUMS]]#0, %[[SUMS]]#1 [4, 5, 6, 7, 12, 13, 14, 15]
+// CHECK:     %[[HALVES:.*]] = arith.addf
+// CHECK:     vector.shuffle %[[HALVES]], %[[HALVES]] [0, 1, 4, 5]
+// CHECK:     vector.shuffle %[[HALVES]], %[[HALVES]] [2, 3, 6, 7]
+// CHECK:     %[[QUARTERS:.*]] = arith.addf
+// CHECK:     vector.shuffle %[[QUARTERS]], %[[QUARTERS]] [0, 2]
+// CHECK:     vector.maskedstore %{{.*}}, %[[MASK]], %{{.*}} : memref<?x?xf32>, vector<2xi1>, vector<2xf32>
+// CHECK:   scf.for
+// CHECK:     scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>) {
+func.func @along_memory(%a: memref<?x64xf32>, %b: memref<?x64xf32, strided<[256, 1]>>, %c: memref<?x?xf32>) {
+  linalg.contract indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (j, k)>, affine_map<(i, j, k) -> (i, j)>]
+      ins(%a, %b : memref<?x64xf32>, memref<?x64xf32, strided<[256, 1]>>) outs(%c : memref<?x?xf32>)
+  return
+}
+
+// One value a row, as statistics are: its second index is always 0.
+// CHECK-LABEL: func.func @column
+// CHECK: memref.load %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x1xf32>
+// CHECK: arith.mulf {{.*}} : vector<16xf32>
+func.func @column(%x: memref<?x?xf32>, %row: memref<?x1xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, 0)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%row : memref<?x1xf32>) outs(%x : memref<?x?xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.mulf %o, %a : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// Scalar loops: bits have no vectors in memory; lanes that are not there
 // would divide by zero.
 // CHECK-LABEL: func.func @scalar
-// CHECK-COUNT-2: linalg.generic
+// CHECK: memref.load {{.*}} : memref<?xi1>
+// CHECK: arith.divsi {{.*}} : i32
 func.func @scalar(%x: memref<?xi1>, %y: memref<?xi1>, %u: memref<?xi32>) {
   linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
       ins(%x : memref<?xi1>) outs(%y : memref<?xi1>) {

@@ -1,0 +1,65 @@
+//===- DotVectorizer.h - Contractions along memory ---------------*- C++
+//-*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Part of varlen-vectorize-linalg. A contraction on memrefs whose contracted
+// loop is contiguous in both factors: a tile of rows and columns at a time, of
+// which each element is a vector of partial sums, added up at the end. Nothing
+// is copied or transposed, which pays where rows are few.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_LINALG_TRANSFORMS_DOTVECTORIZER_H
+#define VARLEN_DIALECT_LINALG_TRANSFORMS_DOTVECTORIZER_H
+
+#include "ContractionForm.h"
+#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
+#include "varlen/Target/CPUTarget.h"
+
+namespace mlir::varlen {
+
+class DotVectorizer {
+public:
+  DotVectorizer(OpBuilder &builder, linalg::LinalgOp op,
+                const ContractionForm &form, const CPUTarget &target);
+
+  /// Whether the operation has this form, and the contracted loop whole
+  /// vectors.
+  bool canEmit();
+
+  /// Writes the loops before the operation, which the caller erases.
+  void emit();
+
+private:
+  void emitOuter(ArrayRef<unsigned> dims);
+  void emitTile(Value row, int64_t numRows, Value column);
+  Value addLanes(ArrayRef<Value> vectors);
+  Value load(OpOperand &operand);
+  /// `sum` and the products of two vectors, which have as many elements as the
+  /// registers of factors hold.
+  Value addProducts(Value sum, Value lhs, Value rhs);
+  SmallVector<Value> getIndices(OpOperand &operand);
+
+  linalg::LinalgOp op;
+  ContractionForm form;
+  const CPUTarget &target;
+  /// Of sums.
+  FloatType element;
+  /// Whether products are those of pairs of bf16.
+  bool isPaired;
+  /// Elements of a factor that a step takes.
+  int64_t lanes;
+  /// Rows and columns of a tile.
+  int64_t tileSize;
+  ImplicitLocOpBuilder b;
+  SmallVector<Value> extents, indices;
+};
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_DIALECT_LINALG_TRANSFORMS_DOTVECTORIZER_H
