@@ -47,12 +47,15 @@ struct VarlenVectorizeTiles
     : varlen::impl::VarlenVectorizeTilesBase<VarlenVectorizeTiles> {
   using VarlenVectorizeTilesBase::VarlenVectorizeTilesBase;
   void runOnOperation() override {
-    WalkResult result = getOperation()->walk([&](scf::ForallOp work) {
-      auto schedule = work->getAttrOfType<CPUScheduleAttr>(kScheduleAttrName);
-      if (!schedule)
+    WalkResult result = getOperation()->walk([&](Operation *op) {
+      auto schedule = op->getAttrOfType<CPUScheduleAttr>(kScheduleAttrName);
+      auto work = dyn_cast<scf::ForallOp>(op);
+      if (!work)
+        work = op->getParentOfType<scf::ForallOp>();
+      if (!schedule || !work)
         return WalkResult::advance();
       SetVector<Block *> blocks;
-      work.walk([&](bufferization::MaterializeInDestinationOp op) {
+      op->walk([&](bufferization::MaterializeInDestinationOp op) {
         foldTransposes(op);
         blocks.insert(op->getBlock());
       });
@@ -63,7 +66,7 @@ struct VarlenVectorizeTiles
           return WalkResult::interrupt();
         ++numBlocks;
       }
-      work->removeAttr(kScheduleAttrName);
+      op->removeAttr(kScheduleAttrName);
       return WalkResult::advance();
     });
     if (result.wasInterrupted())

@@ -418,7 +418,8 @@ def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
     order that a product wants; one that is computed is stored in all orders that
     are read.
 
-    *Requires*: in each `scf.forall` with a `#varlen.cpu_schedule`: blocks of
+    *Requires*: in each `scf.forall`, or `scf.if` in one, with a
+    `#varlen.cpu_schedule`: blocks of
     linalg.fill, linalg.contract and linalg.generic on rank-2 tiles in `kq`
     orientation, between `bufferization.to_tensor` or `varlen.to_tile` and
     `bufferization.materialize_in_destination`, and a linalg.transpose only of
@@ -466,6 +467,34 @@ def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
            "without the instruction">];
   let statistics = [
     Statistic<"numBlocks", "blocks", "Blocks of tile operations vectorised">];
+}
+
+def VarlenBoundAllocs : Pass<"varlen-bound-allocs"> {
+  let summary = "Buffers of parallel loops with static sizes";
+  let description = [{
+    A buffer that is allocated in an `scf.forall` with sizes that are at most a
+    constant each becomes a `memref.view` of one that is as large as it can get, so
+    that `varlen-outline-work` can put it into the workspace.
+
+    *Requires*: memrefs; a bound is the constant of an `arith.minsi`, also where the
+    size is an extent of a view or a buffer that has it. Other buffers are left as
+    they are.
+    *Guarantees*: values keep their types.
+    *Numerics*: none.
+
+    ```mlir
+    %n = arith.minsi %rest, %c256 : index
+    %buffer = memref.alloc(%n) : memref<?x4xf32>
+    ```
+    becomes
+    ```mlir
+    %bytes = memref.alloc() : memref<4096xi8>
+    %buffer = memref.view %bytes[%c0][%n] : memref<4096xi8> to memref<?x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::memref::MemRefDialect"];
+  let statistics = [Statistic<"numBounded", "bounded", "Buffers rewritten">];
 }
 
 def VarlenFlattenForall : Pass<"varlen-flatten-forall"> {
