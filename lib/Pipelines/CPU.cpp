@@ -72,10 +72,11 @@ void varlen::buildVarlenBufferize(OpPassManager &manager,
   // The user's own linalg and vectors, and the copies that bufferization made:
   // now, while attention is one operation and these passes have little to walk.
   manager.addPass(createVarlenExpandCopies());
-  if (!isGPU)
+  if (isGPU)
+    manager.addPass(createConvertLinalgToLoopsPass());
+  else
     manager.addNestedPass<func::FuncOp>(
         createVarlenVectorizeLinalg({schedule.target}));
-  manager.addPass(createConvertLinalgToLoopsPass());
   // On a CPU, loops over tiles run on threads.
   if (isGPU)
     manager.addPass(createForallToForLoopPass());
@@ -100,6 +101,13 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
     manager.addPass(createVarlenExpandExp2(exp2));
   manager.addPass(createVarlenVectorizeTiles(
       {/*emulateDot=*/!target || !target->hasBF16Dot}));
+  // Tiles of few queries, which have no panels.
+  bufferization::OneShotBufferizePassOptions bufferize;
+  manager.addPass(bufferization::createOneShotBufferizePass(bufferize));
+  manager.addPass(createVarlenExpandCopies());
+  manager.addNestedPass<func::FuncOp>(
+      createVarlenVectorizeLinalg({options.target}));
+  manager.addPass(createVarlenBoundAllocs());
   if (exp2.scale)
     manager.addPass(createVarlenExpandExp2(exp2));
   // The views of tiling; also the buffers that no tile reads.
@@ -135,12 +143,10 @@ void varlen::buildVarlenLowerToLLVM(OpPassManager &manager,
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
   manager.addPass(createSCFToControlFlowPass());
-  if (target && (target->hasBF16Dot || target->hasScale)) {
-    // Instructions of one CPU, not vector operations.
-    ConvertVectorToLLVMPassOptions vectors;
-    vectors.x86Vector = true;
-    manager.addPass(createConvertVectorToLLVMPass(vectors));
-  }
+  // Masks, and instructions of one CPU, are none of the conversions below.
+  ConvertVectorToLLVMPassOptions vectors;
+  vectors.x86Vector = target && (target->hasBF16Dot || target->hasScale);
+  manager.addPass(createConvertVectorToLLVMPass(vectors));
   manager.addPass(createConvertToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
   // Neighbouring accesses compute the same addresses, and what is not there

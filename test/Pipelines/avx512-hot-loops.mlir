@@ -2,7 +2,7 @@
 // use the widest registers and spill none of them.
 // REQUIRES: x86
 // RUN: varlen-opt %s --varlen-to-cpu=target=avx512 | mlir-translate --mlir-to-llvmir | opt -O2 | llc -O2 \
-// RUN:   | %python %S/Inputs/hot-loops.py --fma=20 | FileCheck %s
+// RUN:   | %python %S/Inputs/hot-loops.py --fma=24 | FileCheck %s
 
 // A block of keys against the packed queries, and of probabilities against the
 // values: 8 x 2 accumulators, maybe unrolled.

@@ -62,8 +62,15 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
     converted, and the next block is prefetched. With `kv = pairs` values are
     interleaved two by two. A panel takes one step for each block, on the keys
     that some query of it sees, with limits, and with `unless` where all see all;
-    one that is mostly empty (the last of a sequence, decoding) a step for each
-    vector of its queries. A tile of rows that belong to no sequence writes the
+    one that is mostly empty (the last of a sequence) a step for each vector of
+    its queries.
+
+    A tile of few queries (up to half a vector; with few keys, a quarter) takes the
+    other branch of an `scf.if`, without panels: its queries are the rows of tiles,
+    the steps have orientation `qk` and dynamic extents, and read keys and values
+    where they are. The schedule is an attribute of the branch with panels.
+
+    A tile of rows that belong to no sequence writes the
     `otherwise` of its writes.
 
     A tile of sequences packs q and dout before its first block, by columns, which

@@ -127,6 +127,14 @@ CPUTileBuilder::VisiblePart CPUTileBuilder::visiblePart(const WorkTile &tile,
   return part;
 }
 
+SmallVector<Value> CPUTileBuilder::placeOf(const WorkTile &tile, Value memory,
+                                           Value pair) {
+  SmallVector<Value> place = {tile.pairs.head(index, pair)};
+  if (cast<MemRefType>(memory.getType()).getRank() == 2)
+    place.push_back(tile.pairs.row(index, pair));
+  return place;
+}
+
 void CPUTileBuilder::emitLimits(const WorkTile &tile, Value position, Value lo,
                                 Value hi, ValueRange at) {
   MaskRange<Value> keys =

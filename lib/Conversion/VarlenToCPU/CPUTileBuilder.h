@@ -99,6 +99,8 @@ protected:
   Value lastPair(const WorkTile &tile) {
     return index.sub(index.add(tile.first, tile.rows), index.constant(1));
   }
+  /// Where the number of a pair is in memory of H x T or of H.
+  SmallVector<Value> placeOf(const WorkTile &tile, Value memory, Value pair);
   /// Stores the visible keys of the query of `pair`.
   void emitLimits(const WorkTile &tile, Value position, Value lo, Value hi,
                   ValueRange at);

@@ -8,6 +8,8 @@
 
 #include "QueryTileConverter.h"
 
+#include "FewQueriesConverter.h"
+
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -51,21 +53,31 @@ QueryTileConverter::QueryTileConverter(QueryTiles parts,
 
 void QueryTileConverter::emit(Value list) {
   BatchOp batch = loops.tiles.getBatchOp();
-  auto work = forEachTile(list, batch.getGroup(), [&](const WorkTile &item) {
+  forEachTile(list, batch.getGroup(), [&](const WorkTile &item) {
     tile = item;
     tile.mask = maskOf(tile, batch);
     allocateScratch();
     panels = index.ceilDiv(tile.rows, panel);
     branch(
         compare(arith::CmpIPredicate::sge, tile.kRows, index.constant(0)),
-        [&] { emitTile(); },
+        [&] {
+          Value most = FewQueriesConverter::emitMaxQueries(
+              index, schedule, index.sub(tile.kEnd, tile.kBegin));
+          branch(compare(arith::CmpIPredicate::sle, tile.rows, most),
+                 [&] { FewQueriesConverter(loops, schedule, b).emit(tile); });
+          auto panelled = scf::IfOp::create(b, index.less(most, tile.rows),
+                                            /*withElseRegion=*/false);
+          panelled->setAttr(kScheduleAttrName, schedule);
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPointToStart(panelled.thenBlock());
+          emitTile();
+        },
         [&] {
           // Rows of no sequence.
           for (auto write : loops.tiles.getBody()->getOps<WriteOp>())
             emitOtherwise(write);
         });
   });
-  work->setAttr(kScheduleAttrName, schedule);
 }
 
 void QueryTileConverter::forEachPanel(function_ref<void(const Panel &)> body) {
@@ -101,8 +113,9 @@ void QueryTileConverter::emitOtherwise(WriteOp write) {
   Value number = arith::ConstantOp::create(
       b, b.getFloatAttr(elementOf(destination), value));
   loop(index.constant(0), tile.rows, 1, [&](Value i) {
-    memref::StoreOp::create(b, number, destination,
-                            placeOf(destination, index.add(tile.first, i)));
+    memref::StoreOp::create(
+        b, number, destination,
+        placeOf(tile, destination, index.add(tile.first, i)));
   });
 }
 
@@ -181,16 +194,9 @@ void QueryTileConverter::emitLimits(const Panel &at) {
   });
 }
 
-SmallVector<Value> QueryTileConverter::placeOf(Value memory, Value pair) {
-  SmallVector<Value> place = {tile.pairs.head(index, pair)};
-  if (memoryType(memory).getRank() == 2)
-    place.push_back(tile.pairs.row(index, pair));
-  return place;
-}
-
 Value QueryTileConverter::loadSink(Value pair) {
   Value memory = loops.sink.getSource();
-  Value sink = memref::LoadOp::create(b, memory, placeOf(memory, pair));
+  Value sink = memref::LoadOp::create(b, memory, placeOf(tile, memory, pair));
   return emitConvert(b, sink, compute);
 }
 
@@ -233,9 +239,9 @@ void QueryTileConverter::emitWrite(WriteOp write, const Panel &at) {
   }
   loop(index.constant(0), at.rows, 1, [&](Value lane) {
     Value number = memref::LoadOp::create(b, lse, ValueRange{at.number, lane});
-    memref::StoreOp::create(b, emitConvert(b, number, elementOf(destination)),
-                            destination,
-                            placeOf(destination, index.add(at.first, lane)));
+    memref::StoreOp::create(
+        b, emitConvert(b, number, elementOf(destination)), destination,
+        placeOf(tile, destination, index.add(at.first, lane)));
   });
 }
 

@@ -66,8 +66,6 @@ private:
   void emitFinish(const Panel &at);
   void emitWrite(WriteOp write, const Panel &at);
   Value loadSink(Value pair);
-  /// Where the number of a pair is in memory of H x T or of H.
-  SmallVector<Value> placeOf(Value memory, Value pair);
 
   // Of a block.
   void emitBlock(Value k0);

@@ -1,0 +1,169 @@
+//===- FewQueriesConverter.cpp - A tile of few queries on a CPU -----------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FewQueriesConverter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+static MemRefType memoryType(Value memory) {
+  return cast<MemRefType>(memory.getType());
+}
+
+static FloatType elementOf(Value memory) {
+  return cast<FloatType>(memoryType(memory).getElementType());
+}
+
+FewQueriesConverter::FewQueriesConverter(QueryTiles parts,
+                                         CPUScheduleAttr schedule,
+                                         OpBuilder &builder)
+    : CPUTileBuilder(
+          parts.tiles.getLoc(), builder, schedule,
+          elementOf(parts.q.getSource()),
+          cast<FloatType>(parts.step.getM().getType().getElementType())),
+      loops(parts), maxQueries(getMaxQueries(schedule)) {
+  q = allocate(maxQueries, memoryType(loops.q.getSource()).getDimSize(2),
+               element);
+  state = {allocate(maxQueries, memoryType(loops.v.getSource()).getDimSize(2),
+                    compute),
+           allocate(maxQueries, 1, compute), allocate(maxQueries, 1, compute)};
+  lo = allocate(maxQueries, 1, b.getI32Type());
+  hi = allocate(maxQueries, 1, b.getI32Type());
+  if (loops.sink)
+    sinks = allocate(maxQueries, 1, compute);
+}
+
+Value FewQueriesConverter::emitMaxQueries(IndexBuilder index,
+                                          CPUScheduleAttr schedule,
+                                          Value keys) {
+  int64_t most = getMaxQueries(schedule);
+  Value isLong = index.less(index.constant(2 * schedule.getKvBlock()), keys);
+  return index.select(isLong, index.constant(most), index.constant(most / 2));
+}
+
+Value FewQueriesConverter::used(Value scratch) {
+  return rowView(scratch, b.getIndexAttr(0), tile.rows,
+                 b.getIndexAttr(memoryType(scratch).getDimSize(1)));
+}
+
+Value FewQueriesConverter::rowsOf(ReadOp read, Value first, Value count) {
+  Value source = read.getSource();
+  int64_t columns = memoryType(source).getDimSize(2);
+  SmallVector<OpFoldResult> offsets = {index.add(tile.kRow, first),
+                                       tile.pairs.kvHead, b.getIndexAttr(0)};
+  SmallVector<OpFoldResult> sizes = {count, b.getIndexAttr(1),
+                                     b.getIndexAttr(columns)};
+  SmallVector<OpFoldResult> strides(3, b.getIndexAttr(1));
+  auto type = cast<MemRefType>(memref::SubViewOp::inferRankReducedResultType(
+      {ShapedType::kDynamic, columns}, memoryType(source), offsets, sizes,
+      strides));
+  return load(
+      memref::SubViewOp::create(b, type, source, offsets, sizes, strides));
+}
+
+void FewQueriesConverter::emitInits() {
+  emitCopyRows(b, loops.q.getSource(), tile.pairs, tile.first, tile.rows,
+               tile.rows, q, lanes);
+  loop(index.constant(0), tile.rows, 1, [&](Value row) {
+    for (auto [number, scratch] : llvm::zip_equal(loops.inits, state)) {
+      Value value = floatConstant(number), memory = scratch;
+      loop(index.constant(0), dim(memory, 1), 1, [&](Value column) {
+        memref::StoreOp::create(b, value, memory, ValueRange{row, column});
+      });
+    }
+    Value pair = index.add(tile.first, row);
+    SmallVector<Value> at = {row, index.constant(0)};
+    emitLimits(tile, index.div(pair, tile.pairs.group), lo, hi, at);
+    if (loops.sink) {
+      Value memory = loops.sink.getSource();
+      Value sink =
+          memref::LoadOp::create(b, memory, placeOf(tile, memory, pair));
+      memref::StoreOp::create(b, emitConvert(b, sink, compute), sinks, at);
+    }
+  });
+}
+
+void FewQueriesConverter::emitBlock(Value k0) {
+  Value keys = blockKeys(tile, k0);
+  VisiblePart seen = visiblePart(tile, tile.first, tile.rows, k0, keys);
+  Value next = index.add(k0, keys);
+  for (ReadOp read : {loops.k, loops.v})
+    emitPrefetchRows(b, read.getSource(), keyRows(tile), next,
+                     blockKeys(tile, next));
+  // In whole granules, of which the last may be cut.
+  Value end = index.min(seen.end, keys);
+  branch(index.less(seen.begin, end), [&] {
+    // As a minimum it bounds the size of the scores.
+    Value from = index.add(k0, seen.begin);
+    Value count = index.min(index.sub(end, seen.begin),
+                            index.constant(schedule.getKvBlock()));
+    // Whether every query sees all of it.
+    Value whole = arith::AndIOp::create(
+        b,
+        arith::CmpIOp::create(b, arith::CmpIPredicate::sle,
+                              seen.keys.wholeBegin, from),
+        arith::CmpIOp::create(b, arith::CmpIPredicate::sge, seen.keys.wholeEnd,
+                              index.add(k0, end)));
+    SmallVector<Value> views;
+    for (Value memory : state)
+      views.push_back(used(memory));
+    OnlineAttnOp step = loops.step;
+    auto few = OnlineAttnOp::create(
+        b, load(used(q)), rowsOf(loops.k, from, count),
+        rowsOf(loops.v, from, count), load(used(lo)), load(used(hi)),
+        arith::IndexCastOp::create(b, b.getI32Type(), from), whole,
+        /*queries=*/Value(), /*keys=*/Value(), load(views[0]), load(views[1]),
+        load(views[2]), step.getScaleAttr(),
+        OrientationAttr::get(b.getContext(), Orientation::QK));
+    few->setDiscardableAttrs(step->getDiscardableAttrDictionary());
+    for (auto [result, view] : llvm::zip_equal(few->getResults(), views))
+      store(result, view);
+  });
+}
+
+void FewQueriesConverter::emitFinish() {
+  OnlineFinishOp end = loops.finish;
+  SmallVector<Value> views;
+  for (Value memory : state)
+    views.push_back(used(memory));
+  auto finish = OnlineFinishOp::create(
+      b, load(views[0]), load(views[1]), load(views[2]),
+      loops.sink ? load(used(sinks)) : Value(), end.getScaleAttr(),
+      OrientationAttr::get(b.getContext(), Orientation::QK),
+      // Steps on narrow values round probabilities.
+      element == compute ? UnitAttr() : b.getUnitAttr());
+  store(finish.getOut(), views[0]);
+  store(finish.getLse(), views[1]);
+  for (auto write : loops.tiles.getBody()->getOps<WriteOp>()) {
+    Value destination = write.getDestination();
+    if (write.getValues().front() == end.getOut()) {
+      emitStoreRows(b, state[0], /*factor=*/Value(), tile.pairs, tile.first,
+                    tile.rows, destination, lanes);
+      continue;
+    }
+    loop(index.constant(0), tile.rows, 1, [&](Value row) {
+      Value number = memref::LoadOp::create(b, state[1],
+                                            ValueRange{row, index.constant(0)});
+      memref::StoreOp::create(
+          b, emitConvert(b, number, elementOf(destination)), destination,
+          placeOf(tile, destination, index.add(tile.first, row)));
+    });
+  }
+}
+
+void FewQueriesConverter::emit(const WorkTile &workTile) {
+  tile = workTile;
+  tile.rows = index.min(tile.rows, index.constant(maxQueries));
+  emitInits();
+  loop(tile.kBegin, tile.kEnd, schedule.getKvBlock(),
+       [&](Value k0) { emitBlock(k0); });
+  emitFinish();
+}

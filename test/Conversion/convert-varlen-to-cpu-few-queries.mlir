@@ -1,0 +1,69 @@
+// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-cpu --canonicalize --split-input-file | FileCheck %s
+
+// A tile of at most half a vector of queries, or of a quarter where keys are few:
+// they are rows, keys and values are read where they are, and the form with panels
+// is a branch of its own.
+
+// CHECK-LABEL: @grouped
+// CHECK-SAME: %[[Q:[^:]*]]: memref<?x4x16xf32>, %[[K:[^:]*]]: memref<?x2x16xf32>, %[[V:[^:]*]]: memref<?x2x24xf32>, %{{[^:]*}}: memref<?xi32>, %[[OUT:[^:]*]]: memref<?x4x24xf32>, %[[LSE:[^:]*]]: memref<4x?xf32>
+// CHECK: %[[LONG:.*]] = arith.cmpi sgt, %{{.*}}, %c64
+// CHECK: %[[MOST:.*]] = arith.select %[[LONG]], %c4, %c2
+// CHECK: %[[FEW:.*]] = arith.cmpi sle, %[[ROWS:.*]], %[[MOST]]
+// CHECK: scf.if %[[FEW]] {
+// CHECK: %[[QS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4x16xf32>
+// CHECK: %[[ACC:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4x24xf32>
+// CHECK: %[[M:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4x1xf32>
+// CHECK: %[[L:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4x1xf32>
+// CHECK: %[[LO:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4x1xi32>
+// CHECK: %[[HI:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4x1xi32>
+// CHECK: %[[N:.*]] = arith.minsi %[[ROWS]], %c4
+// The queries, the state before the first block, and the keys that each sees.
+// CHECK: vector.load %[[Q]]
+// CHECK: vector.store %{{.*}}, %[[QS]]
+// CHECK: memref.store %{{.*}}, %[[ACC]]
+// CHECK: memref.store %{{.*}}, %[[M]]
+// CHECK: memref.store %{{.*}}, %[[L]]
+// CHECK: memref.store %{{.*}}, %[[LO]]
+// CHECK: memref.store %{{.*}}, %[[HI]]
+// The blocks of keys, of which the next one is asked for.
+// CHECK: scf.for %[[K0:.*]] = %{{.*}} to %{{.*}} step %c32
+// CHECK: memref.prefetch %[[K]]
+// CHECK: memref.prefetch %[[V]]
+// CHECK: %[[COUNT:.*]] = arith.minsi %{{.*}}, %c32
+// CHECK: %[[ACCS:.*]] = memref.subview %[[ACC]][0, 0] [%[[N]], 24] [1, 1]
+// CHECK: memref.subview %[[K]][%{{.*}}, %{{.*}}, 0] [%[[COUNT]], 1, 16] [1, 1, 1] : memref<?x2x16xf32> to memref<?x16xf32, strided<[32, 1], offset: ?>>
+// CHECK: memref.subview %[[V]][%{{.*}}, %{{.*}}, 0] [%[[COUNT]], 1, 24] [1, 1, 1]
+// CHECK: varlen.online_attn qk ins({{.*}} : tensor<?x16xf32>, tensor<?x16xf32>, tensor<?x24xf32>) limits({{.*}} : tensor<?x1xi32>, tensor<?x1xi32>, i32) unless(%{{.*}}) outs({{.*}} : tensor<?x24xf32>, tensor<?x1xf32>, tensor<?x1xf32>) scale 2.500000e-01
+// CHECK: bufferization.materialize_in_destination %{{.*}} in restrict writable %[[ACCS]]
+// CHECK: varlen.online_finish qk %{{.*}}, %{{.*}}, %{{.*}} scale 2.500000e-01 : tensor<?x24xf32>, tensor<?x1xf32>
+// CHECK: vector.load %[[ACC]]
+// CHECK: vector.store %{{.*}}, %[[OUT]]
+// CHECK: memref.load %[[M]]
+// CHECK: memref.store %{{.*}}, %[[LSE]]
+// CHECK: }
+// CHECK: %[[MANY:.*]] = arith.cmpi slt, %[[MOST]], %[[ROWS]]
+// CHECK: scf.if %[[MANY]] {
+// CHECK: varlen.online_attn kq
+// CHECK: } {varlen.schedule = #varlen.cpu_schedule<lanes = 8,
+func.func @grouped(%q: memref<?x4x16xf32>, %k: memref<?x2x16xf32>, %v: memref<?x2x24xf32>, %cu: memref<?xi32>, %out: memref<?x4x24xf32>, %lse: memref<4x?xf32>) {
+  varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 2, kv_block = 32, kv = copy>} : (memref<?x4x16xf32>, memref<?x2x16xf32>, memref<?x2x24xf32>, memref<?xi32>, memref<?xi32>, memref<?x4x24xf32>, memref<4x?xf32>) -> ()
+  return
+}
+
+// -----
+
+// Narrow values stay narrow, whatever panels make of them, and the end of the
+// state takes probabilities for rounded; each query has the sink of its head.
+
+// CHECK-LABEL: @narrow
+// CHECK-SAME: %[[SINK:[^:]*]]: memref<2xf32>
+// CHECK: %[[S:.*]] = memref.load %[[SINK]]
+// CHECK: memref.store %[[S]], %{{.*}} : memref<4x1xf32>
+// CHECK: varlen.online_attn qk ins({{.*}} : tensor<?x8xf16>, tensor<?x8xf16>, tensor<?x8xf16>)
+// CHECK: varlen.online_finish qk %{{.*}}, %{{.*}}, %{{.*}} sink(%{{.*}} : tensor<?x1xf32>) scale 1.000000e+00 rounded
+// CHECK: arith.truncf %{{.*}} : vector<8xf32> to vector<8xf16>
+// CHECK: varlen.online_attn kq ins({{.*}} : tensor<8x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>)
+func.func @narrow(%q: memref<?x2x8xf16>, %k: memref<?x1x8xf16>, %v: memref<?x1x8xf16>, %cu: memref<?xi32>, %sink: memref<2xf32>, %out: memref<?x2x8xf16>, %lse: memref<2x?xf32>) {
+  varlen.attn %q, %k, %v, %cu, %cu sink(%sink) outs(%out, %lse) {scale = 1.0 : f32, varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 1, kv_block = 16, kv = copy>} : (memref<?x2x8xf16>, memref<?x1x8xf16>, memref<?x1x8xf16>, memref<?xi32>, memref<?xi32>, memref<2xf32>, memref<?x2x8xf16>, memref<2x?xf32>) -> ()
+  return
+}
