@@ -1,20 +1,37 @@
-"""Variable-length attention: the compiler's tools from Python, and the reference
-that its tests hold it to. Needs numpy only."""
+"""Variable-length attention from Python.
 
-from . import dtypes, random, reference, safetensors, text, tolerance
-from .dtypes import bfloat16
-from .tools import Error, call, find_tool, run
+Importing this needs nothing but the standard library and loads nothing else:
+modules and functions are loaded when they are first used.
+"""
 
-__all__ = [
-    "Error",
-    "bfloat16",
-    "call",
-    "dtypes",
-    "find_tool",
-    "random",
-    "reference",
-    "run",
-    "safetensors",
-    "text",
-    "tolerance",
-]
+import importlib
+
+# Where each public name is.
+_HOMES = {
+    "CompileError": "_library",
+    "get_num_threads": "_library",
+    "set_num_threads": "_library",
+    "Error": "tools",
+    "bfloat16": "dtypes",
+    "call": "tools",
+    "find_tool": "tools",
+    "run": "tools",
+}
+_MODULES = ("dtypes", "random", "reference", "safetensors", "text", "tolerance", "tools")
+
+__all__ = [*_HOMES, *_MODULES]
+
+
+def __getattr__(name):
+    if name in _HOMES:
+        value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    elif name in _MODULES:
+        value = importlib.import_module(f".{name}", __name__)
+    else:
+        raise AttributeError(f"module 'varlen' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})
