@@ -8,6 +8,8 @@ import importlib
 
 # Where each public name is.
 _HOMES = {
+    "attn": "_attention",
+    "attn_grad": "_attention",
     "CompileError": "_library",
     "get_num_threads": "_library",
     "set_num_threads": "_library",

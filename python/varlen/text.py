@@ -66,7 +66,8 @@ def _operation(name, types, required, same_cu, window, alignment, scale):
     values = list(operands.items())
     attributes = f"mask = {mask_attribute(window, alignment)}"
     if scale is not None:
-        attributes += f", scale = {_float(scale)} : f32"
+        compute = "f64" if types["q"].endswith("f64>") else "f32"
+        attributes += f", scale = {_float(scale)} : {compute}"
     parameters = ",\n    ".join(
         f'%{key}: {type} {{varlen.name = "{key}"}}'
         for key, type in types.items()
@@ -103,6 +104,18 @@ def attn(
         q_offset=q_offset, tq=tq, tk=tk, sequences=sequences, index=index,
         buffers=buffers,
     )  # fmt: skip
+    return attn_function(
+        types, results, window=window, alignment=alignment, scale=scale,
+        same_cu=same_cu, lse=lse, name=name, buffers=buffers,
+    )  # fmt: skip
+
+
+def attn_function(
+    types, results, *, window=(-1, -1), alignment="bottom_right", scale=None,
+    same_cu=False, lse=True, name="attention", buffers=False,
+):  # fmt: skip
+    """The module of `attn` for the types of operands, by name and in the op's order,
+    and of out and lse."""
     parameters, operation, attributes = _operation(
         "attn", types, 5, same_cu, window, alignment, scale
     )
@@ -152,6 +165,18 @@ def attn_grad(
     types |= {key: forward.pop(key) for key in ("cu_seqlens_q", "cu_seqlens_k")}
     types |= {"dlse": results["lse"]} if dlse else {}
     types |= forward
+    return attn_grad_function(
+        types, window=window, alignment=alignment, scale=scale, same_cu=same_cu,
+        name=name, buffers=buffers,
+    )  # fmt: skip
+
+
+def attn_grad_function(
+    types, *, window=(-1, -1), alignment="bottom_right", scale=None, same_cu=False,
+    name="gradients", buffers=False,
+):  # fmt: skip
+    """The module of `attn_grad` for the types of operands, by name and in the op's
+    order."""
     parameters, operation, attributes = _operation(
         "attn_grad", types, 8, same_cu, window, alignment, scale
     )

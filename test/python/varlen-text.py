@@ -32,7 +32,7 @@ for fragment in (
     "#varlen.mask<causal>",
     "#varlen.mask<window = (5, 3), top_left>",
     "scale = 1.250000e-01 : f32",
-    "scale = 1.000000e-30 : f32",
+    "scale = 1.000000e-30 : f64",
     "seqused_q(",
     "seqused_k(",
     "q_offset(",

@@ -1,0 +1,280 @@
+"""Arrays of any library that has DLPack: their DLTensors, and new ones of its kind.
+
+Nothing is imported that the caller has not imported: an array's type leads to its
+library.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import Any, NamedTuple, Protocol
+
+from . import _library
+from ._library import BFLOAT, BOOL, CPU, CUDA_HOST, CUDA_MANAGED, FLOAT, INT, UINT, Tensor
+
+
+class Array(Protocol):
+    """An array that exports DLPack: numpy.ndarray, torch.Tensor, jax.Array, ..."""
+
+    shape: Any
+    dtype: Any
+
+    def __dlpack__(self, **options: Any) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+
+# MLIR's names of elements by DLPack's kind and bits. MLIR's integers have no sign.
+ELEMENTS = {
+    (FLOAT, 16): "f16",
+    (BFLOAT, 16): "bf16",
+    (FLOAT, 32): "f32",
+    (FLOAT, 64): "f64",
+    (INT, 8): "i8",
+    (INT, 16): "i16",
+    (INT, 32): "i32",
+    (INT, 64): "i64",
+    (UINT, 8): "i8",
+    (UINT, 16): "i16",
+    (UINT, 32): "i32",
+    (UINT, 64): "i64",
+    (BOOL, 8): "i1",
+}
+# What others call them.
+_COMMON_NAMES = {
+    "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64",
+    "i1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
+}  # fmt: skip
+
+# ===----------------------------------------------------------------------===#
+# DLTensors
+# ===----------------------------------------------------------------------===#
+
+_get_pointer = _library._get_pointer
+_VERSION = (1, 0)
+# DLManagedTensorVersioned: version, context, deleter, flags, tensor.
+_FLAGS_OFFSET, _TENSOR_OFFSET = 24, 32
+_READ_ONLY = 1
+
+
+def _export_versioned(array):
+    capsule = array.__dlpack__(max_version=_VERSION)
+    return _get_pointer(capsule, b"dltensor_versioned") + _TENSOR_OFFSET, capsule
+
+
+def _export_plain(array):
+    capsule = array.__dlpack__()
+    return _get_pointer(capsule, b"dltensor"), capsule
+
+
+def _export_numpy(array):
+    try:
+        return _export_versioned(array)
+    except BufferError:
+        # It has no bfloat16 of its own; ml_dtypes' is one that it does not know.
+        if array.dtype.name != "bfloat16":
+            raise
+        import numpy
+
+        address, capsule = _export_versioned(array.view(numpy.uint16))
+        Tensor.from_address(address).code = BFLOAT
+        return address, capsule
+
+
+class _ExchangeAPI(ctypes.Structure):
+    """DLPackExchangeAPI of DLPack 1.2, up to the function that is used."""
+
+    _fields_ = [
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("previous", ctypes.c_void_p),
+        ("allocate", ctypes.c_void_p),
+        ("managed_from_object", ctypes.c_void_p),
+        ("managed_to_object", ctypes.c_void_p),
+        (
+            "tensor_from_object",
+            ctypes.PYFUNCTYPE(
+                ctypes.c_int, ctypes.py_object, ctypes.POINTER(Tensor)
+            ),
+        ),
+    ]
+
+
+def _make_torch_exporter(array):
+    """Without a capsule, which takes torch microseconds."""
+    torch = sys.modules["torch"]
+    table = getattr(type(array), "__dlpack_c_exchange_api__", None)
+    fill = None
+    if table is not None:
+        address = _get_pointer(table, b"dlpack_exchange_api")
+        api = _ExchangeAPI.from_address(address)
+        if api.major == _VERSION[0] and api.tensor_from_object:
+            fill = api.tensor_from_object
+
+    def export(array):
+        if array.requires_grad and torch.is_grad_enabled():
+            raise ValueError(
+                "expected torch tensors that need no gradient, got one with "
+                "requires_grad: detach it, or use varlen.torch"
+            )
+        if fill is None:
+            return _export_plain(array.detach())
+        tensor = Tensor()
+        fill(array, tensor)
+        return ctypes.addressof(tensor), (tensor, array)
+
+    return export
+
+
+def _find_exporter(array):
+    if not hasattr(array, "__dlpack__"):
+        raise TypeError(
+            "expected an array with __dlpack__, such as numpy.ndarray or "
+            f"torch.Tensor, got {type(array).__name__}"
+        )
+    library = type(array).__module__.partition(".")[0]
+    if library == "torch":
+        return _make_torch_exporter(array)
+    try:
+        _export_versioned(array)
+    except (TypeError, ValueError):
+        # Older than DLPack 1.0: no such parameter, or a capsule without a version.
+        return _export_plain
+    except BufferError:
+        pass
+    return _export_numpy if library == "numpy" else _export_versioned
+
+
+_exporters: dict[type, Any] = {}
+
+
+def export(array):
+    """The address of the array's DLTensor, and what has to live as long."""
+    exporter = _exporters.get(type(array))
+    if exporter is None:
+        exporter = _exporters[type(array)] = _find_exporter(array)
+    return exporter(array)
+
+
+def is_read_only(array):
+    """Whether the array must not be written to, as far as its library says."""
+    _, owner = export(array)
+    if isinstance(owner, tuple) or _library._get_name(owner) == b"dltensor":
+        return False
+    managed = _get_pointer(owner, b"dltensor_versioned")
+    return bool(ctypes.c_uint64.from_address(managed + _FLAGS_OFFSET).value & _READ_ONLY)
+
+
+class Description(NamedTuple):
+    """What types follow from."""
+
+    element: str  # MLIR's name
+    shape: tuple[int, ...]
+
+
+def describe(name, array):
+    """The Description of an argument that errors call `name`."""
+    get_device = getattr(array, "__dlpack_device__", None)
+    if get_device is not None:
+        check_device(name, *get_device())
+    try:
+        address, _owner = export(array)
+    except (TypeError, ValueError, BufferError) as error:
+        raise type(error)(f"{name}: {error}") from None
+    tensor = Tensor.from_address(address)
+    element = ELEMENTS.get((tensor.code, tensor.bits))
+    if element is None or tensor.lanes != 1:
+        raise TypeError(
+            f"{name}: expected elements of {', '.join(_COMMON_NAMES.values())}, got "
+            f"{getattr(array, 'dtype', 'others')}"
+        )
+    shape = (ctypes.c_int64 * tensor.ndim).from_address(tensor.shape) if tensor.ndim else ()
+    return Description(element, tuple(shape))
+
+
+def check_device(name, device, index):
+    if device not in (CPU, CUDA_HOST, CUDA_MANAGED):
+        kind = {2: "CUDA", 8: "Metal", 10: "ROCm"}.get(device, f"of DLPack's type {device}")
+        raise ValueError(
+            f"{name}: expected an array in memory of the CPU, got one on device "
+            f"{index} ({kind})"
+        )
+
+
+# ===----------------------------------------------------------------------===#
+# New arrays
+# ===----------------------------------------------------------------------===#
+
+
+class Maker:
+    """Makes arrays of one library: `empty(shape, dtype)` has memory that may be
+    written, `finish(array)` gives it to the caller."""
+
+    can_write = True
+
+    def __init__(self, empty, dtype_of):
+        self.empty, self.dtype_of = empty, dtype_of
+
+    def finish(self, array):
+        return array
+
+
+def _find_numpy_dtype(element):
+    import numpy
+
+    if element != "bf16":
+        return numpy.dtype(_COMMON_NAMES[element])
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise ImportError(
+            "expected the package ml_dtypes for bfloat16 in numpy: pip install ml_dtypes"
+        ) from None
+    return numpy.dtype(ml_dtypes.bfloat16)
+
+
+class _JaxMaker(Maker):
+    """jax's arrays do not change; it takes numpy's without a copy where their
+    alignment allows."""
+
+    can_write = False
+
+    def __init__(self):
+        import numpy
+
+        super().__init__(numpy.empty, _find_numpy_dtype)
+
+    def finish(self, array):
+        return sys.modules["jax"].numpy.asarray(array)
+
+
+def _make_maker(array):
+    library = type(array).__module__.partition(".")[0]
+    if library == "torch":
+        torch = sys.modules["torch"]
+        return Maker(
+            lambda shape, dtype: torch.empty(shape, dtype=dtype),
+            lambda element: getattr(torch, _COMMON_NAMES[element]),
+        )
+    if library in ("jax", "jaxlib"):
+        return _JaxMaker()
+    if library != "numpy" and hasattr(array, "__array_namespace__"):
+        namespace = array.__array_namespace__()
+        return Maker(
+            lambda shape, dtype: namespace.empty(shape, dtype=dtype),
+            lambda element: getattr(namespace, _COMMON_NAMES[element]),
+        )
+    import numpy
+
+    return Maker(numpy.empty, _find_numpy_dtype)
+
+
+_makers: dict[type, Maker] = {}
+
+
+def maker_of(array):
+    """The Maker of the library that the array is of; numpy's if that makes none."""
+    maker = _makers.get(type(array))
+    if maker is None:
+        maker = _makers[type(array)] = _make_maker(array)
+    return maker

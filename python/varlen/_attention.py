@@ -1,0 +1,354 @@
+"""varlen.attn and its gradients on arrays."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, NamedTuple
+
+from . import _cache, _library, text
+from ._arrays import Array, Maker, describe, export, is_read_only, maker_of
+
+# Rank, extents by name, and what the elements are: of q ("T"), of cu_seqlens ("I"),
+# or those that sums are in ("A").
+_OPERANDS = {
+    "q": (3, "rows, heads, head_dim", "T"),
+    "k": (3, "rows, heads, head_dim", "T"),
+    "v": (3, "rows, heads, head_dim", "T"),
+    "out": (3, "rows, heads, head_dim", "T"),
+    "dout": (3, "rows, heads, head_dim", "T"),
+    "lse": (2, "heads, rows", "A"),
+    "dlse": (2, "heads, rows", "A"),
+    "cu_seqlens_q": (1, "sequences + 1", "I"),
+    "cu_seqlens_k": (1, "sequences + 1", "I"),
+    "seqused_q": (1, "sequences", "I"),
+    "seqused_k": (1, "sequences", "I"),
+    "q_offset": (1, "sequences", "I"),
+    "sink": (1, "heads", "A"),
+}
+_ELEMENTS = {
+    "T": ("f16", "bf16", "f32", "f64"),
+    "I": ("i32", "i64"),
+    "A": ("f32", "f64"),
+}
+# Extents that are part of the type, so that code is made for them; others are
+# whatever they are in a call.
+_STATIC = {
+    "q": (1, 2), "k": (1, 2), "v": (1, 2), "out": (1, 2), "dout": (1, 2),
+    "lse": (0,), "dlse": (0,), "sink": (0,),
+}  # fmt: skip
+
+
+class _Plan(NamedTuple):
+    """A compiled function, and how its results are made."""
+
+    function: _library.Function
+    maker: Maker
+    dtypes: tuple
+
+
+def _type_of(name, array):
+    """The MLIR type of an operand, and its element type and shape."""
+    element, shape = describe(name, array)
+    rank, extents, kind = _OPERANDS[name]
+    if len(shape) != rank:
+        raise ValueError(
+            f"{name}: expected an array of rank {rank} ({extents}), got shape {shape}"
+        )
+    if element not in _ELEMENTS[kind]:
+        raise TypeError(
+            f"{name}: expected elements of {', '.join(_ELEMENTS[kind])}, got {element}"
+        )
+    static = _STATIC.get(name, ())
+    dims = "".join(f"{n if d in static else '?'}x" for d, n in enumerate(shape))
+    return f"tensor<{dims}{element}>", element, shape
+
+
+def _read_window(is_causal, window, chunk):
+    if type(window) is list:
+        window = tuple(window)
+    if not is_causal:
+        return window
+    if window not in ((-1, -1), (-1, 0)) or chunk is not None:
+        raise ValueError("expected one of is_causal, window and chunk, got several")
+    return (-1, 0)
+
+
+def _check_options(window, chunk, alignment, scale):
+    """The window as the text of a module wants it."""
+    if alignment not in ("bottom_right", "top_left"):
+        raise ValueError(
+            f'alignment: expected "bottom_right" or "top_left", got {alignment!r}'
+        )
+    if scale is not None and not (math.isfinite(scale) and scale > 0):
+        raise ValueError(f"scale: expected a positive, finite number, got {scale!r}")
+    if chunk is not None:
+        if window != (-1, -1):
+            raise ValueError(f"expected window or chunk, got both: {window}, {chunk}")
+        if not isinstance(chunk, int) or chunk < 1:
+            raise ValueError(f"chunk: expected a positive integer, got {chunk!r}")
+        return chunk
+    if (
+        not isinstance(window, tuple)
+        or len(window) != 2
+        or not all(isinstance(n, int) and n >= -1 for n in window)
+    ):
+        raise ValueError(
+            "window: expected two integers (left, right) of at least -1 (-1 is open), "
+            f"got {window!r}"
+        )
+    return window
+
+
+def _compile(source):
+    try:
+        # Any strides: the code is as fast, and slices go in without a copy.
+        return _cache.load(source, strided=True)[None]
+    except _library.CompileError as error:
+        # The rules of the op, with their numbers; a place in the text made here says
+        # nothing to the caller.
+        message = re.sub(r"^module:\d+:\d+: '[\w.]+' op ", "", str(error))
+        raise ValueError(message) from None
+
+
+def _plan(operation, arrays, same_cu, window, chunk, alignment, scale):
+    """The plan of a call with arrays of these types."""
+    window = _check_options(window, chunk, alignment, scale)
+    types, elements, shapes = {}, {}, {}
+    for name, array in arrays.items():
+        types[name], elements[name], shapes[name] = _type_of(name, array)
+    if same_cu:
+        types["cu_seqlens_k"] = types["cu_seqlens_q"]
+    element = elements["q"]
+    compute = "f64" if element == "f64" else "f32"
+    options = {"window": window, "alignment": alignment, "scale": scale, "same_cu": same_cu}
+    # In the op's order.
+    first = ("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k")
+    others = [n for n in ("seqused_q", "seqused_k", "q_offset", "sink") if n in types]
+    if operation == "attn":
+        heads = shapes["q"][1]
+        results = {
+            "out": f"tensor<?x{heads}x{shapes['v'][2]}x{element}>",
+            "lse": f"tensor<{heads}x?x{compute}>",
+        }
+        types = {name: types[name] for name in (*first, *others)}
+        source = text.attn_function(types, results, **options)
+        made = (element, compute)
+    else:
+        order = ("dout", "q", "k", "v", "out", "lse", "cu_seqlens_q", "cu_seqlens_k")
+        dlse = ["dlse"] if "dlse" in types else []
+        types = {name: types[name] for name in (*order, *dlse, *others)}
+        source = text.attn_grad_function(types, **options)
+        made = (element,) * 3 + (compute,)
+    maker = maker_of(arrays["q"])
+    return _Plan(_compile(source), maker, tuple(map(maker.dtype_of, made)))
+
+
+# By all that a plan follows from.
+_attn_plans: dict[tuple, _Plan] = {}
+_grad_plans: dict[tuple, _Plan] = {}
+_thread_options: dict[int, _library.CallOptions] = {}
+
+
+def _options_of(num_threads):
+    options = _thread_options.get(num_threads)
+    if options is None:
+        if not isinstance(num_threads, int) or num_threads < 1:
+            raise ValueError(
+                f"num_threads: expected a positive integer, got {num_threads!r}"
+            )
+        options = _thread_options[num_threads] = _library.call_options(num_threads)
+    return options
+
+
+def _check_writable(name, array, maker):
+    if not maker.can_write:
+        raise ValueError(
+            f"{name}: expected an array that can be written, got {type(array).__name__}"
+        )
+    try:
+        read_only = is_read_only(array)
+    except (TypeError, ValueError, BufferError) as error:
+        raise type(error)(f"{name}: {error}") from None
+    if read_only:
+        raise ValueError(f"{name}: expected an array that can be written, got a read-only one")
+
+
+def attn(
+    q: Array,
+    k: Array,
+    v: Array,
+    cu_seqlens_q: Array,
+    cu_seqlens_k: Array | None = None,
+    *,
+    is_causal: bool = False,
+    window: tuple[int, int] = (-1, -1),
+    chunk: int | None = None,
+    alignment: str = "bottom_right",
+    scale: float | None = None,
+    sink: Array | None = None,
+    seqused_q: Array | None = None,
+    seqused_k: Array | None = None,
+    q_offset: Array | None = None,
+    return_lse: bool = False,
+    out: Array | None = None,
+    num_threads: int | None = None,
+) -> Any:
+    """Attention over sequences of different lengths that are packed without padding.
+
+    Arrays of any library with DLPack (numpy, torch, jax, ...) in memory of the CPU.
+    Rows of sequence s are cu_seqlens[s] to cu_seqlens[s + 1] - 1. Nothing is compiled
+    again when only rows and sequences change in number.
+
+    Args:
+        q: (Tq, Hq, D), of f16, bf16, f32 or f64 (T). Any strides but the last, which
+            is 1: slices of a fused array of q, k and v are not copied.
+        k: (Tk, Hkv, D), T. Hq is a multiple of Hkv.
+        v: (Tk, Hkv, Dv), T.
+        cu_seqlens_q: (N + 1), i32 or i64: where each sequence begins, and the end of
+            the last. Starts at 0, does not decrease, ends within q's rows.
+        cu_seqlens_k: The same for k and v; None: that of the queries.
+        is_causal: A query sees no key after itself: window (-1, 0).
+        window: (left, right): keys before and after its own that a query sees; -1: all.
+        chunk: A query sees the keys up to its own that are in its chunk of that many.
+        alignment: "bottom_right": the last query and the last key of a sequence have
+            one position; "top_left": the first ones.
+        scale: Of the scores; None: 1/sqrt(D).
+        sink: (Hq), f32 (f64 for f64): a score for each head that has no value.
+        seqused_q, seqused_k: (N), as cu_seqlens: how many rows of a slot count.
+        q_offset: (N), as cu_seqlens: is added to the positions of queries.
+        return_lse: Also return lse, the logarithm of each row's sum of exponentials.
+        out: Where to write the result; overlaps no other array. None: a new array.
+        num_threads: Threads of this call; None: what set_num_threads says.
+
+    Returns:
+        out (Tq, Hq, Dv), T, or with return_lse (out, lse), lse (Hq, Tq) of f32 (f64
+        for f64). A query that sees no key has out 0 and lse -inf (or the sink).
+
+    Raises:
+        TypeError: an argument is no array, or its elements are not of these types.
+        ValueError: ranks, extents, strides or devices are not what they should be, or
+            cu_seqlens are not valid; the message has what was wanted and what was got.
+    """
+    window = _read_window(is_causal, window, chunk)
+    same_cu = cu_seqlens_k is None or cu_seqlens_k is cu_seqlens_q
+    try:
+        key = (
+            type(q), q.dtype, q.shape[1:], k.dtype, k.shape[1:], v.dtype, v.shape[1:],
+            cu_seqlens_q.dtype, window, chunk, alignment, scale, same_cu,
+            None if same_cu else cu_seqlens_k.dtype,
+            None if sink is None else (sink.dtype, sink.shape),
+            None if seqused_q is None else seqused_q.dtype,
+            None if seqused_k is None else seqused_k.dtype,
+            None if q_offset is None else q_offset.dtype,
+        )  # fmt: skip
+        plan = _attn_plans.get(key)
+    except (AttributeError, TypeError):
+        # `_plan` says what is wrong.
+        key = plan = None
+    arrays = [q, k, v, cu_seqlens_q]
+    if not same_cu:
+        arrays.append(cu_seqlens_k)
+    for array in (seqused_q, seqused_k, q_offset, sink):
+        if array is not None:
+            arrays.append(array)
+    if plan is None:
+        names = ["q", "k", "v", "cu_seqlens_q"] + ["cu_seqlens_k"] * (not same_cu)
+        optional = {"seqused_q": seqused_q, "seqused_k": seqused_k, "q_offset": q_offset}
+        optional["sink"] = sink
+        names += [name for name, array in optional.items() if array is not None]
+        plan = _plan(
+            "attn", dict(zip(names, arrays)), same_cu, window, chunk, alignment, scale
+        )
+        if key is not None:
+            _attn_plans[key] = plan
+    function, maker, (dtype, compute) = plan
+    tq, heads, _ = q.shape
+    if out is None:
+        result = maker.empty((tq, heads, v.shape[2]), dtype)
+    else:
+        _check_writable("out", out, maker_of(out))
+        result = out
+    lse = maker.empty((heads, tq), compute)
+    _run(function, arrays, (result, lse), num_threads)
+    if out is None:
+        result = maker.finish(result)
+    return (result, maker.finish(lse)) if return_lse else result
+
+
+def _run(function, arrays, results, num_threads):
+    # The owners live until the call is over.
+    addresses, _owners = zip(*map(export, arrays))
+    result_addresses, _result_owners = zip(*map(export, results))
+    function.call(
+        function.pointers(*addresses),
+        function.result_pointers(*result_addresses),
+        None if num_threads is None else _options_of(num_threads),
+    )
+
+
+def attn_grad(
+    dout: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    out: Array,
+    lse: Array,
+    cu_seqlens_q: Array,
+    cu_seqlens_k: Array | None = None,
+    *,
+    dlse: Array | None = None,
+    is_causal: bool = False,
+    window: tuple[int, int] = (-1, -1),
+    chunk: int | None = None,
+    alignment: str = "bottom_right",
+    scale: float | None = None,
+    sink: Array | None = None,
+    seqused_q: Array | None = None,
+    seqused_k: Array | None = None,
+    q_offset: Array | None = None,
+    num_threads: int | None = None,
+) -> tuple:
+    """The gradients of `attn`: its vector-Jacobian product.
+
+    Args:
+        dout: (Tq, Hq, Dv), T: the gradient of a loss by out.
+        out, lse: What `attn` has returned for the other arguments, which are its own.
+        dlse: (Hq, Tq), as lse: the gradient of the loss by lse; None: 0.
+
+    Returns:
+        (dq, dk, dv), of the shapes and types of q, k and v; with a sink (dq, dk, dv,
+        dsink). Rows that no sequence has are 0.
+
+    Raises:
+        As `attn`.
+    """
+    window = _read_window(is_causal, window, chunk)
+    same_cu = cu_seqlens_k is None or cu_seqlens_k is cu_seqlens_q
+    given = {"dout": dout, "q": q, "k": k, "v": v, "out": out, "lse": lse}
+    given["cu_seqlens_q"] = cu_seqlens_q
+    if not same_cu:
+        given["cu_seqlens_k"] = cu_seqlens_k
+    optional = {"dlse": dlse, "seqused_q": seqused_q, "seqused_k": seqused_k}
+    optional |= {"q_offset": q_offset, "sink": sink}
+    given |= {name: array for name, array in optional.items() if array is not None}
+    try:
+        key = (
+            type(q), window, chunk, alignment, scale, *given,
+            *((a.dtype, a.shape[1:]) for a in (dout, q, k, v, out)),
+            *((a.dtype, a.shape[:1]) for a in (lse, dlse, sink) if a is not None),
+            *(a.dtype for a in (cu_seqlens_q, cu_seqlens_k, seqused_q, seqused_k, q_offset)
+              if a is not None),
+        )  # fmt: skip
+        plan = _grad_plans.get(key)
+    except (AttributeError, TypeError):
+        key = plan = None
+    if plan is None:
+        plan = _plan("attn_grad", given, same_cu, window, chunk, alignment, scale)
+        if key is not None:
+            _grad_plans[key] = plan
+    function, maker, dtypes = plan
+    like = (q, k, v) if sink is None else (q, k, v, sink)
+    results = [maker.empty(tuple(a.shape), dtype) for a, dtype in zip(like, dtypes)]
+    _run(function, list(given.values()), results, num_threads)
+    return tuple(map(maker.finish, results))
