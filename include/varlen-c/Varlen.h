@@ -189,6 +189,33 @@ VARLEN_API VarlenStatus varlenCompile(const void *source, size_t size,
                                       VarlenProgram *program);
 VARLEN_API void varlenProgramDestroy(VarlenProgram program);
 
+/* Bytes of the library, such as a program's or the code of kernels. */
+typedef struct VarlenCode {
+  void *ptr;
+} VarlenCode;
+
+VARLEN_API const void *varlenCodeGetData(VarlenCode code);
+VARLEN_API size_t varlenCodeGetSize(VarlenCode code);
+VARLEN_API void varlenCodeDestroy(VarlenCode code);
+
+/* What programs are for: the build of the library and the CPU it runs on, in
+   words. It belongs to the key of a cache, with the source and the options.
+   Null where the library was linked without a build id: programs cannot be
+   serialized then. */
+VARLEN_API const char *varlenGetIdentity(void);
+
+/* Stores a program as bytes, for varlenProgramDeserialize in any process in
+   which varlenGetIdentity says the same. */
+VARLEN_API VarlenStatus varlenProgramSerialize(VarlenProgram program,
+                                               VarlenCode *code);
+
+/* Makes a program of such bytes, without compiling. VARLEN_INVALID_ARGUMENT if
+   they are not a program's, or were changed; VARLEN_UNSUPPORTED if they are for
+   another build or CPU. They are machine code, and a checksum is no signature:
+   take them from where nobody else can write. */
+VARLEN_API VarlenStatus varlenProgramDeserialize(const void *data, size_t size,
+                                                 VarlenProgram *program);
+
 /* The function of that name; null: the only one. */
 VARLEN_API VarlenStatus varlenProgramGetFunction(VarlenProgram program,
                                                  const char *name,
@@ -307,17 +334,10 @@ typedef struct VarlenKernelOptions {
 #define VARLEN_KERNEL_OPTIONS_INIT                                             \
   {sizeof(VarlenKernelOptions), 0, VARLEN_CUBIN, 0, 0, 0, 0}
 
-typedef struct VarlenCode {
-  void *ptr;
-} VarlenCode;
-
 /* Compiles the attention of a module to kernels: what a driver loads. */
 VARLEN_API VarlenStatus varlenCompileKernels(const void *source, size_t size,
                                              const VarlenKernelOptions *options,
                                              VarlenCode *code);
-VARLEN_API const void *varlenCodeGetData(VarlenCode code);
-VARLEN_API size_t varlenCodeGetSize(VarlenCode code);
-VARLEN_API void varlenCodeDestroy(VarlenCode code);
 
 #ifdef __cplusplus
 }

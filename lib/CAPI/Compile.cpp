@@ -10,7 +10,7 @@
 #include "Source.h"
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
-#include "varlen/ExecutionEngine/ExecutionEngine.h"
+#include "varlen/ExecutionEngine/ObjectCode.h"
 #include "varlen/Pipelines/Pipelines.h"
 #include "varlen/Target/CPUTarget.h"
 
@@ -69,42 +69,19 @@ static VarlenStatus lower(Source &source, const VarlenCompileOptions &options,
 /// Makes machine code, and finds the entries in it.
 static VarlenStatus generate(Source &source, const varlen::CPUTarget &target,
                              Program &program) {
-  auto addSymbols = [](ExecutionEngine &engine) {
-    engine.registerSymbols([](llvm::orc::MangleAndInterner intern) {
-      llvm::orc::SymbolMap symbols;
-      Invocation::forEachSymbol([&](StringRef name, void *address) {
-        symbols[intern(name)] = {llvm::orc::ExecutorAddr::fromPtr(address),
-                                 llvm::JITSymbolFlags::Exported};
-      });
-      return symbols;
-    });
-  };
-  auto engine =
-      varlen::createExecutionEngine(source.getModule(), target, addSymbols);
-  auto failWith = [](llvm::Error error) {
-    return fail(VARLEN_COMPILE_ERROR, "%s",
-                llvm::toString(std::move(error)).c_str());
-  };
-  if (!engine)
-    return failWith(engine.takeError());
-  program.engine = std::move(*engine);
-  for (std::unique_ptr<Function> &function : program.functions) {
-    auto lookup = [&](const std::string &name,
-                      Invocation::Entry &entry) -> llvm::Error {
-      auto found = program.engine->lookupPacked("_mlir_ciface_" + name);
-      if (!found)
-        return found.takeError();
-      entry = *found;
-      return llvm::Error::success();
-    };
-    if (llvm::Error error = lookup(function->name, function->entry))
-      return failWith(std::move(error));
+  std::vector<std::string> entries;
+  for (const std::unique_ptr<Function> &function : program.functions) {
+    entries.push_back(function->getEntryName());
     if (function->numExtents > 0)
-      if (llvm::Error error =
-              lookup(function->name + "_shapes", function->shapes))
-        return failWith(std::move(error));
+      entries.push_back(function->getShapesName());
   }
-  return VARLEN_OK;
+  auto object = varlen::compileToObject(source.getModule(), target, entries);
+  if (!object)
+    return fail(VARLEN_COMPILE_ERROR, "%s",
+                llvm::toString(object.takeError()).c_str());
+  program.target = target.name.str();
+  program.object = (*object)->getBuffer().str();
+  return load(program);
 }
 
 VarlenStatus varlenCompile(const void *source, size_t size,

@@ -8,6 +8,7 @@
 
 #include "Program.h"
 
+#include "Status.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -172,4 +173,36 @@ void varlen_capi::findWorkspaces(
       return WalkResult::interrupt();
     });
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Code
+//===----------------------------------------------------------------------===//
+
+VarlenStatus varlen_capi::load(Program &program) {
+  auto failWith = [](llvm::Error error) {
+    return fail(VARLEN_COMPILE_ERROR, "%s",
+                llvm::toString(std::move(error)).c_str());
+  };
+  auto code = varlen::LoadedObject::create({program.object, "program"},
+                                           Invocation::forEachSymbol);
+  if (!code)
+    return failWith(code.takeError());
+  program.code = std::move(*code);
+  auto find = [&](const std::string &name,
+                  Invocation::Entry &entry) -> llvm::Error {
+    auto found = program.code->lookup(name);
+    if (!found)
+      return found.takeError();
+    entry = *found;
+    return llvm::Error::success();
+  };
+  for (std::unique_ptr<Function> &function : program.functions) {
+    if (llvm::Error error = find(function->getEntryName(), function->entry))
+      return failWith(std::move(error));
+    if (function->numExtents > 0)
+      if (llvm::Error error = find(function->getShapesName(), function->shapes))
+        return failWith(std::move(error));
+  }
+  return VARLEN_OK;
 }

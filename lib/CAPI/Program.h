@@ -10,8 +10,8 @@
 #define VARLEN_LIB_CAPI_PROGRAM_H
 
 #include "Invocation.h"
+#include "varlen/ExecutionEngine/ObjectCode.h"
 
-#include "mlir/ExecutionEngine/ExecutionEngine.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Types.h"
 
@@ -57,12 +57,20 @@ struct Function {
   /// The operation by which the workspace depends on more than extents; empty
   /// if it does not.
   std::string workspaceDependsOn;
+
+  std::string getEntryName() const { return "_mlir_ciface_" + name; }
+  std::string getShapesName() const { return getEntryName() + "_shapes"; }
 };
 
 struct Program {
   std::vector<std::unique_ptr<Function>> functions;
-  std::unique_ptr<mlir::ExecutionEngine> engine;
+  /// The target and the object file that the code is for, and is from.
+  std::string target, object;
+  std::unique_ptr<mlir::varlen::LoadedObject> code;
 };
+
+/// Loads the object file of the program, and finds the functions in it.
+VarlenStatus load(Program &program);
 
 /// Reads the signatures of all functions that can be called. An error is
 /// emitted, with the location of the function.

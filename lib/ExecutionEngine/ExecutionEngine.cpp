@@ -110,8 +110,7 @@ varlen::makeOptimizingTransformer(const CPUTarget &target,
 // Engines
 //===----------------------------------------------------------------------===//
 
-/// Once: not for several threads of a host at a time.
-static void initializeNativeTarget() {
+void varlen::initializeNativeTarget() {
   [[maybe_unused]] static bool initialized =
       (llvm::InitializeNativeTarget(), llvm::InitializeNativeTargetAsmPrinter(),
        true);

@@ -37,6 +37,9 @@ namespace mlir::varlen {
 /// on CPUs that reorder instructions themselves.
 inline constexpr auto kCodeGenLevel = llvm::CodeGenOptLevel::Less;
 
+/// Initialises LLVM's target of this machine; once, whatever threads call it.
+void initializeNativeTarget();
+
 /// The machine that code for `target` is generated with in a JIT. LLVM's
 /// targets must be initialised.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
