@@ -41,6 +41,8 @@ environment["PATH"] = os.pathsep.join(path + [environment["PATH"]])
 environment["PYTHONPATH"] = os.path.join(source, "python")
 environment["PYTHONDONTWRITEBYTECODE"] = "1"
 environment["VARLEN_BUILD"] = build
+# Not the user's; what one build has compiled no other one takes.
+environment["VARLEN_CACHE_DIR"] = os.path.join(build, "test-cache")
 environment["QEMU_LD_PREFIX"] = "/usr/aarch64-linux-gnu"
 environment["FILECHECK_OPTS"] = " ".join(
     ["--enable-var-scope", "--allow-unused-prefixes=false", "--dump-input-filter=error"]

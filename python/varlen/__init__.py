@@ -10,6 +10,7 @@ import importlib
 _HOMES = {
     "attn": "_attention",
     "attn_grad": "_attention",
+    "compile": "_program",
     "CompileError": "_library",
     "get_num_threads": "_library",
     "set_num_threads": "_library",

@@ -156,15 +156,6 @@ def export(array):
     return exporter(array)
 
 
-def is_read_only(array):
-    """Whether the array must not be written to, as far as its library says."""
-    _, owner = export(array)
-    if isinstance(owner, tuple) or _library._get_name(owner) == b"dltensor":
-        return False
-    managed = _get_pointer(owner, b"dltensor_versioned")
-    return bool(ctypes.c_uint64.from_address(managed + _FLAGS_OFFSET).value & _READ_ONLY)
-
-
 class Description(NamedTuple):
     """What types follow from."""
 
@@ -278,3 +269,20 @@ def maker_of(array):
     if maker is None:
         maker = _makers[type(array)] = _make_maker(array)
     return maker
+
+
+def check_writable(name, array):
+    """That the array may be written to, as far as its library says."""
+    if not maker_of(array).can_write:
+        raise ValueError(
+            f"{name}: expected an array that can be written, got {type(array).__name__}"
+        )
+    try:
+        _, owner = export(array)
+    except (TypeError, ValueError, BufferError) as error:
+        raise type(error)(f"{name}: {error}") from None
+    if isinstance(owner, tuple) or _library._get_name(owner) == b"dltensor":
+        return
+    managed = _get_pointer(owner, b"dltensor_versioned")
+    if ctypes.c_uint64.from_address(managed + _FLAGS_OFFSET).value & _READ_ONLY:
+        raise ValueError(f"{name}: expected an array that can be written, got a read-only one")

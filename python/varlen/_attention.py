@@ -7,7 +7,7 @@ import re
 from typing import Any, NamedTuple
 
 from . import _cache, _library, text
-from ._arrays import Array, Maker, describe, export, is_read_only, maker_of
+from ._arrays import Array, Maker, check_writable, describe, export, maker_of
 
 # Rank, extents by name, and what the elements are: of q ("T"), of cu_seqlens ("I"),
 # or those that sums are in ("A").
@@ -150,7 +150,8 @@ _grad_plans: dict[tuple, _Plan] = {}
 _thread_options: dict[int, _library.CallOptions] = {}
 
 
-def _options_of(num_threads):
+def options_of(num_threads):
+    """Options of calls with that many threads, made once."""
     options = _thread_options.get(num_threads)
     if options is None:
         if not isinstance(num_threads, int) or num_threads < 1:
@@ -159,19 +160,6 @@ def _options_of(num_threads):
             )
         options = _thread_options[num_threads] = _library.call_options(num_threads)
     return options
-
-
-def _check_writable(name, array, maker):
-    if not maker.can_write:
-        raise ValueError(
-            f"{name}: expected an array that can be written, got {type(array).__name__}"
-        )
-    try:
-        read_only = is_read_only(array)
-    except (TypeError, ValueError, BufferError) as error:
-        raise type(error)(f"{name}: {error}") from None
-    if read_only:
-        raise ValueError(f"{name}: expected an array that can be written, got a read-only one")
 
 
 def attn(
@@ -267,7 +255,7 @@ def attn(
     if out is None:
         result = maker.empty((tq, heads, v.shape[2]), dtype)
     else:
-        _check_writable("out", out, maker_of(out))
+        check_writable("out", out)
         result = out
     lse = maker.empty((heads, tq), compute)
     _run(function, arrays, (result, lse), num_threads)
@@ -283,7 +271,7 @@ def _run(function, arrays, results, num_threads):
     function.call(
         function.pointers(*addresses),
         function.result_pointers(*result_addresses),
-        None if num_threads is None else _options_of(num_threads),
+        None if num_threads is None else options_of(num_threads),
     )
 
 

@@ -197,6 +197,12 @@ _SIGNATURES = {
     "varlenCompile": (_status, _pointer, _size, _pointer, _pointer),
     "varlenProgramDestroy": (None, _pointer),
     "varlenProgramGetFunction": (_status, _pointer, ctypes.c_char_p, _pointer),
+    "varlenGetIdentity": (ctypes.c_char_p,),
+    "varlenProgramSerialize": (_status, _pointer, _pointer),
+    "varlenProgramDeserialize": (_status, _pointer, _size, _pointer),
+    "varlenCodeGetData": (_pointer, _pointer),
+    "varlenCodeGetSize": (_size, _pointer),
+    "varlenCodeDestroy": (None, _pointer),
     "varlenFunctionGetName": (ctypes.c_char_p, _pointer),
     "varlenFunctionGetNumArguments": (_size, _pointer),
     "varlenFunctionGetNumResults": (_size, _pointer),
@@ -238,6 +244,13 @@ def raise_error(status, diagnostics=()):
 def version():
     """The version of the library, such as "0.1.0"."""
     return library().varlenGetVersion().decode()
+
+
+def identity():
+    """What programs are for: the build of the library and the CPU, in words; None if
+    the library cannot serialize them."""
+    name = library().varlenGetIdentity()
+    return None if name is None else name.decode()
 
 
 def set_num_threads(threads):
@@ -287,6 +300,17 @@ def compile(source, *, strided=False, runtime_checks=False, target=None):
     return Program(handle)
 
 
+def deserialize(data):
+    """The Program of what Program.serialize has returned, without compiling. Bytes
+    that were changed are a ValueError, those of another build of the library or CPU
+    a NotImplementedError. They are code: take them from where nobody else writes."""
+    handle = ctypes.c_void_p()
+    status = library().varlenProgramDeserialize(data, len(data), ctypes.byref(handle))
+    if status:
+        raise_error(status)
+    return Program(handle)
+
+
 class Program:
     """A compiled module; destroyed with the last reference to it or a function."""
 
@@ -297,6 +321,17 @@ class Program:
 
     def __del__(self):
         self._destroy(self._handle)
+
+    def serialize(self):
+        """The program as bytes, for processes whose `identity` is the same."""
+        c, code = library(), ctypes.c_void_p()
+        status = c.varlenProgramSerialize(self._handle, ctypes.byref(code))
+        if status:
+            raise_error(status)
+        try:
+            return ctypes.string_at(c.varlenCodeGetData(code), c.varlenCodeGetSize(code))
+        finally:
+            c.varlenCodeDestroy(code)
 
     def __getitem__(self, name):
         """The public function of that name; None: the only one."""

@@ -1,0 +1,114 @@
+# REQUIRES: venv
+# RUN: rm -rf %t
+# RUN: env PYTHONPATH=%S/Inputs:%varlen-src/python VARLEN_CACHE_DIR=%t %python %s
+
+"""Programs come from memory and from disk; files that are not right are not used."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+from checks import raises
+
+from varlen import _cache, _library, text
+
+folder = pathlib.Path(os.environ["VARLEN_CACHE_DIR"])
+compiled = 0
+compile_really = _library.compile
+
+
+def compile_and_count(*arguments, **options):
+    global compiled
+    compiled += 1
+    return compile_really(*arguments, **options)
+
+
+_library.compile = compile_and_count
+
+
+def load(source, **options):
+    """Loads the program as a new process would; returns how often it was compiled."""
+    before = compiled
+    _cache._programs.clear()
+    program = _cache.load(source, **options)
+    assert program[None].name == "f"
+    assert _cache.load(source, **options) is program
+    return compiled - before
+
+
+def files():
+    return sorted(folder.glob("*"))
+
+
+def module(n):
+    return f"func.func @f(%x: tensor<{n}xf32>) -> tensor<{n}xf32> {{ return %x : tensor<{n}xf32> }}"
+
+
+assert load(module(1)) == 1 and load(module(1)) == 0
+(path,) = files()
+assert folder.stat().st_mode & 0o777 == 0o700 and path.stat().st_mode & 0o777 == 0o600
+
+# Everything that code follows from is part of the key.
+assert load(module(2)) == load(module(1), strided=True) == 1
+assert load(module(1), runtime_checks=True) == load(module(1), target="generic") == 1
+identity = _library.identity
+_library.identity = lambda: "another build"
+assert load(module(1)) == 1
+_library.identity = identity
+assert load(module(1)) == 0 and len(files()) == 6
+
+# What is damaged, cut off, empty or somebody else's is compiled again, and mended.
+good = path.read_bytes()
+flipped = bytes([*good[:-100], good[-100] ^ 1, *good[-99:]])
+for bad in (good[:-1], b"", good[:40], flipped, b"code"):
+    path.write_bytes(bad)
+    assert load(module(1)) == 1 and path.read_bytes() == good and load(module(1)) == 0
+path.chmod(0o666)
+assert load(module(1)) == 1 and path.stat().st_mode & 0o777 == 0o600
+raises(ValueError, "the checksum differs", _library.deserialize, good[:-1] + b"\0\0")
+raises(ValueError, "expected the bytes of a program", _library.deserialize, b"code")
+
+# A compilation that fails leaves nothing.
+count = len(files())
+raises(_library.CompileError, "expected", _cache.load, "func.func @f(")
+assert len(files()) == count
+
+# The size is bounded; what was used last stays.
+for i in range(6):
+    load(module(10 + i))
+    time.sleep(0.02)
+size = sum(file.stat().st_size for file in files())
+load(module(1))
+os.environ["VARLEN_CACHE_BYTES"] = str(4 * len(good))
+assert load(module(30)) == 1
+assert sum(file.stat().st_size for file in files()) <= 4 * len(good) < size
+assert load(module(1)) == load(module(30)) == 0 and load(module(10)) == 1
+os.environ["VARLEN_CACHE_BYTES"] = "some"
+raises(ValueError, "VARLEN_CACHE_BYTES: expected a number of bytes, got 'some'", load, module(31))
+del os.environ["VARLEN_CACHE_BYTES"]
+
+# Without a folder, and with one that cannot be made.
+for place in ("", str(path / "below")):
+    os.environ["VARLEN_CACHE_DIR"] = place
+    assert load(module(1)) == 1 and load(module(1)) == 1
+os.environ["VARLEN_CACHE_DIR"] = str(folder)
+_cache.clear()
+assert not files() and not _cache._programs
+
+# Processes that fill it at the same time: all have right results, and one file each.
+WORK = """
+import numpy, varlen
+for n in range(1, 9):
+    program = varlen.compile(f"func.func @f(%x: tensor<{n}xf32>) -> tensor<{n}xf32> "
+                             f"{{ return %x : tensor<{n}xf32> }}")
+    x = numpy.arange(n, dtype=numpy.float32)
+    assert (program(x) == x).all()
+"""
+workers = [subprocess.Popen([sys.executable, "-c", WORK]) for _ in range(4)]
+assert [worker.wait() for worker in workers] == [0] * 4
+assert len(files()) == 8 and all(file.suffix == ".varlen" for file in files())
+# The arguments of a text, and with them the text, change what is compiled.
+sources = {text.attn(heads=h, window=w) for h in (1, 2) for w in ((-1, -1), (-1, 0), (2, 1))}
+assert len(sources) == 6
