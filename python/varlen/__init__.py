@@ -6,6 +6,15 @@ modules and functions are loaded when they are first used.
 
 import importlib
 
+TYPE_CHECKING = False  # As typing's, which takes as long to import as all of this.
+if TYPE_CHECKING:  # What tools read in place of the table below.
+    from . import bench, dtypes, random, reference, safetensors, text, tolerance, tools
+    from ._attention import attn, attn_grad
+    from ._library import CompileError, get_num_threads, set_num_threads
+    from ._program import compile
+    from .dtypes import bfloat16
+    from .tools import Error, call, find_tool, run
+
 # Where each public name is.
 _HOMES = {
     "attn": "_attention",
@@ -20,7 +29,9 @@ _HOMES = {
     "find_tool": "tools",
     "run": "tools",
 }
-_MODULES = ("dtypes", "random", "reference", "safetensors", "text", "tolerance", "tools")
+_MODULES = (
+    "bench", "dtypes", "random", "reference", "safetensors", "text", "tolerance", "tools",
+)  # fmt: skip
 
 __all__ = [*_HOMES, *_MODULES]
 
