@@ -112,6 +112,10 @@ def _make_torch_exporter(array):
             fill = api.tensor_from_object
 
     def export(array):
+        if not array.is_cpu:
+            raise ValueError(
+                f"expected a tensor in memory of the CPU, got one on {array.device}"
+            )
         if array.requires_grad and torch.is_grad_enabled():
             raise ValueError(
                 "expected torch tensors that need no gradient, got one with "
@@ -146,6 +150,8 @@ def _find_exporter(array):
 
 
 _exporters: dict[type, Any] = {}
+# Types whose capsules have a version.
+_with_version: set[type] = set()
 
 
 def export(array):
@@ -153,7 +159,26 @@ def export(array):
     exporter = _exporters.get(type(array))
     if exporter is None:
         exporter = _exporters[type(array)] = _find_exporter(array)
+        if exporter in (_export_numpy, _export_versioned):
+            _with_version.add(type(array))
     return exporter(array)
+
+
+def export_all(arrays):
+    """Addresses of the DLTensors, and what has to live as long."""
+    # Most arrays are of one kind; a call for each would cost as much as the rest.
+    if _with_version.issuperset(map(type, arrays)):
+        try:
+            owners = [array.__dlpack__(max_version=_VERSION) for array in arrays]
+        except BufferError:
+            pass  # bfloat16 in numpy, or an array that cannot be exported.
+        else:
+            return [
+                _get_pointer(owner, b"dltensor_versioned") + _TENSOR_OFFSET
+                for owner in owners
+            ], owners
+    exported = [export(array) for array in arrays]
+    return [address for address, _ in exported], exported
 
 
 class Description(NamedTuple):
@@ -165,10 +190,9 @@ class Description(NamedTuple):
 
 def describe(name, array):
     """The Description of an argument that errors call `name`."""
-    get_device = getattr(array, "__dlpack_device__", None)
-    if get_device is not None:
-        check_device(name, *get_device())
     try:
+        if hasattr(array, "__dlpack_device__") and not hasattr(array, "is_cpu"):
+            check_device(*array.__dlpack_device__())
         address, _owner = export(array)
     except (TypeError, ValueError, BufferError) as error:
         raise type(error)(f"{name}: {error}") from None
@@ -183,12 +207,11 @@ def describe(name, array):
     return Description(element, tuple(shape))
 
 
-def check_device(name, device, index):
+def check_device(device, index):
     if device not in (CPU, CUDA_HOST, CUDA_MANAGED):
         kind = {2: "CUDA", 8: "Metal", 10: "ROCm"}.get(device, f"of DLPack's type {device}")
         raise ValueError(
-            f"{name}: expected an array in memory of the CPU, got one on device "
-            f"{index} ({kind})"
+            f"expected an array in memory of the CPU, got one on device {index} ({kind})"
         )
 
 

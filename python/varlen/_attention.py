@@ -7,7 +7,7 @@ import re
 from typing import Any, NamedTuple
 
 from . import _cache, _library, text
-from ._arrays import Array, Maker, check_writable, describe, export, maker_of
+from ._arrays import Array, Maker, check_writable, describe, export_all, maker_of
 
 # Rank, extents by name, and what the elements are: of q ("T"), of cu_seqlens ("I"),
 # or those that sums are in ("A").
@@ -31,6 +31,15 @@ _ELEMENTS = {
     "I": ("i32", "i64"),
     "A": ("f32", "f64"),
 }
+# In which they are operands.
+_LATER = ("seqused_q", "seqused_k", "q_offset", "sink")
+_ORDER = {
+    "attn": ("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k", *_LATER),
+    "attn_grad": (
+        "dout", "q", "k", "v", "out", "lse", "cu_seqlens_q", "cu_seqlens_k", "dlse",
+        *_LATER,
+    ),
+}  # fmt: skip
 # Extents that are part of the type, so that code is made for them; others are
 # whatever they are in a call.
 _STATIC = {
@@ -111,43 +120,70 @@ def _compile(source):
         raise ValueError(message) from None
 
 
-def _plan(operation, arrays, same_cu, window, chunk, alignment, scale):
+def _plan(operation, given, window, chunk, alignment, scale):
     """The plan of a call with arrays of these types."""
     window = _check_options(window, chunk, alignment, scale)
     types, elements, shapes = {}, {}, {}
-    for name, array in arrays.items():
+    for name, array in given.items():
         types[name], elements[name], shapes[name] = _type_of(name, array)
+    same_cu = "cu_seqlens_k" not in given
     if same_cu:
         types["cu_seqlens_k"] = types["cu_seqlens_q"]
+    types = {name: types[name] for name in _ORDER[operation] if name in types}
     element = elements["q"]
     compute = "f64" if element == "f64" else "f32"
     options = {"window": window, "alignment": alignment, "scale": scale, "same_cu": same_cu}
-    # In the op's order.
-    first = ("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k")
-    others = [n for n in ("seqused_q", "seqused_k", "q_offset", "sink") if n in types]
     if operation == "attn":
         heads = shapes["q"][1]
         results = {
             "out": f"tensor<?x{heads}x{shapes['v'][2]}x{element}>",
             "lse": f"tensor<{heads}x?x{compute}>",
         }
-        types = {name: types[name] for name in (*first, *others)}
         source = text.attn_function(types, results, **options)
         made = (element, compute)
     else:
-        order = ("dout", "q", "k", "v", "out", "lse", "cu_seqlens_q", "cu_seqlens_k")
-        dlse = ["dlse"] if "dlse" in types else []
-        types = {name: types[name] for name in (*order, *dlse, *others)}
         source = text.attn_grad_function(types, **options)
         made = (element,) * 3 + (compute,)
-    maker = maker_of(arrays["q"])
+    maker = maker_of(given["q"])
     return _Plan(_compile(source), maker, tuple(map(maker.dtype_of, made)))
 
 
-# By all that a plan follows from.
-_attn_plans: dict[tuple, _Plan] = {}
-_grad_plans: dict[tuple, _Plan] = {}
+# By what a plan follows from. Types that are not in the key follow from it, or the
+# call refuses them.
+_plans: dict[tuple, _Plan] = {}
 _thread_options: dict[int, _library.CallOptions] = {}
+
+
+def _find_plan(operation, given, options):
+    try:
+        q, k, v = given["q"], given["k"], given["v"]
+        key = (
+            operation, *given, type(q), q.dtype, q.shape[1:], k.shape[1], v.shape[2],
+            given["cu_seqlens_q"].dtype, options,
+        )  # fmt: skip
+        plan = _plans.get(key)
+    except (AttributeError, IndexError, TypeError):
+        _plan(operation, given, *options)  # Says what is wrong.
+        raise
+    if plan is None:
+        plan = _plans[key] = _plan(operation, given, *options)
+    return plan
+
+
+def _run(plan, operation, given, options, results, num_threads):
+    function = plan.function
+    try:
+        # The owners live until the call is over.
+        addresses, _owners = export_all((*given.values(), *results))
+        function.call(
+            function.pointers(*addresses[: len(given)]),
+            function.result_pointers(*addresses[len(given) :]),
+            None if num_threads is None else options_of(num_threads),
+        )
+    except (BufferError, TypeError, ValueError):
+        # Where types are wrong, this has more to say than the call.
+        _plan(operation, given, *options)
+        raise
 
 
 def options_of(num_threads):
@@ -218,61 +254,22 @@ def attn(
         ValueError: ranks, extents, strides or devices are not what they should be, or
             cu_seqlens are not valid; the message has what was wanted and what was got.
     """
-    window = _read_window(is_causal, window, chunk)
-    same_cu = cu_seqlens_k is None or cu_seqlens_k is cu_seqlens_q
-    try:
-        key = (
-            type(q), q.dtype, q.shape[1:], k.dtype, k.shape[1:], v.dtype, v.shape[1:],
-            cu_seqlens_q.dtype, window, chunk, alignment, scale, same_cu,
-            None if same_cu else cu_seqlens_k.dtype,
-            None if sink is None else (sink.dtype, sink.shape),
-            None if seqused_q is None else seqused_q.dtype,
-            None if seqused_k is None else seqused_k.dtype,
-            None if q_offset is None else q_offset.dtype,
-        )  # fmt: skip
-        plan = _attn_plans.get(key)
-    except (AttributeError, TypeError):
-        # `_plan` says what is wrong.
-        key = plan = None
-    arrays = [q, k, v, cu_seqlens_q]
-    if not same_cu:
-        arrays.append(cu_seqlens_k)
-    for array in (seqused_q, seqused_k, q_offset, sink):
-        if array is not None:
-            arrays.append(array)
-    if plan is None:
-        names = ["q", "k", "v", "cu_seqlens_q"] + ["cu_seqlens_k"] * (not same_cu)
-        optional = {"seqused_q": seqused_q, "seqused_k": seqused_k, "q_offset": q_offset}
-        optional["sink"] = sink
-        names += [name for name, array in optional.items() if array is not None]
-        plan = _plan(
-            "attn", dict(zip(names, arrays)), same_cu, window, chunk, alignment, scale
-        )
-        if key is not None:
-            _attn_plans[key] = plan
-    function, maker, (dtype, compute) = plan
-    tq, heads, _ = q.shape
+    options = _read_window(is_causal, window, chunk), chunk, alignment, scale
+    given = {"q": q, "k": k, "v": v, "cu_seqlens_q": cu_seqlens_q}
+    _add_others(given, cu_seqlens_k, None, seqused_q, seqused_k, q_offset, sink)
+    plan = _find_plan("attn", given, options)
+    maker, (dtype, compute) = plan.maker, plan.dtypes
+    rows, heads = q.shape[:2]
     if out is None:
-        result = maker.empty((tq, heads, v.shape[2]), dtype)
+        result = maker.empty((rows, heads, v.shape[2]), dtype)
     else:
         check_writable("out", out)
         result = out
-    lse = maker.empty((heads, tq), compute)
-    _run(function, arrays, (result, lse), num_threads)
+    lse = maker.empty((heads, rows), compute)
+    _run(plan, "attn", given, options, (result, lse), num_threads)
     if out is None:
         result = maker.finish(result)
     return (result, maker.finish(lse)) if return_lse else result
-
-
-def _run(function, arrays, results, num_threads):
-    # The owners live until the call is over.
-    addresses, _owners = zip(*map(export, arrays))
-    result_addresses, _result_owners = zip(*map(export, results))
-    function.call(
-        function.pointers(*addresses),
-        function.result_pointers(*result_addresses),
-        None if num_threads is None else options_of(num_threads),
-    )
 
 
 def attn_grad(
@@ -311,32 +308,29 @@ def attn_grad(
     Raises:
         As `attn`.
     """
-    window = _read_window(is_causal, window, chunk)
-    same_cu = cu_seqlens_k is None or cu_seqlens_k is cu_seqlens_q
+    options = _read_window(is_causal, window, chunk), chunk, alignment, scale
     given = {"dout": dout, "q": q, "k": k, "v": v, "out": out, "lse": lse}
     given["cu_seqlens_q"] = cu_seqlens_q
-    if not same_cu:
-        given["cu_seqlens_k"] = cu_seqlens_k
-    optional = {"dlse": dlse, "seqused_q": seqused_q, "seqused_k": seqused_k}
-    optional |= {"q_offset": q_offset, "sink": sink}
-    given |= {name: array for name, array in optional.items() if array is not None}
-    try:
-        key = (
-            type(q), window, chunk, alignment, scale, *given,
-            *((a.dtype, a.shape[1:]) for a in (dout, q, k, v, out)),
-            *((a.dtype, a.shape[:1]) for a in (lse, dlse, sink) if a is not None),
-            *(a.dtype for a in (cu_seqlens_q, cu_seqlens_k, seqused_q, seqused_k, q_offset)
-              if a is not None),
-        )  # fmt: skip
-        plan = _grad_plans.get(key)
-    except (AttributeError, TypeError):
-        key = plan = None
-    if plan is None:
-        plan = _plan("attn_grad", given, same_cu, window, chunk, alignment, scale)
-        if key is not None:
-            _grad_plans[key] = plan
-    function, maker, dtypes = plan
+    _add_others(given, cu_seqlens_k, dlse, seqused_q, seqused_k, q_offset, sink)
+    plan = _find_plan("attn_grad", given, options)
+    maker = plan.maker
     like = (q, k, v) if sink is None else (q, k, v, sink)
-    results = [maker.empty(tuple(a.shape), dtype) for a, dtype in zip(like, dtypes)]
-    _run(function, list(given.values()), results, num_threads)
-    return tuple(map(maker.finish, results))
+    results = [maker.empty(a.shape, dtype) for a, dtype in zip(like, plan.dtypes)]
+    _run(plan, "attn_grad", given, options, results, num_threads)
+    return tuple([maker.finish(array) for array in results])
+
+
+def _add_others(given, cu_seqlens_k, dlse, seqused_q, seqused_k, q_offset, sink):
+    """Adds the operands that there are, in the op's order."""
+    if cu_seqlens_k is not None and cu_seqlens_k is not given["cu_seqlens_q"]:
+        given["cu_seqlens_k"] = cu_seqlens_k
+    if dlse is not None:
+        given["dlse"] = dlse
+    if seqused_q is not None:
+        given["seqused_q"] = seqused_q
+    if seqused_k is not None:
+        given["seqused_k"] = seqused_k
+    if q_offset is not None:
+        given["q_offset"] = q_offset
+    if sink is not None:
+        given["sink"] = sink

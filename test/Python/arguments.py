@@ -25,7 +25,8 @@ raises(TypeError, "cu_seqlens_q: expected elements of i32, i64, got f32", attn, 
 raises(TypeError, "cu_seqlens_q: expected elements of i32, i64, got i16", attn, q, k, v, cu.astype("i2"))
 raises(ValueError, "q: expected an array of rank 3 (rows, heads, head_dim), got shape (10, 64)",
        attn, q.reshape(10, 64), k, v, cu)  # fmt: skip
-raises(ValueError, "cu_seqlens_q: expected a tensor of rank 1, got 2", attn, q, k, v, cu[None])
+raises(ValueError, "cu_seqlens_q: expected an array of rank 1 (sequences + 1), got shape (1, 3)",
+       attn, q, k, v, cu[None])  # fmt: skip
 
 # Types that do not go together: the rules of the op.
 raises(ValueError, "expected q, k and v of one element type, got 'f32', 'f64' and 'f32'",
@@ -98,7 +99,7 @@ out, lse = attn(q, k, v, cu, return_lse=True)
 grad = varlen.attn_grad
 grad(out, q, k, v, out, lse, cu)
 raises(ValueError, "dout", grad, out[:, :2], q, k, v, out, lse, cu)
-raises(ValueError, "lse: expected a tensor of rank 2, got 1",
+raises(ValueError, "lse: expected an array of rank 2 (heads, rows), got shape (4,)",
        grad, out, q, k, v, out, lse[:, 0], cu)  # fmt: skip
 raises(TypeError, "lse: expected elements of f32, f64, got f16", grad, out, q, k, v, out, lse.astype("f2"), cu)
 raises(TypeError, "dout: expected an array with __dlpack__", grad, None, q, k, v, out, lse, cu)

@@ -1,0 +1,53 @@
+# REQUIRES: torch
+# RUN: env PYTHONPATH=%S/Inputs:%varlen-src/python %python %s
+
+"""varlen.attn and varlen.compile take tensors of torch and return such tensors."""
+
+import torch
+import varlen
+from checks import raises
+
+generator = torch.Generator().manual_seed(0)
+cu = torch.tensor([0, 12, 12, 30], dtype=torch.int32)
+for dtype, allowed in (
+    (torch.float64, 1e-12), (torch.float32, 1e-5), (torch.float16, 2e-3), (torch.bfloat16, 2e-2),
+):  # fmt: skip
+    qkv = torch.randn(30, 8, 16, generator=generator, dtype=torch.float64).to(dtype)
+    q, k, v = qkv[:, :4], qkv[:, 4:6], qkv[:, 6:]
+    out, lse = varlen.attn(q, k, v, cu, is_causal=True, return_lse=True)
+    assert out.dtype == dtype and out.shape == (30, 4, 16) and lse.shape == (4, 30)
+    assert lse.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
+    dout = torch.randn(30, 4, 16, generator=generator, dtype=torch.float64).to(dtype)
+    got = varlen.attn_grad(dout, q, k, v, out, lse, cu, is_causal=True)
+    # Each sequence on its own, in double.
+    leaves = [x.double().requires_grad_() for x in (q, k, v)]
+    parts = [
+        torch.nn.functional.scaled_dot_product_attention(
+            *(x[a:b].transpose(0, 1) for x in leaves), is_causal=True, enable_gqa=True
+        ).transpose(0, 1)
+        for a, b in ((0, 12), (12, 30))
+    ]
+    wanted = torch.cat(parts)
+    gradients = torch.autograd.grad(wanted, leaves, dout.double())
+    for mine, right in zip((out, *got), (wanted, *gradients)):
+        assert mine.dtype == dtype
+        assert (mine - right).abs().max() <= allowed * right.abs().max(), dtype
+
+q, k, v = (x.float().contiguous() for x in (q, k, v))
+given = torch.full((30, 6, 16), 7.0)
+assert varlen.attn(q, k, v, cu, out=given[:, 1:5]).data_ptr() == given[:, 1:5].data_ptr()
+assert (given[:, 0] == 7).all() and (given[:, 5] == 7).all()
+# Arrays of several libraries: results are of q's.
+assert torch.equal(given[:, 1:5], varlen.attn(q, k.numpy(), v.numpy(), cu.numpy()))
+
+leaf = q.clone().requires_grad_()
+raises(ValueError, "q: expected torch tensors that need no gradient", varlen.attn, leaf, k[..., :8], v, cu)
+with torch.no_grad():
+    assert torch.equal(varlen.attn(leaf, k, v, cu), varlen.attn(q, k, v, cu))
+raises(ValueError, "expected torch tensors that need no gradient", varlen.attn, leaf, k, v, cu)
+raises(ValueError, "expected a tensor in memory of the CPU, got one on meta", varlen.attn, q.to("meta"), k, v, cu)
+raises(TypeError, "q: expected elements of f16, bf16, f32, f64", varlen.attn, q.int(), k, v, cu)
+
+program = varlen.compile("func.func @f(%x: tensor<?xbf16>) -> tensor<?xbf16> { return %x : tensor<?xbf16> }")
+x = torch.ones(3, dtype=torch.bfloat16)
+assert torch.equal(program(x), x)
