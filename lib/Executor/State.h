@@ -284,9 +284,11 @@ struct Worker {
   }
 };
 
-/// The worker of this host thread. A fiber never changes its host thread.
+/// The worker of this host thread. A fiber never changes its host thread. A
+/// library that is loaded later has no place among what is found without a
+/// call.
 extern thread_local Worker *worker
-#if defined(__linux__)
+#if defined(__linux__) && !defined(VARLEN_EXECUTOR_LOADED_LATER)
     __attribute__((tls_model("initial-exec")))
 #endif
     ;
