@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 LLVM := /usr/lib/llvm-22
 export PATH := $(LLVM)/bin:$(PATH)
 
-.PHONY: build demo check train bench gpu-kit bench-gpu conformance fuzz fuzz-parser mutate release asan docs \
+.PHONY: build demo check train bench gpu-kit bench-gpu conformance fuzz fuzz-parser mutate release wheel asan docs \
 	lint format clean
 
 # $(call compile,PRESET,FOLDER)
@@ -91,6 +91,16 @@ mutate: build
 	@tools/setup.sh check
 	@tools/venv.sh build
 	@PYTHONPATH=python build/venv/bin/python test/Executor/mutation.py --all --build build
+
+# A wheel for Python with the library and the tools. It is tried in environments of
+# its own, with PYTHONS.
+wheel: PYTHONS := python3
+wheel:
+	@tools/setup.sh build check release
+	@tools/venv.sh build
+	@test -f build-release/build.ninja || cmake --preset release
+	@cmake --build build-release --target VarlenWheel varlen-opt-in-wheel varlen-run-in-wheel
+	@PYTHON=build/venv/bin/python tools/wheel.sh build-release $(PYTHONS)
 
 # One archive that runs where no LLVM is installed. The tests show that what it
 # registers of MLIR is enough.

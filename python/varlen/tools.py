@@ -4,9 +4,8 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
-
-from . import safetensors
 
 
 class Error(Exception):
@@ -51,6 +50,8 @@ def run(module, inputs=None, *, entry=None, threads=None, figures=None, **flags)
     lengths=[3, 5], extent={"q:0": 8}, ... A dict given as `figures` receives what
     the run has measured.
     """
+    from . import safetensors  # Wants numpy, which the rest of this does not.
+
     options = []
     for key, value in {"entry": entry, "threads": threads, **flags}.items():
         if value is None or value is False:
@@ -76,3 +77,19 @@ def run(module, inputs=None, *, entry=None, threads=None, figures=None, **flags)
         if figures is not None:
             figures.update(json.loads((folder / "figures.json").read_text()))
         return safetensors.read(folder / "out.safetensors")
+
+
+def _become(name):
+    """Runs a tool in place of this process, with its arguments."""
+    path = str(find_tool(name))
+    os.execv(path, [path, *sys.argv[1:]])
+
+
+def varlen_opt():
+    """The command varlen-opt."""
+    _become("varlen-opt")
+
+
+def varlen_run():
+    """The command varlen-run."""
+    _become("varlen-run")
