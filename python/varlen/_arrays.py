@@ -7,6 +7,7 @@ library.
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
 from typing import Any, NamedTuple, Protocol
 
@@ -227,7 +228,7 @@ class Maker:
     can_write = True
 
     def __init__(self, empty, dtype_of):
-        self.empty, self.dtype_of = empty, dtype_of
+        self.empty, self.dtype_of = empty, functools.cache(dtype_of)
 
     def finish(self, array):
         return array

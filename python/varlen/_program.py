@@ -8,7 +8,7 @@ import struct
 from typing import Any
 
 from . import _cache, _library
-from ._arrays import ELEMENTS, Array, check_writable, export, maker_of
+from ._arrays import ELEMENTS, Array, check_writable, export, export_all, maker_of
 from ._attention import options_of
 
 # How `struct` packs a scalar of that MLIR name.
@@ -30,7 +30,7 @@ def _pack(parameter, value):
         return struct.pack("H", (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 & 0xFFFF)
     except (struct.error, OverflowError) as error:
         raise TypeError(
-            f"{parameter.name}: expected a number of {element}, got {value!r} ({error})"
+            f"expected a number of {element}, got {value!r} ({error})"
         ) from None
 
 
@@ -56,6 +56,40 @@ class Function:
         self._function = function
         self.name, self.arguments = function.name, function.arguments
         self.results = function.results
+        self._has_scalars = any(p.is_scalar for p in self.arguments)
+        self._written = [(i, p.name) for i, p in enumerate(self.arguments) if p.is_written]
+        # Of the arguments and the results of the last call that asked.
+        self._last_shapes = None, None
+
+    def _export(self, arguments):
+        """Addresses of DLTensors, and what has to live as long."""
+        if not self._has_scalars:
+            try:
+                return export_all(arguments)
+            except (TypeError, BufferError):
+                pass  # Which one it was, is found below.
+        exported = []
+        for parameter, value in zip(self.arguments, arguments):
+            try:
+                if parameter.is_scalar:
+                    exported.append(_export_scalar(parameter, value))
+                else:
+                    exported.append(export(value))
+            except (TypeError, BufferError) as error:
+                raise type(error)(f"{parameter.name}: {error}") from None
+        return [address for address, _ in exported], exported
+
+    def _find_shapes(self, pointers, arguments):
+        """The shapes of the results, which follow from those of the arguments, or
+        from scalars."""
+        if self._has_scalars:
+            return self._function.result_shapes(pointers)
+        key = tuple([array.shape for array in arguments])
+        last = self._last_shapes
+        if key != last[0]:
+            # Whole, for other threads.
+            self._last_shapes = last = key, self._function.result_shapes(pointers)
+        return last[1]
 
     def __repr__(self):
         return f"<varlen function {self.name} of {len(self.arguments)} arguments>"
@@ -80,19 +114,10 @@ class Function:
             raise TypeError(
                 f"{self.name}: expected {len(self.arguments)} arguments, got {len(arguments)}"
             )
-        inputs = []
-        for parameter, value in zip(self.arguments, arguments):
-            try:
-                inputs.append(
-                    _export_scalar(parameter, value) if parameter.is_scalar else export(value)
-                )
-            except (TypeError, BufferError) as error:
-                if str(error).startswith(f"{parameter.name}: "):
-                    raise
-                raise type(error)(f"{parameter.name}: {error}") from None
-            if parameter.is_written:
-                check_writable(parameter.name, value)
-        pointers = function.pointers(*(address for address, _ in inputs))
+        addresses, _owners = self._export(arguments)
+        pointers = function.pointers(*addresses)
+        for i, name in self._written:
+            check_writable(name, arguments[i])
         made = finish = None
         if out is None:
             first = next((a for a in arguments if hasattr(a, "__dlpack__")), None)
@@ -100,7 +125,7 @@ class Function:
             finish = maker.finish
             made = [
                 maker.empty(shape, maker.dtype_of(ELEMENTS[result.code, result.bits]))
-                for shape, result in zip(function.result_shapes(pointers), self.results)
+                for shape, result in zip(self._find_shapes(pointers, arguments), self.results)
             ]
         else:
             made = list(out) if isinstance(out, (list, tuple)) else [out]
@@ -110,10 +135,10 @@ class Function:
                 )
             for result, array in zip(self.results, made):
                 check_writable(result.name, array)
-        outputs = [export(array) for array in made]
+        outputs, _result_owners = export_all(made)
         function.call(
             pointers,
-            function.result_pointers(*(address for address, _ in outputs)),
+            function.result_pointers(*outputs),
             None if num_threads is None else options_of(num_threads),
         )
         if finish is not None:
@@ -127,12 +152,15 @@ class Program:
 
     def __init__(self, program: _library.Program):
         self._program = program
+        self._functions: dict[str | None, Function] = {}
 
-    def __getitem__(self, name: str) -> Function:
-        return Function(self._program[name])
+    def __getitem__(self, name: str | None) -> Function:
+        if name not in self._functions:
+            self._functions[name] = Function(self._program[name])
+        return self._functions[name]
 
     def __call__(self, *arguments, **options):
-        return Function(self._program[None])(*arguments, **options)
+        return self[None](*arguments, **options)
 
 
 def compile(
