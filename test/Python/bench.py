@@ -1,5 +1,4 @@
-# REQUIRES: venv
-# RUN: env PYTHONPATH=%S/Inputs:%varlen-src/python %python %s
+# RUN: %python %s
 
 """varlen.bench measures what it is asked for."""
 

@@ -1,11 +1,11 @@
-# REQUIRES: venv
 # RUN: rm -rf %t
-# RUN: env PYTHONPATH=%S/Inputs:%varlen-src/python VARLEN_CACHE_DIR=%t %python %s
+# RUN: env VARLEN_CACHE_DIR=%t %python %s
 
 """Programs come from memory and from disk; files that are not right are not used."""
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -69,6 +69,27 @@ path.chmod(0o666)
 assert load(module(1)) == 1 and path.stat().st_mode & 0o777 == 0o600
 raises(ValueError, "the checksum differs", _library.deserialize, good[:-1] + b"\0\0")
 raises(ValueError, "expected the bytes of a program", _library.deserialize, b"code")
+
+# What another build of the library has made is for that one only.
+build_id = re.search("build ([0-9a-f]+)", _library.identity())[1]
+content = _library.find_library().read_bytes()
+assert content.count(bytes.fromhex(build_id)) == 1
+other = folder / "another-build.so"
+other.write_bytes(content.replace(bytes.fromhex(build_id), bytes(len(build_id) // 2)))
+OTHER = """
+import pathlib, sys
+from varlen import _library
+assert "build 0000" in _library.identity()
+try:
+    _library.deserialize(pathlib.Path(sys.argv[1]).read_bytes())
+except NotImplementedError as error:
+    assert "expected a program for varlen" in str(error), error
+    sys.exit()
+raise AssertionError("a program of another build was accepted")
+"""
+environment = {**os.environ, "VARLEN_LIBRARY": str(other)}
+subprocess.run([sys.executable, "-c", OTHER, str(path)], env=environment, check=True)
+other.unlink()
 
 # A compilation that fails leaves nothing.
 count = len(files())

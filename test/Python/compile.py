@@ -1,5 +1,4 @@
-# REQUIRES: venv
-# RUN: env PYTHONPATH=%S/Inputs:%varlen-src/python %python %s %t.mlir
+# RUN: %python %s %t.mlir
 
 """varlen.compile gives functions on arrays and numbers."""
 

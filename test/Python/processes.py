@@ -1,5 +1,4 @@
-# REQUIRES: venv
-# RUN: env PYTHONPATH=%S/Inputs:%varlen-src/python %python %s
+# RUN: %python %s
 
 """Threads call at once; forked processes go on; importing the package is cheap."""
 
