@@ -3,7 +3,7 @@
 
 It holds one shared library for each function (kernels for every chip inside,
 compiled host code around them), the runtime library that they call, and the
-scripts that run them. It needs Linux, numpy, PyTorch and a CUDA driver there; see
+scripts that run them. It needs Linux, numpy, ml_dtypes, PyTorch and a CUDA driver; see
 run.py. With --chips=sim the kernels are host functions, for the executor: that is
 how the folder itself is tested.
 """

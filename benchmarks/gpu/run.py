@@ -5,7 +5,7 @@
 
 Prints a table and writes results.json: what the machine is, one object for each
 batch that was checked and one for each that was timed. The exit status is 1 if a
-result was wrong. Needs numpy, PyTorch for the second half, and a CUDA driver.
+result was wrong. Needs numpy, ml_dtypes, PyTorch for the second half, and a CUDA driver.
 """
 
 import argparse

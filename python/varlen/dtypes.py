@@ -1,13 +1,9 @@
-"""Element types by their MLIR names, and rounding to them.
+"""Element types by their MLIR names, and rounding to them. bf16 is ml_dtypes'."""
 
-numpy has no bfloat16. Arrays of it have the structured dtype `bfloat16` here: one
-16-bit field, so they cannot be mistaken for integers and need no other package.
-Arrays of ml_dtypes.bfloat16 are taken too.
-"""
-
+import ml_dtypes
 import numpy as np
 
-bfloat16 = np.dtype([("bf16", "<u2")])
+bfloat16 = np.dtype(ml_dtypes.bfloat16)
 
 # MLIR name, numpy dtype, safetensors name.
 _TABLE = (
@@ -34,8 +30,6 @@ _safetensors_names = {dtype: label for _, dtype, label in _TABLE}
 def normalize(array):
     """`array` as a C-contiguous array of one of our dtypes."""
     array = np.asarray(array)
-    if array.dtype.name == "bfloat16":  # ml_dtypes
-        array = array.view(np.uint16).view(bfloat16)
     if array.dtype not in _names:
         little = array.dtype.newbyteorder("<")
         if little not in _names:
@@ -58,10 +52,7 @@ def widen(array, dtype=np.float64):
     array = np.asarray(array)
     if array.dtype == np.longdouble:  # no element type of a tensor
         return array.astype(dtype)
-    array = normalize(array)
-    if array.dtype == bfloat16:
-        array = (array["bf16"].astype(np.uint32) << 16).view(np.float32)
-    return array.astype(dtype)
+    return normalize(array).astype(dtype)
 
 
 def narrow(values, name):
@@ -70,18 +61,11 @@ def narrow(values, name):
     To 16 bits through f32: rounded twice, which is what f32 hardware does.
     """
     values = np.asarray(values)
-    if name == "bf16":
-        with np.errstate(over="ignore"):
-            bits = values.astype(np.float32).view(np.uint32)
-        rounded = (bits + (0x7FFF + ((bits >> 16) & 1)).astype(np.uint32)) >> 16
-        # A NaN must not round up to infinity or wrap to zero.
-        quiet = (bits >> 16) | 0x40
-        rounded = np.where(np.isnan(values), quiet, rounded)
-        return rounded.astype("<u2").view(bfloat16)
-    if name == "f16":
-        with np.errstate(over="ignore"):
-            return values.astype(np.float32).astype(by_name[name])
-    return values.astype(by_name[name])
+    # Infinities and NaN are what they should become.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if name in ("bf16", "f16"):
+            values = values.astype(np.float32)
+        return values.astype(by_name[name])
 
 
 def round_to(values, name, dtype=np.float64):

@@ -7,7 +7,7 @@ from varlen import dtypes
 
 
 def bits(value):
-    return int(dtypes.narrow(np.float32(value), "bf16")["bf16"])
+    return int(dtypes.narrow(np.float32(value), "bf16").view(np.uint16))
 
 
 def from_bits(pattern):
@@ -28,7 +28,7 @@ for pattern in (0x7FFFFFFF, 0x7F800001, 0xFFC00000):
 every = np.arange(1 << 16, dtype=np.uint16).view(dtypes.bfloat16)
 wide = dtypes.widen(every, np.float32)
 numbers = ~np.isnan(wide)
-assert (dtypes.narrow(wide, "bf16")["bf16"] == every["bf16"])[numbers].all()
+assert (dtypes.narrow(wide, "bf16").view(np.uint16) == every.view(np.uint16))[numbers].all()
 
 # Rounding is to the nearest of all bf16 values.
 random = np.random.default_rng(1).standard_normal(1000).astype(np.float32)
