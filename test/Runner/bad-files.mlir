@@ -16,7 +16,7 @@
 // RUN: not varlen-run add.mlir no-header.safetensors 2>&1 | FileCheck %s --check-prefix=HEADER
 // HEADER: error: no-header.safetensors: is truncated: the header ends at byte {{[0-9]+}}, the file at {{[0-9]+}}
 // RUN: not varlen-run add.mlir truncated.safetensors 2>&1 | FileCheck %s --check-prefix=TRUNCATED
-// TRUNCATED: error: truncated.safetensors: is truncated: tensor 's' ends at byte 52 of the data, the file at 48
+// TRUNCATED: error: truncated.safetensors: is truncated: tensor 'y' ends at byte 52 of the data, the file at 48
 // RUN: not varlen-run add.mlir trailing.safetensors 2>&1 | FileCheck %s --check-prefix=TRAILING
 // TRAILING: error: trailing.safetensors: the last tensor ends at byte 52 of the data: expected 53, where the file ends
 // RUN: not varlen-run add.mlir no-safetensors.safetensors 2>&1 | FileCheck %s --check-prefix=OTHER
