@@ -1,0 +1,28 @@
+"""Packed attention for PyTorch, on the CPU, forward and backward.
+
+    from varlen.torch import varlen_attn
+
+    out = varlen_attn(q, k, v, cu_seq, cu_seq, window_size=(-1, 0))
+
+or, for programs that call torch.nn.attention.varlen already:
+
+    varlen.torch.install()
+    torch.nn.attention.activate_flash_attention_impl("VARLEN")
+
+Kernels are compiled by libvarlen-c at the first call of each kind, in about 0.3 s;
+other lengths compile nothing. docs/pytorch.md says more.
+"""
+
+from torch.nn.attention.varlen import AuxRequest
+
+from ._flash_attn import flash_attn_varlen_func
+from ._functions import varlen_attn, varlen_attn_out
+from ._provider import install
+
+__all__ = [
+    "AuxRequest",
+    "flash_attn_varlen_func",
+    "install",
+    "varlen_attn",
+    "varlen_attn_out",
+]

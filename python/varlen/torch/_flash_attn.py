@@ -1,0 +1,45 @@
+"""flash_attn_varlen_func, for programs that were written for flash-attn."""
+
+import torch
+from torch.nn.attention.varlen import AuxRequest
+
+from ._functions import varlen_attn
+
+
+def flash_attn_varlen_func(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    cu_seqlens_q: torch.Tensor,
+    cu_seqlens_k: torch.Tensor,
+    max_seqlen_q: int | None = None,
+    max_seqlen_k: int | None = None,
+    dropout_p: float = 0.0,
+    softmax_scale: float | None = None,
+    causal: bool = False,
+    window_size: tuple[int, int] = (-1, -1),
+    softcap: float = 0.0,
+    alibi_slopes: torch.Tensor | None = None,
+    deterministic: bool = False,
+    return_attn_probs: bool = False,
+    block_table: torch.Tensor | None = None,
+):
+    """flash-attn's function of that name on `varlen_attn`, which says what shapes and
+    dtypes are. `deterministic` changes nothing: everything is. `return_attn_probs`
+    returns (out, lse, None): lse (Hq, Tq), and no probabilities, as there are none
+    without dropout. Raises NotImplementedError for dropout, softcap, alibi_slopes and
+    block_table."""
+    offered = {
+        "dropout_p": dropout_p == 0,
+        "softcap": softcap == 0,
+        "alibi_slopes": alibi_slopes is None,
+    }
+    for name, is_offered in offered.items():
+        if not is_offered:
+            raise NotImplementedError(f"{name}: Varlen offers no such attention")
+    out, lse = varlen_attn(
+        q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, causal,
+        AuxRequest(lse=True), scale=softmax_scale, window_size=window_size,
+        enable_gqa=True, block_table=block_table,
+    )  # fmt: skip
+    return (out, lse, None) if return_attn_probs else out

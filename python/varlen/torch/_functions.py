@@ -1,0 +1,139 @@
+"""varlen_attn and varlen_attn_out, with the parameters of torch.nn.attention.varlen."""
+
+import torch
+from torch.nn.attention.varlen import AuxRequest
+
+from . import _ops as _ops  # registers torch.ops.varlen
+
+
+def varlen_attn(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    cu_seq_q: torch.Tensor,
+    cu_seq_k: torch.Tensor,
+    max_q: int | None = None,
+    max_k: int | None = None,
+    is_causal: bool = False,
+    return_aux: AuxRequest | None = None,
+    *,
+    scale: float | None = None,
+    window_size: tuple[int, int] = (-1, -1),
+    enable_gqa: bool = False,
+    seqused_k: torch.Tensor | None = None,
+    block_table: torch.Tensor | None = None,
+    num_splits: int | None = None,
+    sink: torch.Tensor | None = None,
+) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+    """Attention over packed sequences of different lengths.
+
+    Args:
+        query: (Tq, Hq, D), of float16, bfloat16, float32 or float64. The last stride of
+            tensors should be 1, others may be anything; what is different is copied.
+        key: (Tk, Hkv, D), of query's dtype.
+        value: (Tk, Hkv, Dv), of query's dtype.
+        cu_seq_q, cu_seq_k: (N + 1,), int32 or int64: the first row of each sequence,
+            and the end of the last one. Empty sequences are allowed.
+        max_q, max_k: not needed, and not read.
+        is_causal: as window_size=(left, 0), the signature of torch 2.10.
+        return_aux: AuxRequest(lse=True) returns (out, lse).
+        scale: of the products of queries and keys; None is 1 / sqrt(D).
+        window_size: (left, right): a query sees so many keys before and after the one
+            at its place, places counted from the end of the sequence; -1 is all.
+        enable_gqa: allows Hq to be a multiple of Hkv.
+        seqused_k: (N,), the dtype of cu_seq_k: how many keys of each sequence count.
+        num_splits: not needed: results never depend on the batch.
+        sink: (Hq,), float32, for float64 queries float64: exp(sink) is added to the
+            sum of each softmax of a head.
+
+    Returns:
+        out (Tq, Hq, Dv) of query's dtype, and lse (Hq, Tq), float32 or float64, if it
+        is asked for. Rows that see no key are 0, their lse is -inf. Both have gradients.
+
+    Raises:
+        ValueError: shapes, dtypes, scale or cu_seq that do not go together.
+        NotImplementedError: a block_table.
+    """
+    arguments = _check(
+        query, key, cu_seq_k, is_causal, scale, window_size, enable_gqa, block_table
+    )
+    out, lse = torch.ops.varlen.attn(
+        query, key, value, cu_seq_q, cu_seq_k, seqused_k, sink, *arguments
+    )
+    return (out, lse) if return_aux is not None and return_aux.lse else out
+
+
+def varlen_attn_out(
+    out: torch.Tensor,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    cu_seq_q: torch.Tensor,
+    cu_seq_k: torch.Tensor,
+    max_q: int | None = None,
+    max_k: int | None = None,
+    is_causal: bool = False,
+    return_aux: AuxRequest | None = None,
+    *,
+    scale: float | None = None,
+    window_size: tuple[int, int] = (-1, -1),
+    enable_gqa: bool = False,
+    seqused_k: torch.Tensor | None = None,
+    block_table: torch.Tensor | None = None,
+    num_splits: int | None = None,
+    sink: torch.Tensor | None = None,
+) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+    """`varlen_attn` that writes to `out`, (Tq, Hq, Dv) of any strides, which may overlap
+    no other tensor. It has no gradient. Returns out, or (out, lse)."""
+    arguments = _check(
+        query, key, cu_seq_k, is_causal, scale, window_size, enable_gqa, block_table
+    )
+    lse = torch.ops.varlen.attn_out(
+        out, query, key, value, cu_seq_q, cu_seq_k, seqused_k, sink, *arguments
+    )
+    return (out, lse) if return_aux is not None and return_aux.lse else out
+
+
+def _check(query, key, cu_seq_k, is_causal, scale, window_size, enable_gqa, block_table):
+    """Refuses what torch.nn.attention.varlen refuses, in its words; returns the bounds
+    of the window and the scale."""
+    refuse_pages(cu_seq_k, block_table)
+    heads, kv_heads = query.size(1), key.size(1)
+    if not enable_gqa and heads != kv_heads:
+        raise ValueError(
+            "Expect query and key/value to have the same number of heads but got "
+            f"Hq={heads} and Hkv={kv_heads}. Try setting enable_gqa=True for GQA."
+        )
+    if enable_gqa and (kv_heads == 0 or heads % kv_heads):
+        raise ValueError(
+            "Expect number of query heads to be a multiple of kv heads for GQA but got "
+            f"Hq={heads} and Hkv={kv_heads}."
+        )
+    return *read_window(is_causal, window_size), read_scale(scale)
+
+
+def refuse_pages(cu_seq_k, block_table):
+    if block_table is not None:
+        raise NotImplementedError(
+            "block_table: Varlen offers no paged keys and values; gather the pages, or "
+            "use slots of a packed tensor with seqused_k"
+        )
+    if cu_seq_k is None:
+        raise ValueError("expected cu_seq_k, which only paged keys go without, got None")
+
+
+def read_window(is_causal, window_size):
+    """(left, right) of both ways to say it."""
+    if window_size is None:
+        window_size = (-1, -1)
+    if len(window_size) != 2:
+        raise ValueError(f"window_size must have length 2, got {len(window_size)}")
+    left, right = window_size
+    # Below -1 is as open as -1, as in FlashAttention.
+    return max(left, -1), 0 if is_causal else max(right, -1)
+
+
+def read_scale(scale):
+    if scale is not None and not scale > 0:
+        raise ValueError(f"scale must be greater than 0, got {scale}")
+    return scale

@@ -1,0 +1,216 @@
+"""The operators torch.ops.varlen.attn, attn_out and attn_backward.
+
+Their kernels are registered with the dispatcher by hand: torch.library.custom_op
+costs 15 us a call more, several times what the attention of a few rows takes.
+"""
+
+import torch
+from torch._C import DispatchKey
+
+from . import _kernels
+
+_INPUTS = "Tensor q, Tensor k, Tensor v, "
+_OPTIONS = (
+    "Tensor cu_seqlens_q, Tensor cu_seqlens_k, Tensor? seqused_k=None, Tensor? sink=None, "
+    "int left=-1, int right=-1, float? scale=None"
+)
+_library = torch.library.Library("varlen", "DEF")
+for _schema in (
+    f"attn({_INPUTS}{_OPTIONS}) -> (Tensor out, Tensor lse)",
+    f"attn_out(Tensor(a!) out, {_INPUTS}{_OPTIONS}) -> Tensor lse",
+    f"attn_backward(Tensor? dout, Tensor? dlse, {_INPUTS}Tensor out, Tensor lse, {_OPTIONS}) "
+    "-> (Tensor dq, Tensor dk, Tensor dv, Tensor dsink)",
+):
+    # Strides of results follow from those of q, k and v.
+    _tags = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
+    _library.define(_schema, tags=_tags)
+_attn = torch.ops.varlen.attn.default
+_attn_out = torch.ops.varlen.attn_out.default
+_attn_backward = torch.ops.varlen.attn_backward.default
+
+
+# CPU kernels. The fake kernels below make results of the same shapes and strides.
+
+
+def _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale):
+    """The fields of a Geometry."""
+    try:
+        _, heads, head_dim = q.shape
+        _, kv_heads, _ = k.shape
+        _, _, value_dim = v.shape
+    except ValueError:
+        raise ValueError(
+            "expected q, k and v of rank 3 (rows, heads, head_dim), got shapes "
+            f"{tuple(q.shape)}, {tuple(k.shape)} and {tuple(v.shape)}"
+        ) from None
+    return (
+        q.dtype, cu_seqlens_q.dtype, heads, kv_heads, head_dim, value_dim, left, right,
+        scale, seqused_k is not None, sink is not None,
+    )  # fmt: skip
+
+
+def new_results(q, v):
+    """out and lse. Strides of out are q's where the shapes agree: q with its heads
+    first gives such an out."""
+    rows, heads, head_dim = q.shape
+    value_dim = v.shape[2]
+    if head_dim == value_dim:
+        out = torch.empty_like(q)
+    else:
+        out = q.new_empty((rows, heads, value_dim))
+    return out, new_lse(q)
+
+
+def new_lse(q):
+    rows, heads, _ = q.shape
+    return q.new_empty((heads, rows), dtype=_kernels.accumulation_type(q.dtype))
+
+
+def _tensors(*optional):
+    return [tensor for tensor in optional if tensor is not None]
+
+
+def attn_cpu(
+    q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
+    left=-1, right=-1, scale=None,
+):  # fmt: skip
+    geometry = _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale)
+    kernel = _kernels.forward(geometry)
+    out, lse = new_results(q, v)
+    kernel([q, k, v, cu_seqlens_q, cu_seqlens_k, *_tensors(seqused_k, sink), out, lse])
+    return out, lse
+
+
+def attn_out_cpu(
+    out, q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
+    left=-1, right=-1, scale=None,
+):  # fmt: skip
+    geometry = _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale)
+    kernel = _kernels.forward(geometry)
+    lse = new_lse(q)
+    kernel([q, k, v, cu_seqlens_q, cu_seqlens_k, *_tensors(seqused_k, sink), out, lse])
+    return lse
+
+
+def _new_gradients(q, k, v, sink):
+    dsink = q.new_empty(0) if sink is None else torch.empty_like(sink)
+    return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v), dsink
+
+
+def attn_backward_cpu(
+    dout, dlse, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
+    left=-1, right=-1, scale=None,
+):  # fmt: skip
+    geometry = _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale)
+    if dout is None:
+        dout = torch.zeros_like(out)
+    dq, dk, dv, dsink = _new_gradients(q, k, v, sink)
+    kernel = _kernels.backward(geometry, dlse is not None)
+    kernel([
+        dout, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k,
+        *_tensors(dlse, seqused_k, sink), dq, dk, dv, *([] if sink is None else [dsink]),
+    ])  # fmt: skip
+    return dq, dk, dv, dsink
+
+
+_library.impl("attn", attn_cpu, "CPU")
+_library.impl("attn_out", attn_out_cpu, "CPU")
+_library.impl("attn_backward", attn_backward_cpu, "CPU")
+
+
+# Fake kernels.
+
+
+@torch.library.register_fake("varlen::attn", lib=_library)
+def _attn_fake(q, k, v, *args, **kwargs):
+    return new_results(q, v)
+
+
+@torch.library.register_fake("varlen::attn_out", lib=_library)
+def _attn_out_fake(out, q, *args, **kwargs):
+    return new_lse(q)
+
+
+@torch.library.register_fake("varlen::attn_backward", lib=_library)
+def _attn_backward_fake(
+    dout, dlse, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
+    *args, **kwargs,
+):  # fmt: skip
+    return _new_gradients(q, k, v, sink)
+
+
+# Autograd.
+
+_BELOW_AUTOGRAD = torch._C._after_ADInplaceOrView_keyset
+
+
+def _below_autograd(op, kernel, keyset, arguments):
+    """Goes on below autograd: straight to the CPU's kernel where nothing is between,
+    such as a mode, a subclass of Tensor, or functorch."""
+    keyset = keyset & _BELOW_AUTOGRAD
+    if keyset.highestPriorityTypeId() == DispatchKey.CPU:
+        return kernel(*arguments)
+    with torch._C._AutoDispatchBelowAutograd():
+        return op.redispatch(keyset, *arguments)
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, keyset, *arguments):
+        out, lse = _below_autograd(_attn, attn_cpu, keyset, arguments)
+        tensors, ctx.options = arguments[:7], arguments[7:]
+        ctx.save_for_backward(*tensors, out, lse)
+        ctx.set_materialize_grads(False)
+        return out, lse
+
+    @staticmethod
+    def backward(ctx, dout, dlse):
+        q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, out, lse = ctx.saved_tensors
+        dq, dk, dv, dsink = _attn_backward(
+            dout, dlse, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, seqused_k, sink,
+            *ctx.options,
+        )  # fmt: skip
+        dsink = None if sink is None else dsink
+        return None, dq, dk, dv, None, None, None, dsink, None, None, None
+
+
+def _attn_autograd(
+    keyset, q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
+    left=-1, right=-1, scale=None,
+):  # fmt: skip
+    arguments = (
+        q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale
+    )  # fmt: skip
+    if torch.is_grad_enabled() and (
+        q.requires_grad
+        or k.requires_grad
+        or v.requires_grad
+        or (sink is not None and sink.requires_grad)
+    ):
+        return _Attention.apply(keyset, *arguments)
+    return _below_autograd(_attn, attn_cpu, keyset, arguments)
+
+
+def _attn_out_autograd(keyset, *arguments):
+    if torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments):
+        raise RuntimeError(
+            "varlen::attn_out: expected tensors that need no gradient, as there is none "
+            "for a given out; use torch.no_grad() or detach()"
+        )
+    # `out` is written to: autograd notices where it was saved for a backward pass.
+    if not arguments[0].is_inference():
+        torch.autograd.graph.increment_version(arguments[0])
+    return _below_autograd(_attn_out, attn_out_cpu, keyset, arguments)
+
+
+def _attn_backward_autograd(keyset, *arguments):
+    gradients = _below_autograd(_attn_backward, attn_backward_cpu, keyset, arguments)
+    if torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments):
+        message = "varlen::attn_backward: second derivatives are not offered"
+        return torch._C._functions.DelayedError(message, len(gradients))(*gradients)
+    return gradients
+
+
+_library.impl("attn", _attn_autograd, "Autograd", with_keyset=True)
+_library.impl("attn_out", _attn_out_autograd, "Autograd", with_keyset=True)
+_library.impl("attn_backward", _attn_backward_autograd, "Autograd", with_keyset=True)
