@@ -3,6 +3,7 @@
 # varlen-opt reads through the textual and the bytecode form first.
 
 import ctypes
+import glob
 import os
 import platform
 import re
@@ -88,6 +89,9 @@ pythons = [os.path.join(root, "venv", "bin", "python") for root in (build, os.pa
 python = next(filter(os.path.exists, pythons), None)
 if python:
     features.add("venv")
+    packages = os.path.join(os.path.dirname(python), "..", "lib", "python*", "site-packages")
+    if glob.glob(os.path.join(packages, "torch", "version.py")):
+        features.add("torch")
 
 # Substitutions. A tool's name is one only where it stands as a command.
 substitutions = config.substitutions

@@ -207,6 +207,8 @@ def _attn_backward_autograd(keyset, *arguments):
     gradients = _below_autograd(_attn_backward, attn_backward_cpu, keyset, arguments)
     if torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments):
         message = "varlen::attn_backward: second derivatives are not offered"
+        for gradient in gradients:
+            gradient.requires_grad_()
         return torch._C._functions.DelayedError(message, len(gradients))(*gradients)
     return gradients
 

@@ -1,0 +1,51 @@
+# RUN: %python %s
+"""Calls from many threads at once, of kernels that are compiled meanwhile: the results
+of one thread."""
+
+import concurrent.futures
+
+import torch
+from packed import normal, offsets
+
+from varlen.torch import varlen_attn
+
+
+def work(seed):
+    generator = torch.Generator().manual_seed(seed)
+    results = []
+    for heads, window in ((2, (-1, 0)), (3, (5, 0))):
+        lengths = torch.randint(0, 90, (6,), generator=generator).tolist()
+        cu = offsets(lengths)
+        inputs = [
+            torch.randn(sum(lengths), heads, 32, generator=generator).requires_grad_()
+            for _ in range(3)
+        ]
+        out = varlen_attn(*inputs, cu, cu, window_size=window)
+        results += [out.detach(), *torch.autograd.grad(out.square().sum(), inputs)]
+    return results
+
+
+with concurrent.futures.ThreadPoolExecutor(8) as pool:
+    at_once = list(pool.map(work, range(40)))
+for seed, results in enumerate(at_once):
+    assert all(map(torch.equal, results, work(seed)))
+
+# A failure in one does not reach the others.
+q = normal(8, 2, 16, grad=False)
+good, bad = offsets([8]), offsets([9])
+wanted = varlen_attn(q, q, q, good, good)
+
+
+def call(i):
+    try:
+        return varlen_attn(q, q, q, *[good if i % 3 else bad] * 2)
+    except ValueError as error:
+        return str(error)
+
+
+with concurrent.futures.ThreadPoolExecutor(8) as pool:
+    for i, result in enumerate(pool.map(call, range(300))):
+        if i % 3:
+            assert torch.equal(result, wanted)
+        else:
+            assert "cu_seqlens_q[1] = 9" in result, result
