@@ -7,13 +7,13 @@ lengths compile nothing.
 
 import ctypes
 import functools
-import typing
 
 import torch
 
-from .. import _library
+from .. import _library, text
+from .._attention import _compile
 
-_MLIR_NAMES = {
+_NAMES = {
     torch.float16: "f16",
     torch.bfloat16: "bf16",
     torch.float32: "f32",
@@ -21,8 +21,15 @@ _MLIR_NAMES = {
     torch.int32: "i32",
     torch.int64: "i64",
 }
-# Each is some 100 KiB; a scale or a window that changes all the time must not pile up.
-_MAX_KERNELS = 256
+# By the kind and the bits of elements in DLPack.
+_DTYPES = {
+    (_library.FLOAT, 16): torch.float16,
+    (_library.BFLOAT, 16): torch.bfloat16,
+    (_library.FLOAT, 32): torch.float32,
+    (_library.FLOAT, 64): torch.float64,
+    (_library.INT, 32): torch.int32,
+    (_library.INT, 64): torch.int64,
+}
 
 
 def accumulation_type(dtype):
@@ -30,121 +37,48 @@ def accumulation_type(dtype):
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
-class Geometry(typing.NamedTuple):
-    """What a kernel is compiled for."""
-
-    dtype: torch.dtype
-    index: torch.dtype
-    heads: int
-    kv_heads: int
-    head_dim: int
-    value_dim: int
-    left: int
-    right: int
-    scale: float | None
-    has_seqused_k: bool
-    has_sink: bool
-
-    def describe(self, name):
-        """The dtype and the rank of a tensor of that name."""
-        return self._tensors()[name][0], len(self._tensors()[name][1])
-
-    def type(self, name):
-        """Its MLIR type."""
-        dtype, shape = self._tensors()[name]
-        extents = "".join(f"{'?' if extent is None else extent}x" for extent in shape)
-        return f"tensor<{extents}{_MLIR_NAMES[dtype]}>"
-
-    def _tensors(self):
-        wide = accumulation_type(self.dtype)
-        q = self.dtype, (None, self.heads, self.head_dim)
-        k = self.dtype, (None, self.kv_heads, self.head_dim)
-        v = self.dtype, (None, self.kv_heads, self.value_dim)
-        out = self.dtype, (None, self.heads, self.value_dim)
-        lse, sink = (wide, (self.heads, None)), (wide, (self.heads,))
-        indices = self.index, (None,)
-        return {
-            "q": q, "k": k, "v": v, "out": out, "lse": lse, "sink": sink,
-            "cu_seqlens_q": indices, "cu_seqlens_k": indices, "seqused_k": indices,
-            "dout": out, "dlse": lse, "dq": q, "dk": k, "dv": v, "dsink": sink,
-        }  # fmt: skip
-
-    def module(self, operation, operands, results):
-        """A function of one operation, with operands and results of these names."""
-        required = [name for name in operands if name not in _CLAUSES]
-        clauses = " ".join(f"{name}(%{name})" for name in operands if name in _CLAUSES)
-        attributes = [f"mask = #varlen.mask<window = ({self.left}, {self.right})>"]
-        if self.scale is not None:
-            wide = _MLIR_NAMES[accumulation_type(self.dtype)]
-            attributes.append(f"scale = {self.scale:.17e} : {wide}")
-
-        def declare(name):
-            return f'{self.type(name)} {{varlen.name = "{name}"}}'
-
-        arguments = ", ".join(f"%{name}: {declare(name)}" for name in operands)
-        declared = ", ".join(declare(name) for name in results)
-        returned = ", ".join(self.type(name) for name in results)
-        values = ", ".join(f"%r{i}" for i in range(len(results)))
-        return f"""
-func.func @{operation}({arguments}) -> ({declared}) {{
-  {values} = varlen.{operation} {", ".join("%" + name for name in required)} {clauses}
-      {{{", ".join(attributes)}}}
-      : ({", ".join(self.type(name) for name in operands)}) -> ({returned})
-  return {values} : {returned}
-}}
-"""
+@functools.cache
+def forward(
+    dtype, index, heads, kv_heads, head_dim, v_head_dim, left, right, scale, seqused_k, sink
+):  # fmt: skip
+    """The kernel of q, k, v, cu_seqlens_q, cu_seqlens_k[, seqused_k][, sink], out, lse.
+    `index` is the dtype of cu_seqlens; `seqused_k` and `sink` say whether there is one."""
+    return Kernel(
+        text.attn, dtype, index, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
+        v_head_dim=v_head_dim, window=(left, right), scale=scale, seqused_k=seqused_k,
+        sink=sink,
+    )  # fmt: skip
 
 
-# Operands that follow the others as `name(%name)`, in the order of their types.
-_CLAUSES = ("dlse", "seqused_k", "sink")
-
-
-def _check(geometry):
-    """What has to hold for there to be a module at all; its verifier does the rest."""
-    if geometry.dtype not in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        raise ValueError(
-            "expected q, k and v of torch.float16, torch.bfloat16, torch.float32 or "
-            f"torch.float64, got {geometry.dtype}"
-        )
-    if geometry.index not in (torch.int32, torch.int64):
-        raise ValueError(
-            f"expected cu_seqlens of torch.int32 or torch.int64, got {geometry.index}"
-        )
-    return geometry
-
-
-def _clauses(geometry):
-    names = ["seqused_k"] if geometry.has_seqused_k else []
-    return names + ["sink"] if geometry.has_sink else names
-
-
-@functools.lru_cache(_MAX_KERNELS)
-def forward(geometry):
-    """The kernel (q, k, v, cu_seqlens_q, cu_seqlens_k[, seqused_k][, sink], out, lse)."""
-    geometry = _check(Geometry(*geometry))
-    operands = ["q", "k", "v", "cu_seqlens_q", "cu_seqlens_k", *_clauses(geometry)]
-    return Kernel(geometry, "attn", operands, ["out", "lse"])
-
-
-@functools.lru_cache(_MAX_KERNELS)
-def backward(geometry, has_dlse):
-    """The kernel (dout, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k[, dlse]
-    [, seqused_k][, sink], dq, dk, dv[, dsink])."""
-    geometry = _check(Geometry(*geometry))
-    operands = ["dout", "q", "k", "v", "out", "lse", "cu_seqlens_q", "cu_seqlens_k"]
-    operands += (["dlse"] if has_dlse else []) + _clauses(geometry)
-    results = ["dq", "dk", "dv"] + (["dsink"] if geometry.has_sink else [])
-    return Kernel(geometry, "attn_grad", operands, results)
+@functools.cache
+def backward(
+    has_dlse, dtype, index, heads, kv_heads, head_dim, v_head_dim, left, right, scale,
+    seqused_k, sink,
+):  # fmt: skip
+    """The kernel of dout, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k[, dlse]
+    [, seqused_k][, sink], dq, dk, dv[, dsink]."""
+    return Kernel(
+        text.attn_grad, dtype, index, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
+        v_head_dim=v_head_dim, window=(left, right), scale=scale, seqused_k=seqused_k,
+        sink=sink, dlse=has_dlse,
+    )  # fmt: skip
 
 
 class Kernel:
     """A compiled function of tensors on the CPU."""
 
-    def __init__(self, geometry, operation, operands, results):
-        module = geometry.module(operation, operands, results)
-        self._function = _library.compile(module, strided=True)[None]
-        self._num_operands = len(operands)
-        self._described = [(name, *geometry.describe(name)) for name in [*operands, *results]]
+    def __init__(self, module, dtype, index, **options):
+        if not dtype.is_floating_point or dtype not in _NAMES:
+            raise ValueError(
+                "expected q, k and v of torch.float16, torch.bfloat16, torch.float32 or "
+                f"torch.float64, got {dtype}"
+            )
+        if index.is_floating_point or index not in _NAMES:
+            raise ValueError(
+                f"expected cu_seqlens of torch.int32 or torch.int64, got {index}"
+            )
+        source = module(dtype=_NAMES[dtype], index=_NAMES[index], **options)
+        self._function = _compile(source)
         # Frames of calls that have returned; pop and append of a list are atomic.
         self._frames = []
 
@@ -165,7 +99,7 @@ class Kernel:
             if all(copy is tensor for copy, tensor in zip(copies, tensors)):
                 raise
             self(copies)
-            for copy, tensor in list(zip(copies, tensors))[self._num_operands :]:
+            for copy, tensor in list(zip(copies, tensors))[len(self._function.arguments) :]:
                 if copy is not tensor:
                     tensor.copy_(copy)
         finally:
@@ -173,10 +107,11 @@ class Kernel:
 
     def _check(self, tensors):
         """Says what the library would say of a tensor in PyTorch's words."""
-        for tensor, (name, dtype, rank) in zip(tensors, self._described):
+        for tensor, wanted in zip(tensors, self._function.arguments + self._function.results):
+            dtype, rank = _DTYPES[wanted.code, wanted.bits], len(wanted.shape)
             if tensor.dtype != dtype or tensor.dim() != rank:
                 raise ValueError(
-                    f"{name}: expected a tensor of {dtype} and rank {rank}, got one of "
+                    f"{wanted.name}: expected a tensor of {dtype} and rank {rank}, got one of "
                     f"{tensor.dtype} and rank {tensor.dim()}"
                 )
 

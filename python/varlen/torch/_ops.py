@@ -33,7 +33,7 @@ _attn_backward = torch.ops.varlen.attn_backward.default
 
 
 def _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale):
-    """The fields of a Geometry."""
+    """The arguments of _kernels.forward."""
     try:
         _, heads, head_dim = q.shape
         _, kv_heads, _ = k.shape
@@ -75,7 +75,7 @@ def attn_cpu(
     left=-1, right=-1, scale=None,
 ):  # fmt: skip
     geometry = _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale)
-    kernel = _kernels.forward(geometry)
+    kernel = _kernels.forward(*geometry)
     out, lse = new_results(q, v)
     kernel([q, k, v, cu_seqlens_q, cu_seqlens_k, *_tensors(seqused_k, sink), out, lse])
     return out, lse
@@ -86,7 +86,7 @@ def attn_out_cpu(
     left=-1, right=-1, scale=None,
 ):  # fmt: skip
     geometry = _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale)
-    kernel = _kernels.forward(geometry)
+    kernel = _kernels.forward(*geometry)
     lse = new_lse(q)
     kernel([q, k, v, cu_seqlens_q, cu_seqlens_k, *_tensors(seqused_k, sink), out, lse])
     return lse
@@ -105,7 +105,7 @@ def attn_backward_cpu(
     if dout is None:
         dout = torch.zeros_like(out)
     dq, dk, dv, dsink = _new_gradients(q, k, v, sink)
-    kernel = _kernels.backward(geometry, dlse is not None)
+    kernel = _kernels.backward(dlse is not None, *geometry)
     kernel([
         dout, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k,
         *_tensors(dlse, seqused_k, sink), dq, dk, dv, *([] if sink is None else [dsink]),
