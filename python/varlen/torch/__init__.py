@@ -13,8 +13,6 @@ Kernels are compiled by libvarlen-c at the first call of each kind, in about 0.3
 other lengths compile nothing. docs/pytorch.md says more.
 """
 
-from torch.nn.attention.varlen import AuxRequest
-
 from ._flash_attn import flash_attn_varlen_func
 from ._functions import varlen_attn, varlen_attn_out
 from ._provider import install
@@ -26,3 +24,12 @@ __all__ = [
     "varlen_attn",
     "varlen_attn_out",
 ]
+
+
+def __getattr__(name):
+    # PyTorch's own, which takes a second to import.
+    if name == "AuxRequest":
+        from torch.nn.attention.varlen import AuxRequest
+
+        return AuxRequest
+    raise AttributeError(f"module 'varlen.torch' has no attribute {name!r}")

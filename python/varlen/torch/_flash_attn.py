@@ -1,9 +1,8 @@
 """flash_attn_varlen_func, for programs that were written for flash-attn."""
 
 import torch
-from torch.nn.attention.varlen import AuxRequest
 
-from ._functions import varlen_attn
+from ._functions import read_scale, read_window, refuse_pages
 
 
 def flash_attn_varlen_func(
@@ -37,9 +36,9 @@ def flash_attn_varlen_func(
     for name, is_offered in offered.items():
         if not is_offered:
             raise NotImplementedError(f"{name}: Varlen offers no such attention")
-    out, lse = varlen_attn(
-        q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, causal,
-        AuxRequest(lse=True), scale=softmax_scale, window_size=window_size,
-        enable_gqa=True, block_table=block_table,
+    refuse_pages(cu_seqlens_k, block_table)
+    out, lse = torch.ops.varlen.attn(
+        q, k, v, cu_seqlens_q, cu_seqlens_k, None, None,
+        *read_window(causal, window_size), read_scale(softmax_scale),
     )  # fmt: skip
     return (out, lse, None) if return_attn_probs else out

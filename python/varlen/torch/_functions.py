@@ -1,9 +1,15 @@
 """varlen_attn and varlen_attn_out, with the parameters of torch.nn.attention.varlen."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import torch
-from torch.nn.attention.varlen import AuxRequest
 
 from . import _ops as _ops  # registers torch.ops.varlen
+
+if TYPE_CHECKING:
+    from torch.nn.attention.varlen import AuxRequest
 
 
 def varlen_attn(

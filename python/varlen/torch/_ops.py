@@ -63,10 +63,11 @@ def new_results(q, v):
 
 def new_lse(q):
     rows, heads, _ = q.shape
-    return q.new_empty((heads, rows), dtype=_kernels.accumulation_type(q.dtype))
+    dtype = _kernels.accumulation_type(q.dtype)
+    return q.new_empty(heads, rows, dtype=dtype)  # a tuple of extents takes longer
 
 
-def _tensors(*optional):
+def _given(*optional):
     return [tensor for tensor in optional if tensor is not None]
 
 
@@ -77,7 +78,7 @@ def attn_cpu(
     geometry = _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale)
     kernel = _kernels.forward(*geometry)
     out, lse = new_results(q, v)
-    kernel([q, k, v, cu_seqlens_q, cu_seqlens_k, *_tensors(seqused_k, sink), out, lse])
+    kernel([q, k, v, cu_seqlens_q, cu_seqlens_k, *_given(seqused_k, sink), out, lse])
     return out, lse
 
 
@@ -88,7 +89,7 @@ def attn_out_cpu(
     geometry = _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale)
     kernel = _kernels.forward(*geometry)
     lse = new_lse(q)
-    kernel([q, k, v, cu_seqlens_q, cu_seqlens_k, *_tensors(seqused_k, sink), out, lse])
+    kernel([q, k, v, cu_seqlens_q, cu_seqlens_k, *_given(seqused_k, sink), out, lse])
     return lse
 
 
@@ -108,7 +109,7 @@ def attn_backward_cpu(
     kernel = _kernels.backward(dlse is not None, *geometry)
     kernel([
         dout, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k,
-        *_tensors(dlse, seqused_k, sink), dq, dk, dv, *([] if sink is None else [dsink]),
+        *_given(dlse, seqused_k, sink), dq, dk, dv, *([] if sink is None else [dsink]),
     ])  # fmt: skip
     return dq, dk, dv, dsink
 

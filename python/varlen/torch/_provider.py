@@ -6,8 +6,6 @@ tensors. Those of other devices, and autograd, stay as they are.
 
 import torch
 from torch.library import Library
-from torch.nn.attention import register_flash_attention_impl
-from torch.nn.attention import varlen as _upstream
 
 from . import _ops
 from ._functions import read_scale, read_window, refuse_pages
@@ -19,6 +17,8 @@ def install():
     """Registers the provider. `torch.nn.attention.activate_flash_attention_impl("VARLEN")`
     then makes torch.nn.attention.varlen run on Varlen for CPU tensors, and
     `restore_flash_attention_impl()` ends that."""
+    from torch.nn.attention import register_flash_attention_impl
+
     register_flash_attention_impl(_NAME, register_fn=_activate)
 
 
@@ -30,13 +30,16 @@ class _Handle:
     """The active provider; the registry calls remove()."""
 
     def __init__(self):
+        # It takes a second to import.
+        from torch.nn.attention import varlen as upstream
+
         _keep_backward()
         self._library = Library("torch_attn", "IMPL")
         self._library.impl("_varlen_attn", _varlen_attn, "CPU")
         self._library.impl("_varlen_attn_out", _varlen_attn_out, "CPU")
         self._fakes = [
-            _FakeOnCPU(_upstream._varlen_attn, _varlen_attn_fake),
-            _FakeOnCPU(_upstream._varlen_attn_out, _varlen_attn_out_fake),
+            _FakeOnCPU(upstream._varlen_attn, _varlen_attn_fake),
+            _FakeOnCPU(upstream._varlen_attn_out, _varlen_attn_out_fake),
         ]
 
     def remove(self):
