@@ -27,6 +27,7 @@ demo: build
 check: build
 	@tools/setup.sh check
 	@tools/venv.sh build
+	@tools/venv.sh build python/requirements-torch.txt
 	@tools/run-tests.py --build build
 
 # A small language model, beside the same one in PyTorch.
