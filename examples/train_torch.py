@@ -100,7 +100,9 @@ class GPT(nn.Module):
 
 def read_documents():
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    return [part for page in pages for part in page.read_bytes().split(b"\n## ") if len(part) > 1]
+    return [
+        part for page in pages for part in page.read_bytes().split(b"\n## ") if len(part) > 1
+    ]
 
 
 def make_batches(steps, tokens, generator):

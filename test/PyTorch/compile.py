@@ -67,7 +67,6 @@ assert len(graphs) <= 2, len(graphs)
 assert any("varlen.attn" in str(node.target) for node in graphs[0].graph.nodes)
 
 
-
 # Into memory of the graph.
 def into(q, cu_seqlens):
     out = torch.zeros_like(q)

@@ -33,29 +33,78 @@ refused(NotImplementedError, "block_table", block_table=torch.zeros(2, 1, dtype=
 refused(ValueError, "expected cu_seq_k", q, k, v, cu, None)
 
 # Tensors.
-refused(ValueError, "k: expected a tensor of torch.float32 and rank 3, got one of torch.float64", q, k.double())
+refused(
+    ValueError,
+    "k: expected a tensor of torch.float32 and rank 3, got one of torch.float64",
+    q,
+    k.double(),
+)
 refused(ValueError, "expected q, k and v of rank 3", torch.zeros(13, 4, 4, 4))
 refused(ValueError, "expected q, k and v of torch.float16, ", q.int(), k.int(), v.int())
 refused(ValueError, "v: expected extent 1 to be 4, got 2", q, k, v[:, :2])
 refused(ValueError, "k: expected extent 2 to be 16, got 8", q, k[:, :, :8])
 refused(ValueError, "v has 12 rows: expected 13, as many as k", q, k, v[:12])
-refused(ValueError, "cu_seqlens_k: expected a tensor of torch.int32 and rank 1, got one of torch.int64", q, k, v, cu, cu.long())
-refused(ValueError, "expected cu_seqlens of torch.int32 or torch.int64, got torch.float32", q, k, v, cu.float(), cu)
-refused(ValueError, "seqused_k: expected a tensor of torch.int32 and rank 1", seqused_k=torch.tensor([1, 2]))
-refused(ValueError, "sink: expected a tensor of torch.float32 and rank 1", sink=torch.zeros(4, dtype=torch.float16))
+refused(
+    ValueError,
+    "cu_seqlens_k: expected a tensor of torch.int32 and rank 1, got one of torch.int64",
+    q,
+    k,
+    v,
+    cu,
+    cu.long(),
+)
+refused(
+    ValueError,
+    "expected cu_seqlens of torch.int32 or torch.int64, got torch.float32",
+    q,
+    k,
+    v,
+    cu.float(),
+    cu,
+)
+refused(
+    ValueError,
+    "seqused_k: expected a tensor of torch.int32 and rank 1",
+    seqused_k=torch.tensor([1, 2]),
+)
+refused(
+    ValueError,
+    "sink: expected a tensor of torch.float32 and rank 1",
+    sink=torch.zeros(4, dtype=torch.float16),
+)
 refused(ValueError, "sink: expected extent 0 to be 4, got 3", sink=torch.zeros(3))
 
 # Their values.
 refused(ValueError, "cu_seqlens_q[0] = 1: cu_seqlens must start at 0", q, k, v, cu + 1)
 refused(ValueError, "cu_seqlens_k[2] = 14", q, k, v, cu, offsets([4, 10]))
 refused(ValueError, "must not decrease", q, k, v, offsets([4, -1, 10]), offsets([4, 0, 9]))
-refused(ValueError, "cu_seqlens_q has 3 entries and cu_seqlens_k 4: expected the same number", q, k, v, cu, offsets([4, 0, 9]))
+refused(
+    ValueError,
+    "cu_seqlens_q has 3 entries and cu_seqlens_k 4: expected the same number",
+    q,
+    k,
+    v,
+    cu,
+    offsets([4, 0, 9]),
+)
 refused(ValueError, "seqused_k[1] = 10", seqused_k=torch.tensor([1, 10], dtype=torch.int32))
 
 # Memory of the results.
-fails(ValueError, "out: expected extent 0 to be 13", lambda: varlen_attn_out(torch.empty(12, 4, 16), q, k, v, cu, cu))
-fails(ValueError, "out: expected memory that no other tensor", lambda: varlen_attn_out(v, q, k, v, cu, cu))
-fails(ValueError, "out: expected strides that are not 0", lambda: varlen_attn_out(torch.empty(1, 4, 16).expand(13, 4, 16), q, k, v, cu, cu))
+fails(
+    ValueError,
+    "out: expected extent 0 to be 13",
+    lambda: varlen_attn_out(torch.empty(12, 4, 16), q, k, v, cu, cu),
+)
+fails(
+    ValueError,
+    "out: expected memory that no other tensor",
+    lambda: varlen_attn_out(v, q, k, v, cu, cu),
+)
+fails(
+    ValueError,
+    "out: expected strides that are not 0",
+    lambda: varlen_attn_out(torch.empty(1, 4, 16).expand(13, 4, 16), q, k, v, cu, cu),
+)
 
 # After an error all goes on.
 assert not varlen_attn(q, k, v, cu, cu).any()
@@ -64,7 +113,9 @@ assert not varlen_attn(q, k, v, cu, cu).any()
 arguments = (q, k, v, cu, cu, 9, 9)
 torch.manual_seed(0)
 many, few = torch.randn(13, 4, 16), torch.randn(13, 2, 16)
-result = flash_attn_varlen_func(many, few, few, cu, cu, 9, 9, softmax_scale=0.3, causal=True, return_attn_probs=True)
+result = flash_attn_varlen_func(
+    many, few, few, cu, cu, 9, 9, softmax_scale=0.3, causal=True, return_attn_probs=True
+)
 assert len(result) == 3 and result[1].shape == (4, 13) and result[2] is None
 same = varlen_attn(many, few, few, cu, cu, scale=0.3, window_size=(-1, 0), enable_gqa=True)
 assert torch.equal(result[0], same)
@@ -74,4 +125,8 @@ assert torch.equal(near, same)
 for name, value in {
     "dropout_p": 0.1, "softcap": 30.0, "alibi_slopes": torch.ones(4), "block_table": cu,
 }.items():  # fmt: skip
-    fails(NotImplementedError, name, lambda o={name: value}: flash_attn_varlen_func(*arguments, **o))
+    fails(
+        NotImplementedError,
+        name,
+        lambda o={name: value}: flash_attn_varlen_func(*arguments, **o),
+    )

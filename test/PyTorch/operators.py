@@ -36,7 +36,9 @@ for dtype in (torch.float64, torch.float32, torch.bfloat16):
 
     q, k, v, sink = inputs(dtype, grad=False)
     out, lse = ops.attn(q, k, v, cu, cu, None, sink)
-    torch.library.opcheck(ops.attn_out.default, (torch.empty_like(out), q, k, v, cu, cu, None, sink))
+    torch.library.opcheck(
+        ops.attn_out.default, (torch.empty_like(out), q, k, v, cu, cu, None, sink)
+    )
     for dout, dlse in ((out, None), (out, lse.clone()), (None, lse.clone())):
         arguments = (dout, dlse, q, k, v, out, lse, cu, cu, None, sink)
         torch.library.opcheck(ops.attn_backward.default, arguments)
@@ -59,7 +61,9 @@ for options in ((-1, -1), (-1, 0), (2, 1, 0.7)):
 torch.autograd.gradcheck(lambda q, k, v: ops.attn(q, k, v, cu, cu, used)[0], (q, k, v))
 # Only some need one.
 torch.autograd.gradcheck(lambda v: ops.attn(q.detach(), k.detach(), v, cu, cu), (v,))
-torch.autograd.gradcheck(lambda s: ops.attn(q.detach(), k.detach(), v.detach(), cu, cu, None, s), (sink,))
+torch.autograd.gradcheck(
+    lambda s: ops.attn(q.detach(), k.detach(), v.detach(), cu, cu, None, s), (sink,)
+)
 
 # A second derivative is an error where it is taken, not a wrong number.
 out, lse = ops.attn(q, k, v, cu, cu)

@@ -6,9 +6,11 @@ import math
 import torch
 from packed import assert_close, attention, fails, normal, offsets
 from torch.nn.attention import (
-    activate_flash_attention_impl, current_flash_attention_impl, list_flash_attention_impls,
+    activate_flash_attention_impl,
+    current_flash_attention_impl,
+    list_flash_attention_impls,
     restore_flash_attention_impl,
-)  # fmt: skip
+)
 from torch.nn.attention.varlen import AuxRequest, varlen_attn, varlen_attn_out
 
 import varlen.torch
@@ -48,6 +50,12 @@ assert torch.equal(call(), before)
 wanted = torch.autograd.grad(call().sum(), (q, k, v))
 assert all(map(torch.equal, got, wanted))
 
+# Other devices keep the kernels that they had.
+for name in ("_varlen_attn", "_varlen_attn_out", "_varlen_attn_backward"):
+    for key in ("CUDA", "XPU", "CompositeExplicitAutograd"):
+        kernels = torch._C._dispatch_has_kernel_for_dispatch_key(f"torch_attn::{name}", key)
+        assert kernels == (key == "CompositeExplicitAutograd"), (name, key)
+
 # Results, gradients and windows.
 for window in ((-1, -1), (-1, 0), (2, 0), (1, 3), (0, -1)):
     out, lse = call(window_size=window, scale=0.2, return_aux=LSE)
@@ -65,14 +73,20 @@ for window in ((-1, -1), (-1, 0), (2, 0), (1, 3), (0, -1)):
 
 # Grouped heads, Dv that is not D, 16-bit types and float64, sequences with no keys.
 for dtype in (torch.float64, torch.float16, torch.bfloat16):
-    tensors = [normal(13, 6, 24, dtype=dtype), normal(7, 2, 24, dtype=dtype), normal(7, 2, 16, dtype=dtype)]
+    tensors = [
+        normal(13, 6, 24, dtype=dtype),
+        normal(7, 2, 24, dtype=dtype),
+        normal(7, 2, 16, dtype=dtype),
+    ]
     cu_k = offsets([7, 0, 0])
     out, lse = varlen_attn(*tensors, cu, cu_k, 9, 7, enable_gqa=True, return_aux=LSE)
     wanted = attention(*tensors, cu.tolist(), cu_k.tolist())
     assert_close(out, wanted[0], dtype)
     assert_close(lse, wanted[1], dtype)
     assert not out[4:].any() and torch.isneginf(lse[:, 4:]).all()
-    dq, dk, dv = torch.autograd.grad(out, tensors, torch.ones((), dtype=dtype).expand(13, 6, 16))
+    dq, dk, dv = torch.autograd.grad(
+        out, tensors, torch.ones((), dtype=dtype).expand(13, 6, 16)
+    )
     assert not dq[4:].any() and dk.any() and dv.any()
     arguments = (*(x.detach() for x in tensors), cu, cu_k, 9, 7, False, None, [-1, -1], True)
     torch.library.opcheck(torch.ops.torch_attn._varlen_attn, arguments)
@@ -101,8 +115,16 @@ for function in (varlen_attn, lambda *a, **o: varlen_attn_out(torch.empty(13, 4,
             NotImplementedError, "block_table",
             lambda f=function: f(q, pages, pages, cu, None, 9, 9, seqused_k=used, block_table=table),
         )  # fmt: skip
-        fails(ValueError, "cu_seqlens_q[2] = 3", lambda f=function: f(q, k, v, offsets([4, -1, 10]), cu, 9, 9))
-        fails(ValueError, "got one of torch.float16", lambda f=function: f(q, k.half(), v, cu, cu, 9, 9))
+        fails(
+            ValueError,
+            "cu_seqlens_q[2] = 3",
+            lambda f=function: f(q, k, v, offsets([4, -1, 10]), cu, 9, 9),
+        )
+        fails(
+            ValueError,
+            "got one of torch.float16",
+            lambda f=function: f(q, k.half(), v, cu, cu, 9, 9),
+        )
         fails(ValueError, "expected cu_seq_k", lambda f=function: f(q, k, v, cu, None, 9, 9))
 fails(ValueError, "scale must be greater than 0", lambda: call(scale=0.0))
 fails(ValueError, "window_size must have length 2, got 1", lambda: call(window_size=(1,)))

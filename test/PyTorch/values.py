@@ -88,7 +88,9 @@ assert not got[2].any()
 one = [torch.full((1, 1, 1), x, requires_grad=True) for x in (1.0, 1.0, 2.0)]
 out, lse = varlen_attn(*one, offsets([1]), offsets([1]), return_aux=LSE, scale=1.0)
 (out * torch.sigmoid(lse - 0.0).T[..., None]).sum().backward()
-assert abs(one[0].grad.item() - 0.39322387) < 1e-6 and abs(one[1].grad.item() - 0.39322387) < 1e-6
+assert (
+    abs(one[0].grad.item() - 0.39322387) < 1e-6 and abs(one[1].grad.item() - 0.39322387) < 1e-6
+)
 
 # Keys that do not count, and rows that belong to no sequence, may be NaN.
 slots = [8, 8, 8]
@@ -105,7 +107,11 @@ out, lse = varlen_attn(q, k, v, cu_q, cu_k, is_causal=True, seqused_k=used, retu
 cu_q, cu_k = cu_q.tolist(), cu_k.tolist()
 wanted = attention(q, k, v, cu_q, cu_k, (-1, 0), used_k=used.tolist())
 assert_close(out[:16], wanted[0], torch.float32)
-assert not out[16:].any() and torch.isneginf(lse[:, 16:]).all() and torch.isneginf(lse[:, 4:8]).all()
+assert (
+    not out[16:].any()
+    and torch.isneginf(lse[:, 16:]).all()
+    and torch.isneginf(lse[:, 4:8]).all()
+)
 dout = torch.randn_like(out)
 got = torch.autograd.grad(out, (q, k, v), dout)
 # NaN times 0 is NaN in the reference: it gets tensors without it.
@@ -152,7 +158,9 @@ for out in (torch.empty(12, 2, 16), buffer[0].permute(1, 2, 0), buffer[1].permut
     assert result[0] is out and torch.equal(out, wanted) and torch.equal(result[1], lse)
 wide = torch.full((12, 5, 16), math.nan)
 varlen_attn_out(wide[:, 1:3], q, k, v, cu, cu)
-assert torch.equal(wide[:, 1:3], wanted) and wide[:, 3:].isnan().all() and wide[:, 0].isnan().all()
+assert (
+    torch.equal(wide[:, 1:3], wanted) and wide[:, 3:].isnan().all() and wide[:, 0].isnan().all()
+)
 saved = torch.randn(12, 2, 16, requires_grad=True)
 square = saved.clone()
 loss = (square * square).sum()

@@ -74,9 +74,7 @@ class Kernel:
                 f"torch.float64, got {dtype}"
             )
         if index.is_floating_point or index not in _NAMES:
-            raise ValueError(
-                f"expected cu_seqlens of torch.int32 or torch.int64, got {index}"
-            )
+            raise ValueError(f"expected cu_seqlens of torch.int32 or torch.int64, got {index}")
         source = module(dtype=_NAMES[dtype], index=_NAMES[index], **options)
         self._function = _compile(source)
         # Frames of calls that have returned; pop and append of a list are atomic.

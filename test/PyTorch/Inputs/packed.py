@@ -19,7 +19,9 @@ def attention(q, k, v, cu_q, cu_k, window=(-1, -1), scale=None, sink=None, used_
         k0 = cu_k[s]
         k1 = cu_k[s + 1] if used_k is None else k0 + used_k[s]
         scores = scale * torch.einsum("ihd,jhd->hij", q[q0:q1], k[k0:k1])
-        distance = torch.arange(k1 - k0) - (torch.arange(q1 - q0) + (k1 - k0) - (q1 - q0))[:, None]
+        distance = (
+            torch.arange(k1 - k0) - (torch.arange(q1 - q0) + (k1 - k0) - (q1 - q0))[:, None]
+        )
         hidden = torch.zeros_like(distance, dtype=torch.bool)
         if left >= 0:
             hidden |= distance < -left
@@ -48,7 +50,12 @@ def normal(*shape, dtype=torch.float32, grad=True):
 
 
 # How far results may be from the reference's: a few roundings to the type.
-TOLERANCE = {torch.float64: 1e-12, torch.float32: 2e-5, torch.float16: 6e-3, torch.bfloat16: 5e-2}
+TOLERANCE = {
+    torch.float64: 1e-12,
+    torch.float32: 2e-5,
+    torch.float16: 6e-3,
+    torch.bfloat16: 5e-2,
+}
 
 
 def assert_close(got, wanted, dtype, what=""):
