@@ -89,6 +89,18 @@ with torch.inference_mode():
     assert out.is_inference()
 
 
+# Under autocast all is in its type, but for float64 and sinks.
+single = inputs(torch.float32)
+mixed = (single[0], single[1].bfloat16(), single[2])
+with torch.autocast("cpu", torch.bfloat16):
+    out, lse = ops.attn(*mixed, cu, cu, None, single[3])
+    assert ops.attn(q, k, v, cu, cu)[0].dtype == torch.float64
+cast = ops.attn(*(x.bfloat16() for x in mixed), cu, cu, None, single[3])
+assert torch.equal(out, cast[0]) and torch.equal(lse, cast[1]) and out.dtype == torch.bfloat16
+gradients = torch.autograd.grad(out.float().sum(), (single[0], single[2], single[3]))
+assert all(x.dtype == torch.float32 and x.any() for x in gradients)
+
+
 # Modes and subclasses of Tensor see the operators.
 class Log(TorchDispatchMode):
     def __init__(self):

@@ -217,3 +217,20 @@ def _attn_backward_autograd(keyset, *arguments):
 _library.impl("attn", _attn_autograd, "Autograd", with_keyset=True)
 _library.impl("attn_out", _attn_out_autograd, "Autograd", with_keyset=True)
 _library.impl("attn_backward", _attn_backward_autograd, "Autograd", with_keyset=True)
+
+
+# Autocast, to what scaled_dot_product_attention is cast to.
+
+
+_CAST = (torch.float32, torch.float16, torch.bfloat16)
+
+
+def _attn_autocast(q, k, v, *arguments):
+    dtype = torch.get_autocast_dtype("cpu")
+    q, k, v = (x.to(dtype) if x.dtype in _CAST else x for x in (q, k, v))
+    without = torch._C.DispatchKeySet(DispatchKey.AutocastCPU)
+    with torch._C._ExcludeDispatchKeyGuard(without):
+        return _attn(q, k, v, *arguments)
+
+
+_library.impl("attn", _attn_autocast, "AutocastCPU")
