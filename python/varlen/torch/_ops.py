@@ -6,6 +6,7 @@ costs 15 us a call more, several times what the attention of a few rows takes.
 
 import torch
 from torch._C import DispatchKey
+from torch.autograd import forward_ad
 
 from . import _kernels
 
@@ -175,6 +176,13 @@ class _Attention(torch.autograd.Function):
         return None, dq, dk, dv, None, None, None, dsink, None, None, None
 
 
+def _refuse_tangents(*tensors):
+    """Without a word PyTorch would take the derivatives for 0."""
+    for tensor in tensors:
+        if tensor is not None and forward_ad.unpack_dual(tensor).tangent is not None:
+            raise NotImplementedError("varlen::attn: forward-mode derivatives are not offered")
+
+
 def _attn_autograd(
     keyset, q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
     left=-1, right=-1, scale=None,
@@ -182,6 +190,8 @@ def _attn_autograd(
     arguments = (
         q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale
     )  # fmt: skip
+    if forward_ad._current_level >= 0:
+        _refuse_tangents(q, k, v, sink)
     if torch.is_grad_enabled() and (
         q.requires_grad
         or k.requires_grad
