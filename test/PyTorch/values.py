@@ -61,6 +61,8 @@ for window in ((-1, -1), (3, 0), (0, 0), (-1, 2), (2, -1), (4, 4), (1025, 1025))
     check([30, 0, 7], [25, 4, 7], 2, 2, 32, 32, window, torch.float32)
 check([30, 7], [30, 7], 6, 1, 64, 64, (-1, 0), torch.float32, scale=0.3, index=torch.int64)
 check([30, 7], [30, 7], 2, 2, 40, 8, (-1, 0), torch.bfloat16)
+for dim, value_dim in ((192, 128), (192, 192), (256, 128), (256, 256)):
+    check([30, 70], [30, 70], 2, 1, dim, value_dim, (-1, 0), torch.bfloat16)
 check([5, 6], [5, 6], 2, 1, 1, 1, (-1, 0), torch.float32, scale=1e-5)
 
 # Of both ways to say that a mask is causal, of scale's default, and of the order of
