@@ -261,6 +261,22 @@ typedef void (*VarlenItemsFn)(void *work, int64_t begin, int64_t end);
 typedef void (*VarlenParallelForFn)(void *context, int64_t items,
                                     VarlenItemsFn run, void *work);
 
+/* An OpenMP runtime that the process has anyway, such as that of a framework.
+ */
+typedef struct VarlenOpenMP {
+  /* GOMP_parallel, which libgomp, libomp and libiomp5 have. */
+  void (*parallel)(void (*function)(void *), void *data, unsigned numThreads,
+                   unsigned flags);
+  /* 0: as many as the runtime takes by itself. */
+  int64_t numThreads;
+} VarlenOpenMP;
+
+/* A VarlenParallelForFn on the threads of an OpenMP runtime; `context` is a
+   VarlenOpenMP. Threads of two pools that wait for work of their own, awake,
+   keep the cores from each other. */
+VARLEN_API void varlenParallelForOpenMP(void *context, int64_t items,
+                                        VarlenItemsFn run, void *work);
+
 typedef struct VarlenCallOptions {
   size_t structSize;
   /* Threads of the call, the calling one included. 0: as many as

@@ -120,6 +120,50 @@ static void testPool(void) {
                "parallelFor of the caller wants items -1 to 0 of 4");
 }
 
+/* What GOMP_parallel does: a function on each thread of a team. */
+static unsigned team;
+
+static void *runInTeam(void *argument) {
+  void **job = argument;
+  ((void (*)(void *))job[0])(job[1]);
+  return NULL;
+}
+
+static void parallel(void (*function)(void *), void *data, unsigned numThreads,
+                     unsigned flags) {
+  void *job[] = {(void *)function, data};
+  pthread_t threads[16];
+  team = numThreads;
+  wrong += flags != 0;
+  for (unsigned i = 1; i < numThreads; ++i)
+    pthread_create(&threads[i], NULL, runInTeam, job);
+  function(data);
+  for (unsigned i = 1; i < numThreads; ++i)
+    pthread_join(threads[i], NULL);
+}
+
+static void testOpenMP(void) {
+  static Batch batch;
+  VarlenOpenMP openMP = {parallel, 3};
+  VarlenCallOptions options = VARLEN_CALL_OPTIONS_INIT;
+  initBatch(&batch);
+  options.numThreads = 3;
+  options.parallelFor = varlenParallelForOpenMP;
+  options.parallelForContext = &openMP;
+  EXPECT(!callBatch(shared, &batch, &options));
+  EXPECT(isRight(&batch) && team == 3);
+  /* No more threads than items, and as many as the runtime takes. */
+  initBatch(&batch);
+  openMP.numThreads = 1000;
+  EXPECT(!callBatch(shared, &batch, &options));
+  EXPECT(isRight(&batch) && team == 4);
+  initBatch(&batch);
+  openMP.numThreads = 0;
+  EXPECT(!callBatch(shared, &batch, &options));
+  EXPECT(isRight(&batch) && team == 0);
+  EXPECT(wrong == 0);
+}
+
 int main(void) {
   VarlenProgram program;
   EXPECT(!compile(ATTENTION, NULL, &program));
@@ -132,6 +176,7 @@ int main(void) {
   EXPECT(wrong == 0);
 
   testPool();
+  testOpenMP();
   varlenSetNumThreads(3);
   EXPECT(varlenGetNumThreads() == 3);
   varlenSetNumThreads(0);
