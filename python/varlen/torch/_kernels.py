@@ -88,7 +88,7 @@ class Kernel:
             frame = _Frame(self._function)
         for tensor, address in zip(tensors, frame.addresses, strict=True):
             _export(tensor, address)
-        frame.options.num_threads = torch.get_num_threads()
+        frame.set_threads(torch.get_num_threads())
         try:
             self._function.call(frame.operands, frame.results, frame.options)
         except ValueError:
@@ -130,6 +130,33 @@ class _Frame:
         self.operands = function.pointers(*self.addresses[: len(function.arguments)])
         self.results = function.result_pointers(*self.addresses[len(function.arguments) :])
         self.options = _library.call_options()
+        gomp_parallel, parallel_for = _find_openmp()
+        self._openmp = _OpenMP(gomp_parallel, 0)
+        if gomp_parallel:
+            self.options.parallel_for = parallel_for
+            self.options.parallel_for_context = ctypes.addressof(self._openmp)
+
+    def set_threads(self, threads):
+        self.options.num_threads = self._openmp.num_threads = threads
+
+
+class _OpenMP(ctypes.Structure):
+    """VarlenOpenMP."""
+
+    _fields_ = (("parallel", ctypes.c_void_p), ("num_threads", ctypes.c_int64))
+
+
+@functools.cache
+def _find_openmp():
+    """The addresses of GOMP_parallel, None if PyTorch has no OpenMP, and of a
+    parallelFor on it: PyTorch's threads do the work. They stay awake for a while after an
+    operator, and threads of the library's own would wait for the cores."""
+    gomp_parallel = getattr(ctypes.CDLL(None), "GOMP_parallel", None)
+    parallel_for = _library.library().varlenParallelForOpenMP
+    return tuple(
+        function and ctypes.cast(function, ctypes.c_void_p).value
+        for function in (gomp_parallel, parallel_for)
+    )
 
 
 class _ExchangeAPI(ctypes.Structure):
