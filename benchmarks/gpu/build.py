@@ -29,7 +29,7 @@ CARRIED = [
     ROOT / "test/Integration/Inputs/parameters.py", ROOT / "python/varlen",
     ROOT / "LICENSE",
 ]  # fmt: skip
-RUNTIME = ["VarlenGPURuntime", "VarlenRuntime"]
+RUNTIME = ["VarlenMGPU", "VarlenGPURuntime", "VarlenRuntime"]
 EXECUTOR = ["VarlenGPUExecutor", "VarlenExecutor"]
 
 sys.path[:0] = [
@@ -116,6 +116,8 @@ def main():
         else:
             shutil.copy(path, out)
     build_runtime(arguments.build, out, "sim" in chips)
+    if chips != ["sim"]:
+        shutil.copy(arguments.build / "bin/varlen-cuda-test", out)
 
     ptxas = ptxas_version()
     # Without ptxas the driver compiles the kernels when they are loaded.

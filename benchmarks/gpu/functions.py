@@ -34,7 +34,7 @@ class Buffer:
     def __init__(self, runtime, array):
         self.runtime, self.dtype, self.shape = runtime, array.dtype, array.shape
         self.bytes = array.nbytes
-        self.pointer = runtime.library.mgpuMemAlloc(max(array.nbytes, 1), None, 0)
+        self.pointer = runtime.library.varlen_gpu_allocate(array.nbytes)
         runtime.raise_error()
         self.store(array)
 
@@ -48,7 +48,7 @@ class Buffer:
         return array
 
     def free(self):
-        self.runtime.library.mgpuMemFree(self.pointer, None)
+        self.runtime.library.varlen_gpu_free(self.pointer)
 
 
 class Runtime:
@@ -60,7 +60,7 @@ class Runtime:
         self.library = ctypes.CDLL(
             str(self.folder / "libVarlenGPU.so"), mode=ctypes.RTLD_GLOBAL
         )
-        pointer, size = ctypes.c_void_p, ctypes.c_size_t
+        pointer, size = ctypes.c_void_p, ctypes.c_uint64
         for name, result, arguments in (
             ("varlen_last_error", ctypes.c_char_p, []),
             ("varlen_clear_error", None, []),
@@ -69,10 +69,11 @@ class Runtime:
             ("varlen_gpu_set_stream", None, [pointer]),
             ("varlen_gpu_unset_stream", None, []),
             ("varlen_gpu_check", ctypes.c_int32, [pointer]),
-            ("mgpuMemAlloc", pointer, [ctypes.c_uint64, pointer, ctypes.c_int8]),
-            ("mgpuMemFree", None, [pointer, pointer]),
-            ("mgpuMemcpy", None, [pointer, pointer, size, pointer]),
-            ("mgpuStreamSynchronize", None, [pointer]),
+            ("varlen_gpu_prepare", ctypes.c_int32, []),
+            ("varlen_gpu_allocate", pointer, [size]),
+            ("varlen_gpu_free", None, [pointer]),
+            ("varlen_gpu_copy", ctypes.c_int32, [pointer, pointer, size]),
+            ("varlen_gpu_synchronize", ctypes.c_int32, []),
         ):
             function = getattr(self.library, name)
             function.restype, function.argtypes = result, arguments
@@ -92,8 +93,8 @@ class Runtime:
             raise Error(text)
 
     def copy(self, to, source, count):
-        self.library.mgpuMemcpy(to, source, count, None)
-        self.library.mgpuStreamSynchronize(None)
+        self.library.varlen_gpu_copy(to, source, count)
+        self.library.varlen_gpu_synchronize()
         self.raise_error()
 
     def buffer(self, array):

@@ -67,7 +67,7 @@ Error varlen_run::openDevice(Device &device) {
 }
 
 Expected<void *> varlen_run::copyToDevice(const void *memory, int64_t bytes) {
-  void *copy = mgpuMemAlloc(bytes, nullptr, /*isHostShared=*/0);
+  void *copy = varlen_gpu_allocate(bytes);
   if (Error error = takeRuntimeError())
     return error;
   if (Error error = copyToDevice(copy, memory, bytes))
@@ -75,20 +75,23 @@ Expected<void *> varlen_run::copyToDevice(const void *memory, int64_t bytes) {
   return copy;
 }
 
-Error varlen_run::copyToDevice(void *to, const void *memory, int64_t bytes) {
-  mgpuMemcpy(to, const_cast<void *>(memory), bytes, nullptr);
-  mgpuStreamSynchronize(nullptr);
+/// Copies in either direction and waits for it.
+static Error copy(void *to, const void *from, int64_t bytes) {
+  if (varlen_gpu_copy(to, from, bytes) == 0)
+    varlen_gpu_synchronize();
   return takeRuntimeError();
+}
+
+Error varlen_run::copyToDevice(void *to, const void *memory, int64_t bytes) {
+  return copy(to, memory, bytes);
 }
 
 Error varlen_run::copyFromDevice(void *memory, const void *from,
                                  int64_t bytes) {
-  mgpuMemcpy(memory, const_cast<void *>(from), bytes, nullptr);
-  mgpuStreamSynchronize(nullptr);
-  return takeRuntimeError();
+  return copy(memory, from, bytes);
 }
 
-void varlen_run::freeOnDevice(void *memory) { mgpuMemFree(memory, nullptr); }
+void varlen_run::freeOnDevice(void *memory) { varlen_gpu_free(memory); }
 
 Error varlen_run::finishDevice() {
   varlen_gpu_check(nullptr);

@@ -10,6 +10,7 @@
 
 #include "varlen/ExecutionEngine/ExecutionEngine.h"
 #include "varlen/Runtime/GPUExecutor.h"
+#include "varlen/Runtime/MGPU.h"
 #include "varlen/Runtime/Runtime.h"
 
 #include "llvm/ADT/DenseMap.h"

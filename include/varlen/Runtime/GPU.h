@@ -6,15 +6,23 @@
 |*
 |*===----------------------------------------------------------------------===*|
 |*
-|* The host side of code for GPUs: the functions (mgpu*) that upstream's
-|* gpu-to-llvm and the translation of gpu.launch_func call, over a backend that
-|* is chosen when the program runs. That is the CUDA driver, which is opened
-|* when it is first needed (no CUDA toolkit, no CUDA header), or what a program
-|* brings, such as the executor.
+|* The host side of code for GPUs, over a backend that is chosen when the
+program
+|* runs. That is the CUDA driver, which is opened when it is first needed (no
+|* CUDA toolkit, no CUDA header), or what a program brings, such as the
+executor.
+|* Compiled code also calls the functions of MGPU.h, a library of its own.
 |*
 |* Nothing here aborts. What fails (no driver, no device, code for another chip,
-|* a launch that is refused) sets varlen_last_error of the calling thread, and
-|* the call does nothing or gives null.
+|* a launch that is refused, memory that is not there) sets varlen_last_error of
+|* the calling thread, and the call does nothing or gives null. Launches,
+copies,
+|* fills and allocations of the thread then do nothing until varlen_clear_error:
+|* no kernel runs on what a failed call has not made.
+|*
+|* Everything may be called by any thread, but varlen_gpu_set_backend and
+|* varlen_gpu_release. docs/gpu-runtime.md has the rest: contexts, streams,
+|* graphs.
 |*
 \*===----------------------------------------------------------------------===*/
 
@@ -49,38 +57,60 @@ typedef struct varlen_gpu_tensor_map {
   uint32_t interleave, swizzle, l2_promotion, out_of_bounds_fill;
 } varlen_gpu_tensor_map;
 
-/* A device or what stands in for one. Functions that give an integer give 0 for
-   success; the others give null for failure. What fails has called
-   varlen_gpu_fail. All may be called by any thread. */
+typedef void (*varlen_gpu_kernel_visitor)(const char *name, void *function,
+                                          void *context);
+
+/* A device or what stands in for one. Functions that give an int32_t give 0 for
+   success where nothing else is said; those that give a pointer give null for
+   failure. What fails has called varlen_gpu_fail. All may be called by any
+   thread. A stream is never left out: null is the driver's default stream. */
 typedef struct varlen_gpu_backend {
   const char *name;
-  /* `size` 0: the module is a string that ends with a 0. */
-  void *(*load)(const void *module, size_t size);
-  void (*unload)(void *module);
+  /* The number of the context that work in `stream` runs in, unlike that of any
+     other of the process; 0 on failure. */
+  uint64_t (*get_context)(void *stream);
+  /* Gives back what the backend keeps in a context for itself. */
+  void (*release)(uint64_t context);
+  /* Of the calling thread, when no stream says. */
+  int32_t (*set_device)(int32_t device);
+  /* 10 * major + minor of the compute capability, 0 on failure. */
+  int32_t (*get_capability)(void *stream);
+  /* 0 on failure. */
+  int32_t (*get_multiprocessors)(void *stream);
+  /* Code for the context of the stream. `size` 0: it is a string. */
+  void *(*load)(const void *module, size_t size, void *stream);
+  /* `is_alive` 0: its context may be gone, and the module with it. */
+  void (*unload)(void *module, int32_t is_alive);
   void *(*find)(void *module, const char *function);
+  /* Loads all functions of the module and visits them, if it knows them. */
+  int32_t (*find_all)(void *module, varlen_gpu_kernel_visitor visit,
+                      void *context);
   int32_t (*launch)(void *function, const varlen_gpu_launch *launch,
                     void *stream, void **parameters);
-  void *(*create_stream)(void);
-  void (*destroy_stream)(void *stream);
+  /* A stream of the calling thread's own, which the backend keeps. */
+  void *(*get_stream)(void);
+  /* 1: work in the stream is captured instead of done; negative on failure. */
+  int32_t (*is_capturing)(void *stream);
   int32_t (*synchronize)(void *stream);
-  void *(*create_event)(void);
-  void (*destroy_event)(void *event);
+  void *(*create_event)(void *stream);
+  void (*destroy_event)(void *event, void *stream);
   int32_t (*record)(void *event, void *stream);
-  int32_t (*wait)(void *stream, void *event); /* null stream: the host waits */
-  void *(*allocate)(size_t bytes, void *stream, int32_t is_host_shared);
+  int32_t (*wait)(void *stream, void *event);
+  int32_t (*synchronize_event)(void *event, void *stream);
+  /* Memory in the order of the stream. */
+  void *(*allocate)(size_t bytes, void *stream);
   void (*free)(void *memory, void *stream);
+  /* Memory that the host may access, too. */
+  void *(*allocate_shared)(size_t bytes, void *stream);
+  void (*free_shared)(void *memory, void *stream);
   int32_t (*copy)(void *to, const void *from, size_t bytes, void *stream);
   /* `width` is 1, 2 or 4 bytes. */
   int32_t (*fill)(void *memory, uint32_t value, int32_t width, size_t count,
                   void *stream);
-  int32_t (*register_host)(void *memory, size_t bytes);
-  void (*unregister_host)(void *memory);
-  int32_t (*set_device)(int32_t device);
-  /* 10 * major + minor of its compute capability, 0 on failure. */
-  int32_t (*get_capability)(void);
-  /* 0 on failure. */
-  int32_t (*get_multiprocessors)(void);
-  int32_t (*encode)(void *map, const varlen_gpu_tensor_map *what);
+  int32_t (*register_host)(void *memory, size_t bytes, void *stream);
+  void (*unregister_host)(void *memory, void *stream);
+  /* `map` is 128 bytes, aligned to 64. */
+  int32_t (*encode)(void *map, const varlen_gpu_tensor_map *what, void *stream);
 } varlen_gpu_backend;
 
 /* Whoever sets no backend gets CUDA. Modules are loaded when one of their
@@ -90,8 +120,8 @@ void varlen_gpu_set_backend(const varlen_gpu_backend *backend);
 const varlen_gpu_backend *varlen_gpu_get_backend(void);
 const varlen_gpu_backend *varlen_gpu_cuda(void);
 
-/* The compute capability of the backend's device, as 10 * major + minor: 90 is
-   sm_90. 0 if there is none. */
+/* The compute capability of the calling thread's device, as 10 * major + minor:
+   90 is sm_90. 0 if there is none. */
 int32_t varlen_gpu_capability(void);
 
 /* Keeps the message (printf style) as the calling thread's error, unless it has
@@ -102,24 +132,73 @@ __attribute__((format(printf, 1, 2)))
 void varlen_gpu_fail(const char *format, ...);
 
 /*===----------------------------------------------------------------------===*\
-|* Streams
+|* Streams and devices
 \*===----------------------------------------------------------------------===*/
 
-/* Compiled functions make streams of their own and wait for them, unless the
-   calling thread has set one: then all their work goes to that stream (null:
-   the default stream), and they do not wait. `varlen_gpu_unset_stream` ends
-   that. */
+/* The work of compiled functions that the calling thread calls goes to this
+   stream (null: the default stream), in its context and on its device, and they
+   do not wait for it. `varlen_gpu_unset_stream` ends that: work goes to a
+   stream of the thread's own, and is done when a function returns. */
 void varlen_gpu_set_stream(void *stream);
 void varlen_gpu_unset_stream(void);
 
+/* The device of the calling thread where it has set no stream; its primary
+   context is used. A thread that has set neither works in its current context,
+   or on device 0 if it has none. Non-zero if there is no such device. */
+int32_t varlen_gpu_set_device(int32_t device);
+
+/* Waits for the calling thread's stream, be it its own or one it has set. */
+int32_t varlen_gpu_synchronize(void);
+
+/* Loads all compiled code of the process and what else a first call makes into
+   the context of the calling thread's stream, so that a function's first call
+   can be captured in a graph. Non-zero on failure. A driver older than that of
+   CUDA 12.4 cannot list kernels: call each function once then. */
+int32_t varlen_gpu_prepare(void);
+
+/* Gives back what the runtime keeps in the context of the calling thread's
+   stream: loaded code, the status, streams, the memory pool. Before a host
+   destroys or resets a context. No other thread may be working in it; what was
+   captured there must not run again. */
+void varlen_gpu_release(void);
+
 /*===----------------------------------------------------------------------===*\
-|* What code compiled from varlen.attn calls
+|* Memory
 \*===----------------------------------------------------------------------===*/
 
 /* Device memory, in the order of the calling thread's stream; null on failure.
    A compiled function's results are such memory, to be freed by its caller. */
 void *varlen_gpu_allocate(uint64_t bytes);
 void varlen_gpu_free(void *memory);
+
+/* Lets varlen_gpu_allocate of the calling thread take from `memory`, device
+   memory aligned to 256 bytes, in the place of the driver: a call then
+   allocates nothing. What does not fit is an error. What lies there is used in
+   the order of one stream. Null ends that; so does another call. */
+void varlen_gpu_set_workspace(void *memory, uint64_t bytes);
+
+/* From here on the calling thread's allocations are measured, until it sets a
+   workspace. */
+void varlen_gpu_measure_workspace(void);
+
+/* Bytes of workspace that suffice for the allocations since the calling thread
+   set one or began to measure. A function's are the same for the same extents,
+   whatever its inputs hold. */
+uint64_t varlen_gpu_workspace_size(void);
+
+/* Copies between host and device, in either direction, in the calling thread's
+   stream: the host's memory must stay until that is done. Non-zero on
+   failure. */
+int32_t varlen_gpu_copy(void *to, const void *from, uint64_t bytes);
+
+/* Stores a tensor map in `map`, 128 bytes aligned to 64, which may be a
+   parameter of a kernel. Non-zero on failure. */
+int32_t varlen_gpu_encode_tensor_map(void *map,
+                                     const varlen_gpu_tensor_map *what);
+
+/*===----------------------------------------------------------------------===*\
+|* What code compiled from varlen.attn calls
+\*===----------------------------------------------------------------------===*/
 
 /* Multiprocessors of the device: what the size of a persistent grid goes by.
    At least 1, also on failure. */
@@ -130,10 +209,12 @@ int64_t varlen_gpu_multiprocessors(void);
 \*===----------------------------------------------------------------------===*/
 
 /* A kernel that finds an error in its inputs stores it here, without waiting
-   and without the host: it changes `code` from 0 by an atomic compare and
-   exchange, and whoever did so stores the rest. */
+   and without the host: it changes `code` from 0 to VARLEN_STATUS_BUSY by an
+   atomic compare and exchange, and whoever did so stores the rest, then the
+   code (a store with release). Others find it taken: the first error is kept.
+ */
 typedef struct varlen_gpu_status {
-  int64_t code;  /* 0: none; else kind + 8 * list */
+  int64_t code;  /* 0: none; else kind + 8 * list, less than 2^31 */
   int64_t index; /* of the entry at fault; 0 if it is an extent */
   int64_t value; /* the entry */
   int64_t bound; /* what it is compared with */
@@ -141,6 +222,7 @@ typedef struct varlen_gpu_status {
 
 /* Kinds. */
 enum {
+  VARLEN_STATUS_BUSY = -1,    /* a kernel is storing its error */
   VARLEN_STATUS_START = 1,    /* the first entry is not 0 */
   VARLEN_STATUS_DECREASE = 2, /* bound is the entry before */
   VARLEN_STATUS_END = 3,      /* bound is the number of rows */
@@ -158,64 +240,14 @@ enum {
   VARLEN_STATUS_OFFSET = 32
 };
 
-/* Device memory of a varlen_gpu_status, the same for all kernels of a device,
+/* Device memory of a varlen_gpu_status, the same for all kernels of a context,
    zeroed when it is made; null on failure. */
 void *varlen_gpu_status_buffer(void);
 
-/* Waits for the stream, reads and zeroes the status. An error that kernels have
-   stored becomes varlen_last_error and gives non-zero. */
+/* Waits for a stream (null: the calling thread's), reads and zeroes the status
+   of its context. An error that kernels have stored becomes varlen_last_error
+   and gives non-zero, once. It may be that of another stream of the context. */
 int32_t varlen_gpu_check(void *stream);
-
-/*===----------------------------------------------------------------------===*\
-|* What upstream's lowering calls
-\*===----------------------------------------------------------------------===*/
-
-void *mgpuModuleLoad(void *data, size_t size);
-void *mgpuModuleLoadJIT(void *data, int32_t level);
-void mgpuModuleUnload(void *module);
-void *mgpuModuleGetFunction(void *module, const char *name);
-void mgpuLaunchKernel(void *function, intptr_t gridX, intptr_t gridY,
-                      intptr_t gridZ, intptr_t blockX, intptr_t blockY,
-                      intptr_t blockZ, int32_t sharedBytes, void *stream,
-                      void **parameters, void **extra, size_t numParameters);
-void mgpuLaunchClusterKernel(void *function, intptr_t clusterX,
-                             intptr_t clusterY, intptr_t clusterZ,
-                             intptr_t gridX, intptr_t gridY, intptr_t gridZ,
-                             intptr_t blockX, intptr_t blockY, intptr_t blockZ,
-                             int32_t sharedBytes, void *stream,
-                             void **parameters, void **extra);
-void *mgpuStreamCreate(void);
-void mgpuStreamDestroy(void *stream);
-void mgpuStreamSynchronize(void *stream);
-void mgpuStreamWaitEvent(void *stream, void *event);
-void *mgpuEventCreate(void);
-void mgpuEventDestroy(void *event);
-void mgpuEventSynchronize(void *event);
-void mgpuEventRecord(void *event, void *stream);
-void *mgpuMemAlloc(uint64_t bytes, void *stream, int8_t isHostShared);
-void mgpuMemFree(void *memory, void *stream);
-void mgpuMemcpy(void *to, void *from, size_t bytes, void *stream);
-void mgpuMemset32(void *memory, uint32_t value, size_t count, void *stream);
-void mgpuMemset16(void *memory, uint16_t value, size_t count, void *stream);
-void mgpuMemHostRegister(void *memory, uint64_t bytes);
-void mgpuMemHostUnregister(void *memory);
-/* `descriptor` is that of a memref of the given rank. */
-void mgpuMemHostRegisterMemRef(int64_t rank, void *descriptor,
-                               int64_t elementBytes);
-void mgpuMemHostUnregisterMemRef(int64_t rank, void *descriptor,
-                                 int64_t elementBytes);
-void mgpuSetDefaultDevice(int32_t device);
-/* The map is in device memory, which nobody frees: there are few. */
-void *mgpuTensorMapEncodeTiledMemref(int64_t rank, void *descriptor,
-                                     int32_t type, int32_t interleave,
-                                     int32_t swizzle, int32_t l2Promotion,
-                                     int32_t outOfBoundsFill, int64_t *box);
-void mgpuTensorMapEncodeTiled(void *map, int32_t type, uint32_t rank,
-                              void *address, const uint64_t *extents,
-                              const uint64_t *strides, const uint32_t *box,
-                              const uint32_t *boxStrides, int32_t interleave,
-                              int32_t swizzle, int32_t l2Promotion,
-                              int32_t outOfBoundsFill);
 
 #ifdef __cplusplus
 } // extern "C"

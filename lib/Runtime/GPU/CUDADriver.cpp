@@ -42,6 +42,10 @@ static void openDriver() {
   }
   VARLEN_CUDA_FUNCTIONS(VARLEN_CUDA_LOOKUP)
 #undef VARLEN_CUDA_LOOKUP
+#define VARLEN_CUDA_LOOKUP(name, arguments)                                    \
+  driver.name = reinterpret_cast<Result(*) arguments>(dlsym(library, #name));
+  VARLEN_CUDA_NEWER_FUNCTIONS(VARLEN_CUDA_LOOKUP)
+#undef VARLEN_CUDA_LOOKUP
   if (Result result = driver.cuInit(0)) {
     const char *text = nullptr;
     driver.cuGetErrorString(result, &text);

@@ -31,10 +31,13 @@ using Address = unsigned long long;
 
 enum : Result {
   Success = 0,
+  ErrorDeinitialized = 4,
   ErrorInvalidImage = 200,
   ErrorNoBinaryForGPU = 209,
+  ErrorInvalidPTX = 218,
   ErrorUnsupportedPTXVersion = 222,
-  ErrorNotFound = 500
+  ErrorNotFound = 500,
+  ErrorNotSupported = 801
 };
 
 /// CUjit_option, CUfunction_attribute, CUdevice_attribute, CUevent_flags, ...
@@ -50,8 +53,20 @@ enum : int {
   StreamNonBlocking = 1,
   EventDisableTiming = 2,
   MemAttachGlobal = 1,
+  MemAllocationTypePinned = 1,
+  MemLocationTypeDevice = 1,
   PoolReleaseThreshold = 4,
-  LaunchClusterDimension = 4
+  LaunchClusterDimension = 4,
+  CaptureModeRelaxed = 2,
+  CaptureStatusNone = 0
+};
+
+struct PoolProperties {
+  int allocationType, handleTypes, locationType, location;
+  void *security;
+  size_t maxSize;
+  unsigned short usage;
+  unsigned char reserved[54];
 };
 
 struct LaunchAttribute {
@@ -82,12 +97,14 @@ struct Driver {
   F(cuDeviceGetCount, (int *))                                                 \
   F(cuDeviceGetName, (char *, int, Device))                                    \
   F(cuDeviceGetAttribute, (int *, int, Device))                                \
-  F(cuDeviceGetDefaultMemPool, (Pool *, Device))                               \
+  F(cuDevicePrimaryCtxGetState, (Device, unsigned *, int *))                   \
   F(cuDevicePrimaryCtxRetain, (Context *, Device))                             \
-  F(cuMemPoolSetAttribute, (Pool, int, void *))                                \
+  F(cuDevicePrimaryCtxRelease_v2, (Device))                                    \
   F(cuCtxGetCurrent, (Context *))                                              \
-  F(cuCtxSetCurrent, (Context))                                                \
+  F(cuCtxPushCurrent_v2, (Context))                                            \
+  F(cuCtxPopCurrent_v2, (Context *))                                           \
   F(cuCtxGetDevice, (Device *))                                                \
+  F(cuCtxGetId, (Context, unsigned long long *))                               \
   F(cuModuleLoadDataEx, (Module *, const void *, unsigned, int *, void **))    \
   F(cuModuleUnload, (Module))                                                  \
   F(cuModuleGetFunction, (Function *, Module, const char *))                   \
@@ -96,17 +113,22 @@ struct Driver {
   F(cuLaunchKernelEx, (const LaunchConfig *, Function, void **, void **))      \
   F(cuStreamCreate, (Stream *, unsigned))                                      \
   F(cuStreamDestroy_v2, (Stream))                                              \
+  F(cuStreamGetCtx, (Stream, Context *))                                       \
+  F(cuStreamIsCapturing, (Stream, int *))                                      \
   F(cuStreamSynchronize, (Stream))                                             \
   F(cuStreamWaitEvent, (Stream, Event, unsigned))                              \
+  F(cuThreadExchangeStreamCaptureMode, (int *))                                \
   F(cuEventCreate, (Event *, unsigned))                                        \
   F(cuEventDestroy_v2, (Event))                                                \
   F(cuEventRecord, (Event, Stream))                                            \
   F(cuEventSynchronize, (Event))                                               \
-  F(cuMemAllocAsync, (Address *, size_t, Stream))                              \
+  F(cuMemPoolCreate, (Pool *, const PoolProperties *))                         \
+  F(cuMemPoolDestroy, (Pool))                                                  \
+  F(cuMemPoolSetAttribute, (Pool, int, void *))                                \
+  F(cuMemAllocFromPoolAsync, (Address *, size_t, Pool, Stream))                \
   F(cuMemAllocManaged, (Address *, size_t, unsigned))                          \
   F(cuMemFreeAsync, (Address, Stream))                                         \
   F(cuMemFree_v2, (Address))                                                   \
-  F(cuPointerGetAttribute, (void *, int, Address))                             \
   F(cuMemcpyAsync, (Address, Address, size_t, Stream))                         \
   F(cuMemsetD8Async, (Address, unsigned char, size_t, Stream))                 \
   F(cuMemsetD16Async, (Address, unsigned short, size_t, Stream))               \
@@ -116,8 +138,15 @@ struct Driver {
   F(cuTensorMapEncodeTiled,                                                    \
     (void *, int, uint32_t, void *, const uint64_t *, const uint64_t *,        \
      const uint32_t *, const uint32_t *, int, int, int, int))
+/// Those of CUDA 12.4: null in an older driver.
+#define VARLEN_CUDA_NEWER_FUNCTIONS(F)                                         \
+  F(cuModuleGetFunctionCount, (unsigned *, Module))                            \
+  F(cuModuleEnumerateFunctions, (Function *, unsigned, Module))                \
+  F(cuFuncGetName, (const char **, Function))                                  \
+  F(cuFuncLoad, (Function))
 #define VARLEN_CUDA_DECLARE(name, arguments) Result(*name) arguments;
   VARLEN_CUDA_FUNCTIONS(VARLEN_CUDA_DECLARE)
+  VARLEN_CUDA_NEWER_FUNCTIONS(VARLEN_CUDA_DECLARE)
 #undef VARLEN_CUDA_DECLARE
 };
 

@@ -96,7 +96,7 @@ static varlen_sim_module *makeModule(const varlen_gpu_executor_image &image) {
 }
 
 /// The blob of a module is "varlen-executor:" and the name of its image.
-static void *load(const void *data, size_t size) {
+static void *load(const void *data, size_t size, void * /*stream*/) {
   static const char tag[] = "varlen-executor:";
   std::string blob = size ? std::string(static_cast<const char *>(data), size)
                           : std::string(static_cast<const char *>(data));
@@ -120,7 +120,7 @@ static void *load(const void *data, size_t size) {
 }
 
 /// Images stay: another module may have the same content.
-static void unload(void * /*module*/) {}
+static void unload(void * /*module*/, int32_t /*isAlive*/) {}
 
 static void *find(void *module, const char *name) {
   auto *kernel = varlen_sim_module_get_kernel(
@@ -133,6 +133,12 @@ static void *find(void *module, const char *name) {
   std::lock_guard<std::mutex> lock(state.mutex);
   state.names[kernel] = name;
   return kernel;
+}
+
+/// They need no loading: the first launch finds them.
+static int32_t findAll(void * /*module*/, varlen_gpu_kernel_visitor /*visit*/,
+                       void * /*context*/) {
+  return 0;
 }
 
 //===----------------------------------------------------------------------===//
@@ -176,28 +182,34 @@ static int32_t launch(void *function, const varlen_gpu_launch *what,
 // Everything is done when it is asked for: streams are only names
 //===----------------------------------------------------------------------===//
 
-static void *createStream() {
+/// One device with one context.
+static uint64_t getContext(void * /*stream*/) { return 1; }
+static void release(uint64_t /*context*/) {}
+
+static void *getStream() {
   static char stream;
   return &stream;
 }
-static void destroyStream(void * /*stream*/) {}
+static int32_t isCapturing(void * /*stream*/) { return 0; }
 static int32_t synchronize(void * /*stream*/) { return 0; }
-static void *createEvent() {
+static void *createEvent(void * /*stream*/) {
   static char event;
   return &event;
 }
-static void destroyEvent(void * /*event*/) {}
+static void destroyEvent(void * /*event*/, void * /*stream*/) {}
 static int32_t record(void * /*event*/, void * /*stream*/) { return 0; }
-static int32_t wait(void * /*stream*/, void * /*event*/) { return 0; }
+static int32_t waitForEvent(void * /*stream*/, void * /*event*/) { return 0; }
+static int32_t synchronizeEvent(void * /*event*/, void * /*stream*/) {
+  return 0;
+}
 
-static void *allocate(size_t bytes, void * /*stream*/,
-                      int32_t /*isHostShared*/) {
+static void *allocate(size_t bytes, void * /*stream*/) {
   void *memory = varlen_sim_malloc(bytes);
   if (!memory)
     setError("no memory for %zu bytes of the executor", bytes);
   return memory;
 }
-static void release(void *memory, void * /*stream*/) {
+static void freeMemory(void *memory, void * /*stream*/) {
   varlen_sim_free(memory);
 }
 
@@ -214,11 +226,13 @@ static int32_t fill(void *memory, uint32_t value, int32_t width, size_t count,
   return 0;
 }
 
-static int32_t registerHost(void *memory, size_t bytes) {
+static int32_t registerHost(void *memory, size_t bytes, void * /*stream*/) {
   varlen_sim_register(memory, bytes);
   return 0;
 }
-static void unregisterHost(void *memory) { varlen_sim_unregister(memory); }
+static void unregisterHost(void *memory, void * /*stream*/) {
+  varlen_sim_unregister(memory);
+}
 
 static int32_t setDevice(int32_t device) {
   if (device == 0)
@@ -228,13 +242,14 @@ static int32_t setDevice(int32_t device) {
 }
 
 /// It has the instructions of all chips; code says which it is for.
-static int32_t getCapability() { return 90; }
+static int32_t getCapability(void * /*stream*/) { return 90; }
 
 /// Few, so that a persistent kernel's blocks have more than one piece of work
 /// each in small tests, too.
-static int32_t getMultiprocessors() { return 2; }
+static int32_t getMultiprocessors(void * /*stream*/) { return 2; }
 
-static int32_t encode(void *map, const varlen_gpu_tensor_map *what) {
+static int32_t encode(void *map, const varlen_gpu_tensor_map *what,
+                      void * /*stream*/) {
   varlen_sim_tensor_map encoded;
   if (varlen_sim_tensor_map_encode_tiled(
           &encoded, static_cast<int32_t>(what->type), what->rank, what->address,
@@ -251,14 +266,33 @@ static int32_t encode(void *map, const varlen_gpu_tensor_map *what) {
 }
 
 const varlen_gpu_backend *varlen_gpu_executor() {
-  static const varlen_gpu_backend backend = {
-      "executor",    load,          unload,
-      find,          launch,        createStream,
-      destroyStream, synchronize,   createEvent,
-      destroyEvent,  record,        wait,
-      allocate,      release,       copy,
-      fill,          registerHost,  unregisterHost,
-      setDevice,     getCapability, getMultiprocessors,
-      encode};
+  static const varlen_gpu_backend backend = {"executor",
+                                             getContext,
+                                             release,
+                                             setDevice,
+                                             getCapability,
+                                             getMultiprocessors,
+                                             load,
+                                             unload,
+                                             find,
+                                             findAll,
+                                             launch,
+                                             getStream,
+                                             isCapturing,
+                                             synchronize,
+                                             createEvent,
+                                             destroyEvent,
+                                             record,
+                                             waitForEvent,
+                                             synchronizeEvent,
+                                             allocate,
+                                             freeMemory,
+                                             allocate,
+                                             freeMemory,
+                                             copy,
+                                             fill,
+                                             registerHost,
+                                             unregisterHost,
+                                             encode};
   return &backend;
 }

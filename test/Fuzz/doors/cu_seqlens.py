@@ -88,7 +88,7 @@ def link(session):
     compiler += [INPUTS / "fuzz-cu-seqlens.cpp"]
     kind, _, chip = session.device.partition(":")
     if kind == "sim":
-        names = ["GPUExecutor", "GPURuntime", "Executor", "Runtime"]
+        names = ["GPUExecutor", "MGPU", "GPURuntime", "Executor", "Runtime"]
         libraries = [session.build / "lib" / f"libVarlen{name}.a" for name in names]
         compiler += ["-DFUZZ_EXECUTOR", "-fuse-ld=lld"]
         compiler += [compile_kernels(session.build, session.llvm, session.work, chip)]
