@@ -24,6 +24,10 @@ func.func @causal(%q: memref<?x8x40xbf16>, %k: memref<?x2x40xbf16>, %v: memref<?
   // CHECK: gpu.launch {{.*}} module(@kernels) function(@causal_tiles)
   // CHECK: memref.load %[[TABLE]][%[[SORTED]]#1,
   // CHECK: memref.store %{{.*}}, %[[COUNT]]
+  // The first error of all streams is kept, and complete when its code is there.
+  // CHECK: llvm.cmpxchg %{{.*}}, %{{.*}}, %{{.*}} syncscope("device") acq_rel monotonic
+  // CHECK-COUNT-3: llvm.store %{{.*}}, %{{.*}} {alignment = 8 : i64} : i64, !llvm.ptr
+  // CHECK: llvm.store %{{.*}} atomic syncscope("device") release
   // CHECK: scf.while
   // CHECK: memref.store %{{.*}}, %[[LIST]]
   // CHECK: memref.dealloc %[[TABLE]]

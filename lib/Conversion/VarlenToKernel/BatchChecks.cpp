@@ -30,18 +30,30 @@ void varlen::emitStatus(ImplicitLocOpBuilder &b, Value status,
                         const GPUFault &fault) {
   IndexBuilder index{b};
   auto i64 = b.getI64Type();
-  Value kept = LLVM::LoadOp::create(b, i64, status);
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                        index.cast(kept), index.constant(0));
+  auto constant = [&](int64_t value) -> Value {
+    return LLVM::ConstantOp::create(b, i64, b.getI64IntegerAttr(value));
+  };
+  auto store = [&](int32_t number, Value field, LLVM::AtomicOrdering ordering) {
+    Value address = LLVM::GEPOp::create(b, status.getType(), i64, status,
+                                        ArrayRef<LLVM::GEPArg>{number});
+    bool isAtomic = ordering != LLVM::AtomicOrdering::not_atomic;
+    LLVM::StoreOp::create(b, arith::IndexCastOp::create(b, i64, field), address,
+                          /*alignment=*/8, /*isVolatile=*/false,
+                          /*isNonTemporal=*/false, /*isInvariantGroup=*/false,
+                          ordering, isAtomic ? "device" : "");
+  };
+  // Kernels of several streams may find an error at once.
+  Value found = LLVM::AtomicCmpXchgOp::create(
+      b, status, constant(0), constant(VARLEN_STATUS_BUSY),
+      LLVM::AtomicOrdering::acq_rel, LLVM::AtomicOrdering::monotonic, "device",
+      /*alignment=*/8);
+  Value isFirst = LLVM::ExtractValueOp::create(b, found, 1);
   emitIf(b, isFirst, [&] {
-    Value fields[] = {fault.code, fault.at, fault.value, fault.bound};
-    for (auto [number, field] : llvm::enumerate(fields)) {
-      Value address =
-          LLVM::GEPOp::create(b, status.getType(), i64, status,
-                              ArrayRef<LLVM::GEPArg>{int32_t(number)});
-      LLVM::StoreOp::create(b, arith::IndexCastOp::create(b, i64, field),
-                            address);
-    }
+    auto plain = LLVM::AtomicOrdering::not_atomic;
+    store(1, fault.at, plain);
+    store(2, fault.value, plain);
+    store(3, fault.bound, plain);
+    store(0, fault.code, LLVM::AtomicOrdering::release);
   });
 }
 
