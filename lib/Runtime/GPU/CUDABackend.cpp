@@ -143,6 +143,7 @@ static void *allocateShared(size_t bytes, void *stream) {
   Scope scope(stream);
   if (!scope)
     return nullptr;
+  OutsideOfCapture outside(scope.driver());
   Address address = 0;
   Result result =
       scope.driver().cuMemAllocManaged(&address, bytes, MemAttachGlobal);
@@ -159,9 +160,11 @@ static void freeMemory(void *memory, void *stream) {
 
 static void freeShared(void *memory, void *stream) {
   Scope scope(stream);
-  if (scope)
-    scope.check(scope.driver().cuMemFree_v2(toAddress(memory)),
-                "freeing memory of the GPU");
+  if (!scope)
+    return;
+  OutsideOfCapture outside(scope.driver());
+  scope.check(scope.driver().cuMemFree_v2(toAddress(memory)),
+              "freeing memory of the GPU");
 }
 
 static int32_t copy(void *to, const void *from, size_t bytes, void *stream) {
@@ -193,8 +196,10 @@ static int32_t fill(void *memory, uint32_t value, int32_t width, size_t count,
 
 static int32_t registerHost(void *memory, size_t bytes, void *stream) {
   Scope scope(stream);
-  return !scope ||
-         !scope.check(scope.driver().cuMemHostRegister_v2(memory, bytes, 0),
+  if (!scope)
+    return 1;
+  OutsideOfCapture outside(scope.driver());
+  return !scope.check(scope.driver().cuMemHostRegister_v2(memory, bytes, 0),
                       "registering host memory");
 }
 
