@@ -167,6 +167,22 @@ static void testThreads(const Kernels &kernels) {
   EXPECT_NO_ERROR();
 }
 
+/// What a thread without a stream has allocated others use at once, in streams
+/// of their own.
+static void testBetweenThreads(const Kernels &kernels) {
+  auto *memory = static_cast<int32_t *>(varlen_gpu_allocate(4 * rows));
+  void *stream = mgpuStreamCreate();
+  std::thread([&] {
+    EXPECT(mgpuStreamCreate() != stream);
+    mgpuMemset32(memory, 2, rows, nullptr);
+    kernels.add(memory, rows, 3);
+    EXPECT(isAll(load(memory), 5));
+    varlen_gpu_free(memory);
+    EXPECT_NO_ERROR();
+  }).join();
+  EXPECT_NO_ERROR();
+}
+
 /// Ten layers as a graph, three times; `workspace` is that of a layer.
 static void captureLayers(const Kernels &kernels, void *workspace,
                           uint64_t bytes) {
@@ -404,6 +420,7 @@ int main() {
     testContextsInTurn(kernels);
     testDevices(kernels);
     testThreads(kernels);
+    std::thread([&] { testBetweenThreads(kernels); }).join();
     std::thread([&] { testCapture(kernels); }).join();
     Handle context = nullptr;
     HOST(cuDevicePrimaryCtxRetain(&context, 0));
