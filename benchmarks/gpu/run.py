@@ -37,6 +37,14 @@ def parts(arguments):
         yield "speed", 1.0
 
 
+def check_runtime():
+    """Runs the tests of the runtime library on this machine's driver."""
+    sys.stdout.flush()
+    done = subprocess.run([HERE / "varlen-cuda-test"], timeout=120, check=False)
+    print(f"runtime library: {'right' if done.returncode == 0 else 'WRONG'}")
+    return done.returncode
+
+
 def supervise(arguments, out):
     """Runs each part in a process of its own: one that breaks the GPU for itself
     leaves the others alone."""
@@ -46,6 +54,9 @@ def supervise(arguments, out):
     if arguments.device == "executor":
         # Its state of a thread is where only a program's own libraries have room.
         environment["GLIBC_TUNABLES"] = "glibc.rtld.optional_static_tls=131072"
+    if arguments.device == "cuda" and not arguments.speed:
+        # Whatever it does to its context, the next process has another.
+        status = check_runtime()
     for part, share in parts(arguments):
         for _ in range(4):
             left = arguments.seconds - (time.monotonic() - begin)
