@@ -116,8 +116,7 @@ def main():
         else:
             shutil.copy(path, out)
     build_runtime(arguments.build, out, "sim" in chips)
-    if chips != ["sim"]:
-        shutil.copy(arguments.build / "bin/varlen-cuda-test", out)
+    shutil.copy(arguments.build / "bin/varlen-cuda-test", out)
 
     ptxas = ptxas_version()
     # Without ptxas the driver compiles the kernels when they are loaded.

@@ -39,9 +39,8 @@ def parts(arguments):
 
 def check_runtime():
     """Runs the tests of the runtime library on this machine's driver."""
-    sys.stdout.flush()
     done = subprocess.run([HERE / "varlen-cuda-test"], timeout=120, check=False)
-    print(f"runtime library: {'right' if done.returncode == 0 else 'WRONG'}")
+    print(f"runtime library: {'right' if done.returncode == 0 else 'WRONG'}", flush=True)
     return done.returncode
 
 

@@ -9,6 +9,19 @@ its host code asks of a CUDA driver, which is a fake here."""
 # RUN:   --only '^single bf16 (h6/2 d128 window.-1,0|h6/6 d64 window.84,0. backward)' | FileCheck %s --check-prefix=SIM
 # SIM: 2 batches: 2 right
 
+# The same by the CUDA backend, in memory in the order of streams, with garbage in
+# what is new and what is freed. One failing launch is seen.
+# RUN: env LD_LIBRARY_PATH=%varlen-build/lib/fake-cuda GLIBC_TUNABLES=glibc.rtld.optional_static_tls=131072 \
+# RUN:   %python %t/sim/run.py --check --device=cuda --out=%t/sim-cuda.json \
+# RUN:   --only '^single bf16 (h6/2 d128 window.-1,0|h6/6 d64 window.84,0. backward)' | FileCheck %s --check-prefix=BACKEND
+# BACKEND: runtime library: right
+# BACKEND: 2 batches: 2 right
+# RUN: not env LD_LIBRARY_PATH=%varlen-build/lib/fake-cuda GLIBC_TUNABLES=glibc.rtld.optional_static_tls=131072 \
+# RUN:   FAKE_CUDA_FAIL=cuLaunchKernelEx:1 %python %t/sim/run.py --check --device=cuda --out=%t/sim-cuda.json \
+# RUN:   --only '^single bf16 h6/2 d128 window.-1,0' | FileCheck %s --check-prefix=REFUSED
+# REFUSED: runtime library: WRONG
+# REFUSED: launching a grid of {{.*}}: a fake error (CUDA_ERROR_INVALID_VALUE)
+
 # RUN: %python %varlen-src/benchmarks/gpu/build.py --build %varlen-build --jobs=1 \
 # RUN:   --only '^single bf16 h6/2 d128 window.-1,0' --chips=sm_80 --out=%t/cuda
 # RUN: %python %s %t %varlen-build/lib/fake-cuda | FileCheck %s

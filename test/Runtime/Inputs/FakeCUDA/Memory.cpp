@@ -61,9 +61,12 @@ static char *toPointer(Address address) {
 static void appear(Block &block) {
   block.isThere = true;
   memset(toPointer(block.begin), fresh, block.bytes);
+  shareWithExecutor(toPointer(block.begin), block.bytes, true);
 }
 
 static void vanish(Block &block) {
+  if (block.isThere)
+    shareWithExecutor(toPointer(block.begin), block.bytes, false);
   block.isThere = false;
   memset(toPointer(block.begin), gone, block.bytes);
 }

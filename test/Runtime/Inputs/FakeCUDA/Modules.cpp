@@ -89,8 +89,10 @@ Result cuModuleLoadDataEx(Module **module, const void *data, unsigned,
     return error;
   bool isBinary = memcmp(data, "\x50\xed\x55\xba", 4) == 0 ||
                   memcmp(data, "\177ELF", 4) == 0;
-  std::string text = isBinary ? "" : static_cast<const char *>(data);
-  if (!isBinary && text.find(".version") == std::string::npos)
+  bool isExecuted = isForExecutor(static_cast<const char *>(data));
+  std::string text =
+      isBinary || isExecuted ? "" : static_cast<const char *>(data);
+  if (!isBinary && !isExecuted && text.find(".version") == std::string::npos)
     return call.refuse(InvalidImage, "neither machine code nor PTX");
   if (getTarget(text) > 80)
     return call.refuse(NoBinaryForGPU, "PTX for another chip");
@@ -98,7 +100,9 @@ Result cuModuleLoadDataEx(Module **module, const void *data, unsigned,
   getState().modules.push_back(std::make_unique<Module>());
   *module = getState().modules.back().get();
   (*module)->context = context;
-  (*module)->isText = !isBinary;
+  (*module)->isText = !isBinary && !isExecuted;
+  if (isExecuted)
+    (*module)->executed = loadForExecutor(static_cast<const char *>(data));
   parse(**module, text);
   return Success;
 }
@@ -143,6 +147,8 @@ Result cuModuleGetFunction(Function **result, Module *handle,
     function->name = name;
     function->knowsParameters = false;
     function->allowedShared = plainShared;
+    if (module->executed)
+      function->executed = findForExecutor(module->executed, name);
   }
   // "Lazy Loading": this is where code goes to the device.
   if (!function->isLoaded)
@@ -318,7 +324,16 @@ Result cuLaunchKernelEx(const LaunchConfig *config, Function *handle,
          function->name.c_str(), config->grid[0], config->block[0],
          config->sharedBytes, config->stream,
          *static_cast<void **>(parameters[0]));
-  return enqueue(call, *stream, makeLaunch(*config, *function, parameters));
+  if (!function->executed)
+    return enqueue(call, *stream, makeLaunch(*config, *function, parameters));
+  if (stream->capture)
+    return call.refuse(NotSupported, "the executor's kernels are not captured");
+  drain(*stream);
+  if (!stream->context->error &&
+      !runInExecutor(function->executed, config->grid, config->block,
+                     config->sharedBytes, parameters))
+    stream->context->error = IllegalAddress;
+  return stream->context->error;
 }
 
 //===----------------------------------------------------------------------===//

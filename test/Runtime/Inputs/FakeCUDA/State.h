@@ -125,6 +125,7 @@ struct Function {
   std::vector<size_t> parameters; // bytes of each
   bool knowsParameters;
   bool isLoaded = false;
+  void *executed = nullptr; // by the executor
   int staticShared = 0;
   int allowedShared;
 };
@@ -132,7 +133,8 @@ struct Function {
 struct Module {
   Context *context;
   bool isAlive = true;
-  bool isText; // its functions are known
+  bool isText;              // its functions are known
+  void *executed = nullptr; // by the executor
   std::map<std::string, std::unique_ptr<Function>> functions;
 };
 
@@ -230,6 +232,17 @@ bool isDeviceAddress(Address address);
 
 /// Gives back the blocks of a graph that is gone.
 void freeBlocks(Capture &graph);
+
+/// Code for the executor, in a process that has it, runs in it: at once, as
+/// nobody says what the parameters of its kernels are, so that they could be
+/// kept.
+bool isForExecutor(const char *data);
+void *loadForExecutor(const char *data);
+void *findForExecutor(void *module, const char *name);
+bool runInExecutor(void *function, const unsigned *grid, const unsigned *block,
+                   unsigned sharedBytes, void **parameters);
+/// Memory of devices that kernels in the executor may touch.
+void shareWithExecutor(void *memory, size_t bytes, bool isThere);
 
 /// A line of the file that FAKE_CUDA_LOG names, if it does.
 __attribute__((format(printf, 1, 2))) void report(const char *format, ...);
