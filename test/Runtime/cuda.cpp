@@ -17,6 +17,7 @@
 
 #include "Inputs/CUDATest.h"
 
+#include <atomic>
 #include <memory>
 #include <thread>
 
@@ -112,41 +113,62 @@ static void testDevices(const Kernels &kernels) {
   EXPECT(varlen_gpu_set_device(0) == 0);
 }
 
-/// Eight threads at once, with streams of their own and of the host, on all
-/// devices. What one thread's kernels report is reported once.
+/// What one of several threads does on a device, in a stream of its own or of
+/// the host. Gives what was wrong; `numErrors` counts the errors of kernels it
+/// got.
+static std::string runThread(const Kernels &kernels, int thread, int device,
+                             void *stream, int &numErrors) {
+  constexpr int numLayers = 10;
+  varlen_gpu_set_device(device);
+  if (stream)
+    varlen_gpu_set_stream(stream);
+  int32_t *memory = makeRows();
+  for (int i = 0; i < numLayers; ++i)
+    kernels.layer(memory, rows);
+  EXPECT(isAll(load(memory), 3 * numLayers), "thread %d", thread);
+  kernels.shared(memory, 64 << 10);
+  EXPECT(load(memory)[0] == 64 << 10, "thread %d", thread);
+  varlen_gpu_free(memory);
+  varlen_gpu_synchronize();
+  std::string text = takeError();
+  kernels.report(varlen_gpu_status_buffer(),
+                 VARLEN_STATUS_START + VARLEN_STATUS_CU_K, thread + 1);
+  for (int i = 0; i < 2; ++i)
+    numErrors += varlen_gpu_check(nullptr) != 0;
+  std::string error = takeError();
+  if (numErrors && error.find("cu_seqlens_k[0] = ") == std::string::npos)
+    text += error;
+  varlen_gpu_unset_stream();
+  return text;
+}
+
+/// Eight threads at once on all devices, which make first calls in their
+/// contexts, too. What one thread's kernels report is reported once.
 static void testThreads(const Kernels &kernels) {
-  constexpr int numThreads = 8, numLayers = 20;
+  constexpr int numThreads = 8;
   int numDevices = getDeviceCount() < 2 ? 1 : 2;
+  for (int device = 0; device < numDevices; ++device) {
+    varlen_gpu_set_device(device);
+    varlen_gpu_release();
+  }
   int numErrors[numThreads] = {};
   std::string texts[numThreads];
   std::vector<std::thread> threads;
+  std::atomic<int> numReady{0};
   for (int t = 0; t < numThreads; ++t)
     threads.emplace_back([&, t] {
       int device = t % numDevices;
       Handle context = nullptr, stream = nullptr;
       HOST(cuDevicePrimaryCtxRetain(&context, device));
-      varlen_gpu_set_device(device);
       if (t < numThreads / 2) {
         HOST(cuCtxSetCurrent(context));
         HOST(cuStreamCreate(&stream, 1));
         HOST(cuCtxSetCurrent(nullptr));
-        varlen_gpu_set_stream(stream);
       }
-      int32_t *memory = makeRows();
-      for (int i = 0; i < numLayers; ++i)
-        kernels.layer(memory, rows);
-      EXPECT(isAll(load(memory), 3 * numLayers), "thread %d", t);
-      varlen_gpu_free(memory);
-      varlen_gpu_synchronize();
-      texts[t] = takeError();
-      kernels.report(varlen_gpu_status_buffer(),
-                     VARLEN_STATUS_START + VARLEN_STATUS_CU_K, t + 1);
-      for (int i = 0; i < 2; ++i)
-        numErrors[t] += varlen_gpu_check(nullptr) != 0;
-      std::string error = takeError();
-      if (numErrors[t] && error.find("cu_seqlens_k[0] = ") == std::string::npos)
-        texts[t] += error;
-      varlen_gpu_unset_stream();
+      ++numReady;
+      while (numReady < numThreads)
+        std::this_thread::yield();
+      texts[t] = runThread(kernels, t, device, stream, numErrors[t]);
       if (stream)
         HOST(cuStreamDestroy_v2(stream));
       HOST(cuDevicePrimaryCtxRelease_v2(device));
@@ -419,7 +441,8 @@ int main() {
     testHostStream(kernels);
     testContextsInTurn(kernels);
     testDevices(kernels);
-    testThreads(kernels);
+    for (int i = 0; i < 5; ++i)
+      testThreads(kernels);
     std::thread([&] { testBetweenThreads(kernels); }).join();
     std::thread([&] { testCapture(kernels); }).join();
     Handle context = nullptr;

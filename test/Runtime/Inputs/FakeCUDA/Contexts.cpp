@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <sched.h>
 
 using namespace fake_cuda;
 
@@ -40,6 +41,39 @@ static Result getFixedFailure(const char *entry) {
              ? atoi(text + length + 1)
              : Success;
 }
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HAS_THREAD_SANITIZER
+#endif
+#endif
+
+#ifdef HAS_THREAD_SANITIZER
+// Of the sanitizer's interface.
+extern "C" {
+void AnnotateIgnoreSyncBegin(const char *file, int line);
+void AnnotateIgnoreSyncEnd(const char *file, int line);
+void AnnotateIgnoreReadsBegin(const char *file, int line);
+void AnnotateIgnoreReadsEnd(const char *file, int line);
+void AnnotateIgnoreWritesBegin(const char *file, int line);
+void AnnotateIgnoreWritesEnd(const char *file, int line);
+}
+Hidden::Hidden() {
+  // Threads meet at calls, rather than run one after the other.
+  sched_yield();
+  AnnotateIgnoreSyncBegin(__FILE__, __LINE__);
+  AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+  AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+}
+Hidden::~Hidden() {
+  AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+  AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+  AnnotateIgnoreSyncEnd(__FILE__, __LINE__);
+}
+#else
+Hidden::Hidden() = default;
+Hidden::~Hidden() = default;
+#endif
 
 Call::Call(const char *entry) : lock(getState().mutex), entry(entry) {
   State &state = getState();
