@@ -15,10 +15,9 @@ executor.
 |*
 |* Nothing here aborts. What fails (no driver, no device, code for another chip,
 |* a launch that is refused, memory that is not there) sets varlen_last_error of
-|* the calling thread, and the call does nothing or gives null. Launches,
-copies,
-|* fills and allocations of the thread then do nothing until varlen_clear_error:
-|* no kernel runs on what a failed call has not made.
+|* the calling thread, and the call does nothing or gives null. The thread's
+|* launches, copies, fills and allocations then do nothing, until
+|* varlen_clear_error: no kernel runs on what a failed call has not made.
 |*
 |* Everything may be called by any thread, but varlen_gpu_set_backend and
 |* varlen_gpu_release. docs/gpu-runtime.md has the rest: contexts, streams,

@@ -11,14 +11,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Error.h"
 #include "CUDAContext.h"
 #include "CUDAModule.h"
 #include "varlen/Runtime/GPU.h"
 
 #include <cstdio>
 
-using varlen_runtime::setError;
 using namespace varlen_runtime::cuda;
 
 //===----------------------------------------------------------------------===//

@@ -98,7 +98,7 @@ private:
 
 /// The device of the calling thread's work without a stream. False, with the
 /// error set, if there is no such device.
-bool chooseDevice(int device);
+bool chooseDevice(int index);
 
 /// The calling thread's own stream in a context; null with the error set.
 Stream getOwnStream(const Scope &scope);

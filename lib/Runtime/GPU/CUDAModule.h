@@ -19,9 +19,9 @@
 namespace varlen_runtime::cuda {
 
 void *loadModule(const void *data, size_t size, void *stream);
-void unloadModule(void *module, int32_t isAlive);
-void *findKernel(void *module, const char *name);
-int32_t findKernels(void *module, varlen_gpu_kernel_visitor visit,
+void unloadModule(void *opaque, int32_t isKnownAlive);
+void *findKernel(void *opaque, const char *name);
+int32_t findKernels(void *opaque, varlen_gpu_kernel_visitor visit,
                     void *context);
 int32_t launchKernel(void *function, const varlen_gpu_launch *what,
                      void *stream, void **parameters);

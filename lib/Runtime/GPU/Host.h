@@ -81,14 +81,14 @@ bool mayMake(const Place &place, const char *what);
 /// Nothing is loaded yet: a constructor may call this, when there is no device
 /// and nobody to tell.
 void *addModule(const void *data, size_t size);
-void removeModule(void *module);
+void removeModule(void *opaque);
 /// A kernel of the module, by its name, which is looked up when it is launched.
-void *getKernel(void *module, const char *name);
+void *getKernel(void *opaque, const char *name);
 
 struct Dimensions {
   intptr_t x, y, z;
 };
-void launch(void *kernel, const Dimensions &cluster, const Dimensions &grid,
+void launch(void *opaque, const Dimensions &cluster, const Dimensions &grid,
             const Dimensions &block, int32_t sharedBytes, void *stream,
             void **parameters);
 
