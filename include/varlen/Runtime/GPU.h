@@ -7,10 +7,9 @@
 |*===----------------------------------------------------------------------===*|
 |*
 |* The host side of code for GPUs, over a backend that is chosen when the
-program
-|* runs. That is the CUDA driver, which is opened when it is first needed (no
-|* CUDA toolkit, no CUDA header), or what a program brings, such as the
-executor.
+|* program runs. That is the CUDA driver, which is opened when it is first
+|* needed (no CUDA toolkit, no CUDA header), or what a program brings, such as
+|* the executor.
 |* Compiled code also calls the functions of MGPU.h, a library of its own.
 |*
 |* Nothing here aborts. What fails (no driver, no device, code for another chip,

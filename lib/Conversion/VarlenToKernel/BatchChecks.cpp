@@ -28,7 +28,6 @@ static_assert(offsetof(varlen_gpu_status, code) == 0 &&
 
 void varlen::emitStatus(ImplicitLocOpBuilder &b, Value status,
                         const GPUFault &fault) {
-  IndexBuilder index{b};
   auto i64 = b.getI64Type();
   auto constant = [&](int64_t value) -> Value {
     return LLVM::ConstantOp::create(b, i64, b.getI64IntegerAttr(value));
