@@ -89,6 +89,14 @@ def _softmax(scores, seen, sink):
         return np.where(seen, weights, 0), (top + np.log(total))[:, 0]
 
 
+def _scale(scale, q, dim, compute):
+    """The op's scale: an attribute of f64 beside f64, else of f32; its default is not
+    rounded."""
+    if scale is None:
+        return compute(1) / np.sqrt(compute(dim))
+    return compute(scale if dtypes.name_of(q) == "f64" else np.float32(scale))
+
+
 def attention(
     q, k, v, cu_q, cu_k, *, seqused_q=None, seqused_k=None, q_offset=None,
     sink=None, window=(-1, -1), alignment="bottom_right", scale=None,
@@ -232,7 +240,7 @@ def _packed_gradients(
 ):  # fmt: skip
     heads, dim = q.shape[1:]
     group = heads // k.shape[1]
-    scale = compute(1) / np.sqrt(compute(dim)) if scale is None else compute(np.float32(scale))
+    scale = _scale(scale, q, dim, compute)
     dlse = np.zeros((heads, len(q)), compute) if dlse is None else dtypes.widen(dlse, compute)
     dq, dk, dv = (np.zeros(x.shape, compute) for x in (q, k, v))
     dsink = None if sink is None else np.zeros(heads, compute)
@@ -268,8 +276,7 @@ def _packed(
 ):  # fmt: skip
     tq, heads, dim = q.shape
     group = heads // k.shape[1]
-    # The op's scale is an f32 attribute; its default is not rounded.
-    scale = compute(1) / np.sqrt(compute(dim)) if scale is None else compute(np.float32(scale))
+    scale = _scale(scale, q, dim, compute)
     out = np.zeros((tq, heads, v.shape[2]), compute)
     lse = np.full((heads, tq), -np.inf, compute)
     batch = sequences(cu_q, cu_k, seqused_q, seqused_k, q_offset)
