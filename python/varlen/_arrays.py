@@ -92,25 +92,27 @@ class _ExchangeAPI(ctypes.Structure):
         ("allocate", ctypes.c_void_p),
         ("managed_from_object", ctypes.c_void_p),
         ("managed_to_object", ctypes.c_void_p),
-        (
-            "tensor_from_object",
-            ctypes.PYFUNCTYPE(
-                ctypes.c_int, ctypes.py_object, ctypes.POINTER(Tensor)
-            ),
-        ),
+        ("tensor_from_object", ctypes.c_void_p),
     ]
 
 
+def find_tensor_writer(array_type: type) -> Any:
+    """The function (array, address) that writes an array's DLTensor: a tenth of the time
+    that __dlpack__ takes, and nobody has to release anything. None if the array's library
+    has no exchange API of DLPack 1."""
+    table = getattr(array_type, "__dlpack_c_exchange_api__", None)
+    if table is None:
+        return None
+    api = _ExchangeAPI.from_address(_get_pointer(table, b"dlpack_exchange_api"))
+    if api.major != _VERSION[0] or not api.tensor_from_object:
+        return None
+    function = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)
+    return function(api.tensor_from_object)
+
+
 def _make_torch_exporter(array):
-    """Without a capsule, which takes torch microseconds."""
     torch = sys.modules["torch"]
-    table = getattr(type(array), "__dlpack_c_exchange_api__", None)
-    fill = None
-    if table is not None:
-        address = _get_pointer(table, b"dlpack_exchange_api")
-        api = _ExchangeAPI.from_address(address)
-        if api.major == _VERSION[0] and api.tensor_from_object:
-            fill = api.tensor_from_object
+    fill = find_tensor_writer(type(array))
 
     def export(array):
         if not array.is_cpu:
@@ -125,8 +127,9 @@ def _make_torch_exporter(array):
         if fill is None:
             return _export_plain(array.detach())
         tensor = Tensor()
-        fill(array, tensor)
-        return ctypes.addressof(tensor), (tensor, array)
+        address = ctypes.addressof(tensor)
+        fill(array, address)
+        return address, (tensor, array)
 
     return export
 

@@ -10,7 +10,7 @@ import functools
 
 import torch
 
-from .. import _library, text
+from .. import _arrays, _library, text
 from .._attention import _compile
 
 _NAMES = {
@@ -159,36 +159,9 @@ def _find_openmp():
     )
 
 
-class _ExchangeAPI(ctypes.Structure):
-    """DLPackExchangeAPI, what PyTorch gives to C: two versions, a chain, functions."""
-
-    _fields_ = (
-        ("major", ctypes.c_uint32),
-        ("minor", ctypes.c_uint32),
-        ("previous", ctypes.c_void_p),
-        ("allocate", ctypes.c_void_p),
-        ("export_managed", ctypes.c_void_p),
-        ("import_managed", ctypes.c_void_p),
-        ("export_tensor", ctypes.c_void_p),
-        ("current_stream", ctypes.c_void_p),
+_export = _arrays.find_tensor_writer(torch.Tensor)
+if _export is None:
+    raise ImportError(
+        "varlen.torch: expected DLPack's exchange API of version 1 in PyTorch, got none "
+        f"in {torch.__version__}"
     )
-
-
-def _find_export():
-    """The function that writes the DLTensor of a torch.Tensor to an address: a tenth
-    of the time that __dlpack__ takes, and nobody has to release anything."""
-    get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-        ("PyCapsule_GetPointer", ctypes.pythonapi)
-    )
-    capsule = torch.Tensor.__dlpack_c_exchange_api__
-    api = _ExchangeAPI.from_address(get_pointer(capsule, b"dlpack_exchange_api"))
-    if api.major != 1 or not api.export_tensor:
-        raise ImportError(
-            f"varlen.torch: expected version 1 of DLPack's exchange functions, got "
-            f"{api.major}.{api.minor} of PyTorch {torch.__version__}"
-        )
-    function = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)
-    return function(api.export_tensor)
-
-
-_export = _find_export()
