@@ -43,26 +43,17 @@ ContractionVectorizer::ContractionVectorizer(OpBuilder &builder,
                                              linalg::LinalgOp op,
                                              const ContractionForm &form,
                                              const CPUTarget &target)
-    : op(op), form(form), target(target), sizes(getContractionTile(target)),
-      element(
-          cast<FloatType>(getElementTypeOrSelf(form.result->get().getType()))),
+    : ContractionLoops(builder, op, form, target),
+      sizes(getContractionTile(target)),
       lanes(target.getLanes(element.getWidth() / 8)),
-      hasPanels(isPanel(form.rhs->get(), sizes.vectors * lanes)),
-      b(op.getLoc(), builder) {
+      hasPanels(isPanel(form.rhs->get(), sizes.vectors * lanes)) {
   if (hasPanels)
     return;
   sizes = getContractionTileInPlace(target);
-  int64_t columns = this->op.getStaticLoopRanges()[form.columns];
+  int64_t columns = op.getStaticLoopRanges()[form.columns];
   if (ShapedType::isStatic(columns))
     sizes.vectors =
         std::clamp<int64_t>(llvm::divideCeil(columns, lanes), 1, sizes.vectors);
-}
-
-SmallVector<Value> ContractionVectorizer::getIndices(OpOperand &operand) {
-  SmallVector<Value> result;
-  for (AffineExpr expr : op.getMatchingIndexingMap(&operand).getResults())
-    result.push_back(indices[cast<AffineDimExpr>(expr).getPosition()]);
-  return result;
 }
 
 static Value convert(ImplicitLocOpBuilder &b, Value value, FloatType element) {
@@ -178,12 +169,7 @@ void ContractionVectorizer::emitTile(const Tile &tile) {
           convert(b, loadElement(*form.lhs), element));
       for (int64_t j = 0; j < sizes.vectors; ++j) {
         Value &sum = next[i * sizes.vectors + j];
-        sum =
-            target.hasFMA
-                ? vector::FMAOp::create(b, factor, vectors[j], sum).getResult()
-                : arith::AddFOp::create(
-                      b, sum, arith::MulFOp::create(b, factor, vectors[j]))
-                      .getResult();
+        sum = multiplyAdd(factor, vectors[j], sum);
       }
     }
     return next;
@@ -225,7 +211,7 @@ void ContractionVectorizer::emitRows(Value column, Value columns, bool isCut) {
          [&] { emitTile({whole, column, rest, cut, sizes.rows - 1}); });
 }
 
-void ContractionVectorizer::emitColumns() {
+void ContractionVectorizer::emitMatrix() {
   IndexBuilder index{b};
   Value columns = extents[form.columns];
   int64_t step = sizes.vectors * lanes;
@@ -237,23 +223,4 @@ void ContractionVectorizer::emitColumns() {
     return;
   emitIf(b, index.less(index.constant(0), rest),
          [&] { emitRows(whole, rest, /*isCut=*/true); });
-}
-
-void ContractionVectorizer::emitOuter(ArrayRef<unsigned> dims) {
-  if (dims.empty())
-    return emitColumns();
-  IndexBuilder index{b};
-  emitLoop(b, index.constant(0), extents[dims.front()], 1, [&](Value i) {
-    indices[dims.front()] = i;
-    emitOuter(dims.drop_front());
-  });
-}
-
-void ContractionVectorizer::emit() {
-  b.setInsertionPoint(op);
-  for (Range range : op.createLoopRanges(b, op.getLoc()))
-    extents.push_back(
-        getValueOrCreateConstantIndexOp(b, op.getLoc(), range.size));
-  indices.assign(extents.size(), Value());
-  emitOuter(form.outer);
 }

@@ -16,23 +16,15 @@
 #ifndef VARLEN_DIALECT_LINALG_TRANSFORMS_CONTRACTIONVECTORIZER_H
 #define VARLEN_DIALECT_LINALG_TRANSFORMS_CONTRACTIONVECTORIZER_H
 
-#include "ContractionForm.h"
-#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
-#include "varlen/Target/CPUTarget.h"
+#include "ContractionLoops.h"
 #include "varlen/Target/Tiles.h"
-
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace mlir::varlen {
 
-class ContractionVectorizer {
+class ContractionVectorizer : public ContractionLoops {
 public:
   ContractionVectorizer(OpBuilder &builder, linalg::LinalgOp op,
                         const ContractionForm &form, const CPUTarget &target);
-
-  /// Writes the loops before the operation, which the caller erases.
-  void emit();
 
 private:
   /// A tile of the result: its first row and column, and what is left from
@@ -43,8 +35,7 @@ private:
     int64_t numRows;
   };
 
-  void emitOuter(ArrayRef<unsigned> dims);
-  void emitColumns();
+  void emitMatrix() override;
   void emitRows(Value column, Value columns, bool isCut);
   void emitTile(const Tile &tile);
 
@@ -53,18 +44,11 @@ private:
                    function_ref<Values(Value, ValueRange)> addProducts);
   Value load(OpOperand &operand, Value mask);
   Value loadElement(OpOperand &operand);
-  SmallVector<Value> getIndices(OpOperand &operand);
 
-  linalg::LinalgOp op;
-  ContractionForm form;
-  const CPUTarget &target;
   ContractionTile sizes;
-  FloatType element;
   int64_t lanes;
   /// Whether what comes next of the right factor lies behind it in memory.
   bool hasPanels;
-  ImplicitLocOpBuilder b;
-  SmallVector<Value> extents, indices;
 };
 
 } // namespace mlir::varlen

@@ -26,13 +26,12 @@ static FloatType getElement(OpOperand *operand) {
 DotVectorizer::DotVectorizer(OpBuilder &builder, linalg::LinalgOp op,
                              const ContractionForm &form,
                              const CPUTarget &target)
-    : op(op), form(form), target(target), element(getElement(form.result)),
+    : ContractionLoops(builder, op, form, target),
       isPaired(target.hasBF16Dot && element.isF32() &&
                getElement(form.lhs).isBF16() && getElement(form.rhs).isBF16()),
       lanes(target.getLanes(element.getWidth() / 8) * (isPaired ? 2 : 1)),
       tileSize(std::min<int64_t>(target.vectorRegisters >= 32 ? 4 : 2,
-                                 target.getLanes(element.getWidth() / 8))),
-      b(op.getLoc(), builder) {}
+                                 target.getLanes(element.getWidth() / 8))) {}
 
 bool DotVectorizer::canEmit() {
   if (!op.hasPureBufferSemantics() || element.getWidth() < 32)
@@ -51,13 +50,6 @@ bool DotVectorizer::canEmit() {
   return ShapedType::isStatic(depth) && depth % lanes == 0;
 }
 
-SmallVector<Value> DotVectorizer::getIndices(OpOperand &operand) {
-  SmallVector<Value> result;
-  for (AffineExpr expr : op.getMatchingIndexingMap(&operand).getResults())
-    result.push_back(indices[cast<AffineDimExpr>(expr).getPosition()]);
-  return result;
-}
-
 Value DotVectorizer::load(OpOperand &operand) {
   auto type = VectorType::get({lanes}, getElement(&operand));
   Value vector =
@@ -70,9 +62,7 @@ Value DotVectorizer::load(OpOperand &operand) {
 Value DotVectorizer::addProducts(Value sum, Value lhs, Value rhs) {
   if (isPaired)
     return x86vector::DotBF16Op::create(b, sum.getType(), sum, lhs, rhs);
-  if (target.hasFMA)
-    return vector::FMAOp::create(b, lhs, rhs, sum);
-  return arith::AddFOp::create(b, sum, arith::MulFOp::create(b, lhs, rhs));
+  return multiplyAdd(lhs, rhs, sum);
 }
 
 /// The sum of each vector, in the order of the vectors: halves of two become
@@ -160,14 +150,8 @@ void DotVectorizer::emitTile(Value row, int64_t numRows, Value column) {
   }
 }
 
-void DotVectorizer::emitOuter(ArrayRef<unsigned> dims) {
+void DotVectorizer::emitMatrix() {
   IndexBuilder index{b};
-  if (!dims.empty())
-    return emitLoop(b, index.constant(0), extents[dims.front()], 1,
-                    [&](Value i) {
-                      indices[dims.front()] = i;
-                      emitOuter(dims.drop_front());
-                    });
   // The rows are read again for each tile of columns: they are few, or in the
   // first-level cache.
   Value rows = extents[form.rows], whole = index.roundDown(rows, tileSize);
@@ -178,13 +162,4 @@ void DotVectorizer::emitOuter(ArrayRef<unsigned> dims) {
              emitLoop(b, whole, rows, 1,
                       [&](Value row) { emitTile(row, 1, column); });
            });
-}
-
-void DotVectorizer::emit() {
-  b.setInsertionPoint(op);
-  for (Range range : op.createLoopRanges(b, op.getLoc()))
-    extents.push_back(
-        getValueOrCreateConstantIndexOp(b, op.getLoc(), range.size));
-  indices.assign(extents.size(), Value());
-  emitOuter(form.outer);
 }

@@ -17,13 +17,11 @@
 #ifndef VARLEN_DIALECT_LINALG_TRANSFORMS_DOTVECTORIZER_H
 #define VARLEN_DIALECT_LINALG_TRANSFORMS_DOTVECTORIZER_H
 
-#include "ContractionForm.h"
-#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
-#include "varlen/Target/CPUTarget.h"
+#include "ContractionLoops.h"
 
 namespace mlir::varlen {
 
-class DotVectorizer {
+class DotVectorizer : public ContractionLoops {
 public:
   DotVectorizer(OpBuilder &builder, linalg::LinalgOp op,
                 const ContractionForm &form, const CPUTarget &target);
@@ -32,32 +30,21 @@ public:
   /// vectors.
   bool canEmit();
 
-  /// Writes the loops before the operation, which the caller erases.
-  void emit();
-
 private:
-  void emitOuter(ArrayRef<unsigned> dims);
+  void emitMatrix() override;
   void emitTile(Value row, int64_t numRows, Value column);
   Value addLanes(ArrayRef<Value> vectors);
   Value load(OpOperand &operand);
   /// `sum` and the products of two vectors, which have as many elements as the
   /// registers of factors hold.
   Value addProducts(Value sum, Value lhs, Value rhs);
-  SmallVector<Value> getIndices(OpOperand &operand);
 
-  linalg::LinalgOp op;
-  ContractionForm form;
-  const CPUTarget &target;
-  /// Of sums.
-  FloatType element;
   /// Whether products are those of pairs of bf16.
   bool isPaired;
   /// Elements of a factor that a step takes.
   int64_t lanes;
   /// Rows and columns of a tile.
   int64_t tileSize;
-  ImplicitLocOpBuilder b;
-  SmallVector<Value> extents, indices;
 };
 
 } // namespace mlir::varlen
