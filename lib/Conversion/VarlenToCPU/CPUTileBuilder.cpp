@@ -127,10 +127,24 @@ CPUTileBuilder::VisiblePart CPUTileBuilder::visiblePart(const WorkTile &tile,
   return part;
 }
 
+Value CPUTileBuilder::keysInPlace(const WorkTile &tile, Value source,
+                                  Value first, Value count) {
+  int64_t columns = memoryType(source).getDimSize(2);
+  SmallVector<OpFoldResult> offsets = {index.add(tile.kRow, first),
+                                       tile.pairs.kvHead, b.getIndexAttr(0)};
+  SmallVector<OpFoldResult> sizes = {count, b.getIndexAttr(1),
+                                     b.getIndexAttr(columns)};
+  SmallVector<OpFoldResult> strides(3, b.getIndexAttr(1));
+  auto type = cast<MemRefType>(memref::SubViewOp::inferRankReducedResultType(
+      {ShapedType::kDynamic, columns}, memoryType(source), offsets, sizes,
+      strides));
+  return memref::SubViewOp::create(b, type, source, offsets, sizes, strides);
+}
+
 SmallVector<Value> CPUTileBuilder::placeOf(const WorkTile &tile, Value memory,
                                            Value pair) {
   SmallVector<Value> place = {tile.pairs.head(index, pair)};
-  if (cast<MemRefType>(memory.getType()).getRank() == 2)
+  if (memoryType(memory).getRank() == 2)
     place.push_back(tile.pairs.row(index, pair));
   return place;
 }

@@ -91,6 +91,9 @@ protected:
   PairMap keyRows(const WorkTile &tile) {
     return {tile.kRow, tile.pairs.kvHead, index.constant(1)};
   }
+  /// `count` of these rows of `source` from `first` on, where they are.
+  Value keysInPlace(const WorkTile &tile, Value source, Value first,
+                    Value count);
   /// The keys of the kv block at k0: 0 or less behind the last key.
   Value blockKeys(const WorkTile &tile, Value k0) {
     return index.min(index.sub(tile.kEnd, k0),

@@ -47,6 +47,14 @@ void emitUnpackColumns(ImplicitLocOpBuilder &b, Value source, Value rowOffset,
                        Value last, Value destination, int64_t lanes);
 
 /// Elements in a cache line of 64 bytes.
+inline MemRefType memoryType(Value memory) {
+  return cast<MemRefType>(memory.getType());
+}
+
+inline FloatType elementOf(Value memory) {
+  return cast<FloatType>(memoryType(memory).getElementType());
+}
+
 inline int64_t getCacheLineElements(Type element) {
   return 512 / element.getIntOrFloatBitWidth();
 }

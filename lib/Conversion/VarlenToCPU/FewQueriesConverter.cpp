@@ -14,14 +14,6 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-static MemRefType memoryType(Value memory) {
-  return cast<MemRefType>(memory.getType());
-}
-
-static FloatType elementOf(Value memory) {
-  return cast<FloatType>(memoryType(memory).getElementType());
-}
-
 FewQueriesConverter::FewQueriesConverter(QueryTiles parts,
                                          CPUScheduleAttr schedule,
                                          OpBuilder &builder)
@@ -52,21 +44,6 @@ Value FewQueriesConverter::emitMaxQueries(IndexBuilder index,
 Value FewQueriesConverter::used(Value scratch) {
   return rowView(scratch, b.getIndexAttr(0), tile.rows,
                  b.getIndexAttr(memoryType(scratch).getDimSize(1)));
-}
-
-Value FewQueriesConverter::rowsOf(ReadOp read, Value first, Value count) {
-  Value source = read.getSource();
-  int64_t columns = memoryType(source).getDimSize(2);
-  SmallVector<OpFoldResult> offsets = {index.add(tile.kRow, first),
-                                       tile.pairs.kvHead, b.getIndexAttr(0)};
-  SmallVector<OpFoldResult> sizes = {count, b.getIndexAttr(1),
-                                     b.getIndexAttr(columns)};
-  SmallVector<OpFoldResult> strides(3, b.getIndexAttr(1));
-  auto type = cast<MemRefType>(memref::SubViewOp::inferRankReducedResultType(
-      {ShapedType::kDynamic, columns}, memoryType(source), offsets, sizes,
-      strides));
-  return load(
-      memref::SubViewOp::create(b, type, source, offsets, sizes, strides));
 }
 
 void FewQueriesConverter::emitInits() {
@@ -117,8 +94,10 @@ void FewQueriesConverter::emitBlock(Value k0) {
       views.push_back(used(memory));
     OnlineAttnOp step = loops.step;
     auto few = OnlineAttnOp::create(
-        b, load(used(q)), rowsOf(loops.k, from, count),
-        rowsOf(loops.v, from, count), load(used(lo)), load(used(hi)),
+        b, load(used(q)),
+        load(keysInPlace(tile, loops.k.getSource(), from, count)),
+        load(keysInPlace(tile, loops.v.getSource(), from, count)),
+        load(used(lo)), load(used(hi)),
         arith::IndexCastOp::create(b, b.getI32Type(), from), whole,
         /*queries=*/Value(), /*keys=*/Value(), load(views[0]), load(views[1]),
         load(views[2]), step.getScaleAttr(),

@@ -41,8 +41,6 @@ private:
   void emitInits();
   void emitBlock(Value k0);
   void emitFinish();
-  /// `count` keys, or values, of the tile's sequence from `first` on.
-  Value rowsOf(ReadOp read, Value first, Value count);
   /// The rows of scratch that the tile has.
   Value used(Value scratch);
 

@@ -16,14 +16,6 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-static MemRefType memoryType(Value memory) {
-  return cast<MemRefType>(memory.getType());
-}
-
-static FloatType elementOf(Value memory) {
-  return cast<FloatType>(memoryType(memory).getElementType());
-}
-
 /// The rows of a tile in memory.
 static int64_t rowsOf(Value tile) {
   return cast<RankedTensorType>(tile.getType()).getDimSize(0);
@@ -302,18 +294,8 @@ Value QueryTileConverter::emitCopy(const Factor &factor,
 
 Value QueryTileConverter::emitInPlace(const Factor &factor,
                                       const KeyBlock &block) {
-  Value source = factor.source;
-  int64_t columns = memoryType(source).getDimSize(2);
-  SmallVector<OpFoldResult> offsets = {index.add(tile.kRow, block.k0),
-                                       tile.pairs.kvHead, b.getIndexAttr(0)};
-  SmallVector<OpFoldResult> sizes = {block.keys, b.getIndexAttr(1),
-                                     b.getIndexAttr(columns)};
-  SmallVector<OpFoldResult> strides(3, b.getIndexAttr(1));
-  auto type = cast<MemRefType>(memref::SubViewOp::inferRankReducedResultType(
-      {ShapedType::kDynamic, columns}, memoryType(source), offsets, sizes,
-      strides));
-  Value view =
-      memref::SubViewOp::create(b, type, source, offsets, sizes, strides);
+  int64_t columns = memoryType(factor.source).getDimSize(2);
+  Value view = keysInPlace(tile, factor.source, block.k0, block.keys);
   return memref::CastOp::create(
       b, getRowsType(b.getContext(), columns, tileElement), view);
 }

@@ -22,10 +22,6 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-static FloatType elementOf(Value memory) {
-  return cast<FloatType>(cast<MemRefType>(memory.getType()).getElementType());
-}
-
 static int64_t columnsOf(ReadOp read) {
   return cast<RankedTensorType>(read.getResult(0).getType()).getDimSize(1);
 }
