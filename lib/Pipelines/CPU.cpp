@@ -102,8 +102,7 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
   manager.addPass(createVarlenVectorizeTiles(
       {/*emulateDot=*/!target || !target->hasBF16Dot}));
   // Tiles of few queries, which have no panels.
-  bufferization::OneShotBufferizePassOptions bufferize;
-  manager.addPass(bufferization::createOneShotBufferizePass(bufferize));
+  manager.addPass(bufferization::createOneShotBufferizePass());
   manager.addPass(createVarlenExpandCopies());
   manager.addNestedPass<func::FuncOp>(
       createVarlenVectorizeLinalg({options.target}));

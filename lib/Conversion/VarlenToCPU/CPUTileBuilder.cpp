@@ -127,6 +127,15 @@ CPUTileBuilder::VisiblePart CPUTileBuilder::visiblePart(const WorkTile &tile,
   return part;
 }
 
+Value CPUTileBuilder::seeAll(const VisiblePart &seen, Value begin, Value end) {
+  return arith::AndIOp::create(
+      b,
+      arith::CmpIOp::create(b, arith::CmpIPredicate::sle, seen.keys.wholeBegin,
+                            begin),
+      arith::CmpIOp::create(b, arith::CmpIPredicate::sge, seen.keys.wholeEnd,
+                            end));
+}
+
 Value CPUTileBuilder::keysInPlace(const WorkTile &tile, Value source,
                                   Value first, Value count) {
   int64_t columns = memoryType(source).getDimSize(2);
@@ -147,6 +156,19 @@ SmallVector<Value> CPUTileBuilder::placeOf(const WorkTile &tile, Value memory,
   if (memoryType(memory).getRank() == 2)
     place.push_back(tile.pairs.row(index, pair));
   return place;
+}
+
+Value CPUTileBuilder::loadNumber(const WorkTile &tile, Value memory,
+                                 Value pair) {
+  return emitConvert(
+      b, memref::LoadOp::create(b, memory, placeOf(tile, memory, pair)),
+      compute);
+}
+
+void CPUTileBuilder::storeNumber(const WorkTile &tile, Value number,
+                                 Value memory, Value pair) {
+  memref::StoreOp::create(b, emitConvert(b, number, elementOf(memory)), memory,
+                          placeOf(tile, memory, pair));
 }
 
 void CPUTileBuilder::emitLimits(const WorkTile &tile, Value position, Value lo,

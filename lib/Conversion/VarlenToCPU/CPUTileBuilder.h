@@ -87,6 +87,8 @@ protected:
   };
   VisiblePart visiblePart(const WorkTile &tile, Value first, Value rows,
                           Value k0, Value keys);
+  /// Whether all of the pairs see all keys from `begin` to before `end`.
+  Value seeAll(const VisiblePart &seen, Value begin, Value end);
   /// The rows of the keys, and values, of a tile's sequence and kv head.
   PairMap keyRows(const WorkTile &tile) {
     return {tile.kRow, tile.pairs.kvHead, index.constant(1)};
@@ -104,6 +106,10 @@ protected:
   }
   /// Where the number of a pair is in memory of H x T or of H.
   SmallVector<Value> placeOf(const WorkTile &tile, Value memory, Value pair);
+  /// That number, in the type of sums, and a number of any type to that place.
+  Value loadNumber(const WorkTile &tile, Value memory, Value pair);
+  void storeNumber(const WorkTile &tile, Value number, Value memory,
+                   Value pair);
   /// Stores the visible keys of the query of `pair`.
   void emitLimits(const WorkTile &tile, Value position, Value lo, Value hi,
                   ValueRange at);

@@ -46,6 +46,10 @@ Value FewQueriesConverter::used(Value scratch) {
                  b.getIndexAttr(memoryType(scratch).getDimSize(1)));
 }
 
+SmallVector<Value> FewQueriesConverter::usedState() {
+  return llvm::map_to_vector(state, [&](Value memory) { return used(memory); });
+}
+
 void FewQueriesConverter::emitInits() {
   emitCopyRows(b, loops.q.getSource(), tile.pairs, tile.first, tile.rows,
                tile.rows, q, lanes);
@@ -59,12 +63,9 @@ void FewQueriesConverter::emitInits() {
     Value pair = index.add(tile.first, row);
     SmallVector<Value> at = {row, index.constant(0)};
     emitLimits(tile, index.div(pair, tile.pairs.group), lo, hi, at);
-    if (loops.sink) {
-      Value memory = loops.sink.getSource();
-      Value sink =
-          memref::LoadOp::create(b, memory, placeOf(tile, memory, pair));
-      memref::StoreOp::create(b, emitConvert(b, sink, compute), sinks, at);
-    }
+    if (loops.sink)
+      memref::StoreOp::create(b, loadNumber(tile, loops.sink.getSource(), pair),
+                              sinks, at);
   });
 }
 
@@ -82,16 +83,8 @@ void FewQueriesConverter::emitBlock(Value k0) {
     Value from = index.add(k0, seen.begin);
     Value count = index.min(index.sub(end, seen.begin),
                             index.constant(schedule.getKvBlock()));
-    // Whether every query sees all of it.
-    Value whole = arith::AndIOp::create(
-        b,
-        arith::CmpIOp::create(b, arith::CmpIPredicate::sle,
-                              seen.keys.wholeBegin, from),
-        arith::CmpIOp::create(b, arith::CmpIPredicate::sge, seen.keys.wholeEnd,
-                              index.add(k0, end)));
-    SmallVector<Value> views;
-    for (Value memory : state)
-      views.push_back(used(memory));
+    Value whole = seeAll(seen, from, index.add(k0, end));
+    SmallVector<Value> views = usedState();
     OnlineAttnOp step = loops.step;
     auto few = OnlineAttnOp::create(
         b, load(used(q)),
@@ -110,9 +103,7 @@ void FewQueriesConverter::emitBlock(Value k0) {
 
 void FewQueriesConverter::emitFinish() {
   OnlineFinishOp end = loops.finish;
-  SmallVector<Value> views;
-  for (Value memory : state)
-    views.push_back(used(memory));
+  SmallVector<Value> views = usedState();
   auto finish = OnlineFinishOp::create(
       b, load(views[0]), load(views[1]), load(views[2]),
       loops.sink ? load(used(sinks)) : Value(), end.getScaleAttr(),
@@ -131,9 +122,7 @@ void FewQueriesConverter::emitFinish() {
     loop(index.constant(0), tile.rows, 1, [&](Value row) {
       Value number = memref::LoadOp::create(b, state[1],
                                             ValueRange{row, index.constant(0)});
-      memref::StoreOp::create(
-          b, emitConvert(b, number, elementOf(destination)), destination,
-          placeOf(tile, destination, index.add(tile.first, row)));
+      storeNumber(tile, number, destination, index.add(tile.first, row));
     });
   }
 }

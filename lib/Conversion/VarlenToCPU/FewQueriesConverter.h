@@ -43,6 +43,7 @@ private:
   void emitFinish();
   /// The rows of scratch that the tile has.
   Value used(Value scratch);
+  SmallVector<Value> usedState();
 
   QueryTiles loops;
   int64_t maxQueries;

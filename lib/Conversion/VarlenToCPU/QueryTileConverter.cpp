@@ -186,12 +186,6 @@ void QueryTileConverter::emitLimits(const Panel &at) {
   });
 }
 
-Value QueryTileConverter::loadSink(Value pair) {
-  Value memory = loops.sink.getSource();
-  Value sink = memref::LoadOp::create(b, memory, placeOf(tile, memory, pair));
-  return emitConvert(b, sink, compute);
-}
-
 /// Leaves out in place of acc and lse in place of m.
 void QueryTileConverter::emitFinish(const Panel &at) {
   OnlineFinishOp end = loops.finish;
@@ -201,8 +195,10 @@ void QueryTileConverter::emitFinish(const Panel &at) {
     if (loops.sink) {
       loop(index.constant(0), index.constant(lanes), 1, [&](Value lane) {
         Value pair = index.add(index.add(at.first, column), lane);
-        memref::StoreOp::create(b, loadSink(index.min(pair, lastPair(tile))),
-                                sinks, ValueRange{index.constant(0), lane});
+        Value number = loadNumber(tile, loops.sink.getSource(),
+                                  index.min(pair, lastPair(tile)));
+        memref::StoreOp::create(b, number, sinks,
+                                ValueRange{index.constant(0), lane});
       });
       sink = load(sinks);
     }
@@ -231,9 +227,7 @@ void QueryTileConverter::emitWrite(WriteOp write, const Panel &at) {
   }
   loop(index.constant(0), at.rows, 1, [&](Value lane) {
     Value number = memref::LoadOp::create(b, lse, ValueRange{at.number, lane});
-    memref::StoreOp::create(
-        b, emitConvert(b, number, elementOf(destination)), destination,
-        placeOf(tile, destination, index.add(at.first, lane)));
+    storeNumber(tile, number, destination, index.add(at.first, lane));
   });
 }
 
@@ -331,15 +325,11 @@ void QueryTileConverter::emitSteps(const Panel &at, const KeyBlock &block,
                      b.getIndexAttr(perRow * factor.columns));
     };
     Value kPart = part(k, kRows), vPart = part(v, vRows);
-    // Whether every query sees all of it.
     Value from = index.add(block.k0, seen.begin);
-    Value whole = arith::AndIOp::create(
-        b, compare(arith::CmpIPredicate::sle, seen.keys.wholeBegin, from),
-        compare(arith::CmpIPredicate::sge, seen.keys.wholeEnd,
-                index.add(block.k0, seen.end)));
+    Value whole = seeAll(seen, from, index.add(block.k0, seen.end));
     Value from32 = arith::IndexCastOp::create(b, b.getI32Type(), from);
     // A panel takes one step, or, if most of it is empty (the last panel of a
-    // sequence, decoding), a step for each vector of its columns.
+    // sequence), a step for each vector of its columns.
     int64_t vectors = schedule.getVectors();
     auto emitNarrow = [&] {
       loop(index.constant(0), at.rows, lanes, [&](Value column) {

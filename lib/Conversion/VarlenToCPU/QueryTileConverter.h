@@ -65,7 +65,6 @@ private:
   void emitLimits(const Panel &at);
   void emitFinish(const Panel &at);
   void emitWrite(WriteOp write, const Panel &at);
-  Value loadSink(Value pair);
 
   // Of a block.
   void emitBlock(Value k0);

@@ -217,11 +217,9 @@ void SequenceTileConverter::emitPanel(const WorkTile &tile, Value p, Value k0,
   auto compute = [&] {
     // Lanes behind the last query see nothing.
     Value from = index.add(k0, begin);
-    Value whole = arith::AndIOp::create(
-        b, lessEqual(seen.keys.wholeBegin, from),
-        lessEqual(index.add(k0, end), seen.keys.wholeEnd));
-    whole = arith::AndIOp::create(b, whole,
-                                  lessEqual(index.constant(panel), columns));
+    Value whole =
+        arith::AndIOp::create(b, seeAll(seen, from, index.add(k0, end)),
+                              lessEqual(index.constant(panel), columns));
     branch(
         whole, [] {},
         [&] {

@@ -18,10 +18,6 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-static FloatType getElement(OpOperand *operand) {
-  return cast<FloatType>(getElementTypeOrSelf(operand->get().getType()));
-}
-
 ContractionBlocks::ContractionBlocks(ImplicitLocOpBuilder &b,
                                      linalg::LinalgOp op,
                                      const ContractionForm &form,

@@ -54,6 +54,8 @@ FailureOr<ContractionForm> varlen::getContractionForm(linalg::LinalgOp op) {
   for (unsigned k : dims->k)
     if (isLast(op, *form.lhs, k))
       form.depth = k;
+  form.hasDepthLast =
+      isLast(op, *form.lhs, form.depth) && isLast(op, *form.rhs, form.depth);
   for (unsigned dim = 0; dim < op.getNumLoops(); ++dim)
     if (dim != form.rows && dim != form.columns && dim != form.depth)
       form.outer.push_back(dim);

@@ -20,12 +20,18 @@ struct ContractionForm {
   OpOperand *lhs, *rhs, *result;
   /// Whether the columns are the last dimension of `rhs`, too.
   bool hasColumnsLast;
+  /// Whether the depth is the last dimension of both factors.
+  bool hasDepthLast;
   /// All other loops.
   SmallVector<unsigned> outer;
 };
 
 /// The form of a sum of products of floats, on tensors or memrefs; failure for
 /// anything else.
+inline FloatType getElement(OpOperand *operand) {
+  return cast<FloatType>(getElementTypeOrSelf(operand->get().getType()));
+}
+
 FailureOr<ContractionForm> getContractionForm(linalg::LinalgOp op);
 
 } // namespace mlir::varlen

@@ -1,4 +1,4 @@
-//===- ContractionLoops.cpp - What vectorizers of contractions share ------===//
+//===- ContractionLoops.cpp - Loops around tiles of products --------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -20,9 +20,7 @@ using namespace mlir::varlen;
 ContractionLoops::ContractionLoops(OpBuilder &builder, linalg::LinalgOp op,
                                    const ContractionForm &form,
                                    const CPUTarget &target)
-    : op(op), form(form), target(target),
-      element(
-          cast<FloatType>(getElementTypeOrSelf(form.result->get().getType()))),
+    : op(op), form(form), target(target), element(getElement(form.result)),
       b(op.getLoc(), builder) {}
 
 SmallVector<Value> ContractionLoops::getIndices(OpOperand &operand) {

@@ -1,4 +1,4 @@
-//===- ContractionLoops.h - What vectorizers of contractions share -*- C++ -*-//
+//===- ContractionLoops.h - Loops around tiles of products ------*- C++ -*-===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

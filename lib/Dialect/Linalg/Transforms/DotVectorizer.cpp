@@ -19,10 +19,6 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-static FloatType getElement(OpOperand *operand) {
-  return cast<FloatType>(getElementTypeOrSelf(operand->get().getType()));
-}
-
 DotVectorizer::DotVectorizer(OpBuilder &builder, linalg::LinalgOp op,
                              const ContractionForm &form,
                              const CPUTarget &target)
@@ -34,18 +30,12 @@ DotVectorizer::DotVectorizer(OpBuilder &builder, linalg::LinalgOp op,
                                  target.getLanes(element.getWidth() / 8))) {}
 
 bool DotVectorizer::canEmit() {
-  if (!op.hasPureBufferSemantics() || element.getWidth() < 32)
+  if (!op.hasPureBufferSemantics() || element.getWidth() < 32 ||
+      !form.hasDepthLast)
     return false;
-  if (!cast<MemRefType>(form.result->get().getType()).isLastDimUnitStride())
-    return false;
-  for (OpOperand *factor : {form.lhs, form.rhs}) {
-    AffineMap map = op.getMatchingIndexingMap(factor);
-    auto type = cast<MemRefType>(factor->get().getType());
-    if (map.getNumResults() == 0 ||
-        map.getDimPosition(map.getNumResults() - 1) != form.depth ||
-        !type.isLastDimUnitStride())
+  for (OpOperand *operand : {form.lhs, form.rhs, form.result})
+    if (!cast<MemRefType>(operand->get().getType()).isLastDimUnitStride())
       return false;
-  }
   int64_t depth = op.getStaticLoopRanges()[form.depth];
   return ShapedType::isStatic(depth) && depth % lanes == 0;
 }
@@ -103,14 +93,14 @@ Value DotVectorizer::addLanes(ArrayRef<Value> vectors) {
 void DotVectorizer::emitTile(Value row, int64_t numRows, Value column) {
   IndexBuilder index{b};
   // Columns that are not there are the last one again, and not stored.
-  Value left = index.sub(extents[form.columns], column);
+  Value present = index.sub(extents[form.columns], column);
   SmallVector<Value> rows, columns;
   for (int64_t i = 0; i < numRows; ++i)
     rows.push_back(index.add(row, i));
   for (int64_t j = 0; j < tileSize; ++j)
     columns.push_back(
         index.add(column, index.min(index.constant(j),
-                                    index.sub(left, index.constant(1)))));
+                                    index.sub(present, index.constant(1)))));
   Value zero = arith::ConstantOp::create(
       b, b.getZeroAttr(VectorType::get({lanes / (isPaired ? 2 : 1)}, element)));
   Values zeros(numRows * tileSize, zero);
@@ -136,7 +126,7 @@ void DotVectorizer::emitTile(Value row, int64_t numRows, Value column) {
   indices[form.columns] = column;
   auto type = VectorType::get({tileSize}, element);
   Value mask = vector::CreateMaskOp::create(
-      b, VectorType::get({tileSize}, b.getI1Type()), left);
+      b, VectorType::get({tileSize}, b.getI1Type()), present);
   Value zeroRow = arith::ConstantOp::create(b, b.getZeroAttr(type));
   for (int64_t i = 0; i < numRows; ++i) {
     indices[form.rows] = rows[i];

@@ -1,5 +1,4 @@
-//===- DotVectorizer.h - Contractions along memory ---------------*- C++
-//-*-===//
+//===- DotVectorizer.h - Contractions along memory --------------*- C++ -*-===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

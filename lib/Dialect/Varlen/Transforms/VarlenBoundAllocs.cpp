@@ -88,12 +88,10 @@ struct VarlenBoundAllocs
     : varlen::impl::VarlenBoundAllocsBase<VarlenBoundAllocs> {
   void runOnOperation() override {
     SmallVector<memref::AllocOp> allocs;
-    getOperation()->walk([&](scf::ForallOp loop) {
-      loop.walk([&](memref::AllocOp alloc) {
-        if (!alloc.getType().hasStaticShape() &&
-            alloc->getParentOfType<scf::ForallOp>() == loop)
-          allocs.push_back(alloc);
-      });
+    getOperation()->walk([&](memref::AllocOp alloc) {
+      if (!alloc.getType().hasStaticShape() &&
+          alloc->getParentOfType<scf::ForallOp>())
+        allocs.push_back(alloc);
     });
     for (memref::AllocOp alloc : allocs)
       numBounded += bound(alloc);

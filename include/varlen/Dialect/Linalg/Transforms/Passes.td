@@ -73,9 +73,9 @@ def VarlenVectorizeLinalg
     lanes as a vector has.
 
     *Requires*: linalg on memrefs; others are left as they are.
-    *Guarantees*: no linalg on memrefs is left. Operations without a vector form (elements that are no whole bytes,
-    indices that are no loops, functions of libm) become scalar loops; a remark
-    counts them and names the first.
+    *Guarantees*: no linalg on memrefs is left. Operations without a vector form
+    (elements that are no whole bytes, indices that are no loops, functions of libm)
+    become scalar loops; a remark counts them and names the first.
     *Numerics*: a reduction along the loop of vectors sums in another order, always
     the same one; a contraction multiplies and adds with one rounding where the
     target has the instruction. `exp`, `log`, `tanh`, `sin` and others of f16, bf16
