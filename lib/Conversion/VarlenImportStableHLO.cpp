@@ -201,7 +201,8 @@ LogicalResult Importer::import() {
       state.addOperands(operand);
   }
   // No destinations: one segment for all gradients, one each for out and lse.
-  segments.append(isGradient ? 1 : 2, 0);
+  // Nor captures.
+  segments.append(isGradient ? 2 : 3, 0);
   state.addTypes(op->getResultTypes());
   state.addAttribute(AttnOp::getOperandSegmentSizeAttr(),
                      b.getDenseI32ArrayAttr(segments));

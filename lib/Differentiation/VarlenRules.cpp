@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 #include "varlen/Differentiation/Registration.h"
 #include "varlen/Interfaces/VJPInterface.h"
 
@@ -31,13 +32,22 @@ using namespace mlir::varlen;
 static LogicalResult pullBack(AttentionOpInterface op, VJPBuilder &b) {
   if (op.isBufferized())
     return op->emitError("expected tensors to differentiate, got memrefs");
+  if (failed(verifyScoreRules(op.getScoreBody())))
+    return failure();
+  SmallVector<int64_t> wrtCaptures;
+  for (auto [number, capture] : llvm::enumerate(op.getCaptures()))
+    if (b.isVaried(capture))
+      wrtCaptures.push_back(number);
   auto grad = AttnGradOp::create(b, op, b.getCotangentOrZero(op->getResult(0)),
-                                 b.getCotangent(op->getResult(1)));
+                                 b.getCotangent(op->getResult(1)), wrtCaptures);
   b.accumulate(op.getQ(), grad.getDq());
   b.accumulate(op.getK(), grad.getDk());
   b.accumulate(op.getV(), grad.getDv());
   if (op.getSink())
     b.accumulate(op.getSink(), grad.getDsink());
+  for (auto [number, gradient] : llvm::zip_equal(
+           wrtCaptures, grad->getResults().take_back(wrtCaptures.size())))
+    b.accumulate(op.getCaptures()[number], gradient);
   return success();
 }
 

@@ -45,6 +45,7 @@ FailureOr<SmallVector<Value>> AttnIsolator::getInputs(AttentionOpInterface op,
         failed(checkLayout(op, input)))
       return failure();
   SmallVector<Value> inputs = op.getInputSlots();
+  llvm::append_range(inputs, op.getCaptures());
   for (Value &input : inputs) {
     auto tensor = input ? dyn_cast<RankedTensorType>(input.getType()) : nullptr;
     if (!tensor)
@@ -127,8 +128,11 @@ func::FuncOp AttnIsolator::makeFunction(AttentionOpInterface op, StringRef name,
     results.push_back(getTensorType(output));
   StringRef attention = op.isGradient() ? AttnGradOp::getOperationName()
                                         : AttnOp::getOperationName();
+  // The captures come last.
+  size_t slots = tensors.size() - op.getCaptures().size();
   AttentionOpInterface copy = varlen::detail::createAttention(
-      b, op, attention, results, tensors, /*destinations=*/{});
+      b, op, attention, results, ArrayRef(tensors).take_front(slots),
+      ArrayRef(tensors).drop_front(slots), /*destinations=*/{});
   for (Value result : copy->getResults())
     bufferization::MaterializeInDestinationOp::create(
         b, loc, /*result=*/Type(), result, body->getArgument(next++),

@@ -14,9 +14,9 @@
 using varlen_runtime::setError;
 
 void varlen_extent_error(int64_t rule, int64_t value, int64_t bound) {
-  static const char *const tensors[] = {"q",   "k",   "v",    "sink",
-                                        "out", "lse", "dout", "dlse",
-                                        "dq",  "dk",  "dv",   "dsink"};
+  static const char *const tensors[] = {
+      "q",    "k",  "v",  "sink", "out",   "lse",       "dout",
+      "dlse", "dq", "dk", "dv",   "dsink", "a capture", "a dcapture"};
   constexpr int64_t count = sizeof tensors / sizeof *tensors;
   int64_t number = rule - 1;
   int64_t tensor = number & 15, extent = number >> 4 & 3, source = number >> 6;

@@ -959,7 +959,7 @@ func.func @sequences_statistics(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8x
     %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
       %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
-      // expected-error@+1 {{expected lse and delta that are read from varlen.rows at the sequence}}
+      // expected-error@+1 {{expected lse, delta and captures that are read from varlen.rows at the sequence}}
       %r:3 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
           ins(%qt, %kt, %kt, %qt, %l, %e : tensor<?x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<?x8xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
           dq(%sum : tensor<?x8xf32>) dk(%dk0 : tensor<16x8xf32>) dv(%dk0 : tensor<16x8xf32>) scale 0.125
@@ -1076,7 +1076,7 @@ func.func @sequences_yield(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>,
     %size = varlen.size of %t multiple 16 : !varlen.tile<sequences>
     %empty = tensor.empty(%size) : tensor<?x8xf32>
     %dq0 = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x8xf32>) -> tensor<?x8xf32>
-    // expected-error@+1 {{expected dq of the step, and nothing else, to go from block to block}}
+    // expected-error@+1 {{expected dq and dcaptures of the step, and nothing else, to go from block to block}}
     %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
       %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>

@@ -102,7 +102,9 @@ enum {
   VARLEN_TENSOR_DQ,
   VARLEN_TENSOR_DK,
   VARLEN_TENSOR_DV,
-  VARLEN_TENSOR_DSINK
+  VARLEN_TENSOR_DSINK,
+  VARLEN_TENSOR_CAPTURE,
+  VARLEN_TENSOR_DCAPTURE
 };
 
 /* Sets the error of a rule that does not hold: the extent is `value`, what it

@@ -182,3 +182,16 @@ void CPUTileBuilder::emitLimits(const WorkTile &tile, Value position, Value lo,
   store(index.min(keys.begin, keys.end), lo);
   store(keys.end, hi);
 }
+
+void CPUTileBuilder::emitScoreInputs(const WorkTile &tile, Value pair,
+                                     ValueRange memory, ValueRange scratch,
+                                     ValueRange at) {
+  if (scratch.size() > memory.size()) {
+    Value query = index.div(pair, tile.pairs.group);
+    memref::StoreOp::create(b, tile.mask.emitPosition(index, query),
+                            scratch.front(), at);
+    scratch = scratch.drop_front();
+  }
+  for (auto [source, destination] : llvm::zip_equal(memory, scratch))
+    memref::StoreOp::create(b, loadNumber(tile, source, pair), destination, at);
+}

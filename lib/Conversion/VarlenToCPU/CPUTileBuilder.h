@@ -14,6 +14,7 @@
 #include "varlen/Dialect/Varlen/Utils/SequenceMask.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
 
 namespace mlir::varlen {
 
@@ -113,6 +114,29 @@ protected:
   /// Stores the visible keys of the query of `pair`.
   void emitLimits(const WorkTile &tile, Value position, Value lo, Value hi,
                   ValueRange at);
+
+  /// What the score region of a step reads of the query of `pair`: its position
+  /// to the first of `scratch`, if that is one, then the captures of `memory`.
+  void emitScoreInputs(const WorkTile &tile, Value pair, ValueRange memory,
+                       ValueRange scratch, ValueRange at);
+  static SmallVector<Value> getSources(ArrayRef<ReadOp> reads) {
+    return llvm::map_to_vector(
+        reads, [](ReadOp read) { return Value(read.getSource()); });
+  }
+  static SmallVector<Value> getScoreScratch(Value position,
+                                            ArrayRef<Value> captures) {
+    SmallVector<Value> scratch(captures);
+    if (position)
+      scratch.insert(scratch.begin(), position);
+    return scratch;
+  }
+  /// Gives a step the score region of another.
+  template <typename Step> static void copyScore(Step from, Step to) {
+    IRMapping mapping;
+    for (auto [source, target] :
+         llvm::zip_equal(from.getScore(), to.getScore()))
+      source.cloneInto(&target, mapping);
+  }
 
   ImplicitLocOpBuilder b;
   IndexBuilder index;

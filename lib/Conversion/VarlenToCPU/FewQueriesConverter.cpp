@@ -8,6 +8,8 @@
 
 #include "FewQueriesConverter.h"
 
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -31,6 +33,10 @@ FewQueriesConverter::FewQueriesConverter(QueryTiles parts,
   hi = allocate(maxQueries, 1, b.getI32Type());
   if (loops.sink)
     sinks = allocate(maxQueries, 1, compute);
+  if (readsPositions(loops.step.getScoreBody()))
+    position = allocate(maxQueries, 1, b.getI32Type());
+  for (size_t i = 0; i < loops.captures.size(); ++i)
+    captures.push_back(allocate(maxQueries, 1, compute));
 }
 
 Value FewQueriesConverter::emitMaxQueries(IndexBuilder index,
@@ -63,6 +69,8 @@ void FewQueriesConverter::emitInits() {
     Value pair = index.add(tile.first, row);
     SmallVector<Value> at = {row, index.constant(0)};
     emitLimits(tile, index.div(pair, tile.pairs.group), lo, hi, at);
+    emitScoreInputs(tile, pair, getSources(loops.captures),
+                    getScoreScratch(position, captures), at);
     if (loops.sink)
       memref::StoreOp::create(b, loadNumber(tile, loops.sink.getSource(), pair),
                               sinks, at);
@@ -86,15 +94,20 @@ void FewQueriesConverter::emitBlock(Value k0) {
     Value whole = seeAll(seen, from, index.add(k0, end));
     SmallVector<Value> views = usedState();
     OnlineAttnOp step = loops.step;
+    Value from32 = arith::IndexCastOp::create(b, b.getI32Type(), from);
+    auto number = [&](Value scratch) { return load(used(scratch)); };
     auto few = OnlineAttnOp::create(
         b, load(used(q)),
         load(keysInPlace(tile, loops.k.getSource(), from, count)),
-        load(keysInPlace(tile, loops.v.getSource(), from, count)),
-        load(used(lo)), load(used(hi)),
-        arith::IndexCastOp::create(b, b.getI32Type(), from), whole,
-        /*queries=*/Value(), /*keys=*/Value(), load(views[0]), load(views[1]),
+        load(keysInPlace(tile, loops.v.getSource(), from, count)), number(lo),
+        number(hi), from32, whole,
+        /*queries=*/Value(), /*keys=*/Value(),
+        position ? number(position) : Value(), position ? from32 : Value(),
+        llvm::map_to_vector(captures, number), load(views[0]), load(views[1]),
         load(views[2]), step.getScaleAttr(),
-        OrientationAttr::get(b.getContext(), Orientation::QK));
+        OrientationAttr::get(b.getContext(), Orientation::QK),
+        step.getScore().size());
+    copyScore(step, few);
     few->setDiscardableAttrs(step->getDiscardableAttrDictionary());
     for (auto [result, view] : llvm::zip_equal(few->getResults(), views))
       store(result, view);

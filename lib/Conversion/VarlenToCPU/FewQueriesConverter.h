@@ -49,6 +49,10 @@ private:
   int64_t maxQueries;
   WorkTile tile;
   Value q, lo, hi, sinks;
+  /// What the score region reads of each query: its position, null if it does
+  /// not, and captures.
+  Value position;
+  SmallVector<Value> captures;
   /// acc, m and l.
   SmallVector<Value> state;
 };

@@ -9,6 +9,7 @@
 #include "QueryTileConverter.h"
 
 #include "FewQueriesConverter.h"
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -122,6 +123,12 @@ void QueryTileConverter::allocateScratch() {
   hi = allocate(count, panel, b.getI32Type());
   if (loops.sink)
     sinks = allocate(1, lanes, compute);
+  position = readsPositions(loops.step.getScoreBody())
+                 ? allocate(count, panel, b.getI32Type())
+                 : Value();
+  captures.clear();
+  for (size_t i = 0; i < loops.captures.size(); ++i)
+    captures.push_back(allocate(count, panel, compute));
   for (Factor *factor : {&k, &v}) {
     shape = getTileMemoryShape(factor->order, schedule.getKvBlock(),
                                factor->columns);
@@ -181,8 +188,11 @@ void QueryTileConverter::emitInits(const Panel &at) {
 void QueryTileConverter::emitLimits(const Panel &at) {
   loop(index.constant(0), index.constant(panel), 1, [&](Value lane) {
     Value pair = index.min(index.add(at.first, lane), lastPair(tile));
+    SmallVector<Value> place = {at.number, lane};
     CPUTileBuilder::emitLimits(tile, index.div(pair, tile.pairs.group), lo, hi,
-                               ValueRange{at.number, lane});
+                               place);
+    emitScoreInputs(tile, pair, getSources(loops.captures),
+                    getScoreScratch(position, captures), place);
   });
 }
 
@@ -364,8 +374,12 @@ void QueryTileConverter::emitStep(const Panel &at, Value column,
   SmallVector<Value> views = stateColumns(at, column, vectors);
   auto panelStep = OnlineAttnOp::create(
       b, qTile, load(kRows), vTile, limit(lo), limit(hi), from, whole,
-      /*queries=*/Value(), /*keys=*/Value(), load(views[0]), load(views[1]),
-      load(views[2]), step.getScaleAttr(), step.getOrientationAttr());
+      /*queries=*/Value(), /*keys=*/Value(),
+      position ? limit(position) : Value(), position ? from : Value(),
+      llvm::map_to_vector(captures, limit), load(views[0]), load(views[1]),
+      load(views[2]), step.getScaleAttr(), step.getOrientationAttr(),
+      step.getScore().size());
+  copyScore(step, panelStep);
   panelStep->setDiscardableAttrs(step->getDiscardableAttrDictionary());
   for (auto [result, destination] :
        llvm::zip_equal(panelStep->getResults(), views))

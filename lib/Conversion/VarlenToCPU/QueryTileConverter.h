@@ -96,6 +96,10 @@ private:
   Value lo, hi;
   /// The sinks of a vector of queries; null if there are none.
   Value sinks;
+  /// What the score region reads of each query: its position, null if it does
+  /// not, and captures.
+  Value position;
+  SmallVector<Value> captures;
 };
 
 } // namespace mlir::varlen

@@ -152,6 +152,13 @@ LogicalResult QueryTilesFinder::checkStep() {
       failed(findFactor(found.k, step, step.getK(), "k", block, form)) ||
       failed(findFactor(found.v, step, step.getV(), "v", block, valueForm)))
     return failure();
+  for (Value capture : step.getCaptures()) {
+    auto read = capture.getDefiningOp<ReadOp>();
+    if (!read || read.getTile() != tile || memoryRank(read.getSource()) == 0)
+      return step.emitOpError("expected captures that are read at the tile, "
+                              "from memory of an attention");
+    found.captures.push_back(read);
+  }
   return success();
 }
 

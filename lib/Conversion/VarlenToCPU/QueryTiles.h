@@ -25,6 +25,8 @@ struct QueryTiles {
   OnlineFinishOp finish;
   /// Of the sink of each query; null if there is none.
   ReadOp sink;
+  /// Of the captures of the step, a number for each query.
+  SmallVector<ReadOp> captures;
 };
 
 /// What the factors of a step have to be on a CPU.

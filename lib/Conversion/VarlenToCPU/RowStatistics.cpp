@@ -72,7 +72,8 @@ FailureOr<StatisticsLoop> varlen::findStatistics(ForTilesOp loop) {
     if (write.getTile() != loop.getTile() || write.getFactor() ||
         !isa<RowsType>(write.getDestination().getType()) ||
         !llvm::all_of(write.getValues(), [&](Value value) {
-          return value.getDefiningOp() == found.op;
+          return value.getDefiningOp() == found.op ||
+                 succeeded(findSources(write, value, loop));
         }))
       return write.emitOpError("expected statistics to go to varlen.rows at "
                                "the tile, got ")
@@ -186,8 +187,12 @@ void StatisticsConverter::emitVector(const WorkTile &tile, Value column) {
   Value rows = index.min(index.sub(tile.rows, column), index.constant(lanes));
   loop(zero, rows, 1, [&](Value lane) {
     emitWrites(tile, index.add(first, lane), [&](WriteOp write, unsigned i) {
-      auto number = cast<OpResult>(write.getValues()[i]).getResultNumber();
-      return memref::LoadOp::create(b, results[number], ValueRange{zero, lane})
+      auto value = cast<OpResult>(write.getValues()[i]);
+      // What steps read of rows is passed on.
+      if (auto read = value.getDefiningOp<ReadOp>())
+        return loadNumber(tile, read.getSource(), index.add(first, lane));
+      return memref::LoadOp::create(b, results[value.getResultNumber()],
+                                    ValueRange{zero, lane})
           .getResult();
     });
   });

@@ -16,8 +16,11 @@
 
 #include "SequenceTileConverter.h"
 
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -26,16 +29,16 @@ static int64_t columnsOf(ReadOp read) {
   return cast<RankedTensorType>(read.getResult(0).getType()).getDimSize(1);
 }
 
-SequenceTileConverter::SequenceTileConverter(SequenceTiles parts,
-                                             CPUScheduleAttr schedule,
-                                             const RowScratch &statistics,
-                                             OpBuilder &builder)
+SequenceTileConverter::SequenceTileConverter(
+    SequenceTiles parts, CPUScheduleAttr schedule,
+    const DenseMap<Value, RowScratch> &scratch, OpBuilder &builder)
     : CPUTileBuilder(
           parts.tiles.getLoc(), builder, schedule,
           elementOf(parts.q.getSource()),
           cast<FloatType>(parts.step.getLse().getType().getElementType())),
-      loops(parts), statistics(statistics), d(columnsOf(parts.q)),
-      dv(columnsOf(parts.v)), perRow(pairs ? 2 : 1),
+      loops(parts), scratch(scratch),
+      statistics(scratch.at(parts.statistics.getSource())),
+      d(columnsOf(parts.q)), dv(columnsOf(parts.v)), perRow(pairs ? 2 : 1),
       group(parts.tiles.getBatchOp().getGroup()) {}
 
 void SequenceTileConverter::emit(Value items) {
@@ -118,6 +121,13 @@ void SequenceTileConverter::allocateScratch(Value mostRows, Value mostPanels) {
   dkTile = allocate(kvBlock, d, compute);
   dvTile = allocate(kvBlock, dv, compute);
   dqTile = allocate({ShapedType::kDynamic, d}, compute, mostRows);
+  positions =
+      readsPositions(loops.step.getScoreBody())
+          ? allocate({1, ShapedType::kDynamic}, b.getI32Type(), mostRows)
+          : Value();
+  dcaptures.clear();
+  for (size_t i = 0; i < loops.dcaptures.size(); ++i)
+    dcaptures.push_back(allocate({1, ShapedType::kDynamic}, compute, mostRows));
 }
 
 void SequenceTileConverter::emitItem(const WorkTile &tile) {
@@ -126,7 +136,18 @@ void SequenceTileConverter::emitItem(const WorkTile &tile) {
       emitOtherwise(write, keyRows(tile), from, index.sub(to, from));
   };
   auto seen = [&] {
-    emitClear(b, dqTile, index.roundUp(tile.rows, panel), lanes);
+    Value zero = index.constant(0), rows = index.roundUp(tile.rows, panel);
+    emitClear(b, dqTile, rows, lanes);
+    for (Value sums : dcaptures)
+      loop(zero, rows, lanes, [&, sums](Value at) {
+        vector::StoreOp::create(b, splat(0.0), sums, ValueRange{zero, at});
+      });
+    if (positions)
+      loop(zero, rows, 1, [&](Value pair) {
+        Value last = index.min(pair, lastPair(tile));
+        emitScoreInputs(tile, last, /*memory=*/{}, positions,
+                        ValueRange{zero, pair});
+      });
     // Once for all kv blocks: rows lie as far apart as a token has heads, where
     // no hardware fetches them in advance.
     loop(index.constant(0), tile.rows, panel, [&](Value p) {
@@ -139,12 +160,44 @@ void SequenceTileConverter::emitItem(const WorkTile &tile) {
          [&](Value k0) { emitBlock(tile, k0); });
     zeroKeys(tile.kEnd, tile.kRows);
     emitWrite(loops.dq, dqTile, tile.pairs, index.constant(0), tile.rows);
+    emitWriteCaptures(tile, [&](WriteOp write, Value sums, Value row) -> Value {
+      Value sum = memref::LoadOp::create(b, sums, ValueRange{zero, row});
+      auto times = write.getFactor();
+      return times ? arith::MulFOp::create(
+                         b, sum, floatConstant(times->convertToDouble()))
+                         .getResult()
+                   : sum;
+    });
   };
   auto unseen = [&] {
     zeroKeys(index.constant(0), tile.kRows);
     emitOtherwise(loops.dq, tile.pairs, index.constant(0), tile.rows);
+    emitWriteCaptures(tile, [&](WriteOp write, Value, Value) {
+      return floatConstant(write.getOtherwise().front());
+    });
   };
   branch(index.less(tile.kBegin, tile.kEnd), seen, unseen);
+}
+
+void SequenceTileConverter::emitWriteCaptures(
+    const WorkTile &tile,
+    function_ref<Value(WriteOp, Value dcaptures, Value row)> valueOf) {
+  if (loops.dcaptures.empty())
+    return;
+  loop(index.constant(0), tile.rows, 1, [&](Value row) {
+    for (auto [write, sums] : llvm::zip_equal(loops.dcaptures, dcaptures)) {
+      Value value = valueOf(write, sums, row);
+      auto rows = scratch.find(write.getDestination());
+      if (rows == scratch.end()) {
+        storeNumber(tile, value, write.getDestination(), row);
+        continue;
+      }
+      memref::StoreOp::create(
+          b, value, rows->second.memory.front(),
+          rows->second.placeOf(index, tile.pairs.row(index, row),
+                               tile.pairs.head(index, row)));
+    }
+  });
 }
 
 void SequenceTileConverter::emitBlock(const WorkTile &tile, Value k0) {
@@ -271,17 +324,33 @@ void SequenceTileConverter::emitStep(const WorkTile &tile, Value p, Value begin,
   Value dqView = rowsOf(dqTile, p, b.getIndexAttr(panel));
   Value dkView = keys(dkTile), dvView = keys(dvTile);
   Value from32 = arith::IndexCastOp::create(b, b.getI32Type(), from);
+  SmallVector<Value> captures, sums, dcaptureViews;
+  for (size_t i = 0; i < loops.step.getCaptures().size(); ++i)
+    captures.push_back(
+        statistic(statistics.memory[2 + i], tile.pairs.kvHead, at));
+  for (Value all : dcaptures) {
+    dcaptureViews.push_back(
+        view(all, zero, p, b.getIndexAttr(1), b.getIndexAttr(panel)));
+    sums.push_back(load(dcaptureViews.back()));
+  }
   auto step = OnlineAttnGradOp::create(
       b, queries(q, d), load(k, ShapedType::kDynamic, d), load(keys(vTile)),
       queries(dout, dv), statistic(statistics.memory[0], tile.pairs.kvHead, at),
       statistic(statistics.memory[1], tile.pairs.kvHead, at),
       statistic(loTile, zero, zero), statistic(hiTile, zero, zero), from32,
       whole,
-      /*queries=*/Value(), /*keys=*/Value(), load(dqView), load(dkView),
-      load(dvView), loops.step.getScaleAttr(), loops.step.getOrientationAttr(),
-      loops.step.getNaturalAttr());
+      /*queries=*/Value(), /*keys=*/Value(),
+      positions ? statistic(positions, zero, p) : Value(),
+      positions ? from32 : Value(), captures, load(dqView), load(dkView),
+      load(dvView), sums, loops.step.getScaleAttr(),
+      loops.step.getOrientationAttr(), loops.step.getNaturalAttr(),
+      loops.step.getWrtCapturesAttr(), loops.step.getScore().size());
+  copyScore(loops.step, step);
   step->setDiscardableAttrs(loops.step->getDiscardableAttrDictionary());
   store(step.getDqOut(), dqView);
   store(step.getDkOut(), dkView);
   store(step.getDvOut(), dvView);
+  for (auto [sum, destination] :
+       llvm::zip_equal(step.getDcapturesOut(), dcaptureViews))
+    store(sum, destination);
 }

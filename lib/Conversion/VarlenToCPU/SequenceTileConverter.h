@@ -25,7 +25,8 @@ namespace mlir::varlen {
 class SequenceTileConverter : CPUTileBuilder {
 public:
   SequenceTileConverter(SequenceTiles parts, CPUScheduleAttr schedule,
-                        const RowScratch &statistics, OpBuilder &builder);
+                        const DenseMap<Value, RowScratch> &scratch,
+                        OpBuilder &builder);
 
   /// Emits what becomes of keys that no item has, from a list with keys for
   /// rows.
@@ -58,6 +59,11 @@ private:
                 Value from, Value whole);
   void emitWrite(WriteOp write, Value sum, const PairMap &rows, Value first,
                  Value count);
+  /// The gradients of captures: what `valueOf` says of a write and a row of the
+  /// item.
+  void emitWriteCaptures(
+      const WorkTile &tile,
+      function_ref<Value(WriteOp, Value dcaptures, Value row)> valueOf);
   /// What rows get that meet nothing.
   void emitOtherwise(WriteOp write, const PairMap &rows, Value first,
                      Value count);
@@ -67,6 +73,7 @@ private:
   }
 
   SequenceTiles loops;
+  const DenseMap<Value, RowScratch> &scratch;
   const RowScratch &statistics;
   /// Head sizes in tiles: whole vectors.
   int64_t d, dv;
@@ -78,6 +85,10 @@ private:
   Factor q, dout;
   Value loTile, hiTile;
   Value kTile, kPairs, vTile, dkTile, dvTile, dqTile;
+  /// Of all queries: positions, null if the score region reads none, and the
+  /// gradients of captures.
+  Value positions;
+  SmallVector<Value> dcaptures;
 };
 
 } // namespace mlir::varlen

@@ -86,10 +86,10 @@ LogicalResult SequenceTilesFinder::checkStep() {
       failed(findFactor(found.k, step, step.getK(), "k", block, form)) ||
       failed(findFactor(found.v, step, step.getV(), "v", block, form)))
     return failure();
-  found.statistics = findStatisticsRead(step.getLse(), step.getDelta(), tile);
+  found.statistics = findStatisticsRead(step, tile);
   if (!found.statistics)
-    return step.emitOpError("expected lse and delta that are read from "
-                            "varlen.rows at the sequence");
+    return step.emitOpError("expected lse, delta and captures that are read "
+                            "from varlen.rows at the sequence");
   return success();
 }
 
@@ -116,14 +116,18 @@ static bool isZero(Value init) {
 LogicalResult SequenceTilesFinder::checkSums() {
   ForBlocksOp blocks = found.blocks;
   OnlineAttnGradOp step = found.step;
-  if (blocks.getInits().size() != 1 ||
-      step.getDq() != blocks.getIterArgs()[0] ||
-      blocks.getYielded()[0] != step.getDqOut() || !step.getDqOut().hasOneUse())
-    return blocks.emitOpError(
-        "expected dq of the step, and nothing else, to go "
-        "from block to block");
-  for (Value init :
-       {Value(blocks.getInits()[0]), Value(step.getDk()), Value(step.getDv())})
+  // dq comes first, then the gradients of captures.
+  SmallVector<Value> sums = {step.getDq()}, results = {step.getDqOut()};
+  llvm::append_range(sums, step.getDcaptures());
+  llvm::append_range(results, step.getDcapturesOut());
+  if (ValueRange(blocks.getIterArgs()) != ValueRange(sums) ||
+      ValueRange(blocks.getYielded()) != ValueRange(results) ||
+      !llvm::all_of(results, [](Value sum) { return sum.hasOneUse(); }))
+    return blocks.emitOpError("expected dq and dcaptures of the step, and "
+                              "nothing else, to go from block to block");
+  SmallVector<Value> inits(blocks.getInits());
+  llvm::append_range(inits, ValueRange{step.getDk(), step.getDv()});
+  for (Value init : inits)
     if (!isZero(init))
       return step.emitOpError("expected sums that start from linalg.fill of 0");
   auto empty = blocks.getInits()[0]
@@ -139,6 +143,14 @@ LogicalResult SequenceTilesFinder::checkSums() {
                               "the sequence says, in multiples of ")
            << schedule.getPanelSize();
   Value tile = found.tiles.getTile(), block = blocks.getBlock();
+  for (Value sum : blocks.getResults().drop_front()) {
+    auto write = sum.hasOneUse() ? dyn_cast<WriteOp>(*sum.getUsers().begin())
+                                 : WriteOp();
+    if (!write || write.getTile() != tile)
+      return step.emitOpError("expected gradients of captures to be written at "
+                              "the sequence");
+    found.dcaptures.push_back(write);
+  }
   if (failed(findWrite(found.dq, blocks.getResult(0), "dq", tile)) ||
       failed(findWrite(found.dk, step.getDkOut(), "dk", block)) ||
       failed(findWrite(found.dv, step.getDvOut(), "dv", block)))

@@ -20,10 +20,12 @@ struct SequenceTiles {
   OnlineAttnGradOp step;
   /// Of the factors of the step: q and dout at the tile, k and v at the block.
   ReadOp q, dout, k, v;
-  /// Of lse and delta.
+  /// Of lse, delta and captures.
   ReadOp statistics;
   /// dq at the tile, dk and dv at the block.
   WriteOp dq, dk, dv;
+  /// Of the gradients of captures, at the tile.
+  SmallVector<WriteOp> dcaptures;
 };
 
 /// The parts of `tiles`; or an error, if it is of a form that is not known on a

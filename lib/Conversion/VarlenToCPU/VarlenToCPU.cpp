@@ -139,8 +139,7 @@ LogicalResult BatchConverter::convertSequences(ForTilesOp loop,
   FailureOr<SequenceTiles> parts = findSequenceTiles(loop, schedule);
   if (failed(parts))
     return failure();
-  SequenceTileConverter converter(*parts, schedule,
-                                  scratch[parts->statistics.getSource()], b);
+  SequenceTileConverter converter(*parts, schedule, scratch, b);
   converter.emitUnseenKeys(emitList(
       keys, queries, /*offset=*/Value(), batch.getKvHeads(), index.constant(1),
       MaskAttr::getFull(b.getContext()), kKeysAtOnce));

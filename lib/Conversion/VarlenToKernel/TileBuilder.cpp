@@ -25,13 +25,13 @@ using namespace mlir::varlen;
 //===----------------------------------------------------------------------===//
 
 SmallVector<Value> TileBuilder::perPosition(unsigned dim, int64_t extent,
-                                            PositionBody body) {
+                                            unsigned count, PositionBody body) {
   // One generic a result: a fragment conversion wants it so, and what they
   // share is common to both afterwards.
   int64_t shape[] = {1, 1};
   shape[dim] = extent;
   SmallVector<Value> results;
-  for (unsigned number : {0, 1}) {
+  for (unsigned number = 0; number < count; ++number) {
     Value empty = tensor::EmptyOp::create(b, shape, b.getI32Type());
     SmallVector<AffineMap> maps = {b.getMultiDimIdentityMap(2)};
     SmallVector<utils::IteratorType> iterators(2,

@@ -95,9 +95,9 @@ protected:
   LogicalResult emitPersistent(const GPUWorkTiles &work,
                                function_ref<void()> prepare,
                                function_ref<void(Value)> emitTile);
-  /// Two i32 values of `extent` rows (dim 0) or columns (dim 1), R x 1 or 1 x
-  /// C: the body gets the index of one.
-  SmallVector<Value> perPosition(unsigned dim, int64_t extent,
+  /// So many i32 values of `extent` rows (dim 0) or columns (dim 1), R x 1 or
+  /// 1 x C: the body gets the index of one.
+  SmallVector<Value> perPosition(unsigned dim, int64_t extent, unsigned count,
                                  PositionBody body);
   Value constant(Type type, double value) {
     return arith::ConstantOp::create(b, b.getFloatAttr(type, value));

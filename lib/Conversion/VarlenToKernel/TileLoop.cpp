@@ -18,6 +18,7 @@
 #include "TileLoop.h"
 
 #include "TileBuilder.h"
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -61,6 +62,9 @@ private:
   /// The keys that each query sees: of the tile, R x 1, or of a block, relative
   /// to the first key of the tile, 1 x C.
   SmallVector<Value> getTileLimits();
+  /// Where queries of the tile, or of a block, are among the keys.
+  Value getTilePositions();
+  Value getBlockPositions(Value q0);
   SmallVector<Value> getBlockLimits(Value q0);
 
   // The body.
@@ -107,6 +111,7 @@ private:
   Tile tile;
   Blocks visited;
   SmallVector<Value> limits;
+  Value positions;
   /// From values of the loop to those of the kernel.
   IRMapping map;
 };
@@ -219,6 +224,20 @@ LogicalResult TileLoop::verifyBlocks() {
   return success();
 }
 
+/// Whether a step of the loop does.
+static bool readsPositions(ForBlocksOp blocks) {
+  return blocks
+      ->walk([](Operation *op) {
+        auto reads = [](auto step) {
+          return WalkResult(failure(readsPositions(step.getScoreBody())));
+        };
+        return TypeSwitch<Operation *, WalkResult>(op)
+            .Case<OnlineAttnOp, OnlineAttnGradOp>(reads)
+            .Default(WalkResult::advance());
+      })
+      .wasInterrupted();
+}
+
 template <typename Step> LogicalResult TileLoop::verifyStep(Step step) {
   Value queries = loop.getTile(), keys = blocks.getBlock();
   if (!ofQueries)
@@ -308,13 +327,37 @@ TileLoop::BlockRows TileLoop::getBlockRows(Value i, bool masked) {
 }
 
 SmallVector<Value> TileLoop::getTileLimits() {
-  return perPosition(0, tileRows, [&](ImplicitLocOpBuilder &inner, Value row) {
-    IndexBuilder at{inner}, narrow{inner, inner.getI32Type()};
-    Value query = at.div(at.add(tile.first, row), group);
-    MaskRange<Value> keys =
-        tile.sequence.mask.emitKeysOf(at, query, query, tile.sequence.kUsed);
-    return SmallVector<Value>{narrow.cast(keys.begin), narrow.cast(keys.end)};
-  });
+  return perPosition(
+      0, tileRows, 2, [&](ImplicitLocOpBuilder &inner, Value row) {
+        IndexBuilder at{inner}, narrow{inner, inner.getI32Type()};
+        Value query = at.div(at.add(tile.first, row), group);
+        MaskRange<Value> keys = tile.sequence.mask.emitKeysOf(
+            at, query, query, tile.sequence.kUsed);
+        return SmallVector<Value>{narrow.cast(keys.begin),
+                                  narrow.cast(keys.end)};
+      });
+}
+
+Value TileLoop::getTilePositions() {
+  return perPosition(0, tileRows, 1,
+                     [&](ImplicitLocOpBuilder &inner, Value row) {
+                       IndexBuilder at{inner};
+                       Value query = at.div(at.add(tile.first, row), group);
+                       return SmallVector<Value>{
+                           tile.sequence.mask.emitPosition(at, query)};
+                     })
+      .front();
+}
+
+Value TileLoop::getBlockPositions(Value q0) {
+  return perPosition(
+             1, blockSize, 1,
+             [&](ImplicitLocOpBuilder &inner, Value column) {
+               IndexBuilder at{inner};
+               return SmallVector<Value>{
+                   tile.sequence.mask.emitPosition(at, at.add(q0, column))};
+             })
+      .front();
 }
 
 SmallVector<Value> TileLoop::getBlockLimits(Value q0) {
@@ -327,7 +370,7 @@ SmallVector<Value> TileLoop::getBlockLimits(Value q0) {
   Value queries = narrow.cast(
       index.min(index.sub(sequence.qUsed, q0), index.constant(blockSize)));
   return perPosition(
-      1, blockSize, [&](ImplicitLocOpBuilder &inner, Value position) {
+      1, blockSize, 2, [&](ImplicitLocOpBuilder &inner, Value position) {
         IndexBuilder at{inner, inner.getI32Type()};
         Value column = at.cast(position), zero = at.constant(0);
         Value begin = mask.emitBound(at, MaskSide::Begin, column);
@@ -438,9 +481,22 @@ void TileLoop::emitStep(Step step, Value i, bool masked) {
     bounds = getBlockLimits(getBlockRows(i, masked).first);
     k0 = narrow.constant(0);
   }
-  auto copy = cast<Step>(b.clone(*step, map));
+  SmallVector<Value, 1> position, firstKey;
+  if (readsPositions(step.getScoreBody())) {
+    position.push_back(ofQueries
+                           ? positions
+                           : getBlockPositions(getBlockRows(i, masked).first));
+    firstKey.push_back(ofQueries ? blockStart(visited, i, masked, blockSize)
+                                 : narrow.cast(tile.first));
+  }
+  // What the score region maps is of this copy alone.
+  IRMapping values = map;
+  auto copy = cast<Step>(b.clone(*step, values));
+  map.map(step.getResults(), copy.getResults());
   copy.getQueriesMutable().clear();
   copy.getKeysMutable().clear();
+  copy.getPositionMutable().assign(position);
+  copy.getFirstKeyMutable().assign(firstKey);
   if (!masked)
     return;
   copy.getLoMutable().assign(bounds[0]);
@@ -511,6 +567,8 @@ void TileLoop::emitTile(Value entry) {
         .Case([&](ForBlocksOp) {
           if (ofQueries)
             limits = getTileLimits();
+          if (ofQueries && readsPositions(blocks))
+            positions = getTilePositions();
           State state =
               llvm::map_to_vector(blocks.getInits(), [&](Value value) {
                 return map.lookup(value);

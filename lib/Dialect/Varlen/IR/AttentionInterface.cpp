@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/TypeUtilities.h"
 
 #include <cmath>
@@ -68,9 +69,18 @@ bool varlen::detail::isGradient(AttentionOpInterface op) {
   return isa<AttnGradOp, AttnGradIntoOp>(*op);
 }
 
-AttentionOpInterface varlen::detail::createAttention(
-    OpBuilder &b, AttentionOpInterface like, StringRef name, TypeRange results,
-    ArrayRef<Value> inputs, ValueRange destinations) {
+void varlen::detail::cloneScore(AttentionOpInterface like,
+                                OperationState &state) {
+  IRMapping mapping;
+  for (Region &region : like->getRegions())
+    region.cloneInto(state.addRegion(), mapping);
+}
+
+AttentionOpInterface
+varlen::detail::createAttention(OpBuilder &b, AttentionOpInterface like,
+                                StringRef name, TypeRange results,
+                                ArrayRef<Value> inputs, ValueRange captures,
+                                ValueRange destinations, bool hasScore) {
   OperationState state(like.getLoc(), name);
   state.addTypes(results);
   SmallVector<int32_t> segments;
@@ -85,6 +95,10 @@ AttentionOpInterface varlen::detail::createAttention(
   else
     segments.append(2, destinations.empty() ? 0 : 1);
   state.addOperands(destinations);
+  segments.push_back(captures.size());
+  state.addOperands(captures);
+  if (hasScore)
+    cloneScore(like, state);
   StringRef segmentSizes = AttnOp::getOperandSegmentSizeAttr();
   for (NamedAttribute attribute : like->getAttrs())
     if (attribute.getName() != segmentSizes)
@@ -161,6 +175,13 @@ static ShapedByInputs shapeOfLse(StringRef name, Value value,
   NamedValue q{"q", op.getQ()};
   return {{name, value}, op.getComputeType(), {{q, 1}, {q, 0}}};
 }
+/// A capture, Hq or Hq x Tq, or what has its shape.
+static ShapedByInputs shapeOfCapture(StringRef name, Value value, Value capture,
+                                     AttentionOpInterface op) {
+  ShapedByInputs result = shapeOfLse(name, value, op);
+  result.extents.resize(shaped(capture).getRank());
+  return result;
+}
 static ShapedByInputs shapeLike(StringRef name, Value value, NamedValue other) {
   ShapedByInputs result{{name, value}, other.type().getElementType(), {}};
   for (unsigned dim = 0; dim < other.type().getRank(); ++dim)
@@ -185,6 +206,13 @@ varlen::detail::getAttnResults(AttentionOpInterface op) {
 }
 
 SmallVector<ShapedByInputs>
+varlen::detail::getShapedCaptures(AttentionOpInterface op) {
+  return llvm::map_to_vector(op.getCaptures(), [&](Value capture) {
+    return shapeOfCapture("capture", capture, capture, op);
+  });
+}
+
+SmallVector<ShapedByInputs>
 varlen::detail::getGradInputs(AttentionOpInterface op, Value dout, Value out,
                               Value lse, Value dlse) {
   SmallVector<ShapedByInputs> inputs = {shapeOfOut("dout", dout, op),
@@ -192,6 +220,7 @@ varlen::detail::getGradInputs(AttentionOpInterface op, Value dout, Value out,
                                         shapeOfLse("lse", lse, op)};
   if (dlse)
     inputs.push_back(shapeOfLse("dlse", dlse, op));
+  llvm::append_range(inputs, getShapedCaptures(op));
   return inputs;
 }
 
@@ -205,6 +234,14 @@ varlen::detail::getGradients(AttentionOpInterface op) {
     gradients.push_back({{"dsink", getResult(op, 3)},
                          op.getComputeType(),
                          {{{"q", op.getQ()}, 1}}});
+  for (int64_t number : op.getWrtCaptures()) {
+    // What the verifier says of numbers comes later.
+    if (number < 0 || number >= static_cast<int64_t>(op.getCaptures().size()))
+      continue;
+    gradients.push_back(shapeOfCapture("dcapture",
+                                       getResult(op, gradients.size()),
+                                       op.getCaptures()[number], op));
+  }
   return gradients;
 }
 

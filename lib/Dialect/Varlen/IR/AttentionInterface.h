@@ -24,6 +24,7 @@ SmallVector<NamedValue> getAttentionInputs(AttentionOpInterface op);
 /// compute: results, or buffers in their place.
 SmallVector<ShapedByInputs> getGradInputs(AttentionOpInterface op, Value dout,
                                           Value out, Value lse, Value dlse);
+SmallVector<ShapedByInputs> getShapedCaptures(AttentionOpInterface op);
 SmallVector<ShapedByInputs> getAttnResults(AttentionOpInterface op);
 SmallVector<ShapedByInputs> getGradients(AttentionOpInterface op);
 

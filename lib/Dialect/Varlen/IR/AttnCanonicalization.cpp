@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -161,7 +162,10 @@ template <typename OpTy> struct SimplifyMask : OpRewritePattern<OpTy> {
       keys = getMaxLength(op.getCuK(), {op.getK(), op.getV()});
     }
     MaskAttrInterface mask = op.getMask().getWithin(queries, keys);
-    if (mask == op.getMask())
+    // The alignment of a mask says where positions are.
+    if (mask == op.getMask() ||
+        (mask.getAlignment() != op.getMask().getAlignment() &&
+         readsPositions(op.getScoreBody())))
       return failure();
     rewriter.modifyOpInPlace(op, [&] { op.setMaskAttr(mask); });
     return success();
@@ -227,6 +231,29 @@ template <typename OpTy> struct DropZeroDlse : OpRewritePattern<OpTy> {
     return success();
   }
 };
+/// Drops a score region that changes nothing. What asks for the gradients of
+/// captures keeps it: they are 0, but results.
+template <typename OpTy> struct DropIdentityScore : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    auto attention = cast<AttentionOpInterface>(*op);
+    Block *score = op.getScoreBody();
+    if (!score ||
+        score->getTerminator()->getOperand(0) != score->getArgument(Score) ||
+        !attention.getWrtCaptures().empty())
+      return failure();
+    rewriter.replaceOp(op,
+                       varlen::detail::createAttention(
+                           rewriter, attention, op->getName().getStringRef(),
+                           op->getResultTypes(), attention.getInputSlots(),
+                           /*captures=*/{}, attention.getDestinations(),
+                           /*hasScore=*/false));
+    return success();
+  }
+};
+
 } // namespace
 
 namespace {
@@ -260,7 +287,8 @@ struct ExtentOfResult : OpRewritePattern<tensor::DimOp> {
 
 template <typename OpTy> static void addPatterns(RewritePatternSet &patterns) {
   patterns.add<DropEmptySequences<OpTy>, SimplifyMask<OpTy>,
-               DropDefaultScale<OpTy>>(patterns.getContext());
+               DropDefaultScale<OpTy>, DropIdentityScore<OpTy>>(
+      patterns.getContext());
 }
 
 /// Upstream does the same with what has destinations.

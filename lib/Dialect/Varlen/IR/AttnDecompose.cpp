@@ -14,6 +14,7 @@
 
 #include "AttentionInterface.h"
 #include "AttnDecomposer.h"
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -57,15 +58,27 @@ SmallVector<Value> Decomposer::attendHead(const Sequence &sequence, Value head,
   // score[i, j] = sum_d q[i, d] * k[j, d]
   Value score = innerProducts(q, k, rows, keys);
 
-  // logit[i, j] = scale * score[i, j] where visible, else -inf
+  // logit[i, j] = scale * score[i, j], or what the score region makes of it,
+  // where visible, else -inf
   Value visible = visibleKeys(sequence);
   Value invisible = lowest();
-  Value logit = generic(
-      {score, visible}, filled({rows, keys}, zero), {matrix, matrix, matrix},
-      [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
-        Value scaled = arith::MulFOp::create(b, args[0], scale);
-        return arith::SelectOp::create(b, args[1], scaled, invisible);
-      });
+  SmallVector<Value> captures = loadCaptures(sequence, head);
+  SmallVector<Value> inputs = {score, visible};
+  llvm::append_range(inputs, getVectors(captures));
+  SmallVector<AffineMap> maps(inputs.size(), perRow);
+  maps[0] = maps[1] = matrix;
+  maps.push_back(matrix);
+  Value logit =
+      generic(inputs, filled({rows, keys}, zero), maps,
+              [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+                Value scaled = arith::MulFOp::create(b, args[0], scale);
+                if (Block *body = op.getScoreBody())
+                  scaled =
+                      emitScore(b, body,
+                                scoreArguments(b, sequence, scaled, captures,
+                                               args.drop_front(2)));
+                return arith::SelectOp::create(b, args[1], scaled, invisible);
+              });
 
   // top[i] = max(sink, max_j logit[i, j]), or 0 for a row without any: -inf
   // must not be subtracted from -inf.

@@ -124,6 +124,50 @@ Value AttnDecomposer::visibleKeys(const Sequence &sequence) {
       });
 }
 
+SmallVector<Value> AttnDecomposer::loadCaptures(const Sequence &sequence,
+                                                Value head) {
+  return llvm::map_to_vector(op.getCaptures(), [&](Value capture) -> Value {
+    if (cast<ShapedType>(capture.getType()).getRank() == 1)
+      return tensor::ExtractOp::create(b, capture, head);
+    return vectorOf(capture, sequence.qRow, sequence.qRows, head);
+  });
+}
+
+SmallVector<Value> AttnDecomposer::getVectors(ValueRange captures) {
+  return llvm::filter_to_vector(captures, [](Value capture) {
+    return isa<RankedTensorType>(capture.getType());
+  });
+}
+
+SmallVector<Value> AttnDecomposer::scoreArguments(ImplicitLocOpBuilder &b,
+                                                  const Sequence &sequence,
+                                                  Value score,
+                                                  ValueRange captures,
+                                                  ValueRange rows) {
+  Type i32 = b.getI32Type();
+  Type wide = sequence.diagonal.getType();
+  Value query = arith::AddIOp::create(
+      b, castIndex(b, linalg::IndexOp::create(b, 0), wide), sequence.diagonal);
+  // Wherever an offset moves queries, positions stay within 32 bits.
+  auto bound = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(b, b.getIntegerAttr(wide, value));
+  };
+  query = arith::MaxSIOp::create(b, query,
+                                 bound(std::numeric_limits<int32_t>::min()));
+  query = arith::MinSIOp::create(b, query,
+                                 bound(std::numeric_limits<int32_t>::max()));
+  query = wide.isIndex() ? arith::IndexCastOp::create(b, i32, query).getResult()
+                         : arith::TruncIOp::create(b, i32, query).getResult();
+  Value key = arith::IndexCastOp::create(b, i32, linalg::IndexOp::create(b, 1));
+  SmallVector<Value> arguments = {score, query, key};
+  for (Value capture : captures) {
+    bool isVector = isa<RankedTensorType>(capture.getType());
+    arguments.push_back(isVector ? rows.front() : capture);
+    rows = rows.drop_front(isVector ? 1 : 0);
+  }
+  return arguments;
+}
+
 Value AttnDecomposer::groupSize() {
   Value queryHeads = tensor::DimOp::create(b, op.getQ(), 1);
   Value kvHeads = tensor::DimOp::create(b, op.getK(), 1);

@@ -54,6 +54,16 @@ protected:
   Value loadScale();
   /// The logit of `head` that every row has besides its keys; null if none.
   Value loadSink(Value head);
+  /// The captures of one head, each a number, or a vector of the queries.
+  SmallVector<Value> loadCaptures(const Sequence &sequence, Value head);
+  /// The arguments of the score region at a point of a loop nest over queries
+  /// and keys: `score`, and what the captures have there; `rows` are those of
+  /// vectors.
+  SmallVector<Value> scoreArguments(ImplicitLocOpBuilder &b,
+                                    const Sequence &sequence, Value score,
+                                    ValueRange captures, ValueRange rows);
+  /// Those captures that are vectors.
+  static SmallVector<Value> getVectors(ValueRange captures);
   /// qRows x kRows of i1: does the query (row) see the key (column)?
   Value visibleKeys(const Sequence &sequence);
   /// The number of query heads that share a kv head.

@@ -15,6 +15,7 @@
 
 #include "AttentionInterface.h"
 #include "AttnDecomposer.h"
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -35,16 +36,36 @@ public:
   SmallVector<Value> run();
 
 private:
-  /// {dq, dk, dv[, dsink]} with what one sequence adds for one kv head.
+  /// {dq, dk, dv[, dsink], dcaptures} with what one sequence adds for one kv
+  /// head.
   SmallVector<Value> differentiateKvHead(const Sequence &sequence,
                                          Value visible, Value kvHead,
                                          ValueRange gradients);
-  /// {dq, sums of dk, sums of dv[, dsink]} with what one query head adds. The
-  /// sums are matrices of the compute type: the rows of one kv head, not yet
-  /// scaled.
+  /// {dq, sums of dk, sums of dv[, dsink], dcaptures} with what one query head
+  /// adds. The sums are matrices of the compute type: the rows of one kv head,
+  /// not yet scaled.
   SmallVector<Value> differentiateHead(const Sequence &sequence, Value visible,
                                        Value head, Value kvHead,
                                        ValueRange gradients);
+  /// What the score region of one head of a sequence reads.
+  struct Scores {
+    const Sequence &sequence;
+    /// Products, before the scale; which of them count.
+    Value products, visible;
+    SmallVector<Value> captures;
+  };
+  /// What `ofPoint` makes of the arguments of the score region, of `more` and
+  /// of whether the key is visible, summed over what `resultMap` lacks.
+  using PointBody = llvm::function_ref<Value(
+      ImplicitLocOpBuilder &, ValueRange arguments, Value more, Value visible)>;
+  Value overScores(const Scores &scores, Value more, AffineMap moreMap,
+                   Value init, AffineMap resultMap, PointBody ofPoint);
+  /// The cotangent of an argument of the score region for that of the logits.
+  Value pullBackScores(const Scores &scores, Value dlogits, unsigned argument,
+                       Value init, AffineMap resultMap);
+  /// dcaptures with what one head adds.
+  void addToCaptures(const Scores &scores, Value dlogits, Value head,
+                     SmallVectorImpl<Value> &gradients);
   /// dsink[head] - sum_i exp(sink - lse[i]) * delta[i]
   Value addToSink(Value dsink, Value head, Value lse, Value delta);
   /// `matrix` times the scale, if there is one, in the rows of a head.
@@ -93,6 +114,69 @@ Value GradDecomposer::addToSink(Value dsink, Value head, Value lse,
   return tensor::InsertOp::create(b, after, dsink, head);
 }
 
+Value GradDecomposer::overScores(const Scores &scores, Value more,
+                                 AffineMap moreMap, Value init,
+                                 AffineMap resultMap, PointBody ofPoint) {
+  SmallVector<Value> inputs = {scores.products, more, scores.visible};
+  SmallVector<AffineMap> maps = {matrix(), moreMap, matrix()};
+  SmallVector<Value> vectors = getVectors(scores.captures);
+  llvm::append_range(inputs, vectors);
+  maps.append(vectors.size(), perRow());
+  maps.push_back(resultMap);
+  return generic(
+      inputs, init, maps,
+      [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+        Value score = arith::MulFOp::create(b, args[0], scale);
+        SmallVector<Value> arguments = {score};
+        if (op.getScoreBody())
+          arguments = scoreArguments(b, scores.sequence, score, scores.captures,
+                                     args.drop_front(3));
+        Value value = ofPoint(b, arguments, args[1], args[2]);
+        return resultMap == matrix()
+                   ? value
+                   : arith::AddFOp::create(b, args.back(), value).getResult();
+      });
+}
+
+Value GradDecomposer::pullBackScores(const Scores &scores, Value dlogits,
+                                     unsigned argument, Value init,
+                                     AffineMap resultMap) {
+  Value zero = constant(compute, 0);
+  return overScores(scores, dlogits, matrix(), init, resultMap,
+                    [&](ImplicitLocOpBuilder &b, ValueRange arguments,
+                        Value dlogit, Value visible) -> Value {
+                      Value value =
+                          emitScoreVJP(b, b.getLoc(), op.getScoreBody(),
+                                       arguments, dlogit, argument);
+                      return arith::SelectOp::create(b, visible, value, zero);
+                    });
+}
+
+void GradDecomposer::addToCaptures(const Scores &scores, Value dlogits,
+                                   Value head,
+                                   SmallVectorImpl<Value> &gradients) {
+  size_t count = op.getWrtCaptures().size();
+  const Sequence &sequence = scores.sequence;
+  Value zero = constant(compute, 0);
+  for (auto [number, gradient] : llvm::zip_equal(
+           op.getWrtCaptures(), MutableArrayRef(gradients).take_back(count))) {
+    unsigned argument = Captures + number;
+    if (isa<RankedTensorType>(scores.captures[number].getType())) {
+      Value sums = pullBackScores(scores, dlogits, argument,
+                                  filled({sequence.qRows}, zero), perRow());
+      gradient =
+          insertVector(sums, gradient, sequence.qRow, sequence.qRows, head);
+      continue;
+    }
+    Value sum =
+        pullBackScores(scores, dlogits, argument, filled({}, zero), map(2, {}));
+    Value total =
+        arith::AddFOp::create(b, tensor::ExtractOp::create(b, gradient, head),
+                              tensor::ExtractOp::create(b, sum, ValueRange()));
+    gradient = tensor::InsertOp::create(b, total, gradient, head);
+  }
+}
+
 SmallVector<Value> GradDecomposer::differentiateHead(const Sequence &sequence,
                                                      Value visible, Value head,
                                                      Value kvHead,
@@ -112,15 +196,19 @@ SmallVector<Value> GradDecomposer::differentiateHead(const Sequence &sequence,
   // p[i, j] = exp(scale * q[i] . k[j] - lse[i]) where visible, else 0: a row
   // that sees no key may have lse = -inf. The argument is chosen, not the
   // exponential: an infinite one would make a NaN of a derivative that is 0.
+  Scores scores{sequence, innerProducts(q, k, rows, keys), visible,
+                loadCaptures(sequence, head)};
   Value p =
-      generic({innerProducts(q, k, rows, keys), lse, visible},
-              filled({rows, keys}, zero), {matrix, perRow, matrix, matrix},
-              [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
-                Value logit = arith::MulFOp::create(b, args[0], scale);
-                Value power = arith::SubFOp::create(b, logit, args[1]);
-                return math::ExpOp::create(
-                    b, arith::SelectOp::create(b, args[2], power, lowest));
-              });
+      overScores(scores, lse, perRow, filled({rows, keys}, zero), matrix,
+                 [&](ImplicitLocOpBuilder &b, ValueRange arguments, Value lse,
+                     Value visible) -> Value {
+                   Value logit = arguments[Score];
+                   if (Block *body = op.getScoreBody())
+                     logit = emitScore(b, body, arguments);
+                   Value power = arith::SubFOp::create(b, logit, lse);
+                   return math::ExpOp::create(
+                       b, arith::SelectOp::create(b, visible, power, lowest));
+                 });
 
   // delta[i] = sum_c dout[i, c] * out[i, c] - dlse[i]
   Value delta =
@@ -150,6 +238,11 @@ SmallVector<Value> GradDecomposer::differentiateHead(const Sequence &sequence,
         return arith::SelectOp::create(b, args[3], value, zero);
       });
 
+  Value dlogits = ds;
+  if (op.getScoreBody())
+    ds = pullBackScores(scores, dlogits, Score, filled({rows, keys}, zero),
+                        matrix);
+
   // dq = scale * ds k, dk += ds^T q, dv += p^T dout
   OpFoldResult columns = tensor::getMixedSize(b, b.getLoc(), q, 1);
   Value rowsDq = addWeighted(filled({rows, columns}, zero), ds, visible, k,
@@ -160,6 +253,8 @@ SmallVector<Value> GradDecomposer::differentiateHead(const Sequence &sequence,
       addWeighted(gradients[2], p, visible, dout, /*overQueries=*/true)};
   if (op.getSink())
     results.push_back(addToSink(gradients[3], head, lse, delta));
+  llvm::append_range(results, gradients.take_back(op.getWrtCaptures().size()));
+  addToCaptures(scores, dlogits, head, results);
   return results;
 }
 
@@ -200,6 +295,8 @@ SmallVector<Value> GradDecomposer::run() {
                                   zeros(2, op.getV())};
   if (op.getSink())
     gradients.push_back(zeros(3, op.getSink()));
+  for (int64_t number : op.getWrtCaptures())
+    gradients.push_back(zeros(gradients.size(), op.getCaptures()[number]));
 
   Value kvHeads = tensor::DimOp::create(b, op.getK(), 1);
   return loopOverSequences(gradients, [&](const Sequence &sequence,
@@ -214,7 +311,7 @@ SmallVector<Value> GradDecomposer::run() {
 FailureOr<SmallVector<Value>>
 varlen::detail::decomposeGrad(AttentionOpInterface op, OpBuilder &builder,
                               Value dout, Value out, Value lse, Value dlse) {
-  if (op.isBufferized())
+  if (op.isBufferized() || failed(verifyScoreRules(op.getScoreBody())))
     return failure();
   GradDecomposer decomposer(builder, op, dout, out, lse, dlse);
   return castToResultTypes(builder, op, decomposer.run());

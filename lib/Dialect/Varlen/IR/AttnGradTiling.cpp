@@ -26,11 +26,21 @@ using namespace mlir;
 using namespace mlir::varlen;
 
 namespace {
-/// Results, in order.
-enum Gradient { Dq, Dk, Dv, Dsink };
+/// Results, in order; dsink and those of captures come last.
+enum Gradient { Dq, Dk, Dv };
 /// The first operands, in order.
 enum Slot { Dout, Q, K, V };
 } // namespace
+
+/// Whether a result has a part for each query head.
+static bool hasQueryHeads(unsigned resultNumber) {
+  return resultNumber != Dk && resultNumber != Dv;
+}
+
+/// The dimension of a result that counts heads.
+static unsigned getHeadAxis(unsigned resultNumber) {
+  return resultNumber <= Dv ? 1 : 0;
+}
 
 /// The number of query heads that share a kv head, if types know it.
 static std::optional<int64_t> getGroupSize(AttentionOpInterface op) {
@@ -95,12 +105,21 @@ FailureOr<TilingResult> varlen::detail::tileGrad(AttentionOpInterface op,
                      tiled.generatedSlices);
   }
 
+  SmallVector<Value> captures =
+      llvm::map_to_vector(op.getCaptures(), [&](Value capture) {
+        return sliceDim(b, op.getLoc(), capture, 0, heads,
+                        tiled.generatedSlices);
+      });
+
   auto type = [&](Slot slot) {
     return cast<ShapedType>(inputs[slot].getType());
   };
   SmallVector<Type> types = llvm::to_vector_of<Type>(
       inferGradientTypes(type(Q), type(K), type(V), op.getSink() != Value()));
-  return createTile(op, b, offsets, sizes, types, inputs, std::move(tiled));
+  for (int64_t number : op.getWrtCaptures())
+    types.push_back(captures[number].getType());
+  return createTile(op, b, offsets, sizes, types, inputs, captures,
+                    std::move(tiled));
 }
 
 LogicalResult varlen::detail::getGradResultTile(
@@ -109,20 +128,17 @@ LogicalResult varlen::detail::getGradResultTile(
     SmallVectorImpl<OpFoldResult> &resultSizes) {
   ImplicitLocOpBuilder b(op.getLoc(), builder);
   Span heads{offsets[0], sizes[0]};
-  if (resultNumber == Dq || resultNumber == Dsink)
+  if (hasQueryHeads(resultNumber))
     heads = findQueryHeads(b, op, heads);
-  if (resultNumber == Dsink) {
-    resultOffsets.assign({heads.offset});
-    resultSizes.assign({heads.size});
-    return success();
-  }
-  Value input = resultNumber == Dq   ? op.getQ()
-                : resultNumber == Dk ? op.getK()
-                                     : op.getV();
-  resultOffsets.assign(3, b.getIndexAttr(0));
-  resultSizes = tensor::getMixedSizes(b, op.getLoc(), input);
-  resultOffsets[1] = heads.offset;
-  resultSizes[1] = heads.size;
+  // All extents are those of the result, but for its heads.
+  ShapedByInputs result = op.getShapedResults()[resultNumber];
+  resultOffsets.assign(result.extents.size(), b.getIndexAttr(0));
+  resultSizes = llvm::map_to_vector(result.extents, [&](const ExtentOf &from) {
+    return tensor::getMixedSize(b, op.getLoc(), from.source.value, from.dim);
+  });
+  unsigned headDim = getHeadAxis(resultNumber);
+  resultOffsets[headDim] = heads.offset;
+  resultSizes[headDim] = heads.size;
   return success();
 }
 
@@ -130,14 +146,14 @@ LogicalResult varlen::detail::getGradDomainTile(
     AttentionOpInterface op, OpBuilder &b, unsigned resultNumber,
     Offsets offsets, Sizes sizes, SmallVectorImpl<OpFoldResult> &domainOffsets,
     SmallVectorImpl<OpFoldResult> &domainSizes) {
-  unsigned headDim = resultNumber == Dsink ? 0 : 1;
+  unsigned headDim = getHeadAxis(resultNumber);
   // A part of the rows, or of a head's elements, would cost as much as all.
   Value result = op->getResult(resultNumber);
   for (unsigned dim = 0; dim < offsets.size(); ++dim)
     if (dim != headDim && !isWhole({offsets[dim], sizes[dim]}, result, dim))
       return failure();
   OpFoldResult offset = offsets[headDim], size = sizes[headDim];
-  if (resultNumber == Dq || resultNumber == Dsink) {
+  if (hasQueryHeads(resultNumber)) {
     std::optional<int64_t> group = getGroupSize(op);
     if (!group || !isMultipleOf(offset, *group) || !isMultipleOf(size, *group))
       return failure();

@@ -14,6 +14,7 @@
 
 #include "AttentionInterface.h"
 #include "TileSpan.h"
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -185,8 +186,8 @@ Value RowTiler::cuQ() {
 
 void RowTiler::perSequence(Value &sequsedQ, Value &qOffset) {
   MaskAttrInterface mask = op.getMask();
-  // Without a mask positions do not matter.
-  bool needsOffset = !mask.isFull();
+  // Without a mask or a score that asks for them positions do not matter.
+  bool needsOffset = !mask.isFull() || readsPositions(op.getScoreBody());
   bool hasUsed = static_cast<bool>(sequsedQ);
   bool hasOffset = needsOffset && qOffset;
   if (!hasUsed && !needsOffset) {
@@ -292,6 +293,13 @@ FailureOr<TilingResult> varlen::detail::tileAttn(AttentionOpInterface op,
   if (sink && !isWhole(heads, sink, 0))
     sink =
         tensor::ExtractSliceOp::create(b, sink, heads.offset, heads.size, one);
+  SmallVector<Value> captures =
+      llvm::map_to_vector(op.getCaptures(), [&](Value capture) {
+        capture = sliceDim(b, loc, capture, 0, heads, tiled.generatedSlices);
+        return cast<ShapedType>(capture.getType()).getRank() == 1
+                   ? capture
+                   : sliceDim(b, loc, capture, 1, rows, tiled.generatedSlices);
+      });
 
   Value cuQ = op.getCuQ(), sequsedQ = op.getSequsedQ(),
         qOffset = op.getQOffset();
@@ -309,7 +317,8 @@ FailureOr<TilingResult> varlen::detail::tileAttn(AttentionOpInterface op,
       RankedTensorType::get(inferLseShape(qType), op.getComputeType())};
   Value inputs[] = {
       q, k, v, cuQ, op.getCuK(), sequsedQ, op.getSequsedK(), qOffset, sink};
-  return createTile(op, b, offsets, sizes, types, inputs, std::move(tiled));
+  return createTile(op, b, offsets, sizes, types, inputs, captures,
+                    std::move(tiled));
 }
 
 LogicalResult varlen::detail::getAttnResultTile(

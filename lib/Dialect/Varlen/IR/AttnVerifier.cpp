@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionInterface.h"
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
 #include "mlir/IR/TypeUtilities.h"
@@ -39,17 +40,21 @@ public:
   }
 
   LogicalResult verify() {
-    return success(succeeded(verifyForm()) && succeeded(verifyTensors()) &&
-                   succeeded(verifySequences()) && succeeded(verifySink()) &&
-                   succeeded(verifyScale()) && succeeded(verifyConstants()));
+    return success(succeeded(verifyWrtCaptures()) && succeeded(verifyForm()) &&
+                   succeeded(verifyTensors()) && succeeded(verifySequences()) &&
+                   succeeded(verifySink()) && succeeded(verifyScale()) &&
+                   succeeded(verifyScoreRegion()) &&
+                   succeeded(verifyConstants()));
   }
 
 private:
+  LogicalResult verifyWrtCaptures();
   LogicalResult verifyForm();
   LogicalResult verifyTensors();
   LogicalResult verifySequences();
   LogicalResult verifySink();
   LogicalResult verifyScale();
+  LogicalResult verifyScoreRegion();
   LogicalResult verifyConstants();
   LogicalResult verifyConstantCu(StringRef name, ArrayRef<int64_t> cu,
                                  int64_t rows, StringRef rowsName);
@@ -66,6 +71,11 @@ private:
 /// Whether two static extents differ.
 static bool differ(int64_t a, int64_t b) {
   return ShapedType::isStatic(a) && ShapedType::isStatic(b) && a != b;
+}
+
+LogicalResult AttnVerifier::verifyWrtCaptures() {
+  // attn_grad_c6
+  return verifyCaptureNumbers(op, op.getWrtCaptures(), op.getCaptures().size());
 }
 
 LogicalResult AttnVerifier::verifyForm() {
@@ -90,7 +100,8 @@ LogicalResult AttnVerifier::verifyForm() {
   if (results != (tensors ? wanted : 0) ||
       outs != (tensors && !into ? 0 : wanted)) {
     constexpr StringLiteral words[] = {"no", "one", "two", "three", "four"};
-    StringRef number = words[wanted];
+    std::string number = wanted < std::size(words) ? words[wanted].str()
+                                                   : std::to_string(wanted);
     auto error = op->emitOpError("expected ") << number;
     if (into)
       error << " outs and " << number << " results";
@@ -220,6 +231,12 @@ LogicalResult AttnVerifier::verifyScale() {
   return success();
 }
 
+LogicalResult AttnVerifier::verifyScoreRegion() {
+  // attn_c20
+  return verifyScore(op, op.getScoreBody(), op.getComputeType(),
+                     op.getCaptures().size());
+}
+
 LogicalResult AttnVerifier::verifyConstants() {
   // The runtime library checks the same, in the same words.
   std::optional<SmallVector<int64_t>> cu;
@@ -285,8 +302,9 @@ LogicalResult AttnVerifier::verifyConstantSeqused(StringRef name, Value seqused,
 // Shapes that follow from others
 //===----------------------------------------------------------------------===//
 
-/// attn_c14, attn_c15: out and lse. attn_grad_c2, attn_grad_c3: dout and out,
-/// lse and dlse. attn_grad_c4, attn_grad_c5: dq, dk and dv; dsink.
+/// attn_c14, attn_c15: out and lse. attn_c19: captures. attn_grad_c2,
+/// attn_grad_c3: dout and out, lse and dlse. attn_grad_c4, attn_grad_c5,
+/// attn_grad_c7: dq, dk and dv; dsink; the gradients of captures.
 static LogicalResult verifyShapes(AttentionOpInterface op) {
   // What is known of extents of inputs: what their own types leave open, those
   // of values that follow from them may say.

@@ -68,8 +68,10 @@ static FailureOr<TilingResult> tileStep(
   slice(op.getQMutable(), 0, queries);
   slice(op.getKMutable(), 0, keys);
   slice(op.getVMutable(), 0, keys);
-  for (MutableOperandRange limit : {op.getLoMutable(), op.getHiMutable()})
-    for (OpOperand &operand : limit)
+  for (MutableOperandRange ofQueries :
+       {op.getLoMutable(), op.getHiMutable(), op.getPositionMutable(),
+        op.getCapturesMutable()})
+    for (OpOperand &operand : ofQueries)
       slice(operand, getQueryDim(op), queries);
   SmallVector<Type> types;
   for (OpOperand &state : op.getDpsInitsMutable()) {
@@ -78,14 +80,16 @@ static FailureOr<TilingResult> tileStep(
     types.push_back(operand.getType());
   }
   // Key 0 of a tile is another key of the block.
-  for (OpOperand &first : op.getK0Mutable()) {
-    if (isConstantIntValue(keys.offset, 0))
-      continue;
-    Value offset = getValueOrCreateConstantIndexOp(b, loc, keys.offset);
-    offset = arith::IndexCastOp::create(b, loc, b.getI32Type(), offset);
-    operands[first.getOperandNumber()] =
-        arith::AddIOp::create(b, loc, first.get(), offset);
-  }
+  for (MutableOperandRange optional :
+       {op.getK0Mutable(), op.getFirstKeyMutable()})
+    for (OpOperand &first : optional) {
+      if (isConstantIntValue(keys.offset, 0))
+        continue;
+      Value offset = getValueOrCreateConstantIndexOp(b, loc, keys.offset);
+      offset = arith::IndexCastOp::create(b, loc, b.getI32Type(), offset);
+      operands[first.getOperandNumber()] =
+          arith::AddIOp::create(b, loc, first.get(), offset);
+    }
   Operation *tile = mlir::clone(b, op, types, operands);
   tiled.tiledOps.push_back(tile);
   llvm::append_range(tiled.tiledValues, tile->getResults());

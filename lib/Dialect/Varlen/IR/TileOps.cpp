@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionInterface.h"
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
 #include "mlir/IR/Builders.h"
@@ -149,6 +150,31 @@ static LogicalResult verifyRowStats(Operation *op, Orientation orientation,
   return success();
 }
 
+/// The score region, and the tiles that it reads.
+template <typename Step>
+static LogicalResult verifyScoreOf(Step op, Value statistic,
+                                   const StepSizes &sizes) {
+  auto compute = cast<FloatType>(elementOf(statistic));
+  if (failed(
+          verifyScore(op, op.getScoreBody(), compute, op.getCaptures().size())))
+    return failure();
+  if (op.getPosition() && (op.getQueries() || !op.getScoreBody()))
+    return op.emitOpError("expected positions beside a score region of a step "
+                          "without tiles");
+  if (!op.getPosition() && !op.getQueries() &&
+      readsPositions(op.getScoreBody()))
+    return op.emitOpError("expected positions or tiles beside a score region "
+                          "that reads positions");
+  SmallVector<NamedValue> rows = {{"position", op.getPosition()}};
+  for (Value capture : op.getCaptures()) {
+    rows.push_back({"a capture", capture});
+    if (elementOf(capture) != compute)
+      return op.emitOpError("expected captures of ")
+             << compute << ", got " << elementOf(capture);
+  }
+  return verifyRowStats(op, op.getOrientation(), rows, sizes);
+}
+
 /// The extents of results, which are those of their destinations.
 static void reifyDestinations(OpBuilder &builder,
                               DestinationStyleOpInterface op,
@@ -209,7 +235,8 @@ LogicalResult OnlineAttnOp::verify() {
       failed(verifyRowStats(
           *this, orientation,
           {{"m", getM()}, {"l", getL()}, {"lo", getLo()}, {"hi", getHi()}},
-          sizes)))
+          sizes)) ||
+      failed(verifyScoreOf(*this, getM(), sizes)))
     return failure();
   return verifyScale(*this);
 }
@@ -246,6 +273,11 @@ double OnlineAttnOp::getInitialM(double scale, FloatType compute) {
                   std::ldexp(-1.0, most));
 }
 
+void OnlineAttnOp::getAsmBlockArgumentNames(Region &region,
+                                            OpAsmSetValueNameFn setName) {
+  setScoreArgumentNames(region, setName);
+}
+
 void OnlineAttnOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getAccOut(), "acc");
   setName(getMOut(), "m");
@@ -279,7 +311,7 @@ StepSizes OnlineAttnGradOp::getSizes() {
 }
 
 LogicalResult OnlineAttnGradOp::verify() {
-  if (!getDq() && !getDk() && !getDv())
+  if (!getDq() && !getDk() && !getDv() && getDcaptures().empty())
     return emitOpError("expected at least one of dq, dk and dv, got none");
   SmallVector<NamedValue> states = {{"lse", getLse()}, {"delta", getDelta()}};
   for (NamedValue tile : {NamedValue{"dq", getDq()}, NamedValue{"dk", getDk()},
@@ -318,8 +350,19 @@ LogicalResult OnlineAttnGradOp::verify() {
                              {"delta", getDelta()},
                              {"lo", getLo()},
                              {"hi", getHi()}},
-                            sizes)))
+                            sizes)) ||
+      failed(verifyScoreOf(*this, getLse(), sizes)) ||
+      failed(
+          verifyCaptureNumbers(*this, getWrtCaptures(), getCaptures().size())))
     return failure();
+  if (getDcaptures().size() != getWrtCaptures().size())
+    return emitOpError("expected dcaptures for each of the ")
+           << getWrtCaptures().size() << " wrt_captures, got "
+           << getDcaptures().size();
+  for (Value gradient : getDcaptures())
+    if (gradient.getType() != getLse().getType())
+      return emitOpError("expected dcaptures of the type of lse, ")
+             << getLse().getType() << ", got " << gradient.getType();
   return verifyScale(*this);
 }
 
@@ -330,6 +373,7 @@ OnlineAttnGradOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
   for (Value init : {adaptor.getDq(), adaptor.getDk(), adaptor.getDv()})
     if (init)
       types.push_back(init.getType());
+  llvm::append_range(types, adaptor.getDcaptures().getTypes());
   return success();
 }
 
@@ -362,12 +406,19 @@ Value OnlineAttnGradOp::getDvOut() {
                      (getDq() ? 1 : 0) + (getDk() ? 1 : 0));
 }
 
+void OnlineAttnGradOp::getAsmBlockArgumentNames(Region &region,
+                                                OpAsmSetValueNameFn setName) {
+  setScoreArgumentNames(region, setName);
+}
+
 void OnlineAttnGradOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   for (auto [result, name] :
        {std::pair(getDqOut(), "dq"), std::pair(getDkOut(), "dk"),
         std::pair(getDvOut(), "dv")})
     if (result)
       setName(result, name);
+  for (Value result : getDcapturesOut())
+    setName(result, "dcapture");
 }
 
 //===----------------------------------------------------------------------===//

@@ -116,7 +116,7 @@ FailureOr<TilingResult>
 varlen::createTile(AttentionOpInterface op, OpBuilder &b,
                    ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
                    ArrayRef<Type> types, ArrayRef<Value> inputs,
-                   TilingResult tiled) {
+                   ValueRange captures, TilingResult tiled) {
   SmallVector<Value> destinations;
   for (auto [number, destination] : llvm::enumerate(op.getDestinations())) {
     FailureOr<Value> part =
@@ -130,7 +130,7 @@ varlen::createTile(AttentionOpInterface op, OpBuilder &b,
       b, op, op->getName().getStringRef(),
       destinations.empty() ? TypeRange(types)
                            : TypeRange(ValueRange(destinations)),
-      inputs, destinations);
+      inputs, captures, destinations);
   tiled.tiledOps.push_back(tile);
   llvm::append_range(tiled.tiledValues, tile->getResults());
   return tiled;

@@ -51,7 +51,7 @@ FailureOr<TilingResult> createTile(AttentionOpInterface op, OpBuilder &b,
                                    ArrayRef<OpFoldResult> offsets,
                                    ArrayRef<OpFoldResult> sizes,
                                    ArrayRef<Type> types, ArrayRef<Value> inputs,
-                                   TilingResult tiled);
+                                   ValueRange captures, TilingResult tiled);
 
 /// The part of `op` that makes a tile of one of its results.
 FailureOr<TilingResult> tileResult(TilingInterface op, OpBuilder &b,

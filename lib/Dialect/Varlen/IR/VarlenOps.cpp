@@ -9,6 +9,7 @@
 #include "AttentionInterface.h"
 #include "Batch.h"
 #include "TileSpan.h"
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
 #include "mlir/IR/Builders.h"
@@ -79,6 +80,33 @@ static void printMask(OpAsmPrinter &p, Operation *, MaskAttrInterface mask) {
     p << '(' << mask << ')';
 }
 
+/// "score (%s: f32, %query: i32, %key: i32, ...) { ... }", or nothing.
+static ParseResult
+parseScore(OpAsmParser &parser,
+           SmallVectorImpl<std::unique_ptr<Region>> &regions) {
+  if (failed(parser.parseOptionalKeyword("score")))
+    return success();
+  SmallVector<OpAsmParser::Argument> arguments;
+  auto region = std::make_unique<Region>();
+  if (parser.parseArgumentList(arguments, AsmParser::Delimiter::Paren,
+                               /*allowType=*/true) ||
+      parser.parseRegion(*region, arguments, /*enableNameShadowing=*/true))
+    return failure();
+  regions.push_back(std::move(region));
+  return success();
+}
+
+static void printScore(OpAsmPrinter &p, Operation *, RegionRange regions) {
+  for (Region *region : regions) {
+    p << " score (";
+    llvm::interleaveComma(region->getArguments(), p, [&](BlockArgument arg) {
+      p.printRegionArgument(arg);
+    });
+    p << ") ";
+    p.printRegion(*region, /*printEntryBlockArgs=*/false);
+  }
+}
+
 #define GET_OP_CLASSES
 #include "varlen/Dialect/Varlen/IR/VarlenOps.cpp.inc"
 
@@ -99,8 +127,8 @@ void AttnOp::build(OpBuilder &builder, OperationState &state, Value q, Value k,
                     inferLseType(shaped(q))};
   build(builder, state, results[0], results[1], q, k, v, cuQ, cuK,
         /*seqused_q=*/Value(), /*seqused_k=*/Value(), /*q_offset=*/Value(),
-        /*sink=*/Value(), /*out_buffer=*/Value(), /*lse_buffer=*/Value(), mask,
-        scale);
+        /*sink=*/Value(), /*out_buffer=*/Value(), /*lse_buffer=*/Value(),
+        /*captures=*/ValueRange(), mask, scale, /*scoreCount=*/0);
 }
 
 LogicalResult AttnOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
@@ -144,16 +172,23 @@ SmallVector<Value> AttnIntoOp::getDestinations() {
 //===----------------------------------------------------------------------===//
 
 void AttnGradOp::build(OpBuilder &builder, OperationState &state,
-                       AttentionOpInterface attn, Value dout, Value dlse) {
+                       AttentionOpInterface attn, Value dout, Value dlse,
+                       ArrayRef<int64_t> wrtCaptures) {
   assert(!attn.isBufferized() && "buffers have no gradients");
   SmallVector<Type> types = llvm::to_vector_of<Type>(
       inferGradientTypes(shaped(attn.getQ()), shaped(attn.getK()),
                          shaped(attn.getV()), attn.getSink() != Value()));
+  for (int64_t number : wrtCaptures)
+    types.push_back(attn.getCaptures()[number].getType());
   build(builder, state, types, dout, attn.getQ(), attn.getK(), attn.getV(),
         attn->getResult(0), attn->getResult(1), attn.getCuQ(), attn.getCuK(),
         dlse, attn.getSequsedQ(), attn.getSequsedK(), attn.getQOffset(),
-        attn.getSink(), /*gradient_buffers=*/ValueRange(), attn.getMask(),
-        attn.getScaleAttr());
+        attn.getSink(), /*gradient_buffers=*/ValueRange(), attn.getCaptures(),
+        attn.getMask(), attn.getScaleAttr(),
+        wrtCaptures.empty() ? DenseI64ArrayAttr()
+                            : builder.getDenseI64ArrayAttr(wrtCaptures),
+        /*scoreCount=*/0);
+  varlen::detail::cloneScore(attn, state);
 }
 
 LogicalResult AttnGradOp::inferReturnTypes(MLIRContext *,
@@ -167,6 +202,11 @@ LogicalResult AttnGradOp::inferReturnTypes(MLIRContext *,
                                                shaped(adaptor.getK()),
                                                shaped(adaptor.getV()),
                                                adaptor.getSink() != Value()));
+  // A number that the verifier refuses has no type.
+  for (int64_t number : adaptor.getWrtCaptures())
+    if (number >= 0 &&
+        number < static_cast<int64_t>(adaptor.getCaptures().size()))
+      types.push_back(adaptor.getCaptures()[number].getType());
   return success();
 }
 

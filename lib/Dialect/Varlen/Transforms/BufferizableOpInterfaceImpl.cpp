@@ -93,8 +93,12 @@ struct AttentionBufferization
         });
     StringRef name = attn.isGradient() ? AttnGradOp::getOperationName()
                                        : AttnOp::getOperationName();
+    SmallVector<Value> captures =
+        llvm::map_to_vector(attn.getCaptures(), [&](Value capture) {
+          return buffers.lookup(capture);
+        });
     varlen::detail::createAttention(rewriter, attn, name, TypeRange(), inputs,
-                                    results);
+                                    captures, results);
     replaceOpWithBufferizedValues(rewriter, op, results);
     return success();
   }

@@ -123,7 +123,9 @@ static int64_t numberOf(StringRef name) {
       .Case("dq", VARLEN_TENSOR_DQ)
       .Case("dk", VARLEN_TENSOR_DK)
       .Case("dv", VARLEN_TENSOR_DV)
-      .Case("dsink", VARLEN_TENSOR_DSINK);
+      .Case("dsink", VARLEN_TENSOR_DSINK)
+      .Case("capture", VARLEN_TENSOR_CAPTURE)
+      .Case("dcapture", VARLEN_TENSOR_DCAPTURE);
 }
 
 /// Whether both are the same extent of the same value.

@@ -9,6 +9,7 @@
 #include "RoleEmitter.h"
 
 #include "ExtentChecks.h"
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 #include "varlen/Dialect/Varlen/Transforms/Transforms.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
@@ -17,6 +18,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
 
 #include <limits>
 
@@ -31,7 +33,7 @@ static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 RoleEmitter::RoleEmitter(AttentionOpInterface op, OpBuilder &builder)
     : op(op), b(op.getLoc(), builder), compute(op.getComputeType()),
-      scale(*op.getScaleValue()) {
+      scale(op.getScoreBody() ? 1.0 : *op.getScaleValue()) {
   IndexBuilder index{b};
   auto dim = [&](Value memref, int64_t dim) {
     return b.createOrFold<memref::DimOp>(memref, dim);
@@ -101,8 +103,28 @@ RoleEmitter::emitBlocks(Value tile, TileType block, ValueRange inits,
   return loop;
 }
 
+template <typename Step> Step RoleEmitter::addScore(Step step) {
+  Block *score = op.getScoreBody();
+  if (!score)
+    return step;
+  OpBuilder::InsertionGuard guard(b);
+  SmallVector<Location> locations(score->getNumArguments(), op.getLoc());
+  Block *body = b.createBlock(&step.getScore().front(), {},
+                              score->getArgumentTypes(), locations);
+  SmallVector<Value> arguments =
+      llvm::to_vector_of<Value>(body->getArguments());
+  double factor = *op.getScaleValue();
+  arguments[Score] = arith::MulFOp::create(
+      b, arguments[Score],
+      arith::ConstantOp::create(b, b.getFloatAttr(compute, factor)));
+  YieldOp::create(b, emitScore(b, score, arguments));
+  return step;
+}
+
 void RoleEmitter::finish() {
-  for (Value scratch : {statistics, sinkTerms})
+  SmallVector<Value> all = {statistics, sinkTerms};
+  llvm::append_range(all, captureTerms);
+  for (Value scratch : all)
     if (scratch)
       FreeRowsOp::create(b, scratch);
 }
@@ -125,6 +147,9 @@ ForTilesOp RoleEmitter::emitOut(AttnOp attn, const RoleShape &shape) {
       fill(row.getShape(), OnlineAttnOp::getInitialM(scale, compute)),
       fill(row.getShape(), 0.0)};
   auto orientation = OrientationAttr::get(b.getContext(), shape.orientation);
+  SmallVector<Value> captures;
+  for (Value capture : op.getCaptures())
+    captures.push_back(read(capture, t, row));
   auto blocks = emitBlocks(
       t, tileType(Axis::Keys, shape.block), state,
       [&](Value block, ValueRange state) -> ValueRange {
@@ -132,9 +157,10 @@ ForTilesOp RoleEmitter::emitOut(AttnOp attn, const RoleShape &shape) {
         Value v = read(op.getV(), block, rowsOf(op.getV(), shape.block, shape));
         auto step = OnlineAttnOp::create(
             b, q, k, v, /*lo=*/Value(), /*hi=*/Value(), /*k0=*/Value(),
-            /*whole=*/Value(), t, block, state[0], state[1], state[2],
-            scaleAttr(), orientation);
-        return step.getResults();
+            /*whole=*/Value(), t, block, /*position=*/Value(),
+            /*first_key=*/Value(), captures, state[0], state[1], state[2],
+            scaleAttr(), orientation, getNumScores());
+        return addScore(step).getResults();
       });
   Value sink;
   if (op.getSink())
@@ -158,9 +184,13 @@ ForTilesOp RoleEmitter::emitStatistics(AttnGradOp grad,
     return RowsOp::create(b, RowsType::get(b.getContext(), columns, compute),
                           batch);
   };
-  statistics = scratch(2);
+  statistics = scratch(2 + op.getCaptures().size());
   if (op.getSink())
     sinkTerms = scratch(1);
+  for (int64_t number : op.getWrtCaptures()) {
+    auto type = cast<ShapedType>(op.getCaptures()[number].getType());
+    captureTerms.push_back(type.getRank() == 1 ? scratch(1) : Value());
+  }
   natural = naturalOf(shape.factor);
   OpBuilder::InsertionGuard guard(b);
   auto loop = beginTiles("delta", Axis::Queries, shape.tile);
@@ -180,8 +210,13 @@ ForTilesOp RoleEmitter::emitStatistics(AttnGradOp grad,
   auto values = OnlineStatisticsOp::create(b, dot, lse, dlse, sink, natural);
   // Rows that are not in use have no probability: one infinity alone would make
   // 0 * inf of the products with delta.
-  write({values.getRowLse(), values.getDelta()}, statistics, t,
-        {kInfinity, 0.0});
+  SmallVector<Value> written = {values.getRowLse(), values.getDelta()};
+  SmallVector<double> otherwise = {kInfinity, 0.0};
+  for (Value capture : op.getCaptures()) {
+    written.push_back(read(capture, t, row));
+    otherwise.push_back(0.0);
+  }
+  write(written, statistics, t, otherwise);
   if (sink)
     write(values.getSinkTerm(), sinkTerms, t, 0.0);
   return loop;
@@ -197,19 +232,27 @@ ForTilesOp RoleEmitter::emitQueryGrad(AttnGradOp grad, const RoleShape &shape) {
       read(grad.getDout(), t, rowsOf(grad.getDout(), shape.tile, shape));
   ValueRange statistic =
       readStatistics(t, statisticOf(shape.tile, shape.orientation));
+  RankedTensorType row = statisticOf(shape.tile, shape.orientation);
+  SmallVector<Value> inits = {fill(rows.getShape(), 0.0)};
+  llvm::append_range(inits, zeroCaptures(row));
   auto blocks = emitBlocks(
-      t, tileType(Axis::Keys, shape.block), fill(rows.getShape(), 0.0),
-      [&](Value block, ValueRange sum) -> ValueRange {
+      t, tileType(Axis::Keys, shape.block), inits,
+      [&](Value block, ValueRange sums) -> ValueRange {
         Value k = read(op.getK(), block, rowsOf(op.getK(), shape.block, shape));
         Value v = read(op.getV(), block, rowsOf(op.getV(), shape.block, shape));
         auto step = OnlineAttnGradOp::create(
             b, q, k, v, dout, statistic[0], statistic[1], /*lo=*/Value(),
             /*hi=*/Value(), /*k0=*/Value(), /*whole=*/Value(), t, block,
-            /*dq=*/sum[0], /*dk=*/Value(), /*dv=*/Value(), scaleAttr(),
-            OrientationAttr::get(b.getContext(), shape.orientation), natural);
-        return step.getResults();
+            /*position=*/Value(), /*first_key=*/Value(),
+            /*captures=*/statistic.drop_front(2), /*dq=*/sums[0],
+            /*dk=*/Value(), /*dv=*/Value(), /*dcaptures=*/sums.drop_front(),
+            scaleAttr(),
+            OrientationAttr::get(b.getContext(), shape.orientation), natural,
+            wrtCapturesAttr(), getNumScores());
+        return addScore(step).getResults();
       });
-  write(blocks.getResults(), grad.getDq(), t, 0.0, /*isScaled=*/true);
+  write(blocks.getResult(0), grad.getDq(), t, 0.0, /*isScaled=*/true);
+  writeCaptures(grad, blocks.getResults().drop_front(), t);
   return loop;
 }
 
@@ -244,10 +287,13 @@ ForTilesOp RoleEmitter::emitKeyGrad(AttnGradOp grad, const RoleShape &shape,
         auto step = OnlineAttnGradOp::create(
             b, q, k, v, dout, statistic[0], statistic[1], /*lo=*/Value(),
             /*hi=*/Value(), /*k0=*/Value(), /*whole=*/Value(), block, t,
-            /*dq=*/Value(), ofKeys ? sums.front() : Value(),
-            ofValues ? sums.back() : Value(), scaleAttr(),
-            OrientationAttr::get(b.getContext(), shape.orientation), natural);
-        return step.getResults();
+            /*position=*/Value(), /*first_key=*/Value(),
+            /*captures=*/statistic.drop_front(2), /*dq=*/Value(),
+            ofKeys ? sums.front() : Value(), ofValues ? sums.back() : Value(),
+            /*dcaptures=*/ValueRange(), scaleAttr(),
+            OrientationAttr::get(b.getContext(), shape.orientation), natural,
+            /*wrt_captures=*/DenseI64ArrayAttr(), getNumScores());
+        return addScore(step).getResults();
       });
   if (ofKeys)
     write(blocks.getResults().front(), grad.getDk(), t, 0.0,
@@ -271,32 +317,82 @@ ForTilesOp RoleEmitter::emitSequenceGrad(AttnGradOp grad,
   ValueRange statistic = readStatistics(t, statisticOf(all, shape.orientation));
   Value size =
       SizeOp::create(b, b.getIndexType(), t, b.getI64IntegerAttr(shape.tile));
+  SmallVector<Value> inits = {fill(rows.getShape(), 0.0, size)};
+  llvm::append_range(inits,
+                     zeroCaptures(statisticOf(all, shape.orientation), size));
+  // dk and dv are results of the step between those that go on.
+  SmallVector<Value> carried;
   auto blocks = emitBlocks(
-      t, tileType(Axis::Keys, shape.block), fill(rows.getShape(), 0.0, size),
-      [&](Value block, ValueRange sum) -> ValueRange {
+      t, tileType(Axis::Keys, shape.block), inits,
+      [&](Value block, ValueRange sums) -> ValueRange {
         Value k = read(op.getK(), block, keys);
         Value v = read(op.getV(), block, values);
         auto step = OnlineAttnGradOp::create(
             b, q, k, v, dout, statistic[0], statistic[1], /*lo=*/Value(),
             /*hi=*/Value(), /*k0=*/Value(), /*whole=*/Value(), t, block,
-            /*dq=*/sum[0], /*dk=*/fill(keys.getShape(), 0.0),
-            /*dv=*/fill(values.getShape(), 0.0), scaleAttr(),
-            OrientationAttr::get(b.getContext(), shape.orientation), natural);
+            /*position=*/Value(), /*first_key=*/Value(),
+            /*captures=*/statistic.drop_front(2), /*dq=*/sums[0],
+            /*dk=*/fill(keys.getShape(), 0.0),
+            /*dv=*/fill(values.getShape(), 0.0),
+            /*dcaptures=*/sums.drop_front(), scaleAttr(),
+            OrientationAttr::get(b.getContext(), shape.orientation), natural,
+            wrtCapturesAttr(), getNumScores());
+        addScore(step);
         write(step.getDkOut(), grad.getDk(), block, 0.0, /*isScaled=*/true);
         write(step.getDvOut(), grad.getDv(), block, 0.0);
-        return step.getResults().take_front();
+        carried = {step.getDqOut()};
+        llvm::append_range(carried, step.getDcapturesOut());
+        return carried;
       });
-  write(blocks.getResults(), grad.getDq(), t, 0.0, /*isScaled=*/true);
+  write(blocks.getResult(0), grad.getDq(), t, 0.0, /*isScaled=*/true);
+  writeCaptures(grad, blocks.getResults().drop_front(), t);
   return loop;
 }
 
-ForTilesOp RoleEmitter::emitSinkGrad(AttnGradOp grad) {
+ForTilesOp RoleEmitter::emitHeadGrad(StringRef name, Value terms,
+                                     Value gradient) {
   OpBuilder::InsertionGuard guard(b);
-  auto loop = beginTiles("dsink", Axis::Heads, ShapedType::kDynamic);
+  auto loop = beginTiles(name, Axis::Heads, ShapedType::kDynamic);
   Value t = loop.getTile();
-  Value terms =
-      read(sinkTerms, t, statisticOf(ShapedType::kDynamic, Orientation::KQ));
-  auto sum = OnlineSinkGradOp::create(b, terms);
-  write(sum.getDsink(), grad.getDsink(), t, 0.0);
+  auto sum = OnlineSinkGradOp::create(
+      b, read(terms, t, statisticOf(ShapedType::kDynamic, Orientation::KQ)));
+  write(sum.getDsink(), gradient, t, 0.0);
   return loop;
+}
+
+/// The gradients of captures, in the order of `wrt_captures`.
+static SmallVector<Value> getCaptureGradients(AttnGradOp grad) {
+  SmallVector<Value> gradients;
+  for (const ShapedByInputs &result :
+       ArrayRef(grad.getShapedResults())
+           .take_back(grad.getWrtCaptures().size()))
+    gradients.push_back(result.value);
+  return gradients;
+}
+
+void RoleEmitter::emitHeadGrads(AttnGradOp grad) {
+  if (op.getSink())
+    emitHeadGrad("dsink", sinkTerms, grad.getDsink());
+  for (auto [number, terms, gradient] : llvm::zip_equal(
+           op.getWrtCaptures(), captureTerms, getCaptureGradients(grad)))
+    if (terms)
+      emitHeadGrad("dcapture" + std::to_string(number), terms, gradient);
+}
+
+SmallVector<Value> RoleEmitter::zeroCaptures(RankedTensorType type,
+                                             ValueRange sizes) {
+  SmallVector<Value> zeros;
+  for (size_t i = 0; i < op.getWrtCaptures().size(); ++i)
+    zeros.push_back(fill(type.getShape(), 0.0, sizes));
+  return zeros;
+}
+
+void RoleEmitter::writeCaptures(AttnGradOp grad, ValueRange gradients,
+                                Value tile) {
+  for (auto [value, terms, memory] :
+       llvm::zip_equal(gradients, captureTerms, getCaptureGradients(grad)))
+    // A head's gradient is less what rows take off it.
+    WriteOp::create(b, value, terms ? terms : memory, tile,
+                    b.getDenseF64ArrayAttr(0.0),
+                    terms ? b.getF64FloatAttr(-1.0) : FloatAttr());
 }

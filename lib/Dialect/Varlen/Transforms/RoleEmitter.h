@@ -43,20 +43,22 @@ public:
   /// out and lse: a tile of queries meets the keys that it sees.
   ForTilesOp emitOut(AttnOp attn, const RoleShape &shape);
 
-  /// lse and delta of every query, and what it takes off dsink, in scratch that
-  /// the other gradients read, with lse as steps on tiles of `shape.factor`
-  /// want it.
+  /// lse, delta and the captures of every query, and what it takes off dsink,
+  /// in scratch that the other gradients read, with lse as steps on tiles of
+  /// `shape.factor` want it.
   ForTilesOp emitStatistics(AttnGradOp grad, const RoleShape &shape);
-  /// dq: a tile of queries meets the keys that it sees.
+  /// dq, and the gradients of captures: a tile of queries meets the keys that
+  /// it sees.
   ForTilesOp emitQueryGrad(AttnGradOp grad, const RoleShape &shape);
   /// dk, dv or both: a tile of keys meets the queries that see it.
   ForTilesOp emitKeyGrad(AttnGradOp grad, const RoleShape &shape, bool ofKeys,
                          bool ofValues);
-  /// All three, of a sequence: its keys block by block, with dq of all its
+  /// All of them, of a sequence: its keys block by block, with dq of all its
   /// pairs, which are padded to whole multiples of `shape.tile`. Five products.
   ForTilesOp emitSequenceGrad(AttnGradOp grad, const RoleShape &shape);
-  /// dsink: a head meets what all its rows take off it.
-  ForTilesOp emitSinkGrad(AttnGradOp grad);
+  /// dsink, and the gradients of captures of a number for each head: a head
+  /// meets what all its rows take off them.
+  void emitHeadGrads(AttnGradOp grad);
   /// Frees scratch.
   void finish();
 
@@ -74,25 +76,44 @@ private:
     return ReadOp::create(b, type, source, tile, DenseF64ArrayAttr())
         .getResult(0);
   }
-  /// lse and delta of the rows of `tile`.
+  /// lse, delta and the captures of the rows of `tile`.
   ValueRange readStatistics(Value tile, RankedTensorType type) {
-    return ReadOp::create(b, TypeRange{type, type}, statistics, tile,
-                          DenseF64ArrayAttr())
+    SmallVector<Type> types(2 + op.getCaptures().size(), type);
+    return ReadOp::create(b, types, statistics, tile, DenseF64ArrayAttr())
         .getResults();
   }
+  /// What a loop over blocks gives to a step that adds to dcaptures, for
+  /// queries of that type.
+  SmallVector<Value> zeroCaptures(RankedTensorType type, ValueRange sizes = {});
+  /// Writes the gradients of captures of each row, and leaves what rows take
+  /// off those of heads.
+  void writeCaptures(AttnGradOp grad, ValueRange gradients, Value tile);
+  ForTilesOp emitHeadGrad(StringRef name, Value terms, Value gradient);
+  unsigned getNumScores() { return op.getScoreBody() ? 1 : 0; }
+  /// Gives `step` the score of the attention: of products, which steps know no
+  /// scale of then.
+  template <typename Step> Step addScore(Step step);
   void write(ValueRange values, Value to, Value tile,
              ArrayRef<double> otherwise, bool isScaled = false);
   Value fill(ArrayRef<int64_t> shape, double value, ValueRange sizes = {});
   UnitAttr naturalOf(FloatType factor) {
     return factor == compute ? b.getUnitAttr() : UnitAttr();
   }
+  DenseI64ArrayAttr wrtCapturesAttr() {
+    ArrayRef<int64_t> numbers = op.getWrtCaptures();
+    return numbers.empty() ? DenseI64ArrayAttr()
+                           : b.getDenseI64ArrayAttr(numbers);
+  }
   FloatAttr scaleAttr() { return b.getF64FloatAttr(scale); }
 
   AttentionOpInterface op;
   ImplicitLocOpBuilder b;
   FloatType compute;
+  /// That of steps: 1 with a score region, which gets scaled products.
   double scale;
   Value batch, statistics, sinkTerms;
+  /// What rows take off the gradients of captures; null but for those of heads.
+  SmallVector<Value> captureTerms;
   /// Whether lse in scratch is natural.
   UnitAttr natural;
 };

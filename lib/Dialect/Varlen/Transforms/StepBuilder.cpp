@@ -164,3 +164,35 @@ Value StepBuilder::hide(Value scores, Value lo, Value hi, Value k0, Value whole,
     result.getDefiningOp()->setAttr(kBandAttrName, b.getUnitAttr());
   return result;
 }
+
+Value StepBuilder::overScores(Value products, Value position, Value firstKey,
+                              ValueRange captures, ValueRange more,
+                              ScoreBody body) {
+  SmallVector<Value> inputs = {products};
+  llvm::append_range(inputs, more);
+  if (position)
+    inputs.push_back(position);
+  llvm::append_range(inputs, captures);
+  return elementwise(
+      inputs, empty(products, compute),
+      [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
+        ValueRange ofMore = args.slice(1, more.size());
+        ValueRange rest =
+            args.slice(1 + more.size(), captures.size() + (position ? 1 : 0));
+        // Without positions nobody reads them.
+        Value query, key;
+        if (position) {
+          query = rest.front();
+          rest = rest.drop_front();
+          key = linalg::IndexOp::create(n, loc, kq ? 0 : 1);
+          key = arith::IndexCastOp::create(n, loc, n.getI32Type(), key);
+          key = arith::AddIOp::create(n, loc, key, firstKey);
+        } else {
+          query = arith::ConstantOp::create(n, loc, n.getI32IntegerAttr(0));
+          key = query;
+        }
+        SmallVector<Value> arguments = {args.front(), query, key};
+        llvm::append_range(arguments, rest);
+        return body(n, loc, arguments, ofMore);
+      });
+}

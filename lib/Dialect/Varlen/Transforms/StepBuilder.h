@@ -10,6 +10,7 @@
 #define VARLEN_DIALECT_VARLEN_TRANSFORMS_STEPBUILDER_H
 
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -56,6 +57,26 @@ protected:
   /// Products of all rows of `keys`, N x (depth), with all rows of `queries`:
   /// a score tile like `scores`.
   Value products(Value queries, Value keys, Value scores);
+  /// What `body` makes of the arguments of the score region of `step` for each
+  /// of `products`, and of `more` score tiles there.
+  using ScoreBody = function_ref<Value(OpBuilder &, Location,
+                                       ValueRange arguments, ValueRange more)>;
+  template <typename Step>
+  Value overScores(Step step, Value products, ValueRange more, ScoreBody body) {
+    return overScores(products, step.getPosition(), step.getFirstKey(),
+                      step.getCaptures(), more, body);
+  }
+  /// The scores that a step makes of products.
+  template <typename Step> Value score(Step step, Value products) {
+    Block *region = step.getScoreBody();
+    if (!region)
+      return products;
+    return overScores(
+        step, products, {},
+        [&](OpBuilder &n, Location, ValueRange arguments, ValueRange) {
+          return emitScore(n, region, arguments);
+        });
+  }
   /// The score tile with `hidden` where `step` hides a key from a query.
   template <typename Step> Value hide(Step step, Value scores, double hidden) {
     if (!step.getLo())
@@ -71,6 +92,8 @@ private:
   AffineMap tileMap(Value value);
   Value hide(Value scores, Value lo, Value hi, Value k0, Value whole,
              double hidden);
+  Value overScores(Value products, Value position, Value firstKey,
+                   ValueRange captures, ValueRange more, ScoreBody body);
 
 protected:
   Operation *op;

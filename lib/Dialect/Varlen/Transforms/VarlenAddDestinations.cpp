@@ -38,7 +38,8 @@ struct VarlenAddDestinations
                                        : AttnIntoOp::getOperationName();
       rewriter.replaceOp(op, varlen::detail::createAttention(
                                  rewriter, op, name, op->getResultTypes(),
-                                 op.getInputSlots(), *destinations));
+                                 op.getInputSlots(), op.getCaptures(),
+                                 *destinations));
       ++numRewritten;
       return WalkResult::advance();
     });

@@ -85,6 +85,8 @@ struct OnlineAttnGradBuilder : StepBuilder {
 private:
   /// exp(scale * s - lse), which is at most 1.
   Value probabilities(Value s);
+  /// The cotangents of an argument of the score region for those of scores.
+  Value pullBack(Value products, Value dscores, unsigned argument);
 
   OnlineAttnGradOp step;
 };
@@ -178,7 +180,7 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
   Value m = step.getM();
   Value s =
       products(step.getQ(), step.getK(), emptyScores(step.getQ(), step.getK()));
-  s = hide(step, s, -infinity);
+  s = hide(step, score(step, s), -infinity);
 
   Value top =
       reduce(s, fill(-infinity, empty(m, compute)),
@@ -241,21 +243,32 @@ Value OnlineAttnGradBuilder::probabilities(Value s) {
                      });
 }
 
+Value OnlineAttnGradBuilder::pullBack(Value products, Value dscores,
+                                      unsigned argument) {
+  return overScores(
+      step, products, dscores,
+      [&](OpBuilder &n, Location loc, ValueRange arguments, ValueRange more) {
+        return emitScoreVJP(n, loc, step.getScoreBody(), arguments, more[0],
+                            argument);
+      });
+}
+
 SmallVector<Value> OnlineAttnGradBuilder::emit() {
   Value s =
       products(step.getQ(), step.getK(), emptyScores(step.getQ(), step.getK()));
   // Hidden by value, not by a score of -inf: lse may be anything there.
-  Value p = hide(step, probabilities(s), 0.0);
+  Value p = hide(step, probabilities(score(step, s)), 0.0);
   // The queries are the reduction of dk and dv, the keys that of dq.
   SmallVector<int64_t> keysFirst = {0, 2}, queriesFirst = {2, 0};
   if (!kq)
     std::swap(keysFirst, queriesFirst);
 
   Value dq = step.getDq(), dk = step.getDk(), dv = step.getDv();
+  SmallVector<Value> dcaptures;
   if (dv)
     dv = contract(round(p, step.getDout()), step.getDout(), dv, keysFirst,
                   {2, 1});
-  if (dq || dk) {
+  if (dq || dk || !step.getDcaptures().empty()) {
     Value dp = products(step.getDout(), step.getV(), empty(p, compute));
     Value ds =
         elementwise({p, dp, step.getDelta()}, empty(p, compute),
@@ -263,6 +276,15 @@ SmallVector<Value> OnlineAttnGradBuilder::emit() {
                       Value x = arith::SubFOp::create(n, loc, args[1], args[2]);
                       return arith::MulFOp::create(n, loc, args[0], x);
                     });
+    for (auto [number, sum] :
+         llvm::zip_equal(step.getWrtCaptures(), step.getDcaptures()))
+      dcaptures.push_back(
+          reduce(hide(step, pullBack(s, ds, Captures + number), 0.0), sum,
+                 [](OpBuilder &n, Location loc, ValueRange args) -> Value {
+                   return arith::AddFOp::create(n, loc, args[1], args[0]);
+                 }));
+    if (step.getScoreBody())
+      ds = pullBack(s, ds, Score);
     // A p of 0 does not hide a NaN.
     ds = round(hide(step, ds, 0.0), step.getQ());
     if (dk)
@@ -272,6 +294,7 @@ SmallVector<Value> OnlineAttnGradBuilder::emit() {
   }
   SmallVector<Value> gradients = {dq, dk, dv};
   llvm::erase(gradients, Value());
+  llvm::append_range(gradients, dcaptures);
   return gradients;
 }
 

@@ -13,6 +13,7 @@
 
 #include "RoleEmitter.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -64,8 +65,7 @@ static void emitRoles(AttnGradOp op, CPUScheduleAttr schedule, OpBuilder &b) {
                            /*columnMultiple=*/1, shape.factor})
       ->setAttr(kScheduleAttrName, schedule);
   emitter.emitSequenceGrad(op, shape)->setAttr(kScheduleAttrName, schedule);
-  if (op.getSink())
-    emitter.emitSinkGrad(op);
+  emitter.emitHeadGrads(op);
   emitter.finish();
 }
 
@@ -111,8 +111,7 @@ static void emitRoles(AttnGradOp op, GPUGradScheduleAttr schedule,
     add(emitter.emitKeyGrad(op, getShape(op, dv, Axis::Keys),
                             /*ofKeys=*/false, /*ofValues=*/true),
         dv);
-  if (op.getSink())
-    emitter.emitSinkGrad(op);
+  emitter.emitHeadGrads(op);
   emitter.finish();
 }
 
@@ -124,9 +123,11 @@ namespace {
 struct VarlenTileAttn : varlen::impl::VarlenTileAttnBase<VarlenTileAttn> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
-    getOperation()->walk([&](AttentionOpInterface op) {
+    WalkResult result = getOperation()->walk([&](AttentionOpInterface op) {
       if (!op.isBufferized())
-        return;
+        return WalkResult::advance();
+      if (op.isGradient() && failed(verifyScoreRules(op.getScoreBody())))
+        return WalkResult::interrupt();
       rewriter.setInsertionPoint(op);
       Attribute schedule = op->getAttr(kScheduleAttrName);
       // What another kind of schedule is on, the verifier has refused.
@@ -140,10 +141,13 @@ struct VarlenTileAttn : varlen::impl::VarlenTileAttnBase<VarlenTileAttn> {
                      grad, schedule, rewriter);
                })
                .Default(false))
-        return;
+        return WalkResult::advance();
       rewriter.eraseOp(op);
       ++numTiled;
+      return WalkResult::advance();
     });
+    if (result.wasInterrupted())
+      signalPassFailure();
   }
 
 private:

@@ -9,6 +9,7 @@
 #include "varlen/Dialect/Varlen/Utils/SequenceMask.h"
 
 #include <algorithm>
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -68,8 +69,27 @@ Value SequenceMask::emitBound(IndexBuilder &index, MaskSide side,
                              : Value();
 }
 
+Value SequenceMask::emitPosition(IndexBuilder &index, Value query) const {
+  PositionBuilder b(index);
+  Position position = query;
+  for (Position first : firstQueries)
+    position = b.add(position, first);
+  if (mask.getAlignment() == Alignment::BottomRight)
+    position = b.add(position, b.sub(keys, queries));
+  if (!offset.isKnown() || offset.getNumber() != 0) {
+    using Limits = std::numeric_limits<int32_t>;
+    // Far beyond them, so that the sum does not overflow.
+    constexpr int64_t far = int64_t(1) << 40;
+    position = b.add(position, b.clamp(offset, -far, far));
+    position = b.clamp(position, Limits::min(), Limits::max());
+  }
+  IndexBuilder narrow{index.b, index.b.getI32Type()};
+  return narrow.cast(b.emit(position));
+}
+
 void SequenceMask::shift(IndexBuilder &index, Position query, Position key) {
   PositionBuilder b(index);
+  firstQueries.push_back(query);
   state = mask.getShifted(b, state, query, key);
 }
 

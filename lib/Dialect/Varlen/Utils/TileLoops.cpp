@@ -17,10 +17,12 @@ static int64_t getRank(Value memory) {
   return type ? type.getRank() : 0;
 }
 
-ReadOp varlen::findStatisticsRead(Value lse, Value delta, Value tile) {
-  auto read = lse.getDefiningOp<ReadOp>();
+ReadOp varlen::findStatisticsRead(OnlineAttnGradOp step, Value tile) {
+  auto read = step.getLse().getDefiningOp<ReadOp>();
+  SmallVector<Value> numbers = {step.getLse(), step.getDelta()};
+  llvm::append_range(numbers, step.getCaptures());
   if (!read || read.getTile() != tile || getRank(read.getSource()) != 0 ||
-      ValueRange(read.getValues()) != ValueRange({lse, delta}))
+      ValueRange(read.getValues()) != ValueRange(numbers))
     return {};
   return read;
 }

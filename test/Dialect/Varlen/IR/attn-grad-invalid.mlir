@@ -491,3 +491,45 @@ func.func @attn_grad_c5(
       -> (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x24xf32>, tensor<?x4x16xf32>)
   return
 }
+
+// -----
+
+func.func @attn_grad_c6(%q: tensor<?x4x16xf32>, %lse: tensor<4x?xf32>, %cu: tensor<3xi32>,
+                        %slopes: tensor<4xf32>) {
+  // expected-error @below {{expected wrt_captures to be ascending numbers of the 1 captures, got 1}}
+  %dq, %dk, %dv, %d = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu captures(%slopes)
+      {wrt_captures = array<i64: 1>}
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>,
+         tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<3xi32>, tensor<3xi32>, tensor<4xf32>)
+      -> (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<4xf32>)
+      score (%s: f32, %i: i32, %j: i32, %c: f32) { varlen.yield %s : f32 }
+  return
+}
+
+// -----
+
+func.func @attn_grad_c7(%q: memref<?x4x16xf32>, %lse: memref<4x?xf32>, %cu: memref<3xi32>,
+                        %slopes: memref<4xf32>, %dslopes: memref<3xf32>) {
+  // expected-error @below {{expected dcapture compatible with 'tensor<4xf32>', got 'memref<3xf32>'}}
+  varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu captures(%slopes)
+      outs(%q, %q, %q, %dslopes) {wrt_captures = array<i64: 0>}
+      : (memref<?x4x16xf32>, memref<?x4x16xf32>, memref<?x4x16xf32>, memref<?x4x16xf32>,
+         memref<?x4x16xf32>, memref<4x?xf32>, memref<3xi32>, memref<3xi32>,
+         memref<?x4x16xf32>, memref<?x4x16xf32>, memref<?x4x16xf32>, memref<3xf32>,
+         memref<4xf32>) -> ()
+      score (%s: f32, %i: i32, %j: i32, %c: f32) { varlen.yield %s : f32 }
+  return
+}
+
+// -----
+
+// attn_c19 and attn_c20 are those of varlen.attn.
+func.func @attn_c20(%q: tensor<?x4x16xf32>, %lse: tensor<4x?xf32>, %cu: tensor<3xi32>) {
+  // expected-error @below {{expected a score region of 'f32', 'i32', 'i32'}}
+  %dq, %dk, %dv = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>,
+         tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>)
+      score (%s: f32) { varlen.yield %s : f32 }
+  return
+}

@@ -680,8 +680,91 @@ func.func @attn_c18_slot(
 func.func @attn_c2_one_out(%q: memref<?x4x16xf32>, %cu: memref<3xi32>) {
   // expected-error @below {{expected two outs and no results on memrefs, got 0 results and 1 outs}}
   "varlen.attn"(%q, %q, %q, %cu, %cu, %q) <{
-      operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 0>}>
+      operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 0, 0>}>
       : (memref<?x4x16xf32>, memref<?x4x16xf32>, memref<?x4x16xf32>,
          memref<3xi32>, memref<3xi32>, memref<?x4x16xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @attn_c19(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>, %bias: tensor<3x8xf32>) {
+  // expected-error @below {{expected capture compatible with 'tensor<4x?xf32>', got 'tensor<3x8xf32>'}}
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu captures(%bias)
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,
+         tensor<3xi32>, tensor<3x8xf32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+      score (%s: f32, %i: i32, %j: i32, %b: f32) { varlen.yield %s : f32 }
+  return
+}
+
+// -----
+
+func.func @attn_c19_element(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>, %bias: tensor<4xf64>) {
+  // expected-error @below {{expected capture compatible with 'tensor<4xf32>', got 'tensor<4xf64>'}}
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu captures(%bias)
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,
+         tensor<3xi32>, tensor<4xf64>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+      score (%s: f32, %i: i32, %j: i32, %b: f32) { varlen.yield %s : f32 }
+  return
+}
+
+// -----
+
+func.func @attn_c20_captures(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>, %bias: tensor<4xf32>) {
+  // expected-error @below {{expected a score region beside captures}}
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu captures(%bias)
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,
+         tensor<3xi32>, tensor<4xf32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+func.func @attn_c20_arguments(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error @below {{expected a score region of 'f32', 'i32', 'i32': the score, the positions of query and key, and a number of each capture, got 'f32'}}
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,
+         tensor<3xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+      score (%s: f32) { varlen.yield %s : f32 }
+  return
+}
+
+// -----
+
+func.func @attn_c20_yield(%q: tensor<?x4x16xf64>, %cu: tensor<3xi32>) {
+  // expected-error @below {{expected the score region to end with varlen.yield of one 'f64', got 'f64', 'f64'}}
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu
+      : (tensor<?x4x16xf64>, tensor<?x4x16xf64>, tensor<?x4x16xf64>, tensor<3xi32>,
+         tensor<3xi32>) -> (tensor<?x4x16xf64>, tensor<4x?xf64>)
+      score (%s: f64, %i: i32, %j: i32) { varlen.yield %s, %s : f64, f64 }
+  return
+}
+
+// -----
+
+func.func @attn_c20_operations(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,
+         tensor<3xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+      score (%s: f32, %i: i32, %j: i32) {
+        // expected-error @below {{expected operations of arith and math on numbers in a score region}}
+        %v = vector.broadcast %s : f32 to vector<4xf32>
+        varlen.yield %s : f32
+      }
+  return
+}
+
+// -----
+
+// Nothing from outside but by captures.
+func.func @attn_c20_isolated(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>, %x: f32) {
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,
+         tensor<3xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+      score (%s: f32, %i: i32, %j: i32) {
+        // expected-error @below {{use of undeclared SSA value name}}
+        %y = arith.mulf %s, %x : f32
+        varlen.yield %y : f32
+      }
   return
 }

@@ -255,7 +255,7 @@ func.func @none(%t: tensor<8x8xf32>, %m: tensor<8x1xf32>) {
 func.func @one_limit(%t: tensor<8x8xf32>, %m: tensor<8x1xf32>, %lo: tensor<8x1xi32>) {
   // expected-error @below {{expected all of the limits lo, hi and k0 or none, got 1 of 3}}
   %0 = "varlen.online_attn_grad"(%t, %t, %t, %t, %m, %m, %lo, %t) <{
-      operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0>,
+      operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0>,
       orientation = #varlen<orientation qk>, scale = 1.0 : f64}>
       : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>,
          tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xi32>, tensor<8x8xf32>)
@@ -270,10 +270,23 @@ func.func @results(%t: tensor<8x8xf32>, %m: tensor<8x1xf32>) {
   // expected-error @below {{inferred type(s) 'tensor<8x8xf32>' are incompatible with return type(s) of operation 'tensor<8x8xf32>', 'tensor<8x8xf32>'}}
   // expected-error @below {{failed to infer returned types}}
   %0:2 = "varlen.online_attn_grad"(%t, %t, %t, %t, %m, %m, %t) <{
-      operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0>,
+      operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0>,
       orientation = #varlen<orientation qk>, scale = 1.0 : f64}>
       : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>,
          tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x8xf32>)
       -> (tensor<8x8xf32>, tensor<8x8xf32>)
+  return
+}
+
+// -----
+
+func.func @dcaptures(%q: tensor<8x8xf32>, %m: tensor<8x1xf32>) {
+  // expected-error @below {{expected dcaptures for each of the 1 wrt_captures, got 0}}
+  %0 = varlen.online_attn_grad qk
+      ins(%q, %q, %q, %q, %m, %m : tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>,
+          tensor<8x8xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
+      captures(%m : tensor<8x1xf32>) dq(%q : tensor<8x8xf32>) scale 1.0
+      {wrt_captures = array<i64: 0>}
+      score (%s: f32, %i: i32, %j: i32, %x: f32) { varlen.yield %x : f32 }
   return
 }

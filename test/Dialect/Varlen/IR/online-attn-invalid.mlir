@@ -246,7 +246,7 @@ func.func @scale_nan(
 func.func @one_limit(%t: tensor<8x8xf32>, %m: tensor<8x1xf32>, %lo: tensor<8x1xi32>) {
   // expected-error @below {{expected all of the limits lo, hi and k0 or none, got 1 of 3}}
   %0:3 = "varlen.online_attn"(%t, %t, %t, %lo, %t, %m, %m) <{
-      operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1>,
+      operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1>,
       orientation = #varlen<orientation qk>, scale = 1.0 : f64}>
       : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x1xi32>,
          tensor<8x8xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
@@ -272,10 +272,46 @@ func.func @results(%t: tensor<8x8xf32>, %m: tensor<8x1xf32>) {
   // expected-error @below {{inferred type(s) 'tensor<8x8xf32>', 'tensor<8x1xf32>', 'tensor<8x1xf32>' are incompatible with return type(s) of operation 'tensor<?x8xf32>', 'tensor<8x1xf32>', 'tensor<8x1xf32>'}}
   // expected-error @below {{failed to infer returned types}}
   %0:3 = "varlen.online_attn"(%t, %t, %t, %t, %m, %m) <{
-      operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 1, 1>,
+      operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1>,
       orientation = #varlen<orientation qk>, scale = 1.0 : f64}>
       : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>,
          tensor<8x1xf32>, tensor<8x1xf32>)
       -> (tensor<?x8xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
+  return
+}
+
+// -----
+
+func.func @positions(%q: tensor<8x16xf32>, %acc: tensor<8x8xf32>, %v: tensor<8x8xf32>, %m: tensor<8x1xf32>) {
+  // expected-error @below {{expected positions or tiles beside a score region that reads positions}}
+  %0:3 = varlen.online_attn qk ins(%q, %q, %v : tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x8xf32>)
+      outs(%acc, %m, %m : tensor<8x8xf32>, tensor<8x1xf32>, tensor<8x1xf32>) scale 1.0
+      score (%s: f32, %i: i32, %j: i32) {
+        %x = arith.sitofp %j : i32 to f32
+        varlen.yield %x : f32
+      }
+  return
+}
+
+// -----
+
+func.func @positions_without_score(%q: tensor<8x16xf32>, %acc: tensor<8x8xf32>, %v: tensor<8x8xf32>,
+                                   %m: tensor<8x1xf32>, %p: tensor<8x1xi32>, %key: i32) {
+  // expected-error @below {{expected positions beside a score region of a step without tiles}}
+  %0:3 = varlen.online_attn qk ins(%q, %q, %v : tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x8xf32>)
+      positions(%p, %key : tensor<8x1xi32>, i32)
+      outs(%acc, %m, %m : tensor<8x8xf32>, tensor<8x1xf32>, tensor<8x1xf32>) scale 1.0
+  return
+}
+
+// -----
+
+func.func @capture_shape(%q: tensor<8x16xf32>, %acc: tensor<8x8xf32>, %v: tensor<8x8xf32>,
+                         %m: tensor<8x1xf32>, %c: tensor<1x8xf32>) {
+  // expected-error @below {{expected a capture to be queries x 1 = 8 x 1 in orientation qk, got 'tensor<1x8xf32>'}}
+  %0:3 = varlen.online_attn qk ins(%q, %q, %v : tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x8xf32>)
+      captures(%c : tensor<1x8xf32>)
+      outs(%acc, %m, %m : tensor<8x8xf32>, tensor<8x1xf32>, tensor<8x1xf32>) scale 1.0
+      score (%s: f32, %i: i32, %j: i32, %x: f32) { varlen.yield %x : f32 }
   return
 }

@@ -119,12 +119,14 @@ int64_t getValueHeadDim(AttentionOpInterface op);
 /// is not enough: tiles are made from the type of each.
 bool hasDynamicHeadDim(AttentionOpInterface op);
 bool isGradient(AttentionOpInterface op);
-/// An attention called `name` with the attributes of `like`, on `inputs` as
-/// `getInputSlots` has them.
-AttentionOpInterface createAttention(OpBuilder &b, AttentionOpInterface like,
-                                     StringRef name, TypeRange results,
-                                     ArrayRef<Value> inputs,
-                                     ValueRange destinations);
+/// An attention called `name` with the attributes of `like` and, with captures
+/// or without, its score, on `inputs` as `getInputSlots` has them.
+AttentionOpInterface
+createAttention(OpBuilder &b, AttentionOpInterface like, StringRef name,
+                TypeRange results, ArrayRef<Value> inputs, ValueRange captures,
+                ValueRange destinations, bool hasScore = true);
+/// Adds the score region of `like`, if it has one.
+void cloneScore(AttentionOpInterface like, OperationState &state);
 SmallVector<ShapedByInputs> getShapedDestinations(AttentionOpInterface op);
 FloatType getElementType(AttentionOpInterface op);
 FloatType getComputeType(AttentionOpInterface op);

@@ -22,10 +22,17 @@ def Varlen_Packed : Varlen_Shaped<Varlen_Float, 3>;
 def Varlen_CuSeqlens : Varlen_Shaped<Varlen_Index, 1>;
 def Varlen_Sink : Varlen_Shaped<Varlen_ComputeFloat, 1>;
 def Varlen_Lse : Varlen_Shaped<Varlen_ComputeFloat, 2>;
+/// A number for each query head, or for each query row of each.
+def Varlen_Capture
+    : AnyTypeOf<[TensorRankOf<[Varlen_ComputeFloat], [1, 2]>,
+                 MemRefRankOf<[Varlen_ComputeFloat], [1, 2]>],
+                "rank-1 or rank-2 tensor or memref of f32 or f64">;
 def Varlen_Gradient
-    : AnyTypeOf<[Varlen_Tensor<Varlen_Float, 3>, Varlen_Tensor<Varlen_ComputeFloat, 1>]>;
+    : AnyTypeOf<[Varlen_Tensor<Varlen_Float, 3>, Varlen_Tensor<Varlen_ComputeFloat, 1>,
+                 Varlen_Tensor<Varlen_ComputeFloat, 2>]>;
 def Varlen_GradientBuffer
-    : AnyTypeOf<[Varlen_MemRef<Varlen_Float, 3>, Varlen_MemRef<Varlen_ComputeFloat, 1>]>;
+    : AnyTypeOf<[Varlen_MemRef<Varlen_Float, 3>, Varlen_MemRef<Varlen_ComputeFloat, 1>,
+                 Varlen_MemRef<Varlen_ComputeFloat, 2>]>;
 
 /// What scores are multiplied by: f32, or f64 with f64 elements.
 def Varlen_ScaleAttr : Attr<
@@ -41,17 +48,24 @@ def Varlen_ScaleAttr : Attr<
 /// `varlen.attn`, its gradient, and both in destination-passing style.
 class Varlen_AttentionOp<string mnemonic, list<Trait> traits>
     : Varlen_Op<mnemonic, !listconcat([
-        AttrSizedOperandSegments,
+        AttrSizedOperandSegments, IsolatedFromAbove,
         DeclareOpInterfaceMethods<Varlen_AttentionOpInterface>,
         DeclareOpInterfaceMethods<AggregatedOpInterface, ["decomposeOperation"]>,
         DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
         DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
         DeclareOpInterfaceMethods<ConditionallySpeculatable>,
-        DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>], traits)> {
+        DeclareOpInterfaceMethods<OpAsmOpInterface, [
+          "getAsmResultNames", "getAsmBlockArgumentNames"]>], traits)> {
+  // None, or one. A region that is empty instead is a crash in upstream's folding
+  // of casts into operations in destination-passing style.
+  let regions = (region VariadicRegion<SizedRegion<1>>:$score);
   let hasVerifier = 1;
   let hasCanonicalizer = 1;
   /// What every class defines in the same way.
   code sharedDefinition = [{
+    ::mlir::Block *$cppClass::getScoreBody() {
+      return getScore().empty() ? nullptr : &getScore().front().front();
+    }
     ::llvm::LogicalResult $cppClass::verify() {
       return ::mlir::varlen::detail::verifyAttention(*this);
     }
@@ -68,6 +82,10 @@ class Varlen_AttentionOp<string mnemonic, list<Trait> traits>
     }
     void $cppClass::getAsmResultNames(::mlir::OpAsmSetValueNameFn setName) {
       ::mlir::varlen::detail::setResultNames(*this, setName);
+    }
+    void $cppClass::getAsmBlockArgumentNames(
+        ::mlir::Region &region, ::mlir::OpAsmSetValueNameFn setName) {
+      ::mlir::varlen::setScoreArgumentNames(region, setName);
     }
     ::mlir::FailureOr<::mlir::TilingResult> $cppClass::generateResultTileValue(
         ::mlir::OpBuilder &b, unsigned resultNumber,
@@ -100,14 +118,18 @@ class Varlen_AttnOpBase<string mnemonic, list<Trait> traits>
     Arg<Optional<Varlen_Sink>, "logit in each head's softmax denominator: Hq">:$sink);
   let extraClassDefinition = sharedDefinition # [{
     ::llvm::SmallVector<::mlir::varlen::NamedValue> $cppClass::getInputs() {
-      return ::mlir::varlen::detail::getAttentionInputs(*this);
+      ::llvm::SmallVector<::mlir::varlen::NamedValue> inputs =
+          ::mlir::varlen::detail::getAttentionInputs(*this);
+      ::llvm::append_range(inputs, getShapedInputs());
+      return inputs;
     }
     ::llvm::SmallVector<::mlir::Value> $cppClass::getInputSlots() {
       return {getQ(), getK(), getV(), getCuQ(), getCuK(), getSequsedQ(),
               getSequsedK(), getQOffset(), getSink()};
     }
+    ::llvm::ArrayRef<int64_t> $cppClass::getWrtCaptures() { return {}; }
     ::llvm::SmallVector<::mlir::varlen::ShapedByInputs> $cppClass::getShapedInputs() {
-      return {};
+      return ::mlir::varlen::detail::getShapedCaptures(*this);
     }
     ::llvm::SmallVector<::mlir::varlen::ShapedByInputs> $cppClass::getShapedResults() {
       return ::mlir::varlen::detail::getAttnResults(*this);
@@ -202,7 +224,9 @@ class Varlen_AttnGradOpBase<string mnemonic, list<Trait> traits>
     Arg<Optional<Varlen_CuSeqlens>, "keys in use of each sequence: N">:$seqused_k,
     Arg<Optional<Varlen_CuSeqlens>, "added to the position of each query of a sequence: N">:$q_offset,
     Arg<Optional<Varlen_Sink>, "logit in each head's softmax denominator: Hq">:$sink);
-  // dq, dk, dv and, with a sink, dsink.
+  // Versions of bytecode differ in what they have.
+  let useCustomPropertiesEncoding = 1;
+  // dq, dk, dv, with a sink dsink, and the gradients of captures.
   let results = (outs Variadic<Varlen_Gradient>:$gradients);
   let extraClassDefinition = sharedDefinition # [{
     ::llvm::SmallVector<::mlir::varlen::NamedValue> $cppClass::getInputs() {
@@ -260,9 +284,18 @@ class Varlen_AttnGradOpBase<string mnemonic, list<Trait> traits>
   }];
 }
 
+/// What the score region reads; the last operands, as they came last.
+defvar Varlen_Captures = (ins
+    Arg<Variadic<Varlen_Capture>, "what the score region reads, Hq or Hq x Tq">:$captures);
+
 /// The mask and the scale, which follow the operands.
 defvar Varlen_MaskAndScale = (ins
     DefaultValuedAttr<Varlen_MaskAttrInterface, "full">:$mask,
     OptionalAttr<Varlen_ScaleAttr>:$scale);
+
+/// Of a gradient: which captures it is by, too.
+def Varlen_WrtCapturesAttr
+    : DefaultValuedOptionalAttr<DenseI64ArrayAttr, "{}">;
+defvar Varlen_WrtCaptures = (ins Varlen_WrtCapturesAttr:$wrt_captures);
 
 #endif // VARLEN_ATTN_BASE_TD

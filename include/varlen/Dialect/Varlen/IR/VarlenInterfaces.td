@@ -45,8 +45,14 @@ def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
                     "::llvm::SmallVector<::mlir::varlen::NamedValue>", "getInputs">,
     InterfaceMethod<[{
         The operands that are read, in the order of the operation; null where an
-        optional one is absent.
+        optional one is absent. Without the captures.
       }], "::llvm::SmallVector<::mlir::Value>", "getInputSlots">,
+    InterfaceMethod<"What the score region reads, Hq or Hq x Tq.",
+                    "::mlir::OperandRange", "getCaptures">,
+    InterfaceMethod<"The body of the score region, or null.",
+                    "::mlir::Block *", "getScoreBody">,
+    InterfaceMethod<"The captures whose gradients are results too, by number.",
+                    "::llvm::ArrayRef<int64_t>", "getWrtCaptures">,
     InterfaceMethod<[{
         The inputs whose shapes follow from q, k, v and sink, with what they
         have to be.

@@ -78,16 +78,19 @@ def Varlen_BatchOp : Varlen_Op<"batch", [
 
 def Varlen_YieldOp : Varlen_Op<"yield", [
     Pure, Terminator, ReturnLike,
-    ParentOneOf<["ForTilesOp", "ForBlocksOp"]>]> {
-  let summary = "Ends the body of a tile loop";
+    ParentOneOf<["ForTilesOp", "ForBlocksOp", "AttnOp", "AttnIntoOp", "AttnGradOp",
+                 "AttnGradIntoOp", "OnlineAttnOp", "OnlineAttnGradOp"]>]> {
+  let summary = "Ends the body of a tile loop or of a score region";
   let description = [{
-    Of `varlen.for_blocks`, with the values that the next block starts from.
+    Of `varlen.for_blocks`, with the values that the next block starts from; of a
+    score region, with the new score.
 
     ```mlir
     varlen.yield %acc, %m, %l : tensor<64x48xf32>, tensor<64x1xf32>, tensor<64x1xf32>
     ```
   }];
-  let arguments = (ins Variadic<Varlen_Tile>:$values);
+  let arguments = (ins
+    Variadic<AnyTypeOf<[Varlen_Tile, Varlen_ComputeFloat]>>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
   let builders = [OpBuilder<(ins)>];
 }

@@ -83,20 +83,17 @@ def Varlen_AttnOp : Varlen_AttnOpBase<"attn", [
   let arguments = !con(inputs, (ins
     Arg<Optional<Varlen_MemRef<Varlen_Float, 3>>, "out, Tq x Hq x Dv">:$out_buffer,
     Arg<Optional<Varlen_MemRef<Varlen_ComputeFloat, 2>>, "lse, Hq x Tq">:$lse_buffer),
-    Varlen_MaskAndScale);
+    Varlen_Captures, Varlen_MaskAndScale);
   let results = (outs
     Optional<Varlen_Tensor<Varlen_Float, 3>>:$out,
     Optional<Varlen_Tensor<Varlen_ComputeFloat, 2>>:$lse);
-  // The end of the text is free on purpose: a region that changes scores can
-  // come as an optional group after the types, `... -> (...) score {...}`, and
-  // a new optional operand as a clause of the oilist; text without either
-  // parses as before.
   let assemblyFormat = [{
     $q `,` $k `,` $v `,` $cu_q `,` $cu_k
     oilist( `seqused_q` `(` $seqused_q `)` | `seqused_k` `(` $seqused_k `)`
           | `q_offset` `(` $q_offset `)` | `sink` `(` $sink `)`
-          | `outs` `(` $out_buffer `,` $lse_buffer `)` )
-    attr-dict `:` functional-type(operands, results)
+          | `outs` `(` $out_buffer `,` $lse_buffer `)`
+          | `captures` `(` $captures `)` )
+    attr-dict `:` functional-type(operands, results) `` custom<Score>($score)
   }];
   let builders = [
     // The tensor form without optional operands; result types are inferred.
@@ -135,15 +132,16 @@ def Varlen_AttnIntoOp : Varlen_AttnOpBase<"attn_into", [
   let arguments = !con(inputs, (ins
     Arg<Varlen_Tensor<Varlen_Float, 3>, "destination of out, Tq x Hq x Dv">:$out_init,
     Arg<Varlen_Tensor<Varlen_ComputeFloat, 2>, "destination of lse, Hq x Tq">:$lse_init),
-    Varlen_MaskAndScale);
+    Varlen_Captures, Varlen_MaskAndScale);
   let results = (outs
     Varlen_Tensor<Varlen_Float, 3>:$out, Varlen_Tensor<Varlen_ComputeFloat, 2>:$lse);
   let assemblyFormat = [{
     $q `,` $k `,` $v `,` $cu_q `,` $cu_k
     oilist( `seqused_q` `(` $seqused_q `)` | `seqused_k` `(` $seqused_k `)`
-          | `q_offset` `(` $q_offset `)` | `sink` `(` $sink `)` )
+          | `q_offset` `(` $q_offset `)` | `sink` `(` $sink `)`
+          | `captures` `(` $captures `)` )
     `outs` `(` $out_init `,` $lse_init `)`
-    attr-dict `:` functional-type(operands, results)
+    attr-dict `:` functional-type(operands, results) `` custom<Score>($score)
   }];
 }
 
@@ -203,21 +201,23 @@ def Varlen_AttnGradOp
     The verifier's rules, with their messages, are in docs/attn-grad.md.
   }];
   let arguments = !con(inputs, (ins
-    Arg<Variadic<Varlen_GradientBuffer>, "dq, dk, dv and, with a sink, dsink">:$gradient_buffers),
-    Varlen_MaskAndScale);
+    Arg<Variadic<Varlen_GradientBuffer>, "dq, dk, dv and what else there is">:$gradient_buffers),
+    Varlen_Captures, Varlen_MaskAndScale, Varlen_WrtCaptures);
   let assemblyFormat = [{
     $dout `,` $q `,` $k `,` $v `,` $out `,` $lse `,` $cu_q `,` $cu_k
     oilist( `dlse` `(` $dlse `)`
           | `seqused_q` `(` $seqused_q `)` | `seqused_k` `(` $seqused_k `)`
           | `q_offset` `(` $q_offset `)` | `sink` `(` $sink `)`
-          | `outs` `(` $gradient_buffers `)` )
-    attr-dict `:` functional-type(operands, results)
+          | `outs` `(` $gradient_buffers `)`
+          | `captures` `(` $captures `)` )
+    attr-dict `:` functional-type(operands, results) `` custom<Score>($score)
   }];
   let builders = [
     // On tensors, the gradients of `attn`, an attention on tensors, for the
     // cotangents of its results; dlse may be null.
     OpBuilder<(ins "::mlir::varlen::AttentionOpInterface":$attn,
-                   "::mlir::Value":$dout, CArg<"::mlir::Value", "{}">:$dlse)>
+                   "::mlir::Value":$dout, CArg<"::mlir::Value", "{}">:$dlse,
+                   CArg<"::llvm::ArrayRef<int64_t>", "{}">:$wrtCaptures)>
   ];
   let extraClassDeclaration = [{
     /// A gradient: the result, or the buffer in its place.
@@ -252,15 +252,16 @@ def Varlen_AttnGradIntoOp : Varlen_AttnGradOpBase<"attn_grad_into", [
     ```
   }];
   let arguments = !con(inputs, (ins
-    Arg<Variadic<Varlen_Gradient>, "destinations of dq, dk, dv and, with a sink, dsink">:$gradient_inits),
-    Varlen_MaskAndScale);
+    Arg<Variadic<Varlen_Gradient>, "destinations of dq, dk, dv and what else there is">:$gradient_inits),
+    Varlen_Captures, Varlen_MaskAndScale, Varlen_WrtCaptures);
   let assemblyFormat = [{
     $dout `,` $q `,` $k `,` $v `,` $out `,` $lse `,` $cu_q `,` $cu_k
     oilist( `dlse` `(` $dlse `)`
           | `seqused_q` `(` $seqused_q `)` | `seqused_k` `(` $seqused_k `)`
-          | `q_offset` `(` $q_offset `)` | `sink` `(` $sink `)` )
+          | `q_offset` `(` $q_offset `)` | `sink` `(` $sink `)`
+          | `captures` `(` $captures `)` )
     `outs` `(` $gradient_inits `)`
-    attr-dict `:` functional-type(operands, results)
+    attr-dict `:` functional-type(operands, results) `` custom<Score>($score)
   }];
 }
 
@@ -374,7 +375,7 @@ def Varlen_WorkTilesOp : Varlen_Op<"work_tiles", [
 def Varlen_LimitTile : Varlen_Tensor<I32, 2>;
 
 def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
-    AttrSizedOperandSegments, Pure, InferTypeOpAdaptor,
+    AttrSizedOperandSegments, IsolatedFromAbove, Pure, InferTypeOpAdaptor,
     DeclareOpInterfaceMethods<DestinationStyleOpInterface>,
     DeclareOpInterfaceMethods<TilingInterface, [
       "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
@@ -384,7 +385,8 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
       "generateInitialTensorForPartialReduction", "tileToPartialReduction",
       "mergeReductions", "getPartialResultTilePosition"]>,
     DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
-    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+    DeclareOpInterfaceMethods<OpAsmOpInterface, [
+      "getAsmResultNames", "getAsmBlockArgumentNames"]>]> {
   let summary = "One step of online softmax: a block of queries against a block of keys";
   let description = [{
     Destination-passing on the state of each query: `acc` (its row of the
@@ -440,6 +442,8 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
     Optional<Varlen_LimitTile>:$lo, Optional<Varlen_LimitTile>:$hi, Optional<I32>:$k0,
     Optional<I1>:$whole,
     Optional<Varlen_TileType>:$queries, Optional<Varlen_TileType>:$keys,
+    Optional<Varlen_LimitTile>:$position, Optional<I32>:$first_key,
+    Variadic<Varlen_Tile>:$captures,
     Varlen_Tile:$acc, Varlen_Tile:$m, Varlen_Tile:$l,
     F64Attr:$scale, Varlen_OrientationAttr:$orientation);
   let results = (outs Varlen_Tile:$acc_out, Varlen_Tile:$m_out, Varlen_Tile:$l_out);
@@ -448,11 +452,18 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
     `ins` `(` $q `,` $k `,` $v `:` type($q) `,` type($k) `,` type($v) `)`
     (`limits` `(` $lo^ `,` $hi `,` $k0 `:` type($lo) `,` type($hi) `,` type($k0) `)`)?
     (`unless` `(` $whole^ `)`)?
+    (`positions` `(` $position^ `,` $first_key `:` type($position) `,` type($first_key) `)`)?
+    (`captures` `(` $captures^ `:` type($captures) `)`)?
     `outs` `(` $acc `,` $m `,` $l `:` type($acc) `,` type($m) `,` type($l) `)`
-    `scale` $scale attr-dict
+    `scale` $scale attr-dict `` custom<Score>($score)
   }];
+  let regions = (region VariadicRegion<SizedRegion<1>>:$score);
   let hasVerifier = 1;
   let extraClassDeclaration = [{
+    /// The body of the score region; null if there is none.
+    ::mlir::Block *getScoreBody() {
+      return getScore().empty() ? nullptr : &getScore().front().front();
+    }
     /// `m` of a query that has seen no key: finite, below every real score.
     static double getInitialM(double scale, ::mlir::FloatType compute);
     /// The power of two that large scores are multiplied by: scale * log2(e) or
@@ -468,10 +479,11 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
 //===----------------------------------------------------------------------===//
 
 def Varlen_OnlineAttnGradOp : Varlen_Op<"online_attn_grad", [
-    AttrSizedOperandSegments, Pure, InferTypeOpAdaptor,
+    AttrSizedOperandSegments, IsolatedFromAbove, Pure, InferTypeOpAdaptor,
     DeclareOpInterfaceMethods<DestinationStyleOpInterface>,
     DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
-    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+    DeclareOpInterfaceMethods<OpAsmOpInterface, [
+      "getAsmResultNames", "getAsmBlockArgumentNames"]>]> {
   let summary = "The gradients of a block of queries against a block of keys";
   let description = [{
     The backward of one `varlen.online_attn` step, with probabilities recomputed
@@ -519,8 +531,12 @@ def Varlen_OnlineAttnGradOp : Varlen_Op<"online_attn_grad", [
     Optional<Varlen_LimitTile>:$lo, Optional<Varlen_LimitTile>:$hi, Optional<I32>:$k0,
     Optional<I1>:$whole,
     Optional<Varlen_TileType>:$queries, Optional<Varlen_TileType>:$keys,
+    Optional<Varlen_LimitTile>:$position, Optional<I32>:$first_key,
+    Variadic<Varlen_Tile>:$captures,
     Optional<Varlen_Tile>:$dq, Optional<Varlen_Tile>:$dk, Optional<Varlen_Tile>:$dv,
-    F64Attr:$scale, Varlen_OrientationAttr:$orientation, UnitAttr:$natural);
+    Variadic<Varlen_Tile>:$dcaptures,
+    F64Attr:$scale, Varlen_OrientationAttr:$orientation, UnitAttr:$natural,
+    Varlen_WrtCapturesAttr:$wrt_captures);
   let results = (outs Variadic<Varlen_Tile>:$gradients);
   let assemblyFormat = [{
     $orientation (`natural` $natural^)?
@@ -529,12 +545,24 @@ def Varlen_OnlineAttnGradOp : Varlen_Op<"online_attn_grad", [
       type($q) `,` type($k) `,` type($v) `,` type($dout) `,` type($lse) `,` type($delta) `)`
     (`limits` `(` $lo^ `,` $hi `,` $k0 `:` type($lo) `,` type($hi) `,` type($k0) `)`)?
     (`unless` `(` $whole^ `)`)?
+    (`positions` `(` $position^ `,` $first_key `:` type($position) `,` type($first_key) `)`)?
+    (`captures` `(` $captures^ `:` type($captures) `)`)?
     (`dq` `(` $dq^ `:` type($dq) `)`)? (`dk` `(` $dk^ `:` type($dk) `)`)?
     (`dv` `(` $dv^ `:` type($dv) `)`)?
-    `scale` $scale attr-dict
+    (`dcaptures` `(` $dcaptures^ `:` type($dcaptures) `)`)?
+    `scale` $scale attr-dict `` custom<Score>($score)
   }];
+  let regions = (region VariadicRegion<SizedRegion<1>>:$score);
   let hasVerifier = 1;
   let extraClassDeclaration = [{
+    /// The body of the score region; null if there is none.
+    ::mlir::Block *getScoreBody() {
+      return getScore().empty() ? nullptr : &getScore().front().front();
+    }
+    /// The results for dcaptures.
+    ::mlir::ResultRange getDcapturesOut() {
+      return getResults().take_back(getDcaptures().size());
+    }
     /// The extents, from whichever operand knows them.
     ::mlir::varlen::StepSizes getSizes();
     /// The result for a destination; null if that is absent.

@@ -31,7 +31,8 @@ public:
   /// Of a sequence with `queries` and `keys` rows in use.
   SequenceMask(PositionBuilder b, MaskAttrInterface mask, Position queries,
                Position keys, Position offset)
-      : mask(mask), state(mask.getState(b, queries, keys, offset)) {}
+      : mask(mask), state(mask.getState(b, queries, keys, offset)),
+        queries(queries), keys(keys), offset(offset) {}
 
   /// The keys, of `keys`, that the queries `first` to `last` see.
   MaskRange<Position> getKeysOf(PositionBuilder b, Position first,
@@ -45,6 +46,11 @@ public:
   /// sequence; null if there is none on that side.
   Value emitBound(IndexBuilder &index, MaskSide side, Value query) const;
 
+  /// Where a query is among the keys, the position that score regions know: of
+  /// 32 bits, at the end of these wherever an offset moves it beyond. Keys are
+  /// numbered from the first.
+  Value emitPosition(IndexBuilder &index, Value query) const;
+
   /// Has rows numbered from those.
   void shift(IndexBuilder &index, Position query, Position key = 0);
   /// Makes the numbers it consists of those of `narrow`, for rows within 2^29.
@@ -53,6 +59,9 @@ public:
 private:
   MaskAttrInterface mask;
   SmallVector<Position> state;
+  /// Of the sequence, and where rows are numbered from now.
+  Position queries, keys, offset;
+  SmallVector<Position, 1> firstQueries;
 };
 
 /// The number of pairs of a query of a sequence and a key that it sees.

@@ -45,9 +45,9 @@ FailureOr<unsigned> convertTileLoops(
     Operation *root,
     function_ref<LogicalResult(const BatchLoops &, OpBuilder &)> convert);
 
-/// The read of `varlen.rows` at `tile` of which lse is the first number and
-/// delta the second; null if they are something else.
-ReadOp findStatisticsRead(Value lse, Value delta, Value tile);
+/// The read of `varlen.rows` at `tile` of which lse is the first number, delta
+/// the second, and captures the others; null if they are something else.
+ReadOp findStatisticsRead(OnlineAttnGradOp step, Value tile);
 
 /// Whether a loop has an operation of that kind.
 template <typename Op> bool hasOp(ForTilesOp loop) {

@@ -1,0 +1,57 @@
+//===- VarlenScore.h - Score regions ----------------------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The region of an attention, or of a step, that changes scores: its arguments
+// are a score, the positions of its query and its key, and a number of each
+// capture; it yields the new score.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_VARLEN_IR_VARLENSCORE_H
+#define VARLEN_DIALECT_VARLEN_IR_VARLENSCORE_H
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/Operation.h"
+
+namespace mlir::varlen {
+
+/// Arguments of a score region; those of captures follow.
+enum ScoreArgument : unsigned { Score, QueryPosition, KeyPosition, Captures };
+
+/// Gives the arguments of a score region the names that it is printed with.
+void setScoreArgumentNames(Region &region, OpAsmSetValueNameFn setName);
+
+/// Whether a score depends on where its query and its key are; not if there is
+/// no region.
+bool readsPositions(Block *score);
+
+/// Verifies the score region of `op`, if there is one, for scores of `compute`
+/// and so many captures, which are there with a region only.
+LogicalResult verifyScore(Operation *op, Block *score, FloatType compute,
+                          unsigned captures);
+
+/// Verifies that `numbers` are ascending and of `captures` captures.
+LogicalResult verifyCaptureNumbers(Operation *op, ArrayRef<int64_t> numbers,
+                                   int64_t captures);
+
+/// Verifies that each operation that a derivative of the score may pass has a
+/// rule.
+LogicalResult verifyScoreRules(Block *score);
+
+/// Emits the new score of those arguments.
+Value emitScore(OpBuilder &builder, Block *score, ValueRange arguments);
+
+/// Emits the cotangent of one argument, of which no two are the same value, for
+/// that of the new score. Each operation has a rule.
+Value emitScoreVJP(OpBuilder &builder, Location loc, Block *score,
+                   ValueRange arguments, Value cotangent, unsigned argument);
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_DIALECT_VARLEN_IR_VARLENSCORE_H
