@@ -3,7 +3,8 @@ independent of the compiler: attention of each sequence on its own, in a precise
 float type.
 
 Arguments are those of the op. `window` is (left, right), -1 = open, (-1, 0) is
-causal, or the size of a chunk; `alignment` is "bottom_right" or "top_left".
+causal, or the size of a chunk; `alignment` is "bottom_right" or "top_left". `score` is
+one of `varlen.scores`, `captures` its arrays, Hq or Hq x Tq.
 """
 
 import numpy as np
@@ -14,18 +15,18 @@ from . import dtypes
 def visible(lq, lk, window=(-1, -1), alignment="bottom_right", offset=0):
     """Which of lk keys each of lq queries sees: a bool array lq x lk."""
     # Of any size: Python's integers do not overflow.
-    diagonal = (lk - lq if alignment == "bottom_right" else 0) + int(offset)
+    first_key = diagonal(lq, lk, alignment, offset)
     if isinstance(window, int):
         seen = np.zeros((lq, lk), bool)
         for i in range(lq):
-            first = (i + diagonal) // window * window
-            seen[i, max(first, 0) : max(i + diagonal + 1, 0)] = True
+            first = (i + first_key) // window * window
+            seen[i, max(first, 0) : max(i + first_key + 1, 0)] = True
         return seen
     left, right = (int(side) for side in window)
     # Key minus query is from -lq to lk, exclusive; bounds beyond are as good as
     # these.
     first, last = (
-        min(max(bound, -lq), lk) for bound in (diagonal - left, diagonal + right)
+        min(max(bound, -lq), lk) for bound in (first_key - left, first_key + right)
     )
     distance = np.arange(lk)[None, :] - np.arange(lq)[:, None]
     seen = np.ones((lq, lk), bool)
@@ -54,6 +55,48 @@ def visible_pairs(
         int(visible(lq, lk, window, alignment, offset).sum())
         for _, lq, _, lk, offset in sequences(cu_q, cu_k, seqused_q, seqused_k, q_offset)
     )
+
+
+class Scores:
+    """What the score makes of scaled products, for some queries of a head of a sequence
+    and some of its keys."""
+
+    def __init__(self, score, captures, head, q0, rows, part, diagonal):
+        self.score = score
+        if score is None:
+            return
+        farthest = 1 << 30  # Where an offset leaves queries that it moves farther.
+        query = np.arange(rows.start, rows.stop, dtype=object) + diagonal
+        self.positions = (
+            np.clip(query, -farthest, farthest).astype(np.int64)[:, None],
+            np.arange(part.start, part.stop)[None, :],
+        )
+        self.captures = [
+            capture[head] if capture.ndim == 1
+            else capture[head, q0 + rows.start : q0 + rows.stop, None]
+            for capture in captures
+        ]  # fmt: skip
+
+    def of(self, products):
+        if self.score is None:
+            return products
+        return self.score.value(products, *self.positions, *self.captures)
+
+    def pull_back(self, products, dscores):
+        """The cotangents of the products and of each query's captures."""
+        if self.score is None:
+            return dscores, []
+        by_product, *by_captures = self.score.derivatives(
+            products, *self.positions, *self.captures
+        )
+        # No score where a key is hidden.
+        parts = [np.where(dscores == 0, 0, dscores * by) for by in (by_product, *by_captures)]
+        return parts[0], [part.sum(axis=1) for part in parts[1:]]
+
+
+def diagonal(lq, lk, alignment, offset):
+    """The position of query 0 among the keys."""
+    return (lk - lq if alignment == "bottom_right" else 0) + int(offset)
 
 
 def _parts(lq, seen):
@@ -99,20 +142,22 @@ def _scale(scale, q, dim, compute):
 
 def attention(
     q, k, v, cu_q, cu_k, *, seqused_q=None, seqused_k=None, q_offset=None,
-    sink=None, window=(-1, -1), alignment="bottom_right", scale=None,
+    sink=None, window=(-1, -1), alignment="bottom_right", scale=None, score=None,
+    captures=(),
 ):  # fmt: skip
     """The golden (out, lse): in f64, for f64 inputs in numpy's longest float."""
     compute = np.longdouble if dtypes.name_of(q) == "f64" else np.float64
     return _packed(
         lambda *tile: _golden(*tile, compute),
         q, k, v, cu_q, cu_k, seqused_q, seqused_k, q_offset, sink, window, alignment,
-        scale, compute,
+        scale, compute, score, captures,
     )  # fmt: skip
 
 
 def plain(
     q, k, v, cu_q, cu_k, *, seqused_q=None, seqused_k=None, q_offset=None,
-    sink=None, window=(-1, -1), alignment="bottom_right", scale=None,
+    sink=None, window=(-1, -1), alignment="bottom_right", scale=None, score=None,
+    captures=(),
 ):  # fmt: skip
     """(out, lse) of the same attention computed step by step in the inputs' own
     type: every product's and the softmax's result is rounded to it, and sums
@@ -123,18 +168,18 @@ def plain(
     return _packed(
         lambda *tile: _stepwise(*tile, name, compute),
         q, k, v, cu_q, cu_k, seqused_q, seqused_k, q_offset, sink, window, alignment,
-        scale, compute,
+        scale, compute, score, captures,
     )  # fmt: skip
 
 
-def _golden(q, k, v, seen, sink, scale, compute):
+def _golden(q, k, v, seen, sink, scale, scored, compute):
     with np.errstate(invalid="ignore"):
-        scores = scale * (q @ k.T)
+        scores = scored.of(scale * (q @ k.T))
     weights, lse = _softmax(scores, seen, sink)
     return _weighted_sum(weights, v), lse
 
 
-def _stepwise(q, k, v, seen, sink, scale, name, compute):
+def _stepwise(q, k, v, seen, sink, scale, scored, name, compute):
     def rounded(values):
         return dtypes.round_to(values, name, compute)
 
@@ -142,6 +187,8 @@ def _stepwise(q, k, v, seen, sink, scale, name, compute):
     root = compute(np.sqrt(scale))
     with np.errstate(invalid="ignore", over="ignore"):
         scores = rounded(rounded(q * root) @ rounded(k * root).T)
+        if scored.score is not None:
+            scores = rounded(scored.of(scores))
     weights, lse = _softmax(scores, seen, sink)
     return rounded(_weighted_sum(rounded(weights), v)), lse
 
@@ -149,20 +196,23 @@ def _stepwise(q, k, v, seen, sink, scale, name, compute):
 def gradients(
     dout, q, k, v, cu_q, cu_k, *, dlse=None, seqused_q=None, seqused_k=None,
     q_offset=None, sink=None, window=(-1, -1), alignment="bottom_right", scale=None,
+    score=None, captures=(),
 ):  # fmt: skip
-    """The golden (dq, dk, dv, dsink) for the cotangents of (out, lse), in the same
-    types as `attention`; dsink is None without a sink. A dlse of None is 0."""
+    """The golden (dq, dk, dv, dsink, and of each capture) for the cotangents of
+    (out, lse), in the same types as `attention`; dsink is None without a sink. A dlse
+    of None is 0."""
     compute = np.longdouble if dtypes.name_of(q) == "f64" else np.float64
     return _packed_gradients(
         lambda *tile: _golden_gradients(*tile, compute), _golden_sums,
         dout, q, k, v, cu_q, cu_k, dlse, seqused_q, seqused_k, q_offset, sink, window,
-        alignment, scale, compute,
+        alignment, scale, compute, score, captures,
     )  # fmt: skip
 
 
 def plain_gradients(
     dout, q, k, v, cu_q, cu_k, *, dlse=None, seqused_q=None, seqused_k=None,
     q_offset=None, sink=None, window=(-1, -1), alignment="bottom_right", scale=None,
+    score=None, captures=(),
 ):  # fmt: skip
     """The same, computed step by step in the inputs' own type as `plain` is: what
     differentiating the steps of an attention that is not fused gives."""
@@ -172,7 +222,7 @@ def plain_gradients(
         lambda *tile: _stepwise_gradients(*tile, name, compute),
         lambda *sums: _stepwise_sums(*sums, name, compute),
         dout, q, k, v, cu_q, cu_k, dlse, seqused_q, seqused_k, q_offset, sink, window,
-        alignment, scale, compute,
+        alignment, scale, compute, score, captures,
     )  # fmt: skip
 
 
@@ -180,18 +230,21 @@ def plain_gradients(
 # these are scaled and rounded; that is what _..._sums do.
 
 
-def _golden_gradients(dout, dlse, q, k, v, seen, sink, scale, compute):
+def _golden_gradients(dout, dlse, q, k, v, seen, sink, scale, scored, compute):
     with np.errstate(invalid="ignore"):
-        weights, lse = _softmax(scale * (q @ k.T), seen, sink)
+        products = scale * (q @ k.T)
+        weights, lse = _softmax(scored.of(products), seen, sink)
         dweights = dout @ v.T
     delta = (dout * _weighted_sum(weights, v)).sum(axis=1) - dlse
     with np.errstate(invalid="ignore"):
         dscores = np.where(seen, weights * (dweights - delta[:, None]), 0)
+        dproducts, dcaptures = scored.pull_back(products, dscores)
     return (
-        scale * _weighted_sum(dscores, k),
-        _weighted_sum(dscores.T, q),
+        scale * _weighted_sum(dproducts, k),
+        _weighted_sum(dproducts.T, q),
         _weighted_sum(weights.T, dout),
         _sink_gradient(sink, lse, delta),
+        dcaptures,
     )
 
 
@@ -199,24 +252,33 @@ def _golden_sums(dk, dv, dsink, scale):
     return scale * dk, dv, dsink
 
 
-def _stepwise_gradients(dout, dlse, q, k, v, seen, sink, scale, name, compute):
+def _stepwise_gradients(
+    dout, dlse, q, k, v, seen, sink, scale, scored, name, compute
+):  # fmt: skip
     def rounded(values):
         return dtypes.round_to(values, name, compute)
 
     root = compute(np.sqrt(scale))
     with np.errstate(invalid="ignore", over="ignore"):
         scaled_q, scaled_k = rounded(q * root), rounded(k * root)
-        weights, lse = _softmax(rounded(scaled_q @ scaled_k.T), seen, sink)
+        products = rounded(scaled_q @ scaled_k.T)
+        scores = products if scored.score is None else rounded(scored.of(products))
+        weights, lse = _softmax(scores, seen, sink)
         weights = rounded(weights)
         dweights = np.where(seen, rounded(dout @ v.T), 0)
     # As a softmax is differentiated: by what it returned, rounded.
     delta = (weights * dweights).sum(axis=1) - dlse
     dscores = rounded(weights * (dweights - delta[:, None]))
+    with np.errstate(invalid="ignore", over="ignore"):
+        dproducts, dcaptures = scored.pull_back(products, dscores)
+    if scored.score is not None:
+        dproducts = rounded(dproducts)
     return (
-        rounded(root * rounded(_weighted_sum(dscores, scaled_k))),
-        _weighted_sum(dscores.T, scaled_q),
+        rounded(root * rounded(_weighted_sum(dproducts, scaled_k))),
+        _weighted_sum(dproducts.T, scaled_q),
         _weighted_sum(weights.T, dout),
         _sink_gradient(sink, lse, delta, rounded),
+        dcaptures,
     )
 
 
@@ -236,14 +298,16 @@ def _sink_gradient(sink, lse, delta, rounded=lambda values: values):
 
 def _packed_gradients(
     differentiate, finish, dout, q, k, v, cu_q, cu_k, dlse, seqused_q, seqused_k, q_offset,
-    sink, window, alignment, scale, compute,
+    sink, window, alignment, scale, compute, score, captures,
 ):  # fmt: skip
+    captures = [dtypes.widen(capture, compute) for capture in captures]
     heads, dim = q.shape[1:]
     group = heads // k.shape[1]
     scale = _scale(scale, q, dim, compute)
     dlse = np.zeros((heads, len(q)), compute) if dlse is None else dtypes.widen(dlse, compute)
     dq, dk, dv = (np.zeros(x.shape, compute) for x in (q, k, v))
     dsink = None if sink is None else np.zeros(heads, compute)
+    dcaptures = [np.zeros(capture.shape, compute) for capture in captures]
     for q0, lq, k0, lk, offset in sequences(cu_q, cu_k, seqused_q, seqused_k, q_offset):
         seen = visible(lq, lk, window, alignment, offset)
         queries, keys = slice(q0, q0 + lq), slice(k0, k0 + lk)
@@ -255,10 +319,18 @@ def _packed_gradients(
             sums = [np.zeros((lk, x.shape[2]), compute) for x in (k, v)]
             total = compute(0)
             for rows, part in _parts(lq, seen):
-                dq[queries, h][rows], to_k, to_v, to_sink = differentiate(
+                scored = Scores(
+                    score, captures, h, q0, rows, part, diagonal(lq, lk, alignment, offset)
+                )
+                dq[queries, h][rows], to_k, to_v, to_sink, to_captures = differentiate(
                     dout_s[rows, h], dlse[h, queries][rows], q_s[rows, h],
-                    k_s[part, kv], v_s[part, kv], seen[rows, part], logit, scale,
+                    k_s[part, kv], v_s[part, kv], seen[rows, part], logit, scale, scored,
                 )  # fmt: skip
+                for dcapture, of_rows in zip(dcaptures, to_captures):
+                    if dcapture.ndim == 1:
+                        dcapture[h] += of_rows.sum()
+                    else:
+                        dcapture[h, queries][rows] += of_rows
                 sums[0][part] += to_k
                 sums[1][part] += to_v
                 total += to_sink
@@ -267,13 +339,14 @@ def _packed_gradients(
             dv[keys, kv] += to_v
             if dsink is not None:
                 dsink[h] += to_sink
-    return dq, dk, dv, dsink
+    return dq, dk, dv, dsink, *dcaptures
 
 
 def _packed(
     attend, q, k, v, cu_q, cu_k, seqused_q, seqused_k, q_offset, sink, window,
-    alignment, scale, compute,
+    alignment, scale, compute, score, captures,
 ):  # fmt: skip
+    captures = [dtypes.widen(capture, compute) for capture in captures]
     tq, heads, dim = q.shape
     group = heads // k.shape[1]
     scale = _scale(scale, q, dim, compute)
@@ -289,8 +362,11 @@ def _packed(
             logit = None if sink is None else compute(dtypes.widen(sink)[h])
             kv = h // group
             for rows, part in _parts(lq, seen):
+                scored = Scores(
+                    score, captures, h, q0, rows, part, diagonal(lq, lk, alignment, offset)
+                )
                 out[queries, h][rows], lse[h, queries][rows] = attend(
                     q_s[rows, h], k_s[part, kv], v_s[part, kv], seen[rows, part],
-                    logit, scale,
+                    logit, scale, scored,
                 )  # fmt: skip
     return out, lse

@@ -27,7 +27,7 @@ def _tensor(*shape, element, buffers=False):
 
 def _types(
     *, dtype, heads, kv_heads, head_dim, v_head_dim, sink, seqused_q, seqused_k,
-    q_offset, tq, tk, sequences, index, buffers=False,
+    q_offset, tq, tk, sequences, index, buffers=False, score=None,
 ):  # fmt: skip
     """The types of an attention's operands, those that there are, and of its
     results."""
@@ -50,6 +50,9 @@ def _types(
         "q_offset": tensor(sequences, element=index) if q_offset else None,
         "sink": tensor(heads, element=compute) if sink else None,
     }
+    for capture, of in (score.captures if score else {}).items():
+        extents = (heads,) if of == "head" else (heads, tq)
+        operands[capture] = tensor(*extents, element=compute)
     results = {
         "out": tensor(tq, heads, v_head_dim),
         "lse": tensor(heads, tq, element=compute),
@@ -57,13 +60,16 @@ def _types(
     return {key: type for key, type in operands.items() if type}, results
 
 
-def _operation(name, types, required, same_cu, window, alignment, scale):
+def _operation(name, types, required, same_cu, window, alignment, scale, score=None):
     """The parameters of a function for operands of `types`, and the operation on
-    them; the first `required` operands stand without their names."""
+    them; the first `required` operands stand without their names, and the last are the
+    captures of `score`."""
     operands = {key: f"%{key}" for key in types}
     if same_cu:
         operands["cu_seqlens_k"] = "%cu_seqlens_q"
     values = list(operands.items())
+    count = len(score.captures) if score else 0
+    values, captures = values[: len(values) - count], values[len(values) - count :]
     attributes = f"mask = {mask_attribute(window, alignment)}"
     if scale is not None:
         compute = "f64" if types["q"].endswith("f64>") else "f32"
@@ -75,7 +81,22 @@ def _operation(name, types, required, same_cu, window, alignment, scale):
     )
     text = f"varlen.{name} {', '.join(value for _, value in values[:required])}"
     text += "".join(f" {key}({value})" for key, value in values[required:])
+    if captures:
+        text += f" captures({', '.join(value for _, value in captures)})"
     return parameters, text, attributes
+
+
+def _region(score, types):
+    """The text of a score region, if there is one."""
+    if score is None:
+        return ""
+    return " " + score.region("f64" if types["q"].endswith("f64>") else "f32")
+
+
+def _split(types, score):
+    """Those of operands, and those of the captures of `score`, which are the last."""
+    count = len(types) - (len(score.captures) if score else 0)
+    return types[:count], types[count:]
 
 
 def _results(types):
@@ -87,7 +108,7 @@ def attn(
     window=(-1, -1), alignment="bottom_right", scale=None, sink=False,
     seqused_q=False, seqused_k=False, q_offset=False, tq=None, tk=None,
     sequences=None, index="i32", same_cu=False, lse=True, name="attention",
-    buffers=False,
+    buffers=False, score=None,
 ):  # fmt: skip
     """A module with one function. Its arguments are named q, k, v, cu_seqlens_q,
     cu_seqlens_k (with same_cu only cu_seqlens_q), seqused_q, seqused_k, q_offset
@@ -95,31 +116,33 @@ def attn(
 
     Extents that are None are dynamic (tq, tk, sequences: by default); head_dim
     and heads may be None too. `sink` and the seqused and offset flags say which
-    operands there are. With `buffers` the function is on memrefs, and out and lse
+    operands there are. `score` is one of `varlen.scores`, whose captures are the last
+    arguments. With `buffers` the function is on memrefs, and out and lse
     are its last two arguments.
     """
     types, results = _types(
         dtype=dtype, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
         v_head_dim=v_head_dim, sink=sink, seqused_q=seqused_q, seqused_k=seqused_k,
         q_offset=q_offset, tq=tq, tk=tk, sequences=sequences, index=index,
-        buffers=buffers,
+        buffers=buffers, score=score,
     )  # fmt: skip
     return attn_function(
         types, results, window=window, alignment=alignment, scale=scale,
-        same_cu=same_cu, lse=lse, name=name, buffers=buffers,
+        same_cu=same_cu, lse=lse, name=name, buffers=buffers, score=score,
     )  # fmt: skip
 
 
 def attn_function(
     types, results, *, window=(-1, -1), alignment="bottom_right", scale=None,
-    same_cu=False, lse=True, name="attention", buffers=False,
+    same_cu=False, lse=True, name="attention", buffers=False, score=None,
 ):  # fmt: skip
     """The module of `attn` for the types of operands, by name and in the op's order,
     and of out and lse."""
     parameters, operation, attributes = _operation(
-        "attn", types, 5, same_cu, window, alignment, scale
+        "attn", types, 5, same_cu, window, alignment, scale, score
     )
-    operand_types = list(types.values())
+    region = _region(score, types)
+    operand_types, capture_types = _split(list(types.values()), score)
     if buffers:
         out_type, lse_type = results.values()
         return (
@@ -127,14 +150,16 @@ def attn_function(
             f'    %out: {out_type} {{varlen.name = "out"}},\n'
             f'    %lse: {lse_type} {{varlen.name = "lse"}}) {{\n'
             f"  {operation} outs(%out, %lse) {{{attributes}}}\n"
-            f"    : ({', '.join([*operand_types, out_type, lse_type])}) -> ()\n"
+            f"    : ({', '.join([*operand_types, out_type, lse_type, *capture_types])})"
+            f" -> (){region}\n"
             "  return\n}\n"
         )
     returned = {key: type for key, type in results.items() if lse or key != "lse"}
     return (
         f"func.func @{name}(\n    {parameters})\n    -> ({_results(returned)}) {{\n"
         f"  %out, %lse = {operation} {{{attributes}}}\n"
-        f"    : ({', '.join(operand_types)}) -> ({', '.join(results.values())})\n"
+        f"    : ({', '.join(operand_types + capture_types)})"
+        f" -> ({', '.join(results.values())}){region}\n"
         f"  return {', '.join('%' + key for key in returned)}"
         f" : {', '.join(returned.values())}\n"
         "}\n"
@@ -146,18 +171,20 @@ def attn_grad(
     window=(-1, -1), alignment="bottom_right", scale=None, sink=False, dlse=False,
     seqused_q=False, seqused_k=False, q_offset=False, tq=None, tk=None,
     sequences=None, index="i32", same_cu=False, name="gradients", buffers=False,
+    score=None,
 ):  # fmt: skip
     """A module with one function around one varlen.attn_grad. Its arguments are
     named dout, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k (with same_cu only
     cu_seqlens_q), dlse, seqused_q, seqused_k, q_offset and sink, those that there
-    are; its results dq, dk, dv and, with a sink, dsink, or with `buffers` its last
-    arguments. Options are those of `attn`.
+    are, and the captures; its results dq, dk, dv, with a sink dsink, and of each capture
+    its name after a d, or with `buffers` its last arguments. Options are those of
+    `attn`.
     """
     forward, results = _types(
         dtype=dtype, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
         v_head_dim=v_head_dim, sink=sink, seqused_q=seqused_q, seqused_k=seqused_k,
         q_offset=q_offset, tq=tq, tk=tk, sequences=sequences, index=index,
-        buffers=buffers,
+        buffers=buffers, score=score,
     )  # fmt: skip
     types = {"dout": results["out"]}
     types |= {key: forward.pop(key) for key in ("q", "k", "v")}
@@ -167,20 +194,26 @@ def attn_grad(
     types |= forward
     return attn_grad_function(
         types, window=window, alignment=alignment, scale=scale, same_cu=same_cu,
-        name=name, buffers=buffers,
+        name=name, buffers=buffers, score=score,
     )  # fmt: skip
 
 
 def attn_grad_function(
     types, *, window=(-1, -1), alignment="bottom_right", scale=None, same_cu=False,
-    name="gradients", buffers=False,
+    name="gradients", buffers=False, score=None,
 ):  # fmt: skip
     """The module of `attn_grad` for the types of operands, by name and in the op's
     order."""
     parameters, operation, attributes = _operation(
-        "attn_grad", types, 8, same_cu, window, alignment, scale
+        "attn_grad", types, 8, same_cu, window, alignment, scale, score
     )
-    gradients = {f"d{key}": types[key] for key in ("q", "k", "v", "sink") if key in types}
+    region = _region(score, types)
+    operand_types, capture_types = _split(list(types.values()), score)
+    if capture_types:
+        numbers = ", ".join(map(str, range(len(capture_types))))
+        attributes += f", wrt_captures = array<i64: {numbers}>"
+    sources = ["q", "k", "v", "sink", *(score.captures if score else ())]
+    gradients = {f"d{key}": types[key] for key in sources if key in types}
     values = ", ".join(f"%{key}" for key in gradients)
     result_types = ", ".join(gradients.values())
     if buffers:
@@ -190,13 +223,14 @@ def attn_grad_function(
         return (
             f"func.func @{name}(\n    {parameters},\n    {outs}) {{\n"
             f"  {operation} outs({values}) {{{attributes}}}\n"
-            f"    : ({', '.join([*types.values(), result_types])}) -> ()\n"
+            f"    : ({', '.join([*operand_types, result_types, *capture_types])})"
+            f" -> (){region}\n"
             "  return\n}\n"
         )
     return (
         f"func.func @{name}(\n    {parameters})\n    -> ({_results(gradients)}) {{\n"
         f"  {values} = {operation} {{{attributes}}}\n"
-        f"    : ({', '.join(types.values())}) -> ({result_types})\n"
+        f"    : ({', '.join(types.values())}) -> ({result_types}){region}\n"
         f"  return {values} : {result_types}\n"
         "}\n"
     )

@@ -14,6 +14,11 @@ import varlen
 ROWS = {"dq": "q", "dk": "k", "dv": "k", "dsink": None}
 
 
+def capture_gradients(group):
+    """The names of the gradients of captures."""
+    return [f"d{name}" for name in (harness.score_of(group).captures if group.score else ())]
+
+
 def module_text(group, dlse=True, **more):
     return varlen.text.attn_grad(dlse=dlse, **harness.text_options(group), **more)
 
@@ -58,8 +63,10 @@ def reference(group, inputs):
     arguments = [inputs["dout"], *harness.packed(inputs)]
     options = harness.reference_options(group, inputs) | {"dlse": inputs.get("dlse")}
 
+    names = [*ROWS, *capture_gradients(group)]
+
     def by_name(gradients):
-        return {n: g for n, g in zip(ROWS, gradients) if g is not None}
+        return {n: g for n, g in zip(names, gradients) if g is not None}
 
     return (
         by_name(varlen.reference.gradients(*arguments, **options)),
@@ -81,6 +88,8 @@ def recomputed(group, inputs):
     scale = wide(1 / numpy.sqrt(group.d) if group.scale is None else group.scale)
     dq, dk, dv = numpy.zeros_like(q), numpy.zeros_like(k), numpy.zeros_like(v)
     dsink = numpy.zeros(group.heads, wide)
+    captures = harness.captures_of(group, inputs)
+    dcaptures = [numpy.zeros_like(capture) for capture in captures]
     ranges = varlen.reference.sequences(
         cu_q, cu_k, *(options[name] for name in ("seqused_q", "seqused_k", "q_offset"))
     )
@@ -89,18 +98,32 @@ def recomputed(group, inputs):
         for h in range(group.heads):
             rows, keys = (slice(q0, q0 + lq), h), (slice(k0, k0 + lk), h * group.kv_heads // group.heads)
             lse_rows = lse[h, q0 : q0 + lq]
-            scores = numpy.where(seen, scale * (q[rows] @ k[keys].T), -numpy.inf)
+            scored = varlen.reference.Scores(
+                options["score"], captures, h, q0, slice(0, lq), slice(0, lk),
+                varlen.reference.diagonal(lq, lk, options["alignment"], offset),
+            )  # fmt: skip
+            products = scale * (q[rows] @ k[keys].T)
+            scores = numpy.where(seen, scored.of(products), -numpy.inf)
             p = numpy.exp(scores - numpy.where(numpy.isneginf(lse_rows), 0, lse_rows)[:, None])
             delta = (dout[rows] * out[rows]).sum(axis=1)
             if "dlse" in inputs:
                 delta -= inputs["dlse"][h, q0 : q0 + lq]
             ds = p * (dout[rows] @ v[keys].T - delta[:, None])
+            ds, to_captures = scored.pull_back(products, ds)
+            for dcapture, of_rows in zip(dcaptures, to_captures):
+                if dcapture.ndim == 1:
+                    dcapture[h] += of_rows.sum()
+                else:
+                    dcapture[h, q0 : q0 + lq] += of_rows
             dq[rows] = scale * (ds @ k[keys])
             dk[keys] += scale * (ds.T @ q[rows])
             dv[keys] += p.T @ dout[rows]
             if group.sink:
                 dsink[h] -= (numpy.exp(inputs["sink"][h] - lse_rows) * delta).sum()
-    return {"dq": dq, "dk": dk, "dv": dv, "dsink": dsink}
+    return {
+        "dq": dq, "dk": dk, "dv": dv, "dsink": dsink,
+        **dict(zip(capture_gradients(group), dcaptures)),
+    }  # fmt: skip
 
 
 def judge(group, inputs, outputs):
@@ -119,7 +142,7 @@ def judge(group, inputs, outputs):
             continue
         # Probabilities are exp2 of a difference of numbers as large as lse2.
         slack = float(epsilon * (1 + 1.5 * lse) * abs(wanted).max(initial=0))
-        slack = slack + (place if name != "dsink" else epsilon) * abs(wanted)
+        slack = slack + (place if ROWS.get(name) else epsilon) * abs(wanted)
 
         def allow(yardstick):
             return slack + varlen.tolerance.bound(
@@ -139,7 +162,10 @@ def judge(group, inputs, outputs):
                 f"{name} at {[int(i) for i in at]}: got {got[at]}, wanted {wanted[at]}; "
                 f"error {error[at]:.3g}, allowed {allowed[at]:.3g}"
             )
-        if ROWS[name] is None:
+        if ROWS.get(name) is None:
+            unused = ~harness.rows_in_use(group, inputs, "q")
+            if got.ndim == 2 and (got[:, unused] != 0).any():
+                problems.append(f"{name}: values of rows of no sequence that are not 0")
             continue
         # Rows that belong to no sequence, or see no key, are exactly 0.
         zero = ~harness.rows_in_use(group, inputs, ROWS[name])

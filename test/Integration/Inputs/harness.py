@@ -3,6 +3,7 @@
 import zlib
 
 import numpy
+import parameters
 import varlen
 
 # Where varlen-run runs what is compiled.
@@ -34,11 +35,20 @@ def text_options(group):
         "tk": group.tokens_k if group.static else None,
         "sequences": len(group.sequences) if group.static else None,
         "index": group.index,
+        "score": score_of(group),
     }
 
 
 def module_text(group, **more):
     return varlen.text.attn(**text_options(group), **more)
+
+
+def score_of(group):
+    return parameters.SCORES.get(group.score)
+
+
+def captures_of(group, inputs):
+    return [inputs[name] for name in score_of(group).captures] if group.score else []
 
 
 def alignment_of(group):
@@ -84,6 +94,13 @@ def make_inputs(group):
     if group.sink:
         wide = numpy.float64 if group.dtype == "f64" else numpy.float32
         inputs["sink"] = rng.standard_normal(group.heads).astype(wide)
+    wide = numpy.float64 if group.dtype == "f64" else numpy.float32
+    for name, of in (score_of(group).captures if group.score else {}).items():
+        shape = (group.heads,) if of == "head" else (group.heads, group.tokens_q)
+        low, high = (0.002, 0.5) if name == "slopes" else (0.5, 1.5)
+        inputs[name] = rng.uniform(low, high, shape).astype(wide)
+        if of == "query":
+            inputs[name][:, ~rows_in_use(group, inputs, "q")] = numpy.nan
     return inputs
 
 
@@ -120,6 +137,8 @@ def reference_options(group, inputs):
         "window": group.window,
         "alignment": alignment_of(group),
         "scale": group.scale,
+        "score": score_of(group),
+        "captures": captures_of(group, inputs),
     }
 
 

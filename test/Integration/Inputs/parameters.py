@@ -1,17 +1,28 @@
 """What FlashAttention's tests of variable-length attention vary.
 
 The parameters are those of its tests `test_flash_attn_varlen_output` (version 2
-and version 3), which run the backward too, and of the dense list of version 3; softcap, ALiBi and dropout are
-not part of varlen.attn. Sequences of a batch do not depend on each other, so one
-run takes the batches of all lengths at once: a group.
+and version 3), which run the backward too, and of the dense list of version 3, softcap
+and ALiBi among them, which are score regions here; dropout is not part of varlen.attn.
+Sequences of a batch do not depend on each other, so one run takes the batches of all
+lengths at once: a group.
 """
 
 import dataclasses
 import itertools
 import random
 
+import varlen
+
 FULL = (-1, -1)
 CAUSAL = (-1, 0)
+
+SCORES = {
+    score.name: score
+    for score in (
+        varlen.scores.softcap(50.0), varlen.scores.alibi(), varlen.scores.gains(),
+        varlen.scores.query_gains(), varlen.scores.capped_alibi(5.0),
+    )
+}  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +53,7 @@ class Group:
     scale: float | None = None
     past_q: int = 0  # rows past the last sequence
     past_k: int = 0
+    score: str | None = None  # one of SCORES
 
     @property
     def tokens_q(self):
@@ -61,6 +73,8 @@ class Group:
             extras.append(self.index)
         if self.scale is not None:
             extras.append(f"scale={self.scale}")
+        if self.score is not None:
+            extras.append(self.score)
         return " ".join(
             [
                 self.suite,
@@ -152,18 +166,25 @@ def _windows(rng, causal_too):
     return windows
 
 
+def _with_score(group, number, scores):
+    """The group with one of the scores, in turn."""
+    return dataclasses.replace(group, score=scores[number % len(scores)])
+
+
 def fa2_groups(longest=4224, dtypes=DTYPES, head_dims=FA2_HEAD_DIMS):
     for dtype in dtypes:
         for d in head_dims:
             for heads in HEADS.values():
                 rng = random.Random(f"fa2 {dtype} {d} {heads}")
-                for window in _windows(rng, causal_too=True):
+                for number, window in enumerate(_windows(rng, causal_too=True)):
                     sequences = _with_empty(rng, _fa2_sequences(rng, longest), False)
-                    yield Group(
+                    group = Group(
                         "fa2", dtype, *heads, d, d, window, sequences,
                         static=rng.random() < 0.3,
                         past_q=rng.choice([0, 17]), past_k=rng.choice([0, 33]),
                     )  # fmt: skip
+                    yield group
+                    yield _with_score(group, number + d, ["softcap", "alibi"])
 
 
 def fa3_groups(longest=4224, dtypes=DTYPES, head_dims=FA3_HEAD_DIMS):
@@ -256,6 +277,13 @@ def tile_groups(dtypes=DTYPES):
                 )  # fmt: skip
 
 
+def score_groups(dtypes=(*DTYPES, "f64")):
+    """Every score on every kind of mask: those of tiles, fewer head sizes."""
+    groups = [group for group in tile_groups(dtypes) if group.d in (8, 64, 96, 128)]
+    for number, group in enumerate(groups):
+        yield _with_score(group, number + number // len(SCORES), list(SCORES))
+
+
 def long_groups(dtypes=DTYPES):
     """A few keys that thousands of queries see, and the other way round: how sums
     over so many are taken shows in f32."""
@@ -274,7 +302,8 @@ def all_groups(device="cpu"):
         pairs = sequence.q_used * sequence.k_used
         return 1 if pairs < 10000 else 0.25 if pairs < 1000000 else 0.05
 
-    for group in [*fa2_groups(), *fa3_groups(), *beyond_groups(), *tile_groups()]:
+    lists = [fa2_groups(), fa3_groups(), beyond_groups(), tile_groups(), score_groups()]
+    for group in itertools.chain(*lists):
         if device != "cpu":
             rng = random.Random(group.label)
             kept = tuple(s for s in group.sequences if rng.random() < share(s))
@@ -326,6 +355,7 @@ def sample_gradient_groups():
         return _take(rng, filter(has_gradients, groups), key)
 
     yield from take(tile_groups(), lambda g: (g.dtype, g.d > 64))
+    yield from take(score_groups(), lambda g: (g.dtype, g.score))
     yield from take(tile_groups(), lambda g: (g.window, g.top_left, g.d > 64))
     yield from take(fa2_groups(longest=260), lambda g: (g.dtype, g.d))
     yield from take(fa3_groups(longest=260), lambda g: (g.dtype, g.d, g.dv))
@@ -350,11 +380,14 @@ def sample_groups(device="cpu"):
         yield from take(tile_groups(narrow), lambda g: (g.d, g.dv))
         yield from take(tile_groups(narrow), lambda g: g.window)
         yield from take(tile_groups(["f32"]), lambda g: g.d == 64)
+        yield from take(score_groups(narrow), lambda g: g.score)
+        yield from take(score_groups(["f32"]), lambda g: g.d == 64)
         yield from take(fa2_groups(**some), lambda g: g.d)
         yield from take(fa3_groups(**some), lambda g: (g.d, g.dv))
         yield from take(beyond_groups(narrow), lambda g: g.dtype)
         return
     yield from take(tile_groups(), lambda g: (g.dtype, g.d > 64))
+    yield from take(score_groups(), lambda g: (g.dtype, g.score))
     yield from take(fa2_groups(longest=520), lambda g: (g.dtype, g.d))
     yield from take(fa3_groups(longest=520), lambda g: (g.dtype, g.d, g.dv))
     yield from take(fa2_groups(longest=260), lambda g: (g.dtype, g.kv_heads))

@@ -8,6 +8,8 @@
 
 #include "AttnDecomposer.h"
 
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
+
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -148,14 +150,13 @@ SmallVector<Value> AttnDecomposer::scoreArguments(ImplicitLocOpBuilder &b,
   Type wide = sequence.diagonal.getType();
   Value query = arith::AddIOp::create(
       b, castIndex(b, linalg::IndexOp::create(b, 0), wide), sequence.diagonal);
-  // Wherever an offset moves queries, positions stay within 32 bits.
   auto bound = [&](int64_t value) -> Value {
     return arith::ConstantOp::create(b, b.getIntegerAttr(wide, value));
   };
-  query = arith::MaxSIOp::create(b, query,
-                                 bound(std::numeric_limits<int32_t>::min()));
-  query = arith::MinSIOp::create(b, query,
-                                 bound(std::numeric_limits<int32_t>::max()));
+  if (op.getQOffset()) {
+    query = arith::MaxSIOp::create(b, query, bound(-kFarthestPosition));
+    query = arith::MinSIOp::create(b, query, bound(kFarthestPosition));
+  }
   query = wide.isIndex() ? arith::IndexCastOp::create(b, i32, query).getResult()
                          : arith::TruncIOp::create(b, i32, query).getResult();
   Value key = arith::IndexCastOp::create(b, i32, linalg::IndexOp::create(b, 1));

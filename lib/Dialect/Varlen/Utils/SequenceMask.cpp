@@ -8,8 +8,9 @@
 
 #include "varlen/Dialect/Varlen/Utils/SequenceMask.h"
 
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
+
 #include <algorithm>
-#include <limits>
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -77,11 +78,10 @@ Value SequenceMask::emitPosition(IndexBuilder &index, Value query) const {
   if (mask.getAlignment() == Alignment::BottomRight)
     position = b.add(position, b.sub(keys, queries));
   if (!offset.isKnown() || offset.getNumber() != 0) {
-    using Limits = std::numeric_limits<int32_t>;
-    // Far beyond them, so that the sum does not overflow.
+    // Far beyond, so that the sum does not overflow.
     constexpr int64_t far = int64_t(1) << 40;
     position = b.add(position, b.clamp(offset, -far, far));
-    position = b.clamp(position, Limits::min(), Limits::max());
+    position = b.clamp(position, -kFarthestPosition, kFarthestPosition);
   }
   IndexBuilder narrow{index.b, index.b.getI32Type()};
   return narrow.cast(b.emit(position));

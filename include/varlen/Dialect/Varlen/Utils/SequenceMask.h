@@ -46,9 +46,8 @@ public:
   /// sequence; null if there is none on that side.
   Value emitBound(IndexBuilder &index, MaskSide side, Value query) const;
 
-  /// Where a query is among the keys, the position that score regions know: of
-  /// 32 bits, at the end of these wherever an offset moves it beyond. Keys are
-  /// numbered from the first.
+  /// Where a query is among the keys, the position that score regions know, of
+  /// 32 bits. Keys are numbered from the first.
   Value emitPosition(IndexBuilder &index, Value query) const;
 
   /// Has rows numbered from those.
