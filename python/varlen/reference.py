@@ -62,7 +62,7 @@ class Scores:
     and some of its keys."""
 
     def __init__(self, score, captures, head, q0, rows, part, diagonal):
-        self.score = score
+        self.score, self.captures = score, []
         if score is None:
             return
         farthest = 1 << 30  # Where an offset leaves queries that it moves farther.
@@ -78,14 +78,20 @@ class Scores:
         ]  # fmt: skip
 
     def of(self, products):
-        if self.score is None:
+        if self.score is None or self.score.value is None:
             return products
         return self.score.value(products, *self.positions, *self.captures)
 
+    def seen(self, seen):
+        """Those of `seen` that the score does not hide."""
+        if self.score is None or self.score.visible is None:
+            return seen
+        return seen & self.score.visible(*self.positions, *self.captures)
+
     def pull_back(self, products, dscores):
         """The cotangents of the products and of each query's captures."""
-        if self.score is None:
-            return dscores, []
+        if self.score is None or self.score.value is None:
+            return dscores, [np.zeros(len(dscores)) for _ in self.captures]
         by_product, *by_captures = self.score.derivatives(
             products, *self.positions, *self.captures
         )
@@ -173,6 +179,7 @@ def plain(
 
 
 def _golden(q, k, v, seen, sink, scale, scored, compute):
+    seen = scored.seen(seen)
     with np.errstate(invalid="ignore"):
         scores = scored.of(scale * (q @ k.T))
     weights, lse = _softmax(scores, seen, sink)
@@ -180,6 +187,8 @@ def _golden(q, k, v, seen, sink, scale, scored, compute):
 
 
 def _stepwise(q, k, v, seen, sink, scale, scored, name, compute):
+    seen = scored.seen(seen)
+
     def rounded(values):
         return dtypes.round_to(values, name, compute)
 
@@ -231,6 +240,7 @@ def plain_gradients(
 
 
 def _golden_gradients(dout, dlse, q, k, v, seen, sink, scale, scored, compute):
+    seen = scored.seen(seen)
     with np.errstate(invalid="ignore"):
         products = scale * (q @ k.T)
         weights, lse = _softmax(scored.of(products), seen, sink)
@@ -255,6 +265,8 @@ def _golden_sums(dk, dv, dsink, scale):
 def _stepwise_gradients(
     dout, dlse, q, k, v, seen, sink, scale, scored, name, compute
 ):  # fmt: skip
+    seen = scored.seen(seen)
+
     def rounded(values):
         return dtypes.round_to(values, name, compute)
 

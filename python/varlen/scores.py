@@ -1,5 +1,5 @@
-"""Scores of attention: what a score region of varlen.attn computes, as MLIR text and,
-independent of the compiler, in numpy.
+"""Scores and masks of attention: what a score region of varlen.attn computes, as MLIR
+text and, independent of the compiler, in numpy.
 
 A score is a function of the scaled product s of a query and a key, of their positions
 among the keys of their sequence, and of captures: numbers of each head (arrays Hq) or
@@ -15,23 +15,32 @@ import numpy as np
 @dataclasses.dataclass(frozen=True)
 class Score:
     """`text(type)` is the body of the region on %score, %query, %key and the captures
-    by name, for a float type, up to its last value, %new. `value(s, query, key,
-    *captures)` is the new score and `derivatives`, of the same arguments, its
-    derivatives by s and by each capture; positions and captures broadcast with s."""
+    by name, for a float type, which ends with the values %new, the score, and, if it
+    hides keys, %visible. `value(s, query, key, *captures)` is the new score and
+    `derivatives`, of the same arguments, its derivatives by s and by each capture, None
+    for a score that stays as it is; `visible(query, key, *captures)` says which keys are
+    visible, None that all are. Positions and captures broadcast with s."""
 
     name: str
     text: Callable[[str], str]
-    value: Callable
-    derivatives: Callable
+    value: Callable | None
+    derivatives: Callable | None
     # What each capture has a number of: "head" or "query".
     captures: dict[str, str] = dataclasses.field(default_factory=dict)
+    visible: Callable | None = None
 
     def region(self, compute):
         """The region for scores of type `compute`, f32 or f64."""
         arguments = [f"%score: {compute}", "%query: i32", "%key: i32"]
         arguments += [f"%{name}: {compute}" for name in self.captures]
         lines = "\n".join(f"    {line.strip()}" for line in self.text(compute).split("\n"))
-        return f"score ({', '.join(arguments)}) {{\n{lines}\n    varlen.yield %new : {compute}\n  }}"
+        values, types = "%new" if self.value else "%score", compute
+        if self.visible:
+            values, types = f"{values}, %visible", f"{types}, i1"
+        return (
+            f"score ({', '.join(arguments)}) {{\n{lines}\n"
+            f"    varlen.yield {values} : {types}\n  }}"
+        )
 
 
 def softcap(cap):
@@ -104,4 +113,78 @@ def capped_alibi(cap):
         lambda s, *rest: cap * np.tanh(inner(s, *rest) / cap),
         derivatives,
         {"slopes": "head", "gains": "query"},
+    )
+
+
+# -- Masks ---------------------------------------------------------------------
+
+
+def _mask(name, text, visible, captures=()):
+    """A score that is what it was, where a key is visible."""
+    return Score(name, text, None, None, dict(captures), visible)
+
+
+def causal():
+    """key <= query; canonicalization makes `#varlen.mask<causal>` of it."""
+    return _mask(
+        "causal",
+        lambda type: "%visible = arith.cmpi sle, %key, %query : i32",
+        lambda query, key: key <= query,
+    )
+
+
+def sliding_window(left, right):
+    """-left <= key - query <= right; canonicalization makes a window of it."""
+    return _mask(
+        "sliding_window",
+        lambda type: f"""%ahead = arith.subi %key, %query : i32
+            %left = arith.constant {-left} : i32
+            %right = arith.constant {right} : i32
+            %begun = arith.cmpi sge, %ahead, %left : i32
+            %before = arith.cmpi sle, %ahead, %right : i32
+            %visible = arith.andi %begun, %before : i1""",
+        lambda query, key: (key - query >= -left) & (key - query <= right),
+    )
+
+
+def dilated(step):
+    """Every `step`-th key before the query, and the query's own (Beltagy et al., 2020)."""
+    return _mask(
+        "dilated",
+        lambda type: f"""%behind = arith.subi %query, %key : i32
+            %step = arith.constant {step} : i32
+            %rest = arith.remsi %behind, %step : i32
+            %none = arith.constant 0 : i32
+            %on = arith.cmpi eq, %rest, %none : i32
+            %causal = arith.cmpi sge, %behind, %none : i32
+            %visible = arith.andi %on, %causal : i1""",
+        lambda query, key: ((query - key) % step == 0) & (key <= query),
+    )
+
+
+def chunked(size):
+    """The keys of a query's chunk up to its own (Llama 4)."""
+    return _mask(
+        "chunked",
+        lambda type: f"""%size = arith.constant {size} : i32
+            %of_query = arith.floordivsi %query, %size : i32
+            %of_key = arith.floordivsi %key, %size : i32
+            %same = arith.cmpi eq, %of_query, %of_key : i32
+            %causal = arith.cmpi sle, %key, %query : i32
+            %visible = arith.andi %same, %causal : i1""",
+        lambda query, key: (query // size == key // size) & (key <= query),
+    )
+
+
+def prefix_lm():
+    """Keys of a prefix, of a length that each query knows, and causal behind it
+    (Raffel et al., 2020)."""
+    return _mask(
+        "prefix_lm",
+        lambda type: f"""%position = arith.sitofp %key : i32 to {type}
+            %inside = arith.cmpf olt, %position, %prefix : {type}
+            %causal = arith.cmpi sle, %key, %query : i32
+            %visible = arith.ori %inside, %causal : i1""",
+        lambda query, key, prefix: (key < prefix) | (key <= query),
+        {"prefix": "query"},
     )

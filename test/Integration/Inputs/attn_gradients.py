@@ -102,7 +102,7 @@ def recomputed(group, inputs):
                 options["score"], captures, h, q0, slice(0, lq), slice(0, lk),
                 varlen.reference.diagonal(lq, lk, options["alignment"], offset),
             )  # fmt: skip
-            products = scale * (q[rows] @ k[keys].T)
+            products, seen = scale * (q[rows] @ k[keys].T), scored.seen(seen)
             scores = numpy.where(seen, scored.of(products), -numpy.inf)
             p = numpy.exp(scores - numpy.where(numpy.isneginf(lse_rows), 0, lse_rows)[:, None])
             delta = (dout[rows] * out[rows]).sum(axis=1)

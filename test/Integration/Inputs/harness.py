@@ -97,7 +97,7 @@ def make_inputs(group):
     wide = numpy.float64 if group.dtype == "f64" else numpy.float32
     for name, of in (score_of(group).captures if group.score else {}).items():
         shape = (group.heads,) if of == "head" else (group.heads, group.tokens_q)
-        low, high = (0.002, 0.5) if name == "slopes" else (0.5, 1.5)
+        low, high = {"slopes": (0.002, 0.5), "gains": (0.5, 1.5), "prefix": (0, 99)}[name]
         inputs[name] = rng.uniform(low, high, shape).astype(wide)
         if of == "query":
             inputs[name][:, ~rows_in_use(group, inputs, "q")] = numpy.nan

@@ -21,6 +21,8 @@ SCORES = {
     for score in (
         varlen.scores.softcap(50.0), varlen.scores.alibi(), varlen.scores.gains(),
         varlen.scores.query_gains(), varlen.scores.capped_alibi(5.0),
+        varlen.scores.causal(), varlen.scores.sliding_window(40, 7),
+        varlen.scores.dilated(3), varlen.scores.chunked(50), varlen.scores.prefix_lm(),
     )
 }  # fmt: skip
 

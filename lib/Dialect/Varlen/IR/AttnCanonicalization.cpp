@@ -240,8 +240,7 @@ template <typename OpTy> struct DropIdentityScore : OpRewritePattern<OpTy> {
                                 PatternRewriter &rewriter) const override {
     auto attention = cast<AttentionOpInterface>(*op);
     Block *score = op.getScoreBody();
-    if (!score ||
-        score->getTerminator()->getOperand(0) != score->getArgument(Score) ||
+    if (!score || changesScores(score) || getVisible(score) ||
         !attention.getWrtCaptures().empty())
       return failure();
     rewriter.replaceOp(op,

@@ -60,9 +60,9 @@ SmallVector<Value> Decomposer::attendHead(const Sequence &sequence, Value head,
 
   // logit[i, j] = scale * score[i, j], or what the score region makes of it,
   // where visible, else -inf
-  Value visible = visibleKeys(sequence);
-  Value invisible = lowest();
   SmallVector<Value> captures = loadCaptures(sequence, head);
+  Value visible = visibleKeys(sequence, visibleKeys(sequence), captures);
+  Value invisible = lowest();
   SmallVector<Value> inputs = {score, visible};
   llvm::append_range(inputs, getVectors(captures));
   SmallVector<AffineMap> maps(inputs.size(), perRow);

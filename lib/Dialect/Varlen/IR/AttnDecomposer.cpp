@@ -169,6 +169,28 @@ SmallVector<Value> AttnDecomposer::scoreArguments(ImplicitLocOpBuilder &b,
   return arguments;
 }
 
+Value AttnDecomposer::visibleKeys(const Sequence &sequence, Value visible,
+                                  ValueRange captures) {
+  Block *score = op.getScoreBody();
+  if (!getVisible(score))
+    return visible;
+  SmallVector<Value> inputs = {visible};
+  llvm::append_range(inputs, getVectors(captures));
+  SmallVector<AffineMap> maps(inputs.size(), perRow());
+  maps.front() = matrix();
+  maps.push_back(matrix());
+  Value yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
+  Value none = constant(compute, 0);
+  return generic(inputs, filled({sequence.qRows, sequence.kRows}, yes), maps,
+                 [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+                   // Which scores there are does not hide a key.
+                   SmallVector<Value> arguments = scoreArguments(
+                       b, sequence, none, captures, args.drop_front());
+                   return arith::AndIOp::create(
+                       b, args[0], emitVisible(b, score, arguments));
+                 });
+}
+
 Value AttnDecomposer::groupSize() {
   Value queryHeads = tensor::DimOp::create(b, op.getQ(), 1);
   Value kvHeads = tensor::DimOp::create(b, op.getK(), 1);

@@ -62,6 +62,9 @@ protected:
   SmallVector<Value> scoreArguments(ImplicitLocOpBuilder &b,
                                     const Sequence &sequence, Value score,
                                     ValueRange captures, ValueRange rows);
+  /// Those of `visible` that the score region does not hide from a head.
+  Value visibleKeys(const Sequence &sequence, Value visible,
+                    ValueRange captures);
   /// Those captures that are vectors.
   static SmallVector<Value> getVectors(ValueRange captures);
   /// qRows x kRows of i1: does the query (row) see the key (column)?

@@ -196,8 +196,9 @@ SmallVector<Value> GradDecomposer::differentiateHead(const Sequence &sequence,
   // p[i, j] = exp(scale * q[i] . k[j] - lse[i]) where visible, else 0: a row
   // that sees no key may have lse = -inf. The argument is chosen, not the
   // exponential: an infinite one would make a NaN of a derivative that is 0.
-  Scores scores{sequence, innerProducts(q, k, rows, keys), visible,
-                loadCaptures(sequence, head)};
+  SmallVector<Value> captures = loadCaptures(sequence, head);
+  visible = visibleKeys(sequence, visible, captures);
+  Scores scores{sequence, innerProducts(q, k, rows, keys), visible, captures};
   Value p =
       overScores(scores, lse, perRow, filled({rows, keys}, zero), matrix,
                  [&](ImplicitLocOpBuilder &b, ValueRange arguments, Value lse,

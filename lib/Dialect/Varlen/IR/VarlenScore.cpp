@@ -16,6 +16,8 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "llvm/ADT/SetVector.h"
+
 using namespace mlir;
 using namespace mlir::varlen;
 
@@ -33,9 +35,30 @@ bool varlen::readsPositions(Block *score) {
                     score->getArgument(KeyPosition).use_empty());
 }
 
+bool varlen::changesScores(Block *score) {
+  return score &&
+         score->getTerminator()->getOperand(0) != score->getArgument(Score);
+}
+
+Value varlen::getVisible(Block *score) {
+  if (!score || score->getTerminator()->getNumOperands() == 1)
+    return {};
+  return score->getTerminator()->getOperand(1);
+}
+
 //===----------------------------------------------------------------------===//
 // Verification
 //===----------------------------------------------------------------------===//
+
+/// Whether `value` is computed from `source`, both of one block.
+static bool dependsOn(Value value, Value source) {
+  SetVector<Value> reached;
+  reached.insert(value);
+  for (size_t i = 0; i < reached.size(); ++i)
+    if (Operation *op = reached[i].getDefiningOp())
+      reached.insert_range(op->getOperands());
+  return reached.contains(source);
+}
 
 /// That the region has one block with the arguments it is called with, and ends
 /// with a score.
@@ -51,14 +74,20 @@ static LogicalResult verifySignature(Operation *op, Block *score,
               "each capture, got "
            << score->getArgumentTypes();
   auto yield = dyn_cast<YieldOp>(score->back());
-  if (!yield || yield->getOperandTypes() != TypeRange(compute)) {
+  Type i1 = IntegerType::get(op->getContext(), 1);
+  if (!yield || (yield->getOperandTypes() != TypeRange(compute) &&
+                 yield->getOperandTypes() != TypeRange({compute, i1}))) {
     auto error = op->emitOpError("expected the score region to end with "
                                  "varlen.yield of one ")
-                 << compute << ", got ";
+                 << compute << ", or of that and 'i1', got ";
     if (yield)
       return error << yield->getOperandTypes();
     return error << "'" << score->back().getName() << "'";
   }
+  if (Value visible = getVisible(score);
+      visible && dependsOn(visible, score->getArgument(Score)))
+    return op->emitOpError("expected positions and captures to say whether a "
+                           "key is visible, got what depends on the score");
   return success();
 }
 
@@ -120,19 +149,44 @@ LogicalResult varlen::verifyScoreRules(Block *score) {
 //===----------------------------------------------------------------------===//
 
 /// Copies the body; returns what it yields.
-static Value cloneBody(OpBuilder &builder, Block *score, IRMapping &mapping,
-                       SmallVectorImpl<Operation *> &ops) {
+static SmallVector<Value> cloneBody(OpBuilder &builder, Block *score,
+                                    ValueRange arguments,
+                                    SmallVectorImpl<Operation *> &ops) {
+  IRMapping mapping;
+  mapping.map(score->getArguments(), arguments);
   for (Operation &inner : score->without_terminator())
     ops.push_back(builder.clone(inner, mapping));
-  return mapping.lookupOrDefault(score->getTerminator()->getOperand(0));
+  return llvm::map_to_vector(
+      score->getTerminator()->getOperands(),
+      [&](Value value) { return mapping.lookupOrDefault(value); });
+}
+
+SmallVector<Value> varlen::cloneScoreBody(OpBuilder &builder, Block *score,
+                                          ValueRange arguments) {
+  SmallVector<Operation *> ops;
+  return cloneBody(builder, score, arguments, ops);
+}
+
+/// Copies what one of the values that the region yields is computed from.
+static Value emitYielded(OpBuilder &builder, Block *score, ValueRange arguments,
+                         unsigned number) {
+  SmallVector<Operation *> ops;
+  Value result = cloneBody(builder, score, arguments, ops)[number];
+  for (Operation *op : llvm::reverse(ops))
+    if (op != result.getDefiningOp() && op->use_empty())
+      op->erase();
+  return result;
 }
 
 Value varlen::emitScore(OpBuilder &builder, Block *score,
                         ValueRange arguments) {
-  IRMapping mapping;
-  mapping.map(score->getArguments(), arguments);
-  SmallVector<Operation *> ops;
-  return cloneBody(builder, score, mapping, ops);
+  return emitYielded(builder, score, arguments, 0);
+}
+
+Value varlen::emitVisible(OpBuilder &builder, Block *score,
+                          ValueRange arguments) {
+  return getVisible(score) ? emitYielded(builder, score, arguments, 1)
+                           : Value();
 }
 
 Value varlen::emitScoreVJP(OpBuilder &builder, Location loc, Block *score,
@@ -140,10 +194,8 @@ Value varlen::emitScoreVJP(OpBuilder &builder, Location loc, Block *score,
                            unsigned argument) {
   VJPBuilder vjp(loc, builder);
   Value source = arguments[argument];
-  IRMapping mapping;
-  mapping.map(score->getArguments(), arguments);
   SmallVector<Operation *> ops;
-  Value result = cloneBody(vjp, score, mapping, ops);
+  Value result = cloneBody(vjp, score, arguments, ops).front();
   vjp.markVaried(source, ops);
   vjp.accumulate(result, cotangent);
   LogicalResult pulled = vjp.pullBack(ops);

@@ -33,7 +33,7 @@ static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 RoleEmitter::RoleEmitter(AttentionOpInterface op, OpBuilder &builder)
     : op(op), b(op.getLoc(), builder), compute(op.getComputeType()),
-      scale(op.getScoreBody() ? 1.0 : *op.getScaleValue()) {
+      scale(changesScores(op.getScoreBody()) ? 1.0 : *op.getScaleValue()) {
   IndexBuilder index{b};
   auto dim = [&](Value memref, int64_t dim) {
     return b.createOrFold<memref::DimOp>(memref, dim);
@@ -113,11 +113,12 @@ template <typename Step> Step RoleEmitter::addScore(Step step) {
                               score->getArgumentTypes(), locations);
   SmallVector<Value> arguments =
       llvm::to_vector_of<Value>(body->getArguments());
-  double factor = *op.getScaleValue();
-  arguments[Score] = arith::MulFOp::create(
-      b, arguments[Score],
-      arith::ConstantOp::create(b, b.getFloatAttr(compute, factor)));
-  YieldOp::create(b, emitScore(b, score, arguments));
+  if (changesScores(score))
+    arguments[Score] = arith::MulFOp::create(
+        b, arguments[Score],
+        arith::ConstantOp::create(
+            b, b.getFloatAttr(compute, *op.getScaleValue())));
+  YieldOp::create(b, cloneScoreBody(b, score, arguments));
   return step;
 }
 

@@ -90,8 +90,7 @@ private:
   void writeCaptures(AttnGradOp grad, ValueRange gradients, Value tile);
   ForTilesOp emitHeadGrad(StringRef name, Value terms, Value gradient);
   unsigned getNumScores() { return op.getScoreBody() ? 1 : 0; }
-  /// Gives `step` the score of the attention: of products, which steps know no
-  /// scale of then.
+  /// Gives `step` the score of the attention, of products if it changes scores.
   template <typename Step> Step addScore(Step step);
   void write(ValueRange values, Value to, Value tile,
              ArrayRef<double> otherwise, bool isScaled = false);
@@ -109,7 +108,7 @@ private:
   AttentionOpInterface op;
   ImplicitLocOpBuilder b;
   FloatType compute;
-  /// That of steps: 1 with a score region, which gets scaled products.
+  /// That of steps: 1 with a region that changes scores, which scales products.
   double scale;
   Value batch, statistics, sinkTerms;
   /// What rows take off the gradients of captures; null but for those of heads.

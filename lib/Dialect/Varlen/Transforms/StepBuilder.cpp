@@ -196,3 +196,15 @@ Value StepBuilder::overScores(Value products, Value position, Value firstKey,
         return body(n, loc, arguments, ofMore);
       });
 }
+
+Value StepBuilder::unlessHidden(OpBuilder &builder, Block *region,
+                                ValueRange arguments, Value value,
+                                double hidden) {
+  Value visible = emitVisible(builder, region, arguments);
+  if (!visible)
+    return value;
+  Value otherwise = arith::ConstantOp::create(
+      builder, value.getLoc(), builder.getFloatAttr(compute, hidden));
+  return arith::SelectOp::create(builder, value.getLoc(), visible, value,
+                                 otherwise);
+}

@@ -14,6 +14,8 @@
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
+#include <limits>
+
 namespace mlir::varlen {
 
 /// Writes linalg on the tiles of one operation. A score tile has two axes, rows
@@ -74,9 +76,14 @@ protected:
     return overScores(
         step, products, {},
         [&](OpBuilder &n, Location, ValueRange arguments, ValueRange) {
-          return emitScore(n, region, arguments);
+          Value score = emitScore(n, region, arguments);
+          return unlessHidden(n, region, arguments, score, -kInfinity);
         });
   }
+  /// `value`, or `hidden` where the score region hides the key.
+  Value unlessHidden(OpBuilder &builder, Block *region, ValueRange arguments,
+                     Value value, double hidden);
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
   /// The score tile with `hidden` where `step` hides a key from a query.
   template <typename Step> Value hide(Step step, Value scores, double hidden) {
     if (!step.getLo())

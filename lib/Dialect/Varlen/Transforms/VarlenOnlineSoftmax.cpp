@@ -248,8 +248,10 @@ Value OnlineAttnGradBuilder::pullBack(Value products, Value dscores,
   return overScores(
       step, products, dscores,
       [&](OpBuilder &n, Location loc, ValueRange arguments, ValueRange more) {
-        return emitScoreVJP(n, loc, step.getScoreBody(), arguments, more[0],
-                            argument);
+        Block *region = step.getScoreBody();
+        Value cotangent =
+            emitScoreVJP(n, loc, region, arguments, more[0], argument);
+        return unlessHidden(n, region, arguments, cotangent, 0.0);
       });
 }
 

@@ -83,14 +83,15 @@ def Varlen_YieldOp : Varlen_Op<"yield", [
   let summary = "Ends the body of a tile loop or of a score region";
   let description = [{
     Of `varlen.for_blocks`, with the values that the next block starts from; of a
-    score region, with the new score.
+    score region, with the new score and, if it hides keys, whether the key is
+    visible.
 
     ```mlir
     varlen.yield %acc, %m, %l : tensor<64x48xf32>, tensor<64x1xf32>, tensor<64x1xf32>
     ```
   }];
   let arguments = (ins
-    Variadic<AnyTypeOf<[Varlen_Tile, Varlen_ComputeFloat]>>:$values);
+    Variadic<AnyTypeOf<[Varlen_Tile, Varlen_ComputeFloat, I1]>>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
   let builders = [OpBuilder<(ins)>];
 }

@@ -8,7 +8,8 @@
 //
 // The region of an attention, or of a step, that changes scores: its arguments
 // are a score, the positions of its query and its key, and a number of each
-// capture; it yields the new score.
+// capture; it yields the new score and, if it hides keys, whether the key is
+// visible to the query.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,6 +36,12 @@ void setScoreArgumentNames(Region &region, OpAsmSetValueNameFn setName);
 /// no region.
 bool readsPositions(Block *score);
 
+/// Whether new scores differ from the scores; not if there is no region.
+bool changesScores(Block *score);
+
+/// What says whether a key is visible; null if all are, or there is no region.
+Value getVisible(Block *score);
+
 /// Verifies the score region of `op`, if there is one, for scores of `compute`
 /// and so many captures, which are there with a region only.
 LogicalResult verifyScore(Operation *op, Block *score, FloatType compute,
@@ -48,8 +55,13 @@ LogicalResult verifyCaptureNumbers(Operation *op, ArrayRef<int64_t> numbers,
 /// rule.
 LogicalResult verifyScoreRules(Block *score);
 
-/// Emits the new score of those arguments.
+/// Copies the body for those arguments; returns what it yields.
+SmallVector<Value> cloneScoreBody(OpBuilder &builder, Block *score,
+                                  ValueRange arguments);
+/// Emits the new score of those arguments, hidden or not, and whether the key
+/// is visible, if the region says so.
 Value emitScore(OpBuilder &builder, Block *score, ValueRange arguments);
+Value emitVisible(OpBuilder &builder, Block *score, ValueRange arguments);
 
 /// Emits the cotangent of one argument, of which no two are the same value, for
 /// that of the new score. Each operation has a rule.
