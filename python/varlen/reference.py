@@ -65,7 +65,7 @@ class Scores:
         self.score, self.captures = score, []
         if score is None:
             return
-        farthest = 1 << 30  # Where an offset leaves queries that it moves farther.
+        farthest = (1 << 30) - 1  # Where an offset leaves queries that it moves farther.
         query = np.arange(rows.start, rows.stop, dtype=object) + diagonal
         self.positions = (
             np.clip(query, -farthest, farthest).astype(np.int64)[:, None],

@@ -8,6 +8,9 @@
 
 #include "CPUTileBuilder.h"
 
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
+#include "varlen/Dialect/Varlen/Utils/ScoreIntervals.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -194,4 +197,21 @@ void CPUTileBuilder::emitScoreInputs(const WorkTile &tile, Value pair,
   }
   for (auto [source, destination] : llvm::zip_equal(memory, scratch))
     memref::StoreOp::create(b, loadNumber(tile, source, pair), destination, at);
+}
+
+Value CPUTileBuilder::mayBeVisible(const WorkTile &tile, Block *score,
+                                   Value first, Value rows, Value begin,
+                                   Value end) {
+  Value yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
+  if (!getVisible(score))
+    return yes;
+  Value last = index.sub(index.add(first, rows), index.constant(1));
+  auto position = [&](Value pair) {
+    Value query = index.div(pair, tile.pairs.group);
+    return index.cast(tile.mask.emitPosition(index, query));
+  };
+  Value found =
+      emitMayBeVisible(index, score, {position(first), position(last)},
+                       {begin, index.sub(end, index.constant(1))});
+  return found ? found : yes;
 }

@@ -13,6 +13,7 @@
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Utils/SequenceMask.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -119,6 +120,14 @@ protected:
   /// to the first of `scratch`, if that is one, then the captures of `memory`.
   void emitScoreInputs(const WorkTile &tile, Value pair, ValueRange memory,
                        ValueRange scratch, ValueRange at);
+  /// Whether some of the `rows` pairs from `first` on may see a key from
+  /// `begin` to before `end`; null if the score region does not say.
+  Value mayBeVisible(const WorkTile &tile, Block *score, Value first,
+                     Value rows, Value begin, Value end);
+  Value both(Value condition, Value other) {
+    return other ? arith::AndIOp::create(b, condition, other).getResult()
+                 : condition;
+  }
   static SmallVector<Value> getSources(ArrayRef<ReadOp> reads) {
     return llvm::map_to_vector(
         reads, [](ReadOp read) { return Value(read.getSource()); });

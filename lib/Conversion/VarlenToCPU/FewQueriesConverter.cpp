@@ -86,7 +86,10 @@ void FewQueriesConverter::emitBlock(Value k0) {
                      blockKeys(tile, next));
   // In whole granules, of which the last may be cut.
   Value end = index.min(seen.end, keys);
-  branch(index.less(seen.begin, end), [&] {
+  Value may =
+      mayBeVisible(tile, loops.step.getScoreBody(), tile.first, tile.rows,
+                   index.add(k0, seen.begin), index.add(k0, end));
+  branch(arith::AndIOp::create(b, index.less(seen.begin, end), may), [&] {
     // As a minimum it bounds the size of the scores.
     Value from = index.add(k0, seen.begin);
     Value count = index.min(index.sub(end, seen.begin),

@@ -87,8 +87,12 @@ void QueryTileConverter::emitTile() {
     emitInits(at);
     emitLimits(at);
   });
-  loop(tile.kBegin, tile.kEnd, schedule.getKvBlock(),
-       [&](Value k0) { emitBlock(k0); });
+  Block *score = loops.step.getScoreBody();
+  loop(tile.kBegin, tile.kEnd, schedule.getKvBlock(), [&](Value k0) {
+    branch(mayBeVisible(tile, score, tile.first, tile.rows, k0,
+                        index.add(k0, blockKeys(tile, k0))),
+           [&] { emitBlock(k0); });
+  });
   forEachPanel([&](const Panel &at) {
     emitFinish(at);
     for (auto write : loops.tiles.getBody()->getOps<WriteOp>())
@@ -356,7 +360,10 @@ void QueryTileConverter::emitSteps(const Panel &at, const KeyBlock &block,
         },
         emitNarrow);
   };
-  branch(index.less(seen.begin, seen.end), emit);
+  Value may = mayBeVisible(tile, loops.step.getScoreBody(), at.first, at.rows,
+                           index.add(block.k0, seen.begin),
+                           index.add(block.k0, seen.end));
+  branch(arith::AndIOp::create(b, index.less(seen.begin, seen.end), may), emit);
 }
 
 void QueryTileConverter::emitStep(const Panel &at, Value column,

@@ -292,7 +292,9 @@ void SequenceTileConverter::emitPanel(const WorkTile &tile, Value p, Value k0,
         });
     emitStep(tile, p, begin, index.sub(end, begin), from, whole);
   };
-  branch(index.less(begin, end), compute);
+  Value may = mayBeVisible(tile, loops.step.getScoreBody(), p, columns,
+                           index.add(k0, begin), index.add(k0, end));
+  branch(arith::AndIOp::create(b, index.less(begin, end), may), compute);
 }
 
 void SequenceTileConverter::emitStep(const WorkTile &tile, Value p, Value begin,

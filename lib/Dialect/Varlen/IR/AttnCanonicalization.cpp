@@ -231,25 +231,24 @@ template <typename OpTy> struct DropZeroDlse : OpRewritePattern<OpTy> {
     return success();
   }
 };
-/// Drops a score region that changes nothing. What asks for the gradients of
-/// captures keeps it: they are 0, but results.
+/// Hides keys by a window where a score region does.
+template <typename OpTy> struct AbsorbVisible : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    return success(absorbVisible(op, rewriter));
+  }
+};
+
+/// Drops a score region that changes nothing.
 template <typename OpTy> struct DropIdentityScore : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
 
   LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
-    auto attention = cast<AttentionOpInterface>(*op);
-    Block *score = op.getScoreBody();
-    if (!score || changesScores(score) || getVisible(score) ||
-        !attention.getWrtCaptures().empty())
-      return failure();
-    rewriter.replaceOp(op,
-                       varlen::detail::createAttention(
-                           rewriter, attention, op->getName().getStringRef(),
-                           op->getResultTypes(), attention.getInputSlots(),
-                           /*captures=*/{}, attention.getDestinations(),
-                           /*hasScore=*/false));
-    return success();
+    return success(
+        dropIdentityScore(cast<AttentionOpInterface>(*op), rewriter) != op);
   }
 };
 
@@ -285,9 +284,9 @@ struct ExtentOfResult : OpRewritePattern<tensor::DimOp> {
 } // namespace
 
 template <typename OpTy> static void addPatterns(RewritePatternSet &patterns) {
-  patterns.add<DropEmptySequences<OpTy>, SimplifyMask<OpTy>,
-               DropDefaultScale<OpTy>, DropIdentityScore<OpTy>>(
-      patterns.getContext());
+  patterns
+      .add<DropEmptySequences<OpTy>, SimplifyMask<OpTy>, DropDefaultScale<OpTy>,
+           DropIdentityScore<OpTy>, AbsorbVisible<OpTy>>(patterns.getContext());
 }
 
 /// Upstream does the same with what has destinations.

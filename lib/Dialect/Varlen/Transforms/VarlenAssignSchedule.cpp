@@ -12,6 +12,7 @@
 #include "varlen/Target/Tiles.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/PatternMatch.h"
 
 namespace mlir::varlen {
 #define GEN_PASS_DEF_VARLENASSIGNSCHEDULE
@@ -119,7 +120,11 @@ void VarlenAssignSchedule::runOnOperation() {
         << chip;
   if (!cpu && !gpu)
     return signalPassFailure();
+  IRRewriter rewriter(&getContext());
   WalkResult result = getOperation()->walk([&](AttentionOpInterface op) {
+    // Tiles follow the mask.
+    if (absorbVisible(op, rewriter))
+      op = dropIdentityScore(op, rewriter);
     if (auto schedule =
             op->getAttrOfType<ScheduleAttrInterface>(kScheduleAttrName))
       return WalkResult(

@@ -732,7 +732,7 @@ func.func @attn_c20_arguments(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
 // -----
 
 func.func @attn_c20_yield(%q: tensor<?x4x16xf64>, %cu: tensor<3xi32>) {
-  // expected-error @below {{expected the score region to end with varlen.yield of one 'f64', got 'f64', 'f64'}}
+  // expected-error @below {{expected the score region to end with varlen.yield of one 'f64', or of that and 'i1', got 'f64', 'f64'}}
   %out, %lse = varlen.attn %q, %q, %q, %cu, %cu
       : (tensor<?x4x16xf64>, tensor<?x4x16xf64>, tensor<?x4x16xf64>, tensor<3xi32>,
          tensor<3xi32>) -> (tensor<?x4x16xf64>, tensor<4x?xf64>)
@@ -750,6 +750,22 @@ func.func @attn_c20_operations(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
         // expected-error @below {{expected operations of arith and math on numbers in a score region}}
         %v = vector.broadcast %s : f32 to vector<4xf32>
         varlen.yield %s : f32
+      }
+  return
+}
+
+// -----
+
+func.func @attn_c20_visible(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error @below {{expected positions and captures to say whether a key is visible, got what depends on the score}}
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,
+         tensor<3xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+      score (%s: f32, %i: i32, %j: i32) {
+        %zero = arith.constant 0.0 : f32
+        %twice = arith.addf %s, %s : f32
+        %positive = arith.cmpf ogt, %twice, %zero : f32
+        varlen.yield %s, %positive : f32, i1
       }
   return
 }

@@ -139,6 +139,16 @@ GPUTileNeeds getGPUTileNeeds(AttentionOpInterface op, GPUTileOwner owner);
 #include "varlen/Dialect/Varlen/IR/VarlenInterfaces.h.inc" // IWYU pragma: export
 
 namespace mlir::varlen {
+/// Moves what the score region of `op` says of the distance of query and key to
+/// its mask, if that is a window; returns whether it has changed.
+bool absorbVisible(AttentionOpInterface op, RewriterBase &rewriter);
+
+/// Replaces `op` by one without its score region, if that changes nothing;
+/// returns what computes the attention then. What asks for the gradients of
+/// captures keeps it: they are 0, but results.
+AttentionOpInterface dropIdentityScore(AttentionOpInterface op,
+                                       RewriterBase &rewriter);
+
 /// The destinations of `op`, an attention on tensors: those that it has, or new
 /// tensors of unknown contents.
 FailureOr<SmallVector<Value>> getOrCreateDestinations(AttentionOpInterface op,

@@ -27,7 +27,7 @@ enum ScoreArgument : unsigned { Score, QueryPosition, KeyPosition, Captures };
 
 /// Queries that an offset moves farther are there: the distance of a query and
 /// a key has 32 bits, too.
-constexpr int64_t kFarthestPosition = int64_t(1) << 30;
+constexpr int64_t kFarthestPosition = (int64_t(1) << 30) - 1;
 
 /// Gives the arguments of a score region the names that it is printed with.
 void setScoreArgumentNames(Region &region, OpAsmSetValueNameFn setName);
