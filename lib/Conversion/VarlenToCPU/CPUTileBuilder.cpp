@@ -202,16 +202,13 @@ void CPUTileBuilder::emitScoreInputs(const WorkTile &tile, Value pair,
 Value CPUTileBuilder::mayBeVisible(const WorkTile &tile, Block *score,
                                    Value first, Value rows, Value begin,
                                    Value end) {
-  Value yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
   if (!getVisible(score))
-    return yes;
+    return {};
   Value last = index.sub(index.add(first, rows), index.constant(1));
   auto position = [&](Value pair) {
     Value query = index.div(pair, tile.pairs.group);
     return index.cast(tile.mask.emitPosition(index, query));
   };
-  Value found =
-      emitMayBeVisible(index, score, {position(first), position(last)},
-                       {begin, index.sub(end, index.constant(1))});
-  return found ? found : yes;
+  return emitMayBeVisible(index, score, {position(first), position(last)},
+                          {begin, index.sub(end, index.constant(1))});
 }

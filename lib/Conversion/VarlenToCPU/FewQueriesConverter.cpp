@@ -89,7 +89,7 @@ void FewQueriesConverter::emitBlock(Value k0) {
   Value may =
       mayBeVisible(tile, loops.step.getScoreBody(), tile.first, tile.rows,
                    index.add(k0, seen.begin), index.add(k0, end));
-  branch(arith::AndIOp::create(b, index.less(seen.begin, end), may), [&] {
+  branch(both(index.less(seen.begin, end), may), [&] {
     // As a minimum it bounds the size of the scores.
     Value from = index.add(k0, seen.begin);
     Value count = index.min(index.sub(end, seen.begin),

@@ -89,9 +89,11 @@ void QueryTileConverter::emitTile() {
   });
   Block *score = loops.step.getScoreBody();
   loop(tile.kBegin, tile.kEnd, schedule.getKvBlock(), [&](Value k0) {
-    branch(mayBeVisible(tile, score, tile.first, tile.rows, k0,
-                        index.add(k0, blockKeys(tile, k0))),
-           [&] { emitBlock(k0); });
+    Value may = mayBeVisible(tile, score, tile.first, tile.rows, k0,
+                             index.add(k0, blockKeys(tile, k0)));
+    if (!may)
+      return emitBlock(k0);
+    branch(may, [&] { emitBlock(k0); });
   });
   forEachPanel([&](const Panel &at) {
     emitFinish(at);
@@ -363,7 +365,7 @@ void QueryTileConverter::emitSteps(const Panel &at, const KeyBlock &block,
   Value may = mayBeVisible(tile, loops.step.getScoreBody(), at.first, at.rows,
                            index.add(block.k0, seen.begin),
                            index.add(block.k0, seen.end));
-  branch(arith::AndIOp::create(b, index.less(seen.begin, seen.end), may), emit);
+  branch(both(index.less(seen.begin, seen.end), may), emit);
 }
 
 void QueryTileConverter::emitStep(const Panel &at, Value column,

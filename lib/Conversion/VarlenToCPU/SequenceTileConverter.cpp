@@ -294,7 +294,7 @@ void SequenceTileConverter::emitPanel(const WorkTile &tile, Value p, Value k0,
   };
   Value may = mayBeVisible(tile, loops.step.getScoreBody(), p, columns,
                            index.add(k0, begin), index.add(k0, end));
-  branch(arith::AndIOp::create(b, index.less(begin, end), may), compute);
+  branch(both(index.less(begin, end), may), compute);
 }
 
 void SequenceTileConverter::emitStep(const WorkTile &tile, Value p, Value begin,
