@@ -59,6 +59,15 @@ def Varlen_AttnOp : Varlen_AttnOpBase<"attn", [
     `#varlen.mask`, or another attribute of its interface. `scale` is 1/sqrt(D)
     unless given.
 
+    A `score` region changes scores: its arguments are s[i, j], the positions of
+    query and key, and a number of each of the `captures`: of a query head (Hq)
+    or of a query of each head (Hq x Tq). The position of a query is that among
+    the keys, as the mask has it: of query i of a sequence of Lq queries and Lk
+    keys i + Lk - Lq, or i under a `top_left` mask, plus q_offset, and at most
+    2^30 - 1 away from 0. It yields the score that counts instead and, if it hides keys on top of the
+    mask, whether the key is visible. What differs between heads or sequences is
+    a capture. docs/scores.md has examples.
+
     On tensors the op has two results and no `outs`; on memrefs it writes the
     two buffers in `outs`, which overlap no other operand, and has no result.
     `varlen.attn_into` is the op with destinations on tensors.
@@ -76,6 +85,15 @@ def Varlen_AttnOp : Varlen_AttnOpBase<"attn", [
         : (memref<?x4x64xf32>, memref<?x4x64xf32>, memref<?x4x64xf32>,
            memref<9xi32>, memref<9xi32>, memref<8xi32>, memref<4xf32>,
            memref<?x4x64xf32>, memref<4x?xf32>) -> ()
+
+    %out, %lse = varlen.attn %q, %k, %v, %cu, %cu captures(%gains)
+        : (tensor<?x8x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x64xbf16>,
+           tensor<?xi32>, tensor<?xi32>, tensor<8xf32>)
+        -> (tensor<?x8x64xbf16>, tensor<8x?xf32>)
+        score (%score: f32, %query: i32, %key: i32, %gain: f32) {
+          %new = arith.mulf %score, %gain : f32
+          varlen.yield %new : f32
+        }
     ```
 
     The verifier's rules, with their messages, are in docs/attn.md.
@@ -171,6 +189,10 @@ def Varlen_AttnGradOp
     types of q, k, v and sink; there is a dsink exactly if there is a sink.
     Products and sums, those over the query heads of a group too, accumulate in
     the compute type and are rounded once.
+
+    With a score region it is that of the attention, whose derivative takes ds to
+    the products. `wrt_captures` are the numbers of the captures whose gradients
+    are wanted too: these come after dsink, each in the shape of its capture.
 
     A row that sees no key gets dq = 0 and adds nothing to dk and dv; with a sink
     it counts in dsink, where its delta is -dlse. A row of q, k or v that belongs
@@ -420,6 +442,12 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
     and the ends of the sequence hide keys as limits do, which is what a target
     makes of it.
 
+    A `score` region makes the score of a product, of the positions of query and
+    key and of the numbers that `captures` have of a query, tiles in the shape of m,
+    and may hide the key. In a step that does not say `at` where it is,
+    `positions(position, first_key)` are those of the queries and that of key 0. The
+    scale comes after the region.
+
     Tiles are steps on some queries, and on some keys one after the other, or side by
     side, as a reduction in parallel parts: the sums of a query are then rounded
     elsewhere. `varlen.online_merge` makes one state of two. A step with `at` has no
@@ -511,6 +539,10 @@ def Varlen_OnlineAttnGradOp : Varlen_Op<"online_attn_grad", [
     those of `varlen.online_attn`: where a key is not visible p and ds are 0,
     whatever lse, delta and dp are there. A query without a key, whose lse is
     -inf, sees none or has +inf here.
+
+    With a `score` region p is that of the new scores and ds goes back through it.
+    `dcaptures`, in the shape of lse, get what a query adds to the gradients of the
+    captures that `wrt_captures` numbers.
 
     dq, dk, dv, lse and delta have the compute type, f32 or f64; q and k one
     type that accumulates in it, v and dout one such type too: p is rounded to

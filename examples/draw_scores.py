@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Draws what the scores and masks of `varlen.scores` do to the scores of one head: the
+picture of docs/scores.md.
+
+    draw_scores.py --out docs/images/scores.png
+"""
+
+import argparse
+import pathlib
+import sys
+
+import matplotlib
+import numpy
+
+matplotlib.use("Agg")
+from matplotlib import pyplot  # noqa: E402
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+
+from varlen import scores  # noqa: E402
+
+LENGTH = 48
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", required=True, type=pathlib.Path)
+    arguments = parser.parse_args()
+    query, key = numpy.arange(LENGTH)[:, None], numpy.arange(LENGTH)[None, :]
+    # Two waves: a score that has a sign everywhere.
+    s = 4 * numpy.sin(query / 5) * numpy.cos(key / 4)
+    ones = numpy.ones((LENGTH, 1))
+    shown = [
+        ("s", None, []),
+        ("softcap(2)", scores.softcap(2.0), []),
+        ("alibi(), slope 0.2", scores.alibi(), [0.2]),
+        ("gains(), gain 2", scores.gains(), [2.0]),
+        ("causal()", scores.causal(), []),
+        ("sliding_window(9, 0)", scores.sliding_window(9, 0), []),
+        ("dilated(4)", scores.dilated(4), []),
+        ("chunked(16)", scores.chunked(16), []),
+        ("prefix_lm(), prefix 14", scores.prefix_lm(), [14 * ones]),
+    ]
+    figure, axes = pyplot.subplots(3, 3, figsize=(7.2, 7.6), layout="constrained")
+    palette = matplotlib.colormaps["coolwarm"].with_extremes(bad="white")
+    for axis, (title, score, captures) in zip(axes.flat, shown):
+        values = score.value(s, query, key, *captures) if score and score.value else s
+        if score and score.visible:
+            values = numpy.where(score.visible(query, key, *captures), values, numpy.nan)
+        axis.imshow(values, cmap=palette, vmin=-8, vmax=8)
+        axis.set_title(title, fontsize=9)
+        axis.set_xticks([])
+        axis.set_yticks([])
+    figure.supxlabel("key", fontsize=9)
+    figure.supylabel("query", fontsize=9)
+    figure.savefig(arguments.out, dpi=110)
+
+
+if __name__ == "__main__":
+    main()
