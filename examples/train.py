@@ -20,6 +20,7 @@ EXAMPLES = pathlib.Path(__file__).resolve().parent
 ROOT = EXAMPLES.parent
 sys.path.insert(0, str(ROOT / "python"))
 import varlen
+from documents import NO_TARGET, make_batches
 
 # Extents of train.mlir.
 WIDTH, HEADS, KV_HEADS, HEAD_DIM, HIDDEN, VOCABULARY, LAYERS = 64, 4, 2, 16, 176, 256, 2
@@ -35,49 +36,13 @@ SHAPES = {
 RATE, BETAS = 3e-3, (0.9, 0.99)
 
 
-def read_documents():
-    """Paragraphs of the pages, as bytes."""
-    files = [ROOT / "LICENSE", ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    paragraphs = [part.strip() for file in files for part in file.read_bytes().split(b"\n\n")]
-    return [np.frombuffer(part, np.uint8) for part in paragraphs if len(part) > 1]
-
-
-def pack(documents, tokens):
-    """One batch of `tokens` tokens from the front of a list of documents; the last
-    one is cut. Returns it and how many documents it has."""
-    lengths, parts = [], []
-    while sum(lengths) < tokens:
-        part = documents[len(parts)][: tokens - sum(lengths)]
-        parts.append(part)
-        lengths.append(len(part))
-    # The successor of each byte in its document; the last has none.
-    targets = np.concatenate([np.append(part[1:], 0) for part in parts])
-    weights = np.concatenate([np.append(np.ones(n - 1), 0) for n in lengths])
-    batch = {
-        "tokens": np.concatenate(parts).astype(np.int32),
-        "targets": targets.astype(np.int32),
-        "weights": weights / max(weights.sum(), 1),
-        "positions": np.concatenate([np.arange(n) for n in lengths]).astype(np.int32),
-        "cu_seqlens": np.cumsum([0, *lengths]).astype(np.int32),
-    }
-    return batch, len(parts)
-
-
-def make_batches(steps, tokens, dtype, seed):
-    """`steps` batches, stacked. Those with fewer documents end in empty ones."""
-    rng = np.random.default_rng(seed)
-    documents, queue, batches = read_documents(), [], []
-    for _ in range(steps):
-        while sum(map(len, queue)) < tokens:
-            queue += [documents[i] for i in rng.permutation(len(documents))]
-        batch, used = pack(queue, tokens)
-        batches.append(batch)
-        queue = queue[used:]
-    entries = max(len(batch["cu_seqlens"]) for batch in batches)
+def stacked_batches(steps, tokens, dtype, seed):
+    """`steps` batches of paragraphs, stacked, as @train wants them."""
+    batches = make_batches(steps, tokens, seed, separator=b"\n\n")
     for batch in batches:
-        cu = batch["cu_seqlens"]
-        batch["cu_seqlens"] = np.pad(cu, (0, entries - len(cu)), mode="edge")
-        batch["weights"] = batch["weights"].astype(dtype)
+        counts = batch["targets"] != NO_TARGET
+        batch["targets"] = np.where(counts, batch["targets"], 0)
+        batch["weights"] = (counts / max(counts.sum(), 1)).astype(dtype)
     return {key: np.stack([batch[key] for batch in batches]) for key in batches[0]}
 
 
@@ -234,7 +199,7 @@ def main():
     arguments = parser.parse_args()
 
     dtype = varlen.dtypes.by_name[arguments.dtype]
-    batches = make_batches(arguments.steps, arguments.tokens, dtype, arguments.seed)
+    batches = stacked_batches(arguments.steps, arguments.tokens, dtype, arguments.seed)
     parameters = initial_parameters(dtype, arguments.seed)
     module, figures = compile_model(dtype), {}
     results = train(module, parameters, batches, figures, threads=arguments.threads)
