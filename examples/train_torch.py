@@ -83,8 +83,7 @@ def padded(cu_seqlens):
 
 
 def flex(cu_seqlens):
-    from torch.nn.attention.flex_attention import create_block_mask
-
+    flex_attention, create_block_mask = compiled_flex()
     rows = int(cu_seqlens[-1])
     documents = torch.repeat_interleave(cu_seqlens.diff())
 
@@ -101,16 +100,16 @@ def flex(cu_seqlens):
 
     def attend(q, k, v, window):
         heads = (x.transpose(0, 1)[None] for x in (q, k, v))
-        return compiled_flex()(*heads, block_mask=block_mask(window))[0].transpose(0, 1)
+        return flex_attention(*heads, block_mask=block_mask(window))[0].transpose(0, 1)
 
     return attend
 
 
 @functools.cache
 def compiled_flex():
-    from torch.nn.attention.flex_attention import flex_attention
+    from torch.nn.attention import flex_attention as module
 
-    return torch.compile(flex_attention)
+    return torch.compile(module.flex_attention), torch.compile(module.create_block_mask)
 
 
 def no_attention(cu_seqlens):
@@ -219,22 +218,33 @@ def measure(options):
             note("step", name, *learner.step(batch))
         for name, way in forward_ways.items():
             note("forward", name, *learners["varlen"].evaluate(batch, way))
+    summarize(record)
+    return record
+
+
+def summarize(record):
+    """Adds the typical time of each way, and attention's part of it: what it takes longer
+    than the model without attention, batch by batch."""
     for entries in record.values():
         for entry in entries.values():
+            pairs = list(zip(entry["seconds"], entries["rest"]["seconds"]))
             # The first steps also compile and allocate.
-            entry["typical_seconds"] = statistics.median(entry["seconds"][2:] or entry["seconds"])
-    return record
+            pairs = pairs[2:] or pairs
+            entry["typical_seconds"] = statistics.median(seconds for seconds, _ in pairs)
+            entry["attention_seconds"] = statistics.median(
+                seconds - rest for seconds, rest in pairs
+            )
 
 
 def report(record):
     """Prints what there is to know of a record."""
     for kind, entries in record.items():
-        rest = entries["rest"]["typical_seconds"]
         for name, entry in entries.items():
-            typical, losses = entry["typical_seconds"], entry["losses"]
+            losses = entry["losses"]
+            whole, attention = entry["typical_seconds"], entry["attention_seconds"]
             if name != "rest":
                 print(
-                    f"{name}: {kind} {typical * 1e3:.0f} ms, attention {(typical - rest) * 1e3:.0f} ms,"
+                    f"{name}: {kind} {whole * 1e3:.0f} ms, attention {attention * 1e3:.0f} ms,"
                     f" loss {losses[0]:.4f} to {losses[-1]:.4f}"
                 )
         reference = entries["each document"]["losses"]
