@@ -2,9 +2,9 @@
 
 An example is a block marked as mlir that has a RUN line, or that has a function
 and leaves nothing out by "..." (varlen-opt has to read it). Other blocks are
-fragments. Commands that load $VARLEN_PLUGIN are left out where there is none. A
-name within backquotes that starts with a folder of the repository has to exist,
-and so has what a link leads to.
+fragments, or files of run-page.py, which begin with their name. Commands that load
+$VARLEN_PLUGIN are left out where there is none. A name within backquotes that starts
+with a folder of the repository has to exist, and so has what a link leads to.
 """
 
 import os
@@ -26,7 +26,8 @@ def examples(text):
         line = text[: match.start()].count("\n") + 1
         joined = re.sub(r" \\\n// RUN: *", " ", block)
         runs = re.findall(r"^// RUN: (.*)$", joined, re.M)
-        whole = "..." not in block and re.search(r"^ *func\.func", block, re.M)
+        is_file = re.match(r"// [\w-]+\.mlir\n", block)
+        whole = not is_file and "..." not in block and re.search(r"^ *func\.func", block, re.M)
         if runs or whole:
             yield line, block, runs or ["varlen-opt %s"]
 

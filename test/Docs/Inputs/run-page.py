@@ -1,0 +1,59 @@
+"""Does what Markdown pages tell their reader, one page after the other in one folder.
+
+A block whose first line is a comment with a file's name ("// step.mlir") becomes that
+file. A block marked as sh is run, and what it prints has to be the block marked as text
+that follows, if one does; "..." there stands for anything. Other blocks are not run.
+
+usage: run-page.py FOLDER PAGE...
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
+FILE = re.compile(r"(?://|#|/\*) ([\w-]+\.\w+)(?: \*/)?$", re.M)
+
+
+def matches(expected, output):
+    pattern = ".*?".join(map(re.escape, expected.strip().split("...")))
+    return re.fullmatch(pattern, output.strip(), re.S)
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    # python3 is the one that runs this.
+    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
+    files = commands = 0
+    for page in map(pathlib.Path, sys.argv[2:]):
+        text, output = page.read_text(), None
+        for block in BLOCK.finditer(text):
+            language, body = block.groups()
+            place = f"{page}:{text[: block.start()].count(chr(10)) + 1}"
+            if language == "sh":
+                result = subprocess.run(
+                    ["bash", "-euo", "pipefail", "-c", body], cwd=folder, text=True,
+                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT, check=False, env={**os.environ, "PATH": path},
+                )  # fmt: skip
+                output = result.stdout
+                commands += 1
+                if result.returncode:
+                    sys.exit(f"{place}: status {result.returncode}:\n{output}")
+            elif language == "text" and output is not None:
+                if not matches(body, output):
+                    sys.exit(f"{place}: expected\n{body}\ngot\n{output}")
+                output = None
+            elif name := FILE.match(body):
+                (folder / name[1]).write_text(body)
+                files += 1
+    print(f"{files} files, {commands} commands")
+
+
+if __name__ == "__main__":
+    main()
