@@ -9,7 +9,7 @@ LLVM := /usr/lib/llvm-22
 export PATH := $(LLVM)/bin:$(PATH)
 
 .PHONY: build demo check train bench gpu-kit bench-gpu conformance fuzz fuzz-parser mutate release wheel asan docs \
-	lint format clean
+	site lint format clean
 
 # $(call compile,PRESET,FOLDER)
 define compile
@@ -120,6 +120,17 @@ asan:
 
 docs: build
 	@tools/gen-docs.sh docs/reference
+
+# The documentation as a site, in build/site: any web server, or none, will do. The
+# reference of the Python package imports it, with PyTorch.
+site:
+	@tools/setup.sh site
+	@tools/venv.sh build
+	@tools/venv.sh build python/requirements-torch.txt
+	@tools/venv.sh build site/requirements.txt
+	@build/venv/bin/python -m sphinx --quiet --fail-on-warning --keep-going -c site \
+	  -d build/site-cache . build/site
+	@echo build/site/index.html
 
 lint: build
 	@tools/setup.sh lint

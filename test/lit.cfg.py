@@ -92,6 +92,8 @@ if python:
     packages = os.path.join(os.path.dirname(python), "..", "lib", "python*", "site-packages")
     if glob.glob(os.path.join(packages, "torch", "version.py")):
         features.add("torch")
+    if glob.glob(os.path.join(packages, "sphinx", "__init__.py")):
+        features.add("sphinx")
 
 # Substitutions. A tool's name is one only where it stands as a command.
 substitutions = config.substitutions

@@ -2,7 +2,7 @@
 # Installs the Debian packages that the named jobs need and that are missing.
 # With nothing missing it touches neither the network nor the system.
 #
-#   tools/setup.sh [build] [check] [release] [asan] [lint]
+#   tools/setup.sh [build] [check] [release] [asan] [lint] [site]
 set -eu
 
 # What a job needs; the only list of packages in the project.
@@ -19,8 +19,9 @@ packages() {
   release) echo libzstd-dev zlib1g-dev xz-utils ;;
   asan) echo libclang-rt-22-dev llvm-22 ;;
   lint) echo clang-format-22 clang-tidy-22 clang-tools-22 ;;
+  site) echo python3-venv ;;
   *)
-    echo "$0: wanted build, check, release, asan or lint, got '$1'" >&2
+    echo "$0: wanted build, check, release, asan, lint or site, got '$1'" >&2
     exit 2
     ;;
   esac

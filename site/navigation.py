@@ -1,0 +1,77 @@
+"""Which pages the site has, in which order, and what they lack outside of it."""
+
+# Captions of the sidebar, and their pages. Sphinx fails on a page that is in none.
+SECTIONS = {
+    "Start": [
+        "Overview </README>",
+        "PyTorch programs </docs/start/pytorch>",
+        "ML compilers </docs/start/compiler>",
+        "C programs </docs/start/c>",
+        ".mlir files </docs/start/mlir>",
+        "GPU kernels </docs/start/gpu-kernels>",
+    ],
+    "Guides": [
+        "/docs/pytorch",
+        "/docs/python",
+        "/docs/c-api",
+        "/docs/inside-your-pipeline",
+        "/docs/gradients",
+        "/docs/package",
+        "/docs/varlen-run",
+        "/docs/executor",
+        "/docs/gpu-runtime",
+    ],
+    "Measured": ["/docs/comparison", "/benchmarks/README"],
+    "Reference": [
+        "/docs/attn",
+        "/docs/attn-grad",
+        "/docs/limits",
+        "/docs/stability",
+        "/site/python-api",
+        "/docs/reference/VarlenDialect",
+        "/docs/reference/PipelinePasses",
+        "/docs/reference/VarlenPasses",
+        "/docs/reference/LinalgPasses",
+        "/docs/reference/ConversionPasses",
+        "/docs/reference/KernelDialect",
+        "/docs/reference/KernelPasses",
+    ],
+    "Inside": [
+        "/docs/design",
+        "/docs/levels",
+        "/docs/gpu-kernels",
+        "/docs/adding-a-pass",
+        "/docs/adding-a-mask",
+        "/docs/adding-a-role",
+        "/docs/adding-a-cpu-target",
+        "/docs/adding-a-gpu-target",
+        "/docs/fuzzing",
+        "/docs/notes/README",
+        "/CHANGELOG",
+    ],
+}
+GLOBS = {"docs/notes/README": "docs/notes/*"}
+
+# TableGen's pages of passes begin with a pass.
+TITLES = {
+    "docs/reference/PipelinePasses": "Passes for other compilers",
+    "docs/reference/VarlenPasses": "Passes of the varlen dialect",
+    "docs/reference/LinalgPasses": "Passes on linalg",
+    "docs/reference/ConversionPasses": "Conversions",
+    "docs/reference/KernelPasses": "Passes of the kernel dialect",
+}
+
+
+def toctree(entries, *options):
+    return "\n".join(["", "```{toctree}", ":hidden:", *options, "", *entries, "```", ""])
+
+
+def complete(app, name, source):
+    """Adds what the site needs to the text of a page as it is read."""
+    if name in TITLES:
+        source[0] = f"# {TITLES[name]}\n\n{source[0]}"
+    if name == app.config.root_doc:
+        for caption, pages in SECTIONS.items():
+            source[0] += toctree(pages, f":caption: {caption}")
+    if name in GLOBS:
+        source[0] += toctree([f"/{GLOBS[name]}"], ":glob:")
