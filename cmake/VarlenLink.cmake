@@ -7,6 +7,8 @@
 function(varlen_link_mlir target)
   if(VARLEN_LINK STREQUAL "dylib")
     target_link_libraries(${target} PRIVATE MLIR LLVM)
+    # Debian's MLIR is not where the loader looks.
+    set_target_properties(${target} PROPERTIES INSTALL_RPATH ${LLVM_LIBRARY_DIR})
     return()
   endif()
   get_property(mlir GLOBAL PROPERTY MLIR_ALL_LIBS)
