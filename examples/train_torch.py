@@ -269,7 +269,7 @@ def main():
         " nanochat's SSSL; the last layer is L; default: layers see their whole document",
     )  # fmt: skip
     parser.add_argument("--context", type=int, default=2048, help="keys that a layer L sees")
-    parser.add_argument("--flex", action="store_true", help="compare FlexAttention's forward")
+    parser.add_argument("--flex", action="store_true", help="also time FlexAttention's forward; needs a C++ compiler")
     parser.add_argument("--out", type=pathlib.Path, help="a folder for record.json and pictures")
     options = parser.parse_args()
     record = measure(options)
