@@ -28,6 +28,7 @@ SECTIONS = {
         "/docs/limits",
         "/docs/stability",
         "/site/python-api",
+        "/site/c-headers",
         "/docs/reference/VarlenDialect",
         "/docs/reference/PipelinePasses",
         "/docs/reference/VarlenPasses",
