@@ -11,10 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ImportedAttention.h"
 #include "varlen/Conversion/Passes.h"
-#include "varlen/Dialect/Varlen/IR/Varlen.h"
-
-#include "mlir/IR/Verifier.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -25,16 +23,6 @@ namespace mlir::varlen {
 
 using namespace mlir;
 using namespace mlir::varlen;
-
-static constexpr StringLiteral attnOperands[] = {
-    "q",         "k",         "v",        "cu_q", "cu_k",
-    "seqused_q", "seqused_k", "q_offset", "sink"};
-static constexpr unsigned numAttnRequired = 5;
-
-static constexpr StringLiteral gradOperands[] = {
-    "dout", "q",    "k",         "v",         "out",      "lse", "cu_q",
-    "cu_k", "dlse", "seqused_q", "seqused_k", "q_offset", "sink"};
-static constexpr unsigned numGradRequired = 8;
 
 /// What a call or a composite is the name of, or null.
 static StringAttr getTarget(Operation *op) {
@@ -69,26 +57,18 @@ namespace {
 class Importer {
 public:
   explicit Importer(Operation *op, bool isGradient)
-      : op(op), names(isGradient ? ArrayRef<StringLiteral>(gradOperands)
-                                 : ArrayRef<StringLiteral>(attnOperands)),
-        numRequired(isGradient ? numGradRequired : numAttnRequired),
-        isGradient(isGradient) {}
+      : op(op), attention(isGradient) {}
 
   LogicalResult import();
 
 private:
   LogicalResult readConfiguration();
   LogicalResult readEntry(NamedAttribute entry);
-  FailureOr<SmallVector<Value>> getOperands();
+  LogicalResult readOperands();
+  LogicalResult checkLayouts(StringRef name, TypeRange types);
 
   Operation *op;
-  ArrayRef<StringLiteral> names;
-  unsigned numRequired;
-  bool isGradient;
-  int64_t left = -1, right = -1;
-  bool isCausal = false;
-  Alignment alignment = Alignment::BottomRight;
-  FloatAttr scale;
+  ImportedAttention attention;
   SmallVector<StringRef> optional;
 };
 
@@ -106,30 +86,35 @@ LogicalResult Importer::readEntry(NamedAttribute entry) {
     if (!flag)
       return wanted("a bool");
     if (name == "causal")
-      isCausal = flag.getValue();
+      attention.isCausal = flag.getValue();
     else if (flag.getValue())
-      alignment = Alignment::TopLeft;
+      attention.alignment = Alignment::TopLeft;
     return success();
   }
   if (name == "window_left" || name == "window_right") {
     auto bound = dyn_cast<IntegerAttr>(value);
     if (!bound || !bound.getValue().isSignedIntN(64))
       return wanted("an integer");
-    (name == "window_left" ? left : right) = bound.getValue().getSExtValue();
+    (name == "window_left" ? attention.left : attention.right) =
+        bound.getValue().getSExtValue();
     return success();
   }
   if (name == "scale") {
-    scale = dyn_cast<FloatAttr>(value);
-    return scale ? success() : wanted("a float");
+    auto scale = dyn_cast<FloatAttr>(value);
+    if (!scale)
+      return wanted("a float");
+    attention.scale = scale.getValueAsDouble();
+    return success();
   }
   if (name == "operands") {
+    ArrayRef<StringLiteral> names =
+        attention.getNames().drop_front(attention.getNumRequired());
     auto array = dyn_cast<ArrayAttr>(value);
     for (Attribute element : array ? array.getValue() : ArrayRef<Attribute>()) {
       auto text = dyn_cast<StringAttr>(element);
-      if (!text ||
-          !llvm::is_contained(names.drop_front(numRequired), text.getValue()))
-        return wanted("names of optional operands (" +
-                      llvm::join(names.drop_front(numRequired), ", ") + ")");
+      if (!text || !llvm::is_contained(names, text.getValue()))
+        return wanted("names of optional operands (" + llvm::join(names, ", ") +
+                      ")");
       optional.push_back(text.getValue());
     }
     return array ? success() : wanted("an array of names");
@@ -147,80 +132,66 @@ LogicalResult Importer::readConfiguration() {
     for (NamedAttribute entry : configuration)
       if (failed(readEntry(entry)))
         return failure();
-  if (!isCausal)
-    return success();
-  if (right != -1 && right != 0)
-    return op->emitError(
-               "expected no window_right of a causal mask but 0, got ")
-           << right;
-  right = 0;
   return success();
 }
 
-/// The operands in the order of `names`, null where one is absent.
-FailureOr<SmallVector<Value>> Importer::getOperands() {
+LogicalResult Importer::readOperands() {
+  ArrayRef<StringLiteral> names = attention.getNames();
+  unsigned numRequired = attention.getNumRequired();
   if (op->getNumOperands() != numRequired + optional.size())
     return op->emitError("expected ")
            << numRequired << " operands ("
            << llvm::join(names.take_front(numRequired), ", ") << ") and "
            << optional.size() << " that are named by its configuration, got "
            << op->getNumOperands();
-  SmallVector<Value> operands(names.size());
   for (auto [i, value] : llvm::enumerate(op->getOperands())) {
     if (!isa<RankedTensorType>(value.getType()))
       return op->emitError("expected operands that are ranked tensors, got ")
              << value.getType();
     StringRef name =
         i < numRequired ? StringRef(names[i]) : optional[i - numRequired];
-    Value &slot = operands[llvm::find(names, name) - names.begin()];
+    Value &slot = attention[name];
     if (slot)
       return op->emitError("expected each operand once, got ")
              << name << " again";
     slot = value;
   }
-  return operands;
+  return success();
+}
+
+/// A call may say how its tensors lie in memory, from the fastest dimension to
+/// the slowest.
+LogicalResult Importer::checkLayouts(StringRef name, TypeRange types) {
+  auto layouts = op->getAttrOfType<ArrayAttr>(name);
+  if (!layouts)
+    return success();
+  if (layouts.size() != types.size())
+    return op->emitError("expected ")
+           << types.size() << " " << name << ", got " << layouts.size();
+  for (auto [layout, type] : llvm::zip_equal(layouts, types)) {
+    auto shaped = dyn_cast<RankedTensorType>(type);
+    auto order = dyn_cast<DenseIntElementsAttr>(layout);
+    if (shaped && order && order.getNumElements() == shaped.getRank() &&
+        llvm::all_of(llvm::enumerate(order.getValues<APInt>()), [&](auto it) {
+          return it.value() == shaped.getRank() - 1 - it.index();
+        }))
+      continue;
+    return op->emitError("expected ")
+           << name << " to be row-major, got " << layout << " of " << type;
+  }
+  return success();
 }
 
 LogicalResult Importer::import() {
-  if (failed(readConfiguration()))
+  if (failed(readConfiguration()) || failed(readOperands()) ||
+      failed(checkLayouts("operand_layouts", op->getOperandTypes())) ||
+      failed(checkLayouts("result_layouts", op->getResultTypes())))
     return failure();
-  FailureOr<SmallVector<Value>> operands = getOperands();
-  if (failed(operands))
-    return failure();
-  if (left < -1 || right < -1)
-    return op->emitError("expected window bounds >= -1 (-1 is open), got (")
-           << left << ", " << right << ")";
   IRRewriter b(op->getContext());
-  b.setInsertionPoint(op);
-  OperationState state(op->getLoc(), isGradient ? AttnGradOp::getOperationName()
-                                                : AttnOp::getOperationName());
-  SmallVector<int32_t> segments;
-  for (Value operand : *operands) {
-    segments.push_back(operand ? 1 : 0);
-    if (operand)
-      state.addOperands(operand);
-  }
-  // No destinations: one segment for all gradients, one each for out and lse.
-  // Nor captures.
-  segments.append(isGradient ? 2 : 3, 0);
-  state.addTypes(op->getResultTypes());
-  state.addAttribute(AttnOp::getOperandSegmentSizeAttr(),
-                     b.getDenseI32ArrayAttr(segments));
-  state.addAttribute("mask",
-                     MaskAttr::get(b.getContext(), left, right, alignment));
-  if (scale) {
-    // JAX writes f64.
-    auto q = cast<RankedTensorType>((*operands)[isGradient ? 1 : 0].getType());
-    Type type = q.getElementType().isF64() ? Type(b.getF64Type())
-                                           : Type(b.getF32Type());
-    state.addAttribute("scale", b.getFloatAttr(type, scale.getValueAsDouble()));
-  }
-  Operation *attention = b.create(state);
-  if (failed(verify(attention))) {
-    attention->erase();
+  FailureOr<Operation *> made = attention.create(b, op, op->getResultTypes());
+  if (failed(made))
     return failure();
-  }
-  b.replaceOp(op, attention->getResults());
+  b.replaceOp(op, (*made)->getResults());
   return success();
 }
 

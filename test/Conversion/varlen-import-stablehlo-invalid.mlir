@@ -96,3 +96,24 @@ func.func @rule(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
       : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<8x4xf32>)
   return
 }
+
+// -----
+
+func.func @layout(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{expected operand_layouts to be row-major, got dense<[0, 1, 2]> : tensor<3xindex> of 'tensor<8x4x16xf32>'}}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu)
+      <{call_target_name = "varlen.attn", operand_layouts = [dense<[0, 1, 2]> : tensor<3xindex>, dense<[2, 1, 0]> : tensor<3xindex>,
+        dense<[2, 1, 0]> : tensor<3xindex>, dense<0> : tensor<1xindex>, dense<0> : tensor<1xindex>]}>
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @layouts(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{expected 2 result_layouts, got 1}}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu)
+      <{call_target_name = "varlen.attn", result_layouts = [dense<[2, 1, 0]> : tensor<3xindex>]}>
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}

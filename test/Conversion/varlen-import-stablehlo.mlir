@@ -46,3 +46,26 @@ func.func @composite(%q: tensor<?x4x16xbf16>, %l: tensor<4x?xf32>, %cu: tensor<?
   return %0#0, %0#1, %0#2 : tensor<?x4x16xbf16>, tensor<?x4x16xbf16>, tensor<?x4x16xbf16>
 }
 func.func private @oracle()
+
+// The generic form as JAX and PyTorch/XLA print it: attributes are properties, with
+// layouts, effects and what StableHLO says of the call besides.
+
+// CHECK-LABEL: func @properties(
+// CHECK: varlen.attn {{.*}} {mask = #varlen.mask<causal>, scale = 5.000000e-01 : f32}
+// CHECK: varlen.attn_grad {{.*}} dlse(%{{[^)]*}}) :
+// CHECK-NOT: stablehlo
+func.func @properties(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<8x4x16xf32>) {
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu)
+      <{api_version = 4 : i32, backend_config = {causal = true, scale = 5.000000e-01 : f32}, call_target_name = "varlen.attn",
+        called_computations = [], has_side_effect = false,
+        operand_layouts = [dense<[2, 1, 0]> : tensor<3xindex>, dense<[2, 1, 0]> : tensor<3xindex>, dense<[2, 1, 0]> : tensor<3xindex>,
+                           dense<0> : tensor<1xindex>, dense<0> : tensor<1xindex>],
+        output_operand_aliases = [], result_layouts = [dense<[2, 1, 0]> : tensor<3xindex>, dense<[1, 0]> : tensor<2xindex>]}>
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  %1:3 = "stablehlo.composite"(%q, %q, %q, %q, %0#0, %0#1, %cu, %cu, %0#1)
+      <{composite_attributes = {operands = ["dlse"]}, decomposition = @oracle, name = "varlen.attn_grad", version = 1 : i32}> ({
+      }) : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<4x8xf32>,
+         tensor<3xi32>, tensor<3xi32>, tensor<4x8xf32>) -> (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>)
+  return %0#0, %1#0 : tensor<8x4x16xf32>, tensor<8x4x16xf32>
+}

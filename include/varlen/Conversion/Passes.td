@@ -438,7 +438,8 @@ def VarlenImportStableHLO : Pass<"varlen-import-stablehlo"> {
 
     StableHLO need not be registered: modules in the generic form will do.
 
-    *Requires*: operands and results that are ranked tensors. *Guarantees*: the above;
+    *Requires*: operands and results that are ranked tensors; `operand_layouts` and
+    `result_layouts`, where they are given, row-major. *Guarantees*: the above;
     nothing else changes, and the decomposition of a composite stays where it is.
     *Numerics*: none.
 
@@ -454,6 +455,47 @@ def VarlenImportStableHLO : Pass<"varlen-import-stablehlo"> {
     ```
   }];
   let dependentDialects = ["::mlir::varlen::VarlenDialect"];
+  let statistics = [Statistic<"numImported", "imported", "Attentions">];
+}
+
+def VarlenImportTorch : Pass<"varlen-import-torch"> {
+  let summary = "Attention of torch-mlir's modules";
+  let description = [{
+    `torch.operator` operations with the name `torch.torch_attn._varlen_attn` or
+    `torch.torch_attn._varlen_attn_backward`, which torch-mlir makes of
+    `torch.nn.attention.varlen.varlen_attn` and of its backward function, become
+    `varlen.attn` and `varlen.attn_grad`, between `torch_c.to_builtin_tensor` and
+    `torch_c.from_builtin_tensor`.
+
+    | parameter | becomes |
+    |---|---|
+    | `query`, `key`, `value`, `cu_seq_q`, `cu_seq_k`, `seqused_k`; `grad_out`, `out`, `lse` | operands |
+    | `is_causal`, `window_size` | the mask, bounds below -1 as open as -1 |
+    | `scale` | `scale` |
+    | `max_q`, `max_k`, `enable_gqa`, `num_splits`, `rng_state` | nothing: no result depends on them |
+    | `block_table` | an error, if it is not none |
+
+    The `rng_state` of the forward, if it is used elsewhere, is zeros, as in PyTorch.
+    torch-mlir need not be registered: modules in the generic form will do.
+
+    *Requires*: value tensors with sizes and dtypes; `is_causal`, `scale` and
+    `window_size` made by `torch.constant.*` and `torch.prim.ListConstruct`.
+    *Guarantees*: the above; nothing else changes. *Numerics*: none.
+
+    ```mlir
+    %0:3 = torch.operator "torch.torch_attn._varlen_attn"(%q, %k, %v, %cu, %cu, ...) : (...)
+        -> (!torch.vtensor<[?,8,64],bf16>, !torch.vtensor<[8,?],f32>, !torch.vtensor<[2],ui64>)
+    ```
+    becomes
+    ```mlir
+    %1 = torch_c.to_builtin_tensor %q : !torch.vtensor<[?,8,64],bf16> -> tensor<?x8x64xbf16>
+    ...
+    %out, %lse = varlen.attn %1, %2, %3, %4, %4 {mask = #varlen.mask<causal>} : (...) -> (...)
+    %5 = torch_c.from_builtin_tensor %out : tensor<?x8x64xbf16> -> !torch.vtensor<[?,8,64],bf16>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::varlen::VarlenDialect"];
   let statistics = [Statistic<"numImported", "imported", "Attentions">];
 }
 

@@ -1,0 +1,80 @@
+//===- ImportedAttention.cpp - Attention of other dialects ----------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ImportedAttention.h"
+
+#include "mlir/IR/Verifier.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+static constexpr StringLiteral attnOperands[] = {
+    "q",         "k",         "v",        "cu_q", "cu_k",
+    "seqused_q", "seqused_k", "q_offset", "sink"};
+static constexpr unsigned numAttnRequired = 5;
+
+static constexpr StringLiteral gradOperands[] = {
+    "dout", "q",    "k",         "v",         "out",      "lse", "cu_q",
+    "cu_k", "dlse", "seqused_q", "seqused_k", "q_offset", "sink"};
+static constexpr unsigned numGradRequired = 8;
+
+ArrayRef<StringLiteral> ImportedAttention::getNames() const {
+  return isGradient ? ArrayRef<StringLiteral>(gradOperands)
+                    : ArrayRef<StringLiteral>(attnOperands);
+}
+
+unsigned ImportedAttention::getNumRequired() const {
+  return isGradient ? numGradRequired : numAttnRequired;
+}
+
+Value &ImportedAttention::operator[](StringRef name) {
+  return operands[llvm::find(getNames(), name) - getNames().begin()];
+}
+
+FailureOr<Operation *> ImportedAttention::create(OpBuilder &b,
+                                                 Operation *source,
+                                                 TypeRange results) const {
+  if (isCausal && right != -1 && right != 0)
+    return source->emitError(
+               "expected no window_right of a causal mask but 0, got ")
+           << right;
+  if (left < -1 || right < -1)
+    return source->emitError("expected window bounds >= -1 (-1 is open), got (")
+           << left << ", " << right << ")";
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(source);
+  OperationState state(source->getLoc(), isGradient
+                                             ? AttnGradOp::getOperationName()
+                                             : AttnOp::getOperationName());
+  SmallVector<int32_t> segments;
+  for (Value operand : operands) {
+    segments.push_back(operand ? 1 : 0);
+    if (operand)
+      state.addOperands(operand);
+  }
+  // No destinations: one segment for all gradients, one each for out and lse.
+  // Nor captures.
+  segments.append(isGradient ? 2 : 3, 0);
+  state.addTypes(results);
+  state.addAttribute(AttnOp::getOperandSegmentSizeAttr(),
+                     b.getDenseI32ArrayAttr(segments));
+  state.addAttribute("mask", MaskAttr::get(b.getContext(), left,
+                                           isCausal ? 0 : right, alignment));
+  if (scale) {
+    // Frontends write f64.
+    auto q = cast<RankedTensorType>(operands[isGradient ? 1 : 0].getType());
+    Type type = q.getElementType().isF64() ? Type(b.getF64Type())
+                                           : Type(b.getF32Type());
+    state.addAttribute("scale", b.getFloatAttr(type, *scale));
+  }
+  Operation *attention = b.create(state);
+  if (succeeded(verify(attention)))
+    return attention;
+  attention->erase();
+  return failure();
+}
