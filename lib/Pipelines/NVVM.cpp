@@ -75,6 +75,10 @@ void varlen::buildVarlenTilesToInstructions(
 
 void varlen::buildVarlenKernelsToNVVM(OpPassManager &manager,
                                       const VarlenToNVVMOptions &options) {
+  if (options.barePointers) {
+    manager.addPass(createVarlenFlattenKernelArguments());
+    manager.addPass(createCanonicalizerPass());
+  }
   OpPassManager &kernels = manager.nest<gpu::GPUModuleOp>();
   // Address arithmetic of views, then control flow; the rest of the order is
   // due to convert-gpu-to-nvvm, which knows better uses for what is left (its
@@ -85,7 +89,9 @@ void varlen::buildVarlenKernelsToNVVM(OpPassManager &manager,
   kernels.addPass(createConvertMathToLLVMPass());
   kernels.addPass(createConvertVectorToLLVMPass());
   kernels.addPass(createArithToLLVMConversionPass());
-  kernels.addPass(createConvertGpuOpsToNVVMOps());
+  ConvertGpuOpsToNVVMOpsOptions nvvm;
+  nvvm.useBarePtrCallConv = options.barePointers;
+  kernels.addPass(createConvertGpuOpsToNVVMOps(nvvm));
   kernels.addPass(createReconcileUnrealizedCastsPass());
   VarlenAttachTargetOptions target;
   target.chip = options.chip;
@@ -102,7 +108,9 @@ void varlen::buildVarlenLaunchesToLLVM(OpPassManager &manager,
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
   manager.addPass(createSCFToControlFlowPass());
-  manager.addPass(createGpuToLLVMConversionPass());
+  GpuToLLVMConversionPassOptions host;
+  host.kernelBarePtrCallConv = options.barePointers;
+  manager.addPass(createGpuToLLVMConversionPass(host));
   manager.addPass(createReconcileUnrealizedCastsPass());
   if (options.format == GPUFormat::MLIR || options.format == GPUFormat::Sim)
     return;
@@ -118,8 +126,8 @@ void varlen::buildVarlenLaunchesToLLVM(OpPassManager &manager,
   manager.addPass(createVarlenAssemble(assemble));
 }
 
-void varlen::buildVarlenToNVVM(OpPassManager &manager,
-                               const VarlenToNVVMOptions &options) {
+void varlen::buildVarlenToLaunches(OpPassManager &manager,
+                                   const VarlenToNVVMOptions &options) {
   VarlenAssignScheduleOptions schedule;
   schedule.chip = options.chip;
   buildVarlenBufferize(manager, schedule);
@@ -131,6 +139,11 @@ void varlen::buildVarlenToNVVM(OpPassManager &manager,
   OpPassManager &kernels = manager.nest<gpu::GPUModuleOp>();
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(createCSEPass());
+}
+
+void varlen::buildVarlenToNVVM(OpPassManager &manager,
+                               const VarlenToNVVMOptions &options) {
+  buildVarlenToLaunches(manager, options);
   buildVarlenLaunchesToLLVM(manager, options);
   manager.addPass(createVarlenUseDeviceMemory());
 }

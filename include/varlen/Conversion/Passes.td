@@ -308,6 +308,42 @@ def VarlenCheckHostCode : Pass<"varlen-check-host-code", "::mlir::ModuleOp"> {
   }];
 }
 
+def VarlenFlattenKernelArguments
+    : Pass<"varlen-flatten-kernel-arguments", "::mlir::ModuleOp"> {
+  let summary = "Kernels on bare pointers and numbers, in a fixed order";
+  let description = [{
+    A memref that a kernel takes becomes its pointer, a memref of rank 0, and those of
+    its offset, extents and strides that its type does not have; strides of dense
+    memory follow from extents. Parameters are, in this order,
+
+    1. a pointer for each memref, and other pointers;
+    2. for each memref its offset, extents and strides, as `index`;
+    3. numbers;
+
+    each kind in the order in which the values are made in the function that launches
+    the kernel: its arguments first. So the order follows from that function's type and
+    from what the kernel needs, and operations around it do not change it. Constants go
+    into the kernel. Lowered with `use-bare-ptr-memref-call-conv` and
+    `use-bare-pointers-for-kernels`, a parameter is 64 bits.
+
+    *Requires*: one launch of each kernel, on strided memrefs. *Guarantees*: the above.
+    *Numerics*: none.
+
+    ```mlir
+    gpu.launch_func @kernels::@f ... args(%n : index, %x : memref<?x64xf32, strided<[?, 1]>>)
+    ```
+    becomes
+    ```mlir
+    %base, %offset, %sizes:2, %strides:2 = memref.extract_strided_metadata %x
+    gpu.launch_func @kernels::@f ... args(%base : memref<f32>, %sizes#0 : index,
+                                          %strides#0 : index, %n : index)
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::memref::MemRefDialect"];
+  let statistics = [Statistic<"numFlattened", "flattened", "Kernels">];
+}
+
 def VarlenMutateKernels : Pass<"varlen-mutate-kernels", "::mlir::ModuleOp"> {
   let summary = "Put one fault into the kernels, for tests of tests";
   let description = [{

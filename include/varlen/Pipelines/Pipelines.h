@@ -93,6 +93,11 @@ struct VarlenToNVVMOptions : PassPipelineOptions<VarlenToNVVMOptions> {
       *this, "allow-spills",
       llvm::cl::desc("Accept kernels that spill registers"),
       llvm::cl::init(false)};
+  PassOptions::Option<bool> barePointers{
+      *this, "bare-pointers",
+      llvm::cl::desc("Kernels take pointers and numbers, in a fixed order, "
+                     "instead of memref descriptors"),
+      llvm::cl::init(false)};
   PassOptions::Option<bool> report{
       *this, "report", llvm::cl::desc("A remark on each kernel's registers"),
       llvm::cl::init(false)};
@@ -103,6 +108,11 @@ struct VarlenToNVVMOptions : PassPipelineOptions<VarlenToNVVMOptions> {
 /// are in device memory. Runs on a module.
 void buildVarlenToNVVM(OpPassManager &manager,
                        const VarlenToNVVMOptions &options);
+
+/// The pipeline above without its last stage: to host code that launches
+/// kernels (gpu.launch_func) of the llvm and nvvm dialects.
+void buildVarlenToLaunches(OpPassManager &manager,
+                           const VarlenToNVVMOptions &options);
 
 /// Stages of the pipeline above that follow buildVarlenBufferize, in order:
 /// varlen.attn on buffers to kernels on tiles; tiles to fragments and tensor
