@@ -8,18 +8,20 @@
 
 #include "Emit.h"
 
+#include "CTypes.h"
+#include "EmitFile.h"
+#include "EmitLauncher.h"
+#include "varlen/Conversion/Passes.h"
 #include "varlen/Pipelines/Pipelines.h"
 
-#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Support/FileUtilities.h"
+#include "mlir/Transforms/Passes.h"
 
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/ToolOutputFile.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -35,20 +37,48 @@ bool varlen::wantsEmit(int argc, char **argv) {
 }
 
 namespace {
+enum class KernelFile { PTX, Cubin, Fatbin, Launcher };
+
 struct EmitOptions {
-  cl::OptionCategory category{"Options of --emit"};
+  cl::OptionCategory category{
+      "Options of --emit=ptx, --emit=cubin, --emit=fatbin and "
+      "--emit=c-launcher"};
   cl::opt<std::string> input{cl::Positional, cl::desc("<input file>"),
                              cl::init("-"), cl::cat(category)};
   cl::opt<std::string> output{"o", cl::desc("Output file"),
                               cl::value_desc("file"), cl::init("-"),
                               cl::cat(category)};
-  cl::opt<GPUFormat> format{
+  cl::opt<KernelFile> file{
       "emit", cl::desc("Run varlen-to-nvvm and write the kernels as"),
+      cl::values(
+          clEnumValN(KernelFile::PTX, "ptx", "PTX text"),
+          clEnumValN(KernelFile::Cubin, "cubin", "machine code"),
+          clEnumValN(KernelFile::Fatbin, "fatbin", "machine code and PTX"),
+          clEnumValN(KernelFile::Launcher, "c-launcher",
+                     "C that launches them by the CUDA driver API, with the "
+                     "kernels in it")),
+      cl::Required, cl::cat(category)};
+  cl::opt<GPUFormat> image{
+      "image", cl::desc("What the kernels in a C launcher are"),
       cl::values(
           clEnumValN(GPUFormat::PTX, "ptx", "PTX text"),
           clEnumValN(GPUFormat::Cubin, "cubin", "machine code"),
           clEnumValN(GPUFormat::Fatbin, "fatbin", "machine code and PTX")),
-      cl::Required, cl::cat(category)};
+      cl::init(GPUFormat::Cubin), cl::cat(category)};
+  cl::opt<std::string> manifest{
+      "manifest",
+      cl::desc("Kernels take bare pointers; write to this file, as JSON, how "
+               "they are launched"),
+      cl::value_desc("file"), cl::cat(category)};
+  cl::opt<std::string> header{"header",
+                              cl::desc("Write declarations of a C launcher to "
+                                       "this file"),
+                              cl::value_desc("file"), cl::cat(category)};
+  cl::opt<bool> strided{
+      "strided",
+      cl::desc("Tensors of a manifest or a C launcher have any strides but the "
+               "last, which is 1"),
+      cl::cat(category)};
   cl::opt<std::string> chip{"chip", cl::desc("GPU to generate code for"),
                             cl::init("sm_80"), cl::cat(category)};
   cl::opt<int64_t> ptx{"ptx", cl::desc("Version of PTX, times 10"),
@@ -62,56 +92,111 @@ struct EmitOptions {
 };
 } // namespace
 
+/// Of the kernels, wherever they are written.
+static GPUFormat getFormat(const EmitOptions &options) {
+  switch (options.file) {
+  case KernelFile::PTX:
+    return GPUFormat::PTX;
+  case KernelFile::Cubin:
+    return GPUFormat::Cubin;
+  case KernelFile::Fatbin:
+    return GPUFormat::Fatbin;
+  case KernelFile::Launcher:
+    return options.image;
+  }
+  llvm_unreachable("unknown file");
+}
+
+/// Lowers to launches of kernels on bare pointers, in functions whose results
+/// are arguments, and plans them.
+static FailureOr<std::vector<LaunchPlan>>
+planLaunches(ModuleOp module, const VarlenToNVVMOptions &pipeline,
+             bool strided) {
+  PassManager manager(module.getContext());
+  manager.addPass(createInlinerPass());
+  VarlenAddResultArgumentsOptions results;
+  results.strided = strided;
+  manager.addPass(createVarlenAddResultArguments(results));
+  buildVarlenToLaunches(manager, pipeline);
+  // Operations that only an operation without a step used.
+  manager.addNestedPass<func::FuncOp>(createCanonicalizerPass());
+  manager.addNestedPass<func::FuncOp>(createCSEPass());
+  if (failed(manager.run(module)))
+    return failure();
+  return makeLaunchPlans(module);
+}
+
 int varlen::emitKernels(int argc, char **argv, DialectRegistry &registry) {
   llvm::InitLLVM init(argc, argv);
   EmitOptions options;
   cl::HideUnrelatedOptions(options.category);
   cl::ParseCommandLineOptions(argc, argv,
                               "Variable-length attention kernels\n");
+  bool isLauncher = options.file == KernelFile::Launcher;
+  bool isPlanned = isLauncher || !options.manifest.empty();
+  if (!isLauncher && !options.header.empty())
+    return fail("expected --header with --emit=c-launcher only");
+  if (!isPlanned && options.strided)
+    return fail("expected --strided with --manifest or --emit=c-launcher only");
 
-  auto fail = [&](const Twine &message) {
-    llvm::errs() << "varlen-opt: " << message << "\n";
-    return 1;
-  };
-  std::string error;
-  std::unique_ptr<llvm::MemoryBuffer> file =
-      openInputFile(options.input, &error);
-  if (!file)
-    return fail(error);
   llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
   MLIRContext context(registry);
   SourceMgrDiagnosticHandler handler(sources, &context);
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
+  OwningOpRef<ModuleOp> module = readFile(options.input, sources, context);
   if (!module)
     return 1;
-
+  // Kernels are named after functions; LLVM aborts at names that PTX has not.
+  for (auto function : module->getOps<func::FuncOp>())
+    if (failed(checkCName(function, function.getName())))
+      return 1;
   VarlenToNVVMOptions pipeline;
-  pipeline.chip = options.chip;
-  pipeline.ptx = options.ptx;
-  pipeline.format = options.format;
-  pipeline.allowSpills = options.allowSpills;
-  pipeline.report = options.report;
+  pipeline.chip = std::string(options.chip);
+  pipeline.ptx = static_cast<int64_t>(options.ptx);
+  pipeline.format = getFormat(options);
+  pipeline.allowSpills = static_cast<bool>(options.allowSpills);
+  pipeline.report = static_cast<bool>(options.report);
+  pipeline.barePointers = isPlanned;
+  std::vector<LaunchPlan> plans;
   PassManager manager(&context);
-  buildVarlenToNVVM(manager, pipeline);
+  if (isPlanned) {
+    FailureOr<std::vector<LaunchPlan>> made =
+        planLaunches(*module, pipeline, options.strided);
+    if (failed(made))
+      return 1;
+    plans = std::move(*made);
+    buildVarlenLaunchesToLLVM(manager, pipeline);
+  } else {
+    buildVarlenToNVVM(manager, pipeline);
+  }
   if (failed(manager.run(*module)))
     return 1;
-  StringAttr code = findKernelCode(*module);
-  if (!code)
+  StringAttr found = findKernelCode(*module);
+  if (!found)
     return 1;
-  std::unique_ptr<llvm::ToolOutputFile> output =
-      openOutputFile(options.output, &error);
-  if (!output)
-    return fail(error);
   // PTX comes with the 0 that ends a C string.
-  StringRef text = code.getValue();
-  output->os() << (options.format == GPUFormat::PTX ? text.rtrim('\0') : text);
-  // What is half there is removed.
-  output->os().flush();
-  if (std::error_code code = output->os().error()) {
-    output->os().clear_error();
-    return fail(options.output + ": cannot be written: " + code.message());
+  StringRef code = found.getValue();
+  if (pipeline.format == GPUFormat::PTX)
+    code = code.rtrim('\0');
+
+  if (!options.manifest.empty()) {
+    StringRef formats[] = {"mlir", "ptx", "cubin", "fatbin"};
+    KernelImage image{options.chip,
+                      formats[static_cast<int>(getFormat(options))]};
+    if (int status = writeFile(options.manifest, [&](llvm::raw_ostream &os) {
+          emitManifest(plans, image, os);
+          return success();
+        }))
+      return status;
   }
-  output->keep();
-  return 0;
+  if (!options.header.empty())
+    if (int status = writeFile(options.header, [&](llvm::raw_ostream &os) {
+          return emitLauncherHeader(*module, plans, os);
+        }))
+      return status;
+  return writeFile(options.output, [&](llvm::raw_ostream &os) {
+    if (isLauncher)
+      return emitLauncher(*module, plans, code, os);
+    os << code;
+    return success();
+  });
 }

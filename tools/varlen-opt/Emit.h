@@ -1,5 +1,4 @@
-//===- Emit.h - Kernels as files ----------------------------------*- C++
-//-*-===//
+//===- Emit.h - Compiled code as files --------------------------*- C++ -*-===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -28,9 +27,11 @@ bool wantsHostCode(int argc, char **argv);
 /// the exit code of the program.
 int emitHost(int argc, char **argv, DialectRegistry &registry);
 
-/// varlen-opt FILE --emit=ptx|cubin|fatbin [--chip=sm_80] [--ptx=90]
-/// [--allow-spills] [--report] -o OUT: runs varlen-to-nvvm on a file and writes
-/// the code of its kernels. Returns the exit code of the program.
+/// varlen-opt FILE --emit=ptx|cubin|fatbin|c-launcher [--chip=sm_80] [--ptx=90]
+/// [--allow-spills] [--report] [--manifest=FILE] -o OUT: runs varlen-to-nvvm on
+/// a file and writes the code of its kernels, or C that launches them (with
+/// [--header=FILE] [--image=cubin] [--strided]). Returns the exit code of the
+/// program.
 int emitKernels(int argc, char **argv, DialectRegistry &registry);
 
 } // namespace mlir::varlen

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Emit.h"
+#include "EmitFile.h"
 #include "EmitHeader.h"
 #include "varlen/Conversion/Passes.h"
 #include "varlen/ExecutionEngine/ExecutionEngine.h"
@@ -14,9 +15,7 @@
 #include "varlen/Target/CPUTarget.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Support/FileUtilities.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -29,7 +28,6 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Target/TargetMachine.h"
 
 using namespace mlir;
@@ -73,34 +71,6 @@ struct HostOptions {
                               cl::value_desc("file"), cl::cat(category)};
 };
 } // namespace
-
-static int fail(const Twine &message) {
-  llvm::errs() << "varlen-opt: " << message << "\n";
-  return 1;
-}
-
-/// Calls `write` with a stream to a file that is removed if anything fails.
-static int
-writeFile(StringRef path,
-          function_ref<LogicalResult(llvm::raw_pwrite_stream &)> write) {
-  std::string error;
-  std::unique_ptr<llvm::ToolOutputFile> file = openOutputFile(path, &error);
-  if (!file)
-    return fail(error);
-  // A code generator goes back in what it writes, which a pipe cannot.
-  SmallVector<char> text;
-  llvm::raw_svector_ostream stream(text);
-  if (failed(write(stream)))
-    return 1;
-  file->os() << stream.str();
-  file->os().flush();
-  if (std::error_code code = file->os().error()) {
-    file->os().clear_error();
-    return fail(path + ": cannot be written: " + code.message());
-  }
-  file->keep();
-  return 0;
-}
 
 /// Names of tensors are for files of varlen-run. LLVM IR has none.
 static void removeNames(ModuleOp module) {
@@ -196,16 +166,10 @@ int varlen::emitHost(int argc, char **argv, DialectRegistry &registry) {
   if (!target)
     return fail("expected target to be one of " + getCPUTargetNames() +
                 ", got " + options.target);
-  std::string error;
-  std::unique_ptr<llvm::MemoryBuffer> file =
-      openInputFile(options.input, &error);
-  if (!file)
-    return fail(error);
   llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
   MLIRContext context(registry);
   SourceMgrDiagnosticHandler handler(sources, &context);
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
+  OwningOpRef<ModuleOp> module = readFile(options.input, sources, context);
   if (!module)
     return 1;
 

@@ -303,9 +303,8 @@ static Work makeLaunch(const LaunchConfig &config, const Function &function,
   return {run, "launch " + name};
 }
 
-Result cuLaunchKernelEx(const LaunchConfig *config, Function *handle,
-                        void **parameters, void ** /*extra*/) {
-  ENTRY(cuLaunchKernelEx);
+static Result launch(Call &call, const LaunchConfig *config, Function *handle,
+                     void **parameters) {
   Result error = Success;
   Stream *stream = getStream(call, config->stream, error);
   if (!stream)
@@ -334,6 +333,26 @@ Result cuLaunchKernelEx(const LaunchConfig *config, Function *handle,
                      config->sharedBytes, parameters))
     stream->context->error = IllegalAddress;
   return stream->context->error;
+}
+
+Result cuLaunchKernelEx(const LaunchConfig *config, Function *handle,
+                        void **parameters, void ** /*extra*/) {
+  ENTRY(cuLaunchKernelEx);
+  return launch(call, config, handle, parameters);
+}
+
+Result cuLaunchKernel(Function *handle, unsigned gridX, unsigned gridY,
+                      unsigned gridZ, unsigned blockX, unsigned blockY,
+                      unsigned blockZ, unsigned sharedBytes, void *stream,
+                      void **parameters, void ** /*extra*/) {
+  ENTRY(cuLaunchKernel);
+  LaunchConfig config = {{gridX, gridY, gridZ},
+                         {blockX, blockY, blockZ},
+                         sharedBytes,
+                         stream,
+                         nullptr,
+                         0};
+  return launch(call, &config, handle, parameters);
 }
 
 //===----------------------------------------------------------------------===//

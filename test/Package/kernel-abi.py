@@ -1,0 +1,293 @@
+"""Kernels for other people's programs: a C launcher, and a manifest alone, give the
+reference's numbers. The kernels run in the executor, behind the fake driver."""
+# REQUIRES: venv, package
+# RUN: rm -rf %t && mkdir %t
+# RUN: %python %s %t %varlen-build %varlen-src | FileCheck %s
+
+# CHECK: attention: right; by the manifest: the same
+# CHECK: another launch in the same workspace: the same
+# CHECK: cu_seqlens_q[2] = 9 is less than 29: code 2, index 2, value 9, bound 29
+# CHECK: too few entries: code 13, index 0, value 4, bound 6
+# CHECK: rows that do not agree: code 46, index 0, value 37, bound 40
+# CHECK: out has not been written
+# CHECK: a good launch after it: 0
+# CHECK: null tensor: -1
+# CHECK: kernels that are not loaded: -1
+# CHECK: little workspace: -2
+# CHECK: misaligned workspace: -2
+# CHECK: no workspace: -1
+# CHECK: heads: -16
+# CHECK: negative extent: -17
+# CHECK: strides: -18
+# CHECK: misaligned rows: -16
+# CHECK: no address: -19
+# CHECK: driver: 2
+# CHECK: gradients: right; by the manifest: the same
+
+import ctypes
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+folder, build, source = map(pathlib.Path, sys.argv[1:4])
+sys.path[:0] = [str(source / "test/Package/Inputs/launcher"), str(source / "benchmarks/gpu")]
+
+import numpy
+import varlen
+from build import build_runtime
+from cuda import Driver, Manifest, pointer
+
+LENGTHS_Q, LENGTHS_K = [21, 0, 8, 1, 7], [21, 5, 30, 0, 3]
+HEADS, KV_HEADS, DIM = 4, 2, 64
+WINDOW = (25, 0)
+KIND = {
+    "dtype": "bf16", "heads": HEADS, "kv_heads": KV_HEADS, "head_dim": DIM,
+    "window": WINDOW, "sink": True,
+}  # fmt: skip
+TEXTS = {
+    "attention": (varlen.text.attn(**KIND), ["--strided"]),
+    "gradients": (varlen.text.attn_grad(**KIND), []),
+}
+
+
+def compile_function(name, text, options):
+    """The launcher of a function, as a library, its manifest, and the same kernels
+    for the executor."""
+    path = folder / name
+    path.with_suffix(".mlir").write_text(text)
+    subprocess.run(
+        ["varlen-opt", f"{path}.mlir", "--emit=c-launcher", "--image=ptx", f"--header={path}.h",
+         f"--manifest={path}.json", "-o", f"{path}.c", *options], check=True,
+    )  # fmt: skip
+    for compiler in ("cc", "clang-22"):
+        for language in (["-std=c99"], ["-x", "c++", "-std=c++11"]):
+            subprocess.run(
+                [compiler, *language, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-c",
+                 f"{path}.c", "-o", f"{path}.o"], check=True,
+            )  # fmt: skip
+    subprocess.run(
+        ["cc", "-std=c99", "-shared", "-fPIC", f"{path}.c", "-L", build / "lib/fake-cuda",
+         "-l:libcuda.so.1", "-o", f"{path}.so"], check=True,
+    )  # fmt: skip
+    strided = "{strided}" if "--strided" in options else ""
+    pipeline = (
+        f"builtin.module(inline,varlen-add-result-arguments{strided},"
+        "varlen-to-nvvm{format=sim bare-pointers})"
+    )
+    lowered = subprocess.run(
+        ["varlen-opt", f"{path}.mlir", f"--pass-pipeline={pipeline}"],
+        check=True, capture_output=True,
+    ).stdout  # fmt: skip
+    code = subprocess.run(
+        ["mlir-translate", "--mlir-to-llvmir"], input=lowered, check=True, capture_output=True
+    ).stdout
+    subprocess.run(
+        ["clang-22", "-x", "ir", "-", "-O1", "-fPIC", "-shared", "-Wno-override-module",
+         "-o", folder / f"{name}-kernels.so"], input=code, check=True,
+    )  # fmt: skip
+    image = re.search(rb"varlen-executor:[\w.]+", lowered)[0]
+    (folder / f"{name}.image").write_bytes(image)
+
+
+class Status(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_int64) for name in ("code", "index", "value", "bound")]
+
+    def __str__(self):
+        return ", ".join(f"{name} {getattr(self, name)}" for name, _ in self._fields_)
+
+
+def descriptor(address, sizes, strides):
+    rank = len(sizes)
+    numbers = ctypes.c_int64 * rank
+    fields = [("allocated", pointer), ("data", pointer), ("offset", ctypes.c_int64),
+              ("sizes", numbers), ("strides", numbers)]  # fmt: skip
+    kind = type("Descriptor", (ctypes.Structure,), {"_fields_": fields})
+    return kind(address, address, 0, numbers(*sizes), numbers(*strides))
+
+
+class Launcher:
+    """The functions of a C launcher."""
+
+    def __init__(self, driver, name):
+        self.driver, self.name = driver, name
+        ctypes.CDLL(str(folder / f"{name}-kernels.so"))
+        self.library = ctypes.CDLL(str(folder / f"{name}.so"))
+        self.image = (folder / f"{name}.image").read_bytes()
+        # A module, functions and a number.
+        self.kernels = (pointer * 32)()
+        error = self.function("load")(self.kernels, self.image)
+        assert error == 0, error
+
+    def function(self, what):
+        return getattr(self.library, f"{self.name}_{what}")
+
+    def workspace_size(self, tensors):
+        size = ctypes.c_uint64()
+        references = [ctypes.byref(tensor) for tensor in tensors]
+        error = self.function("workspace_size")(self.kernels, *references, ctypes.byref(size))
+        assert error == 0, error
+        return size.value
+
+    def launch(self, tensors, workspace, size, kernels=None):
+        references = [tensor and ctypes.byref(tensor) for tensor in tensors]
+        return self.function("launch")(
+            self.kernels if kernels is None else kernels, *references, pointer(workspace),
+            ctypes.c_uint64(size), self.driver.stream,
+        )  # fmt: skip
+
+    def check(self, workspace):
+        status = Status()
+        error = self.function("check")(
+            pointer(workspace), self.driver.stream, ctypes.byref(status)
+        )
+        return error, status
+
+
+def dense(array):
+    return [stride // array.itemsize for stride in array.strides]
+
+
+def make_inputs():
+    """Inputs by name; rows that belong to no sequence hold NaN."""
+    rng = numpy.random.default_rng(1)
+    cu_q, cu_k = (numpy.cumsum([0, *l], dtype=numpy.int32) for l in (LENGTHS_Q, LENGTHS_K))
+
+    def rows(count, used, heads):
+        values = rng.standard_normal((count, heads, DIM), numpy.float32)
+        values[used:] = numpy.nan
+        return varlen.dtypes.narrow(values, "bf16")
+
+    return {
+        "q": rows(40, 37, HEADS), "k": rows(61, 59, KV_HEADS), "v": rows(61, 59, KV_HEADS),
+        "cu_q": cu_q, "cu_k": cu_k, "sink": rng.standard_normal(HEADS, numpy.float32),
+    }  # fmt: skip
+
+
+def arguments_of(inputs):
+    return [inputs[name] for name in ("q", "k", "v", "cu_q", "cu_k")]
+
+
+def judge(names, values, golden, plain, gradient):
+    for name, value, wanted, rough in zip(names, values, golden, plain, strict=True):
+        kind = "bf16" if value.dtype.itemsize == 2 else "f32"
+        varlen.tolerance.check(value, wanted, rough, kind, name, gradient)
+
+
+def check_function(driver, name, inputs, outputs):
+    """Runs a function both ways; what it has written, and the tensors."""
+    launcher = Launcher(driver, name)
+    arrays = [*inputs, *outputs]
+    addresses = [driver.store(array) for array in arrays]
+    numbers = [(a, x.shape, dense(x)) for a, x in zip(addresses, arrays)]
+    tensors = [descriptor(*number) for number in numbers]
+    size = launcher.workspace_size(tensors)
+    workspace = driver.allocate(size)
+    assert launcher.launch(tensors, workspace, size) == 0
+    assert launcher.check(workspace)[0] == 0
+
+    def results():
+        written = addresses[len(inputs) :]
+        return [driver.load(a, x) for a, x in zip(written, outputs)]
+
+    values = results()
+    for address, output in zip(addresses[len(inputs) :], outputs):
+        garbage = numpy.full(output.nbytes, 0xA5, numpy.uint8)
+        driver.copy(address, garbage.ctypes.data, garbage.nbytes)
+    manifest = json.loads((folder / f"{name}.json").read_text())
+    status = Manifest(driver, manifest, launcher.image).launch(numbers)
+    assert not driver.load(status, numpy.zeros(4, numpy.int64)).any()
+    assert all((a.view("u1") == b.view("u1")).all() for a, b in zip(values, results()))
+    return launcher, values, numbers, (workspace, size), results
+
+
+def check_errors(driver, launcher, numbers, space, results):
+    tensors = [descriptor(*number) for number in numbers]
+    before = results()
+    assert launcher.launch(tensors, *space) == 0 and launcher.check(space[0])[0] == 0
+    same = all((a.view("u1") == b.view("u1")).all() for a, b in zip(before, results()))
+    print("another launch in the same workspace:", "the same" if same else "different")
+
+    def replaced(i, **change):
+        keys = ("address", "sizes", "strides")
+        number = {**dict(zip(keys, numbers[i])), **change}
+        return [descriptor(*number.values()) if j == i else t for j, t in enumerate(tensors)]
+
+    def report(what, changed):
+        assert launcher.launch(changed, *space) == 0
+        error, status = launcher.check(space[0])
+        assert error == -4, error
+        print(f"{what}: {status}")
+
+    garbage = numpy.full(results()[0].nbytes, 0x5A, numpy.uint8)
+    driver.copy(numbers[-2][0], garbage.ctypes.data, garbage.nbytes)
+    cu = numpy.array([0, 29, 9, 30, 30, 37], numpy.int32)
+    report("cu_seqlens_q[2] = 9 is less than 29", replaced(3, address=driver.store(cu)))
+    report("too few entries", replaced(4, sizes=(4,)))
+    report("rows that do not agree", replaced(6, sizes=(37, HEADS, DIM)))
+    is_garbage = (results()[0].view("u1") == 0x5A).all()
+    print("out has", "not been" if is_garbage else "been", "written")
+    assert launcher.launch(tensors, *space) == 0
+    print("a good launch after it:", launcher.check(space[0])[0])
+
+    workspace, size = space
+    print("null tensor:", launcher.launch([None, *tensors[1:]], *space))
+    print("kernels that are not loaded:", launcher.launch(tensors, *space, (pointer * 32)()))
+    print("little workspace:", launcher.launch(tensors, workspace, size - 1))
+    print("misaligned workspace:", launcher.launch(tensors, workspace + 128, size))
+    print("no workspace:", launcher.launch(tensors, 0, size))
+    print("heads:", launcher.launch(replaced(0, sizes=(40, 8, DIM)), *space))
+    print("negative extent:", launcher.launch(replaced(1, sizes=(-1, KV_HEADS, DIM)), *space))
+    print("strides:", launcher.launch(replaced(2, strides=(256, DIM, 2)), *space))
+    print("misaligned rows:", launcher.launch(replaced(0, address=numbers[0][0] + 1), *space))
+    print("no address:", launcher.launch(replaced(3, address=0), *space))
+    driver.library.fakeCudaFail(b"cuLaunchKernel", 3, 2)
+    print("driver:", launcher.launch(tensors, *space))
+
+
+def run():
+    driver = Driver()
+    # What the kernels call, once for all.
+    ctypes.CDLL(str(folder / "libVarlenGPU.so"), mode=ctypes.RTLD_GLOBAL)
+    inputs = make_inputs()
+    packed, options = arguments_of(inputs), {"window": WINDOW, "sink": inputs["sink"]}
+    golden = varlen.reference.attention(*packed, **options)
+    plain = varlen.reference.plain(*packed, **options)
+    out = varlen.dtypes.narrow(numpy.full(inputs["q"].shape, numpy.nan, numpy.float32), "bf16")
+    lse = numpy.full((HEADS, len(out)), numpy.nan, numpy.float32)
+    launcher, values, *more = check_function(
+        driver, "attention", [*packed, inputs["sink"]], [out, lse]
+    )
+    judge(["out", "lse"], values, golden, plain, False)
+    print("attention: right; by the manifest: the same")
+    check_errors(driver, launcher, *more)
+
+    rng = numpy.random.default_rng(2)
+    dout = varlen.dtypes.narrow(rng.standard_normal(out.shape, numpy.float32), "bf16")
+    gradient_inputs = [dout, *packed[:3], *values, *packed[3:], inputs["sink"]]
+    _, values, *_ = check_function(
+        driver, "gradients", gradient_inputs,
+        [numpy.zeros_like(inputs[name]) for name in ("q", "k", "v", "sink")],
+    )  # fmt: skip
+    golden = varlen.reference.gradients(dout, *packed, **options)
+    plain = varlen.reference.plain_gradients(dout, *packed, **options)
+    judge(["dq", "dk", "dv", "dsink"], values, golden, plain, True)
+    print("gradients: right; by the manifest: the same")
+
+
+def main():
+    if len(sys.argv) > 4:
+        return run()
+    build_runtime(build, folder, with_executor=True)
+    for name, (text, options) in TEXTS.items():
+        compile_function(name, text, options)
+    libraries = f"{build}/lib/fake-cuda:{folder}"
+    environment = {**os.environ, "LD_LIBRARY_PATH": libraries,
+                   "GLIBC_TUNABLES": "glibc.rtld.optional_static_tls=131072"}  # fmt: skip
+    command = [sys.executable, __file__, *sys.argv[1:4], "run"]
+    subprocess.run(command, env=environment, check=True)
+
+
+main()

@@ -1,0 +1,156 @@
+//===- EmitManifest.cpp - Launch plans as JSON ----------------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CTypes.h"
+#include "EmitLauncher.h"
+
+#include "llvm/Support/JSON.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+using llvm::json::Array;
+using llvm::json::Object;
+
+/// Changes with anything that a reader of manifests would notice.
+static constexpr int64_t version = 1;
+
+static llvm::json::Value print(const PlanOperand &operand) {
+  using Kind = PlanOperand::Kind;
+  std::string number = std::to_string(operand.number);
+  std::string dim = "[" + std::to_string(operand.dim) + "]";
+  switch (operand.kind) {
+  case Kind::Constant:
+    return operand.number;
+  case Kind::Value:
+    return "value" + number;
+  case Kind::Size:
+    return "arg" + number + ".size" + dim;
+  case Kind::Stride:
+    return "arg" + number + ".stride" + dim;
+  case Kind::Multiprocessors:
+    return "multiprocessors";
+  case Kind::Tensor:
+    return "arg" + number;
+  case Kind::Scratch:
+    return "scratch" + number;
+  case Kind::Status:
+    return "status";
+  }
+  llvm_unreachable("unknown kind of operand");
+}
+
+static Array print(ArrayRef<PlanOperand> operands) {
+  Array array;
+  for (const PlanOperand &operand : operands)
+    array.push_back(print(operand));
+  return array;
+}
+
+static Array print(ArrayRef<PlanBinding> bindings) {
+  Array array;
+  for (const auto &[number, operand] : bindings)
+    array.push_back(Array{"value" + std::to_string(number), print(operand)});
+  return array;
+}
+
+static Array print(const LaunchPlan &plan, const std::vector<PlanStep> &steps);
+
+static Object print(const LaunchPlan &plan, const PlanStep &step) {
+  std::string number = std::to_string(step.number);
+  switch (step.kind) {
+  case PlanStep::Kind::Compute:
+    return Object{{"value", "value" + number},
+                  {"op", step.op},
+                  {"operands", print(step.operands)}};
+  case PlanStep::Kind::Scratch: {
+    Array factors = print(step.operands);
+    factors.insert(factors.begin(), step.unit);
+    return Object{{"scratch", "scratch" + number},
+                  {"bytes", std::move(factors)}};
+  }
+  case PlanStep::Kind::Launch:
+    return Object{{"launch", plan.kernels[step.kernel].name},
+                  {"grid", print(step.grid)},
+                  {"parameters", print(step.operands)}};
+  case PlanStep::Kind::Loop: {
+    const PlanLoop &loop = step.loop.front();
+    return Object{{"loop", Object{{"state", print(ArrayRef(loop.state))},
+                                  {"head", print(plan, loop.head)},
+                                  {"values", print(ArrayRef(loop.values))},
+                                  {"while", print(loop.condition)},
+                                  {"body", print(plan, loop.body)},
+                                  {"next", print(ArrayRef(loop.next))}}}};
+  }
+  }
+  llvm_unreachable("unknown kind of step");
+}
+
+static Array print(const LaunchPlan &plan, const std::vector<PlanStep> &steps) {
+  Array array;
+  for (const PlanStep &step : steps)
+    array.push_back(print(plan, step));
+  return array;
+}
+
+/// Numbers, null where a type leaves one open.
+static Array printOpen(ArrayRef<int64_t> numbers) {
+  Array array;
+  for (int64_t number : numbers)
+    array.push_back(ShapedType::isStatic(number) ? llvm::json::Value(number)
+                                                 : llvm::json::Value(nullptr));
+  return array;
+}
+
+static Object print(const LaunchPlan::Argument &argument) {
+  MemRefType type = argument.type;
+  std::optional<CElement> element = getCElement(type.getElementType());
+  std::string name;
+  llvm::raw_string_ostream(name) << type.getElementType();
+  Object object{{"element", element ? element->name.str() : name},
+                {"sizes", printOpen(type.getShape())}};
+  if (!argument.name.empty())
+    object["name"] = argument.name;
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (!type.getLayout().isIdentity() &&
+      succeeded(type.getStridesAndOffset(strides, offset)))
+    object["strides"] = printOpen(strides);
+  return object;
+}
+
+static Object print(const PlanKernel &kernel) {
+  Array bits;
+  for (unsigned width : kernel.bits)
+    bits.push_back(static_cast<int64_t>(width));
+  return Object{{"name", kernel.name},
+                {"block", Array(kernel.block)},
+                {"shared_bytes", kernel.sharedBytes},
+                {"parameter_bits", std::move(bits)}};
+}
+
+void varlen::emitManifest(ArrayRef<LaunchPlan> plans, const KernelImage &image,
+                          llvm::raw_ostream &os) {
+  Array functions;
+  for (const LaunchPlan &plan : plans) {
+    Array arguments, kernels;
+    for (const LaunchPlan::Argument &argument : plan.arguments)
+      arguments.push_back(print(argument));
+    for (const PlanKernel &kernel : plan.kernels)
+      kernels.push_back(print(kernel));
+    functions.push_back(Object{{"name", plan.name},
+                               {"arguments", std::move(arguments)},
+                               {"kernels", std::move(kernels)},
+                               {"steps", print(plan, plan.steps)}});
+  }
+  llvm::json::Value manifest = Object{{"varlen_manifest", version},
+                                      {"chip", image.chip},
+                                      {"format", image.format},
+                                      {"status_bytes", 32},
+                                      {"functions", std::move(functions)}};
+  os << llvm::formatv("{0:2}", manifest) << "\n";
+}

@@ -1,0 +1,400 @@
+//===- LaunchPlan.cpp - What host code does to launch kernels -------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LaunchPlan.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+static constexpr PlanOperator operators[] = {
+    {"add", "L + R"},
+    {"sub", "L - R"},
+    {"mul", "L * R"},
+    {"udiv", "(int64_t)((uint64_t)L / (uint64_t)R)"},
+    {"sdiv", "L / R"},
+    {"urem", "(int64_t)((uint64_t)L % (uint64_t)R)"},
+    {"srem", "L % R"},
+    {"smin", "L < R ? L : R"},
+    {"smax", "L > R ? L : R"},
+    {"umin", "(uint64_t)L < (uint64_t)R ? L : R"},
+    {"umax", "(uint64_t)L > (uint64_t)R ? L : R"},
+    {"and", "L & R"},
+    {"or", "L | R"},
+    {"xor", "L ^ R"},
+    {"eq", "L == R"},
+    {"ne", "L != R"},
+    {"slt", "L < R"},
+    {"sle", "L <= R"},
+    {"sgt", "L > R"},
+    {"sge", "L >= R"},
+    {"ult", "(uint64_t)L < (uint64_t)R"},
+    {"ule", "(uint64_t)L <= (uint64_t)R"},
+    {"ugt", "(uint64_t)L > (uint64_t)R"},
+    {"uge", "(uint64_t)L >= (uint64_t)R"},
+    {"select", "C ? L : R"},
+};
+
+const PlanOperator &varlen::lookupPlanOperator(StringRef name) {
+  return *llvm::find_if(
+      operators, [&](const PlanOperator &op) { return op.name == name; });
+}
+
+/// The operator of an operation on integers, or "".
+static StringRef getOperator(Operation *op) {
+  return llvm::TypeSwitch<Operation *, StringRef>(op)
+      .Case([](arith::AddIOp) { return "add"; })
+      .Case([](arith::SubIOp) { return "sub"; })
+      .Case([](arith::MulIOp) { return "mul"; })
+      .Case([](arith::DivUIOp) { return "udiv"; })
+      .Case([](arith::DivSIOp) { return "sdiv"; })
+      .Case([](arith::RemUIOp) { return "urem"; })
+      .Case([](arith::RemSIOp) { return "srem"; })
+      .Case([](arith::MinSIOp) { return "smin"; })
+      .Case([](arith::MaxSIOp) { return "smax"; })
+      .Case([](arith::MinUIOp) { return "umin"; })
+      .Case([](arith::MaxUIOp) { return "umax"; })
+      .Case([](arith::AndIOp) { return "and"; })
+      .Case([](arith::OrIOp) { return "or"; })
+      .Case([](arith::XOrIOp) { return "xor"; })
+      .Case([](arith::SelectOp) { return "select"; })
+      .Case([](arith::CmpIOp compare) {
+        return arith::stringifyCmpIPredicate(compare.getPredicate());
+      })
+      .Default([](Operation *) { return ""; });
+}
+
+namespace {
+
+class Planner {
+public:
+  explicit Planner(func::FuncOp function) : function(function) {}
+  FailureOr<LaunchPlan> run();
+
+private:
+  using Kind = PlanOperand::Kind;
+
+  LogicalResult addArguments();
+  LogicalResult addSteps(Block &block, std::vector<PlanStep> &steps);
+  LogicalResult addStep(Operation *op, std::vector<PlanStep> &steps);
+  LogicalResult addCompute(Operation *op, std::vector<PlanStep> &steps);
+  LogicalResult addScratch(memref::AllocOp op, std::vector<PlanStep> &steps);
+  LogicalResult addLaunch(gpu::LaunchFuncOp op, std::vector<PlanStep> &steps);
+  LogicalResult addLoop(scf::WhileOp op, std::vector<PlanStep> &steps);
+  LogicalResult addCall(func::CallOp op);
+  LogicalResult addDim(memref::DimOp op);
+  LogicalResult addMetadata(memref::ExtractStridedMetadataOp op);
+  FailureOr<size_t> addKernel(gpu::LaunchFuncOp op);
+
+  FailureOr<PlanOperand> get(Operation *user, Value value);
+  LogicalResult get(Operation *user, ValueRange values,
+                    SmallVectorImpl<PlanOperand> &operands);
+  /// The extent of a tensor or of scratch.
+  PlanOperand getExtent(Value memref, unsigned dim);
+  LogicalResult refuse(Operation *op, const Twine &wanted) {
+    return op->emitOpError("expected ") << wanted << " in a launcher";
+  }
+
+  func::FuncOp function;
+  LaunchPlan plan;
+  DenseMap<Value, PlanOperand> known;
+  int64_t numValues = 0, numScratch = 0;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+FailureOr<PlanOperand> Planner::get(Operation *user, Value value) {
+  if (std::optional<int64_t> constant = getConstantIntValue(value)) {
+    // The attribute of an i1 is -1 where it is true.
+    bool isFlag = value.getType().isInteger(1);
+    return PlanOperand{Kind::Constant, isFlag ? *constant != 0 : *constant, 0};
+  }
+  auto it = known.find(value);
+  if (it == known.end())
+    return refuse(user, "numbers that follow from extents as operands");
+  return it->second;
+}
+
+LogicalResult Planner::get(Operation *user, ValueRange values,
+                           SmallVectorImpl<PlanOperand> &operands) {
+  for (Value value : values) {
+    FailureOr<PlanOperand> operand = get(user, value);
+    if (failed(operand))
+      return failure();
+    operands.push_back(*operand);
+  }
+  return success();
+}
+
+PlanOperand Planner::getExtent(Value memref, unsigned dim) {
+  auto type = cast<MemRefType>(memref.getType());
+  if (!type.isDynamicDim(dim))
+    return {Kind::Constant, type.getDimSize(dim), 0};
+  if (auto alloc = memref.getDefiningOp<memref::AllocOp>())
+    return *get(alloc, alloc.getDynamicSizes()[type.getDynamicDimIndex(dim)]);
+  return {Kind::Size, known.lookup(memref).number, dim};
+}
+
+LogicalResult Planner::addArguments() {
+  for (BlockArgument argument : function.getArguments()) {
+    auto type = dyn_cast<MemRefType>(argument.getType());
+    SmallVector<int64_t> strides;
+    int64_t offset = 0;
+    if (!type || failed(type.getStridesAndOffset(strides, offset)) ||
+        offset != 0)
+      return function.emitOpError("expected arguments that are ranked tensors "
+                                  "in a launcher, got ")
+             << argument.getType();
+    auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                      "varlen.name");
+    known[argument] = {Kind::Tensor, argument.getArgNumber(), 0};
+    plan.arguments.push_back({name ? name.str() : "", type});
+  }
+  return success();
+}
+
+LogicalResult Planner::addDim(memref::DimOp op) {
+  std::optional<int64_t> dim = op.getConstantIndex();
+  if (!dim || !known.contains(op.getSource()))
+    return refuse(op, "a constant dimension of a tensor");
+  known[op.getResult()] = getExtent(op.getSource(), *dim);
+  return success();
+}
+
+LogicalResult Planner::addMetadata(memref::ExtractStridedMetadataOp op) {
+  auto memory = known.find(op.getSource());
+  if (memory == known.end())
+    return refuse(op, "tensors and scratch");
+  PlanOperand base = memory->second;
+  known[op.getBaseBuffer()] = base;
+  known[op.getOffset()] = {};
+  for (auto [dim, size] : llvm::enumerate(op.getSizes()))
+    known[size] = getExtent(op.getSource(), dim);
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  auto type = cast<MemRefType>(op.getSource().getType());
+  (void)type.getStridesAndOffset(strides, offset);
+  for (auto [dim, stride] : llvm::enumerate(op.getStrides()))
+    if (ShapedType::isStatic(strides[dim]))
+      known[stride] = {Kind::Constant, strides[dim], 0};
+    else if (base.kind == Kind::Tensor)
+      known[stride] = {Kind::Stride, base.number, static_cast<unsigned>(dim)};
+  return success();
+}
+
+LogicalResult Planner::addCall(func::CallOp op) {
+  if (op.getCallee() == "varlen_gpu_status_buffer")
+    known[op.getResult(0)] = {Kind::Status, 0, 0};
+  else if (op.getCallee() == "varlen_gpu_multiprocessors")
+    known[op.getResult(0)] = {Kind::Multiprocessors, 0, 0};
+  else
+    return refuse(op, "calls of the GPU runtime only");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+LogicalResult Planner::addCompute(Operation *op, std::vector<PlanStep> &steps) {
+  PlanStep step;
+  step.op = getOperator(op);
+  if (step.op.empty() || op->getNumResults() != 1 ||
+      !op->getResult(0).getType().isIntOrIndex())
+    return refuse(op, "computations on integers, scratch, loops and launches");
+  if (failed(get(op, op->getOperands(), step.operands)))
+    return failure();
+  if (isa<arith::DivUIOp, arith::DivSIOp, arith::RemUIOp, arith::RemSIOp>(op) &&
+      (step.operands[1].kind != Kind::Constant || step.operands[1].number == 0))
+    return refuse(op, "a divisor that is a constant");
+  step.number = numValues++;
+  known[op->getResult(0)] = {Kind::Value, step.number, 0};
+  steps.push_back(std::move(step));
+  return success();
+}
+
+LogicalResult Planner::addScratch(memref::AllocOp op,
+                                  std::vector<PlanStep> &steps) {
+  MemRefType type = op.getType();
+  if (!type.getLayout().isIdentity() || !isa<func::FuncOp>(op->getParentOp()))
+    return refuse(op, "dense scratch that is allocated once");
+  PlanStep step;
+  step.kind = PlanStep::Kind::Scratch;
+  step.unit = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  for (int64_t size : type.getShape())
+    if (ShapedType::isStatic(size))
+      step.unit *= size;
+  if (failed(get(op, op.getDynamicSizes(), step.operands)))
+    return failure();
+  step.number = numScratch++;
+  known[op.getResult()] = {Kind::Scratch, step.number, 0};
+  steps.push_back(std::move(step));
+  return success();
+}
+
+FailureOr<size_t> Planner::addKernel(gpu::LaunchFuncOp op) {
+  auto function = dyn_cast_or_null<LLVM::LLVMFuncOp>(
+      SymbolTable::lookupNearestSymbolFrom(op, op.getKernel()));
+  if (!function || op.hasClusterSize() || !op.getAsyncDependencies().empty() ||
+      op.getAsyncToken())
+    return refuse(op, "launches without clusters and tokens");
+  PlanKernel kernel;
+  kernel.name = op.getKernelName().str();
+  gpu::KernelDim3 block = op.getBlockSizeOperandValues();
+  for (auto [i, value] :
+       llvm::enumerate(std::array{block.x, block.y, block.z})) {
+    std::optional<int64_t> threads = getConstantIntValue(value);
+    if (!threads)
+      return refuse(op, "a constant number of threads");
+    kernel.block[i] = *threads;
+  }
+  Value shared = op.getDynamicSharedMemorySize();
+  std::optional<int64_t> bytes = shared ? getConstantIntValue(shared) : 0;
+  if (!bytes)
+    return refuse(op, "a constant size of shared memory");
+  kernel.sharedBytes = *bytes;
+  for (Type type : function.getArgumentTypes()) {
+    if (!isa<LLVM::LLVMPointerType, IntegerType>(type) ||
+        (isa<IntegerType>(type) && !type.isInteger(32) && !type.isInteger(64)))
+      return refuse(op, "kernels on pointers and integers of 32 or 64 bits");
+    kernel.bits.push_back(isa<IntegerType>(type) ? type.getIntOrFloatBitWidth()
+                                                 : 64);
+  }
+  if (kernel.bits.size() != op.getNumKernelOperands())
+    return refuse(op, "kernels on bare pointers");
+  plan.kernels.push_back(std::move(kernel));
+  return plan.kernels.size() - 1;
+}
+
+LogicalResult Planner::addLaunch(gpu::LaunchFuncOp op,
+                                 std::vector<PlanStep> &steps) {
+  PlanStep step;
+  step.kind = PlanStep::Kind::Launch;
+  FailureOr<size_t> kernel = addKernel(op);
+  if (failed(kernel))
+    return failure();
+  step.kernel = *kernel;
+  gpu::KernelDim3 grid = op.getGridSizeOperandValues();
+  SmallVector<PlanOperand> blocks;
+  if (failed(get(op, {grid.x, grid.y, grid.z}, blocks)) ||
+      failed(get(op, op.getKernelOperands(), step.operands)))
+    return failure();
+  llvm::copy(blocks, step.grid.begin());
+  steps.push_back(std::move(step));
+  return success();
+}
+
+LogicalResult Planner::addLoop(scf::WhileOp op, std::vector<PlanStep> &steps) {
+  PlanLoop loop;
+  auto bind = [&](Value value, const PlanOperand &operand) {
+    known[value] = {Kind::Value, numValues, 0};
+    return PlanBinding(numValues++, operand);
+  };
+  SmallVector<PlanOperand> inits, values, next;
+  if (failed(get(op, op.getInits(), inits)))
+    return failure();
+  for (auto [argument, init] : llvm::zip_equal(op.getBeforeArguments(), inits))
+    loop.state.push_back(bind(argument, init));
+  if (failed(addSteps(*op.getBeforeBody(), loop.head)))
+    return failure();
+  scf::ConditionOp condition = op.getConditionOp();
+  FailureOr<PlanOperand> again = get(condition, condition.getCondition());
+  if (failed(again) || failed(get(condition, condition.getArgs(), values)))
+    return failure();
+  loop.condition = *again;
+  for (auto [argument, result, value] :
+       llvm::zip_equal(op.getAfterArguments(), op.getResults(), values)) {
+    loop.values.push_back(bind(argument, value));
+    known[result] = known.lookup(argument);
+  }
+  if (failed(addSteps(*op.getAfterBody(), loop.body)) ||
+      failed(get(op, op.getYieldOp().getResults(), next)))
+    return failure();
+  loop.next.assign(next.begin(), next.end());
+  PlanStep step;
+  step.kind = PlanStep::Kind::Loop;
+  step.loop.push_back(std::move(loop));
+  steps.push_back(std::move(step));
+  return success();
+}
+
+LogicalResult Planner::addStep(Operation *op, std::vector<PlanStep> &steps) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<arith::ConstantOp, memref::DeallocOp>(
+          [](auto) { return success(); })
+      .Case([&](memref::DimOp dim) { return addDim(dim); })
+      .Case([&](memref::ExtractStridedMetadataOp metadata) {
+        return addMetadata(metadata);
+      })
+      .Case([&](func::CallOp call) { return addCall(call); })
+      .Case<arith::IndexCastOp, arith::IndexCastUIOp>([&](auto cast) {
+        FailureOr<PlanOperand> operand = get(cast, cast.getIn());
+        // Extending what is not negative changes nothing.
+        if (failed(operand) || !cast.getType().isIntOrIndex() ||
+            cast.getIn().getType().isInteger(1))
+          return refuse(cast, "casts of numbers");
+        known[cast.getResult()] = *operand;
+        return success();
+      })
+      .Case([&](memref::AllocOp alloc) { return addScratch(alloc, steps); })
+      .Case([&](gpu::LaunchFuncOp launch) { return addLaunch(launch, steps); })
+      .Case([&](scf::WhileOp loop) { return addLoop(loop, steps); })
+      .Default([&](Operation *other) { return addCompute(other, steps); });
+}
+
+LogicalResult Planner::addSteps(Block &block, std::vector<PlanStep> &steps) {
+  for (Operation &op : block.without_terminator())
+    if (failed(addStep(&op, steps)))
+      return failure();
+  return success();
+}
+
+FailureOr<LaunchPlan> Planner::run() {
+  plan.name = function.getName().str();
+  if (!function.getBody().hasOneBlock())
+    return function.emitOpError("expected structured control flow in a "
+                                "launcher");
+  if (function.getNumResults() != 0)
+    return function.emitOpError("expected results that are arguments in a "
+                                "launcher");
+  if (failed(addArguments()) ||
+      failed(addSteps(function.getBody().front(), plan.steps)))
+    return failure();
+  if (plan.kernels.empty())
+    return function.emitOpError("expected varlen.attn in a launcher, found no "
+                                "kernel");
+  return plan;
+}
+
+FailureOr<std::vector<LaunchPlan>> varlen::makeLaunchPlans(ModuleOp module) {
+  std::vector<LaunchPlan> plans;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (!function.isPublic() || function.isExternal())
+      continue;
+    FailureOr<LaunchPlan> plan = Planner(function).run();
+    if (failed(plan))
+      return failure();
+    plans.push_back(std::move(*plan));
+  }
+  if (plans.empty())
+    return module.emitError("expected a public function in a launcher");
+  return plans;
+}

@@ -1,0 +1,111 @@
+//===- LaunchPlan.h - What host code does to launch kernels -----*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Host code of a GPU as a list of steps that any language can take: numbers
+// computed from extents, scratch, and launches. docs/kernel-abi.md describes it
+// as it is written to files.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_OPT_LAUNCHPLAN_H
+#define VARLEN_OPT_LAUNCHPLAN_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace mlir::func {
+class FuncOp;
+} // namespace mlir::func
+
+namespace mlir::varlen {
+
+/// A number, or where memory begins. Numbers have 64 bits and a sign.
+struct PlanOperand {
+  enum class Kind {
+    Constant,
+    Value,           ///< of a step
+    Size,            ///< `dim` of argument `number`
+    Stride,          ///< the same, in elements
+    Multiprocessors, ///< of the device
+    Tensor,          ///< argument `number`
+    Scratch,
+    Status,
+  };
+  Kind kind = Kind::Constant;
+  int64_t number = 0;
+  unsigned dim = 0;
+};
+
+struct PlanLoop;
+
+struct PlanStep {
+  enum class Kind { Compute, Scratch, Launch, Loop };
+  Kind kind = Kind::Compute;
+  /// Of the value or the scratch that the step makes.
+  int64_t number = 0;
+  /// Of Compute: an operator of `planOperators`, of these operands.
+  StringRef op;
+  /// Of Scratch: `unit` times these bytes. Of Launch: the parameters.
+  SmallVector<PlanOperand> operands;
+  int64_t unit = 0;
+  /// Of Launch.
+  size_t kernel = 0;
+  std::array<PlanOperand, 3> grid;
+  std::vector<PlanLoop> loop; ///< Of Loop: one.
+};
+
+using PlanBinding = std::pair<int64_t, PlanOperand>;
+
+/// `state` are values that begin as operands. Each turn takes the steps `head`
+/// and binds `values`; it ends the loop unless `condition`; then it takes
+/// `body`, and `state` becomes `next`.
+struct PlanLoop {
+  std::vector<PlanBinding> state, values;
+  std::vector<PlanStep> head, body;
+  PlanOperand condition;
+  std::vector<PlanOperand> next;
+};
+
+struct PlanKernel {
+  std::string name;
+  std::array<int64_t, 3> block;
+  int64_t sharedBytes; ///< dynamic
+  /// Bits of each parameter; pointers have 64.
+  std::vector<unsigned> bits;
+};
+
+struct LaunchPlan {
+  struct Argument {
+    std::string name; ///< varlen.name, or ""
+    MemRefType type;
+  };
+  std::string name;
+  std::vector<Argument> arguments;
+  std::vector<PlanKernel> kernels;
+  std::vector<PlanStep> steps;
+};
+
+/// An operator, in a manifest and in C: "L" and "R" are its operands, "C" the
+/// condition of a selection.
+struct PlanOperator {
+  StringRef name, c;
+};
+const PlanOperator &lookupPlanOperator(StringRef name);
+
+/// The plans of the public functions of a module that
+/// `buildVarlenToLaunches` has lowered with `barePointers`. An error names an
+/// operation that a plan has no step for.
+FailureOr<std::vector<LaunchPlan>> makeLaunchPlans(ModuleOp module);
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_OPT_LAUNCHPLAN_H
