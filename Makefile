@@ -28,6 +28,7 @@ check: build
 	@tools/setup.sh check
 	@tools/venv.sh build
 	@tools/venv.sh build python/requirements-torch.txt
+	@tools/venv.sh build benchmarks/requirements-iree.txt || echo "no IREE: its tests are not run" >&2
 	@tools/run-tests.py --build build
 
 # A small language model, beside the same one in PyTorch.

@@ -94,6 +94,9 @@ if python:
         features.add("torch")
     if glob.glob(os.path.join(packages, "sphinx", "__init__.py")):
         features.add("sphinx")
+    # What iree-compile and iree-run-module are from.
+    if all(glob.glob(os.path.join(packages, "iree", name, "version.py")) for name in ("compiler", "runtime")):
+        features.add("iree")
 
 # Substitutions. A tool's name is one only where it stands as a command.
 substitutions = config.substitutions
