@@ -37,9 +37,10 @@ namespace {
 class KernelFlattener {
 public:
   KernelFlattener(gpu::GPUFuncOp kernel, gpu::LaunchFuncOp launch,
-                  const DenseMap<Operation *, unsigned> &order)
-      : kernel(kernel), launch(launch), order(order), inside(kernel.getBody()),
-        outside(launch) {}
+                  const DenseMap<Operation *, unsigned> &order,
+                  bool splitNumbers)
+      : kernel(kernel), launch(launch), order(order),
+        splitNumbers(splitNumbers), inside(kernel.getBody()), outside(launch) {}
 
   LogicalResult run();
 
@@ -53,11 +54,14 @@ private:
   SmallVector<unsigned> getOrder();
   /// A parameter for `value`, at the end of the ones so far.
   Value addParameter(Value value, Type type);
+  /// The same of a number, which may become two parameters.
+  Value addNumber(Value value);
   LogicalResult flattenTensor(unsigned i);
 
   gpu::GPUFuncOp kernel;
   gpu::LaunchFuncOp launch;
   const DenseMap<Operation *, unsigned> &order;
+  bool splitNumbers;
   OpBuilder inside, outside;
   /// What is passed of a tensor besides its pointer: where, and what for.
   struct Tensor {
@@ -115,6 +119,32 @@ Value KernelFlattener::addParameter(Value value, Type type) {
                                                  type, value.getLoc());
 }
 
+Value KernelFlattener::addNumber(Value value) {
+  Type type = value.getType(), narrow = inside.getI32Type();
+  if (!splitNumbers || !(type.isIndex() || type.isInteger(64)))
+    return addParameter(value, type);
+  Location loc = value.getLoc();
+  Type wide = inside.getI64Type();
+  auto cast = [&](OpBuilder &b, Value number, Type to) -> Value {
+    if (number.getType() == to)
+      return number;
+    return arith::IndexCastOp::create(b, loc, to, number);
+  };
+  auto shift = [&](OpBuilder &b) -> Value {
+    return arith::ConstantIntOp::create(b, loc, wide, 32);
+  };
+  Value number = cast(outside, value, wide);
+  Value top = arith::ShRUIOp::create(outside, loc, number, shift(outside));
+  Value low = addParameter(
+      arith::TruncIOp::create(outside, loc, narrow, number), narrow);
+  Value high =
+      addParameter(arith::TruncIOp::create(outside, loc, narrow, top), narrow);
+  low = arith::ExtUIOp::create(inside, loc, wide, low);
+  high = arith::ExtUIOp::create(inside, loc, wide, high);
+  high = arith::ShLIOp::create(inside, loc, high, shift(inside));
+  return cast(inside, arith::OrIOp::create(inside, loc, high, low), type);
+}
+
 /// The strides of dense memory, from the extents.
 static SmallVector<OpFoldResult> getDenseStrides(OpBuilder &b, Location loc,
                                                  ArrayRef<OpFoldResult> sizes) {
@@ -142,7 +172,7 @@ LogicalResult KernelFlattener::flattenTensor(unsigned i) {
   auto pass = [&](int64_t constant, Value value) -> OpFoldResult {
     if (ShapedType::isStatic(constant))
       return inside.getIndexAttr(constant);
-    return addParameter(value, inside.getIndexType());
+    return addNumber(value);
   };
   SmallVector<int64_t> strides;
   int64_t offset;
@@ -197,7 +227,7 @@ LogicalResult KernelFlattener::run() {
     if (operand.getDefiningOp<arith::ConstantOp>())
       value = inside.clone(*operand.getDefiningOp())->getResult(0);
     else
-      value = addParameter(operand, operand.getType());
+      value = addNumber(operand);
     kernel.getArgument(i).replaceAllUsesWith(value);
   }
   kernel.getBody().front().eraseArguments(0, numOld);
@@ -212,6 +242,8 @@ namespace {
 struct VarlenFlattenKernelArguments
     : varlen::impl::VarlenFlattenKernelArgumentsBase<
           VarlenFlattenKernelArguments> {
+  using VarlenFlattenKernelArgumentsBase::VarlenFlattenKernelArgumentsBase;
+
   void runOnOperation() override {
     DenseMap<Operation *, unsigned> order;
     llvm::MapVector<Operation *, SmallVector<gpu::LaunchFuncOp>> launches;
@@ -232,7 +264,7 @@ struct VarlenFlattenKernelArguments
         return signalPassFailure();
       }
       KernelFlattener flattener(cast<gpu::GPUFuncOp>(kernel), found.front(),
-                                order);
+                                order, splitNumbers);
       if (failed(flattener.run()))
         return signalPassFailure();
       ++numFlattened;

@@ -76,7 +76,9 @@ void varlen::buildVarlenTilesToInstructions(
 void varlen::buildVarlenKernelsToNVVM(OpPassManager &manager,
                                       const VarlenToNVVMOptions &options) {
   if (options.barePointers) {
-    manager.addPass(createVarlenFlattenKernelArguments());
+    VarlenFlattenKernelArgumentsOptions flatten;
+    flatten.splitNumbers = options.splitNumbers;
+    manager.addPass(createVarlenFlattenKernelArguments(flatten));
     manager.addPass(createCanonicalizerPass());
   }
   OpPassManager &kernels = manager.nest<gpu::GPUModuleOp>();

@@ -1,4 +1,5 @@
 // RUN: varlen-opt %s --allow-unregistered-dialect --varlen-flatten-kernel-arguments --canonicalize | FileCheck %s
+// RUN: varlen-opt %s --allow-unregistered-dialect --varlen-flatten-kernel-arguments=split-numbers --canonicalize | FileCheck %s --check-prefix=SPLIT
 
 module attributes {gpu.container_module} {
 // Pointers first, then what types leave open, then numbers, each in the order of the
@@ -62,6 +63,21 @@ gpu.module @kernels {
            memref<4xf32, #gpu.address_space<workgroup>>) -> ()
     gpu.return
   }
+
+  // Numbers of 64 bits in halves, the low one first.
+  // SPLIT-LABEL: func @scratch(
+  // SPLIT: %[[I:.*]] = arith.index_cast %[[SIZE:.*]] : index to i64
+  // SPLIT: %[[TOP:.*]] = arith.shrui %[[I]], %c32_i64
+  // SPLIT: %[[LOW:.*]] = arith.trunci %[[I]] : i64 to i32
+  // SPLIT: %[[HIGH:.*]] = arith.trunci %[[TOP]] : i64 to i32
+  // SPLIT: gpu.launch_func @kernels::@scratch
+  // SPLIT-SAME: %{{.*}} : memref<i64>, %[[LOW]] : i32, %[[HIGH]] : i32)
+  // SPLIT: gpu.func @scratch(%{{.*}}: memref<f32>, %{{.*}}: memref<f32>, %{{.*}}: memref<i64>, %[[LOW:.*]]: i32, %[[HIGH:.*]]: i32) kernel
+  // SPLIT: %[[L:.*]] = arith.extui %[[LOW]] : i32 to i64
+  // SPLIT: %[[H:.*]] = arith.extui %[[HIGH]] : i32 to i64
+  // SPLIT: %[[S:.*]] = arith.shli %[[H]], %c32_i64
+  // SPLIT: %[[N:.*]] = arith.ori %[[S]], %[[L]]
+  // SPLIT: arith.index_cast %[[N]] : i64 to index
 
   // CHECK: gpu.func @scratch(%{{.*}}: memref<f32>, %{{.*}}: memref<f32>, %{{.*}}: memref<i64>, %{{.*}}: index) kernel
   gpu.func @scratch(%b: memref<2xi64>, %a: memref<?xf32>, %x: memref<8xf32>) kernel {

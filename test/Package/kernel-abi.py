@@ -49,7 +49,7 @@ KIND = {
 }  # fmt: skip
 TEXTS = {
     "attention": (varlen.text.attn(**KIND), ["--strided"]),
-    "gradients": (varlen.text.attn_grad(**KIND), []),
+    "gradients": (varlen.text.attn_grad(**KIND), ["--split-numbers"]),
 }
 
 
@@ -73,9 +73,10 @@ def compile_function(name, text, options):
          "-l:libcuda.so.1", "-o", f"{path}.so"], check=True,
     )  # fmt: skip
     strided = "{strided}" if "--strided" in options else ""
+    split = "split-numbers" if "--split-numbers" in options else ""
     pipeline = (
         f"builtin.module(inline,varlen-add-result-arguments{strided},"
-        "varlen-to-nvvm{format=sim bare-pointers})"
+        f"varlen-to-nvvm{{format=sim bare-pointers {split}}})"
     )
     lowered = subprocess.run(
         ["varlen-opt", f"{path}.mlir", f"--pass-pipeline={pipeline}"],

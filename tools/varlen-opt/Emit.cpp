@@ -79,6 +79,11 @@ struct EmitOptions {
       cl::desc("Tensors of a manifest or a C launcher have any strides but the "
                "last, which is 1"),
       cl::cat(category)};
+  cl::opt<bool> splitNumbers{
+      "split-numbers",
+      cl::desc("Kernels of a manifest or a C launcher take numbers of 64 bits "
+               "as two of 32 bits, the low one first"),
+      cl::cat(category)};
   cl::opt<std::string> chip{"chip", cl::desc("GPU to generate code for"),
                             cl::init("sm_80"), cl::cat(category)};
   cl::opt<int64_t> ptx{"ptx", cl::desc("Version of PTX, times 10"),
@@ -136,8 +141,9 @@ int varlen::emitKernels(int argc, char **argv, DialectRegistry &registry) {
   bool isPlanned = isLauncher || !options.manifest.empty();
   if (!isLauncher && !options.header.empty())
     return fail("expected --header with --emit=c-launcher only");
-  if (!isPlanned && options.strided)
-    return fail("expected --strided with --manifest or --emit=c-launcher only");
+  if (!isPlanned && (options.strided || options.splitNumbers))
+    return fail("expected --strided and --split-numbers with --manifest or "
+                "--emit=c-launcher only");
 
   llvm::SourceMgr sources;
   MLIRContext context(registry);
@@ -156,6 +162,7 @@ int varlen::emitKernels(int argc, char **argv, DialectRegistry &registry) {
   pipeline.allowSpills = static_cast<bool>(options.allowSpills);
   pipeline.report = static_cast<bool>(options.report);
   pipeline.barePointers = isPlanned;
+  pipeline.splitNumbers = static_cast<bool>(options.splitNumbers);
   std::vector<LaunchPlan> plans;
   PassManager manager(&context);
   if (isPlanned) {

@@ -29,6 +29,7 @@ static constexpr PlanOperator operators[] = {
     {"sdiv", "L / R"},
     {"urem", "(int64_t)((uint64_t)L % (uint64_t)R)"},
     {"srem", "L % R"},
+    {"lshr", "(int64_t)((uint64_t)L >> R)"},
     {"smin", "L < R ? L : R"},
     {"smax", "L > R ? L : R"},
     {"umin", "(uint64_t)L < (uint64_t)R ? L : R"},
@@ -64,6 +65,7 @@ static StringRef getOperator(Operation *op) {
       .Case([](arith::DivSIOp) { return "sdiv"; })
       .Case([](arith::RemUIOp) { return "urem"; })
       .Case([](arith::RemSIOp) { return "srem"; })
+      .Case([](arith::ShRUIOp) { return "lshr"; })
       .Case([](arith::MinSIOp) { return "smin"; })
       .Case([](arith::MaxSIOp) { return "smax"; })
       .Case([](arith::MinUIOp) { return "umin"; })
@@ -222,6 +224,9 @@ LogicalResult Planner::addCompute(Operation *op, std::vector<PlanStep> &steps) {
     return refuse(op, "computations on integers, scratch, loops and launches");
   if (failed(get(op, op->getOperands(), step.operands)))
     return failure();
+  if (isa<arith::ShRUIOp>(op) && (step.operands[1].kind != Kind::Constant ||
+                                  !op->getResult(0).getType().isInteger(64)))
+    return refuse(op, "shifts of 64 bits by a constant");
   if (isa<arith::DivUIOp, arith::DivSIOp, arith::RemUIOp, arith::RemSIOp>(op) &&
       (step.operands[1].kind != Kind::Constant || step.operands[1].number == 0))
     return refuse(op, "a divisor that is a constant");
@@ -352,6 +357,17 @@ LogicalResult Planner::addStep(Operation *op, std::vector<PlanStep> &steps) {
             cast.getIn().getType().isInteger(1))
           return refuse(cast, "casts of numbers");
         known[cast.getResult()] = *operand;
+        return success();
+      })
+      .Case([&](arith::TruncIOp cut) {
+        // A launch takes as many bits as its parameter has.
+        FailureOr<PlanOperand> operand = get(cut, cut.getIn());
+        if (failed(operand) ||
+            !llvm::all_of(cut->getUsers(), [](Operation *user) {
+              return isa<gpu::LaunchFuncOp>(user);
+            }))
+          return refuse(cut, "numbers that only launches truncate");
+        known[cut.getResult()] = *operand;
         return success();
       })
       .Case([&](memref::AllocOp alloc) { return addScratch(alloc, steps); })

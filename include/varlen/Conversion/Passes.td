@@ -341,6 +341,9 @@ def VarlenFlattenKernelArguments
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
     "::mlir::memref::MemRefDialect"];
+  let options = [
+    Option<"splitNumbers", "split-numbers", "bool", "false",
+           "Pass numbers of 64 bits as two of 32 bits, the low one first">];
   let statistics = [Statistic<"numFlattened", "flattened", "Kernels">];
 }
 

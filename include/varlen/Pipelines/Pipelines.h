@@ -98,6 +98,11 @@ struct VarlenToNVVMOptions : PassPipelineOptions<VarlenToNVVMOptions> {
       llvm::cl::desc("Kernels take pointers and numbers, in a fixed order, "
                      "instead of memref descriptors"),
       llvm::cl::init(false)};
+  PassOptions::Option<bool> splitNumbers{
+      *this, "split-numbers",
+      llvm::cl::desc("With bare-pointers: numbers of 64 bits are two of 32 "
+                     "bits, the low one first"),
+      llvm::cl::init(false)};
   PassOptions::Option<bool> report{
       *this, "report", llvm::cl::desc("A remark on each kernel's registers"),
       llvm::cl::init(false)};

@@ -50,6 +50,7 @@ class Driver:
 OPERATORS = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
     "udiv": lambda a, b: a // b, "urem": lambda a, b: a % b,
+    "lshr": lambda a, b: (a & 2**64 - 1) >> b,
     "smin": min, "smax": max, "umin": min, "umax": max,
     "and": lambda a, b: a & b, "or": lambda a, b: a | b, "xor": lambda a, b: a ^ b,
     "eq": lambda a, b: a == b, "ne": lambda a, b: a != b,
