@@ -33,7 +33,7 @@ _ELEMENTS = {
 }
 # In which they are operands.
 _LATER = ("seqused_q", "seqused_k", "q_offset", "sink")
-_ORDER = {
+ORDER = {
     "attn": ("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k", *_LATER),
     "attn_grad": (
         "dout", "q", "k", "v", "out", "lse", "cu_seqlens_q", "cu_seqlens_k", "dlse",
@@ -56,9 +56,8 @@ class _Plan(NamedTuple):
     dtypes: tuple
 
 
-def _type_of(name, array):
-    """The MLIR type of an operand, and its element type and shape."""
-    element, shape = describe(name, array)
+def _type_of(name, element, shape):
+    """The MLIR type of an operand."""
     rank, extents, kind = _OPERANDS[name]
     if len(shape) != rank:
         raise ValueError(
@@ -70,10 +69,10 @@ def _type_of(name, array):
         )
     static = _STATIC.get(name, ())
     dims = "".join(f"{n if d in static else '?'}x" for d, n in enumerate(shape))
-    return f"tensor<{dims}{element}>", element, shape
+    return f"tensor<{dims}{element}>"
 
 
-def _read_window(is_causal, window, chunk):
+def read_window(is_causal, window, chunk):
     if type(window) is list:
         window = tuple(window)
     if not is_causal:
@@ -109,10 +108,10 @@ def _check_options(window, chunk, alignment, scale):
     return window
 
 
-def _compile(source):
+def _compile(source, *, strided=True):
     try:
         # Any strides: the code is as fast, and slices go in without a copy.
-        return _cache.load(source, strided=True)[None]
+        return _cache.load(source, strided=strided)[None]
     except _library.CompileError as error:
         # The rules of the op, with their numbers; a place in the text made here says
         # nothing to the caller.
@@ -120,30 +119,40 @@ def _compile(source):
         raise ValueError(message) from None
 
 
-def _plan(operation, given, window, chunk, alignment, scale):
-    """The plan of a call with arrays of these types."""
+def make_source(operation, given, window, chunk, alignment, scale):
+    """The text of a function for operands of these Descriptions, by name. Raises
+    TypeError and ValueError where ranks, elements or options are wrong; what else the
+    op asks for, its compilation says."""
     window = _check_options(window, chunk, alignment, scale)
-    types, elements, shapes = {}, {}, {}
-    for name, array in given.items():
-        types[name], elements[name], shapes[name] = _type_of(name, array)
+    types = {name: _type_of(name, *description) for name, description in given.items()}
     same_cu = "cu_seqlens_k" not in given
     if same_cu:
         types["cu_seqlens_k"] = types["cu_seqlens_q"]
-    types = {name: types[name] for name in _ORDER[operation] if name in types}
-    element = elements["q"]
-    compute = "f64" if element == "f64" else "f32"
+    types = {name: types[name] for name in ORDER[operation] if name in types}
     options = {"window": window, "alignment": alignment, "scale": scale, "same_cu": same_cu}
-    if operation == "attn":
-        heads = shapes["q"][1]
-        results = {
-            "out": f"tensor<?x{heads}x{shapes['v'][2]}x{element}>",
-            "lse": f"tensor<{heads}x?x{compute}>",
-        }
-        source = text.attn_function(types, results, **options)
-        made = (element, compute)
-    else:
-        source = text.attn_grad_function(types, **options)
-        made = (element,) * 3 + (compute,)
+    if operation == "attn_grad":
+        return text.attn_grad_function(types, **options)
+    element, (_, heads, _) = given["q"]
+    compute = accumulation_element(element)
+    results = {
+        "out": f"tensor<?x{heads}x{given['v'].shape[2]}x{element}>",
+        "lse": f"tensor<{heads}x?x{compute}>",
+    }
+    return text.attn_function(types, results, **options)
+
+
+def accumulation_element(element):
+    """What lse and sinks are of."""
+    return "f64" if element == "f64" else "f32"
+
+
+def _plan(operation, given, window, chunk, alignment, scale):
+    """The plan of a call with arrays of these types."""
+    descriptions = {name: describe(name, array) for name, array in given.items()}
+    source = make_source(operation, descriptions, window, chunk, alignment, scale)
+    element = descriptions["q"].element
+    compute = accumulation_element(element)
+    made = (element, compute) if operation == "attn" else (element,) * 3 + (compute,)
     maker = maker_of(given["q"])
     return _Plan(_compile(source), maker, tuple(map(maker.dtype_of, made)))
 
@@ -254,7 +263,7 @@ def attn(
         ValueError: ranks, extents, strides or devices are not what they should be, or
             cu_seqlens are not valid; the message has what was wanted and what was got.
     """
-    options = _read_window(is_causal, window, chunk), chunk, alignment, scale
+    options = read_window(is_causal, window, chunk), chunk, alignment, scale
     given = {"q": q, "k": k, "v": v, "cu_seqlens_q": cu_seqlens_q}
     _add_others(given, cu_seqlens_k, None, seqused_q, seqused_k, q_offset, sink)
     plan = _find_plan("attn", given, options)
@@ -308,7 +317,7 @@ def attn_grad(
     Raises:
         As `attn`.
     """
-    options = _read_window(is_causal, window, chunk), chunk, alignment, scale
+    options = read_window(is_causal, window, chunk), chunk, alignment, scale
     given = {"dout": dout, "q": q, "k": k, "v": v, "out": out, "lse": lse}
     given["cu_seqlens_q"] = cu_seqlens_q
     _add_others(given, cu_seqlens_k, dlse, seqused_q, seqused_k, q_offset, sink)
