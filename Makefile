@@ -17,6 +17,13 @@ define compile
 @cmake --build $(2)
 endef
 
+# $(call xla,FOLDER): libvarlen-xla, for which a configuration looks for jaxlib.
+define xla
+@tools/venv.sh build python/requirements-jax.txt
+@test -f $(1)/lib/libvarlen-xla.so || cmake $(1) >/dev/null
+@cmake --build $(1) --target VarlenXLA
+endef
+
 build:
 	@tools/setup.sh build
 	$(call compile,dev,build)
@@ -29,6 +36,7 @@ check: build
 	@tools/venv.sh build
 	@tools/venv.sh build python/requirements-torch.txt
 	@tools/venv.sh build benchmarks/requirements-iree.txt || echo "no IREE: its tests are not run" >&2
+	$(call xla,build)
 	@tools/run-tests.py --build build
 
 # A small language model, beside the same one in PyTorch.

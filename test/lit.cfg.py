@@ -97,6 +97,10 @@ if python:
     # What iree-compile and iree-run-module are from.
     if all(glob.glob(os.path.join(packages, "iree", name, "version.py")) for name in ("compiler", "runtime")):
         features.add("iree")
+    # Of the build too: libvarlen-xla is built where jaxlib's headers are found.
+    has_xla = os.path.exists(os.path.join(build, "lib", "libvarlen-xla.so"))
+    if has_xla and glob.glob(os.path.join(packages, "jax", "version.py")):
+        features.add("jax")
 
 # Substitutions. A tool's name is one only where it stands as a command.
 substitutions = config.substitutions
