@@ -1,0 +1,14 @@
+"""Packed attention for JAX, on the CPU, forward and backward.
+
+    from varlen.jax import varlen_attn
+
+    out = varlen_attn(q, k, v, cu_seqlens, is_causal=True)
+
+under jit, grad, vmap and shard_map, and on arrays that are sharded over heads. Kernels
+are compiled when a function is traced for the first time with some dtypes, heads,
+head_dims and mask; other lengths compile nothing. docs/jax.md says more.
+"""
+
+from ._attention import varlen_attn
+
+__all__ = ["varlen_attn"]

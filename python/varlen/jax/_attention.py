@@ -1,0 +1,142 @@
+"""varlen_attn: attention that JAX can differentiate."""
+
+import functools
+from typing import Any
+
+import jax
+from jax import numpy as jnp
+
+from .._attention import ORDER, read_window
+from ._operation import Operation, build
+
+
+def varlen_attn(
+    q: jax.typing.ArrayLike,
+    k: jax.typing.ArrayLike,
+    v: jax.typing.ArrayLike,
+    cu_seqlens_q: jax.typing.ArrayLike,
+    cu_seqlens_k: jax.typing.ArrayLike | None = None,
+    *,
+    is_causal: bool = False,
+    window: tuple[int, int] = (-1, -1),
+    chunk: int | None = None,
+    alignment: str = "bottom_right",
+    scale: float | None = None,
+    sink: jax.typing.ArrayLike | None = None,
+    seqused_q: jax.typing.ArrayLike | None = None,
+    seqused_k: jax.typing.ArrayLike | None = None,
+    q_offset: jax.typing.ArrayLike | None = None,
+    return_lse: bool = False,
+) -> Any:
+    """Attention over sequences of different lengths that are packed without padding.
+
+    Rows of sequence s are cu_seqlens[s] to cu_seqlens[s + 1] - 1. It can be traced,
+    differentiated in reverse mode (out and lse by q, k, v and sink), batched, and
+    partitioned over heads. Arrays are in memory of the CPU.
+
+    Args:
+        q: (Tq, Hq, D), of float16, bfloat16, float32 or float64.
+        k: (Tk, Hkv, D), of q's dtype. Hq is a multiple of Hkv.
+        v: (Tk, Hkv, Dv), of q's dtype.
+        cu_seqlens_q: (N + 1), int32 or int64: where each sequence begins, and the end of
+            the last. Starts at 0, does not decrease, ends within q's rows.
+        cu_seqlens_k: The same for k and v; None: that of the queries.
+        is_causal: A query sees no key after itself: window (-1, 0).
+        window: (left, right): keys before and after its own that a query sees; -1: all.
+        chunk: A query sees the keys up to its own that are in its chunk of that many.
+        alignment: "bottom_right": the last query and the last key of a sequence have
+            one position; "top_left": the first ones.
+        scale: Of the scores, a Python number; None: 1/sqrt(D).
+        sink: (Hq), float32, for float64 queries float64: a score for each head that has
+            no value.
+        seqused_q, seqused_k: (N), as cu_seqlens: how many rows of a slot count.
+        q_offset: (N), as cu_seqlens: is added to the positions of queries.
+        return_lse: Also return lse, the logarithm of each row's sum of exponentials.
+
+    Returns:
+        out (Tq, Hq, Dv) of q's dtype, or with return_lse (out, lse), lse (Hq, Tq),
+        float32 (float64 for float64). A query that sees no key has out 0 and lse -inf
+        (or the sink).
+
+    Raises:
+        TypeError, ValueError: ranks, dtypes, extents or options are not what they should
+            be; where the call is traced.
+        jax.errors.JaxRuntimeError: cu_seqlens that are not valid; where results are
+            waited for. The message has the index and the value.
+        NotImplementedError: second derivatives.
+    """
+    if isinstance(scale, jax.Array):
+        raise TypeError(
+            f"scale: expected a Python number, which code is made for, got {scale}"
+        )
+    options = read_window(is_causal, window, chunk), chunk, alignment, scale
+    given = {
+        "q": q, "k": k, "v": v, "cu_seqlens_q": cu_seqlens_q,
+        "cu_seqlens_k": cu_seqlens_q if cu_seqlens_k is None else cu_seqlens_k,
+        "seqused_q": seqused_q, "seqused_k": seqused_k, "q_offset": q_offset, "sink": sink,
+    }  # fmt: skip
+    given = {
+        name: x if isinstance(x, jax.Array) else jnp.asarray(x)
+        for name, x in given.items()
+        if x is not None
+    }
+    return _differentiable(options, return_lse)(given)
+
+
+@functools.cache
+def _differentiable(options, return_lse):
+    """The function of operands, by name, with a rule for its gradients."""
+    attn, attn_grad = (_apply(name, options) for name in ("attn", "attn_grad"))
+
+    def pick(results):
+        return (results["out"], results["lse"]) if return_lse else results["out"]
+
+    def forward(given):
+        results = attn(given)
+        return pick(results), (given, results)
+
+    def backward(residuals, cotangents):
+        given, results = residuals
+        cotangents = cotangents if return_lse else (cotangents,)
+        cotangents = dict(zip(("dout", "dlse"), cotangents))
+        gradients = attn_grad({**given, **results, **cotangents})
+        return ({name: gradients.get(f"d{name}") for name in given},)
+
+    attend = jax.custom_vjp(lambda given: pick(attn(given)))
+    attend.defvjp(forward, backward)
+
+    # Compiled, so that a call that is not traced costs little.
+    @jax.jit
+    def varlen_attn(given):
+        return attend(_vary_alike(given))
+
+    return varlen_attn
+
+
+def _apply(name, options):
+    """The function of operands by name, with results by name, which has no derivatives
+    of its own."""
+
+    @jax.custom_jvp
+    def apply(given):
+        names = tuple(operand for operand in ORDER[name] if operand in given)
+        operation = Operation(name, names, options)
+        results = build(operation)(*(given[operand] for operand in names))
+        return dict(zip(operation.results, results))
+
+    @apply.defjvp
+    def refuse(primals, tangents):
+        raise NotImplementedError("varlen_attn: second derivatives are not offered")
+
+    return apply
+
+
+def _vary_alike(given):
+    """Within shard_map, operands that are the same on all devices where others differ
+    become different ones, so that their gradients are summed over devices."""
+    types = {name: jax.typeof(array).mat.varying for name, array in given.items()}
+    every = frozenset().union(*types.values())
+    return {
+        name: jax.lax.pcast(array, tuple(every - types[name]), to="varying")
+        for name, array in given.items()
+    }

@@ -1,0 +1,227 @@
+"""One attention, or its gradients, as a function of arrays that JAX can batch and
+partition."""
+
+import functools
+import math
+from typing import NamedTuple
+
+import jax
+from jax import numpy as jnp
+from jax.experimental.custom_partitioning import custom_partitioning
+from jax.sharding import NamedSharding, PartitionSpec
+
+from . import _ffi
+
+# Axes of operands and results, by name. Those of heads may be split: what a kv head and
+# its query heads give depends on nothing else.
+_AXES = {
+    "q": ("rows", "heads", "dim"),
+    "k": ("kv_rows", "kv_heads", "dim"),
+    "v": ("kv_rows", "kv_heads", "value_dim"),
+    "out": ("rows", "heads", "value_dim"),
+    "lse": ("heads", "rows"),
+    "sink": ("heads",),
+}
+_AXES |= {f"d{name}": axes for name, axes in _AXES.items()}
+_HEADS = ("heads", "kv_heads")
+
+
+def _axes(name):
+    """Names of the axes of an operand or a result."""
+    # What is left has entries of sequences.
+    return _AXES.get(name, (name,))
+
+
+class Operation(NamedTuple):
+    """What a custom call computes."""
+
+    name: str  # attn, attn_grad
+    operands: tuple[str, ...]  # in the op's order
+    options: tuple  # window, chunk, alignment, scale
+
+    @property
+    def results(self):
+        if self.name == "attn":
+            return "out", "lse"
+        return tuple(f"d{name}" for name in ("q", "k", "v", "sink") if name in self.operands)
+
+
+@functools.cache
+def build(operation):
+    """The function of the operation's operands that returns a tuple of its results."""
+    partitioned = custom_partitioning(functools.partial(_call, operation))
+    partitioned.def_partition(
+        functools.partial(_partition, operation),
+        sharding_rule=functools.partial(_make_sharding_rule, operation),
+    )
+    batched = jax.custom_batching.custom_vmap(lambda *arrays: partitioned(*arrays))
+    batched.def_vmap(functools.partial(_batch, operation))
+    return batched
+
+
+def _call(operation, *arrays):
+    given = dict(zip(operation.operands, arrays, strict=True))
+    source = _ffi.prepare(operation.name, given, operation.options)
+    results = _result_types(operation, given)
+    return tuple(_ffi.call(operation.name, source, given, operation.options, results))
+
+
+def _result_types(operation, given):
+    """Types of the results for operands, by name."""
+    types = {name: jax.typeof(array) for name, array in given.items()}
+    if operation.name == "attn_grad":
+        return [types[name[1:]] for name in operation.results]
+    q, v = types["q"], types["v"]
+    rows, heads, _ = q.shape
+    # With explicit sharding, types say how heads are split; rows are not.
+    mesh, (_, split, _) = q.sharding.mesh, q.sharding.spec
+
+    def of(shape, dtype, *spec):
+        sharding = NamedSharding(mesh, PartitionSpec(*spec))
+        return q.update(shape=shape, dtype=dtype, weak_type=False, sharding=sharding)
+
+    return [
+        of((rows, heads, v.shape[2]), q.dtype, None, split, None),
+        of((heads, rows), _accumulation_type(q.dtype), split, None),
+    ]
+
+
+def _accumulation_type(dtype):
+    """What sums of elements of dtype are in."""
+    return jnp.dtype(jnp.float64 if dtype == jnp.float64 else jnp.float32)
+
+
+# Partitioning.
+
+
+def _make_sharding_rule(operation, mesh, operand_types, result_types):
+    """How the split of one array suggests that of others, for Shardy. Where heads share
+    kv heads, these have a split of their own: one of both would be of a part of an axis
+    of the mesh, where that is more than the kv heads."""
+    names = operation.operands + operation.results
+    q, k = (operand_types[operation.operands.index(name)] for name in ("q", "k"))
+    factors = {"kv_heads": "heads"} if q.shape[1] == k.shape[1] else {}
+
+    def spell(names):
+        return ", ".join(
+            " ".join(factors.get(axis, axis) for axis in _axes(name)) for name in names
+        )
+
+    axes = dict.fromkeys(axis for name in names for axis in _axes(name))
+    whole = tuple(axis for axis in axes if axis not in _HEADS)
+    rule = f"{spell(operation.operands)} -> {spell(operation.results)}"
+    return rule, {"need_replication_factors": whole}
+
+
+def _partition(operation, mesh, operands, results):
+    """What each device computes: some heads. Arrays that are split otherwise are
+    gathered before, and split after."""
+    types = dict(zip(operation.operands, operands))
+    split = _find_head_split(mesh, types)
+    sizes = [mesh.shape[axis] for axis in split]
+    devices, kv_heads = math.prod(sizes), types["k"].shape[1]
+    whole = ()
+    if kv_heads % devices == 0:
+        call = functools.partial(_call, operation)
+    else:
+        # Each device has query heads of one kv head, which others have too.
+        call = functools.partial(_call_with_shared_head, operation, split, devices)
+        whole = ("kv_heads",)
+
+    def shard(name):
+        spec = [split if axis in _HEADS and axis not in whole else None for axis in _axes(name)]
+        return NamedSharding(mesh, PartitionSpec(*spec))
+
+    return (
+        mesh, call, tuple(map(shard, operation.results)),
+        tuple(map(shard, operation.operands)),
+    )  # fmt: skip
+
+
+def _find_head_split(mesh, types):
+    """The axes of the mesh over which heads are to be split: as those of q are, or of
+    k, where it is possible."""
+    heads, kv_heads = types["q"].shape[1], types["k"].shape[1]
+    for name in ("q", "k"):
+        split = types[name].sharding.spec[1]
+        split = split if isinstance(split, tuple) else (split,) if split else ()
+        devices = math.prod(mesh.shape[axis] for axis in split)
+        if kv_heads % devices == 0 or (devices % kv_heads == 0 and heads % devices == 0):
+            if split:
+                return split
+    return ()
+
+
+def _call_with_shared_head(operation, split, devices, *arrays):
+    """_call where k and v are whole and the device has some query heads of one of their
+    heads."""
+    given = dict(zip(operation.operands, arrays))
+    kv_heads = given["k"].shape[1]
+    head = jax.lax.axis_index(split) // (devices // kv_heads)
+    for name in ("k", "v"):
+        given[name] = jax.lax.dynamic_slice_in_dim(given[name], head, 1, axis=1)
+    results = dict(zip(operation.results, _call(operation, *given.values())))
+    for name in {"dk", "dv"} & results.keys():
+        part = results[name]
+        whole = jnp.zeros((part.shape[0], kv_heads, part.shape[2]), _accumulation_type(part.dtype))
+        whole = jax.lax.dynamic_update_slice_in_dim(whole, part.astype(whole.dtype), head, 1)
+        results[name] = jax.lax.psum(whole, split).astype(part.dtype)
+    return tuple(results.values())
+
+
+# Batching.
+
+
+def _batch(operation, size, is_batched, *arrays):
+    batched = dict(zip(operation.operands, is_batched))
+    given = dict(zip(operation.operands, arrays))
+    if any(batched[name] for name in given if name not in _AXES):
+        return _batch_one_by_one(operation, size, batched, given)
+    return _batch_as_heads(operation, size, batched, given)
+
+
+def _batch_one_by_one(operation, size, batched, given):
+    """Sequences differ: there is a call for each."""
+    call = build(operation)
+
+    def one(own):
+        return call(*(own.get(name, array) for name, array in given.items()))
+
+    results = jax.lax.map(one, {name: x for name, x in given.items() if batched[name]})
+    return results, (True,) * len(results)
+
+
+def _batch_as_heads(operation, size, batched, given):
+    """The sequences are the same: more heads in one call."""
+    arrays = []
+    for name, array in given.items():
+        if name in _AXES:
+            if not batched[name]:
+                array = jnp.broadcast_to(array, (size, *array.shape))
+            array = _merge_heads(name, array)
+        arrays.append(array)
+    results = [
+        _split_heads(name, array, size)
+        for name, array in zip(operation.results, build(operation)(*arrays))
+    ]
+    return tuple(results), (True,) * len(results)
+
+
+def _head_axis(name):
+    return next(i for i, axis in enumerate(_axes(name)) if axis in _HEADS)
+
+
+def _merge_heads(name, array):
+    """The first axis becomes part of that of heads."""
+    axis = _head_axis(name)
+    array = jnp.moveaxis(array, 0, axis)
+    shape = array.shape
+    return array.reshape(*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :])
+
+
+def _split_heads(name, array, size):
+    """The opposite of _merge_heads."""
+    axis = _head_axis(name)
+    shape = array.shape
+    array = array.reshape(*shape[:axis], size, shape[axis] // size, *shape[axis + 1 :])
+    return jnp.moveaxis(array, axis, 0)

@@ -1,0 +1,169 @@
+# RUN: env XLA_FLAGS=--xla_force_host_platform_device_count=4 %python %s
+"""varlen_attn on several devices: heads are split, and so are batches within shard_map."""
+
+import jax
+import numpy as np
+from checks import cumulate, normal, raises
+from jax import numpy as jnp
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
+
+from varlen.jax import varlen_attn
+
+P = PartitionSpec
+rng = np.random.default_rng(0)
+cu = cumulate(5, 0, 12, 1)
+assert jax.device_count() == 4
+
+
+def make(heads, kv_heads):
+    """q, k, v, a sink, and cotangents of out and lse."""
+    shapes = (
+        (18, heads, 16), (18, kv_heads, 16), (18, kv_heads, 8), (heads,), (18, heads, 8),
+        (heads, 18),
+    )  # fmt: skip
+    return [normal(rng, "f32", *shape) for shape in shapes]
+
+
+def everything(q, k, v, sink, dout, dlse, cu):
+    results, differentiate = jax.vjp(
+        lambda *x: varlen_attn(*x[:3], cu, is_causal=True, sink=x[3], return_lse=True),
+        q, k, v, sink,
+    )  # fmt: skip
+    return *results, *differentiate((dout, dlse))
+
+
+def make_mesh(shape, axes, kind):
+    return jax.make_mesh(shape, axes, axis_types=(kind,) * len(axes))
+
+
+def specs(split, rows=None):
+    """How arguments of `everything` lie, but for cu."""
+    return [P(rows, split)] * 3 + [P(split), P(rows, split), P(split, rows)]
+
+
+def put(arrays, mesh, specs):
+    return [jax.device_put(x, NamedSharding(mesh, spec)) for x, spec in zip(arrays, specs)]
+
+
+def close(got, wanted):
+    for a, b in zip(got, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+
+
+def equal(got, wanted):
+    assert all(map(np.array_equal, got, wanted))
+
+
+for kind in (AxisType.Auto, AxisType.Explicit):
+    mesh = make_mesh((4,), ("heads",), kind)
+    whole = jax.device_put(cu, NamedSharding(mesh, P()))
+    # Heads and kv heads go together: each device computes its own, to the bit, and
+    # nothing is sent.
+    for heads, kv_heads in ((8, 4), (4, 4)):
+        arrays = make(heads, kv_heads)
+        compiled = jax.jit(everything).lower(*put(arrays, mesh, specs("heads")), whole).compile()
+        got = compiled(*put(arrays, mesh, specs("heads")), whole)
+        equal(got, everything(*arrays, cu))
+        for x, axis in zip(got, (1, 0, 1, 1, 1, 0)):
+            assert x.sharding.shard_shape(x.shape)[axis] * 4 == x.shape[axis]
+        text = compiled.as_text()
+        assert "varlen.attn_grad" in text and "all-" not in text and "permute" not in text
+    # More devices than kv heads: gradients of these are summed over devices.
+    for kv_heads in (2, 1):
+        arrays = make(8, kv_heads)
+        where = specs("heads")
+        where[1] = where[2] = P()
+        wanted = everything(*arrays, cu)
+        compiled = jax.jit(everything).lower(*put(arrays, mesh, where), whole).compile()
+        got = compiled(*put(arrays, mesh, where), whole)
+        close(got, wanted)
+        assert [x.sharding.is_fully_replicated for x in got] == [0, 0, 0, 1, 1, 0]
+        text = compiled.as_text()
+        assert "all-reduce" in text and "all-gather" not in text
+
+mesh = make_mesh((2, 2), ("rows", "heads"), AxisType.Auto)
+# What is split by rows is gathered first; heads by two axes.
+arrays = make(8, 4)
+wanted = everything(*arrays, cu)
+for where in (specs("heads", "rows"), specs(("rows", "heads")), specs(None, "rows")):
+    equal(jax.jit(everything)(*put(arrays, mesh, where), cu), wanted)
+# Only some say how, or only a result does.
+where = [P(None, "heads")] + [P()] * 5
+equal(jax.jit(everything)(*put(arrays, mesh, where), cu), wanted)
+where = [P(), P(None, "heads")] + [P()] * 4
+equal(jax.jit(everything)(*put(arrays, mesh, where), cu), wanted)
+split = NamedSharding(mesh, P(None, "heads"))
+forward = jax.jit(lambda q, k, v: varlen_attn(q, k, v, cu, is_causal=True), out_shardings=split)
+assert np.array_equal(forward(*arrays[:3]), varlen_attn(*arrays[:3], cu, is_causal=True))
+# Three kv heads are for four devices neither enough nor too few.
+arrays = make(12, 3)
+where = specs(("rows", "heads"))
+where[1] = where[2] = P()
+equal(jax.jit(everything)(*put(arrays, mesh, where), cu), everything(*arrays, cu))
+# More heads by vmap, split.
+arrays = make(4, 2)
+batch = [np.stack([x, -x]) for x in arrays]
+where = [P(None, *spec) for spec in specs("heads")]
+got = jax.jit(jax.vmap(everything, (0,) * 6 + (None,)))(*put(batch, mesh, where), cu)
+for i in range(2):
+    close([x[i] for x in got], everything(*(x[i] for x in batch), cu))
+
+
+# Within shard_map: heads, with one kv head for all, and gradients as outside.
+mesh = make_mesh((4,), ("devices",), AxisType.Auto)
+for kv_heads in (4, 1):
+    arrays = make(8, kv_heads)
+    kv = P(None, "devices") if kv_heads > 1 else P()
+    for check in (True, False):
+        inner = jax.shard_map(
+            lambda q, k, v, sink: varlen_attn(q, k, v, cu, sink=sink), mesh=mesh,
+            in_specs=(P(None, "devices"), kv, kv, P("devices")), out_specs=P(None, "devices"),
+            check_vma=check,
+        )  # fmt: skip
+        outer = lambda q, k, v, sink: varlen_attn(q, k, v, cu, sink=sink)  # noqa: E731
+        results = []
+        for function in (inner, outer):
+            out, differentiate = jax.vjp(jax.jit(function), *arrays[:4])
+            results.append([out, *differentiate(arrays[4])])
+        close(*results)
+
+# Each device has a batch of its own; parameters are everybody's.
+lengths = ([5, 0, 12], [1, 15, 1], [17, 0, 0], [0, 0, 9])
+batches = np.stack([cumulate(*x) for x in lengths])
+rows = normal(rng, "f32", 4, 17, 6, 16)
+weight, sink = normal(rng, "f32", 16, 16), normal(rng, "f32", 4)
+
+
+def loss(weight, sink, rows, cu):
+    q, k, v = jnp.split(rows @ weight, (4, 5), axis=1)
+    return (varlen_attn(q, k, v, cu, window=(4, 0), sink=sink) ** 2).sum()
+
+
+def on_each(weight, sink, rows, cu):
+    return jax.lax.psum(loss(weight, sink, rows[0], cu[0]), "devices")
+
+
+spread = jax.shard_map(
+    on_each, mesh=mesh, in_specs=(P(), P(), P("devices"), P("devices")), out_specs=P()
+)
+one_by_one = lambda *x: sum(loss(*x[:2], *y) for y in zip(*x[2:]))  # noqa: E731
+arguments = weight, sink, rows, batches
+got = jax.jit(jax.value_and_grad(spread, (0, 1)))(*arguments)
+wanted = jax.value_and_grad(one_by_one, (0, 1))(*arguments)
+for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(wanted)):
+    np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+
+# An error of one device reaches the caller.
+apart = jax.jit(
+    jax.shard_map(
+        lambda rows, cu: varlen_attn(*jnp.split(rows[0], 3, axis=1), cu[0])[None], mesh=mesh,
+        in_specs=(P("devices"), P("devices")), out_specs=P("devices"),
+    )
+)  # fmt: skip
+wrong = batches.copy()
+wrong[2, 1] = 18
+raises(
+    jax.errors.JaxRuntimeError, "cu_seqlens_q[1] = 18",
+    lambda: jax.block_until_ready(apart(rows, wrong)),
+)  # fmt: skip
+assert np.isfinite(apart(rows, batches)).all()
