@@ -36,9 +36,19 @@ Value &ImportedAttention::operator[](StringRef name) {
   return operands[llvm::find(getNames(), name) - getNames().begin()];
 }
 
-FailureOr<Operation *> ImportedAttention::create(OpBuilder &b,
-                                                 Operation *source,
-                                                 TypeRange results) const {
+FailureOr<Attribute> ImportedAttention::getMask(Operation *source) const {
+  if (chunk) {
+    if (isCausal || left != -1 || right != -1)
+      return source->emitError(
+          "expected one of causal, a window and chunk, got "
+          "several");
+    auto mask =
+        ChunkMaskAttr::getChecked([&] { return source->emitError(); },
+                                  source->getContext(), chunk, alignment);
+    if (!mask)
+      return failure();
+    return Attribute(mask);
+  }
   if (isCausal && right != -1 && right != 0)
     return source->emitError(
                "expected no window_right of a causal mask but 0, got ")
@@ -46,6 +56,16 @@ FailureOr<Operation *> ImportedAttention::create(OpBuilder &b,
   if (left < -1 || right < -1)
     return source->emitError("expected window bounds >= -1 (-1 is open), got (")
            << left << ", " << right << ")";
+  return Attribute(MaskAttr::get(source->getContext(), left,
+                                 isCausal ? 0 : right, alignment));
+}
+
+FailureOr<Operation *> ImportedAttention::create(OpBuilder &b,
+                                                 Operation *source,
+                                                 TypeRange results) const {
+  FailureOr<Attribute> mask = getMask(source);
+  if (failed(mask))
+    return failure();
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(source);
   OperationState state(source->getLoc(), isGradient
@@ -63,8 +83,7 @@ FailureOr<Operation *> ImportedAttention::create(OpBuilder &b,
   state.addTypes(results);
   state.addAttribute(AttnOp::getOperandSegmentSizeAttr(),
                      b.getDenseI32ArrayAttr(segments));
-  state.addAttribute("mask", MaskAttr::get(b.getContext(), left,
-                                           isCausal ? 0 : right, alignment));
+  state.addAttribute("mask", *mask);
   if (scale) {
     // Frontends write f64.
     auto q = cast<RankedTensorType>(operands[isGradient ? 1 : 0].getType());

@@ -36,11 +36,16 @@ struct ImportedAttention {
   FailureOr<Operation *> create(OpBuilder &b, Operation *source,
                                 TypeRange results) const;
 
+private:
+  FailureOr<Attribute> getMask(Operation *source) const;
+
+public:
   bool isGradient;
   /// In the order of getNames(); null where one is absent.
   SmallVector<Value> operands;
   int64_t left = -1, right = -1;
   bool isCausal = false;
+  int64_t chunk = 0; // 0: none
   Alignment alignment = Alignment::BottomRight;
   std::optional<double> scale;
 };

@@ -64,6 +64,7 @@ public:
 private:
   LogicalResult readConfiguration();
   LogicalResult readEntry(NamedAttribute entry);
+  LogicalResult readNames(Attribute value);
   LogicalResult readOperands();
   LogicalResult checkLayouts(StringRef name, TypeRange types);
 
@@ -73,6 +74,31 @@ private:
 };
 
 } // namespace
+
+static ArrayRef<StringLiteral>
+getOptionalNames(const ImportedAttention &attention) {
+  return attention.getNames().drop_front(attention.getNumRequired());
+}
+
+/// An array of names, or a text with commas between them: XLA has no arrays of
+/// texts for handlers.
+LogicalResult Importer::readNames(Attribute value) {
+  if (auto text = dyn_cast<StringAttr>(value)) {
+    text.getValue().split(optional, ',');
+  } else if (auto array = dyn_cast<ArrayAttr>(value)) {
+    for (Attribute element : array) {
+      auto text = dyn_cast<StringAttr>(element);
+      if (!text)
+        return failure();
+      optional.push_back(text.getValue());
+    }
+  } else {
+    return failure();
+  }
+  return success(llvm::all_of(optional, [&](StringRef name) {
+    return llvm::is_contained(getOptionalNames(attention), name);
+  }));
+}
 
 LogicalResult Importer::readEntry(NamedAttribute entry) {
   StringRef name = entry.getName();
@@ -91,12 +117,16 @@ LogicalResult Importer::readEntry(NamedAttribute entry) {
       attention.alignment = Alignment::TopLeft;
     return success();
   }
-  if (name == "window_left" || name == "window_right") {
-    auto bound = dyn_cast<IntegerAttr>(value);
-    if (!bound || !bound.getValue().isSignedIntN(64))
+  if (name == "window_left" || name == "window_right" || name == "chunk") {
+    auto number = dyn_cast<IntegerAttr>(value);
+    if (!number || !number.getValue().isSignedIntN(64))
       return wanted("an integer");
-    (name == "window_left" ? attention.left : attention.right) =
-        bound.getValue().getSExtValue();
+    int64_t &slot = name == "chunk"         ? attention.chunk
+                    : name == "window_left" ? attention.left
+                                            : attention.right;
+    slot = number.getValue().getSExtValue();
+    if (name == "chunk" && slot < 1)
+      return wanted("at least 1");
     return success();
   }
   if (name == "scale") {
@@ -107,20 +137,17 @@ LogicalResult Importer::readEntry(NamedAttribute entry) {
     return success();
   }
   if (name == "operands") {
-    ArrayRef<StringLiteral> names =
-        attention.getNames().drop_front(attention.getNumRequired());
-    auto array = dyn_cast<ArrayAttr>(value);
-    for (Attribute element : array ? array.getValue() : ArrayRef<Attribute>()) {
-      auto text = dyn_cast<StringAttr>(element);
-      if (!text || !llvm::is_contained(names, text.getValue()))
-        return wanted("names of optional operands (" + llvm::join(names, ", ") +
-                      ")");
-      optional.push_back(text.getValue());
-    }
-    return array ? success() : wanted("an array of names");
+    if (succeeded(readNames(value)))
+      return success();
+    return wanted("names of optional operands (" +
+                  llvm::join(getOptionalNames(attention), ", ") + ")");
   }
+  // What a handler at run time goes by says the same.
+  if (name == "source")
+    return success();
   return op->emitError("expected causal, top_left, window_left, window_right, "
-                       "scale and operands as configuration, got ")
+                       "chunk, scale, operands and source as configuration, "
+                       "got ")
          << name;
 }
 
@@ -135,16 +162,30 @@ LogicalResult Importer::readConfiguration() {
   return success();
 }
 
+/// The operands of an operation, without those that say what the dynamic
+/// extents of its results are: the op has a rule for these.
+static SmallVector<Value> getDataOperands(Operation *op) {
+  SmallVector<Value> operands(op->getOperands());
+  if (auto indices =
+          op->getAttrOfType<DenseIntElementsAttr>("indices_of_shape_operands"))
+    for (const APInt &index : indices)
+      if (index.ult(operands.size()))
+        operands[index.getZExtValue()] = nullptr;
+  llvm::erase(operands, nullptr);
+  return operands;
+}
+
 LogicalResult Importer::readOperands() {
   ArrayRef<StringLiteral> names = attention.getNames();
   unsigned numRequired = attention.getNumRequired();
-  if (op->getNumOperands() != numRequired + optional.size())
+  SmallVector<Value> given = getDataOperands(op);
+  if (given.size() != numRequired + optional.size())
     return op->emitError("expected ")
            << numRequired << " operands ("
            << llvm::join(names.take_front(numRequired), ", ") << ") and "
            << optional.size() << " that are named by its configuration, got "
-           << op->getNumOperands();
-  for (auto [i, value] : llvm::enumerate(op->getOperands())) {
+           << given.size();
+  for (auto [i, value] : llvm::enumerate(given)) {
     if (!isa<RankedTensorType>(value.getType()))
       return op->emitError("expected operands that are ranked tensors, got ")
              << value.getType();

@@ -10,7 +10,7 @@ func.func @config(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
 // -----
 
 func.func @unknown(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
-  // expected-error@+1 {{expected causal, top_left, window_left, window_right, scale and operands as configuration, got dropout}}
+  // expected-error@+1 {{expected causal, top_left, window_left, window_right, chunk, scale, operands and source as configuration, got dropout}}
   %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {dropout = 0.1 : f32}}
       : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
   return
@@ -114,6 +114,42 @@ func.func @layouts(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
   // expected-error@+1 {{expected 2 result_layouts, got 1}}
   %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu)
       <{call_target_name = "varlen.attn", result_layouts = [dense<[2, 1, 0]> : tensor<3xindex>]}>
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @names_of_text(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{expected operands to be names of optional operands (seqused_q, seqused_k, q_offset, sink), got "sink, q_offset"}}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {operands = "sink, q_offset"}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @chunk(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{expected chunk to be at least 1, got 0 : i64}}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {chunk = 0 : i64}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @chunk_too_large(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{got 1099511627776}}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {chunk = 1099511627776 : i64}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @chunk_and_window(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{expected one of causal, a window and chunk, got several}}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {chunk = 8 : i64, causal = true}}
       : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
   return
 }

@@ -29,6 +29,36 @@ func.func @options(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>, %used: tensor<2xi
   return %0#0 : tensor<8x4x16xf32>
 }
 
+// What a handler of XLA's can have: no arrays of texts, and the source that it runs.
+
+// CHECK-LABEL: func @handler(
+// CHECK-SAME: %[[Q:.*]]: tensor<8x4x16xf32>, %[[CU:.*]]: tensor<3xi32>, %[[USED:.*]]: tensor<2xi32>, %[[SINK:.*]]: tensor<4xf32>
+// CHECK: varlen.attn %[[Q]], %[[Q]], %[[Q]], %[[CU]], %[[CU]] seqused_k(%[[USED]]) sink(%[[SINK]])
+// CHECK-SAME: mask = #varlen.chunk_mask<8, top_left>
+func.func @handler(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>, %used: tensor<2xi32>, %sink: tensor<4xf32>)
+    -> tensor<8x4x16xf32> {
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu, %used, %sink)
+      {call_target_name = "varlen.attn", api_version = 4 : i32,
+       backend_config = {chunk = 8 : i64, top_left = true, operands = "seqused_k,sink", source = "func.func @attention"}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>,
+         tensor<2xi32>, tensor<4xf32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return %0#0 : tensor<8x4x16xf32>
+}
+
+// The extents of results are not the caller's to say.
+
+// CHECK-LABEL: func @extents(
+// CHECK-SAME: %[[Q:[a-z0-9]+]]: tensor<?x4x16xf32>, %[[CU:[a-z0-9]+]]: tensor<3xi32>,
+// CHECK: varlen.attn %[[Q]], %[[Q]], %[[Q]], %[[CU]], %[[CU]] :
+func.func @extents(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>, %out: tensor<3xi32>, %lse: tensor<2xi32>)
+    -> (tensor<?x4x16xf32>, tensor<4x?xf32>) {
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu, %out, %lse)
+      {call_target_name = "varlen.attn", indices_of_shape_operands = dense<[5, 6]> : tensor<2xi64>}
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>, tensor<3xi32>,
+         tensor<3xi32>, tensor<2xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return %0#0, %0#1 : tensor<?x4x16xf32>, tensor<4x?xf32>
+}
+
 // A composite; what it decomposes to stays, and so do calls of others.
 
 // CHECK-LABEL: func @composite(

@@ -464,16 +464,19 @@ def VarlenImportStableHLO : Pass<"varlen-import-stablehlo"> {
     `stablehlo.custom_call` with the target, and `stablehlo.composite` with the name
     `varlen.attn` or `varlen.attn_grad` become these operations. Operands are those
     of the operation without the optional ones; these follow, in the order in which
-    the configuration names them. The configuration is the dictionary
+    the configuration names them. What `indices_of_shape_operands` names does not count.
+    The configuration is the dictionary
     `backend_config` (or `mhlo.backend_config`, `composite_attributes`), with
 
     | entry | | default |
     |---|---|---|
     | `causal` | bool | false |
     | `window_left`, `window_right` | integer, -1 is open | -1 |
+    | `chunk` | integer: a chunk mask of that size | none |
     | `top_left` | bool: the alignment of the mask | false |
     | `scale` | float | 1/sqrt(head_dim) |
-    | `operands` | names of the optional operands that there are | none |
+    | `operands` | names of the optional operands that there are: an array, or a text with commas between them | none |
+    | `source` | not looked at: what [a handler at run time](../jax.md) goes by | none |
 
     StableHLO need not be registered: modules in the generic form will do.
 
