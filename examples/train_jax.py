@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""Trains the small GPT of train_torch.py on packed documents with JAX on the CPU, once
+with each way to compute attention: varlen.jax, and jax.nn.dot_product_attention with a
+mask that keeps documents apart. What differs is one function; parameters and batches are
+the same. Prints the losses and the time of a step.
+
+--torch also trains the model in PyTorch with varlen.torch, from the same parameters on
+the same batches.
+"""
+
+import argparse
+import functools
+import json
+import pathlib
+import statistics
+import sys
+import time
+
+import jax
+import numpy as np
+from jax import numpy as jnp
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "python"))
+from documents import NO_TARGET, VOCABULARY, layer_windows, make_batches
+from varlen.jax import varlen_attn
+
+DTYPES = {"f32": jnp.float32, "bf16": jnp.bfloat16}
+# torch.optim.AdamW's.
+RATE, BETAS, EPSILON, DECAY = 1e-3, (0.9, 0.999), 1e-8, 1e-2
+
+# A way takes q, k and v (rows, heads, head_dim), the cu_seqlens of the batch, and the number
+# of keys before its own that a query sees, -1 for all.
+
+
+def packed(q, k, v, cu_seqlens, window):
+    return varlen_attn(q, k, v, cu_seqlens, window=(window, 0))
+
+
+def masked(q, k, v, cu_seqlens, window):
+    places = jnp.arange(len(q))
+    documents = jnp.searchsorted(cu_seqlens, places, side="right")
+    distance = places[:, None] - places
+    near = (distance >= 0) & (distance <= (window if window >= 0 else len(q)))
+    mask = near & (documents[:, None] == documents)
+    return jax.nn.dot_product_attention(q, k, v, mask=mask)
+
+
+WAYS = {"varlen": packed, "mask": masked}
+
+# The model. Parameters have the names and shapes that PyTorch gives them.
+
+
+def parameter_shapes(width, layers):
+    shapes = {"embedding.weight": (VOCABULARY, width)}
+    for i in range(layers):
+        shapes |= {
+            f"blocks.{i}.norms.0.weight": (width,),
+            f"blocks.{i}.norms.1.weight": (width,),
+            f"blocks.{i}.qkv.weight": (3 * width, width),
+            f"blocks.{i}.out.weight": (width, width),
+            f"blocks.{i}.up.weight": (4 * width, width),
+            f"blocks.{i}.down.weight": (width, 4 * width),
+        }
+    return shapes | {"norm.weight": (width,), "head.weight": (VOCABULARY, width)}
+
+
+def initial_parameters(options):
+    """Norms 1, the embedding normal, matrices uniform within 1 / sqrt(columns), which are
+    the distributions that PyTorch draws from."""
+    rng = np.random.default_rng(options.seed)
+    parameters = {}
+    for name, shape in parameter_shapes(options.width, options.layers).items():
+        if len(shape) == 1:
+            values = np.ones(shape)
+        elif name.startswith("embedding"):
+            values = rng.standard_normal(shape)
+        else:
+            values = rng.uniform(-1, 1, shape) / np.sqrt(shape[1])
+        parameters[name] = jnp.asarray(values, jnp.float32)
+    return parameters
+
+
+def normalize(x, weight):
+    mean = jnp.mean(x * x, -1, keepdims=True)
+    return x * jax.lax.rsqrt(mean + jnp.finfo(x.dtype).eps) * weight
+
+
+def rotate(x, rotation):
+    """Rotary positions."""
+    cos, sin = (part.astype(x.dtype) for part in rotation)
+    a, b = jnp.split(x, 2, axis=2)
+    return jnp.concatenate([a * cos - b * sin, a * sin + b * cos], 2)
+
+
+def compute_loss(parameters, batch, *, attend, windows, head_dim, dtype):
+    def linear(name, x):
+        return x.astype(dtype) @ parameters[f"{name}.weight"].astype(dtype).T
+
+    half = head_dim // 2
+    angles = batch["positions"][:, None] * 10000 ** (-jnp.arange(half) / half)
+    rotation = jnp.cos(angles)[:, None], jnp.sin(angles)[:, None]
+    x = parameters["embedding.weight"][batch["tokens"]]
+    for i, window in enumerate(windows):
+        block = f"blocks.{i}"
+        rows = linear(f"{block}.qkv", normalize(x, parameters[f"{block}.norms.0.weight"]))
+        q, k, v = jnp.split(rows.reshape(len(x), -1, head_dim), 3, axis=1)
+        out = attend(rotate(q, rotation), rotate(k, rotation), v, batch["cu_seqlens"], window)
+        x = x + linear(f"{block}.out", out.reshape(x.shape))
+        up = linear(f"{block}.up", normalize(x, parameters[f"{block}.norms.1.weight"]))
+        x = x + linear(f"{block}.down", jnp.square(jax.nn.relu(up)))
+    logits = linear("head", normalize(x, parameters["norm.weight"])).astype(jnp.float32)
+    counted = batch["targets"] != NO_TARGET
+    targets = jnp.where(counted, batch["targets"], 0)
+    chances = jnp.take_along_axis(jax.nn.log_softmax(logits), targets[:, None], 1)[:, 0]
+    return -jnp.sum(jnp.where(counted, chances, 0)) / jnp.sum(counted)
+
+
+def update(parameters, gradients, moments, count):
+    """AdamW."""
+    first, second = (
+        jax.tree.map(lambda m, g: beta * m + (1 - beta) * g**power, moment, gradients)
+        for beta, power, moment in zip(BETAS, (1, 2), moments)
+    )
+    unbias_first, unbias_second = (1 / (1 - beta**count) for beta in BETAS)
+
+    def move(parameter, m, v):
+        step = unbias_first * m / (jnp.sqrt(unbias_second * v) + EPSILON)
+        return parameter - RATE * (step + DECAY * parameter)
+
+    return jax.tree.map(move, parameters, first, second), (first, second)
+
+
+class Learner:
+    """A model that learns with one way to compute attention."""
+
+    def __init__(self, way, parameters, options):
+        loss = functools.partial(
+            compute_loss, attend=way, head_dim=options.head_dim, dtype=DTYPES[options.dtype],
+            windows=layer_windows(options.windows, options.layers, options.context),
+        )  # fmt: skip
+
+        @functools.partial(jax.jit, donate_argnums=0)
+        def step(state, batch):
+            parameters, moments, count = state
+            value, gradients = jax.value_and_grad(loss)(parameters, batch)
+            count = count + 1
+            return value, (*update(parameters, gradients, moments, count), count)
+
+        zeros = jax.tree.map(jnp.zeros_like, parameters)
+        # Copies: a step writes over the state before it.
+        self.state = jax.tree.map(jnp.copy, (parameters, (zeros, zeros), jnp.zeros(())))
+        self.compiled = step
+
+    def step(self, batch):
+        """The loss, and the seconds that the step took."""
+        begin = time.perf_counter()
+        loss, self.state = self.compiled(self.state, batch)
+        jax.block_until_ready(self.state)
+        return float(loss), time.perf_counter() - begin
+
+
+class TorchLearner:
+    """The model of train_torch.py, with varlen.torch."""
+
+    def __init__(self, options):
+        import torch
+        import train_torch
+
+        self.torch = torch
+        self.learner = train_torch.Learner(train_torch.packed, options)
+
+    def parameters(self):
+        state = self.learner.model.state_dict()
+        return {name: jnp.array(tensor.numpy()) for name, tensor in state.items()}
+
+    def step(self, batch):
+        return self.learner.step({key: self.torch.from_numpy(rows) for key, rows in batch.items()})
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name, value in {
+        "steps": 20, "tokens": 4096, "width": 256, "head-dim": 64, "layers": 4, "seed": 0
+    }.items():  # fmt: skip
+        parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--dtype", choices=DTYPES, default="f32")
+    parser.add_argument(
+        "--windows", default="",
+        help="L and S for layers that see all and a quarter of the context, repeated; the last"
+        " layer is L; default: layers see their whole document",
+    )  # fmt: skip
+    parser.add_argument("--context", type=int, default=2048, help="keys that a layer L sees")
+    parser.add_argument("--torch", action="store_true", help="compare with PyTorch")
+    parser.add_argument("--out", type=pathlib.Path, help="a file for losses and times, JSON")
+    options = parser.parse_args()
+
+    learners = {"torch": TorchLearner(options)} if options.torch else {}
+    given = learners["torch"].parameters() if options.torch else initial_parameters(options)
+    learners |= {name: Learner(way, given, options) for name, way in WAYS.items()}
+    record = {name: {"losses": [], "seconds": []} for name in learners}
+    # They take turns with each batch: a machine that changes its speed changes it for all.
+    for batch in make_batches(options.steps, options.tokens, options.seed):
+        for name, learner in learners.items():
+            loss, seconds = learner.step(batch)
+            record[name]["losses"].append(loss)
+            record[name]["seconds"].append(seconds)
+
+    for name, entry in record.items():
+        losses = entry["losses"]
+        # The first steps also compile and allocate.
+        step = statistics.median(entry["seconds"][2:] or entry["seconds"])
+        print(f"{name}: step {step * 1e3:.0f} ms, loss {losses[0]:.4f} to {losses[-1]:.4f}")
+    ours = record["varlen"]["losses"]
+    for name in [name for name in record if name != "varlen"]:
+        difference = max(abs(a - b) / b for a, b in zip(ours, record[name]["losses"]))
+        print(f"largest relative difference of a loss to that of {name}: {difference:.1e}")
+    if options.out:
+        options.out.write_text(json.dumps(record))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
