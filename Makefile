@@ -17,11 +17,10 @@ define compile
 @cmake --build $(2)
 endef
 
-# $(call xla,FOLDER): libvarlen-xla, for which a configuration looks for jaxlib.
-define xla
+# $(call find_xla,FOLDER): has a configuration find jaxlib, for libvarlen-xla.
+define find_xla
 @tools/venv.sh build python/requirements-jax.txt
-@test -f $(1)/lib/libvarlen-xla.so || cmake $(1) >/dev/null
-@cmake --build $(1) --target VarlenXLA
+@grep -q '^VARLEN_XLA_INCLUDE_DIR:PATH=/' $(1)/CMakeCache.txt || cmake $(1) >/dev/null
 endef
 
 build:
@@ -36,7 +35,8 @@ check: build
 	@tools/venv.sh build
 	@tools/venv.sh build python/requirements-torch.txt
 	@tools/venv.sh build benchmarks/requirements-iree.txt || echo "no IREE: its tests are not run" >&2
-	$(call xla,build)
+	$(call find_xla,build)
+	@cmake --build build --target VarlenXLA
 	@tools/run-tests.py --build build
 
 # A small language model, beside the same one in PyTorch.
@@ -109,7 +109,8 @@ wheel:
 	@tools/setup.sh build check release
 	@tools/venv.sh build
 	@test -f build-release/build.ninja || cmake --preset release
-	@cmake --build build-release --target VarlenWheel varlen-opt-in-wheel varlen-run-in-wheel
+	$(call find_xla,build-release)
+	@cmake --build build-release --target VarlenWheel VarlenXLAWheel varlen-opt-in-wheel varlen-run-in-wheel
 	@PYTHON=build/venv/bin/python tools/wheel.sh build-release $(PYTHONS)
 
 # One archive that runs where no LLVM is installed. The tests show that what it
@@ -142,8 +143,9 @@ site:
 	@echo build/site/index.html
 
 lint: build
-	@tools/setup.sh lint
+	@tools/setup.sh check lint
 	@tools/format.sh --check
+	$(call find_xla,build)
 	@tools/lint.sh build
 
 format:

@@ -65,6 +65,9 @@ for python in "${@:-python3}"; do
   for test in attn arguments compile processes; do
     run PYTHONPATH="$root/test/Python/Inputs" "$venv/bin/python" "$root/test/Python/$test.py" "$work/one.mlir"
   done
+  "$venv/bin/pip" install --quiet --disable-pip-version-check \
+    --requirement "$root/python/requirements-jax.txt"
+  run PYTHONPATH="$root/test/Python/Inputs" "$venv/bin/python" "$root/test/JAX/transforms.py"
   echo "$wheel: $("$venv/bin/python" -V), as installed: passed"
 done
 echo "$build/$wheel: $(awk "BEGIN { printf \"%.1f\", $size / 1e6 }") MB"
