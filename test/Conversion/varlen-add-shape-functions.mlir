@@ -49,3 +49,19 @@ func.func @scalar(%n: index) -> (tensor<?xf32>, f32) {
 func.func @none(%x: f32) -> f32 {
   return %x : f32
 }
+
+// The function itself checks what it asserts, its values included.
+
+// CHECK-LABEL: func @asserted(
+// CHECK: cf.assert
+// CHECK-LABEL: func @asserted_shapes(
+// CHECK-NOT: cf.assert
+// CHECK: return{{$}}
+func.func @asserted(%x: tensor<?xf32>) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %first = tensor.extract %x[%c0] : tensor<?xf32>
+  %good = arith.cmpf une, %first, %zero : f32
+  cf.assert %good, "expected a number other than 0"
+  return %x : tensor<?xf32>
+}

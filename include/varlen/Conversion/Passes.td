@@ -388,7 +388,8 @@ def VarlenAddShapeFunctions
     *Requires*: functions on tensors, of which the extents of results follow from
     those of arguments or from scalars; the operations between say how, by
     `ReifyRankedShapedTypeOpInterface`. An error names a result of which they do
-    not. *Guarantees*: the above; nothing else changes. *Numerics*: none.
+    not. *Guarantees*: the above; nothing else changes. What `f` asserts is for `f` to
+    check. *Numerics*: none.
 
     ```mlir
     func.func @f(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
