@@ -139,6 +139,8 @@ void varlen::buildVarlenLowerToLLVM(OpPassManager &manager,
   buildVarlenExpandOperations(manager, options);
   // Address arithmetic of views, which makes affine maps; then control flow;
   // then everything at once.
+  // memref.reshape, which upstream lowers in no other way.
+  manager.addPass(memref::createExpandOpsPass());
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
   manager.addPass(createSCFToControlFlowPass());
