@@ -37,6 +37,7 @@ check: build
 	@tools/venv.sh build benchmarks/requirements-iree.txt || echo "no IREE: its tests are not run" >&2
 	$(call find_xla,build)
 	@cmake --build build --target VarlenXLA
+	@tools/venv.sh build python/requirements-onnx.txt
 	@tools/run-tests.py --build build
 
 # A small language model, beside the same one in PyTorch.

@@ -101,6 +101,10 @@ if python:
     has_xla = os.path.exists(os.path.join(build, "lib", "libvarlen-xla.so"))
     if has_xla and glob.glob(os.path.join(packages, "jax", "version.py")):
         features.add("jax")
+    if glob.glob(os.path.join(packages, "onnx", "version.py")):
+        features.add("onnx")
+    if glob.glob(os.path.join(packages, "onnxscript", "__init__.py")):
+        features.add("onnxscript")
 
 # Substitutions. A tool's name is one only where it stands as a command.
 substitutions = config.substitutions

@@ -8,7 +8,9 @@ import importlib
 
 TYPE_CHECKING = False  # As typing's, which takes as long to import as all of this.
 if TYPE_CHECKING:  # What tools read in place of the table below.
-    from . import bench, dtypes, random, reference, safetensors, scores, text, tolerance, tools
+    from . import (
+        bench, dtypes, onnx, random, reference, safetensors, scores, text, tolerance, tools,
+    )  # fmt: skip
     from ._attention import attn, attn_grad
     from ._library import CompileError, get_num_threads, set_num_threads
     from ._program import compile
@@ -30,8 +32,8 @@ _HOMES = {
     "run": "tools",
 }
 _MODULES = (
-    "bench", "dtypes", "random", "reference", "safetensors", "scores", "text", "tolerance",
-    "tools",
+    "bench", "dtypes", "onnx", "random", "reference", "safetensors", "scores", "text",
+    "tolerance", "tools",
 )  # fmt: skip
 
 __all__ = [*_HOMES, *_MODULES]

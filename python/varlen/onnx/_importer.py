@@ -1,0 +1,215 @@
+"""From a model of ONNX to a function of MLIR."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+
+import numpy as np
+import onnx
+import onnx.inliner
+import onnx.numpy_helper
+import onnx.reference
+
+# Each registers its operators.
+from . import _attention, _elementwise, _products, _reductions, _shapes  # noqa: F401
+from ._builder import Builder, ModelError, Value
+from ._registry import EMITTERS, Node, describe, element_of
+
+# What the emitters have been written for; ONNX's version converter has the others.
+OPSETS = range(18, 26)
+
+# Results of these differ from call to call.
+_RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
+
+
+@dataclasses.dataclass
+class Function:
+    """A function that was imported.
+
+    name: What the text calls it.
+    text: MLIR: func, linalg, tensor, arith, math, cf and varlen.
+    inputs, outputs: Names of the model, which arguments and results have as varlen.name.
+    weights: Arrays of the other arguments, by name, which come behind the inputs.
+    """
+
+    name: str
+    text: str
+    inputs: list[str]
+    outputs: list[str]
+    weights: dict[str, np.ndarray]
+
+
+def import_model(model: str | os.PathLike | onnx.ModelProto, *, name: str = "main",
+                 inline_bytes: int = 1024) -> Function:  # fmt: skip
+    """The function that a model is.
+
+    Args:
+        model: A model, or the path of a file with one.
+        name: Of the function.
+        inline_bytes: Weights of at most as many bytes become constants in the text, the
+            others arguments.
+
+    Raises:
+        ModelError: the model is not valid, or has what is not supported.
+        OSError: the file cannot be read.
+    """
+    if not isinstance(model, onnx.ModelProto):
+        model = _load(model)
+    opset = _opset(model)
+    model = _prepare(model, opset)
+    importer = _Importer(Builder(inline_bytes), opset)
+    return importer.import_graph(model.graph, name)
+
+
+def _load(path):
+    try:
+        return onnx.load(path)
+    except OSError:
+        raise
+    except Exception as error:  # protobuf's own types, and those of external data
+        raise ModelError(f"{os.fspath(path)}: expected a model of ONNX: {error}") from None
+
+
+def _opset(model):
+    versions = {entry.domain or "ai.onnx": entry.version for entry in model.opset_import}
+    opset = versions.get("ai.onnx")
+    if opset not in OPSETS:
+        raise ModelError(
+            f"expected a model of opset {OPSETS[0]} to {OPSETS[-1]}, got {opset}: "
+            "onnx.version_converter.convert_version makes one of another"
+        )
+    return opset
+
+
+def _add_defaults(node, opset):
+    """Gives a node the attributes that it leaves to be what they are by default, which
+    ONNX's inliner does not."""
+    if node.domain not in ("", "ai.onnx") or not onnx.defs.has(node.op_type):
+        return
+    given = {attribute.name for attribute in node.attribute}
+    for name, attribute in onnx.defs.get_schema(node.op_type, opset).attributes.items():
+        if name not in given and attribute.default_value.type != onnx.AttributeProto.UNDEFINED:
+            node.attribute.append(attribute.default_value)
+
+
+def _prepare(model, opset):
+    """The model with functions of its own, and operators that ONNX defines by others,
+    in place of their calls."""
+    try:
+        onnx.checker.check_model(model)
+        model = onnx.inliner.inline_local_functions(model)
+        others = [node for node in model.graph.node if node.op_type not in EMITTERS]
+        if others:
+            for node in others:
+                _add_defaults(node, opset)
+            # Of some operators the definition depends on types.
+            model = onnx.shape_inference.infer_shapes(model)
+            kept = [("", op) for op in EMITTERS]
+            model = onnx.inliner.inline_selected_functions(
+                model, kept, exclude=True, inline_schema_functions=True
+            )
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
+        raise ModelError(f"expected a valid model: {error}") from None
+    return model
+
+
+class _Importer:
+    def __init__(self, builder, opset):
+        self.b = builder
+        self.opset = opset
+        self.values: dict[str, Value] = {}
+
+    def import_graph(self, graph, name):
+        arrays = {t.name: _array(t) for t in graph.initializer}
+        if graph.sparse_initializer:
+            raise ModelError("sparse initializers are not supported")
+        inputs = [info for info in graph.input if info.name not in arrays]
+        for info in inputs:
+            self.values[info.name] = self._input(info)
+        for label, array in arrays.items():
+            self.values[label] = self.b.constant(array, label)
+        for proto in graph.node:
+            self._import_node(proto)
+        outputs = [info.name for info in graph.output]
+        for label in outputs:
+            if label not in self.values:
+                raise ModelError(f"output '{label}': no node makes it")
+        text = self.b.text(name, [(self.values[label], label) for label in outputs])
+        return Function(name, text, [info.name for info in inputs], outputs, self.b.weights)
+
+    def _input(self, info):
+        what = f"input '{info.name}'"
+        if info.type.WhichOneof("value") != "tensor_type":
+            raise ModelError(f"{what}: expected a tensor, got {info.type.WhichOneof('value')}")
+        type = info.type.tensor_type
+        element = element_of(type.elem_type, what)
+        if not type.HasField("shape"):
+            raise ModelError(f"{what}: expected a number of dimensions")
+        shape = []
+        for dim in type.shape.dim:
+            kind = dim.WhichOneof("value")
+            shape.append(dim.dim_value if kind == "dim_value" else dim.dim_param or None)
+        return self.b.argument(info.name, shape, element)
+
+    def _import_node(self, proto):
+        where = describe(proto, self.opset)
+        if proto.domain not in ("", "ai.onnx") or proto.op_type not in EMITTERS and not self._is_constant(proto):
+            raise ModelError(f"{where}: the operator is not supported")
+        inputs = []
+        for label in proto.input:
+            if label and label not in self.values:
+                raise ModelError(f"{where}: no value '{label}'")
+            inputs.append(self.values[label] if label else None)
+        results = self._fold(proto, inputs)
+        if results is None:
+            node = Node(self.b, proto, self.opset, inputs)
+            try:
+                results = EMITTERS[proto.op_type](node)
+            except ModelError as error:
+                message = str(error)
+                raise ModelError(message if message.startswith(where) else f"{where}: {message}") from None
+            results = [results] if isinstance(results, Value) else results
+        for label, value in zip(proto.output, results):
+            if label:
+                self.values[label] = value
+
+    def _is_constant(self, proto):
+        """Whether ONNX's own evaluator computes the node here."""
+        known = all(not label or self._array_of(label) is not None for label in proto.input)
+        return known and proto.op_type not in _RANDOM and not any(a.HasField("g") for a in proto.attribute)
+
+    def _array_of(self, label):
+        value = self.values.get(label)
+        return None if value is None else value.array
+
+    def _fold(self, proto, inputs):
+        """The results of a node all of whose inputs are constant."""
+        if not self._is_constant(proto) or proto.op_type == "ConstantOfShape":
+            return None
+        opsets = [onnx.helper.make_opsetid("", self.opset)]
+        feeds = {label: value.array for label, value in zip(proto.input, inputs) if label}
+        labels = [label for label in proto.output if label]
+        inner = onnx.helper.make_graph(
+            [proto], "constant",
+            [onnx.helper.make_tensor_value_info(label, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+             for label, array in feeds.items()],
+            [onnx.ValueInfoProto(name=label) for label in labels],
+        )  # fmt: skip
+        try:
+            model = onnx.helper.make_model(inner, opset_imports=opsets)
+            arrays = onnx.reference.ReferenceEvaluator(model).run(labels, feeds)
+        except Exception as error:  # whatever an implementation raises
+            raise ModelError(f"{describe(proto, self.opset)}: cannot be computed: {error}") from None
+        made = dict(zip(labels, arrays))
+        return [self._constant(proto, made[label], label) if label else None for label in proto.output]
+
+    def _constant(self, proto, array, label):
+        array = np.asarray(array)
+        element_of(onnx.helper.np_dtype_to_tensor_dtype(array.dtype), describe(proto, self.opset))
+        return self.b.constant(array, label)
+
+
+def _array(tensor):
+    element_of(tensor.data_type, f"initializer '{tensor.name}'")
+    return onnx.numpy_helper.to_array(tensor)

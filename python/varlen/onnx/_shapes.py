@@ -1,0 +1,534 @@
+"""Operators that move elements: reshapes, transposes, slices, gathers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._builder import Builder, ModelError, Value, is_float
+from ._extents import Extent, divide, product
+from ._registry import Node, operator
+
+# From here on a bound of Slice says "to the end".
+_FAR = 1 << 31
+
+
+def _groups(source, target):
+    """How dimensions of one shape become those of another: pairs of ranges with equal
+    products, or None."""
+    pairs, i, j = [], 0, 0
+    while i < len(source) or j < len(target):
+        if i == len(source) or j == len(target):
+            # Ones at the end belong to the last group.
+            rest = source[i:] if j == len(target) else target[j:]
+            if not pairs or any(n != 1 for n in rest):
+                return None
+            (a, _), (c, _) = pairs[-1]
+            pairs[-1] = ((a, len(source)), (c, len(target)))
+            break
+        a, c = i, j
+        left, right = source[i], target[j]
+        i, j = i + 1, j + 1
+        while left != right:
+            if divide(right, left) is not None and i < len(source):
+                left, i = left * source[i], i + 1
+            elif divide(left, right) is not None and j < len(target):
+                right, j = right * target[j], j + 1
+            else:
+                return None
+        pairs.append(((a, i), (c, j)))
+    return pairs
+
+
+def _cast(b: Builder, value: Value, shape):
+    """The value with a type that knows more or less of the same extents."""
+    result = Value(shape, value.element)
+    if result.type == value.type:
+        return Value(shape, value.element, b.use(value))
+    result.name = b.pure(f"tensor.cast {b.use(value)} : {value.type} to {result.type}", "cast")
+    return result
+
+
+def _listed(groups):
+    return "[" + ", ".join("[" + ", ".join(map(str, group)) + "]" for group in groups) + "]"
+
+
+def _collapse(b, value, groups):
+    """Dimensions of each group become one."""
+    shape = [product(value.shape[d] for d in group) for group in groups]
+    result = Value(shape, value.element)
+    result.name = b.pure(
+        f"tensor.collapse_shape {b.use(value)} {_listed(groups)} : {value.type} into {result.type}", "flat"
+    )
+    return result
+
+
+def _expand(b, value, groups, shape):
+    """A dimension of the value becomes those of a group."""
+    if any(sum(isinstance(shape[d], Extent) for d in group) > 1 for group in groups):
+        # memref.expand_shape of two unknown extents is more than upstream lowers.
+        return _reshape_freely(b, value, shape)
+    # The type of one that is dynamic has to say so.
+    source = [
+        n if isinstance(n, Extent) == any(isinstance(shape[d], Extent) for d in group)
+        else (Extent.symbol("?") if any(isinstance(shape[d], Extent) for d in group)
+              else product(shape[d] for d in group))
+        for n, group in zip(value.shape, groups)
+    ]  # fmt: skip
+    value = _cast(b, value, source)
+    result = Value(shape, value.element)
+    result.name = b.pure(
+        f"tensor.expand_shape {b.use(value)} {_listed(groups)} output_shape {b.operands(shape)} : "
+        f"{value.type} into {result.type}", "shaped"
+    )  # fmt: skip
+    return result
+
+
+def _reshape_freely(b, value, shape):
+    """By tensor.reshape, which takes the shape as a tensor."""
+    target = Value((len(shape),), "index")
+    target.name = b.pure(f"tensor.from_elements {', '.join(map(b.index, shape))} : {target.type}", "shape")
+    result = Value(shape, value.element)
+    result.name = b.pure(f"tensor.reshape {b.use(value)}({target.name}) : ({value.type}, {target.type}) -> {result.type}",
+                         "shaped")  # fmt: skip
+    return result
+
+
+def reshape(b: Builder, value: Value, shape) -> Value:
+    """The value in another shape of as many elements, which the caller has checked."""
+    shape = tuple(shape)
+    if value.shape == shape:
+        return value
+    if value.array is not None and not any(isinstance(n, Extent) for n in shape):
+        return b.constant(value.array.reshape(shape), value.label)
+    if value.numbers is not None and not any(isinstance(n, Extent) for n in shape):
+        return Value(shape, value.element, numbers=value.numbers.reshape(shape))
+    pairs = _groups(value.shape, shape) if value.rank and shape else None
+    if pairs is None:
+        # By way of all elements in a row.
+        total = product(value.shape)
+        if value.rank != 1:
+            value = _collapse_all(b, value, total)
+        if len(shape) == 1:
+            return _cast(b, value, shape)
+        if not shape:
+            return _collapse(b, _cast(b, value, (1,)), [])
+        return _expand(b, value, [range(len(shape))], shape)
+    middle = [product(value.shape[a:z]) for (a, z), _ in pairs]
+    if len(middle) != value.rank:
+        value = _collapse(b, value, [range(a, z) for (a, z), _ in pairs])
+    if len(middle) != len(shape):
+        value = _expand(b, value, [range(a, z) for _, (a, z) in pairs], shape)
+    return _cast(b, value, shape)
+
+
+def _collapse_all(b, value, total):
+    if value.rank:
+        return _collapse(b, value, [range(value.rank)])
+    result = Value((total,), value.element)
+    result.name = b.pure(f"tensor.expand_shape {b.use(value)} [] output_shape [1] : {value.type} into {result.type}")
+    return result
+
+
+def transpose(b: Builder, value: Value, permutation) -> Value:
+    """Dimension i of the result is dimension permutation[i] of the value."""
+    permutation = list(permutation)
+    if permutation == list(range(value.rank)):
+        return value
+    if value.array is not None:
+        return b.constant(np.ascontiguousarray(value.array.transpose(permutation)), value.label)
+    if value.view is not None:
+        source, first = value.view
+        return transpose(b, source, [first[d] for d in permutation])
+    shape = [value.shape[d] for d in permutation]
+    moved = [d for d in permutation if value.shape[d] != 1]
+    if moved == sorted(moved):
+        result = reshape(b, value, shape)
+    else:
+        result = Value(shape, value.element)
+        empty = b.empty(shape, value.element)
+        result.name = b.new(
+            f"linalg.transpose ins({b.use(value)} : {value.type}) outs({empty} : {result.type}) "
+            f"permutation = {permutation}", "transposed"
+        )  # fmt: skip
+    result.view = value, permutation
+    return result
+
+
+def untransposed(value: Value, permutation):
+    """The source if the value is it, transposed in that way; else None."""
+    if value.view is not None and list(value.view[1]) == list(permutation):
+        return value.view[0]
+    return None
+
+
+def drop_units(b: Builder, value: Value, dims):
+    """The value without dimensions, of extent 1."""
+    return reshape(b, value, [n for d, n in enumerate(value.shape) if d not in dims])
+
+
+def extract(b: Builder, value: Value, offsets, shape, steps=None) -> Value:
+    """A rectangle of the value."""
+    steps = steps or [1] * value.rank
+    if tuple(shape) == value.shape and not any(offsets) and all(s == 1 for s in steps):
+        return value
+    result = Value(shape, value.element)
+    if 0 in shape:  # It may begin nowhere, which slices may not.
+        result.name = b.empty(shape, value.element)
+        return result
+    result.name = b.pure(
+        f"tensor.extract_slice {b.use(value)}{b.operands(offsets)} {b.operands(shape)} "
+        f"{b.operands(steps)} : {value.type} to {result.type}", "slice"
+    )  # fmt: skip
+    return result
+
+
+def concatenate(b: Builder, values, axis, shape) -> Value:
+    """Values one after the other along an axis."""
+    result = Value(shape, values[0].element)
+    name, offset = b.empty(shape, result.element), 0
+    for value in values:
+        if value.shape[axis] == 0:
+            continue
+        offsets = [offset if d == axis else 0 for d in range(result.rank)]
+        name = b.new(
+            f"tensor.insert_slice {b.use(value)} into {name}{b.operands(offsets)} "
+            f"{b.operands(value.shape)} {b.operands([1] * result.rank)} : {value.type} into {result.type}",
+            "joined",
+        )
+        offset = offset + value.shape[axis]
+    result.name = name
+    return result
+
+
+@operator("Identity")
+def _identity(node: Node):
+    return node.input(0)
+
+
+@operator("Shape")
+def _shape(node: Node):
+    shape = node.input(0).shape
+    start, end = node.attribute("start", 0), node.attribute("end", len(shape))
+    numbers = np.array([*shape, None], object)[:-1][start:end]
+    return Value(numbers.shape, "i64", numbers=numbers)
+
+
+@operator("Size")
+def _size(node: Node):
+    total = np.empty((), object)
+    total[()] = product(node.input(0).shape)
+    return Value((), "i64", numbers=total)
+
+
+@operator("Reshape")
+def _reshape(node: Node):
+    value = node.input(0)
+    target = node.numbers(1, "the new shape")
+    if not node.attribute("allowzero", 0):
+        for d, n in enumerate(target):
+            if n == 0:
+                node.axis(d, value.rank, "a 0 of the new shape")
+                target[d] = value.shape[d]
+    return reshape(node.b, value, _complete(node, value, target))
+
+
+def _complete(node, value, target):
+    """The shape, with its -1 found and its size checked."""
+    total, free = product(value.shape), [d for d, n in enumerate(target) if n == -1]
+    if len(free) > 1 or any(isinstance(n, int) and n < -1 for n in target):
+        raise node.error(f"expected extents and at most one -1, got {target}")
+    message = f"{node.proto.name or node.stem}: expected as many elements in the new shape as in the old one"
+    if not free:
+        if product(target) != total:
+            node.b.require_equal(product(target), total, message)
+        return target
+    rest = product(n for n in target if n != -1)
+    if rest == 0:
+        raise node.error(f"expected extents other than 0 beside -1, got {target}")
+    quotient = divide(total, rest)
+    if quotient is None:
+        node.b.require_equal(node.b.index_op("remsi", total, rest), 0, message)
+        quotient = node.b.index_op("floordivsi", total, rest)
+    return [quotient if n == -1 else n for n in target]
+
+
+@operator("Flatten")
+def _flatten(node: Node):
+    value = node.input(0)
+    axis = node.attribute("axis", 1)
+    axis = axis if axis == value.rank else node.axis(axis, value.rank)
+    return reshape(node.b, value, [product(value.shape[:axis]), product(value.shape[axis:])])
+
+
+@operator("Unsqueeze")
+def _unsqueeze(node: Node):
+    value = node.input(0)
+    axes = node.integers(1, "axes")
+    rank = value.rank + len(axes)
+    axes = {node.axis(axis, rank) for axis in axes}
+    if value.rank + len(axes) != rank:
+        raise node.error("expected axes that differ")
+    extents = iter(value.shape)
+    return reshape(node.b, value, [1 if d in axes else next(extents) for d in range(rank)])
+
+
+@operator("Squeeze")
+def _squeeze(node: Node):
+    value = node.input(0)
+    if node.input(1) is None:
+        axes = [d for d, n in enumerate(value.shape) if n == 1]
+    else:
+        axes = [node.axis(axis, value.rank) for axis in node.integers(1, "axes")]
+    for d in axes:
+        node.b.require_equal(value.shape[d], 1, f"{node.stem}: expected extent 1 of squeezed dimension {d}")
+    return drop_units(node.b, value, axes)
+
+
+@operator("Transpose")
+def _transpose(node: Node):
+    value = node.input(0)
+    permutation = node.attribute("perm", range(value.rank)[::-1])
+    if sorted(permutation) != list(range(value.rank)):
+        raise node.error(f"expected perm of {value.rank} dimensions, got {list(permutation)}")
+    return transpose(node.b, value, permutation)
+
+
+@operator("Concat")
+def _concat(node: Node):
+    values = node.inputs
+    rank = values[0].rank
+    axis = node.axis(node.attribute("axis"), rank)
+    if any(v.rank != rank for v in values):
+        raise node.error("expected inputs of one rank")
+    if all(v.numbers is not None for v in values):
+        numbers = np.concatenate([v.numbers for v in values], axis)
+        return Value(numbers.shape, values[0].element, numbers=numbers)
+    shape = list(values[0].shape)
+    for d in range(rank):
+        for value in values[1:]:
+            if d == axis:
+                shape[d] = shape[d] + value.shape[d]
+            else:
+                node.b.require_equal(shape[d], value.shape[d],
+                                     f"{node.stem}: expected inputs of one extent of dimension {d}")  # fmt: skip
+    return concatenate(node.b, values, axis, shape)
+
+
+@operator("Split")
+def _split(node: Node):
+    value = node.input(0)
+    axis = node.axis(node.attribute("axis", 0), value.rank)
+    extent, count = value.shape[axis], len(node.proto.output)
+    if node.input(1) is not None:
+        sizes = node.numbers(1, "the sizes of parts")
+    else:
+        size = node.b.index_op("ceildivsi", extent, count) if divide(extent, count) is None else divide(extent, count)
+        sizes = [size] * (count - 1)
+        sizes.append(extent - sum(sizes))
+    if len(sizes) != count:
+        raise node.error(f"expected {count} sizes of parts, got {len(sizes)}")
+    node.b.require_equal(sum(sizes), extent, f"{node.stem}: expected parts that make up dimension {axis}")
+    parts, offset = [], 0
+    for size in sizes:
+        offsets = [offset if d == axis else 0 for d in range(value.rank)]
+        shape = [size if d == axis else n for d, n in enumerate(value.shape)]
+        parts.append(extract(node.b, value, offsets, shape))
+        offset = offset + size
+    return tuple(parts)
+
+
+def _bound(b, bound, extent):
+    """A bound of Slice, within 0 and the extent."""
+    if bound == 0 or bound == extent:
+        return bound
+    if isinstance(bound, int):
+        if bound >= _FAR:
+            return extent
+        if bound <= -_FAR:
+            return 0
+        if bound < 0:
+            return b.index_op("maxsi", extent + bound, 0)
+    # Extents are not negative; what is computed of them is not known to be.
+    elif any(factor < 0 for factor in bound.terms.values()):
+        raise ModelError(f"expected bounds that are not negative or constant, got {bound}")
+    return b.index_op("minsi", bound, extent)
+
+
+@operator("Slice")
+def _slice(node: Node):
+    value, b = node.input(0), node.b
+    starts, ends = node.numbers(1, "starts"), node.numbers(2, "ends")
+    axes = node.integers(3, "axes") if node.input(3) is not None else range(len(starts))
+    steps = node.integers(4, "steps") if node.input(4) is not None else [1] * len(starts)
+    offsets, shape, strides = [0] * value.rank, list(value.shape), [1] * value.rank
+    for start, end, axis, step in zip(starts, ends, axes, steps):
+        if step < 1:
+            raise node.error(f"expected steps of 1 and more, got {step}")
+        d = node.axis(axis, value.rank)
+        try:
+            first, last = _bound(b, start, value.shape[d]), _bound(b, end, value.shape[d])
+        except ModelError as error:
+            raise node.error(error) from None
+        length = last - first
+        if first != 0:
+            length = b.index_op("maxsi", length, 0)
+        offsets[d], strides[d] = first, step
+        shape[d] = b.index_op("ceildivsi", length, step) if step != 1 else length
+    if value.numbers is not None and value.rank == 1 and isinstance(offsets[0], int):
+        numbers = value.numbers[offsets[0] : offsets[0] + shape[0] * steps[0] : steps[0]]
+        return Value(numbers.shape, value.element, numbers=numbers)
+    return extract(b, value, offsets, shape, strides)
+
+
+def gather(b: Builder, data: Value, indices: Value, axis, stem) -> Value:
+    """Slices of data along an axis, by indices that may count from the end. One out of
+    range ends the call with an error."""
+    shape = [*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :]]
+    extent = b.index(data.shape[axis])
+
+    def in_range(body, index, old):
+        index = body.op(f"arith.index_cast {index} : {indices.element} to index")
+        # Negative ones are those of the end.
+        low = body.op(f"arith.cmpi sge, {index}, {minus} : index")
+        high = body.op(f"arith.cmpi slt, {index}, {extent} : index")
+        both = body.binary("arith.andi", low, high, "i1")
+        return body.binary("arith.andi", old, both, "i1")
+
+    minus = b.index(0 - data.shape[axis])
+    good = b.reduction(indices, range(indices.rank), 1, "i1", in_range, stem="in_range")
+    b.require(b.new(f"tensor.extract {good.name}[] : tensor<i1>", "good"),
+              f"{stem}: expected indices within the {data.shape[axis]} entries of dimension {axis}")  # fmt: skip
+    source, name = b.use(data), f"{data.type}"
+
+    def load(body, index):
+        index = body.op(f"arith.index_cast {index} : {indices.element} to index")
+        zero = body.constant(0, "index")
+        negative = body.op(f"arith.cmpi slt, {index}, {zero} : index")
+        wrapped = body.binary("arith.addi", index, extent, "index")
+        index = body.select(negative, wrapped, index, "index")
+        places = [body.index(d) for d in range(axis)]
+        places += [index, *(body.index(d + indices.rank - 1) for d in range(axis + 1, data.rank))]
+        return [body.op(f"tensor.extract {source}[{', '.join(places)}] : {name}")]
+
+    dims = range(axis, axis + indices.rank)
+    return b.generic([(indices, dims)], shape, [data.element], load, stem=stem)[0]
+
+
+@operator("Gather")
+def _gather(node: Node):
+    data, indices, b = node.input(0), node.input(1), node.b
+    axis = node.axis(node.attribute("axis", 0), data.rank)
+    if data.numbers is not None and indices.array is not None:
+        try:
+            numbers = np.asarray(np.take(data.numbers, indices.array, axis), object)
+        except IndexError as error:
+            raise node.error(error) from None
+        return Value(numbers.shape, data.element, numbers=numbers)
+    if indices.array is not None and indices.array.size == 1 and isinstance(data.shape[axis], int):
+        # One slice, where it is.
+        place = node.axis(int(indices.array.reshape(())), data.shape[axis], "an index")
+        offsets = [place if d == axis else 0 for d in range(data.rank)]
+        part = extract(b, data, offsets, [1 if d == axis else n for d, n in enumerate(data.shape)])
+        return reshape(b, part, [*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :]])
+    return gather(b, data, indices, axis, node.stem)
+
+
+@operator("Expand")
+def _expand_op(node: Node):
+    target = node.numbers(1, "the new shape")
+    return broadcast(node, node.input(0), target)
+
+
+def broadcast_shape(node: Node, shapes):
+    """The shape that shapes are broadcast to."""
+    rank = max(map(len, shapes), default=0)
+    result = []
+    for d in range(rank):
+        extents = [s[d - rank] for s in shapes if len(s) >= rank - d]
+        wanted = [n for n in extents if n != 1]
+        # A number says more than an extent that is not known.
+        chosen = next((n for n in wanted if isinstance(n, int)), wanted[0] if wanted else 1)
+        for extent in wanted:
+            node.b.require_equal(extent, chosen, f"{node.stem}: expected extents that agree or are 1 where the "
+                                 f"model is imported, of dimension {d} of {rank}")  # fmt: skip
+        result.append(chosen)
+    return tuple(result)
+
+
+def broadcast_operand(b: Builder, value: Value, shape):
+    """The value without the dimensions that are broadcast to a shape, and which of the
+    shape's the others are."""
+    first = len(shape) - value.rank
+    units = [d for d, n in enumerate(value.shape) if n == 1 and shape[first + d] != 1]
+    dims = [first + d for d in range(value.rank) if d not in units]
+    return drop_units(b, value, units), dims
+
+
+def broadcast(node: Node, value: Value, target) -> Value:
+    shape = broadcast_shape(node, [value.shape, target])
+    if shape == value.shape:
+        return value
+    if value.array is not None and not any(isinstance(n, Extent) for n in shape):
+        return node.b.constant(np.broadcast_to(value.array, shape), value.label)
+    operand = broadcast_operand(node.b, value, shape)
+    return node.b.generic([operand], shape, [value.element], lambda body, x: [x], stem=node.stem)[0]
+
+
+@operator("ConstantOfShape")
+def _constant_of_shape(node: Node):
+    import onnx.numpy_helper
+
+    shape = node.numbers(0, "the shape")
+    proto = node.attribute("value")
+    array = np.zeros(1, np.float32) if proto is None else onnx.numpy_helper.to_array(proto)
+    element = node.b.constant(array).element
+    number = array.reshape(())
+    if all(isinstance(n, int) for n in shape) and element in ("i64", "i32"):
+        return node.b.constant(np.full(shape, number, array.dtype))
+    return Value(shape, element, node.b.fill(float(number) if is_float(element) else int(number), shape, element))
+
+
+@operator("Range")
+def _range(node: Node):
+    b, values = node.b, node.inputs
+    element = values[0].element
+    if is_float(element):
+        raise node.error(f"expected integers, got {element}")
+    start, limit, delta = (_integer(b, v) for v in values)
+    if not isinstance(delta, int) or delta == 0:
+        raise node.error("expected a constant delta other than 0")
+    length = b.index_op("ceildivsi", limit - start, delta) if delta != 1 else limit - start
+    if start != 0 or isinstance(length, int):
+        length = b.index_op("maxsi", length, 0)
+    first, step = b.index(start), b.index(delta)
+
+    def count(body):
+        place = body.binary("arith.muli", body.index(0), step, "index")
+        place = body.binary("arith.addi", place, first, "index")
+        return [body.op(f"arith.index_cast {place} : index to {element}")]
+
+    return b.generic([], (length,), [element], count, stem=node.stem)[0]
+
+
+def _integer(b, value):
+    """The integer of a tensor of rank 0, or of one element, as an extent."""
+    if value.numbers is not None:
+        return value.numbers.reshape(-1)[0]
+    value = reshape(b, value, ())
+    number = b.pure(f"tensor.extract {b.use(value)}[] : {value.type}", "number")
+    return b.symbol("n", b.pure(f"arith.index_cast {number} : {value.element} to index", "i"))
+
+
+@operator("Trilu")
+def _trilu(node: Node):
+    b, value = node.b, node.input(0)
+    upper = node.attribute("upper", 1)
+    shift = b.index(_integer(b, node.input(1)) if node.input(1) is not None else 0)
+    rank = value.rank
+
+    def keep(body, x):
+        diagonal = body.binary("arith.addi", body.index(rank - 2), shift, "index")
+        kept = body.op(f"arith.cmpi {'sge' if upper else 'sle'}, {body.index(rank - 1)}, {diagonal} : index")
+        return [body.select(kept, x, body.constant(0, value.element), value.element)]
+
+    return b.generic([(value, range(rank))], value.shape, [value.element], keep, stem=node.stem)[0]
