@@ -50,14 +50,18 @@ static Expected<Tensor> readInput(const Slot &slot, const SafetensorsFile &file,
   return file.read(entry, slot.dtype);
 }
 
-static Error makeMissingError(const Slot &slot, const SafetensorsFile *file) {
+static Error makeMissingError(const Slot &slot,
+                              ArrayRef<const SafetensorsFile *> files) {
   std::string wanted = quote(slot.name) + " (" + describe(slot) + ")";
-  if (!file)
+  if (files.empty())
     return makeError("no value for argument " + wanted +
                      ": expected a safetensors file, or --random=SEED");
-  return makeError(file->getPath().str() + ": no tensor " + wanted +
-                   ", which the function expects; the file has " +
-                   file->describeNames());
+  std::string message = files[0]->getPath().str() + ": no tensor " + wanted +
+                        ", which the function expects; the file has " +
+                        files[0]->describeNames();
+  for (const SafetensorsFile *file : files.drop_front())
+    message += ", " + file->getPath().str() + " has " + file->describeNames();
+  return makeError(message);
 }
 
 //===----------------------------------------------------------------------===//
@@ -318,16 +322,18 @@ Expected<Tensor> Maker::make(size_t argument) const {
 
 Expected<std::vector<Tensor>>
 varlen_run::makeInputs(const Signature &signature, const Options &options,
-                       const SafetensorsFile *file) {
+                       ArrayRef<const SafetensorsFile *> files) {
   std::vector<std::optional<Tensor>> given(signature.arguments.size());
   for (auto [slot, tensor] : llvm::zip_equal(signature.arguments, given)) {
-    const SafetensorsFile::Entry *entry =
-        file ? file->find(slot.name) : nullptr;
-    if (!entry && !options.random)
-      return makeMissingError(slot, file);
-    if (!entry)
+    const auto *file = llvm::find_if(
+        files, [name = slot.name](const SafetensorsFile *file) {
+          return file->find(name);
+        });
+    if (file == files.end() && !options.random)
+      return makeMissingError(slot, files);
+    if (file == files.end())
       continue;
-    Expected<Tensor> input = readInput(slot, *file, *entry);
+    Expected<Tensor> input = readInput(slot, **file, *(*file)->find(slot.name));
     if (!input)
       return input.takeError();
     tensor = std::move(*input);

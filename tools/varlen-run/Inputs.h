@@ -16,12 +16,12 @@
 namespace varlen_run {
 
 /// One tensor for each argument, of its type and static extents. They come from
-/// the file (null: none); --random makes those that it does not have, each on
-/// its own: the out and lse that gradients take are then of no attention, which
-/// is good for times, not for values.
-llvm::Expected<std::vector<Tensor>> makeInputs(const Signature &signature,
-                                               const Options &options,
-                                               const SafetensorsFile *file);
+/// the first of the files that has them; --random makes those that none has,
+/// each on its own: the out and lse that gradients take are then of no
+/// attention, which is good for times, not for values.
+llvm::Expected<std::vector<Tensor>>
+makeInputs(const Signature &signature, const Options &options,
+           llvm::ArrayRef<const SafetensorsFile *> files);
 
 } // namespace varlen_run
 

@@ -116,6 +116,9 @@ static const std::vector<Option> &getTable() {
          options.outputs.push_back(value.str());
          return Error::success();
        }},
+      {"weights", "FILE",
+       "take tensors that an input does not have from this safetensors file",
+       string(&Options::weights)},
       {"entry", "NAME", "function to run; default: the only public one",
        string(&Options::entry)},
       {"threads", "N", "threads to use; default: all of the machine's",

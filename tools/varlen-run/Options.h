@@ -27,6 +27,7 @@ struct Options {
   /// safetensors. The function is compiled once and runs on each input; outputs
   /// are as many or none.
   std::vector<std::string> inputs, outputs;
+  std::string weights; // safetensors, for each of the inputs; empty: none
   std::string entry; // empty: the only public function
   std::string target = "host";
   std::string pipeline; // empty: that of the device

@@ -83,6 +83,8 @@ Error varlen_run::checkOutputs(const Options &options) {
   std::vector<NamedFile> inputs = {{"the module", options.module}}, outputs;
   for (const std::string &path : options.inputs)
     inputs.push_back({"an input", path});
+  if (!options.weights.empty())
+    inputs.push_back({"--weights", options.weights});
   for (const std::string &path : options.outputs)
     outputs.push_back({"-o", path});
   if (!options.json.empty())

@@ -278,15 +278,18 @@ Error Program::run(const std::string &input, const std::string &output) {
     start = Clock::now();
   restartPeakBytes();
   progress.setPhase("reading the inputs");
-  std::optional<SafetensorsFile> file;
-  if (!input.empty()) {
-    Expected<SafetensorsFile> opened = SafetensorsFile::open(input);
-    if (!opened)
-      return opened.takeError();
-    file.emplace(std::move(*opened));
+  std::vector<std::unique_ptr<SafetensorsFile>> opened;
+  std::vector<const SafetensorsFile *> files;
+  for (const std::string &path : {input, options.weights}) {
+    if (path.empty())
+      continue;
+    Expected<SafetensorsFile> file = SafetensorsFile::open(path);
+    if (!file)
+      return file.takeError();
+    opened.push_back(std::make_unique<SafetensorsFile>(std::move(*file)));
+    files.push_back(opened.back().get());
   }
-  Expected<std::vector<Tensor>> inputs =
-      makeInputs(signature, options, file ? &*file : nullptr);
+  Expected<std::vector<Tensor>> inputs = makeInputs(signature, options, files);
   if (!inputs)
     return inputs.takeError();
   if (Error error = checkInputs(signature, *inputs, options.deviceChecks))
