@@ -8,9 +8,7 @@ import importlib
 
 TYPE_CHECKING = False  # As typing's, which takes as long to import as all of this.
 if TYPE_CHECKING:  # What tools read in place of the table below.
-    from . import (
-        bench, dtypes, onnx, random, reference, safetensors, scores, text, tolerance, tools,
-    )  # fmt: skip
+    from . import bench, dtypes, random, reference, safetensors, scores, text, tolerance, tools
     from ._attention import attn, attn_grad
     from ._library import CompileError, get_num_threads, set_num_threads
     from ._program import compile
@@ -32,8 +30,8 @@ _HOMES = {
     "run": "tools",
 }
 _MODULES = (
-    "bench", "dtypes", "onnx", "random", "reference", "safetensors", "scores", "text",
-    "tolerance", "tools",
+    "bench", "dtypes", "random", "reference", "safetensors", "scores", "text", "tolerance",
+    "tools",
 )  # fmt: skip
 
 __all__ = [*_HOMES, *_MODULES]

@@ -14,7 +14,7 @@ import torch
 import varlen
 from models import GPT, Encoder, Llama, export, random_ids
 from varlen.onnx import import_model
-from varlen.onnx._command import main
+from varlen.onnx.__main__ import main
 
 warnings.filterwarnings("ignore")
 folder = pathlib.Path(sys.argv[1])

@@ -191,8 +191,10 @@ def _packed(node, inputs, packed, sequences, used):
     """varlen.attn on packed rows, of sequences of equal lengths."""
     b, (q, k, v) = node.b, packed
     mask, has_offset = _mask(node, inputs)
-    operands = [*packed, _cu_seqlens(b, sequences, inputs.q.shape[2]),
-                _cu_seqlens(b, sequences, inputs.k.shape[2])]  # fmt: skip
+    rows, keys = inputs.q.shape[2], inputs.k.shape[2]
+    cu_q = _cu_seqlens(b, sequences, rows)
+    cu_k = cu_q if keys == rows else _cu_seqlens(b, sequences, keys)
+    operands = [*packed, cu_q, cu_k]
     written = ", ".join(map(b.use, operands))
     for name, value in (
         ("seqused_k", used),

@@ -28,10 +28,10 @@ class Value:
     array: all of them, in a numpy array.
     numbers: all of them, integers, in a numpy array of ints and Extents.
     view: (source, permutation), if it is a transposed source.
+    root: The value that it is in another shape, if there is one.
     """
 
-    def __init__(self, shape, element, name=None, *, array=None, numbers=None, view=None,
-                 label=None):  # fmt: skip
+    def __init__(self, shape, element, name=None, *, array=None, numbers=None, label=None):
         self.shape = tuple(shape)
         self.element = element
         self.name = name
@@ -39,7 +39,7 @@ class Value:
         if numbers is None and array is not None and element in ("i64", "i32") and array.size <= 64:
             numbers = np.array([int(x) for x in array.reshape(-1)], object).reshape(array.shape)
         self.numbers = numbers
-        self.view = view
+        self.view = self.root = None
         self.label = label
 
     @property
@@ -439,8 +439,9 @@ class Builder:
         returned = ", ".join(
             f"{type} {{varlen.name = {quote(label)}}}" for type, (_, label) in zip(types, results)
         )
+        symbol = name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_$.]*", name) else quote(name)
         body = "".join(f"  {_assign(line)}{line.text}\n" for line in reversed(kept))
         return (
-            f"func.func @{name}(\n    {parameters})\n    -> ({returned}) {{\n{body}"
+            f"func.func @{symbol}(\n    {parameters})\n    -> ({returned}) {{\n{body}"
             f"  return {', '.join(names)} : {', '.join(types)}\n}}\n"
         )

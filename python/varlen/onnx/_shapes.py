@@ -102,6 +102,17 @@ def reshape(b: Builder, value: Value, shape) -> Value:
         return b.constant(value.array.reshape(shape), value.label)
     if value.numbers is not None and not any(isinstance(n, Extent) for n in shape):
         return Value(shape, value.element, numbers=value.numbers.reshape(shape))
+    # What was reshaped before, from where it was not, if that is as simple.
+    root = value.root or value
+    if root.shape == shape:
+        return root
+    source = value if _groups(root.shape, shape) is None else root
+    result = _reshape_source(b, source, shape)
+    result.root = root
+    return result
+
+
+def _reshape_source(b, value, shape):
     pairs = _groups(value.shape, shape) if value.rank and shape else None
     if pairs is None:
         # By way of all elements in a row.

@@ -1,4 +1,4 @@
-"""The command varlen-import."""
+"""The command varlen-import: python -m varlen.onnx."""
 
 from __future__ import annotations
 
@@ -7,6 +7,24 @@ import os
 import pathlib
 import sys
 import tempfile
+
+
+def _count(text):
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a number of bytes, got {text!r}")
+    return int(text)
+
+
+def _check_outputs(options):
+    """That no file is written over another one of the command."""
+    files = {"the model": options.model}
+    for what, path in (("-o", options.output), ("--weights", options.weights)):
+        if not path:
+            continue
+        for other, taken in files.items():
+            if os.path.realpath(path) == os.path.realpath(taken):
+                raise OSError(f"{what}: '{path}' is {other}: expected another file")
+        files[what] = path
 
 
 def _parse(arguments):
@@ -19,7 +37,7 @@ def _parse(arguments):
     parser.add_argument("--weights", help="the safetensors file of the weights that become arguments; "
                         "default: all are constants in the text")  # fmt: skip
     parser.add_argument("--name", default="main", help="of the function; default: main")
-    parser.add_argument("--inline-bytes", type=int, default=1024, metavar="N",
+    parser.add_argument("--inline-bytes", type=_count, default=1024, metavar="N",
                         help="with --weights: those of at most N bytes are constants all the same; default: 1024")  # fmt: skip
     return parser.parse_args(arguments)
 
@@ -55,6 +73,7 @@ def main(arguments=None):
         print(f"varlen-import: error: {error}: expected the packages that varlen[onnx] names", file=sys.stderr)
         return 1
     try:
+        _check_outputs(options)
         inline_bytes = options.inline_bytes if options.weights else sys.maxsize
         function = import_model(options.model, name=options.name, inline_bytes=inline_bytes)
         files = {}
