@@ -31,6 +31,9 @@ void CallBuilder::setOp(Operation *newOp) {
 Value CallBuilder::call(StringRef function, Type result, ValueRange arguments,
                         bool isPure) {
   LLVM::LLVMFuncOp &callee = functions[function];
+  // Another module's kernels may have called it.
+  if (!callee)
+    callee = module.lookupSymbol<LLVM::LLVMFuncOp>(function);
   if (!callee) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(module.getBody());

@@ -80,12 +80,30 @@ static Lowered lowerPair(ConvertOp op, StringRef function, CallBuilder &b) {
   return b.replaceOp(b.bitcast(word, op.getDst().getType()));
 }
 
+/// Rounding to 16 bits, which a host may have no instruction for.
+static Lowered lowerRounding(LLVM::FPTruncOp truncate, CallBuilder &b) {
+  Type type = truncate.getType();
+  if (!type.isBF16() && !type.isF16())
+    return Lowered::No;
+  Value value = truncate.getArg();
+  if (!value.getType().isF32())
+    return b.refuse("rounding from f64 to 16 bits");
+  Value zero = LLVM::ConstantOp::create(b.get(), b.getLoc(), b.f32,
+                                        b.get().getF32FloatAttr(0.0));
+  StringRef function =
+      type.isBF16() ? "varlen_sim_cvt_bf16x2" : "varlen_sim_cvt_f16x2";
+  Value word = b.call(function, b.i32, {zero, value}, /*isPure=*/true);
+  return b.replaceOp(b.fromInteger(word, type));
+}
+
 Lowered executor::lowerMath(CallBuilder &b) {
   Operation *op = b.getOp();
   StringRef name = op->getName().getStringRef();
   if (name.consume_front("nvvm.read.ptx.sreg."))
     return lowerSpecialRegister(b, name);
   return llvm::TypeSwitch<Operation *, Lowered>(op)
+      .Case(
+          [&](LLVM::FPTruncOp truncate) { return lowerRounding(truncate, b); })
       .Case([&](NVVM::RcpApproxFtzF32Op rcp) {
         return b.replaceOp(b.call("varlen_sim_rcp", b.f32, {rcp.getArg()},
                                   /*isPure=*/true));

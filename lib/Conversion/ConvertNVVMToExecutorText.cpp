@@ -551,12 +551,18 @@ static std::string getLibm(StringRef name) {
   if (!name.consume_front("__nv_"))
     return "";
   name.consume_front("fast_");
+  // Those of f64; those of f32 end in f.
   static const StringRef known[] = {
-      "exp",   "expf",   "exp2",  "exp2f",  "log",  "logf",  "log2",  "log2f",
-      "fmax",  "fmaxf",  "fmin",  "fminf",  "sqrt", "sqrtf", "tanh",  "tanhf",
-      "fma",   "fmaf",   "pow",   "powf",   "erf",  "erff",  "log1p", "log1pf",
-      "expm1", "expm1f", "floor", "floorf", "ceil", "ceilf", "fabs",  "fabsf"};
-  return llvm::is_contained(known, name) ? name.str() : "";
+      "acos",  "acosh", "asin",     "asinh", "atan",  "atan2", "atanh",
+      "cbrt",  "ceil",  "copysign", "cos",   "cosh",  "erf",   "erfc",
+      "exp",   "exp2",  "expm1",    "fabs",  "floor", "fma",   "fmax",
+      "fmin",  "fmod",  "log",      "log10", "log1p", "log2",  "pow",
+      "round", "sin",   "sinh",     "sqrt",  "tan",   "tanh",  "trunc"};
+  StringRef stem = name;
+  return llvm::is_contained(known, name) ||
+                 (stem.consume_back("f") && llvm::is_contained(known, stem))
+             ? name.str()
+             : "";
 }
 
 /// Whether the call has the arguments and the result that the function has.
@@ -568,7 +574,8 @@ static bool isCallOf(LLVM::CallOp op, StringRef libm) {
   size_t arguments = llvm::StringSwitch<size_t>(libm)
                          .Cases({"fma", "fmaf"}, 3)
                          .Cases({"fmax", "fmaxf", "fmin", "fminf"}, 2)
-                         .Cases({"pow", "powf"}, 2)
+                         .Cases({"atan2", "atan2f", "pow", "powf"}, 2)
+                         .Cases({"copysign", "copysignf", "fmod", "fmodf"}, 2)
                          .Default(1);
   return op->getNumResults() == 1 && op.getResult().getType() == type &&
          op.getArgOperands().size() == arguments &&

@@ -43,10 +43,10 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  llvm.func @__nv_sinf(f32) -> f32
+  llvm.func @__nv_normcdff(f32) -> f32
   llvm.func @k(%x: f32) attributes {nvvm.kernel} {
-    // expected-error @below {{the executor does not have the function '__nv_sinf'}}
-    %0 = llvm.call @__nv_sinf(%x) : (f32) -> f32
+    // expected-error @below {{the executor does not have the function '__nv_normcdff'}}
+    %0 = llvm.call @__nv_normcdff(%x) : (f32) -> f32
     llvm.return
   }
 }
@@ -143,6 +143,8 @@ gpu.module @m {
     // expected-error @below {{has no equivalent in the executor: '__nv_expf' with other types}}
     %0 = llvm.call @__nv_expf(%y) : (f64) -> f64
     %1 = llvm.call @__nv_erf(%y) : (f64) -> f64
+    // expected-error @below {{has no equivalent in the executor: rounding from f64 to 16 bits}}
+    %2 = llvm.fptrunc %y : f64 to f16
     llvm.return
   }
 }

@@ -4,6 +4,7 @@
 
 gpu.module @m {
   llvm.func @__nv_exp2f(f32) -> f32
+  llvm.func @__nv_atan2(f64, f64) -> f64
 
   // CHECK-LABEL: @varlen_sim.m.registers(
   llvm.func @registers() -> i32 {
@@ -53,6 +54,14 @@ gpu.module @m {
     %9 = nvvm.prmt <default> %n, %n, %n : i32
     // CHECK: llvm.call @exp2f(%[[X]])
     %10 = llvm.call @__nv_exp2f(%x) : (f32) -> f32
+    %d = llvm.fpext %x : f32 to f64
+    // CHECK: llvm.call @atan2(%{{.*}}, %{{.*}}) {{.*}} : (f64, f64) -> f64
+    %11 = llvm.call @__nv_atan2(%d, %d) : (f64, f64) -> f64
+    // CHECK: %[[ZERO:.*]] = llvm.mlir.constant(0.0
+    // CHECK: %[[WORD:.*]] = llvm.call @varlen_sim_cvt_bf16x2(%[[ZERO]], %[[X]])
+    // CHECK: %[[HALF:.*]] = llvm.trunc %[[WORD]] : i32 to i16
+    // CHECK: llvm.bitcast %[[HALF]] : i16 to bf16
+    %12 = llvm.fptrunc %x : f32 to bf16
     llvm.return
   }
 
