@@ -16,6 +16,7 @@
 #include "ContractionBlocks.h"
 #include "LinalgGroups.h"
 #include "TileArithmetic.h"
+#include "WideSum.h"
 #include "varlen/Dialect/Linalg/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Utils/TargetOption.h"
 
@@ -285,49 +286,6 @@ LogicalResult GroupTiler::run() {
     op->erase();
   }
   return success();
-}
-
-/// An elementwise conversion between floats, into new memory.
-static Value emitConversion(ImplicitLocOpBuilder &b, Value source,
-                            FloatType element) {
-  auto type = cast<RankedTensorType>(source.getType());
-  Value target = tensor::EmptyOp::create(
-      b, tensor::getMixedSizes(b, b.getLoc(), source), element);
-  AffineMap identity = b.getMultiDimIdentityMap(type.getRank());
-  SmallVector<utils::IteratorType> loops(type.getRank(),
-                                         utils::IteratorType::parallel);
-  bool isWider = element.getWidth() > type.getElementTypeBitWidth();
-  return linalg::GenericOp::create(
-             b, TypeRange{target.getType()}, ValueRange{source},
-             ValueRange{target}, ArrayRef<AffineMap>{identity, identity}, loops,
-             [&](OpBuilder &builder, Location loc, ValueRange arguments) {
-               Value value = arguments.front();
-               value =
-                   isWider
-                       ? arith::ExtFOp::create(builder, loc, element, value)
-                             .getResult()
-                       : arith::TruncFOp::create(builder, loc, element, value)
-                             .getResult();
-               linalg::YieldOp::create(builder, loc, value);
-             })
-      .getResult(0);
-}
-
-/// A contraction into f16 or bf16 sums in f32 and is rounded once.
-static void widenSum(linalg::LinalgOp op) {
-  auto element = dyn_cast<FloatType>(
-      getElementTypeOrSelf(op.getDpsInitOperand(0)->get().getType()));
-  if (!op.hasPureTensorSemantics() || !element || element.getWidth() >= 32 ||
-      failed(getContractionForm(op)))
-    return;
-  ImplicitLocOpBuilder b(op.getLoc(), op);
-  Value sum = emitConversion(b, op.getDpsInitOperand(0)->get(), b.getF32Type());
-  Value wide =
-      linalg::ContractOp::create(b, TypeRange{sum.getType()}, op.getDpsInputs(),
-                                 ValueRange{sum}, op.getIndexingMaps())
-          .getResult(0);
-  op->replaceAllUsesWith(ValueRange{emitConversion(b, wide, element)});
-  op->erase();
 }
 
 /// The number of rows of a contraction in blocks that could be in columns, if

@@ -11,6 +11,68 @@
 
 include "mlir/Pass/PassBase.td"
 
+def VarlenKeepOnDevice
+    : Pass<"varlen-keep-on-device", "::mlir::func::FuncOp"> {
+  let summary = "Numbers read from tensors, and constant tensors, in kernels";
+  let description = [{
+    What the host would have to read from device memory, or keep there. A number
+    that is computed from elements of tensors (`tensor.extract`) and used in the
+    body of a linalg operation, filled in or inserted somewhere is computed there.
+    A constant tensor becomes one that linalg writes.
+
+    *Requires*: functions on tensors. *Guarantees*: the above; a number that host
+    code needs, for a loop or as a result, is left. *Numerics*: none.
+
+    ```mlir
+    %s = tensor.extract %x[] : tensor<f32>
+    %y = linalg.fill ins(%s : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+    ```
+    becomes
+    ```mlir
+    %y = linalg.generic {indexing_maps = [#i], iterator_types = ["parallel"]}
+        outs(%e : tensor<?xf32>) {
+    ^bb0(%o: f32):
+      %s = tensor.extract %x[] : tensor<f32>
+      linalg.yield %s : f32
+    } -> tensor<?xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def VarlenFuseLinalg : Pass<"varlen-fuse-linalg", "::mlir::func::FuncOp"> {
+  let summary = "Elementwise operations where they are read";
+  let description = [{
+    Each linalg operation that is left will be a kernel. An elementwise operation
+    that one other reads goes into it, also into a reduction, where nothing is
+    computed twice by that; not into a contraction. Whoever continues a fill gets
+    one of its own.
+
+    *Requires*: linalg on tensors. *Guarantees*: but for contractions and fills,
+    all of it is `linalg.generic`. *Numerics*: a contraction into f16 or bf16 sums
+    in f32 and is rounded once; else none.
+
+    ```mlir
+    %0 = linalg.exp ins(%x : tensor<?xf32>) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+    %1 = linalg.add ins(%0, %y : tensor<?xf32>, tensor<?xf32>) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+    ```
+    becomes
+    ```mlir
+    %1 = linalg.generic {indexing_maps = [#i, #i, #i], iterator_types = ["parallel"]}
+        ins(%x, %y : tensor<?xf32>, tensor<?xf32>) outs(%e : tensor<?xf32>) {
+    ^bb0(%a: f32, %b: f32, %o: f32):
+      %2 = math.exp %a : f32
+      %3 = arith.addf %2, %b : f32
+      linalg.yield %3 : f32
+    } -> tensor<?xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def VarlenTileLinalg : Pass<"varlen-tile-linalg", "::mlir::func::FuncOp"> {
   let summary = "linalg on tensors in tiles, on threads";
   let description = [{
