@@ -66,19 +66,40 @@ void annotateLoops(LLVM::LLVMFuncOp kernel) {
   });
 }
 
+/// A function of libdevice that a kernel calls, or null.
+LLVM::LLVMFuncOp findLibdeviceCall(ModuleOp module) {
+  LLVM::LLVMFuncOp found;
+  module.walk([&](LLVM::LLVMFuncOp function) {
+    if (!function.isExternal() || !function.getName().starts_with("__nv_"))
+      return WalkResult::advance();
+    found = function;
+    return WalkResult::interrupt();
+  });
+  return found;
+}
+
 /// gpu-module-to-binary links libdevice whether or not it is used, if the
 /// environment names a toolkit, and complains at length where there is none.
 LogicalResult checkToolkit(ModuleOp module) {
   SmallString<128> path(NVVM::getCUDAToolkitPath());
-  if (path.empty())
+  LLVM::LLVMFuncOp called = findLibdeviceCall(module);
+  if (path.empty() && !called)
     return success();
+  if (path.empty())
+    return emitError(module.getLoc(), "expected CUDA_ROOT, CUDA_HOME or "
+                                      "CUDA_PATH to name a CUDA toolkit, "
+                                      "whose libdevice has '")
+           << called.getName() << "', found none";
   llvm::sys::path::append(path, "nvvm", "libdevice", "libdevice.10.bc");
   if (llvm::sys::fs::is_regular_file(path))
     return success();
-  return emitError(module.getLoc(), "expected ")
-         << path
-         << " in the CUDA toolkit that CUDA_ROOT, CUDA_HOME or "
-            "CUDA_PATH names, found none; PTX needs no toolkit";
+  InFlightDiagnostic error = emitError(module.getLoc(), "expected ");
+  error << path
+        << " in the CUDA toolkit that CUDA_ROOT, CUDA_HOME or "
+           "CUDA_PATH names, found none";
+  if (!called)
+    error << "; PTX needs no toolkit";
+  return error;
 }
 
 struct VarlenAttachTarget

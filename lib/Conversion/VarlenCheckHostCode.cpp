@@ -6,11 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "HostMemory.h"
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -22,11 +24,19 @@ namespace mlir::varlen {
 using namespace mlir;
 using namespace mlir::varlen;
 
-/// Whether `op` reads or writes memory, by itself.
+/// Whether `op` reads or writes device memory, by itself.
 static bool accesses(Operation *op) {
-  auto effects = dyn_cast<MemoryEffectOpInterface>(op);
-  return effects && (effects.hasEffect<MemoryEffects::Read>() ||
-                     effects.hasEffect<MemoryEffects::Write>());
+  auto interface = dyn_cast<MemoryEffectOpInterface>(op);
+  if (!interface)
+    return false;
+  SmallVector<MemoryEffects::EffectInstance> effects;
+  interface.getEffects(effects);
+  return llvm::any_of(effects, [](const MemoryEffects::EffectInstance &effect) {
+    Value memory = effect.getValue();
+    return isa<MemoryEffects::Read, MemoryEffects::Write>(effect.getEffect()) &&
+           !(memory && isa<MemRefType>(memory.getType()) &&
+             isHostMemory(memory));
+  });
 }
 
 namespace {
@@ -45,10 +55,23 @@ struct VarlenCheckHostCode
             attn.emitOpError("has no kernel for this GPU");
             return WalkResult::interrupt();
           }
+          if (isa<memref::GetGlobalOp>(op)) {
+            op->emitOpError("is memory of the host, which kernels cannot "
+                            "access: expected constants that only linalg and "
+                            "loops read");
+            return WalkResult::interrupt();
+          }
           if (!accesses(op))
             return WalkResult::advance();
-          op->emitOpError("would access device memory on the host; for a GPU, "
-                          "expected functions of varlen.attn only");
+          if (isa<memref::LoadOp>(op))
+            op->emitOpError("would read device memory on the host, which does "
+                            "not wait for the device: expected what it reads "
+                            "to be used in kernels only, and results to be "
+                            "tensors");
+          else
+            op->emitOpError("would access device memory on the host, and no "
+                            "kernel is made of it: expected varlen operations, "
+                            "linalg, and loops of loads and stores");
           return WalkResult::interrupt();
         });
     if (result.wasInterrupted())

@@ -51,9 +51,13 @@ void varlen::buildVarlenBufferize(OpPassManager &manager,
   manager.addPass(createConvertElementwiseToLinalgPass());
   manager.addPass(createConvertTensorToLinalgPass());
   // While producers and consumers are known.
-  if (!isGPU)
+  if (isGPU) {
+    manager.addNestedPass<func::FuncOp>(createVarlenKeepOnDevice());
+    manager.addNestedPass<func::FuncOp>(createVarlenFuseLinalg());
+  } else {
     manager.addNestedPass<func::FuncOp>(
         createVarlenTileLinalg({schedule.target}));
+  }
   // A tensor.empty that ends up in a slice is that slice.
   manager.addPass(bufferization::createEmptyTensorEliminationPass());
   // What a branch of a check allocates is then known to have the identity
@@ -72,14 +76,15 @@ void varlen::buildVarlenBufferize(OpPassManager &manager,
   // The user's own linalg and vectors, and the copies that bufferization made:
   // now, while attention is one operation and these passes have little to walk.
   manager.addPass(createVarlenExpandCopies());
-  if (isGPU)
-    manager.addPass(createConvertLinalgToLoopsPass());
-  else
+  if (isGPU) {
+    manager.addPass(createVarlenLaunchLinalg());
+    // What attention computes is exact enough with the instructions that its
+    // own kernels use; these are not.
+    manager.addPass(createVarlenExpandDeviceMath());
+  } else {
     manager.addNestedPass<func::FuncOp>(
         createVarlenVectorizeLinalg({schedule.target}));
-  // On a CPU, loops over tiles run on threads.
-  if (isGPU)
-    manager.addPass(createForallToForLoopPass());
+  }
   // Unrolled: what goes through memory instead is a buffer on the stack, in the
   // body of the loop that a transfer is in, one more with each trip.
   manager.addPass(createConvertVectorToSCFPass(

@@ -81,6 +81,8 @@ void varlen::buildVarlenKernelsToNVVM(OpPassManager &manager,
     manager.addPass(createVarlenFlattenKernelArguments(flatten));
     manager.addPass(createCanonicalizerPass());
   }
+  // Of kernels that somebody else wrote.
+  manager.addPass(createVarlenExpandDeviceMath());
   OpPassManager &kernels = manager.nest<gpu::GPUModuleOp>();
   // Address arithmetic of views, then control flow; the rest of the order is
   // due to convert-gpu-to-nvvm, which knows better uses for what is left (its

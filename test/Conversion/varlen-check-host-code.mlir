@@ -15,3 +15,21 @@ func.func @kernels_may_access(%x: memref<?xf32>) -> memref<?xf32> {
   }
   return %y : memref<?xf32>
 }
+
+// The host's own stack is its own, in functions that get nothing else, too.
+// CHECK-LABEL: @host_memory
+func.func @host_memory(%n: index) -> index {
+  %c0 = arith.constant 0 : index
+  %shape = memref.alloca() : memref<1xindex>
+  // CHECK: memref.store
+  memref.store %n, %shape[%c0] : memref<1xindex>
+  %any = memref.cast %shape : memref<1xindex> to memref<?xindex>
+  %a = call @first(%any) : (memref<?xindex>) -> index
+  return %a : index
+}
+func.func private @first(%x: memref<?xindex>) -> index {
+  %c0 = arith.constant 0 : index
+  // CHECK: memref.load
+  %a = memref.load %x[%c0] : memref<?xindex>
+  return %a : index
+}

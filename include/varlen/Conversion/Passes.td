@@ -291,6 +291,89 @@ def VarlenAssemble : Pass<"varlen-assemble", "::mlir::ModuleOp"> {
     Statistic<"numAssembled", "assembled", "Objects assembled">];
 }
 
+def VarlenLaunchLinalg : Pass<"varlen-launch-linalg", "::mlir::ModuleOp"> {
+  let summary = "Kernels of linalg on memrefs, and of loops that access memory";
+  let description = [{
+    Each linalg operation on memrefs becomes a launch of a kernel. An element of
+    its results has an owner, which computes all of it: a thread, or a warp where
+    the operation reduces along contiguous memory, whose lanes take every 32nd
+    term and are combined in a fixed tree. There are no atomic operations. Owners
+    that are neighbours own neighbours in memory. A fill of new memory that a
+    reduction or a contraction continues is left out: its number is where they
+    start.
+
+    Copies are kernels too. So are loops, branches and stores of one element
+    outside of any linalg operation: a thread has an iteration of a parallel loop
+    (`scf.forall`, `scf.parallel`), and one thread runs any other loop that loads
+    or stores elements, with a remark. A loop of operations that are kernels
+    themselves stays on the host, and so, on its stack, does memory for what host
+    code alone keeps: shapes, and who owns which buffer.
+
+    *Requires*: linalg on memrefs. *Guarantees*: no linalg on memrefs and no copy
+    is left outside of kernels. Extents may be 0 or not known. *Numerics*: a
+    reduction that a warp has sums in another order, always the same one for the
+    same extent; else none.
+
+    ```mlir
+    linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"]}
+        ins(%x : memref<?x64xf32>) outs(%y : memref<?xf32>) {
+    ^bb0(%a: f32, %sum: f32):
+      %0 = arith.addf %sum, %a : f32
+      linalg.yield %0 : f32
+    }
+    ```
+    becomes
+    ```mlir
+    gpu.launch ... module(@kernels) function(@f_generic) {
+      scf.for %i = %warp to %n step %warps {
+        %0 = scf.for %j = %lane to %c64 step %c32 iter_args(%sum = %zero) -> (f32) {
+          %a = memref.load %x[%i, %j] : memref<?x64xf32>
+          ...
+        }
+        %other, %valid = gpu.shuffle xor %0, %c16, %c32 : f32
+        ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"];
+  let statistics = [
+    Statistic<"numLaunched", "launched", "Operations and loops made kernels">];
+}
+
+def VarlenExpandDeviceMath : Pass<"varlen-expand-device-math"> {
+  let summary = "Functions of kernels in instructions that a GPU has";
+  let description = [{
+    In kernels, and in launches that are not outlined yet, functions of f32 become
+    upstream's polynomials and expansions, or one instruction where there is an
+    exact one (`sqrt`, `floor`, ...) and for `exp2`. f16 and bf16 are computed in
+    f32 and rounded after each operation. Functions of f64, and `arith.remf`,
+    become calls of libdevice.
+
+    *Requires*: nothing. *Guarantees*: in kernels, no operation of math but those
+    that LLVM has for GPUs; an error names one that has no form there. *Numerics*:
+    a polynomial is off by a few units in the last place of f32; `powf` is
+    `exp(y * log(x))`, off by as many more as that product is large; `exp2` gives 0
+    where f32 has less than all of its places.
+
+    ```mlir
+    %y = math.rsqrt %x : bf16
+    ```
+    becomes
+    ```mlir
+    %one = arith.constant 1.0 : f32
+    %wide = arith.extf %x : bf16 to f32
+    %root = llvm.call_intrinsic "llvm.sqrt.f32"(%wide) : (f32) -> f32
+    %inverse = arith.divf %one, %root : f32
+    %y = arith.truncf %inverse : f32 to bf16
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
+    "::mlir::vector::VectorDialect"];
+}
+
 def VarlenCheckHostCode : Pass<"varlen-check-host-code", "::mlir::ModuleOp"> {
   let summary = "An error for host code that would access device memory";
   let description = [{

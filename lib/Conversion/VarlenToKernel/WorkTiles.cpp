@@ -47,22 +47,6 @@ std::string varlen::getKernelName(ForTilesOp loop) {
       .str();
 }
 
-void varlen::emitLaunch(ImplicitLocOpBuilder &b, const Twine &name,
-                        Value blocks, int64_t threads,
-                        function_ref<void(Value, Value, Value)> body) {
-  IndexBuilder index{b};
-  Value one = index.constant(1);
-  auto launch = gpu::LaunchOp::create(b, blocks, one, one,
-                                      index.constant(threads), one, one);
-  launch.setFunctionAttr(FlatSymbolRefAttr::get(b.getStringAttr(name)));
-  // One binary for all kernels of a program.
-  launch.setModuleAttr(FlatSymbolRefAttr::get(b.getStringAttr("kernels")));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(&launch.getBody().front());
-  body(launch.getBlockIds().x, launch.getGridSize().x, launch.getThreadIds().x);
-  gpu::TerminatorOp::create(b);
-}
-
 PackedRows varlen::emitPackedRows(IndexBuilder &index, Value cu, Value s,
                                   Value end) {
   Value last =

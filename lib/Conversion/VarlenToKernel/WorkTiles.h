@@ -9,6 +9,7 @@
 #ifndef VARLEN_CONVERSION_VARLENTOKERNEL_WORKTILES_H
 #define VARLEN_CONVERSION_VARLENTOKERNEL_WORKTILES_H
 
+#include "../KernelLaunch.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
@@ -59,11 +60,6 @@ Value emitUsed(IndexBuilder &index, Value used, Value s, Value sequences,
 
 /// What the kernel of a loop is called: the function, and the loop's name.
 std::string getKernelName(ForTilesOp loop);
-
-/// A launch of `blocks` x `threads` of a kernel called `name`; `body` gets the
-/// index of the block, the number of blocks, and the index of the thread.
-void emitLaunch(ImplicitLocOpBuilder &b, const Twine &name, Value blocks,
-                int64_t threads, function_ref<void(Value, Value, Value)> body);
 
 } // namespace mlir::varlen
 

@@ -26,8 +26,8 @@ using namespace mlir::varlen;
 
 namespace {
 
-/// An f32 function of one argument as one instruction per element, which LLVM
-/// has an intrinsic for.
+/// An f32 function as one instruction per element, which LLVM has an intrinsic
+/// for.
 template <typename Op> struct ExpandToIntrinsic : OpRewritePattern<Op> {
   ExpandToIntrinsic(MLIRContext *context, StringRef intrinsic)
       : OpRewritePattern<Op>(context), intrinsic(intrinsic) {}
@@ -39,16 +39,24 @@ template <typename Op> struct ExpandToIntrinsic : OpRewritePattern<Op> {
     auto vector = dyn_cast<VectorType>(op.getType());
     if (vector && !kernel::isInRegisters(vector))
       return rewriter.notifyMatchFailure(op, "not in registers");
-    SmallVector<Value> elements = {op.getOperand()};
-    if (vector)
-      elements = llvm::to_vector_of<Value>(
-          vector::ToElementsOp::create(rewriter, op.getLoc(), op.getOperand())
-              .getResults());
-    for (Value &element : elements)
-      element = LLVM::CallIntrinsicOp::create(
-                    rewriter, op.getLoc(), rewriter.getF32Type(),
-                    rewriter.getStringAttr(intrinsic), element)
-                    .getResult(0);
+    // By element, then by operand.
+    SmallVector<SmallVector<Value>> arguments;
+    for (Value operand : op->getOperands()) {
+      SmallVector<Value> elements = {operand};
+      if (vector)
+        elements = llvm::to_vector_of<Value>(
+            vector::ToElementsOp::create(rewriter, op.getLoc(), operand)
+                .getResults());
+      arguments.resize(elements.size());
+      for (auto [of, element] : llvm::zip_equal(arguments, elements))
+        of.push_back(element);
+    }
+    SmallVector<Value> elements;
+    for (ArrayRef<Value> of : arguments)
+      elements.push_back(LLVM::CallIntrinsicOp::create(
+                             rewriter, op.getLoc(), rewriter.getF32Type(),
+                             rewriter.getStringAttr(intrinsic), of)
+                             .getResult(0));
     if (vector)
       rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, vector, elements);
     else
@@ -79,4 +87,12 @@ void kernel::populateExpandMathPatterns(RewritePatternSet &patterns) {
   // One instruction each, but convert-gpu-to-nvvm would call libdevice.
   patterns.add<ExpandToIntrinsic<math::CeilOp>>(context, "llvm.ceil.f32");
   patterns.add<ExpandToIntrinsic<math::AbsFOp>>(context, "llvm.fabs.f32");
+  patterns.add<ExpandToIntrinsic<math::CopySignOp>>(context,
+                                                    "llvm.copysign.f32");
+  patterns.add<ExpandToIntrinsic<math::FloorOp>>(context, "llvm.floor.f32");
+  patterns.add<ExpandToIntrinsic<math::RoundOp>>(context, "llvm.round.f32");
+  patterns.add<ExpandToIntrinsic<math::RoundEvenOp>>(context,
+                                                     "llvm.roundeven.f32");
+  patterns.add<ExpandToIntrinsic<math::SqrtOp>>(context, "llvm.sqrt.f32");
+  patterns.add<ExpandToIntrinsic<math::TruncOp>>(context, "llvm.trunc.f32");
 }

@@ -1,0 +1,25 @@
+//===- KernelLaunch.h - Launches of kernels in one dimension ----*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_LIB_CONVERSION_KERNELLAUNCH_H
+#define VARLEN_LIB_CONVERSION_KERNELLAUNCH_H
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::varlen {
+
+/// A launch of `blocks` x `threads` of a kernel called `name`; `body` gets the
+/// index of the block, the number of blocks, and the index of the thread.
+gpu::LaunchOp emitLaunch(ImplicitLocOpBuilder &b, const Twine &name,
+                         Value blocks, int64_t threads,
+                         function_ref<void(Value, Value, Value)> body);
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_LIB_CONVERSION_KERNELLAUNCH_H

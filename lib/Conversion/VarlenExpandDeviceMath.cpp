@@ -1,0 +1,140 @@
+//===- VarlenExpandDeviceMath.cpp - Functions that a GPU has not ----------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Conversion/Passes.h"
+#include "varlen/Dialect/Kernel/Transforms/Transforms.h"
+
+#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/DialectConversion.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace mlir::varlen {
+#define GEN_PASS_DEF_VARLENEXPANDDEVICEMATH
+#include "varlen/Conversion/Passes.h.inc"
+} // namespace mlir::varlen
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+/// Arithmetic and functions of f16 and bf16 in f32, each rounded.
+static LogicalResult widen(Operation *kernel) {
+  MLIRContext *context = kernel->getContext();
+  Type f16 = Float16Type::get(context), bf16 = BFloat16Type::get(context),
+       f32 = Float32Type::get(context), f64 = Float64Type::get(context);
+  TypeConverter arithmetic;
+  arith::populateEmulateUnsupportedFloatsConversions(arithmetic, {f16, bf16},
+                                                     f32);
+  RewritePatternSet patterns(context);
+  arith::populateEmulateUnsupportedFloatsPatterns(patterns, arithmetic);
+  ConversionTarget target(*context);
+  target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+  arith::populateEmulateUnsupportedFloatsLegality(target, arithmetic);
+  if (failed(applyPartialConversion(kernel, target, std::move(patterns))))
+    return failure();
+
+  TypeConverter functions;
+  SetVector<Type> supported;
+  supported.insert(f32);
+  supported.insert(f64);
+  math::populateExtendToSupportedTypesTypeConverter(functions, supported, f32);
+  RewritePatternSet ofFunctions(context);
+  math::populateExtendToSupportedTypesPatterns(ofFunctions, functions);
+  ConversionTarget wide(*context);
+  wide.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+  math::populateExtendToSupportedTypesConversionTarget(wide, functions);
+  if (failed(applyPartialConversion(kernel, wide, std::move(ofFunctions))))
+    return failure();
+  // Upstream lets a rounding and the widening behind it cancel out.
+  kernel->walk([&](Operation *op) {
+    if (auto extend = dyn_cast<arith::ExtFOp>(op))
+      extend.removeFastmathAttr();
+    else if (auto truncate = dyn_cast<arith::TruncFOp>(op))
+      truncate.removeFastmathAttr();
+  });
+  return success();
+}
+
+static bool isMath(Operation *op) {
+  return isa_and_present<math::MathDialect>(op->getDialect());
+}
+
+/// Polynomials, and functions in terms of others: of f32, and what libdevice's
+/// others make of f64.
+static LogicalResult expand(Operation *kernel) {
+  SmallVector<Operation *> ops;
+  kernel->walk([&](Operation *op) {
+    if (isMath(op) &&
+        (getElementTypeOrSelf(op->getResult(0).getType()).isF32() ||
+         isa<math::RsqrtOp>(op)))
+      ops.push_back(op);
+  });
+  if (ops.empty())
+    return success();
+  MLIRContext *context = kernel->getContext();
+  RewritePatternSet patterns(context);
+  // log2 has an instruction too, but not one that is exact near 1.
+  populateMathPolynomialApproximationPatterns(
+      patterns, [](StringRef) { return true; }, /*benefit=*/2);
+  math::populateExpansionPatterns(patterns, {"rsqrt", "tan", "sinh", "cosh",
+                                             "asinh", "acosh", "atanh", "powf",
+                                             "fpowi", "clampf"});
+  kernel::populateExpandMathPatterns(patterns);
+  return applyOpPatternsGreedily(
+      ops, std::move(patterns),
+      GreedyRewriteConfig().setStrictness(
+          GreedyRewriteStrictness::ExistingAndNewOps));
+}
+
+/// What is left, of f64, is libdevice's.
+static LogicalResult callLibdevice(gpu::GPUModuleOp module) {
+  MLIRContext *context = module.getContext();
+  LLVMTypeConverter converter(context);
+  RewritePatternSet patterns(context);
+  populateLibDeviceConversionPatterns(converter, patterns);
+  ConversionTarget target(*context);
+  target.markUnknownOpDynamicallyLegal(
+      [](Operation *op) { return !isMath(op) && !isa<arith::RemFOp>(op); });
+  // Those that LLVM has for GPUs.
+  target.addLegalOp<math::FmaOp, math::AbsIOp, math::CountLeadingZerosOp,
+                    math::CountTrailingZerosOp, math::CtPopOp>();
+  return applyPartialConversion(module, target, std::move(patterns));
+}
+
+namespace {
+
+struct VarlenExpandDeviceMath
+    : varlen::impl::VarlenExpandDeviceMathBase<VarlenExpandDeviceMath> {
+  void runOnOperation() override {
+    SmallVector<Operation *> kernels;
+    SmallVector<gpu::GPUModuleOp> modules;
+    getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (auto module = dyn_cast<gpu::GPUModuleOp>(op))
+        modules.push_back(module);
+      if (!isa<gpu::LaunchOp, gpu::GPUFuncOp>(op))
+        return WalkResult::advance();
+      kernels.push_back(op);
+      return WalkResult::skip();
+    });
+    for (Operation *kernel : kernels)
+      if (failed(widen(kernel)) || failed(expand(kernel)))
+        return signalPassFailure();
+    for (gpu::GPUModuleOp module : modules)
+      if (failed(callLibdevice(module)))
+        return signalPassFailure();
+  }
+};
+
+} // namespace

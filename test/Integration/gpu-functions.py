@@ -1,0 +1,66 @@
+"""Functions without attention on a GPU, in the executor: the results of the same
+functions for a CPU, for empty extents too, without a hazard."""
+
+# REQUIRES: venv
+# RUN: %python %s %S/Inputs/gpu-functions.mlir
+
+import concurrent.futures
+import sys
+
+import numpy as np
+
+import varlen
+from varlen import dtypes
+
+TOLERANCE = {"f64": 1e-12, "f32": 2e-6, "f16": 1e-3, "bf16": 8e-3}
+rng = np.random.default_rng(17)
+
+
+def floats(*shape, dtype="f32", scale=1.0):
+    return dtypes.narrow(scale * rng.standard_normal(shape), dtype)
+
+
+def cases():
+    for m, n in [(0, 5), (5, 0), (1, 1), (37, 70)]:
+        yield "softmax", {"x": floats(m, n)}
+        yield "sums", {"x": floats(m, n), "z": floats(n, dtype="f64"), "h": floats(m, 32, dtype="f16")}
+        yield "argmax", {"x": floats(m, n)}
+    for n in (0, 1, 300):
+        yield "functions", {"x": floats(n), "w": floats(n, dtype="bf16")}
+        yield "doubles", {"x": floats(n, dtype="f64")}
+        yield "moves", {"x": floats(n, 12, dtype="f16"), "flags": rng.random(n) < 0.5}
+        yield "numbers", {"x": floats(n, scale=0.01), "s": np.float32(0.5).reshape(())}
+        if n: yield "gather", {"table": floats(7, 8), "ids": rng.integers(0, 7, n).astype(np.int32)}
+    for m in (0, 1, 75):
+        yield "matmul", {"a": floats(m, 48), "b": floats(48, 24), "c": floats(m, 24)}
+    for m, n, k in [(0, 3, 2), (4, 5, 0), (9, 33, 40)]:
+        yield "contractions", {"a": floats(m, 3, k, dtype="bf16"), "b": floats(n, 3, k, dtype="bf16"),
+                               "v": floats(n, scale=0.1), "d": floats(m, k, dtype="f64")}  # fmt: skip
+    for trips in (0, 5):
+        yield "control", {"x": floats(9, 6), "n": np.int64(trips).reshape(())}
+    yield "convolution", {"x": floats(2, 14, 3), "k": floats(4, 3, 5), "y": floats(2, 11, 5)}
+    lse = floats(4, 6)
+    lse[1, 2] = -np.inf
+    yield "merge", {"a": floats(6, 4, 16), "la": lse, "b": floats(6, 4, 16), "lb": floats(4, 6)}
+
+
+def check(case):
+    entry, inputs = case
+    expected = varlen.run(sys.argv[1], inputs, entry=entry, threads=1)
+    values = varlen.run(sys.argv[1], inputs, entry=entry, device="sim:sm_80", sim_runs=2)
+    for name, want in expected.items():
+        tolerance = TOLERANCE.get(dtypes.name_of(want), 0)
+        got, want = (np.asarray(dtypes.widen(x), np.float64) for x in (values[name], want))
+        same = (got == want) | (np.isnan(got) & np.isnan(want))
+        error = np.max(np.where(same, 0, np.abs(got - want) / (1 + np.abs(want))), initial=0)
+        if not error <= tolerance:
+            shapes = {key: value.shape for key, value in inputs.items()}
+            return f"FAIL {entry} {shapes}: '{name}' is off by {error:.1e}, wanted {tolerance:.0e}"
+    return None
+
+
+if __name__ == "__main__":
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        failures = [text for text in pool.map(check, list(cases())) if text]
+    print("\n".join(failures))
+    sys.exit(bool(failures))
