@@ -8,8 +8,10 @@
 
 #include "HostMemory.h"
 #include "KernelLaunch.h"
+#include "LinalgToKernel/ContractionKernel.h"
 #include "LinalgToKernel/LinalgKernel.h"
 #include "varlen/Conversion/Passes.h"
+#include "varlen/Dialect/Kernel/IR/Kernel.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -289,7 +291,13 @@ void VarlenLaunchLinalg::launch(linalg::LinalgOp op) {
     linalg::FillOp fill = starts.lookup(&init);
     numbers.push_back(fill ? fill.getInputs().front() : Value());
   }
-  LinalgKernel(op, numbers).emit(makeName(op));
+  ContractionKernel contraction(op, numbers.empty() ? Value() : numbers[0]);
+  if (contraction.plan()) {
+    contraction.emit(makeName(op));
+    ++numTiled;
+  } else {
+    LinalgKernel(op, numbers).emit(makeName(op));
+  }
   ++numLaunched;
   op->erase();
 }

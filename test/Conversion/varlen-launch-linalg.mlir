@@ -262,3 +262,54 @@ func.func private @helper(%x: memref<?xi1>) {
   }
   return
 }
+
+// -----
+
+// Tensor cores: a CTA of four warps for 64 rows and as many columns, blocks of 64
+// steps through a ring. Rows that are not there are zeros, and not written.
+// CHECK-LABEL: func.func @product
+// CHECK: %[[M:.*]] = memref.dim %arg0, %c0
+// CHECK-NOT: linalg.fill
+// CHECK: gpu.launch {{.*}} threads({{.*}}) in (%{{.*}} = %c128{{.*}} function(@product_matmul)
+// CHECK:   %[[A:.*]] = memref.expand_shape %arg0 {{\[}}[0], [1, 2]] {{.*}} : memref<?x128xbf16> into memref<?x2x64xbf16>
+// CHECK:   %[[B:.*]] = memref.expand_shape %arg1 {{.*}} into memref<128x3x64xbf16>
+// CHECK:   %[[RING:.*]] = kernel.ring stages(3) : <memref<1x64x64xbf16, #gpu.address_space<workgroup>>, memref<1x64x64xbf16, #gpu.address_space<workgroup>>>
+// CHECK:   kernel.copy %[[A]] rows(%c0{{.*}}, %{{.*}}, %[[FIRST:.*]], %c1{{.*}}) valid(%{{.*}})
+// CHECK:   kernel.copy %[[B]]
+// CHECK:   linalg.fill
+// CHECK:   scf.for
+// CHECK:     kernel.ring.wait
+// CHECK:     linalg.contract {{.*}} : tensor<64x64xbf16>, tensor<64x64xbf16>) outs({{.*}} : tensor<64x64xf32>)
+// CHECK:   kernel.store %{{.*}} to %{{.*}} rows({{.*}}) valid({{.*}}) : tensor<64x64xf32> to memref<?x3x64xf32>
+func.func @product(%a: memref<?x128xbf16>, %b: memref<128x192xbf16>, %m: index) -> memref<?x192xf32> {
+  %zero = arith.constant 0.0 : f32
+  %c = memref.alloc(%m) : memref<?x192xf32>
+  linalg.fill ins(%zero : f32) outs(%c : memref<?x192xf32>)
+  linalg.matmul ins(%a, %b : memref<?x128xbf16>, memref<128x192xbf16>) outs(%c : memref<?x192xf32>)
+  return %c : memref<?x192xf32>
+}
+
+// Both factors along their rows, as gradients of weights have them: the number of
+// rows may be anything. f32 in three planes each, added to what is there; tiles of
+// a batch.
+// CHECK-LABEL: func.func @gradient
+// CHECK: gpu.launch {{.*}} threads({{.*}}) in (%{{.*}} = %c64
+// CHECK:   memref.subview %arg0
+// CHECK:   kernel.ring stages(2) : <memref<1x64x64xbf16
+// CHECK:   kernel.load {{.*}} to tensor<32x48xf32>
+// CHECK:   linalg.contract {{.*}} : tensor<64x32xf32>, tensor<64x48xf32>) outs({{.*}} : tensor<32x48xf32>)
+func.func @gradient(%a: memref<4x?x96xf32>, %b: memref<4x?x48xf32>, %c: memref<4x96x48xf32>) {
+  linalg.contract indexing_maps = [affine_map<(h, m, n, k) -> (h, k, m)>, affine_map<(h, m, n, k) -> (h, k, n)>,
+                                   affine_map<(h, m, n, k) -> (h, m, n)>]
+      ins(%a, %b : memref<4x?x96xf32>, memref<4x?x48xf32>) outs(%c : memref<4x96x48xf32>)
+  return
+}
+
+// No tiles: 20 columns, and f64.
+// CHECK-LABEL: func.func @no_tiles
+// CHECK-NOT: kernel.
+func.func @no_tiles(%a: memref<?x16xf32>, %b: memref<16x20xf32>, %c: memref<?x20xf32>, %d: memref<16x16xf64>) {
+  linalg.matmul ins(%a, %b : memref<?x16xf32>, memref<16x20xf32>) outs(%c : memref<?x20xf32>)
+  linalg.matmul ins(%d, %d : memref<16x16xf64>, memref<16x16xf64>) outs(%d : memref<16x16xf64>)
+  return
+}

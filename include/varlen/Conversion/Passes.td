@@ -302,6 +302,12 @@ def VarlenLaunchLinalg : Pass<"varlen-launch-linalg", "::mlir::ModuleOp"> {
     reduction or a contraction continues is left out: its number is where they
     start.
 
+    A contraction of f16, bf16 or f32 into f32 runs on tensor cores, if it has one
+    loop of rows, one of columns and one that is contracted, in which every operand
+    is contiguous along one, static and a multiple of 16 there: a CTA owns a tile of
+    up to 64 x 64 of the result, and `kernel` operations multiply blocks of up to 64
+    steps. Factors of f32 are three of bf16 each (`kernel-split-f32`).
+
     Copies are kernels too. So are loops, branches and stores of one element
     outside of any linalg operation: a thread has an iteration of a parallel loop
     (`scf.forall`, `scf.parallel`), and one thread runs any other loop that loads
@@ -311,8 +317,9 @@ def VarlenLaunchLinalg : Pass<"varlen-launch-linalg", "::mlir::ModuleOp"> {
 
     *Requires*: linalg on memrefs. *Guarantees*: no linalg on memrefs and no copy
     is left outside of kernels. Extents may be 0 or not known. *Numerics*: a
-    reduction that a warp has sums in another order, always the same one for the
-    same extent; else none.
+    reduction that a warp has, and a contraction on tensor cores, sum in another
+    order, always the same one for the same extents, whatever the other rows are.
+    An infinity among factors of f32 on tensor cores gives NaN.
 
     ```mlir
     linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"]}
@@ -336,10 +343,12 @@ def VarlenLaunchLinalg : Pass<"varlen-launch-linalg", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect",
     "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect"];
+    "::mlir::varlen::kernel::KernelDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"];
   let statistics = [
-    Statistic<"numLaunched", "launched", "Operations and loops made kernels">];
+    Statistic<"numLaunched", "launched", "Operations and loops made kernels">,
+    Statistic<"numTiled", "tiled", "Of them, contractions on tensor cores">];
 }
 
 def VarlenExpandDeviceMath : Pass<"varlen-expand-device-math"> {

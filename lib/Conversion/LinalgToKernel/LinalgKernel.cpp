@@ -90,7 +90,7 @@ void LinalgKernel::findOwned() {
                    });
     (isOwned ? owned : inner).push_back(loop);
   }
-  llvm::stable_sort(owned, [&](unsigned lhs, unsigned rhs) {
+  llvm::sort(owned, [&](unsigned lhs, unsigned rhs) {
     return *findLoop(results.front(), lhs) < *findLoop(results.front(), rhs);
   });
   for (AffineMap map : results)

@@ -290,3 +290,31 @@ func.func @merge(%a: tensor<?x4x16xf32> {varlen.name = "a"}, %la: tensor<4x?xf32
       : (tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<?x4x16xf32>, tensor<4x?xf32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
   return %y, %l : tensor<?x4x16xf32>, tensor<4x?xf32>
 }
+
+// On tensor cores: each order of factors and results, and of f32 and f16.
+func.func @products(%a: tensor<?x128xbf16> {varlen.name = "a"}, %b: tensor<128x48xbf16> {varlen.name = "b"},
+                    %x: tensor<?x48xf32> {varlen.name = "x"}, %y: tensor<?x80xf32> {varlen.name = "y"},
+                    %p: tensor<?x3x32xf16> {varlen.name = "p"}, %q: tensor<64x3x32xf16> {varlen.name = "q"},
+                    %d: tensor<48x80xf32> {varlen.name = "d"})
+    -> (tensor<?x48xf32> {varlen.name = "ab"}, tensor<48x80xf32> {varlen.name = "xy"},
+        tensor<3x?x64xf32> {varlen.name = "pq"}, tensor<?x48xf32> {varlen.name = "yd"}) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %m = tensor.dim %a, %c0 : tensor<?x128xbf16>
+  %t = tensor.dim %y, %c0 : tensor<?x80xf32>
+  %h = tensor.dim %p, %c0 : tensor<?x3x32xf16>
+  %e0 = tensor.empty(%m) : tensor<?x48xf32>
+  %z0 = linalg.fill ins(%zero : f32) outs(%e0 : tensor<?x48xf32>) -> tensor<?x48xf32>
+  %ab = linalg.matmul ins(%a, %b : tensor<?x128xbf16>, tensor<128x48xbf16>) outs(%z0 : tensor<?x48xf32>) -> tensor<?x48xf32>
+  %xy = linalg.contract indexing_maps = [affine_map<(m, n, k) -> (k, m)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>]
+      ins(%x, %y : tensor<?x48xf32>, tensor<?x80xf32>) outs(%d : tensor<48x80xf32>) -> tensor<48x80xf32>
+  %e1 = tensor.empty(%h) : tensor<3x?x64xf32>
+  %z1 = linalg.fill ins(%zero : f32) outs(%e1 : tensor<3x?x64xf32>) -> tensor<3x?x64xf32>
+  %pq = linalg.contract indexing_maps = [affine_map<(b, m, n, k) -> (m, b, k)>, affine_map<(b, m, n, k) -> (n, b, k)>, affine_map<(b, m, n, k) -> (b, m, n)>]
+      ins(%p, %q : tensor<?x3x32xf16>, tensor<64x3x32xf16>) outs(%z1 : tensor<3x?x64xf32>) -> tensor<3x?x64xf32>
+  %e2 = tensor.empty(%t) : tensor<?x48xf32>
+  %z2 = linalg.fill ins(%zero : f32) outs(%e2 : tensor<?x48xf32>) -> tensor<?x48xf32>
+  %yd = linalg.contract indexing_maps = [affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (m, n)>]
+      ins(%d, %y : tensor<48x80xf32>, tensor<?x80xf32>) outs(%z2 : tensor<?x48xf32>) -> tensor<?x48xf32>
+  return %ab, %xy, %pq, %yd : tensor<?x48xf32>, tensor<48x80xf32>, tensor<3x?x64xf32>, tensor<?x48xf32>
+}
