@@ -37,5 +37,6 @@ bool varlen::isHostMemory(Value memref) {
     memref = view.getViewSource();
   if (auto argument = dyn_cast<BlockArgument>(memref))
     return isGivenHostMemory(argument);
-  return memref.getDefiningOp<memref::AllocaOp>() != nullptr;
+  Operation *source = memref.getDefiningOp();
+  return isa_and_present<memref::AllocaOp, memref::GetGlobalOp>(source);
 }

@@ -13,9 +13,9 @@
 
 namespace mlir::varlen {
 
-/// Whether the memref is on the stack of the host, or an argument of a private
-/// function that is given only such memory. All other memory of a function for
-/// a GPU is the device's.
+/// Whether the memref is a global or on the stack of the host, or an argument
+/// of a private function that is given only such memory. All other memory of a
+/// function for a GPU is the device's.
 bool isHostMemory(Value memref);
 
 } // namespace mlir::varlen

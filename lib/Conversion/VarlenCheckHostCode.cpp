@@ -39,6 +39,20 @@ static bool accesses(Operation *op) {
   });
 }
 
+/// Whether host code does no more with the memory than to read it.
+static bool isReadByHost(Value memory) {
+  return llvm::all_of(memory.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (user->getParentOfType<gpu::LaunchOp>())
+      return false;
+    if (auto reshape = dyn_cast<memref::ReshapeOp>(user))
+      return use == reshape.getShapeMutable();
+    if (auto cast = dyn_cast<memref::CastOp>(user))
+      return isReadByHost(cast);
+    return isa<memref::LoadOp, memref::DimOp>(user);
+  });
+}
+
 namespace {
 
 struct VarlenCheckHostCode
@@ -55,7 +69,9 @@ struct VarlenCheckHostCode
             attn.emitOpError("has no kernel for this GPU");
             return WalkResult::interrupt();
           }
-          if (isa<memref::GetGlobalOp>(op)) {
+          if (auto global = dyn_cast<memref::GetGlobalOp>(op)) {
+            if (isReadByHost(global))
+              return WalkResult::advance();
             op->emitOpError("is memory of the host, which kernels cannot "
                             "access: expected constants that only linalg and "
                             "loops read");

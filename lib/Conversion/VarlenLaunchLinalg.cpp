@@ -285,7 +285,22 @@ std::string VarlenLaunchLinalg::makeName(Operation *op) {
   return (function.getName() + "_" + op->getName().stripDialect()).str();
 }
 
+/// Refuses elements that kernels do not compute with.
+static LogicalResult checkElements(linalg::LinalgOp op) {
+  for (Type type : op->getOperandTypes()) {
+    Type element = getElementTypeOrSelf(type);
+    if (isa<FloatType>(element) && !element.isF16() && !element.isBF16() &&
+        !element.isF32() && !element.isF64())
+      return op.emitOpError("has no kernel: expected elements of f16, bf16, "
+                            "f32, f64 or integers, got ")
+             << element;
+  }
+  return success();
+}
+
 void VarlenLaunchLinalg::launch(linalg::LinalgOp op) {
+  if (failed(checkElements(op)))
+    return signalPassFailure();
   SmallVector<Value> numbers;
   for (OpOperand &init : op.getDpsInitsMutable()) {
     linalg::FillOp fill = starts.lookup(&init);

@@ -84,12 +84,12 @@ void varlen::buildVarlenBufferize(OpPassManager &manager,
   } else {
     manager.addNestedPass<func::FuncOp>(
         createVarlenVectorizeLinalg({schedule.target}));
+    // Unrolled: what goes through memory instead is a buffer on the stack, in
+    // the body of the loop that a transfer is in, one more with each trip.
+    manager.addPass(createConvertVectorToSCFPass(
+        VectorTransferToSCFOptions().enableFullUnroll()));
+    manager.addPass(createConvertVectorToLLVMPass());
   }
-  // Unrolled: what goes through memory instead is a buffer on the stack, in the
-  // body of the loop that a transfer is in, one more with each trip.
-  manager.addPass(createConvertVectorToSCFPass(
-      VectorTransferToSCFOptions().enableFullUnroll()));
-  manager.addPass(createConvertVectorToLLVMPass());
 }
 
 void varlen::buildVarlenAttnToLoops(OpPassManager &manager,

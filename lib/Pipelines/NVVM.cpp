@@ -153,12 +153,17 @@ void varlen::buildVarlenToNVVM(OpPassManager &manager,
 }
 
 StringAttr varlen::findKernelCode(ModuleOp module) {
-  StringAttr code;
-  module.walk([&](gpu::BinaryOp binary) {
-    code = cast<gpu::ObjectAttr>(binary.getObjects()[0]).getObject();
-  });
-  if (!code)
-    emitError(module.getLoc(),
-              "expected a function with varlen.attn, found no kernel");
-  return code;
+  SmallVector<gpu::BinaryOp> binaries;
+  module.walk([&](gpu::BinaryOp binary) { binaries.push_back(binary); });
+  if (binaries.size() == 1)
+    return cast<gpu::ObjectAttr>(binaries.front().getObjects()[0]).getObject();
+  if (binaries.empty()) {
+    emitError(module.getLoc(), "expected a function with varlen operations or "
+                               "linalg, found no kernel");
+    return {};
+  }
+  binaries.back().emitError("expected kernels of one gpu.module for one file, "
+                            "got ")
+      << binaries.size();
+  return {};
 }

@@ -33,3 +33,15 @@ func.func private @first(%x: memref<?xindex>) -> index {
   %a = memref.load %x[%c0] : memref<?xindex>
   return %a : index
 }
+
+// Constants of the host, which it alone reads.
+memref.global "private" constant @shape : memref<2xindex> = dense<[2, 4]>
+// CHECK-LABEL: @host_constant
+func.func @host_constant(%x: memref<8xf32>) -> (memref<2x4xf32>, index) {
+  %c0 = arith.constant 0 : index
+  %shape = memref.get_global @shape : memref<2xindex>
+  // CHECK: memref.load
+  %n = memref.load %shape[%c0] : memref<2xindex>
+  %y = memref.reshape %x(%shape) : (memref<8xf32>, memref<2xindex>) -> memref<2x4xf32>
+  return %y, %n : memref<2x4xf32>, index
+}

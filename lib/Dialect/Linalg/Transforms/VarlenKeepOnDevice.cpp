@@ -53,6 +53,9 @@ static void writeConstant(arith::ConstantOp op) {
     return;
   auto isKept = [](OpOperand &use) {
     Operation *user = use.getOwner();
+    // A shape is the host's.
+    if (auto reshape = dyn_cast<tensor::ReshapeOp>(user))
+      return use == reshape.getShapeMutable();
     return isa<tensor::DimOp>(user) ||
            (isa<tensor::ExtractOp>(user) &&
             user->getParentOfType<linalg::LinalgOp>());

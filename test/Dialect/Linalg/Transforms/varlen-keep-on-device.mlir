@@ -14,6 +14,17 @@ func.func @constants() -> (tensor<5xf32>, tensor<3xi32>) {
   return %same, %table : tensor<5xf32>, tensor<3xi32>
 }
 
+// A shape is the host's.
+// CHECK-LABEL: func.func @shape
+// CHECK: %[[SHAPE:.*]] = arith.constant dense<[2, 4]>
+// CHECK-NOT: linalg
+// CHECK: tensor.reshape %arg0(%[[SHAPE]])
+func.func @shape(%x: tensor<8xf32>) -> tensor<2x4xf32> {
+  %shape = arith.constant dense<[2, 4]> : tensor<2xindex>
+  %y = tensor.reshape %x(%shape) : (tensor<8xf32>, tensor<2xindex>) -> tensor<2x4xf32>
+  return %y : tensor<2x4xf32>
+}
+
 // CHECK-LABEL: func.func @body
 // CHECK: linalg.generic
 // CHECK: ^bb0
