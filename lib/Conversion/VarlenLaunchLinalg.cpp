@@ -9,6 +9,7 @@
 #include "HostMemory.h"
 #include "KernelLaunch.h"
 #include "LinalgToKernel/ContractionKernel.h"
+#include "LinalgToKernel/IndependentLoop.h"
 #include "LinalgToKernel/LinalgKernel.h"
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
@@ -271,6 +272,7 @@ private:
   void visit(Operation *op);
   void launch(linalg::LinalgOp op);
   void launchParallel(scf::ParallelOp op);
+  void launchIterations(Operation *nest, scf::ForOp loop);
   void launchThread(Operation *op);
   std::string makeName(Operation *op);
 
@@ -317,18 +319,24 @@ void VarlenLaunchLinalg::launch(linalg::LinalgOp op) {
   op->erase();
 }
 
+/// How often a loop runs.
+static Value emitTrips(IndexBuilder &index, Value lower, Value upper,
+                       Value step) {
+  Value distance = index.max(index.sub(upper, lower), index.constant(0));
+  return index.div(index.add(distance, index.sub(step, index.constant(1))),
+                   step);
+}
+
 /// Owners of all iterations: those of a parallel loop depend on none.
 void VarlenLaunchLinalg::launchParallel(scf::ParallelOp op) {
   makeSequential(op);
   ImplicitLocOpBuilder b(op.getLoc(), op);
   IndexBuilder index{b};
   SmallVector<Value> trips;
-  Value count = index.constant(1), zero = index.constant(0);
+  Value count = index.constant(1);
   for (auto [lower, upper, step] :
        llvm::zip_equal(op.getLowerBound(), op.getUpperBound(), op.getStep())) {
-    Value distance = index.max(index.sub(upper, lower), zero);
-    trips.push_back(index.div(
-        index.add(distance, index.sub(step, index.constant(1))), step));
+    trips.push_back(emitTrips(index, lower, upper, step));
     count = index.mul(count, trips.back());
   }
   emitOwners(b, makeName(op), count, 1, [&](Value owner, Value) {
@@ -342,6 +350,29 @@ void VarlenLaunchLinalg::launchParallel(scf::ParallelOp op) {
   });
   ++numLaunched;
   op->erase();
+}
+
+/// Each iteration of a loop in the nest with all loops around it.
+void VarlenLaunchLinalg::launchIterations(Operation *nest, scf::ForOp loop) {
+  ImplicitLocOpBuilder b(nest->getLoc(), nest);
+  IndexBuilder index{b};
+  Value trips = emitTrips(index, loop.getLowerBound(), loop.getUpperBound(),
+                          loop.getStep());
+  emitOwners(b, makeName(nest), trips, 1, [&](Value owner, Value) {
+    Value at =
+        index.add(loop.getLowerBound(), index.mul(owner, loop.getStep()));
+    IRMapping map;
+    b.clone(*nest, map);
+    Value iv = map.lookup(loop.getInductionVar());
+    auto copy = cast<scf::ForOp>(iv.getParentBlock()->getParentOp());
+    iv.replaceAllUsesWith(at);
+    for (Operation &inside :
+         llvm::make_early_inc_range(copy.getBody()->without_terminator()))
+      inside.moveBefore(copy);
+    copy.erase();
+  });
+  ++numLaunched;
+  nest->erase();
 }
 
 void VarlenLaunchLinalg::launchThread(Operation *op) {
@@ -394,8 +425,12 @@ void VarlenLaunchLinalg::visit(Operation *op) {
   bool isUnused = op->use_empty();
   if ((isa<memref::StoreOp>(op) && isDeviceAccess(op)) ||
       (isa<scf::SCFDialect>(op->getDialect()) && op->getNumRegions() != 0 &&
-       isUnused && hasAccess(op) && isThreadCode(op)))
+       isUnused && hasAccess(op) && isThreadCode(op))) {
+    if (scf::ForOp loop = findIndependentLoop(op);
+        loop && loop.getInductionVar().getType().isIndex())
+      return launchIterations(op, loop);
     return launchThread(op);
+  }
   if (isa<gpu::LaunchOp, gpu::GPUModuleOp>(op))
     return;
   for (Region &region : op->getRegions())

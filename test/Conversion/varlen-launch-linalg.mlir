@@ -313,3 +313,56 @@ func.func @no_tiles(%a: memref<?x16xf32>, %b: memref<16x20xf32>, %c: memref<?x20
   linalg.matmul ins(%d, %d : memref<16x16xf64>, memref<16x16xf64>) outs(%d : memref<16x16xf64>)
   return
 }
+
+// -----
+
+// Sums into rows that are not known: columns are threads, and each has all rows in
+// their order.
+// CHECK-LABEL: func.func @scatter
+// CHECK: gpu.launch {{.*}} threads({{.*}}) in (%{{.*}} = %c256
+// CHECK:   scf.for %[[J:.*]] = %{{.*}} to %c64
+// CHECK:     scf.for %[[I:.*]] = %c0{{.*}} to %arg2
+// CHECK:       memref.load %arg1[%[[I]], %[[J]]]
+// CHECK:       memref.store %{{.*}}, %{{.*}}[%{{.*}}, %[[J]]]
+// CHECK-NOT: scf.for
+func.func @scatter(%ids: memref<?xi32>, %x: memref<?x64xf32>, %n: index) -> memref<100x64xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %sums = memref.alloc() : memref<100x64xf32>
+  linalg.fill ins(%zero : f32) outs(%sums : memref<100x64xf32>)
+  scf.for %i = %c0 to %n step %c1 {
+    %id = memref.load %ids[%i] : memref<?xi32>
+    %row = arith.index_cast %id : i32 to index
+    scf.for %j = %c0 to %c64 step %c1 {
+      %a = memref.load %x[%i, %j] : memref<?x64xf32>
+      %b = memref.load %sums[%row, %j] : memref<100x64xf32>
+      %c = arith.addf %a, %b : f32
+      memref.store %c, %sums[%row, %j] : memref<100x64xf32>
+    }
+  }
+  return %sums : memref<100x64xf32>
+}
+
+// Not where a view may be the same memory, or an index is another one.
+// CHECK-LABEL: func.func @dependent
+// CHECK-COUNT-2: gpu.launch {{.*}} threads({{.*}}) in (%{{.*}} = %c1
+func.func @dependent(%n: index) -> (memref<64xf32>, memref<64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %x = memref.alloc() : memref<64xf32>
+  %y = memref.alloc() : memref<64xf32>
+  %part = memref.subview %x[1] [63] [1] : memref<64xf32> to memref<63xf32, strided<[1], offset: 1>>
+  // expected-remark @below {{one thread runs this loop}}
+  scf.for %i = %c0 to %n step %c1 {
+    %a = memref.load %part[%i] : memref<63xf32, strided<[1], offset: 1>>
+    memref.store %a, %x[%i] : memref<64xf32>
+  }
+  // expected-remark @below {{one thread runs this loop}}
+  scf.for %i = %c0 to %n step %c1 {
+    %a = memref.load %y[%c0] : memref<64xf32>
+    memref.store %a, %y[%i] : memref<64xf32>
+  }
+  return %x, %y : memref<64xf32>, memref<64xf32>
+}

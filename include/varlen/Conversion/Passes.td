@@ -310,8 +310,9 @@ def VarlenLaunchLinalg : Pass<"varlen-launch-linalg", "::mlir::ModuleOp"> {
 
     Copies are kernels too. So are loops, branches and stores of one element
     outside of any linalg operation: a thread has an iteration of a parallel loop
-    (`scf.forall`, `scf.parallel`), and one thread runs any other loop that loads
-    or stores elements, with a remark. A loop of operations that are kernels
+    (`scf.forall`, `scf.parallel`), or of a loop of a nest whose index is in the same
+    dimension of all accesses to what is stored, with all loops around it. One thread
+    runs any other loop that loads or stores elements, with a remark. A loop of operations that are kernels
     themselves stays on the host, and so, on its stack, does memory for what host
     code alone keeps: shapes, and who owns which buffer.
 
