@@ -129,6 +129,14 @@ for source, result in [("f64", "f64"), ("bf16", "f32"), ("f16", "f32"), ("bf16",
     for lhs, rhs in MATMUL[:2]:
         contraction({"m": 101, "n": 70, "k": 300}, lhs, rhs, "mn", source, result, True,
                     ["avx2", "host"])  # fmt: skip
+# Pairs of bf16: an odd depth, of one block and of two, known or not.
+for lhs, rhs in MATMUL:
+    for m, n, k in [(3, 50, 37), (40, 50, 1), (97, 33, 555)]:
+        for dynamic in (False, True):
+            contraction({"m": m, "n": n, "k": k}, lhs, rhs, "mn", "bf16", "f32", dynamic,
+                        ["host"], added=k == 555)  # fmt: skip
+contraction({"b": 3, "m": 40, "n": 99, "k": 45}, "bmk", "bkn", "bmn", "bf16", "f32", True,
+            ["host"])  # fmt: skip
 for lhs, rhs, out in [("bmk", "bkn", "bmn"), ("mbk", "nbk", "bmn"), ("bmk", "kn", "bmn"),
                       ("mk", "kn", "nm"), ("mkj", "jkn", "mn"), ("mk", "k", "m"),
                       ("k", "kn", "n")]:  # fmt: skip
@@ -247,38 +255,40 @@ for dtype in ("f64", "f16", "bf16"):
         reduction(33, 150, dtype, 0, "sum", True, ["avx2", "host"])
 
 
-
-def rows_alone(lhs, rhs):
+def rows_alone(lhs, rhs, dtype, target):
     """A row's result does not depend on how many rows there are."""
     global failed
-    n, k = 300, 600
-    b = rng.standard_normal([{"n": n, "k": k}[c] for c in rhs]).astype(np.float32)
-    a = rng.standard_normal((40, k)).astype(np.float32)
+    n, k = 300, 601
+    b = rng.standard_normal([{"n": n, "k": k}[c] for c in rhs])
+    a = rng.standard_normal((40, k))
     maps = ", ".join(f"affine_map<(m, n, k) -> ({', '.join(x)})>" for x in (lhs, rhs, "mn"))
-    types = ", ".join(["tensor<?x?xf32>"] * 2)
+    factor, sums = f"tensor<?x?x{dtype}>", "tensor<?x?xf32>"
     text = f"""
-    func.func @f(%a: tensor<?x?xf32> {{varlen.name = "a"}}, %b: tensor<?x?xf32> {{varlen.name = "b"}},
-                 %c: tensor<?x?xf32> {{varlen.name = "c"}}) -> (tensor<?x?xf32> {{varlen.name = "y"}}) {{
-      %y = linalg.contract indexing_maps = [{maps}] ins(%a, %b : {types})
-          outs(%c : tensor<?x?xf32>) -> tensor<?x?xf32>
-      return %y : tensor<?x?xf32>
+    func.func @f(%a: {factor} {{varlen.name = "a"}}, %b: {factor} {{varlen.name = "b"}},
+                 %c: {sums} {{varlen.name = "c"}}) -> ({sums} {{varlen.name = "y"}}) {{
+      %y = linalg.contract indexing_maps = [{maps}] ins(%a, %b : {factor}, {factor})
+          outs(%c : {sums}) -> {sums}
+      return %y : {sums}
     }}
     """
 
     def run(part):
         left = part if lhs == "mk" else np.ascontiguousarray(part.T)
-        zeros = np.zeros((len(part), n), np.float32)
-        return varlen.run(text, {"a": left, "b": b, "c": zeros})["y"]
+        inputs = {"a": dtypes.narrow(left, dtype), "b": dtypes.narrow(b, dtype),
+                  "c": np.zeros((len(part), n), np.float32)}  # fmt: skip
+        return varlen.run(text, inputs, target=target)["y"]
 
     whole = run(a)
     for rows in (1, 7):
         if not np.array_equal(run(a[:rows]), whole[:rows]):
-            print(f"FAIL {lhs},{rhs}: {rows} rows differ from those of 40")
+            print(f"FAIL {lhs},{rhs} {dtype} {target}: {rows} rows differ from those of 40")
             failed += 1
 
 
 for lhs, rhs in MATMUL:
-    rows_alone(lhs, rhs)
+    for dtype in ("f32", "bf16"):
+        rows_alone(lhs, rhs, dtype, "host")
+    rows_alone(lhs, rhs, "f16", "avx2")
 
 print(f"{failed} failed")
 raise SystemExit(failed != 0)

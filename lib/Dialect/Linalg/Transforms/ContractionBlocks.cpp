@@ -24,7 +24,9 @@ ContractionBlocks::ContractionBlocks(ImplicitLocOpBuilder &b,
                                      const CPUTarget &target)
     : b(b), op(op), form(form), sizes(getContractionTile(target)),
       panelWidth(sizes.vectors *
-                 target.getLanes(getElement(form.result).getWidth() / 8)) {
+                 target.getLanes(getElement(form.result).getWidth() / 8)),
+      depthStep(target.hasBF16Dot && isBF16Product(form) ? 2 : 1),
+      element(getElement(depthStep == 1 ? form.result : form.rhs)) {
   AffineMap map = op.getMatchingIndexingMap(form.rhs);
   for (unsigned dim = 0; dim < op.getNumLoops(); ++dim)
     if (dim != form.depth && dim != form.columns && map.isFunctionOfDim(dim))
@@ -32,9 +34,13 @@ ContractionBlocks::ContractionBlocks(ImplicitLocOpBuilder &b,
   for (Range range : op.createLoopRanges(b, op.getLoc()))
     extents.push_back(range.size);
   // All of it if that is less than a block.
-  depthBlock = sizes.depth;
-  if (std::optional<int64_t> depth = getConstantIntValue(extents[form.depth]))
-    depthBlock = std::min(depthBlock, std::max<int64_t>(*depth, 1));
+  depthBlock = sizes.depth * depthStep;
+  std::optional<int64_t> depth = getConstantIntValue(extents[form.depth]);
+  canBeOdd = !depth || *depth % 2;
+  if (depth)
+    depthBlock =
+        std::min(depthBlock, static_cast<int64_t>(llvm::alignTo(
+                                 std::max<int64_t>(*depth, 1), depthStep)));
 }
 
 OpFoldResult ContractionBlocks::getExtent(unsigned dim) { return extents[dim]; }
@@ -74,6 +80,118 @@ static AffineMap getMatrixMap(linalg::LinalgOp op, OpOperand *operand,
   return AffineMap::get(2, 0, results, context);
 }
 
+/// Writes a tensor to the part of `whole` that begins at `offsets`.
+static Value emitInsert(ImplicitLocOpBuilder &b, Value part, Value whole,
+                        ArrayRef<OpFoldResult> offsets,
+                        ArrayRef<OpFoldResult> extents) {
+  SmallVector<OpFoldResult> ones(offsets.size(), b.getIndexAttr(1));
+  return tensor::InsertSliceOp::create(b, part, whole, offsets, extents, ones);
+}
+
+static Value emitExtract(ImplicitLocOpBuilder &b, Value whole,
+                         ArrayRef<OpFoldResult> offsets,
+                         ArrayRef<OpFoldResult> extents) {
+  SmallVector<OpFoldResult> ones(offsets.size(), b.getIndexAttr(1));
+  return tensor::ExtractSliceOp::create(b, whole, offsets, extents, ones);
+}
+
+/// A matrix as pairs of its depth, (pair, other, 2); `from` is from (depth,
+/// other) to the dimensions of the matrix. A depth that is odd, if it can be,
+/// ends with a zero.
+static Value emitPairs(ImplicitLocOpBuilder &b, Value source, AffineMap from,
+                       OpFoldResult depth, OpFoldResult width, bool canBeOdd,
+                       Value target) {
+  TileArithmetic math{b};
+  bool isDepthFirst = from.getDimPosition(0) == 0;
+  OpFoldResult zero = b.getIndexAttr(0), two = b.getIndexAttr(2);
+  OpFoldResult pairs = math.floorDiv(depth, 2);
+  OpFoldResult whole = math.mul(pairs, 2);
+  auto inOrder = [&](OpFoldResult ofDepth, OpFoldResult ofOther) {
+    SmallVector<OpFoldResult> result = {ofDepth, ofOther};
+    if (!isDepthFirst)
+      std::swap(result[0], result[1]);
+    return result;
+  };
+  auto emitCopyTo =
+      [&](Value input, AffineMap read, OpFoldResult first, OpFoldResult count,
+          function_ref<Value(OpBuilder &, Location, Value)> body) {
+        SmallVector<OpFoldResult> offsets = {first, zero, zero},
+                                  extents = {count, width, two};
+        Value part = emitExtract(b, target, offsets, extents);
+        SmallVector<utils::IteratorType> loops(3,
+                                               utils::IteratorType::parallel);
+        Value copied =
+            linalg::GenericOp::create(
+                b, TypeRange{part.getType()}, ValueRange{input},
+                ValueRange{part},
+                ArrayRef<AffineMap>{read, b.getMultiDimIdentityMap(3)}, loops,
+                [&](OpBuilder &builder, Location loc, ValueRange arguments) {
+                  linalg::YieldOp::create(
+                      builder, loc, body(builder, loc, arguments.front()));
+                })
+                .getResult(0);
+        target = emitInsert(b, copied, target, offsets, extents);
+      };
+  MLIRContext *context = b.getContext();
+  AffineExpr h, n, p;
+  bindDims(context, h, n, p);
+
+  Value even =
+      emitExtract(b, source, inOrder(zero, zero), inOrder(whole, width));
+  SmallVector<OpFoldResult> shape = {pairs, two};
+  shape.insert(isDepthFirst ? shape.end() : shape.begin(), width);
+  SmallVector<ReassociationIndices> dims = {{0, 1}, {2}};
+  if (!isDepthFirst)
+    dims = {{0}, {1, 2}};
+  SmallVector<int64_t> staticShape;
+  for (OpFoldResult extent : shape)
+    staticShape.push_back(getStaticSize(extent));
+  auto type = cast<RankedTensorType>(source.getType()).clone(staticShape);
+  Value expanded = tensor::ExpandShapeOp::create(b, type, even, dims, shape);
+  emitCopyTo(expanded,
+             isDepthFirst ? AffineMap::get(3, 0, {h, p, n}, context)
+                          : AffineMap::get(3, 0, {n, h, p}, context),
+             zero, pairs,
+             [](OpBuilder &, Location, Value value) { return value; });
+
+  if (!canBeOdd)
+    return target;
+  OpFoldResult rest = math.sub(depth, whole);
+  Value last =
+      emitExtract(b, source, inOrder(whole, zero), inOrder(rest, width));
+  emitCopyTo(last,
+             isDepthFirst ? AffineMap::get(3, 0, {h, n}, context)
+                          : AffineMap::get(3, 0, {n, h}, context),
+             pairs, rest, [](OpBuilder &builder, Location loc, Value value) {
+               Value place = linalg::IndexOp::create(builder, loc, 2);
+               Value isThere = arith::CmpIOp::create(
+                   builder, loc, arith::CmpIPredicate::eq, place,
+                   arith::ConstantIndexOp::create(builder, loc, 0));
+               Value zero = arith::ConstantOp::create(
+                   builder, loc, builder.getZeroAttr(value.getType()));
+               return arith::SelectOp::create(builder, loc, isThere, value,
+                                              zero)
+                   .getResult();
+             });
+  return target;
+}
+
+SmallVector<OpFoldResult> ContractionBlocks::getPanelShape(OpFoldResult depth,
+                                                           OpFoldResult width) {
+  SmallVector<OpFoldResult> shape = {
+      TileArithmetic{b}.ceilDiv(depth, depthStep), width};
+  if (depthStep > 1)
+    shape.push_back(b.getIndexAttr(depthStep));
+  return shape;
+}
+
+RankedTensorType ContractionBlocks::getPanelType(ArrayRef<OpFoldResult> shape) {
+  SmallVector<int64_t> extents;
+  for (OpFoldResult extent : shape)
+    extents.push_back(getStaticSize(extent));
+  return RankedTensorType::get(extents, element);
+}
+
 void ContractionBlocks::emitPanels() {
   TileArithmetic math{b};
   OpFoldResult columns = getExtent(form.columns), depth = getExtent(form.depth);
@@ -83,9 +201,12 @@ void ContractionBlocks::emitPanels() {
     loops.push_back(getExtent(dim));
   loops.append(
       {math.ceilDiv(depth, depthBlock), math.ceilDiv(columns, panelWidth)});
+  // What a panel has after its place: depth and columns, and pairs.
   SmallVector<OpFoldResult> shape = loops;
-  shape.append({b.getIndexAttr(depthBlock), b.getIndexAttr(panelWidth)});
-  FloatType element = getElement(form.result);
+  shape.append(
+      {b.getIndexAttr(depthBlock / depthStep), b.getIndexAttr(panelWidth)});
+  if (depthStep > 1)
+    shape.push_back(b.getIndexAttr(depthStep));
   Value memory = emitAlloc(b, shape, element);
   auto forall =
       scf::ForallOp::create(b, loops, ValueRange{memory}, std::nullopt);
@@ -118,17 +239,19 @@ void ContractionBlocks::emitPanels() {
       offsets, extents, ones);
   // And where it will be.
   SmallVector<OpFoldResult> to(indices.begin(), indices.end());
-  to.append(2, b.getIndexAttr(0));
   SmallVector<OpFoldResult> area(indices.size(), b.getIndexAttr(1));
-  area.append({size, width});
+  SmallVector<OpFoldResult> panel = getPanelShape(size, width);
+  to.append(panel.size(), b.getIndexAttr(0));
+  area.append(panel);
   SmallVector<OpFoldResult> steps(to.size(), b.getIndexAttr(1));
-  auto panelType = RankedTensorType::get(
-      {getStaticSize(size), getStaticSize(width)}, element);
   Value target = tensor::ExtractSliceOp::create(
-      b, panelType, forall.getRegionIterArgs().front(), to, area, steps);
+      b, getPanelType(panel), forall.getRegionIterArgs().front(), to, area,
+      steps);
+  AffineMap from = getMatrixMap(op, form.rhs, form.depth, form.columns);
   Value copied =
-      emitCopy(b, source, getMatrixMap(op, form.rhs, form.depth, form.columns),
-               target, b.getMultiDimIdentityMap(2));
+      depthStep > 1
+          ? emitPairs(b, source, from, size, width, canBeOdd, target)
+          : emitCopy(b, source, from, target, b.getMultiDimIdentityMap(2));
   b.setInsertionPointToStart(forall.getTerminator().getBody());
   tensor::ParallelInsertSliceOp::create(
       b, copied, forall.getRegionIterArgs().front(), to, area, steps);
@@ -150,11 +273,51 @@ Value ContractionBlocks::emitLeftCopy(Value lhs, OpFoldResult rows,
   }
   SmallVector<OpFoldResult> zeros(2, b.getIndexAttr(0)),
       ones(2, b.getIndexAttr(1));
-  Value block = emitAlloc(b, getAsIndexOpFoldResult(b.getContext(), shape),
-                          getElement(form.result));
+  Value block =
+      emitAlloc(b, getAsIndexOpFoldResult(b.getContext(), shape), element);
   Value target = tensor::ExtractSliceOp::create(b, block, zeros, extents, ones);
   Value source = tensor::ExtractSliceOp::create(b, lhs, offsets, extents, ones);
   return emitCopy(b, source, map, target, map);
+}
+
+/// The same in pairs: (row, pair, 2), or (pair, row, 2) where rows of the left
+/// factor are along the depth.
+Value ContractionBlocks::emitLeftPairs(Value lhs, OpFoldResult rows,
+                                       OpFoldResult first, OpFoldResult depth) {
+  TileArithmetic math{b};
+  AffineMap map = getMatrixMap(op, form.lhs, form.depth, form.rows);
+  OpFoldResult zero = b.getIndexAttr(0), two = b.getIndexAttr(2);
+  OpFoldResult pairs = math.ceilDiv(depth, 2);
+  if (map.getDimPosition(0) == 0) {
+    Value block = emitAlloc(
+        b,
+        {b.getIndexAttr(depthBlock / 2), b.getIndexAttr(sizes.blockRows), two},
+        element);
+    Value target =
+        emitExtract(b, block, {zero, zero, zero}, {pairs, rows, two});
+    Value source = emitExtract(b, lhs, {first, zero}, {depth, rows});
+    return emitPairs(b, source, map, depth, rows, canBeOdd, target);
+  }
+  // Neighbours are pairs already.
+  Value block = emitAlloc(
+      b, {b.getIndexAttr(sizes.blockRows), b.getIndexAttr(depthBlock)},
+      element);
+  Value target = emitExtract(b, block, {zero, zero}, {rows, depth});
+  Value source = emitExtract(b, lhs, {zero, first}, {rows, depth});
+  Value copied = linalg::CopyOp::create(b, source, target).getResult(0);
+  block = emitInsert(b, copied, block, {zero, zero}, {rows, depth});
+  if (canBeOdd) {
+    OpFoldResult rest = math.sub(math.mul(pairs, 2), depth);
+    Value end = emitExtract(b, block, {zero, depth}, {rows, rest});
+    Value zeroElement = arith::ConstantOp::create(b, b.getZeroAttr(element));
+    Value zeros = linalg::FillOp::create(b, zeroElement, end).getResult(0);
+    block = emitInsert(b, zeros, block, {zero, depth}, {rows, rest});
+  }
+  auto type =
+      RankedTensorType::get({sizes.blockRows, depthBlock / 2, 2}, element);
+  SmallVector<ReassociationIndices> dims = {{0}, {1, 2}};
+  Value expanded = tensor::ExpandShapeOp::create(b, type, block, dims);
+  return emitExtract(b, expanded, {zero, zero, zero}, {rows, pairs, two});
 }
 
 Value ContractionBlocks::emitDepth(Value lhs, Value sum,
@@ -163,21 +326,29 @@ Value ContractionBlocks::emitDepth(Value lhs, Value sum,
   TileArithmetic math{b};
   OpFoldResult first = math.mul(block, depthBlock);
   OpFoldResult depth = math.cut(depthBlock, getExtent(form.depth), first);
-  Value left = emitLeftCopy(lhs, rows, first, depth);
+  Value left = depthStep > 1 ? emitLeftPairs(lhs, rows, first, depth)
+                             : emitLeftCopy(lhs, rows, first, depth);
   OpFoldResult columns = getExtent(form.columns);
   MLIRContext *context = b.getContext();
-  // (row, column, depth)
-  AffineExpr m, n, k;
-  bindDims(context, m, n, k);
+  // (row, column, depth), and a pair's element.
+  AffineExpr m, n, k, p;
+  bindDims(context, m, n, k, p);
   AffineMap fromLeft = getMatrixMap(op, form.lhs, form.depth, form.rows);
   bool isTransposed = fromLeft.getDimPosition(0) == 0;
   SmallVector<AffineExpr> leftMap = {m, k};
   if (isTransposed)
     std::swap(leftMap[0], leftMap[1]);
+  SmallVector<AffineExpr> rightMap = {k, n};
+  unsigned numLoops = 3;
+  if (depthStep > 1) {
+    leftMap.push_back(p);
+    rightMap.push_back(p);
+    ++numLoops;
+  }
   ArrayAttr maps =
-      b.getAffineMapArrayAttr({AffineMap::get(3, 0, leftMap, context),
-                               AffineMap::get(3, 0, {k, n}, context),
-                               AffineMap::get(3, 0, {m, n}, context)});
+      b.getAffineMapArrayAttr({AffineMap::get(numLoops, 0, leftMap, context),
+                               AffineMap::get(numLoops, 0, rightMap, context),
+                               AffineMap::get(numLoops, 0, {m, n}, context)});
 
   auto loop =
       scf::ForOp::create(b, math.value(b.getIndexAttr(0)),
@@ -193,13 +364,12 @@ Value ContractionBlocks::emitDepth(Value lhs, Value sum,
     offsets.push_back(outer[dim]);
   offsets.append({block, panel});
   SmallVector<OpFoldResult> extents(offsets.size(), b.getIndexAttr(1));
-  offsets.append(2, b.getIndexAttr(0));
-  extents.append({depth, width});
+  SmallVector<OpFoldResult> shape = getPanelShape(depth, width);
+  offsets.append(shape.size(), b.getIndexAttr(0));
+  extents.append(shape);
   SmallVector<OpFoldResult> ones(offsets.size(), b.getIndexAttr(1));
-  auto panelType = RankedTensorType::get(
-      {getStaticSize(depth), getStaticSize(width)}, getElement(form.result));
-  Value right = tensor::ExtractSliceOp::create(b, panelType, panels, offsets,
-                                               extents, ones);
+  Value right = tensor::ExtractSliceOp::create(b, getPanelType(shape), panels,
+                                               offsets, extents, ones);
   Value sums = loop.getRegionIterArgs().front();
   SmallVector<OpFoldResult> at = {b.getIndexAttr(0), column},
                             area = {rows, width};

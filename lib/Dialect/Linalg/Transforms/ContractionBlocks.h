@@ -10,7 +10,8 @@
 // in panels as wide as the vectors of a tile of the result in registers; a
 // block of the left factor is copied by each thread (Goto and van de Geijn,
 // 2008). Both then lie contiguous in memory: rows that are a power of two apart
-// fall into the same few sets of a cache.
+// fall into the same few sets of a cache. Where an instruction multiplies pairs
+// of bf16, both are copied as such pairs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,17 +44,29 @@ private:
                   OpFoldResult rows, OpFoldResult block);
   Value emitLeftCopy(Value lhs, OpFoldResult rows, OpFoldResult first,
                      OpFoldResult depth);
+  Value emitLeftPairs(Value lhs, OpFoldResult rows, OpFoldResult first,
+                      OpFoldResult depth);
   OpFoldResult getExtent(unsigned dim);
+  SmallVector<OpFoldResult> getPanelShape(OpFoldResult depth,
+                                          OpFoldResult width);
+  RankedTensorType getPanelType(ArrayRef<OpFoldResult> shape);
 
   ImplicitLocOpBuilder &b;
   linalg::LinalgOp op;
   ContractionForm form;
   ContractionTile sizes;
   int64_t panelWidth, depthBlock;
+  /// Elements of the contracted loop that a product takes, a dimension of what
+  /// is copied if they are more than one; whether its extent may be odd; and
+  /// the type of copies.
+  int64_t depthStep;
+  bool canBeOdd;
+  FloatType element;
   /// Loops that the right factor has besides the contracted one and columns.
   SmallVector<unsigned> batch;
   SmallVector<OpFoldResult> extents;
-  /// batch x blocks x panels x depthBlock x panelWidth.
+  /// batch x blocks x panels x depthBlock / depthStep x panelWidth (x
+  /// depthStep).
   Value panels;
 };
 

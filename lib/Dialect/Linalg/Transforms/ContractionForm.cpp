@@ -65,3 +65,25 @@ FailureOr<ContractionForm> varlen::getContractionForm(linalg::LinalgOp op) {
   });
   return form;
 }
+
+bool varlen::isBF16Product(const ContractionForm &form) {
+  return getElement(form.lhs).isBF16() && getElement(form.rhs).isBF16() &&
+         getElement(form.result).isF32();
+}
+
+FailureOr<ContractionForm> varlen::getPairForm(linalg::LinalgOp op) {
+  FailureOr<ContractionForm> form = getContractionForm(op);
+  if (failed(form) || !isBF16Product(*form) || !form->hasDepthLast)
+    return failure();
+  // The loop that is last in both factors is the pair; depth is another one.
+  unsigned pair = form->depth;
+  linalg::ContractionDimensions dims = *linalg::inferContractionDims(op);
+  if (op.getStaticLoopRanges()[pair] != 2 || dims.k.size() != 2)
+    return failure();
+  form->depth = dims.k.front() == pair ? dims.k.back() : dims.k.front();
+  AffineMap rhs = op.getMatchingIndexingMap(form->rhs);
+  if (rhs.getDimPosition(rhs.getNumResults() - 2) != form->columns)
+    return failure();
+  llvm::erase(form->outer, form->depth);
+  return form;
+}

@@ -34,6 +34,15 @@ inline FloatType getElement(OpOperand *operand) {
 
 FailureOr<ContractionForm> getContractionForm(linalg::LinalgOp op);
 
+/// Whether the products are those of bf16 that sum in f32.
+bool isBF16Product(const ContractionForm &form);
+
+/// The form of a product of bf16 whose factors lie in memory in pairs of the
+/// contracted loop: of loops (row, column, depth, pair) in any order, `pair` is
+/// of two elements and last in both factors, and the columns are the loop
+/// before it in `rhs`. Failure for anything else.
+FailureOr<ContractionForm> getPairForm(linalg::LinalgOp op);
+
 } // namespace mlir::varlen
 
 #endif // VARLEN_DIALECT_LINALG_TRANSFORMS_CONTRACTIONFORM_H

@@ -34,9 +34,11 @@ static bool isPanel(Value matrix, int64_t width) {
   auto type = cast<MemRefType>(matrix.getType());
   SmallVector<int64_t> strides;
   int64_t offset;
-  return type.getRank() == 2 &&
+  // Pairs have a third dimension.
+  bool isPaired = type.getRank() == 3;
+  return (isPaired || type.getRank() == 2) &&
          succeeded(type.getStridesAndOffset(strides, offset)) &&
-         strides[0] == width;
+         strides[0] == (isPaired ? 2 : 1) * width;
 }
 
 ContractionVectorizer::ContractionVectorizer(OpBuilder &builder,
@@ -65,7 +67,6 @@ static Value convert(ImplicitLocOpBuilder &b, Value value, FloatType element) {
   return arith::ExtFOp::create(b, type, value);
 }
 
-/// A vector of an operand's columns, of those that `mask` has if it is there.
 Value ContractionVectorizer::load(OpOperand &operand, Value mask) {
   auto type =
       VectorType::get({lanes}, getElementTypeOrSelf(operand.get().getType()));
@@ -77,8 +78,24 @@ Value ContractionVectorizer::load(OpOperand &operand, Value mask) {
       arith::ConstantOp::create(b, b.getZeroAttr(type)));
 }
 
-Value ContractionVectorizer::loadElement(OpOperand &operand) {
-  return memref::LoadOp::create(b, operand.get(), getIndices(operand));
+Value ContractionVectorizer::loadRight(Value mask) {
+  return convert(b, load(*form.rhs, mask), element);
+}
+
+Value ContractionVectorizer::loadLeft() {
+  Value factor =
+      memref::LoadOp::create(b, form.lhs->get(), getIndices(*form.lhs));
+  return vector::BroadcastOp::create(b, VectorType::get({lanes}, element),
+                                     convert(b, factor, element));
+}
+
+Value ContractionVectorizer::addProducts(Value lhs, Value rhs, Value sum) {
+  return multiplyAdd(lhs, rhs, sum);
+}
+
+Value ContractionVectorizer::emitMask(Value count, int64_t size) {
+  return vector::CreateMaskOp::create(b, VectorType::get({size}, b.getI1Type()),
+                                      count);
 }
 
 /// Fetches a row of the right factor for later, the columns of a tile.
@@ -97,51 +114,58 @@ void ContractionVectorizer::prefetch(Value row, ArrayRef<Value> columns) {
 /// block of rows: all of it with each tile would take more time than it saves.
 Values ContractionVectorizer::emitDepth(
     Value row, ArrayRef<Value> columns, Values sums,
-    function_ref<Values(Value, ValueRange)> addProducts) {
+    function_ref<Values(Value, ValueRange)> addStep) {
   IndexBuilder index{b};
   Value depth = extents[form.depth], one = index.constant(1);
-  if (!hasPanels)
-    return emitLoop(b, index.constant(0), depth, one, sums,
+  if (!hasPanels) {
+    Value whole = index.roundDown(depth, depthStep);
+    Value each = index.constant(depthStep);
+    sums = emitLoop(b, index.constant(0), whole, each, sums,
                     [&](Value k, ValueRange state) {
-                      prefetch(index.add(k, kRowsAhead), columns);
-                      return addProducts(k, state);
+                      for (int64_t i = 0; i < depthStep; ++i)
+                        prefetch(index.add(k, kRowsAhead + i), columns);
+                      return addStep(k, state);
                     });
+    if (getConstantIntValue(index.sub(depth, whole)) == 0)
+      return sums;
+    isLastStep = true;
+    sums = emitLoop(b, whole, depth, each, sums, addStep);
+    isLastStep = false;
+    return sums;
+  }
   Value numTiles = index.ceilDiv(extents[form.rows], sizes.rows);
   Value share = index.div(index.add(depth, index.sub(numTiles, one)), numTiles);
   Value tile = index.div(row, index.constant(sizes.rows));
   Value first = index.add(depth, index.mul(tile, share));
   Value step = index.constant(kStepsPerPrefetch);
   Value whole = index.roundDown(depth, kStepsPerPrefetch);
-  sums = emitLoop(b, index.constant(0), whole, step, sums,
-                  [&](Value k, ValueRange state) {
-                    prefetch(index.add(first, index.div(k, step)), columns);
-                    return Values(emitLoop(b, k, index.add(k, step), one, state,
-                                           addProducts));
-                  });
+  sums = emitLoop(
+      b, index.constant(0), whole, step, sums, [&](Value k, ValueRange state) {
+        prefetch(index.add(first, index.div(k, step)), columns);
+        return Values(emitLoop(b, k, index.add(k, step), one, state, addStep));
+      });
   if (getConstantIntValue(index.sub(depth, whole)) == 0)
     return sums;
-  return emitLoop(b, whole, depth, one, sums, addProducts);
+  return emitLoop(b, whole, depth, one, sums, addStep);
 }
 
 void ContractionVectorizer::emitTile(const Tile &tile) {
   IndexBuilder index{b};
   // Rows that are not there are the last one again, and not stored.
-  SmallVector<Value> rows, columns, masks;
+  SmallVector<Value> rows, columns, masks, rightMasks;
   for (int64_t i = 0; i < tile.numRows; ++i) {
     Value offset = index.constant(i);
     if (tile.rows)
       offset = index.min(offset, index.sub(tile.rows, index.constant(1)));
     rows.push_back(index.add(tile.row, offset));
   }
-  auto maskType = VectorType::get({lanes}, b.getI1Type());
   for (int64_t j = 0; j < sizes.vectors; ++j) {
     columns.push_back(index.add(tile.column, j * lanes));
-    masks.push_back(tile.columns
-                        ? vector::CreateMaskOp::create(
-                              b, maskType,
-                              ValueRange{index.sub(tile.columns,
-                                                   index.constant(j * lanes))})
-                        : Value());
+    Value present = tile.columns
+                        ? index.sub(tile.columns, index.constant(j * lanes))
+                        : Value();
+    masks.push_back(present ? emitMask(present, lanes) : Value());
+    rightMasks.push_back(present ? emitRightMask(present) : Value());
   }
   auto forEach = [&](function_ref<void(int64_t, int64_t)> visit) {
     for (int64_t i = 0; i < tile.numRows; ++i)
@@ -155,26 +179,24 @@ void ContractionVectorizer::emitTile(const Tile &tile) {
   forEach([&](int64_t, int64_t j) {
     sums.push_back(load(*form.result, masks[j]));
   });
-  auto addProducts = [&](Value k, ValueRange state) {
+  auto addStep = [&](Value k, ValueRange state) {
     indices[form.depth] = k;
     Values next(state), vectors;
     for (int64_t j = 0; j < sizes.vectors; ++j) {
       indices[form.columns] = columns[j];
-      vectors.push_back(convert(b, load(*form.rhs, masks[j]), element));
+      vectors.push_back(loadRight(rightMasks[j]));
     }
     for (int64_t i = 0; i < tile.numRows; ++i) {
       indices[form.rows] = rows[i];
-      Value factor = vector::BroadcastOp::create(
-          b, VectorType::get({lanes}, element),
-          convert(b, loadElement(*form.lhs), element));
+      Value factor = loadLeft();
       for (int64_t j = 0; j < sizes.vectors; ++j) {
         Value &sum = next[i * sizes.vectors + j];
-        sum = multiplyAdd(factor, vectors[j], sum);
+        sum = addProducts(factor, vectors[j], sum);
       }
     }
     return next;
   };
-  sums = emitDepth(tile.row, columns, sums, addProducts);
+  sums = emitDepth(tile.row, columns, sums, addStep);
   for (int64_t i = 0; i < tile.numRows; ++i) {
     auto store = [&] {
       indices[form.rows] = index.add(tile.row, i);

@@ -26,6 +26,34 @@ public:
   ContractionVectorizer(OpBuilder &builder, linalg::LinalgOp op,
                         const ContractionForm &form, const CPUTarget &target);
 
+protected:
+  void emitMatrix() override;
+
+  /// What a step of the contracted loop takes, at `indices`: a vector of the
+  /// right factor, of its columns that `mask` has if that is there; an element
+  /// of the left one in all lanes of a vector; and the sum of their products.
+  virtual Value loadRight(Value mask);
+  virtual Value loadLeft();
+  virtual Value addProducts(Value lhs, Value rhs, Value sum);
+  /// The mask of `loadRight` for as many columns.
+  virtual Value emitRightMask(Value columns) {
+    return emitMask(columns, lanes);
+  }
+
+  Value emitMask(Value count, int64_t size);
+  /// A vector of an operand's columns, of those that `mask` has if it is there.
+  Value load(OpOperand &operand, Value mask);
+
+  ContractionTile sizes;
+  /// Of a vector of sums.
+  int64_t lanes;
+  /// Elements of the contracted loop that a step takes; whether the step is one
+  /// of fewer, at its end.
+  int64_t depthStep = 1;
+  bool isLastStep = false;
+  /// Whether what comes next of the right factor lies behind it in memory.
+  bool hasPanels;
+
 private:
   /// A tile of the result: its first row and column, and what is left from
   /// there on of each where the tile may be cut.
@@ -35,20 +63,12 @@ private:
     int64_t numRows;
   };
 
-  void emitMatrix() override;
   void emitRows(Value column, Value columns, bool isCut);
   void emitTile(const Tile &tile);
 
   void prefetch(Value row, ArrayRef<Value> columns);
   Values emitDepth(Value row, ArrayRef<Value> columns, Values sums,
-                   function_ref<Values(Value, ValueRange)> addProducts);
-  Value load(OpOperand &operand, Value mask);
-  Value loadElement(OpOperand &operand);
-
-  ContractionTile sizes;
-  int64_t lanes;
-  /// Whether what comes next of the right factor lies behind it in memory.
-  bool hasPanels;
+                   function_ref<Values(Value, ValueRange)> addStep);
 };
 
 } // namespace mlir::varlen

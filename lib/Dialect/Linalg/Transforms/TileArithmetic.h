@@ -46,6 +46,9 @@ struct TileArithmetic {
     return apply(b.getAffineSymbolExpr(0) - b.getAffineSymbolExpr(1),
                  {lhs, rhs});
   }
+  OpFoldResult floorDiv(OpFoldResult lhs, int64_t rhs) {
+    return apply(b.getAffineSymbolExpr(0).floorDiv(rhs), {lhs});
+  }
   OpFoldResult ceilDiv(OpFoldResult lhs, int64_t rhs) {
     return apply(b.getAffineSymbolExpr(0).ceilDiv(rhs), {lhs});
   }

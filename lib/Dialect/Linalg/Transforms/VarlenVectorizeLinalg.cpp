@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ContractionVectorizer.h"
+#include "ContractionPairs.h"
+#include "CopyInterleaver.h"
 #include "DotVectorizer.h"
 #include "LoopVectorizer.h"
 #include "varlen/Dialect/Linalg/Transforms/Passes.h"
@@ -44,7 +45,10 @@ static bool hasContiguousColumns(linalg::LinalgOp op,
   };
   if (getBits(form.result) < 32)
     return false;
-  // A vector that is cut masks them, which LLVM can't of narrow floats.
+  if (target.hasBF16Dot && isBF16Product(form))
+    return true;
+  // A vector that is cut masks them, which LLVM can't of narrow floats without
+  // instructions for these.
   int64_t columns = op.getStaticLoopRanges()[form.columns];
   return getBits(form.rhs) >= 32 ||
          (ShapedType::isStatic(columns) &&
@@ -56,8 +60,20 @@ static bool hasContiguousColumns(linalg::LinalgOp op,
 static bool emitContraction(OpBuilder &builder, linalg::LinalgOp op,
                             const ContractionForm &form,
                             const CPUTarget &target) {
+  bool hasPairs = target.hasBF16Dot && isBF16Product(form);
+  if (FailureOr<ContractionForm> packed = getPairForm(op);
+      hasPairs && succeeded(packed)) {
+    PackedPairVectorizer vectorizer(builder, op, *packed, target);
+    if (vectorizer.canEmit()) {
+      vectorizer.emit();
+      return true;
+    }
+  }
   if (hasContiguousColumns(op, form, target)) {
-    ContractionVectorizer(builder, op, form, target).emit();
+    if (hasPairs)
+      PairVectorizer(builder, op, form, target).emit();
+    else
+      ContractionVectorizer(builder, op, form, target).emit();
     return true;
   }
   DotVectorizer dot(builder, op, form, target);
@@ -113,6 +129,13 @@ struct VarlenVectorizeLinalg
           succeeded(form) && emitContraction(builder, op, *form, *cpu)) {
         op.erase();
         ++numContractions;
+        continue;
+      }
+      if (CopyInterleaver interleaver(builder, op, *cpu);
+          interleaver.canEmit()) {
+        interleaver.emit();
+        op.erase();
+        ++numVectorized;
         continue;
       }
       std::string reason;

@@ -13,3 +13,70 @@ func.func @pairs(%a: memref<?x64xbf16>, %b: memref<?x64xbf16>, %c: memref<?x?xf3
       ins(%a, %b : memref<?x64xbf16>, memref<?x64xbf16>) outs(%c : memref<?x?xf32>)
   return
 }
+
+// Pairs in memory: a pair of the left factor in all lanes.
+// CHECK-LABEL: func.func @packed
+// CHECK: %[[B:.*]] = memref.collapse_shape %{{.*}} {{\[\[}}0], [1, 2]]
+// CHECK: scf.for
+// CHECK: vector.load %[[B]]{{.*}} : memref<128x64xbf16>, vector<32xbf16>
+// CHECK: %[[PAIR:.*]] = vector.load %{{.*}} : memref<?x128x2xbf16>, vector<2xbf16>
+// CHECK: %[[WORD:.*]] = vector.bitcast %[[PAIR]] : vector<2xbf16> to vector<1xi32>
+// CHECK: vector.bitcast %{{.*}} : vector<16xi32> to vector<32xbf16>
+// CHECK: x86vector.avx512.dot {{.*}} : vector<32xbf16> -> vector<16xf32>
+// EXTEND-LABEL: func.func @packed
+// EXTEND-NOT: x86vector
+// EXTEND: return
+func.func @packed(%a: memref<?x128x2xbf16>, %b: memref<128x32x2xbf16>, %c: memref<?x32xf32>) {
+  linalg.contract indexing_maps = [affine_map<(m, n, h, p) -> (m, h, p)>, affine_map<(m, n, h, p) -> (h, n, p)>, affine_map<(m, n, h, p) -> (m, n)>]
+      ins(%a, %b : memref<?x128x2xbf16>, memref<128x32x2xbf16>) outs(%c : memref<?x32xf32>)
+  return
+}
+
+// Columns that are not there are not read.
+// CHECK-LABEL: func.func @packed_columns
+// CHECK: vector.create_mask %{{.*}} : vector<32xi1>
+// CHECK: vector.maskedload {{.*}}, vector<32xi1>, vector<32xbf16> into vector<32xbf16>
+func.func @packed_columns(%a: memref<?x128x2xbf16>, %b: memref<128x?x2xbf16>, %c: memref<?x?xf32>) {
+  linalg.contract indexing_maps = [affine_map<(m, n, h, p) -> (m, h, p)>, affine_map<(m, n, h, p) -> (h, n, p)>, affine_map<(m, n, h, p) -> (m, n)>]
+      ins(%a, %b : memref<?x128x2xbf16>, memref<128x?x2xbf16>) outs(%c : memref<?x?xf32>)
+  return
+}
+
+// Rows where they are: two are interleaved, and an odd one with zeros.
+// CHECK-LABEL: func.func @in_place
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xbf16>
+// CHECK: scf.for
+// CHECK: %[[FIRST:.*]] = vector.load %{{.*}} : memref<37x16xbf16>, vector<16xbf16>
+// CHECK: %[[SECOND:.*]] = vector.load %{{.*}} : memref<37x16xbf16>, vector<16xbf16>
+// CHECK: vector.interleave %[[FIRST]], %[[SECOND]]
+// CHECK: x86vector.avx512.dot
+// CHECK: %[[LAST:.*]] = vector.load %{{.*}} : memref<37x16xbf16>, vector<16xbf16>
+// CHECK: vector.interleave %[[LAST]], %[[ZERO]]
+// CHECK: x86vector.avx512.dot
+// EXTEND-LABEL: func.func @in_place
+// EXTEND-NOT: vector.interleave
+// EXTEND: return
+func.func @in_place(%a: memref<2x37xbf16>, %b: memref<37x16xbf16>, %c: memref<2x16xf32>) {
+  linalg.contract indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>]
+      ins(%a, %b : memref<2x37xbf16>, memref<37x16xbf16>) outs(%c : memref<2x16xf32>)
+  return
+}
+
+// A copy of two rows to pairs, and the columns that are left over.
+// CHECK-LABEL: func.func @rows_to_pairs
+// CHECK: %[[PAIRS:.*]] = memref.collapse_shape %{{.*}} {{\[\[}}0], [1, 2]]
+// CHECK: scf.for
+// CHECK:   scf.for
+// CHECK:     %[[PAIR:.*]] = vector.interleave %{{.*}}, %{{.*}} : vector<32xbf16> -> vector<64xbf16>
+// CHECK:     vector.store %[[PAIR]], %[[PAIRS]]
+// CHECK:   scf.for
+// CHECK-COUNT-2: memref.store
+func.func @rows_to_pairs(%x: memref<?x2x?xbf16>, %y: memref<?x?x2xbf16>) {
+  linalg.generic {indexing_maps = [affine_map<(h, n, p) -> (h, p, n)>, affine_map<(h, n, p) -> (h, n, p)>],
+                  iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : memref<?x2x?xbf16>) outs(%y : memref<?x?x2xbf16>) {
+  ^bb0(%a: bf16, %o: bf16):
+    linalg.yield %a : bf16
+  }
+  return
+}

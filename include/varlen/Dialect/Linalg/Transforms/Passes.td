@@ -82,7 +82,8 @@ def VarlenTileLinalg : Pass<"varlen-tile-linalg", "::mlir::func::FuncOp"> {
     rows, and the contraction that an elementwise operation reads. A contraction is
     computed in blocks: its right factor is copied once, in panels as wide as the
     vectors of a tile of the result in registers; each thread copies a block of
-    rows of the left one.
+    rows of the left one. Where the target has a dot product of bf16 pairs, copies of
+    bf16 are of pairs along the contracted loop, and an odd end is padded with zeros.
 
     *Requires*: linalg on tensors; operations whose indices are no loops, in an
     `scf.forall` already, or too small to be worth a thread are left as they are.
@@ -140,7 +141,8 @@ def VarlenVectorizeLinalg
     become scalar loops; a remark counts them and names the first.
     *Numerics*: a reduction along the loop of vectors sums in another order, always
     the same one; a contraction multiplies and adds with one rounding where the
-    target has the instruction. `exp`, `log`, `tanh`, `sin` and others of f16, bf16
+    target has the instruction; of bf16 it adds pairs of products where the target has
+    a dot product of them, which takes subnormal numbers for zero. `exp`, `log`, `tanh`, `sin` and others of f16, bf16
     and f32 are upstream's polynomials, of a few units in the last place of f32.
 
     ```mlir

@@ -1,0 +1,120 @@
+//===- ContractionPairs.cpp - Contractions of pairs of bf16 ---------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ContractionPairs.h"
+
+#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+static bool isContiguous(OpOperand *operand) {
+  return cast<MemRefType>(operand->get().getType()).isLastDimUnitStride();
+}
+
+Value PairVectorizer::broadcastPair(Value pair) {
+  Type word = b.getI32Type();
+  Value words = vector::BroadcastOp::create(
+      b, VectorType::get({lanes}, word),
+      vector::ExtractOp::create(
+          b, vector::BitCastOp::create(b, VectorType::get({1}, word), pair),
+          0));
+  return vector::BitCastOp::create(
+      b, VectorType::get({2 * lanes}, b.getBF16Type()), words);
+}
+
+Value PairVectorizer::addProducts(Value lhs, Value rhs, Value sum) {
+  return x86vector::DotBF16Op::create(b, sum.getType(), sum, lhs, rhs);
+}
+
+/// What `load` gives at a step's two elements of the contracted loop; zero for
+/// the second one of a depth that is odd.
+std::pair<Value, Value> PairVectorizer::loadBoth(function_ref<Value()> load) {
+  Value first = load();
+  if (isLastStep)
+    return {first,
+            arith::ConstantOp::create(b, b.getZeroAttr(first.getType()))};
+  Value k = indices[form.depth];
+  indices[form.depth] = IndexBuilder{b}.add(k, 1);
+  Value second = load();
+  indices[form.depth] = k;
+  return {first, second};
+}
+
+Value PairVectorizer::loadRight(Value mask) {
+  auto [first, second] = loadBoth([&] { return load(*form.rhs, mask); });
+  return vector::InterleaveOp::create(b, first, second);
+}
+
+Value PairVectorizer::loadLeft() {
+  auto type = VectorType::get({2}, b.getBF16Type());
+  Value memory = form.lhs->get();
+  AffineMap map = op.getMatchingIndexingMap(form.lhs);
+  bool isNeighbour = isContiguous(form.lhs) &&
+                     map.getDimPosition(map.getNumResults() - 1) == form.depth;
+  if (isNeighbour && !isLastStep)
+    return broadcastPair(
+        vector::LoadOp::create(b, type, memory, getIndices(*form.lhs)));
+  auto [first, second] = loadBoth([&]() -> Value {
+    return memref::LoadOp::create(b, memory, getIndices(*form.lhs));
+  });
+  return broadcastPair(
+      vector::FromElementsOp::create(b, type, ValueRange{first, second}));
+}
+
+//===----------------------------------------------------------------------===//
+// Pairs in memory
+//===----------------------------------------------------------------------===//
+
+static SmallVector<ReassociationIndices> getRowsOfPairs() {
+  return {{0}, {1, 2}};
+}
+
+bool PackedPairVectorizer::canEmit() {
+  if (!op.hasPureBufferSemantics())
+    return false;
+  auto rhs = cast<MemRefType>(form.rhs->get().getType());
+  return rhs.getRank() == 3 && isContiguous(form.lhs) &&
+         isContiguous(form.rhs) && isContiguous(form.result) &&
+         memref::CollapseShapeOp::isGuaranteedCollapsible(rhs,
+                                                          getRowsOfPairs());
+}
+
+void PackedPairVectorizer::emitMatrix() {
+  AffineMap map = op.getMatchingIndexingMap(form.lhs);
+  indices[map.getDimPosition(map.getNumResults() - 1)] =
+      IndexBuilder{b}.constant(0);
+  right = memref::CollapseShapeOp::create(b, form.rhs->get(), getRowsOfPairs());
+  ContractionVectorizer::emitMatrix();
+}
+
+Value PackedPairVectorizer::loadRight(Value mask) {
+  auto type = VectorType::get({2 * lanes}, b.getBF16Type());
+  SmallVector<Value> at = {indices[form.depth],
+                           IndexBuilder{b}.mul(indices[form.columns], 2)};
+  if (!mask)
+    return vector::LoadOp::create(b, type, right, at);
+  return vector::MaskedLoadOp::create(
+      b, type, right, at, mask,
+      arith::ConstantOp::create(b, b.getZeroAttr(type)));
+}
+
+Value PackedPairVectorizer::loadLeft() {
+  return broadcastPair(
+      vector::LoadOp::create(b, VectorType::get({2}, b.getBF16Type()),
+                             form.lhs->get(), getIndices(*form.lhs)));
+}
+
+Value PackedPairVectorizer::emitRightMask(Value columns) {
+  return emitMask(IndexBuilder{b}.mul(columns, 2), 2 * lanes);
+}

@@ -1,0 +1,118 @@
+//===- CopyInterleaver.cpp - Copies of rows to pairs ----------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CopyInterleaver.h"
+
+#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
+#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+/// All dimensions of a memref but the last two, and those as one.
+static SmallVector<ReassociationIndices> getRowsOfPairs(int64_t rank) {
+  SmallVector<ReassociationIndices> dims;
+  for (int64_t dim = 0; dim < rank - 2; ++dim)
+    dims.push_back({dim});
+  dims.push_back({rank - 2, rank - 1});
+  return dims;
+}
+
+bool CopyInterleaver::canEmit() {
+  if (!op.hasPureBufferSemantics() || op.getNumDpsInputs() != 1 ||
+      op.getNumDpsInits() != 1 || op.getNumParallelLoops() != op.getNumLoops())
+    return false;
+  OpOperand *input = op.getDpsInputOperand(0), *init = op.getDpsInitOperand(0);
+  auto from = dyn_cast<MemRefType>(input->get().getType());
+  auto to = dyn_cast<MemRefType>(init->get().getType());
+  if (!from || !to || to.getRank() < 2 || to.getRank() != from.getRank() ||
+      to.getRank() != op.getNumLoops() || to.getShape().back() != 2 ||
+      !to.getElementType().isIntOrFloat() ||
+      to.getElementTypeBitWidth() % 8 != 0 || !from.isLastDimUnitStride() ||
+      !to.isLastDimUnitStride() ||
+      !memref::CollapseShapeOp::isGuaranteedCollapsible(
+          to, getRowsOfPairs(to.getRank())))
+    return false;
+  AffineMap read = op.getMatchingIndexingMap(input),
+            written = op.getMatchingIndexingMap(init);
+  if (!read.isPermutation() || !written.isPermutation() ||
+      read.getResults().back() !=
+          written.getResult(written.getNumResults() - 2))
+    return false;
+  auto yield = cast<linalg::YieldOp>(op.getBlock()->getTerminator());
+  return yield.getOperand(0) == op.getMatchingBlockArgument(input);
+}
+
+SmallVector<Value> CopyInterleaver::getSourceIndices(int64_t pair,
+                                                     Value column) {
+  SmallVector<Value> at;
+  AffineMap written = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  for (AffineExpr expr :
+       op.getMatchingIndexingMap(op.getDpsInputOperand(0)).getResults()) {
+    unsigned place = *written.getResultPosition(expr);
+    at.push_back(place < outer    ? indices[place]
+                 : place == outer ? column
+                                  : IndexBuilder{b}.constant(pair));
+  }
+  return at;
+}
+
+void CopyInterleaver::emitPairs() {
+  IndexBuilder index{b};
+  Value source = op.getDpsInputOperand(0)->get();
+  Value columns = linalg::createOrFoldDimOp(
+      b, b.getLoc(), op.getDpsInitOperand(0)->get(), outer);
+  Type element = cast<MemRefType>(source.getType()).getElementType();
+  int64_t lanes = target.getLanes(element.getIntOrFloatBitWidth() / 8);
+  auto type = VectorType::get({lanes}, element);
+  Value whole = index.roundDown(columns, lanes);
+  SmallVector<Value> at(indices);
+  at.push_back(Value());
+  emitLoop(b, index.constant(0), whole, lanes, [&](Value column) {
+    auto load = [&](int64_t pair) {
+      return vector::LoadOp::create(b, type, source,
+                                    getSourceIndices(pair, column));
+    };
+    at.back() = index.mul(column, 2);
+    vector::StoreOp::create(
+        b, vector::InterleaveOp::create(b, load(0), load(1)), result, at);
+  });
+  emitLoop(b, whole, columns, 1, [&](Value column) {
+    for (int64_t pair = 0; pair < 2; ++pair) {
+      at.back() = index.add(index.mul(column, 2), pair);
+      memref::StoreOp::create(
+          b, memref::LoadOp::create(b, source, getSourceIndices(pair, column)),
+          result, at);
+    }
+  });
+}
+
+void CopyInterleaver::emitLoops(unsigned dim) {
+  if (dim == outer)
+    return emitPairs();
+  Value extent = linalg::createOrFoldDimOp(b, b.getLoc(),
+                                           op.getDpsInitOperand(0)->get(), dim);
+  emitLoop(b, IndexBuilder{b}.constant(0), extent, 1, [&](Value i) {
+    indices.push_back(i);
+    emitLoops(dim + 1);
+    indices.pop_back();
+  });
+}
+
+void CopyInterleaver::emit() {
+  b.setInsertionPoint(op);
+  Value memory = op.getDpsInitOperand(0)->get();
+  int64_t rank = cast<MemRefType>(memory.getType()).getRank();
+  result = memref::CollapseShapeOp::create(b, memory, getRowsOfPairs(rank));
+  outer = rank - 2;
+  emitLoops(0);
+}
