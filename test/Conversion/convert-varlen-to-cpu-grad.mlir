@@ -38,18 +38,35 @@
 // One item for each sequence and kv head; dq has as many rows as the longest,
 // queries and cotangents as many panels, in columns and in rows.
 // CHECK: %[[ITEMS:.*]] = varlen.work_tiles %[[CUQ]], %[[CUK]] {{.*}} block_m 9223372036854775807
-// CHECK: scf.for
+// CHECK: %[[ALL:.*]]:4 = scf.for
 // CHECK: arith.maxsi
 // CHECK: %[[MOST:.*]] = arith.muli %{{.*}}, %c16
 // CHECK: %[[PANELS:.*]] = arith.divui %[[MOST]], %c16
+// Memory that threads share, if an item has so many scores that it is cut.
+// CHECK: arith.cmpf ogt, %[[ALL]]#3
+// CHECK: %[[SHAREDROWS:.*]] = arith.select %[[CUT:.*]], %[[MOST]], %c0
+// CHECK: %[[SHAREDPANELS:.*]] = arith.select %[[CUT]], %[[PANELS]], %c0
+// CHECK: %[[SHAREDBLOCKS:.*]] = arith.select %[[CUT]], %[[ALL]]#1, %c0
+// CHECK: %[[SHAREDQC:.*]] = memref.alloc(%[[SHAREDPANELS]]) {alignment = 64 : i64} : memref<?x16x16xf32>
+// CHECK: %[[SHAREDQR:.*]] = memref.alloc(%[[SHAREDPANELS]]) {alignment = 64 : i64} : memref<?x16x16xf32>
+// CHECK: memref.alloc(%[[SHAREDROWS]]) {alignment = 64 : i64} : memref<?x16xf32>
+// CHECK: memref.alloc(%[[SHAREDBLOCKS]]) {alignment = 64 : i64} : memref<?x32x16xf32>
+// CHECK: memref.alloc(%[[SHAREDBLOCKS]]) {alignment = 64 : i64} : memref<?x32x8xf32>
+// All that are in one piece, then each that is cut; its diagonals; the cells of one.
+// CHECK: scf.for %[[TURN:.*]] = %c0
+// CHECK: %[[WHOLE:.*]] = arith.cmpi eq, %[[TURN]], %c0
+// CHECK: scf.for
 // CHECK: scf.forall
-// CHECK: %[[QC:.*]] = memref.alloc(%[[PANELS]]) {alignment = 64 : i64} : memref<?x16x16xf32>
-// CHECK: %[[QR:.*]] = memref.alloc(%[[PANELS]]) {alignment = 64 : i64} : memref<?x16x16xf32>
+// CHECK: %[[OWNQC:.*]] = memref.alloc(%[[PANELS]]) {alignment = 64 : i64} : memref<?x16x16xf32>
+// CHECK: %[[OWNQR:.*]] = memref.alloc(%[[PANELS]]) {alignment = 64 : i64} : memref<?x16x16xf32>
 // CHECK: memref.alloc(%[[PANELS]]) {alignment = 64 : i64} : memref<?x8x16xf32>
 // CHECK: memref.alloc(%[[PANELS]]) {alignment = 64 : i64} : memref<?x16x8xf32>
 // CHECK: memref.alloc(%[[MOST]]) {alignment = 64 : i64} : memref<?x16xf32>
+// CHECK: memref.alloc() {alignment = 64 : i64} : memref<1x32x16xf32>
+// CHECK: %[[QC:.*]] = arith.select %[[WHOLE]], %[[OWNQC]], %[[SHAREDQC]]
+// CHECK: %[[QR:.*]] = arith.select %[[WHOLE]], %[[OWNQR]], %[[SHAREDQR]]
 // Every panel is packed once. The columns of q past its head_dim are zeros.
-// CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c16
+// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c16
 // CHECK: memref.subview %[[QC]]
 // CHECK: %[[ROWS0:.*]] = memref.subview %[[QR]]
 // CHECK: vector.load %[[Q]]
@@ -58,7 +75,7 @@
 // CHECK: %[[PAST:.*]] = memref.subview %{{.*}}[12, 0] [4, 16] [1, 1]
 // CHECK: vector.store %cst{{[^,]*}}, %[[PAST]]
 // kv blocks, then panels of the queries that see them.
-// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c32
+// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c1 {
 // CHECK: vector.load %[[K]]
 // CHECK: vector.load %[[V]]
 // CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c16
@@ -104,7 +121,7 @@ func.func @pairs(%dout: memref<?x1x16xbf16>, %q: memref<?x1x16xbf16>, %k: memref
 // CHECK-LABEL: @limits
 // CHECK-DAG: %[[LO:.*]] = memref.alloc() {alignment = 64 : i64} : memref<1x16xi32>
 // CHECK-DAG: %[[HI:.*]] = memref.alloc() {alignment = 64 : i64} : memref<1x16xi32>
-// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c32
+// CHECK: memref.subview %{{.*}}[%{{.*}}, 0, 0] [1, 32, 16] [1, 1, 1]
 // CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c16
 // CHECK: scf.for %[[LANE:.*]] = %c0 to %[[COLUMNS:.*]] step %c1 {
 // CHECK: %[[FROM:.*]] = arith.maxsi %{{.*}}, %c0

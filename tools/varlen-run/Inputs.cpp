@@ -325,8 +325,8 @@ varlen_run::makeInputs(const Signature &signature, const Options &options,
                        ArrayRef<const SafetensorsFile *> files) {
   std::vector<std::optional<Tensor>> given(signature.arguments.size());
   for (auto [slot, tensor] : llvm::zip_equal(signature.arguments, given)) {
-    const auto *file = llvm::find_if(
-        files, [name = slot.name](const SafetensorsFile *file) {
+    const auto *file =
+        llvm::find_if(files, [name = slot.name](const SafetensorsFile *file) {
           return file->find(name);
         });
     if (file == files.end() && !options.random)

@@ -28,7 +28,7 @@ struct Options {
   /// are as many or none.
   std::vector<std::string> inputs, outputs;
   std::string weights; // safetensors, for each of the inputs; empty: none
-  std::string entry; // empty: the only public function
+  std::string entry;   // empty: the only public function
   std::string target = "host";
   std::string pipeline; // empty: that of the device
   std::string json;     // empty: none

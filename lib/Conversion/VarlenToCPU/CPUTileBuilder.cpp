@@ -23,16 +23,20 @@ using namespace mlir::varlen;
 // Control flow
 //===----------------------------------------------------------------------===//
 
-scf::ForallOp
-CPUTileBuilder::forEachTile(Value tiles, Value group,
-                            function_ref<void(const WorkTile &)> body) {
-  auto work = scf::ForallOp::create(b, ArrayRef<OpFoldResult>{dim(tiles, 0)},
+scf::ForallOp CPUTileBuilder::forEach(Value count,
+                                      function_ref<void(Value)> body) {
+  auto work = scf::ForallOp::create(b, ArrayRef<OpFoldResult>{count},
                                     ValueRange{}, std::nullopt);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(work.getBody());
-  Value item = work.getInductionVar(0);
+  body(work.getInductionVar(0));
+  return work;
+}
+
+CPUTileBuilder::WorkTile CPUTileBuilder::readTile(Value tiles, Value number,
+                                                  Value group) {
   auto field = [&](WorkTilesOp::Column column) -> Value {
-    return index.load(tiles, ValueRange{item, index.constant(column)});
+    return index.load(tiles, ValueRange{number, index.constant(column)});
   };
   WorkTile tile;
   tile.pairs = {field(WorkTilesOp::QRow), field(WorkTilesOp::KvHead), group};
@@ -44,8 +48,14 @@ CPUTileBuilder::forEachTile(Value tiles, Value group,
   tile.offset = field(WorkTilesOp::Offset);
   tile.kBegin = field(WorkTilesOp::KBegin);
   tile.kEnd = field(WorkTilesOp::KEnd);
-  body(tile);
-  return work;
+  return tile;
+}
+
+scf::ForallOp
+CPUTileBuilder::forEachTile(Value tiles, Value group,
+                            function_ref<void(const WorkTile &)> body) {
+  return forEach(dim(tiles, 0),
+                 [&](Value item) { body(readTile(tiles, item, group)); });
 }
 
 //===----------------------------------------------------------------------===//

@@ -46,6 +46,10 @@ protected:
               function_ref<void()> otherwise = nullptr) {
     emitIf(b, condition, then, otherwise);
   }
+  /// A parallel loop over 0 to before `count`.
+  scf::ForallOp forEach(Value count, function_ref<void(Value)> body);
+  /// A row of a list of work tiles.
+  WorkTile readTile(Value tiles, Value number, Value group);
   /// A parallel loop over the work tiles of a list.
   scf::ForallOp forEachTile(Value tiles, Value group,
                             function_ref<void(const WorkTile &)> body);

@@ -10,7 +10,7 @@
 // over the panels of queries that see it, so dk and dv of a block stay in cache
 // and are written once. dq of the item is summed in scratch, in the order of kv
 // blocks: every gradient has one owner and an order of sums that its sequence
-// alone decides.
+// alone decides. Where one item is much of all work, its owners take turns.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,15 +42,72 @@ SequenceTileConverter::SequenceTileConverter(
       group(parts.tiles.getBatchOp().getGroup()) {}
 
 void SequenceTileConverter::emit(Value items) {
-  Value mostRows = emitMostRows(items);
   // Scratch whose size is known before the loop is kept from item to item.
-  Value mostPanels = index.div(mostRows, index.constant(panel));
-  auto work = forEachTile(items, group, [&](WorkTile tile) {
-    tile.mask = maskOf(tile, loops.tiles.getBatchOp());
-    allocateScratch(mostRows, mostPanels);
-    emitItem(tile);
+  Extremes most = emitExtremes(items);
+  Value zero = index.constant(0), one = index.constant(1);
+  Value isCut = emitIsCut(most.mostScores, most.rows, most.blocks, most.scores);
+  auto ifCut = [&](Value extent) { return index.select(isCut, extent, zero); };
+  Memory shared =
+      allocateMemory(ifCut(most.rows), ifCut(most.panels), ifCut(most.blocks));
+  // First all items that are in one piece, then one after the other of those
+  // that are cut.
+  Value count = dim(items, 0);
+  Value end = index.select(isCut, index.add(count, one), one);
+  loop(zero, index.select(index.less(zero, count), end, zero), 1,
+       [&](Value turn) {
+         Value isWhole = equal(turn, zero);
+         Value number = index.max(index.sub(turn, one), zero);
+         emitDiagonals(items, number, isWhole, most, shared);
+       });
+  for (Value buffer : shared.getAll())
+    memref::DeallocOp::create(b, buffer);
+}
+
+void SequenceTileConverter::emitDiagonals(Value items, Value number,
+                                          Value isWhole, const Extremes &most,
+                                          const Memory &shared) {
+  Value zero = index.constant(0), one = index.constant(1);
+  WorkTile own = readTile(items, number, group);
+  Grid grid = emitGrid(own);
+  auto isCut = [&](const WorkTile &tile) {
+    return emitIsCut(emitScores(tile), tile.rows, emitNumBlocks(tile),
+                     most.scores);
+  };
+  Value diagonals = index.select(
+      isCut(own), index.sub(index.add(grid.ranges, grid.chunks), one), zero);
+  loop(zero, index.select(isWhole, one, diagonals), 1, [&](Value diagonal) {
+    // Cells are numbered from the first chunk on.
+    Value first =
+        index.max(index.sub(diagonal, index.sub(grid.ranges, one)), zero);
+    Value last = index.min(diagonal, index.sub(grid.chunks, one));
+    Value cells = index.add(index.sub(last, first), one);
+    auto work =
+        forEach(index.select(isWhole, dim(items, 0), cells), [&](Value i) {
+          WorkTile tile =
+              readTile(items, index.select(isWhole, i, number), group);
+          tile.mask = maskOf(tile, loops.tiles.getBatchOp());
+          Value chunk = index.add(first, i);
+          Cell whole = emitWholeCell(tile);
+          Cell part = emitCell(tile, grid, index.sub(diagonal, chunk), chunk);
+          auto choose = [&](Value Cell::*field) {
+            return index.select(isWhole, whole.*field, part.*field);
+          };
+          Cell cell = {choose(&Cell::firstRow),      choose(&Cell::endRow),
+                       choose(&Cell::firstBlock),    choose(&Cell::endBlock),
+                       choose(&Cell::beginsQueries), choose(&Cell::endsQueries),
+                       choose(&Cell::beginsKeys),    choose(&Cell::endsKeys)};
+          Memory ofItem = allocateMemory(most.rows, most.panels, one);
+          allocateScratch();
+          ValueRange memory = emitChoice(
+              b, isWhole, [&] { return ofItem.getAll(); },
+              [&] { return shared.getAll(); });
+          item = ofItem.with(memory);
+          // Those that are cut have their turn later.
+          branch(
+              both(isWhole, isCut(tile)), [] {}, [&] { emitItem(tile, cell); });
+        });
+    work->setAttr(kScheduleAttrName, schedule);
   });
-  work->setAttr(kScheduleAttrName, schedule);
 }
 
 // To a list the other way round, keys that no item has are rows without a key:
@@ -84,108 +141,235 @@ void SequenceTileConverter::emitWrite(WriteOp write, Value sum,
 // Gradients
 //===----------------------------------------------------------------------===//
 
-/// The most rows of a work tile that sees a key.
-Value SequenceTileConverter::emitMostRows(Value tiles) {
-  ValueRange most = emitLoop(
-      b, index.constant(0), dim(tiles, 0), index.constant(1), index.constant(0),
-      [&](Value item, ValueRange most) {
-        auto field = [&](WorkTilesOp::Column column) {
-          return index.load(tiles, ValueRange{item, index.constant(column)});
-        };
-        Value seen =
-            index.less(field(WorkTilesOp::KBegin), field(WorkTilesOp::KEnd));
-        Value rows = index.select(seen, field(WorkTilesOp::Rows), most.front());
-        return Values{index.max(most.front(), rows)};
-      });
-  return index.roundUp(most.front(), panel);
+/// How many ranges and chunks the grid of an item has at most: enough for many
+/// threads, and so few that diagonals are long.
+static constexpr int64_t kMaxRanges = 16, kMaxChunks = 256;
+/// Rows of a range at least: a kv block is copied once for each.
+static constexpr int64_t kMinRangeRows = 1024;
+/// An item with more than this part of all scores is cut.
+static constexpr double kLargeItem = 1.0 / 8;
+
+/// The scores of an item if every key were seen by all queries.
+Value SequenceTileConverter::emitScores(const WorkTile &tile) {
+  auto number = [&](Value count) -> Value {
+    return arith::SIToFPOp::create(
+        b, b.getF64Type(),
+        arith::IndexCastOp::create(b, b.getI64Type(), count));
+  };
+  Value keys = index.sub(tile.kEnd, tile.kBegin);
+  return arith::MulFOp::create(b, number(tile.rows), number(keys));
 }
 
-void SequenceTileConverter::allocateScratch(Value mostRows, Value mostPanels) {
-  int64_t kvBlock = schedule.getKvBlock();
+Value SequenceTileConverter::emitNumBlocks(const WorkTile &tile) {
+  return index.ceilDiv(index.sub(tile.kEnd, tile.kBegin),
+                       schedule.getKvBlock());
+}
+
+SequenceTileConverter::Extremes
+SequenceTileConverter::emitExtremes(Value items) {
+  Value zero = index.constant(0);
+  Value none = arith::ConstantOp::create(b, b.getF64FloatAttr(0));
+  ValueRange most =
+      emitLoop(b, zero, dim(items, 0), index.constant(1),
+               {zero, zero, none, none}, [&](Value number, ValueRange most) {
+                 WorkTile tile = readTile(items, number, group);
+                 Value seen = index.less(tile.kBegin, tile.kEnd);
+                 Value rows = index.select(seen, tile.rows, zero);
+                 Value scores = emitScores(tile);
+                 return Values{index.max(most[0], rows),
+                               index.max(most[1], emitNumBlocks(tile)),
+                               arith::AddFOp::create(b, most[2], scores),
+                               arith::MaximumFOp::create(b, most[3], scores)};
+               });
+  Value rows = index.roundUp(most[0], panel);
+  return {rows, index.div(rows, index.constant(panel)), most[1], most[2],
+          most[3]};
+}
+
+Value SequenceTileConverter::emitIsCut(Value scores, Value rows, Value blocks,
+                                       Value allScores) {
+  Value part = arith::ConstantOp::create(b, b.getF64FloatAttr(kLargeItem));
+  Value isLarge =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, scores,
+                            arith::MulFOp::create(b, allScores, part));
+  return both(isLarge, both(index.less(index.constant(kMinRangeRows), rows),
+                            index.less(index.constant(1), blocks)));
+}
+
+SequenceTileConverter::Grid
+SequenceTileConverter::emitGrid(const WorkTile &tile) {
+  Grid grid;
+  grid.rows = index.roundUp(index.max(index.ceilDiv(tile.rows, kMaxRanges),
+                                      index.constant(kMinRangeRows)),
+                            panel);
+  grid.ranges = index.ceilDiv(tile.rows, grid.rows);
+  Value blocks = emitNumBlocks(tile);
+  grid.blocks = index.max(index.ceilDiv(blocks, kMaxChunks), index.constant(1));
+  grid.chunks = index.ceilDiv(blocks, grid.blocks);
+  return grid;
+}
+
+SequenceTileConverter::Cell
+SequenceTileConverter::emitWholeCell(const WorkTile &tile) {
+  Value zero = index.constant(0);
+  Value yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
+  return {zero, tile.rows, zero, emitNumBlocks(tile), yes, yes, yes, yes};
+}
+
+SequenceTileConverter::Cell
+SequenceTileConverter::emitCell(const WorkTile &tile, const Grid &grid,
+                                Value range, Value chunk) {
+  Value zero = index.constant(0), one = index.constant(1);
+  Cell cell;
+  cell.firstRow = index.mul(range, grid.rows);
+  cell.endRow = index.min(index.add(cell.firstRow, grid.rows), tile.rows);
+  cell.firstBlock = index.mul(chunk, grid.blocks);
+  cell.endBlock =
+      index.min(index.add(cell.firstBlock, grid.blocks), emitNumBlocks(tile));
+  cell.beginsQueries = equal(chunk, zero);
+  cell.endsQueries = equal(index.add(chunk, one), grid.chunks);
+  cell.beginsKeys = equal(range, zero);
+  cell.endsKeys = equal(index.add(range, one), grid.ranges);
+  return cell;
+}
+
+SmallVector<Value> SequenceTileConverter::Memory::getAll() const {
+  SmallVector<Value> all = {q.columns, q.rows, dout.columns, dout.rows, dq,
+                            dk,        dv};
+  if (positions)
+    all.push_back(positions);
+  llvm::append_range(all, dcaptures);
+  return all;
+}
+
+SequenceTileConverter::Memory
+SequenceTileConverter::Memory::with(ValueRange values) const {
+  Memory result = {{values[0], values[1]},
+                   {values[2], values[3]},
+                   values[4],
+                   values[5],
+                   values[6],
+                   /*positions=*/Value(),
+                   /*dcaptures=*/{}};
+  values = values.drop_front(7);
+  if (positions) {
+    result.positions = values.front();
+    values = values.drop_front();
+  }
+  result.dcaptures = llvm::to_vector_of<Value>(values);
+  return result;
+}
+
+SequenceTileConverter::Memory
+SequenceTileConverter::allocateMemory(Value rows, Value panels, Value blocks) {
+  constexpr int64_t dynamic = ShapedType::kDynamic;
   auto allocatePanels = [&](int64_t rows, int64_t columns) {
-    return allocate({ShapedType::kDynamic, rows, columns}, tileElement,
-                    mostPanels);
+    return allocate({dynamic, rows, columns}, tileElement, panels);
   };
   auto factor = [&](int64_t size) -> Factor {
     return {allocatePanels(size / perRow, perRow * panel),
             allocatePanels(panel / perRow, perRow * size)};
   };
-  q = factor(d);
-  dout = factor(dv);
+  auto allocateBlocks = [&](int64_t size) {
+    return allocate({dynamic, schedule.getKvBlock(), size}, compute, blocks);
+  };
+  Memory memory;
+  memory.q = factor(d);
+  memory.dout = factor(dv);
+  memory.dq = allocate({dynamic, d}, compute, rows);
+  memory.dk = allocateBlocks(d);
+  memory.dv = allocateBlocks(dv);
+  if (readsPositions(loops.step.getScoreBody()))
+    memory.positions = allocate({1, dynamic}, b.getI32Type(), rows);
+  for (size_t i = 0; i < loops.dcaptures.size(); ++i)
+    memory.dcaptures.push_back(allocate({1, dynamic}, compute, rows));
+  return memory;
+}
+
+void SequenceTileConverter::allocateScratch() {
+  int64_t kvBlock = schedule.getKvBlock();
   loTile = allocate(1, panel, b.getI32Type());
   hiTile = allocate(1, panel, b.getI32Type());
   kTile = allocatePadded(kvBlock, d, tileElement);
   if (pairs)
     kPairs = allocatePadded(kvBlock / 2, 2 * d, element);
   vTile = allocatePadded(kvBlock, dv, tileElement);
-  dkTile = allocate(kvBlock, d, compute);
-  dvTile = allocate(kvBlock, dv, compute);
-  dqTile = allocate({ShapedType::kDynamic, d}, compute, mostRows);
-  positions =
-      readsPositions(loops.step.getScoreBody())
-          ? allocate({1, ShapedType::kDynamic}, b.getI32Type(), mostRows)
-          : Value();
-  dcaptures.clear();
-  for (size_t i = 0; i < loops.dcaptures.size(); ++i)
-    dcaptures.push_back(allocate({1, ShapedType::kDynamic}, compute, mostRows));
 }
 
-void SequenceTileConverter::emitItem(const WorkTile &tile) {
+void SequenceTileConverter::emitItem(const WorkTile &tile, const Cell &cell) {
   auto zeroKeys = [&](Value from, Value to) {
     for (WriteOp write : {loops.dk, loops.dv})
       emitOtherwise(write, keyRows(tile), from, index.sub(to, from));
   };
+  auto dqRows = [&](Value end) {
+    return rowView(item.dq, cell.firstRow, index.sub(end, cell.firstRow),
+                   b.getIndexAttr(d));
+  };
   auto seen = [&] {
-    Value zero = index.constant(0), rows = index.roundUp(tile.rows, panel);
-    emitClear(b, dqTile, rows, lanes);
-    for (Value sums : dcaptures)
-      loop(zero, rows, lanes, [&, sums](Value at) {
-        vector::StoreOp::create(b, splat(0.0), sums, ValueRange{zero, at});
+    branch(cell.beginsQueries, [&] {
+      Value end = index.roundUp(cell.endRow, panel);
+      emitClear(b, dqRows(end), index.sub(end, cell.firstRow), lanes);
+      Value zero = index.constant(0);
+      for (Value sums : item.dcaptures)
+        loop(cell.firstRow, end, lanes, [&, sums](Value at) {
+          vector::StoreOp::create(b, splat(0.0), sums, ValueRange{zero, at});
+        });
+      if (item.positions)
+        loop(cell.firstRow, end, 1, [&](Value pair) {
+          emitScoreInputs(tile, index.min(pair, lastPair(tile)), /*memory=*/{},
+                          item.positions, ValueRange{zero, pair});
+        });
+      // Once for all kv blocks: rows lie as far apart as a token has heads,
+      // where no hardware fetches them in advance.
+      loop(cell.firstRow, cell.endRow, panel, [&](Value p) {
+        Value columns =
+            index.min(index.sub(tile.rows, p), index.constant(panel));
+        emitPack(tile, loops.q.getSource(), p, columns, panelAt(item.q, p));
+        emitPack(tile, loops.dout.getSource(), p, columns,
+                 panelAt(item.dout, p));
       });
-    if (positions)
-      loop(zero, rows, 1, [&](Value pair) {
-        Value last = index.min(pair, lastPair(tile));
-        emitScoreInputs(tile, last, /*memory=*/{}, positions,
-                        ValueRange{zero, pair});
-      });
-    // Once for all kv blocks: rows lie as far apart as a token has heads, where
-    // no hardware fetches them in advance.
-    loop(index.constant(0), tile.rows, panel, [&](Value p) {
-      Value columns = index.min(index.sub(tile.rows, p), index.constant(panel));
-      emitPack(tile, loops.q.getSource(), p, columns, panelAt(q, p));
-      emitPack(tile, loops.dout.getSource(), p, columns, panelAt(dout, p));
     });
-    zeroKeys(index.constant(0), tile.kBegin);
-    loop(tile.kBegin, tile.kEnd, schedule.getKvBlock(),
-         [&](Value k0) { emitBlock(tile, k0); });
-    zeroKeys(tile.kEnd, tile.kRows);
-    emitWrite(loops.dq, dqTile, tile.pairs, index.constant(0), tile.rows);
-    emitWriteCaptures(tile, [&](WriteOp write, Value sums, Value row) -> Value {
-      Value sum = memref::LoadOp::create(b, sums, ValueRange{zero, row});
-      auto times = write.getFactor();
-      return times ? arith::MulFOp::create(
-                         b, sum, floatConstant(times->convertToDouble()))
-                         .getResult()
-                   : sum;
+    branch(both(cell.beginsQueries, cell.beginsKeys), [&] {
+      zeroKeys(index.constant(0), tile.kBegin);
+      zeroKeys(tile.kEnd, tile.kRows);
+    });
+    loop(cell.firstBlock, cell.endBlock, 1,
+         [&](Value number) { emitBlock(tile, cell, number); });
+    branch(cell.endsQueries, [&] {
+      emitWrite(loops.dq, dqRows(cell.endRow), tile.pairs, cell.firstRow,
+                index.sub(cell.endRow, cell.firstRow));
+      emitWriteCaptures(
+          tile, cell.firstRow, cell.endRow,
+          [&](WriteOp write, Value sums, Value row) -> Value {
+            Value sum = memref::LoadOp::create(
+                b, sums, ValueRange{index.constant(0), row});
+            auto times = write.getFactor();
+            return times ? arith::MulFOp::create(
+                               b, sum, floatConstant(times->convertToDouble()))
+                               .getResult()
+                         : sum;
+          });
     });
   };
   auto unseen = [&] {
     zeroKeys(index.constant(0), tile.kRows);
     emitOtherwise(loops.dq, tile.pairs, index.constant(0), tile.rows);
-    emitWriteCaptures(tile, [&](WriteOp write, Value, Value) {
-      return floatConstant(write.getOtherwise().front());
-    });
+    emitWriteCaptures(tile, index.constant(0), tile.rows,
+                      [&](WriteOp write, Value, Value) {
+                        return floatConstant(write.getOtherwise().front());
+                      });
   };
   branch(index.less(tile.kBegin, tile.kEnd), seen, unseen);
 }
 
 void SequenceTileConverter::emitWriteCaptures(
-    const WorkTile &tile,
+    const WorkTile &tile, Value first, Value end,
     function_ref<Value(WriteOp, Value dcaptures, Value row)> valueOf) {
   if (loops.dcaptures.empty())
     return;
-  loop(index.constant(0), tile.rows, 1, [&](Value row) {
-    for (auto [write, sums] : llvm::zip_equal(loops.dcaptures, dcaptures)) {
+  loop(first, end, 1, [&](Value row) {
+    for (auto [write, sums] :
+         llvm::zip_equal(loops.dcaptures, item.dcaptures)) {
       Value value = valueOf(write, sums, row);
       auto rows = scratch.find(write.getDestination());
       if (rows == scratch.end()) {
@@ -200,38 +384,52 @@ void SequenceTileConverter::emitWriteCaptures(
   });
 }
 
-void SequenceTileConverter::emitBlock(const WorkTile &tile, Value k0) {
+void SequenceTileConverter::emitBlock(const WorkTile &tile, const Cell &cell,
+                                      Value number) {
+  Value k0 = index.add(tile.kBegin, index.mul(number, schedule.getKvBlock()));
   Value keys = blockKeys(tile, k0);
   Value padded = index.roundUp(keys, kGranule);
-  emitCopyRows(b, loops.k.getSource(), keyRows(tile), k0, keys, padded, kTile,
-               lanes);
-  emitCopyRows(b, loops.v.getSource(), keyRows(tile), k0, keys, padded, vTile,
-               lanes);
-  if (pairs)
-    emitPairRows(b, loops.k.getSource(), keyRows(tile), k0, keys, padded,
-                 kPairs, lanes);
-  emitClear(b, dkTile, padded, lanes);
-  emitClear(b, dvTile, padded, lanes);
+  // Those of an item in one piece have room for one block.
+  auto gradient = [&](Value all) {
+    return matrixAt(
+        all, index.min(number, index.sub(dim(all, 0), index.constant(1))));
+  };
+  dkTile = gradient(item.dk);
+  dvTile = gradient(item.dv);
+  branch(cell.beginsKeys, [&] {
+    emitClear(b, dkTile, padded, lanes);
+    emitClear(b, dvTile, padded, lanes);
+  });
 
   // The queries that see some key of the block.
   Value last = index.sub(index.add(k0, keys), index.constant(1));
   MaskRange<Value> queries =
       tile.mask.emitQueriesOf(index, k0, last, index.div(tile.rows, group));
-  Value begin = index.roundDown(index.mul(queries.begin, group), panel);
-  loop(begin, index.mul(queries.end, group), panel,
-       [&](Value p) { emitPanel(tile, p, k0, keys); });
+  Value begin = index.max(
+      index.roundDown(index.mul(queries.begin, group), panel), cell.firstRow);
+  Value end = index.min(index.mul(queries.end, group), cell.endRow);
+  branch(index.less(begin, end), [&] {
+    emitCopyRows(b, loops.k.getSource(), keyRows(tile), k0, keys, padded, kTile,
+                 lanes);
+    emitCopyRows(b, loops.v.getSource(), keyRows(tile), k0, keys, padded, vTile,
+                 lanes);
+    if (pairs)
+      emitPairRows(b, loops.k.getSource(), keyRows(tile), k0, keys, padded,
+                   kPairs, lanes);
+    loop(begin, end, panel, [&](Value p) { emitPanel(tile, p, k0, keys); });
+  });
 
-  emitWrite(loops.dk, dkTile, keyRows(tile), k0, keys);
-  emitWrite(loops.dv, dvTile, keyRows(tile), k0, keys);
+  branch(cell.endsKeys, [&] {
+    emitWrite(loops.dk, dkTile, keyRows(tile), k0, keys);
+    emitWrite(loops.dv, dvTile, keyRows(tile), k0, keys);
+  });
 }
 
-/// The panel at `p` of a buffer of all panels.
-Value SequenceTileConverter::panelAt(Value all, Value p) {
+Value SequenceTileConverter::matrixAt(Value all, Value number) {
   auto type = cast<MemRefType>(all.getType());
   int64_t rows = type.getDimSize(1), columns = type.getDimSize(2);
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-  SmallVector<OpFoldResult> offsets = {index.div(p, index.constant(panel)),
-                                       zero, zero};
+  SmallVector<OpFoldResult> offsets = {number, zero, zero};
   SmallVector<OpFoldResult> sizes = {one, b.getIndexAttr(rows),
                                      b.getIndexAttr(columns)};
   SmallVector<OpFoldResult> strides(3, one);
@@ -323,27 +521,28 @@ void SequenceTileConverter::emitStep(const WorkTile &tile, Value p, Value begin,
                  rowsOf(kPairs, index.div(begin, two), index.div(size, two))});
   Value zero = index.constant(0);
   Value at = index.add(index.mul(tile.pairs.qRow, group), p);
-  Value dqView = rowsOf(dqTile, p, b.getIndexAttr(panel));
+  Value dqView = rowsOf(item.dq, p, b.getIndexAttr(panel));
   Value dkView = keys(dkTile), dvView = keys(dvTile);
   Value from32 = arith::IndexCastOp::create(b, b.getI32Type(), from);
   SmallVector<Value> captures, sums, dcaptureViews;
   for (size_t i = 0; i < loops.step.getCaptures().size(); ++i)
     captures.push_back(
         statistic(statistics.memory[2 + i], tile.pairs.kvHead, at));
-  for (Value all : dcaptures) {
+  for (Value all : item.dcaptures) {
     dcaptureViews.push_back(
         view(all, zero, p, b.getIndexAttr(1), b.getIndexAttr(panel)));
     sums.push_back(load(dcaptureViews.back()));
   }
   auto step = OnlineAttnGradOp::create(
-      b, queries(q, d), load(k, ShapedType::kDynamic, d), load(keys(vTile)),
-      queries(dout, dv), statistic(statistics.memory[0], tile.pairs.kvHead, at),
+      b, queries(item.q, d), load(k, ShapedType::kDynamic, d),
+      load(keys(vTile)), queries(item.dout, dv),
+      statistic(statistics.memory[0], tile.pairs.kvHead, at),
       statistic(statistics.memory[1], tile.pairs.kvHead, at),
       statistic(loTile, zero, zero), statistic(hiTile, zero, zero), from32,
       whole,
       /*queries=*/Value(), /*keys=*/Value(),
-      positions ? statistic(positions, zero, p) : Value(),
-      positions ? from32 : Value(), captures, load(dqView), load(dkView),
+      item.positions ? statistic(item.positions, zero, p) : Value(),
+      item.positions ? from32 : Value(), captures, load(dqView), load(dkView),
       load(dvView), sums, loops.step.getScaleAttr(),
       loops.step.getOrientationAttr(), loops.step.getNaturalAttr(),
       loops.step.getWrtCapturesAttr(), loops.step.getScore().size());

@@ -22,6 +22,12 @@ namespace mlir::varlen {
 /// q and dout of an item are packed before its first block, twice: by columns,
 /// which scores read, and by rows, which dk and dv read. The step of a block is
 /// cut into panels of queries.
+///
+/// A sequence with so much of the work that threads would wait for it is cut to
+/// a grid of ranges of panels and chunks of kv blocks. Cells of one diagonal
+/// touch different rows of all gradients, so they run at once, one diagonal
+/// after the other: every row is still summed in the order of blocks, or of
+/// panels, and has the same bits as in one piece.
 class SequenceTileConverter : CPUTileBuilder {
 public:
   SequenceTileConverter(SequenceTiles parts, CPUScheduleAttr schedule,
@@ -39,15 +45,63 @@ private:
   struct Factor {
     Value columns, rows;
   };
+  /// Of all items that see a key.
+  struct Extremes {
+    /// Query rows, in whole panels, those panels, and kv blocks.
+    Value rows, panels, blocks;
+    /// Scores, of all items and of that which has most: f64.
+    Value scores, mostScores;
+  };
+  /// How an item is cut: ranges of `rows` rows and chunks of `blocks` kv
+  /// blocks.
+  struct Grid {
+    Value ranges, chunks, rows, blocks;
+  };
+  /// What a thread does of an item: some query rows against some kv blocks,
+  /// and whether their gradients begin and end here.
+  struct Cell {
+    Value firstRow, endRow, firstBlock, endBlock;
+    Value beginsQueries, endsQueries, beginsKeys, endsKeys;
+  };
+  /// What outlives a cell of an item that is cut: all its panels of queries,
+  /// and the sums of all gradients, those of keys by kv block.
+  struct Memory {
+    Factor q, dout;
+    Value dq, dk, dv;
+    /// Of each query: its position, null if the score region reads none, and
+    /// the gradients of captures.
+    Value positions;
+    SmallVector<Value> dcaptures;
 
-  /// The most rows of a work tile that sees a key.
-  Value emitMostRows(Value tiles);
-  void allocateScratch(Value mostRows, Value mostPanels);
-  void emitItem(const WorkTile &tile);
-  void emitBlock(const WorkTile &tile, Value k0);
+    SmallVector<Value> getAll() const;
+    /// What stands for the values of getAll().
+    Memory with(ValueRange values) const;
+  };
+
+  Value emitScores(const WorkTile &tile);
+  Extremes emitExtremes(Value items);
+  /// Whether some item with at most these extents is cut.
+  Value emitIsCut(Value scores, Value rows, Value blocks, Value allScores);
+  Grid emitGrid(const WorkTile &tile);
+  Value emitNumBlocks(const WorkTile &tile);
+  Cell emitWholeCell(const WorkTile &tile);
+  Cell emitCell(const WorkTile &tile, const Grid &grid, Value range,
+                Value chunk);
+  Memory allocateMemory(Value rows, Value panels, Value blocks);
+  void allocateScratch();
+  /// The diagonals of the grid of item `number`, or all items in one piece if
+  /// `isWhole`.
+  void emitDiagonals(Value items, Value number, Value isWhole,
+                     const Extremes &most, const Memory &shared);
+  void emitItem(const WorkTile &tile, const Cell &cell);
+  void emitBlock(const WorkTile &tile, const Cell &cell, Value number);
   void emitPanel(const WorkTile &tile, Value p, Value k0, Value keys);
   /// The panel at `p` of a buffer of all panels.
-  Value panelAt(Value all, Value p);
+  Value panelAt(Value all, Value p) {
+    return matrixAt(all, index.div(p, index.constant(panel)));
+  }
+  /// One of the matrices in a buffer of several.
+  Value matrixAt(Value all, Value number);
   Factor panelAt(const Factor &all, Value p) {
     return {panelAt(all.columns, p), panelAt(all.rows, p)};
   }
@@ -59,17 +113,26 @@ private:
                 Value from, Value whole);
   void emitWrite(WriteOp write, Value sum, const PairMap &rows, Value first,
                  Value count);
-  /// The gradients of captures: what `valueOf` says of a write and a row of the
-  /// item.
+  /// The gradients of captures of some query rows: what `valueOf` says of a
+  /// write and a row.
   void emitWriteCaptures(
-      const WorkTile &tile,
+      const WorkTile &tile, Value first, Value end,
       function_ref<Value(WriteOp, Value dcaptures, Value row)> valueOf);
   /// What rows get that meet nothing.
   void emitOtherwise(WriteOp write, const PairMap &rows, Value first,
                      Value count);
 
+  Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs) {
+    return arith::CmpIOp::create(b, predicate, lhs, rhs);
+  }
   Value lessEqual(Value lhs, Value rhs) {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::sle, lhs, rhs);
+    return compare(arith::CmpIPredicate::sle, lhs, rhs);
+  }
+  Value equal(Value lhs, Value rhs) {
+    return compare(arith::CmpIPredicate::eq, lhs, rhs);
+  }
+  Value either(Value lhs, Value rhs) {
+    return arith::OrIOp::create(b, lhs, rhs);
   }
 
   SequenceTiles loops;
@@ -81,14 +144,11 @@ private:
   int64_t perRow;
   Value group;
 
-  // Scratch of an item: all panels of queries, a kv block, their gradients.
-  Factor q, dout;
+  /// Of the item at hand.
+  Memory item;
+  // Scratch of a cell: limits of a panel, a kv block and its gradients.
   Value loTile, hiTile;
-  Value kTile, kPairs, vTile, dkTile, dvTile, dqTile;
-  /// Of all queries: positions, null if the score region reads none, and the
-  /// gradients of captures.
-  Value positions;
-  SmallVector<Value> dcaptures;
+  Value kTile, kPairs, vTile, dkTile, dvTile;
 };
 
 } // namespace mlir::varlen

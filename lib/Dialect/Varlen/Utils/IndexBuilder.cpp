@@ -38,8 +38,8 @@ Value IndexBuilder::div(Value lhs, Value rhs) {
 Value IndexBuilder::rem(Value lhs, Value rhs) {
   return b.createOrFold<arith::RemUIOp>(lhs, rhs);
 }
-Value IndexBuilder::ceilDiv(Value lhs, int64_t rhs) {
-  return div(add(lhs, rhs - 1), constant(rhs));
+Value IndexBuilder::ceilDiv(Value lhs, Value rhs) {
+  return div(add(lhs, sub(rhs, constant(1))), rhs);
 }
 Value IndexBuilder::floorDiv(Value lhs, int64_t rhs) {
   Value quotient = b.createOrFold<arith::DivSIOp>(lhs, constant(rhs));

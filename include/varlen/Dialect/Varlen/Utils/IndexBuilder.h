@@ -31,7 +31,8 @@ struct IndexBuilder {
   /// Quotient and remainder of non-negative values.
   Value div(Value lhs, Value rhs);
   Value rem(Value lhs, Value rhs);
-  Value ceilDiv(Value lhs, int64_t rhs);
+  Value ceilDiv(Value lhs, int64_t rhs) { return ceilDiv(lhs, constant(rhs)); }
+  Value ceilDiv(Value lhs, Value rhs);
   /// Rounded down, of any value by a positive one.
   Value floorDiv(Value lhs, int64_t rhs);
   Value roundUp(Value lhs, int64_t multiple);
