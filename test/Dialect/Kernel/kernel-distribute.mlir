@@ -196,6 +196,38 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // A function of many operations: one part after the other, of whose row the number
+  // is taken.
+  // CHECK-LABEL: gpu.func @parts
+  // CHECK: %[[ROW:.*]] = kernel.load {{.*}} to vector<1x1x2x1xf32>
+  // CHECK: %[[X:.*]] = kernel.load {{.*}} to vector<1x2x2x2xf32>
+  // CHECK: %[[X0:.*]] = vector.extract %[[X]][0, 0] : vector<2x2xf32> from vector<1x2x2x2xf32>
+  // CHECK: %[[ROW0:.*]] = vector.extract %[[ROW]][0, 0] : vector<2x1xf32> from vector<1x1x2x1xf32>
+  // CHECK: %[[WIDE:.*]] = vector.broadcast %[[ROW0]] : vector<2x1xf32> to vector<2x2xf32>
+  // CHECK: %[[S0:.*]] = arith.addf %[[X0]], %[[WIDE]] : vector<2x2xf32>
+  // CHECK: %[[T0:.*]] = math.tanh %[[S0]] : vector<2x2xf32>
+  // CHECK: %[[X1:.*]] = vector.extract %[[X]][0, 1] : vector<2x2xf32> from vector<1x2x2x2xf32>
+  // CHECK: %[[S1:.*]] = arith.addf %[[X1]], %[[WIDE]] : vector<2x2xf32>
+  // CHECK: %[[T1:.*]] = math.tanh %[[S1]] : vector<2x2xf32>
+  // CHECK: vector.from_elements {{.*}} : vector<1x2x2x2xf32>
+  gpu.func @parts(%in: memref<?x4x16xf32>, %lse: memref<4x?xf32>, %n: index, %x: f32)
+      kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %row = kernel.load %lse rows(%n, %n, %n, %n) valid(%n) otherwise %x
+        : memref<4x?xf32> to tensor<64x1xf32>
+    %s = kernel.load %in rows(%n, %n, %n, %n) valid(%n) otherwise %x
+        : memref<?x4x16xf32> to tensor<64x16xf32>
+    %e = tensor.empty() : tensor<64x16xf32>
+    %r = linalg.generic {indexing_maps = [#mn, #m0, #mn], iterator_types = ["parallel", "parallel"]}
+        ins(%s, %row : tensor<64x16xf32>, tensor<64x1xf32>) outs(%e : tensor<64x16xf32>) {
+    ^bb0(%a: f32, %b: f32, %o: f32):
+      %sum = arith.addf %a, %b : f32
+      %t = math.tanh %sum : f32
+      linalg.yield %t : f32
+    } -> tensor<64x16xf32>
+    kernel.store %r to %in rows(%n, %n, %n, %n) valid(%n) : tensor<64x16xf32> to memref<?x4x16xf32>
+    gpu.return
+  }
+
   // Without tiles, nothing is asked of the kernel.
   // CHECK-LABEL: gpu.func @plain
   gpu.func @plain() kernel {

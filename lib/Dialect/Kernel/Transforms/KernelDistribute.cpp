@@ -20,6 +20,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -225,6 +226,7 @@ public:
       : b(b), shape(shape), warps(warps) {}
 
   void map(Value scalar, Value fragment) { mapping.map(scalar, fragment); }
+  Value lookup(Value scalar) { return mapping.lookupOrDefault(scalar); }
   void emit(Operation &op);
   /// What `scalar` became, broadcast to `shape`.
   Value get(Value scalar, ArrayRef<int64_t> shape) {
@@ -262,8 +264,8 @@ void RegionEmitter::emit(Operation &op) {
         dyn_cast<VectorType>(mapping.lookupOrDefault(operand).getType());
     if (!type)
       continue;
-    common.resize(4, 1);
-    for (unsigned i = 0; i < 4; ++i)
+    common.resize(type.getRank(), 1);
+    for (int64_t i = 0; i < type.getRank(); ++i)
       common[i] = std::max(common[i], type.getDimSize(i));
   }
   IRMapping operands;
@@ -307,6 +309,16 @@ protected:
   int64_t warps;
 };
 
+/// Whether a body computes something of many operations. On a whole fragment it
+/// would want many registers for each of its numbers at once.
+static bool isLong(Block *body) {
+  return llvm::any_of(body->without_terminator(), [](Operation &op) {
+    return isa<math::MathDialect>(op.getDialect()) &&
+           !isa<math::Exp2Op, math::Log2Op, math::FmaOp, math::AbsFOp,
+                math::CeilOp>(op);
+  });
+}
+
 struct GenericPattern : Pattern<linalg::GenericOp> {
   using Pattern::Pattern;
 
@@ -323,6 +335,12 @@ struct GenericPattern : Pattern<linalg::GenericOp> {
     std::optional<Combiner> combiner;
     if (op.getNumReductionLoops() != 0)
       combiner = getCombiner(op);
+    else if (isLong(body) && llvm::all_of(op.getResults(), [&](Value result) {
+               return fragmentType(result).getShape() == full.getShape();
+             })) {
+      rewriter.replaceOp(op, emitParts(b, op, full, region));
+      return success();
+    }
     for (Operation &nested : body->without_terminator())
       if (!combiner || &nested != combiner->op)
         region.emit(nested);
@@ -355,6 +373,42 @@ struct GenericPattern : Pattern<linalg::GenericOp> {
   }
 
 private:
+  /// Emits the body for one part of a fragment after the other, of the rows and
+  /// columns that a thread has side by side.
+  SmallVector<Value> emitParts(ThreadBuilder &b, linalg::GenericOp op,
+                               VectorType full, RegionEmitter &whole) const {
+    Block *body = op.getBody();
+    SmallVector<Value> shared(body->getArguments());
+    for (auto index : body->getOps<linalg::IndexOp>()) {
+      whole.emit(*index);
+      shared.push_back(index);
+    }
+    SmallVector<Value> results;
+    for (Value result : op.getResults())
+      results.push_back(
+          arith::ConstantOp::create(b, b.getZeroAttr(fragmentType(result))));
+    for (int64_t i = 0; i < full.getDimSize(0); ++i)
+      for (int64_t j = 0; j < full.getDimSize(1); ++j) {
+        RegionEmitter part(b, full.getShape().drop_front(2), warps);
+        for (Value scalar : shared) {
+          Value fragment = whole.lookup(scalar);
+          auto type = cast<VectorType>(fragment.getType());
+          int64_t at[] = {std::min(i, type.getDimSize(0) - 1),
+                          std::min(j, type.getDimSize(1) - 1)};
+          part.map(scalar, vector::ExtractOp::create(b, fragment, at));
+        }
+        for (Operation &nested : body->without_terminator())
+          if (!isa<linalg::IndexOp>(nested))
+            part.emit(nested);
+        for (auto [yielded, result] :
+             llvm::zip_equal(body->getTerminator()->getOperands(), results))
+          result = vector::InsertOp::create(
+              b, part.get(yielded, full.getShape().drop_front(2)), result,
+              ArrayRef<int64_t>{i, j});
+      }
+    return results;
+  }
+
   /// The reduction of each row of `value`: first of the columns that a thread
   /// has, then of the four lanes that share the row.
   static Value reduce(ThreadBuilder &b, Value value, VectorType type,

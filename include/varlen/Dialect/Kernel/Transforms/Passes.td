@@ -65,8 +65,10 @@ def KernelDistribute : Kernel_Pass<"kernel-distribute"> {
     region on vectors, `linalg.contract` a `kernel.contract`, a row reduction a
     `vector.multi_reduction` in the thread and a `gpu.subgroup_reduce` of the
     four lanes that share the row. In a region every value keeps the smallest
-    shape it needs, so what depends on the row alone is done once per row. Shared
-    tiles stay in memory.
+    shape it needs, so what depends on the row alone is done once per row. A body
+    with a function of many operations (`math.tanh`) is written for one
+    `vector<2x2>` after the other: on a whole fragment its polynomial would want
+    several registers for each number at once. Shared tiles stay in memory.
 
     *Requires*: static rank-2 tiles, R a multiple of 16 W, C of 8 (16 where it is
     contracted over), in `linalg.generic` with the maps (m, n), (m, 0) and

@@ -1,0 +1,57 @@
+# REQUIRES: ptxas, venv
+# RUN: %python %s --build %varlen-build | FileCheck %s
+# CHECK: {{[1-9][0-9]*}} kernels, 0 spill
+
+"""Kernels with a score spill no registers: ptxas says so."""
+
+import argparse
+import itertools
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+
+import varlen
+from varlen import scores
+
+CASES = list(
+    itertools.product(
+        (varlen.text.attn, varlen.text.attn_grad), (scores.alibi(), scores.softcap(50.0)), (64, 128)
+    )
+)
+
+
+def report(case):
+    make, score, head_dim = case
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder) / "a.mlir"
+        source.write_text(
+            make(dtype="bf16", heads=8, kv_heads=4, head_dim=head_dim, window=(-1, 0), score=score)
+        )
+        done = subprocess.run(
+            [varlen.find_tool("varlen-opt"), source, "--emit=cubin", "--chip=sm_80", "--report",
+             "-o", source.with_suffix(".cubin")],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+    return done.stderr
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
+    os.environ["VARLEN_BUILD"] = str(parser.parse_args().build.resolve())
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        reports = list(pool.map(report, CASES))
+    kernels = sum(text.count(" registers\n") for text in reports)
+    spills = [line for text in reports for line in re.findall(r".*spills.*", text)]
+    print(*spills, f"{kernels} kernels, {len(spills)} spill", sep="\n")
+
+
+if __name__ == "__main__":
+    main()
