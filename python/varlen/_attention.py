@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _cache, _library, text
 from ._arrays import Array, Maker, check_writable, describe, export_all, maker_of
+
+if TYPE_CHECKING:
+    from .scores import Score
 
 # Rank, extents by name, and what the elements are: of q ("T"), of cu_seqlens ("I"),
 # or those that sums are in ("A").
@@ -56,9 +60,13 @@ class _Plan(NamedTuple):
     dtypes: tuple
 
 
-def _type_of(name, element, shape):
-    """The MLIR type of an operand."""
-    rank, extents, kind = _OPERANDS[name]
+# What a capture of a score is.
+_CAPTURES = {"head": _OPERANDS["sink"], "query": _OPERANDS["lse"]}
+
+
+def _type_of(name, element, shape, of=None):
+    """The MLIR type of an operand, or of a capture that has a number of each `of`."""
+    rank, extents, kind = _CAPTURES[of] if of else _OPERANDS[name]
     if len(shape) != rank:
         raise ValueError(
             f"{name}: expected an array of rank {rank} ({extents}), got shape {shape}"
@@ -67,7 +75,7 @@ def _type_of(name, element, shape):
         raise TypeError(
             f"{name}: expected elements of {', '.join(_ELEMENTS[kind])}, got {element}"
         )
-    static = _STATIC.get(name, ())
+    static = (0,) if of else _STATIC.get(name, ())
     dims = "".join(f"{n if d in static else '?'}x" for d, n in enumerate(shape))
     return f"tensor<{dims}{element}>"
 
@@ -119,17 +127,23 @@ def _compile(source, *, strided=True):
         raise ValueError(message) from None
 
 
-def make_source(operation, given, window, chunk, alignment, scale):
+def make_source(operation, given, window, chunk, alignment, scale, score=None):
     """The text of a function for operands of these Descriptions, by name. Raises
     TypeError and ValueError where ranks, elements or options are wrong; what else the
     op asks for, its compilation says."""
     window = _check_options(window, chunk, alignment, scale)
-    types = {name: _type_of(name, *description) for name, description in given.items()}
+    captures = score.captures if score else {}
+    types = {
+        name: _type_of(name, *description, captures.get(name))
+        for name, description in given.items()
+    }
     same_cu = "cu_seqlens_k" not in given
     if same_cu:
         types["cu_seqlens_k"] = types["cu_seqlens_q"]
-    types = {name: types[name] for name in ORDER[operation] if name in types}
+    order = (*ORDER[operation], *captures)
+    types = {name: types[name] for name in order if name in types}
     options = {"window": window, "alignment": alignment, "scale": scale, "same_cu": same_cu}
+    options["score"] = score
     if operation == "attn_grad":
         return text.attn_grad_function(types, **options)
     element, (_, heads, _) = given["q"]
@@ -146,10 +160,12 @@ def accumulation_element(element):
     return "f64" if element == "f64" else "f32"
 
 
-def _plan(operation, given, window, chunk, alignment, scale):
+def _plan(operation, given, window, chunk, alignment, scale, score):
     """The plan of a call with arrays of these types."""
     descriptions = {name: describe(name, array) for name, array in given.items()}
-    source = make_source(operation, descriptions, window, chunk, alignment, scale)
+    source = make_source(
+        operation, descriptions, window, chunk, alignment, scale, score
+    )
     element = descriptions["q"].element
     compute = accumulation_element(element)
     made = (element, compute) if operation == "attn" else (element,) * 3 + (compute,)
@@ -223,6 +239,8 @@ def attn(
     seqused_q: Array | None = None,
     seqused_k: Array | None = None,
     q_offset: Array | None = None,
+    score: Score | None = None,
+    captures: Sequence[Array] = (),
     return_lse: bool = False,
     out: Array | None = None,
     num_threads: int | None = None,
@@ -250,6 +268,9 @@ def attn(
         sink: (Hq), f32 (f64 for f64): a score for each head that has no value.
         seqused_q, seqused_k: (N), as cu_seqlens: how many rows of a slot count.
         q_offset: (N), as cu_seqlens: is added to the positions of queries.
+        score: Changes scores or hides keys: one of `varlen.scores`, or one of your own.
+        captures: What the score reads, in its order: (Hq) or (Hq, Tq) of f32 (f64 for
+            f64).
         return_lse: Also return lse, the logarithm of each row's sum of exponentials.
         out: Where to write the result; overlaps no other array. None: a new array.
         num_threads: Threads of this call; None: what set_num_threads says.
@@ -263,9 +284,10 @@ def attn(
         ValueError: ranks, extents, strides or devices are not what they should be, or
             cu_seqlens are not valid; the message has what was wanted and what was got.
     """
-    options = read_window(is_causal, window, chunk), chunk, alignment, scale
+    options = read_window(is_causal, window, chunk), chunk, alignment, scale, score
     given = {"q": q, "k": k, "v": v, "cu_seqlens_q": cu_seqlens_q}
     _add_others(given, cu_seqlens_k, None, seqused_q, seqused_k, q_offset, sink)
+    _add_captures(given, score, captures)
     plan = _find_plan("attn", given, options)
     maker, (dtype, compute) = plan.maker, plan.dtypes
     rows, heads = q.shape[:2]
@@ -301,6 +323,8 @@ def attn_grad(
     seqused_q: Array | None = None,
     seqused_k: Array | None = None,
     q_offset: Array | None = None,
+    score: Score | None = None,
+    captures: Sequence[Array] = (),
     num_threads: int | None = None,
 ) -> tuple:
     """The gradients of `attn`: its vector-Jacobian product.
@@ -311,20 +335,23 @@ def attn_grad(
         dlse: (Hq, Tq), as lse: the gradient of the loss by lse; None: 0.
 
     Returns:
-        (dq, dk, dv), of the shapes and types of q, k and v; with a sink (dq, dk, dv,
-        dsink). Rows that no sequence has are 0.
+        (dq, dk, dv), of the shapes and types of q, k and v, with a sink also dsink, then
+        the gradients of captures. Rows that no sequence has are 0.
 
     Raises:
         As `attn`.
     """
-    options = read_window(is_causal, window, chunk), chunk, alignment, scale
+    options = read_window(is_causal, window, chunk), chunk, alignment, scale, score
     given = {"dout": dout, "q": q, "k": k, "v": v, "out": out, "lse": lse}
     given["cu_seqlens_q"] = cu_seqlens_q
     _add_others(given, cu_seqlens_k, dlse, seqused_q, seqused_k, q_offset, sink)
+    _add_captures(given, score, captures)
     plan = _find_plan("attn_grad", given, options)
     maker = plan.maker
-    like = (q, k, v) if sink is None else (q, k, v, sink)
-    results = [maker.empty(a.shape, dtype) for a, dtype in zip(like, plan.dtypes)]
+    like = (q, k, v, *(() if sink is None else (sink,)), *captures)
+    # Sinks and captures are of the last type.
+    dtypes = (*plan.dtypes, *plan.dtypes[-1:] * len(captures))
+    results = [maker.empty(a.shape, dtype) for a, dtype in zip(like, dtypes)]
     _run(plan, "attn_grad", given, options, results, num_threads)
     return tuple([maker.finish(array) for array in results])
 
@@ -343,3 +370,14 @@ def _add_others(given, cu_seqlens_k, dlse, seqused_q, seqused_k, q_offset, sink)
         given["q_offset"] = q_offset
     if sink is not None:
         given["sink"] = sink
+
+
+def _add_captures(given, score, captures):
+    """Adds what the score reads, after all other operands."""
+    names = tuple(score.captures) if score else ()
+    if len(names) != len(captures):
+        raise ValueError(
+            f"captures: expected {len(names)} arrays ({', '.join(names)}), "
+            f"got {len(captures)}"
+        )
+    given.update(zip(names, captures))

@@ -7,19 +7,22 @@ of each query of each head (Hq x Tq). docs/scores.md shows each of these.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 import numpy as np
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Score:
     """`text(type)` is the body of the region on %score, %query, %key and the captures
     by name, for a float type, which ends with the values %new, the score, and, if it
     hides keys, %visible. `value(s, query, key, *captures)` is the new score and
     `derivatives`, of the same arguments, its derivatives by s and by each capture, None
     for a score that stays as it is; `visible(query, key, *captures)` says which keys are
-    visible, None that all are. Positions and captures broadcast with s."""
+    visible, None that all are. Positions and captures broadcast with s.
+
+    A score is compiled once for as long as it is the same object."""
 
     name: str
     text: Callable[[str], str]
@@ -43,6 +46,7 @@ class Score:
         )
 
 
+@functools.cache
 def softcap(cap):
     """cap * tanh(s / cap): scores stay within a bound (Bello et al., 2017; Gemma 2)."""
     return Score(
@@ -57,6 +61,7 @@ def softcap(cap):
     )
 
 
+@functools.cache
 def alibi():
     """s - slope * |query - key|: the farther, the less (Press et al., 2021)."""
     return Score(
@@ -72,6 +77,7 @@ def alibi():
     )
 
 
+@functools.cache
 def gains():
     """s * gain of each head: a temperature that is learned."""
     return Score(
@@ -83,11 +89,13 @@ def gains():
     )
 
 
+@functools.cache
 def query_gains():
     """s * gain of each query of each head: scores that depend on a length, say."""
     return dataclasses.replace(gains(), name="query_gains", captures={"gains": "query"})
 
 
+@functools.cache
 def capped_alibi(cap):
     """softcap of alibi of gains: a score with a capture of either kind."""
 
@@ -124,6 +132,7 @@ def _mask(name, text, visible, captures=()):
     return Score(name, text, None, None, dict(captures), visible)
 
 
+@functools.cache
 def causal():
     """key <= query; canonicalization makes `#varlen.mask<causal>` of it."""
     return _mask(
@@ -133,6 +142,7 @@ def causal():
     )
 
 
+@functools.cache
 def sliding_window(left, right):
     """-left <= key - query <= right; canonicalization makes a window of it."""
     return _mask(
@@ -147,6 +157,7 @@ def sliding_window(left, right):
     )
 
 
+@functools.cache
 def dilated(step):
     """Every `step`-th key before the query, and the query's own (Beltagy et al., 2020)."""
     return _mask(
@@ -162,6 +173,7 @@ def dilated(step):
     )
 
 
+@functools.cache
 def chunked(size):
     """The keys of a query's chunk up to its own (Llama 4)."""
     return _mask(
@@ -176,6 +188,7 @@ def chunked(size):
     )
 
 
+@functools.cache
 def prefix_lm():
     """Keys of a prefix, of a length that each query knows, and causal behind it
     (Raffel et al., 2020)."""
