@@ -8,6 +8,7 @@
 
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/Utils/ScoreIntervals.h"
 #include "varlen/Dialect/Varlen/Utils/TargetOption.h"
 #include "varlen/Target/Tiles.h"
 
@@ -125,6 +126,10 @@ void VarlenAssignSchedule::runOnOperation() {
     // Tiles follow the mask.
     if (absorbVisible(op, rewriter))
       op = dropIdentityScore(op, rewriter);
+    if (Operation *unknown = findUnknownVisibility(op.getScoreBody()))
+      op->emitRemark("blocks of hidden keys may be visited: intervals know "
+                     "nothing of '")
+          << unknown->getName() << "', which says whether a key is visible";
     if (auto schedule =
             op->getAttrOfType<ScheduleAttrInterface>(kScheduleAttrName))
       return WalkResult(

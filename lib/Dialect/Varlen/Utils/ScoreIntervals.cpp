@@ -21,6 +21,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <limits>
@@ -215,4 +216,25 @@ Value varlen::emitMayBeVisible(IndexBuilder &index, Block *score,
   Value visible = getVisible(score);
   return visible ? IntervalEmitter(index, score, queries, keys).emit(visible)
                  : Value();
+}
+
+Operation *varlen::findUnknownVisibility(Block *score) {
+  Value visible = getVisible(score);
+  if (!visible)
+    return nullptr;
+  llvm::SetVector<Value> reached;
+  reached.insert(visible);
+  for (size_t i = 0; i < reached.size(); ++i) {
+    Operation *op = reached[i].getDefiningOp();
+    if (!op || op->hasTrait<OpTrait::ConstantLike>())
+      continue;
+    bool isQuotient = isa<arith::DivSIOp, arith::FloorDivSIOp>(op) &&
+                      matchPattern(op->getOperand(1), m_Constant());
+    if (!isQuotient &&
+        !isa<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp,
+             arith::CmpIOp, arith::AndIOp, arith::OrIOp>(op))
+      return op;
+    reached.insert_range(op->getOperands());
+  }
+  return nullptr;
 }

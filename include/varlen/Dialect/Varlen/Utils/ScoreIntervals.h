@@ -25,6 +25,10 @@ struct PositionRange {
 Value emitMayBeVisible(IndexBuilder &index, Block *score,
                        const PositionRange &queries, const PositionRange &keys);
 
+/// An operation that whether a key is visible depends on, and that
+/// `emitMayBeVisible` knows nothing of; null if there is none.
+Operation *findUnknownVisibility(Block *score);
+
 } // namespace mlir::varlen
 
 #endif // VARLEN_DIALECT_VARLEN_UTILS_SCOREINTERVALS_H
