@@ -19,6 +19,7 @@
 
 #include "TileBuilder.h"
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
+#include "varlen/Dialect/Varlen/Utils/ScoreIntervals.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -70,6 +71,10 @@ private:
   // The body.
   void emitTile(Value entry);
   State emitStep(Value i, bool masked, ValueRange slot, ValueRange state);
+  State emitSeenStep(Value i, bool masked, ValueRange slot, ValueRange state);
+  /// Whether iteration i has a key that a query may see, as far as the score
+  /// region says so; null if it does not.
+  Value mayBeVisible(Value i, bool masked);
   /// Loads rows, or numbers of them, from memory to registers.
   void emitLoad(ReadOp read, kernel::RowsOperands rows);
   Value emitStored(WriteOp write, unsigned number, Type to);
@@ -224,18 +229,14 @@ LogicalResult TileLoop::verifyBlocks() {
   return success();
 }
 
-/// Whether a step of the loop does.
-static bool readsPositions(ForBlocksOp blocks) {
-  return blocks
-      ->walk([](Operation *op) {
-        auto reads = [](auto step) {
-          return WalkResult(failure(readsPositions(step.getScoreBody())));
-        };
-        return TypeSwitch<Operation *, WalkResult>(op)
-            .Case<OnlineAttnOp, OnlineAttnGradOp>(reads)
-            .Default(WalkResult::advance());
-      })
-      .wasInterrupted();
+/// The score region of the steps of a loop; null if there is none.
+static Block *getScore(ForBlocksOp blocks) {
+  Block *score = nullptr;
+  blocks->walk([&](Operation *op) {
+    TypeSwitch<Operation *>(op).Case<OnlineAttnOp, OnlineAttnGradOp>(
+        [&](auto step) { score = step.getScoreBody(); });
+  });
+  return score;
 }
 
 template <typename Step> LogicalResult TileLoop::verifyStep(Step step) {
@@ -504,8 +505,41 @@ void TileLoop::emitStep(Step step, Value i, bool masked) {
   copy.getK0Mutable().assign(k0);
 }
 
+Value TileLoop::mayBeVisible(Value i, bool masked) {
+  Block *score = getScore(blocks);
+  if (!getVisible(score))
+    return {};
+  BlockRows rows = getBlockRows(i, masked);
+  Value one = index.constant(1);
+  auto last = [&](Value first, Value count) {
+    return index.sub(index.add(first, count), one);
+  };
+  PositionRange ofTile = {tile.first, last(tile.first, tile.usedRows)};
+  PositionRange ofBlock = {rows.first,
+                           last(rows.first, index.constant(blockSize))};
+  PositionRange queries = ofBlock, keys = ofTile;
+  if (ofQueries) {
+    queries = {index.div(ofTile.first, group), index.div(ofTile.last, group)};
+    keys = ofBlock;
+  }
+  auto position = [&](Value query) {
+    return index.cast(tile.sequence.mask.emitPosition(index, query));
+  };
+  return emitMayBeVisible(
+      index, score, {position(queries.first), position(queries.last)}, keys);
+}
+
 TileBuilder::State TileLoop::emitStep(Value i, bool masked, ValueRange slot,
                                       ValueRange state) {
+  auto emit = [&] { return emitSeenStep(i, masked, slot, state); };
+  Value may = mayBeVisible(i, masked);
+  if (!may)
+    return emit();
+  return State(emitChoice(b, may, emit, [&] { return State(state); }));
+}
+
+TileBuilder::State TileLoop::emitSeenStep(Value i, bool masked, ValueRange slot,
+                                          ValueRange state) {
   map.map(blocks.getIterArgs(), state);
   // Views, next to what they are for.
   for (ReadOp read : tileReads)
@@ -567,7 +601,7 @@ void TileLoop::emitTile(Value entry) {
         .Case([&](ForBlocksOp) {
           if (ofQueries)
             limits = getTileLimits();
-          if (ofQueries && readsPositions(blocks))
+          if (ofQueries && readsPositions(getScore(blocks)))
             positions = getTilePositions();
           State state =
               llvm::map_to_vector(blocks.getInits(), [&](Value value) {
