@@ -5,8 +5,8 @@
 // RUN: %python %S/Inputs/ptx-loops.py --at-most 5000 < %t | FileCheck %s
 // RUN: %if ptxas %{ %python %S/Inputs/ptx-loops.py --ptxas %t.ptx < %t | FileCheck %s --check-prefix=PTXAS %}
 
-// ALiBi takes of each score a difference of positions, which of eight in a row is an
-// "or" once, its conversion, two multiplications (one is the scale) and an addition.
+// ALiBi takes a difference of positions, its conversion, two multiplications (one is the
+// scale) and an addition for each score.
 // CHECK: loop of {{4[0-9][0-9]}} instructions: 102 mul, 66 add, 64 mma, 48 cvt, 36 max, 34 sub, 34 ex2, 32 fma,
 // A soft cap takes a rational function: nine fused multiply-adds, a division, and three
 // choices (small, large and other arguments).
