@@ -120,6 +120,7 @@ release:
 	@tools/setup.sh build check release
 	@tools/venv.sh build
 	$(call compile,release,build-release)
+	@cmake --build build-release --target VarlenWheel varlen-opt-in-wheel varlen-run-in-wheel
 	@tools/package.sh build-release
 	@tools/run-tests.py --build build-release
 

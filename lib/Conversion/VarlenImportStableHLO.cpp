@@ -213,9 +213,10 @@ LogicalResult Importer::checkLayouts(StringRef name, TypeRange types) {
     auto shaped = dyn_cast<RankedTensorType>(type);
     auto order = dyn_cast<DenseIntElementsAttr>(layout);
     if (shaped && order && order.getNumElements() == shaped.getRank() &&
-        llvm::all_of(llvm::enumerate(order.getValues<APInt>()), [&](auto it) {
-          return it.value() == shaped.getRank() - 1 - it.index();
-        }))
+        llvm::all_of(llvm::enumerate(order.getValues<APInt>()),
+                     [&](const auto &it) {
+                       return it.value() == shaped.getRank() - 1 - it.index();
+                     }))
       continue;
     return op->emitError("expected ")
            << name << " to be row-major, got " << layout << " of " << type;
