@@ -11,6 +11,7 @@ reference's numbers. The kernels run in the executor, behind the fake driver."""
 # CHECK: rows that do not agree: code 46, index 0, value 37, bound 40
 # CHECK: out has not been written
 # CHECK: a good launch after it: 0
+# CHECK: no rows: 0, 0
 # CHECK: null tensor: -1
 # CHECK: kernels that are not loaded: -1
 # CHECK: little workspace: -2
@@ -234,6 +235,13 @@ def check_errors(driver, launcher, numbers, space, results):
     print("a good launch after it:", launcher.check(space[0])[0])
 
     workspace, size = space
+    empty = []
+    for address, sizes, strides in numbers:
+        sizes = [0 if length in (40, 61) else length for length in sizes]
+        empty.append(descriptor(address if all(sizes) else 0, sizes, strides))
+    zeros = driver.store(numpy.zeros(6, numpy.int32))
+    empty[3], empty[4] = (descriptor(zeros, (6,), (1,)) for _ in range(2))
+    print(f"no rows: {launcher.launch(empty, *space)}, {launcher.check(workspace)[0]}")
     print("null tensor:", launcher.launch([None, *tensors[1:]], *space))
     print("kernels that are not loaded:", launcher.launch(tensors, *space, (pointer * 32)()))
     print("little workspace:", launcher.launch(tensors, workspace, size - 1))
