@@ -7,12 +7,15 @@
 #include <stdio.h>
 
 /* What cuda.h declares. */
-typedef void *CUcontext, *CUstream;
+typedef void *CUcontext, *CUstream, *CUgraph;
 typedef unsigned long long CUdeviceptr;
 int cuInit(unsigned flags);
 int cuCtxCreate_v2(CUcontext *context, unsigned flags, int device);
 int cuStreamCreate(CUstream *stream, unsigned flags);
 int cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
+int cuStreamBeginCapture_v2(CUstream stream, int mode);
+int cuStreamEndCapture(CUstream stream, CUgraph *graph);
+int cuGraphDestroy(CUgraph graph);
 #define cuMemAlloc cuMemAlloc_v2
 
 /* The fake's. */
@@ -40,5 +43,16 @@ int main(void) {
 #include "example1.inc"
   printf("%d, status %d, %d allocation\n", error, (int)status.code,
          fakeCudaCalls("cuMemAlloc_v2") - before);
+
+  /* A launch waits for nothing and allocates nothing: a graph can have it. */
+  CUgraph graph = NULL;
+  error = cuStreamBeginCapture_v2(stream, 0);
+  if (!error)
+    error = attention_launch(&kernels, &q, &k, &v, &cu, &out, &lse,
+                             (void *)workspace, size, stream);
+  if (!error)
+    error = cuStreamEndCapture(stream, &graph);
+  printf("captured: %d\n", error);
+  cuGraphDestroy(graph);
   return attention_unload(&kernels);
 }
