@@ -195,6 +195,7 @@ class Description(NamedTuple):
 def describe(name, array):
     """The Description of an argument that errors call `name`."""
     try:
+        _refuse_traced(array)
         if hasattr(array, "__dlpack_device__") and not hasattr(array, "is_cpu"):
             check_device(*array.__dlpack_device__())
         address, _owner = export(array)
@@ -209,6 +210,13 @@ def describe(name, array):
         )
     shape = (ctypes.c_int64 * tensor.ndim).from_address(tensor.shape) if tensor.ndim else ()
     return Description(element, tuple(shape))
+
+
+def _refuse_traced(array):
+    if type(array).__module__.startswith("jax.") and isinstance(
+        array, sys.modules["jax"].core.Tracer
+    ):
+        raise ValueError("expected an array with values, got one that jax traces: use varlen.jax")
 
 
 def check_device(device, index):

@@ -6,6 +6,7 @@ import functools
 
 import jax
 import numpy as np
+import varlen
 from checks import cumulate, normal, raises
 from jax import numpy as jnp
 
@@ -46,6 +47,10 @@ refused(ValueError, "window: expected two integers", window=(1, 2, 3))
 refused(ValueError, "expected window or chunk, got both", window=(3, 0), chunk=4)
 refused(ValueError, "expected one of is_causal, window and chunk", is_causal=True, chunk=4)
 refused(ValueError, "alignment: expected", alignment="left")
+
+# Functions of arrays that have values say where the others are.
+raises(ValueError, "q: expected an array with values, got one that jax traces: use varlen.jax",
+       jax.jit(lambda q: varlen.attn(q, k, v, cu)), q)  # fmt: skip
 
 
 # What is known when it runs: extents and values, with and without jit.

@@ -109,6 +109,10 @@ for i in range(2):
     close([x[i] for x in got], everything(*(x[i] for x in batch), cu))
 
 
+def attend(q, k, v, sink):
+    return varlen_attn(q, k, v, cu, sink=sink)
+
+
 # Within shard_map: heads, with one kv head for all, and gradients as outside.
 mesh = make_mesh((4,), ("devices",), AxisType.Auto)
 for kv_heads in (4, 1):
@@ -116,13 +120,11 @@ for kv_heads in (4, 1):
     kv = P(None, "devices") if kv_heads > 1 else P()
     for check in (True, False):
         inner = jax.shard_map(
-            lambda q, k, v, sink: varlen_attn(q, k, v, cu, sink=sink), mesh=mesh,
-            in_specs=(P(None, "devices"), kv, kv, P("devices")), out_specs=P(None, "devices"),
-            check_vma=check,
+            attend, mesh=mesh, in_specs=(P(None, "devices"), kv, kv, P("devices")),
+            out_specs=P(None, "devices"), check_vma=check,
         )  # fmt: skip
-        outer = lambda q, k, v, sink: varlen_attn(q, k, v, cu, sink=sink)  # noqa: E731
         results = []
-        for function in (inner, outer):
+        for function in (inner, attend):
             out, differentiate = jax.vjp(jax.jit(function), *arrays[:4])
             results.append([out, *differentiate(arrays[4])])
         close(*results)
@@ -146,7 +148,12 @@ def on_each(weight, sink, rows, cu):
 spread = jax.shard_map(
     on_each, mesh=mesh, in_specs=(P(), P(), P("devices"), P("devices")), out_specs=P()
 )
-one_by_one = lambda *x: sum(loss(*x[:2], *y) for y in zip(*x[2:]))  # noqa: E731
+
+
+def one_by_one(weight, sink, rows, cu):
+    return sum(loss(weight, sink, *own) for own in zip(rows, cu))
+
+
 arguments = weight, sink, rows, batches
 got = jax.jit(jax.value_and_grad(spread, (0, 1)))(*arguments)
 wanted = jax.value_and_grad(one_by_one, (0, 1))(*arguments)

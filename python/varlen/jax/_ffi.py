@@ -25,6 +25,8 @@ _ELEMENTS = {
 
 def _load():
     """libvarlen-xla, whose handler XLA then knows."""
+    if jax.__version_info__ < (0, 10):
+        raise ImportError(f"varlen.jax: expected jax 0.10 or newer, got {jax.__version__}")
     path = _library.find_library().with_name(_NAME)
     if not path.is_file():
         raise ImportError(

@@ -118,10 +118,9 @@ def _partition(operation, mesh, operands, results):
     gathered before, and split after."""
     types = dict(zip(operation.operands, operands))
     split = _find_head_split(mesh, types)
-    sizes = [mesh.shape[axis] for axis in split]
-    devices, kv_heads = math.prod(sizes), types["k"].shape[1]
+    devices = math.prod(mesh.shape[axis] for axis in split)
     whole = ()
-    if kv_heads % devices == 0:
+    if types["k"].shape[1] % devices == 0:
         call = functools.partial(_call, operation)
     else:
         # Each device has query heads of one kv head, which others have too.
@@ -146,9 +145,9 @@ def _find_head_split(mesh, types):
         split = types[name].sharding.spec[1]
         split = split if isinstance(split, tuple) else (split,) if split else ()
         devices = math.prod(mesh.shape[axis] for axis in split)
-        if kv_heads % devices == 0 or (devices % kv_heads == 0 and heads % devices == 0):
-            if split:
-                return split
+        share = devices % kv_heads == 0 and heads % devices == 0
+        if split and (kv_heads % devices == 0 or share):
+            return split
     return ()
 
 
@@ -161,7 +160,7 @@ def _call_with_shared_head(operation, split, devices, *arrays):
     for name in ("k", "v"):
         given[name] = jax.lax.dynamic_slice_in_dim(given[name], head, 1, axis=1)
     results = dict(zip(operation.results, _call(operation, *given.values())))
-    for name in {"dk", "dv"} & results.keys():
+    for name in ("dk", "dv") if operation.name == "attn_grad" else ():
         part = results[name]
         whole = jnp.zeros((part.shape[0], kv_heads, part.shape[2]), _accumulation_type(part.dtype))
         whole = jax.lax.dynamic_update_slice_in_dim(whole, part.astype(whole.dtype), head, 1)
