@@ -42,7 +42,7 @@ ELEMENTS = {
     (BOOL, 8): "i1",
 }
 # What others call them.
-_COMMON_NAMES = {
+COMMON_NAMES = {
     "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64",
     "i1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
 }  # fmt: skip
@@ -205,7 +205,7 @@ def describe(name, array):
     element = ELEMENTS.get((tensor.code, tensor.bits))
     if element is None or tensor.lanes != 1:
         raise TypeError(
-            f"{name}: expected elements of {', '.join(_COMMON_NAMES.values())}, got "
+            f"{name}: expected elements of {', '.join(COMMON_NAMES.values())}, got "
             f"{getattr(array, 'dtype', 'others')}"
         )
     shape = (ctypes.c_int64 * tensor.ndim).from_address(tensor.shape) if tensor.ndim else ()
@@ -249,7 +249,7 @@ def _find_numpy_dtype(element):
     import numpy
 
     if element != "bf16":
-        return numpy.dtype(_COMMON_NAMES[element])
+        return numpy.dtype(COMMON_NAMES[element])
     try:
         import ml_dtypes
     except ImportError:
@@ -280,7 +280,7 @@ def _make_maker(array):
         torch = sys.modules["torch"]
         return Maker(
             lambda shape, dtype: torch.empty(shape, dtype=dtype),
-            lambda element: getattr(torch, _COMMON_NAMES[element]),
+            lambda element: getattr(torch, COMMON_NAMES[element]),
         )
     if library in ("jax", "jaxlib"):
         return _JaxMaker()
@@ -288,7 +288,7 @@ def _make_maker(array):
         namespace = array.__array_namespace__()
         return Maker(
             lambda shape, dtype: namespace.empty(shape, dtype=dtype),
-            lambda element: getattr(namespace, _COMMON_NAMES[element]),
+            lambda element: getattr(namespace, COMMON_NAMES[element]),
         )
     import numpy
 

@@ -6,7 +6,7 @@ import functools
 import jax
 
 from .. import _attention, _library
-from .._arrays import Description
+from .._arrays import COMMON_NAMES, Description
 
 _NAME = "libvarlen-xla.so"
 _PLATFORM = "cpu"
@@ -17,10 +17,7 @@ _TARGETS = {"attn": "varlen.attn", "attn_grad": "varlen.attn_grad"}
 # Operands that every custom call has. Others are named by its attribute `operands`.
 _NUM_REQUIRED = {"attn": 5, "attn_grad": 8}
 
-_ELEMENTS = {
-    "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
-    "int32": "i32", "int64": "i64",
-}  # fmt: skip
+_ELEMENTS = {name: element for element, name in COMMON_NAMES.items()}
 
 
 def _load():
@@ -74,19 +71,16 @@ def _provide(source):
     _xla.varlenXLAAddFunction(data, len(data), function._handle)
 
 
-def describe(name, array):
-    """The Description of an operand, also of one that is traced."""
-    element = _ELEMENTS.get(str(array.dtype))
-    if element is None:
-        raise TypeError(
-            f"{name}: expected elements of {', '.join(_ELEMENTS)}, got {array.dtype}"
-        )
-    return Description(element, array.shape)
-
-
 def prepare(operation, operands, options):
     """The text of a function for operands, by name. Raises what is wrong with them."""
-    descriptions = {name: describe(name, array) for name, array in operands.items()}
+    descriptions = {}
+    for name, array in operands.items():
+        element = _ELEMENTS.get(str(array.dtype))
+        if element is None:
+            raise TypeError(
+                f"{name}: expected elements of {', '.join(_ELEMENTS)}, got {array.dtype}"
+            )
+        descriptions[name] = Description(element, array.shape)
     source = _attention.make_source(operation, descriptions, *options)
     _provide(source)
     return source
