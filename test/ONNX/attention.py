@@ -11,7 +11,6 @@ rng = np.random.default_rng(0)
 cases = Cases()
 
 
-
 def normal(*shape, dtype=np.float32):
     return rng.standard_normal(shape).astype(dtype)
 
@@ -42,16 +41,25 @@ for rows, keys, heads, kv_heads, causal, is_flat in (
         continue
     q, k, v = (a.shape[2] for a in arrays)
     dims = {0: [None, None, q], 1: ["B", "T", k], 2: ["B", "T", v]}
-    cases.add("Attention", arrays, dims=dims, is_causal=causal, q_num_heads=heads, kv_num_heads=kv_heads)
+    cases.add(
+        "Attention", arrays, dims=dims, is_causal=causal, q_num_heads=heads, kv_num_heads=kv_heads
+    )
 
 # Static extents, scales, element types.
 for dtype, tolerance in ((np.float64, 1e-7), (np.float16, None), (ml_dtypes.bfloat16, None)):
     # The reference takes the root of the scale in f32.
-    cases.add("Attention", qkv(2, 4, 4, 2, 2, dtype=dtype), is_causal=1, scale=0.3, tolerance=tolerance)
+    cases.add(
+        "Attention", qkv(2, 4, 4, 2, 2, dtype=dtype), is_causal=1, scale=0.3, tolerance=tolerance
+    )
 cases.add("Attention", qkv(1, 4, 4, 2, 1), is_causal=1, softmax_precision=1)
 
 # Caches: new rows behind old ones, which come back; as many rows as queries, or not.
-for rows, new, past, kv_heads, causal in ((3, 3, 6, 1, 1), (2, 4, 6, 2, 1), (3, 3, 0, 2, 1), (2, 4, 6, 1, 0)):
+for rows, new, past, kv_heads, causal in (
+    (3, 3, 6, 1, 1),
+    (2, 4, 6, 2, 1),
+    (3, 3, 0, 2, 1),
+    (2, 4, 6, 1, 0),
+):
     arrays = qkv(2, rows, new, 2, kv_heads)
     old = [normal(2, kv_heads, past, 8) for _ in range(2)]
     dims = dynamic(arrays) | {i: ["B", kv_heads, "P", 8] for i in (4, 5)}

@@ -23,8 +23,18 @@ refused(r"node 'einsum' (ai.onnx.Einsum, opset 23): the operator is not supporte
 model = model_of("Identity", [x])
 model.graph.node[0].op_type, model.graph.node[0].domain = "FusedMatMul", "com.microsoft"
 model.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
-raises(ModelError, "(com.microsoft.FusedMatMul, opset 23): the operator is not supported", import_model, model)
-raises(ModelError, "expected a model of opset 18 to 25, got 17", import_model, model_of("Identity", [x], opset=17))
+raises(
+    ModelError,
+    "(com.microsoft.FusedMatMul, opset 23): the operator is not supported",
+    import_model,
+    model,
+)
+raises(
+    ModelError,
+    "expected a model of opset 18 to 25, got 17",
+    import_model,
+    model_of("Identity", [x], opset=17),
+)
 model = model_of("Identity", [x])
 model.graph.node[0].input[0] = "nothing"
 raises(ModelError, "nothing", import_model, model)
@@ -36,8 +46,18 @@ refused("softcap is not supported", "Attention", [x, x, x], softcap=30.0)
 refused("qk_matmul_output is not supported", "Attention", [x, x, x], ["y", "", "", "scores"])
 refused("softmax_precision DOUBLE is not supported", "Attention", [x, x, x], softmax_precision=11)
 refused("expected a positive scale, got 0.0", "Attention", [x, x, x], scale=0.0)
-refused("expected past_key and past_value, or neither", "Attention", [x, x, x, None, x[:, :, :0]], is_valid=False)
-refused("expected a static number of heads of K, got ", "Attention", [x, x, x], dims={1: [2, None, 4, 8]})
+refused(
+    "expected past_key and past_value, or neither",
+    "Attention",
+    [x, x, x, None, x[:, :, :0]],
+    is_valid=False,
+)
+refused(
+    "expected a static number of heads of K, got ",
+    "Attention",
+    [x, x, x],
+    dims={1: [2, None, 4, 8]},
+)
 
 # Values and extents.
 shape = np.array([6, -1], i64)
@@ -62,7 +82,13 @@ add = compiled("Add", [one, one], dims={0: ["N", 8], 1: ["N", 8]})
 assert add(one, one).shape == (4, 8)
 raises(ValueError, "x1: extent 0 must be N, as elsewhere", add, one, one[:3])
 add = compiled("Add", [one, one], dims={0: [None, 8], 1: [None, 8]})
-raises(ValueError, "expected extents that agree or are 1 where the model is imported", add, one, one[:1])
+raises(
+    ValueError,
+    "expected extents that agree or are 1 where the model is imported",
+    add,
+    one,
+    one[:1],
+)
 gather = compiled("Gather", [one, np.array([0, 1])], dims={0: ["V", 8]})
 assert gather(one, np.array([-4, 3])).shape == (2, 8)
 for index in (-5, 4):

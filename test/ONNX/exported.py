@@ -35,7 +35,9 @@ functions = {}
 for name, module in modules.items():
     model = export(module, 20 if name == "gpt20" else 23, folder / f"{name}.onnx")
     functions[name] = import_model(model, name=name)
-    assert functions[name].text.count("varlen.attn") == {"llama": 2, "encoder": 1, "gpt20": 0}[name], name
+    assert (
+        functions[name].text.count("varlen.attn") == {"llama": 2, "encoder": 1, "gpt20": 0}[name]
+    ), name
 program = varlen.compile("\n".join(f.text for f in functions.values()))
 for name, module in modules.items():
     for batch, rows in ((2, 7), (1, 1), (3, 40)):

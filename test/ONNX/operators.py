@@ -33,7 +33,21 @@ for dtype in (np.float64, np.float16, ml_dtypes.bfloat16):
     cases.add("Add", [x.astype(dtype), y.astype(dtype)], dims=rows)
 cases.add("Mul", [integers(3, -4), integers(-5, 6)])
 cases.add("Div", [integers(7, -7), integers(2)], constants=[1])
-for op in ("Exp", "Erf", "Tanh", "Sigmoid", "Sin", "Cos", "Neg", "Abs", "Relu", "Reciprocal", "Round", "Floor", "Ceil"):
+for op in (
+    "Exp",
+    "Erf",
+    "Tanh",
+    "Sigmoid",
+    "Sin",
+    "Cos",
+    "Neg",
+    "Abs",
+    "Relu",
+    "Reciprocal",
+    "Round",
+    "Floor",
+    "Ceil",
+):
     cases.add(op, [x], dims=rows)
 for op in ("Sqrt", "Log"):
     cases.add(op, [np.abs(x)])
@@ -68,12 +82,18 @@ cases.add("Swish", [x], opset=24)
 for left, right in (((4, 3), (3, 5)), ((2, 4, 3), (3, 5)), ((2, 4, 3), (2, 3, 5)), ((3,), (3, 5)), ((4, 3), (3,)),
                     ((2, 1, 4, 3), (6, 3, 5)), ((2, 4, 3), (1, 3, 1)), ((3,), (3,))):  # fmt: skip
     cases.add("MatMul", [normal(*left), normal(*right)])
-cases.add("MatMul", [normal(2, 7, 4, 3), normal(2, 7, 3, 5)], dims={0: ["B", 7, "S", 3], 1: ["B", 7, 3, "T"]})
+cases.add(
+    "MatMul",
+    [normal(2, 7, 4, 3), normal(2, 7, 3, 5)],
+    dims={0: ["B", 7, "S", 3], 1: ["B", 7, 3, "T"]},
+)
 cases.add("MatMul", [normal(2, 4, 3), normal(3, 5)], dims={0: ["B", "S", 3]}, constants=[1])
 for dtype in (np.float64, np.float16, ml_dtypes.bfloat16):
     cases.add("MatMul", [normal(2, 4, 6, dtype=dtype), normal(6, 5, dtype=dtype)])
 cases.add("Gemm", [normal(4, 3), normal(3, 5)])
-cases.add("Gemm", [normal(4, 3), normal(5, 3), normal(5)], transB=1, dims={0: ["N", 3]}, constants=[1, 2])
+cases.add(
+    "Gemm", [normal(4, 3), normal(5, 3), normal(5)], transB=1, dims={0: ["N", 3]}, constants=[1, 2]
+)
 cases.add("Gemm", [normal(3, 4), normal(3, 5), normal(4, 1)], transA=1, alpha=0.5, beta=2.0)
 
 # Reductions.
@@ -88,9 +108,16 @@ cases.add("Softmax", [z], dims={0: [None, None, None]})
 cases.add("Softmax", [z], axis=1)
 cases.add("Softmax", [np.array([[-np.inf, 0, 1], [300, 301, -300]], np.float32)])
 cases.add("LogSoftmax", [z])
-cases.add("LayerNormalization", [z, normal(4), normal(4)], 3, dims={0: ["B", "S", 4]}, constants=[1, 2])
+cases.add(
+    "LayerNormalization", [z, normal(4), normal(4)], 3, dims={0: ["B", "S", 4]}, constants=[1, 2]
+)
 cases.add("LayerNormalization", [z, normal(3, 4)], ["y0"], axis=1, epsilon=1e-3)
-cases.add("LayerNormalization", [z.astype(ml_dtypes.bfloat16), np.ones(4, ml_dtypes.bfloat16)], ["y0"], axis=-1)
+cases.add(
+    "LayerNormalization",
+    [z.astype(ml_dtypes.bfloat16), np.ones(4, ml_dtypes.bfloat16)],
+    ["y0"],
+    axis=-1,
+)
 cases.add("RMSNormalization", [z, normal(4)], dims={0: ["B", "S", 4]}, constants=[1])
 cases.add("RMSNormalization", [z.astype(np.float16), normal(4, dtype=np.float16)])
 
@@ -100,7 +127,11 @@ cos, sin = normal(6, 4), normal(6, 4)
 for interleaved in (0, 1):
     cases.add("RotaryEmbedding", [normal(2, 2, 3, 8), cos, sin, positions], interleaved=interleaved)
 cases.add("RotaryEmbedding", [normal(2, 3, 16), cos, sin, positions], num_heads=2)
-cases.add("RotaryEmbedding", [normal(2, 2, 3, 12), normal(2, 3, 4), normal(2, 3, 4)], rotary_embedding_dim=8)
+cases.add(
+    "RotaryEmbedding",
+    [normal(2, 2, 3, 12), normal(2, 3, 4), normal(2, 3, 4)],
+    rotary_embedding_dim=8,
+)
 
 # Shapes.
 cases.add("Reshape", [z, integers(6, 4)], constants=[1])

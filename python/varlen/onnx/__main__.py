@@ -70,7 +70,10 @@ def main(arguments=None):
         from .. import safetensors
         from . import ModelError, import_model
     except ImportError as error:
-        print(f"varlen-import: error: {error}: expected the packages that varlen[onnx] names", file=sys.stderr)
+        print(
+            f"varlen-import: error: {error}: expected the packages that varlen[onnx] names",
+            file=sys.stderr,
+        )
         return 1
     try:
         _check_outputs(options)
@@ -80,7 +83,9 @@ def main(arguments=None):
         if options.output:
             files[pathlib.Path(options.output)] = lambda path: path.write_text(function.text)
         if options.weights:
-            files[pathlib.Path(options.weights)] = lambda path: safetensors.write(path, function.weights)
+            files[pathlib.Path(options.weights)] = lambda path: safetensors.write(
+                path, function.weights
+            )
         _write_all(files)
         if not options.output:
             sys.stdout.write(function.text)

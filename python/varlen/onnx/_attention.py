@@ -16,7 +16,7 @@ from .. import text
 from ._builder import Value, is_float, scalar_literal
 from ._extents import Extent
 from ._registry import Node, element_of, operator
-from ._shapes import concatenate, reshape, transpose, untransposed
+from ._views import concatenate, reshape, transpose, untransposed
 
 # (B, S, H, D) from (B, H, S, D), and back.
 _SWAP = [0, 2, 1, 3]
@@ -51,8 +51,13 @@ def _refuse(node: Node, value):
     if not is_float(value.element):
         raise node.error(f"expected floats, got {value.element}")
     precision = node.attribute("softmax_precision")
-    if precision is not None and element_of(precision, "softmax_precision") == "f64" != value.element:
-        raise node.error(f"softmax_precision DOUBLE is not supported with elements of {value.element}")
+    if (
+        precision is not None
+        and element_of(precision, "softmax_precision") == "f64" != value.element
+    ):
+        raise node.error(
+            f"softmax_precision DOUBLE is not supported with elements of {value.element}"
+        )
     scale = node.attribute("scale")
     if scale is not None and not scale > 0:
         raise node.error(f"expected a positive scale, got {scale}")
@@ -62,7 +67,9 @@ def _heads(node):
     """Heads of queries and of keys, of 3-D inputs."""
     heads = node.attribute("q_num_heads"), node.attribute("kv_num_heads")
     if not all(n is not None and n > 0 for n in heads):
-        raise node.error(f"expected q_num_heads and kv_num_heads with inputs of 3 dimensions, got {heads}")
+        raise node.error(
+            f"expected q_num_heads and kv_num_heads with inputs of 3 dimensions, got {heads}"
+        )
     return heads
 
 
@@ -71,22 +78,34 @@ def _read_inputs(node: Node):
     q, k, v = node.inputs[:3]
     ranks = {value.rank for value in (q, k, v)}
     if ranks - {3, 4} or len(ranks) != 1:
-        raise node.error(f"expected Q, K and V of 3 or of 4 dimensions, got {q.rank}, {k.rank} and {v.rank}")
+        raise node.error(
+            f"expected Q, K and V of 3 or of 4 dimensions, got {q.rank}, {k.rank} and {v.rank}"
+        )
     if q.rank == 3:
         heads, kv_heads = _heads(node)
         for name, value, count in (("Q", q, heads), ("K", k, kv_heads), ("V", v, kv_heads)):
             if isinstance(value.shape[2], Extent) or value.shape[2] % count:
-                raise node.error(f"expected a static width of {name} that {count} heads divide, got {value.shape[2]}")
-        q, k, v = (_heads_second(b, value, n) for value, n in ((q, heads), (k, kv_heads), (v, kv_heads)))
+                raise node.error(
+                    f"expected a static width of {name} that {count} heads divide, got {value.shape[2]}"
+                )
+        q, k, v = (
+            _heads_second(b, value, n) for value, n in ((q, heads), (k, kv_heads), (v, kv_heads))
+        )
     for name, value in (("Q", q), ("K", k), ("V", v)):
         if isinstance(value.shape[1], Extent):
             raise node.error(f"expected a static number of heads of {name}, got {value.shape[1]}")
     if k.shape[1] != v.shape[1] or q.shape[1] % k.shape[1]:
         raise node.error(f"expected as many heads of K as of V, which divide those of Q, got {k.shape[1]}, "
                          f"{v.shape[1]} and {q.shape[1]}")  # fmt: skip
-    for d, what, values in ((0, "batch", (q, k, v)), (2, "rows of keys", (k, v)), (3, "head_dim", (q, k))):
+    for d, what, values in (
+        (0, "batch", (q, k, v)),
+        (2, "rows of keys", (k, v)),
+        (3, "head_dim", (q, k)),
+    ):
         for value in values[1:]:
-            b.require_equal(values[0].shape[d], value.shape[d], f"{node.stem}: expected inputs of one {what}")
+            b.require_equal(
+                values[0].shape[d], value.shape[d], f"{node.stem}: expected inputs of one {what}"
+            )
     used = node.input(6) if len(node.inputs) > 6 else None
     past_key, past_value = node.input(4), node.input(5)
     if (past_key is None) != (past_value is None):
@@ -165,7 +184,11 @@ def _attend(node: Node, inputs: _Inputs):
     if tokens_first:
         sequences, used = batch, inputs.used
         packed = [
-            reshape(b, transpose(b, value, _SWAP), [batch * value.shape[2], *(value.shape[d] for d in (1, 3))])
+            reshape(
+                b,
+                transpose(b, value, _SWAP),
+                [batch * value.shape[2], *(value.shape[d] for d in (1, 3))],
+            )
             for value in (q, k, v)
         ]
     else:
@@ -178,7 +201,9 @@ def _attend(node: Node, inputs: _Inputs):
             reshape(b, v, [sequences * keys, 1, v_head_dim]),
         ]
         if used is not None:
-            (used,) = b.generic([(used, [0])], (batch, kv_heads), [used.element], lambda body, n: [n], stem="used")
+            (used,) = b.generic(
+                [(used, [0])], (batch, kv_heads), [used.element], lambda body, n: [n], stem="used"
+            )
             used = reshape(b, used, [sequences])
     out = _packed(node, inputs, packed, sequences, used)
     if tokens_first:
@@ -189,7 +214,7 @@ def _attend(node: Node, inputs: _Inputs):
 
 def _packed(node, inputs, packed, sequences, used):
     """varlen.attn on packed rows, of sequences of equal lengths."""
-    b, (q, k, v) = node.b, packed
+    b, (q, _, v) = node.b, packed
     mask, has_offset = _mask(node, inputs)
     rows, keys = inputs.q.shape[2], inputs.k.shape[2]
     cu_q = _cu_seqlens(b, sequences, rows)
@@ -218,4 +243,3 @@ def _packed(node, inputs, packed, sequences, used):
     )  # fmt: skip
     out.name = f"{name}#0"
     return out
-

@@ -79,7 +79,11 @@ def scalar_literal(number, element):
     if not is_float(element):
         return str(int(number))
     # The bits: exact, and the only way to write infinities and NaN.
-    value = dtypes.narrow(np.array(number, np.float64), element) if element != "f64" else np.float64(number)
+    value = (
+        dtypes.narrow(np.array(number, np.float64), element)
+        if element != "f64"
+        else np.float64(number)
+    )
     return "0x" + np.asarray(value).tobytes()[::-1].hex().upper()
 
 
@@ -266,14 +270,18 @@ class Builder:
         """An argument of the function; `shape` has ints, and None or a symbol's name
         where it is dynamic. A symbol is one extent wherever it stands."""
         name = self.fresh(label)
-        type = tensor_type([Extent.symbol("?") if not isinstance(n, int) else n for n in shape], element)
+        type = tensor_type(
+            [Extent.symbol("?") if not isinstance(n, int) else n for n in shape], element
+        )
         self.arguments.append((name, type, label))
         extents = []
         for d, n in enumerate(shape):
             if isinstance(n, int):
                 extents.append(n)
                 continue
-            dim = self.pure(f"tensor.dim {name}, {self.scalar(d, 'index')} : {type}", f"{label}_{d}")
+            dim = self.pure(
+                f"tensor.dim {name}, {self.scalar(d, 'index')} : {type}", f"{label}_{d}"
+            )
             if n is None:
                 extents.append(self.symbol(f"{label}_{d}", dim))
                 continue
@@ -335,7 +343,9 @@ class Builder:
     def fill(self, number, shape, element):
         empty, type = self.empty(shape, element), tensor_type(shape, element)
         scalar = self.scalar(number, element)
-        return self.new(f"linalg.fill ins({scalar} : {element}) outs({empty} : {type}) -> {type}", "fill")
+        return self.new(
+            f"linalg.fill ins({scalar} : {element}) outs({empty} : {type}) -> {type}", "fill"
+        )
 
     def generic(self, inputs, shape, elements, compute, *, stem="v"):
         """Values of a shape that are computed element by element.
@@ -429,7 +439,9 @@ class Builder:
                 used.update(_NAMES.findall(line.text))
                 kept.append(line)
         # Weights that only what is gone has read.
-        gone = {label for arg, _, label in self.arguments if label in self.weights and arg not in used}
+        gone = {
+            label for arg, _, label in self.arguments if label in self.weights and arg not in used
+        }
         self.weights = {label: array for label, array in self.weights.items() if label not in gone}
         parameters = ",\n    ".join(
             f"{arg}: {type} {{varlen.name = {quote(label)}}}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import operator as operators
 
 import numpy as np
-import onnx
 
 from ._builder import Value, compute_element, is_float
 from ._extents import Extent
 from ._registry import Node, element_of, operator
-from ._shapes import broadcast_operand, broadcast_shape
+from ._shapes import broadcast_shape
+from ._views import broadcast_operand
 
 
 def elementwise(node: Node, inputs, element, compute):
@@ -120,7 +120,9 @@ def _divide_integers(node, element):
         return Value(numbers.shape, element, numbers=numbers)
     if divisor.array is None or (divisor.array == 0).any() or (divisor.array == -1).any():
         raise node.error("expected integers to be divided by constants other than 0 and -1")
-    return elementwise(node, node.inputs, element, lambda b, x, y: b.binary("arith.divsi", x, y, element))
+    return elementwise(
+        node, node.inputs, element, lambda b, x, y: b.binary("arith.divsi", x, y, element)
+    )
 
 
 # Of one float: an operation of the math dialect.
@@ -153,13 +155,19 @@ def _sigmoid(node: Node):
 @operator("Reciprocal")
 def _reciprocal(node: Node):
     _floats(node, node.inputs)
-    return arithmetic(node, node.inputs, lambda b, type, x: b.binary("arith.divf", b.constant(1, type), x, type))
+    return arithmetic(
+        node, node.inputs, lambda b, type, x: b.binary("arith.divf", b.constant(1, type), x, type)
+    )
 
 
 @operator("Relu")
 def _relu(node: Node):
     _floats(node, node.inputs)
-    return arithmetic(node, node.inputs, lambda b, type, x: b.binary("arith.maximumf", x, b.constant(0, type), type))
+    return arithmetic(
+        node,
+        node.inputs,
+        lambda b, type, x: b.binary("arith.maximumf", x, b.constant(0, type), type),
+    )
 
 
 @operator("Neg", "Abs")
@@ -222,7 +230,9 @@ def _gelu(node: Node):
             scaled = b.binary("arith.mulf", b.binary("arith.addf", x, cube, type), scale, type)
             inner = b.unary("math.tanh", scaled, type)
         half = b.binary("arith.mulf", x, b.constant(0.5, type), type)
-        return b.binary("arith.mulf", half, b.binary("arith.addf", inner, b.constant(1, type), type), type)
+        return b.binary(
+            "arith.mulf", half, b.binary("arith.addf", inner, b.constant(1, type), type), type
+        )
 
     return arithmetic(node, node.inputs, gelu)
 
@@ -242,7 +252,11 @@ def _compare_numbers(node):
     result = np.empty(left.shape, bool)
     for place in np.ndindex(left.shape):
         a, c = left[place], right[place]
-        known = a == c or not isinstance(a - c, Extent) or any(isinstance(n, int) and n < 0 for n in (a, c))
+        known = (
+            a == c
+            or not isinstance(a - c, Extent)
+            or any(isinstance(n, int) and n < 0 for n in (a, c))
+        )
         if not known:
             return None
         result[place] = a == c
@@ -268,13 +282,17 @@ def _logic(node: Node):
 
 @operator("Not")
 def _not(node: Node):
-    return elementwise(node, node.inputs, "i1", lambda b, x: b.binary("arith.xori", x, b.constant(1, "i1"), "i1"))
+    return elementwise(
+        node, node.inputs, "i1", lambda b, x: b.binary("arith.xori", x, b.constant(1, "i1"), "i1")
+    )
 
 
 @operator("IsNaN")
 def _is_nan(node: Node):
     element = _floats(node, node.inputs)
-    return elementwise(node, node.inputs, "i1", lambda b, x: b.binary("arith.cmpf uno,", x, x, element))
+    return elementwise(
+        node, node.inputs, "i1", lambda b, x: b.binary("arith.cmpf uno,", x, x, element)
+    )
 
 
 @operator("Where")

@@ -20,7 +20,14 @@ from ._registry import EMITTERS, Node, describe, element_of
 OPSETS = range(18, 26)
 
 # Results of these differ from call to call.
-_RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
+_RANDOM = {
+    "Bernoulli",
+    "Multinomial",
+    "RandomNormal",
+    "RandomNormalLike",
+    "RandomUniform",
+    "RandomUniformLike",
+}
 
 
 @dataclasses.dataclass
@@ -99,7 +106,7 @@ def _prepare(model, opset):
     try:
         onnx.checker.check_model(model)
         model = onnx.inliner.inline_local_functions(model)
-        others = [node for node in model.graph.node if node.op_type not in EMITTERS]
+        others = [n for n in model.graph.node if n.op_type not in EMITTERS and n.op_type != "Constant"]
         if others:
             for node in others:
                 _add_defaults(node, opset)
@@ -109,7 +116,12 @@ def _prepare(model, opset):
             model = onnx.inliner.inline_selected_functions(
                 model, kept, exclude=True, inline_schema_functions=True
             )
-    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
+    except (
+        onnx.checker.ValidationError,
+        onnx.shape_inference.InferenceError,
+        RuntimeError,
+        ValueError,
+    ) as error:
         raise ModelError(f"expected a valid model: {error}") from None
     return model
 
@@ -154,7 +166,11 @@ class _Importer:
 
     def _import_node(self, proto):
         where = describe(proto, self.opset)
-        if proto.domain not in ("", "ai.onnx") or proto.op_type not in EMITTERS and not self._is_constant(proto):
+        if (
+            proto.domain not in ("", "ai.onnx")
+            or proto.op_type not in EMITTERS
+            and not self._is_constant(proto)
+        ):
             raise ModelError(f"{where}: the operator is not supported")
         inputs = []
         for label in proto.input:
@@ -168,7 +184,9 @@ class _Importer:
                 results = EMITTERS[proto.op_type](node)
             except ModelError as error:
                 message = str(error)
-                raise ModelError(message if message.startswith(where) else f"{where}: {message}") from None
+                raise ModelError(
+                    message if message.startswith(where) else f"{where}: {message}"
+                ) from None
             results = [results] if isinstance(results, Value) else results
         for label, value in zip(proto.output, results):
             if label:
@@ -177,7 +195,11 @@ class _Importer:
     def _is_constant(self, proto):
         """Whether ONNX's own evaluator computes the node here."""
         known = all(not label or self._array_of(label) is not None for label in proto.input)
-        return known and proto.op_type not in _RANDOM and not any(a.HasField("g") for a in proto.attribute)
+        return (
+            known
+            and proto.op_type not in _RANDOM
+            and not any(a.HasField("g") for a in proto.attribute)
+        )
 
     def _array_of(self, label):
         value = self.values.get(label)
@@ -200,9 +222,13 @@ class _Importer:
             model = onnx.helper.make_model(inner, opset_imports=opsets)
             arrays = onnx.reference.ReferenceEvaluator(model).run(labels, feeds)
         except Exception as error:  # whatever an implementation raises
-            raise ModelError(f"{describe(proto, self.opset)}: cannot be computed: {error}") from None
+            raise ModelError(
+                f"{describe(proto, self.opset)}: cannot be computed: {error}"
+            ) from None
         made = dict(zip(labels, arrays))
-        return [self._constant(proto, made[label], label) if label else None for label in proto.output]
+        return [
+            self._constant(proto, made[label], label) if label else None for label in proto.output
+        ]
 
     def _constant(self, proto, array, label):
         array = np.asarray(array)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ._builder import Value, compute_element, is_float
 from ._extents import product
 from ._registry import Node, operator
-from ._shapes import broadcast_operand, broadcast_shape, reshape, transpose
+from ._shapes import broadcast_shape
+from ._views import broadcast_operand, reshape, transpose
 
 
 def _round(node, value, element):
@@ -18,7 +19,9 @@ def _round(node, value, element):
 
 def _check(node, left, right, depth_left, depth_right):
     if left.element != right.element:
-        raise node.error(f"expected inputs of one element type, got {left.element} and {right.element}")
+        raise node.error(
+            f"expected inputs of one element type, got {left.element} and {right.element}"
+        )
     node.b.require_equal(depth_left, depth_right,
                          f"{node.stem}: expected the columns of A to be as many as the rows of B")  # fmt: skip
 
@@ -70,7 +73,11 @@ def _batched(node, left, right, batch):
     operands = []
     for value, last in ((left, [rank, rank + 2]), (right, [rank + 2, rank + 1])):
         # Those of the matrix stay, of extent 1 or not.
-        units = [d for d in range(value.rank - 2) if value.shape[d] == 1 and batch[d - value.rank + 2] != 1]
+        units = [
+            d
+            for d in range(value.rank - 2)
+            if value.shape[d] == 1 and batch[d - value.rank + 2] != 1
+        ]
         dims = [rank - (value.rank - 2) + d for d in range(value.rank - 2) if d not in units]
         kept = [extent for d, extent in enumerate(value.shape) if d not in units]
         operands.append((reshape(b, value, kept), [*dims, *last]))
@@ -114,4 +121,3 @@ def _gemm(node: Node):
         return [body.convert(x, wide, element)]
 
     return b.generic(operands, shape, [element], finish, stem=node.stem)[0]
-

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ._builder import compute_element, is_float
 from ._extents import product
 from ._registry import Node, element_of, operator
-from ._shapes import reshape
+from ._views import reshape
 
 
 def _sum(b, value, axes, square=False, stem="sum"):
@@ -79,7 +79,9 @@ def _reduce(node: Node):
 
         if node.op == "ReduceMean" or reduced.element != element:
             dims = range(reduced.rank)
-            reduced = b.generic([(reduced, dims)], reduced.shape, [element], finish, stem=node.stem)[0]
+            reduced = b.generic(
+                [(reduced, dims)], reduced.shape, [element], finish, stem=node.stem
+            )[0]
     if not node.attribute("keepdims", 1):
         return reduced
     return reshape(b, reduced, [1 if d in axes else n for d, n in enumerate(value.shape)])
@@ -98,13 +100,17 @@ def _softmax(node: Node):
         x, most = body.convert(x, element, wide), body.convert(most, element, wide)
         return [body.unary("math.exp", body.binary("arith.subf", x, most, wide), wide)]
 
-    (exps,) = b.generic([(value, all_dims), (largest, kept)], value.shape, [wide], exponential, stem="exps")
+    (exps,) = b.generic(
+        [(value, all_dims), (largest, kept)], value.shape, [wide], exponential, stem="exps"
+    )
     total = _sum(b, exps, [axis])
 
     def divide(body, x, sum):
         return [body.convert(body.binary("arith.divf", x, sum, wide), wide, element)]
 
-    return b.generic([(exps, all_dims), (total, kept)], value.shape, [element], divide, stem=node.stem)[0]
+    return b.generic(
+        [(exps, all_dims), (total, kept)], value.shape, [element], divide, stem=node.stem
+    )[0]
 
 
 def _affine(node, value, parameter):
@@ -112,7 +118,9 @@ def _affine(node, value, parameter):
     that are broadcast are left out."""
     rank, first = value.rank, value.rank - parameter.rank
     if parameter.rank > rank:
-        raise node.error(f"expected a scale and a bias of at most {rank} dimensions, got {parameter.rank}")
+        raise node.error(
+            f"expected a scale and a bias of at most {rank} dimensions, got {parameter.rank}"
+        )
     units = []
     for d, n in enumerate(parameter.shape):
         if n == 1:
@@ -152,7 +160,9 @@ def _normalize(node: Node, centred):
         def centre(body, x, mean):
             return [body.binary("arith.subf", body.convert(x, element, wide), mean, wide)]
 
-        (value,) = b.generic([(value, dims), (means[0], rows)], value.shape, [wide], centre, stem="centred")
+        (value,) = b.generic(
+            [(value, dims), (means[0], rows)], value.shape, [wide], centre, stem="centred"
+        )
     squares = _sum(b, value, axes, square=True, stem="squares")
 
     def factor(body, x):
@@ -185,4 +195,3 @@ def _layer_normalization(node: Node):
 def _rms_normalization(node: Node):
     result, _ = _normalize(node, centred=False)
     return result
-

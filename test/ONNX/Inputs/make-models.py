@@ -16,7 +16,8 @@ rng = np.random.default_rng(0)
 
 def save(name, nodes, inputs, outputs, weights=()):
     infos = [
-        [make_tensor_value_info(label, type, shape) for label, type, shape in values] for values in (inputs, outputs)
+        [make_tensor_value_info(label, type, shape) for label, type, shape in values]
+        for values in (inputs, outputs)
     ]
     initializers = [onnx.numpy_helper.from_array(array, label) for label, array in weights]
     graph = make_graph(nodes, name, *infos, initializers)
@@ -39,4 +40,6 @@ save(
      ("used", onnx.TensorProto.INT64, ["B"])],
     [("y", F32, ["B", 4, "S", 16])],
 )  # fmt: skip
-varlen.safetensors.write(folder / "in.safetensors", {"x": rng.standard_normal((2, 7, 5)).astype(np.float32)})
+varlen.safetensors.write(
+    folder / "in.safetensors", {"x": rng.standard_normal((2, 7, 5)).astype(np.float32)}
+)

@@ -28,7 +28,11 @@ class Attention(nn.Module):
     def forward(self, x):
         q, k, v = (
             linear(x).view(*x.shape[:2], heads, self.head_dim).transpose(1, 2)
-            for linear, heads in ((self.q, self.heads), (self.k, self.kv_heads), (self.v, self.kv_heads))
+            for linear, heads in (
+                (self.q, self.heads),
+                (self.k, self.kv_heads),
+                (self.v, self.kv_heads),
+            )
         )
         if self.is_rotated:
             q, k = self.rotate(q), self.rotate(k)

@@ -12,7 +12,9 @@ from onnx.reference import ReferenceEvaluator
 TOLERANCES = {"f64": 1e-13, "f32": 3e-6, "f16": 5e-3, "bf16": 3e-2}
 
 
-def model_of(op, inputs, outputs=1, *, dims=None, constants=(), opset=23, is_valid=True, **attributes):
+def model_of(
+    op, inputs, outputs=1, *, dims=None, constants=(), opset=23, is_valid=True, **attributes
+):
     """A model of one node.
 
     Args:
@@ -36,7 +38,9 @@ def model_of(op, inputs, outputs=1, *, dims=None, constants=(), opset=23, is_val
         type = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
         shape = (dims or {}).get(i, array.shape)
         infos.append(onnx.helper.make_tensor_value_info(name, type, shape))
-    graph = onnx.helper.make_graph([node], op, infos, [onnx.ValueInfoProto(name=n) for n in outputs if n], initializers)
+    graph = onnx.helper.make_graph(
+        [node], op, infos, [onnx.ValueInfoProto(name=n) for n in outputs if n], initializers
+    )
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)])
     # Types of results, which a model has to have.
     results = run_reference(model, inputs, constants) if is_valid else inputs
@@ -48,7 +52,9 @@ def model_of(op, inputs, outputs=1, *, dims=None, constants=(), opset=23, is_val
 
 
 def feeds_of(inputs, constants=()):
-    return {f"x{i}": array for i, array in enumerate(inputs) if array is not None and i not in constants}
+    return {
+        f"x{i}": array for i, array in enumerate(inputs) if array is not None and i not in constants
+    }
 
 
 def run_reference(model, inputs, constants=()):
@@ -76,7 +82,9 @@ class Cases:
         self.cases.append(Case(name, model, inputs, options.get("constants", ()), tolerance))
 
     def check(self):
-        functions = [varlen.onnx.import_model(c.model, name=c.name, inline_bytes=64) for c in self.cases]
+        functions = [
+            varlen.onnx.import_model(c.model, name=c.name, inline_bytes=64) for c in self.cases
+        ]
         program = varlen.compile("\n".join(f.text for f in functions))
         failed = 0
         for case, function in zip(self.cases, functions):
@@ -89,7 +97,9 @@ class Cases:
                 message = difference(ours, theirs, case.tolerance)
                 if message:
                     failed += 1
-                    print(f"{case.name} {name}: {message}\n{onnx.printer.to_text(case.model.graph)}")
+                    print(
+                        f"{case.name} {name}: {message}\n{onnx.printer.to_text(case.model.graph)}"
+                    )
         assert not failed, f"{failed} results differ"
         print(f"{len(self.cases)} models")
 
