@@ -46,10 +46,12 @@ train: build
 	@tools/venv.sh build benchmarks/requirements.txt
 	@VARLEN_BUILD=build build/venv/bin/python examples/train.py --torch --out build/train
 
-# Against PyTorch on the same machine.
+# Against PyTorch on the same machine, and zentorch and onnxruntime in an environment of
+# their own.
 bench: build
 	@tools/setup.sh check
 	@tools/venv.sh build benchmarks/requirements.txt
+	@tools/venv.sh build/peers benchmarks/requirements-peers.txt
 	@build/venv/bin/python benchmarks/cpu.py --build build
 
 # A folder that checks and times the GPU kernels where there is no compiler:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures variable-length attention on this CPU, beside PyTorch's ways.
+"""Measures variable-length attention on this CPU, beside PyTorch's ways and others.
 
 For every configuration ours and the peers run one after the other, so that both
 see the same machine. Prints a table and writes build/bench/cpu.json (one object
@@ -25,6 +25,7 @@ sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "python")]
 
 import ours
 import peers
+import peers_apart
 import sets
 import varlen
 
@@ -107,6 +108,8 @@ def measure(config, build, quick):
     )
     for name, prepare in peer_functions(config, quick):
         row.peers[name] = peers.measure(prepare(), config.threads)
+    if config.batch.set == "pr164502":
+        row.peers |= peers_apart.measure(config, build)
     if row.peers:
         row.peer = min(row.peers, key=row.peers.get)
         row.peer_ms = row.peers[row.peer]

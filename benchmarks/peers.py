@@ -46,7 +46,7 @@ def _visible(config, q_length, k_length):
     return mask
 
 
-def _sequences(packed, lengths):
+def sequences_of(packed, lengths):
     """Views 1 x heads x length x head_dim of the non-empty sequences' rows."""
     rows = 0
     for length in lengths:
@@ -63,7 +63,7 @@ def sdpa_per_sequence(config, inputs, contiguous):
     masks = {}
     calls = []
     q, k, v = (
-        list(_sequences(packed, lengths))
+        list(sequences_of(packed, lengths))
         for packed, lengths in (
             (inputs.q, batch.q_lengths),
             (inputs.k, batch.k_lengths),
@@ -133,8 +133,8 @@ def sdpa_grouped(config, inputs):
         )
         for i, (k, v) in enumerate(
             zip(
-                _sequences(inputs.k, batch.k_lengths),
-                _sequences(inputs.v, batch.k_lengths),
+                sequences_of(inputs.k, batch.k_lengths),
+                sequences_of(inputs.v, batch.k_lengths),
             )
         )
     ]
@@ -153,7 +153,7 @@ def sdpa_padded(config, inputs):
     longest_k = max(k for _, k in present)
 
     def pad(packed, lengths, longest):
-        sequences = list(_sequences(packed, lengths))
+        sequences = list(sequences_of(packed, lengths))
         shape = (len(sequences), packed.shape[1], longest, packed.shape[2])
         padded = torch.zeros(shape, dtype=packed.dtype)
         for i, sequence in enumerate(sequences):
