@@ -69,10 +69,12 @@ bench-gpu: gpu-kit
 # Where conformance and fuzz run: cpu, or sim:CHIP, which is the executor.
 DEVICE := cpu
 
-# Every parameter of FlashAttention's tests of packed batches.
+# Every parameter of FlashAttention's tests of packed batches, and the models of ONNX's.
 conformance: build
 	@tools/setup.sh check
 	@tools/venv.sh build
+	@tools/venv.sh build python/requirements-onnx.txt
+	@PYTHONPATH=python VARLEN_BUILD=build build/venv/bin/python test/ONNX/Inputs/node-tests.py
 	@build/venv/bin/python test/Integration/conformance.py --build build \
 	  --device=$(DEVICE)
 	@build/venv/bin/python test/Integration/conformance.py --build build \

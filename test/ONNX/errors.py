@@ -31,7 +31,7 @@ raises(
 )
 raises(
     ModelError,
-    "expected a model of opset 18 to 25, got 17",
+    "expected a model of opset 18 to 28, got 17",
     import_model,
     model_of("Identity", [x], opset=17),
 )

@@ -52,6 +52,9 @@ for op in (
 for op in ("Sqrt", "Log"):
     cases.add(op, [np.abs(x)])
 cases.add("Sigmoid", [np.array([-200, 200, -np.inf, np.inf, np.nan], np.float32)])
+cases.add("Clip", [x, np.array(-0.5, np.float32), np.array(0.5, np.float32)])
+cases.add("Clip", [x, None, np.array(0.5, np.float32)], constants=[2])
+cases.add("Clip", [integers(-3, 5), np.array(0), np.array(4)])
 cases.add("Gelu", [x], dims=rows)
 cases.add("Gelu", [x], approximate="tanh")
 cases.add("Gelu", [x.astype(np.float16)], approximate="tanh")
@@ -75,7 +78,6 @@ cases.add("Cast", [x.astype(np.float16)], to=16)
 cases.add("LeakyRelu", [x], alpha=0.1)
 cases.add("Softplus", [x])
 cases.add("HardSwish", [x])
-cases.add("Clip", [x, np.array(-0.5, np.float32), np.array(0.5, np.float32)])
 cases.add("Swish", [x], opset=24)
 
 # Products.

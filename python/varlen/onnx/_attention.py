@@ -1,4 +1,4 @@
-"""Attention (opset 23 to 25) as varlen.attn: the sequences of a batch are packed.
+"""Attention (opset 23, 24 and 25) as varlen.attn: the sequences of a batch are packed.
 
 A batch of B x S rows is B sequences of S rows, so packing it is a reshape. Which
 dimensions are rows depends on how keys lie:

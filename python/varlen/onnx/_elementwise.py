@@ -170,6 +170,21 @@ def _relu(node: Node):
     )
 
 
+@operator("Clip")
+def _clip(node: Node):
+    # Which bounds there are; the upper one counts where they cross.
+    bounds = [(i, name) for i, name in ((1, "max"), (2, "min")) if node.input(i) is not None]
+    inputs = [node.input(0), *(node.input(i) for i, _ in bounds)]
+
+    def clip(b, type, x, *limits):
+        suffix = "imumf" if is_float(type) else "si"
+        for (_, name), limit in zip(bounds, limits):
+            x = b.binary(f"arith.{name}{suffix}", x, limit, type)
+        return x
+
+    return arithmetic(node, inputs, clip)
+
+
 @operator("Neg", "Abs")
 def _sign(node: Node):
     element = node.input(0).element

@@ -17,7 +17,7 @@ from ._builder import Builder, ModelError, Value
 from ._registry import EMITTERS, Node, describe, element_of
 
 # What the emitters have been written for; ONNX's version converter has the others.
-OPSETS = range(18, 26)
+OPSETS = range(18, 29)
 
 # Results of these differ from call to call.
 _RANDOM = {
@@ -106,24 +106,23 @@ def _prepare(model, opset):
     try:
         onnx.checker.check_model(model)
         model = onnx.inliner.inline_local_functions(model)
-        others = [n for n in model.graph.node if n.op_type not in EMITTERS and n.op_type != "Constant"]
-        if others:
-            for node in others:
-                _add_defaults(node, opset)
-            # Of some operators the definition depends on types.
-            model = onnx.shape_inference.infer_shapes(model)
-            kept = [("", op) for op in EMITTERS]
-            model = onnx.inliner.inline_selected_functions(
-                model, kept, exclude=True, inline_schema_functions=True
-            )
-    except (
-        onnx.checker.ValidationError,
-        onnx.shape_inference.InferenceError,
-        RuntimeError,
-        ValueError,
-    ) as error:
+    except (onnx.checker.ValidationError, RuntimeError, ValueError) as error:
         raise ModelError(f"expected a valid model: {error}") from None
-    return model
+    others = [n for n in model.graph.node if n.op_type not in EMITTERS and n.op_type != "Constant"]
+    if not others:
+        return model
+    for node in others:
+        _add_defaults(node, opset)
+    kept = [("", op) for op in EMITTERS]
+    try:
+        # Of some operators the definition depends on types.
+        model = onnx.shape_inference.infer_shapes(model)
+        return onnx.inliner.inline_selected_functions(
+            model, kept, exclude=True, inline_schema_functions=True
+        )
+    except (onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
+        names = ", ".join(sorted({node.op_type for node in others}))
+        raise ModelError(f"ONNX cannot say what {names} are by its definitions: {error}") from None
 
 
 class _Importer:

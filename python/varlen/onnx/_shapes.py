@@ -61,6 +61,7 @@ def _complete(node, value, target):
         raise node.error(f"expected extents other than 0 beside -1, got {target}")
     quotient = divide(total, rest)
     if quotient is None:
+        rest = node.b.index_op("maxsi", rest, 1)  # Nothing is divided by 0.
         node.b.require_equal(node.b.index_op("remsi", total, rest), 0, message)
         quotient = node.b.index_op("floordivsi", total, rest)
     return [quotient if n == -1 else n for n in target]
