@@ -68,8 +68,21 @@ def check(case):
     return None
 
 
+def check_angles():
+    """Against f64: positions make large ones."""
+    x = np.append(rng.uniform(-1e5, 1e5, 1000), [0.0, -0.0, np.inf, np.nan]).astype(np.float32)
+    values = varlen.run(sys.argv[1], {"x": x}, entry="angles", device="sim:sm_80")
+    for name, function in [("sin", np.sin), ("cos", np.cos)]:
+        with np.errstate(invalid="ignore"):
+            want = function(x.astype(np.float64))
+        if not np.allclose(values[name], want, rtol=0, atol=1e-6, equal_nan=True):
+            return f"FAIL {name} is off by {np.nanmax(np.abs(values[name] - want)):.1e}, wanted 1e-06"
+    return None
+
+
 if __name__ == "__main__":
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        failures = [text for text in pool.map(check, list(cases())) if text]
+        results = [*pool.map(check, list(cases())), check_angles()]
+    failures = [text for text in results if text]
     print("\n".join(failures))
     sys.exit(bool(failures))

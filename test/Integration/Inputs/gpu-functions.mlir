@@ -93,6 +93,13 @@ func.func @functions(%x: tensor<?xf32> {varlen.name = "x"}, %w: tensor<?xbf16> {
   return %a, %b, %c, %d : tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xbf16>
 }
 
+func.func @angles(%x: tensor<?xf32> {varlen.name = "x"})
+    -> (tensor<?xf32> {varlen.name = "sin"}, tensor<?xf32> {varlen.name = "cos"}) {
+  %sin = math.sin %x : tensor<?xf32>
+  %cos = math.cos %x : tensor<?xf32>
+  return %sin, %cos : tensor<?xf32>, tensor<?xf32>
+}
+
 // Functions of f64, which libdevice has.
 func.func @doubles(%x: tensor<?xf64> {varlen.name = "x"}) -> (tensor<?xf64> {varlen.name = "y"}) {
   %exp = math.exp %x : tensor<?xf64>
