@@ -97,6 +97,17 @@ static bool hasAccess(Operation *op) {
       .wasInterrupted();
 }
 
+/// Whether threads run the loop or branch as it is, each all of it or an
+/// iteration.
+static bool isThreadLoop(Operation *op) {
+  if (auto forall = dyn_cast<scf::ForallOp>(op))
+    return forall.getOutputs().empty() && isThreadCode(op);
+  if (auto parallel = dyn_cast<scf::ParallelOp>(op))
+    return parallel.getNumReductions() == 0 && isThreadCode(op);
+  return isa<scf::SCFDialect>(op->getDialect()) && op->getNumRegions() != 0 &&
+         op->use_empty() && hasAccess(op) && isThreadCode(op);
+}
+
 /// Writes all that is in the operation, which a thread runs, as loops of that
 /// thread.
 static void makeSequential(Operation *op) {
@@ -155,7 +166,7 @@ static void placeHostMemory(ModuleOp module) {
   SmallVector<memref::AllocOp> allocs;
   module.walk([&](memref::AllocOp op) {
     Type element = op.getType().getElementType();
-    if (op.getType().hasStaticShape() &&
+    if (op->getParentOfType<func::FuncOp>() && op.getType().hasStaticShape() &&
         (element.isIndex() || element.isInteger(1)) && isOfHost(op))
       allocs.push_back(op);
   });
@@ -243,27 +254,41 @@ struct VarlenLaunchLinalg
   void runOnOperation() override {
     starts.clear();
     folded.clear();
+    llvm::SmallPtrSet<Operation *, 4> others;
+    getOperation().walk([&](gpu::LaunchOp launch) { others.insert(launch); });
     placeHostMemory(getOperation());
-    // The initial values of sums, before fills are kernels of their own.
-    getOperation().walk([&](linalg::LinalgOp op) {
-      if (isa<linalg::FillOp>(op) || !op.hasPureBufferSemantics())
-        return;
-      for (OpOperand &init : op.getDpsInitsMutable())
-        if (linalg::FillOp fill = findFill(op, init))
-          starts[&init] = fill;
-    });
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      findStarts(function);
     for (auto [init, fill] : starts)
       folded.insert(fill);
-    visit(getOperation().getBodyRegion());
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      visit(function.getBody());
     for (Operation *fill : folded)
       fill->erase();
     getOperation().walk([&](gpu::LaunchOp launch) {
+      if (others.contains(launch))
+        return;
       placeThreadMemory(launch);
       sinkGlobals(launch);
     });
   }
 
 private:
+  /// Finds the initial values of sums, before fills are kernels of their own.
+  void findStarts(func::FuncOp function) {
+    function.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (isa<gpu::LaunchOp>(op) || isThreadLoop(op))
+        return WalkResult::skip();
+      auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+      if (!linalgOp || isa<linalg::FillOp>(op) ||
+          !linalgOp.hasPureBufferSemantics())
+        return WalkResult::advance();
+      for (OpOperand &init : linalgOp.getDpsInitsMutable())
+        if (linalg::FillOp fill = findFill(linalgOp, init))
+          starts[&init] = fill;
+      return WalkResult::skip();
+    });
+  }
   void visit(Region &region) {
     for (Block &block : region)
       for (Operation &op : llvm::make_early_inc_range(block))
@@ -403,33 +428,27 @@ void VarlenLaunchLinalg::visit(Operation *op) {
       launch(linalgOp);
     return;
   }
-  if (auto forall = dyn_cast<scf::ForallOp>(op);
-      forall && forall.getOutputs().empty()) {
-    IRRewriter rewriter(op);
-    if (isThreadCode(op)) {
-      scf::ParallelOp parallel;
-      if (succeeded(scf::forallToParallelLoop(rewriter, forall, &parallel)))
-        launchParallel(parallel);
-      return;
-    }
-    // A loop of launches, then.
+  IRRewriter rewriter(op);
+  if (isThreadLoop(op)) {
+    auto parallel = dyn_cast<scf::ParallelOp>(op);
+    if (auto forall = dyn_cast<scf::ForallOp>(op))
+      (void)scf::forallToParallelLoop(rewriter, forall, &parallel);
+    if (parallel)
+      return launchParallel(parallel);
+    if (scf::ForOp loop = findIndependentLoop(op);
+        loop && loop.getInductionVar().getType().isIndex())
+      return launchIterations(op, loop);
+    return launchThread(op);
+  }
+  if (isa<memref::StoreOp>(op) && isDeviceAccess(op))
+    return launchThread(op);
+  if (auto forall = dyn_cast<scf::ForallOp>(op)) {
+    // A loop of launches.
     SmallVector<Operation *> loops;
     if (succeeded(scf::forallToForLoop(rewriter, forall, &loops)) &&
         !loops.empty())
       visit(loops.front());
     return;
-  }
-  if (auto parallel = dyn_cast<scf::ParallelOp>(op);
-      parallel && parallel.getNumReductions() == 0 && isThreadCode(op))
-    return launchParallel(parallel);
-  bool isUnused = op->use_empty();
-  if ((isa<memref::StoreOp>(op) && isDeviceAccess(op)) ||
-      (isa<scf::SCFDialect>(op->getDialect()) && op->getNumRegions() != 0 &&
-       isUnused && hasAccess(op) && isThreadCode(op))) {
-    if (scf::ForOp loop = findIndependentLoop(op);
-        loop && loop.getInductionVar().getType().isIndex())
-      return launchIterations(op, loop);
-    return launchThread(op);
   }
   if (isa<gpu::LaunchOp, gpu::GPUModuleOp>(op))
     return;

@@ -366,3 +366,51 @@ func.func @dependent(%n: index) -> (memref<64xf32>, memref<64xf32>) {
   }
   return %x, %y : memref<64xf32>, memref<64xf32>
 }
+
+// -----
+
+#ij = affine_map<(i, j) -> (i, j)>
+
+// A thread runs all of its iteration: with the fill, which no kernel takes over.
+// CHECK-LABEL: func.func @sum_of_thread
+// CHECK: gpu.launch
+// CHECK:   memref.store %cst
+// CHECK:   scf.for
+// CHECK:     memref.store
+// CHECK-NOT: gpu.launch
+// CHECK: return
+func.func @sum_of_thread(%x: memref<?x4xf32>, %y: memref<?xf32>, %n: index) {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  scf.forall (%i) in (%n) {
+    %row = memref.subview %x[%i, 0] [1, 4] [1, 1] : memref<?x4xf32> to memref<4xf32, strided<[1], offset: ?>>
+    %sum = memref.alloc() : memref<f32>
+    linalg.fill ins(%zero : f32) outs(%sum : memref<f32>)
+    linalg.reduce { arith.addf } ins(%row : memref<4xf32, strided<[1], offset: ?>>) outs(%sum : memref<f32>) dimensions = [0]
+    %v = memref.load %sum[] : memref<f32>
+    memref.store %v, %y[%i] : memref<?xf32>
+    memref.dealloc %sum : memref<f32>
+  }
+  return
+}
+
+// What is in a kernel already is left there.
+// CHECK-LABEL: func.func @launched
+// CHECK: gpu.launch
+// CHECK: memref.alloc(%arg0)
+// CHECK: memref.dealloc
+// CHECK: linalg.fill
+// CHECK: linalg.add
+func.func @launched(%n: index) {
+  %zero = arith.constant 0.0 : f32
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %n, %gy = %n, %gz = %n)
+             threads(%tx, %ty, %tz) in (%lx = %n, %ly = %n, %lz = %n) {
+    %own = memref.alloc(%n) : memref<?xf32>
+    memref.dealloc %own : memref<?xf32>
+    %x = memref.alloca() : memref<4xf32>
+    linalg.fill ins(%zero : f32) outs(%x : memref<4xf32>)
+    linalg.add ins(%x, %x : memref<4xf32>, memref<4xf32>) outs(%x : memref<4xf32>)
+    gpu.terminator
+  }
+  return
+}
