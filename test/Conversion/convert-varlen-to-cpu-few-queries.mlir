@@ -6,42 +6,59 @@
 
 // CHECK-LABEL: @grouped
 // CHECK-SAME: %[[Q:[^:]*]]: memref<?x4x16xf32>, %[[K:[^:]*]]: memref<?x2x16xf32>, %[[V:[^:]*]]: memref<?x2x24xf32>, %{{[^:]*}}: memref<?xi32>, %[[OUT:[^:]*]]: memref<?x4x24xf32>, %[[LSE:[^:]*]]: memref<4x?xf32>
+// CHECK: %[[PARTS:.*]] = arith.maxsi %{{.*}}, %c1
+// CHECK: %[[SHARED:.*]] = memref.alloc(%[[PARTS]]) {alignment = 64 : i64} : memref<?x4x24xf32>
+// CHECK: scf.for %[[TURN:[^ ]*]] = %c0
+// CHECK: %[[WHOLE:.*]] = arith.cmpi eq, %[[TURN]], %c0
+// CHECK: scf.for %[[PHASE:[^ ]*]] = %c0
+// CHECK: %[[MEETS:.*]] = arith.cmpi eq, %[[PHASE]], %c0
+// CHECK: scf.forall
 // CHECK: %[[LONG:.*]] = arith.cmpi sgt, %{{.*}}, %c64
 // CHECK: %[[MOST:.*]] = arith.select %[[LONG]], %c4, %c2
 // CHECK: %[[FEW:.*]] = arith.cmpi sle, %[[ROWS:.*]], %[[MOST]]
 // CHECK: scf.if %[[FEW]] {
 // CHECK: %[[QS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4x16xf32>
-// CHECK: %[[ACC:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4x24xf32>
-// CHECK: %[[M:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4x1xf32>
-// CHECK: %[[L:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4x1xf32>
 // CHECK: %[[LO:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4x1xi32>
 // CHECK: %[[HI:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4x1xi32>
-// CHECK: %[[N:.*]] = arith.minsi %[[ROWS]], %c4
-// The queries, the state before the first block, and the keys that each sees.
+// The state of all parts and that of one, or the states of all parts.
+// CHECK: memref.alloc() {alignment = 64 : i64} : memref<2x4x24xf32>
+// CHECK: %[[ACCS:.*]] = arith.select %[[WHOLE]], %{{.*}}, %[[SHARED]] : memref<?x4x24xf32>
+// CHECK: %[[MS:.*]] = arith.select %[[WHOLE]], %{{.*}} : memref<?x4x1xf32>
+// CHECK: %[[LS:.*]] = arith.select %[[WHOLE]], %{{.*}} : memref<?x4x1xf32>
+// The queries and the keys that each sees.
 // CHECK: vector.load %[[Q]]
 // CHECK: vector.store %{{.*}}, %[[QS]]
+// CHECK: memref.store %{{.*}}, %[[LO]]
+// CHECK: memref.store %{{.*}}, %[[HI]]
+// Parts of the keys, each with a state of its own.
+// CHECK: scf.for %[[PART:[^ ]*]] = %{{.*}} to %{{.*}} step %c1 {
+// CHECK: scf.if %[[MEETS]] {
+// CHECK: %[[ACC:.*]] = memref.subview %[[ACCS]][%{{.*}}, 0, 0] [1, 4, 24]
+// CHECK: %[[M:.*]] = memref.subview %[[MS]][%{{.*}}, 0, 0] [1, 4, 1]
+// CHECK: %[[L:.*]] = memref.subview %[[LS]][%{{.*}}, 0, 0] [1, 4, 1]
 // CHECK: memref.store %{{.*}}, %[[ACC]]
 // CHECK: memref.store %{{.*}}, %[[M]]
 // CHECK: memref.store %{{.*}}, %[[L]]
-// CHECK: memref.store %{{.*}}, %[[LO]]
-// CHECK: memref.store %{{.*}}, %[[HI]]
 // The blocks of keys, of which the next one is asked for.
 // CHECK: scf.for %[[K0:.*]] = %{{.*}} to %{{.*}} step %c32
 // CHECK: memref.prefetch %[[K]]
 // CHECK: memref.prefetch %[[V]]
 // CHECK: %[[COUNT:.*]] = arith.minsi %{{.*}}, %c32
-// CHECK: %[[ACCS:.*]] = memref.subview %[[ACC]][0, 0] [%[[N]], 24] [1, 1]
+// CHECK: %[[USED:.*]] = memref.subview %[[ACC]][0, 0] [%{{.*}}, 24] [1, 1]
 // CHECK: memref.subview %[[K]][%{{.*}}, %{{.*}}, 0] [%[[COUNT]], 1, 16] [1, 1, 1] : memref<?x2x16xf32> to memref<?x16xf32, strided<[32, 1], offset: ?>>
 // CHECK: memref.subview %[[V]][%{{.*}}, %{{.*}}, 0] [%[[COUNT]], 1, 24] [1, 1, 1]
 // CHECK: varlen.online_attn qk ins({{.*}} : tensor<?x16xf32>, tensor<?x16xf32>, tensor<?x24xf32>) limits({{.*}} : tensor<?x1xi32>, tensor<?x1xi32>, i32) unless(%{{.*}}) outs({{.*}} : tensor<?x24xf32>, tensor<?x1xf32>, tensor<?x1xf32>) scale 2.500000e-01
-// CHECK: bufferization.materialize_in_destination %{{.*}} in restrict writable %[[ACCS]]
+// CHECK: bufferization.materialize_in_destination %{{.*}} in restrict writable %[[USED]]
+// The parts become one in their order.
+// CHECK: arith.cmpi sgt, %[[PART]], %c0
+// CHECK: varlen.online_merge qk
+// CHECK: memref.subview %[[ACCS]][0, 0, 0] [1, 4, 24]
+// CHECK: memref.subview %[[MS]][0, 0, 0] [1, 4, 1]
 // CHECK: varlen.online_finish qk %{{.*}}, %{{.*}}, %{{.*}} scale 2.500000e-01 : tensor<?x24xf32>, tensor<?x1xf32>
-// CHECK: vector.load %[[ACC]]
 // CHECK: vector.store %{{.*}}, %[[OUT]]
-// CHECK: memref.load %[[M]]
 // CHECK: memref.store %{{.*}}, %[[LSE]]
 // CHECK: }
-// CHECK: %[[MANY:.*]] = arith.cmpi slt, %[[MOST]], %[[ROWS]]
+// CHECK: %[[MANY:.*]] = arith.cmpi sgt, %[[ROWS]], %[[MOST]]
 // CHECK: scf.if %[[MANY]] {
 // CHECK: varlen.online_attn kq
 // CHECK: } {varlen.schedule = #varlen.cpu_schedule<lanes = 8,

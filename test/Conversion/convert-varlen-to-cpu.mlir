@@ -11,9 +11,14 @@
 // CHECK: call @varlen_extent_error
 // CHECK: %[[HEADS:.*]] = arith.select %[[WRONG]], %c0, %c2
 // CHECK: %[[TILES:.*]] = varlen.work_tiles %[[CU]], %[[CU]] rows(%{{.*}}, %{{.*}}) heads(%[[HEADS]], %c2) mask <full> block_m 32
+// First all tiles, then those whose keys threads share.
+// CHECK: arith.cmpf ogt
+// CHECK: scf.for %[[TURN:[^ ]*]] = %c0
+// CHECK: %[[WHOLE:.*]] = arith.cmpi eq, %[[TURN]], %c0
 // CHECK: %[[N:.*]] = memref.dim %[[TILES]], %c0
-// CHECK: scf.forall (%[[I:.*]]) in (%[[N]]) {
-// CHECK: %[[KB:.*]] = memref.load %[[TILES]][%[[I]], %c8]
+// CHECK: %[[COUNT:.*]] = arith.select %[[WHOLE]], %[[N]]
+// CHECK: scf.forall (%{{.*}}) in (%[[COUNT]]) {
+// CHECK: %[[KB:.*]] = memref.load %[[TILES]][%[[I:.*]], %c8]
 // CHECK: %[[KE:.*]] = memref.load %[[TILES]][%[[I]], %c9]
 // CHECK: %[[END:.*]] = arith.index_cast %[[KE]]
 // CHECK: %[[QT:.*]] = memref.alloc() {alignment = 64 : i64} : memref<32x16xf32>

@@ -59,8 +59,67 @@ CPUTileBuilder::forEachTile(Value tiles, Value group,
 }
 
 //===----------------------------------------------------------------------===//
+// Large tiles
+//===----------------------------------------------------------------------===//
+
+/// A tile with more than this part of all scores is large.
+static constexpr double kLargePart = 1.0 / 8;
+
+Value CPUTileBuilder::emitScores(const WorkTile &tile) {
+  auto number = [&](Value count) -> Value {
+    return arith::SIToFPOp::create(
+        b, b.getF64Type(),
+        arith::IndexCastOp::create(b, b.getI64Type(), count));
+  };
+  return arith::MulFOp::create(b, number(tile.rows),
+                               number(index.sub(tile.kEnd, tile.kBegin)));
+}
+
+Value CPUTileBuilder::emitIsLarge(Value scores, Value allScores) {
+  Value part = arith::ConstantOp::create(b, b.getF64FloatAttr(kLargePart));
+  return arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, scores,
+                               arith::MulFOp::create(b, allScores, part));
+}
+
+CPUTileBuilder::Extremes CPUTileBuilder::emitExtremes(Value tiles,
+                                                      Value group) {
+  Value zero = index.constant(0);
+  Value none = arith::ConstantOp::create(b, b.getF64FloatAttr(0));
+  ValueRange most = emitLoop(
+      b, zero, dim(tiles, 0), index.constant(1), {zero, zero, none, none},
+      [&](Value number, ValueRange most) {
+        WorkTile tile = readTile(tiles, number, group);
+        Value keys = index.sub(tile.kEnd, tile.kBegin);
+        Value rows = index.select(index.less(zero, keys), tile.rows, zero);
+        Value scores = emitScores(tile);
+        return Values{index.max(most[0], rows), index.max(most[1], keys),
+                      arith::AddFOp::create(b, most[2], scores),
+                      arith::MaximumFOp::create(b, most[3], scores)};
+      });
+  return {most[0], most[1], most[2], most[3]};
+}
+
+void CPUTileBuilder::forEachTurn(Value tiles, Value canBeCut,
+                                 function_ref<void(Value, Value)> body) {
+  Value zero = index.constant(0), one = index.constant(1);
+  Value count = dim(tiles, 0);
+  Value end = index.select(canBeCut, index.add(count, one), one);
+  loop(zero, index.select(index.less(zero, count), end, zero), 1,
+       [&](Value turn) {
+         Value isWhole =
+             arith::CmpIOp::create(b, arith::CmpIPredicate::eq, turn, zero);
+         body(index.max(index.sub(turn, one), zero), isWhole);
+       });
+}
+
+//===----------------------------------------------------------------------===//
 // Scratch
 //===----------------------------------------------------------------------===//
+
+Value CPUTileBuilder::isNot(Value condition) {
+  Value yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
+  return arith::XOrIOp::create(b, condition, yes);
+}
 
 Value CPUTileBuilder::floatConstant(double value) {
   return arith::ConstantOp::create(b, b.getFloatAttr(compute, value));
@@ -86,6 +145,19 @@ Value CPUTileBuilder::view(Value memref, OpFoldResult row, OpFoldResult column,
 Value CPUTileBuilder::rowView(Value memref, OpFoldResult row, OpFoldResult rows,
                               OpFoldResult columns) {
   return view(memref, row, b.getIndexAttr(0), rows, columns);
+}
+
+Value CPUTileBuilder::matrixAt(Value all, Value number) {
+  auto type = cast<MemRefType>(all.getType());
+  int64_t rows = type.getDimSize(1), columns = type.getDimSize(2);
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  SmallVector<OpFoldResult> offsets = {number, zero, zero};
+  SmallVector<OpFoldResult> sizes = {one, b.getIndexAttr(rows),
+                                     b.getIndexAttr(columns)};
+  SmallVector<OpFoldResult> strides(3, one);
+  auto view = memref::SubViewOp::inferRankReducedResultType(
+      {rows, columns}, type, offsets, sizes, strides);
+  return memref::SubViewOp::create(b, view, all, offsets, sizes, strides);
 }
 
 Value CPUTileBuilder::allocate(ArrayRef<int64_t> shape, Type type,

@@ -53,6 +53,20 @@ protected:
   /// A parallel loop over the work tiles of a list.
   scf::ForallOp forEachTile(Value tiles, Value group,
                             function_ref<void(const WorkTile &)> body);
+  /// Of all tiles of a list that see a key: the most rows and keys, and the
+  /// scores (f64) of all and of the one with most, if each row saw all keys.
+  struct Extremes {
+    Value rows, keys, scores, mostScores;
+  };
+  Extremes emitExtremes(Value tiles, Value group);
+  Value emitScores(const WorkTile &tile);
+  /// Whether a tile has so much of all work that threads would wait for it.
+  Value emitIsLarge(Value scores, Value allScores);
+  /// Turns of a list: first all tiles that are in one piece, then, if there can
+  /// be any, one after the other of those that are cut. `body` takes the number
+  /// of the tile and whether it is the first turn.
+  void forEachTurn(Value tiles, Value canBeCut,
+                   function_ref<void(Value, Value)> body);
   /// The mask of a tile's sequence, one of `batch`.
   SequenceMask maskOf(const WorkTile &tile, BatchOp batch) {
     Position offset;
@@ -61,6 +75,7 @@ protected:
     return {index, batch.getMask(), tile.queries, tile.kRows, offset};
   }
 
+  Value isNot(Value condition);
   Value floatConstant(double value);
   Value splat(double value);
   Value dim(Value memref, int64_t dim);
@@ -69,6 +84,8 @@ protected:
                 OpFoldResult columns);
   Value view(Value memref, OpFoldResult row, OpFoldResult column,
              OpFoldResult rows, OpFoldResult columns);
+  /// One of the matrices in a buffer of several.
+  Value matrixAt(Value all, Value number);
   /// Memory in whole cache lines; `sizes` are its dynamic extents.
   Value allocate(ArrayRef<int64_t> shape, Type type, ValueRange sizes = {});
   /// Scratch of a work tile.

@@ -23,20 +23,25 @@ FewQueriesConverter::FewQueriesConverter(QueryTiles parts,
           parts.tiles.getLoc(), builder, schedule,
           elementOf(parts.q.getSource()),
           cast<FloatType>(parts.step.getM().getType().getElementType())),
-      loops(parts), maxQueries(getMaxQueries(schedule)) {
-  q = allocate(maxQueries, memoryType(loops.q.getSource()).getDimSize(2),
-               element);
-  state = {allocate(maxQueries, memoryType(loops.v.getSource()).getDimSize(2),
-                    compute),
-           allocate(maxQueries, 1, compute), allocate(maxQueries, 1, compute)};
-  lo = allocate(maxQueries, 1, b.getI32Type());
-  hi = allocate(maxQueries, 1, b.getI32Type());
-  if (loops.sink)
-    sinks = allocate(maxQueries, 1, compute);
-  if (readsPositions(loops.step.getScoreBody()))
-    position = allocate(maxQueries, 1, b.getI32Type());
-  for (size_t i = 0; i < loops.captures.size(); ++i)
-    captures.push_back(allocate(maxQueries, 1, compute));
+      loops(parts), maxQueries(getMaxQueries(schedule)) {}
+
+/// kv blocks of a part: reading one takes so long that a thread may begin, and
+/// its state be merged, for nothing.
+static constexpr int64_t kPartBlocks = 8;
+
+Value FewQueriesConverter::emitNumParts(Value keys) {
+  // A tile that sees none has a state, too.
+  return index.max(index.ceilDiv(keys, kPartBlocks * schedule.getKvBlock()),
+                   index.constant(1));
+}
+
+FewQueriesConverter::States FewQueriesConverter::allocateStates(Value parts) {
+  auto matrices = [&](int64_t columns) {
+    return allocate({ShapedType::kDynamic, maxQueries, columns}, compute,
+                    parts);
+  };
+  return {matrices(memoryType(loops.v.getSource()).getDimSize(2)), matrices(1),
+          matrices(1)};
 }
 
 Value FewQueriesConverter::emitMaxQueries(IndexBuilder index,
@@ -52,20 +57,19 @@ Value FewQueriesConverter::used(Value scratch) {
                  b.getIndexAttr(memoryType(scratch).getDimSize(1)));
 }
 
-SmallVector<Value> FewQueriesConverter::usedState() {
+SmallVector<Value> FewQueriesConverter::usedState(ArrayRef<Value> state) {
   return llvm::map_to_vector(state, [&](Value memory) { return used(memory); });
 }
 
-void FewQueriesConverter::emitInits() {
+/// Steps on narrow values round probabilities.
+UnitAttr FewQueriesConverter::getRounded() {
+  return element == compute ? UnitAttr() : b.getUnitAttr();
+}
+
+void FewQueriesConverter::emitRows() {
   emitCopyRows(b, loops.q.getSource(), tile.pairs, tile.first, tile.rows,
                tile.rows, q, lanes);
   loop(index.constant(0), tile.rows, 1, [&](Value row) {
-    for (auto [number, scratch] : llvm::zip_equal(loops.inits, state)) {
-      Value value = floatConstant(number), memory = scratch;
-      loop(index.constant(0), dim(memory, 1), 1, [&](Value column) {
-        memref::StoreOp::create(b, value, memory, ValueRange{row, column});
-      });
-    }
     Value pair = index.add(tile.first, row);
     SmallVector<Value> at = {row, index.constant(0)};
     emitLimits(tile, index.div(pair, tile.pairs.group), lo, hi, at);
@@ -77,7 +81,18 @@ void FewQueriesConverter::emitInits() {
   });
 }
 
-void FewQueriesConverter::emitBlock(Value k0) {
+void FewQueriesConverter::emitInits(ArrayRef<Value> state) {
+  loop(index.constant(0), tile.rows, 1, [&](Value row) {
+    for (auto [number, scratch] : llvm::zip_equal(loops.inits, state)) {
+      Value value = floatConstant(number), memory = scratch;
+      loop(index.constant(0), dim(memory, 1), 1, [&](Value column) {
+        memref::StoreOp::create(b, value, memory, ValueRange{row, column});
+      });
+    }
+  });
+}
+
+void FewQueriesConverter::emitBlock(Value k0, ArrayRef<Value> state) {
   Value keys = blockKeys(tile, k0);
   VisiblePart seen = visiblePart(tile, tile.first, tile.rows, k0, keys);
   Value next = index.add(k0, keys);
@@ -95,7 +110,7 @@ void FewQueriesConverter::emitBlock(Value k0) {
     Value count = index.min(index.sub(end, seen.begin),
                             index.constant(schedule.getKvBlock()));
     Value whole = seeAll(seen, from, index.add(k0, end));
-    SmallVector<Value> views = usedState();
+    SmallVector<Value> views = usedState(state);
     OnlineAttnOp step = loops.step;
     Value from32 = arith::IndexCastOp::create(b, b.getI32Type(), from);
     auto number = [&](Value scratch) { return load(used(scratch)); };
@@ -117,15 +132,25 @@ void FewQueriesConverter::emitBlock(Value k0) {
   });
 }
 
-void FewQueriesConverter::emitFinish() {
+/// Adds the keys of another state.
+void FewQueriesConverter::emitMerge(ArrayRef<Value> state,
+                                    ArrayRef<Value> more) {
+  SmallVector<Value> views = usedState(state), others = usedState(more);
+  auto merge = OnlineMergeOp::create(
+      b, load(views[0]), load(views[1]), load(views[2]), load(others[0]),
+      load(others[1]), load(others[2]), loops.step.getScaleAttr(),
+      OrientationAttr::get(b.getContext(), Orientation::QK), getRounded());
+  for (auto [result, view] : llvm::zip_equal(merge->getResults(), views))
+    store(result, view);
+}
+
+void FewQueriesConverter::emitFinish(ArrayRef<Value> state) {
   OnlineFinishOp end = loops.finish;
-  SmallVector<Value> views = usedState();
+  SmallVector<Value> views = usedState(state);
   auto finish = OnlineFinishOp::create(
       b, load(views[0]), load(views[1]), load(views[2]),
       loops.sink ? load(used(sinks)) : Value(), end.getScaleAttr(),
-      OrientationAttr::get(b.getContext(), Orientation::QK),
-      // Steps on narrow values round probabilities.
-      element == compute ? UnitAttr() : b.getUnitAttr());
+      OrientationAttr::get(b.getContext(), Orientation::QK), getRounded());
   store(finish.getOut(), views[0]);
   store(finish.getLse(), views[1]);
   for (auto write : loops.tiles.getBody()->getOps<WriteOp>()) {
@@ -143,11 +168,48 @@ void FewQueriesConverter::emitFinish() {
   }
 }
 
-void FewQueriesConverter::emit(const WorkTile &workTile) {
+void FewQueriesConverter::emitPart(Value number, ArrayRef<Value> state) {
+  int64_t size = kPartBlocks * schedule.getKvBlock();
+  Value begin = index.add(tile.kBegin, index.mul(number, size));
+  Value end = index.min(index.add(begin, index.constant(size)), tile.kEnd);
+  emitInits(state);
+  loop(begin, end, schedule.getKvBlock(),
+       [&](Value k0) { emitBlock(k0, state); });
+}
+
+void FewQueriesConverter::emit(const WorkTile &workTile, const Share &share) {
   tile = workTile;
   tile.rows = index.min(tile.rows, index.constant(maxQueries));
-  emitInits();
-  loop(tile.kBegin, tile.kEnd, schedule.getKvBlock(),
-       [&](Value k0) { emitBlock(k0); });
-  emitFinish();
+  q = allocate(maxQueries, memoryType(loops.q.getSource()).getDimSize(2),
+               element);
+  lo = allocate(maxQueries, 1, b.getI32Type());
+  hi = allocate(maxQueries, 1, b.getI32Type());
+  if (loops.sink)
+    sinks = allocate(maxQueries, 1, compute);
+  if (readsPositions(loops.step.getScoreBody()))
+    position = allocate(maxQueries, 1, b.getI32Type());
+  for (size_t i = 0; i < loops.captures.size(); ++i)
+    captures.push_back(allocate(maxQueries, 1, compute));
+  // Of a whole tile the first part's state, which becomes that of all, and
+  // another part's.
+  Value zero = index.constant(0), one = index.constant(1);
+  States own = allocateStates(index.constant(2));
+  ValueRange chosen = emitChoice(
+      b, share.whole, [&] { return Values(own); },
+      [&] { return Values(share.shared); });
+  auto stateAt = [&](Value slot) {
+    return llvm::map_to_vector(chosen,
+                               [&](Value all) { return matrixAt(all, slot); });
+  };
+  emitRows();
+  loop(share.first, share.end, 1, [&](Value number) {
+    Value isFirst =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number, zero);
+    Value slot =
+        index.select(isFirst, zero, index.select(share.whole, one, number));
+    branch(share.meets, [&] { emitPart(number, stateAt(slot)); });
+    branch(arith::AndIOp::create(b, share.ends, index.less(zero, number)),
+           [&] { emitMerge(stateAt(zero), stateAt(slot)); });
+  });
+  branch(share.ends, [&] { emitFinish(stateAt(zero)); });
 }

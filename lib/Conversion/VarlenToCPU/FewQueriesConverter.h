@@ -20,8 +20,24 @@
 
 namespace mlir::varlen {
 
+/// Converts a tile of few queries.
+///
+/// Its keys are met in parts of a fixed size, counted from the first one that
+/// is seen, each with a state of its own; the states become one in the order of
+/// parts. So parts may be met at once, by several threads, without a bit that
+/// differs.
 class FewQueriesConverter : CPUTileBuilder {
 public:
+  /// The states of all parts of a tile that is cut: acc, m and l.
+  using States = SmallVector<Value>;
+
+  /// What a thread does of a tile: it meets parts from `first` to before `end`,
+  /// whose states are in memory of its own if it is `whole`, else in `shared`;
+  /// or makes one state of those, if it `ends` the tile.
+  struct Share {
+    Value whole, meets, ends, first, end;
+    States shared;
+  };
   /// Queries that a tile of this form has at most.
   static int64_t getMaxQueries(CPUScheduleAttr schedule) {
     return schedule.getLanes() / 2;
@@ -35,15 +51,23 @@ public:
   FewQueriesConverter(QueryTiles parts, CPUScheduleAttr schedule,
                       OpBuilder &builder);
 
-  void emit(const WorkTile &workTile);
+  /// Memory for the states of so many parts.
+  States allocateStates(Value parts);
+  /// The parts that so many keys have.
+  Value emitNumParts(Value keys);
+  void emit(const WorkTile &workTile, const Share &share);
 
 private:
-  void emitInits();
-  void emitBlock(Value k0);
-  void emitFinish();
+  void emitRows();
+  void emitInits(ArrayRef<Value> state);
+  void emitPart(Value number, ArrayRef<Value> state);
+  void emitBlock(Value k0, ArrayRef<Value> state);
+  void emitMerge(ArrayRef<Value> state, ArrayRef<Value> more);
+  void emitFinish(ArrayRef<Value> state);
   /// The rows of scratch that the tile has.
   Value used(Value scratch);
-  SmallVector<Value> usedState();
+  SmallVector<Value> usedState(ArrayRef<Value> state);
+  UnitAttr getRounded();
 
   QueryTiles loops;
   int64_t maxQueries;
@@ -53,8 +77,6 @@ private:
   /// not, and captures.
   Value position;
   SmallVector<Value> captures;
-  /// acc, m and l.
-  SmallVector<Value> state;
 };
 
 } // namespace mlir::varlen

@@ -8,7 +8,6 @@
 
 #include "QueryTileConverter.h"
 
-#include "FewQueriesConverter.h"
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -45,32 +44,96 @@ QueryTileConverter::QueryTileConverter(QueryTiles parts,
 //===----------------------------------------------------------------------===//
 
 void QueryTileConverter::emit(Value list) {
-  BatchOp batch = loops.tiles.getBatchOp();
-  forEachTile(list, batch.getGroup(), [&](const WorkTile &item) {
-    tile = item;
-    tile.mask = maskOf(tile, batch);
-    allocateScratch();
-    panels = index.ceilDiv(tile.rows, panel);
-    branch(
-        compare(arith::CmpIPredicate::sge, tile.kRows, index.constant(0)),
-        [&] {
-          Value most = FewQueriesConverter::emitMaxQueries(
-              index, schedule, index.sub(tile.kEnd, tile.kBegin));
-          branch(compare(arith::CmpIPredicate::sle, tile.rows, most),
-                 [&] { FewQueriesConverter(loops, schedule, b).emit(tile); });
-          auto panelled = scf::IfOp::create(b, index.less(most, tile.rows),
-                                            /*withElseRegion=*/false);
-          panelled->setAttr(kScheduleAttrName, schedule);
-          OpBuilder::InsertionGuard guard(b);
-          b.setInsertionPointToStart(panelled.thenBlock());
-          emitTile();
-        },
-        [&] {
-          // Rows of no sequence.
-          for (auto write : loops.tiles.getBody()->getOps<WriteOp>())
-            emitOtherwise(write);
-        });
+  Value group = loops.tiles.getBatchOp().getGroup();
+  FewQueriesConverter few(loops, schedule, b);
+  Extremes all = emitExtremes(list, group);
+  Value mostParts = few.emitNumParts(all.keys), one = index.constant(1);
+  Value canBeCut = arith::AndIOp::create(
+      b, emitIsLarge(all.mostScores, all.scores), index.less(one, mostParts));
+  FewQueriesConverter::States shared = few.allocateStates(mostParts);
+  forEachTurn(list, canBeCut, [&](Value number, Value isWhole) {
+    emitTurn(list, number, isWhole, all.scores, shared);
   });
+  for (Value states : shared)
+    memref::DeallocOp::create(b, states);
+}
+
+/// Whether a tile is one of few queries, and whether its keys are met by
+/// several threads.
+std::pair<Value, Value> QueryTileConverter::emitKind(const WorkTile &item,
+                                                     Value allScores) {
+  Value keys = index.sub(item.kEnd, item.kBegin);
+  Value isFew =
+      compare(arith::CmpIPredicate::sle, item.rows,
+              FewQueriesConverter::emitMaxQueries(index, schedule, keys));
+  Value parts = FewQueriesConverter(loops, schedule, b).emitNumParts(keys);
+  Value isLarge =
+      arith::AndIOp::create(b, emitIsLarge(emitScores(item), allScores),
+                            index.less(index.constant(1), parts));
+  return {isFew, arith::AndIOp::create(b, isFew, isLarge)};
+}
+
+/// All tiles but those that are cut, if `isWhole`; else the parts of tile
+/// `number`, if that is one, and then what they become.
+void QueryTileConverter::emitTurn(Value list, Value number, Value isWhole,
+                                  Value allScores, ArrayRef<Value> shared) {
+  BatchOp batch = loops.tiles.getBatchOp();
+  Value group = batch.getGroup();
+  Value zero = index.constant(0), one = index.constant(1);
+  WorkTile own = readTile(list, number, group);
+  Value numPhases =
+      index.select(emitKind(own, allScores).second, index.constant(2), zero);
+  Value ownParts = FewQueriesConverter(loops, schedule, b)
+                       .emitNumParts(index.sub(own.kEnd, own.kBegin));
+  loop(zero, index.select(isWhole, one, numPhases), 1, [&](Value phase) {
+    Value isFirst = compare(arith::CmpIPredicate::eq, phase, zero);
+    Value count = index.select(isWhole, dim(list, 0),
+                               index.select(isFirst, ownParts, one));
+    forEach(count, [&](Value i) {
+      tile = readTile(list, index.select(isWhole, i, number), group);
+      tile.mask = maskOf(tile, batch);
+      allocateScratch();
+      panels = index.ceilDiv(tile.rows, panel);
+      auto [isFew, isCut] = emitKind(tile, allScores);
+      FewQueriesConverter few(loops, schedule, b);
+      Value parts = few.emitNumParts(index.sub(tile.kEnd, tile.kBegin));
+      // A whole tile, or one part, or all of them to their end.
+      Value isPart = arith::AndIOp::create(b, isFirst, isNot(isWhole));
+      FewQueriesConverter::Share share{
+          isWhole,
+          isFirst,
+          isNot(isPart),
+          index.select(isPart, i, zero),
+          index.select(isPart, index.add(i, one), parts),
+          llvm::to_vector(shared)};
+      // Those that are cut have their turn later.
+      branch(
+          arith::AndIOp::create(b, isWhole, isCut), [] {},
+          [&, isFew = isFew] { emitShare(isFew, share); });
+    });
+  });
+}
+
+void QueryTileConverter::emitShare(Value isFew,
+                                   const FewQueriesConverter::Share &share) {
+  branch(
+      compare(arith::CmpIPredicate::sge, tile.kRows, index.constant(0)),
+      [&] {
+        branch(isFew, [&] {
+          FewQueriesConverter(loops, schedule, b).emit(tile, share);
+        });
+        auto panelled = scf::IfOp::create(b, isNot(isFew),
+                                          /*withElseRegion=*/false);
+        panelled->setAttr(kScheduleAttrName, schedule);
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToStart(panelled.thenBlock());
+        emitTile();
+      },
+      [&] {
+        // Rows of no sequence.
+        for (auto write : loops.tiles.getBody()->getOps<WriteOp>())
+          emitOtherwise(write);
+      });
 }
 
 void QueryTileConverter::forEachPanel(function_ref<void(const Panel &)> body) {

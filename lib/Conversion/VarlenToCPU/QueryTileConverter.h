@@ -9,7 +9,7 @@
 #ifndef VARLEN_CONVERSION_VARLENTOCPU_QUERYTILECONVERTER_H
 #define VARLEN_CONVERSION_VARLENTOCPU_QUERYTILECONVERTER_H
 
-#include "CPUTileBuilder.h"
+#include "FewQueriesConverter.h"
 #include "QueryTiles.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -48,6 +48,10 @@ private:
   };
 
   void forEachPanel(function_ref<void(const Panel &)> body);
+  std::pair<Value, Value> emitKind(const WorkTile &item, Value allScores);
+  void emitTurn(Value list, Value number, Value isWhole, Value allScores,
+                ArrayRef<Value> shared);
+  void emitShare(Value isFew, const FewQueriesConverter::Share &share);
   void emitTile();
   void emitOtherwise(WriteOp write);
   void allocateScratch();

@@ -43,28 +43,26 @@ SequenceTileConverter::SequenceTileConverter(
 
 void SequenceTileConverter::emit(Value items) {
   // Scratch whose size is known before the loop is kept from item to item.
-  Extremes most = emitExtremes(items);
-  Value zero = index.constant(0), one = index.constant(1);
-  Value isCut = emitIsCut(most.mostScores, most.rows, most.blocks, most.scores);
-  auto ifCut = [&](Value extent) { return index.select(isCut, extent, zero); };
+  Extremes all = emitExtremes(items, group);
+  Value rows = index.roundUp(all.rows, panel);
+  Limits most = {rows, index.div(rows, index.constant(panel)),
+                 index.ceilDiv(all.keys, schedule.getKvBlock()), all.scores};
+  Value canBeCut =
+      emitIsCut(all.mostScores, most.rows, most.blocks, most.scores);
+  auto ifCut = [&](Value extent) {
+    return index.select(canBeCut, extent, index.constant(0));
+  };
   Memory shared =
       allocateMemory(ifCut(most.rows), ifCut(most.panels), ifCut(most.blocks));
-  // First all items that are in one piece, then one after the other of those
-  // that are cut.
-  Value count = dim(items, 0);
-  Value end = index.select(isCut, index.add(count, one), one);
-  loop(zero, index.select(index.less(zero, count), end, zero), 1,
-       [&](Value turn) {
-         Value isWhole = equal(turn, zero);
-         Value number = index.max(index.sub(turn, one), zero);
-         emitDiagonals(items, number, isWhole, most, shared);
-       });
+  forEachTurn(items, canBeCut, [&](Value number, Value isWhole) {
+    emitDiagonals(items, number, isWhole, most, shared);
+  });
   for (Value buffer : shared.getAll())
     memref::DeallocOp::create(b, buffer);
 }
 
 void SequenceTileConverter::emitDiagonals(Value items, Value number,
-                                          Value isWhole, const Extremes &most,
+                                          Value isWhole, const Limits &most,
                                           const Memory &shared) {
   Value zero = index.constant(0), one = index.constant(1);
   WorkTile own = readTile(items, number, group);
@@ -146,54 +144,17 @@ void SequenceTileConverter::emitWrite(WriteOp write, Value sum,
 static constexpr int64_t kMaxRanges = 16, kMaxChunks = 256;
 /// Rows of a range at least: a kv block is copied once for each.
 static constexpr int64_t kMinRangeRows = 1024;
-/// An item with more than this part of all scores is cut.
-static constexpr double kLargeItem = 1.0 / 8;
-
-/// The scores of an item if every key were seen by all queries.
-Value SequenceTileConverter::emitScores(const WorkTile &tile) {
-  auto number = [&](Value count) -> Value {
-    return arith::SIToFPOp::create(
-        b, b.getF64Type(),
-        arith::IndexCastOp::create(b, b.getI64Type(), count));
-  };
-  Value keys = index.sub(tile.kEnd, tile.kBegin);
-  return arith::MulFOp::create(b, number(tile.rows), number(keys));
-}
 
 Value SequenceTileConverter::emitNumBlocks(const WorkTile &tile) {
   return index.ceilDiv(index.sub(tile.kEnd, tile.kBegin),
                        schedule.getKvBlock());
 }
 
-SequenceTileConverter::Extremes
-SequenceTileConverter::emitExtremes(Value items) {
-  Value zero = index.constant(0);
-  Value none = arith::ConstantOp::create(b, b.getF64FloatAttr(0));
-  ValueRange most =
-      emitLoop(b, zero, dim(items, 0), index.constant(1),
-               {zero, zero, none, none}, [&](Value number, ValueRange most) {
-                 WorkTile tile = readTile(items, number, group);
-                 Value seen = index.less(tile.kBegin, tile.kEnd);
-                 Value rows = index.select(seen, tile.rows, zero);
-                 Value scores = emitScores(tile);
-                 return Values{index.max(most[0], rows),
-                               index.max(most[1], emitNumBlocks(tile)),
-                               arith::AddFOp::create(b, most[2], scores),
-                               arith::MaximumFOp::create(b, most[3], scores)};
-               });
-  Value rows = index.roundUp(most[0], panel);
-  return {rows, index.div(rows, index.constant(panel)), most[1], most[2],
-          most[3]};
-}
-
 Value SequenceTileConverter::emitIsCut(Value scores, Value rows, Value blocks,
                                        Value allScores) {
-  Value part = arith::ConstantOp::create(b, b.getF64FloatAttr(kLargeItem));
-  Value isLarge =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, scores,
-                            arith::MulFOp::create(b, allScores, part));
-  return both(isLarge, both(index.less(index.constant(kMinRangeRows), rows),
-                            index.less(index.constant(1), blocks)));
+  return both(emitIsLarge(scores, allScores),
+              both(index.less(index.constant(kMinRangeRows), rows),
+                   index.less(index.constant(1), blocks)));
 }
 
 SequenceTileConverter::Grid
@@ -423,19 +384,6 @@ void SequenceTileConverter::emitBlock(const WorkTile &tile, const Cell &cell,
     emitWrite(loops.dk, dkTile, keyRows(tile), k0, keys);
     emitWrite(loops.dv, dvTile, keyRows(tile), k0, keys);
   });
-}
-
-Value SequenceTileConverter::matrixAt(Value all, Value number) {
-  auto type = cast<MemRefType>(all.getType());
-  int64_t rows = type.getDimSize(1), columns = type.getDimSize(2);
-  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-  SmallVector<OpFoldResult> offsets = {number, zero, zero};
-  SmallVector<OpFoldResult> sizes = {one, b.getIndexAttr(rows),
-                                     b.getIndexAttr(columns)};
-  SmallVector<OpFoldResult> strides(3, one);
-  auto view = memref::SubViewOp::inferRankReducedResultType(
-      {rows, columns}, type, offsets, sizes, strides);
-  return memref::SubViewOp::create(b, view, all, offsets, sizes, strides);
 }
 
 void SequenceTileConverter::emitPack(const WorkTile &tile, Value source,

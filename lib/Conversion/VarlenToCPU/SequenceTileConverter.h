@@ -45,12 +45,10 @@ private:
   struct Factor {
     Value columns, rows;
   };
-  /// Of all items that see a key.
-  struct Extremes {
-    /// Query rows, in whole panels, those panels, and kv blocks.
-    Value rows, panels, blocks;
-    /// Scores, of all items and of that which has most: f64.
-    Value scores, mostScores;
+  /// What no item has more of, but all together for scores: query rows, in
+  /// whole panels, those panels, and kv blocks.
+  struct Limits {
+    Value rows, panels, blocks, scores;
   };
   /// How an item is cut: ranges of `rows` rows and chunks of `blocks` kv
   /// blocks.
@@ -78,8 +76,6 @@ private:
     Memory with(ValueRange values) const;
   };
 
-  Value emitScores(const WorkTile &tile);
-  Extremes emitExtremes(Value items);
   /// Whether some item with at most these extents is cut.
   Value emitIsCut(Value scores, Value rows, Value blocks, Value allScores);
   Grid emitGrid(const WorkTile &tile);
@@ -92,7 +88,7 @@ private:
   /// The diagonals of the grid of item `number`, or all items in one piece if
   /// `isWhole`.
   void emitDiagonals(Value items, Value number, Value isWhole,
-                     const Extremes &most, const Memory &shared);
+                     const Limits &most, const Memory &shared);
   void emitItem(const WorkTile &tile, const Cell &cell);
   void emitBlock(const WorkTile &tile, const Cell &cell, Value number);
   void emitPanel(const WorkTile &tile, Value p, Value k0, Value keys);
@@ -100,8 +96,6 @@ private:
   Value panelAt(Value all, Value p) {
     return matrixAt(all, index.div(p, index.constant(panel)));
   }
-  /// One of the matrices in a buffer of several.
-  Value matrixAt(Value all, Value number);
   Factor panelAt(const Factor &all, Value p) {
     return {panelAt(all.columns, p), panelAt(all.rows, p)};
   }
