@@ -73,6 +73,12 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
     A tile of rows that belong to no sequence writes the
     `otherwise` of its writes.
 
+    Tiles run at once, but those with more than an eighth of all scores, which have
+    turns of their own after all others: keys of few queries are met in parts of 8
+    blocks, each by a thread, and `varlen.online_merge` makes one state of them, as
+    it does where one thread meets all parts; a sequence is cut to a grid of ranges
+    of queries and blocks of keys, whose diagonals run one after the other.
+
     A tile of sequences packs q and dout before its first block, by columns, which
     scores read, and by rows, which dk and dv read; it sums dq in scratch, as long
     as the longest sequence needs, and takes a step for each block and each panel
@@ -91,8 +97,8 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
     `varlen.online_sink_grad`. Another form is an error.
     *Guarantees*: no operation of the tile loops is left. Keys past the end of a
     sequence are zeros in scratch, never a neighbour's rows; the rows of score
-    tiles are multiples of 8. Each row is written by one work tile, so results do
-    not depend on threads or on the rest of the batch. An extent that breaks a
+    tiles are multiples of 8. Each row is summed in an order that its sequence alone
+    decides, so results do not depend on threads or on the rest of the batch. An extent that breaks a
     rule is reported to the runtime, and nothing is written then.
     *Numerics*: rows are converted to the type of their tile as they are packed;
     out is multiplied by 1 / l, then rounded. What rounding loses of the sum of a

@@ -107,9 +107,8 @@ void QueryTileConverter::emitTurn(Value list, Value number, Value isWhole,
           index.select(isPart, index.add(i, one), parts),
           llvm::to_vector(shared)};
       // Those that are cut have their turn later.
-      branch(
-          arith::AndIOp::create(b, isWhole, isCut), [] {},
-          [&, isFew = isFew] { emitShare(isFew, share); });
+      branch(isNot(arith::AndIOp::create(b, isWhole, isCut)),
+             [&, isFew = isFew] { emitShare(isFew, share); });
     });
   });
 }

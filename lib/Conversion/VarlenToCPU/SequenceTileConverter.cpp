@@ -101,8 +101,8 @@ void SequenceTileConverter::emitDiagonals(Value items, Value number,
               [&] { return shared.getAll(); });
           item = ofItem.with(memory);
           // Those that are cut have their turn later.
-          branch(
-              both(isWhole, isCut(tile)), [] {}, [&] { emitItem(tile, cell); });
+          branch(isNot(both(isWhole, isCut(tile))),
+                 [&] { emitItem(tile, cell); });
         });
     work->setAttr(kScheduleAttrName, schedule);
   });
