@@ -8,6 +8,7 @@
 
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Kernel/Transforms/Transforms.h"
+#include "varlen/Dialect/Varlen/Utils/ReduceAngle.h"
 
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
@@ -18,7 +19,6 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -72,39 +72,10 @@ static bool isMath(Operation *op) {
   return isa_and_present<math::MathDialect>(op->getDialect());
 }
 
-/// Brings angles to a turn, where upstream's polynomials
-/// are exact: x - k * 2 pi, with 2 pi as the sum of three numbers, the first of
-/// so few bits that no rounding hides what is left (Cody and Waite, 1980).
-static void reduceAngles(Operation *kernel) {
-  SmallVector<Operation *> ops;
-  kernel->walk([&](Operation *op) {
-    if (isa<math::SinOp, math::CosOp, math::TanOp>(op) &&
-        getElementTypeOrSelf(op->getResult(0).getType()).isF32())
-      ops.push_back(op);
-  });
-  for (Operation *op : ops) {
-    ImplicitLocOpBuilder b(op->getLoc(), op);
-    Value angle = op->getOperand(0);
-    Type type = angle.getType();
-    auto constant = [&](float value) -> Value {
-      TypedAttr number = b.getF32FloatAttr(value);
-      if (auto vector = dyn_cast<VectorType>(type))
-        number = DenseElementsAttr::get(vector, number);
-      return arith::ConstantOp::create(b, number);
-    };
-    Value turns = math::RoundEvenOp::create(
-        b, arith::MulFOp::create(b, angle, constant(0.15915494F)));
-    turns = arith::NegFOp::create(b, turns);
-    for (float part : {6.28125F, 1.9353072e-03F, 1.0253376e-11F})
-      angle = math::FmaOp::create(b, turns, constant(part), angle);
-    op->setOperand(0, angle);
-  }
-}
-
 /// Polynomials, and functions in terms of others: of f32, and what libdevice's
 /// others make of f64.
 static LogicalResult expand(Operation *kernel) {
-  reduceAngles(kernel);
+  kernel->walk(reduceAngle);
   SmallVector<Operation *> ops;
   kernel->walk([&](Operation *op) {
     if (isMath(op) &&

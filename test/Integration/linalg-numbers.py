@@ -184,6 +184,22 @@ def elementwise(m, n, dtype, dynamic, targets):
           4 * TOLERANCE[dtype] if dtype != "f32" else 2e-6, targets)  # fmt: skip
 
 
+def angles(n, name, targets):
+    """Sines and cosines of large angles, as positions make them."""
+    f = Function(dynamic=True)
+    x = f.argument("x", (n,), "f32", 1e4)
+    golden = {"sin": np.sin, "cos": np.cos}[name](x)
+    type = f.type((n,), "f32")
+    f.empty("e", (n,), "f32", [("x", (n,), "f32", 0)])
+    body = f"""^bb0(%a: f32, %o: f32):
+      %0 = math.{name} %a : f32
+      linalg.yield %0 : f32"""
+    one = "affine_map<(i) -> (i)>"
+    f.body.append(f"%y = {generic(['x'], 'e', [one, one], ['parallel'], body, [type, type])}")
+    f.body.append(f"return %y : {type}")
+    check(f"{name} of {n} angles", f, type, "f32", golden, 1e-6, targets)
+
+
 def reduction(m, n, dtype, along, kind, dynamic, targets):
     f = Function(dynamic)
     x = f.argument("x", (m, n), dtype)
@@ -248,6 +264,8 @@ for m, n in [(1, 1), (3, 17), (300, 129)]:
         for along in (0, 1):
             for kind in ("sum", "max"):
                 reduction(m, n, "f32", along, kind, dynamic, ["avx2"])
+for name in ("sin", "cos"):
+    angles(1013, name, ALL_TARGETS)
 for dtype in ("f64", "f16", "bf16"):
     elementwise(33, 150, dtype, True, ["avx2", "host"])
     if dtype == "f64":

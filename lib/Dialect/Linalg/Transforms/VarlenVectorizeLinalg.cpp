@@ -11,6 +11,7 @@
 #include "DotVectorizer.h"
 #include "LoopVectorizer.h"
 #include "varlen/Dialect/Linalg/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/Utils/ReduceAngle.h"
 #include "varlen/Dialect/Varlen/Utils/TargetOption.h"
 
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
@@ -83,9 +84,8 @@ static bool emitContraction(OpBuilder &builder, linalg::LinalgOp op,
   return true;
 }
 
-/// Polynomials in place of calls, for vectors only: what a user wrote for
-/// scalars stays libm's.
-static LogicalResult expandFunctions(func::FuncOp function) {
+/// The functions of vectors.
+static SmallVector<Operation *> getVectorFunctions(func::FuncOp function) {
   SmallVector<Operation *> ops;
   function.walk([&](Operation *op) {
     if (op->getName().getDialectNamespace() ==
@@ -93,19 +93,32 @@ static LogicalResult expandFunctions(func::FuncOp function) {
         isa<VectorType>(op->getResult(0).getType()))
       ops.push_back(op);
   });
-  RewritePatternSet patterns(function.getContext());
+  return ops;
+}
+
+/// Polynomials in place of calls, for vectors only: what a user wrote for
+/// scalars stays libm's.
+static LogicalResult expandFunctions(func::FuncOp function) {
   auto isExpanded = [](StringRef name) {
     return llvm::is_contained({"math.cos", "math.erf", "math.exp", "math.expm1",
                                "math.log", "math.log1p", "math.log2",
                                "math.rsqrt", "math.sin", "math.tanh"},
                               name);
   };
-  populateMathF32ExpansionPatterns(patterns, isExpanded);
-  populateMathPolynomialApproximationPatterns(patterns, isExpanded);
-  return applyOpPatternsGreedily(
-      ops, std::move(patterns),
-      GreedyRewriteConfig().setStrictness(
-          GreedyRewriteStrictness::ExistingAndNewOps));
+  auto apply = [&](RewritePatternSet patterns) {
+    return applyOpPatternsGreedily(
+        getVectorFunctions(function), std::move(patterns),
+        GreedyRewriteConfig().setStrictness(
+            GreedyRewriteStrictness::ExistingAndNewOps));
+  };
+  RewritePatternSet widen(function.getContext());
+  populateMathF32ExpansionPatterns(widen, isExpanded);
+  if (failed(apply(std::move(widen))))
+    return failure();
+  llvm::for_each(getVectorFunctions(function), reduceAngle);
+  RewritePatternSet polynomials(function.getContext());
+  populateMathPolynomialApproximationPatterns(polynomials, isExpanded);
+  return apply(std::move(polynomials));
 }
 
 namespace {

@@ -1,0 +1,26 @@
+//===- ReduceAngle.h - Angles of a turn -------------------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_VARLEN_UTILS_REDUCEANGLE_H
+#define VARLEN_DIALECT_VARLEN_UTILS_REDUCEANGLE_H
+
+namespace mlir {
+class Operation;
+} // namespace mlir
+
+namespace mlir::varlen {
+
+/// Brings the angle of a sine, cosine or tangent of f32 (a number or a vector)
+/// to a turn, where upstream's polynomials are exact: beyond it they lose as
+/// many bits as the number of turns has, 6e-3 at 1e5, where rotary positions
+/// are. After it 3e-7 there. Does nothing for other operations.
+void reduceAngle(Operation *op);
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_DIALECT_VARLEN_UTILS_REDUCEANGLE_H
