@@ -187,6 +187,9 @@ LogicalResult LoopVectorizer::plan(std::string &reason) {
   numLanes = target.getLanes(bytes) * getNumRegisters(target);
   if (ShapedType::isStatic(ranges[vectorDim]))
     numLanes = std::min(numLanes, std::max<int64_t>(ranges[vectorDim], 1));
+  // LLVM 22 has no code for some other vectors of bf16, such as 33.
+  if (hasNarrowFloats())
+    numLanes = llvm::bit_floor<uint64_t>(numLanes);
   if (op.getIteratorTypesArray()[vectorDim] == utils::IteratorType::reduction) {
     for (unsigned i = 0; i < op.getNumDpsInits(); ++i) {
       SmallVector<Operation *> ops;
@@ -355,8 +358,14 @@ void LoopVectorizer::emitParallel(Value extent) {
   emitLoop(b, zero, whole, lanes,
            [&](Value offset) { step(offset, numLanes, Value()); });
   if (std::optional<int64_t> number = getConstantIntValue(rest)) {
-    if (*number)
-      step(whole, *number, Value());
+    int64_t done = 0;
+    while (done < *number) {
+      int64_t left = *number - done;
+      int64_t size = hasNarrowFloats() ? llvm::bit_floor<uint64_t>(left) : left;
+      Value by = arith::ConstantIndexOp::create(b, done);
+      step(b.createOrFold<arith::AddIOp>(whole, by), size, Value());
+      done += size;
+    }
     return;
   }
   // LLVM takes masked vectors of narrow floats apart, by library calls.
