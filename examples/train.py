@@ -36,13 +36,18 @@ SHAPES = {
 RATE, BETAS = 3e-3, (0.9, 0.99)
 
 
+def weigh(batch, dtype):
+    """A batch as @loss wants it: weights in place of targets that do not count."""
+    counts = batch["targets"] != NO_TARGET
+    weights = (counts / max(counts.sum(), 1)).astype(dtype)
+    return batch | {"targets": np.where(counts, batch["targets"], 0), "weights": weights}
+
+
 def stacked_batches(steps, tokens, dtype, seed):
     """`steps` batches of paragraphs, stacked, as @train wants them."""
-    batches = make_batches(steps, tokens, seed, separator=b"\n\n")
-    for batch in batches:
-        counts = batch["targets"] != NO_TARGET
-        batch["targets"] = np.where(counts, batch["targets"], 0)
-        batch["weights"] = (counts / max(counts.sum(), 1)).astype(dtype)
+    batches = [
+        weigh(batch, dtype) for batch in make_batches(steps, tokens, seed, separator=b"\n\n")
+    ]
     return {key: np.stack([batch[key] for batch in batches]) for key in batches[0]}
 
 
