@@ -41,8 +41,9 @@ static OwningOpRef<ModuleOp> build(MLIRContext &context) {
   varlen::AttnOp::create(b, TypeRange(), argument(0), argument(1), argument(2),
                          argument(3), argument(3), /*seqused_q=*/Value(),
                          /*seqused_k=*/Value(), /*q_offset=*/Value(),
-                         /*sink=*/Value(), argument(4), argument(5), causal,
-                         /*scale=*/FloatAttr());
+                         /*sink=*/Value(), argument(4), argument(5),
+                         /*captures=*/ValueRange(), causal,
+                         /*scale=*/FloatAttr(), /*scoreCount=*/0);
   func::ReturnOp::create(b);
   return module;
 }
