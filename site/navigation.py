@@ -13,6 +13,8 @@ SECTIONS = {
     "Guides": [
         "/docs/pytorch",
         "/docs/python",
+        "/docs/jax",
+        "/docs/onnx",
         "/docs/c-api",
         "/docs/inside-your-pipeline",
         "/docs/gradients",
@@ -23,6 +25,7 @@ SECTIONS = {
         "/docs/varlen-run",
         "/docs/executor",
         "/docs/gpu-runtime",
+        "/docs/gpu-functions",
     ],
     "Measured": ["/docs/comparison", "/benchmarks/README"],
     "Reference": [
