@@ -1,9 +1,10 @@
-"""What the training examples learn from: documents packed into batches, and which keys
-the layers see. It needs numpy alone.
+"""What the training examples learn from: documents packed into batches, which keys the
+layers see, and the options of the small GPT. It needs numpy alone.
 
 The documents are parts of this repository's pages, as bytes.
 """
 
+import argparse
 import pathlib
 
 import numpy as np
@@ -70,3 +71,20 @@ def layer_windows(pattern, layers, context):
         return [-1] * layers
     letters = (pattern * layers)[: layers - 1] + "L"
     return [{"S": context // 4, "L": context}[letter] for letter in letters]
+
+
+def gpt_parser(description, dtypes):
+    """The options of the small GPT, whoever trains it."""
+    parser = argparse.ArgumentParser(description=description)
+    for name, value in {
+        "steps": 20, "tokens": 4096, "width": 256, "head-dim": 64, "layers": 4, "seed": 0
+    }.items():  # fmt: skip
+        parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--dtype", choices=dtypes, default="f32")
+    parser.add_argument(
+        "--windows", default="",
+        help="L and S for layers that see all and a quarter of the context, repeated, such as"
+        " nanochat's SSSL; the last layer is L; default: layers see their whole document",
+    )  # fmt: skip
+    parser.add_argument("--context", type=int, default=2048, help="keys that a layer L sees")
+    return parser

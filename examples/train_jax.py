@@ -8,7 +8,6 @@ the same. Prints the losses and the time of a step.
 the same batches.
 """
 
-import argparse
 import functools
 import json
 import pathlib
@@ -22,7 +21,7 @@ from jax import numpy as jnp
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
-from documents import NO_TARGET, VOCABULARY, layer_windows, make_batches
+from documents import NO_TARGET, VOCABULARY, gpt_parser, layer_windows, make_batches
 from varlen.jax import varlen_attn
 
 DTYPES = {"f32": jnp.float32, "bf16": jnp.bfloat16}
@@ -179,18 +178,7 @@ class TorchLearner:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name, value in {
-        "steps": 20, "tokens": 4096, "width": 256, "head-dim": 64, "layers": 4, "seed": 0
-    }.items():  # fmt: skip
-        parser.add_argument(f"--{name}", type=int, default=value)
-    parser.add_argument("--dtype", choices=DTYPES, default="f32")
-    parser.add_argument(
-        "--windows", default="",
-        help="L and S for layers that see all and a quarter of the context, repeated; the last"
-        " layer is L; default: layers see their whole document",
-    )  # fmt: skip
-    parser.add_argument("--context", type=int, default=2048, help="keys that a layer L sees")
+    parser = gpt_parser(__doc__, DTYPES)
     parser.add_argument("--torch", action="store_true", help="compare with PyTorch")
     parser.add_argument("--out", type=pathlib.Path, help="a file for losses and times, JSON")
     options = parser.parse_args()

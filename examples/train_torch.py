@@ -8,7 +8,6 @@ attention's part of both.
 FlexAttention has no gradients on a CPU: --flex adds it to the forward passes.
 """
 
-import argparse
 import functools
 import json
 import pathlib
@@ -22,7 +21,7 @@ from torch.nn import functional as F
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
-from documents import NO_TARGET, VOCABULARY, layer_windows, make_batches
+from documents import NO_TARGET, VOCABULARY, gpt_parser, layer_windows, make_batches
 from varlen.torch import varlen_attn
 
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
@@ -257,18 +256,7 @@ def report(record):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name, value in {
-        "steps": 20, "tokens": 4096, "width": 256, "head-dim": 64, "layers": 4, "seed": 0
-    }.items():  # fmt: skip
-        parser.add_argument(f"--{name}", type=int, default=value)
-    parser.add_argument("--dtype", choices=DTYPES, default="f32")
-    parser.add_argument(
-        "--windows", default="",
-        help="L and S for layers that see all and a quarter of the context, repeated, such as"
-        " nanochat's SSSL; the last layer is L; default: layers see their whole document",
-    )  # fmt: skip
-    parser.add_argument("--context", type=int, default=2048, help="keys that a layer L sees")
+    parser = gpt_parser(__doc__, DTYPES)
     parser.add_argument("--flex", action="store_true", help="also time FlexAttention's forward; needs a C++ compiler")
     parser.add_argument("--out", type=pathlib.Path, help="a folder for record.json and pictures")
     options = parser.parse_args()
