@@ -8,6 +8,9 @@ of each query of each head (Hq x Tq). docs/scores.md shows each of these.
 
 import dataclasses
 import functools
+import hashlib
+import itertools
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -31,6 +34,14 @@ class Score:
     # What each capture has a number of: "head" or "query".
     captures: dict[str, str] = dataclasses.field(default_factory=dict)
     visible: Callable | None = None
+    # Says what it computes: scores of one key are the same, in any process.
+    key: str = dataclasses.field(init=False)
+
+    def __post_init__(self):
+        text = f"{tuple(self.captures.items())} {self.region('f32')} {self.region('f64')}"
+        key = hashlib.sha256(text.encode()).hexdigest()[:32]
+        object.__setattr__(self, "key", key)
+        _SCORES.setdefault(key, self)
 
     def region(self, compute):
         """The region for scores of type `compute`, f32 or f64."""
@@ -44,6 +55,17 @@ class Score:
             f"score ({', '.join(arguments)}) {{\n{lines}\n"
             f"    varlen.yield {values} : {types}\n  }}"
         )
+
+
+# All of them: who knows only the key, as an operator of PyTorch, may ask at any time.
+_SCORES = {}
+
+
+def find_score(key):
+    """The score of a key. Raises ValueError if this process has made none."""
+    if key not in _SCORES:
+        raise ValueError(f"score: expected the key of a score of this process, got '{key}'")
+    return _SCORES[key]
 
 
 @functools.cache
@@ -96,32 +118,77 @@ def query_gains():
 
 
 @functools.cache
+def query_alibi():
+    """alibi with a slope for each query of each head."""
+    return dataclasses.replace(alibi(), name="query_alibi", captures={"slopes": "query"})
+
+
+@functools.cache
+def compose(first, second):
+    """second of what first makes of a score, where both see the key. Their captures, those
+    of first before those of second, have different names."""
+    if common := first.captures.keys() & second.captures.keys():
+        raise ValueError(f"expected captures of different names, got '{min(common)}' twice")
+    count = len(first.captures)
+
+    def text(type):
+        kept = {"score", "query", "key", *first.captures}
+        after = second.text(type)
+        suffix = next(
+            f"_{i}" for i in itertools.count() if not re.search(rf"_{i}\b", after)
+        )  # fmt: skip
+        before = re.sub(
+            r"%(\w+)", lambda m: m[0] + ("" if m[1] in kept else suffix), first.text(type)
+        )
+        if first.value and second.value:
+            after = re.sub(r"%score\b", f"%new{suffix}", after)
+        elif first.value:
+            before = re.sub(rf"%new{suffix}\b", "%new", before)
+        if first.visible and second.visible:
+            after = re.sub(r"%visible\b", f"%also{suffix}", after)
+            after += f"\n%visible = arith.andi %visible{suffix}, %also{suffix} : i1"
+        elif first.visible:
+            before = re.sub(rf"%visible{suffix}\b", "%visible", before)
+        return f"{before}\n{after}"
+
+    def of_first(s, query, key, captures):
+        return first.value(s, query, key, *captures[:count]) if first.value else s
+
+    def value(s, query, key, *captures):
+        s = of_first(s, query, key, captures)
+        return second.value(s, query, key, *captures[count:]) if second.value else s
+
+    def derivatives(s, query, key, *captures):
+        def of(score, s, captures):
+            if score.value is None:
+                return [np.ones_like(s), *(np.zeros_like(s) for _ in captures)]
+            return score.derivatives(s, query, key, *captures)
+
+        inner = of(first, s, captures[:count])
+        outer, *others = of(second, of_first(s, query, key, captures), captures[count:])
+        return [*(outer * x for x in inner), *others]
+
+    def visible(query, key, *captures):
+        seen = [
+            score.visible(query, key, *mine)
+            for score, mine in ((first, captures[:count]), (second, captures[count:]))
+            if score.visible
+        ]
+        return functools.reduce(np.logical_and, seen)
+
+    changes = first.value or second.value
+    return Score(
+        f"{second.name} of {first.name}", text, value if changes else None,
+        derivatives if changes else None, first.captures | second.captures,
+        visible if first.visible or second.visible else None,
+    )  # fmt: skip
+
+
+@functools.cache
 def capped_alibi(cap):
     """softcap of alibi of gains: a score with a capture of either kind."""
-
-    def inner(s, query, key, slopes, gains):
-        return s * gains - slopes * np.abs(key - query)
-
-    def derivatives(s, query, key, slopes, gains):
-        slope = 1 - np.tanh(inner(s, query, key, slopes, gains) / cap) ** 2
-        return [slope * gains, -slope * np.abs(key - query), slope * s]
-
-    return Score(
-        "capped_alibi",
-        lambda type: f"""%ahead = arith.subi %key, %query : i32
-            %x = arith.sitofp %ahead : i32 to {type}
-            %distance = math.absf %x : {type}
-            %y = arith.mulf %slopes, %distance : {type}
-            %gained = arith.mulf %score, %gains : {type}
-            %sum = arith.subf %gained, %y : {type}
-            %cap = arith.constant {float(cap)} : {type}
-            %quotient = arith.divf %sum, %cap : {type}
-            %t = math.tanh %quotient : {type}
-            %new = arith.mulf %t, %cap : {type}""",
-        lambda s, *rest: cap * np.tanh(inner(s, *rest) / cap),
-        derivatives,
-        {"slopes": "head", "gains": "query"},
-    )
+    linear = compose(query_gains(), alibi())
+    return dataclasses.replace(compose(linear, softcap(cap)), name="capped_alibi")
 
 
 # -- Masks ---------------------------------------------------------------------

@@ -19,7 +19,7 @@ cu = numpy.array([0, 30, 30, 88], "i4")
 slopes = rng.uniform(0.1, 0.5, HEADS).astype("f4")
 gains = rng.uniform(0.5, 1.5, (HEADS, ROWS)).astype("f4")
 score = scores.capped_alibi(5.0)
-given = {"score": score, "captures": [slopes, gains]}
+given = {"score": score, "captures": [gains, slopes]}
 
 
 def close(got, wanted):
@@ -39,7 +39,7 @@ wanted = [array for array in wanted if array is not None]
 assert len(found) == len(wanted) == 5
 for got, golden in zip(found, wanted):
     close(got, golden)
-assert (found[4][:, 88:] == 0).all()
+assert (found[3][:, 88:] == 0).all()
 
 # The same object, so the same code.
 assert scores.capped_alibi(5.0) is score
@@ -57,7 +57,7 @@ def refused(error, message, **options):
         raise AssertionError(f"expected {error.__name__}: {message}")
 
 
-refused(ValueError, "captures: expected 2 arrays (slopes, gains), got 0", score=score)
+refused(ValueError, "captures: expected 2 arrays (gains, slopes), got 0", score=score)
 refused(ValueError, "captures: expected 0 arrays (), got 1", captures=[slopes])
 refused(
     ValueError, "gains: expected an array of rank 2 (heads, rows), got shape (4,)",
@@ -65,13 +65,13 @@ refused(
 )  # fmt: skip
 refused(
     ValueError, "expected capture compatible with 'tensor<4xf32>', got 'tensor<3xf32>'",
-    score=score, captures=[slopes[:3], gains],
+    score=score, captures=[gains, slopes[:3]],
 )  # fmt: skip
 refused(
     ValueError, "a capture has 80 rows: expected 90, as many as q",
-    score=score, captures=[slopes, numpy.ascontiguousarray(gains[:, :80])],
+    score=score, captures=[numpy.ascontiguousarray(gains[:, :80]), slopes],
 )  # fmt: skip
 refused(
     TypeError, "slopes: expected elements of f32, f64, got i32",
-    score=score, captures=[slopes.astype("i4"), gains],
+    score=score, captures=[gains, slopes.astype("i4")],
 )  # fmt: skip
