@@ -5,6 +5,7 @@ where there are some."""
 import torch
 from packed import fails, offsets
 
+from varlen import scores
 from varlen.torch import flash_attn_varlen_func, varlen_attn, varlen_attn_out
 
 cu = offsets([4, 9])
@@ -123,10 +124,24 @@ near = flash_attn_varlen_func(many, few, few, cu, cu, 9, 9, 0.0, 0.3, True, (3, 
 same = varlen_attn(many, few, few, cu, cu, scale=0.3, window_size=(3, 0), enable_gqa=True)
 assert torch.equal(near, same)
 for name, value in {
-    "dropout_p": 0.1, "softcap": 30.0, "alibi_slopes": torch.ones(4), "block_table": cu,
+    "dropout_p": 0.1, "block_table": cu,
 }.items():  # fmt: skip
     fails(
         NotImplementedError,
         name,
         lambda o={name: value}: flash_attn_varlen_func(*arguments, **o),
     )
+for options, words in (
+    ({"softcap": -1.0}, "softcap: expected 0 or more, got -1.0"),
+    ({"alibi_slopes": torch.ones(())}, "alibi_slopes: expected a tensor of rank 1"),
+    ({"alibi_slopes": torch.ones(9, 4)}, "alibi_slopes: expected those of"),
+):
+    fails(ValueError, words, lambda o=options: flash_attn_varlen_func(*arguments, **o))
+fails(
+    ValueError, "captures: expected 1 tensors (slopes), got 0",
+    lambda: varlen_attn(q, k, v, cu, cu, score=scores.alibi()),
+)  # fmt: skip
+fails(
+    ValueError, "expected the key of a score of this process, got 'softcap'",
+    lambda: torch.ops.varlen.attn(q, k, v, cu, cu, score="softcap"),
+)  # fmt: skip

@@ -2,6 +2,7 @@
 
 import torch
 
+from .. import scores
 from ._functions import read_scale, read_window, refuse_pages
 
 
@@ -24,21 +25,54 @@ def flash_attn_varlen_func(
     block_table: torch.Tensor | None = None,
 ):
     """flash-attn's function of that name on `varlen_attn`, which says what shapes and
-    dtypes are. `deterministic` changes nothing: everything is. `return_attn_probs`
-    returns (out, lse, None): lse (Hq, Tq), and no probabilities, as there are none
-    without dropout. Raises NotImplementedError for dropout, softcap, alibi_slopes and
-    block_table."""
-    offered = {
-        "dropout_p": dropout_p == 0,
-        "softcap": softcap == 0,
-        "alibi_slopes": alibi_slopes is None,
-    }
-    for name, is_offered in offered.items():
-        if not is_offered:
-            raise NotImplementedError(f"{name}: Varlen offers no such attention")
+    dtypes are. `softcap` bounds the scaled products, to softcap * tanh(s / softcap); 0 does
+    not. `alibi_slopes`, (Hq) or (N, Hq), float32: slope * |i - j| is taken off a score, of
+    positions i and j counted from the end of a sequence. `deterministic` changes nothing:
+    everything is. `return_attn_probs` returns (out, lse, None): lse (Hq, Tq), and no
+    probabilities, as there are none without dropout. Raises NotImplementedError for dropout
+    and block_table."""
+    if dropout_p != 0:
+        raise NotImplementedError("dropout_p: Varlen offers no such attention")
     refuse_pages(cu_seqlens_k, block_table)
+    score, captures = _read_score(softcap, alibi_slopes, q, cu_seqlens_q)
     out, lse = torch.ops.varlen.attn(
         q, k, v, cu_seqlens_q, cu_seqlens_k, None, None,
-        *read_window(causal, window_size), read_scale(softmax_scale),
+        *read_window(causal, window_size), read_scale(softmax_scale), score, captures,
     )  # fmt: skip
     return (out, lse, None) if return_attn_probs else out
+
+
+def _read_score(softcap, slopes, q, cu_seqlens_q):
+    """The key of a score and its captures."""
+    if not softcap >= 0:
+        raise ValueError(f"softcap: expected 0 or more, got {softcap}")
+    if slopes is None:
+        return _find_key(softcap, 0), []
+    if slopes.dim() not in (1, 2):
+        raise ValueError(
+            "alibi_slopes: expected a tensor of rank 1 (heads) or 2 (sequences, heads), got "
+            f"shape {tuple(slopes.shape)}"
+        )
+    if slopes.dim() == 2:
+        count = cu_seqlens_q.size(0) - 1
+        if slopes.size(0) != count or count == 0:
+            raise ValueError(
+                f"alibi_slopes: expected those of {count} sequences, one or more, got shape "
+                f"{tuple(slopes.shape)}"
+            )
+        # Of each query, those of its sequence; of rows behind the last one any.
+        rows = torch.arange(q.size(0), device=q.device, dtype=cu_seqlens_q.dtype)
+        sequence = torch.searchsorted(cu_seqlens_q[1:].contiguous(), rows, right=True)
+        slopes = slopes.t()[:, sequence.clamp(max=count - 1)]
+    return _find_key(softcap, slopes.dim()), [slopes]
+
+
+@torch.compiler.assume_constant_result
+def _find_key(softcap, rank):
+    """The key of the score for slopes of that rank, after _read_score; 0: there are none."""
+    cap = scores.softcap(softcap) if softcap else None
+    alibi = (None, scores.alibi, scores.query_alibi)[rank]
+    if alibi is None:
+        return cap.key if cap else ""
+    # The bias is added to what softcap makes of the product, as in flash-attn.
+    return (scores.compose(cap, alibi()) if cap else alibi()).key

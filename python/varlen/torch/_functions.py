@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -10,6 +11,8 @@ from . import _ops as _ops  # registers torch.ops.varlen
 
 if TYPE_CHECKING:
     from torch.nn.attention.varlen import AuxRequest
+
+    from ..scores import Score
 
 
 def varlen_attn(
@@ -30,6 +33,8 @@ def varlen_attn(
     block_table: torch.Tensor | None = None,
     num_splits: int | None = None,
     sink: torch.Tensor | None = None,
+    score: Score | None = None,
+    captures: Sequence[torch.Tensor] = (),
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """Attention over packed sequences of different lengths.
 
@@ -51,21 +56,26 @@ def varlen_attn(
         num_splits: not needed: results never depend on the batch.
         sink: (Hq,), float32, for float64 queries float64: exp(sink) is added to the
             sum of each softmax of a head.
+        score: changes scores or hides keys: one of `varlen.scores`, or one of your own.
+        captures: what the score reads, in its order: (Hq,) or (Hq, Tq), float32, for
+            float64 queries float64.
 
     Returns:
         out (Tq, Hq, Dv) of query's dtype, and lse (Hq, Tq), float32 or float64, if it
-        is asked for. Rows that see no key are 0, their lse is -inf. Both have gradients.
+        is asked for. Rows that see no key are 0, their lse is -inf. Both have gradients,
+        by captures too.
 
     Raises:
-        ValueError: shapes, dtypes, scale or cu_seq that do not go together.
+        ValueError: shapes, dtypes, scale, cu_seq or captures that do not go together.
         NotImplementedError: a block_table.
     """
     arguments = _check(
         query, key, cu_seq_k, is_causal, scale, window_size, enable_gqa, block_table
     )
     out, lse = torch.ops.varlen.attn(
-        query, key, value, cu_seq_q, cu_seq_k, seqused_k, sink, *arguments
-    )
+        query, key, value, cu_seq_q, cu_seq_k, seqused_k, sink, *arguments,
+        *read_score(score, captures),
+    )  # fmt: skip
     return (out, lse) if return_aux is not None and return_aux.lse else out
 
 
@@ -88,6 +98,8 @@ def varlen_attn_out(
     block_table: torch.Tensor | None = None,
     num_splits: int | None = None,
     sink: torch.Tensor | None = None,
+    score: Score | None = None,
+    captures: Sequence[torch.Tensor] = (),
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """`varlen_attn` that writes to `out`, (Tq, Hq, Dv) of any strides, which may overlap
     no other tensor. It has no gradient. Returns out, or (out, lse)."""
@@ -95,8 +107,9 @@ def varlen_attn_out(
         query, key, cu_seq_k, is_causal, scale, window_size, enable_gqa, block_table
     )
     lse = torch.ops.varlen.attn_out(
-        out, query, key, value, cu_seq_q, cu_seq_k, seqused_k, sink, *arguments
-    )
+        out, query, key, value, cu_seq_q, cu_seq_k, seqused_k, sink, *arguments,
+        *read_score(score, captures),
+    )  # fmt: skip
     return (out, lse) if return_aux is not None and return_aux.lse else out
 
 
@@ -137,6 +150,16 @@ def read_window(is_causal, window_size):
     left, right = window_size
     # Below -1 is as open as -1, as in FlashAttention.
     return max(left, -1), 0 if is_causal else max(right, -1)
+
+
+def read_score(score, captures):
+    """Both as the operators take them."""
+    names = tuple(score.captures) if score else ()
+    if len(names) != len(captures):
+        raise ValueError(
+            f"captures: expected {len(names)} tensors ({', '.join(names)}), got {len(captures)}"
+        )
+    return score.key if score else "", list(captures)
 
 
 def read_scale(scale):

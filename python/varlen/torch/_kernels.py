@@ -12,6 +12,7 @@ import torch
 
 from .. import _arrays, _library, text
 from .._attention import _compile
+from ..scores import find_score
 
 _NAMES = {
     torch.float16: "f16",
@@ -39,28 +40,30 @@ def accumulation_type(dtype):
 
 @functools.cache
 def forward(
-    dtype, index, heads, kv_heads, head_dim, v_head_dim, left, right, scale, seqused_k, sink
+    dtype, index, heads, kv_heads, head_dim, v_head_dim, left, right, scale, seqused_k, sink,
+    score,
 ):  # fmt: skip
-    """The kernel of q, k, v, cu_seqlens_q, cu_seqlens_k[, seqused_k][, sink], out, lse.
-    `index` is the dtype of cu_seqlens; `seqused_k` and `sink` say whether there is one."""
+    """The kernel of q, k, v, cu_seqlens_q, cu_seqlens_k[, seqused_k][, sink], captures,
+    out, lse. `index` is the dtype of cu_seqlens; `seqused_k` and `sink` say whether there
+    is one; `score` is the key of one, or empty."""
     return Kernel(
         text.attn, dtype, index, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
         v_head_dim=v_head_dim, window=(left, right), scale=scale, seqused_k=seqused_k,
-        sink=sink,
+        sink=sink, score=find_score(score) if score else None,
     )  # fmt: skip
 
 
 @functools.cache
 def backward(
     has_dlse, dtype, index, heads, kv_heads, head_dim, v_head_dim, left, right, scale,
-    seqused_k, sink,
+    seqused_k, sink, score,
 ):  # fmt: skip
     """The kernel of dout, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k[, dlse]
-    [, seqused_k][, sink], dq, dk, dv[, dsink]."""
+    [, seqused_k][, sink], captures, dq, dk, dv[, dsink], gradients of captures."""
     return Kernel(
         text.attn_grad, dtype, index, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
         v_head_dim=v_head_dim, window=(left, right), scale=scale, seqused_k=seqused_k,
-        sink=sink, dlse=has_dlse,
+        sink=sink, dlse=has_dlse, score=find_score(score) if score else None,
     )  # fmt: skip
 
 

@@ -13,14 +13,14 @@ from . import _kernels
 _INPUTS = "Tensor q, Tensor k, Tensor v, "
 _OPTIONS = (
     "Tensor cu_seqlens_q, Tensor cu_seqlens_k, Tensor? seqused_k=None, Tensor? sink=None, "
-    "int left=-1, int right=-1, float? scale=None"
+    "int left=-1, int right=-1, float? scale=None, str score='', Tensor[]? captures=None"
 )
 _library = torch.library.Library("varlen", "DEF")
 for _schema in (
     f"attn({_INPUTS}{_OPTIONS}) -> (Tensor out, Tensor lse)",
     f"attn_out(Tensor(a!) out, {_INPUTS}{_OPTIONS}) -> Tensor lse",
     f"attn_backward(Tensor? dout, Tensor? dlse, {_INPUTS}Tensor out, Tensor lse, {_OPTIONS}) "
-    "-> (Tensor dq, Tensor dk, Tensor dv, Tensor dsink)",
+    "-> (Tensor dq, Tensor dk, Tensor dv, Tensor dsink, Tensor[] dcaptures)",
 ):
     # Strides of results follow from those of q, k and v.
     _tags = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
@@ -33,7 +33,7 @@ _attn_backward = torch.ops.varlen.attn_backward.default
 # CPU kernels. The fake kernels below make results of the same shapes and strides.
 
 
-def _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale):
+def _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score):
     """The arguments of _kernels.forward."""
     try:
         _, heads, head_dim = q.shape
@@ -46,7 +46,7 @@ def _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale):
         ) from None
     return (
         q.dtype, cu_seqlens_q.dtype, heads, kv_heads, head_dim, value_dim, left, right,
-        scale, seqused_k is not None, sink is not None,
+        scale, seqused_k is not None, sink is not None, score,
     )  # fmt: skip
 
 
@@ -74,45 +74,53 @@ def _given(*optional):
 
 def attn_cpu(
     q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
-    left=-1, right=-1, scale=None,
+    left=-1, right=-1, scale=None, score="", captures=None,
 ):  # fmt: skip
-    geometry = _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale)
+    geometry = _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score)
     kernel = _kernels.forward(*geometry)
     out, lse = new_results(q, v)
-    kernel([q, k, v, cu_seqlens_q, cu_seqlens_k, *_given(seqused_k, sink), out, lse])
+    kernel([
+        q, k, v, cu_seqlens_q, cu_seqlens_k, *_given(seqused_k, sink), *(captures or ()),
+        out, lse,
+    ])  # fmt: skip
     return out, lse
 
 
 def attn_out_cpu(
     out, q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
-    left=-1, right=-1, scale=None,
+    left=-1, right=-1, scale=None, score="", captures=None,
 ):  # fmt: skip
-    geometry = _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale)
+    geometry = _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score)
     kernel = _kernels.forward(*geometry)
     lse = new_lse(q)
-    kernel([q, k, v, cu_seqlens_q, cu_seqlens_k, *_given(seqused_k, sink), out, lse])
+    kernel([
+        q, k, v, cu_seqlens_q, cu_seqlens_k, *_given(seqused_k, sink), *(captures or ()),
+        out, lse,
+    ])  # fmt: skip
     return lse
 
 
-def _new_gradients(q, k, v, sink):
+def _new_gradients(q, k, v, sink, captures):
     dsink = q.new_empty(0) if sink is None else torch.empty_like(sink)
-    return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v), dsink
+    dcaptures = [torch.empty_like(capture) for capture in captures or ()]
+    return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v), dsink, dcaptures
 
 
 def attn_backward_cpu(
     dout, dlse, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
-    left=-1, right=-1, scale=None,
+    left=-1, right=-1, scale=None, score="", captures=None,
 ):  # fmt: skip
-    geometry = _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale)
+    geometry = _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score)
     if dout is None:
         dout = torch.zeros_like(out)
-    dq, dk, dv, dsink = _new_gradients(q, k, v, sink)
+    dq, dk, dv, dsink, dcaptures = _new_gradients(q, k, v, sink, captures)
     kernel = _kernels.backward(dlse is not None, *geometry)
     kernel([
         dout, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k,
-        *_given(dlse, seqused_k, sink), dq, dk, dv, *([] if sink is None else [dsink]),
+        *_given(dlse, seqused_k, sink), *(captures or ()), dq, dk, dv,
+        *([] if sink is None else [dsink]), *dcaptures,
     ])  # fmt: skip
-    return dq, dk, dv, dsink
+    return dq, dk, dv, dsink, dcaptures
 
 
 _library.impl("attn", attn_cpu, "CPU")
@@ -136,9 +144,9 @@ def _attn_out_fake(out, q, *args, **kwargs):
 @torch.library.register_fake("varlen::attn_backward", lib=_library)
 def _attn_backward_fake(
     dout, dlse, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
-    *args, **kwargs,
+    left=-1, right=-1, scale=None, score="", captures=None,
 ):  # fmt: skip
-    return _new_gradients(q, k, v, sink)
+    return _new_gradients(q, k, v, sink, captures)
 
 
 # Autograd.
@@ -159,21 +167,25 @@ def _below_autograd(op, kernel, keyset, arguments):
 class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(ctx, keyset, *arguments):
+        # Captures come one by one: autograd looks into no list.
+        tensors, ctx.options, captures = arguments[:7], arguments[7:11], arguments[11:]
+        arguments = (*tensors, *ctx.options, captures)
         out, lse = _below_autograd(_attn, attn_cpu, keyset, arguments)
-        tensors, ctx.options = arguments[:7], arguments[7:]
-        ctx.save_for_backward(*tensors, out, lse)
+        ctx.save_for_backward(*tensors, out, lse, *captures)
         ctx.set_materialize_grads(False)
         return out, lse
 
     @staticmethod
     def backward(ctx, dout, dlse):
-        q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, out, lse = ctx.saved_tensors
-        dq, dk, dv, dsink = _attn_backward(
+        q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, out, lse, *captures = (
+            ctx.saved_tensors
+        )
+        dq, dk, dv, dsink, dcaptures = _attn_backward(
             dout, dlse, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, seqused_k, sink,
-            *ctx.options,
+            *ctx.options, captures,
         )  # fmt: skip
         dsink = None if sink is None else dsink
-        return None, dq, dk, dv, None, None, None, dsink, None, None, None
+        return None, dq, dk, dv, None, None, None, dsink, None, None, None, None, *dcaptures
 
 
 def _refuse_tangents(*tensors):
@@ -185,21 +197,22 @@ def _refuse_tangents(*tensors):
 
 def _attn_autograd(
     keyset, q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
-    left=-1, right=-1, scale=None,
+    left=-1, right=-1, scale=None, score="", captures=None,
 ):  # fmt: skip
     arguments = (
-        q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale
+        q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale, score
     )  # fmt: skip
     if forward_ad._current_level >= 0:
-        _refuse_tangents(q, k, v, sink)
+        _refuse_tangents(q, k, v, sink, *(captures or ()))
     if torch.is_grad_enabled() and (
         q.requires_grad
         or k.requires_grad
         or v.requires_grad
         or (sink is not None and sink.requires_grad)
+        or (captures and any(capture.requires_grad for capture in captures))
     ):
-        return _Attention.apply(keyset, *arguments)
-    return _below_autograd(_attn, attn_cpu, keyset, arguments)
+        return _Attention.apply(keyset, *arguments, *(captures or ()))
+    return _below_autograd(_attn, attn_cpu, keyset, (*arguments, captures))
 
 
 def _attn_out_autograd(keyset, *arguments):
@@ -218,9 +231,12 @@ def _attn_backward_autograd(keyset, *arguments):
     gradients = _below_autograd(_attn_backward, attn_backward_cpu, keyset, arguments)
     if torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments):
         message = "varlen::attn_backward: second derivatives are not offered"
+        *first, of_captures = gradients
+        gradients = [*first, *of_captures]
         for gradient in gradients:
             gradient.requires_grad_()
-        return torch._C._functions.DelayedError(message, len(gradients))(*gradients)
+        gradients = torch._C._functions.DelayedError(message, len(gradients))(*gradients)
+        return *gradients[: len(first)], list(gradients[len(first) :])
     return gradients
 
 

@@ -5,9 +5,12 @@ import math
 import torch
 
 
-def attention(q, k, v, cu_q, cu_k, window=(-1, -1), scale=None, sink=None, used_k=None):
+def attention(
+    q, k, v, cu_q, cu_k, window=(-1, -1), scale=None, sink=None, used_k=None, score=None
+):  # fmt: skip
     """(out, lse) from the definition, each sequence on its own, with autograd's
-    gradients; in float64 whatever the inputs are."""
+    gradients; in float64 whatever the inputs are. `score(scores, distance, s)` changes
+    the scaled products (Hq, q, k) of sequence s; a key has a distance of its query."""
     q, k, v = (x.double() for x in (q, k, v))
     left, right = window
     scale = 1 / math.sqrt(q.shape[2]) if scale is None else scale
@@ -22,6 +25,8 @@ def attention(q, k, v, cu_q, cu_k, window=(-1, -1), scale=None, sink=None, used_
         distance = (
             torch.arange(k1 - k0) - (torch.arange(q1 - q0) + (k1 - k0) - (q1 - q0))[:, None]
         )
+        if score is not None:
+            scores = score(scores, distance, s)
         hidden = torch.zeros_like(distance, dtype=torch.bool)
         if left >= 0:
             hidden |= distance < -left

@@ -1,0 +1,139 @@
+# RUN: %python %s
+"""Scores in PyTorch: values and gradients beside autograd's of the definition, PyTorch's
+own checks, whole graphs, and flash-attn's softcap and ALiBi."""
+
+import torch
+from packed import TOLERANCE, attention, normal, offsets
+
+from varlen import scores
+from varlen.torch import flash_attn_varlen_func, varlen_attn, varlen_attn_out
+
+torch.manual_seed(0)
+# Empty sequences, more keys than queries, one query, rows behind the last sequence.
+QUERIES, KEYS = [0, 37, 1, 0, 20], [3, 61, 9, 0, 20]
+cu_q, cu_k = offsets(QUERIES), offsets(KEYS)
+ROWS_Q, ROWS_K = sum(QUERIES) + 3, sum(KEYS)
+
+
+def inputs(dtype, dim=16, value_dim=24):
+    return (
+        normal(ROWS_Q, 4, dim, dtype=dtype), normal(ROWS_K, 2, dim, dtype=dtype),
+        normal(ROWS_K, 2, value_dim, dtype=dtype),
+    )  # fmt: skip
+
+
+def close(label, dtype, got, wanted):
+    got = got[: wanted.shape[0]] if got.dim() == 3 else got[..., : wanted.shape[-1]]
+    error = (got.double() - wanted).abs().max()
+    allowed = TOLERANCE[dtype] * max(1, wanted.abs().max())
+    assert error <= allowed, f"{label}, {dtype}: error {error:.2e}, allowed {allowed:.2e}"
+
+
+def softcap(cap):
+    return lambda s, distance, sequence: cap * torch.tanh(s / cap)
+
+
+def alibi(slopes):
+    """Slopes (Hq) or (N, Hq)."""
+
+    def change(s, distance, sequence):
+        mine = slopes[sequence] if slopes.dim() == 2 else slopes
+        return s - mine.double()[:, None, None] * distance.abs()
+
+    return change
+
+
+def both(first, second):
+    return lambda s, *rest: second(first(s, *rest), *rest)
+
+
+def check(label, dtype, ours, change, window, more=()):
+    """`ours(q, k, v)` is out; `more`: what it has gradients for, besides."""
+    q, k, v = inputs(dtype)
+    out = ours(q, k, v)
+    wanted, _ = attention(q, k, v, cu_q, cu_k, window=window, score=change)
+    close(label, dtype, out, wanted)
+    dout = torch.randn_like(out)
+    found = torch.autograd.grad(out, (q, k, v, *more), dout)
+    golden = torch.autograd.grad(wanted, (q, k, v, *more), dout[: len(wanted)].double())
+    for name, x, y in zip("qkvc", found, golden):
+        close(f"{label}: d{name}", dtype, x, y.double())
+
+
+for dtype in TOLERANCE:
+    wide = torch.float64 if dtype == torch.float64 else torch.float32
+    one, each = torch.rand(4, dtype=wide), torch.rand(len(QUERIES), 4, dtype=wide)
+    for slopes in (one, each):
+        slopes.mul_(0.3).requires_grad_()
+    for causal, window in ((False, (-1, -1)), (True, (-1, 0)), (False, (9, 4))):
+        sides = (-1, -1) if causal else window
+
+        def flash(q, k, v, **options):
+            return flash_attn_varlen_func(
+                q, k, v, cu_q, cu_k, causal=causal, window_size=sides, **options
+            )
+
+        check("softcap", dtype, lambda *x: flash(*x, softcap=2.5), softcap(2.5), window)
+        for slopes in (one, each):
+            check(
+                f"alibi of rank {slopes.dim()}", dtype,
+                lambda *x: flash(*x, alibi_slopes=slopes), alibi(slopes), window, [slopes],
+            )  # fmt: skip
+        check(
+            "softcap and alibi", dtype, lambda *x: flash(*x, softcap=2.5, alibi_slopes=one),
+            both(softcap(2.5), alibi(one)), window, [one],
+        )  # fmt: skip
+
+# A score and captures in PyTorch's function, of a library of one's own too.
+q, k, v = inputs(torch.float64, dim=4, value_dim=3)
+slopes = normal(4, dtype=torch.float64).detach().abs().requires_grad_()
+gains = torch.rand(4, ROWS_Q, dtype=torch.float64).add_(0.5).requires_grad_()
+score = scores.compose(scores.query_gains(), scores.compose(scores.alibi(), scores.softcap(4)))
+captures = [gains, slopes]
+
+
+def ours(q, k, v, *captures):
+    return varlen_attn(
+        q, k, v, cu_q, cu_k, enable_gqa=True, score=score, captures=captures
+    )  # fmt: skip
+
+
+torch.autograd.gradcheck(ours, (q, k, v, *captures), fast_mode=True)
+arguments = (q, k, v, cu_q, cu_k, None, None, -1, 0, None, score.key, captures)
+torch.library.opcheck(torch.ops.varlen.attn.default, arguments)
+with torch.no_grad():
+    out, lse = torch.ops.varlen.attn(*arguments)
+    written = torch.empty_like(out)
+    varlen_attn_out(
+        written, q, k, v, cu_q, cu_k, enable_gqa=True, is_causal=True, score=score,
+        captures=captures,
+    )  # fmt: skip
+    assert torch.equal(written, out)
+    torch.library.opcheck(torch.ops.varlen.attn_out.default, (written, *arguments))
+    torch.library.opcheck(
+        torch.ops.varlen.attn_backward.default,
+        (out, None, *arguments[:3], out, lse, *arguments[3:]),
+    )
+
+# Only a capture needs a gradient.
+(found,) = torch.autograd.grad(ours(q.detach(), k.detach(), v.detach(), gains, slopes.detach()).sum(), gains)
+assert found.shape == gains.shape and not found[:, sum(QUERIES) :].any() and found.any()
+
+
+# Whole graphs.
+def model(q, k, v, one, each):
+    x = flash_attn_varlen_func(q, k, v, cu_q, cu_k, causal=True, softcap=3.0, alibi_slopes=one)
+    y = flash_attn_varlen_func(q, k, v, cu_q, cu_k, softcap=3.0)
+    z = flash_attn_varlen_func(q, k, v, cu_q, cu_k, alibi_slopes=each)
+    return x + y + z + ours(q, k, v, gains.float().detach(), one)
+
+
+q, k, v = inputs(torch.float32)
+one = torch.rand(4, requires_grad=True)
+each = torch.rand(len(QUERIES), 4, requires_grad=True)
+compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+results = [f(q, k, v, one, each) for f in (model, compiled)]
+assert torch.equal(*results)
+gradients = [torch.autograd.grad(x.sum(), (q, k, v, one, each)) for x in results]
+for x, y in zip(*gradients):
+    assert torch.allclose(x, y, rtol=1e-6, atol=1e-6)
