@@ -5,7 +5,7 @@ as in a batch."""
 
 import numpy as np
 import varlen
-from varlen import dtypes, reference, tolerance
+from varlen import dtypes, reference, scores, tolerance
 
 DEVICE = "sim:sm_80"
 NAMES = ("dq", "dk", "dv", "dsink")
@@ -14,7 +14,7 @@ NAMES = ("dq", "dk", "dv", "dsink")
 LENGTHS = [(90, 90), (0, 3), (130, 200), (33, 0), (70, 9), (64, 64), (1, 150)]
 
 
-def make(dtype, heads, kv_heads, d, dv, *, unused=0, sink=False, **mask):
+def make(dtype, heads, kv_heads, d, dv, *, unused=0, sink=False, score=None, **mask):
     """Inputs in which each slot ends with `unused` rows of NaN, and so do tensors."""
     rng = np.random.default_rng(d + dv)
     used_q, used_k = (np.array(used, np.int32) for used in zip(*LENGTHS))
@@ -37,8 +37,14 @@ def make(dtype, heads, kv_heads, d, dv, *, unused=0, sink=False, **mask):
     }  # fmt: skip
     if sink:
         inputs["sink"] = rng.standard_normal(heads).astype(np.float32)
-    out, lse = reference.attention(*packed(inputs), **options(inputs, mask))
     none = np.isnan(dtypes.widen(inputs["q"])[:, 0, 0])
+    for name, of in (score.captures if score else {}).items():
+        shape = (heads,) if of == "head" else (heads, len(none))
+        inputs[name] = rng.uniform(0.01, 1, shape).astype(np.float32)
+        if of == "query":
+            inputs[name][:, none] = np.nan
+    mask["score"] = score
+    out, lse = reference.attention(*packed(inputs), **options(inputs, mask))
     out[none], lse[:, none] = np.nan, np.nan
     dlse = rng.standard_normal(lse.shape).astype(np.float32)
     dlse[:, none] = np.nan
@@ -56,12 +62,13 @@ def packed(inputs):
 
 def options(inputs, mask):
     more = {name: inputs.get(name) for name in ("seqused_q", "seqused_k", "sink")}
-    return more | mask
+    score = mask.get("score")
+    return more | mask | {"captures": [inputs[name] for name in score.captures] if score else ()}
 
 
 def check(name, dtype, *sizes, runs=1, **more):
     text, inputs = make(dtype, *sizes, **more)
-    mask = {key: more[key] for key in ("window", "alignment") if key in more}
+    mask = {key: more[key] for key in ("window", "alignment", "score") if key in more}
     figures = {}
     results = varlen.run(text, inputs, device=DEVICE, sim_runs=runs, figures=figures)
     executor = figures["executor"]
@@ -70,7 +77,9 @@ def check(name, dtype, *sizes, runs=1, **more):
     more = options(inputs, mask) | {"dlse": inputs["dlse"]}
     golden = reference.gradients(*arguments, **more)
     plain = reference.plain_gradients(*arguments, **more)
-    for key, wanted, simple in zip(NAMES, golden, plain):
+    captures = mask["score"].captures if "score" in mask else ()
+    names = [*NAMES, *(f"d{capture}" for capture in captures)]
+    for key, wanted, simple in zip(names, golden, plain, strict=True):
         if wanted is not None:
             tolerance.check(results[key], wanted, simple, dtype, f"{name}: {key}", gradient=True)
     for key, used in (("dq", "q"), ("dk", "k"), ("dv", "k")):
@@ -88,7 +97,8 @@ def alone(name, text, inputs, results):
         one |= {key: inputs[key][k] for key in ("k", "v")}
         one |= {key: inputs[key][:, q].copy() for key in ("lse", "dlse")}
         one |= {key: inputs[key][s : s + 1] for key in ("seqused_q", "seqused_k")}
-        one |= {"sink": inputs["sink"]} if "sink" in inputs else {}
+        one |= {key: inputs[key] for key in ("sink", "slopes") if key in inputs}
+        one |= {"gains": inputs["gains"][:, q].copy()} if "gains" in inputs else {}
         for side, rows in (("q", q), ("k", k)):
             one[f"cu_seqlens_{side}"] = np.array([0, rows.stop - rows.start], np.int32)
         single = varlen.run(text, one, device=DEVICE)
@@ -104,3 +114,8 @@ check("causal", "f16", 2, 1, 128, 128, window=(-1, 0), runs=3)
 check("odd", "f16", 3, 1, 20, 33, window=(-1, 7), alignment="top_left", unused=1)
 check("wide", "bf16", 2, 2, 192, 128, sink=True)
 check("f32", "f32", 2, 1, 64, 40, window=(16, -1), unused=1)
+SCORE = {"score": scores.capped_alibi(20), "window": (-1, 0), "sink": True, "unused": 2}
+run = check("score", "bf16", 4, 2, 64, 64, runs=27, **SCORE)
+alone("score", *run)
+hidden = {"score": scores.chunked(48), "window": (70, -1), "unused": 1}
+check("hidden by a score", "f16", 2, 1, 128, 128, runs=3, **hidden)
