@@ -68,13 +68,19 @@ def find_score(key):
     return _SCORES[key]
 
 
+def _literal(number):
+    """As MLIR reads it: with a point."""
+    text = repr(float(number))
+    return text if "." in text else text.replace("e", ".0e")
+
+
 @functools.cache
 def softcap(cap):
     """cap * tanh(s / cap): scores stay within a bound (Bello et al., 2017; Gemma 2)."""
     return Score(
         "softcap",
-        lambda type: f"""%cap = arith.constant {float(cap)} : {type}
-            %inverse = arith.constant {1 / float(cap)!r} : {type}
+        lambda type: f"""%cap = arith.constant {_literal(cap)} : {type}
+            %inverse = arith.constant {_literal(1 / cap)} : {type}
             %x = arith.mulf %score, %inverse : {type}
             %t = math.tanh %x : {type}
             %new = arith.mulf %t, %cap : {type}""",

@@ -53,6 +53,13 @@ for dtype, tolerance in ((np.float64, 1e-7), (np.float16, None), (ml_dtypes.bflo
     )
 cases.add("Attention", qkv(1, 4, 4, 2, 1), is_causal=1, softmax_precision=1)
 
+# Scores within a bound, before the mask hides some.
+for dtype, cap in ((np.float64, 0.5), (np.float32, 2.0), (np.float32, 1e20), (np.float16, 1.0)):
+    cases.add(
+        "Attention", qkv(2, 3, 7, 6, 2, dtype=dtype), is_causal=1, softcap=cap,
+        tolerance=1e-7 if dtype == np.float64 else None,
+    )  # fmt: skip
+
 # Caches: new rows behind old ones, which come back; as many rows as queries, or not.
 for rows, new, past, kv_heads, causal in (
     (3, 3, 6, 1, 1),

@@ -42,7 +42,7 @@ raises(ModelError, "nothing", import_model, model)
 # Attention: what varlen.attn has no form for.
 mask = np.ones((4, 4), bool)
 refused("attn_mask is not supported", "Attention", [x, x, x, mask])
-refused("softcap is not supported", "Attention", [x, x, x], softcap=30.0)
+refused("expected a softcap of 0 or more, got -1", "Attention", [x, x, x], softcap=-1.0)
 refused("qk_matmul_output is not supported", "Attention", [x, x, x], ["y", "", "", "scores"])
 refused("softmax_precision DOUBLE is not supported", "Attention", [x, x, x], softmax_precision=11)
 refused("expected a positive scale, got 0.0", "Attention", [x, x, x], scale=0.0)

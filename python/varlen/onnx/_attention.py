@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from .. import text
+from .. import scores, text
 from ._builder import Value, is_float, scalar_literal
 from ._extents import Extent
 from ._registry import Node, element_of, operator
@@ -41,8 +41,8 @@ class _Inputs:
 
 def _refuse(node: Node, value):
     """What varlen.attn has no form for. All of it is here."""
-    if node.attribute("softcap", 0.0):
-        raise node.error("softcap is not supported: expected 0")
+    if not node.attribute("softcap", 0.0) >= 0:
+        raise node.error(f"expected a softcap of 0 or more, got {node.attribute('softcap')}")
     if node.has_output(3):
         raise node.error("the output qk_matmul_output is not supported: scores are never in memory")
     if node.input(3) is not None:
@@ -234,11 +234,15 @@ def _packed(node, inputs, packed, sequences, used):
     scale = node.attribute("scale")
     if scale is not None:
         attributes.append(f"scale = {scalar_literal(scale, 'f32')} : f32")
+    cap = node.attribute("softcap", 0.0)
+    # It comes before the mask, as in varlen.attn.
+    compute = "f64" if q.element == "f64" else "f32"
+    score = " " + scores.softcap(cap).region(compute) if cap else ""
     out = Value((q.shape[0], q.shape[1], v.shape[2]), q.element)
-    lse = Value((q.shape[1], q.shape[0]), "f64" if q.element == "f64" else "f32")
+    lse = Value((q.shape[1], q.shape[0]), compute)
     name = b.new(
         f"varlen.attn {written} {{{', '.join(attributes)}}}\n"
-        f"    : ({', '.join(value.type for value in operands)}) -> ({out.type}, {lse.type})",
+        f"    : ({', '.join(value.type for value in operands)}) -> ({out.type}, {lse.type}){score}",
         node.stem, num_results=2,
     )  # fmt: skip
     out.name = f"{name}#0"
