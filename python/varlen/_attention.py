@@ -287,7 +287,7 @@ def attn(
     options = read_window(is_causal, window, chunk), chunk, alignment, scale, score
     given = {"q": q, "k": k, "v": v, "cu_seqlens_q": cu_seqlens_q}
     _add_others(given, cu_seqlens_k, None, seqused_q, seqused_k, q_offset, sink)
-    _add_captures(given, score, captures)
+    add_captures(given, score, captures)
     plan = _find_plan("attn", given, options)
     maker, (dtype, compute) = plan.maker, plan.dtypes
     rows, heads = q.shape[:2]
@@ -345,7 +345,7 @@ def attn_grad(
     given = {"dout": dout, "q": q, "k": k, "v": v, "out": out, "lse": lse}
     given["cu_seqlens_q"] = cu_seqlens_q
     _add_others(given, cu_seqlens_k, dlse, seqused_q, seqused_k, q_offset, sink)
-    _add_captures(given, score, captures)
+    add_captures(given, score, captures)
     plan = _find_plan("attn_grad", given, options)
     maker = plan.maker
     like = (q, k, v, *(() if sink is None else (sink,)), *captures)
@@ -372,7 +372,7 @@ def _add_others(given, cu_seqlens_k, dlse, seqused_q, seqused_k, q_offset, sink)
         given["sink"] = sink
 
 
-def _add_captures(given, score, captures):
+def add_captures(given, score, captures):
     """Adds what the score reads, after all other operands."""
     names = tuple(score.captures) if score else ()
     if len(names) != len(captures):
@@ -380,4 +380,7 @@ def _add_captures(given, score, captures):
             f"captures: expected {len(names)} arrays ({', '.join(names)}), "
             f"got {len(captures)}"
         )
+    for name in names:
+        if name in _OPERANDS:
+            raise ValueError(f"captures: expected names that no operand has, got '{name}'")
     given.update(zip(names, captures))

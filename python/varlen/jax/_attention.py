@@ -1,12 +1,14 @@
 """varlen_attn: attention that JAX can differentiate."""
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 from jax import numpy as jnp
 
-from .._attention import ORDER, read_window
+from .._attention import ORDER, add_captures, read_window
+from ..scores import Score
 from ._operation import Operation, build
 
 
@@ -26,13 +28,15 @@ def varlen_attn(
     seqused_q: jax.typing.ArrayLike | None = None,
     seqused_k: jax.typing.ArrayLike | None = None,
     q_offset: jax.typing.ArrayLike | None = None,
+    score: Score | None = None,
+    captures: Sequence[jax.typing.ArrayLike] = (),
     return_lse: bool = False,
 ) -> Any:
     """Attention over sequences of different lengths that are packed without padding.
 
     Rows of sequence s are cu_seqlens[s] to cu_seqlens[s + 1] - 1. It can be traced,
-    differentiated in reverse mode (out and lse by q, k, v and sink), batched, and
-    partitioned over heads. Arrays are in memory of the CPU.
+    differentiated in reverse mode (out and lse by q, k, v, sink and captures), batched,
+    and partitioned over heads. Arrays are in memory of the CPU.
 
     Args:
         q: (Tq, Hq, D), of float16, bfloat16, float32 or float64.
@@ -51,6 +55,9 @@ def varlen_attn(
             no value.
         seqused_q, seqused_k: (N), as cu_seqlens: how many rows of a slot count.
         q_offset: (N), as cu_seqlens: is added to the positions of queries.
+        score: Changes scores or hides keys: one of `varlen.scores`, or one of your own.
+        captures: What the score reads, in its order: (Hq) or (Hq, Tq), float32, for
+            float64 queries float64.
         return_lse: Also return lse, the logarithm of each row's sum of exponentials.
 
     Returns:
@@ -69,12 +76,13 @@ def varlen_attn(
         raise TypeError(
             f"scale: expected a Python number, which code is made for, got {scale}"
         )
-    options = read_window(is_causal, window, chunk), chunk, alignment, scale
+    options = read_window(is_causal, window, chunk), chunk, alignment, scale, score
     given = {
         "q": q, "k": k, "v": v, "cu_seqlens_q": cu_seqlens_q,
         "cu_seqlens_k": cu_seqlens_q if cu_seqlens_k is None else cu_seqlens_k,
         "seqused_q": seqused_q, "seqused_k": seqused_k, "q_offset": q_offset, "sink": sink,
     }  # fmt: skip
+    add_captures(given, score, captures)
     given = {
         name: x if isinstance(x, jax.Array) else jnp.asarray(x)
         for name, x in given.items()
@@ -119,7 +127,9 @@ def _apply(name, options):
 
     @jax.custom_jvp
     def apply(given):
-        names = tuple(operand for operand in ORDER[name] if operand in given)
+        score = options[-1]
+        order = (*ORDER[name], *(score.captures if score else ()))
+        names = tuple(operand for operand in order if operand in given)
         operation = Operation(name, names, options)
         results = build(operation)(*(given[operand] for operand in names))
         return dict(zip(operation.results, results))

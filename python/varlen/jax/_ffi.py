@@ -88,8 +88,8 @@ def prepare(operation, operands, options):
 
 def call(operation, source, operands, options, results):
     """The results of a custom call on operands, by name in the op's order. `results`
-    are their types, `options` are window, chunk, alignment and scale."""
-    window, chunk, alignment, scale = options
+    are their types, `options` are window, chunk, alignment, scale and score."""
+    window, chunk, alignment, scale, _ = options
     attributes = {"source": source, "top_left": alignment == "top_left"}
     if chunk is None:
         attributes |= {"window_left": window[0], "window_right": window[1]}

@@ -24,12 +24,8 @@ _AXES = {
 }
 _AXES |= {f"d{name}": axes for name, axes in _AXES.items()}
 _HEADS = ("heads", "kv_heads")
-
-
-def _axes(name):
-    """Names of the axes of an operand or a result."""
-    # What is left has entries of sequences.
-    return _AXES.get(name, (name,))
+# What a capture of a score with a number of each such thing is like.
+_LIKE = {"head": "sink", "query": "lse"}
 
 
 class Operation(NamedTuple):
@@ -37,13 +33,28 @@ class Operation(NamedTuple):
 
     name: str  # attn, attn_grad
     operands: tuple[str, ...]  # in the op's order
-    options: tuple  # window, chunk, alignment, scale
+    options: tuple  # window, chunk, alignment, scale, score
+
+    @property
+    def captures(self):
+        score = self.options[-1]
+        return score.captures if score else {}
 
     @property
     def results(self):
         if self.name == "attn":
             return "out", "lse"
-        return tuple(f"d{name}" for name in ("q", "k", "v", "sink") if name in self.operands)
+        names = *(name for name in ("q", "k", "v", "sink") if name in self.operands), *self.captures
+        return tuple(f"d{name}" for name in names)
+
+    def axes(self, name):
+        """Names of the axes of an operand or a result."""
+        of = self.captures.get(name.removeprefix("d"))
+        # What is left has entries of sequences.
+        return _AXES[_LIKE[of]] if of else _AXES.get(name, (name,))
+
+    def has_heads(self, name):
+        return any(axis in _HEADS for axis in self.axes(name))
 
 
 @functools.cache
@@ -104,10 +115,10 @@ def _make_sharding_rule(operation, mesh, operand_types, result_types):
 
     def spell(names):
         return ", ".join(
-            " ".join(factors.get(axis, axis) for axis in _axes(name)) for name in names
+            " ".join(factors.get(axis, axis) for axis in operation.axes(name)) for name in names
         )
 
-    axes = dict.fromkeys(axis for name in names for axis in _axes(name))
+    axes = dict.fromkeys(axis for name in names for axis in operation.axes(name))
     whole = tuple(axis for axis in axes if axis not in _HEADS)
     rule = f"{spell(operation.operands)} -> {spell(operation.results)}"
     return rule, {"need_replication_factors": whole}
@@ -128,7 +139,7 @@ def _partition(operation, mesh, operands, results):
         whole = ("kv_heads",)
 
     def shard(name):
-        spec = [split if axis in _HEADS and axis not in whole else None for axis in _axes(name)]
+        spec = [split if axis in _HEADS and axis not in whole else None for axis in operation.axes(name)]
         return NamedSharding(mesh, PartitionSpec(*spec))
 
     return (
@@ -174,7 +185,7 @@ def _call_with_shared_head(operation, split, devices, *arrays):
 def _batch(operation, size, is_batched, *arrays):
     batched = dict(zip(operation.operands, is_batched))
     given = dict(zip(operation.operands, arrays))
-    if any(batched[name] for name in given if name not in _AXES):
+    if any(batched[name] for name in given if not operation.has_heads(name)):
         return _batch_one_by_one(operation, size, batched, given)
     return _batch_as_heads(operation, size, batched, given)
 
@@ -194,33 +205,33 @@ def _batch_as_heads(operation, size, batched, given):
     """The sequences are the same: more heads in one call."""
     arrays = []
     for name, array in given.items():
-        if name in _AXES:
+        if operation.has_heads(name):
             if not batched[name]:
                 array = jnp.broadcast_to(array, (size, *array.shape))
-            array = _merge_heads(name, array)
+            array = _merge_heads(operation, name, array)
         arrays.append(array)
     results = [
-        _split_heads(name, array, size)
+        _split_heads(operation, name, array, size)
         for name, array in zip(operation.results, build(operation)(*arrays))
     ]
     return tuple(results), (True,) * len(results)
 
 
-def _head_axis(name):
-    return next(i for i, axis in enumerate(_axes(name)) if axis in _HEADS)
+def _head_axis(operation, name):
+    return next(i for i, axis in enumerate(operation.axes(name)) if axis in _HEADS)
 
 
-def _merge_heads(name, array):
+def _merge_heads(operation, name, array):
     """The first axis becomes part of that of heads."""
-    axis = _head_axis(name)
+    axis = _head_axis(operation, name)
     array = jnp.moveaxis(array, 0, axis)
     shape = array.shape
     return array.reshape(*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :])
 
 
-def _split_heads(name, array, size):
+def _split_heads(operation, name, array, size):
     """The opposite of _merge_heads."""
-    axis = _head_axis(name)
+    axis = _head_axis(operation, name)
     shape = array.shape
     array = array.reshape(*shape[:axis], size, shape[axis] // size, *shape[axis + 1 :])
     return jnp.moveaxis(array, axis, 0)
