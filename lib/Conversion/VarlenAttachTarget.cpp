@@ -29,12 +29,10 @@ using namespace mlir::varlen;
 /// 32-bit registers of a multiprocessor, on every chip of the table.
 static constexpr int64_t kRegisters = 65536;
 
-namespace {
-
 /// Lets a kernel have as many registers as one CTA of its size can. Without a
 /// limit ptxas makes one of its own, for more CTAs at once, and would rather
 /// spill than go beyond.
-void limitRegisters(LLVM::LLVMFuncOp kernel) {
+static void limitRegisters(LLVM::LLVMFuncOp kernel) {
   StringRef limit = NVVM::NVVMDialect::getMaxnregAttrName();
   auto threads = kernel->getAttrOfType<DenseI32ArrayAttr>(
       NVVM::NVVMDialect::getMaxntidAttrName());
@@ -52,7 +50,7 @@ void limitRegisters(LLVM::LLVMFuncOp kernel) {
 
 /// What was said of a loop of scf is found on a branch now, under the name that
 /// kept it there; on LLVM's branches it is a property.
-void annotateLoops(LLVM::LLVMFuncOp kernel) {
+static void annotateLoops(LLVM::LLVMFuncOp kernel) {
   constexpr StringLiteral name("llvm.loop_annotation");
   kernel.walk([&](Operation *op) {
     auto annotation = op->getAttrOfType<LLVM::LoopAnnotationAttr>(name);
@@ -67,7 +65,7 @@ void annotateLoops(LLVM::LLVMFuncOp kernel) {
 }
 
 /// A function of libdevice that a kernel calls, or null.
-LLVM::LLVMFuncOp findLibdeviceCall(ModuleOp module) {
+static LLVM::LLVMFuncOp findLibdeviceCall(ModuleOp module) {
   LLVM::LLVMFuncOp found;
   module.walk([&](LLVM::LLVMFuncOp function) {
     if (!function.isExternal() || !function.getName().starts_with("__nv_"))
@@ -80,7 +78,7 @@ LLVM::LLVMFuncOp findLibdeviceCall(ModuleOp module) {
 
 /// gpu-module-to-binary links libdevice whether or not it is used, if the
 /// environment names a toolkit, and complains at length where there is none.
-LogicalResult checkToolkit(ModuleOp module) {
+static LogicalResult checkToolkit(ModuleOp module) {
   SmallString<128> path(NVVM::getCUDAToolkitPath());
   LLVM::LLVMFuncOp called = findLibdeviceCall(module);
   if (path.empty() && !called)
@@ -101,6 +99,8 @@ LogicalResult checkToolkit(ModuleOp module) {
     error << "; PTX needs no toolkit";
   return error;
 }
+
+namespace {
 
 struct VarlenAttachTarget
     : varlen::impl::VarlenAttachTargetBase<VarlenAttachTarget> {

@@ -41,6 +41,8 @@ FORWARD = {
     "forward-d128": group("f16", 2, 2, 128, 128, CAUSAL, past_q=5),
     "forward-d40": group("f16", 2, 1, 40, 72, (16, -1), past_k=3),
     "forward-f32": group("f32", 2, 2, 64, 64, CAUSAL, past_q=5),
+    "forward-score": group("bf16", 2, 1, 64, 64, CAUSAL, past_q=5, score="capped_alibi"),
+    "forward-hidden": group("bf16", 2, 2, 64, 64, (120, 40), past_q=5, score="prefix_lm"),
 }
 
 
@@ -50,6 +52,7 @@ GRADIENTS = {
     "gradients-d128": group("f16", 2, 1, 128, 128, FULL, past_k=3),
     "gradients-d192": group("bf16", 2, 2, 192, 128, (-1, 7), past_q=5),
     "gradients-f32": group("f32", 2, 2, 64, 40, CAUSAL, past_q=5),
+    "gradients-score": group("bf16", 2, 1, 64, 64, CAUSAL, past_q=5, score="capped_alibi"),
 }
 
 
@@ -120,6 +123,10 @@ def broken(inputs):
     for name in ("cu_seqlens_k", "seqused_q", "seqused_k", "q_offset"):
         if name in inputs:
             yield {**inputs, name: inputs[name][:-1]}
+    # Numbers of a score for fewer queries than there are.
+    for name in ("gains", "prefix"):
+        if name in inputs:
+            yield {**inputs, name: np.ascontiguousarray(inputs[name][:, :-1])}
 
 
 def inputs(group, kind=harness):

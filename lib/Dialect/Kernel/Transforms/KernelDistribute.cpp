@@ -295,6 +295,16 @@ static bool startsFromIdentity(linalg::GenericOp op, const Combiner &combiner) {
              : matchPattern(value, m_NegInfFloat());
 }
 
+/// Whether a body computes something of many operations. On a whole fragment it
+/// would want many registers for each of its numbers at once.
+static bool isLong(Block *body) {
+  return llvm::any_of(body->without_terminator(), [](Operation &op) {
+    return isa<math::MathDialect>(op.getDialect()) &&
+           !isa<math::Exp2Op, math::Log2Op, math::FmaOp, math::AbsFOp,
+                math::CeilOp>(op);
+  });
+}
+
 namespace {
 
 template <typename Op> class Pattern : public OpConversionPattern<Op> {
@@ -308,16 +318,6 @@ protected:
   }
   int64_t warps;
 };
-
-/// Whether a body computes something of many operations. On a whole fragment it
-/// would want many registers for each of its numbers at once.
-static bool isLong(Block *body) {
-  return llvm::any_of(body->without_terminator(), [](Operation &op) {
-    return isa<math::MathDialect>(op.getDialect()) &&
-           !isa<math::Exp2Op, math::Log2Op, math::FmaOp, math::AbsFOp,
-                math::CeilOp>(op);
-  });
-}
 
 struct GenericPattern : Pattern<linalg::GenericOp> {
   using Pattern::Pattern;

@@ -56,13 +56,12 @@ FailureOr<ContractionForm> varlen::getContractionForm(linalg::LinalgOp op) {
       form.depth = k;
   form.hasDepthLast =
       isLast(op, *form.lhs, form.depth) && isLast(op, *form.rhs, form.depth);
-  for (unsigned dim = 0; dim < op.getNumLoops(); ++dim)
-    if (dim != form.rows && dim != form.columns && dim != form.depth)
-      form.outer.push_back(dim);
   // Results first: the sums of contracted loops around the tile are in memory.
-  llvm::stable_sort(form.outer, [&](unsigned lhs, unsigned rhs) {
-    return hasDim(op, *form.result, lhs) > hasDim(op, *form.result, rhs);
-  });
+  for (bool isOfResult : {true, false})
+    for (unsigned dim = 0; dim < op.getNumLoops(); ++dim)
+      if (dim != form.rows && dim != form.columns && dim != form.depth &&
+          hasDim(op, *form.result, dim) == isOfResult)
+        form.outer.push_back(dim);
   return form;
 }
 

@@ -192,18 +192,18 @@ OnlineAttnOp::generateInitialTensorForPartialReduction(
 }
 
 LogicalResult OnlineAttnOp::getPartialResultTilePosition(
-    OpBuilder &b, unsigned resultNumber, ReductionTilingStrategy strategy,
+    OpBuilder &b, unsigned resultNumber, ReductionTilingStrategy tilingStrategy,
     ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
-    const SetVector<unsigned> &, ArrayRef<OpFoldResult> parts,
+    const SetVector<unsigned> &, ArrayRef<OpFoldResult> splitReductionIvs,
     SmallVector<OpFoldResult> &resultOffsets,
     SmallVector<OpFoldResult> &resultSizes) {
-  if (failed(checkParts(*this, strategy)))
+  if (failed(checkParts(*this, tilingStrategy)))
     return failure();
   // Upstream asks a copy of the operation whose destinations are all parts.
   int64_t queryDim = getQueryDim(*this), other = 1 - queryDim;
   resultOffsets.assign(3, b.getIndexAttr(0));
   resultSizes.assign(3, b.getIndexAttr(1));
-  resultOffsets[0] = parts.front();
+  resultOffsets[0] = splitReductionIvs.front();
   resultOffsets[1 + queryDim] = offsets[Queries];
   resultSizes[1 + queryDim] = sizes[Queries];
   if (resultNumber == 0)
@@ -212,37 +212,38 @@ LogicalResult OnlineAttnOp::getPartialResultTilePosition(
 }
 
 FailureOr<TilingResult> OnlineAttnOp::tileToPartialReduction(
-    OpBuilder &b, Location loc, ReductionTilingStrategy strategy,
-    ValueRange states, ArrayRef<OpFoldResult> offsets,
+    OpBuilder &b, Location loc, ReductionTilingStrategy tilingStrategy,
+    ValueRange init, ArrayRef<OpFoldResult> offsets,
     ArrayRef<OpFoldResult> sizes, const SetVector<unsigned> &reductionDims,
-    ArrayRef<OpFoldResult> parts) {
-  if (failed(checkParts(*this, strategy)))
+    ArrayRef<OpFoldResult> splitReductionIvs) {
+  if (failed(checkParts(*this, tilingStrategy)))
     return failure();
   unsigned number = 0;
-  return tileStep(
-      *this, b, offsets, sizes,
-      [&](OpOperand &, SmallVectorImpl<Operation *> &slices) {
-        SmallVector<OpFoldResult> at, extents;
-        (void)getPartialResultTilePosition(b, number, strategy, offsets, sizes,
-                                           reductionDims, parts, at, extents);
-        Value part = slicePart(b, loc, states[number++], at, extents);
-        slices.push_back(part.getDefiningOp());
-        return part;
-      });
+  return tileStep(*this, b, offsets, sizes,
+                  [&](OpOperand &, SmallVectorImpl<Operation *> &slices) {
+                    SmallVector<OpFoldResult> at, extents;
+                    (void)getPartialResultTilePosition(
+                        b, number, tilingStrategy, offsets, sizes,
+                        reductionDims, splitReductionIvs, at, extents);
+                    Value part = slicePart(b, loc, init[number++], at, extents);
+                    slices.push_back(part.getDefiningOp());
+                    return part;
+                  });
 }
 
 FailureOr<MergeResult>
-OnlineAttnOp::mergeReductions(OpBuilder &b, Location loc, ValueRange states,
+OnlineAttnOp::mergeReductions(OpBuilder &b, Location loc,
+                              ValueRange partialReduce,
                               const SetVector<unsigned> &) {
   bool isRounded =
       getV().getType().getElementType() != getM().getType().getElementType();
   Value zero = arith::ConstantIndexOp::create(b, loc, 0);
   Value one = arith::ConstantIndexOp::create(b, loc, 1);
-  Value count = tensor::DimOp::create(b, loc, states.front(), zero);
+  Value count = tensor::DimOp::create(b, loc, partialReduce.front(), zero);
   auto merge = [&](OpBuilder &nested, Location loc, Value number,
                    ValueRange state) {
     SmallVector<Value> operands(state);
-    for (auto [all, one] : llvm::zip_equal(states, state)) {
+    for (auto [all, one] : llvm::zip_equal(partialReduce, state)) {
       SmallVector<OpFoldResult> at(3, nested.getIndexAttr(0)),
           extents = tensor::getMixedSizes(nested, loc, one);
       at[0] = number;
