@@ -71,7 +71,7 @@ FailureOr<SmallVector<Value>> AttnIsolator::getOutputs(AttentionOpInterface op,
                                                        OpBuilder &b) {
   SmallVector<Value> outputs;
   if (op.isBufferized()) {
-    for (ShapedByInputs output : op.getShapedDestinations()) {
+    for (const ShapedByInputs &output : op.getShapedDestinations()) {
       if (!output.value)
         continue;
       if (failed(checkLayout(op, output)))
