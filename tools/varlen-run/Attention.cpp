@@ -52,14 +52,19 @@ private:
 };
 } // namespace
 
+Value varlen_run::getCastSource(Value value) {
+  Operation *op = value.getDefiningOp();
+  return isa_and_present<tensor::CastOp, bufferization::ToTensorOp,
+                         bufferization::ToBufferOp>(op)
+             ? op->getOperand(0)
+             : Value();
+}
+
 /// The value that `value` is the same as: what is cast, or what the one call of
 /// its function passes. Null if there is none.
 static Value getSource(Value value) {
-  if (Operation *op = value.getDefiningOp())
-    return isa<tensor::CastOp, bufferization::ToTensorOp,
-               bufferization::ToBufferOp>(op)
-               ? op->getOperand(0)
-               : Value();
+  if (value.getDefiningOp())
+    return getCastSource(value);
   auto argument = cast<BlockArgument>(value);
   auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
   if (!function || !argument.getOwner()->isEntryBlock())
@@ -72,9 +77,7 @@ static Value getSource(Value value) {
   return call ? call.getOperand(argument.getArgNumber()) : Value();
 }
 
-/// The dimension that dimension `dim` of `value`, a result of an attention, has
-/// its extent from. Null if it is no such result.
-static std::pair<Value, int64_t> getShapeSource(Value value, int64_t dim) {
+std::pair<Value, int64_t> varlen_run::getShapeSource(Value value, int64_t dim) {
   if (auto op = value.getDefiningOp<varlen::AttentionOpInterface>())
     for (const varlen::ShapedByInputs &result : op.getShapedResults())
       if (result.value == value)
@@ -161,12 +164,6 @@ Attention Reader::read() {
     readShape(input);
   for (const varlen::ShapedByInputs &destination : op.getShapedDestinations())
     readShape(destination);
-  attention.mask = op.getMask();
-  // Scores are q k, out is p v. Gradients need the scores again, what comes
-  // back through v, then dv, dk and dq.
-  bool isGradient = op.isGradient();
-  attention.headDimProducts = isGradient ? 3 : 1;
-  attention.valueHeadDimProducts = isGradient ? 2 : 1;
   return attention;
 }
 

@@ -54,10 +54,6 @@ struct Attention {
   /// known: nothing that has to hold of the operands is left to be checked
   /// where the operation runs.
   bool isKnown;
-  mlir::varlen::MaskAttrInterface mask;
-  /// Matrix products of a block of queries and keys over head_dim, and over
-  /// that of values.
-  int64_t headDimProducts, valueHeadDimProducts;
 
   const ExtentSource &operator[](Extent extent) const {
     return extents[static_cast<size_t>(extent)];
@@ -66,6 +62,13 @@ struct Attention {
   std::optional<int64_t> getExtent(Extent extent,
                                    llvm::ArrayRef<Tensor> inputs) const;
 };
+
+/// The value that `value` is a cast of. Null if it is none.
+mlir::Value getCastSource(mlir::Value value);
+
+/// The dimension that dimension `dim` of `value`, a result of an attention, has
+/// its extent from. Null if it is no such result.
+std::pair<mlir::Value, int64_t> getShapeSource(mlir::Value value, int64_t dim);
 
 /// What can be seen of `op`, which runs in `entry` or in what it calls.
 Attention readAttention(mlir::func::FuncOp entry,

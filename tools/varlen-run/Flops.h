@@ -9,16 +9,32 @@
 #ifndef VARLEN_TOOLS_RUN_FLOPS_H
 #define VARLEN_TOOLS_RUN_FLOPS_H
 
-#include "Signature.h"
+#include "Tensor.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <map>
+#include <optional>
+#include <string>
 
 namespace varlen_run {
 
-/// Floating-point operations that the attentions' results need: for each query
-/// head and each key that a query sees 2 * (D + Dv), and 2 * (3 D + 2 Dv) for
-/// gradients. None if an attention's cu_seqlens are no argument. Takes inputs
-/// that a run has found valid.
-std::optional<double> countUsefulFlops(const Signature &signature,
-                                       llvm::ArrayRef<Tensor> inputs);
+/// Floating-point operations that the results of a run need.
+struct Work {
+  /// Those that are counted; none if nothing could be.
+  std::optional<double> flops;
+  /// How many operations with arithmetic on floats are not in `flops`, by name.
+  std::map<std::string, int64_t> notCounted;
+};
+
+/// Counts what function `entry` of `module` has to do on `inputs`, which are
+/// valid: for each query head and each key that a query sees 2 (D + Dv), for
+/// gradients 2 (3 D + 2 Dv), and 2 for each term of linalg's contractions; as
+/// often as loops run and functions are called. Not counted are other
+/// operations, and those of which it cannot be seen before the run how large
+/// they are or how often they run.
+Work countUsefulWork(mlir::ModuleOp module, llvm::StringRef entry,
+                     llvm::ArrayRef<Tensor> inputs);
 
 } // namespace varlen_run
 

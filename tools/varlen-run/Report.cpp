@@ -49,8 +49,8 @@ struct Derived {
 
   explicit Derived(const Figures &figures)
       : msMedian(median(figures.ms)), msMin(*llvm::min_element(figures.ms)) {
-    if (figures.usefulFlops)
-      gflops = *figures.usefulFlops / msMedian / 1e6;
+    if (figures.work.flops)
+      gflops = *figures.work.flops / msMedian / 1e6;
     if (!figures.peaks.empty())
       peakGflops = median(figures.peaks) / 1e9;
     if (gflops && peakGflops)
@@ -92,6 +92,13 @@ void varlen_run::printReport(const Figures &figures, llvm::raw_ostream &os) {
   }
   if (derived.gflops || derived.peakGflops)
     os << "\n";
+  if (!figures.work.notCounted.empty()) {
+    os << "          not counted: ";
+    llvm::interleaveComma(figures.work.notCounted, os, [&](const auto &entry) {
+      os << entry.second << " " << entry.first;
+    });
+    os << "\n";
+  }
   if (const auto &simulated = figures.simulated) {
     os << "executor  " << figures.simulatedRuns
        << (figures.simulatedRuns == 1 ? " run" : " runs") << ", no hazard; "
@@ -133,6 +140,9 @@ void varlen_run::printJSON(const Figures &figures, llvm::raw_ostream &os) {
   auto orNull = [](std::optional<double> value) {
     return value ? llvm::json::Value(*value) : llvm::json::Value(nullptr);
   };
+  llvm::json::Object notCounted;
+  for (const auto &[name, number] : figures.work.notCounted)
+    notCounted[name] = number;
   llvm::json::Object object{{"entry", figures.entry},
                             {"target", figures.target},
                             {"threads", figures.threads},
@@ -141,7 +151,8 @@ void varlen_run::printJSON(const Figures &figures, llvm::raw_ostream &os) {
                             {"ms_median", derived.msMedian},
                             {"ms_min", derived.msMin},
                             {"ms_all", llvm::json::Array(figures.ms)},
-                            {"useful_flops", orNull(figures.usefulFlops)},
+                            {"useful_flops", orNull(figures.work.flops)},
+                            {"not_counted", std::move(notCounted)},
                             {"gflops", orNull(derived.gflops)},
                             {"peak_gflops", orNull(derived.peakGflops)},
                             {"peak_kind", figures.peaks.empty()

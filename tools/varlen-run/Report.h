@@ -9,12 +9,12 @@
 #ifndef VARLEN_TOOLS_RUN_REPORT_H
 #define VARLEN_TOOLS_RUN_REPORT_H
 
+#include "Flops.h"
 #include "varlen/Executor/Executor.h"
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,7 +30,7 @@ struct Figures {
   /// for), in floating-point operations per second.
   std::vector<double> ms, peaks;
   std::string peakKind;
-  std::optional<double> usefulFlops;
+  Work work;
   int64_t inputBytes = 0, outputBytes = 0;
   /// Memory of the function beside its inputs and outputs.
   int64_t workspaceBytes = 0;

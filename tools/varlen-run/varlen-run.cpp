@@ -216,6 +216,8 @@ private:
   DiagnosticPrinter diagnostics;
   const mlir::varlen::CPUTarget *target = nullptr;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  /// What `module` was before it was compiled.
+  mlir::OwningOpRef<mlir::ModuleOp> source;
   Signature signature;
   std::unique_ptr<mlir::ExecutionEngine> engine;
   std::optional<Peak> peak;
@@ -241,6 +243,7 @@ Error Program::load() {
   if (!read)
     return read.takeError();
   signature = std::move(*read);
+  source = module->clone();
   compileMs = msSince(begin);
   return Error::success();
 }
@@ -324,7 +327,7 @@ Error Program::run(const std::string &input, const std::string &output) {
     figures.simulated = simulation->getStats();
     figures.simulatedRuns = options.simulation.runs;
   }
-  figures.usefulFlops = countUsefulFlops(signature, *inputs);
+  figures.work = countUsefulWork(*source, signature.entry, *inputs);
   if (peak)
     figures.peakKind = peak->getKind().str();
   for (const Tensor &tensor : *inputs)
