@@ -50,6 +50,10 @@ void varlen::buildVarlenBufferize(OpPassManager &manager,
   // Tensor code that has no bufferization of its own.
   manager.addPass(createConvertElementwiseToLinalgPass());
   manager.addPass(createConvertTensorToLinalgPass());
+  // Extents in terms of the arguments: upstream compares the bounds of a chain
+  // of loops, each of which has its extents from the one before, in a time that
+  // doubles with each of them (docs/notes/cpu-level.md).
+  manager.addPass(memref::createResolveRankedShapeTypeResultDimsPass());
   // While producers and consumers are known.
   if (isGPU) {
     manager.addNestedPass<func::FuncOp>(createVarlenKeepOnDevice());
