@@ -27,8 +27,9 @@ from launching import round_bf16
 
 
 def equivalents(name):
-    """Where survivors are explained."""
-    return INPUTS / f"equivalents-{name}.txt"
+    """Where survivors are explained: those of the list of tiles for all kernels."""
+    paths = [INPUTS / f"equivalents-{part}.txt" for part in ("tiles", name)]
+    return [path for path in paths if path.exists()]
 
 
 # Attention of which every constant is changed; others differ from these in few.
@@ -66,8 +67,7 @@ def main():
                 ROOT / "tools" / "varlen-mutate", f"--build={arguments.build}",
                 f"--device=sim:{chip}", "--device-checks", module,
             ]  # fmt: skip
-            if equivalents(name).exists():
-                command.append(f"--known={equivalents(name)}")
+            command += [f"--known={path}" for path in equivalents(name)]
             if counts[0] is not None:
                 command.append(f"--sync={counts[0]}")
             constants = counts[1] if arguments.constants is None else arguments.constants
