@@ -77,7 +77,10 @@ static std::pair<LoopLikeOpInterface, unsigned> getCarrier(Value value) {
     return {};
   }
   auto loop = value.getDefiningOp<LoopLikeOpInterface>();
-  return {loop, loop ? cast<OpResult>(value).getResultNumber() : 0};
+  // Some loops have results that are not what they carry.
+  if (!loop || !loop.getLoopResults())
+    return {};
+  return {loop, cast<OpResult>(value).getResultNumber()};
 }
 
 std::optional<int64_t> Extents::evaluateCollapsed(tensor::CollapseShapeOp op,
@@ -110,7 +113,12 @@ std::optional<int64_t> Extents::evaluateCarried(Value value, int64_t dim,
   std::optional<int64_t> yielded =
       evaluate(loop.getYieldedValues()[i], dim, frame, steps);
   carried.erase(key);
-  return yielded == extent ? extent : std::nullopt;
+  if (yielded != extent)
+    return std::nullopt;
+  // Loops in a row ask for one another.
+  if (carried.empty())
+    frame.extents[{value, dim}] = *extent;
+  return extent;
 }
 
 std::optional<int64_t> Extents::evaluate(Value value,
