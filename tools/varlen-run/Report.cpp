@@ -82,7 +82,7 @@ void varlen_run::printReport(const Figures &figures, llvm::raw_ostream &os) {
   os << "\n";
   if (derived.gflops)
     os << llvm::format("work      %.2f GFLOP/s useful", *derived.gflops);
-  else if (derived.peakGflops)
+  else if (derived.peakGflops || !figures.work.notCounted.empty())
     os << "work      not known";
   if (derived.peakGflops) {
     if (derived.fraction)
@@ -90,7 +90,7 @@ void varlen_run::printReport(const Figures &figures, llvm::raw_ostream &os) {
     os << llvm::format(" (%.2f GFLOP/s, ", *derived.peakGflops)
        << figures.peakKind << ")";
   }
-  if (derived.gflops || derived.peakGflops)
+  if (derived.gflops || derived.peakGflops || !figures.work.notCounted.empty())
     os << "\n";
   if (!figures.work.notCounted.empty()) {
     os << "          not counted: ";
