@@ -22,6 +22,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"
 import varlen
 
 
+TORCH = {"f32": torch.float32, "bf16": torch.bfloat16}
+
+
 def product_text(n, k, dtype):
     """(rows x k) times (k x n) into f32."""
     a, b, c = f"tensor<?x{k}x{dtype}>", f"tensor<{k}x{n}x{dtype}>", f"tensor<?x{n}xf32>"
@@ -38,13 +41,17 @@ def product_text(n, k, dtype):
     """
 
 
-def block_text(width, heads):
-    """x + attention(x Wq, x Wk, x Wv) Wo, causal, with rotated queries and keys."""
+def block_text(width, heads, dtype):
+    """x + attention(x Wq, x Wk, x Wv) Wo, causal, with rotated queries and keys. Products
+    are summed in f32."""
     d = width // heads
     half = d // 2
-    rows, wide = f"tensor<?x{width}xf32>", f"tensor<?x{heads}x{d}xf32>"
-    weight, angles = f"tensor<{width}x{width}xf32>", f"tensor<?x{half}xf32>"
-    part = f"tensor<?x{heads}x{half}xf32>"
+    rows, wide = f"tensor<?x{width}x{dtype}>", f"tensor<?x{heads}x{d}x{dtype}>"
+    weight, angles = f"tensor<{width}x{width}x{dtype}>", f"tensor<?x{half}x{dtype}>"
+    part = f"tensor<?x{heads}x{half}x{dtype}>"
+    sums = f"tensor<?x{width}xf32>"
+    narrow = "" if dtype == "f32" else f"%n = arith.truncf %y : {sums} to {rows}"
+    result = "%n" if narrow else "%y"
 
     def named(name, type):
         return f'%{name}: {type} {{varlen.name = "{name}"}}'
@@ -59,10 +66,11 @@ def block_text(width, heads):
       %c0 = arith.constant 0 : index
       %zero = arith.constant 0.0 : f32
       %t = tensor.dim %x, %c0 : {rows}
-      %empty = tensor.empty(%t) : {rows}
-      %zeros = linalg.fill ins(%zero : f32) outs(%empty : {rows}) -> {rows}
-      %y = linalg.matmul ins(%x, %w : {rows}, {weight}) outs(%zeros : {rows}) -> {rows}
-      return %y : {rows}
+      %empty = tensor.empty(%t) : {sums}
+      %zeros = linalg.fill ins(%zero : f32) outs(%empty : {sums}) -> {sums}
+      %y = linalg.matmul ins(%x, %w : {rows}, {weight}) outs(%zeros : {sums}) -> {sums}
+      {narrow}
+      return {result} : {rows}
     }}
     func.func private @rotate(%x: {wide}, %cos: {angles}, %sin: {angles}) -> {wide} {{
       %c0 = arith.constant 0 : index
@@ -75,14 +83,14 @@ def block_text(width, heads):
           affine_map<(t, h, d) -> (t, h, d)>, affine_map<(t, h, d) -> (t, h, d)>],
           iterator_types = ["parallel", "parallel", "parallel"]}}
           ins(%a, %b, %cos, %sin : {part}, {part}, {angles}, {angles}) outs(%empty, %empty : {part}, {part}) {{
-      ^bb0(%u: f32, %v: f32, %c: f32, %s: f32, %o0: f32, %o1: f32):
-        %0 = arith.mulf %u, %c : f32
-        %1 = arith.mulf %v, %s : f32
-        %2 = arith.subf %0, %1 : f32
-        %3 = arith.mulf %u, %s : f32
-        %4 = arith.mulf %v, %c : f32
-        %5 = arith.addf %3, %4 : f32
-        linalg.yield %2, %5 : f32, f32
+      ^bb0(%u: {dtype}, %v: {dtype}, %c: {dtype}, %s: {dtype}, %o0: {dtype}, %o1: {dtype}):
+        %0 = arith.mulf %u, %c : {dtype}
+        %1 = arith.mulf %v, %s : {dtype}
+        %2 = arith.subf %0, %1 : {dtype}
+        %3 = arith.mulf %u, %s : {dtype}
+        %4 = arith.mulf %v, %c : {dtype}
+        %5 = arith.addf %3, %4 : {dtype}
+        linalg.yield %2, %5 : {dtype}, {dtype}
       }} -> ({part}, {part})
       %y_empty = tensor.empty(%t) : {wide}
       %y0 = tensor.insert_slice %r#0 into %y_empty[0, 0, 0] [%t, {heads}, {half}] [1, 1, 1] : {part} into {wide}
@@ -153,8 +161,7 @@ def measure_product(rows, n, k, dtype, threads, repeat):
     inputs = {name: varlen.dtypes.narrow(x, dtype) for name, x in (("a", a), ("b", b))}
     results, ours, figures = run(product_text(n, k, dtype), inputs, threads, repeat)
     torch.set_num_threads(threads)
-    type = {"f32": torch.float32, "bf16": torch.bfloat16}[dtype]
-    ta, tb = torch.tensor(a).to(type), torch.tensor(b).to(type)
+    ta, tb = (torch.tensor(x).to(TORCH[dtype]) for x in (a, b))
     theirs = fastest(lambda: ta @ tb, repeat)
     golden = ta.double() @ tb.double()
     error = float((golden - torch.tensor(results["c"])).abs().max())
@@ -164,8 +171,8 @@ def measure_product(rows, n, k, dtype, threads, repeat):
           f"{error:.1e} |", flush=True)  # fmt: skip
 
 
-def block_inputs(tokens, width, heads):
-    """The inputs of a block, and cu_seqlens as a list."""
+def block_inputs(tokens, width, heads, dtype):
+    """The inputs of a block, for ours and for PyTorch, and cu_seqlens as a list."""
     rng = np.random.default_rng(2)
     half = width // heads // 2
     weights = {
@@ -175,51 +182,63 @@ def block_inputs(tokens, width, heads):
     x = rng.standard_normal((tokens, width)).astype(np.float32)
     angle = np.arange(tokens)[:, None] * 10000.0 ** (-np.arange(half) / half)
     offsets = [0, tokens // 4, tokens // 4 + tokens // 3, tokens]
-    inputs = {"x": x, **weights, "cos": np.cos(angle).astype(np.float32),
-              "sin": np.sin(angle).astype(np.float32),
-              "cu": np.array(offsets, np.int32)}  # fmt: skip
-    return inputs, offsets
+    floats = {"x": x, **weights, "cos": np.cos(angle), "sin": np.sin(angle)}
+    floats = {name: value.astype(np.float32) for name, value in floats.items()}
+    inputs = {name: varlen.dtypes.narrow(value, dtype) for name, value in floats.items()}
+    inputs["cu"] = np.array(offsets, np.int32)
+    tensors = [torch.tensor(value).to(TORCH[dtype]) for value in floats.values()]
+    return inputs, tensors, offsets
 
 
-def measure_block(tokens, width, heads, threads, repeat):
-    inputs, offsets = block_inputs(tokens, width, heads)
-    results, ours, _ = run(block_text(width, heads), inputs, threads, repeat,
+def print_block(what, dtype, threads, ours, theirs, error):
+    print(f"| {what} | {dtype} | {threads} | {ours:.2f} ms | | {theirs:.2f} ms | "
+          f"{theirs / ours:.2f} | {error:.1e} |", flush=True)  # fmt: skip
+
+
+def relative_error(result, golden):
+    """The largest error beside the largest element."""
+    result = torch.tensor(np.asarray(result, np.float32))
+    return float((golden - result).abs().max() / golden.abs().max())
+
+
+def measure_block(tokens, width, heads, dtype, threads, repeat):
+    inputs, values, offsets = block_inputs(tokens, width, heads, dtype)
+    results, ours, _ = run(block_text(width, heads, dtype), inputs, threads, repeat,
                            ["--inline", "--symbol-dce"])  # fmt: skip
     torch.set_num_threads(threads)
-    values = [torch.tensor(v) for name, v in inputs.items() if name != "cu"]
     with torch.no_grad():
-        golden = torch_block(*values, offsets, heads)
+        golden = torch_block(*(value.float() for value in values), offsets, heads)
         theirs = fastest(lambda: torch_block(*values, offsets, heads), repeat)
-    error = float((golden - torch.tensor(results["y"])).abs().max())
-    print(f"| block of width {width}, {tokens} tokens | f32 | {threads} | {ours:.2f} ms | | "
-          f"{theirs:.2f} ms | {theirs / ours:.2f} | {error:.1e} |", flush=True)  # fmt: skip
+    print_block(f"block of width {width}, {tokens} tokens", dtype, threads, ours, theirs,
+                relative_error(results["y"], golden))  # fmt: skip
 
 
-def measure_gradients(tokens, width, heads, threads, repeat):
+def measure_gradients(tokens, width, heads, dtype, threads, repeat):
     """Forward and backward: the cotangents of x and of all weights."""
-    inputs, offsets = block_inputs(tokens, width, heads)
+    inputs, values, offsets = block_inputs(tokens, width, heads, dtype)
     dy = np.random.default_rng(3).standard_normal((tokens, width)).astype(np.float32)
     results, ours, _ = run(
-        block_text(width, heads), inputs | {"dy": dy}, threads, repeat,
+        block_text(width, heads, dtype), inputs | {"dy": varlen.dtypes.narrow(dy, dtype)},
+        threads, repeat,
         ["--inline", "--symbol-dce", "--varlen-differentiate=function=block wrt=x,wq,wk,wv,wo"],
         entry="block_vjp",
     )  # fmt: skip
     torch.set_num_threads(threads)
-    values = [torch.tensor(v) for name, v in inputs.items() if name != "cu"]
-    for value in values[:5]:
-        value.requires_grad_()
 
-    def both():
+    def both(values):
+        values = [value.detach().requires_grad_(i < 5) for i, value in enumerate(values)]
         y = torch_block(*values, offsets, heads)
-        return torch.autograd.grad(y, values[:5], torch.tensor(dy))
+        return torch.autograd.grad(y, values[:5], torch.tensor(dy).to(y.dtype))
 
-    theirs = fastest(both, repeat)
+    theirs = fastest(lambda: both(values), repeat)
     error = max(
-        float((golden - torch.tensor(results[name])).abs().max() / golden.abs().max())
-        for name, golden in zip(("dx", "dwq", "dwk", "dwv", "dwo"), both())
+        relative_error(results[name], golden)
+        for name, golden in zip(
+            ("dx", "dwq", "dwk", "dwv", "dwo"), both([value.float() for value in values])
+        )
     )
-    print(f"| the same with its gradients, width {width} | f32 | {threads} | {ours:.2f} ms | | "
-          f"{theirs:.2f} ms | {theirs / ours:.2f} | {error:.1e} |", flush=True)  # fmt: skip
+    print_block(f"the same with its gradients, width {width}", dtype, threads, ours, theirs,
+                error)  # fmt: skip
 
 
 def main():
@@ -239,10 +258,10 @@ def main():
                 for dtype in ("f32", "bf16"):
                     measure_product(rows, n, k, dtype, threads, options.repeat)
         if options.only != "product":
-            measure_block(1805, 1024, 16, threads, options.repeat)
-            measure_block(4096, 512, 8, threads, options.repeat)
-            measure_gradients(1805, 1024, 16, threads, options.repeat)
-            measure_gradients(4096, 512, 8, threads, options.repeat)
+            for dtype in ("f32", "bf16"):
+                for measure in (measure_block, measure_gradients):
+                    measure(1805, 1024, 16, dtype, threads, options.repeat)
+                    measure(4096, 512, 8, dtype, threads, options.repeat)
 
 
 if __name__ == "__main__":
