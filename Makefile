@@ -115,7 +115,7 @@ wheel:
 	@tools/venv.sh build
 	@test -f build-release/build.ninja || cmake --preset release
 	$(call find_xla,build-release)
-	@cmake --build build-release --target VarlenWheel VarlenXLAWheel varlen-opt-in-wheel varlen-run-in-wheel
+	@cmake --build build-release --target wheel-binaries
 	@PYTHON=build/venv/bin/python tools/wheel.sh build-release $(PYTHONS)
 
 # One archive that runs where no LLVM is installed. The tests show that what it
@@ -123,8 +123,9 @@ wheel:
 release:
 	@tools/setup.sh build check release
 	@tools/venv.sh build
-	$(call compile,release,build-release)
-	@cmake --build build-release --target VarlenWheel varlen-opt-in-wheel varlen-run-in-wheel
+	@test -f build-release/build.ninja || cmake --preset release
+	$(call find_xla,build-release)
+	@cmake --build build-release
 	@tools/package.sh build-release
 	@tools/run-tests.py --build build-release
 

@@ -7,12 +7,13 @@ The second has FlexAttention's forward (torch.compile; it has no backward on a C
 ours: two threads, one sequence, full mask. All runs of a row are interleaved; times are
 the least of several.
 
-    scores.py --build build [--rounds 3]
+    scores.py --build build [--rounds 3] [--only "document|prefix"]
 """
 
 import argparse
 import os
 import pathlib
+import re
 import sys
 import time
 
@@ -27,9 +28,18 @@ from varlen import scores  # noqa: E402
 SCORES = {
     "alibi": scores.alibi(), "softcap": scores.softcap(50.0), "gains": scores.gains(),
     "chunked(512)": scores.chunked(512), "dilated(4)": scores.dilated(4),
+    "prefix_lm": scores.prefix_lm(),
+    "document, causal": scores.compose(scores.document(), scores.causal()),
+    "t5_bias": scores.t5_bias(), "position_bias": scores.position_bias(), "tree": scores.tree(),
 }  # fmt: skip
+# Entries of tables.
+ENTRIES = {"t5_bias": 32, "position_bias": 2048, "tree": 65}
 # What a score that hides keys is compared with: the mask that leaves as many blocks.
-MASKS = {"chunked(512)": 512, "dilated(4)": (-1, 0)}
+# Prefixes are shorter than a block, documents have 512 rows.
+MASKS = {
+    "chunked(512)": 512, "dilated(4)": (-1, 0), "prefix_lm": (-1, 0), "document, causal": 512,
+    "tree": (-1, 0),
+}  # fmt: skip
 ROWS, HEADS = 4096, 4
 
 
@@ -43,8 +53,15 @@ def inputs_of(rng, dtype, head_dim, score, gradient):
     if gradient:
         inputs |= {"dout": draw(), "out": draw()}
         inputs["lse"] = numpy.full((HEADS, ROWS), 8, numpy.float32)
-    for name in score.captures if score else ():
-        inputs[name] = rng.uniform(0.01, 0.1, HEADS).astype(numpy.float32)
+    begin = numpy.arange(ROWS) % (ROWS // 2) // 512 * 512
+    of_query = {"prefix": 0 * begin + 9, "begin": begin, "end": begin + 512}
+    for name, of in score.captures.items() if score else ():
+        extents = {"heads": HEADS, "rows": ROWS, "entries": ENTRIES.get(score.name)}
+        shape = [extents[extent] for extent in scores.CAPTURES[of]]
+        numbers = rng.uniform(0.01, 0.1, shape)
+        if name in of_query:
+            numbers = numpy.broadcast_to(of_query[name], shape)
+        inputs[name] = numpy.ascontiguousarray(numbers, numpy.float32)
     return inputs
 
 
@@ -59,15 +76,16 @@ def milliseconds(rng, dtype, head_dim, score, gradient, window):
     return figures["ms_min"]
 
 
-def compare_scores(rng, rounds):
-    print("| of the speed without | " + " | ".join(SCORES) + " |")
-    print("|---" * (len(SCORES) + 1) + "|")
+def compare_scores(rng, rounds, only):
+    chosen = {name: score for name, score in SCORES.items() if re.search(only, name)}
+    print("| of the speed without | " + " | ".join(chosen) + " |")
+    print("|---" * (len(chosen) + 1) + "|")
     for dtype in ("f32", "bf16"):
         for head_dim in (64, 128):
             for gradient in (False, True):
                 best = {}
                 for _ in range(rounds):
-                    for name, score in SCORES.items():
+                    for name, score in chosen.items():
                         window = MASKS.get(name, (-1, -1))
                         for key, case in (
                             (name, (score, (-1, -1))),
@@ -77,7 +95,7 @@ def compare_scores(rng, rounds):
                                 rng, dtype, head_dim, case[0], gradient, case[1]
                             )
                             best[key] = min(best.get(key, taken), taken)
-                ratios = (best[MASKS.get(name, (-1, -1))] / best[name] for name in SCORES)
+                ratios = (best[MASKS.get(name, (-1, -1))] / best[name] for name in chosen)
                 kind = "gradients" if gradient else "forward"
                 print(
                     f"| {dtype} d{head_dim} {kind} | "
@@ -135,12 +153,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
     parser.add_argument("--rounds", default=3, type=int)
+    parser.add_argument("--only", help="a regular expression on names, and no second table")
     arguments = parser.parse_args()
     os.environ["VARLEN_BUILD"] = str(arguments.build.resolve())
     rng = numpy.random.default_rng(0)
-    compare_scores(rng, arguments.rounds)
-    print()
-    compare_flex_attention(rng, arguments.rounds)
+    compare_scores(rng, arguments.rounds, arguments.only or "")
+    if arguments.only is None:
+        print()
+        compare_flex_attention(rng, arguments.rounds)
 
 
 if __name__ == "__main__":

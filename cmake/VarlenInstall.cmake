@@ -3,9 +3,12 @@
 
 set(VARLEN_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/Varlen)
 
-# varlen_export(<library>): VarlenX is Varlen::X to others.
+# varlen_export(<library> [<X>]): VarlenX is Varlen::X to others, or this X.
 function(varlen_export name)
   string(REGEX REPLACE "^Varlen" "" export_name ${name})
+  if(ARGC GREATER 1)
+    set(export_name ${ARGV1})
+  endif()
   set_target_properties(${name} PROPERTIES EXPORT_NAME ${export_name})
   add_library(Varlen::${export_name} ALIAS ${name})
   target_include_directories(${name} INTERFACE

@@ -30,6 +30,15 @@ def main():
     # Two waves: a score that has a sign everywhere.
     s = 4 * numpy.sin(query / 5) * numpy.cos(key / 4)
     ones = numpy.ones((LENGTH, 1))
+    starts = numpy.array([0, 7, 30, LENGTH])
+    number = numpy.searchsorted(starts, query, side="right")
+    begin, end = starts[number - 1], starts[number]
+    # What T5 learns looks like that: less for what is farther, on either side.
+    buckets = numpy.concatenate([3 - numpy.arange(8), 2 - numpy.arange(8)])
+    bias = 3 * numpy.cos((query + 2 * key) / 6)
+    parents = [-1, 0, 0, 1, 1, 2, 2, 3, 3, 4, 5, 6]
+    flags = numpy.ones((LENGTH, len(parents) + 1))
+    flags[-len(parents) :] = scores.tree_flags(parents)
     shown = [
         ("s", None, []),
         ("softcap(2)", scores.softcap(2.0), []),
@@ -39,10 +48,16 @@ def main():
         ("sliding_window(9, 0)", scores.sliding_window(9, 0), []),
         ("dilated(4)", scores.dilated(4), []),
         ("chunked(16)", scores.chunked(16), []),
+        ("document(), 7, 23 and 18", scores.document(), [begin, end]),
         ("prefix_lm(), prefix 14", scores.prefix_lm(), [14 * ones]),
+        ("t5_bias(16, 32)", scores.t5_bias(16, 32), [scores.Table(buckets)]),
+        ("position_bias()", scores.position_bias(), [scores.Table(bias)]),
+        ("tree(), 12 drafts", scores.tree(), [scores.Table(flags)]),
     ]
-    figure, axes = pyplot.subplots(3, 3, figsize=(7.2, 7.6), layout="constrained")
+    figure, axes = pyplot.subplots(3, 5, figsize=(10.8, 7.0), layout="constrained")
     palette = matplotlib.colormaps["coolwarm"].with_extremes(bad="white")
+    for axis in axes.flat[len(shown) :]:
+        axis.set_axis_off()
     for axis, (title, score, captures) in zip(axes.flat, shown):
         values = score.value(s, query, key, *captures) if score and score.value else s
         if score and score.visible:

@@ -33,6 +33,8 @@ autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 maximum_signature_line_length = 80
 napoleon_numpy_docstring = False
+# Neither jax nor a build is needed to read what varlen.jax says of itself.
+autodoc_mock_imports = ["jax", "varlen.jax._ffi"]
 
 html_theme = "furo"
 html_title = f"Varlen {version}"
@@ -50,6 +52,12 @@ pygments_style = "default"
 pygments_dark_style = "github-dark"
 
 
+def escape(app, what, name, object, options, lines):
+    """Docstrings are text: |a - b| is no substitution."""
+    lines[:] = [line.replace("|", r"\|") for line in lines]
+
+
 def setup(app):
     app.add_lexer("mlir", MLIRLexer)
     app.connect("source-read", navigation.complete)
+    app.connect("autodoc-process-docstring", escape)

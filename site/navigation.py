@@ -5,6 +5,7 @@ SECTIONS = {
     "Start": [
         "Overview </README>",
         "PyTorch programs </docs/start/pytorch>",
+        "JAX programs </docs/start/jax>",
         "ML compilers </docs/start/compiler>",
         "C programs </docs/start/c>",
         ".mlir files </docs/start/mlir>",

@@ -29,7 +29,7 @@ class Function:
     def __init__(self, function, results, multiprocessors):
         self.function, self.lines, self.indent = function, [], 2
         self.names = {}
-        self.fresh = 0
+        self.fresh = self.loops = 0
         count = len(function["arguments"])
         if results >= count:
             raise SystemExit(f"expected fewer than {count} results, got {results}")
@@ -192,6 +192,9 @@ class Function:
 
     def loop(self, loop):
         """Memory that the loop writes is carried by it, beside its numbers."""
+        if self.loops:
+            self.separate()
+        self.loops += 1
         carried = list(self.memory_written(loop["body"]))
         before = [self.memory[name] for name in carried]
         starts = [self.read(start) for _, start in loop["state"]]
@@ -242,6 +245,20 @@ class Function:
             self.names[name] = value
         for name, value, (_, kind, extents) in zip(carried, outs, before):
             self.memory[name] = (value, kind, extents)
+
+    def separate(self):
+        """IREE 3.13 schedules what comes before a loop together with what comes after
+        it, if that does not use the loop's results, and finds a circular dependency
+        when the loop uses both. What is written so far is another value from here on."""
+        for name, (value, kind, extents) in self.memory.items():
+            if not self.is_written(name):
+                continue
+            made = self.new()
+            self.add(f"{made} = util.optimization_barrier {value} : {kind}")
+            if extents:
+                value, made = made, self.new()
+                self.add(f"{made} = flow.tensor.tie_shape {value} : {self.annotated(kind, extents)}")
+            self.memory[name] = (made, kind, extents)
 
     def memory_written(self, steps):
         written = {}

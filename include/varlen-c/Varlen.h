@@ -64,7 +64,9 @@ typedef enum VarlenStatus {
   VARLEN_WORKSPACE_TOO_SMALL = 8,
   /* Valid, but not possible: code for another CPU cannot be called; the
      workspace of a function follows from values, not from extents. */
-  VARLEN_UNSUPPORTED = 9
+  VARLEN_UNSUPPORTED = 9,
+  /* There is no driver of a GPU, or it has refused a call. */
+  VARLEN_DEVICE_ERROR = 10
 } VarlenStatus;
 
 /* The message of the last call in this thread that did not return VARLEN_OK;
@@ -345,15 +347,65 @@ typedef struct VarlenKernelOptions {
   bool allowSpills;
   VarlenDiagnosticFn onDiagnostic;
   void *diagnosticContext;
+  /* Of varlenLauncherCompile: tensors have any strides but the last, which is
+     1; rows are then read element by element. */
+  bool stridedTensors;
 } VarlenKernelOptions;
 
 #define VARLEN_KERNEL_OPTIONS_INIT                                             \
-  {sizeof(VarlenKernelOptions), 0, VARLEN_CUBIN, 0, 0, 0, 0}
+  {sizeof(VarlenKernelOptions), 0, VARLEN_CUBIN, 0, 0, 0, 0, 0}
 
 /* Compiles the attention of a module to kernels: what a driver loads. */
 VARLEN_API VarlenStatus varlenCompileKernels(const void *source, size_t size,
                                              const VarlenKernelOptions *options,
                                              VarlenCode *code);
+
+/* The kernels of a function, and how they are launched. Streams are those of
+   the CUDA driver (CUstream, which cudaStream_t is); its library is opened when
+   it is first needed. Tensors of a launch are the arguments of the function,
+   then its results, in memory of the stream's device (VARLEN_CUDA or
+   VARLEN_CUDA_MANAGED); dense ones of rank 3 begin at multiples of 16 bytes. */
+typedef struct VarlenLauncher {
+  void *ptr;
+} VarlenLauncher;
+
+/* Compiles the only public function of a module, whose arguments and results
+   are tensors. */
+VARLEN_API VarlenStatus varlenLauncherCompile(
+    const void *source, size_t size, const VarlenKernelOptions *options,
+    VarlenLauncher *launcher);
+/* Unloads the kernels, too; nothing that was launched may still run. */
+VARLEN_API void varlenLauncherDestroy(VarlenLauncher launcher);
+
+/* Takes other code of the same kernels, such as machine code that was made
+   elsewhere, in place of the compiled code. Before anything is loaded. */
+VARLEN_API VarlenStatus varlenLauncherSetImage(VarlenLauncher launcher,
+                                               const void *image, size_t size);
+
+/* Stores how many bytes of device memory a launch on tensors of these extents
+   needs, whose data is not looked at and may be null. */
+VARLEN_API VarlenStatus varlenLauncherGetWorkspaceSize(
+    VarlenLauncher launcher, const VarlenTensor *const *tensors,
+    size_t numTensors, size_t *bytes);
+
+/* Loads the kernels into the context of the stream, unless they are there. A
+   launch does the same, but cannot while its stream is captured. */
+VARLEN_API VarlenStatus varlenLauncherLoad(VarlenLauncher launcher,
+                                           void *stream);
+
+/* Launches the kernels in the stream, and does not wait. `workspace` is device
+   memory, a multiple of 256, for nobody else until they are done. What kernels
+   find wrong, varlenLauncherCheck tells; dense results are NaN then, others are
+   not written. A launch can be captured in a graph: it allocates nothing. */
+VARLEN_API VarlenStatus varlenLauncherLaunch(VarlenLauncher launcher,
+                                             const VarlenTensor *const *tensors,
+                                             size_t numTensors, void *workspace,
+                                             size_t bytes, void *stream);
+
+/* Waits for the stream. VARLEN_BAD_DATA if the kernels of the last launch with
+   this workspace have found cu_seqlens, or extents, that do not agree. */
+VARLEN_API VarlenStatus varlenLauncherCheck(const void *workspace,
+                                            void *stream);
 
 #ifdef __cplusplus
 }

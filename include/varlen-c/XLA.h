@@ -6,16 +6,18 @@
 |*
 |*===----------------------------------------------------------------------===*|
 |*
-|* The C interface of libvarlen-xla: a handler of XLA's foreign function
-|* interface that calls a function of libvarlen-c on the CPU. The headers of
-|* that interface come with XLA; the Python package jaxlib has them.
+|* The C interface of libvarlen-xla: handlers of XLA's foreign function
+|* interface that call a function of libvarlen-c, on CPUs and on CUDA. The
+|* headers of that interface come with XLA; the Python package jaxlib has them.
 |*
-|* A custom call with this handler has an attribute `source`, the MLIR text of a
+|* A custom call with these handlers has an attribute `source`, the MLIR text of
+a
 |* module with one function. Operands and results are its arguments and results,
 |* row-major. Other attributes are not looked at. Only what the text leaves open
 |* may differ from one execution to another; nothing else is compiled in.
 |*
-|* A call runs on threads of libvarlen-c, as many as varlenSetNumThreads says.
+|* On a CPU a call runs on threads of libvarlen-c, as many as
+varlenSetNumThreads says.
 |* What it refuses is an XLA_FFI_Error with the message of varlenGetLastError.
 |* Handlers may run on any number of threads at once.
 |*
@@ -41,11 +43,27 @@ VARLEN_API XLA_FFI_Error *varlenXLAExecute(XLA_FFI_CallFrame *frame);
 extern VARLEN_API XLA_FFI_TypeId varlenXLAStateTypeId;
 extern VARLEN_API const XLA_FFI_TypeInfo varlenXLAStateTypeInfo;
 
+/* Those of CUDA. A custom call has an attribute `chip`, too, the GPU to compile
+   for (sm_80, ...), and behind its results the workspace, u8 of as many
+   elements as varlenLauncherGetWorkspaceSize says: XLA's memory is all that it
+   uses. The second stage loads the kernels; the third launches them in XLA's
+   stream, and may be captured in a command buffer. It waits for nothing, so
+   wrong cu_seqlens are no error: results are NaN then. */
+VARLEN_API XLA_FFI_Error *varlenXLACUDAInstantiate(XLA_FFI_CallFrame *frame);
+VARLEN_API XLA_FFI_Error *varlenXLACUDAInitialize(XLA_FFI_CallFrame *frame);
+VARLEN_API XLA_FFI_Error *varlenXLACUDAExecute(XLA_FFI_CallFrame *frame);
+extern VARLEN_API XLA_FFI_TypeId varlenXLACUDAStateTypeId;
+extern VARLEN_API const XLA_FFI_TypeInfo varlenXLACUDAStateTypeInfo;
+
 /* Has custom calls with this `source` use `function`, which must live as long
    as the process, for a host that has compiled it before. Without this, the
    first stage compiles, and keeps what it has compiled. */
 VARLEN_API void varlenXLAAddFunction(const char *source, size_t size,
                                      VarlenFunction function);
+
+/* The same for a launcher, compiled for `chip`. */
+VARLEN_API void varlenXLAAddLauncher(const char *source, size_t size,
+                                     const char *chip, VarlenLauncher launcher);
 
 #ifdef __cplusplus
 }

@@ -25,6 +25,10 @@ static bool isOnHost(int32_t device) {
          device == VARLEN_CUDA_MANAGED;
 }
 
+static bool isOnDevice(int32_t device) {
+  return device == VARLEN_CUDA || device == VARLEN_CUDA_MANAGED;
+}
+
 static bool hasElements(const Parameter &parameter,
                         const VarlenTensor &tensor) {
   // MLIR's integers have no sign.
@@ -41,11 +45,11 @@ VarlenStatus Binding::add(const Parameter &parameter,
   if (!tensor)
     return fail(VARLEN_INVALID_ARGUMENT, "%s: expected a tensor, got null",
                 name);
-  if (!isOnHost(tensor->device.type))
+  if (!(onDevice ? isOnDevice : isOnHost)(tensor->device.type))
     return fail(VARLEN_INVALID_ARGUMENT,
-                "%s: expected a tensor in memory of the CPU, got device type "
-                "%d",
-                name, tensor->device.type);
+                "%s: expected a tensor in memory of %s, got device type %d",
+                name, onDevice ? "a CUDA device" : "the CPU",
+                tensor->device.type);
   if (!hasElements(parameter, *tensor))
     return fail(VARLEN_INVALID_ARGUMENT,
                 "%s: expected elements of DLPack type (%d, %d, 1), got (%d, "

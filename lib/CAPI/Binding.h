@@ -23,7 +23,9 @@ namespace varlen_capi {
 /// The arguments of an Entry.
 class Binding {
 public:
-  explicit Binding(const Function &function) : function(function) {
+  /// `onDevice`: tensors are in memory of a GPU.
+  explicit Binding(const Function &function, bool onDevice = false)
+      : function(function), onDevice(onDevice) {
     // Room for all, so that addresses stay.
     size_t numTensors = function.arguments.size() + function.results.size();
     size_t numWords = ExtentsDescriptorWords + function.numExtents;
@@ -50,6 +52,10 @@ public:
   VarlenStatus findExtents(const int64_t *&extents);
 
   void **getArguments() { return addresses.data(); }
+  /// The descriptor of a tensor, which is the i-th argument.
+  const int64_t *getDescriptor(size_t i) const {
+    return *static_cast<const int64_t *const *>(addresses[i]);
+  }
 
 private:
   enum { ExtentsDescriptorWords = 5 };
@@ -73,6 +79,7 @@ private:
   }
 
   const Function &function;
+  bool onDevice;
   llvm::SmallVector<int64_t, 192> words;
   llvm::SmallVector<void *, 24> values, addresses;
   llvm::SmallVector<Span, 16> spans;

@@ -49,16 +49,17 @@ static void buildInterface(PassManager &manager,
 /// Takes the module to the llvm dialect.
 static VarlenStatus lower(Source &source, const VarlenCompileOptions &options,
                           llvm::StringRef target, Program &program) {
-  PassManager toBuffers(source.getContext()), toLLVM(source.getContext());
+  PassManager toLoops(source.getContext()), toLLVM(source.getContext());
   // What was read has been verified.
-  toBuffers.enableVerifier(false);
+  toLoops.enableVerifier(false);
   toLLVM.enableVerifier(false);
-  buildInterface(toBuffers, options, target);
+  buildInterface(toLoops, options, target);
+  toLoops.addPass(varlen::createVarlenAllowMeasuring());
   varlen::VarlenToCPUOptions cpu;
   cpu.target = target.str();
-  varlen::buildVarlenAttnToLoops(toLLVM, cpu);
+  varlen::buildVarlenAttnToLoops(toLoops, cpu);
   varlen::buildVarlenLowerToLLVM(toLLVM, cpu);
-  if (failed(toBuffers.run(source.getModule())))
+  if (failed(toLoops.run(source.getModule())))
     return source.failWithDiagnostic(VARLEN_COMPILE_ERROR, "lowering");
   findWorkspaces(source.getModule(), program.functions);
   if (failed(toLLVM.run(source.getModule())))

@@ -27,16 +27,6 @@
 
 using namespace varlen_capi;
 
-/// Of workspaces, buffers and scratch.
-static constexpr size_t alignment = 64;
-
-static constexpr size_t roundUp(size_t bytes) {
-  return (bytes + alignment - 1) / alignment * alignment;
-}
-
-/// More than any machine has, and sums of two do not overflow.
-static constexpr size_t tooManyBytes = size_t(1) << 62;
-
 /// Where the thread is. The last line is what a check prints before it aborts.
 static thread_local Invocation *current;
 static thread_local jmp_buf *wayOut;
@@ -53,15 +43,7 @@ Invocation::Invocation(const VarlenCallOptions &options)
       parallelForContext(options.parallelForContext),
       threads(options.numThreads > 0 ? options.numThreads
                                      : varlenGetNumThreads()),
-      workspace(static_cast<char *>(options.workspace)),
-      workspaceSize(options.workspaceSize) {
-  if (!workspace)
-    return;
-  size_t padding = -reinterpret_cast<uintptr_t>(workspace) % alignment;
-  padding = std::min(padding, workspaceSize);
-  workspace += padding;
-  workspaceSize -= padding;
-}
+      workspace(options.workspace, options.workspaceSize) {}
 
 VarlenStatus Invocation::run(Entry entry, void **arguments) {
   Invocation *outer = current;
@@ -85,14 +67,7 @@ VarlenStatus Invocation::run(Entry entry, void **arguments) {
 
 void Invocation::startMeasuring() {
   isMeasuring = true;
-  // Addresses that nobody reads.
-  workspace = reinterpret_cast<char *>(alignment);
-  workspaceSize = tooManyBytes;
-}
-
-size_t Invocation::getMeasured() const {
-  // The caller's memory need not be aligned.
-  return workspaceMost ? workspaceMost + alignment - 1 : 0;
+  workspace.setUnlimited();
 }
 
 void Invocation::setFailed(VarlenStatus newStatus, const char *format, ...) {
@@ -122,24 +97,17 @@ void Invocation::leave(VarlenStatus newStatus, const char *format, ...) {
 
 void *Invocation::takeFromWorkspace(size_t bytes) {
   std::lock_guard<std::mutex> lock(mutex);
-  // Nothing still has an address of its own.
-  size_t rounded = std::max(roundUp(bytes), alignment);
-  if (bytes > tooManyBytes || rounded > workspaceSize - workspaceUsed)
-    return nullptr;
-  workspaceLast = workspace + workspaceUsed;
-  workspaceUsed += rounded;
-  workspaceMost = std::max(workspaceMost, workspaceUsed);
-  return workspaceLast;
+  return workspace.take(bytes);
 }
 
 void *Invocation::allocate(size_t bytes) {
   if (workspace)
     if (void *memory = takeFromWorkspace(bytes))
       return memory;
-  if (isMeasuring || bytes > tooManyBytes)
+  if (isMeasuring || bytes > Workspace::tooManyBytes)
     return nullptr;
-  auto *block = static_cast<HeapBlock *>(
-      aligned_alloc(alignment, sizeof(HeapBlock) + roundUp(bytes)));
+  auto *block = static_cast<HeapBlock *>(aligned_alloc(
+      Workspace::alignment, sizeof(HeapBlock) + Workspace::roundUp(bytes)));
   if (!block)
     return nullptr;
   std::lock_guard<std::mutex> lock(mutex);
@@ -155,14 +123,13 @@ void Invocation::release(void *pointer) {
   if (!pointer)
     return;
   std::lock_guard<std::mutex> lock(mutex);
-  auto *bytes = static_cast<char *>(pointer);
-  if (isMeasuring ||
-      (workspace && std::less_equal<char *>()(workspace, bytes) &&
-       std::less<char *>()(bytes, workspace + workspaceSize))) {
-    if (bytes == workspaceLast)
-      workspaceUsed = bytes - workspace;
+  // The one tile of a list that is only measured is elsewhere.
+  if (isMeasuring && !workspace.has(pointer))
+    pointer = workspace.popList();
+  if (workspace.has(pointer))
+    return workspace.giveBack(pointer);
+  if (isMeasuring)
     return;
-  }
   HeapBlock *block = static_cast<HeapBlock *>(pointer) - 1;
   (block->previous ? block->previous->next : blocks) = block->next;
   if (block->next)
@@ -197,7 +164,8 @@ struct Items {
   std::atomic<int64_t> done{0};
 
   int64_t getSlotBytes() const {
-    return static_cast<int64_t>(roundUp(workspaceBytes));
+    return static_cast<int64_t>(
+        Workspace::roundUp(static_cast<size_t>(workspaceBytes)));
   }
   int64_t getMaxSlots() const { return 64 * freeSlots.size(); }
   void addScratch();
@@ -322,6 +290,7 @@ struct Entries {
   }
   static void *alignedAllocate(size_t, size_t bytes) { return allocate(bytes); }
   static void release(void *pointer) { current->release(pointer); }
+  static bool isMeasuring() { return current->isMeasuring; }
 
   static int keepLine(const char *line) {
     snprintf(lastLine, sizeof lastLine, "%s", line);
@@ -363,18 +332,18 @@ void Entries::failCheck() {
 /// The longest list with these extents: counted, not made. What threads would
 /// have of a tile is that of the one tile it gets, which has all rows.
 static int64_t measureWorkTiles(const varlen_runtime::WorkTilesRequest &request,
-                                varlen_work_tile **tiles,
+                                varlen_work_tile **tiles, void *&list,
                                 const varlen_runtime::Allocator &allocator) {
   static thread_local varlen_work_tile all;
-  int64_t blocks = varlen_runtime::getMaxBlocks(request), pairs, list, rest;
+  int64_t blocks = varlen_runtime::getMaxBlocks(request), pairs, bytes, rest;
   *tiles = nullptr;
-  if (__builtin_mul_overflow(blocks, request.kvHeads, &list) ||
-      __builtin_mul_overflow(list, int64_t(sizeof all), &list) ||
-      __builtin_mul_overflow(blocks, varlen_runtime::blockBytes, &rest))
-    list = rest = INT64_MAX;
-  void *listMemory = allocator.allocate(list);
+  if (__builtin_mul_overflow(blocks, request.kvHeads, &bytes) ||
+      __builtin_mul_overflow(bytes, int64_t(sizeof all), &bytes) ||
+      __builtin_mul_overflow(blocks, varlen_runtime::getBlockBytes(), &rest))
+    bytes = rest = INT64_MAX;
+  list = allocator.allocate(bytes);
   void *restMemory = allocator.allocate(rest);
-  if (!listMemory || !restMemory)
+  if (!list || !restMemory)
     return -1;
   allocator.release(restMemory);
   if (__builtin_mul_overflow(request.tq, request.group, &pairs))
@@ -404,9 +373,16 @@ int64_t Entries::makeWorkTiles(const void *cuQ, int64_t cuQSize,
   varlen_runtime::Allocator allocator = {
       [](size_t bytes) { return current->allocate(bytes); }, release};
   int64_t count;
+  // Within work there are other threads, and nobody has measured.
+  bool measured = !insideItems;
+  if (measured)
+    current->workspace.beginList();
   if (current->isMeasuring) {
-    count = measureWorkTiles(request, tiles, allocator);
-    if (count < 0)
+    void *list;
+    count = measureWorkTiles(request, tiles, list, allocator);
+    if (count >= 0)
+      current->workspace.setList(list);
+    else
       current->leave(VARLEN_OUT_OF_MEMORY,
                      "the list of work for %lld rows is too large",
                      static_cast<long long>(tq));
@@ -414,6 +390,8 @@ int64_t Entries::makeWorkTiles(const void *cuQ, int64_t cuQSize,
   }
   bool hadError = varlen_last_error();
   count = varlen_runtime::makeWorkTiles(request, tiles, allocator);
+  if (measured)
+    current->workspace.setList(*tiles);
   llvm::StringRef error = count < 0 && !hadError ? varlen_last_error() : "";
   if (error.starts_with("not enough memory"))
     current->lacksMemory = true;
@@ -459,4 +437,5 @@ void Invocation::forEachSymbol(
   add("varlen_work_tiles", Entries::makeWorkTiles);
   add("varlen_free_tiles", Entries::release);
   add("varlen_parallel_for", Entries::runParallel);
+  add("varlen_is_measuring", Entries::isMeasuring);
 }

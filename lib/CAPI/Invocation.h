@@ -16,6 +16,7 @@
 #ifndef VARLEN_LIB_CAPI_INVOCATION_H
 #define VARLEN_LIB_CAPI_INVOCATION_H
 
+#include "Workspace.h"
 #include "varlen-c/Varlen.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -43,11 +44,11 @@ public:
   VarlenStatus run(Entry entry, void **arguments);
 
   /// Has `run` skip what threads would do, and count what is allocated: all of
-  /// the memory that another run with these extents can need. Compiled code
-  /// must not read what it allocates elsewhere.
+  /// the memory that another run with these extents can need. For code that
+  /// varlen-allow-measuring has no objection to.
   void startMeasuring();
   /// The workspace that is enough, of any alignment.
-  size_t getMeasured() const;
+  size_t getMeasured() const { return workspace.getMost(); }
 
   /// The functions that compiled code gets in place of those it names.
   static void
@@ -78,12 +79,7 @@ private:
 
   /// Guards what follows, up to the status.
   std::mutex mutex;
-  char *workspace;
-  size_t workspaceSize;
-  size_t workspaceUsed = 0;
-  size_t workspaceMost = 0;
-  /// What was taken last can be given back.
-  char *workspaceLast = nullptr;
+  Workspace workspace;
   HeapBlock *blocks = nullptr;
   char message[512] = "";
 

@@ -6,9 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Source.h"
-#include "varlen/Pipelines/Pipelines.h"
+#include "Kernels.h"
 
+#include "varlen/Launch/LaunchPlan.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 
 #include <memory>
@@ -21,15 +23,9 @@ static std::string *unwrap(VarlenCode code) {
   return static_cast<std::string *>(code.ptr);
 }
 
-VarlenStatus varlenCompileKernels(const void *source, size_t size,
-                                  const VarlenKernelOptions *options,
-                                  VarlenCode *code) {
-  if (!source || !code)
-    return fail(VARLEN_INVALID_ARGUMENT,
-                "expected a source and where to store code, got null");
-  VarlenKernelOptions values = readOptions(options);
-  varlen::VarlenToNVVMOptions pipeline;
-  switch (values.format) {
+VarlenStatus varlen_capi::readOptions(const VarlenKernelOptions &options,
+                                      varlen::VarlenToNVVMOptions &pipeline) {
+  switch (options.format) {
   case VARLEN_CUBIN:
     pipeline.format = varlen::GPUFormat::Cubin;
     break;
@@ -41,29 +37,54 @@ VarlenStatus varlenCompileKernels(const void *source, size_t size,
     break;
   default:
     return fail(VARLEN_INVALID_ARGUMENT, "unknown format %d of code",
-                static_cast<int>(values.format));
+                static_cast<int>(options.format));
   }
-  if (values.chip)
-    pipeline.chip = std::string(values.chip);
-  if (values.ptxVersion)
-    pipeline.ptx = values.ptxVersion;
-  pipeline.allowSpills = values.allowSpills;
+  if (options.chip)
+    pipeline.chip = std::string(options.chip);
+  if (options.ptxVersion)
+    pipeline.ptx = options.ptxVersion;
+  pipeline.allowSpills = options.allowSpills;
+  return VARLEN_OK;
+}
+
+VarlenStatus varlen_capi::takeCode(Source &source, varlen::GPUFormat format,
+                                   std::string &code) {
+  StringAttr found = varlen::findKernelCode(source.getModule());
+  if (!found)
+    return source.failWithDiagnostic(VARLEN_COMPILE_ERROR, "lowering");
+  // PTX comes with the 0 that ends a C string.
+  StringRef text = found.getValue();
+  if (format == varlen::GPUFormat::PTX)
+    text = text.rtrim('\0');
+  code = text.str();
+  return VARLEN_OK;
+}
+
+VarlenStatus varlenCompileKernels(const void *source, size_t size,
+                                  const VarlenKernelOptions *options,
+                                  VarlenCode *code) {
+  if (!source || !code)
+    return fail(VARLEN_INVALID_ARGUMENT,
+                "expected a source and where to store code, got null");
+  VarlenKernelOptions values = readOptions(options);
+  varlen::VarlenToNVVMOptions pipeline;
+  if (VarlenStatus status = readOptions(values, pipeline))
+    return status;
   Source module(values.onDiagnostic, values.diagnosticContext);
   if (VarlenStatus status = module.parse(source, size))
     return status;
+  for (auto function : module.getModule().getOps<func::FuncOp>())
+    if (failed(varlen::checkCName(function, function.getName())))
+      return module.failWithDiagnostic(VARLEN_COMPILE_ERROR, "naming kernels");
   PassManager manager(module.getContext());
   manager.enableVerifier(false);
   varlen::buildVarlenToNVVM(manager, pipeline);
   if (failed(manager.run(module.getModule())))
     return module.failWithDiagnostic(VARLEN_COMPILE_ERROR, "lowering");
-  StringAttr found = varlen::findKernelCode(module.getModule());
-  if (!found)
-    return module.failWithDiagnostic(VARLEN_COMPILE_ERROR, "lowering");
-  // PTX comes with the 0 that ends a C string.
-  StringRef text = found.getValue();
-  if (values.format == VARLEN_PTX)
-    text = text.rtrim('\0');
-  code->ptr = new std::string(text);
+  std::string text;
+  if (VarlenStatus status = takeCode(module, pipeline.format, text))
+    return status;
+  code->ptr = new std::string(std::move(text));
   return VARLEN_OK;
 }
 

@@ -9,11 +9,11 @@
 #include "Program.h"
 
 #include "Status.h"
-#include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Conversion/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/BuiltinTypes.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -149,28 +149,21 @@ varlen_capi::readFunctions(ModuleOp module, bool stridedTensors,
 // Workspaces
 //===----------------------------------------------------------------------===//
 
-/// Whether the operation, apart from its regions, neither reads nor writes
-/// memory. Attention may: threads do that, and tell nothing.
-static bool usesExtentsOnly(Operation *op) {
-  if (isa<varlen::AttentionOpInterface, func::ReturnOp>(op) ||
-      op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
-    return true;
-  auto effects = getEffectsRecursively(op);
-  return effects && llvm::all_of(*effects, [](const auto &effect) {
-           return isa<MemoryEffects::Allocate, MemoryEffects::Free>(
-               effect.getEffect());
-         });
-}
-
 void varlen_capi::findWorkspaces(
     ModuleOp module, std::vector<std::unique_ptr<Function>> &functions) {
   for (std::unique_ptr<Function> &function : functions) {
     auto op = module.lookupSymbol<func::FuncOp>(function->name);
-    op.getBody().walk([&](Operation *inner) {
-      if (usesExtentsOnly(inner))
-        return WalkResult::advance();
-      function->workspaceDependsOn = inner->getName().getStringRef().str();
-      return WalkResult::interrupt();
+    auto dependsOn = op->removeAttr(varlen::kMemoryDependsOnAttrName);
+    if (dependsOn) {
+      function->workspaceDependsOn = cast<StringAttr>(dependsOn).str();
+      continue;
+    }
+    // What work allocates for itself is allocated where nobody measures.
+    op.walk([&](func::ConstantOp work) {
+      auto callee = module.lookupSymbol<func::FuncOp>(work.getValue());
+      callee.walk([&](memref::AllocOp alloc) {
+        function->workspaceDependsOn = alloc->getName().getStringRef().str();
+      });
     });
   }
 }

@@ -78,8 +78,8 @@ mlir::LogicalResult
 readFunctions(mlir::ModuleOp module, bool stridedTensors,
               std::vector<std::unique_ptr<Function>> &functions);
 
-/// Finds out, on buffers and before attention is lowered, whether allocations
-/// depend on extents only.
+/// Finds out, once parallel loops are outlined, whether allocations depend on
+/// extents only.
 void findWorkspaces(mlir::ModuleOp module,
                     std::vector<std::unique_ptr<Function>> &functions);
 

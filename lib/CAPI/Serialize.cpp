@@ -32,7 +32,8 @@ static constexpr llvm::StringLiteral mark = "VARLEN-PROGRAM 1";
 // Identity
 //===----------------------------------------------------------------------===//
 
-/// The beginning of this library's file, which the linker names.
+/// The beginning of this library's file.
+// NOLINTNEXTLINE(readability-identifier-naming): the linker calls it so.
 extern "C" [[gnu::visibility("hidden")]] const ElfW(Ehdr) __ehdr_start;
 
 /// The build id in a segment of notes; empty if it has none.

@@ -48,6 +48,8 @@ const char *varlenStatusName(VarlenStatus status) {
     return "VARLEN_WORKSPACE_TOO_SMALL";
   case VARLEN_UNSUPPORTED:
     return "VARLEN_UNSUPPORTED";
+  case VARLEN_DEVICE_ERROR:
+    return "VARLEN_DEVICE_ERROR";
   }
   return "unknown status";
 }

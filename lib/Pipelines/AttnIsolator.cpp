@@ -8,6 +8,8 @@
 
 #include "AttnIsolator.h"
 
+#include "varlen/Dialect/Varlen/Transforms/Layouts.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -21,15 +23,10 @@ static RankedTensorType getTensorType(Value memref) {
   return RankedTensorType::get(type.getShape(), type.getElementType());
 }
 
-/// A memref of any strides but the last, which is 1.
 static LogicalResult checkLayout(AttentionOpInterface op, NamedValue operand) {
+  if (failed(verifyLayout(op, operand)))
+    return failure();
   auto type = cast<MemRefType>(operand.value.getType());
-  SmallVector<int64_t> strides;
-  int64_t offset;
-  if (failed(type.getStridesAndOffset(strides, offset)) || strides.back() != 1)
-    return op.emitOpError("expected ")
-           << operand.name << " to be a memref whose last stride is 1, got "
-           << type;
   // Attention on tensors knows no memory space.
   if (type.getMemorySpace())
     return op.emitOpError("expected ")

@@ -76,6 +76,11 @@ void varlen::buildVarlenBufferize(OpPassManager &manager,
   // Right after bufferization, before anybody allocates by hand: the caller
   // owns results, and no argument is freed or returned.
   bufferization::buildBufferDeallocationPipeline(manager);
+  // After the last use, not at the end of the block: a model of many layers
+  // then has the buffers of one.
+  if (!isGPU)
+    manager.addNestedPass<func::FuncOp>(
+        bufferization::createOptimizeAllocationLivenessPass());
   manager.addPass(createConvertBufferizationToMemRefPass());
   // The user's own linalg and vectors, and the copies that bufferization made:
   // now, while attention is one operation and these passes have little to walk.
@@ -108,6 +113,7 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
   // but instructions that scale are there for whole vectors only.
   if (!exp2.scale)
     manager.addPass(createVarlenExpandExp2(exp2));
+  manager.addPass(createVarlenChooseCopies());
   manager.addPass(createVarlenVectorizeTiles(
       {/*emulateDot=*/!target || !target->hasBF16Dot}));
   // Tiles of few queries, which have no panels.
@@ -115,9 +121,10 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
   manager.addPass(createVarlenExpandCopies());
   manager.addNestedPass<func::FuncOp>(
       createVarlenVectorizeLinalg({options.target}));
+  manager.addPass(createVarlenExpandGather());
   manager.addPass(createVarlenBoundAllocs());
-  if (exp2.scale)
-    manager.addPass(createVarlenExpandExp2(exp2));
+  // Also what functions of vectors have become.
+  manager.addPass(createVarlenExpandExp2(exp2));
   // The views of tiling; also the buffers that no tile reads.
   manager.addPass(createCSEPass());
   // While captured values still are memrefs.

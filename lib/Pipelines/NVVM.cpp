@@ -53,6 +53,7 @@ void varlen::buildVarlenTilesToInstructions(
   // Tensor cores have no f32: below this every contraction is of 16 bits.
   kernel.addPass(kernel::createKernelSplitF32());
   kernel.addPass(kernel::createKernelDistribute());
+  kernel.addPass(createVarlenExpandGather());
   kernel.addPass(createCanonicalizerPass());
   kernel.addPass(createCSEPass());
   kernel.addPass(kernel::createKernelDeferRowSum());

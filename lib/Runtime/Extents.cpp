@@ -23,6 +23,14 @@ void varlen_extent_error(int64_t rule, int64_t value, int64_t bound) {
   if (number < 0 || tensor >= count || source < 0 || source >= count)
     return setError("unknown rule %" PRId64 " about extents", rule);
   const char *name = tensors[tensor], *of = tensors[source];
+  if (source == VARLEN_TENSOR_CAPTURE && tensor == source)
+    return setError("%s has %" PRId64
+                    " entries: expected a table with a positive number",
+                    name, value);
+  if (source == VARLEN_TENSOR_CAPTURE)
+    return setError("%s has %" PRId64 " entries: expected %" PRId64
+                    ", as many as %s",
+                    name, value, bound, of);
   if (tensor == source)
     return setError("%s has a head_dim of %" PRId64
                     ": expected a positive number",

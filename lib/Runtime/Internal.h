@@ -29,7 +29,7 @@ struct Allocator {
 
 /// Bytes of what varlen_work_tiles allocates beside the list, for each tile of
 /// one kv head.
-extern const int64_t blockBytes;
+int64_t getBlockBytes();
 
 /// The arguments of varlen_work_tiles.
 struct WorkTilesRequest {

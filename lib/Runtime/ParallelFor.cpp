@@ -26,8 +26,6 @@
 #include <pthread.h>
 #include <sched.h>
 
-using varlen_runtime::setError;
-
 namespace {
 
 struct Job {

@@ -71,12 +71,12 @@ struct Block {
   varlen_work_tile tile;
 };
 
+} // namespace
+
 /// The number of keys that some row of a tile sees.
-int64_t keysOf(const varlen_work_tile &tile) {
+static int64_t keysOf(const varlen_work_tile &tile) {
   return tile.k_end - tile.k_begin;
 }
-
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // Checks
@@ -283,7 +283,7 @@ static void *allocate(const varlen_runtime::Allocator &allocator, int64_t count,
 // With any allocator
 //===----------------------------------------------------------------------===//
 
-const int64_t varlen_runtime::blockBytes = sizeof(Block);
+int64_t varlen_runtime::getBlockBytes() { return sizeof(Block); }
 
 int64_t varlen_runtime::getMaxBlocks(const WorkTilesRequest &request) {
   // Each sequence has a run of rows in use and may have one of others, and rows

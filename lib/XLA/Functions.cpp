@@ -19,6 +19,8 @@ namespace {
 struct Table {
   std::mutex mutex;
   std::unordered_map<std::string, VarlenFunction> functions;
+  /// By chip and source.
+  std::unordered_map<std::string, VarlenLauncher> launchers;
 };
 } // namespace
 
@@ -49,6 +51,38 @@ VarlenStatus varlen_xla::findFunction(const std::string &source,
   }
   table.functions.emplace(source, function);
   return VARLEN_OK;
+}
+
+static std::string makeKey(const std::string &source, const std::string &chip) {
+  return chip + "\n" + source;
+}
+
+VarlenStatus varlen_xla::findLauncher(const std::string &source,
+                                      const std::string &chip,
+                                      VarlenLauncher &launcher) {
+  Table &table = getTable();
+  std::lock_guard<std::mutex> lock(table.mutex);
+  std::string key = makeKey(source, chip);
+  if (auto found = table.launchers.find(key); found != table.launchers.end()) {
+    launcher = found->second;
+    return VARLEN_OK;
+  }
+  VarlenKernelOptions options = VARLEN_KERNEL_OPTIONS_INIT;
+  options.chip = chip.c_str();
+  // The driver compiles it, and keeps what it has compiled.
+  options.format = VARLEN_PTX;
+  if (VarlenStatus status = varlenLauncherCompile(source.data(), source.size(),
+                                                  &options, &launcher))
+    return status;
+  table.launchers.emplace(std::move(key), launcher);
+  return VARLEN_OK;
+}
+
+void varlenXLAAddLauncher(const char *source, size_t size, const char *chip,
+                          VarlenLauncher launcher) {
+  Table &table = getTable();
+  std::lock_guard<std::mutex> lock(table.mutex);
+  table.launchers.emplace(makeKey(std::string(source, size), chip), launcher);
 }
 
 void varlenXLAAddFunction(const char *source, size_t size,

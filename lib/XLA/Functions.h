@@ -1,5 +1,4 @@
-//===- Functions.h - Functions that custom calls name ------------*- C++
-//-*-===//
+//===- Functions.h - Functions that custom calls name -----------*- C++ -*-===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -19,6 +18,10 @@ namespace varlen_xla {
 /// The function of a module's text, which is compiled if that was not done
 /// before. Functions stay until the process ends.
 VarlenStatus findFunction(const std::string &source, VarlenFunction &function);
+
+/// The same for the kernels of that function, for a GPU of the target table.
+VarlenStatus findLauncher(const std::string &source, const std::string &chip,
+                          VarlenLauncher &launcher);
 
 } // namespace varlen_xla
 

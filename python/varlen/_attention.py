@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _cache, _library, text
 from ._arrays import Array, Maker, check_writable, describe, export_all, maker_of
+from .scores import CAPTURES
 
 if TYPE_CHECKING:
     from .scores import Score
@@ -61,11 +62,13 @@ class _Plan(NamedTuple):
 
 
 # What a capture of a score is.
-_CAPTURES = {"head": _OPERANDS["sink"], "query": _OPERANDS["lse"]}
+_CAPTURES = {
+    of: (len(extents), ", ".join(extents), "A") for of, extents in CAPTURES.items()
+}
 
 
 def _type_of(name, element, shape, of=None):
-    """The MLIR type of an operand, or of a capture that has a number of each `of`."""
+    """The MLIR type of an operand, or of a capture that has something of each `of`."""
     rank, extents, kind = _CAPTURES[of] if of else _OPERANDS[name]
     if len(shape) != rank:
         raise ValueError(
@@ -269,8 +272,8 @@ def attn(
         seqused_q, seqused_k: (N), as cu_seqlens: how many rows of a slot count.
         q_offset: (N), as cu_seqlens: is added to the positions of queries.
         score: Changes scores or hides keys: one of `varlen.scores`, or one of your own.
-        captures: What the score reads, in its order: (Hq) or (Hq, Tq) of f32 (f64 for
-            f64).
+        captures: What the score reads, in its order: (Hq) or (Hq, Tq), tables (Hq, M)
+            or (Hq, Tq, M), of f32 (f64 for f64).
         return_lse: Also return lse, the logarithm of each row's sum of exponentials.
         out: Where to write the result; overlaps no other array. None: a new array.
         num_threads: Threads of this call; None: what set_num_threads says.

@@ -4,12 +4,13 @@ float type.
 
 Arguments are those of the op. `window` is (left, right), -1 = open, (-1, 0) is
 causal, or the size of a chunk; `alignment` is "bottom_right" or "top_left". `score` is
-one of `varlen.scores`, `captures` its arrays, Hq or Hq x Tq.
+one of `varlen.scores`, `captures` its arrays: Hq or Hq x Tq, tables Hq x M or Hq x Tq x M.
 """
 
 import numpy as np
 
 from . import dtypes
+from .scores import Table
 
 
 def visible(lq, lk, window=(-1, -1), alignment="bottom_right", offset=0):
@@ -62,7 +63,7 @@ class Scores:
     and some of its keys."""
 
     def __init__(self, score, captures, head, q0, rows, part, diagonal):
-        self.score, self.captures = score, []
+        self.score, self.captures, self.places = score, [], []
         if score is None:
             return
         farthest = (1 << 30) - 1  # Where an offset leaves queries that it moves farther.
@@ -71,11 +72,18 @@ class Scores:
             np.clip(query, -farthest, farthest).astype(np.int64)[:, None],
             np.arange(part.start, part.stop)[None, :],
         )
-        self.captures = [
-            capture[head] if capture.ndim == 1
-            else capture[head, q0 + rows.start : q0 + rows.stop, None]
-            for capture in captures
-        ]  # fmt: skip
+        # Where the array of each capture has what these queries read.
+        queries = slice(q0 + rows.start, q0 + rows.stop)
+        self.places = [
+            (head, queries) if of.startswith("query") else (head,)
+            for of in score.captures.values()
+        ]
+        self.captures = []
+        for of, capture, place in zip(score.captures.values(), captures, self.places):
+            own = capture[place]
+            self.captures.append(
+                Table(own) if of.endswith("table") else own[:, None] if len(place) == 2 else own
+            )
 
     def of(self, products):
         if self.score is None or self.score.value is None:
@@ -91,13 +99,28 @@ class Scores:
     def pull_back(self, products, dscores):
         """The cotangents of the products and of each query's captures."""
         if self.score is None or self.score.value is None:
-            return dscores, [np.zeros(len(dscores)) for _ in self.captures]
+            return dscores, [np.zeros(1) for _ in self.captures]
         by_product, *by_captures = self.score.derivatives(
             products, *self.positions, *self.captures
         )
-        # No score where a key is hidden.
-        parts = [np.where(dscores == 0, 0, dscores * by) for by in (by_product, *by_captures)]
-        return parts[0], [part.sum(axis=1) for part in parts[1:]]
+
+        def weigh(by):
+            # No score where a key is hidden.
+            return np.where(dscores == 0, 0, dscores * by)
+
+        sums = [
+            capture.sum_at([(index, weigh(part)) for index, part in by])
+            if isinstance(capture, Table) else weigh(by).sum(axis=1)
+            for capture, by in zip(self.captures, by_captures)
+        ]  # fmt: skip
+        return weigh(by_product), sums
+
+    def add(self, dcaptures, sums):
+        """Adds what queries give, as pull_back returns it, to the gradients of captures."""
+        for dcapture, place, of_queries in zip(dcaptures, self.places, sums):
+            if len(place) == 1:
+                of_queries = np.sum(of_queries, axis=0)
+            dcapture[place] += of_queries
 
 
 def diagonal(lq, lk, alignment, offset):
@@ -338,11 +361,7 @@ def _packed_gradients(
                     dout_s[rows, h], dlse[h, queries][rows], q_s[rows, h],
                     k_s[part, kv], v_s[part, kv], seen[rows, part], logit, scale, scored,
                 )  # fmt: skip
-                for dcapture, of_rows in zip(dcaptures, to_captures):
-                    if dcapture.ndim == 1:
-                        dcapture[h] += of_rows.sum()
-                    else:
-                        dcapture[h, queries][rows] += of_rows
+                scored.add(dcaptures, to_captures)
                 sums[0][part] += to_k
                 sums[1][part] += to_v
                 total += to_sink

@@ -3,7 +3,8 @@ text and, independent of the compiler, in numpy.
 
 A score is a function of the scaled product s of a query and a key, of their positions
 among the keys of their sequence, and of captures: numbers of each head (arrays Hq) or
-of each query of each head (Hq x Tq). docs/scores.md shows each of these.
+of each query of each head (Hq x Tq), or tables, a row of M numbers of each (Hq x M,
+Hq x Tq x M), in which an index looks up. docs/scores.md shows each of these.
 """
 
 import dataclasses
@@ -15,6 +16,38 @@ from collections.abc import Callable
 
 import numpy as np
 
+# What a capture may be of, and the extents of its array.
+CAPTURES = {
+    "head": ("heads",), "query": ("heads", "rows"),
+    "head_table": ("heads", "entries"), "query_table": ("heads", "rows", "entries"),
+}  # fmt: skip
+
+
+class Table:
+    """A row of a table for some queries, M or queries x M: a function of an index, which
+    is clamped."""
+
+    def __init__(self, entries):
+        self.entries = entries
+
+    def clamp(self, index):
+        return np.clip(index, 0, self.entries.shape[-1] - 1)
+
+    def __call__(self, index):
+        index = self.clamp(index)
+        if self.entries.ndim == 1:
+            return self.entries[index]
+        return self.entries[np.arange(len(self.entries))[:, None], index]
+
+    def sum_at(self, terms):
+        """What terms, pairs of an index and numbers, add to the rows of queries."""
+        shape = np.broadcast_shapes((1, 1), *(number.shape for _, number in terms))
+        sums = np.zeros((shape[0], self.entries.shape[-1]), self.entries.dtype)
+        rows = np.broadcast_to(np.arange(shape[0])[:, None], shape)
+        for index, number in terms:
+            np.add.at(sums, (rows, np.broadcast_to(self.clamp(index), shape)), number)
+        return sums
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Score:
@@ -23,7 +56,9 @@ class Score:
     hides keys, %visible. `value(s, query, key, *captures)` is the new score and
     `derivatives`, of the same arguments, its derivatives by s and by each capture, None
     for a score that stays as it is; `visible(query, key, *captures)` says which keys are
-    visible, None that all are. Positions and captures broadcast with s.
+    visible, None that all are. Positions and captures broadcast with s. A capture that is
+    a table is a `Table` there, and its derivative a list of pairs: an index, and the
+    derivative by the entry that is looked up.
 
     A score is compiled once for as long as it is the same object."""
 
@@ -31,7 +66,8 @@ class Score:
     text: Callable[[str], str]
     value: Callable | None
     derivatives: Callable | None
-    # What each capture has a number of: "head" or "query".
+    # What each capture has a number of, "head" or "query", or as a table a row of:
+    # "head_table" or "query_table".
     captures: dict[str, str] = dataclasses.field(default_factory=dict)
     visible: Callable | None = None
     # Says what it computes: scores of one key are the same, in any process.
@@ -46,7 +82,11 @@ class Score:
     def region(self, compute):
         """The region for scores of type `compute`, f32 or f64."""
         arguments = [f"%score: {compute}", "%query: i32", "%key: i32"]
-        arguments += [f"%{name}: {compute}" for name in self.captures]
+        types = {"head": compute, "query": compute}
+        arguments += [
+            f"%{name}: {types.get(of, f'!varlen.table<{compute}>')}"
+            for name, of in self.captures.items()
+        ]
         lines = "\n".join(f"    {line.strip()}" for line in self.text(compute).split("\n"))
         values, types = "%new" if self.value else "%score", compute
         if self.visible:
@@ -167,12 +207,20 @@ def compose(first, second):
     def derivatives(s, query, key, *captures):
         def of(score, s, captures):
             if score.value is None:
-                return [np.ones_like(s), *(np.zeros_like(s) for _ in captures)]
+                return [
+                    np.ones_like(s),
+                    *([] if isinstance(c, Table) else np.zeros_like(s) for c in captures),
+                ]
             return score.derivatives(s, query, key, *captures)
+
+        def times(outer, inner):
+            if isinstance(inner, list):
+                return [(index, outer * x) for index, x in inner]
+            return outer * inner
 
         inner = of(first, s, captures[:count])
         outer, *others = of(second, of_first(s, query, key, captures), captures[count:])
-        return [*(outer * x for x in inner), *others]
+        return [*(times(outer, x) for x in inner), *others]
 
     def visible(query, key, *captures):
         seen = [
@@ -195,6 +243,97 @@ def capped_alibi(cap):
     """softcap of alibi of gains: a score with a capture of either kind."""
     linear = compose(query_gains(), alibi())
     return dataclasses.replace(compose(linear, softcap(cap)), name="capped_alibi")
+
+
+# -- Tables --------------------------------------------------------------------
+
+
+def _t5_bounds(buckets, max_distance):
+    """The distances at which a bucket begins that is not of one distance, exactly:
+    those from e = buckets / 2 on with distance >= e (max_distance / e)^(i / (buckets - e))."""
+    exact = buckets // 2
+    steps = buckets - exact
+    bounds = []
+    for i in range(1, steps):
+        bound = bounds[-1] if bounds else exact
+        while bound**steps * exact**i < max_distance**i * exact**steps:
+            bound += 1
+        bounds.append(bound)
+    return bounds
+
+
+@functools.cache
+def t5_bias(buckets=32, max_distance=128, bidirectional=True):
+    """s + bias[bucket of key - query], trained: buckets of one distance each, then of
+    distances that grow up to max_distance (Raffel et al., 2020). Half of them are of keys
+    ahead; without `bidirectional` these are as near as the query's own."""
+    half = buckets // 2 if bidirectional else buckets
+    if half < 2 or max_distance <= half // 2:
+        raise ValueError(
+            f"t5_bias: expected 2 buckets a side and a max_distance that is larger than "
+            f"{half // 2}, half of those, got {buckets} and {max_distance}"
+        )
+    bounds = _t5_bounds(half, max_distance)
+
+    def text(type):
+        lines = [
+            "%behind = arith.subi %query, %key : i32",
+            "%zero = arith.constant 0 : i32",
+            f"%exact = arith.constant {half // 2} : i32",
+        ]
+        if bidirectional:
+            lines += [
+                "%ahead = arith.subi %key, %query : i32",
+                "%distance = arith.maxsi %behind, %ahead : i32",
+                "%is_ahead = arith.cmpi sgt, %ahead, %zero : i32",
+                f"%side = arith.constant {half} : i32",
+                "%first = arith.select %is_ahead, %side, %zero : i32",
+            ]
+        else:
+            lines += [
+                "%distance = arith.maxsi %behind, %zero : i32",
+                "%first = arith.addi %zero, %zero : i32",
+            ]
+        lines += [
+            "%small = arith.minsi %distance, %exact : i32",
+            "%bucket0 = arith.addi %first, %small : i32",
+        ]
+        for i, bound in enumerate(bounds):
+            lines += [
+                f"%bound{i} = arith.constant {bound} : i32",
+                f"%reached{i} = arith.cmpi sge, %distance, %bound{i} : i32",
+                f"%one{i} = arith.extui %reached{i} : i1 to i32",
+                f"%bucket{i + 1} = arith.addi %bucket{i}, %one{i} : i32",
+            ]
+        return "\n".join([
+            *lines, f"%b = varlen.lookup %bias[%bucket{len(bounds)}] : !varlen.table<{type}>",
+            f"%new = arith.addf %score, %b : {type}",
+        ])  # fmt: skip
+
+    def bucket(query, key):
+        distance = np.abs(key - query) if bidirectional else np.maximum(query - key, 0)
+        first = np.where(key > query, half, 0) if bidirectional else 0
+        return first + np.minimum(distance, half // 2) + sum(distance >= n for n in bounds)
+
+    return Score(
+        "t5_bias", text,
+        lambda s, query, key, bias: s + bias(bucket(query, key)),
+        lambda s, query, key, bias: [np.ones_like(s), [(bucket(query, key), np.ones_like(s))]],
+        {"bias": "head_table"},
+    )  # fmt: skip
+
+
+@functools.cache
+def position_bias():
+    """s + bias[query, key]: a bias of each pair, of as many keys as the longest sequence."""
+    return Score(
+        "position_bias",
+        lambda type: f"""%b = varlen.lookup %bias[%key] : !varlen.table<{type}>
+            %new = arith.addf %score, %b : {type}""",
+        lambda s, query, key, bias: s + bias(key),
+        lambda s, query, key, bias: [np.ones_like(s), [(key, np.ones_like(s))]],
+        {"bias": "query_table"},
+    )  # fmt: skip
 
 
 # -- Masks ---------------------------------------------------------------------
@@ -262,6 +401,21 @@ def chunked(size):
 
 
 @functools.cache
+def document():
+    """The keys of a query's document, of several in one sequence: from the first, begin,
+    to before end, of which both are numbers of each query."""
+    return _mask(
+        "document",
+        lambda type: f"""%at = arith.sitofp %key : i32 to {type}
+            %begun = arith.cmpf oge, %at, %begin : {type}
+            %open = arith.cmpf olt, %at, %end : {type}
+            %visible = arith.andi %begun, %open : i1""",
+        lambda query, key, begin, end: (key >= begin) & (key < end),
+        {"begin": "query", "end": "query"},
+    )
+
+
+@functools.cache
 def prefix_lm():
     """Keys of a prefix, of a length that each query knows, and causal behind it
     (Raffel et al., 2020)."""
@@ -274,3 +428,40 @@ def prefix_lm():
         lambda query, key, prefix: (key < prefix) | (key <= query),
         {"prefix": "query"},
     )
+
+
+@functools.cache
+def tree():
+    """Of a query's own key and those before it the ones that its row of flags has: flag d,
+    not 0, says that the query sees the key d before its own, the last one of all keys that
+    are farther, too. So a tree of drafts, of which a parent comes before its children, sees
+    what it continues and its ancestors (Miao et al., 2024); `tree_flags` makes the flags."""
+    return _mask(
+        "tree",
+        lambda type: f"""%behind = arith.subi %query, %key : i32
+            %flag = varlen.lookup %flags[%behind] : !varlen.table<{type}>
+            %no = arith.constant 0.0 : {type}
+            %marked = arith.cmpf une, %flag, %no : {type}
+            %causal = arith.cmpi sle, %key, %query : i32
+            %visible = arith.andi %marked, %causal : i1""",
+        lambda query, key, flags: (flags(query - key) != 0) & (key <= query),
+        {"flags": "query_table"},
+    )
+
+
+def tree_flags(parents):
+    """Rows of flags for `tree`, n x (n + 1), of drafts whose parents are given by number:
+    smaller than their own, and negative for those that continue what is before all."""
+    flags = np.zeros((len(parents), len(parents) + 1), np.float32)
+    flags[:, -1] = 1
+    for draft, parent in enumerate(parents):
+        if parent >= draft:
+            raise ValueError(
+                f"parents: expected numbers before their own, got {parent} for {draft}"
+            )
+        ancestor = draft
+        while ancestor >= 0:
+            flags[draft, draft - ancestor] = 1
+            ancestor = parents[ancestor]
+        flags[draft, draft + 1 :] = 1
+    return flags

@@ -1,5 +1,7 @@
 """MLIR text of functions with one varlen.attn or varlen.attn_grad."""
 
+from .scores import CAPTURES
+
 
 def mask_attribute(window=(-1, -1), alignment="bottom_right"):
     """#varlen.mask<...> of a window (left, right), -1 = open, or
@@ -51,8 +53,10 @@ def _types(
         "sink": tensor(heads, element=compute) if sink else None,
     }
     for capture, of in (score.captures if score else {}).items():
-        extents = (heads,) if of == "head" else (heads, tq)
-        operands[capture] = tensor(*extents, element=compute)
+        extents = {"heads": heads, "rows": tq, "entries": None}
+        operands[capture] = tensor(
+            *(extents[extent] for extent in CAPTURES[of]), element=compute
+        )
     results = {
         "out": tensor(tq, heads, v_head_dim),
         "lse": tensor(heads, tq, element=compute),
@@ -171,14 +175,14 @@ def attn_grad(
     window=(-1, -1), alignment="bottom_right", scale=None, sink=False, dlse=False,
     seqused_q=False, seqused_k=False, q_offset=False, tq=None, tk=None,
     sequences=None, index="i32", same_cu=False, name="gradients", buffers=False,
-    score=None,
+    score=None, wrt_captures=True,
 ):  # fmt: skip
     """A module with one function around one varlen.attn_grad. Its arguments are
     named dout, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k (with same_cu only
     cu_seqlens_q), dlse, seqused_q, seqused_k, q_offset and sink, those that there
-    are, and the captures; its results dq, dk, dv, with a sink dsink, and of each capture
-    its name after a d, or with `buffers` its last arguments. Options are those of
-    `attn`.
+    are, and the captures; its results dq, dk, dv, with a sink dsink, and with
+    `wrt_captures` of each capture its name after a d, or with `buffers` its last
+    arguments. Options are those of `attn`.
     """
     forward, results = _types(
         dtype=dtype, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
@@ -194,13 +198,13 @@ def attn_grad(
     types |= forward
     return attn_grad_function(
         types, window=window, alignment=alignment, scale=scale, same_cu=same_cu,
-        name=name, buffers=buffers, score=score,
+        name=name, buffers=buffers, score=score, wrt_captures=wrt_captures,
     )  # fmt: skip
 
 
 def attn_grad_function(
     types, *, window=(-1, -1), alignment="bottom_right", scale=None, same_cu=False,
-    name="gradients", buffers=False, score=None,
+    name="gradients", buffers=False, score=None, wrt_captures=True,
 ):  # fmt: skip
     """The module of `attn_grad` for the types of operands, by name and in the op's
     order."""
@@ -209,10 +213,11 @@ def attn_grad_function(
     )
     region = _region(score, types)
     operand_types, capture_types = _split(list(types.values()), score)
-    if capture_types:
-        numbers = ", ".join(map(str, range(len(capture_types))))
+    captures = score.captures if score and wrt_captures else ()
+    if captures:
+        numbers = ", ".join(map(str, range(len(captures))))
         attributes += f", wrt_captures = array<i64: {numbers}>"
-    sources = ["q", "k", "v", "sink", *(score.captures if score else ())]
+    sources = ["q", "k", "v", "sink", *captures]
     gradients = {f"d{key}": types[key] for key in sources if key in types}
     values = ", ".join(f"%{key}" for key in gradients)
     result_types = ", ".join(gradients.values())

@@ -5,6 +5,7 @@
    CHECK: .version 9.0
    CHECK: .target sm_80
    CHECK: .entry attention_
+   CHECK: error: {{.*}}expected a name that C can have
 */
 
 #include "varlen-c/Varlen.h"
@@ -31,5 +32,14 @@ int main(void) {
   }
   fwrite(varlenCodeGetData(code), 1, varlenCodeGetSize(code), stdout);
   varlenCodeDestroy(code);
+
+  /* A function with a name that PTX has not. */
+  char other[sizeof source];
+  memcpy(other, source, sizeof source);
+  memcpy(strstr(other, "@attention"), "@\"attn-n\" ", 10);
+  if (varlenCompileKernels(other, strlen(other), &options, &code) !=
+      VARLEN_COMPILE_ERROR)
+    return 1;
+  printf("\nerror: %s\n", varlenGetLastError());
   return 0;
 }

@@ -39,7 +39,7 @@ func.func @other_block(%cu: memref<?xi32>, %n: index, %c: i1) {
 
 func.func @heads(%cu: memref<?xi32>, %n: index) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  // expected-error@+1 {{expected varlen.online_sink_grad in a loop over heads}}
+  // expected-error@+1 {{expected varlen.online_sink_grad or varlen.sum_rows in a loop over heads}}
   varlen.for_tiles "a" %t of heads in %batch {
   }
   return

@@ -39,12 +39,16 @@
 // CHECK-COUNT-8: vector.load %[[Q]]
 // CHECK-COUNT-24: vector.shuffle
 // CHECK-COUNT-8: vector.store {{.*}}, %[[QT]]
-// The state before the first block, and the keys that each query sees.
+// The state before the first block, and the keys that each query sees; vectors
+// without a query see none.
 // CHECK: vector.store %{{.*}}, %[[ACC]]
 // CHECK: vector.store %{{.*}}, %[[M]]
 // CHECK: vector.store %{{.*}}, %[[L]]
 // CHECK: memref.store %{{.*}}, %[[LO]]
 // CHECK: memref.store %{{.*}}, %[[HI]]
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c16 step %c1
+// CHECK: memref.store %[[NONE:.*]], %[[LO]]
+// CHECK: memref.store %[[NONE]], %[[HI]]
 // The kv blocks of the tile; a copy unless one panel reads it and it is whole.
 // CHECK: scf.for %[[K0:.*]] = %{{.*}} to %{{.*}} step %c32
 // CHECK: scf.if %{{.*}} -> (memref<?x16xf32, strided<[?, 1], offset: ?>>, memref<?x24xf32, strided<[?, 1], offset: ?>>)
@@ -64,13 +68,15 @@
 // CHECK-NOT: memref.prefetch %[[K]]
 // CHECK: memref.prefetch %[[V]][%{{.*}}, %{{.*}}, %c0], read, locality<2>, data
 // CHECK: memref.prefetch %[[V]][%{{.*}}, %{{.*}}, %c16], read, locality<2>, data
-// A wide step and a narrow one, whose limits hold unless all rows see all keys.
+// A step, whose limits hold unless all rows see all keys. Vectors without a
+// query see none.
+// CHECK: %[[FULL:.*]] = arith.cmpi sgt, %{{.*}}, %c8
 // CHECK: %[[BEGINS:.*]] = arith.cmpi sge
 // CHECK: %[[ENDS:.*]] = arith.cmpi sge
-// CHECK: %[[WHOLE:.*]] = arith.andi %[[BEGINS]], %[[ENDS]]
+// CHECK: %[[ALL:.*]] = arith.andi %[[BEGINS]], %[[ENDS]]
+// CHECK: %[[WHOLE:.*]] = arith.andi %[[FULL]], %[[ALL]]
 // CHECK: varlen.online_attn kq ins({{.*}} : tensor<16x16xf32>, tensor<?x16xf32>, tensor<?x24xf32>) limits({{.*}}) unless(%[[WHOLE]]) outs({{.*}} : tensor<24x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 2.500000e-01
 // CHECK-COUNT-3: bufferization.materialize_in_destination
-// CHECK: varlen.online_attn kq ins({{.*}} : tensor<8x16xf32>, tensor<?x16xf32>, tensor<?x24xf32>) limits({{.*}}) unless(%[[WHOLE]]) outs({{.*}} : tensor<24x8xf32>
 // CHECK-NOT: varlen.online_attn
 // The end of a vector of queries leaves out in place of acc, as its columns, and
 // lse in place of m.

@@ -51,6 +51,8 @@ GROUPS = [
     group("bf16", (6, 2), 128, (100, 0), seqused=True, sink=True),
     group("f16", (4, 2), 96, FULL, seqused=True, index="i64"),
     group("f64", (2, 1), 32, CAUSAL, sink=True),
+    group("f32", (4, 2), 64, FULL, score="position_bias"),
+    group("bf16", (2, 2), 64, CAUSAL, seqused=True, score="position_bias"),
 ]
 
 
@@ -66,6 +68,7 @@ EXECUTOR_GROUPS = [
         group("bf16", (6, 2), 128, (100, 0), seqused=True, sink=True),
         group("f16", (4, 2), 96, FULL, seqused=True, index="i64"),
         group("f16", (2, 1), 20, (40, 3), sink=True),
+        group("bf16", (4, 2), 64, CAUSAL, score="position_bias"),
     ]
 ]  # fmt: skip
 
@@ -82,6 +85,8 @@ ROWS = {
     **dict.fromkeys(["q", "dout", "out", "dq"], ("q", 0)),
     **dict.fromkeys(["lse", "dlse"], ("q", 1)),
     **dict.fromkeys(["k", "v", "dk", "dv"], ("k", 0)),
+    # Of scores: a table of queries.
+    **dict.fromkeys(["bias", "dbias"], ("q", 1)),
 }
 
 

@@ -39,9 +39,11 @@ def make(dtype, heads, kv_heads, d, dv, *, unused=0, sink=False, score=None, **m
         inputs["sink"] = rng.standard_normal(heads).astype(np.float32)
     none = np.isnan(dtypes.widen(inputs["q"])[:, 0, 0])
     for name, of in (score.captures if score else {}).items():
-        shape = (heads,) if of == "head" else (heads, len(none))
-        inputs[name] = rng.uniform(0.01, 1, shape).astype(np.float32)
-        if of == "query":
+        extents = {"heads": heads, "rows": len(none), "entries": 37}
+        shape = [extents[extent] for extent in scores.CAPTURES[of]]
+        low, high = {"begin": (0, 70), "end": (60, 150)}.get(name, (0.01, 1))
+        inputs[name] = rng.uniform(low, high, shape).astype(np.float32)
+        if of.startswith("query"):
             inputs[name][:, none] = np.nan
     mask["score"] = score
     out, lse = reference.attention(*packed(inputs), **options(inputs, mask))
@@ -51,9 +53,16 @@ def make(dtype, heads, kv_heads, d, dv, *, unused=0, sink=False, score=None, **m
     inputs |= {"out": dtypes.narrow(out, dtype), "lse": lse.astype(np.float32), "dlse": dlse}
     text = varlen.text.attn_grad(
         dtype=dtype, heads=heads, kv_heads=kv_heads, head_dim=d, v_head_dim=dv,
-        sink=sink, dlse=True, seqused_q=True, seqused_k=True, **mask,
+        sink=sink, dlse=True, seqused_q=True, seqused_k=True,
+        wrt_captures=bool(captures_of(score)), **mask,
     )  # fmt: skip
     return text, inputs
+
+
+def captures_of(score):
+    """Those with gradients: tables have none on a GPU."""
+    captures = score.captures if score else {}
+    return () if any(of.endswith("table") for of in captures.values()) else tuple(captures)
 
 
 def packed(inputs):
@@ -77,9 +86,8 @@ def check(name, dtype, *sizes, runs=1, **more):
     more = options(inputs, mask) | {"dlse": inputs["dlse"]}
     golden = reference.gradients(*arguments, **more)
     plain = reference.plain_gradients(*arguments, **more)
-    captures = mask["score"].captures if "score" in mask else ()
-    names = [*NAMES, *(f"d{capture}" for capture in captures)]
-    for key, wanted, simple in zip(names, golden, plain, strict=True):
+    names = [*NAMES, *(f"d{capture}" for capture in captures_of(mask.get("score")))]
+    for key, wanted, simple in zip(names, golden, plain):
         if wanted is not None:
             tolerance.check(results[key], wanted, simple, dtype, f"{name}: {key}", gradient=True)
     for key, used in (("dq", "q"), ("dk", "k"), ("dv", "k")):
@@ -118,4 +126,10 @@ SCORE = {"score": scores.capped_alibi(20), "window": (-1, 0), "sink": True, "unu
 run = check("score", "bf16", 4, 2, 64, 64, runs=27, **SCORE)
 alone("score", *run)
 hidden = {"score": scores.chunked(48), "window": (70, -1), "unused": 1}
+captured = {"score": scores.document(), "window": (-1, 0), "unused": 2}
+check("hidden by captures", "bf16", 4, 2, 64, 64, runs=27, **captured)
 check("hidden by a score", "f16", 2, 1, 128, 128, runs=3, **hidden)
+# Tables are looked up in; their own gradients are no kernel's.
+check("table of heads", "bf16", 4, 2, 64, 64, runs=27, score=scores.t5_bias(), window=(-1, 0))
+tables = scores.compose(scores.position_bias(), scores.tree())
+check("tables of queries", "f16", 4, 2, 64, 64, runs=3, score=tables, unused=2)

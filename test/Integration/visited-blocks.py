@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 """Which blocks are visited where a score region hides keys.
 
-A key that is visited has a weight, 0 if it is hidden, and 0 times NaN is NaN: with NaN
+A pair that is visited has a weight, 0 if it is hidden, and 0 times NaN is NaN: with NaN
 for the values of one block of keys, the queries of a panel that visits the block get
-NaN, those of others do not. Of masks that intervals can tell everything about, a panel
-may visit a block exactly if some of its queries sees some of the keys. On a GPU the
-panels are tiles.
+NaN, those of others do not; in gradients their dq. With NaN for dout of a panel of
+queries, the blocks of keys that it visits get NaN for dv. Of masks that intervals can
+tell everything about, a panel may visit a block exactly if some of its queries sees some
+of the keys. On a GPU the panels are tiles.
 """
 # RUN: %python %s --build %varlen-build | FileCheck %s
-# RUN: %python %s --build %varlen-build --device=sim:sm_80 --rows=300 | FileCheck %s
-# CHECK: {{[1-9][0-9]*}} blocks, 0 failed
+# RUN: %python %s --build %varlen-build --gradients --rows=500 --only="prefix|causal" | FileCheck %s
+# RUN: %python %s --build %varlen-build --device=sim:sm_80 --rows=200 | FileCheck %s
+# RUN: %python %s --build %varlen-build --device=sim:sm_80 --rows=200 --gradients \
+# RUN:   --only="prefix|causal" | FileCheck %s
+# CHECK: {{[1-9][0-9]*}} blocks, {{[1-9][0-9]*}} visited, 0 failed
 
 import argparse
 import os
@@ -25,18 +29,98 @@ sys.path.insert(0, str(ROOT / "python"))
 import varlen
 from varlen import scores
 
-# Two conditions that no window says, and one that intervals take for the causal mask.
-MASKS = [scores.chunked(90), scores.chunked(256), scores.sliding_window(70, 5), scores.dilated(5)]
+# Conditions that no window says, of positions and of captures, and one that intervals
+# take for the causal mask.
+MASKS = [
+    scores.chunked(90), scores.chunked(256), scores.sliding_window(70, 5), scores.dilated(5),
+    scores.prefix_lm(), scores.document(), scores.compose(scores.document(), scores.causal()),
+]  # fmt: skip
 EXACT = {"dilated": scores.causal()}
+HEAD_DIM = 64
 
 
-def tile_sizes(text, chip):
-    """Queries of a panel, and keys of a block."""
+def captures_of(mask, length):
+    """Documents and prefixes of several lengths: each query knows those of its own."""
+    ends = numpy.cumsum([length // 9, length // 3, 1, length // 5, length])
+    ends = numpy.minimum(ends, length).astype(numpy.float32)
+    of_query = numpy.searchsorted(ends, numpy.arange(length), side="right")
+    begins = numpy.concatenate([[0], ends[:-1]]).astype(numpy.float32)
+    known = {"begin": begins[of_query], "end": ends[of_query]}
+    # Half a row more: a prefix is no integer.
+    known["prefix"] = numpy.where(numpy.arange(length) < length // 2, length // 3 + 0.5, 3)
+    return {name: known[name][None].astype(numpy.float32) for name in mask.captures}
+
+
+def tile_sizes(text, chip, of_keys):
+    """Queries of a panel, and keys of a block; of gradients on a GPU those of the kernel
+    that owns dk and dv, if `of_keys`, or dq."""
     assign = "--varlen-assign-schedule" + (f"=chip={chip}" if chip else "")
     scheduled = varlen.call("varlen-opt", "-", assign, text=text)
-    schedule = re.search(r"[cg]pu_schedule<(.*?)>", scheduled)[1]
+    schedule = re.search(r"[cg]pu(?:_grad)?_schedule<(.*?)>+[,}]", scheduled)[1]
+    if "dk = " in schedule:
+        schedule = re.search(rf"{'dk' if of_keys else 'dq'} = <(.*?)>", schedule + ">")[1]
     sizes = {key: int(n) for key, n in re.findall(r"(\w+) = (\d+)", schedule)}
     return sizes.get("block_m") or sizes["lanes"] * sizes["vectors"], sizes["kv_block"]
+
+
+class Attention:
+    """Attention of one head that a mask hides keys of, forward or its gradients."""
+
+    def __init__(self, mask, arguments):
+        self.device = arguments.device
+        self.chip = arguments.device.partition(":")[2]
+        self.dtype = "bf16" if self.chip else "f32"
+        self.length = arguments.rows
+        self.captures = captures_of(mask, self.length)
+        positions = numpy.arange(self.length)
+        self.visible = EXACT.get(mask.name, mask).visible(
+            positions[:, None], positions[None, :],
+            *(values[0][:, None] for values in self.captures.values()),
+        )  # fmt: skip
+        make = varlen.text.attn_grad if arguments.gradients else varlen.text.attn
+        self.text = make(dtype=self.dtype, heads=1, head_dim=HEAD_DIM, score=mask, same_cu=True)
+
+    def run(self, **nan):
+        """Results with NaN for some rows of some operands."""
+        rng = numpy.random.default_rng(0)
+        inputs = {}
+        for name in ("q", "k", "v", "dout", "out"):
+            values = rng.standard_normal((self.length, 1, HEAD_DIM), numpy.float32)
+            if name in nan:
+                values[nan[name]] = numpy.nan
+            inputs[name] = varlen.dtypes.narrow(values, self.dtype)
+        inputs["lse"] = numpy.full((1, self.length), 8, numpy.float32)
+        if "attn_grad" not in self.text:
+            inputs = {name: inputs[name] for name in "qkv"}
+        inputs["cu_seqlens_q"] = numpy.array([0, self.length], numpy.int32)
+        results = varlen.run(self.text, inputs | self.captures, device=self.device)
+        return {
+            name: numpy.isnan(varlen.dtypes.widen(values)).any(axis=(1, 2))
+            for name, values in results.items()
+            if values.ndim == 3
+        }
+
+
+def slices(length, size):
+    return [slice(start, min(start + size, length)) for start in range(0, length, size)]
+
+
+class Counts:
+    blocks = visited = failed = 0
+
+    def add(self, mask, attention, rows, keys, block, visits):
+        # Blocks of a window begin at its first key: those of two numbers may share a
+        # panel.
+        near = slice(max(keys.start - block, 0), keys.stop + block)
+        seen = attention.visible[rows, keys].any()
+        allowed = seen
+        if mask.name == "sliding_window":
+            allowed = attention.visible[rows, near].any()
+        self.blocks += 1
+        self.visited += bool(visits)
+        if (seen and not visits) or (visits and not allowed):
+            self.failed += 1
+            print(f"{mask.name}: queries {rows}, keys {keys}: seen {seen}, visited {visits}")
 
 
 def main():
@@ -44,40 +128,31 @@ def main():
     parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
     parser.add_argument("--device", default="cpu", help="as varlen-run has it")
     parser.add_argument("--rows", default=1000, type=int)
+    parser.add_argument("--gradients", action="store_true")
+    parser.add_argument("--only", default="", help="a regular expression on names")
     arguments = parser.parse_args()
     os.environ["VARLEN_BUILD"] = str(arguments.build.resolve())
-    chip = arguments.device.partition(":")[2]
-    dtype = "bf16" if chip else "f32"
-    length = arguments.rows
-    rng = numpy.random.default_rng(0)
-    query, key = numpy.arange(length)[:, None], numpy.arange(length)[None, :]
-    cu = numpy.array([0, length], numpy.int32)
-    count = failed = 0
+    counts = Counts()
     for mask in MASKS:
-        text = varlen.text.attn(dtype=dtype, heads=1, score=mask, same_cu=True)
-        panel, block = tile_sizes(text, chip)
-        visible = EXACT.get(mask.name, mask).visible(query, key)
-        for first in range(0, length, block):
-            keys = slice(first, min(first + block, length))
-            q, k, v = (rng.standard_normal((length, 1, 64), numpy.float32) for _ in range(3))
-            v[keys] = numpy.nan
-            inputs = {name: varlen.dtypes.narrow(x, dtype) for name, x in zip("qkv", (q, k, v))}
-            inputs["cu_seqlens_q"] = cu
-            out = varlen.run(text, inputs, device=arguments.device)["out"]
-            visits = numpy.isnan(varlen.dtypes.widen(out)).any(axis=(1, 2))
-            for start in range(0, length, panel):
-                rows = slice(start, min(start + panel, length))
-                count += 1
-                # Blocks of a window begin at its first key: those of two numbers may
-                # share a panel.
-                near = slice(max(keys.start - block, 0), keys.stop + block)
-                seen = visible[rows, keys].any()
-                allowed = visible[rows, near].any() if mask.name == "sliding_window" else seen
-                if (seen and not visits[rows].any()) or (visits[rows].any() and not allowed):
-                    failed += 1
-                    print(f"{mask.name}: queries {rows}, keys {keys}: seen {seen}")
-    print(f"{count} blocks, {failed} failed")
-    return int(failed != 0)
+        if not re.search(arguments.only, mask.name):
+            continue
+        attention = Attention(mask, arguments)
+        own = "dq" if arguments.gradients else "out"
+        panel, block = tile_sizes(attention.text, attention.chip, of_keys=False)
+        panels = slices(attention.length, panel)
+        for keys in slices(attention.length, block):
+            visits = attention.run(v=keys)[own]
+            for rows in panels:
+                counts.add(mask, attention, rows, keys, block, visits[rows].any())
+        if not arguments.gradients:
+            continue
+        panel, block = tile_sizes(attention.text, attention.chip, of_keys=True)
+        for rows in slices(attention.length, panel):
+            visits = attention.run(dout=rows)["dv"]
+            for keys in slices(attention.length, block):
+                counts.add(mask, attention, rows, keys, block, visits[keys].any())
+    print(f"{counts.blocks} blocks, {counts.visited} visited, {counts.failed} failed")
+    return int(counts.failed != 0)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,6 @@ import ctypes
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 
@@ -40,6 +39,7 @@ import numpy
 import varlen
 from build import build_runtime
 from cuda import Driver, Manifest, pointer
+from executor import compile_kernels
 
 LENGTHS_Q, LENGTHS_K = [21, 0, 8, 1, 7], [21, 5, 30, 0, 3]
 HEADS, KV_HEADS, DIM = 4, 2, 64
@@ -73,24 +73,7 @@ def compile_function(name, text, options):
         ["cc", "-std=c99", "-shared", "-fPIC", f"{path}.c", "-L", build / "lib/fake-cuda",
          "-l:libcuda.so.1", "-o", f"{path}.so"], check=True,
     )  # fmt: skip
-    strided = "{strided}" if "--strided" in options else ""
-    split = "split-numbers" if "--split-numbers" in options else ""
-    pipeline = (
-        f"builtin.module(inline,varlen-add-result-arguments{strided},"
-        f"varlen-to-nvvm{{format=sim bare-pointers {split}}})"
-    )
-    lowered = subprocess.run(
-        ["varlen-opt", f"{path}.mlir", f"--pass-pipeline={pipeline}"],
-        check=True, capture_output=True,
-    ).stdout  # fmt: skip
-    code = subprocess.run(
-        ["mlir-translate", "--mlir-to-llvmir"], input=lowered, check=True, capture_output=True
-    ).stdout
-    subprocess.run(
-        ["clang-22", "-x", "ir", "-", "-O1", "-fPIC", "-shared", "-Wno-override-module",
-         "-o", folder / f"{name}-kernels.so"], input=code, check=True,
-    )  # fmt: skip
-    image = re.search(rb"varlen-executor:[\w.]+", lowered)[0]
+    image = compile_kernels(path, "--strided" in options, "--split-numbers" in options)
     (folder / f"{name}.image").write_bytes(image)
 
 

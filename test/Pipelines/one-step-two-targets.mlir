@@ -3,7 +3,7 @@
 // step for a GPU, where queries are the rows and every thread has a fragment.
 
 // RUN: varlen-opt %s --varlen-online-softmax | FileCheck %s --check-prefix=STEP
-// RUN: varlen-opt %s --pass-pipeline='builtin.module(varlen-online-softmax,varlen-vectorize-tiles,gpu.module(gpu.func(kernel-distribute)),canonicalize,cse)' | FileCheck %s
+// RUN: varlen-opt %s --pass-pipeline='builtin.module(varlen-online-softmax,varlen-choose-copies,varlen-vectorize-tiles,gpu.module(gpu.func(kernel-distribute)),canonicalize,cse)' | FileCheck %s
 
 // The same operations in the same order, twice.
 // STEP: linalg.fill

@@ -99,6 +99,20 @@ def ours(q, k, v, *captures):
 
 
 torch.autograd.gradcheck(ours, (q, k, v, *captures), fast_mode=True)
+# Tables; what flags say is no smooth function of them.
+for library, shapes in (
+    (scores.t5_bias(8, 6), [(4, 8)]), (scores.t5_bias(6, 9, bidirectional=False), [(4, 6)]),
+    (scores.compose(scores.position_bias(), scores.tree()), [(4, ROWS_Q, 50), (4, ROWS_Q, 9)]),
+):  # fmt: skip
+    tables = [torch.randn(shape, dtype=torch.float64).requires_grad_() for shape in shapes]
+    for flags in tables[1:]:
+        flags.detach_().clamp_(min=0)
+    torch.autograd.gradcheck(
+        lambda q, k, v, *c: varlen_attn(
+            q, k, v, cu_q, cu_k, enable_gqa=True, score=library, captures=c
+        ),
+        (q, k, v, *tables), fast_mode=True,
+    )  # fmt: skip
 arguments = (q, k, v, cu_q, cu_k, None, None, -1, 0, None, score.key, captures)
 torch.library.opcheck(torch.ops.varlen.attn.default, arguments)
 with torch.no_grad():

@@ -10,7 +10,6 @@
 
 #include "mlir/IR/BuiltinTypes.h"
 
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -87,11 +86,4 @@ FailureOr<std::string> CTypes::get(Operation *op, Type type) {
       ("varlen_" + element->name + "_" + Twine(shaped.getRank())).str();
   declareStruct(name, *element, shaped.getRank());
   return name + " *";
-}
-
-LogicalResult varlen::checkCName(Operation *op, StringRef name) {
-  if (!name.empty() && !llvm::isDigit(name.front()) &&
-      llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; }))
-    return success();
-  return op->emitOpError("expected a name that C can have");
 }

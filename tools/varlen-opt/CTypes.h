@@ -48,9 +48,6 @@ private:
   llvm::StringSet<> structs;
 };
 
-/// An error at `op` if `name` is none that C can have.
-LogicalResult checkCName(Operation *op, StringRef name);
-
 } // namespace mlir::varlen
 
 #endif // VARLEN_OPT_CTYPES_H

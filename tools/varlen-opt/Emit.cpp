@@ -8,16 +8,13 @@
 
 #include "Emit.h"
 
-#include "CTypes.h"
 #include "EmitFile.h"
 #include "EmitLauncher.h"
-#include "varlen/Conversion/Passes.h"
 #include "varlen/Pipelines/Pipelines.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/Passes.h"
 
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
@@ -110,25 +107,6 @@ static GPUFormat getFormat(const EmitOptions &options) {
     return options.image;
   }
   llvm_unreachable("unknown file");
-}
-
-/// Lowers to launches of kernels on bare pointers, in functions whose results
-/// are arguments, and plans them.
-static FailureOr<std::vector<LaunchPlan>>
-planLaunches(ModuleOp module, const VarlenToNVVMOptions &pipeline,
-             bool strided) {
-  PassManager manager(module.getContext());
-  manager.addPass(createInlinerPass());
-  VarlenAddResultArgumentsOptions results;
-  results.strided = strided;
-  manager.addPass(createVarlenAddResultArguments(results));
-  buildVarlenToLaunches(manager, pipeline);
-  // Operations that only an operation without a step used.
-  manager.addNestedPass<func::FuncOp>(createCanonicalizerPass());
-  manager.addNestedPass<func::FuncOp>(createCSEPass());
-  if (failed(manager.run(module)))
-    return failure();
-  return makeLaunchPlans(module);
 }
 
 int varlen::emitKernels(int argc, char **argv, DialectRegistry &registry) {

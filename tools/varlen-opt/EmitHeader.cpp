@@ -9,6 +9,7 @@
 #include "EmitHeader.h"
 
 #include "CTypes.h"
+#include "varlen/Launch/LaunchPlan.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinTypes.h"

@@ -9,7 +9,7 @@
 #ifndef VARLEN_OPT_EMITLAUNCHER_H
 #define VARLEN_OPT_EMITLAUNCHER_H
 
-#include "LaunchPlan.h"
+#include "varlen/Launch/LaunchPlan.h"
 
 namespace llvm {
 class raw_ostream;

@@ -141,11 +141,12 @@ void Reader::readExtents(Value value, ArrayRef<Extent> extents) {
 }
 
 void Reader::readShape(const varlen::ShapedByInputs &shaped) {
-  readExtents(
-      shaped.value,
-      llvm::map_to_vector(shaped.extents, [](const varlen::ExtentOf &from) {
-        return getExtents(from.source.name)[from.dim];
-      }));
+  // How many entries a table has, follows from nothing else.
+  SmallVector<Extent> extents;
+  for (const varlen::ExtentOf &from : shaped.extents)
+    if (from.source.name != "capture")
+      extents.push_back(getExtents(from.source.name)[from.dim]);
+  readExtents(shaped.value, extents);
 }
 
 Attention Reader::read() {

@@ -51,6 +51,7 @@ compile(mlir::ModuleOp module, const mlir::varlen::CPUTarget &target);
 /// An error whose message has been printed already.
 class PrintedError : public llvm::ErrorInfo<PrintedError> {
 public:
+  // NOLINTNEXTLINE(readability-identifier-naming): LLVM's name.
   static char ID;
   void log(llvm::raw_ostream &) const override {}
   std::error_code convertToErrorCode() const override {

@@ -17,7 +17,6 @@
 #include <cstring>
 
 using namespace varlen_run;
-using llvm::ArrayRef;
 using llvm::Error;
 using llvm::Expected;
 
@@ -120,8 +119,8 @@ Error Function::call() {
   std::vector<void *> values;
   if (returnsStruct)
     values.push_back(resultWords.data());
-  for (size_t i = 0; i < descriptors.size(); ++i)
-    values.push_back(descriptors[i].data());
+  for (auto &descriptor : descriptors)
+    values.push_back(descriptor.data());
   // The packed entry takes the address of each value.
   std::vector<void *> addresses;
   for (size_t i = 0; i < values.size(); ++i) {

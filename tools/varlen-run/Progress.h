@@ -25,7 +25,7 @@ public:
   Progress();
   ~Progress();
   /// What follows, "compiling", ...
-  void setPhase(std::string phase);
+  void setPhase(std::string next);
 
 private:
   void watch();

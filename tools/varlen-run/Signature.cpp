@@ -49,8 +49,8 @@ static Expected<func::FuncOp> findEntry(ModuleOp module, StringRef name) {
                      "--entry (" +
                      names + ")");
   }
-  auto it = llvm::find_if(candidates,
-                          [&](func::FuncOp f) { return f.getName() == name; });
+  auto *it = llvm::find_if(candidates,
+                           [&](func::FuncOp f) { return f.getName() == name; });
   if (it == candidates.end())
     return makeError("no public function '" + name.str() +
                      "' in the module: expected one of " + names);

@@ -559,6 +559,47 @@ def VarlenAddResultArguments
     Statistic<"numAdded", "added", "Results that are arguments now">];
 }
 
+def VarlenAllowMeasuring
+    : Pass<"varlen-allow-measuring", "::mlir::ModuleOp"> {
+  let summary = "Let a run of a function count its memory, and do nothing else";
+  let description = [{
+    A run in which `varlen_is_measuring` is true meets every allocation and
+    deallocation of a real run, and reads and writes no memory: operations that do
+    are in branches that it does not take. Whoever runs the code has that function,
+    and others in place of `malloc`, `free`, `varlen_work_tiles` and
+    `varlen_parallel_for`, which count and run no work; so `scf.forall` and
+    attention stay as they are.
+
+    *Requires*: functions on buffers, before parallel loops are outlined.
+    *Guarantees*: real runs compute the same. Where what is allocated depends on
+    more than extents and scalar arguments, the function stays as it is and gets
+    the attribute `varlen.memory_depends_on`, with the name of an operation by
+    which it does. *Numerics*: none.
+
+    ```mlir
+    %x = memref.alloc(%n) : memref<?xf32>
+    linalg.fill ins(%zero : f32) outs(%x : memref<?xf32>)
+    ```
+    becomes
+    ```mlir
+    %measures = call @varlen_is_measuring() : () -> i1
+    %true = arith.constant true
+    %computes = arith.xori %measures, %true : i1
+    %x = memref.alloc(%n) : memref<?xf32>
+    scf.if %computes {
+      linalg.fill ins(%zero : f32) outs(%x : memref<?xf32>)
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect"];
+  let statistics = [
+    Statistic<"numBranches", "branches", "Branches around uses of memory">,
+    Statistic<"numRefused", "refused",
+              "Functions whose memory depends on more than extents">];
+}
+
 def VarlenImportStableHLO : Pass<"varlen-import-stablehlo"> {
   let summary = "Attention of StableHLO modules";
   let description = [{

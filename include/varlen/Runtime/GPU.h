@@ -247,6 +247,10 @@ void *varlen_gpu_status_buffer(void);
    and gives non-zero, once. It may be that of another stream of the context. */
 int32_t varlen_gpu_check(void *stream);
 
+/* Makes an error that kernels have stored, here or in memory of the caller's,
+   the calling thread's. `code` is not 0. */
+void varlen_gpu_report(const varlen_gpu_status *status);
+
 #ifdef __cplusplus
 } // extern "C"
 #endif

@@ -9,7 +9,7 @@
 #include "CPUTileBuilder.h"
 
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
-#include "varlen/Dialect/Varlen/Utils/ScoreIntervals.h"
+#include "varlen/Dialect/Varlen/Utils/TableMemory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -200,9 +200,8 @@ CPUTileBuilder::VisiblePart CPUTileBuilder::visiblePart(const WorkTile &tile,
                                                         Value k0, Value keys) {
   Value last = index.sub(index.add(first, rows), index.constant(1));
   VisiblePart part;
-  part.keys =
-      tile.mask.emitKeysOf(index, index.div(first, tile.pairs.group),
-                           index.div(last, tile.pairs.group), tile.kRows);
+  part.keys = tile.mask.emitKeysOf(index, tile.pairs.query(index, first),
+                                   tile.pairs.query(index, last), tile.kRows);
   part.begin =
       index.roundDown(index.sub(index.max(part.keys.begin, k0), k0), kGranule);
   part.end = index.roundUp(
@@ -272,7 +271,7 @@ void CPUTileBuilder::emitScoreInputs(const WorkTile &tile, Value pair,
                                      ValueRange memory, ValueRange scratch,
                                      ValueRange at) {
   if (scratch.size() > memory.size()) {
-    Value query = index.div(pair, tile.pairs.group);
+    Value query = tile.pairs.query(index, pair);
     memref::StoreOp::create(b, tile.mask.emitPosition(index, query),
                             scratch.front(), at);
     scratch = scratch.drop_front();
@@ -281,16 +280,112 @@ void CPUTileBuilder::emitScoreInputs(const WorkTile &tile, Value pair,
     memref::StoreOp::create(b, loadNumber(tile, source, pair), destination, at);
 }
 
+void CPUTileBuilder::emitTableRows(const WorkTile &tile, Value pair,
+                                   ValueRange memory, ValueRange rows,
+                                   ValueRange at) {
+  for (auto [table, scratch] : llvm::zip_equal(memory, rows))
+    memref::StoreOp::create(b,
+                            emitTableRow(index, emitTableStrides(index, table),
+                                         tile.pairs.head(index, pair),
+                                         tile.pairs.row(index, pair)),
+                            scratch, at);
+}
+
+SmallVector<Value> CPUTileBuilder::emitTableViews(ValueRange memory) {
+  return llvm::map_to_vector(
+      memory, [&](Value table) { return emitTableView(index, table); });
+}
+
+NumberRange CPUTileBuilder::unite(const NumberRange &a, const NumberRange &b) {
+  return {arith::MinimumFOp::create(this->b, a.low, b.low),
+          arith::MaximumFOp::create(this->b, a.high, b.high)};
+}
+
+NumberRange CPUTileBuilder::emitExtremes(Value count,
+                                         function_ref<Value(Value)> numberAt) {
+  Value zero = index.constant(0), one = index.constant(1);
+  Value first = numberAt(zero);
+  ValueRange extremes = emitLoop(
+      b, one, count, one, {first, first}, [&](Value i, ValueRange extremes) {
+        Value number = numberAt(i);
+        NumberRange range = unite({extremes[0], extremes[1]}, {number, number});
+        return Values{range.low, range.high};
+      });
+  return {extremes[0], extremes[1]};
+}
+
+/// How many captures of a region are numbers.
+static unsigned numCaptures(Block *score) {
+  return getNumberArguments(score).size();
+}
+
+SmallVector<NumberRange> CPUTileBuilder::emitCaptureRanges(
+    Block *score, function_ref<NumberRange(unsigned)> extremesOf) {
+  SmallVector<NumberRange> ranges(numCaptures(score));
+  for (auto [capture, range] : llvm::enumerate(ranges)) {
+    if (!visibilityReadsCapture(score, capture))
+      continue;
+    NumberRange extremes = extremesOf(capture);
+    range = emitCaptureRange(b, extremes.low, extremes.high);
+  }
+  return ranges;
+}
+
+Value CPUTileBuilder::allocateRanges(Block *score, OpFoldResult panels) {
+  auto captures = llvm::seq(numCaptures(score));
+  if (llvm::none_of(captures, [&](unsigned capture) {
+        return visibilityReadsCapture(score, capture);
+      }))
+    return {};
+  auto [count, size] = decomposeMixedValues({panels});
+  return allocate({count.front(), 2 * numCaptures(score)}, compute, size);
+}
+
+void CPUTileBuilder::storeRanges(
+    Block *score, Value memory, Value number, Value count,
+    function_ref<Value(unsigned, Value)> numberAt) {
+  auto ranges = emitCaptureRanges(score, [&](unsigned capture) {
+    return emitExtremes(count,
+                        [&](Value query) { return numberAt(capture, query); });
+  });
+  for (auto [capture, range] : llvm::enumerate(ranges)) {
+    if (!range.low)
+      continue;
+    auto store = [&](Value bound, int64_t column) {
+      memref::StoreOp::create(b, bound, memory,
+                              ValueRange{number, index.constant(column)});
+    };
+    store(range.low, 2 * capture);
+    store(range.high, 2 * capture + 1);
+  }
+}
+
+SmallVector<NumberRange> CPUTileBuilder::loadRanges(Block *score, Value memory,
+                                                    Value number) {
+  SmallVector<NumberRange> ranges(numCaptures(score));
+  auto load = [&](int64_t column) -> Value {
+    return memref::LoadOp::create(b, memory,
+                                  ValueRange{number, index.constant(column)});
+  };
+  for (auto [capture, range] : llvm::enumerate(ranges))
+    if (visibilityReadsCapture(score, capture))
+      range = {load(2 * capture), load(2 * capture + 1)};
+  return ranges;
+}
+
 Value CPUTileBuilder::mayBeVisible(const WorkTile &tile, Block *score,
-                                   Value first, Value rows, Value begin,
-                                   Value end) {
+                                   ArrayRef<NumberRange> captures, Value first,
+                                   Value rows, Value begin, Value end) {
   if (!getVisible(score))
     return {};
-  Value last = index.sub(index.add(first, rows), index.constant(1));
+  IndexBuilder narrow{b, b.getI32Type()};
+  Value one = index.constant(1);
+  Value last = index.sub(index.add(first, rows), one);
   auto position = [&](Value pair) {
-    Value query = index.div(pair, tile.pairs.group);
-    return index.cast(tile.mask.emitPosition(index, query));
+    Value query = tile.pairs.query(index, pair);
+    return tile.mask.emitPosition(index, query);
   };
-  return emitMayBeVisible(index, score, {position(first), position(last)},
-                          {begin, index.sub(end, index.constant(1))});
+  return emitMayBeVisible(
+      narrow, score, {position(first), position(last)},
+      {narrow.cast(begin), narrow.cast(index.sub(end, one))}, captures);
 }

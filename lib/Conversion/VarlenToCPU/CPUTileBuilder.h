@@ -11,6 +11,7 @@
 
 #include "CPUTileMemory.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Utils/ScoreIntervals.h"
 #include "varlen/Dialect/Varlen/Utils/SequenceMask.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -32,7 +33,7 @@ protected:
 
   /// What a work tile of the list says.
   struct WorkTile {
-    PairMap pairs;
+    RowMap pairs;
     Value first, rows, kRow, kRows, queries, offset, kBegin, kEnd;
     /// Of the sequence; whoever asks it has to set it.
     SequenceMask mask;
@@ -113,7 +114,7 @@ protected:
   /// Whether all of the pairs see all keys from `begin` to before `end`.
   Value seeAll(const VisiblePart &seen, Value begin, Value end);
   /// The rows of the keys, and values, of a tile's sequence and kv head.
-  PairMap keyRows(const WorkTile &tile) {
+  RowMap keyRows(const WorkTile &tile) {
     return {tile.kRow, tile.pairs.kvHead, index.constant(1)};
   }
   /// `count` of these rows of `source` from `first` on, where they are.
@@ -141,10 +142,38 @@ protected:
   /// to the first of `scratch`, if that is one, then the captures of `memory`.
   void emitScoreInputs(const WorkTile &tile, Value pair, ValueRange memory,
                        ValueRange scratch, ValueRange at);
-  /// Whether some of the `rows` pairs from `first` on may see a key from
-  /// `begin` to before `end`; null if the score region does not say.
-  Value mayBeVisible(const WorkTile &tile, Block *score, Value first,
-                     Value rows, Value begin, Value end);
+  /// Tables of steps: views of memory of an attention, and scratch with the row
+  /// of each query.
+  struct Tables {
+    SmallVector<Value> views, rows;
+  };
+  /// Stores the rows of the query of `pair` in tables.
+  void emitTableRows(const WorkTile &tile, Value pair, ValueRange memory,
+                     ValueRange rows, ValueRange at);
+  SmallVector<Value> emitTableViews(ValueRange memory);
+  /// Whether some of the `rows` pairs from `first` on, whose captures have
+  /// those ranges, may see a key from `begin` to before `end`; null if the
+  /// score region does not say.
+  Value mayBeVisible(const WorkTile &tile, Block *score,
+                     ArrayRef<NumberRange> captures, Value first, Value rows,
+                     Value begin, Value end);
+  /// The ranges of the captures of a region, null of those that do not say
+  /// whether a key is visible; `extremesOf` emits the least and the largest of
+  /// one's numbers.
+  SmallVector<NumberRange>
+  emitCaptureRanges(Block *score,
+                    function_ref<NumberRange(unsigned)> extremesOf);
+  /// The least and the largest of `count` numbers, at least one; NaN if one is.
+  NumberRange emitExtremes(Value count, function_ref<Value(Value)> numberAt);
+  /// Room for such ranges of each of `panels` panels; null if there are none.
+  Value allocateRanges(Block *score, OpFoldResult panels);
+  /// Stores, and loads, those of one panel: of `count` queries with the numbers
+  /// that `numberAt` gives for a capture and a query.
+  void storeRanges(Block *score, Value memory, Value number, Value count,
+                   function_ref<Value(unsigned, Value)> numberAt);
+  SmallVector<NumberRange> loadRanges(Block *score, Value memory, Value number);
+  /// Of both: NaN if something is NaN.
+  NumberRange unite(const NumberRange &a, const NumberRange &b);
   Value both(Value condition, Value other) {
     return other ? arith::AndIOp::create(b, condition, other).getResult()
                  : condition;

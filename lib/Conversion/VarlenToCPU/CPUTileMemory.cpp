@@ -16,14 +16,6 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-Value PairMap::row(IndexBuilder &index, Value pair) const {
-  return index.add(qRow, index.div(pair, group));
-}
-
-Value PairMap::head(IndexBuilder &index, Value pair) const {
-  return index.add(index.mul(kvHead, group), index.rem(pair, group));
-}
-
 //===----------------------------------------------------------------------===//
 // Tiles
 //===----------------------------------------------------------------------===//
@@ -87,7 +79,7 @@ namespace {
 struct LanePairs {
   SmallVector<Value> rows, heads;
 
-  LanePairs(IndexBuilder &index, const PairMap &pairs, Value first, Value last,
+  LanePairs(IndexBuilder &index, const RowMap &pairs, Value first, Value last,
             int64_t lanes) {
     for (int64_t lane = 0; lane < lanes; ++lane) {
       Value pair = index.min(index.add(first, lane), last);
@@ -99,10 +91,10 @@ struct LanePairs {
 } // namespace
 
 void mlir::varlen::emitPackColumns(ImplicitLocOpBuilder &b, Value source,
-                                   const PairMap &pairs, Value first,
-                                   Value last, Value destination,
-                                   Value rowOffset, Value columnOffset,
-                                   int64_t lanes, bool bf16Pairs) {
+                                   const RowMap &pairs, Value first, Value last,
+                                   Value destination, Value rowOffset,
+                                   Value columnOffset, int64_t lanes,
+                                   bool bf16Pairs) {
   IndexBuilder index{b};
   LanePairs at(index, pairs, first, last, lanes);
   // What is transposed: elements of the compute type, or words of two bf16.
@@ -148,7 +140,7 @@ void mlir::varlen::emitPackColumns(ImplicitLocOpBuilder &b, Value source,
 
 void mlir::varlen::emitUnpackColumns(ImplicitLocOpBuilder &b, Value source,
                                      Value rowOffset, Value columnOffset,
-                                     const PairMap &pairs, Value first,
+                                     const RowMap &pairs, Value first,
                                      Value last, Value destination,
                                      int64_t lanes) {
   IndexBuilder index{b};
@@ -210,7 +202,7 @@ static void emitZeroRun(ImplicitLocOpBuilder &b, Value memref, ValueRange row,
 }
 
 void mlir::varlen::emitPrefetchRows(ImplicitLocOpBuilder &b, Value source,
-                                    const PairMap &pairs, Value first,
+                                    const RowMap &pairs, Value first,
                                     Value rows) {
   constexpr unsigned secondLevel = 2;
   IndexBuilder index{b};
@@ -227,7 +219,7 @@ void mlir::varlen::emitPrefetchRows(ImplicitLocOpBuilder &b, Value source,
 }
 
 void mlir::varlen::emitCopyRows(ImplicitLocOpBuilder &b, Value source,
-                                const PairMap &pairs, Value first, Value rows,
+                                const RowMap &pairs, Value first, Value rows,
                                 Value paddedRows, Value destination,
                                 int64_t lanes) {
   IndexBuilder index{b};
@@ -250,7 +242,7 @@ void mlir::varlen::emitCopyRows(ImplicitLocOpBuilder &b, Value source,
 }
 
 void mlir::varlen::emitPairRows(ImplicitLocOpBuilder &b, Value source,
-                                const PairMap &pairs, Value first, Value rows,
+                                const RowMap &pairs, Value first, Value rows,
                                 Value paddedRows, Value destination,
                                 int64_t lanes) {
   IndexBuilder index{b};
@@ -292,9 +284,8 @@ void mlir::varlen::emitPairRows(ImplicitLocOpBuilder &b, Value source,
 }
 
 void mlir::varlen::emitStoreRows(ImplicitLocOpBuilder &b, Value source,
-                                 Value factor, const PairMap &pairs,
-                                 Value first, Value rows, Value destination,
-                                 int64_t lanes) {
+                                 Value factor, const RowMap &pairs, Value first,
+                                 Value rows, Value destination, int64_t lanes) {
   IndexBuilder index{b};
   emitLoop(b, index.constant(0), rows, 1, [&](Value i) {
     Value pair = index.add(first, i);
@@ -315,7 +306,7 @@ void mlir::varlen::emitStoreRows(ImplicitLocOpBuilder &b, Value source,
 }
 
 void mlir::varlen::emitFillRows(ImplicitLocOpBuilder &b, double value,
-                                const PairMap &pairs, Value first, Value rows,
+                                const RowMap &pairs, Value first, Value rows,
                                 Value destination, int64_t lanes) {
   IndexBuilder index{b};
   emitLoop(b, index.constant(0), rows, 1, [&](Value i) {

@@ -17,33 +17,24 @@
 #define VARLEN_CONVERSION_VARLENTOCPU_CPUTILEMEMORY_H
 
 #include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
-#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+#include "varlen/Dialect/Varlen/Utils/RowMap.h"
 
 namespace mlir::varlen {
-
-/// A (query row, query head) pair of a work tile: an index into the list of
-/// pairs of a sequence and kv head, see varlen_work_tile.
-struct PairMap {
-  Value qRow, kvHead, group;
-
-  Value row(IndexBuilder &index, Value pair) const;
-  Value head(IndexBuilder &index, Value pair) const;
-};
 
 /// Reads `lanes` rows source[row, head, :] (one for each pair from `first` on,
 /// none past `last`) and writes them as columns of destination, which starts
 /// at (rowOffset, columnOffset) and has source's innermost extent as rows.
 /// With `bf16Pairs` two neighbours in a row become one element of a column.
-void emitPackColumns(ImplicitLocOpBuilder &b, Value source,
-                     const PairMap &pairs, Value first, Value last,
-                     Value destination, Value rowOffset, Value columnOffset,
-                     int64_t lanes, bool bf16Pairs);
+void emitPackColumns(ImplicitLocOpBuilder &b, Value source, const RowMap &pairs,
+                     Value first, Value last, Value destination,
+                     Value rowOffset, Value columnOffset, int64_t lanes,
+                     bool bf16Pairs);
 
 /// The way back: columns of `source` become rows destination[row, head, :].
 /// Lanes past `last` must hold the same values as the lane of `last`, and write
 /// them again.
 void emitUnpackColumns(ImplicitLocOpBuilder &b, Value source, Value rowOffset,
-                       Value columnOffset, const PairMap &pairs, Value first,
+                       Value columnOffset, const RowMap &pairs, Value first,
                        Value last, Value destination, int64_t lanes);
 
 /// Elements in a cache line of 64 bytes.
@@ -62,31 +53,31 @@ inline int64_t getCacheLineElements(Type element) {
 /// Asks for rows source[row, head, :] of `rows` pairs from `first` on, into the
 /// second-level cache: the first has room for fewer, and for fewer misses.
 void emitPrefetchRows(ImplicitLocOpBuilder &b, Value source,
-                      const PairMap &pairs, Value first, Value rows);
+                      const RowMap &pairs, Value first, Value rows);
 
 /// Copies rows source[row, head, :] of `rows` pairs from `first` on to
 /// destination[i, :], and makes destination rows rows .. paddedRows, and
 /// columns that source does not have, zero. The rows of keys are pairs with a
 /// group of 1.
-void emitCopyRows(ImplicitLocOpBuilder &b, Value source, const PairMap &pairs,
+void emitCopyRows(ImplicitLocOpBuilder &b, Value source, const RowMap &pairs,
                   Value first, Value rows, Value paddedRows, Value destination,
                   int64_t lanes);
 
 /// The same, so that element d of rows 2 j and 2 j + 1 become
 /// destination[j, 2 d] and [j, 2 d + 1]; paddedRows is even.
-void emitPairRows(ImplicitLocOpBuilder &b, Value source, const PairMap &pairs,
+void emitPairRows(ImplicitLocOpBuilder &b, Value source, const RowMap &pairs,
                   Value first, Value rows, Value paddedRows, Value destination,
                   int64_t lanes);
 
 /// The way back: rows of `source`, times `factor` where that is not null,
 /// become rows destination[row, head, :] of `rows` pairs from `first` on.
 void emitStoreRows(ImplicitLocOpBuilder &b, Value source, Value factor,
-                   const PairMap &pairs, Value first, Value rows,
+                   const RowMap &pairs, Value first, Value rows,
                    Value destination, int64_t lanes);
 
 /// Makes rows destination[row, head, :] of `rows` pairs from `first` on
 /// `value`.
-void emitFillRows(ImplicitLocOpBuilder &b, double value, const PairMap &pairs,
+void emitFillRows(ImplicitLocOpBuilder &b, double value, const RowMap &pairs,
                   Value first, Value rows, Value destination, int64_t lanes);
 
 /// Makes the first `rows` rows of a scratch tile zero.

@@ -72,9 +72,10 @@ void FewQueriesConverter::emitRows() {
   loop(index.constant(0), tile.rows, 1, [&](Value row) {
     Value pair = index.add(tile.first, row);
     SmallVector<Value> at = {row, index.constant(0)};
-    emitLimits(tile, index.div(pair, tile.pairs.group), lo, hi, at);
+    emitLimits(tile, tile.pairs.query(index, pair), lo, hi, at);
     emitScoreInputs(tile, pair, getSources(loops.captures),
                     getScoreScratch(position, captures), at);
+    emitTableRows(tile, pair, loops.step.getTables(), tables.rows, at);
     if (loops.sink)
       memref::StoreOp::create(b, loadNumber(tile, loops.sink.getSource(), pair),
                               sinks, at);
@@ -102,8 +103,8 @@ void FewQueriesConverter::emitBlock(Value k0, ArrayRef<Value> state) {
   // In whole granules, of which the last may be cut.
   Value end = index.min(seen.end, keys);
   Value may =
-      mayBeVisible(tile, loops.step.getScoreBody(), tile.first, tile.rows,
-                   index.add(k0, seen.begin), index.add(k0, end));
+      mayBeVisible(tile, loops.step.getScoreBody(), captureRanges, tile.first,
+                   tile.rows, index.add(k0, seen.begin), index.add(k0, end));
   branch(both(index.less(seen.begin, end), may), [&] {
     // As a minimum it bounds the size of the scores.
     Value from = index.add(k0, seen.begin);
@@ -121,8 +122,9 @@ void FewQueriesConverter::emitBlock(Value k0, ArrayRef<Value> state) {
         number(hi), from32, whole,
         /*queries=*/Value(), /*keys=*/Value(),
         position ? number(position) : Value(), position ? from32 : Value(),
-        llvm::map_to_vector(captures, number), load(views[0]), load(views[1]),
-        load(views[2]), step.getScaleAttr(),
+        llvm::map_to_vector(captures, number), tables.views,
+        llvm::map_to_vector(tables.rows, number), load(views[0]),
+        load(views[1]), load(views[2]), step.getScaleAttr(),
         OrientationAttr::get(b.getContext(), Orientation::QK),
         step.getScore().size());
     copyScore(step, few);
@@ -190,6 +192,9 @@ void FewQueriesConverter::emit(const WorkTile &workTile, const Share &share) {
     position = allocate(maxQueries, 1, b.getI32Type());
   for (size_t i = 0; i < loops.captures.size(); ++i)
     captures.push_back(allocate(maxQueries, 1, compute));
+  tables = {emitTableViews(loops.step.getTables()), {}};
+  for (size_t i = 0; i < tables.views.size(); ++i)
+    tables.rows.push_back(allocate(maxQueries, 1, b.getI64Type()));
   // Of a whole tile the first part's state, which becomes that of all, and
   // another part's.
   Value zero = index.constant(0), one = index.constant(1);
@@ -202,6 +207,13 @@ void FewQueriesConverter::emit(const WorkTile &workTile, const Share &share) {
                                [&](Value all) { return matrixAt(all, slot); });
   };
   emitRows();
+  captureRanges =
+      emitCaptureRanges(loops.step.getScoreBody(), [&](unsigned capture) {
+        return emitExtremes(tile.rows, [&](Value row) -> Value {
+          return memref::LoadOp::create(b, captures[capture],
+                                        ValueRange{row, index.constant(0)});
+        });
+      });
   loop(share.first, share.end, 1, [&](Value number) {
     Value isFirst =
         arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number, zero);

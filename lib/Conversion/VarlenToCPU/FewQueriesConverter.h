@@ -74,9 +74,11 @@ private:
   WorkTile tile;
   Value q, lo, hi, sinks;
   /// What the score region reads of each query: its position, null if it does
-  /// not, and captures.
+  /// not, captures, and its rows in tables.
   Value position;
   SmallVector<Value> captures;
+  SmallVector<NumberRange> captureRanges;
+  Tables tables;
 };
 
 } // namespace mlir::varlen

@@ -149,9 +149,10 @@ void QueryTileConverter::emitTile() {
     emitInits(at);
     emitLimits(at);
   });
+  SmallVector<NumberRange> ofTile = emitTileRanges();
   Block *score = loops.step.getScoreBody();
   loop(tile.kBegin, tile.kEnd, schedule.getKvBlock(), [&](Value k0) {
-    Value may = mayBeVisible(tile, score, tile.first, tile.rows, k0,
+    Value may = mayBeVisible(tile, score, ofTile, tile.first, tile.rows, k0,
                              index.add(k0, blockKeys(tile, k0)));
     if (!may)
       return emitBlock(k0);
@@ -197,6 +198,11 @@ void QueryTileConverter::allocateScratch() {
   captures.clear();
   for (size_t i = 0; i < loops.captures.size(); ++i)
     captures.push_back(allocate(count, panel, compute));
+  captureRanges =
+      allocateRanges(loops.step.getScoreBody(), b.getIndexAttr(count));
+  tables = {emitTableViews(loops.step.getTables()), {}};
+  for (size_t i = 0; i < tables.views.size(); ++i)
+    tables.rows.push_back(allocate(count, panel, b.getI64Type()));
   for (Factor *factor : {&k, &v}) {
     shape = getTileMemoryShape(factor->order, schedule.getKvBlock(),
                                factor->columns);
@@ -236,14 +242,14 @@ SmallVector<Value> QueryTileConverter::stateColumns(const Panel &at,
   return views;
 }
 
-/// The state before the first block.
+/// The state before the first block, of vectors without a query, too.
 void QueryTileConverter::emitInits(const Panel &at) {
   for (auto [init, number, scratch] :
        llvm::zip_equal(loops.blocks.getInits(), loops.inits, state)) {
     Value value = splat(number), memref = scratch;
     int64_t rows = rowsOf(init);
     Value first = index.mul(at.number, rows);
-    loop(index.constant(0), at.rows, lanes, [&](Value column) {
+    loop(index.constant(0), index.constant(panel), lanes, [&](Value column) {
       loop(index.constant(0), index.constant(rows), 1, [&](Value row) {
         vector::StoreOp::create(b, value, memref,
                                 ValueRange{index.add(first, row), column});
@@ -252,16 +258,64 @@ void QueryTileConverter::emitInits(const Panel &at) {
   }
 }
 
-/// Lanes behind the last query have its limits.
+/// Lanes behind the last query have its limits, and vectors behind it begin and
+/// end with the last key: nothing is computed for them.
 void QueryTileConverter::emitLimits(const Panel &at) {
+  Value columns = index.roundUp(at.rows, lanes);
   loop(index.constant(0), index.constant(panel), 1, [&](Value lane) {
     Value pair = index.min(index.add(at.first, lane), lastPair(tile));
     SmallVector<Value> place = {at.number, lane};
-    CPUTileBuilder::emitLimits(tile, index.div(pair, tile.pairs.group), lo, hi,
+    CPUTileBuilder::emitLimits(tile, tile.pairs.query(index, pair), lo, hi,
                                place);
     emitScoreInputs(tile, pair, getSources(loops.captures),
                     getScoreScratch(position, captures), place);
+    emitTableRows(tile, pair, loops.step.getTables(), tables.rows, place);
   });
+  Value end = arith::IndexCastOp::create(b, b.getI32Type(), tile.kRows);
+  loop(columns, index.constant(panel), 1, [&](Value lane) {
+    for (Value limits : {lo, hi})
+      memref::StoreOp::create(b, end, limits, ValueRange{at.number, lane});
+  });
+  storeRanges(loops.step.getScoreBody(), captureRanges, at.number, at.rows,
+              [&](unsigned capture, Value lane) -> Value {
+                return memref::LoadOp::create(b, captures[capture],
+                                              ValueRange{at.number, lane});
+              });
+}
+
+SmallVector<NumberRange> QueryTileConverter::emitTileRanges() {
+  Block *score = loops.step.getScoreBody();
+  auto flatten = [](ArrayRef<NumberRange> ranges) {
+    Values bounds;
+    for (const NumberRange &range : ranges)
+      if (range.low)
+        bounds.append({range.low, range.high});
+    return bounds;
+  };
+  SmallVector<NumberRange> ranges =
+      loadRanges(score, captureRanges, index.constant(0));
+  Values first = flatten(ranges);
+  if (first.empty())
+    return ranges;
+  Value one = index.constant(1);
+  auto withBounds = [](SmallVector<NumberRange> ranges, ValueRange bounds) {
+    for (NumberRange &range : ranges)
+      if (range.low) {
+        range = {bounds[0], bounds[1]};
+        bounds = bounds.drop_front(2);
+      }
+    return ranges;
+  };
+  ValueRange all = emitLoop(
+      b, one, panels, one, first, [&](Value number, ValueRange carried) {
+        auto united = withBounds(ranges, carried);
+        for (auto [range, more] :
+             llvm::zip_equal(united, loadRanges(score, captureRanges, number)))
+          if (range.low)
+            range = unite(range, more);
+        return flatten(united);
+      });
+  return withBounds(ranges, all);
 }
 
 /// Leaves out in place of acc and lse in place of m.
@@ -404,39 +458,28 @@ void QueryTileConverter::emitSteps(const Panel &at, const KeyBlock &block,
     };
     Value kPart = part(k, kRows), vPart = part(v, vRows);
     Value from = index.add(block.k0, seen.begin);
-    Value whole = seeAll(seen, from, index.add(block.k0, seen.end));
+    // Vectors without a query see nothing.
+    Value isFull = compare(arith::CmpIPredicate::sgt, at.rows,
+                           index.constant(panel - lanes));
+    Value whole = arith::AndIOp::create(
+        b, isFull, seeAll(seen, from, index.add(block.k0, seen.end)));
     Value from32 = arith::IndexCastOp::create(b, b.getI32Type(), from);
-    // A panel takes one step, or, if most of it is empty (the last panel of a
-    // sequence), a step for each vector of its columns.
-    int64_t vectors = schedule.getVectors();
-    auto emitNarrow = [&] {
-      loop(index.constant(0), at.rows, lanes, [&](Value column) {
-        emitStep(at, column, 1, kPart, vPart, from32, whole);
-      });
-    };
-    if (vectors == 1)
-      return emitNarrow();
-    branch(
-        compare(arith::CmpIPredicate::sgt, at.rows,
-                index.constant((vectors - 1) * lanes)),
-        [&] {
-          emitStep(at, index.constant(0), vectors, kPart, vPart, from32, whole);
-        },
-        emitNarrow);
+    emitStep(at, kPart, vPart, from32, whole);
   };
-  Value may = mayBeVisible(tile, loops.step.getScoreBody(), at.first, at.rows,
-                           index.add(block.k0, seen.begin),
-                           index.add(block.k0, seen.end));
+  Block *score = loops.step.getScoreBody();
+  Value may = mayBeVisible(
+      tile, score, loadRanges(score, captureRanges, at.number), at.first,
+      at.rows, index.add(block.k0, seen.begin), index.add(block.k0, seen.end));
   branch(both(index.less(seen.begin, seen.end), may), emit);
 }
 
-void QueryTileConverter::emitStep(const Panel &at, Value column,
-                                  int64_t vectors, Value kRows, Value vRows,
+void QueryTileConverter::emitStep(const Panel &at, Value kRows, Value vRows,
                                   Value from, Value whole) {
-  int64_t perColumn = pairs ? 2 : 1;
+  int64_t perColumn = pairs ? 2 : 1, vectors = schedule.getVectors();
+  Value column = index.constant(0);
   Value qTile = load({{q.order, columnsOf(at, column, vectors, q.scratch,
                                           q.columns / perColumn, perColumn)}},
-                     vectors * lanes, q.columns);
+                     panel, q.columns);
   Value vTile = load({{v.order, vRows}}, ShapedType::kDynamic, v.columns);
   auto limit = [&](Value scratch) {
     return load(columnsOf(at, column, vectors, scratch, /*rows=*/1));
@@ -447,7 +490,8 @@ void QueryTileConverter::emitStep(const Panel &at, Value column,
       b, qTile, load(kRows), vTile, limit(lo), limit(hi), from, whole,
       /*queries=*/Value(), /*keys=*/Value(),
       position ? limit(position) : Value(), position ? from : Value(),
-      llvm::map_to_vector(captures, limit), load(views[0]), load(views[1]),
+      llvm::map_to_vector(captures, limit), tables.views,
+      llvm::map_to_vector(tables.rows, limit), load(views[0]), load(views[1]),
       load(views[2]), step.getScaleAttr(), step.getOrientationAttr(),
       step.getScore().size());
   copyScore(step, panelStep);

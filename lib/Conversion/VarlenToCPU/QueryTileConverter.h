@@ -67,6 +67,8 @@ private:
   void emitPack(const Panel &at);
   void emitInits(const Panel &at);
   void emitLimits(const Panel &at);
+  /// The ranges of captures over all panels of the tile.
+  SmallVector<NumberRange> emitTileRanges();
   void emitFinish(const Panel &at);
   void emitWrite(WriteOp write, const Panel &at);
 
@@ -80,10 +82,9 @@ private:
   // Of a panel and a block, whose keys and values are in `kRows` and `vRows`.
   void emitSteps(const Panel &at, const KeyBlock &block, Value kRows,
                  Value vRows);
-  /// A step for `vectors` vectors of the columns of a panel, on keys from
-  /// `from` on. The limits count unless `whole`.
-  void emitStep(const Panel &at, Value column, int64_t vectors, Value kRows,
-                Value vRows, Value from, Value whole);
+  /// A step on keys from `from` on. The limits count unless `whole`.
+  void emitStep(const Panel &at, Value kRows, Value vRows, Value from,
+                Value whole);
 
   Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs) {
     return arith::CmpIOp::create(b, predicate, lhs, rhs);
@@ -101,9 +102,12 @@ private:
   /// The sinks of a vector of queries; null if there are none.
   Value sinks;
   /// What the score region reads of each query: its position, null if it does
-  /// not, and captures.
+  /// not, captures, and its rows in tables.
   Value position;
   SmallVector<Value> captures;
+  /// The ranges of captures over each panel; null if there are none.
+  Value captureRanges;
+  Tables tables;
 };
 
 } // namespace mlir::varlen

@@ -77,6 +77,16 @@ LogicalResult varlen::findFactor(ReadOp &read, Operation *step, Value factor,
   return success();
 }
 
+LogicalResult varlen::checkTables(Operation *step, ForTilesOp tiles) {
+  for (Value operand : step->getOperands())
+    if (isa<MemRefType>(operand.getType()) &&
+        tiles->isAncestor(operand.getParentBlock()->getParentOp()))
+      return step->emitOpError(
+          "expected tables that are defined outside of the "
+          "loop over tiles");
+  return success();
+}
+
 LogicalResult QueryTilesFinder::checkSizes() {
   TileType tile = found.tiles.getTileType(),
            block = found.blocks.getBlockType();
@@ -159,7 +169,7 @@ LogicalResult QueryTilesFinder::checkStep() {
                               "from memory of an attention");
     found.captures.push_back(read);
   }
-  return success();
+  return checkTables(step, found.tiles);
 }
 
 /// The number that a tile is all over, if it is one.

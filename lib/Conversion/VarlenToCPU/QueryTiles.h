@@ -45,6 +45,9 @@ struct FactorForm {
 LogicalResult findFactor(ReadOp &read, Operation *step, Value factor,
                          StringRef name, Value tile, const FactorForm &form);
 
+/// That the tables of a step in `tiles` can be read from its body; or an error.
+LogicalResult checkTables(Operation *step, ForTilesOp tiles);
+
 /// The parts of `tiles`; or an error, if it is of a form that is not known on a
 /// CPU with that schedule.
 FailureOr<QueryTiles> findQueryTiles(ForTilesOp tiles,

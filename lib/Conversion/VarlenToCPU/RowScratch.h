@@ -48,6 +48,10 @@ void emitStatistics(OpBuilder &builder, StatisticsLoop &parts,
 /// Emits the loop over `heads` that sums what `scratch` has of `rows` rows.
 void emitSinkGrad(OpBuilder &builder, const SinkGradLoop &parts, Value heads,
                   Value rows, const RowScratch &scratch);
+/// Emits the loop over `heads` that sums `rows` rows of a table, H x T x M, to
+/// `sums`, H x M, in vectors of `lanes` entries.
+void emitSumRows(OpBuilder &builder, SumRowsOp op, Value heads, Value rows,
+                 int64_t lanes);
 
 } // namespace mlir::varlen
 

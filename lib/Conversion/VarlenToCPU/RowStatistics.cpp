@@ -263,3 +263,48 @@ void varlen::emitSinkGrad(OpBuilder &builder, const SinkGradLoop &parts,
                });
   memref::StoreOp::create(b, sum.front(), parts.gradients, head);
 }
+
+//===----------------------------------------------------------------------===//
+// Gradients of tables of heads
+//===----------------------------------------------------------------------===//
+
+void varlen::emitSumRows(OpBuilder &builder, SumRowsOp op, Value heads,
+                         Value rows, int64_t lanes) {
+  ImplicitLocOpBuilder b(op.getLoc(), builder);
+  IndexBuilder index{b};
+  OpBuilder::InsertionGuard guard(b);
+  Value memory = op.getRows(), sums = op.getSums();
+  Value zero = index.constant(0), one = index.constant(1);
+  Value entries = b.createOrFold<memref::DimOp>(memory, 2);
+  Value parts = index.ceilDiv(entries, lanes);
+  auto work =
+      scf::ForallOp::create(b, ArrayRef<OpFoldResult>{index.mul(heads, parts)},
+                            ValueRange{}, std::nullopt);
+  b.setInsertionPointToStart(work.getBody());
+  Value item = work.getInductionVar(0);
+  Value head = index.div(item, parts);
+  Value first = index.mul(index.rem(item, parts), lanes);
+  Value count = index.min(index.sub(entries, first), index.constant(lanes));
+  auto type = VectorType::get({lanes}, op.getRows().getType().getElementType());
+  Value none = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  Value mask = vector::CreateMaskOp::create(b, type.clone(b.getI1Type()),
+                                            ValueRange{count});
+  // As those of sinks (Kahan, 1965).
+  ValueRange total = emitLoop(
+      b, zero, rows, one, {none, none}, [&](Value row, ValueRange state) {
+        Value term = vector::MaskedLoadOp::create(
+            b, type, memory, ValueRange{head, row, first}, mask, none);
+        term = arith::SubFOp::create(b, term, state[1]);
+        Value next = arith::AddFOp::create(b, state[0], term);
+        Value lost = arith::SubFOp::create(
+            b, arith::SubFOp::create(b, next, state[0]), term);
+        return Values{next, lost};
+      });
+  Value scratch = memref::AllocOp::create(
+      b, MemRefType::get({lanes}, type.getElementType()));
+  vector::StoreOp::create(b, total.front(), scratch, zero);
+  emitLoop(b, zero, count, 1, [&](Value lane) {
+    memref::StoreOp::create(b, memref::LoadOp::create(b, scratch, lane), sums,
+                            ValueRange{head, index.add(first, lane)});
+  });
+}

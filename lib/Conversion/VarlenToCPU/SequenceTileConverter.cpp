@@ -17,6 +17,7 @@
 #include "SequenceTileConverter.h"
 
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
+#include "varlen/Dialect/Varlen/Utils/TableMemory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -119,14 +120,14 @@ void SequenceTileConverter::emitUnseenKeys(Value list) {
   });
 }
 
-void SequenceTileConverter::emitOtherwise(WriteOp write, const PairMap &rows,
+void SequenceTileConverter::emitOtherwise(WriteOp write, const RowMap &rows,
                                           Value first, Value count) {
   emitFillRows(b, write.getOtherwise().front(), rows, first, count,
                write.getDestination(), lanes);
 }
 
 void SequenceTileConverter::emitWrite(WriteOp write, Value sum,
-                                      const PairMap &rows, Value first,
+                                      const RowMap &rows, Value first,
                                       Value count) {
   Value factor;
   if (auto times = write.getFactor())
@@ -199,7 +200,10 @@ SmallVector<Value> SequenceTileConverter::Memory::getAll() const {
                             dk,        dv};
   if (positions)
     all.push_back(positions);
+  if (captureRanges)
+    all.push_back(captureRanges);
   llvm::append_range(all, dcaptures);
+  llvm::append_range(all, tableRows);
   return all;
 }
 
@@ -211,13 +215,22 @@ SequenceTileConverter::Memory::with(ValueRange values) const {
                    values[5],
                    values[6],
                    /*positions=*/Value(),
-                   /*dcaptures=*/{}};
+                   /*dcaptures=*/{},
+                   /*captureRanges=*/Value(),
+                   /*tableRows=*/{}};
   values = values.drop_front(7);
   if (positions) {
     result.positions = values.front();
     values = values.drop_front();
   }
-  result.dcaptures = llvm::to_vector_of<Value>(values);
+  if (captureRanges) {
+    result.captureRanges = values.front();
+    values = values.drop_front();
+  }
+  result.dcaptures =
+      llvm::to_vector_of<Value>(values.take_front(dcaptures.size()));
+  result.tableRows =
+      llvm::to_vector_of<Value>(values.drop_front(dcaptures.size()));
   return result;
 }
 
@@ -242,8 +255,12 @@ SequenceTileConverter::allocateMemory(Value rows, Value panels, Value blocks) {
   memory.dv = allocateBlocks(dv);
   if (readsPositions(loops.step.getScoreBody()))
     memory.positions = allocate({1, dynamic}, b.getI32Type(), rows);
+  memory.captureRanges = allocateRanges(loops.step.getScoreBody(), panels);
   for (size_t i = 0; i < loops.dcaptures.size(); ++i)
     memory.dcaptures.push_back(allocate({1, dynamic}, compute, rows));
+  for (size_t i = 0; i < loops.step.getTables().size() + loops.clears.size();
+       ++i)
+    memory.tableRows.push_back(allocate({1, dynamic}, b.getI64Type(), rows));
   return memory;
 }
 
@@ -255,6 +272,42 @@ void SequenceTileConverter::allocateScratch() {
   if (pairs)
     kPairs = allocatePadded(kvBlock / 2, 2 * d, element);
   vTile = allocatePadded(kvBlock, dv, tileElement);
+  tableViews = emitTableViews(loops.step.getTables());
+  dtableViews = emitTableViews(loops.step.getDtables());
+}
+
+void SequenceTileConverter::emitClears(const WorkTile &tile, Value first,
+                                       Value end) {
+  if (loops.clears.empty())
+    return;
+  loop(first, end, 1, [&](Value pair) {
+    Value row = tile.pairs.row(index, pair),
+          head = tile.pairs.head(index, pair);
+    for (ClearOp clear : loops.clears) {
+      Value memory = clear.getMemory();
+      loop(index.constant(0), dim(memory, 2), 1, [&](Value entry) {
+        memref::StoreOp::create(b, floatConstant(0.0), memory,
+                                ValueRange{head, row, entry});
+      });
+    }
+  });
+}
+
+void SequenceTileConverter::emitTableRowsOf(const WorkTile &tile, Value pair) {
+  size_t count = loops.step.getTables().size();
+  SmallVector<Value> at = {index.constant(0), pair};
+  Value last = lastPair(tile), own = index.min(pair, last);
+  ArrayRef<Value> rows = item.tableRows;
+  emitTableRows(tile, own, loops.step.getTables(), rows.take_front(count), at);
+  Value none = arith::ConstantOp::create(b, b.getI64IntegerAttr(kNoTableRow));
+  for (auto [table, scratch] :
+       llvm::zip_equal(loops.step.getDtables(), rows.drop_front(count))) {
+    Value row =
+        emitTableRow(index, emitTableStrides(index, table),
+                     tile.pairs.head(index, own), tile.pairs.row(index, own));
+    memref::StoreOp::create(b, index.select(lessEqual(pair, last), row, none),
+                            scratch, at);
+  }
 }
 
 void SequenceTileConverter::emitItem(const WorkTile &tile, const Cell &cell) {
@@ -280,6 +333,23 @@ void SequenceTileConverter::emitItem(const WorkTile &tile, const Cell &cell) {
           emitScoreInputs(tile, index.min(pair, lastPair(tile)), /*memory=*/{},
                           item.positions, ValueRange{zero, pair});
         });
+      if (item.captureRanges)
+        loop(cell.firstRow, cell.endRow, panel, [&](Value p) {
+          storeRanges(
+              loops.step.getScoreBody(), item.captureRanges,
+              index.div(p, index.constant(panel)),
+              index.min(index.sub(tile.rows, p), index.constant(panel)),
+              [&](unsigned capture, Value lane) -> Value {
+                return memref::LoadOp::create(
+                    b, captureMemory(capture),
+                    ValueRange{tile.pairs.kvHead,
+                               index.add(firstStatistic(tile, p), lane)});
+              });
+        });
+      emitClears(tile, cell.firstRow, cell.endRow);
+      if (!item.tableRows.empty())
+        loop(cell.firstRow, end, 1,
+             [&](Value pair) { emitTableRowsOf(tile, pair); });
       // Once for all kv blocks: rows lie as far apart as a token has heads,
       // where no hardware fetches them in advance.
       loop(cell.firstRow, cell.endRow, panel, [&](Value p) {
@@ -315,6 +385,7 @@ void SequenceTileConverter::emitItem(const WorkTile &tile, const Cell &cell) {
   auto unseen = [&] {
     zeroKeys(index.constant(0), tile.kRows);
     emitOtherwise(loops.dq, tile.pairs, index.constant(0), tile.rows);
+    emitClears(tile, index.constant(0), tile.rows);
     emitWriteCaptures(tile, index.constant(0), tile.rows,
                       [&](WriteOp write, Value, Value) {
                         return floatConstant(write.getOtherwise().front());
@@ -364,11 +435,12 @@ void SequenceTileConverter::emitBlock(const WorkTile &tile, const Cell &cell,
 
   // The queries that see some key of the block.
   Value last = index.sub(index.add(k0, keys), index.constant(1));
-  MaskRange<Value> queries =
-      tile.mask.emitQueriesOf(index, k0, last, index.div(tile.rows, group));
+  MaskRange<Value> queries = tile.mask.emitQueriesOf(
+      index, k0, last, tile.pairs.query(index, tile.rows));
   Value begin = index.max(
-      index.roundDown(index.mul(queries.begin, group), panel), cell.firstRow);
-  Value end = index.min(index.mul(queries.end, group), cell.endRow);
+      index.roundDown(tile.pairs.firstPair(index, queries.begin), panel),
+      cell.firstRow);
+  Value end = index.min(tile.pairs.firstPair(index, queries.end), cell.endRow);
   branch(index.less(begin, end), [&] {
     emitCopyRows(b, loops.k.getSource(), keyRows(tile), k0, keys, padded, kTile,
                  lanes);
@@ -423,8 +495,8 @@ void SequenceTileConverter::emitPanel(const WorkTile &tile, Value p, Value k0,
         whole, [] {},
         [&] {
           loop(index.constant(0), columns, 1, [&](Value lane) {
-            emitLimits(tile, index.div(index.add(p, lane), group), loTile,
-                       hiTile, ValueRange{index.constant(0), lane});
+            emitLimits(tile, tile.pairs.query(index, index.add(p, lane)),
+                       loTile, hiTile, ValueRange{index.constant(0), lane});
           });
           // Limits do not fall from one lane to the next.
           Value zero = index.constant(0);
@@ -438,7 +510,10 @@ void SequenceTileConverter::emitPanel(const WorkTile &tile, Value p, Value k0,
         });
     emitStep(tile, p, begin, index.sub(end, begin), from, whole);
   };
-  Value may = mayBeVisible(tile, loops.step.getScoreBody(), p, columns,
+  Block *score = loops.step.getScoreBody();
+  auto ranges = loadRanges(score, item.captureRanges,
+                           index.div(p, index.constant(panel)));
+  Value may = mayBeVisible(tile, score, ranges, p, columns,
                            index.add(k0, begin), index.add(k0, end));
   branch(both(index.less(begin, end), may), compute);
 }
@@ -468,14 +543,15 @@ void SequenceTileConverter::emitStep(const WorkTile &tile, Value p, Value begin,
     k.push_back({TileOrder::RowPairs,
                  rowsOf(kPairs, index.div(begin, two), index.div(size, two))});
   Value zero = index.constant(0);
-  Value at = index.add(index.mul(tile.pairs.qRow, group), p);
+  Value at = firstStatistic(tile, p);
   Value dqView = rowsOf(item.dq, p, b.getIndexAttr(panel));
   Value dkView = keys(dkTile), dvView = keys(dvTile);
   Value from32 = arith::IndexCastOp::create(b, b.getI32Type(), from);
   SmallVector<Value> captures, sums, dcaptureViews;
   for (size_t i = 0; i < loops.step.getCaptures().size(); ++i)
-    captures.push_back(
-        statistic(statistics.memory[2 + i], tile.pairs.kvHead, at));
+    captures.push_back(statistic(captureMemory(i), tile.pairs.kvHead, at));
+  auto rows = llvm::map_to_vector(
+      item.tableRows, [&](Value all) { return statistic(all, zero, p); });
   for (Value all : item.dcaptures) {
     dcaptureViews.push_back(
         view(all, zero, p, b.getIndexAttr(1), b.getIndexAttr(panel)));
@@ -490,7 +566,9 @@ void SequenceTileConverter::emitStep(const WorkTile &tile, Value p, Value begin,
       whole,
       /*queries=*/Value(), /*keys=*/Value(),
       item.positions ? statistic(item.positions, zero, p) : Value(),
-      item.positions ? from32 : Value(), captures, load(dqView), load(dkView),
+      item.positions ? from32 : Value(), captures, tableViews,
+      ArrayRef(rows).take_front(tableViews.size()), dtableViews,
+      ArrayRef(rows).drop_front(tableViews.size()), load(dqView), load(dkView),
       load(dvView), sums, loops.step.getScaleAttr(),
       loops.step.getOrientationAttr(), loops.step.getNaturalAttr(),
       loops.step.getWrtCapturesAttr(), loops.step.getScore().size());

@@ -70,6 +70,10 @@ private:
     /// the gradients of captures.
     Value positions;
     SmallVector<Value> dcaptures;
+    /// Of each panel: the ranges of captures, null if there are none.
+    Value captureRanges;
+    /// Rows in tables, then in the gradients of tables.
+    SmallVector<Value> tableRows;
 
     SmallVector<Value> getAll() const;
     /// What stands for the values of getAll().
@@ -101,19 +105,32 @@ private:
   }
   void emitPack(const WorkTile &tile, Value source, Value p, Value columns,
                 const Factor &to);
+  /// Where the statistics of the pairs from `p` on begin, and the memory of
+  /// those that are a capture's numbers, behind lse and delta.
+  Value firstStatistic(const WorkTile &tile, Value p) {
+    return index.add(tile.pairs.firstPair(index, tile.pairs.firstRow), p);
+  }
+  Value captureMemory(unsigned capture) {
+    return statistics.memory[2 + capture];
+  }
   /// The panel at `p` against `size` keys of the block from `begin` on, of
   /// which the first is key `from`.
   void emitStep(const WorkTile &tile, Value p, Value begin, Value size,
                 Value from, Value whole);
-  void emitWrite(WriteOp write, Value sum, const PairMap &rows, Value first,
+  void emitWrite(WriteOp write, Value sum, const RowMap &rows, Value first,
                  Value count);
   /// The gradients of captures of some query rows: what `valueOf` says of a
   /// write and a row.
   void emitWriteCaptures(
       const WorkTile &tile, Value first, Value end,
       function_ref<Value(WriteOp, Value dcaptures, Value row)> valueOf);
+  /// Zeros in rows of the gradients of tables.
+  void emitClears(const WorkTile &tile, Value first, Value end);
+  /// The rows in tables of the pair at a place of scratch, and those in their
+  /// gradients, which it has none of behind the last one.
+  void emitTableRowsOf(const WorkTile &tile, Value pair);
   /// What rows get that meet nothing.
-  void emitOtherwise(WriteOp write, const PairMap &rows, Value first,
+  void emitOtherwise(WriteOp write, const RowMap &rows, Value first,
                      Value count);
 
   Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs) {
@@ -143,6 +160,7 @@ private:
   // Scratch of a cell: limits of a panel, a kv block and its gradients.
   Value loTile, hiTile;
   Value kTile, kPairs, vTile, dkTile, dvTile;
+  SmallVector<Value> tableViews, dtableViews;
 };
 
 } // namespace mlir::varlen

@@ -46,6 +46,9 @@ LogicalResult SequenceTilesFinder::findOps() {
   for (Operation &op : *tiles.getBody())
     if (auto blocks = dyn_cast<ForBlocksOp>(op); blocks && !found.blocks)
       found.blocks = blocks;
+    else if (auto clear = dyn_cast<ClearOp>(op);
+             clear && clear.getTile() == tiles.getTile() && !found.blocks)
+      found.clears.push_back(clear);
     else if (!isPure(&op) && !isa<ReadOp, WriteOp, YieldOp>(op))
       return op.emitOpError("is not known to loops over sequences on a CPU");
   if (!found.blocks || found.blocks.getTile() != tiles.getTile())
@@ -90,7 +93,12 @@ LogicalResult SequenceTilesFinder::checkStep() {
   if (!found.statistics)
     return step.emitOpError("expected lse, delta and captures that are read "
                             "from varlen.rows at the sequence");
-  return success();
+  auto cleared = llvm::map_to_vector(
+      found.clears, [](ClearOp clear) { return Value(clear.getMemory()); });
+  if (ValueRange(cleared) != ValueRange(step.getDtables()))
+    return step.emitOpError("expected dtables that varlen.clear begins with at "
+                            "the sequence");
+  return checkTables(step, found.tiles);
 }
 
 LogicalResult SequenceTilesFinder::findWrite(WriteOp &write, Value sum,

@@ -26,6 +26,8 @@ struct SequenceTiles {
   WriteOp dq, dk, dv;
   /// Of the gradients of captures, at the tile.
   SmallVector<WriteOp> dcaptures;
+  /// Of rows of the gradients of tables.
+  SmallVector<ClearOp> clears;
 };
 
 /// The parts of `tiles`; or an error, if it is of a form that is not known on a

@@ -65,6 +65,14 @@ private:
     return emitList(queries, keys, batch.getQOffset(), batch.getKvHeads(),
                     batch.getGroup(), batch.getMask(), size);
   }
+  /// As many as the loops before have.
+  int64_t getLanes() {
+    for (ForTilesOp loop : found.loops)
+      if (auto schedule =
+              loop->getAttrOfType<CPUScheduleAttr>(kScheduleAttrName))
+        return schedule.getLanes();
+    return 1;
+  }
   Value emitHeads() { return index.mul(batch.getKvHeads(), batch.getGroup()); }
   LogicalResult convert(ForTilesOp loop);
   LogicalResult convertQueries(ForTilesOp loop, CPUScheduleAttr schedule);
@@ -148,11 +156,12 @@ LogicalResult BatchConverter::convertSequences(ForTilesOp loop,
 }
 
 LogicalResult BatchConverter::convertHeads(ForTilesOp loop) {
-  if (!hasOp<OnlineSinkGradOp>(loop))
-    return loop.emitOpError("expected varlen.online_sink_grad in a loop over "
-                            "heads");
-  FailureOr<SinkGradLoop> parts = findSinkGrad(loop);
-  if (failed(parts))
+  bool isOfTable = hasOp<SumRowsOp>(loop);
+  if (!isOfTable && !hasOp<OnlineSinkGradOp>(loop))
+    return loop.emitOpError("expected varlen.online_sink_grad or "
+                            "varlen.sum_rows in a loop over heads");
+  FailureOr<SinkGradLoop> parts = SinkGradLoop();
+  if (!isOfTable && failed(parts = findSinkGrad(loop)))
     return failure();
   if (lists.empty())
     return loop.emitOpError(
@@ -164,7 +173,12 @@ LogicalResult BatchConverter::convertHeads(ForTilesOp loop) {
       b, index.less(zero, tiles),
       arith::CmpIOp::create(b, arith::CmpIPredicate::sle, batch.getTq(), zero));
   Value heads = index.select(isGood, unlessWrong(emitHeads()), zero);
-  emitSinkGrad(b, *parts, heads, batch.getTq(), scratch[parts->rows]);
+  if (!isOfTable) {
+    emitSinkGrad(b, *parts, heads, batch.getTq(), scratch[parts->rows]);
+    return success();
+  }
+  for (auto sum : loop.getBody()->getOps<SumRowsOp>())
+    emitSumRows(b, sum, heads, batch.getTq(), getLanes());
   return success();
 }
 

@@ -7,28 +7,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileLoop.h"
+#include "WarpReduction.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 #include "varlen/Dialect/Varlen/Utils/TileLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
-
-/// The sum over the lanes of a warp, in each of them.
-static Value emitSumOfLanes(ImplicitLocOpBuilder &b, Value value) {
-  Value width = arith::ConstantIntOp::create(b, 32, 32);
-  for (int64_t distance = 1; distance < 32; distance *= 2) {
-    Value offset = arith::ConstantIntOp::create(b, distance, 32);
-    Value other =
-        gpu::ShuffleOp::create(b, value, offset, width, gpu::ShuffleMode::XOR)
-            .getShuffleResult();
-    value = arith::AddFOp::create(b, value, other);
-  }
-  return value;
-}
 
 /// A warp to a head: rows in order for each lane, then the lanes. With bad
 /// cu_seqlens nobody writes.
@@ -47,13 +34,16 @@ LogicalResult varlen::convertSinkGrad(ImplicitLocOpBuilder &b, ForTilesOp loop,
   auto sumOfHead = [&](Value head, Value thread) {
     Value none = arith::ConstantOp::create(b, b.getFloatAttr(compute, 0.0));
     ValueRange sum =
-        emitLoop(b, thread, tq, index.constant(32), none,
+        emitLoop(b, thread, tq, index.constant(kWarpLanes), none,
                  [&](Value row, ValueRange sum) {
                    Value term = memref::LoadOp::create(
                        b, terms, ValueRange{head, row, index.constant(0)});
                    return Values{arith::SubFOp::create(b, sum[0], term)};
                  });
-    Value total = emitSumOfLanes(b, sum.front());
+    Value total =
+        emitWarpReduction(b, sum.front(), [&](Value lhs, Value rhs) -> Value {
+          return arith::AddFOp::create(b, lhs, rhs);
+        });
     Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread,
                                           index.constant(0));
     emitIf(b, isFirst,

@@ -25,14 +25,16 @@ using namespace mlir::varlen;
 //===----------------------------------------------------------------------===//
 
 SmallVector<Value> TileBuilder::perPosition(unsigned dim, int64_t extent,
-                                            unsigned count, PositionBody body) {
+                                            unsigned count, PositionBody body,
+                                            Type type) {
   // One generic a result: a fragment conversion wants it so, and what they
   // share is common to both afterwards.
   int64_t shape[] = {1, 1};
   shape[dim] = extent;
   SmallVector<Value> results;
   for (unsigned number = 0; number < count; ++number) {
-    Value empty = tensor::EmptyOp::create(b, shape, b.getI32Type());
+    Value empty =
+        tensor::EmptyOp::create(b, shape, type ? type : b.getI32Type());
     SmallVector<AffineMap> maps = {b.getMultiDimIdentityMap(2)};
     SmallVector<utils::IteratorType> iterators(2,
                                                utils::IteratorType::parallel);
@@ -145,19 +147,21 @@ TileBuilder::decodeQueries(const GPUWorkTiles &work, Value entry) {
   tile.kvHead = decoded.kvHead;
   tile.first = index.mul(decoded.tile, tileRows);
   Value zero = index.constant(0);
-  auto pairs = [&](Value rows) {
-    return index.sub(index.mul(rows, group), tile.first);
+  RowMap pairs = pairsOf(tile);
+  auto pairsBefore = [&](Value query) {
+    return index.sub(pairs.firstPair(index, query), tile.first);
   };
-  tile.rows = index.min(pairs(tile.sequence.qRows), index.constant(tileRows));
+  tile.rows =
+      index.min(pairsBefore(tile.sequence.qRows), index.constant(tileRows));
   tile.usedRows =
-      index.min(index.max(pairs(tile.sequence.qUsed), zero), tile.rows);
+      index.min(index.max(pairsBefore(tile.sequence.qUsed), zero), tile.rows);
 
   // Bounds grow with the position of a row, so the first and the last row of
   // the tile bound those of all.
   Value last =
       index.sub(index.add(tile.first, tile.usedRows), index.constant(1));
   MaskRange<Value> keys = tile.sequence.mask.emitKeysOf(
-      index, index.div(tile.first, group), index.div(last, group),
+      index, pairs.query(index, tile.first), pairs.query(index, last),
       tile.sequence.kUsed);
   // Not even a row: no key.
   keys.end = index.select(index.less(zero, tile.usedRows), keys.end, zero);

@@ -12,7 +12,7 @@
 #include "WorkTiles.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
-#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+#include "varlen/Dialect/Varlen/Utils/RowMap.h"
 #include "varlen/Dialect/Varlen/Utils/SequenceMask.h"
 #include "varlen/Runtime/Runtime.h"
 
@@ -67,6 +67,10 @@ protected:
     Fetch fetch;
     Step step;
   };
+  /// The pairs of the sequence and kv head of a tile.
+  RowMap pairsOf(const Tile &tile) {
+    return {tile.sequence.qRow, tile.kvHead, group};
+  }
   using PositionBody =
       function_ref<SmallVector<Value>(ImplicitLocOpBuilder &, Value)>;
 
@@ -95,10 +99,10 @@ protected:
   LogicalResult emitPersistent(const GPUWorkTiles &work,
                                function_ref<void()> prepare,
                                function_ref<void(Value)> emitTile);
-  /// So many i32 values of `extent` rows (dim 0) or columns (dim 1), R x 1 or
-  /// 1 x C: the body gets the index of one.
+  /// So many values, of i32 unless `type` is another, of `extent` rows (dim 0)
+  /// or columns (dim 1), R x 1 or 1 x C: the body gets the index of one.
   SmallVector<Value> perPosition(unsigned dim, int64_t extent, unsigned count,
-                                 PositionBody body);
+                                 PositionBody body, Type type = {});
   Value constant(Type type, double value) {
     return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
   }

@@ -5,21 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// Rows that are read at a tile for its loop over blocks are copied to shared
-// memory before that, those of a block to a slot of a ring, stages ahead; what
-// is used outside of that loop, and numbers of rows, are loaded where they are.
-// The loop over blocks, if there is one, becomes two: blocks that the mask
-// or the end of a sequence cuts, on which steps have limits, then the others.
-// Nothing here depends on what the tiles own.
-//
-//===----------------------------------------------------------------------===//
 
 #include "TileLoop.h"
 
-#include "TileBuilder.h"
+#include "TileLoopConverter.h"
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
-#include "varlen/Dialect/Varlen/Utils/ScoreIntervals.h"
+#include "varlen/Dialect/Varlen/Utils/TableMemory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -29,99 +20,6 @@
 
 using namespace mlir;
 using namespace mlir::varlen;
-
-namespace {
-
-class TileLoop : TileBuilder {
-public:
-  TileLoop(ImplicitLocOpBuilder &b, ForTilesOp loop, GPUScheduleAttr schedule,
-           const TileLoopContext &context)
-      : TileBuilder(b, loop, schedule, context.batch), context(context),
-        ofQueries(loop.getTileType().getAxis() == Axis::Queries) {}
-
-  LogicalResult verify();
-  LogicalResult emit();
-
-private:
-  LogicalResult verifyBlocks();
-  /// The rows of a block.
-  struct BlockRows {
-    Value row, head, first;
-  };
-
-  template <typename Step> LogicalResult verifyStep(Step step);
-
-  // Tiles and blocks.
-  std::pair<Tile, MaskRange<Value>> decode(const GPUWorkTiles &work,
-                                           Value entry);
-  std::pair<Tile, MaskRange<Value>> decodeKeys(const GPUWorkTiles &work,
-                                               Value entry);
-  /// The sequence without the queries at its ends that see no key: a
-  /// probability of 0 does not hide a NaN that they have.
-  Sequence dropBlindQueries(Sequence sequence);
-  BlockRows getBlockRows(Value i, bool masked);
-  /// The keys that each query sees: of the tile, R x 1, or of a block, relative
-  /// to the first key of the tile, 1 x C.
-  SmallVector<Value> getTileLimits();
-  /// Where queries of the tile, or of a block, are among the keys.
-  Value getTilePositions();
-  Value getBlockPositions(Value q0);
-  SmallVector<Value> getBlockLimits(Value q0);
-
-  // The body.
-  void emitTile(Value entry);
-  State emitStep(Value i, bool masked, ValueRange slot, ValueRange state);
-  State emitSeenStep(Value i, bool masked, ValueRange slot, ValueRange state);
-  /// Whether iteration i has a key that a query may see, as far as the score
-  /// region says so; null if it does not.
-  Value mayBeVisible(Value i, bool masked);
-  /// Loads rows, or numbers of them, from memory to registers.
-  void emitLoad(ReadOp read, kernel::RowsOperands rows);
-  Value emitStored(WriteOp write, unsigned number, Type to);
-  void emitWrite(WriteOp write);
-  template <typename Step> void emitStep(Step step, Value i, bool masked);
-  kernel::RowsOperands rowsOf(const Tile &tile, Value valid) {
-    return {ofQueries ? tile.sequence.qRow : tile.sequence.kRow, tile.kvHead,
-            tile.first, ofQueries ? group : index.constant(1), valid};
-  }
-
-  // Shared memory.
-  /// Planes of an f32 tile, whose sum it is.
-  int64_t planes() { return element.isF32() ? kernel::kPlanes : 1; }
-  SmallVector<MemRefType> sharedTypes(RankedTensorType tile);
-  void allocate();
-  void mapShared(ReadOp read, ValueRange memory) {
-    map.map(read.getResult(0),
-            kernel::TileOp::create(b, read.getResult(0).getType(), memory)
-                .getResult());
-  }
-  /// The planes of tile `number` of a slot.
-  ValueRange ofSlot(ValueRange slot, int64_t number) {
-    return slot.slice(number * planes(), planes());
-  }
-
-  const TileLoopContext &context;
-  bool ofQueries;
-  /// Of the rows in shared memory.
-  FloatType element;
-  /// Null if there are none.
-  ForBlocksOp blocks;
-  int64_t blockSize;
-  /// Reads of rows to shared memory, at the tile and at a block.
-  SmallVector<ReadOp> tileReads, blockReads;
-
-  Value ring;
-  DenseMap<Operation *, SmallVector<Value>> shared;
-  /// The tile, decoded again behind its loops: registers are scarce in them.
-  Tile tile;
-  Blocks visited;
-  SmallVector<Value> limits;
-  Value positions;
-  /// From values of the loop to those of the kernel.
-  IRMapping map;
-};
-
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // What can be converted
@@ -162,7 +60,7 @@ static LogicalResult verifyNumbers(ReadOp read) {
                           "got several");
 }
 
-LogicalResult TileLoop::verify() {
+LogicalResult TileLoopConverter::verify() {
   for (Operation &op : *loop.getBody()) {
     if (auto next = dyn_cast<ForBlocksOp>(op)) {
       if (blocks)
@@ -207,14 +105,15 @@ LogicalResult TileLoop::verify() {
   return failure(result.wasInterrupted());
 }
 
-LogicalResult TileLoop::verifyBlocks() {
+LogicalResult TileLoopConverter::verifyBlocks() {
   blockSize = blocks.getBlockType().getSize();
   if (ofQueries == blocks.getBlockType().getByHead())
     return blocks.emitOpError("expected blocks of keys, or of queries by_head");
   for (Operation &op : *blocks.getBody()) {
     auto read = dyn_cast<ReadOp>(op);
-    if (read ? read.getTile() != blocks.getBlock()
-             : !isPure(&op) && !isa<YieldOp>(op))
+    if (read
+            ? read.getTile() != blocks.getBlock()
+            : !isPure(&op) && !isa<YieldOp, OnlineAttnOp, OnlineAttnGradOp>(op))
       return op.emitOpError("expected reads of the block and steps in a loop "
                             "over blocks on a GPU");
     if (read && read.isOfVectors())
@@ -229,17 +128,8 @@ LogicalResult TileLoop::verifyBlocks() {
   return success();
 }
 
-/// The score region of the steps of a loop; null if there is none.
-static Block *getScore(ForBlocksOp blocks) {
-  Block *score = nullptr;
-  blocks->walk([&](Operation *op) {
-    TypeSwitch<Operation *>(op).Case<OnlineAttnOp, OnlineAttnGradOp>(
-        [&](auto step) { score = step.getScoreBody(); });
-  });
-  return score;
-}
-
-template <typename Step> LogicalResult TileLoop::verifyStep(Step step) {
+template <typename Step>
+LogicalResult TileLoopConverter::verifyStep(Step step) {
   Value queries = loop.getTile(), keys = blocks.getBlock();
   if (!ofQueries)
     std::swap(queries, keys);
@@ -250,151 +140,17 @@ template <typename Step> LogicalResult TileLoop::verifyStep(Step step) {
 }
 
 //===----------------------------------------------------------------------===//
-// Tiles and blocks
-//===----------------------------------------------------------------------===//
-
-TileBuilder::Sequence TileLoop::dropBlindQueries(Sequence sequence) {
-  Value zero = index.constant(0);
-  MaskRange<Value> queries = sequence.mask.emitQueriesOf(
-      index, zero, index.sub(sequence.kUsed, index.constant(1)),
-      sequence.qUsed);
-  sequence.qRow = index.add(sequence.qRow, queries.begin);
-  sequence.mask.shift(index, queries.begin);
-  sequence.qUsed = index.max(index.sub(queries.end, queries.begin), zero);
-  return sequence;
-}
-
-std::pair<TileBuilder::Tile, MaskRange<Value>>
-TileLoop::decodeKeys(const GPUWorkTiles &work, Value entry) {
-  Entry decoded = decodeEntry(work, entry);
-  Tile tile;
-  tile.sequence = dropBlindQueries(decodeSequence(decoded.sequence));
-  const Sequence &sequence = tile.sequence;
-  tile.kvHead = decoded.kvHead;
-  tile.first = index.mul(decoded.tile, tileRows);
-  Value zero = index.constant(0);
-  tile.rows = index.min(index.sub(sequence.kRows, tile.first),
-                        index.constant(tileRows));
-  // A tile has a row, but maybe none in use.
-  tile.usedRows = tile.rows;
-  if (batch.getSequsedK())
-    tile.usedRows = index.min(
-        index.max(index.sub(sequence.kUsed, tile.first), zero), tile.rows);
-  Value last =
-      index.sub(index.add(tile.first, tile.usedRows), index.constant(1));
-  MaskRange<Value> range =
-      sequence.mask.emitQueriesOf(index, tile.first, last, sequence.qUsed);
-  // Not even a key: no query.
-  if (batch.getSequsedK())
-    range.end = index.select(index.less(zero, tile.usedRows), range.end, zero);
-  return {tile, range};
-}
-
-std::pair<TileBuilder::Tile, MaskRange<Value>>
-TileLoop::decode(const GPUWorkTiles &work, Value entry) {
-  return ofQueries ? decodeQueries(work, entry) : decodeKeys(work, entry);
-}
-
-/// Of blocks of queries, those of one head of the group come after those of
-/// another; masked iterations of all heads come first.
-TileLoop::BlockRows TileLoop::getBlockRows(Value i, bool masked) {
-  if (ofQueries)
-    return {tile.sequence.kRow, tile.kvHead,
-            index.cast(blockStart(visited, i, masked, blockSize))};
-  if (getConstantIntValue(group) == 1)
-    return {tile.sequence.qRow, tile.kvHead,
-            index.cast(blockStart(visited, i, masked, blockSize))};
-  Value heads = narrow.cast(group), one = narrow.constant(1);
-  Value begin = narrow.mul(visited.masked, heads);
-  Value inside = narrow.sub(visited.total, visited.masked);
-  Value beyond = narrow.sub(i, begin), count = inside;
-  Value isMasked;
-  if (masked) {
-    isMasked = narrow.less(i, begin);
-    beyond = narrow.select(isMasked, i, beyond);
-    count = narrow.select(isMasked, visited.masked, inside);
-  }
-  count = narrow.max(count, one);
-  Value member = narrow.div(beyond, count);
-  Value number = narrow.rem(beyond, count);
-  // In the order of iterations of one head.
-  Value skipped = visited.masked;
-  if (masked)
-    skipped = narrow.select(isMasked, narrow.constant(0), skipped);
-  number = narrow.add(number, skipped);
-  Value head = index.add(index.mul(tile.kvHead, group), index.cast(member));
-  return {tile.sequence.qRow, head,
-          index.cast(blockStart(visited, number, masked, blockSize))};
-}
-
-SmallVector<Value> TileLoop::getTileLimits() {
-  return perPosition(
-      0, tileRows, 2, [&](ImplicitLocOpBuilder &inner, Value row) {
-        IndexBuilder at{inner}, narrow{inner, inner.getI32Type()};
-        Value query = at.div(at.add(tile.first, row), group);
-        MaskRange<Value> keys = tile.sequence.mask.emitKeysOf(
-            at, query, query, tile.sequence.kUsed);
-        return SmallVector<Value>{narrow.cast(keys.begin),
-                                  narrow.cast(keys.end)};
-      });
-}
-
-Value TileLoop::getTilePositions() {
-  return perPosition(0, tileRows, 1,
-                     [&](ImplicitLocOpBuilder &inner, Value row) {
-                       IndexBuilder at{inner};
-                       Value query = at.div(at.add(tile.first, row), group);
-                       return SmallVector<Value>{
-                           tile.sequence.mask.emitPosition(at, query)};
-                     })
-      .front();
-}
-
-Value TileLoop::getBlockPositions(Value q0) {
-  return perPosition(
-             1, blockSize, 1,
-             [&](ImplicitLocOpBuilder &inner, Value column) {
-               IndexBuilder at{inner};
-               return SmallVector<Value>{
-                   tile.sequence.mask.emitPosition(at, at.add(q0, column))};
-             })
-      .front();
-}
-
-SmallVector<Value> TileLoop::getBlockLimits(Value q0) {
-  // What differs from query to query has 32 bits, however long sequences are.
-  const Sequence &sequence = tile.sequence;
-  SequenceMask mask = sequence.mask;
-  mask.shift(index, q0, tile.first);
-  mask.emitCast(index, narrow);
-  Value keys = narrow.cast(index.sub(sequence.kUsed, tile.first));
-  Value queries = narrow.cast(
-      index.min(index.sub(sequence.qUsed, q0), index.constant(blockSize)));
-  return perPosition(
-      1, blockSize, 2, [&](ImplicitLocOpBuilder &inner, Value position) {
-        IndexBuilder at{inner, inner.getI32Type()};
-        Value column = at.cast(position), zero = at.constant(0);
-        Value begin = mask.emitBound(at, MaskSide::Begin, column);
-        Value end = mask.emitBound(at, MaskSide::End, column);
-        Value last = end ? at.min(end, keys) : keys;
-        // A query past the end sees nothing.
-        last = at.select(at.less(column, queries), last, zero);
-        return SmallVector<Value>{begin ? begin : zero, last};
-      });
-}
-
-//===----------------------------------------------------------------------===//
 // Shared memory
 //===----------------------------------------------------------------------===//
 
-SmallVector<MemRefType> TileLoop::sharedTypes(RankedTensorType tile) {
+SmallVector<MemRefType> TileLoopConverter::sharedTypes(RankedTensorType tile) {
   Type type = element.isF32() ? b.getBF16Type() : Type(element);
   return SmallVector<MemRefType>(
       planes(),
       kernel::getSharedTileType(tile.getDimSize(0), tile.getDimSize(1), type));
 }
 
-void TileLoop::allocate() {
+void TileLoopConverter::allocate() {
   auto typesOf = [&](ReadOp read) {
     return sharedTypes(cast<RankedTensorType>(read.getResult(0).getType()));
   };
@@ -412,7 +168,7 @@ void TileLoop::allocate() {
 // Numbers of rows, and writes
 //===----------------------------------------------------------------------===//
 
-void TileLoop::emitLoad(ReadOp read, kernel::RowsOperands rows) {
+void TileLoopConverter::emitLoad(ReadOp read, kernel::RowsOperands rows) {
   Value memory = context.scratch.lookupOrDefault(read.getSource());
   auto type = cast<MemRefType>(memory.getType());
   // A number for each head is there for whatever row.
@@ -427,7 +183,7 @@ void TileLoop::emitLoad(ReadOp read, kernel::RowsOperands rows) {
 
 /// The value as `write` stores it: what rows that are not in use have
 /// accumulated may be NaN.
-Value TileLoop::emitStored(WriteOp write, unsigned number, Type to) {
+Value TileLoopConverter::emitStored(WriteOp write, unsigned number, Type to) {
   Value value = map.lookup(write.getValues()[number]);
   auto type = cast<RankedTensorType>(value.getType());
   Type from = type.getElementType();
@@ -458,7 +214,7 @@ Value TileLoop::emitStored(WriteOp write, unsigned number, Type to) {
   return stored.getResult(0);
 }
 
-void TileLoop::emitWrite(WriteOp write) {
+void TileLoopConverter::emitWrite(WriteOp write) {
   Value memory = context.scratch.lookupOrDefault(write.getDestination());
   Type element = cast<MemRefType>(memory.getType()).getElementType();
   SmallVector<Value> stored;
@@ -472,7 +228,7 @@ void TileLoop::emitWrite(WriteOp write) {
 //===----------------------------------------------------------------------===//
 
 template <typename Step>
-void TileLoop::emitStep(Step step, Value i, bool masked) {
+void TileLoopConverter::emitStep(Step step, Value i, bool masked) {
   SmallVector<Value> bounds;
   Value k0;
   if (masked && ofQueries) {
@@ -490,6 +246,14 @@ void TileLoop::emitStep(Step step, Value i, bool masked) {
     firstKey.push_back(ofQueries ? blockStart(visited, i, masked, blockSize)
                                  : narrow.cast(tile.first));
   }
+  SmallVector<Value> views, tableRows;
+  for (Value table : step.getTables()) {
+    views.push_back(emitTableView(index, table));
+    if (!ofQueries)
+      tableRows.push_back(getBlockTableRows(table, getBlockRows(i, masked)));
+  }
+  if (ofQueries)
+    tableRows = queryTableRows;
   // What the score region maps is of this copy alone.
   IRMapping values = map;
   auto copy = cast<Step>(b.clone(*step, values));
@@ -498,6 +262,8 @@ void TileLoop::emitStep(Step step, Value i, bool masked) {
   copy.getKeysMutable().clear();
   copy.getPositionMutable().assign(position);
   copy.getFirstKeyMutable().assign(firstKey);
+  copy.getTablesMutable().assign(views);
+  copy.getRowsMutable().assign(tableRows);
   if (!masked)
     return;
   copy.getLoMutable().assign(bounds[0]);
@@ -505,32 +271,9 @@ void TileLoop::emitStep(Step step, Value i, bool masked) {
   copy.getK0Mutable().assign(k0);
 }
 
-Value TileLoop::mayBeVisible(Value i, bool masked) {
-  Block *score = getScore(blocks);
-  if (!getVisible(score))
-    return {};
-  BlockRows rows = getBlockRows(i, masked);
-  Value one = index.constant(1);
-  auto last = [&](Value first, Value count) {
-    return index.sub(index.add(first, count), one);
-  };
-  PositionRange ofTile = {tile.first, last(tile.first, tile.usedRows)};
-  PositionRange ofBlock = {rows.first,
-                           last(rows.first, index.constant(blockSize))};
-  PositionRange queries = ofBlock, keys = ofTile;
-  if (ofQueries) {
-    queries = {index.div(ofTile.first, group), index.div(ofTile.last, group)};
-    keys = ofBlock;
-  }
-  auto position = [&](Value query) {
-    return index.cast(tile.sequence.mask.emitPosition(index, query));
-  };
-  return emitMayBeVisible(
-      index, score, {position(queries.first), position(queries.last)}, keys);
-}
-
-TileBuilder::State TileLoop::emitStep(Value i, bool masked, ValueRange slot,
-                                      ValueRange state) {
+TileBuilder::State TileLoopConverter::emitStep(Value i, bool masked,
+                                               ValueRange slot,
+                                               ValueRange state) {
   auto emit = [&] { return emitSeenStep(i, masked, slot, state); };
   Value may = mayBeVisible(i, masked);
   if (!may)
@@ -538,8 +281,9 @@ TileBuilder::State TileLoop::emitStep(Value i, bool masked, ValueRange slot,
   return State(emitChoice(b, may, emit, [&] { return State(state); }));
 }
 
-TileBuilder::State TileLoop::emitSeenStep(Value i, bool masked, ValueRange slot,
-                                          ValueRange state) {
+TileBuilder::State TileLoopConverter::emitSeenStep(Value i, bool masked,
+                                                   ValueRange slot,
+                                                   ValueRange state) {
   map.map(blocks.getIterArgs(), state);
   // Views, next to what they are for.
   for (ReadOp read : tileReads)
@@ -563,7 +307,7 @@ TileBuilder::State TileLoop::emitSeenStep(Value i, bool masked, ValueRange slot,
                              [&](Value value) { return map.lookup(value); });
 }
 
-void TileLoop::emitTile(Value entry) {
+void TileLoopConverter::emitTile(Value entry) {
   MaskRange<Value> met;
   std::tie(tile, met) = decode(context.work, entry);
   std::optional<Pipeline> pipeline;
@@ -581,7 +325,11 @@ void TileLoop::emitTile(Value entry) {
     return emitStep(i, masked, slot, state);
   };
   if (blocks) {
-    visited = getBlocks(met, blockSize);
+    if (ofQueries)
+      // A tile has a row, but maybe none in use, and then no block.
+      tileRanges = getCaptureRanges(
+          rowsOf(tile, index.max(tile.usedRows, index.constant(1))), tileRows);
+    visited = getBlocks(dropHiddenBlocks(met), blockSize);
     Value heads = ofQueries ? narrow.constant(1) : narrow.cast(group);
     pipeline.emplace(Pipeline{ring, narrow.mul(visited.masked, heads),
                               narrow.mul(visited.total, heads), fetch, step});
@@ -601,8 +349,12 @@ void TileLoop::emitTile(Value entry) {
         .Case([&](ForBlocksOp) {
           if (ofQueries)
             limits = getTileLimits();
-          if (ofQueries && readsPositions(getScore(blocks)))
+          if (ofQueries && readsPositions(getScore()))
             positions = getTilePositions();
+          queryTableRows.clear();
+          if (ofQueries)
+            for (Value table : getTables())
+              queryTableRows.push_back(getTileTableRows(table));
           State state =
               llvm::map_to_vector(blocks.getInits(), [&](Value value) {
                 return map.lookup(value);
@@ -613,7 +365,7 @@ void TileLoop::emitTile(Value entry) {
         .Default([&](Operation *other) { b.clone(*other, map); });
 }
 
-LogicalResult TileLoop::emit() {
+LogicalResult TileLoopConverter::emit() {
   return emitPersistent(
       context.work,
       [&] {
@@ -626,7 +378,7 @@ LogicalResult TileLoop::emit() {
 LogicalResult varlen::convertTileLoop(ImplicitLocOpBuilder &b, ForTilesOp loop,
                                       GPUScheduleAttr schedule,
                                       const TileLoopContext &context) {
-  TileLoop converter(b, loop, schedule, context);
+  TileLoopConverter converter(b, loop, schedule, context);
   if (failed(converter.verify()))
     return failure();
   return converter.emit();

@@ -67,6 +67,16 @@ LogicalResult BatchConverter::verify() {
       return loop.emitOpError("expected tiles of queries, keys or heads on a "
                               "GPU, got ")
              << loop.getTileType();
+    // Threads have no rows to themselves: their sums would need an order.
+    WalkResult result = loop.walk([](OnlineAttnGradOp step) {
+      if (step.getDtables().empty())
+        return WalkResult::advance();
+      step.emitOpError("has the gradient of a table, a capture that "
+                       "varlen.lookup reads, which no kernel for a GPU makes");
+      return WalkResult::interrupt();
+    });
+    if (result.wasInterrupted())
+      return failure();
     bool ofHeads = axis == Axis::Heads;
     if (ofHeads != hasOp<OnlineSinkGradOp>(loop))
       return loop.emitOpError("expected varlen.online_sink_grad in a loop over "

@@ -14,7 +14,6 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-using varlen_runtime::setError;
 using namespace varlen_runtime::cuda;
 
 static Driver driver;
@@ -31,6 +30,7 @@ static void openDriver() {
              dlerror());
     return;
   }
+// NOLINTBEGIN(bugprone-macro-parentheses): a type.
 #define VARLEN_CUDA_LOOKUP(name, arguments)                                    \
   driver.name = reinterpret_cast<Result(*) arguments>(dlsym(library, #name));  \
   if (!driver.name) {                                                          \
@@ -46,6 +46,7 @@ static void openDriver() {
   driver.name = reinterpret_cast<Result(*) arguments>(dlsym(library, #name));
   VARLEN_CUDA_NEWER_FUNCTIONS(VARLEN_CUDA_LOOKUP)
 #undef VARLEN_CUDA_LOOKUP
+  // NOLINTEND(bugprone-macro-parentheses)
   if (Result result = driver.cuInit(0)) {
     const char *text = nullptr;
     driver.cuGetErrorString(result, &text);

@@ -144,10 +144,12 @@ struct Driver {
   F(cuModuleEnumerateFunctions, (Function *, unsigned, Module))                \
   F(cuFuncGetName, (const char **, Function))                                  \
   F(cuFuncLoad, (Function))
+// NOLINTBEGIN(bugprone-macro-parentheses,readability-identifier-naming)
 #define VARLEN_CUDA_DECLARE(name, arguments) Result(*name) arguments;
   VARLEN_CUDA_FUNCTIONS(VARLEN_CUDA_DECLARE)
   VARLEN_CUDA_NEWER_FUNCTIONS(VARLEN_CUDA_DECLARE)
 #undef VARLEN_CUDA_DECLARE
+  // NOLINTEND(bugprone-macro-parentheses,readability-identifier-naming)
 };
 
 /// The driver, opened and initialised by the first call; null, with the calling

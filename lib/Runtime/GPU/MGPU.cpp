@@ -231,17 +231,17 @@ static int64_t getSpan(int64_t rank, const Descriptor &descriptor,
   return (last + 1) * elementBytes;
 }
 
-void mgpuMemHostRegisterMemRef(int64_t rank, void *opaque,
+void mgpuMemHostRegisterMemRef(int64_t rank, void *descriptor,
                                int64_t elementBytes) {
-  auto &descriptor = *static_cast<Descriptor *>(opaque);
-  mgpuMemHostRegister(descriptor.aligned + descriptor.offset * elementBytes,
-                      getSpan(rank, descriptor, elementBytes));
+  auto &memref = *static_cast<Descriptor *>(descriptor);
+  mgpuMemHostRegister(memref.aligned + memref.offset * elementBytes,
+                      getSpan(rank, memref, elementBytes));
 }
 
-void mgpuMemHostUnregisterMemRef(int64_t /*rank*/, void *opaque,
+void mgpuMemHostUnregisterMemRef(int64_t /*rank*/, void *descriptor,
                                  int64_t elementBytes) {
-  auto &descriptor = *static_cast<Descriptor *>(opaque);
-  mgpuMemHostUnregister(descriptor.aligned + descriptor.offset * elementBytes);
+  auto &memref = *static_cast<Descriptor *>(descriptor);
+  mgpuMemHostUnregister(memref.aligned + memref.offset * elementBytes);
 }
 
 void mgpuSetDefaultDevice(int32_t device) { varlen_gpu_set_device(device); }
@@ -287,9 +287,9 @@ static int64_t getTypeBytes(int32_t type) {
   return type >= 0 && type < int32_t(sizeof bytes) ? bytes[type] : 0;
 }
 
-void *mgpuTensorMapEncodeTiledMemref(int64_t rank, void *opaque, int32_t type,
-                                     int32_t interleave, int32_t swizzle,
-                                     int32_t l2Promotion,
+void *mgpuTensorMapEncodeTiledMemref(int64_t rank, void *descriptor,
+                                     int32_t type, int32_t interleave,
+                                     int32_t swizzle, int32_t l2Promotion,
                                      int32_t outOfBoundsFill, int64_t *box) {
   int64_t elementBytes = getTypeBytes(type);
   if (rank < 1 || rank > 5 || elementBytes == 0) {
@@ -298,21 +298,21 @@ void *mgpuTensorMapEncodeTiledMemref(int64_t rank, void *opaque, int32_t type,
              rank, type);
     return noteNull<void>(nullptr);
   }
-  auto &descriptor = *static_cast<Descriptor *>(opaque);
+  auto &memref = *static_cast<Descriptor *>(descriptor);
   uint64_t extents[5], strides[5];
   uint32_t boxes[5], boxStrides[5];
   // A memref names the slowest dimension first, a map the fastest.
   for (int64_t d = 0; d < rank; ++d) {
-    extents[d] = descriptor.sizes[rank - 1 - d];
+    extents[d] = memref.sizes[rank - 1 - d];
     boxes[d] = static_cast<uint32_t>(box[rank - 1 - d]);
     boxStrides[d] = 1;
     if (d > 0)
-      strides[d - 1] = descriptor.sizes[2 * rank - 1 - d] * elementBytes;
+      strides[d - 1] = memref.sizes[2 * rank - 1 - d] * elementBytes;
   }
   alignas(64) char map[128] = {};
   if (!encode(map, type, static_cast<uint32_t>(rank),
-              descriptor.aligned + descriptor.offset * elementBytes, extents,
-              strides, boxes, boxStrides, interleave, swizzle, l2Promotion,
+              memref.aligned + memref.offset * elementBytes, extents, strides,
+              boxes, boxStrides, interleave, swizzle, l2Promotion,
               outOfBoundsFill))
     return nullptr;
   Place place = getPlace();

@@ -41,42 +41,42 @@ static void describeLength(const varlen_gpu_status &status, uint64_t list,
                   name, status.value, status.bound);
 }
 
-static void describe(const varlen_gpu_status &status) {
+void varlen_gpu_report(const varlen_gpu_status *status) {
   static const char *const names[] = {"cu_seqlens_q", "cu_seqlens_k",
                                       "seqused_q", "seqused_k", "q_offset"};
-  uint64_t list = static_cast<uint64_t>(status.code) >> 3;
+  uint64_t list = static_cast<uint64_t>(status->code) >> 3;
   const char *name = list < 5 ? names[list] : "?";
-  switch (status.code & 7) {
+  switch (status->code & 7) {
   case VARLEN_STATUS_START:
     return setError("%s[0] = %" PRId64 ": cu_seqlens must start at 0", name,
-                    status.value);
+                    status->value);
   case VARLEN_STATUS_DECREASE:
     return setError("%s[%" PRId64 "] = %" PRId64 " is smaller than %s[%" PRId64
                     "] = %" PRId64 ": cu_seqlens must not decrease",
-                    name, status.index, status.value, name, status.index - 1,
-                    status.bound);
+                    name, status->index, status->value, name, status->index - 1,
+                    status->bound);
   case VARLEN_STATUS_END:
     return setError("%s[%" PRId64 "] = %" PRId64 " is larger than the %" PRId64
                     " rows of %s: cu_seqlens must end within them",
-                    name, status.index, status.value, status.bound,
+                    name, status->index, status->value, status->bound,
                     list == 0 ? "q" : "k");
   case VARLEN_STATUS_USED:
     return setError("%s[%" PRId64 "] = %" PRId64 ": expected 0 to %" PRId64
                     ", the length of the sequence's slot in %s",
-                    name, status.index, status.value, status.bound,
+                    name, status->index, status->value, status->bound,
                     list == 2 ? names[0] : names[1]);
   case VARLEN_STATUS_LENGTH:
-    return describeLength(status, list, name);
+    return describeLength(*status, list, name);
   case VARLEN_STATUS_LONG:
     return setError("sequence %" PRId64 " of %s has %" PRId64
                     " rows: expected at most %" PRId64,
-                    status.index, name, status.value, status.bound);
+                    status->index, name, status->value, status->bound);
   case VARLEN_STATUS_EXTENT:
-    return varlen_extent_error(static_cast<int64_t>(list), status.value,
-                               status.bound);
+    return varlen_extent_error(static_cast<int64_t>(list), status->value,
+                               status->bound);
   default:
     return setError("a kernel has reported the unknown error %" PRId64,
-                    status.code);
+                    status->code);
   }
 }
 
@@ -128,6 +128,6 @@ int32_t varlen_gpu_check(void *stream) {
     return 1;
   if (status.code == 0)
     return 0;
-  describe(status);
+  varlen_gpu_report(&status);
   return 1;
 }

@@ -1,4 +1,4 @@
-"""Packed attention for JAX, on the CPU, forward and backward.
+"""Packed attention for JAX, forward and backward.
 
     from varlen.jax import varlen_attn
 

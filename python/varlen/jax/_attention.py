@@ -1,5 +1,7 @@
 """varlen_attn: attention that JAX can differentiate."""
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Sequence
 from typing import Any
@@ -36,7 +38,7 @@ def varlen_attn(
 
     Rows of sequence s are cu_seqlens[s] to cu_seqlens[s + 1] - 1. It can be traced,
     differentiated in reverse mode (out and lse by q, k, v, sink and captures), batched,
-    and partitioned over heads. Arrays are in memory of the CPU.
+    and partitioned over heads. It runs on CPUs; on CUDA devices it has not been run yet.
 
     Args:
         q: (Tq, Hq, D), of float16, bfloat16, float32 or float64.
@@ -56,8 +58,8 @@ def varlen_attn(
         seqused_q, seqused_k: (N), as cu_seqlens: how many rows of a slot count.
         q_offset: (N), as cu_seqlens: is added to the positions of queries.
         score: Changes scores or hides keys: one of `varlen.scores`, or one of your own.
-        captures: What the score reads, in its order: (Hq) or (Hq, Tq), float32, for
-            float64 queries float64.
+        captures: What the score reads, in its order: (Hq) or (Hq, Tq), tables (Hq, M) or
+            (Hq, Tq, M), float32, for float64 queries float64.
         return_lse: Also return lse, the logarithm of each row's sum of exponentials.
 
     Returns:
@@ -69,7 +71,7 @@ def varlen_attn(
         TypeError, ValueError: ranks, dtypes, extents or options are not what they should
             be; where the call is traced.
         jax.errors.JaxRuntimeError: cu_seqlens that are not valid; where results are
-            waited for. The message has the index and the value.
+            waited for. The message has the index and the value. On CUDA results are NaN.
         NotImplementedError: second derivatives.
     """
     if isinstance(scale, jax.Array):

@@ -1,16 +1,23 @@
-"""Attention as a custom call of XLA, and its handler in libvarlen-xla."""
+"""Attention as a custom call of XLA, and its handlers in libvarlen-xla."""
 
 import ctypes
 import functools
+import re
 
 import jax
+from jax import numpy as jnp
+from jax.sharding import NamedSharding, PartitionSpec
 
 from .. import _attention, _library
-from .._arrays import COMMON_NAMES, Description
+from .._arrays import COMMON_NAMES, ELEMENTS, Description
 
 _NAME = "libvarlen-xla.so"
-_PLATFORM = "cpu"
-_STATE_TYPE = "varlen.function"
+# Of each of XLA's platforms: the beginning of names in libvarlen-xla, the type of state
+# that a custom call has, and its stages.
+_PLATFORMS = {
+    "cpu": ("varlenXLA", "varlen.function", ("Instantiate", "Execute")),
+    "CUDA": ("varlenXLACUDA", "varlen.launcher", ("Instantiate", "Initialize", "Execute")),
+}
 # Custom calls of both names run the function of their attribute `source`; their other
 # attributes are what the pass varlen-import-stablehlo reads.
 _TARGETS = {"attn": "varlen.attn", "attn_grad": "varlen.attn_grad"}
@@ -21,7 +28,7 @@ _ELEMENTS = {name: element for element, name in COMMON_NAMES.items()}
 
 
 def _load():
-    """libvarlen-xla, whose handler XLA then knows."""
+    """libvarlen-xla, whose handlers XLA then knows."""
     if jax.__version_info__ < (0, 10):
         raise ImportError(f"varlen.jax: expected jax 0.10 or newer, got {jax.__version__}")
     path = _library.find_library().with_name(_NAME)
@@ -36,24 +43,21 @@ def _load():
     library.varlenXLAAddFunction.argtypes = (
         ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p
     )  # fmt: skip
+    library.varlenXLAAddLauncher.restype = None
+    library.varlenXLAAddLauncher.argtypes = (
+        ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_void_p
+    )  # fmt: skip
 
     def address(symbol):
         return jax.ffi.pycapsule(ctypes.addressof(ctypes.c_char.in_dll(library, symbol)))
 
-    jax.ffi.register_ffi_type(
-        _STATE_TYPE,
-        {
-            "type_id": address("varlenXLAStateTypeId"),
-            "type_info": address("varlenXLAStateTypeInfo"),
-        },
-        platform=_PLATFORM,
-    )
-    handler = {
-        "instantiate": address("varlenXLAInstantiate"),
-        "execute": address("varlenXLAExecute"),
-    }
-    for target in _TARGETS.values():
-        jax.ffi.register_ffi_target(target, handler, platform=_PLATFORM)
+    for platform, (prefix, state, stages) in _PLATFORMS.items():
+        names = {"type_id": "StateTypeId", "type_info": "StateTypeInfo"}
+        names = {key: address(prefix + name) for key, name in names.items()}
+        jax.ffi.register_ffi_type(state, names, platform=platform)
+        handler = {stage.lower(): address(prefix + stage) for stage in stages}
+        for target in _TARGETS.values():
+            jax.ffi.register_ffi_target(target, handler, platform=platform)
     return library
 
 
@@ -69,6 +73,51 @@ def _provide(source):
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(function._program))
     data = source.encode()
     _xla.varlenXLAAddFunction(data, len(data), function._handle)
+
+
+def _find_chip():
+    """The GPU that kernels are compiled for: JAX's first device; None if that is none of
+    CUDA's."""
+    device = jax.devices()[0]
+    capability = getattr(device, "compute_capability", None)
+    if device.platform != "gpu" or not re.fullmatch(r"\d+\.\d", str(capability)):
+        return None
+    return "sm_" + capability.replace(".", "")
+
+
+@functools.cache
+def _launcher(source, chip):
+    """The kernels of the function of this text, which XLA's handler then has."""
+    launcher = _library.Launcher(source, chip)
+    # As of functions.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(launcher))
+    data = source.encode()
+    _xla.varlenXLAAddLauncher(data, len(data), chip.encode(), launcher._handle)
+    return launcher
+
+
+_DLPACK = {element: kind for kind, element in reversed(ELEMENTS.items())}
+
+
+def _workspace_size(source, chip, types):
+    """Bytes of device memory for the kernels, for operands and results of these types. 0
+    where shapes are symbolic or the GPU has no such kernels, which matters only to a
+    program that then runs there: it gets an error of the handler."""
+    if not all(isinstance(extent, int) for type in types for extent in type.shape):
+        return 0
+    extents, tensors = [], []
+    for type in types:
+        extents.append((ctypes.c_int64 * len(type.shape))(*type.shape))
+        tensors.append(
+            _library.Tensor(
+                None, _library.CUDA, 0, len(type.shape), *_DLPACK[_ELEMENTS[str(type.dtype)]], 1,
+                ctypes.addressof(extents[-1]),
+            )
+        )  # fmt: skip
+    try:
+        return _launcher(source, chip).workspace_size(tensors)
+    except _library.CompileError:
+        return 0
 
 
 def prepare(operation, operands, options):
@@ -99,5 +148,21 @@ def call(operation, source, operands, options, results):
         attributes["scale"] = float(scale)
     if optional := list(operands)[_NUM_REQUIRED[operation] :]:
         attributes["operands"] = ",".join(optional)
-    target = jax.ffi.ffi_call(_TARGETS[operation], results)
-    return target(*operands.values(), **attributes)
+    chip = _find_chip()
+
+    def on_cpu(*arrays):
+        return jax.ffi.ffi_call(_TARGETS[operation], results)(*arrays, **attributes)
+
+    def on_cuda(*arrays):
+        target = jax.ffi.ffi_call(_TARGETS[operation], [*results, workspace])
+        return target(*arrays, chip=chip, **attributes)[:-1]
+
+    if chip is None:
+        return on_cpu(*operands.values())
+    size = _workspace_size(source, chip, [*map(jax.typeof, operands.values()), *results])
+    sharding = NamedSharding(results[0].sharding.mesh, PartitionSpec(None))
+    workspace = results[0].update(
+        shape=(size,), dtype=jnp.dtype("uint8"), weak_type=False, sharding=sharding
+    )
+    # Where it will run is known when it is lowered.
+    return jax.lax.platform_dependent(*operands.values(), cpu=on_cpu, cuda=on_cuda)

@@ -10,6 +10,7 @@ from jax import numpy as jnp
 from jax.experimental.custom_partitioning import custom_partitioning
 from jax.sharding import NamedSharding, PartitionSpec
 
+from ..scores import CAPTURES
 from . import _ffi
 
 # Axes of operands and results, by name. Those of heads may be split: what a kv head and
@@ -24,8 +25,6 @@ _AXES = {
 }
 _AXES |= {f"d{name}": axes for name, axes in _AXES.items()}
 _HEADS = ("heads", "kv_heads")
-# What a capture of a score with a number of each such thing is like.
-_LIKE = {"head": "sink", "query": "lse"}
 
 
 class Operation(NamedTuple):
@@ -49,9 +48,12 @@ class Operation(NamedTuple):
 
     def axes(self, name):
         """Names of the axes of an operand or a result."""
-        of = self.captures.get(name.removeprefix("d"))
+        capture = name.removeprefix("d")
+        if of := self.captures.get(capture):
+            # Tables have as many entries as they like.
+            return tuple(f"{capture}_entries" if x == "entries" else x for x in CAPTURES[of])
         # What is left has entries of sequences.
-        return _AXES[_LIKE[of]] if of else _AXES.get(name, (name,))
+        return _AXES.get(name, (name,))
 
     def has_heads(self, name):
         return any(axis in _HEADS for axis in self.axes(name))

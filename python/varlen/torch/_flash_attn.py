@@ -67,7 +67,6 @@ def _read_score(softcap, slopes, q, cu_seqlens_q):
     return _find_key(softcap, slopes.dim()), [slopes]
 
 
-@torch.compiler.assume_constant_result
 def _find_key(softcap, rank):
     """The key of the score for slopes of that rank, after _read_score; 0: there are none."""
     cap = scores.softcap(softcap) if softcap else None
@@ -76,3 +75,7 @@ def _find_key(softcap, rank):
         return cap.key if cap else ""
     # The bias is added to what softcap makes of the product, as in flash-attn.
     return (scores.compose(cap, alibi()) if cap else alibi()).key
+
+
+# As torch.compiler.assume_constant_result does, which imports all of Dynamo: seconds.
+_find_key._dynamo_marked_constant = True

@@ -128,6 +128,20 @@ _library.impl("attn_out", attn_out_cpu, "CPU")
 _library.impl("attn_backward", attn_backward_cpu, "CPU")
 
 
+def _refuse_cuda(op):
+    def refuse(*arguments, **options):
+        raise NotImplementedError(
+            f"varlen::{op}: expected tensors in memory of the CPU, got tensors of CUDA: Varlen's "
+            "kernels for GPUs are not called from PyTorch so far"
+        )
+
+    return refuse
+
+
+for _name in ("attn", "attn_out", "attn_backward"):
+    _library.impl(_name, _refuse_cuda(_name), "CUDA")
+
+
 # Fake kernels.
 
 

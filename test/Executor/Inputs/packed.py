@@ -124,7 +124,7 @@ def broken(inputs):
         if name in inputs:
             yield {**inputs, name: inputs[name][:-1]}
     # Numbers of a score for fewer queries than there are.
-    for name in ("gains", "prefix"):
+    for name in ("gains", "prefix", "end"):
         if name in inputs:
             yield {**inputs, name: np.ascontiguousarray(inputs[name][:, :-1])}
 

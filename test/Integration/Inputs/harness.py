@@ -96,10 +96,16 @@ def make_inputs(group):
         inputs["sink"] = rng.standard_normal(group.heads).astype(wide)
     wide = numpy.float64 if group.dtype == "f64" else numpy.float32
     for name, of in (score_of(group).captures if group.score else {}).items():
-        shape = (group.heads,) if of == "head" else (group.heads, group.tokens_q)
-        low, high = {"slopes": (0.002, 0.5), "gains": (0.5, 1.5), "prefix": (0, 99)}[name]
+        extents = {"heads": group.heads, "rows": group.tokens_q, "entries": 37}
+        shape = [extents[extent] for extent in varlen.scores.CAPTURES[of]]
+        low, high = {
+            "slopes": (0.002, 0.5), "gains": (0.5, 1.5), "prefix": (0, 99), "begin": (-9, 60),
+            "end": (9, 150), "bias": (-2, 2), "flags": (-2, 2),
+        }[name]  # fmt: skip
         inputs[name] = rng.uniform(low, high, shape).astype(wide)
-        if of == "query":
+        if name == "flags":
+            inputs[name] = numpy.maximum(inputs[name], 0)
+        if of.startswith("query"):
             inputs[name][:, ~rows_in_use(group, inputs, "q")] = numpy.nan
     return inputs
 

@@ -23,6 +23,8 @@ SCORES = {
         varlen.scores.query_gains(), varlen.scores.capped_alibi(5.0),
         varlen.scores.causal(), varlen.scores.sliding_window(40, 7),
         varlen.scores.dilated(3), varlen.scores.chunked(50), varlen.scores.prefix_lm(),
+        varlen.scores.document(), varlen.scores.t5_bias(), varlen.scores.position_bias(),
+        varlen.scores.tree(),
     )
 }  # fmt: skip
 

@@ -15,6 +15,7 @@
 #include "CopyRows.h"
 
 #include "MemRefAddress.h"
+#include "RowLocator.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -187,17 +188,12 @@ void Chunks::emitIf(Value condition, function_ref<void()> body) {
 
 /// The first element of the source row that tile row `row` stands for.
 Value Chunks::rowAddress(Value row) {
-  Value pair = b.createOrFold<arith::AddIOp>(
-      i64(copy.getFirst()), arith::ExtUIOp::create(b, b.getI64Type(), row));
-  Value group = i64(copy.getGroup());
-  Value memoryRow = b.createOrFold<arith::DivUIOp>(pair, group);
-  Value member = b.createOrFold<arith::RemUIOp>(pair, group);
-  memoryRow = b.createOrFold<arith::AddIOp>(i64(copy.getRow()), memoryRow);
-  Value head = b.createOrFold<arith::MulIOp>(i64(copy.getHead()), group);
-  head = b.createOrFold<arith::AddIOp>(head, member);
+  RowPlace at =
+      locateRow(b, copy.getRows(),
+                arith::ExtUIOp::create(b, b.getI64Type(), row).getResult());
   Value element = b.createOrFold<arith::AddIOp>(
-      b.createOrFold<arith::MulIOp>(memoryRow, strides[0]),
-      b.createOrFold<arith::MulIOp>(head, strides[1]));
+      b.createOrFold<arith::MulIOp>(at.row, strides[0]),
+      b.createOrFold<arith::MulIOp>(at.head, strides[1]));
   return LLVM::GEPOp::create(b, source.getType(), this->element, source,
                              ArrayRef<LLVM::GEPArg>{element});
 }

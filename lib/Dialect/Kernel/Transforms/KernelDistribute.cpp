@@ -270,7 +270,8 @@ void RegionEmitter::emit(Operation &op) {
   }
   IRMapping operands;
   for (Value operand : op.getOperands())
-    operands.map(operand, get(operand, common));
+    if (!isa<MemRefType>(operand.getType()))
+      operands.map(operand, get(operand, common));
   Operation *emitted = b.clone(op, operands);
   for (auto [scalar, result] :
        llvm::zip_equal(op.getResults(), emitted->getResults())) {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FragmentLayout.h"
+#include "RowLocator.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
 
@@ -24,73 +25,6 @@ namespace mlir::varlen::kernel {
 using namespace mlir;
 using namespace mlir::varlen;
 using namespace mlir::varlen::kernel;
-
-namespace {
-
-/// Where the rows of a rows clause are. What all rows share is computed once,
-/// in 64 bits; what differs takes 32, a division among it.
-class RowLocator {
-public:
-  RowLocator(ThreadBuilder &b, RowsOperands rows);
-
-  /// Whether row `i` (i32) exists.
-  Value exists(Value i);
-  /// Row and head, of type index, of row `i + distance`, if it exists.
-  std::pair<Value, Value> locate(Value i, int64_t distance = 0);
-
-private:
-  Value divide(Value lhs, Value rhs) {
-    return b.createOrFold<arith::DivUIOp>(lhs, rhs);
-  }
-  Value remainder(Value lhs, Value rhs) {
-    return b.createOrFold<arith::RemUIOp>(lhs, rhs);
-  }
-  Value add(Value lhs, Value rhs) {
-    return b.createOrFold<arith::AddIOp>(lhs, rhs);
-  }
-
-  ThreadBuilder &b;
-  RowsOperands rows;
-  bool isGrouped;
-  /// Row and head of the first pair.
-  Value firstRow, firstHead;
-  /// The first pair's place in its group, and the size of that, of type i32.
-  Value place, group;
-};
-
-} // namespace
-
-RowLocator::RowLocator(ThreadBuilder &b, RowsOperands rows)
-    : b(b), rows(rows), isGrouped(!isConstantIntValue(rows.group, 1)) {
-  if (!isGrouped) {
-    firstRow = add(rows.row, rows.first);
-    firstHead = rows.head;
-    return;
-  }
-  auto toI32 = [&](Value value) {
-    return b.createOrFold<arith::IndexCastOp>(b.getI32Type(), value);
-  };
-  firstRow = add(rows.row, divide(rows.first, rows.group));
-  firstHead = b.createOrFold<arith::MulIOp>(rows.head, rows.group);
-  place = toI32(remainder(rows.first, rows.group));
-  group = toI32(rows.group);
-}
-
-Value RowLocator::exists(Value i) {
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, b.toIndex(i),
-                               rows.valid);
-}
-
-std::pair<Value, Value> RowLocator::locate(Value i, int64_t distance) {
-  // Last, so that it ends up in the address as a constant.
-  if (!isGrouped) {
-    Value constant = arith::ConstantIndexOp::create(b, distance);
-    return {add(add(firstRow, b.toIndex(i)), constant), firstHead};
-  }
-  Value pair = b.add(place, b.add(i, distance));
-  return {add(firstRow, b.toIndex(divide(pair, group))),
-          add(firstHead, b.toIndex(remainder(pair, group)))};
-}
 
 /// Calls `body` for each row of a fragment that a thread has: its number within
 /// the tile and its position in the fragment.

@@ -308,7 +308,8 @@ Value LoopVectorizer::cloneOp(Operation &source, IRMapping &map, Value offset,
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(clone);
     for (OpOperand &operand : clone->getOpOperands())
-      operand.set(emitSplat(operand.get(), lanes));
+      if (!isa<MemRefType>(operand.get().getType()))
+        operand.set(emitSplat(operand.get(), lanes));
     clone->getResult(0).setType(
         VectorType::get({lanes}, clone->getResult(0).getType()));
   }

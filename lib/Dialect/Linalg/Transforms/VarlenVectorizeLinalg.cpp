@@ -11,6 +11,7 @@
 #include "DotVectorizer.h"
 #include "LoopVectorizer.h"
 #include "varlen/Dialect/Linalg/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/Utils/ExpandTanh.h"
 #include "varlen/Dialect/Varlen/Utils/ReduceAngle.h"
 #include "varlen/Dialect/Varlen/Utils/TargetOption.h"
 
@@ -116,6 +117,7 @@ static LogicalResult expandFunctions(func::FuncOp function) {
   if (failed(apply(std::move(widen))))
     return failure();
   llvm::for_each(getVectorFunctions(function), reduceAngle);
+  llvm::for_each(getVectorFunctions(function), expandTanh);
   RewritePatternSet polynomials(function.getContext());
   populateMathPolynomialApproximationPatterns(polynomials, isExpanded);
   return apply(std::move(polynomials));

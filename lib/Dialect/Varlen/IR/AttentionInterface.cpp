@@ -8,6 +8,7 @@
 
 #include "AttentionInterface.h"
 
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -59,6 +60,12 @@ bool varlen::detail::hasDynamicHeadDim(AttentionOpInterface op) {
   for (const ShapedByInputs &input : op.getShapedInputs())
     values.push_back(input.value);
   llvm::append_range(values, op.getDestinations());
+  // The last extent of a table is another one.
+  values.resize(values.size() - std::min(op.getDestinations().size(),
+                                         op.getWrtCaptures().size()));
+  llvm::erase_if(values, [&](Value value) {
+    return llvm::is_contained(op.getCaptures(), value);
+  });
   return llvm::any_of(values, [](Value value) {
     ShapedType type = shaped(value);
     return type.getRank() == 3 && type.isDynamicDim(2);
@@ -175,11 +182,18 @@ static ShapedByInputs shapeOfLse(StringRef name, Value value,
   NamedValue q{"q", op.getQ()};
   return {{name, value}, op.getComputeType(), {{q, 1}, {q, 0}}};
 }
-/// A capture, Hq or Hq x Tq, or what has its shape.
-static ShapedByInputs shapeOfCapture(StringRef name, Value value, Value capture,
-                                     AttentionOpInterface op) {
+/// A capture, Hq or Hq x Tq, with M numbers each if it is a table, or what has
+/// its shape.
+static ShapedByInputs shapeOfCapture(StringRef name, Value value,
+                                     unsigned number, AttentionOpInterface op) {
+  Value capture = op.getCaptures()[number];
   ShapedByInputs result = shapeOfLse(name, value, op);
-  result.extents.resize(shaped(capture).getRank());
+  int64_t rank = shaped(capture).getRank();
+  bool isOfTable = isTable(op.getScoreBody(), number);
+  result.extents.resize(std::clamp<int64_t>(isOfTable ? rank - 1 : rank, 1, 2));
+  if (isOfTable)
+    result.extents.push_back(
+        {{"capture", capture}, static_cast<unsigned>(rank - 1)});
   return result;
 }
 static ShapedByInputs shapeLike(StringRef name, Value value, NamedValue other) {
@@ -187,6 +201,11 @@ static ShapedByInputs shapeLike(StringRef name, Value value, NamedValue other) {
   for (unsigned dim = 0; dim < other.type().getRank(); ++dim)
     result.extents.push_back({other, dim});
   return result;
+}
+
+bool varlen::detail::isOfQueries(AttentionOpInterface op, unsigned capture) {
+  int64_t rank = shaped(op.getCaptures()[capture]).getRank();
+  return rank == (isTable(op.getScoreBody(), capture) ? 3 : 2);
 }
 
 /// A result, or the buffer in its place; null where there is none, which the
@@ -207,9 +226,10 @@ varlen::detail::getAttnResults(AttentionOpInterface op) {
 
 SmallVector<ShapedByInputs>
 varlen::detail::getShapedCaptures(AttentionOpInterface op) {
-  return llvm::map_to_vector(op.getCaptures(), [&](Value capture) {
-    return shapeOfCapture("capture", capture, capture, op);
-  });
+  SmallVector<ShapedByInputs> captures;
+  for (auto [number, capture] : llvm::enumerate(op.getCaptures()))
+    captures.push_back(shapeOfCapture("capture", capture, number, op));
+  return captures;
 }
 
 SmallVector<ShapedByInputs>
@@ -238,9 +258,8 @@ varlen::detail::getGradients(AttentionOpInterface op) {
     // What the verifier says of numbers comes later.
     if (number < 0 || number >= static_cast<int64_t>(op.getCaptures().size()))
       continue;
-    gradients.push_back(shapeOfCapture("dcapture",
-                                       getResult(op, gradients.size()),
-                                       op.getCaptures()[number], op));
+    gradients.push_back(shapeOfCapture(
+        "dcapture", getResult(op, gradients.size()), number, op));
   }
   return gradients;
 }

@@ -25,6 +25,8 @@ SmallVector<NamedValue> getAttentionInputs(AttentionOpInterface op);
 SmallVector<ShapedByInputs> getGradInputs(AttentionOpInterface op, Value dout,
                                           Value out, Value lse, Value dlse);
 SmallVector<ShapedByInputs> getShapedCaptures(AttentionOpInterface op);
+/// Whether a capture differs between the queries of a head.
+bool isOfQueries(AttentionOpInterface op, unsigned capture);
 SmallVector<ShapedByInputs> getAttnResults(AttentionOpInterface op);
 SmallVector<ShapedByInputs> getGradients(AttentionOpInterface op);
 

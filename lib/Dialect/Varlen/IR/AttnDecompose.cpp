@@ -72,11 +72,15 @@ SmallVector<Value> Decomposer::attendHead(const Sequence &sequence, Value head,
       generic(inputs, filled({rows, keys}, zero), maps,
               [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
                 Value scaled = arith::MulFOp::create(b, args[0], scale);
-                if (Block *body = op.getScoreBody())
-                  scaled =
-                      emitScore(b, body,
-                                scoreArguments(b, sequence, scaled, captures,
-                                               args.drop_front(2)));
+                if (Block *body = op.getScoreBody()) {
+                  SmallVector<Value> arguments = scoreArguments(
+                      b, sequence, scaled, captures, args.drop_front(2));
+                  auto lookup = [&](OpBuilder &b, Location, unsigned capture,
+                                    Value index) {
+                    return lookUp(b, captures[capture], index);
+                  };
+                  scaled = emitScore(b, body, {arguments, lookup});
+                }
                 return arith::SelectOp::create(b, args[1], scaled, invisible);
               });
 

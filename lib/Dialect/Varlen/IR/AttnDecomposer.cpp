@@ -8,6 +8,7 @@
 
 #include "AttnDecomposer.h"
 
+#include "AttentionInterface.h"
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -128,17 +129,68 @@ Value AttnDecomposer::visibleKeys(const Sequence &sequence) {
 
 SmallVector<Value> AttnDecomposer::loadCaptures(const Sequence &sequence,
                                                 Value head) {
-  return llvm::map_to_vector(op.getCaptures(), [&](Value capture) -> Value {
-    if (cast<ShapedType>(capture.getType()).getRank() == 1)
-      return tensor::ExtractOp::create(b, capture, head);
-    return vectorOf(capture, sequence.qRow, sequence.qRows, head);
-  });
+  SmallVector<Value> captures;
+  for (auto [number, capture] : llvm::enumerate(op.getCaptures())) {
+    bool isOfQueries = varlen::detail::isOfQueries(op, number);
+    if (isTable(op.getScoreBody(), number))
+      captures.push_back(tableOf(capture, isOfQueries, sequence, head));
+    else if (isOfQueries)
+      captures.push_back(
+          vectorOf(capture, sequence.qRow, sequence.qRows, head));
+    else
+      captures.push_back(tensor::ExtractOp::create(b, capture, head));
+  }
+  return captures;
+}
+
+Value AttnDecomposer::tableOf(Value capture, bool isOfQueries,
+                              const Sequence &sequence, Value head) {
+  auto type = cast<RankedTensorType>(capture.getType());
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  SmallVector<OpFoldResult> offsets = {head}, sizes = {one};
+  SmallVector<int64_t> shape;
+  if (isOfQueries) {
+    offsets.push_back(sequence.qRow);
+    sizes.push_back(sequence.qRows);
+    shape.push_back(ShapedType::kDynamic);
+  }
+  offsets.push_back(zero);
+  sizes.push_back(
+      tensor::getMixedSize(b, b.getLoc(), capture, type.getRank() - 1));
+  shape.push_back(type.getShape().back());
+  return tensor::ExtractSliceOp::create(
+      b, RankedTensorType::get(shape, compute), capture, offsets, sizes,
+      SmallVector<OpFoldResult>(offsets.size(), one));
 }
 
 SmallVector<Value> AttnDecomposer::getVectors(ValueRange captures) {
-  return llvm::filter_to_vector(captures, [](Value capture) {
-    return isa<RankedTensorType>(capture.getType());
-  });
+  SmallVector<Value> vectors;
+  for (auto [number, capture] : llvm::enumerate(captures))
+    if (isa<RankedTensorType>(capture.getType()) &&
+        !isTable(op.getScoreBody(), number))
+      vectors.push_back(capture);
+  return vectors;
+}
+
+Value AttnDecomposer::clampIndex(OpBuilder &builder, Value table, Value index) {
+  ImplicitLocOpBuilder b(index.getLoc(), builder);
+  int64_t dim = cast<RankedTensorType>(table.getType()).getRank() - 1;
+  Value end = getValueOrCreateConstantIndexOp(
+      b, b.getLoc(), tensor::getMixedSize(b, b.getLoc(), table, dim));
+  Value zero = arith::ConstantIndexOp::create(b, 0);
+  Value last =
+      arith::SubIOp::create(b, end, arith::ConstantIndexOp::create(b, 1));
+  index = arith::IndexCastOp::create(b, b.getIndexType(), index);
+  return arith::MinSIOp::create(b, arith::MaxSIOp::create(b, index, zero),
+                                last);
+}
+
+Value AttnDecomposer::lookUp(OpBuilder &builder, Value table, Value index) {
+  SmallVector<Value> at = {clampIndex(builder, table, index)};
+  if (cast<RankedTensorType>(table.getType()).getRank() == 2)
+    at.insert(at.begin(),
+              linalg::IndexOp::create(builder, index.getLoc(), 0).getResult());
+  return tensor::ExtractOp::create(builder, index.getLoc(), table, at);
 }
 
 SmallVector<Value> AttnDecomposer::scoreArguments(ImplicitLocOpBuilder &b,
@@ -161,7 +213,11 @@ SmallVector<Value> AttnDecomposer::scoreArguments(ImplicitLocOpBuilder &b,
                          : arith::TruncIOp::create(b, i32, query).getResult();
   Value key = arith::IndexCastOp::create(b, i32, linalg::IndexOp::create(b, 1));
   SmallVector<Value> arguments = {score, query, key};
-  for (Value capture : captures) {
+  for (auto [number, capture] : llvm::enumerate(captures)) {
+    if (isTable(op.getScoreBody(), number)) {
+      arguments.push_back(Value());
+      continue;
+    }
     bool isVector = isa<RankedTensorType>(capture.getType());
     arguments.push_back(isVector ? rows.front() : capture);
     rows = rows.drop_front(isVector ? 1 : 0);
@@ -186,8 +242,12 @@ Value AttnDecomposer::visibleKeys(const Sequence &sequence, Value visible,
                    // Which scores there are does not hide a key.
                    SmallVector<Value> arguments = scoreArguments(
                        b, sequence, none, captures, args.drop_front());
+                   auto lookup = [&](OpBuilder &b, Location, unsigned capture,
+                                     Value index) {
+                     return lookUp(b, captures[capture], index);
+                   };
                    return arith::AndIOp::create(
-                       b, args[0], emitVisible(b, score, arguments));
+                       b, args[0], emitVisible(b, score, {arguments, lookup}));
                  });
 }
 

@@ -54,19 +54,24 @@ protected:
   Value loadScale();
   /// The logit of `head` that every row has besides its keys; null if none.
   Value loadSink(Value head);
-  /// The captures of one head, each a number, or a vector of the queries.
+  /// The captures of one head, each a number, or a vector of the queries; of
+  /// tables a row, or a row of each query.
   SmallVector<Value> loadCaptures(const Sequence &sequence, Value head);
   /// The arguments of the score region at a point of a loop nest over queries
-  /// and keys: `score`, and what the captures have there; `rows` are those of
-  /// vectors.
+  /// and keys: `score`, and what the captures have there, of tables nothing;
+  /// `rows` are those of vectors.
   SmallVector<Value> scoreArguments(ImplicitLocOpBuilder &b,
                                     const Sequence &sequence, Value score,
                                     ValueRange captures, ValueRange rows);
+  /// `index` as one of an entry of a table.
+  Value clampIndex(OpBuilder &builder, Value table, Value index);
+  /// The entry of a table in such a loop nest.
+  Value lookUp(OpBuilder &builder, Value table, Value index);
   /// Those of `visible` that the score region does not hide from a head.
   Value visibleKeys(const Sequence &sequence, Value visible,
                     ValueRange captures);
   /// Those captures that are vectors.
-  static SmallVector<Value> getVectors(ValueRange captures);
+  SmallVector<Value> getVectors(ValueRange captures);
   /// qRows x kRows of i1: does the query (row) see the key (column)?
   Value visibleKeys(const Sequence &sequence);
   /// The number of query heads that share a kv head.
@@ -131,6 +136,9 @@ protected:
 
 private:
   Sequence loadSequence(Value number);
+  /// The row of a head of a table, or those of the queries of a sequence.
+  Value tableOf(Value capture, bool isOfQueries, const Sequence &sequence,
+                Value head);
   /// An element of an integer vector, as an index.
   Value load(Value vector, Value position);
 };

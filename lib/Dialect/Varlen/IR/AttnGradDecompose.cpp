@@ -57,12 +57,17 @@ private:
   /// What `ofPoint` makes of the arguments of the score region, of `more` and
   /// of whether the key is visible, summed over what `resultMap` lacks.
   using PointBody = llvm::function_ref<Value(
-      ImplicitLocOpBuilder &, ValueRange arguments, Value more, Value visible)>;
+      ImplicitLocOpBuilder &, const ScorePoint &, Value more, Value visible)>;
   Value overScores(const Scores &scores, Value more, AffineMap moreMap,
                    Value init, AffineMap resultMap, PointBody ofPoint);
-  /// The cotangent of an argument of the score region for that of the logits.
-  Value pullBackScores(const Scores &scores, Value dlogits, unsigned argument,
+  /// The cotangent of an argument of the score region, or of a lookup in it,
+  /// for that of the logits.
+  Value pullBackScores(const Scores &scores, Value dlogits, Value source,
                        Value init, AffineMap resultMap);
+  /// `gradient` of a table with what the lookups of one head add, one query
+  /// after the other.
+  Value addToTable(const Scores &scores, Value dlogits, Value head,
+                   unsigned capture, Value gradient);
   /// dcaptures with what one head adds.
   void addToCaptures(const Scores &scores, Value dlogits, Value head,
                      SmallVectorImpl<Value> &gradients);
@@ -131,7 +136,11 @@ Value GradDecomposer::overScores(const Scores &scores, Value more,
         if (op.getScoreBody())
           arguments = scoreArguments(b, scores.sequence, score, scores.captures,
                                      args.drop_front(3));
-        Value value = ofPoint(b, arguments, args[1], args[2]);
+        auto lookup = [&](OpBuilder &b, Location, unsigned capture,
+                          Value index) {
+          return lookUp(b, scores.captures[capture], index);
+        };
+        Value value = ofPoint(b, {arguments, lookup}, args[1], args[2]);
         return resultMap == matrix()
                    ? value
                    : arith::AddFOp::create(b, args.back(), value).getResult();
@@ -139,17 +148,51 @@ Value GradDecomposer::overScores(const Scores &scores, Value more,
 }
 
 Value GradDecomposer::pullBackScores(const Scores &scores, Value dlogits,
-                                     unsigned argument, Value init,
+                                     Value source, Value init,
                                      AffineMap resultMap) {
   Value zero = constant(compute, 0);
   return overScores(scores, dlogits, matrix(), init, resultMap,
-                    [&](ImplicitLocOpBuilder &b, ValueRange arguments,
+                    [&](ImplicitLocOpBuilder &b, const ScorePoint &point,
                         Value dlogit, Value visible) -> Value {
                       Value value =
-                          emitScoreVJP(b, b.getLoc(), op.getScoreBody(),
-                                       arguments, dlogit, argument);
+                          emitScoreVJP(b, b.getLoc(), op.getScoreBody(), point,
+                                       dlogit, source);
                       return arith::SelectOp::create(b, visible, value, zero);
                     });
+}
+
+Value GradDecomposer::addToTable(const Scores &scores, Value dlogits,
+                                 Value head, unsigned capture, Value gradient) {
+  const Sequence &sequence = scores.sequence;
+  Value table = scores.captures[capture];
+  bool isOfQueries = varlen::detail::isOfQueries(op, capture);
+  SmallVector<OpFoldResult> sizes = {sequence.qRows, sequence.kRows};
+  for (LookupOp lookup : getScoreLookups(op.getScoreBody(), capture)) {
+    Value cotangents =
+        pullBackScores(scores, dlogits, lookup.getEntry(),
+                       filled(sizes, constant(compute, 0)), matrix());
+    Value entries = overScores(
+        scores, dlogits, matrix(), filled(sizes, index(0)), matrix(),
+        [&](ImplicitLocOpBuilder &b, const ScorePoint &point, Value, Value) {
+          return clampIndex(b, table, emitIndex(b, point, lookup));
+        });
+    gradient =
+        loop(sequence.qRows, gradient, [&](Value query, ValueRange sums) {
+          Value row = arith::AddIOp::create(b, sequence.qRow, query);
+          return loop(sequence.kRows, sums, [&](Value key, ValueRange sums) {
+            SmallVector<Value> point = {query, key}, at = {head};
+            if (isOfQueries)
+              at.push_back(row);
+            at.push_back(tensor::ExtractOp::create(b, entries, point));
+            Value sum = arith::AddFOp::create(
+                b, tensor::ExtractOp::create(b, sums.front(), at),
+                tensor::ExtractOp::create(b, cotangents, point));
+            return SmallVector<Value>{
+                tensor::InsertOp::create(b, sum, sums.front(), at)};
+          });
+        }).front();
+  }
+  return gradient;
 }
 
 void GradDecomposer::addToCaptures(const Scores &scores, Value dlogits,
@@ -160,7 +203,11 @@ void GradDecomposer::addToCaptures(const Scores &scores, Value dlogits,
   Value zero = constant(compute, 0);
   for (auto [number, gradient] : llvm::zip_equal(
            op.getWrtCaptures(), MutableArrayRef(gradients).take_back(count))) {
-    unsigned argument = Captures + number;
+    if (isTable(op.getScoreBody(), number)) {
+      gradient = addToTable(scores, dlogits, head, number, gradient);
+      continue;
+    }
+    Value argument = op.getScoreBody()->getArgument(Captures + number);
     if (isa<RankedTensorType>(scores.captures[number].getType())) {
       Value sums = pullBackScores(scores, dlogits, argument,
                                   filled({sequence.qRows}, zero), perRow());
@@ -201,11 +248,11 @@ SmallVector<Value> GradDecomposer::differentiateHead(const Sequence &sequence,
   Scores scores{sequence, innerProducts(q, k, rows, keys), visible, captures};
   Value p =
       overScores(scores, lse, perRow, filled({rows, keys}, zero), matrix,
-                 [&](ImplicitLocOpBuilder &b, ValueRange arguments, Value lse,
-                     Value visible) -> Value {
-                   Value logit = arguments[Score];
+                 [&](ImplicitLocOpBuilder &b, const ScorePoint &point,
+                     Value lse, Value visible) -> Value {
+                   Value logit = point.arguments[Score];
                    if (Block *body = op.getScoreBody())
-                     logit = emitScore(b, body, arguments);
+                     logit = emitScore(b, body, point);
                    Value power = arith::SubFOp::create(b, logit, lse);
                    return math::ExpOp::create(
                        b, arith::SelectOp::create(b, visible, power, lowest));
@@ -241,8 +288,8 @@ SmallVector<Value> GradDecomposer::differentiateHead(const Sequence &sequence,
 
   Value dlogits = ds;
   if (op.getScoreBody())
-    ds = pullBackScores(scores, dlogits, Score, filled({rows, keys}, zero),
-                        matrix);
+    ds = pullBackScores(scores, dlogits, op.getScoreBody()->getArgument(Score),
+                        filled({rows, keys}, zero), matrix);
 
   // dq = scale * ds k, dk += ds^T q, dv += p^T dout
   OpFoldResult columns = tensor::getMixedSize(b, b.getLoc(), q, 1);

@@ -293,13 +293,13 @@ FailureOr<TilingResult> varlen::detail::tileAttn(AttentionOpInterface op,
   if (sink && !isWhole(heads, sink, 0))
     sink =
         tensor::ExtractSliceOp::create(b, sink, heads.offset, heads.size, one);
-  SmallVector<Value> captures =
-      llvm::map_to_vector(op.getCaptures(), [&](Value capture) {
-        capture = sliceDim(b, loc, capture, 0, heads, tiled.generatedSlices);
-        return cast<ShapedType>(capture.getType()).getRank() == 1
-                   ? capture
-                   : sliceDim(b, loc, capture, 1, rows, tiled.generatedSlices);
-      });
+  SmallVector<Value> captures;
+  for (auto [number, capture] : llvm::enumerate(op.getCaptures())) {
+    Value tile = sliceDim(b, loc, capture, 0, heads, tiled.generatedSlices);
+    if (varlen::detail::isOfQueries(op, number))
+      tile = sliceDim(b, loc, tile, 1, rows, tiled.generatedSlices);
+    captures.push_back(tile);
+  }
 
   Value cuQ = op.getCuQ(), sequsedQ = op.getSequsedQ(),
         qOffset = op.getQOffset();

@@ -233,8 +233,16 @@ LogicalResult AttnVerifier::verifyScale() {
 
 LogicalResult AttnVerifier::verifyScoreRegion() {
   // attn_c20
-  return verifyScore(op, op.getScoreBody(), op.getComputeType(),
-                     op.getCaptures().size());
+  if (failed(verifyScore(op, op.getScoreBody(), op.getComputeType(),
+                         op.getCaptures().size())))
+    return failure();
+  // attn_c21
+  for (auto [number, capture] : llvm::enumerate(op.getCaptures()))
+    if (isTable(op.getScoreBody(), number) &&
+        cast<ShapedType>(capture.getType()).getShape().back() == 0)
+      return op->emitOpError("expected a table with an entry at least, got ")
+             << capture.getType();
+  return success();
 }
 
 LogicalResult AttnVerifier::verifyConstants() {
@@ -308,15 +316,19 @@ LogicalResult AttnVerifier::verifyConstantSeqused(StringRef name, Value seqused,
 static LogicalResult verifyShapes(AttentionOpInterface op) {
   // What is known of extents of inputs: what their own types leave open, those
   // of values that follow from them may say.
-  llvm::SmallDenseMap<std::pair<StringRef, unsigned>, int64_t> known;
+  // Several captures have one name.
+  using Key = std::pair<std::pair<StringRef, Value>, unsigned>;
+  auto keyOf = [](const ExtentOf &from) -> Key {
+    return {{from.source.name, from.source.value}, from.dim};
+  };
+  llvm::SmallDenseMap<Key, int64_t> known;
   SmallVector<ShapedByInputs> values = op.getShapedInputs();
   llvm::append_range(values, op.getShapedResults());
   for (const ShapedByInputs &value : values) {
     SmallVector<int64_t> shape = value.inferShape();
     for (auto [extent, from] : llvm::zip_equal(shape, value.extents))
       if (ShapedType::isDynamic(extent))
-        if (auto found = known.find({from.source.name, from.dim});
-            found != known.end())
+        if (auto found = known.find(keyOf(from)); found != known.end())
           extent = found->second;
     ShapedType type = value.type();
     if (type.getElementType() != value.element ||
@@ -327,7 +339,7 @@ static LogicalResult verifyShapes(AttentionOpInterface op) {
              << RankedTensorType::get(shape, value.element) << ", got " << type;
     for (auto [extent, from] : llvm::zip_equal(type.getShape(), value.extents))
       if (ShapedType::isStatic(extent))
-        known[{from.source.name, from.dim}] = extent;
+        known[keyOf(from)] = extent;
   }
   return success();
 }

@@ -70,7 +70,7 @@ static FailureOr<TilingResult> tileStep(
   slice(op.getVMutable(), 0, keys);
   for (MutableOperandRange ofQueries :
        {op.getLoMutable(), op.getHiMutable(), op.getPositionMutable(),
-        op.getCapturesMutable()})
+        op.getCapturesMutable(), op.getRowsMutable()})
     for (OpOperand &operand : ofQueries)
       slice(operand, getQueryDim(op), queries);
   SmallVector<Type> types;

@@ -150,13 +150,62 @@ static LogicalResult verifyRowStats(Operation *op, Orientation orientation,
   return success();
 }
 
+/// How many of the captures of a score region are tables.
+static int64_t countTables(Block *score, unsigned captures) {
+  int64_t count = 0;
+  for (unsigned capture = 0; capture < captures; ++capture)
+    count += isTable(score, capture);
+  return count;
+}
+
+/// That tables of a step are memory of an attention, or views with rows beside.
+template <typename Step>
+static LogicalResult verifyTables(Step op, StringRef name, ValueRange tables,
+                                  ValueRange rows, FloatType compute) {
+  size_t wanted = op.getQueries() ? 0 : tables.size();
+  if (rows.size() != wanted)
+    return op.emitOpError("expected rows of ")
+           << wanted << " " << name << ", those of a step without tiles, got "
+           << rows.size();
+  for (Value table : tables) {
+    auto type = cast<MemRefType>(table.getType());
+    if (type.getElementType() != compute)
+      return op.emitOpError("expected ")
+             << name << " of " << compute << ", got " << type.getElementType();
+    if (!op.getQueries() && type.getRank() != 2)
+      return op.emitOpError("expected ")
+             << name << " of rank 2 beside rows, got " << type;
+  }
+  return success();
+}
+
+/// What a step reads, and writes, in memory.
+static void
+getTableEffects(MutableOperandRange tables, bool isWritten,
+                SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  for (OpOperand &table : tables) {
+    effects.emplace_back(MemoryEffects::Read::get(), &table,
+                         SideEffects::DefaultResource::get());
+    if (isWritten)
+      effects.emplace_back(MemoryEffects::Write::get(), &table,
+                           SideEffects::DefaultResource::get());
+  }
+}
+
 /// The score region, and the tiles that it reads.
 template <typename Step>
 static LogicalResult verifyScoreOf(Step op, Value statistic,
                                    const StepSizes &sizes) {
   auto compute = cast<FloatType>(elementOf(statistic));
-  if (failed(
-          verifyScore(op, op.getScoreBody(), compute, op.getCaptures().size())))
+  unsigned captures = op.getCaptures().size() + op.getTables().size();
+  if (failed(verifyScore(op, op.getScoreBody(), compute, captures)))
+    return failure();
+  if (int64_t count = countTables(op.getScoreBody(), captures);
+      count != static_cast<int64_t>(op.getTables().size()))
+    return op.emitOpError("expected ")
+           << count << " tables, as many as the score region looks up in, got "
+           << op.getTables().size();
+  if (failed(verifyTables(op, "tables", op.getTables(), op.getRows(), compute)))
     return failure();
   if (op.getPosition() && (op.getQueries() || !op.getScoreBody()))
     return op.emitOpError("expected positions beside a score region of a step "
@@ -172,6 +221,8 @@ static LogicalResult verifyScoreOf(Step op, Value statistic,
       return op.emitOpError("expected captures of ")
              << compute << ", got " << elementOf(capture);
   }
+  for (Value ofTable : op.getRows())
+    rows.push_back({"rows", ofTable});
   return verifyRowStats(op, op.getOrientation(), rows, sizes);
 }
 
@@ -262,6 +313,16 @@ MutableOperandRange OnlineAttnOp::getDpsInitsMutable() {
   return MutableOperandRange(*this, getAccMutable().getOperandNumber(), 3);
 }
 
+void OnlineAttnOp::getEffects(
+    SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  getTableEffects(getTablesMutable(), /*isWritten=*/false, effects);
+}
+
+Speculation::Speculatability OnlineAttnOp::getSpeculatability() {
+  return getTables().empty() ? Speculation::Speculatable
+                             : Speculation::NotSpeculatable;
+}
+
 double OnlineAttnOp::getCoarseFactor(double scale) {
   return std::exp2(std::ceil(std::log2(scale * M_LOG2E)));
 }
@@ -311,7 +372,8 @@ StepSizes OnlineAttnGradOp::getSizes() {
 }
 
 LogicalResult OnlineAttnGradOp::verify() {
-  if (!getDq() && !getDk() && !getDv() && getDcaptures().empty())
+  if (!getDq() && !getDk() && !getDv() && getDcaptures().empty() &&
+      getDtables().empty())
     return emitOpError("expected at least one of dq, dk and dv, got none");
   SmallVector<NamedValue> states = {{"lse", getLse()}, {"delta", getDelta()}};
   for (NamedValue tile : {NamedValue{"dq", getDq()}, NamedValue{"dk", getDk()},
@@ -352,12 +414,23 @@ LogicalResult OnlineAttnGradOp::verify() {
                              {"hi", getHi()}},
                             sizes)) ||
       failed(verifyScoreOf(*this, getLse(), sizes)) ||
-      failed(
-          verifyCaptureNumbers(*this, getWrtCaptures(), getCaptures().size())))
+      failed(verifyCaptureNumbers(*this, getWrtCaptures(),
+                                  getCaptures().size() + getTables().size())) ||
+      failed(verifyTables(*this, "dtables", getDtables(), getDrows(),
+                          cast<FloatType>(elementOf(getLse())))))
     return failure();
-  if (getDcaptures().size() != getWrtCaptures().size())
+  for (Value ofTable : getDrows())
+    if (failed(verifyRowStats(*this, orientation, {{"drows", ofTable}}, sizes)))
+      return failure();
+  size_t tables = llvm::count_if(getWrtCaptures(), [&](int64_t number) {
+    return isTable(getScoreBody(), number);
+  });
+  if (getDtables().size() != tables)
+    return emitOpError("expected dtables for each of the ")
+           << tables << " tables of wrt_captures, got " << getDtables().size();
+  if (getDcaptures().size() != getWrtCaptures().size() - tables)
     return emitOpError("expected dcaptures for each of the ")
-           << getWrtCaptures().size() << " wrt_captures, got "
+           << getWrtCaptures().size() - tables << " wrt_captures, got "
            << getDcaptures().size();
   for (Value gradient : getDcaptures())
     if (gradient.getType() != getLse().getType())
@@ -388,6 +461,17 @@ MutableOperandRange OnlineAttnGradOp::getDpsInitsMutable() {
   // The gradients are the last operands.
   unsigned count = getNumResults();
   return MutableOperandRange(*this, getNumOperands() - count, count);
+}
+
+void OnlineAttnGradOp::getEffects(
+    SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  getTableEffects(getTablesMutable(), /*isWritten=*/false, effects);
+  getTableEffects(getDtablesMutable(), /*isWritten=*/true, effects);
+}
+
+Speculation::Speculatability OnlineAttnGradOp::getSpeculatability() {
+  return getTables().empty() ? Speculation::Speculatable
+                             : Speculation::NotSpeculatable;
 }
 
 /// Results come in the order of the destinations that are there.

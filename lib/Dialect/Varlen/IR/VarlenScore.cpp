@@ -8,7 +8,6 @@
 
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 
-#include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Interfaces/VJPInterface.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -24,10 +23,12 @@ using namespace mlir::varlen;
 void varlen::setScoreArgumentNames(Region &region,
                                    OpAsmSetValueNameFn setName) {
   constexpr StringLiteral names[] = {"score", "query", "key"};
-  for (BlockArgument argument : region.getArguments())
-    setName(argument, argument.getArgNumber() < Captures
-                          ? names[argument.getArgNumber()]
-                          : StringLiteral("capture"));
+  for (BlockArgument argument : region.getArguments()) {
+    StringRef name = isa<TableType>(argument.getType()) ? "table" : "capture";
+    if (argument.getArgNumber() < Captures)
+      name = names[argument.getArgNumber()];
+    setName(argument, name);
+  }
 }
 
 bool varlen::readsPositions(Block *score) {
@@ -46,9 +47,20 @@ Value varlen::getVisible(Block *score) {
   return score->getTerminator()->getOperand(1);
 }
 
-//===----------------------------------------------------------------------===//
-// Verification
-//===----------------------------------------------------------------------===//
+bool varlen::isTable(Block *score, unsigned capture) {
+  return score && Captures + capture < score->getNumArguments() &&
+         isa<TableType>(score->getArgument(Captures + capture).getType());
+}
+
+SmallVector<BlockArgument> varlen::getNumberArguments(Block *score) {
+  SmallVector<BlockArgument> numbers;
+  if (score)
+    llvm::copy_if(score->getArguments().drop_front(Captures),
+                  std::back_inserter(numbers), [](BlockArgument argument) {
+                    return !isa<TableType>(argument.getType());
+                  });
+  return numbers;
+}
 
 /// Whether `value` is computed from `source`, both of one block.
 static bool dependsOn(Value value, Value source) {
@@ -60,19 +72,35 @@ static bool dependsOn(Value value, Value source) {
   return reached.contains(source);
 }
 
+SmallVector<LookupOp> varlen::getScoreLookups(Block *score, unsigned capture) {
+  Value table = score->getArgument(Captures + capture);
+  Value newScore = score->getTerminator()->getOperand(0);
+  SmallVector<LookupOp> lookups;
+  for (auto lookup : score->getOps<LookupOp>())
+    if (lookup.getTable() == table && dependsOn(newScore, lookup))
+      lookups.push_back(lookup);
+  return lookups;
+}
+
+//===----------------------------------------------------------------------===//
+// Verification
+//===----------------------------------------------------------------------===//
+
 /// That the region has one block with the arguments it is called with, and ends
 /// with a score.
 static LogicalResult verifySignature(Operation *op, Block *score,
                                      FloatType compute, unsigned captures) {
   auto i32 = IntegerType::get(op->getContext(), 32);
   SmallVector<Type> wanted = {compute, i32, i32};
-  wanted.append(captures, compute);
+  auto table = TableType::get(op->getContext(), compute);
+  for (unsigned capture = 0; capture < captures; ++capture)
+    wanted.push_back(isTable(score, capture) ? Type(table) : Type(compute));
   if (score->getArgumentTypes() != TypeRange(wanted))
     return op->emitOpError("expected a score region of ")
            << wanted
            << ": the score, the positions of query and key, and a number of "
-              "each capture, got "
-           << score->getArgumentTypes();
+              "each capture, or a row of it as "
+           << table << ", got " << score->getArgumentTypes();
   auto yield = dyn_cast<YieldOp>(score->back());
   Type i1 = IntegerType::get(op->getContext(), 1);
   if (!yield || (yield->getOperandTypes() != TypeRange(compute) &&
@@ -91,6 +119,17 @@ static LogicalResult verifySignature(Operation *op, Block *score,
   return success();
 }
 
+/// Whether a score region may have the operation.
+static bool isAllowed(Operation &op) {
+  if (auto lookup = dyn_cast<LookupOp>(op))
+    return isa<BlockArgument>(lookup.getTable());
+  auto isNumber = [](Type type) { return type.isIntOrIndexOrFloat(); };
+  return isa<arith::ArithDialect, math::MathDialect>(op.getDialect()) &&
+         op.getNumRegions() == 0 && isPure(&op) &&
+         llvm::all_of(op.getOperandTypes(), isNumber) &&
+         llvm::all_of(op.getResultTypes(), isNumber);
+}
+
 LogicalResult varlen::verifyScore(Operation *op, Block *score,
                                   FloatType compute, unsigned captures) {
   if (op->getNumRegions() > 1)
@@ -103,14 +142,10 @@ LogicalResult varlen::verifyScore(Operation *op, Block *score,
   }
   if (failed(verifySignature(op, score, compute, captures)))
     return failure();
-  auto isNumber = [](Type type) { return type.isIntOrIndexOrFloat(); };
   for (Operation &inner : score->without_terminator())
-    if (!isa<arith::ArithDialect, math::MathDialect>(inner.getDialect()) ||
-        inner.getNumRegions() != 0 || !isPure(&inner) ||
-        !llvm::all_of(inner.getOperandTypes(), isNumber) ||
-        !llvm::all_of(inner.getResultTypes(), isNumber))
+    if (!isAllowed(inner))
       return inner.emitOpError("expected operations of arith and math on "
-                               "numbers in a score region");
+                               "numbers, and varlen.lookup, in a score region");
   return success();
 }
 
@@ -148,57 +183,93 @@ LogicalResult varlen::verifyScoreRules(Block *score) {
 // Emission
 //===----------------------------------------------------------------------===//
 
-/// Copies the body; returns what it yields.
-static SmallVector<Value> cloneBody(OpBuilder &builder, Block *score,
-                                    ValueRange arguments,
-                                    SmallVectorImpl<Operation *> &ops) {
+SmallVector<Value> varlen::cloneScoreBody(OpBuilder &builder, Block *score,
+                                          ValueRange arguments) {
   IRMapping mapping;
   mapping.map(score->getArguments(), arguments);
   for (Operation &inner : score->without_terminator())
-    ops.push_back(builder.clone(inner, mapping));
+    builder.clone(inner, mapping);
   return llvm::map_to_vector(
       score->getTerminator()->getOperands(),
       [&](Value value) { return mapping.lookupOrDefault(value); });
 }
 
-SmallVector<Value> varlen::cloneScoreBody(OpBuilder &builder, Block *score,
-                                          ValueRange arguments) {
-  SmallVector<Operation *> ops;
-  return cloneBody(builder, score, arguments, ops);
-}
+namespace {
+/// A body that is written out at a point.
+class BodyWriter {
+public:
+  BodyWriter(OpBuilder &builder, Block *score, const ScorePoint &point)
+      : block(builder.getInsertionBlock()), end(builder.getInsertionPoint()) {
+    bool isFirst = end == block->begin();
+    Operation *before = isFirst ? nullptr : &*std::prev(end);
+    mapping.map(score->getArguments(), point.arguments);
+    for (Operation &inner : score->without_terminator()) {
+      auto lookup = dyn_cast<LookupOp>(inner);
+      if (!lookup) {
+        copies.push_back(builder.clone(inner, mapping));
+        continue;
+      }
+      auto table = cast<BlockArgument>(lookup.getTable());
+      mapping.map(lookup.getEntry(),
+                  point.lookup(builder, lookup.getLoc(),
+                               table.getArgNumber() - Captures,
+                               mapping.lookupOrDefault(lookup.getIndex())));
+    }
+    begin = before ? std::next(before->getIterator()) : block->begin();
+  }
 
-/// Copies what one of the values that the region yields is computed from.
-static Value emitYielded(OpBuilder &builder, Block *score, ValueRange arguments,
-                         unsigned number) {
-  SmallVector<Operation *> ops;
-  Value result = cloneBody(builder, score, arguments, ops)[number];
-  for (Operation *op : llvm::reverse(ops))
-    if (op != result.getDefiningOp() && op->use_empty())
-      op->erase();
-  return result;
-}
+  Value get(Value value) const { return mapping.lookupOrDefault(value); }
+  /// Without lookups.
+  ArrayRef<Operation *> getCopies() const { return copies; }
+  /// Erases what `value` is not computed from; returns it.
+  Value keepOnly(Value value) {
+    auto emitted = llvm::map_to_vector(llvm::make_range(begin, end),
+                                       [](Operation &op) { return &op; });
+    for (Operation *op : llvm::reverse(emitted))
+      if (op != value.getDefiningOp() && op->use_empty())
+        op->erase();
+    return value;
+  }
+
+private:
+  Block *block;
+  Block::iterator begin, end;
+  IRMapping mapping;
+  SmallVector<Operation *> copies;
+};
+} // namespace
 
 Value varlen::emitScore(OpBuilder &builder, Block *score,
-                        ValueRange arguments) {
-  return emitYielded(builder, score, arguments, 0);
+                        const ScorePoint &point) {
+  BodyWriter body(builder, score, point);
+  return body.keepOnly(body.get(score->getTerminator()->getOperand(0)));
 }
 
 Value varlen::emitVisible(OpBuilder &builder, Block *score,
-                          ValueRange arguments) {
-  return getVisible(score) ? emitYielded(builder, score, arguments, 1)
-                           : Value();
+                          const ScorePoint &point) {
+  Value visible = getVisible(score);
+  if (!visible)
+    return {};
+  BodyWriter body(builder, score, point);
+  return body.keepOnly(body.get(visible));
+}
+
+Value varlen::emitIndex(OpBuilder &builder, const ScorePoint &point,
+                        LookupOp lookup) {
+  BodyWriter body(builder, lookup->getBlock(), point);
+  return body.keepOnly(body.get(lookup.getIndex()));
 }
 
 Value varlen::emitScoreVJP(OpBuilder &builder, Location loc, Block *score,
-                           ValueRange arguments, Value cotangent,
-                           unsigned argument) {
+                           const ScorePoint &point, Value cotangent,
+                           Value source) {
   VJPBuilder vjp(loc, builder);
-  Value source = arguments[argument];
-  SmallVector<Operation *> ops;
-  Value result = cloneBody(vjp, score, arguments, ops).front();
-  vjp.markVaried(source, ops);
+  BodyWriter body(vjp, score, point);
+  Value result = body.get(score->getTerminator()->getOperand(0));
+  source = body.get(source);
+  vjp.markVaried(source, body.getCopies());
   vjp.accumulate(result, cotangent);
-  LogicalResult pulled = vjp.pullBack(ops);
+  LogicalResult pulled = vjp.pullBack(body.getCopies());
   assert(succeeded(pulled) && "verifyScoreRules has looked for rules");
   (void)pulled;
   return vjp.getCotangentOrZero(source);

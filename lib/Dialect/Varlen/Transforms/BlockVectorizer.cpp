@@ -25,10 +25,6 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-/// The width of chunks of columns at the edge of what is visible: fewer zeros
-/// are computed beside a narrow one, but its multipliers wait for loads.
-static constexpr int64_t kBandVectors = 2;
-
 //===----------------------------------------------------------------------===//
 // Small pieces
 //===----------------------------------------------------------------------===//
@@ -88,11 +84,9 @@ std::array<TileOrder, 2>
 BlockVectorizer::getFactorOrders(linalg::ContractOp op) const {
   bool pairs = hasPairs(op.getInputs()[1]);
   TileOrder rows = pairs ? TileOrder::RowPairs : TileOrder::Rows;
-  TileOrder columns = pairs ? TileOrder::ColumnPairs : TileOrder::Columns;
   // Loops are (row, column, reduction).
-  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
-  return {maps[0].getDimPosition(0) == 0 ? TileOrder::Rows : rows,
-          maps[1].getDimPosition(0) == 2 ? rows : columns};
+  AffineMap left = op.getIndexingMapsArray()[0];
+  return {left.getDimPosition(0) == 0 ? TileOrder::Rows : rows, rows};
 }
 
 OpFoldResult BlockVectorizer::rowsOf(Value tile) {
@@ -128,7 +122,8 @@ bool BlockVectorizer::canJoin(linalg::LinalgOp op) {
   // Rows of the iteration: those of the first tile operand, or of the result.
   Value tile = isReduction(op) ? op.getDpsInputs()[0] : op->getResult(0);
   if (rowsOf(tile) != groupRows ||
-      numVectors(op->getResult(0)) != numVectors(group[0]->getResult(0)))
+      numVectors(op->getResult(0)) != numVectors(group[0]->getResult(0)) ||
+      isNeededInBand(op) != isGroupBanded)
     return false;
   if (isa<linalg::ContractOp>(op) &&
       (llvm::any_of(op.getDpsInputs(),
@@ -146,6 +141,7 @@ bool BlockVectorizer::canJoin(linalg::LinalgOp op) {
 }
 
 LogicalResult BlockVectorizer::run() {
+  band = findBand();
   SmallVector<Operation *> done;
   for (Operation &operation : llvm::make_early_inc_range(block)) {
     b.setInsertionPoint(&operation);
@@ -196,9 +192,11 @@ LogicalResult BlockVectorizer::run() {
           return failure();
         b.setInsertionPoint(op);
       }
-      if (group.empty())
+      if (group.empty()) {
         groupRows =
             rowsOf(isReduction(op) ? op.getDpsInputs()[0] : op->getResult(0));
+        isGroupBanded = isNeededInBand(op);
+      }
       group.push_back(op);
     } else if (auto op = dyn_cast<bufferization::MaterializeInDestinationOp>(
                    operation)) {
@@ -209,6 +207,12 @@ LogicalResult BlockVectorizer::run() {
           vectors != statistics.end())
         for (auto [n, value] : llvm::enumerate(vectors->second))
           store(value, op.getDest(), index(0), n);
+      done.push_back(op);
+    } else if (auto op = dyn_cast<ScatterAddOp>(operation)) {
+      if (failed(check(op)) || failed(flush()))
+        return failure();
+      b.setInsertionPoint(op);
+      emitScatterAdd(op);
       done.push_back(op);
     }
   }
@@ -298,52 +302,35 @@ void BlockVectorizer::assignBuffers() {
 // Loops
 //===----------------------------------------------------------------------===//
 
-Value BlockVectorizer::getUnswitchCondition() {
-  for (linalg::LinalgOp op : group) {
-    if (isa<linalg::ContractOp>(op.getOperation()))
-      if (std::optional<Band> band = getBand(op.getDpsInputs()[0]))
-        return band->whole;
-    for (auto select : op.getBlock()->getOps<arith::SelectOp>())
-      if (Value condition = select.getCondition();
-          condition.getType().isInteger(1) &&
-          condition.getParentBlock() != op.getBlock())
-        return condition;
-  }
-  return Value();
+BlockVectorizer::Vectors BlockVectorizer::emitLoop(int64_t rows,
+                                                   const Range &range,
+                                                   const Vectors &carried) {
+  return Vectors(varlen::emitLoop(b, range.begin, range.end, index(rows),
+                                  carried,
+                                  [&](Value row, ValueRange accumulators) {
+                                    return emitRows(row, rows, accumulators);
+                                  }));
 }
 
 BlockVectorizer::Vectors BlockVectorizer::emitLoop(int64_t rows,
                                                    Vectors carried) {
+  if (isCutByRows())
+    return emitAroundSeen(rows, {index(0), getGroupRows()}, carried);
   std::optional<int64_t> total = getConstantIntValue(groupRows);
   int64_t whole = total ? *total / rows * rows : -1;
-  if (whole != 0) {
-    Range range = {index(0), total ? index(whole)
-                                   : getValueOrCreateConstantIndexOp(
-                                         b, b.getLoc(), groupRows)};
-    if (groupBand && !isKnownTrue(groupBand->whole))
-      range = emitChunkRows(range.end);
-    carried = Vectors(
-        varlen::emitLoop(b, range.begin, range.end, index(rows), carried,
-                         [&](Value row, ValueRange accumulators) {
-                           return emitRows(row, rows, accumulators);
-                         }));
-  }
+  if (whole != 0)
+    carried = emitLoop(
+        rows, Range{index(0), total ? index(whole) : getGroupRows()}, carried);
   if (total && whole != *total)
     carried = emitRows(index(whole), *total - whole, carried);
   return carried;
 }
 
-BlockVectorizer::Vectors BlockVectorizer::emitChunks(int64_t width,
-                                                     Vectors carried) {
-  // Of about the same width.
-  int64_t total = numVectors(group[0]->getResult(0));
-  int64_t chunks = llvm::divideCeil(total, width);
-  width = llvm::divideCeil(total, chunks);
-  // Rows at once: the schedule's for a full panel; a narrower one takes more
-  // rows, of no more accumulators in all, to keep the multipliers busy.
-  bool hasContract = llvm::any_of(group, llvm::IsaPred<linalg::ContractOp>);
+int64_t BlockVectorizer::getRowsAtOnce(int64_t width) {
+  // The schedule's for a full panel; a narrower one takes more rows, of no more
+  // accumulators in all, to keep the multipliers busy.
   int64_t rows = 2;
-  if (hasContract)
+  if (llvm::any_of(group, llvm::IsaPred<linalg::ContractOp>))
     for (rows = schedule.getRows();
          rows < 8 &&
          2 * rows * width <= schedule.getRows() * schedule.getVectors();)
@@ -353,7 +340,35 @@ BlockVectorizer::Vectors BlockVectorizer::emitChunks(int64_t width,
         return hasPairs(op->getResult(0));
       }))
     rows = std::max<int64_t>(rows, 2);
+  return rows;
+}
 
+void BlockVectorizer::emitPart(int64_t first, int64_t count, Vectors &carried,
+                               function_ref<Vectors(Vectors)> emit) {
+  int64_t total = numVectors(group[0]->getResult(0));
+  chunkFirst = first;
+  chunkVectors = count;
+  Vectors part;
+  for (size_t begin = first; begin < carried.size(); begin += total)
+    llvm::append_range(part, ArrayRef(carried).slice(begin, count));
+  part = emit(part);
+  for (size_t number = 0; number * count < part.size(); ++number)
+    llvm::copy(ArrayRef(part).slice(number * count, count),
+               carried.begin() + number * total + first);
+}
+
+BlockVectorizer::Vectors
+BlockVectorizer::emitChunks(int64_t width, Vectors carried,
+                            std::optional<Range> range) {
+  // Of about the same width.
+  int64_t total = numVectors(group[0]->getResult(0));
+  int64_t chunks = llvm::divideCeil(total, width);
+  width = llvm::divideCeil(total, chunks);
+  int64_t rows = getRowsAtOnce(width);
+  auto emit = [&](const Vectors &part) {
+    return range ? emitLoop(rows, *range, part) : emitLoop(rows, part);
+  };
+  bool hasContract = llvm::any_of(group, llvm::IsaPred<linalg::ContractOp>);
   if (chunks > 1 && total % width == 0 && group.size() == 1 && hasContract) {
     // A product alone: one micro-kernel for all chunks.
     chunkFirst = 0;
@@ -361,21 +376,13 @@ BlockVectorizer::Vectors BlockVectorizer::emitChunks(int64_t width,
     varlen::emitLoop(b, index(0), index(total * schedule.getLanes()),
                      width * schedule.getLanes(), [&](Value at) {
                        chunkColumn = at;
-                       emitLoop(rows, {});
+                       emit({});
                        chunkColumn = nullptr;
                      });
     return carried;
   }
-  for (chunkFirst = 0; chunkFirst < total; chunkFirst += width) {
-    chunkVectors = std::min(width, total - chunkFirst);
-    Vectors parts;
-    for (size_t first = chunkFirst; first < carried.size(); first += total)
-      llvm::append_range(parts, ArrayRef(carried).slice(first, chunkVectors));
-    parts = emitLoop(rows, parts);
-    for (size_t part = 0; part * chunkVectors < parts.size(); ++part)
-      llvm::copy(ArrayRef(parts).slice(part * chunkVectors, chunkVectors),
-                 carried.begin() + part * total + chunkFirst);
-  }
+  for (int64_t first = 0; first < total; first += width)
+    emitPart(first, std::min(width, total - first), carried, emit);
   return carried;
 }
 
@@ -396,23 +403,8 @@ LogicalResult BlockVectorizer::flush() {
       llvm::append_range(carried, statistic(op.getDpsInits()[0]));
   }
 
-  groupBand = getGroupBand();
-  if (Value condition = getUnswitchCondition()) {
-    auto outcome = [&](bool value) {
-      return [&, value] {
-        knownCondition = condition;
-        knownOutcome = value;
-        int64_t width =
-            groupBand && !value ? kBandVectors : schedule.getVectors();
-        Vectors results = emitChunks(width, carried);
-        knownCondition = nullptr;
-        return results;
-      };
-    };
-    carried = Vectors(emitChoice(b, condition, outcome(true), outcome(false)));
-  } else {
-    carried = emitChunks(schedule.getVectors(), carried);
-  }
+  carried = isGroupBanded ? emitBand(carried)
+                          : emitChunks(schedule.getVectors(), carried);
   chunkFirst = chunkVectors = 0;
 
   ArrayRef<Value> left = carried;

@@ -67,6 +67,9 @@ private:
   llvm::MapVector<MemRefType, SmallVector<Value>> pool;
 };
 
+/// Whether an operation puts a constant in place of scores outside of limits.
+bool hidesByLimits(linalg::GenericOp op);
+
 /// Vectorizes the tile operations of one block, in their order.
 class BlockVectorizer {
 public:
@@ -100,6 +103,7 @@ private:
   /// Of a bufferization.to_tensor or varlen.to_tile.
   LogicalResult checkRead(Operation *op);
   LogicalResult check(bufferization::MaterializeInDestinationOp op);
+  LogicalResult check(ScatterAddOp op);
   LogicalResult check(linalg::LinalgOp op);
   LogicalResult checkContract(linalg::ContractOp op);
   LogicalResult checkGeneric(linalg::GenericOp op);
@@ -127,6 +131,8 @@ private:
   bool isPending(Value tile) const;
   bool canJoin(linalg::LinalgOp op);
   void emitStatistic(linalg::GenericOp op);
+  /// The loop over rows that adds to a table, lane by lane its own row.
+  void emitScatterAdd(ScatterAddOp op);
   LogicalResult flush();
   SmallVector<TileOrder> neededOrders(Value tile);
   void assignBuffers();
@@ -145,24 +151,26 @@ private:
   Value asVector(Value value) {
     return isa<VectorType>(value.getType()) ? value : broadcast(value);
   }
-  /// A condition that is the same for all rows and decides a select of the
-  /// group: the group's loop is made once for either outcome.
-  Value getUnswitchCondition();
-  bool isKnownTrue(Value condition) const {
-    return condition && condition == knownCondition && knownOutcome;
-  }
   /// The loop over the group's rows; returns what its reductions end with.
   Vectors emitLoop(int64_t rows, Vectors carried);
-  /// The loops over chunks of at most `width` vectors of the group's columns;
-  /// `carried` has all vectors of one reduction after the other.
-  Vectors emitChunks(int64_t width, Vectors carried);
-
-  /// The part of a score tile that may be other than zero: rows are keys, from
-  /// `firstKey` on, of which a column sees those from its `lo` to before its
-  /// `hi`. lo <= hi, and neither falls from one column to the next. All of the
-  /// tile if `whole` is true.
+  Value getGroupRows() {
+    return getValueOrCreateConstantIndexOp(b, b.getLoc(), groupRows);
+  }
+  /// Rows at once where `width` vectors of columns are.
+  int64_t getRowsAtOnce(int64_t width);
+  /// `emit` for `count` vectors of columns from vector `first` on, with their
+  /// part of `carried`, which has all vectors of one reduction after the other.
+  void emitPart(int64_t first, int64_t count, Vectors &carried,
+                function_ref<Vectors(Vectors)> emit);
+  /// The part of score tiles that a mask leaves: rows are keys, from `firstKey`
+  /// on, of which a column sees those from its `lo` to before its `hi`.
+  /// lo <= hi, and neither falls from one column to the next. All of the tile
+  /// if `whole` is true.
   struct Band {
     Value lo, hi, firstKey, whole;
+    /// Whether products read what is in the band by vectors of its columns, and
+    /// not by scalars: each vector has edges of its own then.
+    bool isByVectors = false;
     bool operator==(const Band &other) const {
       return lo == other.lo && hi == other.hi && firstKey == other.firstKey &&
              whole == other.whole;
@@ -172,22 +180,43 @@ private:
   struct Range {
     Value begin, end;
   };
-  std::optional<Band> getBand(Value tile) const;
-  bool isReadInBand(Value tile, const Band &band) const;
-  std::optional<Band> getGroupBand();
-  Value loadLimit(const Band &band, Value limits, Value column);
+  /// Some vectors of the columns, and the rows that they are computed for.
+  struct Segment {
+    int64_t first, count;
+    Range rows;
+  };
+  /// The loop over some of the group's rows, in steps of `rows`.
+  Vectors emitLoop(int64_t rows, const Range &range, const Vectors &carried);
+  /// The loops over chunks of at most `width` vectors of the group's columns,
+  /// over some of its rows or all; `carried` has all vectors of one reduction
+  /// after the other.
+  Vectors emitChunks(int64_t width, Vectors carried,
+                     std::optional<Range> range = std::nullopt);
+
+  static Band getBand(linalg::GenericOp op);
+  std::optional<Band> findBand() const;
+  bool isBanded(Value tile) const;
+  bool isReadInBand(Value tile) const;
+  bool isNeededInBand(linalg::LinalgOp op) const;
+  Value loadLimit(Value limits, Value column, Value ifWhole);
   /// The keys that some of the columns `first` to `last` see, of `total`.
-  Range emitKeysOf(const Band &band, Value first, Value last, Value total,
-                   int64_t multiple);
+  Range emitKeysOf(Value first, Value last, Value total, int64_t multiple);
   /// The columns that see some of `rows` keys from `row` on.
-  Range emitColumnsOf(const Band &band, Value row, int64_t rows,
-                      int64_t multiple);
-  /// The rows of the chunk that the group is needed for, of `total`.
-  Range emitChunkRows(Value total);
-  /// What a product has to be summed over for `rows` rows from `row` on:
-  /// outside it the left factor is zero.
+  Range emitColumnsOf(Value row, int64_t rows, int64_t multiple);
+  /// What a product with a banded left factor has to be summed over for `rows`
+  /// rows from `row` on: outside it that factor is zero.
   Range emitDepth(linalg::ContractOp op, Value row, int64_t rows, Value total,
                   int64_t multiple);
+  bool isCutByRows() const;
+  /// Those of `rows` that all columns see.
+  Range emitSeen(const Range &rows);
+  /// The loop over the rows of `all` before and behind those of `seen`.
+  Vectors emitAround(int64_t rows, const Range &all, const Range &seen,
+                     Vectors carried);
+  /// The same, and then the loop over those that all columns see.
+  Vectors emitAroundSeen(int64_t rows, const Range &all, Vectors carried);
+  void emitSegments();
+  Vectors emitBand(Vectors carried);
 
   /// Whether a product with `tile` as its right factor is one of pairs.
   bool hasPairs(Value tile) const {
@@ -210,6 +239,11 @@ private:
 
   /// Where a tile lies in memory: tiles loaded from there, and stored ones.
   DenseMap<Value, SmallVector<TileCopy, 2>> buffers;
+  /// The one band of the block's score tiles.
+  std::optional<Band> band;
+  /// Of a band that is read by vectors, in ascending order of the rows of each
+  /// vector.
+  SmallVector<Segment> segments;
   /// Tiles that are a constant all over.
   DenseMap<Value, Value> fills;
   /// Statistics in registers.
@@ -221,8 +255,8 @@ private:
   /// Operations over the same rows, to become one loop.
   SmallVector<linalg::LinalgOp> group;
   OpFoldResult groupRows;
-  /// Where the group is needed only.
-  std::optional<Band> groupBand;
+  /// Whether the group is needed in the band only.
+  bool isGroupBanded = false;
   /// Tiles of the group that must be in memory after its loop.
   SmallVector<Value> stored;
   /// The chunk of columns being emitted: `chunkVectors` vectors from vector
@@ -231,9 +265,10 @@ private:
   Value chunkColumn;
   /// Rows at hand in the loop body being emitted.
   DenseMap<Value, Vectors> rowValues;
-  /// The outcome of the condition in the loop being emitted.
-  Value knownCondition;
-  bool knownOutcome = false;
+  /// Whether all columns see the rows of the loop being emitted.
+  bool isSeenByAll = false;
+  /// Whether that loop has no rows where nothing is hidden.
+  bool isAtEdge = false;
 };
 
 } // namespace mlir::varlen

@@ -101,6 +101,19 @@ BlockVectorizer::check(bufferization::MaterializeInDestinationOp op) {
   return success();
 }
 
+LogicalResult BlockVectorizer::check(ScatterAddOp op) {
+  if (!isStatistic(op.getRows()) || !find(op.getRows(), TileOrder::Rows))
+    return op.emitOpError("expected rows of a table in memory, one for each "
+                          "column, got ")
+           << op.getRows().getType();
+  for (Value tile : {op.getValues(), op.getIndex()})
+    if (!isTile(tile) || !isReadable(tile) || fills.contains(tile))
+      return op.emitOpError("expected values and indices that are computed in "
+                            "this block or lie in memory, got ")
+             << tile.getType();
+  return success();
+}
+
 LogicalResult BlockVectorizer::check(linalg::LinalgOp op) {
   auto type = op->getNumResults() == 1
                   ? dyn_cast<RankedTensorType>(op->getResult(0).getType())
@@ -133,11 +146,10 @@ LogicalResult BlockVectorizer::check(linalg::LinalgOp op) {
 
 LogicalResult BlockVectorizer::checkContract(linalg::ContractOp op) {
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
-  if (!hasDims(maps[2], {0, 1}) ||
-      (!hasDims(maps[1], {2, 1}) && !hasDims(maps[1], {1, 2})) ||
+  if (!hasDims(maps[2], {0, 1}) || !hasDims(maps[1], {2, 1}) ||
       (!hasDims(maps[0], {0, 2}) && !hasDims(maps[0], {2, 0})))
     return op->emitOpError("expected a contraction of the form (r, c) += "
-                           "(r, k) or (k, r), (k, c) or (c, k)");
+                           "(r, k) or (k, r), (k, c)");
   Value lhs = op.getInputs()[0], rhs = op.getInputs()[1];
   auto compute =
       dyn_cast<FloatType>(tileType(op->getResult(0)).getElementType());
@@ -159,13 +171,10 @@ LogicalResult BlockVectorizer::checkContract(linalg::ContractOp op) {
   for (auto [factor, order] :
        llvm::zip(ValueRange(op.getInputs()), getFactorOrders(op))) {
     bool inMemory = buffers.contains(factor);
-    bool transposed =
-        order == TileOrder::Columns || order == TileOrder::ColumnPairs;
-    if (inMemory ? !find(factor, order) : transposed)
+    if (inMemory && !find(factor, order))
       return op->emitOpError("expected ")
              << factor.getType() << " to lie in memory in "
-             << (transposed ? "columns" : "rows") << (pairs ? " of pairs" : "")
-             << " for this product";
+             << stringifyTileOrder(order) << " for this product";
     // A tile that is computed row by row is stored for those who read it.
     if (!inMemory && (fills.contains(factor) || statistics.contains(factor) ||
                       factor.getDefiningOp<tensor::EmptyOp>()))
@@ -173,10 +182,7 @@ LogicalResult BlockVectorizer::checkContract(linalg::ContractOp op) {
              << factor.getType()
              << " to be in memory or computed row by row for this product";
   }
-  // Its columns are those of the result, or the depth.
-  unsigned depthAxis = maps[1].getDimPosition(0) == 2 ? 0 : 1;
-  if (tileType(rhs).getDimSize(1 - depthAxis) !=
-          tileType(op->getResult(0)).getDimSize(1) ||
+  if (tileType(rhs).getDimSize(1) != tileType(op->getResult(0)).getDimSize(1) ||
       tileType(rhs).isDynamicDim(1))
     return op->emitOpError("expected a right factor with static columns and "
                            "with the columns of the result, got ")
@@ -231,10 +237,20 @@ LogicalResult BlockVectorizer::checkGeneric(linalg::GenericOp op) {
   return checkBody(op);
 }
 
+bool mlir::varlen::hidesByLimits(linalg::GenericOp op) {
+  auto isLimit = [](Value tile) {
+    RankedTensorType type = tileType(tile);
+    return type.getDimSize(0) == 1 && type.getElementType().isInteger(32);
+  };
+  return op->hasAttr(kBandAttrName) && op.getNumDpsInputs() == 3 &&
+         isLimit(op.getInputs()[1]) && isLimit(op.getInputs()[2]);
+}
+
 /// Whether an operation can be made one on vectors.
 static bool isElementwise(Operation &op) {
+  // The memory of a table is one for all lanes.
   auto isScalar = [](Type type) {
-    return VectorType::isValidElementType(type);
+    return VectorType::isValidElementType(type) || isa<MemRefType>(type);
   };
   return op.getNumRegions() == 0 && op.getNumResults() != 0 &&
          (OpTrait::hasElementwiseMappableTraits(&op) ||
@@ -273,12 +289,14 @@ LogicalResult BlockVectorizer::checkBody(linalg::GenericOp op) {
   }
   if (!op->hasAttr(kBandAttrName))
     return success();
-  auto isLimit = [&](Value tile) {
-    return isStatistic(tile) && tileType(tile).getElementType().isInteger(32);
-  };
-  if (reduces || op.getNumDpsInputs() != 3 || !isLimit(op.getInputs()[1]) ||
-      !isLimit(op.getInputs()[2]))
+  // What makes zero of what is hidden reads scores that are.
+  auto hidden = op.getNumDpsInputs() == 0
+                    ? linalg::GenericOp()
+                    : op.getInputs()[0].getDefiningOp<linalg::GenericOp>();
+  if (reduces ||
+      (!hidesByLimits(op) && !(hidden && hidden->hasAttr(kBandAttrName))))
     return op->emitOpError("expected ")
-           << kBandAttrName << " on scores and two limits of i32";
+           << kBandAttrName
+           << " on scores and two limits of i32, or on scores that have it";
   return success();
 }

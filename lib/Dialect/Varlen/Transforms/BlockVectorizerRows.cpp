@@ -20,6 +20,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
@@ -78,8 +79,8 @@ void BlockVectorizer::emitOperation(Operation &inner, const Place &place,
   for (Value operand : inner.getOperands())
     operands.push_back(mapping.lookupOrDefault(operand));
   if (auto select = dyn_cast<arith::SelectOp>(inner);
-      select && knownCondition && select.getCondition() == knownCondition)
-    return mapping.map(select.getResult(), operands[knownOutcome ? 1 : 2]);
+      select && isAtEdge && select.getCondition() == band->whole)
+    return mapping.map(select.getResult(), operands[2]);
   if (llvm::none_of(operands, [](Value operand) {
         return isa<VectorType>(operand.getType());
       })) {
@@ -87,11 +88,13 @@ void BlockVectorizer::emitOperation(Operation &inner, const Place &place,
     return;
   }
   for (Value &operand : operands)
-    operand = asVector(operand);
-  if (isa<arith::MaxNumFOp>(inner)) {
+    if (!isa<MemRefType>(operand.getType()))
+      operand = asVector(operand);
+  auto op = cast<linalg::LinalgOp>(inner.getParentOp());
+  if (isa<arith::MaxNumFOp>(inner) && isStatistic(op->getResult(0))) {
     // One instruction on x86, where maxnumf takes three. Only the second
-    // operand's NaN survives: a running maximum ignores NaN scores, which
-    // the exponential then carries into the result.
+    // operand's NaN survives, and a maximum of a query is never NaN: it ignores
+    // NaN scores, which the exponential then carries into the result.
     Value greater = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
                                           operands[0], operands[1]);
     return mapping.map(
@@ -99,9 +102,11 @@ void BlockVectorizer::emitOperation(Operation &inner, const Place &place,
         arith::SelectOp::create(b, greater, operands[0], operands[1])
             .getResult());
   }
-  if (isa<arith::MinimumFOp>(inner)) {
-    // One instruction as well, of which the first operand's NaN survives: the
-    // second one is a bound.
+  APFloat bound(0.0);
+  if (isa<arith::MinimumFOp>(inner) &&
+      matchPattern(inner.getOperand(1), m_ConstantFloat(&bound)) &&
+      !bound.isNaN()) {
+    // One instruction as well, of which the first operand's NaN survives.
     Value less = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT,
                                        operands[1], operands[0]);
     return mapping.map(
@@ -179,10 +184,12 @@ BlockVectorizer::emitContract(linalg::ContractOp op, Value row, int64_t rows) {
         isa<VectorType>(value.getType()) ? vectorType(compute) : compute;
     return arith::ExtFOp::create(b, wide, value);
   };
-  auto multiplyAdd = [&](Vectors &acc, Value k) {
+  // One k, for `vectors` vectors of columns from vector `first` on.
+  auto multiplyAdd = [&](Vectors &acc, Value k, int64_t first,
+                         int64_t vectors) {
     Vectors columns;
     for (int64_t n = 0; n < vectors; ++n)
-      columns.push_back(widen(load(rhs, k, n)));
+      columns.push_back(widen(load(rhs, k, first + n)));
     for (int64_t i = 0; i < rows; ++i) {
       SmallVector<Value> at = {rowIndices[i], k};
       if (!rowFirst)
@@ -195,12 +202,13 @@ BlockVectorizer::emitContract(linalg::ContractOp op, Value row, int64_t rows) {
   };
   // Two k at once. The left factor's pairs are neighbours in a row, or in
   // pairs like the right one's.
-  auto dotPairs = [&](Vectors &acc, Value pair) {
+  auto dotPairs = [&](Vectors &acc, Value pair, int64_t first,
+                      int64_t vectors) {
     auto twice = VectorType::get({2 * schedule.getLanes()}, b.getBF16Type());
     Vectors columns;
     for (int64_t n = 0; n < vectors; ++n)
-      columns.push_back(vector::LoadOp::create(b, twice, rhs,
-                                               ValueRange{pair, column(n, 2)}));
+      columns.push_back(vector::LoadOp::create(
+          b, twice, rhs, ValueRange{pair, column(first + n, 2)}));
     for (int64_t i = 0; i < rows; ++i) {
       auto doubled = [&](Value value) -> Value {
         return arith::MulIOp::create(b, value, index(2));
@@ -219,35 +227,55 @@ BlockVectorizer::emitContract(linalg::ContractOp op, Value row, int64_t rows) {
     }
   };
   bool pairs = hasPairs(op.getInputs()[1]);
-  auto step = [&](Vectors &acc, Value k) {
+  auto step = [&](Vectors &acc, Value k, const Segment &segment) {
     if (pairs)
-      dotPairs(acc, k);
+      dotPairs(acc, k, segment.first, segment.count);
     else
-      multiplyAdd(acc, k);
+      multiplyAdd(acc, k, segment.first, segment.count);
   };
 
   // Dynamic extents are multiples of 8.
-  unsigned depthAxis =
-      op.getIndexingMapsArray()[1].getDimPosition(0) == 2 ? 0 : 1;
   int64_t depth =
-      cast<RankedTensorType>(op.getInputs()[1].getType()).getDimSize(depthAxis);
+      cast<RankedTensorType>(op.getInputs()[1].getType()).getDimSize(0);
   int64_t perStep = pairs ? 2 : 1;
   bool isDynamic = ShapedType::isDynamic(depth);
   int64_t unroll = !isDynamic && depth / perStep % 2 != 0 ? 1 : 2;
   Value total = isDynamic ? getValueOrCreateConstantIndexOp(
                                 b, b.getLoc(), rowsOf(op.getInputs()[1]))
                           : index(depth);
-  Range range = emitDepth(op, row, rows, total, unroll * perStep);
-  if (pairs)
-    for (Value *position : {&range.begin, &range.end})
-      *position = b.createOrFold<arith::DivUIOp>(*position, index(2));
-  Vectors sums(varlen::emitLoop(b, range.begin, range.end, index(unroll), start,
-                                [&](Value k0, ValueRange carried) {
-                                  Vectors acc(carried);
-                                  for (int64_t u = 0; u < unroll; ++u)
-                                    step(acc, offset(k0, u));
-                                  return acc;
-                                }));
+  // Where the right factor is in a band, each vector is summed over rows of its
+  // own.
+  SmallVector<Segment> parts = segments;
+  if (!isBanded(op.getInputs()[1]))
+    parts = {{0, vectors, emitDepth(op, row, rows, total, unroll * perStep)}};
+  Vectors sums = start;
+  for (Segment &segment : parts) {
+    // At an edge little is gained by more code.
+    bool isEdge =
+        segment.count < numVectors(result) && band && band->isByVectors;
+    int64_t perTrip = isEdge ? 1 : unroll;
+    if (pairs)
+      for (Value *position : {&segment.rows.begin, &segment.rows.end})
+        *position = b.createOrFold<arith::DivUIOp>(*position, index(2));
+    auto ofSegment = [&](int64_t i) {
+      return MutableArrayRef(sums).slice(i * vectors + segment.first,
+                                         segment.count);
+    };
+    Vectors part;
+    for (int64_t i = 0; i < rows; ++i)
+      llvm::append_range(part, ofSegment(i));
+    part = Vectors(varlen::emitLoop(b, segment.rows.begin, segment.rows.end,
+                                    index(perTrip), part,
+                                    [&](Value k0, ValueRange carried) {
+                                      Vectors acc(carried);
+                                      for (int64_t u = 0; u < perTrip; ++u)
+                                        step(acc, offset(k0, u), segment);
+                                      return acc;
+                                    }));
+    for (int64_t i = 0; i < rows; ++i)
+      llvm::copy(ArrayRef(part).slice(i * segment.count, segment.count),
+                 ofSegment(i).begin());
+  }
   if (isAddedLast)
     for (auto [sum, before] : llvm::zip(sums, operandRows(init, row, rows)))
       sum = arith::AddFOp::create(b, before, sum);
@@ -327,6 +355,12 @@ BlockVectorizer::Vectors BlockVectorizer::emitRows(Value row, int64_t rows,
     if (auto contract = dyn_cast<linalg::ContractOp>(op.getOperation())) {
       Vectors values = emitContract(contract, row, rows);
       rowValues[op->getResult(0)] = values;
+      continue;
+    }
+    if (auto generic = dyn_cast<linalg::GenericOp>(op.getOperation());
+        generic && isSeenByAll && hidesByLimits(generic)) {
+      rowValues[op->getResult(0)] =
+          operandRows(op.getDpsInputs()[0], row, rows);
       continue;
     }
     Value like = isReduction(op) ? op.getDpsInputs()[0] : op->getResult(0);

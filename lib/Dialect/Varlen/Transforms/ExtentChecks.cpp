@@ -52,6 +52,11 @@ SmallVector<ExtentRule> varlen::getExtentRules(AttentionOpInterface op) {
   auto addShape = [&](const ShapedByInputs &value, bool isResult) {
     for (auto [dim, from] : llvm::enumerate(value.extents)) {
       ExtentOf extent{value, static_cast<unsigned>(dim)};
+      // How many entries a table has, it says itself.
+      if (from.source.name == value.name && from.source.value == value.value) {
+        add(ExtentRule::Positive, extent, extent);
+        continue;
+      }
       // What a type leaves open of a result is what the inputs say.
       if (!isResult || isStatic(extent))
         add(ExtentRule::Same, extent, from);
@@ -157,11 +162,15 @@ ExtentFault varlen::emitExtentFault(ImplicitLocOpBuilder &b,
     if (rule.kind == ExtentRule::Same &&
         isSameExtent(check.extent, check.bound))
       continue;
-    bool isOfHeads = rule.kind != ExtentRule::Same && rule.extent.dim == 1;
+    bool isOfEntries = rule.bound.source.name == "capture";
+    bool isOfHeads =
+        rule.kind != ExtentRule::Same && rule.extent.dim == 1 && !isOfEntries;
     const ExtentRule &reported = isOfHeads ? heads : rule;
+    // Tables have entries as what they follow from has a head_dim.
+    int64_t dim = isOfEntries ? int64_t(VARLEN_EXTENT_HEAD_DIM)
+                              : static_cast<int64_t>(reported.bound.dim);
     int64_t number =
-        VARLEN_EXTENT_RULE(numberOf(reported.extent.source.name),
-                           static_cast<int64_t>(reported.bound.dim),
+        VARLEN_EXTENT_RULE(numberOf(reported.extent.source.name), dim,
                            numberOf(reported.bound.source.name));
     checks.push_back({check.emitHolds(b, rule.kind), number,
                       isOfHeads ? emitExtents(b, heads) : check});

@@ -128,6 +128,16 @@ void RoleEmitter::finish() {
   for (Value scratch : all)
     if (scratch)
       FreeRowsOp::create(b, scratch);
+  for (Value scratch : ownTableRows)
+    memref::DeallocOp::create(b, scratch);
+}
+
+SmallVector<Value> RoleEmitter::getCaptures(bool areTables) {
+  SmallVector<Value> captures;
+  for (auto [number, capture] : llvm::enumerate(op.getCaptures()))
+    if (isTable(op.getScoreBody(), number) == areTables)
+      captures.push_back(capture);
+  return captures;
 }
 
 //===----------------------------------------------------------------------===//
@@ -149,7 +159,7 @@ ForTilesOp RoleEmitter::emitOut(AttnOp attn, const RoleShape &shape) {
       fill(row.getShape(), 0.0)};
   auto orientation = OrientationAttr::get(b.getContext(), shape.orientation);
   SmallVector<Value> captures;
-  for (Value capture : op.getCaptures())
+  for (Value capture : getNumbers())
     captures.push_back(read(capture, t, row));
   auto blocks = emitBlocks(
       t, tileType(Axis::Keys, shape.block), state,
@@ -159,8 +169,9 @@ ForTilesOp RoleEmitter::emitOut(AttnOp attn, const RoleShape &shape) {
         auto step = OnlineAttnOp::create(
             b, q, k, v, /*lo=*/Value(), /*hi=*/Value(), /*k0=*/Value(),
             /*whole=*/Value(), t, block, /*position=*/Value(),
-            /*first_key=*/Value(), captures, state[0], state[1], state[2],
-            scaleAttr(), orientation, getNumScores());
+            /*first_key=*/Value(), captures, getTables(), /*rows=*/ValueRange(),
+            state[0], state[1], state[2], scaleAttr(), orientation,
+            getNumScores());
         return addScore(step).getResults();
       });
   Value sink;
@@ -179,19 +190,30 @@ ForTilesOp RoleEmitter::emitOut(AttnOp attn, const RoleShape &shape) {
 // Gradients
 //===----------------------------------------------------------------------===//
 
+/// The gradients of captures, in the order of `wrt_captures`.
+static SmallVector<Value> getCaptureGradients(AttnGradOp grad) {
+  SmallVector<Value> gradients;
+  for (const ShapedByInputs &result :
+       ArrayRef(grad.getShapedResults())
+           .take_back(grad.getWrtCaptures().size()))
+    gradients.push_back(result.value);
+  return gradients;
+}
+
 ForTilesOp RoleEmitter::emitStatistics(AttnGradOp grad,
                                        const RoleShape &shape) {
   auto scratch = [&](int64_t columns) {
     return RowsOp::create(b, RowsType::get(b.getContext(), columns, compute),
                           batch);
   };
-  statistics = scratch(2 + op.getCaptures().size());
+  statistics = scratch(2 + getNumbers().size());
   if (op.getSink())
     sinkTerms = scratch(1);
   for (int64_t number : op.getWrtCaptures()) {
     auto type = cast<ShapedType>(op.getCaptures()[number].getType());
     captureTerms.push_back(type.getRank() == 1 ? scratch(1) : Value());
   }
+  allocateTableRows(grad);
   natural = naturalOf(shape.factor);
   OpBuilder::InsertionGuard guard(b);
   auto loop = beginTiles("delta", Axis::Queries, shape.tile);
@@ -213,7 +235,7 @@ ForTilesOp RoleEmitter::emitStatistics(AttnGradOp grad,
   // 0 * inf of the products with delta.
   SmallVector<Value> written = {values.getRowLse(), values.getDelta()};
   SmallVector<double> otherwise = {kInfinity, 0.0};
-  for (Value capture : op.getCaptures()) {
+  for (Value capture : getNumbers()) {
     written.push_back(read(capture, t, row));
     otherwise.push_back(0.0);
   }
@@ -235,7 +257,7 @@ ForTilesOp RoleEmitter::emitQueryGrad(AttnGradOp grad, const RoleShape &shape) {
       readStatistics(t, statisticOf(shape.tile, shape.orientation));
   RankedTensorType row = statisticOf(shape.tile, shape.orientation);
   SmallVector<Value> inits = {fill(rows.getShape(), 0.0)};
-  llvm::append_range(inits, zeroCaptures(row));
+  llvm::append_range(inits, zeroCaptures(t, row));
   auto blocks = emitBlocks(
       t, tileType(Axis::Keys, shape.block), inits,
       [&](Value block, ValueRange sums) -> ValueRange {
@@ -245,9 +267,10 @@ ForTilesOp RoleEmitter::emitQueryGrad(AttnGradOp grad, const RoleShape &shape) {
             b, q, k, v, dout, statistic[0], statistic[1], /*lo=*/Value(),
             /*hi=*/Value(), /*k0=*/Value(), /*whole=*/Value(), t, block,
             /*position=*/Value(), /*first_key=*/Value(),
-            /*captures=*/statistic.drop_front(2), /*dq=*/sums[0],
-            /*dk=*/Value(), /*dv=*/Value(), /*dcaptures=*/sums.drop_front(),
-            scaleAttr(),
+            /*captures=*/statistic.drop_front(2), getTables(),
+            /*rows=*/ValueRange(), tableRows, /*drows=*/ValueRange(),
+            /*dq=*/sums[0], /*dk=*/Value(), /*dv=*/Value(),
+            /*dcaptures=*/sums.drop_front(), scaleAttr(),
             OrientationAttr::get(b.getContext(), shape.orientation), natural,
             wrtCapturesAttr(), getNumScores());
         return addScore(step).getResults();
@@ -289,7 +312,9 @@ ForTilesOp RoleEmitter::emitKeyGrad(AttnGradOp grad, const RoleShape &shape,
             b, q, k, v, dout, statistic[0], statistic[1], /*lo=*/Value(),
             /*hi=*/Value(), /*k0=*/Value(), /*whole=*/Value(), block, t,
             /*position=*/Value(), /*first_key=*/Value(),
-            /*captures=*/statistic.drop_front(2), /*dq=*/Value(),
+            /*captures=*/statistic.drop_front(2), getTables(),
+            /*rows=*/ValueRange(), /*dtables=*/ValueRange(),
+            /*drows=*/ValueRange(), /*dq=*/Value(),
             ofKeys ? sums.front() : Value(), ofValues ? sums.back() : Value(),
             /*dcaptures=*/ValueRange(), scaleAttr(),
             OrientationAttr::get(b.getContext(), shape.orientation), natural,
@@ -319,8 +344,8 @@ ForTilesOp RoleEmitter::emitSequenceGrad(AttnGradOp grad,
   Value size =
       SizeOp::create(b, b.getIndexType(), t, b.getI64IntegerAttr(shape.tile));
   SmallVector<Value> inits = {fill(rows.getShape(), 0.0, size)};
-  llvm::append_range(inits,
-                     zeroCaptures(statisticOf(all, shape.orientation), size));
+  llvm::append_range(
+      inits, zeroCaptures(t, statisticOf(all, shape.orientation), size));
   // dk and dv are results of the step between those that go on.
   SmallVector<Value> carried;
   auto blocks = emitBlocks(
@@ -332,7 +357,9 @@ ForTilesOp RoleEmitter::emitSequenceGrad(AttnGradOp grad,
             b, q, k, v, dout, statistic[0], statistic[1], /*lo=*/Value(),
             /*hi=*/Value(), /*k0=*/Value(), /*whole=*/Value(), t, block,
             /*position=*/Value(), /*first_key=*/Value(),
-            /*captures=*/statistic.drop_front(2), /*dq=*/sums[0],
+            /*captures=*/statistic.drop_front(2), getTables(),
+            /*rows=*/ValueRange(), tableRows, /*drows=*/ValueRange(),
+            /*dq=*/sums[0],
             /*dk=*/fill(keys.getShape(), 0.0),
             /*dv=*/fill(values.getShape(), 0.0),
             /*dcaptures=*/sums.drop_front(), scaleAttr(),
@@ -361,39 +388,68 @@ ForTilesOp RoleEmitter::emitHeadGrad(StringRef name, Value terms,
   return loop;
 }
 
-/// The gradients of captures, in the order of `wrt_captures`.
-static SmallVector<Value> getCaptureGradients(AttnGradOp grad) {
-  SmallVector<Value> gradients;
-  for (const ShapedByInputs &result :
-       ArrayRef(grad.getShapedResults())
-           .take_back(grad.getWrtCaptures().size()))
-    gradients.push_back(result.value);
-  return gradients;
-}
-
 void RoleEmitter::emitHeadGrads(AttnGradOp grad) {
   if (op.getSink())
     emitHeadGrad("dsink", sinkTerms, grad.getDsink());
+  ArrayRef<Value> rows = tableRows;
   for (auto [number, terms, gradient] : llvm::zip_equal(
-           op.getWrtCaptures(), captureTerms, getCaptureGradients(grad)))
+           op.getWrtCaptures(), captureTerms, getCaptureGradients(grad))) {
+    std::string name = "dcapture" + std::to_string(number);
     if (terms)
-      emitHeadGrad("dcapture" + std::to_string(number), terms, gradient);
+      emitHeadGrad(name, terms, gradient);
+    if (!isTable(op.getScoreBody(), number))
+      continue;
+    if (rows.front() != gradient) {
+      OpBuilder::InsertionGuard guard(b);
+      auto loop = beginTiles(name, Axis::Heads, ShapedType::kDynamic);
+      SumRowsOp::create(b, rows.front(), gradient, loop.getTile());
+    }
+    rows = rows.drop_front();
+  }
 }
 
-SmallVector<Value> RoleEmitter::zeroCaptures(RankedTensorType type,
+void RoleEmitter::allocateTableRows(AttnGradOp grad) {
+  for (auto [number, gradient] :
+       llvm::zip_equal(op.getWrtCaptures(), getCaptureGradients(grad))) {
+    if (!isTable(op.getScoreBody(), number))
+      continue;
+    auto type = cast<MemRefType>(gradient.getType());
+    if (type.getRank() == 3) {
+      tableRows.push_back(gradient);
+      continue;
+    }
+    OpFoldResult extents[] = {memref::getMixedSize(b, b.getLoc(), gradient, 0),
+                              memref::getMixedSize(b, b.getLoc(), op.getQ(), 0),
+                              memref::getMixedSize(b, b.getLoc(), gradient, 1)};
+    auto [shape, sizes] = decomposeMixedValues(extents);
+    Value rows = memref::AllocOp::create(
+        b, MemRefType::get(shape, type.getElementType()), sizes);
+    tableRows.push_back(rows);
+    ownTableRows.push_back(rows);
+  }
+}
+
+SmallVector<Value> RoleEmitter::zeroCaptures(Value tile, RankedTensorType type,
                                              ValueRange sizes) {
   SmallVector<Value> zeros;
-  for (size_t i = 0; i < op.getWrtCaptures().size(); ++i)
-    zeros.push_back(fill(type.getShape(), 0.0, sizes));
+  for (int64_t number : op.getWrtCaptures())
+    if (!isTable(op.getScoreBody(), number))
+      zeros.push_back(fill(type.getShape(), 0.0, sizes));
+  for (Value rows : tableRows)
+    ClearOp::create(b, rows, tile);
   return zeros;
 }
 
 void RoleEmitter::writeCaptures(AttnGradOp grad, ValueRange gradients,
                                 Value tile) {
-  for (auto [value, terms, memory] :
-       llvm::zip_equal(gradients, captureTerms, getCaptureGradients(grad)))
+  for (auto [number, terms, memory] : llvm::zip_equal(
+           op.getWrtCaptures(), captureTerms, getCaptureGradients(grad))) {
+    if (isTable(op.getScoreBody(), number))
+      continue;
     // A head's gradient is less what rows take off it.
-    WriteOp::create(b, value, terms ? terms : memory, tile,
+    WriteOp::create(b, gradients.front(), terms ? terms : memory, tile,
                     b.getDenseF64ArrayAttr(0.0),
                     terms ? b.getF64FloatAttr(-1.0) : FloatAttr());
+    gradients = gradients.drop_front();
+  }
 }

@@ -76,18 +76,26 @@ private:
     return ReadOp::create(b, type, source, tile, DenseF64ArrayAttr())
         .getResult(0);
   }
-  /// lse, delta and the captures of the rows of `tile`.
+  /// The captures that are numbers, and those that are tables.
+  SmallVector<Value> getNumbers() { return getCaptures(/*areTables=*/false); }
+  SmallVector<Value> getTables() { return getCaptures(/*areTables=*/true); }
+  SmallVector<Value> getCaptures(bool areTables);
+  /// lse, delta and the captures of the rows of `tile`, but for tables.
   ValueRange readStatistics(Value tile, RankedTensorType type) {
-    SmallVector<Type> types(2 + op.getCaptures().size(), type);
+    SmallVector<Type> types(2 + getNumbers().size(), type);
     return ReadOp::create(b, types, statistics, tile, DenseF64ArrayAttr())
         .getResults();
   }
   /// What a loop over blocks gives to a step that adds to dcaptures, for
-  /// queries of that type.
-  SmallVector<Value> zeroCaptures(RankedTensorType type, ValueRange sizes = {});
+  /// queries of that type; rows of tables are cleared.
+  SmallVector<Value> zeroCaptures(Value tile, RankedTensorType type,
+                                  ValueRange sizes = {});
   /// Writes the gradients of captures of each row, and leaves what rows take
   /// off those of heads.
   void writeCaptures(AttnGradOp grad, ValueRange gradients, Value tile);
+  /// Where rows leave the gradients of tables: in those of queries, or in
+  /// scratch for those of heads.
+  void allocateTableRows(AttnGradOp grad);
   ForTilesOp emitHeadGrad(StringRef name, Value terms, Value gradient);
   unsigned getNumScores() { return op.getScoreBody() ? 1 : 0; }
   /// Gives `step` the score of the attention, of products if it changes scores.
@@ -111,8 +119,12 @@ private:
   /// That of steps: 1 with a region that changes scores, which scales products.
   double scale;
   Value batch, statistics, sinkTerms;
-  /// What rows take off the gradients of captures; null but for those of heads.
+  /// What rows take off the gradients of captures; null but for those of heads,
+  /// and for tables.
   SmallVector<Value> captureTerms;
+  /// Rows of the gradients of tables, H x T x M, in the order of
+  /// `wrt_captures`; those of `ownTableRows` are ours.
+  SmallVector<Value> tableRows, ownTableRows;
   /// Whether lse in scratch is natural.
   UnitAttr natural;
 };

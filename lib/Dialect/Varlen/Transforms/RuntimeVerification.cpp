@@ -95,6 +95,9 @@ private:
 static std::string describe(const ExtentRule &rule) {
   StringRef name = rule.extent.source.name, of = rule.bound.source.name;
   bool isOfHeads = rule.extent.dim == 1;
+  if (of == "capture")
+    return name == of ? "capture must have at least one entry"
+                      : (name + " must have as many entries as capture").str();
   if (rule.kind == ExtentRule::Positive)
     return (name + " must have " +
             (isOfHeads ? "at least one head" : "a positive head_dim"))

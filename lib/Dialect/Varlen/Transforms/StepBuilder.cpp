@@ -160,47 +160,65 @@ Value StepBuilder::hide(Value scores, Value lo, Value hi, Value k0, Value whole,
                            .getResult()
                      : x;
       });
-  if (hiddenValue == 0.0)
-    result.getDefiningOp()->setAttr(kBandAttrName, b.getUnitAttr());
+  result.getDefiningOp()->setAttr(kBandAttrName, b.getUnitAttr());
   return result;
 }
 
-Value StepBuilder::overScores(Value products, Value position, Value firstKey,
-                              ValueRange captures, ValueRange more,
-                              ScoreBody body) {
+Value StepBuilder::overScores(const ScoreInputs &of, Value products,
+                              ValueRange more, ScoreBody body, Type element) {
   SmallVector<Value> inputs = {products};
   llvm::append_range(inputs, more);
-  if (position)
-    inputs.push_back(position);
-  llvm::append_range(inputs, captures);
+  if (of.position)
+    inputs.push_back(of.position);
+  llvm::append_range(inputs, of.captures);
+  llvm::append_range(inputs, of.rows);
   return elementwise(
-      inputs, empty(products, compute),
+      inputs, empty(products, element),
       [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
+        // Without what is written.
+        args = args.drop_back();
         ValueRange ofMore = args.slice(1, more.size());
-        ValueRange rest =
-            args.slice(1 + more.size(), captures.size() + (position ? 1 : 0));
+        ValueRange rest = args.drop_front(1 + more.size());
         // Without positions nobody reads them.
         Value query, key;
-        if (position) {
+        if (of.position) {
           query = rest.front();
           rest = rest.drop_front();
           key = linalg::IndexOp::create(n, loc, kq ? 0 : 1);
           key = arith::IndexCastOp::create(n, loc, n.getI32Type(), key);
-          key = arith::AddIOp::create(n, loc, key, firstKey);
+          key = arith::AddIOp::create(n, loc, key, of.firstKey);
         } else {
           query = arith::ConstantOp::create(n, loc, n.getI32IntegerAttr(0));
           key = query;
         }
         SmallVector<Value> arguments = {args.front(), query, key};
-        llvm::append_range(arguments, rest);
-        return body(n, loc, arguments, ofMore);
+        // The table, and the row of the query in it, by capture.
+        DenseMap<unsigned, std::pair<Value, Value>> tables;
+        ValueRange numbers = rest.take_front(of.captures.size());
+        for (unsigned i = 0; i < of.captures.size() + of.tables.size(); ++i) {
+          if (isTable(of.region, i)) {
+            size_t number = tables.size();
+            tables[i] = {of.tables[number],
+                         rest.drop_front(of.captures.size())[number]};
+            arguments.push_back(Value());
+            continue;
+          }
+          arguments.push_back(numbers.front());
+          numbers = numbers.drop_front();
+        }
+        auto lookup = [&](OpBuilder &n, Location loc, unsigned capture,
+                          Value index) -> Value {
+          auto [table, row] = tables[capture];
+          return GatherOp::create(n, loc, compute, table, row, index);
+        };
+        return body(n, loc, {arguments, lookup}, ofMore);
       });
 }
 
 Value StepBuilder::unlessHidden(OpBuilder &builder, Block *region,
-                                ValueRange arguments, Value value,
+                                const ScorePoint &point, Value value,
                                 double hidden) {
-  Value visible = emitVisible(builder, region, arguments);
+  Value visible = emitVisible(builder, region, point);
   if (!visible)
     return value;
   Value otherwise = arith::ConstantOp::create(

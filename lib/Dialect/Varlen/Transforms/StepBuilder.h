@@ -62,11 +62,15 @@ protected:
   /// What `body` makes of the arguments of the score region of `step` for each
   /// of `products`, and of `more` score tiles there.
   using ScoreBody = function_ref<Value(OpBuilder &, Location,
-                                       ValueRange arguments, ValueRange more)>;
+                                       const ScorePoint &, ValueRange more)>;
   template <typename Step>
-  Value overScores(Step step, Value products, ValueRange more, ScoreBody body) {
-    return overScores(products, step.getPosition(), step.getFirstKey(),
-                      step.getCaptures(), more, body);
+  Value overScores(Step step, Value products, ValueRange more, ScoreBody body,
+                   Type element = {}) {
+    ScoreInputs inputs{step.getScoreBody(), step.getPosition(),
+                       step.getFirstKey(),  step.getCaptures(),
+                       step.getTables(),    step.getRows()};
+    return overScores(inputs, products, more, body,
+                      element ? element : compute);
   }
   /// The scores that a step makes of products.
   template <typename Step> Value score(Step step, Value products) {
@@ -75,13 +79,13 @@ protected:
       return products;
     return overScores(
         step, products, {},
-        [&](OpBuilder &n, Location, ValueRange arguments, ValueRange) {
-          Value score = emitScore(n, region, arguments);
-          return unlessHidden(n, region, arguments, score, -kInfinity);
+        [&](OpBuilder &n, Location, const ScorePoint &point, ValueRange) {
+          Value score = emitScore(n, region, point);
+          return unlessHidden(n, region, point, score, -kInfinity);
         });
   }
   /// `value`, or `hidden` where the score region hides the key.
-  Value unlessHidden(OpBuilder &builder, Block *region, ValueRange arguments,
+  Value unlessHidden(OpBuilder &builder, Block *region, const ScorePoint &point,
                      Value value, double hidden);
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
   /// The score tile with `hidden` where `step` hides a key from a query.
@@ -99,8 +103,14 @@ private:
   AffineMap tileMap(Value value);
   Value hide(Value scores, Value lo, Value hi, Value k0, Value whole,
              double hidden);
-  Value overScores(Value products, Value position, Value firstKey,
-                   ValueRange captures, ValueRange more, ScoreBody body);
+  /// What the score region of a step reads.
+  struct ScoreInputs {
+    Block *region;
+    Value position, firstKey;
+    ValueRange captures, tables, rows;
+  };
+  Value overScores(const ScoreInputs &of, Value products, ValueRange more,
+                   ScoreBody body, Type element);
 
 protected:
   Operation *op;

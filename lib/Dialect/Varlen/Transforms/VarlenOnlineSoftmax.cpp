@@ -85,8 +85,12 @@ struct OnlineAttnGradBuilder : StepBuilder {
 private:
   /// exp(scale * s - lse), which is at most 1.
   Value probabilities(Value s);
-  /// The cotangents of an argument of the score region for those of scores.
-  Value pullBack(Value products, Value dscores, unsigned argument);
+  /// The cotangents of an argument of the score region, or of a lookup in it,
+  /// for those of scores.
+  Value pullBack(Value products, Value dscores, Value source);
+  /// Adds to the gradient of a table, a capture, what its lookups do.
+  void addToTable(Value products, Value dscores, unsigned capture,
+                  Value gradient, Value rows);
 
   OnlineAttnGradOp step;
 };
@@ -197,6 +201,8 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
         return exp2(n, loc,
                     math::FmaOp::create(n, loc, args[0], args[1], args[2]));
       });
+  if (step.getLo())
+    p.getDefiningOp()->setAttr(kBandAttrName, b.getUnitAttr());
   Value lNew = reduce(p, lScaled,
                       [](OpBuilder &n, Location loc, ValueRange args) -> Value {
                         return arith::AddFOp::create(n, loc, args[1], args[0]);
@@ -244,15 +250,31 @@ Value OnlineAttnGradBuilder::probabilities(Value s) {
 }
 
 Value OnlineAttnGradBuilder::pullBack(Value products, Value dscores,
-                                      unsigned argument) {
-  return overScores(
-      step, products, dscores,
-      [&](OpBuilder &n, Location loc, ValueRange arguments, ValueRange more) {
-        Block *region = step.getScoreBody();
-        Value cotangent =
-            emitScoreVJP(n, loc, region, arguments, more[0], argument);
-        return unlessHidden(n, region, arguments, cotangent, 0.0);
-      });
+                                      Value source) {
+  return overScores(step, products, dscores,
+                    [&](OpBuilder &n, Location loc, const ScorePoint &point,
+                        ValueRange more) {
+                      Block *region = step.getScoreBody();
+                      Value cotangent =
+                          emitScoreVJP(n, loc, region, point, more[0], source);
+                      return unlessHidden(n, region, point, cotangent, 0.0);
+                    });
+}
+
+void OnlineAttnGradBuilder::addToTable(Value products, Value dscores,
+                                       unsigned capture, Value gradient,
+                                       Value rows) {
+  for (LookupOp lookup : getScoreLookups(step.getScoreBody(), capture)) {
+    Value index = overScores(
+        step, products, {},
+        [&](OpBuilder &n, Location, const ScorePoint &point, ValueRange) {
+          return emitIndex(n, point, lookup);
+        },
+        b.getI32Type());
+    Value values =
+        hide(step, pullBack(products, dscores, lookup.getEntry()), 0.0);
+    ScatterAddOp::create(b, values, index, gradient, rows);
+  }
 }
 
 SmallVector<Value> OnlineAttnGradBuilder::emit() {
@@ -270,7 +292,7 @@ SmallVector<Value> OnlineAttnGradBuilder::emit() {
   if (dv)
     dv = contract(round(p, step.getDout()), step.getDout(), dv, keysFirst,
                   {2, 1});
-  if (dq || dk || !step.getDcaptures().empty()) {
+  if (dq || dk || !step.getWrtCaptures().empty()) {
     Value dp = products(step.getDout(), step.getV(), empty(p, compute));
     Value ds =
         elementwise({p, dp, step.getDelta()}, empty(p, compute),
@@ -278,15 +300,26 @@ SmallVector<Value> OnlineAttnGradBuilder::emit() {
                       Value x = arith::SubFOp::create(n, loc, args[1], args[2]);
                       return arith::MulFOp::create(n, loc, args[0], x);
                     });
-    for (auto [number, sum] :
-         llvm::zip_equal(step.getWrtCaptures(), step.getDcaptures()))
+    Block *region = step.getScoreBody();
+    ValueRange sums = step.getDcaptures(), dtables = step.getDtables(),
+               drows = step.getDrows();
+    for (int64_t number : step.getWrtCaptures()) {
+      if (isTable(region, number)) {
+        addToTable(s, ds, number, dtables.front(), drows.front());
+        dtables = dtables.drop_front();
+        drows = drows.drop_front();
+        continue;
+      }
+      Value argument = region->getArgument(Captures + number);
       dcaptures.push_back(
-          reduce(hide(step, pullBack(s, ds, Captures + number), 0.0), sum,
+          reduce(hide(step, pullBack(s, ds, argument), 0.0), sums.front(),
                  [](OpBuilder &n, Location loc, ValueRange args) -> Value {
                    return arith::AddFOp::create(n, loc, args[1], args[0]);
                  }));
-    if (step.getScoreBody())
-      ds = pullBack(s, ds, Score);
+      sums = sums.drop_front();
+    }
+    if (region)
+      ds = pullBack(s, ds, region->getArgument(Score));
     // A p of 0 does not hide a NaN.
     ds = round(hide(step, ds, 0.0), step.getQ());
     if (dk)

@@ -14,6 +14,7 @@
 #include "RoleEmitter.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
+#include "varlen/Dialect/Varlen/Transforms/Layouts.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -126,6 +127,8 @@ struct VarlenTileAttn : varlen::impl::VarlenTileAttnBase<VarlenTileAttn> {
     WalkResult result = getOperation()->walk([&](AttentionOpInterface op) {
       if (!op.isBufferized())
         return WalkResult::advance();
+      if (op->hasAttr(kScheduleAttrName) && failed(verifyLayouts(op)))
+        return WalkResult::interrupt();
       if (op.isGradient() && failed(verifyScoreRules(op.getScoreBody())))
         return WalkResult::interrupt();
       rewriter.setInsertionPoint(op);

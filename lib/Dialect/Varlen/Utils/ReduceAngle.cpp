@@ -9,6 +9,7 @@
 #include "varlen/Dialect/Varlen/Utils/ReduceAngle.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -23,11 +24,8 @@ void varlen::reduceAngle(Operation *op) {
   if (!getElementTypeOrSelf(type).isF32())
     return;
   ImplicitLocOpBuilder b(op->getLoc(), op);
-  auto constant = [&](float value) -> Value {
-    TypedAttr number = b.getF32FloatAttr(value);
-    if (auto vector = dyn_cast<VectorType>(type))
-      number = DenseElementsAttr::get(vector, number);
-    return arith::ConstantOp::create(b, number);
+  auto constant = [&](float value) {
+    return createScalarOrSplatConstant(b, b.getLoc(), type, APFloat(value));
   };
   // x - k * 2 pi, with 2 pi as the sum of three numbers, the first of so few
   // bits that no rounding hides what is left (Cody and Waite, 1980).

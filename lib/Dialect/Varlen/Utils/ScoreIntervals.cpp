@@ -6,235 +6,326 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each integer of the region has an interval that holds its values for all
+// Each number of the region has an interval that holds its values for all
 // queries and keys of a block, each condition whether it may be true and
 // whether it may be false. What is computed by an operation that has no rule
-// may be anything, and so may what might wrap around in 32 bits: intervals
-// carry how large their numbers are at most.
+// may be anything, and so may what might not fit its type.
 //
 //===----------------------------------------------------------------------===//
 
 #include "varlen/Dialect/Varlen/Utils/ScoreIntervals.h"
 
+#include "NumberIntervals.h"
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/Matchers.h"
 
 #include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/TypeSwitch.h"
-
-#include <limits>
 
 using namespace mlir;
 using namespace mlir::varlen;
 
+/// What a value is computed from, itself included.
+static SetVector<Value> getSlice(Value value) {
+  SetVector<Value> reached;
+  if (value)
+    reached.insert(value);
+  for (size_t i = 0; i < reached.size(); ++i)
+    if (Operation *op = reached[i].getDefiningOp())
+      reached.insert_range(op->getOperands());
+  return reached;
+}
+
 namespace {
 
-class IntervalEmitter {
+class ConditionEmitter {
 public:
-  IntervalEmitter(IndexBuilder &index, Block *score,
-                  const PositionRange &queries, const PositionRange &keys)
-      : index(index), score(score) {
-    integers[score->getArgument(QueryPosition)] = {queries.first, queries.last,
-                                                   kFarthestPosition};
-    integers[score->getArgument(KeyPosition)] = {keys.first, keys.last,
-                                                 kFarthestPosition};
-  }
+  ConditionEmitter(IndexBuilder &index, Block *score,
+                   const PositionRange &queries, const PositionRange &keys,
+                   ArrayRef<NumberRange> captures);
 
-  /// Whether the condition may be true; null if nobody can tell.
-  Value emit(Value condition) {
-    for (Operation &op : score->without_terminator())
-      emit(op);
-    auto found = conditions.find(condition);
-    return found == conditions.end() ? Value() : found->second.mayBeTrue;
+  Value mayBeVisible() {
+    return visible ? conditions.lookup(visible).mayBeTrue : Value();
   }
+  /// The first operation that nothing is known of; null if there is none.
+  Operation *getUnknown() { return unknown; }
 
 private:
-  struct Interval {
-    Value low, high;
-    /// No number is farther from 0.
-    int64_t most;
-  };
   /// Null stands for what may be.
   struct Condition {
     Value mayBeTrue, mayBeFalse;
+
+    explicit operator bool() const { return mayBeTrue || mayBeFalse; }
   };
 
-  void emit(Operation &op);
-  std::optional<Interval> compute(Operation &op);
-  std::optional<Condition> decide(Operation &op);
-  std::optional<Interval> divide(const Interval &value, Value divisor,
-                                 bool isFloor);
-  Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs) {
-    return arith::CmpIOp::create(index.b, predicate, lhs, rhs);
+  Condition decide(Operation &op);
+  Condition compare(arith::CmpIOp op);
+  Condition compare(arith::CmpFOp op);
+  /// Of intervals: whether some number of one may be before some number of the
+  /// other, and whether some may not be.
+  template <typename Op, typename Predicate>
+  Condition isBefore(Predicate before, Predicate notBefore, Interval a,
+                     Interval b) {
+    return {make<Op>(before, a.low, b.high),
+            make<Op>(notBefore, a.high, b.low)};
+  }
+  /// Whether two may be equal, and whether they may differ.
+  template <typename Op, typename Predicate>
+  Condition isEqual(Predicate atMost, Predicate differs, Interval a,
+                    Interval b) {
+    // Different unless both are one number, the same.
+    return {
+        both(make<Op>(atMost, a.low, b.high), make<Op>(atMost, b.low, a.high)),
+        either(make<Op>(differs, a.low, b.high),
+               make<Op>(differs, a.high, b.low))};
+  }
+  template <typename Op, typename Predicate>
+  Value make(Predicate predicate, Value lhs, Value rhs) {
+    return index.b.createOrFold<Op>(predicate, lhs, rhs);
+  }
+  Condition isNot(Condition a) { return {a.mayBeFalse, a.mayBeTrue}; }
+  /// One of a and b, by a third.
+  Condition choose(Condition by, Condition a, Condition b) {
+    return {either(both(by.mayBeTrue, a.mayBeTrue),
+                   both(by.mayBeFalse, b.mayBeTrue)),
+            either(both(by.mayBeTrue, a.mayBeFalse),
+                   both(by.mayBeFalse, b.mayBeFalse))};
+  }
+  Condition constant(bool value) {
+    auto number = [&](bool x) -> Value {
+      return arith::ConstantOp::create(index.b, index.b.getBoolAttr(x));
+    };
+    return {number(value), number(!value)};
   }
   /// Both, or either, where null is true.
   Value both(Value a, Value b) {
-    return !a ? b : !b ? a : arith::AndIOp::create(index.b, a, b).getResult();
+    return !a ? b : !b ? a : index.b.createOrFold<arith::AndIOp>(a, b);
   }
   Value either(Value a, Value b) {
-    return a && b ? arith::OrIOp::create(index.b, a, b).getResult() : Value();
+    return a && b ? index.b.createOrFold<arith::OrIOp>(a, b) : Value();
   }
 
   IndexBuilder &index;
-  Block *score;
-  DenseMap<Value, Interval> integers;
+  Value visible;
+  NumberIntervals numbers;
   DenseMap<Value, Condition> conditions;
+  Operation *unknown = nullptr;
 };
 
 } // namespace
 
-std::optional<IntervalEmitter::Interval>
-IntervalEmitter::divide(const Interval &value, Value divisor, bool isFloor) {
-  APInt number;
-  if (!matchPattern(divisor, m_ConstantInt(&number)) ||
-      number.getSExtValue() <= 0)
-    return std::nullopt;
-  // Both kinds grow with the dividend.
-  auto quotient = [&](Value x) -> Value {
-    if (isFloor)
-      return index.floorDiv(x, number.getSExtValue());
-    return index.b.createOrFold<arith::DivSIOp>(
-        x, index.constant(number.getSExtValue()));
+ConditionEmitter::ConditionEmitter(IndexBuilder &index, Block *score,
+                                   const PositionRange &queries,
+                                   const PositionRange &keys,
+                                   ArrayRef<NumberRange> captures)
+    : index(index), visible(getVisible(score)), numbers(index) {
+  numbers.setPosition(score->getArgument(QueryPosition), queries,
+                      -kFarthestPosition);
+  numbers.setPosition(score->getArgument(KeyPosition), keys, 0);
+  for (auto [argument, range] :
+       llvm::zip_equal(getNumberArguments(score), captures))
+    if (range.low)
+      numbers.setCapture(argument, range);
+  SetVector<Value> slice = getSlice(visible);
+  for (Operation &op : score->without_terminator()) {
+    if (op.getNumResults() != 1 || !slice.contains(op.getResult(0)))
+      continue;
+    Value result = op.getResult(0);
+    bool isKnown;
+    if (result.getType().isInteger(1)) {
+      numbers.inferRange(op);
+      Condition condition = decide(op);
+      if (std::optional<APInt> value = numbers.getConstant(result))
+        condition = constant(value->isOne());
+      conditions[result] = condition;
+      isKnown = static_cast<bool>(condition);
+    } else {
+      Condition by;
+      if (auto select = dyn_cast<arith::SelectOp>(op))
+        by = conditions.lookup(select.getCondition());
+      isKnown = numbers.emit(op, by.mayBeTrue, by.mayBeFalse);
+    }
+    if (!isKnown && !unknown)
+      unknown = &op;
+  }
+}
+
+ConditionEmitter::Condition ConditionEmitter::compare(arith::CmpIOp op) {
+  using arith::CmpIPredicate;
+  CmpIPredicate predicate = op.getPredicate();
+  if (op.getLhs().getType().isInteger(1)) {
+    Condition a = conditions.lookup(op.getLhs()),
+              b = conditions.lookup(op.getRhs());
+    if (predicate == CmpIPredicate::eq)
+      return choose(a, b, isNot(b));
+    if (predicate == CmpIPredicate::ne)
+      return choose(a, isNot(b), b);
+    return {};
+  }
+  std::optional<Interval> l = numbers.get(op.getLhs()),
+                          r = numbers.get(op.getRhs());
+  if (!l || !r)
+    return {};
+  // Unsigned numbers are in the order of signed ones where they have no sign.
+  bool isUnsigned = predicate >= CmpIPredicate::ult;
+  if (isUnsigned && !(numbers.isNonNegative(op.getLhs()) &&
+                      numbers.isNonNegative(op.getRhs())))
+    return {};
+  auto less = [&](const Interval &a, const Interval &b) {
+    return isBefore<arith::CmpIOp>(CmpIPredicate::slt, CmpIPredicate::sge, a,
+                                   b);
   };
-  return Interval{quotient(value.low), quotient(value.high), value.most};
+  auto atMost = [&](const Interval &a, const Interval &b) {
+    return isBefore<arith::CmpIOp>(CmpIPredicate::sle, CmpIPredicate::sgt, a,
+                                   b);
+  };
+  auto equal = [&] {
+    return isEqual<arith::CmpIOp>(CmpIPredicate::sle, CmpIPredicate::ne, *l,
+                                  *r);
+  };
+  switch (predicate) {
+  case CmpIPredicate::slt:
+  case CmpIPredicate::ult:
+    return less(*l, *r);
+  case CmpIPredicate::sle:
+  case CmpIPredicate::ule:
+    return atMost(*l, *r);
+  case CmpIPredicate::sgt:
+  case CmpIPredicate::ugt:
+    return less(*r, *l);
+  case CmpIPredicate::sge:
+  case CmpIPredicate::uge:
+    return atMost(*r, *l);
+  case CmpIPredicate::eq:
+    return equal();
+  case CmpIPredicate::ne:
+    return isNot(equal());
+  }
+  llvm_unreachable("all predicates have a case");
 }
 
-std::optional<IntervalEmitter::Interval>
-IntervalEmitter::compute(Operation &op) {
-  APInt constant;
-  if (matchPattern(&op, m_ConstantInt(&constant))) {
-    Value number = index.constant(constant.getSExtValue());
-    return Interval{number, number, std::abs(constant.getSExtValue())};
+/// Numbers of an interval are no NaN. Bounds are NaN where it may be anything:
+/// unordered predicates say that either may be.
+ConditionEmitter::Condition ConditionEmitter::compare(arith::CmpFOp op) {
+  using arith::CmpFPredicate;
+  std::optional<Interval> l = numbers.get(op.getLhs()),
+                          r = numbers.get(op.getRhs());
+  if (!l || !r)
+    return {};
+  auto less = [&](const Interval &a, const Interval &b) {
+    return isBefore<arith::CmpFOp>(CmpFPredicate::ULT, CmpFPredicate::UGE, a,
+                                   b);
+  };
+  auto atMost = [&](const Interval &a, const Interval &b) {
+    return isBefore<arith::CmpFOp>(CmpFPredicate::ULE, CmpFPredicate::UGT, a,
+                                   b);
+  };
+  auto equal = [&] {
+    return isEqual<arith::CmpFOp>(CmpFPredicate::ULE, CmpFPredicate::UNE, *l,
+                                  *r);
+  };
+  switch (op.getPredicate()) {
+  case CmpFPredicate::OLT:
+  case CmpFPredicate::ULT:
+    return less(*l, *r);
+  case CmpFPredicate::OLE:
+  case CmpFPredicate::ULE:
+    return atMost(*l, *r);
+  case CmpFPredicate::OGT:
+  case CmpFPredicate::UGT:
+    return less(*r, *l);
+  case CmpFPredicate::OGE:
+  case CmpFPredicate::UGE:
+    return atMost(*r, *l);
+  case CmpFPredicate::OEQ:
+  case CmpFPredicate::UEQ:
+    return equal();
+  case CmpFPredicate::ONE:
+  case CmpFPredicate::UNE:
+    return isNot(equal());
+  case CmpFPredicate::ORD:
+    return {Value(), make<arith::CmpFOp>(CmpFPredicate::UNO, l->low, r->low)};
+  case CmpFPredicate::UNO:
+    return {make<arith::CmpFOp>(CmpFPredicate::UNO, l->low, r->low), Value()};
+  case CmpFPredicate::AlwaysTrue:
+    return constant(true);
+  case CmpFPredicate::AlwaysFalse:
+    return constant(false);
   }
-  if (op.getNumOperands() != 2)
-    return std::nullopt;
-  auto l = integers.find(op.getOperand(0)), r = integers.find(op.getOperand(1));
-  if (l == integers.end() || r == integers.end())
-    return std::nullopt;
-  const Interval &a = l->second, &b = r->second;
-  int64_t sum = a.most + b.most;
-  return llvm::TypeSwitch<Operation *, std::optional<Interval>>(&op)
-      .Case([&](arith::AddIOp) {
-        return Interval{index.add(a.low, b.low), index.add(a.high, b.high),
-                        sum};
-      })
-      .Case([&](arith::SubIOp) {
-        return Interval{index.sub(a.low, b.high), index.sub(a.high, b.low),
-                        sum};
-      })
-      .Case([&](arith::MinSIOp) {
-        return Interval{index.min(a.low, b.low), index.min(a.high, b.high),
-                        std::max(a.most, b.most)};
-      })
-      .Case([&](arith::MaxSIOp) {
-        return Interval{index.max(a.low, b.low), index.max(a.high, b.high),
-                        std::max(a.most, b.most)};
-      })
-      .Case([&](arith::DivSIOp) {
-        return divide(a, op.getOperand(1), /*isFloor=*/false);
-      })
-      .Case([&](arith::FloorDivSIOp) {
-        return divide(a, op.getOperand(1), /*isFloor=*/true);
-      })
-      .Default(std::nullopt);
+  llvm_unreachable("all predicates have a case");
 }
 
-std::optional<IntervalEmitter::Condition>
-IntervalEmitter::decide(Operation &op) {
-  if (auto compared = dyn_cast<arith::CmpIOp>(op)) {
-    auto l = integers.find(compared.getLhs()),
-         r = integers.find(compared.getRhs());
-    if (l == integers.end() || r == integers.end())
-      return std::nullopt;
-    const Interval &a = l->second, &b = r->second;
-    auto less = [&](const Interval &x, const Interval &y, bool orEqual) {
-      // The smallest of one and the largest of the other, and the reverse.
-      return Condition{compare(orEqual ? arith::CmpIPredicate::sle
-                                       : arith::CmpIPredicate::slt,
-                               x.low, y.high),
-                       compare(orEqual ? arith::CmpIPredicate::sgt
-                                       : arith::CmpIPredicate::sge,
-                               x.high, y.low)};
-    };
-    switch (compared.getPredicate()) {
-    case arith::CmpIPredicate::slt:
-      return less(a, b, /*orEqual=*/false);
-    case arith::CmpIPredicate::sle:
-      return less(a, b, /*orEqual=*/true);
-    case arith::CmpIPredicate::sgt:
-      return less(b, a, /*orEqual=*/false);
-    case arith::CmpIPredicate::sge:
-      return less(b, a, /*orEqual=*/true);
-    case arith::CmpIPredicate::eq:
-    case arith::CmpIPredicate::ne: {
-      Value meet = both(compare(arith::CmpIPredicate::sle, a.low, b.high),
-                        compare(arith::CmpIPredicate::sle, b.low, a.high));
-      // Different unless both are one number, the same.
-      Value differ = either(compare(arith::CmpIPredicate::ne, a.low, b.high),
-                            compare(arith::CmpIPredicate::ne, a.high, b.low));
-      if (compared.getPredicate() == arith::CmpIPredicate::eq)
-        return Condition{meet, differ};
-      return Condition{differ, meet};
-    }
-    default:
-      return std::nullopt;
-    }
-  }
-  if (!isa<arith::AndIOp, arith::OrIOp>(op))
-    return std::nullopt;
-  // Of what is unknown null says that it may be either.
+ConditionEmitter::Condition ConditionEmitter::decide(Operation &op) {
+  if (auto compared = dyn_cast<arith::CmpIOp>(op))
+    return compare(compared);
+  if (auto compared = dyn_cast<arith::CmpFOp>(op))
+    return compare(compared);
+  if (!isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp, arith::SelectOp>(op))
+    return {};
   Condition a = conditions.lookup(op.getOperand(0)),
             b = conditions.lookup(op.getOperand(1));
   if (isa<arith::AndIOp>(op))
-    return Condition{both(a.mayBeTrue, b.mayBeTrue),
-                     either(a.mayBeFalse, b.mayBeFalse)};
-  return Condition{either(a.mayBeTrue, b.mayBeTrue),
-                   both(a.mayBeFalse, b.mayBeFalse)};
+    return {both(a.mayBeTrue, b.mayBeTrue), either(a.mayBeFalse, b.mayBeFalse)};
+  if (isa<arith::OrIOp>(op))
+    return {either(a.mayBeTrue, b.mayBeTrue), both(a.mayBeFalse, b.mayBeFalse)};
+  if (isa<arith::XOrIOp>(op))
+    return choose(a, isNot(b), b);
+  return choose(a, b, conditions.lookup(op.getOperand(2)));
 }
 
-void IntervalEmitter::emit(Operation &op) {
-  if (op.getNumResults() != 1)
-    return;
-  Value result = op.getResult(0);
-  if (result.getType().isInteger(1)) {
-    if (std::optional<Condition> condition = decide(op))
-      conditions[result] = *condition;
-    return;
-  }
-  if (!result.getType().isInteger(32))
-    return;
-  std::optional<Interval> interval = compute(op);
-  if (interval && interval->most <= std::numeric_limits<int32_t>::max())
-    integers[result] = *interval;
+//===----------------------------------------------------------------------===//
+// Interface
+//===----------------------------------------------------------------------===//
+
+bool varlen::visibilityReadsCapture(Block *score, unsigned capture) {
+  return score && getSlice(getVisible(score))
+                      .contains(getNumberArguments(score)[capture]);
+}
+
+NumberRange varlen::emitCaptureRange(ImplicitLocOpBuilder &b, Value low,
+                                     Value high) {
+  auto constant = [&](double value) -> Value {
+    return arith::ConstantOp::create(b, b.getFloatAttr(low.getType(), value));
+  };
+  auto compare = [&](arith::CmpFPredicate predicate, Value x, double bound) {
+    return arith::CmpFOp::create(b, predicate, x, constant(bound));
+  };
+  Value isKnown = arith::AndIOp::create(
+      b, compare(arith::CmpFPredicate::OGE, low, -kMostOfCapture),
+      compare(arith::CmpFPredicate::OLE, high, kMostOfCapture));
+  Value nan = constant(std::numeric_limits<double>::quiet_NaN());
+  return {arith::SelectOp::create(b, isKnown, low, nan),
+          arith::SelectOp::create(b, isKnown, high, nan)};
 }
 
 Value varlen::emitMayBeVisible(IndexBuilder &index, Block *score,
                                const PositionRange &queries,
-                               const PositionRange &keys) {
-  Value visible = getVisible(score);
-  return visible ? IntervalEmitter(index, score, queries, keys).emit(visible)
-                 : Value();
+                               const PositionRange &keys,
+                               ArrayRef<NumberRange> captures) {
+  if (!getVisible(score))
+    return {};
+  return ConditionEmitter(index, score, queries, keys, captures).mayBeVisible();
 }
 
 Operation *varlen::findUnknownVisibility(Block *score) {
-  Value visible = getVisible(score);
-  if (!visible)
+  if (!getVisible(score))
     return nullptr;
-  llvm::SetVector<Value> reached;
-  reached.insert(visible);
-  for (size_t i = 0; i < reached.size(); ++i) {
-    Operation *op = reached[i].getDefiningOp();
-    if (!op || op->hasTrait<OpTrait::ConstantLike>())
-      continue;
-    bool isQuotient = isa<arith::DivSIOp, arith::FloorDivSIOp>(op) &&
-                      matchPattern(op->getOperand(1), m_Constant());
-    if (!isQuotient &&
-        !isa<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp,
-             arith::CmpIOp, arith::AndIOp, arith::OrIOp>(op))
-      return op;
-    reached.insert_range(op->getOperands());
-  }
-  return nullptr;
+  // Of any block: what is emitted for it is thrown away.
+  Operation *op = score->getParentOp();
+  Block emitted;
+  ImplicitLocOpBuilder b(op->getLoc(), op->getContext());
+  b.setInsertionPointToStart(&emitted);
+  auto argument = [&](Type type) {
+    return emitted.addArgument(type, op->getLoc());
+  };
+  auto range = [&] {
+    return PositionRange{argument(b.getI32Type()), argument(b.getI32Type())};
+  };
+  PositionRange queries = range(), keys = range();
+  SmallVector<NumberRange> captures;
+  for (Value capture : getNumberArguments(score))
+    captures.push_back(
+        {argument(capture.getType()), argument(capture.getType())});
+  IndexBuilder index{b, b.getI32Type()};
+  return ConditionEmitter(index, score, queries, keys, captures).getUnknown();
 }

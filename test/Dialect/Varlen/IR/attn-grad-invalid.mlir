@@ -523,7 +523,7 @@ func.func @attn_grad_c7(%q: memref<?x4x16xf32>, %lse: memref<4x?xf32>, %cu: memr
 
 // -----
 
-// attn_c19 and attn_c20 are those of varlen.attn.
+// attn_c19, attn_c20 and attn_c21 are those of varlen.attn.
 func.func @attn_c20(%q: tensor<?x4x16xf32>, %lse: tensor<4x?xf32>, %cu: tensor<3xi32>) {
   // expected-error @below {{expected a score region of 'f32', 'i32', 'i32'}}
   %dq, %dk, %dv = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu

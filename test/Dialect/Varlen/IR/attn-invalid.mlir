@@ -721,7 +721,7 @@ func.func @attn_c20_captures(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>, %bias: 
 // -----
 
 func.func @attn_c20_arguments(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
-  // expected-error @below {{expected a score region of 'f32', 'i32', 'i32': the score, the positions of query and key, and a number of each capture, got 'f32'}}
+  // expected-error @below {{expected a score region of 'f32', 'i32', 'i32': the score, the positions of query and key, and a number of each capture, or a row of it as '!varlen.table<f32>', got 'f32'}}
   %out, %lse = varlen.attn %q, %q, %q, %cu, %cu
       : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,
          tensor<3xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
@@ -747,7 +747,7 @@ func.func @attn_c20_operations(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
       : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,
          tensor<3xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
       score (%s: f32, %i: i32, %j: i32) {
-        // expected-error @below {{expected operations of arith and math on numbers in a score region}}
+        // expected-error @below {{expected operations of arith and math on numbers, and varlen.lookup, in a score region}}
         %v = vector.broadcast %s : f32 to vector<4xf32>
         varlen.yield %s : f32
       }
@@ -781,6 +781,19 @@ func.func @attn_c20_isolated(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>, %x: f32
         // expected-error @below {{use of undeclared SSA value name}}
         %y = arith.mulf %s, %x : f32
         varlen.yield %y : f32
+      }
+  return
+}
+
+// -----
+
+func.func @attn_c21(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>, %table: tensor<4x0xf32>) {
+  // expected-error@+1 {{expected a table with an entry at least, got 'tensor<4x0xf32>'}}
+  %0:2 = varlen.attn %q, %q, %q, %cu, %cu captures(%table)
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,
+         tensor<3xi32>, tensor<4x0xf32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+      score (%s: f32, %i: i32, %j: i32, %a: !varlen.table<f32>) {
+        varlen.yield %s : f32
       }
   return
 }

@@ -255,7 +255,7 @@ func.func @none(%t: tensor<8x8xf32>, %m: tensor<8x1xf32>) {
 func.func @one_limit(%t: tensor<8x8xf32>, %m: tensor<8x1xf32>, %lo: tensor<8x1xi32>) {
   // expected-error @below {{expected all of the limits lo, hi and k0 or none, got 1 of 3}}
   %0 = "varlen.online_attn_grad"(%t, %t, %t, %t, %m, %m, %lo, %t) <{
-      operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0>,
+      operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0>,
       orientation = #varlen<orientation qk>, scale = 1.0 : f64}>
       : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>,
          tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xi32>, tensor<8x8xf32>)
@@ -270,7 +270,7 @@ func.func @results(%t: tensor<8x8xf32>, %m: tensor<8x1xf32>) {
   // expected-error @below {{inferred type(s) 'tensor<8x8xf32>' are incompatible with return type(s) of operation 'tensor<8x8xf32>', 'tensor<8x8xf32>'}}
   // expected-error @below {{failed to infer returned types}}
   %0:2 = "varlen.online_attn_grad"(%t, %t, %t, %t, %m, %m, %t) <{
-      operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0>,
+      operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0>,
       orientation = #varlen<orientation qk>, scale = 1.0 : f64}>
       : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>,
          tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x8xf32>)

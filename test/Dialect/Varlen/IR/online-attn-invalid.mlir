@@ -246,7 +246,7 @@ func.func @scale_nan(
 func.func @one_limit(%t: tensor<8x8xf32>, %m: tensor<8x1xf32>, %lo: tensor<8x1xi32>) {
   // expected-error @below {{expected all of the limits lo, hi and k0 or none, got 1 of 3}}
   %0:3 = "varlen.online_attn"(%t, %t, %t, %lo, %t, %m, %m) <{
-      operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1>,
+      operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1>,
       orientation = #varlen<orientation qk>, scale = 1.0 : f64}>
       : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x1xi32>,
          tensor<8x8xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
@@ -272,7 +272,7 @@ func.func @results(%t: tensor<8x8xf32>, %m: tensor<8x1xf32>) {
   // expected-error @below {{inferred type(s) 'tensor<8x8xf32>', 'tensor<8x1xf32>', 'tensor<8x1xf32>' are incompatible with return type(s) of operation 'tensor<?x8xf32>', 'tensor<8x1xf32>', 'tensor<8x1xf32>'}}
   // expected-error @below {{failed to infer returned types}}
   %0:3 = "varlen.online_attn"(%t, %t, %t, %t, %m, %m) <{
-      operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1>,
+      operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1>,
       orientation = #varlen<orientation qk>, scale = 1.0 : f64}>
       : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>,
          tensor<8x1xf32>, tensor<8x1xf32>)

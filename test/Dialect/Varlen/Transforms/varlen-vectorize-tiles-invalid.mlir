@@ -203,7 +203,7 @@ func.func @f(%a: memref<8x6xf32>, %b: memref<?x16xf32>, %o: memref<8x16xf32>, %n
     %at = bufferization.to_tensor %a restrict : memref<8x6xf32> to tensor<8x6xf32>
     %bt = bufferization.to_tensor %b restrict : memref<?x16xf32> to tensor<?x16xf32>
     %ot = bufferization.to_tensor %o restrict : memref<8x16xf32> to tensor<8x16xf32>
-    // expected-error @below {{'linalg.contract' op expected a contraction of the form (r, c) += (r, k) or (k, r), (k, c) or (c, k)}}
+    // expected-error @below {{'linalg.contract' op expected a contraction of the form (r, c) += (r, k) or (k, r), (k, c)}}
     %0 = linalg.contract indexing_maps = [affine_map<(r, c, k) -> (k, c)>, affine_map<(r, c, k) -> (r, k)>, affine_map<(r, c, k) -> (r, c)>] ins(%bt, %at : tensor<?x16xf32>, tensor<8x6xf32>) outs(%ot : tensor<8x16xf32>) -> tensor<8x16xf32>
     bufferization.materialize_in_destination %0 in restrict writable %o : (tensor<8x16xf32>, memref<8x16xf32>) -> ()
   } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
@@ -262,8 +262,24 @@ func.func @f(%a: memref<8x6xf32>, %b: memref<16x6xf32>, %o: memref<8x16xf32>, %n
     %at = bufferization.to_tensor %a restrict : memref<8x6xf32> to tensor<8x6xf32>
     %bt = bufferization.to_tensor %b restrict : memref<16x6xf32> to tensor<16x6xf32>
     %ot = bufferization.to_tensor %o restrict : memref<8x16xf32> to tensor<8x16xf32>
-    // expected-error @below {{'linalg.contract' op expected 'tensor<16x6xf32>' to lie in memory in columns for this product}}
+    // expected-error @below {{'linalg.contract' op expected a contraction of the form (r, c) += (r, k) or (k, r), (k, c)}}
     %0 = linalg.contract indexing_maps = [affine_map<(r, c, k) -> (r, k)>, affine_map<(r, c, k) -> (c, k)>, affine_map<(r, c, k) -> (r, c)>] ins(%at, %bt : tensor<8x6xf32>, tensor<16x6xf32>) outs(%ot : tensor<8x16xf32>) -> tensor<8x16xf32>
+    bufferization.materialize_in_destination %0 in restrict writable %o : (tensor<8x16xf32>, memref<8x16xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
+  return
+}
+
+// -----
+
+// Nobody has chosen a copy that the product can read.
+
+func.func @f(%a: memref<8x6xf32>, %b: memref<16x6xf32>, %o: memref<8x16xf32>, %n: index) {
+  scf.forall (%i) in (%n) {
+    %at = bufferization.to_tensor %a restrict : memref<8x6xf32> to tensor<8x6xf32>
+    %bt = varlen.to_tile %b as columns : memref<16x6xf32> to tensor<6x16xf32>
+    %ot = bufferization.to_tensor %o restrict : memref<8x16xf32> to tensor<8x16xf32>
+    // expected-error @below {{'linalg.contract' op expected 'tensor<6x16xf32>' to lie in memory in rows for this product}}
+    %0 = linalg.contract indexing_maps = [affine_map<(r, c, k) -> (r, k)>, affine_map<(r, c, k) -> (k, c)>, affine_map<(r, c, k) -> (r, c)>] ins(%at, %bt : tensor<8x6xf32>, tensor<6x16xf32>) outs(%ot : tensor<8x16xf32>) -> tensor<8x16xf32>
     bufferization.materialize_in_destination %0 in restrict writable %o : (tensor<8x16xf32>, memref<8x16xf32>) -> ()
   } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
   return

@@ -1,5 +1,5 @@
-// RUN: varlen-opt %s --varlen-online-softmax --varlen-vectorize-tiles --canonicalize --cse --split-input-file | FileCheck %s
-// RUN: varlen-opt %s --varlen-online-softmax --varlen-vectorize-tiles=emulate-dot --canonicalize --cse --split-input-file | FileCheck %s --check-prefix=EMULATED
+// RUN: varlen-opt %s --varlen-online-softmax --varlen-choose-copies --varlen-vectorize-tiles --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: varlen-opt %s --varlen-online-softmax --varlen-choose-copies --varlen-vectorize-tiles=emulate-dot --canonicalize --cse --split-input-file | FileCheck %s --check-prefix=EMULATED
 
 // One step, no limits: three loops. The running maximum rides on the scores,
 // the sum on the exponentials; the rescaled accumulator starts the second
@@ -67,7 +67,7 @@ func.func @step(%q: memref<6x16xf32>, %k: memref<?x6xf32>, %v: memref<?x8xf32>, 
 // stays scalar. Rows of the accumulator that fill no micro-kernel come last.
 
 // CHECK-LABEL: @limits
-// CHECK: scf.for %[[R:.*]] = %c0 to %{{.*}} step %c8 iter_args
+// CHECK: scf.for %[[R:.*]] = %{{.*}} to %{{.*}} step %c8 iter_args
 // CHECK: %[[SUM:.*]]:8 = scf.for {{.*}} to %c6 step %c2
 // CHECK: %[[ROW:.*]] = arith.index_cast %[[R]] : index to i32
 // CHECK: %[[J:.*]] = arith.addi %[[ROW]], %{{.*}} : i32
@@ -99,18 +99,19 @@ func.func @limits(%q: memref<6x8xf32>, %k: memref<?x6xf32>, %v: memref<?x18xf32>
 
 // -----
 
-// What all rows see whole takes a loop of its own for the scores; the rest of
-// the step is there once.
+// What all queries see takes a loop of its own for the scores, before and behind
+// which others hide; the rest of the step is there once. The limits say where
+// that is, unless nothing is hidden.
 
 // CHECK-LABEL: @unless
 // CHECK-SAME: %[[WHOLE:[^:]*]]: i1
-// CHECK: scf.if %[[WHOLE]] -> (vector<8xf32>) {
-// CHECK: scf.for {{.*}} step %c8 iter_args
-// CHECK-NOT: arith.cmpi
-// CHECK: } else {
+// CHECK: arith.select %[[WHOLE]], %c0,
+// CHECK: %[[EDGES:.*]] = scf.for {{.*}} = %c0 to %c2 step %c1
 // CHECK: scf.for {{.*}} step %c8 iter_args
 // CHECK: arith.cmpi sge
-// CHECK-NOT: arith.select %[[WHOLE]]
+// CHECK: scf.yield
+// CHECK: scf.for {{.*}} step %c8 iter_args(%{{.*}} = %[[EDGES]])
+// CHECK-NOT: arith.cmpi
 // CHECK-COUNT-3: math.exp2
 // CHECK-NOT: math.exp2
 func.func @unless(%q: memref<6x8xf32>, %k: memref<?x6xf32>, %v: memref<?x18xf32>, %lo: memref<1x8xi32>, %hi: memref<1x8xi32>, %k0: i32, %whole: i1, %acc: memref<18x8xf32>, %m: memref<1x8xf32>, %l: memref<1x8xf32>, %n: index) {
@@ -298,5 +299,41 @@ func.func @finish(%acc: memref<6x16xf32>, %m: memref<1x16xf32>, %l: memref<1x16x
     bufferization.materialize_in_destination %out in restrict writable %rows : (tensor<16x6xf32>, memref<16x6xf32, strided<[1, 16]>>) -> ()
     bufferization.materialize_in_destination %lse in restrict writable %m : (tensor<1x16xf32>, memref<1x16xf32>) -> ()
   } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
+  return
+}
+
+// -----
+
+// Maxima and minima of a score region are what they say, NaN or not; those that
+// cannot meet a NaN on one side take one instruction.
+
+// CHECK-LABEL: @maximum_of_scores
+// CHECK: arith.maxnumf %{{.*}}, %{{.*}} : vector<8xf32>
+// CHECK: arith.minimumf %{{.*}}, %{{.*}} : vector<8xf32>
+// CHECK: %[[LESS:.*]] = arith.cmpf olt
+// CHECK: arith.select %[[LESS]]
+// CHECK: arith.cmpf ogt
+// CHECK-NOT: arith.maxnumf
+func.func @maximum_of_scores(%q: memref<6x8xf32>, %k: memref<?x6xf32>, %v: memref<?x8xf32>, %a: memref<1x8xf32>, %acc: memref<8x8xf32>, %m: memref<1x8xf32>, %l: memref<1x8xf32>, %n: index) {
+  scf.forall (%i) in (%n) {
+    %qt = varlen.to_tile %q as columns : memref<6x8xf32> to tensor<8x6xf32>
+    %kt = bufferization.to_tensor %k restrict : memref<?x6xf32> to tensor<?x6xf32>
+    %vt = bufferization.to_tensor %v restrict : memref<?x8xf32> to tensor<?x8xf32>
+    %ct = bufferization.to_tensor %a restrict : memref<1x8xf32> to tensor<1x8xf32>
+    %at = bufferization.to_tensor %acc restrict : memref<8x8xf32> to tensor<8x8xf32>
+    %mt = bufferization.to_tensor %m restrict : memref<1x8xf32> to tensor<1x8xf32>
+    %lt = bufferization.to_tensor %l restrict : memref<1x8xf32> to tensor<1x8xf32>
+    %r:3 = varlen.online_attn kq ins(%qt, %kt, %vt : tensor<8x6xf32>, tensor<?x6xf32>, tensor<?x8xf32>) captures(%ct : tensor<1x8xf32>) outs(%at, %mt, %lt : tensor<8x8xf32>, tensor<1x8xf32>, tensor<1x8xf32>) scale 0.125
+        score (%score: f32, %query: i32, %key: i32, %number: f32) {
+          %most = arith.constant 30.0 : f32
+          %x = arith.maxnumf %score, %number : f32
+          %y = arith.minimumf %number, %x : f32
+          %z = arith.minimumf %y, %most : f32
+          varlen.yield %z : f32
+        }
+    bufferization.materialize_in_destination %r#0 in restrict writable %acc : (tensor<8x8xf32>, memref<8x8xf32>) -> ()
+    bufferization.materialize_in_destination %r#1 in restrict writable %m : (tensor<1x8xf32>, memref<1x8xf32>) -> ()
+    bufferization.materialize_in_destination %r#2 in restrict writable %l : (tensor<1x8xf32>, memref<1x8xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 4, panels = 1, kv_block = 32, kv = copy>}
   return
 }

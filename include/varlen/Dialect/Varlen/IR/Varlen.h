@@ -39,9 +39,10 @@
 namespace mlir::varlen {
 /// Discardable attribute under which a schedule sits on an operation.
 inline constexpr llvm::StringLiteral kScheduleAttrName = "varlen.schedule";
-/// Discardable attribute of a linalg.generic on (scores, lo, hi) that makes
-/// zero of the scores of keys outside [lo, hi) of their query and leaves the
-/// others.
+/// Discardable attribute of a linalg.generic on (scores, lo, hi) that puts 0 or
+/// -inf in place of the scores of keys outside [lo, hi) of their query and
+/// leaves the others; and of one that makes zero of the scores that such an
+/// operation, its first operand, has hidden.
 inline constexpr llvm::StringLiteral kBandAttrName = "varlen.band";
 /// Discardable attribute of math.exp2, and of operations that have
 /// exponentials: the degree of the polynomial that suffices, an integer from 3

@@ -22,11 +22,12 @@ def Varlen_Packed : Varlen_Shaped<Varlen_Float, 3>;
 def Varlen_CuSeqlens : Varlen_Shaped<Varlen_Index, 1>;
 def Varlen_Sink : Varlen_Shaped<Varlen_ComputeFloat, 1>;
 def Varlen_Lse : Varlen_Shaped<Varlen_ComputeFloat, 2>;
-/// A number for each query head, or for each query row of each.
+/// A number for each query head, or for each query row of each; or a table, a
+/// row of numbers in place of the number.
 def Varlen_Capture
-    : AnyTypeOf<[TensorRankOf<[Varlen_ComputeFloat], [1, 2]>,
-                 MemRefRankOf<[Varlen_ComputeFloat], [1, 2]>],
-                "rank-1 or rank-2 tensor or memref of f32 or f64">;
+    : AnyTypeOf<[TensorRankOf<[Varlen_ComputeFloat], [1, 2, 3]>,
+                 MemRefRankOf<[Varlen_ComputeFloat], [1, 2, 3]>],
+                "rank-1, rank-2 or rank-3 tensor or memref of f32 or f64">;
 def Varlen_Gradient
     : AnyTypeOf<[Varlen_Tensor<Varlen_Float, 3>, Varlen_Tensor<Varlen_ComputeFloat, 1>,
                  Varlen_Tensor<Varlen_ComputeFloat, 2>]>;
@@ -286,7 +287,7 @@ class Varlen_AttnGradOpBase<string mnemonic, list<Trait> traits>
 
 /// What the score region reads; the last operands, as they came last.
 defvar Varlen_Captures = (ins
-    Arg<Variadic<Varlen_Capture>, "what the score region reads, Hq or Hq x Tq">:$captures);
+    Arg<Variadic<Varlen_Capture>, "what the score region reads, Hq or Hq x Tq, or tables of rows of M: Hq x M or Hq x Tq x M">:$captures);
 
 /// The mask and the scale, which follow the operands.
 defvar Varlen_MaskAndScale = (ins

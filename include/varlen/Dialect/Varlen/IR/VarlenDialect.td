@@ -31,7 +31,8 @@ def Varlen_Dialect : Dialect {
     |---|---|---|
     | `varlen.schedule` | an attention, a loop over tiles | the tile sizes that a target's code is to use |
     | `varlen.exp2_degree` | `math.exp2`, and what has exponentials | the degree of the polynomial that suffices: 3 to 6, or 11 for f64 |
-    | `varlen.band` | `linalg.generic` | that it makes zero of the scores of keys outside of two limits |
+    | `varlen.band` | `linalg.generic` | that it puts 0 or -inf in place of the scores of keys outside of two limits, or makes zero of what such an operation has hidden |
+    | `varlen.memory_depends_on` | a function | an operation by which it allocates memory that extents do not tell |
     | `varlen.name` | an argument or result of a function | the name under which `varlen-run` reads or writes it |
   }];
   let useDefaultAttributePrinterParser = 1;

@@ -12,6 +12,7 @@
 include "varlen/Dialect/Varlen/IR/VarlenAttnBase.td"
 include "varlen/Dialect/Varlen/IR/VarlenLoopOps.td"
 include "varlen/Dialect/Varlen/IR/VarlenOpBase.td"
+include "varlen/Dialect/Varlen/IR/VarlenTableOps.td"
 include "varlen/Dialect/Varlen/IR/VarlenTileMemoryOps.td"
 include "mlir/Dialect/Linalg/IR/LinalgInterfaces.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
@@ -60,11 +61,13 @@ def Varlen_AttnOp : Varlen_AttnOpBase<"attn", [
     unless given.
 
     A `score` region changes scores: its arguments are s[i, j], the positions of
-    query and key, and a number of each of the `captures`: of a query head (Hq)
+    query and key, and of each of the `captures` a number: of a query head (Hq)
     or of a query of each head (Hq x Tq). The position of a query is that among
     the keys, as the mask has it: of query i of a sequence of Lq queries and Lk
     keys i + Lk - Lq, or i under a `top_left` mask, plus q_offset, and at most
-    2^30 - 1 away from 0. It yields the score that counts instead and, if it hides keys on top of the
+    2^30 - 1 away from 0. A capture may also be a table, a row of M numbers in place of the
+    number (Hq x M or Hq x Tq x M): its argument is a `!varlen.table<f32>`, of which
+    `varlen.lookup` reads an entry. The region yields the score that counts instead and, if it hides keys on top of the
     mask, whether the key is visible. What differs between heads or sequences is
     a capture. docs/scores.md has examples.
 
@@ -397,7 +400,9 @@ def Varlen_WorkTilesOp : Varlen_Op<"work_tiles", [
 def Varlen_LimitTile : Varlen_Tensor<I32, 2>;
 
 def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
-    AttrSizedOperandSegments, IsolatedFromAbove, Pure, InferTypeOpAdaptor,
+    AttrSizedOperandSegments, IsolatedFromAbove, InferTypeOpAdaptor,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+    DeclareOpInterfaceMethods<ConditionallySpeculatable>,
     DeclareOpInterfaceMethods<DestinationStyleOpInterface>,
     DeclareOpInterfaceMethods<TilingInterface, [
       "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
@@ -444,7 +449,10 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
 
     A `score` region makes the score of a product, of the positions of query and
     key and of the numbers that `captures` have of a query, tiles in the shape of m,
-    and may hide the key. In a step that does not say `at` where it is,
+    and may hide the key. `tables` are the captures that are tables, in the order of the
+    region's arguments: in a step with `at` the memory of an attention, H x M or H x T x M,
+    else views of which a row begins at each element, and `rows`, in the shape of m, the row
+    of each query. In a step that does not say `at` where it is,
     `positions(position, first_key)` are those of the queries and that of key 0. The
     scale comes after the region.
 
@@ -472,6 +480,7 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
     Optional<Varlen_TileType>:$queries, Optional<Varlen_TileType>:$keys,
     Optional<Varlen_LimitTile>:$position, Optional<I32>:$first_key,
     Variadic<Varlen_Tile>:$captures,
+    Variadic<Varlen_TableMemory>:$tables, Variadic<Varlen_RowTile>:$rows,
     Varlen_Tile:$acc, Varlen_Tile:$m, Varlen_Tile:$l,
     F64Attr:$scale, Varlen_OrientationAttr:$orientation);
   let results = (outs Varlen_Tile:$acc_out, Varlen_Tile:$m_out, Varlen_Tile:$l_out);
@@ -482,6 +491,7 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
     (`unless` `(` $whole^ `)`)?
     (`positions` `(` $position^ `,` $first_key `:` type($position) `,` type($first_key) `)`)?
     (`captures` `(` $captures^ `:` type($captures) `)`)?
+    (`tables` `(` $tables^ `:` type($tables) `)`)? (`rows` `(` $rows^ `:` type($rows) `)`)?
     `outs` `(` $acc `,` $m `,` $l `:` type($acc) `,` type($m) `,` type($l) `)`
     `scale` $scale attr-dict `` custom<Score>($score)
   }];
@@ -507,7 +517,9 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
 //===----------------------------------------------------------------------===//
 
 def Varlen_OnlineAttnGradOp : Varlen_Op<"online_attn_grad", [
-    AttrSizedOperandSegments, IsolatedFromAbove, Pure, InferTypeOpAdaptor,
+    AttrSizedOperandSegments, IsolatedFromAbove, InferTypeOpAdaptor,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+    DeclareOpInterfaceMethods<ConditionallySpeculatable>,
     DeclareOpInterfaceMethods<DestinationStyleOpInterface>,
     DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, [
@@ -542,7 +554,9 @@ def Varlen_OnlineAttnGradOp : Varlen_Op<"online_attn_grad", [
 
     With a `score` region p is that of the new scores and ds goes back through it.
     `dcaptures`, in the shape of lse, get what a query adds to the gradients of the
-    captures that `wrt_captures` numbers.
+    captures that `wrt_captures` numbers, those of the region. Of tables among them `dtables`
+    is the memory, H x T x M or views as of `tables`, to whose row of a query, in `drows`,
+    is added what the query adds; a query with a negative row adds nothing.
 
     dq, dk, dv, lse and delta have the compute type, f32 or f64; q and k one
     type that accumulates in it, v and dout one such type too: p is rounded to
@@ -565,6 +579,8 @@ def Varlen_OnlineAttnGradOp : Varlen_Op<"online_attn_grad", [
     Optional<Varlen_TileType>:$queries, Optional<Varlen_TileType>:$keys,
     Optional<Varlen_LimitTile>:$position, Optional<I32>:$first_key,
     Variadic<Varlen_Tile>:$captures,
+    Variadic<Varlen_TableMemory>:$tables, Variadic<Varlen_RowTile>:$rows,
+    Variadic<Varlen_TableMemory>:$dtables, Variadic<Varlen_RowTile>:$drows,
     Optional<Varlen_Tile>:$dq, Optional<Varlen_Tile>:$dk, Optional<Varlen_Tile>:$dv,
     Variadic<Varlen_Tile>:$dcaptures,
     F64Attr:$scale, Varlen_OrientationAttr:$orientation, UnitAttr:$natural,
@@ -579,6 +595,8 @@ def Varlen_OnlineAttnGradOp : Varlen_Op<"online_attn_grad", [
     (`unless` `(` $whole^ `)`)?
     (`positions` `(` $position^ `,` $first_key `:` type($position) `,` type($first_key) `)`)?
     (`captures` `(` $captures^ `:` type($captures) `)`)?
+    (`tables` `(` $tables^ `:` type($tables) `)`)? (`rows` `(` $rows^ `:` type($rows) `)`)?
+    (`dtables` `(` $dtables^ `:` type($dtables) `)`)? (`drows` `(` $drows^ `:` type($drows) `)`)?
     (`dq` `(` $dq^ `:` type($dq) `)`)? (`dk` `(` $dk^ `:` type($dk) `)`)?
     (`dv` `(` $dv^ `:` type($dv) `)`)?
     (`dcaptures` `(` $dcaptures^ `:` type($dcaptures) `)`)?

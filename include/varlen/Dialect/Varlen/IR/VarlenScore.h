@@ -7,14 +7,16 @@
 //===----------------------------------------------------------------------===//
 //
 // The region of an attention, or of a step, that changes scores: its arguments
-// are a score, the positions of its query and its key, and a number of each
-// capture; it yields the new score and, if it hides keys, whether the key is
-// visible to the query.
+// are a score, the positions of its query and its key, and of each capture a
+// number or a row of a table; it yields the new score and, if it hides keys,
+// whether the key is visible to the query.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef VARLEN_DIALECT_VARLEN_IR_VARLENSCORE_H
 #define VARLEN_DIALECT_VARLEN_IR_VARLENSCORE_H
+
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
@@ -42,6 +44,15 @@ bool changesScores(Block *score);
 /// What says whether a key is visible; null if all are, or there is no region.
 Value getVisible(Block *score);
 
+/// Whether a capture is a table; not if there is no such argument.
+bool isTable(Block *score, unsigned capture);
+
+/// The arguments of captures that are numbers, not tables.
+SmallVector<BlockArgument> getNumberArguments(Block *score);
+
+/// The lookups in a table that new scores depend on.
+SmallVector<LookupOp> getScoreLookups(Block *score, unsigned capture);
+
 /// Verifies the score region of `op`, if there is one, for scores of `compute`
 /// and so many captures, which are there with a region only.
 LogicalResult verifyScore(Operation *op, Block *score, FloatType compute,
@@ -58,15 +69,28 @@ LogicalResult verifyScoreRules(Block *score);
 /// Copies the body for those arguments; returns what it yields.
 SmallVector<Value> cloneScoreBody(OpBuilder &builder, Block *score,
                                   ValueRange arguments);
-/// Emits the new score of those arguments, hidden or not, and whether the key
-/// is visible, if the region says so.
-Value emitScore(OpBuilder &builder, Block *score, ValueRange arguments);
-Value emitVisible(OpBuilder &builder, Block *score, ValueRange arguments);
 
-/// Emits the cotangent of one argument, of which no two are the same value, for
-/// that of the new score. Each operation has a rule.
+/// Where a body is written out: the arguments, of tables nothing, and what
+/// emits the entry of a table, a capture by number, at an index of any value.
+struct ScorePoint {
+  using Lookup = llvm::function_ref<Value(OpBuilder &, Location,
+                                          unsigned capture, Value index)>;
+  ValueRange arguments;
+  Lookup lookup;
+};
+
+/// Emits the new score of a point, hidden or not, and whether the key is
+/// visible, if the region says so.
+Value emitScore(OpBuilder &builder, Block *score, const ScorePoint &point);
+Value emitVisible(OpBuilder &builder, Block *score, const ScorePoint &point);
+/// Emits the index of a lookup in the region.
+Value emitIndex(OpBuilder &builder, const ScorePoint &point, LookupOp lookup);
+
+/// Emits the cotangent of `source`, an argument of the region or what a lookup
+/// in it returns, for that of the new score. No two arguments are the same
+/// value, and each operation has a rule.
 Value emitScoreVJP(OpBuilder &builder, Location loc, Block *score,
-                   ValueRange arguments, Value cotangent, unsigned argument);
+                   const ScorePoint &point, Value cotangent, Value source);
 
 } // namespace mlir::varlen
 

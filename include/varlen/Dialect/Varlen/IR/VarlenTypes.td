@@ -74,4 +74,19 @@ def Varlen_RowsType : Varlen_Type<"Rows", "rows"> {
   let genVerifyDecl = 1;
 }
 
+def Varlen_TableType : Varlen_Type<"Table", "table"> {
+  let summary = "A row of numbers that a score region looks up in";
+  let description = [{
+    How many there are, the capture says. It is no tensor: it has no memory, or shape,
+    of its own.
+
+    ```mlir
+    !varlen.table<f32>
+    ```
+  }];
+  let parameters = (ins TypeParameter<"::mlir::FloatType", "the numbers' type">:$element);
+  let assemblyFormat = "`<` $element `>`";
+  let genVerifyDecl = 1;
+}
+
 #endif // VARLEN_TYPES_TD

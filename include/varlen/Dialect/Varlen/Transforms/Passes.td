@@ -181,7 +181,8 @@ def VarlenTileAttn : Pass<"varlen-tile-attn"> {
     `convert-varlen-to-kernel` kernels.
 
     *Requires*: `varlen.attn` and `varlen.attn_grad` on memrefs with a
-    `varlen.schedule` and static head sizes.
+    `varlen.schedule` and static head sizes. The last stride of each memref is 1; an
+    error names one of which it is not.
     *Guarantees*: no such operation is left. Each output row is written by one
     tile, so results do not depend on threads or on the rest of the batch.
     *Numerics*: gradients are summed over kv blocks (dq) or rows (dk, dv) in the
@@ -342,6 +343,17 @@ def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
     Statistic<"numGradSteps", "grad-steps", "Gradients of a step written out">];
 }
 
+def VarlenExpandGather : Pass<"varlen-expand-gather"> {
+  let summary = "Expand varlen.gather to loads, or to gathers of vectors";
+  let description = [{
+    The index is clamped, and the element loaded: by `vector.gather` for vectors of
+    rank 1, else one by one, as a thread of a GPU has few.
+  }];
+  let dependentDialects = [
+    "arith::ArithDialect", "memref::MemRefDialect", "vector::VectorDialect"];
+  let statistics = [Statistic<"numGathers", "gathers", "Number of gathers">];
+}
+
 def VarlenExpandExp2 : Pass<"varlen-expand-exp2"> {
   let summary = "Write math.exp2 as a polynomial, lane by lane";
   let description = [{
@@ -401,6 +413,42 @@ def VarlenExpandExp2 : Pass<"varlen-expand-exp2"> {
     "::mlir::math::MathDialect", "::mlir::x86vector::X86VectorDialect"];
 }
 
+def VarlenChooseCopies : Pass<"varlen-choose-copies"> {
+  let summary = "Let each product read one copy of a tile";
+  let description = [{
+    A tile that lies in memory in several orders (`varlen.to_tile`) becomes one
+    tensor for each order that is read: what is in columns is a transposed tensor,
+    and the indexing map of the product that reads it is permuted. Of a product's
+    factors the left one is read by scalars and the right one by vectors of
+    columns; in pairs of two steps of the reduction where the schedule has `kv =
+    pairs` and the right factor is bf16. So no order is left but rows and pairs of
+    rows, and no tile but with one copy.
+
+    *Requires*: `#varlen.cpu_schedule` on an operation around the tiles, and
+    linalg.contract on rank-2 tiles with the result's columns, or the reduction,
+    as the right factor's last dimension.
+    *Guarantees*: results are the same; nothing but reads of tiles and indexing
+    maps changes. A product whose copy is missing is an error.
+
+    ```mlir
+    %q = varlen.to_tile %rows as rows, %columns as columns
+        : memref<32x8xf32>, memref<8x32xf32> to tensor<32x8xf32>
+    %s = linalg.contract indexing_maps = [..., affine_map<(r, c, k) -> (c, k)>, ...]
+        ins(%k, %q : tensor<?x8xf32>, tensor<32x8xf32>) ...
+    ```
+    becomes
+    ```mlir
+    %q = bufferization.to_tensor %columns restrict : memref<8x32xf32> to tensor<8x32xf32>
+    %s = linalg.contract indexing_maps = [..., affine_map<(r, c, k) -> (k, c)>, ...]
+        ins(%k, %q : tensor<?x8xf32>, tensor<8x32xf32>) ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
+  let statistics = [
+    Statistic<"numTiles", "tiles", "Tiles that lie in memory in several orders">];
+}
+
 def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
   let summary = "Write linalg on tiles as register-blocked vector loops";
   let description = [{
@@ -410,23 +458,24 @@ def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
     sum on the exponentials. A contraction keeps `rows x vectors` accumulators
     in registers and reads its left factor by scalar broadcast, so neither
     factor is ever transposed. A statistic (one value per column) stays in
-    registers. A loop with a selection whose condition is the same for all rows
-    is made once for either outcome. A tile wider than `vectors` is done in
-    chunks of columns. Where a mask makes scores zero (`varlen.band`), loops over
-    them, in narrower chunks, and sums of products with them stop at its edges. A
-    tile that lies in memory in several orders (`varlen.to_tile`) is read in the
-    order that a product wants; one that is computed is stored in all orders that
-    are read.
+    registers. A tile wider than `vectors` is done in chunks of columns. Where a
+    mask hides scores (`varlen.band`), loops over them and sums of products with
+    them stop at its edges; rows that all columns see have a loop of their own, in
+    which nothing is masked. What products read by vectors of columns (the
+    forward's p) is computed for each vector's own rows: those of the first vector
+    alone, of the first two, and so on, of all, ..., of the last alone. What they
+    read by scalars (gradients) is computed in chunks of two vectors at the
+    edges. A tile that is computed is stored in all orders, rows and pairs of
+    rows, that are read.
 
     *Requires*: in each `scf.forall`, or `scf.if` in one, with a
     `#varlen.cpu_schedule`: blocks of
     linalg.fill, linalg.contract and linalg.generic on rank-2 tiles in `kq`
-    orientation, between `bufferization.to_tensor` or `varlen.to_tile` and
-    `bufferization.materialize_in_destination`, and a linalg.transpose only of
+    orientation, between `bufferization.to_tensor`, or `varlen.to_tile` of pairs
+    of rows (`varlen-choose-copies`), and `bufferization.materialize_in_destination`, and a linalg.transpose only of
     what goes to a memref.transpose. A tile's columns are a multiple of `lanes`;
-    dynamic row counts are multiples of 8 and at most `kv_block`. The limits of a
-    gradient step that lie in memory have lo <= hi, and neither falls from one
-    query to the next.
+    dynamic row counts are multiples of 8 and at most `kv_block`. Limits that lie
+    in memory have lo <= hi, and neither falls from one query to the next.
     *Guarantees*: only memref, scf, arith, math and vector operations (1-d
     vectors of `lanes` elements) are left of them. Scratch tiles are
     `memref.alloc` at the start of the loop body, shared by all blocks.

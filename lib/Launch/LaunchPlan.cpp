@@ -6,7 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LaunchPlan.h"
+#include "varlen/Launch/LaunchPlan.h"
+
+#include "varlen/Conversion/Passes.h"
+#include "varlen/Pipelines/Pipelines.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -15,40 +18,50 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
 
+/// The text of an operator, and the function that it is.
+#define OPERATOR(name, text)                                                   \
+  {name, #text, [](int64_t C, int64_t L, int64_t R) -> int64_t {               \
+     (void)C, (void)L, (void)R;                                                \
+     return text;                                                              \
+   }}
 static constexpr PlanOperator operators[] = {
-    {"add", "L + R"},
-    {"sub", "L - R"},
-    {"mul", "L * R"},
-    {"udiv", "(int64_t)((uint64_t)L / (uint64_t)R)"},
-    {"sdiv", "L / R"},
-    {"urem", "(int64_t)((uint64_t)L % (uint64_t)R)"},
-    {"srem", "L % R"},
-    {"lshr", "(int64_t)((uint64_t)L >> R)"},
-    {"smin", "L < R ? L : R"},
-    {"smax", "L > R ? L : R"},
-    {"umin", "(uint64_t)L < (uint64_t)R ? L : R"},
-    {"umax", "(uint64_t)L > (uint64_t)R ? L : R"},
-    {"and", "L & R"},
-    {"or", "L | R"},
-    {"xor", "L ^ R"},
-    {"eq", "L == R"},
-    {"ne", "L != R"},
-    {"slt", "L < R"},
-    {"sle", "L <= R"},
-    {"sgt", "L > R"},
-    {"sge", "L >= R"},
-    {"ult", "(uint64_t)L < (uint64_t)R"},
-    {"ule", "(uint64_t)L <= (uint64_t)R"},
-    {"ugt", "(uint64_t)L > (uint64_t)R"},
-    {"uge", "(uint64_t)L >= (uint64_t)R"},
-    {"select", "C ? L : R"},
+    OPERATOR("add", L + R),
+    OPERATOR("sub", L - R),
+    OPERATOR("mul", L *R),
+    OPERATOR("udiv", (int64_t)((uint64_t)L / (uint64_t)R)),
+    OPERATOR("sdiv", L / R),
+    OPERATOR("urem", (int64_t)((uint64_t)L % (uint64_t)R)),
+    OPERATOR("srem", L % R),
+    OPERATOR("lshr", (int64_t)((uint64_t)L >> R)),
+    OPERATOR("smin", L < R ? L : R),
+    OPERATOR("smax", L > R ? L : R),
+    OPERATOR("umin", (uint64_t)L < (uint64_t)R ? L : R),
+    OPERATOR("umax", (uint64_t)L > (uint64_t)R ? L : R),
+    OPERATOR("and", L &R),
+    OPERATOR("or", L | R),
+    OPERATOR("xor", L ^ R),
+    OPERATOR("eq", L == R),
+    OPERATOR("ne", L != R),
+    OPERATOR("slt", L < R),
+    OPERATOR("sle", L <= R),
+    OPERATOR("sgt", L > R),
+    OPERATOR("sge", L >= R),
+    OPERATOR("ult", (uint64_t)L < (uint64_t)R),
+    OPERATOR("ule", (uint64_t)L <= (uint64_t)R),
+    OPERATOR("ugt", (uint64_t)L > (uint64_t)R),
+    OPERATOR("uge", (uint64_t)L >= (uint64_t)R),
+    OPERATOR("select", C ? L : R),
 };
+#undef OPERATOR
 
 const PlanOperator &varlen::lookupPlanOperator(StringRef name) {
   return *llvm::find_if(
@@ -413,4 +426,31 @@ FailureOr<std::vector<LaunchPlan>> varlen::makeLaunchPlans(ModuleOp module) {
   if (plans.empty())
     return module.emitError("expected a public function in a launcher");
   return plans;
+}
+
+FailureOr<std::vector<LaunchPlan>>
+varlen::planLaunches(ModuleOp module, const VarlenToNVVMOptions &pipeline,
+                     bool strided) {
+  for (auto function : module.getOps<func::FuncOp>())
+    if (failed(checkCName(function, function.getName())))
+      return failure();
+  PassManager manager(module.getContext());
+  manager.addPass(createInlinerPass());
+  VarlenAddResultArgumentsOptions results;
+  results.strided = strided;
+  manager.addPass(createVarlenAddResultArguments(results));
+  buildVarlenToLaunches(manager, pipeline);
+  // Operations that only an operation without a step used.
+  manager.addNestedPass<func::FuncOp>(createCanonicalizerPass());
+  manager.addNestedPass<func::FuncOp>(createCSEPass());
+  if (failed(manager.run(module)))
+    return failure();
+  return makeLaunchPlans(module);
+}
+
+LogicalResult varlen::checkCName(Operation *op, StringRef name) {
+  if (!name.empty() && !llvm::isDigit(name.front()) &&
+      llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; }))
+    return success();
+  return op->emitOpError("expected a name that C can have");
 }

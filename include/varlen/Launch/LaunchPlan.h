@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef VARLEN_OPT_LAUNCHPLAN_H
-#define VARLEN_OPT_LAUNCHPLAN_H
+#ifndef VARLEN_LAUNCH_LAUNCHPLAN_H
+#define VARLEN_LAUNCH_LAUNCHPLAN_H
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -27,6 +27,8 @@ class FuncOp;
 } // namespace mlir::func
 
 namespace mlir::varlen {
+
+struct VarlenToNVVMOptions;
 
 /// A number, or where memory begins. Numbers have 64 bits and a sign.
 struct PlanOperand {
@@ -94,10 +96,11 @@ struct LaunchPlan {
   std::vector<PlanStep> steps;
 };
 
-/// An operator, in a manifest and in C: "L" and "R" are its operands, "C" the
-/// condition of a selection.
+/// An operator, in a manifest, in C and as a function: "L" and "R" are its
+/// operands, "C" the condition of a selection.
 struct PlanOperator {
   StringRef name, c;
+  int64_t (*evaluate)(int64_t condition, int64_t lhs, int64_t rhs);
 };
 const PlanOperator &lookupPlanOperator(StringRef name);
 
@@ -106,6 +109,17 @@ const PlanOperator &lookupPlanOperator(StringRef name);
 /// operation that a plan has no step for.
 FailureOr<std::vector<LaunchPlan>> makeLaunchPlans(ModuleOp module);
 
+/// Lowers a module to launches of kernels on bare pointers, in functions whose
+/// results are arguments (`strided`: with any strides but the last), and plans
+/// them. `buildVarlenLaunchesToLLVM` makes code of the kernels that are left.
+FailureOr<std::vector<LaunchPlan>>
+planLaunches(ModuleOp module, const VarlenToNVVMOptions &pipeline,
+             bool strided);
+
+/// An error at `op` if `name` is none that C can have. Kernels are named after
+/// functions, and LLVM aborts at names that PTX has not.
+LogicalResult checkCName(Operation *op, StringRef name);
+
 } // namespace mlir::varlen
 
-#endif // VARLEN_OPT_LAUNCHPLAN_H
+#endif // VARLEN_LAUNCH_LAUNCHPLAN_H

@@ -1,0 +1,25 @@
+//===- Layouts.h - Layouts of attention on buffers --------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_LAYOUTS_H
+#define VARLEN_DIALECT_VARLEN_TRANSFORMS_LAYOUTS_H
+
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+
+namespace mlir::varlen {
+
+/// Emits an error that names the operand unless it is a memref whose last
+/// stride is 1; its other strides may be any. Tiles of all targets assume that.
+LogicalResult verifyLayout(AttentionOpInterface op, NamedValue operand);
+
+/// The same for all memrefs that an attention on buffers reads and writes.
+LogicalResult verifyLayouts(AttentionOpInterface op);
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_DIALECT_VARLEN_TRANSFORMS_LAYOUTS_H

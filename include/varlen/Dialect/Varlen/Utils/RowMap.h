@@ -1,0 +1,40 @@
+//===- RowMap.h - Where the rows of a tile are in memory --------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_VARLEN_UTILS_ROWMAP_H
+#define VARLEN_DIALECT_VARLEN_UTILS_ROWMAP_H
+
+#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+
+namespace mlir::varlen {
+
+/// Where the rows of a sequence and kv head are in packed memory T x H x D. Of
+/// queries such a row is a *pair*: the query heads that share a kv head follow
+/// each other, so pair p is query p / group of head kvHead * group + p % group.
+/// Keys are pairs with a group of 1.
+struct RowMap {
+  /// The row of the first query or key of the sequence.
+  Value firstRow;
+  Value kvHead, group;
+
+  /// The query of a pair, counted in its sequence, and the first pair of a
+  /// query.
+  Value query(IndexBuilder &index, Value pair) const;
+  Value firstPair(IndexBuilder &index, Value query) const;
+  /// Its place in memory.
+  Value row(IndexBuilder &index, Value pair) const;
+  Value head(IndexBuilder &index, Value pair) const {
+    return headOf(index, index.rem(pair, group));
+  }
+  /// The query head with that number among those that share the kv head.
+  Value headOf(IndexBuilder &index, Value member) const;
+};
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_DIALECT_VARLEN_UTILS_ROWMAP_H

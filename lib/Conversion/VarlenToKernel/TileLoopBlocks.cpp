@@ -1,0 +1,328 @@
+//===- TileLoopBlocks.cpp - Tiles and blocks of a tile loop ---------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CaptureRanges.h"
+#include "TileLoopConverter.h"
+#include "WarpReduction.h"
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
+#include "varlen/Dialect/Varlen/Utils/TableMemory.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+//===----------------------------------------------------------------------===//
+// Tiles and blocks
+//===----------------------------------------------------------------------===//
+
+TileBuilder::Sequence TileLoopConverter::dropBlindQueries(Sequence sequence) {
+  Value zero = index.constant(0);
+  MaskRange<Value> queries = sequence.mask.emitQueriesOf(
+      index, zero, index.sub(sequence.kUsed, index.constant(1)),
+      sequence.qUsed);
+  sequence.qRow = index.add(sequence.qRow, queries.begin);
+  sequence.mask.shift(index, queries.begin);
+  sequence.qUsed = index.max(index.sub(queries.end, queries.begin), zero);
+  return sequence;
+}
+
+std::pair<TileBuilder::Tile, MaskRange<Value>>
+TileLoopConverter::decodeKeys(const GPUWorkTiles &work, Value entry) {
+  Entry decoded = decodeEntry(work, entry);
+  Tile tile;
+  tile.sequence = dropBlindQueries(decodeSequence(decoded.sequence));
+  const Sequence &sequence = tile.sequence;
+  tile.kvHead = decoded.kvHead;
+  tile.first = index.mul(decoded.tile, tileRows);
+  Value zero = index.constant(0);
+  tile.rows = index.min(index.sub(sequence.kRows, tile.first),
+                        index.constant(tileRows));
+  // A tile has a row, but maybe none in use.
+  tile.usedRows = tile.rows;
+  if (batch.getSequsedK())
+    tile.usedRows = index.min(
+        index.max(index.sub(sequence.kUsed, tile.first), zero), tile.rows);
+  Value last =
+      index.sub(index.add(tile.first, tile.usedRows), index.constant(1));
+  MaskRange<Value> range =
+      sequence.mask.emitQueriesOf(index, tile.first, last, sequence.qUsed);
+  // Not even a key: no query.
+  if (batch.getSequsedK())
+    range.end = index.select(index.less(zero, tile.usedRows), range.end, zero);
+  return {tile, range};
+}
+
+std::pair<TileBuilder::Tile, MaskRange<Value>>
+TileLoopConverter::decode(const GPUWorkTiles &work, Value entry) {
+  return ofQueries ? decodeQueries(work, entry) : decodeKeys(work, entry);
+}
+
+/// Of blocks of queries, those of one head of the group come after those of
+/// another; masked iterations of all heads come first.
+TileLoopConverter::BlockRows TileLoopConverter::getBlockRows(Value i,
+                                                             bool masked) {
+  if (ofQueries)
+    return {tile.sequence.kRow, tile.kvHead,
+            index.cast(blockStart(visited, i, masked, blockSize))};
+  if (getConstantIntValue(group) == 1)
+    return {tile.sequence.qRow, tile.kvHead,
+            index.cast(blockStart(visited, i, masked, blockSize))};
+  Value heads = narrow.cast(group), one = narrow.constant(1);
+  Value begin = narrow.mul(visited.masked, heads);
+  Value inside = narrow.sub(visited.total, visited.masked);
+  Value beyond = narrow.sub(i, begin), count = inside;
+  Value isMasked;
+  if (masked) {
+    isMasked = narrow.less(i, begin);
+    beyond = narrow.select(isMasked, i, beyond);
+    count = narrow.select(isMasked, visited.masked, inside);
+  }
+  count = narrow.max(count, one);
+  Value member = narrow.div(beyond, count);
+  Value number = narrow.rem(beyond, count);
+  // In the order of iterations of one head.
+  Value skipped = visited.masked;
+  if (masked)
+    skipped = narrow.select(isMasked, narrow.constant(0), skipped);
+  number = narrow.add(number, skipped);
+  Value head = pairsOf(tile).headOf(index, index.cast(member));
+  return {tile.sequence.qRow, head,
+          index.cast(blockStart(visited, number, masked, blockSize))};
+}
+
+SmallVector<Value> TileLoopConverter::getTileLimits() {
+  return perPosition(
+      0, tileRows, 2, [&](ImplicitLocOpBuilder &inner, Value row) {
+        IndexBuilder at{inner}, narrow{inner, inner.getI32Type()};
+        Value query = pairsOf(tile).query(at, at.add(tile.first, row));
+        MaskRange<Value> keys = tile.sequence.mask.emitKeysOf(
+            at, query, query, tile.sequence.kUsed);
+        return SmallVector<Value>{narrow.cast(keys.begin),
+                                  narrow.cast(keys.end)};
+      });
+}
+
+Value TileLoopConverter::getTilePositions() {
+  return perPosition(0, tileRows, 1,
+                     [&](ImplicitLocOpBuilder &inner, Value row) {
+                       IndexBuilder at{inner};
+                       Value query =
+                           pairsOf(tile).query(at, at.add(tile.first, row));
+                       return SmallVector<Value>{
+                           tile.sequence.mask.emitPosition(at, query)};
+                     })
+      .front();
+}
+
+Value TileLoopConverter::getBlockPositions(Value q0) {
+  return perPosition(
+             1, blockSize, 1,
+             [&](ImplicitLocOpBuilder &inner, Value column) {
+               IndexBuilder at{inner};
+               return SmallVector<Value>{
+                   tile.sequence.mask.emitPosition(at, at.add(q0, column))};
+             })
+      .front();
+}
+
+SmallVector<Value> TileLoopConverter::getBlockLimits(Value q0) {
+  // What differs from query to query has 32 bits, however long sequences are.
+  const Sequence &sequence = tile.sequence;
+  SequenceMask mask = sequence.mask;
+  mask.shift(index, q0, tile.first);
+  mask.emitCast(index, narrow);
+  Value keys = narrow.cast(index.sub(sequence.kUsed, tile.first));
+  Value queries = narrow.cast(
+      index.min(index.sub(sequence.qUsed, q0), index.constant(blockSize)));
+  return perPosition(
+      1, blockSize, 2, [&](ImplicitLocOpBuilder &inner, Value position) {
+        IndexBuilder at{inner, inner.getI32Type()};
+        Value column = at.cast(position), zero = at.constant(0);
+        Value begin = mask.emitBound(at, MaskSide::Begin, column);
+        Value end = mask.emitBound(at, MaskSide::End, column);
+        Value last = end ? at.min(end, keys) : keys;
+        // A query past the end sees nothing.
+        last = at.select(at.less(column, queries), last, zero);
+        return SmallVector<Value>{begin ? begin : zero, last};
+      });
+}
+
+// Queries that are not in use have the rows of the last one: what is not seen
+// is looked up, too.
+
+Value TileLoopConverter::getTileTableRows(Value table) {
+  SmallVector<Value> strides = emitTableStrides(index, table);
+  return perPosition(
+             0, tileRows, 1,
+             [&](ImplicitLocOpBuilder &inner, Value row) {
+               IndexBuilder at{inner};
+               Value last = at.max(at.sub(tile.usedRows, at.constant(1)),
+                                   at.constant(0));
+               Value pair = at.add(tile.first, at.min(row, last));
+               RowMap pairs = pairsOf(tile);
+               return SmallVector<Value>{emitTableRow(
+                   at, strides, pairs.head(at, pair), pairs.row(at, pair))};
+             },
+             b.getI64Type())
+      .front();
+}
+
+Value TileLoopConverter::getBlockTableRows(Value table, const BlockRows &rows) {
+  SmallVector<Value> strides = emitTableStrides(index, table);
+  return perPosition(
+             1, blockSize, 1,
+             [&](ImplicitLocOpBuilder &inner, Value column) {
+               IndexBuilder at{inner};
+               Value last = at.max(at.sub(tile.sequence.qUsed, at.constant(1)),
+                                   at.constant(0));
+               Value query =
+                   at.add(rows.row, at.min(at.add(rows.first, column), last));
+               return SmallVector<Value>{
+                   emitTableRow(at, strides, rows.head, query)};
+             },
+             b.getI64Type())
+      .front();
+}
+
+//===----------------------------------------------------------------------===//
+// Hidden blocks
+//===----------------------------------------------------------------------===//
+
+Block *TileLoopConverter::getScore() {
+  Block *score = nullptr;
+  blocks->walk([&](Operation *op) {
+    llvm::TypeSwitch<Operation *>(op).Case<OnlineAttnOp, OnlineAttnGradOp>(
+        [&](auto step) { score = step.getScoreBody(); });
+  });
+  return score;
+}
+
+SmallVector<Value> TileLoopConverter::getTables() {
+  SmallVector<Value> tables;
+  blocks->walk([&](Operation *op) {
+    llvm::TypeSwitch<Operation *>(op).Case<OnlineAttnOp, OnlineAttnGradOp>(
+        [&](auto step) {
+          tables = llvm::to_vector_of<Value>(step.getTables());
+        });
+  });
+  return tables;
+}
+
+SmallVector<Value> TileLoopConverter::getCaptures() {
+  SmallVector<Value> captures;
+  blocks->walk([&](Operation *op) {
+    llvm::TypeSwitch<Operation *>(op).Case<OnlineAttnOp, OnlineAttnGradOp>(
+        [&](auto step) { captures = llvm::to_vector(step.getCaptures()); });
+  });
+  return captures;
+}
+
+SmallVector<NumberRange>
+TileLoopConverter::getCaptureRanges(const kernel::RowsOperands &rows,
+                                    int64_t size) {
+  SmallVector<Value> captures = getCaptures();
+  SmallVector<NumberRange> ranges(captures.size());
+  for (auto [i, range] : llvm::enumerate(ranges)) {
+    if (!visibilityReadsCapture(getScore(), i))
+      continue;
+    auto number = cast<OpResult>(captures[i]);
+    auto read = cast<ReadOp>(number.getOwner());
+    range =
+        emitCaptureRange(b, context.scratch.lookupOrDefault(read.getSource()),
+                         number.getResultNumber(), rows, size);
+  }
+  return ranges;
+}
+
+Value TileLoopConverter::mayBeVisible(Value first, Value count,
+                                      ArrayRef<NumberRange> captures) {
+  auto range = [&](Value first, Value count) -> PositionRange {
+    return {first, narrow.add(first, narrow.sub(count, narrow.constant(1)))};
+  };
+  PositionRange keys =
+      ofQueries ? range(first, count)
+                : range(narrow.cast(tile.first), narrow.cast(tile.usedRows));
+  auto position = [&](Value query) {
+    return tile.sequence.mask.emitPosition(index, query);
+  };
+  auto positions = [&](Value first, Value count) -> PositionRange {
+    Value last = index.sub(index.add(first, count), index.constant(1));
+    return {position(ofQueries ? pairsOf(tile).query(index, first) : first),
+            position(ofQueries ? pairsOf(tile).query(index, last) : last)};
+  };
+  PositionRange queries = ofQueries
+                              ? positions(tile.first, tile.usedRows)
+                              : positions(index.cast(first), index.cast(count));
+  return emitMayBeVisible(narrow, getScore(), queries, keys, captures);
+}
+
+Value TileLoopConverter::mayBeVisible(Value i, bool masked) {
+  if (!getVisible(getScore()))
+    return {};
+  BlockRows rows = getBlockRows(i, masked);
+  Value first = narrow.cast(rows.first);
+  Value count = masked ? getUsedRows(first) : narrow.constant(blockSize);
+  // Rows of a block are of one query head.
+  SmallVector<NumberRange> captures =
+      ofQueries ? tileRanges
+                : getCaptureRanges({rows.row, rows.head, rows.first,
+                                    index.constant(1), index.cast(count)},
+                                   blockSize);
+  return mayBeVisible(first, count, captures);
+}
+
+Value TileLoopConverter::getUsedRows(Value first) {
+  Value used = ofQueries ? tile.sequence.kUsed : tile.sequence.qUsed;
+  return narrow.min(narrow.sub(narrow.cast(used), first),
+                    narrow.constant(blockSize));
+}
+
+MaskRange<Value> TileLoopConverter::dropHiddenBlocks(MaskRange<Value> range) {
+  Block *score = getScore();
+  SmallVector<NumberRange> captures(getCaptures().size());
+  auto isRead = [&](unsigned capture) {
+    return visibilityReadsCapture(score, capture);
+  };
+  // To read the captures of a block takes about as long as to copy it.
+  if (!getVisible(score) ||
+      (!ofQueries &&
+       llvm::any_of(llvm::seq<unsigned>(captures.size()), isRead)))
+    return range;
+  if (ofQueries)
+    captures = tileRanges;
+  // A block to a lane, in each warp.
+  Value lane =
+      narrow.rem(narrow.cast(gpu::ThreadIdOp::create(b, gpu::Dimension::x)),
+                 narrow.constant(kWarpLanes));
+  Value begin = narrow.cast(index.div(range.begin, index.constant(blockSize)));
+  Value end = narrow.cast(index.ceilDiv(range.end, blockSize));
+  ValueRange seen = emitLoop(
+      b, narrow.add(begin, lane), end, narrow.constant(kWarpLanes),
+      {end, begin}, [&](Value number, ValueRange seen) {
+        Value first = narrow.mul(number, blockSize);
+        Value may = mayBeVisible(first, getUsedRows(first), captures);
+        if (!may)
+          may = arith::ConstantOp::create(b, b.getBoolAttr(true));
+        Value past = narrow.add(number, 1);
+        return State{narrow.select(may, narrow.min(seen[0], number), seen[0]),
+                     narrow.select(may, narrow.max(seen[1], past), seen[1])};
+      });
+  auto least = [&](Value x, Value y) { return narrow.min(x, y); };
+  auto most = [&](Value x, Value y) { return narrow.max(x, y); };
+  auto row = [&](Value number) {
+    return index.mul(index.cast(number), blockSize);
+  };
+  range.begin =
+      index.max(range.begin, row(emitWarpReduction(b, seen[0], least)));
+  range.end = index.min(range.end, row(emitWarpReduction(b, seen[1], most)));
+  return range;
+}

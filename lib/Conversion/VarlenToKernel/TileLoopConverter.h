@@ -1,0 +1,138 @@
+//===- TileLoopConverter.h - A tile loop as a kernel ------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_CONVERSION_VARLENTOKERNEL_TILELOOPCONVERTER_H
+#define VARLEN_CONVERSION_VARLENTOKERNEL_TILELOOPCONVERTER_H
+
+#include "TileBuilder.h"
+#include "TileLoop.h"
+#include "varlen/Dialect/Varlen/Utils/ScoreIntervals.h"
+
+namespace mlir::varlen {
+
+/// Rows that are read at a tile for its loop over blocks are copied to shared
+/// memory before that, those of a block to a slot of a ring, stages ahead; what
+/// is used outside of that loop, and numbers of rows, are loaded where they
+/// are. The loop over blocks, if there is one, becomes two: blocks that the
+/// mask or the end of a sequence cuts, on which steps have limits, then the
+/// others. Nothing here depends on what the tiles own.
+class TileLoopConverter : TileBuilder {
+public:
+  TileLoopConverter(ImplicitLocOpBuilder &b, ForTilesOp loop,
+                    GPUScheduleAttr schedule, const TileLoopContext &context)
+      : TileBuilder(b, loop, schedule, context.batch), context(context),
+        ofQueries(loop.getTileType().getAxis() == Axis::Queries) {}
+
+  LogicalResult verify();
+  LogicalResult emit();
+
+private:
+  LogicalResult verifyBlocks();
+  /// The score region of the steps, null if there is none, its captures that
+  /// are numbers, and its tables.
+  Block *getScore();
+  SmallVector<Value> getCaptures();
+  SmallVector<Value> getTables();
+  /// The rows of a block.
+  struct BlockRows {
+    Value row, head, first;
+  };
+
+  template <typename Step> LogicalResult verifyStep(Step step);
+
+  // Tiles and blocks.
+  std::pair<Tile, MaskRange<Value>> decode(const GPUWorkTiles &work,
+                                           Value entry);
+  std::pair<Tile, MaskRange<Value>> decodeKeys(const GPUWorkTiles &work,
+                                               Value entry);
+  /// The sequence without the queries at its ends that see no key: a
+  /// probability of 0 does not hide a NaN that they have.
+  Sequence dropBlindQueries(Sequence sequence);
+  BlockRows getBlockRows(Value i, bool masked);
+  /// The keys that each query sees: of the tile, R x 1, or of a block, relative
+  /// to the first key of the tile, 1 x C.
+  SmallVector<Value> getTileLimits();
+  /// Where queries of the tile, or of a block, are among the keys.
+  Value getTilePositions();
+  Value getBlockPositions(Value q0);
+  SmallVector<Value> getBlockLimits(Value q0);
+  /// The rows of queries of the tile, or of a block, in a table.
+  Value getTileTableRows(Value table);
+  Value getBlockTableRows(Value table, const BlockRows &rows);
+
+  // The body.
+  void emitTile(Value entry);
+  State emitStep(Value i, bool masked, ValueRange slot, ValueRange state);
+  State emitSeenStep(Value i, bool masked, ValueRange slot, ValueRange state);
+  /// Whether iteration i has a key that a query may see, as far as the score
+  /// region says so; null if it does not.
+  Value mayBeVisible(Value i, bool masked);
+  /// The same of `count` rows from row `first` on, both i32, whose captures
+  /// have those ranges.
+  Value mayBeVisible(Value first, Value count, ArrayRef<NumberRange> captures);
+  /// The blocks of `range` between the first and the last that may be visible:
+  /// others are not even copied.
+  MaskRange<Value> dropHiddenBlocks(MaskRange<Value> range);
+  /// How many rows of the block from row `first` on are in use.
+  Value getUsedRows(Value first);
+  /// The ranges of the captures that this depends on, null of others, over the
+  /// queries of the tile or of a block.
+  SmallVector<NumberRange> getCaptureRanges(const kernel::RowsOperands &rows,
+                                            int64_t size);
+  /// Loads rows, or numbers of them, from memory to registers.
+  void emitLoad(ReadOp read, kernel::RowsOperands rows);
+  Value emitStored(WriteOp write, unsigned number, Type to);
+  void emitWrite(WriteOp write);
+  template <typename Step> void emitStep(Step step, Value i, bool masked);
+  kernel::RowsOperands rowsOf(const Tile &tile, Value valid) {
+    return {ofQueries ? tile.sequence.qRow : tile.sequence.kRow, tile.kvHead,
+            tile.first, ofQueries ? group : index.constant(1), valid};
+  }
+
+  // Shared memory.
+  /// Planes of an f32 tile, whose sum it is.
+  int64_t planes() { return element.isF32() ? kernel::kPlanes : 1; }
+  SmallVector<MemRefType> sharedTypes(RankedTensorType tile);
+  void allocate();
+  void mapShared(ReadOp read, ValueRange memory) {
+    map.map(read.getResult(0),
+            kernel::TileOp::create(b, read.getResult(0).getType(), memory)
+                .getResult());
+  }
+  /// The planes of tile `number` of a slot.
+  ValueRange ofSlot(ValueRange slot, int64_t number) {
+    return slot.slice(number * planes(), planes());
+  }
+
+  const TileLoopContext &context;
+  bool ofQueries;
+  /// Of the rows in shared memory.
+  FloatType element;
+  /// Null if there are none.
+  ForBlocksOp blocks;
+  int64_t blockSize;
+  /// Reads of rows to shared memory, at the tile and at a block.
+  SmallVector<ReadOp> tileReads, blockReads;
+
+  Value ring;
+  DenseMap<Operation *, SmallVector<Value>> shared;
+  /// The tile, decoded again behind its loops: registers are scarce in them.
+  Tile tile;
+  Blocks visited;
+  SmallVector<Value> limits;
+  Value positions;
+  /// Of a tile of queries.
+  SmallVector<NumberRange> tileRanges;
+  SmallVector<Value> queryTableRows;
+  /// From values of the loop to those of the kernel.
+  IRMapping map;
+};
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_CONVERSION_VARLENTOKERNEL_TILELOOPCONVERTER_H

@@ -1,0 +1,25 @@
+//===- WarpReduction.h - Reductions over the lanes of a warp ----*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_CONVERSION_VARLENTOKERNEL_WARPREDUCTION_H
+#define VARLEN_CONVERSION_VARLENTOKERNEL_WARPREDUCTION_H
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::varlen {
+
+constexpr int64_t kWarpLanes = 32;
+
+/// What `combine`, which is commutative, makes of the values of all lanes, 32
+/// bits each, in each of them.
+Value emitWarpReduction(ImplicitLocOpBuilder &b, Value value,
+                        function_ref<Value(Value, Value)> combine);
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_CONVERSION_VARLENTOKERNEL_WARPREDUCTION_H

@@ -1,0 +1,54 @@
+//===- RowLocator.h - Where the rows of a clause are ------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The one place that takes a rows clause apart: row p of a tile is pair
+// first + p of a sequence, the row and head of which follow from the number of
+// heads in a group.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_LIB_DIALECT_KERNEL_TRANSFORMS_ROWLOCATOR_H
+#define VARLEN_LIB_DIALECT_KERNEL_TRANSFORMS_ROWLOCATOR_H
+
+#include "FragmentLayout.h"
+#include "varlen/Dialect/Kernel/IR/Kernel.h"
+
+namespace mlir::varlen::kernel {
+
+/// A row of memory of T x H x D.
+struct RowPlace {
+  Value row, head;
+};
+
+/// Where row `i` of the clause is, all of type i64: for few rows, or rows of a
+/// loop that has no registers for what they share.
+RowPlace locateRow(ImplicitLocOpBuilder &b, RowsOperands rows, Value i);
+
+/// Locates several rows of a clause. What they share is computed once, in 64
+/// bits; what differs takes 32, a division among it.
+class RowLocator {
+public:
+  RowLocator(ThreadBuilder &b, RowsOperands rows);
+
+  /// Whether row `i` (i32) exists.
+  Value exists(Value i);
+  /// Where row `i + distance` is, of type index, if it exists.
+  RowPlace locate(Value i, int64_t distance = 0);
+
+private:
+  ThreadBuilder &b;
+  RowsOperands rows;
+  bool isGrouped;
+  RowPlace first;
+  /// The first pair's place in its group, and the size of that, of type i32.
+  Value place, group;
+};
+
+} // namespace mlir::varlen::kernel
+
+#endif // VARLEN_LIB_DIALECT_KERNEL_TRANSFORMS_ROWLOCATOR_H

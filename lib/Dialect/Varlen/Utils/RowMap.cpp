@@ -1,0 +1,28 @@
+//===- RowMap.cpp - Where the rows of a tile are in memory ----------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Dialect/Varlen/Utils/RowMap.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+Value RowMap::query(IndexBuilder &index, Value pair) const {
+  return index.div(pair, group);
+}
+
+Value RowMap::firstPair(IndexBuilder &index, Value query) const {
+  return index.mul(query, group);
+}
+
+Value RowMap::row(IndexBuilder &index, Value pair) const {
+  return index.add(firstRow, query(index, pair));
+}
+
+Value RowMap::headOf(IndexBuilder &index, Value member) const {
+  return index.add(index.mul(kvHead, group), member);
+}

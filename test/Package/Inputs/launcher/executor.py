@@ -1,0 +1,25 @@
+"""Kernels of a function for the executor, behind the fake driver of the tests."""
+
+import re
+import subprocess
+
+
+def compile_kernels(path, strided=False, split_numbers=False):
+    """Compiles the kernels of the function in PATH.mlir to PATH-kernels.so, which a process
+    loads before their image: that is returned."""
+    pipeline = (
+        f"builtin.module(inline,varlen-add-result-arguments{'{strided}' if strided else ''},"
+        f"varlen-to-nvvm{{format=sim bare-pointers {'split-numbers' if split_numbers else ''}}})"
+    )
+    lowered = subprocess.run(
+        ["varlen-opt", f"{path}.mlir", f"--pass-pipeline={pipeline}"],
+        check=True, capture_output=True,
+    ).stdout  # fmt: skip
+    code = subprocess.run(
+        ["mlir-translate", "--mlir-to-llvmir"], input=lowered, check=True, capture_output=True
+    ).stdout
+    subprocess.run(
+        ["clang-22", "-x", "ir", "-", "-O1", "-fPIC", "-shared", "-Wno-override-module",
+         "-o", f"{path}-kernels.so"], input=code, check=True,
+    )  # fmt: skip
+    return re.search(rb"varlen-executor:[\w.]+", lowered)[0]
