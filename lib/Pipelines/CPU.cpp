@@ -47,6 +47,8 @@ void varlen::buildVarlenBufferize(OpPassManager &manager,
   manager.addPass(
       createVarlenDecomposeAttn({/*unscheduled=*/true, /*mergesOnly=*/isGPU}));
   manager.addPass(createVarlenAddDestinations());
+  // While extensions are operations on tensors.
+  manager.addNestedPass<func::FuncOp>(createVarlenNarrowContractions());
   // Tensor code that has no bufferization of its own.
   manager.addPass(createConvertElementwiseToLinalgPass());
   manager.addPass(createConvertTensorToLinalgPass());

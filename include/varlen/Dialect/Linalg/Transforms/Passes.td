@@ -73,6 +73,39 @@ def VarlenFuseLinalg : Pass<"varlen-fuse-linalg", "::mlir::func::FuncOp"> {
     "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def VarlenNarrowContractions
+    : Pass<"varlen-narrow-contractions", "::mlir::func::FuncOp"> {
+  let summary = "Contractions of the narrow tensors that factors are extended from";
+  let description = [{
+    A contraction whose factors are `arith.extf` of a narrower type, or of that
+    type already, takes the narrower tensors. `varlen-differentiate` makes such
+    contractions: the cotangent of a sum that was rounded to bf16 is extended to
+    f32, and multiplied by a tensor of bf16. Dot products of bf16 pairs, and tensor
+    cores, compute several products of bf16 in the time of one of f32.
+
+    *Requires*: contractions on tensors. *Guarantees*: a contraction is changed only
+    if both of its factors have the narrower type then. *Numerics*: extension is
+    exact, and so are the factors; a target may add the products in another order.
+
+    ```mlir
+    %0 = arith.extf %dy : tensor<?x64xbf16> to tensor<?x64xf32>
+    %1 = linalg.contract indexing_maps = [#mk, #nk, #mn]
+        ins(%0, %w : tensor<?x64xf32>, tensor<32x64xbf16>)
+        outs(%z : tensor<?x32xf32>) -> tensor<?x32xf32>
+    ```
+    becomes
+    ```mlir
+    %1 = linalg.contract indexing_maps = [#mk, #nk, #mn]
+        ins(%dy, %w : tensor<?x64xbf16>, tensor<32x64xbf16>)
+        outs(%z : tensor<?x32xf32>) -> tensor<?x32xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect"];
+  let statistics = [
+    Statistic<"numNarrowed", "narrowed", "Contractions changed">];
+}
+
 def VarlenTileLinalg : Pass<"varlen-tile-linalg", "::mlir::func::FuncOp"> {
   let summary = "linalg on tensors in tiles, on threads";
   let description = [{
