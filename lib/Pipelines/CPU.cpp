@@ -57,6 +57,7 @@ void varlen::buildVarlenBufferize(OpPassManager &manager,
   // doubles with each of them (docs/notes/cpu-level.md).
   manager.addPass(memref::createResolveRankedShapeTypeResultDimsPass());
   // While producers and consumers are known.
+  manager.addNestedPass<func::FuncOp>(createVarlenDecomposeLinalg());
   if (isGPU) {
     manager.addNestedPass<func::FuncOp>(createVarlenKeepOnDevice());
     manager.addNestedPass<func::FuncOp>(createVarlenFuseLinalg());

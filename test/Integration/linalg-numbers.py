@@ -257,10 +257,29 @@ def softmax(m, n, dynamic, targets):
     check(f"softmax {m}x{n} {dynamic=}", f, type, "f32", golden, 2e-6, targets)
 
 
+def named_softmax(m, n, dtype, dynamic, targets):
+    f = Function(dynamic)
+    x = f.argument("x", (m, n), dtype, 3.0)
+    exp = np.exp(x - x.max(axis=1, keepdims=True))
+    golden = exp / exp.sum(axis=1, keepdims=True)
+    type = f.type((m, n), dtype)
+    f.empty("e", (m, n), dtype, [("x", (m, n), dtype, dim) for dim in (0, 1)])
+    f.body.append(
+        f"%y = linalg.softmax dimension(1) ins(%x : {type}) outs(%e : {type}) -> {type}\n"
+        f"return %y : {type}"
+    )
+    check(f"linalg.softmax {m}x{n} {dtype} {dynamic=}", f, type, dtype, golden,
+          min(2e-6, TOLERANCE[dtype]) if dtype != "bf16" else TOLERANCE[dtype],
+          targets)  # fmt: skip
+
+
 for m, n in [(1, 1), (3, 17), (300, 129)]:
     for dynamic in (False, True):
         elementwise(m, n, "f32", dynamic, ALL_TARGETS)
         softmax(m, n, dynamic, ["host"])
+        named_softmax(m, n, "f32", dynamic, ["avx2", "host"])
+    for dtype in ("f64", "bf16"):
+        named_softmax(m, n, dtype, True, ["host"])
         for along in (0, 1):
             for kind in ("sum", "max"):
                 reduction(m, n, "f32", along, kind, dynamic, ["avx2"])

@@ -70,8 +70,6 @@ struct MakeFill : OpRewritePattern<linalg::GenericOp> {
 
 struct VarlenFuseLinalg : varlen::impl::VarlenFuseLinalgBase<VarlenFuseLinalg> {
   void runOnOperation() override {
-    if (failed(decompose()))
-      return signalPassFailure();
     SmallVector<linalg::LinalgOp> ops;
     getOperation().walk([&](linalg::LinalgOp op) {
       if (op.hasPureTensorSemantics())
@@ -97,24 +95,6 @@ struct VarlenFuseLinalg : varlen::impl::VarlenFuseLinalgBase<VarlenFuseLinalg> {
   }
 
 private:
-  /// What stands for several operations, such as a softmax.
-  LogicalResult decompose() {
-    SmallVector<linalg::AggregatedOpInterface> ops;
-    getOperation().walk([&](linalg::AggregatedOpInterface op) {
-      if (isa<linalg::LinalgDialect>(op->getDialect()))
-        ops.push_back(op);
-    });
-    IRRewriter rewriter(&getContext());
-    for (linalg::AggregatedOpInterface op : ops) {
-      rewriter.setInsertionPoint(op);
-      FailureOr<SmallVector<Value>> parts = op.decomposeOperation(rewriter);
-      if (failed(parts))
-        return op.emitOpError("cannot be taken apart for a GPU");
-      rewriter.replaceOp(op, *parts);
-    }
-    return success();
-  }
-
   /// Every user its own fill: one that is shared is copied for each who writes
   /// over it.
   void giveFills() {

@@ -62,13 +62,3 @@ func.func @contractions(%x: tensor<?x4xbf16>, %w: tensor<4x8xbf16>, %n: index, %
   %2 = linalg.matmul ins(%x, %w : tensor<?x4xbf16>, tensor<4x8xbf16>) outs(%zeros : tensor<?x8xbf16>) -> tensor<?x8xbf16>
   return %1, %2 : tensor<?x8xbf16>, tensor<?x8xbf16>
 }
-
-// CHECK-LABEL: func.func @softmax
-// CHECK-NOT: linalg.softmax
-// CHECK: arith.max
-// CHECK: math.exp
-// CHECK: arith.divf
-func.func @softmax(%x: tensor<?x?xf32>, %e: tensor<?x?xf32>) -> tensor<?x?xf32> {
-  %y = linalg.softmax dimension(1) ins(%x : tensor<?x?xf32>) outs(%e : tensor<?x?xf32>) -> tensor<?x?xf32>
-  return %y : tensor<?x?xf32>
-}

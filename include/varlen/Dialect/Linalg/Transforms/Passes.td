@@ -73,6 +73,36 @@ def VarlenFuseLinalg : Pass<"varlen-fuse-linalg", "::mlir::func::FuncOp"> {
     "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def VarlenDecomposeLinalg
+    : Pass<"varlen-decompose-linalg", "::mlir::func::FuncOp"> {
+  let summary = "linalg operations that stand for several, as these";
+  let description = [{
+    An operation of linalg that implements `AggregatedOpInterface`, such as
+    `linalg.softmax`, becomes the structured operations that it stands for, which
+    the passes below tile, fuse and vectorize.
+
+    *Requires*: these operations on tensors; on memrefs they are an error.
+    *Guarantees*: none is left. *Numerics*: those of upstream's decomposition.
+
+    ```mlir
+    %y = linalg.softmax dimension(1) ins(%x : tensor<?x64xf32>)
+        outs(%e : tensor<?x64xf32>) -> tensor<?x64xf32>
+    ```
+    becomes
+    ```mlir
+    %max = linalg.generic {iterator_types = ["parallel", "reduction"], ...}
+    %exp = linalg.generic {iterator_types = ["parallel", "parallel"], ...}
+    %sum = linalg.generic {iterator_types = ["parallel", "reduction"], ...}
+    %y = linalg.generic {iterator_types = ["parallel", "parallel"], ...}
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numDecomposed", "decomposed", "Operations decomposed">];
+}
+
 def VarlenNarrowContractions
     : Pass<"varlen-narrow-contractions", "::mlir::func::FuncOp"> {
   let summary = "Contractions of the narrow tensors that factors are extended from";

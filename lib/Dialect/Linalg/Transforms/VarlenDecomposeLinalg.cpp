@@ -1,0 +1,54 @@
+//===- VarlenDecomposeLinalg.cpp - Operations that stand for several ------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Dialect/Linalg/Transforms/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::varlen {
+#define GEN_PASS_DEF_VARLENDECOMPOSELINALG
+#include "varlen/Dialect/Linalg/Transforms/Passes.h.inc"
+} // namespace mlir::varlen
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+namespace {
+struct VarlenDecomposeLinalg
+    : varlen::impl::VarlenDecomposeLinalgBase<VarlenDecomposeLinalg> {
+  void runOnOperation() override {
+    SmallVector<linalg::AggregatedOpInterface> ops;
+    getOperation().walk([&](linalg::AggregatedOpInterface op) {
+      if (isa<linalg::LinalgDialect>(op->getDialect()))
+        ops.push_back(op);
+    });
+    IRRewriter rewriter(&getContext());
+    for (linalg::AggregatedOpInterface op : ops) {
+      rewriter.setInsertionPoint(op);
+      // Upstream's decomposition of memrefs is not valid IR.
+      bool isOnTensors =
+          llvm::all_of(op->getOperandTypes(), llvm::IsaPred<RankedTensorType>);
+      FailureOr<SmallVector<Value>> parts = failure();
+      if (isOnTensors)
+        parts = op.decomposeOperation(rewriter);
+      if (failed(parts)) {
+        op.emitOpError("cannot be decomposed: expected tensors, got ")
+            << op->getOperandTypes();
+        return signalPassFailure();
+      }
+      rewriter.replaceOp(op, *parts);
+      ++numDecomposed;
+    }
+  }
+};
+} // namespace
