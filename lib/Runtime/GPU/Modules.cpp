@@ -186,6 +186,17 @@ static void *load(Module &module, const Place &place, uint64_t context) {
   return nullptr;
 }
 
+/// Whether a kernel may be looked for that varlen_gpu_prepare has not met.
+static bool mayFind(const Kernel &kernel, const Place &place) {
+  int32_t isCapturing = backend().is_capturing(place.stream);
+  if (isCapturing > 0)
+    setError("kernel '%s' cannot be loaded while the stream is captured: "
+             "expected a call of its function before, as drivers before CUDA "
+             "12.4 cannot list kernels",
+             kernel.name);
+  return noteError(isCapturing) == 0;
+}
+
 /// The backend's function in the context of the stream; null with the error
 /// set.
 static void *resolve(Kernel &kernel, const Place &place) {
@@ -197,7 +208,7 @@ static void *resolve(Kernel &kernel, const Place &place) {
   if (void *function = find(kernel.loaded, context))
     return function;
   void *handle = load(module, place, context);
-  if (!handle || !mayMake(place, "a kernel"))
+  if (!handle || !mayFind(kernel, place))
     return nullptr;
   void *function = backend().find(handle, kernel.name);
   return function && add(kernel.loaded, context, function) ? function : nullptr;

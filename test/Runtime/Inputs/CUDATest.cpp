@@ -14,6 +14,7 @@
 
 HostDriver host;
 const Fake *fake = nullptr;
+bool listsKernels = false;
 
 //===----------------------------------------------------------------------===//
 // Kernels
@@ -220,6 +221,7 @@ bool openHost() {
   ENTRY(cuMemAlloc_v2)
   ENTRY(cuMemFree_v2)
 #undef ENTRY
+  listsKernels = dlsym(library, "cuModuleEnumerateFunctions");
   static Fake found;
 #define FIND(member, name)                                                     \
   found.member = reinterpret_cast<decltype(found.member)>(dlsym(library, #name))

@@ -79,6 +79,10 @@ struct Fake {
 };
 extern const Fake *fake;
 
+/// Whether the driver can list the kernels of a module, as those of CUDA 12.4
+/// and later can: varlen_gpu_prepare loads them then.
+extern bool listsKernels;
+
 /// Opens the driver. False, with a message printed, if there is none.
 bool openHost();
 
