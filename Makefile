@@ -8,8 +8,8 @@ MAKEFLAGS += --no-print-directory
 LLVM := /usr/lib/llvm-22
 export PATH := $(LLVM)/bin:$(PATH)
 
-.PHONY: build demo check train bench gpu-kit bench-gpu conformance fuzz fuzz-parser mutate release wheel asan docs \
-	site lint format clean
+.PHONY: build demo check train bench gpu-kit bench-gpu conformance fuzz fuzz-parser mutate release wheel asan sanitize \
+	docs site lint format clean
 
 # $(call compile,PRESET,FOLDER)
 define compile
@@ -134,6 +134,13 @@ asan:
 	@tools/venv.sh build
 	$(call compile,asan,build-asan)
 	@tools/run-tests.py --build build-asan
+
+# The GPU runtime and the launches of libvarlen-c, in many threads and with every failure,
+# under both sanitizers: with a driver that needs no GPU.
+sanitize: build
+	@tools/setup.sh asan
+	@for kind in thread address; do echo "$$kind sanitizer"; \
+	  tools/sanitize-gpu-runtime.sh $$kind build/sanitize-$$kind build || exit 1; done
 
 docs: build
 	@tools/gen-docs.sh docs/reference
