@@ -32,7 +32,8 @@ function(varlen_install_package)
     FILES_MATCHING PATTERN "*.inc" PATTERN "CMakeFiles" EXCLUDE)
   install(EXPORT VarlenTargets NAMESPACE Varlen:: DESTINATION ${VARLEN_PACKAGE_DIR})
   configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/VarlenConfig.cmake.in
-    ${PROJECT_BINARY_DIR}/VarlenConfig.cmake INSTALL_DESTINATION ${VARLEN_PACKAGE_DIR})
+    ${PROJECT_BINARY_DIR}/VarlenConfig.cmake INSTALL_DESTINATION ${VARLEN_PACKAGE_DIR}
+    PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
   # Until 1.0 nothing is promised from one minor version to the next.
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/VarlenConfigVersion.cmake
     COMPATIBILITY SameMinorVersion)

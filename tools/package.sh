@@ -59,15 +59,11 @@ for entry in f32_full f32_causal bf16_full bf16_causal; do
 done
 quietly run bin/varlen-run examples/packed.mlir --entry=bf16_causal --device=sim:sm_80 \
   --random=0 --lengths=37,0,3 -o sim.safetensors
-say() { printf 'Content-Length: %d\r\n\r\n%s' ${#1} "$1"; }
-{
-  say '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"processId":null,"rootUri":null,"capabilities":{}}}'
-  say '{"jsonrpc":"2.0","id":2,"method":"shutdown"}'
-  say '{"jsonrpc":"2.0","method":"exit"}'
-} | run bin/varlen-lsp-server >"$work/answer" 2>"$work/log" || true
-grep -q '"hoverProvider":true' "$work/answer" || {
+python3 "$inputs/initialize.py" env -i PATH=/nonexistent LD_LIBRARY_PATH= \
+  bin/varlen-lsp-server >"$work/answer" 2>"$work/log" || true
+grep -q '"hoverProvider": true' "$work/answer" && grep -qF 'valid.mlir []' "$work/answer" || {
   cat "$work/log" "$work/answer" >&2
-  echo "$0: wanted an answer of varlen-lsp-server to initialize" >&2
+  echo "$0: wanted answers of varlen-lsp-server to an editor" >&2
   exit 1
 }
 
@@ -79,11 +75,6 @@ cc -std=c11 -Wall -Wextra -Werror -I include "$root/test/CAPI/call.c" -L lib -lv
 bin/varlen-opt "$root/test/CAPI/Inputs/attention.mlir" --emit-bytecode -o call.mlirbc
 run ./call call.mlirbc
 
-# The same, and CMake.
-consume() {
-  quietly cmake -S "$inputs/$1" -B "$work/$1" -G Ninja -DCMAKE_PREFIX_PATH="$PWD" "${@:2}"
-  quietly cmake --build "$work/$1"
-}
 wanted() {
   "${@:2}" >"$work/log" 2>&1 || true
   grep -qF -e "$1" "$work/log" || {
@@ -92,6 +83,21 @@ wanted() {
     exit 1
   }
 }
+# Kernels and the C that launches them, with the tests' driver.
+kernels=$root/test/Runtime/Inputs/attention.mlir
+mkdir launcher
+awk -v folder=launcher -f "$root/test/Runtime/Inputs/examples.awk" docs/kernel-abi.md
+run bin/varlen-opt "$kernels" --emit=c-launcher --image=ptx --header=launcher/attention.h \
+  -o launcher/attention.c
+cc -std=c99 -Wall -Wextra -Werror -I launcher "$inputs/launcher/host.c" launcher/attention.c \
+  -L "$build/lib/fake-cuda" -l:libcuda.so.1 -Wl,-rpath,"$build/lib/fake-cuda" -o launcher/host
+wanted 'captured: 0' run launcher/host
+
+# The same, and CMake.
+consume() {
+  quietly cmake -S "$inputs/$1" -B "$work/$1" -G Ninja -DCMAKE_PREFIX_PATH="$PWD" "${@:2}"
+  quietly cmake --build "$work/$1"
+}
 consume c-only -DCMAKE_DISABLE_FIND_PACKAGE_MLIR=ON
 wanted '0 1 3 6' run "$work/c-only/capi"
 for host in host host-shared; do
@@ -99,6 +105,11 @@ for host in host host-shared; do
     run "$work/c-only/$host"
 done
 quietly run "$work/c-only/gpu"
+run bin/varlen-opt "$kernels" --varlen-to-nvvm=format=sim |
+  "$mlir/../../../bin/mlir-translate" --mlir-to-llvmir |
+  clang-22 -x ir - -O1 -fPIC -Wno-override-module -c -o "$work/kernels.o"
+consume executor -DCMAKE_DISABLE_FIND_PACKAGE_MLIR=ON -DKERNELS="$work/kernels.o"
+wanted '0.5 8.69315' run "$work/executor/program"
 
 # With the LLVM that the archive is for: C++, and the plugin.
 consume consumer -DMLIR_DIR="$mlir" -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22

@@ -1,9 +1,11 @@
-"""A compiled function in a program of IREE: examples/iree, with the reference's numbers."""
+"""A compiled function in a program of IREE, by what is installed: examples/iree, with the
+reference's numbers."""
 # REQUIRES: iree, package
+# RUN: %install-varlen
 # RUN: rm -rf %t && mkdir %t
-# RUN: varlen-opt %varlen-src/examples/iree/attention.mlir --emit=obj --header=%t/attention.h -o %t/attention.o
+# RUN: %prefix/bin/varlen-opt %varlen-src/examples/iree/attention.mlir --emit=obj --header=%t/attention.h -o %t/attention.o
 # RUN: cc -std=c11 -Wall -Wextra -Werror -shared -fPIC -I %t -I %varlen-src/examples/iree \
-# RUN:   %varlen-src/examples/iree/attention.c %t/attention.o %varlen-build/lib/libVarlenRuntime.a -lm -pthread -o %t/plugin.so
+# RUN:   %varlen-src/examples/iree/attention.c %t/attention.o %prefix/lib/libVarlenRuntime.a -lm -pthread -o %t/plugin.so
 # RUN: %python %s %t %varlen-src/examples/iree | FileCheck %s
 
 # CHECK: right

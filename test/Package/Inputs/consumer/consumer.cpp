@@ -1,5 +1,5 @@
-// Attention in a compiler of one's own: builds it, lowers it, runs it on
-// buffers of the caller.
+// Attention in a compiler of one's own: lowers an operation of its dialect to
+// varlen.attn, that to LLVM, and runs it on buffers of the caller.
 
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/ExecutionEngine/ExecutionEngine.h"
@@ -7,10 +7,12 @@
 #include "varlen/Pipelines/Pipelines.h"
 #include "varlen/Runtime/Runtime.h"
 
+#include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/ExecutionEngine/CRunnerUtils.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/OpImplementation.h"
 #include "mlir/Pass/PassManager.h"
 
 #include <cmath>
@@ -18,6 +20,22 @@
 #include <vector>
 
 using namespace mlir;
+
+// What mlir-tblgen has made of Host.td.
+#include "HostDialect.h.inc"
+#define GET_OP_CLASSES
+#include "Host.h.inc"
+
+void host::HostDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "Host.cpp.inc"
+      >();
+}
+
+#include "HostDialect.cpp.inc"
+#define GET_OP_CLASSES
+#include "Host.cpp.inc"
 
 static constexpr int64_t heads = 2, dim = 16;
 
@@ -38,33 +56,43 @@ static OwningOpRef<ModuleOp> build(MLIRContext &context) {
   auto argument = [&](unsigned i) -> Value { return body->getArgument(i); };
   auto causal =
       varlen::MaskAttr::get(&context, -1, 0, varlen::Alignment::BottomRight);
-  varlen::AttnOp::create(b, TypeRange(), argument(0), argument(1), argument(2),
-                         argument(3), argument(3), /*seqused_q=*/Value(),
-                         /*seqused_k=*/Value(), /*q_offset=*/Value(),
-                         /*sink=*/Value(), argument(4), argument(5),
-                         /*captures=*/ValueRange(), causal,
-                         /*scale=*/FloatAttr(), /*scoreCount=*/0);
+  host::AttentionOp::create(b, argument(0), argument(1), argument(2),
+                            argument(3), argument(4), argument(5), causal);
   func::ReturnOp::create(b);
   return module;
 }
 
-int main() {
-  DialectRegistry registry;
-  varlen::registerUpstream(registry);
-  varlen::registerAllDialects(registry);
-  varlen::registerAllExtensions(registry);
-  MLIRContext context(registry);
-  context.loadAllAvailableDialects();
+static void lower(host::AttentionOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  varlen::AttnOp::create(b, TypeRange(), op.getQ(), op.getK(), op.getV(),
+                         op.getCu(), op.getCu(), /*seqused_q=*/Value(),
+                         /*seqused_k=*/Value(), /*q_offset=*/Value(),
+                         /*sink=*/Value(), op.getOut(), op.getLse(),
+                         /*captures=*/ValueRange(), op.getMask(),
+                         /*scale=*/FloatAttr(), /*scoreCount=*/0);
+  op.erase();
+}
 
-  OwningOpRef<ModuleOp> module = build(context);
-  PassManager manager(&context);
-  varlen::VarlenToCPUOptions options;
-  varlen::buildVarlenToCPU(manager, options);
-  if (failed(manager.run(*module)))
-    return 1;
-  auto engine = llvm::cantFail(
-      varlen::createExecutionEngine(*module, varlen::getHostCPUTarget()));
+/// What createExecutionEngine does, for a compiler that has options of its own.
+static llvm::Expected<std::unique_ptr<ExecutionEngine>>
+createOwnEngine(ModuleOp module, const varlen::CPUTarget &target) {
+  varlen::initializeNativeTarget();
+  auto machine = varlen::makeTargetMachine(target);
+  if (!machine)
+    return machine.takeError();
+  ExecutionEngineOptions options;
+  auto transformer = varlen::makeOptimizingTransformer(target, **machine);
+  options.transformer = transformer;
+  options.jitCodeGenOptLevel = varlen::kCodeGenLevel;
+  options.enableObjectDump = true;
+  // The engine keeps the machine.
+  auto engine = ExecutionEngine::create(module, options, std::move(*machine));
+  if (engine)
+    varlen::registerRuntimeSymbols(**engine);
+  return engine;
+}
 
+static void run(ExecutionEngine &engine) {
   // Two sequences, of 3 rows and of 1. All keys are alike, so the query at
   // position i of its sequence takes the mean of the first i + 1 values.
   std::vector<int32_t> cu = {0, 3, 4};
@@ -84,7 +112,7 @@ int main() {
       lse.data(), lse.data(), 0, {heads, 4}, {4, 1}};
   auto call = reinterpret_cast<void (*)(Rows *, Rows *, Rows *, decltype(&cu1),
                                         Rows *, decltype(&lse2))>(
-      llvm::cantFail(engine->lookup("_mlir_ciface_attention")));
+      llvm::cantFail(engine.lookup("_mlir_ciface_attention")));
   call(&q3, &k3, &v3, &cu1, &out3, &lse2);
   for (int64_t row = 0; row < 4; ++row)
     printf("%g %g\n", out[row * heads * dim], lse[row]);
@@ -93,5 +121,27 @@ int main() {
   varlen_clear_error();
   call(&q3, &k3, &v3, &cu1, &out3, &lse2);
   printf("error: %s\n", varlen_last_error());
+}
+
+int main() {
+  DialectRegistry registry;
+  registry.insert<host::HostDialect>();
+  varlen::registerUpstream(registry);
+  varlen::registerAllDialects(registry);
+  varlen::registerAllExtensions(registry);
+  MLIRContext context(registry);
+  context.loadAllAvailableDialects();
+
+  OwningOpRef<ModuleOp> module = build(context);
+  module->walk(lower);
+  PassManager manager(&context);
+  varlen::VarlenToCPUOptions options;
+  varlen::buildVarlenToCPU(manager, options);
+  if (failed(manager.run(*module)))
+    return 1;
+  const varlen::CPUTarget &target = varlen::getHostCPUTarget();
+  run(*llvm::cantFail(varlen::createExecutionEngine(*module, target)));
+  printf("an engine of its own\n");
+  run(*llvm::cantFail(createOwnEngine(*module, target)));
   return 0;
 }
