@@ -133,7 +133,9 @@ static Block *enterBlock(Workspace &workspace, uint64_t bytes) {
   Block *block = workspace.blocks + i;
   memmove(block + 1, block, (workspace.numBlocks - i) * sizeof(Block));
   ++workspace.numBlocks;
-  *block = {workspace.memory + begin, begin, end};
+  // One that is only measured has no memory to point into.
+  uintptr_t address = reinterpret_cast<uintptr_t>(workspace.memory) + begin;
+  *block = {reinterpret_cast<void *>(address), begin, end};
   return block;
 }
 
