@@ -347,18 +347,25 @@ typedef struct VarlenKernelOptions {
   bool allowSpills;
   VarlenDiagnosticFn onDiagnostic;
   void *diagnosticContext;
-  /* Of varlenLauncherCompile: tensors have any strides but the last, which is
-     1; rows are then read element by element. */
+  /* Tensors have any strides but the last, which is 1; rows are then read
+     element by element. */
   bool stridedTensors;
 } VarlenKernelOptions;
 
 #define VARLEN_KERNEL_OPTIONS_INIT                                             \
   {sizeof(VarlenKernelOptions), 0, VARLEN_CUBIN, 0, 0, 0, 0, 0}
 
-/* Compiles the attention of a module to kernels: what a driver loads. */
+/* Compiles the kernels of the public functions of a module, whose arguments and
+   results are tensors: what a driver loads. Their parameters are pointers and
+   integers (docs/kernel-abi.md), so varlenLauncherSetImage takes them, too. */
 VARLEN_API VarlenStatus varlenCompileKernels(const void *source, size_t size,
                                              const VarlenKernelOptions *options,
                                              VarlenCode *code);
+
+/* The manifest of kernels: how a host launches them, as JSON
+   (docs/kernel-abi.md). It lives as long as `code`. Null if that is not of
+   varlenCompileKernels. */
+VARLEN_API const char *varlenCodeGetManifest(VarlenCode code);
 
 /* The kernels of a function, and how they are launched. Streams are those of
    the CUDA driver (CUstream, which cudaStream_t is); its library is opened when

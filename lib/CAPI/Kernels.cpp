@@ -8,23 +8,21 @@
 
 #include "Kernels.h"
 
-#include "varlen/Launch/LaunchPlan.h"
+#include "Code.h"
+#include "varlen/Launch/Manifest.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 
-#include <memory>
-#include <string>
+#include "llvm/Support/raw_ostream.h"
 
 using namespace varlen_capi;
 using namespace mlir;
 
-static std::string *unwrap(VarlenCode code) {
-  return static_cast<std::string *>(code.ptr);
-}
+static Code *unwrap(VarlenCode code) { return static_cast<Code *>(code.ptr); }
 
-VarlenStatus varlen_capi::readOptions(const VarlenKernelOptions &options,
-                                      varlen::VarlenToNVVMOptions &pipeline) {
+/// What the options of a caller ask for.
+static VarlenStatus setOptions(const VarlenKernelOptions &options,
+                               varlen::VarlenToNVVMOptions &pipeline) {
   switch (options.format) {
   case VARLEN_CUBIN:
     pipeline.format = varlen::GPUFormat::Cubin;
@@ -44,19 +42,34 @@ VarlenStatus varlen_capi::readOptions(const VarlenKernelOptions &options,
   if (options.ptxVersion)
     pipeline.ptx = options.ptxVersion;
   pipeline.allowSpills = options.allowSpills;
+  pipeline.barePointers = true;
   return VARLEN_OK;
 }
 
-VarlenStatus varlen_capi::takeCode(Source &source, varlen::GPUFormat format,
-                                   std::string &code) {
+VarlenStatus varlen_capi::compileKernels(Source &source,
+                                         const VarlenKernelOptions &options,
+                                         CompiledKernels &kernels) {
+  varlen::VarlenToNVVMOptions &pipeline = kernels.pipeline;
+  if (VarlenStatus status = setOptions(options, pipeline))
+    return status;
+  FailureOr<std::vector<varlen::LaunchPlan>> plans = varlen::planLaunches(
+      source.getModule(), pipeline, options.stridedTensors);
+  if (failed(plans))
+    return source.failWithDiagnostic(VARLEN_COMPILE_ERROR, "lowering");
+  kernels.plans = std::move(*plans);
+  PassManager manager(source.getContext());
+  manager.enableVerifier(false);
+  varlen::buildVarlenLaunchesToLLVM(manager, pipeline);
+  if (failed(manager.run(source.getModule())))
+    return source.failWithDiagnostic(VARLEN_COMPILE_ERROR, "lowering");
   StringAttr found = varlen::findKernelCode(source.getModule());
   if (!found)
     return source.failWithDiagnostic(VARLEN_COMPILE_ERROR, "lowering");
   // PTX comes with the 0 that ends a C string.
   StringRef text = found.getValue();
-  if (format == varlen::GPUFormat::PTX)
+  if (pipeline.format == varlen::GPUFormat::PTX)
     text = text.rtrim('\0');
-  code = text.str();
+  kernels.image = text.str();
   return VARLEN_OK;
 }
 
@@ -67,33 +80,31 @@ VarlenStatus varlenCompileKernels(const void *source, size_t size,
     return fail(VARLEN_INVALID_ARGUMENT,
                 "expected a source and where to store code, got null");
   VarlenKernelOptions values = readOptions(options);
-  varlen::VarlenToNVVMOptions pipeline;
-  if (VarlenStatus status = readOptions(values, pipeline))
-    return status;
   Source module(values.onDiagnostic, values.diagnosticContext);
   if (VarlenStatus status = module.parse(source, size))
     return status;
-  for (auto function : module.getModule().getOps<func::FuncOp>())
-    if (failed(varlen::checkCName(function, function.getName())))
-      return module.failWithDiagnostic(VARLEN_COMPILE_ERROR, "naming kernels");
-  PassManager manager(module.getContext());
-  manager.enableVerifier(false);
-  varlen::buildVarlenToNVVM(manager, pipeline);
-  if (failed(manager.run(module.getModule())))
-    return module.failWithDiagnostic(VARLEN_COMPILE_ERROR, "lowering");
-  std::string text;
-  if (VarlenStatus status = takeCode(module, pipeline.format, text))
+  CompiledKernels kernels;
+  if (VarlenStatus status = compileKernels(module, values, kernels))
     return status;
-  code->ptr = new std::string(std::move(text));
+  std::string manifest;
+  llvm::raw_string_ostream os(manifest);
+  varlen::emitManifest(kernels.plans, kernels.pipeline, os);
+  code->ptr = new Code{std::move(kernels.image), std::move(manifest)};
   return VARLEN_OK;
 }
 
 const void *varlenCodeGetData(VarlenCode code) {
-  return code.ptr ? unwrap(code)->data() : nullptr;
+  return code.ptr ? unwrap(code)->bytes.data() : nullptr;
 }
 
 size_t varlenCodeGetSize(VarlenCode code) {
-  return code.ptr ? unwrap(code)->size() : 0;
+  return code.ptr ? unwrap(code)->bytes.size() : 0;
+}
+
+const char *varlenCodeGetManifest(VarlenCode code) {
+  return code.ptr && !unwrap(code)->manifest.empty()
+             ? unwrap(code)->manifest.c_str()
+             : nullptr;
 }
 
 void varlenCodeDestroy(VarlenCode code) { delete unwrap(code); }

@@ -10,19 +10,26 @@
 #define VARLEN_LIB_CAPI_KERNELS_H
 
 #include "Source.h"
+#include "varlen/Launch/LaunchPlan.h"
 #include "varlen/Pipelines/Pipelines.h"
 
 #include <string>
+#include <vector>
 
 namespace varlen_capi {
 
-/// What the options of a caller ask for.
-VarlenStatus readOptions(const VarlenKernelOptions &options,
-                         mlir::varlen::VarlenToNVVMOptions &pipeline);
+/// Kernels with the interface of docs/kernel-abi.md.
+struct CompiledKernels {
+  mlir::varlen::VarlenToNVVMOptions pipeline;
+  /// Of the public functions; types in them belong to the context of the
+  /// source.
+  std::vector<mlir::varlen::LaunchPlan> plans;
+  std::string image;
+};
 
-/// The code in a module that is lowered.
-VarlenStatus takeCode(Source &source, mlir::varlen::GPUFormat format,
-                      std::string &code);
+/// Compiles the kernels of a module, which is lowered with it.
+VarlenStatus compileKernels(Source &source, const VarlenKernelOptions &options,
+                            CompiledKernels &kernels);
 
 } // namespace varlen_capi
 

@@ -11,8 +11,6 @@
 #include "Kernels.h"
 #include "varlen/Runtime/Runtime.h"
 
-#include "mlir/Pass/PassManager.h"
-
 #include "llvm/ADT/STLExtras.h"
 
 using namespace varlen_capi;
@@ -77,10 +75,6 @@ static bool readSteps(const std::vector<PlanStep> &steps, int64_t &numValues,
 
 static VarlenStatus compile(Source &source, const VarlenKernelOptions &options,
                             Launcher &launcher) {
-  VarlenToNVVMOptions pipeline;
-  if (VarlenStatus status = readOptions(options, pipeline))
-    return status;
-  pipeline.barePointers = true;
   std::vector<std::unique_ptr<Function>> functions;
   if (failed(
           readFunctions(source.getModule(), options.stridedTensors, functions)))
@@ -89,18 +83,11 @@ static VarlenStatus compile(Source &source, const VarlenKernelOptions &options,
     return fail(VARLEN_INVALID_ARGUMENT,
                 "expected a module with one public function, got %zu",
                 functions.size());
-  FailureOr<std::vector<LaunchPlan>> plans =
-      planLaunches(source.getModule(), pipeline, options.stridedTensors);
-  if (failed(plans))
-    return source.failWithDiagnostic(VARLEN_COMPILE_ERROR, "lowering");
-  PassManager manager(source.getContext());
-  manager.enableVerifier(false);
-  buildVarlenLaunchesToLLVM(manager, pipeline);
-  if (failed(manager.run(source.getModule())))
-    return source.failWithDiagnostic(VARLEN_COMPILE_ERROR, "lowering");
-  if (VarlenStatus status = takeCode(source, pipeline.format, launcher.image))
+  CompiledKernels kernels;
+  if (VarlenStatus status = compileKernels(source, options, kernels))
     return status;
-  launcher.plan = std::move(plans->front());
+  launcher.image = std::move(kernels.image);
+  launcher.plan = std::move(kernels.plans.front());
   launcher.function = std::move(*functions.front());
   llvm::append_range(
       launcher.function.arguments,

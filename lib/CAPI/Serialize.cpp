@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Code.h"
 #include "Program.h"
 #include "Status.h"
 #include "varlen/Target/CPUTarget.h"
@@ -215,7 +216,7 @@ VarlenStatus varlenProgramSerialize(VarlenProgram program, VarlenCode *code) {
   std::string content, identity = name;
   Writer writer(content);
   transfer(writer, identity, *static_cast<Program *>(program.ptr));
-  code->ptr = new std::string(mark.str() + getChecksum(content) + content);
+  code->ptr = new Code{mark.str() + getChecksum(content) + content, {}};
   return VARLEN_OK;
 }
 

@@ -308,7 +308,12 @@ static void testKernels(void) {
       VARLEN_INVALID_ARGUMENT, "unknown format 9");
   EXPECT_ERROR(varlenCompileKernels(NULL, 0, NULL, &code),
                VARLEN_INVALID_ARGUMENT, "got null");
+  EXPECT_ERROR(
+      varlenCompileKernels("func.func @f(%x: f32) { return }", 32, NULL, &code),
+      VARLEN_COMPILE_ERROR,
+      "expected arguments that are ranked tensors in a launcher");
   EXPECT(!code.ptr && !varlenCodeGetData(code) && !varlenCodeGetSize(code));
+  EXPECT(!varlenCodeGetManifest(code));
 }
 
 int main(void) {

@@ -1,16 +1,21 @@
-/* Code for a GPU, as bytes.
+/* Code for a GPU, as bytes, and its manifest.
 
    RUN: %cc %s -o %t %capi
    RUN: %t | FileCheck %s
    CHECK: .version 9.0
    CHECK: .target sm_80
-   CHECK: .entry attention_
+   CHECK: .entry attention_attn(
+   CHECK: "chip": "sm_80",
+   CHECK: "format": "ptx",
+   CHECK: "element": "bf16",
+   CHECK: 4 kernels with the parameters of the manifest
    CHECK: error: {{.*}}expected a name that C can have
 */
 
 #include "varlen-c/Varlen.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char source[] =
@@ -22,6 +27,34 @@ static const char source[] =
     "  return %out, %lse : tensor<?x4x64xbf16>, tensor<4x?xf32>\n"
     "}\n";
 
+/* How often a character is between two places. */
+static int count(const char *begin, const char *end, char c) {
+  int found = 0;
+  for (; begin < end; ++begin)
+    found += *begin == c;
+  return found;
+}
+
+/* Kernels of the manifest that the PTX has, with as many parameters. A
+   parameter is on a line of its own there. */
+static int compare(const char *manifest, const char *ptx) {
+  static const char name[] = "\"name\": \"attention_";
+  int found = 0;
+  for (const char *at = strstr(manifest, name); at; at = strstr(at + 1, name)) {
+    char entry[64];
+    if (sscanf(at, "\"name\": \"%55[a-z_]", entry + 7) != 1)
+      continue;
+    memcpy(entry, ".entry ", 7);
+    strcat(entry, "(");
+    const char *bits = strstr(at, "\"parameter_bits\": [");
+    const char *code = strstr(ptx, entry);
+    found += bits && code &&
+             count(bits, strchr(bits, ']'), ',') ==
+                 count(code, strchr(code, ')'), ',');
+  }
+  return found;
+}
+
 int main(void) {
   VarlenCode code;
   VarlenKernelOptions options = VARLEN_KERNEL_OPTIONS_INIT;
@@ -30,7 +63,12 @@ int main(void) {
     fprintf(stderr, "%s\n", varlenGetLastError());
     return 1;
   }
-  fwrite(varlenCodeGetData(code), 1, varlenCodeGetSize(code), stdout);
+  char *ptx = calloc(varlenCodeGetSize(code) + 1, 1);
+  memcpy(ptx, varlenCodeGetData(code), varlenCodeGetSize(code));
+  printf("%s\n%s", ptx, varlenCodeGetManifest(code));
+  printf("%d kernels with the parameters of the manifest\n",
+         compare(varlenCodeGetManifest(code), ptx));
+  free(ptx);
   varlenCodeDestroy(code);
 
   /* A function with a name that PTX has not. */

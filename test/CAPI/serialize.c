@@ -85,6 +85,7 @@ static void write(const char *path) {
                "got null");
   EXPECT(!varlenProgramSerialize(program, &code));
   varlenProgramDestroy(program);
+  EXPECT(!varlenCodeGetManifest(code));
   size_t size = varlenCodeGetSize(code);
   const char *data = varlenCodeGetData(code);
   EXPECT(!varlenProgramDeserialize(data, size, &again));

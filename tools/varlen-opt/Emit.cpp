@@ -10,6 +10,7 @@
 
 #include "EmitFile.h"
 #include "EmitLauncher.h"
+#include "varlen/Launch/Manifest.h"
 #include "varlen/Pipelines/Pipelines.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -163,16 +164,12 @@ int varlen::emitKernels(int argc, char **argv, DialectRegistry &registry) {
   if (pipeline.format == GPUFormat::PTX)
     code = code.rtrim('\0');
 
-  if (!options.manifest.empty()) {
-    StringRef formats[] = {"mlir", "ptx", "cubin", "fatbin"};
-    KernelImage image{options.chip,
-                      formats[static_cast<int>(getFormat(options))]};
+  if (!options.manifest.empty())
     if (int status = writeFile(options.manifest, [&](llvm::raw_ostream &os) {
-          emitManifest(plans, image, os);
+          emitManifest(plans, pipeline, os);
           return success();
         }))
       return status;
-  }
   if (!options.header.empty())
     if (int status = writeFile(options.header, [&](llvm::raw_ostream &os) {
           return emitLauncherHeader(*module, plans, os);

@@ -1,4 +1,4 @@
-//===- EmitLauncher.h - Launch plans as C and as JSON -----------*- C++ -*-===//
+//===- EmitLauncher.h - Launch plans as C -----------------------*- C++ -*-===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -26,16 +26,6 @@ LogicalResult emitLauncher(ModuleOp module, ArrayRef<LaunchPlan> plans,
 /// Writes what C declares of these functions.
 LogicalResult emitLauncherHeader(ModuleOp module, ArrayRef<LaunchPlan> plans,
                                  llvm::raw_ostream &os);
-
-/// What a manifest says of the code it belongs to.
-struct KernelImage {
-  StringRef chip;
-  StringRef format; ///< ptx, cubin or fatbin
-};
-
-/// Writes `plans` as JSON: docs/kernel-abi.md.
-void emitManifest(ArrayRef<LaunchPlan> plans, const KernelImage &image,
-                  llvm::raw_ostream &os);
 
 } // namespace mlir::varlen
 

@@ -1,4 +1,4 @@
-//===- EmitManifest.cpp - Launch plans as JSON ----------------------------===//
+//===- Manifest.cpp - Launch plans as JSON --------------------------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,8 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CTypes.h"
-#include "EmitLauncher.h"
+#include "varlen/Launch/Manifest.h"
+
+#include "varlen/Launch/LaunchPlan.h"
+#include "varlen/Pipelines/Pipelines.h"
 
 #include "llvm/Support/JSON.h"
 
@@ -108,11 +110,12 @@ static Array printOpen(ArrayRef<int64_t> numbers) {
 
 static Object print(const LaunchPlan::Argument &argument) {
   MemRefType type = argument.type;
-  std::optional<CElement> element = getCElement(type.getElementType());
-  std::string name;
-  llvm::raw_string_ostream(name) << type.getElementType();
-  Object object{{"element", element ? element->name.str() : name},
-                {"sizes", printOpen(type.getShape())}};
+  std::string element = "i64";
+  if (!type.getElementType().isIndex()) {
+    element.clear();
+    llvm::raw_string_ostream(element) << type.getElementType();
+  }
+  Object object{{"element", element}, {"sizes", printOpen(type.getShape())}};
   if (!argument.name.empty())
     object["name"] = argument.name;
   SmallVector<int64_t> strides;
@@ -133,7 +136,24 @@ static Object print(const PlanKernel &kernel) {
                 {"parameter_bits", std::move(bits)}};
 }
 
-void varlen::emitManifest(ArrayRef<LaunchPlan> plans, const KernelImage &image,
+static StringRef getName(GPUFormat format) {
+  switch (format) {
+  case GPUFormat::MLIR:
+    return "mlir";
+  case GPUFormat::PTX:
+    return "ptx";
+  case GPUFormat::Cubin:
+    return "cubin";
+  case GPUFormat::Fatbin:
+    return "fatbin";
+  case GPUFormat::Sim:
+    return "sim";
+  }
+  llvm_unreachable("unknown format");
+}
+
+void varlen::emitManifest(ArrayRef<LaunchPlan> plans,
+                          const VarlenToNVVMOptions &pipeline,
                           llvm::raw_ostream &os) {
   Array functions;
   for (const LaunchPlan &plan : plans) {
@@ -148,8 +168,8 @@ void varlen::emitManifest(ArrayRef<LaunchPlan> plans, const KernelImage &image,
                                {"steps", print(plan, plan.steps)}});
   }
   llvm::json::Value manifest = Object{{"varlen_manifest", version},
-                                      {"chip", image.chip},
-                                      {"format", image.format},
+                                      {"chip", std::string(pipeline.chip)},
+                                      {"format", getName(pipeline.format)},
                                       {"status_bytes", 32},
                                       {"functions", std::move(functions)}};
   os << llvm::formatv("{0:2}", manifest) << "\n";
