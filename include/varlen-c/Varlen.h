@@ -12,9 +12,15 @@
 |*
 |* Functions return a VarlenStatus, and leave what they would have stored alone
 |* unless it is VARLEN_OK; `varlenGetLastError` then says what was wanted and
-|* what was got. None throws, and none ends the process. All may be called from
-|* any thread at any time; only the destruction of an object must not meet
-|* another use of it.
+|* what was got. None throws. All may be called from any thread at any time;
+|* only the destruction of an object must not meet another use of it.
+|*
+|* Wrong options, sources, tensors and data give a status, and so does compiled
+|* code that cannot go on. What can end the process is a compilation, by what
+|* LLVM calls a fatal error: no memory is left, a source is nested deeper than
+|* the thread's stack allows, or operations of upstream dialects reach a code
+|* generator that has nothing for them (docs/c-api.md, "Sources that nobody
+|* trusts").
 |*
 |* Structs of options begin with their size, so that a program that was compiled
 |* with an older version of this header keeps its meaning. Initialise them with

@@ -113,7 +113,8 @@ varlen::makeOptimizingTransformer(const CPUTarget &target,
 void varlen::initializeNativeTarget() {
   [[maybe_unused]] static bool initialized =
       (llvm::InitializeNativeTarget(), llvm::InitializeNativeTargetAsmPrinter(),
-       true);
+       // Of inline assembly; a process without it is ended by any.
+       llvm::InitializeNativeTargetAsmParser(), true);
 }
 
 static Expected<std::unique_ptr<llvm::TargetMachine>>

@@ -17,6 +17,9 @@
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/ExecutionEngine/Orc/RTDyldObjectLinkingLayer.h"
 #include "llvm/ExecutionEngine/SectionMemoryManager.h"
+#include "llvm/IR/DiagnosticHandler.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -52,6 +55,28 @@ static void addEntry(llvm::Function &callee) {
   builder.CreateRetVoid();
 }
 
+namespace {
+/// Keeps the errors of a code generation: LLVM by itself prints the first one
+/// and ends the process.
+class ErrorKeeper : public llvm::DiagnosticHandler {
+public:
+  explicit ErrorKeeper(std::string &errors) : errors(errors) {}
+  bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
+    if (info.getSeverity() != llvm::DS_Error)
+      return true;
+    llvm::raw_string_ostream os(errors);
+    llvm::DiagnosticPrinterRawOStream printer(os);
+    if (!errors.empty())
+      os << "; ";
+    info.print(printer);
+    return true;
+  }
+
+private:
+  std::string &errors;
+};
+} // namespace
+
 Expected<std::unique_ptr<llvm::MemoryBuffer>>
 varlen::compileToObject(ModuleOp module, const CPUTarget &target,
                         llvm::ArrayRef<std::string> functions) {
@@ -60,6 +85,8 @@ varlen::compileToObject(ModuleOp module, const CPUTarget &target,
   if (!machine)
     return machine.takeError();
   llvm::LLVMContext context;
+  std::string errors;
+  context.setDiagnosticHandler(std::make_unique<ErrorKeeper>(errors));
   std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(module, context);
   if (!code)
     return llvm::createStringError(
@@ -75,7 +102,10 @@ varlen::compileToObject(ModuleOp module, const CPUTarget &target,
   }
   if (Error error = makeOptimizingTransformer(target, **machine)(code.get()))
     return error;
-  return llvm::orc::SimpleCompiler(**machine)(*code);
+  auto object = llvm::orc::SimpleCompiler(**machine)(*code);
+  if (!object || errors.empty())
+    return object;
+  return llvm::createStringError("LLVM: " + errors);
 }
 
 LoadedObject::LoadedObject(std::unique_ptr<llvm::orc::LLJIT> jit)

@@ -93,6 +93,23 @@ static void testCompile(void) {
                "module:3:22: operation being parsed with an "
                "unregistered dialect");
 
+  /* What the code generator finds. */
+  EXPECT_ERROR(compile("func.func @f(%x: memref<4xf32>) {\n"
+                       "  %c = arith.constant 3 : i64\n"
+                       "  llvm.inline_asm has_side_effects \"nop\", "
+                       "\"{nosuch}\" %c : (i64) -> ()\n"
+                       "  return\n"
+                       "}",
+                       NULL, &program),
+               VARLEN_COMPILE_ERROR, "constraint '{nosuch}'");
+  EXPECT_ERROR(compile("func.func @f(%x: memref<4xf32>) {\n"
+                       "  llvm.inline_asm has_side_effects \"nosuch\", \"\" : "
+                       "() -> ()\n"
+                       "  return\n"
+                       "}",
+                       NULL, &program),
+               VARLEN_COMPILE_ERROR, "LLVM: <inline asm>:1:2: ");
+
   options.target = "pdp11";
   EXPECT_ERROR(compile(ATTENTION, &options, &program), VARLEN_INVALID_ARGUMENT,
                "expected target to be one of host, generic, avx2");
