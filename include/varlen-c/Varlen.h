@@ -391,7 +391,8 @@ VARLEN_API VarlenStatus varlenLauncherCompile(
 VARLEN_API void varlenLauncherDestroy(VarlenLauncher launcher);
 
 /* Takes other code of the same kernels, such as machine code that was made
-   elsewhere, in place of the compiled code. Before anything is loaded. */
+   elsewhere, in place of the compiled code. VARLEN_INVALID_ARGUMENT once the
+   kernels are loaded in any context. */
 VARLEN_API VarlenStatus varlenLauncherSetImage(VarlenLauncher launcher,
                                                const void *image, size_t size);
 

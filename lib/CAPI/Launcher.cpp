@@ -129,7 +129,18 @@ VarlenStatus varlenLauncherSetImage(VarlenLauncher launcher, const void *image,
   if (!launcher.ptr || !image)
     return fail(VARLEN_INVALID_ARGUMENT,
                 "expected a launcher and an image, got null");
-  unwrap(launcher)->image.assign(static_cast<const char *>(image), size);
+  if (size == 0)
+    return fail(VARLEN_INVALID_ARGUMENT, "expected an image, got 0 bytes");
+  Launcher &owner = *unwrap(launcher);
+  std::lock_guard<std::mutex> lock(owner.mutex);
+  size_t contexts = llvm::count_if(
+      owner.loaded, [](const auto &entry) { return entry.second != nullptr; });
+  if (contexts > 0)
+    return fail(VARLEN_INVALID_ARGUMENT,
+                "expected an image before the kernels are loaded, got one when "
+                "they are in %zu contexts",
+                contexts);
+  owner.image.assign(static_cast<const char *>(image), size);
   return VARLEN_OK;
 }
 

@@ -38,7 +38,6 @@ struct LoadedKernels {
 };
 
 struct Launcher {
-  std::string image;
   mlir::varlen::LaunchPlan plan;
   /// Arguments, then results.
   Function function;
@@ -46,6 +45,7 @@ struct Launcher {
   int64_t numValues = 0;
 
   std::mutex mutex; // of what follows
+  std::string image;
   /// By the number of the context.
   llvm::DenseMap<uint64_t, std::unique_ptr<LoadedKernels>> loaded;
 };

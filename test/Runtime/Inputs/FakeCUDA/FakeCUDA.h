@@ -14,34 +14,37 @@
 // - Work in a stream is done when somebody waits for it, not before. Only order
 //   in a stream and events order work.
 // - Memory in the order of a stream ("Stream Ordered Memory Allocator") is
-// given
-//   again as soon as that is allowed, and filled with garbage when it is made
-//   and when it is freed. Work that touches memory that is not there at its
-//   place in the order fails with CUDA_ERROR_ILLEGAL_ADDRESS, and so does all
-//   that follows in the context.
+//   given again as soon as that is allowed, and filled with garbage when it is
+//   made and when it is freed. Work that touches memory that is not there at
+//   its place in the order fails with CUDA_ERROR_ILLEGAL_ADDRESS, and so does
+//   all that follows in the context.
 // - Captured work ("Stream Management", cuStreamBeginCapture) becomes a graph.
 //   What is not allowed meanwhile fails and invalidates the capture.
 // - Kernels are host functions that a test has set, by name.
 //
-// What follows is for tests; they find it by dlsym.
+// What follows is for tests, in C or C++; they link it, or find it by dlsym.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef VARLEN_TEST_RUNTIME_FAKECUDA_H
 #define VARLEN_TEST_RUNTIME_FAKECUDA_H
 
-#include <cstddef>
+#include <stdbool.h>
+#include <stddef.h>
 
+#ifdef __cplusplus
 extern "C" {
+#endif
 
 /// What a launch gives a kernel. `access` says whether memory may be touched;
 /// if not, the launch has failed and the kernel returns.
-struct FakeCudaLaunch {
+typedef struct FakeCudaLaunch {
+  const char *name;
   void **parameters;
   unsigned grid[3], block[3], sharedBytes;
   bool (*access)(const void *memory, size_t bytes);
-};
-using FakeCudaKernel = void (*)(const FakeCudaLaunch *launch);
+} FakeCudaLaunch;
+typedef void (*FakeCudaKernel)(const FakeCudaLaunch *launch);
 
 /// What kernels of this name do, in all modules.
 void fakeCudaSetKernel(const char *name, FakeCudaKernel kernel);
@@ -53,7 +56,7 @@ void fakeCudaFail(const char *entry, int n, int error);
 /// Calls of an entry so far.
 int fakeCudaCalls(const char *entry);
 
-struct FakeCudaCounts {
+typedef struct FakeCudaCounts {
   // Of what there is.
   int primaries; // retained primary contexts, as often as they are
   int modules, streams, events, pools, blocks, graphs, registrations;
@@ -61,11 +64,14 @@ struct FakeCudaCounts {
   int allocations;   // calls that have made memory
   int defaultStream; // work in the default stream
   int refusals;      // errors that were not asked for
-};
-FakeCudaCounts fakeCudaCount();
+} FakeCudaCounts;
+FakeCudaCounts fakeCudaCount(void);
 
 /// The last error that was not asked for: "entry: reason".
-const char *fakeCudaLastRefusal();
-}
+const char *fakeCudaLastRefusal(void);
+
+#ifdef __cplusplus
+} // extern "C"
+#endif
 
 #endif // VARLEN_TEST_RUNTIME_FAKECUDA_H

@@ -293,8 +293,8 @@ static Work makeLaunch(const LaunchConfig &config, const Function &function,
     std::vector<void *> pointers;
     for (std::vector<char> &value : *values)
       pointers.push_back(value.data());
-    FakeCudaLaunch launch = {
-        pointers.data(), {}, {}, config.sharedBytes, access};
+    FakeCudaLaunch launch = {name.c_str(), pointers.data(),    {},
+                             {},           config.sharedBytes, access};
     memcpy(launch.grid, config.grid, sizeof launch.grid);
     memcpy(launch.block, config.block, sizeof launch.block);
     running = &context;
