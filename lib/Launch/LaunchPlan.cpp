@@ -11,11 +11,14 @@
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Pipelines/Pipelines.h"
 
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Pass/PassManager.h"
@@ -26,47 +29,6 @@
 
 using namespace mlir;
 using namespace mlir::varlen;
-
-/// The text of an operator, and the function that it is.
-#define OPERATOR(name, text)                                                   \
-  {name, #text, [](int64_t C, int64_t L, int64_t R) -> int64_t {               \
-     (void)C, (void)L, (void)R;                                                \
-     return text;                                                              \
-   }}
-static constexpr PlanOperator operators[] = {
-    OPERATOR("add", L + R),
-    OPERATOR("sub", L - R),
-    OPERATOR("mul", L *R),
-    OPERATOR("udiv", (int64_t)((uint64_t)L / (uint64_t)R)),
-    OPERATOR("sdiv", L / R),
-    OPERATOR("urem", (int64_t)((uint64_t)L % (uint64_t)R)),
-    OPERATOR("srem", L % R),
-    OPERATOR("lshr", (int64_t)((uint64_t)L >> R)),
-    OPERATOR("smin", L < R ? L : R),
-    OPERATOR("smax", L > R ? L : R),
-    OPERATOR("umin", (uint64_t)L < (uint64_t)R ? L : R),
-    OPERATOR("umax", (uint64_t)L > (uint64_t)R ? L : R),
-    OPERATOR("and", L &R),
-    OPERATOR("or", L | R),
-    OPERATOR("xor", L ^ R),
-    OPERATOR("eq", L == R),
-    OPERATOR("ne", L != R),
-    OPERATOR("slt", L < R),
-    OPERATOR("sle", L <= R),
-    OPERATOR("sgt", L > R),
-    OPERATOR("sge", L >= R),
-    OPERATOR("ult", (uint64_t)L < (uint64_t)R),
-    OPERATOR("ule", (uint64_t)L <= (uint64_t)R),
-    OPERATOR("ugt", (uint64_t)L > (uint64_t)R),
-    OPERATOR("uge", (uint64_t)L >= (uint64_t)R),
-    OPERATOR("select", C ? L : R),
-};
-#undef OPERATOR
-
-const PlanOperator &varlen::lookupPlanOperator(StringRef name) {
-  return *llvm::find_if(
-      operators, [&](const PlanOperator &op) { return op.name == name; });
-}
 
 /// The operator of an operation on integers, or "".
 static StringRef getOperator(Operation *op) {
@@ -108,18 +70,20 @@ private:
   LogicalResult addStep(Operation *op, std::vector<PlanStep> &steps);
   LogicalResult addCompute(Operation *op, std::vector<PlanStep> &steps);
   LogicalResult addScratch(memref::AllocOp op, std::vector<PlanStep> &steps);
+  LogicalResult giveBack(memref::DeallocOp op);
   LogicalResult addLaunch(gpu::LaunchFuncOp op, std::vector<PlanStep> &steps);
   LogicalResult addLoop(scf::WhileOp op, std::vector<PlanStep> &steps);
   LogicalResult addCall(func::CallOp op);
   LogicalResult addDim(memref::DimOp op);
+  LogicalResult addView(memref::ReinterpretCastOp op);
   LogicalResult addMetadata(memref::ExtractStridedMetadataOp op);
   FailureOr<size_t> addKernel(gpu::LaunchFuncOp op);
 
   FailureOr<PlanOperand> get(Operation *user, Value value);
   LogicalResult get(Operation *user, ValueRange values,
                     SmallVectorImpl<PlanOperand> &operands);
-  /// The extent of a tensor or of scratch.
-  PlanOperand getExtent(Value memref, unsigned dim);
+  /// The extent of a tensor, of scratch or of a view.
+  FailureOr<PlanOperand> getExtent(Operation *user, Value memref, unsigned dim);
   LogicalResult refuse(Operation *op, const Twine &wanted) {
     return op->emitOpError("expected ") << wanted << " in a launcher";
   }
@@ -127,7 +91,11 @@ private:
   func::FuncOp function;
   LaunchPlan plan;
   DenseMap<Value, PlanOperand> known;
-  int64_t numValues = 0, numScratch = 0;
+  int64_t numValues = 0;
+  /// The steps that make scratch, by its number, and those whose scratch no
+  /// step uses any more.
+  std::vector<PlanStep> scratch;
+  SmallVector<int64_t> unused;
 };
 
 } // namespace
@@ -159,13 +127,19 @@ LogicalResult Planner::get(Operation *user, ValueRange values,
   return success();
 }
 
-PlanOperand Planner::getExtent(Value memref, unsigned dim) {
+FailureOr<PlanOperand> Planner::getExtent(Operation *user, Value memref,
+                                          unsigned dim) {
   auto type = cast<MemRefType>(memref.getType());
   if (!type.isDynamicDim(dim))
-    return {Kind::Constant, type.getDimSize(dim), 0};
+    return PlanOperand{Kind::Constant, type.getDimSize(dim), 0};
   if (auto alloc = memref.getDefiningOp<memref::AllocOp>())
-    return *get(alloc, alloc.getDynamicSizes()[type.getDynamicDimIndex(dim)]);
-  return {Kind::Size, known.lookup(memref).number, dim};
+    return get(user, alloc.getDynamicSizes()[type.getDynamicDimIndex(dim)]);
+  if (auto view = memref.getDefiningOp<memref::ReinterpretCastOp>())
+    return get(user, cast<Value>(view.getMixedSizes()[dim]));
+  auto argument = dyn_cast<BlockArgument>(memref);
+  if (!argument || !known.contains(argument))
+    return refuse(user, "extents of tensors and scratch");
+  return PlanOperand{Kind::Size, argument.getArgNumber(), dim};
 }
 
 LogicalResult Planner::addArguments() {
@@ -188,9 +162,12 @@ LogicalResult Planner::addArguments() {
 
 LogicalResult Planner::addDim(memref::DimOp op) {
   std::optional<int64_t> dim = op.getConstantIndex();
-  if (!dim || !known.contains(op.getSource()))
+  if (!dim)
     return refuse(op, "a constant dimension of a tensor");
-  known[op.getResult()] = getExtent(op.getSource(), *dim);
+  FailureOr<PlanOperand> extent = getExtent(op, op.getSource(), *dim);
+  if (failed(extent))
+    return failure();
+  known[op.getResult()] = *extent;
   return success();
 }
 
@@ -201,8 +178,12 @@ LogicalResult Planner::addMetadata(memref::ExtractStridedMetadataOp op) {
   PlanOperand base = memory->second;
   known[op.getBaseBuffer()] = base;
   known[op.getOffset()] = {};
-  for (auto [dim, size] : llvm::enumerate(op.getSizes()))
-    known[size] = getExtent(op.getSource(), dim);
+  for (auto [dim, size] : llvm::enumerate(op.getSizes())) {
+    FailureOr<PlanOperand> extent = getExtent(op, op.getSource(), dim);
+    if (failed(extent))
+      return failure();
+    known[size] = *extent;
+  }
   SmallVector<int64_t> strides;
   int64_t offset;
   auto type = cast<MemRefType>(op.getSource().getType());
@@ -212,6 +193,19 @@ LogicalResult Planner::addMetadata(memref::ExtractStridedMetadataOp op) {
       known[stride] = {Kind::Constant, strides[dim], 0};
     else if (base.kind == Kind::Tensor)
       known[stride] = {Kind::Stride, base.number, static_cast<unsigned>(dim)};
+  return success();
+}
+
+/// Launches take the memory of a view, and where it begins there as a number.
+LogicalResult Planner::addView(memref::ReinterpretCastOp op) {
+  auto memory = known.find(op.getSource());
+  if (memory == known.end())
+    return refuse(op, "views of tensors and scratch");
+  if (op.getType().getRank() == 0 &&
+      isConstantIntValue(op.getMixedOffsets().front(), 0)) {
+    PlanOperand base = memory->second;
+    known[op.getResult()] = base;
+  }
   return success();
 }
 
@@ -262,9 +256,30 @@ LogicalResult Planner::addScratch(memref::AllocOp op,
       step.unit *= size;
   if (failed(get(op, op.getDynamicSizes(), step.operands)))
     return failure();
-  step.number = numScratch++;
+  // Steps are taken in the order of one stream, so scratch of the same size can
+  // be the same: layers in a row need that of one.
+  auto *same = llvm::find_if(unused, [&](int64_t number) {
+    return scratch[number].unit == step.unit &&
+           scratch[number].operands == step.operands;
+  });
+  if (same != unused.end()) {
+    known[op.getResult()] = {Kind::Scratch, *same, 0};
+    unused.erase(same);
+    return success();
+  }
+  step.number = static_cast<int64_t>(scratch.size());
   known[op.getResult()] = {Kind::Scratch, step.number, 0};
+  scratch.push_back(step);
   steps.push_back(std::move(step));
+  return success();
+}
+
+LogicalResult Planner::giveBack(memref::DeallocOp op) {
+  auto memory = known.find(op.getMemref());
+  if (memory == known.end() || memory->second.kind != Kind::Scratch ||
+      !isa<func::FuncOp>(op->getParentOp()))
+    return refuse(op, "scratch that is given back once");
+  unused.push_back(memory->second.number);
   return success();
 }
 
@@ -356,12 +371,12 @@ LogicalResult Planner::addLoop(scf::WhileOp op, std::vector<PlanStep> &steps) {
 
 LogicalResult Planner::addStep(Operation *op, std::vector<PlanStep> &steps) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<arith::ConstantOp, memref::DeallocOp>(
-          [](auto) { return success(); })
+      .Case([](arith::ConstantOp) { return success(); })
       .Case([&](memref::DimOp dim) { return addDim(dim); })
       .Case([&](memref::ExtractStridedMetadataOp metadata) {
         return addMetadata(metadata);
       })
+      .Case([&](memref::ReinterpretCastOp view) { return addView(view); })
       .Case([&](func::CallOp call) { return addCall(call); })
       .Case<arith::IndexCastOp, arith::IndexCastUIOp>([&](auto cast) {
         FailureOr<PlanOperand> operand = get(cast, cast.getIn());
@@ -384,6 +399,7 @@ LogicalResult Planner::addStep(Operation *op, std::vector<PlanStep> &steps) {
         return success();
       })
       .Case([&](memref::AllocOp alloc) { return addScratch(alloc, steps); })
+      .Case([&](memref::DeallocOp dealloc) { return giveBack(dealloc); })
       .Case([&](gpu::LaunchFuncOp launch) { return addLaunch(launch, steps); })
       .Case([&](scf::WhileOp loop) { return addLoop(loop, steps); })
       .Default([&](Operation *other) { return addCompute(other, steps); });
@@ -408,8 +424,8 @@ FailureOr<LaunchPlan> Planner::run() {
       failed(addSteps(function.getBody().front(), plan.steps)))
     return failure();
   if (plan.kernels.empty())
-    return function.emitOpError("expected varlen.attn in a launcher, found no "
-                                "kernel");
+    return function.emitOpError(
+        "expected varlen operations or linalg in a launcher, found no kernel");
   return plan;
 }
 
@@ -440,9 +456,18 @@ varlen::planLaunches(ModuleOp module, const VarlenToNVVMOptions &pipeline,
   results.strided = strided;
   manager.addPass(createVarlenAddResultArguments(results));
   buildVarlenToLaunches(manager, pipeline);
+  // Extents of views are those of what they view, and views an address and
+  // numbers.
+  manager.addNestedPass<func::FuncOp>(
+      memref::createResolveRankedShapeTypeResultDimsPass());
+  manager.addPass(memref::createExpandStridedMetadataPass());
+  manager.addPass(createLowerAffinePass());
   // Operations that only an operation without a step used.
   manager.addNestedPass<func::FuncOp>(createCanonicalizerPass());
   manager.addNestedPass<func::FuncOp>(createCSEPass());
+  // Scratch is given back where it is used last.
+  manager.addNestedPass<func::FuncOp>(
+      bufferization::createOptimizeAllocationLivenessPass());
   if (failed(manager.run(module)))
     return failure();
   return makeLaunchPlans(module);

@@ -1,6 +1,7 @@
 /* Launches from C, on the strict fake of the CUDA driver: numbers, a graph of
    ten launches, several devices and contexts, eight threads, and what a driver
-   refuses. The kernels are PTX; those of the executor run in their place.
+   refuses. The kernels are PTX, so the driver knows their parameters and can
+   capture launches; when they are done, those of the executor run.
 
    REQUIRES: package
    RUN: rm -rf %t && mkdir %t

@@ -24,6 +24,8 @@ reference's numbers. The kernels run in the executor, behind the fake driver."""
 # CHECK: no address: -19
 # CHECK: driver: 2
 # CHECK: gradients: right; by the manifest: the same
+# CHECK: block: right; by the manifest: the same
+# CHECK: by libvarlen-c: the same, with as large a workspace
 
 import ctypes
 import json
@@ -40,6 +42,7 @@ import varlen
 from build import build_runtime
 from cuda import Driver, Manifest, pointer
 from executor import compile_kernels
+from varlen import _library
 
 LENGTHS_Q, LENGTHS_K = [21, 0, 8, 1, 7], [21, 5, 30, 0, 3]
 HEADS, KV_HEADS, DIM = 4, 2, 64
@@ -51,7 +54,12 @@ KIND = {
 TEXTS = {
     "attention": (varlen.text.attn(**KIND), ["--strided"]),
     "gradients": (varlen.text.attn_grad(**KIND), ["--split-numbers"]),
+    # Of operations around an attention.
+    "block": ((source / "test/Integration/Inputs/gpu-block.mlir").read_text(), []),
 }
+BLOCK_LENGTHS = (0, 70, 1, 9)
+WEIGHTS = {"norm1": (64,), "qkv": (64, 128), "out": (64, 64), "norm2": (64,),
+           "gate": (64, 96), "up": (64, 96), "down": (96, 64)}  # fmt: skip
 
 
 def compile_function(name, text, options):
@@ -239,6 +247,69 @@ def check_errors(driver, launcher, numbers, space, results):
     print("driver:", launcher.launch(tensors, *space))
 
 
+def block(x, norm1, qkv, out, norm2, gate, up, down, cu):
+    """What gpu-block.mlir computes."""
+
+    def norm(x, weight):
+        return x / numpy.sqrt((x * x).mean(axis=1, keepdims=True) + 1e-5) * weight
+
+    heads = numpy.split(norm(x, norm1) @ qkv, [64, 96], axis=1)
+    q, k, v = (part.reshape(len(x), -1, 16) for part in heads)
+    attended, _ = varlen.reference.attention(q, k, v, cu, cu, window=(-1, 0))
+    x = x + attended.reshape(x.shape) @ out
+    hidden = norm(x, norm2)
+    gated = hidden @ gate
+    return x + (gated / (1 + numpy.exp(-gated)) * (hidden @ up)) @ down
+
+
+def launch_by_library(driver, numbers, image, space):
+    """Launches the kernels of the block by libvarlen-c; whether it needs this space."""
+    launcher = _library.Launcher(TEXTS["block"][0], "sm_80")
+    launcher.set_image(image)
+    tensors, shapes = [], []
+    for i, (address, sizes, _) in enumerate(numbers):
+        shapes.append((ctypes.c_int64 * len(sizes))(*sizes))
+        # The last argument but one is cu_seqlens.
+        code = _library.INT if i == len(numbers) - 2 else _library.FLOAT
+        tensors.append(_library.Tensor(
+            address, _library.CUDA, 0, len(sizes), code, 32, 1, ctypes.addressof(shapes[i]), None, 0
+        ))  # fmt: skip
+    addresses = (pointer * len(tensors))(*map(ctypes.addressof, tensors))
+    workspace, size = space
+    library = _library.library()
+    for status in (
+        library.varlenLauncherLaunch(
+            launcher._handle, addresses, ctypes.c_size_t(len(tensors)), pointer(workspace),
+            ctypes.c_size_t(size), driver.stream,
+        ),
+        library.varlenLauncherCheck(pointer(workspace), driver.stream),
+    ):  # fmt: skip
+        if status:
+            _library.raise_error(status)
+    return launcher.workspace_size(tensors) == size
+
+
+def check_block(driver):
+    rng = numpy.random.default_rng(3)
+    x = rng.standard_normal((sum(BLOCK_LENGTHS), 64), numpy.float32)
+    weights = [
+        rng.standard_normal(shape, numpy.float32) / numpy.float32(shape[0] ** 0.5)
+        for shape in WEIGHTS.values()
+    ]
+    inputs = [x, *weights, numpy.cumsum((0, *BLOCK_LENGTHS), dtype=numpy.int32)]
+    launcher, (y,), numbers, space, results = check_function(
+        driver, "block", inputs, [numpy.zeros_like(x)]
+    )
+    wanted = block(*(a.astype(numpy.float64) for a in inputs[:-1]), inputs[-1])
+    error = numpy.abs(y - wanted).max() / numpy.abs(wanted).max()
+    assert error < 2e-5, error
+    print("block: right; by the manifest: the same")
+    driver.copy(numbers[-1][0], numpy.zeros_like(x).ctypes.data, x.nbytes)
+    is_as_large = launch_by_library(driver, numbers, launcher.image, space)
+    assert (results()[0].view("u1") == y.view("u1")).all()
+    print("by libvarlen-c: the same, with", "as" if is_as_large else "not as", "large a workspace")
+
+
 def run():
     driver = Driver()
     # What the kernels call, once for all.
@@ -267,6 +338,7 @@ def run():
     plain = varlen.reference.plain_gradients(dout, *packed, **options)
     judge(["dq", "dk", "dv", "dsink"], values, golden, plain, True)
     print("gradients: right; by the manifest: the same")
+    check_block(driver)
 
 
 def main():

@@ -45,6 +45,10 @@ struct PlanOperand {
   Kind kind = Kind::Constant;
   int64_t number = 0;
   unsigned dim = 0;
+
+  bool operator==(const PlanOperand &other) const {
+    return kind == other.kind && number == other.number && dim == other.dim;
+  }
 };
 
 struct PlanLoop;
