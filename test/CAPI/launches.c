@@ -23,6 +23,8 @@
    RUN:   %S/Inputs/attention.mlir %S/Inputs/gradients.mlir %t/both.mlir
 */
 
+#define _POSIX_C_SOURCE 200809L /* barriers */
+
 #include "GPU.h"
 #include "Reference.h"
 #include "image.h"
@@ -192,15 +194,18 @@ static void setUp(char **paths) {
 
 /* Eight threads load and launch one launcher, on two devices; none waits for
    another. It is loaded once for each. */
+static pthread_barrier_t together;
+
 static void *workInThread(void *index) {
   int number = (int)(intptr_t)index;
   CUcontext own = enterDevice(number % DEVICES), current = NULL;
+  Attention a;
+  init(&a, (float)(number + 1));
+  pthread_barrier_wait(&together);
   /* Before the first of them has loaded the kernels, or too late. */
   VarlenStatus status = setImage(attention);
   EXPECT(!status || (status == VARLEN_INVALID_ARGUMENT &&
                      strstr(varlenGetLastError(), "before the kernels are")));
-  Attention a;
-  init(&a, (float)(number + 1));
   for (int i = 0; i < 2; ++i) {
     EXPECT(!launch(&a));
     EXPECT(!varlenLauncherCheck(a.workspace, a.stream));
@@ -213,10 +218,12 @@ static void *workInThread(void *index) {
 
 static void testThreads(void) {
   pthread_t threads[THREADS];
+  pthread_barrier_init(&together, NULL, THREADS);
   for (intptr_t i = 0; i < THREADS; ++i)
     EXPECT(!pthread_create(&threads[i], NULL, workInThread, (void *)i));
   for (int i = 0; i < THREADS; ++i)
     pthread_join(threads[i], NULL);
+  pthread_barrier_destroy(&together);
   EXPECT(fakeCudaCount().modules == DEVICES);
 }
 
