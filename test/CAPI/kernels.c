@@ -1,7 +1,8 @@
 /* Code for a GPU, as bytes, and its manifest.
 
-   RUN: %cc %s -o %t %capi
-   RUN: %t | FileCheck %s
+   RUN: rm -rf %t && mkdir %t
+   RUN: %cc %s -o %t/kernels %capi
+   RUN: %t/kernels %t | FileCheck %s
    CHECK: .version 9.0
    CHECK: .target sm_80
    CHECK: .entry attention_attn(
@@ -10,6 +11,12 @@
    CHECK: "element": "bf16",
    CHECK: 4 kernels with the parameters of the manifest
    CHECK: error: {{.*}}expected a name that C can have
+
+   They are those of varlen-opt.
+   RUN: varlen-opt %t/source.mlir --emit=ptx -o %t/opt.ptx \
+   RUN:   --manifest=%t/opt.json
+   RUN: cmp %t/c.ptx %t/opt.ptx
+   RUN: cmp %t/c.json %t/opt.json
 */
 
 #include "varlen-c/Varlen.h"
@@ -55,19 +62,34 @@ static int compare(const char *manifest, const char *ptx) {
   return found;
 }
 
-int main(void) {
+static void write(const char *folder, const char *name, const void *data,
+                  size_t size) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *file = fopen(path, "wb");
+  if (!file || fwrite(data, 1, size, file) != size || fclose(file))
+    exit(1);
+}
+
+int main(int argc, char **argv) {
   VarlenCode code;
+  if (argc != 2)
+    return 1;
   VarlenKernelOptions options = VARLEN_KERNEL_OPTIONS_INIT;
   options.format = VARLEN_PTX;
   if (varlenCompileKernels(source, strlen(source), &options, &code)) {
     fprintf(stderr, "%s\n", varlenGetLastError());
     return 1;
   }
+  const char *manifest = varlenCodeGetManifest(code);
+  write(argv[1], "source.mlir", source, strlen(source));
+  write(argv[1], "c.ptx", varlenCodeGetData(code), varlenCodeGetSize(code));
+  write(argv[1], "c.json", manifest, strlen(manifest));
   char *ptx = calloc(varlenCodeGetSize(code) + 1, 1);
   memcpy(ptx, varlenCodeGetData(code), varlenCodeGetSize(code));
-  printf("%s\n%s", ptx, varlenCodeGetManifest(code));
+  printf("%s\n%s", ptx, manifest);
   printf("%d kernels with the parameters of the manifest\n",
-         compare(varlenCodeGetManifest(code), ptx));
+         compare(manifest, ptx));
   free(ptx);
   varlenCodeDestroy(code);
 
