@@ -53,6 +53,17 @@ static bool isReadByHost(Value memory) {
   });
 }
 
+/// Tiling leaves what has no schedule.
+static WalkResult refuse(AttentionOpInterface op) {
+  StringRef schedule =
+      op.isGradient() ? GPUGradScheduleAttr::name : GPUScheduleAttr::name;
+  op.emitOpError("has no kernel: expected a #")
+      << schedule << " under " << kScheduleAttrName
+      << ", which varlen-assign-schedule puts there if the chip has tiles for "
+         "it";
+  return WalkResult::interrupt();
+}
+
 namespace {
 
 struct VarlenCheckHostCode
@@ -62,13 +73,12 @@ struct VarlenCheckHostCode
         getOperation().walk<WalkOrder::PreOrder>([](Operation *op) {
           // Kernels; and launches, whose effects are those of their bodies.
           if (isa<gpu::LaunchOp, gpu::GPUModuleOp>(op))
-            return WalkResult::skip();
+            return op->walk(refuse).wasInterrupted() ? WalkResult::interrupt()
+                                                     : WalkResult::skip();
           if (isa<func::CallOp, func::FuncOp>(op))
             return WalkResult::advance();
-          if (auto attn = dyn_cast<AttnOp>(op)) {
-            attn.emitOpError("has no kernel for this GPU");
-            return WalkResult::interrupt();
-          }
+          if (auto attn = dyn_cast<AttentionOpInterface>(op))
+            return refuse(attn);
           if (auto global = dyn_cast<memref::GetGlobalOp>(op)) {
             if (isReadByHost(global))
               return WalkResult::advance();

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "varlen/Conversion/Passes.h"
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Utils/TargetOption.h"
 #include "varlen/Target/CPUTarget.h"
 
@@ -54,8 +55,15 @@ struct VarlenFinalizeLLVM
       if (op == getOperation() || isa<LLVM::LLVMDialect>(op->getDialect()))
         return WalkResult::advance();
       Operation *culprit = getCulprit(op);
-      culprit->emitError() << "has no lowering to LLVM: '" << culprit->getName()
-                           << "' is left at the end of the pipeline";
+      InFlightDiagnostic error = culprit->emitError()
+                                 << "has no lowering to LLVM: '"
+                                 << culprit->getName()
+                                 << "' is left at the end of the pipeline";
+      if (isa<AttentionOpInterface>(culprit) &&
+          !culprit->hasAttr(kScheduleAttrName))
+        error << "; expected a " << kScheduleAttrName
+              << ", which varlen-assign-schedule puts there, or "
+                 "varlen-decompose-attn while it was on tensors";
       return WalkResult::interrupt();
     });
     if (clean.wasInterrupted())

@@ -276,3 +276,19 @@ func.func @rows_element(%cu: memref<?xi32>, %n: index, %lse: memref<4x?xf32>, %d
   }
   return
 }
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @in_a_kernel(%cu: memref<?xi32>, %n: index) {
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %n, %gy = %n, %gz = %n)
+             threads(%tx, %ty, %tz) in (%lx = %n, %ly = %n, %lz = %n) {
+    // expected-error@+1 {{is in a kernel, which cannot launch others: expected attention in host code}}
+    %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+    varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    }
+    gpu.terminator
+  }
+  return
+}

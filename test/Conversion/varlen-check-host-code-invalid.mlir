@@ -54,8 +54,33 @@ func.func @callers(%x: memref<2xindex>) -> (index, index) {
 // -----
 
 func.func @attn(%q: memref<8x2x512xbf16>, %cu: memref<2xi32>, %out: memref<8x2x512xbf16>, %lse: memref<2x8xf32>) {
-  // expected-error @below {{'varlen.attn' op has no kernel for this GPU}}
+  // expected-error @below {{'varlen.attn' op has no kernel: expected a #varlen.gpu_schedule under varlen.schedule, which varlen-assign-schedule puts there if the chip has tiles for it}}
   varlen.attn %q, %q, %q, %cu, %cu outs(%out, %lse)
       : (memref<8x2x512xbf16>, memref<8x2x512xbf16>, memref<8x2x512xbf16>, memref<2xi32>, memref<2xi32>, memref<8x2x512xbf16>, memref<2x8xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @gradient(%d: memref<8x4x16xbf16>, %l: memref<4x8xf32>, %cu: memref<3xi32>, %dq: memref<8x4x16xbf16>) {
+  // expected-error @below {{'varlen.attn_grad' op has no kernel: expected a #varlen.gpu_grad_schedule under varlen.schedule, which varlen-assign-schedule puts there}}
+  varlen.attn_grad %d, %d, %d, %d, %d, %l, %cu, %cu outs(%dq, %dq, %dq)
+      : (memref<8x4x16xbf16>, memref<8x4x16xbf16>, memref<8x4x16xbf16>, memref<8x4x16xbf16>,
+         memref<8x4x16xbf16>, memref<4x8xf32>, memref<3xi32>, memref<3xi32>, memref<8x4x16xbf16>,
+         memref<8x4x16xbf16>, memref<8x4x16xbf16>) -> ()
+  return
+}
+
+// -----
+
+func.func @in_a_kernel(%q: memref<8x2x32xbf16>, %cu: memref<2xi32>, %out: memref<8x2x32xbf16>, %lse: memref<2x8xf32>) {
+  %c1 = arith.constant 1 : index
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%lx = %c1, %ly = %c1, %lz = %c1) {
+    // expected-error @below {{'varlen.attn' op has no kernel}}
+    varlen.attn %q, %q, %q, %cu, %cu outs(%out, %lse)
+        : (memref<8x2x32xbf16>, memref<8x2x32xbf16>, memref<8x2x32xbf16>, memref<2xi32>, memref<2xi32>, memref<8x2x32xbf16>, memref<2x8xf32>) -> ()
+    gpu.terminator
+  }
   return
 }

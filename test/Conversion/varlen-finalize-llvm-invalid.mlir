@@ -19,3 +19,13 @@ llvm.func @behind_a_cast(%n: i64) -> f32 {
   %1 = llvm.sitofp %0 : i32 to f32
   llvm.return %1 : f32
 }
+
+// -----
+
+// On buffers there is no other way down.
+func.func @attn(%q: memref<8x2x16xf32>, %cu: memref<2xi32>, %out: memref<8x2x16xf32>, %lse: memref<2x8xf32>) {
+  // expected-error @+1 {{has no lowering to LLVM: 'varlen.attn' is left at the end of the pipeline; expected a varlen.schedule, which varlen-assign-schedule puts there, or varlen-decompose-attn while it was on tensors}}
+  varlen.attn %q, %q, %q, %cu, %cu outs(%out, %lse)
+      : (memref<8x2x16xf32>, memref<8x2x16xf32>, memref<8x2x16xf32>, memref<2xi32>, memref<2xi32>, memref<8x2x16xf32>, memref<2x8xf32>) -> ()
+  return
+}

@@ -61,6 +61,9 @@ private:
 } // namespace
 
 LogicalResult BatchConverter::verify() {
+  if (batch->getParentOfType<gpu::LaunchOp>())
+    return batch.emitOpError("is in a kernel, which cannot launch others: "
+                             "expected attention in host code");
   for (ForTilesOp loop : found.loops) {
     Axis axis = loop.getTileType().getAxis();
     if (axis == Axis::Sequences)
