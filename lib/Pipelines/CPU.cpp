@@ -15,6 +15,7 @@
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Linalg/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
+#include "varlen/Pipelines/Passes.h"
 #include "varlen/Pipelines/Pipelines.h"
 #include "varlen/Target/CPUTarget.h"
 
@@ -35,7 +36,9 @@ using namespace mlir::varlen;
 
 void varlen::buildVarlenBufferize(OpPassManager &manager,
                                   const VarlenAssignScheduleOptions &schedule) {
-  // First, while public and private still mean what the user wrote.
+  manager.addPass(
+      createVarlenCheckRegistration({RegistrationStage::Bufferize}));
+  // Before others, while public and private still mean what the user wrote.
   manager.addPass(createVarlenExportFunctions());
   // Schedules are for the op on tensors; what gets none is written out while
   // it still is one.
@@ -106,6 +109,8 @@ void varlen::buildVarlenBufferize(OpPassManager &manager,
 
 void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
                                     const VarlenToCPUOptions &options) {
+  manager.addPass(
+      createVarlenCheckRegistration({RegistrationStage::Bufferize}));
   manager.addPass(createVarlenTileAttn());
   manager.addPass(createConvertVarlenToCPU());
   manager.addPass(createVarlenOnlineSoftmax());
@@ -155,6 +160,7 @@ void varlen::buildVarlenExpandOperations(OpPassManager &manager,
 void varlen::buildVarlenLowerToLLVM(OpPassManager &manager,
                                     const VarlenToCPUOptions &options) {
   const CPUTarget *target = lookupCPUTarget(options.target);
+  manager.addPass(createVarlenCheckRegistration({RegistrationStage::ToLLVM}));
   buildVarlenExpandOperations(manager, options);
   // Address arithmetic of views, which makes affine maps; then control flow;
   // then everything at once.

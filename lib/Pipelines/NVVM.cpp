@@ -16,6 +16,7 @@
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
+#include "varlen/Pipelines/Passes.h"
 #include "varlen/Pipelines/Pipelines.h"
 #include "varlen/Target/GPUTarget.h"
 
@@ -76,6 +77,7 @@ void varlen::buildVarlenTilesToInstructions(
 
 void varlen::buildVarlenKernelsToNVVM(OpPassManager &manager,
                                       const VarlenToNVVMOptions &options) {
+  manager.addPass(createVarlenCheckRegistration({RegistrationStage::Kernels}));
   if (options.barePointers) {
     VarlenFlattenKernelArgumentsOptions flatten;
     flatten.splitNumbers = options.splitNumbers;
@@ -108,6 +110,7 @@ void varlen::buildVarlenKernelsToNVVM(OpPassManager &manager,
 
 void varlen::buildVarlenLaunchesToLLVM(OpPassManager &manager,
                                        const VarlenToNVVMOptions &options) {
+  manager.addPass(createVarlenCheckRegistration({RegistrationStage::ToLLVM}));
   if (options.format == GPUFormat::Sim)
     manager.addPass(createConvertNVVMToExecutor());
   manager.addPass(memref::createExpandStridedMetadataPass());
@@ -119,6 +122,7 @@ void varlen::buildVarlenLaunchesToLLVM(OpPassManager &manager,
   manager.addPass(createReconcileUnrealizedCastsPass());
   if (options.format == GPUFormat::MLIR || options.format == GPUFormat::Sim)
     return;
+  manager.addPass(createVarlenCheckRegistration({RegistrationStage::PTX}));
   GpuModuleToBinaryPassOptions binary;
   binary.compilationTarget = "isa";
   manager.addPass(createGpuModuleToBinaryPass(binary));

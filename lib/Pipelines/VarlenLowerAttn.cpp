@@ -15,11 +15,9 @@
 #include "varlen/Target/CPUTarget.h"
 #include "varlen/Target/GPUTarget.h"
 
-#include "mlir/Conversion/ConvertToLLVM/ToLLVMInterface.h"
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -50,26 +48,6 @@ static LogicalResult lower(ModuleOp module,
   if (failed(runPasses(isolator.getInner())))
     return failure();
   return isolator.merge();
-}
-
-/// What a host that loads dialects one by one may have forgotten: bufferization
-/// of operations that passes make is implemented outside of their dialects.
-static LogicalResult checkRegistered(ModuleOp module) {
-  MLIRContext *context = module.getContext();
-  auto has = [&](StringRef name) {
-    return RegisteredOperationName::lookup(name, context)
-        .value()
-        .hasInterface<bufferization::BufferizableOpInterface>();
-  };
-  for (StringRef name : {"arith.constant", "tensor.empty", "scf.if",
-                         "linalg.fill", "func.call", "varlen.attn"})
-    if (!RegisteredOperationName::lookup(name, context) || !has(name))
-      return module.emitError("expected an implementation of "
-                              "BufferizableOpInterface for '")
-             << name
-             << "', which mlir::varlen::registerRequiredUpstream and "
-                "registerAllExtensions register";
-  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -202,7 +180,7 @@ struct VarlenLowerAttnToCPU
     auto runPasses = [&](ModuleOp inner) -> LogicalResult {
       OpPassManager passes(ModuleOp::getOperationName());
       buildAttnToCPU(passes, target);
-      if (failed(checkRegistered(inner)) || failed(runPipeline(passes, inner)))
+      if (failed(runPipeline(passes, inner)))
         return failure();
       allocateByCalls(inner, "varlen_allocate", "varlen_free");
       setTarget(inner, *cpu);
@@ -250,7 +228,7 @@ struct VarlenLowerAttnToGPU
     auto runPasses = [&](ModuleOp inner) -> LogicalResult {
       OpPassManager passes(ModuleOp::getOperationName());
       buildAttnToGPU(passes, chip);
-      if (failed(checkRegistered(inner)) || failed(runPipeline(passes, inner)))
+      if (failed(runPipeline(passes, inner)))
         return failure();
       allocateByCalls(inner, "varlen_gpu_allocate", "varlen_gpu_free");
       // The host attaches its own.

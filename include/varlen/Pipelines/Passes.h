@@ -13,6 +13,18 @@
 
 namespace mlir::varlen {
 
+/// What runs next, and so what a host has to have registered.
+enum class RegistrationStage {
+  /// Bufferization.
+  Bufferize,
+  /// Host code to the llvm dialect.
+  ToLLVM,
+  /// Kernels to the llvm and nvvm dialects, and a target for them.
+  Kernels,
+  /// Kernels to PTX.
+  PTX,
+};
+
 #define GEN_PASS_DECL
 #include "varlen/Pipelines/Passes.h.inc"
 

@@ -11,6 +11,43 @@
 
 include "mlir/Pass/PassBase.td"
 
+def VarlenCheckRegistration
+    : Pass<"varlen-check-registration", "::mlir::ModuleOp"> {
+  let summary = "An error for what a host has forgotten to register";
+  let description = [{
+    Upstream implements interfaces of its operations, dialects and attributes outside
+    of their dialects, and a host registers these implementations. Where one is
+    missing, passes fail far from the cause, skip what they should lower, or crash.
+    Every stage of the pipelines begins with this pass, which names the missing
+    implementations and the function that registers them: `registerRequiredUpstream`
+    for upstream's, `registerAllExtensions` for Varlen's (`varlen/InitAll.h`).
+
+    | `for` | implementations of | that are needed for |
+    |---|---|---|
+    | `bufferize` | `BufferizableOpInterface`, `TilingInterface` | operations of loaded dialects |
+    | `to-llvm` | `ConvertToLLVMPatternInterface` | dialects of host code |
+    | `kernels` | `ConvertToLLVMPatternInterface`, `gpu::TargetAttrInterface` | dialects of kernels, `#nvvm.target` |
+    | `ptx` | `LLVMTranslationDialectInterface` | the gpu, llvm and nvvm dialects |
+
+    Dialects that only a user's own operations are of (cf and vector among tensors,
+    complex, index) are checked if the module has such operations.
+
+    *Requires*: nothing. *Guarantees*: the above. *Numerics*: none.
+  }];
+  let options = [
+    Option<"stage", "for", "::mlir::varlen::RegistrationStage",
+           "::mlir::varlen::RegistrationStage::Bufferize", "What runs next",
+           [{::llvm::cl::values(
+               clEnumValN(::mlir::varlen::RegistrationStage::Bufferize,
+                          "bufferize", "bufferization"),
+               clEnumValN(::mlir::varlen::RegistrationStage::ToLLVM,
+                          "to-llvm", "host code to the llvm dialect"),
+               clEnumValN(::mlir::varlen::RegistrationStage::Kernels,
+                          "kernels", "kernels to the nvvm dialect"),
+               clEnumValN(::mlir::varlen::RegistrationStage::PTX,
+                          "ptx", "kernels to PTX"))}]>];
+}
+
 class Varlen_LowerAttn<string name, string about>
     : Pass<name, "::mlir::ModuleOp"> {
   string contract = about # [{
