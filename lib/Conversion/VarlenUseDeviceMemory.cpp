@@ -35,8 +35,13 @@ private:
     if (!function || !function.isExternal())
       return;
     auto name = StringAttr::get(&getContext(), to);
-    if (succeeded(
+    if (failed(
             SymbolTable::replaceAllSymbolUses(function, name, getOperation())))
+      return;
+    // Attention that was lowered on its own calls the runtime already.
+    if (getOperation().lookupSymbol(name))
+      function.erase();
+    else
       function.setSymNameAttr(name);
   }
 };
