@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -47,6 +48,13 @@ FailureOr<SmallVector<Value>> AttnIsolator::getInputs(AttentionOpInterface op,
     auto tensor = input ? dyn_cast<RankedTensorType>(input.getType()) : nullptr;
     if (!tensor)
       continue;
+    if (denseTensors) {
+      input = bufferization::ToBufferOp::create(
+          b, op.getLoc(),
+          MemRefType::get(tensor.getShape(), tensor.getElementType()), input,
+          /*read_only=*/true);
+      continue;
+    }
     // Any buffer of the host's bufferization is this, without a copy. That its
     // last stride is 1 is then assumed.
     SmallVector<int64_t> strides(tensor.getRank(), ShapedType::kDynamic);
@@ -174,14 +182,24 @@ LogicalResult AttnIsolator::isolate(AttentionOpInterface op) {
 
 LogicalResult AttnIsolator::isolate() {
   SmallVector<AttentionOpInterface> attentions;
-  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+  WalkResult result = module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     // Symbols of others, which are not ours to call.
     if (op != module && op->hasTrait<OpTrait::SymbolTable>())
       return WalkResult::skip();
-    if (auto attention = dyn_cast<AttentionOpInterface>(op))
-      attentions.push_back(attention);
+    auto attention = dyn_cast<AttentionOpInterface>(op);
+    if (!attention)
+      return WalkResult::advance();
+    if (op->getParentOfType<gpu::LaunchOp>()) {
+      attention.emitOpError(
+          "is in a kernel, which cannot call what it becomes: "
+          "expected attention in host code");
+      return WalkResult::interrupt();
+    }
+    attentions.push_back(attention);
     return WalkResult::advance();
   });
+  if (result.wasInterrupted())
+    return failure();
   if (attentions.empty())
     return success();
   OpBuilder b = OpBuilder::atBlockEnd(module.getBody());

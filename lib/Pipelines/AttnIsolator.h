@@ -26,7 +26,10 @@ namespace mlir::varlen {
 
 class AttnIsolator {
 public:
-  explicit AttnIsolator(ModuleOp module) : module(module), symbols(module) {}
+  /// With `denseTensors` operands that are tensors become buffers with the
+  /// identity layout; otherwise with any strides but the last.
+  explicit AttnIsolator(ModuleOp module, bool denseTensors = false)
+      : module(module), symbols(module), denseTensors(denseTensors) {}
   ~AttnIsolator() {
     if (inner)
       inner->erase();
@@ -54,6 +57,7 @@ private:
   ModuleOp module;
   SymbolTable symbols;
   ModuleOp inner;
+  bool denseTensors;
   int64_t numIsolated = 0;
 };
 

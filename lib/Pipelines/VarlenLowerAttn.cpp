@@ -36,10 +36,10 @@ using namespace mlir;
 using namespace mlir::varlen;
 
 /// Runs `passes` on the attentions of a module.
-static LogicalResult lower(ModuleOp module,
+static LogicalResult lower(ModuleOp module, bool denseTensors,
                            function_ref<LogicalResult(ModuleOp)> runPasses,
                            int64_t &numLowered) {
-  AttnIsolator isolator(module);
+  AttnIsolator isolator(module, denseTensors);
   if (failed(isolator.isolate()))
     return failure();
   numLowered = isolator.getNumIsolated();
@@ -186,7 +186,7 @@ struct VarlenLowerAttnToCPU
       setTarget(inner, *cpu);
       return success();
     };
-    if (failed(lower(getOperation(), runPasses, count)))
+    if (failed(lower(getOperation(), /*denseTensors=*/false, runPasses, count)))
       return signalPassFailure();
     numLowered += count;
   }
@@ -236,7 +236,7 @@ struct VarlenLowerAttnToGPU
         kernels.removeTargetsAttr();
       return success();
     };
-    if (failed(lower(getOperation(), runPasses, count)))
+    if (failed(lower(getOperation(), denseTensors, runPasses, count)))
       return signalPassFailure();
     if (count > 0)
       getOperation()->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),

@@ -40,3 +40,18 @@ func.func @name(%q: memref<8x4x16xf32>, %o: memref<8x4x16xf32>, %cu: memref<3xi3
          memref<8x4x16xf32>, memref<4x8xf32>) -> ()
   return
 }
+
+// -----
+
+func.func @in_a_kernel(%q: memref<8x2x32xf32>, %o: memref<8x2x32xf32>, %cu: memref<2xi32>, %l: memref<2x8xf32>) {
+  %c1 = arith.constant 1 : index
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%lx = %c1, %ly = %c1, %lz = %c1) {
+    // expected-error@+1 {{is in a kernel, which cannot call what it becomes: expected attention in host code}}
+    varlen.attn %q, %q, %q, %cu, %cu outs(%o, %l)
+        : (memref<8x2x32xf32>, memref<8x2x32xf32>, memref<8x2x32xf32>, memref<2xi32>, memref<2xi32>,
+           memref<8x2x32xf32>, memref<2x8xf32>) -> ()
+    gpu.terminator
+  }
+  return
+}

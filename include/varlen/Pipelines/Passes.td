@@ -96,7 +96,12 @@ def VarlenLowerAttnToGPU : Varlen_LowerAttn<"varlen-lower-attn-to-gpu", [{
     that allocates device memory for lists of work and launches kernels
     (`gpu.launch_func`), in a `gpu.module` of the llvm and nvvm dialects that has
     no target yet: upstream's gpu-lower-to-nvvm-pipeline goes on from there.
-    Operands are in device memory. The function calls `varlen/Runtime/GPU.h`.}]> {
+    Operands are in device memory. The function calls `varlen/Runtime/GPU.h`.
+
+    Kernels copy rows asynchronously, 16 bytes at a time, where a type says that
+    these are aligned: of buffers with the identity layout. Rows of others are read
+    element by element. With `dense-tensors` operands that are tensors become such
+    buffers, and a host's bufferization copies those that have other strides.}]> {
   let summary = "Attention to kernels, in somebody else's pipeline for a GPU";
   let description = contract # [{
 
@@ -110,7 +115,9 @@ def VarlenLowerAttnToGPU : Varlen_LowerAttn<"varlen-lower-attn-to-gpu", [{
   }];
   let options = [
     Option<"chip", "chip", "std::string", /*default=*/"\"sm_80\"",
-           "GPU to generate code for, a name of its table">];
+           "GPU to generate code for, a name of its table">,
+    Option<"denseTensors", "dense-tensors", "bool", /*default=*/"false",
+           "Buffers of operands that are tensors have the identity layout">];
 }
 
 #endif // VARLEN_PIPELINES_PASSES_TD
