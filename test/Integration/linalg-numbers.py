@@ -137,6 +137,8 @@ for lhs, rhs in MATMUL:
                         ["host"], added=k == 555)  # fmt: skip
 contraction({"b": 3, "m": 40, "n": 99, "k": 45}, "bmk", "bkn", "bmn", "bf16", "f32", True,
             ["host"])  # fmt: skip
+# Where they are, in rows without a gap between them.
+contraction({"m": 3, "n": 32, "k": 37}, "mk", "kn", "mn", "bf16", "f32", False, ["host"])
 for lhs, rhs, out in [("bmk", "bkn", "bmn"), ("mbk", "nbk", "bmn"), ("bmk", "kn", "bmn"),
                       ("mk", "kn", "nm"), ("mkj", "jkn", "mn"), ("mk", "k", "m"),
                       ("k", "kn", "n")]:  # fmt: skip

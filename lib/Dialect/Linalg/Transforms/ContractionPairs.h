@@ -25,10 +25,9 @@ namespace mlir::varlen {
 class PairVectorizer : public ContractionVectorizer {
 public:
   PairVectorizer(OpBuilder &builder, linalg::LinalgOp op,
-                 const ContractionForm &form, const CPUTarget &target)
-      : ContractionVectorizer(builder, op, form, target) {
-    depthStep = 2;
-  }
+                 const ContractionForm &form, const CPUTarget &target,
+                 int64_t depthStep = 2)
+      : ContractionVectorizer(builder, op, form, target, depthStep) {}
 
 protected:
   /// Two elements in all pairs of a vector.
@@ -46,9 +45,7 @@ class PackedPairVectorizer : public PairVectorizer {
 public:
   PackedPairVectorizer(OpBuilder &builder, linalg::LinalgOp op,
                        const ContractionForm &form, const CPUTarget &target)
-      : PairVectorizer(builder, op, form, target) {
-    depthStep = 1;
-  }
+      : PairVectorizer(builder, op, form, target, /*depthStep=*/1) {}
 
   /// Whether pairs are contiguous, and in the right factor those of columns.
   bool canEmit();

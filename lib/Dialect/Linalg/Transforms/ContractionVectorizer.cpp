@@ -44,11 +44,13 @@ static bool isPanel(Value matrix, int64_t width) {
 ContractionVectorizer::ContractionVectorizer(OpBuilder &builder,
                                              linalg::LinalgOp op,
                                              const ContractionForm &form,
-                                             const CPUTarget &target)
+                                             const CPUTarget &target,
+                                             int64_t depthStep)
     : ContractionLoops(builder, op, form, target),
       sizes(getContractionTile(target)),
-      lanes(target.getLanes(element.getWidth() / 8)),
-      hasPanels(isPanel(form.rhs->get(), sizes.vectors * lanes)) {
+      lanes(target.getLanes(element.getWidth() / 8)), depthStep(depthStep),
+      hasPanels(depthStep == 1 &&
+                isPanel(form.rhs->get(), sizes.vectors * lanes)) {
   if (hasPanels)
     return;
   sizes = getContractionTileInPlace(target);

@@ -24,7 +24,8 @@ namespace mlir::varlen {
 class ContractionVectorizer : public ContractionLoops {
 public:
   ContractionVectorizer(OpBuilder &builder, linalg::LinalgOp op,
-                        const ContractionForm &form, const CPUTarget &target);
+                        const ContractionForm &form, const CPUTarget &target,
+                        int64_t depthStep = 1);
 
 protected:
   void emitMatrix() override;
@@ -49,9 +50,10 @@ protected:
   int64_t lanes;
   /// Elements of the contracted loop that a step takes; whether the step is one
   /// of fewer, at its end.
-  int64_t depthStep = 1;
+  int64_t depthStep;
   bool isLastStep = false;
-  /// Whether what comes next of the right factor lies behind it in memory.
+  /// Whether what comes next of the right factor lies behind it in memory. A
+  /// panel has what a step takes in one row.
   bool hasPanels;
 
 private:

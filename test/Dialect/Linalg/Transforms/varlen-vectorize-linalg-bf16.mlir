@@ -62,6 +62,21 @@ func.func @in_place(%a: memref<2x37xbf16>, %b: memref<37x16xbf16>, %c: memref<2x
   return
 }
 
+// Rows without a gap between them are no panels of pairs: a step takes two.
+// CHECK-LABEL: func.func @in_place_without_gaps
+// CHECK: scf.for %{{.*}} = %c0 to %c36 step %c2
+// CHECK-NOT: scf.for
+// CHECK: %[[LAST:.*]] = vector.load %{{.*}}[%c36, %c0] : memref<37x32xbf16>, vector<16xbf16>
+// CHECK: vector.interleave %[[LAST]], %{{.*}}
+// CHECK-NOT: scf.for
+// CHECK: return
+// EXTEND-LABEL: func.func @in_place_without_gaps
+func.func @in_place_without_gaps(%a: memref<2x37xbf16>, %b: memref<37x32xbf16>, %c: memref<2x32xf32>) {
+  linalg.contract indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>]
+      ins(%a, %b : memref<2x37xbf16>, memref<37x32xbf16>) outs(%c : memref<2x32xf32>)
+  return
+}
+
 // A copy of two rows to pairs, and the columns that are left over.
 // CHECK-LABEL: func.func @rows_to_pairs
 // CHECK: %[[PAIRS:.*]] = memref.collapse_shape %{{.*}} {{\[\[}}0], [1, 2]]
