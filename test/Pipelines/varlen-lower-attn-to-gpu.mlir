@@ -12,10 +12,10 @@
 
 // Before bufferization: destinations, a score with a capture, and gradients. With dense
 // tensors kernels copy rows asynchronously.
-// RUN: %mlir-opt-plugin --pass-pipeline='builtin.module(varlen-lower-attn-to-gpu{dense-tensors})' %S/Inputs/gpu-before.mlir -o %t.before
+// RUN: %mlir-opt-plugin --pass-pipeline='builtin.module(varlen-lower-attn-to-gpu{dense-tensors})' %S/Inputs/before.mlir -o %t.before
 // RUN: FileCheck %s --check-prefixes=BEFORE,DENSE --input-file=%t.before
 // RUN: %mlir-opt-plugin --pass-pipeline='builtin.module(one-shot-bufferize{bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map},convert-bufferization-to-memref,gpu-lower-to-nvvm-pipeline{cubin-chip=sm_80 cubin-features=+ptx80 cubin-format=isa})' %t.before | FileCheck %s --check-prefix=BEFORE-PTX
-// RUN: %mlir-opt-plugin --pass-pipeline='builtin.module(varlen-lower-attn-to-gpu)' %S/Inputs/gpu-before.mlir | FileCheck %s --check-prefixes=BEFORE,STRIDED
+// RUN: %mlir-opt-plugin --pass-pipeline='builtin.module(varlen-lower-attn-to-gpu)' %S/Inputs/before.mlir | FileCheck %s --check-prefixes=BEFORE,STRIDED
 
 // DENSE-LABEL: func.func @before(
 // DENSE: bufferization.to_buffer %arg1 read_only : tensor<?x2x32xbf16> to memref<?x2x32xbf16>
