@@ -26,7 +26,8 @@ void registerAllPasses();
 
 /// The upstream dialects, the implementations of their interfaces, and the
 /// translations to LLVM IR that the pipelines use. A host that has registered
-/// all of upstream MLIR needs no such call.
+/// all of upstream MLIR needs no such call. Pipelines begin with
+/// varlen-check-registration, which names what is missing.
 void registerRequiredUpstream(DialectRegistry &registry);
 
 /// The same, and upstream's passes, for programs that parse pipelines.

@@ -164,10 +164,9 @@ static constexpr Part partsIfUsed[] = {
      "ConvertToLLVMPatternInterface for 'index'"},
 };
 
-/// The errors of a pipeline in a context in which these parts are registered.
-static std::string
-getErrors(StringRef program, StringRef pipeline,
-          llvm::function_ref<bool(const Part &)> isRegistered) {
+/// The errors of a pipeline in a context that `add` has registered things for.
+static std::string getErrors(StringRef program, StringRef pipeline,
+                             llvm::function_ref<void(DialectRegistry &)> add) {
   DialectRegistry registry;
   varlen::registerAllDialects(registry);
   registry
@@ -177,9 +176,7 @@ getErrors(StringRef program, StringRef pipeline,
               linalg::LinalgDialect, LLVM::LLVMDialect, math::MathDialect,
               memref::MemRefDialect, NVVM::NVVMDialect, scf::SCFDialect,
               tensor::TensorDialect, ub::UBDialect, vector::VectorDialect>();
-  for (const Part &part : llvm::concat<const Part>(parts, partsIfUsed))
-    if (isRegistered(part))
-      part.add(registry);
+  add(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   // As hosts load them, or as passes do.
   if (pipeline.starts_with("varlen-check-registration"))
@@ -199,10 +196,14 @@ getErrors(StringRef program, StringRef pipeline,
   return text;
 }
 
+/// Where all parts but one are registered.
 static std::string getErrors(StringRef program, StringRef pipeline,
                              const Part *omitted) {
-  return getErrors(program, pipeline,
-                   [&](const Part &part) { return &part != omitted; });
+  return getErrors(program, pipeline, [&](DialectRegistry &registry) {
+    for (const Part &part : llvm::concat<const Part>(parts, partsIfUsed))
+      if (&part != omitted)
+        part.add(registry);
+  });
 }
 
 static bool contains(const std::string &text, StringRef part) {
@@ -241,16 +242,31 @@ static void testPipelines() {
   for (StringRef pipeline :
        {"varlen-to-cpu{target=avx2}", "varlen-to-nvvm{format=ptx}",
         "varlen-lower-attn-to-cpu", "varlen-lower-attn-to-gpu"}) {
-    std::string errors =
-        getErrors(layer, pipeline, [](const Part &) { return false; });
+    std::string errors = getErrors(layer, pipeline, [](DialectRegistry &) {});
     EXPECT(contains(errors, "BufferizableOpInterface for 'tensor.empty', which "
                             "mlir::varlen::registerRequiredUpstream registers"),
            "%s: %s", pipeline.data(), errors.c_str());
-    errors = getErrors(layer, pipeline, [](const Part &part) {
-      return &part >= std::begin(parts) && &part < std::end(parts);
+    errors = getErrors(layer, pipeline, [](DialectRegistry &registry) {
+      for (const Part &part : parts)
+        part.add(registry);
     });
     EXPECT(errors.empty(), "%s: %s", pipeline.data(), errors.c_str());
   }
+}
+
+/// The functions that errors name register all of it.
+static void testRequired() {
+  auto add = [](DialectRegistry &registry) {
+    varlen::registerRequiredUpstream(registry);
+    varlen::registerAllExtensions(registry);
+  };
+  for (StringRef program : {layer, used, kernel})
+    for (StringRef stage : {"bufferize", "to-llvm", "kernels", "ptx"}) {
+      std::string check =
+          ("varlen-check-registration{for=" + stage + "}").str();
+      std::string errors = getErrors(program, check, add);
+      EXPECT(errors.empty(), "%s", errors.c_str());
+    }
 }
 
 /// So do later stages.
@@ -274,6 +290,7 @@ int main() {
   testParts(used, partsIfUsed);
   testUnused();
   testPipelines();
+  testRequired();
   testStages();
   return summary();
 }
