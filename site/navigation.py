@@ -53,6 +53,7 @@ SECTIONS = {
         "/docs/adding-a-role",
         "/docs/adding-a-cpu-target",
         "/docs/adding-a-gpu-target",
+        "/docs/adding-a-conversion",
         "/docs/fuzzing",
         "/docs/notes/README",
         "/CHANGELOG",
