@@ -72,7 +72,7 @@
 // query see none.
 // CHECK: %[[FULL:.*]] = arith.cmpi sgt, %{{.*}}, %c8
 // CHECK: %[[BEGINS:.*]] = arith.cmpi sge
-// CHECK: %[[ENDS:.*]] = arith.cmpi sge
+// CHECK: %[[ENDS:.*]] = arith.cmpi sle
 // CHECK: %[[ALL:.*]] = arith.andi %[[BEGINS]], %[[ENDS]]
 // CHECK: %[[WHOLE:.*]] = arith.andi %[[FULL]], %[[ALL]]
 // CHECK: varlen.online_attn kq ins({{.*}} : tensor<16x16xf32>, tensor<?x16xf32>, tensor<?x24xf32>) limits({{.*}}) unless(%[[WHOLE]]) outs({{.*}} : tensor<24x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 2.500000e-01

@@ -106,8 +106,7 @@ void CPUTileBuilder::forEachTurn(Value tiles, Value canBeCut,
   Value end = index.select(canBeCut, index.add(count, one), one);
   loop(zero, index.select(index.less(zero, count), end, zero), 1,
        [&](Value turn) {
-         Value isWhole =
-             arith::CmpIOp::create(b, arith::CmpIPredicate::eq, turn, zero);
+         Value isWhole = index.equal(turn, zero);
          body(index.max(index.sub(turn, one), zero), isWhole);
        });
 }
@@ -212,12 +211,8 @@ CPUTileBuilder::VisiblePart CPUTileBuilder::visiblePart(const WorkTile &tile,
 }
 
 Value CPUTileBuilder::seeAll(const VisiblePart &seen, Value begin, Value end) {
-  return arith::AndIOp::create(
-      b,
-      arith::CmpIOp::create(b, arith::CmpIPredicate::sle, seen.keys.wholeBegin,
-                            begin),
-      arith::CmpIOp::create(b, arith::CmpIPredicate::sge, seen.keys.wholeEnd,
-                            end));
+  return index.both(index.lessEqual(seen.keys.wholeBegin, begin),
+                    index.lessEqual(end, seen.keys.wholeEnd));
 }
 
 Value CPUTileBuilder::keysInPlace(const WorkTile &tile, Value source,

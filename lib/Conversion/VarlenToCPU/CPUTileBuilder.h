@@ -175,8 +175,7 @@ protected:
   /// Of both: NaN if something is NaN.
   NumberRange unite(const NumberRange &a, const NumberRange &b);
   Value both(Value condition, Value other) {
-    return other ? arith::AndIOp::create(b, condition, other).getResult()
-                 : condition;
+    return other ? index.both(condition, other) : condition;
   }
   static SmallVector<Value> getSources(ArrayRef<ReadOp> reads) {
     return llvm::map_to_vector(

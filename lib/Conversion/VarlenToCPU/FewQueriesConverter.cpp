@@ -215,12 +215,11 @@ void FewQueriesConverter::emit(const WorkTile &workTile, const Share &share) {
         });
       });
   loop(share.first, share.end, 1, [&](Value number) {
-    Value isFirst =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number, zero);
+    Value isFirst = index.equal(number, zero);
     Value slot =
         index.select(isFirst, zero, index.select(share.whole, one, number));
     branch(share.meets, [&] { emitPart(number, stateAt(slot)); });
-    branch(arith::AndIOp::create(b, share.ends, index.less(zero, number)),
+    branch(index.both(share.ends, index.less(zero, number)),
            [&] { emitMerge(stateAt(zero), stateAt(slot)); });
   });
   branch(share.ends, [&] { emitFinish(stateAt(zero)); });

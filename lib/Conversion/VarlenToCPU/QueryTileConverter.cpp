@@ -48,8 +48,8 @@ void QueryTileConverter::emit(Value list) {
   FewQueriesConverter few(loops, schedule, b);
   Extremes all = emitExtremes(list, group);
   Value mostParts = few.emitNumParts(all.keys), one = index.constant(1);
-  Value canBeCut = arith::AndIOp::create(
-      b, emitIsLarge(all.mostScores, all.scores), index.less(one, mostParts));
+  Value canBeCut = index.both(emitIsLarge(all.mostScores, all.scores),
+                              index.less(one, mostParts));
   FewQueriesConverter::States shared = few.allocateStates(mostParts);
   forEachTurn(list, canBeCut, [&](Value number, Value isWhole) {
     emitTurn(list, number, isWhole, all.scores, shared);
@@ -63,14 +63,12 @@ void QueryTileConverter::emit(Value list) {
 std::pair<Value, Value> QueryTileConverter::emitKind(const WorkTile &item,
                                                      Value allScores) {
   Value keys = index.sub(item.kEnd, item.kBegin);
-  Value isFew =
-      compare(arith::CmpIPredicate::sle, item.rows,
-              FewQueriesConverter::emitMaxQueries(index, schedule, keys));
+  Value isFew = index.lessEqual(
+      item.rows, FewQueriesConverter::emitMaxQueries(index, schedule, keys));
   Value parts = FewQueriesConverter(loops, schedule, b).emitNumParts(keys);
-  Value isLarge =
-      arith::AndIOp::create(b, emitIsLarge(emitScores(item), allScores),
-                            index.less(index.constant(1), parts));
-  return {isFew, arith::AndIOp::create(b, isFew, isLarge)};
+  Value isLarge = index.both(emitIsLarge(emitScores(item), allScores),
+                             index.less(index.constant(1), parts));
+  return {isFew, index.both(isFew, isLarge)};
 }
 
 /// All tiles but those that are cut, if `isWhole`; else the parts of tile
@@ -86,7 +84,7 @@ void QueryTileConverter::emitTurn(Value list, Value number, Value isWhole,
   Value ownParts = FewQueriesConverter(loops, schedule, b)
                        .emitNumParts(index.sub(own.kEnd, own.kBegin));
   loop(zero, index.select(isWhole, one, numPhases), 1, [&](Value phase) {
-    Value isFirst = compare(arith::CmpIPredicate::eq, phase, zero);
+    Value isFirst = index.equal(phase, zero);
     Value count = index.select(isWhole, dim(list, 0),
                                index.select(isFirst, ownParts, one));
     forEach(count, [&](Value i) {
@@ -98,7 +96,7 @@ void QueryTileConverter::emitTurn(Value list, Value number, Value isWhole,
       FewQueriesConverter few(loops, schedule, b);
       Value parts = few.emitNumParts(index.sub(tile.kEnd, tile.kBegin));
       // A whole tile, or one part, or all of them to their end.
-      Value isPart = arith::AndIOp::create(b, isFirst, isNot(isWhole));
+      Value isPart = index.both(isFirst, isNot(isWhole));
       FewQueriesConverter::Share share{
           isWhole,
           isFirst,
@@ -107,7 +105,7 @@ void QueryTileConverter::emitTurn(Value list, Value number, Value isWhole,
           index.select(isPart, index.add(i, one), parts),
           llvm::to_vector(shared)};
       // Those that are cut have their turn later.
-      branch(isNot(arith::AndIOp::create(b, isWhole, isCut)),
+      branch(isNot(index.both(isWhole, isCut)),
              [&, isFew = isFew] { emitShare(isFew, share); });
     });
   });
@@ -116,7 +114,7 @@ void QueryTileConverter::emitTurn(Value list, Value number, Value isWhole,
 void QueryTileConverter::emitShare(Value isFew,
                                    const FewQueriesConverter::Share &share) {
   branch(
-      compare(arith::CmpIPredicate::sge, tile.kRows, index.constant(0)),
+      index.lessEqual(index.constant(0), tile.kRows),
       [&] {
         branch(isFew, [&] {
           FewQueriesConverter(loops, schedule, b).emit(tile, share);
@@ -372,9 +370,8 @@ void QueryTileConverter::emitBlock(Value k0) {
   // A copy pays when several panels share it; rows that no one owns, past the
   // last granule, must be copied to be made zero.
   Value rest = index.rem(keys, index.constant(kGranule));
-  Value inPlace = arith::AndIOp::create(
-      b, compare(arith::CmpIPredicate::eq, rest, index.constant(0)),
-      compare(arith::CmpIPredicate::eq, panels, index.constant(1)));
+  Value inPlace = index.both(index.equal(rest, index.constant(0)),
+                             index.equal(panels, index.constant(1)));
   KeyBlock block{k0, keys, inPlace};
   Value kRows = emitRead(k, block), vRows = emitRead(v, block);
   emitPrefetch(index.add(k0, keys));
@@ -430,7 +427,7 @@ Value QueryTileConverter::emitInPlace(const Factor &factor,
 /// way from memory, as in decoding. No hardware foresees it: rows of a head lie
 /// as far apart as a token has heads.
 void QueryTileConverter::emitPrefetch(Value k0) {
-  Value isSingle = compare(arith::CmpIPredicate::eq, panels, index.constant(1));
+  Value isSingle = index.equal(panels, index.constant(1));
   Value keys = blockKeys(tile, k0);
   branch(isSingle, [&] {
     for (const Factor &factor : {k, v})
@@ -459,10 +456,9 @@ void QueryTileConverter::emitSteps(const Panel &at, const KeyBlock &block,
     Value kPart = part(k, kRows), vPart = part(v, vRows);
     Value from = index.add(block.k0, seen.begin);
     // Vectors without a query see nothing.
-    Value isFull = compare(arith::CmpIPredicate::sgt, at.rows,
-                           index.constant(panel - lanes));
-    Value whole = arith::AndIOp::create(
-        b, isFull, seeAll(seen, from, index.add(block.k0, seen.end)));
+    Value isFull = index.less(index.constant(panel - lanes), at.rows);
+    Value whole =
+        index.both(isFull, seeAll(seen, from, index.add(block.k0, seen.end)));
     Value from32 = arith::IndexCastOp::create(b, b.getI32Type(), from);
     emitStep(at, kPart, vPart, from32, whole);
   };

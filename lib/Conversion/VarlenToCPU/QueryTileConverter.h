@@ -86,10 +86,6 @@ private:
   void emitStep(const Panel &at, Value kRows, Value vRows, Value from,
                 Value whole);
 
-  Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs) {
-    return arith::CmpIOp::create(b, predicate, lhs, rhs);
-  }
-
   QueryTiles loops;
   Factor q, k, v;
   WorkTile tile;

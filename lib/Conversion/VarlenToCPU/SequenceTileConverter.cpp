@@ -113,7 +113,7 @@ void SequenceTileConverter::emitDiagonals(Value items, Value number,
 // they belong to no sequence, or to one without queries.
 void SequenceTileConverter::emitUnseenKeys(Value list) {
   forEachTile(list, index.constant(1), [&](const WorkTile &tile) {
-    branch(lessEqual(tile.kRows, index.constant(0)), [&] {
+    branch(index.lessEqual(tile.kRows, index.constant(0)), [&] {
       for (WriteOp write : {loops.dk, loops.dv})
         emitOtherwise(write, tile.pairs, tile.first, tile.rows);
     });
@@ -188,10 +188,10 @@ SequenceTileConverter::emitCell(const WorkTile &tile, const Grid &grid,
   cell.firstBlock = index.mul(chunk, grid.blocks);
   cell.endBlock =
       index.min(index.add(cell.firstBlock, grid.blocks), emitNumBlocks(tile));
-  cell.beginsQueries = equal(chunk, zero);
-  cell.endsQueries = equal(index.add(chunk, one), grid.chunks);
-  cell.beginsKeys = equal(range, zero);
-  cell.endsKeys = equal(index.add(range, one), grid.ranges);
+  cell.beginsQueries = index.equal(chunk, zero);
+  cell.endsQueries = index.equal(index.add(chunk, one), grid.chunks);
+  cell.beginsKeys = index.equal(range, zero);
+  cell.endsKeys = index.equal(index.add(range, one), grid.ranges);
   return cell;
 }
 
@@ -305,8 +305,8 @@ void SequenceTileConverter::emitTableRowsOf(const WorkTile &tile, Value pair) {
     Value row =
         emitTableRow(index, emitTableStrides(index, table),
                      tile.pairs.head(index, own), tile.pairs.row(index, own));
-    memref::StoreOp::create(b, index.select(lessEqual(pair, last), row, none),
-                            scratch, at);
+    memref::StoreOp::create(
+        b, index.select(index.lessEqual(pair, last), row, none), scratch, at);
   }
 }
 
@@ -488,9 +488,8 @@ void SequenceTileConverter::emitPanel(const WorkTile &tile, Value p, Value k0,
   auto compute = [&] {
     // Lanes behind the last query see nothing.
     Value from = index.add(k0, begin);
-    Value whole =
-        arith::AndIOp::create(b, seeAll(seen, from, index.add(k0, end)),
-                              lessEqual(index.constant(panel), columns));
+    Value whole = index.both(seeAll(seen, from, index.add(k0, end)),
+                             index.lessEqual(index.constant(panel), columns));
     branch(
         whole, [] {},
         [&] {

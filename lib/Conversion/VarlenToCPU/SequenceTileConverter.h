@@ -45,8 +45,8 @@ private:
   struct Factor {
     Value columns, rows;
   };
-  /// What no item has more of, but all together for scores: query rows, in
-  /// whole panels, those panels, and kv blocks.
+  /// The maxima over all items of query rows, in whole panels, of these panels
+  /// and of kv blocks; of scores the total.
   struct Limits {
     Value rows, panels, blocks, scores;
   };
@@ -132,19 +132,6 @@ private:
   /// What rows get that meet nothing.
   void emitOtherwise(WriteOp write, const RowMap &rows, Value first,
                      Value count);
-
-  Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs) {
-    return arith::CmpIOp::create(b, predicate, lhs, rhs);
-  }
-  Value lessEqual(Value lhs, Value rhs) {
-    return compare(arith::CmpIPredicate::sle, lhs, rhs);
-  }
-  Value equal(Value lhs, Value rhs) {
-    return compare(arith::CmpIPredicate::eq, lhs, rhs);
-  }
-  Value either(Value lhs, Value rhs) {
-    return arith::OrIOp::create(b, lhs, rhs);
-  }
 
   SequenceTiles loops;
   const DenseMap<Value, RowScratch> &scratch;

@@ -59,13 +59,6 @@ void varlen::emitStatus(ImplicitLocOpBuilder &b, Value status,
 Value BatchChecks::dim(Value memref) {
   return b.createOrFold<memref::DimOp>(memref, index.constant(0));
 }
-Value BatchChecks::conjunction(Value lhs, Value rhs) {
-  return b.createOrFold<arith::AndIOp>(lhs, rhs);
-}
-Value BatchChecks::compare(arith::CmpIPredicate predicate, Value lhs,
-                           Value rhs) {
-  return b.createOrFold<arith::CmpIOp>(predicate, lhs, rhs);
-}
 
 GPUFault BatchChecks::ofExtents() {
   SmallVector<Check> checks;
@@ -77,7 +70,7 @@ GPUFault BatchChecks::ofExtents() {
     if (!list)
       return;
     Value actual = dim(list);
-    checks.push_back({compare(arith::CmpIPredicate::ne, actual, size),
+    checks.push_back({index.notEqual(actual, size),
                       index.constant(VARLEN_STATUS_LENGTH + code), zero, actual,
                       size});
   };
@@ -96,24 +89,23 @@ GPUFault BatchChecks::ofEntries(Value s, const PackedRows &q,
                                 const PackedRows &k) {
   SmallVector<Check> checks;
   Value zero = index.constant(0);
-  Value isFirst = compare(arith::CmpIPredicate::eq, s, zero);
+  Value isFirst = index.equal(s, zero);
   Value isSequence = index.less(s, sequences);
-  Value isLast = compare(arith::CmpIPredicate::eq, s, sequences);
+  Value isLast = index.equal(s, sequences);
   auto packed = [&](Value cu, const PackedRows &rows, Value rowsInMemory,
                     int64_t list) {
-    checks.push_back(
-        {conjunction(isFirst,
-                     compare(arith::CmpIPredicate::ne, rows.begin, zero)),
-         index.constant(VARLEN_STATUS_START + list), s, rows.begin, Value()});
-    checks.push_back({conjunction(isSequence, index.less(rows.end, rows.begin)),
+    checks.push_back({index.both(isFirst, index.notEqual(rows.begin, zero)),
+                      index.constant(VARLEN_STATUS_START + list), s, rows.begin,
+                      Value()});
+    checks.push_back({index.both(isSequence, index.less(rows.end, rows.begin)),
                       index.constant(VARLEN_STATUS_DECREASE + list),
                       index.add(s, 1), rows.end, rows.begin});
     Value most = index.constant(VARLEN_MAX_SEQUENCE);
     Value length = index.sub(rows.end, rows.begin);
-    checks.push_back({conjunction(isSequence, index.less(most, length)),
+    checks.push_back({index.both(isSequence, index.less(most, length)),
                       index.constant(VARLEN_STATUS_LONG + list), s, length,
                       most});
-    checks.push_back({conjunction(isLast, index.less(rowsInMemory, rows.begin)),
+    checks.push_back({index.both(isLast, index.less(rowsInMemory, rows.begin)),
                       index.constant(VARLEN_STATUS_END + list), s, rows.begin,
                       rowsInMemory});
   };
@@ -124,9 +116,9 @@ GPUFault BatchChecks::ofEntries(Value s, const PackedRows &q,
       return;
     Value size = index.sub(rows.end, rows.begin);
     Value value = emitUsed(index, list, s, sequences, zero);
-    Value outside = b.createOrFold<arith::OrIOp>(index.less(value, zero),
-                                                 index.less(size, value));
-    checks.push_back({conjunction(isSequence, outside),
+    Value outside =
+        index.either(index.less(value, zero), index.less(size, value));
+    checks.push_back({index.both(isSequence, outside),
                       index.constant(VARLEN_STATUS_USED + code), s, value,
                       size});
   };
@@ -142,7 +134,7 @@ GPUFault BatchChecks::firstOf(ArrayRef<Check> checks) {
     auto choose = [&](Value &field, Value value) {
       field = index.select(check.wrong, value, field);
     };
-    first.wrong = b.createOrFold<arith::OrIOp>(check.wrong, first.wrong);
+    first.wrong = index.either(check.wrong, first.wrong);
     choose(first.code, check.code);
     choose(first.at, check.at);
     choose(first.value, check.value);

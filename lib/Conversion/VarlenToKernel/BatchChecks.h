@@ -44,8 +44,6 @@ private:
   };
 
   Value dim(Value memref);
-  Value conjunction(Value lhs, Value rhs);
-  Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs);
   GPUFault firstOf(ArrayRef<Check> checks);
 
   ImplicitLocOpBuilder &b;

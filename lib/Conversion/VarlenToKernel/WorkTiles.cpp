@@ -90,9 +90,6 @@ private:
     /// How long a tile takes: rows in use on the other side. And the tiles.
     Value work, tiles;
   };
-  Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs) {
-    return b.createOrFold<arith::CmpIOp>(predicate, lhs, rhs);
-  }
   Sequence sequence(Value s);
 
   /// A launch of a kernel for the numbers from 0 to `extent`, a thread each.
@@ -227,7 +224,7 @@ void ListBuilder::emitMerge(Value i, Value run, Value from) {
       b, begin, end, run, {begin, zero}, [&](Value other, ValueRange sums) {
         // Segments of equal work stay in order. Of its own run, those up to
         // this one are before it, itself included.
-        Value isOwn = compare(arith::CmpIPredicate::eq, other, own);
+        Value isOwn = index.equal(other, own);
         Value next = index.add(i, 1);
         Value bound = index.select(index.less(other, own),
                                    index.sub(work, index.constant(1)), work);
@@ -277,18 +274,17 @@ void ListBuilder::emitFault(Value segment) {
 void ListBuilder::emitTile(Value i, Value sorted, const GPUWorkTiles &work) {
   Value zero = index.constant(0), one = index.constant(1);
   Value last = index.sub(segments, one);
-  Value isBad = compare(arith::CmpIPredicate::eq, load(sorted, Work, zero),
-                        index.constant(kFault));
+  Value isBad = index.equal(load(sorted, Work, zero), index.constant(kFault));
   Value count =
       index.select(isBad, index.constant(-1), load(sorted, Tiles, last));
-  emitIf(b, compare(arith::CmpIPredicate::eq, i, zero), [&] {
+  emitIf(b, index.equal(i, zero), [&] {
     emitStore(count, work.count, zero);
     if (!checked)
       emitIf(b, isBad, [&] { emitFault(load(sorted, Number, zero)); });
   });
   emitIf(b, index.less(i, count), [&] {
     auto isBefore = [&](Value at) {
-      return compare(arith::CmpIPredicate::sle, load(sorted, Tiles, at), i);
+      return index.lessEqual(load(sorted, Tiles, at), i);
     };
     Value segment = emitSearch(zero, last, isBefore);
     // The last rows of a causal sequence see the most keys, and its first keys

@@ -93,21 +93,18 @@ ExtentCheck varlen::emitExtents(ImplicitLocOpBuilder &b,
 Value ExtentCheck::emitHolds(ImplicitLocOpBuilder &b,
                              ExtentRule::Kind kind) const {
   IndexBuilder index{b};
-  auto compare = [&](arith::CmpIPredicate predicate, Value lhs, Value rhs) {
-    return b.createOrFold<arith::CmpIOp>(predicate, lhs, rhs);
-  };
   Value zero = index.constant(0);
   switch (kind) {
   case ExtentRule::Same:
-    return compare(arith::CmpIPredicate::eq, extent, bound);
+    return index.equal(extent, bound);
   case ExtentRule::Positive:
-    return compare(arith::CmpIPredicate::sgt, extent, zero);
+    return index.less(zero, extent);
   case ExtentRule::Multiple:
     break;
   }
   // Nothing divides by 0, also where an earlier rule is broken.
   Value divisor = index.max(bound, index.constant(1));
-  return compare(arith::CmpIPredicate::eq, index.rem(extent, divisor), zero);
+  return index.equal(index.rem(extent, divisor), zero);
 }
 
 //===----------------------------------------------------------------------===//

@@ -10,6 +10,7 @@
 
 #include "ExtentChecks.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
@@ -32,7 +33,7 @@ class Checker {
 public:
   Checker(ImplicitLocOpBuilder &b, AttentionOpInterface op,
           ErrorMessage message)
-      : b(b), op(op), message(message) {}
+      : b(b), index{b}, op(op), message(message) {}
 
   void check() {
     checkExtents();
@@ -48,12 +49,6 @@ private:
 
   void require(Value condition, const Twine &what) {
     cf::AssertOp::create(b, condition, message(op, what.str()));
-  }
-  Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs) {
-    return arith::CmpIOp::create(b, predicate, lhs, rhs);
-  }
-  Value index(int64_t value) {
-    return arith::ConstantIndexOp::create(b, value);
   }
 
   static int64_t extent(Value shaped, int64_t dim) {
@@ -79,12 +74,11 @@ private:
     if (ShapedType::isStatic(extent(a, aDim)) &&
         ShapedType::isStatic(extent(other, otherDim)))
       return;
-    require(
-        compare(arith::CmpIPredicate::eq, dim(a, aDim), dim(other, otherDim)),
-        what);
+    require(index.equal(dim(a, aDim), dim(other, otherDim)), what);
   }
 
   ImplicitLocOpBuilder &b;
+  IndexBuilder index;
   AttentionOpInterface op;
   ErrorMessage message;
 };
@@ -127,7 +121,7 @@ void Checker::checkExtents() {
 void Checker::checkSequenceCounts() {
   Value cu = op.getCuQ();
   if (ShapedType::isDynamic(extent(cu, 0)))
-    require(compare(arith::CmpIPredicate::sgt, dim(cu, 0), index(0)),
+    require(index.less(index.constant(0), dim(cu, 0)),
             "cu_seqlens_q must have at least one entry");
   requireSame(cu, 0, op.getCuK(), 0,
               "cu_seqlens_q and cu_seqlens_k must have the same number of "
@@ -138,8 +132,8 @@ void Checker::checkSequenceCounts() {
     if (!value || (ShapedType::isStatic(extent(cu, 0)) &&
                    ShapedType::isStatic(extent(value, 0))))
       continue;
-    Value entries = arith::AddIOp::create(b, dim(value, 0), index(1));
-    require(compare(arith::CmpIPredicate::eq, entries, dim(cu, 0)),
+    Value entries = index.add(dim(value, 0), 1);
+    require(index.equal(entries, dim(cu, 0)),
             Twine(name) + " must have one entry for each sequence");
   }
 }
@@ -147,31 +141,28 @@ void Checker::checkSequenceCounts() {
 void Checker::checkCuSeqlens(StringRef side, Value cu, Value seqused,
                              Value packed) {
   std::string name = ("cu_seqlens_" + side).str();
-  Value zero = index(0), one = index(1);
-  require(compare(arith::CmpIPredicate::eq, load(cu, zero), zero),
-          name + " must start at 0");
-  Value sequences = arith::SubIOp::create(b, dim(cu, 0), one);
+  Value zero = index.constant(0), one = index.constant(1);
+  require(index.equal(load(cu, zero), zero), name + " must start at 0");
+  Value sequences = index.sub(dim(cu, 0), one);
   auto loop = scf::ForOp::create(b, zero, sequences, one);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     Value sequence = loop.getInductionVar();
-    Value next = arith::AddIOp::create(b, sequence, one);
+    Value next = index.add(sequence, one);
     Value begin = load(cu, sequence), end = load(cu, next);
-    require(compare(arith::CmpIPredicate::sge, end, begin),
-            name + " must not decrease");
+    require(index.lessEqual(begin, end), name + " must not decrease");
     if (seqused) {
       Value used = load(seqused, sequence);
-      require(compare(arith::CmpIPredicate::sge, used, zero),
+      require(index.lessEqual(zero, used),
               "seqused_" + side + " must not be negative");
-      Value slot = arith::SubIOp::create(b, end, begin);
-      require(compare(arith::CmpIPredicate::sle, used, slot),
+      Value slot = index.sub(end, begin);
+      require(index.lessEqual(used, slot),
               "seqused_" + side + " must fit the sequence's slot");
     }
   }
-  require(
-      compare(arith::CmpIPredicate::sle, load(cu, sequences), dim(packed, 0)),
-      name + " must end at or before the last row of " + side);
+  require(index.lessEqual(load(cu, sequences), dim(packed, 0)),
+          name + " must end at or before the last row of " + side);
 }
 
 namespace {

@@ -57,6 +57,21 @@ Value IndexBuilder::select(Value condition, Value then, Value otherwise) {
 Value IndexBuilder::less(Value lhs, Value rhs) {
   return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, lhs, rhs);
 }
+Value IndexBuilder::lessEqual(Value lhs, Value rhs) {
+  return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::sle, lhs, rhs);
+}
+Value IndexBuilder::equal(Value lhs, Value rhs) {
+  return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, lhs, rhs);
+}
+Value IndexBuilder::notEqual(Value lhs, Value rhs) {
+  return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::ne, lhs, rhs);
+}
+Value IndexBuilder::both(Value lhs, Value rhs) {
+  return b.createOrFold<arith::AndIOp>(lhs, rhs);
+}
+Value IndexBuilder::either(Value lhs, Value rhs) {
+  return b.createOrFold<arith::OrIOp>(lhs, rhs);
+}
 Value IndexBuilder::cast(Value integer) {
   if (integer.getType() == type)
     return integer;

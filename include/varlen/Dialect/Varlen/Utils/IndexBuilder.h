@@ -38,8 +38,14 @@ struct IndexBuilder {
   Value roundUp(Value lhs, int64_t multiple);
   Value roundDown(Value lhs, int64_t multiple);
   Value select(Value condition, Value then, Value otherwise);
-  /// Signed comparison.
+  /// Signed comparisons.
   Value less(Value lhs, Value rhs);
+  Value lessEqual(Value lhs, Value rhs);
+  Value equal(Value lhs, Value rhs);
+  Value notEqual(Value lhs, Value rhs);
+  /// Of conditions.
+  Value both(Value lhs, Value rhs);
+  Value either(Value lhs, Value rhs);
   /// To `type`, from an index or integer of any width.
   Value cast(Value integer);
   /// memref[indices], cast.
