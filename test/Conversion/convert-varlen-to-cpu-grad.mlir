@@ -142,3 +142,35 @@ func.func @limits(%x: memref<?x1x16xf32>, %lse: memref<1x?xf32>, %cu: memref<?xi
   varlen.attn_grad %x, %x, %x, %x, %x, %lse, %cu, %cu outs(%dq, %dk, %dv) {mask = #varlen.mask<window = (16, 4)>, varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 8, panels = 1, kv_block = 32, kv = copy>} : (memref<?x1x16xf32>, memref<?x1x16xf32>, memref<?x1x16xf32>, memref<?x1x16xf32>, memref<?x1x16xf32>, memref<1x?xf32>, memref<?xi32>, memref<?xi32>, memref<?x1x16xf32>, memref<?x1x16xf32>, memref<?x1x16xf32>) -> ()
   return
 }
+
+// -----
+
+// A loop over heads makes all its sums.
+
+// CHECK-LABEL: @head_sums
+// CHECK-SAME: %[[ROWS:[^:]*]]: memref<4x?x8xf32>, %[[TABLE:[^:]*]]: memref<4x8xf32>, %[[DSINK:[^:]*]]: memref<4xf32>
+// CHECK: varlen.schedule = #varlen.cpu_schedule
+// CHECK: scf.forall
+// CHECK: memref.store %{{.*}}, %[[DSINK]]
+// CHECK: scf.forall
+// CHECK: vector.load %[[ROWS]]
+// CHECK: memref.store %{{.*}}, %[[TABLE]]
+func.func @head_sums(%rows: memref<4x?x8xf32>, %table: memref<4x8xf32>, %dsink: memref<4xf32>, %cu: memref<?xi32>, %n: index, %h: index,
+                     %lse: memref<4x?xf32>, %dout: memref<?x4x64xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%h, %h) mask <full> : memref<?xi32>, memref<?xi32>
+  %terms = varlen.rows in %batch : !varlen.rows<1 x f32>
+  varlen.for_tiles "statistics" %t of queries(64) in %batch attributes {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>} {
+    %0 = varlen.read %lse at %t : memref<4x?xf32>, !varlen.tile<queries(64)> -> tensor<64x1xf32>
+    %1 = varlen.read %dout at %t : memref<?x4x64xf32>, !varlen.tile<queries(64)> -> tensor<64x64xf32>
+    %dot = varlen.row_dot %1, %1 : tensor<64x64xf32> -> tensor<64x1xf32>
+    %l, %d = varlen.online_statistics %dot, %0 : tensor<64x1xf32>
+    varlen.write %d to %terms at %t otherwise (0.0) : tensor<64x1xf32> -> !varlen.rows<1 x f32>, !varlen.tile<queries(64)>
+  }
+  varlen.for_tiles "heads" %t of heads in %batch {
+    %2 = varlen.read %terms at %t : !varlen.rows<1 x f32>, !varlen.tile<heads> -> tensor<1x?xf32>
+    %3 = varlen.online_sink_grad %2 : tensor<1x?xf32>
+    varlen.write %3 to %dsink at %t otherwise (0.0) : tensor<1x1xf32> -> memref<4xf32>, !varlen.tile<heads>
+    varlen.sum_rows %rows to %table at %t : memref<4x?x8xf32> to memref<4x8xf32>, !varlen.tile<heads>
+  }
+  return
+}

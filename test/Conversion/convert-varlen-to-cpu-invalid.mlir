@@ -1235,3 +1235,45 @@ func.func @statistics_dot(%cu: memref<?xi32>, %n: index, %lse: memref<4x?xf32>) 
   }
   return
 }
+
+// -----
+
+func.func @two_sinks(%cu: memref<?xi32>, %n: index, %sinks: memref<4xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<1 x f32>
+  varlen.for_tiles "a" %t of heads in %batch {
+    %terms = varlen.read %rows at %t : !varlen.rows<1 x f32>, !varlen.tile<heads> -> tensor<1x?xf32>
+    %dsink = varlen.online_sink_grad %terms : tensor<1x?xf32>
+    varlen.write %dsink to %sinks at %t otherwise (0.0) : tensor<1x1xf32> -> memref<4xf32>, !varlen.tile<heads>
+    // expected-error@+1 {{expected one varlen.online_sink_grad in a loop over heads, got another}}
+    %other = varlen.online_sink_grad %terms : tensor<1x?xf32>
+    varlen.write %other to %sinks at %t otherwise (0.0) : tensor<1x1xf32> -> memref<4xf32>, !varlen.tile<heads>
+  }
+  return
+}
+
+// -----
+
+func.func @heads_write(%cu: memref<?xi32>, %n: index, %sinks: memref<4xf32>, %zero: tensor<1x1xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<1 x f32>
+  varlen.for_tiles "a" %t of heads in %batch {
+    %terms = varlen.read %rows at %t : !varlen.rows<1 x f32>, !varlen.tile<heads> -> tensor<1x?xf32>
+    %dsink = varlen.online_sink_grad %terms : tensor<1x?xf32>
+    varlen.write %dsink to %sinks at %t otherwise (0.0) : tensor<1x1xf32> -> memref<4xf32>, !varlen.tile<heads>
+    // expected-error@+1 {{expected a write of what varlen.online_sink_grad returns in a loop over heads}}
+    varlen.write %zero to %sinks at %t otherwise (0.0) : tensor<1x1xf32> -> memref<4xf32>, !varlen.tile<heads>
+  }
+  return
+}
+
+// -----
+
+func.func @heads_other(%cu: memref<?xi32>, %n: index, %x: memref<4xf32>, %zero: f32) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of heads in %batch {
+    // expected-error@+1 {{'memref.store' op is not known to loops over heads}}
+    memref.store %zero, %x[%n] : memref<4xf32>
+  }
+  return
+}

@@ -94,7 +94,8 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
     sequences, with one loop over their blocks, in it one `varlen.online_attn_grad
     kq` with all three gradients, which start from 0 and are written; over tiles
     with one `varlen.online_statistics`, of a `varlen.row_dot`, and over heads with one
-    `varlen.online_sink_grad`. Another form is an error.
+    `varlen.online_sink_grad`, any number of `varlen.sum_rows`, or both. Another form is an
+    error.
     *Guarantees*: no operation of the tile loops is left. Keys past the end of a
     sequence are zeros in scratch, never a neighbour's rows; the rows of score
     tiles are multiples of 8. Each row is summed in an order that its sequence alone
@@ -156,7 +157,8 @@ def ConvertVarlenToKernel
     computed before and after them, on tiles. Rows that are not in use are zeros
     in shared memory, never a neighbour's. Each row is written by one CTA.
     *Numerics*: what is written is multiplied by `times` in the type of the value
-    and rounded once; dsink is summed by 32 lanes, in the order of rows.
+    and rounded once; dsink is summed by 32 lanes, each in the order of rows. What
+    rounding loses of a lane's sum is carried along.
 
     ```mlir
     varlen.for_tiles "attn" %t of queries(64) in %batch attributes {varlen.schedule = ...} {

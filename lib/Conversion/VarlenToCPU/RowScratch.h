@@ -46,7 +46,7 @@ void emitStatistics(OpBuilder &builder, StatisticsLoop &parts,
                     CPUScheduleAttr schedule, Value list, Value heads,
                     const DenseMap<Value, RowScratch> &scratch);
 /// Emits the loop over `heads` that sums what `scratch` has of `rows` rows.
-void emitSinkGrad(OpBuilder &builder, const SinkGradLoop &parts, Value heads,
+void emitSinkGrad(OpBuilder &builder, const SinkGrad &parts, Value heads,
                   Value rows, const RowScratch &scratch);
 /// Emits the loop over `heads` that sums `rows` rows of a table, H x T x M, to
 /// `sums`, H x M, in vectors of `lanes` entries.

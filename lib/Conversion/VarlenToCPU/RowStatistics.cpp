@@ -204,8 +204,7 @@ void StatisticsConverter::emit(Value list, Value heads) {
       operands.push_back(allocate(1, lanes, compute));
     for (unsigned i = 0; i < op->getNumResults(); ++i)
       results.push_back(allocate(1, lanes, compute));
-    Value isOwned = arith::CmpIOp::create(b, arith::CmpIPredicate::sle,
-                                          index.constant(0), tile.kRows);
+    Value isOwned = index.lessEqual(index.constant(0), tile.kRows);
     branch(
         isOwned,
         [&] {
@@ -234,7 +233,7 @@ void varlen::emitStatistics(OpBuilder &builder, StatisticsLoop &parts,
 // dsink
 //===----------------------------------------------------------------------===//
 
-void varlen::emitSinkGrad(OpBuilder &builder, const SinkGradLoop &parts,
+void varlen::emitSinkGrad(OpBuilder &builder, const SinkGrad &parts,
                           Value heads, Value rows, const RowScratch &scratch) {
   ImplicitLocOpBuilder b(parts.gradients.getLoc(), builder);
   IndexBuilder index{b};
@@ -245,23 +244,14 @@ void varlen::emitSinkGrad(OpBuilder &builder, const SinkGradLoop &parts,
                                     ValueRange{}, std::nullopt);
   b.setInsertionPointToStart(work.getBody());
   Value head = work.getInductionVar(0);
-  // Many thousand terms of either sign: what rounding has lost of each sum is
-  // carried along (Kahan, 1965).
   Value none = arith::ConstantOp::create(b, b.getFloatAttr(compute, 0.0));
-  ValueRange sum =
-      emitLoop(b, index.constant(0), rows, index.constant(1), {none, none},
-               [&](Value row, ValueRange state) {
-                 auto subtract = [&](Value lhs, Value rhs) -> Value {
-                   return arith::SubFOp::create(b, lhs, rhs);
-                 };
-                 Value term = memref::LoadOp::create(
-                     b, terms, scratch.placeOf(index, row, head));
-                 term = subtract(term, state[1]);
-                 Value next = subtract(state[0], term);
-                 Value lost = subtract(subtract(state[0], next), term);
-                 return Values{next, lost};
-               });
-  memref::StoreOp::create(b, sum.front(), parts.gradients, head);
+  Value sum = emitSum(b, index.constant(0), rows, index.constant(1), none,
+                      [&](Value row) -> Value {
+                        return memref::LoadOp::create(
+                            b, terms, scratch.placeOf(index, row, head));
+                      });
+  Value gradient = arith::SubFOp::create(b, none, sum);
+  memref::StoreOp::create(b, gradient, parts.gradients, head);
 }
 
 //===----------------------------------------------------------------------===//
@@ -289,20 +279,13 @@ void varlen::emitSumRows(OpBuilder &builder, SumRowsOp op, Value heads,
   Value none = arith::ConstantOp::create(b, b.getZeroAttr(type));
   Value mask = vector::CreateMaskOp::create(b, type.clone(b.getI1Type()),
                                             ValueRange{count});
-  // As those of sinks (Kahan, 1965).
-  ValueRange total = emitLoop(
-      b, zero, rows, one, {none, none}, [&](Value row, ValueRange state) {
-        Value term = vector::MaskedLoadOp::create(
-            b, type, memory, ValueRange{head, row, first}, mask, none);
-        term = arith::SubFOp::create(b, term, state[1]);
-        Value next = arith::AddFOp::create(b, state[0], term);
-        Value lost = arith::SubFOp::create(
-            b, arith::SubFOp::create(b, next, state[0]), term);
-        return Values{next, lost};
-      });
+  Value total = emitSum(b, zero, rows, one, none, [&](Value row) -> Value {
+    return vector::MaskedLoadOp::create(
+        b, type, memory, ValueRange{head, row, first}, mask, none);
+  });
   Value scratch = memref::AllocOp::create(
       b, MemRefType::get({lanes}, type.getElementType()));
-  vector::StoreOp::create(b, total.front(), scratch, zero);
+  vector::StoreOp::create(b, total, scratch, zero);
   emitLoop(b, zero, count, 1, [&](Value lane) {
     memref::StoreOp::create(b, memref::LoadOp::create(b, scratch, lane), sums,
                             ValueRange{head, index.add(first, lane)});

@@ -156,12 +156,8 @@ LogicalResult BatchConverter::convertSequences(ForTilesOp loop,
 }
 
 LogicalResult BatchConverter::convertHeads(ForTilesOp loop) {
-  bool isOfTable = hasOp<SumRowsOp>(loop);
-  if (!isOfTable && !hasOp<OnlineSinkGradOp>(loop))
-    return loop.emitOpError("expected varlen.online_sink_grad or "
-                            "varlen.sum_rows in a loop over heads");
-  FailureOr<SinkGradLoop> parts = SinkGradLoop();
-  if (!isOfTable && failed(parts = findSinkGrad(loop)))
+  FailureOr<HeadSums> sums = findHeadSums(loop);
+  if (failed(sums))
     return failure();
   if (lists.empty())
     return loop.emitOpError(
@@ -169,15 +165,12 @@ LogicalResult BatchConverter::convertHeads(ForTilesOp loop) {
   // Rows without a tile: cu_seqlens are bad, and nothing is written.
   Value zero = index.constant(0);
   Value tiles = b.createOrFold<memref::DimOp>(lists.front(), 0);
-  Value isGood = arith::OrIOp::create(
-      b, index.less(zero, tiles),
-      arith::CmpIOp::create(b, arith::CmpIPredicate::sle, batch.getTq(), zero));
+  Value isGood = index.either(index.less(zero, tiles),
+                              index.lessEqual(batch.getTq(), zero));
   Value heads = index.select(isGood, unlessWrong(emitHeads()), zero);
-  if (!isOfTable) {
-    emitSinkGrad(b, *parts, heads, batch.getTq(), scratch[parts->rows]);
-    return success();
-  }
-  for (auto sum : loop.getBody()->getOps<SumRowsOp>())
+  if (const SinkGrad &sink = sums->sink; sink.op)
+    emitSinkGrad(b, sink, heads, batch.getTq(), scratch[sink.rows]);
+  for (SumRowsOp sum : sums->tables)
     emitSumRows(b, sum, heads, batch.getTq(), getLanes());
   return success();
 }

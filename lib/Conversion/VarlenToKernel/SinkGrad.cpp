@@ -21,33 +21,34 @@ using namespace mlir::varlen;
 /// cu_seqlens nobody writes.
 LogicalResult varlen::convertSinkGrad(ImplicitLocOpBuilder &b, ForTilesOp loop,
                                       const TileLoopContext &context) {
-  FailureOr<SinkGradLoop> found = findSinkGrad(loop);
-  if (failed(found))
+  FailureOr<HeadSums> sums = findHeadSums(loop);
+  if (failed(sums))
     return failure();
-  Value terms = context.scratch.lookup(found->rows);
+  if (!sums->tables.empty())
+    return sums->tables.front().emitOpError("has no kernel for a GPU");
+  const SinkGrad &sink = sums->sink;
+  Value terms = context.scratch.lookup(sink.rows);
   Type compute = cast<MemRefType>(terms.getType()).getElementType();
   IndexBuilder index{b};
   Value heads =
-      b.createOrFold<memref::DimOp>(found->gradients, index.constant(0));
+      b.createOrFold<memref::DimOp>(sink.gradients, index.constant(0));
   BatchOp batch = context.batch.op;
   Value tq = batch.getTq();
   auto sumOfHead = [&](Value head, Value thread) {
     Value none = arith::ConstantOp::create(b, b.getFloatAttr(compute, 0.0));
-    ValueRange sum =
-        emitLoop(b, thread, tq, index.constant(kWarpLanes), none,
-                 [&](Value row, ValueRange sum) {
-                   Value term = memref::LoadOp::create(
-                       b, terms, ValueRange{head, row, index.constant(0)});
-                   return Values{arith::SubFOp::create(b, sum[0], term)};
-                 });
-    Value total =
-        emitWarpReduction(b, sum.front(), [&](Value lhs, Value rhs) -> Value {
-          return arith::AddFOp::create(b, lhs, rhs);
-        });
-    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread,
-                                          index.constant(0));
+    Value sum =
+        emitSum(b, thread, tq, index.constant(kWarpLanes), none,
+                [&](Value row) -> Value {
+                  return memref::LoadOp::create(
+                      b, terms, ValueRange{head, row, index.constant(0)});
+                });
+    Value total = emitWarpReduction(b, sum, [&](Value lhs, Value rhs) -> Value {
+      return arith::AddFOp::create(b, lhs, rhs);
+    });
+    Value gradient = arith::SubFOp::create(b, none, total);
+    Value isFirst = index.equal(thread, index.constant(0));
     emitIf(b, isFirst,
-           [&] { memref::StoreOp::create(b, total, found->gradients, head); });
+           [&] { memref::StoreOp::create(b, gradient, sink.gradients, head); });
   };
   emitLaunch(b, getKernelName(loop), index.max(heads, index.constant(1)), 32,
              [&](Value head, Value, Value thread) {
@@ -55,7 +56,7 @@ LogicalResult varlen::convertSinkGrad(ImplicitLocOpBuilder &b, ForTilesOp loop,
                Value isGood = index.less(index.constant(-1),
                                          index.load(context.work.count, zero));
                Value isHead = index.less(head, heads);
-               emitIf(b, b.createOrFold<arith::AndIOp>(isHead, isGood),
+               emitIf(b, index.both(isHead, isGood),
                       [&] { sumOfHead(head, thread); });
              });
   return success();

@@ -130,11 +130,13 @@ LogicalResult TileLoopConverter::verifyBlocks() {
 
 template <typename Step>
 LogicalResult TileLoopConverter::verifyStep(Step step) {
-  Value queries = loop.getTile(), keys = blocks.getBlock();
-  if (!ofQueries)
-    std::swap(queries, keys);
-  if (step.getQueries() == queries && step.getKeys() == keys)
-    return success();
+  if (blocks) {
+    Value queries = loop.getTile(), keys = blocks.getBlock();
+    if (!ofQueries)
+      std::swap(queries, keys);
+    if (step.getQueries() == queries && step.getKeys() == keys)
+      return success();
+  }
   return step.emitOpError("expected a step at the tile and the block of its "
                           "loops");
 }

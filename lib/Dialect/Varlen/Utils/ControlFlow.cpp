@@ -47,6 +47,19 @@ void varlen::emitLoop(ImplicitLocOpBuilder &b, Value from, Value to,
   emitLoop(b, from, to, arith::ConstantIndexOp::create(b, step), body);
 }
 
+Value varlen::emitSum(ImplicitLocOpBuilder &b, Value from, Value to, Value step,
+                      Value zero, function_ref<Value(Value)> termOf) {
+  ValueRange sum =
+      emitLoop(b, from, to, step, {zero, zero}, [&](Value i, ValueRange state) {
+        Value term = arith::SubFOp::create(b, termOf(i), state[1]);
+        Value next = arith::AddFOp::create(b, state[0], term);
+        Value lost = arith::SubFOp::create(
+            b, arith::SubFOp::create(b, next, state[0]), term);
+        return Values{next, lost};
+      });
+  return sum.front();
+}
+
 ValueRange varlen::emitWhile(ImplicitLocOpBuilder &b, ValueRange inits,
                              function_ref<Value(ValueRange)> condition,
                              function_ref<Values(ValueRange)> body) {

@@ -27,8 +27,7 @@ ReadOp varlen::findStatisticsRead(OnlineAttnGradOp step, Value tile) {
   return read;
 }
 
-FailureOr<SinkGradLoop> varlen::findSinkGrad(ForTilesOp loop) {
-  OnlineSinkGradOp op = *loop.getBody()->getOps<OnlineSinkGradOp>().begin();
+static FailureOr<SinkGrad> findSinkGrad(OnlineSinkGradOp op, ForTilesOp loop) {
   auto read = op.getTerms().getDefiningOp<ReadOp>();
   if (!read || read.getTile() != loop.getTile() ||
       getRank(read.getSource()) != 0)
@@ -38,7 +37,35 @@ FailureOr<SinkGradLoop> varlen::findSinkGrad(ForTilesOp loop) {
       op->hasOneUse() ? dyn_cast<WriteOp>(*op->user_begin()) : WriteOp();
   if (!write || write.getTile() != loop.getTile() || write.getFactor())
     return op.emitOpError("expected one write of its result at the tile");
-  return SinkGradLoop{read.getSource(), write.getDestination()};
+  return SinkGrad{op, read.getSource(), write.getDestination()};
+}
+
+FailureOr<HeadSums> varlen::findHeadSums(ForTilesOp loop) {
+  HeadSums found;
+  for (Operation &op : *loop.getBody()) {
+    if (auto sum = dyn_cast<SumRowsOp>(op)) {
+      found.tables.push_back(sum);
+    } else if (auto sink = dyn_cast<OnlineSinkGradOp>(op)) {
+      if (found.sink.op)
+        return sink.emitOpError("expected one varlen.online_sink_grad in a "
+                                "loop over heads, got another");
+      FailureOr<SinkGrad> parts = findSinkGrad(sink, loop);
+      if (failed(parts))
+        return failure();
+      found.sink = *parts;
+    } else if (auto write = dyn_cast<WriteOp>(op)) {
+      if (!write.getValues().front().getDefiningOp<OnlineSinkGradOp>())
+        return write.emitOpError("expected a write of what "
+                                 "varlen.online_sink_grad returns in a loop "
+                                 "over heads");
+    } else if (!isa<ReadOp, YieldOp>(op)) {
+      return op.emitOpError("is not known to loops over heads");
+    }
+  }
+  if (!found.sink.op && found.tables.empty())
+    return loop.emitOpError("expected varlen.online_sink_grad or "
+                            "varlen.sum_rows in a loop over heads");
+  return found;
 }
 
 /// That scratch that is read and written in a loop is of its batch.

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Structured control flow whose bodies are emitted by the builder that emits
-// what is around them: in a body, `b` is inside.
+// Structured control flow whose bodies are emitted with the builder of the code
+// around them: while a body is emitted, the insertion point of `b` is in it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +20,8 @@ namespace mlir::varlen {
 
 using Values = SmallVector<Value>;
 
-/// A loop over [from, to) in steps, from trip to trip with the values that
-/// `body` returns; the last ones.
+/// A loop over [from, to) in steps that carries the values that `body` returns
+/// to the next iteration; returns the last ones.
 ValueRange emitLoop(ImplicitLocOpBuilder &b, Value from, Value to, Value step,
                     ValueRange inits,
                     function_ref<Values(Value, ValueRange)> body);
@@ -30,8 +30,13 @@ void emitLoop(ImplicitLocOpBuilder &b, Value from, Value to, Value step,
 void emitLoop(ImplicitLocOpBuilder &b, Value from, Value to, int64_t step,
               function_ref<void(Value)> body);
 
-/// A loop as long as `condition` holds of the values, which `body` replaces;
-/// the last ones.
+/// The sum of `termOf(i)` for i in [from, to) in steps, in this order, starting
+/// from `zero`; what rounding has lost of it is carried along (Kahan, 1965).
+Value emitSum(ImplicitLocOpBuilder &b, Value from, Value to, Value step,
+              Value zero, function_ref<Value(Value)> termOf);
+
+/// A loop that runs while `condition` holds for the carried values, which
+/// `body` replaces; returns the last ones.
 ValueRange emitWhile(ImplicitLocOpBuilder &b, ValueRange inits,
                      function_ref<Value(ValueRange)> condition,
                      function_ref<Values(ValueRange)> body);

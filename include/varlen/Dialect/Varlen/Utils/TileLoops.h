@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What is the same for every target: which batch a loop is of, whose scratch it
-// may use, and the parts of a loop over heads.
+// What conversions of tile loops share: the batch of a loop, the scratch that
+// it may use, and the parts of a loop over heads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,33 +20,41 @@
 
 namespace mlir::varlen {
 
-/// A loop over heads with a `varlen.online_sink_grad`, the `varlen.rows` that
-/// it sums, and the memory of the gradients. No target keeps all rows of a head
-/// as a tile.
-struct SinkGradLoop {
+/// A `varlen.online_sink_grad` in a loop over heads: the `varlen.rows` that it
+/// sums, and the memory of the gradients. No target keeps all rows of a head as
+/// a tile.
+struct SinkGrad {
+  OnlineSinkGradOp op;
   Value rows, gradients;
 };
 
-/// The parts of such a loop; an error if it is of another form.
-FailureOr<SinkGradLoop> findSinkGrad(ForTilesOp loop);
+/// The sums that a loop over heads makes.
+struct HeadSums {
+  /// Without `op` if there is none.
+  SinkGrad sink;
+  SmallVector<SumRowsOp> tables;
+};
 
-/// A batch and what is of it, in the order of the program.
+/// The sums of a loop over heads; an error if it has none, or other operations.
+FailureOr<HeadSums> findHeadSums(ForTilesOp loop);
+
+/// A batch with its loops and its scratch, in program order.
 struct BatchLoops {
   BatchOp batch;
   SmallVector<ForTilesOp> loops;
   SmallVector<RowsOp> rows;
 };
 
-/// Has `convert` convert the tile loops in `root`, one batch after the other,
-/// and erases them: how many loops there were. An error if that fails, if a
-/// batch is not made by a `varlen.batch` in the block of its loops, or if a
-/// loop uses scratch of another.
+/// Calls `convert` for each batch of tile loops in `root`, then erases the
+/// loops of the batch; returns the number of loops. Fails, with an error, if
+/// `convert` fails, if a batch is not the result of a `varlen.batch` in the
+/// block of its loops, or if a loop uses scratch of another batch.
 FailureOr<unsigned> convertTileLoops(
     Operation *root,
     function_ref<LogicalResult(const BatchLoops &, OpBuilder &)> convert);
 
-/// The read of `varlen.rows` at `tile` of which lse is the first number, delta
-/// the second, and captures the others; null if they are something else.
+/// The read of `varlen.rows` at `tile` whose results are lse, delta and the
+/// captures of the step, in this order; null if these have another source.
 ReadOp findStatisticsRead(OnlineAttnGradOp step, Value tile);
 
 /// Whether a loop has an operation of that kind.
