@@ -9,7 +9,7 @@
 #include "Program.h"
 
 #include "Status.h"
-#include "varlen/Conversion/Passes.h"
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -153,9 +153,10 @@ void varlen_capi::findWorkspaces(
     ModuleOp module, std::vector<std::unique_ptr<Function>> &functions) {
   for (std::unique_ptr<Function> &function : functions) {
     auto op = module.lookupSymbol<func::FuncOp>(function->name);
-    auto dependsOn = op->removeAttr(varlen::kMemoryDependsOnAttrName);
+    auto dependsOn = dyn_cast_or_null<StringAttr>(
+        op->removeAttr(varlen::kMemoryDependsOnAttrName));
     if (dependsOn) {
-      function->workspaceDependsOn = cast<StringAttr>(dependsOn).str();
+      function->workspaceDependsOn = dependsOn.str();
       continue;
     }
     // What work allocates for itself is allocated where nobody measures.

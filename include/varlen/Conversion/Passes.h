@@ -13,11 +13,6 @@
 
 namespace mlir::varlen {
 
-/// Discardable attribute of a function: the name of an operation by which it
-/// allocates memory that extents and scalar arguments do not tell.
-inline constexpr llvm::StringLiteral kMemoryDependsOnAttrName =
-    "varlen.memory_depends_on";
-
 #define GEN_PASS_DECL
 #include "varlen/Conversion/Passes.h.inc"
 

@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/RuntimeVerifiableOpInterface.h"
 #include "mlir/Transforms/InliningUtils.h"
 
@@ -69,13 +70,26 @@ void VarlenDialect::initialize() {
 }
 
 static LogicalResult verifySchedule(Operation *op, NamedAttribute attr) {
+  if (!isa<ScheduleAttrInterface>(attr.getValue()))
+    return op->emitOpError("expected ")
+           << attr.getName()
+           << " to be a #varlen.cpu_schedule, #varlen.gpu_schedule or "
+              "#varlen.gpu_grad_schedule, got "
+           << attr.getValue();
   // Whether it fits is for the operation to say: it is not verified yet.
-  if (isa<ScheduleAttrInterface>(attr.getValue()))
+  if (isa<AttentionOpInterface, ForTilesOp>(op))
+    return success();
+  // What convert-varlen-to-cpu makes of a loop over tiles.
+  if (!isa<scf::ForallOp, scf::IfOp>(op))
+    return op->emitOpError("has no tiles that ")
+           << attr.getName().getValue()
+           << " could be for: expected an attention, varlen.for_tiles, "
+              "scf.forall or scf.if";
+  if (isa<CPUScheduleAttr>(attr.getValue()))
     return success();
   return op->emitOpError("expected ")
-         << attr.getName()
-         << " to be a #varlen.cpu_schedule, #varlen.gpu_schedule or "
-            "#varlen.gpu_grad_schedule, got "
+         << attr.getName().getValue()
+         << " of a loop on a CPU to be a #varlen.cpu_schedule, got "
          << attr.getValue();
 }
 
@@ -106,6 +120,19 @@ static LogicalResult verifyBand(Operation *op, NamedAttribute attr) {
   return success();
 }
 
+static LogicalResult verifyMemoryDependsOn(Operation *op, NamedAttribute attr) {
+  if (!isa<FunctionOpInterface>(op))
+    return op->emitOpError("is no function that ")
+           << attr.getName().getValue() << " could be for";
+  auto name = dyn_cast<StringAttr>(attr.getValue());
+  if (name && !name.empty())
+    return success();
+  return op->emitOpError("expected ")
+         << attr.getName().getValue()
+         << " to be the name of an operation, a non-empty string, got "
+         << attr.getValue();
+}
+
 LogicalResult VarlenDialect::verifyOperationAttribute(Operation *op,
                                                       NamedAttribute attr) {
   if (attr.getName() == kScheduleAttrName)
@@ -114,6 +141,8 @@ LogicalResult VarlenDialect::verifyOperationAttribute(Operation *op,
     return verifyExp2Degree(op, attr);
   if (attr.getName() == kBandAttrName)
     return verifyBand(op, attr);
+  if (attr.getName() == kMemoryDependsOnAttrName)
+    return verifyMemoryDependsOn(op, attr);
   return success();
 }
 

@@ -54,8 +54,16 @@ struct VarlenVectorizeTiles
       auto work = dyn_cast<scf::ForallOp>(op);
       if (!work)
         work = op->getParentOfType<scf::ForallOp>();
-      if (!schedule || !work)
+      if (!schedule)
         return WalkResult::advance();
+      if (!work) {
+        // An attention is not this pass's, nor is a loop over its tiles.
+        if (!isa<scf::IfOp>(op))
+          return WalkResult::advance();
+        op->emitOpError("expected an scf.forall around what has a ")
+            << kScheduleAttrName;
+        return WalkResult::interrupt();
+      }
       SetVector<Block *> blocks;
       op->walk([&](bufferization::MaterializeInDestinationOp op) {
         foldTransposes(op);

@@ -226,3 +226,51 @@ func.func @band_value(%x: f32) -> f32 {
   %y = math.exp %x {varlen.band = 3 : i64} : f32
   return %y : f32
 }
+
+// -----
+
+func.func @schedule_carrier(%x: f32) -> f32 {
+  // expected-error @below {{has no tiles that varlen.schedule could be for: expected an attention, varlen.for_tiles, scf.forall or scf.if}}
+  %y = math.exp %x {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>} : f32
+  return %y : f32
+}
+
+// -----
+
+func.func @schedule_of_loop(%n: index) {
+  // expected-error @below {{expected varlen.schedule of a loop on a CPU to be a #varlen.cpu_schedule, got #varlen.gpu_schedule<}}
+  scf.forall (%i) in (%n) {
+  } {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>}
+  return
+}
+
+// -----
+
+func.func @schedule_of_branch(%c: i1) {
+  // expected-error @below {{expected varlen.schedule of a loop on a CPU to be a #varlen.cpu_schedule, got #varlen.gpu_schedule<}}
+  scf.if %c {
+  } {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>}
+  return
+}
+
+// -----
+
+// expected-error @below {{expected varlen.memory_depends_on to be the name of an operation, a non-empty string, got 1 : i64}}
+func.func @memory_value() attributes {varlen.memory_depends_on = 1 : i64} {
+  return
+}
+
+// -----
+
+// expected-error @below {{expected varlen.memory_depends_on to be the name of an operation, a non-empty string, got ""}}
+func.func @memory_name() attributes {varlen.memory_depends_on = ""} {
+  return
+}
+
+// -----
+
+func.func @memory_carrier(%x: f32) -> f32 {
+  // expected-error @below {{is no function that varlen.memory_depends_on could be for}}
+  %y = math.exp %x {varlen.memory_depends_on = "memref.alloc"} : f32
+  return %y : f32
+}

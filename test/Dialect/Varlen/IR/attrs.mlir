@@ -29,22 +29,22 @@ func.func private @masks() attributes {
 // CHECK: #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = copy>
 // CHECK: #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 1, panels = 1, kv_block = 8, kv = copy>
 // CHECK: #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 8, panels = 1, kv_block = 128, kv = pairs>
-func.func private @a() attributes {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = copy>}
-func.func private @b() attributes {varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 1, panels = 1, kv_block = 8, kv = copy>}
-func.func private @c() attributes {varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 8, panels = 1, kv_block = 128, kv = pairs>}
+func.func private @a() attributes {s = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = copy>}
+func.func private @b() attributes {s = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 1, panels = 1, kv_block = 8, kv = copy>}
+func.func private @c() attributes {s = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 8, panels = 1, kv_block = 128, kv = pairs>}
 
 // CHECK: func.func private @names(i32 {varlen.name = "q"}) -> (i32 {varlen.name = "out"})
 func.func private @names(i32 {varlen.name = "q"}) -> (i32 {varlen.name = "out"})
 
 // CHECK: #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2>
-func.func private @gpu() attributes {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2>}
+func.func private @gpu() attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2>}
 
 // CHECK: #varlen.gpu_grad_schedule<dq = <warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2>, dk = <warps = 2, block_m = 16, kv_block = 32, stages = 2, ctas = 1>>
-func.func private @gpu_grad() attributes {varlen.schedule = #varlen.gpu_grad_schedule<
+func.func private @gpu_grad() attributes {s = #varlen.gpu_grad_schedule<
     dq = <warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2>,
     dk = <warps = 2, block_m = 16, kv_block = 32, stages = 2, ctas = 1>>}
 // CHECK: #varlen.gpu_grad_schedule<dq = <{{.*}}>, dk = <{{.*}}>, dv = <warps = 1, block_m = 64, kv_block = 32, stages = 3, ctas = 1>>
-func.func private @gpu_grad_apart() attributes {varlen.schedule = #varlen.gpu_grad_schedule<
+func.func private @gpu_grad_apart() attributes {s = #varlen.gpu_grad_schedule<
     dq = <warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2>,
     dk = <warps = 2, block_m = 16, kv_block = 32, stages = 2, ctas = 1>,
     dv = <warps = 1, block_m = 64, kv_block = 32, stages = 3, ctas = 1>>}

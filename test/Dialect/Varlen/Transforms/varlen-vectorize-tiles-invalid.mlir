@@ -470,3 +470,12 @@ func.func @f(%x: memref<8x8xf32>, %n: index) {
   } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
   return
 }
+
+// -----
+
+func.func @no_loop(%c: i1) {
+  // expected-error @below {{'scf.if' op expected an scf.forall around what has a varlen.schedule}}
+  scf.if %c {
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
+  return
+}

@@ -37,7 +37,9 @@
 #include "varlen/Dialect/Varlen/IR/VarlenEnums.h.inc" // IWYU pragma: export
 
 namespace mlir::varlen {
-/// Discardable attribute under which a schedule sits on an operation.
+/// Discardable attribute with the schedule of an operation: of an attention and
+/// of a loop over its tiles, and of what convert-varlen-to-cpu makes of that
+/// loop, an scf.forall or an scf.if in it, whose tiles are vectorised by it.
 inline constexpr llvm::StringLiteral kScheduleAttrName = "varlen.schedule";
 /// Discardable attribute of a linalg.generic on (scores, lo, hi) that puts 0 or
 /// -inf in place of the scores of keys outside [lo, hi) of their query and
@@ -46,21 +48,25 @@ inline constexpr llvm::StringLiteral kScheduleAttrName = "varlen.schedule";
 inline constexpr llvm::StringLiteral kBandAttrName = "varlen.band";
 /// Discardable attribute of math.exp2, and of operations that have
 /// exponentials: the degree of the polynomial that suffices, an integer from 3
-/// to 6, 11 for f64. It is also a promise that what goes in is at most 127
-/// (1023 for f64).
+/// to 6, 11 for f64. It also guarantees that the operand is at most 127 (1023
+/// for f64).
 inline constexpr llvm::StringLiteral kExp2DegreeAttrName = "varlen.exp2_degree";
 inline constexpr int64_t kMinExp2Degree = 3, kMaxExp2Degree = 6,
                          kExp2DegreeF64 = 11;
+/// Discardable attribute of a function: the name of an operation by which it
+/// allocates memory whose size extents and scalar arguments do not determine.
+inline constexpr llvm::StringLiteral kMemoryDependsOnAttrName =
+    "varlen.memory_depends_on";
 /// Row counts of score tiles on a CPU are multiples of this, so that
 /// micro-kernels of any height have no remainder.
 inline constexpr int64_t kGranule = 8;
 /// The most rows of a tile or a block in a schedule: far more than a cache
 /// holds, and few enough for no size in bytes to overflow.
 inline constexpr int64_t kMaxTileRows = 1 << 16;
-/// The largest head_dim that is tiled. For a CPU copies of a row are straight
-/// code, and so are the columns of a tile of gradients: what comes of a larger
-/// one takes minutes to compile. On a GPU the accumulators of the smallest tile
-/// fill the registers of a multiprocessor then.
+/// The largest head_dim that is tiled. On a CPU copies of a row are unrolled,
+/// and so are the columns of a tile of gradients: code for a larger head_dim
+/// takes minutes to compile. On a GPU the accumulators of the smallest tile
+/// fill the registers of a multiprocessor at this size.
 inline constexpr int64_t kMaxHeadDim = 4096;
 
 /// The two bounds of the keys that a query sees.
@@ -86,7 +92,7 @@ enum class MaskSide { Begin, End };
 namespace mlir::varlen {
 class AttentionOpInterface;
 
-/// A value and what messages call it.
+/// A value and its name in messages.
 struct NamedValue {
   StringRef name;
   Value value;
@@ -116,8 +122,8 @@ int64_t getQueryHeads(AttentionOpInterface op);
 int64_t getKvHeads(AttentionOpInterface op);
 int64_t getHeadDim(AttentionOpInterface op);
 int64_t getValueHeadDim(AttentionOpInterface op);
-/// Whether some operand's type does not say its head_dim. That another's does
-/// is not enough: tiles are made from the type of each.
+/// Whether the type of some operand has a dynamic head_dim. A static one of
+/// another operand does not help: tiles are made from the type of each.
 bool hasDynamicHeadDim(AttentionOpInterface op);
 bool isGradient(AttentionOpInterface op);
 /// An attention called `name` with the attributes of `like` and, with captures
@@ -140,18 +146,18 @@ GPUTileNeeds getGPUTileNeeds(AttentionOpInterface op, GPUTileOwner owner);
 #include "varlen/Dialect/Varlen/IR/VarlenInterfaces.h.inc" // IWYU pragma: export
 
 namespace mlir::varlen {
-/// Moves what the score region of `op` says of the distance of query and key to
-/// its mask, if that is a window; returns whether it has changed.
+/// Moves bounds on the distance of query and key from the score region of `op`
+/// to its mask, if that is a window; returns whether it has changed.
 bool absorbVisible(AttentionOpInterface op, RewriterBase &rewriter);
 
 /// Replaces `op` by one without its score region, if that changes nothing;
-/// returns what computes the attention then. What asks for the gradients of
-/// captures keeps it: they are 0, but results.
+/// returns what computes the attention then. An op that returns gradients with
+/// respect to captures keeps the region: these gradients are 0, but results.
 AttentionOpInterface dropIdentityScore(AttentionOpInterface op,
                                        RewriterBase &rewriter);
 
-/// The destinations of `op`, an attention on tensors: those that it has, or new
-/// tensors of unknown contents.
+/// The destinations of `op`, an attention on tensors: its own, or new
+/// tensor.empty.
 FailureOr<SmallVector<Value>> getOrCreateDestinations(AttentionOpInterface op,
                                                       OpBuilder &b);
 } // namespace mlir::varlen

@@ -29,11 +29,15 @@ def Varlen_Dialect : Dialect {
 
     | | on | |
     |---|---|---|
-    | `varlen.schedule` | an attention, a loop over tiles | the tile sizes that a target's code is to use |
+    | `varlen.schedule` | an attention, a `varlen.for_tiles`; of a CPU the `scf.forall` that this becomes, or an `scf.if` in that | the tile sizes of the code for a target; on `scf` operations, those with which `varlen-vectorize-tiles` vectorizes the tiles inside |
     | `varlen.exp2_degree` | `math.exp2`, and what has exponentials | the degree of the polynomial that suffices: 3 to 6, or 11 for f64 |
     | `varlen.band` | `linalg.generic` | that it puts 0 or -inf in place of the scores of keys outside of two limits, or makes zero of what such an operation has hidden |
-    | `varlen.memory_depends_on` | a function | an operation by which it allocates memory that extents do not tell |
+    | `varlen.memory_depends_on` | a function | the name of an operation by which it allocates memory whose size extents do not determine |
     | `varlen.name` | an argument or result of a function | the name under which `varlen-run` reads or writes it |
+
+    A function of `varlen-outline-work` also has the LLVM function attribute
+    `varlen-work`, under `passthrough`: its loops are vectorized already, and a JIT
+    compiler may leave them to fewer optimizations.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;

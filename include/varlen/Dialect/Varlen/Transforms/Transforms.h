@@ -33,16 +33,17 @@ namespace mlir::varlen {
 // varlen-online-softmax
 //===----------------------------------------------------------------------===//
 
-/// Adds the patterns of varlen-online-softmax: steps of online softmax, what
-/// belongs to their state, and their gradients become linalg.
+/// Adds the patterns of varlen-online-softmax, which lower steps of online
+/// softmax, the operations on their state, and their gradients to linalg.
 void populateOnlineSoftmaxPatterns(RewritePatternSet &patterns);
 
 //===----------------------------------------------------------------------===//
 // varlen-expand-exp2
 //===----------------------------------------------------------------------===//
 
-/// math.exp2 on scalars and vectors to a polynomial; `degree` is for f32
-/// operations that do not say theirs, `scale` that AVX-512's vscalef is there.
+/// math.exp2 on scalars and vectors to a polynomial; `degree` is the default
+/// for f32 operations without varlen.exp2_degree, `scale` allows AVX-512's
+/// vscalef.
 void populateExpandExp2Patterns(RewritePatternSet &patterns, int64_t degree,
                                 bool scale);
 
@@ -50,8 +51,8 @@ void populateExpandExp2Patterns(RewritePatternSet &patterns, int64_t degree,
 // varlen-outline-work
 //===----------------------------------------------------------------------===//
 
-/// Attribute of LLVM functions that are the work of an attention: their loops
-/// are blocked and vectorised already.
+/// LLVM function attribute, under `passthrough` of a func.func, of the work of
+/// an attention: its loops are blocked and vectorised already.
 inline constexpr llvm::StringLiteral kWorkFunctionAttrName = "varlen-work";
 
 //===----------------------------------------------------------------------===//
@@ -59,14 +60,14 @@ inline constexpr llvm::StringLiteral kWorkFunctionAttrName = "varlen-work";
 //===----------------------------------------------------------------------===//
 
 /// The declaration of a function of Runtime.h in `module`, added if there is
-/// none. Emits an error at `user` if the name stands for something else.
+/// none. Emits an error at `user` if another symbol has the name.
 FailureOr<func::FuncOp> getRuntimeFunction(ModuleOp module, Operation *user,
                                            llvm::StringRef name,
                                            FunctionType type);
 
-/// Emits a call that reports a broken rule about an extent, unless `rule` is 0:
-/// then none is (see `varlen.batch`). Whether one is, an i1. Fails, with an
-/// error at `user`, if a name of the runtime is taken.
+/// Emits a call that reports a violated rule about an extent, if there is one:
+/// `rule` is its number, or 0 (see `varlen.batch`). Returns whether there is,
+/// an i1. Fails, with an error at `user`, if a name of the runtime is taken.
 FailureOr<Value> emitExtentReport(ImplicitLocOpBuilder &b, Operation *user,
                                   Value rule, Value value, Value bound);
 
