@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Models.h"
 #include "varlen/Differentiation/Registration.h"
 #include "varlen/Interfaces/VJPInterface.h"
 
@@ -15,6 +16,9 @@
 
 using namespace mlir;
 using namespace mlir::varlen;
+
+// Where Models.h looks for rules.
+namespace mlir::varlen {
 
 //===----------------------------------------------------------------------===//
 // Rules
@@ -108,11 +112,11 @@ static LogicalResult pullBack(arith::MinNumFOp op, VJPBuilder &b) {
   return pullBackExtremum(op, arith::CmpFPredicate::OLT, b);
 }
 
+} // namespace mlir::varlen
+
 //===----------------------------------------------------------------------===//
 // Registration
 //===----------------------------------------------------------------------===//
-
-#include "Models.h"
 
 void varlen::registerArithVJPExternalModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, arith::ArithDialect *) {

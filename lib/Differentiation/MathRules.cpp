@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Models.h"
 #include "varlen/Differentiation/Registration.h"
 #include "varlen/Interfaces/VJPInterface.h"
 
@@ -17,6 +18,9 @@
 
 using namespace mlir;
 using namespace mlir::varlen;
+
+// Where Models.h looks for rules.
+namespace mlir::varlen {
 
 //===----------------------------------------------------------------------===//
 // Functions of one number
@@ -185,11 +189,11 @@ static LogicalResult pullBack(math::CopySignOp op, VJPBuilder &b) {
   return success();
 }
 
+} // namespace mlir::varlen
+
 //===----------------------------------------------------------------------===//
 // Registration
 //===----------------------------------------------------------------------===//
-
-#include "Models.h"
 
 void varlen::registerMathVJPExternalModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, math::MathDialect *) {

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A rule is an overload of `pullBack`, or of `getSlope` where the operation is
-// a function of one number. Include this after them.
+// a function of one number, in this namespace: the models find it by the type
+// of its builder.
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Models.h"
 #include "varlen/Differentiation/Registration.h"
 #include "varlen/Interfaces/VJPInterface.h"
 
@@ -17,6 +18,9 @@
 
 using namespace mlir;
 using namespace mlir::varlen;
+
+// Where Models.h looks for rules.
+namespace mlir::varlen {
 
 //===----------------------------------------------------------------------===//
 // scf.for
@@ -169,11 +173,11 @@ static LogicalResult pullBack(scf::ForOp op, VJPBuilder &b) {
   return ForRule(op, b).run();
 }
 
+} // namespace mlir::varlen
+
 //===----------------------------------------------------------------------===//
 // Registration
 //===----------------------------------------------------------------------===//
-
-#include "Models.h"
 
 void varlen::registerSCFVJPExternalModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, scf::SCFDialect *) {

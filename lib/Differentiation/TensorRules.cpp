@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Models.h"
 #include "varlen/Differentiation/Registration.h"
 #include "varlen/Interfaces/VJPInterface.h"
 
@@ -17,6 +18,9 @@
 
 using namespace mlir;
 using namespace mlir::varlen;
+
+// Where Models.h looks for rules.
+namespace mlir::varlen {
 
 //===----------------------------------------------------------------------===//
 // Parts of a tensor
@@ -179,11 +183,11 @@ static LogicalResult pullBack(tensor::ReshapeOp op, VJPBuilder &b) {
   return success();
 }
 
+} // namespace mlir::varlen
+
 //===----------------------------------------------------------------------===//
 // Registration
 //===----------------------------------------------------------------------===//
-
-#include "Models.h"
 
 void varlen::registerTensorVJPExternalModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, tensor::TensorDialect *) {

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Models.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 #include "varlen/Differentiation/Registration.h"
@@ -23,6 +24,9 @@
 
 using namespace mlir;
 using namespace mlir::varlen;
+
+// Where Models.h looks for rules.
+namespace mlir::varlen {
 
 //===----------------------------------------------------------------------===//
 // varlen.attn, varlen.attn_into
@@ -182,11 +186,11 @@ static LogicalResult pullBack(MergeOp op, VJPBuilder &b) {
   return success();
 }
 
+} // namespace mlir::varlen
+
 //===----------------------------------------------------------------------===//
 // Registration
 //===----------------------------------------------------------------------===//
-
-#include "Models.h"
 
 void varlen::registerVarlenVJPExternalModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, VarlenDialect *) {
