@@ -107,21 +107,47 @@ struct ReduceEachElement : OpRewritePattern<gpu::SubgroupReduceOp> {
   }
 };
 
+} // namespace
+
+static constexpr unsigned kWarpLanes = 32, kShuffleBits = 32;
+
+/// That shuffles of a warp can do the reduction.
+static LogicalResult verifyReduction(gpu::SubgroupReduceOp op) {
+  std::optional<uint32_t> size = op.getClusterSize();
+  if (!size)
+    return success();
+  if (*size > kWarpLanes)
+    return op.emitOpError("expected a cluster of at most ")
+           << kWarpLanes << " lanes, got " << *size;
+  auto vector = dyn_cast<VectorType>(op.getType());
+  Type element = getElementTypeOrSelf(op.getType());
+  if (element.getIntOrFloatBitWidth() <= kShuffleBits &&
+      (!vector || kernel::isInRegisters(vector)))
+    return success();
+  return op.emitOpError("expected numbers of at most ")
+         << kShuffleBits << " bits, as many as registers hold, got "
+         << op.getType();
+}
+
+namespace {
 struct KernelExpandReductions
     : kernel::impl::KernelExpandReductionsBase<KernelExpandReductions> {
   void runOnOperation() override {
+    WalkResult result = getOperation()->walk([](gpu::SubgroupReduceOp op) {
+      return WalkResult(verifyReduction(op));
+    });
+    if (result.wasInterrupted())
+      return signalPassFailure();
     RewritePatternSet patterns(&getContext());
     kernel::populateExpandReductionsPatterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }
 };
-
 } // namespace
 
 void kernel::populateExpandReductionsPatterns(RewritePatternSet &patterns) {
-  constexpr unsigned lanes = 32, shuffleBits = 32;
   patterns.add<ReduceInThread, ReduceEachElement>(patterns.getContext());
-  populateGpuLowerClusteredSubgroupReduceToShufflePatterns(patterns, lanes,
-                                                           shuffleBits);
+  populateGpuLowerClusteredSubgroupReduceToShufflePatterns(patterns, kWarpLanes,
+                                                           kShuffleBits);
 }

@@ -307,9 +307,11 @@ varlen::getOrCreateDestinations(AttentionOpInterface op, OpBuilder &b) {
     return destinations;
   if (failed(detail::reifyShapes(op, b, shapes)))
     return op->emitOpError("expected tensors, got memrefs");
-  for (auto [shape, result] : llvm::zip_equal(shapes, op->getResults()))
+  for (auto [shape, result] : llvm::zip_equal(shapes, op->getResults())) {
+    auto type = cast<RankedTensorType>(result.getType());
     destinations.push_back(tensor::EmptyOp::create(
-        b, op.getLoc(), shape, getElementTypeOrSelf(result)));
+        b, op.getLoc(), shape, type.getElementType(), type.getEncoding()));
+  }
   return destinations;
 }
 

@@ -65,3 +65,17 @@ func.func @slice(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>, %all: tensor<16x4x1
   %new = tensor.insert_slice %out into %all[8, 0, 0] [8, 4, 16] [1, 1, 1] : tensor<8x4x16xf32> into tensor<16x4x16xf32>
   return %new : tensor<16x4x16xf32>
 }
+
+// -----
+
+// A destination has the encoding of the result.
+
+// CHECK-LABEL: func.func @encoding(
+// CHECK:         %[[OUT:.*]] = tensor.empty() : tensor<8x4x16xf32, "blocked">
+// CHECK:         varlen.attn_into {{.*}} outs(%[[OUT]], %{{.*}})
+func.func @encoding(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) -> tensor<8x4x16xf32, "blocked"> {
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<8x4x16xf32, "blocked">, tensor<4x8xf32>)
+  return %out : tensor<8x4x16xf32, "blocked">
+}

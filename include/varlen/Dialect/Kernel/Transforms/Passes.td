@@ -299,7 +299,8 @@ def KernelExpandReductions : Kernel_Pass<"kernel-expand-reductions"> {
     What a thread has of a row is reduced as a balanced tree; the four lanes of
     the row by two shuffles and operations, element by element.
 
-    *Requires*: fragments.
+    *Requires*: fragments; clusters of at most 32 lanes, and numbers of at most 32
+    bits in them.
     *Guarantees*: no `vector.multi_reduction` of fragments and no
     `gpu.subgroup_reduce` of clusters is left.
     *Numerics*: the order of a sum. The identity that a reduction starts from
