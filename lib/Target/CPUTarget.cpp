@@ -51,8 +51,6 @@ static bool isHostArch(Arch arch) {
                               : host.getArch() == llvm::Triple::aarch64;
 }
 
-llvm::ArrayRef<CPUTarget> mlir::varlen::getCPUTargets() { return targets; }
-
 const CPUTarget *mlir::varlen::lookupCPUTarget(StringRef name) {
   if (name == "host")
     return &getHostCPUTarget();

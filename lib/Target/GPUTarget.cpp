@@ -22,8 +22,6 @@ static constexpr GPUTarget table[] = {
     {"sm_120", 87, 99 * 1024},  {"sm_120a", 87, 99 * 1024},
 };
 
-llvm::ArrayRef<GPUTarget> mlir::varlen::getGPUTargets() { return table; }
-
 const GPUTarget *mlir::varlen::lookupGPUTarget(llvm::StringRef name) {
   const GPUTarget *target =
       llvm::find_if(table, [&](const GPUTarget &t) { return t.name == name; });

@@ -15,7 +15,6 @@
 #ifndef VARLEN_TARGET_CPUTARGET_H
 #define VARLEN_TARGET_CPUTARGET_H
 
-#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
@@ -59,9 +58,6 @@ struct CodegenNames {
   std::string tuneCPU;
   std::string features;
 };
-
-/// All targets, the most general of each architecture first.
-llvm::ArrayRef<CPUTarget> getCPUTargets();
 
 /// The target of that name; "host" is the best one this machine can run. Null
 /// if there is none: `getCPUTargetNames` then says what would have been valid.

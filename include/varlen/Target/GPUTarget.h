@@ -14,7 +14,6 @@
 #ifndef VARLEN_TARGET_GPUTARGET_H
 #define VARLEN_TARGET_GPUTARGET_H
 
-#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
@@ -36,8 +35,6 @@ struct GPUTarget {
 
 /// The newest version of PTX, times ten, that the LLVM we use writes.
 inline constexpr int64_t kNewestPTX = 90;
-
-llvm::ArrayRef<GPUTarget> getGPUTargets();
 
 /// Null if there is no target of that name; `getGPUTargetNames` then says what
 /// would have been valid.
