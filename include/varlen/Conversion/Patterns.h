@@ -20,9 +20,9 @@ class RewritePatternSet;
 
 namespace mlir::varlen {
 
-/// varlen-expand-narrow-floats: conversions between f32 and bf16 or f16, those
-/// that are asked for, to arithmetic on integers. Other arithmetic on narrow
-/// types is upstream's to widen, which the pass does first.
+/// varlen-expand-narrow-floats: conversions between f32 and bf16 or f16, of the
+/// types that are enabled, to arithmetic on integers. Upstream's patterns widen
+/// other arithmetic on narrow types; the pass runs them first.
 void populateExpandNarrowFloatsPatterns(RewritePatternSet &patterns, bool bf16,
                                         bool f16);
 

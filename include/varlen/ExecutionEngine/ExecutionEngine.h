@@ -33,8 +33,8 @@ class TargetMachine;
 
 namespace mlir::varlen {
 
-/// A second round of scheduling, which a higher level would add, brings nothing
-/// on CPUs that reorder instructions themselves.
+/// A higher level would add a second round of scheduling, which gains nothing
+/// on out-of-order CPUs.
 inline constexpr auto kCodeGenLevel = llvm::CodeGenOptLevel::Less;
 
 /// Initialises LLVM's target of this machine; once, whatever threads call it.
@@ -50,10 +50,10 @@ makeTargetMachine(const CPUTarget &target);
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 makeFileTargetMachine(const CPUTarget &target);
 
-/// LLVM's passes for what varlen-to-cpu makes, a `transformer` of
+/// LLVM's passes for the code of varlen-to-cpu, a `transformer` of
 /// mlir::ExecutionEngineOptions: the loops of attention are blocked and
-/// vectorised already and need a fifth of the time of -O1; the others become
-/// vector code. `machine` must outlive the transformer.
+/// vectorised already, and their passes take a fifth of the time of -O1; other
+/// loops are vectorised. `machine` must outlive the transformer.
 std::function<llvm::Error(llvm::Module *)>
 makeOptimizingTransformer(const CPUTarget &target,
                           llvm::TargetMachine &machine);
@@ -63,11 +63,11 @@ makeOptimizingTransformer(const CPUTarget &target,
 void forEachRuntimeSymbol(
     llvm::function_ref<void(llvm::StringRef, void *)> visit);
 
-/// Lets compiled code call those.
+/// Makes these functions available to compiled code.
 void registerRuntimeSymbols(ExecutionEngine &engine);
 
-/// An engine for `module`, in the llvm dialect, with all of the above: what a
-/// host needs that does not make its own. `addSymbols` is called before
+/// An engine for `module`, in the llvm dialect, with all of the above, for
+/// hosts that do not create their own. `addSymbols` is called before
 /// constructors run.
 llvm::Expected<std::unique_ptr<ExecutionEngine>>
 createExecutionEngine(Operation *module, const CPUTarget &target,

@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What varlen-to-cpu has lowered becomes an object file in memory, and that
-// becomes functions of this process. Between the two it may be in a file.
+// Compiles modules that varlen-to-cpu has lowered to object files in memory,
+// and loads such objects, which may have been stored in a file, into this
+// process.
 //
 //===----------------------------------------------------------------------===//
 

@@ -42,14 +42,14 @@ public:
 
   /// The cotangent of `value`; null stands for zero.
   Value getCotangent(Value value) const { return cotangents.lookup(value); }
-  /// The same with the zeros written out.
+  /// The same, with a tensor or number of zeros in place of null.
   Value getCotangentOrZero(Value value);
-  /// Whether anybody asks for the cotangent of `value`. What is built for
-  /// another is dead, and removed in the end.
+  /// Whether the cotangent of `value` is needed. Operations that rules create
+  /// for cotangents of other values are dead, and removed at the end.
   bool isVaried(Value value) const { return varied.contains(value); }
   /// Adds `cotangent` (null: nothing) to that of `value`.
   void accumulate(Value value, Value cotangent);
-  /// The same where the sum is made in a part of it: `add` gets the cotangent
+  /// The same for sums into a part of the cotangent: `add` takes the cotangent
   /// so far, zeros at first, and returns the new one.
   void accumulateInto(Value value, llvm::function_ref<Value(Value)> add);
 
@@ -67,19 +67,19 @@ public:
   /// A tensor of the shape of `like`, with `element` unless it is null, whose
   /// elements are not set.
   Value emptyLike(Value like, Type element = {});
-  /// The extents of a tensor, without asking for its elements where the
-  /// operations that make it allow.
+  /// The extents of a tensor, computed without its elements where the
+  /// operations that produce it can reify them.
   SmallVector<OpFoldResult> getSizes(Value tensor);
 
   //===--------------------------------------------------------------------===//
-  // For those who differentiate
+  // For passes that differentiate
   //===--------------------------------------------------------------------===//
 
-  /// Marks `sources`, and what changes smoothly with them, as varied. `ops` are
-  /// in the order of execution.
+  /// Marks `sources`, and the values that depend differentiably on them, as
+  /// varied. `ops` are in the order of execution.
   void markVaried(ValueRange sources, ArrayRef<Operation *> ops);
-  /// Applies the rules of `ops` from the last to the first. An operation
-  /// without a rule that a cotangent would have to pass is an error.
+  /// Applies the rules of `ops` from the last to the first. Fails, with an
+  /// error, if a cotangent has to pass an operation without a rule.
   LogicalResult pullBack(ArrayRef<Operation *> ops);
 
 private:
@@ -93,16 +93,16 @@ private:
 };
 
 /// The values from outside that the regions of an operation use. The operation
-/// may be in a body that is no operation's yet.
+/// may be in a region without a parent operation.
 SmallVector<Value> getCaptured(Operation *op);
 
 /// The values from outside that the operation reads: its operands, and what its
 /// regions capture.
 SmallVector<Value> getDependencies(Operation *op);
 
-/// A value that has the shape of `value` and is there before it, as the
-/// destination of what makes it; null if none is known. Of what a loop carries
-/// it is the initial value, if the loop keeps its shape.
+/// A value that has the shape of `value` and is defined before it, such as the
+/// destination of its producer; null if none is known. For a value that a loop
+/// carries it is the initial value, if the loop preserves the shape.
 Value getEarlierOfSameShape(Value value);
 
 /// Removes operations of `block` that nothing needs.

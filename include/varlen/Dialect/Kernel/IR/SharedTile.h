@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What somebody has to know who counts bytes of shared memory without the
-// dialect: plain numbers.
+// Constants for code that computes sizes of shared memory without linking the
+// dialect.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +20,8 @@ namespace mlir::varlen::kernel {
 
 /// Columns of a slab of a shared tile: rows of 128 bytes in 16 bits.
 inline constexpr int64_t kSlabColumns = 64;
-/// Shared memory has fewer bytes than that: more than any CTA has, and than
-/// offsets in 32 bits reach.
+/// A bound on the bytes of shared memory of a CTA: above what any chip has, and
+/// within the range of 32-bit offsets.
 inline constexpr int64_t kTooManyBytes = int64_t(1) << 31;
 /// Planes of bf16 whose sum is an f32 tile.
 inline constexpr int64_t kPlanes = 3;

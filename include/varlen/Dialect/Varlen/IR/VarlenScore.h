@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The region of an attention, or of a step, that changes scores: its arguments
-// are a score, the positions of its query and its key, and of each capture a
+// The region of an attention, or of a step, that modifies scores: its arguments
+// are a score, the positions of its query and its key, and for each capture a
 // number or a row of a table; it yields the new score and, if it hides keys,
 // whether the key is visible to the query.
 //
@@ -27,21 +27,22 @@ namespace mlir::varlen {
 /// Arguments of a score region; those of captures follow.
 enum ScoreArgument : unsigned { Score, QueryPosition, KeyPosition, Captures };
 
-/// Queries that an offset moves farther are there: the distance of a query and
-/// a key has 32 bits, too.
+/// Positions of queries are clamped to this distance from 0, so that the
+/// distance of a query and a key has 32 bits, too.
 constexpr int64_t kFarthestPosition = (int64_t(1) << 30) - 1;
 
 /// Gives the arguments of a score region the names that it is printed with.
 void setScoreArgumentNames(Region &region, OpAsmSetValueNameFn setName);
 
-/// Whether a score depends on where its query and its key are; not if there is
-/// no region.
+/// Whether a score depends on the positions of its query and its key; false
+/// without a region.
 bool readsPositions(Block *score);
 
-/// Whether new scores differ from the scores; not if there is no region.
+/// Whether new scores differ from the scores; false without a region.
 bool changesScores(Block *score);
 
-/// What says whether a key is visible; null if all are, or there is no region.
+/// The value that says whether a key is visible; null if all keys are, or if
+/// there is no region.
 Value getVisible(Block *score);
 
 /// Whether a capture is a table; not if there is no such argument.

@@ -54,14 +54,14 @@ SmallVector<int64_t> getKeyTileShape(const StepSizes &);
 SmallVector<int64_t> getValueTileShape(const StepSizes &);
 /// acc; dout is one of `qk` in either orientation.
 SmallVector<int64_t> getAccTileShape(Orientation, const StepSizes &);
-/// What has one value per query: m, l, lse, delta and the limits.
+/// A statistic, one number for each query: m, l, lse, delta and the limits.
 SmallVector<int64_t> getRowStatShape(Orientation, const StepSizes &);
 
 //===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//
 
-/// The integers of a rank-1 value that is a constant; none if it is not.
+/// The integers of a constant of rank 1; none if the value is not one.
 std::optional<SmallVector<int64_t>> getConstantIntegers(Value value);
 
 } // namespace mlir::varlen

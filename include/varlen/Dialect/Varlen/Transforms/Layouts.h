@@ -14,7 +14,7 @@
 namespace mlir::varlen {
 
 /// Emits an error that names the operand unless it is a memref whose last
-/// stride is 1; its other strides may be any. Tiles of all targets assume that.
+/// stride is 1, with any other strides. Tiles of all targets rely on that.
 LogicalResult verifyLayout(AttentionOpInterface op, NamedValue operand);
 
 /// The same for all memrefs that an attention on buffers reads and writes.

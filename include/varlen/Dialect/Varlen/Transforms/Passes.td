@@ -458,13 +458,13 @@ def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
     sum on the exponentials. A contraction keeps `rows x vectors` accumulators
     in registers and reads its left factor by scalar broadcast, so neither
     factor is ever transposed. A statistic (one value per column) stays in
-    registers. A tile wider than `vectors` is done in chunks of columns. Where a
+    registers. A tile wider than `vectors` is computed in several parts. Where a
     mask hides scores (`varlen.band`), loops over them and sums of products with
     them stop at its edges; rows that all columns see have a loop of their own, in
     which nothing is masked. What products read by vectors of columns (the
     forward's p) is computed for each vector's own rows: those of the first vector
     alone, of the first two, and so on, of all, ..., of the last alone. What they
-    read by scalars (gradients) is computed in chunks of two vectors at the
+    read by scalars (gradients) is computed two vectors at a time at the
     edges. A tile that is computed is stored in all orders, rows and pairs of
     rows, that are read.
 

@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One formula for what a compiler computes and for what it emits.
+// Arithmetic on positions that either computes with constants or emits IR, so
+// that one formula serves both.
 //
 //===----------------------------------------------------------------------===//
 

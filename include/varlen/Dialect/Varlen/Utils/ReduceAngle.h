@@ -15,10 +15,11 @@ class Operation;
 
 namespace mlir::varlen {
 
-/// Brings the angle of a sine, cosine or tangent of f32 (a number or a vector)
-/// to a turn, where upstream's polynomials are exact: beyond it they lose as
-/// many bits as the number of turns has, 6e-3 at 1e5, where rotary positions
-/// are. After it 3e-7 there. Does nothing for other operations.
+/// Reduces the angle of a sine, cosine or tangent of f32 (a number or a vector)
+/// to one turn, where upstream's polynomials are accurate. For larger angles
+/// they lose as many bits as the number of turns has: the error is 6e-3 at 1e5,
+/// which rotary positions reach, and 3e-7 with this. Does nothing for other
+/// operations.
 void reduceAngle(Operation *op);
 
 } // namespace mlir::varlen

@@ -13,10 +13,10 @@
 
 namespace mlir::varlen {
 
-/// Where the rows of a sequence and kv head are in packed memory T x H x D. Of
-/// queries such a row is a *pair*: the query heads that share a kv head follow
-/// each other, so pair p is query p / group of head kvHead * group + p % group.
-/// Keys are pairs with a group of 1.
+/// Where the rows of a sequence and kv head are in packed memory T x H x D. For
+/// queries such a row is a *pair* of a query row and a head: the query heads
+/// that share a kv head follow each other, so pair p is query row p / group of
+/// head kvHead * group + p % group. Keys are pairs with a group of 1.
 struct RowMap {
   /// The row of the first query or key of the sequence.
   Value firstRow;

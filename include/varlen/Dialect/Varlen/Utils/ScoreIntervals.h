@@ -24,27 +24,27 @@ struct NumberRange {
   Value low, high;
 };
 
-/// Whether a key is visible depends on a number of that capture, of those that
-/// are no tables.
+/// Whether the visibility of a key depends on that capture, if it is not a
+/// table.
 bool visibilityReadsCapture(Block *score, unsigned capture);
 
 /// Emits the range of the numbers of a capture, of which `low` is the least and
 /// `high` the largest, both NaN if some number is.
 NumberRange emitCaptureRange(ImplicitLocOpBuilder &b, Value low, Value high);
 
-/// Emits whether some query of a range may see some key of another, by interval
-/// arithmetic over what a score region says of positions and of `captures`, the
-/// ranges of the numbers of these queries, of tables none: i1, true where it
-/// cannot tell.
-/// Null if the region hides no key, or nothing can be told of any block. The
-/// type of `index` is that of positions here; nothing is known of integers of
-/// the region that might be none of it. Sequences have less than 2^30 rows.
+/// Emits whether some query of a range may see some key of another, an i1, by
+/// interval arithmetic over the visibility of a score region. `captures` are
+/// the ranges of the numbers of these queries, without range for tables. True
+/// where the arithmetic cannot decide; null if the region hides no key, or if
+/// no block can be decided. Positions are of the type of `index`; integers of
+/// the region that may overflow it are unbounded. Sequences have less than 2^30
+/// rows.
 Value emitMayBeVisible(IndexBuilder &index, Block *score,
                        const PositionRange &queries, const PositionRange &keys,
                        ArrayRef<NumberRange> captures);
 
-/// An operation that whether a key is visible depends on, and of whose result
-/// `emitMayBeVisible` knows nothing; null if there is none.
+/// An operation on which the visibility of a key depends and whose result is
+/// unbounded for `emitMayBeVisible`; null if there is none.
 Operation *findUnknownVisibility(Block *score);
 
 } // namespace mlir::varlen

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Ranges of keys and of queries that follow from a mask, whichever it is.
+// Ranges of keys and of queries that follow from any mask.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,9 +17,9 @@
 
 namespace mlir::varlen {
 
-/// Rows of one side that those of a range of the other side meet: some of the
-/// range meet [begin, end), all of it meet [wholeBegin, wholeEnd). `begin` and
-/// `wholeBegin` may lie behind the last row.
+/// The rows of one side that a range of rows of the other side meets: some row
+/// of the range meets each of [begin, end), and every row of it meets all of
+/// [wholeBegin, wholeEnd). `begin` and `wholeBegin` may lie past the last row.
 template <typename T> struct MaskRange {
   T begin, wholeBegin, wholeEnd, end;
 };
@@ -46,13 +46,13 @@ public:
   /// sequence; null if there is none on that side.
   Value emitBound(IndexBuilder &index, MaskSide side, Value query) const;
 
-  /// Where a query is among the keys, the position that score regions know, of
-  /// 32 bits. Keys are numbered from the first.
+  /// The 32-bit position of a query among the keys, an argument of score
+  /// regions. Keys are numbered from the first.
   Value emitPosition(IndexBuilder &index, Value query) const;
 
-  /// Has rows numbered from those.
+  /// Numbers rows from this query and this key on.
   void shift(IndexBuilder &index, Position query, Position key = 0);
-  /// Makes the numbers it consists of those of `narrow`, for rows within 2^29.
+  /// Casts the state to the type of `narrow`, for rows within 2^29.
   void emitCast(IndexBuilder &index, IndexBuilder &narrow);
 
 private:
@@ -63,7 +63,7 @@ private:
   SmallVector<Position, 1> firstQueries;
 };
 
-/// The number of pairs of a query of a sequence and a key that it sees.
+/// The number of (query, key) combinations of a sequence that are visible.
 double countVisiblePairs(MaskAttrInterface mask, int64_t queries, int64_t keys,
                          int64_t offset);
 

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A table of an attention, H x M or H x T x M, is a view to steps of which a
-// row begins at each element: the row of a query is an offset, whatever the
-// strides.
+// Steps see a table of an attention, H x M or H x T x M, as a view in which a
+// row begins at every element: the row of a query is an offset into it, for any
+// strides of the table.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,7 @@ SmallVector<Value> emitTableStrides(IndexBuilder index, Value table);
 Value emitTableRow(IndexBuilder index, ValueRange strides, Value head,
                    Value query);
 
-/// What stands for the row of a query that a `varlen.scatter_add` leaves out.
+/// The row of a query that a `varlen.scatter_add` skips.
 constexpr int64_t kNoTableRow = std::numeric_limits<int64_t>::min();
 
 /// Emits the place of an entry of a view, an offset to its first element, for a

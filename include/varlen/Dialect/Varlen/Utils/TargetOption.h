@@ -18,7 +18,7 @@ class Operation;
 namespace mlir::varlen {
 
 /// The CPU of that name in the table of targets, or null after an error at the
-/// operation that says which there are.
+/// operation that lists the names of the table.
 const CPUTarget *getCPUTargetOrError(Operation *op, llvm::StringRef name);
 
 } // namespace mlir::varlen
