@@ -216,6 +216,42 @@ func.func @step(%cu: memref<?xi32>, %n: index, %q: memref<?x4x64xbf16>, %a: tens
 
 #gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
 
+// A step in a loop over tiles that has no loop over blocks.
+func.func @step_of_tile(%cu: memref<?xi32>, %n: index, %q: tensor<64x64xbf16>, %k: tensor<32x64xbf16>, %a: tensor<64x64xf32>,
+                        %m: tensor<64x1xf32>, %keys: !varlen.tile<keys(32)>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    // expected-error@+1 {{expected a step at the tile and the block of its loops}}
+    %0:3 = varlen.online_attn qk at(%t, %keys : !varlen.tile<queries(64)>, !varlen.tile<keys(32)>)
+        ins(%q, %k, %k : tensor<64x64xbf16>, tensor<32x64xbf16>, tensor<32x64xbf16>)
+        outs(%a, %m, %m : tensor<64x64xf32>, tensor<64x1xf32>, tensor<64x1xf32>) scale 1.0
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @heads_table(%cu: memref<?xi32>, %n: index, %sinks: memref<4xf32>, %rows: memref<4x?x8xf32>, %table: memref<4x8xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %terms = varlen.rows in %batch : !varlen.rows<1 x f32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+  }
+  varlen.for_tiles "b" %t of heads in %batch {
+    %0 = varlen.read %terms at %t : !varlen.rows<1 x f32>, !varlen.tile<heads> -> tensor<1x?xf32>
+    %dsink = varlen.online_sink_grad %0 : tensor<1x?xf32>
+    varlen.write %dsink to %sinks at %t otherwise (0.0) : tensor<1x1xf32> -> memref<4xf32>, !varlen.tile<heads>
+    // expected-error@+1 {{'varlen.sum_rows' op has no kernel for a GPU}}
+    varlen.sum_rows %rows to %table at %t : memref<4x?x8xf32> to memref<4x8xf32>, !varlen.tile<heads>
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
 func.func @tile_outside(%cu: memref<?xi32>, %n: index, %q: memref<?x4x64xbf16>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
   varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
@@ -289,42 +325,6 @@ func.func @in_a_kernel(%cu: memref<?xi32>, %n: index) {
     varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
     }
     gpu.terminator
-  }
-  return
-}
-
-// -----
-
-#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
-
-// A step in a loop over tiles that has no loop over blocks.
-func.func @step_of_tile(%cu: memref<?xi32>, %n: index, %q: tensor<64x64xbf16>, %k: tensor<32x64xbf16>, %a: tensor<64x64xf32>,
-                        %m: tensor<64x1xf32>, %keys: !varlen.tile<keys(32)>) {
-  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
-    // expected-error@+1 {{expected a step at the tile and the block of its loops}}
-    %0:3 = varlen.online_attn qk at(%t, %keys : !varlen.tile<queries(64)>, !varlen.tile<keys(32)>)
-        ins(%q, %k, %k : tensor<64x64xbf16>, tensor<32x64xbf16>, tensor<32x64xbf16>)
-        outs(%a, %m, %m : tensor<64x64xf32>, tensor<64x1xf32>, tensor<64x1xf32>) scale 1.0
-  }
-  return
-}
-
-// -----
-
-#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
-
-func.func @heads_table(%cu: memref<?xi32>, %n: index, %sinks: memref<4xf32>, %rows: memref<4x?x8xf32>, %table: memref<4x8xf32>) {
-  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %terms = varlen.rows in %batch : !varlen.rows<1 x f32>
-  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
-  }
-  varlen.for_tiles "b" %t of heads in %batch {
-    %0 = varlen.read %terms at %t : !varlen.rows<1 x f32>, !varlen.tile<heads> -> tensor<1x?xf32>
-    %dsink = varlen.online_sink_grad %0 : tensor<1x?xf32>
-    varlen.write %dsink to %sinks at %t otherwise (0.0) : tensor<1x1xf32> -> memref<4xf32>, !varlen.tile<heads>
-    // expected-error@+1 {{'varlen.sum_rows' op has no kernel for a GPU}}
-    varlen.sum_rows %rows to %table at %t : memref<4x?x8xf32> to memref<4x8xf32>, !varlen.tile<heads>
   }
   return
 }

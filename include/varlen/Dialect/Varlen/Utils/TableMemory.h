@@ -30,7 +30,7 @@ SmallVector<Value> emitTableStrides(IndexBuilder index, Value table);
 Value emitTableRow(IndexBuilder index, ValueRange strides, Value head,
                    Value query);
 
-/// The row of a query that a `varlen.scatter_add` skips.
+/// What stands for the row of a query that a `varlen.scatter_add` leaves out.
 constexpr int64_t kNoTableRow = std::numeric_limits<int64_t>::min();
 
 /// Emits the place of an entry of a view, an offset to its first element, for a
