@@ -232,7 +232,7 @@ template <typename OpTy> struct DropZeroDlse : OpRewritePattern<OpTy> {
     return success();
   }
 };
-/// Hides keys by a window where a score region does.
+/// Hides keys by the mask where a score region does.
 template <typename OpTy> struct AbsorbVisible : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
 

@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A condition on the distance of key and query is a window, which the tiling of
-// every target knows: it visits no block that is hidden.
+// A condition on the distance of key and query is a window, and that both are
+// in one chunk a chunk mask where it is causal, which the tiling of every
+// target knows: it visits no block that is hidden.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +29,8 @@ struct Linear {
 };
 } // namespace
 
-/// Numbers that sums of a few of, and of positions, stay within 32 bits.
+/// Numbers that sums of a few of, and of positions, stay within 32 bits; also
+/// the longest chunk of a mask.
 static constexpr int64_t kMost = int64_t(1) << 28;
 
 static std::optional<Linear> getLinear(Value value, Block *score) {
@@ -125,43 +127,131 @@ static int64_t narrower(int64_t a, int64_t b) {
   return std::min(a, b);
 }
 
+/// The size of chunks of positions of which a comparison wants one that the
+/// query and the key are both in. Quotients of positions before the first key,
+/// which differ between divisions, matter to no causal mask.
+static std::optional<int64_t> getChunk(Value condition, Block *score) {
+  auto compare = condition.getDefiningOp<arith::CmpIOp>();
+  if (!compare || compare.getPredicate() != arith::CmpIPredicate::eq)
+    return std::nullopt;
+  auto getSize = [&](Value quotient,
+                     ScoreArgument position) -> std::optional<int64_t> {
+    Operation *op = quotient.getDefiningOp();
+    APInt size;
+    if (!isa_and_nonnull<arith::DivSIOp, arith::DivUIOp, arith::FloorDivSIOp>(
+            op) ||
+        op->getOperand(0) != score->getArgument(position) ||
+        !matchPattern(op->getOperand(1), m_ConstantInt(&size)) ||
+        !size.isStrictlyPositive() || size.ugt(kMost))
+      return std::nullopt;
+    return size.getSExtValue();
+  };
+  Value lhs = compare.getLhs(), rhs = compare.getRhs();
+  if (!getSize(lhs, QueryPosition))
+    std::swap(lhs, rhs);
+  std::optional<int64_t> size = getSize(lhs, QueryPosition);
+  return size == getSize(rhs, KeyPosition) ? size : std::nullopt;
+}
+
+/// The conditions that all have to hold.
+static SmallVector<Value> getConditions(Value visible) {
+  SmallVector<Value> all = {visible}, conditions;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (auto both = all[i].getDefiningOp<arith::AndIOp>())
+      llvm::append_range(all, both->getOperands());
+    else
+      conditions.push_back(all[i]);
+  }
+  return conditions;
+}
+
+namespace {
+/// A window or, with a size, a causal chunk mask.
+class MaskBounds {
+public:
+  /// Nothing of a mask that is neither.
+  static std::optional<MaskBounds> get(MaskAttrInterface mask) {
+    MaskBounds bounds;
+    if (auto window = dyn_cast<MaskAttr>(mask)) {
+      bounds.left = window.getLeft();
+      bounds.right = window.getRight();
+    } else if (auto chunks = dyn_cast<ChunkMaskAttr>(mask)) {
+      bounds.right = 0;
+      bounds.size = chunks.getSize();
+    } else {
+      return std::nullopt;
+    }
+    return bounds;
+  }
+
+  /// Takes over what those conditions say, as far as one mask can.
+  void narrow(ArrayRef<Value> conditions, Block *score) {
+    int64_t chunk = size;
+    for (Value condition : conditions) {
+      if (auto window = getWindow(condition, score)) {
+        if (size == 0)
+          left = narrower(left, window->first);
+        right = narrower(right, window->second);
+      } else if (auto other = getChunk(condition, score)) {
+        // The smaller one, in which the mask's own chunks begin.
+        if (chunk == 0 || (*other < chunk && (size == 0 || size % *other == 0)))
+          chunk = *other;
+      }
+    }
+    if (right == 0 && isWithin(left, chunk))
+      size = chunk;
+  }
+
+  /// Whether every key that is left meets a condition.
+  bool imply(Value condition, Block *score) const {
+    if (matchPattern(condition, m_One()))
+      return true;
+    if (auto window = getWindow(condition, score))
+      return size == 0 || isWithin(window->first, size);
+    auto chunk = getChunk(condition, score);
+    return chunk && size != 0 && *chunk % size == 0;
+  }
+
+  MaskAttrInterface getMask(MLIRContext *context, Alignment alignment) const {
+    if (size != 0)
+      return ChunkMaskAttr::get(context, size, alignment);
+    return MaskAttr::get(context, left, right, alignment);
+  }
+
+private:
+  /// Whether keys that are so far behind a query are no more than the chunk.
+  static bool isWithin(int64_t left, int64_t chunk) {
+    return left < 0 || left >= chunk - 1;
+  }
+
+  int64_t left = -1, right = -1, size = 0;
+};
+} // namespace
+
 bool varlen::absorbVisible(AttentionOpInterface op, RewriterBase &rewriter) {
   Block *score = op.getScoreBody();
   Value visible = getVisible(score);
-  auto mask = dyn_cast<MaskAttr>(op.getMask());
-  if (!visible || !mask)
+  std::optional<MaskBounds> bounds = MaskBounds::get(op.getMask());
+  if (!visible || !bounds)
     return false;
-  // The conditions that all have to hold.
-  SmallVector<Value> all = {visible}, rest;
-  int64_t left = mask.getLeft(), right = mask.getRight();
-  bool isAbsorbed = false;
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (auto both = all[i].getDefiningOp<arith::AndIOp>()) {
-      llvm::append_range(all, both->getOperands());
-    } else if (matchPattern(all[i], m_One())) {
-      isAbsorbed = true;
-    } else if (auto window = getWindow(all[i], score)) {
-      left = narrower(left, window->first);
-      right = narrower(right, window->second);
-      isAbsorbed = true;
-    } else {
-      rest.push_back(all[i]);
-    }
-  }
-  if (!isAbsorbed)
+  SmallVector<Value> conditions = getConditions(visible);
+  bounds->narrow(conditions, score);
+  auto isImplied = [&](Value value) { return bounds->imply(value, score); };
+  if (llvm::none_of(conditions, isImplied))
     return false;
+  llvm::erase_if(conditions, isImplied);
   rewriter.modifyOpInPlace(op, [&] {
-    op->setAttr("mask", MaskAttr::get(op.getContext(), left, right,
-                                      mask.getAlignment()));
+    op->setAttr("mask",
+                bounds->getMask(op.getContext(), op.getMask().getAlignment()));
     Operation *yield = score->getTerminator();
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPoint(yield);
-    if (rest.empty()) {
+    if (conditions.empty()) {
       yield->eraseOperand(1);
       return;
     }
-    Value both = rest.front();
-    for (Value other : ArrayRef(rest).drop_front())
+    Value both = conditions.front();
+    for (Value other : ArrayRef(conditions).drop_front())
       both = arith::AndIOp::create(rewriter, yield->getLoc(), both, other);
     yield->setOperand(1, both);
   });
