@@ -56,7 +56,8 @@ static bool isLibraryCall(Operation *op) {
   if (isa<math::CosOp, math::ErfOp, math::ExpOp, math::ExpM1Op, math::LogOp,
           math::Log1pOp, math::Log2Op, math::RsqrtOp, math::SinOp,
           math::TanhOp>(op))
-    return op->getResult(0).getType().isF64() && !isa<math::RsqrtOp>(op);
+    return op->getResult(0).getType().isF64() &&
+           !isa<math::RsqrtOp, math::TanhOp>(op);
   return true;
 }
 

@@ -15,37 +15,51 @@
 #include "mlir/IR/TypeUtilities.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
 
 /// (tanh(x) / x - 1) / x^2 in powers of x^2, of the least relative error of
-/// tanh up to kSmall: 0.07 units in the last place.
-static constexpr float kCoefficients[] = {
-    -0.33333284F, 0.13331491F, -0.053743497F, 0.020650586F, -0.0057170433F};
+/// tanh up to kSmall: 0.07 units in the last place of f32, 0.09 of f64.
+static constexpr double kF32Coefficients[] = {
+    -0.33333284, 0.13331491, -0.053743497, 0.020650586, -0.0057170433};
+static constexpr double kF64Coefficients[] = {
+    -0.33333333333332854,   0.13333333333262093,    -0.05396825393126857,
+    0.021869487576112942,   -0.008863221002850233,  0.003591989175444321,
+    -0.0014549588857365153, 0.0005863165639798409,  -0.0002285642557851935,
+    7.714441414948506e-05,  -1.6072591390779756e-05};
 /// Below it 1 - 2 / (e^2x + 1) would lose places.
-static constexpr float kSmall = 0.625F;
+static constexpr double kSmall = 0.625;
 
 void varlen::expandTanh(Operation *op) {
   if (!isa<math::TanhOp>(op))
     return;
   Type type = op->getResult(0).getType();
-  if (!getElementTypeOrSelf(type).isF32())
+  Type element = getElementTypeOrSelf(type);
+  if (!element.isF32() && !element.isF64())
     return;
+  ArrayRef<double> coefficients = kF64Coefficients;
+  if (element.isF32())
+    coefficients = kF32Coefficients;
   ImplicitLocOpBuilder b(op->getLoc(), op);
-  auto constant = [&](float value) {
-    return createScalarOrSplatConstant(b, b.getLoc(), type, APFloat(value));
+  auto constant = [&](double value) {
+    APFloat number(value);
+    bool loses;
+    number.convert(cast<FloatType>(element).getFloatSemantics(),
+                   APFloat::rmNearestTiesToEven, &loses);
+    return createScalarOrSplatConstant(b, b.getLoc(), type, number);
   };
-  Value x = op->getOperand(0), one = constant(1.0F), two = constant(2.0F);
+  Value x = op->getOperand(0), one = constant(1), two = constant(2);
 
   Value square = arith::MulFOp::create(b, x, x);
-  Value p = constant(std::end(kCoefficients)[-1]);
-  for (float coefficient : llvm::reverse(ArrayRef(kCoefficients).drop_back()))
+  Value p = constant(coefficients.back());
+  for (double coefficient : llvm::reverse(coefficients.drop_back()))
     p = math::FmaOp::create(b, p, square, constant(coefficient));
   Value small =
       math::FmaOp::create(b, arith::MulFOp::create(b, x, square), p, x);
 
-  constexpr float twoLog2e = 2.88539008F;
+  constexpr double twoLog2e = 2 * llvm::numbers::log2e;
   Value a = math::AbsFOp::create(b, x);
   Value power =
       math::Exp2Op::create(b, arith::MulFOp::create(b, a, constant(twoLog2e)));

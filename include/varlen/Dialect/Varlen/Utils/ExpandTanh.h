@@ -15,9 +15,9 @@ class Operation;
 
 namespace mlir::varlen {
 
-/// Replaces a tanh of f32 (a number or a vector) by arithmetic and an exp2, off
-/// by less than 2 units in the last place where upstream's quotient of
-/// polynomials is by 4.4. Does nothing for other operations.
+/// Replaces a tanh of f32 or f64 (a number or a vector) by arithmetic and an
+/// exp2, off by at most 2 units in the last place; upstream's quotient of
+/// polynomials is by 4.4, and for f32 only. Does nothing for other operations.
 void expandTanh(Operation *op);
 
 } // namespace mlir::varlen
