@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "Inp
 import gradients
 
 import varlen
+from varlen import scores
 from varlen import text as varlen_text
 
 rng = np.random.default_rng(7)
@@ -29,7 +30,16 @@ CASES = {
     "window_top_left": {"batch": "empty", "window": (2, 1), "alignment": "top_left"},
     "sink": {"batch": "empty", "window": (1, 0), "sink": True, "heads": 2, "kv_heads": 1},
     "used": {"batch": "same", "seqused_q": True, "seqused_k": True, "scale": 0.5},
-}
+    # Scores: captures of heads and of queries, tables of both, hidden keys.
+    "capped_alibi": {"batch": "empty", "score": scores.capped_alibi(2.0), "window": (-1, 0)},
+    "t5_bias": {"batch": "same", "score": scores.t5_bias(6, 4), "sink": True},
+    "position_bias": {
+        "batch": "more_queries", "score": scores.position_bias(), "heads": 4, "kv_heads": 2,
+    },
+    "document": {
+        "batch": "same", "score": scores.compose(scores.softcap(2.0), scores.document()),
+    },
+}  # fmt: skip
 
 
 def make(name, batch, heads=2, kv_heads=2, v_head_dim=3, **kind):
@@ -52,6 +62,14 @@ def make(name, batch, heads=2, kv_heads=2, v_head_dim=3, **kind):
         inputs.append(np.maximum(np.diff(cu_k) - 1, 1).astype(np.int32))
     if kind.get("sink"):
         inputs.append(rng.standard_normal(heads))
+    score = kind.get("score")
+    for name, of in (score.captures if score else {}).items():
+        extents = {"heads": heads, "rows": tq, "entries": 6}
+        shape = [extents[extent] for extent in scores.CAPTURES[of]]
+        # Bounds of a document, from which a step of the differences leads to no key.
+        low, high = {"begin": (-1, 1), "end": (2, 4)}.get(name, (0, 0))
+        values = rng.integers(low, high, shape) + 0.5 if high else rng.uniform(0.5, 1.5, shape)
+        inputs.append(values)
     cotangents = [rng.standard_normal((tq, heads, v_head_dim)), rng.standard_normal((heads, tq))]
     return body, inputs, cotangents
 

@@ -84,7 +84,7 @@ for dtype in TOLERANCE:
             both(softcap(2.5), alibi(one)), window, [one],
         )  # fmt: skip
 
-# A score and captures in PyTorch's function, of a library of one's own too.
+# A score and captures in PyTorch's function.
 q, k, v = inputs(torch.float64, dim=4, value_dim=3)
 slopes = normal(4, dtype=torch.float64).detach().abs().requires_grad_()
 gains = torch.rand(4, ROWS_Q, dtype=torch.float64).add_(0.5).requires_grad_()
@@ -98,20 +98,41 @@ def ours(q, k, v, *captures):
     )  # fmt: skip
 
 
-torch.autograd.gradcheck(ours, (q, k, v, *captures), fast_mode=True)
-# Tables; what flags say is no smooth function of them.
-for library, shapes in (
-    (scores.t5_bias(8, 6), [(4, 8)]), (scores.t5_bias(6, 9, bidirectional=False), [(4, 6)]),
-    (scores.compose(scores.position_bias(), scores.tree()), [(4, ROWS_Q, 50), (4, ROWS_Q, 9)]),
-):  # fmt: skip
-    tables = [torch.randn(shape, dtype=torch.float64).requires_grad_() for shape in shapes]
-    for flags in tables[1:]:
-        flags.detach_().clamp_(min=0)
+# Every score of the library: each function there keeps the scores that it made. Those
+# that have to be called with something:
+ARGUMENTS = {
+    "softcap": [(4,)], "capped_alibi": [(4,)], "sliding_window": [(9, 4)], "dilated": [(3,)],
+    "chunked": [(7,)], "t5_bias": [(8, 6), (6, 9, False)],
+}  # fmt: skip
+EXTENTS = {"heads": 4, "rows": ROWS_Q, "entries": 9}
+
+
+def captures_of(score):
+    """Captures in f64. A key becomes visible at a whole number, from which bounds are far
+    enough for differences; flags are no smooth thing."""
+    for name, of in score.captures.items():
+        values = torch.rand([EXTENTS[extent] for extent in scores.CAPTURES[of]], dtype=torch.float64)
+        if name in ("begin", "end", "prefix"):
+            values = torch.floor(values * 30 + 20 * (name == "end")) + 0.5
+        if name == "flags":
+            yield (values - 0.5).clamp_(min=0)
+        else:
+            yield values.add_(0.2).requires_grad_()
+
+
+library = [
+    make(*arguments)
+    for name, make in vars(scores).items()
+    if hasattr(make, "cache_info") and make is not scores.compose
+    for arguments in ARGUMENTS.get(name, [()])
+]
+assert {"softcap", "alibi", "t5_bias", "tree"} <= {example.name for example in library}
+for example in [*library, score, scores.compose(scores.position_bias(), scores.tree())]:
     torch.autograd.gradcheck(
         lambda q, k, v, *c: varlen_attn(
-            q, k, v, cu_q, cu_k, enable_gqa=True, score=library, captures=c
+            q, k, v, cu_q, cu_k, enable_gqa=True, score=example, captures=c
         ),
-        (q, k, v, *tables), fast_mode=True,
+        (q, k, v, *captures_of(example)), fast_mode=True,
     )  # fmt: skip
 arguments = (q, k, v, cu_q, cu_k, None, None, -1, 0, None, score.key, captures)
 torch.library.opcheck(torch.ops.varlen.attn.default, arguments)
