@@ -132,6 +132,12 @@ def softcap(cap):
 @functools.cache
 def alibi():
     """s - slope * |query - key|: the farther, the less (Press et al., 2021)."""
+
+    def distance(s, query, key):
+        # Of the scores' type, as in the text: numpy takes the product of a float of 32
+        # bits and an integer to 64.
+        return np.abs(key - query).astype(s.dtype)
+
     return Score(
         "alibi",
         lambda type: f"""%ahead = arith.subi %key, %query : i32
@@ -139,8 +145,8 @@ def alibi():
             %distance = math.absf %x : {type}
             %y = arith.mulf %slopes, %distance : {type}
             %new = arith.subf %score, %y : {type}""",
-        lambda s, query, key, slopes: s - slopes * np.abs(key - query),
-        lambda s, query, key, slopes: [np.ones_like(s), -np.abs(key - query) + 0 * s],
+        lambda s, query, key, slopes: s - slopes * distance(s, query, key),
+        lambda s, query, key, slopes: [np.ones_like(s), 0 * s - distance(s, query, key)],
         {"slopes": "head"},
     )
 

@@ -89,15 +89,6 @@ def reference(group, inputs):
     )
 
 
-def one_by_one(rows, others):
-    """rows @ others.T, with each sum in the order of its terms: numpy's order has less
-    rounding, which shows where a query's few keys leave delta alone of it."""
-    sums = numpy.zeros((len(rows), len(others)), rows.dtype)
-    for row, other in zip(rows.T, others.T):
-        sums += numpy.multiply.outer(row, other)
-    return sums
-
-
 def recomputed(group, inputs):
     """The gradients by their definition, from the out and lse that are given,
     in the compute type: what rounding those two costs, where plain gradients,
@@ -132,7 +123,8 @@ def recomputed(group, inputs):
             delta = (dout[rows] * out[rows]).sum(axis=1)
             if "dlse" in inputs:
                 delta -= inputs["dlse"][h, q0 : q0 + lq]
-            ds = p * (one_by_one(dout[rows], v[keys]) - delta[:, None])
+            # A query's few keys may leave delta alone of it.
+            ds = p * (harness.one_by_one(dout[rows], v[keys]) - delta[:, None])
             ds, to_captures = scored.pull_back(products, ds)
             scored.add(dcaptures, to_captures)
             dq[rows] = scale * (ds @ k[keys])

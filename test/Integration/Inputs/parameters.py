@@ -1,10 +1,13 @@
 """What FlashAttention's tests of variable-length attention vary.
 
 The parameters are those of its tests `test_flash_attn_varlen_output` (version 2
-and version 3), which run the backward too, and of the dense list of version 3, softcap
-and ALiBi among them, which are score regions here; dropout is not part of varlen.attn.
-Sequences of a batch do not depend on each other, so one run takes the batches of all
-lengths at once: a group.
+and version 3), which run the backward too, and of the dense list of version 3. Their
+soft caps and ALiBi are score regions here: version 2 caps at 50 with queries that are 50
+times as large, biases with a slope for each sequence and head, and does both; version 3
+caps at 15 with queries that are 15 / 4 times as large, and cuts keys into chunks.
+Dropout, which is not part of varlen.attn, a `qv` and chunks that are not causal are left
+out. Sequences of a batch do not depend on each other, so one run takes the batches of
+all lengths at once: a group.
 """
 
 import dataclasses
@@ -20,13 +23,22 @@ SCORES = {
     score.name: score
     for score in (
         varlen.scores.softcap(50.0), varlen.scores.alibi(), varlen.scores.gains(),
-        varlen.scores.query_gains(), varlen.scores.capped_alibi(5.0),
+        varlen.scores.query_gains(), varlen.scores.query_alibi(),
+        varlen.scores.capped_alibi(5.0),
         varlen.scores.causal(), varlen.scores.sliding_window(40, 7),
         varlen.scores.dilated(3), varlen.scores.chunked(50), varlen.scores.prefix_lm(),
         varlen.scores.document(), varlen.scores.t5_bias(), varlen.scores.position_bias(),
         varlen.scores.tree(),
     )
 }  # fmt: skip
+# Of FlashAttention's lists, beside the soft cap of version 2 and a slope for each
+# sequence: both of these, and the soft cap of version 3.
+LIST_SCORES = {
+    "alibi of softcap": varlen.scores.compose(
+        varlen.scores.softcap(50.0), varlen.scores.query_alibi()
+    ),
+    "softcap 15": varlen.scores.softcap(15.0),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +58,7 @@ class Group:
     kv_heads: int
     d: int
     dv: int
-    window: tuple
+    window: tuple | int  # (left, right), or the size of a chunk
     sequences: tuple
     seqused: bool = False
     q_offset: bool = False
@@ -57,7 +69,8 @@ class Group:
     scale: float | None = None
     past_q: int = 0  # rows past the last sequence
     past_k: int = 0
-    score: str | None = None  # one of SCORES
+    score: str | None = None  # one of SCORES or LIST_SCORES
+    q_factor: float = 1  # what queries, normal numbers, are multiplied by
 
     @property
     def tokens_q(self):
@@ -79,13 +92,16 @@ class Group:
             extras.append(f"scale={self.scale}")
         if self.score is not None:
             extras.append(self.score)
+        mask = f"chunk({self.window})"
+        if isinstance(self.window, tuple):
+            mask = f"window({self.window[0]},{self.window[1]})"
         return " ".join(
             [
                 self.suite,
                 self.dtype,
                 f"h{self.heads}/{self.kv_heads}",
                 f"d{self.d}" if self.d == self.dv else f"d{self.d}/{self.dv}",
-                f"window({self.window[0]},{self.window[1]})",
+                mask,
                 *extras,
             ]
         )
@@ -162,12 +178,10 @@ def _with_empty(rng, sequences, unused):
     return tuple(sequences)
 
 
-def _windows(rng, causal_too):
+def _windows(rng):
     """Full, causal, a window of both sides, and one under the causal mask."""
-    windows = [FULL, CAUSAL, (rng.randint(0, 300), rng.randint(0, 300))]
-    if causal_too:
-        windows.append((rng.randint(0, 300), 0))
-    return windows
+    both = (rng.randint(0, 300), rng.randint(0, 300))
+    return [FULL, CAUSAL, both, (rng.randint(0, 300), 0)]
 
 
 def _with_score(group, number, scores):
@@ -175,12 +189,22 @@ def _with_score(group, number, scores):
     return dataclasses.replace(group, score=scores[number % len(scores)])
 
 
+def _scored(group):
+    """The group as the lists have it with a soft cap, with ALiBi and with both: fewer heads
+    beside a soft cap, and queries for which its tanh is far from linear."""
+    yield dataclasses.replace(group, score="query_alibi")
+    kv_heads = {6: 4, 2: 2, 1: 1}[group.kv_heads]
+    capped = dataclasses.replace(group, heads=4, kv_heads=kv_heads, q_factor=50)
+    for score in ("softcap", "alibi of softcap"):
+        yield dataclasses.replace(capped, score=score)
+
+
 def fa2_groups(longest=4224, dtypes=DTYPES, head_dims=FA2_HEAD_DIMS):
     for dtype in dtypes:
         for d in head_dims:
             for heads in HEADS.values():
                 rng = random.Random(f"fa2 {dtype} {d} {heads}")
-                for number, window in enumerate(_windows(rng, causal_too=True)):
+                for window in _windows(rng):
                     sequences = _with_empty(rng, _fa2_sequences(rng, longest), False)
                     group = Group(
                         "fa2", dtype, *heads, d, d, window, sequences,
@@ -188,7 +212,7 @@ def fa2_groups(longest=4224, dtypes=DTYPES, head_dims=FA2_HEAD_DIMS):
                         past_q=rng.choice([0, 17]), past_k=rng.choice([0, 33]),
                     )  # fmt: skip
                     yield group
-                    yield _with_score(group, number + d, ["softcap", "alibi"])
+                    yield from _scored(group)
 
 
 def fa3_groups(longest=4224, dtypes=DTYPES, head_dims=FA3_HEAD_DIMS):
@@ -197,17 +221,19 @@ def fa3_groups(longest=4224, dtypes=DTYPES, head_dims=FA3_HEAD_DIMS):
             for heads in HEADS.values():
                 rng = random.Random(f"fa3 {dtype} {d} {dv} {heads}")
                 for unused in [False, True]:
-                    for window in _windows(rng, causal_too=False):
+                    for window in [*_windows(rng), rng.randint(1, 600)]:
                         # The longest pairs in a sixth of the groups: they take
                         # as long as all the others.
                         cut = 4224 if rng.random() < 1 / 6 else 2048
                         sequences = _fa3_sequences(rng, min(longest, cut), unused)
                         sequences = _with_empty(rng, sequences, unused)
-                        yield Group(
+                        group = Group(
                             "fa3", dtype, *heads, d, dv, window, sequences,
                             seqused=unused, index=rng.choice(["i32", "i64"]),
                             past_q=rng.choice([0, 5]), past_k=rng.choice([0, 200]),
                         )  # fmt: skip
+                        yield group
+                        yield dataclasses.replace(group, score="softcap 15", q_factor=15 / 4)
 
 
 def beyond_groups(dtypes=DTYPES):
@@ -363,7 +389,9 @@ def sample_gradient_groups():
     yield from take(tile_groups(), lambda g: (g.window, g.top_left, g.d > 64))
     yield from take(fa2_groups(longest=260), lambda g: (g.dtype, g.d))
     yield from take(fa3_groups(longest=260), lambda g: (g.dtype, g.d, g.dv))
+    yield from take(fa2_groups(longest=130), lambda g: (g.dtype, g.score))
     yield from take(fa3_groups(longest=130), lambda g: (g.dtype, g.kv_heads, g.seqused))
+    yield from take(fa3_groups(longest=130), lambda g: (g.dtype, g.score))
     yield from take(beyond_groups(), lambda g: (g.dtype, g.window))
     yield from itertools.islice(single_groups(), 0, None, 3)
     yield from long_groups()
@@ -388,16 +416,20 @@ def sample_groups(device="cpu"):
         yield from take(score_groups(["f32"]), lambda g: g.d == 64)
         yield from take(fa2_groups(**some), lambda g: g.d)
         yield from take(fa3_groups(**some), lambda g: (g.d, g.dv))
+        yield from take(fa2_groups(**some), lambda g: g.score)
+        yield from take(fa3_groups(**some), lambda g: g.score)
         yield from take(beyond_groups(narrow), lambda g: g.dtype)
         return
     yield from take(tile_groups(), lambda g: (g.dtype, g.d > 64))
     yield from take(score_groups(), lambda g: (g.dtype, g.score))
     yield from take(fa2_groups(longest=520), lambda g: (g.dtype, g.d))
     yield from take(fa3_groups(longest=520), lambda g: (g.dtype, g.d, g.dv))
-    yield from take(fa2_groups(longest=260), lambda g: (g.dtype, g.kv_heads))
+    yield from take(fa2_groups(longest=260), lambda g: (g.dtype, g.kv_heads, g.score))
     yield from take(fa3_groups(longest=260), lambda g: (g.dtype, g.kv_heads, g.seqused))
+    yield from take(fa3_groups(longest=260), lambda g: (g.dtype, g.score, type(g.window)))
     yield from take(beyond_groups(), lambda g: (g.dtype, g.d))
     yield from single_groups()
     yield from long_groups()
     # One with the long ones.
-    yield from list(fa2_groups(dtypes=["f32"], head_dims=[64]))[1:2]
+    long = fa2_groups(dtypes=["f32"], head_dims=[64])
+    yield next(group for group in long if group.score == "alibi of softcap")
