@@ -52,6 +52,8 @@ GROUPS = [
     group("f16", (4, 2), 96, FULL, seqused=True, index="i64"),
     group("f64", (2, 1), 32, CAUSAL, sink=True),
     group("f32", (4, 2), 64, FULL, score="position_bias"),
+    group("f32", (4, 2), 64, CAUSAL, sink=True, score="capped_alibi"),
+    group("bf16", (6, 2), 64, FULL, seqused=True, score="t5_bias"),
     group("bf16", (2, 2), 64, CAUSAL, seqused=True, score="position_bias"),
 ]
 
@@ -85,19 +87,24 @@ ROWS = {
     **dict.fromkeys(["q", "dout", "out", "dq"], ("q", 0)),
     **dict.fromkeys(["lse", "dlse"], ("q", 1)),
     **dict.fromkeys(["k", "v", "dk", "dv"], ("k", 0)),
-    # Of scores: a table of queries.
-    **dict.fromkeys(["bias", "dbias"], ("q", 1)),
 }
 
 
-def slices(tensors, rows):
+def places_of(group):
+    """ROWS, and the captures of the group that differ between queries."""
+    captures = harness.score_of(group).captures if group.score else {}
+    of_queries = [name for name, of in captures.items() if of.startswith("query")]
+    return ROWS | {name: ("q", 1) for n in of_queries for name in (n, f"d{n}")}
+
+
+def slices(group, tensors, rows):
     """The rows of a sequence, rows_of(), of those tensors that have any."""
-    sides = dict(zip("qk", rows))
+    sides, places = dict(zip("qk", rows)), places_of(group)
     return {
         name: numpy.ascontiguousarray(
-            tensor[(slice(None),) * ROWS[name][1] + (sides[ROWS[name][0]],)]
+            tensor[(slice(None),) * places[name][1] + (sides[places[name][0]],)]
         )
-        for name, tensor in tensors.items() if name in ROWS
+        for name, tensor in tensors.items() if name in places
     }  # fmt: skip
 
 
@@ -105,26 +112,28 @@ def alone(group, inputs, index):
     """The group and the inputs of one of its sequences."""
     sequence = group.sequences[index]
     cu_type = inputs["cu_seqlens_q"].dtype
-    one = slices(inputs, rows_of(inputs, group, index)) | {
+    one = slices(group, inputs, rows_of(inputs, group, index)) | {
         "cu_seqlens_q": numpy.array([0, sequence.q_slot], cu_type),
         "cu_seqlens_k": numpy.array([0, sequence.k_slot], cu_type),
     }
     if group.seqused:
         one["seqused_q"] = inputs["seqused_q"][index : index + 1]
         one["seqused_k"] = inputs["seqused_k"][index : index + 1]
-    if group.sink:
-        one["sink"] = inputs["sink"]
+    captures = harness.score_of(group).captures if group.score else {}
+    of_heads = [name for name, of in captures.items() if of.startswith("head")]
+    for name in ["sink"] * group.sink + of_heads:
+        one[name] = inputs[name]
     return dataclasses.replace(group, sequences=(sequence,)), one
 
 
 def poison(group, inputs, index, value):
     """The inputs with every row of every other sequence at `value`."""
-    sides = dict(zip("qk", rows_of(inputs, group, index)))
+    sides, places = dict(zip("qk", rows_of(inputs, group, index))), places_of(group)
     poisoned = dict(inputs)
     for name, tensor in inputs.items():
-        if name not in ROWS:
+        if name not in places:
             continue
-        side, dimension = ROWS[name]
+        side, dimension = places[name]
         at = (slice(None),) * dimension + (sides[side],)
         filled = numpy.full(tensor.shape, value)
         poisoned[name] = varlen.dtypes.narrow(filled, varlen.dtypes.name_of(tensor))
@@ -168,16 +177,16 @@ def compare(group, comparisons, kind):
         comparisons.check(f"{label}: 3 threads", again, batch)
     for index in (1, 2, 4, len(group.sequences) - 2):
         rows = rows_of(inputs, group, index)
-        wanted = slices(batch, rows)
+        wanted = slices(group, batch, rows)
         name = f"{label}: sequence {index}"
         one = kind.run(*alone(group, inputs, index))
         everything = (slice(None), slice(None))
-        comparisons.check(f"{name} alone", slices(one, everything), wanted)
+        comparisons.check(f"{name} alone", slices(group, one, everything), wanted)
         for value in (numpy.nan, numpy.inf):
             if index != 4 and value == numpy.inf:
                 continue
             outputs = kind.run(group, poison(group, inputs, index, value))
-            got = slices(outputs, rows)
+            got = slices(group, outputs, rows)
             comparisons.check(f"{name} beside {value}", got, wanted)
 
 

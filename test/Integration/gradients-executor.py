@@ -1,7 +1,7 @@
 # RUN: %python %s
 """Gradients by GPU kernels in the executor: right, without a hazard in 27
 configurations and without bank conflicts, and bitwise the same for a sequence alone
-as in a batch."""
+as in a batch, gradients of captures included."""
 
 import numpy as np
 import varlen
@@ -96,8 +96,11 @@ def check(name, dtype, *sizes, runs=1, **more):
     return text, inputs, results
 
 
-def alone(name, text, inputs, results):
-    """Each sequence's gradients are those of a batch of one, bit by bit."""
+def alone(name, text, inputs, results, score=None):
+    """Each sequence's gradients, of captures that differ between queries too, are those of
+    a batch of one, bit by bit."""
+    captures = score.captures if score else {}
+    of_queries = [capture for capture, of in captures.items() if of.startswith("query")]
     cu_q, cu_k = inputs["cu_seqlens_q"], inputs["cu_seqlens_k"]
     for s in (0, 2, 4):
         q, k = slice(cu_q[s], cu_q[s + 1]), slice(cu_k[s], cu_k[s + 1])
@@ -105,13 +108,15 @@ def alone(name, text, inputs, results):
         one |= {key: inputs[key][k] for key in ("k", "v")}
         one |= {key: inputs[key][:, q].copy() for key in ("lse", "dlse")}
         one |= {key: inputs[key][s : s + 1] for key in ("seqused_q", "seqused_k")}
-        one |= {key: inputs[key] for key in ("sink", "slopes") if key in inputs}
-        one |= {"gains": inputs["gains"][:, q].copy()} if "gains" in inputs else {}
+        one |= {key: inputs[key] for key in ("sink", *captures) if key in inputs}
+        one |= {key: inputs[key][:, q].copy() for key in of_queries}
         for side, rows in (("q", q), ("k", k)):
             one[f"cu_seqlens_{side}"] = np.array([0, rows.stop - rows.start], np.int32)
         single = varlen.run(text, one, device=DEVICE)
-        for key, rows in (("dq", q), ("dk", k), ("dv", k)):
-            same = single[key].tobytes() == results[key][rows].tobytes()
+        wanted = {key: results[key][rows] for key, rows in (("dq", q), ("dk", k), ("dv", k))}
+        wanted |= {f"d{key}": results[f"d{key}"][:, q] for key in of_queries}
+        for key, rows in wanted.items():
+            same = single[key].tobytes() == rows.tobytes()
             assert same, f"{name}: {key} of sequence {s} depends on its batch"
 
 
@@ -124,7 +129,7 @@ check("wide", "bf16", 2, 2, 192, 128, sink=True)
 check("f32", "f32", 2, 1, 64, 40, window=(16, -1), unused=1)
 SCORE = {"score": scores.capped_alibi(20), "window": (-1, 0), "sink": True, "unused": 2}
 run = check("score", "bf16", 4, 2, 64, 64, runs=27, **SCORE)
-alone("score", *run)
+alone("score", *run, score=SCORE["score"])
 hidden = {"score": scores.chunked(48), "window": (70, -1), "unused": 1}
 captured = {"score": scores.document(), "window": (-1, 0), "unused": 2}
 check("hidden by captures", "bf16", 4, 2, 64, 64, runs=27, **captured)
