@@ -71,7 +71,7 @@ struct GPUTileNeeds {
   GPUTileOwner owner;
   int64_t headDim, valueHeadDim;
   /// Bounds of the mask, for each of which a tile keeps limits in registers: 0
-  /// to 2.
+  /// to 2. A score counts as one where there is none.
   int64_t maskBounds;
   bool isF32;
 };

@@ -145,8 +145,12 @@ std::optional<double> varlen::detail::getScaleValue(AttentionOpInterface op) {
 GPUTileNeeds varlen::detail::getGPUTileNeeds(AttentionOpInterface op,
                                              GPUTileOwner owner) {
   MaskAttrInterface mask = op.getMask();
-  return {owner, op.getHeadDim(), op.getValueHeadDim(),
-          mask.hasBound(MaskSide::Begin) + mask.hasBound(MaskSide::End),
+  int64_t bounds =
+      mask.hasBound(MaskSide::Begin) + mask.hasBound(MaskSide::End);
+  // Where no bound takes registers, a score does: what it reads and computes.
+  if (op.getScoreBody())
+    bounds = std::max<int64_t>(bounds, 1);
+  return {owner, op.getHeadDim(), op.getValueHeadDim(), bounds,
           op.getElementType().isF32()};
 }
 

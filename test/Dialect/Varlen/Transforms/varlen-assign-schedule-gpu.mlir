@@ -57,6 +57,20 @@ func.func @grad_wide(%q: tensor<?x4x256xbf16>, %lse: !lse, %cu: !cu) -> tensor<?
   return %dk : tensor<?x4x256xbf16>
 }
 
+// A score needs registers, as a bound of the mask does: smaller blocks.
+// CHECK-LABEL: @grad_score
+// CHECK: dk = <warps = 4, block_m = 32, {{.*}} : {{.*}}){{$}}
+// CHECK: dk = <warps = 4, block_m = 16, {{.*}} score (
+func.func @grad_score(%q: tensor<?x4x128xbf16>, %lse: !lse, %cu: !cu) -> (tensor<?x4x128xbf16>, tensor<?x4x128xbf16>) {
+  %dq, %dk, %dv = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu : (tensor<?x4x128xbf16>, tensor<?x4x128xbf16>, tensor<?x4x128xbf16>, tensor<?x4x128xbf16>, tensor<?x4x128xbf16>, !lse, !cu, !cu) -> (tensor<?x4x128xbf16>, tensor<?x4x128xbf16>, tensor<?x4x128xbf16>)
+  %0:3 = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu : (tensor<?x4x128xbf16>, tensor<?x4x128xbf16>, tensor<?x4x128xbf16>, tensor<?x4x128xbf16>, tensor<?x4x128xbf16>, !lse, !cu, !cu) -> (tensor<?x4x128xbf16>, tensor<?x4x128xbf16>, tensor<?x4x128xbf16>)
+      score (%s: f32, %i: i32, %j: i32) {
+        %t = math.tanh %s : f32
+        varlen.yield %t : f32
+      }
+  return %dk, %0#1 : tensor<?x4x128xbf16>, tensor<?x4x128xbf16>
+}
+
 func.func @grad_too_wide(%q: tensor<?x4x1024xbf16>, %lse: !lse, %cu: !cu) -> tensor<?x4x1024xbf16> {
   // expected-remark @below {{no tiles for head_dim 1024 in 166912 bytes of shared memory of sm_80; a CPU target has}}
   %dq, %dk, %dv = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu : (tensor<?x4x1024xbf16>, tensor<?x4x1024xbf16>, tensor<?x4x1024xbf16>, tensor<?x4x1024xbf16>, tensor<?x4x1024xbf16>, !lse, !cu, !cu) -> (tensor<?x4x1024xbf16>, tensor<?x4x1024xbf16>, tensor<?x4x1024xbf16>)
