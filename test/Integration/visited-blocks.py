@@ -9,7 +9,8 @@ tell everything about, a panel may visit a block exactly if some of its queries 
 of the keys. On a GPU the panels are tiles.
 """
 # RUN: %python %s --build %varlen-build | FileCheck %s
-# RUN: %python %s --build %varlen-build --gradients --rows=500 --only="prefix|causal" | FileCheck %s
+# RUN: %python %s --build %varlen-build --gradients --rows=300 \
+# RUN:   --only="prefix|document|both_ways.90" | FileCheck %s
 # RUN: %python %s --build %varlen-build --device=sim:sm_80 --rows=200 | FileCheck %s
 # RUN: %python %s --build %varlen-build --device=sim:sm_80 --rows=200 --gradients \
 # RUN:   --only="prefix|causal" | FileCheck %s
@@ -29,11 +30,26 @@ sys.path.insert(0, str(ROOT / "python"))
 import varlen
 from varlen import scores
 
-# Conditions that no window says, of positions and of captures, and one that intervals
-# take for the causal mask.
+
+
+def both_ways(size):
+    """Chunks whose queries see the keys ahead, too: no mask has that."""
+    return scores.Score(
+        f"both_ways({size})",
+        lambda type: f"""%size = arith.constant {size} : i32
+            %of_query = arith.floordivsi %query, %size : i32
+            %of_key = arith.floordivsi %key, %size : i32
+            %visible = arith.cmpi eq, %of_query, %of_key : i32""",
+        None, None, {}, lambda query, key: query // size == key // size,
+    )  # fmt: skip
+
+
+# Those that become a mask, conditions that none says, of positions and of captures, and one
+# that intervals take for the causal mask.
 MASKS = [
-    scores.chunked(90), scores.chunked(256), scores.sliding_window(70, 5), scores.dilated(5),
-    scores.prefix_lm(), scores.document(), scores.compose(scores.document(), scores.causal()),
+    scores.chunked(90), scores.chunked(256), scores.sliding_window(70, 5), both_ways(90),
+    both_ways(256), scores.dilated(5), scores.prefix_lm(), scores.document(),
+    scores.compose(scores.document(), scores.causal()),
 ]  # fmt: skip
 EXACT = {"dilated": scores.causal()}
 HEAD_DIM = 64
