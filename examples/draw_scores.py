@@ -44,6 +44,9 @@ def main():
         ("softcap(2)", scores.softcap(2.0), []),
         ("alibi(), slope 0.2", scores.alibi(), [0.2]),
         ("gains(), gain 2", scores.gains(), [2.0]),
+        ("query_gains()", scores.query_gains(), [0.3 + query / 20]),
+        ("query_alibi()", scores.query_alibi(), [numpy.where(query < 20, 0.4, 0.05)]),
+        ("capped_alibi(4)", scores.capped_alibi(4.0), [0.3 + query / 20, 0.2]),
         ("causal()", scores.causal(), []),
         ("sliding_window(9, 0)", scores.sliding_window(9, 0), []),
         ("dilated(4)", scores.dilated(4), []),
@@ -54,7 +57,7 @@ def main():
         ("position_bias()", scores.position_bias(), [scores.Table(bias)]),
         ("tree(), 12 drafts", scores.tree(), [scores.Table(flags)]),
     ]
-    figure, axes = pyplot.subplots(3, 5, figsize=(10.8, 7.0), layout="constrained")
+    figure, axes = pyplot.subplots(4, 4, figsize=(8.8, 9.2), layout="constrained")
     palette = matplotlib.colormaps["coolwarm"].with_extremes(bad="white")
     for axis in axes.flat[len(shown) :]:
         axis.set_axis_off()
