@@ -286,9 +286,15 @@ void CPUTileBuilder::emitTableRows(const WorkTile &tile, Value pair,
                             scratch, at);
 }
 
-SmallVector<Value> CPUTileBuilder::emitTableViews(ValueRange memory) {
-  return llvm::map_to_vector(
-      memory, [&](Value table) { return emitTableView(index, table); });
+SmallVector<Value>
+CPUTileBuilder::emitTableViews(const WorkTile &tile, ValueRange memory,
+                               ArrayRef<BlockArgument> tables) {
+  SmallVector<Value> views;
+  for (auto [table, argument] : llvm::zip_equal(memory, tables))
+    views.push_back(isOfKeys(argument)
+                        ? emitKeyTableView(index, table, tile.kRow, tile.kRows)
+                        : emitTableView(index, table));
+  return views;
 }
 
 NumberRange CPUTileBuilder::unite(const NumberRange &a, const NumberRange &b) {

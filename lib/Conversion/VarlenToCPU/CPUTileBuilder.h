@@ -150,7 +150,10 @@ protected:
   /// Stores the rows of the query of `pair` in tables.
   void emitTableRows(const WorkTile &tile, Value pair, ValueRange memory,
                      ValueRange rows, ValueRange at);
-  SmallVector<Value> emitTableViews(ValueRange memory);
+  /// Views of tables, of those of keys as far as they are of the tile's
+  /// sequence.
+  SmallVector<Value> emitTableViews(const WorkTile &tile, ValueRange memory,
+                                    ArrayRef<BlockArgument> tables);
   /// Whether some of the `rows` pairs from `first` on, whose captures have
   /// those ranges, may see a key from `begin` to before `end`; null if the
   /// score region does not say.

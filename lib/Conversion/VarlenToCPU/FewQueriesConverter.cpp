@@ -192,7 +192,9 @@ void FewQueriesConverter::emit(const WorkTile &workTile, const Share &share) {
     position = allocate(maxQueries, 1, b.getI32Type());
   for (size_t i = 0; i < loops.captures.size(); ++i)
     captures.push_back(allocate(maxQueries, 1, compute));
-  tables = {emitTableViews(loops.step.getTables()), {}};
+  tables = {emitTableViews(tile, loops.step.getTables(),
+                           getTableArguments(loops.step.getScoreBody())),
+            {}};
   for (size_t i = 0; i < tables.views.size(); ++i)
     tables.rows.push_back(allocate(maxQueries, 1, b.getI64Type()));
   // Of a whole tile the first part's state, which becomes that of all, and

@@ -198,7 +198,9 @@ void QueryTileConverter::allocateScratch() {
     captures.push_back(allocate(count, panel, compute));
   captureRanges =
       allocateRanges(loops.step.getScoreBody(), b.getIndexAttr(count));
-  tables = {emitTableViews(loops.step.getTables()), {}};
+  tables = {emitTableViews(tile, loops.step.getTables(),
+                           getTableArguments(loops.step.getScoreBody())),
+            {}};
   for (size_t i = 0; i < tables.views.size(); ++i)
     tables.rows.push_back(allocate(count, panel, b.getI64Type()));
   for (Factor *factor : {&k, &v}) {

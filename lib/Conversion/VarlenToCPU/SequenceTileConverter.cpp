@@ -96,7 +96,7 @@ void SequenceTileConverter::emitDiagonals(Value items, Value number,
                        choose(&Cell::beginsQueries), choose(&Cell::endsQueries),
                        choose(&Cell::beginsKeys),    choose(&Cell::endsKeys)};
           Memory ofItem = allocateMemory(most.rows, most.panels, one);
-          allocateScratch();
+          allocateScratch(tile);
           ValueRange memory = emitChoice(
               b, isWhole, [&] { return ofItem.getAll(); },
               [&] { return shared.getAll(); });
@@ -116,6 +116,7 @@ void SequenceTileConverter::emitUnseenKeys(Value list) {
     branch(index.lessEqual(tile.kRows, index.constant(0)), [&] {
       for (WriteOp write : {loops.dk, loops.dv})
         emitOtherwise(write, tile.pairs, tile.first, tile.rows);
+      emitKeyClears(tile.pairs, tile.first, tile.rows);
     });
   });
 }
@@ -258,13 +259,13 @@ SequenceTileConverter::allocateMemory(Value rows, Value panels, Value blocks) {
   memory.captureRanges = allocateRanges(loops.step.getScoreBody(), panels);
   for (size_t i = 0; i < loops.dcaptures.size(); ++i)
     memory.dcaptures.push_back(allocate({1, dynamic}, compute, rows));
-  for (size_t i = 0; i < loops.step.getTables().size() + loops.clears.size();
-       ++i)
+  for (size_t i = 0;
+       i < loops.step.getTables().size() + loops.step.getDtables().size(); ++i)
     memory.tableRows.push_back(allocate({1, dynamic}, b.getI64Type(), rows));
   return memory;
 }
 
-void SequenceTileConverter::allocateScratch() {
+void SequenceTileConverter::allocateScratch(const WorkTile &tile) {
   int64_t kvBlock = schedule.getKvBlock();
   loTile = allocate(1, panel, b.getI32Type());
   hiTile = allocate(1, panel, b.getI32Type());
@@ -272,8 +273,26 @@ void SequenceTileConverter::allocateScratch() {
   if (pairs)
     kPairs = allocatePadded(kvBlock / 2, 2 * d, element);
   vTile = allocatePadded(kvBlock, dv, tileElement);
-  tableViews = emitTableViews(loops.step.getTables());
-  dtableViews = emitTableViews(loops.step.getDtables());
+  tableViews = emitTableViews(tile, loops.step.getTables(),
+                              getTableArguments(loops.step.getScoreBody()));
+  dtableViews = emitTableViews(tile, loops.step.getDtables(),
+                               getGradientTables(loops.step));
+}
+
+void SequenceTileConverter::emitKeyClears(const RowMap &rows, Value first,
+                                          Value count) {
+  if (loops.keyClears.empty())
+    return;
+  Value zero = index.constant(0), none = floatConstant(0.0);
+  Value head = index.mul(rows.kvHead, group);
+  loop(zero, group, 1, [&](Value member) {
+    loop(first, index.add(first, count), 1, [&](Value key) {
+      for (ClearOp clear : loops.keyClears)
+        memref::StoreOp::create(
+            b, none, clear.getMemory(),
+            ValueRange{index.add(head, member), rows.row(index, key)});
+    });
+  });
 }
 
 void SequenceTileConverter::emitClears(const WorkTile &tile, Value first,
@@ -314,6 +333,7 @@ void SequenceTileConverter::emitItem(const WorkTile &tile, const Cell &cell) {
   auto zeroKeys = [&](Value from, Value to) {
     for (WriteOp write : {loops.dk, loops.dv})
       emitOtherwise(write, keyRows(tile), from, index.sub(to, from));
+    emitKeyClears(keyRows(tile), from, index.sub(to, from));
   };
   auto dqRows = [&](Value end) {
     return rowView(item.dq, cell.firstRow, index.sub(end, cell.firstRow),
@@ -431,6 +451,7 @@ void SequenceTileConverter::emitBlock(const WorkTile &tile, const Cell &cell,
   branch(cell.beginsKeys, [&] {
     emitClear(b, dkTile, padded, lanes);
     emitClear(b, dvTile, padded, lanes);
+    emitKeyClears(keyRows(tile), k0, keys);
   });
 
   // The queries that see some key of the block.

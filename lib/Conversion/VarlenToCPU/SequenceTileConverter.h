@@ -88,7 +88,7 @@ private:
   Cell emitCell(const WorkTile &tile, const Grid &grid, Value range,
                 Value chunk);
   Memory allocateMemory(Value rows, Value panels, Value blocks);
-  void allocateScratch();
+  void allocateScratch(const WorkTile &tile);
   /// The diagonals of the grid of item `number`, or all items in one piece if
   /// `isWhole`.
   void emitDiagonals(Value items, Value number, Value isWhole,
@@ -124,7 +124,9 @@ private:
   void emitWriteCaptures(
       const WorkTile &tile, Value first, Value end,
       function_ref<Value(WriteOp, Value dcaptures, Value row)> valueOf);
-  /// Zeros in rows of the gradients of tables.
+  /// Zeros in the gradients of tables of keys, of some keys of a kv head.
+  void emitKeyClears(const RowMap &rows, Value first, Value count);
+  /// Zeros in rows of the gradients of other tables.
   void emitClears(const WorkTile &tile, Value first, Value end);
   /// The rows in tables of the pair at a place of scratch, and those in their
   /// gradients, which it has none of behind the last one.

@@ -9,6 +9,7 @@
 #include "SequenceTiles.h"
 
 #include "QueryTiles.h"
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 #include "varlen/Dialect/Varlen/Utils/TileLoops.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -62,6 +63,9 @@ LogicalResult SequenceTilesFinder::findOps() {
   for (Operation &op : *found.blocks.getBody())
     if (auto step = dyn_cast<OnlineAttnGradOp>(op); step && !found.step)
       found.step = step;
+    else if (auto clear = dyn_cast<ClearOp>(op);
+             clear && clear.getTile() == found.blocks.getBlock() && !found.step)
+      found.keyClears.push_back(clear);
     else if (!isPure(&op) && !isa<ReadOp, WriteOp, YieldOp>(op))
       return op.emitOpError("is not known to blocks of sequences on a CPU");
   if (!found.step)
@@ -93,11 +97,19 @@ LogicalResult SequenceTilesFinder::checkStep() {
   if (!found.statistics)
     return step.emitOpError("expected lse, delta and captures that are read "
                             "from varlen.rows at the sequence");
-  auto cleared = llvm::map_to_vector(
-      found.clears, [](ClearOp clear) { return Value(clear.getMemory()); });
-  if (ValueRange(cleared) != ValueRange(step.getDtables()))
+  SmallVector<Value> ofQueries, ofKeys;
+  for (auto [memory, table] :
+       llvm::zip_equal(step.getDtables(), getGradientTables(step)))
+    (isOfKeys(table) ? ofKeys : ofQueries).push_back(memory);
+  auto areCleared = [](ArrayRef<ClearOp> clears, ArrayRef<Value> tables) {
+    return llvm::equal(clears, tables, [](ClearOp clear, Value table) {
+      return clear.getMemory() == table;
+    });
+  };
+  if (!areCleared(found.clears, ofQueries) ||
+      !areCleared(found.keyClears, ofKeys))
     return step.emitOpError("expected dtables that varlen.clear begins with at "
-                            "the sequence");
+                            "the sequence, those of keys at the block");
   return checkTables(step, found.tiles);
 }
 

@@ -26,8 +26,9 @@ struct SequenceTiles {
   WriteOp dq, dk, dv;
   /// Of the gradients of captures, at the tile.
   SmallVector<WriteOp> dcaptures;
-  /// Of rows of the gradients of tables.
-  SmallVector<ClearOp> clears;
+  /// Of rows of the gradients of tables at the tile, and of those of tables of
+  /// keys at the block.
+  SmallVector<ClearOp> clears, keyClears;
 };
 
 /// The parts of `tiles`; or an error, if it is of a form that is not known on a

@@ -249,8 +249,12 @@ void TileLoopConverter::emitStep(Step step, Value i, bool masked) {
                                  : narrow.cast(tile.first));
   }
   SmallVector<Value> views, tableRows;
-  for (Value table : step.getTables()) {
-    views.push_back(emitTableView(index, table));
+  for (auto [table, argument] : llvm::zip_equal(
+           step.getTables(), getTableArguments(step.getScoreBody()))) {
+    views.push_back(isOfKeys(argument)
+                        ? emitKeyTableView(index, table, tile.sequence.kRow,
+                                           tile.sequence.kUsed)
+                        : emitTableView(index, table));
     if (!ofQueries)
       tableRows.push_back(getBlockTableRows(table, getBlockRows(i, masked)));
   }

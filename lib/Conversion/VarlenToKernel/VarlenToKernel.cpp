@@ -9,6 +9,7 @@
 #include "TileLoop.h"
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 #include "varlen/Dialect/Varlen/Utils/TileLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -74,6 +75,11 @@ LogicalResult BatchConverter::verify() {
     WalkResult result = loop.walk([](OnlineAttnGradOp step) {
       if (step.getDtables().empty())
         return WalkResult::advance();
+      if (llvm::any_of(getGradientTables(step), isOfKeys)) {
+        step.emitOpError("has the gradient of a table of keys, which no kernel "
+                         "for a GPU makes");
+        return WalkResult::interrupt();
+      }
       step.emitOpError("has the gradient of a table, a capture that "
                        "varlen.lookup reads, which no kernel for a GPU makes");
       return WalkResult::interrupt();

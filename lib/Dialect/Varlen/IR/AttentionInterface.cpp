@@ -186,12 +186,16 @@ static ShapedByInputs shapeOfLse(StringRef name, Value value,
   NamedValue q{"q", op.getQ()};
   return {{name, value}, op.getComputeType(), {{q, 1}, {q, 0}}};
 }
-/// A capture, Hq or Hq x Tq, with M numbers each if it is a table, or what has
-/// its shape.
+/// A capture, Hq or Hq x Tq, with M numbers each if it is a table, or Hq x Tk
+/// if that is one of keys; or what has its shape.
 static ShapedByInputs shapeOfCapture(StringRef name, Value value,
                                      unsigned number, AttentionOpInterface op) {
   Value capture = op.getCaptures()[number];
   ShapedByInputs result = shapeOfLse(name, value, op);
+  if (isKeyTable(op.getScoreBody(), number)) {
+    result.extents[1] = {{"k", op.getK()}, 0};
+    return result;
+  }
   int64_t rank = shaped(capture).getRank();
   bool isOfTable = isTable(op.getScoreBody(), number);
   result.extents.resize(std::clamp<int64_t>(isOfTable ? rank - 1 : rank, 1, 2));

@@ -131,10 +131,9 @@ SmallVector<Value> AttnDecomposer::loadCaptures(const Sequence &sequence,
                                                 Value head) {
   SmallVector<Value> captures;
   for (auto [number, capture] : llvm::enumerate(op.getCaptures())) {
-    bool isOfQueries = varlen::detail::isOfQueries(op, number);
     if (isTable(op.getScoreBody(), number))
-      captures.push_back(tableOf(capture, isOfQueries, sequence, head));
-    else if (isOfQueries)
+      captures.push_back(tableOf(number, sequence, head));
+    else if (varlen::detail::isOfQueries(op, number))
       captures.push_back(
           vectorOf(capture, sequence.qRow, sequence.qRows, head));
     else
@@ -143,13 +142,21 @@ SmallVector<Value> AttnDecomposer::loadCaptures(const Sequence &sequence,
   return captures;
 }
 
-Value AttnDecomposer::tableOf(Value capture, bool isOfQueries,
-                              const Sequence &sequence, Value head) {
+Value AttnDecomposer::tableOf(unsigned number, const Sequence &sequence,
+                              Value head) {
+  Value capture = op.getCaptures()[number];
   auto type = cast<RankedTensorType>(capture.getType());
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
   SmallVector<OpFoldResult> offsets = {head}, sizes = {one};
   SmallVector<int64_t> shape;
-  if (isOfQueries) {
+  if (isKeyTable(op.getScoreBody(), number)) {
+    offsets.push_back(sequence.kRow);
+    sizes.push_back(sequence.kRows);
+    return tensor::ExtractSliceOp::create(
+        b, RankedTensorType::get({ShapedType::kDynamic}, compute), capture,
+        offsets, sizes, SmallVector<OpFoldResult>{one, one});
+  }
+  if (varlen::detail::isOfQueries(op, number)) {
     offsets.push_back(sequence.qRow);
     sizes.push_back(sequence.qRows);
     shape.push_back(ShapedType::kDynamic);

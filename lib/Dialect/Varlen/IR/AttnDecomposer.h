@@ -136,9 +136,9 @@ protected:
 
 private:
   Sequence loadSequence(Value number);
-  /// The row of a head of a table, or those of the queries of a sequence.
-  Value tableOf(Value capture, bool isOfQueries, const Sequence &sequence,
-                Value head);
+  /// The row of a head of a table, a capture, or those of the queries of a
+  /// sequence; or the part of it that the keys of a sequence have.
+  Value tableOf(unsigned number, const Sequence &sequence, Value head);
   /// An element of an integer vector, as an index.
   Value load(Value vector, Value position);
 };

@@ -165,7 +165,8 @@ Value GradDecomposer::addToTable(const Scores &scores, Value dlogits,
                                  Value head, unsigned capture, Value gradient) {
   const Sequence &sequence = scores.sequence;
   Value table = scores.captures[capture];
-  bool isOfQueries = varlen::detail::isOfQueries(op, capture);
+  bool isOfQueries = varlen::detail::isOfQueries(op, capture),
+       isOfKeys = isKeyTable(op.getScoreBody(), capture);
   SmallVector<OpFoldResult> sizes = {sequence.qRows, sequence.kRows};
   for (LookupOp lookup : getScoreLookups(op.getScoreBody(), capture)) {
     Value cotangents =
@@ -183,7 +184,11 @@ Value GradDecomposer::addToTable(const Scores &scores, Value dlogits,
             SmallVector<Value> point = {query, key}, at = {head};
             if (isOfQueries)
               at.push_back(row);
-            at.push_back(tensor::ExtractOp::create(b, entries, point));
+            Value entry = tensor::ExtractOp::create(b, entries, point);
+            at.push_back(
+                isOfKeys
+                    ? arith::AddIOp::create(b, sequence.kRow, entry).getResult()
+                    : entry);
             Value sum = arith::AddFOp::create(
                 b, tensor::ExtractOp::create(b, sums.front(), at),
                 tensor::ExtractOp::create(b, cotangents, point));

@@ -239,6 +239,7 @@ LogicalResult AttnVerifier::verifyScoreRegion() {
   // attn_c21
   for (auto [number, capture] : llvm::enumerate(op.getCaptures()))
     if (isTable(op.getScoreBody(), number) &&
+        !isKeyTable(op.getScoreBody(), number) &&
         cast<ShapedType>(capture.getType()).getShape().back() == 0)
       return op->emitOpError("expected a table with an entry at least, got ")
              << capture.getType();

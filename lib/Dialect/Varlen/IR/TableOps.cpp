@@ -13,11 +13,44 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
+//===----------------------------------------------------------------------===//
+// TableType
+//===----------------------------------------------------------------------===//
+
 LogicalResult TableType::verify(function_ref<InFlightDiagnostic()> error,
-                                FloatType element) {
+                                FloatType element, bool ofKeys) {
   if (!element.isF32() && !element.isF64())
     return error() << "expected numbers of f32 or f64, got " << element;
   return success();
+}
+
+Type TableType::parse(AsmParser &parser) {
+  FloatType element;
+  SMLoc location = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseType(element))
+    return {};
+  bool ofKeys = succeeded(parser.parseOptionalComma());
+  if ((ofKeys && parser.parseKeyword("keys")) || parser.parseGreater())
+    return {};
+  return parser.getChecked<TableType>(location, parser.getContext(), element,
+                                      ofKeys);
+}
+
+void TableType::print(AsmPrinter &printer) const {
+  printer << '<' << getElement() << (getOfKeys() ? ", keys>" : ">");
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+LogicalResult ClearOp::verify() {
+  bool ofKeys = getTile().getType().getAxis() == Axis::Keys;
+  if (getMemory().getType().getRank() == (ofKeys ? 2 : 3))
+    return success();
+  return emitOpError("expected memory of ")
+         << (ofKeys ? "H x T at a tile of keys" : "H x T x M at a tile of rows")
+         << ", got " << getMemory().getType();
 }
 
 LogicalResult SumRowsOp::verify() {
@@ -50,20 +83,40 @@ LogicalResult GatherOp::verify() {
          << getEntry().getType();
 }
 
+/// That `rows` has a row for each query of `values`.
+static LogicalResult verifyRowsOf(Operation *op, Value tile, Value ofQueries) {
+  auto values = cast<RankedTensorType>(tile.getType());
+  auto type = cast<RankedTensorType>(ofQueries.getType());
+  int64_t column[] = {values.getDimSize(0), 1},
+          row[] = {1, values.getDimSize(1)};
+  if (type.getShape() == ArrayRef(column) || type.getShape() == ArrayRef(row))
+    return success();
+  return op->emitOpError(
+             "expected a row for each query, R x 1 or 1 x C of the ")
+         << values << ", got " << type;
+}
+
+/// That `values` can be added to `memory`.
+static LogicalResult verifySums(Operation *op, Value values, Value memory) {
+  Type element = getElementTypeOrSelf(memory);
+  if (getElementTypeOrSelf(values) == element)
+    return success();
+  return op->emitOpError("expected values of ")
+         << element << ", got " << getElementTypeOrSelf(values);
+}
+
+LogicalResult AddKeysOp::verify() {
+  if (failed(verifySums(*this, getValues(), getMemory())))
+    return failure();
+  return verifyRowsOf(*this, getValues(), getRows());
+}
+
 LogicalResult ScatterAddOp::verify() {
   auto values = cast<RankedTensorType>(getValues().getType());
-  if (values.getElementType() != getMemory().getType().getElementType())
-    return emitOpError("expected values of ")
-           << getMemory().getType().getElementType() << ", got "
-           << values.getElementType();
+  if (failed(verifySums(*this, getValues(), getMemory())))
+    return failure();
   if (getIndex().getType().getShape() != values.getShape())
     return emitOpError("expected an index for each of the values, got ")
            << getIndex().getType() << " for " << values;
-  ArrayRef<int64_t> rows = getRows().getType().getShape();
-  int64_t column[] = {values.getDimSize(0), 1},
-          row[] = {1, values.getDimSize(1)};
-  if (rows == ArrayRef(column) || rows == ArrayRef(row))
-    return success();
-  return emitOpError("expected a row for each query, R x 1 or 1 x C of the ")
-         << values << ", got " << getRows().getType();
+  return verifyRowsOf(*this, getValues(), getRows());
 }

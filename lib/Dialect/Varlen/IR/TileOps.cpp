@@ -416,6 +416,7 @@ LogicalResult OnlineAttnGradOp::verify() {
       failed(verifyScoreOf(*this, getLse(), sizes)) ||
       failed(verifyCaptureNumbers(*this, getWrtCaptures(),
                                   getCaptures().size() + getTables().size())) ||
+      failed(verifyKeyLookups(getScoreBody(), getWrtCaptures())) ||
       failed(verifyTables(*this, "dtables", getDtables(), getDrows(),
                           cast<FloatType>(elementOf(getLse())))))
     return failure();

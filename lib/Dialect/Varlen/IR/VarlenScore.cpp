@@ -52,14 +52,41 @@ bool varlen::isTable(Block *score, unsigned capture) {
          isa<TableType>(score->getArgument(Captures + capture).getType());
 }
 
-SmallVector<BlockArgument> varlen::getNumberArguments(Block *score) {
-  SmallVector<BlockArgument> numbers;
+bool varlen::isOfKeys(BlockArgument table) {
+  return cast<TableType>(table.getType()).getOfKeys();
+}
+
+bool varlen::isKeyTable(Block *score, unsigned capture) {
+  return isTable(score, capture) &&
+         isOfKeys(score->getArgument(Captures + capture));
+}
+
+static SmallVector<BlockArgument> getCaptureArguments(Block *score,
+                                                      bool areTables) {
+  SmallVector<BlockArgument> arguments;
   if (score)
     llvm::copy_if(score->getArguments().drop_front(Captures),
-                  std::back_inserter(numbers), [](BlockArgument argument) {
-                    return !isa<TableType>(argument.getType());
+                  std::back_inserter(arguments), [&](BlockArgument argument) {
+                    return isa<TableType>(argument.getType()) == areTables;
                   });
-  return numbers;
+  return arguments;
+}
+
+SmallVector<BlockArgument> varlen::getNumberArguments(Block *score) {
+  return getCaptureArguments(score, /*areTables=*/false);
+}
+
+SmallVector<BlockArgument> varlen::getTableArguments(Block *score) {
+  return getCaptureArguments(score, /*areTables=*/true);
+}
+
+SmallVector<BlockArgument> varlen::getGradientTables(OnlineAttnGradOp step) {
+  SmallVector<BlockArgument> tables;
+  Block *score = step.getScoreBody();
+  for (int64_t number : step.getWrtCaptures())
+    if (isTable(score, number))
+      tables.push_back(score->getArgument(Captures + number));
+  return tables;
 }
 
 /// Whether `value` is computed from `source`, both of one block.
@@ -92,15 +119,19 @@ static LogicalResult verifySignature(Operation *op, Block *score,
                                      FloatType compute, unsigned captures) {
   auto i32 = IntegerType::get(op->getContext(), 32);
   SmallVector<Type> wanted = {compute, i32, i32};
-  auto table = TableType::get(op->getContext(), compute);
+  auto table = [&](bool ofKeys) {
+    return TableType::get(op->getContext(), compute, ofKeys);
+  };
   for (unsigned capture = 0; capture < captures; ++capture)
-    wanted.push_back(isTable(score, capture) ? Type(table) : Type(compute));
+    wanted.push_back(isTable(score, capture)
+                         ? Type(table(isKeyTable(score, capture)))
+                         : Type(compute));
   if (score->getArgumentTypes() != TypeRange(wanted))
     return op->emitOpError("expected a score region of ")
            << wanted
            << ": the score, the positions of query and key, and a number of "
               "each capture, or a row of it as "
-           << table << ", got " << score->getArgumentTypes();
+           << table(/*ofKeys=*/false) << ", got " << score->getArgumentTypes();
   auto yield = dyn_cast<YieldOp>(score->back());
   Type i1 = IntegerType::get(op->getContext(), 1);
   if (!yield || (yield->getOperandTypes() != TypeRange(compute) &&
@@ -159,6 +190,20 @@ LogicalResult varlen::verifyCaptureNumbers(Operation *op,
                              "the ")
              << captures << " captures, got " << number;
     next = number + 1;
+  }
+  return success();
+}
+
+LogicalResult varlen::verifyKeyLookups(Block *score,
+                                       ArrayRef<int64_t> captures) {
+  for (int64_t capture : captures) {
+    if (!isKeyTable(score, capture))
+      continue;
+    for (LookupOp lookup : getScoreLookups(score, capture))
+      if (lookup.getIndex() != score->getArgument(KeyPosition))
+        return lookup.emitOpError("expected the position of the key for an "
+                                  "index in a table of keys whose gradient is "
+                                  "computed in tiles");
   }
   return success();
 }

@@ -214,6 +214,12 @@ LogicalResult BlockVectorizer::run() {
       b.setInsertionPoint(op);
       emitScatterAdd(op);
       done.push_back(op);
+    } else if (auto op = dyn_cast<AddKeysOp>(operation)) {
+      if (failed(check(op)) || failed(flush()))
+        return failure();
+      b.setInsertionPoint(op);
+      emitAddKeys(op);
+      done.push_back(op);
     }
   }
   for (Operation *op : llvm::reverse(done)) {

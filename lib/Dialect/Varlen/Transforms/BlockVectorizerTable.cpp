@@ -8,15 +8,18 @@
 //
 // Columns are queries, each of which has a row of the table to itself: a vector
 // of them adds to as many places, and the keys of a query come one after the
-// other.
+// other. Of a table of keys the queries of a head share the row: a vector adds
+// one sum for each of its heads.
 //
 //===----------------------------------------------------------------------===//
 
 #include "BlockVectorizer.h"
+#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
 #include "varlen/Dialect/Varlen/Utils/TableMemory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -47,4 +50,54 @@ void BlockVectorizer::emitScatterAdd(ScatterAddOp op) {
                                 masks[n], sum);
     }
   });
+}
+
+void BlockVectorizer::emitAddKeys(AddKeysOp op) {
+  IndexBuilder at{b};
+  Value memory = emitFlatTable(at, op.getMemory()), zero = index(0);
+  Vectors tableRows = statistic(op.getRows());
+  Value values = find(op.getValues(), TileOrder::Rows);
+  auto type = vectorType(cast<MemRefType>(values.getType()).getElementType());
+  Value zeros = constantVector(b.getZeroAttr(type.getElementType()));
+  Value none = arith::ConstantOp::create(b, b.getI64IntegerAttr(kNoTableRow));
+  Value keys =
+      getValueOrCreateConstantIndexOp(b, b.getLoc(), rowsOf(op.getValues()));
+  int64_t lanes = schedule.getLanes();
+  Value lastLane = constantVector(b.getI64IntegerAttr(lanes));
+  Value numbers =
+      vector::StepOp::create(b, VectorType::get({lanes}, b.getIndexType()));
+  numbers = arith::IndexCastOp::create(b, vectorType(b.getI64Type()), numbers);
+  auto equal = [&](Value lhs, Value rhs) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lhs, rhs);
+  };
+  for (auto [n, ofVector] : llvm::enumerate(tableRows)) {
+    Value own = ofVector;
+    // The first lane of each head is there for all of them.
+    varlen::emitLoop(b, zero, index(lanes), 1, [&](Value lane) {
+      Value row = vector::ExtractOp::create(b, own, OpFoldResult(lane));
+      Value same = equal(own, broadcast(row));
+      Value first = vector::ReductionOp::create(
+          b, vector::CombiningKind::MINSI,
+          arith::SelectOp::create(b, same, numbers, lastLane));
+      Value isFirst = equal(at.cast(first), lane);
+      Value isOne =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::ne, row, none);
+      emitIf(b, arith::AndIOp::create(b, isFirst, isOne), [&] {
+        varlen::emitLoop(b, zero, keys, 1, [&](Value key) {
+          Value x =
+              arith::SelectOp::create(b, same, load(values, key, n), zeros);
+          Value sum = vector::ReductionOp::create(
+              b, vector::CombiningKind::ADD, x, arith::FastMathFlags::reassoc);
+          Value entry = arith::AddIOp::create(
+              b, op.getFirstKey(),
+              arith::IndexCastOp::create(b, b.getI32Type(), key));
+          Value place =
+              at.cast(emitTableOffset(at, op.getMemory(), row, entry));
+          Value before = memref::LoadOp::create(b, memory, place);
+          memref::StoreOp::create(b, arith::AddFOp::create(b, before, sum),
+                                  memory, place);
+        });
+      });
+    });
+  }
 }

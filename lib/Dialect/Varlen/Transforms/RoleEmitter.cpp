@@ -353,6 +353,7 @@ ForTilesOp RoleEmitter::emitSequenceGrad(AttnGradOp grad,
       [&](Value block, ValueRange sums) -> ValueRange {
         Value k = read(op.getK(), block, keys);
         Value v = read(op.getV(), block, values);
+        clearTables(/*areOfKeys=*/true, block);
         auto step = OnlineAttnGradOp::create(
             b, q, k, v, dout, statistic[0], statistic[1], /*lo=*/Value(),
             /*hi=*/Value(), /*k0=*/Value(), /*whole=*/Value(), t, block,
@@ -414,7 +415,7 @@ void RoleEmitter::allocateTableRows(AttnGradOp grad) {
     if (!isTable(op.getScoreBody(), number))
       continue;
     auto type = cast<MemRefType>(gradient.getType());
-    if (type.getRank() == 3) {
+    if (type.getRank() == 3 || isKeyTable(op.getScoreBody(), number)) {
       tableRows.push_back(gradient);
       continue;
     }
@@ -435,9 +436,19 @@ SmallVector<Value> RoleEmitter::zeroCaptures(Value tile, RankedTensorType type,
   for (int64_t number : op.getWrtCaptures())
     if (!isTable(op.getScoreBody(), number))
       zeros.push_back(fill(type.getShape(), 0.0, sizes));
-  for (Value rows : tableRows)
-    ClearOp::create(b, rows, tile);
+  clearTables(/*areOfKeys=*/false, tile);
   return zeros;
+}
+
+void RoleEmitter::clearTables(bool areOfKeys, Value tile) {
+  ArrayRef<Value> rows = tableRows;
+  for (int64_t number : op.getWrtCaptures()) {
+    if (!isTable(op.getScoreBody(), number))
+      continue;
+    if (isKeyTable(op.getScoreBody(), number) == areOfKeys)
+      ClearOp::create(b, rows.front(), tile);
+    rows = rows.drop_front();
+  }
 }
 
 void RoleEmitter::writeCaptures(AttnGradOp grad, ValueRange gradients,

@@ -90,6 +90,9 @@ private:
   /// queries of that type; rows of tables are cleared.
   SmallVector<Value> zeroCaptures(Value tile, RankedTensorType type,
                                   ValueRange sizes = {});
+  /// Clears what the gradients of tables, of keys or the others, have of a
+  /// tile.
+  void clearTables(bool areOfKeys, Value tile);
   /// Writes the gradients of captures of each row, and leaves what rows take
   /// off those of heads.
   void writeCaptures(AttnGradOp grad, ValueRange gradients, Value tile);
@@ -122,8 +125,8 @@ private:
   /// What rows take off the gradients of captures; null but for those of heads,
   /// and for tables.
   SmallVector<Value> captureTerms;
-  /// Rows of the gradients of tables, H x T x M, in the order of
-  /// `wrt_captures`; those of `ownTableRows` are ours.
+  /// Rows of the gradients of tables, H x T x M, or H x T of keys, in the order
+  /// of `wrt_captures`; those of `ownTableRows` are ours.
   SmallVector<Value> tableRows, ownTableRows;
   /// Whether lse in scratch is natural.
   UnitAttr natural;

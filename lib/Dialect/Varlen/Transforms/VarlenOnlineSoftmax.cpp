@@ -265,14 +265,20 @@ void OnlineAttnGradBuilder::addToTable(Value products, Value dscores,
                                        unsigned capture, Value gradient,
                                        Value rows) {
   for (LookupOp lookup : getScoreLookups(step.getScoreBody(), capture)) {
+    auto pulled = [&] {
+      return hide(step, pullBack(products, dscores, lookup.getEntry()), 0.0);
+    };
+    if (isKeyTable(step.getScoreBody(), capture)) {
+      AddKeysOp::create(b, pulled(), gradient, rows, step.getFirstKey());
+      continue;
+    }
     Value index = overScores(
         step, products, {},
         [&](OpBuilder &n, Location, const ScorePoint &point, ValueRange) {
           return emitIndex(n, point, lookup);
         },
         b.getI32Type());
-    Value values =
-        hide(step, pullBack(products, dscores, lookup.getEntry()), 0.0);
+    Value values = pulled();
     ScatterAddOp::create(b, values, index, gradient, rows);
   }
 }

@@ -127,7 +127,9 @@ struct VarlenTileAttn : varlen::impl::VarlenTileAttnBase<VarlenTileAttn> {
     WalkResult result = getOperation()->walk([&](AttentionOpInterface op) {
       if (!op.isBufferized())
         return WalkResult::advance();
-      if (op->hasAttr(kScheduleAttrName) && failed(verifyLayouts(op)))
+      if (op->hasAttr(kScheduleAttrName) &&
+          (failed(verifyLayouts(op)) ||
+           failed(verifyKeyLookups(op.getScoreBody(), op.getWrtCaptures()))))
         return WalkResult::interrupt();
       if (op.isGradient() && failed(verifyScoreRules(op.getScoreBody())))
         return WalkResult::interrupt();

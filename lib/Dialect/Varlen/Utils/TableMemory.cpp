@@ -62,8 +62,8 @@ static Value emitCast(IndexBuilder index, Type element, const Layout &layout) {
       index.b, type, layout.base, layout.offset, layout.sizes, layout.strides);
 }
 
-Value varlen::emitTableView(IndexBuilder index, Value table) {
-  Layout layout = getLayout(index, table);
+/// The memory of a table, in `layout`, as rows that begin at each element.
+static Value emitRows(IndexBuilder index, Value table, Layout layout) {
   // As many rows as there are elements before the last row, and that one.
   Value rows = index.constant(1);
   for (auto [size, stride] :
@@ -76,6 +76,20 @@ Value varlen::emitTableView(IndexBuilder index, Value table) {
   layout.strides = {index.b.getIndexAttr(1), layout.strides.back()};
   return emitCast(index, cast<MemRefType>(table.getType()).getElementType(),
                   layout);
+}
+
+Value varlen::emitTableView(IndexBuilder index, Value table) {
+  return emitRows(index, table, getLayout(index, table));
+}
+
+Value varlen::emitKeyTableView(IndexBuilder index, Value table, Value first,
+                               Value count) {
+  Layout layout = getLayout(index, table);
+  layout.offset =
+      index.add(toValue(index, layout.offset),
+                index.mul(first, toValue(index, layout.strides.back())));
+  layout.sizes.back() = count;
+  return emitRows(index, table, layout);
 }
 
 SmallVector<Value> varlen::emitTableStrides(IndexBuilder index, Value table) {

@@ -158,3 +158,99 @@ func.func @scatter_index(%values: tensor<?x8xf32>, %i: tensor<4x8xi32>, %table: 
       : tensor<?x8xf32>, tensor<4x8xi32>, memref<?x9xf32>, tensor<1x8xi64>
   return
 }
+
+// -----
+
+// A number for each row of k, not of q.
+func.func @attn_c19_keys(%q: tensor<8x4x16xf32>, %k: tensor<9x4x16xf32>, %cu: tensor<3xi32>,
+                         %table: tensor<4x8xf32>) {
+  // expected-error@+1 {{expected capture compatible with 'tensor<4x9xf32>', got 'tensor<4x8xf32>'}}
+  %0:2 = varlen.attn %q, %k, %k, %cu, %cu captures(%table)
+      : (tensor<8x4x16xf32>, tensor<9x4x16xf32>, tensor<9x4x16xf32>, tensor<3xi32>,
+         tensor<3xi32>, tensor<4x8xf32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+      score (%s: f32, %i: i32, %j: i32, %a: !varlen.table<f32, keys>) {
+        varlen.yield %s : f32
+      }
+  return
+}
+
+// -----
+
+func.func @attn_c19_keys_rank(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>, %table: tensor<4x8x8xf32>) {
+  // expected-error@+1 {{expected capture compatible with 'tensor<4x8xf32>', got 'tensor<4x8x8xf32>'}}
+  %0:2 = varlen.attn %q, %q, %q, %cu, %cu captures(%table)
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>,
+         tensor<3xi32>, tensor<4x8x8xf32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+      score (%s: f32, %i: i32, %j: i32, %a: !varlen.table<f32, keys>) {
+        varlen.yield %s : f32
+      }
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected 'keys'}}
+func.func @type_of(%a: !varlen.table<f32, queries>)
+
+// -----
+
+// expected-error@+1 {{expected numbers of f32 or f64, got 'f16'}}
+func.func @type_of_keys(%a: !varlen.table<f16, keys>)
+
+// -----
+
+// Whoever owns keys sums for these alone.
+func.func @step_key(%q: tensor<32x64xf32>, %m: tensor<1x32xf32>, %table: memref<?x9xf32>,
+                    %rows: tensor<1x32xi64>, %i: tensor<1x32xi32>, %first: i32) {
+  %0:3 = varlen.online_attn_grad kq
+      ins(%q, %q, %q, %q, %m, %m : tensor<32x64xf32>, tensor<32x64xf32>, tensor<32x64xf32>,
+          tensor<32x64xf32>, tensor<1x32xf32>, tensor<1x32xf32>)
+      positions(%i, %first : tensor<1x32xi32>, i32)
+      tables(%table : memref<?x9xf32>) rows(%rows : tensor<1x32xi64>)
+      dtables(%table : memref<?x9xf32>) drows(%rows : tensor<1x32xi64>)
+      dq(%q : tensor<32x64xf32>) dk(%q : tensor<32x64xf32>) dv(%q : tensor<32x64xf32>)
+      scale 1.0 {wrt_captures = array<i64: 0>}
+      score (%s: f32, %query: i32, %key: i32, %a: !varlen.table<f32, keys>) {
+        // expected-error@+1 {{expected the position of the key for an index in a table of keys whose gradient is computed in tiles}}
+        %b = varlen.lookup %a[%query] : !varlen.table<f32, keys>
+        %new = arith.addf %s, %b : f32
+        varlen.yield %new : f32
+      }
+  return
+}
+
+// -----
+
+func.func @clear_keys(%memory: memref<4x?x9xf32>, %tile: !varlen.tile<keys(128)>) {
+  // expected-error@+1 {{expected memory of H x T at a tile of keys, got 'memref<4x?x9xf32>'}}
+  varlen.clear %memory at %tile : memref<4x?x9xf32>, !varlen.tile<keys(128)>
+  return
+}
+
+// -----
+
+func.func @clear_queries(%memory: memref<4x?xf32>, %tile: !varlen.tile<queries(64)>) {
+  // expected-error@+1 {{expected memory of H x T x M at a tile of rows, got 'memref<4x?xf32>'}}
+  varlen.clear %memory at %tile : memref<4x?xf32>, !varlen.tile<queries(64)>
+  return
+}
+
+// -----
+
+func.func @add_keys_rows(%values: tensor<?x8xf32>, %table: memref<?x9xf32>, %first: i32,
+                         %rows: tensor<1x4xi64>) {
+  // expected-error@+1 {{expected a row for each query, R x 1 or 1 x C of the 'tensor<?x8xf32>', got 'tensor<1x4xi64>'}}
+  varlen.add_keys %values to %table[%rows, %first]
+      : tensor<?x8xf32>, memref<?x9xf32>, tensor<1x4xi64>
+  return
+}
+
+// -----
+
+func.func @add_keys_type(%values: tensor<?x8xf64>, %table: memref<?x9xf32>, %first: i32,
+                         %rows: tensor<1x8xi64>) {
+  // expected-error@+1 {{expected values of 'f32', got 'f64'}}
+  varlen.add_keys %values to %table[%rows, %first]
+      : tensor<?x8xf64>, memref<?x9xf32>, tensor<1x8xi64>
+  return
+}

@@ -75,6 +75,27 @@ func.func @visible(%q: tensor<?x4x16xf32>, %cu: tensor<?xi32>, %flags: tensor<4x
   return %out : tensor<?x4x16xf32>
 }
 
+// A table of keys has a number for each row of k, and so has its gradient.
+// CHECK-LABEL: func.func @keys
+// CHECK: score (%score: f32, %query: i32, %key: i32, %table: !varlen.table<f32, keys>) {
+// CHECK: varlen.lookup %table[%key] : !varlen.table<f32, keys>
+// CANONICAL-LABEL: func.func @keys
+// CANONICAL: -> (tensor<?x4x16xf32>, tensor<9x2x16xf32>, tensor<9x2x16xf32>, tensor<4x9xf32>)
+func.func @keys(%q: tensor<?x4x16xf32>, %k: tensor<9x2x16xf32>, %lse: tensor<4x?xf32>,
+                %cu: tensor<?xi32>, %bias: tensor<4x9xf32>) -> tensor<4x9xf32> {
+  %0:4 = varlen.attn_grad %q, %q, %k, %k, %q, %lse, %cu, %cu captures(%bias)
+      {wrt_captures = array<i64: 0>}
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<9x2x16xf32>, tensor<9x2x16xf32>,
+         tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>, tensor<4x9xf32>)
+      -> (tensor<?x4x16xf32>, tensor<9x2x16xf32>, tensor<9x2x16xf32>, tensor<4x9xf32>)
+      score (%s: f32, %i: i32, %j: i32, %of_key: !varlen.table<f32, keys>) {
+        %b = varlen.lookup %of_key[%j] : !varlen.table<f32, keys>
+        %new = arith.addf %s, %b : f32
+        varlen.yield %new : f32
+      }
+  return %0#3 : tensor<4x9xf32>
+}
+
 // Steps take views of tables, and the row of each query.
 // CHECK-LABEL: func.func @step
 // CHECK: varlen.online_attn kq ins({{.*}}) tables(%{{.*}} : memref<?x32xf32, strided<[1, 1], offset: ?>>) rows(%{{.*}} : tensor<1x32xi64>) outs(
@@ -99,6 +120,7 @@ func.func @step(%q: tensor<32x64xf32>, %k: tensor<?x64xf32>, %acc: tensor<64x32x
 // CHECK: varlen.gather %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x32xf32, strided<[1, 1]>>, i64, i32 -> f32
 // CHECK: varlen.gather {{.*}} vector<8xi64>, vector<8xi32> -> vector<8xf32>
 // CHECK: varlen.scatter_add %{{.*}} at %{{.*}} to %{{.*}}[%{{.*}}]
+// CHECK: varlen.add_keys %{{.*}} to %{{.*}}[%{{.*}}, %{{.*}}] : tensor<?x8xf32>, memref<?x32xf32, strided<[1, 1]>>, tensor<1x8xi64>
 func.func @entries(%table: memref<?x32xf32, strided<[1, 1]>>, %row: i64, %i: i32,
                    %rows: vector<8xi64>, %is: vector<8xi32>, %values: tensor<?x8xf32>,
                    %at: tensor<?x8xi32>, %of: tensor<1x8xi64>) -> (f32, vector<8xf32>) {
@@ -107,5 +129,7 @@ func.func @entries(%table: memref<?x32xf32, strided<[1, 1]>>, %row: i64, %i: i32
       : memref<?x32xf32, strided<[1, 1]>>, vector<8xi64>, vector<8xi32> -> vector<8xf32>
   varlen.scatter_add %values at %at to %table[%of]
       : tensor<?x8xf32>, tensor<?x8xi32>, memref<?x32xf32, strided<[1, 1]>>, tensor<1x8xi64>
+  varlen.add_keys %values to %table[%of, %i]
+      : tensor<?x8xf32>, memref<?x32xf32, strided<[1, 1]>>, tensor<1x8xi64>
   return %0, %1 : f32, vector<8xf32>
 }

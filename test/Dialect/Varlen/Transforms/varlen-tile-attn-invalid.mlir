@@ -23,3 +23,24 @@ func.func @output(%q: memref<8x4x16xbf16>, %cu: memref<3xi32>,
          memref<8x4x16xbf16, strided<[64, 1, 4]>>, memref<4x8xf32>) -> ()
   return
 }
+
+// -----
+
+// Who owns a key adds to no other one.
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 3, rows = 4, panels = 2, kv_block = 128, kv = copy>
+func.func @key_table(%q: memref<?x4x64xf32>, %lse: memref<4x?xf32>, %cu: memref<?xi32>,
+                     %bias: memref<4x?xf32>) {
+  varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu outs(%q, %q, %q, %bias) captures(%bias)
+      {wrt_captures = array<i64: 0>, varlen.schedule = #cpu}
+      : (memref<?x4x64xf32>, memref<?x4x64xf32>, memref<?x4x64xf32>, memref<?x4x64xf32>,
+         memref<?x4x64xf32>, memref<4x?xf32>, memref<?xi32>, memref<?xi32>,
+         memref<?x4x64xf32>, memref<?x4x64xf32>, memref<?x4x64xf32>, memref<4x?xf32>,
+         memref<4x?xf32>) -> ()
+      score (%s: f32, %i: i32, %j: i32, %table: !varlen.table<f32, keys>) {
+        // expected-error@+1 {{expected the position of the key for an index in a table of keys whose gradient is computed in tiles}}
+        %b = varlen.lookup %table[%i] : !varlen.table<f32, keys>
+        %new = arith.addf %s, %b : f32
+        varlen.yield %new : f32
+      }
+  return
+}

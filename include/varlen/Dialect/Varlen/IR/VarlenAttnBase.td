@@ -23,7 +23,7 @@ def Varlen_CuSeqlens : Varlen_Shaped<Varlen_Index, 1>;
 def Varlen_Sink : Varlen_Shaped<Varlen_ComputeFloat, 1>;
 def Varlen_Lse : Varlen_Shaped<Varlen_ComputeFloat, 2>;
 /// A number for each query head, or for each query row of each; or a table, a
-/// row of numbers in place of the number.
+/// row of numbers in place of the number, or a number for each key of each head.
 def Varlen_Capture
     : AnyTypeOf<[TensorRankOf<[Varlen_ComputeFloat], [1, 2, 3]>,
                  MemRefRankOf<[Varlen_ComputeFloat], [1, 2, 3]>],

@@ -556,7 +556,8 @@ def Varlen_OnlineAttnGradOp : Varlen_Op<"online_attn_grad", [
     `dcaptures`, in the shape of lse, get what a query adds to the gradients of the
     captures that `wrt_captures` numbers, those of the region. Of tables among them `dtables`
     is the memory, H x T x M or views as of `tables`, to whose row of a query, in `drows`,
-    is added what the query adds; a query with a negative row adds nothing.
+    is added what the query adds; a query with a negative row adds nothing. Of a table of
+    keys the memory is H x T, queries of a head have one row, and the key is the index.
 
     dq, dk, dv, lse and delta have the compute type, f32 or f64; q and k one
     type that accumulates in it, v and dout one such type too: p is rounded to

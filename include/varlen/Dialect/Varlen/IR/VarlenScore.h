@@ -48,8 +48,16 @@ Value getVisible(Block *score);
 /// Whether a capture is a table; not if there is no such argument.
 bool isTable(Block *score, unsigned capture);
 
-/// The arguments of captures that are numbers, not tables.
+/// Whether a capture is a table with a number for each key.
+bool isKeyTable(Block *score, unsigned capture);
+
+/// The arguments of captures that are numbers, and of those that are tables.
 SmallVector<BlockArgument> getNumberArguments(Block *score);
+SmallVector<BlockArgument> getTableArguments(Block *score);
+/// The arguments of the tables that a step adds to the gradients of.
+SmallVector<BlockArgument> getGradientTables(OnlineAttnGradOp step);
+/// Whether the numbers of a table, an argument, are those of keys.
+bool isOfKeys(BlockArgument table);
 
 /// The lookups in a table that new scores depend on.
 SmallVector<LookupOp> getScoreLookups(Block *score, unsigned capture);
@@ -62,6 +70,10 @@ LogicalResult verifyScore(Operation *op, Block *score, FloatType compute,
 /// Verifies that `numbers` are ascending and of `captures` captures.
 LogicalResult verifyCaptureNumbers(Operation *op, ArrayRef<int64_t> numbers,
                                    int64_t captures);
+
+/// Verifies that new scores look up in tables of keys of `captures` by the key
+/// itself: who owns keys owns what is summed, then.
+LogicalResult verifyKeyLookups(Block *score, ArrayRef<int64_t> captures);
 
 /// Verifies that each operation that a derivative of the score may pass has a
 /// rule.

@@ -29,10 +29,12 @@ def Varlen_LookupOp : Varlen_Op<"lookup", [
   let description = [{
     Entry `index` of the row that the table has of a query, or of a query head. An
     index below 0 is entry 0, one behind the last entry is the last one: there is no
-    index out of bounds.
+    index out of bounds. The entries of a table of keys are those of the sequence's
+    keys in use, by position.
 
     ```mlir
     %bias = varlen.lookup %table[%bucket] : !varlen.table<f32>
+    %flag = varlen.lookup %flags[%key] : !varlen.table<f32, keys>
     ```
   }];
   let arguments = (ins Varlen_TableType:$table, I32:$index);
@@ -44,21 +46,30 @@ def Varlen_LookupOp : Varlen_Op<"lookup", [
 // clear, sum_rows: in loops over tiles
 //===----------------------------------------------------------------------===//
 
+/// Tables of steps.
+def Varlen_TableMemory
+    : ConfinedType<MemRefRankOf<[Varlen_ComputeFloat], [2, 3]>, [],
+                   "rank-2 or rank-3 memref of f32 or f64", "::mlir::MemRefType">;
 /// A row for each head and query: H x T x M.
 def Varlen_TableRows : Varlen_MemRef<Varlen_ComputeFloat, 3>;
 
 def Varlen_ClearOp : Varlen_Op<"clear"> {
-  let summary = "Zeros in the table rows of a tile's queries";
+  let summary = "Zeros in what a table has of a tile's queries, or of its keys";
   let description = [{
     In use or not: what steps add to begins with this, and rows of no sequence keep it.
+    Of queries these are rows of M numbers, of keys a number for each query head of the
+    group.
 
     ```mlir
     varlen.clear %dtable at %t : memref<8x?x32xf32>, !varlen.tile<queries(64)>
+    varlen.clear %dflags at %block : memref<8x?xf32>, !varlen.tile<keys(128)>
     ```
   }];
   let arguments = (ins
-    Arg<Varlen_TableRows, "H x T x M", [MemWrite]>:$memory, Varlen_TileType:$tile);
+    Arg<Varlen_TableMemory, "H x T x M, or H x T of keys", [MemWrite]>:$memory,
+    Varlen_TileType:$tile);
   let assemblyFormat = "$memory `at` $tile attr-dict `:` type($memory) `,` type($tile)";
+  let hasVerifier = 1;
 }
 
 def Varlen_SumRowsOp : Varlen_Op<"sum_rows"> {
@@ -81,13 +92,8 @@ def Varlen_SumRowsOp : Varlen_Op<"sum_rows"> {
   let hasVerifier = 1;
 }
 
-/// Tables of steps.
-def Varlen_TableMemory
-    : ConfinedType<MemRefRankOf<[Varlen_ComputeFloat], [2, 3]>, [],
-                   "rank-2 or rank-3 memref of f32 or f64", "::mlir::MemRefType">;
-
 //===----------------------------------------------------------------------===//
-// gather, scatter_add: below steps
+// gather, scatter_add, add_keys: below steps
 //===----------------------------------------------------------------------===//
 
 /// Tables as steps on tiles have them: memory of which a row begins at each
@@ -144,6 +150,31 @@ def Varlen_ScatterAddOp : Varlen_Op<"scatter_add"> {
   let assemblyFormat = [{
     $values `at` $index `to` $memory `[` $rows `]` attr-dict
     `:` type($values) `,` type($index) `,` type($memory) `,` type($rows)
+  }];
+  let hasVerifier = 1;
+}
+
+def Varlen_AddKeysOp : Varlen_Op<"add_keys"> {
+  let summary = "Adds a score tile, summed over queries, to rows of keys in memory";
+  let description = [{
+    `memory[r, first_key + j] += sum_i values[i, j]` over the queries i whose row is r,
+    for each key j and each r of `rows`, in an order that the types fix. As in
+    `varlen.scatter_add`, rows have the shape of a statistic of the values' queries, the
+    key is clamped, and a query whose row is negative is left out; but queries of one
+    head share its row.
+
+    ```mlir
+    varlen.add_keys %values to %memory[%rows, %first_key]
+        : tensor<?x32xf32>, memref<?x?xf32, strided<[1, 1], offset: ?>>, tensor<1x32xi64>
+    ```
+  }];
+  let arguments = (ins
+    Varlen_Tile:$values,
+    Arg<Varlen_TableView, "rows x keys", [MemRead, MemWrite]>:$memory,
+    Varlen_RowTile:$rows, I32:$first_key);
+  let assemblyFormat = [{
+    $values `to` $memory `[` $rows `,` $first_key `]` attr-dict
+    `:` type($values) `,` type($memory) `,` type($rows)
   }];
   let hasVerifier = 1;
 }

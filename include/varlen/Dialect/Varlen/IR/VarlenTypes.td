@@ -77,15 +77,18 @@ def Varlen_RowsType : Varlen_Type<"Rows", "rows"> {
 def Varlen_TableType : Varlen_Type<"Table", "table"> {
   let summary = "A row of numbers that a score region looks up in";
   let description = [{
-    How many there are, the capture says. It is no tensor: it has no memory, or shape,
-    of its own.
+    It is no tensor: it has no memory, or shape, of its own. How many numbers there
+    are, the capture says; with `keys` there is one for each key of the sequence.
 
     ```mlir
     !varlen.table<f32>
+    !varlen.table<f32, keys>
     ```
   }];
-  let parameters = (ins TypeParameter<"::mlir::FloatType", "the numbers' type">:$element);
-  let assemblyFormat = "`<` $element `>`";
+  let parameters = (ins
+    TypeParameter<"::mlir::FloatType", "the numbers' type">:$element,
+    AttrParameter<"bool", "whether each key has a number">:$ofKeys);
+  let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
 
