@@ -31,6 +31,7 @@ SCORES = {
     "prefix_lm": scores.prefix_lm(),
     "document, causal": scores.compose(scores.document(), scores.causal()),
     "t5_bias": scores.t5_bias(), "position_bias": scores.position_bias(), "tree": scores.tree(),
+    "key_bias": scores.key_bias(), "key_padding": scores.key_padding(),
 }  # fmt: skip
 # Entries of tables.
 ENTRIES = {"t5_bias": 32, "position_bias": 2048, "tree": 65}
@@ -56,7 +57,8 @@ def inputs_of(rng, dtype, head_dim, score, gradient):
     begin = numpy.arange(ROWS) % (ROWS // 2) // 512 * 512
     of_query = {"prefix": 0 * begin + 9, "begin": begin, "end": begin + 512}
     for name, of in score.captures.items() if score else ():
-        extents = {"heads": HEADS, "rows": ROWS, "entries": ENTRIES.get(score.name)}
+        extents = {"heads": HEADS, "rows": ROWS, "kv_rows": ROWS}
+        extents["entries"] = ENTRIES.get(score.name)
         shape = [extents[extent] for extent in scores.CAPTURES[of]]
         numbers = rng.uniform(0.01, 0.1, shape)
         if name in of_query:

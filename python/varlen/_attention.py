@@ -273,7 +273,7 @@ def attn(
         q_offset: (N), as cu_seqlens: is added to the positions of queries.
         score: Changes scores or hides keys: one of `varlen.scores`, or one of your own.
         captures: What the score reads, in its order: (Hq) or (Hq, Tq), tables (Hq, M)
-            or (Hq, Tq, M), of f32 (f64 for f64).
+            or (Hq, Tq, M), of keys (Hq, Tk), of f32 (f64 for f64).
         return_lse: Also return lse, the logarithm of each row's sum of exponentials.
         out: Where to write the result; overlaps no other array. None: a new array.
         num_threads: Threads of this call; None: what set_num_threads says.

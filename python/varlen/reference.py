@@ -4,7 +4,8 @@ float type.
 
 Arguments are those of the op. `window` is (left, right), -1 = open, (-1, 0) is
 causal, or the size of a chunk; `alignment` is "bottom_right" or "top_left". `score` is
-one of `varlen.scores`, `captures` its arrays: Hq or Hq x Tq, tables Hq x M or Hq x Tq x M.
+one of `varlen.scores`, `captures` its arrays: Hq or Hq x Tq, tables Hq x M or Hq x Tq x M,
+or Hq x Tk of keys.
 """
 
 import numpy as np
@@ -62,7 +63,7 @@ class Scores:
     """What the score makes of scaled products, for some queries of a head of a sequence
     and some of its keys."""
 
-    def __init__(self, score, captures, head, q0, rows, part, diagonal):
+    def __init__(self, score, captures, head, q0, rows, keys, part, diagonal):
         self.score, self.captures, self.places = score, [], []
         if score is None:
             return
@@ -74,15 +75,13 @@ class Scores:
         )
         # Where the array of each capture has what these queries read.
         queries = slice(q0 + rows.start, q0 + rows.stop)
-        self.places = [
-            (head, queries) if of.startswith("query") else (head,)
-            for of in score.captures.values()
-        ]
+        places = {"query": (head, queries), "key": (head, keys), "head": (head,)}
+        self.places = [places[of.removesuffix("_table")] for of in score.captures.values()]
         self.captures = []
         for of, capture, place in zip(score.captures.values(), captures, self.places):
             own = capture[place]
             self.captures.append(
-                Table(own) if of.endswith("table") else own[:, None] if len(place) == 2 else own
+                Table(own) if of.endswith("table") else own[:, None] if of == "query" else own
             )
 
     def of(self, products):
@@ -118,7 +117,7 @@ class Scores:
     def add(self, dcaptures, sums):
         """Adds what queries give, as pull_back returns it, to the gradients of captures."""
         for dcapture, place, of_queries in zip(dcaptures, self.places, sums):
-            if len(place) == 1:
+            if dcapture[place].ndim < of_queries.ndim:
                 of_queries = np.sum(of_queries, axis=0)
             dcapture[place] += of_queries
 
@@ -355,7 +354,7 @@ def _packed_gradients(
             total = compute(0)
             for rows, part in _parts(lq, seen):
                 scored = Scores(
-                    score, captures, h, q0, rows, part, diagonal(lq, lk, alignment, offset)
+                    score, captures, h, q0, rows, keys, part, diagonal(lq, lk, alignment, offset)
                 )
                 dq[queries, h][rows], to_k, to_v, to_sink, to_captures = differentiate(
                     dout_s[rows, h], dlse[h, queries][rows], q_s[rows, h],
@@ -394,7 +393,7 @@ def _packed(
             kv = h // group
             for rows, part in _parts(lq, seen):
                 scored = Scores(
-                    score, captures, h, q0, rows, part, diagonal(lq, lk, alignment, offset)
+                    score, captures, h, q0, rows, keys, part, diagonal(lq, lk, alignment, offset)
                 )
                 out[queries, h][rows], lse[h, queries][rows] = attend(
                     q_s[rows, h], k_s[part, kv], v_s[part, kv], seen[rows, part],

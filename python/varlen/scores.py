@@ -4,7 +4,8 @@ text and, independent of the compiler, in numpy.
 A score is a function of the scaled product s of a query and a key, of their positions
 among the keys of their sequence, and of captures: numbers of each head (arrays Hq) or
 of each query of each head (Hq x Tq), or tables, a row of M numbers of each (Hq x M,
-Hq x Tq x M), in which an index looks up. docs/scores.md shows each of these.
+Hq x Tq x M) or a number of each key (Hq x Tk), in which an index looks up. docs/scores.md
+shows each of these.
 """
 
 import dataclasses
@@ -20,6 +21,7 @@ import numpy as np
 CAPTURES = {
     "head": ("heads",), "query": ("heads", "rows"),
     "head_table": ("heads", "entries"), "query_table": ("heads", "rows", "entries"),
+    "key_table": ("heads", "kv_rows"),
 }  # fmt: skip
 
 
@@ -28,7 +30,9 @@ class Table:
     is clamped."""
 
     def __init__(self, entries):
-        self.entries = entries
+        # Without a key nothing is looked up.
+        none = np.zeros((*entries.shape[:-1], 1), entries.dtype)
+        self.entries = entries if entries.shape[-1] else none
 
     def clamp(self, index):
         return np.clip(index, 0, self.entries.shape[-1] - 1)
@@ -67,7 +71,7 @@ class Score:
     value: Callable | None
     derivatives: Callable | None
     # What each capture has a number of, "head" or "query", or as a table a row of:
-    # "head_table" or "query_table".
+    # "head_table" or "query_table", or "key_table", a number of each key of the sequence.
     captures: dict[str, str] = dataclasses.field(default_factory=dict)
     visible: Callable | None = None
     # Says what it computes: scores of one key are the same, in any process.
@@ -82,7 +86,9 @@ class Score:
     def region(self, compute):
         """The region for scores of type `compute`, f32 or f64."""
         arguments = [f"%score: {compute}", "%query: i32", "%key: i32"]
-        types = {"head": compute, "query": compute}
+        types = {
+            "head": compute, "query": compute, "key_table": f"!varlen.table<{compute}, keys>",
+        }  # fmt: skip
         arguments += [
             f"%{name}: {types.get(of, f'!varlen.table<{compute}>')}"
             for name, of in self.captures.items()
@@ -342,6 +348,19 @@ def position_bias():
     )  # fmt: skip
 
 
+@functools.cache
+def key_bias():
+    """s + bias[key]: a bias of each key that all queries of a head share, trained."""
+    return Score(
+        "key_bias",
+        lambda type: f"""%b = varlen.lookup %bias[%key] : !varlen.table<{type}, keys>
+            %new = arith.addf %score, %b : {type}""",
+        lambda s, query, key, bias: s + bias(key),
+        lambda s, query, key, bias: [np.ones_like(s), [(key, np.ones_like(s))]],
+        {"bias": "key_table"},
+    )
+
+
 # -- Masks ---------------------------------------------------------------------
 
 
@@ -418,6 +437,33 @@ def document():
             %visible = arith.andi %begun, %open : i1""",
         lambda query, key, begin, end: (key >= begin) & (key < end),
         {"begin": "query", "end": "query"},
+    )
+
+
+@functools.cache
+def key_padding():
+    """Keys whose number in `used` is not 0."""
+    return _mask(
+        "key_padding",
+        lambda type: f"""%flag = varlen.lookup %used[%key] : !varlen.table<{type}, keys>
+            %no = arith.constant 0.0 : {type}
+            %visible = arith.cmpf une, %flag, %no : {type}""",
+        lambda query, key, used: used(key) != 0,
+        {"used": "key_table"},
+    )
+
+
+@functools.cache
+def packed_documents():
+    """Keys of a query's document, by the number of the document of each row: query i is row
+    i of the sequence, as it is where queries and keys are of the same tokens."""
+    return _mask(
+        "packed_documents",
+        lambda type: f"""%of_query = varlen.lookup %ids[%query] : !varlen.table<{type}, keys>
+            %of_key = varlen.lookup %ids[%key] : !varlen.table<{type}, keys>
+            %visible = arith.cmpf oeq, %of_query, %of_key : {type}""",
+        lambda query, key, ids: ids(query) == ids(key),
+        {"ids": "key_table"},
     )
 
 

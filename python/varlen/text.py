@@ -53,7 +53,7 @@ def _types(
         "sink": tensor(heads, element=compute) if sink else None,
     }
     for capture, of in (score.captures if score else {}).items():
-        extents = {"heads": heads, "rows": tq, "entries": None}
+        extents = {"heads": heads, "rows": tq, "kv_rows": tk, "entries": None}
         operands[capture] = tensor(
             *(extents[extent] for extent in CAPTURES[of]), element=compute
         )

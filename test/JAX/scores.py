@@ -21,6 +21,7 @@ LIBRARY = {
     scores.capped_alibi(3.0): ("gains", "slopes"), scores.chunked(4): (),
     scores.prefix_lm(): ("prefix",), scores.document(): ("begin", "end"),
     scores.t5_bias(8, 6): ("bias",),
+    scores.compose(scores.key_bias(), scores.key_padding()): ("bias", "used"),
     scores.compose(scores.position_bias(), scores.tree()): ("bias", "flags"),
     scores.compose(scores.softcap(5.0), scores.causal()): (),
 }  # fmt: skip
@@ -29,7 +30,7 @@ LIBRARY = {
 def make(element, heads, kv_heads, score):
     """q, k, v, a sink, captures, and cotangents of out and lse."""
     wide = np.float64 if element == "f64" else np.float32
-    extents = {"heads": heads, "rows": ROWS_Q, "entries": 8}
+    extents = {"heads": heads, "rows": ROWS_Q, "kv_rows": ROWS_K, "entries": 8}
     captures = [
         rng.uniform(0.1, 1.5, [extents[x] for x in scores.CAPTURES[of]]).astype(wide)
         for of in score.captures.values()

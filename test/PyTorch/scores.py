@@ -104,18 +104,20 @@ ARGUMENTS = {
     "softcap": [(4,)], "capped_alibi": [(4,)], "sliding_window": [(9, 4)], "dilated": [(3,)],
     "chunked": [(7,)], "t5_bias": [(8, 6), (6, 9, False)],
 }  # fmt: skip
-EXTENTS = {"heads": 4, "rows": ROWS_Q, "entries": 9}
+EXTENTS = {"heads": 4, "rows": ROWS_Q, "kv_rows": ROWS_K, "entries": 9}
 
 
 def captures_of(score):
     """Captures in f64. A key becomes visible at a whole number, from which bounds are far
-    enough for differences; flags are no smooth thing."""
+    enough for differences; flags and numbers of documents are no smooth things."""
     for name, of in score.captures.items():
         values = torch.rand([EXTENTS[extent] for extent in scores.CAPTURES[of]], dtype=torch.float64)
         if name in ("begin", "end", "prefix"):
             values = torch.floor(values * 30 + 20 * (name == "end")) + 0.5
-        if name == "flags":
+        if name in ("flags", "used"):
             yield (values - 0.5).clamp_(min=0)
+        elif name == "ids":
+            yield torch.floor(values * 3)
         else:
             yield values.add_(0.2).requires_grad_()
 
@@ -127,7 +129,10 @@ library = [
     for arguments in ARGUMENTS.get(name, [()])
 ]
 assert {"softcap", "alibi", "t5_bias", "tree"} <= {example.name for example in library}
-for example in [*library, score, scores.compose(scores.position_bias(), scores.tree())]:
+for example in [
+    *library, score, scores.compose(scores.position_bias(), scores.tree()),
+    scores.compose(scores.key_bias(), scores.key_padding()),
+]:  # fmt: skip
     torch.autograd.gradcheck(
         lambda q, k, v, *c: varlen_attn(
             q, k, v, cu_q, cu_k, enable_gqa=True, score=example, captures=c

@@ -59,7 +59,7 @@ def varlen_attn(
         q_offset: (N), as cu_seqlens: is added to the positions of queries.
         score: Changes scores or hides keys: one of `varlen.scores`, or one of your own.
         captures: What the score reads, in its order: (Hq) or (Hq, Tq), tables (Hq, M) or
-            (Hq, Tq, M), float32, for float64 queries float64.
+            (Hq, Tq, M), of keys (Hq, Tk), float32, for float64 queries float64.
         return_lse: Also return lse, the logarithm of each row's sum of exponentials.
 
     Returns:

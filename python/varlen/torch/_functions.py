@@ -58,7 +58,7 @@ def varlen_attn(
             sum of each softmax of a head.
         score: changes scores or hides keys: one of `varlen.scores`, or one of your own.
         captures: what the score reads, in its order: (Hq,) or (Hq, Tq), tables (Hq, M) or
-            (Hq, Tq, M), float32, for float64 queries float64.
+            (Hq, Tq, M), of keys (Hq, Tk), float32, for float64 queries float64.
 
     Returns:
         out (Tq, Hq, Dv) of query's dtype, and lse (Hq, Tq), float32 or float64, if it
