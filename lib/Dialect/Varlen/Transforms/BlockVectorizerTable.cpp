@@ -70,8 +70,8 @@ void BlockVectorizer::emitAddKeys(AddKeysOp op) {
   auto equal = [&](Value lhs, Value rhs) -> Value {
     return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lhs, rhs);
   };
-  for (auto [n, ofVector] : llvm::enumerate(tableRows)) {
-    Value own = ofVector;
+  for (unsigned n = 0; n < tableRows.size(); ++n) {
+    Value own = tableRows[n];
     // The first lane of each head is there for all of them.
     varlen::emitLoop(b, zero, index(lanes), 1, [&](Value lane) {
       Value row = vector::ExtractOp::create(b, own, OpFoldResult(lane));
