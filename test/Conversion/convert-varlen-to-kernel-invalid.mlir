@@ -36,8 +36,79 @@ func.func @no_list(%cu: memref<?xi32>, %n: index) {
 
 func.func @heads(%cu: memref<?xi32>, %n: index) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  // expected-error@+1 {{expected varlen.online_sink_grad in a loop over heads, and in no other}}
+  // expected-error@+1 {{expected varlen.online_sink_grad or varlen.sum_rows in a loop over heads, and in no other}}
   varlen.for_tiles "a" %t of heads in %batch {
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @sums(%cu: memref<?xi32>, %n: index, %rows: memref<4x?x32xf32>, %sums: memref<4x32xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+  }
+  // expected-error@+1 {{expected one sum in a loop over heads on a GPU, got 2}}
+  varlen.for_tiles "b" %t of heads in %batch {
+    varlen.sum_rows %rows to %sums at %t : memref<4x?x32xf32> to memref<4x32xf32>, !varlen.tile<heads>
+    varlen.sum_rows %rows to %sums at %t : memref<4x?x32xf32> to memref<4x32xf32>, !varlen.tile<heads>
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @late_clear(%cu: memref<?xi32>, %n: index, %k: memref<?x4x64xbf16>, %rows: memref<4x?x32xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    varlen.for_blocks %b of keys(32) meeting %t : !varlen.tile<queries(64)> {
+      %0 = varlen.read %k at %b : memref<?x4x64xbf16>, !varlen.tile<keys(32)> -> tensor<32x64xbf16>
+    }
+    // expected-error@+1 {{expected the tile of its loop over queries, before the loop over blocks}}
+    varlen.clear %rows at %t : memref<4x?x32xf32>, !varlen.tile<queries(64)>
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @clear_of_keys(%cu: memref<?xi32>, %n: index, %rows: memref<4x?x32xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of keys(64) in %batch attributes {varlen.schedule = #gpu} {
+    // expected-error@+1 {{expected the tile of its loop over queries, before the loop over blocks}}
+    varlen.clear %rows at %t : memref<4x?x32xf32>, !varlen.tile<keys(64)>
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 32, kv_block = 64, stages = 2, ctas = 1>
+
+func.func @gradient_of_keys(%cu: memref<?xi32>, %n: index, %q: memref<?x4x64xbf16>, %dk: tensor<64x64xf32>,
+                            %m: tensor<1x32xf32>, %table: memref<4x32xf32>, %rows: memref<4x?x32xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of keys(64) in %batch attributes {varlen.schedule = #gpu} {
+    %0 = varlen.read %q at %t : memref<?x4x64xbf16>, !varlen.tile<keys(64)> -> tensor<64x64xbf16>
+    varlen.for_blocks %b of queries(32) by_head meeting %t : !varlen.tile<keys(64)> {
+      %1 = varlen.read %q at %b : memref<?x4x64xbf16>, !varlen.tile<queries(32) by_head> -> tensor<32x64xbf16>
+      // expected-error@+1 {{expected gradients of tables in a loop over tiles of queries on a GPU, got tiles '!varlen.tile<keys(64)>'}}
+      %2 = varlen.online_attn_grad kq at(%b, %t : !varlen.tile<queries(32) by_head>, !varlen.tile<keys(64)>)
+          ins(%1, %0, %0, %1, %m, %m : tensor<32x64xbf16>, tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<32x64xbf16>, tensor<1x32xf32>, tensor<1x32xf32>)
+          tables(%table : memref<4x32xf32>) dtables(%rows : memref<4x?x32xf32>)
+          dk(%dk : tensor<64x64xf32>) scale 1.0 {wrt_captures = array<i64: 0>}
+          score (%s: f32, %i: i32, %j: i32, %bias: !varlen.table<f32>) {
+            %x = varlen.lookup %bias[%j] : !varlen.table<f32>
+            %new = arith.addf %s, %x : f32
+            varlen.yield %new : f32
+          }
+    }
   }
   return
 }
@@ -238,11 +309,11 @@ func.func @heads_table(%cu: memref<?xi32>, %n: index, %sinks: memref<4xf32>, %ro
   %terms = varlen.rows in %batch : !varlen.rows<1 x f32>
   varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
   }
+  // expected-error@+1 {{expected one sum in a loop over heads on a GPU, got 2}}
   varlen.for_tiles "b" %t of heads in %batch {
     %0 = varlen.read %terms at %t : !varlen.rows<1 x f32>, !varlen.tile<heads> -> tensor<1x?xf32>
     %dsink = varlen.online_sink_grad %0 : tensor<1x?xf32>
     varlen.write %dsink to %sinks at %t otherwise (0.0) : tensor<1x1xf32> -> memref<4xf32>, !varlen.tile<heads>
-    // expected-error@+1 {{'varlen.sum_rows' op has no kernel for a GPU}}
     varlen.sum_rows %rows to %table at %t : memref<4x?x8xf32> to memref<4x8xf32>, !varlen.tile<heads>
   }
   return

@@ -60,9 +60,7 @@ def make(dtype, heads, kv_heads, d, dv, *, unused=0, sink=False, score=None, **m
 
 
 def captures_of(score):
-    """Those with gradients: tables have none on a GPU."""
-    captures = score.captures if score else {}
-    return () if any(of.endswith("table") for of in captures.values()) else tuple(captures)
+    return tuple(score.captures) if score else ()
 
 
 def packed(inputs):
@@ -134,7 +132,6 @@ hidden = {"score": scores.chunked(48), "window": (70, -1), "unused": 1}
 captured = {"score": scores.document(), "window": (-1, 0), "unused": 2}
 check("hidden by captures", "bf16", 4, 2, 64, 64, runs=27, **captured)
 check("hidden by a score", "f16", 2, 1, 128, 128, runs=3, **hidden)
-# Tables are looked up in; their own gradients are no kernel's.
 check("table of heads", "bf16", 4, 2, 64, 64, runs=27, score=scores.t5_bias(), window=(-1, 0))
 tables = scores.compose(scores.position_bias(), scores.tree())
 check("tables of queries", "f16", 4, 2, 64, 64, runs=3, score=tables, unused=2)

@@ -148,17 +148,21 @@ def ConvertVarlenToKernel
     the blocks of one head follow those of another. `varlen.rows` becomes device
     memory.
 
-    A loop over heads gives each head a warp.
+    All threads of a CTA write the zeros of a `varlen.clear`, before the barrier that
+    the first copies of a tile begin with; steps of a loop over tiles of queries may add
+    to the rows that it names. A loop over heads gives each head a warp, and with
+    `varlen.sum_rows` each entry of a head.
 
     *Requires*: loops in the block of their batch, each but those over heads with a
     `#varlen.gpu_schedule`; in one block of a loop reads, pure operations on tiles,
-    at most one loop over blocks, and writes. Another form is an error.
+    at most one loop over blocks, `varlen.clear` before it, and writes. Another form is
+    an error.
     *Guarantees*: no operation of the tile loops is left but steps, and what is
     computed before and after them, on tiles. Rows that are not in use are zeros
     in shared memory, never a neighbour's. Each row is written by one CTA.
     *Numerics*: what is written is multiplied by `times` in the type of the value
-    and rounded once; dsink is summed by 32 lanes, each in the order of rows. What
-    rounding loses of a lane's sum is carried along.
+    and rounded once; dsink and the rows of a head are summed by 32 lanes, each in the
+    order of rows. What rounding loses of a lane's sum is carried along.
 
     ```mlir
     varlen.for_tiles "attn" %t of queries(64) in %batch attributes {varlen.schedule = ...} {

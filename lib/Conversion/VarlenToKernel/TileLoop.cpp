@@ -9,11 +9,14 @@
 #include "TileLoop.h"
 
 #include "TileLoopConverter.h"
+#include "WarpReduction.h"
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 #include "varlen/Dialect/Varlen/Utils/TableMemory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -66,6 +69,11 @@ LogicalResult TileLoopConverter::verify() {
       if (blocks)
         return next.emitOpError("expected one loop over blocks for each tile");
       blocks = next;
+    } else if (auto clear = dyn_cast<ClearOp>(op)) {
+      // Before the barrier that the copies for the first block begin with.
+      if (blocks || !ofQueries || clear.getTile() != loop.getTile())
+        return clear.emitOpError("expected the tile of its loop over queries, "
+                                 "before the loop over blocks");
     } else if (!isPure(&op) && !isa<ReadOp, WriteOp, YieldOp>(op)) {
       return op.emitOpError("is not known to tile loops on a GPU");
     }
@@ -225,6 +233,25 @@ void TileLoopConverter::emitWrite(WriteOp write) {
   kernel::StoreOp::create(b, stored, memory, rowsOf(tile, tile.rows));
 }
 
+/// A row to a warp: neighbouring lanes write neighbouring entries.
+void TileLoopConverter::emitClear(ClearOp clear) {
+  Value memory = clear.getMemory();
+  auto type = cast<MemRefType>(memory.getType());
+  Value zero = constant(type.getElementType(), 0.0);
+  Value entries = b.createOrFold<memref::DimOp>(memory, 2);
+  Value lanes = index.constant(kWarpLanes);
+  Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  Value warp = index.div(thread, lanes), lane = index.rem(thread, lanes);
+  RowMap pairs = pairsOf(tile);
+  emitLoop(b, warp, tile.rows, schedule.getWarps(), [&](Value row) {
+    Value pair = index.add(tile.first, row);
+    Value head = pairs.head(index, pair), query = pairs.row(index, pair);
+    emitLoop(b, lane, entries, kWarpLanes, [&](Value entry) {
+      memref::StoreOp::create(b, zero, memory, ValueRange{head, query, entry});
+    });
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // The body
 //===----------------------------------------------------------------------===//
@@ -260,6 +287,10 @@ void TileLoopConverter::emitStep(Step step, Value i, bool masked) {
   }
   if (ofQueries)
     tableRows = queryTableRows;
+  SmallVector<Value> gradientViews =
+      llvm::map_to_vector(getTableGradients(), [&](Value table) {
+        return emitTableView(index, table);
+      });
   // What the score region maps is of this copy alone.
   IRMapping values = map;
   auto copy = cast<Step>(b.clone(*step, values));
@@ -270,6 +301,10 @@ void TileLoopConverter::emitStep(Step step, Value i, bool masked) {
   copy.getFirstKeyMutable().assign(firstKey);
   copy.getTablesMutable().assign(views);
   copy.getRowsMutable().assign(tableRows);
+  if constexpr (std::is_same_v<Step, OnlineAttnGradOp>) {
+    copy.getDtablesMutable().assign(gradientViews);
+    copy.getDrowsMutable().assign(gradientTableRows);
+  }
   if (!masked)
     return;
   copy.getLoMutable().assign(bounds[0]);
@@ -316,6 +351,8 @@ TileBuilder::State TileLoopConverter::emitSeenStep(Value i, bool masked,
 void TileLoopConverter::emitTile(Value entry) {
   MaskRange<Value> met;
   std::tie(tile, met) = decode(context.work, entry);
+  for (ClearOp clear : loop.getBody()->getOps<ClearOp>())
+    emitClear(clear);
   std::optional<Pipeline> pipeline;
   auto fetch = [&](Value i, bool masked, ValueRange slot) {
     BlockRows rows = getBlockRows(i, masked);
@@ -352,6 +389,7 @@ void TileLoopConverter::emitTile(Value entry) {
             emitLoad(read, rowsOf(tile, tile.usedRows));
         })
         .Case([&](WriteOp write) { emitWrite(write); })
+        .Case([](ClearOp) {})
         .Case([&](ForBlocksOp) {
           if (ofQueries)
             limits = getTileLimits();
@@ -361,6 +399,9 @@ void TileLoopConverter::emitTile(Value entry) {
           if (ofQueries)
             for (Value table : getTables())
               queryTableRows.push_back(getTileTableRows(table));
+          gradientTableRows.clear();
+          for (Value table : getTableGradients())
+            gradientTableRows.push_back(getTileGradientRows(table));
           State state =
               llvm::map_to_vector(blocks.getInits(), [&](Value value) {
                 return map.lookup(value);

@@ -31,9 +31,9 @@ LogicalResult convertTileLoop(ImplicitLocOpBuilder &b, ForTilesOp loop,
                               GPUScheduleAttr schedule,
                               const TileLoopContext &context);
 
-/// The same of a loop over heads that sums what rows take off the gradient of a
-/// sink.
-LogicalResult convertSinkGrad(ImplicitLocOpBuilder &b, ForTilesOp loop,
+/// The same of a loop over heads with one sum: of what rows take off the
+/// gradient of a sink, or of the rows of a table.
+LogicalResult convertHeadSums(ImplicitLocOpBuilder &b, ForTilesOp loop,
                               const TileLoopContext &context);
 
 } // namespace mlir::varlen

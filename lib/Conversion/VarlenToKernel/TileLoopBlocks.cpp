@@ -176,6 +176,24 @@ Value TileLoopConverter::getTileTableRows(Value table) {
       .front();
 }
 
+Value TileLoopConverter::getTileGradientRows(Value table) {
+  SmallVector<Value> strides = emitTableStrides(index, table);
+  return perPosition(
+             0, tileRows, 1,
+             [&](ImplicitLocOpBuilder &inner, Value row) {
+               IndexBuilder at{inner}, wide{inner, inner.getI64Type()};
+               Value pair = at.add(tile.first, row);
+               RowMap pairs = pairsOf(tile);
+               Value own = emitTableRow(at, strides, pairs.head(at, pair),
+                                        pairs.row(at, pair));
+               return SmallVector<Value>{
+                   wide.select(at.less(row, tile.usedRows), own,
+                               wide.constant(kNoTableRow))};
+             },
+             b.getI64Type())
+      .front();
+}
+
 Value TileLoopConverter::getBlockTableRows(Value table, const BlockRows &rows) {
   SmallVector<Value> strides = emitTableStrides(index, table);
   return perPosition(
@@ -213,6 +231,14 @@ SmallVector<Value> TileLoopConverter::getTables() {
         [&](auto step) {
           tables = llvm::to_vector_of<Value>(step.getTables());
         });
+  });
+  return tables;
+}
+
+SmallVector<Value> TileLoopConverter::getTableGradients() {
+  SmallVector<Value> tables;
+  blocks->walk([&](OnlineAttnGradOp step) {
+    tables = llvm::to_vector_of<Value>(step.getDtables());
   });
   return tables;
 }

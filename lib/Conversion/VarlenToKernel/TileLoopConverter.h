@@ -38,6 +38,8 @@ private:
   Block *getScore();
   SmallVector<Value> getCaptures();
   SmallVector<Value> getTables();
+  /// The tables that steps add to.
+  SmallVector<Value> getTableGradients();
   /// The rows of a block.
   struct BlockRows {
     Value row, head, first;
@@ -64,6 +66,8 @@ private:
   /// The rows of queries of the tile, or of a block, in a table.
   Value getTileTableRows(Value table);
   Value getBlockTableRows(Value table, const BlockRows &rows);
+  /// The same of a table that is summed: a query that is not in use has none.
+  Value getTileGradientRows(Value table);
 
   // The body.
   void emitTile(Value entry);
@@ -88,6 +92,8 @@ private:
   void emitLoad(ReadOp read, kernel::RowsOperands rows);
   Value emitStored(WriteOp write, unsigned number, Type to);
   void emitWrite(WriteOp write);
+  /// Zeros in the rows of all queries of the tile, by all threads.
+  void emitClear(ClearOp clear);
   template <typename Step> void emitStep(Step step, Value i, bool masked);
   kernel::RowsOperands rowsOf(const Tile &tile, Value valid) {
     return {ofQueries ? tile.sequence.qRow : tile.sequence.kRow, tile.kvHead,
@@ -128,7 +134,7 @@ private:
   Value positions;
   /// Of a tile of queries.
   SmallVector<NumberRange> tileRanges;
-  SmallVector<Value> queryTableRows;
+  SmallVector<Value> queryTableRows, gradientTableRows;
   /// From values of the loop to those of the kernel.
   IRMapping map;
 };

@@ -71,8 +71,8 @@ LogicalResult BatchConverter::verify() {
       return loop.emitOpError("expected tiles of queries, keys or heads on a "
                               "GPU, got ")
              << loop.getTileType();
-    // Threads have no rows to themselves: their sums would need an order.
-    WalkResult result = loop.walk([](OnlineAttnGradOp step) {
+    // A row of a table is summed by those who own its query.
+    WalkResult result = loop.walk([&](OnlineAttnGradOp step) {
       if (step.getDtables().empty())
         return WalkResult::advance();
       if (llvm::any_of(getGradientTables(step), isOfKeys)) {
@@ -80,16 +80,20 @@ LogicalResult BatchConverter::verify() {
                          "for a GPU makes");
         return WalkResult::interrupt();
       }
-      step.emitOpError("has the gradient of a table, a capture that "
-                       "varlen.lookup reads, which no kernel for a GPU makes");
+      if (axis == Axis::Queries)
+        return WalkResult::advance();
+      step.emitOpError("expected gradients of tables in a loop over tiles of "
+                       "queries on a GPU, got tiles ")
+          << loop.getTileType();
       return WalkResult::interrupt();
     });
     if (result.wasInterrupted())
       return failure();
     bool ofHeads = axis == Axis::Heads;
-    if (ofHeads != hasOp<OnlineSinkGradOp>(loop))
-      return loop.emitOpError("expected varlen.online_sink_grad in a loop over "
-                              "heads, and in no other");
+    if (ofHeads != (hasOp<OnlineSinkGradOp>(loop) || hasOp<SumRowsOp>(loop)))
+      return loop.emitOpError("expected varlen.online_sink_grad or "
+                              "varlen.sum_rows in a loop over heads, and in no "
+                              "other");
     if (!ofHeads && !loop->hasAttrOfType<GPUScheduleAttr>(kScheduleAttrName))
       return loop.emitOpError("expected a #varlen.gpu_schedule under ")
              << kScheduleAttrName;
@@ -153,7 +157,7 @@ LogicalResult BatchConverter::convert(ForTilesOp loop,
                                       const GPUBatch &geometry) {
   TileLoopContext context{geometry, getList(loop.getTileType()), scratch};
   if (loop.getTileType().getAxis() == Axis::Heads)
-    return convertSinkGrad(b, loop, context);
+    return convertHeadSums(b, loop, context);
   auto schedule = loop->getAttrOfType<GPUScheduleAttr>(kScheduleAttrName);
   return convertTileLoop(b, loop, schedule, context);
 }

@@ -146,7 +146,7 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @other(%i: index) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
     %e = tensor.empty() : tensor<64x64xf32>
-    // expected-error @below {{cannot be distributed: expected linalg.generic, linalg.fill, linalg.contract, tensor.empty, scf or kernel operations on tiles}}
+    // expected-error @below {{cannot be distributed: expected linalg.generic, linalg.fill, linalg.contract, tensor.empty, scf, varlen.scatter_add or kernel operations on tiles}}
     %x = tensor.extract %e[%i, %i] : tensor<64x64xf32>
     gpu.return
   }
@@ -169,6 +169,27 @@ gpu.module @kernels {
       linalg.yield %z : f32
     } -> tensor<1024x1xf32>
     kernel.store %s to %out rows(%i, %i, %i, %i) valid(%i) : tensor<1024x1xf32> to memref<1x?xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+!table = memref<?x32xf32, strided<[1, 1], offset: ?>>
+gpu.module @kernels {
+  gpu.func @scatter_add(%table: !table) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %values = arith.constant dense<0.0> : tensor<64x16xf32>
+    %index = arith.constant dense<0> : tensor<64x16xi32>
+    %columns = arith.constant dense<0> : tensor<1x16xi64>
+    // expected-error @below {{expected values of a tile, and a row for each of its rows, got 'tensor<64x16xf32>' and 'tensor<1x16xi64>'}}
+    varlen.scatter_add %values at %index to %table[%columns]
+        : tensor<64x16xf32>, tensor<64x16xi32>, !table, tensor<1x16xi64>
+    %statistic = arith.constant dense<0.0> : tensor<64x1xf32>
+    %one = arith.constant dense<0> : tensor<64x1xi32>
+    %rows = arith.constant dense<0> : tensor<64x1xi64>
+    // expected-error @below {{got 'tensor<64x1xf32>' and 'tensor<64x1xi64>'}}
+    varlen.scatter_add %statistic at %one to %table[%rows]
+        : tensor<64x1xf32>, tensor<64x1xi32>, !table, tensor<64x1xi64>
     gpu.return
   }
 }

@@ -228,6 +228,87 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // Lane 0 of four adds to the first row that they share, lane 1 to the second: what the
+  // others have comes lane by lane, two columns of each, before the two go on alone.
+  // CHECK-LABEL: gpu.func @scatter_add
+  // CHECK-SAME: (%[[TABLE:[a-z0-9]*]]: memref
+  // CHECK-DAG: %[[C0:.*]] = arith.constant 0 : i32
+  // CHECK-DAG: %[[C1:.*]] = arith.constant 1 : i32
+  // CHECK-DAG: %[[C2:.*]] = arith.constant 2 : i32
+  // CHECK-DAG: %[[C3:.*]] = arith.constant 3 : i32
+  // CHECK-DAG: %[[C4:.*]] = arith.constant 4 : i32
+  // CHECK-DAG: %[[C31:.*]] = arith.constant 31 : i32
+  // CHECK-DAG: %[[C32:.*]] = arith.constant 32 : i32
+  // CHECK-DAG: %[[NONE:.*]] = arith.constant -9223372036854775808 : i64
+  // CHECK-DAG: %[[UP:.*]] = arith.constant -4 : i32
+  // CHECK: %[[V:.*]] = kernel.load
+  // CHECK: %[[LANE:.*]] = arith.andi %{{.*}}, %[[C31]] : i32
+  // CHECK: %[[MEMBER:.*]] = arith.andi %[[LANE]], %[[C3]] : i32
+  // CHECK: %[[FLAT:.*]] = memref.reinterpret_cast %[[TABLE]]
+  // CHECK: %[[QUAD:.*]] = arith.andi %[[LANE]], %[[UP]] : i32
+  // CHECK: %[[SECOND:.*]] = arith.cmpi eq, %[[MEMBER]], %[[C1]]
+  // CHECK: %[[OWNER:.*]] = arith.cmpi ult, %[[MEMBER]], %[[C2]]
+  // CHECK: %[[R0:.*]] = vector.extract %[[ROWS:.*]][0, 0, 0, 0] : i64
+  // CHECK: %[[R1:.*]] = vector.extract %[[ROWS]][0, 0, 1, 0] : i64
+  // CHECK: %[[ROW:.*]] = arith.select %[[SECOND]], %[[R1]], %[[R0]] : i64
+  // CHECK: %[[HAS:.*]] = arith.cmpi ne, %[[ROW]], %[[NONE]]
+  // CHECK: %[[ADDS:.*]] = arith.andi %[[OWNER]], %[[HAS]]
+  // CHECK: scf.for %[[TURN:.*]] = %[[C0]] to %[[C4]] step %[[C1]]
+  // CHECK: %[[SOURCE:.*]] = arith.addi %[[QUAD]], %[[TURN]]
+  // CHECK: %[[V0:.*]] = vector.extract %[[V]][0, 0, 0, 0]
+  // CHECK: %[[S0:.*]], %{{.*}} = gpu.shuffle idx %[[V0]], %[[SOURCE]], %[[C32]] : f32
+  // CHECK: %[[V1:.*]] = vector.extract %[[V]][0, 0, 1, 0]
+  // CHECK: %[[S1:.*]], %{{.*}} = gpu.shuffle idx %[[V1]], %[[SOURCE]], %[[C32]] : f32
+  // CHECK: %[[VALUE:.*]] = arith.select %[[SECOND]], %[[S1]], %[[S0]] : f32
+  // CHECK-COUNT-2: gpu.shuffle idx %{{.*}}, %[[SOURCE]], %[[C32]] : i32
+  // CHECK: %[[INDEX:.*]] = arith.select %[[SECOND]], %{{.*}}, %{{.*}} : i32
+  // CHECK-COUNT-2: gpu.shuffle idx %{{.*}} : f32
+  // CHECK-COUNT-2: gpu.shuffle idx %{{.*}} : i32
+  // CHECK-NOT: gpu.shuffle
+  // CHECK: scf.if %[[ADDS]] {
+  // An index is clamped.
+  // CHECK: %[[LEAST:.*]] = arith.maxsi %[[INDEX]], %[[C0]]
+  // CHECK: %[[MOST:.*]] = arith.minsi %[[LEAST]], %[[C31]]
+  // CHECK: %[[WIDE:.*]] = arith.extui %[[MOST]] : i32 to i64
+  // CHECK: %[[AT:.*]] = arith.addi %[[ROW]], %[[WIDE]] : i64
+  // CHECK: %[[PLACE:.*]] = arith.index_cast %[[AT]]
+  // CHECK: %[[OLD:.*]] = memref.load %[[FLAT]][%[[PLACE]]]
+  // CHECK: %[[NEW:.*]] = arith.addf %[[OLD]], %[[VALUE]]
+  // CHECK: memref.store %[[NEW]], %[[FLAT]][%[[PLACE]]]
+  // The second column reads what the first has stored.
+  // CHECK: memref.load %[[FLAT]]
+  // CHECK: memref.store %{{.*}}, %[[FLAT]]
+  // Columns 8 to 15.
+  // CHECK: scf.for
+  // CHECK: vector.extract %[[V]][0, 1, 0, 0]
+  // CHECK-NOT: scf.for
+  gpu.func @scatter_add(%table: memref<?x32xf32, strided<[1, 1], offset: ?>>, %in: memref<?x4x16xf32>,
+                        %n: index, %x: f32) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %values = kernel.load %in rows(%n, %n, %n, %n) valid(%n) otherwise %x
+        : memref<?x4x16xf32> to tensor<64x16xf32>
+    %ei = tensor.empty() : tensor<64x16xi32>
+    %index = linalg.generic {indexing_maps = [#mn], iterator_types = ["parallel", "parallel"]}
+        outs(%ei : tensor<64x16xi32>) {
+    ^bb0(%o: i32):
+      %r = linalg.index 0 : index
+      %c = linalg.index 1 : index
+      %sum = arith.addi %r, %c : index
+      %i = arith.index_cast %sum : index to i32
+      linalg.yield %i : i32
+    } -> tensor<64x16xi32>
+    %er = tensor.empty() : tensor<64x1xi64>
+    %rows = linalg.generic {indexing_maps = [#mn], iterator_types = ["parallel", "parallel"]}
+        outs(%er : tensor<64x1xi64>) {
+    ^bb0(%o: i64):
+      %r = linalg.index 0 : index
+      %i = arith.index_cast %r : index to i64
+      linalg.yield %i : i64
+    } -> tensor<64x1xi64>
+    varlen.scatter_add %values at %index to %table[%rows]
+        : tensor<64x16xf32>, tensor<64x16xi32>, memref<?x32xf32, strided<[1, 1], offset: ?>>, tensor<64x1xi64>
+    gpu.return
+  }
+
   // Without tiles, nothing is asked of the kernel.
   // CHECK-LABEL: gpu.func @plain
   gpu.func @plain() kernel {

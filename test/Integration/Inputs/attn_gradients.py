@@ -26,10 +26,8 @@ def is_of_queries(group, gradient):
 
 
 def capture_gradients(group):
-    """The names of the gradients of captures: no kernel for a GPU makes those of tables."""
+    """The names of the gradients of captures."""
     captures = harness.score_of(group).captures if group.score else {}
-    if harness.device != "cpu" and any(of.endswith("table") for of in captures.values()):
-        return []
     return [f"d{name}" for name in captures]
 
 

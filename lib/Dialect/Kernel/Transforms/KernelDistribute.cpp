@@ -9,14 +9,17 @@
 //
 // The GPU's counterpart of vectorising a tile. Every tile becomes each thread's
 // part of it, one operation becomes one operation, and the only communication
-// is that of a row reduction: the four lanes that share a row.
+// is that of the four lanes that share a row: its reduction, and what they add
+// to a row of a table.
 //
 //===----------------------------------------------------------------------===//
 
 #include "FragmentLayout.h"
+#include "TableRows.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
 #include "varlen/Dialect/Kernel/Transforms/Transforms.h"
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -175,6 +178,17 @@ static LogicalResult checkTile(TileOp op) {
   return success();
 }
 
+static LogicalResult checkScatterAdd(ScatterAddOp op, int64_t warps) {
+  auto values = cast<RankedTensorType>(op.getValues().getType());
+  VectorType fragment = getFragmentType(values, warps);
+  if (fragment && fragment.getDimSize(2) == 2 && fragment.getDimSize(3) == 2 &&
+      op.getRows().getType().getDimSize(1) == 1)
+    return success();
+  return op.emitOpError("expected values of a tile, and a row for each of its "
+                        "rows, got ")
+         << values << " and " << op.getRows().getType();
+}
+
 /// Says why an operation with tiles cannot be distributed.
 static LogicalResult check(Operation *op, int64_t warps) {
   auto isTensor = [](Type type) { return isa<TensorType>(type); };
@@ -197,6 +211,7 @@ static LogicalResult check(Operation *op, int64_t warps) {
       })
       .Case([](linalg::ContractOp contract) { return checkContract(contract); })
       .Case([](TileOp tile) { return checkTile(tile); })
+      .Case([&](ScatterAddOp add) { return checkScatterAdd(add, warps); })
       .Default([&](Operation *op) -> LogicalResult {
         if (llvm::none_of(op->getOperandTypes(), isTensor) &&
             llvm::none_of(op->getResultTypes(), isTensor))
@@ -207,8 +222,8 @@ static LogicalResult check(Operation *op, int64_t warps) {
           return success();
         return op->emitOpError(
             "cannot be distributed: expected linalg.generic, "
-            "linalg.fill, linalg.contract, tensor.empty, scf "
-            "or kernel operations on tiles");
+            "linalg.fill, linalg.contract, tensor.empty, scf, "
+            "varlen.scatter_add or kernel operations on tiles");
       });
 }
 
@@ -546,6 +561,20 @@ struct StorePattern : Pattern<StoreOp> {
   }
 };
 
+struct ScatterAddPattern : Pattern<ScatterAddOp> {
+  using Pattern::Pattern;
+
+  LogicalResult
+  matchAndRewrite(ScatterAddOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder b(op.getLoc(), rewriter);
+    emitScatterAdd(b, adaptor.getValues(), adaptor.getIndex(), op.getMemory(),
+                   adaptor.getRows());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 //===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
@@ -609,9 +638,10 @@ void kernel::populateDistributePatternsAndLegality(TypeConverter &converter,
                                                        target);
   patterns.add<GenericPattern, ContractPattern, FillPattern, EmptyPattern,
                ConstantPattern, SelectPattern, TilePattern, LoadPattern,
-               StorePattern>(converter, patterns.getContext(), warps);
+               StorePattern, ScatterAddPattern>(converter,
+                                                patterns.getContext(), warps);
   target.addIllegalDialect<linalg::LinalgDialect, tensor::TensorDialect>();
-  target.addIllegalOp<TileOp>();
+  target.addIllegalOp<TileOp, ScatterAddOp>();
   auto hasNoTensor = [](Operation *op) {
     auto isTensor = [](Type type) { return isa<TensorType>(type); };
     return llvm::none_of(op->getOperandTypes(), isTensor) &&

@@ -69,11 +69,14 @@ def KernelDistribute : Kernel_Pass<"kernel-distribute"> {
     with a function of many operations (`math.tanh`) is written for one
     `vector<2x2>` after the other: on a whole fragment its polynomial would want
     several registers for each number at once. Shared tiles stay in memory.
+    `varlen.scatter_add` becomes loads and stores by two of the four lanes, a row each,
+    to which the others hand their numbers (`gpu.shuffle`): one thread adds to a row of
+    memory, in the order of columns, so nothing has to be ordered by a barrier.
 
     *Requires*: static rank-2 tiles, R a multiple of 16 W, C of 8 (16 where it is
     contracted over), in `linalg.generic` with the maps (m, n), (m, 0) and
-    (0, n), `linalg.contract`, `linalg.fill`, `tensor.empty`, scf and the
-    operations of this dialect; in a contraction B is a `kernel.tile`; W is
+    (0, n), `linalg.contract`, `linalg.fill`, `tensor.empty`, `varlen.scatter_add` with
+    rows R x 1, scf and the operations of this dialect; in a contraction B is a `kernel.tile`; W is
     `known_block_size` / 32.
     *Guarantees*: no tensors are left; every complaint names the operation.
     *Numerics*: a row's sum is of the columns of a thread first, then of the
@@ -98,6 +101,7 @@ def KernelDistribute : Kernel_Pass<"kernel-distribute"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::ub::UBDialect", "::mlir::varlen::kernel::KernelDialect",
     "::mlir::vector::VectorDialect"];
   let statistics = [
