@@ -23,7 +23,7 @@ func.func @heads(%q: memref<?x4x64xbf16>, %k: memref<?x2x64xbf16>, %lse: memref<
   // Where the rows of queries begin in the table, and in the memory.
   // CHECK: %[[AT:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<64x1xi64>)
   // CHECK: %[[DAT:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<64x1xi64>)
-  // CHECK: arith.select %{{.*}}, %{{.*}}, %c-9223372036854775808_i64 : i64
+  // CHECK: arith.select %{{.*}}, %{{.*}}, %c-576460752303423488_i64 : i64
   // CHECK: varlen.online_attn_grad qk {{.*}} rows(%[[AT]] : tensor<64x1xi64>) dtables(%[[VIEW:.*]] : memref<?x32xf32, strided<[1, 1]>>) drows(%[[DAT]] : tensor<64x1xi64>)
   // CHECK: varlen.online_attn_grad qk {{.*}} dtables(
   // CHECK: gpu.launch {{.*}} function(@heads_dkv)

@@ -34,6 +34,13 @@ def equivalents(name):
 
 # Attention of which every constant is changed; others differ from these in few.
 THOROUGH = ("forward-causal", "gradients-causal")
+# Mutants of synchronisation and of constants of attention in a sample.
+SAMPLES = {
+    "forward-causal": (6, 0), "gradients-causal": (6, 0), "gradients-table": (3, 4),
+    "gradients-documents": (3, 2),
+}  # fmt: skip
+# Of these, synchronisation alone: what else they have is that of other kernels.
+SYNCHRONISED = ("gradients-hidden", "gradients-documents", "gradients-table", "gradients-tables")
 
 
 def kernels():
@@ -41,9 +48,8 @@ def kernels():
     constants: in a sample (null: it is not in it), and with --all (null: all)."""
     yield "sm80", "sm_80", sm80.build(), [sm80.inputs(np, round_bf16)], (4, 6), (None, 60)
     for name, text, inputs in packed.kernels():
-        sample = (6, 0) if name in THOROUGH else None
-        all = (None, None if name in THOROUGH else 60)
-        yield name, "sm_80", text, inputs, sample, all
+        all = (None, None if name in THOROUGH else 0 if name in SYNCHRONISED else 60)
+        yield name, "sm_80", text, inputs, SAMPLES.get(name), all
     yield "clusters", "sm_90a", clusters.build(), [clusters.inputs(np)], None, (None, 60)
     yield "sm90", "sm_90a", sm90.build(), [sm90.inputs(np, round_bf16)], None, (None, 60)
 

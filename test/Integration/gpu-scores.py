@@ -2,7 +2,8 @@
 # RUN: %python %s --build %varlen-build | FileCheck %s
 # CHECK: {{[1-9][0-9]*}} kernels, 0 spill
 
-"""Kernels with a score spill no registers, under any mask: ptxas says so."""
+"""Kernels with a score, gradients of captures among them, spill no registers, under any
+mask: ptxas says so."""
 
 import argparse
 import itertools
@@ -20,23 +21,29 @@ sys.path.insert(0, str(ROOT / "python"))
 import varlen
 from varlen import scores
 
+PASSES = (varlen.text.attn, varlen.text.attn_grad)
 CAUSAL, FULL, WINDOW = (-1, 0), (-1, -1), (256, 16)
 # Each score, pass and head_dim with each mask and each type; of bf16 and f16, whose kernels
 # differ in the type of products alone, one without a mask.
 CASES = list(
     itertools.product(
-        (varlen.text.attn, varlen.text.attn_grad), (scores.alibi(), scores.softcap(50.0)),
-        (64, 128), (("bf16", CAUSAL), ("bf16", WINDOW), ("f16", FULL)),
+        PASSES, (scores.alibi(), scores.softcap(50.0)), (64, 128),
+        (("bf16", CAUSAL), ("bf16", WINDOW), ("f16", FULL)),
     )
 )  # fmt: skip
+CASES += itertools.product(PASSES, (scores.t5_bias(),), (64, 128), (("bf16", CAUSAL),))
 
 
 def report(case):
     make, score, head_dim, (dtype, window) = case
+    more = {"wrt_captures": bool(score.captures)} if make is varlen.text.attn_grad else {}
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "a.mlir"
         source.write_text(
-            make(dtype=dtype, heads=8, kv_heads=4, head_dim=head_dim, window=window, score=score)
+            make(
+                dtype=dtype, heads=8, kv_heads=4, head_dim=head_dim, window=window, score=score,
+                **more,
+            )  # fmt: skip
         )
         done = subprocess.run(
             [varlen.find_tool("varlen-opt"), source, "--emit=cubin", "--chip=sm_80", "--report",

@@ -1,6 +1,6 @@
 # RUN: %python %s
 """Tables of scores: indices beyond both ends, one entry, several lookups, any strides,
-few queries, the oracle, threads, and errors."""
+few queries, the oracle, kernels for a GPU, threads, and errors."""
 
 import numpy as np
 import varlen
@@ -74,7 +74,21 @@ def table(of, entries, dtype="f32"):
     return rng.uniform(-1, 1, shape).astype("f8" if dtype == "f64" else "f4")
 
 
-def compare(label, dtype, score, captures, window=(-1, -1)):
+def judge(label, dtype, results, wanted):
+    """Results by name, beside the golden ones and the plain ones."""
+    for name, got in results.items():
+        golden, plain = wanted[name]
+        allowed = tolerance.bound(golden, plain, dtype, gradient=True)
+        if name == "dbias":
+            # A sum of either sign over all scores of a head.
+            allowed = allowed + 32 * np.finfo(got.dtype).eps * abs(golden).max()
+        error = abs(varlen.dtypes.widen(got) - golden)
+        assert (error <= allowed).all(), f"{label}, {dtype}: {name}: {error.max()}"
+        if name == "dbias" and got.ndim == 3:
+            assert not got[:, CU_Q[-1] :].any(), f"{label}: rows of no sequence"
+
+
+def compare(label, dtype, score, captures, window=(-1, -1), on_gpu=False):
     q, dout = draw(dtype, TQ, HEADS, 24), draw(dtype, TQ, HEADS, 16)
     k, v = draw(dtype, TK, KV_HEADS, 24), draw(dtype, TK, KV_HEADS, 16)
     given = {"score": score, "captures": captures, "window": window}
@@ -86,19 +100,9 @@ def compare(label, dtype, score, captures, window=(-1, -1)):
     golden = reference.gradients(dout, q, k, v, CU_Q, CU_K, **given)
     plain = reference.plain_gradients(dout, q, k, v, CU_Q, CU_K, **given)
     names = ["dq", "dk", "dv", None, *(f"d{name}" for name in score.captures)]
-    found = iter(found)
-    for name, wanted, simple in zip(names, golden, plain, strict=True):
-        if name:
-            got = next(found)
-            allowed = tolerance.bound(wanted, simple, dtype, gradient=True)
-            if name == "dbias":
-                # A sum of either sign over all scores of a head.
-                allowed = allowed + 32 * np.finfo(got.dtype).eps * abs(wanted).max()
-            error = abs(varlen.dtypes.widen(got) - wanted)
-            assert (error <= allowed).all(), f"{label}, {dtype}: {name}: {error.max()}"
-            if name == "dbias" and got.ndim == 3:
-                assert not got[:, CU_Q[-1] :].any(), f"{label}: rows of no sequence"
-    # The oracle computes the same.
+    results = dict(zip(filter(None, names), found, strict=True))
+    judge(label, dtype, results, dict(zip(names, zip(golden, plain), strict=True)))
+    # The oracle computes the same, and so do kernels.
     text = varlen.text.attn_grad(
         dtype=dtype, heads=HEADS, kv_heads=KV_HEADS, head_dim=24, v_head_dim=16,
         window=window, score=score,
@@ -114,19 +118,34 @@ def compare(label, dtype, score, captures, window=(-1, -1)):
             got = varlen.dtypes.widen(oracle[name])
             most = ORACLE[dtype] * max(1, abs(wanted).max())
             assert abs(got - wanted).max() <= most, f"{label}, {dtype}: oracle {name}"
+    if on_gpu:
+        results = varlen.run(text, inputs, device="sim:sm_80")
+        judge(f"{label} by kernels", dtype, results, dict(zip(names, zip(golden, plain))))
+    return text, inputs, results
 
 
 for dtype in ("f32", "f64", "bf16", "f16"):
     for kind in ("head_table", "query_table"):
         score = far(kind, lambda query, key: (key - query) * 30000000)
-        compare(f"far, {kind}", dtype, score, [table(kind, 5, dtype)])
+        compare(f"far, {kind}", dtype, score, [table(kind, 5, dtype)], on_gpu=dtype == "f32")
         score = key(kind, lambda query, key: key + 0 * query)
-        compare(f"one entry, {kind}", dtype, score, [table(kind, 1, dtype)])
+        compare(f"one entry, {kind}", dtype, score, [table(kind, 1, dtype)], on_gpu=dtype == "f16")
         compare(f"by key, {kind}", dtype, score, [table(kind, 41, dtype)], (17, -1))
-    compare("twice", dtype, twice(), [table("head_table", 33, dtype)])
+    compare("twice", dtype, twice(), [table("head_table", 33, dtype)], on_gpu=dtype == "bf16")
     compare("t5", dtype, scores.t5_bias(16, 40), [table("head_table", 16, dtype)], (-1, 0))
     flags = np.maximum(table("query_table", 12, dtype), 0)
     compare("tree", dtype, scores.tree(), [flags])
+
+# By kernels, too, a query's row of a gradient does not depend on the batch.
+score = key("query_table", lambda query, key: key + 0 * query)
+text, inputs, results = compare("alone", "bf16", score, [table("query_table", 70)], on_gpu=True)
+rows, keys = slice(0, 70), slice(9, 50)
+one = {name: inputs[name][rows] for name in ("dout", "q", "out")}
+one |= {name: inputs[name][keys] for name in "kv"}
+one |= {name: inputs[name][:, rows].copy() for name in ("lse", "bias")}
+one |= {"cu_seqlens_q": np.array([0, 70], "i4"), "cu_seqlens_k": np.array([0, 41], "i4")}
+single = varlen.run(text, one, device="sim:sm_80")
+assert single["dbias"].tobytes() == results["dbias"][:, rows].tobytes()
 
 # Any strides between rows.
 q, k = draw("f32", TQ, HEADS, 16), draw("f32", TK, KV_HEADS, 16)

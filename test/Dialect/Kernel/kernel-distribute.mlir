@@ -239,7 +239,7 @@ gpu.module @kernels {
   // CHECK-DAG: %[[C4:.*]] = arith.constant 4 : i32
   // CHECK-DAG: %[[C31:.*]] = arith.constant 31 : i32
   // CHECK-DAG: %[[C32:.*]] = arith.constant 32 : i32
-  // CHECK-DAG: %[[NONE:.*]] = arith.constant -9223372036854775808 : i64
+  // CHECK-DAG: %[[NONE:.*]] = arith.constant -576460752303423488 : i64
   // CHECK-DAG: %[[UP:.*]] = arith.constant -4 : i32
   // CHECK: %[[V:.*]] = kernel.load
   // CHECK: %[[LANE:.*]] = arith.andi %{{.*}}, %[[C31]] : i32

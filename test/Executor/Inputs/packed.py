@@ -53,6 +53,10 @@ GRADIENTS = {
     "gradients-d192": group("bf16", 2, 2, 192, 128, (-1, 7), past_q=5),
     "gradients-f32": group("f32", 2, 2, 64, 40, CAUSAL, past_q=5),
     "gradients-score": group("bf16", 2, 1, 64, 64, CAUSAL, past_q=5, score="capped_alibi"),
+    "gradients-hidden": group("bf16", 2, 1, 64, 64, (180, 40), past_q=5, score="prefix_lm"),
+    "gradients-documents": group("bf16", 2, 1, 64, 64, CAUSAL, past_q=5, score="document"),
+    "gradients-table": group("bf16", 2, 1, 64, 64, CAUSAL, past_q=5, score="t5_bias"),
+    "gradients-tables": group("f16", 2, 2, 64, 64, FULL, past_q=5, score="position_bias"),
 }
 
 
@@ -123,9 +127,10 @@ def broken(inputs):
     for name in ("cu_seqlens_k", "seqused_q", "seqused_k", "q_offset"):
         if name in inputs:
             yield {**inputs, name: inputs[name][:-1]}
-    # Numbers of a score for fewer queries than there are.
-    for name in ("gains", "prefix", "end"):
-        if name in inputs:
+    # Numbers of a score for fewer queries than there are, or rows of them.
+    for name in ("gains", "prefix", "end", "bias"):
+        # What is of heads has any number of entries.
+        if name in inputs and inputs[name].shape[1:2] == inputs["q"].shape[:1]:
             yield {**inputs, name: np.ascontiguousarray(inputs[name][:, :-1])}
 
 

@@ -33,8 +33,9 @@ SmallVector<Value> emitTableStrides(IndexBuilder index, Value table);
 Value emitTableRow(IndexBuilder index, ValueRange strides, Value head,
                    Value query);
 
-/// What stands for the row of a query that a `varlen.scatter_add` leaves out.
-constexpr int64_t kNoTableRow = std::numeric_limits<int64_t>::min();
+/// What stands for the row of a query that a `varlen.scatter_add` leaves out:
+/// as an offset in bytes, too, it is far from any memory.
+constexpr int64_t kNoTableRow = std::numeric_limits<int64_t>::min() / 16;
 
 /// Emits the place of an entry of a view, an offset to its first element, for a
 /// row and an index of any value, or for vectors of them; and the view as the
