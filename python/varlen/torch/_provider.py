@@ -37,16 +37,17 @@ class _Handle:
         self._library = Library("torch_attn", "IMPL")
         self._library.impl("_varlen_attn", _varlen_attn, "CPU")
         self._library.impl("_varlen_attn_out", _varlen_attn_out, "CPU")
-        self._fakes = [
+        self._changes = [
             _FakeOnCPU(upstream._varlen_attn, _varlen_attn_fake),
             _FakeOnCPU(upstream._varlen_attn_out, _varlen_attn_out_fake),
+            _LseWithoutGradient(upstream._varlen_attn),
         ]
 
     def remove(self):
         self._library = None
-        for fake in self._fakes:
-            fake.remove()
-        self._fakes = []
+        for change in self._changes:
+            change.remove()
+        self._changes = []
 
 
 class _FakeOnCPU:
@@ -63,6 +64,25 @@ class _FakeOnCPU:
 
     def remove(self):
         self._op.register_fake(self._previous)
+
+
+class _LseWithoutGradient:
+    """Autograd of CPU tensors for which lse needs no gradient, as the operator's backward
+    formula takes none. Before torch 2.15 lse says that it has one, which is then lost."""
+
+    def __init__(self, op):
+        self._op = op
+        self._backward, self._previous = op._backward_fn, op._setup_context_fn
+        op.register_autograd(self._backward, setup_context=self._set_up)
+
+    def _set_up(self, ctx, inputs, output):
+        self._previous(ctx, inputs, output)
+        _, lse, rng_state = output
+        if lse.device.type == "cpu":
+            ctx.mark_non_differentiable(lse, rng_state)
+
+    def remove(self):
+        self._op.register_autograd(self._backward, setup_context=self._previous)
 
 
 _backward_library = None
