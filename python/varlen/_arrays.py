@@ -234,9 +234,9 @@ def check_device(device, index):
 
 class Maker:
     """Makes arrays of one library: `empty(shape, dtype)` has memory that may be
-    written, `finish(array)` gives it to the caller."""
+    written, `finish(array)` gives it to the caller; nothing to do unless `finishes`."""
 
-    can_write = True
+    can_write, finishes = True, False
 
     def __init__(self, empty, dtype_of):
         self.empty, self.dtype_of = empty, functools.cache(dtype_of)
@@ -259,11 +259,21 @@ def _find_numpy_dtype(element):
     return numpy.dtype(ml_dtypes.bfloat16)
 
 
-class _JaxMaker(Maker):
-    """jax's arrays do not change; it takes numpy's without a copy where their
-    alignment allows."""
+def _find_standard_dtype(namespace, element):
+    name = COMMON_NAMES[element]
+    try:
+        return getattr(namespace, name)
+    except AttributeError:
+        raise TypeError(
+            f"expected a library of arrays that has {name}, got "
+            f"{getattr(namespace, '__name__', 'one')} without"
+        ) from None
 
-    can_write = False
+
+class _JaxMaker(Maker):
+    """jax's arrays do not change: what was written to numpy's is copied to them."""
+
+    can_write, finishes = False, True
 
     def __init__(self):
         import numpy
@@ -288,7 +298,7 @@ def _make_maker(array):
         namespace = array.__array_namespace__()
         return Maker(
             lambda shape, dtype: namespace.empty(shape, dtype=dtype),
-            lambda element: getattr(namespace, COMMON_NAMES[element]),
+            lambda element: _find_standard_dtype(namespace, element),
         )
     import numpy
 

@@ -290,7 +290,8 @@ def attn(
     options = read_window(is_causal, window, chunk), chunk, alignment, scale, score
     given = {"q": q, "k": k, "v": v, "cu_seqlens_q": cu_seqlens_q}
     _add_others(given, cu_seqlens_k, None, seqused_q, seqused_k, q_offset, sink)
-    add_captures(given, score, captures)
+    if score is not None or len(captures):
+        add_captures(given, score, captures)
     plan = _find_plan("attn", given, options)
     maker, (dtype, compute) = plan.maker, plan.dtypes
     rows, heads = q.shape[:2]
@@ -348,15 +349,17 @@ def attn_grad(
     given = {"dout": dout, "q": q, "k": k, "v": v, "out": out, "lse": lse}
     given["cu_seqlens_q"] = cu_seqlens_q
     _add_others(given, cu_seqlens_k, dlse, seqused_q, seqused_k, q_offset, sink)
-    add_captures(given, score, captures)
+    if score is not None or len(captures):
+        add_captures(given, score, captures)
     plan = _find_plan("attn_grad", given, options)
-    maker = plan.maker
-    like = (q, k, v, *(() if sink is None else (sink,)), *captures)
-    # Sinks and captures are of the last type.
-    dtypes = (*plan.dtypes, *plan.dtypes[-1:] * len(captures))
-    results = [maker.empty(a.shape, dtype) for a, dtype in zip(like, dtypes)]
+    maker, (dtype, _, _, compute) = plan.maker, plan.dtypes
+    empty = maker.empty
+    results = [empty(q.shape, dtype), empty(k.shape, dtype), empty(v.shape, dtype)]
+    if sink is not None:
+        results.append(empty(sink.shape, compute))
+    results += [empty(capture.shape, compute) for capture in captures]
     _run(plan, "attn_grad", given, options, results, num_threads)
-    return tuple([maker.finish(array) for array in results])
+    return tuple(map(maker.finish, results) if maker.finishes else results)
 
 
 def _add_others(given, cu_seqlens_k, dlse, seqused_q, seqused_k, q_offset, sink):
