@@ -84,9 +84,14 @@ if "asan" not in features and os.path.exists(plugin):
 # A package for others: with LLVM's shared libraries, and without sanitizers.
 if "asan" not in features and cache.get("VARLEN_LINK") == "dylib":
     features.add("package")
-# One virtual environment serves all builds of a checkout.
-pythons = [os.path.join(root, "venv", "bin", "python") for root in (build, os.path.join(source, "build"))]
+# One virtual environment serves all builds of a checkout; VARLEN_VENV names another one,
+# such as one with another version of PyTorch.
+chosen = os.environ.get("VARLEN_VENV")
+environments = [os.path.abspath(chosen)] if chosen else [os.path.join(root, "venv") for root in (build, os.path.join(source, "build"))]
+pythons = [os.path.join(root, "bin", "python") for root in environments]
 python = next(filter(os.path.exists, pythons), None)
+if chosen and not python:
+    lit_config.fatal(f"VARLEN_VENV: expected a virtual environment, got {chosen}, which has no bin/python")
 if python:
     features.add("venv")
     packages = os.path.join(os.path.dirname(python), "..", "lib", "python*", "site-packages")
