@@ -2,12 +2,27 @@
 # Makes BUILD_DIR/varlen-VERSION-py3-none-PLATFORM.whl of a static build and tries
 # it in virtual environments of its own, with no LLVM and no checkout in reach.
 #
-#   tools/wheel.sh BUILD_DIR [PYTHON...]
+#   tools/wheel.sh BUILD_DIR [--with=PACKAGES] [PYTHON...]
 #
-# PYTHON are the interpreters that it is tried with; python3 by default.
+# PYTHON are the interpreters that it is tried with; python3 by default. PACKAGES, with
+# commas, are those that it is tried beside, in this order; numpy,onnx,jax,torch by default
+# (tools/wheel/try.sh). An interpreter for which a package has no release yet is tried
+# without it: --with=numpy,onnx,jax.
 set -euo pipefail
 build=$(cd "${1:?wanted a build folder}" && pwd)
 shift
+packages='numpy onnx jax torch'
+case ${1-} in
+--with=*)
+  packages=${1#--with=}
+  packages=${packages//,/ }
+  shift
+  ;;
+-*)
+  echo "$0: wanted --with=PACKAGES or interpreters, got '$1'" >&2
+  exit 2
+  ;;
+esac
 root=$(cd "$(dirname "$0")/.." && pwd)
 limit=$((40 << 20))
 # What may be asked of the system: the C library.
@@ -47,27 +62,12 @@ cp "$work/wheel/$wheel" "$build"
 
 count=0
 for python in "${@:-python3}"; do
-  venv=$work/venv-$((count += 1))
-  "$python" -m venv "$venv"
-  # First without numpy: the package itself needs none.
-  "$venv/bin/pip" install --quiet --disable-pip-version-check "$build/$wheel"
-  run() {
-    (cd "$work" && env -i HOME="$work" PATH=/nonexistent LD_LIBRARY_PATH= \
-      VARLEN_CACHE_DIR="$work/cache" "$@")
-  }
-  run "$venv/bin/python" "$root/tools/wheel/without-numpy.py"
-  run "$venv/bin/varlen-opt" "$root/examples/packed.mlir" --varlen-to-cpu -o lowered.mlir
-  grep -q llvm.func "$work/lowered.mlir"
-  run "$venv/bin/varlen-run" "$root/examples/packed.mlir" --entry=bf16_causal --random=0 \
-    --lengths=130,0,1,57 --threads=2 -o out.safetensors >/dev/null
-  "$venv/bin/pip" install --quiet --disable-pip-version-check \
-    $(grep -E '^(numpy|ml_dtypes)==' "$root/python/requirements-test.txt")
-  for test in attn arguments compile processes; do
-    run PYTHONPATH="$root/test/Python/Inputs" "$venv/bin/python" "$root/test/Python/$test.py" "$work/one.mlir"
-  done
-  "$venv/bin/pip" install --quiet --disable-pip-version-check \
-    --requirement "$root/python/requirements-jax.txt"
-  run PYTHONPATH="$root/test/Python/Inputs" "$venv/bin/python" "$root/test/JAX/transforms.py"
-  echo "$wheel: $("$venv/bin/python" -V), as installed: passed"
+  folder=$work/trial-$((count += 1))
+  mkdir "$folder"
+  "$python" -m venv "$folder/venv"
+  "$folder/venv/bin/pip" install --quiet --disable-pip-version-check "$build/$wheel"
+  # shellcheck disable=SC2086 # a word for each package
+  "$root/tools/wheel/try.sh" "$folder" $packages
+  echo "$wheel: $("$folder/venv/bin/python" -V), as installed, with ${packages:-no other package}: passed"
 done
 echo "$build/$wheel: $(awk "BEGIN { printf \"%.1f\", $size / 1e6 }") MB"

@@ -15,7 +15,7 @@ import itertools
 import re
 from collections.abc import Callable
 
-import numpy as np
+from . import _numpy as np
 
 # What a capture may be of, and the extents of its array.
 CAPTURES = {
