@@ -6,6 +6,8 @@ SECTIONS = {
         "Overview </README>",
         "PyTorch programs </docs/start/pytorch>",
         "JAX programs </docs/start/jax>",
+        "Arrays in Python </docs/start/python>",
+        "Models of ONNX </docs/start/onnx>",
         "ML compilers </docs/start/compiler>",
         "C programs </docs/start/c>",
         ".mlir files </docs/start/mlir>",
