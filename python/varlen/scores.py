@@ -104,7 +104,7 @@ class Score:
 
 
 # All of them: who knows only the key, as an operator of PyTorch, may ask at any time.
-_SCORES = {}
+_SCORES: dict[str, "Score"] = {}
 
 
 def find_score(key):

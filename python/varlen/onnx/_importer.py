@@ -61,12 +61,10 @@ def import_model(model: str | os.PathLike | onnx.ModelProto, *, name: str = "mai
         ModelError: the model is not valid, or has what is not supported.
         OSError: the file cannot be read.
     """
-    if not isinstance(model, onnx.ModelProto):
-        model = _load(model)
-    opset = _opset(model)
-    model = _prepare(model, opset)
+    loaded = model if isinstance(model, onnx.ModelProto) else _load(model)
+    opset = _opset(loaded)
     importer = _Importer(Builder(inline_bytes), opset)
-    return importer.import_graph(model.graph, name)
+    return importer.import_graph(_prepare(loaded, opset).graph, name)
 
 
 def _load(path):

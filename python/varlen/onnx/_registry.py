@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import onnx
 
-from ._builder import Builder, ModelError, Value
+from ._builder import Builder, ModelError
 
 # From type numbers of ONNX.
 ELEMENTS = {
@@ -17,7 +20,7 @@ ELEMENTS = {
 
 # Emitters by operator. They take a Node and return its results: a Value, or a tuple
 # with None where an optional one is not made.
-EMITTERS = {}
+EMITTERS: dict[str, Callable[..., Any]] = {}
 
 
 def operator(*names):
@@ -53,7 +56,7 @@ class Node:
         self.b = builder
         self.proto = proto
         self.opset = opset
-        self.inputs: list[Value | None] = list(inputs)
+        self.inputs: list[Any] = list(inputs)
         self._attributes = {a.name: a for a in proto.attribute}
 
     @property

@@ -78,4 +78,4 @@ def _find_key(softcap, rank):
 
 
 # As torch.compiler.assume_constant_result does, which imports all of Dynamo: seconds.
-_find_key._dynamo_marked_constant = True
+setattr(_find_key, "_dynamo_marked_constant", True)  # noqa: B010
