@@ -67,3 +67,5 @@ assert "refused: TestOneCPU.test_pages_cpu: block_table: Varlen offers no paged"
 assert "skipped: 1: another time" in output, output
 status, output = run("test_attention", "test_pages")
 assert "2 passed, 1 refused, 0 skipped, 0 failed" in output and status == 0, output
+status, output = run("test_attention", "--seconds=0")
+assert "not run: 1" in output and "1 passed, 0 refused" in output and status == 0, output

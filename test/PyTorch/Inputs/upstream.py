@@ -1,20 +1,23 @@
 """Runs PyTorch's own tests of variable-length attention on Varlen.
 
-    python test/PyTorch/Inputs/upstream.py PATH [PATTERN...] [--without=cuDNN]
+    python test/PyTorch/Inputs/upstream.py PATH [PATTERN...] [--without=cuDNN] \\
+        [--seconds=N]
 
 PATH is PyTorch's test/test_varlen_attention.py, of the version of torch that is installed;
 PATTERN are parts of names of tests to run. Classes that are instantiated for device types
 are instantiated for the CPU, those for CUDA alone too, while the provider "VARLEN" is
 active and counts as flash attention; but for classes with a word of --without in their
-names. Prints each test that failed or was refused with NotImplementedError, reasons that
-tests were skipped for, and "P passed, R refused, S skipped, F failed". Exits with 1 where
-one failed.
+names. After N seconds no further test starts.
+
+Prints each test that failed or was refused with NotImplementedError, reasons that tests were
+skipped for, and "P passed, R refused, S skipped, F failed". Exits with 1 where one failed.
 """
 
 import argparse
 import collections
 import importlib.util
 import sys
+import time
 import types
 import unittest
 
@@ -57,10 +60,16 @@ def load(path, without):
 class Result(unittest.TestResult):
     """Counts, and says at once what did not pass."""
 
-    def __init__(self):
+    def __init__(self, seconds):
         super().__init__()
+        self._end = time.monotonic() + seconds
         self.passed, self.reasons = 0, collections.Counter()
         self.refused = []
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        if time.monotonic() > self._end:
+            self.stop()
 
     def addSuccess(self, test):
         self.passed += 1
@@ -115,6 +124,7 @@ def main():
     parser.add_argument("path")
     parser.add_argument("patterns", nargs="*")
     parser.add_argument("--without", default=["cuDNN"], type=lambda words: words.split(","))
+    parser.add_argument("--seconds", type=float, default=float("inf"))
     arguments = parser.parse_args()
     varlen.torch.install()
     activate_flash_attention_impl("VARLEN")
@@ -128,10 +138,12 @@ def main():
     ]
     if not tests:
         sys.exit(f"{arguments.path}: expected tests, found none")
-    result = Result()
+    result = Result(arguments.seconds)
     unittest.TestSuite(tests).run(result)
     for reason, count in result.reasons.most_common():
         print(f"skipped: {count}: {reason}")
+    if result.testsRun < len(tests):
+        print(f"not run: {len(tests) - result.testsRun}")
     print(
         f"torch {torch.__version__}: {result.passed} passed, {len(result.refused)} refused, "
         f"{len(result.skipped)} skipped, {result.failed} failed"
