@@ -78,11 +78,11 @@ func.func @late_clear(%cu: memref<?xi32>, %n: index, %k: memref<?x4x64xbf16>, %r
 
 #gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
 
-func.func @clear_of_keys(%cu: memref<?xi32>, %n: index, %rows: memref<4x?x32xf32>) {
+func.func @clear_of_keys(%cu: memref<?xi32>, %n: index, %rows: memref<4x?xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
   varlen.for_tiles "a" %t of keys(64) in %batch attributes {varlen.schedule = #gpu} {
     // expected-error@+1 {{expected the tile of its loop over queries, before the loop over blocks}}
-    varlen.clear %rows at %t : memref<4x?x32xf32>, !varlen.tile<keys(64)>
+    varlen.clear %rows at %t : memref<4x?xf32>, !varlen.tile<keys(64)>
   }
   return
 }

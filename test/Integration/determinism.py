@@ -55,6 +55,7 @@ GROUPS = [
     group("f32", (4, 2), 64, CAUSAL, sink=True, score="capped_alibi"),
     group("bf16", (6, 2), 64, FULL, seqused=True, score="t5_bias"),
     group("bf16", (2, 2), 64, CAUSAL, seqused=True, score="position_bias"),
+    group("f32", (4, 2), 64, FULL, seqused=True, score="key_bias"),
 ]
 
 
@@ -91,10 +92,10 @@ ROWS = {
 
 
 def places_of(group):
-    """ROWS, and the captures of the group that differ between queries."""
+    """ROWS, and the captures of the group that differ between queries or keys."""
     captures = harness.score_of(group).captures if group.score else {}
-    of_queries = [name for name, of in captures.items() if of.startswith("query")]
-    return ROWS | {name: ("q", 1) for n in of_queries for name in (n, f"d{n}")}
+    sides = {n: of[0] for n, of in captures.items() if of.startswith(("query", "key"))}
+    return ROWS | {name: (side, 1) for n, side in sides.items() for name in (n, f"d{n}")}
 
 
 def slices(group, tensors, rows):

@@ -26,8 +26,11 @@ def is_of_queries(group, gradient):
 
 
 def capture_gradients(group):
-    """The names of the gradients of captures."""
+    """The names of the gradients of captures; kernels for a GPU make none of tables of
+    keys."""
     captures = harness.score_of(group).captures if group.score else {}
+    if harness.device != "cpu" and "key_table" in captures.values():
+        return []
     return [f"d{name}" for name in captures]
 
 
@@ -112,7 +115,7 @@ def recomputed(group, inputs):
             rows, keys = (slice(q0, q0 + lq), h), (slice(k0, k0 + lk), h * group.kv_heads // group.heads)
             lse_rows = lse[h, q0 : q0 + lq]
             scored = varlen.reference.Scores(
-                options["score"], captures, h, q0, slice(0, lq), slice(0, lk),
+                options["score"], captures, h, q0, slice(0, lq), keys[0], slice(0, lk),
                 varlen.reference.diagonal(lq, lk, options["alignment"], offset),
             )  # fmt: skip
             products, seen = scale * (q[rows] @ k[keys].T), scored.seen(seen)

@@ -97,23 +97,27 @@ def make_inputs(group):
         inputs["sink"] = rng.standard_normal(group.heads).astype(wide)
     wide = numpy.float64 if group.dtype == "f64" else numpy.float32
     for name, of in (score_of(group).captures if group.score else {}).items():
-        extents = {"heads": group.heads, "rows": group.tokens_q, "entries": 37}
+        extents = {"heads": group.heads, "rows": group.tokens_q, "entries": 37,
+                   "kv_rows": group.tokens_k}  # fmt: skip
         shape = [extents[extent] for extent in varlen.scores.CAPTURES[of]]
         low, high = {
             "slopes": (0.002, 0.5), "gains": (0.5, 1.5), "prefix": (0, 99), "begin": (-9, 60),
             "end": (9, 150), "bias": (-2, 2), "flags": (-2, 2),
+            "used": (-2, 2), "ids": (0, 4),
         }[name]  # fmt: skip
         inputs[name] = rng.uniform(low, high, shape).astype(wide)
-        if name == "flags":
+        if name in ("flags", "used"):
             inputs[name] = numpy.maximum(inputs[name], 0)
+        if name == "ids":
+            inputs[name] = numpy.floor(inputs[name])
         if name == "slopes" and of == "query":
             # FlashAttention's: one for each sequence.
             slots = [sequence.q_slot for sequence in group.sequences]
             slopes = rng.uniform(0, 0.3, (group.heads, len(slots)))
             rows_of = numpy.repeat(slopes, slots, axis=1)
             inputs[name][:, : rows_of.shape[1]] = rows_of
-        if of.startswith("query"):
-            inputs[name][:, ~rows_in_use(group, inputs, "q")] = numpy.nan
+        if of.startswith(("query", "key")):
+            inputs[name][:, ~rows_in_use(group, inputs, "q" if of.startswith("query") else "k")] = numpy.nan
     return inputs
 
 
@@ -189,7 +193,7 @@ def one_by_one_attention(group, inputs):
         for h in range(group.heads):
             rows, keys = (slice(q0, q0 + lq), h), (slice(k0, k0 + lk), h * group.kv_heads // group.heads)
             scored = varlen.reference.Scores(
-                options["score"], captures, h, q0, slice(0, lq), slice(0, lk),
+                options["score"], captures, h, q0, slice(0, lq), keys[0], slice(0, lk),
                 varlen.reference.diagonal(lq, lk, options["alignment"], offset),
             )  # fmt: skip
             products = scale * one_by_one(q[rows], k[keys])

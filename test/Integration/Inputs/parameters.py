@@ -28,7 +28,8 @@ SCORES = {
         varlen.scores.causal(), varlen.scores.sliding_window(40, 7),
         varlen.scores.dilated(3), varlen.scores.chunked(50), varlen.scores.prefix_lm(),
         varlen.scores.document(), varlen.scores.t5_bias(), varlen.scores.position_bias(),
-        varlen.scores.tree(),
+        varlen.scores.tree(), varlen.scores.key_bias(), varlen.scores.key_padding(),
+        varlen.scores.packed_documents(),
     )
 }  # fmt: skip
 # Of FlashAttention's lists, beside the soft cap of version 2 and a slope for each
