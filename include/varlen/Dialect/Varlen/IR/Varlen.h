@@ -146,8 +146,8 @@ GPUTileNeeds getGPUTileNeeds(AttentionOpInterface op, GPUTileOwner owner);
 #include "varlen/Dialect/Varlen/IR/VarlenInterfaces.h.inc" // IWYU pragma: export
 
 namespace mlir::varlen {
-/// Moves what the score region of `op` says of distances and chunks of positions
-/// to its mask, where that is a mask; returns whether it has changed.
+/// Moves what the score region of `op` says of distances and chunks of
+/// positions to its mask, where that is a mask; returns whether it has changed.
 bool absorbVisible(AttentionOpInterface op, RewriterBase &rewriter);
 
 /// Replaces `op` by one without its score region, if that changes nothing;
