@@ -38,6 +38,7 @@ check: build
 	$(call find_xla,build)
 	@cmake --build build --target VarlenXLA
 	@tools/venv.sh build python/requirements-onnx.txt
+	@tools/venv.sh build site/requirements.txt
 	@tools/run-tests.py --build build
 
 # A small language model, beside the same one in PyTorch.
