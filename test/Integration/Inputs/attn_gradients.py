@@ -94,45 +94,33 @@ def recomputed(group, inputs):
     """The gradients by their definition, from the out and lse that are given,
     in the compute type: what rounding those two costs, where plain gradients,
     which do not come from them, may cancel exactly."""
-    q, k, v, cu_q, cu_k = harness.packed(inputs)
     lse = inputs["lse"]
     wide = lse.dtype.type
     q, k, v, out, dout = (
-        varlen.dtypes.widen(x, wide) for x in (q, k, v, inputs["out"], inputs["dout"])
+        varlen.dtypes.widen(x, wide)
+        for x in (*harness.packed(inputs)[:3], inputs["out"], inputs["dout"])
     )
-    options = harness.reference_options(group, inputs)
     scale = wide(1 / numpy.sqrt(group.d) if group.scale is None else group.scale)
     dq, dk, dv = numpy.zeros_like(q), numpy.zeros_like(k), numpy.zeros_like(v)
     dsink = numpy.zeros(group.heads, wide)
-    captures = harness.captures_of(group, inputs)
-    dcaptures = [numpy.zeros_like(capture) for capture in captures]
-    ranges = varlen.reference.sequences(
-        cu_q, cu_k, *(options[name] for name in ("seqused_q", "seqused_k", "q_offset"))
-    )
-    for q0, lq, k0, lk, offset in ranges:
-        seen = varlen.reference.visible(lq, lk, group.window, options["alignment"], offset)
-        for h in range(group.heads):
-            rows, keys = (slice(q0, q0 + lq), h), (slice(k0, k0 + lk), h * group.kv_heads // group.heads)
-            lse_rows = lse[h, q0 : q0 + lq]
-            scored = varlen.reference.Scores(
-                options["score"], captures, h, q0, slice(0, lq), keys[0], slice(0, lk),
-                varlen.reference.diagonal(lq, lk, options["alignment"], offset),
-            )  # fmt: skip
-            products, seen = scale * (q[rows] @ k[keys].T), scored.seen(seen)
-            scores = numpy.where(seen, scored.of(products), -numpy.inf)
-            p = numpy.exp(scores - numpy.where(numpy.isneginf(lse_rows), 0, lse_rows)[:, None])
-            delta = (dout[rows] * out[rows]).sum(axis=1)
-            if "dlse" in inputs:
-                delta -= inputs["dlse"][h, q0 : q0 + lq]
-            # A query's few keys may leave delta alone of it.
-            ds = p * (harness.one_by_one(dout[rows], v[keys]) - delta[:, None])
-            ds, to_captures = scored.pull_back(products, ds)
-            scored.add(dcaptures, to_captures)
-            dq[rows] = scale * (ds @ k[keys])
-            dk[keys] += scale * (ds.T @ q[rows])
-            dv[keys] += p.T @ dout[rows]
-            if group.sink:
-                dsink[h] -= (numpy.exp(inputs["sink"][h] - lse_rows) * delta).sum()
+    dcaptures = [numpy.zeros_like(x) for x in harness.captures_of(group, inputs)]
+    for h, rows, keys, seen, scored in harness.heads_of(group, inputs):
+        lse_rows = lse[h, rows[0]]
+        products = scale * (q[rows] @ k[keys].T)
+        scores = numpy.where(seen, scored.of(products), -numpy.inf)
+        p = numpy.exp(scores - numpy.where(numpy.isneginf(lse_rows), 0, lse_rows)[:, None])
+        delta = (dout[rows] * out[rows]).sum(axis=1)
+        if "dlse" in inputs:
+            delta -= inputs["dlse"][h, rows[0]]
+        # A query's few keys may leave delta alone of it.
+        ds = p * (harness.one_by_one(dout[rows], v[keys]) - delta[:, None])
+        ds, to_captures = scored.pull_back(products, ds)
+        scored.add(dcaptures, to_captures)
+        dq[rows] = scale * (ds @ k[keys])
+        dk[keys] += scale * (ds.T @ q[rows])
+        dv[keys] += p.T @ dout[rows]
+        if group.sink:
+            dsink[h] -= (numpy.exp(inputs["sink"][h] - lse_rows) * delta).sum()
     return {
         "dq": dq, "dk": dk, "dv": dv, "dsink": dsink,
         **dict(zip(capture_gradients(group), dcaptures)),

@@ -175,37 +175,45 @@ def one_by_one(rows, others):
     return sums
 
 
-def one_by_one_attention(group, inputs):
-    """out and lse in the compute type with the products of queries and keys in the order of
-    their terms, as kernels sum them: what that order costs."""
-    q, k, v, cu_q, cu_k = packed(inputs)
-    wide = numpy.float64 if group.dtype == "f64" else numpy.float32
-    q, k, v = (varlen.dtypes.widen(x, wide) for x in (q, k, v))
+def heads_of(group, inputs):
+    """Of each sequence and head the head, the rows of q and of k (indices of packed
+    tensors), which keys queries see, and the scores."""
     options, captures = reference_options(group, inputs), captures_of(group, inputs)
-    scale = wide(1 / numpy.sqrt(group.d) if group.scale is None else group.scale)
-    out = numpy.zeros((group.tokens_q, group.heads, group.dv), wide)
-    lse = numpy.full((group.heads, group.tokens_q), -numpy.inf, wide)
     ranges = varlen.reference.sequences(
-        cu_q, cu_k, *(options[name] for name in ("seqused_q", "seqused_k", "q_offset"))
+        *packed(inputs)[3:],
+        *(options[name] for name in ("seqused_q", "seqused_k", "q_offset")),
     )
     for q0, lq, k0, lk, offset in ranges:
-        mask = varlen.reference.visible(lq, lk, group.window, options["alignment"], offset)
+        alignment = options["alignment"]
+        mask = varlen.reference.visible(lq, lk, group.window, alignment, offset)
         for h in range(group.heads):
             rows, keys = (slice(q0, q0 + lq), h), (slice(k0, k0 + lk), h * group.kv_heads // group.heads)
             scored = varlen.reference.Scores(
                 options["score"], captures, h, q0, slice(0, lq), keys[0], slice(0, lk),
-                varlen.reference.diagonal(lq, lk, options["alignment"], offset),
+                varlen.reference.diagonal(lq, lk, alignment, offset),
             )  # fmt: skip
-            products = scale * one_by_one(q[rows], k[keys])
-            scores = numpy.where(scored.seen(mask), scored.of(products), -numpy.inf)
-            sink = inputs["sink"][h] if group.sink else -numpy.inf
-            top = numpy.maximum(scores.max(axis=1, initial=-numpy.inf), sink)
-            top = numpy.where(numpy.isneginf(top), 0, top)[:, None]
-            weights = numpy.exp(scores - top)
-            total = weights.sum(axis=1, keepdims=True) + numpy.exp(sink - top)
-            out[rows] = weights @ v[keys] / numpy.where(total == 0, 1, total)
-            with numpy.errstate(divide="ignore"):
-                lse[h, q0 : q0 + lq] = (top + numpy.log(total))[:, 0]
+            yield h, rows, keys, scored.seen(mask), scored
+
+
+def one_by_one_attention(group, inputs):
+    """out and lse in the compute type with the products of queries and keys in the order of
+    their terms, as kernels sum them: what that order costs."""
+    wide = numpy.float64 if group.dtype == "f64" else numpy.float32
+    q, k, v = (varlen.dtypes.widen(x, wide) for x in packed(inputs)[:3])
+    scale = wide(1 / numpy.sqrt(group.d) if group.scale is None else group.scale)
+    out = numpy.zeros((group.tokens_q, group.heads, group.dv), wide)
+    lse = numpy.full((group.heads, group.tokens_q), -numpy.inf, wide)
+    for h, rows, keys, seen, scored in heads_of(group, inputs):
+        products = scale * one_by_one(q[rows], k[keys])
+        scores = numpy.where(seen, scored.of(products), -numpy.inf)
+        sink = inputs["sink"][h] if group.sink else -numpy.inf
+        top = numpy.maximum(scores.max(axis=1, initial=-numpy.inf), sink)
+        top = numpy.where(numpy.isneginf(top), 0, top)[:, None]
+        weights = numpy.exp(scores - top)
+        total = weights.sum(axis=1, keepdims=True) + numpy.exp(sink - top)
+        out[rows] = weights @ v[keys] / numpy.where(total == 0, 1, total)
+        with numpy.errstate(divide="ignore"):
+            lse[h, rows[0]] = (top + numpy.log(total))[:, 0]
     return out, lse
 
 
