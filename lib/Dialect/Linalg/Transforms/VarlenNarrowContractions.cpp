@@ -70,12 +70,11 @@ struct VarlenNarrowContractions
 
 private:
   void narrow(linalg::LinalgOp op, IRRewriter &rewriter) {
-    SmallVector<Value> factors =
-        llvm::map_to_vector(op.getDpsInputs(), getExtended);
-    if (factors == op.getDpsInputs() ||
+    SmallVector<Value> extended = op.getDpsInputs();
+    SmallVector<Value> factors = llvm::map_to_vector(extended, getExtended);
+    if (factors == extended ||
         getElementTypeOrSelf(factors[0]) != getElementTypeOrSelf(factors[1]))
       return;
-    SmallVector<Value> extended = op.getDpsInputs();
     rewriter.setInsertionPoint(op);
     // Whose factors are extended to the type of the sum.
     rewriter.replaceOpWithNewOp<linalg::ContractOp>(op, op->getResultTypes(),
