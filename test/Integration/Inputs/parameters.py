@@ -370,29 +370,44 @@ def single_groups():
         )  # fmt: skip
 
 
-def _take(rng, groups, key):
-    """One group, any, for every value of `key`, with every third sequence."""
+def is_narrow(group):
+    """Whether elements have 16 bits."""
+    return group.dtype in ("bf16", "f16")
+
+
+def _take(rng, groups, *keys):
+    """Groups with every third sequence, any of those that together have every value of
+    each key."""
     groups = list(groups)
     rng.shuffle(groups)
-    for group in {key(group): group for group in groups}.values():
-        yield dataclasses.replace(group, sequences=group.sequences[::3])
+    values = [{(key, key(group)) for key in keys} for group in groups]
+    missing = set().union(*values)
+    while missing:
+        best = max(range(len(groups)), key=lambda i: len(values[i] & missing))
+        missing -= values[best]
+        yield dataclasses.replace(groups[best], sequences=groups[best].sequences[::3])
 
 
 def sample_gradient_groups():
     """The same for gradients, of which a golden one takes longer."""
     rng = random.Random("gradients")
 
-    def take(groups, key):
-        return _take(rng, filter(has_gradients, groups), key)
+    def take(groups, *keys):
+        return _take(rng, filter(has_gradients, groups), *keys)
 
-    yield from take(tile_groups(), lambda g: (g.dtype, g.d > 64))
-    yield from take(score_groups(), lambda g: (g.dtype, g.score))
-    yield from take(tile_groups(), lambda g: (g.window, g.top_left, g.d > 64))
-    yield from take(fa2_groups(longest=260), lambda g: (g.dtype, g.d))
-    yield from take(fa3_groups(longest=260), lambda g: (g.dtype, g.d, g.dv))
-    yield from take(fa2_groups(longest=130), lambda g: (g.dtype, g.score))
-    yield from take(fa3_groups(longest=130), lambda g: (g.dtype, g.kv_heads, g.seqused))
-    yield from take(fa3_groups(longest=130), lambda g: (g.dtype, g.score))
+    yield from take(
+        tile_groups(),
+        lambda g: (g.dtype, g.d > 64), lambda g: (g.window, g.top_left, g.d > 64),
+    )  # fmt: skip
+    yield from take(score_groups(), lambda g: (is_narrow(g), g.score), lambda g: (g.dtype, g.d))
+    yield from take(
+        fa2_groups(longest=260), lambda g: (g.dtype, g.d), lambda g: (g.dtype, g.score)
+    )
+    yield from take(
+        fa3_groups(longest=260),
+        lambda g: (g.dtype, g.d, g.dv), lambda g: (g.dtype, g.kv_heads, g.seqused),
+        lambda g: (g.dtype, g.score),
+    )  # fmt: skip
     yield from take(beyond_groups(), lambda g: (g.dtype, g.window))
     yield from itertools.islice(single_groups(), 0, None, 3)
     yield from long_groups()
@@ -402,32 +417,33 @@ def sample_groups(device="cpu"):
     """A sample that a test can afford: every value of every parameter occurs."""
     rng = random.Random("sample")
 
-    def take(groups, key):
-        return _take(rng, groups, key)
+    def take(groups, *keys):
+        return _take(rng, groups, *keys)
 
     if device != "cpu":
         # The executor is a thousand times slower than code for the CPU, and six
         # times that for f32, whose kernels take long to compile, too.
         narrow = ["bf16", "f16"]
         some = {"longest": 220, "dtypes": narrow}
-        yield from take(tile_groups(narrow), lambda g: (g.d, g.dv))
-        yield from take(tile_groups(narrow), lambda g: g.window)
+        yield from take(tile_groups(narrow), lambda g: (g.d, g.dv), lambda g: g.window)
         yield from take(tile_groups(["f32"]), lambda g: g.d == 64)
         yield from take(score_groups(narrow), lambda g: g.score)
         yield from take(score_groups(["f32"]), lambda g: g.d == 64)
-        yield from take(fa2_groups(**some), lambda g: g.d)
-        yield from take(fa3_groups(**some), lambda g: (g.d, g.dv))
-        yield from take(fa2_groups(**some), lambda g: g.score)
-        yield from take(fa3_groups(**some), lambda g: g.score)
+        yield from take(fa2_groups(**some), lambda g: g.d, lambda g: g.score)
+        yield from take(fa3_groups(**some), lambda g: (g.d, g.dv), lambda g: g.score)
         yield from take(beyond_groups(narrow), lambda g: g.dtype)
         return
     yield from take(tile_groups(), lambda g: (g.dtype, g.d > 64))
-    yield from take(score_groups(), lambda g: (g.dtype, g.score))
-    yield from take(fa2_groups(longest=520), lambda g: (g.dtype, g.d))
-    yield from take(fa3_groups(longest=520), lambda g: (g.dtype, g.d, g.dv))
-    yield from take(fa2_groups(longest=260), lambda g: (g.dtype, g.kv_heads, g.score))
-    yield from take(fa3_groups(longest=260), lambda g: (g.dtype, g.kv_heads, g.seqused))
-    yield from take(fa3_groups(longest=260), lambda g: (g.dtype, g.score, type(g.window)))
+    yield from take(score_groups(), lambda g: (is_narrow(g), g.score), lambda g: (g.dtype, g.d))
+    yield from take(
+        fa2_groups(longest=520),
+        lambda g: (g.dtype, g.d), lambda g: (g.dtype, g.kv_heads, g.score),
+    )  # fmt: skip
+    yield from take(
+        fa3_groups(longest=520),
+        lambda g: (g.dtype, g.d, g.dv), lambda g: (g.dtype, g.kv_heads, g.seqused),
+        lambda g: (g.dtype, g.score, type(g.window)),
+    )  # fmt: skip
     yield from take(beyond_groups(), lambda g: (g.dtype, g.d))
     yield from single_groups()
     yield from long_groups()
