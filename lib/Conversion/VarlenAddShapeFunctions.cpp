@@ -21,12 +21,16 @@
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Transforms.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
 
 namespace mlir::varlen {
@@ -92,7 +96,57 @@ static Operation *findOther(func::FuncOp function) {
   return found;
 }
 
+static bool isWrittenInto(Value value, BlockArgument carried);
+
+/// Whether all that a loop carries as value `number` have the same extents.
+static bool keepsExtents(scf::ForOp loop, unsigned number) {
+  return isWrittenInto(loop.getYieldedValues()[number],
+                       loop.getRegionIterArg(number));
+}
+
+/// Whether `value` comes from `carried` by operations that write into it.
+static bool isWrittenInto(Value value, BlockArgument carried) {
+  while (value != carried) {
+    auto result = dyn_cast<OpResult>(value);
+    if (!result)
+      return false;
+    if (auto op = dyn_cast<DestinationStyleOpInterface>(result.getOwner()))
+      value = op.getTiedOpOperand(result)->get();
+    else if (auto loop = dyn_cast<scf::ForOp>(result.getOwner());
+             loop && keepsExtents(loop, result.getResultNumber()))
+      value = loop.getInits()[result.getResultNumber()];
+    else
+      return false;
+  }
+  return true;
+}
+
 namespace {
+
+/// The extents of what a loop carries are those that it begins with. Upstream's
+/// -scf-for-loop-canonicalization knows that of tensor.insert_slice alone.
+struct DimOfCarried : OpRewritePattern<tensor::DimOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(tensor::DimOp op,
+                                PatternRewriter &rewriter) const override {
+    Value source = op.getSource();
+    auto loop = source.getDefiningOp<scf::ForOp>();
+    OpOperand *init = nullptr;
+    if (loop)
+      init = loop.getTiedLoopInit(cast<OpResult>(source));
+    else if (auto carried = dyn_cast<BlockArgument>(source);
+             carried &&
+             (loop = dyn_cast<scf::ForOp>(carried.getOwner()->getParentOp())))
+      init = loop.getTiedLoopInit(carried);
+    if (!init ||
+        !keepsExtents(loop, loop.getTiedLoopResult(init).getResultNumber()))
+      return failure();
+    rewriter.modifyOpInPlace(
+        op, [&] { op.getSourceMutable().assign(init->get()); });
+    return success();
+  }
+};
 
 struct VarlenAddShapeFunctions
     : varlen::impl::VarlenAddShapeFunctionsBase<VarlenAddShapeFunctions> {
@@ -116,7 +170,10 @@ private:
     OpPassManager passes(func::FuncOp::getOperationName());
     // Which know how their extents follow; elementwise operations do not.
     passes.addPass(createConvertElementwiseToLinalgPass());
-    passes.addPass(memref::createResolveRankedShapeTypeResultDimsPass());
+    return passes;
+  }
+  static OpPassManager makeCleanups() {
+    OpPassManager passes(func::FuncOp::getOperationName());
     passes.addPass(createCanonicalizerPass());
     passes.addPass(createCSEPass());
     return passes;
@@ -152,8 +209,13 @@ LogicalResult VarlenAddShapeFunctions::add(func::FuncOp function,
   shapes.removeResAttrsAttr();
   shapes.setType(
       FunctionType::get(&getContext(), shapes.getArgumentTypes(), {}));
-  OpPassManager passes = makePasses();
-  if (failed(runPipeline(passes, shapes)))
+  OpPassManager passes = makePasses(), cleanups = makeCleanups();
+  RewritePatternSet patterns(&getContext());
+  memref::populateResolveRankedShapedTypeResultDimsPatterns(patterns);
+  patterns.add<DimOfCarried>(&getContext());
+  if (failed(runPipeline(passes, shapes)) ||
+      failed(applyPatternsGreedily(shapes, std::move(patterns))) ||
+      failed(runPipeline(cleanups, shapes)))
     return failure();
   if (Operation *other = findOther(shapes)) {
     InFlightDiagnostic diagnostic =

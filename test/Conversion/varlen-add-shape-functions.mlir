@@ -65,3 +65,30 @@ func.func @asserted(%x: tensor<?xf32>) -> tensor<?xf32> {
   cf.assert %good, "expected a number other than 0"
   return %x : tensor<?xf32>
 }
+
+// What a loop carries keeps its extents, where each turn writes into it.
+
+// CHECK-LABEL: func @loop_shapes(
+// CHECK-SAME: %[[X:.*]]: tensor<?x?xf32>, %{{.*}}: index, %[[E:.*]]: memref<2xi64>)
+// CHECK-NOT: scf.for
+// CHECK-DAG: %[[ROWS:.*]] = tensor.dim %[[X]], %c0
+// CHECK-DAG: %[[COLUMNS:.*]] = tensor.dim %[[X]], %c1
+// CHECK-NOT: scf.for
+// CHECK: return{{$}}
+func.func @loop(%x: tensor<?x?xf32>, %n: index) -> tensor<?x?xf32> {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %f = arith.constant 1.0 : f32
+  %r = scf.for %i = %zero to %n step %one iter_args(%o = %x) -> tensor<?x?xf32> {
+    %s = scf.for %j = %zero to %n step %one iter_args(%p = %o) -> tensor<?x?xf32> {
+      %t = tensor.insert %f into %p[%i, %j] : tensor<?x?xf32>
+      scf.yield %t : tensor<?x?xf32>
+    }
+    // Extents that the loop itself asks for, too.
+    %m = tensor.dim %o, %one : tensor<?x?xf32>
+    %k = arith.subi %m, %one : index
+    %u = tensor.insert %f into %s[%i, %k] : tensor<?x?xf32>
+    scf.yield %u : tensor<?x?xf32>
+  }
+  return %r : tensor<?x?xf32>
+}
