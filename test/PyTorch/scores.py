@@ -65,7 +65,9 @@ for dtype in TOLERANCE:
     one, each = torch.rand(4, dtype=wide), torch.rand(len(QUERIES), 4, dtype=wide)
     for slopes in (one, each):
         slopes.mul_(0.3).requires_grad_()
-    for causal, window in ((False, (-1, -1)), (True, (-1, 0)), (False, (9, 4))):
+    # Windows and types of elements do not meet in this code: all windows in f32.
+    masks = [(False, (-1, -1)), (True, (-1, 0)), (False, (9, 4))]
+    for causal, window in masks if dtype == torch.float32 else masks[1:2]:
         sides = (-1, -1) if causal else window
 
         def flash(q, k, v, **options):
