@@ -122,7 +122,34 @@ template <typename Step> Step RoleEmitter::addScore(Step step) {
   return step;
 }
 
+void RoleEmitter::emit(const Role &role) {
+  auto attn = dyn_cast<AttnOp>(op.getOperation());
+  auto grad = dyn_cast<AttnGradOp>(op.getOperation());
+  auto emitLoop = [&]() -> ForTilesOp {
+    switch (role.kind) {
+    case RoleKind::Out:
+      return emitOut(attn, role.shape);
+    case RoleKind::Statistics:
+      return emitStatistics(grad, role.shape);
+    case RoleKind::QueryGrad:
+      return emitQueryGrad(grad, role.shape);
+    case RoleKind::KeyGrad:
+      return emitKeyGrad(grad, role.shape, /*ofKeys=*/true, /*ofValues=*/false);
+    case RoleKind::ValueGrad:
+      return emitKeyGrad(grad, role.shape, /*ofKeys=*/false, /*ofValues=*/true);
+    case RoleKind::KeyValueGrad:
+      return emitKeyGrad(grad, role.shape, /*ofKeys=*/true, /*ofValues=*/true);
+    case RoleKind::SequenceGrad:
+      return emitSequenceGrad(grad, role.shape);
+    }
+    llvm_unreachable("unknown kind of role");
+  };
+  emitLoop()->setAttr(kScheduleAttrName, role.schedule);
+}
+
 void RoleEmitter::finish() {
+  if (auto grad = dyn_cast<AttnGradOp>(op.getOperation()))
+    emitHeadGrads(grad);
   SmallVector<Value> all = {statistics, sinkTerms};
   llvm::append_range(all, captureTerms);
   for (Value scratch : all)

@@ -8,7 +8,8 @@
 //
 // A role is what the tiles of a loop own: out and lse; lse and delta of rows;
 // dq; dk, dv or both; dsink. Each is emitted here once, for every target. A
-// target says which roles it runs, in which sizes, and in which orientation.
+// schedule says which roles run, in which sizes, and in which orientation
+// (ScheduleAttrInterface::getRoles).
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,25 +22,18 @@
 
 namespace mlir::varlen {
 
-/// What a target says of a role.
-struct RoleShape {
-  /// Rows that a tile owns, and rows of a block that it meets.
-  int64_t tile, block;
-  /// What the rows of a score tile are.
-  Orientation orientation;
-  /// Columns of tiles are whole multiples of this.
-  int64_t columnMultiple;
-  /// Of q, k, v and dout as factors of products: their element type, or the
-  /// compute type.
-  FloatType factor;
-};
-
 /// Emits the roles of one attention on buffers, or of its gradient, at the
 /// builder's place.
 class RoleEmitter {
 public:
   RoleEmitter(AttentionOpInterface op, OpBuilder &builder);
 
+  /// Emits the loop of a role.
+  void emit(const Role &role);
+  /// Emits what heads own, after all roles, and frees scratch.
+  void finish();
+
+private:
   /// out and lse: a tile of queries meets the keys that it sees.
   ForTilesOp emitOut(AttnOp attn, const RoleShape &shape);
 
@@ -59,10 +53,6 @@ public:
   /// dsink, and the gradients of captures of a number for each head: a head
   /// meets what all its rows take off them.
   void emitHeadGrads(AttnGradOp grad);
-  /// Frees scratch.
-  void finish();
-
-private:
   /// A loop in whose body the builder is, until the guard ends.
   ForTilesOp beginTiles(StringRef name, Axis axis, int64_t size);
   ForBlocksOp emitBlocks(Value tile, TileType block, ValueRange inits,

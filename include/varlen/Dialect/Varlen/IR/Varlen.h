@@ -71,6 +71,36 @@ inline constexpr int64_t kMaxHeadDim = 4096;
 
 /// The two bounds of the keys that a query sees.
 enum class MaskSide { Begin, End };
+
+/// The sizes and the form of the tiles of a role.
+struct RoleShape {
+  /// Rows that a tile owns, and rows of a block that it meets.
+  int64_t tile, block;
+  /// What the rows of a score tile are.
+  Orientation orientation;
+  /// Columns of tiles are whole multiples of this.
+  int64_t columnMultiple;
+  /// Of q, k, v and dout as factors of products: their element type, or the
+  /// compute type.
+  FloatType factor;
+};
+/// What the tiles of one loop own: out and lse; the statistics of rows; dq; dk,
+/// dv or both; dq, dk and dv of whole sequences.
+enum class RoleKind {
+  Out,
+  Statistics,
+  QueryGrad,
+  KeyGrad,
+  ValueGrad,
+  KeyValueGrad,
+  SequenceGrad
+};
+struct Role {
+  RoleKind kind;
+  RoleShape shape;
+  /// Of the loop.
+  Attribute schedule;
+};
 } // namespace mlir::varlen
 
 #include "varlen/Dialect/Varlen/IR/VarlenAttrInterfaces.h.inc" // IWYU pragma: export

@@ -110,7 +110,12 @@ def Varlen_ScheduleAttrInterface : AttrInterface<"ScheduleAttrInterface"> {
         Verifies that `target` is of that kind and has room for tiles of `op`, which
         they fit; if not, the error is on `op`.
       }], "::llvm::LogicalResult", "verifyFitsTarget",
-      (ins "::mlir::Operation *":$op, "::mlir::varlen::Target":$target)>
+      (ins "::mlir::Operation *":$op, "::mlir::varlen::Target":$target)>,
+    InterfaceMethod<[{
+        The loops over tiles that compute `op`, which the schedule fits, in their
+        order. What heads own follows from `op` alone, and is not among them.
+      }], "::llvm::SmallVector<::mlir::varlen::Role>", "getRoles",
+      (ins "::mlir::Operation *":$op)>
   ];
 }
 
