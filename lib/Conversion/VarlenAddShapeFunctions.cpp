@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "varlen/Conversion/Passes.h"
+#include "varlen/Interfaces/VJPInterface.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -20,14 +21,11 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Transforms.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/SymbolTable.h"
-#include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -96,54 +94,20 @@ static Operation *findOther(func::FuncOp function) {
   return found;
 }
 
-static bool isWrittenInto(Value value, BlockArgument carried);
-
-/// Whether all that a loop carries as value `number` have the same extents.
-static bool keepsExtents(scf::ForOp loop, unsigned number) {
-  return isWrittenInto(loop.getYieldedValues()[number],
-                       loop.getRegionIterArg(number));
-}
-
-/// Whether `value` comes from `carried` by operations that write into it.
-static bool isWrittenInto(Value value, BlockArgument carried) {
-  while (value != carried) {
-    auto result = dyn_cast<OpResult>(value);
-    if (!result)
-      return false;
-    if (auto op = dyn_cast<DestinationStyleOpInterface>(result.getOwner()))
-      value = op.getTiedOpOperand(result)->get();
-    else if (auto loop = dyn_cast<scf::ForOp>(result.getOwner());
-             loop && keepsExtents(loop, result.getResultNumber()))
-      value = loop.getInits()[result.getResultNumber()];
-    else
-      return false;
-  }
-  return true;
-}
-
 namespace {
 
 /// The extents of what a loop carries are those that it begins with. Upstream's
 /// -scf-for-loop-canonicalization knows that of tensor.insert_slice alone.
-struct DimOfCarried : OpRewritePattern<tensor::DimOp> {
+struct DimOfSameShape : OpRewritePattern<tensor::DimOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(tensor::DimOp op,
                                 PatternRewriter &rewriter) const override {
-    Value source = op.getSource();
-    auto loop = source.getDefiningOp<scf::ForOp>();
-    OpOperand *init = nullptr;
-    if (loop)
-      init = loop.getTiedLoopInit(cast<OpResult>(source));
-    else if (auto carried = dyn_cast<BlockArgument>(source);
-             carried &&
-             (loop = dyn_cast<scf::ForOp>(carried.getOwner()->getParentOp())))
-      init = loop.getTiedLoopInit(carried);
-    if (!init ||
-        !keepsExtents(loop, loop.getTiedLoopResult(init).getResultNumber()))
+    Value earlier = varlen::getEarlierOfSameShape(op.getSource());
+    if (!earlier)
       return failure();
-    rewriter.modifyOpInPlace(
-        op, [&] { op.getSourceMutable().assign(init->get()); });
+    rewriter.modifyOpInPlace(op,
+                             [&] { op.getSourceMutable().assign(earlier); });
     return success();
   }
 };
@@ -212,7 +176,7 @@ LogicalResult VarlenAddShapeFunctions::add(func::FuncOp function,
   OpPassManager passes = makePasses(), cleanups = makeCleanups();
   RewritePatternSet patterns(&getContext());
   memref::populateResolveRankedShapedTypeResultDimsPatterns(patterns);
-  patterns.add<DimOfCarried>(&getContext());
+  patterns.add<DimOfSameShape>(&getContext());
   if (failed(runPipeline(passes, shapes)) ||
       failed(applyPatternsGreedily(shapes, std::move(patterns))) ||
       failed(runPipeline(cleanups, shapes)))
