@@ -68,7 +68,7 @@ func.func @late_clear(%cu: memref<?xi32>, %n: index, %k: memref<?x4x64xbf16>, %r
     varlen.for_blocks %b of keys(32) meeting %t : !varlen.tile<queries(64)> {
       %0 = varlen.read %k at %b : memref<?x4x64xbf16>, !varlen.tile<keys(32)> -> tensor<32x64xbf16>
     }
-    // expected-error@+1 {{expected the tile of its loop over queries, before the loop over blocks}}
+    // expected-error@+1 {{expected the tile of its loop, before the loop over blocks}}
     varlen.clear %rows at %t : memref<4x?x32xf32>, !varlen.tile<queries(64)>
   }
   return
@@ -78,10 +78,10 @@ func.func @late_clear(%cu: memref<?xi32>, %n: index, %k: memref<?x4x64xbf16>, %r
 
 #gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
 
-func.func @clear_of_keys(%cu: memref<?xi32>, %n: index, %rows: memref<4x?xf32>) {
+func.func @clear_of_block(%cu: memref<?xi32>, %n: index, %t: !varlen.tile<keys(64)>, %rows: memref<4x?xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  varlen.for_tiles "a" %t of keys(64) in %batch attributes {varlen.schedule = #gpu} {
-    // expected-error@+1 {{expected the tile of its loop over queries, before the loop over blocks}}
+  varlen.for_tiles "a" %own of keys(64) in %batch attributes {varlen.schedule = #gpu} {
+    // expected-error@+1 {{expected the tile of its loop, before the loop over blocks}}
     varlen.clear %rows at %t : memref<4x?xf32>, !varlen.tile<keys(64)>
   }
   return
@@ -91,7 +91,7 @@ func.func @clear_of_keys(%cu: memref<?xi32>, %n: index, %rows: memref<4x?xf32>) 
 
 #gpu = #varlen.gpu_schedule<warps = 4, block_m = 32, kv_block = 64, stages = 2, ctas = 1>
 
-func.func @gradient_of_keys(%cu: memref<?xi32>, %n: index, %q: memref<?x4x64xbf16>, %dk: tensor<64x64xf32>,
+func.func @gradient_of_queries(%cu: memref<?xi32>, %n: index, %q: memref<?x4x64xbf16>, %dk: tensor<64x64xf32>,
                             %m: tensor<1x32xf32>, %table: memref<4x32xf32>, %rows: memref<4x?x32xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
   varlen.for_tiles "a" %t of keys(64) in %batch attributes {varlen.schedule = #gpu} {
@@ -105,6 +105,32 @@ func.func @gradient_of_keys(%cu: memref<?xi32>, %n: index, %q: memref<?x4x64xbf1
           dk(%dk : tensor<64x64xf32>) scale 1.0 {wrt_captures = array<i64: 0>}
           score (%s: f32, %i: i32, %j: i32, %bias: !varlen.table<f32>) {
             %x = varlen.lookup %bias[%j] : !varlen.table<f32>
+            %new = arith.addf %s, %x : f32
+            varlen.yield %new : f32
+          }
+    }
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @gradient_of_keys(%cu: memref<?xi32>, %n: index, %q: memref<?x4x64xbf16>, %dq: tensor<64x64xf32>,
+                            %m: tensor<64x1xf32>, %table: memref<4x?xf32>, %sums: memref<4x?xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    %0 = varlen.read %q at %t : memref<?x4x64xbf16>, !varlen.tile<queries(64)> -> tensor<64x64xbf16>
+    varlen.for_blocks %b of keys(32) meeting %t : !varlen.tile<queries(64)> {
+      %1 = varlen.read %q at %b : memref<?x4x64xbf16>, !varlen.tile<keys(32)> -> tensor<32x64xbf16>
+      // expected-error@+1 {{expected gradients of tables of keys in a loop over tiles of keys on a GPU, got tiles '!varlen.tile<queries(64)>'}}
+      %2 = varlen.online_attn_grad qk at(%t, %b : !varlen.tile<queries(64)>, !varlen.tile<keys(32)>)
+          ins(%0, %1, %1, %0, %m, %m : tensor<64x64xbf16>, tensor<32x64xbf16>, tensor<32x64xbf16>, tensor<64x64xbf16>, tensor<64x1xf32>, tensor<64x1xf32>)
+          tables(%table : memref<4x?xf32>) dtables(%sums : memref<4x?xf32>)
+          dq(%dq : tensor<64x64xf32>) scale 1.0 {wrt_captures = array<i64: 0>}
+          score (%s: f32, %i: i32, %j: i32, %bias: !varlen.table<f32, keys>) {
+            %x = varlen.lookup %bias[%j] : !varlen.table<f32, keys>
             %new = arith.addf %s, %x : f32
             varlen.yield %new : f32
           }

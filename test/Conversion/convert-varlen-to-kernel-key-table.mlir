@@ -1,34 +1,50 @@
-// RUN: varlen-opt %s --varlen-to-nvvm --split-input-file --verify-diagnostics -o /dev/null
+// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-kernel -canonicalize -cse | FileCheck %s
+// RUN: varlen-opt %s --varlen-to-nvvm -o /dev/null
 
-// Kernels look up in tables of keys.
-func.func @keys(%q: tensor<?x4x64xbf16>, %lse: tensor<4x?xf32>, %cu: tensor<?xi32>,
-                %bias: tensor<4x?xf32>) -> tensor<?x4x64xbf16> {
-  %dq, %dk, %dv = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu captures(%bias)
-      : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>,
-         tensor<?x4x64xbf16>, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>, tensor<4x?xf32>)
-      -> (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>)
+#schedule = #varlen.gpu_grad_schedule<
+  dq = <warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2>,
+  dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 1>>
+
+// Tiles of queries look up only; the owner of a tile of keys sums what they have.
+// CHECK-LABEL: @keys
+// CHECK-SAME: %[[BIAS:[a-z0-9]*]]: memref<4x?xf32>, %{{[a-z0-9]*}}: memref<?x4x64xbf16>
+// CHECK-SAME: %[[DBIAS:[a-z0-9]*]]: memref<4x?xf32>)
+func.func @keys(%q: memref<?x4x64xbf16>, %k: memref<?x2x64xbf16>, %lse: memref<4x?xf32>,
+                %cu: memref<?xi32>, %bias: memref<4x?xf32>, %dq: memref<?x4x64xbf16>,
+                %dk: memref<?x2x64xbf16>, %dv: memref<?x2x64xbf16>, %dbias: memref<4x?xf32>) {
+  // CHECK: gpu.launch {{.*}} function(@keys_dq)
+  // CHECK: varlen.online_attn_grad qk {{.*}} tables(
+  // CHECK-NOT: dtables
+  // CHECK: gpu.launch {{.*}} function(@keys_dkv)
+  // A number of each head of the group for all keys of the tile, in use or not, a key to a
+  // thread; the copies that come next begin with a barrier.
+  // CHECK: scf.for %[[MEMBER:.*]] = %c0 to %c2 step %c1
+  // CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %c2
+  // CHECK: %[[HEAD:.*]] = arith.addi %[[FIRST]], %[[MEMBER]]
+  // CHECK: scf.for %[[KEY:.*]] = %{{.*}} to %{{.*}} step %c128
+  // CHECK: %[[AT:.*]] = arith.addi %{{.*}}, %[[KEY]] : index
+  // CHECK: memref.store %{{.*}}, %[[DBIAS]][%[[HEAD]], %[[AT]]]
+  // CHECK: gpu.barrier
+  // CHECK: kernel.copy
+  // The keys in use of the sequence, and the row of the head of the block for all queries.
+  // CHECK: %[[VIEW:.*]] = memref.reinterpret_cast %[[BIAS]] to offset: [%[[K0:.*]]], sizes: [%{{.*}}, %[[KEYS:.*]]], strides: [1, 1]
+  // CHECK: %[[DVIEW:.*]] = memref.reinterpret_cast %[[DBIAS]] to offset: [%[[K0]]], sizes: [%{{.*}}, %[[KEYS]]], strides: [1, 1]
+  // CHECK: %[[ROW:.*]] = arith.index_cast %{{.*}} : index to i64
+  // CHECK: %[[ROWS:.*]] = linalg.fill ins(%[[ROW]] : i64) outs(%{{.*}} : tensor<1x64xi64>)
+  // CHECK: varlen.online_attn_grad kq {{.*}} limits({{.*}} tables(%[[VIEW]] : {{.*}} dtables(%[[DVIEW]] : {{.*}} drows(%[[ROWS]] : tensor<1x64xi64>)
+  // CHECK: varlen.online_attn_grad kq
+  // CHECK-NOT: limits(
+  // CHECK-SAME: dtables(
+  // CHECK-NOT: dcapture
+  varlen.attn_grad %q, %q, %k, %k, %q, %lse, %cu, %cu outs(%dq, %dk, %dv, %dbias)
+      captures(%bias) {wrt_captures = array<i64: 0>, varlen.schedule = #schedule}
+      : (memref<?x4x64xbf16>, memref<?x4x64xbf16>, memref<?x2x64xbf16>, memref<?x2x64xbf16>,
+         memref<?x4x64xbf16>, memref<4x?xf32>, memref<?xi32>, memref<?xi32>, memref<?x4x64xbf16>,
+         memref<?x2x64xbf16>, memref<?x2x64xbf16>, memref<4x?xf32>, memref<4x?xf32>) -> ()
       score (%s: f32, %i: i32, %j: i32, %table: !varlen.table<f32, keys>) {
         %b = varlen.lookup %table[%j] : !varlen.table<f32, keys>
         %new = arith.addf %s, %b : f32
         varlen.yield %new : f32
       }
-  return %dq : tensor<?x4x64xbf16>
-}
-
-// -----
-
-func.func @dkeys(%q: tensor<?x4x64xbf16>, %lse: tensor<4x?xf32>, %cu: tensor<?xi32>,
-                 %bias: tensor<4x?xf32>) -> tensor<4x?xf32> {
-  // expected-error@+1 {{has the gradient of a table of keys, which no kernel for a GPU makes}}
-  %0:4 = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu captures(%bias)
-      {wrt_captures = array<i64: 0>}
-      : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>,
-         tensor<?x4x64xbf16>, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>, tensor<4x?xf32>)
-      -> (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<4x?xf32>)
-      score (%s: f32, %i: i32, %j: i32, %table: !varlen.table<f32, keys>) {
-        %b = varlen.lookup %table[%j] : !varlen.table<f32, keys>
-        %new = arith.addf %s, %b : f32
-        varlen.yield %new : f32
-      }
-  return %0#3 : tensor<4x?xf32>
+  return
 }

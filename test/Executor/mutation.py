@@ -40,7 +40,10 @@ SAMPLES = {
     "gradients-documents": (3, 2),
 }  # fmt: skip
 # Of these, synchronisation alone: what else they have is that of other kernels.
-SYNCHRONISED = ("gradients-hidden", "gradients-documents", "gradients-table", "gradients-tables")
+SYNCHRONISED = (
+    "gradients-hidden", "gradients-documents", "gradients-keys", "gradients-table",
+    "gradients-tables",
+)  # fmt: skip
 
 
 def kernels():

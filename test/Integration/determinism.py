@@ -72,6 +72,7 @@ EXECUTOR_GROUPS = [
         group("f16", (4, 2), 96, FULL, seqused=True, index="i64"),
         group("f16", (2, 1), 20, (40, 3), sink=True),
         group("bf16", (4, 2), 64, CAUSAL, score="position_bias"),
+        group("bf16", (4, 2), 64, CAUSAL, seqused=True, score="key_bias"),
     ]
 ]  # fmt: skip
 

@@ -37,14 +37,16 @@ def make(dtype, heads, kv_heads, d, dv, *, unused=0, sink=False, score=None, **m
     }  # fmt: skip
     if sink:
         inputs["sink"] = rng.standard_normal(heads).astype(np.float32)
-    none = np.isnan(dtypes.widen(inputs["q"])[:, 0, 0])
+    none, no_key = (np.isnan(dtypes.widen(inputs[name])[:, 0, 0]) for name in "qk")
     for name, of in (score.captures if score else {}).items():
-        extents = {"heads": heads, "rows": len(none), "entries": 37}
+        extents = {"heads": heads, "rows": len(none), "kv_rows": len(no_key), "entries": 37}
         shape = [extents[extent] for extent in scores.CAPTURES[of]]
         low, high = {"begin": (0, 70), "end": (60, 150)}.get(name, (0.01, 1))
         inputs[name] = rng.uniform(low, high, shape).astype(np.float32)
         if of.startswith("query"):
             inputs[name][:, none] = np.nan
+        if of.startswith("key"):
+            inputs[name][:, no_key] = np.nan
     mask["score"] = score
     out, lse = reference.attention(*packed(inputs), **options(inputs, mask))
     out[none], lse[:, none] = np.nan, np.nan
@@ -60,7 +62,7 @@ def make(dtype, heads, kv_heads, d, dv, *, unused=0, sink=False, score=None, **m
 
 
 def captures_of(score):
-    return tuple(score.captures) if score else ()
+    return score.captures if score else {}
 
 
 def packed(inputs):
@@ -88,17 +90,23 @@ def check(name, dtype, *sizes, runs=1, **more):
     for key, wanted, simple in zip(names, golden, plain):
         if wanted is not None:
             tolerance.check(results[key], wanted, simple, dtype, f"{name}: {key}", gradient=True)
-    for key, used in (("dq", "q"), ("dk", "k"), ("dv", "k")):
+    sides = {"dq": ("q", 0), "dk": ("k", 0), "dv": ("k", 0)}
+    for capture, of in captures_of(mask.get("score")).items():
+        if of.startswith(("query", "key")):
+            sides[f"d{capture}"] = (of[0], 1)
+    for key, (used, dimension) in sides.items():
         outside = np.isnan(dtypes.widen(inputs[used])[:, 0, 0])
-        assert not dtypes.widen(results[key])[outside].any(), f"{name}: {key} outside of sequences"
+        rows = np.compress(outside, dtypes.widen(results[key]), dimension)
+        assert not rows.any(), f"{name}: {key} outside of sequences"
     return text, inputs, results
 
 
 def alone(name, text, inputs, results, score=None):
-    """Each sequence's gradients, of captures that differ between queries too, are those of
-    a batch of one, bit by bit."""
-    captures = score.captures if score else {}
+    """Each sequence's gradients, of captures that differ between queries or keys too, are
+    those of a batch of one, bit by bit."""
+    captures = captures_of(score)
     of_queries = [capture for capture, of in captures.items() if of.startswith("query")]
+    of_keys = [capture for capture, of in captures.items() if of.startswith("key")]
     cu_q, cu_k = inputs["cu_seqlens_q"], inputs["cu_seqlens_k"]
     for s in (0, 2, 4):
         q, k = slice(cu_q[s], cu_q[s + 1]), slice(cu_k[s], cu_k[s + 1])
@@ -107,12 +115,13 @@ def alone(name, text, inputs, results, score=None):
         one |= {key: inputs[key][:, q].copy() for key in ("lse", "dlse")}
         one |= {key: inputs[key][s : s + 1] for key in ("seqused_q", "seqused_k")}
         one |= {key: inputs[key] for key in ("sink", *captures) if key in inputs}
-        one |= {key: inputs[key][:, q].copy() for key in of_queries}
+        own = dict.fromkeys(of_queries, q) | dict.fromkeys(of_keys, k)
+        one |= {key: inputs[key][:, rows].copy() for key, rows in own.items()}
         for side, rows in (("q", q), ("k", k)):
             one[f"cu_seqlens_{side}"] = np.array([0, rows.stop - rows.start], np.int32)
         single = varlen.run(text, one, device=DEVICE)
         wanted = {key: results[key][rows] for key, rows in (("dq", q), ("dk", k), ("dv", k))}
-        wanted |= {f"d{key}": results[f"d{key}"][:, q] for key in of_queries}
+        wanted |= {f"d{key}": results[f"d{key}"][:, rows] for key, rows in own.items()}
         for key, rows in wanted.items():
             same = single[key].tobytes() == rows.tobytes()
             assert same, f"{name}: {key} of sequence {s} depends on its batch"
@@ -135,3 +144,7 @@ check("hidden by a score", "f16", 2, 1, 128, 128, runs=3, **hidden)
 check("table of heads", "bf16", 4, 2, 64, 64, runs=27, score=scores.t5_bias(), window=(-1, 0))
 tables = scores.compose(scores.position_bias(), scores.tree())
 check("tables of queries", "f16", 4, 2, 64, 64, runs=3, score=tables, unused=2)
+keys = scores.compose(scores.key_bias(), scores.capped_alibi(20))
+run = check("table of keys", "bf16", 4, 2, 64, 64, runs=27, score=keys, **WINDOW)
+alone("table of keys", *run, score=keys)
+check("split gradients", "f32", 2, 1, 192, 128, score=keys, window=(-1, 0))

@@ -133,7 +133,7 @@ check("many heads", "bf16", 40, 2, scores.key_bias(), (-1, 0), oracle=False)
 check("padding", "f32", 6, 2, scores.key_padding())
 check("documents", "bf16", 4, 2, scores.packed_documents(), (-1, 0), oracle=False)
 check("by query", "f64", 4, 2, neighbours(), wrt=False)
-kernels = {"wrt": False, "oracle": False, "device": "sim:sm_80"}
+kernels = {"oracle": False, "device": "sim:sm_80"}
 both = scores.compose(scores.packed_documents(), scores.key_bias())
 check("kernels", "bf16", 4, 2, both, (-1, 40), **kernels)
 

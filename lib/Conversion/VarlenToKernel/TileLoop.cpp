@@ -71,9 +71,9 @@ LogicalResult TileLoopConverter::verify() {
       blocks = next;
     } else if (auto clear = dyn_cast<ClearOp>(op)) {
       // Before the barrier that the copies for the first block begin with.
-      if (blocks || !ofQueries || clear.getTile() != loop.getTile())
-        return clear.emitOpError("expected the tile of its loop over queries, "
-                                 "before the loop over blocks");
+      if (blocks || clear.getTile() != loop.getTile())
+        return clear.emitOpError("expected the tile of its loop, before the "
+                                 "loop over blocks");
     } else if (!isPure(&op) && !isa<ReadOp, WriteOp, YieldOp>(op)) {
       return op.emitOpError("is not known to tile loops on a GPU");
     }
@@ -233,14 +233,27 @@ void TileLoopConverter::emitWrite(WriteOp write) {
   kernel::StoreOp::create(b, stored, memory, rowsOf(tile, tile.rows));
 }
 
-/// A row to a warp: neighbouring lanes write neighbouring entries.
+/// A row to a warp, or a key to a thread: neighbouring lanes write neighbouring
+/// entries.
 void TileLoopConverter::emitClear(ClearOp clear) {
   Value memory = clear.getMemory();
   auto type = cast<MemRefType>(memory.getType());
   Value zero = constant(type.getElementType(), 0.0);
-  Value entries = b.createOrFold<memref::DimOp>(memory, 2);
   Value lanes = index.constant(kWarpLanes);
   Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  if (!ofQueries) {
+    Value first = index.add(tile.sequence.kRow, tile.first);
+    emitLoop(b, index.constant(0), group, 1, [&](Value member) {
+      Value head = pairsOf(tile).headOf(index, member);
+      emitLoop(b, thread, tile.rows, schedule.getWarps() * kWarpLanes,
+               [&](Value key) {
+                 memref::StoreOp::create(
+                     b, zero, memory, ValueRange{head, index.add(first, key)});
+               });
+    });
+    return;
+  }
+  Value entries = b.createOrFold<memref::DimOp>(memory, 2);
   Value warp = index.div(thread, lanes), lane = index.rem(thread, lanes);
   RowMap pairs = pairsOf(tile);
   emitLoop(b, warp, tile.rows, schedule.getWarps(), [&](Value row) {
@@ -275,22 +288,33 @@ void TileLoopConverter::emitStep(Step step, Value i, bool masked) {
     firstKey.push_back(ofQueries ? blockStart(visited, i, masked, blockSize)
                                  : narrow.cast(tile.first));
   }
+  auto emitView = [&](Value table, BlockArgument argument) {
+    return isOfKeys(argument)
+               ? emitKeyTableView(index, table, tile.sequence.kRow,
+                                  tile.sequence.kUsed)
+               : emitTableView(index, table);
+  };
   SmallVector<Value> views, tableRows;
   for (auto [table, argument] : llvm::zip_equal(
            step.getTables(), getTableArguments(step.getScoreBody()))) {
-    views.push_back(isOfKeys(argument)
-                        ? emitKeyTableView(index, table, tile.sequence.kRow,
-                                           tile.sequence.kUsed)
-                        : emitTableView(index, table));
+    views.push_back(emitView(table, argument));
     if (!ofQueries)
       tableRows.push_back(getBlockTableRows(table, getBlockRows(i, masked)));
   }
   if (ofQueries)
     tableRows = queryTableRows;
-  SmallVector<Value> gradientViews =
-      llvm::map_to_vector(getTableGradients(), [&](Value table) {
-        return emitTableView(index, table);
-      });
+  SmallVector<Value> gradients, gradientRows;
+  if constexpr (std::is_same_v<Step, OnlineAttnGradOp>) {
+    for (auto [table, argument] :
+         llvm::zip_equal(step.getDtables(), getGradientTables(step))) {
+      gradients.push_back(emitView(table, argument));
+      if (!ofQueries)
+        gradientRows.push_back(
+            getBlockGradientRow(table, getBlockRows(i, masked)));
+    }
+    if (ofQueries)
+      gradientRows = gradientTableRows;
+  }
   // What the score region maps is of this copy alone.
   IRMapping values = map;
   auto copy = cast<Step>(b.clone(*step, values));
@@ -302,8 +326,8 @@ void TileLoopConverter::emitStep(Step step, Value i, bool masked) {
   copy.getTablesMutable().assign(views);
   copy.getRowsMutable().assign(tableRows);
   if constexpr (std::is_same_v<Step, OnlineAttnGradOp>) {
-    copy.getDtablesMutable().assign(gradientViews);
-    copy.getDrowsMutable().assign(gradientTableRows);
+    copy.getDtablesMutable().assign(gradients);
+    copy.getDrowsMutable().assign(gradientRows);
   }
   if (!masked)
     return;
@@ -400,8 +424,9 @@ void TileLoopConverter::emitTile(Value entry) {
             for (Value table : getTables())
               queryTableRows.push_back(getTileTableRows(table));
           gradientTableRows.clear();
-          for (Value table : getTableGradients())
-            gradientTableRows.push_back(getTileGradientRows(table));
+          if (ofQueries)
+            for (Value table : getTableGradients())
+              gradientTableRows.push_back(getTileGradientRows(table));
           State state =
               llvm::map_to_vector(blocks.getInits(), [&](Value value) {
                 return map.lookup(value);

@@ -14,6 +14,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -209,6 +211,15 @@ Value TileLoopConverter::getBlockTableRows(Value table, const BlockRows &rows) {
              },
              b.getI64Type())
       .front();
+}
+
+Value TileLoopConverter::getBlockGradientRow(Value table,
+                                             const BlockRows &rows) {
+  Value row = emitTableRow(index, emitTableStrides(index, table), rows.head,
+                           /*query=*/Value());
+  Value empty = tensor::EmptyOp::create(b, ArrayRef<int64_t>{1, blockSize},
+                                        row.getType());
+  return linalg::FillOp::create(b, row, empty).getResult(0);
 }
 
 //===----------------------------------------------------------------------===//

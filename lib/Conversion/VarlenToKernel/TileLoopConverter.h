@@ -68,6 +68,9 @@ private:
   Value getBlockTableRows(Value table, const BlockRows &rows);
   /// The same of a table that is summed: a query that is not in use has none.
   Value getTileGradientRows(Value table);
+  /// That of a table of keys: all queries of a block are of one head. Those
+  /// that are not in use see nothing.
+  Value getBlockGradientRow(Value table, const BlockRows &rows);
 
   // The body.
   void emitTile(Value entry);
@@ -92,7 +95,7 @@ private:
   void emitLoad(ReadOp read, kernel::RowsOperands rows);
   Value emitStored(WriteOp write, unsigned number, Type to);
   void emitWrite(WriteOp write);
-  /// Zeros in the rows of all queries of the tile, by all threads.
+  /// Zeros in what a table has of all rows of the tile, by all threads.
   void emitClear(ClearOp clear);
   template <typename Step> void emitStep(Step step, Value i, bool masked);
   kernel::RowsOperands rowsOf(const Tile &tile, Value valid) {

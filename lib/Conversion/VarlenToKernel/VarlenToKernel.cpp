@@ -71,21 +71,19 @@ LogicalResult BatchConverter::verify() {
       return loop.emitOpError("expected tiles of queries, keys or heads on a "
                               "GPU, got ")
              << loop.getTileType();
-    // A row of a table is summed by those who own its query.
+    // A row of a table is summed by those who own its query, or its key.
     WalkResult result = loop.walk([&](OnlineAttnGradOp step) {
-      if (step.getDtables().empty())
-        return WalkResult::advance();
-      if (llvm::any_of(getGradientTables(step), isOfKeys)) {
-        step.emitOpError("has the gradient of a table of keys, which no kernel "
-                         "for a GPU makes");
+      for (BlockArgument table : getGradientTables(step)) {
+        bool ofKeys = isOfKeys(table);
+        if (ofKeys == (axis == Axis::Keys))
+          continue;
+        step.emitOpError("expected gradients of tables")
+            << (ofKeys ? " of keys" : "") << " in a loop over tiles of "
+            << (ofKeys ? "keys" : "queries") << " on a GPU, got tiles "
+            << loop.getTileType();
         return WalkResult::interrupt();
       }
-      if (axis == Axis::Queries)
-        return WalkResult::advance();
-      step.emitOpError("expected gradients of tables in a loop over tiles of "
-                       "queries on a GPU, got tiles ")
-          << loop.getTileType();
-      return WalkResult::interrupt();
+      return WalkResult::advance();
     });
     if (result.wasInterrupted())
       return failure();

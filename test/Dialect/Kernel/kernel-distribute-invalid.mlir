@@ -146,7 +146,7 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @other(%i: index) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
     %e = tensor.empty() : tensor<64x64xf32>
-    // expected-error @below {{cannot be distributed: expected linalg.generic, linalg.fill, linalg.contract, tensor.empty, scf, varlen.scatter_add or kernel operations on tiles}}
+    // expected-error @below {{cannot be distributed: expected linalg.generic, linalg.fill, linalg.contract, tensor.empty, scf, varlen.scatter_add, varlen.add_keys or kernel operations on tiles}}
     %x = tensor.extract %e[%i, %i] : tensor<64x64xf32>
     gpu.return
   }
@@ -190,6 +190,25 @@ gpu.module @kernels {
     // expected-error @below {{got 'tensor<64x1xf32>' and 'tensor<64x1xi64>'}}
     varlen.scatter_add %statistic at %one to %table[%rows]
         : tensor<64x1xf32>, tensor<64x1xi32>, !table, tensor<64x1xi64>
+    gpu.return
+  }
+}
+
+// -----
+
+!table = memref<?x32xf32, strided<[1, 1], offset: ?>>
+gpu.module @kernels {
+  gpu.func @add_keys(%table: !table, %first: i32, %row: i64) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %values = arith.constant dense<0.0> : tensor<64x16xf32>
+    %several = arith.constant dense<0> : tensor<1x16xi64>
+    // expected-error @below {{expected values of a tile, keys x queries, and one row for all of them, a linalg.fill of 1 x C, got 'tensor<64x16xf32>' and 'tensor<1x16xi64>'}}
+    varlen.add_keys %values to %table[%several, %first]
+        : tensor<64x16xf32>, !table, tensor<1x16xi64>
+    %e = tensor.empty() : tensor<64x1xi64>
+    %column = linalg.fill ins(%row : i64) outs(%e : tensor<64x1xi64>) -> tensor<64x1xi64>
+    // expected-error @below {{got 'tensor<64x16xf32>' and 'tensor<64x1xi64>'}}
+    varlen.add_keys %values to %table[%column, %first]
+        : tensor<64x16xf32>, !table, tensor<64x1xi64>
     gpu.return
   }
 }

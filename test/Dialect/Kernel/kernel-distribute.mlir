@@ -309,6 +309,42 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // The four lanes that share two keys have their sums over the queries; lane 0 adds that
+  // of the first, lane 1 the other, if the table has the key.
+  // CHECK-LABEL: gpu.func @add_keys
+  // CHECK-SAME: (%[[TABLE:[a-z0-9]*]]: memref{{.*}}, %[[ROW:[a-z0-9]*]]: i64, %[[FIRST:[a-z0-9]*]]: i32
+  // CHECK: %[[V:.*]] = kernel.load
+  // CHECK: %[[FLAT:.*]] = memref.reinterpret_cast %[[TABLE]]
+  // CHECK: vector.multi_reduction <add>, %[[V]], %{{.*}} [1, 3] : vector<1x2x2x2xf32> to vector<1x2xf32>
+  // CHECK: %[[TOTAL:.*]] = gpu.subgroup_reduce add %{{.*}} cluster(size = 4) : (vector<2xf32>) -> vector<2xf32>
+  // CHECK: %[[SECOND:.*]] = arith.cmpi eq, %[[MEMBER:.*]], %{{.*}}
+  // CHECK: %[[OWNER:.*]] = arith.cmpi ult, %[[MEMBER]], %{{.*}}
+  // CHECK: %[[HAS:.*]] = arith.cmpi ne, %[[ROW]], %{{.*}} : i64
+  // CHECK: %[[ADDS:.*]] = arith.andi %[[OWNER]], %[[HAS]]
+  // CHECK: %[[OWN:.*]] = arith.select %[[SECOND]], %{{.*}}, %{{.*}} : i32
+  // CHECK: %[[KEY:.*]] = arith.addi %[[FIRST]], %[[OWN]] : i32
+  // CHECK: %[[S0:.*]] = vector.extract %[[TOTAL]][0]
+  // CHECK: %[[S1:.*]] = vector.extract %[[TOTAL]][1]
+  // CHECK: %[[SUM:.*]] = arith.select %[[SECOND]], %[[S1]], %[[S0]] : f32
+  // CHECK: %[[THERE:.*]] = arith.cmpi slt, %[[KEY]], %c32_i32
+  // CHECK: %[[IF:.*]] = arith.andi %[[ADDS]], %[[THERE]]
+  // CHECK: scf.if %[[IF]] {
+  // CHECK: %[[OLD:.*]] = memref.load %[[FLAT]][%[[PLACE:.*]]]
+  // CHECK: %[[NEW:.*]] = arith.addf %[[OLD]], %[[SUM]]
+  // CHECK: memref.store %[[NEW]], %[[FLAT]][%[[PLACE]]]
+  // CHECK-NOT: memref.load
+  gpu.func @add_keys(%table: memref<?x32xf32, strided<[1, 1], offset: ?>>, %row: i64, %first: i32,
+                     %in: memref<?x4x16xf32>, %n: index, %x: f32)
+      kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %values = kernel.load %in rows(%n, %n, %n, %n) valid(%n) otherwise %x
+        : memref<?x4x16xf32> to tensor<64x16xf32>
+    %e = tensor.empty() : tensor<1x16xi64>
+    %rows = linalg.fill ins(%row : i64) outs(%e : tensor<1x16xi64>) -> tensor<1x16xi64>
+    varlen.add_keys %values to %table[%rows, %first]
+        : tensor<64x16xf32>, memref<?x32xf32, strided<[1, 1], offset: ?>>, tensor<1x16xi64>
+    gpu.return
+  }
+
   // Without tiles, nothing is asked of the kernel.
   // CHECK-LABEL: gpu.func @plain
   gpu.func @plain() kernel {

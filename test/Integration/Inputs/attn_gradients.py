@@ -26,11 +26,8 @@ def is_of_queries(group, gradient):
 
 
 def capture_gradients(group):
-    """The names of the gradients of captures; kernels for a GPU make none of tables of
-    keys."""
+    """The names of the gradients of captures."""
     captures = harness.score_of(group).captures if group.score else {}
-    if harness.device != "cpu" and "key_table" in captures.values():
-        return []
     return [f"d{name}" for name in captures]
 
 

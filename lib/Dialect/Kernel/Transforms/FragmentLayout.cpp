@@ -90,3 +90,27 @@ Value ThreadBuilder::coordinates(unsigned dim, ArrayRef<int64_t> shape,
       arith::ConstantOp::create(
           *this, DenseElementsAttr::get(type, ArrayRef(distances))));
 }
+
+Value kernel::reduceRows(ThreadBuilder &b, Value fragment,
+                         vector::CombiningKind inThread,
+                         gpu::AllReduceOperation acrossLanes) {
+  auto type = cast<VectorType>(fragment.getType());
+  Type element = type.getElementType();
+  auto rows =
+      VectorType::get({type.getDimSize(0), type.getDimSize(2)}, element);
+  bool isSum = inThread == vector::CombiningKind::ADD;
+  Value identity = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(
+             rows, b.getFloatAttr(element, isSum ? -0.0 : -INFINITY)));
+  Value value = vector::MultiDimReductionOp::create(
+      b, fragment, identity, ArrayRef<bool>{false, true, false, true},
+      inThread);
+  auto flat = VectorType::get({rows.getNumElements()}, element);
+  value = vector::ShapeCastOp::create(b, flat, value);
+  value = gpu::SubgroupReduceOp::create(b, value, acrossLanes,
+                                        /*uniform=*/false,
+                                        /*cluster_size=*/4u);
+  auto column =
+      VectorType::get({type.getDimSize(0), 1, type.getDimSize(2), 1}, element);
+  return vector::ShapeCastOp::create(b, column, value);
+}

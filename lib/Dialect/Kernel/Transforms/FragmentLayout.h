@@ -10,6 +10,7 @@
 #define LIB_DIALECT_KERNEL_TRANSFORMS_FRAGMENTLAYOUT_H
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace mlir::varlen::kernel {
@@ -49,6 +50,13 @@ public:
   /// the projection that they depend on, of type i32.
   Value coordinates(unsigned dim, ArrayRef<int64_t> shape, int64_t warps);
 };
+
+/// Emits the reduction of each row of a fragment, R x 1: first of the columns
+/// that a thread has, then of the four lanes that share the row, all of which
+/// get it.
+Value reduceRows(ThreadBuilder &b, Value fragment,
+                 vector::CombiningKind inThread,
+                 gpu::AllReduceOperation acrossLanes);
 
 } // namespace mlir::varlen::kernel
 

@@ -189,6 +189,24 @@ static LogicalResult checkScatterAdd(ScatterAddOp op, int64_t warps) {
          << values << " and " << op.getRows().getType();
 }
 
+/// The row that all queries of the values have; null if it may differ.
+static Value getOneRow(AddKeysOp op) {
+  auto fill = op.getRows().getDefiningOp<linalg::FillOp>();
+  return fill ? fill.getInputs()[0] : Value();
+}
+
+static LogicalResult checkAddKeys(AddKeysOp op, int64_t warps) {
+  auto values = cast<RankedTensorType>(op.getValues().getType());
+  VectorType fragment = getFragmentType(values, warps);
+  if (fragment && fragment.getDimSize(2) == 2 && fragment.getDimSize(3) == 2 &&
+      op.getRows().getType().getDimSize(0) == 1 && getOneRow(op))
+    return success();
+  return op.emitOpError(
+             "expected values of a tile, keys x queries, and one row "
+             "for all of them, a linalg.fill of 1 x C, got ")
+         << values << " and " << op.getRows().getType();
+}
+
 /// Says why an operation with tiles cannot be distributed.
 static LogicalResult check(Operation *op, int64_t warps) {
   auto isTensor = [](Type type) { return isa<TensorType>(type); };
@@ -212,6 +230,7 @@ static LogicalResult check(Operation *op, int64_t warps) {
       .Case([](linalg::ContractOp contract) { return checkContract(contract); })
       .Case([](TileOp tile) { return checkTile(tile); })
       .Case([&](ScatterAddOp add) { return checkScatterAdd(add, warps); })
+      .Case([&](AddKeysOp add) { return checkAddKeys(add, warps); })
       .Default([&](Operation *op) -> LogicalResult {
         if (llvm::none_of(op->getOperandTypes(), isTensor) &&
             llvm::none_of(op->getResultTypes(), isTensor))
@@ -223,7 +242,8 @@ static LogicalResult check(Operation *op, int64_t warps) {
         return op->emitOpError(
             "cannot be distributed: expected linalg.generic, "
             "linalg.fill, linalg.contract, tensor.empty, scf, "
-            "varlen.scatter_add or kernel operations on tiles");
+            "varlen.scatter_add, varlen.add_keys or kernel operations on "
+            "tiles");
       });
 }
 
@@ -374,8 +394,8 @@ struct GenericPattern : Pattern<linalg::GenericOp> {
     BlockArgument acc = body->getArguments().back();
     Value scalar =
         combiner->op->getOperand(combiner->op->getOperand(0) == acc ? 1 : 0);
-    Value total =
-        reduce(b, region.get(scalar, full.getShape()), type, *combiner);
+    Value total = reduceRows(b, region.get(scalar, full.getShape()),
+                             combiner->inThread, combiner->acrossLanes);
     if (!startsFromIdentity(op, *combiner)) {
       IRMapping operands;
       operands.map(acc, adaptor.getOutputs()[0]);
@@ -423,28 +443,6 @@ private:
               ArrayRef<int64_t>{i, j});
       }
     return results;
-  }
-
-  /// The reduction of each row of `value`: first of the columns that a thread
-  /// has, then of the four lanes that share the row.
-  static Value reduce(ThreadBuilder &b, Value value, VectorType type,
-                      const Combiner &combiner) {
-    auto rows = VectorType::get({type.getDimSize(0), type.getDimSize(2)},
-                                type.getElementType());
-    bool isSum = combiner.inThread == vector::CombiningKind::ADD;
-    Value identity = arith::ConstantOp::create(
-        b,
-        DenseElementsAttr::get(rows, b.getFloatAttr(rows.getElementType(),
-                                                    isSum ? -0.0 : -INFINITY)));
-    value = vector::MultiDimReductionOp::create(
-        b, value, identity, ArrayRef<bool>{false, true, false, true},
-        combiner.inThread);
-    auto flat = VectorType::get({rows.getNumElements()}, rows.getElementType());
-    value = vector::ShapeCastOp::create(b, flat, value);
-    value = gpu::SubgroupReduceOp::create(b, value, combiner.acrossLanes,
-                                          /*uniform=*/false,
-                                          /*cluster_size=*/4u);
-    return vector::ShapeCastOp::create(b, type, value);
   }
 };
 
@@ -575,6 +573,20 @@ struct ScatterAddPattern : Pattern<ScatterAddOp> {
   }
 };
 
+struct AddKeysPattern : Pattern<AddKeysOp> {
+  using Pattern::Pattern;
+
+  LogicalResult
+  matchAndRewrite(AddKeysOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder b(op.getLoc(), rewriter);
+    emitAddKeys(b, adaptor.getValues(), op.getMemory(), getOneRow(op),
+                op.getFirstKey(), warps);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 //===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
@@ -638,10 +650,10 @@ void kernel::populateDistributePatternsAndLegality(TypeConverter &converter,
                                                        target);
   patterns.add<GenericPattern, ContractPattern, FillPattern, EmptyPattern,
                ConstantPattern, SelectPattern, TilePattern, LoadPattern,
-               StorePattern, ScatterAddPattern>(converter,
-                                                patterns.getContext(), warps);
+               StorePattern, ScatterAddPattern, AddKeysPattern>(
+      converter, patterns.getContext(), warps);
   target.addIllegalDialect<linalg::LinalgDialect, tensor::TensorDialect>();
-  target.addIllegalOp<TileOp, ScatterAddOp>();
+  target.addIllegalOp<TileOp, ScatterAddOp, AddKeysOp>();
   auto hasNoTensor = [](Operation *op) {
     auto isTensor = [](Type type) { return isa<TensorType>(type); };
     return llvm::none_of(op->getOperandTypes(), isTensor) &&

@@ -21,6 +21,13 @@ namespace mlir::varlen::kernel {
 void emitScatterAdd(ThreadBuilder &b, Value values, Value index, Value memory,
                     Value rows);
 
+/// Emits a `varlen.add_keys` of a fragment: `values` of a tile, keys x queries,
+/// to one row of `memory`. Of the four lanes that share two keys, all of which
+/// have their sums, the first two add one each: what a key has is added by one
+/// thread.
+void emitAddKeys(ThreadBuilder &b, Value values, Value memory, Value row,
+                 Value firstKey, int64_t warps);
+
 } // namespace mlir::varlen::kernel
 
 #endif // VARLEN_LIB_DIALECT_KERNEL_TRANSFORMS_TABLEROWS_H

@@ -60,8 +60,11 @@ void BlockVectorizer::emitAddKeys(AddKeysOp op) {
   auto type = vectorType(cast<MemRefType>(values.getType()).getElementType());
   Value zeros = constantVector(b.getZeroAttr(type.getElementType()));
   Value none = arith::ConstantOp::create(b, b.getI64IntegerAttr(kNoTableRow));
-  Value keys =
-      getValueOrCreateConstantIndexOp(b, b.getLoc(), rowsOf(op.getValues()));
+  // Those that the memory has.
+  Value keys = at.min(
+      getValueOrCreateConstantIndexOp(b, b.getLoc(), rowsOf(op.getValues())),
+      at.sub(b.createOrFold<memref::DimOp>(op.getMemory(), 1),
+             at.cast(op.getFirstKey())));
   int64_t lanes = schedule.getLanes();
   Value lastLane = constantVector(b.getI64IntegerAttr(lanes));
   Value numbers =

@@ -272,6 +272,27 @@ ForTilesOp RoleEmitter::emitStatistics(AttnGradOp grad,
   return loop;
 }
 
+RoleEmitter::StepCaptures RoleEmitter::getStepCaptures(Wrt which) {
+  SmallVector<int64_t> numbers;
+  StepCaptures captures;
+  ArrayRef<Value> rows = tableRows;
+  for (int64_t number : op.getWrtCaptures()) {
+    bool isWanted =
+        which == Wrt::All ||
+        isKeyTable(op.getScoreBody(), number) == (which == Wrt::TablesOfKeys);
+    if (isWanted)
+      numbers.push_back(number);
+    if (!isTable(op.getScoreBody(), number))
+      continue;
+    if (isWanted)
+      captures.tableRows.push_back(rows.front());
+    rows = rows.drop_front();
+  }
+  if (!numbers.empty())
+    captures.numbers = b.getDenseI64ArrayAttr(numbers);
+  return captures;
+}
+
 ForTilesOp RoleEmitter::emitQueryGrad(AttnGradOp grad, const RoleShape &shape) {
   OpBuilder::InsertionGuard guard(b);
   auto loop = beginTiles("dq", Axis::Queries, shape.tile);
@@ -285,6 +306,7 @@ ForTilesOp RoleEmitter::emitQueryGrad(AttnGradOp grad, const RoleShape &shape) {
   RankedTensorType row = statisticOf(shape.tile, shape.orientation);
   SmallVector<Value> inits = {fill(rows.getShape(), 0.0)};
   llvm::append_range(inits, zeroCaptures(t, row));
+  StepCaptures wrt = getStepCaptures(Wrt::Others);
   auto blocks = emitBlocks(
       t, tileType(Axis::Keys, shape.block), inits,
       [&](Value block, ValueRange sums) -> ValueRange {
@@ -295,11 +317,11 @@ ForTilesOp RoleEmitter::emitQueryGrad(AttnGradOp grad, const RoleShape &shape) {
             /*hi=*/Value(), /*k0=*/Value(), /*whole=*/Value(), t, block,
             /*position=*/Value(), /*first_key=*/Value(),
             /*captures=*/statistic.drop_front(2), getTables(),
-            /*rows=*/ValueRange(), tableRows, /*drows=*/ValueRange(),
+            /*rows=*/ValueRange(), wrt.tableRows, /*drows=*/ValueRange(),
             /*dq=*/sums[0], /*dk=*/Value(), /*dv=*/Value(),
             /*dcaptures=*/sums.drop_front(), scaleAttr(),
             OrientationAttr::get(b.getContext(), shape.orientation), natural,
-            wrtCapturesAttr(), getNumScores());
+            wrt.numbers, getNumScores());
         return addScore(step).getResults();
       });
   write(blocks.getResult(0), grad.getDq(), t, 0.0, /*isScaled=*/true);
@@ -322,8 +344,12 @@ ForTilesOp RoleEmitter::emitKeyGrad(AttnGradOp grad, const RoleShape &shape,
                                              values.getElementType())
                          .getResult();
   SmallVector<Value> inits;
-  if (ofKeys)
+  StepCaptures wrt;
+  if (ofKeys) {
     inits.push_back(fill(keys.getShape(), 0.0));
+    clearTables(/*areOfKeys=*/true, t);
+    wrt = getStepCaptures(Wrt::TablesOfKeys);
+  }
   if (ofValues)
     inits.push_back(fill(values.getShape(), 0.0));
   // Of one head each: a plain range of memory.
@@ -340,12 +366,12 @@ ForTilesOp RoleEmitter::emitKeyGrad(AttnGradOp grad, const RoleShape &shape,
             /*hi=*/Value(), /*k0=*/Value(), /*whole=*/Value(), block, t,
             /*position=*/Value(), /*first_key=*/Value(),
             /*captures=*/statistic.drop_front(2), getTables(),
-            /*rows=*/ValueRange(), /*dtables=*/ValueRange(),
-            /*drows=*/ValueRange(), /*dq=*/Value(),
-            ofKeys ? sums.front() : Value(), ofValues ? sums.back() : Value(),
+            /*rows=*/ValueRange(), wrt.tableRows, /*drows=*/ValueRange(),
+            /*dq=*/Value(), ofKeys ? sums.front() : Value(),
+            ofValues ? sums.back() : Value(),
             /*dcaptures=*/ValueRange(), scaleAttr(),
             OrientationAttr::get(b.getContext(), shape.orientation), natural,
-            /*wrt_captures=*/DenseI64ArrayAttr(), getNumScores());
+            wrt.numbers, getNumScores());
         return addScore(step).getResults();
       });
   if (ofKeys)
@@ -373,6 +399,7 @@ ForTilesOp RoleEmitter::emitSequenceGrad(AttnGradOp grad,
   SmallVector<Value> inits = {fill(rows.getShape(), 0.0, size)};
   llvm::append_range(
       inits, zeroCaptures(t, statisticOf(all, shape.orientation), size));
+  StepCaptures wrt = getStepCaptures(Wrt::All);
   // dk and dv are results of the step between those that go on.
   SmallVector<Value> carried;
   auto blocks = emitBlocks(
@@ -386,13 +413,13 @@ ForTilesOp RoleEmitter::emitSequenceGrad(AttnGradOp grad,
             /*hi=*/Value(), /*k0=*/Value(), /*whole=*/Value(), t, block,
             /*position=*/Value(), /*first_key=*/Value(),
             /*captures=*/statistic.drop_front(2), getTables(),
-            /*rows=*/ValueRange(), tableRows, /*drows=*/ValueRange(),
+            /*rows=*/ValueRange(), wrt.tableRows, /*drows=*/ValueRange(),
             /*dq=*/sums[0],
             /*dk=*/fill(keys.getShape(), 0.0),
             /*dv=*/fill(values.getShape(), 0.0),
             /*dcaptures=*/sums.drop_front(), scaleAttr(),
             OrientationAttr::get(b.getContext(), shape.orientation), natural,
-            wrtCapturesAttr(), getNumScores());
+            wrt.numbers, getNumScores());
         addScore(step);
         write(step.getDkOut(), grad.getDk(), block, 0.0, /*isScaled=*/true);
         write(step.getDvOut(), grad.getDv(), block, 0.0);

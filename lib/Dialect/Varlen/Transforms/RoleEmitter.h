@@ -41,10 +41,11 @@ private:
   /// in scratch that the other gradients read, with lse as steps on tiles of
   /// `shape.factor` want it.
   ForTilesOp emitStatistics(AttnGradOp grad, const RoleShape &shape);
-  /// dq, and the gradients of captures: a tile of queries meets the keys that
-  /// it sees.
+  /// dq, and the gradients of captures but for tables of keys: a tile of
+  /// queries meets the keys that it sees.
   ForTilesOp emitQueryGrad(AttnGradOp grad, const RoleShape &shape);
-  /// dk, dv or both: a tile of keys meets the queries that see it.
+  /// dk, dv or both: a tile of keys meets the queries that see it. Who owns dk
+  /// owns the gradients of tables of keys, too.
   ForTilesOp emitKeyGrad(AttnGradOp grad, const RoleShape &shape, bool ofKeys,
                          bool ofValues);
   /// All of them, of a sequence: its keys block by block, with dq of all its
@@ -99,11 +100,15 @@ private:
   UnitAttr naturalOf(FloatType factor) {
     return factor == compute ? b.getUnitAttr() : UnitAttr();
   }
-  DenseI64ArrayAttr wrtCapturesAttr() {
-    ArrayRef<int64_t> numbers = op.getWrtCaptures();
-    return numbers.empty() ? DenseI64ArrayAttr()
-                           : b.getDenseI64ArrayAttr(numbers);
-  }
+  /// Captures that a step adds to the gradients of, and where, of tables.
+  struct StepCaptures {
+    DenseI64ArrayAttr numbers;
+    SmallVector<Value> tableRows;
+  };
+  /// All captures that gradients are asked of, or the tables of keys among
+  /// them, or all others.
+  enum class Wrt { All, TablesOfKeys, Others };
+  StepCaptures getStepCaptures(Wrt which);
   FloatAttr scaleAttr() { return b.getF64FloatAttr(scale); }
 
   AttentionOpInterface op;

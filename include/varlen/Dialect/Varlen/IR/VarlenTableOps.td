@@ -159,9 +159,9 @@ def Varlen_AddKeysOp : Varlen_Op<"add_keys"> {
   let description = [{
     `memory[r, first_key + j] += sum_i values[i, j]` over the queries i whose row is r,
     for each key j and each r of `rows`, in an order that the types fix. As in
-    `varlen.scatter_add`, rows have the shape of a statistic of the values' queries, the
-    key is clamped, and a query whose row is negative is left out; but queries of one
-    head share its row.
+    `varlen.scatter_add`, rows have the shape of a statistic of the values' queries, and
+    a query whose row is negative is left out; but queries of one head share its row. A
+    key behind the last one of the memory is left out, too.
 
     ```mlir
     varlen.add_keys %values to %memory[%rows, %first_key]
