@@ -219,7 +219,11 @@ private:
   /// The loop over the rows of `all` before and behind those of `seen`.
   Vectors emitAround(int64_t rows, const Range &all, const Range &seen,
                      Vectors carried);
-  /// The same, and then the loop over those that all columns see.
+  /// The loops over all rows in their order: before, of and behind those that
+  /// all columns see.
+  Vectors emitInOrder(int64_t rows, const Range &all, const Range &seen,
+                      Vectors carried);
+  /// The loop of emitAround, and then that over those that all columns see.
   Vectors emitAroundSeen(int64_t rows, const Range &all, Vectors carried);
   void emitSegments();
   Vectors emitBand(Vectors carried);

@@ -303,6 +303,22 @@ BlockVectorizer::Vectors BlockVectorizer::emitAround(int64_t rows,
   return carried;
 }
 
+BlockVectorizer::Vectors BlockVectorizer::emitInOrder(int64_t rows,
+                                                      const Range &all,
+                                                      const Range &seen,
+                                                      Vectors carried) {
+  isAtEdge = true;
+  carried = emitLoop(rows, {all.begin, seen.begin}, carried);
+  isAtEdge = false;
+  isSeenByAll = true;
+  carried = emitLoop(rows, seen, carried);
+  isSeenByAll = false;
+  isAtEdge = true;
+  carried = emitLoop(rows, {seen.end, all.end}, carried);
+  isAtEdge = false;
+  return carried;
+}
+
 BlockVectorizer::Vectors BlockVectorizer::emitAroundSeen(int64_t rows,
                                                          const Range &all,
                                                          Vectors carried) {
@@ -361,11 +377,9 @@ BlockVectorizer::Vectors BlockVectorizer::emitBand(Vectors carried) {
     }
     return carried;
   }
-  // Chunks are looked at one after the other where sums have an order, else
-  // what all columns see is left out of them.
-  Range seen;
-  if (!isOrdered)
-    seen = emitSeen({index(0), getGroupRows()});
+  // Chunks are looked at one after the other; what all columns see is left out
+  // of them, to come last, unless sums have an order.
+  Range seen = emitSeen({index(0), getGroupRows()});
   IndexBuilder at{b};
   for (int64_t first = 0; first < vectors; first += kBandVectors) {
     int64_t count = std::min(kBandVectors, vectors - first);
@@ -376,13 +390,12 @@ BlockVectorizer::Vectors BlockVectorizer::emitBand(Vectors carried) {
     Range keys =
         emitKeysOf(index(begin), index(end - 1), getGroupRows(), kGranule);
     emitPart(first, count, carried, [&](const Vectors &part) {
-      if (isOrdered)
-        return emitLoop(rows, keys, part);
       auto clamp = [&](Value row) {
         return at.min(at.max(row, keys.begin), keys.end);
       };
       Range inside = {clamp(seen.begin), clamp(seen.end)};
-      return emitAround(rows, keys, inside, part);
+      return isOrdered ? emitInOrder(rows, keys, inside, part)
+                       : emitAround(rows, keys, inside, part);
     });
   }
   if (isOrdered)

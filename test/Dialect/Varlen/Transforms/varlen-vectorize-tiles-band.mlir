@@ -262,22 +262,30 @@ func.func @scores(%s: memref<?x8xf32>, %lo: memref<1x8xi32>, %hi: memref<1x8xi32
 
 // -----
 
-// Sums keep the order of rows, so nothing that all queries see comes last: the
-// limits count unless nothing is hidden, when they may be anything.
+// Sums keep the order of rows: what all queries see comes between the rows before
+// and behind it, and only there nothing is compared. Where nothing is hidden limits
+// may be anything: all rows are seen by all.
 
 // CHECK-LABEL: @sum
 // CHECK-SAME: %[[LO:[^:]*]]: memref<1x8xi32>, %[[HI:[^:]*]]: memref<1x8xi32>, %[[K0:[^:]*]]: i32, %[[WHOLE:[^:]*]]: i1
-// CHECK: memref.load %[[LO]][%c0, %c0]
+// CHECK: memref.load %[[LO]][%c0, %c7]
 // CHECK: arith.select %[[WHOLE]], %c0,
-// CHECK: memref.load %[[HI]][%c0, %c7]
+// CHECK: memref.load %[[HI]][%c0, %c0]
 // CHECK: arith.select %[[WHOLE]], %{{.*}},
-// CHECK: scf.for
+// CHECK: memref.load %[[LO]][%c0, %c0]
+// CHECK: memref.load %[[HI]][%c0, %c7]
+// CHECK: %[[END:.*]] = arith.muli
+// CHECK: %[[SEEN:.*]] = arith.minsi %{{.*}}, %[[END]] : index
+// CHECK: %[[UNSEEN:.*]] = arith.minsi %{{.*}}, %[[END]] : index
+// CHECK: %[[ABOVE:.*]] = scf.for %{{.*}} = %{{.*}} to %[[SEEN]] step %c2
 // CHECK: %[[X:.*]] = vector.load %{{.*}} : memref<?x8xf32>, vector<8xf32>
 // CHECK: %[[BEFORE:.*]] = arith.select %{{.*}}, %[[X]]
-// CHECK: %[[HIDDEN:.*]] = arith.select %{{.*}}, %[[BEFORE]]
-// CHECK: %[[ALL:.*]] = vector.broadcast %[[WHOLE]] : i1 to vector<8xi1>
-// CHECK: %[[Y:.*]] = arith.select %[[ALL]], %[[X]], %[[HIDDEN]]
+// CHECK: %[[Y:.*]] = arith.select %{{.*}}, %[[BEFORE]]
 // CHECK: arith.addf %{{.*}}, %[[Y]]
+// CHECK: %[[INSIDE:.*]] = scf.for %{{.*}} = %[[SEEN]] to %[[UNSEEN]] step %c2 iter_args(%{{.*}} = %[[ABOVE]])
+// CHECK-NOT: arith.select
+// CHECK: scf.for %{{.*}} = %[[UNSEEN]] to %[[END]] step %c2 iter_args(%{{.*}} = %[[INSIDE]])
+// CHECK: arith.select
 // CHECK-NOT: vector.store {{.*}} memref<?x8xf32>
 #tile = affine_map<(d0, d1) -> (d0, d1)>
 #row = affine_map<(d0, d1) -> (0, d1)>
