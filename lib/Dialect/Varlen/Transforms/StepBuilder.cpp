@@ -61,25 +61,51 @@ Value StepBuilder::contract(Value lhs, Value rhs, Value init,
       .getResult(0);
 }
 
+/// Erases the operations of a body that nothing needs, last ones first.
+static void eraseDeadOps(Block &body) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
 Value StepBuilder::elementwise(ValueRange inputs, Value init, Body body) {
-  SmallVector<AffineMap> maps;
+  Region region;
+  Block &block = region.emplaceBlock();
   for (Value input : inputs)
+    block.addArgument(elementOf(input), b.getLoc());
+  block.addArgument(elementOf(init), b.getLoc());
+  OpBuilder nested(b.getContext());
+  nested.setInsertionPointToStart(&block);
+  linalg::YieldOp::create(
+      nested, b.getLoc(),
+      body(nested, b.getLoc(), ValueRange(block.getArguments()).drop_back()));
+  // What no number is computed from would be kept in memory, or in registers,
+  // for nothing.
+  eraseDeadOps(block);
+  SmallVector<Value> used;
+  for (Value input : inputs) {
+    BlockArgument argument = block.getArgument(used.size());
+    if (argument.use_empty())
+      block.eraseArgument(argument.getArgNumber());
+    else
+      used.push_back(input);
+  }
+
+  SmallVector<AffineMap> maps;
+  for (Value input : used)
     maps.push_back(tileMap(input));
   maps.push_back(tileMap(init));
   // A statistic is a tile of its own: one column (or row) per query.
-  if (llvm::all_of(inputs, [&](Value input) {
+  if (llvm::all_of(used, [&](Value input) {
         return cast<RankedTensorType>(input.getType()).getShape() ==
                cast<RankedTensorType>(init.getType()).getShape();
       }))
     maps.assign(maps.size(), b.getMultiDimIdentityMap(2));
   SmallVector<IteratorType> iterators(2, IteratorType::parallel);
-  return linalg::GenericOp::create(
-             b, TypeRange{init.getType()}, inputs, ValueRange{init}, maps,
-             iterators,
-             [&](OpBuilder &nested, Location loc, ValueRange args) {
-               linalg::YieldOp::create(nested, loc, body(nested, loc, args));
-             })
-      .getResult(0);
+  auto generic = linalg::GenericOp::create(b, TypeRange{init.getType()}, used,
+                                           ValueRange{init}, maps, iterators);
+  generic.getRegion().takeBody(region);
+  return generic.getResult(0);
 }
 
 Value StepBuilder::reduce(ValueRange inputs, Value init, Body combine) {
@@ -175,8 +201,6 @@ Value StepBuilder::overScores(const ScoreInputs &of, Value products,
   return elementwise(
       inputs, empty(products, element),
       [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
-        // Without what is written.
-        args = args.drop_back();
         ValueRange ofMore = args.slice(1, more.size());
         ValueRange rest = args.drop_front(1 + more.size());
         // Without positions nobody reads them.

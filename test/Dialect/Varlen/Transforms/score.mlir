@@ -58,6 +58,11 @@ func.func @attn(%q: memref<?x4x64xf32>, %cu: memref<?xi32>, %slopes: memref<4xf3
 // The derivative by the gain is the product: it is summed over keys.
 // STEPS-LABEL: func.func @grad
 // STEPS: linalg.generic {{.*}} iterator_types = ["reduction", "parallel"]
+// The derivative by the score is the gain: no score is read again.
+// STEPS: linalg.generic
+// STEPS-SAME: ins(%{{.*}}, %{{.*}} : tensor<?x24xf32>, tensor<1x24xf32>)
+// STEPS-NEXT: ^bb0(%[[DS:.*]]: f32, %[[GAIN:.*]]: f32, %{{.*}}: f32):
+// STEPS: arith.mulf %[[DS]], %[[GAIN]]
 func.func @grad(%q: memref<?x4x64xf32>, %lse: memref<4x?xf32>, %cu: memref<?xi32>,
                 %gains: memref<4xf32>, %dq: memref<?x4x64xf32>, %dk: memref<?x4x64xf32>,
                 %dv: memref<?x4x64xf32>, %dgains: memref<4xf32>) {

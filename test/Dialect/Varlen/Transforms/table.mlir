@@ -18,7 +18,7 @@
 // The region is written with an entry in place of the lookup.
 // STEPS-LABEL: func.func @attn
 // STEPS: linalg.generic
-// STEPS: ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<?x24xf32>, tensor<1x24xi32>, tensor<1x24xi64>)
+// STEPS: ins(%{{.*}}, %{{.*}} : tensor<?x24xf32>, tensor<1x24xi64>)
 // STEPS: %[[KEY:.*]] = arith.addi
 // STEPS: %[[ENTRY:.*]] = varlen.gather %{{.*}}[%{{.*}}, %[[KEY]]] : memref<?x32xf32, strided<[1, 1]>>, i64, i32 -> f32
 // STEPS-NEXT: arith.addf %{{.*}}, %[[ENTRY]] : f32
