@@ -16,6 +16,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
@@ -103,6 +104,30 @@ RoleEmitter::emitBlocks(Value tile, TileType block, ValueRange inits,
   return loop;
 }
 
+/// Makes one operation of the product of a score with a scale and a sum that it
+/// is a term of: the product is ours, and nobody asked for it to be rounded.
+static void fuseScale(OpBuilder &b, arith::MulFOp scaled) {
+  Value product = scaled.getResult();
+  OpBuilder::InsertionGuard guard(b);
+  for (Operation *user : llvm::make_early_inc_range(scaled->getUsers())) {
+    if (!isa<arith::AddFOp, arith::SubFOp>(user) ||
+        user->getOperand(0) == user->getOperand(1))
+      continue;
+    b.setInsertionPoint(user);
+    bool isFirst = user->getOperand(0) == product;
+    Value scale = scaled.getRhs(), term = user->getOperand(isFirst ? 1 : 0);
+    if (isa<arith::SubFOp>(user)) {
+      Value &negated = isFirst ? term : scale;
+      negated = arith::NegFOp::create(b, user->getLoc(), negated);
+    }
+    user->getResult(0).replaceAllUsesWith(
+        math::FmaOp::create(b, user->getLoc(), scaled.getLhs(), scale, term));
+    user->erase();
+  }
+  if (scaled.use_empty())
+    scaled.erase();
+}
+
 template <typename Step> Step RoleEmitter::addScore(Step step) {
   Block *score = op.getScoreBody();
   if (!score)
@@ -113,12 +138,17 @@ template <typename Step> Step RoleEmitter::addScore(Step step) {
                               score->getArgumentTypes(), locations);
   SmallVector<Value> arguments =
       llvm::to_vector_of<Value>(body->getArguments());
-  if (changesScores(score))
-    arguments[Score] = arith::MulFOp::create(
+  arith::MulFOp scaled;
+  if (changesScores(score)) {
+    scaled = arith::MulFOp::create(
         b, arguments[Score],
         arith::ConstantOp::create(
             b, b.getFloatAttr(compute, *op.getScaleValue())));
+    arguments[Score] = scaled;
+  }
   YieldOp::create(b, cloneScoreBody(b, score, arguments));
+  if (scaled)
+    fuseScale(b, scaled);
   return step;
 }
 

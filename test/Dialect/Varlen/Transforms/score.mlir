@@ -5,7 +5,8 @@
 
 #cpu = #varlen.cpu_schedule<lanes = 8, vectors = 3, rows = 4, panels = 2, kv_block = 128, kv = copy>
 
-// Captures are read as numbers of rows, the scale is in front of the region.
+// Captures are read as numbers of rows, the scale is in front of the region, or part of a
+// fused multiply-add where the region adds to the score.
 // TILES-LABEL: func.func @attn
 // TILES: varlen.for_tiles
 // TILES: %[[SLOPE:.*]] = varlen.read %{{.*}} at %{{.*}} : memref<4xf32>, {{.*}} -> tensor<1x48xf32>
@@ -13,8 +14,9 @@
 // TILES: varlen.online_attn kq at({{.*}}) ins({{.*}}) captures(%[[SLOPE]] : tensor<1x48xf32>) outs({{.*}}) scale 1.000000e+00
 // TILES-SAME: score (%score: f32, %query: i32, %key: i32, %capture: f32) {
 // TILES: %[[SCALE:.*]] = arith.constant 1.250000e-01 : f32
-// TILES: %[[SCALED:.*]] = arith.mulf %score, %[[SCALE]] : f32
-// TILES: arith.addf %[[SCALED]]
+// TILES-NOT: arith.mulf %score
+// TILES: %[[Y:.*]] = arith.mulf %capture, %{{.*}} : f32
+// TILES: math.fma %score, %[[SCALE]], %[[Y]] : f32
 // TILES: varlen.online_finish {{.*}} scale 1.000000e+00
 // Positions of queries are tiles, that of key 0 a number.
 // CPU-LABEL: func.func @attn
@@ -27,7 +29,7 @@
 // STEPS: %[[DISTANCE:.*]] = arith.subi %{{.*}}, %in{{.*}} : i32
 // STEPS-NEXT: %[[X:.*]] = arith.sitofp %[[DISTANCE]]
 // STEPS-NEXT: %[[Y:.*]] = arith.mulf %in{{.*}}, %[[X]] : f32
-// STEPS-NEXT: %[[NEW:.*]] = arith.addf %{{.*}}, %[[Y]] : f32
+// STEPS-NEXT: %[[NEW:.*]] = math.fma %in, %{{.*}}, %[[Y]] : f32
 // STEPS-NEXT: linalg.yield %[[NEW]]
 func.func @attn(%q: memref<?x4x64xf32>, %cu: memref<?xi32>, %slopes: memref<4xf32>,
                 %out: memref<?x4x64xf32>, %lse: memref<4x?xf32>) {
@@ -52,6 +54,7 @@ func.func @attn(%q: memref<?x4x64xf32>, %cu: memref<?xi32>, %slopes: memref<4xf3
 // TILES: varlen.write %{{.*}}, %{{.*}}, %{{.*}} to %[[ROWS]] at %{{.*}} otherwise (inf, 0.000000e+00, 0.000000e+00)
 // TILES: varlen.for_tiles "dqkv"
 // TILES: varlen.online_attn_grad {{.*}} captures(%{{.*}} : tensor<1x?xf32>) {{.*}} dcaptures(%{{.*}} : tensor<1x?xf32>) scale 1.000000e+00 {{.*}}wrt_captures = array<i64: 0>
+// TILES: arith.mulf %score, %{{.*}} : f32
 // TILES: varlen.write %{{.*}} to %[[TERMS]] at %{{.*}} otherwise (0.000000e+00) times -1.000000e+00
 // TILES: varlen.for_tiles "dcapture0"
 // TILES: varlen.online_sink_grad

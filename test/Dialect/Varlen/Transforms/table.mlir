@@ -21,7 +21,7 @@
 // STEPS: ins(%{{.*}}, %{{.*}} : tensor<?x24xf32>, tensor<1x24xi64>)
 // STEPS: %[[KEY:.*]] = arith.addi
 // STEPS: %[[ENTRY:.*]] = varlen.gather %{{.*}}[%{{.*}}, %[[KEY]]] : memref<?x32xf32, strided<[1, 1]>>, i64, i32 -> f32
-// STEPS-NEXT: arith.addf %{{.*}}, %[[ENTRY]] : f32
+// STEPS-NEXT: math.fma %{{.*}}, %{{.*}}, %[[ENTRY]] : f32
 // Queries are lanes.
 // VECTORS-LABEL: func.func @attn
 // VECTORS: varlen.gather {{.*}} : memref<?x32xf32, strided<[1, 1]>>, vector<8xi64>, vector<8xi32> -> vector<8xf32>

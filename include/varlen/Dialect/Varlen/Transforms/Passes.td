@@ -209,8 +209,8 @@ def VarlenTileAttn : Pass<"varlen-tile-attn"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::tensor::TensorDialect"];
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::tensor::TensorDialect"];
   let statistics = [
     Statistic<"numTiled", "tiled", "Attentions and gradients tiled">];
 }
