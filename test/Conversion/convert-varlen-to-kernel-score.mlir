@@ -18,6 +18,7 @@
 // CHECK: gpu.shuffle xor %[[LOW]]
 // CHECK-COUNT-9: gpu.shuffle xor
 // CHECK-NOT: gpu.shuffle
+// CHECK: %[[LEAST:.*]] = arith.select %{{.*}}, %{{.*}}, %{{.*}} : f32
 // CHECK: %[[MOST:.*]] = arith.select %{{.*}}, %{{.*}}, %{{.*}} : f32
 // A lane asks for every 32nd block; the first and the last that someone sees count.
 // CHECK: %[[SEEN:.*]]:2 = scf.for
@@ -30,6 +31,21 @@
 // CHECK: %[[FIRST:.*]] = arith.sitofp %{{.*}} : i32 to f32
 // CHECK: %[[MAY:.*]] = arith.cmpf ult, %[[FIRST]], %{{.*}} : f32
 // CHECK: scf.if %[[MAY]]
+// CHECK: varlen.online_attn qk {{.*}} limits(
+// CHECK: varlen.yield %{{.*}}, %{{.*}} : f32, i1
+// Of blocks that the mask does not cut, those that are visible as a whole have a step that
+// hides nothing.
+// CHECK: kernel.ring.wait
+// CHECK: %[[FIRST:.*]] = arith.sitofp %{{.*}} : i32 to f32
+// CHECK: %[[LAST:.*]] = arith.sitofp %{{.*}} : i32 to f32
+// CHECK: %[[MAY:.*]] = arith.cmpf ult, %[[FIRST]], %[[MOST]] : f32
+// CHECK: %[[CUT:.*]] = arith.cmpf uge, %[[LAST]], %[[LEAST]] : f32
+// CHECK: scf.if %[[MAY]]
+// CHECK: scf.if %[[CUT]]
+// CHECK: varlen.yield %{{.*}}, %{{.*}} : f32, i1
+// CHECK: } else {
+// CHECK: varlen.online_attn qk
+// CHECK: varlen.yield %score : f32
 func.func @forward(%q: memref<?x4x64xbf16>, %cu: memref<?xi32>, %prefix: memref<4x?xf32>,
                    %out: memref<?x4x64xbf16>, %lse: memref<4x?xf32>) {
   varlen.attn %q, %q, %q, %cu, %cu outs(%out, %lse) captures(%prefix)

@@ -141,6 +141,8 @@ hidden = {"score": scores.chunked(48), "window": (70, -1), "unused": 1}
 captured = {"score": scores.document(), "window": (-1, 0), "unused": 2}
 check("hidden by captures", "bf16", 4, 2, 64, 64, runs=27, **captured)
 check("hidden by a score", "f16", 2, 1, 128, 128, runs=3, **hidden)
+# Blocks of all kinds: hidden, cut, and visible as a whole.
+check("some blocks whole", "bf16", 4, 2, 64, 64, runs=3, score=scores.prefix_lm(), unused=2)
 check("table of heads", "bf16", 4, 2, 64, 64, runs=27, score=scores.t5_bias(), window=(-1, 0))
 tables = scores.compose(scores.position_bias(), scores.tree())
 check("tables of queries", "f16", 4, 2, 64, 64, runs=3, score=tables, unused=2)

@@ -270,7 +270,8 @@ void TileLoopConverter::emitClear(ClearOp clear) {
 //===----------------------------------------------------------------------===//
 
 template <typename Step>
-void TileLoopConverter::emitStep(Step step, Value i, bool masked) {
+void TileLoopConverter::emitStep(Step step, Value i, bool masked,
+                                 bool hidesKeys) {
   SmallVector<Value> bounds;
   Value k0;
   if (masked && ofQueries) {
@@ -329,6 +330,8 @@ void TileLoopConverter::emitStep(Step step, Value i, bool masked) {
     copy.getDtablesMutable().assign(gradients);
     copy.getDrowsMutable().assign(gradientRows);
   }
+  if (!hidesKeys)
+    copy.getScoreBody()->getTerminator()->eraseOperand(1);
   if (!masked)
     return;
   copy.getLoMutable().assign(bounds[0]);
@@ -339,14 +342,28 @@ void TileLoopConverter::emitStep(Step step, Value i, bool masked) {
 TileBuilder::State TileLoopConverter::emitStep(Value i, bool masked,
                                                ValueRange slot,
                                                ValueRange state) {
-  auto emit = [&] { return emitSeenStep(i, masked, slot, state); };
-  Value may = mayBeVisible(i, masked);
-  if (!may)
+  BlockVisibility visibility = getVisibility(i, masked);
+  // Few blocks are cut by the mask as well: they have one step.
+  auto emit = [&] {
+    if (masked || !visibility.mayBeHidden)
+      return emitSeenStep(i, masked, /*hidesKeys=*/true, slot, state);
+    return State(emitChoice(
+        b, visibility.mayBeHidden,
+        [&] {
+          return emitSeenStep(i, masked, /*hidesKeys=*/true, slot, state);
+        },
+        [&] {
+          return emitSeenStep(i, masked, /*hidesKeys=*/false, slot, state);
+        }));
+  };
+  if (!visibility.mayBeVisible)
     return emit();
-  return State(emitChoice(b, may, emit, [&] { return State(state); }));
+  return State(emitChoice(b, visibility.mayBeVisible, emit,
+                          [&] { return State(state); }));
 }
 
 TileBuilder::State TileLoopConverter::emitSeenStep(Value i, bool masked,
+                                                   bool hidesKeys,
                                                    ValueRange slot,
                                                    ValueRange state) {
   map.map(blocks.getIterArgs(), state);
@@ -366,7 +383,7 @@ TileBuilder::State TileLoopConverter::emitSeenStep(Value i, bool masked,
                           index.constant(blockSize)});
         })
         .Case<OnlineAttnOp, OnlineAttnGradOp>(
-            [&](auto step) { emitStep(step, i, masked); })
+            [&](auto step) { emitStep(step, i, masked, hidesKeys); })
         .Default([&](Operation *other) { b.clone(*other, map); });
   return llvm::map_to_vector(blocks.getYielded(),
                              [&](Value value) { return map.lookup(value); });

@@ -280,8 +280,9 @@ TileLoopConverter::getCaptureRanges(const kernel::RowsOperands &rows,
   return ranges;
 }
 
-Value TileLoopConverter::mayBeVisible(Value first, Value count,
-                                      ArrayRef<NumberRange> captures) {
+BlockVisibility
+TileLoopConverter::getVisibility(Value first, Value count,
+                                 ArrayRef<NumberRange> captures) {
   auto range = [&](Value first, Value count) -> PositionRange {
     return {first, narrow.add(first, narrow.sub(count, narrow.constant(1)))};
   };
@@ -299,10 +300,10 @@ Value TileLoopConverter::mayBeVisible(Value first, Value count,
   PositionRange queries = ofQueries
                               ? positions(tile.first, tile.usedRows)
                               : positions(index.cast(first), index.cast(count));
-  return emitMayBeVisible(narrow, getScore(), queries, keys, captures);
+  return emitVisibility(narrow, getScore(), queries, keys, captures);
 }
 
-Value TileLoopConverter::mayBeVisible(Value i, bool masked) {
+BlockVisibility TileLoopConverter::getVisibility(Value i, bool masked) {
   if (!getVisible(getScore()))
     return {};
   BlockRows rows = getBlockRows(i, masked);
@@ -314,7 +315,7 @@ Value TileLoopConverter::mayBeVisible(Value i, bool masked) {
                 : getCaptureRanges({rows.row, rows.head, rows.first,
                                     index.constant(1), index.cast(count)},
                                    blockSize);
-  return mayBeVisible(first, count, captures);
+  return getVisibility(first, count, captures);
 }
 
 Value TileLoopConverter::getUsedRows(Value first) {
@@ -346,7 +347,8 @@ MaskRange<Value> TileLoopConverter::dropHiddenBlocks(MaskRange<Value> range) {
       b, narrow.add(begin, lane), end, narrow.constant(kWarpLanes),
       {end, begin}, [&](Value number, ValueRange seen) {
         Value first = narrow.mul(number, blockSize);
-        Value may = mayBeVisible(first, getUsedRows(first), captures);
+        Value may =
+            getVisibility(first, getUsedRows(first), captures).mayBeVisible;
         if (!may)
           may = arith::ConstantOp::create(b, b.getBoolAttr(true));
         Value past = narrow.add(number, 1);

@@ -75,13 +75,16 @@ private:
   // The body.
   void emitTile(Value entry);
   State emitStep(Value i, bool masked, ValueRange slot, ValueRange state);
-  State emitSeenStep(Value i, bool masked, ValueRange slot, ValueRange state);
-  /// Whether iteration i has a key that a query may see, as far as the score
-  /// region says so; null if it does not.
-  Value mayBeVisible(Value i, bool masked);
+  /// The step of an iteration of which some keys are visible; without
+  /// `hidesKeys` the score region hides none.
+  State emitSeenStep(Value i, bool masked, bool hidesKeys, ValueRange slot,
+                     ValueRange state);
+  /// What the score region hides of iteration i, as far as it says so.
+  BlockVisibility getVisibility(Value i, bool masked);
   /// The same of `count` rows from row `first` on, both i32, whose captures
   /// have those ranges.
-  Value mayBeVisible(Value first, Value count, ArrayRef<NumberRange> captures);
+  BlockVisibility getVisibility(Value first, Value count,
+                                ArrayRef<NumberRange> captures);
   /// The blocks of `range` between the first and the last that may be visible:
   /// others are not even copied.
   MaskRange<Value> dropHiddenBlocks(MaskRange<Value> range);
@@ -97,7 +100,8 @@ private:
   void emitWrite(WriteOp write);
   /// Zeros in what a table has of all rows of the tile, by all threads.
   void emitClear(ClearOp clear);
-  template <typename Step> void emitStep(Step step, Value i, bool masked);
+  template <typename Step>
+  void emitStep(Step step, Value i, bool masked, bool hidesKeys);
   kernel::RowsOperands rowsOf(const Tile &tile, Value valid) {
     return {ofQueries ? tile.sequence.qRow : tile.sequence.kRow, tile.kvHead,
             tile.first, ofQueries ? group : index.constant(1), valid};

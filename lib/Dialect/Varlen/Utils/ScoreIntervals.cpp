@@ -44,8 +44,9 @@ public:
                    const PositionRange &queries, const PositionRange &keys,
                    ArrayRef<NumberRange> captures);
 
-  Value mayBeVisible() {
-    return visible ? conditions.lookup(visible).mayBeTrue : Value();
+  BlockVisibility getVisibility() {
+    Condition condition = conditions.lookup(visible);
+    return {condition.mayBeTrue, condition.mayBeFalse};
   }
   /// The first operation that nothing is known of; null if there is none.
   Operation *getUnknown() { return unknown; }
@@ -304,7 +305,15 @@ Value varlen::emitMayBeVisible(IndexBuilder &index, Block *score,
                                ArrayRef<NumberRange> captures) {
   if (!getVisible(score))
     return {};
-  return ConditionEmitter(index, score, queries, keys, captures).mayBeVisible();
+  return emitVisibility(index, score, queries, keys, captures).mayBeVisible;
+}
+
+BlockVisibility varlen::emitVisibility(IndexBuilder &index, Block *score,
+                                       const PositionRange &queries,
+                                       const PositionRange &keys,
+                                       ArrayRef<NumberRange> captures) {
+  return ConditionEmitter(index, score, queries, keys, captures)
+      .getVisibility();
 }
 
 Operation *varlen::findUnknownVisibility(Block *score) {

@@ -43,6 +43,19 @@ Value emitMayBeVisible(IndexBuilder &index, Block *score,
                        const PositionRange &queries, const PositionRange &keys,
                        ArrayRef<NumberRange> captures);
 
+/// What a score region hides of the pairs of a block: whether some may be
+/// visible, and whether some may be hidden, each an i1, or null if it may be
+/// whatever the block is.
+struct BlockVisibility {
+  Value mayBeVisible, mayBeHidden;
+};
+
+/// Emits both, of a region that hides keys.
+BlockVisibility emitVisibility(IndexBuilder &index, Block *score,
+                               const PositionRange &queries,
+                               const PositionRange &keys,
+                               ArrayRef<NumberRange> captures);
+
 /// An operation on which the visibility of a key depends and whose result is
 /// unbounded for `emitMayBeVisible`; null if there is none.
 Operation *findUnknownVisibility(Block *score);
