@@ -155,6 +155,9 @@ void varlen::buildVarlenExpandOperations(OpPassManager &manager,
   manager.addPass(createVarlenCallLibm());
   if (target && !target->hasFMA)
     manager.addPass(createVarlenExpandFMA());
+  // AArch64 has an instruction for each. While loops say what they carry.
+  if (target && target->arch == CPUTarget::Arch::X86_64)
+    manager.addPass(createVarlenExpandExtremes());
 }
 
 void varlen::buildVarlenLowerToLLVM(OpPassManager &manager,

@@ -759,6 +759,45 @@ def VarlenCallLibm : Pass<"varlen-call-libm", "::mlir::ModuleOp"> {
     "::mlir::func::FuncDialect", "::mlir::vector::VectorDialect"];
 }
 
+def VarlenExpandExtremes : Pass<"varlen-expand-extremes"> {
+  let summary = "Write maxima and minima as one comparison where no NaN is lost";
+  let description = [{
+    x86 has one instruction for `x > y ? x : y`, which is y where either of them is a
+    NaN, and none for maxima that treat NaNs in another way: LLVM writes three. An
+    `arith.maxnumf` or `arith.minnumf` with an operand that is never a NaN becomes a
+    comparison and a selection, and so does an `arith.maximumf` or `arith.minimumf`
+    with a constant. Never a NaN is a constant that is none, what a loop carries that
+    begins with such a value and stays one, as a running maximum from -inf does, and
+    what is selected or broadcast from such values.
+
+    *Requires*: loops as `scf.for`. Extremes of which nothing is known are left as
+    they are, and so is `arith.maximumf` with 0.0, which is 0.0 also for -0.0.
+    *Guarantees*: results are the same, but for the sign of a zero that
+    `arith.maxnumf` and `arith.minnumf` leave open.
+    *Numerics*: none.
+
+    ```mlir
+    %top = scf.for %i = %c0 to %n step %c1 iter_args(%t = %minus_infinity) -> vector<8xf32> {
+      %x = vector.load %m[%i, %c0] : memref<?x8xf32>, vector<8xf32>
+      %max = arith.maxnumf %x, %t : vector<8xf32>
+      scf.yield %max : vector<8xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    %top = scf.for %i = %c0 to %n step %c1 iter_args(%t = %minus_infinity) -> vector<8xf32> {
+      %x = vector.load %m[%i, %c0] : memref<?x8xf32>, vector<8xf32>
+      %greater = arith.cmpf ogt, %x, %t : vector<8xf32>
+      %max = arith.select %greater, %x, %t : vector<8xi1>, vector<8xf32>
+      scf.yield %max : vector<8xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let statistics = [
+    Statistic<"numExpanded", "expanded", "Extremes written as comparisons">];
+}
+
 def VarlenExpandFMA : Pass<"varlen-expand-fma"> {
   let summary = "Write fused multiply-adds as two operations";
   let description = [{

@@ -20,7 +20,6 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
@@ -90,29 +89,6 @@ void BlockVectorizer::emitOperation(Operation &inner, const Place &place,
   for (Value &operand : operands)
     if (!isa<MemRefType>(operand.getType()))
       operand = asVector(operand);
-  auto op = cast<linalg::LinalgOp>(inner.getParentOp());
-  if (isa<arith::MaxNumFOp>(inner) && isStatistic(op->getResult(0))) {
-    // One instruction on x86, where maxnumf takes three. Only the second
-    // operand's NaN survives, and a maximum of a query is never NaN: it ignores
-    // NaN scores, which the exponential then carries into the result.
-    Value greater = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
-                                          operands[0], operands[1]);
-    return mapping.map(
-        inner.getResult(0),
-        arith::SelectOp::create(b, greater, operands[0], operands[1])
-            .getResult());
-  }
-  APFloat bound(0.0);
-  if (isa<arith::MinimumFOp>(inner) &&
-      matchPattern(inner.getOperand(1), m_ConstantFloat(&bound)) &&
-      !bound.isNaN()) {
-    // One instruction as well, of which the first operand's NaN survives.
-    Value less = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT,
-                                       operands[1], operands[0]);
-    return mapping.map(
-        inner.getResult(0),
-        arith::SelectOp::create(b, less, operands[1], operands[0]).getResult());
-  }
   SmallVector<Type> types;
   for (Type type : inner.getResultTypes())
     types.push_back(vectorType(type));

@@ -21,8 +21,7 @@
 // CHECK: math.fma %[[F]], %[[Q0]], %[[A0]]
 // CHECK: math.fma %[[F]], %[[Q1]]
 // CHECK: scf.yield
-// CHECK: %[[GT:.*]] = arith.cmpf ogt, %[[SUM]]#0, %[[T0]]
-// CHECK: arith.select %[[GT]], %[[SUM]]#0, %[[T0]]
+// CHECK: arith.maxnumf %[[SUM]]#0, %[[T0]]
 // CHECK: vector.store %[[SUM]]#0, %[[S]][%[[R]], %c0]
 // CHECK: vector.store %[[SUM]]#7
 // CHECK: scf.yield
@@ -304,16 +303,13 @@ func.func @finish(%acc: memref<6x16xf32>, %m: memref<1x16xf32>, %l: memref<1x16x
 
 // -----
 
-// Maxima and minima of a score region are what they say, NaN or not; those that
-// cannot meet a NaN on one side take one instruction.
+// Maxima and minima of a score region are what they say, as is that of the scores.
 
 // CHECK-LABEL: @maximum_of_scores
-// CHECK: arith.maxnumf %{{.*}}, %{{.*}} : vector<8xf32>
-// CHECK: arith.minimumf %{{.*}}, %{{.*}} : vector<8xf32>
-// CHECK: %[[LESS:.*]] = arith.cmpf olt
-// CHECK: arith.select %[[LESS]]
-// CHECK: arith.cmpf ogt
-// CHECK-NOT: arith.maxnumf
+// CHECK: %[[X:.*]] = arith.maxnumf %{{.*}}, %[[A:.*]] : vector<8xf32>
+// CHECK: %[[Y:.*]] = arith.minimumf %[[A]], %[[X]] : vector<8xf32>
+// CHECK: %[[Z:.*]] = arith.minimumf %[[Y]], %{{.*}} : vector<8xf32>
+// CHECK: arith.maxnumf %[[Z]], %{{.*}} : vector<8xf32>
 func.func @maximum_of_scores(%q: memref<6x8xf32>, %k: memref<?x6xf32>, %v: memref<?x8xf32>, %a: memref<1x8xf32>, %acc: memref<8x8xf32>, %m: memref<1x8xf32>, %l: memref<1x8xf32>, %n: index) {
   scf.forall (%i) in (%n) {
     %qt = varlen.to_tile %q as columns : memref<6x8xf32> to tensor<8x6xf32>

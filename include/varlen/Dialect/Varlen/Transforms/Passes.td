@@ -500,8 +500,7 @@ def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
         ...
       }
       vector.store %acc#0, %scores[%row, %c0]
-      %greater = arith.cmpf ogt, %acc#0, %t0 : vector<8xf32>
-      %max = arith.select %greater, %acc#0, %t0
+      %max = arith.maxnumf %acc#0, %t0 : vector<8xf32>
       ...
     }
     ```
