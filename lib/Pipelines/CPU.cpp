@@ -122,8 +122,7 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
   if (!exp2.scale)
     manager.addPass(createVarlenExpandExp2(exp2));
   manager.addPass(createVarlenChooseCopies());
-  manager.addPass(createVarlenVectorizeTiles(
-      {/*emulateDot=*/!target || !target->hasBF16Dot}));
+  manager.addPass(createVarlenVectorizeTiles());
   // Tiles of few queries, which have no panels.
   manager.addPass(bufferization::createOneShotBufferizePass());
   manager.addPass(createVarlenExpandCopies());
@@ -145,6 +144,9 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
 void varlen::buildVarlenExpandOperations(OpPassManager &manager,
                                          const VarlenToCPUOptions &options) {
   const CPUTarget *target = lookupCPUTarget(options.target);
+  // Before conversions are expanded one by one.
+  manager.addPass(
+      createVarlenExpandPairs({/*dot=*/!target || !target->hasBF16Dot}));
   // Before LLVM sees a conversion that it would make a library call.
   VarlenExpandNarrowFloatsOptions narrow;
   narrow.bf16 = !target || !target->hasBF16Dot;
@@ -153,11 +155,11 @@ void varlen::buildVarlenExpandOperations(OpPassManager &manager,
   // While their arguments are of types that libm knows, and before functions
   // are LLVM's.
   manager.addPass(createVarlenCallLibm());
-  if (target && !target->hasFMA)
-    manager.addPass(createVarlenExpandFMA());
   // AArch64 has an instruction for each. While loops say what they carry.
   if (target && target->arch == CPUTarget::Arch::X86_64)
     manager.addPass(createVarlenExpandExtremes());
+  if (target && !target->hasFMA)
+    manager.addPass(createVarlenExpandFMA());
 }
 
 void varlen::buildVarlenLowerToLLVM(OpPassManager &manager,

@@ -866,6 +866,46 @@ def VarlenExpandNarrowFloats : Pass<"varlen-expand-narrow-floats"> {
     "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
 }
 
+def VarlenExpandPairs : Pass<"varlen-expand-pairs"> {
+  let summary = "Write arithmetic on pairs of bf16 in 32-bit lanes";
+  let description = [{
+    Pairs of bf16 are what a dot product instruction reads. Two vectors of f32 that
+    are rounded to bf16 and interleaved become integer arithmetic on 32-bit lanes: one
+    addition rounds, a shift and a mask put both halves together, where LLVM converts
+    each vector and shuffles. With `dot`, an `x86vector.avx512.dot` becomes two fused
+    multiply-adds, for CPUs without that instruction.
+
+    *Requires*: a rounding to nearest, with ties away from zero, which is one integer
+    addition; conversions that round in another way are left as they are.
+    *Guarantees*: results are the same for numbers and infinities.
+    *Numerics*: a NaN stays one if the lower half of its bits is zero, as that of
+    a default NaN is; others may become infinite or a number. Multiply-adds round after
+    each product, the even one first.
+
+    ```mlir
+    %0 = arith.truncf %even to_nearest_away : vector<16xf32> to vector<16xbf16>
+    %1 = arith.truncf %odd to_nearest_away : vector<16xf32> to vector<16xbf16>
+    %pairs = vector.interleave %0, %1 : vector<16xbf16> -> vector<32xbf16>
+    ```
+    becomes
+    ```mlir
+    %bits = arith.bitcast %even : vector<16xf32> to vector<16xi32>
+    %rounded = arith.addi %bits, %half : vector<16xi32>
+    %low = arith.shrui %rounded, %c16 : vector<16xi32>
+    %odd_bits = arith.bitcast %odd : vector<16xf32> to vector<16xi32>
+    %odd_rounded = arith.addi %odd_bits, %half : vector<16xi32>
+    %high = arith.andi %odd_rounded, %upper : vector<16xi32>
+    %both = arith.ori %low, %high : vector<16xi32>
+    %pairs = vector.bitcast %both : vector<16xi32> to vector<32xbf16>
+    ```
+  }];
+  let options = [
+    Option<"dot", "dot", "bool", "false",
+           "Write dot products of pairs as fused multiply-adds">];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
+}
+
 def VarlenFinalizeLLVM : Pass<"varlen-finalize-llvm", "::mlir::ModuleOp"> {
   let summary = "Name the CPU of a module that is ready for LLVM";
   let description = [{

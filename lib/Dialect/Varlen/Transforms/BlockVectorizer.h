@@ -73,10 +73,8 @@ bool hidesByLimits(linalg::GenericOp op);
 /// Vectorizes the tile operations of one block, in their order.
 class BlockVectorizer {
 public:
-  BlockVectorizer(Block &block, CPUScheduleAttr schedule, bool emulateDot,
-                  ScratchPool &scratch)
-      : block(block), schedule(schedule), emulateDot(emulateDot),
-        scratch(scratch),
+  BlockVectorizer(Block &block, CPUScheduleAttr schedule, ScratchPool &scratch)
+      : block(block), schedule(schedule), scratch(scratch),
         b(block.getParentOp()->getLoc(), block.getParentOp()->getContext()) {}
 
   LogicalResult run();
@@ -236,14 +234,9 @@ private:
   /// How a product reads its factors: the left one by scalars (or pairs of
   /// them), the right one by vectors of columns.
   std::array<TileOrder, 2> getFactorOrders(linalg::ContractOp op) const;
-  /// acc[c] += a[2c] * b[2c] + a[2c + 1] * b[2c + 1].
-  Value dot(Value acc, Value lhs, Value rhs);
-  /// Two rows rounded to bf16, in pairs.
-  Value packPairs(Value even, Value odd);
 
   Block &block;
   CPUScheduleAttr schedule;
-  bool emulateDot;
   ScratchPool &scratch;
   ImplicitLocOpBuilder b;
 

@@ -199,7 +199,8 @@ BlockVectorizer::emitContract(linalg::ContractOp op, Value row, int64_t rows) {
       factor = broadcast(vector::ExtractOp::create(b, factor, 0));
       factor = vector::BitCastOp::create(b, twice, factor);
       for (int64_t n = 0; n < vectors; ++n)
-        acc[i * vectors + n] = dot(acc[i * vectors + n], factor, columns[n]);
+        acc[i * vectors + n] = x86vector::DotBF16Op::create(
+            b, vectorType(compute), acc[i * vectors + n], factor, columns[n]);
     }
   };
   bool pairs = hasPairs(op.getInputs()[1]);
@@ -258,49 +259,19 @@ BlockVectorizer::emitContract(linalg::ContractOp op, Value row, int64_t rows) {
   return sums;
 }
 
-Value BlockVectorizer::dot(Value acc, Value lhs, Value rhs) {
-  if (!emulateDot)
-    return x86vector::DotBF16Op::create(b, acc.getType(), acc, lhs, rhs);
-  // Each half of a 32-bit lane is the upper half of an f32.
-  Type words = vectorType(b.getI32Type());
-  auto half = [&](Value value, bool odd) -> Value {
-    value = vector::BitCastOp::create(b, words, value);
-    if (odd)
-      value = arith::AndIOp::create(
-          b, value, constantVector(b.getI32IntegerAttr(-65536)));
-    else
-      value = arith::ShLIOp::create(b, value,
-                                    constantVector(b.getI32IntegerAttr(16)));
-    return arith::BitcastOp::create(b, acc.getType(), value);
-  };
-  for (bool odd : {false, true})
-    acc = math::FmaOp::create(b, half(lhs, odd), half(rhs, odd), acc);
-  return acc;
-}
-
-Value BlockVectorizer::packPairs(Value even, Value odd) {
-  // Round half up, on cheap integer ports; interleaving two converted vectors
-  // takes five shuffles.
-  Type words = vectorType(b.getI32Type());
-  auto rounded = [&](Value value) -> Value {
-    value = arith::BitcastOp::create(b, words, value);
-    return arith::AddIOp::create(b, value,
-                                 constantVector(b.getI32IntegerAttr(32768)));
-  };
-  Value low = arith::ShRUIOp::create(b, rounded(even),
-                                     constantVector(b.getI32IntegerAttr(16)));
-  Value high = arith::AndIOp::create(
-      b, rounded(odd), constantVector(b.getI32IntegerAttr(-65536)));
-  return vector::BitCastOp::create(
-      b, VectorType::get({2 * schedule.getLanes()}, b.getBF16Type()),
-      arith::OrIOp::create(b, low, high));
-}
-
 /// Stores the rows at hand of a tile to one of its copies.
 void BlockVectorizer::emitStore(Value tile, const TileCopy &copy, Value row,
                                 int64_t rows) {
   const Vectors &values = rowValues[tile];
   Type element = cast<MemRefType>(copy.memref.getType()).getElementType();
+  // Takes one addition of integers, and a tie is rare.
+  auto roundAway = [&](Value value) -> Value {
+    return arith::TruncFOp::create(
+        b, vectorType(element), value,
+        arith::RoundingModeAttr::get(b.getContext(),
+                                     arith::RoundingMode::to_nearest_away),
+        /*fastmath=*/nullptr);
+  };
   for (int64_t n = 0; n < chunkVectors; ++n) {
     auto value = [&](int64_t i) { return values[i * chunkVectors + n]; };
     if (copy.order == TileOrder::Rows) {
@@ -314,8 +285,9 @@ void BlockVectorizer::emitStore(Value tile, const TileCopy &copy, Value row,
     }
     for (int64_t i = 0; i < rows; i += 2) {
       Value pair = arith::DivUIOp::create(b, offset(row, i), index(2));
-      vector::StoreOp::create(b, packPairs(value(i), value(i + 1)), copy.memref,
-                              ValueRange{pair, column(n, 2)});
+      Value even = roundAway(value(i)), odd = roundAway(value(i + 1));
+      vector::StoreOp::create(b, vector::InterleaveOp::create(b, even, odd),
+                              copy.memref, ValueRange{pair, column(n, 2)});
     }
   }
 }

@@ -71,8 +71,7 @@ struct VarlenVectorizeTiles
       });
       ScratchPool scratch(work.getBody(), schedule);
       for (Block *block : blocks) {
-        if (failed(
-                BlockVectorizer(*block, schedule, emulateDot, scratch).run()))
+        if (failed(BlockVectorizer(*block, schedule, scratch).run()))
           return WalkResult::interrupt();
         ++numBlocks;
       }

@@ -1,5 +1,4 @@
 // RUN: varlen-opt %s --varlen-online-softmax --varlen-choose-copies --varlen-vectorize-tiles --canonicalize --cse --split-input-file | FileCheck %s
-// RUN: varlen-opt %s --varlen-online-softmax --varlen-choose-copies --varlen-vectorize-tiles=emulate-dot --canonicalize --cse --split-input-file | FileCheck %s --check-prefix=EMULATED
 
 // One step, no limits: three loops. The running maximum rides on the scores,
 // the sum on the exponentials; the rescaled accumulator starts the second
@@ -147,20 +146,14 @@ func.func @unless(%q: memref<6x8xf32>, %k: memref<?x6xf32>, %v: memref<?x18xf32>
 // CHECK: x86vector.avx512.dot
 // CHECK-SAME: vector<32xbf16> -> vector<16xf32>
 // CHECK: math.exp2
-// CHECK: arith.shrui
-// CHECK: %[[OR:.*]] = arith.ori
-// CHECK: %[[BOTH:.*]] = vector.bitcast %[[OR]] : vector<16xi32> to vector<32xbf16>
+// CHECK: %[[EVEN:.*]] = arith.truncf %{{.*}} to_nearest_away : vector<16xf32> to vector<16xbf16>
+// CHECK: %[[ODD:.*]] = arith.truncf %{{.*}} to_nearest_away : vector<16xf32> to vector<16xbf16>
+// CHECK: %[[BOTH:.*]] = vector.interleave %[[EVEN]], %[[ODD]] : vector<16xbf16> -> vector<32xbf16>
 // CHECK: vector.store %[[BOTH]], %[[P]]
 // CHECK: vector.load %[[P]][{{.*}}] : memref<16x32xbf16>, vector<32xbf16>
 // CHECK: vector.load %[[V]][{{.*}}] : memref<?x16xbf16>, vector<2xbf16>
 // CHECK: x86vector.avx512.dot
 // CHECK-NOT: varlen.to_tile
-// EMULATED-LABEL: @pairs
-// EMULATED-NOT: x86vector
-// EMULATED: arith.shli
-// EMULATED: math.fma
-// EMULATED: arith.andi
-// EMULATED: math.fma
 func.func @pairs(%q: memref<4x32xbf16>, %k: memref<?x8xbf16>, %v: memref<?x16xbf16>, %acc: memref<8x16xf32>, %m: memref<1x16xf32>, %l: memref<1x16xf32>, %n: index) {
   scf.forall (%i) in (%n) {
     %qt = varlen.to_tile %q as column_pairs : memref<4x32xbf16> to tensor<16x8xbf16>

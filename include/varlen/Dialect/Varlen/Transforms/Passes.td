@@ -479,11 +479,11 @@ def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
     *Guarantees*: only memref, scf, arith, math and vector operations (1-d
     vectors of `lanes` elements) are left of them. Scratch tiles are
     `memref.alloc` at the start of the loop body, shared by all blocks.
-    *Numerics*: as written, in the order of rows; `arith.maxnumf` becomes a
-    comparison and a selection, which ignores NaN in the first operand only.
-    A product with zeros that is left out does not carry a NaN of the other
-    factor. With `kv = pairs` a bf16 contraction sums two products at a time in
-    `x86vector.avx512.dot`, and its right factor is rounded half up.
+    *Numerics*: as written, in the order of rows. A product with zeros that is
+    left out does not carry a NaN of the other factor. With `kv = pairs` a bf16
+    contraction sums two products at a time in `x86vector.avx512.dot`, and a right
+    factor that is computed is rounded to nearest, on a tie away from zero
+    (`varlen-expand-pairs` writes both in 32-bit lanes).
 
     ```mlir
     %s = linalg.contract ... ins(%k, %q : tensor<?x64xf32>, tensor<64x24xf32>)
@@ -509,10 +509,6 @@ def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
     "::mlir::x86vector::X86VectorDialect"];
-  let options = [
-    Option<"emulateDot", "emulate-dot", "bool", "false",
-           "Write dot products of bf16 pairs as fused multiply-adds, for CPUs "
-           "without the instruction">];
   let statistics = [
     Statistic<"numBlocks", "blocks", "Blocks of tile operations vectorised">];
 }
