@@ -122,6 +122,7 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
   if (!exp2.scale)
     manager.addPass(createVarlenExpandExp2(exp2));
   manager.addPass(createVarlenChooseCopies());
+  manager.addPass(createVarlenExpandTableSums());
   manager.addPass(createVarlenVectorizeTiles());
   // Tiles of few queries, which have no panels.
   manager.addPass(bufferization::createOneShotBufferizePass());

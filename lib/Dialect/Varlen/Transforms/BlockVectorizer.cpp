@@ -208,18 +208,6 @@ LogicalResult BlockVectorizer::run() {
         for (auto [n, value] : llvm::enumerate(vectors->second))
           store(value, op.getDest(), index(0), n);
       done.push_back(op);
-    } else if (auto op = dyn_cast<ScatterAddOp>(operation)) {
-      if (failed(check(op)) || failed(flush()))
-        return failure();
-      b.setInsertionPoint(op);
-      emitScatterAdd(op);
-      done.push_back(op);
-    } else if (auto op = dyn_cast<AddKeysOp>(operation)) {
-      if (failed(check(op)) || failed(flush()))
-        return failure();
-      b.setInsertionPoint(op);
-      emitAddKeys(op);
-      done.push_back(op);
     }
   }
   for (Operation *op : llvm::reverse(done)) {

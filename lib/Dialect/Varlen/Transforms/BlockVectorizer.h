@@ -101,10 +101,6 @@ private:
   /// Of a bufferization.to_tensor or varlen.to_tile.
   LogicalResult checkRead(Operation *op);
   LogicalResult check(bufferization::MaterializeInDestinationOp op);
-  LogicalResult check(ScatterAddOp op);
-  LogicalResult check(AddKeysOp op);
-  /// Of what adds to rows of a table: its rows, and the tiles it reads.
-  LogicalResult checkTableRows(Operation *op, Value rows, ValueRange tiles);
   LogicalResult check(linalg::LinalgOp op);
   LogicalResult checkContract(linalg::ContractOp op);
   LogicalResult checkGeneric(linalg::GenericOp op);
@@ -132,11 +128,6 @@ private:
   bool isPending(Value tile) const;
   bool canJoin(linalg::LinalgOp op);
   void emitStatistic(linalg::GenericOp op);
-  /// The loop over rows that adds to a table, lane by lane its own row.
-  void emitScatterAdd(ScatterAddOp op);
-  /// The loops that add to a table of keys, one head of the lanes after the
-  /// other.
-  void emitAddKeys(AddKeysOp op);
   LogicalResult flush();
   SmallVector<TileOrder> neededOrders(Value tile);
   void assignBuffers();

@@ -101,28 +101,6 @@ BlockVectorizer::check(bufferization::MaterializeInDestinationOp op) {
   return success();
 }
 
-LogicalResult BlockVectorizer::checkTableRows(Operation *op, Value rows,
-                                              ValueRange tiles) {
-  if (!isStatistic(rows) || !find(rows, TileOrder::Rows))
-    return op->emitOpError("expected rows of a table in memory, one for each "
-                           "column, got ")
-           << rows.getType();
-  for (Value tile : tiles)
-    if (!isTile(tile) || !isReadable(tile) || fills.contains(tile))
-      return op->emitOpError("expected values and indices that are computed in "
-                             "this block or lie in memory, got ")
-             << tile.getType();
-  return success();
-}
-
-LogicalResult BlockVectorizer::check(ScatterAddOp op) {
-  return checkTableRows(op, op.getRows(), {op.getValues(), op.getIndex()});
-}
-
-LogicalResult BlockVectorizer::check(AddKeysOp op) {
-  return checkTableRows(op, op.getRows(), op.getValues());
-}
-
 LogicalResult BlockVectorizer::check(linalg::LinalgOp op) {
   auto type = op->getNumResults() == 1
                   ? dyn_cast<RankedTensorType>(op->getResult(0).getType())

@@ -450,6 +450,50 @@ def VarlenChooseCopies : Pass<"varlen-choose-copies"> {
 }
 
 def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
+def VarlenExpandTableSums : Pass<"varlen-expand-table-sums"> {
+  let summary = "Write sums to rows of a table as loops of vectors";
+  let description = [{
+    A `varlen.scatter_add` becomes a loop over keys of gathers and scatters, whose
+    lanes are queries, each with a row of its own: a query whose row is negative is off
+    their mask. A `varlen.add_keys` becomes a loop over the heads that the lanes of a
+    vector belong to, and in it one over keys that adds the sum of a head's lanes.
+
+    *Requires*: `#varlen.cpu_schedule` on an operation around them, in an
+    `scf.forall` or on it; score tiles in `kq` orientation with a multiple of
+    `lanes` columns, at most `kv_block` of them where rows are dynamic, that are
+    computed in the same block or lie in memory; rows of the table in memory, one for
+    each column. Others, as those of a GPU, are left as they are.
+    *Guarantees*: neither of them is left where there is such a schedule. What they read
+    is stored to `memref.alloc` at the start of the loop body, unless it lies in memory.
+    *Numerics*: keys in ascending order. The lanes of a head are summed in an order
+    that depends on their number only.
+
+    ```mlir
+    varlen.scatter_add %values at %index to %table[%rows]
+        : tensor<?x8xf32>, tensor<?x8xi32>, memref<?x32xf32, strided<[1, 1]>>, tensor<1x8xi64>
+    ```
+    becomes
+    ```mlir
+    bufferization.materialize_in_destination %values in restrict writable %v
+    bufferization.materialize_in_destination %index in restrict writable %i
+    %mask = arith.cmpi ne, %row, %none : vector<8xi64>
+    scf.for %key = %c0 to %keys step %c1 {
+      %at = ...
+      %sum = vector.gather %flat[%c0] [%at], %mask, %zeros : ... into vector<8xf32>
+      %more = vector.load %v[%key, %c0] : memref<128x8xf32>, vector<8xf32>
+      %new = arith.addf %sum, %more : vector<8xf32>
+      vector.scatter %flat[%c0] [%at], %mask, %new : ...
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::vector::VectorDialect"];
+  let statistics = [
+    Statistic<"numExpanded", "expanded", "Operations written as loops">];
+}
+
   let summary = "Write linalg on tiles as register-blocked vector loops";
   let description = [{
     The columns of a tile become the lanes of vectors, its rows become loops.
