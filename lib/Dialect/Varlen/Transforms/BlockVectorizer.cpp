@@ -152,22 +152,6 @@ LogicalResult BlockVectorizer::run() {
       done.push_back(&operation);
     } else if (isa<tensor::EmptyOp>(operation)) {
       done.push_back(&operation);
-    } else if (auto op = dyn_cast<tensor::DimOp>(operation)) {
-      if (!isTile(op.getSource()))
-        continue;
-      std::optional<int64_t> axis = op.getConstantIndex();
-      if (axis != 0 && axis != 1)
-        return op.emitOpError("expected to ask for the rows or the columns of "
-                              "a tile");
-      int64_t columns = op.getSource().getType().getShape().back();
-      if (axis == 1 && ShapedType::isDynamic(columns))
-        return op.emitOpError("expected static columns of a tile, got ")
-               << op.getSource().getType();
-      OpFoldResult extent =
-          axis == 0 ? rowsOf(op.getSource()) : b.getIndexAttr(columns);
-      op.replaceAllUsesWith(
-          getValueOrCreateConstantIndexOp(b, op.getLoc(), extent));
-      done.push_back(op);
     } else if (auto op = dyn_cast<linalg::LinalgOp>(operation)) {
       if (failed(check(op)))
         return failure();
@@ -232,8 +216,8 @@ SmallVector<TileOrder> BlockVectorizer::neededOrders(Value tile) {
   };
   for (OpOperand &use : tile.getUses()) {
     Operation *user = use.getOwner();
-    // A size asks for no element; the group has its values at hand.
-    if (isa<tensor::DimOp>(user) || llvm::is_contained(group, user))
+    // The group has its values at hand.
+    if (llvm::is_contained(group, user))
       continue;
     auto contract = dyn_cast<linalg::ContractOp>(user);
     add(contract && use.getOperandNumber() < 2

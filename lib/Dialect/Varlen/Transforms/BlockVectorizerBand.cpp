@@ -158,8 +158,6 @@ bool BlockVectorizer::isBanded(Value tile) const {
 bool BlockVectorizer::isReadInBand(Value tile) const {
   return llvm::all_of(tile.getUses(), [&](OpOperand &use) {
     Operation *user = use.getOwner();
-    if (isa<tensor::DimOp>(user))
-      return true;
     if (isa<linalg::ContractOp>(user))
       return use.getOperandNumber() == (band->isByVectors ? 1 : 0) &&
              isMasked(tile);
@@ -181,8 +179,7 @@ bool BlockVectorizer::isNeededInBand(linalg::LinalgOp op) const {
   if (isReduction(op))
     return isOfVisible(op);
   Value tile = op->getResult(0);
-  return isReadInBand(tile) &&
-         !llvm::all_of(tile.getUsers(), llvm::IsaPred<tensor::DimOp>);
+  return isReadInBand(tile) && !tile.use_empty();
 }
 
 //===----------------------------------------------------------------------===//

@@ -6,11 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "EnclosingSchedule.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -142,18 +144,35 @@ LogicalResult CopyChooser::run() {
   return success();
 }
 
+/// What is stored to transposed memory as a transpose is stored as it is.
+static void foldTransposes(bufferization::MaterializeInDestinationOp store) {
+  auto tile = store.getSource().getDefiningOp<linalg::TransposeOp>();
+  auto memory = store.getDest().getDefiningOp<memref::TransposeOp>();
+  if (!tile || !memory ||
+      AffineMap::getPermutationMap(tile.getPermutation(), store.getContext()) !=
+          memory.getPermutation())
+    return;
+  store.getSourceMutable().assign(tile.getInput());
+  store.getDestMutable().assign(memory.getIn());
+  if (tile->use_empty())
+    tile->erase();
+}
+
 namespace {
 struct VarlenChooseCopies
     : varlen::impl::VarlenChooseCopiesBase<VarlenChooseCopies> {
   void runOnOperation() override {
     SmallVector<std::pair<ToTileOp, CPUScheduleAttr>> tiles;
-    getOperation()->walk([&](ToTileOp tile) {
-      for (Operation *op = tile->getParentOp(); op; op = op->getParentOp())
-        if (auto schedule =
-                op->getAttrOfType<CPUScheduleAttr>(kScheduleAttrName)) {
-          tiles.emplace_back(tile, schedule);
-          break;
-        }
+    getOperation()->walk([&](Operation *op) {
+      if (!isa<ToTileOp, bufferization::MaterializeInDestinationOp>(op))
+        return;
+      CPUScheduleAttr schedule = getEnclosingSchedule(op);
+      if (!schedule)
+        return;
+      if (auto tile = dyn_cast<ToTileOp>(op))
+        tiles.emplace_back(tile, schedule);
+      else
+        foldTransposes(cast<bufferization::MaterializeInDestinationOp>(op));
     });
     for (auto [tile, schedule] : tiles) {
       if (failed(CopyChooser(tile, schedule).run()))

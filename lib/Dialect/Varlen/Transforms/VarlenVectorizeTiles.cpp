@@ -19,8 +19,10 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace mlir::varlen {
 #define GEN_PASS_DEF_VARLENVECTORIZETILES
@@ -30,18 +32,21 @@ namespace mlir::varlen {
 using namespace mlir;
 using namespace mlir::varlen;
 
-/// What is stored to transposed memory as a transpose is stored as it is.
-static void foldTransposes(bufferization::MaterializeInDestinationOp store) {
-  auto tile = store.getSource().getDefiningOp<linalg::TransposeOp>();
-  auto memory = store.getDest().getDefiningOp<memref::TransposeOp>();
-  if (!tile || !memory ||
-      AffineMap::getPermutationMap(tile.getPermutation(), store.getContext()) !=
-          memory.getPermutation())
-    return;
-  store.getSourceMutable().assign(tile.getInput());
-  store.getDestMutable().assign(memory.getIn());
-  if (tile->use_empty())
-    tile->erase();
+/// Extents of tiles in terms of memory: a tile that is computed has those of
+/// its destination.
+static void resolveExtents(Operation *root) {
+  SmallVector<Operation *> extents;
+  root->walk([&](tensor::DimOp extent) { extents.push_back(extent); });
+  MLIRContext *context = root->getContext();
+  RewritePatternSet patterns(context);
+  tensor::DimOp::getCanonicalizationPatterns(patterns, context);
+  tensor::EmptyOp::getCanonicalizationPatterns(patterns, context);
+  bufferization::ToTensorOp::getCanonicalizationPatterns(patterns, context);
+  // Each extent becomes that of another value, so this ends.
+  (void)applyOpPatternsGreedily(
+      extents, std::move(patterns),
+      GreedyRewriteConfig().setStrictness(
+          GreedyRewriteStrictness::ExistingAndNewOps));
 }
 
 namespace {
@@ -64,9 +69,9 @@ struct VarlenVectorizeTiles
             << kScheduleAttrName;
         return WalkResult::interrupt();
       }
+      resolveExtents(op);
       SetVector<Block *> blocks;
       op->walk([&](bufferization::MaterializeInDestinationOp op) {
-        foldTransposes(op);
         blocks.insert(op->getBlock());
       });
       ScratchPool scratch(work.getBody(), schedule);

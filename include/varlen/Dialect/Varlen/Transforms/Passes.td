@@ -422,7 +422,8 @@ def VarlenChooseCopies : Pass<"varlen-choose-copies"> {
     factors the left one is read by scalars and the right one by vectors of
     columns; in pairs of two steps of the reduction where the schedule has `kv =
     pairs` and the right factor is bf16. So no order is left but rows and pairs of
-    rows, and no tile but with one copy.
+    rows, and no tile but with one copy. A transposed tile that is stored to transposed
+    memory is stored as it is.
 
     *Requires*: `#varlen.cpu_schedule` on an operation around the tiles, and
     linalg.contract on rank-2 tiles with the result's columns, or the reduction,
@@ -449,7 +450,6 @@ def VarlenChooseCopies : Pass<"varlen-choose-copies"> {
     Statistic<"numTiles", "tiles", "Tiles that lie in memory in several orders">];
 }
 
-def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
 def VarlenExpandTableSums : Pass<"varlen-expand-table-sums"> {
   let summary = "Write sums to rows of a table as loops of vectors";
   let description = [{
@@ -494,6 +494,7 @@ def VarlenExpandTableSums : Pass<"varlen-expand-table-sums"> {
     Statistic<"numExpanded", "expanded", "Operations written as loops">];
 }
 
+def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
   let summary = "Write linalg on tiles as register-blocked vector loops";
   let description = [{
     The columns of a tile become the lanes of vectors, its rows become loops.
@@ -516,8 +517,8 @@ def VarlenExpandTableSums : Pass<"varlen-expand-table-sums"> {
     `#varlen.cpu_schedule`: blocks of
     linalg.fill, linalg.contract and linalg.generic on rank-2 tiles in `kq`
     orientation, between `bufferization.to_tensor`, or `varlen.to_tile` of pairs
-    of rows (`varlen-choose-copies`), and `bufferization.materialize_in_destination`, and a linalg.transpose only of
-    what goes to a memref.transpose. A tile's columns are a multiple of `lanes`;
+    of rows (`varlen-choose-copies`), and `bufferization.materialize_in_destination`.
+    A tile's columns are a multiple of `lanes`;
     dynamic row counts are multiples of 8 and at most `kv_block`. Limits that lie
     in memory have lo <= hi, and neither falls from one query to the next.
     *Guarantees*: only memref, scf, arith, math and vector operations (1-d
