@@ -186,6 +186,21 @@ def elementwise(m, n, dtype, dynamic, targets):
           4 * TOLERANCE[dtype] if dtype != "f32" else 2e-6, targets)  # fmt: skip
 
 
+def transpose(shape, permutation, dtype, dynamic, targets):
+    """A copy of any order, of any size, is exact."""
+    f = Function(dynamic)
+    golden = f.argument("x", shape, dtype).transpose(permutation)
+    type = f.type(golden.shape, dtype)
+    f.empty("e", golden.shape, dtype, [("x", shape, dtype, dim) for dim in permutation])
+    f.body.append(
+        f"%y = linalg.transpose ins(%x : {f.type(shape, dtype)}) outs(%e : {type}) "
+        f"permutation = {list(permutation)}"
+    )
+    f.body.append(f"return %y : {type}")
+    check(f"transpose {shape} {permutation} {dtype} {dynamic=}", f, type, dtype, golden, 0.0,
+          targets)  # fmt: skip
+
+
 def angles(n, name, targets):
     """Sines and cosines of large angles, as positions make them."""
     f = Function(dynamic=True)
@@ -289,6 +304,8 @@ for name in ("sin", "cos"):
     angles(1013, name, ALL_TARGETS)
 for dtype in ("f64", "f16", "bf16"):
     elementwise(33, 150, dtype, True, ["avx2", "host"])
+    transpose((37, 3, 50), (2, 0, 1), dtype, True, ["avx2", "host"])
+    transpose((33, 150), (1, 0), dtype, False, ["host"])
     if dtype == "f64":
         reduction(33, 150, dtype, 1, "sum", True, ["avx2", "host"])
         reduction(33, 150, dtype, 0, "sum", True, ["avx2", "host"])

@@ -8,6 +8,7 @@
 
 #include "ContractionPairs.h"
 #include "CopyInterleaver.h"
+#include "CopyTransposer.h"
 #include "DotVectorizer.h"
 #include "LoopVectorizer.h"
 #include "varlen/Dialect/Linalg/Transforms/Passes.h"
@@ -149,6 +150,12 @@ struct VarlenVectorizeLinalg
       if (CopyInterleaver interleaver(builder, op, *cpu);
           interleaver.canEmit()) {
         interleaver.emit();
+        op.erase();
+        ++numVectorized;
+        continue;
+      }
+      if (CopyTransposer transposer(builder, op, *cpu); transposer.canEmit()) {
+        transposer.emit();
         op.erase();
         ++numVectorized;
         continue;

@@ -95,3 +95,28 @@ func.func @rows_to_pairs(%x: memref<?x2x?xbf16>, %y: memref<?x?x2xbf16>) {
   }
   return
 }
+
+// Pairs that stay together are transposed as elements of 32 bits, whatever the
+// target makes of their products.
+// CHECK-LABEL: func.func @pairs_transposed
+// CHECK-SAME: %[[X:.*]]: memref<32x16x2xbf16>, %[[Y:.*]]: memref<16x32x2xbf16>
+// CHECK: %[[FROM:.*]] = memref.collapse_shape %[[X]] {{\[\[}}0], [1, 2]]
+// CHECK: %[[TO:.*]] = memref.collapse_shape %[[Y]] {{\[\[}}0], [1, 2]]
+// CHECK: scf.for %[[J:.*]] = %c0 to %c32 step %c16
+// CHECK: %[[ROW:.*]] = vector.load %[[FROM]][%[[J]], %{{.*}}] : memref<32x32xbf16>, vector<32xbf16>
+// CHECK: vector.bitcast %[[ROW]] : vector<32xbf16> to vector<16xi32>
+// CHECK-COUNT-64: vector.shuffle
+// CHECK-NOT: vector.shuffle
+// CHECK: %[[COLUMN:.*]] = vector.bitcast {{.*}} : vector<16xi32> to vector<32xbf16>
+// CHECK: vector.store %[[COLUMN]], %[[TO]]
+// EXTEND-LABEL: func.func @pairs_transposed
+// EXTEND-COUNT-64: vector.shuffle
+func.func @pairs_transposed(%x: memref<32x16x2xbf16>, %y: memref<16x32x2xbf16>) {
+  linalg.generic {indexing_maps = [affine_map<(k, n, p) -> (n, k, p)>, affine_map<(k, n, p) -> (k, n, p)>],
+                  iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : memref<32x16x2xbf16>) outs(%y : memref<16x32x2xbf16>) {
+  ^bb0(%a: bf16, %o: bf16):
+    linalg.yield %a : bf16
+  }
+  return
+}

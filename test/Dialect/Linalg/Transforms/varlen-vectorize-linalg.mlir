@@ -70,10 +70,52 @@ func.func @column_sums(%x: memref<?x?xf32>, %y: memref<?xf32>) {
   return
 }
 
+// Blocks of eight vectors, in three steps that interleave them.
 // CHECK-LABEL: func.func @transpose
-// CHECK: vector.from_elements {{.*}} : vector<16xf32>
+// CHECK-SAME: %[[X:.*]]: memref<32x32xf32>, %[[Y:.*]]: memref<32x32xf32>
+// CHECK: scf.for %[[I:.*]] = %c0{{.*}} to %c32{{.*}} step %c8
+// CHECK: scf.for %[[J:.*]] = %c0{{.*}} to %c32{{.*}} step %c8
+// CHECK: vector.load %[[X]][%[[J]], %[[I]]] : memref<32x32xf32>, vector<8xf32>
+// CHECK: vector.bitcast {{.*}} : vector<8xf32> to vector<8xi32>
+// CHECK-COUNT-7: vector.load
+// CHECK: vector.shuffle {{.*}} [0, 8, 1, 9, 2, 10, 3, 11] : vector<8xi32>, vector<8xi32>
+// CHECK: vector.shuffle {{.*}} [4, 12, 5, 13, 6, 14, 7, 15] : vector<8xi32>, vector<8xi32>
+// CHECK-COUNT-22: vector.shuffle
+// CHECK-NOT: vector.shuffle
+// CHECK: vector.store {{.*}}, %[[Y]][%[[I]], %[[J]]] : memref<32x32xf32>, vector<8xf32>
+// CHECK-COUNT-7: vector.store
+// CHECK-NOT: memref.load
 func.func @transpose(%x: memref<32x32xf32>, %y: memref<32x32xf32>) {
   linalg.transpose ins(%x : memref<32x32xf32>) outs(%y : memref<32x32xf32>) permutation = [1, 0]
+  return
+}
+
+// What fills no block is copied one by one: the columns that are left over, of all
+// rows, and the other rows that are.
+// CHECK-LABEL: func.func @transpose_rest
+// CHECK: scf.for %[[H:.*]] =
+// CHECK: scf.for {{.*}} step %c8
+// CHECK: scf.for {{.*}} step %c8
+// CHECK: vector.store
+// CHECK: scf.for {{.*}} step %c1
+// CHECK: scf.for {{.*}} step %c1
+// CHECK: memref.load
+// CHECK: memref.store
+// CHECK: scf.for {{.*}} step %c1
+// CHECK: scf.for {{.*}} step %c1
+// CHECK: memref.load
+// CHECK: memref.store
+func.func @transpose_rest(%x: memref<?x?x?xf32>, %y: memref<?x?x?xf32>) {
+  linalg.transpose ins(%x : memref<?x?x?xf32>) outs(%y : memref<?x?x?xf32>) permutation = [2, 0, 1]
+  return
+}
+
+// Too few columns for a block: vectors of the result are put together.
+// CHECK-LABEL: func.func @transpose_narrow
+// CHECK-NOT: vector.shuffle
+// CHECK: vector.from_elements {{.*}} : vector<16xf32>
+func.func @transpose_narrow(%x: memref<32x3xf32>, %y: memref<3x32xf32>) {
+  linalg.transpose ins(%x : memref<32x3xf32>) outs(%y : memref<3x32xf32>) permutation = [1, 0]
   return
 }
 

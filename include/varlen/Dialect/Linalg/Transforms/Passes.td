@@ -195,8 +195,9 @@ def VarlenVectorizeLinalg
     Contractions of floats become loops over tiles of the result that stay in
     registers while the contracted loop runs. Of other operations, the loop along
     which memory is contiguous becomes one of vectors: elementwise operations,
-    broadcasts, copies, transpositions, and reductions, which sum up in as many
-    lanes as a vector has.
+    broadcasts, copies, and reductions, which sum up in as many lanes as a vector
+    has. A copy that transposes, or that transposes pairs of 16 bits, reads blocks of
+    vectors and transposes them in registers.
 
     *Requires*: linalg on memrefs; others are left as they are.
     *Guarantees*: no linalg on memrefs is left. Operations without a vector form
