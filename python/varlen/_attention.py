@@ -54,9 +54,9 @@ _STATIC = {
 
 
 class _Plan(NamedTuple):
-    """A compiled function, and how its results are made."""
+    """A compiled function's frames, and how its results are made."""
 
-    function: _library.Function
+    frames: _library.Frames
     maker: Maker
     dtypes: tuple
 
@@ -173,13 +173,13 @@ def _plan(operation, given, window, chunk, alignment, scale, score):
     compute = accumulation_element(element)
     made = (element, compute) if operation == "attn" else (element,) * 3 + (compute,)
     maker = maker_of(given["q"])
-    return _Plan(_compile(source), maker, tuple(map(maker.dtype_of, made)))
+    frames = _library.Frames(_compile(source))
+    return _Plan(frames, maker, tuple(map(maker.dtype_of, made)))
 
 
 # By what a plan follows from. Types that are not in the key follow from it, or the
 # call refuses them.
 _plans: dict[tuple, _Plan] = {}
-_thread_options: dict[int, _library.CallOptions] = {}
 
 
 def _find_plan(operation, given, options):
@@ -199,31 +199,28 @@ def _find_plan(operation, given, options):
 
 
 def _run(plan, operation, given, options, results, num_threads):
-    function = plan.function
+    frame = plan.frames.take()
     try:
+        frame.options.num_threads = 0 if num_threads is None else check_threads(num_threads)
         # The owners live until the call is over.
         addresses, _owners = export_all((*given.values(), *results))
-        function.call(
-            function.pointers(*addresses[: len(given)]),
-            function.result_pointers(*addresses[len(given) :]),
-            None if num_threads is None else options_of(num_threads),
-        )
+        frame.set_addresses(*addresses)
+        status = frame.call()
+        if status:
+            _library.raise_error(status)
     except (BufferError, TypeError, ValueError):
         # Where types are wrong, this has more to say than the call.
         _plan(operation, given, *options)
         raise
+    finally:
+        plan.frames.give_back(frame)
 
 
-def options_of(num_threads):
-    """Options of calls with that many threads, made once."""
-    options = _thread_options.get(num_threads)
-    if options is None:
-        if not isinstance(num_threads, int) or num_threads < 1:
-            raise ValueError(
-                f"num_threads: expected a positive integer, got {num_threads!r}"
-            )
-        options = _thread_options[num_threads] = _library.call_options(num_threads)
-    return options
+def check_threads(num_threads):
+    """The number of threads of a call; 0 would be the default."""
+    if not isinstance(num_threads, int) or num_threads < 1:
+        raise ValueError(f"num_threads: expected a positive integer, got {num_threads!r}")
+    return num_threads
 
 
 def attn(

@@ -30,6 +30,7 @@ import ctypes
 import functools
 import os
 import pathlib
+import struct
 from typing import NamedTuple
 
 _NAME = "libvarlen-c.so"
@@ -417,6 +418,58 @@ class Function:
         if status:
             raise_error(status)
         return size.value
+
+
+class Frame:
+    """What calls of a function take, one at a time: making it costs more than a call, so
+    frames are kept. `set_addresses(...)` takes those of the DLTensors of all arguments,
+    then of all results, `call()` returns the status; `options` may be changed between
+    calls."""
+
+    __slots__ = ("_addresses", "_function", "call", "options", "set_addresses")
+
+    def __init__(self, function):
+        num_arguments, num_results = len(function.arguments), len(function.results)
+        count, size = num_arguments + num_results, ctypes.sizeof(ctypes.c_void_p)
+        self._function = function
+        self._addresses = (ctypes.c_void_p * count)()
+        self.set_addresses = functools.partial(
+            struct.Struct(f"{count}P").pack_into, self._addresses, 0
+        )
+        self.options = call_options()
+        begin = ctypes.addressof(self._addresses)
+        # All arguments have the types of C, so that there is nothing to convert.
+        self.call = functools.partial(
+            _find_plain_call(), function._handle,
+            ctypes.c_void_p(begin), ctypes.c_size_t(num_arguments),
+            ctypes.c_void_p(begin + num_arguments * size), ctypes.c_size_t(num_results),
+            ctypes.byref(self.options),
+        )  # fmt: skip
+
+
+class Frames:
+    """Frames of a function for any number of threads, made by `make(function)`."""
+
+    __slots__ = ("_free", "_function", "_make")
+
+    def __init__(self, function, make=Frame):
+        self._function, self._make = function, make
+        self._free = []  # its pop and append are atomic
+
+    def take(self):
+        try:
+            return self._free.pop()
+        except IndexError:
+            return self._make(self._function)
+
+    def give_back(self, frame):
+        self._free.append(frame)
+
+
+@functools.cache
+def _find_plain_call():
+    """varlenFunctionCall, without the conversions of `library`."""
+    return library()["varlenFunctionCall"]
 
 
 # ===----------------------------------------------------------------------===#

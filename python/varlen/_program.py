@@ -9,7 +9,7 @@ from typing import Any
 
 from . import _cache, _library
 from ._arrays import ELEMENTS, Array, check_writable, export, export_all, maker_of
-from ._attention import options_of
+from ._attention import check_threads
 
 # How `struct` packs a scalar of that MLIR name.
 _FORMATS = {
@@ -53,7 +53,7 @@ class Function:
     """
 
     def __init__(self, function: _library.Function):
-        self._function = function
+        self._function, self._frames = function, _library.Frames(function)
         self.name, self.arguments = function.name, function.arguments
         self.results = function.results
         self._has_scalars = any(p.is_scalar for p in self.arguments)
@@ -79,17 +79,20 @@ class Function:
                 raise type(error)(f"{parameter.name}: {error}") from None
         return [address for address, _ in exported], exported
 
-    def _find_shapes(self, pointers, arguments):
+    def _find_shapes(self, addresses, arguments):
         """The shapes of the results, which follow from those of the arguments, or
         from scalars."""
         if self._has_scalars:
-            return self._function.result_shapes(pointers)
+            return self._ask_shapes(addresses)
         key = tuple([array.shape for array in arguments])
         last = self._last_shapes
         if key != last[0]:
             # Whole, for other threads.
-            self._last_shapes = last = key, self._function.result_shapes(pointers)
+            self._last_shapes = last = key, self._ask_shapes(addresses)
         return last[1]
+
+    def _ask_shapes(self, addresses):
+        return self._function.result_shapes(self._function.pointers(*addresses))
 
     def __repr__(self):
         return f"<varlen function {self.name} of {len(self.arguments)} arguments>"
@@ -109,13 +112,11 @@ class Function:
             ValueError: an argument is not what the function's type says, or it holds
                 what compiled code refuses.
         """
-        function = self._function
         if len(arguments) != len(self.arguments):
             raise TypeError(
                 f"{self.name}: expected {len(self.arguments)} arguments, got {len(arguments)}"
             )
         addresses, _owners = self._export(arguments)
-        pointers = function.pointers(*addresses)
         for i, name in self._written:
             check_writable(name, arguments[i])
         made = finish = None
@@ -125,7 +126,7 @@ class Function:
             finish = maker.finish
             made = [
                 maker.empty(shape, maker.dtype_of(ELEMENTS[result.code, result.bits]))
-                for shape, result in zip(self._find_shapes(pointers, arguments), self.results)
+                for shape, result in zip(self._find_shapes(addresses, arguments), self.results)
             ]
         else:
             made = list(out) if isinstance(out, (list, tuple)) else [out]
@@ -136,11 +137,15 @@ class Function:
             for result, array in zip(self.results, made):
                 check_writable(result.name, array)
         outputs, _result_owners = export_all(made)
-        function.call(
-            pointers,
-            function.result_pointers(*outputs),
-            None if num_threads is None else options_of(num_threads),
-        )
+        frame = self._frames.take()
+        try:
+            frame.options.num_threads = 0 if num_threads is None else check_threads(num_threads)
+            frame.set_addresses(*addresses, *outputs)
+            status = frame.call()
+        finally:
+            self._frames.give_back(frame)
+        if status:
+            _library.raise_error(status)
         if finish is not None:
             made = list(map(finish, made))
         return made[0] if len(made) == 1 else tuple(made)

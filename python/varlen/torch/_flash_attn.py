@@ -3,6 +3,7 @@
 import torch
 
 from .. import scores
+from . import _ops
 from ._functions import read_scale, read_window, refuse_pages
 
 
@@ -34,20 +35,20 @@ def flash_attn_varlen_func(
     if dropout_p != 0:
         raise NotImplementedError("dropout_p: Varlen offers no such attention")
     refuse_pages(cu_seqlens_k, block_table)
-    score, captures = _read_score(softcap, alibi_slopes, q, cu_seqlens_q)
-    out, lse = torch.ops.varlen.attn(
+    out, lse = _ops.attn(
         q, k, v, cu_seqlens_q, cu_seqlens_k, None, None,
-        *read_window(causal, window_size), read_scale(softmax_scale), score, captures,
+        *read_window(causal, window_size), read_scale(softmax_scale),
+        *_read_score(softcap, alibi_slopes, q, cu_seqlens_q),
     )  # fmt: skip
     return (out, lse, None) if return_attn_probs else out
 
 
 def _read_score(softcap, slopes, q, cu_seqlens_q):
-    """The key of a score and its captures."""
+    """The key of a score and its captures; nothing if there is none."""
     if not softcap >= 0:
         raise ValueError(f"softcap: expected 0 or more, got {softcap}")
     if slopes is None:
-        return _find_key(softcap, 0), []
+        return (_find_key(softcap, 0), []) if softcap else ()
     if slopes.dim() not in (1, 2):
         raise ValueError(
             "alibi_slopes: expected a tensor of rank 1 (heads) or 2 (sequences, heads), got "

@@ -72,7 +72,7 @@ def varlen_attn(
     arguments = _check(
         query, key, cu_seq_k, is_causal, scale, window_size, enable_gqa, block_table
     )
-    out, lse = torch.ops.varlen.attn(
+    out, lse = _ops.attn(
         query, key, value, cu_seq_q, cu_seq_k, seqused_k, sink, *arguments,
         *read_score(score, captures),
     )  # fmt: skip
@@ -106,7 +106,7 @@ def varlen_attn_out(
     arguments = _check(
         query, key, cu_seq_k, is_causal, scale, window_size, enable_gqa, block_table
     )
-    lse = torch.ops.varlen.attn_out(
+    lse = _ops.attn_out(
         out, query, key, value, cu_seq_q, cu_seq_k, seqused_k, sink, *arguments,
         *read_score(score, captures),
     )  # fmt: skip
@@ -117,7 +117,7 @@ def _check(query, key, cu_seq_k, is_causal, scale, window_size, enable_gqa, bloc
     """Refuses what torch.nn.attention.varlen refuses, in its words; returns the bounds
     of the window and the scale."""
     refuse_pages(cu_seq_k, block_table)
-    heads, kv_heads = query.size(1), key.size(1)
+    heads, kv_heads = query.shape[1], key.shape[1]
     if not enable_gqa and heads != kv_heads:
         raise ValueError(
             "Expect query and key/value to have the same number of heads but got "
@@ -149,11 +149,13 @@ def read_window(is_causal, window_size):
         raise ValueError(f"window_size must have length 2, got {len(window_size)}")
     left, right = window_size
     # Below -1 is as open as -1, as in FlashAttention.
-    return max(left, -1), 0 if is_causal else max(right, -1)
+    return -1 if left < -1 else left, 0 if is_causal else -1 if right < -1 else right
 
 
 def read_score(score, captures):
-    """Both as the operators take them."""
+    """Both as the operators take them; nothing, which costs least, if there are none."""
+    if score is None and not captures:
+        return ()
     names = tuple(score.captures) if score else ()
     if len(names) != len(captures):
         raise ValueError(

@@ -33,11 +33,6 @@ _DTYPES = {
 }
 
 
-def accumulation_type(dtype):
-    """The dtype of lse and of sinks."""
-    return torch.float64 if dtype == torch.float64 else torch.float32
-
-
 @functools.cache
 def forward(
     dtype, index, heads, kv_heads, head_dim, v_head_dim, left, right, scale, seqused_k, sink,
@@ -80,20 +75,20 @@ class Kernel:
             raise ValueError(f"expected cu_seqlens of torch.int32 or torch.int64, got {index}")
         source = module(dtype=_NAMES[dtype], index=_NAMES[index], **options)
         self._function = _compile(source)
-        # Frames of calls that have returned; pop and append of a list are atomic.
-        self._frames = []
+        self._frames = _library.Frames(self._function, _Frame)
 
     def __call__(self, tensors):
         """Reads the operands and writes the results, which are the last tensors."""
+        frame = self._frames.take()
         try:
-            frame = self._frames.pop()
-        except IndexError:
-            frame = _Frame(self._function)
-        for tensor, address in zip(tensors, frame.addresses, strict=True):
-            _export(tensor, address)
-        frame.set_threads(torch.get_num_threads())
-        try:
-            self._function.call(frame.operands, frame.results, frame.options)
+            for tensor, address in zip(tensors, frame.addresses, strict=True):
+                _export(tensor, address)
+            threads = torch.get_num_threads()
+            if threads != frame.threads:
+                frame.set_threads(threads)
+            status = frame.call()
+            if status:
+                _library.raise_error(status)
         except ValueError:
             self._check(tensors)
             copies = [_with_unit_stride(tensor) for tensor in tensors]
@@ -104,7 +99,7 @@ class Kernel:
                 if copy is not tensor:
                     tensor.copy_(copy)
         finally:
-            self._frames.append(frame)
+            self._frames.give_back(frame)
 
     def _check(self, tensors):
         """Says what the library would say of a tensor in PyTorch's words."""
@@ -122,25 +117,28 @@ def _with_unit_stride(tensor):
     return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
 
 
-class _Frame:
-    """The DLTensors of one call, with their addresses."""
+class _Frame(_library.Frame):
+    """A frame with DLTensors of its own, whose `addresses` are those of its calls."""
+
+    __slots__ = ("_openmp", "_parallel_for", "_tensors", "addresses", "threads")
 
     def __init__(self, function):
+        super().__init__(function)
         count = len(function.arguments) + len(function.results)
         self._tensors = (_library.Tensor * count)()
         begin, size = ctypes.addressof(self._tensors), ctypes.sizeof(_library.Tensor)
         self.addresses = [begin + size * i for i in range(count)]
-        self.operands = function.pointers(*self.addresses[: len(function.arguments)])
-        self.results = function.result_pointers(*self.addresses[len(function.arguments) :])
-        self.options = _library.call_options()
+        self.set_addresses(*self.addresses)
         gomp_parallel, parallel_for = _find_openmp()
         self._openmp = _OpenMP(gomp_parallel, 0)
-        if gomp_parallel:
-            self.options.parallel_for = parallel_for
-            self.options.parallel_for_context = ctypes.addressof(self._openmp)
+        self._parallel_for = parallel_for if gomp_parallel else None
+        self.options.parallel_for_context = ctypes.addressof(self._openmp)
+        self.threads = None
 
     def set_threads(self, threads):
-        self.options.num_threads = self._openmp.num_threads = threads
+        self.threads = self.options.num_threads = self._openmp.num_threads = threads
+        # One thread has nobody to wake.
+        self.options.parallel_for = self._parallel_for if threads > 1 else None
 
 
 class _OpenMP(ctypes.Structure):

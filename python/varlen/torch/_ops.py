@@ -25,9 +25,10 @@ for _schema in (
     # Strides of results follow from those of q, k and v.
     _tags = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
     _library.define(_schema, tags=_tags)
-_attn = torch.ops.varlen.attn.default
-_attn_out = torch.ops.varlen.attn_out.default
-_attn_backward = torch.ops.varlen.attn_backward.default
+# The overloads: to find them by their packets takes longer than most of a call.
+attn = torch.ops.varlen.attn.default
+attn_out = torch.ops.varlen.attn_out.default
+attn_backward = torch.ops.varlen.attn_backward.default
 
 
 # CPU kernels. The fake kernels below make results of the same shapes and strides.
@@ -53,23 +54,29 @@ def _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score)
 def new_results(q, v):
     """out and lse. Strides of out are q's where the shapes agree: q with its heads
     first gives such an out."""
-    rows, heads, head_dim = q.shape
     value_dim = v.shape[2]
-    if head_dim == value_dim:
-        out = torch.empty_like(q)
-    else:
-        out = q.new_empty((rows, heads, value_dim))
-    return out, new_lse(q)
+    if q.shape[2] == value_dim:
+        return torch.empty_like(q), new_lse(q)
+    return q.new_empty((*q.shape[:2], value_dim)), new_lse(q)
 
 
 def new_lse(q):
     rows, heads, _ = q.shape
-    dtype = _kernels.accumulation_type(q.dtype)
-    return q.new_empty(heads, rows, dtype=dtype)  # a tuple of extents takes longer
+    dtype = q.dtype
+    if dtype is torch.float32 or dtype is torch.float64:
+        return q.new_empty(heads, rows)  # a tuple of extents takes longer, and so does a dtype
+    return q.new_empty(heads, rows, dtype=torch.float32)
 
 
-def _given(*optional):
-    return [tensor for tensor in optional if tensor is not None]
+def _operands(first, seqused_k, sink, captures):
+    """With those after `first` that are given."""
+    if seqused_k is not None:
+        first.append(seqused_k)
+    if sink is not None:
+        first.append(sink)
+    if captures:
+        first += captures
+    return first
 
 
 def attn_cpu(
@@ -78,12 +85,10 @@ def attn_cpu(
 ):  # fmt: skip
     geometry = _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score)
     kernel = _kernels.forward(*geometry)
-    out, lse = new_results(q, v)
-    kernel([
-        q, k, v, cu_seqlens_q, cu_seqlens_k, *_given(seqused_k, sink), *(captures or ()),
-        out, lse,
-    ])  # fmt: skip
-    return out, lse
+    results = out, lse = new_results(q, v)
+    first = [q, k, v, cu_seqlens_q, cu_seqlens_k]
+    kernel([*_operands(first, seqused_k, sink, captures), out, lse])
+    return results
 
 
 def attn_out_cpu(
@@ -93,10 +98,8 @@ def attn_out_cpu(
     geometry = _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score)
     kernel = _kernels.forward(*geometry)
     lse = new_lse(q)
-    kernel([
-        q, k, v, cu_seqlens_q, cu_seqlens_k, *_given(seqused_k, sink), *(captures or ()),
-        out, lse,
-    ])  # fmt: skip
+    first = [q, k, v, cu_seqlens_q, cu_seqlens_k]
+    kernel([*_operands(first, seqused_k, sink, captures), out, lse])
     return lse
 
 
@@ -115,11 +118,11 @@ def attn_backward_cpu(
         dout = torch.zeros_like(out)
     dq, dk, dv, dsink, dcaptures = _new_gradients(q, k, v, sink, captures)
     kernel = _kernels.backward(dlse is not None, *geometry)
-    kernel([
-        dout, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k,
-        *_given(dlse, seqused_k, sink), *(captures or ()), dq, dk, dv,
-        *([] if sink is None else [dsink]), *dcaptures,
-    ])  # fmt: skip
+    first = [dout, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k]
+    if dlse is not None:
+        first.append(dlse)
+    results = (dq, dk, dv) if sink is None else (dq, dk, dv, dsink)
+    kernel([*_operands(first, seqused_k, sink, captures), *results, *dcaptures])
     return dq, dk, dv, dsink, dcaptures
 
 
@@ -166,16 +169,29 @@ def _attn_backward_fake(
 # Autograd.
 
 _BELOW_AUTOGRAD = torch._C._after_ADInplaceOrView_keyset
+# By the bits of a set of keys: whether the CPU's kernel is next below autograd. There are
+# few such sets, and asking the dispatcher's takes longer than this.
+_nothing_between: dict[int, bool] = {}
+
+
+def _is_next(keyset):
+    """Whether the CPU's kernel is next below autograd, with nothing between, such as a
+    mode, a subclass of Tensor, or functorch."""
+    bits = keyset.raw_repr()
+    is_next = _nothing_between.get(bits)
+    if is_next is None:
+        below = keyset & _BELOW_AUTOGRAD
+        is_next = below.highestPriorityTypeId() == DispatchKey.CPU
+        _nothing_between[bits] = is_next
+    return is_next
 
 
 def _below_autograd(op, kernel, keyset, arguments):
-    """Goes on below autograd: straight to the CPU's kernel where nothing is between,
-    such as a mode, a subclass of Tensor, or functorch."""
-    keyset = keyset & _BELOW_AUTOGRAD
-    if keyset.highestPriorityTypeId() == DispatchKey.CPU:
+    """Goes on below autograd: straight to the CPU's kernel where that is next."""
+    if _is_next(keyset):
         return kernel(*arguments)
     with torch._C._AutoDispatchBelowAutograd():
-        return op.redispatch(keyset, *arguments)
+        return op.redispatch(keyset & _BELOW_AUTOGRAD, *arguments)
 
 
 class _Attention(torch.autograd.Function):
@@ -184,7 +200,7 @@ class _Attention(torch.autograd.Function):
         # Captures come one by one: autograd looks into no list.
         tensors, ctx.options, captures = arguments[:7], arguments[7:11], arguments[11:]
         arguments = (*tensors, *ctx.options, captures)
-        out, lse = _below_autograd(_attn, attn_cpu, keyset, arguments)
+        out, lse = _below_autograd(attn, attn_cpu, keyset, arguments)
         ctx.save_for_backward(*tensors, out, lse, *captures)
         ctx.set_materialize_grads(False)
         return out, lse
@@ -194,7 +210,7 @@ class _Attention(torch.autograd.Function):
         q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, out, lse, *captures = (
             ctx.saved_tensors
         )
-        dq, dk, dv, dsink, dcaptures = _attn_backward(
+        dq, dk, dv, dsink, dcaptures = attn_backward(
             dout, dlse, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, seqused_k, sink,
             *ctx.options, captures,
         )  # fmt: skip
@@ -213,9 +229,6 @@ def _attn_autograd(
     keyset, q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
     left=-1, right=-1, scale=None, score="", captures=None,
 ):  # fmt: skip
-    arguments = (
-        q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale, score
-    )  # fmt: skip
     if forward_ad._current_level >= 0:
         _refuse_tangents(q, k, v, sink, *(captures or ()))
     if torch.is_grad_enabled() and (
@@ -225,8 +238,15 @@ def _attn_autograd(
         or (sink is not None and sink.requires_grad)
         or (captures and any(capture.requires_grad for capture in captures))
     ):
-        return _Attention.apply(keyset, *arguments, *(captures or ()))
-    return _below_autograd(_attn, attn_cpu, keyset, (*arguments, captures))
+        return _Attention.apply(
+            keyset, q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink,
+            left, right, scale, score, *(captures or ()),
+        )  # fmt: skip
+    arguments = (
+        q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale, score,
+        captures,
+    )  # fmt: skip
+    return _below_autograd(attn, attn_cpu, keyset, arguments)
 
 
 def _attn_out_autograd(keyset, *arguments):
@@ -238,11 +258,11 @@ def _attn_out_autograd(keyset, *arguments):
     # `out` is written to: autograd notices where it was saved for a backward pass.
     if not arguments[0].is_inference():
         torch.autograd.graph.increment_version(arguments[0])
-    return _below_autograd(_attn_out, attn_out_cpu, keyset, arguments)
+    return _below_autograd(attn_out, attn_out_cpu, keyset, arguments)
 
 
 def _attn_backward_autograd(keyset, *arguments):
-    gradients = _below_autograd(_attn_backward, attn_backward_cpu, keyset, arguments)
+    gradients = _below_autograd(attn_backward, attn_backward_cpu, keyset, arguments)
     if torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments):
         message = "varlen::attn_backward: second derivatives are not offered"
         *first, of_captures = gradients
@@ -270,7 +290,7 @@ def _attn_autocast(q, k, v, *arguments):
     q, k, v = (x.to(dtype) if x.dtype in _CAST else x for x in (q, k, v))
     without = torch._C.DispatchKeySet(DispatchKey.AutocastCPU)
     with torch._C._ExcludeDispatchKeyGuard(without):
-        return _attn(q, k, v, *arguments)
+        return attn(q, k, v, *arguments)
 
 
 _library.impl("attn", _attn_autocast, "AutocastCPU")
