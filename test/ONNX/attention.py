@@ -96,4 +96,39 @@ for left, right, causal, inputs in (
     cases.add("Attention", inputs, 3 if len(inputs) == 6 else 1, left_window_size=left, right_window_size=right,
               is_causal=causal, opset=25)  # fmt: skip
 
+# Masks of all ranks and kinds, with extents that are shared and that are not: of keys
+# alone, of pairs; ones that end early; grouped heads in both layouts; with what else masks.
+def mask_of(*shape, dtype=np.float32):
+    """Numbers, some of them -inf, or booleans; the first query sees nothing."""
+    seen = rng.random(shape) < 0.6
+    if len(shape) > 1:
+        seen[..., 0, :] = shape[-2] == 1
+    if dtype == bool:
+        return seen
+    return np.where(seen, rng.standard_normal(shape), -np.inf).astype(dtype)
+
+
+for shape, dtype, is_flat, options in (
+    ((7,), bool, False, {}), ((2, 1, 1, 7), np.float32, True, {"softcap": 2.0}),
+    ((6, 5, 7), bool, True, {}), ((2, 1, 5, 7), np.float32, False, {"softcap": 2.0}),
+    ((2, 6, 5, 4), bool, False, {"is_causal": 1}), ((2, 6, 1, 4), np.float32, True, {}),
+    ((5, 1), np.float32, False, {}),
+):  # fmt: skip
+    heads = {"q_num_heads": 6, "kv_num_heads": 2} if is_flat else {}
+    arrays = qkv(2, 5, 7, 6, 2, is_flat=is_flat)
+    dims = {} if is_flat else dynamic(arrays)
+    cases.add("Attention", [*arrays, mask_of(*shape, dtype=dtype)], dims=dims, **heads, **options)
+for dtype, tolerance in ((np.float64, 1e-7), (ml_dtypes.bfloat16, None)):
+    arrays = qkv(2, 5, 7, 2, 2, dtype=dtype)
+    dims = dynamic(arrays) | {3: ["B", 1, "S", "T"]}
+    cases.add("Attention", [*arrays, mask_of(2, 1, 5, 7, dtype=dtype)], dims=dims, tolerance=tolerance)
+arrays = [*qkv(2, 3, 4, 2, 1), mask_of(3, 7), *(normal(2, 1, 3, 8) for _ in range(2))]
+cases.add("Attention", arrays, 3, dims={3: ["S", "T"]}, is_causal=1, opset=24)
+arrays = [*qkv(2, 3, 6, 2, 2), mask_of(2, 1, 1, 6), None, None, np.array([6, 2], np.int64)]
+cases.add("Attention", arrays, opset=25, left_window_size=2)
+# The lowest numbers, of all keys and of some, which are more than a block has.
+lowest = np.where(rng.random((3, 600)) < 0.5, np.finfo(np.float32).min, 0).astype(np.float32)
+lowest[:, :300], lowest[1] = np.finfo(np.float32).min, np.finfo(np.float32).min
+cases.add("Attention", [*qkv(1, 3, 600, 2, 2), lowest])
+
 cases.check()

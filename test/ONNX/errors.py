@@ -40,8 +40,13 @@ model.graph.node[0].input[0] = "nothing"
 raises(ModelError, "nothing", import_model, model)
 
 # Attention: what varlen.attn has no form for.
-mask = np.ones((4, 4), bool)
-refused("attn_mask is not supported", "Attention", [x, x, x, mask])
+refused("expected attn_mask of BOOL or of floats, got i64", "Attention", [x, x, x, np.ones((4, 4), i64)])
+refused("expected attn_mask of 1 to 4 dimensions, got 5", "Attention", [x, x, x, x[None] > 0],
+        is_valid=False)  # fmt: skip
+refused("expected the queries of attn_mask to be Q's or 1: got 3 and 4", "Attention",
+        [x, x, x, np.ones((3, 4), bool)], is_valid=False)  # fmt: skip
+refused("expected attn_mask to have no more than all keys: got 5 and 4", "Attention",
+        [x, x, x, np.ones((4, 5), bool)], is_valid=False)  # fmt: skip
 refused("expected a softcap of 0 or more, got -1", "Attention", [x, x, x], softcap=-1.0)
 refused("qk_matmul_output is not supported", "Attention", [x, x, x], ["y", "", "", "scores"])
 refused("softmax_precision DOUBLE is not supported", "Attention", [x, x, x], softmax_precision=11)
@@ -96,3 +101,8 @@ for index in (-5, 4):
 used = np.array([4, 5])
 attention = compiled("Attention", [x, x, x, None, None, None, used], opset=24, is_valid=False)
 raises(ValueError, "seqused_k", attention, x, x, x, used)
+mask = np.ones((4, 4), bool)
+dims = {3: [4, "T"]}
+attention = compiled("Attention", [x, x, x, mask], dims=dims)
+assert attention(x, x, x, mask).shape == x.shape
+raises(ValueError, "expected attn_mask to have all keys", attention, x, x, x, mask[:, :3])

@@ -15,6 +15,7 @@ import dataclasses
 from .. import scores, text
 from ._builder import Value, is_float, scalar_literal
 from ._extents import Extent
+from ._mask import Mask
 from ._registry import Node, element_of, operator
 from ._views import concatenate, reshape, transpose, untransposed
 
@@ -37,6 +38,7 @@ class _Inputs:
     v: Value
     past: object = None  # rows of the cache in front of k
     used: Value | None = None  # nonpad_kv_seqlen
+    mask: Mask | None = None
 
 
 def _refuse(node: Node, value):
@@ -45,9 +47,6 @@ def _refuse(node: Node, value):
         raise node.error(f"expected a softcap of 0 or more, got {node.attribute('softcap')}")
     if node.has_output(3):
         raise node.error("the output qk_matmul_output is not supported: scores are never in memory")
-    if node.input(3) is not None:
-        raise node.error("attn_mask is not supported: expected is_causal, windows (opset 25) or "
-                         "nonpad_kv_seqlen (opset 24)")  # fmt: skip
     if not is_float(value.element):
         raise node.error(f"expected floats, got {value.element}")
     precision = node.attribute("softmax_precision")
@@ -116,6 +115,8 @@ def _read_inputs(node: Node):
     if past_key is not None:
         inputs.past = past_key.shape[2]
         inputs.k, inputs.v = _append(node, past_key, k), _append(node, past_value, v)
+    if node.input(3) is not None:
+        inputs.mask = Mask(node, inputs.q, inputs.k.shape[2])
     return inputs
 
 
@@ -145,7 +146,7 @@ def _splat(b, extent, count):
     return b.generic([], (count,), ["i64"], lambda body: [number], stem="q_offset")[0]
 
 
-def _mask(node, inputs):
+def _window(node, inputs):
     """The mask's window and alignment, and whether q_offset says where queries are."""
     left, right = node.attribute("left_window_size", -1), node.attribute("right_window_size", -1)
     if left < -1 or right < -1:
@@ -205,17 +206,35 @@ def _attend(node: Node, inputs: _Inputs):
                 [(used, [0])], (batch, kv_heads), [used.element], lambda body, n: [n], stem="used"
             )
             used = reshape(b, used, [sequences])
-    out = _packed(node, inputs, packed, sequences, used)
+    capture = None
+    if inputs.mask is not None:
+        capture = inputs.mask.capture(tokens_first, group, _compute_element(q))
+    out = _packed(node, inputs, packed, sequences, used, capture)
     if tokens_first:
         return transpose(b, reshape(b, out, [batch, rows, heads, v_head_dim]), _SWAP)
     out = reshape(b, out, [batch, kv_heads, rows, group, v_head_dim])
     return reshape(b, transpose(b, out, [0, 1, 3, 2, 4]), [batch, heads, rows, v_head_dim])
 
 
-def _packed(node, inputs, packed, sequences, used):
+def _compute_element(q):
+    """What scores and lse are of."""
+    return "f64" if q.element == "f64" else "f32"
+
+
+def _read_score(node, mask):
+    """The score, of softcap and attn_mask, if there is one: in this order, and before what
+    hides keys, as in varlen.attn."""
+    cap = node.attribute("softcap", 0.0)
+    score = scores.softcap(cap) if cap else None
+    if mask is None:
+        return score
+    return scores.compose(score, mask.score) if score else mask.score
+
+
+def _packed(node, inputs, packed, sequences, used, capture):
     """varlen.attn on packed rows, of sequences of equal lengths."""
     b, (q, _, v) = node.b, packed
-    mask, has_offset = _mask(node, inputs)
+    mask, has_offset = _window(node, inputs)
     rows, keys = inputs.q.shape[2], inputs.k.shape[2]
     cu_q = _cu_seqlens(b, sequences, rows)
     cu_k = cu_q if keys == rows else _cu_seqlens(b, sequences, keys)
@@ -230,19 +249,21 @@ def _packed(node, inputs, packed, sequences, used):
                 raise node.error(f"expected nonpad_kv_seqlen of INT64, got {value.element}")
             written += f" {name}({b.use(value)})"
             operands.append(value)
+    if capture is not None:
+        written += f" captures({b.use(capture)})"
+        operands.append(capture)
     attributes = [f"mask = {mask}"] if mask else []
     scale = node.attribute("scale")
     if scale is not None:
         attributes.append(f"scale = {scalar_literal(scale, 'f32')} : f32")
-    cap = node.attribute("softcap", 0.0)
-    # It comes before the mask, as in varlen.attn.
-    compute = "f64" if q.element == "f64" else "f32"
-    score = " " + scores.softcap(cap).region(compute) if cap else ""
+    compute = _compute_element(q)
+    score = _read_score(node, inputs.mask)
+    region = " " + score.region(compute) if score else ""
     out = Value((q.shape[0], q.shape[1], v.shape[2]), q.element)
     lse = Value((q.shape[1], q.shape[0]), compute)
     name = b.new(
         f"varlen.attn {written} {{{', '.join(attributes)}}}\n"
-        f"    : ({', '.join(value.type for value in operands)}) -> ({out.type}, {lse.type}){score}",
+        f"    : ({', '.join(value.type for value in operands)}) -> ({out.type}, {lse.type}){region}",
         node.stem, num_results=2,
     )  # fmt: skip
     out.name = f"{name}#0"

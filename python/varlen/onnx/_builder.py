@@ -170,6 +170,7 @@ class Builder:
         self.arguments: list[tuple[str, str, str]] = []  # name, type, label
         self.weights: dict[str, np.ndarray] = {}
         self._known: dict[str, str] = {}
+        self._made: dict[tuple, Value] = {}
         self._symbols: dict[str, str] = {}  # of extents: the index value
         self._weight_names: dict[int, tuple[np.ndarray, str]] = {}
         self._taken: set[str] = set()
@@ -198,6 +199,12 @@ class Builder:
         if text not in self._known:
             self._known[text] = self.new(text, stem)
         return self._known[text]
+
+    def once(self, key, make):
+        """What make() returns, made once for a key."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
 
     def effect(self, text):
         self.lines.append(_Line("", text))

@@ -97,7 +97,8 @@ class GPT(nn.Module):
 
 
 class Encoder(nn.Module):
-    """PyTorch's own encoder layers, and a class for each sequence."""
+    """PyTorch's own encoder layers, which see no padding (id 0), and a class for each
+    sequence."""
 
     def __init__(self, vocabulary=50, width=32, layers=2):
         super().__init__()
@@ -107,7 +108,8 @@ class Encoder(nn.Module):
         self.head = nn.Linear(width, 3)
 
     def forward(self, ids):
-        return self.head(torch.tanh(self.layers(self.tokens(ids)).mean(1)))
+        rows = self.layers(self.tokens(ids), src_key_padding_mask=ids == 0)
+        return self.head(torch.tanh(rows.mean(1)))
 
 
 def export(module, opset, path=None) -> onnx.ModelProto:
