@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import operator
 import sys
 from typing import Any, NamedTuple, Protocol
 
 from . import _library
-from ._library import BFLOAT, BOOL, CPU, CUDA_HOST, CUDA_MANAGED, FLOAT, INT, UINT, Tensor
+from ._library import (
+    BFLOAT, BOOL, CPU, CUDA, CUDA_HOST, CUDA_MANAGED, FLOAT, INT, UINT, Tensor,
+)  # fmt: skip
 
 
 class Array(Protocol):
@@ -110,8 +113,15 @@ def find_tensor_writer(array_type: type) -> Any:
     return function(api.tensor_from_object)
 
 
+def _refuse_gradient(tensor):
+    if tensor.requires_grad and sys.modules["torch"].is_grad_enabled():
+        raise ValueError(
+            "expected torch tensors that need no gradient, got one with "
+            "requires_grad: detach it, or use varlen.torch"
+        )
+
+
 def _make_torch_exporter(array):
-    torch = sys.modules["torch"]
     fill = find_tensor_writer(type(array))
 
     def export(array):
@@ -119,11 +129,7 @@ def _make_torch_exporter(array):
             raise ValueError(
                 f"expected a tensor in memory of the CPU, got one on {array.device}"
             )
-        if array.requires_grad and torch.is_grad_enabled():
-            raise ValueError(
-                "expected torch tensors that need no gradient, got one with "
-                "requires_grad: detach it, or use varlen.torch"
-            )
+        _refuse_gradient(array)
         if fill is None:
             return _export_plain(array.detach())
         tensor = Tensor()
@@ -201,7 +207,11 @@ def describe(name, array):
         address, _owner = export(array)
     except (TypeError, ValueError, BufferError) as error:
         raise type(error)(f"{name}: {error}") from None
-    tensor = Tensor.from_address(address)
+    return read_description(name, Tensor.from_address(address), array)
+
+
+def read_description(name, tensor, array):
+    """The Description of the array, of which this is the DLTensor."""
     element = ELEMENTS.get((tensor.code, tensor.bits))
     if element is None or tensor.lanes != 1:
         raise TypeError(
@@ -225,6 +235,64 @@ def check_device(device, index):
         raise ValueError(
             f"expected an array in memory of the CPU, got one on device {index} ({kind})"
         )
+
+
+# ===----------------------------------------------------------------------===#
+# Arrays on CUDA devices
+# ===----------------------------------------------------------------------===#
+
+# By type: a function that says of an array whether it is there; None if none is.
+_device_tests: dict[type, Any] = {}
+
+
+def _find_device_test(array):
+    library = type(array).__module__.partition(".")[0]
+    if library == "torch":
+        return operator.attrgetter("is_cuda")
+    # jax's cannot be written to.
+    if library in ("numpy", "jax", "jaxlib") or not hasattr(array, "__dlpack_device__"):
+        return None
+    return lambda array: array.__dlpack_device__()[0] == CUDA
+
+
+def is_on_cuda(array):
+    """Whether kernels of a GPU have to read the array."""
+    try:
+        test = _device_tests[type(array)]
+    except KeyError:
+        test = _device_tests[type(array)] = _find_device_test(array)
+    return test is not None and test(array)
+
+
+def export_on_cuda(name, array, device, stream):
+    """As `export`, of an array that has to be on that device (DLPack's type and number);
+    what is in it, is there for work in the stream."""
+    if not hasattr(array, "__dlpack_device__"):
+        raise TypeError(f"{name}: expected an array with __dlpack__, got {type(array).__name__}")
+    if tuple(array.__dlpack_device__()) != tuple(device):
+        kind, number = array.__dlpack_device__()
+        place = "in memory of the CPU" if kind == CPU else f"on device {number} (type {kind})"
+        raise ValueError(
+            f"{name}: expected an array on CUDA device {device[1]}, as q is, got one {place}"
+        )
+    try:
+        if type(array).__module__.partition(".")[0] == "torch":
+            _refuse_gradient(array)
+            fill = find_tensor_writer(type(array))
+            if fill is not None:
+                tensor = Tensor()
+                fill(array, ctypes.addressof(tensor))
+                return ctypes.addressof(tensor), (tensor, array)
+            array = array.detach()
+        # DLPack's number of the legacy default stream, which is 0 for CUDA.
+        stream = stream or 1
+        try:
+            capsule = array.__dlpack__(stream=stream, max_version=_VERSION)
+        except TypeError:
+            capsule = array.__dlpack__(stream=stream)
+    except (TypeError, ValueError, BufferError) as error:
+        raise type(error)(f"{name}: {error}") from None
+    return _library.dltensor_address(capsule), capsule
 
 
 # ===----------------------------------------------------------------------===#
@@ -326,8 +394,13 @@ def check_writable(name, array):
         _, owner = export(array)
     except (TypeError, ValueError, BufferError) as error:
         raise type(error)(f"{name}: {error}") from None
-    if isinstance(owner, tuple) or _library._get_name(owner) == b"dltensor":
-        return
-    managed = _get_pointer(owner, b"dltensor_versioned")
-    if ctypes.c_uint64.from_address(managed + _FLAGS_OFFSET).value & _READ_ONLY:
+    if is_read_only(owner):
         raise ValueError(f"{name}: expected an array that can be written, got a read-only one")
+
+
+def is_read_only(owner):
+    """Whether what `export` returns with an address says that the array is."""
+    if isinstance(owner, tuple) or _library._get_name(owner) == b"dltensor":
+        return False
+    managed = _get_pointer(owner, b"dltensor_versioned")
+    return bool(ctypes.c_uint64.from_address(managed + _FLAGS_OFFSET).value & _READ_ONLY)

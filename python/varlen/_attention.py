@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _cache, _library, text
-from ._arrays import Array, Maker, check_writable, describe, export_all, maker_of
+from ._arrays import (
+    Array, Maker, check_writable, describe, export_all, is_on_cuda, maker_of,
+)  # fmt: skip
 from .scores import CAPTURES
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ _CAPTURES = {
 }
 
 
-def _type_of(name, element, shape, of=None):
+def type_of(name, element, shape, of=None):
     """The MLIR type of an operand, or of a capture that has something of each `of`."""
     rank, extents, kind = _CAPTURES[of] if of else _OPERANDS[name]
     if len(shape) != rank:
@@ -124,10 +126,13 @@ def _compile(source, *, strided=True):
         # Any strides: the code is as fast, and slices go in without a copy.
         return _cache.load(source, strided=strided)[None]
     except _library.CompileError as error:
-        # The rules of the op, with their numbers; a place in the text made here says
-        # nothing to the caller.
-        message = re.sub(r"^module:\d+:\d+: '[\w.]+' op ", "", str(error))
-        raise ValueError(message) from None
+        raise source_error(error) from None
+
+
+def source_error(error):
+    """A ValueError for what the compiler says of a source that was made here: the rules of
+    the op, with their numbers; a place in the text says nothing to the caller."""
+    return ValueError(re.sub(r"^module:\d+:\d+: '[\w.]+' op ", "", str(error)))
 
 
 def make_source(operation, given, window, chunk, alignment, scale, score=None):
@@ -137,7 +142,7 @@ def make_source(operation, given, window, chunk, alignment, scale, score=None):
     window = _check_options(window, chunk, alignment, scale)
     captures = score.captures if score else {}
     types = {
-        name: _type_of(name, *description, captures.get(name))
+        name: type_of(name, *description, captures.get(name))
         for name, description in given.items()
     }
     same_cu = "cu_seqlens_k" not in given
@@ -244,11 +249,12 @@ def attn(
     return_lse: bool = False,
     out: Array | None = None,
     num_threads: int | None = None,
+    stream: int | None = None,
 ) -> Any:
     """Attention over sequences of different lengths that are packed without padding.
 
-    Arrays of any library with DLPack (numpy, torch, jax, ...) in memory of the CPU.
-    Rows of sequence s are cu_seqlens[s] to cu_seqlens[s + 1] - 1. Nothing is compiled
+    Arrays of any library with DLPack (numpy, torch, jax, ...) in memory of the CPU, or
+    all on one CUDA device. Rows of sequence s are cu_seqlens[s] to cu_seqlens[s + 1] - 1. Nothing is compiled
     again when only rows and sequences change in number.
 
     Args:
@@ -274,6 +280,9 @@ def attn(
         return_lse: Also return lse, the logarithm of each row's sum of exponentials.
         out: Where to write the result; overlaps no other array. None: a new array.
         num_threads: Threads of this call; None: what set_num_threads says.
+        stream: Of arrays on a CUDA device: the handle (CUstream) of a stream, for which
+            the call waits. None: the stream that is current in q's library (torch, cupy),
+            for which it does not; wrong cu_seqlens make results NaN then.
 
     Returns:
         out (Tq, Hq, Dv), T, or with return_lse (out, lse), lse (Hq, Tq) of f32 (f64
@@ -289,6 +298,12 @@ def attn(
     _add_others(given, cu_seqlens_k, None, seqused_q, seqused_k, q_offset, sink)
     if score is not None or len(captures):
         add_captures(given, score, captures)
+    if is_on_cuda(q):
+        from . import _cuda
+
+        return _cuda.attn(given, options, out, return_lse, stream)
+    if stream is not None:
+        raise _stream_error()
     plan = _find_plan("attn", given, options)
     maker, (dtype, compute) = plan.maker, plan.dtypes
     rows, heads = q.shape[:2]
@@ -327,6 +342,7 @@ def attn_grad(
     score: Score | None = None,
     captures: Sequence[Array] = (),
     num_threads: int | None = None,
+    stream: int | None = None,
 ) -> tuple:
     """The gradients of `attn`: its vector-Jacobian product.
 
@@ -348,6 +364,12 @@ def attn_grad(
     _add_others(given, cu_seqlens_k, dlse, seqused_q, seqused_k, q_offset, sink)
     if score is not None or len(captures):
         add_captures(given, score, captures)
+    if is_on_cuda(q):
+        from . import _cuda
+
+        return _cuda.attn_grad(given, options, stream)
+    if stream is not None:
+        raise _stream_error()
     plan = _find_plan("attn_grad", given, options)
     maker, (dtype, _, _, compute) = plan.maker, plan.dtypes
     empty = maker.empty
@@ -357,6 +379,10 @@ def attn_grad(
     results += [empty(capture.shape, compute) for capture in captures]
     _run(plan, "attn_grad", given, options, results, num_threads)
     return tuple(map(maker.finish, results) if maker.finishes else results)
+
+
+def _stream_error():
+    return ValueError("stream: expected none for arrays in memory of the CPU")
 
 
 def _add_others(given, cu_seqlens_k, dlse, seqused_q, seqused_k, q_offset, sink):

@@ -132,14 +132,14 @@ class _Diagnostic(ctypes.Structure):
         return f"{place}{severity}: {self.message.decode(errors='replace')}"
 
 
-_DiagnosticFn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(_Diagnostic))
+DiagnosticFn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(_Diagnostic))
 
 
 class _CompileOptions(ctypes.Structure):
     _fields_ = [
         ("struct_size", ctypes.c_size_t),
         ("target", ctypes.c_char_p),
-        ("on_diagnostic", _DiagnosticFn),
+        ("on_diagnostic", DiagnosticFn),
         ("diagnostic_context", ctypes.c_void_p),
         ("strided_tensors", ctypes.c_bool),
         ("runtime_checks", ctypes.c_bool),
@@ -224,6 +224,9 @@ _SIGNATURES = {
     "varlenLauncherDestroy": (None, _pointer),
     "varlenLauncherSetImage": (_status, _pointer, _pointer, _size),
     "varlenLauncherGetWorkspaceSize": (_status, _pointer, _pointer, _size, _pointer),
+    "varlenLauncherLaunch": (
+        _status, _pointer, _pointer, _size, _pointer, _size, _pointer,
+    ),
     "varlenLauncherCheck": (_status, _pointer, _pointer),
     "varlenSetNumThreads": (None, ctypes.c_int64),
     "varlenGetNumThreads": (ctypes.c_int64,),
@@ -290,7 +293,7 @@ def compile(source, *, strided=False, runtime_checks=False, target=None):
         source = source.encode()
     diagnostics = []
 
-    @_DiagnosticFn
+    @DiagnosticFn
     def keep(_, diagnostic):
         diagnostics.append(str(diagnostic.contents))
 
@@ -470,71 +473,6 @@ class Frames:
 def _find_plain_call():
     """varlenFunctionCall, without the conversions of `library`."""
     return library()["varlenFunctionCall"]
-
-
-# ===----------------------------------------------------------------------===#
-# Kernels of a GPU
-# ===----------------------------------------------------------------------===#
-
-
-class _KernelOptions(ctypes.Structure):
-    _fields_ = [
-        ("struct_size", ctypes.c_size_t),
-        ("chip", ctypes.c_char_p),
-        ("format", ctypes.c_int),
-        ("ptx_version", ctypes.c_int32),
-        ("allow_spills", ctypes.c_bool),
-        ("on_diagnostic", _DiagnosticFn),
-        ("diagnostic_context", ctypes.c_void_p),
-        ("strided_tensors", ctypes.c_bool),
-    ]
-
-
-_PTX = 1
-
-
-class Launcher:
-    """The kernels of a module's only function, as PTX for a GPU of the target table.
-    Tensors are its arguments, then its results, dense, in memory of the GPU."""
-
-    def __init__(self, source, chip):
-        source = source.encode() if isinstance(source, str) else source
-        diagnostics = []
-
-        @_DiagnosticFn
-        def keep(_, diagnostic):
-            diagnostics.append(str(diagnostic.contents))
-
-        options = _KernelOptions(
-            ctypes.sizeof(_KernelOptions), chip.encode(), _PTX, on_diagnostic=keep
-        )
-        self._handle = ctypes.c_void_p()
-        self._destroy = library().varlenLauncherDestroy
-        status = library().varlenLauncherCompile(
-            source, len(source), ctypes.byref(options), ctypes.byref(self._handle)
-        )
-        if status:
-            raise_error(status, diagnostics)
-
-    def __del__(self):
-        self._destroy(self._handle)
-
-    def set_image(self, image):
-        """Takes other code of the same kernels, in place of the PTX."""
-        status = library().varlenLauncherSetImage(self._handle, image, len(image))
-        if status:
-            raise_error(status)
-
-    def workspace_size(self, tensors):
-        """Bytes of device memory for a launch on these Tensors, whose data may be null."""
-        addresses = (ctypes.c_void_p * len(tensors))(*map(ctypes.addressof, tensors))
-        size = ctypes.c_size_t()
-        status = library().varlenLauncherGetWorkspaceSize(
-            self._handle, addresses, len(tensors), ctypes.byref(size)
-        )
-        if status:
-            raise_error(status)
-        return size.value
 
 
 # ===----------------------------------------------------------------------===#

@@ -36,6 +36,7 @@ from build import build_runtime
 from cuda import Driver, pointer
 from executor import compile_kernels
 from varlen import _library
+from varlen._launcher import Launcher
 
 LENGTHS_Q, LENGTHS_K = [21, 0, 8, 1, 7], [21, 5, 30, 0, 3]
 HEADS, KV_HEADS, DIM = 4, 2, 64
@@ -109,7 +110,7 @@ class Handler:
 
 def compile_launcher(name):
     """A launcher of libvarlen-c with the executor's kernels."""
-    launcher = _library.Launcher(TEXTS[name], CHIP)
+    launcher = Launcher(TEXTS[name], CHIP)
     ctypes.CDLL(str(folder / f"{name}-kernels.so"))
     launcher.set_image((folder / f"{name}.image").read_bytes())
     return launcher

@@ -42,7 +42,7 @@ import varlen
 from build import build_runtime
 from cuda import Driver, Manifest, pointer
 from executor import compile_kernels
-from varlen import _library
+from varlen import _launcher, _library
 
 LENGTHS_Q, LENGTHS_K = [21, 0, 8, 1, 7], [21, 5, 30, 0, 3]
 HEADS, KV_HEADS, DIM = 4, 2, 64
@@ -264,7 +264,7 @@ def block(x, norm1, qkv, out, norm2, gate, up, down, cu):
 
 def launch_by_library(driver, numbers, image, space):
     """Launches the kernels of the block by libvarlen-c; whether it needs this space."""
-    launcher = _library.Launcher(TEXTS["block"][0], "sm_80")
+    launcher = _launcher.Launcher(TEXTS["block"][0], "sm_80")
     launcher.set_image(image)
     tensors, shapes = [], []
     for i, (address, sizes, _) in enumerate(numbers):

@@ -90,8 +90,10 @@ class OnDevice:
         raise AssertionError("the array was asked for its memory")
 
 
-raises(ValueError, "q: expected an array in memory of the CPU, got one on device 1 (CUDA)",
-       attn, OnDevice(), k, v, cu)  # fmt: skip
+raises(TypeError, "q: expected an array on a CUDA device of torch, cupy or a library that follows "
+       "the array API, got OnDevice", attn, OnDevice(), k, v, cu)  # fmt: skip
+raises(ValueError, "k: expected an array in memory of the CPU, got one on device 1 (CUDA)",
+       attn, q, OnDevice(), v, cu)  # fmt: skip
 
 # Gradients.
 out, lse = attn(q, k, v, cu, return_lse=True)

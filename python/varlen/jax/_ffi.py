@@ -10,6 +10,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from .. import _attention, _library
 from .._arrays import COMMON_NAMES, ELEMENTS, Description
+from .._launcher import Launcher
 
 _NAME = "libvarlen-xla.so"
 # Of each of XLA's platforms: the beginning of names in libvarlen-xla, the type of state
@@ -88,7 +89,7 @@ def _find_chip():
 @functools.cache
 def _launcher(source, chip):
     """The kernels of the function of this text, which XLA's handler then has."""
-    launcher = _library.Launcher(source, chip)
+    launcher = Launcher(source, chip)
     # As of functions.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(launcher))
     data = source.encode()

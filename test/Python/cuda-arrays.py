@@ -1,0 +1,265 @@
+"""Arrays on a CUDA device, of a library that follows the array API and of one that has a
+current stream: numbers of kernels in the executor, behind the strict fake driver; slices;
+whose stream is waited for; memory of the caller's library alone; errors."""
+# REQUIRES: package
+# RUN: rm -rf %t && mkdir %t
+# RUN: %python %s %t %varlen-build %varlen-src | FileCheck %s
+
+# CHECK: attention: right
+# CHECK: gradients: right
+# CHECK: slices: right
+# CHECK: current stream: right, 0 waits
+# CHECK: allocations: 3 of 3
+# CHECK: wrong cu_seqlens: NaN
+# CHECK: kernels compiled: 3
+# CHECK: errors: right
+
+import ctypes
+import os
+import pathlib
+import subprocess
+import sys
+import types
+
+folder, build, source = map(pathlib.Path, sys.argv[1:4])
+sys.path[:0] = [str(source / "test/Package/Inputs/launcher"), str(source / "benchmarks/gpu")]
+
+import numpy as np
+import varlen
+from build import build_runtime
+from checks import check_attn, check_gradients, cumulate, normal, raises
+from cuda import Driver
+from executor import compile_kernels
+from varlen import _attention, _cuda, _library
+from varlen._arrays import Description
+
+HEADS, KV_HEADS, DIM = 4, 2, 64
+OPTIONS = {"window": (25, 0)}
+
+
+def text_of(operation):
+    """The text that varlen.attn makes for such arrays."""
+    q, kv = (Description("bf16", (0, heads, DIM)) for heads in (HEADS, KV_HEADS))
+    cu = Description("i32", (0,))
+    given = {"q": q, "k": kv, "v": kv, "cu_seqlens_q": cu, "cu_seqlens_k": cu}
+    if operation == "attn_grad":
+        given |= {"dout": q, "out": q, "lse": Description("f32", (HEADS, 0))}
+    return _attention.make_source(operation, given, OPTIONS["window"], None, "bottom_right", None)
+
+
+# What is compiled: the operation, and whether arrays may have strides.
+KINDS = {"forward": ("attn", False), "backward": ("attn_grad", False), "slices": ("attn", True)}
+
+
+class ExecutorLauncher(_cuda.Launcher):
+    """A launcher whose kernels are the executor's, where there are such."""
+
+    def __init__(self, source, chip, *, strided=False):
+        super().__init__(source, chip, strided=strided)
+        for name, (operation, is_strided) in KINDS.items():
+            if (source, strided) == (text_of(operation), is_strided):
+                ctypes.CDLL(str(folder / f"{name}-kernels.so"))
+                self.set_image((folder / f"{name}.image").read_bytes())
+
+
+# An array library.
+
+
+class Managed(ctypes.Structure):
+    """DLManagedTensorVersioned."""
+
+    _fields_ = [
+        ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", _library.Tensor),
+    ]  # fmt: skip
+
+
+new_capsule = ctypes.pythonapi.PyCapsule_New
+new_capsule.restype = ctypes.py_object
+new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+CODES = {"float32": 2, "float64": 2, "bfloat16": 4, "int32": 0, "uint8": 1}
+
+
+class Device:
+    """A context that allocations of cupy are made in."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+
+class Array:
+    """Memory of the device that looks like an array of numpy."""
+
+    read_only, streams = False, []
+
+    def __init__(self, like, address=None):
+        self.like, self.shape, self.dtype = like, like.shape, like.dtype
+        self.address = driver.store(like) if address is None else address
+        self.device = Device()
+
+    def __array_namespace__(self, api_version=None):
+        return NAMESPACE
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+    def __dlpack__(self, *, stream, max_version):
+        assert max_version == (1, 0)
+        self.streams.append(stream)
+        extents = [*self.shape, *(s // self.dtype.itemsize for s in self.like.strides)]
+        self.extents = (ctypes.c_int64 * len(extents))(*extents)
+        begin, rank = ctypes.addressof(self.extents), len(self.shape)
+        self.managed = Managed(1, 0, flags=int(self.read_only))
+        self.managed.tensor = _library.Tensor(
+            self.address, 2, 0, rank, CODES[str(self.dtype)], 8 * self.dtype.itemsize, 1,
+            begin, begin + 8 * rank,
+        )  # fmt: skip
+        return new_capsule(ctypes.addressof(self.managed), b"dltensor_versioned", None)
+
+    def load(self):
+        return driver.load(self.address, self.like)
+
+    def heads(self, begin, end):
+        offset = begin * self.like.strides[1]
+        return type(self)(self.like[:, begin:end], self.address + offset)
+
+
+class CurrentArray(Array):
+    """One of cupy, as its type says, which has a current stream."""
+
+
+CurrentArray.__module__ = "cupy"
+
+
+def empty(shape, dtype, *, device=None, kind=Array):
+    """Memory that holds 77, as what was there before."""
+    made.append(kind(np.full(shape, 77).astype(DTYPES.get(dtype, dtype))))
+    return made[-1]
+
+
+made = []
+DTYPES = {"float32": np.float32, "uint8": np.uint8}
+NAMESPACE = types.SimpleNamespace(empty=empty, **DTYPES)
+
+
+def make_inputs():
+    """Rows that belong to no sequence hold NaN."""
+    rng = np.random.default_rng(1)
+    q, k, v = (normal(rng, "bf16", rows, heads, DIM) for rows, heads in
+               ((40, HEADS), (61, KV_HEADS), (61, KV_HEADS)))  # fmt: skip
+    q[37:], k[59:], v[59:] = np.nan, np.nan, np.nan
+    return q, k, v, cumulate(21, 0, 8, 1, 7), cumulate(21, 5, 30, 0, 3)
+
+
+def count(entry):
+    return driver.library.fakeCudaCalls(entry.encode())
+
+
+def check_standard(packed):
+    """In the stream that the caller names; that of DLPack's exports, too."""
+    stream = driver.stream.value
+    arrays = [Array(x) for x in packed]
+    out, lse = varlen.attn(*arrays, **OPTIONS, return_lse=True, stream=stream)
+    assert set(Array.streams) == {stream}
+    values = out.load(), lse.load()
+    check_attn("bf16", *values, *packed, **OPTIONS)
+    print("attention: right")
+    dout = normal(np.random.default_rng(2), "bf16", 40, HEADS, DIM)
+    gradients = varlen.attn_grad(Array(dout), *arrays[:3], out, lse, *arrays[3:], **OPTIONS,
+                                 stream=stream)  # fmt: skip
+    loaded = [x.load() for x in gradients]
+    check_gradients("bf16", loaded, dout, None, *packed, **OPTIONS)
+    print("gradients: right")
+    wrong = Array(np.array([0, 29, 9, 30, 30, 37], np.int32))
+    raises(ValueError, "cu_seqlens_q[2] = 9 is smaller than cu_seqlens_q[1] = 29", varlen.attn,
+           *arrays[:3], wrong, arrays[4], **OPTIONS, stream=stream)  # fmt: skip
+
+    # Parts of one array, and a result that is a part.
+    q, k, v, cu, _ = packed
+    fused = Array(np.concatenate([q, k[:40], v[:40]], 1))
+    parts = [fused.heads(a, b) for a, b in ((0, 4), (4, 6), (6, 8))]
+    wide = Array(np.zeros((40, 6, DIM), varlen.bfloat16))
+    cu = Array(cumulate(21, 0, 8, 1, 7))
+    out, lse = varlen.attn(*parts, cu, Array(cu.like), **OPTIONS, out=wide.heads(1, 5),
+                           return_lse=True, stream=stream)  # fmt: skip
+    values = wide.load()
+    check_attn("bf16", values[:, 1:5], lse.load(), *(x.like for x in parts), cu.like, cu.like, **OPTIONS)
+    assert not values[:, 0].any() and not values[:, 5].any()
+    print("slices: right")
+
+
+def check_current(packed):
+    """In the stream that is the library's current one, with memory from it alone."""
+    arrays = [CurrentArray(x) for x in packed]
+    made.clear()
+    entries = ("cuMemAlloc_v2", "cuMemAllocAsync", "cuMemAllocFromPoolAsync", "cuMemAllocManaged")
+    before, waits = sum(map(count, entries)), count("cuStreamSynchronize")
+    out, lse = varlen.attn(*arrays, **OPTIONS, return_lse=True)
+    # The array library waits once for each array that it makes.
+    waits = count("cuStreamSynchronize") - waits - len(made)
+    allocations = sum(map(count, entries)) - before
+    check_attn("bf16", out.load(), lse.load(), *packed, **OPTIONS)
+    print(f"current stream: right, {waits} waits\nallocations: {allocations} of {len(made)}")
+    wrong = CurrentArray(np.array([0, 29, 9, 30, 30, 37], np.int32))
+    out = varlen.attn(*arrays[:3], wrong, arrays[4], **OPTIONS)
+    print("wrong cu_seqlens:", "NaN" if np.isnan(out.load().astype("f4")).all() else "written")
+    print("kernels compiled:", len(_cuda._launchers))
+
+
+def check_errors(packed):
+    arrays = [Array(x) for x in packed]
+    stream = driver.stream.value
+    named = {**OPTIONS, "stream": stream}
+    raises(ValueError, "stream: expected the handle of a CUDA stream for Array", varlen.attn, *arrays)
+    raises(ValueError, "cu_seqlens_q: expected an array on CUDA device 0, as q is, got one in memory "
+           "of the CPU", varlen.attn, *arrays[:3], packed[3], arrays[4], **named)  # fmt: skip
+    raises(ValueError, "stream: expected none for arrays in memory of the CPU", varlen.attn, *packed,
+           **named)  # fmt: skip
+    raises(ValueError, "k: expected an array of rank 3", varlen.attn, arrays[0], arrays[3], *arrays[2:],
+           **named)  # fmt: skip
+    out = Array(packed[0])
+    out.read_only = True
+    raises(ValueError, "out: expected an array that can be written", varlen.attn, *arrays, out=out, **named)
+    raises(ValueError, "out: expected an array of shape (40, 4, 64), got (7, 4, 64)", varlen.attn,
+           *arrays, out=Array(packed[0][:7]), **named)  # fmt: skip
+    raises(ValueError, "v: expected extent 0 to be 61, that of k, got 9", varlen.attn,
+           *arrays[:2], Array(packed[2][:9]), *arrays[3:], **named)  # fmt: skip
+    raises(ValueError, "seqused_k: expected extent 0 to be 5, that of sequences, got 6", varlen.attn,
+           *arrays, seqused_k=arrays[4], **named)  # fmt: skip
+    doubles = [Array(np.zeros((4, 2, 16))) for _ in range(3)]
+    raises(TypeError, "q: expected elements of f16, bf16, f32 on a CUDA device, got f64", varlen.attn,
+           *doubles, Array(cumulate(4)), stream=stream)  # fmt: skip
+    driver.library.fakeCudaFail(b"cuLaunchKernelEx", 1, 2)
+    raises(RuntimeError, "launching a grid", varlen.attn, *arrays, **named)
+    print("errors: right")
+
+
+def run():
+    ctypes.CDLL(str(folder / "libVarlenGPU.so"), mode=ctypes.RTLD_GLOBAL)
+    _cuda.Launcher = ExecutorLauncher
+    cupy = sys.modules["cupy"] = types.ModuleType("cupy")
+    cupy.empty = lambda shape, dtype: empty(shape, dtype, kind=CurrentArray)
+    cupy.cuda = types.SimpleNamespace(
+        get_current_stream=lambda: types.SimpleNamespace(ptr=driver.stream.value)
+    )
+    packed = make_inputs()
+    check_standard(packed)
+    check_current(packed)
+    check_errors(packed)
+
+
+if len(sys.argv) > 4:
+    driver = Driver()
+    run()
+else:
+    build_runtime(build, folder, with_executor=True)
+    for name, (operation, strided) in KINDS.items():
+        (folder / f"{name}.mlir").write_text(text_of(operation))
+        (folder / f"{name}.image").write_bytes(compile_kernels(folder / name, strided))
+    environment = {**os.environ, "LD_LIBRARY_PATH": f"{build}/lib/fake-cuda:{folder}",
+                   "GLIBC_TUNABLES": "glibc.rtld.optional_static_tls=131072"}  # fmt: skip
+    command = [sys.executable, __file__, *sys.argv[1:4], "run"]
+    subprocess.run(command, env=environment, check=True)
