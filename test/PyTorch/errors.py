@@ -107,14 +107,6 @@ fails(
     lambda: varlen_attn_out(torch.empty(1, 4, 16).expand(13, 4, 16), q, k, v, cu, cu),
 )
 
-# Tensors of a GPU, if it were one: the kernel of that dispatch key.
-on_cuda = torch._C.DispatchKeySet(torch._C.DispatchKey.CUDA)
-for op, arguments in (("attn", (q, k, v, cu, cu)), ("attn_out", (q, q, k, v, cu, cu))):
-    fails(
-        NotImplementedError, f"varlen::{op}: expected tensors in memory of the CPU, got tensors of CUDA",
-        lambda op=op, x=arguments: getattr(torch.ops.varlen, op).default.redispatch(on_cuda, *x),
-    )  # fmt: skip
-
 # After an error all goes on.
 assert not varlen_attn(q, k, v, cu, cu).any()
 

@@ -91,7 +91,7 @@ class Kernel:
                 _library.raise_error(status)
         except ValueError:
             self._check(tensors)
-            copies = [_with_unit_stride(tensor) for tensor in tensors]
+            copies = [with_unit_stride(tensor) for tensor in tensors]
             if all(copy is tensor for copy, tensor in zip(copies, tensors)):
                 raise
             self(copies)
@@ -112,7 +112,7 @@ class Kernel:
                 )
 
 
-def _with_unit_stride(tensor):
+def with_unit_stride(tensor):
     """The tensor, or a copy where the last stride is not 1, as of expanded gradients."""
     return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
 

@@ -8,6 +8,7 @@ import torch
 from torch._C import DispatchKey
 from torch.autograd import forward_ad
 
+from ..scores import find_score
 from . import _kernels
 
 _INPUTS = "Tensor q, Tensor k, Tensor v, "
@@ -131,18 +132,68 @@ _library.impl("attn_out", attn_out_cpu, "CPU")
 _library.impl("attn_backward", attn_backward_cpu, "CPU")
 
 
-def _refuse_cuda(op):
-    def refuse(*arguments, **options):
-        raise NotImplementedError(
-            f"varlen::{op}: expected tensors in memory of the CPU, got tensors of CUDA: Varlen's "
-            "kernels for GPUs are not called from PyTorch so far"
-        )
-
-    return refuse
+# CUDA kernels: the same operands and results, by name.
 
 
-for _name in ("attn", "attn_out", "attn_backward"):
-    _library.impl(_name, _refuse_cuda(_name), "CUDA")
+def _launch(operation, given, captures, options, results):
+    from .. import _cuda
+
+    left, right, scale, score = options
+    score = find_score(score) if score else None
+    given |= zip(score.captures if score else (), captures or ())
+    given = {name: x for name, x in given.items() if x is not None}
+    given = {name: _kernels.with_unit_stride(x) for name, x in given.items()}
+    _cuda.run(given, operation, ((left, right), None, "bottom_right", scale, score), results)
+
+
+def _attend_cuda(
+    out, lse, q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
+    left=-1, right=-1, scale=None, score="", captures=None,
+):  # fmt: skip
+    given = {
+        "q": q, "k": k, "v": v, "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k,
+        "seqused_k": seqused_k, "sink": sink,
+    }  # fmt: skip
+    options = left, right, scale, score
+    _launch("attn", given, captures, options, {"out": out, "lse": lse})
+
+
+def attn_cuda(q, k, v, *arguments, **options):
+    results = out, lse = new_results(q, v)
+    _attend_cuda(out, lse, q, k, v, *arguments, **options)
+    return results
+
+
+def attn_out_cuda(out, q, *arguments, **options):
+    written, lse = _kernels.with_unit_stride(out), new_lse(q)
+    _attend_cuda(written, lse, q, *arguments, **options)
+    if written is not out:
+        out.copy_(written)
+    return lse
+
+
+def attn_backward_cuda(
+    dout, dlse, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
+    left=-1, right=-1, scale=None, score="", captures=None,
+):  # fmt: skip
+    gradients = dq, dk, dv, dsink, dcaptures = _new_gradients(q, k, v, sink, captures)
+    given = {
+        "dout": torch.zeros_like(out) if dout is None else dout, "q": q, "k": k, "v": v,
+        "out": out, "lse": lse, "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k,
+        "dlse": dlse, "seqused_k": seqused_k, "sink": sink,
+    }  # fmt: skip
+    results = {"dq": dq, "dk": dk, "dv": dv}
+    if sink is not None:
+        results["dsink"] = dsink
+    results |= {f"dcapture{i}": x for i, x in enumerate(dcaptures)}
+    options = left, right, scale, score
+    _launch("attn_grad", given, captures, options, results)
+    return gradients
+
+
+_library.impl("attn", attn_cuda, "CUDA")
+_library.impl("attn_out", attn_out_cuda, "CUDA")
+_library.impl("attn_backward", attn_backward_cuda, "CUDA")
 
 
 # Fake kernels.
@@ -285,12 +336,17 @@ _library.impl("attn_backward", _attn_backward_autograd, "Autograd", with_keyset=
 _CAST = (torch.float32, torch.float16, torch.bfloat16)
 
 
-def _attn_autocast(q, k, v, *arguments):
-    dtype = torch.get_autocast_dtype("cpu")
-    q, k, v = (x.to(dtype) if x.dtype in _CAST else x for x in (q, k, v))
-    without = torch._C.DispatchKeySet(DispatchKey.AutocastCPU)
-    with torch._C._ExcludeDispatchKeyGuard(without):
-        return attn(q, k, v, *arguments)
+def _attn_autocast(device, key):
+    without = torch._C.DispatchKeySet(key)
+
+    def attend(q, k, v, *arguments):
+        dtype = torch.get_autocast_dtype(device)
+        q, k, v = (x.to(dtype) if x.dtype in _CAST else x for x in (q, k, v))
+        with torch._C._ExcludeDispatchKeyGuard(without):
+            return attn(q, k, v, *arguments)
+
+    return attend
 
 
-_library.impl("attn", _attn_autocast, "AutocastCPU")
+_library.impl("attn", _attn_autocast("cpu", DispatchKey.AutocastCPU), "AutocastCPU")
+_library.impl("attn", _attn_autocast("cuda", DispatchKey.AutocastCUDA), "AutocastCUDA")
