@@ -313,6 +313,30 @@ func.func @step(%cu: memref<?xi32>, %n: index, %q: memref<?x4x64xbf16>, %a: tens
 
 #gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
 
+// Two steps: which blocks nobody sees is asked of one score.
+func.func @two_steps(%cu: memref<?xi32>, %n: index, %q: memref<?x4x64xbf16>, %a: tensor<64x64xf32>,
+                     %m: tensor<64x1xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    %0 = varlen.read %q at %t : memref<?x4x64xbf16>, !varlen.tile<queries(64)> -> tensor<64x64xbf16>
+    varlen.for_blocks %b of keys(32) meeting %t : !varlen.tile<queries(64)> {
+      %1 = varlen.read %q at %b : memref<?x4x64xbf16>, !varlen.tile<keys(32)> -> tensor<32x64xbf16>
+      %s:3 = varlen.online_attn qk at(%t, %b : !varlen.tile<queries(64)>, !varlen.tile<keys(32)>)
+          ins(%0, %1, %1 : tensor<64x64xbf16>, tensor<32x64xbf16>, tensor<32x64xbf16>)
+          outs(%a, %m, %m : tensor<64x64xf32>, tensor<64x1xf32>, tensor<64x1xf32>) scale 1.0
+      // expected-error@+1 {{expected one step in a loop over blocks}}
+      %r:3 = varlen.online_attn qk at(%t, %b : !varlen.tile<queries(64)>, !varlen.tile<keys(32)>)
+          ins(%0, %1, %1 : tensor<64x64xbf16>, tensor<32x64xbf16>, tensor<32x64xbf16>)
+          outs(%s#0, %s#1, %s#2 : tensor<64x64xf32>, tensor<64x1xf32>, tensor<64x1xf32>) scale 1.0
+    }
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
 // A step in a loop over tiles that has no loop over blocks.
 func.func @step_of_tile(%cu: memref<?xi32>, %n: index, %q: tensor<64x64xbf16>, %k: tensor<32x64xbf16>, %a: tensor<64x64xf32>,
                         %m: tensor<64x1xf32>, %keys: !varlen.tile<keys(32)>) {

@@ -276,7 +276,7 @@ void SequenceTileConverter::allocateScratch(const WorkTile &tile) {
   tableViews = emitTableViews(tile, loops.step.getTables(),
                               getTableArguments(loops.step.getScoreBody()));
   dtableViews = emitTableViews(tile, loops.step.getDtables(),
-                               getGradientTables(loops.step));
+                               loops.step.getGradientTables());
 }
 
 void SequenceTileConverter::emitKeyClears(const RowMap &rows, Value first,

@@ -99,7 +99,7 @@ LogicalResult SequenceTilesFinder::checkStep() {
                             "from varlen.rows at the sequence");
   SmallVector<Value> ofQueries, ofKeys;
   for (auto [memory, table] :
-       llvm::zip_equal(step.getDtables(), getGradientTables(step)))
+       llvm::zip_equal(step.getDtables(), step.getGradientTables()))
     (isOfKeys(table) ? ofKeys : ofQueries).push_back(memory);
   auto areCleared = [](ArrayRef<ClearOp> clears, ArrayRef<Value> tables) {
     return llvm::equal(clears, tables, [](ClearOp clear, Value table) {

@@ -105,8 +105,7 @@ LogicalResult TileLoopConverter::verify() {
   WalkResult result = loop.walk([&](Operation *op) {
     return WalkResult(
         TypeSwitch<Operation *, LogicalResult>(op)
-            .Case<OnlineAttnOp, OnlineAttnGradOp>(
-                [&](auto step) { return verifyStep(step); })
+            .Case([&](StepOpInterface step) { return verifyStep(step); })
             .Case([&](ReadOp read) { return verifyNumbers(read); })
             .Default(success()));
   });
@@ -118,10 +117,14 @@ LogicalResult TileLoopConverter::verifyBlocks() {
   if (ofQueries == blocks.getBlockType().getByHead())
     return blocks.emitOpError("expected blocks of keys, or of queries by_head");
   for (Operation &op : *blocks.getBody()) {
+    if (auto other = dyn_cast<StepOpInterface>(op)) {
+      if (step)
+        return other->emitOpError("expected one step in a loop over blocks");
+      step = other;
+    }
     auto read = dyn_cast<ReadOp>(op);
-    if (read
-            ? read.getTile() != blocks.getBlock()
-            : !isPure(&op) && !isa<YieldOp, OnlineAttnOp, OnlineAttnGradOp>(op))
+    if (read ? read.getTile() != blocks.getBlock()
+             : !isPure(&op) && !isa<YieldOp, StepOpInterface>(op))
       return op.emitOpError("expected reads of the block and steps in a loop "
                             "over blocks on a GPU");
     if (read && read.isOfVectors())
@@ -136,8 +139,7 @@ LogicalResult TileLoopConverter::verifyBlocks() {
   return success();
 }
 
-template <typename Step>
-LogicalResult TileLoopConverter::verifyStep(Step step) {
+LogicalResult TileLoopConverter::verifyStep(StepOpInterface step) {
   if (blocks) {
     Value queries = loop.getTile(), keys = blocks.getBlock();
     if (!ofQueries)
@@ -145,8 +147,8 @@ LogicalResult TileLoopConverter::verifyStep(Step step) {
     if (step.getQueries() == queries && step.getKeys() == keys)
       return success();
   }
-  return step.emitOpError("expected a step at the tile and the block of its "
-                          "loops");
+  return step->emitOpError("expected a step at the tile and the block of its "
+                           "loops");
 }
 
 //===----------------------------------------------------------------------===//
@@ -269,25 +271,22 @@ void TileLoopConverter::emitClear(ClearOp clear) {
 // The body
 //===----------------------------------------------------------------------===//
 
-template <typename Step>
-void TileLoopConverter::emitStep(Step step, Value i, bool masked,
-                                 bool hidesKeys) {
-  SmallVector<Value> bounds;
-  Value k0;
-  if (masked && ofQueries) {
-    bounds = limits;
-    k0 = blockStart(visited, i, masked, blockSize);
-  } else if (masked) {
-    bounds = getBlockLimits(getBlockRows(i, masked).first);
-    k0 = narrow.constant(0);
+void TileLoopConverter::emitStep(Value i, bool masked, bool hidesKeys) {
+  StepInputs inputs;
+  if (masked) {
+    SmallVector<Value> bounds =
+        ofQueries ? limits : getBlockLimits(getBlockRows(i, masked).first);
+    inputs.lo = bounds[0];
+    inputs.hi = bounds[1];
+    inputs.k0 = ofQueries ? blockStart(visited, i, masked, blockSize)
+                          : narrow.constant(0);
   }
-  SmallVector<Value, 1> position, firstKey;
   if (readsPositions(step.getScoreBody())) {
-    position.push_back(ofQueries
-                           ? positions
-                           : getBlockPositions(getBlockRows(i, masked).first));
-    firstKey.push_back(ofQueries ? blockStart(visited, i, masked, blockSize)
-                                 : narrow.cast(tile.first));
+    inputs.position = ofQueries
+                          ? positions
+                          : getBlockPositions(getBlockRows(i, masked).first);
+    inputs.firstKey = ofQueries ? blockStart(visited, i, masked, blockSize)
+                                : narrow.cast(tile.first);
   }
   auto emitView = [&](Value table, BlockArgument argument) {
     return isOfKeys(argument)
@@ -295,48 +294,30 @@ void TileLoopConverter::emitStep(Step step, Value i, bool masked,
                                   tile.sequence.kUsed)
                : emitTableView(index, table);
   };
-  SmallVector<Value> views, tableRows;
   for (auto [table, argument] : llvm::zip_equal(
            step.getTables(), getTableArguments(step.getScoreBody()))) {
-    views.push_back(emitView(table, argument));
+    inputs.tables.push_back(emitView(table, argument));
     if (!ofQueries)
-      tableRows.push_back(getBlockTableRows(table, getBlockRows(i, masked)));
+      inputs.rows.push_back(getBlockTableRows(table, getBlockRows(i, masked)));
   }
-  if (ofQueries)
-    tableRows = queryTableRows;
-  SmallVector<Value> gradients, gradientRows;
-  if constexpr (std::is_same_v<Step, OnlineAttnGradOp>) {
-    for (auto [table, argument] :
-         llvm::zip_equal(step.getDtables(), getGradientTables(step))) {
-      gradients.push_back(emitView(table, argument));
-      if (!ofQueries)
-        gradientRows.push_back(
-            getBlockGradientRow(table, getBlockRows(i, masked)));
-    }
-    if (ofQueries)
-      gradientRows = gradientTableRows;
+  for (auto [table, argument] : llvm::zip_equal(step.getTableGradients(),
+                                                step.getGradientTables())) {
+    inputs.dtables.push_back(emitView(table, argument));
+    if (!ofQueries)
+      inputs.drows.push_back(
+          getBlockGradientRow(table, getBlockRows(i, masked)));
   }
-  // What the score region maps is of this copy alone.
-  IRMapping values = map;
-  auto copy = cast<Step>(b.clone(*step, values));
-  map.map(step.getResults(), copy.getResults());
-  copy.getQueriesMutable().clear();
-  copy.getKeysMutable().clear();
-  copy.getPositionMutable().assign(position);
-  copy.getFirstKeyMutable().assign(firstKey);
-  copy.getTablesMutable().assign(views);
-  copy.getRowsMutable().assign(tableRows);
-  if constexpr (std::is_same_v<Step, OnlineAttnGradOp>) {
-    copy.getDtablesMutable().assign(gradients);
-    copy.getDrowsMutable().assign(gradientRows);
+  if (ofQueries) {
+    inputs.rows = queryTableRows;
+    inputs.drows = gradientTableRows;
   }
+  auto operands = llvm::map_to_vector(step->getOperands(), [&](Value operand) {
+    return map.lookupOrDefault(operand);
+  });
+  StepOpInterface copy = step.cloneOnTiles(b, operands, inputs);
+  map.map(step->getResults(), copy->getResults());
   if (!hidesKeys)
     copy.getScoreBody()->getTerminator()->eraseOperand(1);
-  if (!masked)
-    return;
-  copy.getLoMutable().assign(bounds[0]);
-  copy.getHiMutable().assign(bounds[1]);
-  copy.getK0Mutable().assign(k0);
 }
 
 TileBuilder::State TileLoopConverter::emitStep(Value i, bool masked,
@@ -382,8 +363,7 @@ TileBuilder::State TileLoopConverter::emitSeenStep(Value i, bool masked,
           emitLoad(read, {rows.row, rows.head, rows.first, index.constant(1),
                           index.constant(blockSize)});
         })
-        .Case<OnlineAttnOp, OnlineAttnGradOp>(
-            [&](auto step) { emitStep(step, i, masked, hidesKeys); })
+        .Case([&](StepOpInterface) { emitStep(i, masked, hidesKeys); })
         .Default([&](Operation *other) { b.clone(*other, map); });
   return llvm::map_to_vector(blocks.getYielded(),
                              [&](Value value) { return map.lookup(value); });
@@ -405,7 +385,7 @@ void TileLoopConverter::emitTile(Value entry) {
           {rows.row, rows.head, rows.first, index.constant(1), valid},
           ofSlot(slot, number));
   };
-  auto step = [&](Value i, bool masked, ValueRange slot, ValueRange state) {
+  auto meet = [&](Value i, bool masked, ValueRange slot, ValueRange state) {
     return emitStep(i, masked, slot, state);
   };
   if (blocks) {
@@ -416,7 +396,7 @@ void TileLoopConverter::emitTile(Value entry) {
     visited = getBlocks(dropHiddenBlocks(met), blockSize);
     Value heads = ofQueries ? narrow.constant(1) : narrow.cast(group);
     pipeline.emplace(Pipeline{ring, narrow.mul(visited.masked, heads),
-                              narrow.mul(visited.total, heads), fetch, step});
+                              narrow.mul(visited.total, heads), fetch, meet});
     emitPrefetch(*pipeline, [&] {
       for (ReadOp read : tileReads)
         kernel::CopyOp::create(b, read.getSource(), rowsOf(tile, tile.usedRows),
@@ -437,12 +417,12 @@ void TileLoopConverter::emitTile(Value entry) {
           if (ofQueries && readsPositions(getScore()))
             positions = getTilePositions();
           queryTableRows.clear();
-          if (ofQueries)
-            for (Value table : getTables())
+          if (ofQueries && step)
+            for (Value table : step.getTables())
               queryTableRows.push_back(getTileTableRows(table));
           gradientTableRows.clear();
-          if (ofQueries)
-            for (Value table : getTableGradients())
+          if (ofQueries && step)
+            for (Value table : step.getTableGradients())
               gradientTableRows.push_back(getTileGradientRows(table));
           State state =
               llvm::map_to_vector(blocks.getInits(), [&](Value value) {

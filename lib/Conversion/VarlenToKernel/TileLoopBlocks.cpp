@@ -17,8 +17,6 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
-#include "llvm/ADT/TypeSwitch.h"
-
 using namespace mlir;
 using namespace mlir::varlen;
 
@@ -226,47 +224,12 @@ Value TileLoopConverter::getBlockGradientRow(Value table,
 // Hidden blocks
 //===----------------------------------------------------------------------===//
 
-Block *TileLoopConverter::getScore() {
-  Block *score = nullptr;
-  blocks->walk([&](Operation *op) {
-    llvm::TypeSwitch<Operation *>(op).Case<OnlineAttnOp, OnlineAttnGradOp>(
-        [&](auto step) { score = step.getScoreBody(); });
-  });
-  return score;
-}
-
-SmallVector<Value> TileLoopConverter::getTables() {
-  SmallVector<Value> tables;
-  blocks->walk([&](Operation *op) {
-    llvm::TypeSwitch<Operation *>(op).Case<OnlineAttnOp, OnlineAttnGradOp>(
-        [&](auto step) {
-          tables = llvm::to_vector_of<Value>(step.getTables());
-        });
-  });
-  return tables;
-}
-
-SmallVector<Value> TileLoopConverter::getTableGradients() {
-  SmallVector<Value> tables;
-  blocks->walk([&](OnlineAttnGradOp step) {
-    tables = llvm::to_vector_of<Value>(step.getDtables());
-  });
-  return tables;
-}
-
-SmallVector<Value> TileLoopConverter::getCaptures() {
-  SmallVector<Value> captures;
-  blocks->walk([&](Operation *op) {
-    llvm::TypeSwitch<Operation *>(op).Case<OnlineAttnOp, OnlineAttnGradOp>(
-        [&](auto step) { captures = llvm::to_vector(step.getCaptures()); });
-  });
-  return captures;
-}
-
 SmallVector<NumberRange>
 TileLoopConverter::getCaptureRanges(const kernel::RowsOperands &rows,
                                     int64_t size) {
-  SmallVector<Value> captures = getCaptures();
+  if (!step)
+    return {};
+  OperandRange captures = step.getCaptures();
   SmallVector<NumberRange> ranges(captures.size());
   for (auto [i, range] : llvm::enumerate(ranges)) {
     if (!visibilityReadsCapture(getScore(), i))
@@ -326,14 +289,14 @@ Value TileLoopConverter::getUsedRows(Value first) {
 
 MaskRange<Value> TileLoopConverter::dropHiddenBlocks(MaskRange<Value> range) {
   Block *score = getScore();
-  SmallVector<NumberRange> captures(getCaptures().size());
+  if (!getVisible(score))
+    return range;
+  SmallVector<NumberRange> captures(step.getCaptures().size());
   auto isRead = [&](unsigned capture) {
     return visibilityReadsCapture(score, capture);
   };
   // To read the captures of a block takes about as long as to copy it.
-  if (!getVisible(score) ||
-      (!ofQueries &&
-       llvm::any_of(llvm::seq<unsigned>(captures.size()), isRead)))
+  if (!ofQueries && llvm::any_of(llvm::seq<unsigned>(captures.size()), isRead))
     return range;
   if (ofQueries)
     captures = tileRanges;

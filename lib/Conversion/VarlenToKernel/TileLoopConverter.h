@@ -33,19 +33,14 @@ public:
 
 private:
   LogicalResult verifyBlocks();
-  /// The score region of the steps, null if there is none, its captures that
-  /// are numbers, and its tables.
-  Block *getScore();
-  SmallVector<Value> getCaptures();
-  SmallVector<Value> getTables();
-  /// The tables that steps add to.
-  SmallVector<Value> getTableGradients();
+  /// The score region of the step; null if there is none.
+  Block *getScore() { return step ? step.getScoreBody() : nullptr; }
   /// The rows of a block.
   struct BlockRows {
     Value row, head, first;
   };
 
-  template <typename Step> LogicalResult verifyStep(Step step);
+  LogicalResult verifyStep(StepOpInterface step);
 
   // Tiles and blocks.
   std::pair<Tile, MaskRange<Value>> decode(const GPUWorkTiles &work,
@@ -100,8 +95,7 @@ private:
   void emitWrite(WriteOp write);
   /// Zeros in what a table has of all rows of the tile, by all threads.
   void emitClear(ClearOp clear);
-  template <typename Step>
-  void emitStep(Step step, Value i, bool masked, bool hidesKeys);
+  void emitStep(Value i, bool masked, bool hidesKeys);
   kernel::RowsOperands rowsOf(const Tile &tile, Value valid) {
     return {ofQueries ? tile.sequence.qRow : tile.sequence.kRow, tile.kvHead,
             tile.first, ofQueries ? group : index.constant(1), valid};
@@ -128,6 +122,8 @@ private:
   FloatType element;
   /// Null if there are none.
   ForBlocksOp blocks;
+  /// Of the loop over blocks; null if there is none.
+  StepOpInterface step;
   int64_t blockSize;
   /// Reads of rows to shared memory, at the tile and at a block.
   SmallVector<ReadOp> tileReads, blockReads;

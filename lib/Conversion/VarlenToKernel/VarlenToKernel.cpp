@@ -73,7 +73,7 @@ LogicalResult BatchConverter::verify() {
              << loop.getTileType();
     // A row of a table is summed by those who own its query, or its key.
     WalkResult result = loop.walk([&](OnlineAttnGradOp step) {
-      for (BlockArgument table : getGradientTables(step)) {
+      for (BlockArgument table : step.getGradientTables()) {
         bool ofKeys = isOfKeys(table);
         if (ofKeys == (axis == Axis::Keys))
           continue;

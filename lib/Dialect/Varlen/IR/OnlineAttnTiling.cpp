@@ -235,8 +235,6 @@ FailureOr<MergeResult>
 OnlineAttnOp::mergeReductions(OpBuilder &b, Location loc,
                               ValueRange partialReduce,
                               const SetVector<unsigned> &) {
-  bool isRounded =
-      getV().getType().getElementType() != getM().getType().getElementType();
   Value zero = arith::ConstantIndexOp::create(b, loc, 0);
   Value one = arith::ConstantIndexOp::create(b, loc, 1);
   Value count = tensor::DimOp::create(b, loc, partialReduce.front(), zero);
@@ -250,11 +248,10 @@ OnlineAttnOp::mergeReductions(OpBuilder &b, Location loc,
       extents.insert(extents.begin(), nested.getIndexAttr(1));
       operands.push_back(slicePart(nested, loc, all, at, extents));
     }
-    auto both = OnlineMergeOp::create(
-        nested, loc, operands[0], operands[1], operands[2], operands[3],
-        operands[4], operands[5], getScaleAttr(), getOrientationAttr(),
-        isRounded ? nested.getUnitAttr() : UnitAttr());
-    scf::YieldOp::create(nested, loc, both.getResults());
+    size_t count = state.size();
+    Operation *both = createMerge(nested, ArrayRef(operands).take_front(count),
+                                  ArrayRef(operands).drop_front(count));
+    scf::YieldOp::create(nested, loc, both->getResults());
   };
   auto loop =
       scf::ForOp::create(b, loc, zero, count, one, getDpsInits(), merge);

@@ -31,6 +31,35 @@ static Type elementOf(Value value) { return shaped(value).getElementType(); }
 // What both steps have
 //===----------------------------------------------------------------------===//
 
+template <typename Step>
+static void setInputsOf(Step step, const StepInputs &inputs) {
+  auto assign = [](MutableOperandRange operand, Value value) {
+    operand.assign(value ? ValueRange(value) : ValueRange());
+  };
+  assign(step.getQueriesMutable(), {});
+  assign(step.getKeysMutable(), {});
+  assign(step.getLoMutable(), inputs.lo);
+  assign(step.getHiMutable(), inputs.hi);
+  assign(step.getK0Mutable(), inputs.k0);
+  assign(step.getWholeMutable(), inputs.whole);
+  assign(step.getPositionMutable(), inputs.position);
+  assign(step.getFirstKeyMutable(), inputs.firstKey);
+  step.getTablesMutable().assign(inputs.tables);
+  step.getRowsMutable().assign(inputs.rows);
+}
+
+StepOpInterface varlen::detail::cloneOnTiles(Operation *step, OpBuilder &b,
+                                             ValueRange operands,
+                                             const StepInputs &inputs) {
+  auto copy = cast<StepOpInterface>(b.clone(*step));
+  copy->setOperands(operands);
+  for (auto [result, init] :
+       llvm::zip_equal(copy->getResults(), copy.getDpsInits()))
+    result.setType(init.getType());
+  copy.setInputs(inputs);
+  return copy;
+}
+
 /// What most of several extents that must agree say, the first of them if they
 /// are equally many: the odd one out is then the one to complain about.
 static int64_t getCommonExtent(ArrayRef<int64_t> extents) {
@@ -334,6 +363,29 @@ double OnlineAttnOp::getInitialM(double scale, FloatType compute) {
                   std::ldexp(-1.0, most));
 }
 
+SmallVector<StepFactor> OnlineAttnOp::getFactors() {
+  return {{"q", &getQMutable(), true, /*alongColumns=*/true, false},
+          {"k", &getKMutable(), false, /*alongColumns=*/true, false},
+          {"v", &getVMutable(), false, /*alongColumns=*/false, true}};
+}
+
+FloatType OnlineAttnOp::getComputeType() {
+  return cast<FloatType>(elementOf(getM()));
+}
+
+void OnlineAttnOp::setInputs(const StepInputs &inputs) {
+  setInputsOf(*this, inputs);
+}
+
+Operation *OnlineAttnOp::createMerge(OpBuilder &b, ValueRange state,
+                                     ValueRange more) {
+  bool isRounded = elementOf(getV()) != elementOf(getM());
+  return OnlineMergeOp::create(b, getLoc(), state[0], state[1], state[2],
+                               more[0], more[1], more[2], getScaleAttr(),
+                               getOrientationAttr(),
+                               isRounded ? b.getUnitAttr() : UnitAttr());
+}
+
 void OnlineAttnOp::getAsmBlockArgumentNames(Region &region,
                                             OpAsmSetValueNameFn setName) {
   setScoreArgumentNames(region, setName);
@@ -491,6 +543,37 @@ Value OnlineAttnGradOp::getDvOut() {
                      (getDq() ? 1 : 0) + (getDk() ? 1 : 0));
 }
 
+SmallVector<StepFactor> OnlineAttnGradOp::getFactors() {
+  // Scores and dp sum over columns, the gradient of the other side over rows.
+  return {{"q", &getQMutable(), true, /*alongColumns=*/true, bool(getDk())},
+          {"dout", &getDoutMutable(), true, true, bool(getDv())},
+          {"k", &getKMutable(), false, true, bool(getDq())},
+          {"v", &getVMutable(), false, true, /*alongRows=*/false}};
+}
+
+FloatType OnlineAttnGradOp::getComputeType() {
+  return cast<FloatType>(elementOf(getLse()));
+}
+
+void OnlineAttnGradOp::setInputs(const StepInputs &inputs) {
+  setInputsOf(*this, inputs);
+  getDtablesMutable().assign(inputs.dtables);
+  getDrowsMutable().assign(inputs.drows);
+}
+
+SmallVector<Value> OnlineAttnGradOp::getTableGradients() {
+  return llvm::to_vector_of<Value>(getDtables());
+}
+
+SmallVector<BlockArgument> OnlineAttnGradOp::getGradientTables() {
+  SmallVector<BlockArgument> tables;
+  Block *score = getScoreBody();
+  for (int64_t number : getWrtCaptures())
+    if (isTable(score, number))
+      tables.push_back(score->getArgument(Captures + number));
+  return tables;
+}
+
 void OnlineAttnGradOp::getAsmBlockArgumentNames(Region &region,
                                                 OpAsmSetValueNameFn setName) {
   setScoreArgumentNames(region, setName);
@@ -509,6 +592,11 @@ void OnlineAttnGradOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 //===----------------------------------------------------------------------===//
 // OnlineFinishOp
 //===----------------------------------------------------------------------===//
+
+unsigned OnlineFinishOp::getQueriesDim(Value tile) {
+  // Rows of out are queries in either orientation.
+  return tile == getOut() || getOrientation() == Orientation::QK ? 0 : 1;
+}
 
 /// That acc, m and l are the state of queries.
 template <typename Op> static LogicalResult verifyState(Op op) {
@@ -562,6 +650,10 @@ void OnlineFinishOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 // OnlineMergeOp
 //===----------------------------------------------------------------------===//
 
+unsigned OnlineMergeOp::getQueriesDim(Value) {
+  return getOrientation() == Orientation::QK ? 0 : 1;
+}
+
 LogicalResult OnlineMergeOp::verify() { return verifyState(*this); }
 
 LogicalResult OnlineMergeOp::inferReturnTypes(MLIRContext *,
@@ -593,6 +685,10 @@ LogicalResult RowDotOp::verify() {
   return emitOpError("expected a result of ")
          << toString({rows, 1}) << ", a number for each row, got "
          << getResult().getType();
+}
+
+unsigned OnlineStatisticsOp::getQueriesDim(Value tile) {
+  return shaped(tile).getDimSize(0) == 1 ? 1 : 0;
 }
 
 LogicalResult OnlineStatisticsOp::verify() {

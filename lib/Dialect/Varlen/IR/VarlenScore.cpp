@@ -80,15 +80,6 @@ SmallVector<BlockArgument> varlen::getTableArguments(Block *score) {
   return getCaptureArguments(score, /*areTables=*/true);
 }
 
-SmallVector<BlockArgument> varlen::getGradientTables(OnlineAttnGradOp step) {
-  SmallVector<BlockArgument> tables;
-  Block *score = step.getScoreBody();
-  for (int64_t number : step.getWrtCaptures())
-    if (isTable(score, number))
-      tables.push_back(score->getArgument(Captures + number));
-  return tables;
-}
-
 /// Whether `value` is computed from `source`, both of one block.
 static bool dependsOn(Value value, Value source) {
   SetVector<Value> reached;

@@ -147,7 +147,29 @@ struct ShapedByInputs : NamedValue {
   SmallVector<int64_t> inferShape() const;
 };
 
+/// An operand of a step that is rows, which products read.
+struct StepFactor {
+  StringRef name;
+  OpOperand *operand;
+  bool ofQueries;
+  /// Whether products sum over its columns, and over its rows.
+  bool alongColumns, alongRows;
+};
+
+/// What a step on dense tiles has in place of the tile and the block that it is
+/// at: the keys that queries see, where both are, and rows of tables. Null, or
+/// empty, if it does not.
+struct StepInputs {
+  Value lo, hi, k0, whole;
+  Value position, firstKey;
+  SmallVector<Value> tables, rows, dtables, drows;
+};
+
+class StepOpInterface;
+
 namespace detail {
+StepOpInterface cloneOnTiles(Operation *step, OpBuilder &b, ValueRange operands,
+                             const StepInputs &inputs);
 int64_t getQueryHeads(AttentionOpInterface op);
 int64_t getKvHeads(AttentionOpInterface op);
 int64_t getHeadDim(AttentionOpInterface op);

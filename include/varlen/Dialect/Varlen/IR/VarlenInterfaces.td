@@ -10,6 +10,7 @@
 #define VARLEN_INTERFACES_TD
 
 include "mlir/IR/Interfaces.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
 
 def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
   let description = [{
@@ -93,6 +94,77 @@ def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
       return ::mlir::varlen::detail::getScaleValue($_op);
     }
   }];
+}
+
+def Varlen_StepOpInterface : OpInterface<"StepOpInterface", [
+    DestinationStyleOpInterface]> {
+  let description = [{
+    A step of attention on a block of queries and a block of keys: `varlen.online_attn`
+    and `varlen.online_attn_grad`. Whoever converts tile loops asks it for the rows and
+    numbers that it reads and puts it on dense tiles; what it computes of them does not
+    matter there.
+  }];
+  let cppNamespace = "::mlir::varlen";
+  let methods = [
+    InterfaceMethod<"The tile or block of its queries; null on dense tiles.",
+                    "::mlir::Value", "getQueries">,
+    InterfaceMethod<"The tile or block of its keys; null on dense tiles.",
+                    "::mlir::Value", "getKeys">,
+    InterfaceMethod<"What the rows of a score tile are.",
+                    "::mlir::varlen::Orientation", "getOrientation">,
+    InterfaceMethod<"Sets what the rows of a score tile are.", "void",
+                    "setOrientation", (ins "::mlir::varlen::Orientation":$orientation)>,
+    InterfaceMethod<"The operands that are rows.",
+                    "::llvm::SmallVector<::mlir::varlen::StepFactor>", "getFactors">,
+    InterfaceMethod<"The type of scores and sums.", "::mlir::FloatType",
+                    "getComputeType">,
+    InterfaceMethod<"The body of the score region, or null.", "::mlir::Block *",
+                    "getScoreBody">,
+    InterfaceMethod<"The numbers that the score region reads of each query.",
+                    "::mlir::OperandRange", "getCaptures">,
+    InterfaceMethod<"The tables that the score region reads.",
+                    "::mlir::OperandRange", "getTables">,
+    InterfaceMethod<"The memory of the gradients of tables.",
+                    "::llvm::SmallVector<::mlir::Value>", "getTableGradients",
+                    (ins), [{}], [{ return {}; }]>,
+    InterfaceMethod<"The arguments of the score region that these are gradients of.",
+                    "::llvm::SmallVector<::mlir::BlockArgument>", "getGradientTables",
+                    (ins), [{}], [{ return {}; }]>,
+    InterfaceMethod<[{
+        The operation that makes one of two results of steps on the same queries and
+        different keys: of `state`, and of `more`; null if there is none.
+      }], "::mlir::Operation *", "createMerge",
+      (ins "::mlir::OpBuilder &":$b, "::mlir::ValueRange":$state,
+           "::mlir::ValueRange":$more), [{}], [{ return nullptr; }]>,
+    InterfaceMethod<"Replaces what says where the step is, and what it reads there.",
+                    "void", "setInputs", (ins "const ::mlir::varlen::StepInputs &":$inputs)>
+  ];
+  let extraSharedClassDeclaration = [{
+    /// Copies the step with these operands in place of its own, then these inputs.
+    /// Results take the types of the operands that they are tied to.
+    ::mlir::varlen::StepOpInterface
+    cloneOnTiles(::mlir::OpBuilder &b, ::mlir::ValueRange operands,
+                 const ::mlir::varlen::StepInputs &inputs) {
+      return ::mlir::varlen::detail::cloneOnTiles($_op, b, operands, inputs);
+    }
+  }];
+}
+
+def Varlen_QueryTileOpInterface : OpInterface<"QueryTileOpInterface"> {
+  let description = [{
+    An operation on tiles that computes each query by itself: of a part of the queries
+    of its operands it makes that part of its results.
+  }];
+  let cppNamespace = "::mlir::varlen";
+  let methods = [
+    InterfaceMethod<"The dimension of an operand or a result that its queries are.",
+                    "unsigned", "getQueriesDim", (ins "::mlir::Value":$tile)>,
+    InterfaceMethod<"Makes it that of score tiles whose rows are these.", "void",
+                    "setOrientation", (ins "::mlir::varlen::Orientation":$orientation),
+                    [{}], [{ return; }]>,
+    InterfaceMethod<"Says whether steps round probabilities to a narrower type.",
+                    "void", "setRounded", (ins "bool":$rounded), [{}], [{ return; }]>
+  ];
 }
 
 def Varlen_ScheduleAttrInterface : AttrInterface<"ScheduleAttrInterface"> {

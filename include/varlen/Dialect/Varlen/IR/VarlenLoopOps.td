@@ -291,6 +291,7 @@ def Varlen_SizeOp : Varlen_Op<"size", [Pure]> {
 
 def Varlen_OnlineFinishOp : Varlen_Op<"online_finish", [
     Pure, InferTypeOpAdaptor, AllTypesMatch<["m", "l"]>,
+    Varlen_QueryTileOpInterface,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "Output and lse of queries that have met their keys";
   let description = [{
@@ -320,10 +321,15 @@ def Varlen_OnlineFinishOp : Varlen_Op<"online_finish", [
     `scale` $scale (`rounded` $rounded^)? attr-dict `:` type($acc) `,` type($m)
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    // Varlen_QueryTileOpInterface.
+    unsigned getQueriesDim(::mlir::Value tile);
+  }];
 }
 
 def Varlen_OnlineMergeOp : Varlen_Op<"online_merge", [
     Pure, InferTypeOpAdaptor, AllTypesMatch<["acc", "more_acc"]>,
+    Varlen_QueryTileOpInterface,
     AllTypesMatch<["m", "l", "more_m", "more_l"]>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "The state of queries that have met the keys of two states";
@@ -353,6 +359,10 @@ def Varlen_OnlineMergeOp : Varlen_Op<"online_merge", [
     `scale` $scale (`rounded` $rounded^)? attr-dict `:` type($acc) `,` type($m)
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    // Varlen_QueryTileOpInterface.
+    unsigned getQueriesDim(::mlir::Value tile);
+  }];
 }
 
 def Varlen_RowDotOp : Varlen_Op<"row_dot", [Pure, AllTypesMatch<["lhs", "rhs"]>]> {
@@ -373,6 +383,7 @@ def Varlen_RowDotOp : Varlen_Op<"row_dot", [Pure, AllTypesMatch<["lhs", "rhs"]>]
 
 def Varlen_OnlineStatisticsOp : Varlen_Op<"online_statistics", [
     Pure, InferTypeOpAdaptor, AttrSizedOperandSegments,
+    Varlen_QueryTileOpInterface,
     AllTypesMatch<["dot", "lse"]>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "What the gradients of queries need of their rows";
@@ -401,6 +412,10 @@ def Varlen_OnlineStatisticsOp : Varlen_Op<"online_statistics", [
     `:` type($lse)
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    // Varlen_QueryTileOpInterface.
+    unsigned getQueriesDim(::mlir::Value tile);
+  }];
 }
 
 def Varlen_OnlineSinkGradOp : Varlen_Op<"online_sink_grad", [

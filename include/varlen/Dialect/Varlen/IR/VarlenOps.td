@@ -401,6 +401,7 @@ def Varlen_LimitTile : Varlen_Tensor<I32, 2>;
 
 def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
     AttrSizedOperandSegments, IsolatedFromAbove, InferTypeOpAdaptor,
+    Varlen_StepOpInterface,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
     DeclareOpInterfaceMethods<ConditionallySpeculatable>,
     DeclareOpInterfaceMethods<DestinationStyleOpInterface>,
@@ -509,6 +510,13 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
     static double getCoarseFactor(double scale);
     /// The extents, from whichever operand knows them.
     ::mlir::varlen::StepSizes getSizes();
+
+    // Varlen_StepOpInterface.
+    ::llvm::SmallVector<::mlir::varlen::StepFactor> getFactors();
+    ::mlir::FloatType getComputeType();
+    void setInputs(const ::mlir::varlen::StepInputs &inputs);
+    ::mlir::Operation *createMerge(::mlir::OpBuilder &b, ::mlir::ValueRange state,
+                                   ::mlir::ValueRange more);
   }];
 }
 
@@ -518,6 +526,7 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
 
 def Varlen_OnlineAttnGradOp : Varlen_Op<"online_attn_grad", [
     AttrSizedOperandSegments, IsolatedFromAbove, InferTypeOpAdaptor,
+    Varlen_StepOpInterface,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
     DeclareOpInterfaceMethods<ConditionallySpeculatable>,
     DeclareOpInterfaceMethods<DestinationStyleOpInterface>,
@@ -620,6 +629,13 @@ def Varlen_OnlineAttnGradOp : Varlen_Op<"online_attn_grad", [
     ::mlir::Value getDqOut();
     ::mlir::Value getDkOut();
     ::mlir::Value getDvOut();
+
+    // Varlen_StepOpInterface.
+    ::llvm::SmallVector<::mlir::varlen::StepFactor> getFactors();
+    ::mlir::FloatType getComputeType();
+    void setInputs(const ::mlir::varlen::StepInputs &inputs);
+    ::llvm::SmallVector<::mlir::Value> getTableGradients();
+    ::llvm::SmallVector<::mlir::BlockArgument> getGradientTables();
   }];
 }
 

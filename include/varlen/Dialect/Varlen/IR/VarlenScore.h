@@ -54,8 +54,6 @@ bool isKeyTable(Block *score, unsigned capture);
 /// The arguments of captures that are numbers, and of those that are tables.
 SmallVector<BlockArgument> getNumberArguments(Block *score);
 SmallVector<BlockArgument> getTableArguments(Block *score);
-/// The arguments of the tables that a step adds to the gradients of.
-SmallVector<BlockArgument> getGradientTables(OnlineAttnGradOp step);
 /// Whether the numbers of a table, an argument, are those of keys.
 bool isOfKeys(BlockArgument table);
 
