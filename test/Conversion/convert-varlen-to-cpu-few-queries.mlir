@@ -17,7 +17,7 @@
 // CHECK: %[[MOST:.*]] = arith.select %[[LONG]], %c4, %c2
 // CHECK: %[[FEW:.*]] = arith.cmpi sle, %[[ROWS:.*]], %[[MOST]]
 // CHECK: scf.if %[[FEW]] {
-// CHECK: %[[QS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4x16xf32>
+// CHECK: %[[QS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<1x4x16xf32>
 // CHECK: %[[LO:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4x1xi32>
 // CHECK: %[[HI:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4x1xi32>
 // The state of all parts and that of one, or the states of all parts.
@@ -26,8 +26,10 @@
 // CHECK: %[[MS:.*]] = arith.select %[[WHOLE]], %{{.*}} : memref<?x4x1xf32>
 // CHECK: %[[LS:.*]] = arith.select %[[WHOLE]], %{{.*}} : memref<?x4x1xf32>
 // The queries and the keys that each sees.
+// CHECK: %[[Q0:.*]] = memref.subview %[[QS]][0, 0, 0] [1, 4, 16]
+// CHECK: %[[QUSED:.*]] = memref.subview %[[Q0]][0, 0] [%{{.*}}, 16]
 // CHECK: vector.load %[[Q]]
-// CHECK: vector.store %{{.*}}, %[[QS]]
+// CHECK: vector.store %{{.*}}, %[[QUSED]]
 // CHECK: memref.store %{{.*}}, %[[LO]]
 // CHECK: memref.store %{{.*}}, %[[HI]]
 // Parts of the keys, each with a state of its own.
@@ -36,17 +38,20 @@
 // CHECK: %[[ACC:.*]] = memref.subview %[[ACCS]][%{{.*}}, 0, 0] [1, 4, 24]
 // CHECK: %[[M:.*]] = memref.subview %[[MS]][%{{.*}}, 0, 0] [1, 4, 1]
 // CHECK: %[[L:.*]] = memref.subview %[[LS]][%{{.*}}, 0, 0] [1, 4, 1]
-// CHECK: memref.store %{{.*}}, %[[ACC]]
-// CHECK: memref.store %{{.*}}, %[[M]]
-// CHECK: memref.store %{{.*}}, %[[L]]
+// CHECK: %[[ACC0:.*]] = memref.subview %[[ACC]]
+// CHECK: vector.store %{{.*}}, %[[ACC0]]
+// CHECK: %[[M0:.*]] = memref.subview %[[M]]
+// CHECK: vector.store %{{.*}}, %[[M0]]
+// CHECK: %[[L0:.*]] = memref.subview %[[L]]
+// CHECK: vector.store %{{.*}}, %[[L0]]
 // The blocks of keys, of which the next one is asked for.
 // CHECK: scf.for %[[K0:.*]] = %{{.*}} to %{{.*}} step %c32
 // CHECK: memref.prefetch %[[K]]
 // CHECK: memref.prefetch %[[V]]
 // CHECK: %[[COUNT:.*]] = arith.minsi %{{.*}}, %c32
-// CHECK: %[[USED:.*]] = memref.subview %[[ACC]][0, 0] [%{{.*}}, 24] [1, 1]
 // CHECK: memref.subview %[[K]][%{{.*}}, %{{.*}}, 0] [%[[COUNT]], 1, 16] [1, 1, 1] : memref<?x2x16xf32> to memref<?x16xf32, strided<[32, 1], offset: ?>>
 // CHECK: memref.subview %[[V]][%{{.*}}, %{{.*}}, 0] [%[[COUNT]], 1, 24] [1, 1, 1]
+// CHECK: %[[USED:.*]] = memref.subview %[[ACC]][0, 0] [%{{.*}}, 24] [1, 1]
 // CHECK: varlen.online_attn qk ins({{.*}} : tensor<?x16xf32>, tensor<?x16xf32>, tensor<?x24xf32>) limits({{.*}} : tensor<?x1xi32>, tensor<?x1xi32>, i32) unless(%{{.*}}) outs({{.*}} : tensor<?x24xf32>, tensor<?x1xf32>, tensor<?x1xf32>) scale 2.500000e-01
 // CHECK: bufferization.materialize_in_destination %{{.*}} in restrict writable %[[USED]]
 // The parts become one in their order.

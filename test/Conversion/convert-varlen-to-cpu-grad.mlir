@@ -13,14 +13,14 @@
 // CHECK: %[[ROWS:.*]] = varlen.work_tiles %[[CUQ]], %[[CUK]] {{.*}} mask <causal>
 // CHECK: scf.forall
 // CHECK: scf.if
-// CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c8
+// CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c1
 // CHECK: scf.for %{{.*}} = %c0 to %c8 step %c1
-// CHECK: vector.load %[[DOUT]]
-// CHECK: vector.load %[[OUT]]
-// CHECK: vector.reduction <add>
 // CHECK: memref.load %[[LSE]]
 // CHECK: memref.load %[[DLSE]]
 // CHECK: memref.load %[[SINK]]
+// CHECK: vector.load %[[DOUT]]
+// CHECK: vector.load %[[OUT]]
+// CHECK: vector.reduction <add>
 // CHECK: varlen.online_statistics {{.*}} natural : tensor<1x8xf32>
 // CHECK-COUNT-3: bufferization.materialize_in_destination
 // CHECK: memref.store %{{.*}}, %[[LSES]]
@@ -67,10 +67,10 @@
 // CHECK: %[[QR:.*]] = arith.select %[[WHOLE]], %[[OWNQR]], %[[SHAREDQR]]
 // Every panel is packed once. The columns of q past its head_dim are zeros.
 // CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c16
-// CHECK: memref.subview %[[QC]]
 // CHECK: %[[ROWS0:.*]] = memref.subview %[[QR]]
 // CHECK: vector.load %[[Q]]
 // CHECK: vector.store %{{.*}}, %[[ROWS0]]
+// CHECK: memref.subview %[[QC]]
 // CHECK: vector.shuffle
 // CHECK: %[[PAST:.*]] = memref.subview %{{.*}}[12, 0] [4, 16] [1, 1]
 // CHECK: vector.store %cst{{[^,]*}}, %[[PAST]]

@@ -14,7 +14,11 @@
 // CHECK: %[[HIGH:.*]] = arith.cmpf ole, %[[EXTREMES]]#1, %{{.*}} : f32
 // CHECK: %[[KNOWN:.*]] = arith.andi %[[LOW]], %[[HIGH]] : i1
 // CHECK: %[[MOST:.*]] = arith.select %[[KNOWN]], %[[EXTREMES]]#1, %{{.*}} : f32
-// CHECK: arith.cmpf ult, %{{.*}}, %[[MOST]] : f32
+// CHECK: memref.store %[[MOST]], %[[FEW:.*]][%{{.*}}, %{{.*}}] : memref<1x2xf32>
+// CHECK: memref.load %[[FEW]]
+// CHECK: %[[LARGEST:.*]] = memref.load %[[FEW]]
+// CHECK: arith.cmpf ult, %{{.*}}, %[[LARGEST]] : f32
+// CHECK: varlen.online_attn qk
 // CHECK: memref.store %{{.*}}, %[[RANGES]][%{{.*}}, %{{.*}}] : memref<2x2xf32>
 // CHECK: %[[ALL:.*]]:2 = scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}) -> (f32, f32)
 // The first key of the block and the largest number of the capture.

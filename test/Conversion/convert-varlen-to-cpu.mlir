@@ -21,36 +21,43 @@
 // CHECK: %[[KB:.*]] = memref.load %[[TILES]][%[[I:.*]], %c8]
 // CHECK: %[[KE:.*]] = memref.load %[[TILES]][%[[I]], %c9]
 // CHECK: %[[END:.*]] = arith.index_cast %[[KE]]
-// CHECK: %[[QT:.*]] = memref.alloc() {alignment = 64 : i64} : memref<32x16xf32>
 // CHECK: %[[ACC:.*]] = memref.alloc() {alignment = 64 : i64} : memref<48x16xf32>
 // CHECK: %[[M:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x16xf32>
 // CHECK: %[[L:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x16xf32>
+// CHECK: %[[QT:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x16x16xf32>
 // CHECK: %[[LO:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x16xi32>
 // CHECK: %[[HI:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x16xi32>
+// CHECK: %[[LSES:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x16xf32>
 // Tiles of rows that no sequence has (-1 keys) are not computed.
 // CHECK: %[[USED:.*]] = arith.cmpi sge, %{{.*}}, %c0
 // CHECK: scf.if %[[USED]] {
 // Few queries have a form of their own, which is a test of its own.
 // CHECK: varlen.online_finish qk
 // Two panels at most; eight queries at a time are transposed.
-// CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c1
+// CHECK: scf.for %[[PANEL0:[^ ]*]] = %c0 to %{{.*}} step %c1
+// CHECK: %[[QP:.*]] = memref.subview %[[QT]][%[[PANEL0]], 0, 0] [1, 16, 16]
 // CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c8
 // CHECK: scf.for %{{.*}} = %c0 to %c16 step %c8
 // CHECK-COUNT-8: vector.load %[[Q]]
 // CHECK-COUNT-24: vector.shuffle
-// CHECK-COUNT-8: vector.store {{.*}}, %[[QT]]
-// The state before the first block, and the keys that each query sees; vectors
-// without a query see none.
-// CHECK: vector.store %{{.*}}, %[[ACC]]
-// CHECK: vector.store %{{.*}}, %[[M]]
-// CHECK: vector.store %{{.*}}, %[[L]]
+// CHECK-COUNT-8: vector.store {{.*}}, %[[QP]]
+// The keys that each query sees; vectors without a query see none. The state
+// before the first block.
 // CHECK: memref.store %{{.*}}, %[[LO]]
 // CHECK: memref.store %{{.*}}, %[[HI]]
 // CHECK: scf.for %{{.*}} = %{{.*}} to %c16 step %c1
 // CHECK: memref.store %[[NONE:.*]], %[[LO]]
 // CHECK: memref.store %[[NONE]], %[[HI]]
+// CHECK: %[[ACC0:.*]] = memref.subview %[[ACC]][%{{.*}}, 0] [24, 16]
+// CHECK: vector.store %{{.*}}, %[[ACC0]]
+// CHECK: %[[M0:.*]] = memref.subview %[[M]][%{{.*}}, 0] [1, 16]
+// CHECK: vector.store %{{.*}}, %[[M0]]
+// CHECK: %[[L0:.*]] = memref.subview %[[L]][%{{.*}}, 0] [1, 16]
+// CHECK: vector.store %{{.*}}, %[[L0]]
 // The kv blocks of the tile; a copy unless one panel reads it and it is whole.
 // CHECK: scf.for %[[K0:.*]] = %{{.*}} to %{{.*}} step %c32
+// CHECK: %[[NEXT:.*]] = arith.addi %[[K0]],
+// CHECK: %[[PANEL:.*]] = arith.cmpi eq, %{{.*}}, %c1
 // CHECK: scf.if %{{.*}} -> (memref<?x16xf32, strided<[?, 1], offset: ?>>, memref<?x24xf32, strided<[?, 1], offset: ?>>)
 // CHECK: memref.subview %[[K]]
 // CHECK: } else {
@@ -58,11 +65,9 @@
 // CHECK: vector.load %[[V]]
 // CHECK: scf.yield
 // One panel asks for the next block: of each row every cache line.
-// CHECK: %[[NEXT:.*]] = arith.addi %[[K0]],
-// CHECK-NEXT: %[[PANEL:.*]] = arith.cmpi eq, %{{.*}}, %c1
-// CHECK-NEXT: %[[LEFT:.*]] = arith.subi %[[END]], %[[NEXT]]
-// CHECK: %[[KEYS:.*]] = arith.minsi %[[LEFT]], %c32
 // CHECK: scf.if %[[PANEL]] {
+// CHECK: %[[LEFT:.*]] = arith.subi %[[END]], %[[NEXT]]
+// CHECK: %[[KEYS:.*]] = arith.minsi %[[LEFT]], %c32
 // CHECK: scf.for %{{.*}} = %c0 to %[[KEYS]] step %c1
 // CHECK: memref.prefetch %[[K]][%{{.*}}, %{{.*}}, %c0], read, locality<2>, data
 // CHECK-NOT: memref.prefetch %[[K]]
@@ -70,26 +75,27 @@
 // CHECK: memref.prefetch %[[V]][%{{.*}}, %{{.*}}, %c16], read, locality<2>, data
 // A step, whose limits hold unless all rows see all keys. Vectors without a
 // query see none.
-// CHECK: %[[FULL:.*]] = arith.cmpi sgt, %{{.*}}, %c8
 // CHECK: %[[BEGINS:.*]] = arith.cmpi sge
 // CHECK: %[[ENDS:.*]] = arith.cmpi sle
 // CHECK: %[[ALL:.*]] = arith.andi %[[BEGINS]], %[[ENDS]]
+// CHECK: %[[FULL:.*]] = arith.cmpi sgt, %{{.*}}, %c8
 // CHECK: %[[WHOLE:.*]] = arith.andi %[[FULL]], %[[ALL]]
 // CHECK: varlen.online_attn kq ins({{.*}} : tensor<16x16xf32>, tensor<?x16xf32>, tensor<?x24xf32>) limits({{.*}}) unless(%[[WHOLE]]) outs({{.*}} : tensor<24x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 2.500000e-01
 // CHECK-COUNT-3: bufferization.materialize_in_destination
 // CHECK-NOT: varlen.online_attn
-// The end of a vector of queries leaves out in place of acc, as its columns, and
-// lse in place of m.
+// The end of a vector of queries leaves out in place of acc, as its columns,
+// once lse is stored.
 // CHECK: %[[ACCS:.*]] = memref.subview %[[ACC]][%{{.*}}, %{{.*}}] [24, 8] [1, 1]
-// CHECK: %[[MS:.*]] = memref.subview %[[M]]
 // CHECK: %[[ACCT:.*]] = bufferization.to_tensor %[[ACCS]] restrict
+// CHECK: %[[OUTS:.*]] = memref.subview %[[ACC]][%{{.*}}, %{{.*}}] [24, 8] [1, 1]
+// CHECK: %[[ROWS:.*]] = memref.transpose %[[OUTS]] (d0, d1) -> (d1, d0)
+// CHECK: %[[ES:.*]] = memref.subview %[[LSES]]
 // CHECK: %[[O:.*]], %[[E:.*]] = varlen.online_finish kq %[[ACCT]], %{{.*}}, %{{.*}} scale 2.500000e-01 : tensor<24x8xf32>, tensor<1x8xf32>
-// CHECK: %[[ROWS:.*]] = memref.transpose %[[ACCS]] (d0, d1) -> (d1, d0)
+// CHECK: bufferization.materialize_in_destination %[[E]] in restrict writable %[[ES]]
 // CHECK: bufferization.materialize_in_destination %[[O]] in restrict writable %[[ROWS]] : (tensor<8x24xf32>,
-// CHECK: bufferization.materialize_in_destination %[[E]] in restrict writable %[[MS]]
 // CHECK: vector.load %[[ACC]]
 // CHECK: vector.store %{{.*}}, %[[OUT]]
-// CHECK: %[[X:.*]] = memref.load %[[M]]
+// CHECK: %[[X:.*]] = memref.load %[[LSES]]
 // CHECK: memref.store %[[X]], %[[LSE]]
 // CHECK: } else {
 // CHECK: vector.store %cst{{.*}}, %[[OUT]]
@@ -136,20 +142,21 @@ func.func @pairs(%q: memref<?x1x16xbf16>, %k: memref<?x1x16xbf16>, %v: memref<?x
 
 // -----
 
-// A sink is a logit beside those of the keys, read where the state ends; a lane
-// behind the last query has the sink of that one.
+// A sink is a logit beside those of the keys, read before them as all numbers of
+// a tile are; a lane behind the last query has the sink of that one.
 
 // CHECK-LABEL: @sink
 // CHECK-SAME: %[[SINK:[^:]*]]: memref<2xf32>
 // CHECK: varlen.online_finish qk
-// CHECK: varlen.online_attn kq
 // CHECK: scf.for %[[LANE:.*]] = %c0 to %c8 step %c1
 // CHECK: %[[PAIR:.*]] = arith.minsi
 // CHECK: %[[MEMBER:.*]] = arith.remui %[[PAIR]],
 // CHECK: %[[HEAD:.*]] = arith.addi %{{.*}}, %[[MEMBER]]
 // CHECK: %[[S:.*]] = memref.load %[[SINK]][%[[HEAD]]]
-// CHECK: memref.store %[[S]], %[[SINKS:.*]][%c0, %[[LANE]]]
-// CHECK: %[[ST:.*]] = bufferization.to_tensor %[[SINKS]]
+// CHECK: memref.store %[[S]], %[[SINKS:.*]][%{{.*}}, %[[LANE]]]
+// CHECK: varlen.online_attn kq
+// CHECK: %[[OWN:.*]] = memref.subview %[[SINKS]]
+// CHECK: %[[ST:.*]] = bufferization.to_tensor %[[OWN]]
 // CHECK: varlen.online_finish kq %{{.*}}, %{{.*}}, %{{.*}} sink(%[[ST]] : tensor<1x8xf32>)
 func.func @sink(%q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %v: memref<?x1x8xf32>, %cu: memref<?xi32>, %sink: memref<2xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
   varlen.attn %q, %k, %v, %cu, %cu sink(%sink) outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 1, kv_block = 16, kv = copy>} : (memref<?x2x8xf32>, memref<?x1x8xf32>, memref<?x1x8xf32>, memref<?xi32>, memref<?xi32>, memref<2xf32>, memref<?x2x8xf32>, memref<2x?xf32>) -> ()
@@ -191,6 +198,82 @@ func.func @loops(%q: memref<?x2x4xf32>, %k: memref<?x1x4xf32>, %v: memref<?x1x8x
     %o, %lse = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
     varlen.write %o to %out at %t otherwise (1.0) : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
     varlen.write %o to %copy at %t otherwise (3.0) : tensor<16x8xf32> -> memref<?x2x8xf16>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+// A loop that meets no blocks: all heads of a token one after the other, in
+// vectors of queries.
+
+// CHECK-LABEL: @row_products
+// CHECK-SAME: %[[X:[^:]*]]: memref<?x4x12xf32>, %[[Y:[^:]*]]: memref<?x4x12xf32>, %[[DOTS:[^:]*]]: memref<4x?xf32>
+// CHECK: varlen.work_tiles {{.*}} heads(%c1, %c4) mask <full> block_m 64
+// CHECK: scf.forall
+// CHECK: scf.if
+// CHECK: scf.for %{{.*}} = %c0 to %c8 step %c1
+// CHECK: vector.load %[[X]]
+// CHECK: vector.load %[[Y]]
+// CHECK: memref.store %{{.*}}, %[[DOTS]]
+// CHECK: } else {
+// CHECK: memref.store %cst{{.*}}, %[[DOTS]]
+// CHECK: } {varlen.schedule
+func.func @row_products(%cu: memref<?xi32>, %n: index, %x: memref<?x4x12xf32>, %y: memref<?x4x12xf32>, %dots: memref<4x?xf32>) {
+  %c2 = arith.constant 2 : index
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%c2, %c2) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "dots" %t of queries(64) in %batch attributes {varlen.schedule = #cpu} {
+    %0 = varlen.read %x at %t : memref<?x4x12xf32>, !varlen.tile<queries(64)> -> tensor<64x12xf32>
+    %1 = varlen.read %y at %t : memref<?x4x12xf32>, !varlen.tile<queries(64)> -> tensor<64x12xf32>
+    %dot = varlen.row_dot %0, %1 : tensor<64x12xf32> -> tensor<64x1xf32>
+    varlen.write %dot to %dots at %t otherwise (0.0) : tensor<64x1xf32> -> memref<4x?xf32>, !varlen.tile<queries(64)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+// A state that has two uses: its end does not overwrite it. acc, which has one,
+// is where out goes.
+
+// CHECK-LABEL: @largest_scores
+// CHECK-SAME: %[[OUT:[^:]*]]: memref<?x2x8xf32>, %[[MOST:[^:]*]]: memref<2x?xf32>
+// CHECK: scf.if {{.*}} {
+// CHECK: varlen.online_attn qk
+// CHECK: varlen.online_finish qk
+// CHECK: memref.store %{{.*}}, %[[MOST]]
+// CHECK: varlen.online_attn kq
+// CHECK: %[[ACC:.*]] = memref.subview %[[ACCS:.*]][%{{.*}}, 0] [8, 8] [1, 1]
+// CHECK: %[[M:.*]] = memref.subview %[[MS:.*]][%{{.*}}, 0] [1, 8] [1, 1]
+// CHECK: %[[O:.*]], %[[E:.*]] = varlen.online_finish kq
+// CHECK: bufferization.materialize_in_destination %[[E]] in restrict writable %[[LSE:.*]] :
+// CHECK: bufferization.materialize_in_destination %[[O]]
+// CHECK: vector.load %[[ACCS]]
+// CHECK: memref.load %[[MS]]
+// CHECK: memref.store %{{.*}}, %[[MOST]]
+func.func @largest_scores(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %most: memref<2x?xf32>) {
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%c1, %c2) mask <full> : memref<?xi32>, memref<?xi32>
+  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
+  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
+      %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
+          outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+      varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+    %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    varlen.write %o to %out at %t otherwise (0.0) : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
+    varlen.write %s#1 to %most at %t otherwise (0.0) : tensor<1x16xf32> -> memref<2x?xf32>, !varlen.tile<queries(16)>
   }
   return
 }

@@ -8,9 +8,6 @@
 
 #include "CPUTileBuilder.h"
 
-#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
-#include "varlen/Dialect/Varlen/Utils/TableMemory.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -181,6 +178,8 @@ Value CPUTileBuilder::load(Value memref) {
 
 Value CPUTileBuilder::load(ArrayRef<TileCopy> copies, int64_t rows,
                            int64_t columns) {
+  if (copies.size() == 1 && copies.front().order == TileOrder::Rows)
+    return load(copies.front().memref);
   return ToTileOp::create(
       b, RankedTensorType::get({rows, columns}, tileElement), copies);
 }
@@ -215,178 +214,39 @@ Value CPUTileBuilder::seeAll(const VisiblePart &seen, Value begin, Value end) {
                     index.lessEqual(end, seen.keys.wholeEnd));
 }
 
-Value CPUTileBuilder::keysInPlace(const WorkTile &tile, Value source,
-                                  Value first, Value count) {
-  int64_t columns = memoryType(source).getDimSize(2);
-  SmallVector<OpFoldResult> offsets = {index.add(tile.kRow, first),
-                                       tile.pairs.kvHead, b.getIndexAttr(0)};
-  SmallVector<OpFoldResult> sizes = {count, b.getIndexAttr(1),
-                                     b.getIndexAttr(columns)};
-  SmallVector<OpFoldResult> strides(3, b.getIndexAttr(1));
-  auto type = cast<MemRefType>(memref::SubViewOp::inferRankReducedResultType(
-      {ShapedType::kDynamic, columns}, memoryType(source), offsets, sizes,
-      strides));
-  return memref::SubViewOp::create(b, type, source, offsets, sizes, strides);
+/// The memory and the place of a number of a pair.
+static std::pair<Value, SmallVector<Value>>
+findNumber(IndexBuilder &index, const RowScratchMap &scratch,
+           const RowMap &pairs, Value memory, Value pair, unsigned column) {
+  auto rows = scratch.find(memory);
+  if (rows == scratch.end())
+    return {memory, pairs.placeOf(index, memoryType(memory).getRank(), pair)};
+  return {rows->second.memory[column],
+          RowMap::placeByKvHead(index, pairs.row(index, pair),
+                                pairs.head(index, pair), rows->second.group)};
 }
 
-SmallVector<Value> CPUTileBuilder::placeOf(const WorkTile &tile, Value memory,
-                                           Value pair) {
-  SmallVector<Value> place = {tile.pairs.head(index, pair)};
-  if (memoryType(memory).getRank() == 2)
-    place.push_back(tile.pairs.row(index, pair));
-  return place;
-}
-
-Value CPUTileBuilder::loadNumber(const WorkTile &tile, Value memory,
-                                 Value pair) {
-  return emitConvert(
-      b, memref::LoadOp::create(b, memory, placeOf(tile, memory, pair)),
-      compute);
+Value CPUTileBuilder::loadNumber(const WorkTile &tile, Value memory, Value pair,
+                                 unsigned column) {
+  auto [from, place] =
+      findNumber(index, scratch, tile.pairs, memory, pair, column);
+  return emitConvert(b, memref::LoadOp::create(b, from, place), compute);
 }
 
 void CPUTileBuilder::storeNumber(const WorkTile &tile, Value number,
-                                 Value memory, Value pair) {
-  memref::StoreOp::create(b, emitConvert(b, number, elementOf(memory)), memory,
-                          placeOf(tile, memory, pair));
+                                 Value memory, Value pair, unsigned column) {
+  auto [to, place] =
+      findNumber(index, scratch, tile.pairs, memory, pair, column);
+  memref::StoreOp::create(b, emitConvert(b, number, elementOf(to)), to, place);
 }
 
-void CPUTileBuilder::emitLimits(const WorkTile &tile, Value position, Value lo,
+void CPUTileBuilder::emitLimits(const WorkTile &tile, Value query, Value lo,
                                 Value hi, ValueRange at) {
-  MaskRange<Value> keys =
-      tile.mask.emitKeysOf(index, position, position, tile.kRows);
+  MaskRange<Value> keys = tile.mask.emitKeysOf(index, query, query, tile.kRows);
   auto store = [&](Value key, Value destination) {
     key = arith::IndexCastOp::create(b, b.getI32Type(), key);
     memref::StoreOp::create(b, key, destination, at);
   };
   store(index.min(keys.begin, keys.end), lo);
   store(keys.end, hi);
-}
-
-void CPUTileBuilder::emitScoreInputs(const WorkTile &tile, Value pair,
-                                     ValueRange memory, ValueRange scratch,
-                                     ValueRange at) {
-  if (scratch.size() > memory.size()) {
-    Value query = tile.pairs.query(index, pair);
-    memref::StoreOp::create(b, tile.mask.emitPosition(index, query),
-                            scratch.front(), at);
-    scratch = scratch.drop_front();
-  }
-  for (auto [source, destination] : llvm::zip_equal(memory, scratch))
-    memref::StoreOp::create(b, loadNumber(tile, source, pair), destination, at);
-}
-
-void CPUTileBuilder::emitTableRows(const WorkTile &tile, Value pair,
-                                   ValueRange memory, ValueRange rows,
-                                   ValueRange at) {
-  for (auto [table, scratch] : llvm::zip_equal(memory, rows))
-    memref::StoreOp::create(b,
-                            emitTableRow(index, emitTableStrides(index, table),
-                                         tile.pairs.head(index, pair),
-                                         tile.pairs.row(index, pair)),
-                            scratch, at);
-}
-
-SmallVector<Value>
-CPUTileBuilder::emitTableViews(const WorkTile &tile, ValueRange memory,
-                               ArrayRef<BlockArgument> tables) {
-  SmallVector<Value> views;
-  for (auto [table, argument] : llvm::zip_equal(memory, tables))
-    views.push_back(isOfKeys(argument)
-                        ? emitKeyTableView(index, table, tile.kRow, tile.kRows)
-                        : emitTableView(index, table));
-  return views;
-}
-
-NumberRange CPUTileBuilder::unite(const NumberRange &a, const NumberRange &b) {
-  return {arith::MinimumFOp::create(this->b, a.low, b.low),
-          arith::MaximumFOp::create(this->b, a.high, b.high)};
-}
-
-NumberRange CPUTileBuilder::emitExtremes(Value count,
-                                         function_ref<Value(Value)> numberAt) {
-  Value zero = index.constant(0), one = index.constant(1);
-  Value first = numberAt(zero);
-  ValueRange extremes = emitLoop(
-      b, one, count, one, {first, first}, [&](Value i, ValueRange extremes) {
-        Value number = numberAt(i);
-        NumberRange range = unite({extremes[0], extremes[1]}, {number, number});
-        return Values{range.low, range.high};
-      });
-  return {extremes[0], extremes[1]};
-}
-
-/// How many captures of a region are numbers.
-static unsigned numCaptures(Block *score) {
-  return getNumberArguments(score).size();
-}
-
-SmallVector<NumberRange> CPUTileBuilder::emitCaptureRanges(
-    Block *score, function_ref<NumberRange(unsigned)> extremesOf) {
-  SmallVector<NumberRange> ranges(numCaptures(score));
-  for (auto [capture, range] : llvm::enumerate(ranges)) {
-    if (!visibilityReadsCapture(score, capture))
-      continue;
-    NumberRange extremes = extremesOf(capture);
-    range = emitCaptureRange(b, extremes.low, extremes.high);
-  }
-  return ranges;
-}
-
-Value CPUTileBuilder::allocateRanges(Block *score, OpFoldResult panels) {
-  auto captures = llvm::seq(numCaptures(score));
-  if (llvm::none_of(captures, [&](unsigned capture) {
-        return visibilityReadsCapture(score, capture);
-      }))
-    return {};
-  auto [count, size] = decomposeMixedValues({panels});
-  return allocate({count.front(), 2 * numCaptures(score)}, compute, size);
-}
-
-void CPUTileBuilder::storeRanges(
-    Block *score, Value memory, Value number, Value count,
-    function_ref<Value(unsigned, Value)> numberAt) {
-  auto ranges = emitCaptureRanges(score, [&](unsigned capture) {
-    return emitExtremes(count,
-                        [&](Value query) { return numberAt(capture, query); });
-  });
-  for (auto [capture, range] : llvm::enumerate(ranges)) {
-    if (!range.low)
-      continue;
-    auto store = [&](Value bound, int64_t column) {
-      memref::StoreOp::create(b, bound, memory,
-                              ValueRange{number, index.constant(column)});
-    };
-    store(range.low, 2 * capture);
-    store(range.high, 2 * capture + 1);
-  }
-}
-
-SmallVector<NumberRange> CPUTileBuilder::loadRanges(Block *score, Value memory,
-                                                    Value number) {
-  SmallVector<NumberRange> ranges(numCaptures(score));
-  auto load = [&](int64_t column) -> Value {
-    return memref::LoadOp::create(b, memory,
-                                  ValueRange{number, index.constant(column)});
-  };
-  for (auto [capture, range] : llvm::enumerate(ranges))
-    if (visibilityReadsCapture(score, capture))
-      range = {load(2 * capture), load(2 * capture + 1)};
-  return ranges;
-}
-
-Value CPUTileBuilder::mayBeVisible(const WorkTile &tile, Block *score,
-                                   ArrayRef<NumberRange> captures, Value first,
-                                   Value rows, Value begin, Value end) {
-  if (!getVisible(score))
-    return {};
-  IndexBuilder narrow{b, b.getI32Type()};
-  Value one = index.constant(1);
-  Value last = index.sub(index.add(first, rows), one);
-  auto position = [&](Value pair) {
-    Value query = tile.pairs.query(index, pair);
-    return tile.mask.emitPosition(index, query);
-  };
-  return emitMayBeVisible(
-      narrow, score, {position(first), position(last)},
-      {narrow.cast(begin), narrow.cast(index.sub(end, one))}, captures);
 }

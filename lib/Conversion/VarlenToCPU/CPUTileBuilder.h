@@ -10,25 +10,25 @@
 #define VARLEN_CONVERSION_VARLENTOCPU_CPUTILEBUILDER_H
 
 #include "CPUTileMemory.h"
+#include "RowScratch.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
-#include "varlen/Dialect/Varlen/Utils/ScoreIntervals.h"
 #include "varlen/Dialect/Varlen/Utils/SequenceMask.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/IRMapping.h"
 
 namespace mlir::varlen {
 
-/// Control flow, scratch tiles and work tiles of tensors of `element` that are
-/// computed with in `compute`.
+/// Control flow, scratch tiles and work tiles of tensors of `element`, which
+/// are summed in `compute`. Copies emit at the place of the same builder.
 class CPUTileBuilder {
-protected:
-  CPUTileBuilder(Location loc, OpBuilder &builder, CPUScheduleAttr schedule,
-                 FloatType element, FloatType compute)
-      : b(loc, builder), index{b}, schedule(schedule), element(element),
-        compute(compute), panel(schedule.getPanelSize()),
-        lanes(schedule.getLanes()), pairs(schedule.getKv() == KVStorage::Pairs),
+public:
+  CPUTileBuilder(ImplicitLocOpBuilder &b, CPUScheduleAttr schedule,
+                 FloatType element, const RowScratchMap &scratch)
+      : b(b), index{b}, scratch(scratch), schedule(schedule), element(element),
+        compute(element.isF64() ? element : FloatType(b.getF32Type())),
+        panel(schedule.getPanelSize()), lanes(schedule.getLanes()),
+        pairs(schedule.getKv() == KVStorage::Pairs),
         tileElement(pairs ? element : compute) {}
 
   /// What a work tile of the list says.
@@ -117,9 +117,6 @@ protected:
   RowMap keyRows(const WorkTile &tile) {
     return {tile.kRow, tile.pairs.kvHead, index.constant(1)};
   }
-  /// `count` of these rows of `source` from `first` on, where they are.
-  Value keysInPlace(const WorkTile &tile, Value source, Value first,
-                    Value count);
   /// The keys of the kv block at k0: 0 or less behind the last key.
   Value blockKeys(const WorkTile &tile, Value k0) {
     return index.min(index.sub(tile.kEnd, k0),
@@ -128,79 +125,24 @@ protected:
   Value lastPair(const WorkTile &tile) {
     return index.sub(index.add(tile.first, tile.rows), index.constant(1));
   }
-  /// Where the number of a pair is in memory of H x T or of H.
-  SmallVector<Value> placeOf(const WorkTile &tile, Value memory, Value pair);
-  /// That number, in the type of sums, and a number of any type to that place.
-  Value loadNumber(const WorkTile &tile, Value memory, Value pair);
-  void storeNumber(const WorkTile &tile, Value number, Value memory,
-                   Value pair);
-  /// Stores the visible keys of the query of `pair`.
-  void emitLimits(const WorkTile &tile, Value position, Value lo, Value hi,
+  /// The number of a pair in memory of H x T or of H, or value `column` of it
+  /// in `varlen.rows`, in the type of sums; and a number of any type to that
+  /// place.
+  Value loadNumber(const WorkTile &tile, Value memory, Value pair,
+                   unsigned column = 0);
+  void storeNumber(const WorkTile &tile, Value number, Value memory, Value pair,
+                   unsigned column = 0);
+  /// Stores the visible keys of a query.
+  void emitLimits(const WorkTile &tile, Value query, Value lo, Value hi,
                   ValueRange at);
-
-  /// What the score region of a step reads of the query of `pair`: its position
-  /// to the first of `scratch`, if that is one, then the captures of `memory`.
-  void emitScoreInputs(const WorkTile &tile, Value pair, ValueRange memory,
-                       ValueRange scratch, ValueRange at);
-  /// Tables of steps: views of memory of an attention, and scratch with the row
-  /// of each query.
-  struct Tables {
-    SmallVector<Value> views, rows;
-  };
-  /// Stores the rows of the query of `pair` in tables.
-  void emitTableRows(const WorkTile &tile, Value pair, ValueRange memory,
-                     ValueRange rows, ValueRange at);
-  /// Views of tables, of those of keys as far as they are of the tile's
-  /// sequence.
-  SmallVector<Value> emitTableViews(const WorkTile &tile, ValueRange memory,
-                                    ArrayRef<BlockArgument> tables);
-  /// Whether some of the `rows` pairs from `first` on, whose captures have
-  /// those ranges, may see a key from `begin` to before `end`; null if the
-  /// score region does not say.
-  Value mayBeVisible(const WorkTile &tile, Block *score,
-                     ArrayRef<NumberRange> captures, Value first, Value rows,
-                     Value begin, Value end);
-  /// The ranges of the captures of a region, null of those that do not say
-  /// whether a key is visible; `extremesOf` emits the least and the largest of
-  /// one's numbers.
-  SmallVector<NumberRange>
-  emitCaptureRanges(Block *score,
-                    function_ref<NumberRange(unsigned)> extremesOf);
-  /// The least and the largest of `count` numbers, at least one; NaN if one is.
-  NumberRange emitExtremes(Value count, function_ref<Value(Value)> numberAt);
-  /// Room for such ranges of each of `panels` panels; null if there are none.
-  Value allocateRanges(Block *score, OpFoldResult panels);
-  /// Stores, and loads, those of one panel: of `count` queries with the numbers
-  /// that `numberAt` gives for a capture and a query.
-  void storeRanges(Block *score, Value memory, Value number, Value count,
-                   function_ref<Value(unsigned, Value)> numberAt);
-  SmallVector<NumberRange> loadRanges(Block *score, Value memory, Value number);
-  /// Of both: NaN if something is NaN.
-  NumberRange unite(const NumberRange &a, const NumberRange &b);
   Value both(Value condition, Value other) {
     return other ? index.both(condition, other) : condition;
   }
-  static SmallVector<Value> getSources(ArrayRef<ReadOp> reads) {
-    return llvm::map_to_vector(
-        reads, [](ReadOp read) { return Value(read.getSource()); });
-  }
-  static SmallVector<Value> getScoreScratch(Value position,
-                                            ArrayRef<Value> captures) {
-    SmallVector<Value> scratch(captures);
-    if (position)
-      scratch.insert(scratch.begin(), position);
-    return scratch;
-  }
-  /// Gives a step the score region of another.
-  template <typename Step> static void copyScore(Step from, Step to) {
-    IRMapping mapping;
-    for (auto [source, target] :
-         llvm::zip_equal(from.getScore(), to.getScore()))
-      source.cloneInto(&target, mapping);
-  }
 
-  ImplicitLocOpBuilder b;
+  ImplicitLocOpBuilder &b;
   IndexBuilder index;
+  /// The memory of the `varlen.rows` of the batch.
+  const RowScratchMap &scratch;
   CPUScheduleAttr schedule;
   FloatType element, compute;
   int64_t panel, lanes;

@@ -317,10 +317,26 @@ void mlir::varlen::emitFillRows(ImplicitLocOpBuilder &b, double value,
   });
 }
 
-void mlir::varlen::emitClear(ImplicitLocOpBuilder &b, Value tile, Value rows,
-                             int64_t lanes) {
+void mlir::varlen::emitFill(ImplicitLocOpBuilder &b, double value, Value tile,
+                            Value rows, int64_t lanes) {
   IndexBuilder index{b};
   emitLoop(b, index.constant(0), rows, 1, [&](Value i) {
-    emitZeroRun(b, tile, i, 0, innerSize(tile), lanes);
+    emitFillRun(b, value, tile, i, 0, innerSize(tile), lanes);
   });
+}
+
+Value mlir::varlen::emitRowsInPlace(ImplicitLocOpBuilder &b, Value source,
+                                    const RowMap &pairs, Value first,
+                                    Value rows) {
+  IndexBuilder index{b};
+  int64_t columns = innerSize(source);
+  auto offsets = getAsOpFoldResult(pairs.placeOf(index, 3, first));
+  offsets.push_back(b.getIndexAttr(0));
+  SmallVector<OpFoldResult> sizes = {rows, b.getIndexAttr(1),
+                                     b.getIndexAttr(columns)};
+  SmallVector<OpFoldResult> strides(3, b.getIndexAttr(1));
+  auto type = memref::SubViewOp::inferRankReducedResultType(
+      {ShapedType::kDynamic, columns}, cast<MemRefType>(source.getType()),
+      offsets, sizes, strides);
+  return memref::SubViewOp::create(b, type, source, offsets, sizes, strides);
 }

@@ -37,7 +37,6 @@ void emitUnpackColumns(ImplicitLocOpBuilder &b, Value source, Value rowOffset,
                        Value columnOffset, const RowMap &pairs, Value first,
                        Value last, Value destination, int64_t lanes);
 
-/// Elements in a cache line of 64 bytes.
 inline MemRefType memoryType(Value memory) {
   return cast<MemRefType>(memory.getType());
 }
@@ -46,6 +45,7 @@ inline FloatType elementOf(Value memory) {
   return cast<FloatType>(memoryType(memory).getElementType());
 }
 
+/// Elements in a cache line of 64 bytes.
 inline int64_t getCacheLineElements(Type element) {
   return 512 / element.getIntOrFloatBitWidth();
 }
@@ -80,8 +80,14 @@ void emitStoreRows(ImplicitLocOpBuilder &b, Value source, Value factor,
 void emitFillRows(ImplicitLocOpBuilder &b, double value, const RowMap &pairs,
                   Value first, Value rows, Value destination, int64_t lanes);
 
-/// Makes the first `rows` rows of a scratch tile zero.
-void emitClear(ImplicitLocOpBuilder &b, Value tile, Value rows, int64_t lanes);
+/// Makes the first `rows` rows of a scratch tile `value`.
+void emitFill(ImplicitLocOpBuilder &b, double value, Value tile, Value rows,
+              int64_t lanes);
+
+/// Rows source[row, head, :] of `rows` pairs from `first` on, where they are.
+/// These are rows of one head, as those of keys.
+Value emitRowsInPlace(ImplicitLocOpBuilder &b, Value source,
+                      const RowMap &pairs, Value first, Value rows);
 
 /// A scalar or vector in another float type; nothing if it has it already.
 Value emitConvert(ImplicitLocOpBuilder &b, Value value, Type element);

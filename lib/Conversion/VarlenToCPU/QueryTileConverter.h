@@ -9,101 +9,71 @@
 #ifndef VARLEN_CONVERSION_VARLENTOCPU_QUERYTILECONVERTER_H
 #define VARLEN_CONVERSION_VARLENTOCPU_QUERYTILECONVERTER_H
 
-#include "FewQueriesConverter.h"
-#include "QueryTiles.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "QueryTileBody.h"
 
 namespace mlir::varlen {
 
-/// Converts a loop over tiles of queries.
+/// Converts a loop over tiles of queries: which thread does what, in which
+/// form.
 ///
-/// A tile is cut into panels of as many queries as a micro-kernel has lanes.
-/// Its values are scratch, the panels one below the other, where those of the
-/// loop over blocks stay. What a tile computes before and after that loop is
-/// done panel by panel; a block of keys is read once for all panels.
+/// A tile whose queries would leave most lanes of a panel empty, as when a
+/// sequence is decoded token by token, has queries as rows (orientation qk):
+/// lanes are keys and columns of values, and both are read where they are. Its
+/// keys are met in parts of a fixed size, counted from the first one that is
+/// seen, each with a state of its own; the states become one in the order of
+/// parts. So parts may be met at once, by several threads, without a bit that
+/// differs.
 class QueryTileConverter : CPUTileBuilder {
 public:
-  QueryTileConverter(QueryTiles parts, CPUScheduleAttr schedule,
-                     OpBuilder &builder);
+  QueryTileConverter(QueryLoop ops, const CPUTileBuilder &common)
+      : CPUTileBuilder(common), ops(ops) {}
 
-  /// Emits the loop over the tiles of `list`.
-  void emit(Value list);
+  /// Emits the loop over the tiles of `list`, whose items have the pairs of
+  /// `group` query heads.
+  void emit(Value list, Value group);
 
 private:
-  /// Some queries of the tile: `rows` of them, from pair `first` on.
-  struct Panel {
-    Value number, first, rows;
-  };
-  /// Some keys of the sequence, and whether steps may read them where they are.
-  struct KeyBlock {
-    Value k0, keys, inPlace;
-  };
-  /// What a product reads: rows of `source`, as they lie in scratch.
-  struct Factor {
-    Value source;
-    int64_t columns;
-    TileOrder order;
-    Value scratch;
+  /// What a thread does of a tile: it meets parts from `first` to before `end`,
+  /// whose states are in memory of its own if it is `whole`, else in `shared`;
+  /// or makes one state of those, if it `ends` the tile.
+  struct Share {
+    Value whole, meets, ends, first, end;
   };
 
-  void forEachPanel(function_ref<void(const Panel &)> body);
-  std::pair<Value, Value> emitKind(const WorkTile &item, Value allScores);
-  void emitTurn(Value list, Value number, Value isWhole, Value allScores,
-                ArrayRef<Value> shared);
-  void emitShare(Value isFew, const FewQueriesConverter::Share &share);
-  void emitTile();
-  void emitOtherwise(WriteOp write);
-  void allocateScratch();
+  void emitTiles(Value list, Value group);
+  void emitTurn(Value list, Value number, Value isWhole, Value allScores);
+  void emitShare(QueryTileBody &panels, const QueryTileBody::State &state,
+                 const WorkTile &tile, Value isFew, const Share &share);
+  void emitPanels(QueryTileBody &panels, const WorkTile &tile,
+                  const QueryTileBody::State &state);
+  void emitFew(WorkTile tile, const Share &share);
 
-  // Of a panel.
-  /// `vectors` vectors of columns of a panel, from `column` on, whose `rows`
-  /// rows (of perColumn elements a column) are in scratch.
-  Value columnsOf(const Panel &at, Value column, int64_t vectors, Value scratch,
-                  int64_t rows, int64_t perColumn = 1);
-  /// Those of acc, m and l.
-  SmallVector<Value> stateColumns(const Panel &at, Value column,
-                                  int64_t vectors);
-  void emitPack(const Panel &at);
-  void emitInits(const Panel &at);
-  void emitLimits(const Panel &at);
-  /// The ranges of captures over all panels of the tile.
-  SmallVector<NumberRange> emitTileRanges();
-  void emitFinish(const Panel &at);
-  void emitWrite(WriteOp write, const Panel &at);
+  /// Queries that a tile of few has at most.
+  int64_t getMaxQueries() { return lanes / 2; }
+  /// Queries up to which this form is the faster one, with so many keys: a
+  /// quarter of a vector, or half of one where keys are read from memory for
+  /// longer than it takes to begin and to end (docs/notes/cpu-kernels.md).
+  Value emitMaxQueries(Value keys);
+  /// Whether a tile is one of few queries, and whether its keys are met by
+  /// several threads.
+  std::pair<Value, Value> emitKind(const WorkTile &tile, Value allScores);
+  /// The parts that so many keys have.
+  Value emitNumParts(Value keys);
+  Value emitNumParts(const WorkTile &tile) {
+    return emitNumParts(index.sub(tile.kEnd, tile.kBegin));
+  }
+  QueryTileBody makePanels() {
+    return {*this, ops, Orientation::KQ, panel, schedule.getPanels()};
+  }
+  QueryTileBody makeFew() {
+    return {*this, ops, Orientation::QK, getMaxQueries(), /*panels=*/1};
+  }
+  /// Memory for the states of so many parts.
+  SmallVector<Value> allocateStates(QueryTileBody &few, Value parts);
 
-  // Of a block.
-  void emitBlock(Value k0);
-  Value emitRead(const Factor &factor, const KeyBlock &block);
-  Value emitCopy(const Factor &factor, const KeyBlock &block);
-  Value emitInPlace(const Factor &factor, const KeyBlock &block);
-  void emitPrefetch(Value k0);
-
-  // Of a panel and a block, whose keys and values are in `kRows` and `vRows`.
-  void emitSteps(const Panel &at, const KeyBlock &block, Value kRows,
-                 Value vRows);
-  /// A step on keys from `from` on. The limits count unless `whole`.
-  void emitStep(const Panel &at, Value kRows, Value vRows, Value from,
-                Value whole);
-
-  QueryTiles loops;
-  Factor q, k, v;
-  WorkTile tile;
-  /// How many panels the tile has.
-  Value panels;
-  /// acc, m and l. Row r of panel p is row p * (rows of a panel) + r.
-  SmallVector<Value> state;
-  /// The keys that each query sees.
-  Value lo, hi;
-  /// The sinks of a vector of queries; null if there are none.
-  Value sinks;
-  /// What the score region reads of each query: its position, null if it does
-  /// not, captures, and its rows in tables.
-  Value position;
-  SmallVector<Value> captures;
-  /// The ranges of captures over each panel; null if there are none.
-  Value captureRanges;
-  Tables tables;
+  QueryLoop ops;
+  /// The states of all parts of a tile that is cut.
+  SmallVector<Value> shared;
 };
 
 } // namespace mlir::varlen

@@ -16,9 +16,6 @@
 
 #include "SequenceTileConverter.h"
 
-#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
-#include "varlen/Dialect/Varlen/Utils/TableMemory.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -26,21 +23,12 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-static int64_t columnsOf(ReadOp read) {
-  return cast<RankedTensorType>(read.getResult(0).getType()).getDimSize(1);
-}
-
-SequenceTileConverter::SequenceTileConverter(
-    SequenceTiles parts, CPUScheduleAttr schedule,
-    const DenseMap<Value, RowScratch> &scratch, OpBuilder &builder)
-    : CPUTileBuilder(
-          parts.tiles.getLoc(), builder, schedule,
-          elementOf(parts.q.getSource()),
-          cast<FloatType>(parts.step.getLse().getType().getElementType())),
-      loops(parts), scratch(scratch),
-      statistics(scratch.at(parts.statistics.getSource())),
-      d(columnsOf(parts.q)), dv(columnsOf(parts.v)), perRow(pairs ? 2 : 1),
-      group(parts.tiles.getBatchOp().getGroup()) {}
+SequenceTileConverter::SequenceTileConverter(SequenceTiles parts,
+                                             const CPUTileBuilder &common)
+    : QueryPanels(common, Orientation::KQ, common.panel, /*panels=*/0),
+      loops(parts), statistics(scratch.at(parts.statistics.getSource())),
+      group(parts.tiles.getBatchOp().getGroup()), factors(*this, parts.step),
+      score(*this, parts.step) {}
 
 void SequenceTileConverter::emit(Value items) {
   // Scratch whose size is known before the loop is kept from item to item.
@@ -53,18 +41,18 @@ void SequenceTileConverter::emit(Value items) {
   auto ifCut = [&](Value extent) {
     return index.select(canBeCut, extent, index.constant(0));
   };
-  Memory shared =
+  SmallVector<Value> shared =
       allocateMemory(ifCut(most.rows), ifCut(most.panels), ifCut(most.blocks));
   forEachTurn(items, canBeCut, [&](Value number, Value isWhole) {
     emitDiagonals(items, number, isWhole, most, shared);
   });
-  for (Value buffer : shared.getAll())
+  for (Value buffer : shared)
     memref::DeallocOp::create(b, buffer);
 }
 
 void SequenceTileConverter::emitDiagonals(Value items, Value number,
                                           Value isWhole, const Limits &most,
-                                          const Memory &shared) {
+                                          ArrayRef<Value> shared) {
   Value zero = index.constant(0), one = index.constant(1);
   WorkTile own = readTile(items, number, group);
   Grid grid = emitGrid(own);
@@ -95,12 +83,11 @@ void SequenceTileConverter::emitDiagonals(Value items, Value number,
                        choose(&Cell::firstBlock),    choose(&Cell::endBlock),
                        choose(&Cell::beginsQueries), choose(&Cell::endsQueries),
                        choose(&Cell::beginsKeys),    choose(&Cell::endsKeys)};
-          Memory ofItem = allocateMemory(most.rows, most.panels, one);
+          SmallVector<Value> own = allocateMemory(most.rows, most.panels, one);
           allocateScratch(tile);
-          ValueRange memory = emitChoice(
-              b, isWhole, [&] { return ofItem.getAll(); },
-              [&] { return shared.getAll(); });
-          item = ofItem.with(memory);
+          use(tile, emitChoice(
+                        b, isWhole, [&] { return Values(own); },
+                        [&] { return Values(shared); }));
           // Those that are cut have their turn later.
           branch(isNot(both(isWhole, isCut(tile))),
                  [&] { emitItem(tile, cell); });
@@ -196,87 +183,48 @@ SequenceTileConverter::emitCell(const WorkTile &tile, const Grid &grid,
   return cell;
 }
 
-SmallVector<Value> SequenceTileConverter::Memory::getAll() const {
-  SmallVector<Value> all = {q.columns, q.rows, dout.columns, dout.rows, dq,
-                            dk,        dv};
-  if (positions)
-    all.push_back(positions);
-  if (captureRanges)
-    all.push_back(captureRanges);
-  llvm::append_range(all, dcaptures);
-  llvm::append_range(all, tableRows);
-  return all;
-}
-
-SequenceTileConverter::Memory
-SequenceTileConverter::Memory::with(ValueRange values) const {
-  Memory result = {{values[0], values[1]},
-                   {values[2], values[3]},
-                   values[4],
-                   values[5],
-                   values[6],
-                   /*positions=*/Value(),
-                   /*dcaptures=*/{},
-                   /*captureRanges=*/Value(),
-                   /*tableRows=*/{}};
-  values = values.drop_front(7);
-  if (positions) {
-    result.positions = values.front();
-    values = values.drop_front();
-  }
-  if (captureRanges) {
-    result.captureRanges = values.front();
-    values = values.drop_front();
-  }
-  result.dcaptures =
-      llvm::to_vector_of<Value>(values.take_front(dcaptures.size()));
-  result.tableRows =
-      llvm::to_vector_of<Value>(values.drop_front(dcaptures.size()));
-  return result;
-}
-
-SequenceTileConverter::Memory
+SmallVector<Value>
 SequenceTileConverter::allocateMemory(Value rows, Value panels, Value blocks) {
   constexpr int64_t dynamic = ShapedType::kDynamic;
-  auto allocatePanels = [&](int64_t rows, int64_t columns) {
-    return allocate({dynamic, rows, columns}, tileElement, panels);
+  auto columnsOf = [](Value sum) {
+    return cast<RankedTensorType>(sum.getType()).getDimSize(1);
   };
-  auto factor = [&](int64_t size) -> Factor {
-    return {allocatePanels(size / perRow, perRow * panel),
-            allocatePanels(panel / perRow, perRow * size)};
-  };
-  auto allocateBlocks = [&](int64_t size) {
-    return allocate({dynamic, schedule.getKvBlock(), size}, compute, blocks);
-  };
-  Memory memory;
-  memory.q = factor(d);
-  memory.dout = factor(dv);
-  memory.dq = allocate({dynamic, d}, compute, rows);
-  memory.dk = allocateBlocks(d);
-  memory.dv = allocateBlocks(dv);
-  if (readsPositions(loops.step.getScoreBody()))
-    memory.positions = allocate({1, dynamic}, b.getI32Type(), rows);
-  memory.captureRanges = allocateRanges(loops.step.getScoreBody(), panels);
+  SmallVector<Value> memory = factors.allocateQueries(panels);
+  memory.push_back(
+      allocate({dynamic, columnsOf(loops.step.getDq())}, compute, rows));
+  for (Value sum : {loops.step.getDk(), loops.step.getDv()})
+    memory.push_back(allocate({dynamic, schedule.getKvBlock(), columnsOf(sum)},
+                              compute, blocks));
   for (size_t i = 0; i < loops.dcaptures.size(); ++i)
-    memory.dcaptures.push_back(allocate({1, dynamic}, compute, rows));
-  for (size_t i = 0;
-       i < loops.step.getTables().size() + loops.step.getDtables().size(); ++i)
-    memory.tableRows.push_back(allocate({1, dynamic}, b.getI64Type(), rows));
+    memory.push_back(allocateNumbers(rows, compute).memory);
+  llvm::append_range(memory, score.allocate(panels, [&](Type type) {
+    return allocateNumbers(rows, type);
+  }));
   return memory;
 }
 
+void SequenceTileConverter::use(const WorkTile &tile, ValueRange memory) {
+  auto take = [&](size_t count) {
+    ValueRange taken = memory.take_front(count);
+    memory = memory.drop_front(count);
+    return taken;
+  };
+  factors.use(take(factors.getNumQueryCopies()));
+  dq = take(1).front();
+  dk = take(1).front();
+  dv = take(1).front();
+  dcaptures = llvm::to_vector(take(loops.dcaptures.size()));
+  numbers = llvm::map_to_vector(
+      statistics.memory, [&](Value all) { return getRowsInPlace(all, tile); });
+  // Behind lse and delta.
+  score.use(memory, ArrayRef(numbers).drop_front(2));
+}
+
 void SequenceTileConverter::allocateScratch(const WorkTile &tile) {
-  int64_t kvBlock = schedule.getKvBlock();
   loTile = allocate(1, panel, b.getI32Type());
   hiTile = allocate(1, panel, b.getI32Type());
-  kTile = allocatePadded(kvBlock, d, tileElement);
-  if (pairs)
-    kPairs = allocatePadded(kvBlock / 2, 2 * d, element);
-  vTile = allocatePadded(kvBlock, dv, tileElement);
-  tableViews = emitTableViews(tile, loops.step.getTables(),
-                              getTableArguments(loops.step.getScoreBody()));
-  dtableViews = emitTableViews(tile, loops.step.getDtables(),
-                               loops.step.getGradientTables());
+  factors.allocateKeys();
+  score.emitViews(tile);
 }
 
 void SequenceTileConverter::emitKeyClears(const RowMap &rows, Value first,
@@ -312,23 +260,6 @@ void SequenceTileConverter::emitClears(const WorkTile &tile, Value first,
   });
 }
 
-void SequenceTileConverter::emitTableRowsOf(const WorkTile &tile, Value pair) {
-  size_t count = loops.step.getTables().size();
-  SmallVector<Value> at = {index.constant(0), pair};
-  Value last = lastPair(tile), own = index.min(pair, last);
-  ArrayRef<Value> rows = item.tableRows;
-  emitTableRows(tile, own, loops.step.getTables(), rows.take_front(count), at);
-  Value none = arith::ConstantOp::create(b, b.getI64IntegerAttr(kNoTableRow));
-  for (auto [table, scratch] :
-       llvm::zip_equal(loops.step.getDtables(), rows.drop_front(count))) {
-    Value row =
-        emitTableRow(index, emitTableStrides(index, table),
-                     tile.pairs.head(index, own), tile.pairs.row(index, own));
-    memref::StoreOp::create(
-        b, index.select(index.lessEqual(pair, last), row, none), scratch, at);
-  }
-}
-
 void SequenceTileConverter::emitItem(const WorkTile &tile, const Cell &cell) {
   auto zeroKeys = [&](Value from, Value to) {
     for (WriteOp write : {loops.dk, loops.dv})
@@ -336,49 +267,30 @@ void SequenceTileConverter::emitItem(const WorkTile &tile, const Cell &cell) {
     emitKeyClears(keyRows(tile), from, index.sub(to, from));
   };
   auto dqRows = [&](Value end) {
-    return rowView(item.dq, cell.firstRow, index.sub(end, cell.firstRow),
-                   b.getIndexAttr(d));
+    return rowView(dq, cell.firstRow, index.sub(end, cell.firstRow),
+                   b.getIndexAttr(memoryType(dq).getDimSize(1)));
   };
   auto seen = [&] {
     branch(cell.beginsQueries, [&] {
       Value end = index.roundUp(cell.endRow, panel);
-      emitClear(b, dqRows(end), index.sub(end, cell.firstRow), lanes);
+      emitFill(b, 0.0, dqRows(end), index.sub(end, cell.firstRow), lanes);
       Value zero = index.constant(0);
-      for (Value sums : item.dcaptures)
+      for (Value sums : dcaptures)
         loop(cell.firstRow, end, lanes, [&, sums](Value at) {
           vector::StoreOp::create(b, splat(0.0), sums, ValueRange{zero, at});
         });
-      if (item.positions)
+      if (!score.isEmpty())
         loop(cell.firstRow, end, 1, [&](Value pair) {
-          emitScoreInputs(tile, index.min(pair, lastPair(tile)), /*memory=*/{},
-                          item.positions, ValueRange{zero, pair});
+          score.store(tile, queriesAt(tile, zero), pair);
         });
-      if (item.captureRanges)
-        loop(cell.firstRow, cell.endRow, panel, [&](Value p) {
-          storeRanges(
-              loops.step.getScoreBody(), item.captureRanges,
-              index.div(p, index.constant(panel)),
-              index.min(index.sub(tile.rows, p), index.constant(panel)),
-              [&](unsigned capture, Value lane) -> Value {
-                return memref::LoadOp::create(
-                    b, captureMemory(capture),
-                    ValueRange{tile.pairs.kvHead,
-                               index.add(firstStatistic(tile, p), lane)});
-              });
-        });
+      if (score.hasRanges())
+        loop(cell.firstRow, cell.endRow, panel,
+             [&](Value p) { score.storeRanges(queriesAt(tile, p)); });
       emitClears(tile, cell.firstRow, cell.endRow);
-      if (!item.tableRows.empty())
-        loop(cell.firstRow, end, 1,
-             [&](Value pair) { emitTableRowsOf(tile, pair); });
       // Once for all kv blocks: rows lie as far apart as a token has heads,
       // where no hardware fetches them in advance.
-      loop(cell.firstRow, cell.endRow, panel, [&](Value p) {
-        Value columns =
-            index.min(index.sub(tile.rows, p), index.constant(panel));
-        emitPack(tile, loops.q.getSource(), p, columns, panelAt(item.q, p));
-        emitPack(tile, loops.dout.getSource(), p, columns,
-                 panelAt(item.dout, p));
-      });
+      loop(cell.firstRow, cell.endRow, panel,
+           [&](Value p) { factors.pack(tile, queriesAt(tile, p)); });
     });
     branch(both(cell.beginsQueries, cell.beginsKeys), [&] {
       zeroKeys(index.constant(0), tile.kBegin);
@@ -420,18 +332,8 @@ void SequenceTileConverter::emitWriteCaptures(
   if (loops.dcaptures.empty())
     return;
   loop(first, end, 1, [&](Value row) {
-    for (auto [write, sums] :
-         llvm::zip_equal(loops.dcaptures, item.dcaptures)) {
-      Value value = valueOf(write, sums, row);
-      auto rows = scratch.find(write.getDestination());
-      if (rows == scratch.end()) {
-        storeNumber(tile, value, write.getDestination(), row);
-        continue;
-      }
-      memref::StoreOp::create(
-          b, value, rows->second.memory.front(),
-          rows->second.placeOf(index, tile.pairs.row(index, row),
-                               tile.pairs.head(index, row)));
+    for (auto [write, sums] : llvm::zip_equal(loops.dcaptures, dcaptures)) {
+      storeNumber(tile, valueOf(write, sums, row), write.getDestination(), row);
     }
   });
 }
@@ -446,11 +348,11 @@ void SequenceTileConverter::emitBlock(const WorkTile &tile, const Cell &cell,
     return matrixAt(
         all, index.min(number, index.sub(dim(all, 0), index.constant(1))));
   };
-  dkTile = gradient(item.dk);
-  dvTile = gradient(item.dv);
+  dkTile = gradient(dk);
+  dvTile = gradient(dv);
   branch(cell.beginsKeys, [&] {
-    emitClear(b, dkTile, padded, lanes);
-    emitClear(b, dvTile, padded, lanes);
+    emitFill(b, 0.0, dkTile, padded, lanes);
+    emitFill(b, 0.0, dvTile, padded, lanes);
     emitKeyClears(keyRows(tile), k0, keys);
   });
 
@@ -463,14 +365,9 @@ void SequenceTileConverter::emitBlock(const WorkTile &tile, const Cell &cell,
       cell.firstRow);
   Value end = index.min(tile.pairs.firstPair(index, queries.end), cell.endRow);
   branch(index.less(begin, end), [&] {
-    emitCopyRows(b, loops.k.getSource(), keyRows(tile), k0, keys, padded, kTile,
-                 lanes);
-    emitCopyRows(b, loops.v.getSource(), keyRows(tile), k0, keys, padded, vTile,
-                 lanes);
-    if (pairs)
-      emitPairRows(b, loops.k.getSource(), keyRows(tile), k0, keys, padded,
-                   kPairs, lanes);
-    loop(begin, end, panel, [&](Value p) { emitPanel(tile, p, k0, keys); });
+    factors.readKeys(tile, k0, keys, /*inPlace=*/Value());
+    loop(begin, end, panel,
+         [&](Value p) { emitPanel(tile, queriesAt(tile, p), k0, keys); });
   });
 
   branch(cell.endsKeys, [&] {
@@ -479,125 +376,66 @@ void SequenceTileConverter::emitBlock(const WorkTile &tile, const Cell &cell,
   });
 }
 
-void SequenceTileConverter::emitPack(const WorkTile &tile, Value source,
-                                     Value p, Value columns, const Factor &to) {
-  // Rows first: a loop over them has more misses in flight than one that
-  // transposes.
-  (pairs ? emitPairRows : emitCopyRows)(b, source, tile.pairs, p, columns,
-                                        index.constant(panel), to.rows, lanes);
-  loop(index.constant(0), columns, lanes, [&](Value column) {
-    emitPackColumns(b, source, tile.pairs, index.add(p, column), lastPair(tile),
-                    to.columns, index.constant(0), index.mul(column, perRow),
-                    lanes, pairs);
-  });
-  // Of rows it makes what is past the head size zero, of columns we do.
-  auto type = cast<MemRefType>(to.columns.getType());
-  int64_t size = cast<MemRefType>(source.getType()).getDimSize(2) / perRow;
-  int64_t past = type.getDimSize(0) - size;
-  if (past != 0)
-    emitClear(b,
-              rowView(to.columns, b.getIndexAttr(size), b.getIndexAttr(past),
-                      b.getIndexAttr(type.getDimSize(1))),
-              index.constant(past), lanes);
-}
-
-void SequenceTileConverter::emitPanel(const WorkTile &tile, Value p, Value k0,
-                                      Value keys) {
-  Value columns = index.min(index.sub(tile.rows, p), index.constant(panel));
-  VisiblePart seen = visiblePart(tile, p, columns, k0, keys);
-  Value begin = seen.begin, end = seen.end;
+void SequenceTileConverter::emitPanel(const WorkTile &tile, const Panel &at,
+                                      Value k0, Value keys) {
+  VisiblePart seen = visiblePart(tile, at.first, at.rows, k0, keys);
+  Value from = index.add(k0, seen.begin), to = index.add(k0, seen.end);
   auto compute = [&] {
     // Lanes behind the last query see nothing.
-    Value from = index.add(k0, begin);
-    Value whole = index.both(seeAll(seen, from, index.add(k0, end)),
-                             index.lessEqual(index.constant(panel), columns));
+    Value whole = index.both(seeAll(seen, from, to),
+                             index.lessEqual(index.constant(panel), at.rows));
     branch(
         whole, [] {},
         [&] {
-          loop(index.constant(0), columns, 1, [&](Value lane) {
-            emitLimits(tile, tile.pairs.query(index, index.add(p, lane)),
+          loop(index.constant(0), at.rows, 1, [&](Value lane) {
+            emitLimits(tile, tile.pairs.query(index, index.add(at.first, lane)),
                        loTile, hiTile, ValueRange{index.constant(0), lane});
           });
           // Limits do not fall from one lane to the next.
           Value zero = index.constant(0);
           Value end = memref::LoadOp::create(
               b, hiTile,
-              ValueRange{zero, index.sub(columns, index.constant(1))});
-          loop(columns, index.constant(panel), 1, [&](Value lane) {
+              ValueRange{zero, index.sub(at.rows, index.constant(1))});
+          loop(at.rows, index.constant(panel), 1, [&](Value lane) {
             for (Value limit : {loTile, hiTile})
               memref::StoreOp::create(b, end, limit, ValueRange{zero, lane});
           });
         });
-    emitStep(tile, p, begin, index.sub(end, begin), from, whole);
+    emitStep(tile, at, k0, seen.begin, index.sub(seen.end, seen.begin), whole);
   };
-  Block *score = loops.step.getScoreBody();
-  auto ranges = loadRanges(score, item.captureRanges,
-                           index.div(p, index.constant(panel)));
-  Value may = mayBeVisible(tile, score, ranges, p, columns,
-                           index.add(k0, begin), index.add(k0, end));
-  branch(both(index.less(begin, end), may), compute);
+  Value may = score.mayBeVisible(tile, score.loadRanges(at.number), at.first,
+                                 at.rows, from, to);
+  branch(both(index.less(seen.begin, seen.end), may), compute);
 }
 
-void SequenceTileConverter::emitStep(const WorkTile &tile, Value p, Value begin,
-                                     Value size, Value from, Value whole) {
+void SequenceTileConverter::emitStep(const WorkTile &tile, const Panel &at,
+                                     Value k0, Value begin, Value size,
+                                     Value whole) {
   auto rowsOf = [&](Value memref, OpFoldResult row, OpFoldResult rows) {
-    return rowView(
-        memref, row, rows,
-        b.getIndexAttr(cast<MemRefType>(memref.getType()).getDimSize(1)));
+    return rowView(memref, row, rows,
+                   b.getIndexAttr(memoryType(memref).getDimSize(1)));
   };
-  auto queries = [&](const Factor &all, int64_t size) {
-    Factor at = panelAt(all, p);
-    TileCopy columns = {pairs ? TileOrder::ColumnPairs : TileOrder::Columns,
-                        at.columns};
-    TileCopy rows = {pairs ? TileOrder::RowPairs : TileOrder::Rows, at.rows};
-    return load({columns, rows}, panel, size);
-  };
-  auto keys = [&](Value memref) { return rowsOf(memref, begin, size); };
-  auto statistic = [&](Value memref, Value row, Value at) {
-    return load(
-        view(memref, row, at, b.getIndexAttr(1), b.getIndexAttr(panel)));
-  };
-  Value two = index.constant(2);
-  SmallVector<TileCopy> k = {{TileOrder::Rows, keys(kTile)}};
-  if (pairs)
-    k.push_back({TileOrder::RowPairs,
-                 rowsOf(kPairs, index.div(begin, two), index.div(size, two))});
-  Value zero = index.constant(0);
-  Value at = firstStatistic(tile, p);
-  Value dqView = rowsOf(item.dq, p, b.getIndexAttr(panel));
-  Value dkView = keys(dkTile), dvView = keys(dvTile);
-  Value from32 = arith::IndexCastOp::create(b, b.getI32Type(), from);
-  SmallVector<Value> captures, sums, dcaptureViews;
-  for (size_t i = 0; i < loops.step.getCaptures().size(); ++i)
-    captures.push_back(statistic(captureMemory(i), tile.pairs.kvHead, at));
-  auto rows = llvm::map_to_vector(
-      item.tableRows, [&](Value all) { return statistic(all, zero, p); });
-  for (Value all : item.dcaptures) {
-    dcaptureViews.push_back(
-        view(all, zero, p, b.getIndexAttr(1), b.getIndexAttr(panel)));
-    sums.push_back(load(dcaptureViews.back()));
-  }
-  auto step = OnlineAttnGradOp::create(
-      b, queries(item.q, d), load(k, ShapedType::kDynamic, d),
-      load(keys(vTile)), queries(item.dout, dv),
-      statistic(statistics.memory[0], tile.pairs.kvHead, at),
-      statistic(statistics.memory[1], tile.pairs.kvHead, at),
-      statistic(loTile, zero, zero), statistic(hiTile, zero, zero), from32,
-      whole,
-      /*queries=*/Value(), /*keys=*/Value(),
-      item.positions ? statistic(item.positions, zero, p) : Value(),
-      item.positions ? from32 : Value(), captures, tableViews,
-      ArrayRef(rows).take_front(tableViews.size()), dtableViews,
-      ArrayRef(rows).drop_front(tableViews.size()), load(dqView), load(dkView),
-      load(dvView), sums, loops.step.getScaleAttr(),
-      loops.step.getOrientationAttr(), loops.step.getNaturalAttr(),
-      loops.step.getWrtCapturesAttr(), loops.step.getScore().size());
-  copyScore(loops.step, step);
-  step->setDiscardableAttrs(loops.step->getDiscardableAttrDictionary());
-  store(step.getDqOut(), dqView);
-  store(step.getDkOut(), dkView);
-  store(step.getDvOut(), dvView);
-  for (auto [sum, destination] :
-       llvm::zip_equal(step.getDcapturesOut(), dcaptureViews))
-    store(sum, destination);
+  OnlineAttnGradOp step = loops.step;
+  SmallVector<Value> operands(step->getOperands());
+  factors.load(operands, tile, at, k0, begin, size);
+  for (Value &operand : operands)
+    if (operand.getDefiningOp() == loops.statistics)
+      operand = load(numbers[cast<OpResult>(operand).getResultNumber()], at);
+  SmallVector<Value> sums = {rowsOf(dq, at.offset, b.getIndexAttr(panel)),
+                             rowsOf(dkTile, begin, size),
+                             rowsOf(dvTile, begin, size)};
+  for (Value all : dcaptures)
+    sums.push_back(view(Slab{all, 1, /*isStacked=*/false}, at));
+  for (auto [init, sum] : llvm::zip_equal(step.getDpsInitsMutable(), sums))
+    operands[init.getOperandNumber()] = CPUTileBuilder::load(sum);
+  Value from =
+      arith::IndexCastOp::create(b, b.getI32Type(), index.add(k0, begin));
+  StepInputs inputs = score.getInputs(at, from);
+  inputs.lo = CPUTileBuilder::load(loTile);
+  inputs.hi = CPUTileBuilder::load(hiTile);
+  inputs.k0 = from;
+  inputs.whole = whole;
+  auto copy = StepOpInterface(step).cloneOnTiles(b, operands, inputs);
+  for (auto [result, sum] : llvm::zip_equal(copy->getResults(), sums))
+    store(result, sum);
 }

@@ -9,9 +9,9 @@
 #ifndef VARLEN_CONVERSION_VARLENTOCPU_SEQUENCETILECONVERTER_H
 #define VARLEN_CONVERSION_VARLENTOCPU_SEQUENCETILECONVERTER_H
 
-#include "CPUTileBuilder.h"
-#include "RowScratch.h"
+#include "ScoreInputs.h"
 #include "SequenceTiles.h"
+#include "StepFactors.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -28,11 +28,9 @@ namespace mlir::varlen {
 /// touch different rows of all gradients, so they run at once, one diagonal
 /// after the other: every row is still summed in the order of blocks, or of
 /// panels, and has the same bits as in one piece.
-class SequenceTileConverter : CPUTileBuilder {
+class SequenceTileConverter : QueryPanels {
 public:
-  SequenceTileConverter(SequenceTiles parts, CPUScheduleAttr schedule,
-                        const DenseMap<Value, RowScratch> &scratch,
-                        OpBuilder &builder);
+  SequenceTileConverter(SequenceTiles parts, const CPUTileBuilder &common);
 
   /// Emits what becomes of keys that no item has, from a list with keys for
   /// rows.
@@ -41,10 +39,6 @@ public:
   void emit(Value items);
 
 private:
-  /// A factor of products in the orders they read it.
-  struct Factor {
-    Value columns, rows;
-  };
   /// The maxima over all items of query rows, in whole panels, of these panels
   /// and of kv blocks; of scores the total.
   struct Limits {
@@ -61,25 +55,6 @@ private:
     Value firstRow, endRow, firstBlock, endBlock;
     Value beginsQueries, endsQueries, beginsKeys, endsKeys;
   };
-  /// What outlives a cell of an item that is cut: all its panels of queries,
-  /// and the sums of all gradients, those of keys by kv block.
-  struct Memory {
-    Factor q, dout;
-    Value dq, dk, dv;
-    /// Of each query: its position, null if the score region reads none, and
-    /// the gradients of captures.
-    Value positions;
-    SmallVector<Value> dcaptures;
-    /// Of each panel: the ranges of captures, null if there are none.
-    Value captureRanges;
-    /// Rows in tables, then in the gradients of tables.
-    SmallVector<Value> tableRows;
-
-    SmallVector<Value> getAll() const;
-    /// What stands for the values of getAll().
-    Memory with(ValueRange values) const;
-  };
-
   /// Whether some item with at most these extents is cut.
   Value emitIsCut(Value scores, Value rows, Value blocks, Value allScores);
   Grid emitGrid(const WorkTile &tile);
@@ -87,36 +62,27 @@ private:
   Cell emitWholeCell(const WorkTile &tile);
   Cell emitCell(const WorkTile &tile, const Grid &grid, Value range,
                 Value chunk);
-  Memory allocateMemory(Value rows, Value panels, Value blocks);
+  /// What outlives a cell of an item that is cut: all its panels of queries,
+  /// and the sums of all gradients, those of keys by kv block. `use` says which
+  /// of such memory is that of the item at hand.
+  SmallVector<Value> allocateMemory(Value rows, Value panels, Value blocks);
+  void use(const WorkTile &tile, ValueRange memory);
   void allocateScratch(const WorkTile &tile);
   /// The diagonals of the grid of item `number`, or all items in one piece if
   /// `isWhole`.
   void emitDiagonals(Value items, Value number, Value isWhole,
-                     const Limits &most, const Memory &shared);
+                     const Limits &most, ArrayRef<Value> shared);
   void emitItem(const WorkTile &tile, const Cell &cell);
   void emitBlock(const WorkTile &tile, const Cell &cell, Value number);
-  void emitPanel(const WorkTile &tile, Value p, Value k0, Value keys);
-  /// The panel at `p` of a buffer of all panels.
-  Value panelAt(Value all, Value p) {
-    return matrixAt(all, index.div(p, index.constant(panel)));
+  void emitPanel(const WorkTile &tile, const Panel &at, Value k0, Value keys);
+  /// The queries of a tile from `p` on, which are one panel.
+  Panel queriesAt(const WorkTile &tile, Value p) {
+    return {index.div(p, index.constant(panel)), p, p,
+            index.min(index.sub(tile.rows, p), index.constant(panel))};
   }
-  Factor panelAt(const Factor &all, Value p) {
-    return {panelAt(all.columns, p), panelAt(all.rows, p)};
-  }
-  void emitPack(const WorkTile &tile, Value source, Value p, Value columns,
-                const Factor &to);
-  /// Where the statistics of the pairs from `p` on begin, and the memory of
-  /// those that are a capture's numbers, behind lse and delta.
-  Value firstStatistic(const WorkTile &tile, Value p) {
-    return index.add(tile.pairs.firstPair(index, tile.pairs.firstRow), p);
-  }
-  Value captureMemory(unsigned capture) {
-    return statistics.memory[2 + capture];
-  }
-  /// The panel at `p` against `size` keys of the block from `begin` on, of
-  /// which the first is key `from`.
-  void emitStep(const WorkTile &tile, Value p, Value begin, Value size,
-                Value from, Value whole);
+  /// A panel against `size` keys of the block at k0 from `begin` on.
+  void emitStep(const WorkTile &tile, const Panel &at, Value k0, Value begin,
+                Value size, Value whole);
   void emitWrite(WriteOp write, Value sum, const RowMap &rows, Value first,
                  Value count);
   /// The gradients of captures of some query rows: what `valueOf` says of a
@@ -128,28 +94,23 @@ private:
   void emitKeyClears(const RowMap &rows, Value first, Value count);
   /// Zeros in rows of the gradients of other tables.
   void emitClears(const WorkTile &tile, Value first, Value end);
-  /// The rows in tables of the pair at a place of scratch, and those in their
-  /// gradients, which it has none of behind the last one.
-  void emitTableRowsOf(const WorkTile &tile, Value pair);
   /// What rows get that meet nothing.
   void emitOtherwise(WriteOp write, const RowMap &rows, Value first,
                      Value count);
 
   SequenceTiles loops;
-  const DenseMap<Value, RowScratch> &scratch;
   const RowScratch &statistics;
-  /// Head sizes in tiles: whole vectors.
-  int64_t d, dv;
-  /// Neighbours that lie side by side in a row of memory: pairs, or none.
-  int64_t perRow;
   Value group;
+  StepFactors factors;
+  ScoreInputs score;
 
-  /// Of the item at hand.
-  Memory item;
-  // Scratch of a cell: limits of a panel, a kv block and its gradients.
-  Value loTile, hiTile;
-  Value kTile, kPairs, vTile, dkTile, dvTile;
-  SmallVector<Value> tableViews, dtableViews;
+  // Of the item at hand: the sums of queries, and of keys by kv block; lse,
+  // delta and captures, where they are.
+  Value dq, dk, dv;
+  SmallVector<Value> dcaptures;
+  SmallVector<Slab> numbers;
+  // Scratch of a cell: limits of a panel, and gradients of a kv block.
+  Value loTile, hiTile, dkTile, dvTile;
 };
 
 } // namespace mlir::varlen

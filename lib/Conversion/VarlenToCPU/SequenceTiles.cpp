@@ -8,7 +8,7 @@
 
 #include "SequenceTiles.h"
 
-#include "QueryTiles.h"
+#include "QueryLoop.h"
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 #include "varlen/Dialect/Varlen/Utils/TileLoops.h"
 
@@ -76,22 +76,13 @@ LogicalResult SequenceTilesFinder::findOps() {
 
 LogicalResult SequenceTilesFinder::checkStep() {
   OnlineAttnGradOp step = found.step;
-  Value tile = found.tiles.getTile(), block = found.blocks.getBlock();
-  if (step.getQueries() != tile || step.getKeys() != block)
+  Value tile = found.tiles.getTile();
+  if (step.getQueries() != tile || step.getKeys() != found.blocks.getBlock())
     return step.emitOpError("expected a step at the sequence and the block of "
                             "its loops");
-  if (step.getOrientation() != Orientation::KQ)
-    return step.emitOpError("expected orientation kq on a CPU, got ")
-           << stringifyOrientation(step.getOrientation());
   if (!step.getDq() || !step.getDk() || !step.getDv())
     return step.emitOpError("expected all three gradients of a sequence");
-  FactorForm form{schedule, step.getLse().getType().getElementType(),
-                  schedule.getLanes()};
-  if (failed(findFactor(found.q, step, step.getQ(), "q", tile, form)) ||
-      failed(
-          findFactor(found.dout, step, step.getDout(), "dout", tile, form)) ||
-      failed(findFactor(found.k, step, step.getK(), "k", block, form)) ||
-      failed(findFactor(found.v, step, step.getV(), "v", block, form)))
+  if (failed(verifyFactors(step, {schedule, schedule.getLanes()})))
     return failure();
   found.statistics = findStatisticsRead(step, tile);
   if (!found.statistics)
@@ -110,7 +101,7 @@ LogicalResult SequenceTilesFinder::checkStep() {
       !areCleared(found.keyClears, ofKeys))
     return step.emitOpError("expected dtables that varlen.clear begins with at "
                             "the sequence, those of keys at the block");
-  return checkTables(step, found.tiles);
+  return verifyTables(step, found.tiles);
 }
 
 LogicalResult SequenceTilesFinder::findWrite(WriteOp &write, Value sum,

@@ -18,8 +18,6 @@ struct SequenceTiles {
   ForTilesOp tiles;
   ForBlocksOp blocks;
   OnlineAttnGradOp step;
-  /// Of the factors of the step: q and dout at the tile, k and v at the block.
-  ReadOp q, dout, k, v;
   /// Of lse, delta and captures.
   ReadOp statistics;
   /// dq at the tile, dk and dv at the block.

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "HeadSums.h"
 #include "QueryTileConverter.h"
 #include "SequenceTileConverter.h"
 #include "varlen/Conversion/Passes.h"
@@ -32,6 +33,20 @@ using namespace mlir::varlen;
 
 /// Rows of a work tile of keys that no item has.
 static constexpr int64_t kKeysAtOnce = 1024;
+
+/// The element type of the rows that the step of a loop reads; without a step
+/// that of the first values that are read.
+static FloatType getElement(ForTilesOp loop) {
+  FloatType element = Float32Type::get(loop.getContext());
+  loop.walk([&](ReadOp read) {
+    element = cast<FloatType>(getElementTypeOrSelf(read.getResult(0)));
+    return WalkResult::interrupt();
+  });
+  loop.walk([&](StepOpInterface step) {
+    element = elementOf(StepFactors::getSource(step.getFactors().front()));
+  });
+  return element;
+}
 
 namespace {
 /// Converts the loops over tiles of one batch.
@@ -60,11 +75,6 @@ private:
   Value emitList(const Side &rows, const Side &others, Value offset,
                  Value kvHeads, Value group, MaskAttrInterface mask,
                  int64_t size);
-  /// The same, of the pairs of a kv head.
-  Value emitQueryList(int64_t size) {
-    return emitList(queries, keys, batch.getQOffset(), batch.getKvHeads(),
-                    batch.getGroup(), batch.getMask(), size);
-  }
   /// As many as the loops before have.
   int64_t getLanes() {
     for (ForTilesOp loop : found.loops)
@@ -87,7 +97,7 @@ private:
   /// Whether an extent breaks a rule; null if none can.
   Value wrong;
   SmallVector<Value> lists;
-  DenseMap<Value, RowScratch> scratch;
+  RowScratchMap scratch;
 };
 } // namespace
 
@@ -123,22 +133,20 @@ Value BatchConverter::emitList(const Side &rows, const Side &others,
 
 LogicalResult BatchConverter::convertQueries(ForTilesOp loop,
                                              CPUScheduleAttr schedule) {
-  if (hasOp<OnlineStatisticsOp>(loop)) {
-    // All heads of a token one after the other, as they lie in memory.
-    FailureOr<StatisticsLoop> parts = findStatistics(loop);
-    if (failed(parts))
-      return failure();
-    Value heads = emitHeads();
-    Value list = emitList(queries, keys, batch.getQOffset(), index.constant(1),
-                          heads, batch.getMask(), loop.getTileType().getSize());
-    emitStatistics(b, *parts, schedule, list, heads, scratch);
-    return success();
-  }
-  FailureOr<QueryTiles> parts = findQueryTiles(loop, schedule);
+  FailureOr<QueryLoop> parts = verifyQueryLoop(loop, schedule);
   if (failed(parts))
     return failure();
-  Value list = emitQueryList(loop.getTileType().getSize());
-  QueryTileConverter(*parts, schedule, b).emit(list);
+  // Without keys all heads of a token come one after the other, as in memory.
+  Value kvHeads = batch.getKvHeads(), group = batch.getGroup();
+  if (!parts->blocks) {
+    group = emitHeads();
+    kvHeads = index.constant(1);
+  }
+  Value list = emitList(queries, keys, batch.getQOffset(), kvHeads, group,
+                        batch.getMask(), loop.getTileType().getSize());
+  ImplicitLocOpBuilder builder(loop.getLoc(), b);
+  CPUTileBuilder common(builder, schedule, getElement(loop), scratch);
+  QueryTileConverter(*parts, common).emit(list, group);
   return success();
 }
 
@@ -147,11 +155,17 @@ LogicalResult BatchConverter::convertSequences(ForTilesOp loop,
   FailureOr<SequenceTiles> parts = findSequenceTiles(loop, schedule);
   if (failed(parts))
     return failure();
-  SequenceTileConverter converter(*parts, schedule, scratch, b);
-  converter.emitUnseenKeys(emitList(
-      keys, queries, /*offset=*/Value(), batch.getKvHeads(), index.constant(1),
-      MaskAttr::getFull(b.getContext()), kKeysAtOnce));
-  converter.emit(emitQueryList(std::numeric_limits<int64_t>::max()));
+  ImplicitLocOpBuilder builder(loop.getLoc(), b);
+  CPUTileBuilder common(builder, schedule, getElement(loop), scratch);
+  SequenceTileConverter converter(*parts, common);
+  Value ofKeys = emitList(keys, queries, /*offset=*/Value(), batch.getKvHeads(),
+                          index.constant(1), MaskAttr::getFull(b.getContext()),
+                          kKeysAtOnce);
+  converter.emitUnseenKeys(ofKeys);
+  Value items = emitList(queries, keys, batch.getQOffset(), batch.getKvHeads(),
+                         batch.getGroup(), batch.getMask(),
+                         std::numeric_limits<int64_t>::max());
+  converter.emit(items);
   return success();
 }
 

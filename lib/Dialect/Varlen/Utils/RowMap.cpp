@@ -26,3 +26,23 @@ Value RowMap::row(IndexBuilder &index, Value pair) const {
 Value RowMap::headOf(IndexBuilder &index, Value member) const {
   return index.add(index.mul(kvHead, group), member);
 }
+
+SmallVector<Value> RowMap::placeOf(IndexBuilder &index, int64_t rank,
+                                   Value pair) const {
+  if (rank == 1)
+    return {head(index, pair)};
+  SmallVector<Value> place = {row(index, pair), head(index, pair)};
+  if (rank == 2)
+    std::swap(place[0], place[1]);
+  return place;
+}
+
+SmallVector<Value> RowMap::placeByKvHead(IndexBuilder &index, Value row,
+                                         Value head, Value group) {
+  return {index.div(head, group),
+          index.add(index.mul(row, group), index.rem(head, group))};
+}
+
+SmallVector<Value> RowMap::firstByKvHead(IndexBuilder &index) const {
+  return {kvHead, firstPair(index, firstRow)};
+}

@@ -33,6 +33,17 @@ struct RowMap {
   }
   /// The query head with that number among those that share the kv head.
   Value headOf(IndexBuilder &index, Value member) const;
+
+  /// The indices of a pair: of its row in memory of T x H x D (rank 3), of its
+  /// number in memory of H x T or of H.
+  SmallVector<Value> placeOf(IndexBuilder &index, int64_t rank,
+                             Value pair) const;
+  /// The indices of the number of a row and query head in memory of kv heads x
+  /// (rows * group), in which the pairs of a kv head lie side by side; and of
+  /// the first pair of this sequence and kv head.
+  static SmallVector<Value> placeByKvHead(IndexBuilder &index, Value row,
+                                          Value head, Value group);
+  SmallVector<Value> firstByKvHead(IndexBuilder &index) const;
 };
 
 } // namespace mlir::varlen

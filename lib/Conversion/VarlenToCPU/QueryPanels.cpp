@@ -1,0 +1,119 @@
+//===- QueryPanels.cpp - Queries of a tile in scratch ---------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "QueryPanels.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+Slab QueryPanels::allocateSlab(int64_t perQuery, Type type) {
+  Value memory = isKQ() ? allocate(panels * perQuery, size, type)
+                        : allocate(size, perQuery, type);
+  return {memory, perQuery};
+}
+
+Slab QueryPanels::allocateNumbers(OpFoldResult queries, Type type) {
+  auto [count, extent] = decomposeMixedValues({queries});
+  SmallVector<int64_t> shape = {1, count.front()};
+  if (!isKQ())
+    std::swap(shape[0], shape[1]);
+  return {allocate(shape, type, extent), 1, /*isStacked=*/false};
+}
+
+Slab QueryPanels::getRowsInPlace(Value memory, const WorkTile &tile) {
+  SmallVector<Value> first = tile.pairs.firstByKvHead(index);
+  return {memory, 1, /*isStacked=*/false, first[0], first[1]};
+}
+
+OpFoldResult QueryPanels::getWidth(const Panel &at) {
+  return isKQ() ? OpFoldResult(b.getIndexAttr(size)) : OpFoldResult(at.rows);
+}
+
+std::pair<Value, Value> QueryPanels::originOf(const Slab &slab,
+                                              const Panel &at) {
+  Value zero = index.constant(0);
+  if (slab.isStacked && isKQ())
+    return {index.mul(at.number, slab.perQuery), zero};
+  Value row = slab.row ? slab.row : zero;
+  Value column = slab.column ? slab.column : zero;
+  Value &along = isKQ() ? column : row;
+  along = index.add(along, at.offset);
+  return {row, column};
+}
+
+Value QueryPanels::view(const Slab &slab, const Panel &at) {
+  return view(slab, at, index.constant(0), getWidth(at));
+}
+
+Value QueryPanels::view(const Slab &slab, const Panel &at, Value from,
+                        OpFoldResult count) {
+  auto [row, column] = originOf(slab, at);
+  OpFoldResult values = b.getIndexAttr(slab.perQuery);
+  if (isKQ())
+    return view(slab.memory, getAsOpFoldResult(row),
+                getAsOpFoldResult(index.add(column, from)), values, count);
+  return view(slab.memory, getAsOpFoldResult(index.add(row, from)),
+              getAsOpFoldResult(column), count, values);
+}
+
+SmallVector<Value> QueryPanels::placeOf(const Slab &slab, const Panel &at,
+                                        Value lane) {
+  auto [row, column] = originOf(slab, at);
+  Value &along = isKQ() ? column : row;
+  along = index.add(along, lane);
+  return {row, column};
+}
+
+Value QueryPanels::loadNumber(const Slab &slab, const Panel &at, Value lane) {
+  return memref::LoadOp::create(b, slab.memory, placeOf(slab, at, lane));
+}
+
+void QueryPanels::storeNumber(Value number, const Slab &slab, const Panel &at,
+                              Value lane) {
+  memref::StoreOp::create(b, number, slab.memory, placeOf(slab, at, lane));
+}
+
+void QueryPanels::fill(const Slab &slab, const Panel &at, double value) {
+  Value tile = view(slab, at);
+  emitFill(b, value, tile, dim(tile, 0), lanes);
+}
+
+Value QueryPanels::getNumPanels(const WorkTile &tile) {
+  return isKQ() ? index.ceilDiv(tile.rows, size) : index.constant(1);
+}
+
+void QueryPanels::forEachPanel(const WorkTile &tile,
+                               function_ref<void(const Panel &)> body) {
+  Value zero = index.constant(0);
+  if (!isKQ())
+    return body({zero, zero, tile.first, tile.rows});
+  loop(zero, getNumPanels(tile), 1, [&](Value number) {
+    Value offset = index.mul(number, size);
+    body({number, offset, index.add(tile.first, offset),
+          index.min(index.sub(tile.rows, offset), index.constant(size))});
+  });
+}
+
+void QueryPanels::forEachLane(const WorkTile &tile, const Panel &at,
+                              function_ref<void(Value, Value)> body) {
+  Value width = getValueOrCreateConstantIndexOp(b, b.getLoc(), getWidth(at));
+  loop(index.constant(0), width, 1, [&](Value lane) {
+    Value pair = index.add(at.first, lane);
+    body(lane, isKQ() ? index.min(pair, lastPair(tile)) : pair);
+  });
+}
+
+void QueryPanels::forEachRun(const Panel &at,
+                             function_ref<void(Value, OpFoldResult)> body) {
+  if (!isKQ() || size == lanes)
+    return body(index.constant(0), getWidth(at));
+  loop(index.constant(0), at.rows, lanes,
+       [&](Value from) { body(from, b.getIndexAttr(lanes)); });
+}

@@ -1,0 +1,100 @@
+//===- QueryPanels.h - Queries of a tile in scratch -------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Where the values of the queries of a tile are in scratch, in either
+// orientation. With keys as rows of a score tile (kq) queries are columns, and
+// a tile is cut into panels of as many as a micro-kernel keeps in registers.
+// With queries as rows (qk) all of a tile, which has few, are one panel.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_CONVERSION_VARLENTOCPU_QUERYPANELS_H
+#define VARLEN_CONVERSION_VARLENTOCPU_QUERYPANELS_H
+
+#include "CPUTileBuilder.h"
+
+namespace mlir::varlen {
+
+/// Queries that a step takes at once: `rows` pairs of a tile from pair `first`
+/// on. In scratch they are panel `number`, from query `offset` on.
+struct Panel {
+  Value number, offset, first, rows;
+};
+
+/// Values of queries in memory, `perQuery` of each: panel below panel, or all
+/// queries after each other.
+struct Slab {
+  Value memory;
+  int64_t perQuery = 1;
+  bool isStacked = true;
+  /// Where the first query is; null for 0.
+  Value row = {}, column = {};
+};
+
+/// Scratch for at most `panels` panels of at most `size` queries.
+class QueryPanels : public CPUTileBuilder {
+public:
+  QueryPanels(const CPUTileBuilder &common, Orientation orientation,
+              int64_t size, int64_t panels)
+      : CPUTileBuilder(common), orientation(orientation), size(size),
+        panels(panels) {}
+
+  bool isKQ() const { return orientation == Orientation::KQ; }
+  /// The dimension of a tile in scratch that queries are.
+  unsigned getQueriesDim() const { return isKQ() ? 1 : 0; }
+
+  /// Scratch for `perQuery` values of each query.
+  Slab allocateSlab(int64_t perQuery, Type type);
+  /// Scratch for a number of each of `queries` queries, one after the other.
+  Slab allocateNumbers(OpFoldResult queries, Type type);
+  /// Numbers of `varlen.rows`, where they are: those of a pair and kv head.
+  Slab getRowsInPlace(Value memory, const WorkTile &tile);
+
+  /// The values of all queries of a panel, or of `count` from `from` on, as a
+  /// tile.
+  Value view(const Slab &slab, const Panel &at);
+  Value view(const Slab &slab, const Panel &at, Value from, OpFoldResult count);
+  Value load(const Slab &slab, const Panel &at) {
+    return CPUTileBuilder::load(view(slab, at));
+  }
+  /// Where the number of a query is.
+  SmallVector<Value> placeOf(const Slab &slab, const Panel &at, Value lane);
+  Value loadNumber(const Slab &slab, const Panel &at, Value lane);
+  void storeNumber(Value number, const Slab &slab, const Panel &at, Value lane);
+  /// Makes all values of a panel, of lanes without a query, too, one number.
+  void fill(const Slab &slab, const Panel &at, double value);
+
+  /// How many panels a tile has.
+  Value getNumPanels(const WorkTile &tile);
+  void forEachPanel(const WorkTile &tile,
+                    function_ref<void(const Panel &)> body);
+  /// Lanes of a panel, and the pair of each: behind the last query its own.
+  void forEachLane(const WorkTile &tile, const Panel &at,
+                   function_ref<void(Value lane, Value pair)> body);
+  /// Runs of queries that an operation other than a step takes at once: vectors
+  /// that have one, or the panel.
+  void forEachRun(const Panel &at,
+                  function_ref<void(Value from, OpFoldResult count)> body);
+
+  const Orientation orientation;
+  const int64_t size, panels;
+
+  using CPUTileBuilder::load;
+  using CPUTileBuilder::loadNumber;
+  using CPUTileBuilder::storeNumber;
+  using CPUTileBuilder::view;
+
+private:
+  /// The row and the column of the first value of a panel.
+  std::pair<Value, Value> originOf(const Slab &slab, const Panel &at);
+  OpFoldResult getWidth(const Panel &at);
+};
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_CONVERSION_VARLENTOCPU_QUERYPANELS_H

@@ -1,0 +1,435 @@
+//===- QueryTileBody.cpp - The body of a loop over queries ----------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "QueryTileBody.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+QueryTileBody::QueryTileBody(const CPUTileBuilder &common, QueryLoop loop,
+                             Orientation orientation, int64_t size,
+                             int64_t panels)
+    : QueryPanels(common, orientation, size, panels), ops(loop) {}
+
+//===----------------------------------------------------------------------===//
+// Scratch
+//===----------------------------------------------------------------------===//
+
+/// The values of a query in an operand or result of an operation.
+static int64_t getPerQuery(QueryTileOpInterface op, Value tile) {
+  return cast<RankedTensorType>(tile.getType())
+      .getDimSize(1 - op.getQueriesDim(tile));
+}
+
+SmallVector<int64_t> QueryTileBody::getStateSizes() {
+  // Queries are columns of the loop's state.
+  return llvm::map_to_vector(ops.blocks.getInits(), [](Value init) {
+    return cast<RankedTensorType>(init.getType()).getDimSize(0);
+  });
+}
+
+QueryTileBody::State QueryTileBody::allocateState() {
+  return llvm::map_to_vector(getStateSizes(), [&](int64_t perQuery) {
+    return allocateSlab(perQuery, compute);
+  });
+}
+
+Slab QueryTileBody::slabOf(Value value) {
+  while (Value operand = takenOver.lookup(value))
+    value = operand;
+  return slabs.at(value);
+}
+
+void QueryTileBody::allocateResults(QueryTileOpInterface op) {
+  // One result may replace an operand that nothing else reads.
+  bool isTaken = false;
+  for (Value result : op->getResults()) {
+    int64_t perQuery = getPerQuery(op, result);
+    auto last = llvm::find_if(op->getOperands(), [&](Value operand) {
+      return operand.hasOneUse() && getPerQuery(op, operand) == perQuery;
+    });
+    if (isTaken || last == op->getOperands().end()) {
+      slabs[result] = allocateSlab(perQuery, compute);
+      continue;
+    }
+    takenOver[result] = *last;
+    isTaken = true;
+  }
+}
+
+void QueryTileBody::allocate(const WorkTile &workTile) {
+  tile = workTile;
+  slabs.clear();
+  takenOver.clear();
+  if (ops.step) {
+    factors.emplace(*this, ops.step);
+    factors->allocateQueries(b.getIndexAttr(panels));
+    Type key = b.getI32Type();
+    lo = allocateSlab(1, key);
+    hi = allocateSlab(1, key);
+  }
+  for (Operation &op : *ops.tiles.getBody())
+    TypeSwitch<Operation *>(&op)
+        .Case([&](ReadOp read) {
+          if (read.isOfVectors())
+            return;
+          for (Value number : read.getValues())
+            slabs[number] = allocateSlab(1, compute);
+        })
+        .Case([&](RowDotOp dot) {
+          slabs[dot.getResult()] = allocateSlab(1, compute);
+        })
+        .Case(
+            [&](QueryTileOpInterface computed) { allocateResults(computed); });
+  if (!ops.step)
+    return;
+  score.emplace(*this, ops.step);
+  SmallVector<Value> memory = score->allocate(
+      b.getIndexAttr(panels), [&](Type type) { return allocateSlab(1, type); });
+  score->use(memory,
+             llvm::map_to_vector(ops.step.getCaptures(), [&](Value capture) {
+               return slabOf(capture);
+             }));
+  score->emitViews(tile);
+  factors->allocateKeys();
+}
+
+//===----------------------------------------------------------------------===//
+// Operations of a tile
+//===----------------------------------------------------------------------===//
+
+void QueryTileBody::emitBefore() {
+  Block *body = ops.tiles.getBody();
+  forEachPanel(tile, [&](const Panel &at) {
+    emitReads(at);
+    emitOps(body->begin(), Block::iterator(ops.blocks), at);
+    score->storeRanges(at);
+  });
+}
+
+void QueryTileBody::emitAfter(const State &state) {
+  for (auto [result, slab] : llvm::zip_equal(ops.blocks.getResults(), state))
+    slabs[result] = slab;
+  forEachPanel(tile, [&](const Panel &at) {
+    emitOps(std::next(Block::iterator(ops.blocks)), ops.tiles.getBody()->end(),
+            at);
+  });
+}
+
+void QueryTileBody::emitAll() {
+  Block *body = ops.tiles.getBody();
+  forEachPanel(tile, [&](Panel at) {
+    // Scratch of one panel serves all.
+    at.number = at.offset = index.constant(0);
+    emitReads(at);
+    emitOps(body->begin(), body->end(), at);
+  });
+}
+
+void QueryTileBody::emitOps(Block::iterator begin, Block::iterator end,
+                            const Panel &at) {
+  auto slabsOf = [&](ValueRange values) {
+    return llvm::map_to_vector(values, [&](Value v) { return slabOf(v); });
+  };
+  for (Operation &op : llvm::make_range(begin, end))
+    TypeSwitch<Operation *>(&op)
+        .Case([&](QueryTileOpInterface computed) {
+          emitTileOp(computed, slabsOf(computed->getOperands()),
+                     slabsOf(computed->getResults()), at);
+        })
+        .Case([&](WriteOp write) { emitWrite(write, at); });
+}
+
+/// Reads depend on nothing but their tile.
+void QueryTileBody::emitReads(const Panel &at) {
+  if (factors)
+    factors->pack(tile, at);
+  emitNumbers(at);
+}
+
+/// What is a number of each query. Lanes behind the last one have its numbers;
+/// vectors behind it begin and end with the last key: nothing is computed for
+/// them.
+void QueryTileBody::emitNumbers(const Panel &at) {
+  forEachLane(tile, at, [&](Value lane, Value pair) {
+    if (ops.step) {
+      emitLimits(tile, tile.pairs.query(index, pair), lo.memory, hi.memory,
+                 placeOf(lo, at, lane));
+      score->store(tile, at, lane);
+    }
+    for (Operation &op : *ops.tiles.getBody())
+      TypeSwitch<Operation *>(&op)
+          .Case([&](ReadOp read) {
+            if (read.isOfVectors())
+              return;
+            for (auto [i, number] : llvm::enumerate(read.getValues()))
+              storeNumber(loadNumber(tile, read.getSource(), pair, i),
+                          slabOf(number), at, lane);
+          })
+          .Case([&](RowDotOp dot) {
+            storeNumber(emitRowProduct(dot, pair), slabOf(dot.getResult()), at,
+                        lane);
+          });
+  });
+  if (!ops.step || !isKQ())
+    return;
+  Value end = arith::IndexCastOp::create(b, b.getI32Type(), tile.kRows);
+  loop(index.roundUp(at.rows, lanes), index.constant(size), 1, [&](Value lane) {
+    for (const Slab &limits : {lo, hi})
+      storeNumber(end, limits, at, lane);
+  });
+}
+
+Value QueryTileBody::emitRowProduct(RowDotOp dot, Value pair) {
+  SmallVector<Value> sources =
+      llvm::map_to_vector(dot->getOperands(), [](Value operand) -> Value {
+        return operand.getDefiningOp<ReadOp>().getSource();
+      });
+  int64_t columns = memoryType(sources[0]).getDimSize(2);
+  int64_t whole = columns / lanes * lanes;
+  auto load = [&](Value source, Value at, int64_t length) {
+    auto type = VectorType::get({length}, elementOf(source));
+    SmallVector<Value> place = tile.pairs.placeOf(index, 3, pair);
+    place.push_back(at);
+    return emitConvert(b, vector::LoadOp::create(b, type, source, place),
+                       compute);
+  };
+  auto sum = [&](Value vector) -> Value {
+    return vector::ReductionOp::create(b, vector::CombiningKind::ADD, vector,
+                                       arith::FastMathFlags::reassoc);
+  };
+  Value total = floatConstant(0.0);
+  if (whole) {
+    ValueRange products = emitLoop(
+        b, index.constant(0), index.constant(whole), index.constant(lanes),
+        splat(0.0), [&](Value at, ValueRange acc) {
+          return Values{math::FmaOp::create(b, load(sources[0], at, lanes),
+                                            load(sources[1], at, lanes),
+                                            acc.front())};
+        });
+    total = sum(products.front());
+  }
+  if (whole != columns) {
+    Value at = index.constant(whole);
+    Value rest = arith::MulFOp::create(b, load(sources[0], at, columns - whole),
+                                       load(sources[1], at, columns - whole));
+    total = arith::AddFOp::create(b, total, sum(rest));
+  }
+  return total;
+}
+
+void QueryTileBody::emitTileOp(Operation *op, ArrayRef<Slab> operands,
+                               ArrayRef<Slab> results, const Panel &at) {
+  AffineMap swap =
+      AffineMap::getPermutationMap(ArrayRef<int64_t>{1, 0}, b.getContext());
+  forEachRun(at, [&](Value from, OpFoldResult count) {
+    auto copy = cast<QueryTileOpInterface>(op->clone());
+    copy.setOrientation(orientation);
+    copy.setRounded(isRounded());
+    // As the operation has its queries, once it is asked for a tile of that
+    // type.
+    auto turned = [&](Value memory, Value asked) -> Value {
+      return copy.getQueriesDim(asked) == getQueriesDim()
+                 ? memory
+                 : memref::TransposeOp::create(b, memory,
+                                               AffineMapAttr::get(swap));
+    };
+    for (auto [number, slab] : llvm::enumerate(operands)) {
+      Value memory = view(slab, at, from, count);
+      Value natural = load(memory);
+      copy->setOperand(number, natural);
+      if (Value other = turned(memory, natural); other != memory)
+        copy->setOperand(number, load(other));
+    }
+    SmallVector<Value> destinations;
+    for (auto [result, slab] : llvm::zip_equal(copy->getResults(), results)) {
+      Value memory = view(slab, at, from, count);
+      auto tensorOf = [](Value memory) {
+        auto type = memoryType(memory);
+        return RankedTensorType::get(type.getShape(), type.getElementType());
+      };
+      result.setType(tensorOf(memory));
+      destinations.push_back(turned(memory, result));
+      result.setType(tensorOf(destinations.back()));
+    }
+    b.insert(copy);
+    // What replaces an operand is stored last: the others read that.
+    auto isOperand = [&](const Slab &slab) {
+      return llvm::any_of(operands, [&](const Slab &operand) {
+        return operand.memory == slab.memory;
+      });
+    };
+    for (bool replaces : {false, true})
+      for (auto [number, slab] : llvm::enumerate(results))
+        if (isOperand(slab) == replaces)
+          store(copy->getResult(number), destinations[number]);
+  });
+}
+
+void QueryTileBody::emitWrite(WriteOp write, const Panel &at) {
+  Value destination = write.getDestination();
+  auto type = dyn_cast<MemRefType>(destination.getType());
+  if (!type || type.getRank() != 3) {
+    loop(index.constant(0), at.rows, 1, [&](Value lane) {
+      for (auto [i, value] : llvm::enumerate(write.getValues()))
+        storeNumber(tile, loadNumber(slabOf(value), at, lane), destination,
+                    index.add(at.first, lane), i);
+    });
+    return;
+  }
+  Slab slab = slabOf(write.getValues().front());
+  if (!isKQ())
+    return emitStoreRows(b, slab.memory, /*factor=*/Value(), tile.pairs,
+                         at.first, at.rows, destination, lanes);
+  Value row = index.mul(at.number, slab.perQuery);
+  loop(index.constant(0), at.rows, lanes, [&](Value column) {
+    emitUnpackColumns(b, slab.memory, row, column, tile.pairs,
+                      index.add(at.first, column), lastPair(tile), destination,
+                      lanes);
+  });
+}
+
+void QueryTileBody::emitOtherwise(const WorkTile &workTile) {
+  for (auto write : ops.tiles.getBody()->getOps<WriteOp>()) {
+    Value destination = write.getDestination();
+    ArrayRef<double> values = write.getOtherwise();
+    auto type = dyn_cast<MemRefType>(destination.getType());
+    if (type && type.getRank() == 3) {
+      emitFillRows(b, values.front(), workTile.pairs, workTile.first,
+                   workTile.rows, destination, lanes);
+      continue;
+    }
+    loop(index.constant(0), workTile.rows, 1, [&](Value i) {
+      for (auto [number, value] : llvm::enumerate(values))
+        storeNumber(workTile, floatConstant(value), destination,
+                    index.add(workTile.first, i), number);
+    });
+  }
+}
+
+void QueryTileBody::emitMerge(const State &state, const State &more) {
+  // Of tiles of the loop, of which only the types are looked at.
+  OpBuilder unplaced(b.getContext());
+  ValueRange like = ops.step->getResults();
+  Operation *merge = ops.step.createMerge(unplaced, like, like);
+  SmallVector<Slab> operands(state);
+  llvm::append_range(operands, more);
+  forEachPanel(
+      tile, [&](const Panel &at) { emitTileOp(merge, operands, state, at); });
+  merge->erase();
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+// Where one panel is all the work that could hide the way of keys from memory,
+// as in decoding, the block behind is asked for. No hardware foresees it: rows
+// of a head lie as far apart as a token has heads.
+
+void QueryTileBody::emitBlocks(Value begin, Value end, const State &state) {
+  forEachPanel(tile, [&](const Panel &at) {
+    for (auto [init, slab] : llvm::zip_equal(ops.blocks.getInits(), state))
+      fill(slab, at, *getNumber(init));
+  });
+  // One panel is asked when it meets the block.
+  SmallVector<NumberRange> ofTile;
+  if (isKQ())
+    ofTile = score->uniteRanges(getNumPanels(tile));
+  loop(begin, end, schedule.getKvBlock(), [&](Value k0) {
+    Value may;
+    if (isKQ())
+      may = score->mayBeVisible(tile, ofTile, tile.first, tile.rows, k0,
+                                index.add(k0, blockKeys(tile, k0)));
+    if (!may)
+      return emitBlock(k0, state);
+    branch(may, [&] { emitBlock(k0, state); });
+  });
+}
+
+void QueryTileBody::emitBlock(Value k0, const State &state) {
+  Value keys = blockKeys(tile, k0), next = index.add(k0, keys);
+  auto prefetch = [&] { factors->prefetch(tile, next, blockKeys(tile, next)); };
+  if (isKQ()) {
+    // A copy pays when several panels share it; rows that no one owns, past the
+    // last granule, must be copied to be made zero.
+    Value rest = index.rem(keys, index.constant(kGranule));
+    Value isSingle = index.equal(getNumPanels(tile), index.constant(1));
+    factors->readKeys(
+        tile, k0, keys,
+        index.both(index.equal(rest, index.constant(0)), isSingle));
+    branch(isSingle, prefetch);
+  } else {
+    prefetch();
+  }
+  forEachPanel(tile,
+               [&](const Panel &at) { emitSteps(at, {k0, keys}, state); });
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+void QueryTileBody::emitSteps(const Panel &at, const KeyBlock &block,
+                              const State &state) {
+  VisiblePart seen = visiblePart(tile, at.first, at.rows, block.k0, block.keys);
+  // In whole granules, of which the last may be cut where keys are.
+  Value end = isKQ() ? seen.end : index.min(seen.end, block.keys);
+  Value from = index.add(block.k0, seen.begin);
+  Value may = score->mayBeVisible(tile, score->loadRanges(at.number), at.first,
+                                  at.rows, from, index.add(block.k0, end));
+  branch(both(index.less(seen.begin, end), may), [&] {
+    Value size = index.sub(end, seen.begin);
+    Value whole = seeAll(seen, from, index.add(block.k0, end));
+    if (isKQ()) {
+      // Vectors without a query see nothing.
+      Value isFull = index.less(index.constant(this->size - lanes), at.rows);
+      whole = index.both(isFull, whole);
+    } else {
+      // A minimum bounds the size of the scores.
+      size = index.min(size, index.constant(schedule.getKvBlock()));
+    }
+    emitStep(at, block, seen.begin, size, whole, state);
+  });
+}
+
+/// A step on `size` keys of a block from `begin` on. The limits count unless
+/// `whole`.
+void QueryTileBody::emitStep(const Panel &at, const KeyBlock &block,
+                             Value begin, Value size, Value whole,
+                             const State &state) {
+  SmallVector<Value> operands(ops.step->getOperands());
+  factors->load(operands, tile, at, block.k0, begin, size);
+  for (Value &operand : operands)
+    if (llvm::is_contained(ops.step.getCaptures(), operand))
+      operand = load(slabOf(operand), at);
+  SmallVector<Value> views;
+  for (auto [init, slab] :
+       llvm::zip_equal(ops.step.getDpsInitsMutable(), state)) {
+    views.push_back(view(slab, at));
+    operands[init.getOperandNumber()] = CPUTileBuilder::load(views.back());
+  }
+  Value from =
+      arith::IndexCastOp::create(b, b.getI32Type(), index.add(block.k0, begin));
+  StepInputs inputs = score->getInputs(at, from);
+  inputs.lo = load(lo, at);
+  inputs.hi = load(hi, at);
+  inputs.k0 = from;
+  inputs.whole = whole;
+  StepOpInterface step = ops.step.cloneOnTiles(b, operands, inputs);
+  step.setOrientation(orientation);
+  for (auto [result, memory] : llvm::zip_equal(step->getResults(), views))
+    store(result, memory);
+}

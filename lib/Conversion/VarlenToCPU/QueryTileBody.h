@@ -1,0 +1,94 @@
+//===- QueryTileBody.h - The body of a loop over queries --------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_CONVERSION_VARLENTOCPU_QUERYTILEBODY_H
+#define VARLEN_CONVERSION_VARLENTOCPU_QUERYTILEBODY_H
+
+#include "QueryLoop.h"
+#include "QueryPanels.h"
+#include "ScoreInputs.h"
+#include "StepFactors.h"
+
+namespace mlir::varlen {
+
+/// Converts the body of a loop over tiles of queries, operation by operation,
+/// in either orientation.
+///
+/// A value of the tile is a slab of scratch. What a tile computes before and
+/// after its loop over blocks is done panel by panel; in that loop a block of
+/// keys is read once for all panels, and the state of the queries stays in its
+/// slabs. What an operation computes does not matter here.
+class QueryTileBody : public QueryPanels {
+public:
+  /// The values that the loop over blocks carries.
+  using State = SmallVector<Slab>;
+
+  QueryTileBody(const CPUTileBuilder &common, QueryLoop loop,
+                Orientation orientation, int64_t size, int64_t panels);
+
+  /// Allocates scratch for a tile, but for its state.
+  void allocate(const WorkTile &workTile);
+  State allocateState();
+  /// The values of a query that each value of the state has.
+  SmallVector<int64_t> getStateSizes();
+
+  /// The operations before the loop over blocks.
+  void emitBefore();
+  /// The state of the keys from `begin` to before `end`.
+  void emitBlocks(Value begin, Value end, const State &state);
+  /// Adds the keys of another state.
+  void emitMerge(const State &state, const State &more);
+  /// The operations after it.
+  void emitAfter(const State &state);
+  /// All operations, if there is no loop over blocks.
+  void emitAll();
+  /// What rows of no sequence get.
+  void emitOtherwise(const WorkTile &workTile);
+
+private:
+  /// Some keys of the sequence.
+  struct KeyBlock {
+    Value k0, keys;
+  };
+
+  Slab slabOf(Value value);
+  void allocateResults(QueryTileOpInterface op);
+  /// Whether probabilities of steps are rounded.
+  bool isRounded() { return factors && factors->getElement() != compute; }
+
+  // Of a panel.
+  void emitReads(const Panel &at);
+  void emitNumbers(const Panel &at);
+  Value emitRowProduct(RowDotOp dot, Value pair);
+  void emitOps(Block::iterator begin, Block::iterator end, const Panel &at);
+  void emitTileOp(Operation *op, ArrayRef<Slab> operands,
+                  ArrayRef<Slab> results, const Panel &at);
+  void emitWrite(WriteOp write, const Panel &at);
+
+  // Of a block.
+  void emitBlock(Value k0, const State &state);
+  void emitSteps(const Panel &at, const KeyBlock &block, const State &state);
+  void emitStep(const Panel &at, const KeyBlock &block, Value begin, Value size,
+                Value whole, const State &state);
+
+  QueryLoop ops;
+  WorkTile tile;
+  /// Of values of the tile.
+  DenseMap<Value, Slab> slabs;
+  /// Of results in the memory of an operand, that operand.
+  DenseMap<Value, Value> takenOver;
+  /// The keys that each query sees.
+  Slab lo, hi;
+  /// Of the step, if there is one.
+  std::optional<StepFactors> factors;
+  std::optional<ScoreInputs> score;
+};
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_CONVERSION_VARLENTOCPU_QUERYTILEBODY_H

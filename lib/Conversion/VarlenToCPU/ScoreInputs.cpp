@@ -1,0 +1,231 @@
+//===- ScoreInputs.cpp - What score regions read of queries ---------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ScoreInputs.h"
+
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
+#include "varlen/Dialect/Varlen/Utils/TableMemory.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+ScoreInputs::ScoreInputs(QueryPanels &panels, StepOpInterface step)
+    : p(panels), step(step), score(step.getScoreBody()) {}
+
+bool ScoreInputs::isRead(unsigned capture) {
+  return visibilityReadsCapture(score, capture);
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value>
+ScoreInputs::allocate(OpFoldResult numPanels,
+                      function_ref<Slab(Type)> allocateNumbers) {
+  Type wide = p.b.getI64Type();
+  position.reset();
+  if (varlen::readsPositions(score))
+    position = allocateNumbers(p.b.getI32Type());
+  auto allocateRows = [&](size_t count) {
+    SmallVector<Slab> slabs;
+    for (size_t i = 0; i < count; ++i)
+      slabs.push_back(allocateNumbers(wide));
+    return slabs;
+  };
+  rows = allocateRows(step.getTables().size());
+  gradientRows = allocateRows(step.getTableGradients().size());
+  ranges = {};
+  unsigned numCaptures = step.getCaptures().size();
+  if (llvm::any_of(llvm::seq(numCaptures),
+                   [&](unsigned capture) { return isRead(capture); })) {
+    auto [count, extent] = decomposeMixedValues({numPanels});
+    ranges = p.allocate({count.front(), 2 * numCaptures}, p.compute, extent);
+  }
+  SmallVector<Value> memory;
+  forEachBuffer([&](Value &buffer) { memory.push_back(buffer); });
+  return memory;
+}
+
+void ScoreInputs::forEachBuffer(function_ref<void(Value &)> body) {
+  if (position)
+    body(position->memory);
+  for (Slab &slab : llvm::concat<Slab>(rows, gradientRows))
+    body(slab.memory);
+  if (ranges)
+    body(ranges);
+}
+
+void ScoreInputs::use(ValueRange memory, ArrayRef<Slab> captures) {
+  forEachBuffer([&](Value &buffer) {
+    buffer = memory.front();
+    memory = memory.drop_front();
+  });
+  this->captures = llvm::to_vector(captures);
+}
+
+void ScoreInputs::emitViews(const CPUTileBuilder::WorkTile &tile) {
+  auto emit = [&](ValueRange memory, ArrayRef<BlockArgument> tables) {
+    SmallVector<Value> views;
+    for (auto [table, argument] : llvm::zip_equal(memory, tables))
+      views.push_back(
+          isOfKeys(argument)
+              ? emitKeyTableView(p.index, table, tile.kRow, tile.kRows)
+              : emitTableView(p.index, table));
+    return views;
+  };
+  views = emit(step.getTables(), getTableArguments(score));
+  gradientViews = emit(step.getTableGradients(), step.getGradientTables());
+}
+
+//===----------------------------------------------------------------------===//
+// Queries
+//===----------------------------------------------------------------------===//
+
+void ScoreInputs::store(const CPUTileBuilder::WorkTile &tile, const Panel &at,
+                        Value lane) {
+  if (isEmpty())
+    return;
+  IndexBuilder &index = p.index;
+  Value pair = index.add(at.first, lane), last = p.lastPair(tile);
+  Value own = p.isKQ() ? index.min(pair, last) : pair;
+  if (position)
+    p.storeNumber(tile.mask.emitPosition(index, tile.pairs.query(index, own)),
+                  *position, at, lane);
+  auto rowOf = [&](Value table) {
+    return emitTableRow(index, emitTableStrides(index, table),
+                        tile.pairs.head(index, own),
+                        tile.pairs.row(index, own));
+  };
+  for (auto [table, slab] : llvm::zip_equal(step.getTables(), rows))
+    p.storeNumber(rowOf(table), slab, at, lane);
+  if (gradientRows.empty())
+    return;
+  Value none =
+      arith::ConstantOp::create(p.b, p.b.getI64IntegerAttr(kNoTableRow));
+  for (auto [table, slab] :
+       llvm::zip_equal(step.getTableGradients(), gradientRows))
+    p.storeNumber(index.select(index.lessEqual(pair, last), rowOf(table), none),
+                  slab, at, lane);
+}
+
+//===----------------------------------------------------------------------===//
+// Hidden blocks
+//===----------------------------------------------------------------------===//
+
+/// Of both: NaN if something is NaN.
+static NumberRange unite(OpBuilder &b, Location loc, const NumberRange &x,
+                         const NumberRange &y) {
+  return {arith::MinimumFOp::create(b, loc, x.low, y.low),
+          arith::MaximumFOp::create(b, loc, x.high, y.high)};
+}
+
+void ScoreInputs::storeRanges(const Panel &at) {
+  if (!ranges)
+    return;
+  ImplicitLocOpBuilder &b = p.b;
+  Value zero = p.index.constant(0), one = p.index.constant(1);
+  for (auto [capture, slab] : llvm::enumerate(captures)) {
+    if (!isRead(capture))
+      continue;
+    Value first = p.loadNumber(slab, at, zero);
+    ValueRange extremes =
+        emitLoop(b, one, at.rows, one, {first, first},
+                 [&, &slab = slab](Value lane, ValueRange extremes) {
+                   Value number = p.loadNumber(slab, at, lane);
+                   NumberRange range =
+                       unite(b, b.getLoc(), {extremes[0], extremes[1]},
+                             {number, number});
+                   return Values{range.low, range.high};
+                 });
+    NumberRange range = emitCaptureRange(b, extremes[0], extremes[1]);
+    auto store = [&](Value bound, int64_t column) {
+      memref::StoreOp::create(b, bound, ranges,
+                              ValueRange{at.number, p.index.constant(column)});
+    };
+    store(range.low, 2 * capture);
+    store(range.high, 2 * capture + 1);
+  }
+}
+
+SmallVector<NumberRange> ScoreInputs::loadRanges(Value number) {
+  SmallVector<NumberRange> loaded(step.getCaptures().size());
+  auto load = [&](int64_t column) -> Value {
+    return memref::LoadOp::create(p.b, ranges,
+                                  ValueRange{number, p.index.constant(column)});
+  };
+  for (auto [capture, range] : llvm::enumerate(loaded))
+    if (isRead(capture))
+      range = {load(2 * capture), load(2 * capture + 1)};
+  return loaded;
+}
+
+SmallVector<NumberRange> ScoreInputs::uniteRanges(Value numPanels) {
+  SmallVector<NumberRange> united = loadRanges(p.index.constant(0));
+  if (!ranges)
+    return united;
+  Values first;
+  for (const NumberRange &range : united)
+    if (range.low)
+      first.append({range.low, range.high});
+  auto withBounds = [&](ValueRange bounds) {
+    SmallVector<NumberRange> result = united;
+    for (NumberRange &range : result)
+      if (range.low) {
+        range = {bounds[0], bounds[1]};
+        bounds = bounds.drop_front(2);
+      }
+    return result;
+  };
+  Value one = p.index.constant(1);
+  ValueRange all = emitLoop(
+      p.b, one, numPanels, one, first, [&](Value number, ValueRange carried) {
+        Values bounds;
+        for (auto [range, more] :
+             llvm::zip_equal(withBounds(carried), loadRanges(number)))
+          if (range.low) {
+            NumberRange both = unite(p.b, p.b.getLoc(), range, more);
+            bounds.append({both.low, both.high});
+          }
+        return bounds;
+      });
+  return withBounds(all);
+}
+
+Value ScoreInputs::mayBeVisible(const CPUTileBuilder::WorkTile &tile,
+                                ArrayRef<NumberRange> ranges, Value first,
+                                Value rows, Value begin, Value end) {
+  if (!getVisible(score))
+    return {};
+  IndexBuilder &index = p.index, narrow{p.b, p.b.getI32Type()};
+  Value one = index.constant(1);
+  auto position = [&](Value pair) {
+    return tile.mask.emitPosition(index, tile.pairs.query(index, pair));
+  };
+  Value last = index.sub(index.add(first, rows), one);
+  return emitMayBeVisible(
+      narrow, score, {position(first), position(last)},
+      {narrow.cast(begin), narrow.cast(index.sub(end, one))}, ranges);
+}
+
+StepInputs ScoreInputs::getInputs(const Panel &at, Value firstKey) {
+  StepInputs inputs;
+  if (position) {
+    inputs.position = p.load(*position, at);
+    inputs.firstKey = firstKey;
+  }
+  auto load = [&](const Slab &slab) { return p.load(slab, at); };
+  inputs.tables = views;
+  inputs.rows = llvm::map_to_vector(rows, load);
+  inputs.dtables = gradientViews;
+  inputs.drows = llvm::map_to_vector(gradientRows, load);
+  return inputs;
+}
