@@ -435,7 +435,44 @@ void LoopVectorizer::emitReductions(Value extent) {
   });
 }
 
+/// Whether one vector has all columns of the results, so that it stays in
+/// registers while the loops that are reduced run.
+bool LoopVectorizer::isCarried() {
+  return combiners.empty() && op.getNumReductionLoops() != 0 &&
+         op.getStaticLoopRanges()[vectorDim] == numLanes;
+}
+
+/// The loops `dims`, which are reduced; `state` is what the results are so far.
+SmallVector<Value> LoopVectorizer::emitCarried(ArrayRef<unsigned> dims,
+                                               ValueRange state) {
+  Value zero = arith::ConstantIndexOp::create(b, 0);
+  if (dims.empty()) {
+    SmallVector<Value> next = emitBody(zero, numLanes, Value(), state);
+    for (Value &value : next)
+      value = emitSplat(value, numLanes);
+    return next;
+  }
+  Value one = arith::ConstantIndexOp::create(b, 1);
+  return emitLoop(b, zero, extents[dims.front()], one, state,
+                  [&](Value index, ValueRange state) {
+                    indices[dims.front()] = index;
+                    return emitCarried(dims.drop_front(), state);
+                  });
+}
+
 void LoopVectorizer::emitLoops(ArrayRef<unsigned> dims) {
+  if (isCarried() &&
+      (dims.empty() || op.getIteratorTypesArray()[dims.front()] ==
+                           utils::IteratorType::reduction)) {
+    Value zero = arith::ConstantIndexOp::create(b, 0);
+    SmallVector<Value> state;
+    for (OpOperand &init : op.getDpsInitsMutable())
+      state.push_back(emitOperand(init, zero, numLanes, Value()));
+    state = emitCarried(dims, state);
+    for (auto [init, value] : llvm::zip_equal(op.getDpsInitsMutable(), state))
+      emitStore(init, value, zero, numLanes, Value());
+    return;
+  }
   if (dims.empty()) {
     if (combiners.empty())
       emitParallel(extents[vectorDim]);

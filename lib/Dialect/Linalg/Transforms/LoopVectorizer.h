@@ -53,6 +53,8 @@ private:
   bool hasNarrowFloats();
   Access getAccess(OpOperand &operand, unsigned dim);
 
+  bool isCarried();
+  SmallVector<Value> emitCarried(ArrayRef<unsigned> dims, ValueRange state);
   void emitLoops(ArrayRef<unsigned> dims);
   void emitParallel(Value extent);
   void emitReductions(Value extent);

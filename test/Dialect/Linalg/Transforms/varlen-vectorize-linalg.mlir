@@ -70,6 +70,41 @@ func.func @column_sums(%x: memref<?x?xf32>, %y: memref<?xf32>) {
   return
 }
 
+// One vector has all columns: it stays in registers while rows are added.
+// CHECK-LABEL: func.func @column_sums_of_a_tile
+// CHECK-SAME: %[[X:.*]]: memref<?x16xf32>, %[[Y:.*]]: memref<16xf32>
+// CHECK: %[[BEFORE:.*]] = vector.load %[[Y]]
+// CHECK: %[[SUM:.*]] = scf.for %[[I:.*]] = {{.*}} iter_args(%[[S:.*]] = %[[BEFORE]]) -> (vector<16xf32>)
+// CHECK:   %[[ROW:.*]] = vector.load %[[X]][%[[I]], %{{.*}}]
+// CHECK:   %[[NEXT:.*]] = arith.addf %[[ROW]], %[[S]]
+// CHECK:   scf.yield %[[NEXT]]
+// CHECK: vector.store %[[SUM]], %[[Y]]
+func.func @column_sums_of_a_tile(%x: memref<?x16xf32>, %y: memref<16xf32>) {
+  linalg.generic {indexing_maps = [#ij, #j], iterator_types = ["reduction", "parallel"]}
+      ins(%x : memref<?x16xf32>) outs(%y : memref<16xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.addf %a, %o : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// A body that yields no vector, and two loops that are reduced.
+// CHECK-LABEL: func.func @last_of_all
+// CHECK: scf.for {{.*}} -> (vector<16xf32>)
+// CHECK: scf.for {{.*}} -> (vector<16xf32>)
+// CHECK: %[[LAST:.*]] = vector.broadcast %{{.*}} : f32 to vector<16xf32>
+// CHECK: scf.yield %[[LAST]]
+// CHECK: vector.store
+func.func @last_of_all(%x: memref<?x?xf32>, %y: memref<16xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i, k, j) -> (i, k)>, affine_map<(i, k, j) -> (j)>], iterator_types = ["reduction", "reduction", "parallel"]}
+      ins(%x : memref<?x?xf32>) outs(%y : memref<16xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  }
+  return
+}
+
 // Blocks of eight vectors, in three steps that interleave them.
 // CHECK-LABEL: func.func @transpose
 // CHECK-SAME: %[[X:.*]]: memref<32x32xf32>, %[[Y:.*]]: memref<32x32xf32>
