@@ -123,7 +123,10 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
     manager.addPass(createVarlenExpandExp2(exp2));
   manager.addPass(createVarlenChooseCopies());
   manager.addPass(createVarlenExpandTableSums());
-  manager.addPass(createVarlenVectorizeTiles());
+  if (options.linalgTiles)
+    manager.addPass(createVarlenPlaceTiles());
+  manager.addPass(
+      createVarlenVectorizeTiles({/*onlyPairs=*/options.linalgTiles}));
   // Tiles of few queries, which have no panels.
   manager.addPass(bufferization::createOneShotBufferizePass());
   manager.addPass(createVarlenExpandCopies());

@@ -31,6 +31,12 @@ struct VarlenToCPUOptions : PassPipelineOptions<VarlenToCPUOptions> {
       llvm::cl::desc("CPU to generate code for: host, or a name of the target "
                      "table (avx2, avx512, avx512_bf16, neon)"),
       llvm::cl::init("host")};
+  PassOptions::Option<bool> linalgTiles{
+      *this, "linalg-tiles",
+      llvm::cl::desc("Vectorize the tiles of attention as a function's own "
+                     "linalg where they are not of bf16 pairs: slower, by "
+                     "passes of one idea each (docs/notes/cpu-level.md)"),
+      llvm::cl::init(false)};
 };
 
 /// Adds the passes that take functions on tensors with varlen.attn to the llvm

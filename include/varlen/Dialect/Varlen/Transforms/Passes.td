@@ -494,6 +494,43 @@ def VarlenExpandTableSums : Pass<"varlen-expand-table-sums"> {
     Statistic<"numExpanded", "expanded", "Operations written as loops">];
 }
 
+def VarlenPlaceTiles : Pass<"varlen-place-tiles"> {
+  let summary = "Say where tiles lie before one-shot bufferization";
+  let description = [{
+    A `tensor.empty` with a dynamic number of rows, as a score tile is, becomes a slice
+    of one of `kv_block` rows: its memory has a static size, and `varlen-outline-work`
+    puts it into the workspace. A tile that is read from memory to which the same block
+    writes is writable there, so that what updates it happens in place.
+
+    *Requires*: `#varlen.cpu_schedule` on an operation around them; at most `kv_block`
+    rows where they are dynamic, as `varlen-vectorize-tiles` requires it. Tiles of a
+    schedule with pairs, whose orders bufferization does not know, are left as they are.
+    *Guarantees*: values keep their types. Tensors of other ranks, and with dynamic
+    columns, are left as they are.
+    *Numerics*: none.
+
+    ```mlir
+    %old = bufferization.to_tensor %acc restrict : memref<64x32xf32> to tensor<64x32xf32>
+    %s = tensor.empty(%keys) : tensor<?x32xf32>
+    ...
+    bufferization.materialize_in_destination %new in restrict writable %acc
+    ```
+    becomes
+    ```mlir
+    %old = bufferization.to_tensor %acc restrict writable : memref<64x32xf32> to tensor<64x32xf32>
+    %whole = tensor.empty() : tensor<256x32xf32>
+    %s = tensor.extract_slice %whole[0, 0] [%keys, 32] [1, 1]
+        : tensor<256x32xf32> to tensor<?x32xf32>
+    ...
+    bufferization.materialize_in_destination %new in restrict writable %acc
+    ```
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numBounded", "bounded", "Tiles of kv_block rows">,
+    Statistic<"numUpdated", "updated", "Tiles updated in place">];
+}
+
 def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
   let summary = "Write linalg on tiles as register-blocked vector loops";
   let description = [{
@@ -554,6 +591,10 @@ def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
     "::mlir::x86vector::X86VectorDialect"];
+  let options = [
+    Option<"onlyPairs", "only-pairs", "bool", "false",
+           "Leave tiles whose schedule has no pairs as linalg, for "
+           "bufferization and varlen-vectorize-linalg">];
   let statistics = [
     Statistic<"numBlocks", "blocks", "Blocks of tile operations vectorised">];
 }

@@ -1,0 +1,76 @@
+// RUN: varlen-opt %s --varlen-place-tiles --split-input-file | FileCheck %s
+// RUN: varlen-opt %s --varlen-place-tiles --one-shot-bufferize --canonicalize --split-input-file | FileCheck %s --check-prefix=BUFFERS
+
+// A score tile is a slice of one of kv_block rows; what is summed is so in place. No
+// memory has a dynamic size then, and nothing is copied.
+
+// CHECK-LABEL: @step
+// CHECK-SAME: %[[S:[^:]*]]: memref<?x16xf32>, %[[L:[^:]*]]: memref<1x16xf32>
+// CHECK: bufferization.to_tensor %[[S]] restrict : memref<?x16xf32>
+// CHECK: bufferization.to_tensor %[[L]] restrict writable : memref<1x16xf32>
+// CHECK: %[[WHOLE:.*]] = tensor.empty() : tensor<32x16xf32>
+// CHECK: %[[TILE:.*]] = tensor.extract_slice %[[WHOLE]][0, 0] [%[[KEYS:.*]], 16] [1, 1] : tensor<32x16xf32> to tensor<?x16xf32>
+// CHECK: linalg.generic {{.*}} outs(%[[TILE]] : tensor<?x16xf32>)
+// CHECK: tensor.empty() : tensor<1x16xf32>
+// CHECK-NOT: tensor.extract_slice
+// BUFFERS-LABEL: @step
+// BUFFERS: memref.alloc() {{.*}} : memref<32x16xf32>
+// BUFFERS-NOT: memref.alloc
+// BUFFERS-NOT: memref.copy
+// BUFFERS-LABEL: @names
+#map = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (0, d1)>
+func.func @step(%s: memref<?x16xf32>, %l: memref<1x16xf32>, %keys: index, %n: index) {
+  scf.forall (%i) in (%n) {
+    %st = bufferization.to_tensor %s restrict : memref<?x16xf32> to tensor<?x16xf32>
+    %lt = bufferization.to_tensor %l restrict : memref<1x16xf32> to tensor<1x16xf32>
+    %e = tensor.empty(%keys) : tensor<?x16xf32>
+    %p = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"]} ins(%st : tensor<?x16xf32>) outs(%e : tensor<?x16xf32>) {
+    ^bb0(%x: f32, %old: f32):
+      %y = math.exp2 %x : f32
+      linalg.yield %y : f32
+    } -> tensor<?x16xf32>
+    %static = tensor.empty() : tensor<1x16xf32>
+    %sum = linalg.generic {indexing_maps = [#map, #row], iterator_types = ["reduction", "parallel"]} ins(%p : tensor<?x16xf32>) outs(%lt : tensor<1x16xf32>) {
+    ^bb0(%x: f32, %old: f32):
+      %y = arith.addf %old, %x : f32
+      linalg.yield %y : f32
+    } -> tensor<1x16xf32>
+    bufferization.materialize_in_destination %sum in restrict writable %l : (tensor<1x16xf32>, memref<1x16xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
+  return
+}
+
+// -----
+
+// Memory with two names in the block is not written through one of them.
+
+// CHECK-LABEL: @names
+// CHECK-NOT: restrict writable : memref
+func.func @names(%l: memref<1x16xf32>, %n: index) {
+  scf.forall (%i) in (%n) {
+    %0 = bufferization.to_tensor %l restrict : memref<1x16xf32> to tensor<1x16xf32>
+    %view = memref.subview %l[0, 0] [1, 16] [1, 1] : memref<1x16xf32> to memref<1x16xf32, strided<[16, 1]>>
+    bufferization.materialize_in_destination %0 in restrict writable %l : (tensor<1x16xf32>, memref<1x16xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
+  return
+}
+
+// -----
+
+// Pairs stay the tile vectoriser's, and so does what has no schedule or is no tile.
+
+// CHECK-LABEL: @others
+// CHECK-NOT: tensor.extract_slice
+// CHECK: return
+func.func @others(%keys: index, %n: index) -> tensor<?x16xf32> {
+  scf.forall (%i) in (%n) {
+    %0 = tensor.empty(%keys) : tensor<?x16xf32>
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 8, panels = 1, kv_block = 32, kv = pairs>}
+  scf.forall (%i) in (%n) {
+    %0 = tensor.empty(%keys, %keys) : tensor<?x?xf32>
+    %1 = tensor.empty(%keys) : tensor<?xf32>
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
+  %2 = tensor.empty(%keys) : tensor<?x16xf32>
+  return %2 : tensor<?x16xf32>
+}
