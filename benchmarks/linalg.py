@@ -4,12 +4,14 @@ with attention in it, against PyTorch and numpy in the same run.
     benchmarks/linalg.py --build build [--threads 1,2] [--repeat 9] [--rows NAME]
 
 A product is given as a fraction of the machine's multiply-add peak, which is measured
-between its repetitions. Of each program the fastest run counts.
+between its repetitions. `kn` and `nk` are the orders in memory of its right factor, of
+which PyTorch's linear layers have the second one. Of each program the fastest run counts.
 """
 
 import argparse
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import time
@@ -22,12 +24,16 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"
 import varlen
 
 
-TORCH = {"f32": torch.float32, "bf16": torch.bfloat16}
+TORCH = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 
 
-def product_text(n, k, dtype):
-    """(rows x k) times (k x n) into f32."""
-    a, b, c = f"tensor<?x{k}x{dtype}>", f"tensor<{k}x{n}x{dtype}>", f"tensor<?x{n}xf32>"
+def product_text(n, k, order, dtype):
+    """(rows x k) times (k x n), which lies in memory in this order, into f32."""
+    a, c = f"tensor<?x{k}x{dtype}>", f"tensor<?x{n}xf32>"
+    b = f"tensor<{n}x{k}x{dtype}>" if order == "nk" else f"tensor<{k}x{n}x{dtype}>"
+    maps = ", ".join(
+        f"affine_map<(m, n, k) -> ({', '.join(dims)})>" for dims in ("mk", order, "mn")
+    )
     return f"""
     func.func @product(%a: {a} {{varlen.name = "a"}}, %b: {b} {{varlen.name = "b"}}) -> ({c} {{varlen.name = "c"}}) {{
       %c0 = arith.constant 0 : index
@@ -35,7 +41,8 @@ def product_text(n, k, dtype):
       %m = tensor.dim %a, %c0 : {a}
       %empty = tensor.empty(%m) : {c}
       %zeros = linalg.fill ins(%zero : f32) outs(%empty : {c}) -> {c}
-      %c = linalg.matmul ins(%a, %b : {a}, {b}) outs(%zeros : {c}) -> {c}
+      %c = linalg.matmul indexing_maps = [{maps}]
+        ins(%a, %b : {a}, {b}) outs(%zeros : {c}) -> {c}
       return %c : {c}
     }}
     """
@@ -155,20 +162,50 @@ def run(text, inputs, threads, repeat, passes=(), **flags):
     return results, figures["ms_min"], figures
 
 
-def measure_product(rows, n, k, dtype, threads, repeat):
+def numpy_product(rows, n, k, order, threads, repeat):
+    """The fastest product of f32 in ms. numpy asks for its threads when it is loaded."""
+    code = f"""
+import time
+import numpy as np
+rng = np.random.default_rng(1)
+a = rng.standard_normal(({rows}, {k})).astype(np.float32)
+b = rng.standard_normal(({n}, {k}) if "{order}" == "nk" else ({k}, {n})).astype(np.float32)
+b = b.T if "{order}" == "nk" else b
+times = []
+for _ in range({repeat} + 1):
+    start = time.perf_counter()
+    a @ b
+    times.append(time.perf_counter() - start)
+print(1e3 * min(times[1:]))
+"""
+    names = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
+    environment = os.environ | {name: str(threads) for name in names}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, text=True,
+                          stdout=subprocess.PIPE, check=True)  # fmt: skip
+    return float(done.stdout)
+
+
+def measure_product(rows, n, k, order, dtype, threads, repeat):
     rng = np.random.default_rng(1)
     a, b = (rng.standard_normal(s).astype(np.float32) for s in ((rows, k), (k, n)))
+    if order == "nk":
+        b = np.ascontiguousarray(b.T)
     inputs = {name: varlen.dtypes.narrow(x, dtype) for name, x in (("a", a), ("b", b))}
-    results, ours, figures = run(product_text(n, k, dtype), inputs, threads, repeat)
+    results, ours, figures = run(product_text(n, k, order, dtype), inputs, threads, repeat)
     torch.set_num_threads(threads)
     ta, tb = (torch.tensor(x).to(TORCH[dtype]) for x in (a, b))
-    theirs = fastest(lambda: ta @ tb, repeat)
+    tb = tb.T if order == "nk" else tb
+    # PyTorch has no product of f16 for most CPUs: a scalar loop, seconds long.
+    theirs = fastest(lambda: ta @ tb, 1 if dtype == "f16" else repeat)
     golden = ta.double() @ tb.double()
     error = float((golden - torch.tensor(results["c"])).abs().max())
     gflops = 2 * rows * n * k / ours / 1e6
-    print(f"| {rows} x {n} x {k} | {dtype} | {threads} | {ours:.2f} ms | "
+    by_numpy = ""
+    if dtype == "f32":
+        by_numpy = f"{numpy_product(rows, n, k, order, threads, repeat) / ours:.2f}"
+    print(f"| {rows} x {n} x {k} {order} | {dtype} | {threads} | {ours:.2f} ms | "
           f"{gflops / figures['peak_gflops']:.2f} | {theirs:.2f} ms | {theirs / ours:.2f} | "
-          f"{error:.1e} |", flush=True)  # fmt: skip
+          f"{by_numpy} | {error:.1e} |", flush=True)  # fmt: skip
 
 
 def block_inputs(tokens, width, heads, dtype):
@@ -192,7 +229,7 @@ def block_inputs(tokens, width, heads, dtype):
 
 def print_block(what, dtype, threads, ours, theirs, error):
     print(f"| {what} | {dtype} | {threads} | {ours:.2f} ms | | {theirs:.2f} ms | "
-          f"{theirs / ours:.2f} | {error:.1e} |", flush=True)  # fmt: skip
+          f"{theirs / ours:.2f} | | {error:.1e} |", flush=True)  # fmt: skip
 
 
 def relative_error(result, golden):
@@ -249,14 +286,18 @@ def main():
     parser.add_argument("--only", default="", help="'product' or 'block'")
     options = parser.parse_args()
     os.environ["VARLEN_BUILD"] = str(options.build)
-    print("| rows x columns x depth | type | threads | varlen | of the peak | PyTorch | PyTorch takes | error |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| rows x columns x depth | type | threads | varlen | of the peak | PyTorch "
+          "| PyTorch takes | numpy takes | error |")  # fmt: skip
+    print("|---|---|---|---|---|---|---|---|---|")
     for threads in map(int, options.threads.split(",")):
         if options.only != "block":
-            for rows, n, k in [(1805, 1024, 1024), (1805, 1000, 777), (64, 1024, 1024),
-                               (8, 1024, 1024), (1, 1024, 1024)]:  # fmt: skip
-                for dtype in ("f32", "bf16"):
-                    measure_product(rows, n, k, dtype, threads, options.repeat)
+            for rows, n, k, order in [
+                (1805, 1024, 1024, "kn"), (1805, 1000, 777, "kn"), (64, 1024, 1024, "kn"),
+                (8, 1024, 1024, "kn"), (1, 1024, 1024, "kn"), (1805, 1024, 1024, "nk"),
+                (64, 1024, 1024, "nk"), (8, 1024, 1024, "nk"), (1, 1024, 1024, "nk"),
+            ]:  # fmt: skip
+                for dtype in ("f32", "bf16", "f16"):
+                    measure_product(rows, n, k, order, dtype, threads, options.repeat)
         if options.only != "product":
             for dtype in ("f32", "bf16"):
                 for measure in (measure_block, measure_gradients):
