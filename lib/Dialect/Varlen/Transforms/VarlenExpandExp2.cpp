@@ -18,6 +18,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
@@ -131,11 +132,11 @@ struct LaneBuilder {
 
 } // namespace
 
-/// What vscalef works on.
-static bool isWholeRegister(Type type) {
+/// Whether vscalef works on it, register by register.
+static bool isWholeRegisters(Type type) {
   auto vector = dyn_cast<VectorType>(type);
   return vector && vector.getRank() == 1 && !vector.isScalable() &&
-         vector.getNumElements() * vector.getElementTypeBitWidth() == 512;
+         vector.getNumElements() * vector.getElementTypeBitWidth() % 512 == 0;
 }
 
 /// 2^x = p(x - n) * 2^n with the instruction that multiplies by 2^n. It knows
@@ -198,6 +199,23 @@ static Value expandExp2(ImplicitLocOpBuilder &builder, Value x,
   return arith::SelectOp::create(b, isNaN, input, result);
 }
 
+/// The same for a vector of several registers.
+static Value scaleExp2Registers(ImplicitLocOpBuilder &b, Value x,
+                                const Format &format) {
+  auto type = cast<VectorType>(x.getType());
+  int64_t lanes = 512 / type.getElementTypeBitWidth();
+  if (type.getNumElements() == lanes)
+    return scaleExp2(b, x, format);
+  Value result = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  for (int64_t at = 0; at < type.getNumElements(); at += lanes) {
+    Value part = vector::ExtractStridedSliceOp::create(b, x, {at}, {lanes},
+                                                       {int64_t(1)});
+    result = vector::InsertStridedSliceOp::create(b, scaleExp2(b, part, format),
+                                                  result, {at}, {int64_t(1)});
+  }
+  return result;
+}
+
 namespace {
 
 struct ExpandExp2 : OpRewritePattern<math::Exp2Op> {
@@ -226,8 +244,8 @@ struct ExpandExp2 : OpRewritePattern<math::Exp2Op> {
       x = arith::ExtFOp::create(b, wide, x);
     }
     Format format = getFormat(getElementTypeOrSelf(x), opDegree);
-    Value result = scale && isWholeRegister(x.getType())
-                       ? scaleExp2(b, x, format)
+    Value result = scale && isWholeRegisters(x.getType())
+                       ? scaleExp2Registers(b, x, format)
                        : expandExp2(b, x, format, /*bounded=*/attr != nullptr);
     if (result.getType() != type)
       result = arith::TruncFOp::create(b, type, result);

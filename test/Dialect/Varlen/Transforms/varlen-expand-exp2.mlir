@@ -97,3 +97,30 @@ func.func @register(%x: vector<16xf32>) -> vector<16xf32> {
   %y = math.exp2 %x {varlen.exp2_degree = 3 : i64} : vector<16xf32>
   return %y : vector<16xf32>
 }
+
+// A vector of several registers is scaled one by one; what is left of one is not.
+// CHECK-LABEL: func @registers
+// CHECK-NOT: x86vector
+// SCALE-LABEL: func @registers
+// SCALE-SAME: %[[X:.*]]: vector<32xf32>
+// SCALE: %[[LOW:.*]] = vector.extract_strided_slice %[[X]] {offsets = [0], sizes = [16], strides = [1]}
+// SCALE: math.roundeven %[[LOW]]
+// SCALE: %[[Y0:.*]] = x86vector.avx512.mask.scalef
+// SCALE: %[[HALF:.*]] = vector.insert_strided_slice %[[Y0]], %{{.*}} {offsets = [0], strides = [1]}
+// SCALE: %[[HIGH:.*]] = vector.extract_strided_slice %[[X]] {offsets = [16], sizes = [16], strides = [1]}
+// SCALE: math.roundeven %[[HIGH]]
+// SCALE: %[[Y1:.*]] = x86vector.avx512.mask.scalef
+// SCALE: %[[Y:.*]] = vector.insert_strided_slice %[[Y1]], %[[HALF]] {offsets = [16], strides = [1]}
+// SCALE: return %[[Y]]
+func.func @registers(%x: vector<32xf32>) -> vector<32xf32> {
+  %y = math.exp2 %x {varlen.exp2_degree = 3 : i64} : vector<32xf32>
+  return %y : vector<32xf32>
+}
+
+// SCALE-LABEL: func @part
+// SCALE-NOT: x86vector
+// SCALE: return
+func.func @part(%x: vector<24xf32>) -> vector<24xf32> {
+  %y = math.exp2 %x {varlen.exp2_degree = 3 : i64} : vector<24xf32>
+  return %y : vector<24xf32>
+}

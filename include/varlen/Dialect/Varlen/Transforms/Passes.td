@@ -380,9 +380,9 @@ def VarlenExpandExp2 : Pass<"varlen-expand-exp2"> {
     payload are 0, as in every NaN that arithmetic makes or that comes from a
     narrower type. This is the form that attention uses.
 
-    With `scale`, a vector of 512 bits is `x86vector.avx512.mask.scalef` of the
-    polynomial by n: no clamp, and no promise, is needed, and results that are
-    denormal are rounded like all others.
+    With `scale`, a vector of one or more times 512 bits is, register by register,
+    `x86vector.avx512.mask.scalef` of the polynomial by n: no clamp, and no promise, is
+    needed, and results that are denormal are rounded like all others.
 
     ```mlir
     %y = math.exp2 %x {varlen.exp2_degree = 3 : i64} : vector<8xf32>
@@ -410,7 +410,8 @@ def VarlenExpandExp2 : Pass<"varlen-expand-exp2"> {
     Option<"scale", "scale", "bool", "false",
            "Multiply 512-bit vectors by 2^n with AVX-512's vscalef">];
   let dependentDialects = ["::mlir::arith::ArithDialect",
-    "::mlir::math::MathDialect", "::mlir::x86vector::X86VectorDialect"];
+    "::mlir::math::MathDialect", "::mlir::vector::VectorDialect",
+    "::mlir::x86vector::X86VectorDialect"];
 }
 
 def VarlenChooseCopies : Pass<"varlen-choose-copies"> {
