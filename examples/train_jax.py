@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Trains the small GPT of train_torch.py on packed documents with JAX on the CPU, once
-with each way to compute attention: varlen.jax, and jax.nn.dot_product_attention with a
-mask that keeps documents apart. What differs is one function; parameters and batches are
-the same. Prints the losses and the time of a step.
+with each way to compute attention: varlen.jax, jax.nn.dot_product_attention with a mask
+that keeps documents apart, and the same of padded documents. What differs is one function;
+parameters and batches are the same. Prints the losses, the time of a step and attention's
+part of it: what a step takes longer than that of the model without attention.
 
 --torch also trains the model in PyTorch with varlen.torch, from the same parameters on
 the same batches.
@@ -10,8 +11,8 @@ the same batches.
 
 import functools
 import json
+import os
 import pathlib
-import statistics
 import sys
 import time
 
@@ -22,21 +23,23 @@ from jax import numpy as jnp
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 from documents import NO_TARGET, VOCABULARY, gpt_parser, layer_windows, make_batches
+from training_record import describe, note, summarize
 from varlen.jax import varlen_attn
 
 DTYPES = {"f32": jnp.float32, "bf16": jnp.bfloat16}
 # torch.optim.AdamW's.
 RATE, BETAS, EPSILON, DECAY = 1e-3, (0.9, 0.999), 1e-8, 1e-2
 
-# A way takes q, k and v (rows, heads, head_dim), the cu_seqlens of the batch, and the number
-# of keys before its own that a query sees, -1 for all.
+# A way takes q, k and v (rows, heads, head_dim), the batch, and the number of keys before
+# its own that a query sees, -1 for all.
 
 
-def packed(q, k, v, cu_seqlens, window):
-    return varlen_attn(q, k, v, cu_seqlens, window=(window, 0))
+def packed(q, k, v, batch, window):
+    return varlen_attn(q, k, v, batch["cu_seqlens"], window=(window, 0))
 
 
-def masked(q, k, v, cu_seqlens, window):
+def masked(q, k, v, batch, window):
+    cu_seqlens = batch["cu_seqlens"]
     places = jnp.arange(len(q))
     documents = jnp.searchsorted(cu_seqlens, places, side="right")
     distance = places[:, None] - places
@@ -45,7 +48,38 @@ def masked(q, k, v, cu_seqlens, window):
     return jax.nn.dot_product_attention(q, k, v, mask=mask)
 
 
-WAYS = {"varlen": packed, "mask": masked}
+def padded(q, k, v, batch, window):
+    slots, lengths = batch["slots"], batch["lengths"]
+    q, k, v = (x.at[slots].get(mode="fill", fill_value=0) for x in (q, k, v))
+    out = jax.nn.dot_product_attention(
+        q, k, v, is_causal=True, query_seq_lengths=lengths, key_value_seq_lengths=lengths,
+        local_window_size=None if window < 0 else (window, 0),
+    )  # fmt: skip
+    return out.reshape(-1, *out.shape[2:])[batch["places"]]
+
+
+def add_slots(batch):
+    """The batch with what `padded` reads: the row of each place of each document, its
+    lengths, and the place of each row. XLA compiles for each shape, so there are multiples of
+    two documents of multiples of 256 places."""
+    lengths = np.diff(batch["cu_seqlens"])
+    lengths = lengths[lengths > 0]
+    count, longest = -(-len(lengths) // 2) * 2, -(-max(lengths) // 256) * 256
+    documents = np.repeat(np.arange(len(lengths)), lengths)
+    places = documents * longest + batch["positions"]
+    # Behind the last row: nothing is read there.
+    slots = np.full(count * longest, len(places), np.int32)
+    slots[places] = np.arange(len(places))
+    slots = slots.reshape(count, longest)
+    lengths = np.pad(lengths, (0, count - len(lengths))).astype(np.int32)
+    return batch | {"slots": slots, "lengths": lengths, "places": places}
+
+
+def no_attention(q, k, v, batch, window):
+    return v
+
+
+WAYS = {"varlen": packed, "mask": masked, "padded": padded, "rest": no_attention}
 
 # The model. Parameters have the names and shapes that PyTorch gives them.
 
@@ -104,7 +138,7 @@ def compute_loss(parameters, batch, *, attend, windows, head_dim, dtype):
         block = f"blocks.{i}"
         rows = linear(f"{block}.qkv", normalize(x, parameters[f"{block}.norms.0.weight"]))
         q, k, v = jnp.split(rows.reshape(len(x), -1, head_dim), 3, axis=1)
-        out = attend(rotate(q, rotation), rotate(k, rotation), v, batch["cu_seqlens"], window)
+        out = attend(rotate(q, rotation), rotate(k, rotation), v, batch, window)
         x = x + linear(f"{block}.out", out.reshape(x.shape))
         up = linear(f"{block}.up", normalize(x, parameters[f"{block}.norms.1.weight"]))
         x = x + linear(f"{block}.down", jnp.square(jax.nn.relu(up)))
@@ -146,15 +180,20 @@ class Learner:
             count = count + 1
             return value, (*update(parameters, gradients, moments, count), count)
 
+        self.prepare = add_slots if way is padded else lambda batch: batch
         zeros = jax.tree.map(jnp.zeros_like, parameters)
         # Copies: a step writes over the state before it.
         self.state = jax.tree.map(jnp.copy, (parameters, (zeros, zeros), jnp.zeros(())))
-        self.compiled = step
+        self.program, self.executables = step, {}
 
     def step(self, batch):
-        """The loss, and the seconds that the step took."""
+        """The loss, and the seconds that the step took, without those of compilation."""
+        batch = self.prepare(batch)
+        shapes = tuple(rows.shape for rows in batch.values())
+        if shapes not in self.executables:
+            self.executables[shapes] = self.program.lower(self.state, batch).compile()
         begin = time.perf_counter()
-        loss, self.state = self.compiled(self.state, batch)
+        loss, self.state = self.executables[shapes](self.state, batch)
         jax.block_until_ready(self.state)
         return float(loss), time.perf_counter() - begin
 
@@ -180,31 +219,30 @@ class TorchLearner:
 def main():
     parser = gpt_parser(__doc__, DTYPES)
     parser.add_argument("--torch", action="store_true", help="compare with PyTorch")
-    parser.add_argument("--out", type=pathlib.Path, help="a file for losses and times, JSON")
+    parser.add_argument("--out", type=pathlib.Path, help="a file for a record, JSON, that training_picture.py draws")
     options = parser.parse_args()
 
     learners = {"torch": TorchLearner(options)} if options.torch else {}
     given = learners["torch"].parameters() if options.torch else initial_parameters(options)
     learners |= {name: Learner(way, given, options) for name, way in WAYS.items()}
-    record = {name: {"losses": [], "seconds": []} for name in learners}
+    entries = {}
     # They take turns with each batch: a machine that changes its speed changes it for all.
     for batch in make_batches(options.steps, options.tokens, options.seed):
         for name, learner in learners.items():
-            loss, seconds = learner.step(batch)
-            record[name]["losses"].append(loss)
-            record[name]["seconds"].append(seconds)
+            note(entries, name, *learner.step(batch))
 
-    for name, entry in record.items():
-        losses = entry["losses"]
-        # The first steps also compile and allocate.
-        step = statistics.median(entry["seconds"][2:] or entry["seconds"])
-        print(f"{name}: step {step * 1e3:.0f} ms, loss {losses[0]:.4f} to {losses[-1]:.4f}")
-    ours = record["varlen"]["losses"]
-    for name in [name for name in record if name != "varlen"]:
-        difference = max(abs(a - b) / b for a, b in zip(ours, record[name]["losses"]))
+    summarize(entries)
+    ours = entries["varlen"]["losses"]
+    others = [name for name in entries if name not in ("varlen", "rest")]
+    for name in ("varlen", *others):
+        print(describe("step", name, entries[name]))
+    for name in others:
+        difference = max(abs(a - b) / b for a, b in zip(ours, entries[name]["losses"]))
         print(f"largest relative difference of a loss to that of {name}: {difference:.1e}")
     if options.out:
-        options.out.write_text(json.dumps(record))
+        settings = {key: str(value) for key, value in vars(options).items() if key != "out"}
+        settings |= {"jax": jax.__version__, "threads": len(os.sched_getaffinity(0))}
+        options.out.write_text(json.dumps({"settings": settings, "step": entries}))
     return 0
 
 

@@ -11,7 +11,6 @@ FlexAttention has no gradients on a CPU: --flex adds it to the forward passes.
 import functools
 import json
 import pathlib
-import statistics
 import sys
 import time
 
@@ -22,6 +21,7 @@ from torch.nn import functional as F
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 from documents import NO_TARGET, VOCABULARY, gpt_parser, layer_windows, make_batches
+from training_record import describe, note, summarize
 from varlen.torch import varlen_attn
 
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
@@ -206,46 +206,23 @@ def measure(options):
     forward_ways = {**WAYS, **({"flex": flex} if options.flex else {}), "rest": no_attention}
     record = {"step": {}, "forward": {}}
 
-    def note(kind, name, loss, seconds):
-        entry = record[kind].setdefault(name, {"losses": [], "seconds": []})
-        entry["losses"].append(loss)
-        entry["seconds"].append(seconds)
-
     for batch in make_batches(options.steps, options.tokens, options.seed):
         batch = {key: torch.from_numpy(rows) for key, rows in batch.items()}
         for name, learner in learners.items():
-            note("step", name, *learner.step(batch))
+            note(record["step"], name, *learner.step(batch))
         for name, way in forward_ways.items():
-            note("forward", name, *learners["varlen"].evaluate(batch, way))
-    summarize(record)
-    return record
-
-
-def summarize(record):
-    """Adds the typical time of each way, and attention's part of it: what it takes longer
-    than the model without attention, batch by batch."""
+            note(record["forward"], name, *learners["varlen"].evaluate(batch, way))
     for entries in record.values():
-        for entry in entries.values():
-            pairs = list(zip(entry["seconds"], entries["rest"]["seconds"]))
-            # The first steps also compile and allocate.
-            pairs = pairs[2:] or pairs
-            entry["typical_seconds"] = statistics.median(seconds for seconds, _ in pairs)
-            entry["attention_seconds"] = statistics.median(
-                seconds - rest for seconds, rest in pairs
-            )
+        summarize(entries)
+    return record
 
 
 def report(record):
     """Prints what there is to know of a record."""
     for kind, entries in record.items():
         for name, entry in entries.items():
-            losses = entry["losses"]
-            whole, attention = entry["typical_seconds"], entry["attention_seconds"]
             if name != "rest":
-                print(
-                    f"{name}: {kind} {whole * 1e3:.0f} ms, attention {attention * 1e3:.0f} ms,"
-                    f" loss {losses[0]:.4f} to {losses[-1]:.4f}"
-                )
+                print(describe(kind, name, entry))
         reference = entries["each document"]["losses"]
         difference = max(
             abs(a - b) / b

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Draws records of train_torch.py: the losses of the first one, and the times of all.
+"""Draws records of train_torch.py, or of train_jax.py: the losses of the first one, and the
+times of all.
 
     training_picture.py RECORD.json... --out FOLDER    # losses.png, times.png
 """
@@ -15,14 +16,30 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 
-COLORS = {"varlen": "#1f5fa8", "each document": "#e08b2c", "padded": "#5fa88f", "flex": "#9b6fb8"}
-NAMES = {
+COLORS = {
+    "varlen": "#1f5fa8", "each document": "#e08b2c", "mask": "#e08b2c", "padded": "#5fa88f",
+    "flex": "#9b6fb8", "torch": "#9b6fb8",
+}  # fmt: skip
+TORCH_NAMES = {
     "varlen": "varlen.torch",
     "each document": "SDPA of each document",
     "padded": "SDPA, padded",
     "flex": "FlexAttention",
 }
+JAX_NAMES = {
+    "varlen": "varlen.jax",
+    "mask": "dot_product_attention, mask",
+    "padded": "dot_product_attention, padded",
+    "torch": "varlen.torch, the model in PyTorch",
+}
 REST, INK = "#cccccc", "#222222"
+
+
+def names_of(record):
+    """What the ways of a record are called; the second one is what others differ from."""
+    names = JAX_NAMES if "jax" in record["settings"] else TORCH_NAMES
+    found = {name for kind in ("step", "forward") for name in record.get(kind, ())}
+    return {name: text for name, text in names.items() if name in found}
 
 
 def describe(settings):
@@ -35,43 +52,48 @@ def draw_losses(record, path):
     figure, (above, below) = plt.subplots(
         2, 1, sharex=True, figsize=(7, 4.6), height_ratios=[3, 1.3], layout="constrained"
     )
-    entries = {name: entry["losses"] for name, entry in record["step"].items() if name != "rest"}
-    reference = entries["each document"]
-    for width, (name, losses) in zip((6, 3.5, 1.2), entries.items()):
-        above.plot(losses, color=COLORS[name], lw=width, label=NAMES[name])
-        if name != "each document":
+    names = names_of(record)
+    base = list(names)[1]
+    entries = {name: record["step"][name]["losses"] for name in names if name in record["step"]}
+    reference = entries[base]
+    for width, (name, losses) in zip((6, 3.5, 2.2, 1.2), entries.items()):
+        above.plot(losses, color=COLORS[name], lw=width, label=names[name])
+        if name != base:
             change = [max(abs(a - b) / b, 1e-9) for a, b in zip(losses, reference)]
             below.semilogy(change, color=COLORS[name], lw=1)
     above.set_ylabel("loss (nats per byte)", fontsize=8)
     above.set_title(describe(record["settings"]), fontsize=9, loc="left")
     above.legend(fontsize=8, frameon=False)
     below.set_ylabel("relative difference", fontsize=8)
-    below.set_xlabel(f"step; below: difference to {NAMES['each document']}", fontsize=8)
+    below.set_xlabel(f"step; below: difference to {names[base]}", fontsize=8)
     finish(figure, (above, below), path)
 
 
 def draw_times(records, path):
+    titles = {"step": "a step", "forward": "a forward pass"}
+    kinds, names = [kind for kind in titles if kind in records[0]], names_of(records[0])
     figure, grid = plt.subplots(
-        len(records), 2, figsize=(11.2, 0.5 + 1.9 * len(records)), squeeze=False,
-        layout="constrained",
+        len(records), len(kinds), figsize=(5.6 * len(kinds) + (len(kinds) < 2) * 3, 0.7 + 1.9 * len(records)),
+        squeeze=False, layout="constrained",
     )  # fmt: skip
     for row, record in zip(grid, records):
-        for axes, kind, title in zip(row, ("step", "forward"), ("a step", "a forward pass")):
-            draw_bars(axes, record[kind], f"{describe(record['settings'])}: {title}")
+        for axes, kind in zip(row, kinds):
+            title = f"{describe(record['settings'])}: {titles[kind]}"
+            draw_bars(axes, record[kind], names, title)
     settings = records[0]["settings"]
     figure.legend(
-        [plt.Rectangle((0, 0), 1, 1, color=color) for color in (REST, *COLORS.values())],
-        ["the model without attention", *NAMES.values()],
-        loc="outside upper center", ncols=5, fontsize=8, frameon=False,
+        [plt.Rectangle((0, 0), 1, 1, color=c) for c in (REST, *(COLORS[n] for n in names))],
+        ["the model without attention", *names.values()],
+        loc="outside upper center", ncols=5 if len(kinds) > 1 else 3, fontsize=8, frameon=False,
         title=f"A GPT of {settings['layers']} layers, {settings['tokens']} tokens a step,"
         f" {settings['threads']} threads",
     )  # fmt: skip
     finish(figure, grid.flat, path)
 
 
-def draw_bars(axes, entries, title):
+def draw_bars(axes, entries, labels, title):
     """The time of each way: the model without attention, and what attention adds."""
-    names = [name for name in entries if name != "rest"]
+    names = [name for name in labels if name in entries]
     longest = max(1e3 * entry["typical_seconds"] for entry in entries.values())
     for i, name in enumerate(names):
         time = 1e3 * entries[name]["typical_seconds"]
@@ -80,7 +102,7 @@ def draw_bars(axes, entries, title):
         axes.barh(i, attention, 0.6, left=time - attention, color=COLORS[name])
         text = f" {time:.0f} ms, attention {attention:.0f}"
         axes.text(time, i, text, va="center", fontsize=7, color=INK)
-    axes.set_yticks(range(len(names)), [NAMES[name] for name in names])
+    axes.set_yticks(range(len(names)), [labels[name] for name in names])
     axes.invert_yaxis()
     axes.set_xlim(0, 1.35 * longest)
     axes.set_title(title, fontsize=9, loc="left")
