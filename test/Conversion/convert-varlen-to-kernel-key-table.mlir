@@ -48,3 +48,38 @@ func.func @keys(%q: memref<?x4x64xbf16>, %k: memref<?x2x64xbf16>, %lse: memref<4
       }
   return
 }
+
+// Numbers of keys hide blocks: those of the tile's queries are read once, by all warps, those
+// of the keys of a block before its step; a sequence without keys has none.
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 3, ctas = 2>
+
+// CHECK-LABEL: @packed
+// CHECK-SAME: %[[IDS:[a-z0-9]*]]: memref<4x?xf32>
+// CHECK: gpu.launch {{.*}} function(@packed_attn)
+// CHECK: %[[TILE:.*]]:2 = scf.if %{{.*}} -> (f32, f32) {
+// CHECK: memref.load %[[IDS]]
+// CHECK-COUNT-10: gpu.shuffle xor
+// CHECK: kernel.ring.wait
+// CHECK: kernel.ring.wait
+// CHECK: %[[BLOCK:.*]]:2 = scf.if %{{.*}} -> (f32, f32) {
+// CHECK: memref.load %[[IDS]]
+// CHECK-COUNT-9: gpu.shuffle xor
+// CHECK: %[[BELOW:.*]] = arith.cmpf ule, %[[TILE]]#0, %[[BLOCK]]#1
+// CHECK: %[[ABOVE:.*]] = arith.cmpf ule, %[[BLOCK]]#0, %[[TILE]]#1
+// CHECK: %[[MAY:.*]] = arith.andi %[[BELOW]], %[[ABOVE]]
+// CHECK: %[[CUT:.*]] = arith.ori
+// CHECK: scf.if %[[MAY]]
+// CHECK: scf.if %[[CUT]]
+func.func @packed(%q: memref<?x4x64xbf16>, %k: memref<?x4x64xbf16>, %cu: memref<?xi32>,
+                  %ids: memref<4x?xf32>, %out: memref<?x4x64xbf16>, %lse: memref<4x?xf32>) {
+  varlen.attn %q, %k, %k, %cu, %cu outs(%out, %lse) captures(%ids) {varlen.schedule = #gpu}
+      : (memref<?x4x64xbf16>, memref<?x4x64xbf16>, memref<?x4x64xbf16>, memref<?xi32>,
+         memref<?xi32>, memref<?x4x64xbf16>, memref<4x?xf32>, memref<4x?xf32>) -> ()
+      score (%s: f32, %i: i32, %j: i32, %table: !varlen.table<f32, keys>) {
+        %a = varlen.lookup %table[%i] : !varlen.table<f32, keys>
+        %b = varlen.lookup %table[%j] : !varlen.table<f32, keys>
+        %visible = arith.cmpf oeq, %a, %b : f32
+        varlen.yield %s, %visible : f32, i1
+      }
+  return
+}

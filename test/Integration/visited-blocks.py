@@ -51,6 +51,8 @@ MASKS = [
     both_ways(256), scores.dilated(5), scores.prefix_lm(), scores.document(),
     scores.compose(scores.document(), scores.causal()),
 ]  # fmt: skip
+# Ranges of numbers of keys are looked at in tiles of queries on a GPU alone.
+QUERY_TILE_MASKS = [scores.packed_documents(), scores.key_padding()]
 EXACT = {"dilated": scores.causal()}
 HEAD_DIM = 64
 
@@ -63,6 +65,9 @@ def captures_of(mask, length):
     begins = numpy.concatenate([[0], ends[:-1]]).astype(numpy.float32)
     known = {"begin": begins[of_query], "end": ends[of_query]}
     # Half a row more: a prefix is no integer.
+    known["ids"] = of_query
+    # Padding in the middle, of more than a block.
+    known["used"] = (numpy.arange(length) < length // 5) | (numpy.arange(length) >= length - 9)
     known["prefix"] = numpy.where(numpy.arange(length) < length // 2, length // 3 + 0.5, 3)
     return {name: known[name][None].astype(numpy.float32) for name in mask.captures}
 
@@ -89,10 +94,17 @@ class Attention:
         self.length = arguments.rows
         self.captures = captures_of(mask, self.length)
         positions = numpy.arange(self.length)
+
+        def argument(name):
+            of_keys = mask.captures[name] == "key_table"
+            values = self.captures[name][0]
+            return scores.Table(values) if of_keys else values[:, None]
+
         self.visible = EXACT.get(mask.name, mask).visible(
             positions[:, None], positions[None, :],
-            *(values[0][:, None] for values in self.captures.values()),
+            *map(argument, self.captures),
         )  # fmt: skip
+        self.visible = numpy.broadcast_to(self.visible, (self.length, self.length))
         make = varlen.text.attn_grad if arguments.gradients else varlen.text.attn
         self.text = make(dtype=self.dtype, heads=1, head_dim=HEAD_DIM, score=mask, same_cu=True)
 
@@ -148,8 +160,9 @@ def main():
     parser.add_argument("--only", default="", help="a regular expression on names")
     arguments = parser.parse_args()
     os.environ["VARLEN_BUILD"] = str(arguments.build.resolve())
+    looks_up = arguments.device != "cpu" and not arguments.gradients
     counts = Counts()
-    for mask in MASKS:
+    for mask in MASKS + (QUERY_TILE_MASKS if looks_up else []):
         if not re.search(arguments.only, mask.name):
             continue
         attention = Attention(mask, arguments)

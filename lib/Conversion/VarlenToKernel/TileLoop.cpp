@@ -300,8 +300,8 @@ void TileLoopConverter::emitStep(Value i, bool masked, bool hidesKeys) {
     if (!ofQueries)
       inputs.rows.push_back(getBlockTableRows(table, getBlockRows(i, masked)));
   }
-  for (auto [table, argument] : llvm::zip_equal(step.getTableGradients(),
-                                                step.getGradientTables())) {
+  for (auto [table, argument] :
+       llvm::zip_equal(step.getTableGradients(), step.getGradientTables())) {
     inputs.dtables.push_back(emitView(table, argument));
     if (!ofQueries)
       inputs.drows.push_back(
@@ -393,6 +393,8 @@ void TileLoopConverter::emitTile(Value entry) {
       // A tile has a row, but maybe none in use, and then no block.
       tileRanges = getCaptureRanges(
           rowsOf(tile, index.max(tile.usedRows, index.constant(1))), tileRows);
+    if (ofQueries)
+      tileLookupRanges = getTileLookupRanges();
     visited = getBlocks(dropHiddenBlocks(met), blockSize);
     Value heads = ofQueries ? narrow.constant(1) : narrow.cast(group);
     pipeline.emplace(Pipeline{ring, narrow.mul(visited.masked, heads),

@@ -243,27 +243,91 @@ TileLoopConverter::getCaptureRanges(const kernel::RowsOperands &rows,
   return ranges;
 }
 
+PositionRange TileLoopConverter::getKeyRange(Value first, Value count) {
+  if (!ofQueries) {
+    first = narrow.cast(tile.first);
+    count = narrow.cast(tile.usedRows);
+  }
+  return {first, narrow.add(first, narrow.sub(count, narrow.constant(1)))};
+}
+
+PositionRange TileLoopConverter::getQueryRange(Value first, Value count) {
+  first = ofQueries ? tile.first : index.cast(first);
+  count = ofQueries ? tile.usedRows : index.cast(count);
+  Value last = index.sub(index.add(first, count), index.constant(1));
+  auto position = [&](Value row) {
+    return tile.sequence.mask.emitPosition(
+        index, ofQueries ? pairsOf(tile).query(index, row) : row);
+  };
+  return {position(first), position(last)};
+}
+
+NumberRange TileLoopConverter::getLookupRange(LookupOp lookup,
+                                              PositionRange positions,
+                                              int64_t size) {
+  std::optional<int64_t> members = getConstantIntValue(group);
+  if (!members)
+    return {};
+  SmallVector<BlockArgument> arguments = getTableArguments(getScore());
+  Value table = step.getTables()[llvm::find(arguments, lookup.getTable()) -
+                                 arguments.begin()];
+  Value zero = index.constant(0), one = index.constant(1);
+  Value used = tile.sequence.kUsed;
+  // As a lookup does it; a sequence without keys has no number.
+  auto clamp = [&](Value position) {
+    return index.max(index.min(index.cast(position), index.sub(used, one)),
+                     zero);
+  };
+  ValueRange range = emitChoice(
+      b, index.less(zero, used),
+      [&] {
+        Value first = clamp(positions.first);
+        Value count = index.add(index.sub(clamp(positions.last), first), one);
+        kernel::RowsOperands rows{tile.sequence.kRow, tile.kvHead,
+                                  index.mul(first, group), group,
+                                  index.mul(index.max(count, one), group)};
+        NumberRange found =
+            emitCaptureRange(b, table, /*column=*/0, rows, size * *members);
+        return Values{found.low, found.high};
+      },
+      [&] {
+        Value nan = constant(lookup.getEntry().getType(),
+                             std::numeric_limits<double>::quiet_NaN());
+        return Values{nan, nan};
+      });
+  return {range[0], range[1]};
+}
+
+SmallVector<NumberRange> TileLoopConverter::getTileLookupRanges() {
+  SmallVector<NumberRange> ranges;
+  // Pairs of a tile may begin and end within the group of a query.
+  int64_t members = getConstantIntValue(group).value_or(1);
+  int64_t queries = llvm::divideCeil(tileRows - 1, members) + 1;
+  for (LookupOp lookup : getVisibilityLookups(getScore()))
+    ranges.push_back(
+        isByQuery(lookup)
+            ? getLookupRange(lookup, getQueryRange({}, {}), queries)
+            : NumberRange());
+  return ranges;
+}
+
+SmallVector<NumberRange> TileLoopConverter::getLookupRanges(Value first,
+                                                            Value count) {
+  SmallVector<NumberRange> ranges = tileLookupRanges;
+  if (ofQueries)
+    for (auto [lookup, range] :
+         llvm::zip_equal(getVisibilityLookups(getScore()), ranges))
+      if (!isByQuery(lookup))
+        range = getLookupRange(lookup, getKeyRange(first, count), blockSize);
+  return ranges;
+}
+
 BlockVisibility
 TileLoopConverter::getVisibility(Value first, Value count,
-                                 ArrayRef<NumberRange> captures) {
-  auto range = [&](Value first, Value count) -> PositionRange {
-    return {first, narrow.add(first, narrow.sub(count, narrow.constant(1)))};
-  };
-  PositionRange keys =
-      ofQueries ? range(first, count)
-                : range(narrow.cast(tile.first), narrow.cast(tile.usedRows));
-  auto position = [&](Value query) {
-    return tile.sequence.mask.emitPosition(index, query);
-  };
-  auto positions = [&](Value first, Value count) -> PositionRange {
-    Value last = index.sub(index.add(first, count), index.constant(1));
-    return {position(ofQueries ? pairsOf(tile).query(index, first) : first),
-            position(ofQueries ? pairsOf(tile).query(index, last) : last)};
-  };
-  PositionRange queries = ofQueries
-                              ? positions(tile.first, tile.usedRows)
-                              : positions(index.cast(first), index.cast(count));
-  return emitVisibility(narrow, getScore(), queries, keys, captures);
+                                 ArrayRef<NumberRange> captures,
+                                 ArrayRef<NumberRange> lookups) {
+  return emitVisibility(narrow, getScore(), getQueryRange(first, count),
+                        getKeyRange(first, count), captures, lookups);
 }
 
 BlockVisibility TileLoopConverter::getVisibility(Value i, bool masked) {
@@ -278,7 +342,7 @@ BlockVisibility TileLoopConverter::getVisibility(Value i, bool masked) {
                 : getCaptureRanges({rows.row, rows.head, rows.first,
                                     index.constant(1), index.cast(count)},
                                    blockSize);
-  return getVisibility(first, count, captures);
+  return getVisibility(first, count, captures, getLookupRanges(first, count));
 }
 
 Value TileLoopConverter::getUsedRows(Value first) {
@@ -295,8 +359,10 @@ MaskRange<Value> TileLoopConverter::dropHiddenBlocks(MaskRange<Value> range) {
   auto isRead = [&](unsigned capture) {
     return visibilityReadsCapture(score, capture);
   };
-  // To read the captures of a block takes about as long as to copy it.
-  if (!ofQueries && llvm::any_of(llvm::seq<unsigned>(captures.size()), isRead))
+  // To read the numbers of a block takes about as long as to copy it.
+  if ((ofQueries && !llvm::all_of(getVisibilityLookups(score), isByQuery)) ||
+      (!ofQueries &&
+       llvm::any_of(llvm::seq<unsigned>(captures.size()), isRead)))
     return range;
   if (ofQueries)
     captures = tileRanges;
@@ -311,7 +377,8 @@ MaskRange<Value> TileLoopConverter::dropHiddenBlocks(MaskRange<Value> range) {
       {end, begin}, [&](Value number, ValueRange seen) {
         Value first = narrow.mul(number, blockSize);
         Value may =
-            getVisibility(first, getUsedRows(first), captures).mayBeVisible;
+            getVisibility(first, getUsedRows(first), captures, tileLookupRanges)
+                .mayBeVisible;
         if (!may)
           may = arith::ConstantOp::create(b, b.getBoolAttr(true));
         Value past = narrow.add(number, 1);

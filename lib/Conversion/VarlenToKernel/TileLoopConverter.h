@@ -77,9 +77,13 @@ private:
   /// What the score region hides of iteration i, as far as it says so.
   BlockVisibility getVisibility(Value i, bool masked);
   /// The same of `count` rows from row `first` on, both i32, whose captures
-  /// have those ranges.
+  /// and lookups have those ranges.
   BlockVisibility getVisibility(Value first, Value count,
-                                ArrayRef<NumberRange> captures);
+                                ArrayRef<NumberRange> captures,
+                                ArrayRef<NumberRange> lookups);
+  /// Positions of the queries and of the keys of the tile and such a block.
+  PositionRange getQueryRange(Value first, Value count);
+  PositionRange getKeyRange(Value first, Value count);
   /// The blocks of `range` between the first and the last that may be visible:
   /// others are not even copied.
   MaskRange<Value> dropHiddenBlocks(MaskRange<Value> range);
@@ -89,6 +93,15 @@ private:
   /// queries of the tile or of a block.
   SmallVector<NumberRange> getCaptureRanges(const kernel::RowsOperands &rows,
                                             int64_t size);
+  /// The ranges of lookups in tables of keys that this depends on, of a tile of
+  /// queries, null of others, and of a block of keys as well. A tile of keys
+  /// has none: its kernels have no registers left.
+  SmallVector<NumberRange> getTileLookupRanges();
+  SmallVector<NumberRange> getLookupRanges(Value first, Value count);
+  /// That of the numbers at some positions, at most `size`, of all heads of the
+  /// group.
+  NumberRange getLookupRange(LookupOp lookup, PositionRange positions,
+                             int64_t size);
   /// Loads rows, or numbers of them, from memory to registers.
   void emitLoad(ReadOp read, kernel::RowsOperands rows);
   Value emitStored(WriteOp write, unsigned number, Type to);
@@ -136,7 +149,7 @@ private:
   SmallVector<Value> limits;
   Value positions;
   /// Of a tile of queries.
-  SmallVector<NumberRange> tileRanges;
+  SmallVector<NumberRange> tileRanges, tileLookupRanges;
   SmallVector<Value> queryTableRows, gradientTableRows;
   /// From values of the loop to those of the kernel.
   IRMapping map;

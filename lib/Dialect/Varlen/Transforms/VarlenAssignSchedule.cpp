@@ -126,7 +126,8 @@ void VarlenAssignSchedule::runOnOperation() {
     // Tiles follow the mask.
     if (absorbVisible(op, rewriter))
       op = dropIdentityScore(op, rewriter);
-    if (Operation *unknown = findUnknownVisibility(op.getScoreBody()))
+    if (Operation *unknown = findUnknownVisibility(
+            op.getScoreBody(), /*hasLookups=*/gpu && !op.isGradient()))
       op->emitRemark("blocks of hidden keys may be visited: intervals know "
                      "nothing of '")
           << unknown->getName() << "', which says whether a key is visible";

@@ -42,7 +42,8 @@ class ConditionEmitter {
 public:
   ConditionEmitter(IndexBuilder &index, Block *score,
                    const PositionRange &queries, const PositionRange &keys,
-                   ArrayRef<NumberRange> captures);
+                   ArrayRef<NumberRange> captures,
+                   ArrayRef<NumberRange> lookups);
 
   BlockVisibility getVisibility() {
     Condition condition = conditions.lookup(visible);
@@ -118,7 +119,8 @@ private:
 ConditionEmitter::ConditionEmitter(IndexBuilder &index, Block *score,
                                    const PositionRange &queries,
                                    const PositionRange &keys,
-                                   ArrayRef<NumberRange> captures)
+                                   ArrayRef<NumberRange> captures,
+                                   ArrayRef<NumberRange> lookups)
     : index(index), visible(getVisible(score)), numbers(index) {
   numbers.setPosition(score->getArgument(QueryPosition), queries,
                       -kFarthestPosition);
@@ -127,9 +129,18 @@ ConditionEmitter::ConditionEmitter(IndexBuilder &index, Block *score,
        llvm::zip_equal(getNumberArguments(score), captures))
     if (range.low)
       numbers.setCapture(argument, range);
+  DenseSet<Operation *> known;
+  if (!lookups.empty())
+    for (auto [lookup, range] :
+         llvm::zip_equal(getVisibilityLookups(score), lookups))
+      if (range.low) {
+        numbers.setCapture(lookup.getEntry(), range);
+        known.insert(lookup);
+      }
   SetVector<Value> slice = getSlice(visible);
   for (Operation &op : score->without_terminator()) {
-    if (op.getNumResults() != 1 || !slice.contains(op.getResult(0)))
+    if (op.getNumResults() != 1 || !slice.contains(op.getResult(0)) ||
+        known.contains(&op))
       continue;
     Value result = op.getResult(0);
     bool isKnown;
@@ -283,6 +294,25 @@ bool varlen::visibilityReadsCapture(Block *score, unsigned capture) {
                       .contains(getNumberArguments(score)[capture]);
 }
 
+bool varlen::isByQuery(LookupOp lookup) {
+  auto argument = dyn_cast<BlockArgument>(lookup.getIndex());
+  return argument && argument.getArgNumber() == QueryPosition;
+}
+
+SmallVector<LookupOp> varlen::getVisibilityLookups(Block *score) {
+  SmallVector<LookupOp> lookups;
+  SetVector<Value> slice = getSlice(getVisible(score));
+  if (score)
+    for (auto lookup : score->getOps<LookupOp>()) {
+      auto table = dyn_cast<BlockArgument>(lookup.getTable());
+      bool isByKey = lookup.getIndex() == score->getArgument(KeyPosition);
+      if (slice.contains(lookup.getEntry()) && table && isOfKeys(table) &&
+          (isByKey || isByQuery(lookup)))
+        lookups.push_back(lookup);
+    }
+  return lookups;
+}
+
 NumberRange varlen::emitCaptureRange(ImplicitLocOpBuilder &b, Value low,
                                      Value high) {
   auto constant = [&](double value) -> Value {
@@ -311,12 +341,13 @@ Value varlen::emitMayBeVisible(IndexBuilder &index, Block *score,
 BlockVisibility varlen::emitVisibility(IndexBuilder &index, Block *score,
                                        const PositionRange &queries,
                                        const PositionRange &keys,
-                                       ArrayRef<NumberRange> captures) {
-  return ConditionEmitter(index, score, queries, keys, captures)
+                                       ArrayRef<NumberRange> captures,
+                                       ArrayRef<NumberRange> lookups) {
+  return ConditionEmitter(index, score, queries, keys, captures, lookups)
       .getVisibility();
 }
 
-Operation *varlen::findUnknownVisibility(Block *score) {
+Operation *varlen::findUnknownVisibility(Block *score, bool hasLookups) {
   if (!getVisible(score))
     return nullptr;
   // Of any block: what is emitted for it is thrown away.
@@ -331,10 +362,16 @@ Operation *varlen::findUnknownVisibility(Block *score) {
     return PositionRange{argument(b.getI32Type()), argument(b.getI32Type())};
   };
   PositionRange queries = range(), keys = range();
-  SmallVector<NumberRange> captures;
+  auto rangeOf = [&](Value number) -> NumberRange {
+    return {argument(number.getType()), argument(number.getType())};
+  };
+  SmallVector<NumberRange> captures, lookups;
   for (Value capture : getNumberArguments(score))
-    captures.push_back(
-        {argument(capture.getType()), argument(capture.getType())});
+    captures.push_back(rangeOf(capture));
+  if (hasLookups)
+    for (LookupOp lookup : getVisibilityLookups(score))
+      lookups.push_back(rangeOf(lookup.getEntry()));
   IndexBuilder index{b, b.getI32Type()};
-  return ConditionEmitter(index, score, queries, keys, captures).getUnknown();
+  return ConditionEmitter(index, score, queries, keys, captures, lookups)
+      .getUnknown();
 }

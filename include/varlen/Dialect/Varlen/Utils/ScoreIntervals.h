@@ -9,6 +9,7 @@
 #ifndef VARLEN_DIALECT_VARLEN_UTILS_SCOREINTERVALS_H
 #define VARLEN_DIALECT_VARLEN_UTILS_SCOREINTERVALS_H
 
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
 namespace mlir::varlen {
@@ -27,6 +28,13 @@ struct NumberRange {
 /// Whether the visibility of a key depends on that capture, if it is not a
 /// table.
 bool visibilityReadsCapture(Block *score, unsigned capture);
+
+/// The lookups that the visibility of a key depends on, in tables of keys, by
+/// the position of the query or of the key: who has memory can tell the range
+/// of their numbers.
+SmallVector<LookupOp> getVisibilityLookups(Block *score);
+/// Whether one of these is by the position of the query.
+bool isByQuery(LookupOp lookup);
 
 /// Emits the range of the numbers of a capture, of which `low` is the least and
 /// `high` the largest, both NaN if some number is.
@@ -50,15 +58,18 @@ struct BlockVisibility {
   Value mayBeVisible, mayBeHidden;
 };
 
-/// Emits both, of a region that hides keys.
+/// Emits both, of a region that hides keys. `lookups` are the ranges of
+/// getVisibilityLookups(), or nothing.
 BlockVisibility emitVisibility(IndexBuilder &index, Block *score,
                                const PositionRange &queries,
                                const PositionRange &keys,
-                               ArrayRef<NumberRange> captures);
+                               ArrayRef<NumberRange> captures,
+                               ArrayRef<NumberRange> lookups = {});
 
 /// An operation on which the visibility of a key depends and whose result is
-/// unbounded for `emitMayBeVisible`; null if there is none.
-Operation *findUnknownVisibility(Block *score);
+/// unbounded; null if there is none. With `hasLookups` those of
+/// getVisibilityLookups() have ranges.
+Operation *findUnknownVisibility(Block *score, bool hasLookups = false);
 
 } // namespace mlir::varlen
 
