@@ -34,19 +34,34 @@ namespace {
 
 /// Whether a floating-point value, scalar or vector, is known to be no NaN. A
 /// value that a loop carries is assumed to be none while the analysis looks at
-/// what the loop yields.
+/// what the loop yields. What may be a NaN under such an assumption may be one
+/// without it, so that is remembered; what rests on one that was wrong is not.
 class NaNAnalysis {
 public:
-  static bool isNeverNaN(Value value) { return NaNAnalysis().check(value); }
+  bool isNeverNaN(Value value) {
+    size_t before = assumed.size();
+    if (check(value))
+      return true;
+    forget(before);
+    return false;
+  }
 
 private:
   bool check(Value value) {
     auto [entry, isNew] = known.try_emplace(value, true);
     if (!isNew)
       return entry->second;
+    assumed.push_back(value);
     bool result = inspect(value);
     known[value] = result;
     return result;
+  }
+
+  /// Forgets what was found to be a number after the first `count` values.
+  void forget(size_t count) {
+    for (; assumed.size() > count; assumed.pop_back())
+      if (known.lookup(assumed.back()))
+        known.erase(assumed.back());
   }
 
   bool inspect(Value value) {
@@ -82,11 +97,10 @@ private:
   }
 
   bool checkEither(Value lhs, Value rhs) {
-    auto before = known;
+    size_t before = assumed.size();
     if (check(rhs))
       return true;
-    // What was found on the way may rest on an assumption that is wrong.
-    known = before;
+    forget(before);
     return check(lhs);
   }
 
@@ -97,7 +111,8 @@ private:
     return number && !number.getValue().isNaN();
   }
 
-  llvm::SmallDenseMap<Value, bool, 8> known;
+  DenseMap<Value, bool> known;
+  SmallVector<Value> assumed;
 };
 
 /// `x` where it compares with `y`, else `y`.
@@ -109,16 +124,16 @@ struct Extreme {
 
 } // namespace
 
-static std::optional<Extreme> getExtreme(Operation *op) {
+static std::optional<Extreme> getExtreme(Operation *op, NaNAnalysis &analysis) {
   bool isMax = isa<arith::MaxNumFOp, arith::MaximumFOp>(op);
   auto predicate =
       isMax ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT;
   if (isa<arith::MaxNumFOp, arith::MinNumFOp>(op)) {
     // y is what is left where x is a NaN.
     Value x = op->getOperand(0), y = op->getOperand(1);
-    if (NaNAnalysis::isNeverNaN(y))
+    if (analysis.isNeverNaN(y))
       return Extreme{op, x, y, predicate};
-    if (NaNAnalysis::isNeverNaN(x))
+    if (analysis.isNeverNaN(x))
       return Extreme{op, y, x, predicate};
     return std::nullopt;
   }
@@ -144,8 +159,9 @@ struct VarlenExpandExtremes
     // All are looked at before the first one changes: the analysis knows
     // extremes, and not what they become.
     SmallVector<Extreme> extremes;
+    NaNAnalysis analysis;
     getOperation()->walk([&](Operation *op) {
-      if (std::optional<Extreme> extreme = getExtreme(op))
+      if (std::optional<Extreme> extreme = getExtreme(op, analysis))
         extremes.push_back(*extreme);
     });
     // By value, which one that is rewritten before may have replaced.
