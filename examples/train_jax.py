@@ -232,6 +232,9 @@ def main():
             note(entries, name, *learner.step(batch))
 
     summarize(entries)
+    if options.torch:
+        # The model without attention is JAX's.
+        del entries["torch"]["attention_seconds"]
     ours = entries["varlen"]["losses"]
     others = [name for name in entries if name not in ("varlen", "rest")]
     for name in ("varlen", *others):

@@ -86,7 +86,7 @@ def draw_times(records, path):
         ["the model without attention", *names.values()],
         loc="outside upper center", ncols=5 if len(kinds) > 1 else 3, fontsize=8, frameon=False,
         title=f"A GPT of {settings['layers']} layers, {settings['tokens']} tokens a step,"
-        f" {settings['threads']} threads",
+        f" {settings['threads']} thread{'' if settings['threads'] == 1 else 's'}",
     )  # fmt: skip
     finish(figure, grid.flat, path)
 
@@ -97,10 +97,11 @@ def draw_bars(axes, entries, labels, title):
     longest = max(1e3 * entry["typical_seconds"] for entry in entries.values())
     for i, name in enumerate(names):
         time = 1e3 * entries[name]["typical_seconds"]
-        attention = 1e3 * entries[name]["attention_seconds"]
+        part = entries[name].get("attention_seconds")
+        attention = time if part is None else 1e3 * part
         axes.barh(i, time - attention, 0.6, color=REST)
         axes.barh(i, attention, 0.6, left=time - attention, color=COLORS[name])
-        text = f" {time:.0f} ms, attention {attention:.0f}"
+        text = f" {time:.0f} ms" + ("" if part is None else f", attention {attention:.0f}")
         axes.text(time, i, text, va="center", fontsize=7, color=INK)
     axes.set_yticks(range(len(names)), [labels[name] for name in names])
     axes.invert_yaxis()

@@ -24,9 +24,10 @@ def summarize(entries):
 
 def describe(kind, name, entry):
     """A line of what there is to know of a way."""
-    losses = entry["losses"]
-    whole, attention = entry["typical_seconds"], entry["attention_seconds"]
+    losses, part = entry["losses"], ""
+    if "attention_seconds" in entry:
+        part = f" attention {entry['attention_seconds'] * 1e3:.0f} ms,"
     return (
-        f"{name}: {kind} {whole * 1e3:.0f} ms, attention {attention * 1e3:.0f} ms,"
+        f"{name}: {kind} {entry['typical_seconds'] * 1e3:.0f} ms,{part}"
         f" loss {losses[0]:.4f} to {losses[-1]:.4f}"
     )
