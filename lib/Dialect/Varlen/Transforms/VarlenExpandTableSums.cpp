@@ -187,10 +187,9 @@ LogicalResult TableSums::expand(AddKeysOp add) {
   Value zeros = constantVector(b.getZeroAttr(type.getElementType()));
   Value none = arith::ConstantOp::create(b, b.getI64IntegerAttr(kNoTableRow));
   // Those that the memory has.
-  Value keys =
-      at.min(tensor::DimOp::create(b, add.getValues(), 0),
-             at.sub(b.createOrFold<memref::DimOp>(add.getMemory(), 1),
-                    at.cast(add.getFirstKey())));
+  Value keys = at.min(tensor::DimOp::create(b, add.getValues(), 0),
+                      at.sub(b.createOrFold<memref::DimOp>(add.getMemory(), 1),
+                             at.cast(add.getFirstKey())));
   int64_t lanes = schedule.getLanes();
   Value lastLane = constantVector(b.getI64IntegerAttr(lanes));
   Value numbers =
