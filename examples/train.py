@@ -103,6 +103,8 @@ def check_isolation(module, parameters, batch):
         inputs = {"params": parameters, **batch, "tokens": tokens, "targets": targets}
         return varlen.run(module, inputs, entry="losses")["losses"]
 
+    if np.diff(batch["cu_seqlens"])[1:2].sum() == 0:
+        raise SystemExit("expected a batch of two documents: more --tokens or --steps")
     begin, end = batch["cu_seqlens"][1:3]
     tokens, targets = batch["tokens"].copy(), batch["targets"].copy()
     tokens[begin:end] = (tokens[begin:end] + 1) % VOCABULARY
@@ -215,7 +217,9 @@ def main():
     print(f"compiled in {figures['compile_ms'] / 1e3:.1f} s, trained in {figures['ms_median'] / 1e3:.1f} s")
     print(f"loss: {losses[:few].mean():.3f} in the first {few} steps, {losses[-few:].mean():.3f} in the last")
 
-    batch = {key: rows[0] for key, rows in batches.items()}
+    # The one with most documents.
+    most = np.count_nonzero(np.diff(batches["cu_seqlens"]), axis=1).argmax()
+    batch = {key: rows[most] for key, rows in batches.items()}
     isolated = check_isolation(module, results["params"], batch)
     print(f"a changed document leaves the losses of the others {'the same' if isolated else 'NOT THE SAME'}")
     theirs = None

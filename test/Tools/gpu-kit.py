@@ -4,16 +4,16 @@ its host code asks of a CUDA driver, which is a fake here."""
 # UNSUPPORTED: asan
 # RUN: rm -rf %t && mkdir %t
 # RUN: %python %varlen-src/benchmarks/gpu/build.py --build %varlen-build --jobs=1 \
-# RUN:   --only '^single bf16 (h6/2 d128 window.-1,0|h6/2 d96 window.-1,0. backward)' --chips=sim --out=%t/sim
+# RUN:   --only '^single bf16 h6/2 d128 window.-1,(0|-1. backward)' --chips=sim --out=%t/sim
 # RUN: %python %t/sim/run.py --check --device=executor --out=%t/sim.json \
-# RUN:   --only '^single bf16 (h6/2 d128 window.-1,0|h6/2 d96 window.-1,0. backward)' | FileCheck %s --check-prefix=SIM
+# RUN:   --only '^single bf16 h6/2 d128 window.-1,(0|-1. backward)' | FileCheck %s --check-prefix=SIM
 # SIM: 2 batches: 2 right
 
 # The same by the CUDA backend, in memory in the order of streams, with garbage in
 # what is new and what is freed. One failing launch is seen.
 # RUN: env LD_LIBRARY_PATH=%varlen-build/lib/fake-cuda GLIBC_TUNABLES=glibc.rtld.optional_static_tls=131072 \
 # RUN:   %python %t/sim/run.py --check --device=cuda --out=%t/sim-cuda.json \
-# RUN:   --only '^single bf16 (h6/2 d128 window.-1,0|h6/2 d96 window.-1,0. backward)' | FileCheck %s --check-prefix=BACKEND
+# RUN:   --only '^single bf16 h6/2 d128 window.-1,(0|-1. backward)' | FileCheck %s --check-prefix=BACKEND
 # BACKEND: runtime library: right
 # BACKEND: 2 batches: 2 right
 # RUN: not env LD_LIBRARY_PATH=%varlen-build/lib/fake-cuda GLIBC_TUNABLES=glibc.rtld.optional_static_tls=131072 \
