@@ -8,6 +8,8 @@
 
 #include "CPUTileMemory.h"
 
+#include "varlen/Dialect/Varlen/Utils/TransposeVectors.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -46,32 +48,6 @@ static Value splat(ImplicitLocOpBuilder &b, int64_t length, Type element,
   return arith::ConstantOp::create(
       b, DenseElementsAttr::get(VectorType::get({length}, element),
                                 b.getFloatAttr(element, value)));
-}
-
-/// Transposes a square of vectors: log2(lanes) rounds, each of which swaps
-/// blocks of 1, 2, 4, ... lanes between two vectors.
-static SmallVector<Value> transpose(ImplicitLocOpBuilder &b,
-                                    SmallVector<Value> rows) {
-  int64_t lanes = rows.size();
-  for (int64_t block = 1; block < lanes; block *= 2) {
-    SmallVector<int64_t> low, high;
-    for (int64_t lane = 0; lane < lanes; ++lane) {
-      int64_t within = lane % (2 * block);
-      // First halves of both, or second halves of both, side by side.
-      low.push_back(within < block ? lane : lanes + lane - block);
-      high.push_back(within < block ? lane + block : lanes + lane);
-    }
-    SmallVector<Value> next(lanes);
-    for (int64_t i = 0; i < lanes; ++i) {
-      if (i & block)
-        continue;
-      next[i] = vector::ShuffleOp::create(b, rows[i], rows[i + block], low);
-      next[i + block] =
-          vector::ShuffleOp::create(b, rows[i], rows[i + block], high);
-    }
-    rows = std::move(next);
-  }
-  return rows;
 }
 
 namespace {
@@ -125,7 +101,7 @@ void mlir::varlen::emitPackColumns(ImplicitLocOpBuilder &b, Value source,
       SmallVector<Value> rows;
       for (int64_t lane = 0; lane < lanes; ++lane)
         rows.push_back(loadWords(lane, w, lanes));
-      rows = transpose(b, rows);
+      rows = transposeVectors(b, rows);
       for (int64_t lane = 0; lane < lanes; ++lane)
         storeWords(rows[lane], index.add(index.add(rowOffset, w), lane),
                    columnOffset);
@@ -158,7 +134,7 @@ void mlir::varlen::emitUnpackColumns(ImplicitLocOpBuilder &b, Value source,
       SmallVector<Value> rows;
       for (int64_t lane = 0; lane < lanes; ++lane)
         rows.push_back(column(index.add(d, lane)));
-      rows = transpose(b, rows);
+      rows = transposeVectors(b, rows);
       for (int64_t lane = 0; lane < lanes; ++lane)
         vector::StoreOp::create(b, emitConvert(b, rows[lane], element),
                                 destination,

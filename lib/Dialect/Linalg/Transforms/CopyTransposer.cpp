@@ -10,6 +10,7 @@
 
 #include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+#include "varlen/Dialect/Varlen/Utils/TransposeVectors.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -111,27 +112,11 @@ void CopyTransposer::store(Value row, int64_t column) {
   vector::StoreOp::create(b, row, result, getIndices(init, along, column));
 }
 
-/// Interleaving each row of the upper half with its counterpart of the lower
-/// one rotates the bits of the number of a row and, behind them, of its column
-/// by one: as often as a row's number has bits, rows are columns.
 void CopyTransposer::emitBlock() {
   SmallVector<Value> rows;
   for (int64_t row = 0; row < size; ++row)
     rows.push_back(load(row));
-  SmallVector<int64_t> low, high;
-  for (int64_t i = 0; i < size / 2; ++i)
-    for (int64_t from : {i, size + i}) {
-      low.push_back(from);
-      high.push_back(from + size / 2);
-    }
-  for (int64_t rest = size; rest > 1; rest /= 2) {
-    SmallVector<Value> next;
-    for (int64_t row = 0; row < size / 2; ++row)
-      for (ArrayRef<int64_t> mask : {ArrayRef(low), ArrayRef(high)})
-        next.push_back(vector::ShuffleOp::create(b, rows[row],
-                                                 rows[row + size / 2], mask));
-    rows = next;
-  }
+  rows = transposeVectors(b, rows);
   for (int64_t column = 0; column < size; ++column)
     store(rows[column], column);
 }

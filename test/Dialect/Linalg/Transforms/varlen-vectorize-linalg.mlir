@@ -113,8 +113,8 @@ func.func @last_of_all(%x: memref<?x?xf32>, %y: memref<16xf32>) {
 // CHECK: vector.load %[[X]][%[[J]], %[[I]]] : memref<32x32xf32>, vector<8xf32>
 // CHECK: vector.bitcast {{.*}} : vector<8xf32> to vector<8xi32>
 // CHECK-COUNT-7: vector.load
-// CHECK: vector.shuffle {{.*}} [0, 8, 1, 9, 2, 10, 3, 11] : vector<8xi32>, vector<8xi32>
-// CHECK: vector.shuffle {{.*}} [4, 12, 5, 13, 6, 14, 7, 15] : vector<8xi32>, vector<8xi32>
+// CHECK: vector.shuffle {{.*}} [0, 8, 2, 10, 4, 12, 6, 14] : vector<8xi32>, vector<8xi32>
+// CHECK: vector.shuffle {{.*}} [1, 9, 3, 11, 5, 13, 7, 15] : vector<8xi32>, vector<8xi32>
 // CHECK-COUNT-22: vector.shuffle
 // CHECK-NOT: vector.shuffle
 // CHECK: vector.store {{.*}}, %[[Y]][%[[I]], %[[J]]] : memref<32x32xf32>, vector<8xf32>
