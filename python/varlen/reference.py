@@ -25,17 +25,18 @@ def visible(lq, lk, window=(-1, -1), alignment="bottom_right", offset=0):
             seen[i, max(first, 0) : max(i + first_key + 1, 0)] = True
         return seen
     left, right = (int(side) for side in window)
-    # Key minus query is from -lq to lk, exclusive; bounds beyond are as good as
-    # these.
-    first, last = (
-        min(max(bound, -lq), lk) for bound in (first_key - left, first_key + right)
-    )
-    distance = np.arange(lk)[None, :] - np.arange(lq)[:, None]
+    keys = np.arange(lk, dtype=np.int32)
+
+    def limits(distance):
+        """The key so far from each query. Those beyond all keys are as good as the next."""
+        places = [min(max(i + first_key + distance, -1), lk) for i in range(lq)]
+        return np.array(places, np.int32).reshape(lq, 1)
+
     seen = np.ones((lq, lk), bool)
     if left >= 0:
-        seen &= distance >= first
+        seen &= keys >= limits(-left)
     if right >= 0:
-        seen &= distance <= last
+        seen &= keys <= limits(right)
     return seen
 
 

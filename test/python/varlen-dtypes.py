@@ -36,3 +36,17 @@ grid = np.sort(wide[np.isfinite(wide)].astype(np.float64))
 nearest = np.abs(grid[None, :] - random[:50, None].astype(np.float64)).min(axis=1)
 error = np.abs(dtypes.round_to(random[:50], "bf16") - random[:50].astype(np.float64))
 assert (error == nearest).all()
+
+# Rounding to f16, which has a way of its own here, is numpy's.
+patterns = np.random.default_rng(2).integers(0, 1 << 32, 1 << 20, dtype=np.uint32)
+limits = [65504, 65519.99, 65520, 2**-14, 2**-24, 2**-25, 1.5 * 2**-25, 3 * 2**-25, 0, np.inf]
+halfway = (np.arange(1 << 12, dtype=np.float32) + 0.5) * np.float32(2**-24)
+values = np.concatenate([patterns.view(np.float32), np.float32(limits), halfway])
+values = np.concatenate([values, -values])
+with np.errstate(over="ignore", invalid="ignore"):
+    wanted = values.astype(np.float16).astype(np.float32)
+    got = dtypes.round_to(values, "f16", np.float32)
+assert (np.isnan(got) == np.isnan(wanted)).all()
+numbers = ~np.isnan(wanted)
+assert (got.view(np.uint32) == wanted.view(np.uint32))[numbers].all()
+assert dtypes.round_to(np.float64(0.1), "f16") == np.float64(np.float16(0.1))
