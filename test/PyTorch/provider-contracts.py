@@ -4,7 +4,12 @@ empty keys, large head_dims, an lse without gradients, opcheck and torch.compile
 
 import torch
 from packed import assert_close, attention, fails, normal, offsets
-from torch.nn.attention import activate_flash_attention_impl, restore_flash_attention_impl
+from torch.nn.attention import (
+    SDPBackend,
+    activate_flash_attention_impl,
+    restore_flash_attention_impl,
+    sdpa_kernel,
+)
 from torch.nn.attention.varlen import AuxRequest, varlen_attn, varlen_attn_out
 
 import varlen.torch
@@ -111,6 +116,16 @@ for tensors, index, mask in (
         ops._varlen_attn_backward.default,
         (torch.randn_like(out), *tensors, out, lse, index, index, 8, 8, causal, state, *others),
     )
+
+# From torch 2.15 on sdpa_kernel chooses a backend, which operators are told.
+if any(argument.name == "backend" for argument in ops._varlen_attn.default._schema.arguments):
+    torch.library.opcheck(
+        ops._varlen_attn.default, (*plain, cu, cu, 8, 8), {"backend": SDPBackend.FLASH_ATTENTION.value}
+    )
+    with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+        assert torch.equal(varlen_attn(*plain, cu, cu, 8, 8), ops._varlen_attn(*plain, cu, cu, 8, 8)[0])
+    with sdpa_kernel(SDPBackend.MATH):
+        fails(RuntimeError, "No viable backend", lambda: varlen_attn(*plain, cu, cu, 8, 8))
 
 
 # Compiled by inductor, whole and with dynamic shapes: results, gradients and strides of
