@@ -204,11 +204,10 @@ func.func @other_op(%cu: memref<?xi32>, %n: index) {
 
 func.func @two_steps(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
-  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
     %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
-    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
       %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
       %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
@@ -232,11 +231,10 @@ func.func @two_steps(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: m
 
 func.func @step_of_other(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>, %other: !varlen.tile<keys(16)>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
-  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
     %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
-    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
       %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
       %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       // expected-error@+1 {{expected a step at the tile and the block of its loops}}
@@ -257,11 +255,10 @@ func.func @step_of_other(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %
 
 func.func @orientation(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %acc0 = arith.constant dense<0.0> : tensor<16x8xf32>
-  %m0 = arith.constant dense<0.0> : tensor<16x1xf32>
+  %acc0, %m0, %l0 = varlen.online_init qk scale 0.5 : tensor<16x8xf32>, tensor<16x1xf32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
     %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
-    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<16x8xf32>, tensor<16x1xf32>, tensor<16x1xf32>) {
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<16x8xf32>, tensor<16x1xf32>, tensor<16x1xf32>) {
       %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
       %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       // expected-error@+1 {{expected orientation kq on a CPU, got qk}}
@@ -282,10 +279,9 @@ func.func @orientation(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v:
 
 func.func @q_of_block(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
-  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
-    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
       %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
       %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       // expected-error@+1 {{expected q to be rows that are read at the tile}}
@@ -306,11 +302,10 @@ func.func @q_of_block(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: 
 
 func.func @k_outside(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>, %kt: tensor<16x4xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
-  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
     %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
-    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
       %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       // expected-error@+1 {{expected k to be rows that are read at the block}}
       %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
@@ -331,12 +326,11 @@ func.func @k_outside(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: m
 // Columns that memory does not have.
 func.func @padded(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
-  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
     // expected-error@+1 {{expected rows of 4 x 'f32', got 'tensor<16x8xf32>'}}
     %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x8xf32>
-    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
       %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
@@ -357,11 +351,10 @@ func.func @padded(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memr
 // 16 bits are widened as they are read.
 func.func @narrow(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf16>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
-  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
     %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
-    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
       %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
       // expected-error@+1 {{expected rows of 8 x 'f32', got 'tensor<16x8xf16>'}}
       %vt = varlen.read %v at %b : memref<?x1x8xf16>, !varlen.tile<keys(16)> -> tensor<16x8xf16>
@@ -383,11 +376,10 @@ func.func @narrow(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memr
 // Types that differ in memory, though not as tiles.
 func.func @mixed(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf16>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
-  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
     %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
-    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
       %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
       %vt = varlen.read %v at %b : memref<?x1x8xf16>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       // expected-error@+1 {{expected rows of one element type in memory, got 'f32' and, of v, 'f16'}}
@@ -408,11 +400,10 @@ func.func @mixed(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memre
 
 func.func @otherwise(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
-  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
     %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
-    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
       %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
       // expected-error@+1 {{expected 0 for rows that are not in use, got 1}}
       %vt = varlen.read %v at %b otherwise (1.0) : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
@@ -433,12 +424,11 @@ func.func @otherwise(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: m
 
 func.func @pairs_of_f32(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
-  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
     // expected-error@+1 {{expected rows of bf16 for kv = pairs, got 'memref<?x2x4xf32>'}}
     %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
-    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
       %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
       %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
@@ -458,12 +448,11 @@ func.func @pairs_of_f32(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v
 
 func.func @odd_pairs(%cu: memref<?xi32>, %n: index, %q: memref<?x2x5xbf16>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
-  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
     // expected-error@+1 {{expected an even number of columns for kv = pairs, got 'memref<?x2x5xbf16>'}}
     %qt = varlen.read %q at %t : memref<?x2x5xbf16>, !varlen.tile<queries(16)> -> tensor<16x5xbf16>
-    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
       %kt = varlen.read %q at %b : memref<?x2x5xbf16>, !varlen.tile<keys(16)> -> tensor<16x5xbf16>
       %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
@@ -484,12 +473,11 @@ func.func @odd_pairs(%cu: memref<?xi32>, %n: index, %q: memref<?x2x5xbf16>, %v: 
 // The state of a query stays where it is.
 func.func @yield_other(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
-  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
     %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
     // expected-error@+1 {{expected the step to take the iter_args as they are, and its results to be yielded}}
-    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
       %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
       %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
@@ -507,13 +495,13 @@ func.func @yield_other(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v:
 
 #cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
 
-func.func @inits(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>, %acc0: tensor<8x16xf32>) {
+func.func @inits(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
     %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
-    // expected-error@+1 {{expected inits that are one number all over}}
-    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+    // expected-error@+1 {{expected a state that begins with varlen.online_init}}
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %l0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
       %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
       %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
@@ -533,11 +521,10 @@ func.func @inits(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memre
 
 func.func @sink(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>, %sink: tensor<1x16xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
-  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
     %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
-    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
       %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
       %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
@@ -558,11 +545,10 @@ func.func @sink(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref
 
 func.func @write_elsewhere(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>, %other: !varlen.tile<queries(16)>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
-  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
     %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
-    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
       %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
       %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
@@ -583,11 +569,10 @@ func.func @write_elsewhere(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>,
 
 func.func @write_q(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
-  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
     %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
-    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
       %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
       %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
@@ -608,11 +593,10 @@ func.func @write_q(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: mem
 
 func.func @times(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
-  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
     %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
-    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
       %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
       %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
@@ -634,11 +618,10 @@ func.func @times(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memre
 // Columns that memory does not have.
 func.func @dropped(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x6xf32>, %lse: memref<2x?xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
-  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
     %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
-    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
       %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
       %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
@@ -660,11 +643,10 @@ func.func @dropped(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: mem
 
 func.func @turned(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x16xf32>, %out: memref<?x2x16xf32>, %lse: memref<2x?xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %acc0 = arith.constant dense<0.0> : tensor<16x16xf32>
-  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<16x16xf32>, tensor<1x16xf32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
     %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
-    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<16x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<16x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
       %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
       %vt = varlen.read %v at %b : memref<?x1x16xf32>, !varlen.tile<keys(16)> -> tensor<16x16xf32>
       %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
@@ -686,11 +668,10 @@ func.func @turned(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memr
 
 func.func @write_state(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x16xf32>, %out: memref<?x2x16xf32>, %lse: memref<2x?xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %acc0 = arith.constant dense<0.0> : tensor<16x16xf32>
-  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<16x16xf32>, tensor<1x16xf32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
     %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
-    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<16x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<16x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
       %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
       %vt = varlen.read %v at %b : memref<?x1x16xf32>, !varlen.tile<keys(16)> -> tensor<16x16xf32>
       %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)

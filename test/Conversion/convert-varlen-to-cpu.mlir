@@ -165,11 +165,11 @@ func.func @sink(%q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %v: memref<?x1x8xf
 
 // -----
 
-// Other numbers than those of an attention, and writes of one result, twice.
+// The beginning of a state, and writes of one result, twice.
 
 // CHECK-LABEL: @loops
 // CHECK-SAME: %[[OUT:[a-z0-9]*]]: memref<?x2x8xf32>, %[[COPY:[a-z0-9]*]]: memref<?x2x8xf16>
-// CHECK-DAG: %[[START:.*]] = arith.constant dense<2.000000e+00> : vector<8xf32>
+// CHECK-DAG: %[[START:.*]] = arith.constant dense<-8.50705917E+37> : vector<8xf32>
 // CHECK-DAG: %[[ONE:.*]] = arith.constant dense<1.000000e+00> : vector<8xf32>
 // CHECK-DAG: %[[THREE:.*]] = arith.constant dense<3.000000e+00> : vector<8xf16>
 // CHECK: varlen.work_tiles {{.*}} mask <causal> block_m 16
@@ -183,9 +183,7 @@ func.func @sink(%q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %v: memref<?x1x8xf
 // CHECK: vector.store %[[THREE]], %[[COPY]]
 // CHECK-NOT: varlen.batch
 func.func @loops(%q: memref<?x2x4xf32>, %k: memref<?x1x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %copy: memref<?x2x8xf16>, %cu: memref<?xi64>, %tq: index, %tk: index, %one: index, %group: index) {
-  %acc0 = arith.constant dense<2.0> : tensor<8x16xf32>
-  %m0 = arith.constant dense<-1.0e30> : tensor<1x16xf32>
-  %l0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
   %batch = varlen.batch %cu, %cu rows(%tq, %tk) heads(%one, %group) mask <causal> : memref<?xi64>, memref<?xi64>
   varlen.for_tiles "mine" %t of queries(16) in %batch attributes {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>} {
     %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
@@ -259,11 +257,10 @@ func.func @largest_scores(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, 
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%c1, %c2) mask <full> : memref<?xi32>, memref<?xi32>
-  %acc0 = arith.constant dense<0.0> : tensor<8x16xf32>
-  %m0 = arith.constant dense<0.0> : tensor<1x16xf32>
+  %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
     %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
-    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
       %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
       %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)

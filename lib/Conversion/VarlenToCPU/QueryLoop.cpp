@@ -10,10 +10,6 @@
 
 #include "CPUTileMemory.h"
 
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/Matchers.h"
-
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -74,19 +70,6 @@ LogicalResult varlen::verifyTables(StepOpInterface step, ForTilesOp tiles) {
       return step->emitOpError("expected tables that are defined outside of "
                                "the loop over tiles");
   return success();
-}
-
-std::optional<double> varlen::getNumber(Value tile) {
-  Value number = tile;
-  if (auto fill = tile.getDefiningOp<linalg::FillOp>())
-    number = fill.getInputs().front();
-  FloatAttr scalar;
-  if (matchPattern(number, m_Constant(&scalar)))
-    return scalar.getValueAsDouble();
-  DenseFPElementsAttr elements;
-  if (matchPattern(number, m_Constant(&elements)) && elements.isSplat())
-    return elements.getSplatValue<FloatAttr>().getValueAsDouble();
-  return std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//
@@ -196,9 +179,11 @@ LogicalResult QueryLoopVerifier::verifyState() {
       ValueRange(blocks.getYielded()) != ValueRange(step->getResults()))
     return blocks.emitOpError("expected the step to take the iter_args as they "
                               "are, and its results to be yielded");
-  for (Value init : blocks.getInits())
-    if (!getNumber(init))
-      return blocks.emitOpError("expected inits that are one number all over");
+  // What each part of a tile that is cut begins with.
+  auto begin = blocks.getInits().front().getDefiningOp<OnlineInitOp>();
+  if (!begin || blocks.getInits() != begin->getResults())
+    return blocks.emitOpError("expected a state that begins with "
+                              "varlen.online_init");
   return success();
 }
 
@@ -282,8 +267,7 @@ FailureOr<QueryLoop> QueryLoopVerifier::verify() {
         TypeSwitch<Operation *, LogicalResult>(&op)
             .Case<ForBlocksOp, ReadOp, RowDotOp, QueryTileOpInterface, WriteOp>(
                 [&](auto known) { return verifyOp(known); })
-            .Case<YieldOp, tensor::EmptyOp, linalg::FillOp>(
-                [](Operation *) { return success(); })
+            .Case<YieldOp, OnlineInitOp>([](Operation *) { return success(); })
             .Default([](Operation *other) -> LogicalResult {
               if (other->hasTrait<OpTrait::ConstantLike>())
                 return success();

@@ -35,9 +35,6 @@ LogicalResult verifyFactors(StepOpInterface step, const FactorForm &form);
 /// Verifies that the tables of a step in `tiles` can be read from its body.
 LogicalResult verifyTables(StepOpInterface step, ForTilesOp tiles);
 
-/// The number that a tile is all over; null if it is not one.
-std::optional<double> getNumber(Value tile);
-
 /// Verifies each operation of `tiles`, as a CPU converts it with that schedule.
 FailureOr<QueryLoop> verifyQueryLoop(ForTilesOp tiles,
                                      CPUScheduleAttr schedule);

@@ -340,9 +340,10 @@ void QueryTileBody::emitMerge(const State &state, const State &more) {
 // of a head lie as far apart as a token has heads.
 
 void QueryTileBody::emitBlocks(Value begin, Value end, const State &state) {
+  auto init = ops.blocks.getInits().front().getDefiningOp<OnlineInitOp>();
   forEachPanel(tile, [&](const Panel &at) {
-    for (auto [init, slab] : llvm::zip_equal(ops.blocks.getInits(), state))
-      fill(slab, at, *getNumber(init));
+    for (auto [number, slab] : llvm::zip_equal(init.getNumbers(), state))
+      fill(slab, at, number);
   });
   // One panel is asked when it meets the block.
   SmallVector<NumberRange> ofTile;

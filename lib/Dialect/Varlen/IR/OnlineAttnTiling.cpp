@@ -178,9 +178,9 @@ OnlineAttnOp::generateInitialTensorForPartialReduction(
     const SetVector<unsigned> &) {
   auto compute = cast<FloatType>(getM().getType().getElementType());
   double scale = getScale().convertToDouble();
-  double numbers[] = {0.0, getInitialM(scale, compute), 0.0};
   SmallVector<Value> states;
-  for (auto [init, number] : llvm::zip_equal(getDpsInits(), numbers)) {
+  for (auto [init, number] : llvm::zip_equal(
+           getDpsInits(), OnlineInitOp::getNumbers(scale, compute))) {
     SmallVector<OpFoldResult> shape = {sizes[Keys]};
     llvm::append_range(shape, tensor::getMixedSizes(b, loc, init));
     Value empty = tensor::EmptyOp::create(b, loc, shape, compute);

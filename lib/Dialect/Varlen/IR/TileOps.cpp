@@ -356,13 +356,6 @@ double OnlineAttnOp::getCoarseFactor(double scale) {
   return std::exp2(std::ceil(std::log2(scale * M_LOG2E)));
 }
 
-double OnlineAttnOp::getInitialM(double scale, FloatType compute) {
-  // Neither this nor its product with the factor of large scores overflows.
-  int most = APFloat::semanticsMaxExponent(compute.getFloatSemantics());
-  return std::max(std::ldexp(-1.0, most - 1) / getCoarseFactor(scale),
-                  std::ldexp(-1.0, most));
-}
-
 SmallVector<StepFactor> OnlineAttnOp::getFactors() {
   return {{"q", &getQMutable(), true, /*alongColumns=*/true, false},
           {"k", &getKMutable(), false, /*alongColumns=*/true, false},
@@ -590,13 +583,8 @@ void OnlineAttnGradOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 }
 
 //===----------------------------------------------------------------------===//
-// OnlineFinishOp
+// OnlineInitOp
 //===----------------------------------------------------------------------===//
-
-unsigned OnlineFinishOp::getQueriesDim(Value tile) {
-  // Rows of out are queries in either orientation.
-  return tile == getOut() || getOrientation() == Orientation::QK ? 0 : 1;
-}
 
 /// That acc, m and l are the state of queries.
 template <typename Op> static LogicalResult verifyState(Op op) {
@@ -617,6 +605,43 @@ template <typename Op> static LogicalResult verifyState(Op op) {
       failed(verifyRowStats(op, orientation, {{"m", op.getM()}}, sizes)))
     return failure();
   return verifyScale(op);
+}
+
+LogicalResult OnlineInitOp::verify() {
+  for (Value tile : getResults())
+    if (!shaped(tile).hasStaticShape())
+      return emitOpError("expected static extents, got ") << tile.getType();
+  return verifyState(*this);
+}
+
+std::array<double, 3> OnlineInitOp::getNumbers(double scale,
+                                               FloatType compute) {
+  // Neither m nor its product with the factor of large scores overflows.
+  int most = APFloat::semanticsMaxExponent(compute.getFloatSemantics());
+  double m = std::max(std::ldexp(-1.0, most - 1) /
+                          OnlineAttnOp::getCoarseFactor(scale),
+                      std::ldexp(-1.0, most));
+  return {0.0, m, 0.0};
+}
+
+std::array<double, 3> OnlineInitOp::getNumbers() {
+  return getNumbers(getScale().convertToDouble(),
+                    cast<FloatType>(elementOf(getM())));
+}
+
+void OnlineInitOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getAcc(), "acc");
+  setName(getM(), "m");
+  setName(getL(), "l");
+}
+
+//===----------------------------------------------------------------------===//
+// OnlineFinishOp
+//===----------------------------------------------------------------------===//
+
+unsigned OnlineFinishOp::getQueriesDim(Value tile) {
+  // Rows of out are queries in either orientation.
+  return tile == getOut() || getOrientation() == Orientation::QK ? 0 : 1;
 }
 
 LogicalResult OnlineFinishOp::verify() {

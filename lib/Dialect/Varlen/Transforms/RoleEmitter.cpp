@@ -210,16 +210,15 @@ ForTilesOp RoleEmitter::emitOut(AttnOp attn, const RoleShape &shape) {
   StepSizes sizes{};
   sizes.queries = shape.tile;
   sizes.valueHeadDim = rowsOf(op.getV(), shape.block, shape).getDimSize(1);
-  Value state[] = {
-      fill(getAccTileShape(shape.orientation, sizes), 0.0),
-      fill(row.getShape(), OnlineAttnOp::getInitialM(scale, compute)),
-      fill(row.getShape(), 0.0)};
+  auto acc = RankedTensorType::get(getAccTileShape(shape.orientation, sizes),
+                                   compute);
   auto orientation = OrientationAttr::get(b.getContext(), shape.orientation);
+  auto init = OnlineInitOp::create(b, acc, row, row, scaleAttr(), orientation);
   SmallVector<Value> captures;
   for (Value capture : getNumbers())
     captures.push_back(read(capture, t, row));
   auto blocks = emitBlocks(
-      t, tileType(Axis::Keys, shape.block), state,
+      t, tileType(Axis::Keys, shape.block), init.getResults(),
       [&](Value block, ValueRange state) -> ValueRange {
         Value k = read(op.getK(), block, rowsOf(op.getK(), shape.block, shape));
         Value v = read(op.getV(), block, rowsOf(op.getV(), shape.block, shape));

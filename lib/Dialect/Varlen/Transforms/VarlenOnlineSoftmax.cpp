@@ -95,6 +95,17 @@ private:
   OnlineAttnGradOp step;
 };
 
+/// The beginning of a state; emit() returns acc, m and l.
+struct OnlineInitBuilder : StepBuilder {
+  OnlineInitBuilder(OnlineInitOp begin, OpBuilder &builder)
+      : StepBuilder(begin, begin.getOrientation(), begin.getM(), builder),
+        begin(begin) {}
+  SmallVector<Value> emit();
+
+private:
+  OnlineInitOp begin;
+};
+
 /// The union of two states; emit() returns acc, m and l.
 struct OnlineMergeBuilder : StateBuilder {
   OnlineMergeBuilder(OnlineMergeOp merge, OpBuilder &builder)
@@ -215,6 +226,14 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
   Value accNew = kq ? contract(step.getV(), p, scaled, {2, 0}, {2, 1})
                     : contract(p, step.getV(), scaled, {0, 2}, {2, 1});
   return {accNew, to.m, lNew};
+}
+
+SmallVector<Value> OnlineInitBuilder::emit() {
+  SmallVector<Value> state;
+  for (auto [tile, number] :
+       llvm::zip_equal(begin->getResults(), begin.getNumbers()))
+    state.push_back(fill(number, empty(tile, compute)));
+  return state;
 }
 
 SmallVector<Value> OnlineMergeBuilder::emit() {
@@ -449,6 +468,7 @@ struct VarlenOnlineSoftmax
 void varlen::populateOnlineSoftmaxPatterns(RewritePatternSet &patterns) {
   patterns.add<WriteOut<OnlineAttnOp, OnlineAttnBuilder>,
                WriteOut<OnlineAttnGradOp, OnlineAttnGradBuilder>,
+               WriteOut<OnlineInitOp, OnlineInitBuilder>,
                WriteOut<OnlineMergeOp, OnlineMergeBuilder>,
                WriteOut<OnlineFinishOp, OnlineFinishBuilder>,
                WriteOut<RowDotOp, RowDotBuilder>,

@@ -269,6 +269,38 @@ func.func @swapped(%q: tensor<4x8xf32>, %m: tensor<4x1xf32>,
 
 // -----
 
+func.func @init_rows() {
+  // expected-error@+1 {{expected m to be 1 x queries = 1 x 8 in orientation kq, got 'tensor<4x1xf32>'}}
+  %0:3 = varlen.online_init kq scale 1.0 : tensor<4x8xf32>, tensor<4x1xf32>
+  return
+}
+
+// -----
+
+func.func @init_scale() {
+  // expected-error@+1 {{expected scale to be positive and finite, got -1}}
+  %0:3 = varlen.online_init qk scale -1.0 : tensor<4x8xf32>, tensor<4x1xf32>
+  return
+}
+
+// -----
+
+func.func @init_element() {
+  // expected-error@+1 {{expected acc, m and l of one type, f32 or f64, got 'bf16' for acc}}
+  %0:3 = varlen.online_init qk scale 1.0 : tensor<4x8xbf16>, tensor<4x1xbf16>
+  return
+}
+
+// -----
+
+func.func @init_dynamic() {
+  // expected-error@+1 {{expected static extents, got 'tensor<?x8xf32>'}}
+  %0:3 = varlen.online_init qk scale 1.0 : tensor<?x8xf32>, tensor<?x1xf32>
+  return
+}
+
+// -----
+
 func.func @finish_rows(%acc: tensor<4x8xf32>, %m: tensor<8x1xf32>) {
   // expected-error@+1 {{expected m to be queries x 1 = 4 x 1 in orientation qk, got 'tensor<8x1xf32>'}}
   %0:2 = varlen.online_finish qk %acc, %m, %m scale 1.0 : tensor<4x8xf32>, tensor<8x1xf32>

@@ -139,6 +139,22 @@ func.func @rows(%batch: !varlen.batch, %dOut: memref<?x16x24xbf16>, %Lse: memref
   return
 }
 
+// CHECK-LABEL: @init
+func.func @init() -> tensor<64x24xf32> {
+  // CHECK: %[[ACC:.*]], %{{.*}}, %{{.*}} = varlen.online_init qk scale 1.250000e-01 : tensor<64x24xf32>, tensor<64x1xf32>
+  // CHECK: return %[[ACC]]
+  %acc, %m, %l = varlen.online_init qk scale 0.125 : tensor<64x24xf32>, tensor<64x1xf32>
+  return %acc : tensor<64x24xf32>
+}
+
+// Queries are columns of acc, too.
+// CHECK-LABEL: @init_kq
+func.func @init_kq() -> tensor<1x64xf32> {
+  // CHECK: varlen.online_init kq scale 1.250000e-01 : tensor<24x64xf32>, tensor<1x64xf32>
+  %acc, %m, %l = varlen.online_init kq scale 0.125 : tensor<24x64xf32>, tensor<1x64xf32>
+  return %l : tensor<1x64xf32>
+}
+
 // CHECK-LABEL: @merge
 func.func @merge(%acc: tensor<24x64xf32>, %m: tensor<1x64xf32>) -> tensor<24x64xf32> {
   // CHECK: %[[ACC:.*]], %[[M:.*]], %[[L:.*]] = varlen.online_merge kq %{{.*}}, %{{.*}}, %{{.*}} with %{{.*}}, %{{.*}}, %{{.*}} scale 1.250000e-01 rounded : tensor<24x64xf32>, tensor<1x64xf32>

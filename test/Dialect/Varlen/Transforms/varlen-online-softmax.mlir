@@ -235,6 +235,40 @@ func.func @merge(%acc: tensor<64x96xf32>, %m: tensor<64x1xf32>, %l: tensor<64x1x
 
 // -----
 
+// The beginning of a state: m below every score, but finite, in units before the
+// scale.
+
+// CHECK-LABEL: @init
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant 0.000000e+00 : f32
+// CHECK-DAG: %[[LEAST:.*]] = arith.constant -8.50705917E+37 : f32
+// CHECK: %[[ACC:.*]] = linalg.fill ins(%[[ZERO]] : f32) outs(%{{.*}} : tensor<64x96xf32>)
+// CHECK: %[[M:.*]] = linalg.fill ins(%[[LEAST]] : f32) outs(%{{.*}} : tensor<64x1xf32>)
+// CHECK: %[[L:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%{{.*}} : tensor<64x1xf32>)
+// CHECK: return %[[ACC]], %[[M]], %[[L]]
+// BUFFER-LABEL: @init
+// BUFFER-NOT: tensor
+// BUFFER: return
+func.func @init() -> (tensor<64x96xf32>, tensor<64x1xf32>, tensor<64x1xf32>) {
+  %acc, %m, %l = varlen.online_init qk scale 0.5 : tensor<64x96xf32>, tensor<64x1xf32>
+  return %acc, %m, %l : tensor<64x96xf32>, tensor<64x1xf32>, tensor<64x1xf32>
+}
+
+// -----
+
+// The same in f64, with queries as columns.
+
+// CHECK-LABEL: @init_kq
+// CHECK: arith.constant -{{.*}}E+307 : f64
+// CHECK: linalg.fill {{.*}} outs(%{{.*}} : tensor<1x64xf64>)
+// BUFFER-LABEL: @init_kq
+// BUFFER: return
+func.func @init_kq() -> tensor<1x64xf64> {
+  %acc, %m, %l = varlen.online_init kq scale 0.5 : tensor<96x64xf64>, tensor<1x64xf64>
+  return %m : tensor<1x64xf64>
+}
+
+// -----
+
 // Products of rows, summed in the type of the result.
 
 // CHECK-LABEL: @row_dot

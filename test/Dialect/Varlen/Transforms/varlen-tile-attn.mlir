@@ -19,9 +19,7 @@ func.func @out(%q: memref<?x8x40xbf16>, %k: memref<?x2x40xbf16>, %v: memref<?x2x
   // CHECK: %[[BATCH:.*]] = varlen.batch %[[CU]], %[[CU]] rows(%{{.*}}, %{{.*}}) heads(%c2, %c4) fault(%{{.*}}, %{{.*}}, %{{.*}}) mask <causal>
   // CHECK: varlen.for_tiles "attn" %[[T:.*]] of queries(64) in %[[BATCH]] attributes {varlen.schedule = #varlen.gpu_schedule<
   // CHECK:   %[[QT:.*]] = varlen.read %[[Q]] at %[[T]] : {{.*}} -> tensor<64x48xbf16>
-  // CHECK:   %[[ACC:.*]] = linalg.fill {{.*}} outs(%{{.*}} : tensor<64x32xf32>)
-  // CHECK:   %[[M:.*]] = linalg.fill {{.*}} outs(%{{.*}} : tensor<64x1xf32>)
-  // CHECK:   %[[L:.*]] = linalg.fill {{.*}} outs(%{{.*}} : tensor<64x1xf32>)
+  // CHECK:   %[[ACC:.*]], %[[M:.*]], %[[L:.*]] = varlen.online_init qk scale 1.250000e-01 : tensor<64x32xf32>, tensor<64x1xf32>
   // CHECK:   %[[S:.*]]:3 = varlen.for_blocks %[[B:.*]] of keys(32) meeting %[[T]] : {{.*}} iter_args(%{{.*}} = %[[ACC]], %{{.*}} = %[[M]], %{{.*}} = %[[L]])
   // CHECK:     %[[KT:.*]] = varlen.read %[[K]] at %[[B]] : {{.*}} -> tensor<32x48xbf16>
   // CHECK:     %[[VT:.*]] = varlen.read %[[V]] at %[[B]] : {{.*}} -> tensor<32x32xbf16>

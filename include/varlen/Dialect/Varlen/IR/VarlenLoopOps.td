@@ -286,8 +286,40 @@ def Varlen_SizeOp : Varlen_Op<"size", [Pure]> {
 }
 
 //===----------------------------------------------------------------------===//
-// The union and the end of states, and what gradients need of rows
+// The beginning, the union and the end of states, and what gradients need of rows
 //===----------------------------------------------------------------------===//
+
+def Varlen_OnlineInitOp : Varlen_Op<"online_init", [
+    Pure, AllTypesMatch<["m", "l"]>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "The state of queries that have met no key";
+  let description = [{
+    The beginning of the state of `varlen.online_attn`, with the same `scale`: acc and
+    l are 0, and m lies below every score but is finite, so that no step makes a NaN.
+    `varlen.online_merge` with it changes nothing, so parts of the keys can each begin
+    with it.
+
+    A sink is not part of it but of `varlen.online_finish`: it counts once, however
+    many states become one, and it is a logit, where m is a score before the scale.
+
+    Extents are static.
+
+    ```mlir
+    %acc, %m, %l = varlen.online_init qk scale 0.125 : tensor<64x48xf32>, tensor<64x1xf32>
+    ```
+  }];
+  let arguments = (ins F64Attr:$scale, Varlen_OrientationAttr:$orientation);
+  let results = (outs Varlen_Tile:$acc, Varlen_Tile:$m, Varlen_Tile:$l);
+  let assemblyFormat = [{
+    $orientation `scale` $scale attr-dict `:` type($acc) `,` type($m)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// What acc, m and l are all over.
+    static ::std::array<double, 3> getNumbers(double scale, ::mlir::FloatType compute);
+    ::std::array<double, 3> getNumbers();
+  }];
+}
 
 def Varlen_OnlineFinishOp : Varlen_Op<"online_finish", [
     Pure, InferTypeOpAdaptor, AllTypesMatch<["m", "l"]>,

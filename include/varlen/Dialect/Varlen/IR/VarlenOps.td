@@ -431,9 +431,8 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
     changes nothing: the largest p is 1, so a query with one key gets exactly
     the value of that key. From `|c * m| = 2^24` on (2^53 in f64), where r would
     be rounded to more than 1, c is the next power of two in both of its places:
-    the products with m are then exact, and no p is more than 1. A query without
-    a key so far has the finite `m` of `getInitialM`, so no step makes a NaN. At
-    the end out = acc / l and lse = scale * m + log(l) + log(2) * (r(m) - c * m)
+    the products with m are then exact, and no p is more than 1. A state begins with
+    `varlen.online_init`. At the end out = acc / l and lse = scale * m + log(l) + log(2) * (r(m) - c * m)
     (Milakov and Gimelshein, 2018; Dao, 2022).
 
     `orientation` says what the rows of a score tile are: queries (`qk`) or keys
@@ -503,8 +502,6 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
     ::mlir::Block *getScoreBody() {
       return getScore().empty() ? nullptr : &getScore().front().front();
     }
-    /// `m` of a query that has seen no key: finite, below every real score.
-    static double getInitialM(double scale, ::mlir::FloatType compute);
     /// The power of two that large scores are multiplied by: scale * log2(e) or
     /// the next one.
     static double getCoarseFactor(double scale);

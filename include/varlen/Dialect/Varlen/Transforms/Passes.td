@@ -196,6 +196,7 @@ def VarlenTileAttn : Pass<"varlen-tile-attn"> {
     %batch = varlen.batch %cu_q, %cu_k rows(%tq, %tk) heads(%hkv, %group) mask <full> : ...
     varlen.for_tiles "attn" %t of queries(384) in %batch attributes {varlen.schedule = ...} {
       %q_tile = varlen.read %q at %t : ...
+      %acc0, %m0, %l0 = varlen.online_init kq scale 0.125 : ...
       %s:3 = varlen.for_blocks %b of keys(128) meeting %t : ... iter_args(...) -> (...) {
         %k_tile = varlen.read %k at %b : ...
         %v_tile = varlen.read %v at %b : ...
@@ -311,9 +312,10 @@ def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
     reductions over keys, and elementwise operations on the score tile, on the
     statistics (one value per query) and on the accumulator. The gradients of a
     step take up to five contractions; scores and what hides them are the same
-    text. `varlen.online_merge`, `varlen.online_finish` and `varlen.online_statistics`
-    become elementwise operations, and `varlen.row_dot` a sum over columns. The orientation of the score tile is in the indexing
-    maps and the order of the loops, nowhere else.
+    text. `varlen.online_init` becomes fills, `varlen.online_merge`,
+    `varlen.online_finish` and `varlen.online_statistics` elementwise operations, and
+    `varlen.row_dot` a sum over columns. The orientation of the score tile is in the
+    indexing maps and the order of the loops, nowhere else.
 
     *Requires*: nothing.
     *Guarantees*: none of these operations is left; every tile has rank 2, and the
