@@ -174,3 +174,52 @@ func.func @head_sums(%rows: memref<4x?x8xf32>, %table: memref<4x8xf32>, %dsink: 
   }
   return
 }
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+// Sums of keys alone: no memory for those of queries. One is written twice.
+
+// CHECK-LABEL: @keys
+// CHECK-SAME: %{{[a-z0-9]*}}: memref<?x1x8xf32>, %[[DK:[a-z0-9]*]]: memref<?x1x8xf32>, %[[DV:[a-z0-9]*]]: memref<?x1x8xf32>, %[[TWICE:[a-z0-9]*]]: memref<?x1x8xf32>
+// Keys that no query sees.
+// CHECK: scf.forall
+// CHECK: vector.store %{{.*}}, %[[DV]]
+// CHECK: vector.store %{{.*}}, %[[DK]]
+// CHECK: vector.store %{{.*}}, %[[TWICE]]
+// CHECK: scf.forall
+// CHECK: memref.alloc() {alignment = 64 : i64} : memref<1x16x8xf32>
+// CHECK: memref.alloc() {alignment = 64 : i64} : memref<1x16x8xf32>
+// CHECK-NOT: memref<?x8xf32>
+// CHECK: memref.alloc() {alignment = 64 : i64} : memref<1x16xi32>
+// CHECK: varlen.online_attn_grad kq {{.*}} unless({{.*}}) dk({{.*}} : tensor<?x8xf32>) dv({{.*}} : tensor<?x8xf32>) scale
+// CHECK-COUNT-2: bufferization.materialize_in_destination
+// CHECK: vector.store %{{.*}}, %[[DV]]
+// CHECK: vector.store %{{.*}}, %[[DK]]
+// CHECK: arith.mulf
+// CHECK: vector.store %{{.*}}, %[[TWICE]]
+func.func @keys(%q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %dk: memref<?x1x8xf32>, %dv: memref<?x1x8xf32>, %twice: memref<?x1x8xf32>, %cu: memref<?xi32>, %n: index) {
+  %zero = arith.constant 0.0 : f32
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%c1, %c2) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  varlen.for_tiles "keys" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
+    %l, %d = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<sequences> -> tensor<1x?xf32>, tensor<1x?xf32>
+    %qt = varlen.read %q at %t : memref<?x2x8xf32>, !varlen.tile<sequences> -> tensor<?x8xf32>
+    varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> {
+      %empty = tensor.empty() : tensor<16x8xf32>
+      %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<16x8xf32>) -> tensor<16x8xf32>
+      %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %r:2 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %kt, %qt, %l, %d : tensor<?x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<?x8xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
+          dk(%zeros : tensor<16x8xf32>) dv(%zeros : tensor<16x8xf32>) scale 0.125
+      varlen.write %r#1 to %dv at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.write %r#0 to %dk at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.write %r#0 to %twice at %b otherwise (0.0) times 2.0 : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+    }
+  }
+  varlen.free_rows %rows : !varlen.rows<2 x f32>
+  return
+}

@@ -133,7 +133,7 @@ func.func @other_tile(%cu: memref<?xi32>, %n: index, %other: !varlen.tile<querie
 
 func.func @keys(%cu: memref<?xi32>, %n: index) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  // expected-error@+1 {{expected tiles of queries on a CPU, got '!varlen.tile<keys(16)>'}}
+  // expected-error@+1 {{expected tiles of queries or sequences on a CPU, got '!varlen.tile<keys(16)>'}}
   varlen.for_tiles "a" %t of keys(16) in %batch attributes {varlen.schedule = #cpu} {
     varlen.for_blocks %b of queries(16) meeting %t : !varlen.tile<keys(16)> {
     }
@@ -605,7 +605,7 @@ func.func @times(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memre
       varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
     }
     %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
-    // expected-error@+1 {{expected no 'times' on a CPU}}
+    // expected-error@+1 {{expected rows without 'times' on a CPU}}
     varlen.write %o to %out at %t otherwise (0.0) times 2.0 : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
   }
   return
@@ -697,7 +697,7 @@ func.func @sequences_effect(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>
   varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
     %qt = varlen.read %q at %t : memref<?x2x8xf32>, !varlen.tile<sequences> -> tensor<?x8xf32>
     %l, %d = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<sequences> -> tensor<1x?xf32>, tensor<1x?xf32>
-    // expected-error@+1 {{is not known to loops over sequences on a CPU}}
+    // expected-error@+1 {{is not known to tile loops on a CPU}}
     %x = memref.load %cu[%n] : memref<?xi32>
     %size = varlen.size of %t multiple 16 : !varlen.tile<sequences>
     %empty = tensor.empty(%size) : tensor<?x8xf32>
@@ -733,7 +733,7 @@ func.func @sequences_block_effect(%cu: memref<?xi32>, %n: index, %q: memref<?x2x
     %dq0 = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x8xf32>) -> tensor<?x8xf32>
     %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
       %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
-      // expected-error@+1 {{is not known to blocks of sequences on a CPU}}
+      // expected-error@+1 {{is not known to tile loops on a CPU}}
       %x = memref.load %cu[%n] : memref<?xi32>
       %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
       %r:3 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
@@ -945,7 +945,7 @@ func.func @sequences_statistics(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8x
     %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
       %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
-      // expected-error@+1 {{expected lse, delta and captures that are read from varlen.rows at the sequence}}
+      // expected-error@+1 {{expected numbers of queries to be read or computed at the tile, got 'tensor<1x?xf32>'}}
       %r:3 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
           ins(%qt, %kt, %kt, %qt, %l, %e : tensor<?x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<?x8xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
           dq(%sum : tensor<?x8xf32>) dk(%dk0 : tensor<16x8xf32>) dv(%dk0 : tensor<16x8xf32>) scale 0.125
@@ -972,7 +972,7 @@ func.func @sequences_sum(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>, %
     %size = varlen.size of %t multiple 16 : !varlen.tile<sequences>
     %empty = tensor.empty(%size) : tensor<?x8xf32>
     %dq0 = linalg.fill ins(%zero : f32) outs(%any : tensor<?x8xf32>) -> tensor<?x8xf32>
-    // expected-error@+1 {{expected as many rows of dq as varlen.size of the sequence says, in multiples of 16}}
+    // expected-error@+1 {{expected sums that start from linalg.fill of 0, of the varlen.size of the sequence}}
     %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
       %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
@@ -999,10 +999,10 @@ func.func @sequences_multiple(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf3
   varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
     %qt = varlen.read %q at %t : memref<?x2x8xf32>, !varlen.tile<sequences> -> tensor<?x8xf32>
     %l, %d = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<sequences> -> tensor<1x?xf32>, tensor<1x?xf32>
+    // expected-error@+1 {{expected multiples of 16, the queries of a panel, got 8}}
     %size = varlen.size of %t multiple 8 : !varlen.tile<sequences>
     %empty = tensor.empty(%size) : tensor<?x8xf32>
     %dq0 = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x8xf32>) -> tensor<?x8xf32>
-    // expected-error@+1 {{expected as many rows of dq as varlen.size of the sequence says, in multiples of 16}}
     %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
       %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
@@ -1035,7 +1035,7 @@ func.func @sequences_start(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>,
     %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
       %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
-      // expected-error@+1 {{expected sums that start from linalg.fill of 0}}
+      // expected-error@+1 {{expected dk and dv that start from linalg.fill of 0, of static extents}}
       %r:3 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
           ins(%qt, %kt, %kt, %qt, %l, %d : tensor<?x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<?x8xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
           dq(%sum : tensor<?x8xf32>) dk(%few : tensor<16x8xf32>) dv(%dk0 : tensor<16x8xf32>) scale 0.125
@@ -1062,7 +1062,7 @@ func.func @sequences_yield(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>,
     %size = varlen.size of %t multiple 16 : !varlen.tile<sequences>
     %empty = tensor.empty(%size) : tensor<?x8xf32>
     %dq0 = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x8xf32>) -> tensor<?x8xf32>
-    // expected-error@+1 {{expected dq and dcaptures of the step, and nothing else, to go from block to block}}
+    // expected-error@+1 {{expected sums of the step, and nothing else, to go from block to block}}
     %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
       %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
@@ -1082,7 +1082,7 @@ func.func @sequences_yield(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>,
 
 #cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
 
-func.func @sequences_write(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %any: tensor<?x8xf32>, %few: tensor<16x8xf32>) {
+func.func @sequences_write_otherwise(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %any: tensor<?x8xf32>, %few: tensor<16x8xf32>) {
   %zero = arith.constant 0.0 : f32
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
   %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
@@ -1095,7 +1095,6 @@ func.func @sequences_write(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>,
     %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
       %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
-      // expected-error@+1 {{expected dq to go to memory of T x H x D, 0 otherwise, at the sequence}}
       %r:3 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
           ins(%qt, %kt, %kt, %qt, %l, %d : tensor<?x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<?x8xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
           dq(%sum : tensor<?x8xf32>) dk(%dk0 : tensor<16x8xf32>) dv(%dk0 : tensor<16x8xf32>) scale 0.125
@@ -1103,7 +1102,204 @@ func.func @sequences_write(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>,
       varlen.write %r#2 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
       varlen.yield %r#0 : tensor<?x8xf32>
     }
+    // expected-error@+1 {{expected 0 for rows that are not in use, got 1.0}}
     varlen.write %dq to %q at %t otherwise (1.0) : tensor<?x8xf32> -> memref<?x2x8xf32>, !varlen.tile<sequences>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @sequences_no_blocks(%cu: memref<?xi32>, %n: index) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  // expected-error@+1 {{expected one loop over the blocks of each sequence}}
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @sequences_no_step(%cu: memref<?xi32>, %n: index) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
+    // expected-error@+1 {{expected one varlen.online_attn_grad, got none}}
+    varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> {
+    }
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @sequences_computed(%cu: memref<?xi32>, %n: index, %x: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
+    %0 = varlen.read %x at %t : memref<?x2x8xf32>, !varlen.tile<sequences> -> tensor<?x8xf32>
+    // expected-error@+1 {{'varlen.row_dot' op is not known to tile loops on a CPU}}
+    %1 = varlen.row_dot %0, %0 : tensor<?x8xf32> -> tensor<?x1xf32>
+    varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> {
+    }
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @sequences_numbers(%cu: memref<?xi32>, %n: index, %lse: memref<2x?xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
+    // expected-error@+1 {{expected numbers of varlen.rows, which are read where they are, got 'memref<2x?xf32>'}}
+    %0 = varlen.read %lse at %t : memref<2x?xf32>, !varlen.tile<sequences> -> tensor<1x?xf32>
+    varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> {
+    }
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @sequences_clear(%cu: memref<?xi32>, %n: index, %table: memref<2x?x8xf32>, %other: !varlen.tile<sequences>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
+    // expected-error@+1 {{expected the tile of its loop, before the step}}
+    varlen.clear %table at %other : memref<2x?x8xf32>, !varlen.tile<sequences>
+    varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> {
+    }
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @sequences_write_other(%cu: memref<?xi32>, %n: index, %x: memref<?x2x8xf32>, %any: tensor<?x8xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
+    // expected-error@+1 {{expected sums of the sequence, rows to memory of T x H x D, numbers to other, got 'tensor<?x8xf32>'}}
+    varlen.write %any to %x at %t otherwise (0.0) : tensor<?x8xf32> -> memref<?x2x8xf32>, !varlen.tile<sequences>
+    varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> {
+    }
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @sequences_write_elsewhere(%cu: memref<?xi32>, %n: index, %x: memref<?x2x8xf32>, %any: tensor<?x8xf32>, %other: !varlen.tile<sequences>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
+    // expected-error@+1 {{expected a write at the tile of its loop}}
+    varlen.write %any to %x at %other otherwise (0.0) : tensor<?x8xf32> -> memref<?x2x8xf32>, !varlen.tile<sequences>
+    varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> {
+    }
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @sequences_not_carried(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %any: tensor<?x8xf32>, %few: tensor<16x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x8xf32>, !varlen.tile<sequences> -> tensor<?x8xf32>
+    %l, %d = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<sequences> -> tensor<1x?xf32>, tensor<1x?xf32>
+    %size = varlen.size of %t multiple 16 : !varlen.tile<sequences>
+    %empty = tensor.empty(%size) : tensor<?x8xf32>
+    %dq0 = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x8xf32>) -> tensor<?x8xf32>
+    %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
+      %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
+      // expected-error@+1 {{expected dq and dcaptures to go from block to block}}
+      %r:3 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %kt, %qt, %l, %d : tensor<?x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<?x8xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
+          dq(%dq0 : tensor<?x8xf32>) dk(%dk0 : tensor<16x8xf32>) dv(%dk0 : tensor<16x8xf32>) scale 0.125
+      varlen.write %r#1 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.write %r#2 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.yield %r#0 : tensor<?x8xf32>
+    }
+    varlen.write %dq to %q at %t otherwise (0.0) : tensor<?x8xf32> -> memref<?x2x8xf32>, !varlen.tile<sequences>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @sequences_two_steps(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %any: tensor<?x8xf32>, %few: tensor<16x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x8xf32>, !varlen.tile<sequences> -> tensor<?x8xf32>
+    %l, %d = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<sequences> -> tensor<1x?xf32>, tensor<1x?xf32>
+    %size = varlen.size of %t multiple 16 : !varlen.tile<sequences>
+    %empty = tensor.empty(%size) : tensor<?x8xf32>
+    %dq0 = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x8xf32>) -> tensor<?x8xf32>
+    %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
+      %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
+      %r:3 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %kt, %qt, %l, %d : tensor<?x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<?x8xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
+          dq(%sum : tensor<?x8xf32>) dk(%dk0 : tensor<16x8xf32>) dv(%dk0 : tensor<16x8xf32>) scale 0.125
+      // expected-error@+1 {{expected one step in a loop over blocks, got another}}
+      %r2:3 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %kt, %qt, %l, %d : tensor<?x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<?x8xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
+          dq(%sum : tensor<?x8xf32>) dk(%dk0 : tensor<16x8xf32>) dv(%dk0 : tensor<16x8xf32>) scale 0.125
+      varlen.write %r#1 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.write %r#2 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.yield %r#0 : tensor<?x8xf32>
+    }
+    varlen.write %dq to %q at %t otherwise (0.0) : tensor<?x8xf32> -> memref<?x2x8xf32>, !varlen.tile<sequences>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+func.func @sequences_late_clear(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %table: memref<2x?xf32>, %few: tensor<16x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<2 x f32>
+  varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x8xf32>, !varlen.tile<sequences> -> tensor<?x8xf32>
+    %l, %d = varlen.read %rows at %t : !varlen.rows<2 x f32>, !varlen.tile<sequences> -> tensor<1x?xf32>, tensor<1x?xf32>
+    %size = varlen.size of %t multiple 16 : !varlen.tile<sequences>
+    %empty = tensor.empty(%size) : tensor<?x8xf32>
+    %dq0 = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x8xf32>) -> tensor<?x8xf32>
+    %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
+      %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+      %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
+      %r:3 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %kt, %qt, %l, %d : tensor<?x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<?x8xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
+          dq(%sum : tensor<?x8xf32>) dk(%dk0 : tensor<16x8xf32>) dv(%dk0 : tensor<16x8xf32>) scale 0.125
+      varlen.write %r#1 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      varlen.write %r#2 to %k at %b otherwise (0.0) : tensor<16x8xf32> -> memref<?x1x8xf32>, !varlen.tile<keys(16)>
+      // expected-error@+1 {{expected the tile of its loop, before the step}}
+      varlen.clear %table at %b : memref<2x?xf32>, !varlen.tile<keys(16)>
+      varlen.yield %r#0 : tensor<?x8xf32>
+    }
+    varlen.write %dq to %q at %t otherwise (0.0) : tensor<?x8xf32> -> memref<?x2x8xf32>, !varlen.tile<sequences>
   }
   return
 }

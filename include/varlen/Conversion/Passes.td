@@ -88,14 +88,19 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
     own; a head sums the terms of its rows in their order.
 
     *Requires*: loops in the block of their batch, each but those over heads with a
-    `#varlen.cpu_schedule`: over tiles of `block_m` queries, with one loop over
-    blocks of `kv_block` keys, in it one `varlen.online_attn kq`, whose state starts
-    as numbers and ends in `varlen.online_finish`, and writes of its results; over
-    sequences, with one loop over their blocks, in it one `varlen.online_attn_grad
-    kq` with all three gradients, which start from 0 and are written; over tiles
-    with one `varlen.online_statistics`, of a `varlen.row_dot`, and over heads with one
-    `varlen.online_sink_grad`, any number of `varlen.sum_rows`, or both. Another form is an
-    error.
+    `#varlen.cpu_schedule`. Each operation of a loop is converted by itself; one that
+    is not listed here is an error.
+    Over queries: reads, `varlen.row_dot`, operations on what these return that
+    implement `Varlen_QueryTileOpInterface`, writes, and at most one loop over blocks
+    of `kv_block` keys, with reads and one `varlen.online_attn kq`, whose state begins
+    with `varlen.online_init`; tiles have `block_m` queries then.
+    Over sequences: reads, of numbers those of `varlen.rows`, `varlen.clear` before the
+    blocks, writes with 0 for rows that are not in use, and one loop over blocks of
+    `kv_block` keys, with reads, `varlen.clear`, one `varlen.online_attn_grad kq`, of
+    which any gradients may be absent, and writes of dk and dv. All sums begin with a
+    fill of 0, those of keys at the block; those of queries go from block to block, with
+    as many rows as `varlen.size` says.
+    Over heads: one `varlen.online_sink_grad`, any number of `varlen.sum_rows`, or both.
     *Guarantees*: no operation of the tile loops is left. Keys past the end of a
     sequence are zeros in scratch, never a neighbour's rows; the rows of score
     tiles are multiples of 8. Each row is summed in an order that its sequence alone

@@ -18,11 +18,6 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-QueryTileBody::QueryTileBody(const CPUTileBuilder &common, QueryLoop loop,
-                             Orientation orientation, int64_t size,
-                             int64_t panels)
-    : QueryPanels(common, orientation, size, panels), ops(loop) {}
-
 //===----------------------------------------------------------------------===//
 // Scratch
 //===----------------------------------------------------------------------===//
@@ -44,12 +39,6 @@ QueryTileBody::State QueryTileBody::allocateState() {
   return llvm::map_to_vector(getStateSizes(), [&](int64_t perQuery) {
     return allocateSlab(perQuery, compute);
   });
-}
-
-Slab QueryTileBody::slabOf(Value value) {
-  while (Value operand = takenOver.lookup(value))
-    value = operand;
-  return slabs.at(value);
 }
 
 void QueryTileBody::allocateResults(QueryTileOpInterface op) {
@@ -74,7 +63,6 @@ void QueryTileBody::allocate(const WorkTile &workTile) {
   slabs.clear();
   takenOver.clear();
   if (ops.step) {
-    factors.emplace(*this, ops.step);
     factors->allocateQueries(b.getIndexAttr(panels));
     Type key = b.getI32Type();
     lo = allocateSlab(1, key);
@@ -95,13 +83,9 @@ void QueryTileBody::allocate(const WorkTile &workTile) {
             [&](QueryTileOpInterface computed) { allocateResults(computed); });
   if (!ops.step)
     return;
-  score.emplace(*this, ops.step);
   SmallVector<Value> memory = score->allocate(
       b.getIndexAttr(panels), [&](Type type) { return allocateSlab(1, type); });
-  score->use(memory,
-             llvm::map_to_vector(ops.step.getCaptures(), [&](Value capture) {
-               return slabOf(capture);
-             }));
+  useScore(memory);
   score->emitViews(tile);
   factors->allocateKeys();
 }
@@ -279,16 +263,9 @@ void QueryTileBody::emitTileOp(Operation *op, ArrayRef<Slab> operands,
 }
 
 void QueryTileBody::emitWrite(WriteOp write, const Panel &at) {
+  if (!write.isOfVectors())
+    return emitWriteNumbers(write, at);
   Value destination = write.getDestination();
-  auto type = dyn_cast<MemRefType>(destination.getType());
-  if (!type || type.getRank() != 3) {
-    loop(index.constant(0), at.rows, 1, [&](Value lane) {
-      for (auto [i, value] : llvm::enumerate(write.getValues()))
-        storeNumber(tile, loadNumber(slabOf(value), at, lane), destination,
-                    index.add(at.first, lane), i);
-    });
-    return;
-  }
   Slab slab = slabOf(write.getValues().front());
   if (!isKQ())
     return emitStoreRows(b, slab.memory, /*factor=*/Value(), tile.pairs,
@@ -301,22 +278,9 @@ void QueryTileBody::emitWrite(WriteOp write, const Panel &at) {
   });
 }
 
-void QueryTileBody::emitOtherwise(const WorkTile &workTile) {
-  for (auto write : ops.tiles.getBody()->getOps<WriteOp>()) {
-    Value destination = write.getDestination();
-    ArrayRef<double> values = write.getOtherwise();
-    auto type = dyn_cast<MemRefType>(destination.getType());
-    if (type && type.getRank() == 3) {
-      emitFillRows(b, values.front(), workTile.pairs, workTile.first,
-                   workTile.rows, destination, lanes);
-      continue;
-    }
-    loop(index.constant(0), workTile.rows, 1, [&](Value i) {
-      for (auto [number, value] : llvm::enumerate(values))
-        storeNumber(workTile, floatConstant(value), destination,
-                    index.add(workTile.first, i), number);
-    });
-  }
+void QueryTileBody::emitUnused() {
+  for (auto write : ops.tiles.getBody()->getOps<WriteOp>())
+    emitOtherwise(write, tile.pairs, tile.first, tile.rows);
 }
 
 void QueryTileBody::emitMerge(const State &state, const State &more) {
@@ -376,61 +340,22 @@ void QueryTileBody::emitBlock(Value k0, const State &state) {
     prefetch();
   }
   forEachPanel(tile,
-               [&](const Panel &at) { emitSteps(at, {k0, keys}, state); });
+               [&](const Panel &at) { emitPanelStep(at, {k0, keys}, state); });
 }
 
-//===----------------------------------------------------------------------===//
-// Steps
-//===----------------------------------------------------------------------===//
-
-void QueryTileBody::emitSteps(const Panel &at, const KeyBlock &block,
-                              const State &state) {
-  VisiblePart seen = visiblePart(tile, at.first, at.rows, block.k0, block.keys);
-  // In whole granules, of which the last may be cut where keys are.
-  Value end = isKQ() ? seen.end : index.min(seen.end, block.keys);
-  Value from = index.add(block.k0, seen.begin);
-  Value may = score->mayBeVisible(tile, score->loadRanges(at.number), at.first,
-                                  at.rows, from, index.add(block.k0, end));
-  branch(both(index.less(seen.begin, end), may), [&] {
-    Value size = index.sub(end, seen.begin);
-    Value whole = seeAll(seen, from, index.add(block.k0, end));
+void QueryTileBody::emitPanelStep(const Panel &at, const KeyBlock &block,
+                                  const State &state) {
+  emitSeen(at, block, [&](KeyRange keys) {
     if (isKQ()) {
       // Vectors without a query see nothing.
-      Value isFull = index.less(index.constant(this->size - lanes), at.rows);
-      whole = index.both(isFull, whole);
+      Value isFull = index.less(index.constant(size - lanes), at.rows);
+      keys.whole = index.both(isFull, keys.whole);
     } else {
       // A minimum bounds the size of the scores.
-      size = index.min(size, index.constant(schedule.getKvBlock()));
+      keys.size = index.min(keys.size, index.constant(schedule.getKvBlock()));
     }
-    emitStep(at, block, seen.begin, size, whole, state);
+    SmallVector<Value> views = llvm::map_to_vector(
+        state, [&](const Slab &slab) { return view(slab, at); });
+    emitStep(at, block, keys, view(lo, at), view(hi, at), views);
   });
-}
-
-/// A step on `size` keys of a block from `begin` on. The limits count unless
-/// `whole`.
-void QueryTileBody::emitStep(const Panel &at, const KeyBlock &block,
-                             Value begin, Value size, Value whole,
-                             const State &state) {
-  SmallVector<Value> operands(ops.step->getOperands());
-  factors->load(operands, tile, at, block.k0, begin, size);
-  for (Value &operand : operands)
-    if (llvm::is_contained(ops.step.getCaptures(), operand))
-      operand = load(slabOf(operand), at);
-  SmallVector<Value> views;
-  for (auto [init, slab] :
-       llvm::zip_equal(ops.step.getDpsInitsMutable(), state)) {
-    views.push_back(view(slab, at));
-    operands[init.getOperandNumber()] = CPUTileBuilder::load(views.back());
-  }
-  Value from =
-      arith::IndexCastOp::create(b, b.getI32Type(), index.add(block.k0, begin));
-  StepInputs inputs = score->getInputs(at, from);
-  inputs.lo = load(lo, at);
-  inputs.hi = load(hi, at);
-  inputs.k0 = from;
-  inputs.whole = whole;
-  StepOpInterface step = ops.step.cloneOnTiles(b, operands, inputs);
-  step.setOrientation(orientation);
-  for (auto [result, memory] : llvm::zip_equal(step->getResults(), views))
-    store(result, memory);
 }

@@ -9,10 +9,7 @@
 #ifndef VARLEN_CONVERSION_VARLENTOCPU_QUERYTILEBODY_H
 #define VARLEN_CONVERSION_VARLENTOCPU_QUERYTILEBODY_H
 
-#include "QueryLoop.h"
-#include "QueryPanels.h"
-#include "ScoreInputs.h"
-#include "StepFactors.h"
+#include "TileBody.h"
 
 namespace mlir::varlen {
 
@@ -23,13 +20,14 @@ namespace mlir::varlen {
 /// after its loop over blocks is done panel by panel; in that loop a block of
 /// keys is read once for all panels, and the state of the queries stays in its
 /// slabs. What an operation computes does not matter here.
-class QueryTileBody : public QueryPanels {
+class QueryTileBody : public TileBody {
 public:
   /// The values that the loop over blocks carries.
   using State = SmallVector<Slab>;
 
-  QueryTileBody(const CPUTileBuilder &common, QueryLoop loop,
-                Orientation orientation, int64_t size, int64_t panels);
+  QueryTileBody(const CPUTileBuilder &common, TileLoop loop,
+                Orientation orientation, int64_t size, int64_t panels)
+      : TileBody(common, loop, orientation, size, panels) {}
 
   /// Allocates scratch for a tile, but for its state.
   void allocate(const WorkTile &workTile);
@@ -48,15 +46,9 @@ public:
   /// All operations, if there is no loop over blocks.
   void emitAll();
   /// What rows of no sequence get.
-  void emitOtherwise(const WorkTile &workTile);
+  void emitUnused();
 
 private:
-  /// Some keys of the sequence.
-  struct KeyBlock {
-    Value k0, keys;
-  };
-
-  Slab slabOf(Value value);
   void allocateResults(QueryTileOpInterface op);
   /// Whether probabilities of steps are rounded.
   bool isRounded() { return factors && factors->getElement() != compute; }
@@ -72,21 +64,8 @@ private:
 
   // Of a block.
   void emitBlock(Value k0, const State &state);
-  void emitSteps(const Panel &at, const KeyBlock &block, const State &state);
-  void emitStep(const Panel &at, const KeyBlock &block, Value begin, Value size,
-                Value whole, const State &state);
-
-  QueryLoop ops;
-  WorkTile tile;
-  /// Of values of the tile.
-  DenseMap<Value, Slab> slabs;
-  /// Of results in the memory of an operand, that operand.
-  DenseMap<Value, Value> takenOver;
-  /// The keys that each query sees.
-  Slab lo, hi;
-  /// Of the step, if there is one.
-  std::optional<StepFactors> factors;
-  std::optional<ScoreInputs> score;
+  void emitPanelStep(const Panel &at, const KeyBlock &block,
+                     const State &state);
 };
 
 } // namespace mlir::varlen

@@ -77,7 +77,7 @@ void QueryTileConverter::emitTiles(Value list, Value group) {
     body.allocate(tile);
     branch(
         index.lessEqual(index.constant(0), tile.kRows), [&] { body.emitAll(); },
-        [&] { body.emitOtherwise(tile); });
+        [&] { body.emitUnused(); });
   });
   work->setAttr(kScheduleAttrName, schedule);
 }
@@ -132,7 +132,7 @@ void QueryTileConverter::emitShare(QueryTileBody &panels,
         b.setInsertionPointToStart(panelled.thenBlock());
         emitPanels(panels, tile, state);
       },
-      [&] { panels.emitOtherwise(tile); });
+      [&] { panels.emitUnused(); });
 }
 
 void QueryTileConverter::emitPanels(QueryTileBody &panels, const WorkTile &tile,

@@ -25,7 +25,7 @@ namespace mlir::varlen {
 /// differs.
 class QueryTileConverter : CPUTileBuilder {
 public:
-  QueryTileConverter(QueryLoop ops, const CPUTileBuilder &common)
+  QueryTileConverter(TileLoop ops, const CPUTileBuilder &common)
       : CPUTileBuilder(common), ops(ops) {}
 
   /// Emits the loop over the tiles of `list`, whose items have the pairs of
@@ -71,7 +71,7 @@ private:
   /// Memory for the states of so many parts.
   SmallVector<Value> allocateStates(QueryTileBody &few, Value parts);
 
-  QueryLoop ops;
+  TileLoop ops;
   /// The states of all parts of a tile that is cut.
   SmallVector<Value> shared;
 };

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // An item is a sequence and a kv head. It walks over kv blocks and, for each,
-// over the panels of queries that see it, so dk and dv of a block stay in cache
-// and are written once. dq of the item is summed in scratch, in the order of kv
-// blocks: every gradient has one owner and an order of sums that its sequence
+// over the panels of queries that see it, so sums of keys of a block stay in
+// cache and are written once. Those of queries are summed in scratch, in the
+// order of kv blocks: every sum has one owner and an order that its sequence
 // alone decides. Where one item is much of all work, its owners take turns.
 //
 //===----------------------------------------------------------------------===//
@@ -20,15 +20,19 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+
 using namespace mlir;
 using namespace mlir::varlen;
 
-SequenceTileConverter::SequenceTileConverter(SequenceTiles parts,
+SequenceTileConverter::SequenceTileConverter(TileLoop loop,
                                              const CPUTileBuilder &common)
-    : QueryPanels(common, Orientation::KQ, common.panel, /*panels=*/0),
-      loops(parts), statistics(scratch.at(parts.statistics.getSource())),
-      group(parts.tiles.getBatchOp().getGroup()), factors(*this, parts.step),
-      score(*this, parts.step) {}
+    : TileBody(common, loop, Orientation::KQ, common.panel, /*panels=*/0),
+      group(loop.tiles.getBatchOp().getGroup()) {
+  for (OpOperand &init : ops.step.getDpsInitsMutable())
+    sums.push_back({cast<RankedTensorType>(init.get().getType()),
+                    ops.step.isOfKeys(init)});
+}
 
 void SequenceTileConverter::emit(Value items) {
   // Scratch whose size is known before the loop is kept from item to item.
@@ -56,8 +60,8 @@ void SequenceTileConverter::emitDiagonals(Value items, Value number,
   Value zero = index.constant(0), one = index.constant(1);
   WorkTile own = readTile(items, number, group);
   Grid grid = emitGrid(own);
-  auto isCut = [&](const WorkTile &tile) {
-    return emitIsCut(emitScores(tile), tile.rows, emitNumBlocks(tile),
+  auto isCut = [&](const WorkTile &item) {
+    return emitIsCut(emitScores(item), item.rows, emitNumBlocks(item),
                      most.scores);
   };
   Value diagonals = index.select(
@@ -70,12 +74,11 @@ void SequenceTileConverter::emitDiagonals(Value items, Value number,
     Value cells = index.add(index.sub(last, first), one);
     auto work =
         forEach(index.select(isWhole, dim(items, 0), cells), [&](Value i) {
-          WorkTile tile =
-              readTile(items, index.select(isWhole, i, number), group);
-          tile.mask = maskOf(tile, loops.tiles.getBatchOp());
+          tile = readTile(items, index.select(isWhole, i, number), group);
+          tile.mask = maskOf(tile, ops.tiles.getBatchOp());
           Value chunk = index.add(first, i);
-          Cell whole = emitWholeCell(tile);
-          Cell part = emitCell(tile, grid, index.sub(diagonal, chunk), chunk);
+          Cell whole = emitWholeCell();
+          Cell part = emitCell(grid, index.sub(diagonal, chunk), chunk);
           auto choose = [&](Value Cell::*field) {
             return index.select(isWhole, whole.*field, part.*field);
           };
@@ -84,13 +87,12 @@ void SequenceTileConverter::emitDiagonals(Value items, Value number,
                        choose(&Cell::beginsQueries), choose(&Cell::endsQueries),
                        choose(&Cell::beginsKeys),    choose(&Cell::endsKeys)};
           SmallVector<Value> own = allocateMemory(most.rows, most.panels, one);
-          allocateScratch(tile);
-          use(tile, emitChoice(
-                        b, isWhole, [&] { return Values(own); },
-                        [&] { return Values(shared); }));
+          allocateScratch();
+          use(emitChoice(
+              b, isWhole, [&] { return Values(own); },
+              [&] { return Values(shared); }));
           // Those that are cut have their turn later.
-          branch(isNot(both(isWhole, isCut(tile))),
-                 [&] { emitItem(tile, cell); });
+          branch(isNot(both(isWhole, isCut(tile))), [&] { emitItem(cell); });
         });
     work->setAttr(kScheduleAttrName, schedule);
   });
@@ -99,33 +101,15 @@ void SequenceTileConverter::emitDiagonals(Value items, Value number,
 // To a list the other way round, keys that no item has are rows without a key:
 // they belong to no sequence, or to one without queries.
 void SequenceTileConverter::emitUnseenKeys(Value list) {
-  forEachTile(list, index.constant(1), [&](const WorkTile &tile) {
-    branch(index.lessEqual(tile.kRows, index.constant(0)), [&] {
-      for (WriteOp write : {loops.dk, loops.dv})
-        emitOtherwise(write, tile.pairs, tile.first, tile.rows);
-      emitKeyClears(tile.pairs, tile.first, tile.rows);
+  forEachTile(list, index.constant(1), [&](const WorkTile &keys) {
+    branch(index.lessEqual(keys.kRows, index.constant(0)), [&] {
+      emitUnseen(*ops.blocks.getBody(), keys.pairs, keys.first, keys.rows);
     });
   });
 }
 
-void SequenceTileConverter::emitOtherwise(WriteOp write, const RowMap &rows,
-                                          Value first, Value count) {
-  emitFillRows(b, write.getOtherwise().front(), rows, first, count,
-               write.getDestination(), lanes);
-}
-
-void SequenceTileConverter::emitWrite(WriteOp write, Value sum,
-                                      const RowMap &rows, Value first,
-                                      Value count) {
-  Value factor;
-  if (auto times = write.getFactor())
-    factor = floatConstant(times->convertToDouble());
-  emitStoreRows(b, sum, factor, rows, first, count, write.getDestination(),
-                lanes);
-}
-
 //===----------------------------------------------------------------------===//
-// Gradients
+// Cells
 //===----------------------------------------------------------------------===//
 
 /// How many ranges and chunks the grid of an item has at most: enough for many
@@ -134,8 +118,8 @@ static constexpr int64_t kMaxRanges = 16, kMaxChunks = 256;
 /// Rows of a range at least: a kv block is copied once for each.
 static constexpr int64_t kMinRangeRows = 1024;
 
-Value SequenceTileConverter::emitNumBlocks(const WorkTile &tile) {
-  return index.ceilDiv(index.sub(tile.kEnd, tile.kBegin),
+Value SequenceTileConverter::emitNumBlocks(const WorkTile &item) {
+  return index.ceilDiv(index.sub(item.kEnd, item.kBegin),
                        schedule.getKvBlock());
 }
 
@@ -147,28 +131,26 @@ Value SequenceTileConverter::emitIsCut(Value scores, Value rows, Value blocks,
 }
 
 SequenceTileConverter::Grid
-SequenceTileConverter::emitGrid(const WorkTile &tile) {
+SequenceTileConverter::emitGrid(const WorkTile &item) {
   Grid grid;
-  grid.rows = index.roundUp(index.max(index.ceilDiv(tile.rows, kMaxRanges),
+  grid.rows = index.roundUp(index.max(index.ceilDiv(item.rows, kMaxRanges),
                                       index.constant(kMinRangeRows)),
                             panel);
-  grid.ranges = index.ceilDiv(tile.rows, grid.rows);
-  Value blocks = emitNumBlocks(tile);
+  grid.ranges = index.ceilDiv(item.rows, grid.rows);
+  Value blocks = emitNumBlocks(item);
   grid.blocks = index.max(index.ceilDiv(blocks, kMaxChunks), index.constant(1));
   grid.chunks = index.ceilDiv(blocks, grid.blocks);
   return grid;
 }
 
-SequenceTileConverter::Cell
-SequenceTileConverter::emitWholeCell(const WorkTile &tile) {
+SequenceTileConverter::Cell SequenceTileConverter::emitWholeCell() {
   Value zero = index.constant(0);
   Value yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
   return {zero, tile.rows, zero, emitNumBlocks(tile), yes, yes, yes, yes};
 }
 
 SequenceTileConverter::Cell
-SequenceTileConverter::emitCell(const WorkTile &tile, const Grid &grid,
-                                Value range, Value chunk) {
+SequenceTileConverter::emitCell(const Grid &grid, Value range, Value chunk) {
   Value zero = index.constant(0), one = index.constant(1);
   Cell cell;
   cell.firstRow = index.mul(range, grid.rows);
@@ -186,256 +168,221 @@ SequenceTileConverter::emitCell(const WorkTile &tile, const Grid &grid,
 SmallVector<Value>
 SequenceTileConverter::allocateMemory(Value rows, Value panels, Value blocks) {
   constexpr int64_t dynamic = ShapedType::kDynamic;
-  auto columnsOf = [](Value sum) {
-    return cast<RankedTensorType>(sum.getType()).getDimSize(1);
-  };
-  SmallVector<Value> memory = factors.allocateQueries(panels);
-  memory.push_back(
-      allocate({dynamic, columnsOf(loops.step.getDq())}, compute, rows));
-  for (Value sum : {loops.step.getDk(), loops.step.getDv()})
-    memory.push_back(allocate({dynamic, schedule.getKvBlock(), columnsOf(sum)},
-                              compute, blocks));
-  for (size_t i = 0; i < loops.dcaptures.size(); ++i)
-    memory.push_back(allocateNumbers(rows, compute).memory);
-  llvm::append_range(memory, score.allocate(panels, [&](Type type) {
+  SmallVector<Value> memory = factors->allocateQueries(panels);
+  for (const Sum &sum : sums) {
+    int64_t columns = sum.type.getDimSize(1);
+    memory.push_back(sum.isOfNumbers() ? allocateNumbers(rows, compute).memory
+                     : sum.ofKeys
+                         ? allocate({dynamic, schedule.getKvBlock(), columns},
+                                    compute, blocks)
+                         : allocate({dynamic, columns}, compute, rows));
+  }
+  llvm::append_range(memory, score->allocate(panels, [&](Type type) {
     return allocateNumbers(rows, type);
   }));
   return memory;
 }
 
-void SequenceTileConverter::use(const WorkTile &tile, ValueRange memory) {
+void SequenceTileConverter::use(ValueRange memory) {
   auto take = [&](size_t count) {
     ValueRange taken = memory.take_front(count);
     memory = memory.drop_front(count);
     return taken;
   };
-  factors.use(take(factors.getNumQueryCopies()));
-  dq = take(1).front();
-  dk = take(1).front();
-  dv = take(1).front();
-  dcaptures = llvm::to_vector(take(loops.dcaptures.size()));
-  numbers = llvm::map_to_vector(
-      statistics.memory, [&](Value all) { return getRowsInPlace(all, tile); });
-  // Behind lse and delta.
-  score.use(memory, ArrayRef(numbers).drop_front(2));
+  factors->use(take(factors->getNumQueryCopies()));
+  for (Sum &sum : sums)
+    sum.memory = take(1).front();
+  for (Value result : ops.blocks.getResults())
+    if (Sum &sum = sumOf(result); sum.isOfNumbers())
+      slabs[result] = {sum.memory, 1, /*isStacked=*/false};
+  for (auto read : ops.tiles.getBody()->getOps<ReadOp>())
+    if (!read.isOfVectors())
+      for (auto [number, all] : llvm::zip_equal(
+               read.getValues(), scratch.at(read.getSource()).memory))
+        slabs[number] = getRowsInPlace(all, tile);
+  useScore(memory);
 }
 
-void SequenceTileConverter::allocateScratch(const WorkTile &tile) {
-  loTile = allocate(1, panel, b.getI32Type());
-  hiTile = allocate(1, panel, b.getI32Type());
-  factors.allocateKeys();
-  score.emitViews(tile);
+void SequenceTileConverter::allocateScratch() {
+  lo = {allocate(1, panel, b.getI32Type())};
+  hi = {allocate(1, panel, b.getI32Type())};
+  factors->allocateKeys();
+  score->emitViews(tile);
 }
 
-void SequenceTileConverter::emitKeyClears(const RowMap &rows, Value first,
+//===----------------------------------------------------------------------===//
+// Operations of a sequence
+//===----------------------------------------------------------------------===//
+
+SequenceTileConverter::Sum &SequenceTileConverter::sumOf(Value result) {
+  if (result.getDefiningOp() == ops.blocks)
+    result = ops.blocks.getYielded()[cast<OpResult>(result).getResultNumber()];
+  return sums[cast<OpResult>(result).getResultNumber()];
+}
+
+void SequenceTileConverter::emitWriteRows(WriteOp write, Value sum,
+                                          const RowMap &rows, Value first,
                                           Value count) {
-  if (loops.keyClears.empty())
-    return;
-  Value zero = index.constant(0), none = floatConstant(0.0);
+  emitStoreRows(b, sum, emitFactor(write), rows, first, count,
+                write.getDestination(), lanes);
+}
+
+void SequenceTileConverter::emitClear(ClearOp clear, const RowMap &rows,
+                                      Value first, Value count) {
+  Value memory = clear.getMemory(), zero = index.constant(0);
+  Value none = arith::ConstantOp::create(b, b.getZeroAttr(elementOf(memory)));
+  Value end = index.add(first, count);
+  if (clear.getTile().getType().getAxis() != Axis::Keys)
+    return loop(first, end, 1, [&](Value pair) {
+      Value row = rows.row(index, pair), head = rows.head(index, pair);
+      loop(zero, dim(memory, 2), 1, [&](Value entry) {
+        memref::StoreOp::create(b, none, memory, ValueRange{head, row, entry});
+      });
+    });
   Value head = index.mul(rows.kvHead, group);
   loop(zero, group, 1, [&](Value member) {
-    loop(first, index.add(first, count), 1, [&](Value key) {
-      for (ClearOp clear : loops.keyClears)
-        memref::StoreOp::create(
-            b, none, clear.getMemory(),
-            ValueRange{index.add(head, member), rows.row(index, key)});
+    loop(first, end, 1, [&](Value key) {
+      memref::StoreOp::create(
+          b, none, memory,
+          ValueRange{index.add(head, member), rows.row(index, key)});
     });
   });
 }
 
-void SequenceTileConverter::emitClears(const WorkTile &tile, Value first,
-                                       Value end) {
-  if (loops.clears.empty())
-    return;
-  loop(first, end, 1, [&](Value pair) {
-    Value row = tile.pairs.row(index, pair),
-          head = tile.pairs.head(index, pair);
-    for (ClearOp clear : loops.clears) {
-      Value memory = clear.getMemory();
-      loop(index.constant(0), dim(memory, 2), 1, [&](Value entry) {
-        memref::StoreOp::create(b, floatConstant(0.0), memory,
-                                ValueRange{head, row, entry});
+void SequenceTileConverter::emitUnseen(Block &body, const RowMap &rows,
+                                       Value first, Value count) {
+  for (Operation &op : body)
+    TypeSwitch<Operation *>(&op)
+        .Case([&](ClearOp clear) { emitClear(clear, rows, first, count); })
+        .Case([&](WriteOp write) { emitOtherwise(write, rows, first, count); });
+}
+
+void SequenceTileConverter::emitBefore(const Cell &cell) {
+  Value zero = index.constant(0), end = index.roundUp(cell.endRow, panel);
+  Value rows = index.sub(end, cell.firstRow);
+  for (const Sum &sum : sums)
+    if (sum.isOfNumbers())
+      loop(cell.firstRow, end, lanes, [&](Value at) {
+        vector::StoreOp::create(b, splat(0.0), sum.memory,
+                                ValueRange{zero, at});
       });
-    }
-  });
+    else if (!sum.ofKeys)
+      emitFill(b, 0.0, rowsOf(sum.memory, cell.firstRow, rows), rows, lanes);
+  if (!score->isEmpty())
+    loop(cell.firstRow, end, 1,
+         [&](Value pair) { score->store(tile, queriesAt(zero), pair); });
+  if (score->hasRanges())
+    loop(cell.firstRow, cell.endRow, panel,
+         [&](Value p) { score->storeRanges(queriesAt(p)); });
+  for (auto clear : ops.tiles.getBody()->getOps<ClearOp>())
+    emitClear(clear, tile.pairs, cell.firstRow,
+              index.sub(cell.endRow, cell.firstRow));
+  // Once for all kv blocks: rows lie as far apart as a token has heads, where
+  // no hardware fetches them in advance.
+  loop(cell.firstRow, cell.endRow, panel,
+       [&](Value p) { factors->pack(tile, queriesAt(p)); });
 }
 
-void SequenceTileConverter::emitItem(const WorkTile &tile, const Cell &cell) {
-  auto zeroKeys = [&](Value from, Value to) {
-    for (WriteOp write : {loops.dk, loops.dv})
-      emitOtherwise(write, keyRows(tile), from, index.sub(to, from));
-    emitKeyClears(keyRows(tile), from, index.sub(to, from));
-  };
-  auto dqRows = [&](Value end) {
-    return rowView(dq, cell.firstRow, index.sub(end, cell.firstRow),
-                   b.getIndexAttr(memoryType(dq).getDimSize(1)));
-  };
+void SequenceTileConverter::emitAfter(const Cell &cell) {
+  Value zero = index.constant(0), first = cell.firstRow;
+  Value count = index.sub(cell.endRow, first);
+  for (auto write : ops.tiles.getBody()->getOps<WriteOp>())
+    if (!write.isOfVectors())
+      emitWriteNumbers(write, {zero, first, first, count});
+    else
+      emitWriteRows(
+          write, rowsOf(sumOf(write.getValues().front()).memory, first, count),
+          tile.pairs, first, count);
+}
+
+void SequenceTileConverter::emitItem(const Cell &cell) {
+  Block &body = *ops.tiles.getBody(), &blockBody = *ops.blocks.getBody();
+  Value zero = index.constant(0);
   auto seen = [&] {
-    branch(cell.beginsQueries, [&] {
-      Value end = index.roundUp(cell.endRow, panel);
-      emitFill(b, 0.0, dqRows(end), index.sub(end, cell.firstRow), lanes);
-      Value zero = index.constant(0);
-      for (Value sums : dcaptures)
-        loop(cell.firstRow, end, lanes, [&, sums](Value at) {
-          vector::StoreOp::create(b, splat(0.0), sums, ValueRange{zero, at});
-        });
-      if (!score.isEmpty())
-        loop(cell.firstRow, end, 1, [&](Value pair) {
-          score.store(tile, queriesAt(tile, zero), pair);
-        });
-      if (score.hasRanges())
-        loop(cell.firstRow, cell.endRow, panel,
-             [&](Value p) { score.storeRanges(queriesAt(tile, p)); });
-      emitClears(tile, cell.firstRow, cell.endRow);
-      // Once for all kv blocks: rows lie as far apart as a token has heads,
-      // where no hardware fetches them in advance.
-      loop(cell.firstRow, cell.endRow, panel,
-           [&](Value p) { factors.pack(tile, queriesAt(tile, p)); });
-    });
+    branch(cell.beginsQueries, [&] { emitBefore(cell); });
     branch(both(cell.beginsQueries, cell.beginsKeys), [&] {
-      zeroKeys(index.constant(0), tile.kBegin);
-      zeroKeys(tile.kEnd, tile.kRows);
+      emitUnseen(blockBody, keyRows(tile), zero, tile.kBegin);
+      emitUnseen(blockBody, keyRows(tile), tile.kEnd,
+                 index.sub(tile.kRows, tile.kEnd));
     });
     loop(cell.firstBlock, cell.endBlock, 1,
-         [&](Value number) { emitBlock(tile, cell, number); });
-    branch(cell.endsQueries, [&] {
-      emitWrite(loops.dq, dqRows(cell.endRow), tile.pairs, cell.firstRow,
-                index.sub(cell.endRow, cell.firstRow));
-      emitWriteCaptures(
-          tile, cell.firstRow, cell.endRow,
-          [&](WriteOp write, Value sums, Value row) -> Value {
-            Value sum = memref::LoadOp::create(
-                b, sums, ValueRange{index.constant(0), row});
-            auto times = write.getFactor();
-            return times ? arith::MulFOp::create(
-                               b, sum, floatConstant(times->convertToDouble()))
-                               .getResult()
-                         : sum;
-          });
-    });
+         [&](Value number) { emitBlock(cell, number); });
+    branch(cell.endsQueries, [&] { emitAfter(cell); });
   };
   auto unseen = [&] {
-    zeroKeys(index.constant(0), tile.kRows);
-    emitOtherwise(loops.dq, tile.pairs, index.constant(0), tile.rows);
-    emitClears(tile, index.constant(0), tile.rows);
-    emitWriteCaptures(tile, index.constant(0), tile.rows,
-                      [&](WriteOp write, Value, Value) {
-                        return floatConstant(write.getOtherwise().front());
-                      });
+    emitUnseen(blockBody, keyRows(tile), zero, tile.kRows);
+    emitUnseen(body, tile.pairs, zero, tile.rows);
   };
   branch(index.less(tile.kBegin, tile.kEnd), seen, unseen);
 }
 
-void SequenceTileConverter::emitWriteCaptures(
-    const WorkTile &tile, Value first, Value end,
-    function_ref<Value(WriteOp, Value dcaptures, Value row)> valueOf) {
-  if (loops.dcaptures.empty())
-    return;
-  loop(first, end, 1, [&](Value row) {
-    for (auto [write, sums] : llvm::zip_equal(loops.dcaptures, dcaptures)) {
-      storeNumber(tile, valueOf(write, sums, row), write.getDestination(), row);
-    }
-  });
-}
-
-void SequenceTileConverter::emitBlock(const WorkTile &tile, const Cell &cell,
-                                      Value number) {
-  Value k0 = index.add(tile.kBegin, index.mul(number, schedule.getKvBlock()));
-  Value keys = blockKeys(tile, k0);
-  Value padded = index.roundUp(keys, kGranule);
+void SequenceTileConverter::emitBlock(const Cell &cell, Value number) {
+  KeyBlock block;
+  block.k0 = index.add(tile.kBegin, index.mul(number, schedule.getKvBlock()));
+  block.keys = blockKeys(tile, block.k0);
+  Value padded = index.roundUp(block.keys, kGranule);
   // Those of an item in one piece have room for one block.
-  auto gradient = [&](Value all) {
-    return matrixAt(
-        all, index.min(number, index.sub(dim(all, 0), index.constant(1))));
-  };
-  dkTile = gradient(dk);
-  dvTile = gradient(dv);
+  for (Sum &sum : sums)
+    if (sum.ofKeys)
+      sum.ofBlock = matrixAt(
+          sum.memory,
+          index.min(number, index.sub(dim(sum.memory, 0), index.constant(1))));
   branch(cell.beginsKeys, [&] {
-    emitFill(b, 0.0, dkTile, padded, lanes);
-    emitFill(b, 0.0, dvTile, padded, lanes);
-    emitKeyClears(keyRows(tile), k0, keys);
+    for (const Sum &sum : sums)
+      if (sum.ofKeys)
+        emitFill(b, 0.0, sum.ofBlock, padded, lanes);
+    for (auto clear : ops.blocks.getBody()->getOps<ClearOp>())
+      emitClear(clear, keyRows(tile), block.k0, block.keys);
   });
 
   // The queries that see some key of the block.
-  Value last = index.sub(index.add(k0, keys), index.constant(1));
+  Value last = index.sub(index.add(block.k0, block.keys), index.constant(1));
   MaskRange<Value> queries = tile.mask.emitQueriesOf(
-      index, k0, last, tile.pairs.query(index, tile.rows));
+      index, block.k0, last, tile.pairs.query(index, tile.rows));
   Value begin = index.max(
       index.roundDown(tile.pairs.firstPair(index, queries.begin), panel),
       cell.firstRow);
   Value end = index.min(tile.pairs.firstPair(index, queries.end), cell.endRow);
   branch(index.less(begin, end), [&] {
-    factors.readKeys(tile, k0, keys, /*inPlace=*/Value());
-    loop(begin, end, panel,
-         [&](Value p) { emitPanel(tile, queriesAt(tile, p), k0, keys); });
+    factors->readKeys(tile, block.k0, block.keys, /*inPlace=*/Value());
+    loop(begin, end, panel, [&](Value p) { emitPanel(queriesAt(p), block); });
   });
 
   branch(cell.endsKeys, [&] {
-    emitWrite(loops.dk, dkTile, keyRows(tile), k0, keys);
-    emitWrite(loops.dv, dvTile, keyRows(tile), k0, keys);
+    for (auto write : ops.blocks.getBody()->getOps<WriteOp>())
+      emitWriteRows(write, sumOf(write.getValues().front()).ofBlock,
+                    keyRows(tile), block.k0, block.keys);
   });
 }
 
-void SequenceTileConverter::emitPanel(const WorkTile &tile, const Panel &at,
-                                      Value k0, Value keys) {
-  VisiblePart seen = visiblePart(tile, at.first, at.rows, k0, keys);
-  Value from = index.add(k0, seen.begin), to = index.add(k0, seen.end);
-  auto compute = [&] {
+void SequenceTileConverter::emitPanel(const Panel &at, const KeyBlock &block) {
+  emitSeen(at, block, [&](KeyRange keys) {
+    Value zero = index.constant(0), width = index.constant(panel);
     // Lanes behind the last query see nothing.
-    Value whole = index.both(seeAll(seen, from, to),
-                             index.lessEqual(index.constant(panel), at.rows));
+    keys.whole = index.both(keys.whole, index.lessEqual(width, at.rows));
     branch(
-        whole, [] {},
+        keys.whole, [] {},
         [&] {
-          loop(index.constant(0), at.rows, 1, [&](Value lane) {
+          loop(zero, at.rows, 1, [&](Value lane) {
             emitLimits(tile, tile.pairs.query(index, index.add(at.first, lane)),
-                       loTile, hiTile, ValueRange{index.constant(0), lane});
+                       lo.memory, hi.memory, ValueRange{zero, lane});
           });
           // Limits do not fall from one lane to the next.
-          Value zero = index.constant(0);
           Value end = memref::LoadOp::create(
-              b, hiTile,
+              b, hi.memory,
               ValueRange{zero, index.sub(at.rows, index.constant(1))});
-          loop(at.rows, index.constant(panel), 1, [&](Value lane) {
-            for (Value limit : {loTile, hiTile})
-              memref::StoreOp::create(b, end, limit, ValueRange{zero, lane});
+          loop(at.rows, width, 1, [&](Value lane) {
+            for (const Slab &limits : {lo, hi})
+              memref::StoreOp::create(b, end, limits.memory,
+                                      ValueRange{zero, lane});
           });
         });
-    emitStep(tile, at, k0, seen.begin, index.sub(seen.end, seen.begin), whole);
-  };
-  Value may = score.mayBeVisible(tile, score.loadRanges(at.number), at.first,
-                                 at.rows, from, to);
-  branch(both(index.less(seen.begin, seen.end), may), compute);
-}
-
-void SequenceTileConverter::emitStep(const WorkTile &tile, const Panel &at,
-                                     Value k0, Value begin, Value size,
-                                     Value whole) {
-  auto rowsOf = [&](Value memref, OpFoldResult row, OpFoldResult rows) {
-    return rowView(memref, row, rows,
-                   b.getIndexAttr(memoryType(memref).getDimSize(1)));
-  };
-  OnlineAttnGradOp step = loops.step;
-  SmallVector<Value> operands(step->getOperands());
-  factors.load(operands, tile, at, k0, begin, size);
-  for (Value &operand : operands)
-    if (operand.getDefiningOp() == loops.statistics)
-      operand = load(numbers[cast<OpResult>(operand).getResultNumber()], at);
-  SmallVector<Value> sums = {rowsOf(dq, at.offset, b.getIndexAttr(panel)),
-                             rowsOf(dkTile, begin, size),
-                             rowsOf(dvTile, begin, size)};
-  for (Value all : dcaptures)
-    sums.push_back(view(Slab{all, 1, /*isStacked=*/false}, at));
-  for (auto [init, sum] : llvm::zip_equal(step.getDpsInitsMutable(), sums))
-    operands[init.getOperandNumber()] = CPUTileBuilder::load(sum);
-  Value from =
-      arith::IndexCastOp::create(b, b.getI32Type(), index.add(k0, begin));
-  StepInputs inputs = score.getInputs(at, from);
-  inputs.lo = CPUTileBuilder::load(loTile);
-  inputs.hi = CPUTileBuilder::load(hiTile);
-  inputs.k0 = from;
-  inputs.whole = whole;
-  auto copy = StepOpInterface(step).cloneOnTiles(b, operands, inputs);
-  for (auto [result, sum] : llvm::zip_equal(copy->getResults(), sums))
-    store(result, sum);
+    SmallVector<Value> views;
+    for (const Sum &sum : sums)
+      views.push_back(
+          sum.isOfNumbers() ? view(Slab{sum.memory, 1, /*isStacked=*/false}, at)
+          : sum.ofKeys ? rowsOf(sum.ofBlock, keys.begin, keys.size)
+                       : rowsOf(sum.memory, at.offset, b.getIndexAttr(panel)));
+    emitStep(at, block, keys, lo.memory, hi.memory, views);
+  });
 }

@@ -9,28 +9,24 @@
 #ifndef VARLEN_CONVERSION_VARLENTOCPU_SEQUENCETILECONVERTER_H
 #define VARLEN_CONVERSION_VARLENTOCPU_SEQUENCETILECONVERTER_H
 
-#include "ScoreInputs.h"
-#include "SequenceTiles.h"
-#include "StepFactors.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "TileBody.h"
 
 namespace mlir::varlen {
 
-/// Converts a loop over sequences that own dq, dk and dv.
+/// Converts a loop over sequences, operation by operation: which sums its step
+/// adds to, and where they are written, does not matter here.
 ///
-/// q and dout of an item are packed before its first block, twice: by columns,
-/// which scores read, and by rows, which dk and dv read. The step of a block is
-/// cut into panels of queries.
+/// Rows of an item are packed before its first block, in each order in which a
+/// product reads them. The step of a block is cut into panels of queries.
 ///
 /// A sequence with so much of the work that threads would wait for it is cut to
 /// a grid of ranges of panels and chunks of kv blocks. Cells of one diagonal
-/// touch different rows of all gradients, so they run at once, one diagonal
-/// after the other: every row is still summed in the order of blocks, or of
-/// panels, and has the same bits as in one piece.
-class SequenceTileConverter : QueryPanels {
+/// touch different rows of all sums, so they run at once, one diagonal after
+/// the other: every row is still summed in the order of blocks, or of panels,
+/// and has the same bits as in one piece.
+class SequenceTileConverter : TileBody {
 public:
-  SequenceTileConverter(SequenceTiles parts, const CPUTileBuilder &common);
+  SequenceTileConverter(TileLoop loop, const CPUTileBuilder &common);
 
   /// Emits what becomes of keys that no item has, from a list with keys for
   /// rows.
@@ -50,67 +46,62 @@ private:
     Value ranges, chunks, rows, blocks;
   };
   /// What a thread does of an item: some query rows against some kv blocks,
-  /// and whether their gradients begin and end here.
+  /// and whether their sums begin and end here.
   struct Cell {
     Value firstRow, endRow, firstBlock, endBlock;
     Value beginsQueries, endsQueries, beginsKeys, endsKeys;
   };
+  /// What a step adds to: rows of keys or of queries, or numbers of queries.
+  struct Sum {
+    RankedTensorType type;
+    bool ofKeys;
+    /// Of the item at hand; of keys by kv block, and that of the block at hand.
+    Value memory = {}, ofBlock = {};
+
+    bool isOfNumbers() const { return !ofKeys && type.getDimSize(0) == 1; }
+  };
   /// Whether some item with at most these extents is cut.
   Value emitIsCut(Value scores, Value rows, Value blocks, Value allScores);
-  Grid emitGrid(const WorkTile &tile);
-  Value emitNumBlocks(const WorkTile &tile);
-  Cell emitWholeCell(const WorkTile &tile);
-  Cell emitCell(const WorkTile &tile, const Grid &grid, Value range,
-                Value chunk);
+  Grid emitGrid(const WorkTile &item);
+  Value emitNumBlocks(const WorkTile &item);
+  Cell emitWholeCell();
+  Cell emitCell(const Grid &grid, Value range, Value chunk);
   /// What outlives a cell of an item that is cut: all its panels of queries,
-  /// and the sums of all gradients, those of keys by kv block. `use` says which
-  /// of such memory is that of the item at hand.
+  /// and all sums. `use` says which of such memory is that of the item at hand.
   SmallVector<Value> allocateMemory(Value rows, Value panels, Value blocks);
-  void use(const WorkTile &tile, ValueRange memory);
-  void allocateScratch(const WorkTile &tile);
+  void use(ValueRange memory);
+  void allocateScratch();
   /// The diagonals of the grid of item `number`, or all items in one piece if
   /// `isWhole`.
   void emitDiagonals(Value items, Value number, Value isWhole,
                      const Limits &most, ArrayRef<Value> shared);
-  void emitItem(const WorkTile &tile, const Cell &cell);
-  void emitBlock(const WorkTile &tile, const Cell &cell, Value number);
-  void emitPanel(const WorkTile &tile, const Panel &at, Value k0, Value keys);
+  void emitItem(const Cell &cell);
+  void emitBlock(const Cell &cell, Value number);
+  void emitPanel(const Panel &at, const KeyBlock &block);
   /// The queries of a tile from `p` on, which are one panel.
-  Panel queriesAt(const WorkTile &tile, Value p) {
+  Panel queriesAt(Value p) {
     return {index.div(p, index.constant(panel)), p, p,
             index.min(index.sub(tile.rows, p), index.constant(panel))};
   }
-  /// A panel against `size` keys of the block at k0 from `begin` on.
-  void emitStep(const WorkTile &tile, const Panel &at, Value k0, Value begin,
-                Value size, Value whole);
-  void emitWrite(WriteOp write, Value sum, const RowMap &rows, Value first,
-                 Value count);
-  /// The gradients of captures of some query rows: what `valueOf` says of a
-  /// write and a row.
-  void emitWriteCaptures(
-      const WorkTile &tile, Value first, Value end,
-      function_ref<Value(WriteOp, Value dcaptures, Value row)> valueOf);
-  /// Zeros in the gradients of tables of keys, of some keys of a kv head.
-  void emitKeyClears(const RowMap &rows, Value first, Value count);
-  /// Zeros in rows of the gradients of other tables.
-  void emitClears(const WorkTile &tile, Value first, Value end);
-  /// What rows get that meet nothing.
-  void emitOtherwise(WriteOp write, const RowMap &rows, Value first,
+  Value rowsOf(Value memory, OpFoldResult row, OpFoldResult rows) {
+    return rowView(memory, row, rows,
+                   b.getIndexAttr(memoryType(memory).getDimSize(1)));
+  }
+  /// The sum that a result of the step or of the loop over blocks is.
+  Sum &sumOf(Value result);
+  /// What a cell does with its queries before its blocks, and after them.
+  void emitBefore(const Cell &cell);
+  void emitAfter(const Cell &cell);
+  /// Writes rows of a sum, the first of which is that of `first`.
+  void emitWriteRows(WriteOp write, Value sum, const RowMap &rows, Value first,
                      Value count);
+  void emitClear(ClearOp clear, const RowMap &rows, Value first, Value count);
+  /// What rows get that meet nothing, of the body of the loop over tiles or of
+  /// that over blocks.
+  void emitUnseen(Block &body, const RowMap &rows, Value first, Value count);
 
-  SequenceTiles loops;
-  const RowScratch &statistics;
   Value group;
-  StepFactors factors;
-  ScoreInputs score;
-
-  // Of the item at hand: the sums of queries, and of keys by kv block; lse,
-  // delta and captures, where they are.
-  Value dq, dk, dv;
-  SmallVector<Value> dcaptures;
-  SmallVector<Slab> numbers;
-  // Scratch of a cell: limits of a panel, and gradients of a kv block.
-  Value loTile, hiTile, dkTile, dvTile;
+  SmallVector<Sum> sums;
 };
 
 } // namespace mlir::varlen

@@ -36,16 +36,12 @@ static constexpr int64_t kKeysAtOnce = 1024;
 
 /// The element type of the rows that the step of a loop reads; without a step
 /// that of the first values that are read.
-static FloatType getElement(ForTilesOp loop) {
-  FloatType element = Float32Type::get(loop.getContext());
-  loop.walk([&](ReadOp read) {
-    element = cast<FloatType>(getElementTypeOrSelf(read.getResult(0)));
-    return WalkResult::interrupt();
-  });
-  loop.walk([&](StepOpInterface step) {
-    element = elementOf(StepFactors::getSource(step.getFactors().front()));
-  });
-  return element;
+static FloatType getElement(TileLoop loop) {
+  if (loop.step)
+    return elementOf(StepFactors::getSource(loop.step.getFactors().front()));
+  for (auto read : loop.tiles.getBody()->getOps<ReadOp>())
+    return cast<FloatType>(getElementTypeOrSelf(read.getResult(0)));
+  return Float32Type::get(loop.tiles.getContext());
 }
 
 namespace {
@@ -85,8 +81,8 @@ private:
   }
   Value emitHeads() { return index.mul(batch.getKvHeads(), batch.getGroup()); }
   LogicalResult convert(ForTilesOp loop);
-  LogicalResult convertQueries(ForTilesOp loop, CPUScheduleAttr schedule);
-  LogicalResult convertSequences(ForTilesOp loop, CPUScheduleAttr schedule);
+  void convertQueries(TileLoop loop, const CPUTileBuilder &common);
+  void convertSequences(TileLoop loop, const CPUTileBuilder &common);
   LogicalResult convertHeads(ForTilesOp loop);
 
   const BatchLoops &found;
@@ -131,33 +127,22 @@ Value BatchConverter::emitList(const Side &rows, const Side &others,
   return lists.back();
 }
 
-LogicalResult BatchConverter::convertQueries(ForTilesOp loop,
-                                             CPUScheduleAttr schedule) {
-  FailureOr<QueryLoop> parts = verifyQueryLoop(loop, schedule);
-  if (failed(parts))
-    return failure();
+void BatchConverter::convertQueries(TileLoop loop,
+                                    const CPUTileBuilder &common) {
   // Without keys all heads of a token come one after the other, as in memory.
   Value kvHeads = batch.getKvHeads(), group = batch.getGroup();
-  if (!parts->blocks) {
+  if (!loop.blocks) {
     group = emitHeads();
     kvHeads = index.constant(1);
   }
   Value list = emitList(queries, keys, batch.getQOffset(), kvHeads, group,
-                        batch.getMask(), loop.getTileType().getSize());
-  ImplicitLocOpBuilder builder(loop.getLoc(), b);
-  CPUTileBuilder common(builder, schedule, getElement(loop), scratch);
-  QueryTileConverter(*parts, common).emit(list, group);
-  return success();
+                        batch.getMask(), loop.tiles.getTileType().getSize());
+  QueryTileConverter(loop, common).emit(list, group);
 }
 
-LogicalResult BatchConverter::convertSequences(ForTilesOp loop,
-                                               CPUScheduleAttr schedule) {
-  FailureOr<SequenceTiles> parts = findSequenceTiles(loop, schedule);
-  if (failed(parts))
-    return failure();
-  ImplicitLocOpBuilder builder(loop.getLoc(), b);
-  CPUTileBuilder common(builder, schedule, getElement(loop), scratch);
-  SequenceTileConverter converter(*parts, common);
+void BatchConverter::convertSequences(TileLoop loop,
+                                      const CPUTileBuilder &common) {
+  SequenceTileConverter converter(loop, common);
   Value ofKeys = emitList(keys, queries, /*offset=*/Value(), batch.getKvHeads(),
                           index.constant(1), MaskAttr::getFull(b.getContext()),
                           kKeysAtOnce);
@@ -166,7 +151,6 @@ LogicalResult BatchConverter::convertSequences(ForTilesOp loop,
                          batch.getGroup(), batch.getMask(),
                          std::numeric_limits<int64_t>::max());
   converter.emit(items);
-  return success();
 }
 
 LogicalResult BatchConverter::convertHeads(ForTilesOp loop) {
@@ -197,8 +181,16 @@ LogicalResult BatchConverter::convert(ForTilesOp loop) {
   if (!schedule)
     return loop.emitOpError("expected a #varlen.cpu_schedule under ")
            << kScheduleAttrName;
-  return axis == Axis::Sequences ? convertSequences(loop, schedule)
-                                 : convertQueries(loop, schedule);
+  FailureOr<TileLoop> parts = verifyTileLoop(loop, schedule);
+  if (failed(parts))
+    return failure();
+  ImplicitLocOpBuilder builder(loop.getLoc(), b);
+  CPUTileBuilder common(builder, schedule, getElement(*parts), scratch);
+  if (axis == Axis::Sequences)
+    convertSequences(*parts, common);
+  else
+    convertQueries(*parts, common);
+  return success();
 }
 
 LogicalResult BatchConverter::convert() {

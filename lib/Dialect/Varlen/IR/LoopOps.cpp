@@ -395,6 +395,10 @@ LogicalResult ReadOp::verify() {
   return verifyRows(*this, getValues(), getSource(), getTile().getType());
 }
 
+bool WriteOp::isOfVectors() {
+  return getColumns(getDestination().getType()).has_value();
+}
+
 LogicalResult WriteOp::verify() {
   Type element = getElement(getDestination().getType());
   for (Value value : getValues()) {

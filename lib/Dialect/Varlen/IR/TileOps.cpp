@@ -548,6 +548,11 @@ FloatType OnlineAttnGradOp::getComputeType() {
   return cast<FloatType>(elementOf(getLse()));
 }
 
+bool OnlineAttnGradOp::isOfKeys(OpOperand &init) {
+  return llvm::any_of(llvm::concat<OpOperand>(getDkMutable(), getDvMutable()),
+                      [&](OpOperand &keys) { return &keys == &init; });
+}
+
 void OnlineAttnGradOp::setInputs(const StepInputs &inputs) {
   setInputsOf(*this, inputs);
   getDtablesMutable().assign(inputs.dtables);

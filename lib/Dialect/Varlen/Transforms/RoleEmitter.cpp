@@ -210,8 +210,8 @@ ForTilesOp RoleEmitter::emitOut(AttnOp attn, const RoleShape &shape) {
   StepSizes sizes{};
   sizes.queries = shape.tile;
   sizes.valueHeadDim = rowsOf(op.getV(), shape.block, shape).getDimSize(1);
-  auto acc = RankedTensorType::get(getAccTileShape(shape.orientation, sizes),
-                                   compute);
+  auto acc =
+      RankedTensorType::get(getAccTileShape(shape.orientation, sizes), compute);
   auto orientation = OrientationAttr::get(b.getContext(), shape.orientation);
   auto init = OnlineInitOp::create(b, acc, row, row, scaleAttr(), orientation);
   SmallVector<Value> captures;

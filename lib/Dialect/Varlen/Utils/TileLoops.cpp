@@ -11,26 +11,10 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-/// The rank of memory, 0 of scratch.
-static int64_t getRank(Value memory) {
-  auto type = dyn_cast<MemRefType>(memory.getType());
-  return type ? type.getRank() : 0;
-}
-
-ReadOp varlen::findStatisticsRead(OnlineAttnGradOp step, Value tile) {
-  auto read = step.getLse().getDefiningOp<ReadOp>();
-  SmallVector<Value> numbers = {step.getLse(), step.getDelta()};
-  llvm::append_range(numbers, step.getCaptures());
-  if (!read || read.getTile() != tile || getRank(read.getSource()) != 0 ||
-      ValueRange(read.getValues()) != ValueRange(numbers))
-    return {};
-  return read;
-}
-
 static FailureOr<SinkGrad> findSinkGrad(OnlineSinkGradOp op, ForTilesOp loop) {
   auto read = op.getTerms().getDefiningOp<ReadOp>();
   if (!read || read.getTile() != loop.getTile() ||
-      getRank(read.getSource()) != 0)
+      !isa<RowsType>(read.getSource().getType()))
     return op.emitOpError("expected terms that are read from varlen.rows at "
                           "the tile");
   auto write =

@@ -268,6 +268,10 @@ def Varlen_WriteOp : Varlen_Op<"write"> {
     `:` type($values) `->` type($destination) `,` type($tile)
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Whether it writes rows of T x H x D.
+    bool isOfVectors();
+  }];
 }
 
 def Varlen_SizeOp : Varlen_Op<"size", [Pure]> {

@@ -631,6 +631,7 @@ def Varlen_OnlineAttnGradOp : Varlen_Op<"online_attn_grad", [
     ::llvm::SmallVector<::mlir::varlen::StepFactor> getFactors();
     ::mlir::FloatType getComputeType();
     void setInputs(const ::mlir::varlen::StepInputs &inputs);
+    bool isOfKeys(::mlir::OpOperand &init);
     ::llvm::SmallVector<::mlir::Value> getTableGradients();
     ::llvm::SmallVector<::mlir::BlockArgument> getGradientTables();
   }];

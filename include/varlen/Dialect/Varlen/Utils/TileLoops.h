@@ -53,10 +53,6 @@ FailureOr<unsigned> convertTileLoops(
     Operation *root,
     function_ref<LogicalResult(const BatchLoops &, OpBuilder &)> convert);
 
-/// The read of `varlen.rows` at `tile` whose results are lse, delta and the
-/// captures of the step, in this order; null if these have another source.
-ReadOp findStatisticsRead(OnlineAttnGradOp step, Value tile);
-
 /// Whether a loop has an operation of that kind.
 template <typename Op> bool hasOp(ForTilesOp loop) {
   return !loop.getBody()->getOps<Op>().empty();

@@ -1,0 +1,111 @@
+//===- TileBody.cpp - What bodies of loops over tiles share ---------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileBody.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+TileBody::TileBody(const CPUTileBuilder &common, TileLoop loop,
+                   Orientation orientation, int64_t size, int64_t panels)
+    : QueryPanels(common, orientation, size, panels), ops(loop) {
+  if (!ops.step)
+    return;
+  factors.emplace(*this, ops.step);
+  score.emplace(*this, ops.step);
+}
+
+Slab TileBody::slabOf(Value value) {
+  while (Value operand = takenOver.lookup(value))
+    value = operand;
+  return slabs.at(value);
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+void TileBody::useScore(ValueRange memory) {
+  score->use(memory,
+             llvm::map_to_vector(ops.step.getCaptures(), [&](Value capture) {
+               return slabOf(capture);
+             }));
+}
+
+void TileBody::emitSeen(const Panel &at, const KeyBlock &block,
+                        function_ref<void(const KeyRange &)> body) {
+  VisiblePart seen = visiblePart(tile, at.first, at.rows, block.k0, block.keys);
+  // In whole granules, of which the last may be cut where keys are.
+  Value end = isKQ() ? seen.end : index.min(seen.end, block.keys);
+  Value from = index.add(block.k0, seen.begin), to = index.add(block.k0, end);
+  Value may = score->mayBeVisible(tile, score->loadRanges(at.number), at.first,
+                                  at.rows, from, to);
+  branch(both(index.less(seen.begin, end), may), [&] {
+    Value size = index.sub(end, seen.begin);
+    body({seen.begin, size, seeAll(seen, from, to)});
+  });
+}
+
+void TileBody::emitStep(const Panel &at, const KeyBlock &block,
+                        const KeyRange &keys, Value limitsLo, Value limitsHi,
+                        ArrayRef<Value> sums) {
+  SmallVector<Value> operands(ops.step->getOperands());
+  factors->load(operands, tile, at, block.k0, keys.begin, keys.size);
+  for (OpOperand *number : getNumbers(ops.step))
+    operands[number->getOperandNumber()] = load(slabOf(number->get()), at);
+  for (auto [init, sum] : llvm::zip_equal(ops.step.getDpsInitsMutable(), sums))
+    operands[init.getOperandNumber()] = CPUTileBuilder::load(sum);
+  Value from = arith::IndexCastOp::create(b, b.getI32Type(),
+                                          index.add(block.k0, keys.begin));
+  StepInputs inputs = score->getInputs(at, from);
+  inputs.lo = CPUTileBuilder::load(limitsLo);
+  inputs.hi = CPUTileBuilder::load(limitsHi);
+  inputs.k0 = from;
+  inputs.whole = keys.whole;
+  StepOpInterface step = ops.step.cloneOnTiles(b, operands, inputs);
+  step.setOrientation(orientation);
+  for (auto [result, sum] : llvm::zip_equal(step->getResults(), sums))
+    store(result, sum);
+}
+
+//===----------------------------------------------------------------------===//
+// Writes
+//===----------------------------------------------------------------------===//
+
+Value TileBody::emitFactor(WriteOp write) {
+  auto factor = write.getFactor();
+  return factor ? floatConstant(factor->convertToDouble()) : Value();
+}
+
+void TileBody::emitWriteNumbers(WriteOp write, const Panel &at) {
+  Value times = emitFactor(write);
+  loop(index.constant(0), at.rows, 1, [&](Value lane) {
+    for (auto [i, value] : llvm::enumerate(write.getValues())) {
+      Value number = loadNumber(slabOf(value), at, lane);
+      if (times)
+        number = arith::MulFOp::create(b, number, times);
+      storeNumber(tile, number, write.getDestination(),
+                  index.add(at.first, lane), i);
+    }
+  });
+}
+
+void TileBody::emitOtherwise(WriteOp write, const RowMap &rows, Value first,
+                             Value count) {
+  ArrayRef<double> values = write.getOtherwise();
+  if (write.isOfVectors())
+    return emitFillRows(b, values.front(), rows, first, count,
+                        write.getDestination(), lanes);
+  loop(index.constant(0), count, 1, [&](Value i) {
+    for (auto [number, value] : llvm::enumerate(values))
+      storeNumber(tile, floatConstant(value), write.getDestination(),
+                  index.add(first, i), number);
+  });
+}

@@ -1,0 +1,72 @@
+//===- TileBody.h - What bodies of loops over tiles share -------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_CONVERSION_VARLENTOCPU_TILEBODY_H
+#define VARLEN_CONVERSION_VARLENTOCPU_TILEBODY_H
+
+#include "QueryPanels.h"
+#include "ScoreInputs.h"
+#include "StepFactors.h"
+#include "TileLoop.h"
+
+namespace mlir::varlen {
+
+/// Converts the operations that loops over tiles of queries and over sequences
+/// have in common: steps, which are cut into panels of queries, and writes.
+class TileBody : public QueryPanels {
+protected:
+  TileBody(const CPUTileBuilder &common, TileLoop loop, Orientation orientation,
+           int64_t size, int64_t panels);
+  // What steps read refers to the panels of this object.
+  TileBody(const TileBody &) = delete;
+
+  /// Some keys of the sequence.
+  struct KeyBlock {
+    Value k0, keys;
+  };
+  /// `size` keys of a block from `begin` on; the limits of queries count unless
+  /// `whole`.
+  struct KeyRange {
+    Value begin, size, whole;
+  };
+
+  /// Where a number of each query, or its part of a state, is.
+  Slab slabOf(Value value);
+  /// Says which memory of the score's inputs is used, with the slabs of
+  /// captures.
+  void useScore(ValueRange memory);
+  /// Emits `body` for the keys of a block that some query of a panel may see.
+  void emitSeen(const Panel &at, const KeyBlock &block,
+                function_ref<void(const KeyRange &)> body);
+  /// A step on those, which adds to `sums`.
+  void emitStep(const Panel &at, const KeyBlock &block, const KeyRange &keys,
+                Value limitsLo, Value limitsHi, ArrayRef<Value> sums);
+  /// The factor of a write; null if there is none.
+  Value emitFactor(WriteOp write);
+  void emitWriteNumbers(WriteOp write, const Panel &at);
+  /// What `count` rows of the tile, or of keys, from `first` on get that meet
+  /// nothing or belong to no sequence.
+  void emitOtherwise(WriteOp write, const RowMap &rows, Value first,
+                     Value count);
+
+  TileLoop ops;
+  WorkTile tile;
+  /// Of values of the tile.
+  DenseMap<Value, Slab> slabs;
+  /// Of results in the memory of an operand, that operand.
+  DenseMap<Value, Value> takenOver;
+  /// The keys that each query sees.
+  Slab lo, hi;
+  /// Of the step, if there is one.
+  std::optional<StepFactors> factors;
+  std::optional<ScoreInputs> score;
+};
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_CONVERSION_VARLENTOCPU_TILEBODY_H

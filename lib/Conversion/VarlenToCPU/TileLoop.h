@@ -1,0 +1,33 @@
+//===- TileLoop.h - A loop over tiles and its steps -------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_CONVERSION_VARLENTOCPU_TILELOOP_H
+#define VARLEN_CONVERSION_VARLENTOCPU_TILELOOP_H
+
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+
+namespace mlir::varlen {
+
+/// A loop over tiles, and its loop over blocks of keys with one step, both null
+/// if there is none.
+struct TileLoop {
+  ForTilesOp tiles;
+  ForBlocksOp blocks;
+  StepOpInterface step;
+};
+
+/// The operands of a step that are numbers of queries.
+SmallVector<OpOperand *> getNumbers(StepOpInterface step);
+
+/// Verifies each operation of `tiles`, a loop over queries or over sequences,
+/// as a CPU converts it with that schedule.
+FailureOr<TileLoop> verifyTileLoop(ForTilesOp tiles, CPUScheduleAttr schedule);
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_CONVERSION_VARLENTOCPU_TILELOOP_H
