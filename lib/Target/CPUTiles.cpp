@@ -62,3 +62,13 @@ ContractionTile mlir::varlen::getContractionTileInPlace(const CPUTarget &cpu) {
   tile.vectors = cpu.vectorRegisters / (2 * tile.rows);
   return tile;
 }
+
+ContractionTile
+mlir::varlen::getContractionTileTransposed(const CPUTarget &cpu) {
+  // Half the registers are a square. 4 rows take a fourth longer than one, for
+  // transposing takes most of the time.
+  ContractionTile tile = getContractionTile(cpu);
+  tile.rows = 4;
+  tile.vectors = 1;
+  return tile;
+}

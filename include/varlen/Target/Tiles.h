@@ -50,6 +50,10 @@ ContractionTile getContractionTile(const CPUTarget &cpu);
 /// few rows, and each row of the right one may be on a page of its own.
 ContractionTile getContractionTileInPlace(const CPUTarget &cpu);
 
+/// Those for few rows and a right factor of which squares are transposed in
+/// registers.
+ContractionTile getContractionTileTransposed(const CPUTarget &cpu);
+
 /// Tile sizes of one kernel on a GPU; the parameters of
 /// `#varlen.gpu_schedule`.
 struct GPUTiles {

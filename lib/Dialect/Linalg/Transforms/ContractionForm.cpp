@@ -54,8 +54,9 @@ FailureOr<ContractionForm> varlen::getContractionForm(linalg::LinalgOp op) {
   for (unsigned k : dims->k)
     if (isLast(op, *form.lhs, k))
       form.depth = k;
+  form.hasRightDepthLast = isLast(op, *form.rhs, form.depth);
   form.hasDepthLast =
-      isLast(op, *form.lhs, form.depth) && isLast(op, *form.rhs, form.depth);
+      form.hasRightDepthLast && isLast(op, *form.lhs, form.depth);
   // Results first: the sums of contracted loops around the tile are in memory.
   for (bool isOfResult : {true, false})
     for (unsigned dim = 0; dim < op.getNumLoops(); ++dim)

@@ -13,6 +13,10 @@
 
 namespace mlir::varlen {
 
+/// Discardable attribute of a linalg.contract: that it adds up in the order of
+/// the contracted loop, whatever its operands look like in memory.
+inline constexpr llvm::StringLiteral kInOrderAttrName = "varlen.in_order";
+
 /// Which loop and operand of a contraction is what: the result's columns are
 /// those of `rhs`.
 struct ContractionForm {
@@ -20,8 +24,8 @@ struct ContractionForm {
   OpOperand *lhs, *rhs, *result;
   /// Whether the columns are the last dimension of `rhs`, too.
   bool hasColumnsLast;
-  /// Whether the depth is the last dimension of both factors.
-  bool hasDepthLast;
+  /// Whether the depth is the last dimension of `rhs`, and of both factors.
+  bool hasRightDepthLast, hasDepthLast;
   /// All other loops.
   SmallVector<unsigned> outer;
 };

@@ -22,13 +22,15 @@ static bool isContiguous(OpOperand *operand) {
   return cast<MemRefType>(operand->get().getType()).isLastDimUnitStride();
 }
 
-Value PairVectorizer::broadcastPair(Value pair) {
-  Type word = b.getI32Type();
-  Value words = vector::BroadcastOp::create(
-      b, VectorType::get({lanes}, word),
-      vector::ExtractOp::create(
-          b, vector::BitCastOp::create(b, VectorType::get({1}, word), pair),
-          0));
+Value PairVectorizer::toWords(Value pairs) {
+  int64_t count = cast<VectorType>(pairs.getType()).getNumElements() / 2;
+  Value words = vector::BitCastOp::create(
+      b, VectorType::get({count}, b.getI32Type()), pairs);
+  return count == 1 ? vector::ExtractOp::create(b, words, 0).getResult()
+                    : words;
+}
+
+Value PairVectorizer::toFactor(Value words) {
   return vector::BitCastOp::create(
       b, VectorType::get({2 * lanes}, b.getBF16Type()), words);
 }
@@ -56,20 +58,25 @@ Value PairVectorizer::loadRight(Value mask) {
   return vector::InterleaveOp::create(b, first, second);
 }
 
-Value PairVectorizer::loadLeft() {
+Value PairVectorizer::loadStep(OpOperand &operand) {
   auto type = VectorType::get({2}, b.getBF16Type());
-  Value memory = form.lhs->get();
-  AffineMap map = op.getMatchingIndexingMap(form.lhs);
-  bool isNeighbour = isContiguous(form.lhs) &&
+  AffineMap map = op.getMatchingIndexingMap(&operand);
+  bool isNeighbour = isContiguous(&operand) &&
                      map.getDimPosition(map.getNumResults() - 1) == form.depth;
   if (isNeighbour && !isLastStep)
-    return broadcastPair(
-        vector::LoadOp::create(b, type, memory, getIndices(*form.lhs)));
+    return toWords(
+        vector::LoadOp::create(b, type, operand.get(), getIndices(operand)));
   auto [first, second] = loadBoth([&]() -> Value {
-    return memref::LoadOp::create(b, memory, getIndices(*form.lhs));
+    return memref::LoadOp::create(b, operand.get(), getIndices(operand));
   });
-  return broadcastPair(
+  return toWords(
       vector::FromElementsOp::create(b, type, ValueRange{first, second}));
+}
+
+Value PairVectorizer::loadSteps(OpOperand &operand) {
+  return toWords(
+      vector::LoadOp::create(b, VectorType::get({2 * lanes}, b.getBF16Type()),
+                             operand.get(), getIndices(operand)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -109,10 +116,10 @@ Value PackedPairVectorizer::loadRight(Value mask) {
       arith::ConstantOp::create(b, b.getZeroAttr(type)));
 }
 
-Value PackedPairVectorizer::loadLeft() {
-  return broadcastPair(
-      vector::LoadOp::create(b, VectorType::get({2}, b.getBF16Type()),
-                             form.lhs->get(), getIndices(*form.lhs)));
+Value PackedPairVectorizer::loadStep(OpOperand &operand) {
+  return toWords(vector::LoadOp::create(b,
+                                        VectorType::get({2}, b.getBF16Type()),
+                                        operand.get(), getIndices(operand)));
 }
 
 Value PackedPairVectorizer::emitRightMask(Value columns) {

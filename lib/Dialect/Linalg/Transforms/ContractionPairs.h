@@ -30,13 +30,15 @@ public:
       : ContractionVectorizer(builder, op, form, target, depthStep) {}
 
 protected:
-  /// Two elements in all pairs of a vector.
-  Value broadcastPair(Value pair);
+  /// A pair, or a vector of them, as integers; and the other way.
+  Value toWords(Value pairs);
+  Value toFactor(Value words) override;
+  Value loadStep(OpOperand &operand) override;
+  Value loadSteps(OpOperand &operand) override;
 
 private:
   std::pair<Value, Value> loadBoth(function_ref<Value()> load);
   Value loadRight(Value mask) override;
-  Value loadLeft() override;
   Value addProducts(Value lhs, Value rhs, Value sum) override;
 };
 
@@ -53,7 +55,7 @@ public:
 private:
   void emitMatrix() override;
   Value loadRight(Value mask) override;
-  Value loadLeft() override;
+  Value loadStep(OpOperand &operand) override;
   Value emitRightMask(Value columns) override;
 
   /// The right factor, each row of pairs as one dimension.

@@ -84,11 +84,20 @@ Value ContractionVectorizer::loadRight(Value mask) {
   return convert(b, load(*form.rhs, mask), element);
 }
 
+Value ContractionVectorizer::loadStep(OpOperand &operand) {
+  return convert(b,
+                 memref::LoadOp::create(b, operand.get(), getIndices(operand)),
+                 element);
+}
+
+Value ContractionVectorizer::loadSteps(OpOperand &operand) {
+  return convert(b, load(operand, /*mask=*/{}), element);
+}
+
 Value ContractionVectorizer::loadLeft() {
-  Value factor =
-      memref::LoadOp::create(b, form.lhs->get(), getIndices(*form.lhs));
-  return vector::BroadcastOp::create(b, VectorType::get({lanes}, element),
-                                     convert(b, factor, element));
+  Value step = loadStep(*form.lhs);
+  return toFactor(vector::BroadcastOp::create(
+      b, VectorType::get({lanes}, step.getType()), step));
 }
 
 Value ContractionVectorizer::addProducts(Value lhs, Value rhs, Value sum) {
@@ -111,9 +120,21 @@ void ContractionVectorizer::prefetch(Value row, ArrayRef<Value> columns) {
   }
 }
 
-/// `sums` and the products of `depth` steps. Meanwhile the next panel, which
-/// lies behind this one in memory, is fetched, a part of it with each tile of a
-/// block of rows: all of it with each tile would take more time than it saves.
+Values ContractionVectorizer::emitLastStep(
+    Value whole, Values sums, function_ref<Values(Value, ValueRange)> addStep) {
+  IndexBuilder index{b};
+  Value depth = extents[form.depth];
+  if (getConstantIntValue(index.sub(depth, whole)) == 0)
+    return sums;
+  isLastStep = true;
+  sums = emitLoop(b, whole, depth, index.constant(depthStep), sums, addStep);
+  isLastStep = false;
+  return sums;
+}
+
+/// Of panels, the next one, which lies behind this one in memory, is fetched
+/// meanwhile, a part of it with each tile of a block of rows: all of it with
+/// each tile would take more time than it saves.
 Values ContractionVectorizer::emitDepth(
     Value row, ArrayRef<Value> columns, Values sums,
     function_ref<Values(Value, ValueRange)> addStep) {
@@ -121,19 +142,13 @@ Values ContractionVectorizer::emitDepth(
   Value depth = extents[form.depth], one = index.constant(1);
   if (!hasPanels) {
     Value whole = index.roundDown(depth, depthStep);
-    Value each = index.constant(depthStep);
-    sums = emitLoop(b, index.constant(0), whole, each, sums,
-                    [&](Value k, ValueRange state) {
+    sums = emitLoop(b, index.constant(0), whole, index.constant(depthStep),
+                    sums, [&](Value k, ValueRange state) {
                       for (int64_t i = 0; i < depthStep; ++i)
                         prefetch(index.add(k, kRowsAhead + i), columns);
                       return addStep(k, state);
                     });
-    if (getConstantIntValue(index.sub(depth, whole)) == 0)
-      return sums;
-    isLastStep = true;
-    sums = emitLoop(b, whole, depth, each, sums, addStep);
-    isLastStep = false;
-    return sums;
+    return emitLastStep(whole, sums, addStep);
   }
   Value numTiles = index.ceilDiv(extents[form.rows], sizes.rows);
   Value share = index.div(index.add(depth, index.sub(numTiles, one)), numTiles);
@@ -188,7 +203,7 @@ void ContractionVectorizer::emitTile(const Tile &tile) {
       indices[form.columns] = columns[j];
       vectors.push_back(loadRight(rightMasks[j]));
     }
-    for (int64_t i = 0; i < tile.numRows; ++i) {
+    for (int64_t i = 0, e = state.size() / sizes.vectors; i < e; ++i) {
       indices[form.rows] = rows[i];
       Value factor = loadLeft();
       for (int64_t j = 0; j < sizes.vectors; ++j) {

@@ -31,11 +31,17 @@ protected:
   void emitMatrix() override;
 
   /// What a step of the contracted loop takes, at `indices`: a vector of the
-  /// right factor, of its columns that `mask` has if that is there; an element
-  /// of the left one in all lanes of a vector; and the sum of their products.
+  /// right factor, of its columns that `mask` has if that is there; what the
+  /// left one has in all lanes of a vector; and the sum of their products.
   virtual Value loadRight(Value mask);
-  virtual Value loadLeft();
+  Value loadLeft();
   virtual Value addProducts(Value lhs, Value rhs, Value sum);
+  /// What a step takes of one row or column of an operand, as one scalar; that
+  /// of as many steps as a vector has lanes, where the contracted loop is
+  /// contiguous; and a vector of such scalars as a factor of `addProducts`.
+  virtual Value loadStep(OpOperand &operand);
+  virtual Value loadSteps(OpOperand &operand);
+  virtual Value toFactor(Value steps) { return steps; }
   /// The mask of `loadRight` for as many columns.
   virtual Value emitRightMask(Value columns) {
     return emitMask(columns, lanes);
@@ -44,6 +50,23 @@ protected:
   Value emitMask(Value count, int64_t size);
   /// A vector of an operand's columns, of those that `mask` has if it is there.
   Value load(OpOperand &operand, Value mask);
+
+  /// A tile of the result: its first row and column, and what is left from
+  /// there on of each where the tile may be cut.
+  struct Tile {
+    Value row, column, rows, columns;
+    /// Rows in registers.
+    int64_t numRows;
+  };
+
+  void emitTile(const Tile &tile);
+  /// `sums` and the products of the contracted loop; `addStep` adds those of a
+  /// step, to the sums of as many rows as it is given. The step at `whole` is
+  /// one of fewer elements than the others, if there is one.
+  virtual Values emitDepth(Value row, ArrayRef<Value> columns, Values sums,
+                           function_ref<Values(Value, ValueRange)> addStep);
+  Values emitLastStep(Value whole, Values sums,
+                      function_ref<Values(Value, ValueRange)> addStep);
 
   ContractionTile sizes;
   /// Of a vector of sums.
@@ -57,20 +80,8 @@ protected:
   bool hasPanels;
 
 private:
-  /// A tile of the result: its first row and column, and what is left from
-  /// there on of each where the tile may be cut.
-  struct Tile {
-    Value row, column, rows, columns;
-    /// Rows in registers.
-    int64_t numRows;
-  };
-
   void emitRows(Value column, Value columns, bool isCut);
-  void emitTile(const Tile &tile);
-
   void prefetch(Value row, ArrayRef<Value> columns);
-  Values emitDepth(Value row, ArrayRef<Value> columns, Values sums,
-                   function_ref<Values(Value, ValueRange)> addStep);
 };
 
 } // namespace mlir::varlen

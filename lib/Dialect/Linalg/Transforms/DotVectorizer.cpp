@@ -31,7 +31,7 @@ DotVectorizer::DotVectorizer(OpBuilder &builder, linalg::LinalgOp op,
 
 bool DotVectorizer::canEmit() {
   if (!op.hasPureBufferSemantics() || element.getWidth() < 32 ||
-      !form.hasDepthLast)
+      !form.hasDepthLast || op->hasAttr(kInOrderAttrName))
     return false;
   for (OpOperand *operand : {form.lhs, form.rhs, form.result})
     if (!cast<MemRefType>(operand->get().getType()).isLastDimUnitStride())

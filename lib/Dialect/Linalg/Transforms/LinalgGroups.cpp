@@ -27,7 +27,7 @@ namespace {
 class GroupFinder {
 public:
   GroupFinder(const CPUTarget &target, bool hasFewRows)
-      : blockRows(getContractionTile(target).blockRows),
+      : target(target), blockRows(getContractionTile(target).blockRows),
         hasFewRows(hasFewRows) {}
 
   void visit(linalg::LinalgOp op);
@@ -44,6 +44,7 @@ private:
   /// is one, are of columns.
   bool hasColumnTiles(linalg::LinalgOp op);
 
+  const CPUTarget &target;
   int64_t blockRows;
   bool hasFewRows;
   llvm::DenseMap<Operation *, LinalgGroup *> groupOf;
@@ -101,14 +102,34 @@ static linalg::LinalgOp findContraction(linalg::LinalgOp op) {
   return {};
 }
 
+int64_t varlen::getFewRows(const ContractionForm &form,
+                           const CPUTarget &target) {
+  if (form.hasColumnsLast)
+    return 16;
+  // It is transposed again for each tile of rows. Panels of pairs are half as
+  // large.
+  int64_t rows = getContractionTileTransposed(target).rows;
+  return target.hasBF16Dot && isBF16Product(form) ? rows : 2 * rows;
+}
+
+bool varlen::canHaveColumnTiles(linalg::LinalgOp op,
+                                const ContractionForm &form) {
+  if (form.hasColumnsLast)
+    return true;
+  // Of many rows it would be in blocks.
+  AffineMap result = op.getMatchingIndexingMap(form.result);
+  return form.hasRightDepthLast && op.getNumReductionLoops() == 1 &&
+         getElement(form.result).getWidth() >= 32 &&
+         result.getDimPosition(result.getNumResults() - 2) == form.rows;
+}
+
 bool GroupFinder::hasColumnTiles(linalg::LinalgOp op) {
   ContractionForm form = *getForm(op);
-  // Else it would sum in another order than panels do, and a row's result would
-  // depend on how many there are.
-  if (!form.hasColumnsLast)
+  if (!canHaveColumnTiles(op, form))
     return false;
   int64_t rows = op.getStaticLoopRanges()[form.rows];
-  return ShapedType::isDynamic(rows) ? hasFewRows : rows <= kFewRows;
+  return ShapedType::isDynamic(rows) ? hasFewRows
+                                     : rows <= getFewRows(form, target);
 }
 
 /// Adds an operation to the group of all that read it.

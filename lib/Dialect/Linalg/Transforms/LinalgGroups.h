@@ -53,7 +53,12 @@ struct LinalgGroup {
 
 /// As many rows of a left factor are too few to copy the right one for: tiles
 /// are of columns then, and read it where it is.
-inline constexpr int64_t kFewRows = 16;
+int64_t getFewRows(const ContractionForm &form, const CPUTarget &target);
+
+/// Whether a contraction of few rows has such tiles. Whether it does or not, it
+/// adds up in the order of the contracted loop, so a row's result does not
+/// depend on how many there are.
+bool canHaveColumnTiles(linalg::LinalgOp op, const ContractionForm &form);
 
 /// The groups of a block, the last one first. Contractions whose number of rows
 /// is not known have few if `hasFewRows`.

@@ -47,6 +47,8 @@ private:
   Value emitDestination(OpOperand &init, Value tile);
   Value emitBlock(linalg::LinalgOp op, linalg::LinalgOp tiled,
                   ArrayRef<OpFoldResult> from);
+  Value emitInOrder(linalg::LinalgOp op, linalg::LinalgOp tiled,
+                    const ContractionForm &form);
   Value emitBase(OpOperand &init);
   OpOperand *getOnlyUse(OpResult result);
 
@@ -185,6 +187,38 @@ Value GroupTiler::emitBlock(linalg::LinalgOp op, linalg::LinalgOp tiled,
   return tensor::InsertSliceOp::create(b, result, whole, zeros, area, ones);
 }
 
+/// A tile of a contraction that is transposed in registers and adds up as
+/// blocks of it would. A left factor in a narrow type is converted once rather
+/// than with each product.
+Value GroupTiler::emitInOrder(linalg::LinalgOp op, linalg::LinalgOp tiled,
+                              const ContractionForm &form) {
+  FloatType element = getElement(form.result);
+  SmallVector<Value> factors = tiled.getDpsInputs();
+  Value &lhs = factors[form.lhs->getOperandNumber()];
+  if (getElement(form.lhs) != element &&
+      !(target.hasBF16Dot && isBF16Product(form))) {
+    SmallVector<OpFoldResult> area;
+    for (auto [place, expr] :
+         llvm::enumerate(op.getMatchingIndexingMap(form.lhs).getResults())) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(forall);
+      area.push_back(
+          llvm::is_contained(group.loops[op],
+                             cast<AffineDimExpr>(expr).getPosition())
+              ? OpFoldResult(b.getIndexAttr(1))
+              : tensor::getMixedSize(b, b.getLoc(), form.lhs->get(), place));
+    }
+    lhs = linalg::CopyOp::create(b, lhs, emitAlloc(b, area, element))
+              .getResult(0);
+  }
+  Value sum = tiled->getOperand(form.result->getOperandNumber());
+  auto contraction =
+      linalg::ContractOp::create(b, TypeRange{sum.getType()}, factors,
+                                 ValueRange{sum}, op.getIndexingMaps());
+  contraction->setAttr(kInOrderAttrName, b.getUnitAttr());
+  return contraction.getResult(0);
+}
+
 LogicalResult GroupTiler::emitTile(linalg::LinalgOp op) {
   ArrayRef<unsigned> loops = group.loops[op];
   SmallVector<OpFoldResult> from, extents;
@@ -221,6 +255,11 @@ LogicalResult GroupTiler::emitTile(linalg::LinalgOp op) {
   SmallVector<Value> results(tiled->getResults());
   if (group.contractions.contains(op)) {
     results = {emitBlock(op, tiled, from)};
+    tiled->erase();
+  } else if (FailureOr<ContractionForm> form = getContractionForm(op);
+             succeeded(form) && !form->hasColumnsLast &&
+             canHaveColumnTiles(op, *form)) {
+    results = {emitInOrder(op, tiled, *form)};
     tiled->erase();
   }
   for (Operation *slice : llvm::reverse(tiling->generatedSlices))
@@ -288,25 +327,38 @@ LogicalResult GroupTiler::run() {
   return success();
 }
 
-/// The number of rows of a contraction in blocks that could be in columns, if
-/// it is not known before run time.
-static Value getDynamicRows(LinalgGroup &group) {
-  for (auto &[op, form] : group.contractions) {
+/// Whether contractions in blocks that could be in columns have few rows, if
+/// that is not known before run time; null if it is.
+static Value emitHasFewRows(LinalgGroup &group, const CPUTarget &target) {
+  ImplicitLocOpBuilder b(group.root.getLoc(), group.root);
+  Value rows;
+  int64_t few = 0;
+  for (Operation *op : group.getOperations()) {
+    auto found = group.contractions.find(op);
+    if (found == group.contractions.end())
+      continue;
+    const ContractionForm &form = found->second;
     auto contraction = cast<linalg::LinalgOp>(op);
-    if (!form.hasColumnsLast ||
+    if (!canHaveColumnTiles(contraction, form) ||
         ShapedType::isStatic(contraction.getStaticLoopRanges()[form.rows]))
+      continue;
+    int64_t limit = getFewRows(form, target);
+    few = rows ? std::min(few, limit) : limit;
+    if (rows)
       continue;
     AffineMap map = contraction.getMatchingIndexingMap(form.lhs);
     unsigned place =
         *map.getResultPosition(getAffineDimExpr(form.rows, op->getContext()));
-    ImplicitLocOpBuilder b(op->getLoc(), group.root);
-    return tensor::DimOp::create(b, form.lhs->get(), place);
+    rows = tensor::DimOp::create(b, form.lhs->get(), place);
   }
-  return {};
+  if (!rows)
+    return {};
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ule, rows,
+                               arith::ConstantIndexOp::create(b, few));
 }
 
 /// The group twice: for few rows and for many.
-static scf::IfOp emitBothForms(LinalgGroup &group, Value rows) {
+static scf::IfOp emitBothForms(LinalgGroup &group, Value few) {
   ImplicitLocOpBuilder b(group.root.getLoc(), group.root);
   SmallVector<Operation *> ops = group.getOperations();
   auto isOutside = [&](OpOperand &use) {
@@ -318,9 +370,6 @@ static scf::IfOp emitBothForms(LinalgGroup &group, Value rows) {
       for (auto [result, init] : llvm::zip_equal(
                op->getResults(), cast<linalg::LinalgOp>(op).getDpsInits()))
         result.replaceUsesWithIf(init, isOutside);
-  Value few =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ule, rows,
-                            arith::ConstantIndexOp::create(b, kFewRows));
   auto both = scf::IfOp::create(b, group.root->getResultTypes(), few,
                                 /*withElseRegion=*/true);
   for (auto [result, other] :
@@ -374,8 +423,8 @@ struct VarlenTileLinalg : varlen::impl::VarlenTileLinalgBase<VarlenTileLinalg> {
                      bool choose) {
     for (std::unique_ptr<LinalgGroup> &group :
          findGroups(block, cpu, hasFewRows)) {
-      if (Value rows = choose ? getDynamicRows(*group) : Value()) {
-        scf::IfOp both = emitBothForms(*group, rows);
+      if (Value few = choose ? emitHasFewRows(*group, cpu) : Value()) {
+        scf::IfOp both = emitBothForms(*group, few);
         if (failed(tile(*both.thenBlock(), cpu, /*hasFewRows=*/true,
                         /*choose=*/false)) ||
             failed(tile(*both.elseBlock(), cpu, /*hasFewRows=*/false,

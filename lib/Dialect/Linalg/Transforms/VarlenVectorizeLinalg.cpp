@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ContractionPairs.h"
+#include "ContractionTransposer.h"
 #include "CopyInterleaver.h"
 #include "CopyTransposer.h"
 #include "DotVectorizer.h"
@@ -77,6 +78,10 @@ static bool emitContraction(OpBuilder &builder, linalg::LinalgOp op,
       PairVectorizer(builder, op, form, target).emit();
     else
       ContractionVectorizer(builder, op, form, target).emit();
+    return true;
+  }
+  if (canTransposeFactor(op, form)) {
+    emitTransposingContraction(builder, op, form, target);
     return true;
   }
   DotVectorizer dot(builder, op, form, target);

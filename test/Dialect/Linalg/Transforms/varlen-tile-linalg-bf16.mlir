@@ -43,3 +43,28 @@ func.func @transposed(%x: tensor<512x512xbf16>, %w: tensor<512x64xbf16>, %z: ten
       ins(%x, %w : tensor<512x512xbf16>, tensor<512x64xbf16>) outs(%z : tensor<512x64xf32>) -> tensor<512x64xf32>
   return %0 : tensor<512x64xf32>
 }
+
+// Of few rows the right factor stays as it is; the left one is converted where
+// products are those of f32.
+// CHECK-LABEL: func.func @in_order
+// CHECK-NOT: linalg.copy
+// CHECK: linalg.contract {{.*}} {varlen.in_order} ins(%{{.*}}, %{{.*}} : tensor<4x512xbf16>, tensor<256x512xbf16>)
+// EXTEND-LABEL: func.func @in_order
+// EXTEND: linalg.copy ins(%{{.*}} : tensor<4x512xbf16>) outs(%{{.*}} : tensor<4x512xf32>)
+// EXTEND: linalg.contract {{.*}} {varlen.in_order} ins(%{{.*}}, %{{.*}} : tensor<4x512xf32>, tensor<256x512xbf16>)
+func.func @in_order(%x: tensor<4x512xbf16>, %w: tensor<1024x512xbf16>, %z: tensor<4x1024xf32>) -> tensor<4x1024xf32> {
+  %0 = linalg.contract indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>]
+      ins(%x, %w : tensor<4x512xbf16>, tensor<1024x512xbf16>) outs(%z : tensor<4x1024xf32>) -> tensor<4x1024xf32>
+  return %0 : tensor<4x1024xf32>
+}
+
+// Panels of pairs cost less: five rows are many.
+// CHECK-LABEL: func.func @many
+// CHECK-NOT: varlen.in_order
+// EXTEND-LABEL: func.func @many
+// EXTEND: varlen.in_order
+func.func @many(%x: tensor<5x512xbf16>, %w: tensor<1024x512xbf16>, %z: tensor<5x1024xf32>) -> tensor<5x1024xf32> {
+  %0 = linalg.contract indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>]
+      ins(%x, %w : tensor<5x512xbf16>, tensor<1024x512xbf16>) outs(%z : tensor<5x1024xf32>) -> tensor<5x1024xf32>
+  return %0 : tensor<5x1024xf32>
+}

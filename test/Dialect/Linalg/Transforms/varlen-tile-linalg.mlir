@@ -42,6 +42,33 @@ func.func @linear(%x: tensor<?x512xf32>, %w: tensor<512x64xf32>, %bias: tensor<6
   return %1 : tensor<?x64xf32>
 }
 
+// Few rows of a product whose right factor has the contracted loop last: columns, too,
+// added up in the order of panels.
+// CHECK-LABEL: func.func @in_order
+// CHECK: %[[FEW:.*]] = arith.cmpi ule, %{{.*}}, %c8
+// CHECK: scf.if %[[FEW]]
+// CHECK:   scf.forall (%{{.*}}) in (4)
+// CHECK:     linalg.contract {{.*}} {varlen.in_order} ins(%{{.*}}, %{{.*}} : tensor<?x512xf32>, tensor<256x512xf32>)
+// CHECK: } else {
+// CHECK:   scf.forall (%{{.*}}, %{{.*}}) in (2, 64)
+// CHECK-NOT: varlen.in_order
+// CHECK: return
+func.func @in_order(%x: tensor<?x512xf32>, %w: tensor<1024x512xf32>, %z: tensor<?x1024xf32>) -> tensor<?x1024xf32> {
+  %0 = linalg.contract indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>]
+      ins(%x, %w : tensor<?x512xf32>, tensor<1024x512xf32>) outs(%z : tensor<?x1024xf32>) -> tensor<?x1024xf32>
+  return %0 : tensor<?x1024xf32>
+}
+
+// Two contracted loops: no panels whose order that could be.
+// CHECK-LABEL: func.func @two_depths
+// CHECK-NOT: varlen.in_order
+// CHECK: return
+func.func @two_depths(%x: tensor<4x8x64xf32>, %w: tensor<1024x8x64xf32>, %z: tensor<4x1024xf32>) -> tensor<4x1024xf32> {
+  %0 = linalg.contract indexing_maps = [affine_map<(m, n, j, k) -> (m, j, k)>, affine_map<(m, n, j, k) -> (n, j, k)>, affine_map<(m, n, j, k) -> (m, n)>]
+      ins(%x, %w : tensor<4x8x64xf32>, tensor<1024x8x64xf32>) outs(%z : tensor<4x1024xf32>) -> tensor<4x1024xf32>
+  return %0 : tensor<4x1024xf32>
+}
+
 // A producer that two operations of the loop read is computed once.
 // CHECK-LABEL: func.func @twice
 // CHECK-COUNT-1: scf.forall

@@ -120,3 +120,22 @@ func.func @pairs_transposed(%x: memref<32x16x2xbf16>, %y: memref<16x32x2xbf16>) 
   }
   return
 }
+
+// Pairs in the order of the contracted loop are words that are transposed, and an odd
+// one ends with a zero.
+// CHECK-LABEL: func.func @in_order
+// CHECK-SAME: %[[A:.*]]: memref<1x65xbf16>, %[[B:.*]]: memref<32x65xbf16>
+// CHECK-COUNT-16: vector.load %[[B]]{{.*}} vector<2xbf16>
+// CHECK: vector.from_elements {{.*}} : vector<16xi32>
+// CHECK-COUNT-16: vector.load %[[B]]{{.*}} vector<32xbf16>
+// CHECK-COUNT-64: vector.shuffle {{.*}} vector<16xi32>
+// CHECK-COUNT-16: x86vector.avx512.dot
+// CHECK: vector.from_elements %{{.*}}, %cst{{.*}} : vector<2xbf16>
+// CHECK: x86vector.avx512.dot
+// EXTEND-LABEL: func.func @in_order
+// EXTEND-COUNT-16: arith.extf {{.*}} : vector<16xbf16> to vector<16xf32>
+func.func @in_order(%a: memref<1x65xbf16>, %b: memref<32x65xbf16>, %c: memref<1x32xf32>) {
+  linalg.contract indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>]
+      ins(%a, %b : memref<1x65xbf16>, memref<32x65xbf16>) outs(%c : memref<1x32xf32>) {varlen.in_order}
+  return
+}

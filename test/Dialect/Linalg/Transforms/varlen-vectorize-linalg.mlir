@@ -277,3 +277,56 @@ func.func @scalar(%x: memref<?xi1>, %y: memref<?xi1>, %u: memref<?xi32>) {
   }
   return
 }
+
+// Squares of the right factor are transposed where the product needs them, from where
+// vectors are aligned on; what is left on either side is put together one by one.
+// CHECK-LABEL: func.func @in_order
+// CHECK-SAME: %[[A:.*]]: memref<1x64xf32>, %[[B:.*]]: memref<?x64xf32>, %[[C:.*]]: memref<1x?xf32>
+// CHECK: vector.create_mask
+// CHECK: memref.extract_aligned_pointer_as_index %[[B]]
+// CHECK: scf.for %{{.*}} = %c0{{.*}} to %c2{{.*}} step %c1
+// CHECK:   scf.for
+// CHECK-COUNT-8: memref.load %[[B]]
+// CHECK:     vector.from_elements
+// CHECK:     vector.fma
+// CHECK:   scf.for {{.*}} step %c8
+// CHECK-COUNT-8: vector.load %[[B]]
+// CHECK-NOT: vector.load
+// CHECK-COUNT-24: vector.shuffle
+// CHECK-NOT: vector.shuffle
+// CHECK-COUNT-8: vector.fma
+// CHECK-NOT: vector.fma
+// CHECK: vector.maskedstore %[[C]]
+func.func @in_order(%a: memref<1x64xf32>, %b: memref<?x64xf32>, %c: memref<1x?xf32>) {
+  linalg.contract indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>]
+      ins(%a, %b : memref<1x64xf32>, memref<?x64xf32>) outs(%c : memref<1x?xf32>) {varlen.in_order}
+  return
+}
+
+// Four rows at a time, or one of them alone.
+// CHECK-LABEL: func.func @rows_in_order
+// CHECK-COUNT-24: vector.shuffle
+// CHECK: scf.if
+// CHECK-COUNT-8: vector.fma
+// CHECK-NOT: vector.fma
+// CHECK: } else {
+// CHECK-COUNT-32: vector.fma
+// CHECK-NOT: vector.fma
+// CHECK: return
+func.func @rows_in_order(%a: memref<?x64xf32>, %b: memref<32x64xf32>, %c: memref<?x32xf32>) {
+  linalg.contract indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>]
+      ins(%a, %b : memref<?x64xf32>, memref<32x64xf32>) outs(%c : memref<?x32xf32>) {varlen.in_order}
+  return
+}
+
+// A depth that is contiguous in neither factor.
+// CHECK-LABEL: func.func @strided_in_order
+// CHECK-NOT: vector.shuffle
+// CHECK-COUNT-8: memref.load
+// CHECK: vector.from_elements
+// CHECK: return
+func.func @strided_in_order(%a: memref<1x64xf32>, %b: memref<32x64xf32, strided<[128, 2]>>, %c: memref<1x32xf32>) {
+  linalg.contract indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>]
+      ins(%a, %b : memref<1x64xf32>, memref<32x64xf32, strided<[128, 2]>>) outs(%c : memref<1x32xf32>) {varlen.in_order}
+  return
+}

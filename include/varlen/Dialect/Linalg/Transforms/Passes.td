@@ -147,6 +147,10 @@ def VarlenTileLinalg : Pass<"varlen-tile-linalg", "::mlir::func::FuncOp"> {
     vectors of a tile of the result in registers; each thread copies a block of
     rows of the left one. Where the target has a dot product of bf16 pairs, copies of
     bf16 are of pairs along the contracted loop, and an odd end is padded with zeros.
+    Of few rows tiles are of columns, and the right factor is read where it is. If
+    the contracted loop is its last dimension, `varlen.in_order` on the contraction
+    says that it adds up in the order of that loop, as panels do; whether there are
+    few rows may be decided at run time.
 
     *Requires*: linalg on tensors; operations whose indices are no loops, in an
     `scf.forall` already, or too small to be worth a thread are left as they are.
@@ -197,7 +201,8 @@ def VarlenVectorizeLinalg
     which memory is contiguous becomes one of vectors: elementwise operations,
     broadcasts, copies, and reductions, which sum up in as many lanes as a vector
     has. A copy that transposes, or that transposes pairs of 16 bits, reads blocks of
-    vectors and transposes them in registers.
+    vectors and transposes them in registers, and so does a contraction with
+    `varlen.in_order` whose right factor has the contracted loop last.
 
     *Requires*: linalg on memrefs; others are left as they are.
     *Guarantees*: no linalg on memrefs is left. Operations without a vector form
