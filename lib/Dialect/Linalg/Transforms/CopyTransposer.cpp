@@ -22,6 +22,10 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
+/// Rows of the source that are read before the next columns of it: the pages
+/// that they are on, one each, should stay in the TLB meanwhile.
+static constexpr int64_t kRowsOfStrip = 1024;
+
 /// All dimensions of a memref, the last two as one.
 static SmallVector<ReassociationIndices> getWords(int64_t rank) {
   SmallVector<ReassociationIndices> dims;
@@ -154,7 +158,14 @@ void CopyTransposer::emitBlocks() {
   };
   Value columns = index.roundDown(extents[along], size),
         rows = index.roundDown(extents[across], size);
-  emitRange({zero, columns}, {zero, rows}, size, [&] { emitBlock(); });
+  std::optional<int64_t> known = getConstantIntValue(rows);
+  if (known && *known <= kRowsOfStrip)
+    emitRange({zero, columns}, {zero, rows}, size, [&] { emitBlock(); });
+  else
+    emitLoop(b, zero, rows, kRowsOfStrip, [&](Value row) {
+      Value end = index.min(index.add(row, kRowsOfStrip), rows);
+      emitRange({zero, columns}, {row, end}, size, [&] { emitBlock(); });
+    });
   emitRange({columns, extents[along]}, {zero, extents[across]}, 1,
             [&] { emitElement(); });
   emitRange({zero, columns}, {rows, extents[across]}, 1,

@@ -22,6 +22,9 @@ static constexpr int64_t kTileElements = 16384;
 static constexpr int64_t kTypicalExtent = 64;
 /// Columns of a tile of a contraction with few rows.
 static constexpr int64_t kTileColumns = 256;
+/// Columns of an input that are rows of a result: a few cache lines of each row
+/// of the input, which may all fall into the same set of a cache.
+static constexpr int64_t kTransposedColumns = 128;
 
 namespace {
 class GroupFinder {
@@ -182,6 +185,15 @@ bool GroupFinder::join(linalg::LinalgOp op) {
   return true;
 }
 
+/// Whether an input has rows along which the loop runs.
+static bool isAlongRows(linalg::LinalgOp op, unsigned dim) {
+  return llvm::any_of(op.getDpsInputOperands(), [&](OpOperand *input) {
+    AffineMap map = op.getMatchingIndexingMap(input);
+    return map.getNumResults() > 1 &&
+           map.getDimPosition(map.getNumResults() - 1) == dim;
+  });
+}
+
 /// Begins a group with the operation as its root.
 void GroupFinder::begin(linalg::LinalgOp op) {
   AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
@@ -220,6 +232,9 @@ void GroupFinder::begin(linalg::LinalgOp op) {
     // Of columns of sums over rows, whole cache lines.
     if (dims.size() == 1 && op.getNumReductionLoops())
       group->sizes.front() = std::max<int64_t>(group->sizes.front(), 64);
+    else if (dims.size() > 1 && isAlongRows(op, dims.front()))
+      group->sizes.front() =
+          std::max<int64_t>(group->sizes.front(), kTransposedColumns);
   }
   if (!haveLoops(op, loops))
     return;

@@ -130,6 +130,16 @@ func.func @narrow(%x: tensor<?x512xbf16>, %w: tensor<512x64xbf16>, %z: tensor<?x
   return %0 : tensor<?x64xbf16>
 }
 
+// Whole cache lines of the columns that become rows.
+// CHECK-LABEL: func.func @transposed
+// CHECK: scf.forall (%{{.*}}) in (8)
+// CHECK: linalg.transpose ins(%{{.*}} : tensor<1805x128xf32>) outs(%{{.*}} : tensor<128x1805xf32>)
+func.func @transposed(%x: tensor<1805x1024xf32>) -> tensor<1024x1805xf32> {
+  %e = tensor.empty() : tensor<1024x1805xf32>
+  %0 = linalg.transpose ins(%x : tensor<1805x1024xf32>) outs(%e : tensor<1024x1805xf32>) permutation = [1, 0]
+  return %0 : tensor<1024x1805xf32>
+}
+
 // Too little to wake a thread for.
 // CHECK-LABEL: func.func @small
 // CHECK-NOT: scf.forall

@@ -126,9 +126,10 @@ func.func @transpose(%x: memref<32x32xf32>, %y: memref<32x32xf32>) {
 }
 
 // What fills no block is copied one by one: the columns that are left over, of all
-// rows, and the other rows that are.
+// rows, and the other rows that are. Many rows are read by strips.
 // CHECK-LABEL: func.func @transpose_rest
 // CHECK: scf.for %[[H:.*]] =
+// CHECK: scf.for {{.*}} step %c1024
 // CHECK: scf.for {{.*}} step %c8
 // CHECK: scf.for {{.*}} step %c8
 // CHECK: vector.store
