@@ -6,7 +6,11 @@
 
 // CHECK-LABEL: @grouped
 // CHECK-SAME: %[[Q:[^:]*]]: memref<?x4x16xf32>, %[[K:[^:]*]]: memref<?x2x16xf32>, %[[V:[^:]*]]: memref<?x2x24xf32>, %{{[^:]*}}: memref<?xi32>, %[[OUT:[^:]*]]: memref<?x4x24xf32>, %[[LSE:[^:]*]]: memref<4x?xf32>
-// CHECK: %[[PARTS:.*]] = arith.maxsi %{{.*}}, %c1
+// No states are shared if no tile is cut.
+// CHECK: arith.cmpi sgt, %{{.*}}, %c1
+// CHECK: %[[CUT:.*]] = arith.andi
+// CHECK: %[[MOST:.*]] = arith.maxsi %{{.*}}, %c1
+// CHECK: %[[PARTS:.*]] = arith.select %[[CUT]], %[[MOST]], %c0
 // CHECK: %[[SHARED:.*]] = memref.alloc(%[[PARTS]]) {alignment = 64 : i64} : memref<?x4x24xf32>
 // CHECK: scf.for %[[TURN:[^ ]*]] = %c0
 // CHECK: %[[WHOLE:.*]] = arith.cmpi eq, %[[TURN]], %c0

@@ -20,10 +20,11 @@
 // CHECK: scf.forall (%{{.*}}) in (%[[COUNT]]) {
 // CHECK: %[[KB:.*]] = memref.load %[[TILES]][%[[I:.*]], %c8]
 // CHECK: %[[KE:.*]] = memref.load %[[TILES]][%[[I]], %c9]
-// CHECK: %[[END:.*]] = arith.index_cast %[[KE]]
-// CHECK: %[[ACC:.*]] = memref.alloc() {alignment = 64 : i64} : memref<48x16xf32>
-// CHECK: %[[M:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x16xf32>
-// CHECK: %[[L:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x16xf32>
+// CHECK: %[[KEND:.*]] = arith.index_cast %[[KE]]
+// The state of all parts of the keys and that of one.
+// CHECK: memref.alloc() {alignment = 64 : i64} : memref<2x48x16xf32>
+// CHECK: memref.alloc() {alignment = 64 : i64} : memref<2x2x16xf32>
+// CHECK: memref.alloc() {alignment = 64 : i64} : memref<2x2x16xf32>
 // CHECK: %[[QT:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x16x16xf32>
 // CHECK: %[[LO:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x16xi32>
 // CHECK: %[[HI:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x16xi32>
@@ -33,6 +34,9 @@
 // CHECK: scf.if %[[USED]] {
 // Few queries have a form of their own, which is a test of its own.
 // CHECK: varlen.online_finish qk
+// CHECK: %[[STATES:.*]] = arith.select %[[WHOLE]], %{{.*}} : memref<?x48x16xf32>
+// CHECK: %[[MS:.*]] = arith.select %[[WHOLE]], %{{.*}} : memref<?x2x16xf32>
+// CHECK: %[[LS:.*]] = arith.select %[[WHOLE]], %{{.*}} : memref<?x2x16xf32>
 // Two panels at most; eight queries at a time are transposed.
 // CHECK: scf.for %[[PANEL0:[^ ]*]] = %c0 to %{{.*}} step %c1
 // CHECK: %[[QP:.*]] = memref.subview %[[QT]][%[[PANEL0]], 0, 0] [1, 16, 16]
@@ -41,13 +45,18 @@
 // CHECK-COUNT-8: vector.load %[[Q]]
 // CHECK-COUNT-24: vector.shuffle
 // CHECK-COUNT-8: vector.store {{.*}}, %[[QP]]
-// The keys that each query sees; vectors without a query see none. The state
-// before the first block.
+// The keys that each query sees; vectors without a query see none.
 // CHECK: memref.store %{{.*}}, %[[LO]]
 // CHECK: memref.store %{{.*}}, %[[HI]]
 // CHECK: scf.for %{{.*}} = %{{.*}} to %c16 step %c1
 // CHECK: memref.store %[[NONE:.*]], %[[LO]]
 // CHECK: memref.store %[[NONE]], %[[HI]]
+// Parts of 16 kv blocks: the state before the first one.
+// CHECK: scf.for %[[PART:[^ ]*]] = %{{.*}} to %{{.*}} step %c1 {
+// CHECK: arith.muli %[[PART]], %c512
+// CHECK: %[[ACC:.*]] = memref.subview %[[STATES]][%{{.*}}, 0, 0] [1, 48, 16]
+// CHECK: %[[M:.*]] = memref.subview %[[MS]][%{{.*}}, 0, 0] [1, 2, 16]
+// CHECK: %[[L:.*]] = memref.subview %[[LS]][%{{.*}}, 0, 0] [1, 2, 16]
 // CHECK: %[[ACC0:.*]] = memref.subview %[[ACC]][%{{.*}}, 0] [24, 16]
 // CHECK: vector.store %{{.*}}, %[[ACC0]]
 // CHECK: %[[M0:.*]] = memref.subview %[[M]][%{{.*}}, 0] [1, 16]
@@ -66,7 +75,7 @@
 // CHECK: scf.yield
 // One panel asks for the next block: of each row every cache line.
 // CHECK: scf.if %[[PANEL]] {
-// CHECK: %[[LEFT:.*]] = arith.subi %[[END]], %[[NEXT]]
+// CHECK: %[[LEFT:.*]] = arith.subi %[[KEND]], %[[NEXT]]
 // CHECK: %[[KEYS:.*]] = arith.minsi %[[LEFT]], %c32
 // CHECK: scf.for %{{.*}} = %c0 to %[[KEYS]] step %c1
 // CHECK: memref.prefetch %[[K]][%{{.*}}, %{{.*}}, %c0], read, locality<2>, data
@@ -83,17 +92,21 @@
 // CHECK: varlen.online_attn kq ins({{.*}} : tensor<16x16xf32>, tensor<?x16xf32>, tensor<?x24xf32>) limits({{.*}}) unless(%[[WHOLE]]) outs({{.*}} : tensor<24x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 2.500000e-01
 // CHECK-COUNT-3: bufferization.materialize_in_destination
 // CHECK-NOT: varlen.online_attn
+// The parts become one in their order.
+// CHECK: arith.cmpi sgt, %[[PART]], %c0
+// CHECK: varlen.online_merge kq
+// CHECK: %[[END:.*]] = memref.subview %[[STATES]][0, 0, 0] [1, 48, 16]
 // The end of a vector of queries leaves out in place of acc, as its columns,
 // once lse is stored.
-// CHECK: %[[ACCS:.*]] = memref.subview %[[ACC]][%{{.*}}, %{{.*}}] [24, 8] [1, 1]
+// CHECK: %[[ACCS:.*]] = memref.subview %[[END]][%{{.*}}, %{{.*}}] [24, 8] [1, 1]
 // CHECK: %[[ACCT:.*]] = bufferization.to_tensor %[[ACCS]] restrict
-// CHECK: %[[OUTS:.*]] = memref.subview %[[ACC]][%{{.*}}, %{{.*}}] [24, 8] [1, 1]
+// CHECK: %[[OUTS:.*]] = memref.subview %[[END]][%{{.*}}, %{{.*}}] [24, 8] [1, 1]
 // CHECK: %[[ROWS:.*]] = memref.transpose %[[OUTS]] (d0, d1) -> (d1, d0)
 // CHECK: %[[ES:.*]] = memref.subview %[[LSES]]
 // CHECK: %[[O:.*]], %[[E:.*]] = varlen.online_finish kq %[[ACCT]], %{{.*}}, %{{.*}} scale 2.500000e-01 : tensor<24x8xf32>, tensor<1x8xf32>
 // CHECK: bufferization.materialize_in_destination %[[E]] in restrict writable %[[ES]]
 // CHECK: bufferization.materialize_in_destination %[[O]] in restrict writable %[[ROWS]] : (tensor<8x24xf32>,
-// CHECK: vector.load %[[ACC]]
+// CHECK: vector.load %[[END]]
 // CHECK: vector.store %{{.*}}, %[[OUT]]
 // CHECK: %[[X:.*]] = memref.load %[[LSES]]
 // CHECK: memref.store %[[X]], %[[LSE]]

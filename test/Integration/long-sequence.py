@@ -1,7 +1,7 @@
-"""One long sequence, whose gradients, and whose keys where queries are few, are shared
-by all threads, has the same bits as the same sequence among others, where it is one
-thread's; with one thread and more. Lengths around those of ranges, panels, kv blocks and
-parts.
+"""One long sequence, whose gradients, and whose keys where no more queries than a tile has
+see them, are shared by all threads, has the same bits as the same sequence among others,
+where it is one thread's; with one thread and more. Lengths around those of ranges, panels,
+kv blocks and parts.
 """
 
 # REQUIRES: venv
@@ -91,5 +91,10 @@ compare(forward_text, "f32", 4, 1, 20, "full", 1, 2049)
 compare(forward_text, "f32", 4, 1, 128, "window = (6000, 0)", 2, 12345)
 compare(forward_text, "bf16", 4, 2, 64, "causal", 1, 4097)
 compare(forward_text, "f16", 2, 1, 72, "causal", 3, 6100)
+compare(forward_text, "f32", 1, 1, 64, "causal", 33, 8193)
+compare(forward_text, "f32", 4, 1, 20, "full", 9, 4097)
+compare(forward_text, "f32", 1, 1, 40, "window = (4500, 10)", 700, 9000)
+compare(forward_text, "bf16", 2, 1, 64, "causal", 70, 8192)
+compare(forward_text, "f16", 1, 1, 72, "full", 300, 4100)
 print(f"{comparisons} comparisons, {failed} failed")
 raise SystemExit(failed != 0)

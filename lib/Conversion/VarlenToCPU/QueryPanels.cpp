@@ -13,10 +13,10 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-Slab QueryPanels::allocateSlab(int64_t perQuery, Type type) {
-  Value memory = isKQ() ? allocate(panels * perQuery, size, type)
-                        : allocate(size, perQuery, type);
-  return {memory, perQuery};
+SmallVector<int64_t> QueryPanels::getSlabShape(int64_t perQuery) {
+  if (isKQ())
+    return {panels * perQuery, size};
+  return {size, perQuery};
 }
 
 Slab QueryPanels::allocateNumbers(OpFoldResult queries, Type type) {

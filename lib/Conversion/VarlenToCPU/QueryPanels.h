@@ -48,8 +48,11 @@ public:
   /// The dimension of a tile in scratch that queries are.
   unsigned getQueriesDim() const { return isKQ() ? 1 : 0; }
 
-  /// Scratch for `perQuery` values of each query.
-  Slab allocateSlab(int64_t perQuery, Type type);
+  /// The extents of scratch for `perQuery` values of each query.
+  SmallVector<int64_t> getSlabShape(int64_t perQuery);
+  Slab allocateSlab(int64_t perQuery, Type type) {
+    return {allocate(getSlabShape(perQuery), type), perQuery};
+  }
   /// Scratch for a number of each of `queries` queries, one after the other.
   Slab allocateNumbers(OpFoldResult queries, Type type);
   /// Numbers of `varlen.rows`, where they are: those of a pair and kv head.

@@ -35,10 +35,19 @@ SmallVector<int64_t> QueryTileBody::getStateSizes() {
   });
 }
 
-QueryTileBody::State QueryTileBody::allocateState() {
+SmallVector<Value> QueryTileBody::allocateStates(Value count) {
   return llvm::map_to_vector(getStateSizes(), [&](int64_t perQuery) {
-    return allocateSlab(perQuery, compute);
+    SmallVector<int64_t> shape = getSlabShape(perQuery);
+    shape.insert(shape.begin(), ShapedType::kDynamic);
+    return CPUTileBuilder::allocate(shape, compute, count);
   });
+}
+
+QueryTileBody::State QueryTileBody::getState(ValueRange states, Value number) {
+  State state;
+  for (auto [memory, perQuery] : llvm::zip_equal(states, getStateSizes()))
+    state.push_back({matrixAt(memory, number), perQuery});
+  return state;
 }
 
 void QueryTileBody::allocateResults(QueryTileOpInterface op) {

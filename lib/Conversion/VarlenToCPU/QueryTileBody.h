@@ -31,9 +31,9 @@ public:
 
   /// Allocates scratch for a tile, but for its state.
   void allocate(const WorkTile &workTile);
-  State allocateState();
-  /// The values of a query that each value of the state has.
-  SmallVector<int64_t> getStateSizes();
+  /// Memory for `count` states.
+  SmallVector<Value> allocateStates(Value count);
+  State getState(ValueRange states, Value number);
 
   /// The operations before the loop over blocks.
   void emitBefore();
@@ -49,6 +49,8 @@ public:
   void emitUnused();
 
 private:
+  /// The values of a query that each value of the state has.
+  SmallVector<int64_t> getStateSizes();
   void allocateResults(QueryTileOpInterface op);
   /// Whether probabilities of steps are rounded.
   bool isRounded() { return factors && factors->getElement() != compute; }

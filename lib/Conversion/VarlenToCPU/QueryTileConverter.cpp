@@ -17,14 +17,15 @@ using namespace mlir::varlen;
 // Kinds of tiles
 //===----------------------------------------------------------------------===//
 
-/// kv blocks of a part: reading one takes so long that a thread may begin, and
-/// its state be merged, for nothing.
-static constexpr int64_t kPartBlocks = 8;
-
-Value QueryTileConverter::emitNumParts(Value keys) {
+Value QueryTileConverter::emitNumParts(Value keys, Value partKeys) {
   // A tile that sees none has a state, too.
-  return index.max(index.ceilDiv(keys, kPartBlocks * schedule.getKvBlock()),
-                   index.constant(1));
+  return index.max(index.ceilDiv(keys, partKeys), index.constant(1));
+}
+
+Value QueryTileConverter::emitNumParts(const WorkTile &tile, Value isFew) {
+  return emitNumParts(index.sub(tile.kEnd, tile.kBegin),
+                      index.select(isFew, index.constant(ofFew.partKeys),
+                                   index.constant(ofPanels.partKeys)));
 }
 
 Value QueryTileConverter::emitMaxQueries(Value keys) {
@@ -33,21 +34,15 @@ Value QueryTileConverter::emitMaxQueries(Value keys) {
   return index.select(isLong, index.constant(most), index.constant(most / 2));
 }
 
-std::pair<Value, Value> QueryTileConverter::emitKind(const WorkTile &tile,
-                                                     Value allScores) {
+Value QueryTileConverter::emitIsFew(const WorkTile &tile) {
   Value keys = index.sub(tile.kEnd, tile.kBegin);
-  Value isFew = index.lessEqual(tile.rows, emitMaxQueries(keys));
-  Value isLarge = index.both(emitIsLarge(emitScores(tile), allScores),
-                             index.less(index.constant(1), emitNumParts(keys)));
-  return {isFew, index.both(isFew, isLarge)};
+  return index.lessEqual(tile.rows, emitMaxQueries(keys));
 }
 
-SmallVector<Value> QueryTileConverter::allocateStates(QueryTileBody &few,
-                                                      Value parts) {
-  return llvm::map_to_vector(few.getStateSizes(), [&](int64_t size) {
-    return allocate({ShapedType::kDynamic, getMaxQueries(), size}, compute,
-                    parts);
-  });
+Value QueryTileConverter::emitIsCut(const WorkTile &tile, Value isFew,
+                                    Value allScores) {
+  return index.both(emitIsLarge(emitScores(tile), allScores),
+                    index.less(index.constant(1), emitNumParts(tile, isFew)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -58,16 +53,23 @@ void QueryTileConverter::emit(Value list, Value group) {
   if (!ops.blocks)
     return emitTiles(list, group);
   Extremes all = emitExtremes(list, group);
-  Value mostParts = emitNumParts(all.keys), one = index.constant(1);
+  // Few queries have the smaller parts.
+  Value one = index.constant(1), few = index.constant(ofFew.partKeys);
   Value canBeCut = index.both(emitIsLarge(all.mostScores, all.scores),
-                              index.less(one, mostParts));
-  QueryTileBody few = makeFew();
-  shared = allocateStates(few, mostParts);
+                              index.less(one, emitNumParts(all.keys, few)));
+  auto allocateShared = [&](Form &form, QueryTileBody body) {
+    Value parts = emitNumParts(all.keys, index.constant(form.partKeys));
+    form.shared =
+        body.allocateStates(index.select(canBeCut, parts, index.constant(0)));
+  };
+  allocateShared(ofFew, makeFew());
+  allocateShared(ofPanels, makePanels());
   forEachTurn(list, canBeCut, [&](Value number, Value isWhole) {
     emitTurn(list, number, isWhole, all.scores);
   });
-  for (Value states : shared)
-    memref::DeallocOp::create(b, states);
+  for (const Form &form : {ofFew, ofPanels})
+    for (Value states : form.shared)
+      memref::DeallocOp::create(b, states);
 }
 
 /// Tiles that meet no blocks: vector by vector.
@@ -90,9 +92,10 @@ void QueryTileConverter::emitTurn(Value list, Value number, Value isWhole,
   Value group = batch.getGroup();
   Value zero = index.constant(0), one = index.constant(1);
   WorkTile own = readTile(list, number, group);
+  Value ownFew = emitIsFew(own);
   Value numPhases =
-      index.select(emitKind(own, allScores).second, index.constant(2), zero);
-  Value ownParts = emitNumParts(own);
+      index.select(emitIsCut(own, ownFew, allScores), index.constant(2), zero);
+  Value ownParts = emitNumParts(own, ownFew);
   loop(zero, index.select(isWhole, one, numPhases), 1, [&](Value phase) {
     Value isFirst = index.equal(phase, zero);
     Value count = index.select(isWhole, dim(list, 0),
@@ -101,24 +104,24 @@ void QueryTileConverter::emitTurn(Value list, Value number, Value isWhole,
       WorkTile tile = readTile(list, index.select(isWhole, i, number), group);
       tile.mask = maskOf(tile, batch);
       QueryTileBody panels = makePanels();
-      QueryTileBody::State state = panels.allocateState();
+      // Of a whole tile the first part's state, which becomes that of all, and
+      // another part's.
+      SmallVector<Value> states = panels.allocateStates(index.constant(2));
       panels.allocate(tile);
-      auto [isFew, isCut] = emitKind(tile, allScores);
+      Value isFew = emitIsFew(tile), isCut = emitIsCut(tile, isFew, allScores);
       // A whole tile, or one part, or all of them to their end.
       Value isPart = index.both(isFirst, isNot(isWhole));
-      Share share{isWhole, isFirst, isNot(isPart),
-                  index.select(isPart, i, zero),
-                  index.select(isPart, index.add(i, one), emitNumParts(tile))};
+      Share share{
+          isWhole, isFirst, isNot(isPart), index.select(isPart, i, zero),
+          index.select(isPart, index.add(i, one), emitNumParts(tile, isFew))};
       // Those that are cut have their turn later.
-      branch(isNot(index.both(isWhole, isCut)), [&, isFew = isFew] {
-        emitShare(panels, state, tile, isFew, share);
-      });
+      branch(isNot(index.both(isWhole, isCut)),
+             [&] { emitShare(panels, states, tile, isFew, share); });
     });
   });
 }
 
-void QueryTileConverter::emitShare(QueryTileBody &panels,
-                                   const QueryTileBody::State &state,
+void QueryTileConverter::emitShare(QueryTileBody &panels, ValueRange own,
                                    const WorkTile &tile, Value isFew,
                                    const Share &share) {
   branch(
@@ -130,49 +133,40 @@ void QueryTileConverter::emitShare(QueryTileBody &panels,
         panelled->setAttr(kScheduleAttrName, schedule);
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToStart(panelled.thenBlock());
-        emitPanels(panels, tile, state);
+        emitParts(panels, tile, ofPanels, own, share);
       },
       [&] { panels.emitUnused(); });
-}
-
-void QueryTileConverter::emitPanels(QueryTileBody &panels, const WorkTile &tile,
-                                    const QueryTileBody::State &state) {
-  panels.emitBefore();
-  panels.emitBlocks(tile.kBegin, tile.kEnd, state);
-  panels.emitAfter(state);
 }
 
 void QueryTileConverter::emitFew(WorkTile tile, const Share &share) {
   tile.rows = index.min(tile.rows, index.constant(getMaxQueries()));
   QueryTileBody few = makeFew();
   few.allocate(tile);
+  SmallVector<Value> own = few.allocateStates(index.constant(2));
+  emitParts(few, tile, ofFew, own, share);
+}
+
+void QueryTileConverter::emitParts(QueryTileBody &body, const WorkTile &tile,
+                                   const Form &form, ValueRange own,
+                                   const Share &share) {
   Value zero = index.constant(0), one = index.constant(1);
-  // Of a whole tile the first part's state, which becomes that of all, and
-  // another part's.
-  SmallVector<Value> own = allocateStates(few, index.constant(2));
-  ValueRange chosen = emitChoice(
+  ValueRange states = emitChoice(
       b, share.whole, [&] { return Values(own); },
-      [&] { return Values(shared); });
-  auto stateAt = [&](Value slot) {
-    QueryTileBody::State state;
-    for (auto [all, size] : llvm::zip_equal(chosen, few.getStateSizes()))
-      state.push_back({matrixAt(all, slot), size});
-    return state;
-  };
-  few.emitBefore();
+      [&] { return Values(form.shared); });
+  Value partKeys = index.constant(form.partKeys);
+  body.emitBefore();
   loop(share.first, share.end, 1, [&](Value number) {
     Value isFirst = index.equal(number, zero);
     Value slot =
         index.select(isFirst, zero, index.select(share.whole, one, number));
-    int64_t size = kPartBlocks * schedule.getKvBlock();
     branch(share.meets, [&] {
-      Value begin = index.add(tile.kBegin, index.mul(number, size));
-      few.emitBlocks(
-          begin, index.min(index.add(begin, index.constant(size)), tile.kEnd),
-          stateAt(slot));
+      Value begin = index.add(tile.kBegin, index.mul(number, partKeys));
+      body.emitBlocks(begin, index.min(index.add(begin, partKeys), tile.kEnd),
+                      body.getState(states, slot));
     });
-    branch(index.both(share.ends, index.less(zero, number)),
-           [&] { few.emitMerge(stateAt(zero), stateAt(slot)); });
+    branch(index.both(share.ends, index.less(zero, number)), [&] {
+      body.emitMerge(body.getState(states, zero), body.getState(states, slot));
+    });
   });
-  branch(share.ends, [&] { few.emitAfter(stateAt(zero)); });
+  branch(share.ends, [&] { body.emitAfter(body.getState(states, zero)); });
 }

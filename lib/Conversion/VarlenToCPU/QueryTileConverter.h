@@ -18,35 +18,51 @@ namespace mlir::varlen {
 ///
 /// A tile whose queries would leave most lanes of a panel empty, as when a
 /// sequence is decoded token by token, has queries as rows (orientation qk):
-/// lanes are keys and columns of values, and both are read where they are. Its
-/// keys are met in parts of a fixed size, counted from the first one that is
-/// seen, each with a state of its own; the states become one in the order of
-/// parts. So parts may be met at once, by several threads, without a bit that
-/// differs.
+/// lanes are keys and columns of values, and both are read where they are. All
+/// others have queries as columns, in panels.
+///
+/// Keys are met in parts of a size that the form decides, counted from the
+/// first one that is seen, each with a state of its own; the states become one
+/// in the order of parts. So parts may be met at once, by several threads,
+/// without a bit that differs.
 class QueryTileConverter : CPUTileBuilder {
 public:
   QueryTileConverter(TileLoop ops, const CPUTileBuilder &common)
-      : CPUTileBuilder(common), ops(ops) {}
+      : CPUTileBuilder(common), ops(ops),
+        ofFew{kFewPartBlocks * schedule.getKvBlock(), {}},
+        ofPanels{kPanelPartBlocks * schedule.getKvBlock(), {}} {}
 
   /// Emits the loop over the tiles of `list`, whose items have the pairs of
   /// `group` query heads.
   void emit(Value list, Value group);
 
 private:
+  /// kv blocks of a part: reading one takes so long that a thread may begin,
+  /// and its state be merged, for nothing. The state of panels is larger.
+  static constexpr int64_t kFewPartBlocks = 8, kPanelPartBlocks = 16;
+
+  /// How a tile is converted.
+  struct Form {
+    /// Keys of a part.
+    int64_t partKeys;
+    /// The states of all parts of a tile that is cut.
+    SmallVector<Value> shared;
+  };
   /// What a thread does of a tile: it meets parts from `first` to before `end`,
-  /// whose states are in memory of its own if it is `whole`, else in `shared`;
-  /// or makes one state of those, if it `ends` the tile.
+  /// whose states are in memory of its own if it is `whole`, else in that of
+  /// the form; or makes one state of those, if it `ends` the tile.
   struct Share {
     Value whole, meets, ends, first, end;
   };
 
   void emitTiles(Value list, Value group);
   void emitTurn(Value list, Value number, Value isWhole, Value allScores);
-  void emitShare(QueryTileBody &panels, const QueryTileBody::State &state,
-                 const WorkTile &tile, Value isFew, const Share &share);
-  void emitPanels(QueryTileBody &panels, const WorkTile &tile,
-                  const QueryTileBody::State &state);
+  void emitShare(QueryTileBody &panels, ValueRange own, const WorkTile &tile,
+                 Value isFew, const Share &share);
   void emitFew(WorkTile tile, const Share &share);
+  /// The tile for which scratch of `body` is.
+  void emitParts(QueryTileBody &body, const WorkTile &tile, const Form &form,
+                 ValueRange own, const Share &share);
 
   /// Queries that a tile of few has at most.
   int64_t getMaxQueries() { return lanes / 2; }
@@ -54,26 +70,21 @@ private:
   /// quarter of a vector, or half of one where keys are read from memory for
   /// longer than it takes to begin and to end (docs/notes/cpu-kernels.md).
   Value emitMaxQueries(Value keys);
-  /// Whether a tile is one of few queries, and whether its keys are met by
-  /// several threads.
-  std::pair<Value, Value> emitKind(const WorkTile &tile, Value allScores);
+  Value emitIsFew(const WorkTile &tile);
+  /// Whether the keys of a tile are met by several threads.
+  Value emitIsCut(const WorkTile &tile, Value isFew, Value allScores);
   /// The parts that so many keys have.
-  Value emitNumParts(Value keys);
-  Value emitNumParts(const WorkTile &tile) {
-    return emitNumParts(index.sub(tile.kEnd, tile.kBegin));
-  }
+  Value emitNumParts(Value keys, Value partKeys);
+  Value emitNumParts(const WorkTile &tile, Value isFew);
   QueryTileBody makePanels() {
     return {*this, ops, Orientation::KQ, panel, schedule.getPanels()};
   }
   QueryTileBody makeFew() {
     return {*this, ops, Orientation::QK, getMaxQueries(), /*panels=*/1};
   }
-  /// Memory for the states of so many parts.
-  SmallVector<Value> allocateStates(QueryTileBody &few, Value parts);
 
   TileLoop ops;
-  /// The states of all parts of a tile that is cut.
-  SmallVector<Value> shared;
+  Form ofFew, ofPanels;
 };
 
 } // namespace mlir::varlen
