@@ -246,6 +246,32 @@ func.func @row_products(%cu: memref<?xi32>, %n: index, %x: memref<?x4x12xf32>, %
 
 // -----
 
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
+
+// Numbers of queries that are written times a factor; rows of no sequence are not.
+
+// CHECK-LABEL: @times
+// CHECK-SAME: %[[X:[^:]*]]: memref<4x?xf32>, %[[Y:[^:]*]]: memref<4x?xf32>
+// CHECK-DAG: %[[TWO:.*]] = arith.constant 2.000000e+00 : f32
+// CHECK-DAG: %[[ONE:.*]] = arith.constant 1.000000e+00 : f32
+// CHECK: memref.load %[[X]]
+// CHECK: %[[TIMES:.*]] = arith.mulf %{{.*}}, %[[TWO]] : f32
+// CHECK: memref.store %[[TIMES]], %[[Y]]
+// CHECK: } else {
+// CHECK-NOT: arith.mulf
+// CHECK: memref.store %[[ONE]], %[[Y]]
+func.func @times(%cu: memref<?xi32>, %n: index, %x: memref<4x?xf32>, %y: memref<4x?xf32>) {
+  %c2 = arith.constant 2 : index
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%c2, %c2) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "numbers" %t of queries(64) in %batch attributes {varlen.schedule = #cpu} {
+    %0 = varlen.read %x at %t : memref<4x?xf32>, !varlen.tile<queries(64)> -> tensor<64x1xf32>
+    varlen.write %0 to %y at %t otherwise (1.0) times 2.0 : tensor<64x1xf32> -> memref<4x?xf32>, !varlen.tile<queries(64)>
+  }
+  return
+}
+
+// -----
+
 #cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
 
 // A state that has two uses: its end does not overwrite it. acc, which has one,
