@@ -30,12 +30,17 @@ struct ContractionForm {
   SmallVector<unsigned> outer;
 };
 
-/// The form of a sum of products of floats, on tensors or memrefs; failure for
-/// anything else.
 inline FloatType getElement(OpOperand *operand) {
   return cast<FloatType>(getElementTypeOrSelf(operand->get().getType()));
 }
 
+/// Whether the last dimension of a memref is contiguous.
+inline bool isContiguous(OpOperand *operand) {
+  return cast<MemRefType>(operand->get().getType()).isLastDimUnitStride();
+}
+
+/// The form of a sum of products of floats, on tensors or memrefs; failure for
+/// anything else.
 FailureOr<ContractionForm> getContractionForm(linalg::LinalgOp op);
 
 /// Whether the products are those of bf16 that sum in f32.

@@ -18,10 +18,6 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-static bool isContiguous(OpOperand *operand) {
-  return cast<MemRefType>(operand->get().getType()).isLastDimUnitStride();
-}
-
 Value PairVectorizer::toWords(Value pairs) {
   int64_t count = cast<VectorType>(pairs.getType()).getNumElements() / 2;
   Value words = vector::BitCastOp::create(

@@ -19,10 +19,6 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-static bool isContiguous(OpOperand *operand) {
-  return cast<MemRefType>(operand->get().getType()).isLastDimUnitStride();
-}
-
 bool varlen::canTransposeFactor(linalg::LinalgOp op,
                                 const ContractionForm &form) {
   return op->hasAttr(kInOrderAttrName) && op.hasPureBufferSemantics() &&

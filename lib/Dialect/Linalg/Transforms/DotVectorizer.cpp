@@ -34,7 +34,7 @@ bool DotVectorizer::canEmit() {
       !form.hasDepthLast || op->hasAttr(kInOrderAttrName))
     return false;
   for (OpOperand *operand : {form.lhs, form.rhs, form.result})
-    if (!cast<MemRefType>(operand->get().getType()).isLastDimUnitStride())
+    if (!isContiguous(operand))
       return false;
   int64_t depth = op.getStaticLoopRanges()[form.depth];
   return ShapedType::isStatic(depth) && depth % lanes == 0;

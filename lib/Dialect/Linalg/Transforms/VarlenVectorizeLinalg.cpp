@@ -37,9 +37,6 @@ static bool hasContiguousColumns(linalg::LinalgOp op,
                                  const CPUTarget &target) {
   if (!op.hasPureBufferSemantics())
     return false;
-  auto isContiguous = [](OpOperand *operand) {
-    return cast<MemRefType>(operand->get().getType()).isLastDimUnitStride();
-  };
   if (!form.hasColumnsLast || !isContiguous(form.rhs) ||
       !isContiguous(form.result))
     return false;
