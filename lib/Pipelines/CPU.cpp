@@ -141,6 +141,7 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
   // While captured values still are memrefs.
   manager.addPass(createVarlenFlattenForall());
   manager.addPass(createVarlenOutlineWork());
+  manager.addPass(createVarlenSplitWork());
   manager.addPass(createForallToForLoopPass());
   manager.addPass(createConvertVarlenToRuntime());
 }

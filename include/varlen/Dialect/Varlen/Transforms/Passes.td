@@ -717,4 +717,56 @@ def VarlenOutlineWork : Pass<"varlen-outline-work", "::mlir::ModuleOp"> {
               "Buffers left to be allocated in every iteration">];
 }
 
+def VarlenSplitWork : Pass<"varlen-split-work", "::mlir::ModuleOp"> {
+  let summary = "Make two functions of a large one of work";
+  let description = [{
+    Moves about half of the operations of a function of `varlen-outline-work`
+    into a private function `@<function>_part(%context, %workspace, ...)`, which
+    a compiler can make code of at the same time. What is moved is the end of a
+    block, from some operation on.
+
+    *Requires*: the forms that `varlen-outline-work` makes. A function of fewer
+    than `min-size` operations is left as it is; so is one that allocates
+    buffers, and one without a tail of a third to two thirds of it.
+
+    *Guarantees*: the same operations in the same order. Buffers are derived
+    from the context and the workspace in either function; numbers and vectors
+    become arguments.
+
+    *Numerics*: none.
+
+    ```mlir
+    func.func private @f_work_0(%context: !llvm.ptr, %lo: i64, %hi: i64, %workspace: !llvm.ptr) {
+      scf.for %i = %lo to %hi step %c1 {
+        ...
+        scf.if %is_panel {
+          ... // half of all
+        }
+      }
+      return
+    }
+    ```
+    becomes
+    ```mlir
+    func.func private @f_work_0(%context: !llvm.ptr, %lo: i64, %hi: i64, %workspace: !llvm.ptr) {
+      scf.for %i = %lo to %hi step %c1 {
+        ...
+        scf.if %is_panel {
+          call @f_work_0_part(%context, %workspace, %i)
+        }
+      }
+      return
+    }
+    func.func private @f_work_0_part(%context: !llvm.ptr, %workspace: !llvm.ptr, %i: index) {
+      ... // half of all
+      return
+    }
+    ```
+  }];
+  let options = [Option<"minSize", "min-size", "int64_t", "1500",
+    "Operations of a function, constants aside, that are worth two">];
+  let dependentDialects = ["::mlir::func::FuncDialect"];
+  let statistics = [Statistic<"numParts", "parts", "Functions split">];
+}
+
 #endif // VARLEN_TRANSFORMS_PASSES_TD
