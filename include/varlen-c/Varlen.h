@@ -327,8 +327,8 @@ VARLEN_API VarlenStatus varlenFunctionGetWorkspaceSize(
     VarlenFunction function, const VarlenTensor *const *arguments,
     size_t numArguments, const VarlenCallOptions *options, size_t *bytes);
 
-/* Threads of a call that does not say how many; 0: as many as the process may
-   run on, which is the default. */
+/* Threads of a call that does not say how many, and of a compilation; 0: as
+   many as the process may run on, which is the default. */
 VARLEN_API void varlenSetNumThreads(int64_t threads);
 VARLEN_API int64_t varlenGetNumThreads(void);
 

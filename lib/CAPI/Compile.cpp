@@ -76,12 +76,12 @@ static VarlenStatus generate(Source &source, const varlen::CPUTarget &target,
     if (function->numExtents > 0)
       entries.push_back(function->getShapesName());
   }
-  auto object = varlen::compileToObject(source.getModule(), target, entries);
-  if (!object)
+  auto objects = varlen::compileToObjects(source.getModule(), target, entries);
+  if (!objects)
     return fail(VARLEN_COMPILE_ERROR, "%s",
-                llvm::toString(object.takeError()).c_str());
+                llvm::toString(objects.takeError()).c_str());
   program.target = target.name.str();
-  program.object = (*object)->getBuffer().str();
+  program.objects = std::move(*objects);
   return load(program);
 }
 

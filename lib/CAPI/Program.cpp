@@ -178,8 +178,8 @@ VarlenStatus varlen_capi::load(Program &program) {
     return fail(VARLEN_COMPILE_ERROR, "%s",
                 llvm::toString(std::move(error)).c_str());
   };
-  auto code = varlen::LoadedObject::create({program.object, "program"},
-                                           Invocation::forEachSymbol);
+  auto code =
+      varlen::LoadedObjects::create(program.objects, Invocation::forEachSymbol);
   if (!code)
     return failWith(code.takeError());
   program.code = std::move(*code);

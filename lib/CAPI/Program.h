@@ -64,12 +64,13 @@ struct Function {
 
 struct Program {
   std::vector<std::unique_ptr<Function>> functions;
-  /// The target and the object file that the code is for, and is from.
-  std::string target, object;
-  std::unique_ptr<mlir::varlen::LoadedObject> code;
+  /// The target and the object files that the code is for, and is from.
+  std::string target;
+  std::vector<std::string> objects;
+  std::unique_ptr<mlir::varlen::LoadedObjects> code;
 };
 
-/// Loads the object file of the program, and finds the functions in it.
+/// Loads the object files of the program, and finds the functions in it.
 VarlenStatus load(Program &program);
 
 /// Reads the signatures of all functions that can be called. An error is

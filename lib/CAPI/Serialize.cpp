@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // A mark, a checksum of all that follows, the identity of the library, the
-// signatures, and the object file. Numbers are as the machine has them: code
+// signatures, and the object files. Numbers are as the machine has them: code
 // for it runs nowhere else.
 //
 //===----------------------------------------------------------------------===//
@@ -27,7 +27,7 @@
 using namespace varlen_capi;
 using namespace mlir;
 
-static constexpr llvm::StringLiteral mark = "VARLEN-PROGRAM 1";
+static constexpr llvm::StringLiteral mark = "VARLEN-PROGRAM 2";
 
 //===----------------------------------------------------------------------===//
 // Identity
@@ -92,6 +92,7 @@ const char *varlenGetIdentity() {
 
 // What there is of each, in the order of the bytes, for both directions.
 template <typename Bytes> static bool transfer(Bytes &bytes, int64_t &number);
+template <typename Bytes> static bool transfer(Bytes &bytes, std::string &text);
 template <typename Bytes>
 static bool transfer(Bytes &bytes, Parameter &parameter);
 template <typename Bytes>
@@ -171,6 +172,11 @@ template <typename Bytes> static bool transfer(Bytes &bytes, int64_t &number) {
 }
 
 template <typename Bytes>
+static bool transfer(Bytes &bytes, std::string &text) {
+  return bytes(text);
+}
+
+template <typename Bytes>
 static bool transfer(Bytes &bytes, Parameter &parameter) {
   return bytes(parameter.name) && bytes(parameter.shape) &&
          bytes(parameter.strides) && bytes(parameter.code) &&
@@ -191,7 +197,7 @@ static bool transfer(Bytes &bytes, std::unique_ptr<Function> &function) {
 template <typename Bytes>
 static bool transfer(Bytes &bytes, std::string &identity, Program &program) {
   return bytes(identity) && bytes(program.target) && bytes(program.functions) &&
-         bytes(program.object);
+         bytes(program.objects);
 }
 
 //===----------------------------------------------------------------------===//

@@ -8,11 +8,13 @@
 
 #include "varlen/ExecutionEngine/ObjectCode.h"
 
+#include "CodeGeneration.h"
+#include "DivideModule.h"
 #include "varlen/ExecutionEngine/ExecutionEngine.h"
+#include "varlen/Runtime/Runtime.h"
 
 #include "mlir/Target/LLVMIR/Export.h"
 
-#include "llvm/ExecutionEngine/Orc/CompileUtils.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/ExecutionEngine/Orc/RTDyldObjectLinkingLayer.h"
@@ -25,16 +27,24 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
 
+#include <deque>
+#include <map>
+
 using namespace mlir;
 using namespace mlir::varlen;
 using llvm::Error;
 using llvm::Expected;
 
+/// Entries of what runs when code is loaded and unloaded.
+static constexpr llvm::StringLiteral constructors = "varlen.constructors";
+static constexpr llvm::StringLiteral destructors = "varlen.destructors";
+
 static std::string getEntryName(llvm::StringRef function) {
   return ("varlen_entry." + function).str();
 }
 
-/// Adds the function that takes the addresses of the arguments of `callee`.
+/// Adds the function that takes the addresses of the arguments of `callee`, and
+/// of where to store its result.
 static void addEntry(llvm::Function &callee) {
   llvm::LLVMContext &context = callee.getContext();
   llvm::IRBuilder<> builder(context);
@@ -51,7 +61,34 @@ static void addEntry(llvm::Function &callee) {
     llvm::Value *address = builder.CreateLoad(pointer, slot);
     arguments.push_back(builder.CreateLoad(argument.getType(), address));
   }
-  builder.CreateCall(&callee, arguments);
+  llvm::Value *result = builder.CreateCall(&callee, arguments);
+  if (!callee.getReturnType()->isVoidTy()) {
+    llvm::Value *slot = builder.CreateConstGEP1_64(pointer, entry->getArg(0),
+                                                   callee.arg_size());
+    builder.CreateStore(result, builder.CreateLoad(pointer, slot));
+  }
+  builder.CreateRetVoid();
+}
+
+/// Makes one function of the constructors or destructors in a list of LLVM.
+static void
+addStructors(llvm::Module &code, llvm::StringRef name,
+             llvm::iterator_range<llvm::orc::CtorDtorIterator> list) {
+  // Of a priority in the order of the list.
+  std::multimap<unsigned, llvm::Function *> functions;
+  for (llvm::orc::CtorDtorIterator::Element element : list)
+    functions.insert({element.Priority, element.Func});
+  if (functions.empty())
+    return;
+  llvm::IRBuilder<> builder(code.getContext());
+  auto *entry = llvm::Function::Create(
+      llvm::FunctionType::get(builder.getVoidTy(), builder.getPtrTy(),
+                              /*isVarArg=*/false),
+      llvm::Function::ExternalLinkage, getEntryName(name), code);
+  builder.SetInsertPoint(
+      llvm::BasicBlock::Create(code.getContext(), "entry", entry));
+  for (auto [priority, function] : functions)
+    builder.CreateCall(function);
   builder.CreateRetVoid();
 }
 
@@ -77,44 +114,106 @@ private:
 };
 } // namespace
 
-Expected<std::unique_ptr<llvm::MemoryBuffer>>
-varlen::compileToObject(ModuleOp module, const CPUTarget &target,
-                        llvm::ArrayRef<std::string> functions) {
-  initializeNativeTarget();
-  auto machine = makeTargetMachine(target);
-  if (!machine)
-    return machine.takeError();
+namespace {
+/// What becomes one object file.
+struct Part {
   llvm::LLVMContext context;
-  std::string errors;
+  std::unique_ptr<llvm::Module> code;
+  std::string object, errors;
+
+  Error translate(ModuleOp module, llvm::ArrayRef<std::string> functions);
+  void compile(const CPUTarget &target);
+};
+} // namespace
+
+/// The code of a module that lacks some of `functions`.
+Error Part::translate(ModuleOp module, llvm::ArrayRef<std::string> functions) {
   context.setDiagnosticHandler(std::make_unique<ErrorKeeper>(errors));
-  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(module, context);
+  code = translateModuleToLLVMIR(module, context);
   if (!code)
     return llvm::createStringError(
         "the module cannot be translated to LLVM IR");
-  code->setTargetTriple((*machine)->getTargetTriple());
-  code->setDataLayout((*machine)->createDataLayout());
-  for (const std::string &name : functions) {
-    llvm::Function *callee = code->getFunction(name);
-    if (!callee || !callee->getReturnType()->isVoidTy())
-      return llvm::createStringError("expected a function " + name +
-                                     " that returns nothing");
-    addEntry(*callee);
-  }
-  if (Error error = makeOptimizingTransformer(target, **machine)(code.get()))
-    return error;
-  auto object = llvm::orc::SimpleCompiler(**machine)(*code);
-  if (!object || errors.empty())
-    return object;
-  return llvm::createStringError("LLVM: " + errors);
+  for (const std::string &name : functions)
+    if (llvm::Function *callee = code->getFunction(name);
+        callee && !callee->isDeclaration())
+      addEntry(*callee);
+  addStructors(*code, constructors, llvm::orc::getConstructors(*code));
+  addStructors(*code, destructors, llvm::orc::getDestructors(*code));
+  return Error::success();
 }
 
-LoadedObject::LoadedObject(std::unique_ptr<llvm::orc::LLJIT> jit)
+void Part::compile(const CPUTarget &target) {
+  auto generate = [&]() -> Error {
+    auto machine = makeTargetMachine(target);
+    if (!machine)
+      return machine.takeError();
+    code->setTargetTriple((*machine)->getTargetTriple());
+    code->setDataLayout((*machine)->createDataLayout());
+    if (Error error = makeOptimizingTransformer(target, **machine)(code.get()))
+      return error;
+    return emitObject(*code, **machine, object);
+  };
+  if (Error error = generate())
+    errors += llvm::toString(std::move(error));
+  code.reset();
+}
+
+Expected<std::vector<std::string>>
+varlen::compileToObjects(ModuleOp module, const CPUTarget &target,
+                         llvm::ArrayRef<std::string> functions) {
+  initializeNativeTarget();
+  SmallVector<OwningOpRef<ModuleOp>> modules = divideModule(module);
+  modules.insert(modules.begin(), OwningOpRef<ModuleOp>());
+  std::deque<Part> parts(modules.size());
+  for (auto [part, owned] : llvm::zip_equal(parts, modules))
+    if (Error error = part.translate(owned ? *owned : module, functions))
+      return error;
+  // Threads take the largest first.
+  std::vector<Part *> order;
+  for (Part &part : parts)
+    order.push_back(&part);
+  llvm::sort(order, [](const Part *a, const Part *b) {
+    return a->code->getInstructionCount() > b->code->getInstructionCount();
+  });
+  struct Work {
+    llvm::ArrayRef<Part *> parts;
+    const CPUTarget &target;
+  } work = {order, target};
+  varlen_parallel_for(
+      static_cast<int64_t>(order.size()), /*workspace_bytes=*/0,
+      [](void *context, int64_t lo, int64_t hi, void *) {
+        auto *work = static_cast<Work *>(context);
+        for (Part *part : work->parts.slice(lo, hi - lo))
+          part->compile(work->target);
+      },
+      &work);
+  std::vector<std::string> objects;
+  for (Part &part : parts) {
+    if (!part.errors.empty())
+      return llvm::createStringError("LLVM: " + part.errors);
+    objects.push_back(std::move(part.object));
+  }
+  return objects;
+}
+
+//===----------------------------------------------------------------------===//
+// Loading
+//===----------------------------------------------------------------------===//
+
+LoadedObjects::LoadedObjects(std::unique_ptr<llvm::orc::LLJIT> jit)
     : jit(std::move(jit)) {}
 
-LoadedObject::~LoadedObject() = default;
+LoadedObjects::~LoadedObjects() { runIfPresent(destructors); }
 
-Expected<std::unique_ptr<LoadedObject>>
-LoadedObject::create(llvm::MemoryBufferRef object, Symbols symbols) {
+void LoadedObjects::runIfPresent(llvm::StringRef function) const {
+  if (auto entry = lookup(function))
+    (*entry)(nullptr);
+  else
+    llvm::consumeError(entry.takeError());
+}
+
+Expected<std::unique_ptr<LoadedObjects>>
+LoadedObjects::create(llvm::ArrayRef<std::string> objects, Symbols symbols) {
   initializeNativeTarget();
   // Nothing is unwound, so there is nothing to register for it.
   auto makeLinker = [](llvm::orc::ExecutionSession &session) {
@@ -144,14 +243,17 @@ LoadedObject::create(llvm::MemoryBufferRef object, Symbols symbols) {
   if (!process)
     return process.takeError();
   library.addGenerator(std::move(*process));
-  if (Error error = (*jit)->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(
-          object.getBuffer(), object.getBufferIdentifier())))
-    return error;
-  return std::unique_ptr<LoadedObject>(new LoadedObject(std::move(*jit)));
+  for (const std::string &object : objects)
+    if (Error error = (*jit)->addObjectFile(
+            llvm::MemoryBuffer::getMemBufferCopy(object, "program")))
+      return error;
+  std::unique_ptr<LoadedObjects> loaded(new LoadedObjects(std::move(*jit)));
+  loaded->runIfPresent(constructors);
+  return loaded;
 }
 
-Expected<LoadedObject::Entry>
-LoadedObject::lookup(llvm::StringRef function) const {
+Expected<LoadedObjects::Entry>
+LoadedObjects::lookup(llvm::StringRef function) const {
   auto found = jit->lookup(getEntryName(function));
   if (!found)
     return found.takeError();

@@ -75,6 +75,20 @@ static void testDamage(const char *data, size_t size) {
   free(copy);
 }
 
+/* As many threads as compile a program, it has the same bytes. */
+static void testThreads(const char *data, size_t size) {
+  VarlenProgram program;
+  VarlenCode code;
+  varlenSetNumThreads(1);
+  EXPECT(!compile(source, NULL, &program));
+  varlenSetNumThreads(0);
+  EXPECT(!varlenProgramSerialize(program, &code));
+  EXPECT(varlenCodeGetSize(code) == size &&
+         !memcmp(varlenCodeGetData(code), data, size));
+  varlenCodeDestroy(code);
+  varlenProgramDestroy(program);
+}
+
 static void write(const char *path) {
   VarlenProgram program, again;
   VarlenCode code, codeAgain;
@@ -91,6 +105,7 @@ static void write(const char *path) {
   EXPECT(!varlenProgramDeserialize(data, size, &again));
   testProgram(again);
   testDamage(data, size);
+  testThreads(data, size);
 
   /* Nothing is lost on the way. */
   EXPECT(!varlenProgramSerialize(again, &codeAgain));

@@ -10,7 +10,6 @@
 
 #include "Host.h"
 #include "Tensor.h"
-#include "varlen/ExecutionEngine/ExecutionEngine.h"
 #include "varlen/InitAll.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -131,17 +130,11 @@ std::string varlen_run::getPipeline(ModuleOp module, const Options &options,
 // Code generation
 //===----------------------------------------------------------------------===//
 
-Expected<std::unique_ptr<ExecutionEngine>>
-varlen_run::compile(ModuleOp module, const varlen::CPUTarget &target) {
-  auto addSymbols = [](ExecutionEngine &engine) {
-    engine.registerSymbols([](llvm::orc::MangleAndInterner intern) {
-      llvm::orc::SymbolMap symbols;
-      forEachHostSymbol([&](StringRef name, void *address) {
-        symbols[intern(name)] = {llvm::orc::ExecutorAddr::fromPtr(address),
-                                 llvm::JITSymbolFlags::Exported};
-      });
-      return symbols;
-    });
-  };
-  return varlen::createExecutionEngine(module, target, addSymbols);
+Expected<std::unique_ptr<varlen::LoadedObjects>>
+varlen_run::compile(ModuleOp module, const varlen::CPUTarget &target,
+                    const std::string &function) {
+  auto objects = varlen::compileToObjects(module, target, function);
+  if (!objects)
+    return objects.takeError();
+  return varlen::LoadedObjects::create(*objects, forEachHostSymbol);
 }

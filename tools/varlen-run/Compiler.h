@@ -10,9 +10,9 @@
 #define VARLEN_TOOLS_RUN_COMPILER_H
 
 #include "Options.h"
+#include "varlen/ExecutionEngine/ObjectCode.h"
 #include "varlen/Target/CPUTarget.h"
 
-#include "mlir/ExecutionEngine/ExecutionEngine.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -43,10 +43,12 @@ std::string getPipeline(mlir::ModuleOp module, const Options &options,
 llvm::Error runPipeline(mlir::ModuleOp module, llvm::StringRef pipeline,
                         bool verify);
 
-/// Compiles a module of the llvm dialect; its undefined symbols are those of
-/// the host (Host.h) or of the process.
-llvm::Expected<std::unique_ptr<mlir::ExecutionEngine>>
-compile(mlir::ModuleOp module, const mlir::varlen::CPUTarget &target);
+/// Compiles a module of the llvm dialect and loads the code, of which
+/// `function` can be looked up; its undefined symbols are those of the host
+/// (Host.h) or of the process.
+llvm::Expected<std::unique_ptr<mlir::varlen::LoadedObjects>>
+compile(mlir::ModuleOp module, const mlir::varlen::CPUTarget &target,
+        const std::string &function);
 
 /// An error whose message has been printed already.
 class PrintedError : public llvm::ErrorInfo<PrintedError> {

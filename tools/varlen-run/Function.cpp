@@ -74,12 +74,16 @@ static Expected<NamedTensor> readDescriptor(const Slot &slot,
 // Function
 //===----------------------------------------------------------------------===//
 
-Expected<Function> Function::bind(const mlir::ExecutionEngine &engine,
+std::string Function::getSymbol(const Signature &signature) {
+  return "_mlir_ciface_" + signature.entry;
+}
+
+Expected<Function> Function::bind(const mlir::varlen::LoadedObjects &code,
                                   const Signature &signature,
                                   std::vector<Tensor> &inputs,
                                   const Device &device) {
   Function function(signature, inputs, device.isGPU());
-  auto entry = engine.lookupPacked("_mlir_ciface_" + signature.entry);
+  auto entry = code.lookup(getSymbol(signature));
   if (!entry)
     return makeError("function '" + signature.entry +
                      "' cannot be called: " + toString(entry.takeError()));

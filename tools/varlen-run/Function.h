@@ -12,17 +12,18 @@
 #include "Device.h"
 #include "Safetensors.h"
 #include "Signature.h"
-
-#include "mlir/ExecutionEngine/ExecutionEngine.h"
+#include "varlen/ExecutionEngine/ObjectCode.h"
 
 namespace varlen_run {
 
 /// The entry function with its arguments bound. Calls do not allocate.
 class Function {
 public:
-  /// The inputs and the engine must outlive the function. On a GPU it gets
+  /// What the entry is called in code.
+  static std::string getSymbol(const Signature &signature);
+  /// The inputs and the code must outlive the function. On a GPU it gets
   /// copies of them.
-  static llvm::Expected<Function> bind(const mlir::ExecutionEngine &engine,
+  static llvm::Expected<Function> bind(const mlir::varlen::LoadedObjects &code,
                                        const Signature &signature,
                                        std::vector<Tensor> &inputs,
                                        const Device &device);

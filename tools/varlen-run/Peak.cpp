@@ -124,11 +124,11 @@ Expected<Peak> Peak::create(mlir::MLIRContext *context,
           "convert-func-to-llvm,reconcile-unrealized-casts",
           /*verify=*/false))
     return error;
-  auto engine = compile(*module, target);
-  if (!engine)
-    return engine.takeError();
-  peak.engine = std::move(*engine);
-  auto entry = peak.engine->lookupPacked("peak");
+  auto code = compile(*module, target, "peak");
+  if (!code)
+    return code.takeError();
+  peak.code = std::move(*code);
+  auto entry = peak.code->lookup("peak");
   if (!entry)
     return entry.takeError();
   peak.entry = *entry;

@@ -32,7 +32,7 @@ public:
 private:
   static void run(void *context, int64_t lo, int64_t hi, void *);
 
-  std::unique_ptr<mlir::ExecutionEngine> engine;
+  std::unique_ptr<mlir::varlen::LoadedObjects> code;
   void (*entry)(void **) = nullptr;
   llvm::StringRef kind;
   double flopsPerTurn = 0;

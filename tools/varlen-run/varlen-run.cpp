@@ -219,7 +219,7 @@ private:
   /// What `module` was before it was compiled.
   mlir::OwningOpRef<mlir::ModuleOp> source;
   Signature signature;
-  std::unique_ptr<mlir::ExecutionEngine> engine;
+  std::unique_ptr<mlir::varlen::LoadedObjects> code;
   std::optional<Peak> peak;
   double compileMs = 0;
 };
@@ -259,10 +259,11 @@ Error Program::compile() {
                                    : options.pipeline;
   if (Error error = runPipeline(*module, pipeline, /*verify=*/!isDefault))
     return error;
-  auto compiled = varlen_run::compile(*module, *target);
+  auto compiled =
+      varlen_run::compile(*module, *target, Function::getSymbol(signature));
   if (!compiled)
     return compiled.takeError();
-  engine = std::move(*compiled);
+  code = std::move(*compiled);
   compileMs += msSince(begin);
 
   if (!options.peak)
@@ -277,7 +278,7 @@ Error Program::compile() {
 
 Error Program::run(const std::string &input, const std::string &output) {
   // What is compiled already is no part of this result.
-  if (engine)
+  if (code)
     start = Clock::now();
   restartPeakBytes();
   progress.setPhase("reading the inputs");
@@ -297,7 +298,7 @@ Error Program::run(const std::string &input, const std::string &output) {
     return inputs.takeError();
   if (Error error = checkInputs(signature, *inputs, options.deviceChecks))
     return error;
-  if (!engine)
+  if (!code)
     if (Error error = compile())
       return error;
 
@@ -305,7 +306,7 @@ Error Program::run(const std::string &input, const std::string &output) {
   if (device.kind == Device::Kind::Executor)
     simulation.emplace(options.simulation, device.chip, options.threads);
   Expected<Function> function =
-      Function::bind(*engine, signature, *inputs, device);
+      Function::bind(*code, signature, *inputs, device);
   if (!function)
     return function.takeError();
   Figures figures;

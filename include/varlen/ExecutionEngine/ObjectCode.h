@@ -22,10 +22,10 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace llvm::orc {
 class LLJIT;
@@ -33,15 +33,18 @@ class LLJIT;
 
 namespace mlir::varlen {
 
-/// Generates code for `module`, in the llvm dialect, as an object file. Each of
-/// `functions`, which return nothing, can be looked up in it: as a function of
-/// an array with the addresses of its arguments.
-llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-compileToObject(ModuleOp module, const CPUTarget &target,
-                llvm::ArrayRef<std::string> functions);
+/// Generates code for `module`, in the llvm dialect, as object files: several
+/// for a large module, which are made at the same time, on the threads of
+/// varlen_parallel_for. The same module has the same files, however many
+/// threads there are. Each of `functions` can be looked up in them: as a
+/// function of an array with the addresses of its arguments and, last, of where
+/// to store what it returns. Takes functions out of `module`.
+llvm::Expected<std::vector<std::string>>
+compileToObjects(ModuleOp module, const CPUTarget &target,
+                 llvm::ArrayRef<std::string> functions);
 
-/// An object file of compileToObject in this process.
-class LoadedObject {
+/// The object files of compileToObjects in this process.
+class LoadedObjects {
 public:
   using Entry = void (*)(void **arguments);
   /// Calls visit(name, address) for what the code may call beside functions of
@@ -49,15 +52,17 @@ public:
   using Symbols = llvm::function_ref<void(
       llvm::function_ref<void(llvm::StringRef, void *)> visit)>;
 
-  /// `object` is copied.
-  static llvm::Expected<std::unique_ptr<LoadedObject>>
-  create(llvm::MemoryBufferRef object, Symbols symbols);
-  ~LoadedObject();
+  /// Copies the files, and runs the constructors of the module, if it has any.
+  static llvm::Expected<std::unique_ptr<LoadedObjects>>
+  create(llvm::ArrayRef<std::string> objects, Symbols symbols);
+  /// Runs its destructors.
+  ~LoadedObjects();
 
   llvm::Expected<Entry> lookup(llvm::StringRef function) const;
 
 private:
-  explicit LoadedObject(std::unique_ptr<llvm::orc::LLJIT> jit);
+  explicit LoadedObjects(std::unique_ptr<llvm::orc::LLJIT> jit);
+  void runIfPresent(llvm::StringRef function) const;
 
   std::unique_ptr<llvm::orc::LLJIT> jit;
 };
