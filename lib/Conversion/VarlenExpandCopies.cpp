@@ -25,12 +25,30 @@ namespace mlir::varlen {
 
 using namespace mlir;
 
+/// Whether two names are of the same memory.
+static bool isSame(Value lhs, Value rhs) {
+  if (lhs == rhs)
+    return true;
+  auto a = lhs.getDefiningOp<memref::SubViewOp>();
+  auto b = rhs.getDefiningOp<memref::SubViewOp>();
+  return a && b && a.getType() == b.getType() &&
+         isSame(a.getSource(), b.getSource()) &&
+         a.getMixedOffsets() == b.getMixedOffsets() &&
+         a.getMixedSizes() == b.getMixedSizes() &&
+         a.getMixedStrides() == b.getMixedStrides();
+}
+
 namespace {
 
 struct VarlenExpandCopies
     : varlen::impl::VarlenExpandCopiesBase<VarlenExpandCopies> {
   void runOnOperation() override {
     getOperation()->walk([&](memref::CopyOp copy) {
+      // A slice that was changed in place is inserted where it is.
+      if (isSame(copy.getSource(), copy.getTarget())) {
+        copy.erase();
+        return;
+      }
       auto source = dyn_cast<MemRefType>(copy.getSource().getType());
       auto target = dyn_cast<MemRefType>(copy.getTarget().getType());
       if (!source || !target || (isContiguous(source) && isContiguous(target)))

@@ -67,6 +67,8 @@ void varlen::buildVarlenBufferize(OpPassManager &manager,
   } else {
     manager.addNestedPass<func::FuncOp>(
         createVarlenTileLinalg({schedule.target}));
+    // Of tiles, once it is known which of them are computed together.
+    manager.addNestedPass<func::FuncOp>(createVarlenFuseReductions());
   }
   // A tensor.empty that ends up in a slice is that slice.
   manager.addPass(bufferization::createEmptyTensorEliminationPass());

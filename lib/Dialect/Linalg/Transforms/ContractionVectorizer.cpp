@@ -8,6 +8,7 @@
 
 #include "ContractionVectorizer.h"
 
+#include "FilledMemory.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -23,6 +24,10 @@ using namespace mlir::varlen;
 static constexpr int64_t kRowsAhead = 8;
 /// Of panels, where rows follow each other.
 static constexpr int64_t kStepsPerPrefetch = 8;
+/// What the second-level cache holds of a tile beside others.
+static constexpr int64_t kTileBytes = 256 * 1024;
+/// Steps of the contracted loop in one of its trips, where nothing is fetched.
+static constexpr int64_t kUnroll = 2;
 
 //===----------------------------------------------------------------------===//
 // Loops
@@ -41,6 +46,20 @@ static bool isPanel(Value matrix, int64_t width) {
          strides[0] == (isPaired ? 2 : 1) * width;
 }
 
+/// Whether a matrix is, or is a part of, memory of a small size that is known;
+/// of a panel, which is a part of many, that is what was allocated.
+static bool isSmall(Value memory, bool isPanel) {
+  auto type = dyn_cast<MemRefType>(memory.getType());
+  if (!type)
+    return false;
+  if ((!isPanel || memory.getDefiningOp<memref::AllocOp>()) &&
+      type.hasStaticShape() &&
+      type.getNumElements() * type.getElementTypeBitWidth() / 8 <= kTileBytes)
+    return true;
+  auto view = memory.getDefiningOp<ViewLikeOpInterface>();
+  return view && isSmall(view.getViewSource(), isPanel);
+}
+
 ContractionVectorizer::ContractionVectorizer(OpBuilder &builder,
                                              linalg::LinalgOp op,
                                              const ContractionForm &form,
@@ -51,10 +70,16 @@ ContractionVectorizer::ContractionVectorizer(OpBuilder &builder,
       lanes(target.getLanes(element.getWidth() / 8)), depthStep(depthStep),
       hasPanels(depthStep == 1 &&
                 isPanel(form.rhs->get(), sizes.vectors * lanes)) {
+  SmallVector<int64_t> ranges = op.getStaticLoopRanges();
+  isCached = isSmall(form.rhs->get(), hasPanels);
   if (hasPanels)
     return;
+  int64_t rows = ranges[form.rows], columns = ranges[form.columns];
+  // A tile that is read where it is takes as many rows as panels do.
+  if (isCached && rows >= sizes.rows)
+    return;
+  isCached = false;
   sizes = getContractionTileInPlace(target);
-  int64_t columns = op.getStaticLoopRanges()[form.columns];
   if (ShapedType::isStatic(columns))
     sizes.vectors =
         std::clamp<int64_t>(llvm::divideCeil(columns, lanes), 1, sizes.vectors);
@@ -140,6 +165,23 @@ Values ContractionVectorizer::emitDepth(
     function_ref<Values(Value, ValueRange)> addStep) {
   IndexBuilder index{b};
   Value depth = extents[form.depth], one = index.constant(1);
+  if (isCached) {
+    Value each = index.constant(depthStep * kUnroll);
+    Value whole = index.roundDown(depth, depthStep * kUnroll);
+    sums = emitLoop(b, index.constant(0), whole, each, sums,
+                    [&](Value k, ValueRange state) {
+                      Values next(state);
+                      for (int64_t i = 0; i < kUnroll; ++i)
+                        next = addStep(index.add(k, i * depthStep), next);
+                      return next;
+                    });
+    if (getConstantIntValue(index.sub(depth, whole)) == 0)
+      return sums;
+    isLastStep = depthStep > 1;
+    sums = emitLoop(b, whole, depth, index.constant(depthStep), sums, addStep);
+    isLastStep = false;
+    return sums;
+  }
   if (!hasPanels) {
     Value whole = index.roundDown(depth, depthStep);
     sums = emitLoop(b, index.constant(0), whole, index.constant(depthStep),
@@ -194,7 +236,7 @@ void ContractionVectorizer::emitTile(const Tile &tile) {
   };
   Values sums;
   forEach([&](int64_t, int64_t j) {
-    sums.push_back(load(*form.result, masks[j]));
+    sums.push_back(initial ? initial : load(*form.result, masks[j]));
   });
   auto addStep = [&](Value k, ValueRange state) {
     indices[form.depth] = k;
@@ -252,6 +294,12 @@ void ContractionVectorizer::emitRows(Value column, Value columns, bool isCut) {
 
 void ContractionVectorizer::emitMatrix() {
   IndexBuilder index{b};
+  if (linalg::FillOp fill = findFill(op, *form.result);
+      fill && form.outer.empty()) {
+    initial = vector::BroadcastOp::create(b, VectorType::get({lanes}, element),
+                                          fill.getInputs().front());
+    fill.erase();
+  }
   Value columns = extents[form.columns];
   int64_t step = sizes.vectors * lanes;
   Value whole = index.roundDown(columns, step);

@@ -78,6 +78,11 @@ protected:
   /// Whether what comes next of the right factor lies behind it in memory. A
   /// panel has what a step takes in one row.
   bool hasPanels;
+  /// Whether the right factor is small and read again and again: nothing is to
+  /// be fetched.
+  bool isCached = false;
+  /// What sums begin with, if it is not in memory.
+  Value initial;
 
 private:
   void emitRows(Value column, Value columns, bool isCut);

@@ -8,205 +8,21 @@
 
 #include "LoopVectorizer.h"
 
+#include "FilledMemory.h"
 #include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
 
-#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Matchers.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
 
-/// Vectors of this many registers: arithmetic on one hides the latency of that
-/// on the others.
-static int64_t getNumRegisters(const CPUTarget &target) {
-  return target.vectorRegisters >= 32 ? 4 : 2;
-}
-
-/// Whether vectors of the type can be read from memory: elements of whole
-/// bytes.
-static bool isVectorElement(Type type) {
-  if (auto integer = dyn_cast<IntegerType>(type))
-    return llvm::is_contained({8u, 16u, 32u, 64u}, integer.getWidth());
-  return type.isIndex() || type.isF16() || type.isBF16() || type.isF32() ||
-         type.isF64();
-}
-
-static int64_t getBytes(Type type) {
-  return type.isIndex() ? 8 : type.getIntOrFloatBitWidth() / 8;
-}
-
-/// Functions that are a library call for each lane: worth no vector.
-static bool isLibraryCall(Operation *op) {
-  if (op->getName().getDialectNamespace() !=
-      math::MathDialect::getDialectNamespace())
-    return false;
-  if (isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp,
-          math::Exp2Op, math::FloorOp, math::FmaOp, math::RoundEvenOp,
-          math::SqrtOp, math::TruncOp, math::IsNaNOp, math::IsInfOp,
-          math::IsFiniteOp>(op))
-    return false;
-  // Those that varlen-vectorize-linalg has polynomials for.
-  if (isa<math::CosOp, math::ErfOp, math::ExpOp, math::ExpM1Op, math::LogOp,
-          math::Log1pOp, math::Log2Op, math::RsqrtOp, math::SinOp,
-          math::TanhOp>(op))
-    return op->getResult(0).getType().isF64() &&
-           !isa<math::RsqrtOp, math::TanhOp>(op);
-  return true;
-}
-
 LoopVectorizer::LoopVectorizer(OpBuilder &builder, linalg::LinalgOp op,
                                const CPUTarget &target)
     : op(op), target(target), b(op.getLoc(), builder) {}
-
-//===----------------------------------------------------------------------===//
-// Plan
-//===----------------------------------------------------------------------===//
-
-LogicalResult LoopVectorizer::checkBody(std::string &reason) {
-  for (Operation &inner : op.getBlock()->without_terminator()) {
-    if (isa<linalg::IndexOp>(inner) || matchPattern(&inner, m_Constant()))
-      continue;
-    if (!OpTrait::hasElementwiseMappableTraits(&inner) ||
-        inner.getNumResults() != 1 || isLibraryCall(&inner)) {
-      reason =
-          ("'" + inner.getName().getStringRef() + "' has no vector form").str();
-      return failure();
-    }
-    if (!isSpeculatable(&inner)) {
-      reason = ("'" + inner.getName().getStringRef() +
-                "' is undefined for lanes that are not there")
-                   .str();
-      return failure();
-    }
-  }
-  return success();
-}
-
-LoopVectorizer::Access LoopVectorizer::getAccess(OpOperand &operand,
-                                                 unsigned dim) {
-  AffineMap map = op.getMatchingIndexingMap(&operand);
-  if (!map.isFunctionOfDim(dim))
-    return Access::Invariant;
-  auto type = dyn_cast<MemRefType>(operand.get().getType());
-  bool isLast = map.getResults().back() == b.getAffineDimExpr(dim);
-  return isLast && type.isLastDimUnitStride() ? Access::Contiguous
-                                              : Access::Strided;
-}
-
-/// Whether vectors can run along the loop, and how many inputs would be read
-/// one element at a time.
-LogicalResult LoopVectorizer::checkAlong(unsigned dim, unsigned &numStrided,
-                                         std::string &reason) {
-  bool isReduction =
-      op.getIteratorTypesArray()[dim] == utils::IteratorType::reduction;
-  numStrided = 0;
-  for (OpOperand *input : op.getDpsInputOperands())
-    numStrided += getAccess(*input, dim) == Access::Strided;
-  SmallVector<Operation *> found;
-  for (OpOperand &init : op.getDpsInitsMutable()) {
-    Access access = getAccess(init, dim);
-    if (!isReduction) {
-      if (access != Access::Contiguous) {
-        reason = "no loop along which the memory of results is contiguous";
-        return failure();
-      }
-      continue;
-    }
-    Type element = getElementTypeOrSelf(init.get().getType());
-    if (isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32) {
-      reason = "a sum in a narrow float";
-      return failure();
-    }
-    unsigned position = found.size();
-    SmallVector<Operation *> ops;
-    if (access != Access::Invariant ||
-        !matchReduction(op.getRegionOutputArgs(), position, ops) ||
-        ops.size() != 1 || !linalg::getCombinerOpKind(ops.front()) ||
-        !arith::getNeutralElement(ops.front())) {
-      reason = "a reduction that is not one known operation";
-      return failure();
-    }
-    found.push_back(ops.front());
-  }
-  return success();
-}
-
-LogicalResult LoopVectorizer::plan(std::string &reason) {
-  if (!op.hasPureBufferSemantics()) {
-    reason = "its operands are no memrefs";
-    return failure();
-  }
-  if (op.getNumLoops() == 0) {
-    reason = "it has no loop";
-    return failure();
-  }
-  int64_t bytes = 1;
-  for (OpOperand &operand : op->getOpOperands()) {
-    auto type = dyn_cast<MemRefType>(operand.get().getType());
-    if (!type)
-      continue;
-    if (!isVectorElement(type.getElementType())) {
-      reason = "elements that are no whole bytes";
-      return failure();
-    }
-    if (!op.getMatchingIndexingMap(&operand).isProjectedPermutation(
-            /*allowZeroInResults=*/true)) {
-      reason = "an index is neither one of the loops nor 0";
-      return failure();
-    }
-    bytes = std::max(bytes, getBytes(type.getElementType()));
-  }
-  if (failed(checkBody(reason)))
-    return failure();
-
-  // Contiguous inputs first, then a loop that is not reduced, then the inner
-  // one.
-  SmallVector<int64_t> ranges = op.getStaticLoopRanges();
-  std::optional<std::tuple<bool, unsigned, bool>> best;
-  for (int dim = op.getNumLoops() - 1; dim >= 0; --dim) {
-    unsigned numStrided;
-    if (failed(checkAlong(dim, numStrided, reason)))
-      continue;
-    bool isReduction =
-        op.getIteratorTypesArray()[dim] == utils::IteratorType::reduction;
-    std::tuple<bool, unsigned, bool> cost(ranges[dim] == 1, numStrided,
-                                          isReduction);
-    if (best && *best <= cost)
-      continue;
-    best = cost;
-    vectorDim = dim;
-  }
-  if (!best)
-    return failure();
-  numLanes = target.getLanes(bytes) * getNumRegisters(target);
-  if (ShapedType::isStatic(ranges[vectorDim]))
-    numLanes = std::min(numLanes, std::max<int64_t>(ranges[vectorDim], 1));
-  // LLVM 22 has no code for some other vectors of bf16, such as 33.
-  if (hasNarrowFloats())
-    numLanes = llvm::bit_floor<uint64_t>(numLanes);
-  if (op.getIteratorTypesArray()[vectorDim] == utils::IteratorType::reduction) {
-    for (unsigned i = 0; i < op.getNumDpsInits(); ++i) {
-      SmallVector<Operation *> ops;
-      matchReduction(op.getRegionOutputArgs(), i, ops);
-      combiners.push_back(ops.front());
-    }
-  }
-  return success();
-}
-
-bool LoopVectorizer::hasNarrowFloats() {
-  return llvm::any_of(op->getOperandTypes(), [](Type type) {
-    Type element = getElementTypeOrSelf(type);
-    return isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32;
-  });
-}
 
 //===----------------------------------------------------------------------===//
 // Values
@@ -317,8 +133,8 @@ Value LoopVectorizer::cloneOp(Operation &source, IRMapping &map, Value offset,
   return clone->getResult(0);
 }
 
-/// The values that the body yields. Of reductions along the loop of vectors,
-/// `accumulators` are what the results are so far.
+/// The values that the body yields; `accumulators` are what the results that
+/// are `accumulated` are so far.
 SmallVector<Value> LoopVectorizer::emitBody(Value offset, int64_t lanes,
                                             Value mask,
                                             ValueRange accumulators) {
@@ -328,10 +144,13 @@ SmallVector<Value> LoopVectorizer::emitBody(Value offset, int64_t lanes,
     BlockArgument argument = op.getMatchingBlockArgument(&operand);
     if (argument.use_empty())
       continue;
-    if (op.isDpsInit(&operand) && !accumulators.empty()) {
-      map.map(argument,
-              accumulators[operand.getOperandNumber() - op.getNumDpsInputs()]);
-      continue;
+    if (op.isDpsInit(&operand)) {
+      const auto *place = llvm::find(accumulated, operand.getOperandNumber() -
+                                                      op.getNumDpsInputs());
+      if (place != accumulated.end()) {
+        map.map(argument, accumulators[place - accumulated.begin()]);
+        continue;
+      }
     }
     map.map(argument, emitOperand(operand, offset, lanes, mask));
   }
@@ -343,15 +162,41 @@ SmallVector<Value> LoopVectorizer::emitBody(Value offset, int64_t lanes,
   return results;
 }
 
+/// Emits the body, and stores of the results that are not accumulated; returns
+/// the accumulators after it.
+SmallVector<Value> LoopVectorizer::emitStep(Value offset, int64_t lanes,
+                                            Value mask,
+                                            ValueRange accumulators) {
+  SmallVector<Value> values = emitBody(offset, lanes, mask, accumulators), next;
+  for (auto [number, init] : llvm::enumerate(op.getDpsInitsMutable())) {
+    if (llvm::is_contained(accumulated, number))
+      next.push_back(emitSplat(values[number], lanes));
+    else
+      emitStore(init, values[number], offset, lanes, mask);
+  }
+  return next;
+}
+
+/// The results that are reduced, which become those that are accumulated.
+SmallVector<OpOperand *> LoopVectorizer::getReduced() {
+  SmallVector<OpOperand *> inits;
+  accumulated.clear();
+  for (auto [number, init] : llvm::enumerate(op.getDpsInitsMutable())) {
+    if (!isReduced(init))
+      continue;
+    inits.push_back(&init);
+    accumulated.push_back(number);
+  }
+  return inits;
+}
+
 //===----------------------------------------------------------------------===//
 // Loops
 //===----------------------------------------------------------------------===//
 
 void LoopVectorizer::emitParallel(Value extent) {
   auto step = [&](Value offset, int64_t lanes, Value mask) {
-    SmallVector<Value> values = emitBody(offset, lanes, mask, {});
-    for (auto [init, value] : llvm::zip_equal(op.getDpsInitsMutable(), values))
-      emitStore(init, value, offset, lanes, mask);
+    emitStep(offset, lanes, mask, {});
   };
   Value lanes = arith::ConstantIndexOp::create(b, numLanes);
   Value zero = arith::ConstantIndexOp::create(b, 0);
@@ -382,6 +227,7 @@ void LoopVectorizer::emitParallel(Value extent) {
 
 /// Sums of lanes, then the sum of all lanes and what the result was.
 void LoopVectorizer::emitReductions(Value extent) {
+  SmallVector<OpOperand *> inits = getReduced();
   Value lanes = arith::ConstantIndexOp::create(b, numLanes);
   Value zero = arith::ConstantIndexOp::create(b, 0);
   Value rest = b.createOrFold<arith::RemUIOp>(extent, lanes);
@@ -391,47 +237,45 @@ void LoopVectorizer::emitReductions(Value extent) {
     neutral.push_back(emitSplat(*arith::getNeutralElement(combiner), numLanes));
   SmallVector<Value> sums = emitLoop(
       b, zero, whole, lanes, neutral, [&](Value offset, ValueRange state) {
-        return emitBody(offset, numLanes, Value(), state);
+        return emitStep(offset, numLanes, Value(), state);
       });
   std::optional<int64_t> number = getConstantIntValue(rest);
   bool isOneByOne = hasNarrowFloats();
   if (!isOneByOne && (!number || *number)) {
     Value mask = emitMask(rest, numLanes);
-    SmallVector<Value> next = emitBody(whole, numLanes, mask, sums);
+    SmallVector<Value> next = emitStep(whole, numLanes, mask, sums);
     for (auto [sum, value] : llvm::zip_equal(sums, next))
       sum = arith::SelectOp::create(b, mask, value, sum);
   }
-  for (auto [init, sum, combiner] :
-       llvm::zip_equal(op.getDpsInitsMutable(), sums, combiners)) {
+  auto placeOf = [&](OpOperand *init) {
+    return getIndices(op.getMatchingIndexingMap(init), Value());
+  };
+  for (auto [init, sum, combiner] : llvm::zip_equal(inits, sums, combiners)) {
     vector::CombiningKind kind = *linalg::getCombinerOpKind(combiner);
     Value total = isa<FloatType>(getElementTypeOrSelf(sum.getType()))
                       ? vector::ReductionOp::create(
                             b, kind, sum, arith::FastMathFlags::reassoc)
                       : vector::ReductionOp::create(b, kind, sum);
-    SmallVector<Value> at =
-        getIndices(op.getMatchingIndexingMap(&init), Value());
+    SmallVector<Value> at = placeOf(init);
     IRMapping map;
     for (Value operand : combiner->getOperands())
-      map.map(operand, operand == op.getMatchingBlockArgument(&init)
-                           ? memref::LoadOp::create(b, init.get(), at)
+      map.map(operand, operand == op.getMatchingBlockArgument(init)
+                           ? memref::LoadOp::create(b, init->get(), at)
                            : total);
     Value result = b.clone(*combiner, map)->getResult(0);
-    memref::StoreOp::create(b, result, init.get(), at);
+    memref::StoreOp::create(b, result, init->get(), at);
   }
   if (!isOneByOne || number == 0)
     return;
   emitLoop(b, whole, extent, 1, [&](Value offset) {
     SmallVector<Value> state;
-    auto placeOf = [&](OpOperand &init) {
-      return getIndices(op.getMatchingIndexingMap(&init), Value());
-    };
-    for (OpOperand &init : op.getDpsInitsMutable())
+    for (OpOperand *init : inits)
       state.push_back(
-          emitSplat(memref::LoadOp::create(b, init.get(), placeOf(init)), 1));
-    state = emitBody(offset, 1, Value(), state);
-    for (auto [init, value] : llvm::zip_equal(op.getDpsInitsMutable(), state))
+          emitSplat(memref::LoadOp::create(b, init->get(), placeOf(init)), 1));
+    state = emitStep(offset, 1, Value(), state);
+    for (auto [init, value] : llvm::zip_equal(inits, state))
       memref::StoreOp::create(b, vector::ExtractOp::create(b, value, 0),
-                              init.get(), placeOf(init));
+                              init->get(), placeOf(init));
   });
 }
 
@@ -442,22 +286,46 @@ bool LoopVectorizer::isCarried() {
          op.getStaticLoopRanges()[vectorDim] == numLanes;
 }
 
+/// What the vector of a result begins with.
+Value LoopVectorizer::emitInitial(OpOperand &init) {
+  if (linalg::FillOp fill = findFill(op, init)) {
+    Value value = emitSplat(fill.getInputs().front(), numLanes);
+    fill.erase();
+    return value;
+  }
+  Value zero = arith::ConstantIndexOp::create(b, 0);
+  return emitOperand(init, zero, numLanes, Value());
+}
+
 /// The loops `dims`, which are reduced; `state` is what the results are so far.
 SmallVector<Value> LoopVectorizer::emitCarried(ArrayRef<unsigned> dims,
                                                ValueRange state) {
   Value zero = arith::ConstantIndexOp::create(b, 0);
-  if (dims.empty()) {
-    SmallVector<Value> next = emitBody(zero, numLanes, Value(), state);
-    for (Value &value : next)
-      value = emitSplat(value, numLanes);
-    return next;
-  }
-  Value one = arith::ConstantIndexOp::create(b, 1);
-  return emitLoop(b, zero, extents[dims.front()], one, state,
-                  [&](Value index, ValueRange state) {
-                    indices[dims.front()] = index;
-                    return emitCarried(dims.drop_front(), state);
-                  });
+  if (dims.empty())
+    return emitStep(zero, numLanes, Value(), state);
+  // As many rows as vectors of the usual size have registers.
+  int64_t rows = 1;
+  if (dims.size() == 1)
+    rows = std::max<int64_t>(1, maxLanes / numLanes);
+  auto loop = [&](Value from, Value to, int64_t rows, ValueRange state) {
+    return emitLoop(b, from, to, arith::ConstantIndexOp::create(b, rows), state,
+                    [&](Value index, ValueRange state) {
+                      SmallVector<Value> next(state);
+                      for (int64_t i = 0; i < rows; ++i) {
+                        indices[dims.front()] = b.createOrFold<arith::AddIOp>(
+                            index, arith::ConstantIndexOp::create(b, i));
+                        next = emitCarried(dims.drop_front(), next);
+                      }
+                      return next;
+                    });
+  };
+  Value extent = extents[dims.front()];
+  if (rows == 1)
+    return loop(zero, extent, 1, state);
+  Value rest = b.createOrFold<arith::RemUIOp>(
+      extent, arith::ConstantIndexOp::create(b, rows));
+  Value whole = b.createOrFold<arith::SubIOp>(extent, rest);
+  return loop(whole, extent, 1, loop(zero, whole, rows, state));
 }
 
 void LoopVectorizer::emitLoops(ArrayRef<unsigned> dims) {
@@ -465,12 +333,13 @@ void LoopVectorizer::emitLoops(ArrayRef<unsigned> dims) {
       (dims.empty() || op.getIteratorTypesArray()[dims.front()] ==
                            utils::IteratorType::reduction)) {
     Value zero = arith::ConstantIndexOp::create(b, 0);
+    SmallVector<OpOperand *> inits = getReduced();
     SmallVector<Value> state;
-    for (OpOperand &init : op.getDpsInitsMutable())
-      state.push_back(emitOperand(init, zero, numLanes, Value()));
+    for (OpOperand *init : inits)
+      state.push_back(emitInitial(*init));
     state = emitCarried(dims, state);
-    for (auto [init, value] : llvm::zip_equal(op.getDpsInitsMutable(), state))
-      emitStore(init, value, zero, numLanes, Value());
+    for (auto [init, value] : llvm::zip_equal(inits, state))
+      emitStore(*init, value, zero, numLanes, Value());
     return;
   }
   if (dims.empty()) {

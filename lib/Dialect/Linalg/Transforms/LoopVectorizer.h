@@ -28,6 +28,9 @@
 
 namespace mlir::varlen {
 
+/// Whether a function is a library call for each lane: worth no vector.
+bool isLibraryCall(Operation *op);
+
 /// Vectorizes an operation of any rank along one of its loops: elementwise
 /// operations, broadcasts, copies, transpositions and reductions, along the
 /// loop that is reduced or along another.
@@ -60,6 +63,11 @@ private:
   void emitReductions(Value extent);
   SmallVector<Value> emitBody(Value offset, int64_t lanes, Value mask,
                               ValueRange accumulators);
+  SmallVector<Value> emitStep(Value offset, int64_t lanes, Value mask,
+                              ValueRange accumulators);
+  bool isReduced(OpOperand &init);
+  SmallVector<OpOperand *> getReduced();
+  Value emitInitial(OpOperand &init);
   Value emitOperand(OpOperand &operand, Value offset, int64_t lanes,
                     Value mask);
   void emitStore(OpOperand &operand, Value value, Value offset, int64_t lanes,
@@ -73,11 +81,14 @@ private:
   linalg::LinalgOp op;
   const CPUTarget &target;
   ImplicitLocOpBuilder b;
-  /// The loop of vectors, and the lanes of one.
+  /// The loop of vectors, and the lanes of one; those of as many registers as
+  /// hide each other's latency.
   unsigned vectorDim = 0;
-  int64_t numLanes = 1;
+  int64_t numLanes = 1, maxLanes = 1;
   /// Of results that are reduced along that loop.
   SmallVector<Operation *> combiners;
+  /// The results that the accumulators of a step are of, the number of each.
+  SmallVector<unsigned> accumulated;
   /// Extents of the loops, and the index of each that has begun.
   SmallVector<Value> extents, indices;
 };

@@ -137,30 +137,33 @@ struct VarlenVectorizeLinalg
     if (!cpu)
       return signalPassFailure();
     SmallVector<linalg::LinalgOp> ops, rest;
-    getOperation().walk([&](linalg::LinalgOp op) { ops.push_back(op); });
+    getOperation().walk([&](linalg::LinalgOp op) {
+      if (!isa<linalg::FillOp>(op))
+        ops.push_back(op);
+    });
     linalg::LinalgOp firstScalar;
     std::string firstReason;
     int64_t scalars = 0;
     OpBuilder builder(&getContext());
-    for (linalg::LinalgOp op : ops) {
+    auto vectorize = [&](linalg::LinalgOp op) {
       if (FailureOr<ContractionForm> form = getContractionForm(op);
           succeeded(form) && emitContraction(builder, op, *form, *cpu)) {
         op.erase();
         ++numContractions;
-        continue;
+        return;
       }
       if (CopyInterleaver interleaver(builder, op, *cpu);
           interleaver.canEmit()) {
         interleaver.emit();
         op.erase();
         ++numVectorized;
-        continue;
+        return;
       }
       if (CopyTransposer transposer(builder, op, *cpu); transposer.canEmit()) {
         transposer.emit();
         op.erase();
         ++numVectorized;
-        continue;
+        return;
       }
       std::string reason;
       LoopVectorizer vectorizer(builder, op, *cpu);
@@ -168,17 +171,22 @@ struct VarlenVectorizeLinalg
         vectorizer.emit();
         op.erase();
         ++numVectorized;
-        continue;
+        return;
       }
       rest.push_back(op);
       if (op.getNumLoops() == 0)
-        continue;
+        return;
       ++scalars;
       if (!firstScalar) {
         firstScalar = op;
         firstReason = reason;
       }
-    }
+    };
+    llvm::for_each(ops, vectorize);
+    // Those that no sum began with.
+    ops.clear();
+    getOperation().walk([&](linalg::FillOp fill) { ops.push_back(fill); });
+    llvm::for_each(ops, vectorize);
     numScalar += scalars;
     if (firstScalar)
       firstScalar.emitRemark()

@@ -331,3 +331,43 @@ func.func @strided_in_order(%a: memref<1x64xf32>, %b: memref<32x64xf32, strided<
       ins(%a, %b : memref<1x64xf32>, memref<32x64xf32, strided<[128, 2]>>) outs(%c : memref<1x32xf32>) {varlen.in_order}
   return
 }
+
+// Sums begin with what their memory is filled with, which nobody writes then; of a few
+// columns several rows are added at once. Somebody reads what is filled in the second.
+// CHECK-LABEL: func.func @filled
+// CHECK-NOT: vector.store
+// CHECK: %[[S:.*]] = scf.for {{.*}} step %c2{{.*}} iter_args(%{{.*}} = %{{.*}}) -> (vector<8xf32>)
+// CHECK-NOT: scf.yield
+// CHECK-COUNT-2: arith.addf {{.*}} : vector<8xf32>
+// CHECK: vector.store
+// CHECK-LABEL: func.func @read
+// CHECK: vector.store %{{.*}}, %[[ALLOC:.*]][
+// CHECK: vector.load
+#row = affine_map<(i, j) -> (0, j)>
+func.func @filled(%x: memref<?x8xf32>, %y: memref<1x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %s = memref.alloc() : memref<1x8xf32>
+  linalg.fill ins(%zero : f32) outs(%s : memref<1x8xf32>)
+  linalg.generic {indexing_maps = [#ij, #row], iterator_types = ["reduction", "parallel"]}
+      ins(%x : memref<?x8xf32>) outs(%s : memref<1x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.addf %o, %a : f32
+    linalg.yield %0 : f32
+  }
+  linalg.copy ins(%s : memref<1x8xf32>) outs(%y : memref<1x8xf32>)
+  return
+}
+func.func @read(%x: memref<?x8xf32>, %y: memref<1x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %s = memref.alloc() : memref<1x8xf32>
+  linalg.fill ins(%zero : f32) outs(%s : memref<1x8xf32>)
+  linalg.copy ins(%s : memref<1x8xf32>) outs(%y : memref<1x8xf32>)
+  linalg.generic {indexing_maps = [#ij, #row], iterator_types = ["reduction", "parallel"]}
+      ins(%x : memref<?x8xf32>) outs(%s : memref<1x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.addf %o, %a : f32
+    linalg.yield %0 : f32
+  }
+  memref.dealloc %s : memref<1x8xf32>
+  return
+}

@@ -73,6 +73,32 @@ def VarlenFuseLinalg : Pass<"varlen-fuse-linalg", "::mlir::func::FuncOp"> {
     "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def VarlenFuseReductions
+    : Pass<"varlen-fuse-reductions", "::mlir::func::FuncOp"> {
+  let summary = "Reductions of elements where these are computed";
+  let description = [{
+    A reduction of what an elementwise operation computes becomes one operation with
+    it, which has the elements as another result where others read them: both are one
+    loop, and the elements need not be read again.
+
+    *Requires*: `linalg.generic` on tensors, the reduction before others that read the
+    elements. *Guarantees*: nothing is computed twice. *Numerics*: none.
+
+    ```mlir
+    %p = linalg.generic {iterator_types = ["parallel", "parallel"], ...} ins(%s, %m)
+    %l = linalg.generic {iterator_types = ["parallel", "reduction"], ...} ins(%p)
+    ```
+    becomes
+    ```mlir
+    %p, %l = linalg.generic {iterator_types = ["parallel", "reduction"], ...} ins(%s, %m)
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numFused", "fused", "Reductions fused">];
+}
+
 def VarlenDecomposeLinalg
     : Pass<"varlen-decompose-linalg", "::mlir::func::FuncOp"> {
   let summary = "linalg operations that stand for several, as these";

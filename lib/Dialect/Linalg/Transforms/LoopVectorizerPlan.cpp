@@ -1,0 +1,204 @@
+//===- LoopVectorizerPlan.cpp - Which loop becomes one of vectors ---------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LoopVectorizer.h"
+
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+/// Vectors of this many registers: arithmetic on one hides the latency of that
+/// on the others.
+static int64_t getNumRegisters(const CPUTarget &target) {
+  return target.vectorRegisters >= 32 ? 4 : 2;
+}
+
+/// Whether vectors of the type can be read from memory: elements of whole
+/// bytes.
+static bool isVectorElement(Type type) {
+  if (auto integer = dyn_cast<IntegerType>(type))
+    return llvm::is_contained({8u, 16u, 32u, 64u}, integer.getWidth());
+  return type.isIndex() || type.isF16() || type.isBF16() || type.isF32() ||
+         type.isF64();
+}
+
+static int64_t getBytes(Type type) {
+  return type.isIndex() ? 8 : type.getIntOrFloatBitWidth() / 8;
+}
+
+bool varlen::isLibraryCall(Operation *op) {
+  if (op->getName().getDialectNamespace() !=
+      math::MathDialect::getDialectNamespace())
+    return false;
+  if (isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp,
+          math::Exp2Op, math::FloorOp, math::FmaOp, math::RoundEvenOp,
+          math::SqrtOp, math::TruncOp, math::IsNaNOp, math::IsInfOp,
+          math::IsFiniteOp>(op))
+    return false;
+  // Those that varlen-vectorize-linalg has polynomials for.
+  if (isa<math::CosOp, math::ErfOp, math::ExpOp, math::ExpM1Op, math::LogOp,
+          math::Log1pOp, math::Log2Op, math::RsqrtOp, math::SinOp,
+          math::TanhOp>(op))
+    return op->getResult(0).getType().isF64() &&
+           !isa<math::RsqrtOp, math::TanhOp>(op);
+  return true;
+}
+
+LogicalResult LoopVectorizer::checkBody(std::string &reason) {
+  for (Operation &inner : op.getBlock()->without_terminator()) {
+    if (isa<linalg::IndexOp>(inner) || matchPattern(&inner, m_Constant()))
+      continue;
+    if (!OpTrait::hasElementwiseMappableTraits(&inner) ||
+        inner.getNumResults() != 1 || isLibraryCall(&inner)) {
+      reason =
+          ("'" + inner.getName().getStringRef() + "' has no vector form").str();
+      return failure();
+    }
+    if (!isSpeculatable(&inner)) {
+      reason = ("'" + inner.getName().getStringRef() +
+                "' is undefined for lanes that are not there")
+                   .str();
+      return failure();
+    }
+  }
+  return success();
+}
+
+LoopVectorizer::Access LoopVectorizer::getAccess(OpOperand &operand,
+                                                 unsigned dim) {
+  AffineMap map = op.getMatchingIndexingMap(&operand);
+  if (!map.isFunctionOfDim(dim))
+    return Access::Invariant;
+  auto type = dyn_cast<MemRefType>(operand.get().getType());
+  bool isLast = map.getResults().back() == b.getAffineDimExpr(dim);
+  return isLast && type.isLastDimUnitStride() ? Access::Contiguous
+                                              : Access::Strided;
+}
+
+/// Whether a result lacks a loop, so that several values make one of it.
+bool LoopVectorizer::isReduced(OpOperand &init) {
+  AffineMap map = op.getMatchingIndexingMap(&init);
+  SmallVector<unsigned> dims;
+  op.getReductionDims(dims);
+  return llvm::any_of(dims,
+                      [&](unsigned dim) { return !map.isFunctionOfDim(dim); });
+}
+
+/// Whether vectors can run along the loop, and how many inputs would be read
+/// one element at a time.
+LogicalResult LoopVectorizer::checkAlong(unsigned dim, unsigned &numStrided,
+                                         std::string &reason) {
+  bool isReduction =
+      op.getIteratorTypesArray()[dim] == utils::IteratorType::reduction;
+  numStrided = 0;
+  for (OpOperand *input : op.getDpsInputOperands())
+    numStrided += getAccess(*input, dim) == Access::Strided;
+  for (auto [position, init] : llvm::enumerate(op.getDpsInitsMutable())) {
+    Access access = getAccess(init, dim);
+    // Also the elements that are computed on the way to a reduction.
+    if (!isReduction || !isReduced(init)) {
+      if (access != Access::Contiguous) {
+        reason = "no loop along which the memory of results is contiguous";
+        return failure();
+      }
+      continue;
+    }
+    Type element = getElementTypeOrSelf(init.get().getType());
+    if (isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32) {
+      reason = "a sum in a narrow float";
+      return failure();
+    }
+    SmallVector<Operation *> ops;
+    if (access != Access::Invariant ||
+        !matchReduction(op.getRegionOutputArgs(), position, ops) ||
+        ops.size() != 1 || !linalg::getCombinerOpKind(ops.front()) ||
+        !arith::getNeutralElement(ops.front())) {
+      reason = "a reduction that is not one known operation";
+      return failure();
+    }
+  }
+  return success();
+}
+
+LogicalResult LoopVectorizer::plan(std::string &reason) {
+  if (!op.hasPureBufferSemantics()) {
+    reason = "its operands are no memrefs";
+    return failure();
+  }
+  if (op.getNumLoops() == 0) {
+    reason = "it has no loop";
+    return failure();
+  }
+  int64_t bytes = 1;
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto type = dyn_cast<MemRefType>(operand.get().getType());
+    if (!type)
+      continue;
+    if (!isVectorElement(type.getElementType())) {
+      reason = "elements that are no whole bytes";
+      return failure();
+    }
+    if (!op.getMatchingIndexingMap(&operand).isProjectedPermutation(
+            /*allowZeroInResults=*/true)) {
+      reason = "an index is neither one of the loops nor 0";
+      return failure();
+    }
+    bytes = std::max(bytes, getBytes(type.getElementType()));
+  }
+  if (failed(checkBody(reason)))
+    return failure();
+
+  // Contiguous inputs first, then a loop that is not reduced, then the inner
+  // one.
+  SmallVector<int64_t> ranges = op.getStaticLoopRanges();
+  std::optional<std::tuple<bool, unsigned, bool>> best;
+  for (int dim = op.getNumLoops() - 1; dim >= 0; --dim) {
+    unsigned numStrided;
+    if (failed(checkAlong(dim, numStrided, reason)))
+      continue;
+    bool isReduction =
+        op.getIteratorTypesArray()[dim] == utils::IteratorType::reduction;
+    std::tuple<bool, unsigned, bool> cost(ranges[dim] == 1, numStrided,
+                                          isReduction);
+    if (best && *best <= cost)
+      continue;
+    best = cost;
+    vectorDim = dim;
+  }
+  if (!best)
+    return failure();
+  numLanes = maxLanes = target.getLanes(bytes) * getNumRegisters(target);
+  if (ShapedType::isStatic(ranges[vectorDim]))
+    numLanes = std::min(numLanes, std::max<int64_t>(ranges[vectorDim], 1));
+  // LLVM 22 has no code for some other vectors of bf16, such as 33.
+  if (hasNarrowFloats())
+    numLanes = llvm::bit_floor<uint64_t>(numLanes);
+  if (op.getIteratorTypesArray()[vectorDim] == utils::IteratorType::reduction) {
+    for (auto [i, init] : llvm::enumerate(op.getDpsInitsMutable())) {
+      if (!isReduced(init))
+        continue;
+      SmallVector<Operation *> ops;
+      matchReduction(op.getRegionOutputArgs(), i, ops);
+      combiners.push_back(ops.front());
+    }
+  }
+  return success();
+}
+
+bool LoopVectorizer::hasNarrowFloats() {
+  return llvm::any_of(op->getOperandTypes(), [](Type type) {
+    Type element = getElementTypeOrSelf(type);
+    return isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32;
+  });
+}

@@ -1,0 +1,95 @@
+// RUN: varlen-opt %s --pass-pipeline='builtin.module(func.func(varlen-fuse-reductions))' | FileCheck %s
+// RUN: varlen-opt %s --pass-pipeline='builtin.module(func.func(varlen-fuse-reductions),one-shot-bufferize{bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map},func.func(varlen-vectorize-linalg{target=avx512}))' | FileCheck %s --check-prefix=LOOPS
+
+#ij = affine_map<(i, j) -> (i, j)>
+#i = affine_map<(i, j) -> (i)>
+
+// The elements are another result of the sum; they are stored as they are summed.
+
+// CHECK-LABEL: @sum
+// CHECK: %[[R:.*]]:2 = linalg.generic {{.*}}iterator_types = ["parallel", "reduction"]} ins(%arg0 : tensor<?x64xf32>) outs(%arg1, %arg2 : tensor<?x64xf32>, tensor<?xf32>)
+// CHECK: arith.mulf
+// CHECK: arith.addf
+// CHECK-NOT: linalg.generic
+// CHECK: return %[[R]]#0, %[[R]]#1
+// LOOPS-LABEL: @sum
+// LOOPS: scf.for
+// LOOPS: %[[X:.*]] = arith.mulf
+// LOOPS: arith.addf %{{.*}}, %[[X]]
+// LOOPS: vector.store %[[X]]
+// LOOPS-NOT: vector.load
+// LOOPS-LABEL: @before
+func.func @sum(%x: tensor<?x64xf32>, %e: tensor<?x64xf32>, %s: tensor<?xf32>) -> (tensor<?x64xf32>, tensor<?xf32>) {
+  %0 = linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<?x64xf32>) outs(%e : tensor<?x64xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %2 = arith.mulf %a, %a : f32
+    linalg.yield %2 : f32
+  } -> tensor<?x64xf32>
+  %1 = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"]}
+      ins(%0 : tensor<?x64xf32>) outs(%s : tensor<?xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %2 = arith.addf %o, %a : f32
+    linalg.yield %2 : f32
+  } -> tensor<?xf32>
+  return %0, %1 : tensor<?x64xf32>, tensor<?xf32>
+}
+
+// Elements that are read before the sum are needed before.
+
+// CHECK-LABEL: @before
+// CHECK-COUNT-3: linalg.generic
+func.func @before(%x: tensor<?x64xf32>, %e: tensor<?x64xf32>, %s: tensor<?xf32>) -> (tensor<?x64xf32>, tensor<?xf32>) {
+  %0 = linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<?x64xf32>) outs(%e : tensor<?x64xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %3 = arith.mulf %a, %a : f32
+    linalg.yield %3 : f32
+  } -> tensor<?x64xf32>
+  %1 = linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%0 : tensor<?x64xf32>) outs(%e : tensor<?x64xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %3 = arith.negf %a : f32
+    linalg.yield %3 : f32
+  } -> tensor<?x64xf32>
+  %2 = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"]}
+      ins(%0 : tensor<?x64xf32>) outs(%s : tensor<?xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %3 = arith.addf %o, %a : f32
+    linalg.yield %3 : f32
+  } -> tensor<?xf32>
+  return %1, %2 : tensor<?x64xf32>, tensor<?xf32>
+}
+
+// A function of libm, or a sum in a narrow float, would make scalar loops of both.
+
+// CHECK-LABEL: @scalar
+// CHECK-COUNT-4: linalg.generic
+func.func @scalar(%x: tensor<?x64xf64>, %e: tensor<?x64xf64>, %s: tensor<?xf64>,
+                  %x1: tensor<?x64xf16>, %e1: tensor<?x64xf16>, %s1: tensor<?xf16>) -> (tensor<?xf64>, tensor<?xf16>) {
+  %0 = linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<?x64xf64>) outs(%e : tensor<?x64xf64>) {
+  ^bb0(%a: f64, %o: f64):
+    %4 = math.exp %a : f64
+    linalg.yield %4 : f64
+  } -> tensor<?x64xf64>
+  %1 = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"]}
+      ins(%0 : tensor<?x64xf64>) outs(%s : tensor<?xf64>) {
+  ^bb0(%a: f64, %o: f64):
+    %4 = arith.addf %o, %a : f64
+    linalg.yield %4 : f64
+  } -> tensor<?xf64>
+  %2 = linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%x1 : tensor<?x64xf16>) outs(%e1 : tensor<?x64xf16>) {
+  ^bb0(%a: f16, %o: f16):
+    %4 = arith.mulf %a, %a : f16
+    linalg.yield %4 : f16
+  } -> tensor<?x64xf16>
+  %3 = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"]}
+      ins(%2 : tensor<?x64xf16>) outs(%s1 : tensor<?xf16>) {
+  ^bb0(%a: f16, %o: f16):
+    %4 = arith.addf %o, %a : f16
+    linalg.yield %4 : f16
+  } -> tensor<?xf16>
+  return %1, %3 : tensor<?xf64>, tensor<?xf16>
+}
