@@ -18,6 +18,7 @@
 #ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_BLOCKVECTORIZER_H
 #define VARLEN_DIALECT_VARLEN_TRANSFORMS_BLOCKVECTORIZER_H
 
+#include "ScoreBand.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
@@ -66,9 +67,6 @@ private:
   CPUScheduleAttr schedule;
   llvm::MapVector<MemRefType, SmallVector<Value>> pool;
 };
-
-/// Whether an operation puts a constant in place of scores outside of limits.
-bool hidesByLimits(linalg::GenericOp op);
 
 /// Vectorizes the tile operations of one block, in their order.
 class BlockVectorizer {
@@ -157,19 +155,11 @@ private:
   /// part of `carried`, which has all vectors of one reduction after the other.
   void emitPart(int64_t first, int64_t count, Vectors &carried,
                 function_ref<Vectors(Vectors)> emit);
-  /// The part of score tiles that a mask leaves: rows are keys, from `firstKey`
-  /// on, of which a column sees those from its `lo` to before its `hi`.
-  /// lo <= hi, and neither falls from one column to the next. All of the tile
-  /// if `whole` is true.
-  struct Band {
-    Value lo, hi, firstKey, whole;
+  /// The part of score tiles that a mask leaves.
+  struct Band : ScoreBand {
     /// Whether products read what is in the band by vectors of its columns, and
     /// not by scalars: each vector has edges of its own then.
     bool isByVectors = false;
-    bool operator==(const Band &other) const {
-      return lo == other.lo && hi == other.hi && firstKey == other.firstKey &&
-             whole == other.whole;
-    }
   };
   /// From a position to before another one.
   struct Range {
@@ -188,7 +178,6 @@ private:
   Vectors emitChunks(int64_t width, Vectors carried,
                      std::optional<Range> range = std::nullopt);
 
-  static Band getBand(linalg::GenericOp op);
   std::optional<Band> findBand() const;
   bool isBanded(Value tile) const;
   bool isReadInBand(Value tile) const;

@@ -40,38 +40,9 @@ static constexpr int64_t kBandVectors = 2;
 // What is in the band, and who reads it
 //===----------------------------------------------------------------------===//
 
-/// The number that `op`, which hides by limits, puts in place of scores.
-static std::optional<APFloat> getHidden(linalg::GenericOp op) {
-  for (auto select : op.getBody()->getOps<arith::SelectOp>()) {
-    APFloat value(0.0);
-    if (matchPattern(select.getFalseValue(), m_ConstantFloat(&value)))
-      return value;
-  }
-  return std::nullopt;
-}
-
-/// The operation with the attribute that made `tile`, which may be rounded:
-/// zeros stay zeros.
-static linalg::GenericOp getBandOp(Value tile) {
-  auto op = tile.getDefiningOp<linalg::GenericOp>();
-  if (op && op.getNumDpsInputs() != 0 &&
-      isa<arith::TruncFOp>(op.getBody()->front()))
-    op = op.getInputs()[0].getDefiningOp<linalg::GenericOp>();
-  return op && op->hasAttr(kBandAttrName) ? op : linalg::GenericOp();
-}
-
-/// Whether the tile is hidden outside of limits.
-static bool isMasked(Value tile) {
-  int64_t rows = cast<RankedTensorType>(tile.getType()).getDimSize(0);
-  if (!ShapedType::isDynamic(rows) && rows % kGranule != 0)
-    return false;
-  linalg::GenericOp op = getBandOp(tile);
-  return op && (hidesByLimits(op) || isMasked(op.getInputs()[0]));
-}
-
 /// Whether a reduction has the same result without what is hidden.
 static bool isOfVisible(linalg::LinalgOp op) {
-  if (op.getNumDpsInputs() != 1 || !isMasked(op.getDpsInputs()[0]))
+  if (op.getNumDpsInputs() != 1 || !getMask(op.getDpsInputs()[0]))
     return false;
   linalg::GenericOp source = getBandOp(op.getDpsInputs()[0]);
   std::optional<APFloat> hidden = APFloat(0.0);
@@ -83,26 +54,6 @@ static bool isOfVisible(linalg::LinalgOp op) {
   return isa<arith::MaxNumFOp>(combiner)
              ? hidden->isInfinity() && hidden->isNegative()
              : isa<arith::AddFOp>(combiner) && hidden->isZero();
-}
-
-/// The band of a tile that `op` hides by limits; without a first key if the
-/// operation does not say where it is.
-BlockVectorizer::Band BlockVectorizer::getBand(linalg::GenericOp op) {
-  Band band;
-  band.lo = op.getInputs()[1];
-  band.hi = op.getInputs()[2];
-  auto isOutside = [&](Value value) {
-    return value.getParentBlock() != op.getBody();
-  };
-  for (Operation &inner : *op.getBody()) {
-    if (auto key = dyn_cast<arith::AddIOp>(inner);
-        key && key.getType().isInteger(32) && isOutside(key.getRhs()))
-      band.firstKey = key.getRhs();
-    else if (auto select = dyn_cast<arith::SelectOp>(inner);
-             select && isOutside(select.getCondition()))
-      band.whole = select.getCondition();
-  }
-  return band;
 }
 
 /// The band of all score tiles of the block, if it is one that loops can
@@ -122,7 +73,7 @@ std::optional<BlockVectorizer::Band> BlockVectorizer::findBand() const {
   for (auto op : block.getOps<linalg::GenericOp>()) {
     if (!hidesByLimits(op))
       continue;
-    Band other = getBand(op);
+    Band other{ScoreBand::get(op)};
     for (Value limits : {other.lo, other.hi})
       if (!limits.getDefiningOp<bufferization::ToTensorOp>() ||
           !isThere(limits))
@@ -137,8 +88,8 @@ std::optional<BlockVectorizer::Band> BlockVectorizer::findBand() const {
     return std::nullopt;
   bool isByScalars = false;
   for (auto op : block.getOps<linalg::ContractOp>()) {
-    isByScalars |= isMasked(op.getInputs()[0]);
-    if (!isMasked(op.getInputs()[1]))
+    isByScalars |= static_cast<bool>(getMask(op.getInputs()[0]));
+    if (!getMask(op.getInputs()[1]))
       continue;
     // Rows of all of them are the same only if one operation hides.
     if (count != 1 || numVectors(op.getInputs()[1]) > schedule.getVectors())
@@ -151,7 +102,7 @@ std::optional<BlockVectorizer::Band> BlockVectorizer::findBand() const {
 }
 
 bool BlockVectorizer::isBanded(Value tile) const {
-  return band && isMasked(tile);
+  return band && getMask(tile);
 }
 
 /// Whether nobody needs what `tile` has outside of the band.
@@ -160,7 +111,7 @@ bool BlockVectorizer::isReadInBand(Value tile) const {
     Operation *user = use.getOwner();
     if (isa<linalg::ContractOp>(user))
       return use.getOperandNumber() == (band->isByVectors ? 1 : 0) &&
-             isMasked(tile);
+             getMask(tile);
     auto op = dyn_cast<linalg::GenericOp>(user);
     if (!op)
       return false;

@@ -224,15 +224,6 @@ LogicalResult BlockVectorizer::checkGeneric(linalg::GenericOp op) {
   return checkBody(op);
 }
 
-bool mlir::varlen::hidesByLimits(linalg::GenericOp op) {
-  auto isLimit = [](Value tile) {
-    RankedTensorType type = tileType(tile);
-    return type.getDimSize(0) == 1 && type.getElementType().isInteger(32);
-  };
-  return op->hasAttr(kBandAttrName) && op.getNumDpsInputs() == 3 &&
-         isLimit(op.getInputs()[1]) && isLimit(op.getInputs()[2]);
-}
-
 /// Whether an operation can be made one on vectors.
 static bool isElementwise(Operation &op) {
   // The memory of a table is one for all lanes.

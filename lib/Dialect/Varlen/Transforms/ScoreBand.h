@@ -1,0 +1,52 @@
+//===- ScoreBand.h - The part of scores that a mask leaves ------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_SCOREBAND_H
+#define VARLEN_DIALECT_VARLEN_TRANSFORMS_SCOREBAND_H
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+#include <optional>
+
+namespace mlir::varlen {
+
+/// The part of a score tile that a mask leaves: rows are keys, from `firstKey`
+/// on, of which a column sees those from its `lo` to before its `hi`. lo <= hi,
+/// and neither falls from one column to the next. All of the tile if `whole` is
+/// true.
+struct ScoreBand {
+  /// Without a first key if `op`, which hides by limits, does not say where it
+  /// is.
+  static ScoreBand get(linalg::GenericOp op);
+
+  Value lo, hi, firstKey, whole;
+
+  bool operator==(const ScoreBand &other) const {
+    return lo == other.lo && hi == other.hi && firstKey == other.firstKey &&
+           whole == other.whole;
+  }
+};
+
+/// Whether an operation puts a constant in place of scores outside of limits.
+bool hidesByLimits(linalg::GenericOp op);
+
+/// The number that `op`, which hides by limits, puts in place of scores.
+std::optional<APFloat> getHidden(linalg::GenericOp op);
+
+/// The operation with the attribute that made `tile`, which may be rounded:
+/// zeros stay zeros.
+linalg::GenericOp getBandOp(Value tile);
+
+/// The operation that hides scores by limits of which `tile` is, or is made of,
+/// the result; null if there is none, or if there may be half a granule of
+/// rows.
+linalg::GenericOp getMask(Value tile);
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_DIALECT_VARLEN_TRANSFORMS_SCOREBAND_H
