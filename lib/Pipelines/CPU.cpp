@@ -125,10 +125,14 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
     manager.addPass(createVarlenExpandExp2(exp2));
   manager.addPass(createVarlenChooseCopies());
   manager.addPass(createVarlenExpandTableSums());
-  if (options.linalgTiles)
-    manager.addPass(createVarlenPlaceTiles());
   manager.addPass(
       createVarlenVectorizeTiles({/*onlyPairs=*/options.linalgTiles}));
+  if (options.linalgTiles) {
+    manager.addPass(createVarlenCutProducts());
+    manager.addPass(createVarlenMaskEdges());
+    manager.addNestedPass<func::FuncOp>(createVarlenFuseReductions());
+    manager.addPass(createVarlenPlaceTiles());
+  }
   // Tiles of few queries, which have no panels.
   manager.addPass(bufferization::createOneShotBufferizePass());
   manager.addPass(createVarlenExpandCopies());

@@ -17,7 +17,11 @@
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace mlir::varlen {
 #define GEN_PASS_DEF_VARLENPLACETILES
@@ -60,24 +64,102 @@ static bool isUpdated(bufferization::ToTensorOp tile) {
   return isWritten;
 }
 
+/// Whether a tile is new, or one that is written back in any case.
+static bool isWritable(Value tile, Block *block) {
+  Operation *producer = tile.getDefiningOp();
+  if (!producer || producer->getBlock() != block)
+    return false;
+  auto read = dyn_cast<bufferization::ToTensorOp>(producer);
+  return read ? read.getWritable()
+              : isa<linalg::LinalgOp, tensor::InsertSliceOp, scf::ForOp>(
+                    producer);
+}
+
+/// The input of an operation that it can write over: one that nobody reads
+/// after it.
+static OpOperand *getOverwritten(linalg::GenericOp op, OpOperand &init) {
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    if (isWritable(input->get(), op->getBlock()) &&
+        input->get().getType() == init.get().getType() &&
+        op.getMatchingIndexingMap(input) == op.getMatchingIndexingMap(&init) &&
+        llvm::all_of(input->get().getUses(), [&](OpOperand &use) {
+          Operation *user =
+              op->getBlock()->findAncestorOpInBlock(*use.getOwner());
+          return user == op ? &use == input : user->isBeforeInBlock(op);
+        }))
+      return input;
+  }
+  return nullptr;
+}
+
+/// Makes results that are written to new memory write over inputs. An operation
+/// that reduces reads them as what it overwrites: bufferization knows only of
+/// others that they read an element before they write it.
+static unsigned overwrite(linalg::GenericOp op) {
+  unsigned count = 0;
+  for (OpOperand &init : op.getDpsInitsMutable()) {
+    if (!op.getMatchingIndexingMap(&init).isIdentity() ||
+        !op.getMatchingBlockArgument(&init).use_empty() ||
+        !init.get().getDefiningOp<tensor::EmptyOp>())
+      continue;
+    OpOperand *input = getOverwritten(op, init);
+    if (!input)
+      continue;
+    Operation *empty = init.get().getDefiningOp();
+    init.set(input->get());
+    if (empty->use_empty())
+      empty->erase();
+    ++count;
+  }
+  return count;
+}
+
+static bool isPlaced(Operation *op) {
+  CPUScheduleAttr schedule = getEnclosingSchedule(op);
+  return schedule && schedule.getKv() != KVStorage::Pairs;
+}
+
 namespace {
 struct VarlenPlaceTiles : varlen::impl::VarlenPlaceTilesBase<VarlenPlaceTiles> {
   void runOnOperation() override {
-    getOperation()->walk([&](Operation *op) {
-      auto empty = dyn_cast<tensor::EmptyOp>(op);
-      auto tile = dyn_cast<bufferization::ToTensorOp>(op);
-      if (!empty && !tile)
-        return;
-      CPUScheduleAttr schedule = getEnclosingSchedule(op);
-      if (!schedule || schedule.getKv() == KVStorage::Pairs)
-        return;
-      if (empty) {
-        numBounded += bound(empty, schedule);
-      } else if (!tile.getWritable() && isUpdated(tile)) {
+    getOperation()->walk([&](bufferization::ToTensorOp tile) {
+      if (!tile.getWritable() && isPlaced(tile) && isUpdated(tile)) {
         tile.setWritable(true);
         ++numUpdated;
       }
     });
+    if (failed(overwriteAll()))
+      return signalPassFailure();
+    getOperation()->walk([&](tensor::EmptyOp empty) {
+      if (isPlaced(empty))
+        numBounded += bound(empty, getEnclosingSchedule(empty));
+    });
+    // Nobody asks for it any more.
+    getOperation()->walk([](Operation *op) {
+      auto schedule = op->getAttrOfType<CPUScheduleAttr>(kScheduleAttrName);
+      if (schedule && schedule.getKv() != KVStorage::Pairs &&
+          (isa<scf::ForallOp>(op) || op->getParentOfType<scf::ForallOp>()))
+        op->removeAttr(kScheduleAttrName);
+    });
+  }
+
+private:
+  LogicalResult overwriteAll() {
+    SmallVector<Operation *> ops;
+    getOperation()->walk([&](linalg::GenericOp op) {
+      if (!isPlaced(op))
+        return;
+      unsigned count = overwrite(op);
+      numOverwritten += count;
+      if (count != 0)
+        ops.push_back(op);
+    });
+    RewritePatternSet patterns(&getContext());
+    linalg::populateEraseUnnecessaryInputsPatterns(patterns);
+    return applyOpPatternsGreedily(
+        ops, std::move(patterns),
+        GreedyRewriteConfig().setStrictness(
+            GreedyRewriteStrictness::ExistingAndNewOps));
   }
 };
 } // namespace

@@ -17,7 +17,6 @@
 // BUFFERS: memref.alloc() {{.*}} : memref<32x16xf32>
 // BUFFERS-NOT: memref.alloc
 // BUFFERS-NOT: memref.copy
-// BUFFERS-LABEL: @names
 #map = affine_map<(d0, d1) -> (d0, d1)>
 #row = affine_map<(d0, d1) -> (0, d1)>
 func.func @step(%s: memref<?x16xf32>, %l: memref<1x16xf32>, %keys: index, %n: index) {
@@ -37,6 +36,58 @@ func.func @step(%s: memref<?x16xf32>, %l: memref<1x16xf32>, %keys: index, %n: in
       linalg.yield %y : f32
     } -> tensor<1x16xf32>
     bufferization.materialize_in_destination %sum in restrict writable %l : (tensor<1x16xf32>, memref<1x16xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
+  return
+}
+
+// -----
+
+// The second tile lies where the first one does; the operation that reduces, too, reads
+// it as what it writes over. The third one does not: the second is read after it.
+
+// CHECK-LABEL: @over
+// CHECK: %[[A:.*]] = linalg.generic
+// CHECK: %[[B:.*]]:2 = linalg.generic {{.*}} outs(%[[A]], %{{.*}} : tensor<?x16xf32>, tensor<1x16xf32>)
+// CHECK-NOT: outs(%[[B]]#0
+// CHECK: return
+// BUFFERS-LABEL: @over
+// BUFFERS-COUNT-2: memref.alloc() {{.*}} : memref<32x16xf32>
+// BUFFERS-NOT: memref.alloc
+// BUFFERS-NOT: memref.copy
+// BUFFERS: return
+#map = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (0, d1)>
+func.func @over(%s: memref<?x16xf32>, %l: memref<1x16xf32>, %out: memref<?x16xf32>, %keys: index, %n: index) {
+  scf.forall (%i) in (%n) {
+    %st = bufferization.to_tensor %s restrict : memref<?x16xf32> to tensor<?x16xf32>
+    %lt = bufferization.to_tensor %l restrict : memref<1x16xf32> to tensor<1x16xf32>
+    %e0 = tensor.empty(%keys) : tensor<?x16xf32>
+    %a = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"]} ins(%st : tensor<?x16xf32>) outs(%e0 : tensor<?x16xf32>) {
+    ^bb0(%x: f32, %old: f32):
+      %y = arith.negf %x : f32
+      linalg.yield %y : f32
+    } -> tensor<?x16xf32>
+    %e1 = tensor.empty(%keys) : tensor<?x16xf32>
+    %b:2 = linalg.generic {indexing_maps = [#map, #map, #row], iterator_types = ["reduction", "parallel"]} ins(%a : tensor<?x16xf32>) outs(%e1, %lt : tensor<?x16xf32>, tensor<1x16xf32>) {
+    ^bb0(%x: f32, %old: f32, %sum: f32):
+      %y = math.exp2 %x : f32
+      %z = arith.addf %sum, %y : f32
+      linalg.yield %y, %z : f32, f32
+    } -> (tensor<?x16xf32>, tensor<1x16xf32>)
+    %e2 = tensor.empty(%keys) : tensor<?x16xf32>
+    %c = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"]} ins(%b#0 : tensor<?x16xf32>) outs(%e2 : tensor<?x16xf32>) {
+    ^bb0(%x: f32, %old: f32):
+      %y = arith.negf %x : f32
+      linalg.yield %y : f32
+    } -> tensor<?x16xf32>
+    %o = bufferization.to_tensor %out restrict : memref<?x16xf32> to tensor<?x16xf32>
+    %d = linalg.generic {indexing_maps = [#map, #map, #map], iterator_types = ["parallel", "parallel"]} ins(%b#0, %c : tensor<?x16xf32>, tensor<?x16xf32>) outs(%o : tensor<?x16xf32>) {
+    ^bb0(%x: f32, %z: f32, %old: f32):
+      %y = arith.mulf %x, %z : f32
+      linalg.yield %y : f32
+    } -> tensor<?x16xf32>
+    bufferization.materialize_in_destination %d in restrict writable %out : (tensor<?x16xf32>, memref<?x16xf32>) -> ()
+    bufferization.materialize_in_destination %b#1 in restrict writable %l : (tensor<1x16xf32>, memref<1x16xf32>) -> ()
   } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
   return
 }

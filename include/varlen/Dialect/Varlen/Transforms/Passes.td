@@ -497,19 +497,85 @@ def VarlenExpandTableSums : Pass<"varlen-expand-table-sums"> {
     Statistic<"numExpanded", "expanded", "Operations written as loops">];
 }
 
+def VarlenCutProducts : Pass<"varlen-cut-products"> {
+  let summary = "Products with masked scores end where these do";
+  let description = [{
+    A product with a score tile that is zero outside of limits becomes a loop over
+    granules of 8 rows of its result, each of which sums over no more than what the band
+    that the mask leaves has of it. Where the scores are the right factor, each of two
+    vectors of columns has a depth of its own. A product that only such a mask reads is
+    computed for the vectors that see one of a granule of keys.
+
+    *Requires*: operations with `varlen.band`, as `varlen-online-softmax` writes them,
+    within a `#varlen.cpu_schedule`; neither limit falls from one column to the next,
+    lo <= hi, and tiles have a multiple of 8 rows. Others, and those of a schedule with
+    pairs, are left as they are. *Guarantees*: sums keep their order. *Numerics*: terms of zero are left out, also
+    where they are zero times infinity or a NaN.
+
+    ```mlir
+    %dk = linalg.contract ... ins(%ds, %q : tensor<?x64xf32>, tensor<64x128xf32>) outs(%0)
+    ```
+    becomes
+    ```mlir
+    %dk = scf.for %row = %c0 to %keys step %c8 iter_args(%1 = %0) {
+      ... // the columns %begin to %end of %ds that see one of the rows
+      %2 = tensor.extract_slice %ds[%row, %begin] [8, %n] [1, 1]
+      %3 = tensor.extract_slice %q[%begin, 0] [%n, 128] [1, 1]
+      linalg.contract ... ins(%2, %3 : tensor<8x?xf32>, tensor<?x128xf32>) ...
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numProducts", "products", "Products cut">];
+}
+
+def VarlenMaskEdges : Pass<"varlen-mask-edges"> {
+  let summary = "Compare scores with limits only where something is hidden";
+  let description = [{
+    A tile whose rows are keys, of which each column sees those from its `lo` to before
+    its `hi`, is masked in the rows before and behind those that all columns see.
+
+    *Requires*: operations with `varlen.band`, as `varlen-online-softmax` writes them;
+    neither limit falls from one column to the next, and lo <= hi. Others are left as
+    they are. *Guarantees*: nothing is compared where all columns see all rows.
+    *Numerics*: none.
+
+    ```mlir
+    %p = linalg.generic ... ins(%s, %lo, %hi) outs(%e) attrs = {varlen.band} { ... }
+    ```
+    becomes
+    ```mlir
+    %begin = ... // the row of %lo[0, 31]
+    %end = ... // the row of %hi[0, 0]
+    %before = tensor.extract_slice %s[0, 0] [%begin, 32] [1, 1]
+    %0 = linalg.generic ... ins(%before, %lo, %hi) outs(%before) { ... }
+    %1 = tensor.insert_slice %0 into %s[0, 0] [%begin, 32] [1, 1]
+    ... // and behind
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numMasks", "masks", "Masks confined to edges">];
+}
+
 def VarlenPlaceTiles : Pass<"varlen-place-tiles"> {
   let summary = "Say where tiles lie before one-shot bufferization";
   let description = [{
     A `tensor.empty` with a dynamic number of rows, as a score tile is, becomes a slice
     of one of `kv_block` rows: its memory has a static size, and `varlen-outline-work`
-    puts it into the workspace. A tile that is read from memory to which the same block
+    puts it into the workspace. An elementwise operation writes over a tile of the same
+    type that was computed before and that nobody reads after it. A tile that is read from memory to which the same block
     writes is writable there, so that what updates it happens in place.
 
     *Requires*: `#varlen.cpu_schedule` on an operation around them; at most `kv_block`
     rows where they are dynamic, as `varlen-vectorize-tiles` requires it. Tiles of a
     schedule with pairs, whose orders bufferization does not know, are left as they are.
     *Guarantees*: values keep their types. Tensors of other ranks, and with dynamic
-    columns, are left as they are.
+    columns, are left as they are. The schedule is taken off: nobody asks for it any more.
     *Numerics*: none.
 
     ```mlir
@@ -531,6 +597,7 @@ def VarlenPlaceTiles : Pass<"varlen-place-tiles"> {
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
   let statistics = [
     Statistic<"numBounded", "bounded", "Tiles of kv_block rows">,
+    Statistic<"numOverwritten", "overwritten", "Tiles written over">,
     Statistic<"numUpdated", "updated", "Tiles updated in place">];
 }
 

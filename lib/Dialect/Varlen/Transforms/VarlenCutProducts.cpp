@@ -1,0 +1,416 @@
+//===- VarlenCutProducts.cpp - Products end at the edges of a mask --------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The terms of a product with masked scores are zero outside the band that the
+// mask leaves, and a product that is masked is not read there. A few rows of a
+// result have a depth and columns of their own.
+//
+//===----------------------------------------------------------------------===//
+
+#include "EnclosingSchedule.h"
+#include "ScoreBand.h"
+#include "varlen/Dialect/Varlen/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
+#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace mlir::varlen {
+#define GEN_PASS_DEF_VARLENCUTPRODUCTS
+#include "varlen/Dialect/Varlen/Transforms/Passes.h.inc"
+} // namespace mlir::varlen
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+/// Vectors of columns that are looked at together: fewer zeros are computed
+/// beside narrow chunks, but their multipliers wait for loads.
+static constexpr int64_t kBandVectors = 2;
+/// Depths are multiples of this, by which products are unrolled.
+static constexpr int64_t kDepthStep = 2;
+
+namespace {
+/// From a position to before another one.
+struct RowRange {
+  Value begin, end;
+};
+
+/// Which part of a product is masked scores.
+enum class Role { Left, Right, Result };
+
+/// Writes a product with masked scores as loops over granules of rows of its
+/// result.
+class ProductCutter {
+public:
+  ProductCutter(linalg::ContractOp op, CPUScheduleAttr schedule)
+      : op(op), schedule(schedule), b(op.getLoc(), op), at{b} {}
+
+  /// Whether the product is one that can be cut.
+  bool canCut();
+  void cut();
+
+private:
+  bool findRole();
+  Value getRow(Value limits, Value column);
+  Value advance(Value column, Value limits, Value row);
+  RowRange round(Value begin, Value end, Value total, int64_t multiple);
+  RowRange getKeysOf(Value first, int64_t count);
+  /// Some rows of some columns of the result, over a part of the depth.
+  Value emitTile(Value row, Value column, int64_t columns,
+                 const RowRange &depth, Value result);
+  Value emitLeft(Value column, Value result);
+  Value emitRight(Value column, Value result);
+  Value emitResult(Value column, Value result);
+  Value emitIfAny(const RowRange &range, Value result,
+                  function_ref<Value()> emit);
+
+  linalg::ContractOp op;
+  CPUScheduleAttr schedule;
+  ImplicitLocOpBuilder b;
+  IndexBuilder at;
+  Role role = Role::Left;
+  ScoreBand band;
+  /// What is filled into the result before the product.
+  Value initial;
+  /// Whether rows of the left factor are rows of the result.
+  bool isRowFirst = false;
+  /// Extents of the loops, and columns of a chunk.
+  Value rows, depth;
+  int64_t width = 0;
+};
+} // namespace
+
+/// The mask that the tile goes through, whoever reads it; null if somebody
+/// reads what the mask hides.
+static linalg::GenericOp getMaskOfReaders(Value tile) {
+  linalg::GenericOp mask;
+  for (OpOperand &use : tile.getUses()) {
+    if (isa<tensor::DimOp>(use.getOwner()))
+      continue;
+    auto reader = dyn_cast<linalg::GenericOp>(use.getOwner());
+    if (!reader || !reader.isAllParallelLoops() || !reader.isDpsInput(&use) ||
+        !reader.getMatchingIndexingMap(&use).isIdentity())
+      return {};
+    linalg::GenericOp found = reader;
+    if (!hidesByLimits(reader))
+      found = getMaskOfReaders(reader->getResult(0));
+    if (!found || (mask && !(ScoreBand::get(mask) == ScoreBand::get(found))))
+      return {};
+    mask = found;
+  }
+  return mask;
+}
+
+bool ProductCutter::findRole() {
+  linalg::GenericOp mask;
+  for (Role factor : {Role::Left, Role::Right}) {
+    Value tile = op.getInputs()[factor == Role::Left ? 0 : 1];
+    linalg::GenericOp found = getMask(tile);
+    if (!found)
+      continue;
+    // What is made of scores without the hidden ones is zero there.
+    std::optional<APFloat> hidden = APFloat(0.0);
+    if (found == getBandOp(tile))
+      hidden = getHidden(found);
+    if (mask || !hidden || !hidden->isZero())
+      return false;
+    mask = found;
+    role = factor;
+  }
+  if (!mask) {
+    mask = getMaskOfReaders(op->getResult(0));
+    role = Role::Result;
+  }
+  if (!mask || mask->getBlock() != op->getBlock())
+    return false;
+  band = ScoreBand::get(mask);
+  return static_cast<bool>(band.firstKey);
+}
+
+bool ProductCutter::canCut() {
+  if (!op.hasPureTensorSemantics() || !findRole())
+    return false;
+  auto isThere = [&](Value value) {
+    Operation *source = value ? value.getDefiningOp() : nullptr;
+    return !source || source->getBlock() != op->getBlock() ||
+           source->isBeforeInBlock(op);
+  };
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  auto has = [&](unsigned operand, ArrayRef<unsigned> dims) {
+    return maps[operand] ==
+           AffineMap::getMultiDimMapWithTargets(3, dims, op.getContext());
+  };
+  isRowFirst = has(0, {0, 2});
+  auto result = cast<RankedTensorType>(op.getOutputs().front().getType());
+  int64_t numRows = result.getDimSize(0);
+  return isThere(band.lo) && isThere(band.hi) && isThere(band.firstKey) &&
+         isThere(band.whole) && (isRowFirst || has(0, {2, 0})) &&
+         has(1, {2, 1}) && has(2, {0, 1}) && !result.isDynamicDim(1) &&
+         (ShapedType::isDynamic(numRows) || numRows % kGranule == 0);
+}
+
+/// The row of the score tile at which a column's limit lies.
+Value ProductCutter::getRow(Value limits, Value column) {
+  Value key =
+      tensor::ExtractOp::create(b, limits, ValueRange{at.constant(0), column});
+  return arith::SubIOp::create(b, key, band.firstKey);
+}
+
+/// The first column from `column` on whose limit lies behind a row.
+Value ProductCutter::advance(Value column, Value limits, Value row) {
+  return emitWhile(
+             b, column,
+             [&](ValueRange state) -> Value {
+               // Read the last one again where there is none.
+               Value last = at.sub(depth, at.constant(1));
+               Value isMore = at.less(state.front(), depth);
+               Value limit = getRow(limits, at.min(state.front(), last));
+               return at.both(isMore, at.lessEqual(at.cast(limit), row));
+             },
+             [&](ValueRange state) { return Values{at.add(state.front(), 1)}; })
+      .front();
+}
+
+/// Rounded outwards to multiples, as tiles have them; all of it where limits
+/// may be anything. In i32, through which bufferization does not look for
+/// bounds of slices, which would take it most of its time.
+RowRange ProductCutter::round(Value begin, Value end, Value total,
+                              int64_t multiple) {
+  IndexBuilder in{b, b.getI32Type()};
+  Value zero = in.constant(0);
+  begin = in.cast(begin);
+  end = in.cast(end);
+  total = in.cast(total);
+  if (band.whole) {
+    begin = in.select(band.whole, zero, begin);
+    end = in.select(band.whole, total, end);
+  }
+  auto clamp = [&](Value value) { return in.min(in.max(value, zero), total); };
+  return {at.cast(in.roundDown(clamp(begin), multiple)),
+          at.cast(in.roundUp(clamp(end), multiple))};
+}
+
+/// The keys that some of the columns from `first` on see.
+RowRange ProductCutter::getKeysOf(Value first, int64_t count) {
+  return round(getRow(band.lo, first),
+               getRow(band.hi, at.add(first, count - 1)),
+               role == Role::Result ? rows : depth,
+               role == Role::Left ? kDepthStep : kGranule);
+}
+
+static OpFoldResult getLength(ImplicitLocOpBuilder &b, const RowRange &range) {
+  IndexBuilder at{b}, in{b, b.getI32Type()};
+  return at.cast(in.sub(in.cast(range.end), in.cast(range.begin)));
+}
+
+Value ProductCutter::emitTile(Value row, Value column, int64_t columns,
+                              const RowRange &range, Value result) {
+  OpFoldResult one = b.getIndexAttr(1), height = b.getIndexAttr(kGranule),
+               width = b.getIndexAttr(columns), begin = range.begin,
+               length = getLength(b, range);
+  if (range.end == depth && isConstantIntValue(range.begin, 0)) {
+    begin = b.getIndexAttr(0);
+    length = getAsOpFoldResult(depth);
+  }
+  SmallVector<OpFoldResult> ones = {one, one};
+  auto slice = [&](Value tensor, OpFoldResult first, OpFoldResult second,
+                   OpFoldResult size, OpFoldResult otherSize) -> Value {
+    return tensor::ExtractSliceOp::create(
+        b, tensor, SmallVector<OpFoldResult>{first, second},
+        SmallVector<OpFoldResult>{size, otherSize}, ones);
+  };
+  Value lhs = op.getInputs()[0], rhs = op.getInputs()[1];
+  lhs = isRowFirst ? slice(lhs, row, begin, height, length)
+                   : slice(lhs, begin, row, length, height);
+  rhs = slice(rhs, begin, column, length, width);
+  Value sum = slice(result, row, column, height, width);
+  if (initial)
+    sum = linalg::FillOp::create(b, initial, sum).getResult(0);
+  Value next = linalg::ContractOp::create(b, TypeRange{sum.getType()},
+                                          ValueRange{lhs, rhs}, ValueRange{sum},
+                                          op.getIndexingMapsAttr())
+                   .getResult(0);
+  return tensor::InsertSliceOp::create(
+      b, next, result, SmallVector<OpFoldResult>{row, column},
+      SmallVector<OpFoldResult>{height, width}, ones);
+}
+
+/// Rows that are keys are seen by columns that follow each other, the depth of
+/// the product, of which neither the first nor the last one falls; rows that
+/// are columns of scores see keys.
+Value ProductCutter::emitLeft(Value column, Value result) {
+  Value zero = at.constant(0);
+  Values state = {result};
+  if (isRowFirst) {
+    // Nothing is looked for where limits may be anything.
+    Value first = band.whole ? at.select(band.whole, depth, zero) : zero;
+    state.append({first, first});
+  }
+  return emitLoop(b, zero, rows, at.constant(kGranule), state,
+                  [&](Value row, ValueRange state) {
+                    Values next;
+                    RowRange range;
+                    if (isRowFirst) {
+                      Value last = at.add(row, kGranule - 1);
+                      next = {advance(state[1], band.hi, row),
+                              advance(state[2], band.lo, last)};
+                      range = round(next[0], next[1], depth, kDepthStep);
+                    } else {
+                      range = getKeysOf(row, kGranule);
+                    }
+                    next.insert(next.begin(), emitTile(row, column, width,
+                                                       range, state.front()));
+                    return next;
+                  })
+      .front();
+}
+
+Value ProductCutter::emitIfAny(const RowRange &range, Value result,
+                               function_ref<Value()> emit) {
+  auto branch =
+      scf::IfOp::create(b, result.getType(), at.less(range.begin, range.end),
+                        /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, emit());
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, result);
+  return branch.getResult(0);
+}
+
+/// Two vectors of columns have a depth of their own before and behind the one
+/// that both have.
+Value ProductCutter::emitRight(Value column, Value result) {
+  int64_t lanes = schedule.getLanes();
+  bool isSplit = width == 2 * lanes;
+  RowRange all = getKeysOf(column, width), first, second;
+  Value next = column;
+  if (isSplit) {
+    next = at.add(column, lanes);
+    first = getKeysOf(column, lanes);
+    second = getKeysOf(next, lanes);
+    all = {second.begin, at.max(second.begin, first.end)};
+    first.end = at.min(first.end, second.begin);
+    second.begin = all.end;
+  }
+  return emitLoop(b, at.constant(0), rows, at.constant(kGranule), result,
+                  [&](Value row, ValueRange state) {
+                    Value tile = state.front();
+                    auto emit = [&](Value column, int64_t columns,
+                                    const RowRange &range) {
+                      tile = emitIfAny(range, tile, [&] {
+                        return emitTile(row, column, columns, range, tile);
+                      });
+                    };
+                    if (isSplit)
+                      emit(column, lanes, first);
+                    emit(column, width, all);
+                    if (isSplit)
+                      emit(next, lanes, second);
+                    return Values{tile};
+                  })
+      .front();
+}
+
+/// A granule of keys is computed for the vectors that see one of them.
+Value ProductCutter::emitResult(Value column, Value result) {
+  int64_t lanes = schedule.getLanes();
+  RowRange keys = getKeysOf(column, width), whole = {at.constant(0), depth};
+  bool isSplit = width == 2 * lanes;
+  RowRange first, second;
+  Value next;
+  if (isSplit) {
+    next = at.add(column, lanes);
+    first = getKeysOf(column, lanes);
+    second = getKeysOf(next, lanes);
+  }
+  auto emitRow = [&](Value row, Value result) {
+    if (!isSplit)
+      return emitTile(row, column, width, whole, result);
+    Value isFirst = at.less(row, first.end);
+    Value isBoth = at.both(isFirst, at.lessEqual(second.begin, row));
+    auto branch = scf::IfOp::create(b, result.getType(), isBoth,
+                                    /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(b, emitTile(row, column, width, whole, result));
+    b.setInsertionPointToStart(branch.elseBlock());
+    Value only = at.select(isFirst, column, next);
+    scf::YieldOp::create(b, emitTile(row, only, lanes, whole, result));
+    return branch.getResult(0);
+  };
+  return emitLoop(b, keys.begin, keys.end, at.constant(kGranule), result,
+                  [&](Value row, ValueRange state) {
+                    return Values{emitRow(row, state.front())};
+                  })
+      .front();
+}
+
+void ProductCutter::cut() {
+  Value result = op.getOutputs().front();
+  rows = b.createOrFold<tensor::DimOp>(result, at.constant(0));
+  depth = b.createOrFold<tensor::DimOp>(op.getInputs()[1], at.constant(0));
+  auto fill = result.getDefiningOp<linalg::FillOp>();
+  auto isExtent = [&](Operation *user) {
+    return user == op || isa<tensor::DimOp>(user);
+  };
+  if (role == Role::Result && fill &&
+      llvm::all_of(fill->getUsers(), isExtent)) {
+    // What is not computed is not read either.
+    initial = fill.getInputs().front();
+    result = fill.getOutputs().front();
+    fill->getResult(0).replaceAllUsesWith(result);
+  }
+  int64_t columns = cast<RankedTensorType>(result.getType()).getDimSize(1);
+  width = role == Role::Left ? schedule.getPanelSize()
+                             : kBandVectors * schedule.getLanes();
+  if (columns % width != 0)
+    width = columns;
+  result = emitLoop(b, at.constant(0), at.constant(columns), at.constant(width),
+                    result,
+                    [&](Value column, ValueRange state) {
+                      Value tile = state.front();
+                      switch (role) {
+                      case Role::Left:
+                        return Values{emitLeft(column, tile)};
+                      case Role::Right:
+                        return Values{emitRight(column, tile)};
+                      case Role::Result:
+                        return Values{emitResult(column, tile)};
+                      }
+                      llvm_unreachable("a product has three operands");
+                    })
+               .front();
+  op->getResult(0).replaceAllUsesWith(result);
+  op.erase();
+  if (initial)
+    fill.erase();
+}
+
+namespace {
+struct VarlenCutProducts
+    : varlen::impl::VarlenCutProductsBase<VarlenCutProducts> {
+  void runOnOperation() override {
+    SmallVector<std::pair<linalg::ContractOp, CPUScheduleAttr>> products;
+    getOperation()->walk([&](linalg::ContractOp op) {
+      CPUScheduleAttr schedule = getEnclosingSchedule(op);
+      if (schedule && schedule.getKv() != KVStorage::Pairs)
+        products.emplace_back(op, schedule);
+    });
+    for (auto [op, schedule] : products) {
+      ProductCutter cutter(op, schedule);
+      if (!cutter.canCut())
+        continue;
+      cutter.cut();
+      ++numProducts;
+    }
+  }
+};
+} // namespace

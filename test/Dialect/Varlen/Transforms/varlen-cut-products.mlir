@@ -1,0 +1,253 @@
+// RUN: varlen-opt %s --varlen-cut-products -canonicalize | FileCheck %s
+
+#map = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (0, d1)>
+#mk = affine_map<(d0, d1, d2) -> (d0, d2)>
+#km = affine_map<(d0, d1, d2) -> (d2, d0)>
+#kn = affine_map<(d0, d1, d2) -> (d2, d1)>
+#mn = affine_map<(d0, d1, d2) -> (d0, d1)>
+
+// Rows are keys: the columns that see one of 8 of them, the first and last of which
+// are looked for from those of the rows before.
+
+// CHECK-LABEL: @key_rows
+// CHECK: %[[P:.*]] = linalg.generic
+// CHECK: scf.for %[[ROW:.*]] = %c0 to %{{.*}} step %c8 iter_args(%[[R:.*]] = %{{.*}}, %[[B:.*]] = %{{.*}}, %[[E:.*]] = %{{.*}})
+// CHECK: %[[BEGIN:.*]] = scf.while (%{{.*}} = %[[B]])
+// CHECK: scf.while (%{{.*}} = %[[E]])
+// CHECK: %[[LEFT:.*]] = tensor.extract_slice %[[P]][%[[ROW]], %[[AT:.*]]] [8, %[[DEPTH:.*]]] [1, 1]
+// CHECK: %[[RIGHT:.*]] = tensor.extract_slice %{{.*}}[%[[AT]], 0] [%[[DEPTH]], 16] [1, 1]
+// CHECK: linalg.contract {{.*}} ins(%[[LEFT]], %[[RIGHT]] : tensor<8x?xf32>, tensor<?x16xf32>)
+func.func @key_rows(%scores: memref<?x16xf32>, %q: memref<16x16xf32>, %lo: memref<1x16xi32>, %hi: memref<1x16xi32>, %first: i32,
+                %whole: i1, %keys: index, %n: index, %out: memref<?x16xf32>) {
+  %true = arith.constant true
+  %HID = arith.constant 0.0 : f32
+  scf.forall (%t) in (%n) {
+    %l = bufferization.to_tensor %lo restrict : memref<1x16xi32> to tensor<1x16xi32>
+    %h = bufferization.to_tensor %hi restrict : memref<1x16xi32> to tensor<1x16xi32>
+    %s = bufferization.to_tensor %scores restrict : memref<?x16xf32> to tensor<?x16xf32>
+    %w = bufferization.to_tensor %q restrict : memref<16x16xf32> to tensor<16x16xf32>
+    %o = bufferization.to_tensor %out restrict writable : memref<?x16xf32> to tensor<?x16xf32>
+    %ep = tensor.empty(%keys) : tensor<?x16xf32>
+    %p = linalg.generic {indexing_maps = [#map, #row, #row, #map], iterator_types = ["parallel", "parallel"]}
+        ins(%s, %l, %h : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
+        outs(%ep : tensor<?x16xf32>) attrs = {varlen.band} {
+    ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
+    %i = linalg.index 0 : index
+    %j = arith.index_cast %i : index to i32
+    %key = arith.addi %j, %first : i32
+    %ge = arith.cmpi sge, %key, %a : i32
+    %lt = arith.cmpi slt, %key, %b : i32
+    %in = arith.andi %ge, %lt : i1
+    %seen = arith.select %whole, %true, %in : i1
+    %y = arith.select %seen, %x, %HID : f32
+    linalg.yield %y : f32
+    } -> tensor<?x16xf32>
+    %r = linalg.contract indexing_maps = [#mk, #kn, #mn]
+        ins(%p, %w : tensor<?x16xf32>, tensor<16x16xf32>) outs(%o : tensor<?x16xf32>) -> tensor<?x16xf32>
+    bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?x16xf32>, memref<?x16xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 8, panels = 1, kv_block = 32, kv = copy>}
+  return
+}
+
+// Rows are queries: the keys that 8 of them see.
+
+// CHECK-LABEL: @query_rows
+// CHECK: scf.for %[[ROW:.*]] = %c0 to %c16 step %c8 iter_args(%{{.*}} = %{{.*}}) -> (tensor<16x16xf32>)
+// CHECK-NOT: scf.while
+// CHECK: tensor.extract %{{.*}}[%c0, %[[ROW]]]
+// CHECK: %[[LAST:.*]] = arith.addi %[[ROW]], %c7
+// CHECK: tensor.extract %{{.*}}[%c0, %[[LAST]]]
+// CHECK: linalg.contract {{.*}} : tensor<?x8xf32>, tensor<?x16xf32>) outs(%{{.*}} : tensor<8x16xf32>)
+func.func @query_rows(%scores: memref<?x16xf32>, %k: memref<?x16xf32>, %lo: memref<1x16xi32>, %hi: memref<1x16xi32>, %first: i32,
+                %whole: i1, %keys: index, %n: index, %out: memref<16x16xf32>) {
+  %true = arith.constant true
+  %HID = arith.constant 0.0 : f32
+  scf.forall (%t) in (%n) {
+    %l = bufferization.to_tensor %lo restrict : memref<1x16xi32> to tensor<1x16xi32>
+    %h = bufferization.to_tensor %hi restrict : memref<1x16xi32> to tensor<1x16xi32>
+    %s = bufferization.to_tensor %scores restrict : memref<?x16xf32> to tensor<?x16xf32>
+    %w = bufferization.to_tensor %k restrict : memref<?x16xf32> to tensor<?x16xf32>
+    %o = bufferization.to_tensor %out restrict writable : memref<16x16xf32> to tensor<16x16xf32>
+    %ep = tensor.empty(%keys) : tensor<?x16xf32>
+    %p = linalg.generic {indexing_maps = [#map, #row, #row, #map], iterator_types = ["parallel", "parallel"]}
+        ins(%s, %l, %h : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
+        outs(%ep : tensor<?x16xf32>) attrs = {varlen.band} {
+    ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
+    %i = linalg.index 0 : index
+    %j = arith.index_cast %i : index to i32
+    %key = arith.addi %j, %first : i32
+    %ge = arith.cmpi sge, %key, %a : i32
+    %lt = arith.cmpi slt, %key, %b : i32
+    %in = arith.andi %ge, %lt : i1
+    %seen = arith.select %whole, %true, %in : i1
+    %y = arith.select %seen, %x, %HID : f32
+    linalg.yield %y : f32
+    } -> tensor<?x16xf32>
+    %r = linalg.contract indexing_maps = [#km, #kn, #mn]
+        ins(%p, %w : tensor<?x16xf32>, tensor<?x16xf32>) outs(%o : tensor<16x16xf32>) -> tensor<16x16xf32>
+    bufferization.materialize_in_destination %r in restrict writable %out : (tensor<16x16xf32>, memref<16x16xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 8, panels = 1, kv_block = 32, kv = copy>}
+  return
+}
+
+// On the right: the keys of the first vector alone, of both, and of the second alone.
+
+// CHECK-LABEL: @right
+// CHECK: scf.if
+// CHECK: linalg.contract {{.*}} : tensor<?x8xf32>, tensor<?x8xf32>) outs(%{{.*}} : tensor<8x8xf32>)
+// CHECK: scf.if
+// CHECK: linalg.contract {{.*}} : tensor<?x8xf32>, tensor<?x16xf32>) outs(%{{.*}} : tensor<8x16xf32>)
+// CHECK: scf.if
+// CHECK: linalg.contract {{.*}} : tensor<?x8xf32>, tensor<?x8xf32>) outs(%{{.*}} : tensor<8x8xf32>)
+func.func @right(%scores: memref<?x16xf32>, %k: memref<?x16xf32>, %lo: memref<1x16xi32>, %hi: memref<1x16xi32>, %first: i32,
+                %whole: i1, %keys: index, %n: index, %out: memref<16x16xf32>) {
+  %true = arith.constant true
+  %HID = arith.constant 0.0 : f32
+  scf.forall (%t) in (%n) {
+    %l = bufferization.to_tensor %lo restrict : memref<1x16xi32> to tensor<1x16xi32>
+    %h = bufferization.to_tensor %hi restrict : memref<1x16xi32> to tensor<1x16xi32>
+    %s = bufferization.to_tensor %scores restrict : memref<?x16xf32> to tensor<?x16xf32>
+    %w = bufferization.to_tensor %k restrict : memref<?x16xf32> to tensor<?x16xf32>
+    %o = bufferization.to_tensor %out restrict writable : memref<16x16xf32> to tensor<16x16xf32>
+    %ep = tensor.empty(%keys) : tensor<?x16xf32>
+    %p = linalg.generic {indexing_maps = [#map, #row, #row, #map], iterator_types = ["parallel", "parallel"]}
+        ins(%s, %l, %h : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
+        outs(%ep : tensor<?x16xf32>) attrs = {varlen.band} {
+    ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
+    %i = linalg.index 0 : index
+    %j = arith.index_cast %i : index to i32
+    %key = arith.addi %j, %first : i32
+    %ge = arith.cmpi sge, %key, %a : i32
+    %lt = arith.cmpi slt, %key, %b : i32
+    %in = arith.andi %ge, %lt : i1
+    %seen = arith.select %whole, %true, %in : i1
+    %y = arith.select %seen, %x, %HID : f32
+    linalg.yield %y : f32
+    } -> tensor<?x16xf32>
+    %r = linalg.contract indexing_maps = [#km, #kn, #mn]
+        ins(%w, %p : tensor<?x16xf32>, tensor<?x16xf32>) outs(%o : tensor<16x16xf32>) -> tensor<16x16xf32>
+    bufferization.materialize_in_destination %r in restrict writable %out : (tensor<16x16xf32>, memref<16x16xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 8, panels = 1, kv_block = 32, kv = copy>}
+  return
+}
+
+// What is masked: 8 keys for both vectors, or for the one that sees them. It begins
+// with zeros where it is computed only.
+
+// CHECK-LABEL: @result
+// CHECK-NOT: linalg.fill
+// CHECK: scf.for %{{.*}} = %[[BEGIN:.*]] to %[[END:.*]] step %c8
+// CHECK: scf.if
+// CHECK: %[[TILE:.*]] = linalg.fill {{.*}} -> tensor<8x16xf32>
+// CHECK: linalg.contract {{.*}} outs(%[[TILE]] : tensor<8x16xf32>)
+// CHECK: else
+// CHECK: linalg.contract {{.*}} outs(%{{.*}} : tensor<8x8xf32>)
+func.func @result(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %lo: memref<1x16xi32>, %hi: memref<1x16xi32>, %first: i32,
+                %whole: i1, %keys: index, %n: index, %out: memref<?x16xf32>) {
+  %true = arith.constant true
+  %HID = arith.constant 0.0 : f32
+  scf.forall (%t) in (%n) {
+    %l = bufferization.to_tensor %lo restrict : memref<1x16xi32> to tensor<1x16xi32>
+    %h = bufferization.to_tensor %hi restrict : memref<1x16xi32> to tensor<1x16xi32>
+    %w = bufferization.to_tensor %q restrict : memref<16x16xf32> to tensor<16x16xf32>
+    %v = bufferization.to_tensor %k restrict : memref<?x16xf32> to tensor<?x16xf32>
+    %e = tensor.empty(%keys) : tensor<?x16xf32>
+    %z = linalg.fill ins(%HID : f32) outs(%e : tensor<?x16xf32>) -> tensor<?x16xf32>
+    %r = linalg.contract indexing_maps = [#mk, #kn, #mn]
+        ins(%v, %w : tensor<?x16xf32>, tensor<16x16xf32>) outs(%z : tensor<?x16xf32>) -> tensor<?x16xf32>
+    %ep = tensor.empty(%keys) : tensor<?x16xf32>
+    %p = linalg.generic {indexing_maps = [#map, #row, #row, #map], iterator_types = ["parallel", "parallel"]}
+        ins(%r, %l, %h : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
+        outs(%ep : tensor<?x16xf32>) attrs = {varlen.band} {
+    ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
+    %i = linalg.index 0 : index
+    %j = arith.index_cast %i : index to i32
+    %key = arith.addi %j, %first : i32
+    %ge = arith.cmpi sge, %key, %a : i32
+    %lt = arith.cmpi slt, %key, %b : i32
+    %in = arith.andi %ge, %lt : i1
+    %seen = arith.select %whole, %true, %in : i1
+    %y = arith.select %seen, %x, %HID : f32
+    linalg.yield %y : f32
+    } -> tensor<?x16xf32>
+    bufferization.materialize_in_destination %p in restrict writable %out : (tensor<?x16xf32>, memref<?x16xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 8, panels = 1, kv_block = 32, kv = copy>}
+  return
+}
+
+// Somebody else reads it, too.
+
+// CHECK-LABEL: @read
+// CHECK-NOT: scf.for %
+// CHECK: return
+func.func @read(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %also: memref<?x16xf32>, %lo: memref<1x16xi32>, %hi: memref<1x16xi32>, %first: i32,
+                %whole: i1, %keys: index, %n: index, %out: memref<?x16xf32>) {
+  %true = arith.constant true
+  %HID = arith.constant 0.0 : f32
+  scf.forall (%t) in (%n) {
+    %l = bufferization.to_tensor %lo restrict : memref<1x16xi32> to tensor<1x16xi32>
+    %h = bufferization.to_tensor %hi restrict : memref<1x16xi32> to tensor<1x16xi32>
+    %w = bufferization.to_tensor %q restrict : memref<16x16xf32> to tensor<16x16xf32>
+    %v = bufferization.to_tensor %k restrict : memref<?x16xf32> to tensor<?x16xf32>
+    %e = tensor.empty(%keys) : tensor<?x16xf32>
+    %z = linalg.fill ins(%HID : f32) outs(%e : tensor<?x16xf32>) -> tensor<?x16xf32>
+    %r = linalg.contract indexing_maps = [#mk, #kn, #mn]
+        ins(%v, %w : tensor<?x16xf32>, tensor<16x16xf32>) outs(%z : tensor<?x16xf32>) -> tensor<?x16xf32>
+    %ep = tensor.empty(%keys) : tensor<?x16xf32>
+    %p = linalg.generic {indexing_maps = [#map, #row, #row, #map], iterator_types = ["parallel", "parallel"]}
+        ins(%r, %l, %h : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
+        outs(%ep : tensor<?x16xf32>) attrs = {varlen.band} {
+    ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
+    %i = linalg.index 0 : index
+    %j = arith.index_cast %i : index to i32
+    %key = arith.addi %j, %first : i32
+    %ge = arith.cmpi sge, %key, %a : i32
+    %lt = arith.cmpi slt, %key, %b : i32
+    %in = arith.andi %ge, %lt : i1
+    %seen = arith.select %whole, %true, %in : i1
+    %y = arith.select %seen, %x, %HID : f32
+    linalg.yield %y : f32
+    } -> tensor<?x16xf32>
+    bufferization.materialize_in_destination %p in restrict writable %out : (tensor<?x16xf32>, memref<?x16xf32>) -> ()
+    bufferization.materialize_in_destination %r in restrict writable %also : (tensor<?x16xf32>, memref<?x16xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 8, panels = 1, kv_block = 32, kv = copy>}
+  return
+}
+
+// Pairs are the tile vectoriser's.
+
+// CHECK-LABEL: @pairs
+// CHECK-NOT: scf.for %
+// CHECK: return
+func.func @pairs(%scores: memref<?x16xf32>, %k: memref<?x16xf32>, %lo: memref<1x16xi32>, %hi: memref<1x16xi32>, %first: i32,
+                %whole: i1, %keys: index, %n: index, %out: memref<16x16xf32>) {
+  %true = arith.constant true
+  %HID = arith.constant 0.0 : f32
+  scf.forall (%t) in (%n) {
+    %l = bufferization.to_tensor %lo restrict : memref<1x16xi32> to tensor<1x16xi32>
+    %h = bufferization.to_tensor %hi restrict : memref<1x16xi32> to tensor<1x16xi32>
+    %s = bufferization.to_tensor %scores restrict : memref<?x16xf32> to tensor<?x16xf32>
+    %w = bufferization.to_tensor %k restrict : memref<?x16xf32> to tensor<?x16xf32>
+    %o = bufferization.to_tensor %out restrict writable : memref<16x16xf32> to tensor<16x16xf32>
+    %ep = tensor.empty(%keys) : tensor<?x16xf32>
+    %p = linalg.generic {indexing_maps = [#map, #row, #row, #map], iterator_types = ["parallel", "parallel"]}
+        ins(%s, %l, %h : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
+        outs(%ep : tensor<?x16xf32>) attrs = {varlen.band} {
+    ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
+    %i = linalg.index 0 : index
+    %j = arith.index_cast %i : index to i32
+    %key = arith.addi %j, %first : i32
+    %ge = arith.cmpi sge, %key, %a : i32
+    %lt = arith.cmpi slt, %key, %b : i32
+    %in = arith.andi %ge, %lt : i1
+    %seen = arith.select %whole, %true, %in : i1
+    %y = arith.select %seen, %x, %HID : f32
+    linalg.yield %y : f32
+    } -> tensor<?x16xf32>
+    %r = linalg.contract indexing_maps = [#km, #kn, #mn]
+        ins(%p, %w : tensor<?x16xf32>, tensor<?x16xf32>) outs(%o : tensor<16x16xf32>) -> tensor<16x16xf32>
+    bufferization.materialize_in_destination %r in restrict writable %out : (tensor<16x16xf32>, memref<16x16xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 8, panels = 1, kv_block = 32, kv = pairs>}
+  return
+}
