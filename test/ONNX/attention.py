@@ -122,6 +122,9 @@ for dtype, tolerance in ((np.float64, 1e-7), (ml_dtypes.bfloat16, None)):
     arrays = qkv(2, 5, 7, 2, 2, dtype=dtype)
     dims = dynamic(arrays) | {3: ["B", 1, "S", "T"]}
     cases.add("Attention", [*arrays, mask_of(2, 1, 5, 7, dtype=dtype)], dims=dims, tolerance=tolerance)
+for dtype in (np.int8, np.int64):
+    added = rng.integers(-100, 4, (2, 1, 5, 7)).astype(dtype)
+    cases.add("Attention", [*qkv(2, 5, 7, 6, 2, is_flat=True), added], q_num_heads=6, kv_num_heads=2)
 arrays = [*qkv(2, 3, 4, 2, 1), mask_of(3, 7), *(normal(2, 1, 3, 8) for _ in range(2))]
 cases.add("Attention", arrays, 3, dims={3: ["S", "T"]}, is_causal=1, opset=24)
 arrays = [*qkv(2, 3, 6, 2, 2), mask_of(2, 1, 1, 6), None, None, np.array([6, 2], np.int64)]

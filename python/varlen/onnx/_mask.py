@@ -1,6 +1,6 @@
 """attn_mask of Attention as a score of varlen.attn that reads a table.
 
-A mask is broadcast to (B, H, S, T), booleans that say which keys are visible, or floats
+A mask is broadcast to (B, H, S, T), booleans that say which keys are visible, or numbers
 that are added to scores. It becomes numbers of the type that scores are of, in a table of
 each key where queries share them, else in one of each query. What is -inf is hidden, so
 that a query without a key has the result 0, as in ONNX.
@@ -22,8 +22,6 @@ class Mask:
 
     def __init__(self, node: Node, q: Value, keys):
         mask, b = node.input(3), node.b
-        if mask.element != "i1" and not is_float(mask.element):
-            raise node.error(f"expected attn_mask of BOOL or of floats, got {mask.element}")
         if not 1 <= mask.rank <= 4:
             raise node.error(f"expected attn_mask of 1 to 4 dimensions, got {mask.rank}")
         self._b, self._keys = b, keys
@@ -104,7 +102,7 @@ _LOWEST = {"f32": -1e30, "f64": -1e300}
 def _bound(body, number, element, compute):
     """The number of a mask, where it is the lowest one of its type a bit higher: a query
     for which it is that of all keys weighs them equally."""
-    if element == "i1":
+    if not is_float(element):
         return number
     lowest = body.constant(_LOWEST[compute], compute)
     infinity = body.constant(-np.inf, compute)
