@@ -13,10 +13,6 @@
 
 namespace mlir::varlen {
 
-/// Discardable attribute of a linalg.contract: that it adds up in the order of
-/// the contracted loop, whatever its operands look like in memory.
-inline constexpr llvm::StringLiteral kInOrderAttrName = "varlen.in_order";
-
 /// Which loop and operand of a contraction is what: the result's columns are
 /// those of `rhs`.
 struct ContractionForm {

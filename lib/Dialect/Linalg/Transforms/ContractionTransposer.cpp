@@ -9,6 +9,7 @@
 #include "ContractionTransposer.h"
 
 #include "ContractionPairs.h"
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 #include "varlen/Dialect/Varlen/Utils/TransposeVectors.h"
 

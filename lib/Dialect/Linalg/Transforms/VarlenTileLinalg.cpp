@@ -18,6 +18,7 @@
 #include "TileArithmetic.h"
 #include "WideSum.h"
 #include "varlen/Dialect/Linalg/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Utils/TargetOption.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"

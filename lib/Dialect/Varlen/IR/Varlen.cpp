@@ -109,14 +109,17 @@ static LogicalResult verifyExp2Degree(Operation *op, NamedAttribute attr) {
          << kExp2DegreeF64 << " for f64, got " << attr.getValue();
 }
 
-static LogicalResult verifyBand(Operation *op, NamedAttribute attr) {
+/// An attribute without a value, of operations of type `Op`.
+template <typename Op>
+static LogicalResult verifyMark(Operation *op, NamedAttribute attr) {
   if (!isa<UnitAttr>(attr.getValue()))
     return op->emitOpError("expected ")
            << attr.getName().getValue() << " without a value, got "
            << attr.getValue();
-  if (!isa<linalg::GenericOp>(op))
-    return op->emitOpError("is no linalg.generic that ")
-           << attr.getName().getValue() << " could be for";
+  if (!isa<Op>(op))
+    return op->emitOpError("is no ")
+           << Op::getOperationName() << " that " << attr.getName().getValue()
+           << " could be for";
   return success();
 }
 
@@ -140,7 +143,9 @@ LogicalResult VarlenDialect::verifyOperationAttribute(Operation *op,
   if (attr.getName() == kExp2DegreeAttrName)
     return verifyExp2Degree(op, attr);
   if (attr.getName() == kBandAttrName)
-    return verifyBand(op, attr);
+    return verifyMark<linalg::GenericOp>(op, attr);
+  if (attr.getName() == kInOrderAttrName)
+    return verifyMark<linalg::ContractOp>(op, attr);
   if (attr.getName() == kMemoryDependsOnAttrName)
     return verifyMemoryDependsOn(op, attr);
   return success();

@@ -48,6 +48,9 @@ inline constexpr llvm::StringLiteral kScheduleAttrName = "varlen.schedule";
 /// leaves the others; and of one that makes zero of the scores that such an
 /// operation, its first operand, has hidden.
 inline constexpr llvm::StringLiteral kBandAttrName = "varlen.band";
+/// Discardable attribute of a linalg.contract: that it adds up in the order of
+/// the contracted loop, whatever its operands look like in memory.
+inline constexpr llvm::StringLiteral kInOrderAttrName = "varlen.in_order";
 /// Discardable attribute of math.exp2, and of operations that have
 /// exponentials: the degree of the polynomial that suffices, an integer from 3
 /// to 6, 11 for f64. It also guarantees that the operand is at most 127 (1023
