@@ -177,10 +177,9 @@ Values ContractionVectorizer::emitDepth(
                     });
     if (getConstantIntValue(index.sub(depth, whole)) == 0)
       return sums;
-    isLastStep = depthStep > 1;
-    sums = emitLoop(b, whole, depth, index.constant(depthStep), sums, addStep);
-    isLastStep = false;
-    return sums;
+    Value steps = index.roundDown(depth, depthStep);
+    sums = emitLoop(b, whole, steps, index.constant(depthStep), sums, addStep);
+    return emitLastStep(steps, sums, addStep);
   }
   if (!hasPanels) {
     Value whole = index.roundDown(depth, depthStep);
