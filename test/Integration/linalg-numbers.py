@@ -147,6 +147,9 @@ for source, result in [("f32", "f32"), ("f64", "f64"), ("bf16", "f32"), ("f16", 
                 True, ["generic", "host"])  # fmt: skip
 # Where they are, in rows without a gap between them.
 contraction({"m": 3, "n": 32, "k": 37}, "mk", "kn", "mn", "bf16", "f32", False, ["host"])
+# A right factor that a cache holds: any rest of a depth that is unrolled.
+for k in (6, 7, 8, 9):
+    contraction({"m": 9, "n": 5, "k": k}, "mk", "kn", "mn", "bf16", "f32", False, ["host"])
 for lhs, rhs, out in [("bmk", "bkn", "bmn"), ("mbk", "nbk", "bmn"), ("bmk", "kn", "bmn"),
                       ("mk", "kn", "nm"), ("mkj", "jkn", "mn"), ("mk", "k", "m"),
                       ("k", "kn", "n")]:  # fmt: skip
