@@ -38,6 +38,9 @@ linalg::FillOp varlen::findFill(linalg::LinalgOp op, OpOperand &init) {
         names.push_back(user->getResult(0));
         continue;
       }
+      // Another name that is not followed, such as what a loop carries.
+      if (llvm::any_of(user->getResultTypes(), llvm::IsaPred<BaseMemRefType>))
+        return {};
       // None for what happens before or after all of the block.
       Operation *ancestor = op->getBlock()->findAncestorOpInBlock(*user);
       bool isBetween = ancestor && fill->isBeforeInBlock(ancestor) &&
