@@ -449,3 +449,23 @@ func.func @in_a_kernel(%cu: memref<?xi32>, %n: index) {
   }
   return
 }
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @parts(%cu: memref<?xi32>, %n: index, %a: tensor<64x64xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    // expected-error@+1 {{is not known to tile loops on a GPU}}
+    %s = varlen.for_parts %p of %t blocks(4) few(4) : !varlen.tile<queries(64)> -> tensor<64x64xf32> {
+      %r = varlen.for_blocks %b of keys(32) meeting %p : !varlen.tile<queries(64)> iter_args(%x = %a) -> (tensor<64x64xf32>) {
+        varlen.yield %x : tensor<64x64xf32>
+      }
+      varlen.yield %r : tensor<64x64xf32>
+    } merge(%x with %y) {
+      varlen.yield %x : tensor<64x64xf32>
+    }
+  }
+  return
+}

@@ -30,6 +30,11 @@ struct CPUTiles {
   int64_t vectors, rows, panels, kvBlock;
 };
 
+/// kv blocks of a part of the keys on a CPU: reading them takes so long that a
+/// thread may begin, and its state be merged, for nothing. The state of panels
+/// is larger than that of few queries.
+inline constexpr int64_t kPartBlocks = 16, kFewPartBlocks = 8;
+
 /// The tiles that suit the vector registers of a CPU.
 CPUTiles getCPUTiles(const CPUTarget &cpu, bool ofGradients);
 

@@ -263,6 +263,22 @@ void ForBlocksOp::print(OpAsmPrinter &p) {
                 /*printBlockTerminators=*/!getInits().empty());
 }
 
+OnlineInitOp ForBlocksOp::getBeginning() {
+  if (getInits().empty())
+    return {};
+  auto init = getInits().front().getDefiningOp<OnlineInitOp>();
+  return init && getInits() == init->getResults() ? init : OnlineInitOp();
+}
+
+StepOpInterface ForBlocksOp::getStateStep() {
+  if (getYielded().empty())
+    return {};
+  auto step = getYielded().front().getDefiningOp<StepOpInterface>();
+  bool isAlone = step && getYielded() == step->getResults() &&
+                 ValueRange(getIterArgs()) == step.getDpsInits();
+  return isAlone ? step : StepOpInterface();
+}
+
 LogicalResult ForBlocksOp::verify() {
   if (getBody()->getNumArguments() == 0 || !isa<TileType>(getBlock().getType()))
     return emitOpError("expected the first argument of the body to be a tile");

@@ -87,7 +87,8 @@ static LogicalResult emitWrongKind(Operation *op, Attribute schedule,
 LogicalResult CPUScheduleAttr::verify(EmitError error, int64_t lanes,
                                       int64_t vectors, int64_t rows,
                                       int64_t panels, int64_t kvBlock,
-                                      KVStorage) {
+                                      KVStorage, int64_t part,
+                                      int64_t fewPart) {
   // Vectors are transposed by exchanging halves.
   if (lanes < 1 || lanes > kMaxLanes || !llvm::isPowerOf2_64(lanes))
     return error() << "expected lanes to be a power of two from 1 to "
@@ -99,9 +100,18 @@ LogicalResult CPUScheduleAttr::verify(EmitError error, int64_t lanes,
   if (failed(verifyRange(error, "panels", panels, 1,
                          kMaxTileRows / (lanes * vectors))) ||
       failed(verifyRange(error, "kv_block", kvBlock, kGranule, kMaxTileRows)) ||
-      failed(verifyMultiple(error, "kv_block", kvBlock, kGranule)))
+      failed(verifyMultiple(error, "kv_block", kvBlock, kGranule)) ||
+      failed(verifyRange(error, "part", part, 0, kMaxPartBlocks)) ||
+      failed(verifyRange(error, "few_part", fewPart, 0, kMaxPartBlocks)))
     return failure();
+  if ((part == 0) != (fewPart == 0))
+    return error() << "expected part and few_part to be 0 both or neither, got "
+                   << part << " and " << fewPart;
   return success();
+}
+
+PartSizes CPUScheduleAttr::getPartSizes() const {
+  return {getPart(), getFewPart()};
 }
 
 LogicalResult CPUScheduleAttr::verifyFits(Operation *operation) const {

@@ -47,7 +47,8 @@ static bool assignForCPU(AttentionOpInterface op, const CPUTarget &cpu) {
   op->setAttr(kScheduleAttrName,
               CPUScheduleAttr::get(context, lanes, tiles.vectors, tiles.rows,
                                    tiles.panels, tiles.kvBlock,
-                                   pairs ? KVStorage::Pairs : KVStorage::Copy));
+                                   pairs ? KVStorage::Pairs : KVStorage::Copy,
+                                   kPartBlocks, kFewPartBlocks));
   // The exponential need not be more exact than the type it is rounded to.
   // f64 has one polynomial only.
   if (!element.isF64())

@@ -51,6 +51,21 @@ module attributes {s = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, pa
 
 // -----
 
+// expected-error @below {{expected part from 0 to 65536, got 65537}}
+module attributes {s = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = copy, part = 65537>} {}
+
+// -----
+
+// expected-error @below {{expected few_part from 0 to 65536, got -1}}
+module attributes {s = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = copy, few_part = -1>} {}
+
+// -----
+
+// expected-error @below {{expected part and few_part to be 0 both or neither, got 0 and 8}}
+module attributes {s = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = copy, part = 0>} {}
+
+// -----
+
 // expected-error @below {{expected one of [copy, pairs] for the way a micro-kernel reads the keys and values of a kv block, got: paged}}
 // expected-error @below {{failed to parse Varlen_CPUScheduleAttr parameter 'kv'}}
 module attributes {s = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = paged>} {}

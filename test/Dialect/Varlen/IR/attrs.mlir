@@ -33,6 +33,14 @@ func.func private @a() attributes {s = #varlen.cpu_schedule<lanes = 8, vectors =
 func.func private @b() attributes {s = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 1, panels = 1, kv_block = 8, kv = copy>}
 func.func private @c() attributes {s = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 8, panels = 1, kv_block = 128, kv = pairs>}
 
+// Parts of 16 blocks, and of 8 for few queries, are not printed.
+// CHECK: #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = copy, part = 0, few_part = 0>
+// CHECK: #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = copy, few_part = 2>
+// CHECK: #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = copy>
+func.func private @d() attributes {s = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = copy, part = 0, few_part = 0>}
+func.func private @e() attributes {s = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = copy, few_part = 2>}
+func.func private @f() attributes {s = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3, kv_block = 64, kv = copy, part = 16, few_part = 8>}
+
 // CHECK: func.func private @names(i32 {varlen.name = "q"}) -> (i32 {varlen.name = "out"})
 func.func private @names(i32 {varlen.name = "q"}) -> (i32 {varlen.name = "out"})
 

@@ -402,3 +402,142 @@ func.func @no_columns(%q: memref<?x4x0xf32>, %t: !varlen.tile<queries(64)>) {
   %0 = varlen.read %q at %t : memref<?x4x0xf32>, !varlen.tile<queries(64)> -> tensor<64x8xf32>
   return
 }
+
+// -----
+
+func.func @parts_size(%t: !varlen.tile<queries(64)>, %a: tensor<4x4xf32>) {
+  // expected-error@+1 {{attribute 'blocks' failed to satisfy constraint}}
+  %s = varlen.for_parts %p of %t blocks(0) few(4) : !varlen.tile<queries(64)> -> tensor<4x4xf32> {
+    %r = varlen.for_blocks %b of keys(64) meeting %p : !varlen.tile<queries(64)> iter_args(%x = %a) -> (tensor<4x4xf32>) {
+      varlen.yield %x : tensor<4x4xf32>
+    }
+    varlen.yield %r : tensor<4x4xf32>
+  } merge(%x with %y) {
+    varlen.yield %x : tensor<4x4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @parts_axis(%t: !varlen.tile<sequences>, %a: tensor<4x4xf32>) {
+  // expected-error@+1 {{expected a tile of queries or keys, got '!varlen.tile<sequences>'}}
+  %s = varlen.for_parts %p of %t blocks(4) few(4) : !varlen.tile<sequences> -> tensor<4x4xf32> {
+    %r = varlen.for_blocks %b of keys(64) of %p : !varlen.tile<sequences> iter_args(%x = %a) -> (tensor<4x4xf32>) {
+      varlen.yield %x : tensor<4x4xf32>
+    }
+    varlen.yield %r : tensor<4x4xf32>
+  } merge(%x with %y) {
+    varlen.yield %x : tensor<4x4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @parts_other(%t: !varlen.tile<queries(64)>, %a: tensor<4x4xf32>) {
+  // expected-error@+1 {{expected one varlen.for_blocks in the body, over the blocks that meet the part}}
+  %s = varlen.for_parts %p of %t blocks(4) few(4) : !varlen.tile<queries(64)> -> tensor<4x4xf32> {
+    %r = varlen.for_blocks %b of keys(64) meeting %t : !varlen.tile<queries(64)> iter_args(%x = %a) -> (tensor<4x4xf32>) {
+      varlen.yield %x : tensor<4x4xf32>
+    }
+    varlen.yield %r : tensor<4x4xf32>
+  } merge(%x with %y) {
+    varlen.yield %x : tensor<4x4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @parts_merge(%t: !varlen.tile<queries(64)>, %a: tensor<4x4xf32>) {
+  // expected-error@+1 {{expected 'merge' to yield a state of ('tensor<4x4xf32>'), got ('tensor<4x4xf32>', 'tensor<4x4xf32>')}}
+  %s = varlen.for_parts %p of %t blocks(4) few(4) : !varlen.tile<queries(64)> -> tensor<4x4xf32> {
+    %r = varlen.for_blocks %b of keys(64) meeting %p : !varlen.tile<queries(64)> iter_args(%x = %a) -> (tensor<4x4xf32>) {
+      varlen.yield %x : tensor<4x4xf32>
+    }
+    varlen.yield %r : tensor<4x4xf32>
+  } merge(%x with %y) {
+    varlen.yield %x, %y : tensor<4x4xf32>, tensor<4x4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @parts_no_loop(%t: !varlen.tile<queries(64)>, %a: tensor<4x4xf32>) {
+  // expected-error@+1 {{expected one varlen.for_blocks in the body}}
+  %s = varlen.for_parts %p of %t blocks(4) few(4) : !varlen.tile<queries(64)> -> tensor<4x4xf32> {
+    varlen.yield %a : tensor<4x4xf32>
+  } merge(%x with %y) {
+    varlen.yield %x : tensor<4x4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @parts_arguments(%t: !varlen.tile<queries(64)>, %a: tensor<4x4xf32>) {
+  %s = varlen.for_parts %p of %t blocks(4) few(4) : !varlen.tile<queries(64)> -> tensor<4x4xf32> {
+    varlen.yield %a : tensor<4x4xf32>
+  // expected-error@+1 {{expected a value for each of the 1 results, got 2}}
+  } merge(%x, %z with %y) {
+    varlen.yield %x : tensor<4x4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @parts_no_state(%t: !varlen.tile<queries(64)>) {
+  // expected-error@+1 {{expected a state, got no results}}
+  "varlen.for_parts"(%t) <{blocks = 4 : i64, few = 4 : i64}> ({
+  ^bb0(%p: !varlen.tile<queries(64)>):
+    "varlen.yield"() : () -> ()
+  }, {
+    "varlen.yield"() : () -> ()
+  }) : (!varlen.tile<queries(64)>) -> ()
+  return
+}
+
+// -----
+
+func.func @parts_tile(%t: !varlen.tile<queries(64)>, %a: tensor<4x4xf32>) {
+  // expected-error@+1 {{expected the body to have one argument, a '!varlen.tile<queries(64)>'}}
+  %s = "varlen.for_parts"(%t) <{blocks = 4 : i64, few = 4 : i64}> ({
+  ^bb0(%p: !varlen.tile<queries(32)>):
+    "varlen.yield"(%a) : (tensor<4x4xf32>) -> ()
+  }, {
+  ^bb0(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>):
+    "varlen.yield"(%x) : (tensor<4x4xf32>) -> ()
+  }) : (!varlen.tile<queries(64)>) -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @parts_states(%t: !varlen.tile<queries(64)>, %a: tensor<4x4xf32>) {
+  // expected-error@+1 {{expected 'merge' to have two states as arguments, of ('tensor<4x4xf32>'), got ('tensor<4x4xf32>')}}
+  %s = "varlen.for_parts"(%t) <{blocks = 4 : i64, few = 4 : i64}> ({
+  ^bb0(%p: !varlen.tile<queries(64)>):
+    "varlen.yield"(%a) : (tensor<4x4xf32>) -> ()
+  }, {
+  ^bb0(%x: tensor<4x4xf32>):
+    "varlen.yield"(%x) : (tensor<4x4xf32>) -> ()
+  }) : (!varlen.tile<queries(64)>) -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @parts_other_state(%t: !varlen.tile<queries(64)>, %a: tensor<4x4xf32>) {
+  // expected-error@+1 {{expected the results of the varlen.for_blocks to be the state of a part, of ('tensor<4x4xf32>')}}
+  %s = varlen.for_parts %p of %t blocks(4) few(4) : !varlen.tile<queries(64)> -> tensor<4x4xf32> {
+    varlen.for_blocks %b of keys(64) meeting %p : !varlen.tile<queries(64)> {
+    }
+    varlen.yield %a : tensor<4x4xf32>
+  } merge(%x with %y) {
+    varlen.yield %x : tensor<4x4xf32>
+  }
+  return
+}

@@ -52,6 +52,29 @@ func.func @out(%batch: !varlen.batch, %Q: memref<?x16x40xbf16>, %K: memref<?x4x4
   return
 }
 
+// Any state, of any tile.
+// CHECK-LABEL: @parts
+func.func @parts(%batch: !varlen.batch, %sum0: tensor<4x4xf32>) {
+  varlen.for_tiles "a" %t of keys(64) in %batch {
+    // CHECK: varlen.for_parts %[[P:.*]] of %{{.*}} blocks(4) few(2) : !varlen.tile<keys(64)> -> tensor<4x4xf32> attributes {a} {
+    %s = varlen.for_parts %p of %t blocks(4) few(2) : !varlen.tile<keys(64)> -> tensor<4x4xf32> attributes {a} {
+      // CHECK: varlen.for_blocks %{{.*}} of queries(16) by_head meeting %[[P]] : !varlen.tile<keys(64)>
+      %r = varlen.for_blocks %b of queries(16) by_head meeting %p : !varlen.tile<keys(64)>
+          iter_args(%sum = %sum0) -> (tensor<4x4xf32>) {
+        varlen.yield %sum : tensor<4x4xf32>
+      }
+      // CHECK: varlen.yield %{{.*}} : tensor<4x4xf32>
+      // CHECK: } merge(%[[A:.*]] with %[[B:.*]]) {
+      varlen.yield %r : tensor<4x4xf32>
+    } merge(%a with %b) {
+      // CHECK: arith.addf %[[A]], %[[B]]
+      %both = arith.addf %a, %b : tensor<4x4xf32>
+      varlen.yield %both : tensor<4x4xf32>
+    }
+  }
+  return
+}
+
 // Blocks of queries are of one head of the group each.
 // CHECK-LABEL: @gradients
 func.func @gradients(%batch: !varlen.batch, %Q: memref<?x16x64xf32>, %K: memref<?x4x64xf32>,

@@ -74,6 +74,9 @@ inline constexpr int64_t kMaxTileRows = 1 << 16;
 /// fill the registers of a multiprocessor at this size.
 inline constexpr int64_t kMaxHeadDim = 4096;
 
+/// The most blocks of a part: their rows are counted without overflow.
+inline constexpr int64_t kMaxPartBlocks = 1 << 16;
+
 /// The two bounds of the keys that a query sees.
 enum class MaskSide { Begin, End };
 
@@ -105,6 +108,12 @@ struct Role {
   RoleShape shape;
   /// Of the loop.
   Attribute schedule;
+};
+
+/// Blocks of a part of those that a tile meets, and of a part of those that a
+/// tile of few queries meets; both 0 if there are no parts.
+struct PartSizes {
+  int64_t blocks = 0, few = 0;
 };
 } // namespace mlir::varlen
 

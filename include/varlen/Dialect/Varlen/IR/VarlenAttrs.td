@@ -139,7 +139,7 @@ def Varlen_ChunkMaskAttr : Varlen_Attr<"ChunkMask", "chunk_mask", [
 //===----------------------------------------------------------------------===//
 
 def Varlen_CPUScheduleAttr : Varlen_Attr<"CPUSchedule", "cpu_schedule", [
-    DeclareAttrInterfaceMethods<Varlen_ScheduleAttrInterface>]> {
+    DeclareAttrInterfaceMethods<Varlen_ScheduleAttrInterface, ["getPartSizes"]>]> {
   let summary = "Tile sizes and register blocking of one attention on a CPU";
   let description = [{
     Put on `varlen.attn` as the discardable attribute `varlen.schedule` by
@@ -154,6 +154,10 @@ def Varlen_CPUScheduleAttr : Varlen_Attr<"CPUSchedule", "cpu_schedule", [
     `pairs`, pairs of 16-bit elements side by side, as dot-product instructions
     want them.
 
+    A part of the keys that a tile meets (`varlen-split-kv`) has `part` kv blocks, 16 by
+    default, or `few_part`, by default 8, where queries are few. With 0 for both there
+    are no parts, and gradients have none. Results depend on these numbers, by rounding.
+
     ```mlir
     #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 3,
                          kv_block = 64, kv = copy>
@@ -164,13 +168,14 @@ def Varlen_CPUScheduleAttr : Varlen_Attr<"CPUSchedule", "cpu_schedule", [
     AttrParameter<"int64_t", "vectors in a panel, up to 32">:$vectors,
     AttrParameter<"int64_t", "keys that a micro-kernel takes at once: 1, 2, 4 or 8">:$rows,
     AttrParameter<"int64_t", "most panels in a work tile">:$panels,
-    AttrParameter<"int64_t", "keys in a kv block, a multiple of 8">:$kvBlock,
+    AttrParameter<"int64_t", "keys in a kv block, a multiple of 8">:$kv_block,
     AttrParameter<"::mlir::varlen::KVStorage",
-                  "how a micro-kernel reads a kv block">:$kv);
-  let assemblyFormat = [{
-    `<` `lanes` `=` $lanes `,` `vectors` `=` $vectors `,` `rows` `=` $rows `,`
-    `panels` `=` $panels `,` `kv_block` `=` $kvBlock `,` `kv` `=` $kv `>`
-  }];
+                  "how a micro-kernel reads a kv block">:$kv,
+    DefaultValuedParameter<"int64_t", "::mlir::varlen::kPartBlocks",
+                           "kv blocks in a part">:$part,
+    DefaultValuedParameter<"int64_t", "::mlir::varlen::kFewPartBlocks",
+                           "kv blocks in a part, for few queries">:$few_part);
+  let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// Queries in a panel.

@@ -190,7 +190,9 @@ def Varlen_ScheduleAttrInterface : AttrInterface<"ScheduleAttrInterface"> {
         The loops over tiles that compute `op`, which the schedule fits, in their
         order. What heads own follows from `op` alone, and is not among them.
       }], "::llvm::SmallVector<::mlir::varlen::Role>", "getRoles",
-      (ins "::mlir::Operation *":$op)>
+      (ins "::mlir::Operation *":$op)>,
+    InterfaceMethod<"The parts in which tiles of queries meet their blocks.",
+      "::mlir::varlen::PartSizes", "getPartSizes", (ins), [{}], [{ return {}; }]>
   ];
 }
 

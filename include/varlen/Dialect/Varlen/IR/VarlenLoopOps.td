@@ -73,18 +73,18 @@ def Varlen_BatchOp : Varlen_Op<"batch", [
 }
 
 //===----------------------------------------------------------------------===//
-// for_tiles, for_blocks
+// for_tiles, for_parts, for_blocks
 //===----------------------------------------------------------------------===//
 
 def Varlen_YieldOp : Varlen_Op<"yield", [
     Pure, Terminator, ReturnLike,
-    ParentOneOf<["ForTilesOp", "ForBlocksOp", "AttnOp", "AttnIntoOp", "AttnGradOp",
+    ParentOneOf<["ForTilesOp", "ForPartsOp", "ForBlocksOp", "AttnOp", "AttnIntoOp", "AttnGradOp",
                  "AttnGradIntoOp", "OnlineAttnOp", "OnlineAttnGradOp"]>]> {
   let summary = "Ends the body of a tile loop or of a score region";
   let description = [{
-    Of `varlen.for_blocks`, with the values that the next block starts from; of a
-    score region, with the new score and, if it hides keys, whether the key is
-    visible.
+    Of `varlen.for_blocks`, with the values that the next block starts from; of
+    `varlen.for_parts`, with the state of a part, or of two together; of a score
+    region, with the new score and, if it hides keys, whether the key is visible.
 
     ```mlir
     varlen.yield %acc, %m, %l : tensor<64x48xf32>, tensor<64x1xf32>, tensor<64x1xf32>
@@ -133,6 +133,62 @@ def Varlen_ForTilesOp : Varlen_Op<"for_tiles", [
   }];
 }
 
+def Varlen_ForPartsOp : Varlen_Op<"for_parts", [
+    RecursiveMemoryEffects, SingleBlockImplicitTerminator<"::mlir::varlen::YieldOp">,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "A loop over parts of the blocks that a tile meets, each with a state";
+  let description = [{
+    The blocks that %t meets, in their order, are cut into parts of `blocks` blocks;
+    the last part may have fewer. The body runs once for each: %p is %t, meeting the
+    blocks of one part. The one `varlen.for_blocks` of the body meets %p, and its results
+    are the state of the part. If %t meets no block, there is one part without any.
+
+    Bodies may run in any order, on any threads. `merge` makes one state of two: of
+    all parts before one, and of that one. It runs in the order of parts, so results do
+    not depend on threads.
+
+    A target may compute tiles of few queries, whose states are smaller, in another way
+    than others. These have parts of `few` blocks. Whether a tile is one of them, the
+    target has to decide by the tile alone.
+
+    ```mlir
+    %s:3 = varlen.for_parts %p of %t blocks(16) few(8) : !varlen.tile<queries(128)>
+        -> (tensor<128x64xf32>, tensor<128x1xf32>, tensor<128x1xf32>) {
+      %acc0, %m0, %l0 = varlen.online_init qk scale 0.125 : tensor<128x64xf32>, tensor<128x1xf32>
+      %r:3 = varlen.for_blocks %b of keys(64) meeting %p : !varlen.tile<queries(128)>
+          iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (...) {
+        ...
+      }
+      varlen.yield %r#0, %r#1, %r#2 : ...
+    } merge(%acc, %m, %l with %acc1, %m1, %l1) {
+      %u:3 = varlen.online_merge qk %acc, %m, %l with %acc1, %m1, %l1 scale 0.125 : ...
+      varlen.yield %u#0, %u#1, %u#2 : ...
+    }
+    ```
+  }];
+  let arguments = (ins
+    Varlen_TileType:$tile,
+    ConfinedAttr<I64Attr, [IntMinValue<1>, IntMaxValue<65536>]>:$blocks,
+    ConfinedAttr<I64Attr, [IntMinValue<1>, IntMaxValue<65536>]>:$few);
+  let results = (outs Variadic<Varlen_Tile>:$states);
+  let regions = (region SizedRegion<1>:$region, SizedRegion<1>:$merge);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$tile, "::mlir::varlen::PartSizes":$sizes,
+                                 "::mlir::TypeRange":$states)>];
+  let extraClassDeclaration = [{
+    /// The tile, meeting the blocks of a part.
+    ::mlir::BlockArgument getPart() { return getBody()->getArgument(0); }
+    /// The loop over these; null if there is not one.
+    ::mlir::varlen::ForBlocksOp getLoop();
+    ::mlir::Block *getMergeBody() { return &getMerge().front(); }
+    /// The operation that makes one state of the two, in their order, if it is the
+    /// only one of `merge`; else null.
+    ::mlir::Operation *getMergeOp();
+  }];
+}
+
 def Varlen_ForBlocksOp : Varlen_Op<"for_blocks", [
     RecursiveMemoryEffects, SingleBlockImplicitTerminator<"::mlir::varlen::YieldOp">,
     AllTypesMatch<["inits", "results"]>,
@@ -177,6 +233,11 @@ def Varlen_ForBlocksOp : Varlen_Op<"for_blocks", [
     ::mlir::OperandRange getYielded() {
       return getBody()->getTerminator()->getOperands();
     }
+    /// What its state begins with, if that is a varlen.online_init; else null.
+    ::mlir::varlen::OnlineInitOp getBeginning();
+    /// The step that makes the next state of the iter_args as they are; null if
+    /// anything else has a hand in it.
+    ::mlir::varlen::StepOpInterface getStateStep();
   }];
 }
 
