@@ -43,9 +43,9 @@ public:
             function_ref<void(Value)> body) {
     emitLoop(b, from, to, step, body);
   }
-  void branch(Value condition, function_ref<void()> then,
-              function_ref<void()> otherwise = nullptr) {
-    emitIf(b, condition, then, otherwise);
+  Operation *branch(Value condition, function_ref<void()> then,
+                    function_ref<void()> otherwise = nullptr) {
+    return emitIf(b, condition, then, otherwise);
   }
   /// A parallel loop over 0 to before `count`.
   scf::ForallOp forEach(Value count, function_ref<void(Value)> body);

@@ -28,15 +28,12 @@ Value QueryTileConverter::emitNumParts(const WorkTile &tile, Value isFew) {
                                    index.constant(ofPanels.partKeys)));
 }
 
-Value QueryTileConverter::emitMaxQueries(Value keys) {
-  int64_t most = getMaxQueries();
-  Value isLong = index.less(index.constant(2 * schedule.getKvBlock()), keys);
-  return index.select(isLong, index.constant(most), index.constant(most / 2));
-}
-
 Value QueryTileConverter::emitIsFew(const WorkTile &tile) {
   Value keys = index.sub(tile.kEnd, tile.kBegin);
-  return index.lessEqual(tile.rows, emitMaxQueries(keys));
+  int64_t most = getMaxQueries();
+  Value isLong = index.less(index.constant(2 * schedule.getKvBlock()), keys);
+  return index.lessEqual(tile.rows, index.select(isLong, index.constant(most),
+                                                 index.constant(most / 2)));
 }
 
 Value QueryTileConverter::emitIsCut(const WorkTile &tile, Value isFew,
@@ -75,13 +72,12 @@ void QueryTileConverter::emit(Value list, Value group) {
 /// Tiles that meet no blocks: vector by vector.
 void QueryTileConverter::emitTiles(Value list, Value group) {
   QueryTileBody body(*this, ops, Orientation::KQ, lanes, /*panels=*/1);
-  auto work = forEachTile(list, group, [&](const WorkTile &tile) {
+  forEachTile(list, group, [&](const WorkTile &tile) {
     body.allocate(tile);
     branch(
         index.lessEqual(index.constant(0), tile.kRows), [&] { body.emitAll(); },
         [&] { body.emitUnused(); });
-  });
-  work->setAttr(kScheduleAttrName, schedule);
+  })->setAttr(kScheduleAttrName, schedule);
 }
 
 /// All tiles but those that are cut, if `isWhole`; else the parts of tile
@@ -127,23 +123,19 @@ void QueryTileConverter::emitShare(QueryTileBody &panels, ValueRange own,
   branch(
       index.lessEqual(index.constant(0), tile.kRows),
       [&] {
-        branch(isFew, [&] { emitFew(tile, share); });
-        auto panelled = scf::IfOp::create(b, isNot(isFew),
-                                          /*withElseRegion=*/false);
-        panelled->setAttr(kScheduleAttrName, schedule);
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToStart(panelled.thenBlock());
-        emitParts(panels, tile, ofPanels, own, share);
+        branch(isFew, [&] {
+          WorkTile some = tile;
+          some.rows = index.min(tile.rows, index.constant(getMaxQueries()));
+          QueryTileBody few = makeFew();
+          few.allocate(some);
+          emitParts(few, some, ofFew, few.allocateStates(index.constant(2)),
+                    share);
+        });
+        branch(isNot(isFew), [&] {
+          emitParts(panels, tile, ofPanels, own, share);
+        })->setAttr(kScheduleAttrName, schedule);
       },
       [&] { panels.emitUnused(); });
-}
-
-void QueryTileConverter::emitFew(WorkTile tile, const Share &share) {
-  tile.rows = index.min(tile.rows, index.constant(getMaxQueries()));
-  QueryTileBody few = makeFew();
-  few.allocate(tile);
-  SmallVector<Value> own = few.allocateStates(index.constant(2));
-  emitParts(few, tile, ofFew, own, share);
 }
 
 void QueryTileConverter::emitParts(QueryTileBody &body, const WorkTile &tile,

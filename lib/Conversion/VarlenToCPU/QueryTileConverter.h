@@ -59,17 +59,15 @@ private:
   void emitTurn(Value list, Value number, Value isWhole, Value allScores);
   void emitShare(QueryTileBody &panels, ValueRange own, const WorkTile &tile,
                  Value isFew, const Share &share);
-  void emitFew(WorkTile tile, const Share &share);
   /// The tile for which scratch of `body` is.
   void emitParts(QueryTileBody &body, const WorkTile &tile, const Form &form,
                  ValueRange own, const Share &share);
 
   /// Queries that a tile of few has at most.
   int64_t getMaxQueries() { return lanes / 2; }
-  /// Queries up to which this form is the faster one, with so many keys: a
-  /// quarter of a vector, or half of one where keys are read from memory for
-  /// longer than it takes to begin and to end (docs/notes/cpu-kernels.md).
-  Value emitMaxQueries(Value keys);
+  /// Whether that form is the faster one: up to a quarter of a vector, or half
+  /// of one where keys are read from memory for longer than it takes to begin
+  /// and to end (docs/notes/cpu-kernels.md).
   Value emitIsFew(const WorkTile &tile);
   /// Whether the keys of a tile are met by several threads.
   Value emitIsCut(const WorkTile &tile, Value isFew, Value allScores);

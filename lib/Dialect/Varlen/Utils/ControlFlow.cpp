@@ -77,8 +77,9 @@ ValueRange varlen::emitWhile(ImplicitLocOpBuilder &b, ValueRange inits,
       .getResults();
 }
 
-void varlen::emitIf(ImplicitLocOpBuilder &b, Value condition,
-                    function_ref<void()> then, function_ref<void()> otherwise) {
+Operation *varlen::emitIf(ImplicitLocOpBuilder &b, Value condition,
+                          function_ref<void()> then,
+                          function_ref<void()> otherwise) {
   auto inside = [&](function_ref<void()> body) {
     return [&b, body](OpBuilder &nested, Location) {
       emitInside(b, nested, [&] {
@@ -88,9 +89,8 @@ void varlen::emitIf(ImplicitLocOpBuilder &b, Value condition,
     };
   };
   if (otherwise)
-    scf::IfOp::create(b, condition, inside(then), inside(otherwise));
-  else
-    scf::IfOp::create(b, condition, inside(then));
+    return scf::IfOp::create(b, condition, inside(then), inside(otherwise));
+  return scf::IfOp::create(b, condition, inside(then));
 }
 
 ValueRange varlen::emitChoice(ImplicitLocOpBuilder &b, Value condition,

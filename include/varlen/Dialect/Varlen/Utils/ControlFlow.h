@@ -41,9 +41,10 @@ ValueRange emitWhile(ImplicitLocOpBuilder &b, ValueRange inits,
                      function_ref<Value(ValueRange)> condition,
                      function_ref<Values(ValueRange)> body);
 
-/// One of two branches; `otherwise` may be null.
-void emitIf(ImplicitLocOpBuilder &b, Value condition, function_ref<void()> then,
-            function_ref<void()> otherwise = nullptr);
+/// One of two branches; `otherwise` may be null. Returns the scf.if.
+Operation *emitIf(ImplicitLocOpBuilder &b, Value condition,
+                  function_ref<void()> then,
+                  function_ref<void()> otherwise = nullptr);
 /// What one of two branches returns.
 ValueRange emitChoice(ImplicitLocOpBuilder &b, Value condition,
                       function_ref<Values()> then,
