@@ -114,6 +114,7 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
   manager.addPass(
       createVarlenCheckRegistration({RegistrationStage::Bufferize}));
   manager.addPass(createVarlenTileAttn());
+  manager.addPass(createVarlenSplitKV());
   manager.addPass(createConvertVarlenToCPU());
   manager.addPass(createVarlenOnlineSoftmax());
   const CPUTarget *target = lookupCPUTarget(options.target);

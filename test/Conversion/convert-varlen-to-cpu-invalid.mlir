@@ -176,7 +176,7 @@ func.func @block_size(%cu: memref<?xi32>, %n: index) {
 func.func @no_step(%cu: memref<?xi32>, %n: index) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
-    // expected-error@+1 {{expected a varlen.online_attn, got none}}
+    // expected-error@+1 {{expected a varlen.online_attn that takes the iter_args as they are and is yielded}}
     varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> {
     }
   }
@@ -476,7 +476,7 @@ func.func @yield_other(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v:
   %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
     %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
-    // expected-error@+1 {{expected the step to take the iter_args as they are, and its results to be yielded}}
+    // expected-error@+1 {{expected a varlen.online_attn that takes the iter_args as they are and is yielded}}
     %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
       %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
       %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
@@ -1425,6 +1425,157 @@ func.func @heads_other(%cu: memref<?xi32>, %n: index, %x: memref<4xf32>, %zero: 
   varlen.for_tiles "a" %t of heads in %batch {
     // expected-error@+1 {{'memref.store' op is not known to loops over heads}}
     memref.store %zero, %x[%n] : memref<4xf32>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @parts_of_other(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %other: !varlen.tile<queries(16)>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
+    // expected-error@+1 {{expected blocks that meet the tile of their loop}}
+    %s:3 = varlen.for_parts %p of %other blocks(4) few(4) : !varlen.tile<queries(16)> -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+      %r:3 = varlen.for_blocks %b of keys(16) meeting %p : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+        %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
+        %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+        %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+            ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
+            outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+        varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+      }
+      varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    } merge(%acc1, %m1, %l1 with %acc2, %m2, %l2) {
+      %u:3 = varlen.online_merge kq %acc1, %m1, %l1 with %acc2, %m2, %l2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+      varlen.yield %u#0, %u#1, %u#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+    %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    varlen.write %o to %out at %t otherwise (0.0) : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @in_part(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %other: !varlen.tile<queries(16)>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
+    %s:3 = varlen.for_parts %p of %t blocks(4) few(4) : !varlen.tile<queries(16)> -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+      %r:3 = varlen.for_blocks %b of keys(16) meeting %p : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+        %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
+        %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+        %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+            ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
+            outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+        varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+      }
+      // expected-error@+1 {{expected a varlen.online_init and a loop over blocks in a part on a CPU}}
+      %m3 = arith.addf %r#1, %r#1 : tensor<1x16xf32>
+      varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    } merge(%acc1, %m1, %l1 with %acc2, %m2, %l2) {
+      %u:3 = varlen.online_merge kq %acc1, %m1, %l1 with %acc2, %m2, %l2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+      varlen.yield %u#0, %u#1, %u#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+    %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    varlen.write %o to %out at %t otherwise (0.0) : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @no_merge(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %other: !varlen.tile<queries(16)>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
+    // expected-error@+1 {{expected one operation on each query by itself, as varlen.online_merge, in 'merge'}}
+    %s:3 = varlen.for_parts %p of %t blocks(4) few(4) : !varlen.tile<queries(16)> -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+      %r:3 = varlen.for_blocks %b of keys(16) meeting %p : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+        %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
+        %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+        %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+            ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
+            outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+        varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+      }
+      varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    } merge(%acc1, %m1, %l1 with %acc2, %m2, %l2) {
+      varlen.yield %acc1, %m1, %l1 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+    %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    varlen.write %o to %out at %t otherwise (0.0) : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @merge_order(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %other: !varlen.tile<queries(16)>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
+    // expected-error@+1 {{expected one operation on each query by itself, as varlen.online_merge, in 'merge'}}
+    %s:3 = varlen.for_parts %p of %t blocks(4) few(4) : !varlen.tile<queries(16)> -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+      %r:3 = varlen.for_blocks %b of keys(16) meeting %p : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+        %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
+        %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+        %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+            ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
+            outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+        varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+      }
+      varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    } merge(%acc1, %m1, %l1 with %acc2, %m2, %l2) {
+      %u:3 = varlen.online_merge kq %acc2, %m2, %l2 with %acc1, %m1, %l1 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+      varlen.yield %u#0, %u#1, %u#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+    %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    varlen.write %o to %out at %t otherwise (0.0) : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @merge_more(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %other: !varlen.tile<queries(16)>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
+    // expected-error@+1 {{expected one operation on each query by itself, as varlen.online_merge, in 'merge'}}
+    %s:3 = varlen.for_parts %p of %t blocks(4) few(4) : !varlen.tile<queries(16)> -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+      %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+      %r:3 = varlen.for_blocks %b of keys(16) meeting %p : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
+        %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
+        %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
+        %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+            ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
+            outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
+        varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+      }
+      varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    } merge(%acc1, %m1, %l1 with %acc2, %m2, %l2) {
+      %u:3 = varlen.online_merge kq %acc1, %m1, %l1 with %acc2, %m2, %l2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+      %u2:3 = varlen.online_merge kq %u#0, %u#1, %u#2 with %acc2, %m2, %l2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+      varlen.yield %u#0, %u#1, %u#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
+    }
+    %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
+    varlen.write %o to %out at %t otherwise (0.0) : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
   }
   return
 }

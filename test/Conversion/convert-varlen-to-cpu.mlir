@@ -1,4 +1,4 @@
-// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-cpu --canonicalize --split-input-file | FileCheck %s
+// RUN: varlen-opt %s --varlen-tile-attn --varlen-split-kv --convert-varlen-to-cpu --canonicalize --split-input-file | FileCheck %s
 
 // A full mask: the list of work tiles, queries as columns, one step per kv
 // block and panel; limits only where a block is not full.
@@ -116,6 +116,23 @@
 // CHECK: memref.dealloc %[[TILES]]
 func.func @full(%q: memref<?x4x16xf32>, %k: memref<?x2x16xf32>, %v: memref<?x2x24xf32>, %cu: memref<?xi32>, %out: memref<?x4x24xf32>, %lse: memref<4x?xf32>) {
   varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 2, kv_block = 32, kv = copy>} : (memref<?x4x16xf32>, memref<?x2x16xf32>, memref<?x2x24xf32>, memref<?xi32>, memref<?xi32>, memref<?x4x24xf32>, memref<4x?xf32>) -> ()
+  return
+}
+
+// -----
+
+// Without parts one thread meets all blocks of a tile, and there is no state but its.
+
+// CHECK-LABEL: @whole
+// CHECK: scf.forall
+// CHECK: varlen.online_attn qk
+// CHECK-NOT: varlen.online_merge
+// CHECK: varlen.online_finish qk
+// CHECK: varlen.online_attn kq
+// CHECK-NOT: varlen.online_merge
+// CHECK: varlen.online_finish kq
+func.func @whole(%q: memref<?x4x16xf32>, %k: memref<?x2x16xf32>, %v: memref<?x2x24xf32>, %cu: memref<?xi32>, %out: memref<?x4x24xf32>, %lse: memref<4x?xf32>) {
+  varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 2, kv_block = 32, kv = copy, part = 0, few_part = 0>} : (memref<?x4x16xf32>, memref<?x2x16xf32>, memref<?x2x24xf32>, memref<?xi32>, memref<?xi32>, memref<?x4x24xf32>, memref<4x?xf32>) -> ()
   return
 }
 

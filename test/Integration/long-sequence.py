@@ -1,12 +1,14 @@
 """One long sequence, whose gradients, and whose keys where no more queries than a tile has
 see them, are shared by all threads, has the same bits as the same sequence among others,
 where it is one thread's; with one thread and more. Lengths around those of ranges, panels,
-kv blocks and parts.
+kv blocks and parts, which a schedule may make of another size.
 """
 
 # REQUIRES: venv
 # RUN: %python %s | FileCheck %s
 # CHECK: {{[1-9][0-9]*}} comparisons, 0 failed
+
+import functools
 
 import numpy as np
 
@@ -33,14 +35,20 @@ def gradient_text(dtype, heads, kv_heads, d, mask):
     """
 
 
-def forward_text(dtype, heads, kv_heads, d, mask):
+def parts_text(part, few_part):
+    schedule = f"""varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4,
+        panels = 2, kv_block = 32, kv = copy, part = {part}, few_part = {few_part}>"""
+    return functools.partial(forward_text, schedule=schedule)
+
+
+def forward_text(dtype, heads, kv_heads, d, mask, schedule=""):
     q, k = f"tensor<?x{heads}x{d}x{dtype}>", f"tensor<?x{kv_heads}x{d}x{dtype}>"
     lse, cu = f"tensor<{heads}x?xf32>", "tensor<?xi32>"
     types = {"q": q, "k": k, "v": k, "cu_q": cu, "cu_k": cu}
     arguments = ", ".join(f'%{n}: {t} {{varlen.name = "{n}"}}' for n, t in types.items())
     return f"""
     func.func @f({arguments}) -> ({q} {{varlen.name = "out"}}, {lse} {{varlen.name = "lse"}}) {{
-      %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k {{mask = #varlen.mask<{mask}>}}
+      %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k {{mask = #varlen.mask<{mask}>{schedule and ", " + schedule}}}
         : ({", ".join(types.values())}) -> ({q}, {lse})
       return %out, %lse : {q}, {lse}
     }}
@@ -96,5 +104,10 @@ compare(forward_text, "f32", 4, 1, 20, "full", 9, 4097)
 compare(forward_text, "f32", 1, 1, 40, "window = (4500, 10)", 700, 9000)
 compare(forward_text, "bf16", 2, 1, 64, "causal", 70, 8192)
 compare(forward_text, "f16", 1, 1, 72, "full", 300, 4100)
+compare(parts_text(1, 3), "f32", 2, 1, 40, "causal", 60, 700)
+compare(parts_text(5, 2), "bf16", 4, 2, 64, "window = (600, 0)", 2, 1500)
+compare(parts_text(3, 65536), "f16", 2, 1, 64, "full", 20, 1100)
+compare(parts_text(0, 0), "f32", 2, 1, 64, "full", 1, 1500)
+compare(parts_text(0, 0), "f32", 1, 1, 64, "causal", 40, 900)
 print(f"{comparisons} comparisons, {failed} failed")
 raise SystemExit(failed != 0)

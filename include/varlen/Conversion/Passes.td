@@ -74,9 +74,9 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
     `otherwise` of its writes.
 
     Tiles run at once, but those with more than an eighth of all scores, which have
-    turns of their own after all others: keys of few queries are met in parts of 8
-    blocks, each by a thread, and `varlen.online_merge` makes one state of them, as
-    it does where one thread meets all parts; a sequence is cut to a grid of ranges
+    turns of their own after all others: threads meet the parts of a
+    `varlen.for_parts`, then one merges their states, in the order in which a thread
+    does that meets all parts; a sequence is cut to a grid of ranges
     of queries and blocks of keys, whose diagonals run one after the other.
 
     A tile of sequences packs q and dout before its first block, by columns, which
@@ -93,7 +93,9 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
     Over queries: reads, `varlen.row_dot`, operations on what these return that
     implement `Varlen_QueryTileOpInterface`, writes, and at most one loop over blocks
     of `kv_block` keys, with reads and one `varlen.online_attn kq`, whose state begins
-    with `varlen.online_init`; tiles have `block_m` queries then.
+    with `varlen.online_init`; tiles have `block_m` queries then. That loop may be the
+    state of a part of a `varlen.for_parts`, with one operation that implements
+    `Varlen_QueryTileOpInterface` under `merge`.
     Over sequences: reads, of numbers those of `varlen.rows`, `varlen.clear` before the
     blocks, writes with 0 for rows that are not in use, and one loop over blocks of
     `kv_block` keys, with reads, `varlen.clear`, one `varlen.online_attn_grad kq`, of

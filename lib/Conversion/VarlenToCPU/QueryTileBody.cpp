@@ -105,29 +105,25 @@ void QueryTileBody::allocate(const WorkTile &workTile) {
 
 void QueryTileBody::emitBefore() {
   Block *body = ops.tiles.getBody();
-  forEachPanel(tile, [&](const Panel &at) {
+  Operation *outer = ops.getOuter();
+  auto end = outer ? outer->getIterator() : body->end();
+  forEachPanel(tile, [&](Panel at) {
+    // Without blocks scratch of one panel serves all.
+    if (!outer)
+      at.number = at.offset = index.constant(0);
     emitReads(at);
-    emitOps(body->begin(), Block::iterator(ops.blocks), at);
-    score->storeRanges(at);
+    emitOps(body->begin(), end, at);
+    if (outer)
+      score->storeRanges(at);
   });
 }
 
 void QueryTileBody::emitAfter(const State &state) {
-  for (auto [result, slab] : llvm::zip_equal(ops.blocks.getResults(), state))
+  Operation *outer = ops.getOuter();
+  for (auto [result, slab] : llvm::zip_equal(outer->getResults(), state))
     slabs[result] = slab;
   forEachPanel(tile, [&](const Panel &at) {
-    emitOps(std::next(Block::iterator(ops.blocks)), ops.tiles.getBody()->end(),
-            at);
-  });
-}
-
-void QueryTileBody::emitAll() {
-  Block *body = ops.tiles.getBody();
-  forEachPanel(tile, [&](Panel at) {
-    // Scratch of one panel serves all.
-    at.number = at.offset = index.constant(0);
-    emitReads(at);
-    emitOps(body->begin(), body->end(), at);
+    emitOps(std::next(outer->getIterator()), outer->getBlock()->end(), at);
   });
 }
 
@@ -293,15 +289,11 @@ void QueryTileBody::emitUnused() {
 }
 
 void QueryTileBody::emitMerge(const State &state, const State &more) {
-  // Of tiles of the loop, of which only the types are looked at.
-  OpBuilder unplaced(b.getContext());
-  ValueRange like = ops.step->getResults();
-  Operation *merge = ops.step.createMerge(unplaced, like, like);
+  Operation *merge = ops.parts.getMergeOp();
   SmallVector<Slab> operands(state);
   llvm::append_range(operands, more);
   forEachPanel(
       tile, [&](const Panel &at) { emitTileOp(merge, operands, state, at); });
-  merge->erase();
 }
 
 //===----------------------------------------------------------------------===//
@@ -313,9 +305,9 @@ void QueryTileBody::emitMerge(const State &state, const State &more) {
 // of a head lie as far apart as a token has heads.
 
 void QueryTileBody::emitBlocks(Value begin, Value end, const State &state) {
-  auto init = ops.blocks.getInits().front().getDefiningOp<OnlineInitOp>();
+  std::array<double, 3> numbers = ops.blocks.getBeginning().getNumbers();
   forEachPanel(tile, [&](const Panel &at) {
-    for (auto [number, slab] : llvm::zip_equal(init.getNumbers(), state))
+    for (auto [number, slab] : llvm::zip_equal(numbers, state))
       fill(slab, at, number);
   });
   // One panel is asked when it meets the block.

@@ -35,7 +35,7 @@ public:
   SmallVector<Value> allocateStates(Value count);
   State getState(ValueRange states, Value number);
 
-  /// The operations before the loop over blocks.
+  /// The operations before the loop over blocks; all if there is none.
   void emitBefore();
   /// The state of the keys from `begin` to before `end`.
   void emitBlocks(Value begin, Value end, const State &state);
@@ -43,8 +43,6 @@ public:
   void emitMerge(const State &state, const State &more);
   /// The operations after it.
   void emitAfter(const State &state);
-  /// All operations, if there is no loop over blocks.
-  void emitAll();
   /// What rows of no sequence get.
   void emitUnused();
 

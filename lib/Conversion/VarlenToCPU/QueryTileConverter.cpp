@@ -18,6 +18,8 @@ using namespace mlir::varlen;
 //===----------------------------------------------------------------------===//
 
 Value QueryTileConverter::emitNumParts(Value keys, Value partKeys) {
+  if (!ops.parts)
+    return index.constant(1);
   // A tile that sees none has a state, too.
   return index.max(index.ceilDiv(keys, partKeys), index.constant(1));
 }
@@ -50,10 +52,10 @@ void QueryTileConverter::emit(Value list, Value group) {
   if (!ops.blocks)
     return emitTiles(list, group);
   Extremes all = emitExtremes(list, group);
-  // Few queries have the smaller parts.
-  Value one = index.constant(1), few = index.constant(ofFew.partKeys);
-  Value canBeCut = index.both(emitIsLarge(all.mostScores, all.scores),
-                              index.less(one, emitNumParts(all.keys, few)));
+  Value least = index.constant(std::min(ofFew.partKeys, ofPanels.partKeys));
+  Value canBeCut =
+      index.both(emitIsLarge(all.mostScores, all.scores),
+                 index.less(index.constant(1), emitNumParts(all.keys, least)));
   auto allocateShared = [&](Form &form, QueryTileBody body) {
     Value parts = emitNumParts(all.keys, index.constant(form.partKeys));
     form.shared =
@@ -75,8 +77,8 @@ void QueryTileConverter::emitTiles(Value list, Value group) {
   forEachTile(list, group, [&](const WorkTile &tile) {
     body.allocate(tile);
     branch(
-        index.lessEqual(index.constant(0), tile.kRows), [&] { body.emitAll(); },
-        [&] { body.emitUnused(); });
+        index.lessEqual(index.constant(0), tile.kRows),
+        [&] { body.emitBefore(); }, [&] { body.emitUnused(); });
   })->setAttr(kScheduleAttrName, schedule);
 }
 
@@ -156,6 +158,8 @@ void QueryTileConverter::emitParts(QueryTileBody &body, const WorkTile &tile,
       body.emitBlocks(begin, index.min(index.add(begin, partKeys), tile.kEnd),
                       body.getState(states, slot));
     });
+    if (!ops.parts)
+      return;
     branch(index.both(share.ends, index.less(zero, number)), [&] {
       body.emitMerge(body.getState(states, zero), body.getState(states, slot));
     });

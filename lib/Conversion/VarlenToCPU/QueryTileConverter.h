@@ -21,30 +21,27 @@ namespace mlir::varlen {
 /// lanes are keys and columns of values, and both are read where they are. All
 /// others have queries as columns, in panels.
 ///
-/// Keys are met in parts of a size that the form decides, counted from the
-/// first one that is seen, each with a state of its own; the states become one
-/// in the order of parts. So parts may be met at once, by several threads,
-/// without a bit that differs.
+/// If the loop has parts, those of a tile with much of all work are met at
+/// once, by several threads.
 class QueryTileConverter : CPUTileBuilder {
 public:
-  QueryTileConverter(TileLoop ops, const CPUTileBuilder &common)
-      : CPUTileBuilder(common), ops(ops),
-        ofFew{kFewPartBlocks * schedule.getKvBlock(), {}},
-        ofPanels{kPanelPartBlocks * schedule.getKvBlock(), {}} {}
+  QueryTileConverter(TileLoop loop, const CPUTileBuilder &common)
+      : CPUTileBuilder(common), ops(loop) {
+    if (!ops.parts)
+      return;
+    ofFew.partKeys = ops.parts.getFew() * schedule.getKvBlock();
+    ofPanels.partKeys = ops.parts.getBlocks() * schedule.getKvBlock();
+  }
 
   /// Emits the loop over the tiles of `list`, whose items have the pairs of
   /// `group` query heads.
   void emit(Value list, Value group);
 
 private:
-  /// kv blocks of a part: reading one takes so long that a thread may begin,
-  /// and its state be merged, for nothing. The state of panels is larger.
-  static constexpr int64_t kFewPartBlocks = 8, kPanelPartBlocks = 16;
-
   /// How a tile is converted.
   struct Form {
-    /// Keys of a part.
-    int64_t partKeys;
+    /// Keys of a part: by default more than there are.
+    int64_t partKeys = int64_t(1) << 60;
     /// The states of all parts of a tile that is cut.
     SmallVector<Value> shared;
   };

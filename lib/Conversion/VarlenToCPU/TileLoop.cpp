@@ -74,10 +74,13 @@ static LogicalResult verifyOther(Operation *op) {
 }
 
 LogicalResult LoopVerifier::findBlocks() {
-  for (auto blocks : loop.tiles.getBody()->getOps<ForBlocksOp>()) {
-    if (loop.blocks)
-      return blocks.emitOpError("expected one loop over blocks for each tile");
-    loop.blocks = blocks;
+  for (Operation &op : *loop.tiles.getBody()) {
+    auto parts = dyn_cast<ForPartsOp>(op);
+    auto blocks = parts ? parts.getLoop() : dyn_cast<ForBlocksOp>(op);
+    if (blocks && loop.blocks)
+      return op.emitOpError("expected one loop over blocks for each tile");
+    if (blocks)
+      std::tie(loop.parts, loop.blocks) = std::pair(parts, blocks);
   }
   return success();
 }
@@ -89,7 +92,7 @@ std::optional<unsigned> LoopVerifier::getQueriesDim(Value value) {
   if (auto computed = dyn_cast<QueryTileOpInterface>(op))
     return computed.getQueriesDim(value);
   // Steps have orientation kq.
-  if (isa<ForBlocksOp>(op))
+  if (isa<ForPartsOp, ForBlocksOp>(op))
     return 1;
   auto read = dyn_cast<ReadOp>(op);
   if (isa<RowDotOp>(op) || (read && !read.isOfVectors()))
@@ -98,9 +101,10 @@ std::optional<unsigned> LoopVerifier::getQueriesDim(Value value) {
 }
 
 LogicalResult LoopVerifier::verifyBlocks() {
-  if (loop.blocks.getTile() != loop.tiles.getTile())
-    return loop.blocks.emitOpError("expected blocks that meet the tile of "
-                                   "their loop");
+  Value tile = loop.parts ? loop.parts.getTile() : loop.blocks.getTile();
+  if (tile != loop.tiles.getTile())
+    return loop.getOuter()->emitOpError("expected blocks that meet the tile of "
+                                        "their loop");
   int64_t size = loop.blocks.getBlockType().getSize();
   if (size != schedule.getKvBlock())
     return loop.blocks.emitOpError("expected blocks of ")
@@ -192,6 +196,7 @@ public:
   FailureOr<TileLoop> verify();
 
 private:
+  LogicalResult verifyOp(ForPartsOp parts);
   LogicalResult verifyOp(ForBlocksOp blocks);
   LogicalResult verifyOp(OnlineAttnOp step);
   LogicalResult verifyOp(ReadOp read) { return verifyRead(read); }
@@ -200,6 +205,17 @@ private:
   LogicalResult verifyOp(WriteOp write);
 };
 } // namespace
+
+LogicalResult QueryLoopVerifier::verifyOp(ForPartsOp parts) {
+  for (Operation &op : *parts.getBody())
+    if (!isa<OnlineInitOp, ForBlocksOp, YieldOp>(op))
+      return op.emitOpError("expected a varlen.online_init and a loop over "
+                            "blocks in a part on a CPU");
+  if (!isa_and_present<QueryTileOpInterface>(parts.getMergeOp()))
+    return parts.emitOpError("expected one operation on each query by itself, "
+                             "as varlen.online_merge, in 'merge'");
+  return verifyOp(loop.blocks);
+}
 
 LogicalResult QueryLoopVerifier::verifyOp(ForBlocksOp blocks) {
   TileType tile = loop.tiles.getTileType();
@@ -210,7 +226,6 @@ LogicalResult QueryLoopVerifier::verifyOp(ForBlocksOp blocks) {
   if (failed(verifyBlocks()))
     return failure();
   for (Operation &op : *blocks.getBody()) {
-    // States of a tile that is cut have to become one.
     auto step = dyn_cast<OnlineAttnOp>(op);
     if (step && !loop.step) {
       if (failed(verifyOp(step)))
@@ -220,15 +235,10 @@ LogicalResult QueryLoopVerifier::verifyOp(ForBlocksOp blocks) {
                             "loop over blocks on a CPU");
     }
   }
-  if (!loop.step)
-    return blocks.emitOpError("expected a varlen.online_attn, got none");
-  if (ValueRange(blocks.getIterArgs()) != loop.step.getDpsInits() ||
-      blocks.getYielded() != loop.step->getResults())
-    return blocks.emitOpError("expected the step to take the iter_args as they "
-                              "are, and its results to be yielded");
-  // What each part of a tile that is cut begins with.
-  auto init = blocks.getInits().front().getDefiningOp<OnlineInitOp>();
-  if (!init || blocks.getInits() != init->getResults())
+  if (!loop.step || blocks.getStateStep() != loop.step)
+    return blocks.emitOpError("expected a varlen.online_attn that takes the "
+                              "iter_args as they are and is yielded");
+  if (!blocks.getBeginning())
     return blocks.emitOpError("expected a state that begins with "
                               "varlen.online_init");
   return success();
@@ -311,7 +321,8 @@ FailureOr<TileLoop> QueryLoopVerifier::verify() {
   for (Operation &op : *loop.tiles.getBody()) {
     LogicalResult result =
         TypeSwitch<Operation *, LogicalResult>(&op)
-            .Case<ForBlocksOp, ReadOp, RowDotOp, QueryTileOpInterface, WriteOp>(
+            .Case<ForPartsOp, ForBlocksOp, ReadOp, RowDotOp,
+                  QueryTileOpInterface, WriteOp>(
                 [&](auto known) { return verifyOp(known); })
             .Case<YieldOp, OnlineInitOp>([](Operation *) { return success(); })
             .Default(verifyOther);

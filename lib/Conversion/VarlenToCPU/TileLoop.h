@@ -14,11 +14,17 @@
 namespace mlir::varlen {
 
 /// A loop over tiles, and its loop over blocks of keys with one step, both null
-/// if there is none.
+/// if there is none; and the loop over parts that this is in, if it is in one.
 struct TileLoop {
   ForTilesOp tiles;
+  ForPartsOp parts;
   ForBlocksOp blocks;
   StepOpInterface step;
+
+  /// Between what a tile does before its blocks and after them.
+  Operation *getOuter() {
+    return parts ? parts.getOperation() : blocks.getOperation();
+  }
 };
 
 /// The operands of a step that are numbers of queries.

@@ -216,6 +216,46 @@ def VarlenTileAttn : Pass<"varlen-tile-attn"> {
     Statistic<"numTiled", "tiled", "Attentions and gradients tiled">];
 }
 
+def VarlenSplitKV : Pass<"varlen-split-kv"> {
+  let summary = "Meet the blocks of a tile in parts, with a state each";
+  let description = [{
+    A loop over the blocks that a tile of queries meets becomes a `varlen.for_parts`:
+    each part begins with a state of its own, and `varlen.online_merge` makes one of
+    all. Parts of a tile can then be computed at once, which a few queries before many
+    keys need. How many blocks a part has the schedule says (`getPartSizes` of
+    `Varlen_ScheduleAttrInterface`), neither threads nor the batch: so results depend
+    on neither.
+
+    A loop is left as it is if its schedule has no parts, as none for a GPU has, if its
+    state begins with something else than `varlen.online_init`, or if anything but one
+    step with a merge has a hand in the state.
+
+    *Requires*: nothing. *Guarantees*: all other loops over the blocks that a tile of
+    queries meets are split.
+    *Numerics*: a sum over keys becomes the sum of those over parts, which is rounded
+    otherwise.
+
+    ```mlir
+    %acc0, %m0, %l0 = varlen.online_init kq scale 0.125 : ...
+    %s:3 = varlen.for_blocks %b of keys(128) meeting %t : ...
+        iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (...) { ... }
+    ```
+    becomes
+    ```mlir
+    %s:3 = varlen.for_parts %p of %t blocks(16) few(8) : ... -> (...) {
+      %acc0, %m0, %l0 = varlen.online_init kq scale 0.125 : ...
+      %r:3 = varlen.for_blocks %b of keys(128) meeting %p : ...
+          iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (...) { ... }
+      varlen.yield %r#0, %r#1, %r#2 : ...
+    } merge(%acc, %m, %l with %acc1, %m1, %l1) {
+      %u:3 = varlen.online_merge kq %acc, %m, %l with %acc1, %m1, %l1 scale 0.125 : ...
+      varlen.yield %u#0, %u#1, %u#2 : ...
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numSplit", "split", "Loops whose blocks are met in parts">];
+}
+
 def VarlenGuardAttn : Pass<"varlen-guard-attn", "::mlir::ModuleOp"> {
   let summary = "Put attentions without a schedule behind a check at run time";
   let description = [{
