@@ -204,7 +204,24 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
              });
   Reference to = getReference(m, top);
   Value alpha = rescaling(m, to);
-  Value lScaled = multiply(step.getL(), alpha);
+  // Beside the sum of thousands of keys the term of one is small, and loses
+  // places in it. So a block's are summed apart, unless p, rounded, has lost
+  // more than that, or tensor cores keep the sum in their accumulators.
+  bool isApart = kq && !isRounded;
+  auto beginSum = [&](Value before) {
+    return isApart ? fill(0.0, empty(before, compute))
+                   : multiply(before, alpha);
+  };
+  auto endSum = [&](Value before, Value sum) {
+    if (!isApart)
+      return sum;
+    return elementwise(
+        {before, alpha, sum}, empty(before, compute),
+        [](OpBuilder &n, Location loc, ValueRange args) -> Value {
+          return math::FmaOp::create(n, loc, args[0], args[1], args[2]);
+        });
+  };
+  Value lBegin = beginSum(step.getL());
 
   Value p = elementwise(
       {s, to.factor, to.minus}, empty(s, compute),
@@ -214,18 +231,19 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
       });
   if (step.getLo())
     p.getDefiningOp()->setAttr(kBandAttrName, b.getUnitAttr());
-  Value lNew = reduce(p, lScaled,
+  Value lSum = reduce(p, lBegin,
                       [](OpBuilder &n, Location loc, ValueRange args) -> Value {
                         return arith::AddFOp::create(n, loc, args[1], args[0]);
                       });
+  Value lNew = endSum(step.getL(), lSum);
 
   // The tensor cores and dot instructions want both factors in one type.
   p = round(p, step.getV());
 
-  Value scaled = multiply(step.getAcc(), alpha);
-  Value accNew = kq ? contract(step.getV(), p, scaled, {2, 0}, {2, 1})
-                    : contract(p, step.getV(), scaled, {0, 2}, {2, 1});
-  return {accNew, to.m, lNew};
+  Value accBegin = beginSum(step.getAcc());
+  Value accSum = kq ? contract(step.getV(), p, accBegin, {2, 0}, {2, 1})
+                    : contract(p, step.getV(), accBegin, {0, 2}, {2, 1});
+  return {endSum(step.getAcc(), accSum), to.m, lNew};
 }
 
 SmallVector<Value> OnlineInitBuilder::emit() {

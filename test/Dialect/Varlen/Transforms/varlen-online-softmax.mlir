@@ -57,7 +57,7 @@ func.func @qk(%q: tensor<64x128xbf16>, %k: tensor<32x128xbf16>, %v: tensor<32x96
 // -----
 
 // Keys are rows: the same step with other maps and interchanged loops. Limits
-// hide keys before anything else happens.
+// hide keys before anything else happens. An exact p is summed apart, then added.
 
 // CHECK-DAG: #[[$ID:.*]] = affine_map<(d0, d1) -> (d0, d1)>
 // CHECK-DAG: #[[$COL:.*]] = affine_map<(d0, d1) -> (0, d1)>
@@ -66,7 +66,7 @@ func.func @qk(%q: tensor<64x128xbf16>, %k: tensor<32x128xbf16>, %v: tensor<32x96
 // CHECK-DAG: #[[$DC:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
 // CHECK-DAG: #[[$DR:.*]] = affine_map<(d0, d1, d2) -> (d2, d0)>
 // CHECK-LABEL: @kq_limits
-// CHECK-SAME: (%[[Q:.*]]: tensor<24x64xf32>, %[[K:.*]]: tensor<?x64xf32>, %[[V:.*]]: tensor<?x32xf32>, %[[LO:.*]]: tensor<1x24xi32>, %[[HI:.*]]: tensor<1x24xi32>, %[[K0:.*]]: i32, %[[WHOLE:.*]]: i1
+// CHECK-SAME: (%[[Q:.*]]: tensor<24x64xf32>, %[[K:.*]]: tensor<?x64xf32>, %[[V:.*]]: tensor<?x32xf32>, %[[LO:.*]]: tensor<1x24xi32>, %[[HI:.*]]: tensor<1x24xi32>, %[[K0:.*]]: i32, %[[WHOLE:.*]]: i1, %[[ACC:.*]]: tensor<32x24xf32>, %{{.*}}: tensor<1x24xf32>, %[[L:.*]]: tensor<1x24xf32>)
 // CHECK-DAG: %[[NINF:.*]] = arith.constant 0xFF800000 : f32
 // CHECK: %[[S:.*]] = linalg.contract indexing_maps = [#[[$RD]], #[[$CD]], {{.*}}] ins(%[[K]], %[[Q]]
 // CHECK-SAME: -> tensor<?x24xf32>
@@ -83,9 +83,17 @@ func.func @qk(%q: tensor<64x128xbf16>, %k: tensor<32x128xbf16>, %v: tensor<32x96
 // CHECK: linalg.generic {indexing_maps = [#[[$ID]], #[[$COL]]], iterator_types = ["reduction", "parallel"]} ins(%[[SM]]
 // CHECK: arith.maxnumf
 // CHECK: math.ceil
+// CHECK: %[[ALPHA:.*]] = linalg.generic
 // CHECK: math.exp2 %{{.*}} {varlen.exp2_degree = 4 : i64}
 // CHECK: math.exp2 %{{.*}} {varlen.exp2_degree = 4 : i64}
-// CHECK: linalg.contract indexing_maps = [#[[$DR]], #[[$DC]], {{.*}}] ins(%[[V]]
+// CHECK: %[[SUM:.*]] = linalg.generic {{.*}}["reduction", "parallel"]} {{.*}} outs(%{{.*}} : tensor<1x24xf32>)
+// CHECK: arith.addf
+// CHECK: linalg.generic {{.*}} ins(%[[L]], %[[ALPHA]], %[[SUM]] :
+// CHECK: math.fma
+// CHECK: %[[ZERO:.*]] = linalg.fill {{.*}} -> tensor<32x24xf32>
+// CHECK: %[[PV:.*]] = linalg.contract indexing_maps = [#[[$DR]], #[[$DC]], {{.*}}] ins(%[[V]], {{.*}} outs(%[[ZERO]]
+// CHECK: linalg.generic {{.*}} ins(%[[ACC]], %[[ALPHA]], %[[PV]] :
+// CHECK: math.fma
 // BUFFER-LABEL: @kq_limits
 // BUFFER-NOT: tensor
 // BUFFER: return

@@ -196,8 +196,10 @@ func.func @stored(%s: memref<?x8xf32>, %lo: memref<1x8xi32>, %hi: memref<1x8xi32
 // CHECK: %[[ACC:.*]]:8 = scf.for %{{.*}} = %[[BEGIN1]] to %[[ENDBOTH]] step %c2 iter_args(%{{.*}} = %[[ACC0]]#0, %{{.*}} = %{{.*}}, %{{.*}} = %[[ACC0]]#1,
 // CHECK: %[[ACC1:.*]]:4 = scf.for %{{.*}} = %[[FROM1]] to %[[TO1]] step %c1 iter_args(%{{.*}} = %[[ACC]]#1, %{{.*}} = %[[ACC]]#3,
 // CHECK: vector.load %[[S]][%{{.*}}, %c8]
-// CHECK: vector.store %[[ACC]]#0
-// CHECK: vector.store %[[ACC1]]#0
+// CHECK: %[[NEW0:.*]] = math.fma %{{.*}}, %[[ACC]]#0
+// CHECK: %[[NEW1:.*]] = math.fma %{{.*}}, %[[ACC1]]#0
+// CHECK: vector.store %[[NEW0]], %{{.*}}, %c0]
+// CHECK: vector.store %[[NEW1]], %{{.*}}, %c8]
 func.func @attn(%q: memref<8x16xf32>, %k: memref<?x8xf32>, %v: memref<?x8xf32>, %lo: memref<1x16xi32>, %hi: memref<1x16xi32>, %k0: i32, %acc: memref<8x16xf32>, %m: memref<1x16xf32>, %l: memref<1x16xf32>, %n: index) {
   scf.forall (%i) in (%n) {
     %qt = varlen.to_tile %q as columns : memref<8x16xf32> to tensor<16x8xf32>

@@ -1,11 +1,12 @@
 // RUN: varlen-opt %s --varlen-online-softmax --varlen-choose-copies --varlen-vectorize-tiles --canonicalize --cse --split-input-file | FileCheck %s
 
 // One step, no limits: three loops. The running maximum rides on the scores,
-// the sum on the exponentials; the rescaled accumulator starts the second
-// product; m and l stay in registers.
+// the sum on the exponentials; the second product is summed apart from the
+// accumulator, which is rescaled as it is added; m and l stay in registers.
 
 // CHECK-LABEL: @step
 // CHECK-SAME: %[[Q:[^:]*]]: memref<6x16xf32>, %[[K:[^:]*]]: memref<?x6xf32>, %[[V:[^:]*]]: memref<?x8xf32>, %[[ACC:[^:]*]]: memref<8x16xf32>, %[[M:[^:]*]]: memref<1x16xf32>, %[[L:[^:]*]]: memref<1x16xf32>
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant dense<0.0{{.*}}> : vector<8xf32>
 // CHECK: scf.forall
 // CHECK-NOT: varlen.schedule
 // CHECK: %[[S:.*]] = memref.alloc() {alignment = 64 : i64} : memref<32x16xf32>
@@ -25,22 +26,24 @@
 // CHECK: vector.store %[[SUM]]#7
 // CHECK: scf.yield
 // CHECK: math.ceil
-// CHECK: %[[LSUM:.*]]:2 = scf.for %[[R2:.*]] = %c0 to %[[ROWS]] step %c2 iter_args
+// CHECK: %[[LSUM:.*]]:2 = scf.for %[[R2:.*]] = %c0 to %[[ROWS]] step %c2 iter_args(%{{.*}} = %[[ZERO]], %{{.*}} = %[[ZERO]])
 // CHECK: %[[SV:.*]] = vector.load %[[S]][%[[R2]], %c0]
 // CHECK: %[[E:.*]] = math.fma %[[SV]]
 // CHECK: %[[P:.*]] = math.exp2 %[[E]]
 // CHECK: arith.addf %{{.*}}, %[[P]]
 // p takes the place of the scores.
 // CHECK: vector.store %[[P]], %[[S]][%[[R2]], %c0]
+// CHECK: %[[L0:.*]] = vector.load %[[L]][%c0, %c0]
+// CHECK: %[[LNEW:.*]] = math.fma %[[L0]], %[[ALPHA:.*]], %[[LSUM]]#0
 // CHECK: scf.for %[[D2:.*]] = %c0 to %c8 step %c4
-// CHECK: %[[OLD:.*]] = vector.load %[[ACC]][%[[D2]], %c0]
-// CHECK: %[[SCALED:.*]] = arith.mulf %[[OLD]]
-// CHECK: %[[O:.*]]:8 = scf.for %[[KEY:.*]] = %c0 to %[[ROWS]] step %c2 iter_args(%{{.*}} = %[[SCALED]]
+// CHECK: %[[O:.*]]:8 = scf.for %[[KEY:.*]] = %c0 to %[[ROWS]] step %c2 iter_args(%{{.*}} = %[[ZERO]]
 // CHECK: vector.load %[[S]][%[[KEY]], %c0]
 // CHECK: memref.load %[[V]][%[[KEY]], %[[D2]]]
-// CHECK: vector.store %[[O]]#0, %[[ACC]][%[[D2]], %c0]
+// CHECK: %[[OLD:.*]] = vector.load %[[ACC]][%[[D2]], %c0]
+// CHECK: %[[NEW:.*]] = math.fma %[[OLD]], %[[ALPHA]], %[[O]]#0
+// CHECK: vector.store %[[NEW]], %[[ACC]][%[[D2]], %c0]
 // CHECK: vector.store %{{.*}}, %[[M]][%c0, %c0]
-// CHECK: vector.store %[[LSUM]]#0, %[[L]][%c0, %c0]
+// CHECK: vector.store %[[LNEW]], %[[L]][%c0, %c0]
 // CHECK-NOT: linalg
 // CHECK-NOT: tensor
 func.func @step(%q: memref<6x16xf32>, %k: memref<?x6xf32>, %v: memref<?x8xf32>, %acc: memref<8x16xf32>, %m: memref<1x16xf32>, %l: memref<1x16xf32>, %n: index) {

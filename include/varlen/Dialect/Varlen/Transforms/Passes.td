@@ -363,7 +363,9 @@ def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
     *Numerics*: as in the descriptions of the two; `c * s - m` (or `- lse2`) is
     one fused multiply-add. p is rounded to the type of v for the second
     contraction, not for the sum l; where that is a narrower type, m is not
-    rounded up. ds comes from the p that was not rounded.
+    rounded up. Where it is not, and keys are rows, the sums of a step begin at 0;
+    acc and l take them by one fused multiply-add. ds comes from the p that was not
+    rounded.
 
     ```mlir
     %r:3 = varlen.online_attn qk ins(%q, %k, %v) outs(%acc, %m, %l) scale 0.125
