@@ -41,8 +41,7 @@ SAMPLES = {
 }  # fmt: skip
 # Of these, synchronisation alone: what else they have is that of other kernels.
 SYNCHRONISED = (
-    "gradients-hidden", "gradients-documents", "gradients-keys", "gradients-table",
-    "gradients-tables",
+    "gradients-hidden", "gradients-documents", "gradients-table", "gradients-tables",
 )  # fmt: skip
 
 
