@@ -79,8 +79,8 @@ enum class GPUTileOwner {
 struct GPUTileNeeds {
   GPUTileOwner owner;
   int64_t headDim, valueHeadDim;
-  /// Bounds of the mask, for each of which a tile keeps limits in registers: 0
-  /// to 2. A score counts as one where there is none.
+  /// Bounds of the mask, for each of which a tile keeps limits in registers, or
+  /// as many as what a score keeps there counts for: 0 to 2.
   int64_t maskBounds;
   bool isF32;
 };

@@ -20,6 +20,7 @@
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
 #include "varlen/Dialect/Kernel/Transforms/Transforms.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -331,16 +332,6 @@ static bool startsFromIdentity(linalg::GenericOp op, const Combiner &combiner) {
              : matchPattern(value, m_NegInfFloat());
 }
 
-/// Whether a body computes something of many operations. On a whole fragment it
-/// would want many registers for each of its numbers at once.
-static bool isLong(Block *body) {
-  return llvm::any_of(body->without_terminator(), [](Operation &op) {
-    return isa<math::MathDialect>(op.getDialect()) &&
-           !isa<math::Exp2Op, math::Log2Op, math::FmaOp, math::AbsFOp,
-                math::CeilOp>(op);
-  });
-}
-
 namespace {
 
 template <typename Op> class Pattern : public OpConversionPattern<Op> {
@@ -371,7 +362,10 @@ struct GenericPattern : Pattern<linalg::GenericOp> {
     std::optional<Combiner> combiner;
     if (op.getNumReductionLoops() != 0)
       combiner = getCombiner(op);
-    else if (isLong(body) && llvm::all_of(op.getResults(), [&](Value result) {
+    // On a whole fragment a function would want many registers for each of its
+    // numbers at once.
+    else if (computesFunctions(body) &&
+             llvm::all_of(op.getResults(), [&](Value result) {
                return fragmentType(result).getShape() == full.getShape();
              })) {
       rewriter.replaceOp(op, emitParts(b, op, full, region));

@@ -145,11 +145,27 @@ std::optional<double> varlen::detail::getScaleValue(AttentionOpInterface op) {
 GPUTileNeeds varlen::detail::getGPUTileNeeds(AttentionOpInterface op,
                                              GPUTileOwner owner) {
   MaskAttrInterface mask = op.getMask();
-  int64_t bounds =
+  const int64_t ofMask =
       mask.hasBound(MaskSide::Begin) + mask.hasBound(MaskSide::End);
+  int64_t bounds = ofMask;
+  Block *score = op.getScoreBody();
   // Where no bound takes registers, a score does: what it reads and computes.
-  if (op.getScoreBody())
+  if (score)
     bounds = std::max<int64_t>(bounds, 1);
+  int64_t headDim = std::max(op.getHeadDim(), op.getValueHeadDim());
+  // A function and its derivative leave few for the numbers of queries, from
+  // the head sizes on that take the rest.
+  if (owner == GPUTileOwner::KeyValueGradients && headDim > 48 &&
+      computesFunctions(score))
+    bounds = std::max(bounds,
+                      std::min<int64_t>(ofMask + countVisibleKinds(score), 2));
+  // Two entries are looked up for each score, all of a fragment at once; with
+  // grouped heads the rows of a tile have addresses of their own.
+  bool isGrouped =
+      shaped(op.getQ()).getDimSize(1) != shaped(op.getK()).getDimSize(1);
+  if (owner == GPUTileOwner::Queries && headDim > 32 && isGrouped &&
+      looksUpOtherKeys(score) && !computesFunctions(score))
+    bounds = 2;
   return {owner, op.getHeadDim(), op.getValueHeadDim(), bounds,
           op.getElementType().isF32()};
 }

@@ -90,6 +90,40 @@ static bool dependsOn(Value value, Value source) {
   return reached.contains(source);
 }
 
+/// Whether a lookup is of the number that a key has.
+static bool isOfKey(LookupOp lookup, Block *score) {
+  return isOfKeys(cast<BlockArgument>(lookup.getTable())) &&
+         lookup.getIndex() == score->getArgument(KeyPosition);
+}
+
+int64_t varlen::countVisibleKinds(Block *score) {
+  Value visible = getVisible(score);
+  if (!visible)
+    return 0;
+  bool reads =
+      llvm::any_of(getNumberArguments(score),
+                   [&](Value number) { return dependsOn(visible, number); }) ||
+      llvm::any_of(score->getOps<LookupOp>(), [&](LookupOp lookup) {
+        return dependsOn(visible, lookup) && !isOfKey(lookup, score);
+      });
+  return dependsOn(visible, score->getArgument(QueryPosition)) + reads;
+}
+
+bool varlen::looksUpOtherKeys(Block *score) {
+  return score && llvm::any_of(score->getOps<LookupOp>(), [&](LookupOp lookup) {
+           return isOfKeys(cast<BlockArgument>(lookup.getTable())) &&
+                  !isOfKey(lookup, score);
+         });
+}
+
+bool varlen::computesFunctions(Block *body) {
+  return body && llvm::any_of(*body, [](Operation &op) {
+           return isa<math::MathDialect>(op.getDialect()) &&
+                  !isa<math::Exp2Op, math::Log2Op, math::FmaOp, math::AbsFOp,
+                       math::CeilOp>(op);
+         });
+}
+
 SmallVector<LookupOp> varlen::getScoreLookups(Block *score, unsigned capture) {
   Value table = score->getArgument(Captures + capture);
   Value newScore = score->getTerminator()->getOperand(0);

@@ -45,6 +45,17 @@ bool changesScores(Block *score);
 /// there is no region.
 Value getVisible(Block *score);
 
+/// Of how many kinds the numbers of a query are that say which keys it sees:
+/// its position, and captures.
+int64_t countVisibleKinds(Block *score);
+
+/// Whether a table of keys is looked up by anything but the key.
+bool looksUpOtherKeys(Block *score);
+
+/// Whether a body computes functions of many operations, as tanh; false without
+/// one.
+bool computesFunctions(Block *body);
+
 /// Whether a capture is a table; not if there is no such argument.
 bool isTable(Block *score, unsigned capture);
 
