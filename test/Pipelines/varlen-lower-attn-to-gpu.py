@@ -30,7 +30,7 @@ def before():
 
 
 def after():
-    qkv, dout = lowered.draw(4), lowered.draw(2)
+    qkv, dout = lowered.draw(4, 2)
     outputs = {
         "out": np.zeros_like(dout), "lse": np.zeros((2, len(qkv)), "f4"), "dqkv": np.zeros_like(qkv)
     }  # fmt: skip

@@ -12,12 +12,13 @@ BUFFERIZE = (
 )
 CU = np.array([0, 0, 21, 22, 55], "i4")
 ROWS = 57
-_rng = np.random.default_rng(5)
 
 
-def draw(heads):
-    """The last rows are of no sequence."""
-    return dtypes.narrow(_rng.standard_normal((ROWS, heads, 32)).astype("f4"), "bf16")
+def draw(*heads):
+    """A tensor for each number of heads; the last rows are of no sequence."""
+    rng = np.random.default_rng(5)
+    values = [rng.standard_normal((ROWS, n, 32)).astype("f4") for n in heads]
+    return [dtypes.narrow(x, "bf16") for x in values]
 
 
 def check(label, found, dout, q, k, v, **given):
@@ -41,7 +42,7 @@ def check(label, found, dout, q, k, v, **given):
 
 def check_before(run):
     """before.mlir, which `run` runs on a dict of arrays; returns the inputs and results."""
-    inputs = {"dout": draw(2), "q": draw(2), "k": draw(1), "v": draw(1)}
+    inputs = dict(zip(("dout", "q", "k", "v"), draw(2, 2, 1, 1)))
     slopes = np.array([0.5, 0.125], "f4")
     given = {**inputs, "cu_seqlens": CU, "slopes": slopes}
     found = run(INPUTS / "before.mlir", given)
