@@ -20,6 +20,7 @@
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -126,6 +127,26 @@ static LogicalResult expandFunctions(func::FuncOp function) {
   return apply(std::move(polynomials));
 }
 
+/// Loops and branches give on the memory that they were given, which
+/// bufferization makes results of them.
+static LogicalResult foldGivenMemory(func::FuncOp function) {
+  SmallVector<Operation *> ops;
+  function.walk([&](Operation *op) {
+    if (isa<scf::ForOp, scf::IfOp>(op) &&
+        llvm::any_of(op->getResultTypes(), llvm::IsaPred<BaseMemRefType>))
+      ops.push_back(op);
+  });
+  if (ops.empty())
+    return success();
+  RewritePatternSet patterns(function.getContext());
+  scf::ForOp::getCanonicalizationPatterns(patterns, function.getContext());
+  scf::IfOp::getCanonicalizationPatterns(patterns, function.getContext());
+  return applyOpPatternsGreedily(
+      ops, std::move(patterns),
+      GreedyRewriteConfig().setStrictness(
+          GreedyRewriteStrictness::ExistingAndNewOps));
+}
+
 namespace {
 
 struct VarlenVectorizeLinalg
@@ -135,6 +156,8 @@ struct VarlenVectorizeLinalg
   void runOnOperation() override {
     const CPUTarget *cpu = getCPUTargetOrError(getOperation(), target);
     if (!cpu)
+      return signalPassFailure();
+    if (failed(foldGivenMemory(getOperation())))
       return signalPassFailure();
     SmallVector<linalg::LinalgOp> ops, rest;
     getOperation().walk([&](linalg::LinalgOp op) {
