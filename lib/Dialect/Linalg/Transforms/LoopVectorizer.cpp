@@ -152,7 +152,9 @@ SmallVector<Value> LoopVectorizer::emitBody(Value offset, int64_t lanes,
         continue;
       }
     }
-    map.map(argument, emitOperand(operand, offset, lanes, mask));
+    Value before = hoisted.lookup(&operand);
+    map.map(argument,
+            before ? before : emitOperand(operand, offset, lanes, mask));
   }
   for (Operation &inner : body->without_terminator())
     map.map(inner.getResult(0), cloneOp(inner, map, offset, lanes));
@@ -279,11 +281,30 @@ void LoopVectorizer::emitReductions(Value extent) {
   });
 }
 
-/// Whether one vector has all columns of the results, so that it stays in
-/// registers while the loops that are reduced run.
-bool LoopVectorizer::isCarried() {
-  return combiners.empty() && op.getNumReductionLoops() != 0 &&
-         op.getStaticLoopRanges()[vectorDim] == numLanes;
+/// Whether one vector has all columns of the results, so that what belongs to
+/// columns stays in registers while the loops `dims`, the inner ones, run.
+bool LoopVectorizer::isCarried(ArrayRef<unsigned> dims) {
+  SmallVector<int64_t> ranges = op.getStaticLoopRanges();
+  if (!combiners.empty() || ranges[vectorDim] != numLanes)
+    return false;
+  if (op.getNumReductionLoops() == 0)
+    return dims.size() == 1 && ranges[dims.front()] != 1 &&
+           numLanes >= minLanes;
+  return dims.empty() || op.getIteratorTypesArray()[dims.front()] ==
+                             utils::IteratorType::reduction;
+}
+
+/// LLVM does not know that results lie in other memory.
+void LoopVectorizer::hoistLoads(ArrayRef<unsigned> dims) {
+  Value zero = arith::ConstantIndexOp::create(b, 0);
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    AffineMap map = op.getMatchingIndexingMap(input);
+    if (op.getMatchingBlockArgument(input).use_empty() ||
+        llvm::any_of(dims,
+                     [&](unsigned dim) { return map.isFunctionOfDim(dim); }))
+      continue;
+    hoisted[input] = emitOperand(*input, zero, numLanes, Value());
+  }
 }
 
 /// What the vector of a result begins with.
@@ -297,7 +318,7 @@ Value LoopVectorizer::emitInitial(OpOperand &init) {
   return emitOperand(init, zero, numLanes, Value());
 }
 
-/// The loops `dims`, which are reduced; `state` is what the results are so far.
+/// The loops `dims`; `state` is what the results that are reduced are so far.
 SmallVector<Value> LoopVectorizer::emitCarried(ArrayRef<unsigned> dims,
                                                ValueRange state) {
   Value zero = arith::ConstantIndexOp::create(b, 0);
@@ -329,10 +350,9 @@ SmallVector<Value> LoopVectorizer::emitCarried(ArrayRef<unsigned> dims,
 }
 
 void LoopVectorizer::emitLoops(ArrayRef<unsigned> dims) {
-  if (isCarried() &&
-      (dims.empty() || op.getIteratorTypesArray()[dims.front()] ==
-                           utils::IteratorType::reduction)) {
+  if (isCarried(dims)) {
     Value zero = arith::ConstantIndexOp::create(b, 0);
+    hoistLoads(dims);
     SmallVector<OpOperand *> inits = getReduced();
     SmallVector<Value> state;
     for (OpOperand *init : inits)
@@ -340,6 +360,7 @@ void LoopVectorizer::emitLoops(ArrayRef<unsigned> dims) {
     state = emitCarried(dims, state);
     for (auto [init, value] : llvm::zip_equal(inits, state))
       emitStore(*init, value, zero, numLanes, Value());
+    hoisted.clear();
     return;
   }
   if (dims.empty()) {

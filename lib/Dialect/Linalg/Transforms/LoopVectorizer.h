@@ -56,7 +56,8 @@ private:
   bool hasNarrowFloats();
   Access getAccess(OpOperand &operand, unsigned dim);
 
-  bool isCarried();
+  bool isCarried(ArrayRef<unsigned> dims);
+  void hoistLoads(ArrayRef<unsigned> dims);
   SmallVector<Value> emitCarried(ArrayRef<unsigned> dims, ValueRange state);
   void emitLoops(ArrayRef<unsigned> dims);
   void emitParallel(Value extent);
@@ -81,14 +82,17 @@ private:
   linalg::LinalgOp op;
   const CPUTarget &target;
   ImplicitLocOpBuilder b;
-  /// The loop of vectors, and the lanes of one; those of as many registers as
-  /// hide each other's latency.
+  /// The loop of vectors, and the lanes of one; those of a register, and of as
+  /// many registers as hide each other's latency.
   unsigned vectorDim = 0;
-  int64_t numLanes = 1, maxLanes = 1;
+  int64_t numLanes = 1, minLanes = 1, maxLanes = 1;
   /// Of results that are reduced along that loop.
   SmallVector<Operation *> combiners;
   /// The results that the accumulators of a step are of, the number of each.
   SmallVector<unsigned> accumulated;
+  /// Vectors of inputs that are the same in all loops that are still to be
+  /// written.
+  DenseMap<OpOperand *, Value> hoisted;
   /// Extents of the loops, and the index of each that has begun.
   SmallVector<Value> extents, indices;
 };

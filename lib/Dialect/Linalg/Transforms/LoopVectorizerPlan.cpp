@@ -178,7 +178,8 @@ LogicalResult LoopVectorizer::plan(std::string &reason) {
   }
   if (!best)
     return failure();
-  numLanes = maxLanes = target.getLanes(bytes) * getNumRegisters(target);
+  minLanes = target.getLanes(bytes);
+  numLanes = maxLanes = minLanes * getNumRegisters(target);
   if (ShapedType::isStatic(ranges[vectorDim]))
     numLanes = std::min(numLanes, std::max<int64_t>(ranges[vectorDim], 1));
   // LLVM 22 has no code for some other vectors of bf16, such as 33.
