@@ -126,11 +126,12 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
     manager.addPass(createVarlenExpandExp2(exp2));
   manager.addPass(createVarlenChooseCopies());
   manager.addPass(createVarlenExpandTableSums());
-  manager.addPass(
-      createVarlenVectorizeTiles({/*onlyPairs=*/options.linalgTiles}));
-  if (options.linalgTiles) {
+  if (!options.linalgTiles) {
+    manager.addPass(createVarlenVectorizeTiles());
+  } else {
     manager.addPass(createVarlenCutProducts());
     manager.addPass(createVarlenMaskEdges());
+    manager.addPass(createVarlenPairFactors());
     manager.addNestedPass<func::FuncOp>(createVarlenFuseReductions());
     manager.addPass(createVarlenPlaceTiles());
   }

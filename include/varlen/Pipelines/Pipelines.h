@@ -34,8 +34,8 @@ struct VarlenToCPUOptions : PassPipelineOptions<VarlenToCPUOptions> {
   PassOptions::Option<bool> linalgTiles{
       *this, "linalg-tiles",
       llvm::cl::desc("Vectorize the tiles of attention as a function's own "
-                     "linalg where they are not of bf16 pairs: slower, by "
-                     "passes of one idea each (docs/notes/cpu-level.md)"),
+                     "linalg: slower, by passes of one idea each "
+                     "(docs/notes/cpu-level.md)"),
       llvm::cl::init(false)};
 };
 

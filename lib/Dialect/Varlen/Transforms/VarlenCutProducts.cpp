@@ -33,8 +33,8 @@ using namespace mlir::varlen;
 /// Vectors of columns that are looked at together: fewer zeros are computed
 /// beside narrow chunks, but their multipliers wait for loads.
 static constexpr int64_t kBandVectors = 2;
-/// Depths are multiples of this, by which products are unrolled.
-static constexpr int64_t kDepthStep = 2;
+/// Depths are multiples of as many steps of products, which are unrolled.
+static constexpr int64_t kSteps = 2;
 
 namespace {
 /// From a position to before another one.
@@ -50,7 +50,8 @@ enum class Role { Left, Right, Result };
 class ProductCutter {
 public:
   ProductCutter(linalg::ContractOp op, CPUScheduleAttr schedule)
-      : op(op), schedule(schedule), b(op.getLoc(), op), at{b} {}
+      : op(op), schedule(schedule), b(op.getLoc(), op), at{b},
+        depthStep(schedule.getKv() == KVStorage::Pairs ? 2 * kSteps : kSteps) {}
 
   /// Whether the product is one that can be cut.
   bool canCut();
@@ -75,6 +76,7 @@ private:
   CPUScheduleAttr schedule;
   ImplicitLocOpBuilder b;
   IndexBuilder at;
+  int64_t depthStep;
   Role role = Role::Left;
   ScoreBand band;
   /// What is filled into the result before the product.
@@ -202,7 +204,7 @@ RowRange ProductCutter::getKeysOf(Value first, int64_t count) {
   return round(getRow(band.lo, first),
                getRow(band.hi, at.add(first, count - 1)),
                role == Role::Result ? rows : depth,
-               role == Role::Left ? kDepthStep : kGranule);
+               role == Role::Left ? depthStep : kGranule);
 }
 
 static OpFoldResult getLength(ImplicitLocOpBuilder &b, const RowRange &range) {
@@ -261,7 +263,7 @@ Value ProductCutter::emitLeft(Value column, Value result) {
                       Value last = at.add(row, kGranule - 1);
                       next = {advance(state[1], band.hi, row),
                               advance(state[2], band.lo, last)};
-                      range = round(next[0], next[1], depth, kDepthStep);
+                      range = round(next[0], next[1], depth, depthStep);
                     } else {
                       range = getKeysOf(row, kGranule);
                     }
@@ -401,7 +403,7 @@ struct VarlenCutProducts
     SmallVector<std::pair<linalg::ContractOp, CPUScheduleAttr>> products;
     getOperation()->walk([&](linalg::ContractOp op) {
       CPUScheduleAttr schedule = getEnclosingSchedule(op);
-      if (schedule && schedule.getKv() != KVStorage::Pairs)
+      if (schedule)
         products.emplace_back(op, schedule);
     });
     for (auto [op, schedule] : products) {

@@ -34,14 +34,18 @@ using namespace mlir::varlen;
 /// Makes a tile with a dynamic number of rows a slice of one of kv_block rows.
 static bool bound(tensor::EmptyOp empty, CPUScheduleAttr schedule) {
   RankedTensorType type = empty.getType();
-  if (type.getRank() != 2 || !type.isDynamicDim(0) || type.isDynamicDim(1))
+  // Pairs of rows have a third dimension.
+  bool isPaired = type.getRank() == 3 && type.getDimSize(2) == 2;
+  if ((type.getRank() != 2 && !isPaired) || !type.isDynamicDim(0) ||
+      type.isDynamicDim(1))
     return false;
   OpBuilder b(empty);
-  int64_t shape[] = {schedule.getKvBlock(), type.getDimSize(1)};
+  SmallVector<int64_t> shape(type.getShape());
+  shape[0] = schedule.getKvBlock() / (isPaired ? 2 : 1);
   Value whole =
       tensor::EmptyOp::create(b, empty.getLoc(), shape, type.getElementType());
-  SmallVector<OpFoldResult> offsets(2, b.getIndexAttr(0)),
-      strides(2, b.getIndexAttr(1));
+  SmallVector<OpFoldResult> offsets(shape.size(), b.getIndexAttr(0)),
+      strides(shape.size(), b.getIndexAttr(1));
   Value slice = tensor::ExtractSliceOp::create(
       b, empty.getLoc(), type, whole, offsets, empty.getMixedSizes(), strides);
   empty.replaceAllUsesWith(slice);
@@ -115,8 +119,7 @@ static unsigned overwrite(linalg::GenericOp op) {
 }
 
 static bool isPlaced(Operation *op) {
-  CPUScheduleAttr schedule = getEnclosingSchedule(op);
-  return schedule && schedule.getKv() != KVStorage::Pairs;
+  return static_cast<bool>(getEnclosingSchedule(op));
 }
 
 namespace {
@@ -137,7 +140,7 @@ struct VarlenPlaceTiles : varlen::impl::VarlenPlaceTilesBase<VarlenPlaceTiles> {
     // Nobody asks for it any more.
     getOperation()->walk([](Operation *op) {
       auto schedule = op->getAttrOfType<CPUScheduleAttr>(kScheduleAttrName);
-      if (schedule && schedule.getKv() != KVStorage::Pairs &&
+      if (schedule &&
           (isa<scf::ForallOp>(op) || op->getParentOfType<scf::ForallOp>()))
         op->removeAttr(kScheduleAttrName);
     });

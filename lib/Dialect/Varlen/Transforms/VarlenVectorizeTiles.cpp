@@ -61,8 +61,6 @@ struct VarlenVectorizeTiles
         work = op->getParentOfType<scf::ForallOp>();
       if (!schedule)
         return WalkResult::advance();
-      if (onlyPairs && work && schedule.getKv() != KVStorage::Pairs)
-        return WalkResult::advance();
       if (!work) {
         // An attention is not this pass's, nor is a loop over its tiles.
         if (!isa<scf::IfOp>(op))

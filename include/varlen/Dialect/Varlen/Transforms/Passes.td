@@ -550,9 +550,9 @@ def VarlenCutProducts : Pass<"varlen-cut-products"> {
 
     *Requires*: operations with `varlen.band`, as `varlen-online-softmax` writes them,
     within a `#varlen.cpu_schedule`; neither limit falls from one column to the next,
-    lo <= hi, and tiles have a multiple of 8 rows. Others, and those of a schedule with
-    pairs, are left as they are. *Guarantees*: sums keep their order. *Numerics*: terms of zero are left out, also
-    where they are zero times infinity or a NaN.
+    lo <= hi, and tiles have a multiple of 8 rows. Others are left as they are.
+    *Guarantees*: sums keep their order. *Numerics*: terms of zero are left out, also where
+    they are zero times infinity or a NaN.
 
     ```mlir
     %dk = linalg.contract ... ins(%ds, %q : tensor<?x64xf32>, tensor<64x128xf32>) outs(%0)
@@ -604,6 +604,39 @@ def VarlenMaskEdges : Pass<"varlen-mask-edges"> {
     Statistic<"numMasks", "masks", "Masks confined to edges">];
 }
 
+def VarlenPairFactors : Pass<"varlen-pair-factors"> {
+  let summary = "Make pairs of bf16 a dimension of what products read";
+  let description = [{
+    A product of bf16 tiles, of loops (row, column, depth), becomes one of loops (row,
+    column, depth, pair) whose factors have rank 3. Tiles in memory are views of it; of one
+    that is computed the rows are interleaved, once for all products that read it.
+
+    *Requires*: a `#varlen.cpu_schedule` with `kv = pairs` on an operation around the
+    products; tiles in memory in the orders that `varlen-choose-copies` gives them; an even
+    depth. Other products are left as they are. *Guarantees*: no `varlen.to_tile` is left in
+    factors. *Numerics*: a tile that is rounded to bf16 is, in pairs, rounded away from zero
+    on a tie.
+
+    ```mlir
+    %k = varlen.to_tile %m as row_pairs : memref<32x64xbf16> to tensor<64x32xbf16>
+    %s = linalg.contract ... ins(%q, %k : tensor<8x64xbf16>, tensor<64x32xbf16>) ...
+    ```
+    becomes
+    ```mlir
+    %0 = memref.expand_shape %m [[0], [1, 2]] : memref<32x64xbf16> into memref<32x32x2xbf16>
+    %k = bufferization.to_tensor %0 restrict : memref<32x32x2xbf16> to tensor<32x32x2xbf16>
+    %1 = tensor.expand_shape %q [[0], [1, 2]] : tensor<8x64xbf16> into tensor<8x32x2xbf16>
+    %s = linalg.contract ... ins(%1, %k : tensor<8x32x2xbf16>, tensor<32x32x2xbf16>) ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numProducts", "products", "Products of pairs">];
+}
+
 def VarlenPlaceTiles : Pass<"varlen-place-tiles"> {
   let summary = "Say where tiles lie before one-shot bufferization";
   let description = [{
@@ -614,10 +647,9 @@ def VarlenPlaceTiles : Pass<"varlen-place-tiles"> {
     writes is writable there, so that what updates it happens in place.
 
     *Requires*: `#varlen.cpu_schedule` on an operation around them; at most `kv_block`
-    rows where they are dynamic, as `varlen-vectorize-tiles` requires it. Tiles of a
-    schedule with pairs, whose orders bufferization does not know, are left as they are.
-    *Guarantees*: values keep their types. Tensors of other ranks, and with dynamic
-    columns, are left as they are. The schedule is taken off: nobody asks for it any more.
+    rows where they are dynamic, as `varlen-vectorize-tiles` requires it, or half of that
+    of pairs. *Guarantees*: values keep their types. Tensors of other ranks, and with
+    dynamic columns, are left as they are. The schedule is taken off: nobody asks for it any more.
     *Numerics*: none.
 
     ```mlir
@@ -703,10 +735,6 @@ def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
     "::mlir::x86vector::X86VectorDialect"];
-  let options = [
-    Option<"onlyPairs", "only-pairs", "bool", "false",
-           "Leave tiles whose schedule has no pairs as linalg, for "
-           "bufferization and varlen-vectorize-linalg">];
   let statistics = [
     Statistic<"numBlocks", "blocks", "Blocks of tile operations vectorised">];
 }

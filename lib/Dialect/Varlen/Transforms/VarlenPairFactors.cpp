@@ -1,0 +1,282 @@
+//===- VarlenPairFactors.cpp - Products of tiles of bf16 pairs ------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// How pairs lie in memory becomes a dimension of two elements, which all passes
+// on linalg understand.
+//
+//===----------------------------------------------------------------------===//
+
+#include "EnclosingSchedule.h"
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace mlir::varlen {
+#define GEN_PASS_DEF_VARLENPAIRFACTORS
+#include "varlen/Dialect/Varlen/Transforms/Passes.h.inc"
+} // namespace mlir::varlen
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+/// Half of an extent or offset. In i32, through which bufferization does not
+/// look for bounds of slices, which would take it most of its time.
+static OpFoldResult halve(ImplicitLocOpBuilder &b, OpFoldResult value) {
+  if (std::optional<int64_t> constant = getConstantIntValue(value))
+    return b.getIndexAttr(*constant / 2);
+  IndexBuilder at{b}, in{b, b.getI32Type()};
+  return at.cast(in.div(in.cast(cast<Value>(value)), in.constant(2)));
+}
+
+/// Two rows as one of pairs, or two neighbours of a row.
+static SmallVector<ReassociationIndices> splitDim(int64_t dim) {
+  if (dim == 0)
+    return {{0, 1}, {2}};
+  return {{0}, {1, 2}};
+}
+
+namespace {
+/// Finds or makes the pairs of the factors of a block's products.
+class PairBuilder {
+public:
+  /// A tile [depth, columns] as [depth / 2, columns, 2].
+  FailureOr<Value> getRowPairs(Value tile);
+  /// A tile [rows, depth] as [rows, depth / 2, 2].
+  FailureOr<Value> getNeighbours(Value tile);
+
+private:
+  Value expand(ImplicitLocOpBuilder &b, Value tile, int64_t dim);
+  Value interleave(ImplicitLocOpBuilder &b, Value tile);
+  Value slice(ImplicitLocOpBuilder &b, tensor::ExtractSliceOp op, Value pairs,
+              int64_t halved);
+
+  DenseMap<Value, Value> rowPairs, neighbours;
+};
+} // namespace
+
+/// A tile whose dimension `dim` is one of pairs.
+Value PairBuilder::expand(ImplicitLocOpBuilder &b, Value tile, int64_t dim) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), tile);
+  SmallVector<OpFoldResult> shape(sizes);
+  shape[dim] = halve(b, sizes[dim]);
+  shape.insert(shape.begin() + dim + 1, b.getIndexAttr(2));
+  auto type = RankedTensorType::get(decomposeMixedValues(shape).first,
+                                    getElementTypeOrSelf(tile.getType()));
+  return tensor::ExpandShapeOp::create(b, type, tile, splitDim(dim), shape);
+}
+
+/// Pairs of two rows of a tile that is computed. What it is rounded from is
+/// rounded here, away from zero on a tie: that takes one addition of integers,
+/// and a tie is rare.
+Value PairBuilder::interleave(ImplicitLocOpBuilder &b, Value tile) {
+  auto isRounding = [](linalg::GenericOp op) {
+    return op && op.getNumDpsInputs() == 1 && op.isAllParallelLoops() &&
+           op.getBody()->getOperations().size() == 2 &&
+           isa<arith::TruncFOp>(op.getBody()->front()) &&
+           op.getIndexingMapsArray()[0].isIdentity();
+  };
+  Type narrow = getElementTypeOrSelf(tile.getType());
+  if (auto round = tile.getDefiningOp<linalg::GenericOp>(); isRounding(round))
+    tile = round.getInputs()[0];
+  Value rows = expand(b, tile, 0);
+  SmallVector<OpFoldResult> shape = tensor::getMixedSizes(b, b.getLoc(), rows);
+  std::swap(shape[1], shape[2]);
+  auto map = [&](ArrayRef<unsigned> dims) {
+    return AffineMap::getMultiDimMapWithTargets(3, dims, b.getContext());
+  };
+  SmallVector<utils::IteratorType> loops(3, utils::IteratorType::parallel);
+  Value empty = tensor::EmptyOp::create(b, shape, narrow);
+  return linalg::GenericOp::create(
+             b, TypeRange{empty.getType()}, rows, empty,
+             {map({0, 2, 1}), map({0, 1, 2})}, loops,
+             [&](OpBuilder &nested, Location loc, ValueRange args) {
+               Value value = args[0];
+               if (value.getType() != narrow)
+                 value = arith::TruncFOp::create(
+                     nested, loc, narrow, value,
+                     arith::RoundingModeAttr::get(
+                         nested.getContext(),
+                         arith::RoundingMode::to_nearest_away),
+                     /*fastmath=*/nullptr);
+               linalg::YieldOp::create(nested, loc, value);
+             })
+      .getResult(0);
+}
+
+/// The pairs of a slice, of which `halved` is the dimension of the tile that
+/// they are neighbours in.
+Value PairBuilder::slice(ImplicitLocOpBuilder &b, tensor::ExtractSliceOp op,
+                         Value pairs, int64_t halved) {
+  SmallVector<OpFoldResult> offsets = op.getMixedOffsets(),
+                            sizes = op.getMixedSizes(),
+                            strides(3, b.getIndexAttr(1));
+  offsets[halved] = halve(b, offsets[halved]);
+  sizes[halved] = halve(b, sizes[halved]);
+  offsets.push_back(b.getIndexAttr(0));
+  sizes.push_back(b.getIndexAttr(2));
+  return tensor::ExtractSliceOp::create(b, pairs, offsets, sizes, strides);
+}
+
+FailureOr<Value> PairBuilder::getRowPairs(Value tile) {
+  if (Value known = rowPairs.lookup(tile))
+    return known;
+  ImplicitLocOpBuilder b(tile.getLoc(), tile.getContext());
+  b.setInsertionPointAfterValue(tile);
+  if (auto op = tile.getDefiningOp<tensor::ExtractSliceOp>()) {
+    FailureOr<Value> pairs = getRowPairs(op.getSource());
+    if (failed(pairs))
+      return failure();
+    return rowPairs[tile] = slice(b, op, *pairs, /*halved=*/0);
+  }
+  auto source = tile.getDefiningOp<ToTileOp>();
+  if (!source)
+    return rowPairs[tile] = interleave(b, tile);
+  const auto copies = source.getTileCopies();
+  const auto *copy = llvm::find_if(copies, [](const TileCopy &copy) {
+    return copy.order == TileOrder::RowPairs;
+  });
+  if (copy == copies.end())
+    return source.emitOpError("expected ")
+           << source.getTile().getType() << " to lie in memory in "
+           << stringifyTileOrder(TileOrder::RowPairs) << " for a product";
+  SmallVector<OpFoldResult> shape =
+      memref::getMixedSizes(b, b.getLoc(), copy->memref);
+  shape[1] = halve(b, shape[1]);
+  shape.push_back(b.getIndexAttr(2));
+  Value memory = memref::ExpandShapeOp::create(
+      b, decomposeMixedValues(shape).first, copy->memref, splitDim(1), shape);
+  auto type = cast<MemRefType>(memory.getType());
+  return rowPairs[tile] = bufferization::ToTensorOp::create(
+             b, RankedTensorType::get(type.getShape(), type.getElementType()),
+             memory, /*restrict=*/true);
+}
+
+FailureOr<Value> PairBuilder::getNeighbours(Value tile) {
+  if (Value known = neighbours.lookup(tile))
+    return known;
+  ImplicitLocOpBuilder b(tile.getLoc(), tile.getContext());
+  b.setInsertionPointAfterValue(tile);
+  if (auto op = tile.getDefiningOp<tensor::ExtractSliceOp>()) {
+    FailureOr<Value> pairs = getNeighbours(op.getSource());
+    if (failed(pairs))
+      return failure();
+    return neighbours[tile] = slice(b, op, *pairs, /*halved=*/1);
+  }
+  return neighbours[tile] = expand(b, tile, 1);
+}
+
+/// Whether the operation is a product of bf16 tiles, as varlen-choose-copies
+/// leaves them.
+static bool isProduct(linalg::ContractOp op) {
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  auto has = [&](unsigned operand, ArrayRef<unsigned> dims) {
+    return maps[operand] ==
+           AffineMap::getMultiDimMapWithTargets(3, dims, op.getContext());
+  };
+  auto isBF16 = [](Value tile) {
+    return getElementTypeOrSelf(tile.getType()).isBF16();
+  };
+  return (has(0, {0, 2}) || has(0, {2, 0})) && has(1, {2, 1}) &&
+         has(2, {0, 1}) && isBF16(op.getInputs()[0]) &&
+         isBF16(op.getInputs()[1]);
+}
+
+static LogicalResult pairFactors(linalg::ContractOp op, PairBuilder &pairs) {
+  Value lhs = op.getInputs()[0], rhs = op.getInputs()[1];
+  bool isRowFirst = op.getIndexingMapsArray()[0].getDimPosition(0) == 0;
+  int64_t depth = cast<RankedTensorType>(rhs.getType()).getDimSize(0);
+  if (!ShapedType::isDynamic(depth) && depth % 2 != 0)
+    return op.emitOpError("expected an even depth of pairs, got ") << depth;
+  FailureOr<Value> left =
+      isRowFirst ? pairs.getNeighbours(lhs) : pairs.getRowPairs(lhs);
+  FailureOr<Value> right = pairs.getRowPairs(rhs);
+  if (failed(left) || failed(right))
+    return failure();
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  auto map = [&](ArrayRef<unsigned> dims) {
+    return AffineMap::getMultiDimMapWithTargets(4, dims, b.getContext());
+  };
+  ArrayAttr maps = b.getAffineMapArrayAttr(
+      {isRowFirst ? map({0, 2, 3}) : map({2, 0, 3}), map({2, 1, 3}),
+       map({0, 1})});
+  auto product = linalg::ContractOp::create(
+      b, op->getResultTypes(), ValueRange{*left, *right}, op.getOutputs(),
+      maps);
+  op->replaceAllUsesWith(product);
+  op.erase();
+  return success();
+}
+
+/// What reads the extents of a tile only. It is dead then, or becomes so.
+static LogicalResult replaceExtents(ToTileOp tile) {
+  ImplicitLocOpBuilder b(tile.getLoc(), tile);
+  ReifiedRankedShapedTypeDims shapes;
+  if (failed(tile.reifyResultShapes(b, shapes)))
+    return failure();
+  for (Operation *user : llvm::make_early_inc_range(tile->getUsers())) {
+    auto extent = dyn_cast<tensor::DimOp>(user);
+    if (!extent || !extent.getConstantIndex())
+      continue;
+    extent.replaceAllUsesWith(getValueOrCreateConstantIndexOp(
+        b, b.getLoc(), shapes[0][*extent.getConstantIndex()]));
+    extent.erase();
+  }
+  return success();
+}
+
+/// Erases what has no users any more, the last ones first.
+static void eraseDead(Operation *root) {
+  SmallVector<Operation *> ops;
+  root->walk([&](Operation *op) {
+    if (isa<ToTileOp, tensor::ExtractSliceOp, tensor::EmptyOp>(op) ||
+        (isa<linalg::GenericOp>(op) &&
+         cast<linalg::LinalgOp>(op).hasPureTensorSemantics()))
+      ops.push_back(op);
+  });
+  for (Operation *op : llvm::reverse(ops))
+    if (op->use_empty())
+      op->erase();
+}
+
+namespace {
+struct VarlenPairFactors
+    : varlen::impl::VarlenPairFactorsBase<VarlenPairFactors> {
+  void runOnOperation() override {
+    SmallVector<linalg::ContractOp> products;
+    SmallVector<ToTileOp> tiles;
+    getOperation()->walk([&](Operation *op) {
+      CPUScheduleAttr schedule = getEnclosingSchedule(op);
+      if (!schedule || schedule.getKv() != KVStorage::Pairs)
+        return;
+      if (auto product = dyn_cast<linalg::ContractOp>(op);
+          product && isProduct(product))
+        products.push_back(product);
+      else if (auto tile = dyn_cast<ToTileOp>(op))
+        tiles.push_back(tile);
+    });
+    if (products.empty())
+      return;
+    PairBuilder pairs;
+    for (linalg::ContractOp product : products)
+      if (failed(pairFactors(product, pairs)))
+        return signalPassFailure();
+    for (ToTileOp tile : tiles)
+      if (failed(replaceExtents(tile)))
+        return signalPassFailure();
+    eraseDead(getOperation());
+    numProducts += products.size();
+  }
+};
+} // namespace
