@@ -14,7 +14,6 @@
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Interfaces/CastInterfaces.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -49,29 +48,8 @@ bool CopyInterleaver::canEmit() {
       read.getResults().back() !=
           written.getResult(written.getNumResults() - 2))
     return false;
-  // Also one that rounds.
-  if (!op.getMatchingBlockArgument(init).use_empty())
-    return false;
-  BlockArgument argument = op.getMatchingBlockArgument(input);
-  Operation &yield = *op.getBlock()->getTerminator();
-  if (yield.getOperand(0) == argument)
-    return true;
-  auto cast = yield.getOperand(0).getDefiningOp<CastOpInterface>();
-  return cast && op.getBlock()->getOperations().size() == 2 &&
-         cast->getOperand(0) == argument;
-}
-
-/// The result's elements for a vector of the source.
-Value CopyInterleaver::convert(Value source) {
-  Operation &first = op.getBlock()->front();
-  if (first.hasTrait<OpTrait::IsTerminator>())
-    return source;
-  Type type = cast<VectorType>(source.getType())
-                  .clone(getElementTypeOrSelf(result.getType()));
-  return b
-      .create(first.getLoc(), first.getName().getIdentifier(), source, type,
-              first.getAttrs())
-      ->getResult(0);
+  auto yield = cast<linalg::YieldOp>(op.getBlock()->getTerminator());
+  return yield.getOperand(0) == op.getMatchingBlockArgument(input);
 }
 
 SmallVector<Value> CopyInterleaver::getSourceIndices(int64_t pair,
@@ -95,22 +73,27 @@ void CopyInterleaver::emitPairs() {
       b, b.getLoc(), op.getDpsInitOperand(0)->get(), outer);
   Type element = cast<MemRefType>(source.getType()).getElementType();
   int64_t lanes = target.getLanes(element.getIntOrFloatBitWidth() / 8);
+  auto type = VectorType::get({lanes}, element);
   Value whole = index.roundDown(columns, lanes);
-  auto emitColumns = [&](Value column, int64_t count) {
+  SmallVector<Value> at(indices);
+  at.push_back(Value());
+  emitLoop(b, index.constant(0), whole, lanes, [&](Value column) {
     auto load = [&](int64_t pair) {
-      return convert(vector::LoadOp::create(b, VectorType::get({count}, element),
-                                            source,
-                                            getSourceIndices(pair, column)));
+      return vector::LoadOp::create(b, type, source,
+                                    getSourceIndices(pair, column));
     };
-    SmallVector<Value> at(indices);
-    at.push_back(index.mul(column, 2));
+    at.back() = index.mul(column, 2);
     vector::StoreOp::create(
         b, vector::InterleaveOp::create(b, load(0), load(1)), result, at);
-  };
-  emitLoop(b, index.constant(0), whole, lanes,
-           [&](Value column) { emitColumns(column, lanes); });
-  emitLoop(b, whole, columns, 1,
-           [&](Value column) { emitColumns(column, 1); });
+  });
+  emitLoop(b, whole, columns, 1, [&](Value column) {
+    for (int64_t pair = 0; pair < 2; ++pair) {
+      at.back() = index.add(index.mul(column, 2), pair);
+      memref::StoreOp::create(
+          b, memref::LoadOp::create(b, source, getSourceIndices(pair, column)),
+          result, at);
+    }
+  });
 }
 
 void CopyInterleaver::emitLoops(unsigned dim) {

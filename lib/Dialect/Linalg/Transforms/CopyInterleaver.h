@@ -37,7 +37,6 @@ public:
 private:
   void emitLoops(unsigned dim);
   void emitPairs();
-  Value convert(Value source);
   /// Where the source has element `pair` of the pairs from `column` on.
   SmallVector<Value> getSourceIndices(int64_t pair, Value column);
 

@@ -164,19 +164,60 @@ SmallVector<Value> LoopVectorizer::emitBody(Value offset, int64_t lanes,
   return results;
 }
 
-/// Emits the body, and stores of the results that are not accumulated; returns
-/// the accumulators after it.
+/// Stores of the results that are neither accumulated nor pairs.
+void LoopVectorizer::emitStores(ValueRange values, Value offset, int64_t lanes,
+                                Value mask) {
+  for (auto [number, init] : llvm::enumerate(op.getDpsInitsMutable()))
+    if (!llvm::is_contained(accumulated, number) &&
+        !isPairMap(op.getMatchingIndexingMap(&init)))
+      emitStore(init, values[number], offset, lanes, mask);
+}
+
+/// Stores of the results that are pairs.
+void LoopVectorizer::emitPairs(ValueRange even, ValueRange odd, Value offset,
+                               int64_t lanes) {
+  Value two = arith::ConstantIndexOp::create(b, 2);
+  Value row = arith::DivUIOp::create(b, indices[*pairDim], two);
+  Value column = arith::MulIOp::create(b, offset, two);
+  for (auto [number, init] : llvm::enumerate(op.getDpsInitsMutable())) {
+    if (!isPairMap(op.getMatchingIndexingMap(&init)))
+      continue;
+    SmallVector<ReassociationIndices> rows = {{0}, {1, 2}};
+    Value memory = memref::CollapseShapeOp::create(b, init.get(), rows);
+    Value pairs =
+        vector::InterleaveOp::create(b, emitSplat(even[number], lanes),
+                                     emitSplat(odd[number], lanes));
+    vector::StoreOp::create(b, pairs, memory, ValueRange{row, column});
+  }
+}
+
+/// Emits the body, for both rows of a pair if there are pairs, and stores of
+/// the results that are not accumulated; returns the accumulators after it.
 SmallVector<Value> LoopVectorizer::emitStep(Value offset, int64_t lanes,
                                             Value mask,
                                             ValueRange accumulators) {
-  SmallVector<Value> values = emitBody(offset, lanes, mask, accumulators), next;
-  for (auto [number, init] : llvm::enumerate(op.getDpsInitsMutable())) {
-    if (llvm::is_contained(accumulated, number))
+  auto emitRow = [&](ValueRange before) {
+    SmallVector<Value> values = emitBody(offset, lanes, mask, before);
+    emitStores(values, offset, lanes, mask);
+    return values;
+  };
+  auto getAccumulators = [&](ValueRange values) {
+    SmallVector<Value> next;
+    for (unsigned number : accumulated)
       next.push_back(emitSplat(values[number], lanes));
-    else
-      emitStore(init, values[number], offset, lanes, mask);
-  }
-  return next;
+    return next;
+  };
+  SmallVector<Value> values = emitRow(accumulators);
+  SmallVector<Value> next = getAccumulators(values);
+  if (!pairDim)
+    return next;
+  Value row = indices[*pairDim];
+  indices[*pairDim] =
+      arith::AddIOp::create(b, row, arith::ConstantIndexOp::create(b, 1));
+  SmallVector<Value> odd = emitRow(next);
+  indices[*pairDim] = row;
+  emitPairs(values, odd, offset, lanes);
+  return getAccumulators(odd);
 }
 
 /// The results that are reduced, which become those that are accumulated.
@@ -325,14 +366,14 @@ SmallVector<Value> LoopVectorizer::emitCarried(ArrayRef<unsigned> dims,
   if (dims.empty())
     return emitStep(zero, numLanes, Value(), state);
   // As many rows as vectors of the usual size have registers.
-  int64_t rows = 1;
+  int64_t step = getStep(dims.front()), rows = step;
   if (dims.size() == 1)
-    rows = std::max<int64_t>(1, maxLanes / numLanes);
+    rows = std::max(step, maxLanes / numLanes);
   auto loop = [&](Value from, Value to, int64_t rows, ValueRange state) {
     return emitLoop(b, from, to, arith::ConstantIndexOp::create(b, rows), state,
                     [&](Value index, ValueRange state) {
                       SmallVector<Value> next(state);
-                      for (int64_t i = 0; i < rows; ++i) {
+                      for (int64_t i = 0; i < rows; i += step) {
                         indices[dims.front()] = b.createOrFold<arith::AddIOp>(
                             index, arith::ConstantIndexOp::create(b, i));
                         next = emitCarried(dims.drop_front(), next);
@@ -341,12 +382,12 @@ SmallVector<Value> LoopVectorizer::emitCarried(ArrayRef<unsigned> dims,
                     });
   };
   Value extent = extents[dims.front()];
-  if (rows == 1)
-    return loop(zero, extent, 1, state);
+  if (rows == step)
+    return loop(zero, extent, step, state);
   Value rest = b.createOrFold<arith::RemUIOp>(
       extent, arith::ConstantIndexOp::create(b, rows));
   Value whole = b.createOrFold<arith::SubIOp>(extent, rest);
-  return loop(whole, extent, 1, loop(zero, whole, rows, state));
+  return loop(whole, extent, step, loop(zero, whole, rows, state));
 }
 
 void LoopVectorizer::emitLoops(ArrayRef<unsigned> dims) {
@@ -371,7 +412,7 @@ void LoopVectorizer::emitLoops(ArrayRef<unsigned> dims) {
     return;
   }
   Value zero = arith::ConstantIndexOp::create(b, 0);
-  emitLoop(b, zero, extents[dims.front()], 1, [&](Value index) {
+  emitLoop(b, zero, extents[dims.front()], getStep(dims.front()), [&](Value index) {
     indices[dims.front()] = index;
     emitLoops(dims.drop_front());
   });

@@ -28,6 +28,10 @@
 
 namespace mlir::varlen {
 
+/// Whether a map is that of pairs of rows, whose last dimension is the row of
+/// the pair: (row, column) -> (row floordiv 2, column, row mod 2).
+bool isPairMap(AffineMap map);
+
 /// Whether a function is a library call for each lane: worth no vector.
 bool isLibraryCall(Operation *op);
 
@@ -66,6 +70,9 @@ private:
                               ValueRange accumulators);
   SmallVector<Value> emitStep(Value offset, int64_t lanes, Value mask,
                               ValueRange accumulators);
+  void emitStores(ValueRange values, Value offset, int64_t lanes, Value mask);
+  void emitPairs(ValueRange even, ValueRange odd, Value offset, int64_t lanes);
+  LogicalResult checkPairs(OpOperand &operand, std::string &reason);
   bool isReduced(OpOperand &init);
   SmallVector<OpOperand *> getReduced();
   Value emitInitial(OpOperand &init);
@@ -86,6 +93,10 @@ private:
   /// many registers as hide each other's latency.
   unsigned vectorDim = 0;
   int64_t numLanes = 1, minLanes = 1, maxLanes = 1;
+  /// The loop of which two steps are done at once, if results are pairs of
+  /// these; and how far a step goes.
+  std::optional<unsigned> pairDim;
+  int64_t getStep(unsigned dim) { return dim == pairDim ? 2 : 1; }
   /// Of results that are reduced along that loop.
   SmallVector<Operation *> combiners;
   /// The results that the accumulators of a step are of, the number of each.

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -55,6 +56,14 @@ bool varlen::isLibraryCall(Operation *op) {
   return true;
 }
 
+bool varlen::isPairMap(AffineMap map) {
+  MLIRContext *context = map.getContext();
+  AffineExpr row = getAffineDimExpr(0, context),
+             column = getAffineDimExpr(1, context);
+  return map ==
+         AffineMap::get(2, 0, {row.floorDiv(2), column, row % 2}, context);
+}
+
 LogicalResult LoopVectorizer::checkBody(std::string &reason) {
   for (Operation &inner : op.getBlock()->without_terminator()) {
     if (isa<linalg::IndexOp>(inner) || matchPattern(&inner, m_Constant()))
@@ -81,6 +90,8 @@ LoopVectorizer::Access LoopVectorizer::getAccess(OpOperand &operand,
   if (!map.isFunctionOfDim(dim))
     return Access::Invariant;
   auto type = dyn_cast<MemRefType>(operand.get().getType());
+  if (isPairMap(map))
+    return dim == 1 ? Access::Contiguous : Access::Strided;
   bool isLast = map.getResults().back() == b.getAffineDimExpr(dim);
   return isLast && type.isLastDimUnitStride() ? Access::Contiguous
                                               : Access::Strided;
@@ -131,6 +142,23 @@ LogicalResult LoopVectorizer::checkAlong(unsigned dim, unsigned &numStrided,
   return success();
 }
 
+/// Of an operand of pairs.
+LogicalResult LoopVectorizer::checkPairs(OpOperand &operand,
+                                         std::string &reason) {
+  auto type = cast<MemRefType>(operand.get().getType());
+  Type element = type.getElementType();
+  if (!op.isDpsInit(&operand) || type.getDimSize(2) != 2 ||
+      !(element.isBF16() || element.isF16()) ||
+      !op.getMatchingBlockArgument(&operand).use_empty() ||
+      !type.isLastDimUnitStride() ||
+      !memref::CollapseShapeOp::isGuaranteedCollapsible(type, {{0}, {1, 2}})) {
+    reason = "pairs that are no contiguous 16-bit floats, or that are read";
+    return failure();
+  }
+  pairDim = 0;
+  return success();
+}
+
 LogicalResult LoopVectorizer::plan(std::string &reason) {
   if (!op.hasPureBufferSemantics()) {
     reason = "its operands are no memrefs";
@@ -149,8 +177,11 @@ LogicalResult LoopVectorizer::plan(std::string &reason) {
       reason = "elements that are no whole bytes";
       return failure();
     }
-    if (!op.getMatchingIndexingMap(&operand).isProjectedPermutation(
-            /*allowZeroInResults=*/true)) {
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    if (isPairMap(map)) {
+      if (failed(checkPairs(operand, reason)))
+        return failure();
+    } else if (!map.isProjectedPermutation(/*allowZeroInResults=*/true)) {
       reason = "an index is neither one of the loops nor 0";
       return failure();
     }
@@ -178,6 +209,11 @@ LogicalResult LoopVectorizer::plan(std::string &reason) {
   }
   if (!best)
     return failure();
+  if (pairDim && op.getIteratorTypesArray()[vectorDim] ==
+                     utils::IteratorType::reduction) {
+    reason = "pairs of rows that are reduced";
+    return failure();
+  }
   minLanes = target.getLanes(bytes);
   numLanes = maxLanes = minLanes * getNumRegisters(target);
   if (ShapedType::isStatic(ranges[vectorDim]))

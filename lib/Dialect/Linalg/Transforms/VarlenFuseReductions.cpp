@@ -17,6 +17,7 @@
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -32,35 +33,52 @@ using namespace mlir::varlen;
 /// Whether the loops of one have a vector form wherever those of both apart
 /// have one.
 static bool isVectorizable(linalg::GenericOp producer,
-                           linalg::GenericOp reduction) {
-  for (auto [number, type] : llvm::enumerate(reduction.getResultTypes())) {
-    SmallVector<Operation *> combiners;
-    if (getElementTypeOrSelf(type).getIntOrFloatBitWidth() < 32 ||
-        !matchReduction(reduction.getRegionOutputArgs(), number, combiners) ||
-        combiners.size() != 1)
-      return false;
-  }
+                           linalg::GenericOp consumer) {
+  if (consumer.getNumReductionLoops() != 0)
+    for (auto [number, type] : llvm::enumerate(consumer.getResultTypes())) {
+      SmallVector<Operation *> combiners;
+      if (getElementTypeOrSelf(type).getIntOrFloatBitWidth() < 32 ||
+          !matchReduction(consumer.getRegionOutputArgs(), number, combiners) ||
+          combiners.size() != 1)
+        return false;
+    }
   return llvm::none_of(producer.getBody()->without_terminator(),
                        [](Operation &inner) { return isLibraryCall(&inner); });
 }
 
-/// Whether the reduction can compute the operand, for all who read that.
+/// Whether the operation reads a tile to write it in another form: reduced, as
+/// pairs of rows, or rounded if no remainder of a row has to be masked.
+static bool isConsumer(linalg::GenericOp op) {
+  if (!op.hasPureTensorSemantics())
+    return false;
+  if (op.getNumReductionLoops() != 0)
+    return true;
+  if (op.getNumResults() != 1 || op.getNumDpsInputs() != 1)
+    return false;
+  AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  int64_t columns = op.getStaticLoopRanges().back();
+  return isPairMap(map) ||
+         (map.isIdentity() && isa<arith::TruncFOp>(op.getBody()->front()) &&
+          ShapedType::isStatic(columns) && llvm::isPowerOf2_64(columns));
+}
+
+/// Whether the consumer can compute the operand, for all who read that.
 static bool canFuse(OpOperand &operand) {
-  auto reduction = cast<linalg::GenericOp>(operand.getOwner());
+  auto consumer = cast<linalg::GenericOp>(operand.getOwner());
   auto producer = operand.get().getDefiningOp<linalg::GenericOp>();
-  if (!producer || producer->getBlock() != reduction->getBlock() ||
-      producer->getNumResults() != 1 || !producer.isAllParallelLoops() ||
-      !reduction.getMatchingIndexingMap(&operand).isIdentity() ||
-      !producer.getMatchingIndexingMap(producer.getDpsInitOperand(0))
+  if (!producer || producer->getBlock() != consumer->getBlock() ||
+      !producer.isAllParallelLoops() ||
+      !consumer.getMatchingIndexingMap(&operand).isIdentity() ||
+      !producer.getIndexingMapMatchingResult(cast<OpResult>(operand.get()))
            .isIdentity() ||
       !linalg::areElementwiseOpsFusable(&operand) ||
-      !isVectorizable(producer, reduction))
+      !isVectorizable(producer, consumer))
     return false;
-  return llvm::all_of(operand.get().getUses(), [&](OpOperand &use) {
+  return llvm::all_of(producer->getUses(), [&](OpOperand &use) {
     Operation *user =
-        reduction->getBlock()->findAncestorOpInBlock(*use.getOwner());
-    return use.getOwner() == reduction ? &use == &operand
-                                       : reduction->isBeforeInBlock(user);
+        consumer->getBlock()->findAncestorOpInBlock(*use.getOwner());
+    return use.getOwner() == consumer ? &use == &operand
+                                      : consumer->isBeforeInBlock(user);
   });
 }
 
@@ -68,31 +86,31 @@ namespace {
 struct VarlenFuseReductions
     : varlen::impl::VarlenFuseReductionsBase<VarlenFuseReductions> {
   void runOnOperation() override {
-    SmallVector<linalg::GenericOp> reductions;
+    SmallVector<linalg::GenericOp> consumers;
     getOperation().walk([&](linalg::GenericOp op) {
-      if (op.hasPureTensorSemantics() && op.getNumReductionLoops() != 0)
-        reductions.push_back(op);
+      if (isConsumer(op))
+        consumers.push_back(op);
     });
     IRRewriter rewriter(&getContext());
-    for (linalg::GenericOp reduction : reductions) {
+    for (linalg::GenericOp consumer : consumers) {
       OpOperand *found = nullptr;
-      for (OpOperand *operand : reduction.getDpsInputOperands())
+      for (OpOperand *operand : consumer.getDpsInputOperands())
         if (!found && canFuse(*operand))
           found = operand;
       if (!found)
         continue;
       Operation *producer = found->get().getDefiningOp();
-      rewriter.setInsertionPoint(reduction);
+      rewriter.setInsertionPoint(consumer);
       FailureOr<linalg::ElementwiseOpFusionResult> fused =
           linalg::fuseElementwiseOps(rewriter, found);
       if (failed(fused))
         continue;
       for (auto [before, after] : fused->replacements)
         rewriter.replaceAllUsesWith(before, after);
-      rewriter.eraseOp(reduction);
+      rewriter.eraseOp(consumer);
       if (producer->use_empty())
         rewriter.eraseOp(producer);
-      // The indices of the producer, which are those of the reduction.
+      // The indices of the producer, which are those of the consumer.
       fused->fusedOp->walk([&](affine::AffineApplyOp index) {
         SmallVector<Value> folded;
         if (OpBuilder(index).tryFold(index, folded).succeeded())

@@ -15,6 +15,7 @@
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+#include "varlen/Dialect/Varlen/Utils/ResolveExtents.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -40,10 +41,8 @@ static OpFoldResult halve(ImplicitLocOpBuilder &b, OpFoldResult value) {
   return at.cast(in.div(in.cast(cast<Value>(value)), in.constant(2)));
 }
 
-/// Two rows as one of pairs, or two neighbours of a row.
-static SmallVector<ReassociationIndices> splitDim(int64_t dim) {
-  if (dim == 0)
-    return {{0, 1}, {2}};
+/// Neighbours of a row as pairs.
+static SmallVector<ReassociationIndices> getNeighbourDims() {
   return {{0}, {1, 2}};
 }
 
@@ -57,7 +56,7 @@ public:
   FailureOr<Value> getNeighbours(Value tile);
 
 private:
-  Value expand(ImplicitLocOpBuilder &b, Value tile, int64_t dim);
+  Value expand(ImplicitLocOpBuilder &b, Value tile);
   Value interleave(ImplicitLocOpBuilder &b, Value tile);
   Value slice(ImplicitLocOpBuilder &b, tensor::ExtractSliceOp op, Value pairs,
               int64_t halved);
@@ -66,15 +65,15 @@ private:
 };
 } // namespace
 
-/// A tile whose dimension `dim` is one of pairs.
-Value PairBuilder::expand(ImplicitLocOpBuilder &b, Value tile, int64_t dim) {
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), tile);
-  SmallVector<OpFoldResult> shape(sizes);
-  shape[dim] = halve(b, sizes[dim]);
-  shape.insert(shape.begin() + dim + 1, b.getIndexAttr(2));
+/// A tile whose rows are of pairs.
+Value PairBuilder::expand(ImplicitLocOpBuilder &b, Value tile) {
+  SmallVector<OpFoldResult> shape = tensor::getMixedSizes(b, b.getLoc(), tile);
+  shape[1] = halve(b, shape[1]);
+  shape.push_back(b.getIndexAttr(2));
   auto type = RankedTensorType::get(decomposeMixedValues(shape).first,
                                     getElementTypeOrSelf(tile.getType()));
-  return tensor::ExpandShapeOp::create(b, type, tile, splitDim(dim), shape);
+  return tensor::ExpandShapeOp::create(b, type, tile, getNeighbourDims(),
+                                       shape);
 }
 
 /// Pairs of two rows of a tile that is computed. What it is rounded from is
@@ -87,25 +86,27 @@ Value PairBuilder::interleave(ImplicitLocOpBuilder &b, Value tile) {
            isa<arith::TruncFOp>(op.getBody()->front()) &&
            op.getIndexingMapsArray()[0].isIdentity();
   };
-  Type narrow = getElementTypeOrSelf(tile.getType());
+  auto type = cast<RankedTensorType>(tile.getType());
   if (auto round = tile.getDefiningOp<linalg::GenericOp>(); isRounding(round))
     tile = round.getInputs()[0];
-  Value rows = expand(b, tile, 0);
-  SmallVector<OpFoldResult> shape = tensor::getMixedSizes(b, b.getLoc(), rows);
-  std::swap(shape[1], shape[2]);
-  auto map = [&](ArrayRef<unsigned> dims) {
-    return AffineMap::getMultiDimMapWithTargets(3, dims, b.getContext());
-  };
-  SmallVector<utils::IteratorType> loops(3, utils::IteratorType::parallel);
-  Value empty = tensor::EmptyOp::create(b, shape, narrow);
+  // Next to what is computed, to be fused with it.
+  b.setInsertionPointAfterValue(tile);
+  SmallVector<OpFoldResult> shape = tensor::getMixedSizes(b, b.getLoc(), tile);
+  shape[0] = halve(b, shape[0]);
+  shape.push_back(b.getIndexAttr(2));
+  Value empty = tensor::EmptyOp::create(b, shape, type.getElementType());
+  AffineExpr row = b.getAffineDimExpr(0), column = b.getAffineDimExpr(1);
+  AffineMap pairs =
+      AffineMap::get(2, 0, {row.floorDiv(2), column, row % 2}, b.getContext());
+  SmallVector<utils::IteratorType> loops(2, utils::IteratorType::parallel);
   return linalg::GenericOp::create(
-             b, TypeRange{empty.getType()}, rows, empty,
-             {map({0, 2, 1}), map({0, 1, 2})}, loops,
+             b, TypeRange{empty.getType()}, tile, empty,
+             {b.getMultiDimIdentityMap(2), pairs}, loops,
              [&](OpBuilder &nested, Location loc, ValueRange args) {
                Value value = args[0];
-               if (value.getType() != narrow)
+               if (value.getType() != type.getElementType())
                  value = arith::TruncFOp::create(
-                     nested, loc, narrow, value,
+                     nested, loc, type.getElementType(), value,
                      arith::RoundingModeAttr::get(
                          nested.getContext(),
                          arith::RoundingMode::to_nearest_away),
@@ -156,7 +157,7 @@ FailureOr<Value> PairBuilder::getRowPairs(Value tile) {
   shape[1] = halve(b, shape[1]);
   shape.push_back(b.getIndexAttr(2));
   Value memory = memref::ExpandShapeOp::create(
-      b, decomposeMixedValues(shape).first, copy->memref, splitDim(1), shape);
+      b, decomposeMixedValues(shape).first, copy->memref, getNeighbourDims(), shape);
   auto type = cast<MemRefType>(memory.getType());
   return rowPairs[tile] = bufferization::ToTensorOp::create(
              b, RankedTensorType::get(type.getShape(), type.getElementType()),
@@ -174,7 +175,7 @@ FailureOr<Value> PairBuilder::getNeighbours(Value tile) {
       return failure();
     return neighbours[tile] = slice(b, op, *pairs, /*halved=*/1);
   }
-  return neighbours[tile] = expand(b, tile, 1);
+  return neighbours[tile] = expand(b, tile);
 }
 
 /// Whether the operation is a product of bf16 tiles, as varlen-choose-copies
@@ -275,6 +276,8 @@ struct VarlenPairFactors
     for (ToTileOp tile : tiles)
       if (failed(replaceExtents(tile)))
         return signalPassFailure();
+    // What reads nothing but extents is not needed.
+    resolveExtents(getOperation());
     eraseDead(getOperation());
     numProducts += products.size();
   }

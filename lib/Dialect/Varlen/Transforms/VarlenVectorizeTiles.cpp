@@ -13,16 +13,15 @@
 
 #include "BlockVectorizer.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/Utils/ResolveExtents.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace mlir::varlen {
 #define GEN_PASS_DEF_VARLENVECTORIZETILES
@@ -31,23 +30,6 @@ namespace mlir::varlen {
 
 using namespace mlir;
 using namespace mlir::varlen;
-
-/// Extents of tiles in terms of memory: a tile that is computed has those of
-/// its destination.
-static void resolveExtents(Operation *root) {
-  SmallVector<Operation *> extents;
-  root->walk([&](tensor::DimOp extent) { extents.push_back(extent); });
-  MLIRContext *context = root->getContext();
-  RewritePatternSet patterns(context);
-  tensor::DimOp::getCanonicalizationPatterns(patterns, context);
-  tensor::EmptyOp::getCanonicalizationPatterns(patterns, context);
-  bufferization::ToTensorOp::getCanonicalizationPatterns(patterns, context);
-  // Each extent becomes that of another value, so this ends.
-  (void)applyOpPatternsGreedily(
-      extents, std::move(patterns),
-      GreedyRewriteConfig().setStrictness(
-          GreedyRewriteStrictness::ExistingAndNewOps));
-}
 
 namespace {
 struct VarlenVectorizeTiles
