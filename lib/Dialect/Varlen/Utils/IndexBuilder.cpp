@@ -48,7 +48,39 @@ Value IndexBuilder::floorDiv(Value lhs, int64_t rhs) {
 Value IndexBuilder::roundUp(Value lhs, int64_t multiple) {
   return mul(ceilDiv(lhs, multiple), multiple);
 }
+
+/// How far arithmetic is looked at: every operation doubles it.
+static constexpr int kMaxDepth = 8;
+
+/// Whether arithmetic says that a value is a multiple of a power of two.
+static bool isMultiple(Value value, int64_t multiple, int depth = 0) {
+  if (multiple == 1)
+    return true;
+  if (std::optional<int64_t> constant = getConstantIntValue(value))
+    return *constant % multiple == 0;
+  Operation *op = value.getDefiningOp();
+  if (!llvm::isPowerOf2_64(multiple) || !op || depth == kMaxDepth)
+    return false;
+  auto isOf = [&](unsigned operand, int64_t multiple) {
+    return isMultiple(op->getOperand(operand), multiple, depth + 1);
+  };
+  if (isa<arith::IndexCastOp>(op))
+    return isOf(0, multiple);
+  if (isa<arith::SelectOp>(op))
+    return isOf(1, multiple) && isOf(2, multiple);
+  if (isa<arith::MulIOp>(op))
+    return isOf(0, multiple) || isOf(1, multiple);
+  if (isa<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp>(op))
+    return isOf(0, multiple) && isOf(1, multiple);
+  if (isa<arith::DivUIOp>(op))
+    if (std::optional<int64_t> by = getConstantIntValue(op->getOperand(1)))
+      return *by > 0 && isOf(0, multiple * *by);
+  return false;
+}
+
 Value IndexBuilder::roundDown(Value lhs, int64_t multiple) {
+  if (isMultiple(lhs, multiple))
+    return lhs;
   return mul(div(lhs, constant(multiple)), multiple);
 }
 Value IndexBuilder::select(Value condition, Value then, Value otherwise) {
