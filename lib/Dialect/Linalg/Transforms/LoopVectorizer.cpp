@@ -359,6 +359,9 @@ Value LoopVectorizer::emitInitial(OpOperand &init) {
   return emitOperand(init, zero, numLanes, Value());
 }
 
+/// Steps of rows that are written out where there are no more.
+static constexpr int64_t kMostSteps = 4;
+
 /// The loops `dims`; `state` is what the results that are reduced are so far.
 SmallVector<Value> LoopVectorizer::emitCarried(ArrayRef<unsigned> dims,
                                                ValueRange state) {
@@ -369,6 +372,10 @@ SmallVector<Value> LoopVectorizer::emitCarried(ArrayRef<unsigned> dims,
   int64_t step = getStep(dims.front()), rows = step;
   if (dims.size() == 1)
     rows = std::max(step, maxLanes / numLanes);
+  int64_t range = op.getStaticLoopRanges()[dims.front()];
+  if (ShapedType::isStatic(range) && range % rows == 0 &&
+      range / rows <= kMostSteps)
+    rows = range;
   auto loop = [&](Value from, Value to, int64_t rows, ValueRange state) {
     return emitLoop(b, from, to, arith::ConstantIndexOp::create(b, rows), state,
                     [&](Value index, ValueRange state) {

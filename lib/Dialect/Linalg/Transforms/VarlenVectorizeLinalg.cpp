@@ -147,6 +147,20 @@ static LogicalResult foldGivenMemory(func::FuncOp function) {
           GreedyRewriteStrictness::ExistingAndNewOps));
 }
 
+/// Takes the body of a loop that runs once, as those of tiles of the size of
+/// registers do, out of it.
+static void foldShortLoops(func::FuncOp function) {
+  IRRewriter rewriter(function.getContext());
+  function.walk([&](scf::ForOp loop) {
+    std::optional<int64_t> from = getConstantIntValue(loop.getLowerBound()),
+                           to = getConstantIntValue(loop.getUpperBound());
+    if (from && to && *from >= *to)
+      rewriter.replaceOp(loop, loop.getInitArgs());
+    else
+      (void)loop.promoteIfSingleIteration(rewriter);
+  });
+}
+
 namespace {
 
 struct VarlenVectorizeLinalg
@@ -224,6 +238,7 @@ struct VarlenVectorizeLinalg
           succeeded(linalg::linalgOpToLoops(rewriter, op)))
         rewriter.eraseOp(op);
     }
+    foldShortLoops(getOperation());
     if (failed(expandFunctions(getOperation())))
       signalPassFailure();
   }

@@ -73,3 +73,33 @@ ScoreBand ScoreBand::get(linalg::GenericOp op) {
   }
   return band;
 }
+
+bool varlen::isMaskOfKeys(linalg::GenericOp op) {
+  if (!op.hasPureTensorSemantics() || op.getNumLoops() != 2 ||
+      !op.isAllParallelLoops() || !hidesByLimits(op) ||
+      !ScoreBand::get(op).firstKey)
+    return false;
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  return maps[0].isIdentity() && maps[3].isIdentity() &&
+         !maps[1].isFunctionOfDim(0) && !maps[2].isFunctionOfDim(0);
+}
+
+Value varlen::emitMaskOfRows(ImplicitLocOpBuilder &b, linalg::GenericOp mask,
+                             Value tile, Value lo, Value hi, Value row) {
+  auto masked = cast<linalg::GenericOp>(b.clone(*mask));
+  masked->removeAttr(kBandAttrName);
+  for (auto [operand, value] : llvm::zip_equal(masked.getInputsMutable(),
+                                               SmallVector<Value>{tile, lo, hi}))
+    operand.set(value);
+  masked.getOutputsMutable()[0].set(tile);
+  masked->getResult(0).setType(cast<RankedTensorType>(tile.getType()));
+  for (auto index :
+       llvm::make_early_inc_range(masked.getBody()->getOps<linalg::IndexOp>()))
+    if (index.getDim() == 0) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointAfter(index);
+      Value key = arith::AddIOp::create(b, index, row);
+      index.getResult().replaceAllUsesExcept(key, key.getDefiningOp());
+    }
+  return masked->getResult(0);
+}

@@ -10,6 +10,7 @@
 #define VARLEN_DIALECT_VARLEN_TRANSFORMS_SCOREBAND_H
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 #include <optional>
 
@@ -46,6 +47,14 @@ linalg::GenericOp getBandOp(Value tile);
 /// the result; null if there is none, or if there may be half a granule of
 /// rows.
 linalg::GenericOp getMask(Value tile);
+
+/// Whether the operation masks a tile whose rows are keys.
+bool isMaskOfKeys(linalg::GenericOp op);
+
+/// `tile`, which is some rows from `row` on of what an operation masks, masked
+/// in place by the limits of its columns.
+Value emitMaskOfRows(ImplicitLocOpBuilder &b, linalg::GenericOp mask,
+                     Value tile, Value lo, Value hi, Value row);
 
 } // namespace mlir::varlen
 

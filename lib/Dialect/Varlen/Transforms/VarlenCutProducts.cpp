@@ -21,6 +21,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 namespace mlir::varlen {
 #define GEN_PASS_DEF_VARLENCUTPRODUCTS
@@ -69,6 +70,13 @@ private:
   Value emitLeft(Value column, Value result);
   Value emitRight(Value column, Value result);
   Value emitResult(Value column, Value result);
+  Value emitGranule(Value row, Value column, const RowRange &first,
+                    const RowRange &second, Value result);
+  bool canReduce();
+  Value emitLarger(Value lhs, Value rhs);
+  Values emitMaximum(Value column, Value result, Value maximum);
+  Value emitEither(Value condition, function_ref<Value()> then,
+                   function_ref<Value()> otherwise);
   Value emitIfAny(const RowRange &range, Value result,
                   function_ref<Value()> emit);
 
@@ -79,6 +87,11 @@ private:
   int64_t depthStep;
   Role role = Role::Left;
   ScoreBand band;
+  /// What reads a product and nobody else does, and the maximum of the columns
+  /// of that.
+  linalg::GenericOp mask, maximum;
+  /// What that begins with.
+  Value lowest;
   /// What is filled into the result before the product.
   Value initial;
   /// Whether rows of the left factor are rows of the result.
@@ -111,7 +124,6 @@ static linalg::GenericOp getMaskOfReaders(Value tile) {
 }
 
 bool ProductCutter::findRole() {
-  linalg::GenericOp mask;
   for (Role factor : {Role::Left, Role::Right}) {
     Value tile = op.getInputs()[factor == Role::Left ? 0 : 1];
     linalg::GenericOp found = getMask(tile);
@@ -322,37 +334,177 @@ Value ProductCutter::emitRight(Value column, Value result) {
 }
 
 /// A granule of keys is computed for the vectors that see one of them.
+Value ProductCutter::emitGranule(Value row, Value column, const RowRange &first,
+                                 const RowRange &second, Value result) {
+  RowRange whole = {at.constant(0), depth};
+  int64_t lanes = schedule.getLanes();
+  if (width != 2 * lanes)
+    return emitTile(row, column, width, whole, result);
+  Value isFirst = at.less(row, first.end);
+  Value isBoth = at.both(isFirst, at.lessEqual(second.begin, row));
+  return emitEither(
+      isBoth, [&] { return emitTile(row, column, width, whole, result); },
+      [&] {
+        Value only = at.select(isFirst, column, at.add(column, lanes));
+        return emitTile(row, only, lanes, whole, result);
+      });
+}
+
+Value ProductCutter::emitEither(Value condition, function_ref<Value()> then,
+                                function_ref<Value()> otherwise) {
+  Value first, second;
+  auto branch = scf::IfOp::create(
+      b, condition,
+      [&](OpBuilder &nested, Location loc) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToStart(nested.getInsertionBlock());
+        first = then();
+        scf::YieldOp::create(b, first);
+      },
+      [&](OpBuilder &nested, Location loc) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToStart(nested.getInsertionBlock());
+        second = otherwise();
+        scf::YieldOp::create(b, second);
+      });
+  return branch.getResult(0);
+}
+
 Value ProductCutter::emitResult(Value column, Value result) {
   int64_t lanes = schedule.getLanes();
-  RowRange keys = getKeysOf(column, width), whole = {at.constant(0), depth};
-  bool isSplit = width == 2 * lanes;
-  RowRange first, second;
-  Value next;
-  if (isSplit) {
-    next = at.add(column, lanes);
+  RowRange keys = getKeysOf(column, width), first, second;
+  if (width == 2 * lanes) {
     first = getKeysOf(column, lanes);
-    second = getKeysOf(next, lanes);
+    second = getKeysOf(at.add(column, lanes), lanes);
   }
-  auto emitRow = [&](Value row, Value result) {
-    if (!isSplit)
-      return emitTile(row, column, width, whole, result);
-    Value isFirst = at.less(row, first.end);
-    Value isBoth = at.both(isFirst, at.lessEqual(second.begin, row));
-    auto branch = scf::IfOp::create(b, result.getType(), isBoth,
-                                    /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    scf::YieldOp::create(b, emitTile(row, column, width, whole, result));
-    b.setInsertionPointToStart(branch.elseBlock());
-    Value only = at.select(isFirst, column, next);
-    scf::YieldOp::create(b, emitTile(row, only, lanes, whole, result));
-    return branch.getResult(0);
-  };
   return emitLoop(b, keys.begin, keys.end, at.constant(kGranule), result,
                   [&](Value row, ValueRange state) {
-                    return Values{emitRow(row, state.front())};
+                    return Values{emitGranule(row, column, first, second,
+                                              state.front())};
                   })
       .front();
+}
+
+/// Moves what an operation reads before the product, if that is constants.
+static bool hoistOperands(linalg::GenericOp reader, Operation *product) {
+  SetVector<Value> values;
+  getUsedValuesDefinedAbove(reader->getRegions(), values);
+  values.insert_range(reader.getInputs());
+  for (Value value : values) {
+    Operation *source = value.getDefiningOp();
+    if (!source || source->getBlock() != product->getBlock() ||
+        source->isBeforeInBlock(product) || value == product->getResult(0))
+      continue;
+    if (!source->hasTrait<OpTrait::ConstantLike>())
+      return false;
+    source->moveBefore(product);
+  }
+  return true;
+}
+
+/// Whether the product is masked, and reduced to the maximum of each column.
+bool ProductCutter::canReduce() {
+  mask = maximum = {};
+  if (role != Role::Result)
+    return false;
+  for (Operation *user : op->getUsers()) {
+    if (isa<tensor::DimOp>(user))
+      continue;
+    auto reader = dyn_cast<linalg::GenericOp>(user);
+    if (mask || !reader || !isMaskOfKeys(reader))
+      return false;
+    mask = reader;
+  }
+  if (!mask || mask.getInputs()[0] != op->getResult(0))
+    return false;
+  for (Operation *user : mask->getUsers()) {
+    auto reader = dyn_cast<linalg::GenericOp>(user);
+    if (reader && reader.getNumReductionLoops() == 1 &&
+        reader.getNumDpsInputs() == 1 &&
+        isa<arith::MaxNumFOp>(reader.getBody()->front()) &&
+        reader.getOutputs()[0].getDefiningOp<linalg::FillOp>())
+      maximum = reader;
+  }
+  if (!maximum || !hoistOperands(mask, op))
+    return false;
+  return true;
+}
+
+/// The larger ones of two rows of numbers, written over the second one.
+Value ProductCutter::emitLarger(Value lhs, Value rhs) {
+  SmallVector<AffineMap> maps(2, b.getMultiDimIdentityMap(2));
+  SmallVector<utils::IteratorType> loops(2, utils::IteratorType::parallel);
+  return linalg::GenericOp::create(
+             b, TypeRange{rhs.getType()}, lhs, rhs, maps, loops,
+             [&](OpBuilder &nested, Location loc, ValueRange args) {
+               linalg::YieldOp::create(
+                   nested, loc,
+                   arith::MaxNumFOp::create(nested, loc, args[1], args[0])
+                       .getResult());
+             })
+      .getResult(0);
+}
+
+/// The loop over granules of keys that also masks them, where one of the
+/// columns does not see all of them, and reduces them.
+Values ProductCutter::emitMaximum(Value column, Value result, Value maximum) {
+  int64_t lanes = schedule.getLanes();
+  RowRange first, second;
+  if (width == 2 * lanes) {
+    first = getKeysOf(column, lanes);
+    second = getKeysOf(at.add(column, lanes), lanes);
+  }
+  Value zero = at.constant(0);
+  RowRange seen = {at.cast(getRow(band.lo, at.add(column, width - 1))),
+                   at.cast(getRow(band.hi, column))};
+  if (band.whole) {
+    seen.begin = at.select(band.whole, zero, seen.begin);
+    seen.end = at.select(band.whole, rows, seen.end);
+  }
+  OpFoldResult one = b.getIndexAttr(1), height = b.getIndexAttr(kGranule),
+               columns = b.getIndexAttr(width);
+  SmallVector<OpFoldResult> ones = {one, one};
+  auto statistic = [&](Value tile) -> Value {
+    return tensor::ExtractSliceOp::create(
+        b, tile, SmallVector<OpFoldResult>{b.getIndexAttr(0), column},
+        SmallVector<OpFoldResult>{one, columns}, ones);
+  };
+  Value lo = statistic(mask.getInputs()[1]), hi = statistic(mask.getInputs()[2]);
+  Values state = {result, statistic(maximum)};
+  ValueRange results = emitLoop(
+      b, zero, rows, at.constant(kGranule), state,
+      [&](Value row, ValueRange state) {
+        SmallVector<OpFoldResult> offsets = {row, column},
+                                  sizes = {height, columns};
+        Value tile = emitGranule(row, column, first, second, state[0]);
+        Value isSeen = at.both(at.lessEqual(seen.begin, row),
+                               at.lessEqual(at.add(row, kGranule), seen.end));
+        tile = emitEither(
+            isSeen, [&] { return tile; },
+            [&]() -> Value {
+              Value granule =
+                  tensor::ExtractSliceOp::create(b, tile, offsets, sizes, ones);
+              return tensor::InsertSliceOp::create(
+                  b, emitMaskOfRows(b, mask, granule, lo, hi, row), tile,
+                  offsets, sizes, ones);
+            });
+        Value granule =
+            tensor::ExtractSliceOp::create(b, tile, offsets, sizes, ones);
+        Value before = state[1];
+        Value empty = tensor::EmptyOp::create(
+            b, cast<RankedTensorType>(before.getType()).getShape(),
+            getElementTypeOrSelf(before.getType()));
+        Value begin = linalg::FillOp::create(b, lowest, empty).getResult(0);
+        auto next = cast<linalg::GenericOp>(b.clone(*this->maximum));
+        next.getInputsMutable()[0].set(granule);
+        next.getOutputsMutable()[0].set(begin);
+        next->getResult(0).setType(cast<RankedTensorType>(before.getType()));
+        return Values{tile, emitLarger(next->getResult(0), before)};
+      });
+  Value next = tensor::InsertSliceOp::create(
+      b, results[1], maximum, SmallVector<OpFoldResult>{b.getIndexAttr(0), column},
+      SmallVector<OpFoldResult>{one, columns}, ones);
+  return {results[0], next};
 }
 
 void ProductCutter::cut() {
@@ -375,10 +527,23 @@ void ProductCutter::cut() {
                              : kBandVectors * schedule.getLanes();
   if (columns % width != 0)
     width = columns;
-  result = emitLoop(b, at.constant(0), at.constant(columns), at.constant(width),
-                    result,
+  Values state = {result};
+  bool isReduced = canReduce();
+  if (isReduced) {
+    auto begin = maximum.getOutputs()[0].getDefiningOp<linalg::FillOp>();
+    Value empty = tensor::EmptyOp::create(
+        b, cast<RankedTensorType>(begin.getResult(0).getType()).getShape(),
+        getElementTypeOrSelf(begin.getResult(0)));
+    lowest = b.clone(*begin.getInputs()[0].getDefiningOp())->getResult(0);
+    state.push_back(linalg::FillOp::create(b, lowest, empty).getResult(0));
+  }
+  ValueRange results =
+           emitLoop(b, at.constant(0), at.constant(columns), at.constant(width),
+                    state,
                     [&](Value column, ValueRange state) {
                       Value tile = state.front();
+                      if (isReduced)
+                        return emitMaximum(column, tile, state[1]);
                       switch (role) {
                       case Role::Left:
                         return Values{emitLeft(column, tile)};
@@ -388,9 +553,14 @@ void ProductCutter::cut() {
                         return Values{emitResult(column, tile)};
                       }
                       llvm_unreachable("a product has three operands");
-                    })
-               .front();
-  op->getResult(0).replaceAllUsesWith(result);
+                    });
+  op->getResult(0).replaceAllUsesWith(results[0]);
+  if (isReduced) {
+    mask->getResult(0).replaceAllUsesWith(results[0]);
+    maximum->getResult(0).replaceAllUsesWith(results[1]);
+    maximum.erase();
+    mask.erase();
+  }
   op.erase();
   if (initial)
     fill.erase();
@@ -406,7 +576,8 @@ struct VarlenCutProducts
       if (schedule)
         products.emplace_back(op, schedule);
     });
-    for (auto [op, schedule] : products) {
+    // The last ones first, which look for the masks that the others take in.
+    for (auto [op, schedule] : llvm::reverse(products)) {
       ProductCutter cutter(op, schedule);
       if (!cutter.canCut())
         continue;

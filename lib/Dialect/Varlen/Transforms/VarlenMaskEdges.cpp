@@ -28,17 +28,6 @@ namespace mlir::varlen {
 using namespace mlir;
 using namespace mlir::varlen;
 
-/// Whether the operation masks a tile whose rows are keys.
-static bool isMask(linalg::GenericOp op) {
-  if (!op.hasPureTensorSemantics() || op.getNumLoops() != 2 ||
-      !op.isAllParallelLoops() || !hidesByLimits(op) ||
-      !ScoreBand::get(op).firstKey)
-    return false;
-  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
-  return maps[0].isIdentity() && maps[3].isIdentity() &&
-         !maps[1].isFunctionOfDim(0) && !maps[2].isFunctionOfDim(0);
-}
-
 /// `count` rows of a tile from `begin` on masked, the others as they are.
 static Value maskRows(ImplicitLocOpBuilder &b, linalg::GenericOp mask,
                       Value tile, Value begin, Value count) {
@@ -48,20 +37,9 @@ static Value maskRows(ImplicitLocOpBuilder &b, linalg::GenericOp mask,
   SmallVector<OpFoldResult> offsets = {begin, zero}, sizes = {count, columns},
                             strides = {one, one};
   Value rows = tensor::ExtractSliceOp::create(b, tile, offsets, sizes, strides);
-  auto masked = cast<linalg::GenericOp>(b.clone(*mask));
-  masked->removeAttr(kBandAttrName);
-  masked.getInputsMutable()[0].set(rows);
-  masked.getOutputsMutable()[0].set(rows);
-  masked->getResult(0).setType(cast<RankedTensorType>(rows.getType()));
-  for (auto index :
-       llvm::make_early_inc_range(masked.getBody()->getOps<linalg::IndexOp>()))
-    if (index.getDim() == 0) {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointAfter(index);
-      Value row = arith::AddIOp::create(b, index, begin);
-      index.getResult().replaceAllUsesExcept(row, row.getDefiningOp());
-    }
-  return tensor::InsertSliceOp::create(b, masked->getResult(0), tile, offsets,
+  rows = emitMaskOfRows(b, mask, rows, mask.getInputs()[1], mask.getInputs()[2],
+                        begin);
+  return tensor::InsertSliceOp::create(b, rows, tile, offsets,
                                        sizes, strides);
 }
 
@@ -104,7 +82,7 @@ struct VarlenMaskEdges : varlen::impl::VarlenMaskEdgesBase<VarlenMaskEdges> {
   void runOnOperation() override {
     SmallVector<linalg::GenericOp> masks;
     getOperation()->walk([&](linalg::GenericOp op) {
-      if (isMask(op))
+      if (isMaskOfKeys(op))
         masks.push_back(op);
     });
     llvm::for_each(masks, maskEdges);
