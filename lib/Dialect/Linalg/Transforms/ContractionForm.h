@@ -9,6 +9,8 @@
 #ifndef VARLEN_DIALECT_LINALG_TRANSFORMS_CONTRACTIONFORM_H
 #define VARLEN_DIALECT_LINALG_TRANSFORMS_CONTRACTIONFORM_H
 
+#include "varlen/Dialect/Linalg/Transforms/Attributes.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 namespace mlir::varlen {

@@ -234,8 +234,15 @@ void ContractionVectorizer::emitTile(const Tile &tile) {
       }
   };
   Values sums;
+  bool isAddedLast = !initial && op->hasAttr(kAddLastAttrName);
+  Value zero;
+  if (isAddedLast)
+    zero = arith::ConstantOp::create(
+        b, b.getZeroAttr(VectorType::get({lanes}, element)));
   forEach([&](int64_t, int64_t j) {
-    sums.push_back(initial ? initial : load(*form.result, masks[j]));
+    sums.push_back(initial       ? initial
+                   : isAddedLast ? zero
+                                 : load(*form.result, masks[j]));
   });
   auto addStep = [&](Value k, ValueRange state) {
     indices[form.depth] = k;
@@ -255,6 +262,12 @@ void ContractionVectorizer::emitTile(const Tile &tile) {
     return next;
   };
   sums = emitDepth(tile.row, columns, sums, addStep);
+  if (isAddedLast)
+    forEach([&](int64_t i, int64_t j) {
+      Value &sum = sums[i * sizes.vectors + j];
+      Value before = load(*form.result, masks[j]);
+      sum = arith::AddFOp::create(b, before, sum);
+    });
   for (int64_t i = 0; i < tile.numRows; ++i) {
     auto store = [&] {
       indices[form.rows] = index.add(tile.row, i);

@@ -14,11 +14,13 @@
 
 #include "EnclosingSchedule.h"
 #include "ScoreBand.h"
+#include "varlen/Dialect/Linalg/Transforms/Attributes.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -247,12 +249,13 @@ Value ProductCutter::emitTile(Value row, Value column, int64_t columns,
   Value sum = slice(result, row, column, height, width);
   if (initial)
     sum = linalg::FillOp::create(b, initial, sum).getResult(0);
-  Value next = linalg::ContractOp::create(b, TypeRange{sum.getType()},
-                                          ValueRange{lhs, rhs}, ValueRange{sum},
-                                          op.getIndexingMapsAttr())
-                   .getResult(0);
+  auto next = linalg::ContractOp::create(b, TypeRange{sum.getType()},
+                                         ValueRange{lhs, rhs}, ValueRange{sum},
+                                         op.getIndexingMapsAttr());
+  if (op->hasAttr(kAddLastAttrName))
+    next->setAttr(kAddLastAttrName, b.getUnitAttr());
   return tensor::InsertSliceOp::create(
-      b, next, result, SmallVector<OpFoldResult>{row, column},
+      b, next.getResult(0), result, SmallVector<OpFoldResult>{row, column},
       SmallVector<OpFoldResult>{height, width}, ones);
 }
 
@@ -573,8 +576,11 @@ struct VarlenCutProducts
     SmallVector<std::pair<linalg::ContractOp, CPUScheduleAttr>> products;
     getOperation()->walk([&](linalg::ContractOp op) {
       CPUScheduleAttr schedule = getEnclosingSchedule(op);
-      if (schedule)
-        products.emplace_back(op, schedule);
+      if (!schedule)
+        return;
+      products.emplace_back(op, schedule);
+      if (op.getOutputs()[0].getDefiningOp<bufferization::ToTensorOp>())
+        op->setAttr(kAddLastAttrName, UnitAttr::get(op.getContext()));
     });
     // The last ones first, which look for the masks that the others take in.
     for (auto [op, schedule] : llvm::reverse(products)) {

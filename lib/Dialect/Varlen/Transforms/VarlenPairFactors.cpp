@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "EnclosingSchedule.h"
+#include "varlen/Dialect/Linalg/Transforms/Attributes.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
@@ -215,6 +216,8 @@ static LogicalResult pairFactors(linalg::ContractOp op, PairBuilder &pairs) {
   auto product = linalg::ContractOp::create(
       b, op->getResultTypes(), ValueRange{*left, *right}, op.getOutputs(),
       maps);
+  if (op->hasAttr(kAddLastAttrName))
+    product->setAttr(kAddLastAttrName, b.getUnitAttr());
   op->replaceAllUsesWith(product);
   op.erase();
   return success();
