@@ -130,10 +130,10 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
     manager.addPass(createVarlenVectorizeTiles());
   } else {
     manager.addPass(createVarlenCutProducts());
-    manager.addPass(createVarlenMaskEdges());
     manager.addPass(createVarlenPairFactors());
     manager.addNestedPass<func::FuncOp>(createVarlenFuseReductions());
     manager.addPass(createVarlenPlaceTiles());
+    manager.addPass(createVarlenMaskEdges());
   }
   // Tiles of few queries, which have no panels.
   manager.addPass(bufferization::createOneShotBufferizePass());

@@ -17,6 +17,7 @@
 #ifndef VARLEN_DIALECT_LINALG_TRANSFORMS_LOOPVECTORIZER_H
 #define VARLEN_DIALECT_LINALG_TRANSFORMS_LOOPVECTORIZER_H
 
+#include "varlen/Dialect/Varlen/Utils/PairMap.h"
 #include "varlen/Target/CPUTarget.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -27,10 +28,6 @@
 #include <optional>
 
 namespace mlir::varlen {
-
-/// Whether a map is that of pairs of rows, whose last dimension is the row of
-/// the pair: (row, column) -> (row floordiv 2, column, row mod 2).
-bool isPairMap(AffineMap map);
 
 /// Whether a function is a library call for each lane: worth no vector.
 bool isLibraryCall(Operation *op);

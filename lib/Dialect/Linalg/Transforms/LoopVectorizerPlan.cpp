@@ -56,14 +56,6 @@ bool varlen::isLibraryCall(Operation *op) {
   return true;
 }
 
-bool varlen::isPairMap(AffineMap map) {
-  MLIRContext *context = map.getContext();
-  AffineExpr row = getAffineDimExpr(0, context),
-             column = getAffineDimExpr(1, context);
-  return map ==
-         AffineMap::get(2, 0, {row.floorDiv(2), column, row % 2}, context);
-}
-
 LogicalResult LoopVectorizer::checkBody(std::string &reason) {
   for (Operation &inner : op.getBlock()->without_terminator()) {
     if (isa<linalg::IndexOp>(inner) || matchPattern(&inner, m_Constant()))

@@ -14,6 +14,7 @@
 
 #include "LoopVectorizer.h"
 #include "varlen/Dialect/Linalg/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -51,7 +52,7 @@ static bool isVectorizable(linalg::GenericOp producer,
 static bool isConsumer(linalg::GenericOp op) {
   if (!op.hasPureTensorSemantics())
     return false;
-  if (op.getNumReductionLoops() != 0)
+  if (op.getNumReductionLoops() != 0 || op->hasAttr(kBandAttrName))
     return true;
   if (op.getNumResults() != 1 || op.getNumDpsInputs() != 1)
     return false;

@@ -16,6 +16,7 @@
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+#include "varlen/Dialect/Varlen/Utils/PairMap.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -28,28 +29,192 @@ namespace mlir::varlen {
 using namespace mlir;
 using namespace mlir::varlen;
 
-/// `count` rows of a tile from `begin` on masked, the others as they are.
-static Value maskRows(ImplicitLocOpBuilder &b, linalg::GenericOp mask,
-                      Value tile, Value begin, Value count) {
-  auto type = cast<RankedTensorType>(tile.getType());
-  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1),
-               columns = b.getIndexAttr(type.getDimSize(1));
-  SmallVector<OpFoldResult> offsets = {begin, zero}, sizes = {count, columns},
-                            strides = {one, one};
-  Value rows = tensor::ExtractSliceOp::create(b, tile, offsets, sizes, strides);
-  rows = emitMaskOfRows(b, mask, rows, mask.getInputs()[1], mask.getInputs()[2],
-                        begin);
-  return tensor::InsertSliceOp::create(b, rows, tile, offsets,
-                                       sizes, strides);
+namespace {
+/// What a body hides by limits of columns.
+struct Hiding {
+  /// Limits as operands; see ScoreBand.
+  Value lo, hi, firstKey, whole;
+  /// What is hidden, and that or what is put in its place.
+  Value visible, result;
+};
+
+/// Rows of the loops of an operation.
+struct Rows {
+  Value begin, count;
+};
+} // namespace
+
+/// The input that a value of a body is an element of, if its rows have the same
+/// one.
+static Value getColumns(linalg::GenericOp op, Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument || argument.getOwner() != op.getBody())
+    return {};
+  OpOperand *operand = op.getMatchingOpOperand(argument);
+  if (!op.isDpsInput(operand) ||
+      op.getMatchingIndexingMap(operand).isFunctionOfDim(0))
+    return {};
+  return operand->get();
 }
 
-static void maskEdges(linalg::GenericOp op) {
-  ScoreBand band = ScoreBand::get(op);
-  ImplicitLocOpBuilder b(op.getLoc(), op);
-  IndexBuilder at{b};
-  Value tile = op.getInputs()[0], zero = at.constant(0);
-  int64_t last = cast<RankedTensorType>(tile.getType()).getDimSize(1) - 1;
-  Value total = b.createOrFold<tensor::DimOp>(tile, zero);
+/// What the body hides, in the form in which varlen-online-softmax writes it.
+static FailureOr<Hiding> findHiding(linalg::GenericOp op) {
+  auto isOutside = [&](Value value) {
+    return value.getParentBlock() != op.getBody();
+  };
+  Hiding found;
+  for (auto first : op.getBody()->getOps<arith::SelectOp>()) {
+    auto before = first.getCondition().getDefiningOp<arith::CmpIOp>();
+    if (!before || before.getPredicate() != arith::CmpIPredicate::slt ||
+        !first->hasOneUse())
+      continue;
+    auto second = dyn_cast<arith::SelectOp>(*first->user_begin());
+    auto key = before.getLhs().getDefiningOp<arith::AddIOp>();
+    if (!second || !key || second.getTrueValue() != first.getResult() ||
+        second.getFalseValue() != first.getFalseValue() ||
+        !isOutside(key.getRhs()))
+      continue;
+    auto after = second.getCondition().getDefiningOp<arith::CmpIOp>();
+    auto cast = key.getLhs().getDefiningOp<arith::IndexCastOp>();
+    auto row = cast ? cast.getIn().getDefiningOp<linalg::IndexOp>() : nullptr;
+    if (!after || after.getPredicate() != arith::CmpIPredicate::sge ||
+        after.getLhs() != key || !row || row.getDim() != 0 || found.result)
+      return failure();
+    found = {getColumns(op, after.getRhs()), getColumns(op, before.getRhs()),
+             key.getRhs(), Value(), first.getTrueValue(), second.getResult()};
+    if (!found.lo || !found.hi)
+      return failure();
+    if (!second->hasOneUse())
+      continue;
+    auto third = dyn_cast<arith::SelectOp>(*second->user_begin());
+    if (third && isOutside(third.getCondition()) &&
+        third.getTrueValue() == found.visible) {
+      found.whole = third.getCondition();
+      found.result = third.getResult();
+    }
+  }
+  if (!found.result)
+    return failure();
+  return found;
+}
+
+/// Whether all operands can be cut into rows of the first loop.
+static bool canCut(linalg::GenericOp op) {
+  if (!op.hasPureTensorSemantics() || op.getNumLoops() != 2)
+    return false;
+  return llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    return !map.isFunctionOfDim(0) || map.isIdentity() || isPairMap(map);
+  });
+}
+
+static SmallVector<OpFoldResult> getOrigin(ImplicitLocOpBuilder &b,
+                                           int64_t rank) {
+  return SmallVector<OpFoldResult>(rank, b.getIndexAttr(0));
+}
+
+namespace {
+/// Writes an operation that hides something as one for the rows before those
+/// that all columns see, one for these, and one for those behind them.
+class EdgeMasker {
+public:
+  EdgeMasker(linalg::GenericOp op, const Hiding &hiding)
+      : op(op), hiding(hiding), b(op.getLoc(), op), at{b} {}
+
+  void run();
+
+private:
+  Value cut(OpOperand &operand, Value tile, const Rows &rows,
+            SmallVector<OpFoldResult> &offsets,
+            SmallVector<OpFoldResult> &sizes);
+  void emit(const Rows &rows, bool isSeen);
+
+  linalg::GenericOp op;
+  Hiding hiding;
+  ImplicitLocOpBuilder b;
+  IndexBuilder at;
+  /// The results so far.
+  SmallVector<Value> results;
+};
+} // namespace
+
+/// Rows of an operand; all of it if it has none.
+Value EdgeMasker::cut(OpOperand &operand, Value tile, const Rows &rows,
+                      SmallVector<OpFoldResult> &offsets,
+                      SmallVector<OpFoldResult> &sizes) {
+  AffineMap map = op.getMatchingIndexingMap(&operand);
+  if (!map.isFunctionOfDim(0))
+    return tile;
+  auto half = [&](Value value) {
+    IndexBuilder in{b, b.getI32Type()};
+    return isPairMap(map) ? at.cast(in.div(in.cast(value), in.constant(2)))
+                          : value;
+  };
+  sizes = tensor::getMixedSizes(b, b.getLoc(), tile);
+  offsets = getOrigin(b, sizes.size());
+  offsets[0] = half(rows.begin);
+  sizes[0] = half(rows.count);
+  SmallVector<OpFoldResult> ones(sizes.size(), b.getIndexAttr(1));
+  return tensor::ExtractSliceOp::create(b, tile, offsets, sizes, ones);
+}
+
+void EdgeMasker::emit(const Rows &rows, bool isSeen) {
+  IRMapping map;
+  auto part = cast<linalg::GenericOp>(b.clone(*op, map));
+  part->removeAttr(kBandAttrName);
+  if (isSeen) {
+    map.lookup(hiding.result).replaceAllUsesWith(map.lookup(hiding.visible));
+    for (Operation &inner :
+         llvm::make_early_inc_range(llvm::reverse(*part.getBody())))
+      if (isOpTriviallyDead(&inner))
+        inner.erase();
+    // What writes over what it reads has nothing to do.
+    if (llvm::equal(part.getBody()->getTerminator()->getOperands(),
+                    part.getRegionOutputArgs())) {
+      part.erase();
+      return;
+    }
+  }
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(part);
+  SmallVector<OpFoldResult> offsets, sizes;
+  for (OpOperand *input : op.getDpsInputOperands())
+    part->setOperand(input->getOperandNumber(),
+                     cut(*input, input->get(), rows, offsets, sizes));
+  SmallVector<Value> next;
+  for (auto [number, init] : llvm::enumerate(op.getDpsInitsMutable())) {
+    b.setInsertionPoint(part);
+    Value slice = cut(init, results[number], rows, offsets, sizes);
+    part->setOperand(init.getOperandNumber(), slice);
+    Value result = part->getResult(number);
+    result.setType(cast<RankedTensorType>(slice.getType()));
+    if (slice != results[number]) {
+      b.setInsertionPointAfter(part);
+      SmallVector<OpFoldResult> ones(sizes.size(), b.getIndexAttr(1));
+      result = tensor::InsertSliceOp::create(b, result, results[number],
+                                             offsets, sizes, ones);
+    }
+    next.push_back(result);
+  }
+  results = next;
+  for (auto index :
+       llvm::make_early_inc_range(part.getBody()->getOps<linalg::IndexOp>()))
+    if (index.getDim() == 0) {
+      b.setInsertionPointAfter(index);
+      Value row = arith::AddIOp::create(b, index, rows.begin);
+      index.getResult().replaceAllUsesExcept(row, row.getDefiningOp());
+    }
+}
+
+void EdgeMasker::run() {
+  results = llvm::to_vector(op.getOutputs());
+  auto tile = llvm::find_if(op->getOpOperands(), [&](OpOperand &operand) {
+    return op.getMatchingIndexingMap(&operand).isIdentity();
+  });
+  int64_t last =
+      cast<RankedTensorType>(hiding.lo.getType()).getDimSize(1) - 1;
+  Value zero = at.constant(0);
+  Value total = b.createOrFold<tensor::DimOp>(tile->get(), zero);
   // In i32, through which bufferization does not look for bounds of slices,
   // which would take it most of its time.
   IndexBuilder in{b, b.getI32Type()};
@@ -58,34 +223,40 @@ static void maskEdges(linalg::GenericOp op) {
   auto getRow = [&](Value limits, int64_t column, Value ifWhole) {
     Value key = tensor::ExtractOp::create(
         b, limits, ValueRange{zero, at.constant(column)});
-    Value row = in.sub(key, band.firstKey);
-    return band.whole ? in.select(band.whole, ifWhole, row) : row;
+    Value row = in.sub(key, hiding.firstKey);
+    return hiding.whole ? in.select(hiding.whole, ifWhole, row) : row;
   };
   auto clamp = [&](Value row, Value from) {
     return in.min(in.max(row, from), all);
   };
-  Value first = clamp(getRow(band.lo, last, none), none);
-  Value behind = clamp(getRow(band.hi, 0, all), first);
+  // Pairs are of two rows.
+  Value first = in.roundUp(clamp(getRow(hiding.lo, last, none), none), kGranule);
+  first = in.min(first, all);
+  Value behind =
+      in.max(in.roundDown(clamp(getRow(hiding.hi, 0, all), none), kGranule),
+             first);
+  if (hiding.whole)
+    behind = in.select(hiding.whole, all, behind);
   Value begin = at.cast(first), end = at.cast(behind);
-  Value rest = at.cast(in.sub(all, behind));
-  tile = maskRows(b, op, tile, zero, begin);
-  tile = maskRows(b, op, tile, end, rest);
-  op->getResult(0).replaceAllUsesWith(tile);
-  Operation *empty = op.getOutputs().front().getDefiningOp();
+  emit({zero, begin}, /*isSeen=*/false);
+  emit({begin, at.cast(in.sub(behind, first))}, /*isSeen=*/true);
+  emit({end, at.cast(in.sub(all, behind))}, /*isSeen=*/false);
+  op->replaceAllUsesWith(results);
   op.erase();
-  if (empty && isOpTriviallyDead(empty))
-    empty->erase();
 }
 
 namespace {
 struct VarlenMaskEdges : varlen::impl::VarlenMaskEdgesBase<VarlenMaskEdges> {
   void runOnOperation() override {
-    SmallVector<linalg::GenericOp> masks;
+    SmallVector<std::pair<linalg::GenericOp, Hiding>> masks;
     getOperation()->walk([&](linalg::GenericOp op) {
-      if (isMaskOfKeys(op))
-        masks.push_back(op);
+      if (!canCut(op))
+        return;
+      if (FailureOr<Hiding> hiding = findHiding(op); succeeded(hiding))
+        masks.emplace_back(op, *hiding);
     });
-    llvm::for_each(masks, maskEdges);
+    for (auto &[op, hiding] : masks)
+      EdgeMasker(op, hiding).run();
     numMasks += masks.size();
   }
 };

@@ -16,6 +16,7 @@
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+#include "varlen/Dialect/Varlen/Utils/PairMap.h"
 #include "varlen/Dialect/Varlen/Utils/ResolveExtents.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -96,13 +97,10 @@ Value PairBuilder::interleave(ImplicitLocOpBuilder &b, Value tile) {
   shape[0] = halve(b, shape[0]);
   shape.push_back(b.getIndexAttr(2));
   Value empty = tensor::EmptyOp::create(b, shape, type.getElementType());
-  AffineExpr row = b.getAffineDimExpr(0), column = b.getAffineDimExpr(1);
-  AffineMap pairs =
-      AffineMap::get(2, 0, {row.floorDiv(2), column, row % 2}, b.getContext());
   SmallVector<utils::IteratorType> loops(2, utils::IteratorType::parallel);
   return linalg::GenericOp::create(
              b, TypeRange{empty.getType()}, tile, empty,
-             {b.getMultiDimIdentityMap(2), pairs}, loops,
+             {b.getMultiDimIdentityMap(2), getPairMap(b.getContext())}, loops,
              [&](OpBuilder &nested, Location loc, ValueRange args) {
                Value value = args[0];
                if (value.getType() != type.getElementType())

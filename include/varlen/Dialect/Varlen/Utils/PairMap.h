@@ -1,0 +1,30 @@
+//===- PairMap.h - Where pairs of rows are ----------------------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_VARLEN_UTILS_PAIRMAP_H
+#define VARLEN_DIALECT_VARLEN_UTILS_PAIRMAP_H
+
+#include "mlir/IR/AffineMap.h"
+
+namespace mlir::varlen {
+
+/// Where a tile of pairs of rows has an element, its last dimension being the
+/// row of the pair: (row, column) -> (row floordiv 2, column, row mod 2).
+inline AffineMap getPairMap(MLIRContext *context) {
+  AffineExpr row = getAffineDimExpr(0, context),
+             column = getAffineDimExpr(1, context);
+  return AffineMap::get(2, 0, {row.floorDiv(2), column, row % 2}, context);
+}
+
+inline bool isPairMap(AffineMap map) {
+  return map == getPairMap(map.getContext());
+}
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_DIALECT_VARLEN_UTILS_PAIRMAP_H
