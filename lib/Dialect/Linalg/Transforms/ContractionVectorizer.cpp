@@ -76,8 +76,15 @@ ContractionVectorizer::ContractionVectorizer(OpBuilder &builder,
     return;
   int64_t rows = ranges[form.rows], columns = ranges[form.columns];
   // A tile that is read where it is takes as many rows as panels do.
-  if (isCached && rows >= sizes.rows)
+  if (isCached && rows >= sizes.rows) {
+    int64_t wide = 2 * sizes.vectors;
+    if (ShapedType::isStatic(columns) && columns % (wide * lanes) == 0 &&
+        sizes.rows % 2 == 0) {
+      sizes.vectors = wide;
+      sizes.rows /= 2;
+    }
     return;
+  }
   isCached = false;
   sizes = getContractionTileInPlace(target);
   if (ShapedType::isStatic(columns))
