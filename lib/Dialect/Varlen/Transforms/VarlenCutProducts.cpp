@@ -6,23 +6,21 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The terms of a product with masked scores are zero outside the band that the
-// mask leaves, and a product that is masked is not read there. A few rows of a
-// result have a depth and columns of their own.
+// Which products have something to do with masked scores; ProductCutter writes
+// them.
 //
 //===----------------------------------------------------------------------===//
 
 #include "EnclosingSchedule.h"
-#include "ScoreBand.h"
+#include "ProductCutter.h"
 #include "varlen/Dialect/Linalg/Transforms/Attributes.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
-#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
-#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 namespace mlir::varlen {
@@ -32,77 +30,6 @@ namespace mlir::varlen {
 
 using namespace mlir;
 using namespace mlir::varlen;
-
-/// Vectors of columns that are looked at together: fewer zeros are computed
-/// beside narrow chunks, but their multipliers wait for loads.
-static constexpr int64_t kBandVectors = 2;
-/// Depths are multiples of as many steps of products, which are unrolled.
-static constexpr int64_t kSteps = 2;
-
-namespace {
-/// From a position to before another one.
-struct RowRange {
-  Value begin, end;
-};
-
-/// Which part of a product is masked scores.
-enum class Role { Left, Right, Result };
-
-/// Writes a product with masked scores as loops over granules of rows of its
-/// result.
-class ProductCutter {
-public:
-  ProductCutter(linalg::ContractOp op, CPUScheduleAttr schedule)
-      : op(op), schedule(schedule), b(op.getLoc(), op), at{b},
-        depthStep(schedule.getKv() == KVStorage::Pairs ? 2 * kSteps : kSteps) {}
-
-  /// Whether the product is one that can be cut.
-  bool canCut();
-  void cut();
-
-private:
-  bool findRole();
-  Value getRow(Value limits, Value column);
-  Value advance(Value column, Value limits, Value row);
-  RowRange round(Value begin, Value end, Value total, int64_t multiple);
-  RowRange getKeysOf(Value first, int64_t count);
-  /// Some rows of some columns of the result, over a part of the depth.
-  Value emitTile(Value row, Value column, int64_t columns,
-                 const RowRange &depth, Value result);
-  Value emitLeft(Value column, Value result);
-  Value emitRight(Value column, Value result);
-  Value emitResult(Value column, Value result);
-  Value emitGranule(Value row, Value column, const RowRange &first,
-                    const RowRange &second, Value result);
-  bool canReduce();
-  Value emitLarger(Value lhs, Value rhs);
-  Values emitMaximum(Value column, Value result, Value maximum);
-  Value emitEither(Value condition, function_ref<Value()> then,
-                   function_ref<Value()> otherwise);
-  Value emitIfAny(const RowRange &range, Value result,
-                  function_ref<Value()> emit);
-
-  linalg::ContractOp op;
-  CPUScheduleAttr schedule;
-  ImplicitLocOpBuilder b;
-  IndexBuilder at;
-  int64_t depthStep;
-  Role role = Role::Left;
-  ScoreBand band;
-  /// What reads a product and nobody else does, and the maximum of the columns
-  /// of that.
-  linalg::GenericOp mask, maximum;
-  /// What that begins with.
-  Value lowest;
-  /// What is filled into the result before the product.
-  Value initial;
-  /// Whether rows of the left factor are rows of the result.
-  bool isRowFirst = false;
-  /// Extents of the loops, and columns of a chunk.
-  Value rows, depth;
-  int64_t width = 0;
-};
-} // namespace
 
 /// The mask that the tile goes through, whoever reads it; null if somebody
 /// reads what the mask hides.
@@ -126,6 +53,7 @@ static linalg::GenericOp getMaskOfReaders(Value tile) {
 }
 
 bool ProductCutter::findRole() {
+  linalg::GenericOp mask;
   for (Role factor : {Role::Left, Role::Right}) {
     Value tile = op.getInputs()[factor == Role::Left ? 0 : 1];
     linalg::GenericOp found = getMask(tile);
@@ -172,222 +100,6 @@ bool ProductCutter::canCut() {
          (ShapedType::isDynamic(numRows) || numRows % kGranule == 0);
 }
 
-/// The row of the score tile at which a column's limit lies.
-Value ProductCutter::getRow(Value limits, Value column) {
-  Value key =
-      tensor::ExtractOp::create(b, limits, ValueRange{at.constant(0), column});
-  return arith::SubIOp::create(b, key, band.firstKey);
-}
-
-/// The first column from `column` on whose limit lies behind a row.
-Value ProductCutter::advance(Value column, Value limits, Value row) {
-  return emitWhile(
-             b, column,
-             [&](ValueRange state) -> Value {
-               // Read the last one again where there is none.
-               Value last = at.sub(depth, at.constant(1));
-               Value isMore = at.less(state.front(), depth);
-               Value limit = getRow(limits, at.min(state.front(), last));
-               return at.both(isMore, at.lessEqual(at.cast(limit), row));
-             },
-             [&](ValueRange state) { return Values{at.add(state.front(), 1)}; })
-      .front();
-}
-
-/// Rounded outwards to multiples, as tiles have them; all of it where limits
-/// may be anything. In i32, through which bufferization does not look for
-/// bounds of slices, which would take it most of its time.
-RowRange ProductCutter::round(Value begin, Value end, Value total,
-                              int64_t multiple) {
-  IndexBuilder in{b, b.getI32Type()};
-  Value zero = in.constant(0);
-  begin = in.cast(begin);
-  end = in.cast(end);
-  total = in.cast(total);
-  if (band.whole) {
-    begin = in.select(band.whole, zero, begin);
-    end = in.select(band.whole, total, end);
-  }
-  auto clamp = [&](Value value) { return in.min(in.max(value, zero), total); };
-  return {at.cast(in.roundDown(clamp(begin), multiple)),
-          at.cast(in.roundUp(clamp(end), multiple))};
-}
-
-/// The keys that some of the columns from `first` on see.
-RowRange ProductCutter::getKeysOf(Value first, int64_t count) {
-  return round(getRow(band.lo, first),
-               getRow(band.hi, at.add(first, count - 1)),
-               role == Role::Result ? rows : depth,
-               role == Role::Left ? depthStep : kGranule);
-}
-
-static OpFoldResult getLength(ImplicitLocOpBuilder &b, const RowRange &range) {
-  IndexBuilder at{b}, in{b, b.getI32Type()};
-  return at.cast(in.sub(in.cast(range.end), in.cast(range.begin)));
-}
-
-Value ProductCutter::emitTile(Value row, Value column, int64_t columns,
-                              const RowRange &range, Value result) {
-  OpFoldResult one = b.getIndexAttr(1), height = b.getIndexAttr(kGranule),
-               width = b.getIndexAttr(columns), begin = range.begin,
-               length = getLength(b, range);
-  if (range.end == depth && isConstantIntValue(range.begin, 0)) {
-    begin = b.getIndexAttr(0);
-    length = getAsOpFoldResult(depth);
-  }
-  SmallVector<OpFoldResult> ones = {one, one};
-  auto slice = [&](Value tensor, OpFoldResult first, OpFoldResult second,
-                   OpFoldResult size, OpFoldResult otherSize) -> Value {
-    return tensor::ExtractSliceOp::create(
-        b, tensor, SmallVector<OpFoldResult>{first, second},
-        SmallVector<OpFoldResult>{size, otherSize}, ones);
-  };
-  Value lhs = op.getInputs()[0], rhs = op.getInputs()[1];
-  lhs = isRowFirst ? slice(lhs, row, begin, height, length)
-                   : slice(lhs, begin, row, length, height);
-  rhs = slice(rhs, begin, column, length, width);
-  Value sum = slice(result, row, column, height, width);
-  if (initial)
-    sum = linalg::FillOp::create(b, initial, sum).getResult(0);
-  auto next = linalg::ContractOp::create(b, TypeRange{sum.getType()},
-                                         ValueRange{lhs, rhs}, ValueRange{sum},
-                                         op.getIndexingMapsAttr());
-  if (op->hasAttr(kAddLastAttrName))
-    next->setAttr(kAddLastAttrName, b.getUnitAttr());
-  return tensor::InsertSliceOp::create(
-      b, next.getResult(0), result, SmallVector<OpFoldResult>{row, column},
-      SmallVector<OpFoldResult>{height, width}, ones);
-}
-
-/// Rows that are keys are seen by columns that follow each other, the depth of
-/// the product, of which neither the first nor the last one falls; rows that
-/// are columns of scores see keys.
-Value ProductCutter::emitLeft(Value column, Value result) {
-  Value zero = at.constant(0);
-  Values state = {result};
-  if (isRowFirst) {
-    // Nothing is looked for where limits may be anything.
-    Value first = band.whole ? at.select(band.whole, depth, zero) : zero;
-    state.append({first, first});
-  }
-  return emitLoop(b, zero, rows, at.constant(kGranule), state,
-                  [&](Value row, ValueRange state) {
-                    Values next;
-                    RowRange range;
-                    if (isRowFirst) {
-                      Value last = at.add(row, kGranule - 1);
-                      next = {advance(state[1], band.hi, row),
-                              advance(state[2], band.lo, last)};
-                      range = round(next[0], next[1], depth, depthStep);
-                    } else {
-                      range = getKeysOf(row, kGranule);
-                    }
-                    next.insert(next.begin(), emitTile(row, column, width,
-                                                       range, state.front()));
-                    return next;
-                  })
-      .front();
-}
-
-Value ProductCutter::emitIfAny(const RowRange &range, Value result,
-                               function_ref<Value()> emit) {
-  auto branch =
-      scf::IfOp::create(b, result.getType(), at.less(range.begin, range.end),
-                        /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, emit());
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, result);
-  return branch.getResult(0);
-}
-
-/// Two vectors of columns have a depth of their own before and behind the one
-/// that both have.
-Value ProductCutter::emitRight(Value column, Value result) {
-  int64_t lanes = schedule.getLanes();
-  bool isSplit = width == 2 * lanes;
-  RowRange all = getKeysOf(column, width), first, second;
-  Value next = column;
-  if (isSplit) {
-    next = at.add(column, lanes);
-    first = getKeysOf(column, lanes);
-    second = getKeysOf(next, lanes);
-    all = {second.begin, at.max(second.begin, first.end)};
-    first.end = at.min(first.end, second.begin);
-    second.begin = all.end;
-  }
-  return emitLoop(b, at.constant(0), rows, at.constant(kGranule), result,
-                  [&](Value row, ValueRange state) {
-                    Value tile = state.front();
-                    auto emit = [&](Value column, int64_t columns,
-                                    const RowRange &range) {
-                      tile = emitIfAny(range, tile, [&] {
-                        return emitTile(row, column, columns, range, tile);
-                      });
-                    };
-                    if (isSplit)
-                      emit(column, lanes, first);
-                    emit(column, width, all);
-                    if (isSplit)
-                      emit(next, lanes, second);
-                    return Values{tile};
-                  })
-      .front();
-}
-
-/// A granule of keys is computed for the vectors that see one of them.
-Value ProductCutter::emitGranule(Value row, Value column, const RowRange &first,
-                                 const RowRange &second, Value result) {
-  RowRange whole = {at.constant(0), depth};
-  int64_t lanes = schedule.getLanes();
-  if (width != 2 * lanes)
-    return emitTile(row, column, width, whole, result);
-  Value isFirst = at.less(row, first.end);
-  Value isBoth = at.both(isFirst, at.lessEqual(second.begin, row));
-  return emitEither(
-      isBoth, [&] { return emitTile(row, column, width, whole, result); },
-      [&] {
-        Value only = at.select(isFirst, column, at.add(column, lanes));
-        return emitTile(row, only, lanes, whole, result);
-      });
-}
-
-Value ProductCutter::emitEither(Value condition, function_ref<Value()> then,
-                                function_ref<Value()> otherwise) {
-  Value first, second;
-  auto branch = scf::IfOp::create(
-      b, condition,
-      [&](OpBuilder &nested, Location loc) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToStart(nested.getInsertionBlock());
-        first = then();
-        scf::YieldOp::create(b, first);
-      },
-      [&](OpBuilder &nested, Location loc) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToStart(nested.getInsertionBlock());
-        second = otherwise();
-        scf::YieldOp::create(b, second);
-      });
-  return branch.getResult(0);
-}
-
-Value ProductCutter::emitResult(Value column, Value result) {
-  int64_t lanes = schedule.getLanes();
-  RowRange keys = getKeysOf(column, width), first, second;
-  if (width == 2 * lanes) {
-    first = getKeysOf(column, lanes);
-    second = getKeysOf(at.add(column, lanes), lanes);
-  }
-  return emitLoop(b, keys.begin, keys.end, at.constant(kGranule), result,
-                  [&](Value row, ValueRange state) {
-                    return Values{emitGranule(row, column, first, second,
-                                              state.front())};
-                  })
-      .front();
-}
-
 /// Moves what an operation reads before the product, if that is constants.
 static bool hoistOperands(linalg::GenericOp reader, Operation *product) {
   SetVector<Value> values;
@@ -405,8 +117,22 @@ static bool hoistOperands(linalg::GenericOp reader, Operation *product) {
   return true;
 }
 
+/// Whether an operation reduces the rows of a tile to their maximum, which
+/// begins with a constant.
+static bool isMaximum(linalg::GenericOp op) {
+  if (op.getNumLoops() != 2 || op.getNumReductionLoops() != 1 ||
+      op.getNumDpsInputs() != 1 || op.getNumDpsInits() != 1 ||
+      !isa<arith::MaxNumFOp>(op.getBody()->front()) ||
+      op.getBody()->getOperations().size() != 2)
+    return false;
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  auto fill = op.getOutputs()[0].getDefiningOp<linalg::FillOp>();
+  return maps[0].isIdentity() && !maps[1].isFunctionOfDim(0) && fill &&
+         matchPattern(fill.getInputs()[0], m_Constant());
+}
+
 /// Whether the product is masked, and reduced to the maximum of each column.
-bool ProductCutter::canReduce() {
+bool ProductCutter::findMaximum() {
   mask = maximum = {};
   if (role != Role::Result)
     return false;
@@ -422,151 +148,13 @@ bool ProductCutter::canReduce() {
     return false;
   for (Operation *user : mask->getUsers()) {
     auto reader = dyn_cast<linalg::GenericOp>(user);
-    if (reader && reader.getNumReductionLoops() == 1 &&
-        reader.getNumDpsInputs() == 1 &&
-        isa<arith::MaxNumFOp>(reader.getBody()->front()) &&
-        reader.getOutputs()[0].getDefiningOp<linalg::FillOp>())
+    if (reader && isMaximum(reader))
       maximum = reader;
   }
   if (!maximum || !hoistOperands(mask, op))
     return false;
+  lowest = maximum.getOutputs()[0].getDefiningOp<linalg::FillOp>();
   return true;
-}
-
-/// The larger ones of two rows of numbers, written over the second one.
-Value ProductCutter::emitLarger(Value lhs, Value rhs) {
-  SmallVector<AffineMap> maps(2, b.getMultiDimIdentityMap(2));
-  SmallVector<utils::IteratorType> loops(2, utils::IteratorType::parallel);
-  return linalg::GenericOp::create(
-             b, TypeRange{rhs.getType()}, lhs, rhs, maps, loops,
-             [&](OpBuilder &nested, Location loc, ValueRange args) {
-               linalg::YieldOp::create(
-                   nested, loc,
-                   arith::MaxNumFOp::create(nested, loc, args[1], args[0])
-                       .getResult());
-             })
-      .getResult(0);
-}
-
-/// The loop over granules of keys that also masks them, where one of the
-/// columns does not see all of them, and reduces them.
-Values ProductCutter::emitMaximum(Value column, Value result, Value maximum) {
-  int64_t lanes = schedule.getLanes();
-  RowRange first, second;
-  if (width == 2 * lanes) {
-    first = getKeysOf(column, lanes);
-    second = getKeysOf(at.add(column, lanes), lanes);
-  }
-  Value zero = at.constant(0);
-  RowRange seen = {at.cast(getRow(band.lo, at.add(column, width - 1))),
-                   at.cast(getRow(band.hi, column))};
-  if (band.whole) {
-    seen.begin = at.select(band.whole, zero, seen.begin);
-    seen.end = at.select(band.whole, rows, seen.end);
-  }
-  OpFoldResult one = b.getIndexAttr(1), height = b.getIndexAttr(kGranule),
-               columns = b.getIndexAttr(width);
-  SmallVector<OpFoldResult> ones = {one, one};
-  auto statistic = [&](Value tile) -> Value {
-    return tensor::ExtractSliceOp::create(
-        b, tile, SmallVector<OpFoldResult>{b.getIndexAttr(0), column},
-        SmallVector<OpFoldResult>{one, columns}, ones);
-  };
-  Value lo = statistic(mask.getInputs()[1]), hi = statistic(mask.getInputs()[2]);
-  Values state = {result, statistic(maximum)};
-  ValueRange results = emitLoop(
-      b, zero, rows, at.constant(kGranule), state,
-      [&](Value row, ValueRange state) {
-        SmallVector<OpFoldResult> offsets = {row, column},
-                                  sizes = {height, columns};
-        Value tile = emitGranule(row, column, first, second, state[0]);
-        Value isSeen = at.both(at.lessEqual(seen.begin, row),
-                               at.lessEqual(at.add(row, kGranule), seen.end));
-        tile = emitEither(
-            isSeen, [&] { return tile; },
-            [&]() -> Value {
-              Value granule =
-                  tensor::ExtractSliceOp::create(b, tile, offsets, sizes, ones);
-              return tensor::InsertSliceOp::create(
-                  b, emitMaskOfRows(b, mask, granule, lo, hi, row), tile,
-                  offsets, sizes, ones);
-            });
-        Value granule =
-            tensor::ExtractSliceOp::create(b, tile, offsets, sizes, ones);
-        Value before = state[1];
-        Value empty = tensor::EmptyOp::create(
-            b, cast<RankedTensorType>(before.getType()).getShape(),
-            getElementTypeOrSelf(before.getType()));
-        Value begin = linalg::FillOp::create(b, lowest, empty).getResult(0);
-        auto next = cast<linalg::GenericOp>(b.clone(*this->maximum));
-        next.getInputsMutable()[0].set(granule);
-        next.getOutputsMutable()[0].set(begin);
-        next->getResult(0).setType(cast<RankedTensorType>(before.getType()));
-        return Values{tile, emitLarger(next->getResult(0), before)};
-      });
-  Value next = tensor::InsertSliceOp::create(
-      b, results[1], maximum, SmallVector<OpFoldResult>{b.getIndexAttr(0), column},
-      SmallVector<OpFoldResult>{one, columns}, ones);
-  return {results[0], next};
-}
-
-void ProductCutter::cut() {
-  Value result = op.getOutputs().front();
-  rows = b.createOrFold<tensor::DimOp>(result, at.constant(0));
-  depth = b.createOrFold<tensor::DimOp>(op.getInputs()[1], at.constant(0));
-  auto fill = result.getDefiningOp<linalg::FillOp>();
-  auto isExtent = [&](Operation *user) {
-    return user == op || isa<tensor::DimOp>(user);
-  };
-  if (role == Role::Result && fill &&
-      llvm::all_of(fill->getUsers(), isExtent)) {
-    // What is not computed is not read either.
-    initial = fill.getInputs().front();
-    result = fill.getOutputs().front();
-    fill->getResult(0).replaceAllUsesWith(result);
-  }
-  int64_t columns = cast<RankedTensorType>(result.getType()).getDimSize(1);
-  width = role == Role::Left ? schedule.getPanelSize()
-                             : kBandVectors * schedule.getLanes();
-  if (columns % width != 0)
-    width = columns;
-  Values state = {result};
-  bool isReduced = canReduce();
-  if (isReduced) {
-    auto begin = maximum.getOutputs()[0].getDefiningOp<linalg::FillOp>();
-    Value empty = tensor::EmptyOp::create(
-        b, cast<RankedTensorType>(begin.getResult(0).getType()).getShape(),
-        getElementTypeOrSelf(begin.getResult(0)));
-    lowest = b.clone(*begin.getInputs()[0].getDefiningOp())->getResult(0);
-    state.push_back(linalg::FillOp::create(b, lowest, empty).getResult(0));
-  }
-  ValueRange results =
-           emitLoop(b, at.constant(0), at.constant(columns), at.constant(width),
-                    state,
-                    [&](Value column, ValueRange state) {
-                      Value tile = state.front();
-                      if (isReduced)
-                        return emitMaximum(column, tile, state[1]);
-                      switch (role) {
-                      case Role::Left:
-                        return Values{emitLeft(column, tile)};
-                      case Role::Right:
-                        return Values{emitRight(column, tile)};
-                      case Role::Result:
-                        return Values{emitResult(column, tile)};
-                      }
-                      llvm_unreachable("a product has three operands");
-                    });
-  op->getResult(0).replaceAllUsesWith(results[0]);
-  if (isReduced) {
-    mask->getResult(0).replaceAllUsesWith(results[0]);
-    maximum->getResult(0).replaceAllUsesWith(results[1]);
-    maximum.erase();
-    mask.erase();
-  }
-  op.erase();
-  if (initial)
-    fill.erase();
 }
 
 namespace {

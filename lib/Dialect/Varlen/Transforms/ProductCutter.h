@@ -1,0 +1,94 @@
+//===- ProductCutter.h - Products that end at the edges of masks *- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Part of varlen-cut-products. The terms of a product with masked scores are
+// zero outside the band that the mask leaves, and a product that is masked is
+// not read there. A few rows of a result have a depth and columns of their own.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_PRODUCTCUTTER_H
+#define VARLEN_DIALECT_VARLEN_TRANSFORMS_PRODUCTCUTTER_H
+
+#include "ScoreBand.h"
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
+#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::varlen {
+
+/// Writes a product with masked scores as loops over granules of rows of its
+/// result.
+class ProductCutter {
+public:
+  ProductCutter(linalg::ContractOp op, CPUScheduleAttr schedule)
+      : op(op), schedule(schedule), b(op.getLoc(), op), at{b},
+        depthStep(schedule.getKv() == KVStorage::Pairs ? 4 : 2) {}
+
+  /// Whether the product is one that can be cut.
+  bool canCut();
+  /// Replaces the product.
+  void cut();
+
+private:
+  /// From a position to before another one.
+  struct RowRange {
+    Value begin, end;
+  };
+  /// Which part of a product is masked scores.
+  enum class Role { Left, Right, Result };
+
+  bool findRole();
+  Value getRow(Value limits, Value column);
+  Value advance(Value column, Value limits, Value row);
+  RowRange round(Value begin, Value end, Value total, int64_t multiple);
+  RowRange getKeysOf(Value first, int64_t count);
+  OpFoldResult getLength(const RowRange &range);
+  /// Some rows of some columns of the result, over a part of the depth.
+  Value emitTile(Value row, Value column, int64_t columns,
+                 const RowRange &depth, Value result);
+  Value emitLeft(Value column, Value result);
+  Value emitRight(Value column, Value result);
+  Value emitResult(Value column, Value result);
+  Value emitGranule(Value row, Value column, const RowRange &first,
+                    const RowRange &second, Value result);
+  bool findMaximum();
+  Value emitLarger(Value lhs, Value rhs);
+  Values emitMaximum(Value column, Value result, Value maximum);
+  Value emitEither(Value condition, function_ref<Value()> then,
+                   function_ref<Value()> otherwise);
+  Value emitIfAny(const RowRange &range, Value result,
+                  function_ref<Value()> emit);
+
+  linalg::ContractOp op;
+  CPUScheduleAttr schedule;
+  ImplicitLocOpBuilder b;
+  IndexBuilder at;
+  /// Depths are multiples of two steps of products, which are unrolled.
+  int64_t depthStep;
+  Role role = Role::Left;
+  ScoreBand band;
+  /// Where the product is masked and reduced to the maximum of each column,
+  /// these operations, and what the maximum begins with.
+  linalg::GenericOp mask, maximum;
+  linalg::FillOp lowest;
+  /// What is filled into the result before the product.
+  Value initial;
+  /// Whether rows of the left factor are rows of the result.
+  bool isRowFirst = false;
+  /// Extents of the loops, and columns of a chunk.
+  Value rows, depth;
+  int64_t width = 0;
+};
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_DIALECT_VARLEN_TRANSFORMS_PRODUCTCUTTER_H
