@@ -184,9 +184,8 @@ void LoopVectorizer::emitPairs(ValueRange even, ValueRange odd, Value offset,
       continue;
     SmallVector<ReassociationIndices> rows = {{0}, {1, 2}};
     Value memory = memref::CollapseShapeOp::create(b, init.get(), rows);
-    Value pairs =
-        vector::InterleaveOp::create(b, emitSplat(even[number], lanes),
-                                     emitSplat(odd[number], lanes));
+    Value pairs = vector::InterleaveOp::create(
+        b, emitSplat(even[number], lanes), emitSplat(odd[number], lanes));
     vector::StoreOp::create(b, pairs, memory, ValueRange{row, column});
   }
 }
@@ -419,10 +418,11 @@ void LoopVectorizer::emitLoops(ArrayRef<unsigned> dims) {
     return;
   }
   Value zero = arith::ConstantIndexOp::create(b, 0);
-  emitLoop(b, zero, extents[dims.front()], getStep(dims.front()), [&](Value index) {
-    indices[dims.front()] = index;
-    emitLoops(dims.drop_front());
-  });
+  emitLoop(b, zero, extents[dims.front()], getStep(dims.front()),
+           [&](Value index) {
+             indices[dims.front()] = index;
+             emitLoops(dims.drop_front());
+           });
 }
 
 void LoopVectorizer::emit() {

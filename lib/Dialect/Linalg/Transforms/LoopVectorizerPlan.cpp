@@ -201,8 +201,8 @@ LogicalResult LoopVectorizer::plan(std::string &reason) {
   }
   if (!best)
     return failure();
-  if (pairDim && op.getIteratorTypesArray()[vectorDim] ==
-                     utils::IteratorType::reduction) {
+  if (pairDim &&
+      op.getIteratorTypesArray()[vectorDim] == utils::IteratorType::reduction) {
     reason = "pairs of rows that are reduced";
     return failure();
   }

@@ -46,8 +46,8 @@ Value ProductCutter::advance(Value column, Value limits, Value row) {
 /// Rounded outwards to multiples, as tiles have them; all of it where limits
 /// may be anything. In i32, through which bufferization does not look for
 /// bounds of slices, which would take it most of its time.
-ProductCutter::RowRange ProductCutter::round(Value begin, Value end, Value total,
-                              int64_t multiple) {
+ProductCutter::RowRange ProductCutter::round(Value begin, Value end,
+                                             Value total, int64_t multiple) {
   IndexBuilder in{b, b.getI32Type()};
   Value zero = in.constant(0);
   begin = in.cast(begin);
@@ -231,8 +231,8 @@ Value ProductCutter::emitResult(Value column, Value result) {
   }
   return emitLoop(b, keys.begin, keys.end, at.constant(kGranule), result,
                   [&](Value row, ValueRange state) {
-                    return Values{emitGranule(row, column, first, second,
-                                              state.front())};
+                    return Values{
+                        emitGranule(row, column, first, second, state.front())};
                   })
       .front();
 }
@@ -276,7 +276,8 @@ Values ProductCutter::emitMaximum(Value column, Value result, Value maximum) {
         b, tile, SmallVector<OpFoldResult>{b.getIndexAttr(0), column},
         SmallVector<OpFoldResult>{one, columns}, ones);
   };
-  Value lo = statistic(mask.getInputs()[1]), hi = statistic(mask.getInputs()[2]);
+  Value lo = statistic(mask.getInputs()[1]),
+        hi = statistic(mask.getInputs()[2]);
   Values state = {result, statistic(maximum)};
   ValueRange results = emitLoop(
       b, zero, rows, at.constant(kGranule), state,
@@ -301,7 +302,8 @@ Values ProductCutter::emitMaximum(Value column, Value result, Value maximum) {
         Value empty = tensor::EmptyOp::create(
             b, cast<RankedTensorType>(before.getType()).getShape(),
             getElementTypeOrSelf(before.getType()));
-        Value begin = linalg::FillOp::create(b, lowest.getInputs()[0], empty).getResult(0);
+        Value begin = linalg::FillOp::create(b, lowest.getInputs()[0], empty)
+                          .getResult(0);
         auto next = cast<linalg::GenericOp>(b.clone(*this->maximum));
         next.getInputsMutable()[0].set(granule);
         next.getOutputsMutable()[0].set(begin);
@@ -309,7 +311,8 @@ Values ProductCutter::emitMaximum(Value column, Value result, Value maximum) {
         return Values{tile, emitLarger(next->getResult(0), before)};
       });
   Value next = tensor::InsertSliceOp::create(
-      b, results[1], maximum, SmallVector<OpFoldResult>{b.getIndexAttr(0), column},
+      b, results[1], maximum,
+      SmallVector<OpFoldResult>{b.getIndexAttr(0), column},
       SmallVector<OpFoldResult>{one, columns}, ones);
   return {results[0], next};
 }
@@ -338,34 +341,33 @@ void ProductCutter::cut() {
   bool isReduced = findMaximum();
   if (isReduced) {
     auto type = cast<RankedTensorType>(lowest.getResult(0).getType());
-    Value empty = tensor::EmptyOp::create(b, type.getShape(),
-                                          type.getElementType());
+    Value empty =
+        tensor::EmptyOp::create(b, type.getShape(), type.getElementType());
     // Behind the product.
     Operation *constant = lowest.getInputs()[0].getDefiningOp();
-    auto begin = linalg::FillOp::create(
-        b, b.clone(*constant)->getResult(0), empty);
+    auto begin =
+        linalg::FillOp::create(b, b.clone(*constant)->getResult(0), empty);
     lowest->replaceAllUsesWith(begin);
     lowest.erase();
     lowest = begin;
     state.push_back(begin.getResult(0));
   }
   ValueRange results =
-           emitLoop(b, at.constant(0), at.constant(columns), at.constant(width),
-                    state,
-                    [&](Value column, ValueRange state) {
-                      Value tile = state.front();
-                      if (isReduced)
-                        return emitMaximum(column, tile, state[1]);
-                      switch (role) {
-                      case Role::Left:
-                        return Values{emitLeft(column, tile)};
-                      case Role::Right:
-                        return Values{emitRight(column, tile)};
-                      case Role::Result:
-                        return Values{emitResult(column, tile)};
-                      }
-                      llvm_unreachable("a product has three operands");
-                    });
+      emitLoop(b, at.constant(0), at.constant(columns), at.constant(width),
+               state, [&](Value column, ValueRange state) {
+                 Value tile = state.front();
+                 if (isReduced)
+                   return emitMaximum(column, tile, state[1]);
+                 switch (role) {
+                 case Role::Left:
+                   return Values{emitLeft(column, tile)};
+                 case Role::Right:
+                   return Values{emitRight(column, tile)};
+                 case Role::Result:
+                   return Values{emitResult(column, tile)};
+                 }
+                 llvm_unreachable("a product has three operands");
+               });
   op->getResult(0).replaceAllUsesWith(results[0]);
   if (isReduced) {
     mask->getResult(0).replaceAllUsesWith(results[0]);

@@ -88,8 +88,8 @@ Value varlen::emitMaskOfRows(ImplicitLocOpBuilder &b, linalg::GenericOp mask,
                              Value tile, Value lo, Value hi, Value row) {
   auto masked = cast<linalg::GenericOp>(b.clone(*mask));
   masked->removeAttr(kBandAttrName);
-  for (auto [operand, value] : llvm::zip_equal(masked.getInputsMutable(),
-                                               SmallVector<Value>{tile, lo, hi}))
+  for (auto [operand, value] : llvm::zip_equal(
+           masked.getInputsMutable(), SmallVector<Value>{tile, lo, hi}))
     operand.set(value);
   masked.getOutputsMutable()[0].set(tile);
   masked->getResult(0).setType(cast<RankedTensorType>(tile.getType()));

@@ -80,8 +80,12 @@ static FailureOr<Hiding> findHiding(linalg::GenericOp op) {
     if (!after || after.getPredicate() != arith::CmpIPredicate::sge ||
         after.getLhs() != key || !row || row.getDim() != 0 || found.result)
       return failure();
-    found = {getColumns(op, after.getRhs()), getColumns(op, before.getRhs()),
-             key.getRhs(), Value(), first.getTrueValue(), second.getResult()};
+    found = {getColumns(op, after.getRhs()),
+             getColumns(op, before.getRhs()),
+             key.getRhs(),
+             Value(),
+             first.getTrueValue(),
+             second.getResult()};
     if (!found.lo || !found.hi)
       return failure();
     if (!second->hasOneUse())
@@ -211,8 +215,7 @@ void EdgeMasker::run() {
   auto tile = llvm::find_if(op->getOpOperands(), [&](OpOperand &operand) {
     return op.getMatchingIndexingMap(&operand).isIdentity();
   });
-  int64_t last =
-      cast<RankedTensorType>(hiding.lo.getType()).getDimSize(1) - 1;
+  int64_t last = cast<RankedTensorType>(hiding.lo.getType()).getDimSize(1) - 1;
   Value zero = at.constant(0);
   Value total = b.createOrFold<tensor::DimOp>(tile->get(), zero);
   // In i32, through which bufferization does not look for bounds of slices,
@@ -230,11 +233,11 @@ void EdgeMasker::run() {
     return in.min(in.max(row, from), all);
   };
   // Pairs are of two rows.
-  Value first = in.roundUp(clamp(getRow(hiding.lo, last, none), none), kGranule);
+  Value first =
+      in.roundUp(clamp(getRow(hiding.lo, last, none), none), kGranule);
   first = in.min(first, all);
-  Value behind =
-      in.max(in.roundDown(clamp(getRow(hiding.hi, 0, all), none), kGranule),
-             first);
+  Value behind = in.max(
+      in.roundDown(clamp(getRow(hiding.hi, 0, all), none), kGranule), first);
   if (hiding.whole)
     behind = in.select(hiding.whole, all, behind);
   Value begin = at.cast(first), end = at.cast(behind);

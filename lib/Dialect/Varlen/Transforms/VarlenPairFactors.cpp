@@ -155,8 +155,9 @@ FailureOr<Value> PairBuilder::getRowPairs(Value tile) {
       memref::getMixedSizes(b, b.getLoc(), copy->memref);
   shape[1] = halve(b, shape[1]);
   shape.push_back(b.getIndexAttr(2));
-  Value memory = memref::ExpandShapeOp::create(
-      b, decomposeMixedValues(shape).first, copy->memref, getNeighbourDims(), shape);
+  Value memory =
+      memref::ExpandShapeOp::create(b, decomposeMixedValues(shape).first,
+                                    copy->memref, getNeighbourDims(), shape);
   auto type = cast<MemRefType>(memory.getType());
   return rowPairs[tile] = bufferization::ToTensorOp::create(
              b, RankedTensorType::get(type.getShape(), type.getElementType()),
@@ -208,12 +209,12 @@ static LogicalResult pairFactors(linalg::ContractOp op, PairBuilder &pairs) {
   auto map = [&](ArrayRef<unsigned> dims) {
     return AffineMap::getMultiDimMapWithTargets(4, dims, b.getContext());
   };
-  ArrayAttr maps = b.getAffineMapArrayAttr(
-      {isRowFirst ? map({0, 2, 3}) : map({2, 0, 3}), map({2, 1, 3}),
-       map({0, 1})});
-  auto product = linalg::ContractOp::create(
-      b, op->getResultTypes(), ValueRange{*left, *right}, op.getOutputs(),
-      maps);
+  ArrayAttr maps =
+      b.getAffineMapArrayAttr({isRowFirst ? map({0, 2, 3}) : map({2, 0, 3}),
+                               map({2, 1, 3}), map({0, 1})});
+  auto product = linalg::ContractOp::create(b, op->getResultTypes(),
+                                            ValueRange{*left, *right},
+                                            op.getOutputs(), maps);
   if (op->hasAttr(kAddLastAttrName))
     product->setAttr(kAddLastAttrName, b.getUnitAttr());
   op->replaceAllUsesWith(product);

@@ -93,3 +93,43 @@ func.func @scalar(%x: tensor<?x64xf64>, %e: tensor<?x64xf64>, %s: tensor<?xf64>,
   } -> tensor<?xf16>
   return %1, %3 : tensor<?xf64>, tensor<?xf16>
 }
+
+// Pairs of rows and rounded elements are computed with the elements, once, and so is
+// their sum: nobody else reads them.
+
+// CHECK-LABEL: @forms
+// CHECK: linalg.generic {{.*}}iterator_types = ["reduction", "parallel"]} ins(%arg0 : tensor<?x32xf32>) outs(%{{.*}}, %{{.*}}, %{{.*}} : tensor<?x32x2xbf16>, tensor<?x32xbf16>, tensor<1x32xf32>)
+// CHECK: arith.mulf
+// CHECK: arith.truncf %{{.*}} to_nearest_away
+// CHECK: arith.truncf %{{.*}} : f32 to bf16
+// CHECK: arith.addf
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @forms(%x: tensor<?x32xf32>, %e: tensor<?x32xf32>, %p: tensor<?x32x2xbf16>, %r: tensor<?x32xbf16>, %s: tensor<1x32xf32>)
+    -> (tensor<?x32x2xbf16>, tensor<?x32xbf16>, tensor<1x32xf32>) {
+  %0 = linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<?x32xf32>) outs(%e : tensor<?x32xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %4 = arith.mulf %a, %a : f32
+    linalg.yield %4 : f32
+  } -> tensor<?x32xf32>
+  %1 = linalg.generic {indexing_maps = [#ij, affine_map<(i, j) -> (i floordiv 2, j, i mod 2)>], iterator_types = ["parallel", "parallel"]}
+      ins(%0 : tensor<?x32xf32>) outs(%p : tensor<?x32x2xbf16>) {
+  ^bb0(%a: f32, %o: bf16):
+    %4 = arith.truncf %a to_nearest_away : f32 to bf16
+    linalg.yield %4 : bf16
+  } -> tensor<?x32x2xbf16>
+  %2 = linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%0 : tensor<?x32xf32>) outs(%r : tensor<?x32xbf16>) {
+  ^bb0(%a: f32, %o: bf16):
+    %4 = arith.truncf %a : f32 to bf16
+    linalg.yield %4 : bf16
+  } -> tensor<?x32xbf16>
+  %3 = linalg.generic {indexing_maps = [#ij, affine_map<(i, j) -> (0, j)>], iterator_types = ["reduction", "parallel"]}
+      ins(%0 : tensor<?x32xf32>) outs(%s : tensor<1x32xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %4 = arith.addf %o, %a : f32
+    linalg.yield %4 : f32
+  } -> tensor<1x32xf32>
+  return %1, %2, %3 : tensor<?x32x2xbf16>, tensor<?x32xbf16>, tensor<1x32xf32>
+}

@@ -139,3 +139,25 @@ func.func @in_order(%a: memref<1x65xbf16>, %b: memref<32x65xbf16>, %c: memref<1x
       ins(%a, %b : memref<1x65xbf16>, memref<32x65xbf16>) outs(%c : memref<1x32xf32>) {varlen.in_order}
   return
 }
+
+// Two rows at once become pairs; they are summed one after the other.
+// CHECK-LABEL: @pairs_of_rows
+// CHECK: scf.for %[[I:.*]] = %c0 to %{{.*}} step %c2
+// CHECK: %[[EVEN:.*]] = arith.truncf %[[A:.*]] to_nearest_away
+// CHECK: %[[SUM:.*]] = arith.addf %{{.*}}, %[[A]]
+// CHECK: %[[ODD:.*]] = arith.truncf %[[B:.*]] to_nearest_away
+// CHECK: arith.addf %[[SUM]], %[[B]]
+// CHECK: %[[ROW:.*]] = arith.divui %[[I]], %c2
+// CHECK: %[[PAIRS:.*]] = vector.interleave %[[EVEN]], %[[ODD]] : vector<32xbf16> -> vector<64xbf16>
+// CHECK: vector.store %[[PAIRS]], %{{.*}}[%[[ROW]], %c0]
+func.func @pairs_of_rows(%x: memref<?x32xf32>, %p: memref<?x32x2xbf16>, %s: memref<1x32xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i floordiv 2, j, i mod 2)>, affine_map<(i, j) -> (0, j)>],
+      iterator_types = ["reduction", "parallel"]}
+      ins(%x : memref<?x32xf32>) outs(%p, %s : memref<?x32x2xbf16>, memref<1x32xf32>) {
+  ^bb0(%a: f32, %o: bf16, %sum: f32):
+    %0 = arith.truncf %a to_nearest_away : f32 to bf16
+    %1 = arith.addf %sum, %a : f32
+    linalg.yield %0, %1 : bf16, f32
+  }
+  return
+}

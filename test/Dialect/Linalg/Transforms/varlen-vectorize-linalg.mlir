@@ -178,8 +178,7 @@ func.func @functions(%y: memref<?x64xf32>) {
 // that are left over.
 // CHECK-LABEL: func.func @panel
 // CHECK: scf.for
-// CHECK:   scf.for
-// CHECK:     scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>,
+// CHECK:   scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>,
 // CHECK-COUNT-2: memref.prefetch
 // CHECK-COUNT-12: vector.fma
 // CHECK-COUNT-12: vector.store
@@ -369,5 +368,51 @@ func.func @read(%x: memref<?x8xf32>, %y: memref<1x8xf32>) {
     linalg.yield %0 : f32
   }
   memref.dealloc %s : memref<1x8xf32>
+  return
+}
+
+// A loop that gives on the memory that it was given: what is small is not fetched.
+// CHECK-LABEL: func.func @given
+// CHECK-NOT: iter_args(%{{.*}} = %alloc
+// CHECK-NOT: memref.prefetch
+// CHECK: return
+func.func @given(%a: memref<8x64xf32>, %x: memref<64x16xf32>, %c: memref<8x16xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %b = memref.alloc() : memref<64x16xf32>
+  %0 = scf.for %i = %c0 to %n step %c1 iter_args(%m = %b) -> (memref<64x16xf32>) {
+    linalg.copy ins(%x : memref<64x16xf32>) outs(%m : memref<64x16xf32>)
+    scf.yield %m : memref<64x16xf32>
+  }
+  linalg.matmul ins(%a, %0 : memref<8x64xf32>, memref<64x16xf32>) outs(%c : memref<8x16xf32>)
+  memref.dealloc %b : memref<64x16xf32>
+  return
+}
+
+// What belongs to columns is read before the rows.
+// CHECK-LABEL: func.func @columns
+// CHECK: vector.load %{{.*}} : memref<1x16xf32>, vector<16xf32>
+// CHECK: scf.for {{.*}} step %c
+// CHECK-NOT: memref<1x16xf32>
+// CHECK: return
+func.func @columns(%x: memref<?x16xf32>, %w: memref<1x16xf32>) {
+  linalg.generic {indexing_maps = [#row, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%w : memref<1x16xf32>) outs(%x : memref<?x16xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.mulf %o, %a : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// Products begin with zeros, and what is in memory is added in the end.
+// CHECK-LABEL: func.func @add_last
+// CHECK: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<8xf32>
+// CHECK: %[[SUMS:.*]]:{{[0-9]+}} = scf.for {{.*}} iter_args(%{{.*}} = %[[ZERO]],
+// CHECK: %[[OLD:.*]] = vector.load %arg2
+// CHECK: arith.addf %[[OLD]], %[[SUMS]]#0
+func.func @add_last(%a: memref<6x64xf32>, %b: memref<64x16xf32>, %c: memref<6x16xf32>) {
+  linalg.contract indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>]
+      ins(%a, %b : memref<6x64xf32>, memref<64x16xf32>) outs(%c : memref<6x16xf32>) {varlen.add_last}
   return
 }

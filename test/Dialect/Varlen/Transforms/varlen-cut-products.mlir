@@ -215,11 +215,12 @@ func.func @read(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %also: memref<?x16x
   return
 }
 
-// Pairs are the tile vectoriser's.
+// A depth of pairs is a multiple of 4.
 
 // CHECK-LABEL: @pairs
-// CHECK-NOT: scf.for %
-// CHECK: return
+// CHECK: scf.for
+// CHECK: arith.divui %{{.*}}, %c4_i32
+// CHECK: linalg.contract {{.*}} {varlen.add_last}
 func.func @pairs(%scores: memref<?x16xf32>, %k: memref<?x16xf32>, %lo: memref<1x16xi32>, %hi: memref<1x16xi32>, %first: i32,
                 %whole: i1, %keys: index, %n: index, %out: memref<16x16xf32>) {
   %true = arith.constant true
@@ -249,5 +250,62 @@ func.func @pairs(%scores: memref<?x16xf32>, %k: memref<?x16xf32>, %lo: memref<1x
         ins(%p, %w : tensor<?x16xf32>, tensor<?x16xf32>) outs(%o : tensor<16x16xf32>) -> tensor<16x16xf32>
     bufferization.materialize_in_destination %r in restrict writable %out : (tensor<16x16xf32>, memref<16x16xf32>) -> ()
   } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 8, panels = 1, kv_block = 32, kv = pairs>}
+  return
+}
+
+// Granules are masked where one of the columns does not see all keys of them, and
+// reduced where they are computed.
+
+// CHECK-LABEL: @maximum
+// CHECK: %[[LOW:.*]] = linalg.fill ins(%{{.*}}) outs(%{{.*}} : tensor<1x16xf32>)
+// CHECK: %[[R:.*]]:2 = scf.for %[[ROW:.*]] = %c0 to %{{.*}} step %c8 iter_args(%{{.*}} = %{{.*}}, %[[MAX:.*]] = %[[LOW]])
+// CHECK: linalg.contract
+// CHECK: %[[TILE:.*]] = scf.if
+// CHECK: linalg.generic
+// CHECK: arith.select
+// CHECK: %[[GRANULE:.*]] = tensor.extract_slice %[[TILE]]
+// CHECK: %[[NEXT:.*]] = linalg.generic {{.*}} ins(%[[GRANULE]] : tensor<8x16xf32>)
+// CHECK: linalg.generic {{.*}} ins(%[[NEXT]] : tensor<1x16xf32>) outs(%[[MAX]] : tensor<1x16xf32>)
+// CHECK-NOT: linalg.generic
+// CHECK: materialize_in_destination %[[R]]#0
+func.func @maximum(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %lo: memref<1x16xi32>, %hi: memref<1x16xi32>, %first: i32,
+                %whole: i1, %keys: index, %n: index, %out: memref<?x16xf32>, %max: memref<1x16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  scf.forall (%t) in (%n) {
+    %l = bufferization.to_tensor %lo restrict : memref<1x16xi32> to tensor<1x16xi32>
+    %h = bufferization.to_tensor %hi restrict : memref<1x16xi32> to tensor<1x16xi32>
+    %w = bufferization.to_tensor %q restrict : memref<16x16xf32> to tensor<16x16xf32>
+    %v = bufferization.to_tensor %k restrict : memref<?x16xf32> to tensor<?x16xf32>
+    %e = tensor.empty(%keys) : tensor<?x16xf32>
+    %z = linalg.fill ins(%zero : f32) outs(%e : tensor<?x16xf32>) -> tensor<?x16xf32>
+    %r = linalg.contract indexing_maps = [#mk, #kn, #mn]
+        ins(%v, %w : tensor<?x16xf32>, tensor<16x16xf32>) outs(%z : tensor<?x16xf32>) -> tensor<?x16xf32>
+    %HID = arith.constant 0xFF800000 : f32
+    %ep = tensor.empty(%keys) : tensor<?x16xf32>
+    %p = linalg.generic {indexing_maps = [#map, #row, #row, #map], iterator_types = ["parallel", "parallel"]}
+        ins(%r, %l, %h : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
+        outs(%ep : tensor<?x16xf32>) attrs = {varlen.band} {
+    ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
+    %i = linalg.index 0 : index
+    %j = arith.index_cast %i : index to i32
+    %key = arith.addi %j, %first : i32
+    %ge = arith.cmpi sge, %key, %a : i32
+    %lt = arith.cmpi slt, %key, %b : i32
+    %y0 = arith.select %lt, %x, %HID : f32
+    %y1 = arith.select %ge, %y0, %HID : f32
+    %y = arith.select %whole, %x, %y1 : f32
+    linalg.yield %y : f32
+    } -> tensor<?x16xf32>
+    %em = tensor.empty() : tensor<1x16xf32>
+    %m0 = linalg.fill ins(%HID : f32) outs(%em : tensor<1x16xf32>) -> tensor<1x16xf32>
+    %m = linalg.generic {indexing_maps = [#map, #row], iterator_types = ["reduction", "parallel"]}
+        ins(%p : tensor<?x16xf32>) outs(%m0 : tensor<1x16xf32>) {
+    ^bb0(%x: f32, %old: f32):
+      %y = arith.maxnumf %x, %old : f32
+      linalg.yield %y : f32
+    } -> tensor<1x16xf32>
+    bufferization.materialize_in_destination %p in restrict writable %out : (tensor<?x16xf32>, memref<?x16xf32>) -> ()
+    bufferization.materialize_in_destination %m in restrict writable %max : (tensor<1x16xf32>, memref<1x16xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 8, panels = 1, kv_block = 32, kv = copy>}
   return
 }

@@ -2,10 +2,11 @@
 
 #map = affine_map<(d0, d1) -> (d0, d1)>
 #row = affine_map<(d0, d1) -> (0, d1)>
-#column = affine_map<(d0, d1) -> (d0, 0)>
+#pairs = affine_map<(d0, d1) -> (d0 floordiv 2, d1, d0 mod 2)>
 
-// Rows before the one where the last column begins, and from the one where the first
-// column ends: none where nothing is hidden.
+// Rows before the granule where the last column begins, those that all columns see,
+// without a mask, and those from the granule where the first column ends: none before
+// and behind where nothing is hidden. A sum goes from one to the next.
 
 // CHECK-LABEL: @mask
 // CHECK-SAME: %[[S:[^:]*]]: tensor<?x16xf32>, %[[LO:[^:]*]]: tensor<1x16xi32>, %[[HI:[^:]*]]: tensor<1x16xi32>, %[[FIRST:[^:]*]]: i32, %[[WHOLE:[^:]*]]: i1
@@ -16,31 +17,82 @@
 // CHECK: tensor.extract %[[HI]][%c0, %c0]
 // CHECK: arith.select %[[WHOLE]], %[[TOTAL]]
 // CHECK: %[[BEFORE:.*]] = tensor.extract_slice %[[S]][0, 0] [%[[BEGIN:.*]], 16] [1, 1]
-// CHECK: linalg.generic {{.*}} ins(%[[BEFORE]], %[[LO]], %[[HI]] : {{.*}}) outs(%[[BEFORE]]
+// CHECK: %[[SUM:.*]]:2 = linalg.generic {{.*}} ins(%[[BEFORE]], %[[LO]], %[[HI]] : {{.*}}) outs(%{{.*}}, %{{.*}} : tensor<?x16xf32>, tensor<1x16xf32>)
 // CHECK-NOT: varlen.band
-// CHECK: tensor.insert_slice
-// CHECK: %[[BEHIND:.*]] = tensor.extract_slice %{{.*}}[%[[END:.*]], 0]
-// CHECK: linalg.generic {{.*}} outs(%[[BEHIND]]
+// CHECK: tensor.insert_slice %[[SUM]]#0
+// CHECK: tensor.extract_slice %[[S]][%[[BEGIN]], 0]
+// CHECK: %[[NEXT:.*]]:2 = linalg.generic {{.*}} outs(%{{.*}}, %[[SUM]]#1 : tensor<?x16xf32>, tensor<1x16xf32>)
+// CHECK-NOT: arith.select
+// CHECK: tensor.insert_slice %[[NEXT]]#0
+// CHECK: tensor.extract_slice %[[S]][%[[END:.*]], 0]
+// CHECK: linalg.generic {{.*}} outs(%{{.*}}, %[[NEXT]]#1
 // CHECK: %[[INDEX:.*]] = linalg.index 0
 // CHECK: arith.addi %[[INDEX]], %[[END]]
 // CHECK: tensor.insert_slice
 func.func @mask(%s: tensor<?x16xf32>, %lo: tensor<1x16xi32>, %hi: tensor<1x16xi32>, %first: i32,
-                %whole: i1, %e: tensor<?x16xf32>) -> tensor<?x16xf32> {
-  %true = arith.constant true
-  %HID = arith.constant 0xFF800000 : f32
-  %0 = linalg.generic {indexing_maps = [#map, #row, #row, #map], iterator_types = ["parallel", "parallel"]}
+                %whole: i1, %e: tensor<?x16xf32>, %l: tensor<1x16xf32>) -> (tensor<?x16xf32>, tensor<1x16xf32>) {
+  %HID = arith.constant 0.0 : f32
+  %0:2 = linalg.generic {indexing_maps = [#map, #row, #row, #map, #row], iterator_types = ["reduction", "parallel"]}
       ins(%s, %lo, %hi : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
-      outs(%e : tensor<?x16xf32>) attrs = {varlen.band} {
-  ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
+      outs(%e, %l : tensor<?x16xf32>, tensor<1x16xf32>) attrs = {varlen.band} {
+  ^bb0(%x: f32, %a: i32, %b: i32, %old: f32, %sum: f32):
+    %p = math.exp2 %x : f32
     %i = linalg.index 0 : index
     %j = arith.index_cast %i : index to i32
     %key = arith.addi %j, %first : i32
     %ge = arith.cmpi sge, %key, %a : i32
     %lt = arith.cmpi slt, %key, %b : i32
-    %in = arith.andi %ge, %lt : i1
-    %seen = arith.select %whole, %true, %in : i1
-    %y = arith.select %seen, %x, %HID : f32
-    linalg.yield %y : f32
+    %y0 = arith.select %lt, %p, %HID : f32
+    %y1 = arith.select %ge, %y0, %HID : f32
+    %y = arith.select %whole, %p, %y1 : f32
+    %next = arith.addf %sum, %y : f32
+    linalg.yield %y, %next : f32, f32
+  } -> (tensor<?x16xf32>, tensor<1x16xf32>)
+  return %0#0, %0#1 : tensor<?x16xf32>, tensor<1x16xf32>
+}
+
+// Of pairs half as many rows. What only masks, in place, has nothing to do in the middle.
+
+// CHECK-LABEL: @pairs
+// CHECK: %[[HALF:.*]] = arith.divui %{{.*}}, %c2_i32
+// CHECK: %[[SIZE:.*]] = arith.index_cast %[[HALF]]
+// CHECK: tensor.extract_slice %{{.*}}[0, 0, 0] [%[[SIZE]], 16, 2]
+// CHECK-COUNT-3: linalg.generic
+// CHECK-LABEL: @in_place
+// CHECK-COUNT-2: linalg.generic
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @pairs(%s: tensor<?x16xf32>, %lo: tensor<1x16xi32>, %hi: tensor<1x16xi32>, %first: i32,
+                 %e: tensor<?x16x2xbf16>) -> tensor<?x16x2xbf16> {
+  %HID = arith.constant 0.0 : f32
+  %0 = linalg.generic {indexing_maps = [#map, #row, #row, #pairs], iterator_types = ["parallel", "parallel"]}
+      ins(%s, %lo, %hi : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>) outs(%e : tensor<?x16x2xbf16>) {
+  ^bb0(%x: f32, %a: i32, %b: i32, %old: bf16):
+    %i = linalg.index 0 : index
+    %j = arith.index_cast %i : index to i32
+    %key = arith.addi %j, %first : i32
+    %ge = arith.cmpi sge, %key, %a : i32
+    %lt = arith.cmpi slt, %key, %b : i32
+    %y0 = arith.select %lt, %x, %HID : f32
+    %y1 = arith.select %ge, %y0, %HID : f32
+    %y = arith.truncf %y1 : f32 to bf16
+    linalg.yield %y : bf16
+  } -> tensor<?x16x2xbf16>
+  return %0 : tensor<?x16x2xbf16>
+}
+func.func @in_place(%s: tensor<?x16xf32>, %lo: tensor<1x16xi32>, %hi: tensor<1x16xi32>, %first: i32) -> tensor<?x16xf32> {
+  %HID = arith.constant 0.0 : f32
+  %0 = linalg.generic {indexing_maps = [#row, #row, #map], iterator_types = ["parallel", "parallel"]}
+      ins(%lo, %hi : tensor<1x16xi32>, tensor<1x16xi32>) outs(%s : tensor<?x16xf32>) {
+  ^bb0(%a: i32, %b: i32, %x: f32):
+    %i = linalg.index 0 : index
+    %j = arith.index_cast %i : index to i32
+    %key = arith.addi %j, %first : i32
+    %ge = arith.cmpi sge, %key, %a : i32
+    %lt = arith.cmpi slt, %key, %b : i32
+    %y0 = arith.select %lt, %x, %HID : f32
+    %y1 = arith.select %ge, %y0, %HID : f32
+    linalg.yield %y1 : f32
   } -> tensor<?x16xf32>
   return %0 : tensor<?x16xf32>
 }

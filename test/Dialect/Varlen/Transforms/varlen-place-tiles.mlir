@@ -109,14 +109,15 @@ func.func @names(%l: memref<1x16xf32>, %n: index) {
 
 // -----
 
-// Pairs stay the tile vectoriser's, and so does what has no schedule or is no tile.
+// Pairs of rows are half as many; what has no schedule or is no tile stays.
 
 // CHECK-LABEL: @others
+// CHECK: tensor.extract_slice %{{.*}}[0, 0, 0] [%{{.*}}, 16, 2] [1, 1, 1] : tensor<16x16x2xbf16> to tensor<?x16x2xbf16>
 // CHECK-NOT: tensor.extract_slice
 // CHECK: return
 func.func @others(%keys: index, %n: index) -> tensor<?x16xf32> {
   scf.forall (%i) in (%n) {
-    %0 = tensor.empty(%keys) : tensor<?x16xf32>
+    %0 = tensor.empty(%keys) : tensor<?x16x2xbf16>
   } {varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 8, panels = 1, kv_block = 32, kv = pairs>}
   scf.forall (%i) in (%n) {
     %0 = tensor.empty(%keys, %keys) : tensor<?x?xf32>

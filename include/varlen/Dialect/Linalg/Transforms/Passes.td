@@ -79,7 +79,10 @@ def VarlenFuseReductions
   let description = [{
     A reduction of what an elementwise operation computes becomes one operation with
     it, which has the elements as another result where others read them: both are one
-    loop, and the elements need not be read again.
+    loop, and the elements need not be read again. So does what writes the elements in
+    another form: as pairs of rows, which the map `(i, j) -> (i floordiv 2, j, i mod 2)`
+    describes, rounded, where rows have a static power of two of elements, or masked
+    (`varlen.band`).
 
     *Requires*: `linalg.generic` on tensors, the reduction before others that read the
     elements. *Guarantees*: nothing is computed twice. *Numerics*: none.
@@ -228,7 +231,10 @@ def VarlenVectorizeLinalg
     broadcasts, copies, and reductions, which sum up in as many lanes as a vector
     has. A copy that transposes, or that transposes pairs of 16 bits, reads blocks of
     vectors and transposes them in registers, and so does a contraction with
-    `varlen.in_order` whose right factor has the contracted loop last.
+    `varlen.in_order` whose right factor has the contracted loop last. One with
+    `varlen.add_last` adds what is in memory to the sum of its products. Results that are
+    pairs of rows, of the map `(i, j) -> (i floordiv 2, j, i mod 2)`, are written two rows
+    at once.
 
     *Requires*: linalg on memrefs; others are left as they are.
     *Guarantees*: no linalg on memrefs is left. Operations without a vector form

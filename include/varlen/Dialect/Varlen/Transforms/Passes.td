@@ -546,7 +546,9 @@ def VarlenCutProducts : Pass<"varlen-cut-products"> {
     granules of 8 rows of its result, each of which sums over no more than what the band
     that the mask leaves has of it. Where the scores are the right factor, each of two
     vectors of columns has a depth of its own. A product that only such a mask reads is
-    computed for the vectors that see one of a granule of keys.
+    computed for the vectors that see one of a granule of keys. One that is masked and reduced to the
+    maximum of each column is so granule by granule, where all columns see a granule
+    without the mask. A product that is added to a tile in memory gets `varlen.add_last`.
 
     *Requires*: operations with `varlen.band`, as `varlen-online-softmax` writes them,
     within a `#varlen.cpu_schedule`; neither limit falls from one column to the next,
@@ -577,31 +579,31 @@ def VarlenCutProducts : Pass<"varlen-cut-products"> {
 def VarlenMaskEdges : Pass<"varlen-mask-edges"> {
   let summary = "Compare scores with limits only where something is hidden";
   let description = [{
-    A tile whose rows are keys, of which each column sees those from its `lo` to before
-    its `hi`, is masked in the rows before and behind those that all columns see.
+    An operation that computes a tile whose rows are keys, of which each column sees those
+    from its `lo` to before its `hi`, becomes three: for the rows before those that all
+    columns see, for these, without the mask, and for those behind them. Rows are cut at
+    granules of 8. What masks a tile in place has nothing to do for the rows in the middle.
 
-    *Requires*: operations with `varlen.band`, as `varlen-online-softmax` writes them;
-    neither limit falls from one column to the next, and lo <= hi. Others are left as
-    they are. *Guarantees*: nothing is compared where all columns see all rows.
+    *Requires*: a body that hides as `varlen-online-softmax` writes it, alone or with what
+    was fused; neither limit falls from one column to the next, and lo <= hi; operands with
+    all rows, none, or pairs of them. Others are left as they are. *Guarantees*: nothing is
+    compared where all columns see all rows; reductions keep their order.
     *Numerics*: none.
 
     ```mlir
-    %p = linalg.generic ... ins(%s, %lo, %hi) outs(%e) attrs = {varlen.band} { ... }
+    %p, %l = linalg.generic ... ins(%s, %lo, %hi) outs(%e, %0) { ... }
     ```
     becomes
     ```mlir
-    %begin = ... // the row of %lo[0, 31]
-    %end = ... // the row of %hi[0, 0]
-    %before = tensor.extract_slice %s[0, 0] [%begin, 32] [1, 1]
-    %0 = linalg.generic ... ins(%before, %lo, %hi) outs(%before) { ... }
-    %1 = tensor.insert_slice %0 into %s[0, 0] [%begin, 32] [1, 1]
-    ... // and behind
+    %1 = tensor.extract_slice %s[0, 0] [%begin, 16] [1, 1]
+    %2 = tensor.extract_slice %e[0, 0] [%begin, 16] [1, 1]
+    %3, %4 = linalg.generic ... ins(%1, %lo, %hi) outs(%2, %0) { ... }
+    ... // and so on
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
-    "::mlir::tensor::TensorDialect"];
-  let statistics = [
-    Statistic<"numMasks", "masks", "Masks confined to edges">];
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+  let statistics = [Statistic<"numMasks", "masks", "Tiles masked at edges">];
 }
 
 def VarlenPairFactors : Pass<"varlen-pair-factors"> {

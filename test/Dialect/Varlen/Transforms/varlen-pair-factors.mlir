@@ -1,0 +1,62 @@
+// RUN: varlen-opt %s --varlen-pair-factors -canonicalize | FileCheck %s
+
+#map = affine_map<(d0, d1) -> (d0, d1)>
+#mk = affine_map<(d0, d1, d2) -> (d0, d2)>
+#km = affine_map<(d0, d1, d2) -> (d2, d0)>
+#kn = affine_map<(d0, d1, d2) -> (d2, d1)>
+#mn = affine_map<(d0, d1, d2) -> (d0, d1)>
+
+// Neighbours of a row of the left factor, and two rows of the right one, are pairs of
+// the depth: views of memory.
+
+// CHECK-DAG: #[[$LEFT:.*]] = affine_map<(d0, d1, d2, d3) -> (d0, d2, d3)>
+// CHECK-DAG: #[[$RIGHT:.*]] = affine_map<(d0, d1, d2, d3) -> (d2, d1, d3)>
+// CHECK-DAG: #[[$PAIRS:.*]] = affine_map<(d0, d1) -> (d0 floordiv 2, d1, d0 mod 2)>
+// CHECK-LABEL: @rows
+// CHECK: %[[A:.*]] = tensor.expand_shape %{{.*}} {{\[}}[0], [1, 2]] output_shape [8, 32, 2] : tensor<8x64xbf16> into tensor<8x32x2xbf16>
+// CHECK: %[[K:.*]] = memref.expand_shape %arg1 {{\[}}[0], [1, 2]] output_shape [32, 16, 2] : memref<32x32xbf16> into memref<32x16x2xbf16>
+// CHECK: %[[B:.*]] = bufferization.to_tensor %[[K]] restrict
+// CHECK: linalg.contract indexing_maps = [#[[$LEFT]], #[[$RIGHT]], #{{.*}}] ins(%[[A]], %[[B]] : tensor<8x32x2xbf16>, tensor<32x16x2xbf16>)
+func.func @rows(%q: memref<8x64xbf16>, %k: memref<32x32xbf16>, %o: tensor<8x16xf32>, %n: index) {
+  scf.forall (%i) in (%n) {
+    %a = bufferization.to_tensor %q restrict : memref<8x64xbf16> to tensor<8x64xbf16>
+    %b = varlen.to_tile %k as row_pairs : memref<32x32xbf16> to tensor<64x16xbf16>
+    %r = linalg.contract indexing_maps = [#mk, #kn, #mn]
+        ins(%a, %b : tensor<8x64xbf16>, tensor<64x16xbf16>) outs(%o : tensor<8x16xf32>) -> tensor<8x16xf32>
+    %m = memref.alloc() : memref<8x16xf32>
+    bufferization.materialize_in_destination %r in restrict writable %m : (tensor<8x16xf32>, memref<8x16xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 8, panels = 1, kv_block = 32, kv = pairs>}
+  return
+}
+
+// A slice is one of half as many rows of pairs. What is rounded is so where pairs are
+// made of it.
+
+// CHECK-LABEL: @computed
+// CHECK: %[[P:.*]] = linalg.generic {indexing_maps = [#{{.*}}, #[[$PAIRS]]], iterator_types = ["parallel", "parallel"]} ins(%{{.*}} : tensor<?x16xf32>)
+// CHECK: arith.truncf %{{.*}} to_nearest_away : f32 to bf16
+// CHECK: %[[SLICE:.*]] = tensor.extract_slice %{{.*}}[%{{.*}}, 0, 0] [%{{.*}}, 8, 2] [1, 1, 1] : tensor<?x8x2xbf16> to tensor<?x8x2xbf16>
+// CHECK: %[[RIGHT:.*]] = tensor.extract_slice %[[P]][%{{.*}}, 0, 0] [%{{.*}}, 16, 2] [1, 1, 1]
+// CHECK: linalg.contract {{.*}} {varlen.add_last} ins(%[[SLICE]], %[[RIGHT]] : tensor<?x8x2xbf16>, tensor<?x16x2xbf16>)
+func.func @computed(%scores: memref<?x16xf32>, %v: memref<?x16xbf16>, %o: tensor<8x16xf32>, %begin: index, %count: index, %n: index) {
+  scf.forall (%i) in (%n) {
+    %c0 = arith.constant 0 : index
+    %s = bufferization.to_tensor %scores restrict : memref<?x16xf32> to tensor<?x16xf32>
+    %a = varlen.to_tile %v as row_pairs : memref<?x16xbf16> to tensor<?x8xbf16>
+    %rows = tensor.dim %a, %c0 : tensor<?x8xbf16>
+    %e = tensor.empty(%rows) : tensor<?x16xbf16>
+    %p = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"]}
+        ins(%s : tensor<?x16xf32>) outs(%e : tensor<?x16xbf16>) {
+    ^bb0(%x: f32, %old: bf16):
+      %y = arith.truncf %x : f32 to bf16
+      linalg.yield %y : bf16
+    } -> tensor<?x16xbf16>
+    %left = tensor.extract_slice %a[%begin, 0] [%count, 8] [1, 1] : tensor<?x8xbf16> to tensor<?x8xbf16>
+    %right = tensor.extract_slice %p[%begin, 0] [%count, 16] [1, 1] : tensor<?x16xbf16> to tensor<?x16xbf16>
+    %r = linalg.contract indexing_maps = [#km, #kn, #mn]
+        ins(%left, %right : tensor<?x8xbf16>, tensor<?x16xbf16>) outs(%o : tensor<8x16xf32>) {varlen.add_last} -> tensor<8x16xf32>
+    %m = memref.alloc() : memref<8x16xf32>
+    bufferization.materialize_in_destination %r in restrict writable %m : (tensor<8x16xf32>, memref<8x16xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 8, panels = 1, kv_block = 32, kv = pairs>}
+  return
+}
