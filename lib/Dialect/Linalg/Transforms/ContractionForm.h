@@ -9,8 +9,6 @@
 #ifndef VARLEN_DIALECT_LINALG_TRANSFORMS_CONTRACTIONFORM_H
 #define VARLEN_DIALECT_LINALG_TRANSFORMS_CONTRACTIONFORM_H
 
-#include "varlen/Dialect/Linalg/Transforms/Attributes.h"
-
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 namespace mlir::varlen {

@@ -9,6 +9,7 @@
 #include "ContractionVectorizer.h"
 
 #include "FilledMemory.h"
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

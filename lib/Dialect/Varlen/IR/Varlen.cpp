@@ -144,7 +144,7 @@ LogicalResult VarlenDialect::verifyOperationAttribute(Operation *op,
     return verifyExp2Degree(op, attr);
   if (attr.getName() == kBandAttrName)
     return verifyMark<linalg::GenericOp>(op, attr);
-  if (attr.getName() == kInOrderAttrName)
+  if (attr.getName() == kInOrderAttrName || attr.getName() == kAddLastAttrName)
     return verifyMark<linalg::ContractOp>(op, attr);
   if (attr.getName() == kMemoryDependsOnAttrName)
     return verifyMemoryDependsOn(op, attr);

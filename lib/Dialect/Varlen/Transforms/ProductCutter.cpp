@@ -8,8 +8,6 @@
 
 #include "ProductCutter.h"
 
-#include "varlen/Dialect/Linalg/Transforms/Attributes.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

@@ -13,7 +13,6 @@
 
 #include "EnclosingSchedule.h"
 #include "ProductCutter.h"
-#include "varlen/Dialect/Linalg/Transforms/Attributes.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -12,7 +12,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "EnclosingSchedule.h"
-#include "varlen/Dialect/Linalg/Transforms/Attributes.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
