@@ -9,7 +9,6 @@
 #include "ProductCutter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -136,19 +135,6 @@ Value ProductCutter::emitLeft(Value column, Value result) {
       .front();
 }
 
-Value ProductCutter::emitIfAny(const RowRange &range, Value result,
-                               function_ref<Value()> emit) {
-  auto branch =
-      scf::IfOp::create(b, result.getType(), at.less(range.begin, range.end),
-                        /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, emit());
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, result);
-  return branch.getResult(0);
-}
-
 /// Two vectors of columns have a depth of their own before and behind the one
 /// that both have.
 Value ProductCutter::emitRight(Value column, Value result) {
@@ -169,9 +155,13 @@ Value ProductCutter::emitRight(Value column, Value result) {
                     Value tile = state.front();
                     auto emit = [&](Value column, int64_t columns,
                                     const RowRange &range) {
-                      tile = emitIfAny(range, tile, [&] {
-                        return emitTile(row, column, columns, range, tile);
-                      });
+                      auto compute = [&] {
+                        return Values{
+                            emitTile(row, column, columns, range, tile)};
+                      };
+                      tile = emitChoice(b, at.less(range.begin, range.end),
+                                        compute, [&] { return Values{tile}; })
+                                 .front();
                     };
                     if (isSplit)
                       emit(column, lanes, first);
@@ -192,32 +182,14 @@ Value ProductCutter::emitGranule(Value row, Value column, const RowRange &first,
     return emitTile(row, column, width, whole, result);
   Value isFirst = at.less(row, first.end);
   Value isBoth = at.both(isFirst, at.lessEqual(second.begin, row));
-  return emitEither(
-      isBoth, [&] { return emitTile(row, column, width, whole, result); },
-      [&] {
-        Value only = at.select(isFirst, column, at.add(column, lanes));
-        return emitTile(row, only, lanes, whole, result);
-      });
-}
-
-Value ProductCutter::emitEither(Value condition, function_ref<Value()> then,
-                                function_ref<Value()> otherwise) {
-  Value first, second;
-  auto branch = scf::IfOp::create(
-      b, condition,
-      [&](OpBuilder &nested, Location loc) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToStart(nested.getInsertionBlock());
-        first = then();
-        scf::YieldOp::create(b, first);
-      },
-      [&](OpBuilder &nested, Location loc) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToStart(nested.getInsertionBlock());
-        second = otherwise();
-        scf::YieldOp::create(b, second);
-      });
-  return branch.getResult(0);
+  auto emitBoth = [&] {
+    return Values{emitTile(row, column, width, whole, result)};
+  };
+  auto emitOne = [&] {
+    Value only = at.select(isFirst, column, at.add(column, lanes));
+    return Values{emitTile(row, only, lanes, whole, result)};
+  };
+  return emitChoice(b, isBoth, emitBoth, emitOne).front();
 }
 
 Value ProductCutter::emitResult(Value column, Value result) {
@@ -285,15 +257,16 @@ Values ProductCutter::emitMaximum(Value column, Value result, Value maximum) {
         Value tile = emitGranule(row, column, first, second, state[0]);
         Value isSeen = at.both(at.lessEqual(seen.begin, row),
                                at.lessEqual(at.add(row, kGranule), seen.end));
-        tile = emitEither(
-            isSeen, [&] { return tile; },
-            [&]() -> Value {
-              Value granule =
-                  tensor::ExtractSliceOp::create(b, tile, offsets, sizes, ones);
-              return tensor::InsertSliceOp::create(
-                  b, emitMaskOfRows(b, mask, granule, lo, hi, row), tile,
-                  offsets, sizes, ones);
-            });
+        auto emitMasked = [&] {
+          Value granule =
+              tensor::ExtractSliceOp::create(b, tile, offsets, sizes, ones);
+          granule = emitMaskOfRows(b, mask, granule, lo, hi, row);
+          return Values{tensor::InsertSliceOp::create(b, granule, tile, offsets,
+                                                      sizes, ones)};
+        };
+        tile = emitChoice(
+                   b, isSeen, [&] { return Values{tile}; }, emitMasked)
+                   .front();
         Value granule =
             tensor::ExtractSliceOp::create(b, tile, offsets, sizes, ones);
         Value before = state[1];

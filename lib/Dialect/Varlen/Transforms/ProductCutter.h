@@ -63,10 +63,6 @@ private:
   bool findMaximum();
   Value emitLarger(Value lhs, Value rhs);
   Values emitMaximum(Value column, Value result, Value maximum);
-  Value emitEither(Value condition, function_ref<Value()> then,
-                   function_ref<Value()> otherwise);
-  Value emitIfAny(const RowRange &range, Value result,
-                  function_ref<Value()> emit);
 
   linalg::ContractOp op;
   CPUScheduleAttr schedule;
