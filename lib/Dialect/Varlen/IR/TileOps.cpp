@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionInterface.h"
+#include "TileVerifier.h"
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
@@ -14,18 +15,9 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/TypeUtilities.h"
 
-#include "llvm/ADT/SmallString.h"
-
-#include <cmath>
-
 using namespace mlir;
 using namespace mlir::varlen;
-
-static ShapedType shaped(Value value) {
-  return cast<ShapedType>(value.getType());
-}
-
-static Type elementOf(Value value) { return shaped(value).getElementType(); }
+using namespace mlir::varlen::detail;
 
 //===----------------------------------------------------------------------===//
 // What both steps have
@@ -60,35 +52,6 @@ StepOpInterface varlen::detail::cloneOnTiles(Operation *step, OpBuilder &b,
   return copy;
 }
 
-/// What most of several extents that must agree say, the first of them if they
-/// are equally many: the odd one out is then the one to complain about.
-static int64_t getCommonExtent(ArrayRef<int64_t> extents) {
-  int64_t common = ShapedType::kDynamic, most = 0;
-  for (int64_t extent : extents)
-    if (int64_t count = llvm::count(extents, extent);
-        ShapedType::isStatic(extent) && count > most) {
-      common = extent;
-      most = count;
-    }
-  return common;
-}
-
-/// "4 x ?".
-static std::string toString(ArrayRef<int64_t> shape) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  llvm::interleave(
-      shape, stream,
-      [&](int64_t extent) {
-        if (ShapedType::isDynamic(extent))
-          stream << '?';
-        else
-          stream << extent;
-      },
-      " x ");
-  return text;
-}
-
 template <typename Step> static LogicalResult verifyLimits(Step op) {
   if (static_cast<bool>(op.getLo()) != static_cast<bool>(op.getHi()) ||
       static_cast<bool>(op.getLo()) != static_cast<bool>(op.getK0()))
@@ -108,74 +71,6 @@ template <typename Step> static LogicalResult verifyLimits(Step op) {
       keys != Axis::Keys)
     return op.emitOpError("expected tiles of queries and keys, got ")
            << stringifyAxis(queries) << " and " << stringifyAxis(keys);
-  return success();
-}
-
-template <typename Step> static LogicalResult verifyScale(Step op) {
-  APFloat scale = op.getScale();
-  if (scale.isFinite() && !scale.isZero() && !scale.isNegative())
-    return success();
-  SmallString<16> text;
-  scale.toString(text);
-  return op.emitOpError("expected scale to be positive and finite, got ")
-         << text;
-}
-
-/// That `states` have one compute type, and `inputs` types that accumulate in
-/// it; `stateNames` lists the former for the message, as in "acc, m and l".
-static LogicalResult verifyElements(Operation *op, StringRef stateNames,
-                                    ArrayRef<NamedValue> states,
-                                    ArrayRef<NamedValue> inputs) {
-  auto [stateName, state] = states.front();
-  Type compute = elementOf(state);
-  for (auto [name, tile] : states)
-    if (Type type = elementOf(tile);
-        type != compute || !(type.isF32() || type.isF64()))
-      return op->emitOpError("expected ")
-             << stateNames << " of one type, f32 or f64, got " << type
-             << " for " << name;
-  for (auto [name, tile] : inputs)
-    if (Type type = elementOf(tile);
-        type != compute && getComputeType(type) != compute)
-      return op->emitOpError("expected ")
-             << name << " of a type that accumulates in " << compute
-             << ", the type of " << stateName << ", got " << type;
-  return success();
-}
-
-static LogicalResult verifySameElement(Operation *op, NamedValue a,
-                                       NamedValue b) {
-  if (elementOf(a.value) == elementOf(b.value))
-    return success();
-  return op->emitOpError("expected ")
-         << a.name << " and " << b.name << " of one element type, got "
-         << elementOf(a.value) << " and " << elementOf(b.value);
-}
-
-/// That `tile`, if there is one, has `shape`, whose extents mean `meaning`.
-static LogicalResult verifyTile(Operation *op, Orientation orientation,
-                                NamedValue tile, StringRef meaning,
-                                ArrayRef<int64_t> shape) {
-  auto [name, value] = tile;
-  if (!value ||
-      succeeded(verifyCompatibleShape(shaped(value).getShape(), shape)))
-    return success();
-  return op->emitOpError("expected ")
-         << name << " to be " << meaning << " = " << toString(shape)
-         << " in orientation " << stringifyOrientation(orientation) << ", got "
-         << value.getType();
-}
-
-/// The same for what has one value per query.
-static LogicalResult verifyRowStats(Operation *op, Orientation orientation,
-                                    ArrayRef<NamedValue> tiles,
-                                    const StepSizes &sizes) {
-  StringRef meaning =
-      orientation == Orientation::QK ? "queries x 1" : "1 x queries";
-  for (NamedValue tile : tiles)
-    if (failed(verifyTile(op, orientation, tile, meaning,
-                          getRowStatShape(orientation, sizes))))
-      return failure();
   return success();
 }
 
@@ -318,7 +213,7 @@ LogicalResult OnlineAttnOp::verify() {
           sizes)) ||
       failed(verifyScoreOf(*this, getM(), sizes)))
     return failure();
-  return verifyScale(*this);
+  return verifyScale(*this, getScale());
 }
 
 LogicalResult OnlineAttnOp::inferReturnTypes(MLIRContext *,
@@ -482,7 +377,7 @@ LogicalResult OnlineAttnGradOp::verify() {
     if (gradient.getType() != getLse().getType())
       return emitOpError("expected dcaptures of the type of lse, ")
              << getLse().getType() << ", got " << gradient.getType();
-  return verifyScale(*this);
+  return verifyScale(*this, getScale());
 }
 
 LogicalResult
@@ -585,190 +480,4 @@ void OnlineAttnGradOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
       setName(result, name);
   for (Value result : getDcapturesOut())
     setName(result, "dcapture");
-}
-
-//===----------------------------------------------------------------------===//
-// OnlineInitOp
-//===----------------------------------------------------------------------===//
-
-/// That acc, m and l are the state of queries.
-template <typename Op> static LogicalResult verifyState(Op op) {
-  if (failed(verifyElements(
-          op, "acc, m and l",
-          {{"acc", op.getAcc()}, {"m", op.getM()}, {"l", op.getL()}}, {})))
-    return failure();
-  Orientation orientation = op.getOrientation();
-  unsigned queries = orientation == Orientation::QK ? 0 : 1;
-  StepSizes sizes{};
-  sizes.queries = getCommonExtent({shaped(op.getAcc()).getDimSize(queries),
-                                   shaped(op.getM()).getDimSize(queries)});
-  sizes.valueHeadDim = shaped(op.getAcc()).getDimSize(1 - queries);
-  if (failed(verifyTile(op, orientation, {"acc", op.getAcc()},
-                        queries ? "value head_dim x queries"
-                                : "queries x value head_dim",
-                        getAccTileShape(orientation, sizes))) ||
-      failed(verifyRowStats(op, orientation, {{"m", op.getM()}}, sizes)))
-    return failure();
-  return verifyScale(op);
-}
-
-LogicalResult OnlineInitOp::verify() {
-  for (Value tile : getResults())
-    if (!shaped(tile).hasStaticShape())
-      return emitOpError("expected static extents, got ") << tile.getType();
-  return verifyState(*this);
-}
-
-std::array<double, 3> OnlineInitOp::getNumbers(double scale,
-                                               FloatType compute) {
-  // Neither m nor its product with the factor of large scores overflows.
-  int most = APFloat::semanticsMaxExponent(compute.getFloatSemantics());
-  double m = std::max(std::ldexp(-1.0, most - 1) /
-                          OnlineAttnOp::getCoarseFactor(scale),
-                      std::ldexp(-1.0, most));
-  return {0.0, m, 0.0};
-}
-
-std::array<double, 3> OnlineInitOp::getNumbers() {
-  return getNumbers(getScale().convertToDouble(),
-                    cast<FloatType>(elementOf(getM())));
-}
-
-void OnlineInitOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
-  setName(getAcc(), "acc");
-  setName(getM(), "m");
-  setName(getL(), "l");
-}
-
-//===----------------------------------------------------------------------===//
-// OnlineFinishOp
-//===----------------------------------------------------------------------===//
-
-unsigned OnlineFinishOp::getQueriesDim(Value tile) {
-  // Rows of out are queries in either orientation.
-  return tile == getOut() || getOrientation() == Orientation::QK ? 0 : 1;
-}
-
-LogicalResult OnlineFinishOp::verify() {
-  if (failed(verifyState(*this)))
-    return failure();
-  if (getSink() && getSink().getType() != getM().getType())
-    return emitOpError("expected a sink of the type of m, ")
-           << getM().getType() << ", got " << getSink().getType();
-  return success();
-}
-
-LogicalResult OnlineFinishOp::inferReturnTypes(MLIRContext *,
-                                               std::optional<Location>,
-                                               OnlineFinishOp::Adaptor adaptor,
-                                               SmallVectorImpl<Type> &types) {
-  auto acc = cast<RankedTensorType>(adaptor.getAcc().getType());
-  SmallVector<int64_t> shape(acc.getShape());
-  if (adaptor.getOrientation() == Orientation::KQ)
-    std::swap(shape[0], shape[1]);
-  types.push_back(RankedTensorType::get(shape, acc.getElementType()));
-  types.push_back(adaptor.getM().getType());
-  return success();
-}
-
-void OnlineFinishOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
-  setName(getOut(), "out");
-  setName(getLse(), "lse");
-}
-
-//===----------------------------------------------------------------------===//
-// OnlineMergeOp
-//===----------------------------------------------------------------------===//
-
-unsigned OnlineMergeOp::getQueriesDim(Value) {
-  return getOrientation() == Orientation::QK ? 0 : 1;
-}
-
-LogicalResult OnlineMergeOp::verify() { return verifyState(*this); }
-
-LogicalResult OnlineMergeOp::inferReturnTypes(MLIRContext *,
-                                              std::optional<Location>,
-                                              OnlineMergeOp::Adaptor adaptor,
-                                              SmallVectorImpl<Type> &types) {
-  for (Value state : {adaptor.getAcc(), adaptor.getM(), adaptor.getL()})
-    types.push_back(state.getType());
-  return success();
-}
-
-void OnlineMergeOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
-  setName(getAccOut(), "acc");
-  setName(getMOut(), "m");
-  setName(getLOut(), "l");
-}
-
-//===----------------------------------------------------------------------===//
-// RowDotOp, OnlineStatisticsOp, OnlineSinkGradOp
-//===----------------------------------------------------------------------===//
-
-LogicalResult RowDotOp::verify() {
-  if (failed(verifyElements(*this, "the result", {{"the result", getResult()}},
-                            {{"lhs", getLhs()}})))
-    return failure();
-  int64_t rows = shaped(getLhs()).getDimSize(0);
-  if (shaped(getResult()).getShape() == ArrayRef<int64_t>{rows, 1})
-    return success();
-  return emitOpError("expected a result of ")
-         << toString({rows, 1}) << ", a number for each row, got "
-         << getResult().getType();
-}
-
-unsigned OnlineStatisticsOp::getQueriesDim(Value tile) {
-  return shaped(tile).getDimSize(0) == 1 ? 1 : 0;
-}
-
-LogicalResult OnlineStatisticsOp::verify() {
-  if (failed(verifyElements(*this, "lse", {{"lse", getLse()}}, {})))
-    return failure();
-  for (NamedValue tile :
-       {NamedValue{"dlse", getDlse()}, NamedValue{"a sink", getSink()}})
-    if (tile.value && tile.value.getType() != getLse().getType())
-      return emitOpError("expected ")
-             << tile.name << " of the type of lse, " << getLse().getType()
-             << ", got " << tile.value.getType();
-  if (llvm::is_contained(shaped(getLse()).getShape(), 1))
-    return success();
-  return emitOpError("expected a number for each query, R x 1 or 1 x R, got ")
-         << getLse().getType();
-}
-
-LogicalResult
-OnlineStatisticsOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
-                                     OnlineStatisticsOp::Adaptor adaptor,
-                                     SmallVectorImpl<Type> &types) {
-  types.append(adaptor.getSink() ? 3 : 2, adaptor.getLse().getType());
-  return success();
-}
-
-void OnlineStatisticsOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
-  setName(getRowLse(), "lse");
-  setName(getDelta(), "delta");
-  if (getSinkTerm())
-    setName(getSinkTerm(), "term");
-}
-
-LogicalResult OnlineSinkGradOp::verify() {
-  if (failed(verifyElements(*this, "terms", {{"terms", getTerms()}}, {})))
-    return failure();
-  if (shaped(getTerms()).getDimSize(0) != 1)
-    return emitOpError("expected terms to have one row, got ")
-           << getTerms().getType();
-  return success();
-}
-
-LogicalResult
-OnlineSinkGradOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
-                                   OnlineSinkGradOp::Adaptor adaptor,
-                                   SmallVectorImpl<Type> &types) {
-  auto terms = cast<RankedTensorType>(adaptor.getTerms().getType());
-  types.push_back(RankedTensorType::get({1, 1}, terms.getElementType()));
-  return success();
-}
-
-void OnlineSinkGradOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
-  setName(getDsink(), "dsink");
 }

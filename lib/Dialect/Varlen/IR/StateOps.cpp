@@ -1,0 +1,204 @@
+//===- StateOps.cpp - The state of rows before and after steps ------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileVerifier.h"
+#include "varlen/Dialect/Varlen/IR/VarlenShape.h"
+
+#include "mlir/IR/OpImplementation.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::varlen;
+using namespace mlir::varlen::detail;
+
+//===----------------------------------------------------------------------===//
+// OnlineInitOp
+//===----------------------------------------------------------------------===//
+
+/// That acc, m and l are the state of queries.
+template <typename Op> static LogicalResult verifyState(Op op) {
+  if (failed(verifyElements(
+          op, "acc, m and l",
+          {{"acc", op.getAcc()}, {"m", op.getM()}, {"l", op.getL()}}, {})))
+    return failure();
+  Orientation orientation = op.getOrientation();
+  unsigned queries = orientation == Orientation::QK ? 0 : 1;
+  StepSizes sizes{};
+  sizes.queries = getCommonExtent({shaped(op.getAcc()).getDimSize(queries),
+                                   shaped(op.getM()).getDimSize(queries)});
+  sizes.valueHeadDim = shaped(op.getAcc()).getDimSize(1 - queries);
+  if (failed(verifyTile(op, orientation, {"acc", op.getAcc()},
+                        queries ? "value head_dim x queries"
+                                : "queries x value head_dim",
+                        getAccTileShape(orientation, sizes))) ||
+      failed(verifyRowStats(op, orientation, {{"m", op.getM()}}, sizes)))
+    return failure();
+  return verifyScale(op, op.getScale());
+}
+
+LogicalResult OnlineInitOp::verify() {
+  for (Value tile : getResults())
+    if (!shaped(tile).hasStaticShape())
+      return emitOpError("expected static extents, got ") << tile.getType();
+  return verifyState(*this);
+}
+
+std::array<double, 3> OnlineInitOp::getNumbers(double scale,
+                                               FloatType compute) {
+  // Neither m nor its product with the factor of large scores overflows.
+  int most = APFloat::semanticsMaxExponent(compute.getFloatSemantics());
+  double m = std::max(std::ldexp(-1.0, most - 1) /
+                          OnlineAttnOp::getCoarseFactor(scale),
+                      std::ldexp(-1.0, most));
+  return {0.0, m, 0.0};
+}
+
+std::array<double, 3> OnlineInitOp::getNumbers() {
+  return getNumbers(getScale().convertToDouble(),
+                    cast<FloatType>(elementOf(getM())));
+}
+
+void OnlineInitOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getAcc(), "acc");
+  setName(getM(), "m");
+  setName(getL(), "l");
+}
+
+//===----------------------------------------------------------------------===//
+// OnlineFinishOp
+//===----------------------------------------------------------------------===//
+
+unsigned OnlineFinishOp::getQueriesDim(Value tile) {
+  // Rows of out are queries in either orientation.
+  return tile == getOut() || getOrientation() == Orientation::QK ? 0 : 1;
+}
+
+LogicalResult OnlineFinishOp::verify() {
+  if (failed(verifyState(*this)))
+    return failure();
+  if (getSink() && getSink().getType() != getM().getType())
+    return emitOpError("expected a sink of the type of m, ")
+           << getM().getType() << ", got " << getSink().getType();
+  return success();
+}
+
+LogicalResult OnlineFinishOp::inferReturnTypes(MLIRContext *,
+                                               std::optional<Location>,
+                                               OnlineFinishOp::Adaptor adaptor,
+                                               SmallVectorImpl<Type> &types) {
+  auto acc = cast<RankedTensorType>(adaptor.getAcc().getType());
+  SmallVector<int64_t> shape(acc.getShape());
+  if (adaptor.getOrientation() == Orientation::KQ)
+    std::swap(shape[0], shape[1]);
+  types.push_back(RankedTensorType::get(shape, acc.getElementType()));
+  types.push_back(adaptor.getM().getType());
+  return success();
+}
+
+void OnlineFinishOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getOut(), "out");
+  setName(getLse(), "lse");
+}
+
+//===----------------------------------------------------------------------===//
+// OnlineMergeOp
+//===----------------------------------------------------------------------===//
+
+unsigned OnlineMergeOp::getQueriesDim(Value) {
+  return getOrientation() == Orientation::QK ? 0 : 1;
+}
+
+LogicalResult OnlineMergeOp::verify() { return verifyState(*this); }
+
+LogicalResult OnlineMergeOp::inferReturnTypes(MLIRContext *,
+                                              std::optional<Location>,
+                                              OnlineMergeOp::Adaptor adaptor,
+                                              SmallVectorImpl<Type> &types) {
+  for (Value state : {adaptor.getAcc(), adaptor.getM(), adaptor.getL()})
+    types.push_back(state.getType());
+  return success();
+}
+
+void OnlineMergeOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getAccOut(), "acc");
+  setName(getMOut(), "m");
+  setName(getLOut(), "l");
+}
+
+//===----------------------------------------------------------------------===//
+// RowDotOp, OnlineStatisticsOp, OnlineSinkGradOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult RowDotOp::verify() {
+  if (failed(verifyElements(*this, "the result", {{"the result", getResult()}},
+                            {{"lhs", getLhs()}})))
+    return failure();
+  int64_t rows = shaped(getLhs()).getDimSize(0);
+  if (shaped(getResult()).getShape() == ArrayRef<int64_t>{rows, 1})
+    return success();
+  return emitOpError("expected a result of ")
+         << toString({rows, 1}) << ", a number for each row, got "
+         << getResult().getType();
+}
+
+unsigned OnlineStatisticsOp::getQueriesDim(Value tile) {
+  return shaped(tile).getDimSize(0) == 1 ? 1 : 0;
+}
+
+LogicalResult OnlineStatisticsOp::verify() {
+  if (failed(verifyElements(*this, "lse", {{"lse", getLse()}}, {})))
+    return failure();
+  for (NamedValue tile :
+       {NamedValue{"dlse", getDlse()}, NamedValue{"a sink", getSink()}})
+    if (tile.value && tile.value.getType() != getLse().getType())
+      return emitOpError("expected ")
+             << tile.name << " of the type of lse, " << getLse().getType()
+             << ", got " << tile.value.getType();
+  if (llvm::is_contained(shaped(getLse()).getShape(), 1))
+    return success();
+  return emitOpError("expected a number for each query, R x 1 or 1 x R, got ")
+         << getLse().getType();
+}
+
+LogicalResult
+OnlineStatisticsOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                     OnlineStatisticsOp::Adaptor adaptor,
+                                     SmallVectorImpl<Type> &types) {
+  types.append(adaptor.getSink() ? 3 : 2, adaptor.getLse().getType());
+  return success();
+}
+
+void OnlineStatisticsOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getRowLse(), "lse");
+  setName(getDelta(), "delta");
+  if (getSinkTerm())
+    setName(getSinkTerm(), "term");
+}
+
+LogicalResult OnlineSinkGradOp::verify() {
+  if (failed(verifyElements(*this, "terms", {{"terms", getTerms()}}, {})))
+    return failure();
+  if (shaped(getTerms()).getDimSize(0) != 1)
+    return emitOpError("expected terms to have one row, got ")
+           << getTerms().getType();
+  return success();
+}
+
+LogicalResult
+OnlineSinkGradOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                   OnlineSinkGradOp::Adaptor adaptor,
+                                   SmallVectorImpl<Type> &types) {
+  auto terms = cast<RankedTensorType>(adaptor.getTerms().getType());
+  types.push_back(RankedTensorType::get({1, 1}, terms.getElementType()));
+  return success();
+}
+
+void OnlineSinkGradOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getDsink(), "dsink");
+}
