@@ -1,6 +1,6 @@
 """A user's own linalg through varlen-to-cpu against numpy in f64: contractions of any
 sizes, orders and types, elementwise chains, reductions along rows and columns,
-transposes; on every CPU target that this machine runs, with one thread and two, whose
+transposes, gathers; on every CPU target that this machine runs, with one thread and two, whose
 results are the same bit for bit.
 """
 
@@ -212,6 +212,37 @@ def transpose(shape, permutation, dtype, dynamic, targets):
           targets)  # fmt: skip
 
 
+def gather(m, n, rows, columns, dtype, dynamic, targets):
+    """Rows of a table, or columns of it, by number."""
+    for along, extent in ((0, rows), (1, columns)):
+        f = Function(dynamic)
+        table = f.argument("x", (rows, columns), dtype)
+        count = m if along == 0 else n
+        numbers = rng.integers(0, extent, count).astype(np.int32)
+        f.inputs["ids"] = numbers
+        f.arguments.append(f'%ids: {f.type((count,), "i32")} {{varlen.name = "ids"}}')
+        golden = 2 * np.take(table, numbers, axis=along)
+        type = f.type(golden.shape, dtype)
+        sources = [("x", (rows, columns), dtype, 0), ("x", (rows, columns), dtype, 1)]
+        sources[along] = ("ids", (count,), "i32", 0)
+        f.empty("e", golden.shape, dtype, sources)
+        place = "%number, %j" if along == 0 else "%i, %number"
+        body = f"""^bb0(%id: i32, %o: {dtype}):
+          %number = arith.index_cast %id : i32 to index
+          %i = linalg.index 0 : index
+          %j = linalg.index 1 : index
+          %0 = tensor.extract %x[{place}] : {f.type((rows, columns), dtype)}
+          %1 = arith.addf %0, %0 : {dtype}
+          linalg.yield %1 : {dtype}"""
+        maps = [I if along == 0 else J, IJ]
+        f.body.append(
+            f"%y = {generic(['ids'], 'e', maps, PARALLEL, body, [f.type((count,), 'i32'), type])}"
+        )
+        f.body.append(f"return %y : {type}")
+        check(f"gather {golden.shape} along {along} {dtype} {dynamic=}", f, type, dtype, golden,
+              0.0, targets)  # fmt: skip
+
+
 def angles(n, name, targets):
     """Sines and cosines of large angles, as positions make them."""
     f = Function(dynamic=True)
@@ -311,6 +342,10 @@ for m, n in [(1, 1), (3, 17), (300, 129)]:
         for along in (0, 1):
             for kind in ("sum", "max"):
                 reduction(m, n, "f32", along, kind, dynamic, ["avx2"])
+for dtype in ("f64", "f32", "bf16"):
+    gather(70, 131, 40, 201, dtype, dtype != "f32", ["host"])
+gather(3, 5, 7, 1, "f32", True, ALL_TARGETS)
+gather(0, 0, 2, 3, "f16", True, ["avx2"])
 for name in ("sin", "cos"):
     angles(1013, name, ALL_TARGETS)
 for dtype in ("f64", "f16", "bf16"):

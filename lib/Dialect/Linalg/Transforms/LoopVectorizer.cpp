@@ -108,7 +108,9 @@ void LoopVectorizer::emitStore(OpOperand &operand, Value value, Value offset,
 }
 
 Value LoopVectorizer::cloneOp(Operation &source, IRMapping &map, Value offset,
-                              int64_t lanes) {
+                              int64_t lanes, Value mask) {
+  if (auto load = dyn_cast<memref::LoadOp>(source))
+    return emitRead(load, map, offset, lanes, mask);
   if (auto index = dyn_cast<linalg::IndexOp>(source)) {
     if (index.getDim() != vectorDim)
       return indices[index.getDim()];
@@ -156,8 +158,12 @@ SmallVector<Value> LoopVectorizer::emitBody(Value offset, int64_t lanes,
     map.map(argument,
             before ? before : emitOperand(operand, offset, lanes, mask));
   }
-  for (Operation &inner : body->without_terminator())
-    map.map(inner.getResult(0), cloneOp(inner, map, offset, lanes));
+  for (Operation &inner : body->without_terminator()) {
+    if (auto check = dyn_cast<cf::AssertOp>(inner))
+      emitAssert(check, map, lanes, mask);
+    else
+      map.map(inner.getResult(0), cloneOp(inner, map, offset, lanes, mask));
+  }
   SmallVector<Value> results;
   for (Value value : body->getTerminator()->getOperands())
     results.push_back(map.lookupOrDefault(value));
@@ -257,8 +263,7 @@ void LoopVectorizer::emitParallel(Value extent) {
     }
     return;
   }
-  // LLVM takes masked vectors of narrow floats apart, by library calls.
-  if (hasNarrowFloats()) {
+  if (isOneByOne()) {
     emitLoop(b, whole, extent, 1,
              [&](Value offset) { step(offset, 1, Value()); });
     return;
@@ -282,8 +287,7 @@ void LoopVectorizer::emitReductions(Value extent) {
         return emitStep(offset, numLanes, Value(), state);
       });
   std::optional<int64_t> number = getConstantIntValue(rest);
-  bool isOneByOne = hasNarrowFloats();
-  if (!isOneByOne && (!number || *number)) {
+  if (!isOneByOne() && (!number || *number)) {
     Value mask = emitMask(rest, numLanes);
     SmallVector<Value> next = emitStep(whole, numLanes, mask, sums);
     for (auto [sum, value] : llvm::zip_equal(sums, next))
@@ -307,7 +311,7 @@ void LoopVectorizer::emitReductions(Value extent) {
     Value result = b.clone(*combiner, map)->getResult(0);
     memref::StoreOp::create(b, result, init->get(), at);
   }
-  if (!isOneByOne || number == 0)
+  if (!isOneByOne() || number == 0)
     return;
   emitLoop(b, whole, extent, 1, [&](Value offset) {
     SmallVector<Value> state;

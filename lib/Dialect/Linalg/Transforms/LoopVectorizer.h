@@ -20,7 +20,9 @@
 #include "varlen/Dialect/Varlen/Utils/PairMap.h"
 #include "varlen/Target/CPUTarget.h"
 
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -31,6 +33,10 @@ namespace mlir::varlen {
 
 /// Whether a function is a library call for each lane: worth no vector.
 bool isLibraryCall(Operation *op);
+
+/// Whether vectors of the type can be read from memory: elements of whole
+/// bytes.
+bool isVectorElement(Type type);
 
 /// Vectorizes an operation of any rank along one of its loops: elementwise
 /// operations, broadcasts, copies, transpositions and reductions, along the
@@ -55,7 +61,17 @@ private:
   LogicalResult checkAlong(unsigned dim, unsigned &numStrided,
                            std::string &reason);
   bool hasNarrowFloats();
+  bool isOneByOne();
   Access getAccess(OpOperand &operand, unsigned dim);
+
+  LogicalResult checkRead(memref::LoadOp load, std::string &reason);
+  bool variesAlong(Value value, unsigned dim);
+  Access getAccess(memref::LoadOp load, unsigned dim);
+  bool hasReadsOfLanes();
+  Value emitRead(memref::LoadOp load, const IRMapping &map, Value offset,
+                 int64_t lanes, Value mask);
+  void emitAssert(cf::AssertOp source, const IRMapping &map, int64_t lanes,
+                  Value mask);
 
   bool isCarried(ArrayRef<unsigned> dims);
   void hoistLoads(ArrayRef<unsigned> dims);
@@ -77,7 +93,8 @@ private:
                     Value mask);
   void emitStore(OpOperand &operand, Value value, Value offset, int64_t lanes,
                  Value mask);
-  Value cloneOp(Operation &source, IRMapping &map, Value offset, int64_t lanes);
+  Value cloneOp(Operation &source, IRMapping &map, Value offset, int64_t lanes,
+                Value mask);
   SmallVector<Value> getIndices(AffineMap map, Value offset);
   Value emitMask(Value rest, int64_t lanes);
   Value emitSplat(Value scalar, int64_t lanes);
@@ -94,6 +111,8 @@ private:
   /// these; and how far a step goes.
   std::optional<unsigned> pairDim;
   int64_t getStep(unsigned dim) { return dim == pairDim ? 2 : 1; }
+  /// What the body reads beside its arguments.
+  SmallVector<memref::LoadOp> reads;
   /// Of results that are reduced along that loop.
   SmallVector<Operation *> combiners;
   /// The results that the accumulators of a step are of, the number of each.

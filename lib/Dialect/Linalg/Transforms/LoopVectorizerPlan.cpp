@@ -10,6 +10,7 @@
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -25,9 +26,7 @@ static int64_t getNumRegisters(const CPUTarget &target) {
   return target.vectorRegisters >= 32 ? 4 : 2;
 }
 
-/// Whether vectors of the type can be read from memory: elements of whole
-/// bytes.
-static bool isVectorElement(Type type) {
+bool varlen::isVectorElement(Type type) {
   if (auto integer = dyn_cast<IntegerType>(type))
     return llvm::is_contained({8u, 16u, 32u, 64u}, integer.getWidth());
   return type.isIndex() || type.isF16() || type.isBF16() || type.isF32() ||
@@ -58,8 +57,17 @@ bool varlen::isLibraryCall(Operation *op) {
 
 LogicalResult LoopVectorizer::checkBody(std::string &reason) {
   for (Operation &inner : op.getBlock()->without_terminator()) {
-    if (isa<linalg::IndexOp>(inner) || matchPattern(&inner, m_Constant()))
+    if (isa<linalg::IndexOp, cf::AssertOp>(inner) ||
+        matchPattern(&inner, m_Constant()))
       continue;
+    // Of memory that the body captures, for checks of what it reads there.
+    if (isa<memref::DimOp>(inner))
+      continue;
+    if (auto load = dyn_cast<memref::LoadOp>(inner)) {
+      if (failed(checkRead(load, reason)))
+        return failure();
+      continue;
+    }
     if (!OpTrait::hasElementwiseMappableTraits(&inner) ||
         inner.getNumResults() != 1 || isLibraryCall(&inner)) {
       reason =
@@ -107,6 +115,8 @@ LogicalResult LoopVectorizer::checkAlong(unsigned dim, unsigned &numStrided,
   numStrided = 0;
   for (OpOperand *input : op.getDpsInputOperands())
     numStrided += getAccess(*input, dim) == Access::Strided;
+  for (memref::LoadOp load : reads)
+    numStrided += getAccess(load, dim) == Access::Strided;
   for (auto [position, init] : llvm::enumerate(op.getDpsInitsMutable())) {
     Access access = getAccess(init, dim);
     // Also the elements that are computed on the way to a reduction.
@@ -181,6 +191,8 @@ LogicalResult LoopVectorizer::plan(std::string &reason) {
   }
   if (failed(checkBody(reason)))
     return failure();
+  for (memref::LoadOp load : reads)
+    bytes = std::max(bytes, getBytes(load.getType()));
 
   // Contiguous inputs first, then a loop that is not reduced, then the inner
   // one.
@@ -226,8 +238,18 @@ LogicalResult LoopVectorizer::plan(std::string &reason) {
 }
 
 bool LoopVectorizer::hasNarrowFloats() {
-  return llvm::any_of(op->getOperandTypes(), [](Type type) {
+  auto isNarrow = [](Type type) {
     Type element = getElementTypeOrSelf(type);
     return isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32;
-  });
+  };
+  return llvm::any_of(op->getOperandTypes(), isNarrow) ||
+         llvm::any_of(reads, [&](memref::LoadOp load) {
+           return isNarrow(load.getType());
+         });
+}
+
+/// Whether what is less than a vector is done in steps of one lane. LLVM takes
+/// masked vectors of narrow floats apart, by library calls.
+bool LoopVectorizer::isOneByOne() {
+  return hasNarrowFloats() || hasReadsOfLanes();
 }

@@ -234,7 +234,9 @@ def VarlenVectorizeLinalg
     `varlen.in_order` whose right factor has the contracted loop last. One with
     `varlen.add_last` adds what is in memory to the sum of its products. Results that are
     pairs of rows, of the map `(i, j) -> (i floordiv 2, j, i mod 2)`, are written two rows
-    at once.
+    at once. What a body reads by `memref.load` is a vector where the last index is the
+    loop of vectors and the others are the same in all lanes, as in a gather of rows, and
+    is read one element at a time elsewhere; a `cf.assert` is one of all lanes.
 
     *Requires*: linalg on memrefs; others are left as they are.
     *Guarantees*: no linalg on memrefs is left. Operations without a vector form
@@ -266,9 +268,9 @@ def VarlenVectorizeLinalg
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
-    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
-    "::mlir::x86vector::X86VectorDialect"];
+    "::mlir::cf::ControlFlowDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect", "::mlir::x86vector::X86VectorDialect"];
   let options = [
     Option<"target", "target", "std::string", "\"host\"",
            "CPU to generate code for: host, or a name of the target table">];
