@@ -17,3 +17,13 @@ llvm.func @external()
 llvm.func @f() {
   llvm.return
 }
+
+// What mlir-translate would not read.
+// CHECK-LABEL: llvm.func @flags
+// CHECK: llvm.fpext %{{.*}} : f16 to f32
+// CHECK: llvm.fptrunc %{{.*}} : f32 to f16
+llvm.func @flags(%x: f16) -> f16 {
+  %0 = llvm.fpext %x {fastmath = #arith.fastmath<contract>} : f16 to f32
+  %1 = llvm.fptrunc %0 {fastmath = #arith.fastmath<contract>} : f32 to f16
+  llvm.return %1 : f16
+}
