@@ -1,11 +1,13 @@
 """A user's own linalg through varlen-to-cpu against numpy in f64: contractions of any
 sizes, orders and types, elementwise chains, reductions along rows and columns,
 transposes, gathers; on every CPU target that this machine runs, with one thread and two, whose
-results are the same bit for bit.
+results are the same bit for bit. With --neon what AVX2 runs, for AArch64 under qemu.
 """
 
 # REQUIRES: venv
 # RUN: %python %s
+
+import sys
 
 import numpy as np
 
@@ -14,6 +16,8 @@ from varlen import dtypes
 
 rng = np.random.default_rng(11)
 failed = 0
+# With --neon: what is to be run, and how each is judged.
+neon = [] if sys.argv[1:] == ["--neon"] else None
 
 
 def tensor(shape, dtype):
@@ -53,26 +57,40 @@ class Function:
             f"%{name} = tensor.empty({', '.join(sizes)}) : {self.type(shape, dtype)}"
         )
 
-    def run(self, result, **flags):
-        text = (
+    def text(self, result):
+        return (
             f"func.func @f({', '.join(self.arguments)}) -> ({result} "
             '{varlen.name = "y"}) {\n' + "\n".join(self.body) + "\n}\n"
         )
-        return varlen.run(text, self.inputs, **flags)["y"]
+
+    def run(self, result, **flags):
+        return varlen.run(self.text(result), self.inputs, **flags)["y"]
+
+
+def judge(label, value, golden, tolerance):
+    """Whether the error is within the tolerance; says so if not."""
+    global failed
+    value = dtypes.widen(value)
+    error = np.max(np.abs(value - golden) / (1 + np.abs(golden)), initial=0.0)
+    if not error <= tolerance:
+        print(f"FAIL {label}: error {error:.2e}, wanted {tolerance:.0e}")
+        failed += 1
 
 
 def check(label, function, result, dtype, golden, tolerance, targets):
     global failed
+    if neon is not None:
+        if "avx2" in targets:
+            like = dtypes.narrow(np.zeros(golden.shape), dtype)
+            function = (function.text(result), list(function.inputs.values()), like)
+            neon.append((function, (label + " neon", golden, tolerance)))
+        return
     for target in targets:
         one = function.run(result, target=target, threads=1)
         two = function.run(result, target=target, threads=2)
-        value = dtypes.widen(one)
-        error = np.max(np.abs(value - golden) / (1 + np.abs(golden)), initial=0.0)
-        good = error <= tolerance and np.array_equal(
-            one.view(np.uint8), two.view(np.uint8)
-        )
-        if not good:
-            print(f"FAIL {label} {target}: error {error:.2e}, wanted {tolerance:.0e}")
+        judge(f"{label} {target}", one, golden, tolerance)
+        if not np.array_equal(one.view(np.uint8), two.view(np.uint8)):
+            print(f"FAIL {label} {target}: two threads have other bits")
             failed += 1
 
 
@@ -355,6 +373,16 @@ for dtype in ("f64", "f16", "bf16"):
     if dtype == "f64":
         reduction(33, 150, dtype, 1, "sum", True, ["avx2", "host"])
         reduction(33, 150, dtype, 0, "sum", True, ["avx2", "host"])
+
+
+if neon is not None:
+    import cross
+
+    values = cross.run([function for function, _ in neon])
+    for value, (_, (label, golden, tolerance)) in zip(values, neon):
+        judge(label, value, golden, tolerance)
+    print(f"{len(neon)} functions, {failed} failed")
+    raise SystemExit(failed != 0)
 
 
 def rows_alone(lhs, rhs, dtype, target):
