@@ -13,6 +13,7 @@ import json
 import math
 import pathlib
 import sys
+import time
 
 import numpy as np
 
@@ -117,7 +118,7 @@ def check_isolation(module, parameters, batch):
 
 
 def train_torch(parameters, batches):
-    """The same in PyTorch; returns the loss of each step."""
+    """The same in PyTorch; returns the loss of each step, and the seconds of all."""
     import torch
     from torch.nn import functional as F
 
@@ -164,14 +165,14 @@ def train_torch(parameters, batches):
 
     vector = torch.from_numpy(parameters.copy()).requires_grad_()
     optimizer = torch.optim.Adam([vector], lr=RATE, betas=BETAS, eps=1e-8)
-    values = []
+    values, begin = [], time.perf_counter()
     for step in range(len(batches["tokens"])):
         optimizer.zero_grad()
         value = loss(vector, {key: rows[step] for key, rows in batches.items()})
         value.backward()
         optimizer.step()
         values.append(value.item())
-    return np.array(values)
+    return np.array(values), time.perf_counter() - begin
 
 
 def plot(path, ours, theirs):
@@ -224,8 +225,10 @@ def main():
     print(f"a changed document leaves the losses of the others {'the same' if isolated else 'NOT THE SAME'}")
     theirs = None
     if arguments.torch:
-        theirs = train_torch(parameters, batches)
+        theirs, seconds = train_torch(parameters, batches)
         difference = np.abs(losses - theirs) / np.abs(theirs)
+        steps = arguments.steps / 1e3
+        print(f"a step takes {figures['ms_median'] / 1e3 / steps:.1f} ms, with PyTorch {seconds / steps:.1f} ms")
         print(
             f"PyTorch's losses: largest relative difference {difference.max():.1e},"
             f" {difference[:few].max():.1e} in the first {few} steps"
