@@ -17,82 +17,14 @@
 
 #include "GenericRule.h"
 
-#include "PointSum.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
-
-namespace {
-
-/// A result with a cotangent.
-struct Output {
-  /// How it comes from the contributions of the points.
-  enum Kind { Elementwise, Sum, Extremum };
-  Kind kind;
-  OpOperand *init;
-  AffineMap map;
-  /// What the body makes of one point: the yielded value, or of an extremum the
-  /// candidate.
-  Value contribution;
-  Value result, cotangent;
-  /// Of an extremum: how many points attain it, which share its cotangent.
-  Value count;
-};
-
-class GenericRule {
-public:
-  GenericRule(linalg::GenericOp op, ValueRange results, VJPBuilder &b)
-      : op(op), results(results), b(b), body(op.getBody()) {}
-
-  LogicalResult run();
-
-private:
-  LogicalResult findOutputs();
-  std::optional<Output::Kind> classify(OpOperand &init, Value &contribution);
-  LogicalResult countExtrema(Output &output);
-  void pullBackInit(const Output &output);
-  LogicalResult pullBackInput(Value operand, Value inBody, AffineMap map);
-  LogicalResult pullBackGather(Value tensor);
-
-  /// What stands for the arguments of the body at one point.
-  struct Point {
-    /// One for each; null for the accumulator of a reduction.
-    SmallVector<Value> arguments;
-    /// For each output.
-    SmallVector<Value> results, cotangents, counts;
-    /// Where linalg.index does not know it.
-    ValueRange position;
-  };
-  /// The operands at a point and, for the outputs, what belongs to them.
-  SmallVector<Input> getInputs(bool withOutputs);
-  Point getPoint(ValueRange inputs, bool withOutputs);
-  SmallVector<Operation *> cloneBody(OpBuilder &builder, const Point &point,
-                                     IRMapping &mapping);
-  /// The cotangent of `value`, which is an argument of the body, captured by
-  /// it, or in it; null for zero.
-  FailureOr<Value> pullBackBody(OpBuilder &builder, const Point &point,
-                                Value value);
-
-  bool isInput(OpOperand &operand);
-  AffineMap getMap(OpOperand &operand) {
-    return op.getMatchingIndexingMap(&operand);
-  }
-
-  linalg::GenericOp op;
-  ValueRange results;
-  VJPBuilder &b;
-  Block *body;
-  SmallVector<Output> outputs;
-};
-
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // Outputs
@@ -326,85 +258,6 @@ LogicalResult GenericRule::pullBackInput(Value operand, Value inBody,
     *cotangent = tensor::ExtractOp::create(b, *cotangent);
   b.accumulate(operand, *cotangent);
   return success();
-}
-
-/// Elements of a captured tensor at places that are computed: a loop nest adds
-/// to those places, in the order of the iteration space.
-LogicalResult GenericRule::pullBackGather(Value tensor) {
-  SmallVector<tensor::ExtractOp> reads;
-  for (Operation *user : tensor.getUsers()) {
-    if (!body->findAncestorOpInBlock(*user) || isa<tensor::DimOp>(user))
-      continue;
-    auto read = dyn_cast<tensor::ExtractOp>(user);
-    if (!read || read->getBlock() != body)
-      return user->emitError("expected a tensor.extract, to differentiate by a "
-                             "tensor that a body captures");
-    reads.push_back(read);
-  }
-  if (reads.empty())
-    return success();
-
-  Location loc = b.getLoc();
-  SmallVector<Input> inputs = getInputs(/*withOutputs=*/true);
-  SmallVector<Value> lower, upper, steps;
-  SmallVector<OpFoldResult> extents;
-  for (OpOperand &operand : op->getOpOperands())
-    if (isa<RankedTensorType>(operand.get().getType()))
-      llvm::append_range(extents, b.getSizes(operand.get()));
-  AffineMap toLoops = op.getShapesToLoopsMap();
-  for (AffineExpr expr : toLoops.getResults()) {
-    unsigned position = cast<AffineDimExpr>(expr).getPosition();
-    lower.push_back(arith::ConstantIndexOp::create(b, 0));
-    steps.push_back(arith::ConstantIndexOp::create(b, 1));
-    upper.push_back(getValueOrCreateConstantIndexOp(b, loc, extents[position]));
-  }
-
-  LogicalResult status = success();
-  auto make = [&](OpBuilder &builder, Location loc, ValueRange position,
-                  ValueRange carried) -> scf::ValueVector {
-    VJPBuilder inner(loc, builder);
-    SmallVector<Value> elements;
-    for (const Input &input : inputs) {
-      if (!isa<RankedTensorType>(input.value.getType())) {
-        elements.push_back(input.value);
-        continue;
-      }
-      SmallVector<Value> indices;
-      for (AffineExpr expr : input.map.getResults()) {
-        auto dim = dyn_cast<AffineDimExpr>(expr);
-        indices.push_back(dim ? position[dim.getPosition()] : lower.front());
-      }
-      elements.push_back(
-          tensor::ExtractOp::create(inner, input.value, indices));
-    }
-    Point point = getPoint(elements, /*withOutputs=*/true);
-    point.position = position;
-    Value sum = carried.front();
-    for (tensor::ExtractOp read : reads) {
-      FailureOr<Value> term = pullBackBody(inner, point, read);
-      if (failed(term)) {
-        status = failure();
-        break;
-      }
-      if (!*term)
-        continue;
-      // The indices once more: they are as cheap as the body.
-      IRMapping mapping;
-      cloneBody(inner, point, mapping);
-      SmallVector<Value> indices;
-      for (Value index : read.getIndices())
-        indices.push_back(mapping.lookupOrDefault(index));
-      Value old = tensor::ExtractOp::create(inner, sum, indices);
-      sum =
-          tensor::InsertOp::create(inner, inner.add(old, *term), sum, indices);
-    }
-    return {sum};
-  };
-  b.accumulateInto(tensor, [&](Value sum) -> Value {
-    return scf::buildLoopNest(b, loc, lower, upper, steps, sum, make)
-        .results.front();
-  });
-  return status;
 }
 
 LogicalResult GenericRule::run() {

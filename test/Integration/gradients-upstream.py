@@ -130,6 +130,25 @@ case(
   return %y : tensor<?xf64>""",
     normal(5), 0.3, normal(2, 5),
 )  # fmt: skip
+case(
+    "gathered_rows", "(%e: tensor<?x3xf64>, %x: tensor<?x3xf64>, %rows: tensor<?xi32>) -> tensor<?x3xf64>",
+    """  %one = arith.constant 1 : index
+  %y = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]} ins(%rows : tensor<?xi32>) outs(%x : tensor<?x3xf64>) {
+  ^bb0(%row: i32, %a: f64):
+    %i = arith.index_cast %row : i32 to index
+    %j = linalg.index 1 : index
+    %g = tensor.extract %e[%i, %j] : tensor<?x3xf64>
+    %h = tensor.extract %e[%one, %j] : tensor<?x3xf64>
+    %0 = arith.mulf %a, %g : f64
+    %1 = arith.mulf %h, %h : f64
+    %2 = arith.addf %0, %1 : f64
+    linalg.yield %2 : f64
+  } -> tensor<?x3xf64>
+  return %y : tensor<?x3xf64>""",
+    normal(3, 3), normal(5, 3), np.array([2, 0, 2, 1, 0], np.int32),
+)  # fmt: skip
 for name, op in (("max", "maximumf"), ("min", "minnumf")):
     case(
         f"reduce_{name}", "(%x: tensor<?x?xf64>, %i: tensor<?xf64>) -> tensor<?xf64>",
