@@ -76,18 +76,15 @@ ContractionVectorizer::ContractionVectorizer(OpBuilder &builder,
   if (hasPanels)
     return;
   int64_t rows = ranges[form.rows], columns = ranges[form.columns];
-  // A tile that is read where it is takes as many rows as panels do.
-  if (isCached && rows >= sizes.rows) {
-    int64_t wide = 2 * sizes.vectors;
-    if (ShapedType::isStatic(columns) && columns % (wide * lanes) == 0 &&
-        sizes.rows % 2 == 0) {
-      sizes.vectors = wide;
-      sizes.rows /= 2;
-    }
-    return;
-  }
-  isCached = false;
-  sizes = getContractionTileInPlace(target);
+  // A tile that is read where it is takes as many sums as panels do.
+  ContractionTile wide = sizes;
+  wide.vectors *= 2;
+  wide.rows /= 2;
+  if (ShapedType::isStatic(columns) && columns % (wide.vectors * lanes) == 0)
+    sizes = wide;
+  isCached &= rows >= sizes.rows;
+  if (!isCached)
+    sizes = getContractionTileInPlace(target);
   if (ShapedType::isStatic(columns))
     sizes.vectors =
         std::clamp<int64_t>(llvm::divideCeil(columns, lanes), 1, sizes.vectors);
@@ -326,8 +323,14 @@ void ContractionVectorizer::emitMatrix() {
   emitLoop(b, index.constant(0), whole, step,
            [&](Value column) { emitRows(column, columns, /*isCut=*/false); });
   Value rest = index.sub(columns, whole);
-  if (getConstantIntValue(rest) == 0)
+  std::optional<int64_t> numLeft = getConstantIntValue(rest);
+  if (numLeft == 0)
     return;
+  if (numLeft && *numLeft % lanes == 0) {
+    // Whole vectors, but fewer of them.
+    sizes.vectors = *numLeft / lanes;
+    return emitRows(whole, rest, /*isCut=*/false);
+  }
   emitIf(b, index.less(index.constant(0), rest),
          [&] { emitRows(whole, rest, /*isCut=*/true); });
 }

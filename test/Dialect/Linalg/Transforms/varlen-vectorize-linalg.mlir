@@ -389,6 +389,26 @@ func.func @given(%a: memref<8x64xf32>, %x: memref<64x16xf32>, %c: memref<8x16xf3
   return
 }
 
+// Whole vectors of columns are not masked, however few there are.
+// CHECK-LABEL: func.func @narrow
+// CHECK-NOT: mask
+// CHECK: scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>)
+// CHECK-NOT: mask
+// CHECK-LABEL: func.func @odd
+// CHECK-NOT: mask
+// CHECK: scf.for {{.*}} -> (vector<8xf32>{{(, vector<8xf32>)+}})
+// CHECK: scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>)
+// CHECK-NOT: mask
+// CHECK: return
+func.func @narrow(%a: memref<6x64xf32>, %b: memref<64x8xf32>, %c: memref<6x8xf32>) {
+  linalg.matmul ins(%a, %b : memref<6x64xf32>, memref<64x8xf32>) outs(%c : memref<6x8xf32>)
+  return
+}
+func.func @odd(%a: memref<6x64xf32>, %b: memref<64x24xf32>, %c: memref<6x24xf32>) {
+  linalg.matmul ins(%a, %b : memref<6x64xf32>, memref<64x24xf32>) outs(%c : memref<6x24xf32>)
+  return
+}
+
 // What belongs to columns is read before the rows.
 // CHECK-LABEL: func.func @columns
 // CHECK: vector.load %{{.*}} : memref<1x16xf32>, vector<16xf32>
