@@ -74,7 +74,7 @@ OpFoldResult ProductCutter::getLength(const RowRange &range) {
 
 Value ProductCutter::emitTile(Value row, Value column, int64_t columns,
                               const RowRange &range, Value result) {
-  OpFoldResult one = b.getIndexAttr(1), height = b.getIndexAttr(kGranule),
+  OpFoldResult one = b.getIndexAttr(1), height = b.getIndexAttr(this->height),
                width = b.getIndexAttr(columns), begin = range.begin,
                length = getLength(range);
   if (range.end == depth && isConstantIntValue(range.begin, 0)) {
@@ -116,17 +116,17 @@ Value ProductCutter::emitLeft(Value column, Value result) {
     Value first = band.whole ? at.select(band.whole, depth, zero) : zero;
     state.append({first, first});
   }
-  return emitLoop(b, zero, rows, at.constant(kGranule), state,
+  return emitLoop(b, zero, rows, at.constant(height), state,
                   [&](Value row, ValueRange state) {
                     Values next;
                     RowRange range;
                     if (isRowFirst) {
-                      Value last = at.add(row, kGranule - 1);
+                      Value last = at.add(row, height - 1);
                       next = {advance(state[1], band.hi, row),
                               advance(state[2], band.lo, last)};
                       range = round(next[0], next[1], depth, depthStep);
                     } else {
-                      range = getKeysOf(row, kGranule);
+                      range = getKeysOf(row, height);
                     }
                     next.insert(next.begin(), emitTile(row, column, width,
                                                        range, state.front()));
@@ -306,6 +306,9 @@ void ProductCutter::cut() {
   int64_t columns = cast<RankedTensorType>(result.getType()).getDimSize(1);
   width = role == Role::Left ? schedule.getPanelSize()
                              : kBandVectors * schedule.getLanes();
+  // What has an edge of its own is as many rows as registers have sums of.
+  if (role == Role::Left && columns % width == 0)
+    height = schedule.getRows();
   if (columns % width != 0)
     width = columns;
   Values state = {result};

@@ -80,9 +80,9 @@ private:
   Value initial;
   /// Whether rows of the left factor are rows of the result.
   bool isRowFirst = false;
-  /// Extents of the loops, and columns of a chunk.
+  /// Extents of the loops, and rows and columns of a tile.
   Value rows, depth;
-  int64_t width = 0;
+  int64_t height = kGranule, width = 0;
 };
 
 } // namespace mlir::varlen
