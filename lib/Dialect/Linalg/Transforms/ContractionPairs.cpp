@@ -121,3 +121,51 @@ Value PackedPairVectorizer::loadStep(OpOperand &operand) {
 Value PackedPairVectorizer::emitRightMask(Value columns) {
   return emitMask(IndexBuilder{b}.mul(columns, 2), 2 * lanes);
 }
+
+//===----------------------------------------------------------------------===//
+// Which vectorizer
+//===----------------------------------------------------------------------===//
+
+/// Whether the columns of a contraction are contiguous in memory.
+static bool hasContiguousColumns(linalg::LinalgOp op,
+                                 const ContractionForm &form,
+                                 const CPUTarget &target) {
+  if (!op.hasPureBufferSemantics())
+    return false;
+  if (!form.hasColumnsLast || !isContiguous(form.rhs) ||
+      !isContiguous(form.result))
+    return false;
+  auto getBits = [](OpOperand *operand) {
+    return getElementTypeOrSelf(operand->get().getType())
+        .getIntOrFloatBitWidth();
+  };
+  if (getBits(form.result) < 32)
+    return false;
+  if (target.hasBF16Dot && isBF16Product(form))
+    return true;
+  // A vector that is cut masks them, which LLVM can't of narrow floats without
+  // instructions for these.
+  int64_t columns = op.getStaticLoopRanges()[form.columns];
+  return getBits(form.rhs) >= 32 ||
+         (ShapedType::isStatic(columns) &&
+          columns % target.getLanes(getBits(form.result) / 8) == 0);
+}
+
+std::unique_ptr<ContractionVectorizer>
+varlen::createContractionVectorizer(OpBuilder &builder, linalg::LinalgOp op,
+                                    const ContractionForm &form,
+                                    const CPUTarget &target) {
+  bool hasPairs = target.hasBF16Dot && isBF16Product(form);
+  if (FailureOr<ContractionForm> packed = getPairForm(op);
+      hasPairs && succeeded(packed)) {
+    auto vectorizer =
+        std::make_unique<PackedPairVectorizer>(builder, op, *packed, target);
+    if (vectorizer->canEmit())
+      return vectorizer;
+  }
+  if (!hasContiguousColumns(op, form, target))
+    return nullptr;
+  if (hasPairs)
+    return std::make_unique<PairVectorizer>(builder, op, form, target);
+  return std::make_unique<ContractionVectorizer>(builder, op, form, target);
+}

@@ -62,6 +62,13 @@ private:
   Value right;
 };
 
+/// The vectorizer of a contraction whose columns are contiguous in memory; null
+/// for any other.
+std::unique_ptr<ContractionVectorizer>
+createContractionVectorizer(OpBuilder &builder, linalg::LinalgOp op,
+                            const ContractionForm &form,
+                            const CPUTarget &target);
+
 } // namespace mlir::varlen
 
 #endif // VARLEN_DIALECT_LINALG_TRANSFORMS_CONTRACTIONPAIRS_H

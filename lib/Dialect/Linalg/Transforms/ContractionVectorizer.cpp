@@ -73,18 +73,18 @@ ContractionVectorizer::ContractionVectorizer(OpBuilder &builder,
                 isPanel(form.rhs->get(), sizes.vectors * lanes)) {
   SmallVector<int64_t> ranges = op.getStaticLoopRanges();
   isCached = isSmall(form.rhs->get(), hasPanels);
-  if (hasPanels)
-    return;
   int64_t rows = ranges[form.rows], columns = ranges[form.columns];
-  // A tile that is read where it is takes as many sums as panels do.
-  ContractionTile wide = sizes;
-  wide.vectors *= 2;
-  wide.rows /= 2;
-  if (ShapedType::isStatic(columns) && columns % (wide.vectors * lanes) == 0)
-    sizes = wide;
-  isCached &= rows >= sizes.rows;
-  if (!isCached)
-    sizes = getContractionTileInPlace(target);
+  if (!hasPanels) {
+    // A tile that is read where it is takes as many sums as panels do.
+    ContractionTile wide = sizes;
+    wide.vectors *= 2;
+    wide.rows /= 2;
+    if (ShapedType::isStatic(columns) && columns % (wide.vectors * lanes) == 0)
+      sizes = wide;
+    isCached &= rows >= sizes.rows;
+    if (!isCached)
+      sizes = getContractionTileInPlace(target);
+  }
   if (ShapedType::isStatic(columns))
     sizes.vectors =
         std::clamp<int64_t>(llvm::divideCeil(columns, lanes), 1, sizes.vectors);
@@ -244,10 +244,11 @@ void ContractionVectorizer::emitTile(const Tile &tile) {
   if (isAddedLast)
     zero = arith::ConstantOp::create(
         b, b.getZeroAttr(VectorType::get({lanes}, element)));
-  forEach([&](int64_t, int64_t j) {
-    sums.push_back(initial       ? initial
-                   : isAddedLast ? zero
-                                 : load(*form.result, masks[j]));
+  forEach([&](int64_t i, int64_t j) {
+    sums.push_back(initial              ? initial
+                   : isAddedLast        ? zero
+                   : !registers.empty() ? registers[i * sizes.vectors + j]
+                                        : load(*form.result, masks[j]));
   });
   auto addStep = [&](Value k, ValueRange state) {
     indices[form.depth] = k;
@@ -270,9 +271,14 @@ void ContractionVectorizer::emitTile(const Tile &tile) {
   if (isAddedLast)
     forEach([&](int64_t i, int64_t j) {
       Value &sum = sums[i * sizes.vectors + j];
-      Value before = load(*form.result, masks[j]);
+      Value before = registers.empty() ? load(*form.result, masks[j])
+                                       : registers[i * sizes.vectors + j];
       sum = arith::AddFOp::create(b, before, sum);
     });
+  if (!registers.empty()) {
+    llvm::copy(sums, registers.begin());
+    return;
+  }
   for (int64_t i = 0; i < tile.numRows; ++i) {
     auto store = [&] {
       indices[form.rows] = index.add(tile.row, i);
@@ -309,8 +315,23 @@ void ContractionVectorizer::emitRows(Value column, Value columns, bool isCut) {
          [&] { emitTile({whole, column, rest, cut, sizes.rows - 1}); });
 }
 
+bool ContractionVectorizer::isOneTile() {
+  SmallVector<int64_t> ranges = op.getStaticLoopRanges();
+  return form.outer.empty() && ranges[form.rows] == sizes.rows &&
+         ranges[form.columns] == sizes.vectors * lanes;
+}
+
+void ContractionVectorizer::emitOn(MutableArrayRef<Value> sums) {
+  registers = sums;
+  emit();
+}
+
 void ContractionVectorizer::emitMatrix() {
   IndexBuilder index{b};
+  if (!registers.empty()) {
+    Value zero = index.constant(0);
+    return emitTile({zero, zero, Value(), Value(), sizes.rows});
+  }
   if (linalg::FillOp fill = findFill(op, *form.result);
       fill && form.outer.empty()) {
     initial = vector::BroadcastOp::create(b, VectorType::get({lanes}, element),

@@ -26,6 +26,13 @@ public:
   ContractionVectorizer(OpBuilder &builder, linalg::LinalgOp op,
                         const ContractionForm &form, const CPUTarget &target,
                         int64_t depthStep = 1);
+  virtual ~ContractionVectorizer() = default;
+
+  /// Whether registers hold the sums of all of the result.
+  bool isOneTile();
+  /// Writes the operation before it, for sums in registers that are replaced;
+  /// vectors of one row after the other.
+  void emitOn(MutableArrayRef<Value> sums);
 
 protected:
   void emitMatrix() override;
@@ -83,6 +90,8 @@ protected:
   bool isCached = false;
   /// What sums begin with, if it is not in memory.
   Value initial;
+  /// Those of all of the result, if they are in registers.
+  MutableArrayRef<Value> registers;
 
 private:
   void emitRows(Value column, Value columns, bool isCut);

@@ -339,15 +339,14 @@ bool LoopVectorizer::isCarried(ArrayRef<unsigned> dims) {
 }
 
 /// LLVM does not know that results lie in other memory.
-void LoopVectorizer::hoistLoads(ArrayRef<unsigned> dims) {
-  Value zero = arith::ConstantIndexOp::create(b, 0);
+void LoopVectorizer::hoistLoads(ArrayRef<unsigned> dims, Value offset) {
   for (OpOperand *input : op.getDpsInputOperands()) {
     AffineMap map = op.getMatchingIndexingMap(input);
     if (op.getMatchingBlockArgument(input).use_empty() ||
         llvm::any_of(dims,
                      [&](unsigned dim) { return map.isFunctionOfDim(dim); }))
       continue;
-    hoisted[input] = emitOperand(*input, zero, numLanes, Value());
+    hoisted[input] = emitOperand(*input, offset, numLanes, Value());
   }
 }
 
@@ -403,7 +402,7 @@ SmallVector<Value> LoopVectorizer::emitCarried(ArrayRef<unsigned> dims,
 void LoopVectorizer::emitLoops(ArrayRef<unsigned> dims) {
   if (isCarried(dims)) {
     Value zero = arith::ConstantIndexOp::create(b, 0);
-    hoistLoads(dims);
+    hoistLoads(dims, zero);
     SmallVector<OpOperand *> inits = getReduced();
     SmallVector<Value> state;
     for (OpOperand *init : inits)

@@ -53,6 +53,14 @@ public:
   /// Writes the loops before the operation, which the caller erases.
   void emit();
 
+  /// After `plan`: whether the loops are those of rows and columns of a tile,
+  /// and vectors along its rows.
+  bool isOnTile(ArrayRef<int64_t> shape);
+  /// Writes the operation before it without loops. What it has in `memory`, a
+  /// tile, is in registers that are replaced: vectors of so many lanes, those
+  /// of one row after the other.
+  void emitOn(Value memory, int64_t lanes, MutableArrayRef<Value> tile);
+
 private:
   /// How the elements of an operand lie along the loop of vectors.
   enum class Access { Invariant, Contiguous, Strided };
@@ -74,7 +82,7 @@ private:
                   Value mask);
 
   bool isCarried(ArrayRef<unsigned> dims);
-  void hoistLoads(ArrayRef<unsigned> dims);
+  void hoistLoads(ArrayRef<unsigned> dims, Value offset);
   SmallVector<Value> emitCarried(ArrayRef<unsigned> dims, ValueRange state);
   void emitLoops(ArrayRef<unsigned> dims);
   void emitParallel(Value extent);
@@ -89,6 +97,8 @@ private:
   bool isReduced(OpOperand &init);
   SmallVector<OpOperand *> getReduced();
   Value emitInitial(OpOperand &init);
+  SmallVector<Value> emitOnVector(Value memory, Value offset, Value &vector,
+                                  SmallVector<Value> &state);
   Value emitOperand(OpOperand &operand, Value offset, int64_t lanes,
                     Value mask);
   void emitStore(OpOperand &operand, Value value, Value offset, int64_t lanes,

@@ -12,6 +12,7 @@
 #include "CopyTransposer.h"
 #include "DotVectorizer.h"
 #include "LoopVectorizer.h"
+#include "RegisterTile.h"
 #include "varlen/Dialect/Linalg/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Utils/ExpandTanh.h"
 #include "varlen/Dialect/Varlen/Utils/ReduceAngle.h"
@@ -32,50 +33,14 @@ namespace mlir::varlen {
 using namespace mlir;
 using namespace mlir::varlen;
 
-/// Whether the columns of a contraction are contiguous in memory.
-static bool hasContiguousColumns(linalg::LinalgOp op,
-                                 const ContractionForm &form,
-                                 const CPUTarget &target) {
-  if (!op.hasPureBufferSemantics())
-    return false;
-  if (!form.hasColumnsLast || !isContiguous(form.rhs) ||
-      !isContiguous(form.result))
-    return false;
-  auto getBits = [](OpOperand *operand) {
-    return getElementTypeOrSelf(operand->get().getType())
-        .getIntOrFloatBitWidth();
-  };
-  if (getBits(form.result) < 32)
-    return false;
-  if (target.hasBF16Dot && isBF16Product(form))
-    return true;
-  // A vector that is cut masks them, which LLVM can't of narrow floats without
-  // instructions for these.
-  int64_t columns = op.getStaticLoopRanges()[form.columns];
-  return getBits(form.rhs) >= 32 ||
-         (ShapedType::isStatic(columns) &&
-          columns % target.getLanes(getBits(form.result) / 8) == 0);
-}
-
 /// Writes a contraction in one of the forms that keep its sums in registers,
 /// if it has such a form.
 static bool emitContraction(OpBuilder &builder, linalg::LinalgOp op,
                             const ContractionForm &form,
                             const CPUTarget &target) {
-  bool hasPairs = target.hasBF16Dot && isBF16Product(form);
-  if (FailureOr<ContractionForm> packed = getPairForm(op);
-      hasPairs && succeeded(packed)) {
-    PackedPairVectorizer vectorizer(builder, op, *packed, target);
-    if (vectorizer.canEmit()) {
-      vectorizer.emit();
-      return true;
-    }
-  }
-  if (hasContiguousColumns(op, form, target)) {
-    if (hasPairs)
-      PairVectorizer(builder, op, form, target).emit();
-    else
-      ContractionVectorizer(builder, op, form, target).emit();
+  if (auto vectorizer =
+          createContractionVectorizer(builder, op, form, target)) {
+    vectorizer->emit();
     return true;
   }
   if (canTransposeFactor(op, form)) {
@@ -87,6 +52,25 @@ static bool emitContraction(OpBuilder &builder, linalg::LinalgOp op,
     return false;
   dot.emit();
   return true;
+}
+
+/// Writes the operations that share a tile of registers. Returns their number.
+static int64_t emitRegisterTiles(func::FuncOp function, OpBuilder &builder,
+                                 const CPUTarget &target) {
+  SmallVector<linalg::LinalgOp> ops;
+  function.walk([&](linalg::LinalgOp op) { ops.push_back(op); });
+  llvm::SmallPtrSet<Operation *, 8> done;
+  for (linalg::LinalgOp op : ops) {
+    RegisterTile tile(builder, target);
+    if (done.contains(op) || !tile.find(op))
+      continue;
+    tile.emit();
+    done.insert_range(tile.getOps());
+  }
+  for (linalg::LinalgOp op : llvm::reverse(ops))
+    if (done.contains(op))
+      op.erase();
+  return done.size();
 }
 
 /// The functions of vectors.
@@ -173,6 +157,8 @@ struct VarlenVectorizeLinalg
       return signalPassFailure();
     if (failed(foldGivenMemory(getOperation())))
       return signalPassFailure();
+    OpBuilder builder(&getContext());
+    numVectorized += emitRegisterTiles(getOperation(), builder, *cpu);
     SmallVector<linalg::LinalgOp> ops, rest;
     getOperation().walk([&](linalg::LinalgOp op) {
       if (!isa<linalg::FillOp>(op))
@@ -181,7 +167,6 @@ struct VarlenVectorizeLinalg
     linalg::LinalgOp firstScalar;
     std::string firstReason;
     int64_t scalars = 0;
-    OpBuilder builder(&getContext());
     auto vectorize = [&](linalg::LinalgOp op) {
       if (FailureOr<ContractionForm> form = getContractionForm(op);
           succeeded(form) && emitContraction(builder, op, *form, *cpu)) {

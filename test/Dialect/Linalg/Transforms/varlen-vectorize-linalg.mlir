@@ -409,6 +409,55 @@ func.func @odd(%a: memref<6x64xf32>, %b: memref<64x24xf32>, %c: memref<6x24xf32>
   return
 }
 
+// Products that follow each other on a tile, and what is done with each element of it,
+// happen in registers. Nobody else reads the tile.
+// CHECK-LABEL: func.func @tile
+// CHECK: %[[T:.*]] = memref.alloc()
+// CHECK-NOT: vector.{{.*}}%[[T]]
+// CHECK: %[[A:.*]]:6 = scf.for
+// CHECK: %[[B:.*]]:12 = scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %[[A]]#0, %{{.*}} = %{{.*}}, %{{.*}} = %[[A]]#1,
+// CHECK-NOT: vector.{{.*}}%[[T]]
+// CHECK: %[[X:.*]] = vector.load %[[Y:.*]][%{{.*}}, %{{.*}}] : memref<6x16xf32>, vector<8xf32>
+// CHECK: %[[Z:.*]] = arith.addf %[[X]], %[[B]]#0
+// CHECK: vector.store %[[Z]], %[[Y]]
+// CHECK-NOT: vector.{{.*}}%[[T]]
+// CHECK-LABEL: func.func @tile_is_read
+// CHECK: %[[T:.*]] = memref.alloc()
+// CHECK-COUNT-12: vector.store %{{.*}}, %[[T]]
+// CHECK: return
+#mk = affine_map<(m, n, k) -> (m, k)>
+#kn = affine_map<(m, n, k) -> (k, n)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+func.func @tile(%a: memref<6x64xf32>, %b: memref<64x8xf32>, %c: memref<6x64xf32>, %d: memref<64x16xf32>, %y: memref<6x16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %t = memref.alloc() : memref<6x16xf32>
+  linalg.fill ins(%zero : f32) outs(%t : memref<6x16xf32>)
+  %right = memref.subview %t[0, 8] [6, 8] [1, 1] : memref<6x16xf32> to memref<6x8xf32, strided<[16, 1], offset: 8>>
+  linalg.contract indexing_maps = [#mk, #kn, #mn]
+      ins(%a, %b : memref<6x64xf32>, memref<64x8xf32>) outs(%right : memref<6x8xf32, strided<[16, 1], offset: 8>>)
+  linalg.contract indexing_maps = [#mk, #kn, #mn]
+      ins(%c, %d : memref<6x64xf32>, memref<64x16xf32>) outs(%t : memref<6x16xf32>)
+  linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%t : memref<6x16xf32>) outs(%y : memref<6x16xf32>) {
+  ^bb0(%x: f32, %o: f32):
+    %0 = arith.addf %o, %x : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+func.func @tile_is_read(%c: memref<6x64xf32>, %d: memref<64x16xf32>, %y: memref<1x16xf32>) -> memref<6x16xf32> {
+  %t = memref.alloc() : memref<6x16xf32>
+  linalg.contract indexing_maps = [#mk, #kn, #mn]
+      ins(%c, %d : memref<6x64xf32>, memref<64x16xf32>) outs(%t : memref<6x16xf32>)
+  linalg.generic {indexing_maps = [#ij, #row], iterator_types = ["reduction", "parallel"]}
+      ins(%t : memref<6x16xf32>) outs(%y : memref<1x16xf32>) {
+  ^bb0(%x: f32, %o: f32):
+    %0 = arith.addf %o, %x : f32
+    linalg.yield %0 : f32
+  }
+  return %t : memref<6x16xf32>
+}
+
 // What belongs to columns is read before the rows.
 // CHECK-LABEL: func.func @columns
 // CHECK: vector.load %{{.*}} : memref<1x16xf32>, vector<16xf32>

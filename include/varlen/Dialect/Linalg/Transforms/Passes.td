@@ -232,11 +232,13 @@ def VarlenVectorizeLinalg
     has. A copy that transposes, or that transposes pairs of 16 bits, reads blocks of
     vectors and transposes them in registers, and so does a contraction with
     `varlen.in_order` whose right factor has the contracted loop last. One with
-    `varlen.add_last` adds what is in memory to the sum of its products. Results that are
-    pairs of rows, of the map `(i, j) -> (i floordiv 2, j, i mod 2)`, are written two rows
-    at once. What a body reads by `memref.load` is a vector where the last index is the
-    loop of vectors and the others are the same in all lanes, as in a gather of rows, and
-    is read one element at a time elsewhere; a `cf.assert` is one of all lanes.
+    `varlen.add_last` adds what is in memory to the sum of its products. Where registers
+    hold all of a result, contractions and elementwise operations on it that follow each
+    other go on with the registers. Results that are pairs of rows, of the map
+    `(i, j) -> (i floordiv 2, j, i mod 2)`, are written two rows at once. What a body reads
+    by `memref.load` is a vector where the last index is the loop of vectors and the others
+    are the same in all lanes, as in a gather of rows, and is read one element at a time
+    elsewhere; a `cf.assert` is one of all lanes.
 
     *Requires*: linalg on memrefs; others are left as they are.
     *Guarantees*: no linalg on memrefs is left. Operations without a vector form

@@ -1,0 +1,62 @@
+//===- RegisterTile.h - Operations on a tile in registers -------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Part of varlen-vectorize-linalg. A contraction whose result is as large as
+// what registers hold of sums is often followed by others that go on with them,
+// and by operations on each element. The tile is then loaded and stored once
+// for all of them, or never.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_LINALG_TRANSFORMS_REGISTERTILE_H
+#define VARLEN_DIALECT_LINALG_TRANSFORMS_REGISTERTILE_H
+
+#include "ContractionVectorizer.h"
+
+namespace mlir::varlen {
+
+class RegisterTile {
+public:
+  RegisterTile(OpBuilder &builder, const CPUTarget &target)
+      : builder(builder), target(target) {}
+
+  /// Whether there are several such operations from this one on.
+  bool find(linalg::LinalgOp first);
+  ArrayRef<linalg::LinalgOp> getOps() { return ops; }
+
+  /// Writes each before it; the caller erases them.
+  void emit();
+
+private:
+  /// Some vectors of each row of the tile.
+  struct Columns {
+    int64_t first, count;
+  };
+
+  bool add(linalg::LinalgOp op);
+  bool addContraction(linalg::LinalgOp op);
+  bool isApart(Value value);
+  bool canRunBetween(Operation *op);
+  std::optional<Columns> getColumns(Value memory);
+  bool isDead();
+  void emitContraction(linalg::LinalgOp op);
+
+  OpBuilder &builder;
+  const CPUTarget &target;
+  SmallVector<linalg::LinalgOp> ops;
+  unsigned numContractions = 0;
+  /// The tile in memory, and how many rows, lanes and vectors of a row it has.
+  Value memory;
+  MemRefType type;
+  int64_t lanes = 0, numVectors = 0;
+  Values registers;
+};
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_DIALECT_LINALG_TRANSFORMS_REGISTERTILE_H
