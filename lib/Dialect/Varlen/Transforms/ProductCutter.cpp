@@ -74,35 +74,58 @@ OpFoldResult ProductCutter::getLength(const RowRange &range) {
 
 Value ProductCutter::emitTile(Value row, Value column, int64_t columns,
                               const RowRange &range, Value result) {
-  OpFoldResult one = b.getIndexAttr(1), height = b.getIndexAttr(this->height),
-               width = b.getIndexAttr(columns), begin = range.begin,
-               length = getLength(range);
+  Value sum = slice(result, row, column, height, columns);
+  if (initial)
+    sum = linalg::FillOp::create(b, initial, sum).getResult(0);
+  sum = emitProduct(row, column, columns, range, sum);
+  return insert(sum, result, row, column);
+}
+
+/// Adds the products to a tile of the result.
+Value ProductCutter::emitProduct(Value row, Value column, int64_t columns,
+                                 const RowRange &range, Value sum) {
+  OpFoldResult begin = range.begin, length = getLength(range);
   if (range.end == depth && isConstantIntValue(range.begin, 0)) {
     begin = b.getIndexAttr(0);
     length = getAsOpFoldResult(depth);
   }
-  SmallVector<OpFoldResult> ones = {one, one};
   auto slice = [&](Value tensor, OpFoldResult first, OpFoldResult second,
                    OpFoldResult size, OpFoldResult otherSize) -> Value {
+    SmallVector<OpFoldResult> ones(2, b.getIndexAttr(1));
     return tensor::ExtractSliceOp::create(
         b, tensor, SmallVector<OpFoldResult>{first, second},
         SmallVector<OpFoldResult>{size, otherSize}, ones);
   };
   Value lhs = op.getInputs()[0], rhs = op.getInputs()[1];
-  lhs = isRowFirst ? slice(lhs, row, begin, height, length)
-                   : slice(lhs, begin, row, length, height);
-  rhs = slice(rhs, begin, column, length, width);
-  Value sum = slice(result, row, column, height, width);
-  if (initial)
-    sum = linalg::FillOp::create(b, initial, sum).getResult(0);
+  OpFoldResult rows = b.getIndexAttr(height);
+  lhs = isRowFirst ? slice(lhs, row, begin, rows, length)
+                   : slice(lhs, begin, row, length, rows);
+  rhs = slice(rhs, begin, column, length, b.getIndexAttr(columns));
   auto next = linalg::ContractOp::create(b, TypeRange{sum.getType()},
                                          ValueRange{lhs, rhs}, ValueRange{sum},
                                          op.getIndexingMapsAttr());
   if (op->hasAttr(kAddLastAttrName))
     next->setAttr(kAddLastAttrName, b.getUnitAttr());
+  return next.getResult(0);
+}
+
+/// Static rows and columns of a tile.
+Value ProductCutter::slice(Value tile, OpFoldResult row, OpFoldResult column,
+                           int64_t rows, int64_t columns) {
+  SmallVector<OpFoldResult> ones(2, b.getIndexAttr(1));
+  return tensor::ExtractSliceOp::create(
+      b, tile, SmallVector<OpFoldResult>{row, column},
+      SmallVector<OpFoldResult>{b.getIndexAttr(rows), b.getIndexAttr(columns)},
+      ones);
+}
+
+Value ProductCutter::insert(Value part, Value tile, OpFoldResult row,
+                            OpFoldResult column) {
+  SmallVector<OpFoldResult> ones(2, b.getIndexAttr(1)), sizes;
+  for (int64_t size : cast<RankedTensorType>(part.getType()).getShape())
+    sizes.push_back(b.getIndexAttr(size));
   return tensor::InsertSliceOp::create(
-      b, next.getResult(0), result, SmallVector<OpFoldResult>{row, column},
-      SmallVector<OpFoldResult>{height, width}, ones);
+      b, part, tile, SmallVector<OpFoldResult>{row, column}, sizes, ones);
 }
 
 /// Rows that are keys are seen by columns that follow each other, the depth of
@@ -135,9 +158,90 @@ Value ProductCutter::emitLeft(Value column, Value result) {
       .front();
 }
 
+/// Whether an operation computes each element of a tile from those at the same
+/// place of others, or from those of its column.
+static bool isElementwise(linalg::GenericOp op) {
+  if (!op.hasPureTensorSemantics() || op.getNumLoops() != 2 ||
+      op.getNumDpsInits() != 1 || !op.isAllParallelLoops() ||
+      !op.getBody()->getOps<linalg::IndexOp>().empty())
+    return false;
+  AffineExpr column = getAffineDimExpr(1, op.getContext());
+  return llvm::all_of(op.getIndexingMapsArray(), [&](AffineMap map) {
+    return map.isIdentity() ||
+           (map.getNumResults() == 2 && !map.isFunctionOfDim(0) &&
+            map.getResult(1) == column);
+  });
+}
+
+/// The tile that an elementwise operation can write over: an input of the same
+/// type as its result.
+static Value getOverwritten(linalg::GenericOp op) {
+  for (OpOperand *input : op.getDpsInputOperands())
+    if (input->get().getType() == op.getResultTypes()[0] &&
+        op.getMatchingIndexingMap(input).isIdentity())
+      return input->get();
+  return {};
+}
+
+/// Elementwise operations that make what sums begin with, or read the sums, and
+/// nobody else does.
+void ProductCutter::findNeighbours() {
+  auto isExtent = [&](Operation *user) { return isa<tensor::DimOp>(user); };
+  auto isThere = [&](Value value) {
+    Operation *source = value.getDefiningOp();
+    return !source || source->getBlock() != op->getBlock() ||
+           source->isBeforeInBlock(op);
+  };
+  Value product = op->getResult(0);
+  SmallVector<Operation *> readers;
+  for (Operation *user : product.getUsers())
+    if (!isExtent(user))
+      readers.push_back(user);
+  auto reader = readers.size() == 1
+                    ? dyn_cast<linalg::GenericOp>(readers.front())
+                    : linalg::GenericOp();
+  if (reader && isElementwise(reader) &&
+      llvm::all_of(reader.getInputs(), [&](Value input) {
+        return input == product || isThere(input);
+      })) {
+    Value tile = getOverwritten(reader);
+    if (tile && tile != product)
+      end = reader;
+  }
+  auto maker = op.getOutputs()[0].getDefiningOp<linalg::GenericOp>();
+  if (!end && maker && isElementwise(maker) && getOverwritten(maker) &&
+      llvm::all_of(maker->getUsers(), [&](Operation *user) {
+        return user == op || isExtent(user);
+      }))
+    begin = maker;
+}
+
+/// `op`, which is elementwise, for a tile of its result, which is written over
+/// that of an input.
+Value ProductCutter::emitElements(linalg::GenericOp op, Value row, Value column,
+                                  Value tile, Value sum) {
+  OpFoldResult zero = b.getIndexAttr(0);
+  IRMapping values;
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    Value value = input->get();
+    if (value == this->op->getResult(0))
+      values.map(value, sum);
+    else if (!op.getMatchingIndexingMap(input).isIdentity())
+      values.map(value, slice(value, zero, column, 1, width));
+    else if (value == getOverwritten(op))
+      values.map(value, tile);
+    else
+      values.map(value, slice(value, row, column, height, width));
+  }
+  values.map(op.getOutputs()[0], tile);
+  auto part = cast<linalg::GenericOp>(b.clone(*op, values));
+  part->getResult(0).setType(cast<RankedTensorType>(tile.getType()));
+  return part->getResult(0);
+}
+
 /// Two vectors of columns have a depth of their own before and behind the one
-/// that both have.
-Value ProductCutter::emitRight(Value column, Value result) {
+/// that both have. `state` is the tile that sums end up in.
+Value ProductCutter::emitRight(Value column, Value state) {
   int64_t lanes = schedule.getLanes();
   bool isSplit = width == 2 * lanes;
   RowRange all = getKeysOf(column, width), first, second;
@@ -147,29 +251,36 @@ Value ProductCutter::emitRight(Value column, Value result) {
     first = getKeysOf(column, lanes);
     second = getKeysOf(next, lanes);
     all = {second.begin, at.max(second.begin, first.end)};
-    first.end = at.min(first.end, second.begin);
-    second.begin = all.end;
+    first.end = at.max(first.begin, at.min(first.end, second.begin));
+    second = {all.end, at.max(all.end, second.end)};
   }
-  return emitLoop(b, at.constant(0), rows, at.constant(kGranule), result,
-                  [&](Value row, ValueRange state) {
-                    Value tile = state.front();
-                    auto emit = [&](Value column, int64_t columns,
-                                    const RowRange &range) {
-                      auto compute = [&] {
-                        return Values{
-                            emitTile(row, column, columns, range, tile)};
-                      };
-                      tile = emitChoice(b, at.less(range.begin, range.end),
-                                        compute, [&] { return Values{tile}; })
-                                 .front();
-                    };
-                    if (isSplit)
-                      emit(column, lanes, first);
-                    emit(column, width, all);
-                    if (isSplit)
-                      emit(next, lanes, second);
-                    return Values{tile};
-                  })
+  auto emitTile = [&](Value row, ValueRange state) {
+    Value tile = slice(state.front(), row, column, height, width), sum = tile;
+    if (end && initial)
+      sum = tensor::EmptyOp::create(b, SmallVector<int64_t>{height, width},
+                                    getElementTypeOrSelf(tile.getType()));
+    else if (end)
+      sum = slice(op.getOutputs()[0], row, column, height, width);
+    if (initial)
+      sum = linalg::FillOp::create(b, initial, sum).getResult(0);
+    if (begin)
+      sum = emitElements(begin, row, column, tile, Value());
+    auto addVector = [&](Value column, int64_t place, const RowRange &range) {
+      OpFoldResult zero = b.getIndexAttr(0), offset = b.getIndexAttr(place);
+      Value part = slice(sum, zero, offset, height, lanes);
+      part = emitProduct(row, column, lanes, range, part);
+      sum = insert(part, sum, zero, offset);
+    };
+    if (isSplit)
+      addVector(column, 0, first);
+    sum = emitProduct(row, column, width, all, sum);
+    if (isSplit)
+      addVector(next, lanes, second);
+    if (end)
+      sum = emitElements(end, row, column, tile, sum);
+    return Values{insert(sum, state.front(), row, column)};
+  };
+  return emitLoop(b, at.constant(0), rows, at.constant(height), state, emitTile)
       .front();
 }
 
@@ -238,13 +349,9 @@ Values ProductCutter::emitMaximum(Value column, Value result, Value maximum) {
     seen.begin = at.select(band.whole, zero, seen.begin);
     seen.end = at.select(band.whole, rows, seen.end);
   }
-  OpFoldResult one = b.getIndexAttr(1), height = b.getIndexAttr(kGranule),
-               columns = b.getIndexAttr(width);
-  SmallVector<OpFoldResult> ones = {one, one};
+  OpFoldResult top = b.getIndexAttr(0);
   auto statistic = [&](Value tile) -> Value {
-    return tensor::ExtractSliceOp::create(
-        b, tile, SmallVector<OpFoldResult>{b.getIndexAttr(0), column},
-        SmallVector<OpFoldResult>{one, columns}, ones);
+    return slice(tile, top, column, 1, width);
   };
   Value lo = statistic(mask.getInputs()[1]),
         hi = statistic(mask.getInputs()[2]);
@@ -252,23 +359,18 @@ Values ProductCutter::emitMaximum(Value column, Value result, Value maximum) {
   ValueRange results = emitLoop(
       b, zero, rows, at.constant(kGranule), state,
       [&](Value row, ValueRange state) {
-        SmallVector<OpFoldResult> offsets = {row, column},
-                                  sizes = {height, columns};
         Value tile = emitGranule(row, column, first, second, state[0]);
         Value isSeen = at.both(at.lessEqual(seen.begin, row),
                                at.lessEqual(at.add(row, kGranule), seen.end));
         auto emitMasked = [&] {
-          Value granule =
-              tensor::ExtractSliceOp::create(b, tile, offsets, sizes, ones);
+          Value granule = slice(tile, row, column, height, width);
           granule = emitMaskOfRows(b, mask, granule, lo, hi, row);
-          return Values{tensor::InsertSliceOp::create(b, granule, tile, offsets,
-                                                      sizes, ones)};
+          return Values{insert(granule, tile, row, column)};
         };
         tile = emitChoice(
                    b, isSeen, [&] { return Values{tile}; }, emitMasked)
                    .front();
-        Value granule =
-            tensor::ExtractSliceOp::create(b, tile, offsets, sizes, ones);
+        Value granule = slice(tile, row, column, height, width);
         Value before = state[1];
         Value empty = tensor::EmptyOp::create(
             b, cast<RankedTensorType>(before.getType()).getShape(),
@@ -281,11 +383,7 @@ Values ProductCutter::emitMaximum(Value column, Value result, Value maximum) {
         next->getResult(0).setType(cast<RankedTensorType>(before.getType()));
         return Values{tile, emitLarger(next->getResult(0), before)};
       });
-  Value next = tensor::InsertSliceOp::create(
-      b, results[1], maximum,
-      SmallVector<OpFoldResult>{b.getIndexAttr(0), column},
-      SmallVector<OpFoldResult>{one, columns}, ones);
-  return {results[0], next};
+  return {results[0], insert(results[1], maximum, top, column)};
 }
 
 void ProductCutter::cut() {
@@ -296,13 +394,16 @@ void ProductCutter::cut() {
   auto isExtent = [&](Operation *user) {
     return user == op || isa<tensor::DimOp>(user);
   };
-  if (role == Role::Result && fill &&
-      llvm::all_of(fill->getUsers(), isExtent)) {
+  if (role == Role::Right)
+    findNeighbours();
+  if (role != Role::Left && fill && llvm::all_of(fill->getUsers(), isExtent)) {
     // What is not computed is not read either.
     initial = fill.getInputs().front();
     result = fill.getOutputs().front();
     fill->getResult(0).replaceAllUsesWith(result);
   }
+  if (end || begin)
+    result = getOverwritten(end ? end : begin);
   int64_t columns = cast<RankedTensorType>(result.getType()).getDimSize(1);
   width = role == Role::Left ? schedule.getPanelSize()
                              : kBandVectors * schedule.getLanes();
@@ -342,7 +443,12 @@ void ProductCutter::cut() {
                  }
                  llvm_unreachable("a product has three operands");
                });
-  op->getResult(0).replaceAllUsesWith(results[0]);
+  if (end)
+    end->getResult(0).replaceAllUsesWith(results[0]);
+  op->getResult(0).replaceUsesWithIf(
+      results[0], [&](OpOperand &use) { return use.getOwner() != end; });
+  if (end)
+    end.erase();
   if (isReduced) {
     mask->getResult(0).replaceAllUsesWith(results[0]);
     maximum->getResult(0).replaceAllUsesWith(results[1]);
@@ -350,6 +456,10 @@ void ProductCutter::cut() {
     mask.erase();
   }
   op.erase();
+  if (begin) {
+    begin->getResult(0).replaceAllUsesWith(results[0]);
+    begin.erase();
+  }
   if (initial)
     fill.erase();
 }

@@ -55,6 +55,15 @@ private:
   /// Some rows of some columns of the result, over a part of the depth.
   Value emitTile(Value row, Value column, int64_t columns,
                  const RowRange &depth, Value result);
+  /// Adds a part of the depth to such a tile.
+  Value emitProduct(Value row, Value column, int64_t columns,
+                    const RowRange &depth, Value sum);
+  Value slice(Value tile, OpFoldResult row, OpFoldResult column, int64_t rows,
+              int64_t columns);
+  Value insert(Value part, Value tile, OpFoldResult row, OpFoldResult column);
+  void findNeighbours();
+  Value emitElements(linalg::GenericOp op, Value row, Value column, Value tile,
+                     Value sum);
   Value emitLeft(Value column, Value result);
   Value emitRight(Value column, Value result);
   Value emitResult(Value column, Value result);
@@ -76,6 +85,9 @@ private:
   /// these operations, and what the maximum begins with.
   linalg::GenericOp mask, maximum;
   linalg::FillOp lowest;
+  /// What is computed with each tile of the product: what its sums begin with,
+  /// or what reads them.
+  linalg::GenericOp begin, end;
   /// What is filled into the result before the product.
   Value initial;
   /// Whether rows of the left factor are rows of the result.

@@ -91,15 +91,18 @@ func.func @query_rows(%scores: memref<?x16xf32>, %k: memref<?x16xf32>, %lo: memr
   return
 }
 
-// On the right: the keys of the first vector alone, of both, and of the second alone.
+// On the right: the keys of the first vector alone, of both, and of the second alone, in
+// the tile that what sums begin with is computed for.
 
 // CHECK-LABEL: @right
-// CHECK: scf.if
+// CHECK: scf.for %{{.*}} = %c0 to %c16 step %c8 iter_args(%[[R:.*]] = %{{.*}})
+// CHECK: %[[TILE:.*]] = tensor.extract_slice %[[R]]
+// CHECK: linalg.generic {{.*}} ins(%[[TILE]] : tensor<8x16xf32>) outs(%[[TILE]] : tensor<8x16xf32>)
 // CHECK: linalg.contract {{.*}} : tensor<?x8xf32>, tensor<?x8xf32>) outs(%{{.*}} : tensor<8x8xf32>)
-// CHECK: scf.if
 // CHECK: linalg.contract {{.*}} : tensor<?x8xf32>, tensor<?x16xf32>) outs(%{{.*}} : tensor<8x16xf32>)
-// CHECK: scf.if
 // CHECK: linalg.contract {{.*}} : tensor<?x8xf32>, tensor<?x8xf32>) outs(%{{.*}} : tensor<8x8xf32>)
+// CHECK-NOT: linalg.generic
+// CHECK: return
 func.func @right(%scores: memref<?x16xf32>, %k: memref<?x16xf32>, %lo: memref<1x16xi32>, %hi: memref<1x16xi32>, %first: i32,
                 %whole: i1, %keys: index, %n: index, %out: memref<16x16xf32>) {
   %true = arith.constant true
@@ -125,8 +128,67 @@ func.func @right(%scores: memref<?x16xf32>, %k: memref<?x16xf32>, %lo: memref<1x
     %y = arith.select %seen, %x, %HID : f32
     linalg.yield %y : f32
     } -> tensor<?x16xf32>
+    %eo = tensor.empty() : tensor<16x16xf32>
+    %o2 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"]}
+        ins(%o : tensor<16x16xf32>) outs(%eo : tensor<16x16xf32>) {
+    ^bb0(%x: f32, %old: f32):
+      %y = arith.mulf %x, %x : f32
+      linalg.yield %y : f32
+    } -> tensor<16x16xf32>
     %r = linalg.contract indexing_maps = [#km, #kn, #mn]
-        ins(%w, %p : tensor<?x16xf32>, tensor<?x16xf32>) outs(%o : tensor<16x16xf32>) -> tensor<16x16xf32>
+        ins(%w, %p : tensor<?x16xf32>, tensor<?x16xf32>) outs(%o2 : tensor<16x16xf32>) -> tensor<16x16xf32>
+    bufferization.materialize_in_destination %r in restrict writable %out : (tensor<16x16xf32>, memref<16x16xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 8, panels = 1, kv_block = 32, kv = copy>}
+  return
+}
+
+// And that of those who read the sums.
+
+// CHECK-LABEL: @read_sums
+// CHECK: scf.for %{{.*}} = %c0 to %c16 step %c8 iter_args(%[[R:.*]] = %{{.*}})
+// CHECK: %[[TILE:.*]] = tensor.extract_slice %[[R]]
+// CHECK: linalg.fill {{.*}} outs(%{{.*}} : tensor<8x16xf32>)
+// CHECK: linalg.contract {{.*}} outs(%{{.*}} : tensor<8x8xf32>)
+// CHECK: linalg.contract {{.*}} outs(%{{.*}} : tensor<8x16xf32>)
+// CHECK: linalg.contract {{.*}} outs(%{{.*}} : tensor<8x8xf32>)
+// CHECK: %[[END:.*]] = linalg.generic {{.*}} outs(%[[TILE]] : tensor<8x16xf32>)
+// CHECK: tensor.insert_slice %[[END]] into %[[R]]
+func.func @read_sums(%scores: memref<?x16xf32>, %k: memref<?x16xf32>, %lo: memref<1x16xi32>, %hi: memref<1x16xi32>, %first: i32,
+                %whole: i1, %keys: index, %n: index, %out: memref<16x16xf32>) {
+  %true = arith.constant true
+  %HID = arith.constant 0.0 : f32
+  scf.forall (%t) in (%n) {
+    %l = bufferization.to_tensor %lo restrict : memref<1x16xi32> to tensor<1x16xi32>
+    %h = bufferization.to_tensor %hi restrict : memref<1x16xi32> to tensor<1x16xi32>
+    %s = bufferization.to_tensor %scores restrict : memref<?x16xf32> to tensor<?x16xf32>
+    %w = bufferization.to_tensor %k restrict : memref<?x16xf32> to tensor<?x16xf32>
+    %o = bufferization.to_tensor %out restrict writable : memref<16x16xf32> to tensor<16x16xf32>
+    %ep = tensor.empty(%keys) : tensor<?x16xf32>
+    %p = linalg.generic {indexing_maps = [#map, #row, #row, #map], iterator_types = ["parallel", "parallel"]}
+        ins(%s, %l, %h : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
+        outs(%ep : tensor<?x16xf32>) attrs = {varlen.band} {
+    ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
+    %i = linalg.index 0 : index
+    %j = arith.index_cast %i : index to i32
+    %key = arith.addi %j, %first : i32
+    %ge = arith.cmpi sge, %key, %a : i32
+    %lt = arith.cmpi slt, %key, %b : i32
+    %in = arith.andi %ge, %lt : i1
+    %seen = arith.select %whole, %true, %in : i1
+    %y = arith.select %seen, %x, %HID : f32
+    linalg.yield %y : f32
+    } -> tensor<?x16xf32>
+    %zero = arith.constant 0.0 : f32
+    %eo = tensor.empty() : tensor<16x16xf32>
+    %o2 = linalg.fill ins(%zero : f32) outs(%eo : tensor<16x16xf32>) -> tensor<16x16xf32>
+    %sum = linalg.contract indexing_maps = [#km, #kn, #mn]
+        ins(%w, %p : tensor<?x16xf32>, tensor<?x16xf32>) outs(%o2 : tensor<16x16xf32>) -> tensor<16x16xf32>
+    %r = linalg.generic {indexing_maps = [#map, #map, #map], iterator_types = ["parallel", "parallel"]}
+        ins(%o, %sum : tensor<16x16xf32>, tensor<16x16xf32>) outs(%eo : tensor<16x16xf32>) {
+    ^bb0(%x: f32, %z: f32, %old: f32):
+      %y = arith.addf %x, %z : f32
+      linalg.yield %y : f32
+    } -> tensor<16x16xf32>
     bufferization.materialize_in_destination %r in restrict writable %out : (tensor<16x16xf32>, memref<16x16xf32>) -> ()
   } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 8, panels = 1, kv_block = 32, kv = copy>}
   return

@@ -543,12 +543,14 @@ def VarlenCutProducts : Pass<"varlen-cut-products"> {
   let summary = "Products with masked scores end where these do";
   let description = [{
     A product with a score tile that is zero outside of limits becomes a loop over
-    granules of 8 rows of its result, each of which sums over no more than what the band
-    that the mask leaves has of it. Where the scores are the right factor, each of two
-    vectors of columns has a depth of its own. A product that only such a mask reads is
-    computed for the vectors that see one of a granule of keys. One that is masked and reduced to the
-    maximum of each column is so granule by granule, where all columns see a granule
-    without the mask. A product that is added to a tile in memory gets `varlen.add_last`.
+    granules of 8 rows of its result, or as many as registers hold, each of which sums over
+    no more than what the band that the mask leaves has of it. Where the scores are the
+    right factor, each of two vectors of columns has a depth of its own, and elementwise
+    operations that make what sums begin with, or read the sums, are in the loop. A product
+    that only such a mask reads is computed for the vectors that see one of a granule of
+    keys. One that is masked and reduced to the maximum of each column is so granule by
+    granule, where all columns see a granule without the mask. A product that is added to a
+    tile in memory gets `varlen.add_last`.
 
     *Requires*: operations with `varlen.band`, as `varlen-online-softmax` writes them,
     within a `#varlen.cpu_schedule`; neither limit falls from one column to the next,
