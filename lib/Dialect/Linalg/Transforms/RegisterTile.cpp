@@ -12,6 +12,7 @@
 #include "LoopVectorizer.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -22,6 +23,19 @@ static Value getRoot(Value memory) {
   while (auto view = memory.getDefiningOp<ViewLikeOpInterface>())
     memory = view.getViewSource();
   return memory;
+}
+
+/// What allocates the memory, whichever is chosen. Whether all of it is known.
+static bool collectAllocs(Value memory, SmallPtrSetImpl<Operation *> &allocs) {
+  memory = getRoot(memory);
+  Operation *op = memory.getDefiningOp();
+  if (auto choice = dyn_cast_or_null<arith::SelectOp>(op))
+    return collectAllocs(choice.getTrueValue(), allocs) &&
+           collectAllocs(choice.getFalseValue(), allocs);
+  if (!isa_and_nonnull<memref::AllocOp>(op))
+    return false;
+  allocs.insert(op);
+  return true;
 }
 
 /// The vectors of the tile that `part` is: all of them, or a slice.
@@ -48,7 +62,7 @@ bool RegisterTile::addContraction(linalg::LinalgOp op) {
   if (failed(form))
     return false;
   std::unique_ptr<ContractionVectorizer> vectorizer =
-      createContractionVectorizer(builder, op, *form, target);
+      createContractionVectorizer(*builder, op, *form, *target);
   if (!vectorizer || !vectorizer->isOneTile() ||
       !getColumns(op.getDpsInits()[0]) ||
       llvm::any_of(op.getDpsInputs(), [&](Value input) {
@@ -83,7 +97,7 @@ bool RegisterTile::add(linalg::LinalgOp op) {
     isUsed = true;
   }
   std::string reason;
-  LoopVectorizer vectorizer(builder, op, target);
+  LoopVectorizer vectorizer(*builder, op, *target);
   if (!isUsed || failed(vectorizer.plan(reason)) ||
       !vectorizer.isOnTile(type.getShape()))
     return false;
@@ -95,9 +109,9 @@ bool RegisterTile::add(linalg::LinalgOp op) {
 bool RegisterTile::isApart(Value value) {
   if (!isa<BaseMemRefType>(value.getType()))
     return true;
-  Value root = getRoot(value), own = getRoot(memory);
-  return root != own && (root.getDefiningOp<memref::AllocOp>() ||
-                         own.getDefiningOp<memref::AllocOp>());
+  SmallPtrSet<Operation *, 4> allocs, own;
+  return collectAllocs(value, allocs) && collectAllocs(memory, own) &&
+         llvm::none_of(allocs, [&](Operation *op) { return own.contains(op); });
 }
 
 /// Whether what happens between the operations has nothing to do with the tile.
@@ -116,10 +130,10 @@ bool RegisterTile::find(linalg::LinalgOp first) {
       !type.isLastDimUnitStride() || !isa<FloatType>(type.getElementType()) ||
       type.getElementTypeBitWidth() < 32)
     return false;
-  lanes = target.getLanes(type.getElementTypeBitWidth() / 8);
+  lanes = target->getLanes(type.getElementTypeBitWidth() / 8);
   numVectors = type.getDimSize(1) / lanes;
   if (type.getDimSize(1) % lanes != 0 ||
-      type.getDimSize(0) * numVectors > target.vectorRegisters)
+      type.getDimSize(0) * numVectors > target->vectorRegisters)
     return false;
   for (Operation *op = first; op && !op->hasTrait<OpTrait::IsTerminator>();
        op = op->getNextNode()) {
@@ -152,7 +166,7 @@ void RegisterTile::emitContraction(linalg::LinalgOp op) {
   for (int64_t i = first; i < static_cast<int64_t>(registers.size());
        i += numVectors)
     llvm::append_range(sums, ArrayRef(registers).slice(i, count));
-  createContractionVectorizer(builder, op, *getContractionForm(op), target)
+  createContractionVectorizer(*builder, op, *getContractionForm(op), *target)
       ->emitOn(sums);
   for (int64_t i = 0; i * count < static_cast<int64_t>(sums.size()); ++i)
     llvm::copy(ArrayRef(sums).slice(i * count, count),
@@ -160,7 +174,7 @@ void RegisterTile::emitContraction(linalg::LinalgOp op) {
 }
 
 void RegisterTile::emit() {
-  ImplicitLocOpBuilder b(ops.front().getLoc(), builder);
+  ImplicitLocOpBuilder b(ops.front().getLoc(), *builder);
   IndexBuilder index{b};
   auto vector = VectorType::get({lanes}, type.getElementType());
   auto forEach = [&](function_ref<void(Value &, ValueRange)> visit) {
@@ -189,7 +203,7 @@ void RegisterTile::emit() {
       continue;
     }
     std::string reason;
-    LoopVectorizer vectorizer(builder, op, target);
+    LoopVectorizer vectorizer(*builder, op, *target);
     (void)vectorizer.plan(reason);
     vectorizer.emitOn(memory, lanes, registers);
   }

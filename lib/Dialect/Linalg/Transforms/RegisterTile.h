@@ -23,7 +23,7 @@ namespace mlir::varlen {
 class RegisterTile {
 public:
   RegisterTile(OpBuilder &builder, const CPUTarget &target)
-      : builder(builder), target(target) {}
+      : builder(&builder), target(&target) {}
 
   /// Whether there are several such operations from this one on.
   bool find(linalg::LinalgOp first);
@@ -46,8 +46,8 @@ private:
   bool isDead();
   void emitContraction(linalg::LinalgOp op);
 
-  OpBuilder &builder;
-  const CPUTarget &target;
+  OpBuilder *builder;
+  const CPUTarget *target;
   SmallVector<linalg::LinalgOp> ops;
   unsigned numContractions = 0;
   /// The tile in memory, and how many rows, lanes and vectors of a row it has.

@@ -57,19 +57,20 @@ static bool emitContraction(OpBuilder &builder, linalg::LinalgOp op,
 /// Writes the operations that share a tile of registers. Returns their number.
 static int64_t emitRegisterTiles(func::FuncOp function, OpBuilder &builder,
                                  const CPUTarget &target) {
-  SmallVector<linalg::LinalgOp> ops;
-  function.walk([&](linalg::LinalgOp op) { ops.push_back(op); });
+  SmallVector<RegisterTile> tiles;
   llvm::SmallPtrSet<Operation *, 8> done;
-  for (linalg::LinalgOp op : ops) {
+  function.walk([&](linalg::LinalgOp op) {
     RegisterTile tile(builder, target);
     if (done.contains(op) || !tile.find(op))
-      continue;
-    tile.emit();
+      return;
     done.insert_range(tile.getOps());
-  }
-  for (linalg::LinalgOp op : llvm::reverse(ops))
-    if (done.contains(op))
+    tiles.push_back(std::move(tile));
+  });
+  for (RegisterTile &tile : tiles) {
+    tile.emit();
+    for (linalg::LinalgOp op : llvm::reverse(tile.getOps()))
       op.erase();
+  }
   return done.size();
 }
 

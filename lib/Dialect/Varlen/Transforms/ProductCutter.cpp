@@ -375,11 +375,11 @@ Values ProductCutter::emitMaximum(Value column, Value result, Value maximum) {
         Value empty = tensor::EmptyOp::create(
             b, cast<RankedTensorType>(before.getType()).getShape(),
             getElementTypeOrSelf(before.getType()));
-        Value begin = linalg::FillOp::create(b, lowest.getInputs()[0], empty)
-                          .getResult(0);
+        Value low = linalg::FillOp::create(b, lowest.getInputs()[0], empty)
+                        .getResult(0);
         auto next = cast<linalg::GenericOp>(b.clone(*this->maximum));
         next.getInputsMutable()[0].set(granule);
-        next.getOutputsMutable()[0].set(begin);
+        next.getOutputsMutable()[0].set(low);
         next->getResult(0).setType(cast<RankedTensorType>(before.getType()));
         return Values{tile, emitLarger(next->getResult(0), before)};
       });
