@@ -10,6 +10,7 @@
 
 #include "FilledMemory.h"
 #include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
+#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -393,10 +394,9 @@ SmallVector<Value> LoopVectorizer::emitCarried(ArrayRef<unsigned> dims,
   Value extent = extents[dims.front()];
   if (rows == step)
     return loop(zero, extent, step, state);
-  Value rest = b.createOrFold<arith::RemUIOp>(
-      extent, arith::ConstantIndexOp::create(b, rows));
-  Value whole = b.createOrFold<arith::SubIOp>(extent, rest);
-  return loop(whole, extent, step, loop(zero, whole, rows, state));
+  Value whole = IndexBuilder{b}.roundDown(extent, rows);
+  ValueRange results = loop(zero, whole, rows, state);
+  return whole == extent ? results : loop(whole, extent, step, results);
 }
 
 void LoopVectorizer::emitLoops(ArrayRef<unsigned> dims) {

@@ -13,6 +13,7 @@
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -25,18 +26,33 @@ static Value getRoot(Value memory) {
   return memory;
 }
 
-/// What allocates the memory, whichever is chosen. Whether all of it is known.
-static bool collectAllocs(Value memory, SmallPtrSetImpl<Operation *> &allocs) {
-  memory = getRoot(memory);
-  Operation *op = memory.getDefiningOp();
-  if (auto choice = dyn_cast_or_null<arith::SelectOp>(op))
-    return collectAllocs(choice.getTrueValue(), allocs) &&
-           collectAllocs(choice.getFalseValue(), allocs);
-  if (!isa_and_nonnull<memref::AllocOp>(op))
-    return false;
-  allocs.insert(op);
-  return true;
-}
+namespace {
+/// Where memory comes from, whichever is chosen.
+struct Origins {
+  SmallPtrSet<Operation *, 4> allocs;
+  bool isFromCaller = false;
+
+  /// Whether all of them are known.
+  bool collect(Value memory) {
+    memory = getRoot(memory);
+    if (auto argument = dyn_cast<BlockArgument>(memory)) {
+      isFromCaller = true;
+      return isa<func::FuncOp>(argument.getOwner()->getParentOp());
+    }
+    Operation *op = memory.getDefiningOp();
+    if (auto choice = dyn_cast<arith::SelectOp>(op))
+      return collect(choice.getTrueValue()) && collect(choice.getFalseValue());
+    allocs.insert(op);
+    return isa<memref::AllocOp>(op);
+  }
+  bool isDisjoint(const Origins &other) const {
+    return !(isFromCaller && other.isFromCaller) &&
+           llvm::none_of(allocs, [&](Operation *op) {
+             return other.allocs.contains(op);
+           });
+  }
+};
+} // namespace
 
 /// The vectors of the tile that `part` is: all of them, or a slice.
 std::optional<RegisterTile::Columns> RegisterTile::getColumns(Value part) {
@@ -109,9 +125,9 @@ bool RegisterTile::add(linalg::LinalgOp op) {
 bool RegisterTile::isApart(Value value) {
   if (!isa<BaseMemRefType>(value.getType()))
     return true;
-  SmallPtrSet<Operation *, 4> allocs, own;
-  return collectAllocs(value, allocs) && collectAllocs(memory, own) &&
-         llvm::none_of(allocs, [&](Operation *op) { return own.contains(op); });
+  Origins origins, own;
+  return origins.collect(value) && own.collect(memory) &&
+         own.isDisjoint(origins);
 }
 
 /// Whether what happens between the operations has nothing to do with the tile.

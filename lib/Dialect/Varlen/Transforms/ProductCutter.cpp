@@ -158,64 +158,6 @@ Value ProductCutter::emitLeft(Value column, Value result) {
       .front();
 }
 
-/// Whether an operation computes each element of a tile from those at the same
-/// place of others, or from those of its column.
-static bool isElementwise(linalg::GenericOp op) {
-  if (!op.hasPureTensorSemantics() || op.getNumLoops() != 2 ||
-      op.getNumDpsInits() != 1 || !op.isAllParallelLoops() ||
-      !op.getBody()->getOps<linalg::IndexOp>().empty())
-    return false;
-  AffineExpr column = getAffineDimExpr(1, op.getContext());
-  return llvm::all_of(op.getIndexingMapsArray(), [&](AffineMap map) {
-    return map.isIdentity() ||
-           (map.getNumResults() == 2 && !map.isFunctionOfDim(0) &&
-            map.getResult(1) == column);
-  });
-}
-
-/// The tile that an elementwise operation can write over: an input of the same
-/// type as its result.
-static Value getOverwritten(linalg::GenericOp op) {
-  for (OpOperand *input : op.getDpsInputOperands())
-    if (input->get().getType() == op.getResultTypes()[0] &&
-        op.getMatchingIndexingMap(input).isIdentity())
-      return input->get();
-  return {};
-}
-
-/// Elementwise operations that make what sums begin with, or read the sums, and
-/// nobody else does.
-void ProductCutter::findNeighbours() {
-  auto isExtent = [&](Operation *user) { return isa<tensor::DimOp>(user); };
-  auto isThere = [&](Value value) {
-    Operation *source = value.getDefiningOp();
-    return !source || source->getBlock() != op->getBlock() ||
-           source->isBeforeInBlock(op);
-  };
-  Value product = op->getResult(0);
-  SmallVector<Operation *> readers;
-  for (Operation *user : product.getUsers())
-    if (!isExtent(user))
-      readers.push_back(user);
-  auto reader = readers.size() == 1
-                    ? dyn_cast<linalg::GenericOp>(readers.front())
-                    : linalg::GenericOp();
-  if (reader && isElementwise(reader) &&
-      llvm::all_of(reader.getInputs(), [&](Value input) {
-        return input == product || isThere(input);
-      })) {
-    Value tile = getOverwritten(reader);
-    if (tile && tile != product)
-      end = reader;
-  }
-  auto maker = op.getOutputs()[0].getDefiningOp<linalg::GenericOp>();
-  if (!end && maker && isElementwise(maker) && getOverwritten(maker) &&
-      llvm::all_of(maker->getUsers(), [&](Operation *user) {
-        return user == op || isExtent(user);
-      }))
-    begin = maker;
-}
-
 /// `op`, which is elementwise, for a tile of its result, which is written over
 /// that of an input.
 Value ProductCutter::emitElements(linalg::GenericOp op, Value row, Value column,
@@ -333,12 +275,28 @@ Value ProductCutter::emitLarger(Value lhs, Value rhs) {
       .getResult(0);
 }
 
+/// The larger ones of the maxima of the columns of a tile and those before.
+Value ProductCutter::emitMaxima(Value tile, Value before) {
+  Value empty = tensor::EmptyOp::create(
+      b, cast<RankedTensorType>(before.getType()).getShape(),
+      getElementTypeOrSelf(before.getType()));
+  Value low =
+      linalg::FillOp::create(b, lowest.getInputs()[0], empty).getResult(0);
+  auto next = cast<linalg::GenericOp>(b.clone(*maximum));
+  next.getInputsMutable()[0].set(tile);
+  next.getOutputsMutable()[0].set(low);
+  next->getResult(0).setType(cast<RankedTensorType>(before.getType()));
+  return emitLarger(next->getResult(0), before);
+}
+
 /// The loop over granules of keys that also masks them, where one of the
-/// columns does not see all of them, and reduces them.
-Values ProductCutter::emitMaximum(Value column, Value result, Value maximum) {
+/// columns does not see all of them, and reduces them. Where nobody reads more
+/// than a vector sees, that is all that is computed.
+Values ProductCutter::emitMaximum(Value column, Value result, Value maxima) {
   int64_t lanes = schedule.getLanes();
-  RowRange first, second;
-  if (width == 2 * lanes) {
+  bool isSplit = width == 2 * lanes;
+  RowRange first, second, whole = {at.constant(0), depth};
+  if (isSplit) {
     first = getKeysOf(column, lanes);
     second = getKeysOf(at.add(column, lanes), lanes);
   }
@@ -355,35 +313,51 @@ Values ProductCutter::emitMaximum(Value column, Value result, Value maximum) {
   };
   Value lo = statistic(mask.getInputs()[1]),
         hi = statistic(mask.getInputs()[2]);
-  Values state = {result, statistic(maximum)};
-  ValueRange results = emitLoop(
-      b, zero, rows, at.constant(kGranule), state,
-      [&](Value row, ValueRange state) {
-        Value tile = emitGranule(row, column, first, second, state[0]);
-        Value isSeen = at.both(at.lessEqual(seen.begin, row),
-                               at.lessEqual(at.add(row, kGranule), seen.end));
-        auto emitMasked = [&] {
-          Value granule = slice(tile, row, column, height, width);
-          granule = emitMaskOfRows(b, mask, granule, lo, hi, row);
-          return Values{insert(granule, tile, row, column)};
-        };
-        tile = emitChoice(
-                   b, isSeen, [&] { return Values{tile}; }, emitMasked)
-                   .front();
-        Value granule = slice(tile, row, column, height, width);
-        Value before = state[1];
-        Value empty = tensor::EmptyOp::create(
-            b, cast<RankedTensorType>(before.getType()).getShape(),
-            getElementTypeOrSelf(before.getType()));
-        Value low = linalg::FillOp::create(b, lowest.getInputs()[0], empty)
-                        .getResult(0);
-        auto next = cast<linalg::GenericOp>(b.clone(*this->maximum));
-        next.getInputsMutable()[0].set(granule);
-        next.getOutputsMutable()[0].set(low);
-        next->getResult(0).setType(cast<RankedTensorType>(before.getType()));
-        return Values{tile, emitLarger(next->getResult(0), before)};
-      });
-  return {results[0], insert(results[1], maximum, top, column)};
+  auto emitAll = [&](Value row, Value tile, Value before) {
+    Value isSeen = at.both(at.lessEqual(seen.begin, row),
+                           at.lessEqual(at.add(row, height), seen.end));
+    auto emitMasked = [&] {
+      Value granule = slice(tile, row, column, height, width);
+      granule = emitMaskOfRows(b, mask, granule, lo, hi, row);
+      return Values{insert(granule, tile, row, column)};
+    };
+    tile =
+        emitChoice(b, isSeen, [&] { return Values{tile}; }, emitMasked).front();
+    Value granule = slice(tile, row, column, height, width);
+    return Values{tile, emitMaxima(granule, before)};
+  };
+  auto emitVector = [&](Value row, Value isFirst, ValueRange state) {
+    Value place = at.select(isFirst, zero, at.constant(lanes));
+    Value vector = at.add(column, place);
+    auto cut = [&](Value limits) {
+      return slice(limits, top, place, 1, lanes);
+    };
+    Value tile = slice(state[0], row, vector, height, lanes);
+    if (initial)
+      tile = linalg::FillOp::create(b, initial, tile).getResult(0);
+    tile = emitProduct(row, vector, lanes, whole, tile);
+    tile = emitMaskOfRows(b, mask, tile, cut(lo), cut(hi), row);
+    Value next = emitMaxima(tile, cut(state[1]));
+    return Values{insert(tile, state[0], row, vector),
+                  insert(next, state[1], top, place)};
+  };
+  auto emitRows = [&](Value row, ValueRange state) {
+    if (!isSplit || !readInBand.contains(mask->getResult(0)))
+      return emitAll(row, emitGranule(row, column, first, second, state[0]),
+                     state[1]);
+    Value isFirst = at.less(row, first.end);
+    Value isBoth = at.both(isFirst, at.lessEqual(second.begin, row));
+    auto emitBoth = [&] {
+      return emitAll(row, emitTile(row, column, width, whole, state[0]),
+                     state[1]);
+    };
+    return Values(emitChoice(b, isBoth, emitBoth,
+                             [&] { return emitVector(row, isFirst, state); }));
+  };
+  Values state = {result, statistic(maxima)};
+  ValueRange results =
+      emitLoop(b, zero, rows, at.constant(height), state, emitRows);
+  return {results[0], insert(results[1], maxima, top, column)};
 }
 
 void ProductCutter::cut() {
@@ -394,8 +368,10 @@ void ProductCutter::cut() {
   auto isExtent = [&](Operation *user) {
     return user == op || isa<tensor::DimOp>(user);
   };
-  if (role == Role::Right)
+  if (role == Role::Right) {
     findNeighbours();
+    cutElements();
+  }
   if (role != Role::Left && fill && llvm::all_of(fill->getUsers(), isExtent)) {
     // What is not computed is not read either.
     initial = fill.getInputs().front();

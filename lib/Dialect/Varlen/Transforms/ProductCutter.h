@@ -25,13 +25,24 @@
 
 namespace mlir::varlen {
 
+/// Whether an operation computes each element of a tile from those at the same
+/// place of others, or from those of its column.
+bool isElementwise(linalg::GenericOp op);
+
+/// The tile that an elementwise operation can write over: an input of the same
+/// type as its result.
+Value getOverwritten(linalg::GenericOp op);
+
 /// Writes a product with masked scores as loops over granules of rows of its
 /// result.
 class ProductCutter {
 public:
-  ProductCutter(linalg::ContractOp op, CPUScheduleAttr schedule)
-      : op(op), schedule(schedule), b(op.getLoc(), op), at{b},
-        depthStep(schedule.getKv() == KVStorage::Pairs ? 4 : 2) {}
+  /// `readInBand` are the tiles of which nobody reads more of a vector of
+  /// columns than what it sees; those that this product reads are added.
+  ProductCutter(linalg::ContractOp op, CPUScheduleAttr schedule,
+                DenseSet<Value> &readInBand)
+      : op(op), schedule(schedule), readInBand(readInBand), b(op.getLoc(), op),
+        at{b}, depthStep(schedule.getKv() == KVStorage::Pairs ? 4 : 2) {}
 
   /// Whether the product is one that can be cut.
   bool canCut();
@@ -62,6 +73,7 @@ private:
               int64_t columns);
   Value insert(Value part, Value tile, OpFoldResult row, OpFoldResult column);
   void findNeighbours();
+  void cutElements();
   Value emitElements(linalg::GenericOp op, Value row, Value column, Value tile,
                      Value sum);
   Value emitLeft(Value column, Value result);
@@ -71,10 +83,12 @@ private:
                     const RowRange &second, Value result);
   bool findMaximum();
   Value emitLarger(Value lhs, Value rhs);
-  Values emitMaximum(Value column, Value result, Value maximum);
+  Value emitMaxima(Value tile, Value before);
+  Values emitMaximum(Value column, Value result, Value maxima);
 
   linalg::ContractOp op;
   CPUScheduleAttr schedule;
+  DenseSet<Value> &readInBand;
   ImplicitLocOpBuilder b;
   IndexBuilder at;
   /// Depths are multiples of two steps of products, which are unrolled.

@@ -169,9 +169,10 @@ struct VarlenCutProducts
       if (op.getOutputs()[0].getDefiningOp<bufferization::ToTensorOp>())
         op->setAttr(kAddLastAttrName, UnitAttr::get(op.getContext()));
     });
+    DenseSet<Value> readInBand;
     // The last ones first, which look for the masks that the others take in.
     for (auto [op, schedule] : llvm::reverse(products)) {
-      ProductCutter cutter(op, schedule);
+      ProductCutter cutter(op, schedule, readInBand);
       if (!cutter.canCut())
         continue;
       cutter.cut();

@@ -58,9 +58,11 @@ public:
 
 private:
   Value expand(ImplicitLocOpBuilder &b, Value tile);
-  Value interleave(ImplicitLocOpBuilder &b, Value tile);
-  Value slice(ImplicitLocOpBuilder &b, tensor::ExtractSliceOp op, Value pairs,
-              int64_t halved);
+  Value interleave(ImplicitLocOpBuilder &b, Value tile,
+                   tensor::InsertSliceOp into = {}, Value pairs = {});
+  FailureOr<Value> insert(ImplicitLocOpBuilder &b, tensor::InsertSliceOp op);
+  Value slice(ImplicitLocOpBuilder &b, OffsetSizeAndStrideOpInterface op,
+              Value pairs, int64_t halved);
 
   DenseMap<Value, Value> rowPairs, neighbours;
 };
@@ -80,7 +82,8 @@ Value PairBuilder::expand(ImplicitLocOpBuilder &b, Value tile) {
 /// Pairs of two rows of a tile that is computed. What it is rounded from is
 /// rounded here, away from zero on a tie: that takes one addition of integers,
 /// and a tie is rare.
-Value PairBuilder::interleave(ImplicitLocOpBuilder &b, Value tile) {
+Value PairBuilder::interleave(ImplicitLocOpBuilder &b, Value tile,
+                              tensor::InsertSliceOp into, Value pairs) {
   auto isRounding = [](linalg::GenericOp op) {
     return op && op.getNumDpsInputs() == 1 && op.isAllParallelLoops() &&
            op.getBody()->getOperations().size() == 2 &&
@@ -95,7 +98,9 @@ Value PairBuilder::interleave(ImplicitLocOpBuilder &b, Value tile) {
   SmallVector<OpFoldResult> shape = tensor::getMixedSizes(b, b.getLoc(), tile);
   shape[0] = halve(b, shape[0]);
   shape.push_back(b.getIndexAttr(2));
-  Value empty = tensor::EmptyOp::create(b, shape, type.getElementType());
+  Value empty = into ? slice(b, into, pairs, /*halved=*/0)
+                     : tensor::EmptyOp::create(b, shape, type.getElementType())
+                           .getResult();
   SmallVector<utils::IteratorType> loops(2, utils::IteratorType::parallel);
   return linalg::GenericOp::create(
              b, TypeRange{empty.getType()}, tile, empty,
@@ -116,8 +121,9 @@ Value PairBuilder::interleave(ImplicitLocOpBuilder &b, Value tile) {
 
 /// The pairs of a slice, of which `halved` is the dimension of the tile that
 /// they are neighbours in.
-Value PairBuilder::slice(ImplicitLocOpBuilder &b, tensor::ExtractSliceOp op,
-                         Value pairs, int64_t halved) {
+Value PairBuilder::slice(ImplicitLocOpBuilder &b,
+                         OffsetSizeAndStrideOpInterface op, Value pairs,
+                         int64_t halved) {
   SmallVector<OpFoldResult> offsets = op.getMixedOffsets(),
                             sizes = op.getMixedSizes(),
                             strides(3, b.getIndexAttr(1));
@@ -126,6 +132,24 @@ Value PairBuilder::slice(ImplicitLocOpBuilder &b, tensor::ExtractSliceOp op,
   offsets.push_back(b.getIndexAttr(0));
   sizes.push_back(b.getIndexAttr(2));
   return tensor::ExtractSliceOp::create(b, pairs, offsets, sizes, strides);
+}
+
+/// The pairs of a tile of which some rows are computed.
+FailureOr<Value> PairBuilder::insert(ImplicitLocOpBuilder &b,
+                                     tensor::InsertSliceOp op) {
+  FailureOr<Value> before = getRowPairs(op.getDest());
+  if (failed(before))
+    return failure();
+  Value pairs = interleave(b, op.getSource(), op, *before);
+  auto into = cast<tensor::ExtractSliceOp>(
+      cast<linalg::GenericOp>(pairs.getDefiningOp())
+          .getOutputs()[0]
+          .getDefiningOp());
+  b.setInsertionPointAfter(op);
+  return tensor::InsertSliceOp::create(
+             b, pairs, *before, into.getMixedOffsets(), into.getMixedSizes(),
+             into.getMixedStrides())
+      .getResult();
 }
 
 FailureOr<Value> PairBuilder::getRowPairs(Value tile) {
@@ -138,6 +162,19 @@ FailureOr<Value> PairBuilder::getRowPairs(Value tile) {
     if (failed(pairs))
       return failure();
     return rowPairs[tile] = slice(b, op, *pairs, /*halved=*/0);
+  }
+  if (auto op = tile.getDefiningOp<tensor::InsertSliceOp>()) {
+    FailureOr<Value> pairs = insert(b, op);
+    if (failed(pairs))
+      return failure();
+    return rowPairs[tile] = *pairs;
+  }
+  if (auto empty = tile.getDefiningOp<tensor::EmptyOp>()) {
+    SmallVector<OpFoldResult> shape = empty.getMixedSizes();
+    shape[0] = halve(b, shape[0]);
+    shape.push_back(b.getIndexAttr(2));
+    return rowPairs[tile] = tensor::EmptyOp::create(
+               b, shape, empty.getType().getElementType());
   }
   auto source = tile.getDefiningOp<ToTileOp>();
   if (!source)
@@ -242,7 +279,8 @@ static LogicalResult replaceExtents(ToTileOp tile) {
 static void eraseDead(Operation *root) {
   SmallVector<Operation *> ops;
   root->walk([&](Operation *op) {
-    if (isa<ToTileOp, tensor::ExtractSliceOp, tensor::EmptyOp>(op) ||
+    if (isa<ToTileOp, tensor::ExtractSliceOp, tensor::InsertSliceOp,
+            tensor::EmptyOp>(op) ||
         (isa<linalg::GenericOp>(op) &&
          cast<linalg::LinalgOp>(op).hasPureTensorSemantics()))
       ops.push_back(op);

@@ -73,6 +73,8 @@ static bool isWritable(Value tile, Block *block) {
   Operation *producer = tile.getDefiningOp();
   if (!producer || producer->getBlock() != block)
     return false;
+  if (auto slice = dyn_cast<tensor::ExtractSliceOp>(producer))
+    return isWritable(slice.getSource(), block);
   auto read = dyn_cast<bufferization::ToTensorOp>(producer);
   return read ? read.getWritable()
               : isa<linalg::LinalgOp, tensor::InsertSliceOp, scf::ForOp>(

@@ -371,3 +371,80 @@ func.func @maximum(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %lo: memref<1x16
   } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 8, panels = 1, kv_block = 32, kv = copy>}
   return
 }
+
+// What is made of scores for a product, and summed up, is so for each vector and the keys
+// that it sees, so a granule of scores is masked and reduced for one vector, too.
+
+// CHECK-LABEL: @elements
+// CHECK: scf.if
+// CHECK: linalg.contract {{.*}} outs(%{{.*}} : tensor<8x16xf32>)
+// CHECK: else
+// CHECK: %[[S:.*]] = linalg.contract {{.*}} outs(%{{.*}} : tensor<8x8xf32>)
+// CHECK: %[[M:.*]] = linalg.generic {{.*}} ins(%[[S]], {{.*}} outs(%[[S]] : tensor<8x8xf32>)
+// CHECK: linalg.generic {{.*}} ins(%[[M]] : tensor<8x8xf32>)
+// CHECK: %[[P:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<?x8xf32>)
+// CHECK: math.exp2
+// CHECK: linalg.generic {{.*}} ins(%[[P]] : tensor<?x8xf32>) outs(%{{.*}} : tensor<1x8xf32>)
+// CHECK: math.exp2
+// CHECK-NOT: math.exp2
+// CHECK: linalg.contract {{.*}} : tensor<?x8xf32>, tensor<?x8xf32>)
+// CHECK: return
+func.func @elements(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %lo: memref<1x16xi32>, %hi: memref<1x16xi32>, %first: i32,
+                %whole: i1, %keys: index, %n: index, %v: memref<?x16xf32>, %out: memref<16x16xf32>, %sums: memref<1x16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  scf.forall (%t) in (%n) {
+    %l = bufferization.to_tensor %lo restrict : memref<1x16xi32> to tensor<1x16xi32>
+    %h = bufferization.to_tensor %hi restrict : memref<1x16xi32> to tensor<1x16xi32>
+    %w = bufferization.to_tensor %q restrict : memref<16x16xf32> to tensor<16x16xf32>
+    %kt = bufferization.to_tensor %k restrict : memref<?x16xf32> to tensor<?x16xf32>
+    %e = tensor.empty(%keys) : tensor<?x16xf32>
+    %z = linalg.fill ins(%zero : f32) outs(%e : tensor<?x16xf32>) -> tensor<?x16xf32>
+    %r = linalg.contract indexing_maps = [#mk, #kn, #mn]
+        ins(%kt, %w : tensor<?x16xf32>, tensor<16x16xf32>) outs(%z : tensor<?x16xf32>) -> tensor<?x16xf32>
+    %HID = arith.constant 0xFF800000 : f32
+    %ep = tensor.empty(%keys) : tensor<?x16xf32>
+    %p = linalg.generic {indexing_maps = [#map, #row, #row, #map], iterator_types = ["parallel", "parallel"]}
+        ins(%r, %l, %h : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
+        outs(%ep : tensor<?x16xf32>) attrs = {varlen.band} {
+    ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
+    %i = linalg.index 0 : index
+    %j = arith.index_cast %i : index to i32
+    %key = arith.addi %j, %first : i32
+    %ge = arith.cmpi sge, %key, %a : i32
+    %lt = arith.cmpi slt, %key, %b : i32
+    %y0 = arith.select %lt, %x, %HID : f32
+    %y1 = arith.select %ge, %y0, %HID : f32
+    %y = arith.select %whole, %x, %y1 : f32
+    linalg.yield %y : f32
+    } -> tensor<?x16xf32>
+    %em = tensor.empty() : tensor<1x16xf32>
+    %m0 = linalg.fill ins(%HID : f32) outs(%em : tensor<1x16xf32>) -> tensor<1x16xf32>
+    %m = linalg.generic {indexing_maps = [#map, #row], iterator_types = ["reduction", "parallel"]}
+        ins(%p : tensor<?x16xf32>) outs(%m0 : tensor<1x16xf32>) {
+    ^bb0(%x: f32, %old: f32):
+      %y = arith.maxnumf %x, %old : f32
+      linalg.yield %y : f32
+    } -> tensor<1x16xf32>
+    %l0 = linalg.fill ins(%zero : f32) outs(%em : tensor<1x16xf32>) -> tensor<1x16xf32>
+    %p1 = linalg.generic {indexing_maps = [#map, #row, #map], iterator_types = ["parallel", "parallel"]}
+        ins(%p, %m : tensor<?x16xf32>, tensor<1x16xf32>) outs(%ep : tensor<?x16xf32>) attrs = {varlen.band} {
+    ^bb0(%x: f32, %a: f32, %old: f32):
+      %y0 = arith.subf %x, %a : f32
+      %y = math.exp2 %y0 : f32
+      linalg.yield %y : f32
+    } -> tensor<?x16xf32>
+    %sum = linalg.generic {indexing_maps = [#map, #row], iterator_types = ["reduction", "parallel"]}
+        ins(%p1 : tensor<?x16xf32>) outs(%l0 : tensor<1x16xf32>) {
+    ^bb0(%x: f32, %old: f32):
+      %y = arith.addf %old, %x : f32
+      linalg.yield %y : f32
+    } -> tensor<1x16xf32>
+    %vt = bufferization.to_tensor %v restrict : memref<?x16xf32> to tensor<?x16xf32>
+    %o = bufferization.to_tensor %out restrict writable : memref<16x16xf32> to tensor<16x16xf32>
+    %r2 = linalg.contract indexing_maps = [#km, #kn, #mn]
+        ins(%vt, %p1 : tensor<?x16xf32>, tensor<?x16xf32>) outs(%o : tensor<16x16xf32>) -> tensor<16x16xf32>
+    bufferization.materialize_in_destination %r2 in restrict writable %out : (tensor<16x16xf32>, memref<16x16xf32>) -> ()
+    bufferization.materialize_in_destination %sum in restrict writable %sums : (tensor<1x16xf32>, memref<1x16xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 8, panels = 1, kv_block = 32, kv = copy>}
+  return
+}

@@ -60,3 +60,38 @@ func.func @computed(%scores: memref<?x16xf32>, %v: memref<?x16xbf16>, %o: tensor
   } {varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 8, panels = 1, kv_block = 32, kv = pairs>}
   return
 }
+
+// Of which some rows are computed: pairs of these, in the pairs of all.
+
+// CHECK-LABEL: @parts
+// CHECK: %[[ALL:.*]] = tensor.empty(%{{.*}}) : tensor<?x16x2xbf16>
+// CHECK: %[[SOME:.*]] = tensor.extract_slice %[[ALL]][%{{.*}}, 0, 0] [%{{.*}}, 16, 2] [1, 1, 1]
+// CHECK: %[[P:.*]] = linalg.generic {indexing_maps = [#{{.*}}, #[[$PAIRS]]], iterator_types = ["parallel", "parallel"]} ins(%{{.*}} : tensor<?x16xf32>) outs(%[[SOME]]
+// CHECK: %[[NEXT:.*]] = tensor.insert_slice %[[P]] into %[[ALL]]
+// CHECK: %[[RIGHT:.*]] = tensor.extract_slice %[[NEXT]][%{{.*}}, 0, 0] [%{{.*}}, 16, 2] [1, 1, 1]
+// CHECK: linalg.contract {{.*}} ins(%{{.*}}, %[[RIGHT]] : tensor<?x8x2xbf16>, tensor<?x16x2xbf16>)
+func.func @parts(%scores: memref<?x16xf32>, %v: memref<?x16xbf16>, %o: tensor<8x16xf32>, %begin: index, %count: index, %n: index) {
+  scf.forall (%i) in (%n) {
+    %c0 = arith.constant 0 : index
+    %s = bufferization.to_tensor %scores restrict : memref<?x16xf32> to tensor<?x16xf32>
+    %a = varlen.to_tile %v as row_pairs : memref<?x16xbf16> to tensor<?x8xbf16>
+    %rows = tensor.dim %a, %c0 : tensor<?x8xbf16>
+    %e = tensor.empty(%rows) : tensor<?x16xbf16>
+    %part = tensor.extract_slice %s[%begin, 0] [%count, 16] [1, 1] : tensor<?x16xf32> to tensor<?x16xf32>
+    %ep = tensor.extract_slice %e[%begin, 0] [%count, 16] [1, 1] : tensor<?x16xbf16> to tensor<?x16xbf16>
+    %rounded = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"]}
+        ins(%part : tensor<?x16xf32>) outs(%ep : tensor<?x16xbf16>) {
+    ^bb0(%x: f32, %old: bf16):
+      %y = arith.truncf %x : f32 to bf16
+      linalg.yield %y : bf16
+    } -> tensor<?x16xbf16>
+    %p = tensor.insert_slice %rounded into %e[%begin, 0] [%count, 16] [1, 1] : tensor<?x16xbf16> into tensor<?x16xbf16>
+    %left = tensor.extract_slice %a[%begin, 0] [%count, 8] [1, 1] : tensor<?x8xbf16> to tensor<?x8xbf16>
+    %right = tensor.extract_slice %p[%begin, 0] [%count, 16] [1, 1] : tensor<?x16xbf16> to tensor<?x16xbf16>
+    %r = linalg.contract indexing_maps = [#km, #kn, #mn]
+        ins(%left, %right : tensor<?x8xbf16>, tensor<?x16xbf16>) outs(%o : tensor<8x16xf32>) {varlen.add_last} -> tensor<8x16xf32>
+    %m = memref.alloc() : memref<8x16xf32>
+    bufferization.materialize_in_destination %r in restrict writable %m : (tensor<8x16xf32>, memref<8x16xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 8, panels = 1, kv_block = 32, kv = pairs>}
+  return
+}

@@ -546,7 +546,8 @@ def VarlenCutProducts : Pass<"varlen-cut-products"> {
     granules of 8 rows of its result, or as many as registers hold, each of which sums over
     no more than what the band that the mask leaves has of it. Where the scores are the
     right factor, each of two vectors of columns has a depth of its own, and elementwise
-    operations that make what sums begin with, or read the sums, are in the loop. A product
+    operations that make what sums begin with, or read the sums, are in the loop; what makes
+    that factor of the masked scores is computed of the keys that a vector sees. A product
     that only such a mask reads is computed for the vectors that see one of a granule of
     keys. One that is masked and reduced to the maximum of each column is so granule by
     granule, where all columns see a granule without the mask. A product that is added to a
