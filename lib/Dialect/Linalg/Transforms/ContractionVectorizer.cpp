@@ -171,12 +171,16 @@ Values ContractionVectorizer::emitDepth(
   IndexBuilder index{b};
   Value depth = extents[form.depth], one = index.constant(1);
   if (isCached) {
-    Value each = index.constant(depthStep * kUnroll);
-    Value whole = index.roundDown(depth, depthStep * kUnroll);
+    // Few sums are those of an edge, where little is gained by more code.
+    ContractionTile full = getContractionTile(target);
+    bool isFull = sizes.rows * sizes.vectors >= full.rows * full.vectors;
+    int64_t unroll = isFull ? kUnroll : 1;
+    Value each = index.constant(depthStep * unroll);
+    Value whole = index.roundDown(depth, depthStep * unroll);
     sums = emitLoop(b, index.constant(0), whole, each, sums,
                     [&](Value k, ValueRange state) {
                       Values next(state);
-                      for (int64_t i = 0; i < kUnroll; ++i)
+                      for (int64_t i = 0; i < unroll; ++i)
                         next = addStep(index.add(k, i * depthStep), next);
                       return next;
                     });
