@@ -30,7 +30,7 @@ static const DialectRegistry &getRegistry() {
   return *registry;
 }
 
-/// No threads of its own: the caller has chosen the one it compiles on.
+/// With the threads that the caller has chosen for calls.
 Source::Source(VarlenDiagnosticFn onDiagnostic, void *diagnosticContext)
     : context(getRegistry(), MLIRContext::Threading::DISABLED),
       onDiagnostic(onDiagnostic), diagnosticContext(diagnosticContext),
@@ -39,6 +39,7 @@ Source::Source(VarlenDiagnosticFn onDiagnostic, void *diagnosticContext)
   // Notes with whole operations in the generic form are for developers of
   // passes.
   context.printOpOnDiagnostic(false);
+  context.setThreadPool(threads);
 }
 
 static VarlenSeverity getSeverity(DiagnosticSeverity severity) {

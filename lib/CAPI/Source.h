@@ -10,6 +10,7 @@
 #define VARLEN_LIB_CAPI_SOURCE_H
 
 #include "Status.h"
+#include "varlen/ExecutionEngine/CompileThreads.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
@@ -36,6 +37,7 @@ public:
 private:
   mlir::LogicalResult handle(mlir::Diagnostic &diagnostic);
 
+  mlir::varlen::CompileThreads threads;
   mlir::MLIRContext context;
   VarlenDiagnosticFn onDiagnostic;
   void *diagnosticContext;

@@ -24,6 +24,7 @@
 #include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/Transforms/Passes.h"
@@ -180,22 +181,25 @@ void varlen::buildVarlenLowerToLLVM(OpPassManager &manager,
   const CPUTarget *target = lookupCPUTarget(options.target);
   manager.addPass(createVarlenCheckRegistration({RegistrationStage::ToLLVM}));
   buildVarlenExpandOperations(manager, options);
+  // What changes nothing outside of a function runs on several at a time.
+  manager.addPass(createVarlenConvertPrints());
+  OpPassManager &functions = manager.nest<func::FuncOp>();
+  // memref.reshape, which upstream lowers in no other way.
+  functions.addPass(memref::createExpandOpsPass());
   // Address arithmetic of views, which makes affine maps; then control flow;
   // then everything at once.
-  // memref.reshape, which upstream lowers in no other way.
-  manager.addPass(memref::createExpandOpsPass());
-  manager.addPass(memref::createExpandStridedMetadataPass());
-  manager.addPass(createLowerAffinePass());
-  manager.addPass(createSCFToControlFlowPass());
+  functions.addPass(memref::createExpandStridedMetadataPass());
+  functions.addPass(createLowerAffinePass());
+  functions.addPass(createSCFToControlFlowPass());
   // Masks, and instructions of one CPU, are none of the conversions below.
   ConvertVectorToLLVMPassOptions vectors;
   vectors.x86Vector = target && (target->hasBF16Dot || target->hasScale);
-  manager.addPass(createConvertVectorToLLVMPass(vectors));
+  functions.addPass(createConvertVectorToLLVMPass(vectors));
   manager.addPass(createConvertToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
   // Neighbouring accesses compute the same addresses, and what is not there
   // need not be translated.
-  manager.addPass(createCSEPass());
+  manager.addNestedPass<LLVM::LLVMFuncOp>(createCSEPass());
   manager.addPass(createVarlenFinalizeLLVM({options.target}));
 }
 

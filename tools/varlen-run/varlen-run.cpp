@@ -18,6 +18,7 @@
 #include "Progress.h"
 #include "Report.h"
 #include "Signature.h"
+#include "varlen/ExecutionEngine/CompileThreads.h"
 #include "varlen/Runtime/Runtime.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -196,9 +197,11 @@ class Program {
 public:
   Program(const Options &options, Clock::time_point start)
       : options(options), start(start), device(options.device),
-        // One small module: threads would cost more than they give.
+        // With threads of the runtime library instead of others.
         context(makeRegistry(), mlir::MLIRContext::Threading::DISABLED),
-        diagnostics(&context) {}
+        diagnostics(&context) {
+    context.setThreadPool(threads);
+  }
 
   Error load();
   /// Runs it on the tensors of one file (empty: none), reports, and writes the
@@ -212,6 +215,7 @@ private:
   Clock::time_point start;
   Device device;
   Progress progress;
+  mlir::varlen::CompileThreads threads;
   mlir::MLIRContext context;
   DiagnosticPrinter diagnostics;
   const mlir::varlen::CPUTarget *target = nullptr;

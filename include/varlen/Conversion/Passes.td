@@ -766,6 +766,30 @@ def VarlenCallLibm : Pass<"varlen-call-libm", "::mlir::ModuleOp"> {
     "::mlir::func::FuncDialect", "::mlir::vector::VectorDialect"];
 }
 
+def VarlenConvertPrints : Pass<"varlen-convert-prints", "::mlir::ModuleOp"> {
+  let summary = "Call the functions that print";
+  let description = [{
+    A `vector.print` becomes calls of functions that upstream's `convert-vector-to-llvm`
+    declares in the module. Functions that print nothing can then be converted at the
+    same time, on several threads, for no conversion changes anything outside of them.
+    A module without prints is left as it is; one with prints goes through
+    `convert-vector-to-llvm` as a whole.
+
+    *Requires*: vectors of one dimension, as `convert-vector-to-scf` makes them.
+    *Guarantees*: no `vector.print` is left. *Numerics*: none.
+
+    ```mlir
+    vector.print %x : f32
+    ```
+    becomes
+    ```mlir
+    llvm.call @printF32(%x) : (f32) -> ()
+    llvm.call @printNewline() : () -> ()
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 def VarlenExpandExtremes : Pass<"varlen-expand-extremes"> {
   let summary = "Write maxima and minima as one comparison where no NaN is lost";
   let description = [{
