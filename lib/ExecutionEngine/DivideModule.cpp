@@ -52,24 +52,34 @@ static bool isExternal(LLVM::LLVMFuncOp function) {
          !function.getComdat();
 }
 
+/// Whether attributes of an operation may name symbols. To look at those of
+/// each operation takes as long as half of its translation.
+static bool mayNameSymbols(Operation *op) {
+  return !isa_and_present<LLVM::LLVMDialect>(op->getDialect()) ||
+         isa<SymbolUserOpInterface, CallOpInterface, LLVM::LLVMFuncOp>(op) ||
+         !op->getRawDictionaryAttrs().empty();
+}
+
 /// The functions that `function` names; failure if it names anything else, or a
 /// function that other modules cannot.
 static FailureOr<SmallVector<LLVM::LLVMFuncOp>>
 findCallees(LLVM::LLVMFuncOp function, const SymbolTable &symbols) {
-  llvm::SetVector<Operation *> callees;
-  std::optional<SymbolTable::UseRange> uses =
-      SymbolTable::getSymbolUses(function.getOperation());
-  if (!uses)
-    return failure();
-  for (SymbolTable::SymbolUse use : *uses) {
-    auto callee =
-        symbols.lookup<LLVM::LLVMFuncOp>(use.getSymbolRef().getRootReference());
+  llvm::SetVector<LLVM::LLVMFuncOp> callees;
+  auto addCallee = [&](SymbolRefAttr symbol) {
+    auto callee = symbols.lookup<LLVM::LLVMFuncOp>(symbol.getRootReference());
     if (!callee || !isExternal(callee))
-      return failure();
+      return WalkResult::interrupt();
     callees.insert(callee);
-  }
-  return llvm::map_to_vector(
-      callees, [](Operation *op) { return cast<LLVM::LLVMFuncOp>(op); });
+    return WalkResult::skip();
+  };
+  WalkResult result = function->walk([&](Operation *op) {
+    if (!mayNameSymbols(op))
+      return WalkResult::advance();
+    return op->getAttrDictionary().walk<WalkOrder::PreOrder>(addCallee);
+  });
+  if (result.wasInterrupted())
+    return failure();
+  return SmallVector<LLVM::LLVMFuncOp>(callees.getArrayRef());
 }
 
 /// Declares a function, with all that a caller has to know of it.
@@ -108,7 +118,7 @@ class Divider {
 public:
   explicit Divider(ModuleOp module) : module(module), b(module.getContext()) {}
 
-  SmallVector<OwningOpRef<ModuleOp>> divide();
+  SmallVector<ModulePart> divide();
 
 private:
   void move(Candidate &candidate, ModuleOp part);
@@ -133,36 +143,35 @@ void Divider::move(Candidate &candidate, ModuleOp part) {
       declare(callee, b);
 }
 
-SmallVector<OwningOpRef<ModuleOp>> Divider::divide() {
+SmallVector<ModulePart> Divider::divide() {
   int64_t size = getSize(module);
   SmallVector<Candidate> candidates = findCandidates(module);
+  SmallVector<ModulePart> parts;
+  parts.push_back({module, size, {}});
   if (candidates.empty())
-    return {};
+    return parts;
   // With more of them, the largest function would take longest all the same.
   int64_t numParts = std::min(
       size / std::max(candidates.front().size, minPartSize) + 1, maxParts);
-  // Part 0 is what stays. The largest functions first, each to what is the
-  // smallest part then.
-  SmallVector<int64_t> sizes(numParts, 0);
-  sizes[0] = size;
   for (const Candidate &candidate : candidates)
-    sizes[0] -= candidate.size;
-  SmallVector<OwningOpRef<ModuleOp>> parts(numParts);
-  for (Candidate &candidate : candidates) {
-    auto i = std::distance(sizes.begin(), llvm::min_element(sizes));
-    sizes[i] += candidate.size;
-    if (i == 0)
-      continue;
-    if (!parts[i]) {
-      parts[i] = ModuleOp::create(module.getLoc());
-      parts[i]->getOperation()->setAttrs(module->getAttrs());
-    }
-    move(candidate, *parts[i]);
+    parts.front().size -= candidate.size;
+  while (static_cast<int64_t>(parts.size()) < numParts) {
+    ModuleOp part = ModuleOp::create(module.getLoc());
+    part->setAttrs(module->getAttrs());
+    parts.push_back({part, 0, part});
   }
-  llvm::erase_if(parts, [](auto &part) { return !part; });
+  // The largest functions first, each to what is the smallest part then.
+  for (Candidate &candidate : candidates) {
+    ModulePart &part = *llvm::min_element(
+        parts, [](auto &a, auto &b) { return a.size < b.size; });
+    part.size += candidate.size;
+    if (part.owner)
+      move(candidate, part.module);
+  }
+  llvm::erase_if(parts, [](ModulePart &part) { return part.size == 0; });
   return parts;
 }
 
-SmallVector<OwningOpRef<ModuleOp>> varlen::divideModule(ModuleOp module) {
+SmallVector<ModulePart> varlen::divideModule(ModuleOp module) {
   return Divider(module).divide();
 }

@@ -16,10 +16,19 @@
 
 namespace mlir::varlen {
 
+/// A module that is compiled by itself.
+struct ModulePart {
+  ModuleOp module;
+  /// How many operations it has.
+  int64_t size;
+  /// Null for what stays in the module that was divided.
+  OwningOpRef<ModuleOp> owner;
+};
+
 /// Moves functions out of `module`, in the llvm dialect, into modules of their
-/// own, so that all have about as much code; none if there is little. Which
-/// function goes where depends on the module only.
-llvm::SmallVector<OwningOpRef<ModuleOp>> divideModule(ModuleOp module);
+/// own, so that all have about as much code; none if there is little. Returns
+/// `module` and these. Which function goes where depends on the module only.
+llvm::SmallVector<ModulePart> divideModule(ModuleOp module);
 
 } // namespace mlir::varlen
 

@@ -11,8 +11,8 @@
 #include "CodeGeneration.h"
 #include "DivideModule.h"
 #include "varlen/ExecutionEngine/ExecutionEngine.h"
-#include "varlen/Runtime/Runtime.h"
 
+#include "mlir/IR/Threading.h"
 #include "mlir/Target/LLVMIR/Export.h"
 
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
@@ -27,8 +27,8 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
 
-#include <deque>
 #include <map>
+#include <tuple>
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -114,85 +114,68 @@ private:
 };
 } // namespace
 
-namespace {
-/// What becomes one object file.
-struct Part {
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> code;
-  std::string object, errors;
-
-  Error translate(ModuleOp module, llvm::ArrayRef<std::string> functions);
-  void compile(const CPUTarget &target);
-};
-} // namespace
-
-/// The code of a module that lacks some of `functions`.
-Error Part::translate(ModuleOp module, llvm::ArrayRef<std::string> functions) {
-  context.setDiagnosticHandler(std::make_unique<ErrorKeeper>(errors));
-  code = translateModuleToLLVMIR(module, context);
+/// The LLVM module of a part, which lacks some of `functions`; null if there is
+/// none.
+static std::unique_ptr<llvm::Module>
+translate(ModuleOp module, llvm::LLVMContext &context,
+          llvm::ArrayRef<std::string> functions) {
+  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(module, context);
   if (!code)
-    return llvm::createStringError(
-        "the module cannot be translated to LLVM IR");
+    return nullptr;
   for (const std::string &name : functions)
     if (llvm::Function *callee = code->getFunction(name);
         callee && !callee->isDeclaration())
       addEntry(*callee);
   addStructors(*code, constructors, llvm::orc::getConstructors(*code));
   addStructors(*code, destructors, llvm::orc::getDestructors(*code));
-  return Error::success();
+  return code;
 }
 
-void Part::compile(const CPUTarget &target) {
-  auto generate = [&]() -> Error {
-    auto machine = makeTargetMachine(target);
-    if (!machine)
-      return machine.takeError();
-    code->setTargetTriple((*machine)->getTargetTriple());
-    code->setDataLayout((*machine)->createDataLayout());
-    if (Error error = makeOptimizingTransformer(target, **machine)(code.get()))
-      return error;
-    return emitObject(*code, **machine, object);
-  };
-  if (Error error = generate())
+/// Generates code for one object file.
+static Error generate(llvm::Module &code, const CPUTarget &target,
+                      std::string &object) {
+  auto machine = makeTargetMachine(target);
+  if (!machine)
+    return machine.takeError();
+  code.setTargetTriple((*machine)->getTargetTriple());
+  code.setDataLayout((*machine)->createDataLayout());
+  if (Error error = makeOptimizingTransformer(target, **machine)(&code))
+    return error;
+  return emitObject(code, **machine, object);
+}
+
+/// Makes one object file of a part; returns what is wrong with it, or nothing.
+static std::string compile(ModuleOp module, const CPUTarget &target,
+                           llvm::ArrayRef<std::string> functions,
+                           std::string &object) {
+  llvm::LLVMContext context;
+  std::string errors;
+  context.setDiagnosticHandler(std::make_unique<ErrorKeeper>(errors));
+  std::unique_ptr<llvm::Module> code = translate(module, context, functions);
+  if (!code)
+    return "the module cannot be translated to LLVM IR";
+  if (Error error = generate(*code, target, object))
     errors += llvm::toString(std::move(error));
-  code.reset();
+  return errors.empty() ? "" : "LLVM: " + errors;
 }
 
 Expected<std::vector<std::string>>
 varlen::compileToObjects(ModuleOp module, const CPUTarget &target,
                          llvm::ArrayRef<std::string> functions) {
   initializeNativeTarget();
-  SmallVector<OwningOpRef<ModuleOp>> modules = divideModule(module);
-  modules.insert(modules.begin(), OwningOpRef<ModuleOp>());
-  std::deque<Part> parts(modules.size());
-  for (auto [part, owned] : llvm::zip_equal(parts, modules))
-    if (Error error = part.translate(owned ? *owned : module, functions))
-      return error;
+  SmallVector<ModulePart> parts = divideModule(module);
   // Threads take the largest first.
-  std::vector<Part *> order;
-  for (Part &part : parts)
-    order.push_back(&part);
-  llvm::sort(order, [](const Part *a, const Part *b) {
-    return a->code->getInstructionCount() > b->code->getInstructionCount();
+  auto order = llvm::to_vector(llvm::seq(parts.size()));
+  llvm::sort(order, [&](size_t a, size_t b) {
+    return std::tie(parts[b].size, a) < std::tie(parts[a].size, b);
   });
-  struct Work {
-    llvm::ArrayRef<Part *> parts;
-    const CPUTarget &target;
-  } work = {order, target};
-  varlen_parallel_for(
-      static_cast<int64_t>(order.size()), /*workspace_bytes=*/0,
-      [](void *context, int64_t lo, int64_t hi, void *) {
-        auto *work = static_cast<Work *>(context);
-        for (Part *part : work->parts.slice(lo, hi - lo))
-          part->compile(work->target);
-      },
-      &work);
-  std::vector<std::string> objects;
-  for (Part &part : parts) {
-    if (!part.errors.empty())
-      return llvm::createStringError("LLVM: " + part.errors);
-    objects.push_back(std::move(part.object));
-  }
+  std::vector<std::string> objects(parts.size()), errors(parts.size());
+  parallelForEach(module.getContext(), order, [&](size_t i) {
+    errors[i] = compile(parts[i].module, target, functions, objects[i]);
+  });
+  for (const std::string &error : errors)
+    if (!error.empty())
+      return llvm::createStringError(error);
   return objects;
 }
 
