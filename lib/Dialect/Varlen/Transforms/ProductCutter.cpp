@@ -40,9 +40,20 @@ Value ProductCutter::advance(Value column, Value limits, Value row) {
       .front();
 }
 
+/// A constant as an attribute.
+static OpFoldResult foldConstant(OpFoldResult value) {
+  auto number = dyn_cast<Value>(value);
+  return number ? getAsOpFoldResult(number) : value;
+}
+
+/// By way of i32, through which bufferization does not look for bounds of
+/// slices: that would take it most of its time.
+Value ProductCutter::hideBounds(Value position) {
+  return at.cast(IndexBuilder{b, b.getI32Type()}.cast(position));
+}
+
 /// Rounded outwards to multiples, as tiles have them; all of it where limits
-/// may be anything. In i32, through which bufferization does not look for
-/// bounds of slices, which would take it most of its time.
+/// may be anything. Without bounds, as by hideBounds.
 ProductCutter::RowRange ProductCutter::round(Value begin, Value end,
                                              Value total, int64_t multiple) {
   IndexBuilder in{b, b.getI32Type()};
@@ -84,23 +95,14 @@ Value ProductCutter::emitTile(Value row, Value column, int64_t columns,
 /// Adds the products to a tile of the result.
 Value ProductCutter::emitProduct(Value row, Value column, int64_t columns,
                                  const RowRange &range, Value sum) {
-  OpFoldResult begin = range.begin, length = getLength(range);
-  if (range.end == depth && isConstantIntValue(range.begin, 0)) {
-    begin = b.getIndexAttr(0);
-    length = getAsOpFoldResult(depth);
-  }
-  auto slice = [&](Value tensor, OpFoldResult first, OpFoldResult second,
-                   OpFoldResult size, OpFoldResult otherSize) -> Value {
-    SmallVector<OpFoldResult> ones(2, b.getIndexAttr(1));
-    return tensor::ExtractSliceOp::create(
-        b, tensor, SmallVector<OpFoldResult>{first, second},
-        SmallVector<OpFoldResult>{size, otherSize}, ones);
-  };
+  OpFoldResult height = b.getIndexAttr(this->height), begin = range.begin,
+               length = range.end == depth && isConstantIntValue(begin, 0)
+                            ? getAsOpFoldResult(depth)
+                            : getLength(range);
   Value lhs = op.getInputs()[0], rhs = op.getInputs()[1];
-  OpFoldResult rows = b.getIndexAttr(height);
-  lhs = isRowFirst ? slice(lhs, row, begin, rows, length)
-                   : slice(lhs, begin, row, length, rows);
-  rhs = slice(rhs, begin, column, length, b.getIndexAttr(columns));
+  lhs = isRowFirst ? slice(lhs, {row, begin}, {height, length})
+                   : slice(lhs, {begin, row}, {length, height});
+  rhs = slice(rhs, {begin, column}, {length, b.getIndexAttr(columns)});
   auto next = linalg::ContractOp::create(b, TypeRange{sum.getType()},
                                          ValueRange{lhs, rhs}, ValueRange{sum},
                                          op.getIndexingMapsAttr());
@@ -109,23 +111,43 @@ Value ProductCutter::emitProduct(Value row, Value column, int64_t columns,
   return next.getResult(0);
 }
 
+/// A part of a tile; where constants say that it is all of it, the tile.
+Value ProductCutter::slice(Value tile, std::array<OpFoldResult, 2> offsets,
+                           std::array<OpFoldResult, 2> sizes) {
+  SmallVector<OpFoldResult> ones(2, b.getIndexAttr(1)), begin(offsets),
+      extents(sizes);
+  for (OpFoldResult &offset : begin)
+    offset = foldConstant(offset);
+  return b.createOrFold<tensor::ExtractSliceOp>(tile, begin, extents, ones);
+}
+
 /// Static rows and columns of a tile.
 Value ProductCutter::slice(Value tile, OpFoldResult row, OpFoldResult column,
                            int64_t rows, int64_t columns) {
-  SmallVector<OpFoldResult> ones(2, b.getIndexAttr(1));
-  return tensor::ExtractSliceOp::create(
-      b, tile, SmallVector<OpFoldResult>{row, column},
-      SmallVector<OpFoldResult>{b.getIndexAttr(rows), b.getIndexAttr(columns)},
-      ones);
+  return slice(tile, {row, column},
+               {b.getIndexAttr(rows), b.getIndexAttr(columns)});
 }
+
+/// The tile with a part of it replaced.
 
 Value ProductCutter::insert(Value part, Value tile, OpFoldResult row,
                             OpFoldResult column) {
   SmallVector<OpFoldResult> ones(2, b.getIndexAttr(1)), sizes;
   for (int64_t size : cast<RankedTensorType>(part.getType()).getShape())
     sizes.push_back(b.getIndexAttr(size));
-  return tensor::InsertSliceOp::create(
-      b, part, tile, SmallVector<OpFoldResult>{row, column}, sizes, ones);
+  return b.createOrFold<tensor::InsertSliceOp>(
+      part, tile,
+      SmallVector<OpFoldResult>{foldConstant(row), foldConstant(column)}, sizes,
+      ones);
+}
+
+ValueRange
+ProductCutter::emitGranules(Value from, Value to, ValueRange state,
+                            function_ref<Values(Value, ValueRange)> body) {
+  return emitLoop(b, from, to, at.constant(height), state,
+                  [&](Value row, ValueRange state) {
+                    return body(hideBounds(row), state);
+                  });
 }
 
 /// Rows that are keys are seen by columns that follow each other, the depth of
@@ -139,22 +161,23 @@ Value ProductCutter::emitLeft(Value column, Value result) {
     Value first = band.whole ? at.select(band.whole, depth, zero) : zero;
     state.append({first, first});
   }
-  return emitLoop(b, zero, rows, at.constant(height), state,
-                  [&](Value row, ValueRange state) {
-                    Values next;
-                    RowRange range;
-                    if (isRowFirst) {
-                      Value last = at.add(row, height - 1);
-                      next = {advance(state[1], band.hi, row),
-                              advance(state[2], band.lo, last)};
-                      range = round(next[0], next[1], depth, depthStep);
-                    } else {
-                      range = getKeysOf(row, height);
-                    }
-                    next.insert(next.begin(), emitTile(row, column, width,
-                                                       range, state.front()));
-                    return next;
-                  })
+  return emitGranules(zero, rows, state,
+                      [&](Value row, ValueRange state) {
+                        Values next;
+                        RowRange range;
+                        if (isRowFirst) {
+                          Value last = at.add(row, height - 1);
+                          next = {advance(state[1], band.hi, row),
+                                  advance(state[2], band.lo, last)};
+                          range = round(next[0], next[1], depth, depthStep);
+                        } else {
+                          range = getKeysOf(row, height);
+                        }
+                        next.insert(
+                            next.begin(),
+                            emitTile(row, column, width, range, state.front()));
+                        return next;
+                      })
       .front();
 }
 
@@ -222,8 +245,7 @@ Value ProductCutter::emitRight(Value column, Value state) {
       sum = emitElements(end, row, column, tile, sum);
     return Values{insert(sum, state.front(), row, column)};
   };
-  return emitLoop(b, at.constant(0), rows, at.constant(height), state, emitTile)
-      .front();
+  return emitGranules(at.constant(0), rows, state, emitTile).front();
 }
 
 /// A granule of keys is computed for the vectors that see one of them.
@@ -240,7 +262,7 @@ Value ProductCutter::emitGranule(Value row, Value column, const RowRange &first,
   };
   auto emitOne = [&] {
     Value only = at.select(isFirst, column, at.add(column, lanes));
-    return Values{emitTile(row, only, lanes, whole, result)};
+    return Values{emitTile(row, hideBounds(only), lanes, whole, result)};
   };
   return emitChoice(b, isBoth, emitBoth, emitOne).front();
 }
@@ -252,11 +274,11 @@ Value ProductCutter::emitResult(Value column, Value result) {
     first = getKeysOf(column, lanes);
     second = getKeysOf(at.add(column, lanes), lanes);
   }
-  return emitLoop(b, keys.begin, keys.end, at.constant(kGranule), result,
-                  [&](Value row, ValueRange state) {
-                    return Values{
-                        emitGranule(row, column, first, second, state.front())};
-                  })
+  return emitGranules(keys.begin, keys.end, result,
+                      [&](Value row, ValueRange state) {
+                        return Values{emitGranule(row, column, first, second,
+                                                  state.front())};
+                      })
       .front();
 }
 
@@ -328,7 +350,7 @@ Values ProductCutter::emitMaximum(Value column, Value result, Value maxima) {
   };
   auto emitVector = [&](Value row, Value isFirst, ValueRange state) {
     Value place = at.select(isFirst, zero, at.constant(lanes));
-    Value vector = at.add(column, place);
+    Value vector = hideBounds(at.add(column, place));
     auto cut = [&](Value limits) {
       return slice(limits, top, place, 1, lanes);
     };
@@ -355,8 +377,7 @@ Values ProductCutter::emitMaximum(Value column, Value result, Value maxima) {
                              [&] { return emitVector(row, isFirst, state); }));
   };
   Values state = {result, statistic(maxima)};
-  ValueRange results =
-      emitLoop(b, zero, rows, at.constant(height), state, emitRows);
+  ValueRange results = emitGranules(zero, rows, state, emitRows);
   return {results[0], insert(results[1], maxima, top, column)};
 }
 
@@ -403,22 +424,26 @@ void ProductCutter::cut() {
     lowest = begin;
     state.push_back(begin.getResult(0));
   }
-  ValueRange results =
-      emitLoop(b, at.constant(0), at.constant(columns), at.constant(width),
-               state, [&](Value column, ValueRange state) {
-                 Value tile = state.front();
-                 if (isReduced)
-                   return emitMaximum(column, tile, state[1]);
-                 switch (role) {
-                 case Role::Left:
-                   return Values{emitLeft(column, tile)};
-                 case Role::Right:
-                   return Values{emitRight(column, tile)};
-                 case Role::Result:
-                   return Values{emitResult(column, tile)};
-                 }
-                 llvm_unreachable("a product has three operands");
-               });
+  auto emitColumns = [&](Value column, ValueRange state) {
+    Value tile = state.front();
+    if (isReduced)
+      return emitMaximum(column, tile, state[1]);
+    switch (role) {
+    case Role::Left:
+      return Values{emitLeft(column, tile)};
+    case Role::Right:
+      return Values{emitRight(column, tile)};
+    case Role::Result:
+      return Values{emitResult(column, tile)};
+    }
+    llvm_unreachable("a product has three operands");
+  };
+  // Without a loop that runs once: bufferization would compare its slices.
+  Values results =
+      columns == width
+          ? emitColumns(at.constant(0), state)
+          : Values(emitLoop(b, at.constant(0), at.constant(columns),
+                            at.constant(width), state, emitColumns));
   if (end)
     end->getResult(0).replaceAllUsesWith(results[0]);
   op->getResult(0).replaceUsesWithIf(

@@ -60,6 +60,7 @@ private:
   bool findRole();
   Value getRow(Value limits, Value column);
   Value advance(Value column, Value limits, Value row);
+  Value hideBounds(Value position);
   RowRange round(Value begin, Value end, Value total, int64_t multiple);
   RowRange getKeysOf(Value first, int64_t count);
   OpFoldResult getLength(const RowRange &range);
@@ -69,9 +70,14 @@ private:
   /// Adds a part of the depth to such a tile.
   Value emitProduct(Value row, Value column, int64_t columns,
                     const RowRange &depth, Value sum);
+  Value slice(Value tile, std::array<OpFoldResult, 2> offsets,
+              std::array<OpFoldResult, 2> sizes);
   Value slice(Value tile, OpFoldResult row, OpFoldResult column, int64_t rows,
               int64_t columns);
   Value insert(Value part, Value tile, OpFoldResult row, OpFoldResult column);
+  /// A loop over tiles of rows, which carries what `body` returns.
+  ValueRange emitGranules(Value from, Value to, ValueRange state,
+                          function_ref<Values(Value, ValueRange)> body);
   void findNeighbours();
   void cutElements();
   Value emitElements(linalg::GenericOp op, Value row, Value column, Value tile,
