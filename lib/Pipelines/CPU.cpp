@@ -110,6 +110,22 @@ void varlen::buildVarlenBufferize(OpPassManager &manager,
   }
 }
 
+void varlen::buildVarlenTilesToVectors(OpPassManager &manager,
+                                       const VarlenToCPUOptions &options) {
+  manager.addPass(createVarlenCutProducts());
+  // Once each product has the rows of a register tile, and before others are
+  // fused with what it reads.
+  manager.addPass(createVarlenPairFactors());
+  manager.addNestedPass<func::FuncOp>(createVarlenFuseReductions());
+  manager.addPass(createVarlenPlaceTiles());
+  // Whoever is fused with a mask is cut at its edges, too.
+  manager.addPass(createVarlenMaskEdges());
+  manager.addPass(bufferization::createOneShotBufferizePass());
+  manager.addPass(createVarlenExpandCopies());
+  manager.addNestedPass<func::FuncOp>(
+      createVarlenVectorizeLinalg({options.target}));
+}
+
 void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
                                     const VarlenToCPUOptions &options) {
   manager.addPass(
@@ -127,20 +143,7 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
     manager.addPass(createVarlenExpandExp2(exp2));
   manager.addPass(createVarlenChooseCopies());
   manager.addPass(createVarlenExpandTableSums());
-  if (!options.linalgTiles) {
-    manager.addPass(createVarlenVectorizeTiles());
-  } else {
-    manager.addPass(createVarlenCutProducts());
-    manager.addPass(createVarlenPairFactors());
-    manager.addNestedPass<func::FuncOp>(createVarlenFuseReductions());
-    manager.addPass(createVarlenPlaceTiles());
-    manager.addPass(createVarlenMaskEdges());
-  }
-  // Tiles of few queries, which have no panels.
-  manager.addPass(bufferization::createOneShotBufferizePass());
-  manager.addPass(createVarlenExpandCopies());
-  manager.addNestedPass<func::FuncOp>(
-      createVarlenVectorizeLinalg({options.target}));
+  buildVarlenTilesToVectors(manager, options);
   manager.addPass(createVarlenExpandGather());
   manager.addPass(createVarlenBoundAllocs());
   // Also what functions of vectors have become.

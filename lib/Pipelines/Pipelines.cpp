@@ -36,6 +36,11 @@ void varlen::registerPipelines() {
       "vector loops that run on the threads of the runtime",
       buildVarlenAttnToLoops);
   PassPipelineRegistration<VarlenToCPUOptions>(
+      "varlen-tiles-to-vectors",
+      "The part of varlen-attn-to-loops from linalg on tiles to loops over "
+      "vectors",
+      buildVarlenTilesToVectors);
+  PassPipelineRegistration<VarlenToCPUOptions>(
       "varlen-lower-to-llvm",
       "The last stage of varlen-to-cpu: from loops and upstream operations on "
       "buffers to the llvm dialect",

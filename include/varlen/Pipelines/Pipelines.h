@@ -31,12 +31,6 @@ struct VarlenToCPUOptions : PassPipelineOptions<VarlenToCPUOptions> {
       llvm::cl::desc("CPU to generate code for: host, or a name of the target "
                      "table (avx2, avx512, avx512_bf16, neon)"),
       llvm::cl::init("host")};
-  PassOptions::Option<bool> linalgTiles{
-      *this, "linalg-tiles",
-      llvm::cl::desc("Vectorize the tiles of attention as a function's own "
-                     "linalg: slower, by passes of one idea each "
-                     "(docs/notes/cpu-level.md)"),
-      llvm::cl::init(false)};
 };
 
 /// Adds the passes that take functions on tensors with varlen.attn to the llvm
@@ -54,6 +48,11 @@ void buildVarlenAttnToLoops(OpPassManager &manager,
                             const VarlenToCPUOptions &options);
 void buildVarlenLowerToLLVM(OpPassManager &manager,
                             const VarlenToCPUOptions &options);
+
+/// The part of buildVarlenAttnToLoops that writes linalg on the tiles of a step
+/// (varlen-online-softmax) as loops over vectors.
+void buildVarlenTilesToVectors(OpPassManager &manager,
+                               const VarlenToCPUOptions &options);
 
 /// What buildVarlenLowerToLLVM begins with: operations that the target, or
 /// LLVM, has no instructions for become others.

@@ -144,7 +144,7 @@ def Varlen_CPUScheduleAttr : Varlen_Attr<"CPUSchedule", "cpu_schedule", [
   let description = [{
     Put on `varlen.attn` as the discardable attribute `varlen.schedule` by
     `varlen-assign-schedule`, handed on by `varlen-tile-attn` and
-    `convert-varlen-to-cpu`, used up by `varlen-vectorize-tiles`.
+    `convert-varlen-to-cpu`, taken off by `varlen-place-tiles`.
 
     Keys are the rows of a score tile and queries its lanes. A panel is
     `vectors * lanes` queries; the micro-kernel keeps `rows x vectors`

@@ -29,7 +29,7 @@ def Varlen_Dialect : Dialect {
 
     | | on | |
     |---|---|---|
-    | `varlen.schedule` | an attention, a `varlen.for_tiles`; of a CPU the `scf.forall` that this becomes, or an `scf.if` in that | the tile sizes of the code for a target; on `scf` operations, those with which `varlen-vectorize-tiles` vectorizes the tiles inside |
+    | `varlen.schedule` | an attention, a `varlen.for_tiles`; of a CPU the `scf.forall` that this becomes, or an `scf.if` in that | the tile sizes of the code for a target; on `scf` operations, those of the tiles inside, until `varlen-place-tiles` |
     | `varlen.exp2_degree` | `math.exp2`, and what has exponentials | the degree of the polynomial that suffices: 3 to 6, or 11 for f64 |
     | `varlen.band` | `linalg.generic` | that it puts 0 or -inf in place of the scores of keys outside of two limits, or makes zero of what such an operation has hidden |
     | `varlen.in_order` | `linalg.contract` | that it adds up in the order of the contracted loop, whatever its operands look like in memory |

@@ -652,8 +652,7 @@ def VarlenPlaceTiles : Pass<"varlen-place-tiles"> {
     writes is writable there, so that what updates it happens in place.
 
     *Requires*: `#varlen.cpu_schedule` on an operation around them; at most `kv_block`
-    rows where they are dynamic, as `varlen-vectorize-tiles` requires it, or half of that
-    of pairs. *Guarantees*: values keep their types. Tensors of other ranks, and with
+    rows where they are dynamic, or half of that of pairs. *Guarantees*: values keep their types. Tensors of other ranks, and with
     dynamic columns, are left as they are. The schedule is taken off: nobody asks for it any more.
     *Numerics*: none.
 
@@ -678,70 +677,6 @@ def VarlenPlaceTiles : Pass<"varlen-place-tiles"> {
     Statistic<"numBounded", "bounded", "Tiles of kv_block rows">,
     Statistic<"numOverwritten", "overwritten", "Tiles written over">,
     Statistic<"numUpdated", "updated", "Tiles updated in place">];
-}
-
-def VarlenVectorizeTiles : Pass<"varlen-vectorize-tiles"> {
-  let summary = "Write linalg on tiles as register-blocked vector loops";
-  let description = [{
-    The columns of a tile become the lanes of vectors, its rows become loops.
-    Operations over the same rows share a loop, so a row is loaded, computed
-    with and stored once: the running maximum rides on the scores, the running
-    sum on the exponentials. A contraction keeps `rows x vectors` accumulators
-    in registers and reads its left factor by scalar broadcast, so neither
-    factor is ever transposed. A statistic (one value per column) stays in
-    registers. A tile wider than `vectors` is computed in several parts. Where a
-    mask hides scores (`varlen.band`), loops over them and sums of products with
-    them stop at its edges; rows that all columns see have a loop of their own, in
-    which nothing is masked. What products read by vectors of columns (the
-    forward's p) is computed for each vector's own rows: those of the first vector
-    alone, of the first two, and so on, of all, ..., of the last alone. What they
-    read by scalars (gradients) is computed two vectors at a time at the
-    edges. A tile that is computed is stored in all orders, rows and pairs of
-    rows, that are read.
-
-    *Requires*: in each `scf.forall`, or `scf.if` in one, with a
-    `#varlen.cpu_schedule`: blocks of
-    linalg.fill, linalg.contract and linalg.generic on rank-2 tiles in `kq`
-    orientation, between `bufferization.to_tensor`, or `varlen.to_tile` of pairs
-    of rows (`varlen-choose-copies`), and `bufferization.materialize_in_destination`.
-    A tile's columns are a multiple of `lanes`;
-    dynamic row counts are multiples of 8 and at most `kv_block`. Limits that lie
-    in memory have lo <= hi, and neither falls from one query to the next.
-    *Guarantees*: only memref, scf, arith, math and vector operations (1-d
-    vectors of `lanes` elements) are left of them. Scratch tiles are
-    `memref.alloc` at the start of the loop body, shared by all blocks.
-    *Numerics*: as written, in the order of rows. A product with zeros that is
-    left out does not carry a NaN of the other factor. With `kv = pairs` a bf16
-    contraction sums two products at a time in `x86vector.avx512.dot`, and a right
-    factor that is computed is rounded to nearest, on a tie away from zero
-    (`varlen-expand-pairs` writes both in 32-bit lanes).
-
-    ```mlir
-    %s = linalg.contract ... ins(%k, %q : tensor<?x64xf32>, tensor<64x24xf32>)
-    %top = linalg.generic {iterator_types = ["reduction", "parallel"]} ins(%s)
-    ```
-    becomes
-    ```mlir
-    %top:3 = scf.for %row = %c0 to %keys step %c4 iter_args(%t0, %t1, %t2) {
-      %acc:12 = scf.for %d = %c0 to %c64 step %c2 iter_args(...) {
-        %column = vector.load %q[%d, %c0]
-        %scalar = memref.load %k[%row, %d]
-        %factor = vector.broadcast %scalar : f32 to vector<8xf32>
-        %sum = math.fma %factor, %column, %a0 : vector<8xf32>
-        ...
-      }
-      vector.store %acc#0, %scores[%row, %c0]
-      %max = arith.maxnumf %acc#0, %t0 : vector<8xf32>
-      ...
-    }
-    ```
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
-    "::mlir::x86vector::X86VectorDialect"];
-  let statistics = [
-    Statistic<"numBlocks", "blocks", "Blocks of tile operations vectorised">];
 }
 
 def VarlenBoundAllocs : Pass<"varlen-bound-allocs"> {
