@@ -111,14 +111,18 @@ Value ProductCutter::emitProduct(Value row, Value column, int64_t columns,
   return next.getResult(0);
 }
 
-/// A part of a tile; where constants say that it is all of it, the tile.
-Value ProductCutter::slice(Value tile, std::array<OpFoldResult, 2> offsets,
-                           std::array<OpFoldResult, 2> sizes) {
-  SmallVector<OpFoldResult> ones(2, b.getIndexAttr(1)), begin(offsets),
-      extents(sizes);
-  for (OpFoldResult &offset : begin)
+/// A part of a tile; the tile where that is all of it. Not by folding, which
+/// would see a part that was put there before in place of the memory.
+Value ProductCutter::slice(Value tile, SmallVector<OpFoldResult> offsets,
+                           SmallVector<OpFoldResult> sizes) {
+  SmallVector<OpFoldResult> ones(2, b.getIndexAttr(1));
+  for (OpFoldResult &offset : offsets)
     offset = foldConstant(offset);
-  return b.createOrFold<tensor::ExtractSliceOp>(tile, begin, extents, ones);
+  auto part = tensor::ExtractSliceOp::create(b, tile, offsets, sizes, ones);
+  if (part.getType() != tile.getType() || !part.getType().hasStaticShape())
+    return part;
+  part.erase();
+  return tile;
 }
 
 /// Static rows and columns of a tile.
@@ -135,8 +139,10 @@ Value ProductCutter::insert(Value part, Value tile, OpFoldResult row,
   SmallVector<OpFoldResult> ones(2, b.getIndexAttr(1)), sizes;
   for (int64_t size : cast<RankedTensorType>(part.getType()).getShape())
     sizes.push_back(b.getIndexAttr(size));
-  return b.createOrFold<tensor::InsertSliceOp>(
-      part, tile,
+  if (part.getType() == tile.getType())
+    return part;
+  return tensor::InsertSliceOp::create(
+      b, part, tile,
       SmallVector<OpFoldResult>{foldConstant(row), foldConstant(column)}, sizes,
       ones);
 }

@@ -70,8 +70,8 @@ private:
   /// Adds a part of the depth to such a tile.
   Value emitProduct(Value row, Value column, int64_t columns,
                     const RowRange &depth, Value sum);
-  Value slice(Value tile, std::array<OpFoldResult, 2> offsets,
-              std::array<OpFoldResult, 2> sizes);
+  Value slice(Value tile, SmallVector<OpFoldResult> offsets,
+              SmallVector<OpFoldResult> sizes);
   Value slice(Value tile, OpFoldResult row, OpFoldResult column, int64_t rows,
               int64_t columns);
   Value insert(Value part, Value tile, OpFoldResult row, OpFoldResult column);
