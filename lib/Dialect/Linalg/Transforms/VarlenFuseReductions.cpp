@@ -15,6 +15,7 @@
 #include "LoopVectorizer.h"
 #include "varlen/Dialect/Linalg/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Utils/ResolveExtents.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -83,6 +84,51 @@ static bool canFuse(OpOperand &operand) {
   });
 }
 
+/// Moves what reads the producer, but for the consumer, behind that.
+static bool moveReadersBehind(linalg::GenericOp producer,
+                              linalg::GenericOp consumer) {
+  if (producer->getBlock() != consumer->getBlock() ||
+      !producer->isBeforeInBlock(consumer))
+    return false;
+  llvm::SetVector<Operation *> readers;
+  for (Operation *op = producer->getNextNode(); op != consumer;
+       op = op->getNextNode()) {
+    bool reads = false;
+    op->walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        if (Operation *from = operand.getDefiningOp())
+          reads |= from == producer || readers.contains(from);
+    });
+    if (!reads)
+      continue;
+    if (!isMemoryEffectFree(op))
+      return false;
+    readers.insert(op);
+  }
+  for (Value operand : consumer->getOperands())
+    if (readers.contains(operand.getDefiningOp()))
+      return false;
+  Operation *last = consumer;
+  for (Operation *op : readers) {
+    op->moveAfter(last);
+    last = op;
+  }
+  return true;
+}
+
+/// The input of a mask that another mask computes, so that one loop can
+/// compute both.
+static OpOperand *findMasked(linalg::GenericOp consumer,
+                             const SetVector<Operation *> &masks) {
+  for (OpOperand *operand : consumer.getDpsInputOperands()) {
+    auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
+    if (producer && masks.contains(producer) &&
+        moveReadersBehind(producer, consumer) && canFuse(*operand))
+      return operand;
+  }
+  return nullptr;
+}
+
 namespace {
 struct VarlenFuseReductions
     : varlen::impl::VarlenFuseReductionsBase<VarlenFuseReductions> {
@@ -92,33 +138,56 @@ struct VarlenFuseReductions
       if (isConsumer(op))
         consumers.push_back(op);
     });
+    // A mask is as large as what it masks: else that has two readers.
+    if (llvm::any_of(consumers, [](linalg::GenericOp op) {
+          return op->hasAttr(kBandAttrName);
+        }))
+      resolveExtents(getOperation());
     IRRewriter rewriter(&getContext());
+    // Masks, with what is fused with them.
+    SetVector<Operation *> masks;
     for (linalg::GenericOp consumer : consumers) {
-      OpOperand *found = nullptr;
+      bool isMask = consumer->hasAttr(kBandAttrName);
       for (OpOperand *operand : consumer.getDpsInputOperands())
-        if (!found && canFuse(*operand))
-          found = operand;
-      if (!found)
-        continue;
-      Operation *producer = found->get().getDefiningOp();
-      rewriter.setInsertionPoint(consumer);
-      FailureOr<linalg::ElementwiseOpFusionResult> fused =
-          linalg::fuseElementwiseOps(rewriter, found);
-      if (failed(fused))
-        continue;
-      for (auto [before, after] : fused->replacements)
-        rewriter.replaceAllUsesWith(before, after);
-      rewriter.eraseOp(consumer);
-      if (producer->use_empty())
-        rewriter.eraseOp(producer);
-      // The indices of the producer, which are those of the consumer.
-      fused->fusedOp->walk([&](affine::AffineApplyOp index) {
-        SmallVector<Value> folded;
-        if (OpBuilder(index).tryFold(index, folded).succeeded())
-          rewriter.replaceOp(index, folded);
-      });
-      ++numFused;
+        if (canFuse(*operand)) {
+          isMask |= masks.remove(operand->get().getDefiningOp());
+          consumer = fuse(rewriter, *operand);
+          break;
+        }
+      if (isMask && consumer.isAllParallelLoops())
+        masks.insert(consumer);
     }
+    for (Operation *mask : SmallVector<Operation *>(masks.getArrayRef()))
+      if (OpOperand *operand =
+              findMasked(cast<linalg::GenericOp>(mask), masks)) {
+        masks.remove(operand->get().getDefiningOp());
+        masks.remove(mask);
+        masks.insert(fuse(rewriter, *operand));
+      }
+  }
+
+  /// The operation that computes what it reads, too, in place of both.
+  linalg::GenericOp fuse(IRRewriter &rewriter, OpOperand &operand) {
+    auto consumer = cast<linalg::GenericOp>(operand.getOwner());
+    Operation *producer = operand.get().getDefiningOp();
+    rewriter.setInsertionPoint(consumer);
+    FailureOr<linalg::ElementwiseOpFusionResult> fused =
+        linalg::fuseElementwiseOps(rewriter, &operand);
+    if (failed(fused))
+      return consumer;
+    for (auto [before, after] : fused->replacements)
+      rewriter.replaceAllUsesWith(before, after);
+    rewriter.eraseOp(consumer);
+    if (producer->use_empty())
+      rewriter.eraseOp(producer);
+    // The indices of the producer, which are those of the consumer.
+    fused->fusedOp->walk([&](affine::AffineApplyOp index) {
+      SmallVector<Value> folded;
+      if (OpBuilder(index).tryFold(index, folded).succeeded())
+        rewriter.replaceOp(index, folded);
+    });
+    ++numFused;
+    return cast<linalg::GenericOp>(fused->fusedOp);
   }
 };
 } // namespace

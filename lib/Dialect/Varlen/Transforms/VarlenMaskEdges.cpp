@@ -35,7 +35,7 @@ struct Hiding {
   /// Limits as operands; see ScoreBand.
   Value lo, hi, firstKey, whole;
   /// What is hidden, and that or what is put in its place.
-  Value visible, result;
+  SmallVector<std::pair<Value, Value>> values;
 };
 
 /// Rows of the loops of an operation.
@@ -78,26 +78,33 @@ static FailureOr<Hiding> findHiding(linalg::GenericOp op) {
     auto cast = key.getLhs().getDefiningOp<arith::IndexCastOp>();
     auto row = cast ? cast.getIn().getDefiningOp<linalg::IndexOp>() : nullptr;
     if (!after || after.getPredicate() != arith::CmpIPredicate::sge ||
-        after.getLhs() != key || !row || row.getDim() != 0 || found.result)
+        after.getLhs() != key || !row || row.getDim() != 0)
       return failure();
-    found = {getColumns(op, after.getRhs()),
-             getColumns(op, before.getRhs()),
-             key.getRhs(),
-             Value(),
-             first.getTrueValue(),
-             second.getResult()};
-    if (!found.lo || !found.hi)
+    Hiding next = {getColumns(op, after.getRhs()),
+                   getColumns(op, before.getRhs()),
+                   key.getRhs(),
+                   Value(),
+                   {{first.getTrueValue(), second.getResult()}}};
+    if (!next.lo || !next.hi)
       return failure();
-    if (!second->hasOneUse())
-      continue;
-    auto third = dyn_cast<arith::SelectOp>(*second->user_begin());
-    if (third && isOutside(third.getCondition()) &&
-        third.getTrueValue() == found.visible) {
-      found.whole = third.getCondition();
-      found.result = third.getResult();
-    }
+    if (second->hasOneUse())
+      if (auto third = dyn_cast<arith::SelectOp>(*second->user_begin());
+          third && isOutside(third.getCondition()) &&
+          third.getTrueValue() == first.getTrueValue()) {
+        next.whole = third.getCondition();
+        next.values.front().second = third.getResult();
+      }
+    auto getLimits = [](const Hiding &hiding) {
+      return std::array{hiding.lo, hiding.hi, hiding.firstKey, hiding.whole};
+    };
+    if (found.values.empty())
+      found = next;
+    else if (getLimits(found) == getLimits(next))
+      found.values.push_back(next.values.front());
+    else
+      return failure();
   }
-  if (!found.result)
+  if (found.values.empty())
     return failure();
   return found;
 }
@@ -167,7 +174,8 @@ void EdgeMasker::emit(const Rows &rows, bool isSeen) {
   auto part = cast<linalg::GenericOp>(b.clone(*op, map));
   part->removeAttr(kBandAttrName);
   if (isSeen) {
-    map.lookup(hiding.result).replaceAllUsesWith(map.lookup(hiding.visible));
+    for (auto [visible, result] : hiding.values)
+      map.lookup(result).replaceAllUsesWith(map.lookup(visible));
     for (Operation &inner :
          llvm::make_early_inc_range(llvm::reverse(*part.getBody())))
       if (isOpTriviallyDead(&inner))
