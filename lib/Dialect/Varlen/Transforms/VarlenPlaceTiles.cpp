@@ -120,6 +120,46 @@ static unsigned overwrite(linalg::GenericOp op) {
   return count;
 }
 
+/// Lets an elementwise operation write where its result is to end up, if that
+/// is the last one that reads tiles of memory: any of them may be what it
+/// writes over, element by element.
+static bool
+writeToDestination(bufferization::MaterializeInDestinationOp write) {
+  auto op = write.getSource().getDefiningOp<linalg::GenericOp>();
+  Value memory = write.getDest();
+  if (!op || op->getBlock() != write->getBlock() || !op.isAllParallelLoops() ||
+      op.getNumResults() != 1 || !op->hasOneUse() ||
+      !isa<MemRefType>(memory.getType()))
+    return false;
+  OpOperand &init = *op.getDpsInitOperand(0);
+  auto type = cast<RankedTensorType>(init.get().getType());
+  Operation *empty = init.get().getDefiningOp<tensor::EmptyOp>();
+  Operation *maker = memory.getDefiningOp();
+  if (!empty || !op.getMatchingIndexingMap(&init).isIdentity() ||
+      !op.getMatchingBlockArgument(&init).use_empty() ||
+      !type.hasStaticShape() ||
+      (maker && maker->getBlock() == op->getBlock() &&
+       !maker->isBeforeInBlock(op)))
+    return false;
+  for (OpOperand *input : op.getDpsInputOperands())
+    if (input->get().getDefiningOp<bufferization::ToTensorOp>() &&
+        !op.getMatchingIndexingMap(input).isIdentity())
+      return false;
+  for (auto tile : op->getBlock()->getOps<bufferization::ToTensorOp>())
+    for (Operation *user : tile->getUsers()) {
+      Operation *reader = op->getBlock()->findAncestorOpInBlock(*user);
+      if (reader != op && !reader->isBeforeInBlock(op))
+        return false;
+    }
+  OpBuilder b(op);
+  init.set(bufferization::ToTensorOp::create(b, op.getLoc(), type, memory,
+                                             /*restrict=*/true,
+                                             /*writable=*/true));
+  if (empty->use_empty())
+    empty->erase();
+  return true;
+}
+
 static bool isPlaced(Operation *op) {
   return static_cast<bool>(getEnclosingSchedule(op));
 }
@@ -135,6 +175,10 @@ struct VarlenPlaceTiles : varlen::impl::VarlenPlaceTilesBase<VarlenPlaceTiles> {
     });
     if (failed(overwriteAll()))
       return signalPassFailure();
+    getOperation()->walk([&](bufferization::MaterializeInDestinationOp write) {
+      if (isPlaced(write))
+        numOverwritten += writeToDestination(write);
+    });
     getOperation()->walk([&](tensor::EmptyOp empty) {
       if (isPlaced(empty))
         numBounded += bound(empty, getEnclosingSchedule(empty));

@@ -126,3 +126,44 @@ func.func @others(%keys: index, %n: index) -> tensor<?x16xf32> {
   %2 = tensor.empty(%keys) : tensor<?x16xf32>
   return %2 : tensor<?x16xf32>
 }
+
+// -----
+
+// Nothing is read after what is written, which may be what it is made of; but a result is
+// not written over what is read later.
+
+// BUFFERS-LABEL: @destination
+// BUFFERS-NOT: memref.alloc
+// BUFFERS: linalg.generic {{.*}} outs(%{{.*}} : memref<8x16xf32>)
+// BUFFERS-NOT: memref.copy
+// BUFFERS-LABEL: @read_later
+// BUFFERS: memref.alloc
+// BUFFERS: memref.copy
+#map = affine_map<(d0, d1) -> (d0, d1)>
+func.func @destination(%x: memref<8x16xf32>, %y: memref<8x16xf32>, %n: index) {
+  scf.forall (%i) in (%n) {
+    %t = bufferization.to_tensor %x restrict : memref<8x16xf32> to tensor<8x16xf32>
+    %e = tensor.empty() : tensor<8x16xf32>
+    %r = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"]} ins(%t : tensor<8x16xf32>) outs(%e : tensor<8x16xf32>) {
+    ^bb0(%a: f32, %old: f32):
+      %b = math.exp2 %a : f32
+      linalg.yield %b : f32
+    } -> tensor<8x16xf32>
+    bufferization.materialize_in_destination %r in restrict writable %y : (tensor<8x16xf32>, memref<8x16xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
+  return
+}
+func.func @read_later(%x: memref<8x16xf32>, %y: memref<8x16xf32>, %z: memref<8x16xf32>, %n: index) {
+  scf.forall (%i) in (%n) {
+    %t = bufferization.to_tensor %x restrict : memref<8x16xf32> to tensor<8x16xf32>
+    %e = tensor.empty() : tensor<8x16xf32>
+    %r = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"]} ins(%t : tensor<8x16xf32>) outs(%e : tensor<8x16xf32>) {
+    ^bb0(%a: f32, %old: f32):
+      %b = math.exp2 %a : f32
+      linalg.yield %b : f32
+    } -> tensor<8x16xf32>
+    bufferization.materialize_in_destination %t in restrict writable %z : (tensor<8x16xf32>, memref<8x16xf32>) -> ()
+    bufferization.materialize_in_destination %r in restrict writable %y : (tensor<8x16xf32>, memref<8x16xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
+  return
+}

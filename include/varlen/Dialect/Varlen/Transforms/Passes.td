@@ -648,8 +648,10 @@ def VarlenPlaceTiles : Pass<"varlen-place-tiles"> {
     A `tensor.empty` with a dynamic number of rows, as a score tile is, becomes a slice
     of one of `kv_block` rows: its memory has a static size, and `varlen-outline-work`
     puts it into the workspace. An elementwise operation writes over a tile of the same
-    type that was computed before and that nobody reads after it. A tile that is read from memory to which the same block
-    writes is writable there, so that what updates it happens in place.
+    type that was computed before and that nobody reads after it, or to the memory where its
+    result is to end up, if no tile of memory is read after it. A tile that is read from
+    memory to which the same block writes is writable there, so that what updates it happens
+    in place.
 
     *Requires*: `#varlen.cpu_schedule` on an operation around them; at most `kv_block`
     rows where they are dynamic, or half of that of pairs. *Guarantees*: values keep their types. Tensors of other ranks, and with
