@@ -1,8 +1,8 @@
 """Reads assembly that llc wrote and prints the innermost loops that multiply.
 
 One line for each loop whose body has at least `--fma` multiply-adds (or dot
-products) on vectors: how many, on which registers, and how many registers are
-spilled or reloaded within the loop.
+products) on vectors: how many, on which registers, and how many vector registers
+are spilled or reloaded within the loop.
 """
 
 import argparse
@@ -41,7 +41,8 @@ def main():
         if len(products) < arguments.fma:
             continue
         kinds = ", ".join(sorted({" ".join(m.groups()) for m in products}))
-        spills = sum("Spill" in line or "Reload" in line for line in body)
+        spills = sum(int(size) >= 16 for size in re.findall(
+            r"(\d+)-byte (?:Folded )?(?:Spill|Reload)", "\n".join(body)))  # fmt: skip
         print(
             f"loop: {len(products)} products ({kinds}), "
             f"{len(body)} instructions, {spills} spills"
