@@ -138,17 +138,10 @@ def _length(rng, longest):
 
 
 def _batch_size(pair, batch, longest):
-    """How many sequences of a pair: fewer of long ones, to save time."""
+    """How many sequences of a pair: one of the long ones, to save time."""
     if max(pair) > longest:
         return 0
-    return 1 if max(pair) >= 1000 else (batch + 1) // 2 if max(pair) > 200 else batch
-
-
-def _longest(rng, longest):
-    """The longest pairs in some of the groups only: they take as long as all the
-    others."""
-    number = rng.random()
-    return min(longest, 4224 if number < 1 / 12 else 2048 if number < 1 / 3 else 1024)
+    return 1 if max(pair) >= 1000 else batch
 
 
 def _fa2_sequences(rng, longest):
@@ -213,8 +206,7 @@ def fa2_groups(longest=4224, dtypes=DTYPES, head_dims=FA2_HEAD_DIMS):
             for heads in HEADS.values():
                 rng = random.Random(f"fa2 {dtype} {d} {heads}")
                 for window in _windows(rng):
-                    sequences = _fa2_sequences(rng, _longest(rng, longest))
-                    sequences = _with_empty(rng, sequences, False)
+                    sequences = _with_empty(rng, _fa2_sequences(rng, longest), False)
                     group = Group(
                         "fa2", dtype, *heads, d, d, window, sequences,
                         static=rng.random() < 0.3,
@@ -231,7 +223,10 @@ def fa3_groups(longest=4224, dtypes=DTYPES, head_dims=FA3_HEAD_DIMS):
                 rng = random.Random(f"fa3 {dtype} {d} {dv} {heads}")
                 for unused in [False, True]:
                     for window in [*_windows(rng), rng.randint(1, 600)]:
-                        sequences = _fa3_sequences(rng, _longest(rng, longest), unused)
+                        # The longest pairs in a sixth of the groups: they take
+                        # as long as all the others.
+                        cut = 4224 if rng.random() < 1 / 6 else 2048
+                        sequences = _fa3_sequences(rng, min(longest, cut), unused)
                         sequences = _with_empty(rng, sequences, unused)
                         group = Group(
                             "fa3", dtype, *heads, d, dv, window, sequences,
@@ -334,12 +329,12 @@ def long_groups(dtypes=DTYPES):
 
 
 def all_groups(device="cpu"):
-    """Everything; in the executor, which takes its time for every query and key, a third
-    of the sequences, one in twenty of the longer ones and one in a hundred of the longest."""
+    """Everything; in the executor, which takes its time for every query and key,
+    a quarter of the longer sequences and one in twenty of the longest."""
 
     def share(sequence):
         pairs = sequence.q_used * sequence.k_used
-        return 1 / 3 if pairs < 10000 else 0.05 if pairs < 1000000 else 0.01
+        return 1 if pairs < 10000 else 0.25 if pairs < 1000000 else 0.05
 
     lists = [fa2_groups(), fa3_groups(), beyond_groups(), tile_groups(), score_groups()]
     for group in itertools.chain(*lists):

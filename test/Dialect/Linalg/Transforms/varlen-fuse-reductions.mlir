@@ -133,3 +133,37 @@ func.func @forms(%x: tensor<?x32xf32>, %e: tensor<?x32xf32>, %p: tensor<?x32x2xb
   } -> tensor<1x32xf32>
   return %1, %2, %3 : tensor<?x32x2xbf16>, tensor<?x32xbf16>, tensor<1x32xf32>
 }
+
+// A masked tile, and what is masked and made of it and of another one: one loop. The product
+// that reads the first tile alone comes behind.
+
+// CHECK-LABEL: @masked_twice
+// CHECK: %[[DP:.*]] = linalg.matmul ins(%arg1, %arg2
+// CHECK: %[[P:.*]]:2 = linalg.generic {{.*}} ins({{.*}}%[[DP]]
+// CHECK: arith.select
+// CHECK: arith.mulf
+// CHECK: arith.select
+// CHECK: %[[DV:.*]] = linalg.matmul ins(%[[P]]#0, %arg3
+// CHECK-NOT: linalg.generic
+// CHECK: return %[[P]]#1, %[[DV]]
+func.func @masked_twice(%s: tensor<64x32xf32>, %k: tensor<64x8xf32>, %q: tensor<8x32xf32>,
+                        %d: tensor<32x8xf32>, %m: tensor<1x32xi1>, %e: tensor<64x32xf32>, %f: tensor<64x8xf32>)
+    -> (tensor<64x32xf32>, tensor<64x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %p = linalg.generic {indexing_maps = [#ij, affine_map<(i, j) -> (0, j)>, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%s, %m : tensor<64x32xf32>, tensor<1x32xi1>) outs(%e : tensor<64x32xf32>) attrs = {varlen.band} {
+  ^bb0(%a: f32, %in: i1, %o: f32):
+    %0 = arith.select %in, %a, %zero : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x32xf32>
+  %dv = linalg.matmul ins(%p, %d : tensor<64x32xf32>, tensor<32x8xf32>) outs(%f : tensor<64x8xf32>) -> tensor<64x8xf32>
+  %dp = linalg.matmul ins(%k, %q : tensor<64x8xf32>, tensor<8x32xf32>) outs(%e : tensor<64x32xf32>) -> tensor<64x32xf32>
+  %ds = linalg.generic {indexing_maps = [#ij, #ij, affine_map<(i, j) -> (0, j)>, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%p, %dp, %m : tensor<64x32xf32>, tensor<64x32xf32>, tensor<1x32xi1>) outs(%e : tensor<64x32xf32>) attrs = {varlen.band} {
+  ^bb0(%a: f32, %b: f32, %in: i1, %o: f32):
+    %0 = arith.mulf %a, %b : f32
+    %1 = arith.select %in, %0, %zero : f32
+    linalg.yield %1 : f32
+  } -> tensor<64x32xf32>
+  return %ds, %dv : tensor<64x32xf32>, tensor<64x8xf32>
+}

@@ -97,6 +97,66 @@ func.func @in_place(%s: tensor<?x16xf32>, %lo: tensor<1x16xi32>, %hi: tensor<1x1
   return %0 : tensor<?x16xf32>
 }
 
+// Two tiles that the same limits hide: neither is masked in the middle.
+
+// CHECK-LABEL: @two
+// CHECK: linalg.generic
+// CHECK-COUNT-4: arith.select
+// CHECK: linalg.generic
+// CHECK-NOT: arith.select
+// CHECK: linalg.yield
+// CHECK: linalg.generic
+// CHECK-COUNT-4: arith.select
+// CHECK: return
+func.func @two(%s: tensor<?x16xf32>, %t: tensor<?x16xf32>, %lo: tensor<1x16xi32>, %hi: tensor<1x16xi32>,
+               %first: i32, %p: tensor<?x16xf32>, %q: tensor<?x16xf32>) -> (tensor<?x16xf32>, tensor<?x16xf32>) {
+  %HID = arith.constant 0.0 : f32
+  %0:2 = linalg.generic {indexing_maps = [#map, #map, #row, #row, #map, #map], iterator_types = ["parallel", "parallel"]}
+      ins(%s, %t, %lo, %hi : tensor<?x16xf32>, tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
+      outs(%p, %q : tensor<?x16xf32>, tensor<?x16xf32>) {
+  ^bb0(%x: f32, %y: f32, %a: i32, %b: i32, %old: f32, %before: f32):
+    %i = linalg.index 0 : index
+    %j = arith.index_cast %i : index to i32
+    %key = arith.addi %j, %first : i32
+    %ge = arith.cmpi sge, %key, %a : i32
+    %lt = arith.cmpi slt, %key, %b : i32
+    %x0 = arith.select %lt, %x, %HID : f32
+    %x1 = arith.select %ge, %x0, %HID : f32
+    %z = arith.mulf %x1, %y : f32
+    %y0 = arith.select %lt, %z, %HID : f32
+    %y1 = arith.select %ge, %y0, %HID : f32
+    linalg.yield %x1, %y1 : f32, f32
+  } -> (tensor<?x16xf32>, tensor<?x16xf32>)
+  return %0#0, %0#1 : tensor<?x16xf32>, tensor<?x16xf32>
+}
+
+// But different limits are left as they are.
+
+// CHECK-LABEL: @other_limits
+// CHECK-NOT: tensor.extract_slice
+func.func @other_limits(%s: tensor<?x16xf32>, %lo: tensor<1x16xi32>, %hi: tensor<1x16xi32>, %first: i32,
+                        %p: tensor<?x16xf32>, %q: tensor<?x16xf32>) -> (tensor<?x16xf32>, tensor<?x16xf32>) {
+  %HID = arith.constant 0.0 : f32
+  %0:2 = linalg.generic {indexing_maps = [#map, #row, #row, #map, #map], iterator_types = ["parallel", "parallel"]}
+      ins(%s, %lo, %hi : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
+      outs(%p, %q : tensor<?x16xf32>, tensor<?x16xf32>) {
+  ^bb0(%x: f32, %a: i32, %b: i32, %old: f32, %before: f32):
+    %i = linalg.index 0 : index
+    %j = arith.index_cast %i : index to i32
+    %key = arith.addi %j, %first : i32
+    %ge = arith.cmpi sge, %key, %a : i32
+    %lt = arith.cmpi slt, %key, %b : i32
+    %x0 = arith.select %lt, %x, %HID : f32
+    %x1 = arith.select %ge, %x0, %HID : f32
+    %ge1 = arith.cmpi sge, %key, %b : i32
+    %lt1 = arith.cmpi slt, %key, %a : i32
+    %y0 = arith.select %lt1, %x, %HID : f32
+    %y1 = arith.select %ge1, %y0, %HID : f32
+    linalg.yield %x1, %y1 : f32, f32
+  } -> (tensor<?x16xf32>, tensor<?x16xf32>)
+  return %0#0, %0#1 : tensor<?x16xf32>, tensor<?x16xf32>
+}
+
 // Nothing says which rows these are.
 
 // CHECK-LABEL: @no_key

@@ -587,8 +587,8 @@ def VarlenMaskEdges : Pass<"varlen-mask-edges"> {
     columns see, for these, without the mask, and for those behind them. Rows are cut at
     granules of 8. What masks a tile in place has nothing to do for the rows in the middle.
 
-    *Requires*: a body that hides as `varlen-online-softmax` writes it, alone or with what
-    was fused; neither limit falls from one column to the next, and lo <= hi; operands with
+    *Requires*: a body that hides as `varlen-online-softmax` writes it, once or several
+    times by the same limits, alone or with what was fused; neither limit falls from one column to the next, and lo <= hi; operands with
     all rows, none, or pairs of them. Others are left as they are. *Guarantees*: nothing is
     compared where all columns see all rows; reductions keep their order.
     *Numerics*: none.
