@@ -6,6 +6,7 @@
 // RUN:   --varlen-differentiate=function=maximum \
 // RUN:   --varlen-differentiate=function=scalars \
 // RUN:   --varlen-differentiate=function=gather \
+// RUN:   --varlen-differentiate=function=gather_columns \
 // RUN:   --varlen-differentiate=function=softmax \
 // RUN:   --varlen-differentiate=function=loop_in_body \
 // RUN:   --varlen-differentiate=function=many_uses \
@@ -178,17 +179,18 @@ func.func @scalars(%x: tensor<?xf32>, %s: f32, %r: f32) -> tensor<?xf32> {
 // CHECK-LABEL: func.func @gather_vjp(
 // CHECK-SAME: %[[TABLE:.*]]: tensor<?x4xf32>, %[[ROWS:.*]]: tensor<?xi32>, %[[O:.*]]: tensor<?x4xf32>, %[[D:.*]]: tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>) {
 // CHECK: %[[A:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%{{.*}} : tensor<?x4xf32>) -> tensor<?x4xf32>
-// CHECK-NEXT: %[[B:.*]] = scf.for %[[C:.*]] = %{{.*}} to %{{.*}} step %{{.*}} iter_args(%[[E:.*]] = %[[A]]) -> (tensor<?x4xf32>) {
-// CHECK-NEXT: %[[F:.*]] = scf.for %[[G:.*]] = %{{.*}} to %{{.*}} step %{{.*}} iter_args(%[[H:.*]] = %[[E]]) -> (tensor<?x4xf32>) {
-// CHECK-NEXT: %[[I:.*]] = tensor.extract %[[ROWS]][%[[C]]] : tensor<?xi32>
-// CHECK-NEXT: %[[J:.*]] = tensor.extract %[[D]][%[[C]], %[[G]]] : tensor<?x4xf32>
-// CHECK-NEXT: %[[K:.*]] = arith.index_cast %[[I]] : i32 to index
-// CHECK-NEXT: %[[L:.*]] = tensor.extract %[[H]][%[[K]], %[[G]]] : tensor<?x4xf32>
-// CHECK-NEXT: %[[M:.*]] = arith.addf %[[L]], %[[J]] : f32
-// CHECK-NEXT: %[[N:.*]] = tensor.insert %[[M]] into %[[H]][%[[K]], %[[G]]] : tensor<?x4xf32>
-// CHECK-NEXT: scf.yield %[[N]] : tensor<?x4xf32>
+// CHECK: %[[B:.*]] = scf.for %[[C:.*]] = %{{.*}} to %{{.*}} step %{{.*}} iter_args(%[[E:.*]] = %[[A]]) -> (tensor<?x4xf32>) {
+// CHECK-NEXT: %[[F:.*]] = tensor.extract %[[ROWS]][%[[C]]] : tensor<?xi32>
+// CHECK-NEXT: %[[G:.*]] = arith.index_cast %[[F]] : i32 to index
+// CHECK-NEXT: %[[H:.*]] = tensor.extract_slice %[[E]][%[[G]], 0] [1, 4] [1, 1] : tensor<?x4xf32> to tensor<4xf32>
+// CHECK-NEXT: %[[I:.*]] = tensor.extract_slice %[[D]][%[[C]], %{{.*}}] [1, 4] [1, 1] : tensor<?x4xf32> to tensor<4xf32>
+// CHECK-NEXT: %[[J:.*]] = linalg.generic {{.*}} ins(%[[I]] : tensor<4xf32>) outs(%[[H]] : tensor<4xf32>) {
+// CHECK-NEXT: ^bb0(%[[K:.*]]: f32, %[[L:.*]]: f32):
+// CHECK-NEXT: %[[M:.*]] = arith.addf %[[L]], %[[K]] : f32
+// CHECK-NEXT: linalg.yield %[[M]] : f32
 // CHECK-NEXT: }
-// CHECK-NEXT: scf.yield %[[F]] : tensor<?x4xf32>
+// CHECK-NEXT: %[[N:.*]] = tensor.insert_slice %[[J]] into %[[E]][%[[G]], 0] [1, 4] [1, 1] : tensor<4xf32> into tensor<?x4xf32>
+// CHECK-NEXT: scf.yield %[[N]] : tensor<?x4xf32>
 // CHECK-NEXT: }
 // CHECK: %[[P:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%{{.*}} : tensor<?x4xf32>) -> tensor<?x4xf32>
 // CHECK-NEXT: return %[[B]], %[[P]] : tensor<?x4xf32>, tensor<?x4xf32>
@@ -200,6 +202,35 @@ func.func @gather(%table: tensor<?x4xf32>, %rows: tensor<?xi32>, %o: tensor<?x4x
     %i = arith.index_cast %row : i32 to index
     %j = linalg.index 1 : index
     %0 = tensor.extract %table[%i, %j] : tensor<?x4xf32>
+    linalg.yield %0 : f32
+  } -> tensor<?x4xf32>
+  return %y : tensor<?x4xf32>
+}
+
+// Columns of a table: a loop adds to one element after the other.
+// CHECK-LABEL: func.func @gather_columns_vjp(
+// CHECK-SAME: %[[TABLE:.*]]: tensor<4x?xf32>, %[[COLUMNS:.*]]: tensor<?xi32>, %[[O:.*]]: tensor<?x4xf32>, %[[D:.*]]: tensor<?x4xf32>) -> (tensor<4x?xf32>, tensor<?x4xf32>) {
+// CHECK: %[[A:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%{{.*}} : tensor<4x?xf32>) -> tensor<4x?xf32>
+// CHECK: %[[B:.*]] = scf.for %[[C:.*]] = %{{.*}} to %{{.*}} step %{{.*}} iter_args(%[[E:.*]] = %[[A]]) -> (tensor<4x?xf32>) {
+// CHECK-NEXT: %[[F:.*]] = scf.for %[[G:.*]] = %{{.*}} to %{{.*}} step %{{.*}} iter_args(%[[H:.*]] = %[[E]]) -> (tensor<4x?xf32>) {
+// CHECK-NEXT: %[[I:.*]] = tensor.extract %[[COLUMNS]][%[[C]]] : tensor<?xi32>
+// CHECK-NEXT: %[[J:.*]] = tensor.extract %[[D]][%[[C]], %[[G]]] : tensor<?x4xf32>
+// CHECK-NEXT: %[[K:.*]] = arith.index_cast %[[I]] : i32 to index
+// CHECK-NEXT: %[[L:.*]] = tensor.extract %[[H]][%[[G]], %[[K]]] : tensor<4x?xf32>
+// CHECK-NEXT: %[[M:.*]] = arith.addf %[[L]], %[[J]] : f32
+// CHECK-NEXT: %[[N:.*]] = tensor.insert %[[M]] into %[[H]][%[[G]], %[[K]]] : tensor<4x?xf32>
+// CHECK-NEXT: scf.yield %[[N]] : tensor<4x?xf32>
+// CHECK-NEXT: }
+// CHECK-NEXT: scf.yield %[[F]] : tensor<4x?xf32>
+// CHECK-NEXT: }
+func.func @gather_columns(%table: tensor<4x?xf32>, %columns: tensor<?xi32>, %o: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %y = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]} ins(%columns : tensor<?xi32>) outs(%o : tensor<?x4xf32>) {
+  ^bb0(%column: i32, %out: f32):
+    %i = arith.index_cast %column : i32 to index
+    %j = linalg.index 1 : index
+    %0 = tensor.extract %table[%j, %i] : tensor<4x?xf32>
     linalg.yield %0 : f32
   } -> tensor<?x4xf32>
   return %y : tensor<?x4xf32>

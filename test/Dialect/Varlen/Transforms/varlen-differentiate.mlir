@@ -8,7 +8,6 @@
 // RUN: varlen-opt %s --varlen-differentiate="function=fan_out" --varlen-differentiate="function=fan_out_vjp wrt=0" \
 // RUN:   | FileCheck %s --check-prefix=SECOND
 // RUN: varlen-opt %s --varlen-differentiate="function=reads" | FileCheck %s --check-prefix=MEMORY
-// RUN: varlen-opt %s --varlen-differentiate="function=embedding wrt=0" | FileCheck %s --check-prefix=ROWS
 
 // The example of the pass documentation. @f stays.
 // CHECK-LABEL: func.func @f(
@@ -129,26 +128,4 @@ func.func @reads(%x: f32, %m: memref<f32>) -> f32 {
   %e = memref.load %m[] : memref<f32>
   %y = arith.mulf %x, %e : f32
   return %y : f32
-}
-
-// Rows that a body reads by number: the cotangent of each is added to its row.
-// ROWS-LABEL: func.func @embedding_vjp
-// ROWS: scf.for %[[I:.*]] = {{.*}} iter_args(%[[SUM:.*]] = %{{.*}}) -> (tensor<?x64xf32>)
-// ROWS-NEXT: %[[ID:.*]] = tensor.extract %{{.*}}[%[[I]]] : tensor<?xindex>
-// ROWS-NEXT: %[[OLD:.*]] = tensor.extract_slice %[[SUM]][%[[ID]], 0] [1, 64] [1, 1]
-// ROWS-NEXT: %[[DY:.*]] = tensor.extract_slice %{{.*}}[%[[I]], %{{.*}}] [1, 64] [1, 1]
-// ROWS-NEXT: %[[NEW:.*]] = linalg.generic {{.*}} ins(%[[DY]] : tensor<64xf32>) outs(%[[OLD]] : tensor<64xf32>)
-// ROWS: tensor.insert_slice %[[NEW]] into %[[SUM]][%[[ID]], 0] [1, 64] [1, 1]
-func.func @embedding(%table: tensor<?x64xf32>, %ids: tensor<?xindex>, %y: tensor<?x64xf32>)
-    -> tensor<?x64xf32> {
-  %r = linalg.generic {
-      indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>],
-      iterator_types = ["parallel", "parallel"]}
-      ins(%ids : tensor<?xindex>) outs(%y : tensor<?x64xf32>) {
-    ^bb0(%id: index, %o: f32):
-      %j = linalg.index 1 : index
-      %x = tensor.extract %table[%id, %j] : tensor<?x64xf32>
-      linalg.yield %x : f32
-  } -> tensor<?x64xf32>
-  return %r : tensor<?x64xf32>
 }
