@@ -84,6 +84,14 @@ static bool canFuse(OpOperand &operand) {
   });
 }
 
+/// An input that the consumer can compute, if there is one.
+static OpOperand *findFusable(linalg::GenericOp consumer) {
+  for (OpOperand *operand : consumer.getDpsInputOperands())
+    if (canFuse(*operand))
+      return operand;
+  return nullptr;
+}
+
 /// Moves what reads the producer, but for the consumer, behind that.
 static bool moveReadersBehind(linalg::GenericOp producer,
                               linalg::GenericOp consumer) {
@@ -148,12 +156,14 @@ struct VarlenFuseReductions
     SetVector<Operation *> masks;
     for (linalg::GenericOp consumer : consumers) {
       bool isMask = consumer->hasAttr(kBandAttrName);
-      for (OpOperand *operand : consumer.getDpsInputOperands())
-        if (canFuse(*operand)) {
-          isMask |= masks.remove(operand->get().getDefiningOp());
-          consumer = fuse(rewriter, *operand);
+      // What is masked is a score region first, then an exponential.
+      bool isChain = isMask;
+      while (OpOperand *operand = findFusable(consumer)) {
+        isMask |= masks.remove(operand->get().getDefiningOp());
+        linalg::GenericOp fused = fuse(rewriter, *operand);
+        if (fused == std::exchange(consumer, fused) || !isChain)
           break;
-        }
+      }
       if (isMask && consumer.isAllParallelLoops())
         masks.insert(consumer);
     }

@@ -167,3 +167,35 @@ func.func @masked_twice(%s: tensor<64x32xf32>, %k: tensor<64x8xf32>, %q: tensor<
   } -> tensor<64x32xf32>
   return %ds, %dv : tensor<64x32xf32>, tensor<64x8xf32>
 }
+
+// All that leads to a masked tile: a score, its exponential, the mask.
+
+// CHECK-LABEL: @chain
+// CHECK: linalg.generic
+// CHECK: arith.mulf
+// CHECK: math.exp2
+// CHECK: arith.select
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @chain(%s: tensor<64x32xf32>, %m: tensor<1x32xi1>, %e: tensor<64x32xf32>) -> tensor<64x32xf32> {
+  %zero = arith.constant 0.0 : f32
+  %score = linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%s : tensor<64x32xf32>) outs(%e : tensor<64x32xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.mulf %a, %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x32xf32>
+  %exp = linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%score : tensor<64x32xf32>) outs(%e : tensor<64x32xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = math.exp2 %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x32xf32>
+  %p = linalg.generic {indexing_maps = [#ij, affine_map<(i, j) -> (0, j)>, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%exp, %m : tensor<64x32xf32>, tensor<1x32xi1>) outs(%e : tensor<64x32xf32>) attrs = {varlen.band} {
+  ^bb0(%a: f32, %in: i1, %o: f32):
+    %0 = arith.select %in, %a, %zero : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x32xf32>
+  return %p : tensor<64x32xf32>
+}

@@ -82,8 +82,8 @@ def VarlenFuseReductions
     loop, and the elements need not be read again. So does what writes the elements in
     another form: as pairs of rows, which the map `(i, j) -> (i floordiv 2, j, i mod 2)`
     describes, rounded, where rows have a static power of two of elements, or masked
-    (`varlen.band`). What is masked and computed from another masked tile, as ds of p, is
-    computed with that; what else reads the other tile moves behind both.
+    (`varlen.band`), which takes all elementwise operations that lead to it. What is masked
+    and computed from another masked tile, as ds of p, is computed with that; what else reads the other tile moves behind both.
 
     *Requires*: `linalg.generic` on tensors, the reduction before others that read the
     elements. *Guarantees*: nothing is computed twice. *Numerics*: none.
