@@ -101,17 +101,17 @@ static bool moveReadersBehind(linalg::GenericOp producer,
   llvm::SetVector<Operation *> readers;
   for (Operation *op = producer->getNextNode(); op != consumer;
        op = op->getNextNode()) {
+    // Nor past what writes to memory that they read.
+    if (!isMemoryEffectFree(op))
+      return false;
     bool reads = false;
     op->walk([&](Operation *inner) {
       for (Value operand : inner->getOperands())
         if (Operation *from = operand.getDefiningOp())
           reads |= from == producer || readers.contains(from);
     });
-    if (!reads)
-      continue;
-    if (!isMemoryEffectFree(op))
-      return false;
-    readers.insert(op);
+    if (reads)
+      readers.insert(op);
   }
   for (Value operand : consumer->getOperands())
     if (readers.contains(operand.getDefiningOp()))
