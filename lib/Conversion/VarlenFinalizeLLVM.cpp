@@ -51,13 +51,11 @@ struct VarlenFinalizeLLVM
     const CPUTarget *cpu = getCPUTargetOrError(getOperation(), target);
     if (!cpu)
       return signalPassFailure();
-    // Upstream's conversions of arith.extf and arith.truncf hand these flags on
-    // as an attribute of arith, a dialect that mlir-translate does not know.
-    getOperation().walk([](Operation *op) {
+    WalkResult clean = getOperation().walk([&](Operation *op) {
+      // Upstream's conversions of arith.extf and arith.truncf hand these flags
+      // on as an attribute of arith, which mlir-translate does not know.
       if (isa<LLVM::FPExtOp, LLVM::FPTruncOp>(op))
         op->removeAttr("fastmath");
-    });
-    WalkResult clean = getOperation().walk([&](Operation *op) {
       if (op == getOperation() || isa<LLVM::LLVMDialect>(op->getDialect()))
         return WalkResult::advance();
       Operation *culprit = getCulprit(op);

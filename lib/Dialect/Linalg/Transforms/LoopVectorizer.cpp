@@ -60,6 +60,17 @@ SmallVector<Value> LoopVectorizer::getIndices(AffineMap map, Value offset) {
   return result;
 }
 
+/// A vector of memory, zero in lanes that are not there.
+Value LoopVectorizer::emitLoad(Value memory, ValueRange at, int64_t lanes,
+                               Value mask) {
+  auto type = VectorType::get({lanes}, getElementTypeOrSelf(memory.getType()));
+  if (!mask)
+    return vector::LoadOp::create(b, type, memory, at);
+  return vector::MaskedLoadOp::create(
+      b, type, memory, at, mask,
+      arith::ConstantOp::create(b, b.getZeroAttr(type)));
+}
+
 /// The elements of an operand: a vector, or a scalar if there is only one.
 Value LoopVectorizer::emitOperand(OpOperand &operand, Value offset,
                                   int64_t lanes, Value mask) {
@@ -74,11 +85,7 @@ Value LoopVectorizer::emitOperand(OpOperand &operand, Value offset,
   case Access::Invariant:
     return memref::LoadOp::create(b, memory, at);
   case Access::Contiguous:
-    if (!mask)
-      return vector::LoadOp::create(b, vectorType, memory, at);
-    return vector::MaskedLoadOp::create(
-        b, vectorType, memory, at, mask,
-        arith::ConstantOp::create(b, b.getZeroAttr(vectorType)));
+    return emitLoad(memory, at, lanes, mask);
   case Access::Strided:
     break;
   }
@@ -288,7 +295,8 @@ void LoopVectorizer::emitReductions(Value extent) {
         return emitStep(offset, numLanes, Value(), state);
       });
   std::optional<int64_t> number = getConstantIntValue(rest);
-  if (!isOneByOne() && (!number || *number)) {
+  bool isOneByOne = this->isOneByOne();
+  if (!isOneByOne && (!number || *number)) {
     Value mask = emitMask(rest, numLanes);
     SmallVector<Value> next = emitStep(whole, numLanes, mask, sums);
     for (auto [sum, value] : llvm::zip_equal(sums, next))
@@ -312,7 +320,7 @@ void LoopVectorizer::emitReductions(Value extent) {
     Value result = b.clone(*combiner, map)->getResult(0);
     memref::StoreOp::create(b, result, init->get(), at);
   }
-  if (!isOneByOne() || number == 0)
+  if (!isOneByOne || number == 0)
     return;
   emitLoop(b, whole, extent, 1, [&](Value offset) {
     SmallVector<Value> state;

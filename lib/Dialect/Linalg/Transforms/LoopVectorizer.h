@@ -99,6 +99,7 @@ private:
   Value emitInitial(OpOperand &init);
   SmallVector<Value> emitOnVector(Value memory, Value offset, Value &vector,
                                   SmallVector<Value> &state);
+  Value emitLoad(Value memory, ValueRange at, int64_t lanes, Value mask);
   Value emitOperand(OpOperand &operand, Value offset, int64_t lanes,
                     Value mask);
   void emitStore(OpOperand &operand, Value value, Value offset, int64_t lanes,

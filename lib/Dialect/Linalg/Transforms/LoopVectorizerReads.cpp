@@ -80,17 +80,12 @@ Value LoopVectorizer::emitRead(memref::LoadOp load, const IRMapping &map,
   for (Value index : load.getIndices())
     at.push_back(map.lookupOrDefault(index));
   Value memory = load.getMemRef();
-  auto type = VectorType::get({lanes}, load.getType());
   switch (getAccess(load, vectorDim)) {
   case Access::Invariant:
     return memref::LoadOp::create(b, memory, at);
   case Access::Contiguous:
     at.back() = offset;
-    if (!mask)
-      return vector::LoadOp::create(b, type, memory, at);
-    return vector::MaskedLoadOp::create(
-        b, type, memory, at, mask,
-        arith::ConstantOp::create(b, b.getZeroAttr(type)));
+    return emitLoad(memory, at, lanes, mask);
   case Access::Strided:
     break;
   }
@@ -103,7 +98,8 @@ Value LoopVectorizer::emitRead(memref::LoadOp load, const IRMapping &map,
                           : index);
     elements.push_back(memref::LoadOp::create(b, memory, place));
   }
-  return vector::FromElementsOp::create(b, type, elements);
+  return vector::FromElementsOp::create(
+      b, VectorType::get({lanes}, load.getType()), elements);
 }
 
 /// That a condition holds in all lanes that are there.

@@ -133,14 +133,13 @@ Value ProductCutter::slice(Value tile, OpFoldResult row, OpFoldResult column,
 }
 
 /// The tile with a part of it replaced.
-
 Value ProductCutter::insert(Value part, Value tile, OpFoldResult row,
                             OpFoldResult column) {
+  if (part.getType() == tile.getType())
+    return part;
   SmallVector<OpFoldResult> ones(2, b.getIndexAttr(1)), sizes;
   for (int64_t size : cast<RankedTensorType>(part.getType()).getShape())
     sizes.push_back(b.getIndexAttr(size));
-  if (part.getType() == tile.getType())
-    return part;
   return tensor::InsertSliceOp::create(
       b, part, tile,
       SmallVector<OpFoldResult>{foldConstant(row), foldConstant(column)}, sizes,
