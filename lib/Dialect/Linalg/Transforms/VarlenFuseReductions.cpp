@@ -124,8 +124,7 @@ static bool moveReadersBehind(linalg::GenericOp producer,
   return true;
 }
 
-/// The input of a mask that another mask computes, so that one loop can
-/// compute both.
+/// The input that one of the masks computes, so that one loop can compute both.
 static OpOperand *findMasked(linalg::GenericOp consumer,
                              const SetVector<Operation *> &masks) {
   for (OpOperand *operand : consumer.getDpsInputOperands()) {
@@ -152,9 +151,17 @@ struct VarlenFuseReductions
         }))
       resolveExtents(getOperation());
     IRRewriter rewriter(&getContext());
-    // Masks, with what is fused with them.
+    // Masks, with what is fused with them, and reductions of what is masked.
     SetVector<Operation *> masks;
+    SmallVector<linalg::GenericOp> reductions;
     for (linalg::GenericOp consumer : consumers) {
+      if (consumer.getNumReductionLoops() != 0 &&
+          llvm::any_of(consumer.getInputs(), [&](Value input) {
+            return masks.contains(input.getDefiningOp());
+          })) {
+        reductions.push_back(consumer);
+        continue;
+      }
       bool isMask = consumer->hasAttr(kBandAttrName);
       // What is masked is a score region first, then an exponential.
       bool isChain = isMask;
@@ -173,6 +180,12 @@ struct VarlenFuseReductions
         masks.remove(operand->get().getDefiningOp());
         masks.remove(mask);
         masks.insert(fuse(rewriter, *operand));
+      }
+    // Last: what reduces computes no input of another mask.
+    for (linalg::GenericOp reduction : reductions)
+      if (OpOperand *operand = findMasked(reduction, masks)) {
+        masks.remove(operand->get().getDefiningOp());
+        fuse(rewriter, *operand);
       }
   }
 

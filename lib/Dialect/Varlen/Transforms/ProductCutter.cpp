@@ -83,13 +83,21 @@ OpFoldResult ProductCutter::getLength(const RowRange &range) {
   return at.cast(in.sub(in.cast(range.end), in.cast(range.begin)));
 }
 
-Value ProductCutter::emitTile(Value row, Value column, int64_t columns,
-                              const RowRange &range, Value result) {
+Value ProductCutter::emitSum(Value row, Value column, int64_t columns,
+                             const RowRange &range, Value result) {
   Value sum = slice(result, row, column, height, columns);
   if (initial)
     sum = linalg::FillOp::create(b, initial, sum).getResult(0);
   sum = emitProduct(row, column, columns, range, sum);
-  return insert(sum, result, row, column);
+  if (score)
+    sum = emitElements(score, row, column, columns, sum, sum);
+  return sum;
+}
+
+Value ProductCutter::emitTile(Value row, Value column, int64_t columns,
+                              const RowRange &range, Value result) {
+  return insert(emitSum(row, column, columns, range, result), result, row,
+                column);
 }
 
 /// Adds the products to a tile of the result.
@@ -189,7 +197,7 @@ Value ProductCutter::emitLeft(Value column, Value result) {
 /// `op`, which is elementwise, for a tile of its result, which is written over
 /// that of an input.
 Value ProductCutter::emitElements(linalg::GenericOp op, Value row, Value column,
-                                  Value tile, Value sum) {
+                                  int64_t columns, Value tile, Value sum) {
   OpFoldResult zero = b.getIndexAttr(0);
   IRMapping values;
   for (OpOperand *input : op.getDpsInputOperands()) {
@@ -197,15 +205,16 @@ Value ProductCutter::emitElements(linalg::GenericOp op, Value row, Value column,
     if (value == this->op->getResult(0))
       values.map(value, sum);
     else if (!op.getMatchingIndexingMap(input).isIdentity())
-      values.map(value, slice(value, zero, column, 1, width));
+      values.map(value, slice(value, zero, column, 1, columns));
     else if (value == getOverwritten(op))
       values.map(value, tile);
     else
-      values.map(value, slice(value, row, column, height, width));
+      values.map(value, slice(value, row, column, height, columns));
   }
   values.map(op.getOutputs()[0], tile);
   auto part = cast<linalg::GenericOp>(b.clone(*op, values));
   part->getResult(0).setType(cast<RankedTensorType>(tile.getType()));
+  moveIndices(b, part, {row, column});
   return part->getResult(0);
 }
 
@@ -234,7 +243,7 @@ Value ProductCutter::emitRight(Value column, Value state) {
     if (initial)
       sum = linalg::FillOp::create(b, initial, sum).getResult(0);
     if (begin)
-      sum = emitElements(begin, row, column, tile, Value());
+      sum = emitElements(begin, row, column, width, tile, Value());
     auto addVector = [&](Value column, int64_t place, const RowRange &range) {
       OpFoldResult zero = b.getIndexAttr(0), offset = b.getIndexAttr(place);
       Value part = slice(sum, zero, offset, height, lanes);
@@ -247,7 +256,7 @@ Value ProductCutter::emitRight(Value column, Value state) {
     if (isSplit)
       addVector(next, lanes, second);
     if (end)
-      sum = emitElements(end, row, column, tile, sum);
+      sum = emitElements(end, row, column, width, tile, sum);
     return Values{insert(sum, state.front(), row, column)};
   };
   return emitGranules(at.constant(0), rows, state, emitTile).front();
@@ -316,9 +325,9 @@ Value ProductCutter::emitMaxima(Value tile, Value before) {
   return emitLarger(next->getResult(0), before);
 }
 
-/// The loop over granules of keys that also masks them, where one of the
-/// columns does not see all of them, and reduces them. Where nobody reads more
-/// than a vector sees, that is all that is computed.
+/// The loop over granules of keys that also computes their scores, masks them,
+/// where one of the columns does not see all of them, and reduces them. Where
+/// nobody reads more than a vector sees, that is all that is computed.
 Values ProductCutter::emitMaximum(Value column, Value result, Value maxima) {
   int64_t lanes = schedule.getLanes();
   bool isSplit = width == 2 * lanes;
@@ -359,10 +368,7 @@ Values ProductCutter::emitMaximum(Value column, Value result, Value maxima) {
     auto cut = [&](Value limits) {
       return slice(limits, top, place, 1, lanes);
     };
-    Value tile = slice(state[0], row, vector, height, lanes);
-    if (initial)
-      tile = linalg::FillOp::create(b, initial, tile).getResult(0);
-    tile = emitProduct(row, vector, lanes, whole, tile);
+    Value tile = emitSum(row, vector, lanes, whole, state[0]);
     tile = emitMaskOfRows(b, mask, tile, cut(lo), cut(hi), row);
     Value next = emitMaxima(tile, cut(state[1]));
     return Values{insert(tile, state[0], row, vector),
@@ -460,6 +466,11 @@ void ProductCutter::cut() {
     maximum->getResult(0).replaceAllUsesWith(results[1]);
     maximum.erase();
     mask.erase();
+    if (score) {
+      // Its extents are left.
+      score->getResult(0).replaceAllUsesWith(results[0]);
+      score.erase();
+    }
   }
   op.erase();
   if (begin) {

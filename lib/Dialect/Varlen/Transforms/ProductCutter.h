@@ -25,8 +25,8 @@
 
 namespace mlir::varlen {
 
-/// Whether an operation computes each element of a tile from those at the same
-/// place of others, or from those of its column.
+/// Whether an operation computes each element of a tile from its place and
+/// those at the same place of others, or from those of its column.
 bool isElementwise(linalg::GenericOp op);
 
 /// The tile that an elementwise operation can write over: an input of the same
@@ -64,7 +64,10 @@ private:
   RowRange round(Value begin, Value end, Value total, int64_t multiple);
   RowRange getKeysOf(Value first, int64_t count);
   OpFoldResult getLength(const RowRange &range);
-  /// Some rows of some columns of the result, over a part of the depth.
+  /// Some rows of some columns of the result, over a part of the depth; alone,
+  /// and in the result.
+  Value emitSum(Value row, Value column, int64_t columns, const RowRange &depth,
+                Value result);
   Value emitTile(Value row, Value column, int64_t columns,
                  const RowRange &depth, Value result);
   /// Adds a part of the depth to such a tile.
@@ -80,8 +83,8 @@ private:
                           function_ref<Values(Value, ValueRange)> body);
   void findNeighbours();
   void cutElements();
-  Value emitElements(linalg::GenericOp op, Value row, Value column, Value tile,
-                     Value sum);
+  Value emitElements(linalg::GenericOp op, Value row, Value column,
+                     int64_t columns, Value tile, Value sum);
   Value emitLeft(Value column, Value result);
   Value emitRight(Value column, Value result);
   Value emitResult(Value column, Value result);
@@ -102,8 +105,9 @@ private:
   Role role = Role::Left;
   ScoreBand band;
   /// Where the product is masked and reduced to the maximum of each column,
-  /// these operations, and what the maximum begins with.
-  linalg::GenericOp mask, maximum;
+  /// these operations, what computes new scores before, if anything does, and
+  /// what the maximum begins with.
+  linalg::GenericOp score, mask, maximum;
   linalg::FillOp lowest;
   /// What is computed with each tile of the product: what its sums begin with,
   /// or what reads them.

@@ -18,8 +18,7 @@ static bool isExtent(Operation *user) { return isa<tensor::DimOp>(user); }
 
 bool varlen::isElementwise(linalg::GenericOp op) {
   if (!op.hasPureTensorSemantics() || op.getNumLoops() != 2 ||
-      op.getNumDpsInits() != 1 || !op.isAllParallelLoops() ||
-      !op.getBody()->getOps<linalg::IndexOp>().empty())
+      op.getNumDpsInits() != 1 || !op.isAllParallelLoops())
     return false;
   AffineExpr column = getAffineDimExpr(1, op.getContext());
   return llvm::all_of(op.getIndexingMapsArray(), [&](AffineMap map) {
@@ -167,6 +166,7 @@ void ProductCutter::cutElements() {
       values.map(op.getOutputs()[0], init);
       auto part = cast<linalg::GenericOp>(b.clone(*op, values));
       part->getResult(0).setType(cast<RankedTensorType>(init.getType()));
+      moveIndices(b, part, {keys.begin, at.constant(first)});
       return part->getResult(0);
     };
     Value part = clone(source, Value(),

@@ -84,6 +84,20 @@ bool varlen::isMaskOfKeys(linalg::GenericOp op) {
          !maps[1].isFunctionOfDim(0) && !maps[2].isFunctionOfDim(0);
 }
 
+void varlen::moveIndices(OpBuilder &b, linalg::GenericOp op,
+                         ValueRange origin) {
+  OpBuilder::InsertionGuard guard(b);
+  for (auto index :
+       llvm::make_early_inc_range(op.getBody()->getOps<linalg::IndexOp>())) {
+    if (index.getDim() >= origin.size())
+      continue;
+    b.setInsertionPointAfter(index);
+    Value moved =
+        arith::AddIOp::create(b, index.getLoc(), index, origin[index.getDim()]);
+    index.getResult().replaceAllUsesExcept(moved, moved.getDefiningOp());
+  }
+}
+
 Value varlen::emitMaskOfRows(ImplicitLocOpBuilder &b, linalg::GenericOp mask,
                              Value tile, Value lo, Value hi, Value row) {
   auto masked = cast<linalg::GenericOp>(b.clone(*mask));
@@ -93,13 +107,6 @@ Value varlen::emitMaskOfRows(ImplicitLocOpBuilder &b, linalg::GenericOp mask,
     operand.set(value);
   masked.getOutputsMutable()[0].set(tile);
   masked->getResult(0).setType(cast<RankedTensorType>(tile.getType()));
-  for (auto index :
-       llvm::make_early_inc_range(masked.getBody()->getOps<linalg::IndexOp>()))
-    if (index.getDim() == 0) {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointAfter(index);
-      Value key = arith::AddIOp::create(b, index, row);
-      index.getResult().replaceAllUsesExcept(key, key.getDefiningOp());
-    }
+  moveIndices(b, masked, row);
   return masked->getResult(0);
 }

@@ -99,15 +99,17 @@ bool ProductCutter::canCut() {
          (ShapedType::isDynamic(numRows) || numRows % kGranule == 0);
 }
 
-/// Moves what an operation reads before the product, if that is constants.
-static bool hoistOperands(linalg::GenericOp reader, Operation *product) {
+/// Moves what an operation reads, but for `tile`, before the product, if that
+/// is constants.
+static bool hoistOperands(linalg::GenericOp reader, Value tile,
+                          Operation *product) {
   SetVector<Value> values;
   getUsedValuesDefinedAbove(reader->getRegions(), values);
   values.insert_range(reader.getInputs());
   for (Value value : values) {
     Operation *source = value.getDefiningOp();
     if (!source || source->getBlock() != product->getBlock() ||
-        source->isBeforeInBlock(product) || value == product->getResult(0))
+        source->isBeforeInBlock(product) || value == tile)
       continue;
     if (!source->hasTrait<OpTrait::ConstantLike>())
       return false;
@@ -130,28 +132,47 @@ static bool isMaximum(linalg::GenericOp op) {
          matchPattern(fill.getInputs()[0], m_Constant());
 }
 
-/// Whether the product is masked, and reduced to the maximum of each column.
-bool ProductCutter::findMaximum() {
-  mask = maximum = {};
-  if (role != Role::Result)
-    return false;
-  for (Operation *user : op->getUsers()) {
+/// What reads a tile, if that is one operation.
+static linalg::GenericOp getReader(Value tile) {
+  Operation *reader = nullptr;
+  for (Operation *user : tile.getUsers()) {
     if (isa<tensor::DimOp>(user))
       continue;
-    auto reader = dyn_cast<linalg::GenericOp>(user);
-    if (mask || !reader || !isMaskOfKeys(reader))
-      return false;
-    mask = reader;
+    if (reader)
+      return {};
+    reader = user;
   }
-  if (!mask || mask.getInputs()[0] != op->getResult(0))
+  return dyn_cast_or_null<linalg::GenericOp>(reader);
+}
+
+/// Whether the product is masked, possibly after new scores were computed of
+/// it, and reduced to the maximum of each column.
+bool ProductCutter::findMaximum() {
+  score = mask = maximum = {};
+  if (role != Role::Result)
     return false;
+  Value tile = op->getResult(0);
+  linalg::GenericOp reader = getReader(tile), computed;
+  if (reader && !isMaskOfKeys(reader) && isElementwise(reader) &&
+      reader->getBlock() == op->getBlock() &&
+      reader.getResultTypes()[0] == tile.getType()) {
+    computed = reader;
+    reader = getReader(computed->getResult(0));
+    if (!hoistOperands(computed, tile, op))
+      return false;
+    tile = computed->getResult(0);
+  }
+  if (!reader || !isMaskOfKeys(reader) || reader.getInputs()[0] != tile)
+    return false;
+  mask = reader;
   for (Operation *user : mask->getUsers()) {
     auto reader = dyn_cast<linalg::GenericOp>(user);
     if (reader && isMaximum(reader))
       maximum = reader;
   }
-  if (!maximum || !hoistOperands(mask, op))
+  if (!maximum || !hoistOperands(mask, tile, op))
     return false;
+  score = computed;
   lowest = maximum.getOutputs()[0].getDefiningOp<linalg::FillOp>();
   return true;
 }

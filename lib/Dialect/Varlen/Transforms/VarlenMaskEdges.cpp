@@ -209,13 +209,7 @@ void EdgeMasker::emit(const Rows &rows, bool isSeen) {
     next.push_back(result);
   }
   results = next;
-  for (auto index :
-       llvm::make_early_inc_range(part.getBody()->getOps<linalg::IndexOp>()))
-    if (index.getDim() == 0) {
-      b.setInsertionPointAfter(index);
-      Value row = arith::AddIOp::create(b, index, rows.begin);
-      index.getResult().replaceAllUsesExcept(row, row.getDefiningOp());
-    }
+  moveIndices(b, part, rows.begin);
 }
 
 void EdgeMasker::run() {

@@ -168,6 +168,45 @@ func.func @masked_twice(%s: tensor<64x32xf32>, %k: tensor<64x8xf32>, %q: tensor<
   return %ds, %dv : tensor<64x32xf32>, tensor<64x8xf32>
 }
 
+// What is masked is reduced, too, before others are made of it: one loop computes all.
+
+// CHECK-LABEL: @masked_twice_and_summed
+// CHECK: %[[P:.*]]:2 = linalg.generic {{.*}} iterator_types = ["reduction", "parallel"]
+// CHECK: math.exp2
+// CHECK: arith.select
+// CHECK: arith.mulf
+// CHECK: arith.select
+// CHECK: %[[SUM:.*]] = arith.addf
+// CHECK: linalg.yield %{{.*}}, %[[SUM]]
+// CHECK-NOT: linalg.generic
+// CHECK: return %[[P]]#0, %[[P]]#1
+func.func @masked_twice_and_summed(%s: tensor<64x32xf32>, %dp: tensor<64x32xf32>, %m: tensor<1x32xi1>,
+                                   %e: tensor<64x32xf32>, %t: tensor<1x32xf32>)
+    -> (tensor<64x32xf32>, tensor<1x32xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %p = linalg.generic {indexing_maps = [#ij, affine_map<(i, j) -> (0, j)>, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%s, %m : tensor<64x32xf32>, tensor<1x32xi1>) outs(%e : tensor<64x32xf32>) attrs = {varlen.band} {
+  ^bb0(%a: f32, %in: i1, %o: f32):
+    %0 = math.exp2 %a : f32
+    %1 = arith.select %in, %0, %zero : f32
+    linalg.yield %1 : f32
+  } -> tensor<64x32xf32>
+  %sum = linalg.generic {indexing_maps = [#ij, affine_map<(i, j) -> (0, j)>], iterator_types = ["reduction", "parallel"]}
+      ins(%p : tensor<64x32xf32>) outs(%t : tensor<1x32xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.addf %o, %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<1x32xf32>
+  %ds = linalg.generic {indexing_maps = [#ij, #ij, affine_map<(i, j) -> (0, j)>, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%p, %dp, %m : tensor<64x32xf32>, tensor<64x32xf32>, tensor<1x32xi1>) outs(%e : tensor<64x32xf32>) attrs = {varlen.band} {
+  ^bb0(%a: f32, %b: f32, %in: i1, %o: f32):
+    %0 = arith.mulf %a, %b : f32
+    %1 = arith.select %in, %0, %zero : f32
+    linalg.yield %1 : f32
+  } -> tensor<64x32xf32>
+  return %ds, %sum : tensor<64x32xf32>, tensor<1x32xf32>
+}
+
 // All that leads to a masked tile: a score, its exponential, the mask.
 
 // CHECK-LABEL: @chain

@@ -372,6 +372,84 @@ func.func @maximum(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %lo: memref<1x16
   return
 }
 
+// New scores are computed of a granule, too, from its place in the tile: before it is
+// masked, and by columns that see all of it.
+
+// CHECK-LABEL: @score
+// CHECK: %[[R:.*]]:2 = scf.for %[[ROW:.*]] = %c0 to %{{.*}} step %c8
+// CHECK: %[[S:.*]] = linalg.contract
+// CHECK: linalg.generic {{.*}} ins(%[[S]], %{{.*}} : tensor<8x16xf32>, tensor<1x16xi32>) outs(%[[S]] : tensor<8x16xf32>)
+// CHECK: %[[I:.*]] = linalg.index 0
+// CHECK: %[[KEY:.*]] = arith.addi %[[I]], %[[ROW]]
+// CHECK: %[[C:.*]] = linalg.index 1
+// CHECK: arith.subi %[[KEY]], %[[C]]
+// CHECK: linalg.contract {{.*}} outs(%{{.*}} : tensor<8x8xf32>)
+// CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<8x8xf32>)
+// CHECK: linalg.index 0
+// CHECK: arith.addi %{{.*}}, %[[ROW]]
+// CHECK: %[[C:.*]] = linalg.index 1
+// CHECK: %[[COLUMN:.*]] = arith.addi %[[C]], %{{.*}}
+// CHECK: arith.subi %{{.*}}, %[[COLUMN]]
+// CHECK: scf.if
+// CHECK: arith.select
+// CHECK: arith.maxnumf
+// CHECK-NOT: arith.sitofp
+// CHECK: return
+func.func @score(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %lo: memref<1x16xi32>, %hi: memref<1x16xi32>, %first: i32,
+                %whole: i1, %keys: index, %n: index, %out: memref<?x16xf32>, %max: memref<1x16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  scf.forall (%t) in (%n) {
+    %l = bufferization.to_tensor %lo restrict : memref<1x16xi32> to tensor<1x16xi32>
+    %h = bufferization.to_tensor %hi restrict : memref<1x16xi32> to tensor<1x16xi32>
+    %w = bufferization.to_tensor %q restrict : memref<16x16xf32> to tensor<16x16xf32>
+    %v = bufferization.to_tensor %k restrict : memref<?x16xf32> to tensor<?x16xf32>
+    %e = tensor.empty(%keys) : tensor<?x16xf32>
+    %z = linalg.fill ins(%zero : f32) outs(%e : tensor<?x16xf32>) -> tensor<?x16xf32>
+    %r = linalg.contract indexing_maps = [#mk, #kn, #mn]
+        ins(%v, %w : tensor<?x16xf32>, tensor<16x16xf32>) outs(%z : tensor<?x16xf32>) -> tensor<?x16xf32>
+    %HID = arith.constant 0xFF800000 : f32
+    %x0 = tensor.empty(%keys) : tensor<?x16xf32>
+    %d = linalg.generic {indexing_maps = [#map, #row, #map], iterator_types = ["parallel", "parallel"]}
+        ins(%r, %l : tensor<?x16xf32>, tensor<1x16xi32>) outs(%x0 : tensor<?x16xf32>) {
+    ^bb0(%x: f32, %a: i32, %old: f32):
+      %i = linalg.index 0 : index
+      %c = linalg.index 1 : index
+      %far = arith.subi %i, %c : index
+      %j = arith.index_cast %far : index to i32
+      %away = arith.subi %j, %a : i32
+      %f = arith.sitofp %away : i32 to f32
+      %y = arith.subf %x, %f : f32
+      linalg.yield %y : f32
+    } -> tensor<?x16xf32>
+    %ep = tensor.empty(%keys) : tensor<?x16xf32>
+    %p = linalg.generic {indexing_maps = [#map, #row, #row, #map], iterator_types = ["parallel", "parallel"]}
+        ins(%d, %l, %h : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
+        outs(%ep : tensor<?x16xf32>) attrs = {varlen.band} {
+    ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
+    %i = linalg.index 0 : index
+    %j = arith.index_cast %i : index to i32
+    %key = arith.addi %j, %first : i32
+    %ge = arith.cmpi sge, %key, %a : i32
+    %lt = arith.cmpi slt, %key, %b : i32
+    %y0 = arith.select %lt, %x, %HID : f32
+    %y1 = arith.select %ge, %y0, %HID : f32
+    %y = arith.select %whole, %x, %y1 : f32
+    linalg.yield %y : f32
+    } -> tensor<?x16xf32>
+    %em = tensor.empty() : tensor<1x16xf32>
+    %m0 = linalg.fill ins(%HID : f32) outs(%em : tensor<1x16xf32>) -> tensor<1x16xf32>
+    %m = linalg.generic {indexing_maps = [#map, #row], iterator_types = ["reduction", "parallel"]}
+        ins(%p : tensor<?x16xf32>) outs(%m0 : tensor<1x16xf32>) {
+    ^bb0(%x: f32, %old: f32):
+      %y = arith.maxnumf %x, %old : f32
+      linalg.yield %y : f32
+    } -> tensor<1x16xf32>
+    bufferization.materialize_in_destination %p in restrict writable %out : (tensor<?x16xf32>, memref<?x16xf32>) -> ()
+    bufferization.materialize_in_destination %m in restrict writable %max : (tensor<1x16xf32>, memref<1x16xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 8, panels = 1, kv_block = 32, kv = copy>}
+  return
+}
+
 // What is made of scores for a product, and summed up, is so for each vector and the keys
 // that it sees, so a granule of scores is masked and reduced for one vector, too.
 

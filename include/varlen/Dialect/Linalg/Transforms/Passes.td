@@ -83,10 +83,11 @@ def VarlenFuseReductions
     another form: as pairs of rows, which the map `(i, j) -> (i floordiv 2, j, i mod 2)`
     describes, rounded, where rows have a static power of two of elements, or masked
     (`varlen.band`), which takes all elementwise operations that lead to it. What is masked
-    and computed from another masked tile, as ds of p, is computed with that; what else reads the other tile moves behind both.
+    and computed from another masked tile, as ds of p, is computed with that, and so is, last,
+    a reduction of a masked tile; what else reads the other tile moves behind both.
 
     *Requires*: `linalg.generic` on tensors, the reduction before others that read the
-    elements. *Guarantees*: nothing is computed twice. *Numerics*: none.
+    elements, unless these are masked. *Guarantees*: nothing is computed twice. *Numerics*: none.
 
     ```mlir
     %p = linalg.generic {iterator_types = ["parallel", "parallel"], ...} ins(%s, %m)

@@ -549,9 +549,10 @@ def VarlenCutProducts : Pass<"varlen-cut-products"> {
     operations that make what sums begin with, or read the sums, are in the loop; what makes
     that factor of the masked scores is computed of the keys that a vector sees. A product
     that only such a mask reads is computed for the vectors that see one of a granule of
-    keys. One that is masked and reduced to the maximum of each column is so granule by
-    granule, where all columns see a granule without the mask. A product that is added to a
-    tile in memory gets `varlen.add_last`.
+    keys. One that is masked, possibly after an elementwise operation has made scores of it,
+    and reduced to the maximum of each column is so granule by granule, where all columns
+    see a granule without the mask. A product that is added to a tile in memory gets
+    `varlen.add_last`.
 
     *Requires*: operations with `varlen.band`, as `varlen-online-softmax` writes them,
     within a `#varlen.cpu_schedule`; neither limit falls from one column to the next,
