@@ -52,7 +52,8 @@ linalg::GenericOp getMask(Value tile);
 bool isMaskOfKeys(linalg::GenericOp op);
 
 /// Adds to the indices that the body reads where the operation, which is part
-/// of one with larger loops, has its first element of them.
+/// of one with larger loops, has its first element of them. upstream's
+/// offsetIndices makes affine.apply of it, which has no vector form.
 void moveIndices(OpBuilder &b, linalg::GenericOp op, ValueRange origin);
 
 /// `tile`, which is some rows from `row` on of what an operation masks, masked
