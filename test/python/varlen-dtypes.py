@@ -37,6 +37,13 @@ nearest = np.abs(grid[None, :] - random[:50, None].astype(np.float64)).min(axis=
 error = np.abs(dtypes.round_to(random[:50], "bf16") - random[:50].astype(np.float64))
 assert (error == nearest).all()
 
+# f16, whose values are widened in a way of its own here, too.
+every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+wide, wanted = dtypes.widen(every), every.astype(np.float64)
+numbers = ~np.isnan(wanted)
+assert (np.isnan(wide) == ~numbers).all()
+assert (wide.view(np.uint64) == wanted.view(np.uint64))[numbers].all()
+
 # Rounding to f16, which has a way of its own here, is numpy's.
 patterns = np.random.default_rng(2).integers(0, 1 << 32, 1 << 20, dtype=np.uint32)
 limits = [65504, 65519.99, 65520, 2**-14, 2**-24, 2**-25, 1.5 * 2**-25, 3 * 2**-25, 0, np.inf]
