@@ -11,6 +11,7 @@ or Hq x Tk of keys.
 import numpy as np
 
 from . import dtypes
+from .products import matmul
 from .scores import Table
 
 
@@ -141,24 +142,45 @@ def _parts(lq, seen):
 
 def _weighted_sum(weights, values):
     """weights @ values, with no part of a value whose weight is 0."""
-    if np.isfinite(values).all():
-        return weights @ values
+    with np.errstate(invalid="ignore", over="ignore"):
+        sums = matmul(weights, values)
+    if np.isfinite(sums).all():
+        return sums
     rows = [w[w != 0] @ values[w != 0] for w in weights]
     return np.array(rows, weights.dtype).reshape(len(weights), values.shape[1])
 
 
 def _softmax(scores, seen, sink):
     """The weights and the log of the denominator, each row on its own."""
-    scores = np.where(seen, scores, -np.inf)
+    if not seen.all():
+        scores = np.where(seen, scores, -np.inf)
     columns = scores if sink is None else np.c_[scores, np.full(len(scores), sink)]
     top = columns.max(axis=1, initial=-np.inf, keepdims=True)
     top = np.where(np.isneginf(top), 0, top)
     with np.errstate(divide="ignore", invalid="ignore"):
-        weights = np.exp(columns - top)
+        weights = _exp(columns - top)
         total = weights.sum(axis=1, keepdims=True)
         weights = weights[:, : scores.shape[1]] / np.where(total == 0, 1, total)
-        # A row of NaN, too, has no weight for what it does not see.
-        return np.where(seen, weights, 0), (top + np.log(total))[:, 0]
+        if not np.isfinite(total).all():
+            # A row of NaN, too, has no weight for what it does not see.
+            weights = np.where(seen, weights, 0)
+        return weights, (top + np.log(total))[:, 0]
+
+
+def _exp(exponents):
+    """e^x for x <= 0, in place. In f64 what is 0 beside the 1 of the largest score is exactly
+    0: numpy takes 10 times as long for exp(-inf), 80 times where a result is subnormal."""
+    if exponents.dtype != np.float64:
+        return np.exp(exponents, out=exponents)
+    least = -700.0
+    nothing = exponents < least
+    np.exp(np.maximum(exponents, least, out=exponents), out=exponents)
+    exponents[nothing] = 0
+    return exponents
+
+
+def _hidden_as_0(seen, values):
+    return values if seen.all() else np.where(seen, values, 0)
 
 
 def _scale(scale, q, dim, compute):
@@ -175,11 +197,9 @@ def attention(
     captures=(),
 ):  # fmt: skip
     """The golden (out, lse): in f64, for f64 inputs in numpy's longest float."""
-    compute = np.longdouble if dtypes.name_of(q) == "f64" else np.float64
     return _packed(
-        lambda *tile: _golden(*tile, compute),
-        q, k, v, cu_q, cu_k, seqused_q, seqused_k, q_offset, sink, window, alignment,
-        scale, compute, score, captures,
+        _Golden(q), q, k, v, cu_q, cu_k, seqused_q, seqused_k, q_offset, sink, window,
+        alignment, scale, score, captures,
     )  # fmt: skip
 
 
@@ -192,53 +212,31 @@ def plain(
     type: every product's and the softmax's result is rounded to it, and sums
     accumulate in f32. What a framework does without a fused kernel; its error is
     the yardstick of the tolerance rule."""
-    name = dtypes.name_of(q)
-    compute = np.float64 if name == "f64" else np.float32
     return _packed(
-        lambda *tile: _stepwise(*tile, name, compute),
-        q, k, v, cu_q, cu_k, seqused_q, seqused_k, q_offset, sink, window, alignment,
-        scale, compute, score, captures,
+        _Rounded(q), q, k, v, cu_q, cu_k, seqused_q, seqused_k, q_offset, sink, window,
+        alignment, scale, score, captures,
     )  # fmt: skip
 
 
-def _golden(q, k, v, seen, sink, scale, scored, compute):
-    seen = scored.seen(seen)
-    with np.errstate(invalid="ignore"):
-        scores = scored.of(scale * (q @ k.T))
-    weights, lse = _softmax(scores, seen, sink)
-    return _weighted_sum(weights, v), lse
-
-
-def _stepwise(q, k, v, seen, sink, scale, scored, name, compute):
-    seen = scored.seen(seen)
-
-    def rounded(values):
-        return dtypes.round_to(values, name, compute)
-
-    # Half of the scale on either factor keeps both in a 16-bit type's range.
-    root = compute(np.sqrt(scale))
-    with np.errstate(invalid="ignore", over="ignore"):
-        scores = rounded(rounded(q * root) @ rounded(k * root).T)
-        if scored.score is not None:
-            scores = rounded(scored.of(scores))
-    weights, lse = _softmax(scores, seen, sink)
-    return rounded(_weighted_sum(rounded(weights), v)), lse
-
-
-def gradients(
+def attention_and_gradients(
     dout, q, k, v, cu_q, cu_k, *, dlse=None, seqused_q=None, seqused_k=None,
     q_offset=None, sink=None, window=(-1, -1), alignment="bottom_right", scale=None,
     score=None, captures=(),
 ):  # fmt: skip
-    """The golden (dq, dk, dv, dsink, and of each capture) for the cotangents of
-    (out, lse), in the same types as `attention`; dsink is None without a sink. A dlse
+    """What `attention` returns, and the golden (dq, dk, dv, dsink, and of each capture) for
+    the cotangents of (out, lse), in the same types; dsink is None without a sink. A dlse
     of None is 0."""
-    compute = np.longdouble if dtypes.name_of(q) == "f64" else np.float64
-    return _packed_gradients(
-        lambda *tile: _golden_gradients(*tile, compute), _golden_sums,
-        dout, q, k, v, cu_q, cu_k, dlse, seqused_q, seqused_k, q_offset, sink, window,
-        alignment, scale, compute, score, captures,
+    steps = _Golden(q)
+    forward = _no_keys(q, v, steps.compute)
+    return forward, _packed_gradients(
+        steps, forward, dout, q, k, v, cu_q, cu_k, dlse, seqused_q, seqused_k, q_offset, sink,
+        window, alignment, scale, score, captures,
     )  # fmt: skip
+
+
+def gradients(dout, q, k, v, cu_q, cu_k, **options):
+    """The gradients alone."""
+    return attention_and_gradients(dout, q, k, v, cu_q, cu_k, **options)[1]
 
 
 def plain_gradients(
@@ -248,81 +246,111 @@ def plain_gradients(
 ):  # fmt: skip
     """The same, computed step by step in the inputs' own type as `plain` is: what
     differentiating the steps of an attention that is not fused gives."""
-    name = dtypes.name_of(q)
-    compute = np.float64 if name == "f64" else np.float32
     return _packed_gradients(
-        lambda *tile: _stepwise_gradients(*tile, name, compute),
-        lambda *sums: _stepwise_sums(*sums, name, compute),
-        dout, q, k, v, cu_q, cu_k, dlse, seqused_q, seqused_k, q_offset, sink, window,
-        alignment, scale, compute, score, captures,
+        _Rounded(q), None, dout, q, k, v, cu_q, cu_k, dlse, seqused_q, seqused_k, q_offset,
+        sink, window, alignment, scale, score, captures,
     )  # fmt: skip
 
 
-# dq of some queries of a sequence, and what they add to dk, dv and dsink before
-# these are scaled and rounded; that is what _..._sums do.
+class _Golden:
+    """The steps of a head in a precise type, for some queries of a sequence."""
 
+    def __init__(self, q):
+        self.compute = np.longdouble if dtypes.name_of(q) == "f64" else np.float64
 
-def _golden_gradients(dout, dlse, q, k, v, seen, sink, scale, scored, compute):
-    seen = scored.seen(seen)
-    with np.errstate(invalid="ignore"):
-        products = scale * (q @ k.T)
-        weights, lse = _softmax(scored.of(products), seen, sink)
-        dweights = dout @ v.T
-    delta = (dout * _weighted_sum(weights, v)).sum(axis=1) - dlse
-    with np.errstate(invalid="ignore"):
-        dscores = np.where(seen, weights * (dweights - delta[:, None]), 0)
-        dproducts, dcaptures = scored.pull_back(products, dscores)
-    return (
-        scale * _weighted_sum(dproducts, k),
-        _weighted_sum(dproducts.T, q),
-        _weighted_sum(weights.T, dout),
-        _sink_gradient(sink, lse, delta),
-        dcaptures,
-    )
+    def factor(self, values, scale):
+        """What the products of queries and keys are products of."""
+        return values
 
+    def products(self, q, k, scale):
+        return scale * matmul(q, k.T)
 
-def _golden_sums(dk, dv, dsink, scale):
-    return scale * dk, dv, dsink
+    def attend(self, q, k, v, seen, sink, scale, scored):
+        with np.errstate(invalid="ignore"):
+            scores = scored.of(self.products(q, k, scale))
+        weights, lse = _softmax(scores, scored.seen(seen), sink)
+        return _weighted_sum(weights, v), lse
 
-
-def _stepwise_gradients(
-    dout, dlse, q, k, v, seen, sink, scale, scored, name, compute
-):  # fmt: skip
-    seen = scored.seen(seen)
-
-    def rounded(values):
-        return dtypes.round_to(values, name, compute)
-
-    root = compute(np.sqrt(scale))
-    with np.errstate(invalid="ignore", over="ignore"):
-        scaled_q, scaled_k = rounded(q * root), rounded(k * root)
-        products = rounded(scaled_q @ scaled_k.T)
-        scores = products if scored.score is None else rounded(scored.of(products))
+    def differentiate(self, dout, dlse, q, k, v, seen, sink, scale, scored):
+        """(out, lse), dq of these queries, and what they add to dk, dv, dsink and the
+        gradients of captures, before `sums`."""
+        seen = scored.seen(seen)
+        with np.errstate(invalid="ignore"):
+            products = self.products(q, k, scale)
+            scores = scored.of(products)
         weights, lse = _softmax(scores, seen, sink)
-        weights = rounded(weights)
-        dweights = np.where(seen, rounded(dout @ v.T), 0)
-    # As a softmax is differentiated: by what it returned, rounded.
-    delta = (weights * dweights).sum(axis=1) - dlse
-    dscores = rounded(weights * (dweights - delta[:, None]))
-    with np.errstate(invalid="ignore", over="ignore"):
-        dproducts, dcaptures = scored.pull_back(products, dscores)
-    if scored.score is not None:
-        dproducts = rounded(dproducts)
-    return (
-        rounded(root * rounded(_weighted_sum(dproducts, scaled_k))),
-        _weighted_sum(dproducts.T, scaled_q),
-        _weighted_sum(weights.T, dout),
-        _sink_gradient(sink, lse, delta, rounded),
-        dcaptures,
-    )
+        out = _weighted_sum(weights, v)
+        delta = (dout * out).sum(axis=1) - dlse
+        with np.errstate(invalid="ignore"):
+            dscores = _hidden_as_0(seen, weights * (matmul(dout, v.T) - delta[:, None]))
+            dproducts, dcaptures = scored.pull_back(products, dscores)
+        return (
+            (out, lse),
+            scale * _weighted_sum(dproducts, k),
+            _weighted_sum(dproducts.T, q),
+            _weighted_sum(weights.T, dout),
+            _sink_gradient(sink, lse, delta),
+            dcaptures,
+        )
+
+    def sums(self, dk, dv, dsink, scale):
+        return scale * dk, dv, dsink
 
 
-def _stepwise_sums(dk, dv, dsink, scale, name, compute):
-    def rounded(values):
-        return dtypes.round_to(values, name, compute)
+class _Rounded:
+    """The same with every result rounded to the type of the inputs."""
 
-    root = compute(np.sqrt(scale))
-    return rounded(root * rounded(dk)), rounded(dv), rounded(dsink)
+    def __init__(self, q):
+        self.name = dtypes.name_of(q)
+        self.compute = np.float64 if self.name == "f64" else np.float32
+
+    def rounded(self, values):
+        return dtypes.round_to(values, self.name, self.compute)
+
+    def factor(self, values, scale):
+        # Half of the scale on either factor keeps both in a 16-bit type's range.
+        with np.errstate(invalid="ignore", over="ignore"):
+            return self.rounded(values * self.compute(np.sqrt(scale)))
+
+    def products(self, q, k):
+        with np.errstate(invalid="ignore", over="ignore"):
+            return self.rounded(q @ k.T)
+
+    def scores(self, products, scored):
+        if scored.score is None:
+            return products
+        with np.errstate(invalid="ignore", over="ignore"):
+            return self.rounded(scored.of(products))
+
+    def attend(self, q, k, v, seen, sink, scale, scored):
+        scores = self.scores(self.products(q, k), scored)
+        weights, lse = _softmax(scores, scored.seen(seen), sink)
+        return self.rounded(_weighted_sum(self.rounded(weights), v)), lse
+
+    def differentiate(self, dout, dlse, q, k, v, seen, sink, scale, scored):
+        seen = scored.seen(seen)
+        products = self.products(q, k)
+        weights, lse = _softmax(self.scores(products, scored), seen, sink)
+        weights = self.rounded(weights)
+        dweights = _hidden_as_0(seen, self.products(dout, v))
+        # As a softmax is differentiated: by what it returned, rounded.
+        delta = (weights * dweights).sum(axis=1) - dlse
+        dscores = self.rounded(weights * (dweights - delta[:, None]))
+        with np.errstate(invalid="ignore", over="ignore"):
+            dproducts, dcaptures = scored.pull_back(products, dscores)
+        if scored.score is not None:
+            dproducts = self.rounded(dproducts)
+        return (
+            None,
+            self.factor(self.rounded(_weighted_sum(dproducts, k)), scale),
+            _weighted_sum(dproducts.T, q),
+            _weighted_sum(weights.T, dout),
+            _sink_gradient(sink, lse, delta, self.rounded),
+            dcaptures,
+        )
+
+    def sums(self, dk, dv, dsink, scale):
+        return self.factor(self.rounded(dk), scale), self.rounded(dv), self.rounded(dsink)
 
 
 def _sink_gradient(sink, lse, delta, rounded=lambda values: values):
@@ -331,10 +359,17 @@ def _sink_gradient(sink, lse, delta, rounded=lambda values: values):
     return -(rounded(np.exp(sink - lse)) * delta).sum()
 
 
+def _by_head(rows, compute):
+    """Rows by head, so that those of a head are one matrix."""
+    return dtypes.widen(rows.swapaxes(0, 1), compute)
+
+
 def _packed_gradients(
-    differentiate, finish, dout, q, k, v, cu_q, cu_k, dlse, seqused_q, seqused_k, q_offset,
-    sink, window, alignment, scale, compute, score, captures,
+    steps, forward, dout, q, k, v, cu_q, cu_k, dlse, seqused_q, seqused_k, q_offset, sink,
+    window, alignment, scale, score, captures,
 ):  # fmt: skip
+    """The gradients; (out, lse) go to `forward`, unless it is None."""
+    compute = steps.compute
     captures = [dtypes.widen(capture, compute) for capture in captures]
     heads, dim = q.shape[1:]
     group = heads // k.shape[1]
@@ -345,27 +380,34 @@ def _packed_gradients(
     dcaptures = [np.zeros(capture.shape, compute) for capture in captures]
     for q0, lq, k0, lk, offset in sequences(cu_q, cu_k, seqused_q, seqused_k, q_offset):
         seen = visible(lq, lk, window, alignment, offset)
+        parts = list(_parts(lq, seen))
         queries, keys = slice(q0, q0 + lq), slice(k0, k0 + lk)
-        dout_s, q_s = (dtypes.widen(x[queries], compute) for x in (dout, q))
-        k_s, v_s = (dtypes.widen(x[keys], compute) for x in (k, v))
+        dout_s, q_s = (_by_head(x[queries], compute) for x in (dout, q))
+        k_s, v_s = (_by_head(x[keys], compute) for x in (k, v))
+        q_s, k_s = (steps.factor(x, scale) for x in (q_s, k_s))
         for h in range(heads):
             logit = None if sink is None else compute(dtypes.widen(sink)[h])
             kv = h // group
             sums = [np.zeros((lk, x.shape[2]), compute) for x in (k, v)]
             total = compute(0)
-            for rows, part in _parts(lq, seen):
+            for rows, part in parts:
                 scored = Scores(
                     score, captures, h, q0, rows, keys, part, diagonal(lq, lk, alignment, offset)
                 )
-                dq[queries, h][rows], to_k, to_v, to_sink, to_captures = differentiate(
-                    dout_s[rows, h], dlse[h, queries][rows], q_s[rows, h],
-                    k_s[part, kv], v_s[part, kv], seen[rows, part], logit, scale, scored,
+                attended, dq[queries, h][rows], to_k, to_v, to_sink, to_captures = (
+                    steps.differentiate(
+                        dout_s[h, rows], dlse[h, queries][rows], q_s[h, rows],
+                        k_s[kv, part], v_s[kv, part], seen[rows, part], logit, scale, scored,
+                    )
                 )  # fmt: skip
+                if forward is not None:
+                    out, lse = forward
+                    out[queries, h][rows], lse[h, queries][rows] = attended
                 scored.add(dcaptures, to_captures)
                 sums[0][part] += to_k
                 sums[1][part] += to_v
                 total += to_sink
-            to_k, to_v, to_sink = finish(*sums, total, scale)
+            to_k, to_v, to_sink = steps.sums(*sums, total, scale)
             dk[keys, kv] += to_k
             dv[keys, kv] += to_v
             if dsink is not None:
@@ -374,30 +416,39 @@ def _packed_gradients(
 
 
 def _packed(
-    attend, q, k, v, cu_q, cu_k, seqused_q, seqused_k, q_offset, sink, window,
-    alignment, scale, compute, score, captures,
+    steps, q, k, v, cu_q, cu_k, seqused_q, seqused_k, q_offset, sink, window, alignment,
+    scale, score, captures,
 ):  # fmt: skip
+    compute = steps.compute
     captures = [dtypes.widen(capture, compute) for capture in captures]
-    tq, heads, dim = q.shape
+    heads, dim = q.shape[1:]
     group = heads // k.shape[1]
     scale = _scale(scale, q, dim, compute)
-    out = np.zeros((tq, heads, v.shape[2]), compute)
-    lse = np.full((heads, tq), -np.inf, compute)
+    out, lse = _no_keys(q, v, compute)
     batch = sequences(cu_q, cu_k, seqused_q, seqused_k, q_offset)
     for q0, lq, k0, lk, offset in batch:
         seen = visible(lq, lk, window, alignment, offset)
+        parts = list(_parts(lq, seen))
         queries, keys = slice(q0, q0 + lq), slice(k0, k0 + lk)
-        q_s = dtypes.widen(q[queries], compute)
-        k_s, v_s = (dtypes.widen(x[keys], compute) for x in (k, v))
+        q_s = steps.factor(_by_head(q[queries], compute), scale)
+        k_s = steps.factor(_by_head(k[keys], compute), scale)
+        v_s = _by_head(v[keys], compute)
         for h in range(heads):
             logit = None if sink is None else compute(dtypes.widen(sink)[h])
             kv = h // group
-            for rows, part in _parts(lq, seen):
+            for rows, part in parts:
                 scored = Scores(
                     score, captures, h, q0, rows, keys, part, diagonal(lq, lk, alignment, offset)
                 )
-                out[queries, h][rows], lse[h, queries][rows] = attend(
-                    q_s[rows, h], k_s[part, kv], v_s[part, kv], seen[rows, part],
+                out[queries, h][rows], lse[h, queries][rows] = steps.attend(
+                    q_s[h, rows], k_s[kv, part], v_s[kv, part], seen[rows, part],
                     logit, scale, scored,
                 )  # fmt: skip
     return out, lse
+
+
+def _no_keys(q, v, compute):
+    """(out, lse) of rows that see nothing."""
+    tokens, heads = q.shape[:2]
+    out = np.zeros((tokens, heads, v.shape[2]), compute)
+    return out, np.full((heads, tokens), -np.inf, compute)

@@ -114,6 +114,15 @@ for bad in (np.nan, np.inf):
 out, lse = reference.attention(1e4 * q, k, v, cu_q, cu_k)
 assert np.isfinite(out).all() and np.isfinite(lse).all()
 
+# Weights that are nothing beside the largest one, subnormal or 0.
+far = -np.array([0.0, 690, 705, 720, 744, 760, 1e6], np.float32).reshape(-1, 1, 1)
+one, value = np.ones((1, 1, 1), np.float32), np.full_like(far, 1e30)
+value[0] = 1
+for last in range(1, 8):
+    arguments = (one, far[:last], value[:last], [0, 1], [0, last])
+    assert reference.attention(*arguments, scale=1.0)[0].item() == 1
+    assert reference.attention(*arguments, scale=1.0)[1].item() == 0
+
 # A scalar loop, written differently: exponentials of differences.
 q, k, v, cu_q, cu_k = inputs([3, 6], heads=2, lengths_k=[5, 2], dim=3)
 sink = np.array([0.3, -0.2])
