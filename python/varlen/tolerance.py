@@ -20,43 +20,70 @@ EPSILON = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}
 def _pieces(*arrays):
     """The same elements of each, as many as a cache holds."""
     arrays = [np.asarray(array).reshape(-1) for array in arrays]
-    for first in range(0, arrays[0].size, 1 << 16):
-        yield [array[first : first + (1 << 16)] for array in arrays]
+    for first in range(0, arrays[0].size, 1 << 15):
+        yield [array[first : first + (1 << 15)] for array in arrays]
+
+
+def _widen(values, golden):
+    """Both in one type: longer floats only where they say more, as numpy's are slow."""
+    longest = np.longdouble if golden.dtype == np.longdouble else np.float64
+    return dtypes.widen(values, longest), dtypes.widen(golden, longest)
+
+
+def largest_difference(values, golden):
+    """The largest difference; NaN or infinite where one is not finite."""
+    if np.shape(values) != np.shape(golden):
+        raise ValueError(f"expected shape {np.shape(golden)}, got {np.shape(values)}")
+    largest = [0.0]
+    for piece in _pieces(values, golden):
+        ours, wanted = _widen(*piece)
+        with np.errstate(invalid="ignore"):
+            ours -= wanted
+        largest.append(float(np.abs(ours, out=ours).max()))
+    return float(np.max(largest))
 
 
 def max_error(values, golden):
     """The largest difference; infinite where one is not finite and the other is
     not the same."""
-    # Longer floats only where they say more: numpy's are slow.
-    longest = np.longdouble if np.asarray(golden).dtype == np.longdouble else np.float64
-    if np.shape(values) != np.shape(golden):
-        raise ValueError(f"expected shape {np.shape(golden)}, got {np.shape(values)}")
-    largest = 0.0
-    for piece in _pieces(values, golden):
-        ours, wanted = (dtypes.widen(x, longest) for x in piece)
-        with np.errstate(invalid="ignore"):
-            error = np.abs(ours - wanted)
-        finite = np.isfinite(error)
-        if not finite.all():
-            same = (ours == wanted) | (np.isnan(ours) & np.isnan(wanted))
-            if not (finite | same).all():
-                return np.inf
-            error = error[finite]
-        largest = max(largest, float(error.max(initial=0)))
-    return largest
+    error = largest_difference(values, golden)
+    if np.isfinite(error):
+        return error
+    ours, wanted = _widen(np.asarray(values), np.asarray(golden))
+    finite = np.isfinite(ours) & np.isfinite(wanted)
+    same = (ours == wanted) | (np.isnan(ours) & np.isnan(wanted))
+    if not (finite | same).all():
+        return np.inf
+    return largest_difference(ours[finite], wanted[finite])
+
+
+class Bound:
+    """The largest error that a result of inputs of `dtype` (an MLIR name) may have, of which
+    `add` takes one part after the other."""
+
+    def __init__(self, dtype, gradient=False):
+        self.kept = np.float64 if dtype in ("f32", "f64") else np.float32
+        self.factor = 3 if gradient and self.kept == np.float64 else 2
+        self.error = self.rounding = 0.0
+
+    def add(self, golden, plain):
+        self.error = max(self.error, max_error(plain, golden))
+        shift = self.kept(0.3)
+        for (piece,) in _pieces(golden):
+            piece = piece.astype(self.kept)
+            with np.errstate(invalid="ignore"):
+                error = np.abs((piece + shift - shift) - piece)
+            # Of finite results: the others' is NaN.
+            self.rounding = max(self.rounding, float(np.fmax.reduce(error, initial=0)))
+        return self
+
+    def __float__(self):
+        return float(self.factor * self.error + 2 * self.rounding)
 
 
 def bound(golden, plain, dtype, gradient=False):
-    """The largest error that a result of inputs of `dtype` (an MLIR name) may have."""
-    kept = np.float64 if dtype in ("f32", "f64") else np.float32
-    shift, rounding = kept(0.3), 0.0
-    for (piece,) in _pieces(golden):
-        piece = piece.astype(kept)
-        piece = piece[np.isfinite(piece)]
-        error = np.abs((piece + shift - shift) - piece).max(initial=0)
-        rounding = max(rounding, float(error))
-    factor = 3 if gradient and kept == np.float64 else 2
-    return factor * max_error(plain, golden) + 2 * rounding
+    """The same of a result as a whole."""
+    return float(Bound(dtype, gradient).add(golden, plain))
 
 
 def check(values, golden, plain, dtype, what="result", gradient=False):

@@ -25,11 +25,20 @@ assert tolerance.check(np.array([1.0, 1.0, -inf]), golden, plain, "bf16") == 1.0
 message = fails(np.array([1.01, 1.0, -inf]), golden, plain, "bf16", "out")
 assert message == "out: largest error 1.01, expected at most 1", message
 
+# A result in parts has the largest errors of any.
+parts = tolerance.Bound("bf16")
+for part in (slice(0, 1), slice(1, 3), slice(3, 3)):
+    parts.add(golden[part], plain[part])
+assert float(parts) == tolerance.bound(golden, plain, "bf16")
+assert tolerance.Bound("f32", gradient=True).add(golden, plain).factor == 3
+
 # What is not finite has to be the same.
 assert tolerance.max_error([inf], [-inf]) == inf
 assert tolerance.max_error([0.0], [-inf]) == inf
 assert tolerance.max_error([nan], [0.0]) == inf
 assert tolerance.max_error([nan, -inf], [nan, -inf]) == 0
+assert np.isnan(tolerance.largest_difference([nan, 1.0], [nan, 1.0]))
+assert tolerance.largest_difference([2.0, 1.0], [-1.0, 1.0]) == 3
 assert fails(np.array([0.0, 1.0, nan]), golden, plain, "bf16")
 assert fails(np.array([0.0, 1.0, 0.0]), golden, plain, "bf16")
 

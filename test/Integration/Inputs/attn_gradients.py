@@ -4,6 +4,7 @@ As harness.py has it for the forward: rows that are not in use hold NaN, in the
 cotangents and in out and lse too.
 """
 
+import functools
 import zlib
 
 import harness
@@ -19,10 +20,10 @@ def is_of_heads(group, name):
     return harness.score_of(group).captures[name].startswith("head")
 
 
-def is_of_queries(group, gradient):
-    """Whether it is that of a capture that differs between queries."""
+def is_of_rows(group, gradient, side):
+    """Whether it is that of a capture that differs between queries ("q") or keys ("k")."""
     captures = harness.score_of(group).captures if group.score else {}
-    return captures.get(gradient[1:], "").startswith("query")
+    return captures.get(gradient[1:], "").startswith({"q": "query", "k": "key"}[side])
 
 
 def capture_gradients(group):
@@ -36,30 +37,38 @@ def module_text(group, dlse=True, **more):
     return varlen.text.attn_grad(dlse=dlse, **harness.text_options(group), **more)
 
 
+class Inputs(dict):
+    """Arguments by name. `golden` are the gradients for each sequence by name, which come
+    with out and lse; other inputs made of these, with `|` say, have none."""
+
+    golden = None
+
+
 def make_inputs(group, dlse=True):
     """Those of the forward with normal random cotangents, and what the forward
     returns for them, in the type of its results."""
     inputs = harness.make_inputs(group)
-    options = harness.reference_options(group, inputs)
-    out, lse = varlen.reference.attention(*harness.packed(inputs), **options)
     rng = numpy.random.default_rng(zlib.crc32(f"gradients {group.label}".encode()))
     wide = numpy.float64 if group.dtype == "f64" else numpy.float32
     unused = ~harness.rows_in_use(group, inputs, "q")
-
-    def cotangent(shape):
-        return rng.standard_normal(shape, wide)
-
-    dout, lse = cotangent(out.shape), lse.astype(wide)
-    dout[unused] = out[unused] = numpy.nan
-    lse[:, unused] = numpy.nan
-    inputs |= {
-        "dout": varlen.dtypes.narrow(dout, group.dtype),
-        "out": varlen.dtypes.narrow(out, group.dtype),
-        "lse": lse,
-    }
+    dout = rng.standard_normal((group.tokens_q, group.heads, group.dv), wide)
+    dout[unused] = numpy.nan
+    inputs["dout"] = varlen.dtypes.narrow(dout, group.dtype)
     if dlse:
-        inputs["dlse"] = cotangent(lse.shape)
+        inputs["dlse"] = rng.standard_normal((group.heads, group.tokens_q), wide)
         inputs["dlse"][:, unused] = numpy.nan
+    out = numpy.full(dout.shape, numpy.nan, varlen.dtypes.by_name[group.dtype])
+    lse = numpy.full((group.heads, group.tokens_q), numpy.nan, wide)
+    golden = []
+    for rows, _, alone in harness.sequences_of(group, inputs):
+        forward, gradients = varlen.reference.attention_and_gradients(
+            *arguments(alone), **options(group, alone)
+        )
+        out[rows] = varlen.dtypes.narrow(forward[0], group.dtype)
+        lse[:, rows] = forward[1]
+        golden.append(by_name(group, gradients))
+    inputs = Inputs(inputs | {"out": out, "lse": lse})
+    inputs.golden = golden
     return inputs
 
 
@@ -71,19 +80,34 @@ def run(group, inputs, threads=2, **flags):
     )  # fmt: skip
 
 
-def reference(group, inputs):
-    """The golden gradients and the plain ones, by name."""
-    arguments = [inputs["dout"], *harness.packed(inputs)]
-    options = harness.reference_options(group, inputs) | {"dlse": inputs.get("dlse")}
+def arguments(inputs):
+    return [inputs["dout"], *harness.packed(inputs)]
 
+
+def options(group, inputs):
+    return harness.reference_options(group, inputs) | {"dlse": inputs.get("dlse")}
+
+
+def by_name(group, gradients):
     names = [*ROWS, *capture_gradients(group)]
+    return {n: g for n, g in zip(names, gradients) if g is not None}
 
-    def by_name(gradients):
-        return {n: g for n, g in zip(names, gradients) if g is not None}
 
-    return (
-        by_name(varlen.reference.gradients(*arguments, **options)),
-        by_name(varlen.reference.plain_gradients(*arguments, **options)),
+def golden_of(group, inputs):
+    """The golden gradients of each sequence."""
+    if getattr(inputs, "golden", None) is not None:
+        yield from inputs.golden
+        return
+    for _, _, alone in harness.sequences_of(group, inputs):
+        yield by_name(
+            group, varlen.reference.gradients(*arguments(alone), **options(group, alone))
+        )
+
+
+def plain_of(group, alone):
+    """The plain gradients of one."""
+    return by_name(
+        group, varlen.reference.plain_gradients(*arguments(alone), **options(group, alone))
     )
 
 
@@ -110,7 +134,7 @@ def recomputed(group, inputs):
         if "dlse" in inputs:
             delta -= inputs["dlse"][h, rows[0]]
         # A query's few keys may leave delta alone of it.
-        ds = p * (harness.one_by_one(dout[rows], v[keys]) - delta[:, None])
+        ds = p * (harness.one_by_one(dout[rows], v[keys], seen) - delta[:, None])
         ds, to_captures = scored.pull_back(products, ds)
         scored.add(dcaptures, to_captures)
         dq[rows] = scale * (ds @ k[keys])
@@ -124,49 +148,94 @@ def recomputed(group, inputs):
     }  # fmt: skip
 
 
+def place_of(group, name, rows, keys):
+    """Where a gradient has that of a sequence; None for one of heads, a sum over all."""
+    if name in ROWS:
+        return {"q": rows, "k": keys, None: None}[ROWS[name]]
+    kind = harness.score_of(group).captures[name[1:]]
+    return harness.place_of_capture(kind, rows, keys)
+
+
 def judge(group, inputs, outputs):
     """What is wrong, as a list of lines."""
-    golden, plain = reference(group, inputs)
-    definition = None  # made for the gradients that need it
     lse = inputs["lse"][numpy.isfinite(inputs["lse"])]
     epsilon, lse = numpy.finfo(lse.dtype).eps, abs(lse).max(initial=0)
     # The last place of a result in the type of the inputs.
     place = varlen.tolerance.EPSILON[group.dtype]
-    problems = []
-    for name, wanted in golden.items():
-        got = varlen.dtypes.widen(outputs[name])
-        if got.shape != wanted.shape:
-            problems.append(f"{name}: got shape {got.shape}, wanted {wanted.shape}")
-            continue
+    names = ["dq", "dk", "dv", *(["dsink"] if group.sink else []), *capture_gradients(group)]
+    problems = [
+        f"{name}: got shape {outputs[name].shape}, wanted {inputs[name[1:]].shape}"
+        for name in names if outputs[name].shape != inputs[name[1:]].shape
+    ]  # fmt: skip
+    if problems:
+        return problems
+    sequences = list(harness.sequences_of(group, inputs))
+    places = {
+        name: [place_of(group, name, rows, keys) for rows, keys, _ in sequences] for name in names
+    }
+    bounds = {name: varlen.tolerance.Bound(group.dtype, gradient=True) for name in names}
+    errors, largest = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
+    sums = {}  # of gradients of heads: the golden ones and the plain ones
+
+    def compare(name, got, wanted, plain):
+        bounds[name].add(wanted, plain)
+        error = varlen.tolerance.largest_difference(got, wanted)
+        errors[name] = numpy.maximum(errors[name], error)
+        largest[name] = max(largest[name], float(abs(wanted).max(initial=0)))
+
+    for i, golden in enumerate(golden_of(group, inputs)):
+        plain = plain_of(group, sequences[i][2])
+        for name in names:
+            if places[name][i] is None:
+                of_all = sums.setdefault(name, [0, 0])
+                of_all[0], of_all[1] = of_all[0] + golden[name], of_all[1] + plain[name]
+            else:
+                compare(name, outputs[name][places[name][i]], golden[name], plain[name])
+    for name, of_all in sums.items():
+        compare(name, outputs[name], *of_all)
+
+    def whole(name):
+        if name in sums:
+            return sums[name][0]
+        wanted = None
+        for at, golden in zip(places[name], golden_of(group, inputs)):
+            if wanted is None:
+                wanted = numpy.zeros(outputs[name].shape, golden[name].dtype)
+            wanted[at] = golden[name]
+        return wanted
+
+    definition = functools.cache(lambda: recomputed(group, inputs))
+    for name in names:
+        got = outputs[name]
         # Probabilities are exp2 of a difference of numbers as large as lse2.
-        slack = float(epsilon * (1 + 1.5 * lse) * abs(wanted).max(initial=0))
-        slack = slack + (place if ROWS.get(name) else epsilon) * abs(wanted)
+        slack = float(epsilon * (1 + 1.5 * lse) * largest[name])
         if name in capture_gradients(group) and is_of_heads(group, name[1:]):
             # A sum of either sign over all scores of a head, in blocks of another order.
-            slack = slack + 32 * epsilon * abs(wanted).max(initial=0)
-
-        def allow(yardstick):
-            return slack + varlen.tolerance.bound(
-                wanted, yardstick[name], group.dtype, gradient=True
-            )
-
-        with numpy.errstate(invalid="ignore"):
-            error = abs(got - wanted)
-        allowed = allow(plain)
-        if not (error <= allowed).all():
-            definition = definition or recomputed(group, inputs)
-            allowed = numpy.maximum(allowed, allow(definition))
-        if not (error <= allowed).all():
-            error = numpy.nan_to_num(error.astype(float), nan=numpy.inf)
-            at = numpy.unravel_index((error - allowed).argmax(), error.shape)
-            problems.append(
-                f"{name} at {[int(i) for i in at]}: got {got[at]}, wanted {wanted[at]}; "
-                f"error {error[at]:.3g}, allowed {allowed[at]:.3g}"
-            )
+            slack = slack + 32 * epsilon * largest[name]
+        allowed = slack + float(bounds[name])
+        if not errors[name] <= allowed:
+            wanted = whole(name)
+            got = varlen.dtypes.widen(got)
+            with numpy.errstate(invalid="ignore"):
+                error = abs(got - wanted)
+            last = (place if ROWS.get(name) else epsilon) * abs(wanted)
+            if not (error <= allowed + last).all():
+                allowed = max(allowed, slack + varlen.tolerance.bound(
+                    wanted, definition()[name], group.dtype, gradient=True
+                ))  # fmt: skip
+            allowed = allowed + last
+            if not (error <= allowed).all():
+                error = numpy.nan_to_num(error.astype(float), nan=numpy.inf)
+                at = numpy.unravel_index((error - allowed).argmax(), error.shape)
+                problems.append(
+                    f"{name} at {[int(i) for i in at]}: got {got[at]}, wanted {wanted[at]}; "
+                    f"error {error[at]:.3g}, allowed {allowed[at]:.3g}"
+                )
         if ROWS.get(name) is None:
-            unused = ~harness.rows_in_use(group, inputs, "q")
-            if is_of_queries(group, name) and (got[:, unused] != 0).any():
-                problems.append(f"{name}: values of rows of no sequence that are not 0")
+            for side in "qk":
+                unused = ~harness.rows_in_use(group, inputs, side)
+                if is_of_rows(group, name, side) and (got[:, unused] != 0).any():
+                    problems.append(f"{name}: values of rows of no sequence that are not 0")
             continue
         # Rows that belong to no sequence, or see no key, are exactly 0.
         zero = ~harness.rows_in_use(group, inputs, ROWS[name])

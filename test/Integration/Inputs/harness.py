@@ -69,11 +69,13 @@ def make_inputs(group):
 
     def rows(tokens, heads, d, starts, used, factor=1):
         wide = numpy.float64 if group.dtype == "f64" else numpy.float32
-        values = rng.standard_normal((tokens, heads, d), wide) * wide(factor)
-        in_use = numpy.zeros(tokens, bool)
-        for start, length in zip(starts, used):
-            in_use[start : start + length] = True
-        values[~in_use] = numpy.nan
+        values = rng.standard_normal((tokens, heads, d), wide)
+        if factor != 1:
+            values *= wide(factor)
+        end = 0
+        for start, length in [*zip(starts, used), (tokens, 0)]:
+            values[end:start] = numpy.nan
+            end = start + length
         return varlen.dtypes.narrow(values, group.dtype)
 
     q_used = [s.q_used for s in group.sequences]
@@ -160,6 +162,35 @@ def reference_options(group, inputs):
     }
 
 
+def place_of_capture(kind, rows, keys):
+    """Where a capture has what these rows of q and k read; None for one of heads."""
+    if kind.startswith("query"):
+        return slice(None), rows
+    return (slice(None), keys) if kind.startswith("key") else None
+
+
+def sequences_of(group, inputs):
+    """Of each sequence its rows of q and of k, and the inputs of it alone: golden results of
+    one take a cache's memory, those of a batch gigabytes."""
+    of = score_of(group).captures if group.score else {}
+    starts = zip(inputs["cu_seqlens_q"], inputs["cu_seqlens_k"])
+    for i, ((q0, k0), sequence) in enumerate(zip(starts, group.sequences)):
+        rows, keys = slice(q0, q0 + sequence.q_used), slice(k0, k0 + sequence.k_used)
+        places = {
+            "q": rows, "dout": rows, "k": keys, "v": keys, "dlse": (slice(None), rows),
+            "q_offset": slice(i, i + 1),
+        }  # fmt: skip
+        for name, kind in of.items():
+            places[name] = place_of_capture(kind, rows, keys)
+        alone = {
+            name: x if places.get(name) is None else x[places[name]]
+            for name, x in inputs.items()
+        } | {"cu_seqlens_q": [0, sequence.q_used], "cu_seqlens_k": [0, sequence.k_used]}
+        alone.pop("seqused_q", None)
+        alone.pop("seqused_k", None)
+        yield rows, keys, alone
+
+
 def reference(group, inputs):
     """The golden out and lse, and the out of plain attention in the same type."""
     arguments, options = packed(inputs), reference_options(group, inputs)
@@ -167,17 +198,23 @@ def reference(group, inputs):
     return out, lse, varlen.reference.plain(*arguments, **options)[0]
 
 
-def one_by_one(rows, others):
+def one_by_one(rows, others, seen):
     """rows @ others.T, with each sum in the order of its terms, by fused multiply-adds:
-    numpy's order has less rounding, and products that are rounded, too, another."""
+    numpy's order has less rounding, and products that are rounded, too, another. Those
+    where nothing is seen may be 0."""
     wide = numpy.longdouble if rows.dtype == numpy.float64 else numpy.float64
     sums = numpy.zeros((len(rows), len(others)), rows.dtype)
     together = 32  # as many as a cache holds
+    terms = others.T.astype(wide)
     for first in range(0, len(rows), together):
-        part = sums[first : first + together]
+        columns = numpy.flatnonzero(seen[first : first + together].any(axis=0))
+        if not len(columns):
+            continue
+        keys = slice(columns[0], columns[-1] + 1)
+        part = sums[first : first + together, keys]
         products = numpy.empty(part.shape, wide)
         columns = rows[first : first + together].T.astype(wide)
-        for row, other in zip(columns, others.T.astype(wide)):
+        for row, other in zip(columns, terms[:, keys]):
             numpy.multiply.outer(row, other, out=products)
             numpy.add(products, part, out=part, casting="same_kind")
     return sums
@@ -212,7 +249,7 @@ def one_by_one_attention(group, inputs):
     out = numpy.zeros((group.tokens_q, group.heads, group.dv), wide)
     lse = numpy.full((group.heads, group.tokens_q), -numpy.inf, wide)
     for h, rows, keys, seen, scored in heads_of(group, inputs):
-        products = scale * one_by_one(q[rows], k[keys])
+        products = scale * one_by_one(q[rows], k[keys], seen)
         scores = numpy.where(seen, scored.of(products), -numpy.inf)
         sink = inputs["sink"][h] if group.sink else -numpy.inf
         top = numpy.maximum(scores.max(axis=1, initial=-numpy.inf), sink)
@@ -227,51 +264,53 @@ def one_by_one_attention(group, inputs):
 
 def judge(group, inputs, outputs):
     """What is wrong, as a list of lines."""
-    out, lse = varlen.dtypes.widen(outputs["out"]), outputs["lse"]
-    wanted, wanted_lse, plain = reference(group, inputs)
-    if (out.shape, lse.shape) != (wanted.shape, wanted_lse.shape):
-        return [
-            f"got shapes {out.shape}, {lse.shape}, "
-            f"wanted {wanted.shape}, {wanted_lse.shape}"
-        ]
+    out, lse = outputs["out"], outputs["lse"]
+    shapes = (group.tokens_q, group.heads, group.dv), (group.heads, group.tokens_q)
+    if (out.shape, lse.shape) != shapes:
+        return [f"got shapes {out.shape}, {lse.shape}, wanted {shapes[0]}, {shapes[1]}"]
     in_order = functools.cache(lambda: one_by_one_attention(group, inputs))
     problems = []
-    pairs = {}  # the rows of each (sq, sk) of the lists
-    belongs = numpy.zeros(group.tokens_q, bool)
-    for start, sequence in zip(inputs["cu_seqlens_q"], group.sequences):
-        rows = numpy.arange(start, start + sequence.q_used)
-        belongs[rows] = True
-        pairs.setdefault(sequence.pair, []).append(rows)
-    # The errors of 16-bit types are roundings, so each pair is judged on its own.
-    # Those of f32 and f64 are sums of many small ones: the plain result of a few
+    wanted_lse = numpy.full(lse.shape, -numpy.inf, numpy.longdouble)
+    belongs = rows_in_use(group, inputs, "q")
+    # The errors of 16-bit types are roundings, so each pair of the lists is judged on its
+    # own. Those of f32 and f64 are sums of many small ones: the plain result of a few
     # rows with one key is exact by luck, so the whole batch is the yardstick. As
     # that, too, may be one row that sees one key and a sink, whose only weight is
     # rounded, a value may always be off in the last place.
-    unit = varlen.tolerance.EPSILON[group.dtype] * abs(wanted)
-    limit = None
-    if group.dtype in ("f32", "f64"):
-        def allow(yardstick):
-            limit = varlen.tolerance.bound(wanted, yardstick, group.dtype)
-            return limit + float(unit.max(initial=0))
-
-        limit = allow(plain)
-        if not abs(out - wanted).max(initial=0) <= limit:
-            limit = max(limit, allow(in_order()[0]))
-    for pair, rows in pairs.items():
-        rows = numpy.concatenate(rows)
-        allowed = limit
-        if allowed is None:
-            allowed = varlen.tolerance.bound(wanted[rows], plain[rows], group.dtype)
-        error = abs(out[rows] - wanted[rows])
-        wrong = ~(error <= numpy.maximum(allowed, unit[rows]))
+    place = varlen.tolerance.EPSILON[group.dtype]
+    whole = group.dtype in ("f32", "f64")
+    sequences = list(sequences_of(group, inputs))
+    yardsticks = [None if whole else sequence.pair for sequence in group.sequences]
+    bounds = {of: varlen.tolerance.Bound(group.dtype) for of in yardsticks}
+    errors, largest = [], 0.0
+    for of, (rows, _, alone) in zip(yardsticks, sequences):
+        wanted, wanted_lse[:, rows], plain = reference(group, alone)
+        bounds[of].add(wanted, plain)
+        errors.append(varlen.tolerance.largest_difference(out[rows], wanted))
+        largest = max(largest, float(abs(wanted).max(initial=0)))
+    limits = {of: float(bound) for of, bound in bounds.items()}
+    if whole:
+        limits[None] += place * largest
+        if not numpy.max(errors, initial=0) <= limits[None]:
+            bound = varlen.tolerance.Bound(group.dtype)
+            for rows, _, alone in sequences:
+                bound.add(reference(group, alone)[0], in_order()[0][rows])
+            limits[None] = max(limits[None], float(bound) + place * largest)
+    for i, (rows, _, alone) in enumerate(sequences):
+        allowed = limits[yardsticks[i]]
+        if errors[i] <= allowed:
+            continue
+        wanted = reference(group, alone)[0]
+        ours = varlen.dtypes.widen(out[rows], wanted.dtype)
+        error = abs(ours - wanted)
+        wrong = ~(error <= numpy.maximum(allowed, place * abs(wanted)))
         if wrong.any():
             error = numpy.where(wrong, numpy.nan_to_num(error, nan=numpy.inf), 0)
-            row, head, column = numpy.unravel_index(error.argmax(), error.shape)
+            at = row, head, column = numpy.unravel_index(error.argmax(), error.shape)
             problems.append(
-                f"out of {pair}, row {rows[row]}, head {head}, column {column}: got "
-                f"{out[rows[row], head, column]}, wanted "
-                f"{wanted[rows[row], head, column]}; error "
-                f"{error[row, head, column]:.3g}, allowed {allowed:.3g}"
+                f"out of {group.sequences[i].pair}, row {rows.start + row}, head {head}, column "
+                f"{column}: got {ours[at]}, wanted {wanted[at]}; error {error[at]:.3g}, "
+                f"allowed {allowed:.3g}"
             )
     # A row that sees no key, or belongs to no sequence, is exactly 0 and -inf.
     none = numpy.isneginf(wanted_lse)
