@@ -4,7 +4,8 @@
 A pair that is visited has a weight, 0 if it is hidden, and 0 times NaN is NaN: with NaN
 for the values of one block of keys, the queries of a panel that visits the block get
 NaN, those of others do not; in gradients their dq. With NaN for dout of a panel of
-queries, the blocks of keys that it visits get NaN for dv. Of masks that intervals can
+queries, the blocks of keys that it visits get NaN for dv. A batch has one sequence for each
+block or panel with NaN, which are alike otherwise. Of masks that intervals can
 tell everything about, a panel may visit a block exactly if some of its queries sees some
 of the keys. On a GPU the panels are tiles.
 """
@@ -108,22 +109,25 @@ class Attention:
         make = varlen.text.attn_grad if arguments.gradients else varlen.text.attn
         self.text = make(dtype=self.dtype, heads=1, head_dim=HEAD_DIM, score=mask, same_cu=True)
 
-    def run(self, **nan):
-        """Results with NaN for some rows of some operands."""
+    def run(self, operand, parts):
+        """The rows with NaN of each result, by part: each sequence of a batch has NaN for
+        another part of the rows of the operand."""
         rng = numpy.random.default_rng(0)
+        shape, count = (self.length, 1, HEAD_DIM), len(parts)
         inputs = {}
         for name in ("q", "k", "v", "dout", "out"):
-            values = rng.standard_normal((self.length, 1, HEAD_DIM), numpy.float32)
-            if name in nan:
-                values[nan[name]] = numpy.nan
+            values = numpy.tile(rng.standard_normal(shape, numpy.float32), (count, 1, 1))
+            for i, part in enumerate(parts if name == operand else []):
+                values[i * self.length :][part] = numpy.nan
             inputs[name] = varlen.dtypes.narrow(values, self.dtype)
-        inputs["lse"] = numpy.full((1, self.length), 8, numpy.float32)
+        inputs["lse"] = numpy.full((1, count * self.length), 8, numpy.float32)
         if "attn_grad" not in self.text:
             inputs = {name: inputs[name] for name in "qkv"}
-        inputs["cu_seqlens_q"] = numpy.array([0, self.length], numpy.int32)
-        results = varlen.run(self.text, inputs | self.captures, device=self.device)
+        inputs["cu_seqlens_q"] = numpy.arange(count + 1, dtype=numpy.int32) * self.length
+        inputs |= {name: numpy.tile(x, (1, count)) for name, x in self.captures.items()}
+        results = varlen.run(self.text, inputs, device=self.device)
         return {
-            name: numpy.isnan(varlen.dtypes.widen(values)).any(axis=(1, 2))
+            name: numpy.isnan(varlen.dtypes.widen(values)).any(axis=(1, 2)).reshape(count, -1)
             for name, values in results.items()
             if values.ndim == 3
         }
@@ -169,15 +173,15 @@ def main():
         own = "dq" if arguments.gradients else "out"
         panel, block = tile_sizes(attention.text, attention.chip, of_keys=False)
         panels = slices(attention.length, panel)
-        for keys in slices(attention.length, block):
-            visits = attention.run(v=keys)[own]
+        blocks = slices(attention.length, block)
+        for keys, visits in zip(blocks, attention.run("v", blocks)[own]):
             for rows in panels:
                 counts.add(mask, attention, rows, keys, block, visits[rows].any())
         if not arguments.gradients:
             continue
         panel, block = tile_sizes(attention.text, attention.chip, of_keys=True)
-        for rows in slices(attention.length, panel):
-            visits = attention.run(dout=rows)["dv"]
+        panels = slices(attention.length, panel)
+        for rows, visits in zip(panels, attention.run("dout", panels)["dv"]):
             for keys in slices(attention.length, block):
                 counts.add(mask, attention, rows, keys, block, visits[keys].any())
     print(f"{counts.blocks} blocks, {counts.visited} visited, {counts.failed} failed")
