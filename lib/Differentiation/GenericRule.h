@@ -56,7 +56,6 @@ private:
   SmallVector<Value> getRowNumbers(VJPBuilder &inner, tensor::ExtractOp read,
                                    ValueRange position);
   std::optional<unsigned> getRowLoop(ArrayRef<tensor::ExtractOp> reads);
-  bool variesAlong(Value value, unsigned dim);
   SmallVector<Value> getExtents();
   Value readInput(VJPBuilder &inner, const Input &input, ValueRange position);
 

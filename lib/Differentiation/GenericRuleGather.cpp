@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GenericRule.h"
+#include "varlen/Dialect/Varlen/Utils/Body.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -52,21 +53,6 @@ Value GenericRule::readInput(VJPBuilder &inner, const Input &input,
   return tensor::ExtractOp::create(inner, input.value, indices);
 }
 
-/// Whether a value of the body differs along a loop.
-bool GenericRule::variesAlong(Value value, unsigned dim) {
-  if (auto argument = dyn_cast<BlockArgument>(value);
-      argument && argument.getOwner() == body)
-    return getMap(*op.getMatchingOpOperand(argument)).isFunctionOfDim(dim);
-  Operation *inner = value.getDefiningOp();
-  if (!inner || inner->getBlock() != body)
-    return false;
-  if (auto index = dyn_cast<linalg::IndexOp>(inner))
-    return index.getDim() == dim;
-  return llvm::any_of(getDependencies(inner), [&](Value dependency) {
-    return variesAlong(dependency, dim);
-  });
-}
-
 /// The loop that is the last index of all reads and that no other index of
 /// them depends on, if there is one.
 std::optional<unsigned>
@@ -83,7 +69,7 @@ GenericRule::getRowLoop(ArrayRef<tensor::ExtractOp> reads) {
       return std::nullopt;
     along = last.getDim();
     for (Value index : read.getIndices().drop_back())
-      if (variesAlong(index, *along))
+      if (variesAlong(op, index, *along))
         return std::nullopt;
   }
   return along;

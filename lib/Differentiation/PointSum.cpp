@@ -8,6 +8,8 @@
 
 #include "PointSum.h"
 
+#include "varlen/Dialect/Varlen/Utils/Body.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Models.h"
+#include "varlen/Dialect/Varlen/Utils/Body.h"
 #include "varlen/Differentiation/Registration.h"
 #include "varlen/Interfaces/VJPInterface.h"
 

@@ -54,12 +54,6 @@ SmallVector<Value> varlen::getDependencies(Operation *op) {
   return values.takeVector();
 }
 
-void varlen::eraseDeadOps(Block &block) {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isOpTriviallyDead(&op))
-      op.erase();
-}
-
 //===----------------------------------------------------------------------===//
 // Arithmetic
 //===----------------------------------------------------------------------===//

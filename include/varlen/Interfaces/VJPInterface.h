@@ -105,9 +105,6 @@ SmallVector<Value> getDependencies(Operation *op);
 /// carries it is the initial value, if the loop preserves the shape.
 Value getEarlierOfSameShape(Value value);
 
-/// Removes operations of `block` that nothing needs.
-void eraseDeadOps(Block &block);
-
 } // namespace mlir::varlen
 
 #endif // VARLEN_INTERFACES_VJPINTERFACE_H

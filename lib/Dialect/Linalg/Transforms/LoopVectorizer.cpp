@@ -9,6 +9,7 @@
 #include "LoopVectorizer.h"
 
 #include "FilledMemory.h"
+#include "varlen/Dialect/Varlen/Utils/Body.h"
 #include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
@@ -238,7 +239,7 @@ SmallVector<OpOperand *> LoopVectorizer::getReduced() {
   SmallVector<OpOperand *> inits;
   accumulated.clear();
   for (auto [number, init] : llvm::enumerate(op.getDpsInitsMutable())) {
-    if (!isReduced(init))
+    if (!isReduced(op, init))
       continue;
     inits.push_back(&init);
     accumulated.push_back(number);

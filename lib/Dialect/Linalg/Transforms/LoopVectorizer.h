@@ -73,7 +73,6 @@ private:
   Access getAccess(OpOperand &operand, unsigned dim);
 
   LogicalResult checkRead(memref::LoadOp load, std::string &reason);
-  bool variesAlong(Value value, unsigned dim);
   Access getAccess(memref::LoadOp load, unsigned dim);
   bool hasReadsOfLanes();
   Value emitRead(memref::LoadOp load, const IRMapping &map, Value offset,
@@ -94,7 +93,6 @@ private:
   void emitStores(ValueRange values, Value offset, int64_t lanes, Value mask);
   void emitPairs(ValueRange even, ValueRange odd, Value offset, int64_t lanes);
   LogicalResult checkPairs(OpOperand &operand, std::string &reason);
-  bool isReduced(OpOperand &init);
   SmallVector<OpOperand *> getReduced();
   Value emitInitial(OpOperand &init);
   SmallVector<Value> emitOnVector(Value memory, Value offset, Value &vector,

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LoopVectorizer.h"
+#include "varlen/Dialect/Varlen/Utils/Body.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -97,15 +98,6 @@ LoopVectorizer::Access LoopVectorizer::getAccess(OpOperand &operand,
                                               : Access::Strided;
 }
 
-/// Whether a result lacks a loop, so that several values make one of it.
-bool LoopVectorizer::isReduced(OpOperand &init) {
-  AffineMap map = op.getMatchingIndexingMap(&init);
-  SmallVector<unsigned> dims;
-  op.getReductionDims(dims);
-  return llvm::any_of(dims,
-                      [&](unsigned dim) { return !map.isFunctionOfDim(dim); });
-}
-
 /// Whether vectors can run along the loop, and how many inputs would be read
 /// one element at a time.
 LogicalResult LoopVectorizer::checkAlong(unsigned dim, unsigned &numStrided,
@@ -120,7 +112,7 @@ LogicalResult LoopVectorizer::checkAlong(unsigned dim, unsigned &numStrided,
   for (auto [position, init] : llvm::enumerate(op.getDpsInitsMutable())) {
     Access access = getAccess(init, dim);
     // Also the elements that are computed on the way to a reduction.
-    if (!isReduction || !isReduced(init)) {
+    if (!isReduction || !isReduced(op, init)) {
       if (access != Access::Contiguous) {
         reason = "no loop along which the memory of results is contiguous";
         return failure();
@@ -227,7 +219,7 @@ LogicalResult LoopVectorizer::plan(std::string &reason) {
     numLanes = llvm::bit_floor<uint64_t>(numLanes);
   if (op.getIteratorTypesArray()[vectorDim] == utils::IteratorType::reduction) {
     for (auto [i, init] : llvm::enumerate(op.getDpsInitsMutable())) {
-      if (!isReduced(init))
+      if (!isReduced(op, init))
         continue;
       SmallVector<Operation *> ops;
       matchReduction(op.getRegionOutputArgs(), i, ops);

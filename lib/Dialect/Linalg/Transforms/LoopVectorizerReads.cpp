@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LoopVectorizer.h"
+#include "varlen/Dialect/Varlen/Utils/Body.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
@@ -36,27 +37,9 @@ LogicalResult LoopVectorizer::checkRead(memref::LoadOp load,
   return success();
 }
 
-/// Whether a value of the body differs along a loop.
-bool LoopVectorizer::variesAlong(Value value, unsigned dim) {
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    if (argument.getOwner() != op.getBlock())
-      return false;
-    OpOperand *operand = op.getMatchingOpOperand(argument);
-    return op.getMatchingIndexingMap(operand).isFunctionOfDim(dim) ||
-           (op.isDpsInit(operand) && isReduced(*operand));
-  }
-  Operation *inner = value.getDefiningOp();
-  if (inner->getBlock() != op.getBlock())
-    return false;
-  if (auto index = dyn_cast<linalg::IndexOp>(inner))
-    return index.getDim() == dim;
-  return llvm::any_of(inner->getOperands(),
-                      [&](Value operand) { return variesAlong(operand, dim); });
-}
-
 LoopVectorizer::Access LoopVectorizer::getAccess(memref::LoadOp load,
                                                  unsigned dim) {
-  auto varies = [&](Value index) { return variesAlong(index, dim); };
+  auto varies = [&](Value index) { return variesAlong(op, index, dim); };
   if (llvm::none_of(load.getIndices(), varies))
     return Access::Invariant;
   auto last = load.getIndices().back().getDefiningOp<linalg::IndexOp>();

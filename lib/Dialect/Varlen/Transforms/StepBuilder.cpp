@@ -8,6 +8,8 @@
 
 #include "StepBuilder.h"
 
+#include "varlen/Dialect/Varlen/Utils/Body.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -59,13 +61,6 @@ Value StepBuilder::contract(Value lhs, Value rhs, Value init,
                                     ValueRange{lhs, rhs}, ValueRange{init},
                                     maps)
       .getResult(0);
-}
-
-/// Erases the operations of a body that nothing needs, last ones first.
-static void eraseDeadOps(Block &body) {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
-    if (isOpTriviallyDead(&op))
-      op.erase();
 }
 
 Value StepBuilder::elementwise(ValueRange inputs, Value init, Body body) {

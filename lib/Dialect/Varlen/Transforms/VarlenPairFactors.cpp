@@ -14,6 +14,7 @@
 #include "EnclosingSchedule.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/Utils/Body.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 #include "varlen/Dialect/Varlen/Utils/PairMap.h"
 #include "varlen/Dialect/Varlen/Utils/ResolveExtents.h"
@@ -251,8 +252,7 @@ static LogicalResult pairFactors(linalg::ContractOp op, PairBuilder &pairs) {
   auto product = linalg::ContractOp::create(b, op->getResultTypes(),
                                             ValueRange{*left, *right},
                                             op.getOutputs(), maps);
-  if (op->hasAttr(kAddLastAttrName))
-    product->setAttr(kAddLastAttrName, b.getUnitAttr());
+  product->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   op->replaceAllUsesWith(product);
   op.erase();
   return success();
@@ -273,21 +273,6 @@ static LogicalResult replaceExtents(ToTileOp tile) {
     extent.erase();
   }
   return success();
-}
-
-/// Erases what has no users any more, the last ones first.
-static void eraseDead(Operation *root) {
-  SmallVector<Operation *> ops;
-  root->walk([&](Operation *op) {
-    if (isa<ToTileOp, tensor::ExtractSliceOp, tensor::InsertSliceOp,
-            tensor::EmptyOp>(op) ||
-        (isa<linalg::GenericOp>(op) &&
-         cast<linalg::LinalgOp>(op).hasPureTensorSemantics()))
-      ops.push_back(op);
-  });
-  for (Operation *op : llvm::reverse(ops))
-    if (op->use_empty())
-      op->erase();
 }
 
 namespace {
@@ -317,7 +302,7 @@ struct VarlenPairFactors
         return signalPassFailure();
     // What reads nothing but extents is not needed.
     resolveExtents(getOperation());
-    eraseDead(getOperation());
+    getOperation()->walk([](Block *block) { eraseDeadOps(*block); });
     numProducts += products.size();
   }
 };

@@ -1,0 +1,28 @@
+//===- Body.h - What the body of an operation computes ----------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_VARLEN_UTILS_BODY_H
+#define VARLEN_DIALECT_VARLEN_UTILS_BODY_H
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace mlir::varlen {
+
+/// Whether a result lacks a loop, so that several values make one of it.
+bool isReduced(linalg::LinalgOp op, OpOperand &init);
+
+/// Whether a value that the body of `op` reads or computes differs along a
+/// loop.
+bool variesAlong(linalg::LinalgOp op, Value value, unsigned dim);
+
+/// Erases the operations of a block that nothing needs, last ones first.
+void eraseDeadOps(Block &block);
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_DIALECT_VARLEN_UTILS_BODY_H

@@ -1,0 +1,46 @@
+//===- Body.cpp - What the body of an operation computes ------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Dialect/Varlen/Utils/Body.h"
+
+#include "varlen/Interfaces/VJPInterface.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+bool varlen::isReduced(linalg::LinalgOp op, OpOperand &init) {
+  AffineMap map = op.getMatchingIndexingMap(&init);
+  SmallVector<unsigned> dims;
+  op.getReductionDims(dims);
+  return llvm::any_of(dims,
+                      [&](unsigned dim) { return !map.isFunctionOfDim(dim); });
+}
+
+bool varlen::variesAlong(linalg::LinalgOp op, Value value, unsigned dim) {
+  if (value.getParentBlock() != op.getBlock())
+    return false;
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    OpOperand *operand = op.getMatchingOpOperand(argument);
+    return op.getMatchingIndexingMap(operand).isFunctionOfDim(dim) ||
+           (op.isDpsInit(operand) && isReduced(op, *operand));
+  }
+  Operation *inner = value.getDefiningOp();
+  if (auto index = dyn_cast<linalg::IndexOp>(inner))
+    return index.getDim() == dim;
+  return llvm::any_of(getDependencies(inner), [&](Value dependency) {
+    return variesAlong(op, dependency, dim);
+  });
+}
+
+void varlen::eraseDeadOps(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
