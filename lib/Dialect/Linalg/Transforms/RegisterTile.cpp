@@ -73,21 +73,55 @@ std::optional<RegisterTile::Columns> RegisterTile::getColumns(Value part) {
   return Columns{first / lanes, count / lanes};
 }
 
-bool RegisterTile::addContraction(linalg::LinalgOp op) {
+RegisterTile::Emitter RegisterTile::planContraction(linalg::LinalgOp op) {
   FailureOr<ContractionForm> form = getContractionForm(op);
   if (failed(form))
-    return false;
+    return {};
   std::unique_ptr<ContractionVectorizer> vectorizer =
       createContractionVectorizer(*builder, op, *form, *target);
-  if (!vectorizer || !vectorizer->isOneTile() ||
-      !getColumns(op.getDpsInits()[0]) ||
+  std::optional<Columns> columns = getColumns(op.getDpsInits()[0]);
+  if (!vectorizer || !vectorizer->isOneTile() || !columns ||
       llvm::any_of(op.getDpsInputs(), [&](Value input) {
         return getRoot(input) == getRoot(memory);
       }))
-    return false;
-  ops.push_back(op);
-  ++numContractions;
-  return true;
+    return {};
+  return [columns = *columns, numVectors = numVectors,
+          vectorizer =
+              std::move(vectorizer)](MutableArrayRef<Value> registers) {
+    SmallVector<MutableArrayRef<Value>> parts;
+    Values sums;
+    for (; !registers.empty(); registers = registers.drop_front(numVectors)) {
+      parts.push_back(registers.slice(columns.first, columns.count));
+      llvm::append_range(sums, parts.back());
+    }
+    vectorizer->emitOn(sums);
+    for (auto [i, part] : llvm::enumerate(parts))
+      llvm::copy(ArrayRef(sums).slice(i * columns.count, columns.count),
+                 part.begin());
+  };
+}
+
+RegisterTile::Emitter RegisterTile::planElementwise(linalg::LinalgOp op) {
+  bool isUsed = false;
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (operand.get() != memory) {
+      if (!isApart(operand.get()))
+        return {};
+      continue;
+    }
+    if (!op.getMatchingIndexingMap(&operand).isIdentity())
+      return {};
+    isUsed = true;
+  }
+  std::string reason;
+  auto vectorizer = std::make_unique<LoopVectorizer>(*builder, op, *target);
+  if (!isUsed || failed(vectorizer->plan(reason)) ||
+      !vectorizer->isOnTile(type.getShape()))
+    return {};
+  return [memory = memory, lanes = lanes, vectorizer = std::move(vectorizer)](
+             MutableArrayRef<Value> registers) {
+    vectorizer->emitOn(memory, lanes, registers);
+  };
 }
 
 bool RegisterTile::add(linalg::LinalgOp op) {
@@ -99,24 +133,12 @@ bool RegisterTile::add(linalg::LinalgOp op) {
     ops.push_back(op);
     return true;
   }
-  if (!isa<linalg::GenericOp>(op))
-    return addContraction(op);
-  bool isUsed = false;
-  for (OpOperand &operand : op->getOpOperands()) {
-    if (operand.get() != memory) {
-      if (!isApart(operand.get()))
-        return false;
-      continue;
-    }
-    if (!op.getMatchingIndexingMap(&operand).isIdentity())
-      return false;
-    isUsed = true;
-  }
-  std::string reason;
-  LoopVectorizer vectorizer(*builder, op, *target);
-  if (!isUsed || failed(vectorizer.plan(reason)) ||
-      !vectorizer.isOnTile(type.getShape()))
+  bool isContraction = !isa<linalg::GenericOp>(op);
+  Emitter emitter = isContraction ? planContraction(op) : planElementwise(op);
+  if (!emitter)
     return false;
+  hasContraction |= isContraction;
+  emitters.push_back(std::move(emitter));
   ops.push_back(op);
   return true;
 }
@@ -157,8 +179,7 @@ bool RegisterTile::find(linalg::LinalgOp first) {
     if (!(next && add(next)) && !canRunBetween(op))
       break;
   }
-  bool isFilled = !ops.empty() && isa<linalg::FillOp>(ops.front());
-  return numContractions != 0 && ops.size() > (isFilled ? 2 : 1);
+  return hasContraction && emitters.size() > 1;
 }
 
 /// Whether nobody else reads the tile.
@@ -176,30 +197,17 @@ bool RegisterTile::isDead() {
   return true;
 }
 
-void RegisterTile::emitContraction(linalg::LinalgOp op) {
-  auto [first, count] = *getColumns(op.getDpsInits()[0]);
-  Values sums;
-  for (int64_t i = first; i < static_cast<int64_t>(registers.size());
-       i += numVectors)
-    llvm::append_range(sums, ArrayRef(registers).slice(i, count));
-  createContractionVectorizer(*builder, op, *getContractionForm(op), *target)
-      ->emitOn(sums);
-  for (int64_t i = 0; i * count < static_cast<int64_t>(sums.size()); ++i)
-    llvm::copy(ArrayRef(sums).slice(i * count, count),
-               registers.begin() + i * numVectors + first);
-}
-
 void RegisterTile::emit() {
   ImplicitLocOpBuilder b(ops.front().getLoc(), *builder);
   IndexBuilder index{b};
   auto vector = VectorType::get({lanes}, type.getElementType());
+  Values registers(type.getDimSize(0) * numVectors);
   auto forEach = [&](function_ref<void(Value &, ValueRange)> visit) {
     for (int64_t i = 0; i < type.getDimSize(0); ++i)
       for (int64_t j = 0; j < numVectors; ++j)
         visit(registers[i * numVectors + j],
               {index.constant(i), index.constant(j * lanes)});
   };
-  registers.resize(type.getDimSize(0) * numVectors);
   b.setInsertionPoint(ops.front());
   if (auto fill = dyn_cast<linalg::FillOp>(ops.front().getOperation())) {
     Value value =
@@ -211,18 +219,8 @@ void RegisterTile::emit() {
     });
   }
   bool isDead = this->isDead();
-  for (linalg::LinalgOp op : ops) {
-    if (isa<linalg::FillOp>(op))
-      continue;
-    if (!isa<linalg::GenericOp>(op)) {
-      emitContraction(op);
-      continue;
-    }
-    std::string reason;
-    LoopVectorizer vectorizer(*builder, op, *target);
-    (void)vectorizer.plan(reason);
-    vectorizer.emitOn(memory, lanes, registers);
-  }
+  for (Emitter &emit : emitters)
+    emit(registers);
   if (isDead)
     return;
   b.setInsertionPoint(ops.back());

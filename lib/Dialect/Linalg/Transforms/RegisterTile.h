@@ -18,6 +18,8 @@
 
 #include "ContractionVectorizer.h"
 
+#include "llvm/ADT/FunctionExtras.h"
+
 namespace mlir::varlen {
 
 class RegisterTile {
@@ -38,23 +40,28 @@ private:
     int64_t first, count;
   };
 
+  /// Writes one of the operations, for vectors of the tile that it replaces.
+  using Emitter = llvm::unique_function<void(MutableArrayRef<Value> registers)>;
+
   bool add(linalg::LinalgOp op);
-  bool addContraction(linalg::LinalgOp op);
+  /// Null if the operation is none of those.
+  Emitter planContraction(linalg::LinalgOp op);
+  Emitter planElementwise(linalg::LinalgOp op);
   bool isApart(Value value);
   bool canRunBetween(Operation *op);
   std::optional<Columns> getColumns(Value memory);
   bool isDead();
-  void emitContraction(linalg::LinalgOp op);
 
   OpBuilder *builder;
   const CPUTarget *target;
   SmallVector<linalg::LinalgOp> ops;
-  unsigned numContractions = 0;
+  /// Of each but a fill, which is the first.
+  SmallVector<Emitter> emitters;
+  bool hasContraction = false;
   /// The tile in memory, and how many rows, lanes and vectors of a row it has.
   Value memory;
   MemRefType type;
   int64_t lanes = 0, numVectors = 0;
-  Values registers;
 };
 
 } // namespace mlir::varlen
