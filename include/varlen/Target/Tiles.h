@@ -25,6 +25,20 @@ namespace mlir::varlen {
 /// A row of one of the two tables of targets.
 using Target = llvm::PointerUnion<const CPUTarget *, const GPUTarget *>;
 
+/// The most rows of a tile or a block in a schedule: far more than a cache
+/// holds, and few enough for no size in bytes to overflow.
+inline constexpr int64_t kMaxTileRows = 1 << 16;
+
+/// The largest head_dim that is tiled. On a CPU copies of a row are unrolled,
+/// and so are the columns of a tile of gradients: code for a larger head_dim
+/// takes minutes to compile. On a GPU the accumulators of the smallest tile
+/// fill the registers of a multiprocessor at this size.
+inline constexpr int64_t kMaxHeadDim = 4096;
+
+/// Row counts of score tiles on a CPU are multiples of this, so that
+/// micro-kernels of any height have no remainder.
+inline constexpr int64_t kGranule = 8;
+
 /// Tile sizes on a CPU; the parameters of `#varlen.cpu_schedule`.
 struct CPUTiles {
   int64_t vectors, rows, panels, kvBlock;
@@ -34,6 +48,9 @@ struct CPUTiles {
 /// thread may begin, and its state be merged, for nothing. The state of panels
 /// is larger than that of few queries.
 inline constexpr int64_t kPartBlocks = 16, kFewPartBlocks = 8;
+
+/// The most blocks of a part: their rows are counted without overflow.
+inline constexpr int64_t kMaxPartBlocks = 1 << 16;
 
 /// The tiles that suit the vector registers of a CPU.
 CPUTiles getCPUTiles(const CPUTarget &cpu, bool ofGradients);

@@ -67,20 +67,6 @@ inline constexpr int64_t kMinExp2Degree = 3, kMaxExp2Degree = 6,
 /// allocates memory whose size extents and scalar arguments do not determine.
 inline constexpr llvm::StringLiteral kMemoryDependsOnAttrName =
     "varlen.memory_depends_on";
-/// Row counts of score tiles on a CPU are multiples of this, so that
-/// micro-kernels of any height have no remainder.
-inline constexpr int64_t kGranule = 8;
-/// The most rows of a tile or a block in a schedule: far more than a cache
-/// holds, and few enough for no size in bytes to overflow.
-inline constexpr int64_t kMaxTileRows = 1 << 16;
-/// The largest head_dim that is tiled. On a CPU copies of a row are unrolled,
-/// and so are the columns of a tile of gradients: code for a larger head_dim
-/// takes minutes to compile. On a GPU the accumulators of the smallest tile
-/// fill the registers of a multiprocessor at this size.
-inline constexpr int64_t kMaxHeadDim = 4096;
-
-/// The most blocks of a part: their rows are counted without overflow.
-inline constexpr int64_t kMaxPartBlocks = 1 << 16;
 
 /// The two bounds of the keys that a query sees.
 enum class MaskSide { Begin, End };
