@@ -211,9 +211,10 @@ Value ScoreInputs::mayBeVisible(const CPUTileBuilder::WorkTile &tile,
     return tile.mask.emitPosition(index, tile.pairs.query(index, pair));
   };
   Value last = index.sub(index.add(first, rows), one);
-  return emitMayBeVisible(
-      narrow, score, {position(first), position(last)},
-      {narrow.cast(begin), narrow.cast(index.sub(end, one))}, ranges);
+  return emitVisibility(narrow, score, {position(first), position(last)},
+                        {narrow.cast(begin), narrow.cast(index.sub(end, one))},
+                        ranges)
+      .mayBeVisible;
 }
 
 StepInputs ScoreInputs::getInputs(const Panel &at, Value firstKey) {

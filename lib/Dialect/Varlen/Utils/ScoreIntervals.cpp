@@ -329,15 +329,6 @@ NumberRange varlen::emitCaptureRange(ImplicitLocOpBuilder &b, Value low,
           arith::SelectOp::create(b, isKnown, high, nan)};
 }
 
-Value varlen::emitMayBeVisible(IndexBuilder &index, Block *score,
-                               const PositionRange &queries,
-                               const PositionRange &keys,
-                               ArrayRef<NumberRange> captures) {
-  if (!getVisible(score))
-    return {};
-  return emitVisibility(index, score, queries, keys, captures).mayBeVisible;
-}
-
 BlockVisibility varlen::emitVisibility(IndexBuilder &index, Block *score,
                                        const PositionRange &queries,
                                        const PositionRange &keys,

@@ -40,17 +40,6 @@ bool isByQuery(LookupOp lookup);
 /// `high` the largest, both NaN if some number is.
 NumberRange emitCaptureRange(ImplicitLocOpBuilder &b, Value low, Value high);
 
-/// Emits whether some query of a range may see some key of another, an i1, by
-/// interval arithmetic over the visibility of a score region. `captures` are
-/// the ranges of the numbers of these queries, without range for tables. True
-/// where the arithmetic cannot decide; null if the region hides no key, or if
-/// no block can be decided. Positions are of the type of `index`; integers of
-/// the region that may overflow it are unbounded. Sequences have less than 2^30
-/// rows.
-Value emitMayBeVisible(IndexBuilder &index, Block *score,
-                       const PositionRange &queries, const PositionRange &keys,
-                       ArrayRef<NumberRange> captures);
-
 /// What a score region hides of the pairs of a block: whether some may be
 /// visible, and whether some may be hidden, each an i1, or null if it may be
 /// whatever the block is.
@@ -58,8 +47,12 @@ struct BlockVisibility {
   Value mayBeVisible, mayBeHidden;
 };
 
-/// Emits both, of a region that hides keys. `lookups` are the ranges of
-/// getVisibilityLookups(), or nothing.
+/// Emits both, of a region that hides keys, by interval arithmetic; each is
+/// true where that cannot decide. `captures` are the ranges of the numbers of
+/// these queries, without range for tables; `lookups` those of
+/// getVisibilityLookups(), or nothing. Positions are of the type of `index`;
+/// integers of the region that may overflow it are unbounded. Sequences have
+/// less than 2^30 rows.
 BlockVisibility emitVisibility(IndexBuilder &index, Block *score,
                                const PositionRange &queries,
                                const PositionRange &keys,
