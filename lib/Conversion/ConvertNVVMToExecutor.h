@@ -15,6 +15,8 @@
 #ifndef VARLEN_LIB_CONVERSION_CONVERTNVVMTOEXECUTOR_H
 #define VARLEN_LIB_CONVERSION_CONVERTNVVMTOEXECUTOR_H
 
+#include "varlen/Executor/Device.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Builders.h"
@@ -71,6 +73,8 @@ public:
   /// A value of the type (a struct of words or one word) from consecutive
   /// words.
   Value loadWords(Value base, Type type);
+  /// A struct of the type.
+  Value pair(Type type, Value first, Value second);
   /// The same bits as another type of that width.
   Value bitcast(Value value, Type type);
   /// The value's bits, extended by zeros or cut.
@@ -83,11 +87,9 @@ public:
   /// Uses the value in place of the operation's result and erases it.
   Lowered replaceOp(Value value);
   Lowered eraseOp();
-  /// Calls a function without a result in place of the operation.
-  Lowered replaceWithCall(StringRef function, ValueRange arguments) {
-    call(function, arguments);
-    return eraseOp();
-  }
+  /// Calls a function without a result in place of the operation, with its site
+  /// behind the arguments.
+  Lowered replaceWithCall(StringRef function, ValueRange arguments = {});
   /// Notes which form of the operation the executor lacks.
   Lowered refuse(const Twine &what);
   StringRef getRefusal() const { return refusal; }
@@ -129,7 +131,7 @@ Lowered lowerWarp(CallBuilder &b);
 Lowered lowerWgmma(CallBuilder &b);
 // Asynchronous copies.
 Lowered lowerCopy(CallBuilder &b);
-// Special registers, conversions, arithmetic.
+// Special registers, conversions, functions of libdevice.
 Lowered lowerMath(CallBuilder &b);
 // Inline PTX, and intrinsics that are called by name.
 Lowered lowerText(CallBuilder &b);
@@ -139,6 +141,12 @@ Lowered lowerMemory(CallBuilder &b);
 void lowerBatches(CallBuilder &b, LLVM::LLVMFuncOp function);
 // wgmma: everything in the function that its accumulators are part of.
 LogicalResult lowerAccumulators(CallBuilder &b, LLVM::LLVMFuncOp function);
+// wgmma and waits as inline assembly: brought to the form of the others, as
+// calls of a function that exists only while accumulators are lowered.
+inline constexpr llvm::StringLiteral kPendingWgmma = "varlen_sim.pending_wgmma";
+LogicalResult rewriteWgmmaAssembly(CallBuilder &b, LLVM::LLVMFuncOp function);
+/// Of an accumulator.
+int64_t getNumRegisters(Type type);
 
 // Parts of these that the text forms need, too. The operation stays.
 
@@ -149,36 +157,12 @@ Value readSpecialRegister(CallBuilder &b, StringRef name);
 Value checkAccess(CallBuilder &b, StringRef kind, Value address, Type type,
                   std::optional<uint64_t> alignment = std::nullopt);
 
-/// Numbers of Device.h.
-enum class AtomicOp {
-  Add = 0,
-  Min = 1,
-  Max = 2,
-  Inc = 3,
-  Dec = 4,
-  And = 5,
-  Or = 6,
-  Xor = 7,
-  UMin = 8,
-  UMax = 9,
-  Exchange = 10,
-  Sub = 11
-};
-enum class AtomicType {
-  I32 = 0,
-  I64 = 1,
-  F16 = 2,
-  BF16 = 3,
-  F32 = 4,
-  F64 = 5,
-  F16x2 = 6,
-  BF16x2 = 7,
-  I16 = 8
-};
-/// An atomic read-modify-write; `order` is NVVM's MemOrderKind. The result has
-/// the type of the value.
-Value callAtomic(CallBuilder &b, AtomicOp op, AtomicType type, Value address,
+/// An atomic read-modify-write, by the numbers of Device.h. The result has the
+/// type of the value.
+Value callAtomic(CallBuilder &b, int64_t op, int64_t type, Value address,
                  Value value, int64_t order);
+Lowered lowerFence(CallBuilder &b, NVVM::MemScopeKind scope);
+Lowered lowerProxyFence(CallBuilder &b, NVVM::ProxyKind kind);
 
 /// Where the shared memory of a module's kernels lies.
 struct SharedLayout {

@@ -143,6 +143,15 @@ Value CallBuilder::loadWords(Value base, Type type) {
   return result;
 }
 
+Value CallBuilder::pair(Type type, Value first, Value second) {
+  Value result = LLVM::PoisonOp::create(builder, getLoc(), type);
+  for (auto [i, value] : llvm::enumerate(std::array{first, second}))
+    result =
+        LLVM::InsertValueOp::create(builder, getLoc(), result, value,
+                                    ArrayRef<int64_t>{static_cast<int64_t>(i)});
+  return result;
+}
+
 Value CallBuilder::bitcast(Value value, Type type) {
   if (value.getType() == type)
     return value;
@@ -185,6 +194,13 @@ Lowered CallBuilder::eraseOp() {
   op->erase();
   op = nullptr;
   return Lowered::Yes;
+}
+
+Lowered CallBuilder::replaceWithCall(StringRef function, ValueRange arguments) {
+  SmallVector<Value> all(arguments);
+  all.push_back(site());
+  call(function, all);
+  return eraseOp();
 }
 
 Lowered CallBuilder::refuse(const Twine &what) {

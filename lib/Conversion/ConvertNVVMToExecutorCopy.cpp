@@ -20,7 +20,7 @@ static Lowered lower(NVVM::CpAsyncOp op, CallBuilder &b) {
   Value size = b.i32Constant(op.getSize());
   return b.replaceWithCall("varlen_sim_cp_async",
                            {b.flat(op.getDst()), b.flat(op.getSrc()), size,
-                            op.getCpSize() ? op.getCpSize() : size, b.site()});
+                            op.getCpSize() ? op.getCpSize() : size});
 }
 
 /// The CTAs of the cluster that get a copy; 0: only this one.
@@ -33,14 +33,14 @@ static Lowered lower(NVVM::CpAsyncBulkGlobalToSharedClusterOp op,
   return b.replaceWithCall("varlen_sim_bulk_load",
                            {b.flat(op.getDstMem()), b.flat(op.getSrcMem()),
                             b.flat(op.getMbar()), op.getSize(),
-                            getMulticast(b, op.getMulticastMask()), b.site()});
+                            getMulticast(b, op.getMulticastMask())});
 }
 
 static Lowered lower(NVVM::CpAsyncBulkSharedCTAToSharedClusterOp op,
                      CallBuilder &b) {
   return b.replaceWithCall("varlen_sim_bulk_copy_cluster",
                            {b.flat(op.getDstMem()), b.flat(op.getSrcMem()),
-                            b.flat(op.getMbar()), op.getSize(), b.site()});
+                            b.flat(op.getMbar()), op.getSize()});
 }
 
 static Lowered lower(NVVM::CpAsyncBulkSharedCTAToGlobalOp op, CallBuilder &b) {
@@ -48,7 +48,7 @@ static Lowered lower(NVVM::CpAsyncBulkSharedCTAToGlobalOp op, CallBuilder &b) {
     return b.refuse("a byte mask");
   return b.replaceWithCall(
       "varlen_sim_bulk_store",
-      {b.flat(op.getDstMem()), b.flat(op.getSrcMem()), op.getSize(), b.site()});
+      {b.flat(op.getDstMem()), b.flat(op.getSrcMem()), op.getSize()});
 }
 
 static Lowered lower(NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp op,
@@ -62,7 +62,7 @@ static Lowered lower(NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp op,
       "varlen_sim_tma_load",
       {b.flat(op.getDstMem()), b.flat(op.getTmaDescriptor()),
        b.flat(op.getMbar()), b.i32Constant(op.getCoordinates().size()),
-       coordinates, getMulticast(b, op.getMulticastMask()), b.site()});
+       coordinates, getMulticast(b, op.getMulticastMask())});
 }
 
 static Lowered lower(NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp op,
@@ -75,7 +75,7 @@ static Lowered lower(NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp op,
   return b.replaceWithCall(
       "varlen_sim_tma_store",
       {b.flat(op.getTmaDescriptor()), b.flat(op.getSrcMem()),
-       b.i32Constant(op.getCoordinates().size()), coordinates, b.site()});
+       b.i32Constant(op.getCoordinates().size()), coordinates});
 }
 
 static Lowered lower(NVVM::CpAsyncBulkTensorReduceOp op, CallBuilder &b) {
@@ -86,7 +86,7 @@ static Lowered lower(NVVM::CpAsyncBulkTensorReduceOp op, CallBuilder &b) {
       "varlen_sim_tma_reduce",
       {b.flat(op.getTmaDescriptor()), b.flat(op.getSrcMem()),
        b.i32Constant(op.getCoordinates().size()), coordinates,
-       b.i32Constant(static_cast<int64_t>(op.getRedKind())), b.site()});
+       b.i32Constant(static_cast<int64_t>(op.getRedKind()))});
 }
 
 Lowered executor::lowerCopy(CallBuilder &b) {
@@ -99,30 +99,28 @@ Lowered executor::lowerCopy(CallBuilder &b) {
             NVVM::CpAsyncBulkTensorReduceOp>(
           [&](auto op) { return lower(op, b); })
       .Case([&](NVVM::CpAsyncCommitGroupOp) {
-        return b.replaceWithCall("varlen_sim_cp_async_commit", {b.site()});
+        return b.replaceWithCall("varlen_sim_cp_async_commit");
       })
       .Case([&](NVVM::CpAsyncWaitGroupOp wait) {
         return b.replaceWithCall("varlen_sim_cp_async_wait_group",
-                                 {b.i32Constant(wait.getN()), b.site()});
+                                 {b.i32Constant(wait.getN())});
       })
       .Case([&](NVVM::CpAsyncMBarrierArriveOp arrive) {
-        return b.replaceWithCall("varlen_sim_cp_async_mbarrier_arrive",
-                                 {b.flat(arrive.getAddr()),
-                                  b.i32Constant(arrive.getNoinc()), b.site()});
+        return b.replaceWithCall(
+            "varlen_sim_cp_async_mbarrier_arrive",
+            {b.flat(arrive.getAddr()), b.i32Constant(arrive.getNoinc())});
       })
       .Case([&](NVVM::CpAsyncBulkCommitGroupOp) {
-        return b.replaceWithCall("varlen_sim_bulk_commit", {b.site()});
+        return b.replaceWithCall("varlen_sim_bulk_commit");
       })
       .Case([&](NVVM::CpAsyncBulkWaitGroupOp wait) {
         return b.replaceWithCall("varlen_sim_bulk_wait_group",
                                  {b.i32Constant(wait.getGroup()),
-                                  b.i32Constant(wait.getRead().has_value()),
-                                  b.site()});
+                                  b.i32Constant(wait.getRead().has_value())});
       })
       .Case([&](NVVM::CpAsyncBulkTensorPrefetchOp prefetch) {
-        return b.replaceWithCall(
-            "varlen_sim_tma_prefetch",
-            {b.flat(prefetch.getTmaDescriptor()), b.site()});
+        return b.replaceWithCall("varlen_sim_tma_prefetch",
+                                 {b.flat(prefetch.getTmaDescriptor())});
       })
       .Default([](Operation *) { return Lowered::No; });
 }

@@ -1,4 +1,4 @@
-//===- ConvertNVVMToExecutorMath.cpp - Registers and conversions ----------===//
+//===- ConvertNVVMToExecutorMath.cpp - Registers and functions ------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -21,34 +21,35 @@ using namespace mlir::varlen::executor;
 static int64_t getSpecialRegister(StringRef name) {
   // Those of three dimensions follow each other.
   int64_t base = llvm::StringSwitch<int64_t>(name.drop_back())
-                     .Case("tid.", 0)
-                     .Case("ntid.", 3)
-                     .Case("ctaid.", 6)
-                     .Case("nctaid.", 9)
-                     .Case("clusterid.", 12)
-                     .Case("nclusterid.", 15)
-                     .Case("cluster.ctaid.", 18)
-                     .Case("cluster.nctaid.", 21)
+                     .Case("tid.", VARLEN_SIM_TID_X)
+                     .Case("ntid.", VARLEN_SIM_NTID_X)
+                     .Case("ctaid.", VARLEN_SIM_CTAID_X)
+                     .Case("nctaid.", VARLEN_SIM_NCTAID_X)
+                     .Case("clusterid.", VARLEN_SIM_CLUSTERID_X)
+                     .Case("nclusterid.", VARLEN_SIM_NCLUSTERID_X)
+                     .Case("cluster.ctaid.", VARLEN_SIM_CLUSTER_CTAID_X)
+                     .Case("cluster.nctaid.", VARLEN_SIM_CLUSTER_NCTAID_X)
                      .Default(-1);
   if (base >= 0 && name.back() >= 'x' && name.back() <= 'z')
     return base + (name.back() - 'x');
   return llvm::StringSwitch<int64_t>(name)
-      .Case("cluster.ctarank", 24)
-      .Case("cluster.nctarank", 25)
-      .Case("laneid", 26)
-      .Case("warpid", 27)
-      .Case("nwarpid", 28)
-      .Case("warpsize", 29)
-      .Case("lanemask.eq", 30)
-      .Case("lanemask.le", 31)
-      .Case("lanemask.lt", 32)
-      .Case("lanemask.ge", 33)
-      .Case("lanemask.gt", 34)
-      .Case("smid", 35)
-      .Case("nsmid", 36)
-      .Case("total.smem.size", 37)
-      .Case("dynamic.smem.size", 38)
-      .Cases({"clock", "clock64", "globaltimer", "globaltimer.lo"}, 39)
+      .Case("cluster.ctarank", VARLEN_SIM_CLUSTER_CTARANK)
+      .Case("cluster.nctarank", VARLEN_SIM_CLUSTER_NCTARANK)
+      .Case("laneid", VARLEN_SIM_LANEID)
+      .Case("warpid", VARLEN_SIM_WARPID)
+      .Case("nwarpid", VARLEN_SIM_NWARPID)
+      .Case("warpsize", VARLEN_SIM_WARPSIZE)
+      .Case("lanemask.eq", VARLEN_SIM_LANEMASK_EQ)
+      .Case("lanemask.le", VARLEN_SIM_LANEMASK_LE)
+      .Case("lanemask.lt", VARLEN_SIM_LANEMASK_LT)
+      .Case("lanemask.ge", VARLEN_SIM_LANEMASK_GE)
+      .Case("lanemask.gt", VARLEN_SIM_LANEMASK_GT)
+      .Case("smid", VARLEN_SIM_SMID)
+      .Case("nsmid", VARLEN_SIM_NSMID)
+      .Case("total.smem.size", VARLEN_SIM_TOTAL_SMEM_SIZE)
+      .Case("dynamic.smem.size", VARLEN_SIM_DYNAMIC_SMEM_SIZE)
+      .Cases({"clock", "clock64", "globaltimer", "globaltimer.lo"},
+             VARLEN_SIM_CLOCK)
       .Default(-1);
 }
 
@@ -58,7 +59,7 @@ Value executor::readSpecialRegister(CallBuilder &b, StringRef name) {
     return {};
   // Time is not the same twice.
   return b.call("varlen_sim_sreg", b.i32, {b.i32Constant(number)},
-                /*isPure=*/number != 39);
+                /*isPure=*/number != VARLEN_SIM_CLOCK);
 }
 
 static Lowered lowerSpecialRegister(CallBuilder &b, StringRef name) {
@@ -96,6 +97,55 @@ static Lowered lowerRounding(LLVM::FPTruncOp truncate, CallBuilder &b) {
   return b.replaceOp(b.fromInteger(word, type));
 }
 
+/// The function of libm that does what one of libdevice does; empty: none.
+static std::string getLibm(StringRef name) {
+  if (!name.consume_front("__nv_"))
+    return "";
+  name.consume_front("fast_");
+  // Those of f64; those of f32 end in f.
+  static const StringRef known[] = {
+      "acos",  "acosh", "asin",     "asinh", "atan",  "atan2", "atanh",
+      "cbrt",  "ceil",  "copysign", "cos",   "cosh",  "erf",   "erfc",
+      "exp",   "exp2",  "expm1",    "fabs",  "floor", "fma",   "fmax",
+      "fmin",  "fmod",  "log",      "log10", "log1p", "log2",  "pow",
+      "round", "sin",   "sinh",     "sqrt",  "tan",   "tanh",  "trunc"};
+  StringRef stem = name;
+  return llvm::is_contained(known, name) ||
+                 (stem.consume_back("f") && llvm::is_contained(known, stem))
+             ? name.str()
+             : "";
+}
+
+/// Whether the call has the arguments and the result that the function has.
+static bool isCallOf(LLVM::CallOp op, StringRef libm) {
+  // All of f32 have a name that ends so, and one of f64.
+  bool isF32 = libm.ends_with("f") && libm != "erf";
+  Type type = isF32 ? Type(Float32Type::get(op.getContext()))
+                    : Type(Float64Type::get(op.getContext()));
+  size_t arguments = llvm::StringSwitch<size_t>(libm)
+                         .Cases({"fma", "fmaf"}, 3)
+                         .Cases({"fmax", "fmaxf", "fmin", "fminf"}, 2)
+                         .Cases({"atan2", "atan2f", "pow", "powf"}, 2)
+                         .Cases({"copysign", "copysignf", "fmod", "fmodf"}, 2)
+                         .Default(1);
+  return op->getNumResults() == 1 && op.getResult().getType() == type &&
+         op.getArgOperands().size() == arguments &&
+         llvm::all_of(op.getArgOperands().getTypes(),
+                      [&](Type argument) { return argument == type; });
+}
+
+static Lowered lowerCall(LLVM::CallOp op, CallBuilder &b) {
+  if (!op.getCallee())
+    return b.refuse("an indirect call");
+  std::string libm = getLibm(*op.getCallee());
+  if (libm.empty())
+    return Lowered::Yes;
+  if (!isCallOf(op, libm))
+    return b.refuse("'" + *op.getCallee() + "' with other types");
+  return b.replaceOp(
+      b.call(libm, op.getResult().getType(), op.getArgOperands(), true));
+}
+
 Lowered executor::lowerMath(CallBuilder &b) {
   Operation *op = b.getOp();
   StringRef name = op->getName().getStringRef();
@@ -104,6 +154,7 @@ Lowered executor::lowerMath(CallBuilder &b) {
   return llvm::TypeSwitch<Operation *, Lowered>(op)
       .Case(
           [&](LLVM::FPTruncOp truncate) { return lowerRounding(truncate, b); })
+      .Case([&](LLVM::CallOp call) { return lowerCall(call, b); })
       .Case([&](NVVM::RcpApproxFtzF32Op rcp) {
         return b.replaceOp(b.call("varlen_sim_rcp", b.f32, {rcp.getArg()},
                                   /*isPure=*/true));

@@ -106,95 +106,93 @@ static Lowered lower(LLVM::StoreOp op, CallBuilder &b) {
 // Atomics
 //===----------------------------------------------------------------------===//
 
-static std::optional<AtomicOp> getAtomicOp(LLVM::AtomicBinOp op) {
+static std::optional<int64_t> getAtomicOp(LLVM::AtomicBinOp op) {
   switch (op) {
   case LLVM::AtomicBinOp::xchg:
-    return AtomicOp::Exchange;
+    return VARLEN_SIM_EXCH;
   case LLVM::AtomicBinOp::add:
   case LLVM::AtomicBinOp::fadd:
-    return AtomicOp::Add;
+    return VARLEN_SIM_ADD;
   case LLVM::AtomicBinOp::sub:
-    return AtomicOp::Sub;
+    return VARLEN_SIM_SUB;
   case LLVM::AtomicBinOp::_and:
-    return AtomicOp::And;
+    return VARLEN_SIM_AND;
   case LLVM::AtomicBinOp::_or:
-    return AtomicOp::Or;
+    return VARLEN_SIM_OR;
   case LLVM::AtomicBinOp::_xor:
-    return AtomicOp::Xor;
+    return VARLEN_SIM_XOR;
   case LLVM::AtomicBinOp::max:
   case LLVM::AtomicBinOp::fmax:
-    return AtomicOp::Max;
+    return VARLEN_SIM_MAX;
   case LLVM::AtomicBinOp::min:
   case LLVM::AtomicBinOp::fmin:
-    return AtomicOp::Min;
+    return VARLEN_SIM_MIN;
   case LLVM::AtomicBinOp::umax:
-    return AtomicOp::UMax;
+    return VARLEN_SIM_UMAX;
   case LLVM::AtomicBinOp::umin:
-    return AtomicOp::UMin;
+    return VARLEN_SIM_UMIN;
   case LLVM::AtomicBinOp::uinc_wrap:
-    return AtomicOp::Inc;
+    return VARLEN_SIM_INC;
   case LLVM::AtomicBinOp::udec_wrap:
-    return AtomicOp::Dec;
+    return VARLEN_SIM_DEC;
   default:
     return std::nullopt;
   }
 }
 
-static std::optional<AtomicType> getAtomicType(Type type) {
+static std::optional<int64_t> getAtomicType(Type type) {
   if (type.isInteger(32))
-    return AtomicType::I32;
+    return VARLEN_SIM_I32;
   if (type.isInteger(64))
-    return AtomicType::I64;
+    return VARLEN_SIM_I64;
   if (type.isF16())
-    return AtomicType::F16;
+    return VARLEN_SIM_F16;
   if (type.isBF16())
-    return AtomicType::BF16;
+    return VARLEN_SIM_BF16;
   if (type.isF32())
-    return AtomicType::F32;
+    return VARLEN_SIM_F32;
   if (type.isF64())
-    return AtomicType::F64;
+    return VARLEN_SIM_F64;
   if (type.isInteger(16))
-    return AtomicType::I16;
+    return VARLEN_SIM_I16;
   if (auto vector = dyn_cast<VectorType>(type);
       vector && vector.getNumElements() == 2) {
     if (vector.getElementType().isF16())
-      return AtomicType::F16x2;
+      return VARLEN_SIM_F16X2;
     if (vector.getElementType().isBF16())
-      return AtomicType::BF16x2;
+      return VARLEN_SIM_BF16X2;
   }
   return std::nullopt;
 }
 
-/// The number of an order in Device.h, which is NVVM's MemOrderKind.
 static int64_t getOrder(LLVM::AtomicOrdering order) {
   switch (order) {
   case LLVM::AtomicOrdering::acquire:
-    return 2;
+    return VARLEN_SIM_ACQUIRE;
   case LLVM::AtomicOrdering::release:
-    return 3;
+    return VARLEN_SIM_RELEASE;
   case LLVM::AtomicOrdering::acq_rel:
-    return 4;
+    return VARLEN_SIM_ACQ_REL;
   case LLVM::AtomicOrdering::seq_cst:
-    return 5;
+    return VARLEN_SIM_SC;
   default:
-    return 1;
+    return VARLEN_SIM_RELAXED;
   }
 }
 
-Value executor::callAtomic(CallBuilder &b, AtomicOp op, AtomicType type,
+Value executor::callAtomic(CallBuilder &b, int64_t op, int64_t type,
                            Value address, Value value, int64_t order) {
   Value old = b.call("varlen_sim_atomic", b.i64,
-                     {b.flat(address), b.i32Constant(static_cast<int64_t>(op)),
-                      b.i32Constant(static_cast<int64_t>(type)),
+                     {b.flat(address), b.i32Constant(op), b.i32Constant(type),
                       b.toInteger(value, 64), b.i32Constant(order), b.site()});
   return b.fromInteger(old, value.getType());
 }
 
 static Lowered lower(LLVM::AtomicRMWOp op, CallBuilder &b) {
-  std::optional<AtomicOp> kind = getAtomicOp(op.getBinOp());
+  std::optional<int64_t> kind = getAtomicOp(op.getBinOp());
   if (!kind)
     return b.refuse(stringifyEnum(op.getBinOp()));
-  std::optional<AtomicType> type = getAtomicType(op.getVal().getType());
+  std::optional<int64_t> type = getAtomicType(op.getVal().getType());
   if (!type)
     return b.refuse("a type of this width");
   return b.replaceOp(callAtomic(b, *kind, *type, op.getPtr(), op.getVal(),
@@ -203,24 +201,19 @@ static Lowered lower(LLVM::AtomicRMWOp op, CallBuilder &b) {
 
 static Lowered lower(LLVM::AtomicCmpXchgOp op, CallBuilder &b) {
   Type valueType = op.getVal().getType();
-  std::optional<AtomicType> type = getAtomicType(valueType);
+  std::optional<int64_t> type = getAtomicType(valueType);
   if (!type)
     return b.refuse("a type of this width");
   Value compare = b.toInteger(op.getCmp(), 64);
   Value old =
       b.call("varlen_sim_atomic_cas", b.i64,
-             {b.flat(op.getPtr()), b.i32Constant(static_cast<int64_t>(*type)),
-              compare, b.toInteger(op.getVal(), 64),
+             {b.flat(op.getPtr()), b.i32Constant(*type), compare,
+              b.toInteger(op.getVal(), 64),
               b.i32Constant(getOrder(op.getSuccessOrdering())), b.site()});
   Value isSame = LLVM::ICmpOp::create(b.get(), b.getLoc(),
                                       LLVM::ICmpPredicate::eq, old, compare);
-  Value pair =
-      LLVM::PoisonOp::create(b.get(), b.getLoc(), op.getRes().getType());
-  pair = LLVM::InsertValueOp::create(b.get(), b.getLoc(), pair,
-                                     b.fromInteger(old, valueType),
-                                     ArrayRef<int64_t>{0});
-  return b.replaceOp(LLVM::InsertValueOp::create(b.get(), b.getLoc(), pair,
-                                                 isSame, ArrayRef<int64_t>{1}));
+  return b.replaceOp(
+      b.pair(op.getRes().getType(), b.fromInteger(old, valueType), isSame));
 }
 
 //===----------------------------------------------------------------------===//

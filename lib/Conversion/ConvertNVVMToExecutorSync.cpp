@@ -28,7 +28,7 @@ static Lowered lower(NVVM::BarrierOp op, CallBuilder &b) {
   Value id = orZero(b, op.getBarrierId());
   Value threads = orZero(b, op.getNumberOfThreads());
   if (!op.getReductionOp())
-    return b.replaceWithCall("varlen_sim_barrier", {id, threads, b.site()});
+    return b.replaceWithCall("varlen_sim_barrier", {id, threads});
   Value kind = b.i32Constant(static_cast<int64_t>(*op.getReductionOp()));
   Value result =
       b.call("varlen_sim_barrier_reduce", b.i32,
@@ -39,30 +39,28 @@ static Lowered lower(NVVM::BarrierOp op, CallBuilder &b) {
 static Lowered lowerBarrier(Operation *op, CallBuilder &b) {
   return llvm::TypeSwitch<Operation *, Lowered>(op)
       .Case([&](NVVM::Barrier0Op) {
-        return b.replaceWithCall(
-            "varlen_sim_barrier",
-            {b.i32Constant(0), b.i32Constant(0), b.site()});
+        return b.replaceWithCall("varlen_sim_barrier",
+                                 {b.i32Constant(0), b.i32Constant(0)});
       })
       .Case([&](NVVM::BarrierOp barrier) { return lower(barrier, b); })
       .Case([&](NVVM::BarrierArriveOp arrive) {
-        return b.replaceWithCall("varlen_sim_barrier_arrive",
-                                 {orZero(b, arrive.getBarrierId()),
-                                  arrive.getNumberOfThreads(), b.site()});
+        return b.replaceWithCall(
+            "varlen_sim_barrier_arrive",
+            {orZero(b, arrive.getBarrierId()), arrive.getNumberOfThreads()});
       })
       .Case([&](NVVM::SyncWarpOp sync) {
-        return b.replaceWithCall("varlen_sim_syncwarp",
-                                 {sync.getMask(), b.site()});
+        return b.replaceWithCall("varlen_sim_syncwarp", {sync.getMask()});
       })
       .Case([&](NVVM::ClusterArriveOp) {
         return b.replaceWithCall("varlen_sim_cluster_arrive",
-                                 {b.i32Constant(0), b.site()});
+                                 {b.i32Constant(0)});
       })
       .Case([&](NVVM::ClusterArriveRelaxedOp) {
         return b.replaceWithCall("varlen_sim_cluster_arrive",
-                                 {b.i32Constant(1), b.site()});
+                                 {b.i32Constant(1)});
       })
       .Case([&](NVVM::ClusterWaitOp) {
-        return b.replaceWithCall("varlen_sim_cluster_wait", {b.site()});
+        return b.replaceWithCall("varlen_sim_cluster_wait");
       })
       .Case([&](NVVM::MapaOp mapa) {
         Value address = b.call("varlen_sim_mapa", b.pointer,
@@ -126,7 +124,7 @@ static Lowered lowerMBarrier(Operation *op, CallBuilder &b) {
       })
       .Case([&](NVVM::MBarrierInvalOp inval) {
         return b.replaceWithCall("varlen_sim_mbarrier_inval",
-                                 {b.flat(inval.getAddr()), b.site()});
+                                 {b.flat(inval.getAddr())});
       })
       .Case([&](NVVM::MBarrierArriveOp arrive) {
         return lowerArrival(b, "varlen_sim_mbarrier_arrive", arrive.getAddr(),
@@ -158,17 +156,16 @@ static Lowered lowerMBarrier(Operation *op, CallBuilder &b) {
       .Case([&](NVVM::MBarrierExpectTxOp expect) {
         return b.replaceWithCall(
             "varlen_sim_mbarrier_expect_tx",
-            {b.flat(expect.getAddr()), expect.getTxcount(), b.site()});
+            {b.flat(expect.getAddr()), expect.getTxcount()});
       })
       .Case([&](NVVM::MBarrierCompleteTxOp complete) {
         return b.replaceWithCall(
             "varlen_sim_mbarrier_complete_tx",
-            {b.flat(complete.getAddr()), complete.getTxcount(), b.site()});
+            {b.flat(complete.getAddr()), complete.getTxcount()});
       })
       .Case([&](NVVM::MBarrierTryWaitParityOp wait) {
-        return b.replaceWithCall(
-            "varlen_sim_mbarrier_wait_parity",
-            {b.flat(wait.getAddr()), wait.getPhase(), b.site()});
+        return b.replaceWithCall("varlen_sim_mbarrier_wait_parity",
+                                 {b.flat(wait.getAddr()), wait.getPhase()});
       })
       .Case([&](NVVM::MBarrierTryWaitOp wait) {
         return lowerTest(b, "try_wait", wait.getAddr(), wait.getStateOrPhase());
@@ -184,16 +181,14 @@ static Lowered lowerMBarrier(Operation *op, CallBuilder &b) {
 // Fences and control
 //===----------------------------------------------------------------------===//
 
-static Lowered lowerFence(CallBuilder &b, NVVM::MemScopeKind scope) {
-  return b.replaceWithCall(
-      "varlen_sim_fence",
-      {b.i32Constant(static_cast<int64_t>(scope)), b.site()});
+Lowered executor::lowerFence(CallBuilder &b, NVVM::MemScopeKind scope) {
+  return b.replaceWithCall("varlen_sim_fence",
+                           {b.i32Constant(static_cast<int64_t>(scope))});
 }
 
-static Lowered lowerProxyFence(CallBuilder &b, NVVM::ProxyKind kind) {
-  return b.replaceWithCall(
-      "varlen_sim_fence_proxy",
-      {b.i32Constant(static_cast<int64_t>(kind)), b.site()});
+Lowered executor::lowerProxyFence(CallBuilder &b, NVVM::ProxyKind kind) {
+  return b.replaceWithCall("varlen_sim_fence_proxy",
+                           {b.i32Constant(static_cast<int64_t>(kind))});
 }
 
 Lowered executor::lowerSync(CallBuilder &b) {
@@ -210,7 +205,7 @@ Lowered executor::lowerSync(CallBuilder &b) {
       .Case(
           [&](LLVM::FenceOp) { return lowerFence(b, NVVM::MemScopeKind::GPU); })
       .Case([&](NVVM::FenceMbarrierInitOp) {
-        return b.replaceWithCall("varlen_sim_fence_mbarrier_init", {b.site()});
+        return b.replaceWithCall("varlen_sim_fence_mbarrier_init");
       })
       .Case([&](NVVM::FenceProxyOp fence) {
         return lowerProxyFence(b, fence.getKind());
@@ -220,20 +215,16 @@ Lowered executor::lowerSync(CallBuilder &b) {
           [&](auto) { return lowerProxyFence(b, NVVM::ProxyKind::TENSORMAP); })
       .Case([&](NVVM::SetMaxRegisterOp set) {
         bool increase = set.getAction() == NVVM::SetMaxRegisterAction::increase;
-        return b.replaceWithCall("varlen_sim_setmaxnreg",
-                                 {b.i32Constant(set.getRegCount()),
-                                  b.i32Constant(increase), b.site()});
+        return b.replaceWithCall(
+            "varlen_sim_setmaxnreg",
+            {b.i32Constant(set.getRegCount()), b.i32Constant(increase)});
       })
       .Case([&](NVVM::NanosleepOp sleep) {
-        return b.replaceWithCall("varlen_sim_nanosleep",
-                                 {sleep.getDuration(), b.site()});
+        return b.replaceWithCall("varlen_sim_nanosleep", {sleep.getDuration()});
       })
-      .Case([&](NVVM::Exit) {
-        return b.replaceWithCall("varlen_sim_exit", {b.site()});
-      })
-      .Case<LLVM::Trap, LLVM::UBSanTrap, NVVM::Breakpoint>([&](auto) {
-        return b.replaceWithCall("varlen_sim_trap", {b.site()});
-      })
+      .Case([&](NVVM::Exit) { return b.replaceWithCall("varlen_sim_exit"); })
+      .Case<LLVM::Trap, LLVM::UBSanTrap, NVVM::Breakpoint>(
+          [&](auto) { return b.replaceWithCall("varlen_sim_trap"); })
       // Hints: the executor has neither a cache nor a second grid.
       .Case<NVVM::PMEventOp, NVVM::GriddepcontrolOp, NVVM::PrefetchOp,
             NVVM::CpAsyncBulkPrefetchOp>([&](auto) { return b.eraseOp(); })

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Instructions that a kernel names by text: PTX in nvvm.inline_ptx and
-// llvm.inline_asm, LLVM's intrinsics in llvm.call_intrinsic, libdevice's
-// functions. One instruction each; what is not in the tables is refused.
+// llvm.inline_asm, LLVM's intrinsics in llvm.call_intrinsic. One instruction
+// each; what is not in the tables is refused.
 //
 //===----------------------------------------------------------------------===//
 
@@ -141,17 +141,6 @@ static Value getAddress(CallBuilder &b, const Instruction &instruction,
 // Arithmetic. The same parts name PTX and LLVM's intrinsics
 //===----------------------------------------------------------------------===//
 
-/// A function of one f32.
-static StringRef getUnaryFunction(StringRef name) {
-  return llvm::StringSwitch<StringRef>(name)
-      .Case("ex2", "varlen_sim_ex2")
-      .Case("lg2", "varlen_sim_lg2")
-      .Case("rcp", "varlen_sim_rcp")
-      .Case("rsqrt", "varlen_sim_rsqrt")
-      .Case("tanh", "varlen_sim_tanh")
-      .Default("");
-}
-
 /// Parts that say how exact an operation is, which the executor leaves open, or
 /// repeat the type.
 static bool isPrecision(StringRef part) {
@@ -183,11 +172,11 @@ static Value lowerArithmetic(CallBuilder &b, const Instruction &instruction,
              return value.getType() == b.f32;
            });
   };
-  StringRef function = getUnaryFunction(name);
-  if (!function.empty())
-    return isExact && isF32(1) ? b.call(function, b.f32, inputs, true)
+  if (llvm::is_contained({"ex2", "lg2", "rcp", "rsqrt", "tanh"}, name))
+    return isExact && isF32(1) ? b.call(("varlen_sim_" + name).str(), b.f32,
+                                        inputs, /*isPure=*/true)
                                : Value();
-  function = getPairFunction(instruction);
+  StringRef function = getPairFunction(instruction);
   if (!function.empty()) {
     if (!isF32(2) || instruction.has("relu") || !instruction.has("rn"))
       return {};
@@ -200,30 +189,28 @@ static Value lowerArithmetic(CallBuilder &b, const Instruction &instruction,
                           b.call("varlen_sim_cvt_tf32", b.i32, inputs, true),
                           instruction.resultType)
                     : Value();
+  OpBuilder &builder = b.get();
+  Location loc = b.getLoc();
   if (name == "sqrt" && isExact && isF32(1))
-    return LLVM::SqrtOp::create(b.get(), b.getLoc(), b.f32, inputs);
+    return LLVM::SqrtOp::create(builder, loc, b.f32, inputs);
   if (name == "fma" && isExact && isF32(3))
-    return LLVM::FMAOp::create(b.get(), b.getLoc(), b.f32, inputs);
+    return LLVM::FMAOp::create(builder, loc, b.f32, inputs);
   if (name == "add" && isExact && isF32(2))
-    return LLVM::FAddOp::create(b.get(), b.getLoc(), inputs[0], inputs[1]);
+    return LLVM::FAddOp::create(builder, loc, inputs[0], inputs[1]);
   if (name == "mul" && isExact && isF32(2))
-    return LLVM::FMulOp::create(b.get(), b.getLoc(), inputs[0], inputs[1]);
-  bool keepsNaN = instruction.has("NaN") || instruction.has("nan");
+    return LLVM::FMulOp::create(builder, loc, inputs[0], inputs[1]);
   isExact = llvm::all_of(rest, [](StringRef part) {
     return isPrecision(part) || part == "NaN" || part == "nan";
   });
+  bool keepsNaN = instruction.has("NaN") || instruction.has("nan");
   if ((name == "max" || name == "fmax") && isExact && isF32(2))
     return keepsNaN
-               ? LLVM::MaximumOp::create(b.get(), b.getLoc(), b.f32, inputs)
-                     .getResult()
-               : LLVM::MaxNumOp::create(b.get(), b.getLoc(), b.f32, inputs)
-                     .getResult();
+               ? Value(LLVM::MaximumOp::create(builder, loc, b.f32, inputs))
+               : Value(LLVM::MaxNumOp::create(builder, loc, b.f32, inputs));
   if ((name == "min" || name == "fmin") && isExact && isF32(2))
     return keepsNaN
-               ? LLVM::MinimumOp::create(b.get(), b.getLoc(), b.f32, inputs)
-                     .getResult()
-               : LLVM::MinNumOp::create(b.get(), b.getLoc(), b.f32, inputs)
-                     .getResult();
+               ? Value(LLVM::MinimumOp::create(builder, loc, b.f32, inputs))
+               : Value(LLVM::MinNumOp::create(builder, loc, b.f32, inputs));
   if (name == "prmt" && inputs.size() == 3 &&
       llvm::all_of(inputs,
                    [&](Value value) { return value.getType() == b.i32; }))
@@ -235,42 +222,34 @@ static Value lowerArithmetic(CallBuilder &b, const Instruction &instruction,
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// NVVM's MemOrderKind; weak if none is named.
+/// Weak if none is named.
 static int64_t getOrder(const Instruction &instruction) {
-  return instruction.has("relaxed") || instruction.has("volatile") ? 1
-         : instruction.has("acquire")                              ? 2
-         : instruction.has("release")                              ? 3
-         : instruction.has("acq_rel")                              ? 4
-                                                                   : 0;
+  for (auto [name, order] : {std::pair("relaxed", VARLEN_SIM_RELAXED),
+                             std::pair("volatile", VARLEN_SIM_RELAXED),
+                             std::pair("acquire", VARLEN_SIM_ACQUIRE),
+                             std::pair("release", VARLEN_SIM_RELEASE),
+                             std::pair("acq_rel", VARLEN_SIM_ACQ_REL)})
+    if (instruction.has(name))
+      return order;
+  return VARLEN_SIM_WEAK;
 }
 
 /// Whether all parts but the first `skip` are ones that an access may have.
 static bool isPlainAccess(const Instruction &instruction,
                           ArrayRef<StringRef> others) {
-  static const StringRef known[] = {"weak",
-                                    "relaxed",
-                                    "acquire",
-                                    "release",
-                                    "acq_rel",
-                                    "volatile",
-                                    "cta",
-                                    "cluster",
-                                    "gpu",
-                                    "sys",
-                                    "global",
-                                    "shared",
-                                    "shared::cta",
-                                    "shared::cluster",
-                                    "nc",
-                                    "L1::no_allocate",
-                                    "L1::evict_last",
-                                    "L2::128B",
-                                    "noftz"};
-  return llvm::all_of(ArrayRef(instruction.parts).drop_front(),
-                      [&](StringRef part) {
-                        return llvm::is_contained(known, part) ||
-                               llvm::is_contained(others, part);
-                      });
+  auto isKnown = [](StringRef part) {
+    return llvm::StringSwitch<bool>(part)
+        .Cases({"weak", "relaxed", "acquire", "release", "acq_rel"}, true)
+        .Cases({"volatile", "cta", "cluster", "gpu", "sys", "global"}, true)
+        .Cases({"shared", "shared::cta", "shared::cluster", "nc"}, true)
+        .Cases({"L1::no_allocate", "L1::evict_last", "L2::128B"}, true)
+        .Case("noftz", true)
+        .Default(false);
+  };
+  return llvm::all_of(
+      ArrayRef(instruction.parts).drop_front(), [&](StringRef part) {
+        return isKnown(part) || llvm::is_contained(others, part);
+      });
 }
 
 /// A scalar type of PTX; null if it is none.
@@ -293,10 +272,10 @@ static Lowered lowerLoad(CallBuilder &b, const Instruction &instruction) {
       getRegisterBits(instruction.resultType) != getRegisterBits(type))
     return Lowered::No;
   address = checkAccess(b, "load", address, type);
-  if (getOrder(instruction) != 0)
+  if (getOrder(instruction) != VARLEN_SIM_WEAK)
     b.call("varlen_sim_poll", {b.site()});
   auto load = LLVM::LoadOp::create(b.get(), b.getLoc(), type, address);
-  load.setVolatile_(getOrder(instruction) != 0);
+  load.setVolatile_(getOrder(instruction) != VARLEN_SIM_WEAK);
   return b.replaceOp(b.bitcast(load, instruction.resultType));
 }
 
@@ -315,39 +294,29 @@ static Lowered lowerStore(CallBuilder &b, const Instruction &instruction) {
     return Lowered::No;
   address = checkAccess(b, "store", address, value.getType());
   auto store = LLVM::StoreOp::create(b.get(), b.getLoc(), value, address);
-  store.setVolatile_(getOrder(instruction) != 0);
+  store.setVolatile_(getOrder(instruction) != VARLEN_SIM_WEAK);
   return b.eraseOp();
 }
 
+namespace {
+struct AtomicType {
+  /// That of Device.h.
+  int64_t number;
+  unsigned bits;
+};
+} // namespace
+
 static std::optional<AtomicType> getAtomicType(StringRef name) {
   return llvm::StringSwitch<std::optional<AtomicType>>(name)
-      .Cases({"b32", "u32", "s32"}, AtomicType::I32)
-      .Cases({"b64", "u64", "s64"}, AtomicType::I64)
-      .Case("f16", AtomicType::F16)
-      .Case("bf16", AtomicType::BF16)
-      .Case("f32", AtomicType::F32)
-      .Case("f64", AtomicType::F64)
-      .Case("f16x2", AtomicType::F16x2)
-      .Case("bf16x2", AtomicType::BF16x2)
+      .Cases({"b32", "u32", "s32"}, AtomicType{VARLEN_SIM_I32, 32})
+      .Cases({"b64", "u64", "s64"}, AtomicType{VARLEN_SIM_I64, 64})
+      .Case("f16", AtomicType{VARLEN_SIM_F16, 16})
+      .Case("bf16", AtomicType{VARLEN_SIM_BF16, 16})
+      .Case("f32", AtomicType{VARLEN_SIM_F32, 32})
+      .Case("f64", AtomicType{VARLEN_SIM_F64, 64})
+      .Case("f16x2", AtomicType{VARLEN_SIM_F16X2, 32})
+      .Case("bf16x2", AtomicType{VARLEN_SIM_BF16X2, 32})
       .Default(std::nullopt);
-}
-
-static unsigned getBits(AtomicType type) {
-  switch (type) {
-  case AtomicType::F16:
-  case AtomicType::BF16:
-  case AtomicType::I16:
-    return 16;
-  case AtomicType::I32:
-  case AtomicType::F32:
-  case AtomicType::F16x2:
-  case AtomicType::BF16x2:
-    return 32;
-  case AtomicType::I64:
-  case AtomicType::F64:
-    return 64;
-  }
-  llvm_unreachable("unknown type of an atomic operation");
 }
 
 /// red (no result) and atom.
@@ -356,20 +325,20 @@ static Lowered lowerAtomic(CallBuilder &b, const Instruction &instruction) {
   StringRef typeName = instruction.parts.back();
   bool isUnsigned = typeName.starts_with("u");
   std::optional<AtomicType> type = getAtomicType(typeName);
-  std::optional<AtomicOp> op;
+  std::optional<int64_t> op;
   StringRef opName;
   for (StringRef part : ArrayRef(instruction.parts).drop_front())
     if (auto found =
-            llvm::StringSwitch<std::optional<AtomicOp>>(part)
-                .Case("add", AtomicOp::Add)
-                .Case("min", isUnsigned ? AtomicOp::UMin : AtomicOp::Min)
-                .Case("max", isUnsigned ? AtomicOp::UMax : AtomicOp::Max)
-                .Case("inc", AtomicOp::Inc)
-                .Case("dec", AtomicOp::Dec)
-                .Case("and", AtomicOp::And)
-                .Case("or", AtomicOp::Or)
-                .Case("xor", AtomicOp::Xor)
-                .Case("exch", AtomicOp::Exchange)
+            llvm::StringSwitch<std::optional<int64_t>>(part)
+                .Case("add", VARLEN_SIM_ADD)
+                .Case("min", isUnsigned ? VARLEN_SIM_UMIN : VARLEN_SIM_MIN)
+                .Case("max", isUnsigned ? VARLEN_SIM_UMAX : VARLEN_SIM_MAX)
+                .Case("inc", VARLEN_SIM_INC)
+                .Case("dec", VARLEN_SIM_DEC)
+                .Case("and", VARLEN_SIM_AND)
+                .Case("or", VARLEN_SIM_OR)
+                .Case("xor", VARLEN_SIM_XOR)
+                .Case("exch", VARLEN_SIM_EXCH)
                 .Default(std::nullopt)) {
       op = found;
       opName = part;
@@ -379,27 +348,27 @@ static Lowered lowerAtomic(CallBuilder &b, const Instruction &instruction) {
   if (!type || !op || !address || !value ||
       !isPlainAccess(instruction, {typeName, opName}) ||
       instruction.operands.size() != first + 2 ||
-      getRegisterBits(value.getType()) != getBits(*type))
+      getRegisterBits(value.getType()) != type->bits)
     return Lowered::No;
   if (first && (!hasResult(instruction) ||
-                getRegisterBits(instruction.resultType) != getBits(*type)))
+                getRegisterBits(instruction.resultType) != type->bits))
     return Lowered::No;
-  Value old = callAtomic(b, *op, *type, address, value,
-                         std::max<int64_t>(getOrder(instruction), 1));
+  Value old =
+      callAtomic(b, *op, type->number, address, value,
+                 std::max<int64_t>(getOrder(instruction), VARLEN_SIM_RELAXED));
   return first ? b.replaceOp(b.bitcast(old, instruction.resultType))
                : b.eraseOp();
 }
 
 static Lowered lowerCpAsync(CallBuilder &b, const Instruction &instruction) {
   if (instruction.has("commit_group"))
-    return b.replaceWithCall("varlen_sim_cp_async_commit", {b.site()});
+    return b.replaceWithCall("varlen_sim_cp_async_commit");
   if (instruction.has("wait_all"))
-    return b.replaceWithCall("varlen_sim_cp_async_wait_all", {b.site()});
+    return b.replaceWithCall("varlen_sim_cp_async_wait_all");
   if (instruction.has("wait_group")) {
     Value pending = getOperand(b, instruction, 0);
     return pending && pending.getType() == b.i32
-               ? b.replaceWithCall("varlen_sim_cp_async_wait_group",
-                                   {pending, b.site()})
+               ? b.replaceWithCall("varlen_sim_cp_async_wait_group", {pending})
                : Lowered::No;
   }
   bool isPlain = (instruction.has("ca") || instruction.has("cg")) &&
@@ -414,34 +383,26 @@ static Lowered lowerCpAsync(CallBuilder &b, const Instruction &instruction) {
     return Lowered::No;
   if (instruction.operands.size() > (sourceSize ? 4 : 3))
     return Lowered::No;
-  return b.replaceWithCall("varlen_sim_cp_async",
-                           {b.flat(to), b.flat(from), size,
-                            sourceSize ? sourceSize : size, b.site()});
+  return b.replaceWithCall(
+      "varlen_sim_cp_async",
+      {b.flat(to), b.flat(from), size, sourceSize ? sourceSize : size});
 }
 
 static Lowered lowerFence(CallBuilder &b, const Instruction &instruction) {
-  auto fence = [&](StringRef function, NVVM::ProxyKind kind) {
-    return b.replaceWithCall(
-        function, {b.i32Constant(static_cast<int64_t>(kind)), b.site()});
-  };
   if (instruction.has("mbarrier_init"))
-    return b.replaceWithCall("varlen_sim_fence_mbarrier_init", {b.site()});
-  if (!instruction.has("proxy")) {
-    NVVM::MemScopeKind scope =
-        instruction.has("cta")       ? NVVM::MemScopeKind::CTA
-        : instruction.has("cluster") ? NVVM::MemScopeKind::CLUSTER
-        : instruction.has("sys")     ? NVVM::MemScopeKind::SYS
-                                     : NVVM::MemScopeKind::GPU;
-    return b.replaceWithCall(
-        "varlen_sim_fence",
-        {b.i32Constant(static_cast<int64_t>(scope)), b.site()});
-  }
+    return b.replaceWithCall("varlen_sim_fence_mbarrier_init");
+  if (!instruction.has("proxy"))
+    return executor::lowerFence(
+        b, instruction.has("cta")       ? NVVM::MemScopeKind::CTA
+           : instruction.has("cluster") ? NVVM::MemScopeKind::CLUSTER
+           : instruction.has("sys")     ? NVVM::MemScopeKind::SYS
+                                        : NVVM::MemScopeKind::GPU);
   if (!instruction.has("async"))
     return Lowered::No;
-  return fence("varlen_sim_fence_proxy",
-               instruction.has("shared::cta") ? NVVM::ProxyKind::async_shared
-               : instruction.has("global")    ? NVVM::ProxyKind::async_global
-                                              : NVVM::ProxyKind::async);
+  return lowerProxyFence(
+      b, instruction.has("shared::cta") ? NVVM::ProxyKind::async_shared
+         : instruction.has("global")    ? NVVM::ProxyKind::async_global
+                                        : NVVM::ProxyKind::async);
 }
 
 //===----------------------------------------------------------------------===//
@@ -480,7 +441,7 @@ static Lowered lowerInstruction(CallBuilder &b,
   if (name == "prefetch" || name == "griddepcontrol" || name == "applypriority")
     return b.eraseOp();
   if (name == "trap" || name == "exit")
-    return b.replaceWithCall(("varlen_sim_" + name).str(), {b.site()});
+    return b.replaceWithCall(("varlen_sim_" + name).str());
   return Lowered::No;
 }
 
@@ -493,34 +454,33 @@ static bool readResult(Operation *op, Instruction &instruction) {
   return op->getNumResults() == 1 && getRegisterBits(instruction.resultType);
 }
 
-static Lowered lower(NVVM::InlinePtxOp op, CallBuilder &b) {
-  std::string what = ("'" + op.getPtxCode() + "'").str();
+static Lowered lowerAssembly(CallBuilder &b, bool isKnown, StringRef text,
+                             ValueRange inputs) {
+  Operation *op = b.getOp();
   Instruction instruction;
-  if (!parse(op.getPtxCode(), instruction) || op.getPredicate() ||
-      !op.getReadWriteArgs().empty() || !readResult(op, instruction))
-    return b.refuse(what);
-  instruction.values.assign(op->getNumResults(), Value());
-  llvm::append_range(instruction.values, op.getReadOnlyArgs());
-  return lowerInstruction(b, instruction) == Lowered::Yes ? Lowered::Yes
-                                                          : b.refuse(what);
+  if (isKnown && parse(text, instruction) && readResult(op, instruction)) {
+    instruction.values.assign(op->getNumResults(), Value());
+    llvm::append_range(instruction.values, inputs);
+    if (lowerInstruction(b, instruction) == Lowered::Yes)
+      return Lowered::Yes;
+  }
+  return b.refuse("'" + text + "'");
+}
+
+static Lowered lower(NVVM::InlinePtxOp op, CallBuilder &b) {
+  bool isKnown = !op.getPredicate() && op.getReadWriteArgs().empty();
+  return lowerAssembly(b, isKnown, op.getPtxCode(), op.getReadOnlyArgs());
 }
 
 static Lowered lower(LLVM::InlineAsmOp op, CallBuilder &b) {
-  std::string what = ("'" + op.getAsmString() + "'").str();
-  Instruction instruction;
   SmallVector<StringRef> constraints;
   op.getConstraints().split(constraints, ',', /*MaxSplit=*/-1,
                             /*KeepEmpty=*/false);
   size_t results = llvm::count_if(constraints, [](StringRef constraint) {
     return constraint.starts_with("=");
   });
-  if (!parse(op.getAsmString(), instruction) ||
-      results != op->getNumResults() || !readResult(op, instruction))
-    return b.refuse(what);
-  instruction.values.assign(results, Value());
-  llvm::append_range(instruction.values, op.getOperands());
-  return lowerInstruction(b, instruction) == Lowered::Yes ? Lowered::Yes
-                                                          : b.refuse(what);
+  return lowerAssembly(b, results == op->getNumResults(), op.getAsmString(),
+                       op.getOperands());
 }
 
 static Lowered lower(LLVM::CallIntrinsicOp op, CallBuilder &b) {
@@ -546,58 +506,9 @@ static Lowered lower(LLVM::CallIntrinsicOp op, CallBuilder &b) {
                 : b.refuse(what);
 }
 
-/// The function of libm that does what one of libdevice does; empty: none.
-static std::string getLibm(StringRef name) {
-  if (!name.consume_front("__nv_"))
-    return "";
-  name.consume_front("fast_");
-  // Those of f64; those of f32 end in f.
-  static const StringRef known[] = {
-      "acos",  "acosh", "asin",     "asinh", "atan",  "atan2", "atanh",
-      "cbrt",  "ceil",  "copysign", "cos",   "cosh",  "erf",   "erfc",
-      "exp",   "exp2",  "expm1",    "fabs",  "floor", "fma",   "fmax",
-      "fmin",  "fmod",  "log",      "log10", "log1p", "log2",  "pow",
-      "round", "sin",   "sinh",     "sqrt",  "tan",   "tanh",  "trunc"};
-  StringRef stem = name;
-  return llvm::is_contained(known, name) ||
-                 (stem.consume_back("f") && llvm::is_contained(known, stem))
-             ? name.str()
-             : "";
-}
-
-/// Whether the call has the arguments and the result that the function has.
-static bool isCallOf(LLVM::CallOp op, StringRef libm) {
-  // All of f32 have a name that ends so, and one of f64.
-  bool isF32 = libm.ends_with("f") && libm != "erf";
-  Type type = isF32 ? Type(Float32Type::get(op.getContext()))
-                    : Type(Float64Type::get(op.getContext()));
-  size_t arguments = llvm::StringSwitch<size_t>(libm)
-                         .Cases({"fma", "fmaf"}, 3)
-                         .Cases({"fmax", "fmaxf", "fmin", "fminf"}, 2)
-                         .Cases({"atan2", "atan2f", "pow", "powf"}, 2)
-                         .Cases({"copysign", "copysignf", "fmod", "fmodf"}, 2)
-                         .Default(1);
-  return op->getNumResults() == 1 && op.getResult().getType() == type &&
-         op.getArgOperands().size() == arguments &&
-         llvm::all_of(op.getArgOperands().getTypes(),
-                      [&](Type argument) { return argument == type; });
-}
-
-static Lowered lower(LLVM::CallOp op, CallBuilder &b) {
-  if (!op.getCallee())
-    return b.refuse("an indirect call");
-  std::string libm = getLibm(*op.getCallee());
-  if (libm.empty())
-    return Lowered::Yes;
-  if (!isCallOf(op, libm))
-    return b.refuse("'" + *op.getCallee() + "' with other types");
-  return b.replaceOp(
-      b.call(libm, op.getResult().getType(), op.getArgOperands(), true));
-}
-
 Lowered executor::lowerText(CallBuilder &b) {
   return llvm::TypeSwitch<Operation *, Lowered>(b.getOp())
-      .Case<NVVM::InlinePtxOp, LLVM::InlineAsmOp, LLVM::CallIntrinsicOp,
-            LLVM::CallOp>([&](auto op) { return lower(op, b); })
+      .Case<NVVM::InlinePtxOp, LLVM::InlineAsmOp, LLVM::CallIntrinsicOp>(
+          [&](auto op) { return lower(op, b); })
       .Default([](Operation *) { return Lowered::No; });
 }

@@ -16,14 +16,6 @@ using namespace mlir;
 using namespace mlir::varlen;
 using namespace mlir::varlen::executor;
 
-static Value makePair(CallBuilder &b, Type type, Value first, Value second) {
-  Value pair = LLVM::PoisonOp::create(b.get(), b.getLoc(), type);
-  pair = LLVM::InsertValueOp::create(b.get(), b.getLoc(), pair, first,
-                                     ArrayRef<int64_t>{0});
-  return LLVM::InsertValueOp::create(b.get(), b.getLoc(), pair, second,
-                                     ArrayRef<int64_t>{1});
-}
-
 static Lowered lower(NVVM::ShflOp op, CallBuilder &b) {
   Type valueType = op.getVal().getType();
   Value word =
@@ -36,7 +28,7 @@ static Lowered lower(NVVM::ShflOp op, CallBuilder &b) {
   if (type == valueType)
     return b.replaceOp(value);
   Value valid = b.toBool(b.call("varlen_sim_shfl_pred", b.i32, {}));
-  return b.replaceOp(makePair(b, type, value, valid));
+  return b.replaceOp(b.pair(type, value, valid));
 }
 
 static Lowered lower(NVVM::VoteSyncOp op, CallBuilder &b) {
@@ -56,7 +48,7 @@ static Lowered lower(NVVM::MatchSyncOp op, CallBuilder &b) {
   Type type = op.getRes().getType();
   if (type == b.i32)
     return b.replaceOp(mask);
-  return b.replaceOp(makePair(b, type, mask, b.toBool(mask)));
+  return b.replaceOp(b.pair(type, mask, b.toBool(mask)));
 }
 
 static Lowered lower(NVVM::ReduxOp op, CallBuilder &b) {
@@ -95,7 +87,7 @@ static Lowered lower(NVVM::StMatrixOp op, CallBuilder &b) {
   return b.replaceWithCall("varlen_sim_stmatrix",
                            {b.flat(op.getPtr()),
                             b.i32Constant(op.getSources().size()),
-                            b.i32Constant(transposed), registers, b.site()});
+                            b.i32Constant(transposed), registers});
 }
 
 std::optional<MmaKind> executor::getMmaKind(NVVM::MmaOp op) {
