@@ -67,6 +67,10 @@ private:
     return ReadOp::create(b, type, source, tile, DenseF64ArrayAttr())
         .getResult(0);
   }
+  Value readRows(Value memory, Value tile, int64_t rows,
+                 const RoleShape &shape) {
+    return read(memory, tile, rowsOf(memory, rows, shape));
+  }
   /// The captures that are numbers, and those that are tables.
   SmallVector<Value> getNumbers() { return getCaptures(/*areTables=*/false); }
   SmallVector<Value> getTables() { return getCaptures(/*areTables=*/true); }
@@ -109,6 +113,15 @@ private:
   /// them, or all others.
   enum class Wrt { All, TablesOfKeys, Others };
   StepCaptures getStepCaptures(Wrt which);
+  /// What a step adds to; null if it does not.
+  struct GradSums {
+    Value dq, dk, dv;
+    ValueRange dcaptures;
+  };
+  OnlineAttnGradOp emitGradStep(const RoleShape &shape, Value q, Value k,
+                                Value v, Value dout, ValueRange statistic,
+                                Value queries, Value keys,
+                                const StepCaptures &wrt, const GradSums &sums);
   FloatAttr scaleAttr() { return b.getF64FloatAttr(scale); }
 
   AttentionOpInterface op;
