@@ -94,24 +94,18 @@ static Operation *findOther(func::FuncOp function) {
   return found;
 }
 
-namespace {
-
 /// The extents of what a loop carries are those that it begins with. Upstream's
 /// -scf-for-loop-canonicalization knows that of tensor.insert_slice alone.
-struct DimOfSameShape : OpRewritePattern<tensor::DimOp> {
-  using OpRewritePattern::OpRewritePattern;
+static LogicalResult takeDimOfSameShape(tensor::DimOp op,
+                                        PatternRewriter &rewriter) {
+  Value earlier = varlen::getEarlierOfSameShape(op.getSource());
+  if (!earlier)
+    return failure();
+  rewriter.modifyOpInPlace(op, [&] { op.getSourceMutable().assign(earlier); });
+  return success();
+}
 
-  LogicalResult matchAndRewrite(tensor::DimOp op,
-                                PatternRewriter &rewriter) const override {
-    Value earlier = varlen::getEarlierOfSameShape(op.getSource());
-    if (!earlier)
-      return failure();
-    rewriter.modifyOpInPlace(op,
-                             [&] { op.getSourceMutable().assign(earlier); });
-    return success();
-  }
-};
-
+namespace {
 struct VarlenAddShapeFunctions
     : varlen::impl::VarlenAddShapeFunctionsBase<VarlenAddShapeFunctions> {
   void runOnOperation() override {
@@ -176,7 +170,7 @@ LogicalResult VarlenAddShapeFunctions::add(func::FuncOp function,
   OpPassManager passes = makePasses(), cleanups = makeCleanups();
   RewritePatternSet patterns(&getContext());
   memref::populateResolveRankedShapedTypeResultDimsPatterns(patterns);
-  patterns.add<DimOfSameShape>(&getContext());
+  patterns.add(takeDimOfSameShape);
   if (failed(runPipeline(passes, shapes)) ||
       failed(applyPatternsGreedily(shapes, std::move(patterns))) ||
       failed(runPipeline(cleanups, shapes)))

@@ -51,71 +51,62 @@ static Value getRounded(Value narrow) {
   return op.getIn();
 }
 
-namespace {
-
 /// Sign and magnitude of a float are apart, so half of the last place that is
 /// kept rounds away from zero on a tie, whatever the sign.
-struct ExpandRounding : OpRewritePattern<vector::InterleaveOp> {
-  using OpRewritePattern::OpRewritePattern;
+static LogicalResult expandRounding(vector::InterleaveOp op,
+                                    PatternRewriter &rewriter) {
+  Value even = getRounded(op.getLhs()), odd = getRounded(op.getRhs());
+  if (!even || !odd)
+    return rewriter.notifyMatchFailure(
+        op, "expected two vectors that are rounded away from zero to bf16");
+  ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+  auto words = cast<VectorType>(even.getType()).clone(b.getI32Type());
+  auto addHalf = [&](Value value) -> Value {
+    value = arith::BitcastOp::create(b, words, value);
+    return arith::AddIOp::create(b, value, emitConstant(b, words, 1 << 15));
+  };
+  Value low = addHalf(even);
+  low = arith::ShRUIOp::create(b, low, emitConstant(b, words, 16));
+  Value high = addHalf(odd);
+  high = arith::AndIOp::create(b, high, emitConstant(b, words, kUpperHalf));
+  rewriter.replaceOpWithNewOp<vector::BitCastOp>(
+      op, op.getType(), arith::OrIOp::create(b, low, high));
+  return success();
+}
 
-  LogicalResult matchAndRewrite(vector::InterleaveOp op,
-                                PatternRewriter &rewriter) const override {
-    Value even = getRounded(op.getLhs()), odd = getRounded(op.getRhs());
-    if (!even || !odd)
-      return rewriter.notifyMatchFailure(
-          op, "expected two vectors that are rounded away from zero to bf16");
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    auto words = cast<VectorType>(even.getType()).clone(b.getI32Type());
-    auto addHalf = [&](Value value) -> Value {
-      value = arith::BitcastOp::create(b, words, value);
-      return arith::AddIOp::create(b, value, emitConstant(b, words, 1 << 15));
-    };
-    Value low = addHalf(even);
-    low = arith::ShRUIOp::create(b, low, emitConstant(b, words, 16));
-    Value high = addHalf(odd);
-    high = arith::AndIOp::create(b, high, emitConstant(b, words, kUpperHalf));
-    rewriter.replaceOpWithNewOp<vector::BitCastOp>(
-        op, op.getType(), arith::OrIOp::create(b, low, high));
-    return success();
+static LogicalResult expandDot(x86vector::DotBF16Op op,
+                               PatternRewriter &rewriter) {
+  ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+  auto type = cast<VectorType>(op.getType());
+  auto words = type.clone(b.getI32Type());
+  auto half = [&](Value value, bool odd) -> Value {
+    value = vector::BitCastOp::create(b, words, value);
+    if (odd)
+      value =
+          arith::AndIOp::create(b, value, emitConstant(b, words, kUpperHalf));
+    else
+      value = arith::ShLIOp::create(b, value, emitConstant(b, words, 16));
+    return arith::BitcastOp::create(b, type, value);
+  };
+  Value sum = op.getSrc();
+  for (bool odd : {false, true}) {
+    Value lhs = half(op.getA(), odd), rhs = half(op.getB(), odd);
+    sum = math::FmaOp::create(b, lhs, rhs, sum);
   }
-};
+  rewriter.replaceOp(op, sum);
+  return success();
+}
 
-struct ExpandDot : OpRewritePattern<x86vector::DotBF16Op> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(x86vector::DotBF16Op op,
-                                PatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    auto type = cast<VectorType>(op.getType());
-    auto words = type.clone(b.getI32Type());
-    auto half = [&](Value value, bool odd) -> Value {
-      value = vector::BitCastOp::create(b, words, value);
-      if (odd)
-        value =
-            arith::AndIOp::create(b, value, emitConstant(b, words, kUpperHalf));
-      else
-        value = arith::ShLIOp::create(b, value, emitConstant(b, words, 16));
-      return arith::BitcastOp::create(b, type, value);
-    };
-    Value sum = op.getSrc();
-    for (bool odd : {false, true}) {
-      Value lhs = half(op.getA(), odd), rhs = half(op.getB(), odd);
-      sum = math::FmaOp::create(b, lhs, rhs, sum);
-    }
-    rewriter.replaceOp(op, sum);
-    return success();
-  }
-};
-
+namespace {
 struct VarlenExpandPairs
     : varlen::impl::VarlenExpandPairsBase<VarlenExpandPairs> {
   using VarlenExpandPairsBase::VarlenExpandPairsBase;
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ExpandRounding>(&getContext());
+    patterns.add(expandRounding);
     if (dot)
-      patterns.add<ExpandDot>(&getContext());
+      patterns.add(expandDot);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };

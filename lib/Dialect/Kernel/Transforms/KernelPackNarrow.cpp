@@ -24,50 +24,43 @@ namespace mlir::varlen::kernel {
 using namespace mlir;
 using namespace mlir::varlen;
 
-namespace {
+template <typename Op>
+static Value convert(OpBuilder &b, Location loc, Type type, Value high,
+                     Value low) {
+  return Op::create(b, loc, type, high, low, /*random_bits=*/Value(),
+                    NVVM::FPRoundingMode::RN);
+}
 
 /// One instruction rounds two f32 into a register. Written as an operation of
 /// the target, because LLVM moves selections behind a rounding of two elements
 /// and no longer sees the pair then.
-struct PackTruncation : OpRewritePattern<arith::TruncFOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(arith::TruncFOp op,
-                                PatternRewriter &rewriter) const override {
-    auto type = dyn_cast<VectorType>(op.getType());
-    if (!type || !kernel::isInRegisters(type) ||
-        type.getNumElements() % 2 != 0 ||
-        !getElementTypeOrSelf(op.getIn().getType()).isF32() ||
-        (!type.getElementType().isBF16() && !type.getElementType().isF16()))
-      return rewriter.notifyMatchFailure(op, "not pairs of f32 to 16 bits");
-    Location loc = op.getLoc();
-    auto pair = VectorType::get(2, type.getElementType());
-    auto wide = vector::ToElementsOp::create(rewriter, loc, op.getIn());
-    SmallVector<Value> narrow;
-    for (int64_t i = 0; i < type.getNumElements(); i += 2) {
-      Value low = wide.getResult(i), high = wide.getResult(i + 1);
-      Value packed = type.getElementType().isBF16()
-                         ? convert<NVVM::ConvertF32x2ToBF16x2Op>(
-                               rewriter, loc, pair, high, low)
-                         : convert<NVVM::ConvertF32x2ToF16x2Op>(
-                               rewriter, loc, pair, high, low);
-      llvm::append_range(
-          narrow,
-          vector::ToElementsOp::create(rewriter, loc, packed).getResults());
-    }
-    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, narrow);
-    return success();
+static LogicalResult packTruncation(arith::TruncFOp op,
+                                    PatternRewriter &rewriter) {
+  auto type = dyn_cast<VectorType>(op.getType());
+  if (!type || !kernel::isInRegisters(type) || type.getNumElements() % 2 != 0 ||
+      !getElementTypeOrSelf(op.getIn().getType()).isF32() ||
+      (!type.getElementType().isBF16() && !type.getElementType().isF16()))
+    return rewriter.notifyMatchFailure(op, "not pairs of f32 to 16 bits");
+  Location loc = op.getLoc();
+  auto pair = VectorType::get(2, type.getElementType());
+  auto wide = vector::ToElementsOp::create(rewriter, loc, op.getIn());
+  SmallVector<Value> narrow;
+  for (int64_t i = 0; i < type.getNumElements(); i += 2) {
+    Value low = wide.getResult(i), high = wide.getResult(i + 1);
+    Value packed = type.getElementType().isBF16()
+                       ? convert<NVVM::ConvertF32x2ToBF16x2Op>(rewriter, loc,
+                                                               pair, high, low)
+                       : convert<NVVM::ConvertF32x2ToF16x2Op>(rewriter, loc,
+                                                              pair, high, low);
+    llvm::append_range(
+        narrow,
+        vector::ToElementsOp::create(rewriter, loc, packed).getResults());
   }
+  rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, narrow);
+  return success();
+}
 
-private:
-  template <typename Op>
-  static Value convert(OpBuilder &b, Location loc, Type type, Value high,
-                       Value low) {
-    return Op::create(b, loc, type, high, low, /*random_bits=*/Value(),
-                      NVVM::FPRoundingMode::RN);
-  }
-};
-
+namespace {
 struct KernelPackNarrow : kernel::impl::KernelPackNarrowBase<KernelPackNarrow> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
@@ -79,5 +72,5 @@ struct KernelPackNarrow : kernel::impl::KernelPackNarrowBase<KernelPackNarrow> {
 } // namespace
 
 void kernel::populatePackNarrowPatterns(RewritePatternSet &patterns) {
-  patterns.add<PackTruncation>(patterns.getContext());
+  patterns.add(packTruncation);
 }

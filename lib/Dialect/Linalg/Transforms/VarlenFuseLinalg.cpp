@@ -43,31 +43,25 @@ static bool isFused(OpOperand *operand) {
   });
 }
 
-namespace {
-
 /// A fill of what nothing is read for.
-struct MakeFill : OpRewritePattern<linalg::GenericOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(linalg::GenericOp op,
-                                PatternRewriter &rewriter) const override {
-    if (op->getNumOperands() != 1 || !op.hasPureTensorSemantics() ||
-        !op.isAllParallelLoops() ||
-        !op.getIndexingMapsArray().front().isIdentity())
-      return rewriter.notifyMatchFailure(op, "reads something");
-    Value number = op.getBody()->getTerminator()->getOperand(0);
-    Operation *source = number.getDefiningOp();
-    if (number.getParentRegion() == &op.getRegion()) {
-      if (!source || !source->hasTrait<OpTrait::ConstantLike>())
-        return rewriter.notifyMatchFailure(op, "no number");
-      rewriter.moveOpBefore(source, op);
-    }
-    rewriter.replaceOpWithNewOp<linalg::FillOp>(op, number,
-                                                op.getDpsInits().front());
-    return success();
+static LogicalResult makeFill(linalg::GenericOp op, PatternRewriter &rewriter) {
+  if (op->getNumOperands() != 1 || !op.hasPureTensorSemantics() ||
+      !op.isAllParallelLoops() ||
+      !op.getIndexingMapsArray().front().isIdentity())
+    return rewriter.notifyMatchFailure(op, "reads something");
+  Value number = op.getBody()->getTerminator()->getOperand(0);
+  Operation *source = number.getDefiningOp();
+  if (number.getParentRegion() == &op.getRegion()) {
+    if (!source || !source->hasTrait<OpTrait::ConstantLike>())
+      return rewriter.notifyMatchFailure(op, "no number");
+    rewriter.moveOpBefore(source, op);
   }
-};
+  rewriter.replaceOpWithNewOp<linalg::FillOp>(op, number,
+                                              op.getDpsInits().front());
+  return success();
+}
 
+namespace {
 struct VarlenFuseLinalg : varlen::impl::VarlenFuseLinalgBase<VarlenFuseLinalg> {
   void runOnOperation() override {
     SmallVector<linalg::LinalgOp> ops;
@@ -88,7 +82,7 @@ struct VarlenFuseLinalg : varlen::impl::VarlenFuseLinalgBase<VarlenFuseLinalg> {
     linalg::populateElementwiseOpsFusionPatterns(patterns, isFused);
     linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
     memref::populateResolveRankedShapedTypeResultDimsPatterns(patterns);
-    patterns.add<MakeFill>(&getContext());
+    patterns.add(makeFill);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       return signalPassFailure();
     giveFills();

@@ -41,172 +41,148 @@ static Value getMoreStaticSource(Value value) {
   return {};
 }
 
-namespace {
 /// Reads through casts: a static extent picks the fast route.
-template <typename OpTy> struct FoldCasts : OpRewritePattern<OpTy> {
-  using OpRewritePattern<OpTy>::OpRewritePattern;
+template <typename OpTy>
+static LogicalResult foldCasts(OpTy op, PatternRewriter &rewriter) {
+  bool changed = false;
+  for (OpOperand &operand : op->getOpOperands())
+    if (Value source = getMoreStaticSource(operand.get())) {
+      rewriter.modifyOpInPlace(op, [&] { operand.set(source); });
+      changed = true;
+    }
+  return success(changed);
+}
 
-  LogicalResult matchAndRewrite(OpTy op,
-                                PatternRewriter &rewriter) const override {
-    bool changed = false;
-    for (OpOperand &operand : op->getOpOperands())
-      if (Value source = getMoreStaticSource(operand.get())) {
-        rewriter.modifyOpInPlace(op, [&] { operand.set(source); });
-        changed = true;
-      }
-    return success(changed);
-  }
-};
+/// Returns whether the type has changed.
+static bool refine(OpResult result, ArrayRef<int64_t> inferred,
+                   PatternRewriter &rewriter) {
+  auto old = cast<RankedTensorType>(result.getType());
+  SmallVector<int64_t> shape(old.getShape());
+  for (auto [extent, known] : llvm::zip_equal(shape, inferred))
+    if (ShapedType::isDynamic(extent))
+      extent = known;
+  if (shape == old.getShape())
+    return false;
+  Operation *op = result.getOwner();
+  rewriter.modifyOpInPlace(op, [&] { result.setType(old.clone(shape)); });
+  rewriter.setInsertionPointAfter(op);
+  Value cast = tensor::CastOp::create(rewriter, op->getLoc(), old, result);
+  rewriter.replaceAllUsesExcept(result, cast, cast.getDefiningOp());
+  return true;
+}
 
 /// Gives results the extents that the operands know.
-template <typename OpTy> struct RefineResultTypes : OpRewritePattern<OpTy> {
-  using OpRewritePattern<OpTy>::OpRewritePattern;
+template <typename OpTy>
+static LogicalResult refineResultTypes(OpTy op, PatternRewriter &rewriter) {
+  if (op.isBufferized())
+    return failure();
+  bool changed = false;
+  for (const ShapedByInputs &result : op.getShapedResults())
+    changed |=
+        refine(cast<OpResult>(result.value), result.inferShape(), rewriter);
+  return success(changed);
+}
 
-  LogicalResult matchAndRewrite(OpTy op,
-                                PatternRewriter &rewriter) const override {
-    if (op.isBufferized())
-      return failure();
-    bool changed = false;
-    for (const ShapedByInputs &result : op.getShapedResults())
-      changed |=
-          refine(cast<OpResult>(result.value), result.inferShape(), rewriter);
-    return success(changed);
-  }
-
-private:
-  static bool refine(OpResult result, ArrayRef<int64_t> inferred,
-                     PatternRewriter &rewriter) {
-    auto old = cast<RankedTensorType>(result.getType());
-    SmallVector<int64_t> shape(old.getShape());
-    for (auto [extent, known] : llvm::zip_equal(shape, inferred))
-      if (ShapedType::isDynamic(extent))
-        extent = known;
-    if (shape == old.getShape())
-      return false;
-    Operation *op = result.getOwner();
-    rewriter.modifyOpInPlace(op, [&] { result.setType(old.clone(shape)); });
-    rewriter.setInsertionPointAfter(op);
-    Value cast = tensor::CastOp::create(rewriter, op->getLoc(), old, result);
-    rewriter.replaceAllUsesExcept(result, cast, cast.getDefiningOp());
-    return true;
-  }
-};
+/// A constant of those entries of `list` that are kept.
+static Value selectEntries(Value list, const llvm::SmallBitVector &keep,
+                           PatternRewriter &rewriter) {
+  DenseIntElementsAttr elements;
+  matchPattern(list, m_Constant(&elements));
+  SmallVector<APInt> kept;
+  for (auto [i, element] : llvm::enumerate(elements.getValues<APInt>()))
+    if (keep[i])
+      kept.push_back(element);
+  auto type = cast<RankedTensorType>(list.getType());
+  type = type.clone(ArrayRef<int64_t>(kept.size()));
+  return arith::ConstantOp::create(rewriter, list.getLoc(),
+                                   DenseIntElementsAttr::get(type, kept));
+}
 
 /// Drops the sequences that have neither queries nor keys: padding of
 /// cu_seqlens to a fixed number of entries, for instance. A sequence without
 /// queries but with keys has to stay, because its keys take room in k and v.
-template <typename OpTy> struct DropEmptySequences : OpRewritePattern<OpTy> {
-  using OpRewritePattern<OpTy>::OpRewritePattern;
+template <typename OpTy>
+static LogicalResult dropEmptySequences(OpTy op, PatternRewriter &rewriter) {
+  std::optional<SmallVector<int64_t>> cuQ = getConstantIntegers(op.getCuQ());
+  std::optional<SmallVector<int64_t>> cuK = getConstantIntegers(op.getCuK());
+  if (!cuQ || !cuK)
+    return failure();
+  llvm::SmallBitVector keep(cuQ->size() - 1);
+  for (size_t s = 0; s < keep.size(); ++s)
+    keep[s] = (*cuQ)[s] != (*cuQ)[s + 1] || (*cuK)[s] != (*cuK)[s + 1];
+  if (keep.all())
+    return failure();
 
-  LogicalResult matchAndRewrite(OpTy op,
-                                PatternRewriter &rewriter) const override {
-    std::optional<SmallVector<int64_t>> cuQ = getConstantIntegers(op.getCuQ());
-    std::optional<SmallVector<int64_t>> cuK = getConstantIntegers(op.getCuK());
-    if (!cuQ || !cuK)
-      return failure();
-    llvm::SmallBitVector keep(cuQ->size() - 1);
-    for (size_t s = 0; s < keep.size(); ++s)
-      keep[s] = (*cuQ)[s] != (*cuQ)[s + 1] || (*cuK)[s] != (*cuK)[s + 1];
-    if (keep.all())
-      return failure();
+  // Entries after the first go with the sequence that they end.
+  llvm::SmallBitVector keepEntry(cuQ->size(), true);
+  for (size_t s = 0; s < keep.size(); ++s)
+    keepEntry[s + 1] = keep[s];
+  SmallVector<std::pair<OpOperand *, const llvm::SmallBitVector *>> lists = {
+      {&op.getCuQMutable(), &keepEntry}, {&op.getCuKMutable(), &keepEntry}};
+  for (MutableOperandRange optional :
+       {op.getSequsedQMutable(), op.getSequsedKMutable(),
+        op.getQOffsetMutable()})
+    for (OpOperand &operand : optional) {
+      if (!getConstantIntegers(operand.get()))
+        return rewriter.notifyMatchFailure(
+            op, "a list with an entry per sequence is not a constant");
+      lists.push_back({&operand, &keep});
+    }
 
-    // Entries after the first go with the sequence that they end.
-    llvm::SmallBitVector keepEntry(cuQ->size(), true);
-    for (size_t s = 0; s < keep.size(); ++s)
-      keepEntry[s + 1] = keep[s];
-    SmallVector<std::pair<OpOperand *, const llvm::SmallBitVector *>> lists = {
-        {&op.getCuQMutable(), &keepEntry}, {&op.getCuKMutable(), &keepEntry}};
-    for (MutableOperandRange optional :
-         {op.getSequsedQMutable(), op.getSequsedKMutable(),
-          op.getQOffsetMutable()})
-      for (OpOperand &operand : optional) {
-        if (!getConstantIntegers(operand.get()))
-          return rewriter.notifyMatchFailure(
-              op, "a list with an entry per sequence is not a constant");
-        lists.push_back({&operand, &keep});
-      }
+  rewriter.modifyOpInPlace(op, [&] {
+    for (auto [operand, kept] : lists)
+      operand->set(selectEntries(operand->get(), *kept, rewriter));
+  });
+  return success();
+}
 
-    rewriter.modifyOpInPlace(op, [&] {
-      for (auto [operand, kept] : lists)
-        operand->set(select(operand->get(), *kept, rewriter));
-    });
-    return success();
+/// No sequence is longer than this.
+static std::optional<int64_t> getMaxLength(Value cu, ValueRange packed) {
+  if (std::optional<SmallVector<int64_t>> ends = getConstantIntegers(cu)) {
+    int64_t longest = 0;
+    for (size_t s = 1; s < ends->size(); ++s)
+      longest = std::max(longest, (*ends)[s] - (*ends)[s - 1]);
+    return longest;
   }
-
-private:
-  /// A constant of those entries of `list` that are kept.
-  static Value select(Value list, const llvm::SmallBitVector &keep,
-                      PatternRewriter &rewriter) {
-    DenseIntElementsAttr elements;
-    matchPattern(list, m_Constant(&elements));
-    SmallVector<APInt> kept;
-    for (auto [i, element] : llvm::enumerate(elements.getValues<APInt>()))
-      if (keep[i])
-        kept.push_back(element);
-    auto type = cast<RankedTensorType>(list.getType());
-    type = type.clone(ArrayRef<int64_t>(kept.size()));
-    return arith::ConstantOp::create(rewriter, list.getLoc(),
-                                     DenseIntElementsAttr::get(type, kept));
-  }
-};
+  for (Value tensor : packed)
+    if (int64_t rows = cast<ShapedType>(tensor.getType()).getDimSize(0);
+        ShapedType::isStatic(rows))
+      return rows;
+  return std::nullopt;
+}
 
 /// Leaves out of a mask what hides no key, so that no tile is masked for it.
-template <typename OpTy> struct SimplifyMask : OpRewritePattern<OpTy> {
-  using OpRewritePattern<OpTy>::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(OpTy op,
-                                PatternRewriter &rewriter) const override {
-    std::optional<int64_t> queries, keys;
-    // An offset moves a mask off a sequence by any amount.
-    if (!op.getQOffset()) {
-      queries = getMaxLength(op.getCuQ(), {op.getQ()});
-      keys = getMaxLength(op.getCuK(), {op.getK(), op.getV()});
-    }
-    MaskAttrInterface mask = op.getMask().getWithin(queries, keys);
-    // The alignment of a mask says where positions are.
-    if (mask == op.getMask() ||
-        (mask.getAlignment() != op.getMask().getAlignment() &&
-         readsPositions(op.getScoreBody())))
-      return failure();
-    rewriter.modifyOpInPlace(op, [&] { op.setMaskAttr(mask); });
-    return success();
+template <typename OpTy>
+static LogicalResult simplifyMask(OpTy op, PatternRewriter &rewriter) {
+  std::optional<int64_t> queries, keys;
+  // An offset moves a mask off a sequence by any amount.
+  if (!op.getQOffset()) {
+    queries = getMaxLength(op.getCuQ(), {op.getQ()});
+    keys = getMaxLength(op.getCuK(), {op.getK(), op.getV()});
   }
-
-private:
-  /// No sequence is longer than this.
-  static std::optional<int64_t> getMaxLength(Value cu, ValueRange packed) {
-    if (std::optional<SmallVector<int64_t>> ends = getConstantIntegers(cu)) {
-      int64_t longest = 0;
-      for (size_t s = 1; s < ends->size(); ++s)
-        longest = std::max(longest, (*ends)[s] - (*ends)[s - 1]);
-      return longest;
-    }
-    for (Value tensor : packed)
-      if (int64_t rows = cast<ShapedType>(tensor.getType()).getDimSize(0);
-          ShapedType::isStatic(rows))
-        return rows;
-    return std::nullopt;
-  }
-};
+  MaskAttrInterface mask = op.getMask().getWithin(queries, keys);
+  // The alignment of a mask says where positions are.
+  if (mask == op.getMask() ||
+      (mask.getAlignment() != op.getMask().getAlignment() &&
+       readsPositions(op.getScoreBody())))
+    return failure();
+  rewriter.modifyOpInPlace(op, [&] { op.setMaskAttr(mask); });
+  return success();
+}
 
 /// Drops a scale that is the default, so that equal ops are equal. Only one
 /// that is exactly 1/sqrt(head_dim): 1/8 for 64, but none for 128, where the
 /// default is not an f32.
-template <typename OpTy> struct DropDefaultScale : OpRewritePattern<OpTy> {
-  using OpRewritePattern<OpTy>::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(OpTy op,
-                                PatternRewriter &rewriter) const override {
-    int64_t dim = op.getHeadDim();
-    if (!op.getScaleAttr() || ShapedType::isDynamic(dim))
-      return failure();
-    if (*op.getScaleValue() != 1.0 / std::sqrt(static_cast<double>(dim)))
-      return failure();
-    rewriter.modifyOpInPlace(op, [&] { op.removeScaleAttr(); });
-    return success();
-  }
-};
-} // namespace
+template <typename OpTy>
+static LogicalResult dropDefaultScale(OpTy op, PatternRewriter &rewriter) {
+  int64_t dim = op.getHeadDim();
+  if (!op.getScaleAttr() || ShapedType::isDynamic(dim))
+    return failure();
+  if (*op.getScaleValue() != 1.0 / std::sqrt(static_cast<double>(dim)))
+    return failure();
+  rewriter.modifyOpInPlace(op, [&] { op.removeScaleAttr(); });
+  return success();
+}
 
 /// Whether every element of a tensor is +0.
 static bool isZero(Value value) {
@@ -219,96 +195,78 @@ static bool isZero(Value value) {
   return false;
 }
 
-namespace {
 /// Drops a dlse of zeros: x - 0 is x, also for x = -0.
-template <typename OpTy> struct DropZeroDlse : OpRewritePattern<OpTy> {
-  using OpRewritePattern<OpTy>::OpRewritePattern;
+template <typename OpTy>
+static LogicalResult dropZeroDlse(OpTy op, PatternRewriter &rewriter) {
+  if (!op.getDlse() || !isZero(op.getDlse()))
+    return failure();
+  rewriter.modifyOpInPlace(op, [&] { op.getDlseMutable().clear(); });
+  return success();
+}
 
-  LogicalResult matchAndRewrite(OpTy op,
-                                PatternRewriter &rewriter) const override {
-    if (!op.getDlse() || !isZero(op.getDlse()))
-      return failure();
-    rewriter.modifyOpInPlace(op, [&] { op.getDlseMutable().clear(); });
-    return success();
-  }
-};
 /// Hides keys by the mask where a score region does.
-template <typename OpTy> struct AbsorbVisible : OpRewritePattern<OpTy> {
-  using OpRewritePattern<OpTy>::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(OpTy op,
-                                PatternRewriter &rewriter) const override {
-    return success(absorbVisible(op, rewriter));
-  }
-};
+template <typename OpTy>
+static LogicalResult absorb(OpTy op, PatternRewriter &rewriter) {
+  return success(absorbVisible(op, rewriter));
+}
 
 /// Drops a score region that changes nothing.
-template <typename OpTy> struct DropIdentityScore : OpRewritePattern<OpTy> {
-  using OpRewritePattern<OpTy>::OpRewritePattern;
+template <typename OpTy>
+static LogicalResult dropIdentity(OpTy op, PatternRewriter &rewriter) {
+  return success(dropIdentityScore(cast<AttentionOpInterface>(*op), rewriter) !=
+                 op);
+}
 
-  LogicalResult matchAndRewrite(OpTy op,
-                                PatternRewriter &rewriter) const override {
-    return success(
-        dropIdentityScore(cast<AttentionOpInterface>(*op), rewriter) != op);
-  }
-};
-
-} // namespace
-
-namespace {
 /// Asks an operand for an extent of a result. Else an attention that a tiling
 /// has moved elsewhere stays for its extents alone, and is computed twice.
-struct ExtentOfResult : OpRewritePattern<tensor::DimOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(tensor::DimOp dim,
-                                PatternRewriter &rewriter) const override {
-    auto op = dim.getSource().getDefiningOp<AttentionOpInterface>();
-    std::optional<int64_t> number = dim.getConstantIndex();
-    if (!op || !number)
-      return failure();
-    for (const ShapedByInputs &result : op.getShapedResults()) {
-      if (result.value != dim.getSource() || *number < 0 ||
-          *number >= static_cast<int64_t>(result.extents.size()))
-        continue;
-      const ExtentOf &from = result.extents[*number];
-      rewriter.replaceOp(
-          dim, getValueOrCreateConstantIndexOp(
-                   rewriter, dim.getLoc(),
-                   tensor::getMixedSize(rewriter, dim.getLoc(),
-                                        from.source.value, from.dim)));
-      return success();
-    }
+static LogicalResult takeExtentFromOperand(tensor::DimOp dim,
+                                           PatternRewriter &rewriter) {
+  auto op = dim.getSource().getDefiningOp<AttentionOpInterface>();
+  std::optional<int64_t> number = dim.getConstantIndex();
+  if (!op || !number)
     return failure();
+  for (const ShapedByInputs &result : op.getShapedResults()) {
+    if (result.value != dim.getSource() || *number < 0 ||
+        *number >= static_cast<int64_t>(result.extents.size()))
+      continue;
+    const ExtentOf &from = result.extents[*number];
+    rewriter.replaceOp(dim,
+                       getValueOrCreateConstantIndexOp(
+                           rewriter, dim.getLoc(),
+                           tensor::getMixedSize(rewriter, dim.getLoc(),
+                                                from.source.value, from.dim)));
+    return success();
   }
-};
-} // namespace
+  return failure();
+}
 
 template <typename OpTy> static void addPatterns(RewritePatternSet &patterns) {
-  patterns
-      .add<DropEmptySequences<OpTy>, SimplifyMask<OpTy>, DropDefaultScale<OpTy>,
-           DropIdentityScore<OpTy>, AbsorbVisible<OpTy>>(patterns.getContext());
+  patterns.add(dropEmptySequences<OpTy>)
+      .add(simplifyMask<OpTy>)
+      .add(dropDefaultScale<OpTy>)
+      .add(dropIdentity<OpTy>)
+      .add(absorb<OpTy>);
 }
 
 /// Upstream does the same with what has destinations.
 template <typename OpTy>
 static void addTypePatterns(RewritePatternSet &patterns) {
-  patterns.add<FoldCasts<OpTy>, RefineResultTypes<OpTy>>(patterns.getContext());
+  patterns.add(foldCasts<OpTy>).add(refineResultTypes<OpTy>);
 }
 
 void AttnOp::getCanonicalizationPatterns(RewritePatternSet &results,
-                                         MLIRContext *context) {
+                                         MLIRContext *) {
   addTypePatterns<AttnOp>(results);
   addPatterns<AttnOp>(results);
   // Of gradients, too.
-  results.add<ExtentOfResult>(context);
+  results.add(takeExtentFromOperand);
 }
 
 void AttnGradOp::getCanonicalizationPatterns(RewritePatternSet &results,
-                                             MLIRContext *context) {
+                                             MLIRContext *) {
   addTypePatterns<AttnGradOp>(results);
   addPatterns<AttnGradOp>(results);
-  results.add<DropZeroDlse<AttnGradOp>>(context);
+  results.add(dropZeroDlse<AttnGradOp>);
 }
 
 void AttnIntoOp::getCanonicalizationPatterns(RewritePatternSet &results,
@@ -317,7 +275,7 @@ void AttnIntoOp::getCanonicalizationPatterns(RewritePatternSet &results,
 }
 
 void AttnGradIntoOp::getCanonicalizationPatterns(RewritePatternSet &results,
-                                                 MLIRContext *context) {
+                                                 MLIRContext *) {
   addPatterns<AttnGradIntoOp>(results);
-  results.add<DropZeroDlse<AttnGradIntoOp>>(context);
+  results.add(dropZeroDlse<AttnGradIntoOp>);
 }

@@ -25,50 +25,45 @@ namespace mlir::varlen {
 using namespace mlir;
 using namespace mlir::varlen;
 
-namespace {
-struct ExpandGather : OpRewritePattern<GatherOp> {
-  using OpRewritePattern<GatherOp>::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(GatherOp op,
-                                PatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    IndexBuilder index{b};
-    Value zero = index.constant(0);
-    Value memory = emitFlatTable(index, op.getTable());
-    Value offset =
-        emitTableOffset(index, op.getTable(), op.getRow(), op.getIndex());
-    auto load = [&](Value offset) -> Value {
-      return memref::LoadOp::create(b, memory, index.cast(offset));
-    };
-    auto type = dyn_cast<VectorType>(op.getEntry().getType());
-    if (!type) {
-      rewriter.replaceOp(op, load(offset));
-      return success();
-    }
-    Value entries = arith::ConstantOp::create(b, b.getZeroAttr(type));
-    if (type.getRank() == 1) {
-      auto flags = type.clone(b.getI1Type());
-      Value mask =
-          arith::ConstantOp::create(b, DenseElementsAttr::get(flags, true));
-      rewriter.replaceOpWithNewOp<vector::GatherOp>(op, type, memory, zero,
-                                                    offset, mask, entries);
-      return success();
-    }
-    for (const SmallVector<int64_t> &at : StaticTileOffsetRange(
-             type.getShape(), SmallVector<int64_t>(type.getRank(), 1)))
-      entries = vector::InsertOp::create(
-          b, load(vector::ExtractOp::create(b, offset, at)), entries, at);
-    rewriter.replaceOp(op, entries);
+static LogicalResult expandGather(GatherOp op, PatternRewriter &rewriter) {
+  ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+  IndexBuilder index{b};
+  Value zero = index.constant(0);
+  Value memory = emitFlatTable(index, op.getTable());
+  Value offset =
+      emitTableOffset(index, op.getTable(), op.getRow(), op.getIndex());
+  auto load = [&](Value offset) -> Value {
+    return memref::LoadOp::create(b, memory, index.cast(offset));
+  };
+  auto type = dyn_cast<VectorType>(op.getEntry().getType());
+  if (!type) {
+    rewriter.replaceOp(op, load(offset));
     return success();
   }
-};
+  Value entries = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  if (type.getRank() == 1) {
+    auto flags = type.clone(b.getI1Type());
+    Value mask =
+        arith::ConstantOp::create(b, DenseElementsAttr::get(flags, true));
+    rewriter.replaceOpWithNewOp<vector::GatherOp>(op, type, memory, zero,
+                                                  offset, mask, entries);
+    return success();
+  }
+  for (const SmallVector<int64_t> &at : StaticTileOffsetRange(
+           type.getShape(), SmallVector<int64_t>(type.getRank(), 1)))
+    entries = vector::InsertOp::create(
+        b, load(vector::ExtractOp::create(b, offset, at)), entries, at);
+  rewriter.replaceOp(op, entries);
+  return success();
+}
 
+namespace {
 struct VarlenExpandGather
     : varlen::impl::VarlenExpandGatherBase<VarlenExpandGather> {
   void runOnOperation() override {
     getOperation()->walk([&](GatherOp) { ++numGathers; });
     RewritePatternSet patterns(&getContext());
-    patterns.add<ExpandGather>(&getContext());
+    patterns.add(expandGather);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };

@@ -31,48 +31,43 @@ static PartSizes getPartSizes(ForBlocksOp loop) {
   return schedule ? schedule.getPartSizes() : PartSizes();
 }
 
+static LogicalResult splitBlocks(ForBlocksOp loop, PatternRewriter &rewriter) {
+  PartSizes sizes = getPartSizes(loop);
+  OnlineInitOp init = loop.getBeginning();
+  StepOpInterface step = loop.getStateStep();
+  if (!sizes.blocks || !init || !step)
+    return failure();
+  // Its operands are known once there is a region for it.
+  OpBuilder unplaced(loop.getContext());
+  ValueRange like = step->getResults();
+  Operation *merge = step.createMerge(unplaced, like, like);
+  if (!merge)
+    return failure();
+  auto parts = ForPartsOp::create(rewriter, loop.getLoc(), loop.getTile(),
+                                  sizes, loop.getResultTypes());
+  rewriter.replaceAllUsesWith(loop.getResults(), parts.getResults());
+  rewriter.setInsertionPointToStart(parts.getBody());
+  Operation *begin = rewriter.clone(*init);
+  auto yield = YieldOp::create(rewriter, loop.getLoc(), loop.getResults());
+  rewriter.moveOpBefore(loop, yield);
+  rewriter.modifyOpInPlace(loop, [&] {
+    loop.getTileMutable().assign(parts.getPart());
+    loop.getInitsMutable().assign(begin->getResults());
+  });
+  rewriter.setInsertionPointToStart(parts.getMergeBody());
+  merge->setOperands(parts.getMergeBody()->getArguments());
+  rewriter.insert(merge);
+  YieldOp::create(rewriter, merge->getLoc(), merge->getResults());
+  if (init->use_empty())
+    rewriter.eraseOp(init);
+  return success();
+}
+
 namespace {
-struct SplitBlocks : OpRewritePattern<ForBlocksOp> {
-  using OpRewritePattern<ForBlocksOp>::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(ForBlocksOp loop,
-                                PatternRewriter &rewriter) const override {
-    PartSizes sizes = getPartSizes(loop);
-    OnlineInitOp init = loop.getBeginning();
-    StepOpInterface step = loop.getStateStep();
-    if (!sizes.blocks || !init || !step)
-      return failure();
-    // Its operands are known once there is a region for it.
-    OpBuilder unplaced(getContext());
-    ValueRange like = step->getResults();
-    Operation *merge = step.createMerge(unplaced, like, like);
-    if (!merge)
-      return failure();
-    auto parts = ForPartsOp::create(rewriter, loop.getLoc(), loop.getTile(),
-                                    sizes, loop.getResultTypes());
-    rewriter.replaceAllUsesWith(loop.getResults(), parts.getResults());
-    rewriter.setInsertionPointToStart(parts.getBody());
-    Operation *begin = rewriter.clone(*init);
-    auto yield = YieldOp::create(rewriter, loop.getLoc(), loop.getResults());
-    rewriter.moveOpBefore(loop, yield);
-    rewriter.modifyOpInPlace(loop, [&] {
-      loop.getTileMutable().assign(parts.getPart());
-      loop.getInitsMutable().assign(begin->getResults());
-    });
-    rewriter.setInsertionPointToStart(parts.getMergeBody());
-    merge->setOperands(parts.getMergeBody()->getArguments());
-    rewriter.insert(merge);
-    YieldOp::create(rewriter, merge->getLoc(), merge->getResults());
-    if (init->use_empty())
-      rewriter.eraseOp(init);
-    return success();
-  }
-};
-
 struct VarlenSplitKV : varlen::impl::VarlenSplitKVBase<VarlenSplitKV> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<SplitBlocks>(&getContext());
+    patterns.add(splitBlocks);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     getOperation()->walk([&](ForPartsOp) { ++numSplit; });
   }
