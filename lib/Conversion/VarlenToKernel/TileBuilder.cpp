@@ -50,6 +50,16 @@ SmallVector<Value> TileBuilder::perPosition(unsigned dim, int64_t extent,
   return results;
 }
 
+Value TileBuilder::perPosition(unsigned dim, int64_t extent,
+                               function_ref<Value(IndexBuilder &, Value)> body,
+                               Type type) {
+  auto only = [&](ImplicitLocOpBuilder &inner, Value position) {
+    IndexBuilder at{inner};
+    return SmallVector<Value>{body(at, position)};
+  };
+  return perPosition(dim, extent, 1, only, type).front();
+}
+
 //===----------------------------------------------------------------------===//
 // Sequences and their masks
 //===----------------------------------------------------------------------===//

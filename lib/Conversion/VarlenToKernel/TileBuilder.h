@@ -103,6 +103,10 @@ protected:
   /// or columns (dim 1), R x 1 or 1 x C: the body gets the index of one.
   SmallVector<Value> perPosition(unsigned dim, int64_t extent, unsigned count,
                                  PositionBody body, Type type = {});
+  /// One of them.
+  Value perPosition(unsigned dim, int64_t extent,
+                    function_ref<Value(IndexBuilder &, Value)> body,
+                    Type type = {});
   Value constant(Type type, double value) {
     return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
   }

@@ -112,26 +112,16 @@ SmallVector<Value> TileLoopConverter::getTileLimits() {
 }
 
 Value TileLoopConverter::getTilePositions() {
-  return perPosition(0, tileRows, 1,
-                     [&](ImplicitLocOpBuilder &inner, Value row) {
-                       IndexBuilder at{inner};
-                       Value query =
-                           pairsOf(tile).query(at, at.add(tile.first, row));
-                       return SmallVector<Value>{
-                           tile.sequence.mask.emitPosition(at, query)};
-                     })
-      .front();
+  return perPosition(0, tileRows, [&](IndexBuilder &at, Value row) {
+    Value query = pairsOf(tile).query(at, at.add(tile.first, row));
+    return tile.sequence.mask.emitPosition(at, query);
+  });
 }
 
 Value TileLoopConverter::getBlockPositions(Value q0) {
-  return perPosition(
-             1, blockSize, 1,
-             [&](ImplicitLocOpBuilder &inner, Value column) {
-               IndexBuilder at{inner};
-               return SmallVector<Value>{
-                   tile.sequence.mask.emitPosition(at, at.add(q0, column))};
-             })
-      .front();
+  return perPosition(1, blockSize, [&](IndexBuilder &at, Value column) {
+    return tile.sequence.mask.emitPosition(at, at.add(q0, column));
+  });
 }
 
 SmallVector<Value> TileLoopConverter::getBlockLimits(Value q0) {
@@ -161,54 +151,38 @@ SmallVector<Value> TileLoopConverter::getBlockLimits(Value q0) {
 
 Value TileLoopConverter::getTileTableRows(Value table) {
   SmallVector<Value> strides = emitTableStrides(index, table);
-  return perPosition(
-             0, tileRows, 1,
-             [&](ImplicitLocOpBuilder &inner, Value row) {
-               IndexBuilder at{inner};
-               Value last = at.max(at.sub(tile.usedRows, at.constant(1)),
-                                   at.constant(0));
-               Value pair = at.add(tile.first, at.min(row, last));
-               RowMap pairs = pairsOf(tile);
-               return SmallVector<Value>{emitTableRow(
-                   at, strides, pairs.head(at, pair), pairs.row(at, pair))};
-             },
-             b.getI64Type())
-      .front();
+  auto rowOf = [&](IndexBuilder &at, Value row) {
+    Value last = at.max(at.sub(tile.usedRows, at.constant(1)), at.constant(0));
+    Value pair = at.add(tile.first, at.min(row, last));
+    RowMap pairs = pairsOf(tile);
+    return emitTableRow(at, strides, pairs.head(at, pair), pairs.row(at, pair));
+  };
+  return perPosition(0, tileRows, rowOf, b.getI64Type());
 }
 
 Value TileLoopConverter::getTileGradientRows(Value table) {
   SmallVector<Value> strides = emitTableStrides(index, table);
-  return perPosition(
-             0, tileRows, 1,
-             [&](ImplicitLocOpBuilder &inner, Value row) {
-               IndexBuilder at{inner}, wide{inner, inner.getI64Type()};
-               Value pair = at.add(tile.first, row);
-               RowMap pairs = pairsOf(tile);
-               Value own = emitTableRow(at, strides, pairs.head(at, pair),
-                                        pairs.row(at, pair));
-               return SmallVector<Value>{
-                   wide.select(at.less(row, tile.usedRows), own,
-                               wide.constant(kNoTableRow))};
-             },
-             b.getI64Type())
-      .front();
+  auto rowOf = [&](IndexBuilder &at, Value row) {
+    IndexBuilder wide{at.b, at.b.getI64Type()};
+    Value pair = at.add(tile.first, row);
+    RowMap pairs = pairsOf(tile);
+    Value own =
+        emitTableRow(at, strides, pairs.head(at, pair), pairs.row(at, pair));
+    return wide.select(at.less(row, tile.usedRows), own,
+                       wide.constant(kNoTableRow));
+  };
+  return perPosition(0, tileRows, rowOf, b.getI64Type());
 }
 
 Value TileLoopConverter::getBlockTableRows(Value table, const BlockRows &rows) {
   SmallVector<Value> strides = emitTableStrides(index, table);
-  return perPosition(
-             1, blockSize, 1,
-             [&](ImplicitLocOpBuilder &inner, Value column) {
-               IndexBuilder at{inner};
-               Value last = at.max(at.sub(tile.sequence.qUsed, at.constant(1)),
-                                   at.constant(0));
-               Value query =
-                   at.add(rows.row, at.min(at.add(rows.first, column), last));
-               return SmallVector<Value>{
-                   emitTableRow(at, strides, rows.head, query)};
-             },
-             b.getI64Type())
-      .front();
+  auto rowOf = [&](IndexBuilder &at, Value column) {
+    Value last =
+        at.max(at.sub(tile.sequence.qUsed, at.constant(1)), at.constant(0));
+    Value query = at.add(rows.row, at.min(at.add(rows.first, column), last));
+    return emitTableRow(at, strides, rows.head, query);
+  };
+  return perPosition(1, blockSize, rowOf, b.getI64Type());
 }
 
 Value TileLoopConverter::getBlockGradientRow(Value table,

@@ -20,6 +20,11 @@ using namespace mlir;
 using namespace mlir::varlen;
 using utils::IteratorType;
 
+Value StepBuilder::bodyOfSum(OpBuilder &builder, Location loc,
+                             ValueRange args) {
+  return arith::AddFOp::create(builder, loc, args[1], args[0]);
+}
+
 AffineMap StepBuilder::map(ArrayRef<int64_t> dims, unsigned rank) {
   SmallVector<AffineExpr> exprs;
   for (int64_t dim : dims)
@@ -127,10 +132,7 @@ Value StepBuilder::exp2(OpBuilder &builder, Location loc, Value x) {
 }
 
 Value StepBuilder::negate(Value tile) {
-  return elementwise({tile}, empty(tile, compute),
-                     [](OpBuilder &n, Location loc, ValueRange args) -> Value {
-                       return arith::NegFOp::create(n, loc, args[0]);
-                     });
+  return elementwise({tile}, empty(tile, compute), bodyOf<arith::NegFOp>);
 }
 
 Value StepBuilder::round(Value tile, Value like) {

@@ -30,6 +30,13 @@ protected:
         compute(cast<FloatType>(elementOf(statistic))) {}
 
   using Body = function_ref<Value(OpBuilder &, Location, ValueRange)>;
+  /// The body that is one operation on all of its arguments.
+  template <typename Op>
+  static Value bodyOf(OpBuilder &builder, Location loc, ValueRange args) {
+    return Op::create(builder, loc, args);
+  }
+  /// The body of a sum, which goes on with what it gets last.
+  static Value bodyOfSum(OpBuilder &builder, Location loc, ValueRange args);
 
   static Type elementOf(Value tile) {
     return cast<RankedTensorType>(tile.getType()).getElementType();

@@ -151,10 +151,7 @@ private:
 } // namespace
 
 StateBuilder::Reference StateBuilder::getReference(Value m, Value other) {
-  Value most = perQuery(
-      {m, other}, [](OpBuilder &n, Location loc, ValueRange args) -> Value {
-        return arith::MaxNumFOp::create(n, loc, args[0], args[1]);
-      });
+  Value most = perQuery({m, other}, bodyOf<arith::MaxNumFOp>);
   Value factor =
       perQuery(most, [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
         return reference.emitFactor(n, loc, args[0]);
@@ -185,9 +182,7 @@ Value StateBuilder::rescaling(Value m, const Reference &to) {
 
 Value StateBuilder::multiply(Value tile, Value factor) {
   return elementwise({tile, factor}, empty(tile, compute),
-                     [](OpBuilder &n, Location loc, ValueRange args) -> Value {
-                       return arith::MulFOp::create(n, loc, args[0], args[1]);
-                     });
+                     bodyOf<arith::MulFOp>);
 }
 
 SmallVector<Value> OnlineAttnBuilder::emit() {
@@ -198,10 +193,7 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
   s = hide(step, score(step, s), -infinity);
 
   Value top =
-      reduce(s, fill(-infinity, empty(m, compute)),
-             [](OpBuilder &n, Location loc, ValueRange args) -> Value {
-               return arith::MaxNumFOp::create(n, loc, args[0], args[1]);
-             });
+      reduce(s, fill(-infinity, empty(m, compute)), bodyOf<arith::MaxNumFOp>);
   Reference to = getReference(m, top);
   Value alpha = rescaling(m, to);
   // Beside the sum of thousands of keys the term of one is small, and loses
@@ -215,11 +207,8 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
   auto endSum = [&](Value before, Value sum) {
     if (!isApart)
       return sum;
-    return elementwise(
-        {before, alpha, sum}, empty(before, compute),
-        [](OpBuilder &n, Location loc, ValueRange args) -> Value {
-          return math::FmaOp::create(n, loc, args[0], args[1], args[2]);
-        });
+    return elementwise({before, alpha, sum}, empty(before, compute),
+                       bodyOf<math::FmaOp>);
   };
   Value lBegin = beginSum(step.getL());
 
@@ -231,10 +220,7 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
       });
   if (step.getLo())
     p.getDefiningOp()->setAttr(kBandAttrName, b.getUnitAttr());
-  Value lSum = reduce(p, lBegin,
-                      [](OpBuilder &n, Location loc, ValueRange args) -> Value {
-                        return arith::AddFOp::create(n, loc, args[1], args[0]);
-                      });
+  Value lSum = reduce(p, lBegin, bodyOfSum);
   Value lNew = endSum(step.getL(), lSum);
 
   // The tensor cores and dot instructions want both factors in one type.
@@ -259,11 +245,8 @@ SmallVector<Value> OnlineMergeBuilder::emit() {
   Value alpha = rescaling(merge.getM(), to);
   Value beta = rescaling(merge.getMoreM(), to);
   auto sum = [&](Value tile, Value more) {
-    return elementwise(
-        {more, beta, multiply(tile, alpha)}, empty(tile, compute),
-        [](OpBuilder &n, Location loc, ValueRange args) -> Value {
-          return math::FmaOp::create(n, loc, args[0], args[1], args[2]);
-        });
+    return elementwise({more, beta, multiply(tile, alpha)},
+                       empty(tile, compute), bodyOf<math::FmaOp>);
   };
   return {sum(merge.getAcc(), merge.getMoreAcc()), to.m,
           sum(merge.getL(), merge.getMoreL())};
@@ -354,11 +337,8 @@ SmallVector<Value> OnlineAttnGradBuilder::emit() {
         continue;
       }
       Value argument = region->getArgument(Captures + number);
-      dcaptures.push_back(
-          reduce(hide(step, pullBack(s, ds, argument), 0.0), sums.front(),
-                 [](OpBuilder &n, Location loc, ValueRange args) -> Value {
-                   return arith::AddFOp::create(n, loc, args[1], args[0]);
-                 }));
+      dcaptures.push_back(reduce(hide(step, pullBack(s, ds, argument), 0.0),
+                                 sums.front(), bodyOfSum));
       sums = sums.drop_front();
     }
     if (region)
@@ -456,19 +436,14 @@ SmallVector<Value> OnlineStatisticsBuilder::emit() {
   return results;
 }
 
-namespace {
 /// Replaces an operation by what its builder emits.
-template <typename Op, typename Builder>
-struct WriteOut : OpRewritePattern<Op> {
-  using OpRewritePattern<Op>::OpRewritePattern;
+template <typename Builder, typename Op>
+static LogicalResult writeOut(Op op, PatternRewriter &rewriter) {
+  rewriter.replaceOp(op, Builder(op, rewriter).emit());
+  return success();
+}
 
-  LogicalResult matchAndRewrite(Op op,
-                                PatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op, Builder(op, rewriter).emit());
-    return success();
-  }
-};
-
+namespace {
 struct VarlenOnlineSoftmax
     : varlen::impl::VarlenOnlineSoftmaxBase<VarlenOnlineSoftmax> {
   void runOnOperation() override {
@@ -484,12 +459,11 @@ struct VarlenOnlineSoftmax
 } // namespace
 
 void varlen::populateOnlineSoftmaxPatterns(RewritePatternSet &patterns) {
-  patterns.add<WriteOut<OnlineAttnOp, OnlineAttnBuilder>,
-               WriteOut<OnlineAttnGradOp, OnlineAttnGradBuilder>,
-               WriteOut<OnlineInitOp, OnlineInitBuilder>,
-               WriteOut<OnlineMergeOp, OnlineMergeBuilder>,
-               WriteOut<OnlineFinishOp, OnlineFinishBuilder>,
-               WriteOut<RowDotOp, RowDotBuilder>,
-               WriteOut<OnlineStatisticsOp, OnlineStatisticsBuilder>>(
-      patterns.getContext());
+  patterns.add(writeOut<OnlineAttnBuilder, OnlineAttnOp>)
+      .add(writeOut<OnlineAttnGradBuilder, OnlineAttnGradOp>)
+      .add(writeOut<OnlineInitBuilder, OnlineInitOp>)
+      .add(writeOut<OnlineMergeBuilder, OnlineMergeOp>)
+      .add(writeOut<OnlineFinishBuilder, OnlineFinishOp>)
+      .add(writeOut<RowDotBuilder, RowDotOp>)
+      .add(writeOut<OnlineStatisticsBuilder, OnlineStatisticsOp>);
 }
