@@ -144,7 +144,9 @@ def ConvertVarlenToKernel
     Each `varlen.for_tiles` becomes a launch of a persistent kernel, whose CTAs
     take tiles from a list until it is through. The list is made on the device,
     once for all loops of a batch with tiles of one type, by kernels that check
-    cu_seqlens: the host does not wait for them.
+    cu_seqlens: the host does not wait for them. If a score region of these loops hides
+    blocks, as far as intervals tell and by numbers that are in memory before the loops
+    run, a kernel counts those that each tile visits, so that the longest is first.
 
     Rows that are read at a tile for its blocks are copied to shared memory before
     these, rows of a block to a slot of a ring, `stages` - 1 blocks ahead, and a

@@ -6,18 +6,19 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each warp reads all rows, so that nothing has to pass from one to another:
-// no barrier, and a branch on what follows is one that all threads take.
+// A warp reads all rows of a tile, so that nothing has to pass from one to
+// another: no barrier, and a branch on what follows is one that all threads
+// take. A lane that has a block of its own reads one row after the other.
 //
 //===----------------------------------------------------------------------===//
 
 #include "CaptureRanges.h"
 
 #include "WarpReduction.h"
+#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
 #include "varlen/Dialect/Varlen/Utils/RowMap.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -26,12 +27,9 @@ using namespace mlir::varlen;
 NumberRange varlen::emitCaptureRange(ImplicitLocOpBuilder &b, Value memory,
                                      int64_t column,
                                      const kernel::RowsOperands &rows,
-                                     int64_t size) {
+                                     int64_t size, Readers readers) {
   IndexBuilder index{b};
   int64_t rank = cast<MemRefType>(memory.getType()).getRank();
-  Value lane = index.rem(gpu::ThreadIdOp::create(b, gpu::Dimension::x),
-                         index.constant(kWarpLanes));
-  Value last = index.sub(rows.valid, index.constant(1));
   auto least = [&](Value x, Value y) -> Value {
     return arith::MinimumFOp::create(b, x, y);
   };
@@ -39,15 +37,30 @@ NumberRange varlen::emitCaptureRange(ImplicitLocOpBuilder &b, Value memory,
     return arith::MaximumFOp::create(b, x, y);
   };
   RowMap pairs{rows.row, rows.head, rows.group};
+  auto load = [&](Value pair) -> Value {
+    SmallVector<Value> place = {pairs.head(index, pair), pairs.row(index, pair),
+                                index.constant(column)};
+    place.resize(rank);
+    return memref::LoadOp::create(b, memory, place);
+  };
+  if (readers == Readers::Lanes) {
+    Value first = load(rows.first);
+    ValueRange range = emitLoop(
+        b, index.constant(1), rows.valid, index.constant(1), {first, first},
+        [&](Value row, ValueRange range) {
+          Value number = load(index.add(rows.first, row));
+          return Values{least(range[0], number), largest(range[1], number)};
+        });
+    return emitCaptureRange(b, range[0], range[1]);
+  }
+  Value lane = emitLane(index);
+  Value last = index.sub(rows.valid, index.constant(1));
   Value low, high;
   for (int64_t i = 0; i * kWarpLanes < size; ++i) {
     // Lanes past the last row have its number.
     Value pair =
         index.add(rows.first, index.min(index.add(lane, i * kWarpLanes), last));
-    SmallVector<Value> place = {pairs.head(index, pair), pairs.row(index, pair),
-                                index.constant(column)};
-    place.resize(rank);
-    Value number = memref::LoadOp::create(b, memory, place);
+    Value number = load(pair);
     low = low ? least(low, number) : number;
     high = high ? largest(high, number) : number;
   }

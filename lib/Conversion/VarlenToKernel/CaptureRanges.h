@@ -14,13 +14,15 @@
 
 namespace mlir::varlen {
 
+/// Who reads rows: each warp, the same ones in all lanes, or each lane its own.
+enum class Readers { Warps, Lanes };
+
 /// Emits the range of the numbers of a capture in the first `valid` of `rows`,
-/// at least one and at most `size`, the same in all threads of a CTA. They lie
-/// in `memory`, of heads, of heads x rows, or, as number `column`, of heads x
-/// rows x numbers.
+/// at least one and at most `size`. They lie in `memory`, of heads, of heads x
+/// rows, or, as number `column`, of heads x rows x numbers.
 NumberRange emitCaptureRange(ImplicitLocOpBuilder &b, Value memory,
                              int64_t column, const kernel::RowsOperands &rows,
-                             int64_t size);
+                             int64_t size, Readers readers);
 
 } // namespace mlir::varlen
 

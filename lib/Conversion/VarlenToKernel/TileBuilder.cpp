@@ -140,8 +140,7 @@ Value TileBuilder::rowsOfBlock(Value used, Value start, int64_t size,
 // Tiles
 //===----------------------------------------------------------------------===//
 
-TileBuilder::Entry TileBuilder::decodeEntry(const GPUWorkTiles &work,
-                                            Value entry) {
+TileEntry TileBuilder::decodeEntry(const GPUWorkTiles &work, Value entry) {
   Value kvHeads = narrow.cast(batch.getKvHeads());
   Value number = index.cast(narrow.div(entry, kvHeads));
   return {index.load(work.list, {number, index.constant(0)}),
@@ -150,12 +149,11 @@ TileBuilder::Entry TileBuilder::decodeEntry(const GPUWorkTiles &work,
 }
 
 std::pair<TileBuilder::Tile, MaskRange<Value>>
-TileBuilder::decodeQueries(const GPUWorkTiles &work, Value entry) {
-  Entry decoded = decodeEntry(work, entry);
+TileBuilder::decodeQueries(const TileEntry &entry) {
   Tile tile;
-  tile.sequence = decodeSequence(decoded.sequence);
-  tile.kvHead = decoded.kvHead;
-  tile.first = index.mul(decoded.tile, tileRows);
+  tile.sequence = decodeSequence(entry.sequence);
+  tile.kvHead = entry.kvHead;
+  tile.first = index.mul(entry.tile, tileRows);
   Value zero = index.constant(0);
   RowMap pairs = pairsOf(tile);
   auto pairsBefore = [&](Value query) {

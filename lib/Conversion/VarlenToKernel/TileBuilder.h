@@ -74,15 +74,11 @@ protected:
   using PositionBody =
       function_ref<SmallVector<Value>(ImplicitLocOpBuilder &, Value)>;
 
-  /// An entry of a list of tiles, which every kv head has.
-  struct Entry {
-    Value sequence, tile, kvHead;
-  };
-  Entry decodeEntry(const GPUWorkTiles &work, Value entry);
+  /// The tile of that number of all kv heads.
+  TileEntry decodeEntry(const GPUWorkTiles &work, Value entry);
   Sequence decodeSequence(Value s);
   /// A tile of queries, and the keys that its rows see.
-  std::pair<Tile, MaskRange<Value>> decodeQueries(const GPUWorkTiles &work,
-                                                  Value entry);
+  std::pair<Tile, MaskRange<Value>> decodeQueries(const TileEntry &entry);
   Blocks getBlocks(const MaskRange<Value> &range, int64_t size);
   /// The first row of the block of iteration i.
   Value blockStart(const Blocks &blocks, Value i, bool masked, int64_t size);

@@ -371,7 +371,7 @@ TileBuilder::State TileLoopConverter::emitSeenStep(Value i, bool masked,
 
 void TileLoopConverter::emitTile(Value entry) {
   MaskRange<Value> met;
-  std::tie(tile, met) = decode(context.work, entry);
+  std::tie(tile, met) = decode(decodeEntry(context.work, entry));
   for (ClearOp clear : loop.getBody()->getOps<ClearOp>())
     emitClear(clear);
   std::optional<Pipeline> pipeline;
@@ -389,12 +389,7 @@ void TileLoopConverter::emitTile(Value entry) {
     return emitStep(i, masked, slot, state);
   };
   if (blocks) {
-    if (ofQueries)
-      // A tile has a row, but maybe none in use, and then no block.
-      tileRanges = getCaptureRanges(
-          rowsOf(tile, index.max(tile.usedRows, index.constant(1))), tileRows);
-    if (ofQueries)
-      tileLookupRanges = getTileLookupRanges();
+    readTileRanges();
     visited = getBlocks(dropHiddenBlocks(met), blockSize);
     Value heads = ofQueries ? narrow.constant(1) : narrow.cast(group);
     pipeline.emplace(Pipeline{ring, narrow.mul(visited.masked, heads),
@@ -431,7 +426,7 @@ void TileLoopConverter::emitTile(Value entry) {
                 return map.lookup(value);
               });
           map.map(blocks.getResults(), emitSteps(*pipeline, state));
-          tile = decode(context.work, entry).first;
+          tile = decode(decodeEntry(context.work, entry)).first;
         })
         .Default([&](Operation *other) { b.clone(*other, map); });
 }

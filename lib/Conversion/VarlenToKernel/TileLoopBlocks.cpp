@@ -33,13 +33,12 @@ TileBuilder::Sequence TileLoopConverter::dropBlindQueries(Sequence sequence) {
 }
 
 std::pair<TileBuilder::Tile, MaskRange<Value>>
-TileLoopConverter::decodeKeys(const GPUWorkTiles &work, Value entry) {
-  Entry decoded = decodeEntry(work, entry);
+TileLoopConverter::decodeKeys(const TileEntry &entry) {
   Tile tile;
-  tile.sequence = dropBlindQueries(decodeSequence(decoded.sequence));
+  tile.sequence = dropBlindQueries(decodeSequence(entry.sequence));
   const Sequence &sequence = tile.sequence;
-  tile.kvHead = decoded.kvHead;
-  tile.first = index.mul(decoded.tile, tileRows);
+  tile.kvHead = entry.kvHead;
+  tile.first = index.mul(entry.tile, tileRows);
   Value zero = index.constant(0);
   tile.rows = index.min(index.sub(sequence.kRows, tile.first),
                         index.constant(tileRows));
@@ -59,8 +58,8 @@ TileLoopConverter::decodeKeys(const GPUWorkTiles &work, Value entry) {
 }
 
 std::pair<TileBuilder::Tile, MaskRange<Value>>
-TileLoopConverter::decode(const GPUWorkTiles &work, Value entry) {
-  return ofQueries ? decodeQueries(work, entry) : decodeKeys(work, entry);
+TileLoopConverter::decode(const TileEntry &entry) {
+  return ofQueries ? decodeQueries(entry) : decodeKeys(entry);
 }
 
 /// Of blocks of queries, those of one head of the group come after those of

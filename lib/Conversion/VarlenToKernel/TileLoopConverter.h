@@ -9,6 +9,7 @@
 #ifndef VARLEN_CONVERSION_VARLENTOKERNEL_TILELOOPCONVERTER_H
 #define VARLEN_CONVERSION_VARLENTOKERNEL_TILELOOPCONVERTER_H
 
+#include "CaptureRanges.h"
 #include "TileBuilder.h"
 #include "TileLoop.h"
 #include "varlen/Dialect/Varlen/Utils/ScoreIntervals.h"
@@ -31,6 +32,14 @@ public:
   LogicalResult verify();
   LogicalResult emit();
 
+  /// Whether the blocks that a tile visits differ between kv heads; nothing if
+  /// the mask alone says which these are, or if a score region does by numbers
+  /// that are not there before other loops of the batch have run.
+  std::optional<bool> weighsByHead();
+  /// Emits how many blocks a tile visits then, of all heads of its group, an
+  /// i32: all lanes of a warp are here, and have the result.
+  Value emitWeight(const TileEntry &entry);
+
 private:
   LogicalResult verifyBlocks();
   /// The score region of the step; null if there is none.
@@ -43,10 +52,8 @@ private:
   LogicalResult verifyStep(StepOpInterface step);
 
   // Tiles and blocks.
-  std::pair<Tile, MaskRange<Value>> decode(const GPUWorkTiles &work,
-                                           Value entry);
-  std::pair<Tile, MaskRange<Value>> decodeKeys(const GPUWorkTiles &work,
-                                               Value entry);
+  std::pair<Tile, MaskRange<Value>> decode(const TileEntry &entry);
+  std::pair<Tile, MaskRange<Value>> decodeKeys(const TileEntry &entry);
   /// The sequence without the queries at its ends that see no key: a
   /// probability of 0 does not hide a NaN that they have.
   Sequence dropBlindQueries(Sequence sequence);
@@ -92,7 +99,7 @@ private:
   /// The ranges of the captures that this depends on, null of others, over the
   /// queries of the tile or of a block.
   SmallVector<NumberRange> getCaptureRanges(const kernel::RowsOperands &rows,
-                                            int64_t size);
+                                            int64_t size, Readers readers);
   /// The ranges of lookups in tables of keys that this depends on, of a tile of
   /// queries, null of others, and of a block of keys as well. A tile of keys
   /// has none: its kernels have no registers left.
@@ -101,7 +108,15 @@ private:
   /// That of the numbers at some positions, at most `size`, of all heads of the
   /// group.
   NumberRange getLookupRange(LookupOp lookup, PositionRange positions,
-                             int64_t size);
+                             int64_t size, Readers readers);
+  /// The memory of the table of a lookup.
+  Value getTable(LookupOp lookup);
+  /// Sets those of a tile of queries.
+  void readTileRanges();
+  /// Who reads the numbers of a block. Blocks that are weighed are a lane's.
+  Readers getBlockReaders() {
+    return isWeighing ? Readers::Lanes : Readers::Warps;
+  }
   /// Loads rows, or numbers of them, from memory to registers.
   void emitLoad(ReadOp read, kernel::RowsOperands rows);
   Value emitStored(WriteOp write, unsigned number, Type to);
@@ -151,6 +166,8 @@ private:
   /// Of a tile of queries.
   SmallVector<NumberRange> tileRanges, tileLookupRanges;
   SmallVector<Value> queryTableRows, gradientTableRows;
+  /// Whether blocks are counted before any loop of the batch has run.
+  bool isWeighing = false;
   /// From values of the loop to those of the kernel.
   IRMapping map;
 };

@@ -1,4 +1,4 @@
-//===- TileLoopVisibility.cpp - What score regions hide -------------------===//
+//===- TileLoopVisibility.cpp - What score regions hide -------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,26 +7,50 @@
 //===----------------------------------------------------------------------===//
 //
 // What a score region hides of the blocks of a tile, by intervals of what it
-// reads: so that blocks are not copied, not computed, or not masked.
+// reads: so that blocks are not copied, not computed, or not masked, and so
+// that lists know which tiles take long.
 //
 //===----------------------------------------------------------------------===//
 
-#include "CaptureRanges.h"
 #include "TileLoopConverter.h"
 #include "WarpReduction.h"
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/Dominance.h"
 
 #include <limits>
 
 using namespace mlir;
 using namespace mlir::varlen;
 
+/// The number in memory that a number of scratch is a copy of, which may be
+/// read before the loop that fills the scratch has run; null if it is none.
+static OpResult getOrigin(OpResult number) {
+  auto read = dyn_cast<ReadOp>(number.getOwner());
+  if (!read)
+    return {};
+  auto rows = read.getSource().getDefiningOp<RowsOp>();
+  if (!rows)
+    return number;
+  WriteOp only;
+  for (Operation *user : rows->getUsers())
+    if (auto write = dyn_cast<WriteOp>(user)) {
+      if (only)
+        return {};
+      only = write;
+    }
+  if (!only || only.getFactor())
+    return {};
+  auto copied = dyn_cast<OpResult>(only.getValues()[number.getResultNumber()]);
+  auto original = copied ? dyn_cast<ReadOp>(copied.getOwner()) : ReadOp();
+  return original && !original.getSource().getDefiningOp<RowsOp>() ? copied
+                                                                   : OpResult();
+}
+
 SmallVector<NumberRange>
 TileLoopConverter::getCaptureRanges(const kernel::RowsOperands &rows,
-                                    int64_t size) {
+                                    int64_t size, Readers readers) {
   if (!step)
     return {};
   OperandRange captures = step.getCaptures();
@@ -35,10 +59,12 @@ TileLoopConverter::getCaptureRanges(const kernel::RowsOperands &rows,
     if (!visibilityReadsCapture(getScore(), i))
       continue;
     auto number = cast<OpResult>(captures[i]);
+    if (isWeighing)
+      number = getOrigin(number);
     auto read = cast<ReadOp>(number.getOwner());
     range =
         emitCaptureRange(b, context.scratch.lookupOrDefault(read.getSource()),
-                         number.getResultNumber(), rows, size);
+                         number.getResultNumber(), rows, size, readers);
   }
   return ranges;
 }
@@ -62,15 +88,19 @@ PositionRange TileLoopConverter::getQueryRange(Value first, Value count) {
   return {position(first), position(last)};
 }
 
+Value TileLoopConverter::getTable(LookupOp lookup) {
+  SmallVector<BlockArgument> arguments = getTableArguments(getScore());
+  return step.getTables()[llvm::find(arguments, lookup.getTable()) -
+                          arguments.begin()];
+}
+
 NumberRange TileLoopConverter::getLookupRange(LookupOp lookup,
                                               PositionRange positions,
-                                              int64_t size) {
+                                              int64_t size, Readers readers) {
   std::optional<int64_t> members = getConstantIntValue(group);
   if (!members)
     return {};
-  SmallVector<BlockArgument> arguments = getTableArguments(getScore());
-  Value table = step.getTables()[llvm::find(arguments, lookup.getTable()) -
-                                 arguments.begin()];
+  Value table = getTable(lookup);
   Value zero = index.constant(0), one = index.constant(1);
   Value used = tile.sequence.kUsed;
   // As a lookup does it; a sequence without keys has no number.
@@ -86,8 +116,8 @@ NumberRange TileLoopConverter::getLookupRange(LookupOp lookup,
         kernel::RowsOperands rows{tile.sequence.kRow, tile.kvHead,
                                   index.mul(first, group), group,
                                   index.mul(index.max(count, one), group)};
-        NumberRange found =
-            emitCaptureRange(b, table, /*column=*/0, rows, size * *members);
+        NumberRange found = emitCaptureRange(b, table, /*column=*/0, rows,
+                                             size * *members, readers);
         return Values{found.low, found.high};
       },
       [&] {
@@ -104,11 +134,21 @@ SmallVector<NumberRange> TileLoopConverter::getTileLookupRanges() {
   int64_t members = getConstantIntValue(group).value_or(1);
   int64_t queries = llvm::divideCeil(tileRows - 1, members) + 1;
   for (LookupOp lookup : getVisibilityLookups(getScore()))
-    ranges.push_back(
-        isByQuery(lookup)
-            ? getLookupRange(lookup, getQueryRange({}, {}), queries)
-            : NumberRange());
+    ranges.push_back(isByQuery(lookup)
+                         ? getLookupRange(lookup, getQueryRange({}, {}),
+                                          queries, Readers::Warps)
+                         : NumberRange());
   return ranges;
+}
+
+void TileLoopConverter::readTileRanges() {
+  if (!ofQueries)
+    return;
+  // A tile has a row, but maybe none in use, and then no block.
+  tileRanges = getCaptureRanges(
+      rowsOf(tile, index.max(tile.usedRows, index.constant(1))), tileRows,
+      Readers::Warps);
+  tileLookupRanges = getTileLookupRanges();
 }
 
 SmallVector<NumberRange> TileLoopConverter::getLookupRanges(Value first,
@@ -118,7 +158,8 @@ SmallVector<NumberRange> TileLoopConverter::getLookupRanges(Value first,
     for (auto [lookup, range] :
          llvm::zip_equal(getVisibilityLookups(getScore()), ranges))
       if (!isByQuery(lookup))
-        range = getLookupRange(lookup, getKeyRange(first, count), blockSize);
+        range = getLookupRange(lookup, getKeyRange(first, count), blockSize,
+                               getBlockReaders());
   return ranges;
 }
 
@@ -141,7 +182,7 @@ BlockVisibility TileLoopConverter::getVisibility(Value i, bool masked) {
       ofQueries ? tileRanges
                 : getCaptureRanges({rows.row, rows.head, rows.first,
                                     index.constant(1), index.cast(count)},
-                                   blockSize);
+                                   blockSize, getBlockReaders());
   return getVisibility(first, count, captures, getLookupRanges(first, count));
 }
 
@@ -167,9 +208,7 @@ MaskRange<Value> TileLoopConverter::dropHiddenBlocks(MaskRange<Value> range) {
   if (ofQueries)
     captures = tileRanges;
   // A block to a lane, in each warp.
-  Value lane =
-      narrow.rem(narrow.cast(gpu::ThreadIdOp::create(b, gpu::Dimension::x)),
-                 narrow.constant(kWarpLanes));
+  Value lane = emitLane(narrow);
   Value begin = narrow.cast(index.div(range.begin, index.constant(blockSize)));
   Value end = narrow.cast(index.ceilDiv(range.end, blockSize));
   ValueRange seen = emitLoop(
@@ -194,4 +233,50 @@ MaskRange<Value> TileLoopConverter::dropHiddenBlocks(MaskRange<Value> range) {
       index.max(range.begin, row(emitWarpReduction(b, seen[0], least)));
   range.end = index.min(range.end, row(emitWarpReduction(b, seen[1], most)));
   return range;
+}
+
+//===----------------------------------------------------------------------===//
+// Weights of tiles
+//===----------------------------------------------------------------------===//
+
+std::optional<bool> TileLoopConverter::weighsByHead() {
+  Block *score = getScore();
+  bool hasLookups = ofQueries && getConstantIntValue(group);
+  if (!canHideBlocks(score, hasLookups))
+    return std::nullopt;
+  // Lists are made where the batch is.
+  DominanceInfo dominance;
+  bool byHead = false, isKnown = true;
+  auto addMemory = [&](Value memory) {
+    byHead = true;
+    isKnown &= memory && dominance.properlyDominates(memory, batch);
+  };
+  for (auto [i, capture] : llvm::enumerate(step.getCaptures()))
+    if (visibilityReadsCapture(score, i)) {
+      OpResult origin = getOrigin(cast<OpResult>(capture));
+      addMemory(origin ? cast<ReadOp>(origin.getOwner()).getSource() : Value());
+    }
+  if (hasLookups)
+    for (LookupOp lookup : getVisibilityLookups(score))
+      addMemory(getTable(lookup));
+  return isKnown ? std::optional(byHead) : std::nullopt;
+}
+
+Value TileLoopConverter::emitWeight(const TileEntry &entry) {
+  MaskRange<Value> met;
+  std::tie(tile, met) = decode(entry);
+  isWeighing = true;
+  readTileRanges();
+  visited = getBlocks(met, blockSize);
+  Value zero = narrow.constant(0), one = narrow.constant(1);
+  Value heads = ofQueries ? one : narrow.cast(group);
+  Value lane = emitLane(narrow);
+  ValueRange seen = emitLoop(
+      b, lane, narrow.mul(visited.total, heads), narrow.constant(kWarpLanes),
+      zero, [&](Value i, ValueRange seen) {
+        Value may = getVisibility(i, /*masked=*/true).mayBeVisible;
+        return Values{narrow.add(seen[0], narrow.select(may, one, zero))};
+      });
+  return emitWarpReduction(b, seen[0],
+                           [&](Value x, Value y) { return narrow.add(x, y); });
 }

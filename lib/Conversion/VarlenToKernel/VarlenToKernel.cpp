@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileLoop.h"
+#include "TileLoopConverter.h"
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
@@ -32,6 +33,11 @@ using namespace mlir;
 using namespace mlir::varlen;
 
 namespace {
+/// Null if there is none.
+GPUScheduleAttr getSchedule(ForTilesOp loop) {
+  return loop->getAttrOfType<GPUScheduleAttr>(kScheduleAttrName);
+}
+
 /// Converts the loops over tiles of one batch.
 class BatchConverter {
 public:
@@ -47,6 +53,7 @@ private:
   /// Whether the loops are what a GPU has code for.
   LogicalResult verify();
   LogicalResult emitLists(const GPUBatch &geometry);
+  FailureOr<GPUWorkTiles> emitList(TileType type, const GPUBatch &geometry);
   void emitScratch(RowsOp rows);
   LogicalResult convert(ForTilesOp loop, const GPUBatch &geometry);
   const GPUWorkTiles &getList(TileType type);
@@ -92,7 +99,7 @@ LogicalResult BatchConverter::verify() {
       return loop.emitOpError("expected varlen.online_sink_grad or "
                               "varlen.sum_rows in a loop over heads, and in no "
                               "other");
-    if (!ofHeads && !loop->hasAttrOfType<GPUScheduleAttr>(kScheduleAttrName))
+    if (!ofHeads && !getSchedule(loop))
       return loop.emitOpError("expected a #varlen.gpu_schedule under ")
              << kScheduleAttrName;
   }
@@ -108,14 +115,37 @@ const GPUWorkTiles &BatchConverter::getList(TileType type) {
       ->second;
 }
 
+/// The list of the tiles of a type; if one of their loops hides keys, that one
+/// says how long tiles take.
+FailureOr<GPUWorkTiles> BatchConverter::emitList(TileType type,
+                                                 const GPUBatch &geometry) {
+  const GPUWorkTiles *checked = lists.empty() ? nullptr : &lists.front().second;
+  for (ForTilesOp loop : found.loops) {
+    if (loop.getTileType() != type)
+      continue;
+    TileLoopContext context{geometry, /*work=*/{}, scratch};
+    TileLoopConverter converter(b, loop, getSchedule(loop), context);
+    if (failed(converter.verify()))
+      return failure();
+    std::optional<bool> byHead = converter.weighsByHead();
+    if (!byHead)
+      continue;
+    auto emit = [&](const TileEntry &entry) {
+      return converter.emitWeight(entry);
+    };
+    TileWeights weights{*byHead, emit};
+    return emitGPUWorkTiles(b, geometry, type, checked, &weights);
+  }
+  return emitGPUWorkTiles(b, geometry, type, checked, /*weights=*/nullptr);
+}
+
 LogicalResult BatchConverter::emitLists(const GPUBatch &geometry) {
   for (ForTilesOp loop : found.loops) {
     TileType type = loop.getTileType();
     if (type.getAxis() == Axis::Heads ||
         llvm::is_contained(llvm::make_first_range(lists), type))
       continue;
-    auto list = emitGPUWorkTiles(
-        b, geometry, type, lists.empty() ? nullptr : &lists.front().second);
+    FailureOr<GPUWorkTiles> list = emitList(type, geometry);
     if (failed(list))
       return failure();
     lists.push_back({type, *list});
@@ -156,8 +186,7 @@ LogicalResult BatchConverter::convert(ForTilesOp loop,
   TileLoopContext context{geometry, getList(loop.getTileType()), scratch};
   if (loop.getTileType().getAxis() == Axis::Heads)
     return convertHeadSums(b, loop, context);
-  auto schedule = loop->getAttrOfType<GPUScheduleAttr>(kScheduleAttrName);
-  return convertTileLoop(b, loop, schedule, context);
+  return convertTileLoop(b, loop, getSchedule(loop), context);
 }
 
 LogicalResult BatchConverter::convert() {

@@ -13,6 +13,12 @@
 
 using namespace mlir;
 
+Value varlen::emitLane(IndexBuilder &index) {
+  Value thread =
+      index.cast(gpu::ThreadIdOp::create(index.b, gpu::Dimension::x));
+  return index.rem(thread, index.constant(kWarpLanes));
+}
+
 Value varlen::emitWarpReduction(ImplicitLocOpBuilder &b, Value value,
                                 function_ref<Value(Value, Value)> combine) {
   Value width = arith::ConstantIntOp::create(b, kWarpLanes, 32);

@@ -9,11 +9,14 @@
 #ifndef VARLEN_CONVERSION_VARLENTOKERNEL_WARPREDUCTION_H
 #define VARLEN_CONVERSION_VARLENTOKERNEL_WARPREDUCTION_H
 
-#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
 namespace mlir::varlen {
 
 constexpr int64_t kWarpLanes = 32;
+
+/// The number of a thread in its warp; blocks of threads have one dimension.
+Value emitLane(IndexBuilder &index);
 
 /// What `combine`, which is commutative, makes of the values of all lanes, 32
 /// bits each, in each of them.

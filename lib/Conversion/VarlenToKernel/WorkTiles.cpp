@@ -17,7 +17,8 @@
 
 #include "WorkTiles.h"
 
-#include "BatchChecks.h"
+#include "WarpReduction.h"
+#include "WorkTilesBuilder.h"
 #include "varlen/Dialect/Varlen/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -67,81 +68,11 @@ Value varlen::emitUsed(IndexBuilder &index, Value used, Value s,
       .front();
 }
 
-namespace {
-
-/// Code of the kernel; every method emits at the builder's place.
-class ListBuilder {
-public:
-  ListBuilder(ImplicitLocOpBuilder &b, const GPUBatch &batch, TileType tile,
-              const GPUWorkTiles *checked)
-      : b(b), index{b}, op(batch.op), group(op.getGroup()),
-        ofQueries(tile.getAxis() == Axis::Queries), size(tile.getSize()),
-        checked(checked), tq(op.getTq()), tk(op.getTk()),
-        sequences(batch.sequences), checks(b, batch) {}
-
-  FailureOr<GPUWorkTiles> emit();
-
-private:
-  /// What the table has of each segment: its work, its number, and, behind it
-  /// in its sorted run, how many tiles there are so far.
-  enum Field { Work, Number, Tiles, NumFields };
-  struct Sequence {
-    PackedRows q, k;
-    /// How long a tile takes: rows in use on the other side. And the tiles.
-    Value work, tiles;
-  };
-  Sequence sequence(Value s);
-
-  /// A launch of a kernel for the numbers from 0 to `extent`, a thread each.
-  void emitThreads(const Twine &suffix, Value extent,
-                   function_ref<void(Value)> body);
-  /// The first position of [lo, hi) of which `isBefore` does not hold, or hi.
-  /// It holds of no position behind one of which it does not.
-  Value emitSearch(Value lo, Value hi, function_ref<Value(Value)> isBefore);
-
-  Value load(Value parity, Field field, Value at) {
-    return index.load(table, {parity, index.constant(field), at});
-  }
-  void store(Value value, Value parity, Field field, Value at) {
-    emitStore(value, table, {parity, index.constant(field), at});
-  }
-  /// Stores an index as an integer of the type of `memref`.
-  void emitStore(Value value, Value memref, ValueRange at);
-
-  void emitSegments();
-  /// Sorts; the half of the table where the result is.
-  Value emitSort();
-  /// Merges the runs of `run` segments, in the half `from` of the table, to the
-  /// other: the new place of segment `i`.
-  void emitMerge(Value i, Value run, Value from);
-  /// The tile `i`, if there is one.
-  void emitTile(Value i, Value sorted, const GPUWorkTiles &work);
-  void emitFault(Value segment);
-
-  ImplicitLocOpBuilder &b;
-  IndexBuilder index;
-  BatchOp op;
-  Value group;
-  bool ofQueries;
-  int64_t size;
-  const GPUWorkTiles *checked;
-  Value tq, tk, sequences, status;
-  BatchChecks checks;
-  /// What is wrong with extents. The host knows it, a kernel reports it.
-  GPUFault extents;
-  /// The sequences, and the rows past the last.
-  Value segments;
-  /// Two halves of NumFields x segments: what a pass reads, and what it writes.
-  Value table;
-};
-
-} // namespace
-
 //===----------------------------------------------------------------------===//
 // The list
 //===----------------------------------------------------------------------===//
 
-ListBuilder::Sequence ListBuilder::sequence(Value s) {
+WorkTilesBuilder::Sequence WorkTilesBuilder::sequence(Value s) {
   Sequence result;
   result.q = emitPackedRows(index, op.getCuQ(), s, tq);
   result.k = emitPackedRows(index, op.getCuK(), s, tk);
@@ -156,8 +87,8 @@ ListBuilder::Sequence ListBuilder::sequence(Value s) {
   return result;
 }
 
-void ListBuilder::emitThreads(const Twine &suffix, Value extent,
-                              function_ref<void(Value)> body) {
+void WorkTilesBuilder::emitThreads(const Twine &suffix, Value extent,
+                                   function_ref<void(Value)> body) {
   StringRef function = op->getParentOfType<func::FuncOp>().getName();
   StringRef list = ofQueries ? "_tiles" : "_key_tiles";
   emitLaunch(b, function + list + suffix, index.ceilDiv(extent, kThreads),
@@ -167,8 +98,16 @@ void ListBuilder::emitThreads(const Twine &suffix, Value extent,
              });
 }
 
-Value ListBuilder::emitSearch(Value lo, Value hi,
-                              function_ref<Value(Value)> isBefore) {
+void WorkTilesBuilder::emitWarps(const Twine &suffix, Value extent,
+                                 function_ref<void(Value, Value)> body) {
+  Value lanes = index.constant(kWarpLanes);
+  emitThreads(suffix, index.mul(extent, lanes), [&](Value thread) {
+    body(index.div(thread, lanes), index.rem(thread, lanes));
+  });
+}
+
+Value WorkTilesBuilder::emitSearch(Value lo, Value hi,
+                                   function_ref<Value(Value)> isBefore) {
   return emitWhile(
              b, {lo, hi},
              [&](ValueRange range) { return index.less(range[0], range[1]); },
@@ -183,37 +122,51 @@ Value ListBuilder::emitSearch(Value lo, Value hi,
       .front();
 }
 
-void ListBuilder::emitStore(Value value, Value memref, ValueRange at) {
+void WorkTilesBuilder::emitStore(Value value, Value memref, ValueRange at) {
   Type type = cast<MemRefType>(memref.getType()).getElementType();
   memref::StoreOp::create(b, arith::IndexCastOp::create(b, type, value), memref,
                           at);
 }
 
-void ListBuilder::emitSegments() {
-  emitThreads("_segments", segments, [&](Value i) {
-    Value zero = index.constant(0), fault = index.constant(kFault);
-    Value bad = checked ? index.less(index.load(checked->count, zero), zero)
-                        : index.less(zero, extents.code);
-    ValueRange found = emitChoice(
-        b, bad, [&] { return Values{fault, zero}; },
-        [&] {
-          Sequence segment = sequence(i);
-          Value work = segment.work;
-          if (!checked) {
-            // Numbers of an entry that is not checked yet may be anything.
+Value WorkTilesBuilder::emitIsBad() {
+  Value zero = index.constant(0);
+  return checked ? index.less(index.load(checked->count, zero), zero)
+                 : index.less(zero, extents.code);
+}
+
+void WorkTilesBuilder::emitSegment(Value i) {
+  Value zero = index.constant(0), fault = index.constant(kFault);
+  ValueRange found = emitChoice(
+      b, emitIsBad(), [&] { return Values{fault, zero}; },
+      [&] {
+        Sequence segment = sequence(i);
+        Value work = weights ? zero : segment.work, tiles = segment.tiles;
+        if (!checked) {
+          // Numbers of an entry that is not checked yet may be anything.
+          if (!weights)
             work = index.min(index.max(work, zero), index.constant(kFault - 1));
-            GPUFault found = checks.ofEntries(i, segment.q, segment.k);
-            work = index.select(found.wrong, fault, work);
-          }
-          return Values{work, segment.tiles};
-        });
-    store(found[0], zero, Work, i);
-    store(i, zero, Number, i);
-    store(found[1], zero, Tiles, i);
+          GPUFault found = checks.ofEntries(i, segment.q, segment.k);
+          work = index.select(found.wrong, fault, work);
+          if (weights)
+            tiles = index.select(found.wrong, zero, tiles);
+        }
+        return Values{work, tiles};
+      });
+  store(found[0], zero, Work, i);
+  store(i, zero, Number, i);
+  store(found[1], zero, Tiles, i);
+}
+
+void WorkTilesBuilder::emitSegments() {
+  if (!weights)
+    return emitThreads("_segments", segments, [&](Value i) { emitSegment(i); });
+  emitThreads("_segments", bound, [&](Value i) {
+    emitStore(index.constant(0), slots, i);
+    emitIf(b, index.less(i, segments), [&] { emitSegment(i); });
   });
 }
 
-void ListBuilder::emitMerge(Value i, Value run, Value from) {
+void WorkTilesBuilder::emitMerge(Value i, Value run, Value from) {
   Value zero = index.constant(0);
   Value group = index.mul(run, kRuns);
   Value begin = index.sub(i, index.rem(i, group));
@@ -245,7 +198,7 @@ void ListBuilder::emitMerge(Value i, Value run, Value from) {
   store(found[1], to, Tiles, at);
 }
 
-Value ListBuilder::emitSort() {
+Value WorkTilesBuilder::emitSort() {
   return emitWhile(
              b, {index.constant(1), index.constant(0)},
              [&](ValueRange state) { return index.less(state[0], segments); },
@@ -260,7 +213,7 @@ Value ListBuilder::emitSort() {
 }
 
 /// Stores what is wrong, of which `segment` is the first instance.
-void ListBuilder::emitFault(Value segment) {
+void WorkTilesBuilder::emitFault(Value segment) {
   // Lists that are too short have no entries to be looked at.
   emitIf(
       b, index.less(index.constant(0), extents.code),
@@ -271,13 +224,17 @@ void ListBuilder::emitFault(Value segment) {
       });
 }
 
-void ListBuilder::emitTile(Value i, Value sorted, const GPUWorkTiles &work) {
+void WorkTilesBuilder::emitTile(Value i, Value lane, Value sorted,
+                                const GPUWorkTiles &work) {
   Value zero = index.constant(0), one = index.constant(1);
   Value last = index.sub(segments, one);
   Value isBad = index.equal(load(sorted, Work, zero), index.constant(kFault));
   Value count =
       index.select(isBad, index.constant(-1), load(sorted, Tiles, last));
-  emitIf(b, index.equal(i, zero), [&] {
+  Value isFirst = index.equal(i, zero);
+  if (weights)
+    isFirst = index.both(isFirst, index.equal(lane, zero));
+  emitIf(b, isFirst, [&] {
     emitStore(count, work.count, zero);
     if (!checked)
       emitIf(b, isBad, [&] { emitFault(load(sorted, Number, zero)); });
@@ -287,23 +244,33 @@ void ListBuilder::emitTile(Value i, Value sorted, const GPUWorkTiles &work) {
       return index.lessEqual(load(sorted, Tiles, at), i);
     };
     Value segment = emitSearch(zero, last, isBefore);
-    // The last rows of a causal sequence see the most keys, and its first keys
-    // are seen by the most rows.
-    Value tile;
-    if (ofQueries) {
-      tile = index.sub(index.sub(load(sorted, Tiles, segment), one), i);
-    } else {
+    auto tilesBefore = [&] {
       Value before =
           load(sorted, Tiles, index.max(index.sub(segment, one), zero));
-      tile =
-          index.sub(i, index.select(index.less(zero, segment), before, zero));
+      return index.select(index.less(zero, segment), before, zero);
+    };
+    auto put = [&](Value number, Value tile, Value at) {
+      emitStore(number, work.list, {at, zero});
+      emitStore(tile, work.list, {at, one});
+    };
+    if (weights) {
+      Value before = tilesBefore(), tile = index.sub(i, before);
+      Value number = load(sorted, Number, segment);
+      Value tiles = index.sub(load(sorted, Tiles, segment), before);
+      Value at = index.add(before, emitRank(number, tile, tiles, lane));
+      emitIf(b, index.equal(lane, zero), [&] { put(number, tile, at); });
+      return;
     }
-    emitStore(load(sorted, Number, segment), work.list, {i, zero});
-    emitStore(tile, work.list, {i, one});
+    // The last rows of a causal sequence see the most keys, and its first keys
+    // are seen by the most rows.
+    Value tile =
+        ofQueries ? index.sub(index.sub(load(sorted, Tiles, segment), one), i)
+                  : index.sub(i, tilesBefore());
+    put(load(sorted, Number, segment), tile, i);
   });
 }
 
-FailureOr<GPUWorkTiles> ListBuilder::emit() {
+FailureOr<GPUWorkTiles> WorkTilesBuilder::emit() {
   if (!checked) {
     auto pointer = LLVM::LLVMPointerType::get(b.getContext());
     FailureOr<func::FuncOp> getStatus = getRuntimeFunction(
@@ -317,7 +284,7 @@ FailureOr<GPUWorkTiles> ListBuilder::emit() {
   // Each segment rounds up once; with bad cu_seqlens nothing is written.
   segments = index.max(index.add(sequences, 1), index.constant(1));
   Value rows = ofQueries ? index.mul(tq, group) : tk;
-  Value bound = index.add(index.div(rows, index.constant(size)), segments);
+  bound = index.add(index.div(rows, index.constant(size)), segments);
   auto allocate = [&](MemRefType type, ValueRange sizes) -> Value {
     return memref::AllocOp::create(b, type, sizes);
   };
@@ -328,10 +295,22 @@ FailureOr<GPUWorkTiles> ListBuilder::emit() {
   table = allocate(
       MemRefType::get({2, NumFields, ShapedType::kDynamic}, b.getI64Type()),
       segments);
+  if (weights)
+    slots = allocate(MemRefType::get({ShapedType::kDynamic}, b.getI32Type()),
+                     bound);
   emitSegments();
+  if (weights)
+    emitWeights();
   Value sorted = emitSort();
-  emitThreads("", bound, [&](Value i) { emitTile(i, sorted, work); });
+  if (weights)
+    emitWarps("", bound,
+              [&](Value i, Value lane) { emitTile(i, lane, sorted, work); });
+  else
+    emitThreads("", bound,
+                [&](Value i) { emitTile(i, /*lane=*/Value(), sorted, work); });
   memref::DeallocOp::create(b, table);
+  if (weights)
+    memref::DeallocOp::create(b, slots);
   return work;
 }
 
@@ -349,6 +328,7 @@ void GPUWorkTiles::free(ImplicitLocOpBuilder &b) const {
 FailureOr<GPUWorkTiles> varlen::emitGPUWorkTiles(ImplicitLocOpBuilder &b,
                                                  const GPUBatch &batch,
                                                  TileType tile,
-                                                 const GPUWorkTiles *checked) {
-  return ListBuilder(b, batch, tile, checked).emit();
+                                                 const GPUWorkTiles *checked,
+                                                 const TileWeights *weights) {
+  return WorkTilesBuilder(b, batch, tile, checked, weights).emit();
 }

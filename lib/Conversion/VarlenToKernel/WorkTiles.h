@@ -36,16 +36,31 @@ struct GPUWorkTiles {
   void free(ImplicitLocOpBuilder &b) const;
 };
 
+/// A tile of a list, of one kv head.
+struct TileEntry {
+  Value sequence, tile, kvHead;
+};
+
+/// How much work the tiles of a list are.
+struct TileWeights {
+  /// Whether that differs between kv heads.
+  bool byHead;
+  /// Emits it, an i32, for a tile that has a row in memory, in a kernel: all
+  /// lanes of a warp are there for one tile.
+  function_ref<Value(const TileEntry &)> emit;
+};
+
 /// Emits allocations and kernels that check cu_seqlens and seqused and make the
 /// list of the tiles of a type: pairs of a query row and a head of the group,
 /// with as much work as there are keys; or keys, with as much work as there are
-/// queries. What is wrong with them goes to the status record of the device
-/// (GPU.h); the host does not wait for it. With `checked`, another list of the
-/// same batch, what that one's kernel found holds. Fails, with an error at the
-/// batch, if a name of the runtime is taken.
+/// queries; or with the work that `weights` tells. What is wrong with them goes
+/// to the status record of the device (GPU.h); the host does not wait for it.
+/// With `checked`, another list of the same batch, what that one's kernel found
+/// holds. Fails, with an error at the batch, if a name of the runtime is taken.
 FailureOr<GPUWorkTiles> emitGPUWorkTiles(ImplicitLocOpBuilder &b,
                                          const GPUBatch &batch, TileType tile,
-                                         const GPUWorkTiles *checked);
+                                         const GPUWorkTiles *checked,
+                                         const TileWeights *weights);
 
 /// The bounds of the rows of sequence `s` in packed memory; those of s = N are
 /// cu[N] and `end`. cu is not empty.

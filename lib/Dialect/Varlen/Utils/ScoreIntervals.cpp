@@ -338,10 +338,10 @@ BlockVisibility varlen::emitVisibility(IndexBuilder &index, Block *score,
       .getVisibility();
 }
 
-Operation *varlen::findUnknownVisibility(Block *score, bool hasLookups) {
-  if (!getVisible(score))
-    return nullptr;
-  // Of any block: what is emitted for it is thrown away.
+/// What can be told of any block: what is emitted for it is thrown away.
+template <typename T>
+static T askOfAnyBlock(Block *score, bool hasLookups,
+                       function_ref<T(ConditionEmitter &)> ask) {
   Operation *op = score->getParentOp();
   Block emitted;
   ImplicitLocOpBuilder b(op->getLoc(), op->getContext());
@@ -363,6 +363,21 @@ Operation *varlen::findUnknownVisibility(Block *score, bool hasLookups) {
     for (LookupOp lookup : getVisibilityLookups(score))
       lookups.push_back(rangeOf(lookup.getEntry()));
   IndexBuilder index{b, b.getI32Type()};
-  return ConditionEmitter(index, score, queries, keys, captures, lookups)
-      .getUnknown();
+  ConditionEmitter emitter(index, score, queries, keys, captures, lookups);
+  return ask(emitter);
+}
+
+Operation *varlen::findUnknownVisibility(Block *score, bool hasLookups) {
+  if (!getVisible(score))
+    return nullptr;
+  return askOfAnyBlock<Operation *>(
+      score, hasLookups,
+      [](ConditionEmitter &emitter) { return emitter.getUnknown(); });
+}
+
+bool varlen::canHideBlocks(Block *score, bool hasLookups) {
+  return getVisible(score) &&
+         askOfAnyBlock<bool>(score, hasLookups, [](ConditionEmitter &emitter) {
+           return bool(emitter.getVisibility().mayBeVisible);
+         });
 }

@@ -64,6 +64,10 @@ BlockVisibility emitVisibility(IndexBuilder &index, Block *score,
 /// getVisibilityLookups() have ranges.
 Operation *findUnknownVisibility(Block *score, bool hasLookups = false);
 
+/// Whether intervals can tell of a block that a score region hides all of it;
+/// not without a region. The same goes for lookups.
+bool canHideBlocks(Block *score, bool hasLookups);
+
 } // namespace mlir::varlen
 
 #endif // VARLEN_DIALECT_VARLEN_UTILS_SCOREINTERVALS_H

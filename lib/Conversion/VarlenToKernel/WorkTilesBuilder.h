@@ -1,0 +1,108 @@
+//===- WorkTilesBuilder.h - What makes the list of a batch -----*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_CONVERSION_VARLENTOKERNEL_WORKTILESBUILDER_H
+#define VARLEN_CONVERSION_VARLENTOKERNEL_WORKTILESBUILDER_H
+
+#include "BatchChecks.h"
+
+namespace mlir::varlen {
+
+/// Emits the kernels that make a list; every method does so at the builder's
+/// place.
+class WorkTilesBuilder {
+public:
+  WorkTilesBuilder(ImplicitLocOpBuilder &b, const GPUBatch &batch,
+                   TileType tile, const GPUWorkTiles *checked,
+                   const TileWeights *weights)
+      : b(b), index{b}, op(batch.op), group(op.getGroup()),
+        ofQueries(tile.getAxis() == Axis::Queries), size(tile.getSize()),
+        checked(checked), weights(weights), tq(op.getTq()), tk(op.getTk()),
+        sequences(batch.sequences), checks(b, batch) {}
+
+  FailureOr<GPUWorkTiles> emit();
+
+private:
+  /// What the table has of each segment: its work, its number, and, behind it
+  /// in its sorted run, how many tiles there are so far.
+  enum Field { Work, Number, Tiles, NumFields };
+  struct Sequence {
+    PackedRows q, k;
+    /// How long a tile takes: rows in use on the other side, without weights.
+    /// And the tiles.
+    Value work, tiles;
+  };
+  Sequence sequence(Value s);
+
+  /// A launch of a kernel for the numbers from 0 to `extent`, a thread each.
+  void emitThreads(const Twine &suffix, Value extent,
+                   function_ref<void(Value)> body);
+  /// The same with a warp each.
+  void emitWarps(const Twine &suffix, Value extent,
+                 function_ref<void(Value i, Value lane)> body);
+  /// The first position of [lo, hi) of which `isBefore` does not hold, or hi.
+  /// It holds of no position behind one of which it does not.
+  Value emitSearch(Value lo, Value hi, function_ref<Value(Value)> isBefore);
+
+  Value load(Value parity, Field field, Value at) {
+    return index.load(table, {parity, index.constant(field), at});
+  }
+  void store(Value value, Value parity, Field field, Value at) {
+    emitStore(value, table, {parity, index.constant(field), at});
+  }
+  /// Stores an index as an integer of the type of `memref`.
+  void emitStore(Value value, Value memref, ValueRange at);
+
+  /// Whether nothing of the batch may be read.
+  Value emitIsBad();
+  void emitSegments();
+  void emitSegment(Value i);
+  /// Sorts; the half of the table where the result is.
+  Value emitSort();
+  /// Merges the runs of `run` segments, in the half `from` of the table, to the
+  /// other: the new place of segment `i`.
+  void emitMerge(Value i, Value run, Value from);
+  /// The tile `i`, if there is one: by a thread, or with weights by a warp, of
+  /// which this is `lane`.
+  void emitTile(Value i, Value lane, Value sorted, const GPUWorkTiles &work);
+  void emitFault(Value segment);
+
+  // Weights, in WorkTilesWeights.cpp.
+
+  /// Where the tiles of a segment are among the weights of all, one after the
+  /// other: there is room for one tile that is not whole in each segment.
+  Value emitSlot(Value segment);
+  void emitWeights();
+  /// That of a tile of a kv head, if there is one in that place.
+  void emitWeight(Value slot, Value kvHead, Value lane);
+  /// How many of the tiles of a segment, so many, come before that one.
+  Value emitRank(Value segment, Value tile, Value tiles, Value lane);
+
+  ImplicitLocOpBuilder &b;
+  IndexBuilder index;
+  BatchOp op;
+  Value group;
+  bool ofQueries;
+  int64_t size;
+  const GPUWorkTiles *checked;
+  const TileWeights *weights;
+  Value tq, tk, sequences, status;
+  BatchChecks checks;
+  /// What is wrong with extents. The host knows it, a kernel reports it.
+  GPUFault extents;
+  /// The sequences, and the rows past the last.
+  Value segments;
+  /// Two halves of NumFields x segments: what a pass reads, and what it writes.
+  Value table;
+  /// The most tiles that there can be, and so many weights.
+  Value bound, slots;
+};
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_CONVERSION_VARLENTOKERNEL_WORKTILESBUILDER_H
