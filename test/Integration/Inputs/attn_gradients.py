@@ -38,15 +38,16 @@ def module_text(group, dlse=True, **more):
 
 
 class Inputs(dict):
-    """Arguments by name. `golden` are the gradients for each sequence by name, which come
-    with out and lse; other inputs made of these, with `|` say, have none."""
+    """Arguments by name. `golden` are the golden gradients for each sequence by name, if they
+    have been made; other inputs made of these, with `|` say, have none."""
 
     golden = None
 
 
-def make_inputs(group, dlse=True):
+def make_inputs(group, dlse=True, golden=False):
     """Those of the forward with normal random cotangents, and what the forward
-    returns for them, in the type of its results."""
+    returns for them, in the type of its results. Inputs to judge by may come with the
+    golden gradients: made with what the forward returns they take less time."""
     inputs = harness.make_inputs(group)
     rng = numpy.random.default_rng(zlib.crc32(f"gradients {group.label}".encode()))
     wide = numpy.float64 if group.dtype == "f64" else numpy.float32
@@ -59,16 +60,21 @@ def make_inputs(group, dlse=True):
         inputs["dlse"][:, unused] = numpy.nan
     out = numpy.full(dout.shape, numpy.nan, varlen.dtypes.by_name[group.dtype])
     lse = numpy.full((group.heads, group.tokens_q), numpy.nan, wide)
-    golden = []
+    gradients = []
     for rows, _, alone in harness.sequences_of(group, inputs):
-        forward, gradients = varlen.reference.attention_and_gradients(
-            *arguments(alone), **options(group, alone)
-        )
+        if golden:
+            forward, of_sequence = varlen.reference.attention_and_gradients(
+                *arguments(alone), **options(group, alone)
+            )
+            gradients.append(by_name(group, of_sequence))
+        else:
+            forward = varlen.reference.attention(
+                *harness.packed(alone), **harness.reference_options(group, alone)
+            )
         out[rows] = varlen.dtypes.narrow(forward[0], group.dtype)
         lse[:, rows] = forward[1]
-        golden.append(by_name(group, gradients))
     inputs = Inputs(inputs | {"out": out, "lse": lse})
-    inputs.golden = golden
+    inputs.golden = gradients if golden else None
     return inputs
 
 
