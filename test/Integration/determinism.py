@@ -22,6 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "test/Integration/Inputs"), str(ROOT / "python")]
 
 import attn_gradients
+import compiled
 import harness
 import numpy
 import varlen
@@ -167,13 +168,11 @@ def runner_of(group, kind):
     if harness.device != "cpu":
         return kind.run
     text = kind.module_text(group)
-    function = varlen.compile(text)[None]
+    function = compiled.function(text, strided=True)
 
     def run(group, inputs, threads=2):
         assert kind.module_text(group) == text
-        arguments = [inputs[parameter.name] for parameter in function.arguments]
-        results = function(*arguments, num_threads=threads)
-        return {p.name: result for p, result in zip(function.results, results)}
+        return function(inputs, threads)
 
     return run
 

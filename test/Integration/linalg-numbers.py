@@ -7,11 +7,14 @@ results are the same bit for bit. With --neon what AVX2 runs, for AArch64 under 
 # REQUIRES: venv
 # RUN: %python %s
 
+import os
 import sys
 
 import numpy as np
 
-import varlen
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "Inputs"))
+import compiled
+
 from varlen import dtypes
 
 rng = np.random.default_rng(11)
@@ -63,9 +66,6 @@ class Function:
             '{varlen.name = "y"}) {\n' + "\n".join(self.body) + "\n}\n"
         )
 
-    def run(self, result, **flags):
-        return varlen.run(self.text(result), self.inputs, **flags)["y"]
-
 
 def judge(label, value, golden, tolerance):
     """Whether the error is within the tolerance; says so if not."""
@@ -86,8 +86,8 @@ def check(label, function, result, dtype, golden, tolerance, targets):
             neon.append((function, (label + " neon", golden, tolerance)))
         return
     for target in targets:
-        one = function.run(result, target=target, threads=1)
-        two = function.run(result, target=target, threads=2)
+        run = compiled.function(function.text(result), target=target)
+        one, two = (run(function.inputs, threads)["y"] for threads in (1, 2))
         judge(f"{label} {target}", one, golden, tolerance)
         if not np.array_equal(one.view(np.uint8), two.view(np.uint8)):
             print(f"FAIL {label} {target}: two threads have other bits")
@@ -402,11 +402,13 @@ def rows_alone(lhs, rhs, dtype, target):
     }}
     """
 
+    function = compiled.function(text, target=target)
+
     def run(part):
         left = part if lhs == "mk" else np.ascontiguousarray(part.T)
         inputs = {"a": dtypes.narrow(left, dtype), "b": dtypes.narrow(b, dtype),
                   "c": np.zeros((len(part), n), np.float32)}  # fmt: skip
-        return varlen.run(text, inputs, target=target)["y"]
+        return function(inputs)["y"]
 
     whole = run(a)
     for rows in (1, 3, 5, 8, 9):

@@ -9,10 +9,14 @@ kv blocks and parts, which a schedule may make of another size.
 # CHECK: {{[1-9][0-9]*}} comparisons, 0 failed
 
 import functools
+import os
+import sys
 
 import numpy as np
 
-import varlen
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "Inputs"))
+import compiled
+
 from varlen import dtypes
 
 rng = np.random.default_rng(5)
@@ -57,7 +61,7 @@ def forward_text(dtype, heads, kv_heads, d, mask, schedule=""):
 
 def compare(text, dtype, heads, kv_heads, d, mask, queries, keys):
     global comparisons, failed
-    module = text(dtype, heads, kv_heads, d, mask)
+    function = compiled.function(text(dtype, heads, kv_heads, d, mask))
 
     def random(*shape):
         return dtypes.narrow(rng.standard_normal(shape), dtype)
@@ -75,7 +79,7 @@ def compare(text, dtype, heads, kv_heads, d, mask, queries, keys):
         }
         repeated["cu_q"] = np.arange(copies + 1, dtype=np.int32) * queries
         repeated["cu_k"] = np.arange(copies + 1, dtype=np.int32) * keys
-        return varlen.run(module, repeated, threads=threads)
+        return function(repeated, threads)
 
     golden = run(COPIES, 2)
     for threads in (1, 2, 3):
