@@ -1,5 +1,6 @@
 # Runs with `lit -v test` (the build is VARLEN_BUILD, or build/ beside test/)
-# and with `lit -v build/test`. VARLEN_ROUNDTRIP=1 sends every module that
+# and with `lit -v build/test`. .lit_test_times.txt has the longest tests, which lit starts
+# first where a build has no times of its own. VARLEN_ROUNDTRIP=1 sends every module that
 # varlen-opt reads through the textual and the bytecode form first.
 
 import ctypes
@@ -44,6 +45,8 @@ environment["PYTHONDONTWRITEBYTECODE"] = "1"
 environment["VARLEN_BUILD"] = build
 # Not the user's; what one build has compiled no other one takes.
 environment["VARLEN_CACHE_DIR"] = os.path.join(build, "test-cache")
+# lit's workers share the machine: numpy's products, too, take one thread each.
+environment["OPENBLAS_NUM_THREADS"] = "1"
 environment["QEMU_LD_PREFIX"] = "/usr/aarch64-linux-gnu"
 environment["FILECHECK_OPTS"] = " ".join(
     ["--enable-var-scope", "--allow-unused-prefixes=false", "--dump-input-filter=error"]
