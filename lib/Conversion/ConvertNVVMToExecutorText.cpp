@@ -39,6 +39,9 @@ struct Instruction {
   Type resultType;
 
   StringRef getName() const { return parts.front(); }
+  StringRef getOperand(size_t i) const {
+    return i < operands.size() ? operands[i] : StringRef();
+  }
   bool has(StringRef part) const { return llvm::is_contained(parts, part); }
 };
 } // namespace
@@ -76,10 +79,8 @@ static unsigned getRegisterBits(Type type) {
 
 /// Whether the first operand is the result, and there is one.
 static bool hasResult(const Instruction &instruction) {
-  if (!instruction.resultType || instruction.operands.empty())
-    return false;
-  StringRef operand = instruction.operands.front();
-  return operand == "$0" || operand == "%0";
+  StringRef operand = instruction.getOperand(0);
+  return instruction.resultType && (operand == "$0" || operand == "%0");
 }
 
 /// The value of a placeholder ($1 or %1) or an integer; null if it is neither,
@@ -101,17 +102,13 @@ static Value getValue(CallBuilder &b, const Instruction &instruction,
 
 static Value getOperand(CallBuilder &b, const Instruction &instruction,
                         size_t i) {
-  if (i >= instruction.operands.size())
-    return {};
-  return getValue(b, instruction, instruction.operands[i]);
+  return getValue(b, instruction, instruction.getOperand(i));
 }
 
 /// The address of [$1], [$1+16]; null if the operand is none.
 static Value getAddress(CallBuilder &b, const Instruction &instruction,
                         size_t i) {
-  if (i >= instruction.operands.size())
-    return {};
-  StringRef text = instruction.operands[i];
+  StringRef text = instruction.getOperand(i);
   if (!text.consume_front("[") || !text.consume_back("]"))
     return {};
   auto [base, offset] = text.split('+');
@@ -144,20 +141,7 @@ static Value getAddress(CallBuilder &b, const Instruction &instruction,
 /// Parts that say how exact an operation is, which the executor leaves open, or
 /// repeat the type.
 static bool isPrecision(StringRef part) {
-  return llvm::is_contained(
-      ArrayRef<StringRef>{"approx", "ftz", "rn", "full", "f", "f32"}, part);
-}
-
-/// The conversion to a pair of narrow floats, high operand first; null if it is
-/// none.
-static StringRef getPairFunction(const Instruction &instruction) {
-  if (instruction.getName() == "ff2bf16x2" ||
-      (instruction.getName() == "cvt" && instruction.has("bf16x2")))
-    return "varlen_sim_cvt_bf16x2";
-  if (instruction.getName() == "ff2f16x2" ||
-      (instruction.getName() == "cvt" && instruction.has("f16x2")))
-    return "varlen_sim_cvt_f16x2";
-  return "";
+  return llvm::is_contained({"approx", "ftz", "rn", "full", "f", "f32"}, part);
 }
 
 static Value lowerArithmetic(CallBuilder &b, const Instruction &instruction,
@@ -167,21 +151,27 @@ static Value lowerArithmetic(CallBuilder &b, const Instruction &instruction,
   StringRef name = instruction.getName();
   ArrayRef<StringRef> rest = ArrayRef(instruction.parts).drop_front();
   bool isExact = llvm::all_of(rest, isPrecision);
-  auto isF32 = [&](size_t count) {
+  auto isOf = [&](Type type, size_t count) {
     return inputs.size() == count && llvm::all_of(inputs, [&](Value value) {
-             return value.getType() == b.f32;
+             return value.getType() == type;
            });
   };
+  auto isF32 = [&](size_t count) { return isOf(b.f32, count); };
   if (llvm::is_contained({"ex2", "lg2", "rcp", "rsqrt", "tanh"}, name))
     return isExact && isF32(1) ? b.call(("varlen_sim_" + name).str(), b.f32,
                                         inputs, /*isPure=*/true)
                                : Value();
-  StringRef function = getPairFunction(instruction);
-  if (!function.empty()) {
+  // A pair of narrow floats, high operand first.
+  bool isPairOfBF16 =
+      name == "ff2bf16x2" || (name == "cvt" && instruction.has("bf16x2"));
+  if (isPairOfBF16 || name == "ff2f16x2" ||
+      (name == "cvt" && instruction.has("f16x2"))) {
     if (!isF32(2) || instruction.has("relu") || !instruction.has("rn"))
       return {};
-    return b.fromInteger(b.call(function, b.i32, inputs, true),
-                         instruction.resultType);
+    return b.fromInteger(
+        b.call(isPairOfBF16 ? "varlen_sim_cvt_bf16x2" : "varlen_sim_cvt_f16x2",
+               b.i32, inputs, true),
+        instruction.resultType);
   }
   if ((name == "cvt" && instruction.has("tf32") && instruction.has("rna")) ||
       (name == "f2tf32" && instruction.has("rna")))
@@ -211,9 +201,7 @@ static Value lowerArithmetic(CallBuilder &b, const Instruction &instruction,
     return keepsNaN
                ? Value(LLVM::MinimumOp::create(builder, loc, b.f32, inputs))
                : Value(LLVM::MinNumOp::create(builder, loc, b.f32, inputs));
-  if (name == "prmt" && inputs.size() == 3 &&
-      llvm::all_of(inputs,
-                   [&](Value value) { return value.getType() == b.i32; }))
+  if (name == "prmt" && isOf(b.i32, 3))
     return b.call("varlen_sim_prmt", b.i32, inputs, true);
   return {};
 }
@@ -234,7 +222,7 @@ static int64_t getOrder(const Instruction &instruction) {
   return VARLEN_SIM_WEAK;
 }
 
-/// Whether all parts but the first `skip` are ones that an access may have.
+/// Whether an access may have all parts that are not among `others`.
 static bool isPlainAccess(const Instruction &instruction,
                           ArrayRef<StringRef> others) {
   auto isKnown = [](StringRef part) {
@@ -348,10 +336,9 @@ static Lowered lowerAtomic(CallBuilder &b, const Instruction &instruction) {
   if (!type || !op || !address || !value ||
       !isPlainAccess(instruction, {typeName, opName}) ||
       instruction.operands.size() != first + 2 ||
-      getRegisterBits(value.getType()) != type->bits)
-    return Lowered::No;
-  if (first && (!hasResult(instruction) ||
-                getRegisterBits(instruction.resultType) != type->bits))
+      getRegisterBits(value.getType()) != type->bits ||
+      (first && (!hasResult(instruction) ||
+                 getRegisterBits(instruction.resultType) != type->bits)))
     return Lowered::No;
   Value old =
       callAtomic(b, *op, type->number, address, value,
@@ -379,9 +366,8 @@ static Lowered lowerCpAsync(CallBuilder &b, const Instruction &instruction) {
   if (!isPlain || !to || !from || !size || size.getType() != b.i32)
     return Lowered::No;
   Value sourceSize = getOperand(b, instruction, 3);
-  if (sourceSize && sourceSize.getType() != b.i32)
-    return Lowered::No;
-  if (instruction.operands.size() > (sourceSize ? 4 : 3))
+  if ((sourceSize && sourceSize.getType() != b.i32) ||
+      instruction.operands.size() > (sourceSize ? 4 : 3))
     return Lowered::No;
   return b.replaceWithCall(
       "varlen_sim_cp_async",
