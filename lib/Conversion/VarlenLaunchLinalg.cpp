@@ -161,6 +161,16 @@ static bool isOfHost(Value memory) {
   });
 }
 
+/// Takes memory from the stack, where `b` is, and frees it no more.
+static void moveToStack(OpBuilder &b, memref::AllocOp alloc) {
+  for (Operation *user : llvm::make_early_inc_range(alloc->getUsers()))
+    if (isa<memref::DeallocOp>(user))
+      user->erase();
+  Value memory = memref::AllocaOp::create(b, alloc.getLoc(), alloc.getType());
+  alloc.replaceAllUsesWith(memory);
+  alloc.erase();
+}
+
 /// Puts it on the host's stack.
 static void placeHostMemory(ModuleOp module) {
   SmallVector<memref::AllocOp> allocs;
@@ -173,12 +183,7 @@ static void placeHostMemory(ModuleOp module) {
   for (memref::AllocOp op : allocs) {
     auto function = op->getParentOfType<func::FuncOp>();
     OpBuilder b = OpBuilder::atBlockBegin(&function.getBody().front());
-    for (Operation *user : llvm::make_early_inc_range(op->getUsers()))
-      if (isa<memref::DeallocOp>(user))
-        user->erase();
-    Value memory = memref::AllocaOp::create(b, op.getLoc(), op.getType());
-    op.replaceAllUsesWith(memory);
-    op.erase();
+    moveToStack(b, op);
   }
 }
 
@@ -213,14 +218,8 @@ static void placeThreadMemory(gpu::LaunchOp launch) {
   SmallVector<memref::AllocOp> allocs;
   launch.getBody().walk([&](memref::AllocOp op) { allocs.push_back(op); });
   OpBuilder b = OpBuilder::atBlockBegin(&launch.getBody().front());
-  for (memref::AllocOp alloc : allocs) {
-    for (Operation *user : llvm::make_early_inc_range(alloc->getUsers()))
-      if (isa<memref::DeallocOp>(user))
-        user->erase();
-    Value memory = memref::AllocaOp::create(b, alloc.getLoc(), alloc.getType());
-    alloc.replaceAllUsesWith(memory);
-    alloc.erase();
-  }
+  for (memref::AllocOp alloc : allocs)
+    moveToStack(b, alloc);
 }
 
 /// Constants that kernels read are in their module.
