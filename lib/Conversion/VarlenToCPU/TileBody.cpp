@@ -8,6 +8,8 @@
 
 #include "TileBody.h"
 
+#include "varlen/Dialect/Varlen/Utils/TileLoops.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;

@@ -9,6 +9,7 @@
 #include "TileLoop.h"
 
 #include "CPUTileMemory.h"
+#include "varlen/Dialect/Varlen/Utils/TileLoops.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -18,19 +19,6 @@
 
 using namespace mlir;
 using namespace mlir::varlen;
-
-SmallVector<OpOperand *> varlen::getNumbers(StepOpInterface step) {
-  SmallVector<StepFactor> factors = step.getFactors();
-  SmallVector<OpOperand *> numbers;
-  for (OpOperand &operand : step->getOpOperands())
-    if (isa<RankedTensorType>(operand.get().getType()) &&
-        !step.isDpsInit(&operand) &&
-        llvm::none_of(factors, [&](const StepFactor &factor) {
-          return factor.operand == &operand;
-        }))
-      numbers.push_back(&operand);
-  return numbers;
-}
 
 //===----------------------------------------------------------------------===//
 // What both kinds of loops have

@@ -27,9 +27,6 @@ struct TileLoop {
   }
 };
 
-/// The operands of a step that are numbers of queries.
-SmallVector<OpOperand *> getNumbers(StepOpInterface step);
-
 /// Verifies each operation of `tiles`, a loop over queries or over sequences,
 /// as a CPU converts it with that schedule.
 FailureOr<TileLoop> verifyTileLoop(ForTilesOp tiles, CPUScheduleAttr schedule);

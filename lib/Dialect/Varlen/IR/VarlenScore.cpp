@@ -80,8 +80,9 @@ SmallVector<BlockArgument> varlen::getTableArguments(Block *score) {
   return getCaptureArguments(score, /*areTables=*/true);
 }
 
-/// Whether `value` is computed from `source`, both of one block.
-static bool dependsOn(Value value, Value source) {
+bool varlen::dependsOn(Value value, Value source) {
+  if (!value)
+    return false;
   SetVector<Value> reached;
   reached.insert(value);
   for (size_t i = 0; i < reached.size(); ++i)
@@ -168,8 +169,7 @@ static LogicalResult verifySignature(Operation *op, Block *score,
       return error << yield->getOperandTypes();
     return error << "'" << score->back().getName() << "'";
   }
-  if (Value visible = getVisible(score);
-      visible && dependsOn(visible, score->getArgument(Score)))
+  if (dependsOn(getVisible(score), score->getArgument(Score)))
     return op->emitOpError("expected positions and captures to say whether a "
                            "key is visible, got what depends on the score");
   return success();

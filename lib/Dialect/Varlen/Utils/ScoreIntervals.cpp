@@ -20,21 +20,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
-#include "llvm/ADT/SetVector.h"
-
 using namespace mlir;
 using namespace mlir::varlen;
-
-/// What a value is computed from, itself included.
-static SetVector<Value> getSlice(Value value) {
-  SetVector<Value> reached;
-  if (value)
-    reached.insert(value);
-  for (size_t i = 0; i < reached.size(); ++i)
-    if (Operation *op = reached[i].getDefiningOp())
-      reached.insert_range(op->getOperands());
-  return reached;
-}
 
 namespace {
 
@@ -137,9 +124,8 @@ ConditionEmitter::ConditionEmitter(IndexBuilder &index, Block *score,
         numbers.setCapture(lookup.getEntry(), range);
         known.insert(lookup);
       }
-  SetVector<Value> slice = getSlice(visible);
   for (Operation &op : score->without_terminator()) {
-    if (op.getNumResults() != 1 || !slice.contains(op.getResult(0)) ||
+    if (op.getNumResults() != 1 || !dependsOn(visible, op.getResult(0)) ||
         known.contains(&op))
       continue;
     Value result = op.getResult(0);
@@ -290,8 +276,8 @@ ConditionEmitter::Condition ConditionEmitter::decide(Operation &op) {
 //===----------------------------------------------------------------------===//
 
 bool varlen::visibilityReadsCapture(Block *score, unsigned capture) {
-  return score && getSlice(getVisible(score))
-                      .contains(getNumberArguments(score)[capture]);
+  return score &&
+         dependsOn(getVisible(score), getNumberArguments(score)[capture]);
 }
 
 bool varlen::isByQuery(LookupOp lookup) {
@@ -301,13 +287,12 @@ bool varlen::isByQuery(LookupOp lookup) {
 
 SmallVector<LookupOp> varlen::getVisibilityLookups(Block *score) {
   SmallVector<LookupOp> lookups;
-  SetVector<Value> slice = getSlice(getVisible(score));
   if (score)
     for (auto lookup : score->getOps<LookupOp>()) {
       auto table = dyn_cast<BlockArgument>(lookup.getTable());
       bool isByKey = lookup.getIndex() == score->getArgument(KeyPosition);
-      if (slice.contains(lookup.getEntry()) && table && isOfKeys(table) &&
-          (isByKey || isByQuery(lookup)))
+      if (dependsOn(getVisible(score), lookup.getEntry()) && table &&
+          isOfKeys(table) && (isByKey || isByQuery(lookup)))
         lookups.push_back(lookup);
     }
   return lookups;

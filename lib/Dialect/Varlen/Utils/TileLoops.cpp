@@ -141,3 +141,16 @@ FailureOr<unsigned> varlen::convertTileLoops(
   }
   return count;
 }
+
+SmallVector<OpOperand *> varlen::getNumbers(StepOpInterface step) {
+  SmallVector<StepFactor> factors = step.getFactors();
+  SmallVector<OpOperand *> numbers;
+  for (OpOperand &operand : step->getOpOperands())
+    if (isa<RankedTensorType>(operand.get().getType()) &&
+        !step.isDpsInit(&operand) &&
+        llvm::none_of(factors, [&](const StepFactor &factor) {
+          return factor.operand == &operand;
+        }))
+      numbers.push_back(&operand);
+  return numbers;
+}

@@ -45,6 +45,10 @@ bool changesScores(Block *score);
 /// there is no region.
 Value getVisible(Block *score);
 
+/// Whether a value of a score region, if it is not null, is computed from
+/// another one.
+bool dependsOn(Value value, Value source);
+
 /// Of how many kinds the numbers of a query are that say which keys it sees:
 /// its position, and captures.
 int64_t countVisibleKinds(Block *score);

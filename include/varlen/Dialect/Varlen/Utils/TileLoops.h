@@ -53,6 +53,9 @@ FailureOr<unsigned> convertTileLoops(
     Operation *root,
     function_ref<LogicalResult(const BatchLoops &, OpBuilder &)> convert);
 
+/// The operands of a step that are numbers of queries.
+SmallVector<OpOperand *> getNumbers(StepOpInterface step);
+
 /// Whether a loop has an operation of that kind.
 template <typename Op> bool hasOp(ForTilesOp loop) {
   return !loop.getBody()->getOps<Op>().empty();
