@@ -114,8 +114,7 @@ Value ProductCutter::emitProduct(Value row, Value column, int64_t columns,
   auto next = linalg::ContractOp::create(b, TypeRange{sum.getType()},
                                          ValueRange{lhs, rhs}, ValueRange{sum},
                                          op.getIndexingMapsAttr());
-  if (op->hasAttr(kAddLastAttrName))
-    next->setAttr(kAddLastAttrName, b.getUnitAttr());
+  next->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   return next.getResult(0);
 }
 
