@@ -32,7 +32,6 @@ import varlen
 from varlen import scores
 
 
-
 def both_ways(size):
     """Chunks whose queries see the keys ahead, too: no mask has that."""
     return scores.Score(

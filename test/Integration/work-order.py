@@ -28,19 +28,8 @@ import varlen
 from varlen import scores
 
 Region = importlib.import_module("hidden-blocks").Region
+both_ways = importlib.import_module("visited-blocks").both_ways
 CHIP = "sm_80"
-
-
-def both_ways(size):
-    """Chunks whose queries see the keys ahead, too: no mask has that."""
-    return scores.Score(
-        f"both_ways({size})",
-        lambda type: f"""%size = arith.constant {size} : i32
-            %of_query = arith.floordivsi %query, %size : i32
-            %of_key = arith.floordivsi %key, %size : i32
-            %visible = arith.cmpi eq, %of_query, %of_key : i32""",
-        None, None, {}, lambda query, key: query // size == key // size,
-    )  # fmt: skip
 
 
 @dataclasses.dataclass
