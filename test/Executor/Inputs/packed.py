@@ -42,7 +42,7 @@ FORWARD = {
     "forward-d40": group("f16", 2, 1, 40, 72, (16, -1), past_k=3),
     "forward-f32": group("f32", 2, 2, 64, 64, CAUSAL, past_q=5),
     "forward-score": group("bf16", 2, 1, 64, 64, CAUSAL, past_q=5, score="capped_alibi"),
-    "forward-hidden": group("bf16", 2, 2, 64, 64, (120, 40), past_q=5, score="prefix_lm"),
+    "forward-hidden": group("bf16", 2, 2, 64, 64, (180, 40), past_q=5, score="prefix_lm"),
 }
 
 
@@ -147,6 +147,10 @@ def inputs(group, kind=harness):
         yield made
     if kind is harness:
         yield loud(kind.make_inputs(group))
+    if group.score == "prefix_lm":
+        # Blocks that no row of a tile of many sees a part of only.
+        made = kind.make_inputs(group)
+        yield {**made, "prefix": made["prefix"] + np.float32(100)}
     yield from broken(kind.make_inputs(group))
 
 
