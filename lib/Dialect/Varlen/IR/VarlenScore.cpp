@@ -15,8 +15,6 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
-#include "llvm/ADT/SetVector.h"
-
 using namespace mlir;
 using namespace mlir::varlen;
 
@@ -80,15 +78,18 @@ SmallVector<BlockArgument> varlen::getTableArguments(Block *score) {
   return getCaptureArguments(score, /*areTables=*/true);
 }
 
-bool varlen::dependsOn(Value value, Value source) {
-  if (!value)
-    return false;
+SetVector<Value> varlen::getSources(Value value) {
   SetVector<Value> reached;
-  reached.insert(value);
+  if (value)
+    reached.insert(value);
   for (size_t i = 0; i < reached.size(); ++i)
     if (Operation *op = reached[i].getDefiningOp())
       reached.insert_range(op->getOperands());
-  return reached.contains(source);
+  return reached;
+}
+
+bool varlen::dependsOn(Value value, Value source) {
+  return getSources(value).contains(source);
 }
 
 /// Whether a lookup is of the number that a key has.

@@ -124,8 +124,9 @@ ConditionEmitter::ConditionEmitter(IndexBuilder &index, Block *score,
         numbers.setCapture(lookup.getEntry(), range);
         known.insert(lookup);
       }
+  SetVector<Value> sources = getSources(visible);
   for (Operation &op : score->without_terminator()) {
-    if (op.getNumResults() != 1 || !dependsOn(visible, op.getResult(0)) ||
+    if (op.getNumResults() != 1 || !sources.contains(op.getResult(0)) ||
         known.contains(&op))
       continue;
     Value result = op.getResult(0);
@@ -287,12 +288,13 @@ bool varlen::isByQuery(LookupOp lookup) {
 
 SmallVector<LookupOp> varlen::getVisibilityLookups(Block *score) {
   SmallVector<LookupOp> lookups;
+  SetVector<Value> sources = getSources(getVisible(score));
   if (score)
     for (auto lookup : score->getOps<LookupOp>()) {
       auto table = dyn_cast<BlockArgument>(lookup.getTable());
       bool isByKey = lookup.getIndex() == score->getArgument(KeyPosition);
-      if (dependsOn(getVisible(score), lookup.getEntry()) && table &&
-          isOfKeys(table) && (isByKey || isByQuery(lookup)))
+      if (sources.contains(lookup.getEntry()) && table && isOfKeys(table) &&
+          (isByKey || isByQuery(lookup)))
         lookups.push_back(lookup);
     }
   return lookups;

@@ -22,6 +22,8 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/Operation.h"
 
+#include "llvm/ADT/SetVector.h"
+
 namespace mlir::varlen {
 
 /// Arguments of a score region; those of captures follow.
@@ -44,6 +46,10 @@ bool changesScores(Block *score);
 /// The value that says whether a key is visible; null if all keys are, or if
 /// there is no region.
 Value getVisible(Block *score);
+
+/// What a value of a score region is computed from, itself included; nothing
+/// for null.
+SetVector<Value> getSources(Value value);
 
 /// Whether a value of a score region, if it is not null, is computed from
 /// another one.
