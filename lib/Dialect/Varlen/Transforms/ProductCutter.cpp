@@ -8,6 +8,8 @@
 
 #include "ProductCutter.h"
 
+#include "varlen/Dialect/Varlen/Utils/Body.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 

@@ -9,6 +9,7 @@
 #include "ScoreBand.h"
 
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Utils/Body.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
@@ -82,20 +83,6 @@ bool varlen::isMaskOfKeys(linalg::GenericOp op) {
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
   return maps[0].isIdentity() && maps[3].isIdentity() &&
          !maps[1].isFunctionOfDim(0) && !maps[2].isFunctionOfDim(0);
-}
-
-void varlen::moveIndices(OpBuilder &b, linalg::GenericOp op,
-                         ValueRange origin) {
-  OpBuilder::InsertionGuard guard(b);
-  for (auto index :
-       llvm::make_early_inc_range(op.getBody()->getOps<linalg::IndexOp>())) {
-    if (index.getDim() >= origin.size())
-      continue;
-    b.setInsertionPointAfter(index);
-    Value moved =
-        arith::AddIOp::create(b, index.getLoc(), index, origin[index.getDim()]);
-    index.getResult().replaceAllUsesExcept(moved, moved.getDefiningOp());
-  }
 }
 
 Value varlen::emitMaskOfRows(ImplicitLocOpBuilder &b, linalg::GenericOp mask,

@@ -51,11 +51,6 @@ linalg::GenericOp getMask(Value tile);
 /// Whether the operation masks a tile whose rows are keys.
 bool isMaskOfKeys(linalg::GenericOp op);
 
-/// Adds to the indices that the body reads where the operation, which is part
-/// of one with larger loops, has its first element of them. upstream's
-/// offsetIndices makes affine.apply of it, which has no vector form.
-void moveIndices(OpBuilder &b, linalg::GenericOp op, ValueRange origin);
-
 /// `tile`, which is some rows from `row` on of what an operation masks, masked
 /// in place by the limits of its columns.
 Value emitMaskOfRows(ImplicitLocOpBuilder &b, linalg::GenericOp mask,

@@ -15,6 +15,7 @@
 #include "ScoreBand.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/Utils/Body.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 #include "varlen/Dialect/Varlen/Utils/PairMap.h"
 

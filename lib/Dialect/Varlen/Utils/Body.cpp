@@ -10,6 +10,7 @@
 
 #include "varlen/Interfaces/VJPInterface.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -37,6 +38,20 @@ bool varlen::variesAlong(linalg::LinalgOp op, Value value, unsigned dim) {
   return llvm::any_of(getDependencies(inner), [&](Value dependency) {
     return variesAlong(op, dependency, dim);
   });
+}
+
+void varlen::moveIndices(OpBuilder &b, linalg::GenericOp op,
+                         ValueRange origin) {
+  OpBuilder::InsertionGuard guard(b);
+  for (auto index :
+       llvm::make_early_inc_range(op.getBody()->getOps<linalg::IndexOp>())) {
+    if (index.getDim() >= origin.size())
+      continue;
+    b.setInsertionPointAfter(index);
+    Value moved =
+        arith::AddIOp::create(b, index.getLoc(), index, origin[index.getDim()]);
+    index.getResult().replaceAllUsesExcept(moved, moved.getDefiningOp());
+  }
 }
 
 void varlen::eraseDeadOps(Block &block) {

@@ -20,6 +20,11 @@ bool isReduced(linalg::LinalgOp op, OpOperand &init);
 /// loop.
 bool variesAlong(linalg::LinalgOp op, Value value, unsigned dim);
 
+/// Adds to the indices that the body reads where the operation, which is part
+/// of one with larger loops, has its first element of them. upstream's
+/// offsetIndices makes affine.apply of it, which has no vector form.
+void moveIndices(OpBuilder &b, linalg::GenericOp op, ValueRange origin);
+
 /// Erases the operations of a block that nothing needs, last ones first.
 void eraseDeadOps(Block &block);
 
