@@ -52,7 +52,8 @@ public:
     call(function, Type(), arguments);
   }
   /// The index of "file:line:col (op)".
-  Value site();
+  int64_t siteIndex();
+  Value site() { return i32Constant(siteIndex()); }
 
   Value i32Constant(int64_t value);
   /// The same pointer in address space 0.
@@ -122,6 +123,8 @@ struct MmaKind {
 };
 /// Nothing if the executor does not have it.
 std::optional<MmaKind> getMmaKind(NVVM::MmaOp op);
+/// Whether the tiles are those that varlen_sim_ldmatrix has.
+bool hasMatrixShape(NVVM::LdMatrixOp op);
 
 // Synchronisation: barriers, mbarriers, fences, clusters, control.
 Lowered lowerSync(CallBuilder &b);
@@ -137,7 +140,7 @@ Lowered lowerMath(CallBuilder &b);
 Lowered lowerText(CallBuilder &b);
 // Loads, stores, atomics, memory intrinsics.
 Lowered lowerMemory(CallBuilder &b);
-// mma.sync, where several can go in one call.
+// mma.sync and ldmatrix, where several can go in one call.
 void lowerBatches(CallBuilder &b, LLVM::LLVMFuncOp function);
 // wgmma: everything in the function that its accumulators are part of.
 LogicalResult lowerAccumulators(CallBuilder &b, LLVM::LLVMFuncOp function);

@@ -1,4 +1,4 @@
-//===- ConvertNVVMToExecutorBatch.cpp - Several mma.sync in one call ------===//
+//===- ConvertNVVMToExecutorBatch.cpp - Several collectives in one call ---===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,15 +7,23 @@
 //===----------------------------------------------------------------------===//
 //
 // Each call for a warp collective costs the executor a switch between all lanes
-// of the warp, more than the product itself. A product has no side effects: it
-// is done as late as its result is first used by something else than another
-// product's accumulator, and all that wait by then go in one call.
+// of the warp, more than a product or a load of matrices itself.
+//
+// A product has no side effects: it is done as late as its result is first used
+// by something else than another product's accumulator, and all that wait by
+// then go in one call.
+//
+// A load reads memory: it is done as early as right behind the load before it,
+// if nothing between them has an effect, and those that follow each other go in
+// one call.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ConvertNVVMToExecutor.h"
 
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace mlir::varlen::executor;
@@ -23,6 +31,10 @@ using namespace mlir::varlen::executor;
 /// The most that varlen_sim_mma_batch takes is 255; a kernel's stack has the
 /// operands of all.
 static constexpr size_t maxBatch = 64;
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
 
 namespace {
 /// Products that one call does.
@@ -115,7 +127,33 @@ void Collector::run(Block &block) {
   }
 }
 
-static void lowerBatch(CallBuilder &b, Batch &batch) {
+/// Reads what uses of an operation's result want from words in memory that are
+/// written at `end`: parts where they are taken, so that they need not be kept
+/// from there on.
+static void readResult(CallBuilder &b, Operation *op, Operation *end,
+                       Value words, int64_t first) {
+  Value result = op->getResult(0);
+  for (Operation *user : llvm::make_early_inc_range(result.getUsers())) {
+    auto extract = dyn_cast<LLVM::ExtractValueOp>(user);
+    if (!extract)
+      continue;
+    bool isBefore =
+        extract->getBlock() == end->getBlock() && extract->isBeforeInBlock(end);
+    b.get().setInsertionPoint(isBefore ? end : extract);
+    Value word = LLVM::LoadOp::create(
+        b.get(), extract.getLoc(), extract.getType(),
+        b.element(words, b.i32, first + extract.getPosition()[0]));
+    extract.replaceAllUsesWith(word);
+    extract.erase();
+  }
+  if (result.use_empty())
+    return;
+  b.get().setInsertionPoint(end);
+  result.replaceAllUsesWith(
+      b.loadWords(b.element(words, b.i32, first), result.getType()));
+}
+
+static void lowerProducts(CallBuilder &b, Batch &batch) {
   NVVM::MmaOp first = batch.products[0];
   MmaKind kind = *getMmaKind(first);
   auto count = static_cast<int64_t>(batch.products.size());
@@ -145,38 +183,92 @@ static void lowerBatch(CallBuilder &b, Batch &batch) {
          {operands, results, b.constantWords(batch.chain), b.i32Constant(count),
           b.i32Constant(kind.type), b.i32Constant(kind.k),
           b.i32Constant(kind.accumulator), site});
-  // Results stay in their own slots until somebody wants them.
-  for (auto [i, product] : llvm::enumerate(batch.products)) {
-    int64_t base = static_cast<int64_t>(i) * numResults;
-    for (Operation *user : llvm::make_early_inc_range(product->getUsers())) {
-      auto extract = dyn_cast<LLVM::ExtractValueOp>(user);
-      if (!extract)
-        continue;
-      bool isBefore = extract->getBlock() == batch.end->getBlock() &&
-                      extract->isBeforeInBlock(batch.end);
-      b.get().setInsertionPoint(isBefore ? batch.end : extract);
-      Value word = LLVM::LoadOp::create(
-          b.get(), extract.getLoc(), extract.getType(),
-          b.element(results, b.i32, base + extract.getPosition()[0]));
-      extract.replaceAllUsesWith(word);
-      extract.erase();
-    }
-    if (!product->use_empty()) {
-      b.get().setInsertionPoint(batch.end);
-      Value words = b.element(results, b.i32, base);
-      product.getRes().replaceAllUsesWith(
-          b.loadWords(words, product.getRes().getType()));
-    }
-  }
+  for (auto [i, product] : llvm::enumerate(batch.products))
+    readResult(b, product, batch.end, results,
+               static_cast<int64_t>(i) * numResults);
   for (NVVM::MmaOp product : llvm::reverse(batch.products))
     product.erase();
 }
 
+//===----------------------------------------------------------------------===//
+// Loads
+//===----------------------------------------------------------------------===//
+
+/// Moves a load right behind `last`, and what its address is computed from in
+/// front of `first`, unless that has an effect, as another load has.
+static bool moveUp(NVVM::LdMatrixOp load, NVVM::LdMatrixOp first,
+                   NVVM::LdMatrixOp last) {
+  BackwardSliceOptions options;
+  options.filter = [&](Operation *op) {
+    return op->getBlock() == first->getBlock() && !op->isBeforeInBlock(first);
+  };
+  SetVector<Operation *> slice;
+  if (failed(getBackwardSlice(load.getOperation(), &slice, options)) ||
+      !llvm::all_of(slice, isMemoryEffectFree))
+    return false;
+  for (Operation *op : slice)
+    op->moveBefore(first);
+  load->moveAfter(last);
+  return true;
+}
+
+/// Moves the loads of each batch of a block together.
+static void
+collectLoads(Block &block,
+             SmallVectorImpl<SmallVector<NVVM::LdMatrixOp>> &batches) {
+  SmallVector<NVVM::LdMatrixOp> current;
+  auto end = [&] {
+    if (current.size() > 1)
+      batches.push_back(current);
+    current.clear();
+  };
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    auto load = dyn_cast<NVVM::LdMatrixOp>(op);
+    if (load && hasMatrixShape(load)) {
+      if (!current.empty() && (current.size() == maxBatch ||
+                               !moveUp(load, current.front(), current.back())))
+        end();
+      current.push_back(load);
+    } else if (!isa<NVVM::MmaOp>(op) && !isMemoryEffectFree(&op)) {
+      end();
+    }
+  }
+  end();
+}
+
+static void lowerLoads(CallBuilder &b,
+                       MutableArrayRef<NVVM::LdMatrixOp> loads) {
+  b.setOp(loads.front());
+  Value rows = b.sharedStackSlot(b.pointer, maxBatch);
+  Value registers = b.stackSlot(b.i32, static_cast<int64_t>(4 * loads.size()));
+  SmallVector<int32_t> words;
+  for (auto [i, load] : llvm::enumerate(loads)) {
+    b.setOp(load);
+    LLVM::StoreOp::create(b.get(), b.getLoc(), b.flat(load.getPtr()),
+                          b.element(rows, b.pointer, static_cast<int64_t>(i)));
+    bool transposed = load.getLayout() == NVVM::MMALayout::col;
+    words.append({static_cast<int32_t>(load.getNum()), transposed,
+                  static_cast<int32_t>(b.siteIndex())});
+  }
+  b.call("varlen_sim_ldmatrix_batch",
+         {rows, registers, b.constantWords(words),
+          b.i32Constant(static_cast<int64_t>(loads.size()))});
+  for (auto [i, load] : llvm::enumerate(loads))
+    readResult(b, load, loads.back(), registers, static_cast<int64_t>(4 * i));
+  for (NVVM::LdMatrixOp load : loads)
+    load.erase();
+}
+
 void mlir::varlen::executor::lowerBatches(CallBuilder &b,
                                           LLVM::LLVMFuncOp function) {
-  SmallVector<Batch> batches;
-  for (Block &block : function.getBody())
-    Collector(batches).run(block);
-  for (Batch &batch : batches)
-    lowerBatch(b, batch);
+  SmallVector<SmallVector<NVVM::LdMatrixOp>> loads;
+  SmallVector<Batch> products;
+  for (Block &block : function.getBody()) {
+    collectLoads(block, loads);
+    Collector(products).run(block);
+  }
+  for (MutableArrayRef<NVVM::LdMatrixOp> batch : loads)
+    lowerLoads(b, batch);
+  for (Batch &batch : products)
+    lowerProducts(b, batch);
 }

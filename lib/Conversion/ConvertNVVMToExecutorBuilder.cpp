@@ -55,7 +55,7 @@ Value CallBuilder::call(StringRef function, Type result, ValueRange arguments,
   return result ? call.getResult() : Value();
 }
 
-Value CallBuilder::site() {
+int64_t CallBuilder::siteIndex() {
   std::string text;
   llvm::raw_string_ostream stream(text);
   if (auto file = getLoc()->findInstanceOf<FileLineColRange>())
@@ -67,7 +67,7 @@ Value CallBuilder::site() {
   // Calls that stand for one operation share its site.
   if (sites.empty() || sites.back() != text)
     sites.push_back(text);
-  return i32Constant(static_cast<int64_t>(sites.size()) - 1);
+  return static_cast<int64_t>(sites.size()) - 1;
 }
 
 Value CallBuilder::i32Constant(int64_t value) {

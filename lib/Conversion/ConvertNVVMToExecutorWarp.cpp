@@ -68,8 +68,12 @@ static bool is8x8x16(NVVM::LdStMatrixShapeAttr shape,
          type == NVVM::LdStMatrixEltType::B16;
 }
 
+bool executor::hasMatrixShape(NVVM::LdMatrixOp op) {
+  return is8x8x16(op.getShape(), op.getEltType());
+}
+
 static Lowered lower(NVVM::LdMatrixOp op, CallBuilder &b) {
-  if (!is8x8x16(op.getShape(), op.getEltType()))
+  if (!hasMatrixShape(op))
     return b.refuse("a shape other than 8x8 of 16 bits");
   Value registers = b.sharedStackSlot(b.i32, 4);
   bool transposed = op.getLayout() == NVVM::MMALayout::col;

@@ -171,6 +171,16 @@ void varlen_sim_ldmatrix(void *row, uint32_t num, uint32_t transposed,
 void varlen_sim_stmatrix(void *row, uint32_t num, uint32_t transposed,
                          const void *registers, uint32_t site);
 
+typedef struct varlen_sim_matrix_load {
+  uint32_t num, transposed, site;
+} varlen_sim_matrix_load;
+/// `count` (at least 1) such loads at once: a thread switch costs more than a
+/// load, and nothing is written between them. Load i is of the row rows[i]; its
+/// words start at word 4 i of `registers`.
+void varlen_sim_ldmatrix_batch(void *const *rows, void *registers,
+                               const varlen_sim_matrix_load *loads,
+                               uint32_t count);
+
 /// NVVM's MMATypes.
 enum {
   VARLEN_SIM_MMA_F16 = 0,

@@ -276,6 +276,38 @@ static void testLdMatrix(uint32_t num, bool transposed) {
       }
 }
 
+/// A batch gives what its loads give one by one.
+static void testLoadBatch() {
+  expectClean("ldmatrix batch", {}, [&] {
+    uint32_t lane = tid();
+    for (uint32_t i = 0; i < 8; ++i)
+      store<uint16_t>(lane * 16 + i * 2, static_cast<uint16_t>(lane * 8 + i),
+                      AT);
+    varlen_sim_syncwarp(~0U, AT);
+    const uint32_t count = 4;
+    varlen_sim_matrix_load loads[count] = {
+        {4, 0, AT}, {4, 1, AT}, {1, 1, AT}, {2, 0, AT}};
+    void *rows[count];
+    uint32_t batch[count][4] = {}, single[count][4] = {};
+    for (uint32_t i = 0; i < count; ++i)
+      rows[i] = smem((lane + 5 * i) % 32 * 16);
+    varlen_sim_ldmatrix_batch(rows, batch, loads, count);
+    for (uint32_t i = 0; i < count; ++i)
+      varlen_sim_ldmatrix(rows[i], loads[i].num, loads[i].transposed, single[i],
+                          AT);
+    EXPECT(!memcmp(batch, single, sizeof(batch)), "lane %u", lane);
+  });
+  // What is wrong is about the load, not about the batch.
+  expectReport("row of a batch outside", "line 1234: ", {}, [] {
+    varlen_sim_matrix_load loads[] = {{1, 0, AT}, {1, 0, 1234}};
+    uint32_t registers[2][4];
+    store<uint64_t>(tid() * 8, 0, AT);
+    varlen_sim_syncwarp(~0U, AT);
+    void *rows[] = {smem(0), smem(tid() % 8 * 16 + 4096)};
+    varlen_sim_ldmatrix_batch(rows, registers, loads, 2);
+  });
+}
+
 /// stmatrix is the inverse of ldmatrix.
 static void testStMatrix(uint32_t num, bool transposed) {
   uint16_t memory[4][64];
@@ -376,6 +408,7 @@ int main() {
       testLdMatrix(num, transposed);
       testStMatrix(num, transposed);
     }
+  testLoadBatch();
   testConflicts();
   testFaults();
   return summary();
