@@ -148,8 +148,10 @@ def inputs(group, kind=harness):
     if kind is harness:
         yield loud(kind.make_inputs(group))
     if group.score == "prefix_lm":
-        # Blocks that no row of a tile of many sees a part of only.
-        made = kind.make_inputs(group)
+        # Blocks that no row of a tile of many sees a part of only; rows in all of its
+        # fragments, of which some are 72 rows from its first.
+        longer = sequences((220, 220)) + group.sequences[1:]
+        made = kind.make_inputs(dataclasses.replace(group, sequences=longer))
         yield {**made, "prefix": made["prefix"] + np.float32(100)}
     yield from broken(kind.make_inputs(group))
 
