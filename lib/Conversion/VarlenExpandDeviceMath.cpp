@@ -8,6 +8,7 @@
 
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Kernel/Transforms/Transforms.h"
+#include "varlen/Dialect/Varlen/Utils/ExpandTanh.h"
 #include "varlen/Dialect/Varlen/Utils/ReduceAngle.h"
 
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
@@ -76,6 +77,11 @@ static bool isMath(Operation *op) {
 /// others make of f64.
 static LogicalResult expand(Operation *kernel) {
   kernel->walk(reduceAngle);
+  // A division that is rounded takes a GPU eight instructions and a branch.
+  kernel->walk([](math::TanhOp op) {
+    if (getElementTypeOrSelf(op.getType()).isF32())
+      expandTanh(op, arith::FastMathFlags::afn);
+  });
   SmallVector<Operation *> ops;
   kernel->walk([&](Operation *op) {
     if (isMath(op) &&

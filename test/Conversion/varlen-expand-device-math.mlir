@@ -23,6 +23,21 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // One polynomial for small numbers; an exp2 and an approximate division for others.
+  // CHECK-LABEL: gpu.func @tanh
+  // CHECK-COUNT-5: math.fma
+  // CHECK-NOT: math.fma
+  // CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
+  // CHECK: arith.divf %{{.*}}, %{{.*}} fastmath<afn> : f32
+  // CHECK: llvm.call_intrinsic "llvm.copysign.f32"
+  // CHECK: arith.select
+  gpu.func @tanh(%x: f32, %y: memref<8xf32>) kernel {
+    %i = gpu.thread_id x
+    %0 = math.tanh %x : f32
+    memref.store %0, %y[%i] : memref<8xf32>
+    gpu.return
+  }
+
   // CHECK-LABEL: gpu.func @instructions
   // CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
   // CHECK: %[[ROOT:.*]] = llvm.call_intrinsic "llvm.sqrt.f32"

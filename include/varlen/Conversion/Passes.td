@@ -384,10 +384,10 @@ def VarlenExpandDeviceMath : Pass<"varlen-expand-device-math"> {
 
     *Requires*: nothing. *Guarantees*: in kernels, no operation of math but those
     that LLVM has for GPUs; an error names one that has no form there. *Numerics*:
-    a polynomial is off by a few units in the last place of f32; `sin` and `cos` by
-    1e-6 up to 10^5, and by as many times more as the angle is larger; `powf` is
-    `exp(y * log(x))`, off by as many more as that product is large; `exp2` gives 0
-    where f32 has less than all of its places.
+    a polynomial is off by a few units in the last place of f32, `tanh` by at most
+    3; `sin` and `cos` by 1e-6 up to 10^5, and by as many times more as the angle is
+    larger; `powf` is `exp(y * log(x))`, off by as many more as that product is
+    large; `exp2` gives 0 where f32 has less than all of its places.
 
     ```mlir
     %y = math.rsqrt %x : bf16

@@ -218,6 +218,20 @@ TileBuilder::State TileBuilder::emitSteps(const Pipeline &pipeline,
   return state;
 }
 
+void TileBuilder::emitItems(Value block, Value grid, Value count,
+                            function_ref<void(Value)> emitTile) {
+  emitLoop(b, block, count, grid, [&](Value i) {
+    // From i alone, so that nothing more lives in a register during an item.
+    Value begin = narrow.mul(narrow.div(i, grid), grid);
+    Value left = narrow.div(narrow.sub(count, begin), grid);
+    Value isOdd =
+        narrow.less(narrow.constant(0), narrow.rem(left, narrow.constant(2)));
+    Value last = narrow.add(begin, narrow.sub(grid, narrow.constant(1)));
+    Value reversed = narrow.sub(last, narrow.sub(i, begin));
+    emitTile(narrow.select(isOdd, reversed, i));
+  });
+}
+
 LogicalResult TileBuilder::emitPersistent(const GPUWorkTiles &work,
                                           function_ref<void()> prepare,
                                           function_ref<void(Value)> emitTile) {
@@ -238,8 +252,8 @@ LogicalResult TileBuilder::emitPersistent(const GPUWorkTiles &work,
                Value count =
                    index.mul(index.load(work.count, index.constant(0)),
                              batch.getKvHeads());
-               emitLoop(b, narrow.cast(block), narrow.cast(count),
-                        narrow.cast(grid), emitTile);
+               emitItems(narrow.cast(block), narrow.cast(grid),
+                         narrow.cast(count), emitTile);
              });
   return success();
 }

@@ -90,6 +90,12 @@ protected:
   /// Starts the pipeline of a tile: `prologue` copies what all steps read.
   void emitPrefetch(const Pipeline &pipeline, function_ref<void()> prologue);
   State emitSteps(const Pipeline &pipeline, State state);
+  /// The items of a CTA, of `count`: one of each round of as many as there are
+  /// CTAs, from the other end in every other round, counted from the last one,
+  /// of which there may be less. Items are in order, the longest first: the
+  /// same place in all rounds would be the longest of each.
+  void emitItems(Value block, Value grid, Value count,
+                 function_ref<void(Value)> emitTile);
   /// The kernel: `prepare` emits what comes before all tiles, `emitTile` the
   /// work of an entry.
   LogicalResult emitPersistent(const GPUWorkTiles &work,

@@ -10,10 +10,10 @@
 // is part of the next operation on the machine, the product with the slope, and its
 // difference to the product with the scale, an fma whose negation is part of it on the machine.
 // CHECK: loop of {{5(0[6-9]|1[0-9]|2[0-6])}} instructions: 70 mul, 64 mma, 64 fma, 48 cvt, 36 max, 34 sub, 34 abs, 34 neg, 34 ex2, 34 add,
-// A soft cap adds 21: nine fused multiply-adds, four products and a division are its
-// quotient of polynomials; the rest are three comparisons and three choices (small, large and
-// other arguments), and an absolute value.
-// CHECK: loop of 9{{[6-9][0-9]}} instructions: 320 fma, 166 mul, 98 selp, 64 mma, 36 max, 34 setp.ge, 34 abs, 34 ex2, 33 add, 32 setp.le, 32 setp.lt, 32 div,
+// A soft cap adds 18: five fused multiply-adds and two products are its polynomial for small
+// scores; an exp2, three products, an addition, a difference and an approximate division are for
+// the others; the rest are a comparison, a choice, a sign and an absolute value.
+// CHECK: loop of 8{{[6-9][0-9]}} instructions: 198 mul, 192 fma, 66 ex2, 65 add, 64 mma, 36 max, 34 abs, 34 sub, 34 selp, 32 div, 32 copysign, 32 setp.lt,
 // Documents add 5: two comparisons, the conjunction and the choice, and half a conversion of
 // the key's position. A block that is visible as a whole has the step without a score.
 // CHECK: loop of {{4(5[89]|6[0-9]|7[0-8])}} instructions: 66 selp, 64 mma, 38 mul, 36 max, 34 ex2, 34 add, 32 cvt, 32 setp.le, 32 setp.gt, 32 fma,

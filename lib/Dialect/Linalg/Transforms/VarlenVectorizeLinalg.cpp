@@ -106,7 +106,8 @@ static LogicalResult expandFunctions(func::FuncOp function) {
   if (failed(apply(std::move(widen))))
     return failure();
   llvm::for_each(getVectorFunctions(function), reduceAngle);
-  llvm::for_each(getVectorFunctions(function), expandTanh);
+  for (Operation *op : getVectorFunctions(function))
+    expandTanh(op);
   RewritePatternSet polynomials(function.getContext());
   populateMathPolynomialApproximationPatterns(polynomials, isExpanded);
   return apply(std::move(polynomials));

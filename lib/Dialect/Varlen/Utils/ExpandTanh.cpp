@@ -32,7 +32,7 @@ static constexpr double kF64Coefficients[] = {
 /// Below it 1 - 2 / (e^2x + 1) would lose places.
 static constexpr double kSmall = 0.625;
 
-void varlen::expandTanh(Operation *op) {
+void varlen::expandTanh(Operation *op, arith::FastMathFlags division) {
   if (!isa<math::TanhOp>(op))
     return;
   Type type = op->getResult(0).getType();
@@ -63,8 +63,8 @@ void varlen::expandTanh(Operation *op) {
   Value a = math::AbsFOp::create(b, x);
   Value power =
       math::Exp2Op::create(b, arith::MulFOp::create(b, a, constant(twoLog2e)));
-  Value rest =
-      arith::DivFOp::create(b, two, arith::AddFOp::create(b, power, one));
+  Value rest = arith::DivFOp::create(
+      b, two, arith::AddFOp::create(b, power, one), division);
   Value large =
       math::CopySignOp::create(b, arith::SubFOp::create(b, one, rest), x);
 
