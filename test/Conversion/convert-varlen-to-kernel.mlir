@@ -36,20 +36,16 @@ func.func @causal(%q: memref<?x8x40xbf16>, %k: memref<?x2x40xbf16>, %v: memref<?
   // CHECK: gpu.launch {{.*}} module(@kernels) function(@causal_attn)
   // CHECK: %[[QS:.*]] = kernel.alloc : memref<1x64x64xbf16
   // CHECK: %[[RING:.*]] = kernel.ring stages(3) : <memref<1x32x64xbf16, {{.*}}>, memref<1x32x64xbf16
-  // A persistent loop over (tile, kv head), one of each round, from the other end where an odd
-  // number of whole rounds is left.
-  // CHECK: scf.for %[[I:.*]] = %{{.*}} to %[[END:.*]] step %[[GRID:.*]] : i32 {
-  // CHECK:   %[[ROUND:.*]] = arith.divui %[[I]], %[[GRID]] : i32
-  // CHECK:   %[[BEGIN:.*]] = arith.muli %[[ROUND]], %[[GRID]] : i32
-  // CHECK:   %[[REST:.*]] = arith.subi %[[END]], %[[BEGIN]] : i32
-  // CHECK:   %[[LEFT:.*]] = arith.divui %[[REST]], %[[GRID]] : i32
-  // CHECK:   %[[BIT:.*]] = arith.remui %[[LEFT]], %{{.*}} : i32
-  // CHECK:   %[[ODD:.*]] = arith.cmpi sgt, %[[BIT]], %{{.*}} : i32
-  // CHECK:   %[[GAP:.*]] = arith.subi %[[GRID]], %{{.*}} : i32
-  // CHECK:   %[[LAST:.*]] = arith.addi %[[BEGIN]], %[[GAP]] : i32
-  // CHECK:   %[[PLACE:.*]] = arith.subi %[[I]], %[[BEGIN]] : i32
-  // CHECK:   %[[REVERSED:.*]] = arith.subi %[[LAST]], %[[PLACE]] : i32
-  // CHECK:   arith.select %[[ODD]], %[[REVERSED]], %[[I]] : i32
+  // A persistent loop over (tile, kv head): one of each round, and in the next one its mirror
+  // image; the last whole round is mirrored.
+  // CHECK: %[[TWICE:.*]] = arith.addi %[[GRID:.*]], %[[GRID]] : i32
+  // CHECK: %[[REST:.*]] = arith.remui %[[END:.*]], %[[TWICE]] : i32
+  // CHECK: %[[ODD:.*]] = arith.cmpi sle, %[[GRID]], %[[REST]] : i32
+  // CHECK: %[[GAP:.*]] = arith.subi %[[GRID]], %{{.*}} : i32
+  // CHECK: %[[OPPOSITE:.*]] = arith.subi %[[GAP]], %[[BLOCK:.*]] : i32
+  // CHECK: %[[FIRST:.*]] = arith.select %[[ODD]], %[[OPPOSITE]], %[[BLOCK]] : i32
+  // CHECK: scf.while (%[[ITEM:.*]] = %[[FIRST]]) : (i32) -> i32
+  // CHECK:   arith.cmpi slt, %[[ITEM]], %[[END]] : i32
   // CHECK:   scf.if
   // CHECK:     gpu.barrier
   // CHECK:     kernel.copy %[[Q]] rows(%{{.*}}, %{{.*}}, %{{.*}}, %c4) valid(%{{.*}}) to %[[QS]]
@@ -70,6 +66,9 @@ func.func @causal(%q: memref<?x8x40xbf16>, %k: memref<?x2x40xbf16>, %v: memref<?
   // CHECK-NOT: limits
   // CHECK:   kernel.store %{{.*}} : tensor<64x32xbf16> to memref<?x8x24xbf16>
   // CHECK:   kernel.store %{{.*}} : tensor<64x1xf32> to memref<8x?xf32>
+  // CHECK:   %[[WHOLE:.*]] = arith.divui %{{.*}}, %[[GRID]] : i32
+  // CHECK:   %[[ROUND:.*]] = arith.addi %[[WHOLE]], %{{.*}} : i32
+  // CHECK:   %[[LAST:.*]] = arith.muli %[[ROUND]], %[[GRID]] : i32
   // CHECK: memref.dealloc %[[LIST]]
   // CHECK: memref.dealloc %[[COUNT]]
   varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse)

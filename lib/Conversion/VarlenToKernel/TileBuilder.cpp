@@ -220,16 +220,21 @@ TileBuilder::State TileBuilder::emitSteps(const Pipeline &pipeline,
 
 void TileBuilder::emitItems(Value block, Value grid, Value count,
                             function_ref<void(Value)> emitTile) {
-  emitLoop(b, block, count, grid, [&](Value i) {
-    // From i alone, so that nothing more lives in a register during an item.
-    Value begin = narrow.mul(narrow.div(i, grid), grid);
-    Value left = narrow.div(narrow.sub(count, begin), grid);
-    Value isOdd =
-        narrow.less(narrow.constant(0), narrow.rem(left, narrow.constant(2)));
-    Value last = narrow.add(begin, narrow.sub(grid, narrow.constant(1)));
-    Value reversed = narrow.sub(last, narrow.sub(i, begin));
-    emitTile(narrow.select(isOdd, reversed, i));
-  });
+  Value one = narrow.constant(1);
+  Value isOdd =
+      narrow.lessEqual(grid, narrow.rem(count, narrow.add(grid, grid)));
+  Value opposite = narrow.sub(narrow.sub(grid, one), block);
+  Value first = narrow.select(isOdd, opposite, block);
+  auto isItem = [&](ValueRange item) { return narrow.less(item[0], count); };
+  // From the item alone, so that nothing more lives in a register during one:
+  // its mirror image at the end of its round.
+  auto emitItem = [&](ValueRange item) {
+    emitTile(item[0]);
+    Value round = narrow.add(narrow.div(item[0], grid), one);
+    Value end = narrow.mul(round, grid);
+    return Values{narrow.add(end, narrow.sub(narrow.sub(end, one), item[0]))};
+  };
+  emitWhile(b, first, isItem, emitItem);
 }
 
 LogicalResult TileBuilder::emitPersistent(const GPUWorkTiles &work,
