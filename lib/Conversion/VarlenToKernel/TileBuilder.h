@@ -90,10 +90,11 @@ protected:
   /// Starts the pipeline of a tile: `prologue` copies what all steps read.
   void emitPrefetch(const Pipeline &pipeline, function_ref<void()> prologue);
   State emitSteps(const Pipeline &pipeline, State state);
-  /// The items of a CTA, of `count`: one of each round of `grid` items, in every
-  /// other round at the same place from the other end. Items are in order, the
-  /// longest first, so the same place in all rounds would be the longest of
-  /// each. The last whole round is mirrored; the items behind it are in order.
+  /// The items of a CTA, of `count`: one of each round of `grid` items, in
+  /// every other round at the same place from the other end. Items are in
+  /// order, the longest first, so the same place in all rounds would be the
+  /// longest of each. The last whole round is mirrored; the items behind it are
+  /// in order.
   void emitItems(Value block, Value grid, Value count,
                  function_ref<void(Value)> emitTile);
   /// The kernel: `prepare` emits what comes before all tiles, `emitTile` the
