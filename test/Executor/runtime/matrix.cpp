@@ -248,6 +248,13 @@ static void testBatch(uint32_t type, uint32_t k, uint32_t accumulator) {
 // ldmatrix and stmatrix
 //===----------------------------------------------------------------------===//
 
+/// Each lane writes one row of four tiles, element i of them all being i.
+static void writeRow(uint32_t lane) {
+  for (uint32_t i = 0; i < 8; ++i)
+    store<uint16_t>(lane * 16 + i * 2, static_cast<uint16_t>(lane * 8 + i), AT);
+  varlen_sim_syncwarp(~0U, AT);
+}
+
 /// Element (row, column) of tile t in shared memory is t * 64 + row * 8 +
 /// column. Register t of a lane holds the elements (lane / 4, 2 (lane % 4)) and
 /// the next, or with trans those of the transposed tile.
@@ -255,11 +262,7 @@ static void testLdMatrix(uint32_t num, bool transposed) {
   uint32_t registers[32][4];
   expectClean("ldmatrix", {}, [&] {
     uint32_t lane = tid();
-    // Each lane writes one row.
-    for (uint32_t i = 0; i < 8; ++i)
-      store<uint16_t>(lane * 16 + i * 2, static_cast<uint16_t>(lane * 8 + i),
-                      AT);
-    varlen_sim_syncwarp(~0U, AT);
+    writeRow(lane);
     varlen_sim_ldmatrix(smem(lane % (8 * num) * 16), num, transposed,
                         registers[lane], AT);
   });
@@ -280,10 +283,7 @@ static void testLdMatrix(uint32_t num, bool transposed) {
 static void testLoadBatch() {
   expectClean("ldmatrix batch", {}, [&] {
     uint32_t lane = tid();
-    for (uint32_t i = 0; i < 8; ++i)
-      store<uint16_t>(lane * 16 + i * 2, static_cast<uint16_t>(lane * 8 + i),
-                      AT);
-    varlen_sim_syncwarp(~0U, AT);
+    writeRow(lane);
     const uint32_t count = 4;
     varlen_sim_matrix_load loads[count] = {
         {4, 0, AT}, {4, 1, AT}, {1, 1, AT}, {2, 0, AT}};
