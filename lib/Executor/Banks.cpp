@@ -19,19 +19,22 @@ void varlen::executor::bankCycles(const uint32_t *addresses, uint32_t lanes,
   uint32_t together = size <= 4 ? 32 : size <= 8 ? 16 : 8;
   uint32_t words = (size + 3) / 4;
   cycles = least = 0;
+  // The same word for several lanes is one access.
+  std::vector<uint32_t> distinct;
   for (uint32_t first = 0; first < lanes; first += together) {
-    std::vector<uint32_t> banks[32];
-    size_t worst = 1;
+    uint32_t inBank[32] = {}, worst = 1;
+    distinct.clear();
     for (uint32_t lane = first; lane < std::min(first + together, lanes);
          ++lane)
       for (uint32_t i = 0; i < words; ++i) {
         uint32_t word = addresses[lane] / 4 + i;
-        std::vector<uint32_t> &bank = banks[word % 32];
-        if (std::find(bank.begin(), bank.end(), word) == bank.end())
-          bank.push_back(word);
-        worst = std::max(worst, bank.size());
+        if (std::find(distinct.rbegin(), distinct.rend(), word) !=
+            distinct.rend())
+          continue;
+        distinct.push_back(word);
+        worst = std::max(worst, ++inBank[word % 32]);
       }
-    cycles += static_cast<uint32_t>(worst);
+    cycles += worst;
     ++least;
   }
 }
@@ -43,37 +46,17 @@ void BankRecorder::addMatrix(uint32_t site, uint32_t conflicts) {
 }
 
 void BankRecorder::finish(varlen_sim_stats &stats) {
-  // In the order of recording within one lane, so that the k-th accesses of all
-  // lanes can be read side by side.
-  std::sort(accesses.begin(), accesses.end(),
-            [](const Access &a, const Access &b) {
-              return a.warp != b.warp   ? a.warp < b.warp
-                     : a.site != b.site ? a.site < b.site
-                     : a.lane != b.lane ? a.lane < b.lane
-                                        : a.order < b.order;
-            });
-  for (size_t begin = 0, end; begin < accesses.size(); begin = end) {
-    const Access &first = accesses[begin];
-    size_t lanes[33];
-    uint32_t numLanes = 0;
-    for (end = begin; end < accesses.size(); ++end) {
-      const Access &access = accesses[end];
-      if (access.warp != first.warp || access.site != first.site)
-        break;
-      if (end == begin || access.lane != accesses[end - 1].lane)
-        lanes[numLanes++] = end;
-    }
-    lanes[numLanes] = end;
-    Count &count = counts[first.site];
+  for (auto &[key, accesses] : recorded) {
+    Count &count = counts[static_cast<uint32_t>(key)];
     for (size_t k = 0;; ++k) {
       uint32_t addresses[32], together = 0;
-      for (uint32_t lane = 0; lane < numLanes; ++lane)
-        if (lanes[lane] + k < lanes[lane + 1])
-          addresses[together++] = accesses[lanes[lane] + k].address;
+      for (const std::vector<uint32_t> &ofLane : accesses.addresses)
+        if (k < ofLane.size())
+          addresses[together++] = ofLane[k];
       if (!together)
         break;
       uint32_t cycles, least;
-      bankCycles(addresses, together, first.size, cycles, least);
+      bankCycles(addresses, together, accesses.size, cycles, least);
       ++stats.shared_accesses;
       stats.shared_phases += least;
       stats.shared_conflicts += cycles - least;
@@ -81,5 +64,5 @@ void BankRecorder::finish(varlen_sim_stats &stats) {
       count.conflicts += cycles - least;
     }
   }
-  accesses.clear();
+  recorded.clear();
 }

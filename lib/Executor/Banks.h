@@ -13,7 +13,7 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
+#include <unordered_map>
 #include <vector>
 
 namespace varlen::executor {
@@ -25,11 +25,12 @@ class BankRecorder {
 public:
   void record(uint32_t warp, uint32_t lane, uint32_t site, uint32_t address,
               uint32_t size) {
-    if (accesses.size() < limit)
-      accesses.push_back({site, address, static_cast<uint16_t>(warp),
-                          static_cast<uint8_t>(lane),
-                          static_cast<uint8_t>(size),
-                          static_cast<uint32_t>(accesses.size())});
+    if (numAccesses == limit)
+      return;
+    ++numAccesses;
+    Accesses &accesses = recorded[static_cast<uint64_t>(warp) << 32 | site];
+    accesses.size = size;
+    accesses.addresses[lane].push_back(address);
   }
   /// The phases and conflicts of the 8 rows of an ldmatrix or stmatrix.
   void addMatrix(uint32_t site, uint32_t conflicts);
@@ -43,13 +44,13 @@ public:
 
 private:
   static constexpr size_t limit = size_t(1) << 22;
-  struct Access {
-    uint32_t site, address;
-    uint16_t warp;
-    uint8_t lane, size;
-    uint32_t order;
+  /// Those of a warp at a site, by lane.
+  struct Accesses {
+    uint32_t size = 0;
+    std::vector<uint32_t> addresses[32];
   };
-  std::vector<Access> accesses;
+  size_t numAccesses = 0;
+  std::unordered_map<uint64_t, Accesses> recorded;
   std::map<uint32_t, Count> counts;
 };
 
