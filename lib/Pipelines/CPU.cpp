@@ -120,6 +120,7 @@ void varlen::buildVarlenTilesToVectors(OpPassManager &manager,
   manager.addPass(createVarlenPlaceTiles());
   // Whoever is fused with a mask is cut at its edges, too.
   manager.addPass(createVarlenMaskEdges());
+  manager.addPass(createVarlenExpandHide());
   manager.addPass(bufferization::createOneShotBufferizePass());
   manager.addPass(createVarlenExpandCopies());
   manager.addNestedPass<func::FuncOp>(

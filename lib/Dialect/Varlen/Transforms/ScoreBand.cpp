@@ -21,19 +21,52 @@ static RankedTensorType tileType(Value tile) {
   return cast<RankedTensorType>(tile.getType());
 }
 
-bool mlir::varlen::hidesByLimits(linalg::GenericOp op) {
-  auto isLimit = [](Value tile) {
-    RankedTensorType type = tileType(tile);
-    return type.getDimSize(0) == 1 && type.getElementType().isInteger(32);
+/// The input that a value of a body is an element of, if its rows have the same
+/// one.
+static Value getColumns(linalg::GenericOp op, Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument || argument.getOwner() != op.getBody())
+    return {};
+  OpOperand *operand = op.getMatchingOpOperand(argument);
+  if (!op.isDpsInput(operand) ||
+      op.getMatchingIndexingMap(operand).isFunctionOfDim(0))
+    return {};
+  return operand->get();
+}
+
+/// Whether a value of a body is the number of a row.
+static bool isRow(Value value) {
+  auto cast = value.getDefiningOp<arith::IndexCastOp>();
+  auto row = cast ? cast.getIn().getDefiningOp<linalg::IndexOp>() : nullptr;
+  return row && row.getDim() == 0;
+}
+
+std::optional<ScoreBand> ScoreBand::get(linalg::GenericOp op) {
+  auto isInside = [&](Value value) {
+    return value && value.getParentBlock() == op.getBody();
   };
-  return op->hasAttr(kBandAttrName) && op.getNumDpsInputs() == 3 &&
-         isLimit(op.getInputs()[1]) && isLimit(op.getInputs()[2]);
+  std::optional<ScoreBand> band;
+  for (auto hide : op.getBody()->getOps<HideOp>()) {
+    ScoreBand next = {getColumns(op, hide.getLo()),
+                      getColumns(op, hide.getHi()), hide.getK0(),
+                      hide.getWhole()};
+    if (!isRow(hide.getKey()) || !next.lo || !next.hi ||
+        isInside(next.firstKey) || isInside(next.whole) ||
+        (band && !(*band == next)))
+      return std::nullopt;
+    band = next;
+  }
+  return band;
+}
+
+bool mlir::varlen::hidesByLimits(linalg::GenericOp op) {
+  return op->hasAttr(kBandAttrName) && ScoreBand::get(op);
 }
 
 std::optional<APFloat> mlir::varlen::getHidden(linalg::GenericOp op) {
-  for (auto select : op.getBody()->getOps<arith::SelectOp>()) {
+  for (auto hide : op.getBody()->getOps<HideOp>()) {
     APFloat value(0.0);
-    if (matchPattern(select.getFalseValue(), m_ConstantFloat(&value)))
+    if (matchPattern(hide.getHidden(), m_ConstantFloat(&value)))
       return value;
   }
   return std::nullopt;
@@ -57,32 +90,15 @@ linalg::GenericOp mlir::varlen::getMask(Value tile) {
   return getMask(op.getInputs()[0]);
 }
 
-ScoreBand ScoreBand::get(linalg::GenericOp op) {
-  ScoreBand band;
-  band.lo = op.getInputs()[1];
-  band.hi = op.getInputs()[2];
-  auto isOutside = [&](Value value) {
-    return value.getParentBlock() != op.getBody();
-  };
-  for (Operation &inner : *op.getBody()) {
-    if (auto key = dyn_cast<arith::AddIOp>(inner);
-        key && key.getType().isInteger(32) && isOutside(key.getRhs()))
-      band.firstKey = key.getRhs();
-    else if (auto select = dyn_cast<arith::SelectOp>(inner);
-             select && isOutside(select.getCondition()))
-      band.whole = select.getCondition();
-  }
-  return band;
-}
-
 bool varlen::isMaskOfKeys(linalg::GenericOp op) {
   if (!op.hasPureTensorSemantics() || op.getNumLoops() != 2 ||
       !op.isAllParallelLoops() || !hidesByLimits(op) ||
-      !ScoreBand::get(op).firstKey)
+      op.getNumDpsInputs() != 3)
     return false;
+  ScoreBand band = *ScoreBand::get(op);
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
-  return maps[0].isIdentity() && maps[3].isIdentity() &&
-         !maps[1].isFunctionOfDim(0) && !maps[2].isFunctionOfDim(0);
+  return op.getInputs()[1] == band.lo && op.getInputs()[2] == band.hi &&
+         maps[0].isIdentity() && maps[3].isIdentity();
 }
 
 Value varlen::emitMaskOfRows(ImplicitLocOpBuilder &b, linalg::GenericOp mask,

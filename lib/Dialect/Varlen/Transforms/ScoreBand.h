@@ -21,9 +21,9 @@ namespace mlir::varlen {
 /// and neither falls from one column to the next. All of the tile if `whole` is
 /// true.
 struct ScoreBand {
-  /// Without a first key if `op`, which hides by limits, does not say where it
-  /// is.
-  static ScoreBand get(linalg::GenericOp op);
+  /// The one outside of which `op` hides scores, once or several times; none if
+  /// it hides nothing, or not by the limits of its columns.
+  static std::optional<ScoreBand> get(linalg::GenericOp op);
 
   Value lo, hi, firstKey, whole;
 
@@ -33,7 +33,7 @@ struct ScoreBand {
   }
 };
 
-/// Whether an operation puts a constant in place of scores outside of limits.
+/// Whether an operation with the attribute hides scores outside of a band.
 bool hidesByLimits(linalg::GenericOp op);
 
 /// The number that `op`, which hides by limits, puts in place of scores.

@@ -167,22 +167,14 @@ Value StepBuilder::products(Value queries, Value keys, Value scores) {
 Value StepBuilder::hide(Value scores, Value lo, Value hi, Value k0, Value whole,
                         double hiddenValue) {
   Value hidden = constant(hiddenValue);
-  Value result = elementwise(
-      {scores, lo, hi}, empty(scores, compute),
-      [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
-        Value j = linalg::IndexOp::create(n, loc, kq ? 0 : 1);
-        j = arith::IndexCastOp::create(n, loc, n.getI32Type(), j);
-        j = arith::AddIOp::create(n, loc, j, k0);
-        Value after = arith::CmpIOp::create(n, loc, arith::CmpIPredicate::sge,
-                                            j, args[1]);
-        Value before = arith::CmpIOp::create(n, loc, arith::CmpIPredicate::slt,
-                                             j, args[2]);
-        Value x = arith::SelectOp::create(n, loc, before, args[0], hidden);
-        x = arith::SelectOp::create(n, loc, after, x, hidden);
-        return whole ? arith::SelectOp::create(n, loc, whole, args[0], x)
-                           .getResult()
-                     : x;
-      });
+  Value result =
+      elementwise({scores, lo, hi}, empty(scores, compute),
+                  [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
+                    Value j = linalg::IndexOp::create(n, loc, kq ? 0 : 1);
+                    j = arith::IndexCastOp::create(n, loc, n.getI32Type(), j);
+                    return HideOp::create(n, loc, args[0], hidden, j, args[1],
+                                          args[2], k0, whole);
+                  });
   result.getDefiningOp()->setAttr(kBandAttrName, b.getUnitAttr());
   return result;
 }

@@ -73,8 +73,8 @@ bool ProductCutter::findRole() {
   }
   if (!mask || mask->getBlock() != op->getBlock())
     return false;
-  band = ScoreBand::get(mask);
-  return static_cast<bool>(band.firstKey);
+  band = *ScoreBand::get(mask);
+  return true;
 }
 
 bool ProductCutter::canCut() {

@@ -31,84 +31,11 @@ using namespace mlir;
 using namespace mlir::varlen;
 
 namespace {
-/// What a body hides by limits of columns.
-struct Hiding {
-  /// Limits as operands; see ScoreBand.
-  Value lo, hi, firstKey, whole;
-  /// What is hidden, and that or what is put in its place.
-  SmallVector<std::pair<Value, Value>> values;
-};
-
 /// Rows of the loops of an operation.
 struct Rows {
   Value begin, count;
 };
 } // namespace
-
-/// The input that a value of a body is an element of, if its rows have the same
-/// one.
-static Value getColumns(linalg::GenericOp op, Value value) {
-  auto argument = dyn_cast<BlockArgument>(value);
-  if (!argument || argument.getOwner() != op.getBody())
-    return {};
-  OpOperand *operand = op.getMatchingOpOperand(argument);
-  if (!op.isDpsInput(operand) ||
-      op.getMatchingIndexingMap(operand).isFunctionOfDim(0))
-    return {};
-  return operand->get();
-}
-
-/// What the body hides, in the form in which varlen-online-softmax writes it.
-static FailureOr<Hiding> findHiding(linalg::GenericOp op) {
-  auto isOutside = [&](Value value) {
-    return value.getParentBlock() != op.getBody();
-  };
-  Hiding found;
-  for (auto first : op.getBody()->getOps<arith::SelectOp>()) {
-    auto before = first.getCondition().getDefiningOp<arith::CmpIOp>();
-    if (!before || before.getPredicate() != arith::CmpIPredicate::slt ||
-        !first->hasOneUse())
-      continue;
-    auto second = dyn_cast<arith::SelectOp>(*first->user_begin());
-    auto key = before.getLhs().getDefiningOp<arith::AddIOp>();
-    if (!second || !key || second.getTrueValue() != first.getResult() ||
-        second.getFalseValue() != first.getFalseValue() ||
-        !isOutside(key.getRhs()))
-      continue;
-    auto after = second.getCondition().getDefiningOp<arith::CmpIOp>();
-    auto cast = key.getLhs().getDefiningOp<arith::IndexCastOp>();
-    auto row = cast ? cast.getIn().getDefiningOp<linalg::IndexOp>() : nullptr;
-    if (!after || after.getPredicate() != arith::CmpIPredicate::sge ||
-        after.getLhs() != key || !row || row.getDim() != 0)
-      return failure();
-    Hiding next = {getColumns(op, after.getRhs()),
-                   getColumns(op, before.getRhs()),
-                   key.getRhs(),
-                   Value(),
-                   {{first.getTrueValue(), second.getResult()}}};
-    if (!next.lo || !next.hi)
-      return failure();
-    if (second->hasOneUse())
-      if (auto third = dyn_cast<arith::SelectOp>(*second->user_begin());
-          third && isOutside(third.getCondition()) &&
-          third.getTrueValue() == first.getTrueValue()) {
-        next.whole = third.getCondition();
-        next.values.front().second = third.getResult();
-      }
-    auto getLimits = [](const Hiding &hiding) {
-      return std::array{hiding.lo, hiding.hi, hiding.firstKey, hiding.whole};
-    };
-    if (found.values.empty())
-      found = next;
-    else if (getLimits(found) == getLimits(next))
-      found.values.push_back(next.values.front());
-    else
-      return failure();
-  }
-  if (found.values.empty())
-    return failure();
-  return found;
-}
 
 /// Whether all operands can be cut into rows of the first loop.
 static bool canCut(linalg::GenericOp op) {
@@ -130,8 +57,8 @@ namespace {
 /// that all columns see, one for these, and one for those behind them.
 class EdgeMasker {
 public:
-  EdgeMasker(linalg::GenericOp op, const Hiding &hiding)
-      : op(op), hiding(hiding), b(op.getLoc(), op), at{b} {}
+  EdgeMasker(linalg::GenericOp op, const ScoreBand &band)
+      : op(op), band(band), b(op.getLoc(), op), at{b} {}
 
   void run();
 
@@ -142,7 +69,7 @@ private:
   void emit(const Rows &rows, bool isSeen);
 
   linalg::GenericOp op;
-  Hiding hiding;
+  ScoreBand band;
   ImplicitLocOpBuilder b;
   IndexBuilder at;
   /// The results so far.
@@ -171,12 +98,11 @@ Value EdgeMasker::cut(OpOperand &operand, Value tile, const Rows &rows,
 }
 
 void EdgeMasker::emit(const Rows &rows, bool isSeen) {
-  IRMapping map;
-  auto part = cast<linalg::GenericOp>(b.clone(*op, map));
+  auto part = cast<linalg::GenericOp>(b.clone(*op));
   part->removeAttr(kBandAttrName);
   if (isSeen) {
-    for (auto [visible, result] : hiding.values)
-      map.lookup(result).replaceAllUsesWith(map.lookup(visible));
+    for (auto hide : part.getBody()->getOps<HideOp>())
+      hide.replaceAllUsesWith(hide.getScore());
     for (Operation &inner :
          llvm::make_early_inc_range(llvm::reverse(*part.getBody())))
       if (isOpTriviallyDead(&inner))
@@ -218,7 +144,7 @@ void EdgeMasker::run() {
   auto tile = llvm::find_if(op->getOpOperands(), [&](OpOperand &operand) {
     return op.getMatchingIndexingMap(&operand).isIdentity();
   });
-  int64_t last = cast<RankedTensorType>(hiding.lo.getType()).getDimSize(1) - 1;
+  int64_t last = cast<RankedTensorType>(band.lo.getType()).getDimSize(1) - 1;
   Value zero = at.constant(0);
   Value total = b.createOrFold<tensor::DimOp>(tile->get(), zero);
   // In i32, through which bufferization does not look for bounds of slices,
@@ -229,20 +155,19 @@ void EdgeMasker::run() {
   auto getRow = [&](Value limits, int64_t column, Value ifWhole) {
     Value key = tensor::ExtractOp::create(
         b, limits, ValueRange{zero, at.constant(column)});
-    Value row = in.sub(key, hiding.firstKey);
-    return hiding.whole ? in.select(hiding.whole, ifWhole, row) : row;
+    Value row = in.sub(key, band.firstKey);
+    return band.whole ? in.select(band.whole, ifWhole, row) : row;
   };
   auto clamp = [&](Value row, Value from) {
     return in.min(in.max(row, from), all);
   };
   // Pairs are of two rows.
-  Value first =
-      in.roundUp(clamp(getRow(hiding.lo, last, none), none), kGranule);
+  Value first = in.roundUp(clamp(getRow(band.lo, last, none), none), kGranule);
   first = in.min(first, all);
   Value behind = in.max(
-      in.roundDown(clamp(getRow(hiding.hi, 0, all), none), kGranule), first);
-  if (hiding.whole)
-    behind = in.select(hiding.whole, all, behind);
+      in.roundDown(clamp(getRow(band.hi, 0, all), none), kGranule), first);
+  if (band.whole)
+    behind = in.select(band.whole, all, behind);
   Value begin = at.cast(first), end = at.cast(behind);
   emit({zero, begin}, /*isSeen=*/false);
   emit({begin, at.cast(in.sub(behind, first))}, /*isSeen=*/true);
@@ -254,15 +179,15 @@ void EdgeMasker::run() {
 namespace {
 struct VarlenMaskEdges : varlen::impl::VarlenMaskEdgesBase<VarlenMaskEdges> {
   void runOnOperation() override {
-    SmallVector<std::pair<linalg::GenericOp, Hiding>> masks;
+    SmallVector<std::pair<linalg::GenericOp, ScoreBand>> masks;
     getOperation()->walk([&](linalg::GenericOp op) {
       if (!canCut(op))
         return;
-      if (FailureOr<Hiding> hiding = findHiding(op); succeeded(hiding))
-        masks.emplace_back(op, *hiding);
+      if (std::optional<ScoreBand> band = ScoreBand::get(op))
+        masks.emplace_back(op, *band);
     });
-    for (auto &[op, hiding] : masks)
-      EdgeMasker(op, hiding).run();
+    for (auto &[op, band] : masks)
+      EdgeMasker(op, band).run();
     numMasks += masks.size();
   }
 };

@@ -20,7 +20,6 @@
 // CHECK: linalg.contract {{.*}} ins(%[[LEFT]], %[[RIGHT]] : tensor<8x?xf32>, tensor<?x16xf32>)
 func.func @key_rows(%scores: memref<?x16xf32>, %q: memref<16x16xf32>, %lo: memref<1x16xi32>, %hi: memref<1x16xi32>, %first: i32,
                 %whole: i1, %keys: index, %n: index, %out: memref<?x16xf32>) {
-  %true = arith.constant true
   %HID = arith.constant 0.0 : f32
   scf.forall (%t) in (%n) {
     %l = bufferization.to_tensor %lo restrict : memref<1x16xi32> to tensor<1x16xi32>
@@ -35,12 +34,7 @@ func.func @key_rows(%scores: memref<?x16xf32>, %q: memref<16x16xf32>, %lo: memre
     ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
     %i = linalg.index 0 : index
     %j = arith.index_cast %i : index to i32
-    %key = arith.addi %j, %first : i32
-    %ge = arith.cmpi sge, %key, %a : i32
-    %lt = arith.cmpi slt, %key, %b : i32
-    %in = arith.andi %ge, %lt : i1
-    %seen = arith.select %whole, %true, %in : i1
-    %y = arith.select %seen, %x, %HID : f32
+    %y = varlen.hide %x with %HID at %j limits(%a, %b, %first) unless(%whole) : f32
     linalg.yield %y : f32
     } -> tensor<?x16xf32>
     %r = linalg.contract indexing_maps = [#mk, #kn, #mn]
@@ -61,7 +55,6 @@ func.func @key_rows(%scores: memref<?x16xf32>, %q: memref<16x16xf32>, %lo: memre
 // CHECK: linalg.contract {{.*}} : tensor<?x4xf32>, tensor<?x16xf32>) outs(%{{.*}} : tensor<4x16xf32>)
 func.func @query_rows(%scores: memref<?x16xf32>, %k: memref<?x16xf32>, %lo: memref<1x16xi32>, %hi: memref<1x16xi32>, %first: i32,
                 %whole: i1, %keys: index, %n: index, %out: memref<16x16xf32>) {
-  %true = arith.constant true
   %HID = arith.constant 0.0 : f32
   scf.forall (%t) in (%n) {
     %l = bufferization.to_tensor %lo restrict : memref<1x16xi32> to tensor<1x16xi32>
@@ -76,12 +69,7 @@ func.func @query_rows(%scores: memref<?x16xf32>, %k: memref<?x16xf32>, %lo: memr
     ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
     %i = linalg.index 0 : index
     %j = arith.index_cast %i : index to i32
-    %key = arith.addi %j, %first : i32
-    %ge = arith.cmpi sge, %key, %a : i32
-    %lt = arith.cmpi slt, %key, %b : i32
-    %in = arith.andi %ge, %lt : i1
-    %seen = arith.select %whole, %true, %in : i1
-    %y = arith.select %seen, %x, %HID : f32
+    %y = varlen.hide %x with %HID at %j limits(%a, %b, %first) unless(%whole) : f32
     linalg.yield %y : f32
     } -> tensor<?x16xf32>
     %r = linalg.contract indexing_maps = [#km, #kn, #mn]
@@ -105,7 +93,6 @@ func.func @query_rows(%scores: memref<?x16xf32>, %k: memref<?x16xf32>, %lo: memr
 // CHECK: return
 func.func @right(%scores: memref<?x16xf32>, %k: memref<?x16xf32>, %lo: memref<1x16xi32>, %hi: memref<1x16xi32>, %first: i32,
                 %whole: i1, %keys: index, %n: index, %out: memref<16x16xf32>) {
-  %true = arith.constant true
   %HID = arith.constant 0.0 : f32
   scf.forall (%t) in (%n) {
     %l = bufferization.to_tensor %lo restrict : memref<1x16xi32> to tensor<1x16xi32>
@@ -120,12 +107,7 @@ func.func @right(%scores: memref<?x16xf32>, %k: memref<?x16xf32>, %lo: memref<1x
     ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
     %i = linalg.index 0 : index
     %j = arith.index_cast %i : index to i32
-    %key = arith.addi %j, %first : i32
-    %ge = arith.cmpi sge, %key, %a : i32
-    %lt = arith.cmpi slt, %key, %b : i32
-    %in = arith.andi %ge, %lt : i1
-    %seen = arith.select %whole, %true, %in : i1
-    %y = arith.select %seen, %x, %HID : f32
+    %y = varlen.hide %x with %HID at %j limits(%a, %b, %first) unless(%whole) : f32
     linalg.yield %y : f32
     } -> tensor<?x16xf32>
     %eo = tensor.empty() : tensor<16x16xf32>
@@ -155,7 +137,6 @@ func.func @right(%scores: memref<?x16xf32>, %k: memref<?x16xf32>, %lo: memref<1x
 // CHECK: tensor.insert_slice %[[END]] into %[[R]]
 func.func @read_sums(%scores: memref<?x16xf32>, %k: memref<?x16xf32>, %lo: memref<1x16xi32>, %hi: memref<1x16xi32>, %first: i32,
                 %whole: i1, %keys: index, %n: index, %out: memref<16x16xf32>) {
-  %true = arith.constant true
   %HID = arith.constant 0.0 : f32
   scf.forall (%t) in (%n) {
     %l = bufferization.to_tensor %lo restrict : memref<1x16xi32> to tensor<1x16xi32>
@@ -170,12 +151,7 @@ func.func @read_sums(%scores: memref<?x16xf32>, %k: memref<?x16xf32>, %lo: memre
     ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
     %i = linalg.index 0 : index
     %j = arith.index_cast %i : index to i32
-    %key = arith.addi %j, %first : i32
-    %ge = arith.cmpi sge, %key, %a : i32
-    %lt = arith.cmpi slt, %key, %b : i32
-    %in = arith.andi %ge, %lt : i1
-    %seen = arith.select %whole, %true, %in : i1
-    %y = arith.select %seen, %x, %HID : f32
+    %y = varlen.hide %x with %HID at %j limits(%a, %b, %first) unless(%whole) : f32
     linalg.yield %y : f32
     } -> tensor<?x16xf32>
     %zero = arith.constant 0.0 : f32
@@ -207,7 +183,6 @@ func.func @read_sums(%scores: memref<?x16xf32>, %k: memref<?x16xf32>, %lo: memre
 // CHECK: linalg.contract {{.*}} outs(%{{.*}} : tensor<8x8xf32>)
 func.func @result(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %lo: memref<1x16xi32>, %hi: memref<1x16xi32>, %first: i32,
                 %whole: i1, %keys: index, %n: index, %out: memref<?x16xf32>) {
-  %true = arith.constant true
   %HID = arith.constant 0.0 : f32
   scf.forall (%t) in (%n) {
     %l = bufferization.to_tensor %lo restrict : memref<1x16xi32> to tensor<1x16xi32>
@@ -225,12 +200,7 @@ func.func @result(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %lo: memref<1x16x
     ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
     %i = linalg.index 0 : index
     %j = arith.index_cast %i : index to i32
-    %key = arith.addi %j, %first : i32
-    %ge = arith.cmpi sge, %key, %a : i32
-    %lt = arith.cmpi slt, %key, %b : i32
-    %in = arith.andi %ge, %lt : i1
-    %seen = arith.select %whole, %true, %in : i1
-    %y = arith.select %seen, %x, %HID : f32
+    %y = varlen.hide %x with %HID at %j limits(%a, %b, %first) unless(%whole) : f32
     linalg.yield %y : f32
     } -> tensor<?x16xf32>
     bufferization.materialize_in_destination %p in restrict writable %out : (tensor<?x16xf32>, memref<?x16xf32>) -> ()
@@ -245,7 +215,6 @@ func.func @result(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %lo: memref<1x16x
 // CHECK: return
 func.func @read(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %also: memref<?x16xf32>, %lo: memref<1x16xi32>, %hi: memref<1x16xi32>, %first: i32,
                 %whole: i1, %keys: index, %n: index, %out: memref<?x16xf32>) {
-  %true = arith.constant true
   %HID = arith.constant 0.0 : f32
   scf.forall (%t) in (%n) {
     %l = bufferization.to_tensor %lo restrict : memref<1x16xi32> to tensor<1x16xi32>
@@ -263,12 +232,7 @@ func.func @read(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %also: memref<?x16x
     ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
     %i = linalg.index 0 : index
     %j = arith.index_cast %i : index to i32
-    %key = arith.addi %j, %first : i32
-    %ge = arith.cmpi sge, %key, %a : i32
-    %lt = arith.cmpi slt, %key, %b : i32
-    %in = arith.andi %ge, %lt : i1
-    %seen = arith.select %whole, %true, %in : i1
-    %y = arith.select %seen, %x, %HID : f32
+    %y = varlen.hide %x with %HID at %j limits(%a, %b, %first) unless(%whole) : f32
     linalg.yield %y : f32
     } -> tensor<?x16xf32>
     bufferization.materialize_in_destination %p in restrict writable %out : (tensor<?x16xf32>, memref<?x16xf32>) -> ()
@@ -285,7 +249,6 @@ func.func @read(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %also: memref<?x16x
 // CHECK: linalg.contract {{.*}} {varlen.add_last}
 func.func @pairs(%scores: memref<?x16xf32>, %k: memref<?x16xf32>, %lo: memref<1x16xi32>, %hi: memref<1x16xi32>, %first: i32,
                 %whole: i1, %keys: index, %n: index, %out: memref<16x16xf32>) {
-  %true = arith.constant true
   %HID = arith.constant 0.0 : f32
   scf.forall (%t) in (%n) {
     %l = bufferization.to_tensor %lo restrict : memref<1x16xi32> to tensor<1x16xi32>
@@ -300,12 +263,7 @@ func.func @pairs(%scores: memref<?x16xf32>, %k: memref<?x16xf32>, %lo: memref<1x
     ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
     %i = linalg.index 0 : index
     %j = arith.index_cast %i : index to i32
-    %key = arith.addi %j, %first : i32
-    %ge = arith.cmpi sge, %key, %a : i32
-    %lt = arith.cmpi slt, %key, %b : i32
-    %in = arith.andi %ge, %lt : i1
-    %seen = arith.select %whole, %true, %in : i1
-    %y = arith.select %seen, %x, %HID : f32
+    %y = varlen.hide %x with %HID at %j limits(%a, %b, %first) unless(%whole) : f32
     linalg.yield %y : f32
     } -> tensor<?x16xf32>
     %r = linalg.contract indexing_maps = [#km, #kn, #mn]
@@ -324,7 +282,7 @@ func.func @pairs(%scores: memref<?x16xf32>, %k: memref<?x16xf32>, %lo: memref<1x
 // CHECK: linalg.contract
 // CHECK: %[[TILE:.*]] = scf.if
 // CHECK: linalg.generic
-// CHECK: arith.select
+// CHECK: varlen.hide
 // CHECK: %[[GRANULE:.*]] = tensor.extract_slice %[[TILE]]
 // CHECK: %[[NEXT:.*]] = linalg.generic {{.*}} ins(%[[GRANULE]] : tensor<8x16xf32>)
 // CHECK: linalg.generic {{.*}} ins(%[[NEXT]] : tensor<1x16xf32>) outs(%[[MAX]] : tensor<1x16xf32>)
@@ -350,12 +308,7 @@ func.func @maximum(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %lo: memref<1x16
     ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
     %i = linalg.index 0 : index
     %j = arith.index_cast %i : index to i32
-    %key = arith.addi %j, %first : i32
-    %ge = arith.cmpi sge, %key, %a : i32
-    %lt = arith.cmpi slt, %key, %b : i32
-    %y0 = arith.select %lt, %x, %HID : f32
-    %y1 = arith.select %ge, %y0, %HID : f32
-    %y = arith.select %whole, %x, %y1 : f32
+    %y = varlen.hide %x with %HID at %j limits(%a, %b, %first) unless(%whole) : f32
     linalg.yield %y : f32
     } -> tensor<?x16xf32>
     %em = tensor.empty() : tensor<1x16xf32>
@@ -391,7 +344,7 @@ func.func @maximum(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %lo: memref<1x16
 // CHECK: %[[COLUMN:.*]] = arith.addi %[[C]], %{{.*}}
 // CHECK: arith.subi %{{.*}}, %[[COLUMN]]
 // CHECK: scf.if
-// CHECK: arith.select
+// CHECK: varlen.hide
 // CHECK: arith.maxnumf
 // CHECK-NOT: arith.sitofp
 // CHECK: return
@@ -428,12 +381,7 @@ func.func @score(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %lo: memref<1x16xi
     ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
     %i = linalg.index 0 : index
     %j = arith.index_cast %i : index to i32
-    %key = arith.addi %j, %first : i32
-    %ge = arith.cmpi sge, %key, %a : i32
-    %lt = arith.cmpi slt, %key, %b : i32
-    %y0 = arith.select %lt, %x, %HID : f32
-    %y1 = arith.select %ge, %y0, %HID : f32
-    %y = arith.select %whole, %x, %y1 : f32
+    %y = varlen.hide %x with %HID at %j limits(%a, %b, %first) unless(%whole) : f32
     linalg.yield %y : f32
     } -> tensor<?x16xf32>
     %em = tensor.empty() : tensor<1x16xf32>
@@ -487,12 +435,7 @@ func.func @elements(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %lo: memref<1x1
     ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
     %i = linalg.index 0 : index
     %j = arith.index_cast %i : index to i32
-    %key = arith.addi %j, %first : i32
-    %ge = arith.cmpi sge, %key, %a : i32
-    %lt = arith.cmpi slt, %key, %b : i32
-    %y0 = arith.select %lt, %x, %HID : f32
-    %y1 = arith.select %ge, %y0, %HID : f32
-    %y = arith.select %whole, %x, %y1 : f32
+    %y = varlen.hide %x with %HID at %j limits(%a, %b, %first) unless(%whole) : f32
     linalg.yield %y : f32
     } -> tensor<?x16xf32>
     %em = tensor.empty() : tensor<1x16xf32>

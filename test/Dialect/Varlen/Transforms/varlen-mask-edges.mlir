@@ -22,7 +22,7 @@
 // CHECK: tensor.insert_slice %[[SUM]]#0
 // CHECK: tensor.extract_slice %[[S]][%[[BEGIN]], 0]
 // CHECK: %[[NEXT:.*]]:2 = linalg.generic {{.*}} outs(%{{.*}}, %[[SUM]]#1 : tensor<?x16xf32>, tensor<1x16xf32>)
-// CHECK-NOT: arith.select
+// CHECK-NOT: varlen.hide
 // CHECK: tensor.insert_slice %[[NEXT]]#0
 // CHECK: tensor.extract_slice %[[S]][%[[END:.*]], 0]
 // CHECK: linalg.generic {{.*}} outs(%{{.*}}, %[[NEXT]]#1
@@ -39,12 +39,7 @@ func.func @mask(%s: tensor<?x16xf32>, %lo: tensor<1x16xi32>, %hi: tensor<1x16xi3
     %p = math.exp2 %x : f32
     %i = linalg.index 0 : index
     %j = arith.index_cast %i : index to i32
-    %key = arith.addi %j, %first : i32
-    %ge = arith.cmpi sge, %key, %a : i32
-    %lt = arith.cmpi slt, %key, %b : i32
-    %y0 = arith.select %lt, %p, %HID : f32
-    %y1 = arith.select %ge, %y0, %HID : f32
-    %y = arith.select %whole, %p, %y1 : f32
+    %y = varlen.hide %p with %HID at %j limits(%a, %b, %first) unless(%whole) : f32
     %next = arith.addf %sum, %y : f32
     linalg.yield %y, %next : f32, f32
   } -> (tensor<?x16xf32>, tensor<1x16xf32>)
@@ -70,11 +65,7 @@ func.func @pairs(%s: tensor<?x16xf32>, %lo: tensor<1x16xi32>, %hi: tensor<1x16xi
   ^bb0(%x: f32, %a: i32, %b: i32, %old: bf16):
     %i = linalg.index 0 : index
     %j = arith.index_cast %i : index to i32
-    %key = arith.addi %j, %first : i32
-    %ge = arith.cmpi sge, %key, %a : i32
-    %lt = arith.cmpi slt, %key, %b : i32
-    %y0 = arith.select %lt, %x, %HID : f32
-    %y1 = arith.select %ge, %y0, %HID : f32
+    %y1 = varlen.hide %x with %HID at %j limits(%a, %b, %first) : f32
     %y = arith.truncf %y1 : f32 to bf16
     linalg.yield %y : bf16
   } -> tensor<?x16x2xbf16>
@@ -87,11 +78,7 @@ func.func @in_place(%s: tensor<?x16xf32>, %lo: tensor<1x16xi32>, %hi: tensor<1x1
   ^bb0(%a: i32, %b: i32, %x: f32):
     %i = linalg.index 0 : index
     %j = arith.index_cast %i : index to i32
-    %key = arith.addi %j, %first : i32
-    %ge = arith.cmpi sge, %key, %a : i32
-    %lt = arith.cmpi slt, %key, %b : i32
-    %y0 = arith.select %lt, %x, %HID : f32
-    %y1 = arith.select %ge, %y0, %HID : f32
+    %y1 = varlen.hide %x with %HID at %j limits(%a, %b, %first) : f32
     linalg.yield %y1 : f32
   } -> tensor<?x16xf32>
   return %0 : tensor<?x16xf32>
@@ -101,12 +88,12 @@ func.func @in_place(%s: tensor<?x16xf32>, %lo: tensor<1x16xi32>, %hi: tensor<1x1
 
 // CHECK-LABEL: @two
 // CHECK: linalg.generic
-// CHECK-COUNT-4: arith.select
+// CHECK-COUNT-2: varlen.hide
 // CHECK: linalg.generic
-// CHECK-NOT: arith.select
+// CHECK-NOT: varlen.hide
 // CHECK: linalg.yield
 // CHECK: linalg.generic
-// CHECK-COUNT-4: arith.select
+// CHECK-COUNT-2: varlen.hide
 // CHECK: return
 func.func @two(%s: tensor<?x16xf32>, %t: tensor<?x16xf32>, %lo: tensor<1x16xi32>, %hi: tensor<1x16xi32>,
                %first: i32, %p: tensor<?x16xf32>, %q: tensor<?x16xf32>) -> (tensor<?x16xf32>, tensor<?x16xf32>) {
@@ -117,14 +104,9 @@ func.func @two(%s: tensor<?x16xf32>, %t: tensor<?x16xf32>, %lo: tensor<1x16xi32>
   ^bb0(%x: f32, %y: f32, %a: i32, %b: i32, %old: f32, %before: f32):
     %i = linalg.index 0 : index
     %j = arith.index_cast %i : index to i32
-    %key = arith.addi %j, %first : i32
-    %ge = arith.cmpi sge, %key, %a : i32
-    %lt = arith.cmpi slt, %key, %b : i32
-    %x0 = arith.select %lt, %x, %HID : f32
-    %x1 = arith.select %ge, %x0, %HID : f32
+    %x1 = varlen.hide %x with %HID at %j limits(%a, %b, %first) : f32
     %z = arith.mulf %x1, %y : f32
-    %y0 = arith.select %lt, %z, %HID : f32
-    %y1 = arith.select %ge, %y0, %HID : f32
+    %y1 = varlen.hide %z with %HID at %j limits(%a, %b, %first) : f32
     linalg.yield %x1, %y1 : f32, f32
   } -> (tensor<?x16xf32>, tensor<?x16xf32>)
   return %0#0, %0#1 : tensor<?x16xf32>, tensor<?x16xf32>
@@ -143,33 +125,25 @@ func.func @other_limits(%s: tensor<?x16xf32>, %lo: tensor<1x16xi32>, %hi: tensor
   ^bb0(%x: f32, %a: i32, %b: i32, %old: f32, %before: f32):
     %i = linalg.index 0 : index
     %j = arith.index_cast %i : index to i32
-    %key = arith.addi %j, %first : i32
-    %ge = arith.cmpi sge, %key, %a : i32
-    %lt = arith.cmpi slt, %key, %b : i32
-    %x0 = arith.select %lt, %x, %HID : f32
-    %x1 = arith.select %ge, %x0, %HID : f32
-    %ge1 = arith.cmpi sge, %key, %b : i32
-    %lt1 = arith.cmpi slt, %key, %a : i32
-    %y0 = arith.select %lt1, %x, %HID : f32
-    %y1 = arith.select %ge1, %y0, %HID : f32
+    %x1 = varlen.hide %x with %HID at %j limits(%a, %b, %first) : f32
+    %y1 = varlen.hide %x with %HID at %j limits(%b, %a, %first) : f32
     linalg.yield %x1, %y1 : f32, f32
   } -> (tensor<?x16xf32>, tensor<?x16xf32>)
   return %0#0, %0#1 : tensor<?x16xf32>, tensor<?x16xf32>
 }
 
-// Nothing says which rows these are.
+// What is hidden depends on something other than the row.
 
 // CHECK-LABEL: @no_key
 // CHECK-NOT: tensor.extract_slice
 func.func @no_key(%s: tensor<?x16xf32>, %lo: tensor<1x16xi32>, %hi: tensor<1x16xi32>,
-                  %e: tensor<?x16xf32>) -> tensor<?x16xf32> {
+                  %first: i32, %e: tensor<?x16xf32>) -> tensor<?x16xf32> {
   %zero = arith.constant 0.0 : f32
   %0 = linalg.generic {indexing_maps = [#map, #row, #row, #map], iterator_types = ["parallel", "parallel"]}
       ins(%s, %lo, %hi : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
       outs(%e : tensor<?x16xf32>) attrs = {varlen.band} {
   ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
-    %in = arith.cmpi slt, %a, %b : i32
-    %y = arith.select %in, %x, %zero : f32
+    %y = varlen.hide %x with %zero at %a limits(%a, %b, %first) : f32
     linalg.yield %y : f32
   } -> tensor<?x16xf32>
   return %0 : tensor<?x16xf32>

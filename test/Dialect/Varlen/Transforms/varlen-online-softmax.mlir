@@ -74,12 +74,7 @@ func.func @qk(%q: tensor<64x128xbf16>, %k: tensor<32x128xbf16>, %v: tensor<32x96
 // CHECK: ^bb0(%[[IN:.*]]: f32, %[[LOW:.*]]: i32, %[[HIGH:.*]]: i32, %{{.*}}: f32):
 // CHECK: %[[ROW:.*]] = linalg.index 0
 // CHECK: %[[CAST:.*]] = arith.index_cast %[[ROW]]
-// CHECK: %[[J:.*]] = arith.addi %[[CAST]], %[[K0]]
-// CHECK-DAG: %[[AFTER:.*]] = arith.cmpi sge, %[[J]], %[[LOW]]
-// CHECK-DAG: %[[BEFORE:.*]] = arith.cmpi slt, %[[J]], %[[HIGH]]
-// CHECK: %[[B:.*]] = arith.select %[[BEFORE]], %[[IN]], %[[NINF]]
-// CHECK: %[[A:.*]] = arith.select %[[AFTER]], %[[B]], %[[NINF]]
-// CHECK: arith.select %[[WHOLE]], %[[IN]], %[[A]]
+// CHECK: varlen.hide %[[IN]] with %[[NINF]] at %[[CAST]] limits(%[[LOW]], %[[HIGH]], %[[K0]]) unless(%[[WHOLE]]) : f32
 // CHECK: linalg.generic {indexing_maps = [#[[$ID]], #[[$COL]]], iterator_types = ["reduction", "parallel"]} ins(%[[SM]]
 // CHECK: arith.maxnumf
 // CHECK: math.ceil
@@ -168,17 +163,13 @@ func.func @grad_qk(%q: tensor<64x128xbf16>, %k: tensor<32x128xbf16>, %v: tensor<
 // CHECK: %[[P:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[LO]], %[[HI]]
 // CHECK: ^bb0(%[[IN:.*]]: f32, %[[LOW:.*]]: i32, %[[HIGH:.*]]: i32, %{{.*}}: f32):
 // CHECK: linalg.index 0
-// CHECK-DAG: %[[AFTER:.*]] = arith.cmpi sge, %{{.*}}, %[[LOW]]
-// CHECK-DAG: %[[BEFORE:.*]] = arith.cmpi slt, %{{.*}}, %[[HIGH]]
-// CHECK: %[[B:.*]] = arith.select %[[BEFORE]], %[[IN]], %[[ZERO]]
-// CHECK: %[[A:.*]] = arith.select %[[AFTER]], %[[B]], %[[ZERO]]
-// CHECK: arith.select %[[WHOLE]], %[[IN]], %[[A]]
+// CHECK: varlen.hide %[[IN]] with %[[ZERO]] at %{{.*}} limits(%[[LOW]], %[[HIGH]], %{{.*}}) unless(%[[WHOLE]]) : f32
 // CHECK: %[[DVNEW:.*]] = linalg.contract indexing_maps = [#[[$RD]], #[[$DC]], {{.*}}] ins(%[[P]], %[[DOUT]] {{.*}} outs(%[[DV]]
 // CHECK: linalg.contract indexing_maps = [#[[$RD]], #[[$CD]], {{.*}}] ins(%[[V]], %[[DOUT]]
 // CHECK: arith.subf
 // CHECK: arith.mulf
 // CHECK: %[[DS:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[LO]], %[[HI]]
-// CHECK: arith.select
+// CHECK: varlen.hide
 // CHECK-NOT: arith.truncf
 // CHECK: %[[DKNEW:.*]] = linalg.contract indexing_maps = [#[[$RD]], #[[$DC]], {{.*}}] ins(%[[DS]], %[[Q]] {{.*}} outs(%[[DK]]
 // No dq is asked for.

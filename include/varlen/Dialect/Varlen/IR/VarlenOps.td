@@ -12,6 +12,7 @@
 include "varlen/Dialect/Varlen/IR/VarlenAttnBase.td"
 include "varlen/Dialect/Varlen/IR/VarlenLoopOps.td"
 include "varlen/Dialect/Varlen/IR/VarlenOpBase.td"
+include "varlen/Dialect/Varlen/IR/VarlenScoreOps.td"
 include "varlen/Dialect/Varlen/IR/VarlenTableOps.td"
 include "varlen/Dialect/Varlen/IR/VarlenTileMemoryOps.td"
 include "mlir/Dialect/Linalg/IR/LinalgInterfaces.td"

@@ -350,7 +350,8 @@ def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
   let description = [{
     The step is written here once, for every target: two contractions, two
     reductions over keys, and elementwise operations on the score tile, on the
-    statistics (one value per query) and on the accumulator. The gradients of a
+    statistics (one value per query) and on the accumulator. Limits are `varlen.hide`, which
+    `varlen-expand-hide` expands once no pass needs to know them. The gradients of a
     step take up to five contractions; scores and what hides them are the same
     text. `varlen.online_init` becomes fills, `varlen.online_merge`,
     `varlen.online_finish` and `varlen.online_statistics` elementwise operations, and
@@ -396,6 +397,15 @@ def VarlenExpandGather : Pass<"varlen-expand-gather"> {
   let dependentDialects = [
     "arith::ArithDialect", "memref::MemRefDialect", "vector::VectorDialect"];
   let statistics = [Statistic<"numGathers", "gathers", "Number of gathers">];
+}
+
+def VarlenExpandHide : Pass<"varlen-expand-hide"> {
+  let summary = "Expand varlen.hide to comparisons with limits";
+  let description = [{
+    A comparison with either limit chooses between the score and what replaces it.
+  }];
+  let dependentDialects = ["arith::ArithDialect"];
+  let statistics = [Statistic<"numExpanded", "expanded", "Number of operations expanded">];
 }
 
 def VarlenExpandExp2 : Pass<"varlen-expand-exp2"> {
@@ -554,7 +564,7 @@ def VarlenCutProducts : Pass<"varlen-cut-products"> {
     see a granule without the mask. A product that is added to a tile in memory gets
     `varlen.add_last`.
 
-    *Requires*: operations with `varlen.band`, as `varlen-online-softmax` writes them,
+    *Requires*: operations with `varlen.band`, those that mask with `varlen.hide`,
     within a `#varlen.cpu_schedule`; neither limit falls from one column to the next,
     lo <= hi, and tiles have a multiple of 8 rows. Others are left as they are.
     *Guarantees*: sums keep their order. *Numerics*: terms of zero are left out, also where
@@ -588,14 +598,14 @@ def VarlenMaskEdges : Pass<"varlen-mask-edges"> {
     columns see, for these, without the mask, and for those behind them. Rows are cut at
     granules of 8. What masks a tile in place has nothing to do for the rows in the middle.
 
-    *Requires*: a body that hides as `varlen-online-softmax` writes it, once or several
-    times by the same limits, alone or with what was fused; neither limit falls from one column to the next, and lo <= hi; operands with
-    all rows, none, or pairs of them. Others are left as they are. *Guarantees*: nothing is
+    *Requires*: a body with `varlen.hide` of its row, once or several times by the same
+    limits of columns; neither limit falls from one column to the next, and lo <= hi;
+    operands with all rows, none, or pairs of them. Others are left as they are. *Guarantees*: nothing is
     compared where all columns see all rows; reductions keep their order.
     *Numerics*: none.
 
     ```mlir
-    %p, %l = linalg.generic ... ins(%s, %lo, %hi) outs(%e, %0) { ... }
+    %p, %l = linalg.generic ... ins(%s, %lo, %hi) outs(%e, %0) { ... varlen.hide ... }
     ```
     becomes
     ```mlir

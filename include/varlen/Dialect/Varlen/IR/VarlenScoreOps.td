@@ -1,0 +1,38 @@
+//===- VarlenScoreOps.td - What steps do to one score ------*- tablegen -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_SCORE_OPS_TD
+#define VARLEN_SCORE_OPS_TD
+
+include "varlen/Dialect/Varlen/IR/VarlenOpBase.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Varlen_HideOp : Varlen_Op<"hide", [
+    Pure, AllTypesMatch<["score", "hidden", "result"]>]> {
+  let summary = "A score, or a constant where the limits of a query hide the key";
+  let description = [{
+    `score` if `lo <= k0 + key < hi` or `whole` is true, else `hidden`: the limits of a
+    step (see `varlen.online_attn`) for one query and the key `key` of its block. In the
+    linalg of steps, whose passes ask what a tile has hidden, and where;
+    `varlen-expand-hide` expands it.
+
+    ```mlir
+    %y = varlen.hide %x with %zero at %key limits(%lo, %hi, %k0) unless(%whole) : f32
+    ```
+  }];
+  let arguments = (ins
+    Varlen_ComputeFloat:$score, Varlen_ComputeFloat:$hidden, I32:$key, I32:$lo, I32:$hi,
+    I32:$k0, Optional<I1>:$whole);
+  let results = (outs Varlen_ComputeFloat:$result);
+  let assemblyFormat = [{
+    $score `with` $hidden `at` $key `limits` `(` $lo `,` $hi `,` $k0 `)`
+    (`unless` `(` $whole^ `)`)? attr-dict `:` type($score)
+  }];
+}
+
+#endif // VARLEN_SCORE_OPS_TD

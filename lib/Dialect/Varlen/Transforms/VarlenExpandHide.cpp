@@ -1,0 +1,52 @@
+//===- VarlenExpandHide.cpp - Limits of scores as comparisons -------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+namespace mlir::varlen {
+#define GEN_PASS_DEF_VARLENEXPANDHIDE
+#include "varlen/Dialect/Varlen/Transforms/Passes.h.inc"
+} // namespace mlir::varlen
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+/// By choices of numbers: of a vector's flags only some targets have registers.
+static LogicalResult expandHide(HideOp op, PatternRewriter &rewriter) {
+  ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+  Value key = arith::AddIOp::create(b, op.getKey(), op.getK0());
+  auto compare = [&](arith::CmpIPredicate predicate, Value limit) -> Value {
+    return arith::CmpIOp::create(b, predicate, key, limit);
+  };
+  auto choose = [&](Value condition, Value then, Value otherwise) -> Value {
+    return arith::SelectOp::create(b, condition, then, otherwise);
+  };
+  Value isAfter = compare(arith::CmpIPredicate::sge, op.getLo());
+  Value isBefore = compare(arith::CmpIPredicate::slt, op.getHi());
+  Value result = choose(isBefore, op.getScore(), op.getHidden());
+  result = choose(isAfter, result, op.getHidden());
+  if (Value whole = op.getWhole())
+    result = choose(whole, op.getScore(), result);
+  rewriter.replaceOp(op, result);
+  return success();
+}
+
+namespace {
+struct VarlenExpandHide : varlen::impl::VarlenExpandHideBase<VarlenExpandHide> {
+  void runOnOperation() override {
+    getOperation()->walk([&](HideOp) { ++numExpanded; });
+    RewritePatternSet patterns(&getContext());
+    patterns.add(expandHide);
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+  }
+};
+} // namespace
