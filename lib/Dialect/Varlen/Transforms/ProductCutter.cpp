@@ -20,13 +20,6 @@ using namespace mlir::varlen;
 /// beside narrow chunks, but their multipliers wait for loads.
 static constexpr int64_t kBandVectors = 2;
 
-/// The row of the score tile at which a column's limit lies.
-Value ProductCutter::getRow(Value limits, Value column) {
-  Value key =
-      tensor::ExtractOp::create(b, limits, ValueRange{at.constant(0), column});
-  return arith::SubIOp::create(b, key, band.firstKey);
-}
-
 /// The first column from `column` on whose limit lies behind a row.
 Value ProductCutter::advance(Value column, Value limits, Value row) {
   return emitWhile(
@@ -35,7 +28,8 @@ Value ProductCutter::advance(Value column, Value limits, Value row) {
                // Read the last one again where there is none.
                Value last = at.sub(depth, at.constant(1));
                Value isMore = at.less(state.front(), depth);
-               Value limit = getRow(limits, at.min(state.front(), last));
+               Value limit =
+                   band.emitRow(b, limits, at.min(state.front(), last));
                return at.both(isMore, at.lessEqual(at.cast(limit), row));
              },
              [&](ValueRange state) { return Values{at.add(state.front(), 1)}; })
@@ -74,8 +68,8 @@ ProductCutter::RowRange ProductCutter::round(Value begin, Value end,
 
 /// The keys that some of the columns from `first` on see.
 ProductCutter::RowRange ProductCutter::getKeysOf(Value first, int64_t count) {
-  return round(getRow(band.lo, first),
-               getRow(band.hi, at.add(first, count - 1)),
+  return round(band.emitRow(b, band.lo, first),
+               band.emitRow(b, band.hi, at.add(first, count - 1)),
                role == Role::Result ? rows : depth,
                role == Role::Left ? depthStep : kGranule);
 }
@@ -338,12 +332,10 @@ Values ProductCutter::emitMaximum(Value column, Value result, Value maxima) {
     second = getKeysOf(at.add(column, lanes), lanes);
   }
   Value zero = at.constant(0);
-  RowRange seen = {at.cast(getRow(band.lo, at.add(column, width - 1))),
-                   at.cast(getRow(band.hi, column))};
-  if (band.whole) {
-    seen.begin = at.select(band.whole, zero, seen.begin);
-    seen.end = at.select(band.whole, rows, seen.end);
-  }
+  auto [begin, end] =
+      band.emitRowsOfAll(b, column, at.add(column, width - 1),
+                         IndexBuilder{b, b.getI32Type()}.cast(rows));
+  RowRange seen = {at.cast(begin), at.cast(end)};
   OpFoldResult top = b.getIndexAttr(0);
   auto statistic = [&](Value tile) -> Value {
     return slice(tile, top, column, 1, width);

@@ -58,7 +58,6 @@ private:
   enum class Role { Left, Right, Result };
 
   bool findRole();
-  Value getRow(Value limits, Value column);
   Value advance(Value column, Value limits, Value row);
   Value hideBounds(Value position);
   RowRange round(Value begin, Value end, Value total, int64_t multiple);

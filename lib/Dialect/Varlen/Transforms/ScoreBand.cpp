@@ -10,8 +10,10 @@
 
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Utils/Body.h"
+#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -57,6 +59,24 @@ std::optional<ScoreBand> ScoreBand::get(linalg::GenericOp op) {
     band = next;
   }
   return band;
+}
+
+Value ScoreBand::emitRow(ImplicitLocOpBuilder &b, Value limits,
+                         Value column) const {
+  Value zero = IndexBuilder{b}.constant(0);
+  Value key = tensor::ExtractOp::create(b, limits, ValueRange{zero, column});
+  return arith::SubIOp::create(b, key, firstKey);
+}
+
+std::pair<Value, Value> ScoreBand::emitRowsOfAll(ImplicitLocOpBuilder &b,
+                                                 Value first, Value last,
+                                                 Value numRows) const {
+  IndexBuilder in{b, b.getI32Type()};
+  Value begin = emitRow(b, lo, last), end = emitRow(b, hi, first);
+  if (!whole)
+    return {begin, end};
+  return {in.select(whole, in.constant(0), begin),
+          in.select(whole, numRows, end)};
 }
 
 bool mlir::varlen::hidesByLimits(linalg::GenericOp op) {

@@ -25,6 +25,15 @@ struct ScoreBand {
   /// it hides nothing, or not by the limits of its columns.
   static std::optional<ScoreBand> get(linalg::GenericOp op);
 
+  /// The row of the tile at which a limit of a column lies, an i32.
+  Value emitRow(ImplicitLocOpBuilder &b, Value limits, Value column) const;
+  /// The rows that all columns from `first` to `last` see, as i32: all of
+  /// `numRows` if `whole` is true, else possibly not in the tile. As limits do
+  /// not fall, they are those from the last column's first one to the first
+  /// column's last one.
+  std::pair<Value, Value> emitRowsOfAll(ImplicitLocOpBuilder &b, Value first,
+                                        Value last, Value numRows) const;
+
   Value lo, hi, firstKey, whole;
 
   bool operator==(const ScoreBand &other) const {

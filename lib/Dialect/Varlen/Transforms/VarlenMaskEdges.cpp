@@ -6,9 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Limits do not fall from one column to the next, so the rows that all columns
-// see follow each other: from the last column's first one to the first column's
-// last one. A mask changes nothing in them.
+// A mask changes nothing in the rows that all columns see, which follow each
+// other (see ScoreBand).
 //
 //===----------------------------------------------------------------------===//
 
@@ -151,21 +150,12 @@ void EdgeMasker::run() {
   // which would take it most of its time.
   IndexBuilder in{b, b.getI32Type()};
   Value none = in.constant(0), all = in.cast(total);
-  // Where nothing is hidden limits may be anything.
-  auto getRow = [&](Value limits, int64_t column, Value ifWhole) {
-    Value key = tensor::ExtractOp::create(
-        b, limits, ValueRange{zero, at.constant(column)});
-    Value row = in.sub(key, band.firstKey);
-    return band.whole ? in.select(band.whole, ifWhole, row) : row;
-  };
-  auto clamp = [&](Value row, Value from) {
-    return in.min(in.max(row, from), all);
-  };
+  auto [from, to] =
+      band.emitRowsOfAll(b, zero, at.constant(last), /*numRows=*/all);
+  auto clamp = [&](Value row) { return in.min(in.max(row, none), all); };
   // Pairs are of two rows.
-  Value first = in.roundUp(clamp(getRow(band.lo, last, none), none), kGranule);
-  first = in.min(first, all);
-  Value behind = in.max(
-      in.roundDown(clamp(getRow(band.hi, 0, all), none), kGranule), first);
+  Value first = in.min(in.roundUp(clamp(from), kGranule), all);
+  Value behind = in.max(in.roundDown(clamp(to), kGranule), first);
   if (band.whole)
     behind = in.select(band.whole, all, behind);
   Value begin = at.cast(first), end = at.cast(behind);

@@ -13,8 +13,8 @@
 // CHECK: %[[TOTAL:.*]] = arith.index_cast %{{.*}} : index to i32
 // CHECK: %[[LAST:.*]] = tensor.extract %[[LO]][%c0, %c15]
 // CHECK: %[[ROW:.*]] = arith.subi %[[LAST]], %[[FIRST]] : i32
-// CHECK: arith.select %[[WHOLE]], %c0_i32, %[[ROW]]
 // CHECK: tensor.extract %[[HI]][%c0, %c0]
+// CHECK: arith.select %[[WHOLE]], %c0_i32, %[[ROW]]
 // CHECK: arith.select %[[WHOLE]], %[[TOTAL]]
 // CHECK: %[[BEFORE:.*]] = tensor.extract_slice %[[S]][0, 0] [%[[BEGIN:.*]], 16] [1, 1]
 // CHECK: %[[SUM:.*]]:2 = linalg.generic {{.*}} ins(%[[BEFORE]], %[[LO]], %[[HI]] : {{.*}}) outs(%{{.*}}, %{{.*}} : tensor<?x16xf32>, tensor<1x16xf32>)
