@@ -117,7 +117,7 @@ Value ProductCutter::emitProduct(Value row, Value column, int64_t columns,
 /// A part of a tile; the tile where that is all of it. Not by folding, which
 /// would see a part that was put there before in place of the memory.
 Value ProductCutter::slice(Value tile, SmallVector<OpFoldResult> offsets,
-                           SmallVector<OpFoldResult> sizes) {
+                           const SmallVector<OpFoldResult> &sizes) {
   SmallVector<OpFoldResult> ones(2, b.getIndexAttr(1));
   for (OpFoldResult &offset : offsets)
     offset = foldConstant(offset);

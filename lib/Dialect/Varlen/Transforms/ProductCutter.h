@@ -65,15 +65,15 @@ private:
   OpFoldResult getLength(const RowRange &range);
   /// Some rows of some columns of the result, over a part of the depth; alone,
   /// and in the result.
-  Value emitSum(Value row, Value column, int64_t columns, const RowRange &depth,
+  Value emitSum(Value row, Value column, int64_t columns, const RowRange &range,
                 Value result);
   Value emitTile(Value row, Value column, int64_t columns,
-                 const RowRange &depth, Value result);
+                 const RowRange &range, Value result);
   /// Adds a part of the depth to such a tile.
   Value emitProduct(Value row, Value column, int64_t columns,
-                    const RowRange &depth, Value sum);
+                    const RowRange &range, Value sum);
   Value slice(Value tile, SmallVector<OpFoldResult> offsets,
-              SmallVector<OpFoldResult> sizes);
+              const SmallVector<OpFoldResult> &sizes);
   Value slice(Value tile, OpFoldResult row, OpFoldResult column, int64_t rows,
               int64_t columns);
   Value insert(Value part, Value tile, OpFoldResult row, OpFoldResult column);
@@ -85,7 +85,7 @@ private:
   Value emitElements(linalg::GenericOp op, Value row, Value column,
                      int64_t columns, Value tile, Value sum);
   Value emitLeft(Value column, Value result);
-  Value emitRight(Value column, Value result);
+  Value emitRight(Value column, Value state);
   Value emitResult(Value column, Value result);
   Value emitGranule(Value row, Value column, const RowRange &first,
                     const RowRange &second, Value result);

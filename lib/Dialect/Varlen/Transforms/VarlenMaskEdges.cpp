@@ -140,7 +140,7 @@ void EdgeMasker::emit(const Rows &rows, bool isSeen) {
 
 void EdgeMasker::run() {
   results = llvm::to_vector(op.getOutputs());
-  auto tile = llvm::find_if(op->getOpOperands(), [&](OpOperand &operand) {
+  OpOperand *tile = llvm::find_if(op->getOpOperands(), [&](OpOperand &operand) {
     return op.getMatchingIndexingMap(&operand).isIdentity();
   });
   int64_t last = cast<RankedTensorType>(band.lo.getType()).getDimSize(1) - 1;
