@@ -23,15 +23,20 @@ static RankedTensorType tileType(Value tile) {
   return cast<RankedTensorType>(tile.getType());
 }
 
-/// The input that a value of a body is an element of, if its rows have the same
-/// one.
+/// The input that a value of a body is an element of, if that is a tile with
+/// one element for each column.
 static Value getColumns(linalg::GenericOp op, Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
   if (!argument || argument.getOwner() != op.getBody())
     return {};
   OpOperand *operand = op.getMatchingOpOperand(argument);
-  if (!op.isDpsInput(operand) ||
-      op.getMatchingIndexingMap(operand).isFunctionOfDim(0))
+  MLIRContext *context = op.getContext();
+  auto ofColumn = AffineMap::get(
+      2, 0, {getAffineConstantExpr(0, context), getAffineDimExpr(1, context)},
+      context);
+  auto type = dyn_cast<RankedTensorType>(operand->get().getType());
+  if (!op.isDpsInput(operand) || !type || !type.hasStaticShape() ||
+      op.getMatchingIndexingMap(operand) != ofColumn)
     return {};
   return operand->get();
 }

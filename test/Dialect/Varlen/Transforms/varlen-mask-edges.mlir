@@ -2,6 +2,7 @@
 
 #map = affine_map<(d0, d1) -> (d0, d1)>
 #row = affine_map<(d0, d1) -> (0, d1)>
+#column = affine_map<(d0, d1) -> (d1)>
 #pairs = affine_map<(d0, d1) -> (d0 floordiv 2, d1, d0 mod 2)>
 
 // Rows before the granule where the last column begins, those that all columns see,
@@ -130,6 +131,24 @@ func.func @other_limits(%s: tensor<?x16xf32>, %lo: tensor<1x16xi32>, %hi: tensor
     linalg.yield %x1, %y1 : f32, f32
   } -> (tensor<?x16xf32>, tensor<?x16xf32>)
   return %0#0, %0#1 : tensor<?x16xf32>, tensor<?x16xf32>
+}
+
+// Nor limits that are no row of a tile.
+
+// CHECK-LABEL: @vectors
+// CHECK-NOT: tensor.extract_slice
+func.func @vectors(%s: tensor<?x16xf32>, %lo: tensor<16xi32>, %hi: tensor<16xi32>, %first: i32,
+                   %e: tensor<?x16xf32>) -> tensor<?x16xf32> {
+  %HID = arith.constant 0.0 : f32
+  %0 = linalg.generic {indexing_maps = [#map, #column, #column, #map], iterator_types = ["parallel", "parallel"]}
+      ins(%s, %lo, %hi : tensor<?x16xf32>, tensor<16xi32>, tensor<16xi32>) outs(%e : tensor<?x16xf32>) {
+  ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
+    %i = linalg.index 0 : index
+    %j = arith.index_cast %i : index to i32
+    %y = varlen.hide %x with %HID at %j limits(%a, %b, %first) : f32
+    linalg.yield %y : f32
+  } -> tensor<?x16xf32>
+  return %0 : tensor<?x16xf32>
 }
 
 // What is hidden depends on something other than the row.
