@@ -22,6 +22,7 @@
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
@@ -50,15 +51,12 @@ public:
   TemporaryFile() = default;
   TemporaryFile(const TemporaryFile &) = delete;
   TemporaryFile &operator=(const TemporaryFile &) = delete;
-  ~TemporaryFile() {
-    if (!path.empty())
-      (void)llvm::sys::fs::remove(path);
-  }
   std::error_code create(StringRef suffix, StringRef content = {}) {
     int descriptor;
     if (std::error_code error = llvm::sys::fs::createTemporaryFile(
             "varlen", suffix, descriptor, path))
       return error;
+    remover.setFile(path);
     llvm::raw_fd_ostream stream(descriptor, /*shouldClose=*/true);
     stream << content;
     stream.close();
@@ -72,6 +70,7 @@ public:
 
 private:
   SmallString<64> path;
+  llvm::FileRemover remover;
 };
 
 struct VarlenAssemble : varlen::impl::VarlenAssembleBase<VarlenAssemble> {
