@@ -32,12 +32,12 @@ namespace mlir::varlen {
 using namespace mlir;
 using namespace mlir::varlen;
 
-namespace {
 /// Null if there is none.
-GPUScheduleAttr getSchedule(ForTilesOp loop) {
+static GPUScheduleAttr getSchedule(ForTilesOp loop) {
   return loop->getAttrOfType<GPUScheduleAttr>(kScheduleAttrName);
 }
 
+namespace {
 /// Converts the loops over tiles of one batch.
 class BatchConverter {
 public:
