@@ -27,12 +27,12 @@ using namespace mlir;
 using namespace mlir::varlen;
 using namespace mlir::varlen::kernel;
 
-namespace {
-
-template <typename Op> Contraction getContraction(Op op, Value acc) {
+template <typename Op> static Contraction getContraction(Op op, Value acc) {
   return {op.getA(),  op.getB(), acc, static_cast<int64_t>(op.getK()),
           op.getAT(), op.getBT()};
 }
+
+namespace {
 
 template <typename Op> class Pattern : public OpConversionPattern<Op> {
 public:

@@ -126,7 +126,7 @@ Values ContractionTransposer<Steps>::emitDepth(
   // Before squares and after them, by code that is there once.
   Value first = zero, last = zero, numParts = index.constant(1);
   std::optional<int64_t> known = getConstantIntValue(depth);
-  if (isContiguous(form.rhs) && !(known && *known < side)) {
+  if (isContiguous(form.rhs) && (!known || *known >= side)) {
     first = emitFirstSquare();
     last = index.add(first, index.roundDown(index.sub(steps, first), side));
     numParts = index.constant(2);

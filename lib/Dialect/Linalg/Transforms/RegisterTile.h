@@ -49,7 +49,7 @@ private:
   Emitter planElementwise(linalg::LinalgOp op);
   bool isApart(Value value);
   bool canRunBetween(Operation *op);
-  std::optional<Columns> getColumns(Value memory);
+  std::optional<Columns> getColumns(Value part);
   bool isDead();
 
   OpBuilder *builder;
