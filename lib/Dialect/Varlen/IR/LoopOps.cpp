@@ -295,7 +295,7 @@ LogicalResult ForBlocksOp::verify() {
   Axis own = getTile().getType().getAxis(), other = getBlockType().getAxis();
   bool isMet = (own == Axis::Queries && other == Axis::Keys) ||
                (own == Axis::Keys && other == Axis::Queries);
-  if (!isMet && !(isOfOwn() && other == Axis::Keys))
+  if (!isMet && (!isOfOwn() || other != Axis::Keys))
     return emitOpError("expected blocks of keys meeting queries, of queries "
                        "meeting keys or of keys of sequences, got ")
            << stringifyAxis(other) << (isOfOwn() ? " of " : " meeting ")

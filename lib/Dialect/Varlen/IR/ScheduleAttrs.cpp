@@ -84,11 +84,13 @@ static LogicalResult emitWrongKind(Operation *op, Attribute schedule,
 // CPUScheduleAttr
 //===----------------------------------------------------------------------===//
 
+// NOLINTBEGIN(readability-identifier-naming): keywords of the attribute
 LogicalResult CPUScheduleAttr::verify(EmitError error, int64_t lanes,
                                       int64_t vectors, int64_t rows,
-                                      int64_t panels, int64_t kvBlock,
-                                      KVStorage, int64_t part,
-                                      int64_t fewPart) {
+                                      int64_t panels, int64_t kv_block,
+                                      KVStorage /*kv*/, int64_t part,
+                                      int64_t few_part) {
+  // NOLINTEND(readability-identifier-naming)
   // Vectors are transposed by exchanging halves.
   if (lanes < 1 || lanes > kMaxLanes || !llvm::isPowerOf2_64(lanes))
     return error() << "expected lanes to be a power of two from 1 to "
@@ -99,14 +101,15 @@ LogicalResult CPUScheduleAttr::verify(EmitError error, int64_t lanes,
     return error() << "expected rows to be 1, 2, 4 or 8, got " << rows;
   if (failed(verifyRange(error, "panels", panels, 1,
                          kMaxTileRows / (lanes * vectors))) ||
-      failed(verifyRange(error, "kv_block", kvBlock, kGranule, kMaxTileRows)) ||
-      failed(verifyMultiple(error, "kv_block", kvBlock, kGranule)) ||
+      failed(
+          verifyRange(error, "kv_block", kv_block, kGranule, kMaxTileRows)) ||
+      failed(verifyMultiple(error, "kv_block", kv_block, kGranule)) ||
       failed(verifyRange(error, "part", part, 0, kMaxPartBlocks)) ||
-      failed(verifyRange(error, "few_part", fewPart, 0, kMaxPartBlocks)))
+      failed(verifyRange(error, "few_part", few_part, 0, kMaxPartBlocks)))
     return failure();
-  if ((part == 0) != (fewPart == 0))
+  if ((part == 0) != (few_part == 0))
     return error() << "expected part and few_part to be 0 both or neither, got "
-                   << part << " and " << fewPart;
+                   << part << " and " << few_part;
   return success();
 }
 
