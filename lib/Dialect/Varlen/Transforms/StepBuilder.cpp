@@ -164,17 +164,20 @@ Value StepBuilder::products(Value queries, Value keys, Value scores) {
             : contract(queries, keys, zeros, queryDims, keyDims);
 }
 
+Value StepBuilder::keyInBlock(OpBuilder &builder, Location loc) {
+  Value key = linalg::IndexOp::create(builder, loc, kq ? 0 : 1);
+  return arith::IndexCastOp::create(builder, loc, builder.getI32Type(), key);
+}
+
 Value StepBuilder::hide(Value scores, Value lo, Value hi, Value k0, Value whole,
                         double hiddenValue) {
   Value hidden = constant(hiddenValue);
-  Value result =
-      elementwise({scores, lo, hi}, empty(scores, compute),
-                  [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
-                    Value j = linalg::IndexOp::create(n, loc, kq ? 0 : 1);
-                    j = arith::IndexCastOp::create(n, loc, n.getI32Type(), j);
-                    return HideOp::create(n, loc, args[0], hidden, j, args[1],
-                                          args[2], k0, whole);
-                  });
+  Value result = elementwise(
+      {scores, lo, hi}, empty(scores, compute),
+      [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
+        return HideOp::create(n, loc, args[0], hidden, keyInBlock(n, loc),
+                              args[1], args[2], k0, whole);
+      });
   result.getDefiningOp()->setAttr(kBandAttrName, b.getUnitAttr());
   return result;
 }
@@ -197,9 +200,7 @@ Value StepBuilder::overScores(const ScoreInputs &of, Value products,
         if (of.position) {
           query = rest.front();
           rest = rest.drop_front();
-          key = linalg::IndexOp::create(n, loc, kq ? 0 : 1);
-          key = arith::IndexCastOp::create(n, loc, n.getI32Type(), key);
-          key = arith::AddIOp::create(n, loc, key, of.firstKey);
+          key = arith::AddIOp::create(n, loc, keyInBlock(n, loc), of.firstKey);
         } else {
           query = arith::ConstantOp::create(n, loc, n.getI32IntegerAttr(0));
           key = query;

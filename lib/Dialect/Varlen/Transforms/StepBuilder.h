@@ -108,6 +108,8 @@ private:
   /// The map of `value` in a loop nest over the axes of a score (or acc) tile:
   /// the identity, or the projection to a statistic.
   AffineMap tileMap(Value value);
+  /// In the body of a score tile: which key of its block a score is of, an i32.
+  Value keyInBlock(OpBuilder &builder, Location loc);
   Value hide(Value scores, Value lo, Value hi, Value k0, Value whole,
              double hidden);
   /// What the score region of a step reads.

@@ -102,10 +102,7 @@ void EdgeMasker::emit(const Rows &rows, bool isSeen) {
   if (isSeen) {
     for (auto hide : part.getBody()->getOps<HideOp>())
       hide.replaceAllUsesWith(hide.getScore());
-    for (Operation &inner :
-         llvm::make_early_inc_range(llvm::reverse(*part.getBody())))
-      if (isOpTriviallyDead(&inner))
-        inner.erase();
+    eraseDeadOps(*part.getBody());
     // What writes over what it reads has nothing to do.
     if (llvm::equal(part.getBody()->getTerminator()->getOperands(),
                     part.getRegionOutputArgs())) {
