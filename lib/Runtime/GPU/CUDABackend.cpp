@@ -64,9 +64,12 @@ static int32_t isCapturing(void *stream) {
 
 static int32_t synchronize(void *stream) {
   Scope scope(stream);
-  return !scope || !scope.check(scope.driver().cuStreamSynchronize(
-                                    static_cast<Stream>(stream)),
-                                "waiting for kernels");
+  if (!scope)
+    return 1;
+  OutsideOfCapture outside(scope.driver());
+  return !scope.check(
+      scope.driver().cuStreamSynchronize(static_cast<Stream>(stream)),
+      "waiting for kernels");
 }
 
 static void *createEvent(void *stream) {
@@ -103,9 +106,12 @@ static int32_t waitForEvent(void *stream, void *event) {
 
 static int32_t synchronizeEvent(void *event, void *stream) {
   Scope scope(stream);
-  return !scope || !scope.check(scope.driver().cuEventSynchronize(
-                                    static_cast<Event>(event)),
-                                "waiting for an event");
+  if (!scope)
+    return 1;
+  OutsideOfCapture outside(scope.driver());
+  return !scope.check(
+      scope.driver().cuEventSynchronize(static_cast<Event>(event)),
+      "waiting for an event");
 }
 
 //===----------------------------------------------------------------------===//
@@ -131,6 +137,8 @@ static void *allocate(size_t bytes, void *stream) {
   Pool pool = scope ? getPool(scope) : nullptr;
   if (!pool)
     return nullptr;
+  // Of a captured stream it is memory of the graph all the same.
+  OutsideOfCapture outside(scope.driver());
   Address address = 0;
   Result result = scope.driver().cuMemAllocFromPoolAsync(
       &address, bytes, pool, static_cast<Stream>(stream));
@@ -150,10 +158,12 @@ static void *allocateShared(size_t bytes, void *stream) {
 
 static void freeMemory(void *memory, void *stream) {
   Scope scope(stream);
-  if (scope)
-    scope.check(scope.driver().cuMemFreeAsync(toAddress(memory),
-                                              static_cast<Stream>(stream)),
-                "freeing memory of the GPU");
+  if (!scope)
+    return;
+  OutsideOfCapture outside(scope.driver());
+  scope.check(scope.driver().cuMemFreeAsync(toAddress(memory),
+                                            static_cast<Stream>(stream)),
+              "freeing memory of the GPU");
 }
 
 static void freeShared(void *memory, void *stream) {

@@ -207,6 +207,8 @@ Result cuMemPoolDestroy(Pool *opaque) {
 
 Result cuMemPoolSetAttribute(Pool *opaque, int attribute, void *value) {
   ENTRY(cuMemPoolSetAttribute);
+  if (Result error = checkUnsafe(call))
+    return error;
   Pool *pool = find(getState().pools, opaque);
   if (!pool || attribute != 4)
     return call.refuse(InvalidValue, "no release threshold of a pool");
@@ -224,6 +226,9 @@ Result cuMemAllocFromPoolAsync(Address *address, size_t bytes, Pool *opaque,
   Pool *pool = find(getState().pools, opaque);
   if (!pool || bytes == 0)
     return call.refuse(InvalidValue, "no such pool, or no bytes");
+  if (!stream->capture)
+    if (Result error = checkUnsafe(call))
+      return error;
   // Memory of a graph is its own: nothing else is given it while it exists.
   std::shared_ptr<Block> block =
       makeBlock(pool->device, bytes, stream->capture ? nullptr : stream);
@@ -244,6 +249,9 @@ Result cuMemFreeAsync(Address address, void *handle) {
   Stream *stream = getStream(call, handle, error);
   if (!stream)
     return error;
+  if (!stream->capture)
+    if (Result error = checkUnsafe(call))
+      return error;
   std::shared_ptr<Block> block = findAllocated(address);
   if (!block || block->device < 0)
     return call.refuse(InvalidValue, "no memory that was allocated");

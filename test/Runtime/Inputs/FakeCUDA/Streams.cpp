@@ -172,6 +172,8 @@ Result cuStreamSynchronize(void *handle) {
     invalidate(*stream);
     return call.refuse(CaptureUnsupported, "the stream is captured");
   }
+  if (Result error = checkUnsafe(call))
+    return error;
   drain(*stream);
   return stream->context->error;
 }
@@ -244,6 +246,8 @@ Result cuEventSynchronize(Event *opaque) {
     return call.refuse(InvalidHandle, "no such event");
   if (event->isCaptured)
     return call.refuse(CapturedEvent, "the event was recorded in a capture");
+  if (Result error = checkUnsafe(call))
+    return error;
   if (event->stream)
     drain(*event->stream, event->place);
   return event->context->error;
