@@ -23,7 +23,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 CARRIED = [
     HERE / "run.py", HERE / "check.py", HERE / "functions.py", HERE / "peers.py",
-    HERE / "plan.py", HERE / "rows.py", HERE / "speed.py", HERE / "timing.py",
+    HERE / "plan.py", HERE / "rows.py", HERE / "schedules.py", HERE / "speed.py", HERE / "timing.py",
     ROOT / "benchmarks/sets.py", ROOT / "test/Integration/Inputs/harness.py",
     ROOT / "test/Integration/Inputs/attn_gradients.py",
     ROOT / "test/Integration/Inputs/parameters.py", ROOT / "python/varlen",
@@ -100,6 +100,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, help="default: BUILD/gpu-kit")
     parser.add_argument("--chips", default="sm_80,sm_90", help="or sim")
     parser.add_argument("--only", default="", help="a regular expression on labels")
+    parser.add_argument("--tune", action="store_true", help="for run.py --tune")
     parser.add_argument("--jobs", default=len(os.sched_getaffinity(0)), type=int)
     arguments = parser.parse_args()
     import plan
@@ -122,8 +123,10 @@ def main():
     # Without ptxas the driver compiles the kernels when they are loaded.
     forms = {chip: "sim" if chip == "sim" else "fatbin" if ptxas else "ptx" for chip in chips}
     wanted = {}
-    for item, text in [(c, plan.timed_text(c)) for c in plan.timed()] + [
-        (g, plan.checked_text(g)) for g in plan.checked()
+    timed = plan.tuned() if arguments.tune else plan.timed()
+    checked = [] if arguments.tune else plan.checked()
+    for item, text in [(c, plan.timed_text(c)) for c in timed] + [
+        (g, plan.checked_text(g)) for g in checked
     ]:
         if re.search(arguments.only, item.label):
             wanted.setdefault(plan.name_of(text), (item.label, text))

@@ -62,7 +62,7 @@ def _bytes(array):
     return array.view(numpy.uint8).tobytes()
 
 
-def shapes_of(item):
+def shapes_of(item, inputs):
     """The results of a function: shape and element type by name, in order."""
     group = item.group
     q = ((group.tokens_q, group.heads, group.d), group.dtype)
@@ -74,7 +74,11 @@ def shapes_of(item):
         "dk": ((group.tokens_k, group.kv_heads, group.d), group.dtype),
         "dv": ((group.tokens_k, group.kv_heads, group.dv), group.dtype),
     }
-    return shapes | ({"dsink": ((group.heads,), "f32")} if group.sink else {})
+    if group.sink:
+        shapes["dsink"] = ((group.heads,), "f32")
+    for name in attn_gradients.capture_gradients(group):
+        shapes[name] = (inputs[name[1:]].shape, "f32")
+    return shapes
 
 
 def arguments_of(item, inputs):
@@ -85,7 +89,7 @@ def arguments_of(item, inputs):
 
 def run(runtime, function, item, inputs):
     """The results of two calls by name, and whether they have the same bits."""
-    shapes = shapes_of(item)
+    shapes = shapes_of(item, inputs)
     buffers = [runtime.buffer(x) for x in arguments_of(item, inputs)]
     for shape, dtype in shapes.values():
         # Not zero: what is not written has to show.
@@ -110,6 +114,9 @@ def main(folder, log, device, only):
     runtime = functions.Runtime(folder, device)
     kit = Kit(folder, runtime)
     counts = {"right": 0, "wrong": 0, "not compiled": 0, "no time": 0}
+    for row in log.earlier:
+        if row["kind"] == "check":
+            counts[row["outcome"]] += 1
 
     def finish(item, outcome, problems):
         counts[outcome] += 1
@@ -124,10 +131,13 @@ def main(folder, log, device, only):
             problems.append("two runs differ")
         return problems
 
-    pending = []
+    pending, unfinished = [], log.unfinished()
     with concurrent.futures.ThreadPoolExecutor(JUDGES) as pool:
         for item in plan.checked():
-            if not re.search(only, item.label):
+            if not re.search(only, item.label) or log.done("check", item.label):
+                continue
+            if (item.label, "run") in unfinished:
+                finish(item, "wrong", ["it has ended the process"])
                 continue
             try:
                 name, chip, _ = kit.find(plan.checked_text(item))
@@ -140,7 +150,8 @@ def main(folder, log, device, only):
             make = attn_gradients.make_inputs if item.gradients else harness.make_inputs
             inputs = make(item.group)
             try:
-                outputs, same = run(runtime, kit.load(name, chip), item, inputs)
+                with log.attempt(item.label, "run"):
+                    outputs, same = run(runtime, kit.load(name, chip), item, inputs)
             except functions.Error as error:
                 finish(item, "wrong", [str(error)])
                 continue

@@ -91,10 +91,16 @@ def cudnn(shared):
     if shared.grouped:
         raise Refused("PyTorch gives it no grouped heads in packed batches")
     causal = shared.config.mask == "causal"
-    return lambda q, k, v: torch.ops.aten._cudnn_attention_forward(
-        q, k, v, None, shared.cu_q, shared.cu_k, shared.longest_q, shared.longest_k,
-        True, 0.0, causal, False,
-    )[0]  # fmt: skip
+
+    def call(q, k, v):
+        return torch.ops.aten._cudnn_attention_forward(
+            q, k, v, None, shared.cu_q, shared.cu_k, shared.longest_q, shared.longest_k,
+            True, 0.0, causal, False,
+        )[0]  # fmt: skip
+
+    # Ending a capture of it has crashed PyTorch 2.11 with cuDNN 9.19.
+    call.graph = False
+    return call
 
 
 def _pad(packed, lengths, longest):

@@ -10,8 +10,14 @@ import zlib
 import attn_gradients
 import harness
 import parameters
+import schedules
 import sets
 import varlen
+
+# Scores that are timed beside plain attention.
+SCORES = {
+    score.name: score for score in (varlen.scores.softcap(50.0), varlen.scores.alibi())
+}
 
 
 def name_of(text):
@@ -24,14 +30,24 @@ class Timed:
 
     config: sets.Config
     gradients: bool
+    score: str | None = None  # one of SCORES
+    schedule: schedules.Schedule | None = None  # None: that of the table
 
     @property
     def label(self):
-        return self.config.label + (" backward" if self.gradients else "")
+        parts = [self.config.label, self.score, "backward" if self.gradients else None]
+        if self.schedule:
+            parts.append(self.schedule.label)
+        return " ".join(part for part in parts if part)
 
     @property
     def forward(self):
-        return dataclasses.replace(self, gradients=False)
+        return dataclasses.replace(self, gradients=False, schedule=None)
+
+    @property
+    def captures(self):
+        """Whose numbers the captures of the score are, by name."""
+        return SCORES[self.score].captures if self.score else {}
 
     @property
     def flops(self):
@@ -53,8 +69,8 @@ class Checked:
 
 def timed_text(item):
     config = item.config
-    text = varlen.text.attn_grad if item.gradients else varlen.text.attn
-    return text(
+    make = varlen.text.attn_grad if item.gradients else varlen.text.attn
+    text = make(
         dtype=config.dtype,
         heads=config.batch.heads,
         kv_heads=config.batch.kv_heads,
@@ -62,7 +78,11 @@ def timed_text(item):
         window=config.window,
         buffers=True,
         name="attention",
+        score=SCORES.get(item.score),
     )
+    if item.schedule:
+        text = text.replace("{mask =", f"{{varlen.schedule = {item.schedule}, mask =", 1)
+    return text
 
 
 def timed():
@@ -72,6 +92,22 @@ def timed():
         yield Timed(config, False)
         if config.batch.set in ("pr164502", "nanochat-d24"):
             yield Timed(config, True)
+    for config in sets.gpu_configurations():
+        if config.batch.set == "pr164502" and config.dtype == "bf16" and config.window == sets.FULL:
+            for score in SCORES:
+                yield Timed(config, False, score)
+                yield Timed(config, True, score)
+
+
+def tuned():
+    """What other schedules are timed with, each followed by itself with these."""
+    for config in sets.gpu_configurations():
+        if config.batch.set == "pr164502" and config.dtype == "bf16":
+            for gradients in (False, True):
+                item = Timed(config, gradients)
+                yield item
+                for schedule in schedules.candidates(config.head_dim, gradients):
+                    yield dataclasses.replace(item, schedule=schedule)
 
 
 def _of_timed(config, rng):
@@ -96,6 +132,8 @@ def checked():
     rng = random.Random("gpu")
     seen = set()
     for item in timed():
+        if item.score:
+            continue  # the sample has them
         checked = Checked(_of_timed(item.config, rng), item.gradients)
         if checked.label not in seen:
             seen.add(checked.label)

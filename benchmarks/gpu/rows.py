@@ -1,5 +1,6 @@
 """The rows of a run, kept as they come: an interrupted run leaves what it has."""
 
+import contextlib
 import json
 import time
 
@@ -27,6 +28,16 @@ class Log:
         """Whether an earlier try of this part has the row."""
         return any(r["kind"] == kind and r["label"] == label for r in self.earlier)
 
-    def broken(self):
-        """What has left the GPU unusable, by name."""
-        return {row["what"] for row in self.earlier if row["kind"] == "broken"}
+    @contextlib.contextmanager
+    def attempt(self, label, what):
+        """What may end the process or leave the GPU unusable. If it does not come to its
+        end, `unfinished` of the next process has it."""
+        self.add(kind="begin", label=label, what=what)
+        yield
+        self.add(kind="end", label=label, what=what)
+
+    def unfinished(self):
+        """(label, what) of attempts that have not come to their end."""
+        rows = [(r["kind"], (r["label"], r.get("what"))) for r in self.earlier]
+        begun, ended = ({key for k, key in rows if k == kind} for kind in ("begin", "end"))
+        return begun - ended

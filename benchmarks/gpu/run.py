@@ -31,10 +31,10 @@ BROKEN = 7
 
 def parts(arguments):
     """(name, share of the time that is left) of what there is to do."""
-    if not arguments.speed:
+    if not arguments.speed and not arguments.tune:
         yield "check", 0.4 if arguments.check is None else 1.0
     if not arguments.check:
-        yield "speed", 1.0
+        yield "tune" if arguments.tune else "speed", 1.0
 
 
 def check_runtime():
@@ -53,7 +53,7 @@ def supervise(arguments, out):
     if arguments.device == "executor":
         # Its state of a thread is where only a program's own libraries have room.
         environment["GLIBC_TUNABLES"] = "glibc.rtld.optional_static_tls=131072"
-    if arguments.device == "cuda" and not arguments.speed:
+    if arguments.device == "cuda" and not arguments.speed and not arguments.tune:
         # Whatever it does to its context, the next process has another.
         status = check_runtime()
     for part, share in parts(arguments):
@@ -62,10 +62,12 @@ def supervise(arguments, out):
             command = [
                 sys.executable, __file__, f"--part={part}", f"--only={arguments.only}",
                 f"--device={arguments.device}", f"--seconds={share * left:.0f}",
-                f"--out={out}",
+                f"--out={out}", f"--peers={arguments.peers}",
             ]  # fmt: skip
             code = subprocess.run(command, check=False, env=environment).returncode
-            if code != BROKEN:
+            if code < 0:
+                print(f"{part}: ended by signal {-code}", flush=True)
+            if code != BROKEN and code >= 0:
                 break
         status = status or code
     return status
@@ -77,6 +79,8 @@ def main():
     parser.add_argument("--only", default="", help="a regular expression on labels")
     parser.add_argument("--check", action="store_true", default=None, help="only check")
     parser.add_argument("--speed", action="store_true", help="only time")
+    parser.add_argument("--tune", action="store_true", help="time other schedules")
+    parser.add_argument("--peers", default="", help="a regular expression on peers")
     parser.add_argument("--list", action="store_true", help="print the labels only")
     parser.add_argument("--device", default="cuda", help="cuda, or what the kit is for")
     parser.add_argument("--out", type=pathlib.Path, default="results.json")
@@ -93,7 +97,7 @@ def main():
         scratch.unlink(missing_ok=True)
         status = supervise(arguments, arguments.out)
         objects = rows.read(scratch)
-        kept = [row for row in objects if row["kind"] != "broken"]
+        kept = [row for row in objects if row["kind"] not in ("begin", "end")]
         text = ",\n".join(json.dumps(row) for row in kept)
         arguments.out.write_text(f"[\n{text}\n]\n")
         scratch.unlink(missing_ok=True)
@@ -106,7 +110,8 @@ def main():
             return check.main(HERE, log, arguments.device, arguments.only)
         import speed
 
-        code = speed.main(HERE, log, arguments.only)
+        tuning = arguments.part == "tune"
+        code = speed.main(HERE, log, arguments.only, arguments.peers, tuning)
     except functions.Error as error:
         print(f"{arguments.part}: {error}")
         log.add(kind="info", label=arguments.part, problem=str(error))

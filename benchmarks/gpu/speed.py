@@ -10,6 +10,7 @@ import peers
 import plan
 import timing
 import torch
+import varlen
 
 TYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
 BROKEN = 7
@@ -59,25 +60,36 @@ def bind(runtime, function, tensors):
     return call
 
 
-def ours(runtime, function, config, inputs, shared):
+def make_captures(item):
+    """The captures of a score: those that have a number for each head, like slopes."""
+    extents = {"heads": item.config.batch.heads}
+    return [
+        0.1 * torch.rand(*(extents[name] for name in varlen.scores.CAPTURES[of]), device="cuda")
+        for of in item.captures.values()
+    ]  # fmt: skip
+
+
+def ours(runtime, function, config, inputs, shared, captures):
     """Our calls on the inputs, and the buffers that the first one fills."""
     batch = config.batch
     calls, results = [], []
     for q, k, v in inputs:
         out = torch.empty_like(q)
         lse = torch.empty(batch.heads, batch.tokens_q, device="cuda")
-        tensors = (q, k, v, shared.cu_q, shared.cu_k, out, lse)
+        tensors = (q, k, v, shared.cu_q, shared.cu_k, *captures, out, lse)
         calls.append(bind(runtime, function, tensors))
         results.append((out, lse))
     return calls, results
 
 
-def our_gradients(runtime, function, inputs, forward, shared):
+def our_gradients(runtime, function, inputs, forward, shared, captures):
     """The same for (dout, q, k, v) and what the forward has made of them."""
     calls, results = [], []
     for (dout, q, k, v), (out, lse) in zip(inputs, forward):
-        gradients = tuple(torch.empty_like(x) for x in (q, k, v))
-        tensors = (dout, q, k, v, out, lse, shared.cu_q, shared.cu_k, *gradients)
+        gradients = tuple(torch.empty_like(x) for x in (q, k, v, *captures))
+        tensors = (
+            dout, q, k, v, out, lse, shared.cu_q, shared.cu_k, *captures, *gradients,
+        )  # fmt: skip
         calls.append(bind(runtime, function, tensors))
         results.append(gradients)
     return calls, results
@@ -113,7 +125,7 @@ def time_peer(name, shared, inputs, out):
         else:
             off = None
         del result
-    ms, least, how = timing.median_ms(calls, stream)
+    ms, least, how = timing.median_ms(calls, stream, graph=getattr(make, "graph", True))
     return {"ms": ms, "ms_min": least, "how": how, "difference": off}
 
 
@@ -128,28 +140,35 @@ def enqueue(runtime, calls):
     return stream
 
 
-def measure(runtime, kit, item, log, peak):
-    config = item.config
-    try:
-        name, chip, kernels = kit.find(plan.timed_text(item))
-        forward, forward_chip, _ = kit.find(plan.timed_text(item.forward))
-    except check.Missing as reason:
-        log.add(kind="skipped", label=item.label, why=str(reason))
-        return None
-    batch, shared = config.batch, peers.Batch(config)
+def prepare(runtime, kit, item, shared):
+    """What there is of an item: its kernels, the chip they are for, inputs, calls, and
+    the buffers that these fill."""
+    config, batch = item.config, item.config.batch
+    name, chip, kernels = kit.find(plan.timed_text(item))
+    forward, forward_chip, _ = kit.find(plan.timed_text(item.forward))
     one = 2 * config.head_dim * (
         2 * batch.tokens_q * batch.heads + 2 * batch.tokens_k * batch.kv_heads
     )
     if item.gradients:  # q, dout, out and dq; k, v, dk and dv
         one *= 2
-    inputs = make_inputs(config, timing.sets_for(one))
-    function = kit.load(forward, forward_chip)
-    calls, results = ours(runtime, function, config, inputs, shared)
+    inputs, captures = make_inputs(config, timing.sets_for(one)), make_captures(item)
+    function = kit.load(forward, forward_chip) if item.gradients else kit.load(name, chip)
+    calls, results = ours(runtime, function, config, inputs, shared, captures)
     if item.gradients:
         enqueue(runtime, calls)
         inputs = [(torch.randn_like(out), *x) for x, (out, _) in zip(inputs, results)]
         function = kit.load(name, chip)
-        calls, results = our_gradients(runtime, function, inputs, results, shared)
+        calls, results = our_gradients(runtime, function, inputs, results, shared, captures)
+    return kernels, chip, inputs, calls, results
+
+
+def measure(runtime, kit, item, log, peak, wanted):
+    config, batch, shared = item.config, item.config.batch, peers.Batch(item.config)
+    try:
+        kernels, chip, inputs, calls, results = prepare(runtime, kit, item, shared)
+    except check.Missing as reason:
+        log.add(kind="skipped", label=item.label, why=str(reason))
+        return None
     stream = enqueue(runtime, calls[:1])
     ms, least, how = timing.median_ms(calls, stream)
     runtime.raise_error()
@@ -157,39 +176,47 @@ def measure(runtime, kit, item, log, peak):
     row = {
         "set": batch.set, "batch": batch.name, "direction": "backward" if item.gradients else "forward",
         "dtype": config.dtype, "head_dim": config.head_dim, "heads": batch.heads,
-        "kv_heads": batch.kv_heads, "mask": config.mask,
+        "kv_heads": batch.kv_heads, "mask": config.mask, "score": item.score,
         "sequences": len(batch.q_lengths), "tokens": batch.tokens_k,
         "ms": ms, "ms_min": least, "how": how, "input_sets": len(inputs),
         "tflops": tflops, "peak_tflops": peak, "fraction": tflops / peak,
         "chip": chip, "kernels": kernels, "peers": {}, "refused": {},
     }  # fmt: skip
-    broken = log.broken()
-    for peer in peers.GRADIENTS if item.gradients else peers.wanted(config):
-        if peer in broken:
-            row["refused"][peer] = "had left the GPU unusable before"
+    broken = {what for _, what in log.unfinished()}
+    for peer in peers_of(item):
+        if not re.search(wanted, peer):
+            row["refused"][peer] = "not asked for"
+        elif peer in broken:
+            row["refused"][peer] = "had ended the process or left the GPU unusable before"
         elif log.left() < (40 if peer == "flex" else 5):
             row["refused"][peer] = "no time"
         else:
-            try:
-                if item.gradients:
-                    row["peers"][peer] = time_gradients(peer, shared, inputs, results[0])
-                else:
-                    row["peers"][peer] = time_peer(peer, shared, inputs, results[0][0])
-            except peers.Refused as reason:
-                row["refused"][peer] = str(reason)
-            except Exception as error:  # whatever a peer's code may throw
-                row["refused"][peer] = f"{type(error).__name__}: {error}"[:300]
+            with log.attempt(item.label, peer):
                 try:
-                    torch.cuda.synchronize()
-                except RuntimeError:
-                    log.add(kind="broken", label=item.label, what=peer)
-                    raise Broken from error
+                    if item.gradients:
+                        row["peers"][peer] = time_gradients(peer, shared, inputs, results[0])
+                    else:
+                        row["peers"][peer] = time_peer(peer, shared, inputs, results[0][0])
+                except peers.Refused as reason:
+                    row["refused"][peer] = str(reason)
+                except Exception as error:  # whatever a peer's code may throw
+                    row["refused"][peer] = f"{type(error).__name__}: {error}"[:300]
+                    try:
+                        torch.cuda.synchronize()
+                    except RuntimeError:
+                        raise Broken from error
     if row["peers"]:
         best = min(row["peers"], key=lambda p: row["peers"][p]["ms"])
         row["peer"], row["peer_ms"] = best, row["peers"][best]["ms"]
         row["ratio"] = row["peer_ms"] / ms
     log.add(kind="speed", label=item.label, **row)
     return row
+
+
+def peers_of(item):
+    if item.score:
+        return ()
+    return peers.GRADIENTS if item.gradients else peers.wanted(item.config)
 
 
 def line(label, row):
@@ -205,7 +232,40 @@ def line(label, row):
     return "  ".join(texts)
 
 
-def main(folder, log, only):
+def tune(runtime, kit, items, log):
+    """Times schedules beside those of the table. What they compute is that of the
+    table's but for the order of sums."""
+    first = None  # (ms, inputs' seed and results) of the item as the table has it
+    for item in items:
+        if log.left() < 5:
+            log.add(kind="skipped", label=item.label, why="no time")
+            continue
+        torch.manual_seed(0)
+        try:
+            kernels, chip, _, calls, results = prepare(
+                runtime, kit, item, peers.Batch(item.config)
+            )
+            stream = enqueue(runtime, calls)
+            torch.cuda.synchronize()
+            ms, least, how = timing.median_ms(calls, stream, target_ms=40.0)
+            runtime.raise_error()
+        except (check.Missing, functions.Error) as error:
+            log.add(kind="skipped", label=item.label, why=str(error))
+            print(f"{item.label:64} {error}", flush=True)
+            continue
+        if not item.schedule:
+            first = ms, results[0]
+        off = max(difference(a, b) for a, b in zip(results[0], first[1]))
+        log.add(kind="tune", label=item.label, ms=ms, ms_min=least, how=how, chip=chip,
+                kernels=kernels, of_table=first[0] / ms, difference=off)  # fmt: skip
+        registers = "/".join(str(kernel["registers"]) for kernel in kernels if not re.search("_tiles", kernel["name"]))
+        print(f"{item.label:64} {ms:8.4f} ms  {first[0] / ms:5.3f}  {registers}  off {off:.1e}", flush=True)
+        del calls, results
+        torch.cuda.empty_cache()
+    return 0
+
+
+def main(folder, log, only, wanted, tuning):
     if not torch.cuda.is_available():
         print("speed: no GPU that PyTorch could use: nothing is timed")
         log.add(kind="info", label="speed", problem="no GPU that PyTorch could use")
@@ -215,6 +275,9 @@ def main(folder, log, only):
     runtime = functions.Runtime(folder)
     kit = check.Kit(folder, runtime)
     peak = info(log, kit)
+    if tuning:
+        items = [item for item in plan.tuned() if re.search(only, item.label)]
+        return tune(runtime, kit, items, log)
     status = 0
     for item in plan.timed():
         if not re.search(only, item.label) or log.done("speed", item.label):
@@ -223,7 +286,7 @@ def main(folder, log, only):
             log.add(kind="skipped", label=item.label, why="no time")
             continue
         try:
-            row = measure(runtime, kit, item, log, peak)
+            row = measure(runtime, kit, item, log, peak, wanted)
         except Broken:
             return BROKEN
         except Exception as error:  # one configuration must not end the others

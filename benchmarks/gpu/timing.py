@@ -23,24 +23,25 @@ def _capture(calls, stream):
     return graph.replay
 
 
-def median_ms(calls, stream, target_ms=120.0, most=200):
+def median_ms(calls, stream, target_ms=120.0, most=200, graph=True):
     """(median, least) time of one call in ms, and how it was measured. Each of
     `calls` has its own inputs and works on the current stream."""
+
+    def run():
+        for call in calls:
+            call()
+
     with torch.cuda.stream(stream):
         for _ in range(2):
-            for call in calls:
-                call()
+            run()
         torch.cuda.synchronize()
-        how = "graph"
-        try:
-            run = _capture(calls, stream)
-        except RuntimeError as error:
-            how = "no graph: " + str(error).split("\n")[0][:100]
-            torch.cuda.synchronize()
-
-            def run():
-                for call in calls:
-                    call()
+        how = "graph" if graph else "no graph"
+        if graph:
+            try:
+                run = _capture(calls, stream)
+            except RuntimeError as error:
+                how = "no graph: " + str(error).split("\n")[0][:100]
+                torch.cuda.synchronize()
 
         def event():
             return torch.cuda.Event(enable_timing=True)
@@ -53,6 +54,9 @@ def median_ms(calls, stream, target_ms=120.0, most=200):
         torch.cuda.synchronize()
         estimate = max(begin.elapsed_time(end), 1e-3)
         count = int(max(10, min(most, target_ms / estimate)))
+        # Clocks rise with load: the first milliseconds are slower by up to a fifth.
+        for _ in range(count // 3):
+            run()
         events = [event() for _ in range(count + 1)]
         events[0].record()
         for i in range(count):
