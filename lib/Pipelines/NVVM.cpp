@@ -60,11 +60,13 @@ void varlen::buildVarlenTilesToInstructions(
   kernel.addPass(createCSEPass());
   kernel.addPass(kernel::createKernelDeferRowSum());
   kernel.addPass(kernel::createKernelExpandReductions());
-  kernel.addPass(kernel::createKernelLowerContract());
+  const GPUTarget *gpu = lookupGPUTarget(options.chip);
+  kernel::KernelLowerContractOptions contract;
+  contract.wgmma = gpu && gpu->hasWgmma;
+  kernel.addPass(kernel::createKernelLowerContract(contract));
   kernel.addPass(kernel::createKernelLowerAccess());
   kernel.addPass(kernel::createKernelExpandMath());
   // It tells the launches how much shared memory their kernels take.
-  const GPUTarget *gpu = lookupGPUTarget(options.chip);
   kernel::KernelLowerMemoryOptions memory;
   if (gpu)
     memory.sharedBytes = gpu->sharedBytes;

@@ -75,25 +75,41 @@ static constexpr Row dkTableF32[] = {
     {256, 2, {1, 16, 16, 2, 1, true}},
 };
 
+// With wgmma a warpgroup of 4 warps has 64 rows, and reads each operand B once.
+static constexpr Row attnTableWgmma[] = {
+    {64, 2, {4, 64, 128, 2, 3}},
+    {128, 2, {4, 64, 64, 2, 2}},
+    {256, 2, {8, 128, 64, 2, 1}},
+};
+static constexpr Row dqTableWgmma[] = {
+    {64, 2, {4, 64, 64, 2, 3}},
+    {128, 2, {4, 64, 64, 2, 2}},
+    {256, 2, {8, 128, 32, 2, 1}},
+};
+static constexpr Row dkTableWgmma[] = {
+    {64, 2, {4, 64, 64, 2, 2}},
+    {128, 2, {4, 64, 64, 2, 2}},
+    {256, 2, {8, 32, 128, 2, 1, true}},
+};
+
 //===----------------------------------------------------------------------===//
 // Choice
 //===----------------------------------------------------------------------===//
 
-static llvm::ArrayRef<Row> getTable(const GPUTileNeeds &needs) {
+static llvm::ArrayRef<Row> getTable(const GPUTarget &gpu,
+                                    const GPUTileNeeds &needs) {
+  auto choose = [&](llvm::ArrayRef<Row> f32, llvm::ArrayRef<Row> wgmma,
+                    llvm::ArrayRef<Row> mma) {
+    return needs.isF32 ? f32 : gpu.hasWgmma ? wgmma : mma;
+  };
   switch (needs.owner) {
   case GPUTileOwner::Queries:
-    if (needs.isF32)
-      return attnTableF32;
-    return attnTable;
+    return choose(attnTableF32, attnTableWgmma, attnTable);
   case GPUTileOwner::QueryGradients:
-    if (needs.isF32)
-      return dqTableF32;
-    return dqTable;
+    return choose(dqTableF32, dqTableWgmma, dqTable);
   case GPUTileOwner::KeyValueGradients:
   case GPUTileOwner::ValueGradients:
-    if (needs.isF32)
-      return dkTableF32;
-    return dkTable;
+    return choose(dkTableF32, dkTableWgmma, dkTable);
   }
   llvm_unreachable("an owner of none of these kinds");
 }
@@ -116,7 +132,7 @@ int64_t mlir::varlen::getSharedBytes(const GPUTiles &tiles,
 const GPUTiles *mlir::varlen::lookupGPUTiles(const GPUTarget &gpu,
                                              const GPUTileNeeds &needs) {
   int64_t headDim = std::max(needs.headDim, needs.valueHeadDim);
-  llvm::ArrayRef<Row> table = getTable(needs);
+  llvm::ArrayRef<Row> table = getTable(gpu, needs);
   const Row *row = llvm::find_if(table, [&](const Row &candidate) {
     return headDim <= candidate.headDim &&
            needs.maskBounds <= candidate.maskBounds &&

@@ -31,6 +31,8 @@ struct GPUTarget {
   /// Bytes of shared memory that one CTA can have (CUDA C++ programming guide,
   /// technical specifications per compute capability).
   int64_t sharedBytes;
+  /// Whether it has wgmma, the tensor-core instruction of warpgroups (PTX ISA).
+  bool hasWgmma = false;
 };
 
 /// The newest version of PTX, times ten, that the LLVM we use writes.

@@ -27,6 +27,11 @@ using namespace mlir;
 using namespace mlir::varlen;
 using namespace mlir::varlen::kernel;
 
+/// A warpgroup is four warps: with fewer there is no wgmma.
+static std::unique_ptr<TensorCores> createCores(int64_t warps, bool wgmma) {
+  return wgmma && warps % 4 == 0 ? createWgmma(warps) : createMmaSync(warps);
+}
+
 template <typename Op> static Contraction getContraction(Op op, Value acc) {
   return {op.getA(),  op.getB(), acc, static_cast<int64_t>(op.getK()),
           op.getAT(), op.getBT()};
@@ -97,6 +102,8 @@ struct Chain {
 
 struct KernelLowerContract
     : kernel::impl::KernelLowerContractBase<KernelLowerContract> {
+  using KernelLowerContractBase::KernelLowerContractBase;
+
   void runOnOperation() override {
     gpu::GPUFuncOp func = getOperation();
     SmallVector<Operation *> contractions;
@@ -109,7 +116,7 @@ struct KernelLowerContract
     FailureOr<int64_t> warps = getWarps(func);
     if (failed(warps))
       return signalPassFailure();
-    std::unique_ptr<TensorCores> cores = createMmaSync(*warps);
+    std::unique_ptr<TensorCores> cores = createCores(*warps, wgmma);
     for (Operation *op : contractions) {
       auto checked = [&](auto contract) {
         return cores->check(op, getContraction(contract, contract.getAcc()));
@@ -138,7 +145,8 @@ struct KernelLowerContract
     ConversionTarget target(getContext());
     RewritePatternSet patterns(&getContext());
     kernel::populateLowerContractPatternsAndLegality(converter, patterns,
-                                                     target, *warps);
+                                                     target, *warps,
+                                                     wgmma);
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     if (failed(applyPartialConversion(func, target, std::move(patterns))))
       signalPassFailure();
@@ -149,8 +157,8 @@ struct KernelLowerContract
 
 void kernel::populateLowerContractPatternsAndLegality(
     TypeConverter &converter, RewritePatternSet &patterns,
-    ConversionTarget &target, int64_t warps) {
-  std::shared_ptr<const TensorCores> cores = createMmaSync(warps);
+    ConversionTarget &target, int64_t warps, bool wgmma) {
+  std::shared_ptr<const TensorCores> cores = createCores(warps, wgmma);
   converter.addConversion([cores](PendingType type) {
     return cores->getPendingType(type.getFragment());
   });

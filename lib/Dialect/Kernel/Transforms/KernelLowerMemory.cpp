@@ -47,7 +47,12 @@ class SharedMemory {
 public:
   /// Copies are asynchronous, and those of a stage a group, with `hasGroups`.
   SharedMemory(gpu::GPUFuncOp kernel, bool hasGroups)
-      : kernel(kernel), hasGroups(hasGroups) {}
+      : kernel(kernel), hasGroups(hasGroups),
+        isReadByProxy(kernel
+                          ->walk([](NVVM::WgmmaFenceAlignedOp) {
+                            return WalkResult::interrupt();
+                          })
+                          .wasInterrupted()) {}
 
   /// Replaces allocations and the operations on rings; bytes taken.
   int64_t lower();
@@ -68,6 +73,9 @@ private:
 
   gpu::GPUFuncOp kernel;
   bool hasGroups;
+  /// wgmma reads shared memory through the async proxy: it sees what threads
+  /// have written, cp.async included, from their next fence of that proxy on.
+  bool isReadByProxy;
   int64_t bytes = 0;
   Value dynamic;
 };
@@ -130,6 +138,12 @@ void SharedMemory::lowerRing(RingOp ring) {
     else if (auto wait = dyn_cast<RingWaitOp>(user)) {
       if (hasGroups)
         NVVM::CpAsyncWaitGroupOp::create(b, wait.getYounger());
+      if (isReadByProxy)
+        NVVM::FenceProxyOp::create(
+            b, NVVM::ProxyKindAttr::get(b.getContext(),
+                                        NVVM::ProxyKind::async_shared),
+            NVVM::SharedSpaceAttr::get(b.getContext(),
+                                       NVVM::SharedSpace::shared_cta));
       gpu::BarrierOp::create(b);
       wait->replaceAllUsesWith(slot(b, ring, wait.getI(), offsets));
     } else if (hasGroups && isa<RingCommitOp>(user))

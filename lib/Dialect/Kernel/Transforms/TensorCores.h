@@ -50,6 +50,10 @@ public:
 /// mma.sync m16n8k16, fed by ldmatrix: sm_80 and all later GPUs.
 std::unique_ptr<TensorCores> createMmaSync(int64_t warps);
 
+/// wgmma m64nNk16, which reads shared memory by descriptors: sm_90a only. The
+/// terms of f32 are multiplied by mma.sync.
+std::unique_ptr<TensorCores> createWgmma(int64_t warps);
+
 } // namespace mlir::varlen::kernel
 
 #endif // LIB_DIALECT_KERNEL_TRANSFORMS_TENSORCORES_H

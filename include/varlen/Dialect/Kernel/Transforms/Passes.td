@@ -194,7 +194,14 @@ def KernelLowerContract : Kernel_Pass<"kernel-lower-contract"> {
     use: column by column with A fragments, else step by step with the last term
     summed apart.
 
-    *Requires*: fragments; a number of warps that is a power of 2 for `a_t`.
+    With `wgmma` (sm_90a) kernels whose warps are a multiple of 4 multiply by
+    `wgmma.mma_async` m64nNk16 instead, a commit group for each contraction: B, and A
+    unless it is a fragment, are read where they are by descriptors, and a sum that
+    starts with a zero constant starts without registers. Only contractions that
+    accumulate one onto the other are left to `mma.sync`.
+
+    *Requires*: fragments; a number of warps that is a power of 2 for `a_t`; with
+    `wgmma` accumulators of 16 rows for each warp and at most 256 columns.
     *Guarantees*: no `kernel.contract`, `kernel.start`, `kernel.wait` is left.
     *Numerics*: per k-step of 16 as the instruction does it, steps in order.
 
@@ -213,6 +220,8 @@ def KernelLowerContract : Kernel_Pass<"kernel-lower-contract"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
     "::mlir::vector::VectorDialect"];
+  let options = [
+    Option<"wgmma", "wgmma", "bool", "false", "Whether the target has wgmma">];
   let statistics = [
     Statistic<"numContractions", "contractions", "Contractions lowered">];
 }
@@ -227,7 +236,8 @@ def KernelLowerMemory : Pass<"kernel-lower-memory", "::mlir::ModuleOp"> {
     multiple of 8, odd strides) and f32 rows, which are split into three bf16
     planes, pass through registers instead. A commit becomes a `cp.async` group,
     a wait the wait for that group and a barrier of the CTA; acquire and release
-    cost nothing.
+    cost nothing. In a kernel with `wgmma`, which reads shared memory through another
+    proxy, threads fence what they have written before that barrier.
 
     *Requires*: `gpu.func` kernels with `known_block_size`. Global memory aligned
     to 16 bytes. The protocol of `kernel.ring`.

@@ -39,11 +39,13 @@ void populateExpandReductionsPatterns(RewritePatternSet &patterns);
 
 /// Adds the patterns of kernel-lower-contract: products of fragments and shared
 /// tiles by `warps` warps become instructions of tensor cores. Operands have to
-/// be of a form that these have, which the pass checks before.
+/// be of a form that these have, which the pass checks before. `wgmma` is whether
+/// the target has that instruction.
 void populateLowerContractPatternsAndLegality(TypeConverter &converter,
                                               RewritePatternSet &patterns,
                                               ConversionTarget &target,
-                                              int64_t warps);
+                                              int64_t warps,
+                                              bool wgmma = false);
 
 /// kernel-pack-narrow: truncations of pairs to one instruction.
 void populatePackNarrowPatterns(RewritePatternSet &patterns);
