@@ -123,7 +123,7 @@ def main():
     # Without ptxas the driver compiles the kernels when they are loaded.
     forms = {chip: "sim" if chip == "sim" else "fatbin" if ptxas else "ptx" for chip in chips}
     wanted = {}
-    timed = plan.tuned() if arguments.tune else plan.timed()
+    timed = plan.tuned(chips) if arguments.tune else plan.timed()
     checked = [] if arguments.tune else plan.checked()
     for item, text in [(c, plan.timed_text(c)) for c in timed] + [
         (g, plan.checked_text(g)) for g in checked

@@ -99,14 +99,15 @@ def timed():
                 yield Timed(config, True, score)
 
 
-def tuned():
+def tuned(chips):
     """What other schedules are timed with, each followed by itself with these."""
+    wgmma = "sm_90a" in chips
     for config in sets.gpu_configurations():
         if config.batch.set == "pr164502" and config.dtype == "bf16":
             for gradients in (False, True):
                 item = Timed(config, gradients)
                 yield item
-                for schedule in schedules.candidates(config.head_dim, gradients):
+                for schedule in schedules.candidates(config.head_dim, gradients, wgmma):
                     yield dataclasses.replace(item, schedule=schedule)
 
 

@@ -71,18 +71,60 @@ DK = {
 }  # fmt: skip
 
 
+# The same with wgmma.
+FORWARD_WGMMA = {
+    64: [
+        (4, 64, 128, 2, 3), (4, 64, 64, 2, 3), (4, 64, 64, 2, 4), (4, 64, 96, 2, 3),
+        (4, 64, 80, 2, 3), (4, 64, 128, 2, 2), (4, 64, 192, 2, 2), (8, 128, 64, 2, 2),
+        (8, 128, 128, 2, 1), (12, 192, 128, 2, 1),
+    ],
+    128: [
+        (4, 64, 64, 2, 2), (4, 64, 80, 2, 2), (4, 64, 96, 2, 2), (4, 64, 48, 2, 3),
+        (4, 64, 32, 2, 4), (8, 128, 128, 2, 1), (8, 128, 64, 3, 1), (12, 192, 64, 2, 1), (12, 192, 96, 2, 1),
+    ],
+    256: [(8, 128, 64, 2, 1), (8, 128, 48, 2, 1), (4, 64, 64, 2, 1), (4, 64, 32, 2, 2)],
+}  # fmt: skip
+DQ_WGMMA = {
+    64: [
+        (4, 64, 64, 2, 3), (4, 64, 64, 2, 2), (4, 64, 96, 2, 2), (4, 64, 128, 2, 2),
+        (8, 128, 64, 2, 1), (8, 128, 128, 2, 1),
+    ],
+    128: [
+        (4, 64, 64, 2, 2), (4, 64, 48, 2, 2), (4, 64, 32, 2, 3), (8, 128, 64, 2, 1),
+        (8, 128, 96, 2, 1),
+    ],
+    256: [(8, 128, 32, 2, 1), (4, 64, 32, 2, 1), (4, 64, 64, 2, 1)],
+}  # fmt: skip
+DK_WGMMA = {
+    64: [
+        ((4, 64, 64, 2, 2),), ((4, 32, 64, 2, 3),), ((4, 48, 64, 2, 3),), ((4, 96, 64, 2, 2),),
+        ((8, 64, 128, 2, 1),), ((8, 128, 128, 2, 1),),
+    ],
+    128: [
+        ((4, 64, 64, 2, 2),), ((4, 32, 64, 2, 2),), ((4, 48, 64, 2, 2),), ((8, 32, 128, 2, 1),),
+        ((8, 64, 128, 2, 1),), ((8, 64, 128, 2, 1), (8, 64, 128, 2, 1)),
+        ((4, 64, 64, 2, 2), (4, 64, 64, 2, 2)),
+    ],
+    256: [
+        ((8, 32, 128, 2, 1), (8, 32, 128, 2, 1)), ((4, 32, 64, 2, 1), (4, 32, 64, 2, 1)),
+        ((4, 64, 64, 2, 1), (4, 64, 64, 2, 1)),
+    ],
+}  # fmt: skip
+
+
 def _text(tiles):
     return "x".join(map(str, tiles))
 
 
-def candidates(head_dim, gradients):
+def candidates(head_dim, gradients, wgmma):
     """Those of a head_dim; of gradients, either dq or dk changes."""
     if not gradients:
-        for tiles in FORWARD.get(head_dim, ()):
+        for tiles in (FORWARD_WGMMA if wgmma else FORWARD).get(head_dim, ()):
             yield Schedule((tiles,), _text(tiles))
         return
-    for dq in DQ.get(head_dim, ())[1:]:
-        yield Schedule((dq, *DK[head_dim][0]), f"dq {_text(dq)}")
-    for dk in DK.get(head_dim, ()):
+    of_dq, of_dk = (DQ_WGMMA, DK_WGMMA) if wgmma else (DQ, DK)
+    for dq in of_dq.get(head_dim, ())[1:]:
+        yield Schedule((dq, *of_dk[head_dim][0]), f"dq {_text(dq)}")
+    for dk in of_dk.get(head_dim, ()):
         label = f"dk {_text(dk[0])}" + (" apart" if len(dk) == 2 else "")
-        yield Schedule((DQ[head_dim][0], *dk), label)
+        yield Schedule((of_dq[head_dim][0], *dk), label)

@@ -125,7 +125,10 @@ def time_peer(name, shared, inputs, out):
         else:
             off = None
         del result
-    ms, least, how = timing.median_ms(calls, stream, graph=getattr(make, "graph", True))
+    measure = (
+        timing.kernels_ms if getattr(make, "only_kernels", False) else timing.median_ms
+    )
+    ms, least, how = measure(calls, stream)
     return {"ms": ms, "ms_min": least, "how": how, "difference": off}
 
 
@@ -249,7 +252,10 @@ def tune(runtime, kit, items, log):
             torch.cuda.synchronize()
             ms, least, how = timing.median_ms(calls, stream, target_ms=40.0)
             runtime.raise_error()
-        except (check.Missing, functions.Error) as error:
+        except check.Missing as reason:
+            log.add(kind="skipped", label=item.label, why=str(reason))
+            continue
+        except functions.Error as error:
             log.add(kind="skipped", label=item.label, why=str(error))
             print(f"{item.label:64} {error}", flush=True)
             continue
@@ -276,7 +282,7 @@ def main(folder, log, only, wanted, tuning):
     kit = check.Kit(folder, runtime)
     peak = info(log, kit)
     if tuning:
-        items = [item for item in plan.tuned() if re.search(only, item.label)]
+        items = [item for item in plan.tuned(kit.chips) if re.search(only, item.label)]
         return tune(runtime, kit, items, log)
     status = 0
     for item in plan.timed():

@@ -23,7 +23,25 @@ def _capture(calls, stream):
     return graph.replay
 
 
-def median_ms(calls, stream, target_ms=120.0, most=200, graph=True):
+def kernels_ms(calls, stream, rounds=5):
+    """The same of calls whose host code takes longer than their kernels: the sum of the
+    kernels' times, without what is between them."""
+    activities = [torch.profiler.ProfilerActivity.CUDA]
+    times = []
+    with torch.cuda.stream(stream):
+        for round in range(rounds + 1):
+            torch.cuda.synchronize()
+            with torch.profiler.profile(activities=activities) as profile:
+                for call in calls:
+                    call()
+                torch.cuda.synchronize()
+            of_kernels = sum(event.device_time_total for event in profile.key_averages())
+            if round > 0:
+                times.append(of_kernels / 1e3 / len(calls))
+    return statistics.median(times), min(times), "kernels"
+
+
+def median_ms(calls, stream, target_ms=120.0, most=200):
     """(median, least) time of one call in ms, and how it was measured. Each of
     `calls` has its own inputs and works on the current stream."""
 
@@ -35,13 +53,12 @@ def median_ms(calls, stream, target_ms=120.0, most=200, graph=True):
         for _ in range(2):
             run()
         torch.cuda.synchronize()
-        how = "graph" if graph else "no graph"
-        if graph:
-            try:
-                run = _capture(calls, stream)
-            except RuntimeError as error:
-                how = "no graph: " + str(error).split("\n")[0][:100]
-                torch.cuda.synchronize()
+        how = "graph"
+        try:
+            run = _capture(calls, stream)
+        except RuntimeError as error:
+            how = "no graph: " + str(error).split("\n")[0][:100]
+            torch.cuda.synchronize()
 
         def event():
             return torch.cuda.Event(enable_timing=True)

@@ -78,8 +78,9 @@ static constexpr Row dkTableF32[] = {
 // With wgmma a warpgroup of 4 warps has 64 rows, and reads each operand B once.
 static constexpr Row attnTableWgmma[] = {
     {64, 2, {4, 64, 128, 2, 3}},
-    {128, 2, {4, 64, 64, 2, 2}},
-    {256, 2, {8, 128, 64, 2, 1}},
+    {128, 2, {4, 64, 48, 2, 3}},
+    {256, 0, {8, 128, 64, 2, 1}},
+    {256, 2, {4, 64, 32, 2, 2}},
 };
 static constexpr Row dqTableWgmma[] = {
     {64, 2, {4, 64, 64, 2, 3}},
@@ -88,7 +89,8 @@ static constexpr Row dqTableWgmma[] = {
 };
 static constexpr Row dkTableWgmma[] = {
     {64, 2, {4, 64, 64, 2, 2}},
-    {128, 2, {4, 64, 64, 2, 2}},
+    {128, 1, {4, 64, 64, 2, 2}},
+    {128, 2, {4, 48, 64, 2, 2}},
     {256, 2, {8, 32, 128, 2, 1, true}},
 };
 

@@ -280,7 +280,7 @@ def VarlenAssemble : Pass<"varlen-assemble", "::mlir::ModuleOp"> {
   let description = [{
     Runs `ptxas` on the PTX of each `gpu.binary`. Unlike upstream's
     `gpu-module-to-binary` it reads what ptxas says: spilled registers (more than
-    128 bytes of a thread's, unless `allow-spills`; fewer are a warning), a
+    256 bytes of a thread's, unless `allow-spills`; fewer are a warning), a
     serialised `wgmma` (C7510 to C7519) and an ignored `setmaxnreg` (C7508) are
     errors. A remark gives the registers of each kernel
     with `report`. With `fatbin` the PTX goes along, for newer chips

@@ -207,6 +207,8 @@ TileBuilder::State TileBuilder::emitSteps(const Pipeline &pipeline,
         b, masked ? narrow.constant(0) : pipeline.masked,
         masked ? pipeline.masked : pipeline.total, narrow.constant(1), state,
         [&](Value i, ValueRange carried) {
+          // In flight while the slot is waited for.
+          pipeline.read(i, masked);
           auto slot =
               kernel::RingWaitOp::create(b, pipeline.ring, i, stages - 2);
           emitFetch(pipeline, narrow.add(i, stages - 1), masked);

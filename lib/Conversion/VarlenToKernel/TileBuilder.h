@@ -59,12 +59,15 @@ protected:
   /// The copies of iteration i to its slot. It is past the masked iterations,
   /// or may be among them.
   using Fetch = function_ref<void(Value i, bool masked, ValueRange slot)>;
+  /// Starts what the step of iteration i reads of no slot.
+  using Read = function_ref<void(Value i, bool masked)>;
   /// The step of iteration i on its slot.
   using Step = function_ref<State(Value i, bool masked, ValueRange slot,
                                   ValueRange state)>;
   struct Pipeline {
     Value ring, masked, total;
     Fetch fetch;
+    Read read;
     Step step;
   };
   /// The pairs of the sequence and kv head of a tile.

@@ -355,18 +355,22 @@ TileBuilder::State TileLoopConverter::emitSeenStep(Value i, bool masked,
     mapShared(read, ofSlot(slot, number));
   for (Operation &op : blocks.getBody()->without_terminator())
     TypeSwitch<Operation *>(&op)
-        .Case([&](ReadOp read) {
-          if (read.isOfVectors())
-            return;
-          // Scratch has rows to read on in, whatever the sequence has.
-          BlockRows rows = getBlockRows(i, masked);
-          emitLoad(read, {rows.row, rows.head, rows.first, index.constant(1),
-                          index.constant(blockSize)});
-        })
+        .Case([](ReadOp) {})
         .Case([&](StepOpInterface) { emitStep(i, masked, hidesKeys); })
         .Default([&](Operation *other) { b.clone(*other, map); });
   return llvm::map_to_vector(blocks.getYielded(),
                              [&](Value value) { return map.lookup(value); });
+}
+
+void TileLoopConverter::emitBlockLoads(Value i, bool masked) {
+  for (ReadOp read : blocks.getBody()->getOps<ReadOp>()) {
+    if (read.isOfVectors())
+      continue;
+    // Scratch has rows to read on in, whatever the sequence has.
+    BlockRows rows = getBlockRows(i, masked);
+    emitLoad(read, {rows.row, rows.head, rows.first, index.constant(1),
+                    index.constant(blockSize)});
+  }
 }
 
 void TileLoopConverter::emitTile(Value entry) {
@@ -385,6 +389,7 @@ void TileLoopConverter::emitTile(Value entry) {
           {rows.row, rows.head, rows.first, index.constant(1), valid},
           ofSlot(slot, number));
   };
+  auto read = [&](Value i, bool masked) { emitBlockLoads(i, masked); };
   auto meet = [&](Value i, bool masked, ValueRange slot, ValueRange state) {
     return emitStep(i, masked, slot, state);
   };
@@ -393,7 +398,8 @@ void TileLoopConverter::emitTile(Value entry) {
     visited = getBlocks(dropHiddenBlocks(met), blockSize);
     Value heads = ofQueries ? narrow.constant(1) : narrow.cast(group);
     pipeline.emplace(Pipeline{ring, narrow.mul(visited.masked, heads),
-                              narrow.mul(visited.total, heads), fetch, meet});
+                              narrow.mul(visited.total, heads), fetch, read,
+                              meet});
     emitPrefetch(*pipeline, [&] {
       for (ReadOp read : tileReads)
         kernel::CopyOp::create(b, read.getSource(), rowsOf(tile, tile.usedRows),

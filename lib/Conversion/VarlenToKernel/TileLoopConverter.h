@@ -76,6 +76,8 @@ private:
 
   // The body.
   void emitTile(Value entry);
+  /// What an iteration reads of its block that no slot has.
+  void emitBlockLoads(Value i, bool masked);
   State emitStep(Value i, bool masked, ValueRange slot, ValueRange state);
   /// The step of an iteration of which some keys are visible; without
   /// `hidesKeys` the score region hides none.

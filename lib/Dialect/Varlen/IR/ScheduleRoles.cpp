@@ -46,6 +46,12 @@ SmallVector<Role> CPUScheduleAttr::getRoles(Operation *operation) const {
 /// Rows and columns of tiles are whole multiples of this for tensor cores.
 static constexpr int64_t kFragment = 16;
 
+/// What a CTA and a multiprocessor can have (CUDA C++ programming guide,
+/// technical specifications per compute capability); some have fewer warps.
+static constexpr int64_t kMaxWarps = 32;
+static constexpr int64_t kMaxCTAs = 32;
+static constexpr int64_t kMultiprocessorWarps = 64;
+
 static RoleShape getQueryShape(AttentionOpInterface op,
                                GPUScheduleAttr schedule) {
   return {schedule.getBlockM(), schedule.getKvBlock(), Orientation::QK,
@@ -63,10 +69,22 @@ SmallVector<Role> GPUScheduleAttr::getRoles(Operation *op) const {
            *this}};
 }
 
+/// Statistics wait for memory: as many warps as there can be, each with the
+/// fewest rows. The tiles are those of dq, which share their list.
+static GPUScheduleAttr getStatisticsSchedule(GPUScheduleAttr dq) {
+  int64_t warps = dq.getBlockM() / kFragment;
+  if (warps > kMaxWarps)
+    return dq;
+  int64_t ctas = std::min(kMaxCTAs, kMultiprocessorWarps / warps);
+  return GPUScheduleAttr::get(dq.getContext(), warps, dq.getBlockM(),
+                              dq.getKvBlock(), dq.getStages(), ctas);
+}
+
 SmallVector<Role> GPUGradScheduleAttr::getRoles(Operation *operation) const {
   auto op = cast<AttentionOpInterface>(operation);
   RoleShape ofQueries = getQueryShape(op, getDq());
-  SmallVector<Role> roles = {{RoleKind::Statistics, ofQueries, getDq()},
+  SmallVector<Role> roles = {{RoleKind::Statistics, ofQueries,
+                                   getStatisticsSchedule(getDq())},
                              {RoleKind::QueryGrad, ofQueries, getDq()}};
   auto add = [&](RoleKind kind, GPUScheduleAttr schedule) {
     roles.push_back({kind, getKeyShape(op, schedule), schedule});
