@@ -63,6 +63,8 @@ void varlen::buildVarlenTilesToInstructions(
   const GPUTarget *gpu = lookupGPUTarget(options.chip);
   kernel::KernelLowerContractOptions contract;
   contract.wgmma = gpu && gpu->hasWgmma;
+  if (contract.wgmma)
+    kernel.addPass(kernel::createKernelSplitContract());
   kernel.addPass(kernel::createKernelLowerContract(contract));
   kernel.addPass(kernel::createKernelLowerAccess());
   kernel.addPass(kernel::createKernelExpandMath());

@@ -32,6 +32,43 @@ static bool mayHandBackMemory(Operation *op) {
       .wasInterrupted();
 }
 
+/// Whether `op` writes registers that a later contraction reads as its factor:
+/// no contraction may be in flight then, or the assembler makes them all wait
+/// (ptxas, C7513).
+static bool writesFactor(Operation *op) {
+  return llvm::any_of(op->getResultTypes(), [](Type type) {
+    auto fragment = dyn_cast<VectorType>(type);
+    return fragment &&
+           isa<Float16Type, BFloat16Type>(fragment.getElementType());
+  });
+}
+
+/// Whether the contraction is one term of a sum of several, which
+/// kernel-lower-contract takes together.
+static bool isTerm(kernel::ContractOp contract) {
+  auto isSum = [&](Operation *user) {
+    auto next = dyn_cast<kernel::ContractOp>(user);
+    return next && next.getAcc() == contract.getResult();
+  };
+  return contract.getAcc().getDefiningOp<kernel::ContractOp>() ||
+         llvm::any_of(contract->getUsers(), isSum);
+}
+
+/// The operation behind which the contraction can start: the last that makes an
+/// operand, or lets shared memory be read or written.
+static void moveUp(kernel::ContractOp contract) {
+  Operation *last = contract->getPrevNode();
+  while (last && !mayHandBackMemory(last) &&
+         !llvm::is_contained(
+             llvm::map_to_vector(contract->getOperands(),
+                                 [](Value v) { return v.getDefiningOp(); }),
+             last) &&
+         !isa<RingWaitOp>(last))
+    last = last->getPrevNode();
+  if (last)
+    contract->moveAfter(last);
+}
+
 /// The operation before which the result of `contract` has to be there.
 static Operation *getFirstUse(kernel::ContractOp contract) {
   Block *block = contract->getBlock();
@@ -42,7 +79,7 @@ static Operation *getFirstUse(kernel::ContractOp contract) {
       first = ancestor;
   for (Operation *op = contract->getNextNode(); op != first;
        op = op->getNextNode())
-    if (mayHandBackMemory(op))
+    if (mayHandBackMemory(op) || writesFactor(op))
       return op;
   return first;
 }
@@ -52,8 +89,12 @@ struct KernelSplitContract
     : kernel::impl::KernelSplitContractBase<KernelSplitContract> {
   void runOnOperation() override {
     SmallVector<kernel::ContractOp> contracts;
-    getOperation()->walk(
-        [&](kernel::ContractOp contract) { contracts.push_back(contract); });
+    getOperation()->walk([&](kernel::ContractOp contract) {
+      if (!isTerm(contract))
+        contracts.push_back(contract);
+    });
+    for (kernel::ContractOp contract : contracts)
+      moveUp(contract);
     SmallVector<WaitOp> waits;
     for (kernel::ContractOp contract : contracts) {
       OpBuilder b(contract);
