@@ -25,7 +25,7 @@ from ._arrays import (
     read_description,
 )
 from ._attention import accumulation_element, make_source, source_error, type_of
-from ._launcher import Launcher
+from ._launcher import Launcher, chip_of
 
 # Multiples at which a workspace begins, and at which rows of dense arrays do.
 _WORKSPACE_ALIGNMENT, _ROW_ALIGNMENT = 256, 16
@@ -121,12 +121,12 @@ def _find_chip(device):
     for attribute in (75, 76):  # the compute capability's major and minor number
         part = ctypes.c_int()
         statuses.append(driver.cuDeviceGetAttribute(ctypes.byref(part), attribute, handle))
-        parts.append(str(part.value))
+        parts.append(part.value)
     if any(statuses):
         raise RuntimeError(
             f"expected to find CUDA device {device}, got the driver's error {max(statuses)}"
         )
-    return "sm_" + "".join(parts)
+    return chip_of(*parts)
 
 
 _launchers: dict[tuple, Launcher] = {}

@@ -23,6 +23,12 @@ class _KernelOptions(ctypes.Structure):
 _PTX = 1
 
 
+def chip_of(major, minor):
+    """The target of a compute capability. From 9.0 on a GPU has instructions that only
+    its own code may use."""
+    return f"sm_{major}{minor}" + ("a" if int(major) >= 9 else "")
+
+
 class Launcher:
     """The kernels of a module's only function, as PTX for a GPU of the target table.
     Tensors are its arguments, then its results, in memory of the GPU, dense or, with

@@ -1,13 +1,16 @@
-# RUN: %python %s
+# RUN: %python %s sim:sm_80
+# RUN: %python %s sim:sm_90a
 """Gradients by GPU kernels in the executor: right, without a hazard in up to 27
 configurations and without bank conflicts, and bitwise the same for a sequence alone
 as in a batch, gradients of captures included."""
+
+import sys
 
 import numpy as np
 import varlen
 from varlen import dtypes, reference, scores, tolerance
 
-DEVICE = "sim:sm_80"
+DEVICE = sys.argv[1]
 NAMES = ("dq", "dk", "dv", "dsink")
 # (queries, keys) of sequences: whole tiles and parts of them, more blocks than a ring
 # holds, longer queries, longer keys, no rows, no key, one query.

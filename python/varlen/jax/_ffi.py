@@ -10,7 +10,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from .. import _attention, _library
 from .._arrays import COMMON_NAMES, ELEMENTS, Description
-from .._launcher import Launcher
+from .._launcher import Launcher, chip_of
 
 _NAME = "libvarlen-xla.so"
 # Of each of XLA's platforms: the beginning of names in libvarlen-xla, the type of state
@@ -83,7 +83,7 @@ def _find_chip():
     capability = getattr(device, "compute_capability", None)
     if device.platform != "gpu" or not re.fullmatch(r"\d+\.\d", str(capability)):
         return None
-    return "sm_" + capability.replace(".", "")
+    return chip_of(*capability.split("."))
 
 
 @functools.cache

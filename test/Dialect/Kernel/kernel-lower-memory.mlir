@@ -33,6 +33,19 @@ module attributes {gpu.container_module} {
       gpu.return
     }
 
+    // wgmma reads through the async proxy what threads have copied.
+    // CHECK-LABEL: gpu.func @read_by_proxy
+    gpu.func @read_by_proxy(%i: i32) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+      %ring = kernel.ring stages(2) : !ring
+      // CHECK: nvvm.cp.async.wait.group 0
+      // CHECK-NEXT: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
+      // CHECK-NEXT: gpu.barrier
+      %k, %v = kernel.ring.wait %ring[%i] younger 0 : !ring
+      nvvm.wgmma.fence.aligned
+      "test.use"(%k, %v) : (!tile, !tile) -> ()
+      gpu.return
+    }
+
     // 128 threads copy 16 rows of 8 chunks at once: 4 chunks a thread.
     // CHECK-LABEL: gpu.func @copy_rows
     gpu.func @copy_rows(%x: memref<?x2x64xbf16>, %row: index, %head: index, %n: index)

@@ -43,7 +43,7 @@ gpu.module @kernels {
     %s = kernel.contract %q, %k, %acc k(64) : !k, !k into !acc
     %n = arith.constant 1 : index
     kernel.ring.release %ring[%i] : !ring
-    %t = kernel.contract %q, %q, %s k(64) : !k, !k into !acc
+    %t = kernel.contract %q, %q, %acc k(64) : !k, !k into !acc
     gpu.barrier
     gpu.return
   }
@@ -91,6 +91,77 @@ gpu.module @kernels {
     kernel.store %y to %out rows(%n, %n, %n, %n) valid(%n) : !acc to memref<?x1x64xf32>
     gpu.return
   }
+
+  // A contraction starts as soon as its factors and its sum are there.
+  // CHECK-LABEL: gpu.func @early
+  // CHECK: kernel.ring.wait
+  // CHECK-NEXT: %[[T:.*]] = kernel.start
+  // CHECK-NEXT: %[[S:.*]] = kernel.start
+  // CHECK-NEXT: %[[S1:.*]] = kernel.wait %[[S]] younger 0
+  // CHECK-NEXT: %[[X:.*]] = math.exp2 %[[S1]]
+  // CHECK-NEXT: %[[T1:.*]] = kernel.wait %[[T]] younger 1
+  // CHECK-NEXT: arith.mulf %[[X]], %[[T1]]
+  gpu.func @early(%q: !k, %ring: !ring, %i: i32, %n: index, %out: memref<?x1x64xf32>) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %zero = arith.constant dense<0.0> : !acc
+    %k = kernel.ring.wait %ring[%i] younger 0 : !ring
+    %s = kernel.contract %q, %k, %zero k(64) : !k, !k into !acc
+    %x = math.exp2 %s : !acc
+    %t = kernel.contract %k, %q, %zero k(64) : !k, !k into !acc
+    %y = arith.mulf %x, %t : !acc
+    kernel.store %y to %out rows(%n, %n, %n, %n) valid(%n) : !acc to memref<?x1x64xf32>
+    gpu.return
+  }
+
+  // None is in flight while a factor is written.
+  // CHECK-LABEL: gpu.func @factor
+  // CHECK: %[[T:.*]] = kernel.start
+  // CHECK-NEXT: %[[S:.*]] = kernel.start
+  // CHECK-NEXT: %[[S1:.*]] = kernel.wait %[[S]] younger 0
+  // CHECK-NEXT: %[[X:.*]] = math.exp2 %[[S1]]
+  // CHECK-NEXT: %[[T1:.*]] = kernel.wait %[[T]] younger 1
+  // CHECK-NEXT: %[[P:.*]] = arith.truncf %[[X]]
+  // CHECK-NEXT: %[[O:.*]] = kernel.start %[[P]]
+  gpu.func @factor(%q: !k, %ring: !ring, %i: i32, %acc: !acc, %n: index, %out: memref<?x1x64xf32>) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %k = kernel.ring.wait %ring[%i] younger 0 : !ring
+    %s = kernel.contract %q, %k, %acc k(64) : !k, !k into !acc
+    %x = math.exp2 %s : !acc
+    %p = arith.truncf %x : !acc to !p
+    %o = kernel.contract %p, %k, %acc k(64) {b_t} : !p, !k into !acc
+    %t = kernel.contract %k, %q, %acc k(64) : !k, !k into !acc
+    %y = arith.mulf %o, %t : !acc
+    kernel.store %y to %out rows(%n, %n, %n, %n) valid(%n) : !acc to memref<?x1x64xf32>
+    gpu.return
+  }
+
+  // Where accumulators take most registers, nothing is in flight beside other
+  // work; nor is one term of a sum.
+  // CHECK-LABEL: gpu.func @crowded
+  // CHECK: scf.for
+  // CHECK-NOT: kernel.start
+  // CHECK-COUNT-2: kernel.contract
+  // CHECK: scf.yield
+  // CHECK-COUNT-2: kernel.contract
+  gpu.func @crowded(%q: !k, %k: !k, %acc: vector<1x16x2x2xf32>, %n: index, %out: memref<?x1x128xf32>) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %zero = arith.constant dense<0.0> : !acc
+    %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %acc, %b = %acc) -> (vector<1x16x2x2xf32>, vector<1x16x2x2xf32>) {
+      %s = kernel.contract %q, %k, %zero k(64) : !k, !k into !acc
+      %t = kernel.contract %k, %q, %zero k(64) : !k, !k into !acc
+      %x = arith.mulf %s, %t : !acc
+      %y = vector.insert_strided_slice %x, %a {offsets = [0, 0, 0, 0], strides = [1, 1, 1, 1]} : !acc into vector<1x16x2x2xf32>
+      scf.yield %y, %b : vector<1x16x2x2xf32>, vector<1x16x2x2xf32>
+    }
+    %s = kernel.contract %q, %k, %zero k(64) : !k, !k into !acc
+    %t = kernel.contract %q, %q, %s k(64) : !k, !k into !acc
+    %y = vector.insert_strided_slice %t, %r#0 {offsets = [0, 0, 0, 0], strides = [1, 1, 1, 1]} : !acc into vector<1x16x2x2xf32>
+    kernel.store %y to %out rows(%n, %n, %n, %n) valid(%n) : vector<1x16x2x2xf32> to memref<?x1x128xf32>
+    gpu.return
+  }
+
   // A sum that another block uses is there before the branch.
   // CHECK-LABEL: gpu.func @blocks
   // CHECK: %[[S:.*]] = kernel.start

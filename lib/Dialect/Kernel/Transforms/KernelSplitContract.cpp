@@ -54,15 +54,36 @@ static bool isTerm(kernel::ContractOp contract) {
          llvm::any_of(contract->getUsers(), isSum);
 }
 
-/// The operation behind which the contraction can start: the last that makes an
-/// operand, or lets shared memory be read or written.
+/// Registers of a thread that accumulators may take, of 255, if contractions are
+/// to be in flight beside other work: what waits has its registers meanwhile.
+/// With 176 and more dk and dv at head_dim 128 spill, and are no faster (H200).
+static constexpr int64_t kAccumulatorRegisters = 160;
+
+/// Registers of the accumulators of a block: those that a loop carries, and
+/// those that its contractions start with zero.
+static int64_t countRegisters(Block *block) {
+  int64_t count = 0;
+  auto add = [&](Value value) {
+    if (auto fragment = dyn_cast<VectorType>(value.getType()))
+      count += fragment.getNumElements();
+  };
+  llvm::for_each(block->getArguments(), add);
+  for (auto contract : block->getOps<kernel::ContractOp>())
+    if (!isa<BlockArgument>(contract.getAcc()))
+      add(contract.getResult());
+  return count;
+}
+
+/// Moves a contraction behind the last operation that makes one of its operands
+/// or lets shared memory be read or written.
 static void moveUp(kernel::ContractOp contract) {
+  auto isOperand = [&](Operation *op) {
+    return llvm::any_of(contract->getOperands(), [&](Value operand) {
+      return operand.getDefiningOp() == op;
+    });
+  };
   Operation *last = contract->getPrevNode();
-  while (last && !mayHandBackMemory(last) &&
-         !llvm::is_contained(
-             llvm::map_to_vector(contract->getOperands(),
-                                 [](Value v) { return v.getDefiningOp(); }),
-             last) &&
+  while (last && !isOperand(last) && !mayHandBackMemory(last) &&
          !isa<RingWaitOp>(last))
     last = last->getPrevNode();
   if (last)
@@ -89,9 +110,12 @@ struct KernelSplitContract
     : kernel::impl::KernelSplitContractBase<KernelSplitContract> {
   void runOnOperation() override {
     SmallVector<kernel::ContractOp> contracts;
-    getOperation()->walk([&](kernel::ContractOp contract) {
-      if (!isTerm(contract))
-        contracts.push_back(contract);
+    getOperation()->walk([&](Block *block) {
+      if (countRegisters(block) > kAccumulatorRegisters)
+        return;
+      for (auto contract : block->getOps<kernel::ContractOp>())
+        if (!isTerm(contract))
+          contracts.push_back(contract);
     });
     for (kernel::ContractOp contract : contracts)
       moveUp(contract);

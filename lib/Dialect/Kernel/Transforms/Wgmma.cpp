@@ -48,10 +48,11 @@ namespace {
 /// An operand in shared memory: the descriptor of each step of k.
 class SharedOperand {
 public:
-  /// `isTransposed`: whether the rows of the tile are those of k. `row`: the
-  /// first row of M or N, in whole slabs where those are columns; may be null.
+  /// `isTransposed`: whether the rows of the tile are those of k. `group`: the
+  /// number of the warpgroup, each of which has 64 rows of the operand; null if
+  /// all have the same.
   SharedOperand(ThreadBuilder &b, Value tile, bool isTransposed,
-                Value row = {});
+                Value group = {});
 
   Value get(int64_t step) const;
 
@@ -91,16 +92,16 @@ private:
 //===----------------------------------------------------------------------===//
 
 SharedOperand::SharedOperand(ThreadBuilder &b, Value tile, bool isTransposed,
-                             Value row)
+                             Value group)
     : b(b), isTransposed(isTransposed),
       slabBytes(getSharedRows(cast<MemRefType>(tile.getType())) * kRowBytes) {
   Value address =
       LLVM::PtrToIntOp::create(b, b.getI32Type(), getAddress(b, tile));
-  if (row)
-    // Whole slabs of 64 columns, or rows.
-    address = b.add(address, isTransposed
-                                 ? b.mul(b.shiftRight(row, 6), slabBytes)
-                                 : b.mul(row, kRowBytes));
+  // 64 rows, or a slab of as many columns.
+  if (group)
+    address = b.add(address, b.mul(group, isTransposed
+                                              ? slabBytes
+                                              : kGroupRows * kRowBytes));
   Value units = arith::ExtUIOp::create(
       b, b.getI64Type(), b.shiftRight(b.bitAnd(address, 0x3ffff), 4));
   // Bits 62 and 63: the 128-byte swizzle. 32 to 45: from eight rows to the next
@@ -126,15 +127,15 @@ Value SharedOperand::get(int64_t step) const {
       arith::ConstantOp::create(b, b.getI64IntegerAttr(bytes / kUnit)));
 }
 
-/// The first of the rows of the calling thread's warpgroup; null if it is 0.
-static Value getGroupRow(ThreadBuilder &b, int64_t warps) {
+/// The number of the calling thread's warpgroup; null if there is one.
+static Value getGroup(ThreadBuilder &b, int64_t warps) {
   if (warps == kWarpsOfGroup)
     return {};
   // Of one lane: descriptors are in uniform registers.
   Value warp = NVVM::ShflOp::create(
       b, b.getI32Type(), b.constant(-1), b.warp(), b.constant(0),
       b.constant(31), NVVM::ShflKind::idx, UnitAttr());
-  return b.mul(b.shiftRight(warp, 2), kGroupRows);
+  return b.shiftRight(warp, 2);
 }
 
 /// The four registers of a step of A, two numbers each.
@@ -169,20 +170,21 @@ static SmallVector<Value> getElements(ThreadBuilder &b, Value registers) {
   return elements;
 }
 
-/// Assembly whose results are `registers` f32 registers, tied to the first
-/// operands unless these are other ones.
+/// Assembly with f32 results, to which the `tied` operands are, all or none, and
+/// `others` with these constraints.
 static Value createAssembly(ThreadBuilder &b, LLVM::LLVMStructType type,
-                            ValueRange operands, StringRef text, bool isTied,
-                            StringRef others) {
+                            ValueRange tied, ValueRange others, StringRef text,
+                            StringRef constraintsOfOthers) {
   int64_t count = type.getBody().size();
   std::string constraints;
   llvm::raw_string_ostream os(constraints);
   llvm::interleave(
       llvm::seq<int64_t>(count), os, [&](int64_t) { os << "=f"; }, ",");
-  if (isTied)
-    for (int64_t i = 0; i < count; ++i)
-      os << ',' << i;
-  os << others;
+  for (size_t i = 0; i < tied.size(); ++i)
+    os << ',' << i;
+  os << constraintsOfOthers;
+  SmallVector<Value> operands(tied);
+  llvm::append_range(operands, others);
   return LLVM::InlineAsmOp::create(
              b, type, operands, text, constraints, /*has_side_effects=*/true,
              /*is_align_stack=*/false, LLVM::TailCallKind::None,
@@ -231,29 +233,27 @@ Value Wgmma::start(ThreadBuilder &b, const Contraction &contraction) const {
 
   // All registers are written before the fence. A sum that starts with zero
   // needs none.
-  bool isZero = matchPattern(contraction.acc, m_AnyZeroFloat());
-  Value sum;
-  if (!isZero) {
-    sum = LLVM::PoisonOp::create(b, type);
-    auto elements = vector::ToElementsOp::create(b, contraction.acc);
-    for (auto [i, value] : llvm::enumerate(elements.getResults()))
-      sum = LLVM::InsertValueOp::create(
-          b, sum, value, ArrayRef<int64_t>{static_cast<int64_t>(i)});
-  }
+  SmallVector<Value> tied;
+  if (!matchPattern(contraction.acc, m_AnyZeroFloat()))
+    tied = llvm::to_vector_of<Value>(
+        vector::ToElementsOp::create(b, contraction.acc).getResults());
   SmallVector<SmallVector<Value>> a;
   for (int64_t step = 0; step < steps && !isShared; ++step)
     a.push_back(getRegisters(b, contraction.a, step));
   if (isShared) {
     SharedOperand operand(b, contraction.a, contraction.aT,
-                          getGroupRow(b, warps));
+                          getGroup(b, warps));
     for (int64_t step = 0; step < steps; ++step)
       a.push_back({operand.get(step)});
   }
   SharedOperand operand(b, contraction.b, contraction.bT);
   NVVM::WgmmaFenceAlignedOp::create(b);
+  Value sum;
   for (int64_t step = 0; step < steps; ++step) {
-    bool isTied = step > 0 || !isZero;
-    int64_t next = isTied ? 2 * count : count;
+    if (step > 0)
+      tied = getElements(b, sum);
+    bool isTied = !tied.empty();
+    int64_t next = count + tied.size();
     std::string text;
     llvm::raw_string_ostream os(text);
     os << "wgmma.mma_async.sync.aligned.m64n" << columns << "k16.f32."
@@ -266,12 +266,9 @@ Value Wgmma::start(ThreadBuilder &b, const Contraction &contraction) const {
     if (isShared)
       os << ", " << contraction.aT;
     os << ", " << contraction.bT << ';';
-    SmallVector<Value> operands;
-    if (isTied)
-      operands = getElements(b, sum);
-    llvm::append_range(operands, a[step]);
-    operands.push_back(operand.get(step));
-    sum = createAssembly(b, type, operands, text, isTied,
+    SmallVector<Value> others = a[step];
+    others.push_back(operand.get(step));
+    sum = createAssembly(b, type, tied, others, text,
                          isShared ? ",l,l" : ",r,r,r,r,l");
   }
   NVVM::WgmmaGroupSyncAlignedOp::create(b);
@@ -283,8 +280,7 @@ Value Wgmma::wait(ThreadBuilder &b, Value pending, VectorType fragment,
   std::string text =
       "wgmma.wait_group.sync.aligned " + std::to_string(younger) + ";";
   Value sum = createAssembly(b, getRegistersType(fragment),
-                             getElements(b, pending), text,
-                             /*isTied=*/true, "");
+                             getElements(b, pending), {}, text, "");
   return vector::FromElementsOp::create(b, fragment, getElements(b, sum));
 }
 

@@ -150,15 +150,24 @@ def KernelDeferRowSum : Kernel_Pass<"kernel-defer-row-sum"> {
 }
 
 def KernelSplitContract : Kernel_Pass<"kernel-split-contract"> {
-  let summary = "Contractions to a start and a wait as late as can be";
+  let summary = "Contractions to an early start and a late wait";
   let description = [{
-    The wait goes before the first use of the result, or before shared memory is
-    handed back (a barrier, `kernel.ring.release`), whichever comes first. Its
-    `younger` is the number of contractions started in between. The order of
-    operations is the schedule: nothing else moves.
+    A contraction starts behind the last operation that makes one of its operands or
+    lets shared memory be read or written (a barrier, `kernel.ring.wait`,
+    `kernel.ring.release`), other contractions not among them: of two that can start at
+    the same place the later one goes first. The wait goes before the first use of the result, before
+    shared memory is handed back, or before a fragment of 16 bits, which another
+    contraction may take, is written, whichever comes first: ptxas lets no `wgmma` be in
+    flight while it writes factors of one. Its `younger` is the number of contractions
+    started in between.
+
+    Contractions of a block whose accumulators take more than 160 registers of a thread
+    stay as they are: what is in flight keeps its registers, and there would be none for
+    the work beside it. So do those that accumulate one onto the other, which
+    `kernel-lower-contract` takes together.
 
     *Requires*: fragments.
-    *Guarantees*: no `kernel.contract` is left.
+    *Guarantees*: started contractions are waited for in their block.
     *Numerics*: none.
 
     ```mlir

@@ -1,0 +1,160 @@
+// RUN: varlen-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(kernel-lower-contract{wgmma=true},canonicalize,cse)))' --split-input-file | FileCheck %s
+
+!k = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+
+// Both factors by descriptors: the address in units of 16 bytes, 64 of these
+// from eight rows to the next, and the 128-byte swizzle. A step of 16 columns
+// is 32 bytes. The registers of the sum are tied, and made before the fence.
+// CHECK-LABEL: gpu.func @both_shared
+// CHECK-DAG: %[[HIGH:.*]] = arith.constant 4611686293305360384 : i64
+// CHECK-DAG: %[[STEP:.*]] = arith.constant 2 : i64
+// CHECK: %[[SUM:.*]]:8 = vector.to_elements
+// CHECK: %[[PA:.*]] = llvm.ptrtoint %{{.*}} : !llvm.ptr<3> to i32
+// CHECK: %[[MASKED:.*]] = arith.andi %[[PA]], %{{.*}} : i32
+// CHECK: %[[UNITS:.*]] = arith.shrui %[[MASKED]], %{{.*}} : i32
+// CHECK: %[[WIDE:.*]] = arith.extui %[[UNITS]] : i32 to i64
+// CHECK: %[[A:.*]] = arith.ori %[[WIDE]], %[[HIGH]] : i64
+// CHECK: %[[A1:.*]] = arith.addi %[[A]], %[[STEP]] : i64
+// CHECK: %[[B:.*]] = arith.ori {{.*}}, %[[HIGH]] : i64
+// CHECK: nvvm.wgmma.fence.aligned
+// CHECK: %[[D:.*]] = llvm.inline_asm has_side_effects asm_dialect = att
+// CHECK-SAME: "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0, $1, $2, $3, $4, $5, $6, $7}, $16, $17, 1, 1, 1, 0, 0;"
+// CHECK-SAME: "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,l,l" %[[SUM]]#0, {{.*}}, %[[A]], %[[B]]
+// CHECK: llvm.extractvalue %[[D]][0]
+// CHECK: llvm.inline_asm {{.*}}wgmma.mma_async{{.*}}, %[[A1]], %{{.*}} :
+// CHECK: nvvm.wgmma.commit.group.sync.aligned
+// CHECK: llvm.inline_asm {{.*}}"wgmma.wait_group.sync.aligned 0;", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7"
+// CHECK: vector.from_elements {{.*}} : vector<1x2x2x2xf32>
+gpu.module @kernels {
+  gpu.func @both_shared(%q: !k, %k: !k, %acc: vector<1x2x2x2xf32>, %out: memref<?x1x16xf32>, %i: index) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %s = kernel.contract %q, %k, %acc k(32) : !k, !k into vector<1x2x2x2xf32>
+    kernel.store %s to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x2x2x2xf32> to memref<?x1x16xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+!v = memref<2x64x64xf16, #gpu.address_space<workgroup>>
+
+// A in registers. The rows of B are those of k: 16 of them are 2048 bytes, and
+// from slab to slab of columns there are 64 rows, 512 units.
+// CHECK-LABEL: gpu.func @fragment
+// CHECK-SAME: (%[[P:.*]]: vector<1x4x2x2xf16>
+// CHECK-DAG: arith.constant 4611686293338849280 : i64
+// CHECK-DAG: arith.constant 128 : i64
+// CHECK: vector.extract %[[P]][0, 0, 0] : vector<2xf16>
+// CHECK: vector.extract %[[P]][0, 0, 1]
+// CHECK: vector.extract %[[P]][0, 1, 0]
+// CHECK: vector.extract %[[P]][0, 1, 1]
+// CHECK: nvvm.wgmma.fence.aligned
+// CHECK-COUNT-2: wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {{.*}}, {$128, $129, $130, $131}, $132, 1, 1, 1, 1;
+gpu.module @kernels {
+  gpu.func @fragment(%p: vector<1x4x2x2xf16>, %v: !v, %acc: vector<1x16x2x2xf32>, %out: memref<?x1x128xf32>, %i: index) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %s = kernel.contract %p, %v, %acc k(32) {b_t} : vector<1x4x2x2xf16>, !v into vector<1x16x2x2xf32>
+    kernel.store %s to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x16x2x2xf32> to memref<?x1x128xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+!k = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+
+// A sum that starts with zero has no registers to start with.
+// CHECK-LABEL: gpu.func @zero
+// CHECK: wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, $4, $5, 0, 1, 1, 0, 0;", "=f,=f,=f,=f,l,l"
+// CHECK: wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, $8, $9, 1, 1, 1, 0, 0;", "=f,=f,=f,=f,0,1,2,3,l,l"
+gpu.module @kernels {
+  gpu.func @zero(%q: !k, %k: !k, %out: memref<?x1x8xf32>, %i: index) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %zero = arith.constant dense<0.0> : vector<1x1x2x2xf32>
+    %s = kernel.contract %q, %k, %zero k(32) : !k, !k into vector<1x1x2x2xf32>
+    kernel.store %s to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x1x2x2xf32> to memref<?x1x8xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+!k = memref<2x128x64xbf16, #gpu.address_space<workgroup>>
+
+// Of eight warps the second four have the rows from 64 on, or the second slab of
+// a transposed A, 16384 bytes further. Which four is the same in all lanes.
+// CHECK-LABEL: gpu.func @two_groups
+// CHECK-DAG: %[[SLAB:.*]] = arith.constant 16384 : i32
+// CHECK-DAG: %[[ROWS:.*]] = arith.constant 8192 : i32
+// CHECK-DAG: %[[C2:.*]] = arith.constant 2 : i32
+// CHECK: %[[WARP:.*]] = nvvm.shfl.sync idx
+// CHECK: %[[GROUP:.*]] = arith.shrui %[[WARP]], %[[C2]] : i32
+// CHECK: arith.muli %[[GROUP]], %[[ROWS]] : i32
+// CHECK: wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {{.*}}, 1, 1, 1, 0, 0;
+// CHECK: arith.muli %{{.*}}, %[[SLAB]] : i32
+// CHECK: wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {{.*}}, 1, 1, 1, 1, 1;
+gpu.module @kernels {
+  gpu.func @two_groups(%q: !k, %k: !k, %acc: vector<1x1x2x2xf32>, %out: memref<?x1x8xf32>, %i: index) kernel
+      attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %s = kernel.contract %q, %k, %acc k(16) : !k, !k into vector<1x1x2x2xf32>
+    kernel.store %s to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x1x2x2xf32> to memref<?x1x8xf32>
+    %t = kernel.contract %q, %k, %acc k(16) {a_t, b_t} : !k, !k into vector<1x1x2x2xf32>
+    kernel.store %t to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x1x2x2xf32> to memref<?x1x8xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+!k = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+
+// What is in flight is a struct of registers; each wait says how many may still be.
+// CHECK-LABEL: gpu.func @in_flight
+// CHECK: %[[S:.*]] = llvm.inline_asm {{.*}}wgmma.mma_async{{.*}} -> !llvm.struct<(f32, f32, f32, f32)>
+// CHECK: nvvm.wgmma.commit.group.sync.aligned
+// CHECK: %[[T:.*]] = llvm.inline_asm {{.*}}wgmma.mma_async
+// CHECK: nvvm.wgmma.commit.group.sync.aligned
+// CHECK: %[[S0:.*]] = llvm.extractvalue %[[S]][0]
+// CHECK: wgmma.wait_group.sync.aligned 1;{{.*}} %[[S0]],
+// CHECK: %[[T0:.*]] = llvm.extractvalue %[[T]][0]
+// CHECK: wgmma.wait_group.sync.aligned 0;{{.*}} %[[T0]],
+gpu.module @kernels {
+  gpu.func @in_flight(%q: !k, %k: !k, %out: memref<?x1x8xf32>, %i: index) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %zero = arith.constant dense<0.0> : vector<1x1x2x2xf32>
+    %s = kernel.start %q, %k, %zero k(16) : !k, !k into vector<1x1x2x2xf32>
+    %t = kernel.start %q, %q, %zero k(16) : !k, !k into vector<1x1x2x2xf32>
+    %s1 = kernel.wait %s younger 1 : <vector<1x1x2x2xf32>>
+    kernel.store %s1 to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x1x2x2xf32> to memref<?x1x8xf32>
+    %t1 = kernel.wait %t younger 0 : <vector<1x1x2x2xf32>>
+    kernel.store %t1 to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x1x2x2xf32> to memref<?x1x8xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+!k = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+
+// The terms of f32, and what fewer than four warps multiply, are for mma.sync.
+// CHECK-LABEL: gpu.func @terms
+// CHECK-NOT: wgmma
+// CHECK: nvvm.mma.sync
+// CHECK-LABEL: gpu.func @two_warps
+// CHECK-NOT: wgmma
+// CHECK: nvvm.mma.sync
+gpu.module @kernels {
+  gpu.func @terms(%q: !k, %k: !k, %acc: vector<1x1x2x2xf32>, %out: memref<?x1x8xf32>, %i: index) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %s = kernel.contract %q, %k, %acc k(16) : !k, !k into vector<1x1x2x2xf32>
+    %t = kernel.contract %q, %q, %s k(16) : !k, !k into vector<1x1x2x2xf32>
+    kernel.store %t to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x1x2x2xf32> to memref<?x1x8xf32>
+    gpu.return
+  }
+  gpu.func @two_warps(%q: !k, %k: !k, %acc: vector<1x1x2x2xf32>, %out: memref<?x1x8xf32>, %i: index) kernel
+      attributes {known_block_size = array<i32: 64, 1, 1>} {
+    %s = kernel.contract %q, %k, %acc k(16) : !k, !k into vector<1x1x2x2xf32>
+    kernel.store %s to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x1x2x2xf32> to memref<?x1x8xf32>
+    gpu.return
+  }
+}
