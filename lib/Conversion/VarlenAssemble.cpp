@@ -40,8 +40,8 @@ using namespace mlir::varlen;
 /// Of a thread's registers, what a kernel may spill with no more than a
 /// warning. Where ptxas is short of one or two, it keeps some addresses in
 /// memory: a few loads in a loop of more than a thousand instructions. Smaller
-/// tiles cost more (measured for dk and dv at head_dim 128 on an H200, 88 bytes:
-/// 5 %), and no kernel at all the most.
+/// tiles cost more (measured for dk and dv at head_dim 128 on an H200, 88
+/// bytes: 5 %), and no kernel at all the most.
 static constexpr int64_t kFewSpilledBytes = 256;
 
 namespace {

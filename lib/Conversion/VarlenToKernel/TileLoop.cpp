@@ -389,8 +389,16 @@ void TileLoopConverter::emitTile(Value entry) {
           {rows.row, rows.head, rows.first, index.constant(1), valid},
           ofSlot(slot, number));
   };
-  auto read = [&](Value i, bool masked) { emitBlockLoads(i, masked); };
+  // Rows of f32 are in registers on their way to a slot: there are none left
+  // for what is read before.
+  bool readsEarly = blocks && !element.isF32();
+  auto read = [&](Value i, bool masked) {
+    if (readsEarly)
+      emitBlockLoads(i, masked);
+  };
   auto meet = [&](Value i, bool masked, ValueRange slot, ValueRange state) {
+    if (!readsEarly)
+      emitBlockLoads(i, masked);
     return emitStep(i, masked, slot, state);
   };
   if (blocks) {

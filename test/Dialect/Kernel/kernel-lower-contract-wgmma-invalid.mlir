@@ -1,28 +1,5 @@
 // RUN: varlen-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(kernel-lower-contract{wgmma=true})))' -split-input-file -verify-diagnostics
 
-!k = memref<1x128x64xbf16, #gpu.address_space<workgroup>>
-gpu.module @kernels {
-  gpu.func @rows(%k: !k, %acc: vector<2x8x2x2xf32>) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
-    // expected-error @below {{expected wgmma to have 16 rows for each warp and at most 256 columns, got 32 and 64}}
-    %s = kernel.contract %k, %k, %acc k(64) : !k, !k into vector<2x8x2x2xf32>
-    gpu.return
-  }
-}
-
-// -----
-
-!k = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
-!b = memref<1x272x64xbf16, #gpu.address_space<workgroup>>
-gpu.module @kernels {
-  gpu.func @columns(%k: !k, %b: !b, %acc: vector<1x34x2x2xf32>) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
-    // expected-error @below {{expected wgmma to have 16 rows for each warp and at most 256 columns, got 16 and 272}}
-    %s = kernel.start %k, %b, %acc k(64) : !k, !b into vector<1x34x2x2xf32>
-    gpu.return
-  }
-}
-
-// -----
-
 !k = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
 gpu.module @kernels {
   gpu.func @too_few(%k: !k, %acc: vector<1x8x2x2xf32>) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {

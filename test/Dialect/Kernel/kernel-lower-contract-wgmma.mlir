@@ -134,13 +134,21 @@ gpu.module @kernels {
 
 // -----
 
+!wide = memref<1x264x64xbf16, #gpu.address_space<workgroup>>
 !k = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
 
-// The terms of f32, and what fewer than four warps multiply, are for mma.sync.
+// The terms of f32, and what is not for whole warpgroups with one instruction
+// each, are for mma.sync.
 // CHECK-LABEL: gpu.func @terms
 // CHECK-NOT: wgmma
 // CHECK: nvvm.mma.sync
 // CHECK-LABEL: gpu.func @two_warps
+// CHECK-NOT: wgmma
+// CHECK: nvvm.mma.sync
+// CHECK-LABEL: gpu.func @more_rows
+// CHECK-NOT: wgmma
+// CHECK: nvvm.mma.sync
+// CHECK-LABEL: gpu.func @more_columns
 // CHECK-NOT: wgmma
 // CHECK: nvvm.mma.sync
 gpu.module @kernels {
@@ -155,6 +163,18 @@ gpu.module @kernels {
       attributes {known_block_size = array<i32: 64, 1, 1>} {
     %s = kernel.contract %q, %k, %acc k(16) : !k, !k into vector<1x1x2x2xf32>
     kernel.store %s to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x1x2x2xf32> to memref<?x1x8xf32>
+    gpu.return
+  }
+  gpu.func @more_rows(%p: vector<2x2x2x2xbf16>, %k: !k, %acc: vector<2x1x2x2xf32>, %out: memref<?x1x8xf32>, %i: index) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %s = kernel.contract %p, %k, %acc k(16) : vector<2x2x2x2xbf16>, !k into vector<2x1x2x2xf32>
+    kernel.store %s to %out rows(%i, %i, %i, %i) valid(%i) : vector<2x1x2x2xf32> to memref<?x1x8xf32>
+    gpu.return
+  }
+  gpu.func @more_columns(%p: vector<1x2x2x2xbf16>, %k: !wide, %acc: vector<1x33x2x2xf32>, %out: memref<?x1x264xf32>, %i: index) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %s = kernel.contract %p, %k, %acc k(16) : vector<1x2x2x2xbf16>, !wide into vector<1x33x2x2xf32>
+    kernel.store %s to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x33x2x2xf32> to memref<?x1x264xf32>
     gpu.return
   }
 }

@@ -27,9 +27,14 @@ using namespace mlir;
 using namespace mlir::varlen;
 using namespace mlir::varlen::kernel;
 
-/// A warpgroup is four warps: with fewer there is no wgmma.
 static std::unique_ptr<TensorCores> createCores(int64_t warps, bool wgmma) {
-  return wgmma && warps % 4 == 0 ? createWgmma(warps) : createMmaSync(warps);
+  return wgmma ? createWgmma(warps) : createMmaSync(warps);
+}
+
+static VectorType getAccumulatorType(Operation *op) {
+  if (auto start = dyn_cast<StartOp>(op))
+    return cast<VectorType>(start.getAcc().getType());
+  return cast<VectorType>(cast<kernel::ContractOp>(op).getAcc().getType());
 }
 
 template <typename Op> static Contraction getContraction(Op op, Value acc) {
@@ -116,7 +121,11 @@ struct KernelLowerContract
     FailureOr<int64_t> warps = getWarps(func);
     if (failed(warps))
       return signalPassFailure();
-    std::unique_ptr<TensorCores> cores = createCores(*warps, wgmma);
+    bool usesWgmma = wgmma && llvm::all_of(contractions, [&](Operation *op) {
+                       return fitsWgmma(getAccumulatorType(op), *warps);
+                     });
+    numWgmma += usesWgmma;
+    std::unique_ptr<TensorCores> cores = createCores(*warps, usesWgmma);
     for (Operation *op : contractions) {
       auto checked = [&](auto contract) {
         return cores->check(op, getContraction(contract, contract.getAcc()));
@@ -145,8 +154,7 @@ struct KernelLowerContract
     ConversionTarget target(getContext());
     RewritePatternSet patterns(&getContext());
     kernel::populateLowerContractPatternsAndLegality(converter, patterns,
-                                                     target, *warps,
-                                                     wgmma);
+                                                     target, *warps, usesWgmma);
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     if (failed(applyPartialConversion(func, target, std::move(patterns))))
       signalPassFailure();

@@ -140,8 +140,9 @@ void SharedMemory::lowerRing(RingOp ring) {
         NVVM::CpAsyncWaitGroupOp::create(b, wait.getYounger());
       if (isReadByProxy)
         NVVM::FenceProxyOp::create(
-            b, NVVM::ProxyKindAttr::get(b.getContext(),
-                                        NVVM::ProxyKind::async_shared),
+            b,
+            NVVM::ProxyKindAttr::get(b.getContext(),
+                                     NVVM::ProxyKind::async_shared),
             NVVM::SharedSpaceAttr::get(b.getContext(),
                                        NVVM::SharedSpace::shared_cta));
       gpu::BarrierOp::create(b);

@@ -54,9 +54,10 @@ static bool isTerm(kernel::ContractOp contract) {
          llvm::any_of(contract->getUsers(), isSum);
 }
 
-/// Registers of a thread that accumulators may take, of 255, if contractions are
-/// to be in flight beside other work: what waits has its registers meanwhile.
-/// With 176 and more dk and dv at head_dim 128 spill, and are no faster (H200).
+/// Registers of a thread that accumulators may take, of 255, if contractions
+/// are to be in flight beside other work: what waits has its registers
+/// meanwhile. With 176 and more dk and dv at head_dim 128 spill, and are no
+/// faster (H200).
 static constexpr int64_t kAccumulatorRegisters = 160;
 
 /// Registers of the accumulators of a block: those that a loop carries, and

@@ -51,8 +51,12 @@ public:
 std::unique_ptr<TensorCores> createMmaSync(int64_t warps);
 
 /// wgmma m64nNk16, which reads shared memory by descriptors: sm_90a only. The
-/// terms of f32 are multiplied by mma.sync.
+/// terms of f32 are multiplied by mma.sync. Contractions have to fit.
 std::unique_ptr<TensorCores> createWgmma(int64_t warps);
+
+/// Whether wgmma has the contraction: 16 rows for each warp of whole
+/// warpgroups, and the columns of one instruction.
+bool fitsWgmma(VectorType accumulator, int64_t warps);
 
 } // namespace mlir::varlen::kernel
 

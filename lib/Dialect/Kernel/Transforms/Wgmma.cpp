@@ -67,8 +67,11 @@ class Wgmma : public TensorCores {
 public:
   explicit Wgmma(int64_t warps) : warps(warps), terms(createMmaSync(warps)) {}
 
+  /// What fits is checked as for mma.sync.
   LogicalResult check(Operation *op,
-                      const Contraction &contraction) const override;
+                      const Contraction &contraction) const override {
+    return terms->check(op, contraction);
+  }
   Type getPendingType(VectorType fragment) const override;
   Value start(ThreadBuilder &b, const Contraction &contraction) const override;
   /// The sums of f32's terms take their order from registers that are read
@@ -99,9 +102,9 @@ SharedOperand::SharedOperand(ThreadBuilder &b, Value tile, bool isTransposed,
       LLVM::PtrToIntOp::create(b, b.getI32Type(), getAddress(b, tile));
   // 64 rows, or a slab of as many columns.
   if (group)
-    address = b.add(address, b.mul(group, isTransposed
-                                              ? slabBytes
-                                              : kGroupRows * kRowBytes));
+    address =
+        b.add(address,
+              b.mul(group, isTransposed ? slabBytes : kGroupRows * kRowBytes));
   Value units = arith::ExtUIOp::create(
       b, b.getI64Type(), b.shiftRight(b.bitAnd(address, 0x3ffff), 4));
   // Bits 62 and 63: the 128-byte swizzle. 32 to 45: from eight rows to the next
@@ -132,9 +135,9 @@ static Value getGroup(ThreadBuilder &b, int64_t warps) {
   if (warps == kWarpsOfGroup)
     return {};
   // Of one lane: descriptors are in uniform registers.
-  Value warp = NVVM::ShflOp::create(
-      b, b.getI32Type(), b.constant(-1), b.warp(), b.constant(0),
-      b.constant(31), NVVM::ShflKind::idx, UnitAttr());
+  Value warp = NVVM::ShflOp::create(b, b.getI32Type(), b.constant(-1), b.warp(),
+                                    b.constant(0), b.constant(31),
+                                    NVVM::ShflKind::idx, UnitAttr());
   return b.shiftRight(warp, 2);
 }
 
@@ -170,8 +173,8 @@ static SmallVector<Value> getElements(ThreadBuilder &b, Value registers) {
   return elements;
 }
 
-/// Assembly with f32 results, to which the `tied` operands are, all or none, and
-/// `others` with these constraints.
+/// Assembly with f32 results, to which the `tied` operands are, all or none,
+/// and `others` with these constraints.
 static Value createAssembly(ThreadBuilder &b, LLVM::LLVMStructType type,
                             ValueRange tied, ValueRange others, StringRef text,
                             StringRef constraintsOfOthers) {
@@ -206,16 +209,9 @@ static std::string getPlaceholders(int64_t first, int64_t count) {
   return text;
 }
 
-LogicalResult Wgmma::check(Operation *op,
-                           const Contraction &contraction) const {
-  auto acc = cast<VectorType>(contraction.acc.getType());
-  if (acc.getDimSize(0) != 1 || 8 * acc.getDimSize(1) > kMaxColumns)
-    return op->emitOpError("expected wgmma to have 16 rows for each warp and "
-                           "at most ")
-           << kMaxColumns << " columns, got " << 16 * acc.getDimSize(0)
-           << " and " << 8 * acc.getDimSize(1);
-  // What is left is as for mma.sync.
-  return terms->check(op, contraction);
+bool kernel::fitsWgmma(VectorType accumulator, int64_t warps) {
+  return warps % kWarpsOfGroup == 0 && accumulator.getDimSize(0) == 1 &&
+         8 * accumulator.getDimSize(1) <= kMaxColumns;
 }
 
 Type Wgmma::getPendingType(VectorType fragment) const {
@@ -241,8 +237,7 @@ Value Wgmma::start(ThreadBuilder &b, const Contraction &contraction) const {
   for (int64_t step = 0; step < steps && !isShared; ++step)
     a.push_back(getRegisters(b, contraction.a, step));
   if (isShared) {
-    SharedOperand operand(b, contraction.a, contraction.aT,
-                          getGroup(b, warps));
+    SharedOperand operand(b, contraction.a, contraction.aT, getGroup(b, warps));
     for (int64_t step = 0; step < steps; ++step)
       a.push_back({operand.get(step)});
   }

@@ -83,9 +83,9 @@ static GPUScheduleAttr getStatisticsSchedule(GPUScheduleAttr dq) {
 SmallVector<Role> GPUGradScheduleAttr::getRoles(Operation *operation) const {
   auto op = cast<AttentionOpInterface>(operation);
   RoleShape ofQueries = getQueryShape(op, getDq());
-  SmallVector<Role> roles = {{RoleKind::Statistics, ofQueries,
-                                   getStatisticsSchedule(getDq())},
-                             {RoleKind::QueryGrad, ofQueries, getDq()}};
+  SmallVector<Role> roles = {
+      {RoleKind::Statistics, ofQueries, getStatisticsSchedule(getDq())},
+      {RoleKind::QueryGrad, ofQueries, getDq()}};
   auto add = [&](RoleKind kind, GPUScheduleAttr schedule) {
     roles.push_back({kind, getKeyShape(op, schedule), schedule});
   };

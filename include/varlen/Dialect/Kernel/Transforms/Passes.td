@@ -203,14 +203,14 @@ def KernelLowerContract : Kernel_Pass<"kernel-lower-contract"> {
     use: column by column with A fragments, else step by step with the last term
     summed apart.
 
-    With `wgmma` (sm_90a) kernels whose warps are a multiple of 4 multiply by
-    `wgmma.mma_async` m64nNk16 instead, a commit group for each contraction: B, and A
-    unless it is a fragment, are read where they are by descriptors, and a sum that
-    starts with a zero constant starts without registers. Only contractions that
-    accumulate one onto the other are left to `mma.sync`.
+    With `wgmma` (sm_90a) kernels multiply by `wgmma.mma_async` m64nNk16 instead, a
+    commit group for each contraction, if their warps are a multiple of 4 and all
+    accumulators have 16 rows for each warp and at most 256 columns: B, and A unless it
+    is a fragment, are read where they are by descriptors, and a sum that starts with a
+    zero constant starts without registers. Contractions that accumulate one onto the
+    other are left to `mma.sync`.
 
-    *Requires*: fragments; a number of warps that is a power of 2 for `a_t`; with
-    `wgmma` accumulators of 16 rows for each warp and at most 256 columns.
+    *Requires*: fragments; a number of warps that is a power of 2 for `a_t`.
     *Guarantees*: no `kernel.contract`, `kernel.start`, `kernel.wait` is left.
     *Numerics*: per k-step of 16 as the instruction does it, steps in order.
 
@@ -232,7 +232,8 @@ def KernelLowerContract : Kernel_Pass<"kernel-lower-contract"> {
   let options = [
     Option<"wgmma", "wgmma", "bool", "false", "Whether the target has wgmma">];
   let statistics = [
-    Statistic<"numContractions", "contractions", "Contractions lowered">];
+    Statistic<"numContractions", "contractions", "Contractions lowered">,
+    Statistic<"numWgmma", "wgmma", "Kernels that multiply by wgmma">];
 }
 
 def KernelLowerMemory : Pass<"kernel-lower-memory", "::mlir::ModuleOp"> {

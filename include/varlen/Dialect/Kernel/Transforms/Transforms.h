@@ -39,8 +39,9 @@ void populateExpandReductionsPatterns(RewritePatternSet &patterns);
 
 /// Adds the patterns of kernel-lower-contract: products of fragments and shared
 /// tiles by `warps` warps become instructions of tensor cores. Operands have to
-/// be of a form that these have, which the pass checks before. `wgmma` is whether
-/// the target has that instruction.
+/// be of a form that these have, which the pass checks before. With `wgmma` it
+/// is that instruction, which has 16 rows for each warp of whole warpgroups and
+/// at most 256 columns.
 void populateLowerContractPatternsAndLegality(TypeConverter &converter,
                                               RewritePatternSet &patterns,
                                               ConversionTarget &target,
