@@ -56,7 +56,7 @@ bench: build
 	@build/venv/bin/python benchmarks/cpu.py --build build
 
 # A folder that checks and times the GPU kernels where there is no compiler:
-# python3 run.py in it. CHIPS=sm_80,sm_90 are those it has code for.
+# python3 run.py in it. CHIPS=sm_80,sm_90a are those it has code for.
 gpu-kit: build
 	@tools/setup.sh check
 	@tools/venv.sh build

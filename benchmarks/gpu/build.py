@@ -98,7 +98,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
     parser.add_argument("--out", type=pathlib.Path, help="default: BUILD/gpu-kit")
-    parser.add_argument("--chips", default="sm_80,sm_90", help="or sim")
+    parser.add_argument("--chips", default="sm_80,sm_90a", help="or sim")
     parser.add_argument("--only", default="", help="a regular expression on labels")
     parser.add_argument("--tune", action="store_true", help="for run.py --tune")
     parser.add_argument("--jobs", default=len(os.sched_getaffinity(0)), type=int)

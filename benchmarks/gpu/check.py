@@ -26,13 +26,7 @@ class Kit:
         self.description = json.loads((folder / "functions.json").read_text())
         self.chips = ["sim"]
         if "sim" not in self.description["chips"]:
-            numbers = {
-                int(re.sub(r"\D", "", chip)): chip for chip in self.description["chips"]
-            }
-            # Code for the GPU's own chip, else for the newest older one: what is
-            # not machine code for this GPU the driver compiles from PTX.
-            fitting = sorted((n for n in numbers if n <= runtime.capability), reverse=True)
-            self.chips = [numbers[n] for n in fitting]
+            self.chips = fitting_chips(self.description["chips"], runtime.capability)
         if not self.chips:
             raise functions.Error(
                 f"the kit is for {', '.join(self.description['chips'])}, the GPU is "
@@ -52,6 +46,28 @@ class Kit:
 
     def load(self, name, chip):
         return self.runtime.function(self.folder / chip / f"{name}.so", name)
+
+
+def fitting_chips(chips, capability):
+    """Those whose code a GPU of that capability runs, the best first.
+
+    Code for the GPU's own chip, else for the newest older one: what is not machine code
+    for this GPU the driver compiles from PTX. What ends in "a" is for one chip only.
+
+    >>> fitting_chips(["sm_80", "sm_90", "sm_90a", "sm_100"], 90)
+    ['sm_90a', 'sm_90', 'sm_80']
+    >>> fitting_chips(["sm_80", "sm_90a"], 100)
+    ['sm_80']
+    """
+
+    def number(chip):
+        return int(re.sub(r"\D", "", chip))
+
+    fitting = (
+        chip for chip in chips
+        if number(chip) == capability or (number(chip) < capability and chip[-1] != "a")
+    )  # fmt: skip
+    return sorted(fitting, key=lambda chip: (number(chip), chip), reverse=True)
 
 
 class Missing(Exception):
