@@ -389,8 +389,9 @@ void TileLoopConverter::emitTile(Value entry) {
           {rows.row, rows.head, rows.first, index.constant(1), valid},
           ofSlot(slot, number));
   };
-  // What is read early is in registers for longer. There are none left where rows
-  // of f32 are in registers on their way to a slot, and beside a score region.
+  // What is read early is in registers for longer. There are none left where
+  // rows of f32 are in registers on their way to a slot, and beside a score
+  // region.
   bool readsEarly = blocks && !element.isF32() && !getScore();
   auto read = [&](Value i, bool masked) {
     if (readsEarly)
