@@ -353,6 +353,8 @@ TileBuilder::State TileLoopConverter::emitSeenStep(Value i, bool masked,
     mapShared(read, shared[read]);
   for (auto [number, read] : llvm::enumerate(blockReads))
     mapShared(read, ofSlot(slot, number));
+  if (!readsEarly())
+    emitBlockLoads(i, masked);
   for (Operation &op : blocks.getBody()->without_terminator())
     TypeSwitch<Operation *>(&op)
         .Case([](ReadOp) {})
@@ -389,17 +391,11 @@ void TileLoopConverter::emitTile(Value entry) {
           {rows.row, rows.head, rows.first, index.constant(1), valid},
           ofSlot(slot, number));
   };
-  // What is read early is in registers for longer. There are none left where
-  // rows of f32 are in registers on their way to a slot, and beside a score
-  // region.
-  bool readsEarly = blocks && !element.isF32() && !getScore();
   auto read = [&](Value i, bool masked) {
-    if (readsEarly)
+    if (readsEarly())
       emitBlockLoads(i, masked);
   };
   auto meet = [&](Value i, bool masked, ValueRange slot, ValueRange state) {
-    if (!readsEarly)
-      emitBlockLoads(i, masked);
     return emitStep(i, masked, slot, state);
   };
   if (blocks) {

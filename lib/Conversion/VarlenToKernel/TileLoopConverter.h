@@ -78,6 +78,10 @@ private:
   void emitTile(Value entry);
   /// What an iteration reads of its block that no slot has.
   void emitBlockLoads(Value i, bool masked);
+  /// Whether it reads that before it waits for its slot, which leaves it in
+  /// registers for longer. There are none to spare where rows of f32 are in
+  /// registers on their way to a slot, and beside a score region.
+  bool readsEarly() { return !element.isF32() && !getScore(); }
   State emitStep(Value i, bool masked, ValueRange slot, ValueRange state);
   /// The step of an iteration of which some keys are visible; without
   /// `hidesKeys` the score region hides none.
