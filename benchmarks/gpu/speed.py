@@ -238,7 +238,7 @@ def line(label, row):
 def tune(runtime, kit, items, log):
     """Times schedules beside those of the table. What they compute is that of the
     table's but for the order of sums."""
-    first = None  # (ms, inputs' seed and results) of the item as the table has it
+    first = None  # (ms, results) of the item as the table has it
     for item in items:
         if log.left() < 5:
             log.add(kind="skipped", label=item.label, why="no time")

@@ -108,6 +108,18 @@ Registers MatrixReader::read(int64_t row, int64_t chunk, bool transposed,
   return registers;
 }
 
+Registers kernel::getFactorRegisters(ThreadBuilder &b, Value fragment,
+                                     int64_t mTile, int64_t step) {
+  Registers registers;
+  for (int64_t column = 0; column < 2; ++column)
+    for (int64_t row = 0; row < 2; ++row) {
+      Value pair = vector::ExtractOp::create(
+          b, fragment, ArrayRef<int64_t>{mTile, 2 * step + column, row});
+      registers.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
+    }
+  return registers;
+}
+
 namespace {
 
 /// The A operand of each step of k and m-tile.
@@ -132,14 +144,7 @@ public:
     if (reader)
       return transposed ? reader->read(k, m / 8, /*transposed=*/true)
                         : reader->read(m, k / 8, /*transposed=*/false);
-    Registers registers;
-    for (int64_t column = 0; column < 2; ++column)
-      for (int64_t row = 0; row < 2; ++row) {
-        Value pair = vector::ExtractOp::create(
-            b, fragment, ArrayRef<int64_t>{mTile, 2 * step + column, row});
-        registers.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
-      }
-    return registers;
+    return getFactorRegisters(b, fragment, mTile, step);
   }
 
 private:

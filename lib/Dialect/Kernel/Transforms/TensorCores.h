@@ -47,6 +47,10 @@ public:
                      int64_t younger) const = 0;
 };
 
+/// The four registers, i32, that a fragment is in as operand A of a step of k.
+SmallVector<Value, 4> getFactorRegisters(ThreadBuilder &b, Value fragment,
+                                         int64_t mTile, int64_t step);
+
 /// mma.sync m16n8k16, fed by ldmatrix: sm_80 and all later GPUs.
 std::unique_ptr<TensorCores> createMmaSync(int64_t warps);
 

@@ -141,19 +141,6 @@ static Value getGroup(ThreadBuilder &b, int64_t warps) {
   return b.shiftRight(warp, 2);
 }
 
-/// The four registers of a step of A, two numbers each.
-static SmallVector<Value> getRegisters(ThreadBuilder &b, Value fragment,
-                                       int64_t step) {
-  SmallVector<Value> registers;
-  for (int64_t column = 0; column < 2; ++column)
-    for (int64_t row = 0; row < 2; ++row) {
-      Value pair = vector::ExtractOp::create(
-          b, fragment, ArrayRef<int64_t>{0, 2 * step + column, row});
-      registers.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
-    }
-  return registers;
-}
-
 //===----------------------------------------------------------------------===//
 // Instructions
 //===----------------------------------------------------------------------===//
@@ -233,9 +220,9 @@ Value Wgmma::start(ThreadBuilder &b, const Contraction &contraction) const {
   if (!matchPattern(contraction.acc, m_AnyZeroFloat()))
     tied = llvm::to_vector_of<Value>(
         vector::ToElementsOp::create(b, contraction.acc).getResults());
-  SmallVector<SmallVector<Value>> a;
+  SmallVector<SmallVector<Value, 4>> a;
   for (int64_t step = 0; step < steps && !isShared; ++step)
-    a.push_back(getRegisters(b, contraction.a, step));
+    a.push_back(getFactorRegisters(b, contraction.a, /*mTile=*/0, step));
   if (isShared) {
     SharedOperand operand(b, contraction.a, contraction.aT, getGroup(b, warps));
     for (int64_t step = 0; step < steps; ++step)
@@ -261,7 +248,7 @@ Value Wgmma::start(ThreadBuilder &b, const Contraction &contraction) const {
     if (isShared)
       os << ", " << contraction.aT;
     os << ", " << contraction.bT << ';';
-    SmallVector<Value> others = a[step];
+    SmallVector<Value, 4> others = a[step];
     others.push_back(operand.get(step));
     sum = createAssembly(b, type, tied, others, text,
                          isShared ? ",l,l" : ",r,r,r,r,l");

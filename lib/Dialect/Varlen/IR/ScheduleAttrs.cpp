@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GPULimits.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -29,11 +30,6 @@ using EmitError = function_ref<InFlightDiagnostic()>;
 static constexpr int64_t kMaxVectorRegisters = 32;
 /// A mask of the lanes of a vector is one integer.
 static constexpr int64_t kMaxLanes = 64;
-/// Warps of a CTA, CTAs and 32-bit registers of a multiprocessor (CUDA C++
-/// programming guide, technical specifications per compute capability).
-static constexpr int64_t kMaxWarps = 32;
-static constexpr int64_t kMaxCTAs = 32;
-static constexpr int64_t kMultiprocessorRegisters = 1 << 16;
 /// Shared memory of at most 256 KiB in blocks of 16 keys and 16 values of 16
 /// elements of two bytes.
 static constexpr int64_t kMaxStages = 256;

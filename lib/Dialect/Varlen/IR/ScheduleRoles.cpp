@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GPULimits.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 
 using namespace mlir;
@@ -45,12 +46,6 @@ SmallVector<Role> CPUScheduleAttr::getRoles(Operation *operation) const {
 
 /// Rows and columns of tiles are whole multiples of this for tensor cores.
 static constexpr int64_t kFragment = 16;
-
-/// What a CTA and a multiprocessor can have (CUDA C++ programming guide,
-/// technical specifications per compute capability); some have fewer warps.
-static constexpr int64_t kMaxWarps = 32;
-static constexpr int64_t kMaxCTAs = 32;
-static constexpr int64_t kMultiprocessorWarps = 64;
 
 static RoleShape getQueryShape(AttentionOpInterface op,
                                GPUScheduleAttr schedule) {
