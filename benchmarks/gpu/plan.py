@@ -20,6 +20,10 @@ SCORES = {
 }
 
 
+# Long sequences, of which there are more tiles than a GPU takes at once.
+LONG = "fa-distributions/constant"
+
+
 def name_of(text):
     return f"attn_{zlib.crc32(text.encode()):08x}"
 
@@ -103,8 +107,9 @@ def tuned(chips):
     """What other schedules are timed with, each followed by itself with these."""
     wgmma = "sm_90a" in chips
     for config in sets.gpu_configurations():
-        if config.batch.set == "pr164502" and config.dtype == "bf16":
-            for gradients in (False, True):
+        is_short = config.batch.set == "pr164502"
+        if (is_short or config.batch.label == LONG) and config.dtype == "bf16":
+            for gradients in (False, True) if is_short else (False,):
                 item = Timed(config, gradients)
                 yield item
                 for schedule in schedules.candidates(config.head_dim, gradients, wgmma):

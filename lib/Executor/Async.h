@@ -38,6 +38,14 @@ struct Copy {
   bool done;
 };
 
+/// An arrival on an mbarrier that follows copies.
+struct PendingArrival {
+  /// The index of the first copy behind it.
+  uint64_t end;
+  Slot slot;
+  bool done = false;
+};
+
 /// The cp.async of one thread, in order.
 struct CopyQueue {
   std::deque<Copy> copies;
@@ -48,6 +56,8 @@ struct CopyQueue {
   uint64_t first = 0;
   /// Copies before this index complete on an mbarrier.
   uint64_t handedOver = 0;
+  /// Those that are to come, and what has overtaken them.
+  std::deque<PendingArrival> arrivals;
   /// Somebody has waited for all before this index.
   uint64_t retired = 0;
   /// When the groups are there, on the timeline.

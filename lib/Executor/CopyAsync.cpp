@@ -172,14 +172,24 @@ struct CopyArrival final : AsyncJob {
 private:
   void perform() override {
     CopyQueue &queue = thread.copies;
-    retire(*thread.block, queue, copies,
-           {thread.block->shadow.epoch(slot.component, slot.tick),
-            &thread.clock, false, false});
     MBarrier *barrier = findMBarrier(block, offset, site);
+    // A copy is a write of the first arrival behind it, even if this one is
+    // earlier; who waits for this one is ordered after all that it follows.
+    for (PendingArrival &arrival : queue.arrivals) {
+      if (arrival.end > copies)
+        break;
+      const Slot &by = arrival.slot;
+      retire(*thread.block, queue, arrival.end,
+             {thread.block->shadow.epoch(by.component, by.tick), &thread.clock,
+              false, false});
+      if (barrier && worker->detector)
+        barrier->gather.addSlot(worker->clocks, by.component, by.tick);
+      arrival.done |= by.component == slot.component && by.tick == slot.tick;
+    }
+    while (!queue.arrivals.empty() && queue.arrivals.front().done)
+      queue.arrivals.pop_front();
     if (!barrier)
       return;
-    if (worker->detector)
-      barrier->gather.addSlot(worker->clocks, slot.component, slot.tick);
     barrier->gatherTime = std::max(barrier->gatherTime, time);
     arriveMBarrier(*barrier, offset, 1, site);
   }
@@ -211,6 +221,7 @@ void varlen_sim_cp_async_mbarrier_arrive(void *p, uint32_t noinc,
   auto job = std::make_shared<CopyArrival>(self, block, offset, site,
                                            queue.handedOver, time);
   job->slot = newSlot(*block.cluster);
+  queue.arrivals.push_back({queue.handedOver, job->slot});
   if (w.config.async == VARLEN_SIM_EARLY)
     job->run();
   else

@@ -63,8 +63,10 @@ void varlen::buildVarlenTilesToInstructions(
   const GPUTarget *gpu = lookupGPUTarget(options.chip);
   kernel::KernelLowerContractOptions contract;
   contract.wgmma = gpu && gpu->hasWgmma;
-  if (contract.wgmma)
+  if (contract.wgmma) {
+    kernel.addPass(kernel::createKernelDeferContract());
     kernel.addPass(kernel::createKernelSplitContract());
+  }
   kernel.addPass(kernel::createKernelLowerContract(contract));
   kernel.addPass(kernel::createKernelLowerAccess());
   kernel.addPass(kernel::createKernelExpandMath());
@@ -72,6 +74,7 @@ void varlen::buildVarlenTilesToInstructions(
   kernel::KernelLowerMemoryOptions memory;
   if (gpu)
     memory.sharedBytes = gpu->sharedBytes;
+  memory.mbarriers = gpu && gpu->hasTryWait;
   manager.addPass(kernel::createKernelLowerMemory(memory));
   // Copies of f32 round, too.
   manager.nest<gpu::GPUModuleOp>().addNestedPass<gpu::GPUFuncOp>(

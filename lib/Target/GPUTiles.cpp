@@ -65,22 +65,29 @@ static constexpr Row dqTableF32[] = {
 // A tile has its keys and values in shared memory, and dk and dv in registers
 // where both fit.
 static constexpr Row dkTable[] = {
-    {64, 1, {4, 64, 64, 2, 2}},         {64, 2, {4, 32, 64, 2, 2}},
-    {128, 0, {4, 32, 64, 2, 2}},        {128, 2, {4, 16, 64, 2, 2}},
-    {256, 2, {8, 16, 128, 2, 1, true}}, {256, 2, {4, 16, 64, 2, 1, true}},
+    {64, 1, {4, 64, 64, 2, 2}},
+    {64, 2, {4, 32, 64, 2, 2}},
+    {128, 0, {4, 32, 64, 2, 2}},
+    {128, 2, {4, 16, 64, 2, 2}},
+    {256, 2, {8, 16, 128, 2, 1, 0, 0, true}},
+    {256, 2, {4, 16, 64, 2, 1, 0, 0, true}},
 };
 static constexpr Row dkTableF32[] = {
-    {64, 2, {4, 16, 64, 2, 1}},        {128, 2, {4, 16, 64, 2, 1, true}},
-    {192, 2, {2, 16, 32, 2, 1, true}}, {256, 2, {2, 16, 32, 2, 1, true}},
-    {256, 2, {1, 16, 16, 2, 1, true}},
+    {64, 2, {4, 16, 64, 2, 1}},
+    {128, 2, {4, 16, 64, 2, 1, 0, 0, true}},
+    {192, 2, {2, 16, 32, 2, 1, 0, 0, true}},
+    {256, 2, {2, 16, 32, 2, 1, 0, 0, true}},
+    {256, 2, {1, 16, 16, 2, 1, 0, 0, true}},
 };
 
 // With wgmma a warpgroup of 4 warps has 64 rows, and reads each operand B once.
+// Three warpgroups that share keys read a third of what three CTAs do, and are
+// as fast only with slack. Tiles of 192 rows waste too much beside a window,
+// and at the diagonal of short sequences with head_dim 64.
 static constexpr Row attnTableWgmma[] = {
-    {64, 2, {4, 64, 128, 2, 3}},
-    {128, 2, {4, 64, 48, 2, 3}},
-    {256, 0, {8, 128, 64, 2, 1}},
-    {256, 2, {4, 64, 32, 2, 2}},
+    {64, 0, {12, 192, 128, 4, 1, 1, 1}}, {64, 2, {4, 64, 128, 2, 3}},
+    {128, 1, {12, 192, 96, 3, 1, 1, 1}}, {128, 2, {4, 64, 48, 2, 3}},
+    {256, 1, {8, 128, 48, 3, 1, 1}},     {256, 2, {4, 64, 32, 2, 2}},
 };
 static constexpr Row dqTableWgmma[] = {
     {64, 2, {4, 64, 64, 2, 3}},
@@ -91,7 +98,7 @@ static constexpr Row dkTableWgmma[] = {
     {64, 2, {4, 64, 64, 2, 2}},
     {128, 1, {4, 64, 64, 2, 2}},
     {128, 2, {4, 48, 64, 2, 2}},
-    {256, 2, {8, 32, 128, 2, 1, true}},
+    {256, 2, {8, 32, 128, 2, 1, 0, 0, true}},
 };
 
 //===----------------------------------------------------------------------===//
@@ -128,7 +135,9 @@ int64_t mlir::varlen::getSharedBytes(const GPUTiles &tiles,
   bool ofBoth = needs.owner == GPUTileOwner::QueryGradients ||
                 needs.owner == GPUTileOwner::KeyValueGradients;
   int64_t columns = ofBoth ? qk + v : qk;
-  return bytes * (tile * columns + tiles.stages * block * (qk + v));
+  int64_t mbarriers =
+      tiles.slack > 0 ? tiles.stages * kernel::kSlotMBarrierBytes : 0;
+  return bytes * (tile * columns + tiles.stages * block * (qk + v)) + mbarriers;
 }
 
 const GPUTiles *mlir::varlen::lookupGPUTiles(const GPUTarget &gpu,

@@ -24,7 +24,7 @@ func.func @keys(%q: memref<?x4x64xbf16>, %k: memref<?x2x64xbf16>, %lse: memref<4
   // CHECK: scf.for %[[KEY:.*]] = %{{.*}} to %{{.*}} step %c128
   // CHECK: %[[AT:.*]] = arith.addi %{{.*}}, %[[KEY]] : index
   // CHECK: memref.store %{{.*}}, %[[DBIAS]][%[[HEAD]], %[[AT]]]
-  // CHECK: gpu.barrier
+  // CHECK: kernel.ring.restart
   // CHECK: kernel.copy
   // The keys in use of the sequence, and the row of the head of the block for all queries.
   // CHECK: %[[VIEW:.*]] = memref.reinterpret_cast %[[BIAS]] to offset: [%[[K0:.*]]], sizes: [%{{.*}}, %[[KEYS:.*]]], strides: [1, 1]

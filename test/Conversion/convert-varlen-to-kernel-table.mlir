@@ -18,7 +18,7 @@ func.func @heads(%q: memref<?x4x64xbf16>, %k: memref<?x2x64xbf16>, %lse: memref<
   // CHECK: scf.for %[[ROW:.*]] = %{{.*}} to %{{.*}} step %c4
   // CHECK: scf.for %[[ENTRY:.*]] = %{{.*}} to %c32 step %c32
   // CHECK: memref.store %{{.*}}, %[[ROWS]][%{{.*}}, %{{.*}}, %[[ENTRY]]]
-  // CHECK: gpu.barrier
+  // CHECK: kernel.ring.restart
   // CHECK: kernel.copy
   // Where the rows of queries begin in the table, and in the memory.
   // CHECK: %[[AT:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<64x1xi64>)

@@ -47,7 +47,7 @@ func.func @causal(%q: memref<?x8x40xbf16>, %k: memref<?x2x40xbf16>, %v: memref<?
   // CHECK: scf.while (%[[ITEM:.*]] = %[[FIRST]]) : (i32) -> i32
   // CHECK:   arith.cmpi slt, %[[ITEM]], %[[END]] : i32
   // CHECK:   scf.if
-  // CHECK:     gpu.barrier
+  // CHECK:     kernel.ring.restart
   // CHECK:     kernel.copy %[[Q]] rows(%{{.*}}, %{{.*}}, %{{.*}}, %c4) valid(%{{.*}}) to %[[QS]]
   // Two of three stages are filled before the first step.
   // CHECK:     kernel.ring.acquire
@@ -74,6 +74,20 @@ func.func @causal(%q: memref<?x8x40xbf16>, %k: memref<?x2x40xbf16>, %v: memref<?
   varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse)
       {mask = #varlen.mask<causal>, varlen.schedule = #gpu}
       : (memref<?x8x40xbf16>, memref<?x2x40xbf16>, memref<?x2x24xbf16>, memref<?xi32>, memref<?xi32>, memref<?x8x24xbf16>, memref<8x?xf32>) -> ()
+  return
+}
+
+// With slack a stage fewer is filled ahead.
+// CHECK-LABEL: @slack
+func.func @slack(%q: memref<?x8x64xbf16>, %cu: memref<?xi32>, %out: memref<?x8x64xbf16>, %lse: memref<8x?xf32>) {
+  // CHECK: kernel.ring stages(3) slack(1) lag(1)
+  // CHECK: kernel.ring.commit
+  // CHECK-NOT: kernel.ring.commit
+  // CHECK: scf.for
+  // CHECK: kernel.ring.wait %{{.*}} younger 0
+  varlen.attn %q, %q, %q, %cu, %cu outs(%out, %lse)
+      {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 3, ctas = 2, slack = 1, lag = 1>}
+      : (memref<?x8x64xbf16>, memref<?x8x64xbf16>, memref<?x8x64xbf16>, memref<?xi32>, memref<?xi32>, memref<?x8x64xbf16>, memref<8x?xf32>) -> ()
   return
 }
 

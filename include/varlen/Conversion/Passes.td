@@ -149,7 +149,7 @@ def ConvertVarlenToKernel
     run, a kernel counts those that each tile visits, so that the longest is first.
 
     Rows that are read at a tile for its blocks are copied to shared memory before
-    these, rows of a block to a slot of a ring, `stages` - 1 blocks ahead, and a
+    these, rows of a block to a slot of a ring, `stages` - 1 - `slack` blocks ahead, and a
     step's tiles are views of these. Rows of a tile that are used outside of its
     blocks, and numbers of rows, go to registers. The loop over
     blocks becomes two: one over the blocks that the mask or the end of a sequence

@@ -33,6 +33,8 @@ struct GPUTarget {
   int64_t sharedBytes;
   /// Whether it has wgmma, the tensor-core instruction of warpgroups (PTX ISA).
   bool hasWgmma = false;
+  /// Whether it has mbarrier.try_wait, with which threads sleep (PTX ISA).
+  bool hasTryWait = false;
 };
 
 /// The newest version of PTX, times ten, that the LLVM we use writes.

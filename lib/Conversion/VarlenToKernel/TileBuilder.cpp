@@ -191,17 +191,16 @@ void TileBuilder::emitFetch(const Pipeline &pipeline, Value i, bool masked) {
 void TileBuilder::emitPrefetch(const Pipeline &pipeline,
                                function_ref<void()> prologue) {
   emitIf(b, narrow.less(narrow.constant(0), pipeline.total), [&] {
-    // The tile before may still be read.
-    gpu::BarrierOp::create(b);
+    kernel::RingRestartOp::create(b, pipeline.ring);
     prologue();
-    for (int64_t i = 0; i < schedule.getStages() - 1; ++i)
+    for (int64_t i = 0; i < getBlocksAhead(); ++i)
       emitFetch(pipeline, narrow.constant(i), /*masked=*/true);
   });
 }
 
 TileBuilder::State TileBuilder::emitSteps(const Pipeline &pipeline,
                                           State state) {
-  int64_t stages = schedule.getStages();
+  int64_t ahead = getBlocksAhead();
   for (bool masked : {true, false}) {
     state = llvm::to_vector(emitLoop(
         b, masked ? narrow.constant(0) : pipeline.masked,
@@ -210,8 +209,8 @@ TileBuilder::State TileBuilder::emitSteps(const Pipeline &pipeline,
           // In flight while the slot is waited for.
           pipeline.read(i, masked);
           auto slot =
-              kernel::RingWaitOp::create(b, pipeline.ring, i, stages - 2);
-          emitFetch(pipeline, narrow.add(i, stages - 1), masked);
+              kernel::RingWaitOp::create(b, pipeline.ring, i, ahead - 1);
+          emitFetch(pipeline, narrow.add(i, ahead), masked);
           State result = pipeline.step(i, masked, slot.getResults(), carried);
           kernel::RingReleaseOp::create(b, pipeline.ring, i);
           return result;

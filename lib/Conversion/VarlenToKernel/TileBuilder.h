@@ -113,6 +113,10 @@ protected:
   Value perPosition(unsigned dim, int64_t extent,
                     function_ref<Value(IndexBuilder &, Value)> body,
                     Type type = {});
+  /// Blocks whose copies are under way while one is read.
+  int64_t getBlocksAhead() const {
+    return schedule.getStages() - 1 - schedule.getSlack();
+  }
   Value constant(Type type, double value) {
     return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
   }

@@ -173,7 +173,8 @@ void TileLoopConverter::allocate() {
   for (ReadOp read : blockReads)
     llvm::append_range(slot, typesOf(read));
   ring = kernel::RingOp::create(b, kernel::RingType::get(b.getContext(), slot),
-                                schedule.getStages());
+                                schedule.getStages(), schedule.getSlack(),
+                                schedule.getLag());
 }
 
 //===----------------------------------------------------------------------===//

@@ -50,7 +50,7 @@ gpu.module @kernels {
 !ring = !kernel.ring<memref<1x64x64xbf16, #gpu.address_space<workgroup>>>
 gpu.module @kernels {
   gpu.func @ring_of_caller(%ring: !ring) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
-    // expected-error @below {{expected a ring to be of kernel.ring, and only to be acquired, committed, waited for and released}}
+    // expected-error @below {{expected a ring to be of kernel.ring, and only to be restarted, acquired, committed, waited for and released}}
     kernel.ring.commit %ring : !ring
     gpu.return
   }
@@ -63,7 +63,7 @@ gpu.module @kernels {
   gpu.func @one_of_two_rings(%c: i1) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
     %a = kernel.ring stages(2) : !ring
     %b = kernel.ring stages(2) : !ring
-    // expected-error @below {{expected a ring to be of kernel.ring, and only to be acquired, committed, waited for and released}}
+    // expected-error @below {{expected a ring to be of kernel.ring, and only to be restarted, acquired, committed, waited for and released}}
     %r = arith.select %c, %a, %b : !ring
     kernel.ring.commit %r : !ring
     gpu.return

@@ -336,3 +336,30 @@ func.func @stages() {
   %r = kernel.ring stages(0) : !kernel.ring<!shared>
   return
 }
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @slack() {
+  // expected-error @below {{expected a slack of fewer than 2 stages, got 2}}
+  %r = kernel.ring stages(2) slack(2) : !kernel.ring<!shared>
+  return
+}
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @lag() {
+  // expected-error @below {{expected a lag of at most 1 and the slack, 0, got 1}}
+  %r = kernel.ring stages(3) lag(1) : !kernel.ring<!shared>
+  return
+}
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @long_lag() {
+  // expected-error @below {{expected a lag of at most 1 and the slack, 2, got 2}}
+  %r = kernel.ring stages(4) slack(2) lag(2) : !kernel.ring<!shared>
+  return
+}

@@ -65,19 +65,21 @@ func.func @fragments(%q: !shared, %k: !shared, %v: !values, %zero: vector<1x8x2x
 // CHECK: %[[A:.*]] = kernel.alloc : memref<1x64x64xbf16, #gpu.address_space<workgroup>>
 // CHECK: %[[B:.*]] = kernel.alloc : memref<1x64x64xbf16, #gpu.address_space<workgroup>>
 // CHECK: %[[R:.*]] = kernel.ring stages(3) : <memref<1x64x64xbf16, {{.*}}>, memref<2x64x64xf16, {{.*}}>>
-// CHECK: kernel.ring stages(3)
+// CHECK: kernel.ring stages(3) slack(1) lag(1) : <memref
 // CHECK: kernel.copy %{{.*}} rows(%{{.*}}, {{.*}}) valid(%{{.*}}) to %[[A]] : memref<?x8x40xbf16>, memref<1x64x64xbf16, {{.*}}>
 // CHECK: kernel.copy %{{.*}} rows({{.*}}) valid({{.*}}) to %[[A]], %[[B]], %[[A]] : memref<?x8x40xf32>, memref
 // CHECK: %[[S:.*]]:2 = kernel.ring.acquire %[[R]][%[[I:.*]]] : <memref
 // CHECK: kernel.copy %{{.*}} rows({{.*}}) valid({{.*}}) to %[[S]]#0
 // CHECK: kernel.ring.commit %[[R]] : <memref
 // CHECK: kernel.ring.wait %[[R]][%[[I]]] younger 2 : <memref
+// CHECK: kernel.ring.slot %[[R]][%[[I]]] : <memref
 // CHECK: kernel.ring.release %[[R]][%[[I]]] : <memref
+// CHECK: kernel.ring.restart %[[R]] : <memref
 func.func @memory(%k: memref<?x8x40xbf16>, %f: memref<?x8x40xf32>, %n: index, %i: i32) {
   %a = kernel.alloc : !shared
   %b = kernel.alloc : !shared
   %ring = kernel.ring stages(3) : !kernel.ring<!shared, !values>
-  %other = kernel.ring stages(3) : !kernel.ring<!shared, !values>
+  %other = kernel.ring stages(3) slack(1) lag(1) : !kernel.ring<!shared, !values>
   kernel.copy %k rows(%n, %n, %n, %n) valid(%n) to %a : memref<?x8x40xbf16>, !shared
   kernel.copy %f rows(%n, %n, %n, %n) valid(%n) to %a, %b, %a
       : memref<?x8x40xf32>, !shared, !shared, !shared
@@ -85,7 +87,9 @@ func.func @memory(%k: memref<?x8x40xbf16>, %f: memref<?x8x40xf32>, %n: index, %i
   kernel.copy %k rows(%n, %n, %n, %n) valid(%n) to %s0 : memref<?x8x40xbf16>, !shared
   kernel.ring.commit %ring : !kernel.ring<!shared, !values>
   %t0, %t1 = kernel.ring.wait %ring[%i] younger 2 : !kernel.ring<!shared, !values>
+  %u0, %u1 = kernel.ring.slot %ring[%i] : !kernel.ring<!shared, !values>
   kernel.ring.release %ring[%i] : !kernel.ring<!shared, !values>
+  kernel.ring.restart %ring : !kernel.ring<!shared, !values>
   kernel.ring.commit %other : !kernel.ring<!shared, !values>
   return
 }

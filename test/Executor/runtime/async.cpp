@@ -158,6 +158,25 @@ static void testCopyArrive() {
       uint32_t got = load<uint32_t>(64 + other * 4, AT);
       EXPECT(got == wanted, "wanted %x, got %x", wanted, got);
     });
+  // A later arrival may be the first to come: each copy is there with the one
+  // that follows it all the same.
+  auto twice = [](uint32_t waitedFor) {
+    for (uint32_t offset : {0, 8})
+      init(offset, 32, AT);
+    for (uint32_t i : {0, 1}) {
+      varlen_sim_cp_async(smem(64 + i * 128 + tid() * 4), device() + tid() * 4,
+                          4, 4, AT);
+      varlen_sim_cp_async_mbarrier_arrive(smem(i * 8), 1, AT);
+    }
+    for (uint32_t i : {0, 1}) {
+      if (i <= waitedFor)
+        varlen_sim_mbarrier_wait_parity(smem(i * 8), 0, AT);
+      load<uint32_t>(64 + i * 128 + (tid() ^ 1) * 4, AT);
+    }
+  };
+  expectClean("two arrivals", oneWarp, [&] { twice(1); });
+  expectReport("only the first of two", "of smem+0x", oneWarp,
+               [&] { twice(0); });
   expectReport("no wait", "while an asynchronous copy into it is in flight",
                oneWarp, [] {
                  init(0, 32, AT);

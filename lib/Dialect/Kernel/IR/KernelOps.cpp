@@ -218,6 +218,16 @@ LogicalResult CopyOp::verify() {
 // Rings
 //===----------------------------------------------------------------------===//
 
+LogicalResult RingOp::verify() {
+  if (getSlack() >= getStages())
+    return emitOpError("expected a slack of fewer than ")
+           << getStages() << " stages, got " << getSlack();
+  if (getLag() > std::min<uint64_t>(getSlack(), 1))
+    return emitOpError("expected a lag of at most 1 and the slack, ")
+           << getSlack() << ", got " << getLag();
+  return success();
+}
+
 LogicalResult RingAcquireOp::inferReturnTypes(MLIRContext *,
                                               std::optional<Location>,
                                               RingAcquireOp::Adaptor adaptor,
@@ -230,6 +240,15 @@ LogicalResult RingAcquireOp::inferReturnTypes(MLIRContext *,
 LogicalResult RingWaitOp::inferReturnTypes(MLIRContext *,
                                            std::optional<Location>,
                                            RingWaitOp::Adaptor adaptor,
+                                           SmallVectorImpl<Type> &types) {
+  llvm::append_range(types,
+                     cast<RingType>(adaptor.getRing().getType()).getSlot());
+  return success();
+}
+
+LogicalResult RingSlotOp::inferReturnTypes(MLIRContext *,
+                                           std::optional<Location>,
+                                           RingSlotOp::Adaptor adaptor,
                                            SmallVectorImpl<Type> &types) {
   llvm::append_range(types,
                      cast<RingType>(adaptor.getRing().getType()).getSlot());

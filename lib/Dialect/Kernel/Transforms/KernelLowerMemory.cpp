@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CopyRows.h"
+#include "RingProtocol.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
 
@@ -18,6 +19,7 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 
+#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::varlen::kernel {
@@ -45,37 +47,30 @@ namespace {
 /// The shared memory of one kernel.
 class SharedMemory {
 public:
-  /// Copies are asynchronous, and those of a stage a group, with `hasGroups`.
-  SharedMemory(gpu::GPUFuncOp kernel, bool hasGroups)
-      : kernel(kernel), hasGroups(hasGroups),
-        isReadByProxy(kernel
-                          ->walk([](NVVM::WgmmaFenceAlignedOp) {
-                            return WalkResult::interrupt();
-                          })
-                          .wasInterrupted()) {}
+  /// Threads can wait for mbarriers with `hasMBarriers`.
+  SharedMemory(const RingUse &use, bool hasMBarriers)
+      : use(use), hasMBarriers(hasMBarriers) {}
 
   /// Replaces allocations and the operations on rings; bytes taken.
   int64_t lower();
 
 private:
-  int64_t allocate(MemRefType tile, int64_t count = 1) {
+  int64_t allocate(int64_t size, int64_t count = 1) {
     int64_t offset = bytes;
     bytes = std::min<uint64_t>(
-        llvm::SaturatingMultiplyAdd<uint64_t>(getBytes(tile), count, bytes),
+        llvm::SaturatingMultiplyAdd<uint64_t>(size, count, bytes),
         kTooManyBytes);
     return offset;
   }
   Value base(OpBuilder &b);
   Value view(ImplicitLocOpBuilder &b, MemRefType tile, Value offset);
   void lowerRing(RingOp ring);
+  std::unique_ptr<RingProtocol> createProtocol(RingOp ring);
   SmallVector<Value> slot(ImplicitLocOpBuilder &b, RingOp ring, Value i,
                           ArrayRef<int64_t> offsets);
 
-  gpu::GPUFuncOp kernel;
-  bool hasGroups;
-  /// wgmma reads shared memory through the async proxy: it sees what threads
-  /// have written, cp.async included, from their next fence of that proxy on.
-  bool isReadByProxy;
+  RingUse use;
+  bool hasMBarriers;
   int64_t bytes = 0;
   Value dynamic;
 };
@@ -92,12 +87,12 @@ struct KernelLowerMemory
 Value SharedMemory::base(OpBuilder &b) {
   if (!dynamic) {
     OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(&kernel.getBody().front());
+    b.setInsertionPointToStart(&use.kernel.getBody().front());
     auto space = gpu::AddressSpaceAttr::get(
         b.getContext(), gpu::GPUDialect::getWorkgroupAddressSpace());
     auto type = MemRefType::get({ShapedType::kDynamic}, b.getI8Type(),
                                 AffineMap(), space);
-    dynamic = gpu::DynamicSharedMemoryOp::create(b, kernel.getLoc(), type);
+    dynamic = gpu::DynamicSharedMemoryOp::create(b, use.kernel.getLoc(), type);
   }
   return dynamic;
 }
@@ -130,41 +125,52 @@ void SharedMemory::lowerRing(RingOp ring) {
   // All stages of a tile of the slot lie one after the other.
   SmallVector<int64_t> offsets;
   for (MemRefType tile : ring.getRing().getType().getSlot())
-    offsets.push_back(allocate(tile, ring.getStages()));
-  for (Operation *user : llvm::make_early_inc_range(ring->getUsers())) {
-    ImplicitLocOpBuilder b(user->getLoc(), user);
-    if (auto acquire = dyn_cast<RingAcquireOp>(user))
-      acquire->replaceAllUsesWith(slot(b, ring, acquire.getI(), offsets));
-    else if (auto wait = dyn_cast<RingWaitOp>(user)) {
-      if (hasGroups)
-        NVVM::CpAsyncWaitGroupOp::create(b, wait.getYounger());
-      if (isReadByProxy)
-        NVVM::FenceProxyOp::create(
-            b,
-            NVVM::ProxyKindAttr::get(b.getContext(),
-                                     NVVM::ProxyKind::async_shared),
-            NVVM::SharedSpaceAttr::get(b.getContext(),
-                                       NVVM::SharedSpace::shared_cta));
-      gpu::BarrierOp::create(b);
-      wait->replaceAllUsesWith(slot(b, ring, wait.getI(), offsets));
-    } else if (hasGroups && isa<RingCommitOp>(user))
-      NVVM::CpAsyncCommitGroupOp::create(b);
+    offsets.push_back(allocate(getBytes(tile), ring.getStages()));
+  std::unique_ptr<RingProtocol> protocol = createProtocol(ring);
+  protocol->lower(ring);
+  // An operation finds the others of its slot.
+  SmallVector<Operation *> users(ring->getUsers());
+  for (Operation *user : users)
+    TypeSwitch<Operation *>(user)
+        .Case<RingAcquireOp, RingWaitOp, RingSlotOp>([&](auto op) {
+          protocol->lower(op);
+          ImplicitLocOpBuilder b(op.getLoc(), op);
+          op->replaceAllUsesWith(slot(b, ring, op.getI(), offsets));
+        })
+        .Case<RingRestartOp, RingCommitOp, RingReleaseOp>(
+            [&](auto op) { protocol->lower(op); });
+  for (Operation *user : users)
     user->erase();
-  }
   ring->erase();
 }
 
+std::unique_ptr<RingProtocol> SharedMemory::createProtocol(RingOp ring) {
+  // What goes through registers does not say when it has arrived.
+  if (ring.getSlack() == 0 || !hasMBarriers || !use.allAsync ||
+      !use.kernel.getKnownBlockSize())
+    return createBarrierProtocol(use);
+  int64_t size = kSlotMBarrierBytes * ring.getStages();
+  ImplicitLocOpBuilder b(ring.getLoc(), ring);
+  Value offset = arith::ConstantIndexOp::create(b, allocate(size));
+  // Tiles of other rings begin where tiles do.
+  bytes = llvm::alignTo(bytes, kTileAlignment);
+  auto type =
+      MemRefType::get({size / 8}, b.getI64Type(), AffineMap(),
+                      cast<MemRefType>(base(b).getType()).getMemorySpace());
+  return createMBarrierProtocol(use, view(b, type, offset), ring.getStages());
+}
+
 int64_t SharedMemory::lower() {
-  kernel.walk([&](AllocOp alloc) {
+  use.kernel.walk([&](AllocOp alloc) {
     ImplicitLocOpBuilder b(alloc.getLoc(), alloc);
     MemRefType tile = alloc.getType();
-    Value offset = arith::ConstantIndexOp::create(b, allocate(tile));
+    Value offset = arith::ConstantIndexOp::create(b, allocate(getBytes(tile)));
     alloc->replaceAllUsesWith(ValueRange{view(b, tile, offset)});
     alloc->erase();
   });
   // Their users go with them, the next of a walk among these.
   SmallVector<RingOp> rings;
-  kernel.walk([&](RingOp ring) { rings.push_back(ring); });
+  use.kernel.walk([&](RingOp ring) { rings.push_back(ring); });
   for (RingOp ring : rings)
     lowerRing(ring);
   return bytes;
@@ -176,12 +182,14 @@ static LogicalResult checkRings(gpu::GPUFuncOp kernel) {
     auto isUnknown = [&](Value operand) {
       return isa<RingType>(operand.getType()) &&
              !(operand.getDefiningOp<RingOp>() &&
-               isa<RingAcquireOp, RingCommitOp, RingWaitOp, RingReleaseOp>(op));
+               isa<RingRestartOp, RingAcquireOp, RingCommitOp, RingWaitOp,
+                   RingSlotOp, RingReleaseOp>(op));
     };
     if (llvm::none_of(op->getOperands(), isUnknown))
       return success();
     return op->emitOpError("expected a ring to be of kernel.ring, and only to "
-                           "be acquired, committed, waited for and released");
+                           "be restarted, acquired, committed, waited for and "
+                           "released");
   });
   return failure(result.wasInterrupted());
 }
@@ -200,9 +208,16 @@ LogicalResult KernelLowerMemory::lower(gpu::GPUFuncOp kernel) {
       return copy.emitOpError("expected at least ")
              << getThreadsPerRow(copy)
              << " threads, as many as share a row, got " << blockSize->front();
-  // Copies that all go through registers are done when a barrier is passed.
-  bool hasGroups = copies.empty() || llvm::any_of(copies, canCopyAsync);
-  int64_t bytes = SharedMemory(kernel, hasGroups).lower();
+  RingUse use;
+  use.kernel = kernel;
+  use.allAsync = llvm::all_of(copies, canCopyAsync);
+  use.anyAsync = copies.empty() || llvm::any_of(copies, canCopyAsync);
+  use.readByProxy = kernel
+                        ->walk([](NVVM::WgmmaFenceAlignedOp) {
+                          return WalkResult::interrupt();
+                        })
+                        .wasInterrupted();
+  int64_t bytes = SharedMemory(use, mbarriers).lower();
   if (bytes > sharedBytes || bytes == kTooManyBytes)
     return kernel.emitOpError("needs ")
            << bytes << (bytes == kTooManyBytes ? " or more" : "")

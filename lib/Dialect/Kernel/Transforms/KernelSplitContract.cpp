@@ -25,7 +25,7 @@ using namespace mlir::varlen::kernel;
 static bool mayHandBackMemory(Operation *op) {
   return op
       ->walk([](Operation *nested) {
-        return isa<gpu::BarrierOp, RingReleaseOp>(nested)
+        return isa<gpu::BarrierOp, RingReleaseOp, RingRestartOp>(nested)
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
       })
@@ -60,13 +60,14 @@ static bool isTerm(kernel::ContractOp contract) {
 /// faster (H200).
 static constexpr int64_t kAccumulatorRegisters = 160;
 
-/// Registers of the accumulators of a block: those that a loop carries, and
-/// those that its contractions start with zero.
+/// Registers of the fragments of a block: those that a loop carries, and the
+/// accumulators that its contractions start with zero.
 static int64_t countRegisters(Block *block) {
   int64_t count = 0;
   auto add = [&](Value value) {
     if (auto fragment = dyn_cast<VectorType>(value.getType()))
-      count += fragment.getNumElements();
+      count +=
+          fragment.getNumElements() * fragment.getElementTypeBitWidth() / 32;
   };
   llvm::for_each(block->getArguments(), add);
   for (auto contract : block->getOps<kernel::ContractOp>())
@@ -115,7 +116,7 @@ struct KernelSplitContract
       if (countRegisters(block) > kAccumulatorRegisters)
         return;
       for (auto contract : block->getOps<kernel::ContractOp>())
-        if (!isTerm(contract))
+        if (!isTerm(contract) && !contract.getB().getDefiningOp<RingSlotOp>())
           contracts.push_back(contract);
     });
     for (kernel::ContractOp contract : contracts)

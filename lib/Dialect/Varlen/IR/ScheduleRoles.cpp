@@ -72,7 +72,8 @@ static GPUScheduleAttr getStatisticsSchedule(GPUScheduleAttr dq) {
     return dq;
   int64_t ctas = std::min(kMaxCTAs, kMultiprocessorWarps / warps);
   return GPUScheduleAttr::get(dq.getContext(), warps, dq.getBlockM(),
-                              dq.getKvBlock(), dq.getStages(), ctas);
+                              dq.getKvBlock(), dq.getStages(), ctas,
+                              dq.getSlack(), dq.getLag());
 }
 
 SmallVector<Role> GPUGradScheduleAttr::getRoles(Operation *operation) const {

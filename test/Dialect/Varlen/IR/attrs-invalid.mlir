@@ -107,6 +107,21 @@ module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 
 
 // -----
 
+// expected-error @below {{expected slack from 0 to 1, got 2}}
+module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 3, ctas = 2, slack = 2>} {}
+
+// -----
+
+// expected-error @below {{expected lag from 0 to 1, got 2}}
+module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 4, ctas = 2, slack = 2, lag = 2>} {}
+
+// -----
+
+// expected-error @below {{expected lag from 0 to 0, got 1}}
+module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 3, ctas = 2, slack = 0, lag = 1>} {}
+
+// -----
+
 // expected-error @below {{expected ctas from 1 to 32, got 0}}
 module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 0>} {}
 

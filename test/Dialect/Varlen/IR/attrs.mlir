@@ -46,6 +46,10 @@ func.func private @names(i32 {varlen.name = "q"}) -> (i32 {varlen.name = "out"})
 
 // CHECK: #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2>
 func.func private @gpu() attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2>}
+// CHECK: #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 3, ctas = 2, slack = 1>
+func.func private @slack() attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 3, ctas = 2, slack = 1>}
+// CHECK: #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 4, ctas = 2, slack = 2, lag = 1>
+func.func private @lag() attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 4, ctas = 2, slack = 2, lag = 1>}
 
 // CHECK: #varlen.gpu_grad_schedule<dq = <warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2>, dk = <warps = 2, block_m = 16, kv_block = 32, stages = 2, ctas = 1>>
 func.func private @gpu_grad() attributes {s = #varlen.gpu_grad_schedule<

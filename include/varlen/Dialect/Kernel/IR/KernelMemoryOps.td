@@ -61,19 +61,28 @@ def Kernel_RingOp : Kernel_Op<"ring", [MemoryEffects<[MemAlloc]>]> {
   let description = [{
     `stages` slots; slot i of the operations on the ring is number i mod stages.
     The producer acquires a slot, copies to it and commits; the consumer waits
-    for it, reads it and releases it; both in the order of i.
+    for it, reads it and releases it; both in the order of i. The copies to a slot
+    are in the block of its acquire.
 
         producer: acquire(i)  copy...  commit
         consumer:                              wait(i)  read...  release(i)
 
-    sm_80: every thread is both. A commit is a `cp.async` group, a wait is
+    Every thread is both. Without `slack` a commit is a `cp.async` group, and a wait is
     `cp.async.wait_group` and a barrier of the CTA. That barrier also proves that
     the slot before is no longer read: with S stages acquire(i) has to come
-    after wait(i - S + 1). Release does nothing. Hopper: a slot has an mbarrier
-    that says it is full and one that says it is empty.
+    after wait(i - S + 1). Release does nothing.
+
+    With a slack of N acquire(i) comes after wait(i - S + 1 + N), and warps may be N
+    slots apart: where the target can wait for an mbarrier, a slot has one that says
+    it is full and one that says it is empty. The multiplications of one
+    warpgroup then run beside the exponentials of another.
+
+    With a `lag` of 1, at most the slack, `kernel-defer-contract` may have a slot read,
+    and released, in the iteration after that of its wait.
 
     ```mlir
     %ring = kernel.ring stages(2) : !kernel.ring<memref<...>, memref<...>>
+    kernel.ring.restart %ring : !kernel.ring<memref<...>, memref<...>>
     %k, %v = kernel.ring.acquire %ring[%i] : !kernel.ring<memref<...>, memref<...>>
     kernel.copy %keys rows(...) valid(%n) to %k : ...
     kernel.copy %values rows(...) valid(%n) to %v : ...
@@ -82,9 +91,25 @@ def Kernel_RingOp : Kernel_Op<"ring", [MemoryEffects<[MemAlloc]>]> {
     kernel.ring.release %ring[%j] : ...
     ```
   }];
-  let arguments = (ins ConfinedAttr<I64Attr, [IntPositive]>:$stages);
+  let arguments = (ins ConfinedAttr<I64Attr, [IntPositive]>:$stages,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntNonNegative]>, "0">:$slack,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntNonNegative]>, "0">:$lag);
   let results = (outs Kernel_Ring:$ring);
-  let assemblyFormat = "`stages` `(` $stages `)` attr-dict `:` type($ring)";
+  let assemblyFormat = [{
+    `stages` `(` $stages `)` (`slack` `(` $slack^ `)`)? (`lag` `(` $lag^ `)`)?
+    attr-dict `:` type($ring)
+  }];
+  let hasVerifier = 1;
+}
+
+def Kernel_RingRestartOp : Kernel_Op<"ring.restart"> {
+  let summary = "All threads: every slot is empty, the next one is slot 0";
+  let description = [{
+    Waits until no thread uses shared memory any more. Every slot that was acquired has
+    been waited for and released.
+  }];
+  let arguments = (ins Kernel_Ring:$ring);
+  let assemblyFormat = "$ring attr-dict `:` type($ring)";
 }
 
 def Kernel_RingAcquireOp : Kernel_Op<"ring.acquire", [InferTypeOpAdaptor]> {
@@ -119,6 +144,16 @@ def Kernel_RingWaitOp : Kernel_Op<"ring.wait", [InferTypeOpAdaptor]> {
   let results = (outs Variadic<Kernel_Shared>:$slot);
   let assemblyFormat = "$ring `[` $i `]` `younger` $younger attr-dict `:` type($ring)";
   let hasVerifier = 1;
+}
+
+def Kernel_RingSlotOp : Kernel_Op<"ring.slot", [InferTypeOpAdaptor]> {
+  let summary = "Consumer: the memory of slot i, which was waited for";
+  let description = [{
+    To be read until it is released, as what the wait has returned.
+  }];
+  let arguments = (ins Kernel_Ring:$ring, I32:$i);
+  let results = (outs Variadic<Kernel_Shared>:$slot);
+  let assemblyFormat = "$ring `[` $i `]` attr-dict `:` type($ring)";
 }
 
 def Kernel_RingReleaseOp : Kernel_Op<"ring.release"> {

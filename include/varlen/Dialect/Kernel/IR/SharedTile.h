@@ -25,6 +25,9 @@ inline constexpr int64_t kSlabColumns = 64;
 inline constexpr int64_t kTooManyBytes = int64_t(1) << 31;
 /// Planes of bf16 whose sum is an f32 tile.
 inline constexpr int64_t kPlanes = 3;
+/// Bytes of the mbarriers of a slot of a ring: that it is full, that it is
+/// empty.
+inline constexpr int64_t kSlotMBarrierBytes = 16;
 
 } // namespace mlir::varlen::kernel
 

@@ -149,6 +149,49 @@ def KernelDeferRowSum : Kernel_Pass<"kernel-defer-row-sum"> {
     Statistic<"numDeferred", "deferred", "Sums taken out of a loop">];
 }
 
+def KernelDeferContract : Kernel_Pass<"kernel-defer-contract"> {
+  let summary = "Contractions into what a loop carries, one iteration later";
+  let description = [{
+    In a loop over the slots of a ring with a lag, a contraction of a fragment that the
+    iteration computes with a tile of its slot, whose result is only yielded, goes to the
+    next iteration, before the result is used there: the loop carries the fragment and the
+    accumulator. It reads the slot before, which is released after it. The first
+    iteration is peeled, and what the last one defers comes after the loop.
+
+    Between its contractions an iteration then computes on the product of the first
+    while the deferred one runs; `kernel-split-contract` starts it early and waits late.
+
+    *Requires*: fragments.
+    *Guarantees*: none.
+    *Numerics*: the same operations in the same order.
+
+    ```mlir
+    %o = scf.for %i = %lb to %ub step %c1 iter_args(%acc = %zero) -> (...) {
+      %k, %v = kernel.ring.wait %ring[%i] younger 0 : ...
+      %s = kernel.contract %q, %k, %zeros k(64) : ...
+      %p, %scaled = ... %s, %acc ...
+      %sum = kernel.contract %p, %v, %scaled k(64) {b_t} : ...
+      kernel.ring.release %ring[%i] : ...
+      scf.yield %sum
+    ```
+    becomes
+    ```mlir
+      ... scf.for %i = %next to %ub step %c1 iter_args(%before = ..., %factor = ...) {
+        %k, %v = kernel.ring.wait %ring[%i] younger 0 : ...
+        %s = kernel.contract %q, %k, %zeros k(64) : ...
+        %k0, %v0 = kernel.ring.slot %ring[%i - 1] : ...
+        %acc = kernel.contract %factor, %v0, %before k(64) {b_t} : ...
+        kernel.ring.release %ring[%i - 1] : ...
+        %p, %scaled = ... %s, %acc ...
+        scf.yield %scaled, %p
+    ```
+  }];
+  let dependentDialects = ["::mlir::varlen::kernel::KernelDialect",
+    "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+  let statistics = [
+    Statistic<"numDeferred", "deferred", "Loops whose contractions are deferred">];
+}
+
 def KernelSplitContract : Kernel_Pass<"kernel-split-contract"> {
   let summary = "Contractions to an early start and a late wait";
   let description = [{
@@ -249,6 +292,11 @@ def KernelLowerMemory : Pass<"kernel-lower-memory", "::mlir::ModuleOp"> {
     cost nothing. In a kernel with `wgmma`, which reads shared memory through another
     proxy, threads fence what they have written before that barrier.
 
+    With `mbarriers`, a slot of a ring that has slack and is filled by `cp.async` alone has
+    two mbarriers instead: each thread's copies arrive at the first, which a wait
+    waits for, and each warp that releases the slot at the second, which an
+    acquire waits for.
+
     *Requires*: `gpu.func` kernels with `known_block_size`. Global memory aligned
     to 16 bytes. The protocol of `kernel.ring`.
     *Guarantees*: of the kernel dialect's memory operations only `kernel.tile`,
@@ -275,7 +323,9 @@ def KernelLowerMemory : Pass<"kernel-lower-memory", "::mlir::ModuleOp"> {
     "::mlir::scf::SCFDialect"];
   let options = [
     Option<"sharedBytes", "shared-bytes", "int64_t", "232448",
-           "Bytes of shared memory that a CTA can have">];
+           "Bytes of shared memory that a CTA can have">,
+    Option<"mbarriers", "mbarriers", "bool", "false",
+           "Rings with slack have mbarriers, for which the target can wait">];
   let statistics = [
     Statistic<"numAsync", "async", "Copies by cp.async">,
     Statistic<"numSynchronous", "synchronous", "Copies through registers">];

@@ -199,7 +199,10 @@ def Varlen_GPUScheduleAttr : Varlen_Attr<"GPUSchedule", "gpu_schedule", [
     A CTA of `warps` warps takes tiles of `block_m` queries, a multiple of 16 to
     each warp, and meets kv blocks of `kv_block` keys, a multiple of 16, of which
     `stages` have room in shared memory: one is read while the others are
-    fetched. `ctas` CTAs share a multiprocessor.
+    fetched. `ctas` CTAs share a multiprocessor. With a `slack`, warps of a CTA may be
+    as many blocks apart; as many stages fewer are fetched ahead. With a `lag` of 1, at
+    most the slack, a block is multiplied into the accumulators while the exponentials
+    of the next one are computed.
 
     ```mlir
     #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2>
@@ -210,19 +213,23 @@ def Varlen_GPUScheduleAttr : Varlen_Attr<"GPUSchedule", "gpu_schedule", [
     AttrParameter<"int64_t", "queries in a tile">:$blockM,
     AttrParameter<"int64_t", "keys in a kv block">:$kvBlock,
     AttrParameter<"int64_t", "kv blocks in shared memory">:$stages,
-    AttrParameter<"int64_t", "CTAs on a multiprocessor">:$ctas);
+    AttrParameter<"int64_t", "CTAs on a multiprocessor">:$ctas,
+    DefaultValuedParameter<"int64_t", "0", "blocks that warps may be apart">:$slack,
+    DefaultValuedParameter<"int64_t", "0", "blocks that accumulators are behind">:$lag);
   let assemblyFormat = [{
     `<` `warps` `=` $warps `,` `block_m` `=` $blockM `,` `kv_block` `=` $kvBlock
-    `,` `stages` `=` $stages `,` `ctas` `=` $ctas `>`
+    `,` `stages` `=` $stages `,` `ctas` `=` $ctas (`,` `slack` `=` $slack^)?
+    (`,` `lag` `=` $lag^)? `>`
   }];
   let genVerifyDecl = 1;
   let builders = [AttrBuilder<(ins "const ::mlir::varlen::GPUTiles &":$tiles), [{
     return $_get($_ctxt, tiles.warps, tiles.blockM, tiles.kvBlock, tiles.stages,
-                 tiles.ctas);
+                 tiles.ctas, tiles.slack, tiles.lag);
   }]>];
   let extraClassDeclaration = [{
     ::mlir::varlen::GPUTiles getTiles() const {
-      return {getWarps(), getBlockM(), getKvBlock(), getStages(), getCtas()};
+      return {getWarps(), getBlockM(), getKvBlock(), getStages(),
+              getCtas(),  getSlack(),  getLag()};
     }
   }];
 }

@@ -1,0 +1,220 @@
+//===- RingProtocol.cpp - Who may use a slot of a ring --------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RingProtocol.h"
+
+#include "MemRefAddress.h"
+#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+using namespace mlir::varlen::kernel;
+
+static void emitProxyFence(ImplicitLocOpBuilder &b) {
+  NVVM::FenceProxyOp::create(
+      b,
+      NVVM::ProxyKindAttr::get(b.getContext(), NVVM::ProxyKind::async_shared),
+      NVVM::SharedSpaceAttr::get(b.getContext(),
+                                 NVVM::SharedSpace::shared_cta));
+}
+
+//===----------------------------------------------------------------------===//
+// Barriers of the CTA
+//===----------------------------------------------------------------------===//
+
+namespace {
+class BarrierProtocol final : public RingProtocol {
+public:
+  explicit BarrierProtocol(const RingUse &use) : use(use) {}
+
+  void lower(RingRestartOp restart) override {
+    OpBuilder b(restart);
+    gpu::BarrierOp::create(b, restart.getLoc());
+  }
+
+  void lower(RingCommitOp commit) override {
+    OpBuilder b(commit);
+    if (use.anyAsync)
+      NVVM::CpAsyncCommitGroupOp::create(b, commit.getLoc());
+  }
+
+  void lower(RingWaitOp wait) override {
+    ImplicitLocOpBuilder b(wait.getLoc(), wait);
+    // Copies that all go through registers are done when a barrier is passed.
+    if (use.anyAsync)
+      NVVM::CpAsyncWaitGroupOp::create(b, wait.getYounger());
+    // What this thread has copied.
+    if (use.readByProxy)
+      emitProxyFence(b);
+    gpu::BarrierOp::create(b);
+  }
+
+private:
+  RingUse use;
+};
+} // namespace
+
+std::unique_ptr<RingProtocol>
+kernel::createBarrierProtocol(const RingUse &use) {
+  return std::make_unique<BarrierProtocol>(use);
+}
+
+//===----------------------------------------------------------------------===//
+// mbarriers
+//===----------------------------------------------------------------------===//
+
+/// Lanes of a warp.
+static constexpr int64_t kLanes = 32;
+
+namespace {
+class MBarrierProtocol final : public RingProtocol {
+public:
+  MBarrierProtocol(const RingUse &use, Value mbarriers, int64_t stages)
+      : use(use), mbarriers(mbarriers), stages(stages) {}
+
+  void lower(RingOp ring) override;
+  void lower(RingRestartOp restart) override;
+  void lower(RingAcquireOp acquire) override;
+  void lower(RingWaitOp wait) override;
+  void lower(RingReleaseOp release) override;
+
+private:
+  enum Kind : int8_t { Full, Empty };
+
+  static Value constant(ImplicitLocOpBuilder &b, int32_t value) {
+    return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
+  }
+  Value address(ImplicitLocOpBuilder &b, Kind kind, Value stage);
+  Value address(ImplicitLocOpBuilder &b, Kind kind, int64_t stage) {
+    return address(b, kind, constant(b, stage));
+  }
+  Value stageOf(ImplicitLocOpBuilder &b, Value i) {
+    return b.createOrFold<arith::RemUIOp>(i, constant(b, stages));
+  }
+  /// The parity of the number of times that the slot of i was full before.
+  Value parityOf(ImplicitLocOpBuilder &b, Value i) {
+    Value use = b.createOrFold<arith::DivUIOp>(i, constant(b, stages));
+    return b.createOrFold<arith::AndIOp>(use, constant(b, 1));
+  }
+  void emitIfThread(ImplicitLocOpBuilder &b, int64_t modulus,
+                    function_ref<void()> body);
+  void emitInit(ImplicitLocOpBuilder &b);
+  void emitPass(ImplicitLocOpBuilder &b, Kind kind, Value i, Value parity);
+
+  int64_t threads() { return use.kernel.getKnownBlockSize()->front(); }
+
+  RingUse use;
+  Value mbarriers;
+  int64_t stages;
+};
+} // namespace
+
+std::unique_ptr<RingProtocol> kernel::createMBarrierProtocol(const RingUse &use,
+                                                             Value mbarriers,
+                                                             int64_t stages) {
+  return std::make_unique<MBarrierProtocol>(use, mbarriers, stages);
+}
+
+/// Those of one kind lie one after the other.
+Value MBarrierProtocol::address(ImplicitLocOpBuilder &b, Kind kind,
+                                Value stage) {
+  Value base = getAddress(b, mbarriers);
+  Value number =
+      kind == Full ? stage
+                   : b.createOrFold<arith::AddIOp>(stage, constant(b, stages));
+  return LLVM::GEPOp::create(b, base.getType(), b.getI64Type(), base,
+                             ValueRange{number});
+}
+
+void MBarrierProtocol::emitIfThread(ImplicitLocOpBuilder &b, int64_t modulus,
+                                    function_ref<void()> body) {
+  Value thread = arith::IndexCastOp::create(
+      b, b.getI32Type(), gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+  Value number = arith::RemUIOp::create(b, thread, constant(b, modulus));
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number,
+                                        constant(b, 0));
+  emitIf(b, isFirst, body);
+}
+
+void MBarrierProtocol::emitInit(ImplicitLocOpBuilder &b) {
+  for (int64_t stage = 0; stage < stages; ++stage) {
+    NVVM::MBarrierInitOp::create(b, address(b, Full, stage),
+                                 constant(b, threads()), Value());
+    NVVM::MBarrierInitOp::create(b, address(b, Empty, stage),
+                                 constant(b, threads() / kLanes), Value());
+  }
+}
+
+void MBarrierProtocol::lower(RingOp ring) {
+  ImplicitLocOpBuilder b(ring.getLoc(), ring);
+  emitIfThread(b, threads(), [&] { emitInit(b); });
+}
+
+/// Phases begin anew, so that i alone says which one a thread waits for.
+void MBarrierProtocol::lower(RingRestartOp restart) {
+  ImplicitLocOpBuilder b(restart.getLoc(), restart);
+  gpu::BarrierOp::create(b);
+  emitIfThread(b, threads(), [&] {
+    for (int64_t stage = 0; stage < stages; ++stage)
+      for (Kind kind : {Full, Empty})
+        NVVM::MBarrierInvalOp::create(b, address(b, kind, stage));
+    emitInit(b);
+  });
+  gpu::BarrierOp::create(b);
+}
+
+void MBarrierProtocol::emitPass(ImplicitLocOpBuilder &b, Kind kind, Value i,
+                                Value parity) {
+  Value mbarrier = address(b, kind, stageOf(b, i));
+  emitWhile(
+      b, {},
+      [&](ValueRange) -> Value {
+        Value isOver = NVVM::MBarrierTryWaitOp::create(
+            b, b.getI1Type(), mbarrier, parity, /*ticks=*/Value());
+        return arith::XOrIOp::create(
+            b, isOver, b.createOrFold<arith::ConstantOp>(b.getBoolAttr(true)));
+      },
+      [](ValueRange) { return Values{}; });
+}
+
+void MBarrierProtocol::lower(RingAcquireOp acquire) {
+  ImplicitLocOpBuilder b(acquire.getLoc(), acquire);
+  // An mbarrier that was just initialised passes for one whose phase of the
+  // other parity is over.
+  Value i = acquire.getI();
+  emitPass(b, Empty, i,
+           arith::XOrIOp::create(b, parityOf(b, i), constant(b, 1)));
+  // Behind its copies: before the commit, which may be outside of a branch.
+  Operation *end = acquire->getNextNode();
+  while (!end->hasTrait<OpTrait::IsTerminator>() && !isa<RingCommitOp>(end))
+    end = end->getNextNode();
+  b.setInsertionPoint(end);
+  NVVM::CpAsyncMBarrierArriveOp::create(b, address(b, Full, stageOf(b, i)),
+                                        /*noinc=*/true);
+}
+
+void MBarrierProtocol::lower(RingWaitOp wait) {
+  ImplicitLocOpBuilder b(wait.getLoc(), wait);
+  emitPass(b, Full, wait.getI(), parityOf(b, wait.getI()));
+  // What all threads have copied.
+  if (use.readByProxy)
+    emitProxyFence(b);
+}
+
+void MBarrierProtocol::lower(RingReleaseOp release) {
+  ImplicitLocOpBuilder b(release.getLoc(), release);
+  NVVM::SyncWarpOp::create(b, constant(b, -1));
+  emitIfThread(b, kLanes, [&] {
+    NVVM::MBarrierArriveOp::create(
+        b, Type(), address(b, Empty, stageOf(b, release.getI())), Value());
+  });
+}
