@@ -91,6 +91,27 @@ func.func @slack(%q: memref<?x8x64xbf16>, %cu: memref<?xi32>, %out: memref<?x8x6
   return
 }
 
+// A warpgroup without a row in use copies with the others, and takes no step.
+// CHECK-LABEL: @idle_warpgroups
+func.func @idle_warpgroups(%q: memref<?x8x64xbf16>, %cu: memref<?xi32>, %out: memref<?x8x64xbf16>, %lse: memref<8x?xf32>) {
+  // CHECK: %[[GROUP:.*]], %{{.*}} = gpu.shuffle idx
+  // CHECK: %[[FIRST:.*]] = arith.muli %[[GROUP]], %c64_i32
+  // CHECK: %[[USED:.*]] = arith.cmpi slt, %[[FIRST]], %{{.*}} : i32
+  // CHECK: scf.if %[[USED]]
+  // CHECK-COUNT-2: varlen.online_attn
+  // CHECK: } else {
+  // CHECK: scf.for
+  // CHECK: kernel.ring.wait
+  // CHECK: kernel.ring.acquire
+  // CHECK: kernel.ring.commit
+  // CHECK-NOT: varlen.online_attn
+  // CHECK: kernel.ring.release
+  varlen.attn %q, %q, %q, %cu, %cu outs(%out, %lse)
+      {varlen.schedule = #varlen.gpu_schedule<warps = 8, block_m = 128, kv_block = 32, stages = 3, ctas = 1, slack = 1>}
+      : (memref<?x8x64xbf16>, memref<?x8x64xbf16>, memref<?x8x64xbf16>, memref<?xi32>, memref<?xi32>, memref<?x8x64xbf16>, memref<8x?xf32>) -> ()
+  return
+}
+
 // f32 tiles lie in shared memory as three bf16 tiles each.
 // CHECK-LABEL: @f32
 func.func @f32(%q: memref<?x8x64xf32>, %cu: memref<?xi32>, %out: memref<?x8x64xf32>, %lse: memref<8x?xf32>) {

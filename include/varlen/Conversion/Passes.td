@@ -153,7 +153,8 @@ def ConvertVarlenToKernel
     step's tiles are views of these. Rows of a tile that are used outside of its
     blocks, and numbers of rows, go to registers. The loop over
     blocks becomes two: one over the blocks that the mask or the end of a sequence
-    cuts, whose steps have limits, and one over the others. Of queries `by_head`
+    cuts, whose steps have limits, and one over the others. With slack, a warpgroup that
+    has no row in use takes no step. Of queries `by_head`
     the blocks of one head follow those of another. `varlen.rows` becomes device
     memory.
 

@@ -198,25 +198,61 @@ void TileBuilder::emitPrefetch(const Pipeline &pipeline,
   });
 }
 
+Value TileBuilder::emitHasRows(const Tile &tile) {
+  constexpr int64_t kThreads = 128;
+  int64_t groups = schedule.getWarps() * 32 / kThreads;
+  // Rows of a tile that are 16 for each warp follow each other.
+  if (schedule.getSlack() == 0 || groups < 2 ||
+      tileRows != 16 * schedule.getWarps())
+    return {};
+  Value thread = narrow.cast(gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+  Value group = narrow.div(thread, narrow.constant(kThreads));
+  // Of one lane: a branch on it is one of the whole warp.
+  group = gpu::ShuffleOp::create(b, group, narrow.constant(0),
+                                 narrow.constant(32), gpu::ShuffleMode::IDX)
+              .getShuffleResult();
+  Value first = narrow.mul(group, narrow.constant(tileRows / groups));
+  return narrow.less(first, narrow.cast(tile.usedRows));
+}
+
+TileBuilder::State TileBuilder::emitStepLoop(const Pipeline &pipeline,
+                                             bool masked, Value from, Value to,
+                                             State state) {
+  int64_t ahead = getBlocksAhead();
+  return llvm::to_vector(emitLoop(
+      b, from, to, narrow.constant(1), state, [&](Value i, ValueRange carried) {
+        // In flight while the slot is waited for.
+        pipeline.read(i, masked);
+        auto slot = kernel::RingWaitOp::create(b, pipeline.ring, i, ahead - 1);
+        emitFetch(pipeline, narrow.add(i, ahead), masked);
+        State result = pipeline.step(i, masked, slot.getResults(), carried);
+        kernel::RingReleaseOp::create(b, pipeline.ring, i);
+        return result;
+      }));
+}
+
 TileBuilder::State TileBuilder::emitSteps(const Pipeline &pipeline,
                                           State state) {
-  int64_t ahead = getBlocksAhead();
-  for (bool masked : {true, false}) {
-    state = llvm::to_vector(emitLoop(
-        b, masked ? narrow.constant(0) : pipeline.masked,
-        masked ? pipeline.masked : pipeline.total, narrow.constant(1), state,
-        [&](Value i, ValueRange carried) {
-          // In flight while the slot is waited for.
-          pipeline.read(i, masked);
-          auto slot =
-              kernel::RingWaitOp::create(b, pipeline.ring, i, ahead - 1);
-          emitFetch(pipeline, narrow.add(i, ahead), masked);
-          State result = pipeline.step(i, masked, slot.getResults(), carried);
-          kernel::RingReleaseOp::create(b, pipeline.ring, i);
-          return result;
-        }));
-  }
-  return state;
+  Value zero = narrow.constant(0);
+  auto compute = [&] {
+    State before =
+        emitStepLoop(pipeline, /*masked=*/true, zero, pipeline.masked, state);
+    return emitStepLoop(pipeline, /*masked=*/false, pipeline.masked,
+                        pipeline.total, before);
+  };
+  if (!pipeline.hasRows)
+    return compute();
+  auto readNothing = [](Value, bool) {};
+  auto keep = [](Value, bool, ValueRange, ValueRange carried) {
+    return State(carried);
+  };
+  Pipeline copies = pipeline;
+  copies.read = readNothing;
+  copies.step = keep;
+  return State(emitChoice(b, pipeline.hasRows, compute, [&] {
+    emitStepLoop(copies, /*masked=*/true, zero, pipeline.total, State());
+    return state;
+  }));
 }
 
 void TileBuilder::emitItems(Value block, Value grid, Value count,

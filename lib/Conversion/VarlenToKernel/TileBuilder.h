@@ -66,6 +66,9 @@ protected:
                                   ValueRange state)>;
   struct Pipeline {
     Value ring, masked, total;
+    /// Whether the warps of the calling thread have a row in use, without which
+    /// they only copy; null if they take all steps.
+    Value hasRows;
     Fetch fetch;
     Read read;
     Step step;
@@ -93,6 +96,12 @@ protected:
   /// Starts the pipeline of a tile: `prologue` copies what all steps read.
   void emitPrefetch(const Pipeline &pipeline, function_ref<void()> prologue);
   State emitSteps(const Pipeline &pipeline, State state);
+  /// One loop of these: the iterations from one to another.
+  State emitStepLoop(const Pipeline &pipeline, bool masked, Value from,
+                     Value to, State state);
+  /// Whether the warpgroup of the calling thread has a row in use of the tile;
+  /// null if all wait for each other in any case.
+  Value emitHasRows(const Tile &tile);
   /// The items of a CTA, of `count`: one of each round of `grid` items, in
   /// every other round at the same place from the other end. Items are in
   /// order, the longest first, so the same place in all rounds would be the

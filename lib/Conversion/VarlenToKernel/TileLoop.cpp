@@ -404,8 +404,8 @@ void TileLoopConverter::emitTile(Value entry) {
     visited = getBlocks(dropHiddenBlocks(met), blockSize);
     Value heads = ofQueries ? narrow.constant(1) : narrow.cast(group);
     pipeline.emplace(Pipeline{ring, narrow.mul(visited.masked, heads),
-                              narrow.mul(visited.total, heads), fetch, read,
-                              meet});
+                              narrow.mul(visited.total, heads),
+                              emitHasRows(tile), fetch, read, meet});
     emitPrefetch(*pipeline, [&] {
       for (ReadOp read : tileReads)
         kernel::CopyOp::create(b, read.getSource(), rowsOf(tile, tile.usedRows),

@@ -166,6 +166,10 @@ GPUTileNeeds varlen::detail::getGPUTileNeeds(AttentionOpInterface op,
   if (owner == GPUTileOwner::Queries && headDim > 32 && isGrouped &&
       looksUpOtherKeys(score) && !computesFunctions(score))
     bounds = 2;
+  // Nor do tiles of three warpgroups leave enough for what is looked up.
+  if (score && owner == GPUTileOwner::Queries && headDim > 64 &&
+      !score->getOps<LookupOp>().empty())
+    bounds = 2;
   return {owner, op.getHeadDim(), op.getValueHeadDim(), bounds,
           op.getElementType().isF32()};
 }
