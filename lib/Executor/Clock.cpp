@@ -153,6 +153,10 @@ void Gather::add(ClockSpace &space, const ThreadClock &thread) {
   published = std::max(published, thread.ownPublished);
 }
 
+void Gather::addCopy(uint32_t component, Tick tick) {
+  values[component] = std::max(values[component], tick);
+}
+
 void Gather::addSlot(ClockSpace &space, uint32_t component, Tick tick) {
   for (Tick *value : {&values[component], &values[space.size() + component]})
     *value = std::max(*value, tick);

@@ -105,6 +105,8 @@ public:
   void init(ClockSpace &space);
   void add(ClockSpace &space, const ThreadClock &thread);
   void addClock(ClockSpace &space, Clock *clock);
+  /// As ordered: cp.async writes through the generic proxy.
+  void addCopy(uint32_t component, Tick tick);
   /// Both as ordered and as published: async work needs no proxy fence.
   void addSlot(ClockSpace &space, uint32_t component, Tick tick);
   /// What was collected; the caller owns the reference.

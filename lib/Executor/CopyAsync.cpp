@@ -183,7 +183,7 @@ private:
              {thread.block->shadow.epoch(by.component, by.tick), &thread.clock,
               false, false});
       if (barrier && worker->detector)
-        barrier->gather.addSlot(worker->clocks, by.component, by.tick);
+        barrier->gather.addCopy(by.component, by.tick);
       arrival.done |= by.component == slot.component && by.tick == slot.tick;
     }
     while (!queue.arrivals.empty() && queue.arrivals.front().done)

@@ -177,6 +177,23 @@ static void testCopyArrive() {
   expectClean("two arrivals", oneWarp, [&] { twice(1); });
   expectReport("only the first of two", "of smem+0x", oneWarp,
                [&] { twice(0); });
+  // cp.async writes through the generic proxy, whoever waits for it.
+  auto readByProxy = [](bool fenced) {
+    init(0, 32, AT);
+    varlen_sim_cp_async(smem(64 + tid() * 4), device() + tid() * 4, 4, 4, AT);
+    varlen_sim_cp_async_mbarrier_arrive(smem(0), 1, AT);
+    varlen_sim_mbarrier_wait_parity(smem(0), 0, AT);
+    if (fenced)
+      varlen_sim_fence_proxy(1, AT);
+    if (tid() == 0) {
+      varlen_sim_bulk_store(device() + 1024, smem(64), 128, AT);
+      varlen_sim_bulk_commit(AT);
+      varlen_sim_bulk_wait_group(0, 0, AT);
+    }
+  };
+  expectClean("fence of the async proxy", oneWarp, [&] { readByProxy(true); });
+  expectReport("no fence of the async proxy", "without fence.proxy.async",
+               oneWarp, [&] { readByProxy(false); });
   expectReport("no wait", "while an asynchronous copy into it is in flight",
                oneWarp, [] {
                  init(0, 32, AT);
