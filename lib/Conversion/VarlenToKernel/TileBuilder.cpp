@@ -217,7 +217,7 @@ Value TileBuilder::emitHasRows(const Tile &tile) {
 
 TileBuilder::State TileBuilder::emitStepLoop(const Pipeline &pipeline,
                                              bool masked, Value from, Value to,
-                                             State state) {
+                                             const State &state) {
   int64_t ahead = getBlocksAhead();
   return llvm::to_vector(emitLoop(
       b, from, to, narrow.constant(1), state, [&](Value i, ValueRange carried) {

@@ -98,7 +98,7 @@ protected:
   State emitSteps(const Pipeline &pipeline, State state);
   /// One loop of these: the iterations from one to another.
   State emitStepLoop(const Pipeline &pipeline, bool masked, Value from,
-                     Value to, State state);
+                     Value to, const State &state);
   /// Whether the warpgroup of the calling thread has a row in use of the tile;
   /// null if all wait for each other in any case.
   Value emitHasRows(const Tile &tile);
