@@ -114,3 +114,8 @@ Value kernel::reduceRows(ThreadBuilder &b, Value fragment,
       VectorType::get({type.getDimSize(0), 1, type.getDimSize(2), 1}, element);
   return vector::ShapeCastOp::create(b, column, value);
 }
+
+bool kernel::isFactor(Type type) {
+  auto fragment = dyn_cast<VectorType>(type);
+  return fragment && isa<Float16Type, BFloat16Type>(fragment.getElementType());
+}

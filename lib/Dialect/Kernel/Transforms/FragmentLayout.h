@@ -51,6 +51,9 @@ public:
   Value coordinates(unsigned dim, ArrayRef<int64_t> shape, int64_t warps);
 };
 
+/// Whether it is a fragment of 16 bits, which only contractions take.
+bool isFactor(Type type);
+
 /// Emits the reduction of each row of a fragment, R x 1: first of the columns
 /// that a thread has, then of the four lanes that share the row, all of which
 /// get it.

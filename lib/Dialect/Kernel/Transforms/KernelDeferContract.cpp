@@ -18,6 +18,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FragmentLayout.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
 
@@ -88,12 +89,6 @@ template <typename Op> static Op getOnSlot(scf::ForOp loop) {
     if (op.getI() == loop.getInductionVar())
       return op;
   return {};
-}
-
-/// A fragment of 16 bits, which only contractions take.
-static bool isFactor(Type type) {
-  auto fragment = dyn_cast<VectorType>(type);
-  return fragment && isa<Float16Type, BFloat16Type>(fragment.getElementType());
 }
 
 std::optional<SlotLoop> SlotLoop::match(scf::ForOp loop) {

@@ -130,13 +130,17 @@ void SharedMemory::lowerRing(RingOp ring) {
   protocol->lower(ring);
   // An operation finds the others of its slot.
   SmallVector<Operation *> users(ring->getUsers());
+  auto giveMemory = [&](auto op) {
+    ImplicitLocOpBuilder b(op.getLoc(), op);
+    op->replaceAllUsesWith(slot(b, ring, op.getI(), offsets));
+  };
   for (Operation *user : users)
     TypeSwitch<Operation *>(user)
-        .Case<RingAcquireOp, RingWaitOp, RingSlotOp>([&](auto op) {
+        .Case<RingAcquireOp, RingWaitOp>([&](auto op) {
           protocol->lower(op);
-          ImplicitLocOpBuilder b(op.getLoc(), op);
-          op->replaceAllUsesWith(slot(b, ring, op.getI(), offsets));
+          giveMemory(op);
         })
+        .Case([&](RingSlotOp op) { giveMemory(op); })
         .Case<RingRestartOp, RingCommitOp, RingReleaseOp>(
             [&](auto op) { protocol->lower(op); });
   for (Operation *user : users)

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FragmentLayout.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
 
@@ -36,11 +37,7 @@ static bool mayHandBackMemory(Operation *op) {
 /// no contraction may be in flight then, or the assembler makes them all wait
 /// (ptxas, C7513).
 static bool writesFactor(Operation *op) {
-  return llvm::any_of(op->getResultTypes(), [](Type type) {
-    auto fragment = dyn_cast<VectorType>(type);
-    return fragment &&
-           isa<Float16Type, BFloat16Type>(fragment.getElementType());
-  });
+  return llvm::any_of(op->getResultTypes(), isFactor);
 }
 
 /// Whether the contraction is one term of a sum of several, which

@@ -181,7 +181,7 @@ void MBarrierProtocol::emitPass(ImplicitLocOpBuilder &b, Kind kind, Value i,
         Value isOver = NVVM::MBarrierTryWaitOp::create(
             b, b.getI1Type(), mbarrier, parity, /*ticks=*/Value());
         return arith::XOrIOp::create(
-            b, isOver, b.createOrFold<arith::ConstantOp>(b.getBoolAttr(true)));
+            b, isOver, arith::ConstantOp::create(b, b.getBoolAttr(true)));
       },
       [](ValueRange) { return Values{}; });
 }

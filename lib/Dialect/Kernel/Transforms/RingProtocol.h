@@ -27,7 +27,6 @@ public:
   virtual void lower(RingAcquireOp /*acquire*/) {}
   virtual void lower(RingCommitOp /*commit*/) {}
   virtual void lower(RingWaitOp wait) = 0;
-  virtual void lower(RingSlotOp /*slot*/) {}
   virtual void lower(RingReleaseOp /*release*/) {}
 };
 

@@ -159,7 +159,8 @@ def KernelDeferContract : Kernel_Pass<"kernel-defer-contract"> {
     iteration is peeled, and what the last one defers comes after the loop.
 
     Between its contractions an iteration then computes on the product of the first
-    while the deferred one runs; `kernel-split-contract` starts it early and waits late.
+    while the deferred one runs: `kernel-split-contract` leaves it where it is, and ptxas
+    issues it piece by piece beside what is before it.
 
     *Requires*: fragments.
     *Guarantees*: none.
@@ -207,7 +208,8 @@ def KernelSplitContract : Kernel_Pass<"kernel-split-contract"> {
     Contractions of a block whose accumulators take more than 160 registers of a thread
     stay as they are: what is in flight keeps its registers, and there would be none for
     the work beside it. So do those that accumulate one onto the other, which
-    `kernel-lower-contract` takes together.
+    `kernel-lower-contract` takes together, and those of a `kernel.ring.slot`, which are
+    deferred: ptxas would move the wait up to an early start.
 
     *Requires*: fragments.
     *Guarantees*: started contractions are waited for in their block.
