@@ -137,7 +137,8 @@ int64_t mlir::varlen::getSharedBytes(const GPUTiles &tiles,
   int64_t columns = ofBoth ? qk + v : qk;
   int64_t mbarriers =
       tiles.slack > 0 ? tiles.stages * kernel::kSlotMBarrierBytes : 0;
-  return bytes * (tile * columns + tiles.stages * block * (qk + v)) + mbarriers;
+  return bytes * (tile * columns + tiles.stages * block * (qk + v)) +
+         mbarriers + kernel::kTakenBytes;
 }
 
 const GPUTiles *mlir::varlen::lookupGPUTiles(const GPUTarget &gpu,

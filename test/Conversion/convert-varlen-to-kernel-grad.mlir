@@ -16,7 +16,7 @@ func.func @together(%dout: memref<?x8x24xbf16>, %q: memref<?x8x40xbf16>, %k: mem
                     %dk: memref<?x2x40xbf16>, %dv: memref<?x2x24xbf16>, %dsink: memref<8xf32>) {
   // Tiles of queries and of keys; lse and delta once for both.
   // CHECK: gpu.launch {{.*}} function(@together_tiles)
-  // CHECK: memref.store %{{.*}}, %[[GOOD:.*]][%{{.*}}] : memref<1xi64>
+  // CHECK: memref.store %{{.*}}, %[[GOOD:.*]][%{{.*}}] : memref<3xi64>
   // What the first has found about cu_seqlens holds for the second.
   // CHECK: gpu.launch {{.*}} function(@together_key_tiles_segments)
   // CHECK: %[[TILES:.*]] = memref.load %[[GOOD]]
@@ -68,7 +68,7 @@ func.func @together(%dout: memref<?x8x24xbf16>, %q: memref<?x8x40xbf16>, %k: mem
 
   // With bad cu_seqlens the number of tiles is negative.
   // CHECK: gpu.launch {{.*}} function(@together_dsink)
-  // CHECK: %[[TILES:.*]] = memref.load %{{.*}} : memref<1xi64>
+  // CHECK: %[[TILES:.*]] = memref.load %{{.*}} : memref<3xi64>
   // CHECK: %[[COUNT:.*]] = arith.index_cast %[[TILES]]
   // CHECK: arith.cmpi sgt, %[[COUNT]], %c-1
   // CHECK: scf.if
@@ -96,13 +96,13 @@ func.func @apart(%q: memref<?x4x256xbf16>, %lse: memref<4x?xf32>, %cu: memref<?x
                  %dq: memref<?x4x256xbf16>, %dk: memref<?x4x256xbf16>, %dv: memref<?x4x256xbf16>) {
   // CHECK: function(@apart_dq)
   // CHECK: function(@apart_dk)
-  // CHECK-COUNT-2: kernel.alloc
+  // CHECK-COUNT-2: kernel.alloc : memref<{{.*}}xbf16
   // CHECK: varlen.online_attn_grad kq
   // CHECK-SAME: dk(
   // CHECK-NOT: dv(
   // CHECK: function(@apart_dv)
-  // CHECK: kernel.alloc
-  // CHECK-NOT: kernel.alloc
+  // CHECK: kernel.alloc : memref<{{.*}}xbf16
+  // CHECK-NOT: kernel.alloc : memref<{{.*}}xbf16
   // CHECK: varlen.online_attn_grad kq
   // CHECK-NOT: dk(
   // CHECK-SAME: dv(

@@ -31,7 +31,7 @@ func.func @heads(%q: memref<?x4x64xbf16>, %k: memref<?x2x64xbf16>, %lse: memref<
   // CHECK-NOT: dtables
   // A warp to an entry of a head, unless cu_seqlens are bad.
   // CHECK: gpu.launch {{.*}} function(@heads_dcapture0)
-  // CHECK: %[[TILES:.*]] = memref.load %{{.*}} : memref<1xi64>
+  // CHECK: %[[TILES:.*]] = memref.load %{{.*}} : memref<3xi64>
   // CHECK: %[[COUNT:.*]] = arith.index_cast %[[TILES]]
   // CHECK: %[[GOOD:.*]] = arith.cmpi sgt, %[[COUNT]], %c-1
   // CHECK: scf.if

@@ -9,7 +9,7 @@ func.func @causal(%q: memref<?x8x40xbf16>, %k: memref<?x2x40xbf16>, %v: memref<?
   // The list is made on the device, and the host does not look at it.
   // CHECK: call @varlen_gpu_status_buffer
   // CHECK: %[[LIST:.*]] = memref.alloc(%{{.*}}) : memref<?x2xi32>
-  // CHECK: %[[COUNT:.*]] = memref.alloc() : memref<1xi64>
+  // CHECK: %[[COUNT:.*]] = memref.alloc() : memref<2xi64>
   // Work and tiles of each sequence; sorted runs of 1, 16, 256, ... of them.
   // CHECK: %[[TABLE:.*]] = memref.alloc(%[[SEGMENTS:.*]]) : memref<2x3x?xi64>
   // CHECK: gpu.launch {{.*}} module(@kernels) function(@causal_tiles_segments)
@@ -23,7 +23,8 @@ func.func @causal(%q: memref<?x8x40xbf16>, %k: memref<?x2x40xbf16>, %v: memref<?
   // CHECK:   arith.muli %{{.*}}, %c16
   // CHECK: gpu.launch {{.*}} module(@kernels) function(@causal_tiles)
   // CHECK: memref.load %[[TABLE]][%[[SORTED]]#1,
-  // CHECK: memref.store %{{.*}}, %[[COUNT]]
+  // CHECK: memref.store %{{.*}}, %[[COUNT]][%c0]
+  // CHECK: memref.store %{{.*}}, %[[COUNT]][%c1]
   // The first error of all streams is kept, and complete when its code is there.
   // CHECK: llvm.cmpxchg %{{.*}}, %{{.*}}, %{{.*}} syncscope("device") acq_rel monotonic
   // CHECK-COUNT-3: llvm.store %{{.*}}, %{{.*}} {alignment = 8 : i64} : i64, !llvm.ptr
@@ -36,16 +37,11 @@ func.func @causal(%q: memref<?x8x40xbf16>, %k: memref<?x2x40xbf16>, %v: memref<?
   // CHECK: gpu.launch {{.*}} module(@kernels) function(@causal_attn)
   // CHECK: %[[QS:.*]] = kernel.alloc : memref<1x64x64xbf16
   // CHECK: %[[RING:.*]] = kernel.ring stages(3) : <memref<1x32x64xbf16, {{.*}}>, memref<1x32x64xbf16
-  // A persistent loop over (tile, kv head): one of each round, and in the next one its mirror
-  // image; the last whole round is mirrored.
-  // CHECK: %[[TWICE:.*]] = arith.addi %[[GRID:.*]], %[[GRID]] : i32
-  // CHECK: %[[REST:.*]] = arith.remui %[[END:.*]], %[[TWICE]] : i32
-  // CHECK: %[[ODD:.*]] = arith.cmpi sle, %[[GRID]], %[[REST]] : i32
-  // CHECK: %[[GAP:.*]] = arith.subi %[[GRID]], %{{.*}} : i32
-  // CHECK: %[[OPPOSITE:.*]] = arith.subi %[[GAP]], %[[BLOCK:.*]] : i32
-  // CHECK: %[[FIRST:.*]] = arith.select %[[ODD]], %[[OPPOSITE]], %[[BLOCK]] : i32
-  // CHECK: scf.while (%[[ITEM:.*]] = %[[FIRST]]) : (i32) -> i32
-  // CHECK:   arith.cmpi slt, %[[ITEM]], %[[END]] : i32
+  // A persistent loop over (tile, kv head): the first is that of the CTA's number, the others are
+  // taken.
+  // CHECK: %[[TAKEN:.*]] = kernel.alloc : memref<1xi64, #gpu.address_space<workgroup>>
+  // CHECK: scf.while (%[[ITEM:.*]] = %{{.*}}) : (i32) -> i32
+  // CHECK:   arith.cmpi slt, %[[ITEM]], %{{.*}} : i32
   // CHECK:   scf.if
   // CHECK:     kernel.ring.restart
   // CHECK:     kernel.copy %[[Q]] rows(%{{.*}}, %{{.*}}, %{{.*}}, %c4) valid(%{{.*}}) to %[[QS]]
@@ -55,6 +51,8 @@ func.func @causal(%q: memref<?x8x40xbf16>, %k: memref<?x2x40xbf16>, %v: memref<?
   // CHECK:     kernel.ring.acquire
   // CHECK:     kernel.ring.commit
   // CHECK-NOT: kernel.ring.commit
+  // CHECK:   } else {
+  // CHECK:     gpu.barrier
   // Rows past the diagonal of a block are compared in the first loop only.
   // CHECK:   scf.for
   // CHECK:     kernel.ring.wait %[[RING]][%{{.*}}] younger 1
@@ -64,11 +62,11 @@ func.func @causal(%q: memref<?x8x40xbf16>, %k: memref<?x2x40xbf16>, %v: memref<?
   // CHECK:   scf.for
   // CHECK:     varlen.online_attn
   // CHECK-NOT: limits
+  // CHECK:   kernel.take %[[COUNT]][%c1] to %[[TAKEN]]
   // CHECK:   kernel.store %{{.*}} : tensor<64x32xbf16> to memref<?x8x24xbf16>
   // CHECK:   kernel.store %{{.*}} : tensor<64x1xf32> to memref<8x?xf32>
-  // CHECK:   %[[WHOLE:.*]] = arith.divui %{{.*}}, %[[GRID]] : i32
-  // CHECK:   %[[ROUND:.*]] = arith.addi %[[WHOLE]], %{{.*}} : i32
-  // CHECK:   %[[LAST:.*]] = arith.muli %[[ROUND]], %[[GRID]] : i32
+  // CHECK:   gpu.barrier
+  // CHECK:   memref.load %[[TAKEN]][%c0]
   // CHECK: memref.dealloc %[[LIST]]
   // CHECK: memref.dealloc %[[COUNT]]
   varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse)

@@ -142,7 +142,7 @@ def ConvertVarlenToKernel
   let summary = "Make kernels of a GPU of tile loops";
   let description = [{
     Each `varlen.for_tiles` becomes a launch of a persistent kernel, whose CTAs
-    take tiles from a list until it is through. The list is made on the device,
+    take tiles from a list until it is through, by a counter if they meet blocks. The list is made on the device,
     once for all loops of a batch with tiles of one type, by kernels that check
     cu_seqlens: the host does not wait for them. If a score region of these loops hides
     blocks, as far as intervals tell and by numbers that are in memory before the loops
@@ -159,7 +159,7 @@ def ConvertVarlenToKernel
     memory.
 
     All threads of a CTA write the zeros of a `varlen.clear`, before the barrier that
-    the first copies of a tile begin with; steps of a loop over tiles of queries may add
+    the first block of a tile is waited for with; steps of a loop over tiles of queries may add
     to the rows that it names. A loop over heads gives each head a warp, and with
     `varlen.sum_rows` each entry of a head.
 
@@ -184,7 +184,8 @@ def ConvertVarlenToKernel
     gpu.launch ... module(@kernels) function(@f_attn) {
       %q = kernel.alloc : memref<1x64x64xbf16, ...>
       %ring = kernel.ring stages(2) : <memref<1x32x64xbf16, ...>, ...>
-      scf.for %entry = %block to %count step %grid : i32 {
+      %next = kernel.alloc : memref<1xi64, ...>
+      scf.while (%entry = %block) : (i32) -> i32 {
         kernel.copy %Q rows(%row, %head, %first, %group) valid(%n) to %q
         %s:3 = scf.for %i = %c0 to %masked step %c1 iter_args(...) {
           %slot:2 = kernel.ring.wait %ring[%i] younger 0

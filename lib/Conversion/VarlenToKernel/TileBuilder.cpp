@@ -190,12 +190,20 @@ void TileBuilder::emitFetch(const Pipeline &pipeline, Value i, bool masked) {
 
 void TileBuilder::emitPrefetch(const Pipeline &pipeline,
                                function_ref<void()> prologue) {
-  emitIf(b, narrow.less(narrow.constant(0), pipeline.total), [&] {
-    kernel::RingRestartOp::create(b, pipeline.ring);
-    prologue();
-    for (int64_t i = 0; i < getBlocksAhead(); ++i)
-      emitFetch(pipeline, narrow.constant(i), /*masked=*/true);
-  });
+  // Either way all have read the number of this item before the next is taken.
+  emitIf(
+      b, narrow.less(narrow.constant(0), pipeline.total),
+      [&] {
+        kernel::RingRestartOp::create(b, pipeline.ring);
+        prologue();
+        for (int64_t i = 0; i < getBlocksAhead(); ++i)
+          emitFetch(pipeline, narrow.constant(i), /*masked=*/true);
+      },
+      [&] { gpu::BarrierOp::create(b); });
+}
+
+void TileBuilder::emitTake() {
+  kernel::TakeOp::create(b, counters, counter, taken);
 }
 
 Value TileBuilder::emitHasRows(const Tile &tile) {
@@ -257,24 +265,19 @@ TileBuilder::State TileBuilder::emitSteps(const Pipeline &pipeline,
 
 void TileBuilder::emitItems(Value block, Value grid, Value count,
                             function_ref<void(Value)> emitTile) {
-  Value one = narrow.constant(1);
-  Value isOdd =
-      narrow.lessEqual(grid, narrow.rem(count, narrow.add(grid, grid)));
-  Value opposite = narrow.sub(narrow.sub(grid, one), block);
-  Value first = narrow.select(isOdd, opposite, block);
+  if (!taken)
+    return emitLoop(b, block, count, grid, emitTile);
   auto isItem = [&](ValueRange item) { return narrow.less(item[0], count); };
-  // From the item alone, so that nothing more lives in a register during one:
-  // its mirror image at the end of its round.
   auto emitItem = [&](ValueRange item) {
     emitTile(item[0]);
-    Value round = narrow.add(narrow.div(item[0], grid), one);
-    Value end = narrow.mul(round, grid);
-    return Values{narrow.add(end, narrow.sub(narrow.sub(end, one), item[0]))};
+    gpu::BarrierOp::create(b);
+    return Values{narrow.add(grid, narrow.load(taken, index.constant(0)))};
   };
-  emitWhile(b, first, isItem, emitItem);
+  emitWhile(b, block, isItem, emitItem);
 }
 
 LogicalResult TileBuilder::emitPersistent(const GPUWorkTiles &work,
+                                          int64_t number,
                                           function_ref<void()> prepare,
                                           function_ref<void(Value)> emitTile) {
   FailureOr<func::FuncOp> multiprocessors = getRuntimeFunction(
@@ -287,10 +290,19 @@ LogicalResult TileBuilder::emitPersistent(const GPUWorkTiles &work,
   Value entries = b.createOrFold<memref::DimOp>(work.list, index.constant(0));
   Value blocks = index.min(index.mul(processors, schedule.getCtas()),
                            index.mul(entries, batch.getKvHeads()));
+  auto numbers = MemRefType::get(
+      {1}, cast<MemRefType>(work.count.getType()).getElementType(), AffineMap(),
+      gpu::AddressSpaceAttr::get(b.getContext(),
+                                 gpu::GPUDialect::getWorkgroupAddressSpace()));
   // Entries have 32 bits, as no memory has room for the rows of more.
   emitLaunch(b, getKernelName(loop), index.max(blocks, index.constant(1)),
              schedule.getWarps() * 32, [&](Value block, Value grid, Value) {
                prepare();
+               if (!loop.getBody()->getOps<ForBlocksOp>().empty()) {
+                 counters = work.count;
+                 counter = index.constant(1 + number);
+                 taken = kernel::AllocOp::create(b, numbers);
+               }
                Value count =
                    index.mul(index.load(work.count, index.constant(0)),
                              batch.getKvHeads());

@@ -102,16 +102,16 @@ protected:
   /// Whether the warpgroup of the calling thread has a row in use of the tile;
   /// null if all wait for each other in any case.
   Value emitHasRows(const Tile &tile);
-  /// The items of a CTA, of `count`: one of each round of `grid` items, in
-  /// every other round at the same place from the other end. Items are in
-  /// order, the longest first, so the same place in all rounds would be the
-  /// longest of each. The last whole round is mirrored; the items behind it are
-  /// in order.
+  /// Takes the item behind this one, between its blocks and what it writes.
+  void emitTake();
+  /// The items of a CTA, of `count`. Those that meet blocks differ in length,
+  /// in no order that a CTA could count on: each CTA takes the next one when it
+  /// is through. The others are of one length: every `grid`-th.
   void emitItems(Value block, Value grid, Value count,
                  function_ref<void(Value)> emitTile);
-  /// The kernel: `prepare` emits what comes before all tiles, `emitTile` the
-  /// work of an entry.
-  LogicalResult emitPersistent(const GPUWorkTiles &work,
+  /// The kernel of the loop with that number over the list: `prepare` emits
+  /// what comes before all tiles, `emitTile` the work of an entry.
+  LogicalResult emitPersistent(const GPUWorkTiles &work, int64_t number,
                                function_ref<void()> prepare,
                                function_ref<void(Value)> emitTile);
   /// So many values, of i32 unless `type` is another, of `extent` rows (dim 0)
@@ -134,6 +134,9 @@ protected:
   GPUScheduleAttr schedule;
   ImplicitLocOpBuilder &b;
   IndexBuilder index, narrow;
+  /// Where items are taken, and the one taken last; null if no tile meets
+  /// blocks.
+  Value counters, counter, taken;
   /// Rows of a tile.
   int64_t tileRows;
   BatchOp batch;

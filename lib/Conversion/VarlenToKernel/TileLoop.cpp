@@ -70,7 +70,7 @@ LogicalResult TileLoopConverter::verify() {
         return next.emitOpError("expected one loop over blocks for each tile");
       blocks = next;
     } else if (auto clear = dyn_cast<ClearOp>(op)) {
-      // Before the barrier that the copies for the first block begin with.
+      // Before the barrier that the first block is waited for with.
       if (blocks || clear.getTile() != loop.getTile())
         return clear.emitOpError("expected the tile of its loop, before the "
                                  "loop over blocks");
@@ -438,6 +438,7 @@ void TileLoopConverter::emitTile(Value entry) {
                 return map.lookup(value);
               });
           map.map(blocks.getResults(), emitSteps(*pipeline, state));
+          emitTake();
           tile = decode(decodeEntry(context.work, entry)).first;
         })
         .Default([&](Operation *other) { b.clone(*other, map); });
@@ -445,7 +446,7 @@ void TileLoopConverter::emitTile(Value entry) {
 
 LogicalResult TileLoopConverter::emit() {
   return emitPersistent(
-      context.work,
+      context.work, context.number,
       [&] {
         if (blocks)
           allocate();

@@ -18,8 +18,9 @@ namespace mlir::varlen {
 /// What a tile loop is converted with.
 struct TileLoopContext {
   GPUBatch batch;
-  /// The list of the tiles of the loop.
+  /// The list of the tiles of the loop, and its number among the loops over it.
   GPUWorkTiles work;
+  int64_t number;
   /// The memory of `varlen.rows`: Hq x rows x values, with room to read on past
   /// the last row.
   const IRMapping &scratch;

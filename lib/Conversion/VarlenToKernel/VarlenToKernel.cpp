@@ -120,10 +120,12 @@ const GPUWorkTiles &BatchConverter::getList(TileType type) {
 FailureOr<GPUWorkTiles> BatchConverter::emitList(TileType type,
                                                  const GPUBatch &geometry) {
   const GPUWorkTiles *checked = lists.empty() ? nullptr : &lists.front().second;
+  int64_t loops = llvm::count_if(
+      found.loops, [&](ForTilesOp loop) { return loop.getTileType() == type; });
   for (ForTilesOp loop : found.loops) {
     if (loop.getTileType() != type)
       continue;
-    TileLoopContext context{geometry, /*work=*/{}, scratch};
+    TileLoopContext context{geometry, /*work=*/{}, /*number=*/0, scratch};
     TileLoopConverter converter(b, loop, getSchedule(loop), context);
     if (failed(converter.verify()))
       return failure();
@@ -134,9 +136,10 @@ FailureOr<GPUWorkTiles> BatchConverter::emitList(TileType type,
       return converter.emitWeight(entry);
     };
     TileWeights weights{*byHead, emit};
-    return emitGPUWorkTiles(b, geometry, type, checked, &weights);
+    return emitGPUWorkTiles(b, geometry, type, loops, checked, &weights);
   }
-  return emitGPUWorkTiles(b, geometry, type, checked, /*weights=*/nullptr);
+  return emitGPUWorkTiles(b, geometry, type, loops, checked,
+                          /*weights=*/nullptr);
 }
 
 LogicalResult BatchConverter::emitLists(const GPUBatch &geometry) {
@@ -183,8 +186,12 @@ void BatchConverter::emitScratch(RowsOp rows) {
 
 LogicalResult BatchConverter::convert(ForTilesOp loop,
                                       const GPUBatch &geometry) {
-  TileLoopContext context{geometry, getList(loop.getTileType()), scratch};
-  if (loop.getTileType().getAxis() == Axis::Heads)
+  TileType type = loop.getTileType();
+  int64_t number = llvm::count_if(
+      llvm::make_range(found.loops.begin(), llvm::find(found.loops, loop)),
+      [&](ForTilesOp before) { return before.getTileType() == type; });
+  TileLoopContext context{geometry, getList(type), number, scratch};
+  if (type.getAxis() == Axis::Heads)
     return convertHeadSums(b, loop, context);
   return convertTileLoop(b, loop, getSchedule(loop), context);
 }

@@ -236,6 +236,8 @@ void WorkTilesBuilder::emitTile(Value i, Value lane, Value sorted,
     isFirst = index.both(isFirst, index.equal(lane, zero));
   emitIf(b, isFirst, [&] {
     emitStore(count, work.count, zero);
+    for (int64_t loop = 0; loop < loops; ++loop)
+      emitStore(zero, work.count, index.constant(1 + loop));
     if (!checked)
       emitIf(b, isBad, [&] { emitFault(load(sorted, Number, zero)); });
   });
@@ -290,7 +292,7 @@ FailureOr<GPUWorkTiles> WorkTilesBuilder::emit() {
   };
   Value list = allocate(
       MemRefType::get({ShapedType::kDynamic, 2}, b.getI32Type()), bound);
-  Value count = allocate(MemRefType::get({1}, b.getI64Type()), {});
+  Value count = allocate(MemRefType::get({1 + loops}, b.getI64Type()), {});
   GPUWorkTiles work{list, count};
   table = allocate(
       MemRefType::get({2, NumFields, ShapedType::kDynamic}, b.getI64Type()),
@@ -327,8 +329,8 @@ void GPUWorkTiles::free(ImplicitLocOpBuilder &b) const {
 
 FailureOr<GPUWorkTiles> varlen::emitGPUWorkTiles(ImplicitLocOpBuilder &b,
                                                  const GPUBatch &batch,
-                                                 TileType tile,
+                                                 TileType tile, int64_t loops,
                                                  const GPUWorkTiles *checked,
                                                  const TileWeights *weights) {
-  return WorkTilesBuilder(b, batch, tile, checked, weights).emit();
+  return WorkTilesBuilder(b, batch, tile, loops, checked, weights).emit();
 }

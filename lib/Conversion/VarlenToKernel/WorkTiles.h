@@ -30,7 +30,9 @@ GPUBatch emitGPUBatch(ImplicitLocOpBuilder &b, BatchOp op);
 struct GPUWorkTiles {
   /// memref<?x2xi32>.
   Value list;
-  /// memref<1xi64>; -1 if cu_seqlens or seqused is bad.
+  /// memref<(1 + N)xi64>: how many rows there are, -1 if cu_seqlens or seqused
+  /// is bad; and for each of N loops how many items its CTAs have taken, 0 at
+  /// first.
   Value count;
 
   void free(ImplicitLocOpBuilder &b) const;
@@ -56,9 +58,11 @@ struct TileWeights {
 /// queries; or with the work that `weights` tells. What is wrong with them goes
 /// to the status record of the device (GPU.h); the host does not wait for it.
 /// With `checked`, another list of the same batch, what that one's kernel found
-/// holds. Fails, with an error at the batch, if a name of the runtime is taken.
+/// holds. `loops` is how many loops there are over the list. Fails, with an
+/// error at the batch, if a name of the runtime is taken.
 FailureOr<GPUWorkTiles> emitGPUWorkTiles(ImplicitLocOpBuilder &b,
                                          const GPUBatch &batch, TileType tile,
+                                         int64_t loops,
                                          const GPUWorkTiles *checked,
                                          const TileWeights *weights);
 

@@ -18,12 +18,12 @@ namespace mlir::varlen {
 class WorkTilesBuilder {
 public:
   WorkTilesBuilder(ImplicitLocOpBuilder &b, const GPUBatch &batch,
-                   TileType tile, const GPUWorkTiles *checked,
+                   TileType tile, int64_t loops, const GPUWorkTiles *checked,
                    const TileWeights *weights)
       : b(b), index{b}, op(batch.op), group(op.getGroup()),
         ofQueries(tile.getAxis() == Axis::Queries), size(tile.getSize()),
-        checked(checked), weights(weights), tq(op.getTq()), tk(op.getTk()),
-        sequences(batch.sequences), checks(b, batch) {}
+        loops(loops), checked(checked), weights(weights), tq(op.getTq()),
+        tk(op.getTk()), sequences(batch.sequences), checks(b, batch) {}
 
   FailureOr<GPUWorkTiles> emit();
 
@@ -88,7 +88,7 @@ private:
   BatchOp op;
   Value group;
   bool ofQueries;
-  int64_t size;
+  int64_t size, loops;
   const GPUWorkTiles *checked;
   const TileWeights *weights;
   Value tq, tk, sequences, status;

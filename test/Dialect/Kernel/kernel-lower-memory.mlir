@@ -109,6 +109,27 @@ module attributes {gpu.container_module} {
       gpu.return
     }
 
+    // The slot lies behind tiles; its number is stored as late as it may be.
+    // CHECK-LABEL: gpu.func @take
+    // CHECK-SAME: (%[[COUNTERS:.*]]: memref<4xi64>, %[[I:.*]]: index
+    gpu.func @take(%counters: memref<4xi64>, %i: index)
+        kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+      // CHECK: memref.view %{{.*}}[%c8192{{.*}}][] : {{.*}} to memref<1xi64
+      %slot = kernel.alloc : memref<1xi64, #wg>
+      %m = kernel.alloc : !tile
+      // CHECK: %[[FIRST:.*]] = arith.cmpi eq
+      // CHECK: %[[NUMBER:.*]] = scf.if %[[FIRST]]
+      // CHECK: llvm.atomicrmw add %{{.*}}, %{{.*}} syncscope("device") monotonic
+      // CHECK: "test.use"
+      // CHECK: scf.if %[[FIRST]]
+      // CHECK: memref.store %[[NUMBER]]
+      // CHECK: gpu.barrier
+      kernel.take %counters[%i] to %slot : memref<4xi64>, memref<1xi64, #wg>
+      "test.use"(%m) : (!tile) -> ()
+      gpu.barrier
+      gpu.return
+    }
+
     // x = b0 + b1 + b2.
     // CHECK-LABEL: gpu.func @copy_f32
     gpu.func @copy_f32(%x: memref<?x2x64xf32>, %row: index, %head: index, %n: index)

@@ -1,7 +1,7 @@
 // RUN: varlen-opt %s -split-input-file -verify-diagnostics
 
 func.func @rows_of_8() {
-  // expected-error @below {{must be shared tile (memref<SLABS x R x 64 x T, #gpu.address_space<workgroup>>, T f16 or bf16, R a positive multiple of 8, less than 2^31 bytes), but got 'memref<1x60x64xbf16, #gpu.address_space<workgroup>>'}}
+  // expected-error @below {{must be shared tile (memref<SLABS x R x 64 x T, #gpu.address_space<workgroup>>, T f16 or bf16, R a positive multiple of 8, less than 2^31 bytes) or numbers in shared memory (memref<N x T, #gpu.address_space<workgroup>>, T i32 or i64, N positive, at most 1024 bytes), but got 'memref<1x60x64xbf16, #gpu.address_space<workgroup>>'}}
   %a = kernel.alloc : memref<1x60x64xbf16, #gpu.address_space<workgroup>>
   return
 }
@@ -10,7 +10,7 @@ func.func @rows_of_8() {
 
 // As many bytes as a number of 64 bits does not count.
 func.func @shared_bytes() {
-  // expected-error @below {{less than 2^31 bytes), but got 'memref<9007199254740992x8x64xbf16, #gpu.address_space<workgroup>>'}}
+  // expected-error @below {{less than 2^31 bytes) or numbers in shared memory (memref<N x T, #gpu.address_space<workgroup>>, T i32 or i64, N positive, at most 1024 bytes), but got 'memref<9007199254740992x8x64xbf16, #gpu.address_space<workgroup>>'}}
   %a = kernel.alloc : memref<9007199254740992x8x64xbf16, #gpu.address_space<workgroup>>
   return
 }
@@ -37,6 +37,22 @@ func.func @shared_bytes_more(%m: memref<131072x128x64xbf16, #gpu.address_space<w
 func.func @element() {
   // expected-error @below {{must be shared tile}}
   %a = kernel.alloc : memref<1x64x64xf32, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+func.func @numbers() {
+  // expected-error @below {{numbers in shared memory (memref<N x T, #gpu.address_space<workgroup>>, T i32 or i64, N positive, at most 1024 bytes), but got 'memref<129xi64, #gpu.address_space<workgroup>>'}}
+  %a = kernel.alloc : memref<129xi64, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+func.func @take(%counters: memref<?xi32>, %i: index, %slot: memref<1xi64, #gpu.address_space<workgroup>>) {
+  // expected-error @below {{failed to verify that all of {counters, slot} have same element type}}
+  kernel.take %counters[%i] to %slot : memref<?xi32>, memref<1xi64, #gpu.address_space<workgroup>>
   return
 }
 

@@ -66,6 +66,8 @@ func.func @fragments(%q: !shared, %k: !shared, %v: !values, %zero: vector<1x8x2x
 // CHECK: %[[B:.*]] = kernel.alloc : memref<1x64x64xbf16, #gpu.address_space<workgroup>>
 // CHECK: %[[R:.*]] = kernel.ring stages(3) : <memref<1x64x64xbf16, {{.*}}>, memref<2x64x64xf16, {{.*}}>>
 // CHECK: kernel.ring stages(3) slack(1) lag(1) : <memref
+// CHECK: %[[N:.*]] = kernel.alloc : memref<1xi64, #gpu.address_space<workgroup>>
+// CHECK: kernel.take %{{.*}}[%{{.*}}] to %[[N]] : memref<?xi64>, memref<1xi64, #gpu.address_space<workgroup>>
 // CHECK: kernel.copy %{{.*}} rows(%{{.*}}, {{.*}}) valid(%{{.*}}) to %[[A]] : memref<?x8x40xbf16>, memref<1x64x64xbf16, {{.*}}>
 // CHECK: kernel.copy %{{.*}} rows({{.*}}) valid({{.*}}) to %[[A]], %[[B]], %[[A]] : memref<?x8x40xf32>, memref
 // CHECK: %[[S:.*]]:2 = kernel.ring.acquire %[[R]][%[[I:.*]]] : <memref
@@ -75,11 +77,14 @@ func.func @fragments(%q: !shared, %k: !shared, %v: !values, %zero: vector<1x8x2x
 // CHECK: kernel.ring.slot %[[R]][%[[I]]] : <memref
 // CHECK: kernel.ring.release %[[R]][%[[I]]] : <memref
 // CHECK: kernel.ring.restart %[[R]] : <memref
-func.func @memory(%k: memref<?x8x40xbf16>, %f: memref<?x8x40xf32>, %n: index, %i: i32) {
+func.func @memory(%k: memref<?x8x40xbf16>, %f: memref<?x8x40xf32>, %counters: memref<?xi64>,
+                  %n: index, %i: i32) {
   %a = kernel.alloc : !shared
   %b = kernel.alloc : !shared
   %ring = kernel.ring stages(3) : !kernel.ring<!shared, !values>
   %other = kernel.ring stages(3) slack(1) lag(1) : !kernel.ring<!shared, !values>
+  %number = kernel.alloc : memref<1xi64, #gpu.address_space<workgroup>>
+  kernel.take %counters[%n] to %number : memref<?xi64>, memref<1xi64, #gpu.address_space<workgroup>>
   kernel.copy %k rows(%n, %n, %n, %n) valid(%n) to %a : memref<?x8x40xbf16>, !shared
   kernel.copy %f rows(%n, %n, %n, %n) valid(%n) to %a, %b, %a
       : memref<?x8x40xf32>, !shared, !shared, !shared

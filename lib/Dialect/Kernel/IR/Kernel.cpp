@@ -72,6 +72,17 @@ bool kernel::isSharedTile(Type type) {
          hasAtMost((kTooManyBytes - 1) / 2, mem.getShape());
 }
 
+bool kernel::areSharedNumbers(Type type) {
+  auto mem = dyn_cast<MemRefType>(type);
+  return mem && mem.getRank() == 1 && mem.hasStaticShape() &&
+         mem.getLayout().isIdentity() &&
+         gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(mem) &&
+         (mem.getElementType().isInteger(32) ||
+          mem.getElementType().isInteger(64)) &&
+         mem.getDimSize(0) > 0 &&
+         hasAtMost(1024 * 8 / mem.getElementTypeBitWidth(), mem.getShape());
+}
+
 MemRefType kernel::getSharedTileType(int64_t rows, int64_t columns,
                                      Type element) {
   int64_t slabs = llvm::divideCeilSigned(columns, kSlabColumns);

@@ -7,12 +7,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "CopyRows.h"
+#include "MemRefAddress.h"
 #include "RingProtocol.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
+#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -35,11 +39,16 @@ using namespace mlir::varlen::kernel;
 /// and wgmma want tiles to start at one, too.
 static constexpr int64_t kTileAlignment = 1024;
 
+/// A multiple of the size of any number.
+static constexpr int64_t kNumbersAlignment = 8;
+
+static int64_t getSize(MemRefType type) {
+  return type.getNumElements() * type.getElementTypeBitWidth() / 8;
+}
+
 /// Bytes from one tile to the next.
 static int64_t getBytes(MemRefType tile) {
-  return llvm::alignTo(tile.getNumElements() * tile.getElementTypeBitWidth() /
-                           8,
-                       kTileAlignment);
+  return llvm::alignTo(getSize(tile), kTileAlignment);
 }
 
 namespace {
@@ -55,15 +64,16 @@ public:
   int64_t lower();
 
 private:
-  int64_t allocate(int64_t size, int64_t count = 1) {
-    int64_t offset = bytes;
+  int64_t allocate(int64_t alignment, int64_t size, int64_t count = 1) {
+    int64_t offset = llvm::alignTo(bytes, alignment);
     bytes = std::min<uint64_t>(
-        llvm::SaturatingMultiplyAdd<uint64_t>(size, count, bytes),
+        llvm::SaturatingMultiplyAdd<uint64_t>(size, count, offset),
         kTooManyBytes);
     return offset;
   }
   Value base(OpBuilder &b);
   Value view(ImplicitLocOpBuilder &b, MemRefType tile, Value offset);
+  void lowerAllocs(bool ofTiles);
   void lowerRing(RingOp ring);
   std::unique_ptr<RingProtocol> createProtocol(RingOp ring);
   SmallVector<Value> slot(ImplicitLocOpBuilder &b, RingOp ring, Value i,
@@ -125,7 +135,8 @@ void SharedMemory::lowerRing(RingOp ring) {
   // All stages of a tile of the slot lie one after the other.
   SmallVector<int64_t> offsets;
   for (MemRefType tile : ring.getRing().getType().getSlot())
-    offsets.push_back(allocate(getBytes(tile), ring.getStages()));
+    offsets.push_back(
+        allocate(kTileAlignment, getBytes(tile), ring.getStages()));
   std::unique_ptr<RingProtocol> protocol = createProtocol(ring);
   protocol->lower(ring);
   // An operation finds the others of its slot.
@@ -155,29 +166,72 @@ std::unique_ptr<RingProtocol> SharedMemory::createProtocol(RingOp ring) {
     return createBarrierProtocol(use);
   int64_t size = kSlotMBarrierBytes * ring.getStages();
   ImplicitLocOpBuilder b(ring.getLoc(), ring);
-  Value offset = arith::ConstantIndexOp::create(b, allocate(size));
-  // Tiles of other rings begin where tiles do.
-  bytes = llvm::alignTo(bytes, kTileAlignment);
+  Value offset =
+      arith::ConstantIndexOp::create(b, allocate(kNumbersAlignment, size));
   auto type =
       MemRefType::get({size / 8}, b.getI64Type(), AffineMap(),
                       cast<MemRefType>(base(b).getType()).getMemorySpace());
   return createMBarrierProtocol(use, view(b, type, offset), ring.getStages());
 }
 
-int64_t SharedMemory::lower() {
+void SharedMemory::lowerAllocs(bool ofTiles) {
   use.kernel.walk([&](AllocOp alloc) {
+    auto type = cast<MemRefType>(alloc.getType());
+    if (isSharedTile(type) != ofTiles)
+      return;
     ImplicitLocOpBuilder b(alloc.getLoc(), alloc);
-    MemRefType tile = alloc.getType();
-    Value offset = arith::ConstantIndexOp::create(b, allocate(getBytes(tile)));
-    alloc->replaceAllUsesWith(ValueRange{view(b, tile, offset)});
+    int64_t offset = ofTiles ? allocate(kTileAlignment, getBytes(type))
+                             : allocate(kNumbersAlignment, getSize(type));
+    alloc->replaceAllUsesWith(
+        ValueRange{view(b, type, arith::ConstantIndexOp::create(b, offset))});
     alloc->erase();
   });
+}
+
+int64_t SharedMemory::lower() {
+  lowerAllocs(/*ofTiles=*/true);
   // Their users go with them, the next of a walk among these.
   SmallVector<RingOp> rings;
   use.kernel.walk([&](RingOp ring) { rings.push_back(ring); });
   for (RingOp ring : rings)
     lowerRing(ring);
+  // Behind what begins where tiles do.
+  lowerAllocs(/*ofTiles=*/false);
   return bytes;
+}
+
+static void lowerTake(TakeOp take) {
+  ImplicitLocOpBuilder b(take.getLoc(), take);
+  IndexBuilder index{b};
+  Type type = take.getSlot().getType().getElementType();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
+  };
+  Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  Value isFirst = index.equal(thread, index.constant(0));
+  // Of relaxed order: the number is all that CTAs tell each other.
+  auto add = [&]() -> Value {
+    Value base = getAddress(b, take.getCounters());
+    Value i = arith::IndexCastOp::create(b, b.getI64Type(), take.getI());
+    Value counter =
+        LLVM::GEPOp::create(b, base.getType(), type, base, ValueRange{i});
+    return LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::add, counter,
+                                     constant(1),
+                                     LLVM::AtomicOrdering::monotonic, "device");
+  };
+  Value number = emitChoice(
+      b, isFirst, [&] { return Values{add()}; },
+      [&] { return Values{constant(0)}; })[0];
+  // As late as it may be: the thread waits for its number there.
+  Operation *end = take->getNextNode();
+  while (!end->hasTrait<OpTrait::IsTerminator>() && !isa<gpu::BarrierOp>(end))
+    end = end->getNextNode();
+  b.setInsertionPoint(end);
+  emitIf(b, isFirst, [&] {
+    memref::StoreOp::create(b, number, take.getSlot(),
+                            ValueRange{index.constant(0)});
+  });
+  take->erase();
 }
 
 /// That the memory of each ring is known where it is used.
@@ -221,6 +275,10 @@ LogicalResult KernelLowerMemory::lower(gpu::GPUFuncOp kernel) {
                           return WalkResult::interrupt();
                         })
                         .wasInterrupted();
+  SmallVector<TakeOp> takes;
+  kernel.walk([&](TakeOp take) { takes.push_back(take); });
+  for (TakeOp take : takes)
+    lowerTake(take);
   int64_t bytes = SharedMemory(use, mbarriers).lower();
   if (bytes > sharedBytes || bytes == kTooManyBytes)
     return kernel.emitOpError("needs ")

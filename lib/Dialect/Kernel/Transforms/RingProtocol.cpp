@@ -36,11 +36,6 @@ class BarrierProtocol final : public RingProtocol {
 public:
   explicit BarrierProtocol(const RingUse &use) : use(use) {}
 
-  void lower(RingRestartOp restart) override {
-    OpBuilder b(restart);
-    gpu::BarrierOp::create(b, restart.getLoc());
-  }
-
   void lower(RingCommitOp commit) override {
     OpBuilder b(commit);
     if (use.anyAsync)
@@ -162,7 +157,6 @@ void MBarrierProtocol::lower(RingOp ring) {
 /// Phases begin anew, so that i alone says which one a thread waits for.
 void MBarrierProtocol::lower(RingRestartOp restart) {
   ImplicitLocOpBuilder b(restart.getLoc(), restart);
-  gpu::BarrierOp::create(b);
   emitIfThread(b, threads(), [&] {
     for (int64_t stage = 0; stage < stages; ++stage)
       for (Kind kind : {Full, Empty})

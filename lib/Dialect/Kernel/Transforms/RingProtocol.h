@@ -23,7 +23,7 @@ public:
   virtual ~RingProtocol() = default;
 
   virtual void lower(RingOp /*ring*/) {}
-  virtual void lower(RingRestartOp restart) = 0;
+  virtual void lower(RingRestartOp /*restart*/) {}
   virtual void lower(RingAcquireOp /*acquire*/) {}
   virtual void lower(RingCommitOp /*commit*/) {}
   virtual void lower(RingWaitOp wait) = 0;

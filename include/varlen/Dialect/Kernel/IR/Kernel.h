@@ -33,6 +33,8 @@ namespace mlir::varlen::kernel {
 
 /// Whether `type` is a shared tile, see Kernel_Shared.
 bool isSharedTile(Type type);
+/// Whether it is the type of a few numbers in shared memory.
+bool areSharedNumbers(Type type);
 /// The type of a shared tile for R x C of a 16-bit element type.
 MemRefType getSharedTileType(int64_t rows, int64_t columns, Type element);
 int64_t getSharedRows(MemRefType tile);

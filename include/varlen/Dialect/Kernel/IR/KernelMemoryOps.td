@@ -13,9 +13,37 @@ include "varlen/Dialect/Kernel/IR/KernelOps.td"
 
 def Kernel_AllocOp : Kernel_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
   let summary = "Shared memory of the CTA for the kernel's whole life";
+  let description = [{
+    A tile, or numbers that the threads tell each other.
+  }];
   let arguments = (ins);
-  let results = (outs Kernel_Shared:$mem);
+  let results = (outs AnyTypeOf<[Kernel_Shared, Kernel_SharedNumbers]>:$mem);
   let assemblyFormat = "attr-dict `:` type($mem)";
+}
+
+def Kernel_TakeOp : Kernel_Op<"take", [
+    MemoryEffects<[MemRead, MemWrite]>, AllElementTypesMatch<["counters", "slot"]>]> {
+  let summary = "The next number of a counter, for all threads of the CTA";
+  let description = [{
+    One thread adds 1 to counter `i`, which the CTAs of a kernel share, and puts what it
+    was before into the first element of `slot`. Every number is taken once, by whichever
+    CTA comes first.
+
+    The slot holds it behind the next barrier in the block of the operation. What comes
+    before that barrier hides the latency. Another barrier comes between the
+    last read of the slot and the next `kernel.take`.
+
+    ```mlir
+    kernel.take %counters[%i] to %slot
+        : memref<2xi64>, memref<1xi64, #gpu.address_space<workgroup>>
+    gpu.barrier
+    %number = memref.load %slot[%c0] : memref<1xi64, #gpu.address_space<workgroup>>
+    ```
+  }];
+  let arguments = (ins Kernel_Counters:$counters, Index:$i, Kernel_SharedNumbers:$slot);
+  let assemblyFormat = [{
+    $counters `[` $i `]` `to` $slot attr-dict `:` type($counters) `,` type($slot)
+  }];
 }
 
 def Kernel_CopyOp : Kernel_RowsOp<"copy", [MemoryEffects<[MemRead, MemWrite]>]> {
@@ -105,8 +133,8 @@ def Kernel_RingOp : Kernel_Op<"ring", [MemoryEffects<[MemAlloc]>]> {
 def Kernel_RingRestartOp : Kernel_Op<"ring.restart"> {
   let summary = "All threads: every slot is empty, the next one is slot 0";
   let description = [{
-    Waits until no thread uses shared memory any more. Every slot that was acquired has
-    been waited for and released.
+    Every slot that was acquired has been waited for and released, and all threads
+    have passed a barrier since.
   }];
   let arguments = (ins Kernel_Ring:$ring);
   let assemblyFormat = "$ring attr-dict `:` type($ring)";

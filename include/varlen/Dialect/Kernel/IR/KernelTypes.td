@@ -42,6 +42,12 @@ def Kernel_Shared : Type<
     "shared tile (memref<SLABS x R x 64 x T, #gpu.address_space<workgroup>>, T f16 or bf16, "
     "R a positive multiple of 8, less than 2^31 bytes)", "::mlir::MemRefType">;
 
+def Kernel_SharedNumbers : Type<
+    CPred<"::mlir::varlen::kernel::areSharedNumbers($_self)">,
+    "numbers in shared memory (memref<N x T, #gpu.address_space<workgroup>>, T i32 or i64, "
+    "N positive, at most 1024 bytes)", "::mlir::MemRefType">;
+def Kernel_Counters : MemRefRankOf<[I32, I64], [1]>;
+
 def Kernel_Element : AnyTypeOf<[F16, BF16, F32], "f16, bf16 or f32">;
 def Kernel_Global : Type<
     CPred<"::mlir::varlen::kernel::isGlobal($_self)">,

@@ -28,6 +28,8 @@ inline constexpr int64_t kPlanes = 3;
 /// Bytes of the mbarriers of a slot of a ring: that it is full, that it is
 /// empty.
 inline constexpr int64_t kSlotMBarrierBytes = 16;
+/// Bytes of the number that a kernel has taken from a counter.
+inline constexpr int64_t kTakenBytes = 8;
 
 } // namespace mlir::varlen::kernel
 

@@ -299,6 +299,9 @@ def KernelLowerMemory : Pass<"kernel-lower-memory", "::mlir::ModuleOp"> {
     waits for, and each warp that releases the slot at the second, which an
     acquire waits for.
 
+    `kernel.take` becomes an atomic addition of relaxed order by the first thread, which
+    stores the number before the next barrier. Numbers lie behind all tiles.
+
     *Requires*: `gpu.func` kernels with `known_block_size`. Global memory aligned
     to 16 bytes. The protocol of `kernel.ring`.
     *Guarantees*: of the kernel dialect's memory operations only `kernel.tile`,
