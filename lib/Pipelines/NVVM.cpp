@@ -60,6 +60,7 @@ void varlen::buildVarlenTilesToInstructions(
   kernel.addPass(createCSEPass());
   kernel.addPass(kernel::createKernelDeferRowSum());
   kernel.addPass(kernel::createKernelExpandReductions());
+  kernel.addPass(kernel::createKernelPlaceWaits());
   const GPUTarget *gpu = lookupGPUTarget(options.chip);
   kernel::KernelLowerContractOptions contract;
   contract.wgmma = gpu && gpu->hasWgmma;

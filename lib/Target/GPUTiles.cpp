@@ -69,36 +69,38 @@ static constexpr Row dkTable[] = {
     {64, 2, {4, 32, 64, 2, 2}},
     {128, 0, {4, 32, 64, 2, 2}},
     {128, 2, {4, 16, 64, 2, 2}},
-    {256, 2, {8, 16, 128, 2, 1, 0, 0, true}},
-    {256, 2, {4, 16, 64, 2, 1, 0, 0, true}},
+    {256, 2, {8, 16, 128, 2, 1, 0, 0, 1, true}},
+    {256, 2, {4, 16, 64, 2, 1, 0, 0, 1, true}},
 };
 static constexpr Row dkTableF32[] = {
     {64, 2, {4, 16, 64, 2, 1}},
-    {128, 2, {4, 16, 64, 2, 1, 0, 0, true}},
-    {192, 2, {2, 16, 32, 2, 1, 0, 0, true}},
-    {256, 2, {2, 16, 32, 2, 1, 0, 0, true}},
-    {256, 2, {1, 16, 16, 2, 1, 0, 0, true}},
+    {128, 2, {4, 16, 64, 2, 1, 0, 0, 1, true}},
+    {192, 2, {2, 16, 32, 2, 1, 0, 0, 1, true}},
+    {256, 2, {2, 16, 32, 2, 1, 0, 0, 1, true}},
+    {256, 2, {1, 16, 16, 2, 1, 0, 0, 1, true}},
 };
 
 // With wgmma a warpgroup of 4 warps has 64 rows, and reads each operand B once.
 // Three warpgroups that share keys read a third of what three CTAs do, and are
-// as fast only with slack. Tiles of 192 rows waste too much beside a window,
-// and at the diagonal of short sequences with head_dim 64.
+// as fast only with slack. At head_dim 256 each instruction for scores reads
+// more of its queries than of its keys: large blocks, for which rings of their
+// own leave room. Tiles of 192 rows waste too much beside a window, and at the
+// diagonal of short sequences with head_dim 64.
 static constexpr Row attnTableWgmma[] = {
-    {64, 0, {12, 192, 128, 3, 1, 1}},    {64, 2, {4, 64, 128, 2, 3}},
-    {128, 1, {12, 192, 96, 3, 1, 1, 1}}, {128, 2, {4, 64, 48, 2, 3}},
-    {256, 1, {8, 128, 48, 3, 1, 1}},     {256, 2, {4, 64, 32, 2, 2}},
+    {64, 0, {12, 192, 128, 3, 1, 1}},      {64, 2, {4, 64, 128, 2, 3}},
+    {128, 1, {12, 192, 96, 3, 1, 1, 1}},   {128, 2, {4, 64, 48, 2, 3}},
+    {256, 1, {8, 128, 80, 2, 1, 0, 0, 2}}, {256, 2, {4, 64, 32, 2, 2}},
 };
 static constexpr Row dqTableWgmma[] = {
     {64, 2, {4, 64, 64, 2, 3}},
     {128, 2, {4, 64, 64, 2, 2}},
-    {256, 2, {8, 128, 32, 2, 1}},
+    {256, 2, {8, 128, 32, 2, 1, 0, 0, 2}},
 };
 static constexpr Row dkTableWgmma[] = {
     {64, 2, {4, 64, 64, 2, 2}},
     {128, 1, {4, 64, 64, 2, 2}},
     {128, 2, {4, 48, 64, 2, 2}},
-    {256, 2, {8, 32, 128, 2, 1, 0, 0, true}},
+    {256, 2, {8, 32, 128, 2, 1, 0, 0, 2, true}},
 };
 
 //===----------------------------------------------------------------------===//
@@ -136,7 +138,9 @@ int64_t mlir::varlen::getSharedBytes(const GPUTiles &tiles,
                 needs.owner == GPUTileOwner::KeyValueGradients;
   int64_t columns = ofBoth ? qk + v : qk;
   int64_t mbarriers =
-      tiles.slack > 0 ? tiles.stages * kernel::kSlotMBarrierBytes : 0;
+      tiles.slack > 0 || tiles.rings > 1
+          ? tiles.rings * tiles.stages * kernel::kSlotMBarrierBytes
+          : 0;
   return bytes * (tile * columns + tiles.stages * block * (qk + v)) +
          mbarriers + kernel::kTakenBytes;
 }

@@ -89,6 +89,32 @@ func.func @slack(%q: memref<?x8x64xbf16>, %cu: memref<?xi32>, %out: memref<?x8x6
   return
 }
 
+// Keys and values have a ring each, whose commits take turns.
+// CHECK-LABEL: @rings
+func.func @rings(%q: memref<?x8x64xbf16>, %cu: memref<?xi32>, %out: memref<?x8x64xbf16>, %lse: memref<8x?xf32>) {
+  // CHECK: %[[KEYS:.*]] = kernel.ring stages(3) : <memref<1x32x64xbf16, {{[^,]*}}>>
+  // CHECK: %[[VALUES:.*]] = kernel.ring stages(3) : <memref<1x32x64xbf16, {{[^,]*}}>>
+  // CHECK: kernel.ring.restart %[[KEYS]]
+  // CHECK: kernel.ring.restart %[[VALUES]]
+  // CHECK: kernel.ring.commit %[[KEYS]]
+  // CHECK: kernel.ring.commit %[[VALUES]]
+  // CHECK: kernel.ring.commit %[[KEYS]]
+  // CHECK: kernel.ring.commit %[[VALUES]]
+  // CHECK: scf.for
+  // CHECK: kernel.ring.wait %[[KEYS]]{{.*}} younger 2
+  // CHECK: kernel.ring.acquire %[[KEYS]]
+  // CHECK: kernel.copy
+  // CHECK-NOT: kernel.copy
+  // CHECK: kernel.ring.wait %[[VALUES]]{{.*}} younger 2
+  // CHECK: kernel.ring.acquire %[[VALUES]]
+  // CHECK: kernel.ring.release %[[KEYS]]
+  // CHECK: kernel.ring.release %[[VALUES]]
+  varlen.attn %q, %q, %q, %cu, %cu outs(%out, %lse)
+      {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 3, ctas = 1, rings = 2>}
+      : (memref<?x8x64xbf16>, memref<?x8x64xbf16>, memref<?x8x64xbf16>, memref<?xi32>, memref<?xi32>, memref<?x8x64xbf16>, memref<8x?xf32>) -> ()
+  return
+}
+
 // A warpgroup without a row in use copies with the others, and takes no step.
 // CHECK-LABEL: @idle_warpgroups
 func.func @idle_warpgroups(%q: memref<?x8x64xbf16>, %cu: memref<?xi32>, %out: memref<?x8x64xbf16>, %lse: memref<8x?xf32>) {

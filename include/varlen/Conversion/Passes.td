@@ -149,12 +149,12 @@ def ConvertVarlenToKernel
     run, a kernel counts those that each tile visits, so that the longest is first.
 
     Rows that are read at a tile for its blocks are copied to shared memory before
-    these, rows of a block to a slot of a ring, `stages` - 1 - `slack` blocks ahead, and a
-    step's tiles are views of these. Rows of a tile that are used outside of its
+    these, rows of a block to a slot of a ring, or each read to one of its own, `stages` - 1 -
+    `slack` blocks ahead, and a step's tiles are views of these. Rows of a tile that are used outside of its
     blocks, and numbers of rows, go to registers. The loop over
     blocks becomes two: one over the blocks that the mask or the end of a sequence
-    cuts, whose steps have limits, and one over the others. With slack, a warpgroup that
-    has no row in use takes no step. Of queries `by_head`
+    cuts, whose steps have limits, and one over the others. With slack or several rings, a
+    warpgroup that has no row in use takes no step. Of queries `by_head`
     the blocks of one head follow those of another. `varlen.rows` becomes device
     memory.
 

@@ -79,7 +79,7 @@ ContractionTile getContractionTileTransposed(const CPUTarget &cpu);
 /// Tile sizes of one kernel on a GPU; the parameters of
 /// `#varlen.gpu_schedule`.
 struct GPUTiles {
-  int64_t warps, blockM, kvBlock, stages, ctas, slack = 0, lag = 0;
+  int64_t warps, blockM, kvBlock, stages, ctas, slack = 0, lag = 0, rings = 1;
   /// Of tiles of keys: whether dk and dv have a kernel each.
   bool apart = false;
 };
@@ -103,7 +103,7 @@ struct GPUTileNeeds {
 };
 
 /// Bytes of shared memory of a CTA: a tile and `stages` blocks, each in whole
-/// slabs of columns, and the mbarriers of these.
+/// slabs of columns, the mbarriers of these, and the number of an item.
 int64_t getSharedBytes(const GPUTiles &tiles, const GPUTileNeeds &needs);
 
 /// The tiles that suit; null if none fits in the shared memory of the chip.

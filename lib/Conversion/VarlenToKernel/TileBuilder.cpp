@@ -180,12 +180,14 @@ TileBuilder::decodeQueries(const TileEntry &entry) {
 // The pipeline
 //===----------------------------------------------------------------------===//
 
-void TileBuilder::emitFetch(const Pipeline &pipeline, Value i, bool masked) {
+void TileBuilder::emitFetch(const Pipeline &pipeline, unsigned number, Value i,
+                            bool masked) {
+  Value ring = pipeline.rings[number];
   emitIf(b, narrow.less(i, pipeline.total), [&] {
-    auto slot = kernel::RingAcquireOp::create(b, pipeline.ring, i);
-    pipeline.fetch(i, masked, slot.getResults());
+    auto slot = kernel::RingAcquireOp::create(b, ring, i);
+    pipeline.fetch(number, i, masked, slot.getResults());
   });
-  kernel::RingCommitOp::create(b, pipeline.ring);
+  kernel::RingCommitOp::create(b, ring);
 }
 
 void TileBuilder::emitPrefetch(const Pipeline &pipeline,
@@ -194,10 +196,12 @@ void TileBuilder::emitPrefetch(const Pipeline &pipeline,
   emitIf(
       b, narrow.less(narrow.constant(0), pipeline.total),
       [&] {
-        kernel::RingRestartOp::create(b, pipeline.ring);
+        for (Value ring : pipeline.rings)
+          kernel::RingRestartOp::create(b, ring);
         prologue();
         for (int64_t i = 0; i < getBlocksAhead(); ++i)
-          emitFetch(pipeline, narrow.constant(i), /*masked=*/true);
+          for (unsigned ring = 0; ring < pipeline.rings.size(); ++ring)
+            emitFetch(pipeline, ring, narrow.constant(i), /*masked=*/true);
       },
       [&] { gpu::BarrierOp::create(b); });
 }
@@ -210,7 +214,7 @@ Value TileBuilder::emitHasRows(const Tile &tile) {
   constexpr int64_t kThreads = 128;
   int64_t groups = schedule.getWarps() * 32 / kThreads;
   // Rows of a tile that are 16 for each warp follow each other.
-  if (schedule.getSlack() == 0 || groups < 2 ||
+  if ((schedule.getSlack() == 0 && schedule.getRings() == 1) || groups < 2 ||
       tileRows != 16 * schedule.getWarps())
     return {};
   Value thread = narrow.cast(gpu::ThreadIdOp::create(b, gpu::Dimension::x));
@@ -227,14 +231,24 @@ TileBuilder::State TileBuilder::emitStepLoop(const Pipeline &pipeline,
                                              bool masked, Value from, Value to,
                                              const State &state) {
   int64_t ahead = getBlocksAhead();
+  // Commits of all rings take turns.
+  int64_t younger =
+      std::min(static_cast<int64_t>(pipeline.rings.size()) * ahead,
+               schedule.getStages()) -
+      1;
   return llvm::to_vector(emitLoop(
       b, from, to, narrow.constant(1), state, [&](Value i, ValueRange carried) {
-        // In flight while the slot is waited for.
+        // In flight while the slots are waited for.
         pipeline.read(i, masked);
-        auto slot = kernel::RingWaitOp::create(b, pipeline.ring, i, ahead - 1);
-        emitFetch(pipeline, narrow.add(i, ahead), masked);
-        State result = pipeline.step(i, masked, slot.getResults(), carried);
-        kernel::RingReleaseOp::create(b, pipeline.ring, i);
+        SmallVector<Value> slots;
+        for (auto [number, ring] : llvm::enumerate(pipeline.rings)) {
+          auto slot = kernel::RingWaitOp::create(b, ring, i, younger);
+          llvm::append_range(slots, slot.getResults());
+          emitFetch(pipeline, number, narrow.add(i, ahead), masked);
+        }
+        State result = pipeline.step(i, masked, slots, carried);
+        for (Value ring : pipeline.rings)
+          kernel::RingReleaseOp::create(b, ring, i);
         return result;
       }));
 }

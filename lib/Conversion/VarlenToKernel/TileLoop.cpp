@@ -170,11 +170,19 @@ void TileLoopConverter::allocate() {
     for (MemRefType type : typesOf(read))
       shared[read].push_back(kernel::AllocOp::create(b, type));
   SmallVector<MemRefType> slot;
-  for (ReadOp read : blockReads)
+  auto addRing = [&] {
+    rings.push_back(kernel::RingOp::create(
+        b, kernel::RingType::get(b.getContext(), slot), schedule.getStages(),
+        schedule.getSlack(), schedule.getLag()));
+    slot.clear();
+  };
+  for (ReadOp read : blockReads) {
     llvm::append_range(slot, typesOf(read));
-  ring = kernel::RingOp::create(b, kernel::RingType::get(b.getContext(), slot),
-                                schedule.getStages(), schedule.getSlack(),
-                                schedule.getLag());
+    if (schedule.getRings() > 1)
+      addRing();
+  }
+  if (!slot.empty())
+    addRing();
 }
 
 //===----------------------------------------------------------------------===//
@@ -382,11 +390,14 @@ void TileLoopConverter::emitTile(Value entry) {
   for (ClearOp clear : loop.getBody()->getOps<ClearOp>())
     emitClear(clear);
   std::optional<Pipeline> pipeline;
-  auto fetch = [&](Value i, bool masked, ValueRange slot) {
+  auto fetch = [&](unsigned ring, Value i, bool masked, ValueRange slot) {
     BlockRows rows = getBlockRows(i, masked);
     Value used = ofQueries ? tile.sequence.kUsed : tile.sequence.qUsed;
     Value valid = rowsOfBlock(used, rows.first, blockSize, masked);
-    for (auto [number, read] : llvm::enumerate(blockReads))
+    MutableArrayRef<ReadOp> reads = blockReads;
+    if (rings.size() > 1)
+      reads = reads.slice(ring, 1);
+    for (auto [number, read] : llvm::enumerate(reads))
       kernel::CopyOp::create(
           b, read.getSource(),
           {rows.row, rows.head, rows.first, index.constant(1), valid},
@@ -403,7 +414,7 @@ void TileLoopConverter::emitTile(Value entry) {
     readTileRanges();
     visited = getBlocks(dropHiddenBlocks(met), blockSize);
     Value heads = ofQueries ? narrow.constant(1) : narrow.cast(group);
-    pipeline.emplace(Pipeline{ring, narrow.mul(visited.masked, heads),
+    pipeline.emplace(Pipeline{rings, narrow.mul(visited.masked, heads),
                               narrow.mul(visited.total, heads),
                               emitHasRows(tile), fetch, read, meet});
     emitPrefetch(*pipeline, [&] {

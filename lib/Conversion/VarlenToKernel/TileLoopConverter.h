@@ -162,7 +162,8 @@ private:
   /// Reads of rows to shared memory, at the tile and at a block.
   SmallVector<ReadOp> tileReads, blockReads;
 
-  Value ring;
+  /// One for all reads at a block, or one for each.
+  SmallVector<Value> rings;
   DenseMap<Operation *, SmallVector<Value>> shared;
   /// The tile, decoded again behind its loops: registers are scarce in them.
   Tile tile;

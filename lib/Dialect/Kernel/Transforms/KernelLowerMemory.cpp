@@ -74,12 +74,15 @@ private:
   Value base(OpBuilder &b);
   Value view(ImplicitLocOpBuilder &b, MemRefType tile, Value offset);
   void lowerAllocs(bool ofTiles);
-  void lowerRing(RingOp ring);
+  SmallVector<int64_t> allocateSlots(RingOp ring);
+  void lowerRing(RingOp ring, ArrayRef<int64_t> offsets);
   std::unique_ptr<RingProtocol> createProtocol(RingOp ring);
   SmallVector<Value> slot(ImplicitLocOpBuilder &b, RingOp ring, Value i,
                           ArrayRef<int64_t> offsets);
 
   RingUse use;
+  /// Whether there are several.
+  bool hasRings = false;
   bool hasMBarriers;
   int64_t bytes = 0;
   Value dynamic;
@@ -131,12 +134,16 @@ SmallVector<Value> SharedMemory::slot(ImplicitLocOpBuilder &b, RingOp ring,
   return memory;
 }
 
-void SharedMemory::lowerRing(RingOp ring) {
-  // All stages of a tile of the slot lie one after the other.
+/// All stages of a tile of the slot lie one after the other.
+SmallVector<int64_t> SharedMemory::allocateSlots(RingOp ring) {
   SmallVector<int64_t> offsets;
   for (MemRefType tile : ring.getRing().getType().getSlot())
     offsets.push_back(
         allocate(kTileAlignment, getBytes(tile), ring.getStages()));
+  return offsets;
+}
+
+void SharedMemory::lowerRing(RingOp ring, ArrayRef<int64_t> offsets) {
   std::unique_ptr<RingProtocol> protocol = createProtocol(ring);
   protocol->lower(ring);
   // An operation finds the others of its slot.
@@ -161,7 +168,7 @@ void SharedMemory::lowerRing(RingOp ring) {
 
 std::unique_ptr<RingProtocol> SharedMemory::createProtocol(RingOp ring) {
   // What goes through registers does not say when it has arrived.
-  if (ring.getSlack() == 0 || !hasMBarriers || !use.allAsync ||
+  if ((ring.getSlack() == 0 && !hasRings) || !hasMBarriers || !use.allAsync ||
       !use.kernel.getKnownBlockSize())
     return createBarrierProtocol(use);
   int64_t size = kSlotMBarrierBytes * ring.getStages();
@@ -193,9 +200,12 @@ int64_t SharedMemory::lower() {
   // Their users go with them, the next of a walk among these.
   SmallVector<RingOp> rings;
   use.kernel.walk([&](RingOp ring) { rings.push_back(ring); });
-  for (RingOp ring : rings)
-    lowerRing(ring);
-  // Behind what begins where tiles do.
+  hasRings = rings.size() > 1;
+  // What does not begin where tiles do comes behind all of them.
+  auto offsets = llvm::map_to_vector(
+      rings, [&](RingOp ring) { return allocateSlots(ring); });
+  for (auto [ring, offsets] : llvm::zip_equal(rings, offsets))
+    lowerRing(ring, offsets);
   lowerAllocs(/*ofTiles=*/false);
   return bytes;
 }

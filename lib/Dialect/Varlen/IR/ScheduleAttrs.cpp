@@ -158,7 +158,8 @@ static LogicalResult verifyTileRows(EmitError error, StringRef name,
 LogicalResult GPUScheduleAttr::verify(EmitError error, int64_t warps,
                                       int64_t blockM, int64_t kvBlock,
                                       int64_t stages, int64_t ctas,
-                                      int64_t slack, int64_t lag) {
+                                      int64_t slack, int64_t lag,
+                                      int64_t rings) {
   if (failed(verifyRange(error, "warps", warps, 1, kMaxWarps)))
     return failure();
   // A product takes 16 rows of one side and contracts over 16 of the other.
@@ -175,7 +176,8 @@ LogicalResult GPUScheduleAttr::verify(EmitError error, int64_t warps,
   // One block is read and one is fetched.
   if (failed(verifyRange(error, "stages", stages, 2, kMaxStages)) ||
       failed(verifyRange(error, "slack", slack, 0, stages - 2)) ||
-      failed(verifyRange(error, "lag", lag, 0, std::min<int64_t>(slack, 1))))
+      failed(verifyRange(error, "lag", lag, 0, std::min<int64_t>(slack, 1))) ||
+      failed(verifyRange(error, "rings", rings, 1, 2 - lag)))
     return failure();
   return verifyRange(error, "ctas", ctas, 1, kMaxCTAs);
 }

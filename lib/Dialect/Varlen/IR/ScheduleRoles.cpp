@@ -70,10 +70,10 @@ static GPUScheduleAttr getStatisticsSchedule(GPUScheduleAttr dq) {
   int64_t warps = dq.getBlockM() / kFragment;
   if (warps > kMaxWarps)
     return dq;
-  int64_t ctas = std::min(kMaxCTAs, kMultiprocessorWarps / warps);
-  return GPUScheduleAttr::get(dq.getContext(), warps, dq.getBlockM(),
-                              dq.getKvBlock(), dq.getStages(), ctas,
-                              dq.getSlack(), dq.getLag());
+  GPUTiles tiles = dq.getTiles();
+  tiles.warps = warps;
+  tiles.ctas = std::min(kMaxCTAs, kMultiprocessorWarps / warps);
+  return GPUScheduleAttr::get(dq.getContext(), tiles);
 }
 
 SmallVector<Role> GPUGradScheduleAttr::getRoles(Operation *operation) const {

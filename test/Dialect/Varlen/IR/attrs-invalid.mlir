@@ -122,6 +122,16 @@ module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 
 
 // -----
 
+// expected-error @below {{expected rings from 1 to 2, got 3}}
+module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2, rings = 3>} {}
+
+// -----
+
+// expected-error @below {{expected rings from 1 to 1, got 2}}
+module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 3, ctas = 2, slack = 1, lag = 1, rings = 2>} {}
+
+// -----
+
 // expected-error @below {{expected ctas from 1 to 32, got 0}}
 module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 0>} {}
 

@@ -50,6 +50,8 @@ func.func private @gpu() attributes {s = #varlen.gpu_schedule<warps = 4, block_m
 func.func private @slack() attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 3, ctas = 2, slack = 1>}
 // CHECK: #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 4, ctas = 2, slack = 2, lag = 1>
 func.func private @lag() attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 4, ctas = 2, slack = 2, lag = 1>}
+// CHECK: #varlen.gpu_schedule<warps = 8, block_m = 128, kv_block = 64, stages = 2, ctas = 1, rings = 2>
+func.func private @rings() attributes {s = #varlen.gpu_schedule<warps = 8, block_m = 128, kv_block = 64, stages = 2, ctas = 1, rings = 2>}
 
 // CHECK: #varlen.gpu_grad_schedule<dq = <warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2>, dk = <warps = 2, block_m = 16, kv_block = 32, stages = 2, ctas = 1>>
 func.func private @gpu_grad() attributes {s = #varlen.gpu_grad_schedule<

@@ -12,9 +12,9 @@ func.func @cpu_schedule(%q: tensor<?x4x64xbf16>, %cu: tensor<?xi32>) {
 
 // -----
 
-// 64 rows of q, and 2 blocks of 512 keys and values.
+// 64 rows of q, 2 blocks of 512 keys and values, and the number of an item.
 func.func @shared_memory(%q: tensor<?x4x64xbf16>, %cu: tensor<?xi32>) {
-  // expected-error @below {{'varlen.attn' op expected tiles that take at most 101376 bytes of shared memory of sm_86, got 270336 bytes of #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 512, stages = 2, ctas = 1>}}
+  // expected-error @below {{'varlen.attn' op expected tiles that take at most 101376 bytes of shared memory of sm_86, got 270344 bytes of #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 512, stages = 2, ctas = 1>}}
   %out, %lse = varlen.attn %q, %q, %q, %cu, %cu {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 512, stages = 2, ctas = 1>}
       : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xbf16>, tensor<4x?xf32>)
   return
@@ -25,7 +25,7 @@ func.func @shared_memory(%q: tensor<?x4x64xbf16>, %cu: tensor<?xi32>) {
 // A tile of dq has q and dout in shared memory: 128 * (64 + 64) elements beside
 // two blocks of 256 keys and values.
 func.func @shared_memory_dq(%q: tensor<?x4x64xbf16>, %cu: tensor<?xi32>, %lse: tensor<4x?xf32>) {
-  // expected-error @below {{op expected tiles that take at most 101376 bytes of shared memory of sm_86, got 163840 bytes of #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 256,}}
+  // expected-error @below {{op expected tiles that take at most 101376 bytes of shared memory of sm_86, got 163848 bytes of #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 256,}}
   %dq, %dk, %dv = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu {varlen.schedule = #varlen.gpu_grad_schedule<
         dq = <warps = 4, block_m = 128, kv_block = 256, stages = 2, ctas = 1>,
         dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 1>>}
@@ -38,7 +38,7 @@ func.func @shared_memory_dq(%q: tensor<?x4x64xbf16>, %cu: tensor<?xi32>, %lse: t
 
 // A tile of dk has k and v.
 func.func @shared_memory_dk(%q: tensor<?x4x64xbf16>, %cu: tensor<?xi32>, %lse: tensor<4x?xf32>) {
-  // expected-error @below {{op expected tiles that take at most 101376 bytes of shared memory of sm_86, got 114688 bytes of #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 192,}}
+  // expected-error @below {{op expected tiles that take at most 101376 bytes of shared memory of sm_86, got 114696 bytes of #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 192,}}
   %dq, %dk, %dv = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu {varlen.schedule = #varlen.gpu_grad_schedule<
         dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 1>,
         dk = <warps = 4, block_m = 128, kv_block = 192, stages = 2, ctas = 1>>}
@@ -51,7 +51,7 @@ func.func @shared_memory_dk(%q: tensor<?x4x64xbf16>, %cu: tensor<?xi32>, %lse: t
 
 // One of dv alone has k only.
 func.func @shared_memory_dv(%q: tensor<?x4x64xbf16>, %cu: tensor<?xi32>, %lse: tensor<4x?xf32>) {
-  // expected-error @below {{op expected tiles that take at most 101376 bytes of shared memory of sm_86, got 106496 bytes of #varlen.gpu_schedule<warps = 4, block_m = 192, kv_block = 64,}}
+  // expected-error @below {{op expected tiles that take at most 101376 bytes of shared memory of sm_86, got 106504 bytes of #varlen.gpu_schedule<warps = 4, block_m = 192, kv_block = 64,}}
   %dq, %dk, %dv = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu {varlen.schedule = #varlen.gpu_grad_schedule<
         dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 1>,
         dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 1>,

@@ -105,6 +105,9 @@ def Kernel_RingOp : Kernel_Op<"ring", [MemoryEffects<[MemAlloc]>]> {
     it is full and one that says it is empty. The multiplications of one
     warpgroup then run beside the exponentials of another.
 
+    So have the slots of a kernel with several rings, of which a slot of one can be
+    released while those of another are read. Commits of all rings count as younger.
+
     With a `lag` of 1, at most the slack, `kernel-defer-contract` may have a slot read,
     and released, in the iteration after that of its wait.
 

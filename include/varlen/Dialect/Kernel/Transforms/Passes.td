@@ -193,6 +193,42 @@ def KernelDeferContract : Kernel_Pass<"kernel-defer-contract"> {
     Statistic<"numDeferred", "deferred", "Loops whose contractions are deferred">];
 }
 
+def KernelPlaceWaits : Kernel_Pass<"kernel-place-waits"> {
+  let summary = "Slots of several rings from their first use to their last";
+  let description = [{
+    In a block that waits for slots of several rings, each `kernel.ring.wait` goes to the
+    first use of its slot, with what is fetched to its ring behind it, and the
+    `kernel.ring.release` behind the last use. So a slot of keys is free for others
+    while the products with the values run, and one of values while scores are
+    computed: two blocks of room are as good as three in one ring.
+
+    *Requires*: the protocol of `kernel.ring`.
+    *Guarantees*: the order of operations on each ring; of different rings, the waits
+    and commits have the order of their first uses.
+    *Numerics*: none.
+
+    ```mlir
+    %k = kernel.ring.wait %keys[%i] younger 1 : ...
+    %v = kernel.ring.wait %values[%i] younger 1 : ...
+    %s = kernel.contract %q, %k, %zero k(64) : ...
+    %o = kernel.contract %p, %v, %acc k(64) {b_t} : ...
+    kernel.ring.release %keys[%i] : ...
+    kernel.ring.release %values[%i] : ...
+    ```
+    becomes
+    ```mlir
+    %k = kernel.ring.wait %keys[%i] younger 1 : ...
+    %s = kernel.contract %q, %k, %zero k(64) : ...
+    kernel.ring.release %keys[%i] : ...
+    %v = kernel.ring.wait %values[%i] younger 1 : ...
+    %o = kernel.contract %p, %v, %acc k(64) {b_t} : ...
+    kernel.ring.release %values[%i] : ...
+    ```
+  }];
+  let statistics = [
+    Statistic<"numPlaced", "placed", "Waits moved to the first use of their slot">];
+}
+
 def KernelSplitContract : Kernel_Pass<"kernel-split-contract"> {
   let summary = "Contractions to an early start and a late wait";
   let description = [{
@@ -294,8 +330,8 @@ def KernelLowerMemory : Pass<"kernel-lower-memory", "::mlir::ModuleOp"> {
     cost nothing. In a kernel with `wgmma`, which reads shared memory through another
     proxy, threads fence what they have written before that barrier.
 
-    With `mbarriers`, a slot of a ring that has slack and is filled by `cp.async` alone has
-    two mbarriers instead: each thread's copies arrive at the first, which a wait
+    With `mbarriers`, a slot of a ring that has slack, or is not the kernel's only one, and is
+    filled by `cp.async` alone has two mbarriers instead: each thread's copies arrive at the first, which a wait
     waits for, and each warp that releases the slot at the second, which an
     acquire waits for.
 
@@ -330,7 +366,8 @@ def KernelLowerMemory : Pass<"kernel-lower-memory", "::mlir::ModuleOp"> {
     Option<"sharedBytes", "shared-bytes", "int64_t", "232448",
            "Bytes of shared memory that a CTA can have">,
     Option<"mbarriers", "mbarriers", "bool", "false",
-           "Rings with slack have mbarriers, for which the target can wait">];
+           "Rings with slack, and several rings, have mbarriers, for which the target can "
+           "wait">];
   let statistics = [
     Statistic<"numAsync", "async", "Copies by cp.async">,
     Statistic<"numSynchronous", "synchronous", "Copies through registers">];

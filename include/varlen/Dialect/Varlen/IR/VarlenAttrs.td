@@ -202,7 +202,9 @@ def Varlen_GPUScheduleAttr : Varlen_Attr<"GPUSchedule", "gpu_schedule", [
     fetched. `ctas` CTAs share a multiprocessor. With a `slack`, warps of a CTA may be
     as many blocks apart; as many stages fewer are fetched ahead. With a `lag` of 1, at
     most the slack, a block is multiplied into the accumulators while the exponentials
-    of the next one are computed.
+    of the next one are computed. With 2 `rings` the rows of a block that are of one
+    kind, as its keys or its values, have slots of their own, which can be free while
+    the others are read; a schedule with a lag has 1.
 
     ```mlir
     #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2>
@@ -215,21 +217,22 @@ def Varlen_GPUScheduleAttr : Varlen_Attr<"GPUSchedule", "gpu_schedule", [
     AttrParameter<"int64_t", "kv blocks in shared memory">:$stages,
     AttrParameter<"int64_t", "CTAs on a multiprocessor">:$ctas,
     DefaultValuedParameter<"int64_t", "0", "blocks that warps may be apart">:$slack,
-    DefaultValuedParameter<"int64_t", "0", "blocks that accumulators are behind">:$lag);
+    DefaultValuedParameter<"int64_t", "0", "blocks that accumulators are behind">:$lag,
+    DefaultValuedParameter<"int64_t", "1", "rings of slots">:$rings);
   let assemblyFormat = [{
     `<` `warps` `=` $warps `,` `block_m` `=` $blockM `,` `kv_block` `=` $kvBlock
-    `,` `stages` `=` $stages `,` `ctas` `=` $ctas (`,` `slack` `=` $slack^)?
-    (`,` `lag` `=` $lag^)? `>`
+    `,` `stages` `=` $stages `,` `ctas` `=` $ctas
+    (`,` struct($slack, $lag, $rings)^)? `>`
   }];
   let genVerifyDecl = 1;
   let builders = [AttrBuilder<(ins "const ::mlir::varlen::GPUTiles &":$tiles), [{
     return $_get($_ctxt, tiles.warps, tiles.blockM, tiles.kvBlock, tiles.stages,
-                 tiles.ctas, tiles.slack, tiles.lag);
+                 tiles.ctas, tiles.slack, tiles.lag, tiles.rings);
   }]>];
   let extraClassDeclaration = [{
     ::mlir::varlen::GPUTiles getTiles() const {
       return {getWarps(), getBlockM(), getKvBlock(), getStages(),
-              getCtas(),  getSlack(),  getLag()};
+              getCtas(),  getSlack(),  getLag(),     getRings()};
     }
   }];
 }
