@@ -87,9 +87,10 @@ static constexpr Row dkTableF32[] = {
 // own leave room. Tiles of 192 rows waste too much beside a window, and at the
 // diagonal of short sequences with head_dim 64.
 static constexpr Row attnTableWgmma[] = {
-    {64, 0, {12, 192, 128, 3, 1, 1}},      {64, 2, {4, 64, 128, 2, 3}},
-    {128, 1, {12, 192, 96, 3, 1, 1, 1}},   {128, 2, {4, 64, 48, 2, 3}},
-    {256, 1, {8, 128, 80, 2, 1, 0, 0, 2}}, {256, 2, {4, 64, 32, 2, 2}},
+    {64, 0, {12, 192, 128, 3, 1, 1}}, {64, 1, {4, 64, 128, 2, 3}},
+    {64, 2, {4, 64, 64, 2, 4}},       {128, 1, {12, 192, 96, 3, 1, 1, 1}},
+    {128, 2, {4, 64, 48, 2, 3}},      {256, 1, {8, 128, 80, 2, 1, 0, 0, 2}},
+    {256, 2, {4, 64, 32, 2, 2}},
 };
 static constexpr Row dqTableWgmma[] = {
     {64, 2, {4, 64, 64, 2, 3}},
