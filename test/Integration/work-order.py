@@ -135,10 +135,11 @@ def count_blocks(case, captures, s, own, other, of_keys):
     return numpy.max(numpy.array(counts), axis=0) if length else numpy.array([], int)
 
 
-# What lists are made in, in the order in which it is allocated.
+# What lists are made in, in the order in which it is allocated; behind the count of a list
+# there is a counter for each loop over it.
 MEMORY = {
-    "list": "memref<?x2xi32>", "count": "memref<1xi64>", "table": "memref<2x3x?xi64>",
-    "weights": "memref<?xi32>",
+    "list": r"memref<\?x2xi32>", "count": r"memref<\dxi64>", "table": r"memref<2x3x\?xi64>",
+    "weights": r"memref<\?xi32>",
 }  # fmt: skip
 
 
@@ -162,9 +163,9 @@ def list_kernels(text):
             text = re.sub(rf"^    gpu.func @{kernel}\(.*?^    }}\n", "", text, flags=re.M | re.S)
             text = re.sub(rf"^ *gpu.launch_func +@kernels::@{kernel} .*\n", "", text, flags=re.M)
     arguments = ""
-    for name, type in MEMORY.items():
-        made = re.findall(rf"(%\w+) = memref.alloc\(.*\) : {re.escape(type)}\n", text)
-        for n, value in enumerate(made):
+    for name, pattern in MEMORY.items():
+        made = re.findall(rf"(%\w+) = memref.alloc\(.*\) : ({pattern})\n", text)
+        for n, (value, type) in enumerate(made):
             text = re.sub(
                 rf"^ *({value} = memref.alloc|memref.dealloc {value} ).*\n", "", text, flags=re.M
             )
@@ -175,7 +176,7 @@ def list_kernels(text):
     return re.sub(r"\) (?=\{\n)", f"{arguments}) ", text, count=1), kinds
 
 
-def inputs_of(case, captures, gradients):
+def inputs_of(case, captures, gradients, text):
     """Of the lists as well, more than they need: without weights a list has no memory for
     them, and inputs that no argument has are none."""
     rows, bound = sum(case.lengths) + case.past, 999
@@ -189,7 +190,8 @@ def inputs_of(case, captures, gradients):
     made["cu_seqlens_q"] = numpy.cumsum([0, *case.lengths], dtype=numpy.int32)
     for n in range(1 + gradients):
         made[f"list_{n}"] = numpy.full((bound, 2), -1, numpy.int32)
-        made[f"count_{n}"] = numpy.zeros(1, numpy.int64)
+        counts = re.search(rf"%count_{n}: memref<(\d)xi64>", text)
+        made[f"count_{n}"] = numpy.full(int(counts[1]), -1, numpy.int64)
         made[f"table_{n}"] = numpy.zeros((2, 3, len(case.lengths) + 1), numpy.int64)
         made[f"weights_{n}"] = numpy.full(bound, -1, numpy.int32)
     return made | captures
@@ -218,6 +220,8 @@ def check(case, captures, kind, entries, count, weights):
         order = sorted(range(tiles), key=lambda t: (-found[t], t if of_keys else -t))
         expected.append((-found.max(initial=0), s, order))
     wanted = [(s, tile) for _, s, order in sorted(expected) for tile in order]
+    if count[1:].any():
+        problems.append(f"wanted counters at 0, got {count[1:]}")
     listed = [tuple(entry) for entry in entries[: count[0]]]
     if listed != wanted:
         problems.append(f"wanted the order {wanted}, got {listed}")
@@ -242,7 +246,7 @@ def main():
                 dtype="bf16", heads=case.heads, kv_heads=case.kv_heads, head_dim=64,
                 score=case.score, same_cu=True, buffers=True, **options,
             ))  # fmt: skip
-            inputs = inputs_of(case, captures, gradients)
+            inputs = inputs_of(case, captures, gradients, text)
             inputs = {name: array for name, array in inputs.items() if f'"{name}"' in text}
             results = varlen.run(text, inputs, device=f"sim:{CHIP}", sim_runs=2)
             for n, kind in enumerate(kinds):
