@@ -58,8 +58,8 @@ protected:
   using State = SmallVector<Value>;
   /// The copies of iteration i to its slot of a ring. It is past the masked
   /// iterations, or may be among them.
-  using Fetch =
-      function_ref<void(unsigned ring, Value i, bool masked, ValueRange slot)>;
+  using Fetch = function_ref<void(unsigned number, Value i, bool masked,
+                                  ValueRange slot)>;
   /// Starts what the step of iteration i reads of no slot.
   using Read = function_ref<void(Value i, bool masked)>;
   /// The step of iteration i on its slots.
@@ -93,8 +93,9 @@ protected:
   /// How many rows of the block at `start` are in use, of `used` or, if it is
   /// not masked, all: it may be more than the block has.
   Value rowsOfBlock(Value used, Value start, int64_t size, bool masked);
-  /// Fetches the slot of a ring for iteration i, if there is one.
-  void emitFetch(const Pipeline &pipeline, unsigned ring, Value i, bool masked);
+  /// Fetches the slot of ring `number` for iteration i, if there is one.
+  void emitFetch(const Pipeline &pipeline, unsigned number, Value i,
+                 bool masked);
   /// Starts the pipeline of a tile: `prologue` copies what all steps read.
   void emitPrefetch(const Pipeline &pipeline, function_ref<void()> prologue);
   State emitSteps(const Pipeline &pipeline, State state);

@@ -390,18 +390,18 @@ void TileLoopConverter::emitTile(Value entry) {
   for (ClearOp clear : loop.getBody()->getOps<ClearOp>())
     emitClear(clear);
   std::optional<Pipeline> pipeline;
-  auto fetch = [&](unsigned ring, Value i, bool masked, ValueRange slot) {
+  auto fetch = [&](unsigned number, Value i, bool masked, ValueRange slot) {
     BlockRows rows = getBlockRows(i, masked);
     Value used = ofQueries ? tile.sequence.kUsed : tile.sequence.qUsed;
     Value valid = rowsOfBlock(used, rows.first, blockSize, masked);
     MutableArrayRef<ReadOp> reads = blockReads;
     if (rings.size() > 1)
-      reads = reads.slice(ring, 1);
-    for (auto [number, read] : llvm::enumerate(reads))
+      reads = reads.slice(number, 1);
+    for (auto [place, read] : llvm::enumerate(reads))
       kernel::CopyOp::create(
           b, read.getSource(),
           {rows.row, rows.head, rows.first, index.constant(1), valid},
-          ofSlot(slot, number));
+          ofSlot(slot, place));
   };
   auto read = [&](Value i, bool masked) {
     if (readsEarly())

@@ -99,12 +99,17 @@ module attributes {gpu.container_module} {
     // CHECK-LABEL: gpu.func @rings
     // CHECK: memref.view %{{.*}}[%c32768][] : {{.*}} to memref<4xi64,
     // CHECK: memref.view %{{.*}}[%c32800][] : {{.*}} to memref<4xi64,
+    // CHECK: gpu.barrier
+    // CHECK-NOT: gpu.barrier
     // CHECK-COUNT-2: nvvm.mbarrier.try_wait
+    // CHECK-NOT: gpu.barrier
     // BARRIER-LABEL: gpu.func @rings
     // BARRIER-COUNT-2: gpu.barrier
     gpu.func @rings(%i: i32) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
       %keys = kernel.ring stages(2) : !ring
       %values = kernel.ring stages(2) : !ring
+      kernel.ring.restart %keys : !ring
+      kernel.ring.restart %values : !ring
       %k = kernel.ring.wait %keys[%i] younger 1 : !ring
       %v = kernel.ring.wait %values[%i] younger 1 : !ring
       "test.use"(%k, %v) : (!tile, !tile) -> ()

@@ -163,7 +163,9 @@ void MBarrierProtocol::lower(RingRestartOp restart) {
         NVVM::MBarrierInvalOp::create(b, address(b, kind, stage));
     emitInit(b);
   });
-  gpu::BarrierOp::create(b);
+  // One for all rings that are restarted in a row.
+  if (!isa_and_present<RingRestartOp>(restart->getNextNode()))
+    gpu::BarrierOp::create(b);
 }
 
 void MBarrierProtocol::emitPass(ImplicitLocOpBuilder &b, Kind kind, Value i,
