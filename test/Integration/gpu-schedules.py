@@ -53,8 +53,8 @@ CASES = (
 )
 
 # What is read once an item: how many there are, where the next one is counted. A pair, which a
-# step of 336 products of f32 reads once. And what wgmma leaves kernels at head_dim 128, where smaller blocks spill less and are slower
-# (docs/notes/gpu-kernels.md).
+# step of 336 products of f32 reads once. And what wgmma leaves kernels at head_dim 128, where
+# smaller blocks spill less and are slower (docs/notes/gpu-kernels.md).
 SPILLS = {
     ("f32", "sm_80", 224, "full"): {"spills 8 bytes of registers in f_attn"},
     ("f32", "sm_80", 224, "window = (512, 64)"): {"spills 8 bytes of registers in f_attn"},

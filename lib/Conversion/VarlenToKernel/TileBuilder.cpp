@@ -206,10 +206,6 @@ void TileBuilder::emitPrefetch(const Pipeline &pipeline,
       [&] { gpu::BarrierOp::create(b); });
 }
 
-void TileBuilder::emitTake() {
-  kernel::TakeOp::create(b, counters, counter, taken);
-}
-
 Value TileBuilder::emitHasRows(const Tile &tile) {
   constexpr int64_t kThreads = 128;
   int64_t groups = schedule.getWarps() * 32 / kThreads;
@@ -291,7 +287,6 @@ void TileBuilder::emitItems(Value block, Value grid, Value count,
 }
 
 LogicalResult TileBuilder::emitPersistent(const GPUWorkTiles &work,
-                                          int64_t number,
                                           function_ref<void()> prepare,
                                           function_ref<void(Value)> emitTile) {
   FailureOr<func::FuncOp> multiprocessors = getRuntimeFunction(
@@ -304,19 +299,10 @@ LogicalResult TileBuilder::emitPersistent(const GPUWorkTiles &work,
   Value entries = b.createOrFold<memref::DimOp>(work.list, index.constant(0));
   Value blocks = index.min(index.mul(processors, schedule.getCtas()),
                            index.mul(entries, batch.getKvHeads()));
-  auto numbers = MemRefType::get(
-      {1}, cast<MemRefType>(work.count.getType()).getElementType(), AffineMap(),
-      gpu::AddressSpaceAttr::get(b.getContext(),
-                                 gpu::GPUDialect::getWorkgroupAddressSpace()));
   // Entries have 32 bits, as no memory has room for the rows of more.
   emitLaunch(b, getKernelName(loop), index.max(blocks, index.constant(1)),
              schedule.getWarps() * 32, [&](Value block, Value grid, Value) {
                prepare();
-               if (!loop.getBody()->getOps<ForBlocksOp>().empty()) {
-                 counters = work.count;
-                 counter = index.constant(1 + number);
-                 taken = kernel::AllocOp::create(b, numbers);
-               }
                Value count =
                    index.mul(index.load(work.count, index.constant(0)),
                              batch.getKvHeads());

@@ -105,16 +105,14 @@ protected:
   /// Whether the warpgroup of the calling thread has a row in use of the tile;
   /// null if all wait for each other in any case.
   Value emitHasRows(const Tile &tile);
-  /// Takes the item behind this one, between its blocks and what it writes.
-  void emitTake();
   /// The items of a CTA, of `count`. Those that meet blocks differ in length,
   /// in no order that a CTA could count on: each CTA takes the next one when it
   /// is through. The others are of one length: every `grid`-th.
   void emitItems(Value block, Value grid, Value count,
                  function_ref<void(Value)> emitTile);
-  /// The kernel of the loop with that number over the list: `prepare` emits
-  /// what comes before all tiles, `emitTile` the work of an entry.
-  LogicalResult emitPersistent(const GPUWorkTiles &work, int64_t number,
+  /// The kernel: `prepare` emits what comes before all tiles, `emitTile` the
+  /// work of an entry.
+  LogicalResult emitPersistent(const GPUWorkTiles &work,
                                function_ref<void()> prepare,
                                function_ref<void(Value)> emitTile);
   /// So many values, of i32 unless `type` is another, of `extent` rows (dim 0)
@@ -137,9 +135,8 @@ protected:
   GPUScheduleAttr schedule;
   ImplicitLocOpBuilder &b;
   IndexBuilder index, narrow;
-  /// Where items are taken, and the one taken last; null if no tile meets
-  /// blocks.
-  Value counters, counter, taken;
+  /// The item taken last, in shared memory; null if no tile meets blocks.
+  Value taken;
   /// Rows of a tile.
   int64_t tileRows;
   BatchOp batch;

@@ -183,6 +183,10 @@ void TileLoopConverter::allocate() {
   }
   if (!slot.empty())
     addRing();
+  auto space = gpu::AddressSpaceAttr::get(
+      b.getContext(), gpu::GPUDialect::getWorkgroupAddressSpace());
+  taken = kernel::AllocOp::create(
+      b, MemRefType::get({1}, b.getI64Type(), AffineMap(), space));
 }
 
 //===----------------------------------------------------------------------===//
@@ -449,7 +453,9 @@ void TileLoopConverter::emitTile(Value entry) {
                 return map.lookup(value);
               });
           map.map(blocks.getResults(), emitSteps(*pipeline, state));
-          emitTake();
+          // What the tile writes hides the latency.
+          kernel::TakeOp::create(b, context.work.count,
+                                 index.constant(1 + context.number), taken);
           tile = decode(decodeEntry(context.work, entry)).first;
         })
         .Default([&](Operation *other) { b.clone(*other, map); });
@@ -457,7 +463,7 @@ void TileLoopConverter::emitTile(Value entry) {
 
 LogicalResult TileLoopConverter::emit() {
   return emitPersistent(
-      context.work, context.number,
+      context.work,
       [&] {
         if (blocks)
           allocate();

@@ -57,6 +57,12 @@ private:
   void emitScratch(RowsOp rows);
   LogicalResult convert(ForTilesOp loop, const GPUBatch &geometry);
   const GPUWorkTiles &getList(TileType type);
+  /// How many of the first loops, so many, are over tiles of a type.
+  int64_t countLoops(TileType type, size_t first) {
+    return llvm::count_if(
+        ArrayRef(found.loops).take_front(first),
+        [&](ForTilesOp loop) { return loop.getTileType() == type; });
+  }
 
   const BatchLoops &found;
   BatchOp batch;
@@ -120,8 +126,7 @@ const GPUWorkTiles &BatchConverter::getList(TileType type) {
 FailureOr<GPUWorkTiles> BatchConverter::emitList(TileType type,
                                                  const GPUBatch &geometry) {
   const GPUWorkTiles *checked = lists.empty() ? nullptr : &lists.front().second;
-  int64_t loops = llvm::count_if(
-      found.loops, [&](ForTilesOp loop) { return loop.getTileType() == type; });
+  int64_t loops = countLoops(type, found.loops.size());
   for (ForTilesOp loop : found.loops) {
     if (loop.getTileType() != type)
       continue;
@@ -187,10 +192,9 @@ void BatchConverter::emitScratch(RowsOp rows) {
 LogicalResult BatchConverter::convert(ForTilesOp loop,
                                       const GPUBatch &geometry) {
   TileType type = loop.getTileType();
-  int64_t number = llvm::count_if(
-      llvm::make_range(found.loops.begin(), llvm::find(found.loops, loop)),
-      [&](ForTilesOp before) { return before.getTileType() == type; });
-  TileLoopContext context{geometry, getList(type), number, scratch};
+  size_t place = llvm::find(found.loops, loop) - found.loops.begin();
+  TileLoopContext context{geometry, getList(type), countLoops(type, place),
+                          scratch};
   if (type.getAxis() == Axis::Heads)
     return convertHeadSums(b, loop, context);
   return convertTileLoop(b, loop, getSchedule(loop), context);
