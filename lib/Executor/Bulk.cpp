@@ -13,8 +13,6 @@
 
 #include "Bulk.h"
 
-#include "Atomics.h"
-
 #include <cstring>
 
 using namespace varlen::executor;
@@ -134,21 +132,10 @@ private:
 struct BulkStore final : AsyncJob {
   SharedSpan from;
   char *dst = nullptr;
-  bool reduce = false;
-  uint32_t op = 0, type = 0;
 
 private:
   void perform() override {
-    const char *src = from.block->shared + from.offset;
-    if (!reduce)
-      memcpy(dst, src, from.bytes);
-    else
-      for (uint32_t at = 0, step = atomicBytes(type); at < from.bytes;
-           at += step) {
-        uint64_t value = 0;
-        memcpy(&value, src + at, step);
-        atomicApply(dst + at, op, type, value);
-      }
+    memcpy(dst, from.block->shared + from.offset, from.bytes);
     endSharedRead(from);
   }
 };
@@ -224,39 +211,21 @@ void varlen_sim_bulk_copy_cluster(void *dst, const void *src, void *mbarrier,
            mbarrier, bytes, &from, site);
 }
 
-static void store(void *dst, const void *src, uint32_t bytes, bool reduce,
-                  uint32_t op, uint32_t type, uint32_t site) {
+void varlen_sim_bulk_store(void *dst, const void *src, uint32_t bytes,
+                           uint32_t site) {
   begin(site);
   Block &block = *worker->current->block;
   auto job = std::make_shared<BulkStore>();
   job->slot = newSlot(*block.cluster);
   job->from = {&block, 0, bytes, job->slot};
   job->dst = static_cast<char *>(dst);
-  job->reduce = reduce;
-  job->op = op;
-  job->type = type;
   if (!checkBulk(dst, src, bytes, site) ||
       !checkGlobal(dst, bytes, "bulk store", site) ||
       !sharedOffset(block, src, bytes, site, job->from.offset))
     return;
   beginSharedRead(job->from, site);
-  traceCopy(reduce ? "cp.reduce.async.bulk" : "cp.async.bulk store", bytes,
-            site);
+  traceCopy("cp.async.bulk store", bytes, site);
   submitStore(std::move(job));
-}
-
-void varlen_sim_bulk_store(void *dst, const void *src, uint32_t bytes,
-                           uint32_t site) {
-  store(dst, src, bytes, false, 0, 0, site);
-}
-
-void varlen_sim_bulk_reduce(void *dst, const void *src, uint32_t bytes,
-                            uint32_t op, uint32_t type, uint32_t site) {
-  if (op > VARLEN_SIM_XOR || !atomicSupported(op, type)) {
-    report("unsupported", site, "bulk reduction %u of type %u", op, type);
-    return;
-  }
-  store(dst, src, bytes, true, op, type, site);
 }
 
 //===----------------------------------------------------------------------===//

@@ -22,7 +22,6 @@ static const varlen_sim_symbol symbols[] = {
     SYMBOL(varlen_sim_bulk_commit),
     SYMBOL(varlen_sim_bulk_copy_cluster),
     SYMBOL(varlen_sim_bulk_load),
-    SYMBOL(varlen_sim_bulk_reduce),
     SYMBOL(varlen_sim_bulk_store),
     SYMBOL(varlen_sim_bulk_wait_group),
     SYMBOL(varlen_sim_cluster_arrive),

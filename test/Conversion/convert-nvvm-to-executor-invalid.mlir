@@ -82,51 +82,16 @@ gpu.module @m {
 
 // -----
 
-// PTX has offsets and immediates of 32 bits, and a store as wide as its value.
+// A result is as wide as that of its intrinsic.
 
 gpu.module @m {
-  llvm.func @k(%g: !llvm.ptr<1>, %x: i32) attributes {nvvm.kernel} {
-    // expected-error @below {{has no equivalent in the executor: 'st.global.b32 [$0+4294967296], $1;'}}
-    nvvm.inline_ptx "st.global.b32 [$0+4294967296], $1;" ro(%g, %x : !llvm.ptr<1>, i32)
-    // expected-error @below {{has no equivalent in the executor: 'st.global.b32 [$0], 4294967296;'}}
-    nvvm.inline_ptx "st.global.b32 [$0], 4294967296;" ro(%g : !llvm.ptr<1>)
-    // expected-error @below {{has no equivalent in the executor: 'st.global.b64 [$0], $1;'}}
-    nvvm.inline_ptx "st.global.b64 [$0], $1;" ro(%g, %x : !llvm.ptr<1>, i32)
-    llvm.return
-  }
-}
-
-// -----
-
-// A value is as wide as its instruction says, and no address; an instruction writes its
-// result and nothing else.
-
-gpu.module @m {
-  llvm.func @k(%g: !llvm.ptr<1>, %x: i32, %y: f32) attributes {nvvm.kernel} {
-    // expected-error @below {{has no equivalent in the executor: 'red.global.add.f32 [$0], $0;'}}
-    nvvm.inline_ptx "red.global.add.f32 [$0], $0;" ro(%g : !llvm.ptr<1>)
-    // expected-error @below {{has no equivalent in the executor: 'red.global.add.u64 [$0], $1;'}}
-    nvvm.inline_ptx "red.global.add.u64 [$0], $1;" ro(%g, %x : !llvm.ptr<1>, i32)
-    // expected-error @below {{has no equivalent in the executor: 'atom.global.add.u32 $0, [$1], 1;'}}
-    nvvm.inline_ptx "atom.global.add.u32 $0, [$1], 1;" ro(%g, %g : !llvm.ptr<1>, !llvm.ptr<1>)
-    // expected-error @below {{has no equivalent in the executor: 'atom.global.add.u32 $0, [$1], $2;'}}
-    %0 = nvvm.inline_ptx "atom.global.add.u32 $0, [$1], $2;" ro(%g, %x : !llvm.ptr<1>, i32) -> i64
-    // expected-error @below {{has no equivalent in the executor: 'ld.global.b32 $0, [$1];'}}
-    nvvm.inline_ptx "ld.global.b32 $0, [$1];" ro(%g, %g : !llvm.ptr<1>, !llvm.ptr<1>)
-    // expected-error @below {{has no equivalent in the executor: 'ld.global.b32 $0, [$1];'}}
-    %1 = nvvm.inline_ptx "ld.global.b32 $0, [$1];" ro(%g : !llvm.ptr<1>) -> !llvm.ptr
-    // expected-error @below {{has no equivalent in the executor: 'ld.global.b32 $0, [$1];'}}
-    %2 = nvvm.inline_ptx "ld.global.b32 $0, [$1];" ro(%y : f32) -> f32
-    // expected-error @below {{has no equivalent in the executor: 'st.global.b32 [$1], $2;'}}
-    %3 = nvvm.inline_ptx "st.global.b32 [$1], $2;" ro(%g, %x : !llvm.ptr<1>, i32) -> i32
-    // expected-error @below {{has no equivalent in the executor: 'ex2.approx.f32 $1, $1;'}}
-    %4 = nvvm.inline_ptx "ex2.approx.f32 $1, $1;" ro(%y : f32) -> f32
-    // expected-error @below {{has no equivalent in the executor: 'cvt.rn.bf16x2.f32 $0, $1, $1;'}}
-    %5 = nvvm.inline_ptx "cvt.rn.bf16x2.f32 $0, $1, $1;" ro(%y : f32) -> !llvm.ptr
-    // expected-error @below {{has no equivalent in the executor: 'cp.async.wait_group $0;'}}
-    nvvm.inline_ptx "cp.async.wait_group $0;" ro(%y : f32)
+  llvm.func @k(%x: i32, %y: f32) attributes {nvvm.kernel} {
     // expected-error @below {{has no equivalent in the executor: 'llvm.nvvm.ex2.approx.f'}}
-    %6 = llvm.call_intrinsic "llvm.nvvm.ex2.approx.f"(%y) : (f32) -> f16
+    %0 = llvm.call_intrinsic "llvm.nvvm.ex2.approx.f"(%y) : (f32) -> f16
+    // expected-error @below {{has no equivalent in the executor: 'llvm.nvvm.ex2.approx.f'}}
+    %1 = llvm.call_intrinsic "llvm.nvvm.ex2.approx.f"(%y) : (f32) -> !llvm.ptr
+    // expected-error @below {{has no equivalent in the executor: 'llvm.nvvm.fmax.f'}}
+    %2 = llvm.call_intrinsic "llvm.nvvm.fmax.f"(%x, %x) : (i32, i32) -> i32
     llvm.return
   }
 }

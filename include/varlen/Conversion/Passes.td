@@ -219,9 +219,10 @@ def ConvertNVVMToExecutor
     *Requires*: gpu.modules of llvm.func and llvm.mlir.global, in the llvm and
     nvvm dialects.
 
-    *Guarantees*: no gpu.module and no nvvm operation is left. An operation, an
-    inline assembly string or an intrinsic that the executor does not have is an
-    error that names it.
+    *Guarantees*: no gpu.module and no nvvm operation is left. An operation or
+    an intrinsic that the executor does not have is an error that names it, and
+    so is inline PTX other than the wgmma.mma_async and wgmma.wait_group, with
+    tied accumulators, that kernel-lower-contract writes.
 
     *Numerics*: matrix products accumulate in f32 in the order of k; ex2, lg2,
     rcp and their like are those of the host's libm.

@@ -279,8 +279,6 @@ void varlen_sim_bulk_copy_cluster(void *dst, const void *src, void *mbarrier,
 /// Shared to global, in the thread's bulk group.
 void varlen_sim_bulk_store(void *dst, const void *src, uint32_t bytes,
                            uint32_t site);
-void varlen_sim_bulk_reduce(void *dst, const void *src, uint32_t bytes,
-                            uint32_t op, uint32_t type, uint32_t site);
 /// cp.async.bulk.tensor in tile mode, ranks 1..5; coordinates: `rank` int32_t,
 /// the innermost first. The smem destination and the mbarrier belong to this
 /// CTA or, with multicast, to each CTA of the mask at the same offsets.

@@ -126,7 +126,7 @@ class Code:
 
     def exp2(self, x):
         return self.value(
-            f'nvvm.inline_ptx "ex2.approx.ftz.f32 $0, $1;" ro({x} : f32) -> f32', "f32"
+            f'llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"({x}) : (f32) -> f32', "f32"
         )
 
     def reciprocal(self, x):

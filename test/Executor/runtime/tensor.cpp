@@ -200,22 +200,6 @@ static void testBulk() {
       EXPECT(device()[1024 + 77] == 77, "stored");
     }
   });
-  auto *integers = reinterpret_cast<int32_t *>(device());
-  expectClean("bulk reduce", oneWarp, [&] {
-    if (tid() == 0)
-      for (int i = 0; i < 32; ++i)
-        integers[i] = 10;
-    store<int32_t>(256 + tid() * 4, static_cast<int32_t>(tid()), AT);
-    varlen_sim_fence_proxy(1, AT);
-    varlen_sim_barrier(0, 0, AT);
-    if (tid() == 0) {
-      varlen_sim_bulk_reduce(device(), smem(256), 128, VARLEN_SIM_MAX,
-                             VARLEN_SIM_I32, AT);
-      varlen_sim_bulk_commit(AT);
-      varlen_sim_bulk_wait_group(0, 0, AT);
-      EXPECT(integers[3] == 10 && integers[31] == 31, "maximum");
-    }
-  });
   expectReport("size", "bulk copy of 24 bytes", oneWarp, [] {
     init(0, 1, AT);
     if (tid() == 0)

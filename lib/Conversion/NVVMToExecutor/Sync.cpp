@@ -1,4 +1,4 @@
-//===- ConvertNVVMToExecutorSync.cpp - Barriers and fences ----------------===//
+//===- Sync.cpp - Barriers and fences -------------------------------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,9 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ConvertNVVMToExecutor.h"
-
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "NVVMToExecutor.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -84,12 +82,12 @@ static Lowered lowerPredicated(CallBuilder &b, Value predicate,
   }
   Block *before = op->getBlock();
   Block *after = before->splitBlock(op);
-  Block *body = b.get().createBlock(after);
-  b.get().setInsertionPointToEnd(before);
-  LLVM::CondBrOp::create(b.get(), op->getLoc(), predicate, body, after);
-  b.get().setInsertionPointToStart(body);
+  Block *body = b.createBlock(after);
+  b.setInsertionPointToEnd(before);
+  LLVM::CondBrOp::create(b, predicate, body, after);
+  b.setInsertionPointToStart(body);
   call();
-  LLVM::BrOp::create(b.get(), op->getLoc(), after);
+  LLVM::BrOp::create(b, after);
   return b.eraseOp();
 }
 
@@ -181,12 +179,12 @@ static Lowered lowerMBarrier(Operation *op, CallBuilder &b) {
 // Fences and control
 //===----------------------------------------------------------------------===//
 
-Lowered executor::lowerFence(CallBuilder &b, NVVM::MemScopeKind scope) {
+static Lowered lowerFence(CallBuilder &b, NVVM::MemScopeKind scope) {
   return b.replaceWithCall("varlen_sim_fence",
                            {b.i32Constant(static_cast<int64_t>(scope))});
 }
 
-Lowered executor::lowerProxyFence(CallBuilder &b, NVVM::ProxyKind kind) {
+static Lowered lowerProxyFence(CallBuilder &b, NVVM::ProxyKind kind) {
   return b.replaceWithCall("varlen_sim_fence_proxy",
                            {b.i32Constant(static_cast<int64_t>(kind))});
 }

@@ -1,4 +1,4 @@
-//===- ConvertNVVMToExecutorMemory.cpp - Every access is checked ----------===//
+//===- Memory.cpp - Every access is checked -------------------------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -12,11 +12,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ConvertNVVMToExecutor.h"
-
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "NVVMToExecutor.h"
 
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/NVPTXAddrSpace.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -30,7 +29,7 @@ static unsigned getAddressSpace(Value address) {
 static bool isPrivate(Value address) {
   unsigned space = getAddressSpace(address);
   if (space == static_cast<unsigned>(NVVM::NVVMMemorySpace::Local) ||
-      space == 101 /*kernel parameters*/)
+      space == llvm::NVPTXAS::ADDRESS_SPACE_PARAM)
     return true;
   while (Operation *op = address.getDefiningOp()) {
     if (isa<LLVM::AllocaOp>(op))
@@ -59,8 +58,10 @@ static StringRef getSpaceName(Value address) {
   }
 }
 
-Value executor::checkAccess(CallBuilder &b, StringRef kind, Value address,
-                            Type type, std::optional<uint64_t> alignment) {
+/// Calls the check of an access of the type; gives the address to use. `kind`
+/// is load or store.
+static Value checkAccess(CallBuilder &b, StringRef kind, Value address,
+                         Type type, std::optional<uint64_t> alignment) {
   uint64_t size = b.getSize(type);
   // A vector that may lie at any of its elements is several accesses; none is
   // wider than 16 bytes.
@@ -180,14 +181,6 @@ static int64_t getOrder(LLVM::AtomicOrdering order) {
   }
 }
 
-Value executor::callAtomic(CallBuilder &b, int64_t op, int64_t type,
-                           Value address, Value value, int64_t order) {
-  Value old = b.call("varlen_sim_atomic", b.i64,
-                     {b.flat(address), b.i32Constant(op), b.i32Constant(type),
-                      b.toInteger(value, 64), b.i32Constant(order), b.site()});
-  return b.fromInteger(old, value.getType());
-}
-
 static Lowered lower(LLVM::AtomicRMWOp op, CallBuilder &b) {
   std::optional<int64_t> kind = getAtomicOp(op.getBinOp());
   if (!kind)
@@ -195,8 +188,11 @@ static Lowered lower(LLVM::AtomicRMWOp op, CallBuilder &b) {
   std::optional<int64_t> type = getAtomicType(op.getVal().getType());
   if (!type)
     return b.refuse("a type of this width");
-  return b.replaceOp(callAtomic(b, *kind, *type, op.getPtr(), op.getVal(),
-                                getOrder(op.getOrdering())));
+  Value old = b.call("varlen_sim_atomic", b.i64,
+                     {b.flat(op.getPtr()), b.i32Constant(*kind),
+                      b.i32Constant(*type), b.toInteger(op.getVal(), 64),
+                      b.i32Constant(getOrder(op.getOrdering())), b.site()});
+  return b.replaceOp(b.fromInteger(old, op.getVal().getType()));
 }
 
 static Lowered lower(LLVM::AtomicCmpXchgOp op, CallBuilder &b) {
@@ -210,8 +206,7 @@ static Lowered lower(LLVM::AtomicCmpXchgOp op, CallBuilder &b) {
              {b.flat(op.getPtr()), b.i32Constant(*type), compare,
               b.toInteger(op.getVal(), 64),
               b.i32Constant(getOrder(op.getSuccessOrdering())), b.site()});
-  Value isSame = LLVM::ICmpOp::create(b.get(), b.getLoc(),
-                                      LLVM::ICmpPredicate::eq, old, compare);
+  Value isSame = LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::eq, old, compare);
   return b.replaceOp(
       b.pair(op.getRes().getType(), b.fromInteger(old, valueType), isSame));
 }

@@ -1,4 +1,4 @@
-//===- ConvertNVVMToExecutorBuilder.cpp - Calls of the executor -----------===//
+//===- CallBuilder.cpp - Calls of the executor ----------------------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ConvertNVVMToExecutor.h"
+#include "NVVMToExecutor.h"
+
+#include "mlir/Dialect/LLVMIR/FunctionCallUtils.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -15,16 +17,18 @@ using namespace mlir::varlen;
 using namespace mlir::varlen::executor;
 
 CallBuilder::CallBuilder(ModuleOp module)
-    : module(module), layout(module), builder(module.getContext()) {
-  i32 = builder.getI32Type();
-  i64 = builder.getI64Type();
-  f32 = builder.getF32Type();
+    : ImplicitLocOpBuilder(module.getLoc(), module.getContext()),
+      module(module), layout(module) {
+  i32 = getI32Type();
+  i64 = getI64Type();
+  f32 = getF32Type();
   pointer = LLVM::LLVMPointerType::get(module.getContext());
 }
 
 void CallBuilder::setOp(Operation *newOp) {
   op = newOp;
-  builder.setInsertionPoint(op);
+  setLoc(op->getLoc());
+  setInsertionPoint(op);
   refusal.clear();
 }
 
@@ -34,21 +38,15 @@ Value CallBuilder::call(StringRef function, Type result, ValueRange arguments,
   // Another module's kernels may have called it.
   if (!callee)
     callee = module.lookupSymbol<LLVM::LLVMFuncOp>(function);
-  if (!callee) {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(module.getBody());
-    SmallVector<Type> types(arguments.getTypes());
-    Type returned =
-        result ? result : LLVM::LLVMVoidType::get(module.getContext());
-    callee =
-        LLVM::LLVMFuncOp::create(builder, module.getLoc(), function,
-                                 LLVM::LLVMFunctionType::get(returned, types));
-  }
-  auto call = LLVM::CallOp::create(builder, getLoc(), callee, arguments);
+  if (!callee)
+    callee = *LLVM::lookupOrCreateFn(
+        *this, module, function, SmallVector<Type>(arguments.getTypes()),
+        result ? result : LLVM::LLVMVoidType::get(getContext()));
+  auto call = LLVM::CallOp::create(*this, callee, arguments);
   if (isPure) {
     LLVM::ModRefInfo none = LLVM::ModRefInfo::NoModRef;
     call.setMemoryEffectsAttr(LLVM::MemoryEffectsAttr::get(
-        module.getContext(), {none, none, none, none, none, none}));
+        getContext(), {none, none, none, none, none, none}));
     call.setNoUnwind(true);
     call.setWillReturn(true);
   }
@@ -71,9 +69,7 @@ int64_t CallBuilder::siteIndex() {
 }
 
 Value CallBuilder::i32Constant(int64_t value) {
-  return LLVM::ConstantOp::create(
-      builder, getLoc(), i32,
-      builder.getI32IntegerAttr(static_cast<int32_t>(value)));
+  return LLVM::ConstantOp::create(*this, i32, static_cast<int32_t>(value));
 }
 
 Value CallBuilder::flat(Value address) { return castTo(pointer, address); }
@@ -81,15 +77,15 @@ Value CallBuilder::flat(Value address) { return castTo(pointer, address); }
 Value CallBuilder::castTo(Type type, Value address) {
   if (address.getType() == type)
     return address;
-  return LLVM::AddrSpaceCastOp::create(builder, getLoc(), type, address);
+  return LLVM::AddrSpaceCastOp::create(*this, type, address);
 }
 
 Value CallBuilder::stackSlot(Type element, int64_t count) {
-  OpBuilder::InsertionGuard guard(builder);
+  InsertionGuard guard(*this);
   auto function = op->getParentOfType<LLVM::LLVMFuncOp>();
-  builder.setInsertionPointToStart(&function.getBody().front());
-  return LLVM::AllocaOp::create(builder, getLoc(), pointer, element,
-                                i32Constant(count), /*alignment=*/16);
+  setInsertionPointToStart(&function.getBody().front());
+  return LLVM::AllocaOp::create(*this, pointer, element, i32Constant(count),
+                                /*alignment=*/16);
 }
 
 Value CallBuilder::sharedStackSlot(Type element, int64_t count) {
@@ -106,56 +102,52 @@ Value CallBuilder::constantWords(ArrayRef<int32_t> words) {
     name = ("varlen_sim.words." + Twine(i)).str();
   auto type = LLVM::LLVMArrayType::get(i32, words.size());
   {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(module.getBody());
-    LLVM::GlobalOp::create(builder, module.getLoc(), type, /*isConstant=*/true,
+    InsertionGuard guard(*this);
+    setInsertionPointToStart(module.getBody());
+    LLVM::GlobalOp::create(*this, module.getLoc(), type, /*isConstant=*/true,
                            LLVM::Linkage::Internal, name,
-                           builder.getI32TensorAttr(words));
+                           getI32TensorAttr(words));
   }
-  return LLVM::AddressOfOp::create(builder, getLoc(), pointer, name);
+  return LLVM::AddressOfOp::create(*this, pointer, name);
 }
 
 Value CallBuilder::element(Value base, Type type, int64_t i) {
-  return LLVM::GEPOp::create(builder, getLoc(), pointer, type, base,
+  return LLVM::GEPOp::create(*this, pointer, type, base,
                              ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
 }
 
 Value CallBuilder::storeWords(ValueRange values) {
-  Value slot =
-      stackSlot(i32, std::max<int64_t>(static_cast<int64_t>(values.size()), 1));
+  Value slot = stackSlot(i32, static_cast<int64_t>(values.size()));
   for (auto [i, value] : llvm::enumerate(values))
-    LLVM::StoreOp::create(builder, getLoc(), value, element(slot, i32, i));
+    LLVM::StoreOp::create(*this, value, element(slot, i32, i));
   return slot;
 }
 
 Value CallBuilder::loadWords(Value base, Type type) {
   auto structType = dyn_cast<LLVM::LLVMStructType>(type);
   if (!structType)
-    return LLVM::LoadOp::create(builder, getLoc(), type, base);
-  Value result = LLVM::PoisonOp::create(builder, getLoc(), type);
-  for (auto [i, member] : llvm::enumerate(structType.getBody())) {
-    Value word =
-        LLVM::LoadOp::create(builder, getLoc(), member, element(base, i32, i));
-    result =
-        LLVM::InsertValueOp::create(builder, getLoc(), result, word,
-                                    ArrayRef<int64_t>{static_cast<int64_t>(i)});
-  }
+    return LLVM::LoadOp::create(*this, type, base);
+  Value result = LLVM::PoisonOp::create(*this, type);
+  for (auto [i, member] : llvm::enumerate(structType.getBody()))
+    result = setMember(
+        result, LLVM::LoadOp::create(*this, member, element(base, i32, i)), i);
   return result;
 }
 
+Value CallBuilder::setMember(Value aggregate, Value member, int64_t i) {
+  return LLVM::InsertValueOp::create(*this, aggregate, member,
+                                     ArrayRef<int64_t>{i});
+}
+
 Value CallBuilder::pair(Type type, Value first, Value second) {
-  Value result = LLVM::PoisonOp::create(builder, getLoc(), type);
-  for (auto [i, value] : llvm::enumerate(std::array{first, second}))
-    result =
-        LLVM::InsertValueOp::create(builder, getLoc(), result, value,
-                                    ArrayRef<int64_t>{static_cast<int64_t>(i)});
-  return result;
+  Value result = LLVM::PoisonOp::create(*this, type);
+  return setMember(setMember(result, first, 0), second, 1);
 }
 
 Value CallBuilder::bitcast(Value value, Type type) {
   if (value.getType() == type)
     return value;
-  return LLVM::BitcastOp::create(builder, getLoc(), type, value);
+  return LLVM::BitcastOp::create(*this, type, value);
 }
 
 /// Bits of an integer, a float or a vector of them.
@@ -167,12 +159,12 @@ static unsigned getBitWidth(Type type) {
 
 Value CallBuilder::toInteger(Value value, unsigned width) {
   unsigned bits = getBitWidth(value.getType());
-  value = bitcast(value, builder.getIntegerType(bits));
-  Type type = builder.getIntegerType(width);
+  value = bitcast(value, getIntegerType(bits));
+  Type type = getIntegerType(width);
   if (bits < width)
-    return LLVM::ZExtOp::create(builder, getLoc(), type, value);
+    return LLVM::ZExtOp::create(*this, type, value);
   if (bits > width)
-    return LLVM::TruncOp::create(builder, getLoc(), type, value);
+    return LLVM::TruncOp::create(*this, type, value);
   return value;
 }
 
@@ -181,7 +173,7 @@ Value CallBuilder::fromInteger(Value value, Type type) {
 }
 
 Value CallBuilder::toBool(Value value) {
-  return LLVM::ICmpOp::create(builder, getLoc(), LLVM::ICmpPredicate::ne, value,
+  return LLVM::ICmpOp::create(*this, LLVM::ICmpPredicate::ne, value,
                               i32Constant(0));
 }
 

@@ -1,4 +1,4 @@
-//===- ConvertNVVMToExecutor.cpp - GPU kernels to host functions ----------===//
+//===- NVVMToExecutor.cpp - GPU kernels to host functions -----------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,12 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ConvertNVVMToExecutor.h"
+#include "NVVMToExecutor.h"
 
 #include "varlen/Conversion/Passes.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MD5.h"
@@ -34,7 +33,7 @@ using namespace mlir::varlen::executor;
 static LogicalResult lowerOp(Operation *op, CallBuilder &b) {
   b.setOp(op);
   for (auto *lower : {lowerSync, lowerWarp, lowerWgmma, lowerCopy, lowerMath,
-                      lowerText, lowerMemory})
+                      lowerIntrinsic, lowerMemory})
     if (lower(b) == Lowered::Yes)
       return success();
   // Plain operations of the llvm dialect are the host's, too.
@@ -73,25 +72,27 @@ static bool isKernel(LLVM::LLVMFuncOp function) {
          function->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName());
 }
 
-static SmallVector<int32_t> getTriple(Operation *op, StringRef attribute) {
+/// Zeros without the attribute; dimensions that it leaves out are 1.
+static std::array<int32_t, 3> getTriple(Operation *op, StringRef attribute) {
   auto values = op->getAttrOfType<DenseI32ArrayAttr>(attribute);
-  return values ? SmallVector<int32_t>(values.asArrayRef())
-                : SmallVector<int32_t>();
+  if (!values || values.empty())
+    return {};
+  std::array<int32_t, 3> triple = {1, 1, 1};
+  llvm::copy(values.asArrayRef().take_front(3), triple.begin());
+  return triple;
 }
 
 /// What the kernel's attributes demand.
 static HostKernel describe(LLVM::LLVMFuncOp function) {
   HostKernel kernel;
+  kernel.function = function;
   kernel.name = function.getSymName().str();
   kernel.requiredBlock =
       getTriple(function, NVVM::NVVMDialect::getReqntidAttrName());
   kernel.requiredCluster =
       getTriple(function, NVVM::NVVMDialect::getClusterDimAttrName());
-  SmallVector<int32_t> threads =
-      getTriple(function, NVVM::NVVMDialect::getMaxntidAttrName());
-  if (!threads.empty())
-    kernel.maxThreads = std::accumulate(threads.begin(), threads.end(), 1,
-                                        std::multiplies<int32_t>());
+  kernel.maxThreads = llvm::product_of(
+      getTriple(function, NVVM::NVVMDialect::getMaxntidAttrName()));
   if (auto registers = function->getAttrOfType<IntegerAttr>(
           NVVM::NVVMDialect::getMaxnregAttrName()))
     kernel.registers = static_cast<int32_t>(registers.getInt());
@@ -101,50 +102,47 @@ static HostKernel describe(LLVM::LLVMFuncOp function) {
 /// The function that takes the arguments as a launch gives them: one pointer to
 /// each. An argument byval is that pointer, to a copy.
 static FailureOr<LLVM::LLVMFuncOp> makeEntry(LLVM::LLVMFuncOp kernel,
-                                             OpBuilder &builder) {
+                                             ImplicitLocOpBuilder &b) {
   if (!isa<LLVM::LLVMVoidType>(kernel.getFunctionType().getReturnType()))
     return kernel.emitError("is a kernel with a result: expected none");
-  OpBuilder::InsertionGuard guard(builder);
-  Location loc = kernel.getLoc();
-  Type pointer = LLVM::LLVMPointerType::get(kernel.getContext());
+  OpBuilder::InsertionGuard guard(b);
+  b.setLoc(kernel.getLoc());
+  Type pointer = LLVM::LLVMPointerType::get(b.getContext());
   auto entry = LLVM::LLVMFuncOp::create(
-      builder, loc, (kernel.getSymName() + ".entry").str(),
-      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(kernel.getContext()),
+      b, (kernel.getSymName() + ".entry").str(),
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),
                                   {pointer}),
       LLVM::Linkage::Internal);
-  Block *block = builder.createBlock(&entry.getBody());
-  Value list = block->addArgument(pointer, loc);
+  Block *block = b.createBlock(&entry.getBody());
+  Value list = block->addArgument(pointer, b.getLoc());
   SmallVector<Value> arguments;
   for (BlockArgument argument : kernel.getArguments()) {
     unsigned i = argument.getArgNumber();
     Value slot =
-        LLVM::GEPOp::create(builder, loc, pointer, pointer, list,
+        LLVM::GEPOp::create(b, pointer, pointer, list,
                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
-    Value address = LLVM::LoadOp::create(builder, loc, pointer, slot);
+    Value address = LLVM::LoadOp::create(b, pointer, slot);
     auto byval = kernel.getArgAttrOfType<TypeAttr>(
         i, LLVM::LLVMDialect::getByValAttrName());
     if (!byval) {
-      arguments.push_back(
-          LLVM::LoadOp::create(builder, loc, argument.getType(), address));
+      arguments.push_back(LLVM::LoadOp::create(b, argument.getType(), address));
       continue;
     }
     auto alignment = kernel.getArgAttrOfType<IntegerAttr>(
         i, LLVM::LLVMDialect::getAlignAttrName());
-    Value one = LLVM::ConstantOp::create(builder, loc, builder.getI32Type(),
-                                         builder.getI32IntegerAttr(1));
+    Value one = LLVM::ConstantOp::create(b, b.getI32Type(), 1);
     Value copy = LLVM::AllocaOp::create(
-        builder, loc, pointer, byval.getValue(), one,
+        b, pointer, byval.getValue(), one,
         alignment ? static_cast<unsigned>(alignment.getInt()) : 16);
-    Value value = LLVM::LoadOp::create(builder, loc, byval.getValue(), address,
+    Value value = LLVM::LoadOp::create(b, byval.getValue(), address,
                                        /*alignment=*/1);
-    LLVM::StoreOp::create(builder, loc, value, copy);
+    LLVM::StoreOp::create(b, value, copy);
     if (copy.getType() != argument.getType())
-      copy =
-          LLVM::AddrSpaceCastOp::create(builder, loc, argument.getType(), copy);
+      copy = LLVM::AddrSpaceCastOp::create(b, argument.getType(), copy);
     arguments.push_back(copy);
   }
-  LLVM::CallOp::create(builder, loc, kernel, arguments);
-  LLVM::ReturnOp::create(builder, loc, ValueRange());
+  LLVM::CallOp::create(b, kernel, arguments);
+  LLVM::ReturnOp::create(b, ValueRange());
   return entry;
 }
 
@@ -198,9 +196,9 @@ private:
   gpu::GPUModuleOp kernelModule;
   CallBuilder b;
   std::string imageName;
-  SmallVector<LLVM::LLVMFuncOp> functions, kernels;
+  SmallVector<LLVM::LLVMFuncOp> functions;
   SmallVector<LLVM::GlobalOp> globals;
-  SmallVector<HostKernel> hostKernels;
+  SmallVector<HostKernel> kernels;
 };
 } // namespace
 
@@ -209,7 +207,7 @@ LogicalResult ModuleConverter::collect() {
     if (auto function = dyn_cast<LLVM::LLVMFuncOp>(op)) {
       functions.push_back(function);
       if (isKernel(function))
-        kernels.push_back(function);
+        kernels.push_back(describe(function));
     } else if (auto global = dyn_cast<LLVM::GlobalOp>(op)) {
       globals.push_back(global);
     } else {
@@ -218,8 +216,6 @@ LogicalResult ModuleConverter::collect() {
           "in a gpu.module for the executor");
     }
   }
-  for (LLVM::LLVMFuncOp kernel : kernels)
-    hostKernels.push_back(describe(kernel));
   return success();
 }
 
@@ -238,11 +234,10 @@ void ModuleConverter::renameSymbols() {
 }
 
 LogicalResult ModuleConverter::placeSharedMemory() {
-  FailureOr<SharedLayout> layout = layoutSharedMemory(kernelModule, kernels);
-  if (failed(layout))
+  FailureOr<llvm::DenseMap<LLVM::GlobalOp, uint32_t>> offsets =
+      layoutSharedMemory(kernelModule, kernels);
+  if (failed(offsets))
     return failure();
-  for (auto [kernel, host] : llvm::zip_equal(kernels, hostKernels))
-    host.sharedBytes = layout->bytes.lookup(kernel);
   SymbolTable table(kernelModule);
   SmallVector<LLVM::AddressOfOp> addresses;
   kernelModule.walk(
@@ -253,7 +248,7 @@ LogicalResult ModuleConverter::placeSharedMemory() {
       continue;
     b.setOp(address);
     Value base = b.call("varlen_sim_smem", b.pointer,
-                        {b.i32Constant(layout->offsets.lookup(global))},
+                        {b.i32Constant(offsets->lookup(global))},
                         /*isPure=*/true);
     b.replaceOp(b.castTo(address.getType(), base));
   }
@@ -292,12 +287,12 @@ LogicalResult ModuleConverter::moveToHost() {
   for (LLVM::LLVMFuncOp function : functions)
     function->moveBefore(kernelModule);
   // While arguments still have the attributes that say how they are passed.
-  OpBuilder builder(kernelModule);
-  for (auto [kernel, host] : llvm::zip_equal(kernels, hostKernels)) {
-    FailureOr<LLVM::LLVMFuncOp> entry = makeEntry(kernel, builder);
+  ImplicitLocOpBuilder builder(kernelModule.getLoc(), kernelModule);
+  for (HostKernel &kernel : kernels) {
+    FailureOr<LLVM::LLVMFuncOp> entry = makeEntry(kernel.function, builder);
     if (failed(entry))
       return failure();
-    host.entry = *entry;
+    kernel.entry = *entry;
   }
   for (LLVM::LLVMFuncOp function : functions)
     makeHostFunction(function);
@@ -336,7 +331,7 @@ LogicalResult ModuleConverter::run() {
     isLowered &= succeeded(lowerFunction(function, b));
   if (!isLowered || failed(checkCalls()) || failed(moveToHost()))
     return failure();
-  addImage(module, kernelModule.getLoc(), imageName, hostKernels, b.getSites(),
+  addImage(module, kernelModule.getLoc(), imageName, kernels, b.getSites(),
            globals);
   replaceByBinary();
   return success();

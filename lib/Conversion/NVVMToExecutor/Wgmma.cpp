@@ -1,4 +1,4 @@
-//===- ConvertNVVMToExecutorWgmma.cpp - Accumulators as handles -----------===//
+//===- Wgmma.cpp - Accumulators as handles --------------------------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -13,9 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ConvertNVVMToExecutor.h"
+#include "NVVMToExecutor.h"
 
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -125,12 +124,11 @@ static bool isKnownInput(NVVM::WgmmaMmaAsyncOp op) {
 LogicalResult AccumulatorRewriter::collect() {
   WalkResult walked = function.walk([&](Operation *op) {
     if (auto wgmma = dyn_cast<NVVM::WgmmaMmaAsyncOp>(op)) {
-      if (!isKnownInput(wgmma)) {
-        op->emitOpError("has no equivalent in the executor: inputs of ")
+      if (!isKnownInput(wgmma))
+        return WalkResult(
+            op->emitOpError("has no equivalent in the executor: inputs of ")
             << stringifyEnum(wgmma.getTypeA()) << " and "
-            << stringifyEnum(wgmma.getTypeB());
-        return WalkResult::interrupt();
-      }
+            << stringifyEnum(wgmma.getTypeB()));
       web.insert(wgmma.getResults());
       web.insert(wgmma.getInouts());
     } else if (isPending(op)) {
@@ -173,8 +171,8 @@ Value AccumulatorRewriter::makePending(LLVM::CallOp op) {
   SmallVector<Value> arguments(op.getArgOperands());
   Value &flags = arguments[arguments.size() - 2];
   if (isInPlace(arguments.front()))
-    flags = LLVM::OrOp::create(b.get(), op.getLoc(), flags,
-                               b.i32Constant(VARLEN_SIM_WGMMA_IN_PLACE));
+    flags =
+        LLVM::OrOp::create(b, flags, b.i32Constant(VARLEN_SIM_WGMMA_IN_PLACE));
   // Descriptors of A and B, or four registers and one descriptor.
   bool inRegisters = arguments.size() == 10;
   return b.call(inRegisters ? "varlen_sim_wgmma_rs" : "varlen_sim_wgmma",
@@ -188,9 +186,7 @@ static Operation *findWrite(Operation *op) {
   Operation *write = op;
   for (Operation *before = op->getPrevNode(); before;
        before = before->getPrevNode()) {
-    auto assembly = dyn_cast<LLVM::InlineAsmOp>(before);
-    if (isa<NVVM::WgmmaFenceAlignedOp>(before) ||
-        (assembly && assembly.getAsmString().contains("wgmma.fence"))) {
+    if (isa<NVVM::WgmmaFenceAlignedOp>(before)) {
       write = before;
       continue;
     }
@@ -223,7 +219,7 @@ void AccumulatorRewriter::rewrite(Operation *op) {
   Value handle =
       llvm::TypeSwitch<Operation *, Value>(op)
           .Case([&](LLVM::InsertValueOp insert) {
-            b.get().setInsertionPoint(findWrite(insert));
+            b.setInsertionPoint(findWrite(insert));
             Value container = insert.getContainer();
             return b.call("varlen_sim_acc_set", b.pointer,
                           {container, b.i32Constant(insert.getPosition()[0]),
@@ -234,7 +230,7 @@ void AccumulatorRewriter::rewrite(Operation *op) {
           .Case([&](LLVM::CallOp call) { return makePending(call); })
           // Undefined, zero, constant zeros: a new one.
           .Default([&](Operation *empty) {
-            b.get().setInsertionPoint(findWrite(empty));
+            b.setInsertionPoint(findWrite(empty));
             return b.call(
                 "varlen_sim_acc_new", b.pointer,
                 {b.i32Constant(getNumRegisters(result.getType())), b.site()});
@@ -308,19 +304,6 @@ Lowered executor::lowerWgmma(CallBuilder &b) {
       .Case([&](NVVM::WgmmaWaitGroupSyncOp wait) {
         return b.replaceWithCall("varlen_sim_wgmma_wait_group",
                                  {b.i32Constant(wait.getGroup())});
-      })
-      .Case([&](LLVM::InlineAsmOp assembly) {
-        StringRef text = assembly.getAsmString().trim().rtrim(" ;");
-        if (text == "wgmma.fence.sync.aligned")
-          return b.replaceWithCall("varlen_sim_wgmma_fence");
-        if (text == "wgmma.commit_group.sync.aligned")
-          return b.replaceWithCall("varlen_sim_wgmma_commit");
-        int64_t pending = 0;
-        if (text.consume_front("wgmma.wait_group.sync.aligned") &&
-            !text.trim().getAsInteger(10, pending))
-          return b.replaceWithCall("varlen_sim_wgmma_wait_group",
-                                   {b.i32Constant(pending)});
-        return Lowered::No;
       })
       .Default([](Operation *) { return Lowered::No; });
 }

@@ -1,4 +1,4 @@
-//===- ConvertNVVMToExecutorWgmmaAssembly.cpp - wgmma as assembly ---------===//
+//===- WgmmaAssembly.cpp - wgmma as assembly ------------------------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ConvertNVVMToExecutor.h"
+#include "NVVMToExecutor.h"
 
 #include "llvm/Support/Regex.h"
 
@@ -20,7 +20,7 @@ using namespace mlir::varlen;
 using namespace mlir::varlen::executor;
 
 static Type getAccumulatorType(CallBuilder &b, int64_t registers) {
-  return LLVM::LLVMStructType::getLiteral(b.get().getContext(),
+  return LLVM::LLVMStructType::getLiteral(b.getContext(),
                                           SmallVector<Type>(registers, b.f32));
 }
 
@@ -49,12 +49,10 @@ static Value gatherAccumulator(CallBuilder &b, ValueRange scalars) {
       accumulator &&
       getNumRegisters(accumulator.getType()) == int64_t(scalars.size()))
     return accumulator;
-  Value result = LLVM::PoisonOp::create(b.get(), b.getLoc(),
-                                        getAccumulatorType(b, scalars.size()));
+  Value result =
+      LLVM::PoisonOp::create(b, getAccumulatorType(b, scalars.size()));
   for (auto [i, scalar] : llvm::enumerate(scalars))
-    result =
-        LLVM::InsertValueOp::create(b.get(), b.getLoc(), result, scalar,
-                                    ArrayRef<int64_t>{static_cast<int64_t>(i)});
+    result = b.setMember(result, scalar, i);
   return result;
 }
 
@@ -101,8 +99,8 @@ forwardResults(LLVM::InlineAsmOp op, CallBuilder &b,
     if (!extract)
       return op.emitOpError("has no equivalent in the executor: the registers "
                             "of a tied wait used as a whole");
-    OpBuilder::InsertionGuard guard(b.get());
-    b.get().setInsertionPoint(extract);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(extract);
     extract.getResult().replaceAllUsesWith(
         getRegister(extract.getPosition()[0]));
     extract.erase();
@@ -143,7 +141,7 @@ static LogicalResult rewriteTiedWait(LLVM::InlineAsmOp op, int64_t pending,
     auto [value, position] = registers[index];
     if (position < 0)
       return value;
-    return LLVM::ExtractValueOp::create(b.get(), value.getLoc(), value,
+    return LLVM::ExtractValueOp::create(b, value.getLoc(), value,
                                         ArrayRef<int64_t>{position});
   });
 }
@@ -235,8 +233,7 @@ static LogicalResult rewriteWgmma(LLVM::InlineAsmOp op, CallBuilder &b) {
   if (llvm::all_of(operands.tied, [](Value value) { return !!value; }))
     accumulator = gatherAccumulator(b, operands.tied);
   else if (immediates[0] == 0)
-    accumulator = LLVM::PoisonOp::create(b.get(), op.getLoc(),
-                                         getAccumulatorType(b, columns / 2));
+    accumulator = LLVM::PoisonOp::create(b, getAccumulatorType(b, columns / 2));
   else
     return refuse();
   SmallVector<Value> arguments = {accumulator};
@@ -245,8 +242,8 @@ static LogicalResult rewriteWgmma(LLVM::InlineAsmOp op, CallBuilder &b) {
                      ArrayRef<Value>{descriptor.front(), b.i32Constant(columns),
                                      b.i32Constant(immediates[0]),
                                      b.i32Constant(flags), b.site()});
-  auto call = LLVM::CallOp::create(b.get(), op.getLoc(), accumulator.getType(),
-                                   kPendingWgmma, arguments);
+  auto call =
+      LLVM::CallOp::create(b, accumulator.getType(), kPendingWgmma, arguments);
   op.getRes().replaceAllUsesWith(call.getResult());
   op.erase();
   return success();

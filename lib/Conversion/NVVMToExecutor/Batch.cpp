@@ -1,4 +1,4 @@
-//===- ConvertNVVMToExecutorBatch.cpp - Several collectives in one call ---===//
+//===- Batch.cpp - Several collectives in one call ------------------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -19,10 +19,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ConvertNVVMToExecutor.h"
+#include "NVVMToExecutor.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -139,16 +138,16 @@ static void readResult(CallBuilder &b, Operation *op, Operation *end,
       continue;
     bool isBefore =
         extract->getBlock() == end->getBlock() && extract->isBeforeInBlock(end);
-    b.get().setInsertionPoint(isBefore ? end : extract);
+    b.setInsertionPoint(isBefore ? end : extract);
     Value word = LLVM::LoadOp::create(
-        b.get(), extract.getLoc(), extract.getType(),
+        b, extract.getLoc(), extract.getType(),
         b.element(words, b.i32, first + extract.getPosition()[0]));
     extract.replaceAllUsesWith(word);
     extract.erase();
   }
   if (result.use_empty())
     return;
-  b.get().setInsertionPoint(end);
+  b.setInsertionPoint(end);
   result.replaceAllUsesWith(
       b.loadWords(b.element(words, b.i32, first), result.getType()));
 }
@@ -171,14 +170,13 @@ static void lowerProducts(CallBuilder &b, Batch &batch) {
     for (Value operand : product->getOperands()) {
       bool isAccumulator = at % numOperands >= numOperands - numResults;
       if (!isChained || !isAccumulator)
-        LLVM::StoreOp::create(b.get(), b.getLoc(), operand,
-                              b.element(operands, b.i32, at));
+        LLVM::StoreOp::create(b, operand, b.element(operands, b.i32, at));
       ++at;
     }
   }
   b.setOp(first);
   Value site = b.site();
-  b.get().setInsertionPoint(batch.end);
+  b.setInsertionPoint(batch.end);
   b.call("varlen_sim_mma_batch",
          {operands, results, b.constantWords(batch.chain), b.i32Constant(count),
           b.i32Constant(kind.type), b.i32Constant(kind.k),
@@ -244,7 +242,7 @@ static void lowerLoads(CallBuilder &b,
   SmallVector<int32_t> words;
   for (auto [i, load] : llvm::enumerate(loads)) {
     b.setOp(load);
-    LLVM::StoreOp::create(b.get(), b.getLoc(), b.flat(load.getPtr()),
+    LLVM::StoreOp::create(b, b.flat(load.getPtr()),
                           b.element(rows, b.pointer, static_cast<int64_t>(i)));
     bool transposed = load.getLayout() == NVVM::MMALayout::col;
     words.append({static_cast<int32_t>(load.getNum()), transposed,

@@ -1,4 +1,4 @@
-//===- ConvertNVVMToExecutorImage.cpp - What the runtime is told ----------===//
+//===- Image.cpp - What the runtime is told -------------------------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,11 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ConvertNVVMToExecutor.h"
+#include "NVVMToExecutor.h"
 #include "varlen/Runtime/GPUExecutor.h"
-
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Interfaces/DataLayoutInterfaces.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -59,14 +56,14 @@ static llvm::SetVector<LLVM::GlobalOp> findShared(Operation *kernelModule,
   return found;
 }
 
-FailureOr<SharedLayout>
+FailureOr<llvm::DenseMap<LLVM::GlobalOp, uint32_t>>
 executor::layoutSharedMemory(Operation *kernelModule,
-                             ArrayRef<LLVM::LLVMFuncOp> kernels) {
-  SharedLayout layout;
+                             MutableArrayRef<HostKernel> kernels) {
+  llvm::DenseMap<LLVM::GlobalOp, uint32_t> offsets;
   SmallVector<llvm::SetVector<LLVM::GlobalOp>> used;
   llvm::DenseMap<LLVM::GlobalOp, unsigned> users;
-  for (LLVM::LLVMFuncOp kernel : kernels) {
-    used.push_back(findShared(kernelModule, kernel));
+  for (const HostKernel &kernel : kernels) {
+    used.push_back(findShared(kernelModule, kernel.function));
     for (LLVM::GlobalOp global : used.back())
       ++users[global];
   }
@@ -76,7 +73,7 @@ executor::layoutSharedMemory(Operation *kernelModule,
   };
   auto place = [&](uint64_t end, LLVM::GlobalOp global) {
     end = align(end, global);
-    layout.offsets[global] = static_cast<uint32_t>(end);
+    offsets[global] = static_cast<uint32_t>(end);
     return end + DataLayout::closest(global).getTypeSize(global.getType());
   };
 
@@ -85,11 +82,10 @@ executor::layoutSharedMemory(Operation *kernelModule,
   uint64_t common = 0;
   for (const auto &globals : used)
     for (LLVM::GlobalOp global : globals)
-      if (users[global] > 1 && !isDynamic(global) &&
-          !layout.offsets.contains(global))
+      if (users[global] > 1 && !isDynamic(global) && !offsets.contains(global))
         common = place(common, global);
   llvm::DenseMap<LLVM::GlobalOp, uint64_t> dynamic;
-  for (auto [kernel, globals] : llvm::zip_equal(kernels, used)) {
+  for (auto &&[kernel, globals] : llvm::zip_equal(kernels, used)) {
     uint64_t end = common;
     for (LLVM::GlobalOp global : globals)
       if (users[global] == 1 && !isDynamic(global))
@@ -99,21 +95,19 @@ executor::layoutSharedMemory(Operation *kernelModule,
       if (isDynamic(global))
         end = align(end, global);
     if (end > INT32_MAX)
-      return LLVM::LLVMFuncOp(kernel).emitError(
-          "has more than 2 GiB of shared memory");
-    layout.bytes[kernel] = static_cast<uint32_t>(end);
+      return kernel.function.emitError("has more than 2 GiB of shared memory");
+    kernel.sharedBytes = static_cast<uint32_t>(end);
     for (LLVM::GlobalOp global : globals)
       if (isDynamic(global))
         dynamic[global] = std::max<uint64_t>(dynamic[global], end);
   }
-  for (auto [kernel, globals] : llvm::zip_equal(kernels, used))
+  for (auto &&[kernel, globals] : llvm::zip_equal(kernels, used))
     for (LLVM::GlobalOp global : globals)
       if (isDynamic(global)) {
-        layout.offsets[global] = static_cast<uint32_t>(dynamic[global]);
-        layout.bytes[kernel] =
-            std::max(layout.bytes[kernel], layout.offsets[global]);
+        offsets[global] = static_cast<uint32_t>(dynamic[global]);
+        kernel.sharedBytes = std::max(kernel.sharedBytes, offsets[global]);
       }
-  return layout;
+  return offsets;
 }
 
 //===----------------------------------------------------------------------===//
@@ -124,54 +118,49 @@ namespace {
 /// Builds the initializer of one constant.
 class ConstantBuilder {
 public:
-  ConstantBuilder(OpBuilder &builder, Location loc, StringRef name, Type type)
-      : builder(builder), guard(builder), loc(loc) {
-    global = LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/true,
+  ConstantBuilder(ImplicitLocOpBuilder &b, StringRef name, Type type)
+      : b(b), guard(b) {
+    global = LLVM::GlobalOp::create(b, type, /*isConstant=*/true,
                                     LLVM::Linkage::Internal, name, Attribute());
-    builder.createBlock(&global.getInitializerRegion());
-    value = LLVM::PoisonOp::create(builder, loc, type);
+    b.createBlock(&global.getInitializerRegion());
+    value = LLVM::PoisonOp::create(b, type);
   }
   void set(ArrayRef<int64_t> position, Value element) {
-    value = LLVM::InsertValueOp::create(builder, loc, value, element, position);
+    value = LLVM::InsertValueOp::create(b, value, element, position);
   }
   void setAddress(ArrayRef<int64_t> position, Operation *symbol) {
     auto global = dyn_cast<LLVM::GlobalOp>(symbol);
-    MLIRContext *context = builder.getContext();
-    Type flat = LLVM::LLVMPointerType::get(context);
-    Type type =
-        LLVM::LLVMPointerType::get(context, global ? global.getAddrSpace() : 0);
-    Value address = LLVM::AddressOfOp::create(
-        builder, loc, type, SymbolTable::getSymbolName(symbol));
+    Type flat = LLVM::LLVMPointerType::get(b.getContext());
+    Type type = LLVM::LLVMPointerType::get(b.getContext(),
+                                           global ? global.getAddrSpace() : 0);
+    Value address =
+        LLVM::AddressOfOp::create(b, type, SymbolTable::getSymbolName(symbol));
     if (type != flat)
-      address = LLVM::AddrSpaceCastOp::create(builder, loc, flat, address);
+      address = LLVM::AddrSpaceCastOp::create(b, flat, address);
     set(position, address);
   }
   void setInteger(ArrayRef<int64_t> position, unsigned width, int64_t number) {
-    set(position,
-        LLVM::ConstantOp::create(
-            builder, loc, builder.getIntegerType(width),
-            builder.getIntegerAttr(builder.getIntegerType(width), number)));
+    set(position, LLVM::ConstantOp::create(b, b.getIntegerType(width), number));
   }
   LLVM::GlobalOp finish() {
-    LLVM::ReturnOp::create(builder, loc, value);
+    LLVM::ReturnOp::create(b, value);
     return global;
   }
 
 private:
-  OpBuilder &builder;
+  ImplicitLocOpBuilder &b;
   OpBuilder::InsertionGuard guard;
-  Location loc;
   LLVM::GlobalOp global;
   Value value;
 };
 } // namespace
 
-static LLVM::GlobalOp addText(OpBuilder &builder, Location loc, StringRef name,
+static LLVM::GlobalOp addText(ImplicitLocOpBuilder &b, StringRef name,
                               StringRef text) {
-  auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), text.size() + 1);
-  return LLVM::GlobalOp::create(
-      builder, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal, name,
-      builder.getStringAttr(text + StringRef("\0", 1)));
+  auto type = LLVM::LLVMArrayType::get(b.getI8Type(), text.size() + 1);
+  return LLVM::GlobalOp::create(b, type, /*isConstant=*/true,
+                                LLVM::Linkage::Internal, name,
+                                b.getStringAttr(text + StringRef("\0", 1)));
 }
 
 // Members are stored by number below: each is where LLVM puts it.
@@ -196,29 +185,24 @@ static_assert(offsetof(varlen_gpu_executor_image, name) == 0 &&
               sizeof(varlen_gpu_executor_image) == 56);
 
 /// varlen_sim_kernel_info of each kernel.
-static LLVM::GlobalOp addKernels(OpBuilder &builder, Location loc,
-                                 const Twine &prefix,
+static LLVM::GlobalOp addKernels(ImplicitLocOpBuilder &b, const Twine &prefix,
                                  ArrayRef<HostKernel> kernels) {
-  Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
-  Type i32 = builder.getI32Type();
+  Type pointer = LLVM::LLVMPointerType::get(b.getContext());
+  Type i32 = b.getI32Type();
   Type triple = LLVM::LLVMArrayType::get(i32, 3);
   auto infoType = LLVM::LLVMStructType::getLiteral(
-      builder.getContext(), {pointer, pointer, i32, triple, i32, triple, i32});
+      b.getContext(), {pointer, pointer, i32, triple, i32, triple, i32});
   SmallVector<LLVM::GlobalOp> names;
   for (const HostKernel &kernel : kernels)
-    names.push_back(addText(
-        builder, loc, (prefix + kernel.name + ".name").str(), kernel.name));
-  ConstantBuilder table(builder, loc, (prefix + "kernels").str(),
+    names.push_back(
+        addText(b, (prefix + kernel.name + ".name").str(), kernel.name));
+  ConstantBuilder table(b, (prefix + "kernels").str(),
                         LLVM::LLVMArrayType::get(infoType, kernels.size()));
   for (auto [i, kernel] : llvm::enumerate(kernels)) {
     auto index = static_cast<int64_t>(i);
     auto setTriple = [&](int64_t member, ArrayRef<int32_t> values) {
-      // Dimensions that an attribute leaves out are 1.
       for (int64_t d = 0; d < 3; ++d)
-        table.setInteger({index, member, d}, 32,
-                         values.empty()                            ? 0
-                         : d < static_cast<int64_t>(values.size()) ? values[d]
-                                                                   : 1);
+        table.setInteger({index, member, d}, 32, values[d]);
     };
     table.setAddress({index, 0}, names[i]);
     table.setAddress({index, 1}, kernel.entry);
@@ -232,13 +216,12 @@ static LLVM::GlobalOp addKernels(OpBuilder &builder, Location loc,
 }
 
 /// Address and size of each global that kernels may access.
-static LLVM::GlobalOp addBlocks(OpBuilder &builder, Location loc,
-                                const Twine &prefix,
+static LLVM::GlobalOp addBlocks(ImplicitLocOpBuilder &b, const Twine &prefix,
                                 ArrayRef<LLVM::GlobalOp> globals) {
-  Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
-  auto blockType = LLVM::LLVMStructType::getLiteral(
-      builder.getContext(), {pointer, builder.getI64Type()});
-  ConstantBuilder table(builder, loc, (prefix + "blocks").str(),
+  Type pointer = LLVM::LLVMPointerType::get(b.getContext());
+  auto blockType = LLVM::LLVMStructType::getLiteral(b.getContext(),
+                                                    {pointer, b.getI64Type()});
+  ConstantBuilder table(b, (prefix + "blocks").str(),
                         LLVM::LLVMArrayType::get(blockType, globals.size()));
   for (auto [i, global] : llvm::enumerate(globals)) {
     auto index = static_cast<int64_t>(i);
@@ -254,17 +237,17 @@ void executor::addImage(ModuleOp module, Location loc, StringRef name,
                         ArrayRef<HostKernel> kernels,
                         ArrayRef<std::string> sites,
                         ArrayRef<LLVM::GlobalOp> globals) {
-  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  auto b = ImplicitLocOpBuilder::atBlockEnd(loc, module.getBody());
   Type pointer = LLVM::LLVMPointerType::get(module.getContext());
-  Type i64 = builder.getI64Type();
+  Type i64 = b.getI64Type();
   std::string prefix = ("varlen_sim." + name + ".").str();
   std::string text = llvm::join(sites, StringRef("\0", 1));
 
-  LLVM::GlobalOp nameText = addText(builder, loc, prefix + "name", name);
-  LLVM::GlobalOp siteText = addText(builder, loc, prefix + "sites", text);
-  LLVM::GlobalOp kernelTable = addKernels(builder, loc, prefix, kernels);
-  LLVM::GlobalOp blockTable = addBlocks(builder, loc, prefix, globals);
-  ConstantBuilder image(builder, loc, prefix + "image",
+  LLVM::GlobalOp nameText = addText(b, prefix + "name", name);
+  LLVM::GlobalOp siteText = addText(b, prefix + "sites", text);
+  LLVM::GlobalOp kernelTable = addKernels(b, prefix, kernels);
+  LLVM::GlobalOp blockTable = addBlocks(b, prefix, globals);
+  ConstantBuilder image(b, prefix + "image",
                         LLVM::LLVMStructType::getLiteral(
                             module.getContext(), {pointer, pointer, i64,
                                                   pointer, i64, pointer, i64}));
@@ -278,25 +261,23 @@ void executor::addImage(ModuleOp module, Location loc, StringRef name,
   LLVM::GlobalOp imageTable = image.finish();
 
   // Registered when the program, or the module of a JIT, is loaded.
-  builder.setInsertionPointToEnd(module.getBody());
+  b.setInsertionPointToEnd(module.getBody());
   StringRef registrar = "varlen_gpu_executor_register";
   Type none = LLVM::LLVMVoidType::get(module.getContext());
   if (!module.lookupSymbol(registrar))
-    LLVM::LLVMFuncOp::create(builder, loc, registrar,
+    LLVM::LLVMFuncOp::create(b, registrar,
                              LLVM::LLVMFunctionType::get(none, {pointer}));
   auto constructor = LLVM::LLVMFuncOp::create(
-      builder, loc, prefix + "register", LLVM::LLVMFunctionType::get(none, {}),
+      b, prefix + "register", LLVM::LLVMFunctionType::get(none, {}),
       LLVM::Linkage::Internal);
-  builder.createBlock(&constructor.getBody());
+  b.createBlock(&constructor.getBody());
   Value address =
-      LLVM::AddressOfOp::create(builder, loc, pointer, imageTable.getSymName());
-  LLVM::CallOp::create(builder, loc, TypeRange(), registrar,
-                       ValueRange(address));
-  LLVM::ReturnOp::create(builder, loc, ValueRange());
-  builder.setInsertionPointToEnd(module.getBody());
+      LLVM::AddressOfOp::create(b, pointer, imageTable.getSymName());
+  LLVM::CallOp::create(b, TypeRange(), registrar, ValueRange(address));
+  LLVM::ReturnOp::create(b, ValueRange());
+  b.setInsertionPointToEnd(module.getBody());
   LLVM::GlobalCtorsOp::create(
-      builder, loc,
-      builder.getArrayAttr(FlatSymbolRefAttr::get(constructor.getNameAttr())),
-      builder.getI32ArrayAttr({0}),
-      builder.getArrayAttr(LLVM::ZeroAttr::get(module.getContext())));
+      b, b.getArrayAttr(FlatSymbolRefAttr::get(constructor.getNameAttr())),
+      b.getI32ArrayAttr({0}),
+      b.getArrayAttr(LLVM::ZeroAttr::get(module.getContext())));
 }

@@ -1,4 +1,4 @@
-//===- ConvertNVVMToExecutorMath.cpp - Registers and functions ------------===//
+//===- Math.cpp - Registers and functions ---------------------------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,9 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ConvertNVVMToExecutor.h"
-
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "NVVMToExecutor.h"
 
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -89,8 +87,7 @@ static Lowered lowerRounding(LLVM::FPTruncOp truncate, CallBuilder &b) {
   Value value = truncate.getArg();
   if (!value.getType().isF32())
     return b.refuse("rounding from f64 to 16 bits");
-  Value zero = LLVM::ConstantOp::create(b.get(), b.getLoc(), b.f32,
-                                        b.get().getF32FloatAttr(0.0));
+  Value zero = LLVM::ConstantOp::create(b, b.f32, b.getF32FloatAttr(0.0));
   StringRef function =
       type.isBF16() ? "varlen_sim_cvt_bf16x2" : "varlen_sim_cvt_f16x2";
   Value word = b.call(function, b.i32, {zero, value}, /*isPure=*/true);

@@ -1,4 +1,4 @@
-//===- ConvertNVVMToExecutorCopy.cpp - Asynchronous copies ----------------===//
+//===- Copy.cpp - Asynchronous copies -------------------------------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,9 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ConvertNVVMToExecutor.h"
-
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "NVVMToExecutor.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 

@@ -1,4 +1,4 @@
-//===- ConvertNVVMToExecutor.h - Parts of one pass --------------*- C++ -*-===//
+//===- NVVMToExecutor.h - Parts of one pass ---------------------*- C++ -*-===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -12,18 +12,19 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef VARLEN_LIB_CONVERSION_CONVERTNVVMTOEXECUTOR_H
-#define VARLEN_LIB_CONVERSION_CONVERTNVVMTOEXECUTOR_H
+#ifndef VARLEN_LIB_CONVERSION_NVVMTOEXECUTOR_NVVMTOEXECUTOR_H
+#define VARLEN_LIB_CONVERSION_NVVMTOEXECUTOR_NVVMTOEXECUTOR_H
 
 #include "varlen/Executor/Device.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/DataLayoutInterfaces.h"
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -34,15 +35,13 @@ namespace mlir::varlen::executor {
 enum class Lowered { No, Yes };
 
 /// Builds in front of one operation of a kernel after the other.
-class CallBuilder {
+class CallBuilder : public ImplicitLocOpBuilder {
 public:
   explicit CallBuilder(ModuleOp module);
 
   /// What follows is built in front of `op`, with its location.
   void setOp(Operation *newOp);
   Operation *getOp() const { return op; }
-  OpBuilder &get() { return builder; }
-  Location getLoc() const { return op->getLoc(); }
 
   /// Calls a function of the executor, declaring it first. Pure calls read
   /// nothing that changes while a kernel runs.
@@ -74,6 +73,8 @@ public:
   /// A value of the type (a struct of words or one word) from consecutive
   /// words.
   Value loadWords(Value base, Type type);
+  /// The struct with another member i.
+  Value setMember(Value aggregate, Value member, int64_t i);
   /// A struct of the type.
   Value pair(Type type, Value first, Value second);
   /// The same bits as another type of that width.
@@ -105,7 +106,6 @@ public:
 private:
   ModuleOp module;
   DataLayout layout;
-  OpBuilder builder;
   Operation *op = nullptr;
   std::vector<std::string> sites;
   std::string refusal;
@@ -136,8 +136,8 @@ Lowered lowerWgmma(CallBuilder &b);
 Lowered lowerCopy(CallBuilder &b);
 // Special registers, conversions, functions of libdevice.
 Lowered lowerMath(CallBuilder &b);
-// Inline PTX, and intrinsics that are called by name.
-Lowered lowerText(CallBuilder &b);
+// Intrinsics that are called by name.
+Lowered lowerIntrinsic(CallBuilder &b);
 // Loads, stores, atomics, memory intrinsics.
 Lowered lowerMemory(CallBuilder &b);
 // mma.sync and ldmatrix, where several can go in one call.
@@ -151,41 +151,30 @@ LogicalResult rewriteWgmmaAssembly(CallBuilder &b, LLVM::LLVMFuncOp function);
 /// Of an accumulator.
 int64_t getNumRegisters(Type type);
 
-// Parts of these that the text forms need, too. The operation stays.
-
-/// The special register of this name; null if the executor has none.
+/// The special register of this name; null if the executor has none. The
+/// operation stays.
 Value readSpecialRegister(CallBuilder &b, StringRef name);
-/// Calls the check of an access of the type; gives the address to use. `kind`
-/// is load or store.
-Value checkAccess(CallBuilder &b, StringRef kind, Value address, Type type,
-                  std::optional<uint64_t> alignment = std::nullopt);
 
-/// An atomic read-modify-write, by the numbers of Device.h. The result has the
-/// type of the value.
-Value callAtomic(CallBuilder &b, int64_t op, int64_t type, Value address,
-                 Value value, int64_t order);
-Lowered lowerFence(CallBuilder &b, NVVM::MemScopeKind scope);
-Lowered lowerProxyFence(CallBuilder &b, NVVM::ProxyKind kind);
-
-/// Where the shared memory of a module's kernels lies.
-struct SharedLayout {
-  llvm::DenseMap<LLVM::GlobalOp, uint32_t> offsets;
-  /// By kernel, up to where dynamic shared memory starts.
-  llvm::DenseMap<LLVM::LLVMFuncOp, uint32_t> bytes;
+/// A kernel on its way to the host.
+struct HostKernel {
+  LLVM::LLVMFuncOp function;
+  /// As launches know it.
+  std::string name;
+  LLVM::LLVMFuncOp entry;
+  /// Up to where dynamic shared memory starts.
+  uint32_t sharedBytes = 0;
+  /// Zeros: any.
+  std::array<int32_t, 3> requiredBlock = {}, requiredCluster = {};
+  int32_t maxThreads = 0, registers = 0;
 };
-FailureOr<SharedLayout> layoutSharedMemory(Operation *kernelModule,
-                                           ArrayRef<LLVM::LLVMFuncOp> kernels);
+
+/// Where the globals in shared memory lie; sets the kernels' sharedBytes.
+FailureOr<llvm::DenseMap<LLVM::GlobalOp, uint32_t>>
+layoutSharedMemory(Operation *kernelModule,
+                   MutableArrayRef<HostKernel> kernels);
 /// The global is in shared memory.
 bool isShared(LLVM::GlobalOp global);
 
-/// A kernel, moved to the host.
-struct HostKernel {
-  std::string name;
-  LLVM::LLVMFuncOp entry;
-  uint32_t sharedBytes = 0;
-  SmallVector<int32_t> requiredBlock, requiredCluster;
-  int32_t maxThreads = 0, registers = 0;
-};
 /// Adds the table of kernels and sites and the constructor that registers it
 /// (varlen_gpu_executor_image in Runtime/GPUExecutor.h) under this name.
 void addImage(ModuleOp module, Location loc, StringRef name,
@@ -194,4 +183,4 @@ void addImage(ModuleOp module, Location loc, StringRef name,
 
 } // namespace mlir::varlen::executor
 
-#endif // VARLEN_LIB_CONVERSION_CONVERTNVVMTOEXECUTOR_H
+#endif // VARLEN_LIB_CONVERSION_NVVMTOEXECUTOR_NVVMTOEXECUTOR_H
