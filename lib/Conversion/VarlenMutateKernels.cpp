@@ -49,29 +49,39 @@ struct Mutant {
 };
 } // namespace
 
-/// Orders threads or asynchronous work.
-static bool isSynchronising(Operation *op) {
-  if (isa<NVVM::Barrier0Op, NVVM::BarrierOp, NVVM::BarrierArriveOp,
-          NVVM::SyncWarpOp, NVVM::CpAsyncCommitGroupOp,
-          NVVM::CpAsyncWaitGroupOp, NVVM::CpAsyncMBarrierArriveOp,
-          NVVM::CpAsyncBulkCommitGroupOp, NVVM::CpAsyncBulkWaitGroupOp,
-          NVVM::MBarrierInitOp, NVVM::MBarrierArriveOp,
-          NVVM::MBarrierArriveExpectTxOp, NVVM::MBarrierExpectTxOp,
-          NVVM::MBarrierTryWaitParityOp, NVVM::MBarrierTryWaitOp,
-          NVVM::MBarrierTestWaitOp, NVVM::FenceMbarrierInitOp,
-          NVVM::FenceProxyOp, NVVM::MembarOp, NVVM::FenceScClusterOp,
-          NVVM::ClusterArriveOp, NVVM::ClusterArriveRelaxedOp,
-          NVVM::ClusterWaitOp, NVVM::WgmmaFenceAlignedOp,
-          NVVM::WgmmaGroupSyncAlignedOp, NVVM::WgmmaWaitGroupSyncOp>(op))
-    return true;
+static constexpr StringLiteral kTiedWait = "wgmma.wait_group.sync.aligned";
+
+/// How many groups a wait for wgmma lets be in flight that is assembly, and
+/// through which the registers pass that it waits for, each tied to the result
+/// of its number. Kernels have no other (Wgmma.cpp of the kernel dialect).
+static std::optional<int64_t> getTiedPending(Operation *op) {
   auto assembly = dyn_cast<LLVM::InlineAsmOp>(op);
-  return assembly && assembly.getHasSideEffects() &&
-         (assembly.getAsmString().contains("wait_group") ||
-          assembly.getAsmString().contains("commit_group") ||
-          assembly.getAsmString().contains("fence"));
+  StringRef text = assembly ? assembly.getAsmString() : StringRef();
+  int64_t pending = 0;
+  if (!text.consume_front(kTiedWait) ||
+      text.trim(" ;").getAsInteger(10, pending))
+    return std::nullopt;
+  return pending;
 }
 
-/// The attribute of a wait that says how many groups may stay in flight.
+/// Orders threads or asynchronous work.
+static bool isSynchronising(Operation *op) {
+  return isa<NVVM::Barrier0Op, NVVM::BarrierOp, NVVM::BarrierArriveOp,
+             NVVM::SyncWarpOp, NVVM::CpAsyncCommitGroupOp,
+             NVVM::CpAsyncWaitGroupOp, NVVM::CpAsyncMBarrierArriveOp,
+             NVVM::CpAsyncBulkCommitGroupOp, NVVM::CpAsyncBulkWaitGroupOp,
+             NVVM::MBarrierInitOp, NVVM::MBarrierArriveOp,
+             NVVM::MBarrierArriveExpectTxOp, NVVM::MBarrierExpectTxOp,
+             NVVM::MBarrierTryWaitParityOp, NVVM::MBarrierTryWaitOp,
+             NVVM::MBarrierTestWaitOp, NVVM::FenceMbarrierInitOp,
+             NVVM::FenceProxyOp, NVVM::MembarOp, NVVM::FenceScClusterOp,
+             NVVM::ClusterArriveOp, NVVM::ClusterArriveRelaxedOp,
+             NVVM::ClusterWaitOp, NVVM::WgmmaFenceAlignedOp,
+             NVVM::WgmmaGroupSyncAlignedOp, NVVM::WgmmaWaitGroupSyncOp>(op) ||
+         getTiedPending(op);
+}
+
+/// The attribute of another wait that says how many groups may stay in flight.
 static StringRef getPendingAttr(Operation *op) {
   if (isa<NVVM::CpAsyncWaitGroupOp>(op))
     return "n";
@@ -81,8 +91,10 @@ static StringRef getPendingAttr(Operation *op) {
 }
 
 /// Whether the operation can go: its results are not used, or are the tokens
-/// and flags of a wait.
+/// and flags of a wait, or the registers that pass through it.
 static bool canDelete(Operation *op) {
+  if (getTiedPending(op))
+    return llvm::all_of(op->getUsers(), llvm::IsaPred<LLVM::ExtractValueOp>);
   return llvm::all_of(op->getResults(), [](OpResult result) {
     return result.use_empty() || isa<IntegerType>(result.getType());
   });
@@ -141,7 +153,7 @@ static SmallVector<Mutant> collect(ModuleOp module) {
         if (isSynchronising(op)) {
           if (canDelete(op))
             sync.push_back({Mutant::Kind::Delete, op, 0, 0, ordinal});
-          if (!getPendingAttr(op).empty())
+          if (!getPendingAttr(op).empty() || getTiedPending(op))
             sync.push_back({Mutant::Kind::Weaken, op, 0, 1, ordinal});
         }
         collectConstants(op, ordinal, constants);
@@ -156,41 +168,32 @@ static SmallVector<Mutant> collect(ModuleOp module) {
 static std::string describe(const Mutant &mutant) {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  auto delta = [&]() {
-    stream << (mutant.delta < 0 ? " - " : " + ") << std::abs(mutant.delta);
-  };
-  auto name = [&]() {
-    stream << mutant.op->getName() << ' ' << mutant.ordinal << " of "
-           << mutant.op->getParentOfType<LLVM::LLVMFuncOp>().getSymName();
-  };
   switch (mutant.kind) {
   case Mutant::Kind::Delete:
     stream << "delete ";
-    name();
     break;
   case Mutant::Kind::Weaken:
     stream << "wait for fewer groups in ";
-    name();
     break;
   case Mutant::Kind::Operand: {
     APInt value;
     matchPattern(mutant.op->getOperand(mutant.index), m_ConstantInt(&value));
     stream << "operand " << mutant.index << " = ";
     value.print(stream, /*isSigned=*/true);
-    delta();
-    stream << " in ";
-    name();
     break;
   }
   case Mutant::Kind::Position:
     stream
         << "index " << mutant.index << " = "
         << cast<LLVM::GEPOp>(mutant.op).getRawConstantIndices()[mutant.index];
-    delta();
-    stream << " in ";
-    name();
     break;
   }
+  if (mutant.kind == Mutant::Kind::Operand ||
+      mutant.kind == Mutant::Kind::Position)
+    stream << (mutant.delta < 0 ? " - " : " + ") << std::abs(mutant.delta)
+           << " in ";
+  stream << mutant.op->getName() << ' ' << mutant.ordinal << " of "
+         << mutant.op->getParentOfType<LLVM::LLVMFuncOp>().getSymName();
   return text;
 }
 
@@ -203,14 +206,26 @@ static void apply(const Mutant &mutant) {
   OpBuilder b(op);
   switch (mutant.kind) {
   case Mutant::Kind::Delete:
-    // A wait that always succeeds.
-    for (OpResult result : op->getResults())
-      result.replaceAllUsesWith(
-          LLVM::ConstantOp::create(b, op->getLoc(), result.getType(),
-                                   b.getIntegerAttr(result.getType(), 1)));
+    if (getTiedPending(op)) {
+      for (Operation *user : llvm::make_early_inc_range(op->getUsers())) {
+        auto extract = cast<LLVM::ExtractValueOp>(user);
+        extract.replaceAllUsesWith(op->getOperand(extract.getPosition()[0]));
+        extract.erase();
+      }
+    } else {
+      // A wait that always succeeds.
+      for (OpResult result : op->getResults())
+        result.replaceAllUsesWith(
+            LLVM::ConstantOp::create(b, op->getLoc(), result.getType(), 1));
+    }
     op->erase();
     return;
   case Mutant::Kind::Weaken: {
+    if (std::optional<int64_t> pending = getTiedPending(op)) {
+      cast<LLVM::InlineAsmOp>(op).setAsmString(
+          (kTiedWait + " " + Twine(*pending + mutant.delta) + ";").str());
+      return;
+    }
     StringRef name = getPendingAttr(op);
     auto pending = op->getAttrOfType<IntegerAttr>(name);
     op->setAttr(name, b.getIntegerAttr(pending.getType(),
@@ -224,8 +239,7 @@ static void apply(const Mutant &mutant) {
     value += static_cast<uint64_t>(mutant.delta);
     op->setOperand(
         mutant.index,
-        LLVM::ConstantOp::create(b, op->getLoc(), operand.getType(),
-                                 b.getIntegerAttr(operand.getType(), value)));
+        LLVM::ConstantOp::create(b, op->getLoc(), operand.getType(), value));
     return;
   }
   case Mutant::Kind::Position: {
