@@ -11,15 +11,15 @@
 |* headers of that interface come with XLA; the Python package jaxlib has them.
 |*
 |* A custom call with these handlers has an attribute `source`, the MLIR text of
-a
-|* module with one function. Operands and results are its arguments and results,
-|* row-major. Other attributes are not looked at. Only what the text leaves open
-|* may differ from one execution to another; nothing else is compiled in.
+|* a module with one function. Operands and results are its arguments and
+|* results, row-major. Other attributes are not looked at. Only what the text
+|* leaves open may differ from one execution to another; nothing else is
+|* compiled in.
 |*
 |* On a CPU a call runs on threads of libvarlen-c, as many as
-varlenSetNumThreads says.
-|* What it refuses is an XLA_FFI_Error with the message of varlenGetLastError.
-|* Handlers may run on any number of threads at once.
+|* varlenSetNumThreads says. What it refuses is an XLA_FFI_Error with the
+|* message of varlenGetLastError. Handlers may run on any number of threads at
+|* once.
 |*
 \*===----------------------------------------------------------------------===*/
 

@@ -14,10 +14,6 @@
 
 using namespace varlen_capi;
 
-/// The words of a memref descriptor: allocated, aligned, offset, sizes,
-/// strides.
-enum DescriptorWord { Allocated, Aligned, Offset, Sizes };
-
 static long long print(int64_t value) { return value; }
 
 static bool isOnHost(int32_t device) {
@@ -211,17 +207,11 @@ VarlenStatus Binding::addResults(const VarlenTensor *const *tensors,
                     print(tensors[i]->shape[d]));
     const Span &span = spans.back();
     for (size_t other = 0; other + 1 < spans.size(); ++other)
-      if (overlap(span, spans[other])) {
-        size_t numArguments = function.arguments.size();
+      if (overlap(span, spans[other]))
         return fail(VARLEN_INVALID_ARGUMENT,
                     "%s: expected memory that no other tensor of the call "
                     "has, got some of %s",
-                    result.name.c_str(),
-                    (other < numArguments
-                         ? function.arguments[other]
-                         : function.results[other - numArguments])
-                        .name.c_str());
-      }
+                    result.name.c_str(), getParameter(other).name.c_str());
   }
   return VARLEN_OK;
 }

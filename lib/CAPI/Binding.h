@@ -52,13 +52,29 @@ public:
   VarlenStatus findExtents(const int64_t *&extents);
 
   void **getArguments() { return addresses.data(); }
-  /// The descriptor of a tensor, which is the i-th argument.
-  const int64_t *getDescriptor(size_t i) const {
-    return *static_cast<const int64_t *const *>(addresses[i]);
+  /// Of a tensor, which is the i-th argument.
+  int64_t getAddress(size_t i) const { return getDescriptor(i)[Aligned]; }
+  int64_t getSize(size_t i, int64_t d) const {
+    return getDescriptor(i)[Sizes + d];
+  }
+  int64_t getStride(size_t i, int64_t d) const {
+    return getDescriptor(i)[Sizes + getParameter(i).getRank() + d];
   }
 
 private:
+  /// The words of a memref descriptor: strides follow the sizes.
+  enum DescriptorWord { Allocated, Aligned, Offset, Sizes };
   enum { ExtentsDescriptorWords = 5 };
+
+  const int64_t *getDescriptor(size_t i) const {
+    return *static_cast<const int64_t *const *>(addresses[i]);
+  }
+  /// Results come behind arguments.
+  const Parameter &getParameter(size_t i) const {
+    size_t numArguments = function.arguments.size();
+    return i < numArguments ? function.arguments[i]
+                            : function.results[i - numArguments];
+  }
 
   /// The memory of a tensor, for what overlaps.
   struct Span {

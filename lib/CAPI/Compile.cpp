@@ -41,9 +41,7 @@ static void buildInterface(PassManager &manager,
                                     [](const Twine &) { return failure(); });
     manager.addPass(std::move(checks));
   }
-  varlen::VarlenAssignScheduleOptions schedule;
-  schedule.target = target.str();
-  varlen::buildVarlenBufferize(manager, schedule);
+  varlen::buildVarlenBufferize(manager, {target.str(), /*chip=*/""});
 }
 
 /// Takes the module to the llvm dialect.

@@ -62,14 +62,10 @@ VarlenStatus varlen_capi::compileKernels(Source &source,
   varlen::buildVarlenLaunchesToLLVM(manager, pipeline);
   if (failed(manager.run(source.getModule())))
     return source.failWithDiagnostic(VARLEN_COMPILE_ERROR, "lowering");
-  StringAttr found = varlen::findKernelCode(source.getModule());
-  if (!found)
+  FailureOr<StringRef> code = varlen::findKernelCode(source.getModule());
+  if (failed(code))
     return source.failWithDiagnostic(VARLEN_COMPILE_ERROR, "lowering");
-  // PTX comes with the 0 that ends a C string.
-  StringRef text = found.getValue();
-  if (pipeline.format == varlen::GPUFormat::PTX)
-    text = text.rtrim('\0');
-  kernels.image = text.str();
+  kernels.image = code->str();
   return VARLEN_OK;
 }
 

@@ -28,14 +28,11 @@ int64_t LaunchRun::read(const PlanOperand &operand) const {
   case Kind::Value:
     return values[operand.number];
   case Kind::Tensor:
-    return binding.getDescriptor(operand.number)[DescriptorAligned];
+    return binding.getAddress(operand.number);
   case Kind::Size:
-    return binding.getDescriptor(operand.number)[DescriptorSizes + operand.dim];
-  case Kind::Stride: {
-    int64_t rank = launcher.function.arguments[operand.number].getRank();
-    return binding.getDescriptor(
-        operand.number)[DescriptorSizes + rank + operand.dim];
-  }
+    return binding.getSize(operand.number, operand.dim);
+  case Kind::Stride:
+    return binding.getStride(operand.number, operand.dim);
   case Kind::Multiprocessors:
     return kernels ? kernels->multiprocessors : 1;
   case Kind::Scratch:
@@ -48,9 +45,9 @@ int64_t LaunchRun::read(const PlanOperand &operand) const {
 
 void LaunchRun::compute(const PlanStep &step) {
   ArrayRef<PlanOperand> operands = step.operands;
-  values[step.number] = lookupPlanOperator(step.op).evaluate(
-      read(operands.front()), read(operands[operands.size() - 2]),
-      read(operands.back()));
+  values[step.number] = step.op->evaluate(read(operands.front()),
+                                          read(operands[operands.size() - 2]),
+                                          read(operands.back()));
 }
 
 void LaunchRun::addScratch(const PlanStep &step) {
@@ -69,16 +66,15 @@ bool LaunchRun::fillResults() {
   for (auto [i, parameter] : llvm::enumerate(launcher.function.arguments)) {
     if (!parameter.isWritten)
       continue;
-    const int64_t *descriptor = binding.getDescriptor(i);
-    int64_t rank = parameter.getRank(), elements = 1;
+    int64_t elements = 1;
     bool isDense = true;
-    for (int64_t d = rank - 1; d >= 0; --d) {
-      isDense &= descriptor[DescriptorSizes + rank + d] == elements;
-      elements *= descriptor[DescriptorSizes + d];
+    for (int64_t d = parameter.getRank() - 1; d >= 0; --d) {
+      isDense &= binding.getStride(i, d) == elements;
+      elements *= binding.getSize(i, d);
     }
     if (!isDense || elements == 0)
       continue;
-    if (backend->fill(toPointer(descriptor[DescriptorAligned]), 0xFF, 1,
+    if (backend->fill(toPointer(binding.getAddress(i)), 0xFF, 1,
                       elements * parameter.elementBytes, stream))
       return false;
   }

@@ -224,7 +224,7 @@ static VarlenStatus checkAlignment(const Launcher &launcher,
                                    const Binding &binding) {
   constexpr int64_t bytes = 16;
   for (auto [i, parameter] : llvm::enumerate(launcher.function.arguments)) {
-    int64_t address = binding.getDescriptor(i)[DescriptorAligned];
+    int64_t address = binding.getAddress(i);
     if (parameter.isDense && parameter.getRank() > 2 && address % bytes != 0)
       return fail(VARLEN_INVALID_ARGUMENT,
                   "%s: expected data that begins at a multiple of %lld bytes, "

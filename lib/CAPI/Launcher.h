@@ -27,9 +27,6 @@ namespace varlen_capi {
 /// Workspaces begin at a multiple of these bytes, with the status of kernels.
 inline constexpr uint64_t workspaceAlignment = 256;
 
-/// The words of a memref descriptor.
-enum DescriptorWord { DescriptorAligned = 1, DescriptorSizes = 3 };
-
 /// Kernels in one context.
 struct LoadedKernels {
   void *module = nullptr;

@@ -113,25 +113,10 @@ static SmallVector<Candidate> findCandidates(ModuleOp module) {
   return candidates;
 }
 
-namespace {
-class Divider {
-public:
-  explicit Divider(ModuleOp module) : module(module), b(module.getContext()) {}
-
-  SmallVector<ModulePart> divide();
-
-private:
-  void move(Candidate &candidate, ModuleOp part);
-
-  ModuleOp module;
-  OpBuilder b;
-};
-} // namespace
-
 /// Moves a function, and declares it here and there what it names.
-void Divider::move(Candidate &candidate, ModuleOp part) {
+static void move(const Candidate &candidate, ModuleOp part) {
   LLVM::LLVMFuncOp function = candidate.function;
-  b.setInsertionPoint(function);
+  OpBuilder b(function);
   declare(function, b);
   // What has been declared for another function may be this one.
   if (Operation *declaration = part.lookupSymbol(function.getNameAttr()))
@@ -143,7 +128,7 @@ void Divider::move(Candidate &candidate, ModuleOp part) {
       declare(callee, b);
 }
 
-SmallVector<ModulePart> Divider::divide() {
+SmallVector<ModulePart> varlen::divideModule(ModuleOp module) {
   int64_t size = getSize(module);
   SmallVector<Candidate> candidates = findCandidates(module);
   SmallVector<ModulePart> parts;
@@ -161,7 +146,7 @@ SmallVector<ModulePart> Divider::divide() {
     parts.push_back({part, 0, part});
   }
   // The largest functions first, each to what is the smallest part then.
-  for (Candidate &candidate : candidates) {
+  for (const Candidate &candidate : candidates) {
     ModulePart &part = *llvm::min_element(
         parts, [](auto &a, auto &b) { return a.size < b.size; });
     part.size += candidate.size;
@@ -170,8 +155,4 @@ SmallVector<ModulePart> Divider::divide() {
   }
   llvm::erase_if(parts, [](ModulePart &part) { return part.size == 0; });
   return parts;
-}
-
-SmallVector<ModulePart> varlen::divideModule(ModuleOp module) {
-  return Divider(module).divide();
 }

@@ -30,31 +30,6 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-/// The operator of an operation on integers, or "".
-static StringRef getOperator(Operation *op) {
-  return llvm::TypeSwitch<Operation *, StringRef>(op)
-      .Case([](arith::AddIOp) { return "add"; })
-      .Case([](arith::SubIOp) { return "sub"; })
-      .Case([](arith::MulIOp) { return "mul"; })
-      .Case([](arith::DivUIOp) { return "udiv"; })
-      .Case([](arith::DivSIOp) { return "sdiv"; })
-      .Case([](arith::RemUIOp) { return "urem"; })
-      .Case([](arith::RemSIOp) { return "srem"; })
-      .Case([](arith::ShRUIOp) { return "lshr"; })
-      .Case([](arith::MinSIOp) { return "smin"; })
-      .Case([](arith::MaxSIOp) { return "smax"; })
-      .Case([](arith::MinUIOp) { return "umin"; })
-      .Case([](arith::MaxUIOp) { return "umax"; })
-      .Case([](arith::AndIOp) { return "and"; })
-      .Case([](arith::OrIOp) { return "or"; })
-      .Case([](arith::XOrIOp) { return "xor"; })
-      .Case([](arith::SelectOp) { return "select"; })
-      .Case([](arith::CmpIOp compare) {
-        return arith::stringifyCmpIPredicate(compare.getPredicate());
-      })
-      .Default([](Operation *) { return ""; });
-}
-
 namespace {
 
 class Planner {
@@ -184,10 +159,8 @@ LogicalResult Planner::addMetadata(memref::ExtractStridedMetadataOp op) {
       return failure();
     known[size] = *extent;
   }
-  SmallVector<int64_t> strides;
-  int64_t offset;
   auto type = cast<MemRefType>(op.getSource().getType());
-  (void)type.getStridesAndOffset(strides, offset);
+  auto [strides, offset] = type.getStridesAndOffset();
   for (auto [dim, stride] : llvm::enumerate(op.getStrides()))
     if (ShapedType::isStatic(strides[dim]))
       known[stride] = {Kind::Constant, strides[dim], 0};
@@ -225,8 +198,8 @@ LogicalResult Planner::addCall(func::CallOp op) {
 
 LogicalResult Planner::addCompute(Operation *op, std::vector<PlanStep> &steps) {
   PlanStep step;
-  step.op = getOperator(op);
-  if (step.op.empty() || op->getNumResults() != 1 ||
+  step.op = getPlanOperator(op);
+  if (!step.op || op->getNumResults() != 1 ||
       !op->getResult(0).getType().isIntOrIndex())
     return refuse(op, "computations on integers, scratch, loops and launches");
   if (failed(get(op, op->getOperands(), step.operands)))
@@ -429,7 +402,7 @@ FailureOr<LaunchPlan> Planner::run() {
   return plan;
 }
 
-FailureOr<std::vector<LaunchPlan>> varlen::makeLaunchPlans(ModuleOp module) {
+static FailureOr<std::vector<LaunchPlan>> makeLaunchPlans(ModuleOp module) {
   std::vector<LaunchPlan> plans;
   for (auto function : module.getOps<func::FuncOp>()) {
     if (!function.isPublic() || function.isExternal())

@@ -46,18 +46,24 @@ static llvm::json::Value print(const PlanOperand &operand) {
   llvm_unreachable("unknown kind of operand");
 }
 
-static Array print(ArrayRef<PlanOperand> operands) {
+template <typename Range, typename Function>
+static Array mapToArray(const Range &range, Function function) {
   Array array;
-  for (const PlanOperand &operand : operands)
-    array.push_back(print(operand));
+  for (const auto &element : range)
+    array.push_back(function(element));
   return array;
 }
 
+static Array print(ArrayRef<PlanOperand> operands) {
+  return mapToArray(operands,
+                    [](const PlanOperand &operand) { return print(operand); });
+}
+
 static Array print(ArrayRef<PlanBinding> bindings) {
-  Array array;
-  for (const auto &[number, operand] : bindings)
-    array.push_back(Array{"value" + std::to_string(number), print(operand)});
-  return array;
+  return mapToArray(bindings, [](const PlanBinding &binding) {
+    return Array{"value" + std::to_string(binding.first),
+                 print(binding.second)};
+  });
 }
 
 static Array print(const LaunchPlan &plan, const std::vector<PlanStep> &steps);
@@ -67,7 +73,7 @@ static Object print(const LaunchPlan &plan, const PlanStep &step) {
   switch (step.kind) {
   case PlanStep::Kind::Compute:
     return Object{{"value", "value" + number},
-                  {"op", step.op},
+                  {"op", step.op->name},
                   {"operands", print(step.operands)}};
   case PlanStep::Kind::Scratch: {
     Array factors = print(step.operands);
@@ -93,19 +99,16 @@ static Object print(const LaunchPlan &plan, const PlanStep &step) {
 }
 
 static Array print(const LaunchPlan &plan, const std::vector<PlanStep> &steps) {
-  Array array;
-  for (const PlanStep &step : steps)
-    array.push_back(print(plan, step));
-  return array;
+  return mapToArray(steps,
+                    [&](const PlanStep &step) { return print(plan, step); });
 }
 
 /// Numbers, null where a type leaves one open.
 static Array printOpen(ArrayRef<int64_t> numbers) {
-  Array array;
-  for (int64_t number : numbers)
-    array.push_back(ShapedType::isStatic(number) ? llvm::json::Value(number)
-                                                 : llvm::json::Value(nullptr));
-  return array;
+  return mapToArray(numbers, [](int64_t number) {
+    return ShapedType::isStatic(number) ? llvm::json::Value(number)
+                                        : llvm::json::Value(nullptr);
+  });
 }
 
 static Object print(const LaunchPlan::Argument &argument) {
@@ -127,46 +130,36 @@ static Object print(const LaunchPlan::Argument &argument) {
 }
 
 static Object print(const PlanKernel &kernel) {
-  Array bits;
-  for (unsigned width : kernel.bits)
-    bits.push_back(static_cast<int64_t>(width));
   return Object{{"name", kernel.name},
                 {"block", Array(kernel.block)},
                 {"shared_bytes", kernel.sharedBytes},
-                {"parameter_bits", std::move(bits)}};
+                {"parameter_bits", Array(kernel.bits)}};
 }
 
+/// Of code that a driver loads.
 static StringRef getName(GPUFormat format) {
   switch (format) {
-  case GPUFormat::MLIR:
-    return "mlir";
   case GPUFormat::PTX:
     return "ptx";
   case GPUFormat::Cubin:
     return "cubin";
   case GPUFormat::Fatbin:
     return "fatbin";
-  case GPUFormat::Sim:
-    return "sim";
+  default:
+    llvm_unreachable("not written to files");
   }
-  llvm_unreachable("unknown format");
 }
 
 void varlen::emitManifest(ArrayRef<LaunchPlan> plans,
                           const VarlenToNVVMOptions &pipeline,
                           llvm::raw_ostream &os) {
-  Array functions;
-  for (const LaunchPlan &plan : plans) {
-    Array arguments, kernels;
-    for (const LaunchPlan::Argument &argument : plan.arguments)
-      arguments.push_back(print(argument));
-    for (const PlanKernel &kernel : plan.kernels)
-      kernels.push_back(print(kernel));
-    functions.push_back(Object{{"name", plan.name},
-                               {"arguments", std::move(arguments)},
-                               {"kernels", std::move(kernels)},
-                               {"steps", print(plan, plan.steps)}});
-  }
+  auto printOne = [](const auto &one) { return print(one); };
+  Array functions = mapToArray(plans, [&](const LaunchPlan &plan) {
+    return Object{{"name", plan.name},
+                  {"arguments", mapToArray(plan.arguments, printOne)},
+                  {"kernels", mapToArray(plan.kernels, printOne)},
+                  {"steps", print(plan, plan.steps)}};
+  });
   llvm::json::Value manifest = Object{{"varlen_manifest", version},
                                       {"chip", std::string(pipeline.chip)},
                                       {"format", getName(pipeline.format)},

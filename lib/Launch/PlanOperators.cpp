@@ -8,48 +8,54 @@
 
 #include "varlen/Launch/LaunchPlan.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
 
 /// The text of an operator, and the function that it is.
-#define OPERATOR(name, text)                                                   \
-  {name, #text, [](int64_t C, int64_t L, int64_t R) -> int64_t {               \
+#define OPERATOR(name, operation, text)                                        \
+  {name, operation, #text, [](int64_t C, int64_t L, int64_t R) -> int64_t {    \
      (void)C, (void)L, (void)R;                                                \
      return text;                                                              \
    }}
 static constexpr PlanOperator operators[] = {
-    OPERATOR("add", L + R),
-    OPERATOR("sub", L - R),
-    OPERATOR("mul", L *R),
-    OPERATOR("udiv", (int64_t)((uint64_t)L / (uint64_t)R)),
-    OPERATOR("sdiv", L / R),
-    OPERATOR("urem", (int64_t)((uint64_t)L % (uint64_t)R)),
-    OPERATOR("srem", L % R),
-    OPERATOR("lshr", (int64_t)((uint64_t)L >> R)),
-    OPERATOR("smin", L < R ? L : R),
-    OPERATOR("smax", L > R ? L : R),
-    OPERATOR("umin", (uint64_t)L < (uint64_t)R ? L : R),
-    OPERATOR("umax", (uint64_t)L > (uint64_t)R ? L : R),
-    OPERATOR("and", L &R),
-    OPERATOR("or", L | R),
-    OPERATOR("xor", L ^ R),
-    OPERATOR("eq", L == R),
-    OPERATOR("ne", L != R),
-    OPERATOR("slt", L < R),
-    OPERATOR("sle", L <= R),
-    OPERATOR("sgt", L > R),
-    OPERATOR("sge", L >= R),
-    OPERATOR("ult", (uint64_t)L < (uint64_t)R),
-    OPERATOR("ule", (uint64_t)L <= (uint64_t)R),
-    OPERATOR("ugt", (uint64_t)L > (uint64_t)R),
-    OPERATOR("uge", (uint64_t)L >= (uint64_t)R),
-    OPERATOR("select", C ? L : R),
+    OPERATOR("add", "arith.addi", L + R),
+    OPERATOR("sub", "arith.subi", L - R),
+    OPERATOR("mul", "arith.muli", L *R),
+    OPERATOR("udiv", "arith.divui", (int64_t)((uint64_t)L / (uint64_t)R)),
+    OPERATOR("sdiv", "arith.divsi", L / R),
+    OPERATOR("urem", "arith.remui", (int64_t)((uint64_t)L % (uint64_t)R)),
+    OPERATOR("srem", "arith.remsi", L % R),
+    OPERATOR("lshr", "arith.shrui", (int64_t)((uint64_t)L >> R)),
+    OPERATOR("smin", "arith.minsi", L < R ? L : R),
+    OPERATOR("smax", "arith.maxsi", L > R ? L : R),
+    OPERATOR("umin", "arith.minui", (uint64_t)L < (uint64_t)R ? L : R),
+    OPERATOR("umax", "arith.maxui", (uint64_t)L > (uint64_t)R ? L : R),
+    OPERATOR("and", "arith.andi", L &R),
+    OPERATOR("or", "arith.ori", L | R),
+    OPERATOR("xor", "arith.xori", L ^ R),
+    OPERATOR("eq", "", L == R),
+    OPERATOR("ne", "", L != R),
+    OPERATOR("slt", "", L < R),
+    OPERATOR("sle", "", L <= R),
+    OPERATOR("sgt", "", L > R),
+    OPERATOR("sge", "", L >= R),
+    OPERATOR("ult", "", (uint64_t)L < (uint64_t)R),
+    OPERATOR("ule", "", (uint64_t)L <= (uint64_t)R),
+    OPERATOR("ugt", "", (uint64_t)L > (uint64_t)R),
+    OPERATOR("uge", "", (uint64_t)L >= (uint64_t)R),
+    OPERATOR("select", "arith.select", C ? L : R),
 };
 #undef OPERATOR
 
-const PlanOperator &varlen::lookupPlanOperator(StringRef name) {
-  return *llvm::find_if(
-      operators, [&](const PlanOperator &op) { return op.name == name; });
+const PlanOperator *varlen::getPlanOperator(Operation *op) {
+  auto compare = dyn_cast<arith::CmpIOp>(op);
+  const auto *found = llvm::find_if(operators, [&](const PlanOperator &one) {
+    return compare ? one.name == stringifyCmpIPredicate(compare.getPredicate())
+                   : one.operation == op->getName().getStringRef();
+  });
+  return found == std::end(operators) ? nullptr : found;
 }

@@ -156,13 +156,9 @@ int varlen::emitKernels(int argc, char **argv, DialectRegistry &registry) {
   }
   if (failed(manager.run(*module)))
     return 1;
-  StringAttr found = findKernelCode(*module);
-  if (!found)
+  FailureOr<StringRef> code = findKernelCode(*module);
+  if (failed(code))
     return 1;
-  // PTX comes with the 0 that ends a C string.
-  StringRef code = found.getValue();
-  if (pipeline.format == GPUFormat::PTX)
-    code = code.rtrim('\0');
 
   if (!options.manifest.empty())
     if (int status = writeFile(options.manifest, [&](llvm::raw_ostream &os) {
@@ -177,8 +173,8 @@ int varlen::emitKernels(int argc, char **argv, DialectRegistry &registry) {
       return status;
   return writeFile(options.output, [&](llvm::raw_ostream &os) {
     if (isLauncher)
-      return emitLauncher(*module, plans, code, os);
-    os << code;
+      return emitLauncher(*module, plans, *code, os);
+    os << *code;
     return success();
   });
 }

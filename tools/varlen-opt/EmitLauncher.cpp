@@ -150,7 +150,7 @@ std::string LauncherEmitter::print(const PlanOperand &operand) {
 std::string LauncherEmitter::print(const PlanStep &compute) const {
   ArrayRef<PlanOperand> operands = compute.operands;
   std::string text;
-  for (char c : lookupPlanOperator(compute.op).c)
+  for (char c : compute.op->c)
     if (c == 'C')
       text += print(operands[0]);
     else if (c == 'L' || c == 'R')

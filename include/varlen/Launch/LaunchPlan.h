@@ -51,6 +51,17 @@ struct PlanOperand {
   }
 };
 
+/// An operator: its name in a manifest, the operation that it is ("" for
+/// comparisons, whose name is their predicate), and what it is in C and as a
+/// function, where "L" and "R" are its operands, "C" the condition of a
+/// selection.
+struct PlanOperator {
+  StringRef name, operation, c;
+  int64_t (*evaluate)(int64_t condition, int64_t lhs, int64_t rhs);
+};
+/// The operator of an operation on integers; null if there is none.
+const PlanOperator *getPlanOperator(Operation *op);
+
 struct PlanLoop;
 
 struct PlanStep {
@@ -58,8 +69,8 @@ struct PlanStep {
   Kind kind = Kind::Compute;
   /// Of the value or the scratch that the step makes.
   int64_t number = 0;
-  /// Of Compute: an operator of `planOperators`, of these operands.
-  StringRef op;
+  /// Of Compute: an operator of these operands.
+  const PlanOperator *op = nullptr;
   /// Of Scratch: `unit` times these bytes. Of Launch: the parameters.
   SmallVector<PlanOperand> operands;
   int64_t unit = 0;
@@ -100,22 +111,10 @@ struct LaunchPlan {
   std::vector<PlanStep> steps;
 };
 
-/// An operator, in a manifest, in C and as a function: "L" and "R" are its
-/// operands, "C" the condition of a selection.
-struct PlanOperator {
-  StringRef name, c;
-  int64_t (*evaluate)(int64_t condition, int64_t lhs, int64_t rhs);
-};
-const PlanOperator &lookupPlanOperator(StringRef name);
-
-/// The plans of the public functions of a module that
-/// `buildVarlenToLaunches` has lowered with `barePointers`. An error names an
-/// operation that a plan has no step for.
-FailureOr<std::vector<LaunchPlan>> makeLaunchPlans(ModuleOp module);
-
 /// Lowers a module to launches of kernels on bare pointers, in functions whose
 /// results are arguments (`strided`: with any strides but the last), and plans
-/// them. `buildVarlenLaunchesToLLVM` makes code of the kernels that are left.
+/// the public ones. An error names an operation that a plan has no step for.
+/// `buildVarlenLaunchesToLLVM` makes code of the kernels that are left.
 FailureOr<std::vector<LaunchPlan>>
 planLaunches(ModuleOp module, const VarlenToNVVMOptions &pipeline,
              bool strided);
