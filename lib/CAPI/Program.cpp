@@ -109,18 +109,19 @@ static LogicalResult readFunction(func::FuncOp op, bool stridedTensors,
   function.results.resize(type.getNumResults());
   for (auto [i, argument] : llvm::enumerate(function.arguments)) {
     if (failed(readParameter(op, type.getInput(i),
-                             op.getArgAttr(i, "varlen.name"), "arg" + Twine(i),
-                             stridedTensors, argument)))
+                             op.getArgAttr(i, varlen::kNameAttrName),
+                             "arg" + Twine(i), stridedTensors, argument)))
       return failure();
-    op.removeArgAttr(i, "varlen.name");
+    op.removeArgAttr(i, varlen::kNameAttrName);
     argument.finish();
   }
   for (auto [i, result] : llvm::enumerate(function.results)) {
     if (failed(readParameter(op, type.getResult(i),
-                             op.getResultAttr(i, "varlen.name"),
+                             op.getResultAttr(i, varlen::kNameAttrName),
                              "result" + Twine(i), stridedTensors, result)))
       return failure();
-    op.removeResultAttr(i, StringAttr::get(op.getContext(), "varlen.name"));
+    op.removeResultAttr(
+        i, StringAttr::get(op.getContext(), varlen::kNameAttrName));
     // In memory of the caller.
     result.isScalar = false;
     result.isWritten = true;

@@ -125,10 +125,7 @@ func::FuncOp MaskFunctions::get(Location loc, MaskAttrInterface mask) {
 /// The runtime reads plain C arrays.
 Value WorkTilesLowering::makeContiguous(Value list) {
   auto type = cast<MemRefType>(list.getType());
-  SmallVector<int64_t> strides;
-  int64_t offset;
-  if (succeeded(type.getStridesAndOffset(strides, offset)) &&
-      strides.front() == 1)
+  if (type.isLastDimUnitStride())
     return list;
   auto copyType = MemRefType::get(type.getShape(), type.getElementType());
   SmallVector<Value> sizes;

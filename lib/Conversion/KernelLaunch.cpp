@@ -13,9 +13,9 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-gpu::LaunchOp varlen::emitLaunch(ImplicitLocOpBuilder &b, const Twine &name,
-                                 Value blocks, int64_t threads,
-                                 function_ref<void(Value, Value, Value)> body) {
+void varlen::emitLaunch(ImplicitLocOpBuilder &b, const Twine &name,
+                        Value blocks, int64_t threads,
+                        function_ref<void(Value, Value, Value)> body) {
   IndexBuilder index{b};
   Value one = index.constant(1);
   auto launch = gpu::LaunchOp::create(b, blocks, one, one,
@@ -27,5 +27,4 @@ gpu::LaunchOp varlen::emitLaunch(ImplicitLocOpBuilder &b, const Twine &name,
   b.setInsertionPointToStart(&launch.getBody().front());
   body(launch.getBlockIds().x, launch.getGridSize().x, launch.getThreadIds().x);
   gpu::TerminatorOp::create(b);
-  return launch;
 }

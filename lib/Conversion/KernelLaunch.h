@@ -16,9 +16,8 @@ namespace mlir::varlen {
 
 /// A launch of `blocks` x `threads` of a kernel called `name`; `body` gets the
 /// index of the block, the number of blocks, and the index of the thread.
-gpu::LaunchOp emitLaunch(ImplicitLocOpBuilder &b, const Twine &name,
-                         Value blocks, int64_t threads,
-                         function_ref<void(Value, Value, Value)> body);
+void emitLaunch(ImplicitLocOpBuilder &b, const Twine &name, Value blocks,
+                int64_t threads, function_ref<void(Value, Value, Value)> body);
 
 } // namespace mlir::varlen
 

@@ -85,7 +85,7 @@ static bool contains(Operation *op) {
         bool allocates =
             isa<AttentionOpInterface, scf::ForallOp, CallOpInterface,
                 memref::AllocOp, memref::DeallocOp, memref::ReallocOp>(inner);
-        return allocates ? WalkResult::interrupt() : WalkResult::advance();
+        return WalkResult(failure(allocates));
       })
       .wasInterrupted();
 }
@@ -104,9 +104,8 @@ static bool dependsOn(Operation *op, const Group &group) {
   };
   return op
       ->walk([&](Operation *inner) {
-        return llvm::any_of(inner->getOperands(), isOfGroup)
-                   ? WalkResult::interrupt()
-                   : WalkResult::advance();
+        return WalkResult(
+            failure(llvm::any_of(inner->getOperands(), isOfGroup)));
       })
       .wasInterrupted();
 }
@@ -216,28 +215,24 @@ LogicalResult Measuring::rewrite(ModuleOp module, func::FuncOp function) {
   Value computes = arith::XOrIOp::create(
       b, measures, arith::ConstantIntOp::create(b, 1, /*width=*/1));
   for (const Group &group : groups) {
+    auto isOutside = [&](OpOperand &use) {
+      Operation *outer =
+          group.end->getBlock()->findAncestorOpInBlock(*use.getOwner());
+      return !llvm::is_contained(group.ops, outer);
+    };
     SmallVector<Value> results;
-    SmallVector<Type> types;
     for (Operation *op : group.ops)
-      for (Value result : op->getResults())
-        if (llvm::any_of(result.getUsers(), [&](Operation *user) {
-              Operation *outer =
-                  group.end->getBlock()->findAncestorOpInBlock(*user);
-              return !llvm::is_contained(group.ops, outer);
-            })) {
-          results.push_back(result);
-          types.push_back(result.getType());
-        }
+      llvm::copy_if(op->getResults(), std::back_inserter(results),
+                    [&](Value result) {
+                      return llvm::any_of(result.getUses(), isOutside);
+                    });
+    TypeRange types(results);
     b.setLoc(group.ops.front()->getLoc());
     b.setInsertionPoint(group.end);
     auto branch = scf::IfOp::create(b, types, computes,
                                     /*withElseRegion=*/!types.empty());
     for (auto [from, to] : llvm::zip_equal(results, branch.getResults()))
-      from.replaceUsesWithIf(to, [&](OpOperand &use) {
-        Operation *outer =
-            group.end->getBlock()->findAncestorOpInBlock(*use.getOwner());
-        return !llvm::is_contained(group.ops, outer);
-      });
+      from.replaceUsesWithIf(to, isOutside);
     b.setInsertionPointToStart(branch.thenBlock());
     if (!types.empty())
       scf::YieldOp::create(b, results);

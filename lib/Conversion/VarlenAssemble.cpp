@@ -20,7 +20,6 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Target/LLVM/NVVM/Utils.h"
 
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -52,17 +51,9 @@ public:
   TemporaryFile() = default;
   TemporaryFile(const TemporaryFile &) = delete;
   TemporaryFile &operator=(const TemporaryFile &) = delete;
-  std::error_code create(StringRef suffix, StringRef content = {}) {
-    int descriptor;
-    if (std::error_code error = llvm::sys::fs::createTemporaryFile(
-            "varlen", suffix, descriptor, path))
-      return error;
-    remover.setFile(path);
-    llvm::raw_fd_ostream stream(descriptor, /*shouldClose=*/true);
-    stream << content;
-    stream.close();
-    return stream.error();
-  }
+  /// An error is at `user`.
+  LogicalResult create(Operation *user, StringRef suffix,
+                       StringRef content = {});
   StringRef getPath() const { return path; }
   std::string read() const {
     auto buffer = llvm::MemoryBuffer::getFile(path);
@@ -90,39 +81,48 @@ private:
 
 } // namespace
 
+LogicalResult TemporaryFile::create(Operation *user, StringRef suffix,
+                                    StringRef content) {
+  int descriptor;
+  std::error_code error =
+      llvm::sys::fs::createTemporaryFile("varlen", suffix, descriptor, path);
+  if (!error) {
+    remover.setFile(path);
+    llvm::raw_fd_ostream stream(descriptor, /*shouldClose=*/true);
+    stream << content;
+    stream.close();
+    error = stream.error();
+  }
+  if (!error)
+    return success();
+  return emitError(user->getLoc(), "cannot write a temporary file: ")
+         << error.message();
+}
+
 FailureOr<std::string> VarlenAssemble::findTool(Operation *user,
                                                 StringRef name) {
-  SmallVector<std::string> folders;
-  auto addBin = [&](StringRef root) {
-    if (root.empty())
-      return;
-    SmallString<128> folder(root);
+  SmallString<128> folder(toolkit.empty() ? NVVM::getCUDAToolkitPath()
+                                          : StringRef(toolkit.getValue()));
+  if (!folder.empty()) {
     llvm::sys::path::append(folder, "bin");
-    folders.push_back(std::string(folder));
-  };
-  addBin(toolkit);
-  if (toolkit.empty())
-    addBin(NVVM::getCUDAToolkitPath());
-  SmallVector<StringRef> paths(folders.begin(), folders.end());
-  if (!paths.empty())
-    if (auto found = llvm::sys::findProgramByName(name, paths))
+    if (auto found = llvm::sys::findProgramByName(name, {folder}))
       return *found;
+  }
   if (toolkit.empty())
     if (auto found = llvm::sys::findProgramByName(name))
       return *found;
   return emitError(user->getLoc(), "expected ")
          << name << " in "
-         << (toolkit.empty() ? std::string("$CUDA_HOME/bin or in PATH")
-                             : folders.front())
+         << (toolkit.empty() ? StringRef("$CUDA_HOME/bin or in PATH")
+                             : StringRef(folder))
          << ", found none; PTX needs no tool";
 }
 
 FailureOr<std::string> VarlenAssemble::runTool(Operation *user, StringRef path,
                                                ArrayRef<StringRef> arguments) {
   TemporaryFile log;
-  if (std::error_code error = log.create("log"))
-    return emitError(user->getLoc(), "cannot write a temporary file: ")
-           << error.message();
+  if (failed(log.create(user, "log")))
+    return failure();
   std::optional<StringRef> redirects[] = {StringRef(), log.getPath(),
                                           log.getPath()};
   std::string message;
@@ -178,12 +178,9 @@ FailureOr<gpu::ObjectAttr> VarlenAssemble::assemble(gpu::BinaryOp binary,
   if (failed(ptxas))
     return failure();
   TemporaryFile ptx, cubin;
-  std::error_code error = ptx.create("ptx", text.rtrim('\0'));
-  if (!error)
-    error = cubin.create("cubin");
-  if (error)
-    return emitError(binary.getLoc(), "cannot write a temporary file: ")
-           << error.message();
+  if (failed(ptx.create(binary, "ptx", text.rtrim('\0'))) ||
+      failed(cubin.create(binary, "cubin")))
+    return failure();
   std::string arch = ("-arch=" + chip).str();
   FailureOr<std::string> notes =
       runTool(binary, *ptxas,
@@ -201,11 +198,8 @@ FailureOr<gpu::ObjectAttr> VarlenAssemble::assemble(gpu::BinaryOp binary,
 
   FailureOr<std::string> fatbinary = findTool(binary, "fatbinary");
   TemporaryFile fat;
-  if (failed(fatbinary))
+  if (failed(fatbinary) || failed(fat.create(binary, "fatbin")))
     return failure();
-  if (std::error_code error = fat.create("fatbin"))
-    return emitError(binary.getLoc(), "cannot write a temporary file: ")
-           << error.message();
   // Machine code for this chip, PTX for those that come after it.
   StringRef number = chip;
   number.consume_front("sm_");

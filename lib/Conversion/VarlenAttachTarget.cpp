@@ -38,9 +38,7 @@ static void limitRegisters(LLVM::LLVMFuncOp kernel) {
       NVVM::NVVMDialect::getMaxntidAttrName());
   if (!threads || kernel->hasAttr(limit))
     return;
-  int64_t count = 1;
-  for (int32_t extent : threads.asArrayRef())
-    count *= extent;
+  int64_t count = llvm::product_of(threads.asArrayRef(), int64_t{1});
   // Warps get registers 8 to a thread at a time, and a thread at most 255.
   int64_t registers = llvm::alignDown(kRegisters / count, 8);
   kernel->setAttr(

@@ -57,11 +57,11 @@ static bool isReadByHost(Value memory) {
 static WalkResult refuse(AttentionOpInterface op) {
   StringRef schedule =
       op.isGradient() ? GPUGradScheduleAttr::name : GPUScheduleAttr::name;
-  op.emitOpError("has no kernel: expected a #")
+  return WalkResult(
+      op.emitOpError("has no kernel: expected a #")
       << schedule << " under " << kScheduleAttrName
       << ", which varlen-assign-schedule puts there if the chip has tiles for "
-         "it";
-  return WalkResult::interrupt();
+         "it");
 }
 
 namespace {
@@ -82,23 +82,20 @@ struct VarlenCheckHostCode
           if (auto global = dyn_cast<memref::GetGlobalOp>(op)) {
             if (isReadByHost(global))
               return WalkResult::advance();
-            op->emitOpError("is memory of the host, which kernels cannot "
-                            "access: expected constants that only linalg and "
-                            "loops read");
-            return WalkResult::interrupt();
+            return WalkResult(op->emitOpError(
+                "is memory of the host, which kernels cannot access: expected "
+                "constants that only linalg and loops read"));
           }
           if (!accesses(op))
             return WalkResult::advance();
-          if (isa<memref::LoadOp>(op))
-            op->emitOpError("would read device memory on the host, which does "
-                            "not wait for the device: expected what it reads "
-                            "to be used in kernels only, and results to be "
-                            "tensors");
-          else
-            op->emitOpError("would access device memory on the host, and no "
-                            "kernel is made of it: expected varlen operations, "
-                            "linalg, and loops of loads and stores");
-          return WalkResult::interrupt();
+          return WalkResult(op->emitOpError(
+              isa<memref::LoadOp>(op)
+                  ? "would read device memory on the host, which does not wait "
+                    "for the device: expected what it reads to be used in "
+                    "kernels only, and results to be tensors"
+                  : "would access device memory on the host, and no kernel is "
+                    "made of it: expected varlen operations, linalg, and loops "
+                    "of loads and stores"));
         });
     if (result.wasInterrupted())
       signalPassFailure();

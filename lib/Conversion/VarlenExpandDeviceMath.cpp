@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "WidenNarrowFloats.h"
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Kernel/Transforms/Transforms.h"
 #include "varlen/Dialect/Varlen/Utils/ExpandTanh.h"
@@ -14,7 +15,6 @@
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -33,31 +33,7 @@ using namespace mlir::varlen;
 
 /// Arithmetic and functions of f16 and bf16 in f32, each rounded.
 static LogicalResult widen(Operation *kernel) {
-  MLIRContext *context = kernel->getContext();
-  Type f16 = Float16Type::get(context), bf16 = BFloat16Type::get(context),
-       f32 = Float32Type::get(context), f64 = Float64Type::get(context);
-  TypeConverter arithmetic;
-  arith::populateEmulateUnsupportedFloatsConversions(arithmetic, {f16, bf16},
-                                                     f32);
-  RewritePatternSet patterns(context);
-  arith::populateEmulateUnsupportedFloatsPatterns(patterns, arithmetic);
-  ConversionTarget target(*context);
-  target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
-  arith::populateEmulateUnsupportedFloatsLegality(target, arithmetic);
-  if (failed(applyPartialConversion(kernel, target, std::move(patterns))))
-    return failure();
-
-  TypeConverter functions;
-  SetVector<Type> supported;
-  supported.insert(f32);
-  supported.insert(f64);
-  math::populateExtendToSupportedTypesTypeConverter(functions, supported, f32);
-  RewritePatternSet ofFunctions(context);
-  math::populateExtendToSupportedTypesPatterns(ofFunctions, functions);
-  ConversionTarget wide(*context);
-  wide.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
-  math::populateExtendToSupportedTypesConversionTarget(wide, functions);
-  if (failed(applyPartialConversion(kernel, wide, std::move(ofFunctions))))
+  if (failed(widenNarrowFloats(kernel)))
     return failure();
   // Upstream lets a rounding and the widening behind it cancel out.
   kernel->walk([&](Operation *op) {

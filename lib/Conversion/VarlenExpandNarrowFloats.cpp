@@ -11,19 +11,18 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "WidenNarrowFloats.h"
 #include "varlen/Conversion/Passes.h"
-#include "varlen/Conversion/Patterns.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/DialectConversion.h"
-#include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -56,13 +55,7 @@ struct Lanes {
         real(withElement(like, b.getF32Type())) {}
 
   Value constant(uint32_t bits) {
-    APInt value(32, bits);
-    TypedAttr attr;
-    if (auto shaped = dyn_cast<ShapedType>(integer))
-      attr = DenseElementsAttr::get(shaped, value);
-    else
-      attr = b.getIntegerAttr(integer, value);
-    return arith::ConstantOp::create(b, attr);
+    return createScalarOrSplatConstant(b, b.getLoc(), integer, APInt(32, bits));
   }
   Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
   Value sub(Value x, uint32_t y) {
@@ -156,138 +149,110 @@ static Value roundToF16(Lanes lanes, Type type, Value x) {
   return lanes.narrowTo(type, lanes.bitOr(result, sign));
 }
 
+LogicalResult varlen::widenNarrowFloats(Operation *root) {
+  MLIRContext *context = root->getContext();
+  Type f32 = Float32Type::get(context);
+  TypeConverter arithmetic;
+  arith::populateEmulateUnsupportedFloatsConversions(
+      arithmetic, {BFloat16Type::get(context), Float16Type::get(context)}, f32);
+  RewritePatternSet ofArithmetic(context);
+  arith::populateEmulateUnsupportedFloatsPatterns(ofArithmetic, arithmetic);
+  ConversionTarget wideArithmetic(*context);
+  arith::populateEmulateUnsupportedFloatsLegality(wideArithmetic, arithmetic);
+  if (failed(applyPartialConversion(root, wideArithmetic,
+                                    std::move(ofArithmetic))))
+    return failure();
+
+  TypeConverter functions;
+  SetVector<Type> supported;
+  supported.insert(f32);
+  supported.insert(Float64Type::get(context));
+  math::populateExtendToSupportedTypesTypeConverter(functions, supported, f32);
+  RewritePatternSet ofFunctions(context);
+  math::populateExtendToSupportedTypesPatterns(ofFunctions, functions);
+  ConversionTarget wideFunctions(*context);
+  math::populateExtendToSupportedTypesConversionTarget(wideFunctions,
+                                                       functions);
+  return applyPartialConversion(root, wideFunctions, std::move(ofFunctions));
+}
+
 namespace {
-
-struct ExpandExtF : OpRewritePattern<arith::ExtFOp> {
-  ExpandExtF(MLIRContext *context, bool bf16, bool f16)
-      : OpRewritePattern(context), bf16(bf16), f16(f16) {}
-
-  LogicalResult matchAndRewrite(arith::ExtFOp op,
-                                PatternRewriter &rewriter) const override {
-    Type from = op.getIn().getType();
-    if (!isNarrow(from))
-      return failure();
-    bool expand = getElementTypeOrSelf(from).isBF16() ? bf16 : f16;
-    bool toF64 = getElementTypeOrSelf(op.getType()).isF64();
-    if (!expand && !toF64)
-      return failure();
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Lanes lanes(b, from);
-    Value result;
-    if (!expand)
-      result = arith::ExtFOp::create(b, lanes.real, op.getIn());
-    else if (getElementTypeOrSelf(from).isBF16())
-      result = extendBF16(lanes, op.getIn());
-    else
-      result = extendF16(lanes, op.getIn());
-    if (result.getType() != op.getType())
-      result = arith::ExtFOp::create(b, op.getType(), result);
-    rewriter.replaceOp(op, result);
-    return success();
-  }
-
-  bool bf16, f16;
-};
-
-struct ExpandTruncF : OpRewritePattern<arith::TruncFOp> {
-  ExpandTruncF(MLIRContext *context, bool bf16, bool f16)
-      : OpRewritePattern(context), bf16(bf16), f16(f16) {}
-
-  LogicalResult matchAndRewrite(arith::TruncFOp op,
-                                PatternRewriter &rewriter) const override {
-    Type type = op.getType();
-    if (!isNarrow(type))
-      return failure();
-    bool expand = getElementTypeOrSelf(type).isBF16() ? bf16 : f16;
-    bool fromF64 = getElementTypeOrSelf(op.getIn().getType()).isF64();
-    if (!expand && !fromF64)
-      return failure();
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Lanes lanes(b, type);
-    Value x = op.getIn();
-    if (fromF64)
-      x = arith::TruncFOp::create(b, lanes.real, x);
-    Value result;
-    if (!expand)
-      result = arith::TruncFOp::create(b, type, x);
-    else if (getElementTypeOrSelf(type).isBF16())
-      result = roundToBF16(lanes, type, x);
-    else
-      result = roundToF16(lanes, type, x);
-    rewriter.replaceOp(op, result);
-    return success();
-  }
-
-  bool bf16, f16;
-};
 
 struct VarlenExpandNarrowFloats
     : varlen::impl::VarlenExpandNarrowFloatsBase<VarlenExpandNarrowFloats> {
   using VarlenExpandNarrowFloatsBase::VarlenExpandNarrowFloatsBase;
 
   void runOnOperation() override {
-    bool conversions = false, arithmetic = false;
+    bool arithmetic = false;
     getOperation()->walk([&](Operation *op) {
       bool computes =
           isa_and_present<arith::ArithDialect, math::MathDialect>(
               op->getDialect()) ||
           isa<vector::ContractionOp, vector::FMAOp, vector::OuterProductOp,
               vector::ReductionOp, vector::MultiDimReductionOp>(op);
-      if (!computes ||
-          isa<arith::ConstantOp, arith::SelectOp, arith::BitcastOp>(op))
-        return;
-      if (llvm::none_of(op->getOperandTypes(), isNarrow) &&
-          llvm::none_of(op->getResultTypes(), isNarrow))
-        return;
-      if (isa<arith::ExtFOp, arith::TruncFOp>(op))
-        conversions = true;
-      else
-        arithmetic = true;
+      if (computes && !isa<arith::ConstantOp, arith::SelectOp, arith::BitcastOp,
+                           arith::ExtFOp, arith::TruncFOp>(op))
+        arithmetic |= llvm::any_of(op->getOperandTypes(), isNarrow) ||
+                      llvm::any_of(op->getResultTypes(), isNarrow);
     });
-    if (arithmetic && failed(widenArithmetic()))
+    if (arithmetic && failed(widenNarrowFloats(getOperation())))
       return signalPassFailure();
-    if (!conversions && !arithmetic)
-      return;
-    RewritePatternSet patterns(&getContext());
-    populateExpandNarrowFloatsPatterns(patterns, bf16, f16);
-    walkAndApplyPatterns(getOperation(), std::move(patterns));
+    getOperation()->walk([&](Operation *op) {
+      if (auto extend = dyn_cast<arith::ExtFOp>(op))
+        expand(extend);
+      else if (auto truncate = dyn_cast<arith::TruncFOp>(op))
+        expand(truncate);
+    });
   }
 
-  /// Arithmetic and mathematics on narrow types in f32: one extension for each
-  /// operand and one rounding for the result.
-  LogicalResult widenArithmetic() {
-    Type f32 = Float32Type::get(&getContext());
-    SmallVector<Type> narrow = {BFloat16Type::get(&getContext()),
-                                Float16Type::get(&getContext())};
-    {
-      TypeConverter converter;
-      arith::populateEmulateUnsupportedFloatsConversions(converter, narrow,
-                                                         f32);
-      RewritePatternSet patterns(&getContext());
-      arith::populateEmulateUnsupportedFloatsPatterns(patterns, converter);
-      ConversionTarget legal(getContext());
-      arith::populateEmulateUnsupportedFloatsLegality(legal, converter);
-      if (failed(applyPartialConversion(getOperation(), legal,
-                                        std::move(patterns))))
-        return failure();
-    }
-    TypeConverter converter;
-    SetVector<Type> supported;
-    supported.insert(f32);
-    supported.insert(Float64Type::get(&getContext()));
-    math::populateExtendToSupportedTypesTypeConverter(converter, supported,
-                                                      f32);
-    RewritePatternSet patterns(&getContext());
-    math::populateExtendToSupportedTypesPatterns(patterns, converter);
-    ConversionTarget legal(getContext());
-    math::populateExtendToSupportedTypesConversionTarget(legal, converter);
-    return applyPartialConversion(getOperation(), legal, std::move(patterns));
+private:
+  /// Whether conversions of the narrow type are expanded.
+  bool isExpanded(Type narrow) const {
+    return getElementTypeOrSelf(narrow).isBF16() ? bf16 : f16;
   }
+  void expand(arith::ExtFOp op) const;
+  void expand(arith::TruncFOp op) const;
 };
 
 } // namespace
 
-void varlen::populateExpandNarrowFloatsPatterns(RewritePatternSet &patterns,
-                                                bool bf16, bool f16) {
-  patterns.add<ExpandExtF, ExpandTruncF>(patterns.getContext(), bf16, f16);
+void VarlenExpandNarrowFloats::expand(arith::ExtFOp op) const {
+  Type from = op.getIn().getType();
+  bool toF64 = getElementTypeOrSelf(op.getType()).isF64();
+  if (!isNarrow(from) || (!isExpanded(from) && !toF64))
+    return;
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Lanes lanes(b, from);
+  Value result;
+  if (!isExpanded(from))
+    result = arith::ExtFOp::create(b, lanes.real, op.getIn());
+  else if (getElementTypeOrSelf(from).isBF16())
+    result = extendBF16(lanes, op.getIn());
+  else
+    result = extendF16(lanes, op.getIn());
+  if (result.getType() != op.getType())
+    result = arith::ExtFOp::create(b, op.getType(), result);
+  op.replaceAllUsesWith(result);
+  op.erase();
+}
+
+void VarlenExpandNarrowFloats::expand(arith::TruncFOp op) const {
+  Type type = op.getType();
+  bool fromF64 = getElementTypeOrSelf(op.getIn().getType()).isF64();
+  if (!isNarrow(type) || (!isExpanded(type) && !fromF64))
+    return;
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Lanes lanes(b, type);
+  Value x = op.getIn();
+  if (fromF64)
+    x = arith::TruncFOp::create(b, lanes.real, x);
+  Value result;
+  if (!isExpanded(type))
+    result = arith::TruncFOp::create(b, type, x);
+  else if (getElementTypeOrSelf(type).isBF16())
+    result = roundToBF16(lanes, type, x);
+  else
+    result = roundToF16(lanes, type, x);
+  op.replaceAllUsesWith(result);
+  op.erase();
 }

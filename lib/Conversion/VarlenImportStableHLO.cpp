@@ -34,23 +34,6 @@ static StringAttr getTarget(Operation *op) {
   return nullptr;
 }
 
-/// Its configuration; null if it has none.
-static FailureOr<DictionaryAttr> getConfiguration(Operation *op) {
-  for (StringRef name :
-       {"backend_config", "mhlo.backend_config", "composite_attributes"}) {
-    Attribute attribute = op->getAttr(name);
-    auto text = dyn_cast_or_null<StringAttr>(attribute);
-    if (!attribute || (text && text.empty()))
-      continue;
-    if (auto dictionary = dyn_cast<DictionaryAttr>(attribute))
-      return dictionary;
-    op->emitError("expected ")
-        << name << " to be a dictionary, got " << attribute;
-    return failure();
-  }
-  return DictionaryAttr();
-}
-
 namespace {
 
 /// Makes an attention of one operation.
@@ -152,13 +135,20 @@ LogicalResult Importer::readEntry(NamedAttribute entry) {
 }
 
 LogicalResult Importer::readConfiguration() {
-  FailureOr<DictionaryAttr> found = getConfiguration(op);
-  if (failed(found))
-    return failure();
-  if (DictionaryAttr configuration = *found)
-    for (NamedAttribute entry : configuration)
-      if (failed(readEntry(entry)))
-        return failure();
+  for (StringRef name :
+       {"backend_config", "mhlo.backend_config", "composite_attributes"}) {
+    Attribute attribute = op->getAttr(name);
+    auto text = dyn_cast_or_null<StringAttr>(attribute);
+    if (!attribute || (text && text.empty()))
+      continue;
+    auto configuration = dyn_cast<DictionaryAttr>(attribute);
+    if (!configuration)
+      return op->emitError("expected ")
+             << name << " to be a dictionary, got " << attribute;
+    return success(llvm::all_of(configuration, [&](NamedAttribute entry) {
+      return succeeded(readEntry(entry));
+    }));
+  }
   return success();
 }
 

@@ -17,8 +17,6 @@
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
-#include "llvm/ADT/StringExtras.h"
-
 namespace mlir::varlen {
 #define GEN_PASS_DEF_VARLENIMPORTTORCH
 #include "varlen/Conversion/Passes.h.inc"

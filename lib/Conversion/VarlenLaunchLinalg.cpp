@@ -36,10 +36,6 @@ using namespace mlir::varlen;
 // What a thread can run
 //===----------------------------------------------------------------------===//
 
-static bool isAccess(Operation *op) {
-  return isa<memref::LoadOp, memref::StoreOp>(op);
-}
-
 /// Whether the operation loads or stores an element of device memory.
 static bool isDeviceAccess(Operation *op) {
   if (auto load = dyn_cast<memref::LoadOp>(op))
@@ -63,25 +59,24 @@ static bool isThreadMemory(memref::AllocOp alloc) {
          });
 }
 
+/// Whether a thread can run the operation by itself.
+static bool canRun(Operation *op) {
+  if (auto alloc = dyn_cast<memref::AllocOp>(op))
+    return isThreadMemory(alloc);
+  if (auto dealloc = dyn_cast<memref::DeallocOp>(op)) {
+    auto alloc = dealloc.getMemref().getDefiningOp<memref::AllocOp>();
+    return alloc && isThreadMemory(alloc);
+  }
+  return isa<memref::LoadOp, memref::StoreOp, memref::CopyOp, linalg::LinalgOp,
+             ViewLikeOpInterface>(op) ||
+         isa<scf::SCFDialect, linalg::LinalgDialect>(op->getDialect()) ||
+         isMemoryEffectFree(op);
+}
+
 /// Whether a thread can run the operation, with all that is in it.
 static bool isThreadCode(Operation *op) {
-  WalkResult result = op->walk([](Operation *inside) {
-    if (isAccess(inside) ||
-        isa<memref::CopyOp, linalg::LinalgOp, ViewLikeOpInterface>(inside))
-      return WalkResult::advance();
-    if (auto alloc = dyn_cast<memref::AllocOp>(inside))
-      return isThreadMemory(alloc) ? WalkResult::advance()
-                                   : WalkResult::interrupt();
-    if (auto dealloc = dyn_cast<memref::DeallocOp>(inside)) {
-      auto alloc = dealloc.getMemref().getDefiningOp<memref::AllocOp>();
-      return alloc && isThreadMemory(alloc) ? WalkResult::advance()
-                                            : WalkResult::interrupt();
-    }
-    if (isa<scf::SCFDialect, linalg::LinalgDialect>(inside->getDialect()))
-      return WalkResult::advance();
-    return isMemoryEffectFree(inside) ? WalkResult::advance()
-                                      : WalkResult::interrupt();
-  });
+  WalkResult result = op->walk(
+      [](Operation *inside) { return WalkResult(success(canRun(inside))); });
   return !result.wasInterrupted();
 }
 
@@ -91,8 +86,7 @@ static bool hasAccess(Operation *op) {
         // Those in the body of a linalg operation are its kernel's.
         if (isa<linalg::LinalgOp>(inside))
           return WalkResult::skip();
-        return isDeviceAccess(inside) ? WalkResult::interrupt()
-                                      : WalkResult::advance();
+        return WalkResult(failure(isDeviceAccess(inside)));
       })
       .wasInterrupted();
 }
@@ -258,8 +252,6 @@ struct VarlenLaunchLinalg
     placeHostMemory(getOperation());
     for (auto function : getOperation().getOps<func::FuncOp>())
       findStarts(function);
-    for (auto [init, fill] : starts)
-      folded.insert(fill);
     for (auto function : getOperation().getOps<func::FuncOp>())
       visit(function.getBody());
     for (Operation *fill : folded)
@@ -283,8 +275,10 @@ private:
           !linalgOp.hasPureBufferSemantics())
         return WalkResult::advance();
       for (OpOperand &init : linalgOp.getDpsInitsMutable())
-        if (linalg::FillOp fill = findFill(linalgOp, init))
+        if (linalg::FillOp fill = findFill(linalgOp, init)) {
           starts[&init] = fill;
+          folded.insert(fill);
+        }
       return WalkResult::skip();
     });
   }
@@ -300,7 +294,7 @@ private:
   void launchThread(Operation *op);
   std::string makeName(Operation *op);
 
-  llvm::MapVector<OpOperand *, linalg::FillOp> starts;
+  llvm::DenseMap<OpOperand *, linalg::FillOp> starts;
   llvm::SetVector<Operation *> folded;
 };
 
@@ -346,9 +340,8 @@ void VarlenLaunchLinalg::launch(linalg::LinalgOp op) {
 /// How often a loop runs.
 static Value emitTrips(IndexBuilder &index, Value lower, Value upper,
                        Value step) {
-  Value distance = index.max(index.sub(upper, lower), index.constant(0));
-  return index.div(index.add(distance, index.sub(step, index.constant(1))),
-                   step);
+  Value distance = index.max(index.sub(upper, lower), 0);
+  return index.ceilDiv(distance, step);
 }
 
 /// Owners of all iterations: those of a parallel loop depend on none.
@@ -357,17 +350,13 @@ void VarlenLaunchLinalg::launchParallel(scf::ParallelOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   IndexBuilder index{b};
   SmallVector<Value> trips;
-  Value count = index.constant(1);
   for (auto [lower, upper, step] :
-       llvm::zip_equal(op.getLowerBound(), op.getUpperBound(), op.getStep())) {
+       llvm::zip_equal(op.getLowerBound(), op.getUpperBound(), op.getStep()))
     trips.push_back(emitTrips(index, lower, upper, step));
-    count = index.mul(count, trips.back());
-  }
-  emitOwners(b, makeName(op), count, 1, [&](Value owner, Value) {
+  emitOwners(b, makeName(op), trips, 1, [&](ValueRange indices, Value) {
     IRMapping map;
     for (auto [iv, at, lower, step] : llvm::zip_equal(
-             op.getInductionVars(), emitDelinearize(index, owner, trips),
-             op.getLowerBound(), op.getStep()))
+             op.getInductionVars(), indices, op.getLowerBound(), op.getStep()))
       map.map(iv, index.add(lower, index.mul(at, step)));
     for (Operation &inside : op.getBody()->without_terminator())
       b.clone(inside, map);
@@ -382,9 +371,9 @@ void VarlenLaunchLinalg::launchIterations(Operation *nest, scf::ForOp loop) {
   IndexBuilder index{b};
   Value trips = emitTrips(index, loop.getLowerBound(), loop.getUpperBound(),
                           loop.getStep());
-  emitOwners(b, makeName(nest), trips, 1, [&](Value owner, Value) {
-    Value at =
-        index.add(loop.getLowerBound(), index.mul(owner, loop.getStep()));
+  emitOwners(b, makeName(nest), trips, 1, [&](ValueRange number, Value) {
+    Value at = index.add(loop.getLowerBound(),
+                         index.mul(number.front(), loop.getStep()));
     IRMapping map;
     b.clone(*nest, map);
     Value iv = map.lookup(loop.getInductionVar());

@@ -35,9 +35,12 @@ private:
     if (!function || !function.isExternal())
       return;
     auto name = StringAttr::get(&getContext(), to);
-    if (failed(
-            SymbolTable::replaceAllSymbolUses(function, name, getOperation())))
-      return;
+    if (failed(SymbolTable::replaceAllSymbolUses(function, name,
+                                                 getOperation()))) {
+      function.emitError("cannot be renamed: expected no unknown operations, "
+                         "which may use it");
+      return signalPassFailure();
+    }
     // Attention that was lowered on its own calls the runtime already.
     if (getOperation().lookupSymbol(name))
       function.erase();

@@ -284,8 +284,3 @@ LogicalResult GenericRule::run() {
   }
   return success();
 }
-
-LogicalResult varlen::pullBackGeneric(linalg::GenericOp op, ValueRange results,
-                                      VJPBuilder &b) {
-  return GenericRule(op, results, b).run();
-}

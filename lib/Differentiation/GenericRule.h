@@ -35,6 +35,8 @@ struct Output {
   Value count;
 };
 
+/// Pulls the cotangents of `results`, which are what `op` computes, back to its
+/// operands and to what its body captures.
 class GenericRule {
 public:
   GenericRule(linalg::GenericOp op, ValueRange results, VJPBuilder &b)
@@ -89,11 +91,6 @@ private:
   Block *body;
   SmallVector<Output> outputs;
 };
-
-/// Pulls the cotangents of `results`, which are what `op` computes, back to its
-/// operands and to what its body captures.
-LogicalResult pullBackGeneric(linalg::GenericOp op, ValueRange results,
-                              VJPBuilder &b);
 
 } // namespace mlir::varlen
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GenericRule.h"
+#include "Models.h"
 #include "varlen/Differentiation/Registration.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -32,7 +33,7 @@ struct LinalgRule : VJPOpInterface::ExternalModel<LinalgRule<OpTy>, OpTy> {
 
   LogicalResult buildVJP(Operation *op, VJPBuilder &b) const {
     if (auto generic = dyn_cast<linalg::GenericOp>(op))
-      return pullBackGeneric(generic, op->getResults(), b);
+      return GenericRule(generic, op->getResults(), b).run();
     IRRewriter rewriter(b);
     auto copy = cast<linalg::LinalgOp>(rewriter.clone(*op));
     FailureOr<linalg::GenericOp> generic =
@@ -41,7 +42,7 @@ struct LinalgRule : VJPOpInterface::ExternalModel<LinalgRule<OpTy>, OpTy> {
       return op->emitError() << "'" << op->getName()
                              << "' cannot be written as a linalg.generic";
     b.setInsertionPoint(*generic);
-    LogicalResult status = pullBackGeneric(*generic, op->getResults(), b);
+    LogicalResult status = GenericRule(*generic, op->getResults(), b).run();
     b.setInsertionPointAfter(*generic);
     rewriter.eraseOp(*generic);
     return status;
@@ -49,19 +50,14 @@ struct LinalgRule : VJPOpInterface::ExternalModel<LinalgRule<OpTy>, OpTy> {
 };
 } // namespace
 
-template <typename... OpTys>
-static void attachLinalgRule(MLIRContext &context) {
-  (OpTys::template attachInterface<LinalgRule<OpTys>>(context), ...);
-}
-
 void varlen::registerLinalgVJPExternalModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, linalg::LinalgDialect *) {
     // What the rules are written in.
     context->loadDialect<arith::ArithDialect, math::MathDialect,
                          scf::SCFDialect, tensor::TensorDialect>();
-    attachLinalgRule<
+    attach<LinalgRule,
 #define GET_OP_LIST
 #include "mlir/Dialect/Linalg/IR/LinalgStructuredOps.cpp.inc"
-        >(*context);
+           >(*context);
   });
 }

@@ -9,6 +9,7 @@
 #include "Models.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
+#include "varlen/Dialect/Varlen/Utils/Body.h"
 #include "varlen/Differentiation/Registration.h"
 #include "varlen/Interfaces/VJPInterface.h"
 
@@ -78,7 +79,7 @@ public:
   }
 
 private:
-  using Body = llvm::function_ref<Value(OpBuilder &, Location, ValueRange)>;
+  using Body = llvm::function_ref<Value(VJPBuilder &, ValueRange)>;
   /// A linalg.generic on rows of heads, or with `columns` on their elements
   /// too; what is per row is heads x rows.
   Value generic(ValueRange inputs, Value init, bool columns, Body body);
@@ -87,8 +88,8 @@ private:
   Value weigh(Value weight);
   /// w * (dlse + ...)
   Value weighChange(Value weight, Value out);
-  Value toCompute(OpBuilder &nested, Location loc, Value value) {
-    return convertScalarToDtype(nested, loc, value, compute,
+  static Value convert(VJPBuilder &n, Value value, Type type) {
+    return convertScalarToDtype(n, n.getLoc(), value, type,
                                 /*isUnsignedCast=*/false);
   }
   Value constant(double value) {
@@ -118,39 +119,29 @@ Value MergeRule::generic(ValueRange inputs, Value init, bool columns,
     maps.push_back(
         AffineMap::getMultiDimMapWithTargets(dims, results, context));
   }
-  SmallVector<utils::IteratorType> iterators(dims,
-                                             utils::IteratorType::parallel);
-  if (columns && maps.back().getNumResults() == 2)
-    iterators.back() = utils::IteratorType::reduction;
-  auto build = [&](OpBuilder &nested, Location loc, ValueRange args) {
-    linalg::YieldOp::create(nested, loc, body(nested, loc, args));
-  };
-  return linalg::GenericOp::create(b, init.getType(), inputs, init, maps,
-                                   iterators, build)
-      .getResult(0);
+  return emitGeneric(b, inputs, init, maps,
+                     [&](ImplicitLocOpBuilder &inner, ValueRange args) {
+                       VJPBuilder n(inner.getLoc(), inner);
+                       return body(n, args);
+                     });
 }
 
 Value MergeRule::getWeight(Value lse) {
   Value zero = constant(0);
   Value lowest = constant(-std::numeric_limits<double>::infinity());
-  auto weight = [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
-    Value none = arith::CmpFOp::create(nested, loc, arith::CmpFPredicate::OEQ,
-                                       args[0], lowest);
-    Value exp = math::ExpOp::create(
-        nested, loc, arith::SubFOp::create(nested, loc, args[0], args[1]));
-    return arith::SelectOp::create(nested, loc, none, zero, exp);
+  auto weight = [&](VJPBuilder &n, ValueRange args) {
+    Value none = n.compare(arith::CmpFPredicate::OEQ, args[0], lowest);
+    Value exp = math::ExpOp::create(n, n.sub(args[0], args[1]));
+    return n.select(none, zero, exp);
   };
   return generic({lse, op.getLse()}, b.emptyLike(lse), /*columns=*/false,
                  weight);
 }
 
 Value MergeRule::weigh(Value weight) {
-  auto weigh = [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
-    Value product = arith::MulFOp::create(nested, loc, args[0],
-                                          toCompute(nested, loc, args[1]));
-    return convertScalarToDtype(nested, loc, product,
-                                getElementTypeOrSelf(op.getOut()),
-                                /*isUnsignedCast=*/false);
+  auto weigh = [&](VJPBuilder &n, ValueRange args) {
+    Value product = n.mul(args[0], convert(n, args[1], compute));
+    return convert(n, product, getElementTypeOrSelf(op.getOut()));
   };
   return generic({weight, dout}, b.emptyLike(op.getOut()), /*columns=*/true,
                  weigh);
@@ -158,22 +149,18 @@ Value MergeRule::weigh(Value weight) {
 
 Value MergeRule::weighChange(Value weight, Value out) {
   Value dlse = b.getCotangentOrZero(op.getLse());
-  auto sum = [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
-    Value part = toCompute(nested, loc, args[1]);
-    Value whole = toCompute(nested, loc, args[2]);
-    Value change =
-        arith::MulFOp::create(nested, loc, toCompute(nested, loc, args[0]),
-                              arith::SubFOp::create(nested, loc, part, whole));
-    return arith::AddFOp::create(nested, loc, args[3], change);
+  auto sum = [&](VJPBuilder &n, ValueRange args) {
+    Value part = convert(n, args[1], compute);
+    Value whole = convert(n, args[2], compute);
+    Value change = n.mul(convert(n, args[0], compute), n.sub(part, whole));
+    return n.add(args[3], change);
   };
   Value change = generic({dout, out, op.getOut()}, dlse, /*columns=*/true, sum);
   // A part without weight has any row.
   Value zero = constant(0);
-  auto weigh = [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
-    Value none = arith::CmpFOp::create(nested, loc, arith::CmpFPredicate::OEQ,
-                                       args[0], zero);
-    Value product = arith::MulFOp::create(nested, loc, args[0], args[1]);
-    return arith::SelectOp::create(nested, loc, none, zero, product);
+  auto weigh = [&](VJPBuilder &n, ValueRange args) {
+    Value none = n.compare(arith::CmpFPredicate::OEQ, args[0], zero);
+    return n.select(none, zero, n.mul(args[0], args[1]));
   };
   return generic({weight, change}, b.emptyLike(weight), /*columns=*/false,
                  weigh);

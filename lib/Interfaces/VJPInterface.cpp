@@ -9,6 +9,7 @@
 #include "varlen/Interfaces/VJPInterface.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -84,12 +85,10 @@ Value VJPBuilder::select(Value condition, Value yes, Value no) {
 Value VJPBuilder::constantLike(Value like, double value) {
   Type type = like.getType();
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor) {
-    TypedAttr attr = getFloatAttr(getElementTypeOrSelf(type), value);
-    if (auto vector = dyn_cast<VectorType>(type))
-      attr = DenseElementsAttr::get(vector, Attribute(attr));
-    return arith::ConstantOp::create(*this, attr);
-  }
+  if (!tensor)
+    return createScalarOrSplatConstant(
+        *this, getLoc(), type,
+        getFloatAttr(getElementTypeOrSelf(type), value).getValue());
   Value element = arith::ConstantOp::create(
       *this, getFloatAttr(tensor.getElementType(), value));
   return linalg::FillOp::create(*this, element, emptyLike(like)).getResult(0);

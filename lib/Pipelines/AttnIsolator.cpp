@@ -8,21 +8,48 @@
 
 #include "AttnIsolator.h"
 
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Layouts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/SymbolTable.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
 
-static RankedTensorType getTensorType(Value memref) {
-  auto type = cast<MemRefType>(memref.getType());
-  return RankedTensorType::get(type.getShape(), type.getElementType());
-}
+namespace {
+class AttnIsolator {
+public:
+  AttnIsolator(ModuleOp module, bool denseTensors)
+      : module(module), symbols(module), denseTensors(denseTensors) {}
+
+  FailureOr<int64_t> lower(function_ref<LogicalResult(ModuleOp)> runPasses);
+
+private:
+  /// Makes the call of an attention, and the function.
+  LogicalResult isolate(AttentionOpInterface op);
+  /// The operands as memrefs; for tensors operations that make some of them.
+  FailureOr<SmallVector<Value>> getInputs(AttentionOpInterface op,
+                                          OpBuilder &b);
+  FailureOr<SmallVector<Value>> getOutputs(AttentionOpInterface op,
+                                           OpBuilder &b);
+  func::FuncOp makeFunction(AttentionOpInterface op, StringRef name,
+                            ArrayRef<Value> inputs, ArrayRef<Value> outputs);
+  /// Moves what is in the module of the functions to the one outside.
+  LogicalResult merge();
+
+  ModuleOp module;
+  SymbolTable symbols;
+  /// Of the functions.
+  OwningOpRef<ModuleOp> inner;
+  bool denseTensors;
+};
+} // namespace
 
 static LogicalResult checkLayout(AttentionOpInterface op, NamedValue operand) {
   if (failed(verifyLayout(op, operand)))
@@ -110,7 +137,7 @@ func::FuncOp AttnIsolator::makeFunction(AttentionOpInterface op, StringRef name,
     if (input)
       arguments.push_back(input);
   llvm::append_range(arguments, outputs);
-  OpBuilder b = OpBuilder::atBlockEnd(inner.getBody());
+  OpBuilder b = OpBuilder::atBlockEnd(inner->getBody());
   Location loc = op.getLoc();
   auto function = func::FuncOp::create(
       b, loc, name,
@@ -123,20 +150,18 @@ func::FuncOp AttnIsolator::makeFunction(AttentionOpInterface op, StringRef name,
   for (Value input : inputs) {
     Value tensor;
     if (input)
-      tensor = bufferization::ToTensorOp::create(b, loc, getTensorType(input),
-                                                 body->getArgument(next++),
-                                                 /*restrict=*/true);
+      tensor = bufferization::ToTensorOp::create(
+          b, loc, memref::getTensorTypeFromMemRefType(input.getType()),
+          body->getArgument(next++), /*restrict=*/true);
     tensors.push_back(tensor);
   }
   SmallVector<Type> results;
   for (Value output : outputs)
-    results.push_back(getTensorType(output));
-  StringRef attention = op.isGradient() ? AttnGradOp::getOperationName()
-                                        : AttnOp::getOperationName();
+    results.push_back(memref::getTensorTypeFromMemRefType(output.getType()));
   // The captures come last.
   size_t slots = tensors.size() - op.getCaptures().size();
   AttentionOpInterface copy = varlen::detail::createAttention(
-      b, op, attention, results, ArrayRef(tensors).take_front(slots),
+      b, op, results, ArrayRef(tensors).take_front(slots),
       ArrayRef(tensors).drop_front(slots), /*destinations=*/{});
   for (Value result : copy->getResults())
     bufferization::MaterializeInDestinationOp::create(
@@ -161,7 +186,7 @@ LogicalResult AttnIsolator::isolate(AttentionOpInterface op) {
                          .str();
   unsigned counter = 0;
   std::string name = base;
-  while (symbols.lookup(name) || inner.lookupSymbol(name))
+  while (symbols.lookup(name) || inner->lookupSymbol(name))
     name = base + "_" + std::to_string(counter++);
   func::FuncOp function = makeFunction(op, name, *inputs, *outputs);
   SmallVector<Value> operands;
@@ -176,11 +201,11 @@ LogicalResult AttnIsolator::isolate(AttentionOpInterface op) {
         b, op.getLoc(), result.getType(), (*outputs)[result.getResultNumber()],
         /*restrict=*/true, /*writable=*/true));
   b.replaceOp(op, results);
-  ++numIsolated;
   return success();
 }
 
-LogicalResult AttnIsolator::isolate() {
+FailureOr<int64_t>
+AttnIsolator::lower(function_ref<LogicalResult(ModuleOp)> runPasses) {
   SmallVector<AttentionOpInterface> attentions;
   WalkResult result = module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     // Symbols of others, which are not ours to call.
@@ -200,14 +225,17 @@ LogicalResult AttnIsolator::isolate() {
   });
   if (result.wasInterrupted())
     return failure();
-  if (attentions.empty())
-    return success();
+  int64_t count = attentions.size();
+  if (count == 0)
+    return count;
   OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
   inner = ModuleOp::create(b, module.getLoc());
   for (AttentionOpInterface attention : attentions)
     if (failed(isolate(attention)))
       return failure();
-  return success();
+  if (failed(runPasses(*inner)) || failed(merge()))
+    return failure();
+  return count;
 }
 
 /// A function of the runtime: declared by both, it is one.
@@ -217,10 +245,8 @@ static bool isDeclaration(Operation *op) {
 }
 
 LogicalResult AttnIsolator::merge() {
-  if (!inner)
-    return success();
-  SymbolTable innerSymbols(inner);
-  for (Operation &op : llvm::make_early_inc_range(*inner.getBody())) {
+  SymbolTable innerSymbols(*inner);
+  for (Operation &op : llvm::make_early_inc_range(*inner->getBody())) {
     StringAttr name = SymbolTable::getSymbolName(&op);
     Operation *other = symbols.lookup(name);
     if (!other)
@@ -241,9 +267,13 @@ LogicalResult AttnIsolator::merge() {
     }
     op.erase();
   }
-  for (Operation &op : llvm::make_early_inc_range(*inner.getBody()))
-    op.moveBefore(inner);
-  inner->erase();
-  inner = nullptr;
+  for (Operation &op : llvm::make_early_inc_range(*inner->getBody()))
+    op.moveBefore(*inner);
   return success();
+}
+
+FailureOr<int64_t>
+varlen::lowerIsolated(ModuleOp module, bool denseTensors,
+                      function_ref<LogicalResult(ModuleOp)> runPasses) {
+  return AttnIsolator(module, denseTensors).lower(runPasses);
 }

@@ -174,7 +174,7 @@ void varlen::buildVarlenExpandOperations(OpPassManager &manager,
   // are LLVM's.
   manager.addPass(createVarlenCallLibm());
   // AArch64 has an instruction for each. While loops say what they carry.
-  if (target && target->arch == CPUTarget::Arch::X86_64)
+  if (target && target->arch == llvm::Triple::x86_64)
     manager.addPass(createVarlenExpandExtremes());
   if (target && !target->hasFMA)
     manager.addPass(createVarlenExpandFMA());
@@ -209,9 +209,7 @@ void varlen::buildVarlenLowerToLLVM(OpPassManager &manager,
 
 void varlen::buildVarlenToCPU(OpPassManager &manager,
                               const VarlenToCPUOptions &options) {
-  VarlenAssignScheduleOptions schedule;
-  schedule.target = options.target;
-  buildVarlenBufferize(manager, schedule);
+  buildVarlenBufferize(manager, {options.target, /*chip=*/""});
   buildVarlenAttnToLoops(manager, options);
   buildVarlenLowerToLLVM(manager, options);
 }

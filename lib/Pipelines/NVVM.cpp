@@ -146,9 +146,7 @@ void varlen::buildVarlenLaunchesToLLVM(OpPassManager &manager,
 
 void varlen::buildVarlenToLaunches(OpPassManager &manager,
                                    const VarlenToNVVMOptions &options) {
-  VarlenAssignScheduleOptions schedule;
-  schedule.chip = options.chip;
-  buildVarlenBufferize(manager, schedule);
+  buildVarlenBufferize(manager, {/*target=*/"host", options.chip});
   buildVarlenAttnToTiles(manager, options);
   buildVarlenTilesToInstructions(manager, options);
   buildVarlenKernelsToNVVM(manager, options);
@@ -166,18 +164,20 @@ void varlen::buildVarlenToNVVM(OpPassManager &manager,
   manager.addPass(createVarlenUseDeviceMemory());
 }
 
-StringAttr varlen::findKernelCode(ModuleOp module) {
+FailureOr<StringRef> varlen::findKernelCode(ModuleOp module) {
   SmallVector<gpu::BinaryOp> binaries;
   module.walk([&](gpu::BinaryOp binary) { binaries.push_back(binary); });
-  if (binaries.size() == 1)
-    return cast<gpu::ObjectAttr>(binaries.front().getObjects()[0]).getObject();
-  if (binaries.empty()) {
-    emitError(module.getLoc(), "expected a function with varlen operations or "
-                               "linalg, found no kernel");
-    return {};
-  }
-  binaries.back().emitError("expected kernels of one gpu.module for one file, "
-                            "got ")
-      << binaries.size();
-  return {};
+  if (binaries.empty())
+    return emitError(module.getLoc(), "expected a function with varlen "
+                                      "operations or linalg, found no kernel");
+  if (binaries.size() > 1)
+    return binaries.back().emitError("expected kernels of one gpu.module for "
+                                     "one file, got ")
+           << binaries.size();
+  auto object = cast<gpu::ObjectAttr>(binaries.front().getObjects()[0]);
+  StringRef code = object.getObject().getValue();
+  // PTX comes with the 0 that ends a C string.
+  return object.getFormat() == gpu::CompilationTarget::Assembly
+             ? code.rtrim('\0')
+             : code;
 }

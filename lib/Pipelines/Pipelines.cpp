@@ -26,9 +26,7 @@ void varlen::registerPipelines() {
       "varlen-bufferize",
       "The first stage of varlen-to-cpu: from tensors to buffers with owners",
       [](OpPassManager &manager, const VarlenToCPUOptions &options) {
-        VarlenAssignScheduleOptions schedule;
-        schedule.target = options.target;
-        buildVarlenBufferize(manager, schedule);
+        buildVarlenBufferize(manager, {options.target, /*chip=*/""});
       });
   PassPipelineRegistration<VarlenToCPUOptions>(
       "varlen-attn-to-loops",

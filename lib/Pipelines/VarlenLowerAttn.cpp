@@ -35,21 +35,6 @@ namespace mlir::varlen {
 using namespace mlir;
 using namespace mlir::varlen;
 
-/// Runs `passes` on the attentions of a module.
-static LogicalResult lower(ModuleOp module, bool denseTensors,
-                           function_ref<LogicalResult(ModuleOp)> runPasses,
-                           int64_t &numLowered) {
-  AttnIsolator isolator(module, denseTensors);
-  if (failed(isolator.isolate()))
-    return failure();
-  numLowered = isolator.getNumIsolated();
-  if (numLowered == 0)
-    return success();
-  if (failed(runPasses(isolator.getInner())))
-    return failure();
-  return isolator.merge();
-}
-
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
@@ -71,7 +56,7 @@ static void allocateByCalls(ModuleOp module, StringRef allocate,
                             StringRef free) {
   MLIRContext *context = module.getContext();
   LLVMTypeConverter converter(context);
-  Type pointer = LLVM::LLVMPointerType::get(context);
+  Type pointerType = LLVM::LLVMPointerType::get(context);
   Type bytesType = IntegerType::get(context, 64);
   SmallVector<memref::AllocOp> allocs;
   SmallVector<memref::DeallocOp> deallocs;
@@ -92,20 +77,15 @@ static void allocateByCalls(ModuleOp module, StringRef allocate,
       bytes = arith::MulIOp::create(b, bytes, extent);
     Value size = arith::IndexCastOp::create(b, bytesType, bytes);
     auto call = func::CallOp::create(
-        b, declare(module, allocate, bytesType, pointer), size);
+        b, declare(module, allocate, bytesType, pointerType), size);
     auto flat = MemRefType::get({ShapedType::kDynamic}, b.getI8Type());
-    auto descriptor =
-        MemRefDescriptor::poison(b, b.getLoc(), converter.convertType(flat));
     Value zero = LLVM::ConstantOp::create(b, bytesType, b.getIndexAttr(0));
     Value one = LLVM::ConstantOp::create(b, bytesType, b.getIndexAttr(1));
-    descriptor.setAllocatedPtr(b, b.getLoc(), call.getResult(0));
-    descriptor.setAlignedPtr(b, b.getLoc(), call.getResult(0));
-    descriptor.setOffset(b, b.getLoc(), zero);
-    descriptor.setSize(b, b.getLoc(), 0, size);
-    descriptor.setStride(b, b.getLoc(), 0, one);
+    Value pointer = call.getResult(0);
+    Value descriptor = MemRefDescriptor::pack(
+        b, b.getLoc(), converter, flat, {pointer, pointer, zero, size, one});
     Value memory =
-        UnrealizedConversionCastOp::create(b, flat, Value(descriptor))
-            .getResult(0);
+        UnrealizedConversionCastOp::create(b, flat, descriptor).getResult(0);
     op.replaceAllUsesWith(
         memref::ViewOp::create(b, type, memory,
                                arith::ConstantIndexOp::create(b, 0),
@@ -119,7 +99,7 @@ static void allocateByCalls(ModuleOp module, StringRef allocate,
         UnrealizedConversionCastOp::create(
             b, converter.convertType(op.getMemref().getType()), op.getMemref())
             .getResult(0));
-    func::CallOp::create(b, declare(module, free, pointer, TypeRange()),
+    func::CallOp::create(b, declare(module, free, pointerType, TypeRange()),
                          descriptor.allocatedPtr(b, b.getLoc()));
     op.erase();
   }
@@ -132,9 +112,7 @@ static void allocateByCalls(ModuleOp module, StringRef allocate,
 static void buildAttnToCPU(OpPassManager &manager, StringRef target) {
   VarlenToCPUOptions options;
   options.target = target.str();
-  VarlenAssignScheduleOptions schedule;
-  schedule.target = target.str();
-  buildVarlenBufferize(manager, schedule);
+  buildVarlenBufferize(manager, {options.target, /*chip=*/""});
   buildVarlenAttnToLoops(manager, options);
   buildVarlenExpandOperations(manager, options);
 }
@@ -176,7 +154,6 @@ struct VarlenLowerAttnToCPU
     const CPUTarget *cpu = getCPUTargetOrError(getOperation(), target);
     if (!cpu)
       return signalPassFailure();
-    int64_t count = 0;
     auto runPasses = [&](ModuleOp inner) -> LogicalResult {
       OpPassManager passes(ModuleOp::getOperationName());
       buildAttnToCPU(passes, target);
@@ -186,9 +163,11 @@ struct VarlenLowerAttnToCPU
       setTarget(inner, *cpu);
       return success();
     };
-    if (failed(lower(getOperation(), /*denseTensors=*/false, runPasses, count)))
+    FailureOr<int64_t> count =
+        lowerIsolated(getOperation(), /*denseTensors=*/false, runPasses);
+    if (failed(count))
       return signalPassFailure();
-    numLowered += count;
+    numLowered += *count;
   }
 };
 
@@ -202,9 +181,7 @@ static void buildAttnToGPU(OpPassManager &manager, StringRef chip) {
   VarlenToNVVMOptions options;
   options.chip = chip.str();
   options.format = GPUFormat::MLIR;
-  VarlenAssignScheduleOptions schedule;
-  schedule.chip = chip.str();
-  buildVarlenBufferize(manager, schedule);
+  buildVarlenBufferize(manager, {/*target=*/"host", options.chip});
   buildVarlenAttnToTiles(manager, options);
   buildVarlenTilesToInstructions(manager, options);
   buildVarlenKernelsToNVVM(manager, options);
@@ -224,7 +201,6 @@ struct VarlenLowerAttnToGPU
   }
 
   void runOnOperation() override {
-    int64_t count = 0;
     auto runPasses = [&](ModuleOp inner) -> LogicalResult {
       OpPassManager passes(ModuleOp::getOperationName());
       buildAttnToGPU(passes, chip);
@@ -236,12 +212,14 @@ struct VarlenLowerAttnToGPU
         kernels.removeTargetsAttr();
       return success();
     };
-    if (failed(lower(getOperation(), denseTensors, runPasses, count)))
+    FailureOr<int64_t> count =
+        lowerIsolated(getOperation(), denseTensors, runPasses);
+    if (failed(count))
       return signalPassFailure();
-    if (count > 0)
+    if (*count > 0)
       getOperation()->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
                               UnitAttr::get(&getContext()));
-    numLowered += count;
+    numLowered += *count;
   }
 };
 

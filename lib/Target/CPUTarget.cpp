@@ -13,43 +13,31 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/TargetParser/Host.h"
-#include "llvm/TargetParser/Triple.h"
 
 using namespace mlir::varlen;
 using llvm::StringRef;
-
-using Arch = CPUTarget::Arch;
+using llvm::Triple;
 
 // Rows of one architecture go from the most general to the most capable CPU:
 // the host gets the last row it can run. AArch64 always has NEON.
 static constexpr CPUTarget targets[] = {
-    {"generic", Arch::X86_64, "x86-64", "+sse2", /*vectorBytes=*/16,
+    {"generic", Triple::x86_64, "x86-64", "+sse2", /*vectorBytes=*/16,
      /*vectorRegisters=*/16, /*hasFMA=*/false, /*hasBF16Dot=*/false,
      /*hasF16Conversion=*/false, /*hasScale=*/false},
-    {"avx2", Arch::X86_64, "x86-64-v3",
+    {"avx2", Triple::x86_64, "x86-64-v3",
      "+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,+movbe", 32, 16, true, false, true,
      false},
-    {"avx512", Arch::X86_64, "x86-64-v4",
+    {"avx512", Triple::x86_64, "x86-64-v4",
      "+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,+movbe,+avx512f,+avx512bw,+avx512cd,"
      "+avx512dq,+avx512vl",
      64, 32, true, false, true, true},
-    {"avx512_bf16", Arch::X86_64, "x86-64-v4",
+    {"avx512_bf16", Triple::x86_64, "x86-64-v4",
      "+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,+movbe,+avx512f,+avx512bw,+avx512cd,"
      "+avx512dq,+avx512vl,+avx512bf16",
      64, 32, true, true, true, true},
-    {"neon", Arch::AArch64, "generic", "+neon", 16, 32, true, false, true,
+    {"neon", Triple::aarch64, "generic", "+neon", 16, 32, true, false, true,
      false},
 };
-
-static StringRef getArchName(Arch arch) {
-  return arch == Arch::X86_64 ? "x86_64" : "aarch64";
-}
-
-static bool isHostArch(Arch arch) {
-  llvm::Triple host(llvm::sys::getProcessTriple());
-  return arch == Arch::X86_64 ? host.getArch() == llvm::Triple::x86_64
-                              : host.getArch() == llvm::Triple::aarch64;
-}
 
 const CPUTarget *mlir::varlen::lookupCPUTarget(StringRef name) {
   if (name == "host")
@@ -60,10 +48,10 @@ const CPUTarget *mlir::varlen::lookupCPUTarget(StringRef name) {
 }
 
 std::string mlir::varlen::getCPUTargetNames() {
-  std::string names = "host";
-  for (const CPUTarget &target : targets)
-    names += (", " + target.name).str();
-  return names;
+  return "host, " +
+         llvm::join(llvm::map_range(targets,
+                                    [](const CPUTarget &t) { return t.name; }),
+                    ", ");
 }
 
 const CPUTarget &mlir::varlen::getHostCPUTarget() {
@@ -79,9 +67,9 @@ const CPUTarget &mlir::varlen::getHostCPUTarget() {
 }
 
 bool mlir::varlen::hostSupports(const CPUTarget &target, std::string *missing) {
-  if (!isHostArch(target.arch)) {
+  if (Triple(llvm::sys::getProcessTriple()).getArch() != target.arch) {
     if (missing)
-      *missing = getArchName(target.arch).str();
+      *missing = Triple::getArchTypeName(target.arch).str();
     return false;
   }
   static const llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
@@ -105,7 +93,8 @@ CodegenNames mlir::varlen::getCodegenNames(const CPUTarget &target) {
     names.tuneCPU = llvm::sys::getHostCPUName().str();
     return names;
   }
-  names.triple = (getArchName(target.arch) + "-unknown-linux-gnu").str();
+  names.triple =
+      (Triple::getArchTypeName(target.arch) + "-unknown-linux-gnu").str();
   names.tuneCPU = names.cpu;
   return names;
 }

@@ -139,7 +139,7 @@ int64_t mlir::varlen::getSharedBytes(const GPUTiles &tiles,
                 needs.owner == GPUTileOwner::KeyValueGradients;
   int64_t columns = ofBoth ? qk + v : qk;
   int64_t mbarriers =
-      tiles.slack > 0 || tiles.rings > 1
+      tiles.areWarpsApart()
           ? tiles.rings * tiles.stages * kernel::kSlotMBarrierBytes
           : 0;
   return bytes * (tile * columns + tiles.stages * block * (qk + v)) +

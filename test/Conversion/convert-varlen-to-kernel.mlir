@@ -94,8 +94,7 @@ func.func @slack(%q: memref<?x8x64xbf16>, %cu: memref<?xi32>, %out: memref<?x8x6
 func.func @rings(%q: memref<?x8x64xbf16>, %cu: memref<?xi32>, %out: memref<?x8x64xbf16>, %lse: memref<8x?xf32>) {
   // CHECK: %[[KEYS:.*]] = kernel.ring stages(3) : <memref<1x32x64xbf16, {{[^,]*}}>>
   // CHECK: %[[VALUES:.*]] = kernel.ring stages(3) : <memref<1x32x64xbf16, {{[^,]*}}>>
-  // CHECK: kernel.ring.restart %[[KEYS]]
-  // CHECK: kernel.ring.restart %[[VALUES]]
+  // CHECK: kernel.ring.restart %[[KEYS]], %[[VALUES]]
   // CHECK: kernel.ring.commit %[[KEYS]]
   // CHECK: kernel.ring.commit %[[VALUES]]
   // CHECK: kernel.ring.commit %[[KEYS]]

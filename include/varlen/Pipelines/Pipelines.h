@@ -14,7 +14,6 @@
 namespace mlir {
 class ModuleOp;
 class OpPassManager;
-class StringAttr;
 } // namespace mlir
 
 namespace mlir::varlen {
@@ -139,8 +138,8 @@ void buildVarlenLaunchesToLLVM(OpPassManager &manager,
                                const VarlenToNVVMOptions &options);
 
 /// The code of the kernels of a module that varlen-to-nvvm has lowered to a
-/// gpu.binary; null, with an error, if it has none.
-StringAttr findKernelCode(ModuleOp module);
+/// gpu.binary; an error is emitted if it has none.
+FailureOr<StringRef> findKernelCode(ModuleOp module);
 
 void registerPipelines();
 

@@ -16,6 +16,7 @@
 #define VARLEN_TARGET_CPUTARGET_H
 
 #include "llvm/ADT/StringRef.h"
+#include "llvm/TargetParser/Triple.h"
 
 #include <cstdint>
 #include <string>
@@ -24,11 +25,9 @@ namespace mlir::varlen {
 
 /// A class of CPUs that run the same code. Plain data.
 struct CPUTarget {
-  enum class Arch { X86_64, AArch64 };
-
   /// What pipelines and drivers call it.
   llvm::StringRef name;
-  Arch arch;
+  llvm::Triple::ArchType arch;
   /// LLVM's names: the processor whose instructions may be used, and all
   /// features that are relied on ("+a,+b"), those of `cpu` included.
   llvm::StringRef cpu;

@@ -82,6 +82,9 @@ struct GPUTiles {
   int64_t warps, blockM, kvBlock, stages, ctas, slack = 0, lag = 0, rings = 1;
   /// Of tiles of keys: whether dk and dv have a kernel each.
   bool apart = false;
+
+  /// Whether warps of a CTA may compute different blocks.
+  bool areWarpsApart() const { return slack > 0 || rings > 1; }
 };
 
 /// What the tiles of a kernel own.

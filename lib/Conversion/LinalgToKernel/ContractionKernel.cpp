@@ -10,7 +10,6 @@
 
 #include "../KernelLaunch.h"
 #include "LinalgKernel.h"
-#include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -24,15 +23,15 @@ using namespace mlir::varlen;
 /// The most rows and columns of a tile, and steps of a block.
 static constexpr int64_t kTile = 64;
 /// Rows of a warp, and what a tile's extents are multiples of.
-static constexpr int64_t kGranule = 16;
+static constexpr int64_t kWarpRows = 16;
 
 /// The extent of a tile that covers `extent` without a rest, a power of two if
 /// that is wanted; 0: none does.
 static int64_t getTileExtent(int64_t extent, bool isPower = false) {
   if (ShapedType::isDynamic(extent) || extent == 0)
     return 0;
-  for (int64_t size = kTile; size >= kGranule;
-       size = isPower ? size / 2 : size - kGranule)
+  for (int64_t size = kTile; size >= kWarpRows;
+       size = isPower ? size / 2 : size - kWarpRows)
     if (extent % size == 0)
       return size;
   return 0;
@@ -147,27 +146,20 @@ Value ContractionKernel::emitView(const Matrix &matrix) {
       ArrayRef<ReassociationIndices>{{0}, {1, 2}}, expanded);
 }
 
-SmallVector<MemRefType> ContractionKernel::getSlot(const Matrix &matrix) {
-  Type element = getElementTypeOrSelf(matrix.operand->get().getType());
-  bool isSplit = element.isF32();
-  return SmallVector<MemRefType>(
-      isSplit ? kernel::kPlanes : 1,
-      kernel::getSharedTileType(matrix.rows, matrix.columns,
-                                isSplit ? b.getBF16Type() : element));
+RankedTensorType ContractionKernel::getTileType(const Matrix &matrix) {
+  return RankedTensorType::get(
+      {matrix.rows, matrix.columns},
+      getElementTypeOrSelf(matrix.operand->get().getType()));
 }
 
-/// Copies the tile of a factor at a block of the contracted loop.
-void ContractionKernel::emitCopy(const Matrix &matrix, Value block,
-                                 ValueRange slot) {
+kernel::RowsOperands ContractionKernel::rowsOf(const Matrix &matrix,
+                                               Value block) {
   auto getTile = [&](unsigned loop) {
     return loop == m ? at[batch.size()] : loop == n ? at.back() : block;
   };
   Value first = index.mul(getTile(matrix.rowLoop), matrix.rows);
-  Value valid = index.sub(extents[matrix.rowLoop], first);
-  kernel::CopyOp::create(b, matrix.memory,
-                         {index.constant(0), getTile(matrix.columnLoop), first,
-                          index.constant(1), valid},
-                         slot);
+  return {index.constant(0), getTile(matrix.columnLoop), first,
+          index.constant(1), index.sub(extents[matrix.rowLoop], first)};
 }
 
 //===----------------------------------------------------------------------===//
@@ -175,18 +167,14 @@ void ContractionKernel::emitCopy(const Matrix &matrix, Value block,
 //===----------------------------------------------------------------------===//
 
 Value ContractionKernel::emitStart() {
-  auto type = RankedTensorType::get({tileM, tileN}, b.getF32Type());
+  RankedTensorType type = getTileType(result);
   if (start) {
     Value empty = tensor::EmptyOp::create(b, type.getShape(), b.getF32Type());
     return linalg::FillOp::create(b, start, empty).getResult(0);
   }
-  Value first = index.mul(at[batch.size()], tileM);
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0.0));
   return kernel::LoadOp::create(b, TypeRange{type}, result.memory,
-                                {index.constant(0), at.back(), first,
-                                 index.constant(1),
-                                 index.sub(extents[m], first)},
-                                zero)
+                                rowsOf(result), zero)
       .getResult(0);
 }
 
@@ -198,10 +186,8 @@ Value ContractionKernel::emitProduct(ValueRange slot, Value sum) {
   SmallVector<Value> tiles;
   SmallVector<AffineMap> maps;
   for (const Matrix *matrix : {&lhs, &rhs}) {
-    size_t planes = getSlot(*matrix).size();
-    auto type = RankedTensorType::get(
-        {matrix->rows, matrix->columns},
-        getElementTypeOrSelf(matrix->operand->get().getType()));
+    RankedTensorType type = getTileType(*matrix);
+    size_t planes = kernel::getSharedTileTypes(type).size();
     tiles.push_back(
         kernel::TileOp::create(b, type, slot.take_front(planes)).getResult());
     slot = slot.drop_front(planes);
@@ -220,9 +206,9 @@ Value ContractionKernel::emitProduct(ValueRange slot, Value sum) {
 void ContractionKernel::emitTile() {
   for (Matrix *matrix : {&lhs, &rhs, &result})
     matrix->memory = emitView(*matrix);
-  SmallVector<MemRefType> slot = getSlot(lhs);
+  SmallVector<MemRefType> slot = kernel::getSharedTileTypes(getTileType(lhs));
   size_t planes = slot.size();
-  llvm::append_range(slot, getSlot(rhs));
+  llvm::append_range(slot, kernel::getSharedTileTypes(getTileType(rhs)));
   // f32 goes through registers to its planes: nothing is in flight for long.
   int64_t stages = planes == 1 ? 3 : 2;
   Value ring = kernel::RingOp::create(
@@ -233,8 +219,10 @@ void ContractionKernel::emitTile() {
     emitIf(b, narrow.less(i, total), [&] {
       auto memory = kernel::RingAcquireOp::create(b, ring, i);
       Value block = index.cast(i);
-      emitCopy(lhs, block, memory.getResults().take_front(planes));
-      emitCopy(rhs, block, memory.getResults().drop_front(planes));
+      kernel::CopyOp::create(b, lhs.memory, rowsOf(lhs, block),
+                             memory.getResults().take_front(planes));
+      kernel::CopyOp::create(b, rhs.memory, rowsOf(rhs, block),
+                             memory.getResults().drop_front(planes));
     });
     kernel::RingCommitOp::create(b, ring);
   };
@@ -251,25 +239,21 @@ void ContractionKernel::emitTile() {
                  return Values{next};
                })
           .front();
-  Value first = index.mul(at[batch.size()], tileM);
-  kernel::StoreOp::create(b, sum, result.memory,
-                          {index.constant(0), at.back(), first,
-                           index.constant(1), index.sub(extents[m], first)});
+  kernel::StoreOp::create(b, sum, result.memory, rowsOf(result));
 }
 
 void ContractionKernel::emit(const Twine &name) {
   for (const Range &range : op.createLoopRanges(b, b.getLoc()))
     extents.push_back(
         getValueOrCreateConstantIndexOp(b, b.getLoc(), range.size));
-  SmallVector<Value> tiles;
-  for (unsigned loop : batch)
-    tiles.push_back(extents[loop]);
+  auto tiles = llvm::map_to_vector(
+      batch, [&](unsigned loop) -> Value { return extents[loop]; });
   tiles.push_back(index.ceilDiv(extents[m], tileM));
   tiles.push_back(index.ceilDiv(extents[n], tileN));
   Value count = index.constant(1);
   for (Value extent : tiles)
     count = index.mul(count, extent);
-  emitLaunch(b, name, count, tileM / kGranule * 32,
+  emitLaunch(b, name, count, tileM / kWarpRows * kernel::kWarpLanes,
              [&](Value block, Value, Value) {
                at = emitDelinearize(index, block, tiles);
                emitTile();

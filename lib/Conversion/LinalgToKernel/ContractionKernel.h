@@ -15,6 +15,7 @@
 #ifndef VARLEN_LIB_CONVERSION_LINALGTOKERNEL_CONTRACTIONKERNEL_H
 #define VARLEN_LIB_CONVERSION_LINALGTOKERNEL_CONTRACTIONKERNEL_H
 
+#include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -48,8 +49,9 @@ private:
   };
   bool findMatrix(Matrix &matrix, ArrayRef<unsigned> loops);
   Value emitView(const Matrix &matrix);
-  SmallVector<MemRefType> getSlot(const Matrix &matrix);
-  void emitCopy(const Matrix &matrix, Value block, ValueRange slot);
+  RankedTensorType getTileType(const Matrix &matrix);
+  /// The rows of a tile: of a factor, at a block of the contracted loop.
+  kernel::RowsOperands rowsOf(const Matrix &matrix, Value block = {});
   Value emitStart();
   Value emitProduct(ValueRange slot, Value sum);
   void emitTile();

@@ -9,44 +9,45 @@
 #include "LinalgKernel.h"
 
 #include "../KernelLaunch.h"
+#include "varlen/Dialect/Kernel/IR/SharedTile.h"
+#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
 
-static constexpr int64_t kLanes = 32;
+/// Threads of a block.
+static constexpr int64_t kThreads = 256;
 
 //===----------------------------------------------------------------------===//
 // Owners
 //===----------------------------------------------------------------------===//
 
-void varlen::emitOwners(ImplicitLocOpBuilder &b, const Twine &name, Value count,
-                        int64_t threads,
-                        function_ref<void(Value, Value)> body) {
+void varlen::emitOwners(ImplicitLocOpBuilder &b, const Twine &name,
+                        ValueRange extents, int64_t threads,
+                        function_ref<void(ValueRange, Value)> body) {
   IndexBuilder index{b};
-  int64_t perBlock = kLaunchThreads / threads;
+  Value count = index.constant(1);
+  for (Value extent : extents)
+    count = index.mul(count, extent);
+  int64_t perBlock = kThreads / threads;
   // As many as a grid can have; what is beyond comes after.
-  Value blocks =
-      index.min(index.ceilDiv(count, perBlock), index.constant(INT32_MAX));
-  emitLaunch(b, name, blocks, kLaunchThreads,
-             [&](Value block, Value grid, Value thread) {
-               Value owner =
-                   index.add(index.mul(block, perBlock),
-                             index.div(thread, index.constant(threads)));
-               Value lane = index.rem(thread, index.constant(threads));
-               auto loop = scf::ForOp::create(b, owner, count,
-                                              index.mul(grid, perBlock));
-               OpBuilder::InsertionGuard guard(b);
-               b.setInsertionPointToStart(loop.getBody());
-               body(loop.getInductionVar(), lane);
-             });
+  Value blocks = index.min(index.ceilDiv(count, perBlock), INT32_MAX);
+  emitLaunch(
+      b, name, blocks, kThreads, [&](Value block, Value grid, Value thread) {
+        Value first =
+            index.add(index.mul(block, perBlock), index.div(thread, threads));
+        Value lane = index.rem(thread, threads);
+        emitLoop(b, first, count, index.mul(grid, perBlock), [&](Value owner) {
+          body(emitDelinearize(index, owner, extents), lane);
+        });
+      });
 }
 
 SmallVector<Value> varlen::emitDelinearize(IndexBuilder &index, Value linear,
@@ -117,7 +118,7 @@ void LinalgKernel::findLanes() {
   if (!last)
     return;
   int64_t extent = op.getStaticLoopRanges()[*last];
-  if (ShapedType::isStatic(extent) && extent < kLanes / 2)
+  if (ShapedType::isStatic(extent) && extent < kernel::kWarpLanes / 2)
     return;
   // A sum whose terms may come in any order.
   ArrayRef<BlockArgument> arguments = op.getRegionOutputArgs();
@@ -212,9 +213,6 @@ LinalgKernel::emitLoops(ValueRange sums, ArrayRef<unsigned> loops, Value lane) {
   for (auto [value, sum] : llvm::zip_equal(sums, isSum))
     if (sum)
       carried.push_back(value);
-  auto loop = scf::ForOp::create(
-      b, isOfLanes ? lane : index.constant(0), extents[loops.front()],
-      index.constant(isOfLanes ? kLanes : 1), carried);
   auto spread = [&](ValueRange values) {
     SmallVector<Value> all;
     for (bool sum : isSum) {
@@ -223,15 +221,15 @@ LinalgKernel::emitLoops(ValueRange sums, ArrayRef<unsigned> loops, Value lane) {
     }
     return all;
   };
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  ivs[loops.front()] = loop.getInductionVar();
-  SmallVector<Value> next =
-      emitLoops(spread(loop.getRegionIterArgs()), loops.drop_front(), lane);
-  llvm::erase(next, Value());
-  if (!next.empty())
-    scf::YieldOp::create(b, next);
-  return spread(loop.getResults());
+  return spread(emitLoop(
+      b, isOfLanes ? lane : index.constant(0), extents[loops.front()],
+      index.constant(isOfLanes ? kernel::kWarpLanes : 1), carried,
+      [&](Value iv, ValueRange sums) {
+        ivs[loops.front()] = iv;
+        Values next = emitLoops(spread(sums), loops.drop_front(), lane);
+        llvm::erase(next, Value());
+        return next;
+      }));
 }
 
 Value LinalgKernel::emitCombined(unsigned result, Value lhs, Value rhs) {
@@ -249,7 +247,7 @@ static Value emitShuffle(ImplicitLocOpBuilder &b, Value value,
                          int64_t distance) {
   auto shuffle = [&](Value word) -> Value {
     return gpu::ShuffleOp::create(b, word, static_cast<int32_t>(distance),
-                                  kLanes, gpu::ShuffleMode::XOR)
+                                  kernel::kWarpLanes, gpu::ShuffleMode::XOR)
         .getShuffleResult();
   };
   Type type = value.getType();
@@ -302,15 +300,10 @@ void LinalgKernel::emitElement(Value lane) {
   };
   if (!hasLanes)
     return store();
-  for (int64_t distance = kLanes / 2; distance > 0; distance /= 2)
+  for (int64_t distance = kernel::kWarpLanes / 2; distance > 0; distance /= 2)
     for (auto [i, sum] : llvm::enumerate(sums))
       sum = emitCombined(i, sum, emitShuffle(b, sum, distance));
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane,
-                                        index.constant(0));
-  auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  store();
+  emitIf(b, index.equal(lane, 0), store);
 }
 
 void LinalgKernel::emit(const Twine &name) {
@@ -318,15 +311,10 @@ void LinalgKernel::emit(const Twine &name) {
     extents.push_back(
         getValueOrCreateConstantIndexOp(b, b.getLoc(), range.size));
   ivs.resize(extents.size());
-  SmallVector<Value> shared;
-  Value count = index.constant(1);
-  for (unsigned loop : owned) {
-    shared.push_back(extents[loop]);
-    count = index.mul(count, extents[loop]);
-  }
-  emitOwners(b, name, count, hasLanes ? kLanes : 1,
-             [&](Value owner, Value lane) {
-               SmallVector<Value> at = emitDelinearize(index, owner, shared);
+  auto shared = llvm::map_to_vector(
+      owned, [&](unsigned loop) -> Value { return extents[loop]; });
+  emitOwners(b, name, shared, hasLanes ? kernel::kWarpLanes : 1,
+             [&](ValueRange at, Value lane) {
                for (auto [loop, iv] : llvm::zip_equal(owned, at))
                  ivs[loop] = iv;
                emitElement(lane);

@@ -21,14 +21,12 @@
 
 namespace mlir::varlen {
 
-/// Threads of a block of kernels without tiles.
-inline constexpr int64_t kLaunchThreads = 256;
-
-/// A launch of a kernel called `name` in which each index from 0 to `count` has
-/// `threads` threads of its own, 1 or a warp: `body` gets the index and the
-/// number of the thread among them. Any count will do, 0 too.
-void emitOwners(ImplicitLocOpBuilder &b, const Twine &name, Value count,
-                int64_t threads, function_ref<void(Value, Value)> body);
+/// A launch of a kernel called `name` in which each multi-index within
+/// `extents` has `threads` threads of its own, 1 or a warp: `body` gets the
+/// indices and the number of the thread among them. Any extents will do, 0 too.
+void emitOwners(ImplicitLocOpBuilder &b, const Twine &name, ValueRange extents,
+                int64_t threads,
+                function_ref<void(ValueRange at, Value lane)> body);
 
 /// The multi-index of a linear one, the last of `extents` running fastest.
 SmallVector<Value> emitDelinearize(IndexBuilder &index, Value linear,

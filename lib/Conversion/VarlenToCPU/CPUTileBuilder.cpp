@@ -11,24 +11,13 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
 
 //===----------------------------------------------------------------------===//
-// Control flow
+// Work tiles
 //===----------------------------------------------------------------------===//
-
-scf::ForallOp CPUTileBuilder::forEach(Value count,
-                                      function_ref<void(Value)> body) {
-  auto work = scf::ForallOp::create(b, ArrayRef<OpFoldResult>{count},
-                                    ValueRange{}, std::nullopt);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(work.getBody());
-  body(work.getInductionVar(0));
-  return work;
-}
 
 CPUTileBuilder::WorkTile CPUTileBuilder::readTile(Value tiles, Value number,
                                                   Value group) {
@@ -48,11 +37,11 @@ CPUTileBuilder::WorkTile CPUTileBuilder::readTile(Value tiles, Value number,
   return tile;
 }
 
-scf::ForallOp
+Operation *
 CPUTileBuilder::forEachTile(Value tiles, Value group,
                             function_ref<void(const WorkTile &)> body) {
-  return forEach(dim(tiles, 0),
-                 [&](Value item) { body(readTile(tiles, item, group)); });
+  return emitForall(b, index.dim(tiles, 0),
+                    [&](Value item) { body(readTile(tiles, item, group)); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -83,7 +72,7 @@ CPUTileBuilder::Extremes CPUTileBuilder::emitExtremes(Value tiles,
   Value zero = index.constant(0);
   Value none = arith::ConstantOp::create(b, b.getF64FloatAttr(0));
   ValueRange most = emitLoop(
-      b, zero, dim(tiles, 0), index.constant(1), {zero, zero, none, none},
+      b, zero, index.dim(tiles, 0), index.constant(1), {zero, zero, none, none},
       [&](Value number, ValueRange most) {
         WorkTile tile = readTile(tiles, number, group);
         Value keys = index.sub(tile.kEnd, tile.kBegin);
@@ -99,7 +88,7 @@ CPUTileBuilder::Extremes CPUTileBuilder::emitExtremes(Value tiles,
 void CPUTileBuilder::forEachTurn(Value tiles, Value canBeCut,
                                  function_ref<void(Value, Value)> body) {
   Value zero = index.constant(0), one = index.constant(1);
-  Value count = dim(tiles, 0);
+  Value count = index.dim(tiles, 0);
   Value end = index.select(canBeCut, index.add(count, one), one);
   loop(zero, index.select(index.less(zero, count), end, zero), 1,
        [&](Value turn) {
@@ -121,14 +110,10 @@ Value CPUTileBuilder::floatConstant(double value) {
   return arith::ConstantOp::create(b, b.getFloatAttr(compute, value));
 }
 
-Value CPUTileBuilder::splat(double value) {
+Value CPUTileBuilder::splat(int64_t length, Type element, double value) {
   return arith::ConstantOp::create(
-      b, DenseElementsAttr::get(VectorType::get({lanes}, compute),
-                                b.getFloatAttr(compute, value)));
-}
-
-Value CPUTileBuilder::dim(Value memref, int64_t dim) {
-  return b.createOrFold<memref::DimOp>(memref, dim);
+      b, DenseElementsAttr::get(VectorType::get({length}, element),
+                                b.getFloatAttr(element, value)));
 }
 
 Value CPUTileBuilder::view(Value memref, OpFoldResult row, OpFoldResult column,
@@ -138,13 +123,14 @@ Value CPUTileBuilder::view(Value memref, OpFoldResult row, OpFoldResult column,
                                    {one, one});
 }
 
-Value CPUTileBuilder::rowView(Value memref, OpFoldResult row, OpFoldResult rows,
-                              OpFoldResult columns) {
-  return view(memref, row, b.getIndexAttr(0), rows, columns);
+Value CPUTileBuilder::rowView(Value memref, OpFoldResult row,
+                              OpFoldResult rows) {
+  return view(memref, row, b.getIndexAttr(0), rows,
+              b.getIndexAttr(memoryType(memref).getDimSize(1)));
 }
 
 Value CPUTileBuilder::matrixAt(Value all, Value number) {
-  auto type = cast<MemRefType>(all.getType());
+  MemRefType type = memoryType(all);
   int64_t rows = type.getDimSize(1), columns = type.getDimSize(2);
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
   SmallVector<OpFoldResult> offsets = {number, zero, zero};
@@ -164,15 +150,15 @@ Value CPUTileBuilder::allocate(ArrayRef<int64_t> shape, Type type,
 
 Value CPUTileBuilder::allocatePadded(int64_t rows, int64_t columns, Type type) {
   int64_t line = getCacheLineElements(type);
-  Value whole = allocate(rows, llvm::alignTo(columns, line) + line, type);
-  return rowView(whole, b.getIndexAttr(0), b.getIndexAttr(rows),
-                 b.getIndexAttr(columns));
+  int64_t padded = llvm::alignTo(columns, line) + line;
+  Value whole = allocate({rows, padded}, type);
+  OpFoldResult zero = b.getIndexAttr(0);
+  return view(whole, zero, zero, b.getIndexAttr(rows), b.getIndexAttr(columns));
 }
 
 Value CPUTileBuilder::load(Value memref) {
-  auto type = cast<MemRefType>(memref.getType());
   return bufferization::ToTensorOp::create(
-      b, RankedTensorType::get(type.getShape(), type.getElementType()), memref,
+      b, memref::getTensorTypeFromMemRefType(memref.getType()), memref,
       /*restrict=*/true);
 }
 
@@ -187,66 +173,4 @@ Value CPUTileBuilder::load(ArrayRef<TileCopy> copies, int64_t rows,
 void CPUTileBuilder::store(Value tile, Value memref) {
   bufferization::MaterializeInDestinationOp::create(
       b, TypeRange{}, tile, memref, /*restrict=*/true, /*writable=*/true);
-}
-
-//===----------------------------------------------------------------------===//
-// Work
-//===----------------------------------------------------------------------===//
-
-CPUTileBuilder::VisiblePart CPUTileBuilder::visiblePart(const WorkTile &tile,
-                                                        Value first, Value rows,
-                                                        Value k0, Value keys) {
-  Value last = index.sub(index.add(first, rows), index.constant(1));
-  VisiblePart part;
-  part.keys = tile.mask.emitKeysOf(index, tile.pairs.query(index, first),
-                                   tile.pairs.query(index, last), tile.kRows);
-  part.begin =
-      index.roundDown(index.sub(index.max(part.keys.begin, k0), k0), kGranule);
-  part.end = index.roundUp(
-      index.max(index.sub(index.min(part.keys.end, index.add(k0, keys)), k0),
-                index.constant(0)),
-      kGranule);
-  return part;
-}
-
-Value CPUTileBuilder::seeAll(const VisiblePart &seen, Value begin, Value end) {
-  return index.both(index.lessEqual(seen.keys.wholeBegin, begin),
-                    index.lessEqual(end, seen.keys.wholeEnd));
-}
-
-/// The memory and the place of a number of a pair.
-static std::pair<Value, SmallVector<Value>>
-findNumber(IndexBuilder &index, const RowScratchMap &scratch,
-           const RowMap &pairs, Value memory, Value pair, unsigned column) {
-  auto rows = scratch.find(memory);
-  if (rows == scratch.end())
-    return {memory, pairs.placeOf(index, memoryType(memory).getRank(), pair)};
-  return {rows->second.memory[column],
-          RowMap::placeByKvHead(index, pairs.row(index, pair),
-                                pairs.head(index, pair), rows->second.group)};
-}
-
-Value CPUTileBuilder::loadNumber(const WorkTile &tile, Value memory, Value pair,
-                                 unsigned column) {
-  auto [from, place] =
-      findNumber(index, scratch, tile.pairs, memory, pair, column);
-  return emitConvert(b, memref::LoadOp::create(b, from, place), compute);
-}
-
-void CPUTileBuilder::storeNumber(const WorkTile &tile, Value number,
-                                 Value memory, Value pair, unsigned column) {
-  auto [to, place] =
-      findNumber(index, scratch, tile.pairs, memory, pair, column);
-  memref::StoreOp::create(b, emitConvert(b, number, elementOf(to)), to, place);
-}
-
-void CPUTileBuilder::emitLimits(const WorkTile &tile, Value query, Value lo,
-                                Value hi, ValueRange at) {
-  MaskRange<Value> keys = tile.mask.emitKeysOf(index, query, query, tile.kRows);
-  auto store = [&](Value key, Value destination) {
-    key = arith::IndexCastOp::create(b, b.getI32Type(), key);
-    memref::StoreOp::create(b, key, destination, at);
-  };
-  store(index.min(keys.begin, keys.end), lo);
-  store(keys.end, hi);
 }

@@ -12,12 +12,17 @@
 #include "CPUTileMemory.h"
 #include "RowScratch.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
+#include "varlen/Dialect/Varlen/Utils/RowMap.h"
 #include "varlen/Dialect/Varlen/Utils/SequenceMask.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-
 namespace mlir::varlen {
+
+/// The rows of `count` pairs from `first` on. Those of keys have a group of 1.
+struct RowRange {
+  RowMap map;
+  Value first, count;
+};
 
 /// Control flow, scratch tiles and work tiles of tensors of `element`, which
 /// are summed in `compute`. Copies emit at the place of the same builder.
@@ -47,13 +52,11 @@ public:
                     function_ref<void()> otherwise = nullptr) {
     return emitIf(b, condition, then, otherwise);
   }
-  /// A parallel loop over 0 to before `count`.
-  scf::ForallOp forEach(Value count, function_ref<void(Value)> body);
   /// A row of a list of work tiles.
   WorkTile readTile(Value tiles, Value number, Value group);
   /// A parallel loop over the work tiles of a list.
-  scf::ForallOp forEachTile(Value tiles, Value group,
-                            function_ref<void(const WorkTile &)> body);
+  Operation *forEachTile(Value tiles, Value group,
+                         function_ref<void(const WorkTile &)> body);
   /// Of all tiles of a list that see a key: the most rows and keys, and the
   /// scores (f64) of all and of the one with most, if each row saw all keys.
   struct Extremes {
@@ -78,22 +81,16 @@ public:
 
   Value isNot(Value condition);
   Value floatConstant(double value);
-  Value splat(double value);
-  Value dim(Value memref, int64_t dim);
-  /// rows x columns from `row` (and `column`) on.
-  Value rowView(Value memref, OpFoldResult row, OpFoldResult rows,
-                OpFoldResult columns);
+  Value splat(int64_t length, Type element, double value);
+  /// `rows` rows from `row` on; of these, `columns` columns from `column` on.
+  Value rowView(Value memref, OpFoldResult row, OpFoldResult rows);
   Value view(Value memref, OpFoldResult row, OpFoldResult column,
              OpFoldResult rows, OpFoldResult columns);
   /// One of the matrices in a buffer of several.
   Value matrixAt(Value all, Value number);
   /// Memory in whole cache lines; `sizes` are its dynamic extents.
   Value allocate(ArrayRef<int64_t> shape, Type type, ValueRange sizes = {});
-  /// Scratch of a work tile.
-  Value allocate(int64_t rows, int64_t columns, Type type) {
-    return allocate({rows, columns}, type);
-  }
-  /// The same, with a cache line more in each row: rows whose distance is a
+  /// A matrix with a cache line more in each row: rows whose distance is a
   /// power of two would share few cache sets.
   Value allocatePadded(int64_t rows, int64_t columns, Type type);
   /// The tile that lies in `memref`, in its own order.
@@ -102,42 +99,43 @@ public:
   Value load(ArrayRef<TileCopy> copies, int64_t rows, int64_t columns);
   void store(Value tile, Value memref);
 
-  /// The part of a block of `keys` keys at k0 that some of the `rows` pairs
-  /// from `first` on see, in whole granules from k0 on.
-  struct VisiblePart {
-    Value begin, end;
-    /// The keys that some, and all, of the pairs see.
-    MaskRange<Value> keys;
-  };
-  VisiblePart visiblePart(const WorkTile &tile, Value first, Value rows,
-                          Value k0, Value keys);
-  /// Whether all of the pairs see all keys from `begin` to before `end`.
-  Value seeAll(const VisiblePart &seen, Value begin, Value end);
-  /// The rows of the keys, and values, of a tile's sequence and kv head.
-  RowMap keyRows(const WorkTile &tile) {
-    return {tile.kRow, tile.pairs.kvHead, index.constant(1)};
-  }
-  /// The keys of the kv block at k0: 0 or less behind the last key.
-  Value blockKeys(const WorkTile &tile, Value k0) {
-    return index.min(index.sub(tile.kEnd, k0),
-                     index.constant(schedule.getKvBlock()));
-  }
-  Value lastPair(const WorkTile &tile) {
-    return index.sub(index.add(tile.first, tile.rows), index.constant(1));
-  }
-  /// The number of a pair in memory of H x T or of H, or value `column` of it
-  /// in `varlen.rows`, in the type of sums; and a number of any type to that
-  /// place.
-  Value loadNumber(const WorkTile &tile, Value memory, Value pair,
-                   unsigned column = 0);
-  void storeNumber(const WorkTile &tile, Value number, Value memory, Value pair,
-                   unsigned column = 0);
-  /// Stores the visible keys of a query.
-  void emitLimits(const WorkTile &tile, Value query, Value lo, Value hi,
-                  ValueRange at);
-  Value both(Value condition, Value other) {
-    return other ? index.both(condition, other) : condition;
-  }
+  // Moves between packed tensors and scratch, in CPUTileMemory.cpp. Everything
+  // is converted to and from the type of the scratch on the way.
+
+  /// Reads `lanes` rows source[row, head, :] (one for each pair from `first`
+  /// on, none past `last`) and writes them as columns of destination from
+  /// `columnOffset` on, which has source's innermost extent as rows. With
+  /// `bf16Pairs` two neighbours in a row become one element of a column.
+  void emitPackColumns(Value source, const RowMap &map, Value first, Value last,
+                       Value destination, Value columnOffset, bool bf16Pairs);
+  /// The way back: columns of `source` become rows destination[row, head, :].
+  /// Lanes past `last` must hold the same values as the lane of `last`, and
+  /// write them again.
+  void emitUnpackColumns(Value source, Value rowOffset, Value columnOffset,
+                         const RowMap &map, Value first, Value last,
+                         Value destination);
+  /// Asks for rows source[row, head, :], into the second-level cache: the first
+  /// has room for fewer, and for fewer misses.
+  void emitPrefetchRows(Value source, const RowRange &rows);
+  /// Copies rows source[row, head, :] to destination[i, :], and makes
+  /// destination rows rows.count .. paddedRows, and columns that source does
+  /// not have, zero.
+  void emitCopyRows(Value source, const RowRange &rows, Value paddedRows,
+                    Value destination);
+  /// The same, so that element d of rows 2 j and 2 j + 1 become
+  /// destination[j, 2 d] and [j, 2 d + 1]; paddedRows is even.
+  void emitPairRows(Value source, const RowRange &rows, Value paddedRows,
+                    Value destination);
+  /// The way back: rows of `source`, times `factor` where that is not null,
+  /// become rows destination[row, head, :].
+  void emitStoreRows(Value source, Value factor, const RowRange &rows,
+                     Value destination);
+  /// Makes rows destination[row, head, :] `value`.
+  void emitFillRows(double value, const RowRange &rows, Value destination);
+  /// Makes the first `rows` rows of a scratch tile `value`.
+  void emitFill(double value, Value tile, Value rows);
+  /// Rows source[row, head, :] of one head, as those of keys, where they are.
+  Value emitRowsInPlace(Value source, const RowRange &rows);
 
   ImplicitLocOpBuilder &b;
   IndexBuilder index;
@@ -150,6 +148,14 @@ public:
   bool pairs;
   /// Of the factors of products.
   FloatType tileElement;
+
+private:
+  /// Calls `body` with the number, the row and the head of each pair.
+  void forEachRow(const RowRange &rows,
+                  function_ref<void(Value i, Value row, Value head)> body);
+  /// Stores a number to elements [begin, end) of a row, `most` at once.
+  void emitFillRun(double value, Value memory, ValueRange row, int64_t begin,
+                   int64_t end, int64_t most);
 };
 
 } // namespace mlir::varlen

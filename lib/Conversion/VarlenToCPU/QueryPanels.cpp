@@ -27,7 +27,7 @@ Slab QueryPanels::allocateNumbers(OpFoldResult queries, Type type) {
   return {allocate(shape, type, extent), 1, /*isStacked=*/false};
 }
 
-Slab QueryPanels::getRowsInPlace(Value memory, const WorkTile &tile) {
+Slab QueryPanels::getRowsInPlace(Value memory) {
   SmallVector<Value> first = tile.pairs.firstByKvHead(index);
   return {memory, 1, /*isStacked=*/false, first[0], first[1]};
 }
@@ -81,32 +81,56 @@ void QueryPanels::storeNumber(Value number, const Slab &slab, const Panel &at,
 }
 
 void QueryPanels::fill(const Slab &slab, const Panel &at, double value) {
-  Value tile = view(slab, at);
-  emitFill(b, value, tile, dim(tile, 0), lanes);
+  Value values = view(slab, at);
+  emitFill(value, values, index.dim(values, 0));
 }
 
-Value QueryPanels::getNumPanels(const WorkTile &tile) {
+/// The memory and the place of a number of a pair.
+static std::pair<Value, SmallVector<Value>>
+findNumber(IndexBuilder &index, const RowScratchMap &scratch,
+           const RowMap &pairs, Value memory, Value pair, unsigned column) {
+  auto rows = scratch.find(memory);
+  if (rows == scratch.end())
+    return {memory, pairs.placeOf(index, memoryType(memory).getRank(), pair)};
+  return {rows->second.memory[column],
+          RowMap::placeByKvHead(index, pairs.row(index, pair),
+                                pairs.head(index, pair), rows->second.group)};
+}
+
+Value QueryPanels::loadNumber(Value memory, Value pair, unsigned column) {
+  auto [from, place] =
+      findNumber(index, scratch, tile.pairs, memory, pair, column);
+  return emitConvert(b, memref::LoadOp::create(b, from, place), compute);
+}
+
+void QueryPanels::storeNumber(Value number, Value memory, Value pair,
+                              unsigned column) {
+  auto [to, place] =
+      findNumber(index, scratch, tile.pairs, memory, pair, column);
+  memref::StoreOp::create(b, emitConvert(b, number, elementOf(to)), to, place);
+}
+
+Value QueryPanels::getNumPanels() {
   return isKQ() ? index.ceilDiv(tile.rows, size) : index.constant(1);
 }
 
-void QueryPanels::forEachPanel(const WorkTile &tile,
-                               function_ref<void(const Panel &)> body) {
+void QueryPanels::forEachPanel(function_ref<void(const Panel &)> body) {
   Value zero = index.constant(0);
   if (!isKQ())
     return body({zero, zero, tile.first, tile.rows});
-  loop(zero, getNumPanels(tile), 1, [&](Value number) {
+  loop(zero, getNumPanels(), 1, [&](Value number) {
     Value offset = index.mul(number, size);
     body({number, offset, index.add(tile.first, offset),
-          index.min(index.sub(tile.rows, offset), index.constant(size))});
+          index.min(index.sub(tile.rows, offset), size)});
   });
 }
 
-void QueryPanels::forEachLane(const WorkTile &tile, const Panel &at,
+void QueryPanels::forEachLane(const Panel &at,
                               function_ref<void(Value, Value)> body) {
   Value width = getValueOrCreateConstantIndexOp(b, b.getLoc(), getWidth(at));
   loop(index.constant(0), width, 1, [&](Value lane) {
     Value pair = index.add(at.first, lane);
-    body(lane, isKQ() ? index.min(pair, lastPair(tile)) : pair);
+    body(lane, isKQ() ? index.min(pair, lastPair()) : pair);
   });
 }
 

@@ -36,7 +36,8 @@ struct Slab {
   Value row = {}, column = {};
 };
 
-/// Scratch for at most `panels` panels of at most `size` queries.
+/// A tile, and scratch for its queries: at most `panels` panels of at most
+/// `size`.
 class QueryPanels : public CPUTileBuilder {
 public:
   QueryPanels(const CPUTileBuilder &common, Orientation orientation,
@@ -55,8 +56,9 @@ public:
   }
   /// Scratch for a number of each of `queries` queries, one after the other.
   Slab allocateNumbers(OpFoldResult queries, Type type);
-  /// Numbers of `varlen.rows`, where they are: those of a pair and kv head.
-  Slab getRowsInPlace(Value memory, const WorkTile &tile);
+  /// Numbers of `varlen.rows`, where they are: those of the tile's sequence and
+  /// kv head.
+  Slab getRowsInPlace(Value memory);
 
   /// The values of all queries of a panel, or of `count` from `from` on, as a
   /// tile.
@@ -72,24 +74,38 @@ public:
   /// Makes all values of a panel, of lanes without a query, too, one number.
   void fill(const Slab &slab, const Panel &at, double value);
 
-  /// How many panels a tile has.
-  Value getNumPanels(const WorkTile &tile);
-  void forEachPanel(const WorkTile &tile,
-                    function_ref<void(const Panel &)> body);
+  /// The number of a pair of the tile in memory of H x T or of H, or value
+  /// `column` of it in `varlen.rows`, in the type of sums; and a number of any
+  /// type to that place.
+  Value loadNumber(Value memory, Value pair, unsigned column = 0);
+  void storeNumber(Value number, Value memory, Value pair, unsigned column = 0);
+
+  Value lastPair() { return index.sub(index.add(tile.first, tile.rows), 1); }
+  /// How many panels the tile has.
+  Value getNumPanels();
+  void forEachPanel(function_ref<void(const Panel &)> body);
   /// Lanes of a panel, and the pair of each: behind the last query its own.
-  void forEachLane(const WorkTile &tile, const Panel &at,
+  void forEachLane(const Panel &at,
                    function_ref<void(Value lane, Value pair)> body);
   /// Runs of queries that an operation other than a step takes at once: vectors
   /// that have one, or the panel.
   void forEachRun(const Panel &at,
                   function_ref<void(Value from, OpFoldResult count)> body);
 
+  /// Rows of the keys, and values, of the tile's sequence and kv head.
+  RowRange keyRows(Value first, Value count) {
+    return {{tile.kRow, tile.pairs.kvHead, index.constant(1)}, first, count};
+  }
+  /// The keys of the kv block at k0: 0 or less behind the last key.
+  Value blockKeys(Value k0) {
+    return index.min(index.sub(tile.kEnd, k0), schedule.getKvBlock());
+  }
+
+  WorkTile tile;
   const Orientation orientation;
   const int64_t size, panels;
 
   using CPUTileBuilder::load;
-  using CPUTileBuilder::loadNumber;
-  using CPUTileBuilder::storeNumber;
   using CPUTileBuilder::view;
 
 private:

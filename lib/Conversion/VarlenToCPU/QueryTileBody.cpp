@@ -95,7 +95,7 @@ void QueryTileBody::allocate(const WorkTile &workTile) {
   SmallVector<Value> memory = score->allocate(
       b.getIndexAttr(panels), [&](Type type) { return allocateSlab(1, type); });
   useScore(memory);
-  score->emitViews(tile);
+  score->emitViews();
   factors->allocateKeys();
 }
 
@@ -107,11 +107,14 @@ void QueryTileBody::emitBefore() {
   Block *body = ops.tiles.getBody();
   Operation *outer = ops.getOuter();
   auto end = outer ? outer->getIterator() : body->end();
-  forEachPanel(tile, [&](Panel at) {
+  forEachPanel([&](Panel at) {
     // Without blocks scratch of one panel serves all.
     if (!outer)
       at.number = at.offset = index.constant(0);
-    emitReads(at);
+    // Reads depend on nothing but their tile.
+    if (factors)
+      factors->pack(at);
+    emitNumbers(at);
     emitOps(body->begin(), end, at);
     if (outer)
       score->storeRanges(at);
@@ -122,7 +125,7 @@ void QueryTileBody::emitAfter(const State &state) {
   Operation *outer = ops.getOuter();
   for (auto [result, slab] : llvm::zip_equal(outer->getResults(), state))
     slabs[result] = slab;
-  forEachPanel(tile, [&](const Panel &at) {
+  forEachPanel([&](const Panel &at) {
     emitOps(std::next(outer->getIterator()), outer->getBlock()->end(), at);
   });
 }
@@ -141,22 +144,14 @@ void QueryTileBody::emitOps(Block::iterator begin, Block::iterator end,
         .Case([&](WriteOp write) { emitWrite(write, at); });
 }
 
-/// Reads depend on nothing but their tile.
-void QueryTileBody::emitReads(const Panel &at) {
-  if (factors)
-    factors->pack(tile, at);
-  emitNumbers(at);
-}
-
 /// What is a number of each query. Lanes behind the last one have its numbers;
 /// vectors behind it begin and end with the last key: nothing is computed for
 /// them.
 void QueryTileBody::emitNumbers(const Panel &at) {
-  forEachLane(tile, at, [&](Value lane, Value pair) {
+  forEachLane(at, [&](Value lane, Value pair) {
     if (ops.step) {
-      emitLimits(tile, tile.pairs.query(index, pair), lo.memory, hi.memory,
-                 placeOf(lo, at, lane));
-      score->store(tile, at, lane);
+      emitLimits(tile.pairs.query(index, pair), placeOf(lo, at, lane));
+      score->store(at, lane);
     }
     for (Operation &op : *ops.tiles.getBody())
       TypeSwitch<Operation *>(&op)
@@ -164,8 +159,8 @@ void QueryTileBody::emitNumbers(const Panel &at) {
             if (read.isOfVectors())
               return;
             for (auto [i, number] : llvm::enumerate(read.getValues()))
-              storeNumber(loadNumber(tile, read.getSource(), pair, i),
-                          slabOf(number), at, lane);
+              storeNumber(loadNumber(read.getSource(), pair, i), slabOf(number),
+                          at, lane);
           })
           .Case([&](RowDotOp dot) {
             storeNumber(emitRowProduct(dot, pair), slabOf(dot.getResult()), at,
@@ -203,7 +198,7 @@ Value QueryTileBody::emitRowProduct(RowDotOp dot, Value pair) {
   if (whole) {
     ValueRange products = emitLoop(
         b, index.constant(0), index.constant(whole), index.constant(lanes),
-        splat(0.0), [&](Value at, ValueRange acc) {
+        splat(lanes, compute, 0.0), [&](Value at, ValueRange acc) {
           return Values{math::FmaOp::create(b, load(sources[0], at, lanes),
                                             load(sources[1], at, lanes),
                                             acc.front())};
@@ -226,7 +221,8 @@ void QueryTileBody::emitTileOp(Operation *op, ArrayRef<Slab> operands,
   forEachRun(at, [&](Value from, OpFoldResult count) {
     auto copy = cast<QueryTileOpInterface>(op->clone());
     copy.setOrientation(orientation);
-    copy.setRounded(isRounded());
+    // Where the steps round probabilities.
+    copy.setRounded(factors && factors->getElement() != compute);
     // As the operation has its queries, once it is asked for a tile of that
     // type.
     auto turned = [&](Value memory, Value asked) -> Value {
@@ -245,13 +241,10 @@ void QueryTileBody::emitTileOp(Operation *op, ArrayRef<Slab> operands,
     SmallVector<Value> destinations;
     for (auto [result, slab] : llvm::zip_equal(copy->getResults(), results)) {
       Value memory = view(slab, at, from, count);
-      auto tensorOf = [](Value memory) {
-        auto type = memoryType(memory);
-        return RankedTensorType::get(type.getShape(), type.getElementType());
-      };
-      result.setType(tensorOf(memory));
-      destinations.push_back(turned(memory, result));
-      result.setType(tensorOf(destinations.back()));
+      result.setType(memref::getTensorTypeFromMemRefType(memory.getType()));
+      memory = turned(memory, result);
+      result.setType(memref::getTensorTypeFromMemRefType(memory.getType()));
+      destinations.push_back(memory);
     }
     b.insert(copy);
     // What replaces an operand is stored last: the others read that.
@@ -273,19 +266,18 @@ void QueryTileBody::emitWrite(WriteOp write, const Panel &at) {
   Value destination = write.getDestination();
   Slab slab = slabOf(write.getValues().front());
   if (!isKQ())
-    return emitStoreRows(b, slab.memory, /*factor=*/Value(), tile.pairs,
-                         at.first, at.rows, destination, lanes);
+    return emitStoreRows(slab.memory, /*factor=*/Value(),
+                         {tile.pairs, at.first, at.rows}, destination);
   Value row = index.mul(at.number, slab.perQuery);
   loop(index.constant(0), at.rows, lanes, [&](Value column) {
-    emitUnpackColumns(b, slab.memory, row, column, tile.pairs,
-                      index.add(at.first, column), lastPair(tile), destination,
-                      lanes);
+    emitUnpackColumns(slab.memory, row, column, tile.pairs,
+                      index.add(at.first, column), lastPair(), destination);
   });
 }
 
 void QueryTileBody::emitUnused() {
   for (auto write : ops.tiles.getBody()->getOps<WriteOp>())
-    emitOtherwise(write, tile.pairs, tile.first, tile.rows);
+    emitOtherwise(write, {tile.pairs, tile.first, tile.rows});
 }
 
 void QueryTileBody::emitMerge(const State &state, const State &more) {
@@ -293,7 +285,7 @@ void QueryTileBody::emitMerge(const State &state, const State &more) {
   SmallVector<Slab> operands(state);
   llvm::append_range(operands, more);
   forEachPanel(
-      tile, [&](const Panel &at) { emitTileOp(merge, operands, state, at); });
+      [&](const Panel &at) { emitTileOp(merge, operands, state, at); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -306,19 +298,19 @@ void QueryTileBody::emitMerge(const State &state, const State &more) {
 
 void QueryTileBody::emitBlocks(Value begin, Value end, const State &state) {
   std::array<double, 3> numbers = ops.blocks.getBeginning().getNumbers();
-  forEachPanel(tile, [&](const Panel &at) {
+  forEachPanel([&](const Panel &at) {
     for (auto [number, slab] : llvm::zip_equal(numbers, state))
       fill(slab, at, number);
   });
   // One panel is asked when it meets the block.
   SmallVector<NumberRange> ofTile;
   if (isKQ())
-    ofTile = score->uniteRanges(getNumPanels(tile));
+    ofTile = score->uniteRanges(getNumPanels());
   loop(begin, end, schedule.getKvBlock(), [&](Value k0) {
     Value may;
     if (isKQ())
-      may = score->mayBeVisible(tile, ofTile, tile.first, tile.rows, k0,
-                                index.add(k0, blockKeys(tile, k0)));
+      may = score->mayBeVisible(ofTile, tile.first, tile.rows, k0,
+                                index.add(k0, blockKeys(k0)));
     if (!may)
       return emitBlock(k0, state);
     branch(may, [&] { emitBlock(k0, state); });
@@ -326,22 +318,19 @@ void QueryTileBody::emitBlocks(Value begin, Value end, const State &state) {
 }
 
 void QueryTileBody::emitBlock(Value k0, const State &state) {
-  Value keys = blockKeys(tile, k0), next = index.add(k0, keys);
-  auto prefetch = [&] { factors->prefetch(tile, next, blockKeys(tile, next)); };
+  Value keys = blockKeys(k0), next = index.add(k0, keys);
+  auto prefetch = [&] { factors->prefetch(next, blockKeys(next)); };
   if (isKQ()) {
     // A copy pays when several panels share it; rows that no one owns, past the
     // last granule, must be copied to be made zero.
-    Value rest = index.rem(keys, index.constant(kGranule));
-    Value isSingle = index.equal(getNumPanels(tile), index.constant(1));
-    factors->readKeys(
-        tile, k0, keys,
-        index.both(index.equal(rest, index.constant(0)), isSingle));
+    Value rest = index.rem(keys, kGranule);
+    Value isSingle = index.equal(getNumPanels(), 1);
+    factors->readKeys(k0, keys, index.both(index.equal(rest, 0), isSingle));
     branch(isSingle, prefetch);
   } else {
     prefetch();
   }
-  forEachPanel(tile,
-               [&](const Panel &at) { emitPanelStep(at, {k0, keys}, state); });
+  forEachPanel([&](const Panel &at) { emitPanelStep(at, {k0, keys}, state); });
 }
 
 void QueryTileBody::emitPanelStep(const Panel &at, const KeyBlock &block,
@@ -349,11 +338,11 @@ void QueryTileBody::emitPanelStep(const Panel &at, const KeyBlock &block,
   emitSeen(at, block, [&](KeyRange keys) {
     if (isKQ()) {
       // Vectors without a query see nothing.
-      Value isFull = index.less(index.constant(size - lanes), at.rows);
+      Value isFull = index.less(size - lanes, at.rows);
       keys.whole = index.both(isFull, keys.whole);
     } else {
       // A minimum bounds the size of the scores.
-      keys.size = index.min(keys.size, index.constant(schedule.getKvBlock()));
+      keys.size = index.min(keys.size, schedule.getKvBlock());
     }
     SmallVector<Value> views = llvm::map_to_vector(
         state, [&](const Slab &slab) { return view(slab, at); });

@@ -50,11 +50,8 @@ private:
   /// The values of a query that each value of the state has.
   SmallVector<int64_t> getStateSizes();
   void allocateResults(QueryTileOpInterface op);
-  /// Whether probabilities of steps are rounded.
-  bool isRounded() { return factors && factors->getElement() != compute; }
 
   // Of a panel.
-  void emitReads(const Panel &at);
   void emitNumbers(const Panel &at);
   Value emitRowProduct(RowDotOp dot, Value pair);
   void emitOps(Block::iterator begin, Block::iterator end, const Panel &at);

@@ -21,7 +21,7 @@ Value QueryTileConverter::emitNumParts(Value keys, Value partKeys) {
   if (!ops.parts)
     return index.constant(1);
   // A tile that sees none has a state, too.
-  return index.max(index.ceilDiv(keys, partKeys), index.constant(1));
+  return index.max(index.ceilDiv(keys, partKeys), 1);
 }
 
 Value QueryTileConverter::emitNumParts(const WorkTile &tile, Value isFew) {
@@ -33,7 +33,7 @@ Value QueryTileConverter::emitNumParts(const WorkTile &tile, Value isFew) {
 Value QueryTileConverter::emitIsFew(const WorkTile &tile) {
   Value keys = index.sub(tile.kEnd, tile.kBegin);
   int64_t most = getMaxQueries();
-  Value isLong = index.less(index.constant(2 * schedule.getKvBlock()), keys);
+  Value isLong = index.less(2 * schedule.getKvBlock(), keys);
   return index.lessEqual(tile.rows, index.select(isLong, index.constant(most),
                                                  index.constant(most / 2)));
 }
@@ -41,7 +41,7 @@ Value QueryTileConverter::emitIsFew(const WorkTile &tile) {
 Value QueryTileConverter::emitIsCut(const WorkTile &tile, Value isFew,
                                     Value allScores) {
   return index.both(emitIsLarge(emitScores(tile), allScores),
-                    index.less(index.constant(1), emitNumParts(tile, isFew)));
+                    index.less(1, emitNumParts(tile, isFew)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -53,9 +53,8 @@ void QueryTileConverter::emit(Value list, Value group) {
     return emitTiles(list, group);
   Extremes all = emitExtremes(list, group);
   Value least = index.constant(std::min(ofFew.partKeys, ofPanels.partKeys));
-  Value canBeCut =
-      index.both(emitIsLarge(all.mostScores, all.scores),
-                 index.less(index.constant(1), emitNumParts(all.keys, least)));
+  Value canBeCut = index.both(emitIsLarge(all.mostScores, all.scores),
+                              index.less(1, emitNumParts(all.keys, least)));
   auto allocateShared = [&](Form &form, QueryTileBody body) {
     Value parts = emitNumParts(all.keys, index.constant(form.partKeys));
     form.shared =
@@ -77,8 +76,8 @@ void QueryTileConverter::emitTiles(Value list, Value group) {
   forEachTile(list, group, [&](const WorkTile &tile) {
     body.allocate(tile);
     branch(
-        index.lessEqual(index.constant(0), tile.kRows),
-        [&] { body.emitBefore(); }, [&] { body.emitUnused(); });
+        index.lessEqual(0, tile.kRows), [&] { body.emitBefore(); },
+        [&] { body.emitUnused(); });
   })->setAttr(kScheduleAttrName, schedule);
 }
 
@@ -96,9 +95,9 @@ void QueryTileConverter::emitTurn(Value list, Value number, Value isWhole,
   Value ownParts = emitNumParts(own, ownFew);
   loop(zero, index.select(isWhole, one, numPhases), 1, [&](Value phase) {
     Value isFirst = index.equal(phase, zero);
-    Value count = index.select(isWhole, dim(list, 0),
+    Value count = index.select(isWhole, index.dim(list, 0),
                                index.select(isFirst, ownParts, one));
-    forEach(count, [&](Value i) {
+    emitForall(b, count, [&](Value i) {
       WorkTile tile = readTile(list, index.select(isWhole, i, number), group);
       tile.mask = maskOf(tile, batch);
       QueryTileBody panels = makePanels();
@@ -114,35 +113,33 @@ void QueryTileConverter::emitTurn(Value list, Value number, Value isWhole,
           index.select(isPart, index.add(i, one), emitNumParts(tile, isFew))};
       // Those that are cut have their turn later.
       branch(isNot(index.both(isWhole, isCut)),
-             [&] { emitShare(panels, states, tile, isFew, share); });
+             [&] { emitShare(panels, states, isFew, share); });
     });
   });
 }
 
 void QueryTileConverter::emitShare(QueryTileBody &panels, ValueRange own,
-                                   const WorkTile &tile, Value isFew,
-                                   const Share &share) {
+                                   Value isFew, const Share &share) {
+  const WorkTile &tile = panels.tile;
   branch(
-      index.lessEqual(index.constant(0), tile.kRows),
+      index.lessEqual(0, tile.kRows),
       [&] {
         branch(isFew, [&] {
           WorkTile some = tile;
-          some.rows = index.min(tile.rows, index.constant(getMaxQueries()));
+          some.rows = index.min(tile.rows, getMaxQueries());
           QueryTileBody few = makeFew();
           few.allocate(some);
-          emitParts(few, some, ofFew, few.allocateStates(index.constant(2)),
-                    share);
+          emitParts(few, ofFew, few.allocateStates(index.constant(2)), share);
         });
         branch(isNot(isFew), [&] {
-          emitParts(panels, tile, ofPanels, own, share);
+          emitParts(panels, ofPanels, own, share);
         })->setAttr(kScheduleAttrName, schedule);
       },
       [&] { panels.emitUnused(); });
 }
 
-void QueryTileConverter::emitParts(QueryTileBody &body, const WorkTile &tile,
-                                   const Form &form, ValueRange own,
-                                   const Share &share) {
+void QueryTileConverter::emitParts(QueryTileBody &body, const Form &form,
+                                   ValueRange own, const Share &share) {
   Value zero = index.constant(0), one = index.constant(1);
   ValueRange states = emitChoice(
       b, share.whole, [&] { return Values(own); },
@@ -154,9 +151,9 @@ void QueryTileConverter::emitParts(QueryTileBody &body, const WorkTile &tile,
     Value slot =
         index.select(isFirst, zero, index.select(share.whole, one, number));
     branch(share.meets, [&] {
-      Value begin = index.add(tile.kBegin, index.mul(number, partKeys));
-      body.emitBlocks(begin, index.min(index.add(begin, partKeys), tile.kEnd),
-                      body.getState(states, slot));
+      Value begin = index.add(body.tile.kBegin, index.mul(number, partKeys));
+      Value end = index.min(index.add(begin, partKeys), body.tile.kEnd);
+      body.emitBlocks(begin, end, body.getState(states, slot));
     });
     if (!ops.parts)
       return;

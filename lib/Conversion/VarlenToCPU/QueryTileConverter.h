@@ -54,11 +54,14 @@ private:
 
   void emitTiles(Value list, Value group);
   void emitTurn(Value list, Value number, Value isWhole, Value allScores);
-  void emitShare(QueryTileBody &panels, ValueRange own, const WorkTile &tile,
-                 Value isFew, const Share &share);
-  /// The tile for which scratch of `body` is.
-  void emitParts(QueryTileBody &body, const WorkTile &tile, const Form &form,
-                 ValueRange own, const Share &share);
+  /// A share of the tile of `panels`, in the form that it has; `own` is memory
+  /// for two states in panels.
+  void emitShare(QueryTileBody &panels, ValueRange own, Value isFew,
+                 const Share &share);
+  /// A share of the tile of `body`: meets its parts, merges their states, and
+  /// ends the tile. `own` is memory for the first state and for another one.
+  void emitParts(QueryTileBody &body, const Form &form, ValueRange own,
+                 const Share &share);
 
   /// Queries that a tile of few has at most.
   int64_t getMaxQueries() { return lanes / 2; }

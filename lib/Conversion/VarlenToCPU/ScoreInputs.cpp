@@ -31,18 +31,12 @@ bool ScoreInputs::isRead(unsigned capture) {
 SmallVector<Value>
 ScoreInputs::allocate(OpFoldResult numPanels,
                       function_ref<Slab(Type)> allocateNumbers) {
-  Type wide = p.b.getI64Type();
   position.reset();
   if (varlen::readsPositions(score))
     position = allocateNumbers(p.b.getI32Type());
-  auto allocateRows = [&](size_t count) {
-    SmallVector<Slab> slabs;
-    for (size_t i = 0; i < count; ++i)
-      slabs.push_back(allocateNumbers(wide));
-    return slabs;
-  };
-  rows = allocateRows(step.getTables().size());
-  gradientRows = allocateRows(step.getTableGradients().size());
+  auto allocateRow = [&](Value) { return allocateNumbers(p.b.getI64Type()); };
+  rows = llvm::map_to_vector(step.getTables(), allocateRow);
+  gradientRows = llvm::map_to_vector(step.getTableGradients(), allocateRow);
   ranges = {};
   unsigned numCaptures = step.getCaptures().size();
   if (llvm::any_of(llvm::seq(numCaptures),
@@ -72,14 +66,12 @@ void ScoreInputs::use(ValueRange memory, ArrayRef<Slab> captures) {
   this->captures = llvm::to_vector(captures);
 }
 
-void ScoreInputs::emitViews(const CPUTileBuilder::WorkTile &tile) {
+void ScoreInputs::emitViews() {
   auto emit = [&](ValueRange memory, ArrayRef<BlockArgument> tables) {
     SmallVector<Value> views;
     for (auto [table, argument] : llvm::zip_equal(memory, tables))
       views.push_back(
-          isOfKeys(argument)
-              ? emitKeyTableView(p.index, table, tile.kRow, tile.kRows)
-              : emitTableView(p.index, table));
+          emitTableView(p.index, table, argument, p.tile.kRow, p.tile.kRows));
     return views;
   };
   views = emit(step.getTables(), getTableArguments(score));
@@ -90,12 +82,12 @@ void ScoreInputs::emitViews(const CPUTileBuilder::WorkTile &tile) {
 // Queries
 //===----------------------------------------------------------------------===//
 
-void ScoreInputs::store(const CPUTileBuilder::WorkTile &tile, const Panel &at,
-                        Value lane) {
+void ScoreInputs::store(const Panel &at, Value lane) {
   if (isEmpty())
     return;
   IndexBuilder &index = p.index;
-  Value pair = index.add(at.first, lane), last = p.lastPair(tile);
+  const CPUTileBuilder::WorkTile &tile = p.tile;
+  Value pair = index.add(at.first, lane), last = p.lastPair();
   Value own = p.isKQ() ? index.min(pair, last) : pair;
   if (position)
     p.storeNumber(tile.mask.emitPosition(index, tile.pairs.query(index, own)),
@@ -122,31 +114,23 @@ void ScoreInputs::store(const CPUTileBuilder::WorkTile &tile, const Panel &at,
 //===----------------------------------------------------------------------===//
 
 /// Of both: NaN if something is NaN.
-static NumberRange unite(OpBuilder &b, Location loc, const NumberRange &x,
+static NumberRange unite(ImplicitLocOpBuilder &b, const NumberRange &x,
                          const NumberRange &y) {
-  return {arith::MinimumFOp::create(b, loc, x.low, y.low),
-          arith::MaximumFOp::create(b, loc, x.high, y.high)};
+  return {arith::MinimumFOp::create(b, x.low, y.low),
+          arith::MaximumFOp::create(b, x.high, y.high)};
 }
 
 void ScoreInputs::storeRanges(const Panel &at) {
   if (!ranges)
     return;
   ImplicitLocOpBuilder &b = p.b;
-  Value zero = p.index.constant(0), one = p.index.constant(1);
   for (auto [capture, slab] : llvm::enumerate(captures)) {
     if (!isRead(capture))
       continue;
-    Value first = p.loadNumber(slab, at, zero);
-    ValueRange extremes =
-        emitLoop(b, one, at.rows, one, {first, first},
-                 [&, &slab = slab](Value lane, ValueRange extremes) {
-                   Value number = p.loadNumber(slab, at, lane);
-                   NumberRange range =
-                       unite(b, b.getLoc(), {extremes[0], extremes[1]},
-                             {number, number});
-                   return Values{range.low, range.high};
-                 });
-    NumberRange range = emitCaptureRange(b, extremes[0], extremes[1]);
+    NumberRange range =
+        emitCaptureRange(b, at.rows, [&, &slab = slab](Value lane) {
+          return p.loadNumber(slab, at, lane);
+        });
     auto store = [&](Value bound, int64_t column) {
       memref::StoreOp::create(b, bound, ranges,
                               ValueRange{at.number, p.index.constant(column)});
@@ -192,7 +176,7 @@ SmallVector<NumberRange> ScoreInputs::uniteRanges(Value numPanels) {
         for (auto [range, more] :
              llvm::zip_equal(withBounds(carried), loadRanges(number)))
           if (range.low) {
-            NumberRange both = unite(p.b, p.b.getLoc(), range, more);
+            NumberRange both = unite(p.b, range, more);
             bounds.append({both.low, both.high});
           }
         return bounds;
@@ -200,19 +184,17 @@ SmallVector<NumberRange> ScoreInputs::uniteRanges(Value numPanels) {
   return withBounds(all);
 }
 
-Value ScoreInputs::mayBeVisible(const CPUTileBuilder::WorkTile &tile,
-                                ArrayRef<NumberRange> ranges, Value first,
+Value ScoreInputs::mayBeVisible(ArrayRef<NumberRange> ranges, Value first,
                                 Value rows, Value begin, Value end) {
   if (!getVisible(score))
     return {};
   IndexBuilder &index = p.index, narrow{p.b, p.b.getI32Type()};
-  Value one = index.constant(1);
   auto position = [&](Value pair) {
-    return tile.mask.emitPosition(index, tile.pairs.query(index, pair));
+    return p.tile.mask.emitPosition(index, p.tile.pairs.query(index, pair));
   };
-  Value last = index.sub(index.add(first, rows), one);
+  Value last = index.sub(index.add(first, rows), 1);
   return emitVisibility(narrow, score, {position(first), position(last)},
-                        {narrow.cast(begin), narrow.cast(index.sub(end, one))},
+                        {narrow.cast(begin), narrow.cast(index.sub(end, 1))},
                         ranges)
       .mayBeVisible;
 }

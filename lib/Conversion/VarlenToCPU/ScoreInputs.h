@@ -28,12 +28,12 @@ public:
                               function_ref<Slab(Type element)> allocateNumbers);
   void use(ValueRange memory, ArrayRef<Slab> captures);
   /// Emits the views of tables, those of keys as far as they are of the
-  /// sequence of a tile.
-  void emitViews(const CPUTileBuilder::WorkTile &tile);
+  /// tile's sequence.
+  void emitViews();
 
-  /// Stores what the region reads of a lane, whose pair is `pair`; behind the
-  /// last query, that one's. No gradient has a row of that.
-  void store(const CPUTileBuilder::WorkTile &tile, const Panel &at, Value lane);
+  /// Stores what the region reads of the query of a lane; behind the last
+  /// query, of that one. No gradient has a row of that.
+  void store(const Panel &at, Value lane);
   /// Stores the ranges of captures over the queries of a panel.
   void storeRanges(const Panel &at);
   /// The ranges over all panels of a tile.
@@ -42,8 +42,7 @@ public:
   /// Whether some of the `rows` pairs from `first` on, whose captures have
   /// those ranges, may see a key from `begin` to before `end`; null if the
   /// region does not say.
-  Value mayBeVisible(const CPUTileBuilder::WorkTile &tile,
-                     ArrayRef<NumberRange> ranges, Value first, Value rows,
+  Value mayBeVisible(ArrayRef<NumberRange> ranges, Value first, Value rows,
                      Value begin, Value end);
 
   /// Whether `store` and `storeRanges` have something to store.

@@ -38,7 +38,7 @@ void SequenceTileConverter::emit(Value items) {
   // Scratch whose size is known before the loop is kept from item to item.
   Extremes all = emitExtremes(items, group);
   Value rows = index.roundUp(all.rows, panel);
-  Limits most = {rows, index.div(rows, index.constant(panel)),
+  Limits most = {rows, index.div(rows, panel),
                  index.ceilDiv(all.keys, schedule.getKvBlock()), all.scores};
   Value canBeCut =
       emitIsCut(all.mostScores, most.rows, most.blocks, most.scores);
@@ -72,28 +72,28 @@ void SequenceTileConverter::emitDiagonals(Value items, Value number,
         index.max(index.sub(diagonal, index.sub(grid.ranges, one)), zero);
     Value last = index.min(diagonal, index.sub(grid.chunks, one));
     Value cells = index.add(index.sub(last, first), one);
-    auto work =
-        forEach(index.select(isWhole, dim(items, 0), cells), [&](Value i) {
-          tile = readTile(items, index.select(isWhole, i, number), group);
-          tile.mask = maskOf(tile, ops.tiles.getBatchOp());
-          Value chunk = index.add(first, i);
-          Cell whole = emitWholeCell();
-          Cell part = emitCell(grid, index.sub(diagonal, chunk), chunk);
-          auto choose = [&](Value Cell::*field) {
-            return index.select(isWhole, whole.*field, part.*field);
-          };
-          Cell cell = {choose(&Cell::firstRow),      choose(&Cell::endRow),
-                       choose(&Cell::firstBlock),    choose(&Cell::endBlock),
-                       choose(&Cell::beginsQueries), choose(&Cell::endsQueries),
-                       choose(&Cell::beginsKeys),    choose(&Cell::endsKeys)};
-          SmallVector<Value> own = allocateMemory(most.rows, most.panels, one);
-          allocateScratch();
-          use(emitChoice(
-              b, isWhole, [&] { return Values(own); },
-              [&] { return Values(shared); }));
-          // Those that are cut have their turn later.
-          branch(isNot(both(isWhole, isCut(tile))), [&] { emitItem(cell); });
-        });
+    Value count = index.select(isWhole, index.dim(items, 0), cells);
+    Operation *work = emitForall(b, count, [&](Value i) {
+      tile = readTile(items, index.select(isWhole, i, number), group);
+      tile.mask = maskOf(tile, ops.tiles.getBatchOp());
+      Value chunk = index.add(first, i);
+      Cell whole = emitWholeCell();
+      Cell part = emitCell(grid, index.sub(diagonal, chunk), chunk);
+      auto choose = [&](Value Cell::*field) {
+        return index.select(isWhole, whole.*field, part.*field);
+      };
+      Cell cell = {choose(&Cell::firstRow),      choose(&Cell::endRow),
+                   choose(&Cell::firstBlock),    choose(&Cell::endBlock),
+                   choose(&Cell::beginsQueries), choose(&Cell::endsQueries),
+                   choose(&Cell::beginsKeys),    choose(&Cell::endsKeys)};
+      SmallVector<Value> own = allocateMemory(most.rows, most.panels, one);
+      allocateScratch();
+      use(emitChoice(
+          b, isWhole, [&] { return Values(own); },
+          [&] { return Values(shared); }));
+      // Those that are cut have their turn later.
+      branch(isNot(index.both(isWhole, isCut(tile))), [&] { emitItem(cell); });
+    });
     work->setAttr(kScheduleAttrName, schedule);
   });
 }
@@ -102,8 +102,8 @@ void SequenceTileConverter::emitDiagonals(Value items, Value number,
 // they belong to no sequence, or to one without queries.
 void SequenceTileConverter::emitUnseenKeys(Value list) {
   forEachTile(list, index.constant(1), [&](const WorkTile &keys) {
-    branch(index.lessEqual(keys.kRows, index.constant(0)), [&] {
-      emitUnseen(*ops.blocks.getBody(), keys.pairs, keys.first, keys.rows);
+    branch(index.lessEqual(keys.kRows, 0), [&] {
+      emitUnseen(*ops.blocks.getBody(), {keys.pairs, keys.first, keys.rows});
     });
   });
 }
@@ -125,20 +125,19 @@ Value SequenceTileConverter::emitNumBlocks(const WorkTile &item) {
 
 Value SequenceTileConverter::emitIsCut(Value scores, Value rows, Value blocks,
                                        Value allScores) {
-  return both(emitIsLarge(scores, allScores),
-              both(index.less(index.constant(kMinRangeRows), rows),
-                   index.less(index.constant(1), blocks)));
+  return index.both(
+      emitIsLarge(scores, allScores),
+      index.both(index.less(kMinRangeRows, rows), index.less(1, blocks)));
 }
 
 SequenceTileConverter::Grid
 SequenceTileConverter::emitGrid(const WorkTile &item) {
   Grid grid;
-  grid.rows = index.roundUp(index.max(index.ceilDiv(item.rows, kMaxRanges),
-                                      index.constant(kMinRangeRows)),
-                            panel);
+  grid.rows = index.roundUp(
+      index.max(index.ceilDiv(item.rows, kMaxRanges), kMinRangeRows), panel);
   grid.ranges = index.ceilDiv(item.rows, grid.rows);
   Value blocks = emitNumBlocks(item);
-  grid.blocks = index.max(index.ceilDiv(blocks, kMaxChunks), index.constant(1));
+  grid.blocks = index.max(index.ceilDiv(blocks, kMaxChunks), 1);
   grid.chunks = index.ceilDiv(blocks, grid.blocks);
   return grid;
 }
@@ -184,14 +183,11 @@ SequenceTileConverter::allocateMemory(Value rows, Value panels, Value blocks) {
 }
 
 void SequenceTileConverter::use(ValueRange memory) {
-  auto take = [&](size_t count) {
-    ValueRange taken = memory.take_front(count);
-    memory = memory.drop_front(count);
-    return taken;
-  };
-  factors->use(take(factors->getNumQueryCopies()));
-  for (Sum &sum : sums)
-    sum.memory = take(1).front();
+  factors->use(memory);
+  for (Sum &sum : sums) {
+    sum.memory = memory.front();
+    memory = memory.drop_front();
+  }
   for (Value result : ops.blocks.getResults())
     if (Sum &sum = sumOf(result); sum.isOfNumbers())
       slabs[result] = {sum.memory, 1, /*isStacked=*/false};
@@ -199,15 +195,15 @@ void SequenceTileConverter::use(ValueRange memory) {
     if (!read.isOfVectors())
       for (auto [number, all] : llvm::zip_equal(
                read.getValues(), scratch.at(read.getSource()).memory))
-        slabs[number] = getRowsInPlace(all, tile);
+        slabs[number] = getRowsInPlace(all);
   useScore(memory);
 }
 
 void SequenceTileConverter::allocateScratch() {
-  lo = {allocate(1, panel, b.getI32Type())};
-  hi = {allocate(1, panel, b.getI32Type())};
+  lo = {allocate({1, panel}, b.getI32Type())};
+  hi = {allocate({1, panel}, b.getI32Type())};
   factors->allocateKeys();
-  score->emitViews(tile);
+  score->emitViews();
 }
 
 //===----------------------------------------------------------------------===//
@@ -221,40 +217,37 @@ SequenceTileConverter::Sum &SequenceTileConverter::sumOf(Value result) {
 }
 
 void SequenceTileConverter::emitWriteRows(WriteOp write, Value sum,
-                                          const RowMap &rows, Value first,
-                                          Value count) {
-  emitStoreRows(b, sum, emitFactor(write), rows, first, count,
-                write.getDestination(), lanes);
+                                          const RowRange &rows) {
+  emitStoreRows(sum, emitFactor(write), rows, write.getDestination());
 }
 
-void SequenceTileConverter::emitClear(ClearOp clear, const RowMap &rows,
-                                      Value first, Value count) {
+void SequenceTileConverter::emitClear(ClearOp clear, const RowRange &rows) {
   Value memory = clear.getMemory(), zero = index.constant(0);
   Value none = arith::ConstantOp::create(b, b.getZeroAttr(elementOf(memory)));
-  Value end = index.add(first, count);
+  const RowMap &map = rows.map;
+  Value first = rows.first, end = index.add(first, rows.count);
   if (clear.getTile().getType().getAxis() != Axis::Keys)
     return loop(first, end, 1, [&](Value pair) {
-      Value row = rows.row(index, pair), head = rows.head(index, pair);
-      loop(zero, dim(memory, 2), 1, [&](Value entry) {
+      Value row = map.row(index, pair), head = map.head(index, pair);
+      loop(zero, index.dim(memory, 2), 1, [&](Value entry) {
         memref::StoreOp::create(b, none, memory, ValueRange{head, row, entry});
       });
     });
-  Value head = index.mul(rows.kvHead, group);
+  Value head = index.mul(map.kvHead, group);
   loop(zero, group, 1, [&](Value member) {
     loop(first, end, 1, [&](Value key) {
       memref::StoreOp::create(
           b, none, memory,
-          ValueRange{index.add(head, member), rows.row(index, key)});
+          ValueRange{index.add(head, member), map.row(index, key)});
     });
   });
 }
 
-void SequenceTileConverter::emitUnseen(Block &body, const RowMap &rows,
-                                       Value first, Value count) {
+void SequenceTileConverter::emitUnseen(Block &body, const RowRange &rows) {
   for (Operation &op : body)
     TypeSwitch<Operation *>(&op)
-        .Case([&](ClearOp clear) { emitClear(clear, rows, first, count); })
-        .Case([&](WriteOp write) { emitOtherwise(write, rows, first, count); });
+        .Case([&](ClearOp clear) { emitClear(clear, rows); })
+        .Case([&](WriteOp write) { emitOtherwise(write, rows); });
 }
 
 void SequenceTileConverter::emitBefore(const Cell &cell) {
@@ -263,24 +256,24 @@ void SequenceTileConverter::emitBefore(const Cell &cell) {
   for (const Sum &sum : sums)
     if (sum.isOfNumbers())
       loop(cell.firstRow, end, lanes, [&](Value at) {
-        vector::StoreOp::create(b, splat(0.0), sum.memory,
+        vector::StoreOp::create(b, splat(lanes, compute, 0.0), sum.memory,
                                 ValueRange{zero, at});
       });
     else if (!sum.ofKeys)
-      emitFill(b, 0.0, rowsOf(sum.memory, cell.firstRow, rows), rows, lanes);
+      emitFill(0.0, rowView(sum.memory, cell.firstRow, rows), rows);
   if (!score->isEmpty())
     loop(cell.firstRow, end, 1,
-         [&](Value pair) { score->store(tile, queriesAt(zero), pair); });
+         [&](Value pair) { score->store(queriesAt(zero), pair); });
   if (score->hasRanges())
     loop(cell.firstRow, cell.endRow, panel,
          [&](Value p) { score->storeRanges(queriesAt(p)); });
   for (auto clear : ops.tiles.getBody()->getOps<ClearOp>())
-    emitClear(clear, tile.pairs, cell.firstRow,
-              index.sub(cell.endRow, cell.firstRow));
+    emitClear(clear, {tile.pairs, cell.firstRow,
+                      index.sub(cell.endRow, cell.firstRow)});
   // Once for all kv blocks: rows lie as far apart as a token has heads, where
   // no hardware fetches them in advance.
   loop(cell.firstRow, cell.endRow, panel,
-       [&](Value p) { factors->pack(tile, queriesAt(p)); });
+       [&](Value p) { factors->pack(queriesAt(p)); });
 }
 
 void SequenceTileConverter::emitAfter(const Cell &cell) {
@@ -291,8 +284,8 @@ void SequenceTileConverter::emitAfter(const Cell &cell) {
       emitWriteNumbers(write, {zero, first, first, count});
     else
       emitWriteRows(
-          write, rowsOf(sumOf(write.getValues().front()).memory, first, count),
-          tile.pairs, first, count);
+          write, rowView(sumOf(write.getValues().front()).memory, first, count),
+          {tile.pairs, first, count});
 }
 
 void SequenceTileConverter::emitItem(const Cell &cell) {
@@ -300,18 +293,18 @@ void SequenceTileConverter::emitItem(const Cell &cell) {
   Value zero = index.constant(0);
   auto seen = [&] {
     branch(cell.beginsQueries, [&] { emitBefore(cell); });
-    branch(both(cell.beginsQueries, cell.beginsKeys), [&] {
-      emitUnseen(blockBody, keyRows(tile), zero, tile.kBegin);
-      emitUnseen(blockBody, keyRows(tile), tile.kEnd,
-                 index.sub(tile.kRows, tile.kEnd));
+    branch(index.both(cell.beginsQueries, cell.beginsKeys), [&] {
+      emitUnseen(blockBody, keyRows(zero, tile.kBegin));
+      emitUnseen(blockBody,
+                 keyRows(tile.kEnd, index.sub(tile.kRows, tile.kEnd)));
     });
     loop(cell.firstBlock, cell.endBlock, 1,
          [&](Value number) { emitBlock(cell, number); });
     branch(cell.endsQueries, [&] { emitAfter(cell); });
   };
   auto unseen = [&] {
-    emitUnseen(blockBody, keyRows(tile), zero, tile.kRows);
-    emitUnseen(body, tile.pairs, zero, tile.rows);
+    emitUnseen(blockBody, keyRows(zero, tile.kRows));
+    emitUnseen(body, {tile.pairs, zero, tile.rows});
   };
   branch(index.less(tile.kBegin, tile.kEnd), seen, unseen);
 }
@@ -319,24 +312,24 @@ void SequenceTileConverter::emitItem(const Cell &cell) {
 void SequenceTileConverter::emitBlock(const Cell &cell, Value number) {
   KeyBlock block;
   block.k0 = index.add(tile.kBegin, index.mul(number, schedule.getKvBlock()));
-  block.keys = blockKeys(tile, block.k0);
+  block.keys = blockKeys(block.k0);
   Value padded = index.roundUp(block.keys, kGranule);
   // Those of an item in one piece have room for one block.
   for (Sum &sum : sums)
     if (sum.ofKeys)
-      sum.ofBlock = matrixAt(
-          sum.memory,
-          index.min(number, index.sub(dim(sum.memory, 0), index.constant(1))));
+      sum.ofBlock =
+          matrixAt(sum.memory,
+                   index.min(number, index.sub(index.dim(sum.memory, 0), 1)));
   branch(cell.beginsKeys, [&] {
     for (const Sum &sum : sums)
       if (sum.ofKeys)
-        emitFill(b, 0.0, sum.ofBlock, padded, lanes);
+        emitFill(0.0, sum.ofBlock, padded);
     for (auto clear : ops.blocks.getBody()->getOps<ClearOp>())
-      emitClear(clear, keyRows(tile), block.k0, block.keys);
+      emitClear(clear, keyRows(block.k0, block.keys));
   });
 
   // The queries that see some key of the block.
-  Value last = index.sub(index.add(block.k0, block.keys), index.constant(1));
+  Value last = index.sub(index.add(block.k0, block.keys), 1);
   MaskRange<Value> queries = tile.mask.emitQueriesOf(
       index, block.k0, last, tile.pairs.query(index, tile.rows));
   Value begin = index.max(
@@ -344,14 +337,14 @@ void SequenceTileConverter::emitBlock(const Cell &cell, Value number) {
       cell.firstRow);
   Value end = index.min(tile.pairs.firstPair(index, queries.end), cell.endRow);
   branch(index.less(begin, end), [&] {
-    factors->readKeys(tile, block.k0, block.keys, /*inPlace=*/Value());
+    factors->readKeys(block.k0, block.keys, /*inPlace=*/Value());
     loop(begin, end, panel, [&](Value p) { emitPanel(queriesAt(p), block); });
   });
 
   branch(cell.endsKeys, [&] {
     for (auto write : ops.blocks.getBody()->getOps<WriteOp>())
       emitWriteRows(write, sumOf(write.getValues().front()).ofBlock,
-                    keyRows(tile), block.k0, block.keys);
+                    keyRows(block.k0, block.keys));
   });
 }
 
@@ -364,13 +357,12 @@ void SequenceTileConverter::emitPanel(const Panel &at, const KeyBlock &block) {
         keys.whole, [] {},
         [&] {
           loop(zero, at.rows, 1, [&](Value lane) {
-            emitLimits(tile, tile.pairs.query(index, index.add(at.first, lane)),
-                       lo.memory, hi.memory, ValueRange{zero, lane});
+            emitLimits(tile.pairs.query(index, index.add(at.first, lane)),
+                       ValueRange{zero, lane});
           });
           // Limits do not fall from one lane to the next.
           Value end = memref::LoadOp::create(
-              b, hi.memory,
-              ValueRange{zero, index.sub(at.rows, index.constant(1))});
+              b, hi.memory, ValueRange{zero, index.sub(at.rows, 1)});
           loop(at.rows, width, 1, [&](Value lane) {
             for (const Slab &limits : {lo, hi})
               memref::StoreOp::create(b, end, limits.memory,
@@ -381,8 +373,8 @@ void SequenceTileConverter::emitPanel(const Panel &at, const KeyBlock &block) {
     for (const Sum &sum : sums)
       views.push_back(
           sum.isOfNumbers() ? view(Slab{sum.memory, 1, /*isStacked=*/false}, at)
-          : sum.ofKeys ? rowsOf(sum.ofBlock, keys.begin, keys.size)
-                       : rowsOf(sum.memory, at.offset, b.getIndexAttr(panel)));
+          : sum.ofKeys ? rowView(sum.ofBlock, keys.begin, keys.size)
+                       : rowView(sum.memory, at.offset, b.getIndexAttr(panel)));
     emitStep(at, block, keys, lo.memory, hi.memory, views);
   });
 }

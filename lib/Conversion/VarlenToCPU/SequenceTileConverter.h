@@ -80,25 +80,20 @@ private:
   void emitPanel(const Panel &at, const KeyBlock &block);
   /// The queries of a tile from `p` on, which are one panel.
   Panel queriesAt(Value p) {
-    return {index.div(p, index.constant(panel)), p, p,
-            index.min(index.sub(tile.rows, p), index.constant(panel))};
-  }
-  Value rowsOf(Value memory, OpFoldResult row, OpFoldResult rows) {
-    return rowView(memory, row, rows,
-                   b.getIndexAttr(memoryType(memory).getDimSize(1)));
+    return {index.div(p, panel), p, p,
+            index.min(index.sub(tile.rows, p), panel)};
   }
   /// The sum that a result of the step or of the loop over blocks is.
   Sum &sumOf(Value result);
   /// What a cell does with its queries before its blocks, and after them.
   void emitBefore(const Cell &cell);
   void emitAfter(const Cell &cell);
-  /// Writes rows of a sum, the first of which is that of `first`.
-  void emitWriteRows(WriteOp write, Value sum, const RowMap &rows, Value first,
-                     Value count);
-  void emitClear(ClearOp clear, const RowMap &rows, Value first, Value count);
+  /// Writes the rows of a sum.
+  void emitWriteRows(WriteOp write, Value sum, const RowRange &rows);
+  void emitClear(ClearOp clear, const RowRange &rows);
   /// What rows get that meet nothing, of the body of the loop over tiles or of
   /// that over blocks.
-  void emitUnseen(Block &body, const RowMap &rows, Value first, Value count);
+  void emitUnseen(Block &body, const RowRange &rows);
 
   Value group;
   SmallVector<Sum> sums;

@@ -47,127 +47,111 @@ StepFactors::StepFactors(QueryPanels &panels, StepOpInterface step)
 // Memory
 //===----------------------------------------------------------------------===//
 
+SmallVector<std::pair<StepFactors::Factor *, StepFactors::Copy *>>
+StepFactors::getCopies(bool ofQueries) {
+  SmallVector<std::pair<Factor *, Copy *>> copies;
+  for (Factor &factor : factors)
+    if (factor.of.ofQueries == ofQueries)
+      for (Copy &copy : factor.copies)
+        copies.push_back({&factor, &copy});
+  return copies;
+}
+
 SmallVector<Value> StepFactors::allocateQueries(OpFoldResult numPanels) {
   auto [count, extent] = decomposeMixedValues({numPanels});
   SmallVector<Value> memory;
-  for (Factor &factor : factors)
-    for (Copy &copy : factor.copies) {
-      if (!factor.of.ofQueries)
-        continue;
-      SmallVector<int64_t> shape =
-          getTileMemoryShape(copy.order, p.size, factor.columns);
-      shape.insert(shape.begin(), count.front());
-      copy.memory = p.allocate(shape, element, extent);
-      memory.push_back(copy.memory);
-    }
+  for (auto [factor, copy] : getCopies(/*ofQueries=*/true)) {
+    SmallVector<int64_t> shape =
+        getTileMemoryShape(copy->order, p.size, factor->columns);
+    shape.insert(shape.begin(), count.front());
+    copy->memory = p.allocate(shape, element, extent);
+    memory.push_back(copy->memory);
+  }
   return memory;
 }
 
-size_t StepFactors::getNumQueryCopies() const {
-  size_t count = 0;
-  for (const Factor &factor : factors)
-    if (factor.of.ofQueries)
-      count += factor.copies.size();
-  return count;
-}
-
-void StepFactors::use(ValueRange memory) {
-  for (Factor &factor : factors)
-    for (Copy &copy : factor.copies)
-      if (factor.of.ofQueries) {
-        copy.memory = memory.front();
-        memory = memory.drop_front();
-      }
+void StepFactors::use(ValueRange &memory) {
+  for (auto [factor, copy] : getCopies(/*ofQueries=*/true)) {
+    copy->memory = memory.front();
+    memory = memory.drop_front();
+  }
 }
 
 void StepFactors::allocateKeys() {
   if (!p.isKQ())
     return;
-  for (Factor &factor : factors)
-    for (Copy &copy : factor.copies) {
-      if (factor.of.ofQueries)
-        continue;
-      SmallVector<int64_t> shape = getTileMemoryShape(
-          copy.order, p.schedule.getKvBlock(), factor.columns);
-      copy.memory = p.allocatePadded(shape[0], shape[1], element);
-    }
+  for (auto [factor, copy] : getCopies(/*ofQueries=*/false)) {
+    SmallVector<int64_t> shape = getTileMemoryShape(
+        copy->order, p.schedule.getKvBlock(), factor->columns);
+    copy->memory = p.allocatePadded(shape[0], shape[1], element);
+  }
 }
 
 //===----------------------------------------------------------------------===//
 // Queries
 //===----------------------------------------------------------------------===//
 
-void StepFactors::pack(const WorkTile &tile, const Panel &at) {
+void StepFactors::pack(const Panel &at) {
   for (const Factor &factor : factors)
     if (factor.of.ofQueries)
       // Rows first: a loop over them has more misses in flight than one that
       // transposes.
       for (const Copy &copy : llvm::reverse(factor.copies))
-        packCopy(tile, getSource(factor.of), copy, at);
+        packCopy(getSource(factor.of), copy, at);
 }
 
-void StepFactors::packCopy(const WorkTile &tile, Value source, const Copy &copy,
-                           const Panel &at) {
+void StepFactors::packCopy(Value source, const Copy &copy, const Panel &at) {
   ImplicitLocOpBuilder &b = p.b;
   IndexBuilder &index = p.index;
   Value memory = viewQueries(copy, at);
-  Value rows = p.isKQ() ? index.constant(p.size) : at.rows;
+  RowRange rows = {p.tile.pairs, at.first, at.rows};
+  Value padded = p.isKQ() ? index.constant(p.size) : at.rows;
   if (copy.order == TileOrder::Rows)
-    return emitCopyRows(b, source, tile.pairs, at.first, at.rows, rows, memory,
-                        p.lanes);
+    return p.emitCopyRows(source, rows, padded, memory);
   if (copy.order == TileOrder::RowPairs)
-    return emitPairRows(b, source, tile.pairs, at.first, at.rows, rows, memory,
-                        p.lanes);
+    return p.emitPairRows(source, rows, padded, memory);
   int64_t perColumn = copy.order == TileOrder::ColumnPairs ? 2 : 1;
   p.loop(index.constant(0), at.rows, p.lanes, [&](Value column) {
-    emitPackColumns(b, source, tile.pairs, index.add(at.first, column),
-                    p.lastPair(tile), memory, index.constant(0),
-                    index.mul(column, perColumn), p.lanes, perColumn == 2);
+    p.emitPackColumns(source, rows.map, index.add(at.first, column),
+                      p.lastPair(), memory, index.mul(column, perColumn),
+                      perColumn == 2);
   });
   // Of rows columns past the head size are made zero, of columns rows here.
   int64_t whole = memoryType(source).getDimSize(2) / perColumn;
   int64_t past = memoryType(memory).getDimSize(0) - whole;
   if (past != 0)
-    emitFill(b, 0.0,
-             p.rowView(memory, b.getIndexAttr(whole), b.getIndexAttr(past),
-                       b.getIndexAttr(memoryType(memory).getDimSize(1))),
-             index.constant(past), p.lanes);
+    p.emitFill(0.0,
+               p.rowView(memory, b.getIndexAttr(whole), b.getIndexAttr(past)),
+               index.constant(past));
 }
 
 Value StepFactors::viewQueries(const Copy &copy, const Panel &at) {
   Value panel = p.matrixAt(copy.memory, at.number);
   if (p.isKQ())
     return panel;
-  return p.rowView(panel, p.b.getIndexAttr(0), at.rows,
-                   p.b.getIndexAttr(memoryType(panel).getDimSize(1)));
+  return p.rowView(panel, p.b.getIndexAttr(0), at.rows);
 }
 
 //===----------------------------------------------------------------------===//
 // Keys
 //===----------------------------------------------------------------------===//
 
-void StepFactors::readKeys(const WorkTile &tile, Value k0, Value keys,
-                           Value inPlace) {
+void StepFactors::readKeys(Value k0, Value keys, Value inPlace) {
   Value padded = p.index.roundUp(keys, kGranule);
-  for (Factor &factor : factors)
-    for (Copy &copy : factor.copies)
-      if (!factor.of.ofQueries)
-        readCopy(tile, factor, copy, k0, keys, padded, inPlace);
+  // Once, so that choices that follow each other become one.
+  RowRange rows = p.keyRows(k0, keys);
+  for (auto [factor, copy] : getCopies(/*ofQueries=*/false))
+    readCopy(*factor, *copy, rows, padded, inPlace);
 }
 
-void StepFactors::readCopy(const WorkTile &tile, const Factor &factor,
-                           Copy &copy, Value k0, Value keys, Value padded,
-                           Value inPlace) {
+void StepFactors::readCopy(const Factor &factor, Copy &copy,
+                           const RowRange &keys, Value padded, Value inPlace) {
   ImplicitLocOpBuilder &b = p.b;
   Value source = getSource(factor.of);
   copy.rows = copy.memory;
   if (copy.order == TileOrder::RowPairs)
-    return emitPairRows(b, source, p.keyRows(tile), k0, keys, padded,
-                        copy.memory, p.lanes);
-  auto emitCopy = [&] {
-    emitCopyRows(b, source, p.keyRows(tile), k0, keys, padded, copy.memory,
-                 p.lanes);
-  };
+    return p.emitPairRows(source, keys, padded, copy.memory);
+  auto emitCopy = [&] { p.emitCopyRows(source, keys, padded, copy.memory); };
   if (!inPlace || elementOf(source) != element)
     return emitCopy();
   auto layout = StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic,
@@ -179,54 +163,46 @@ void StepFactors::readCopy(const WorkTile &tile, const Factor &factor,
   };
   copy.rows =
       emitChoice(
-          b, inPlace,
-          [&] {
-            return cast(emitRowsInPlace(b, source, p.keyRows(tile), k0, keys));
-          },
+          b, inPlace, [&] { return cast(p.emitRowsInPlace(source, keys)); },
           [&] {
             emitCopy();
-            return cast(p.rowView(copy.memory, b.getIndexAttr(0), padded,
-                                  b.getIndexAttr(factor.columns)));
+            return cast(p.rowView(copy.memory, b.getIndexAttr(0), padded));
           })
           .front();
 }
 
-void StepFactors::prefetch(const WorkTile &tile, Value k0, Value keys) {
+void StepFactors::prefetch(Value k0, Value keys) {
   for (const Factor &factor : factors)
     if (!factor.of.ofQueries)
-      emitPrefetchRows(p.b, getSource(factor.of), p.keyRows(tile), k0, keys);
+      p.emitPrefetchRows(getSource(factor.of), p.keyRows(k0, keys));
 }
 
-Value StepFactors::viewKeys(const Copy &copy, int64_t columns, Value begin,
-                            Value size) {
+Value StepFactors::viewKeys(const Copy &copy, Value begin, Value size) {
   int64_t perRow = copy.order == TileOrder::RowPairs ? 2 : 1;
   auto inRows = [&](Value keys) {
-    return perRow == 1 ? keys : p.index.div(keys, p.index.constant(perRow));
+    return perRow == 1 ? keys : p.index.div(keys, perRow);
   };
-  return p.rowView(copy.rows, inRows(begin), inRows(size),
-                   p.b.getIndexAttr(perRow * columns));
+  return p.rowView(copy.rows, inRows(begin), inRows(size));
 }
 
 //===----------------------------------------------------------------------===//
 // Steps
 //===----------------------------------------------------------------------===//
 
-void StepFactors::load(MutableArrayRef<Value> operands, const WorkTile &tile,
-                       const Panel &at, Value k0, Value begin, Value size) {
+void StepFactors::load(MutableArrayRef<Value> operands, const Panel &at,
+                       Value k0, Value begin, Value size) {
   for (const Factor &factor : factors) {
     Value &operand = operands[factor.of.operand->getOperandNumber()];
     if (!p.isKQ() && !factor.of.ofQueries) {
-      operand =
-          p.load(emitRowsInPlace(p.b, getSource(factor.of), p.keyRows(tile),
-                                 p.index.add(k0, begin), size));
+      operand = p.load(p.emitRowsInPlace(
+          getSource(factor.of), p.keyRows(p.index.add(k0, begin), size)));
       continue;
     }
     SmallVector<TileCopy> copies;
     for (const Copy &copy : factor.copies)
-      copies.push_back(
-          {copy.order, factor.of.ofQueries
-                           ? viewQueries(copy, at)
-                           : viewKeys(copy, factor.columns, begin, size)});
+      copies.push_back({copy.order, factor.of.ofQueries
+                                        ? viewQueries(copy, at)
+                                        : viewKeys(copy, begin, size)});
     operand = p.load(
         copies, factor.of.ofQueries && p.isKQ() ? p.size : ShapedType::kDynamic,
         factor.columns);

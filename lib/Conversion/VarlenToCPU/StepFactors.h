@@ -18,8 +18,6 @@ namespace mlir::varlen {
 /// are rows, keys are read where they are.
 class StepFactors {
 public:
-  using WorkTile = CPUTileBuilder::WorkTile;
-
   StepFactors(QueryPanels &panels, StepOpInterface step);
 
   /// The memory that a factor is read from.
@@ -30,23 +28,22 @@ public:
   FloatType getElement() const { return element; }
 
   /// Memory for the queries of so many panels; where it is used, `use` says
-  /// which. And memory for the keys of a block.
+  /// which, and takes it off the front. And memory for the keys of a block.
   SmallVector<Value> allocateQueries(OpFoldResult numPanels);
-  size_t getNumQueryCopies() const;
-  void use(ValueRange memory);
+  void use(ValueRange &memory);
   void allocateKeys();
 
   /// Packs the queries of a panel.
-  void pack(const WorkTile &tile, const Panel &at);
+  void pack(const Panel &at);
   /// Makes the `keys` keys at k0 what steps read: a copy, or if that is not
   /// null and true, for factors that can be, where they are.
-  void readKeys(const WorkTile &tile, Value k0, Value keys, Value inPlace);
+  void readKeys(Value k0, Value keys, Value inPlace);
   /// Asks for the keys at k0.
-  void prefetch(const WorkTile &tile, Value k0, Value keys);
+  void prefetch(Value k0, Value keys);
   /// Sets the factors of a step on a panel and on `size` keys of the block at
   /// k0, from `begin` on.
-  void load(MutableArrayRef<Value> operands, const WorkTile &tile,
-            const Panel &at, Value k0, Value begin, Value size);
+  void load(MutableArrayRef<Value> operands, const Panel &at, Value k0,
+            Value begin, Value size);
 
 private:
   /// A factor in one order. Of a block `rows` is what steps read: the memory,
@@ -61,13 +58,14 @@ private:
     SmallVector<Copy, 2> copies;
   };
 
-  void packCopy(const WorkTile &tile, Value source, const Copy &copy,
-                const Panel &at);
-  void readCopy(const WorkTile &tile, const Factor &factor, Copy &copy,
-                Value k0, Value keys, Value padded, Value inPlace);
+  /// The copies of all factors of queries, or of keys.
+  SmallVector<std::pair<Factor *, Copy *>> getCopies(bool ofQueries);
+  void packCopy(Value source, const Copy &copy, const Panel &at);
+  void readCopy(const Factor &factor, Copy &copy, const RowRange &keys,
+                Value padded, Value inPlace);
   /// The part of a copy that a step reads.
   Value viewQueries(const Copy &copy, const Panel &at);
-  Value viewKeys(const Copy &copy, int64_t columns, Value begin, Value size);
+  Value viewKeys(const Copy &copy, Value begin, Value size);
 
   QueryPanels &p;
   FloatType element;

@@ -11,6 +11,7 @@
 #include "varlen/Dialect/Varlen/Utils/TileLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -41,17 +42,38 @@ void TileBody::useScore(ValueRange memory) {
              }));
 }
 
+void TileBody::emitLimits(Value query, ValueRange place) {
+  MaskRange<Value> keys = tile.mask.emitKeysOf(index, query, query, tile.kRows);
+  auto store = [&](Value key, const Slab &limits) {
+    key = arith::IndexCastOp::create(b, b.getI32Type(), key);
+    memref::StoreOp::create(b, key, limits.memory, place);
+  };
+  store(index.min(keys.begin, keys.end), lo);
+  store(keys.end, hi);
+}
+
 void TileBody::emitSeen(const Panel &at, const KeyBlock &block,
                         function_ref<void(const KeyRange &)> body) {
-  VisiblePart seen = visiblePart(tile, at.first, at.rows, block.k0, block.keys);
-  // In whole granules, of which the last may be cut where keys are.
-  Value end = isKQ() ? seen.end : index.min(seen.end, block.keys);
-  Value from = index.add(block.k0, seen.begin), to = index.add(block.k0, end);
-  Value may = score->mayBeVisible(tile, score->loadRanges(at.number), at.first,
+  Value k0 = block.k0, last = index.sub(index.add(at.first, at.rows), 1);
+  MaskRange<Value> seen =
+      tile.mask.emitKeysOf(index, tile.pairs.query(index, at.first),
+                           tile.pairs.query(index, last), tile.kRows);
+  // In whole granules from k0 on, of which the last may be cut where keys are.
+  Value begin =
+      index.roundDown(index.sub(index.max(seen.begin, k0), k0), kGranule);
+  Value end = index.min(seen.end, index.add(k0, block.keys));
+  end = index.roundUp(index.max(index.sub(end, k0), 0), kGranule);
+  if (!isKQ())
+    end = index.min(end, block.keys);
+  Value from = index.add(k0, begin), to = index.add(k0, end);
+  Value may = score->mayBeVisible(score->loadRanges(at.number), at.first,
                                   at.rows, from, to);
-  branch(both(index.less(seen.begin, end), may), [&] {
-    Value size = index.sub(end, seen.begin);
-    body({seen.begin, size, seeAll(seen, from, to)});
+  Value isNonEmpty = index.less(begin, end);
+  branch(may ? index.both(isNonEmpty, may) : isNonEmpty, [&] {
+    Value size = index.sub(end, begin);
+    body({begin, size,
+          index.both(index.lessEqual(seen.wholeBegin, from),
+                     index.lessEqual(to, seen.wholeEnd))});
   });
 }
 
@@ -59,7 +81,7 @@ void TileBody::emitStep(const Panel &at, const KeyBlock &block,
                         const KeyRange &keys, Value limitsLo, Value limitsHi,
                         ArrayRef<Value> sums) {
   SmallVector<Value> operands(ops.step->getOperands());
-  factors->load(operands, tile, at, block.k0, keys.begin, keys.size);
+  factors->load(operands, at, block.k0, keys.begin, keys.size);
   for (OpOperand *number : getNumbers(ops.step))
     operands[number->getOperandNumber()] = load(slabOf(number->get()), at);
   for (auto [init, sum] : llvm::zip_equal(ops.step.getDpsInitsMutable(), sums))
@@ -93,21 +115,18 @@ void TileBody::emitWriteNumbers(WriteOp write, const Panel &at) {
       Value number = loadNumber(slabOf(value), at, lane);
       if (times)
         number = arith::MulFOp::create(b, number, times);
-      storeNumber(tile, number, write.getDestination(),
-                  index.add(at.first, lane), i);
+      storeNumber(number, write.getDestination(), index.add(at.first, lane), i);
     }
   });
 }
 
-void TileBody::emitOtherwise(WriteOp write, const RowMap &rows, Value first,
-                             Value count) {
+void TileBody::emitOtherwise(WriteOp write, const RowRange &rows) {
   ArrayRef<double> values = write.getOtherwise();
   if (write.isOfVectors())
-    return emitFillRows(b, values.front(), rows, first, count,
-                        write.getDestination(), lanes);
-  loop(index.constant(0), count, 1, [&](Value i) {
+    return emitFillRows(values.front(), rows, write.getDestination());
+  loop(index.constant(0), rows.count, 1, [&](Value i) {
     for (auto [number, value] : llvm::enumerate(values))
-      storeNumber(tile, floatConstant(value), write.getDestination(),
-                  index.add(first, i), number);
+      storeNumber(floatConstant(value), write.getDestination(),
+                  index.add(rows.first, i), number);
   });
 }

@@ -40,6 +40,8 @@ protected:
   /// Says which memory of the score's inputs is used, with the slabs of
   /// captures.
   void useScore(ValueRange memory);
+  /// Stores the keys that a query sees to that place of `lo` and `hi`.
+  void emitLimits(Value query, ValueRange place);
   /// Emits `body` for the keys of a block that some query of a panel may see.
   void emitSeen(const Panel &at, const KeyBlock &block,
                 function_ref<void(const KeyRange &)> body);
@@ -49,13 +51,11 @@ protected:
   /// The factor of a write; null if there is none.
   Value emitFactor(WriteOp write);
   void emitWriteNumbers(WriteOp write, const Panel &at);
-  /// What `count` rows of the tile, or of keys, from `first` on get that meet
-  /// nothing or belong to no sequence.
-  void emitOtherwise(WriteOp write, const RowMap &rows, Value first,
-                     Value count);
+  /// What rows of the tile, or of keys, get that meet nothing or belong to no
+  /// sequence.
+  void emitOtherwise(WriteOp write, const RowRange &rows);
 
   TileLoop ops;
-  WorkTile tile;
   /// Of values of the tile.
   DenseMap<Value, Slab> slabs;
   /// Of results in the memory of an operand, that operand.

@@ -71,7 +71,7 @@ private:
   Value emitList(const Side &rows, const Side &others, Value offset,
                  Value kvHeads, Value group, MaskAttrInterface mask,
                  int64_t size);
-  /// As many as the loops before have.
+  /// Those of the first loop of the batch that has a schedule.
   int64_t getLanes() {
     for (ForTilesOp loop : found.loops)
       if (auto schedule =
@@ -162,7 +162,7 @@ LogicalResult BatchConverter::convertHeads(ForTilesOp loop) {
         "expected a loop over the rows of the heads before");
   // Rows without a tile: cu_seqlens are bad, and nothing is written.
   Value zero = index.constant(0);
-  Value tiles = b.createOrFold<memref::DimOp>(lists.front(), 0);
+  Value tiles = index.dim(lists.front(), 0);
   Value isGood = index.either(index.less(zero, tiles),
                               index.lessEqual(batch.getTq(), zero));
   Value heads = index.select(isGood, unlessWrong(emitHeads()), zero);

@@ -6,13 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "BatchChecks.h"
-
+#include "WorkTilesBuilder.h"
 #include "varlen/Runtime/GPU.h"
 #include "varlen/Runtime/Runtime.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 #include <cstddef>
 
@@ -26,8 +25,9 @@ static_assert(offsetof(varlen_gpu_status, code) == 0 &&
               offsetof(varlen_gpu_status, bound) == 24 &&
               sizeof(varlen_gpu_status) == 32);
 
-void varlen::emitStatus(ImplicitLocOpBuilder &b, Value status,
-                        const GPUFault &fault) {
+/// Stores a fault in the status record, unless that has one already.
+static void emitStatus(ImplicitLocOpBuilder &b, Value status,
+                       const GPUFault &fault) {
   auto i64 = b.getI64Type();
   auto constant = [&](int64_t value) -> Value {
     return LLVM::ConstantOp::create(b, i64, b.getI64IntegerAttr(value));
@@ -56,20 +56,16 @@ void varlen::emitStatus(ImplicitLocOpBuilder &b, Value status,
   });
 }
 
-Value BatchChecks::dim(Value memref) {
-  return b.createOrFold<memref::DimOp>(memref, index.constant(0));
-}
-
-GPUFault BatchChecks::ofExtents() {
-  SmallVector<Check> checks;
-  Value zero = index.constant(0), one = index.constant(1), n = dim(op.getCuQ());
-  checks.push_back({index.less(n, one),
+GPUFault WorkTilesBuilder::checkExtents() {
+  SmallVector<GPUFault> checks;
+  Value zero = index.constant(0), n = index.dim(op.getCuQ(), 0);
+  checks.push_back({index.less(n, 1),
                     index.constant(VARLEN_STATUS_LENGTH + VARLEN_STATUS_CU_Q),
                     zero, n, Value()});
   auto expect = [&](Value list, Value size, int64_t code) {
     if (!list)
       return;
-    Value actual = dim(list);
+    Value actual = index.dim(list, 0);
     checks.push_back({index.notEqual(actual, size),
                       index.constant(VARLEN_STATUS_LENGTH + code), zero, actual,
                       size});
@@ -79,22 +75,19 @@ GPUFault BatchChecks::ofExtents() {
   expect(op.getSequsedK(), sequences, VARLEN_STATUS_USED_K);
   expect(op.getQOffset(), sequences, VARLEN_STATUS_OFFSET);
   if (Value rule = op.getRule())
-    checks.push_back({index.less(zero, rule),
+    checks.push_back({index.less(0, rule),
                       index.add(index.mul(rule, 8), VARLEN_STATUS_EXTENT), zero,
                       op.getValue(), op.getBound()});
   return firstOf(checks);
 }
 
-GPUFault BatchChecks::ofEntries(Value s, const PackedRows &q,
-                                const PackedRows &k) {
-  SmallVector<Check> checks;
-  Value zero = index.constant(0);
-  Value isFirst = index.equal(s, zero);
+GPUFault WorkTilesBuilder::checkEntries(Value s, const Sequence &sequence) {
+  SmallVector<GPUFault> checks;
+  Value isFirst = index.equal(s, 0);
   Value isSequence = index.less(s, sequences);
   Value isLast = index.equal(s, sequences);
-  auto packed = [&](Value cu, const PackedRows &rows, Value rowsInMemory,
-                    int64_t list) {
-    checks.push_back({index.both(isFirst, index.notEqual(rows.begin, zero)),
+  auto packed = [&](const PackedRows &rows, Value rowsInMemory, int64_t list) {
+    checks.push_back({index.both(isFirst, index.notEqual(rows.begin, 0)),
                       index.constant(VARLEN_STATUS_START + list), s, rows.begin,
                       Value()});
     checks.push_back({index.both(isSequence, index.less(rows.end, rows.begin)),
@@ -109,36 +102,42 @@ GPUFault BatchChecks::ofEntries(Value s, const PackedRows &q,
                       index.constant(VARLEN_STATUS_END + list), s, rows.begin,
                       rowsInMemory});
   };
-  packed(op.getCuQ(), q, op.getTq(), VARLEN_STATUS_CU_Q);
-  packed(op.getCuK(), k, op.getTk(), VARLEN_STATUS_CU_K);
+  packed(sequence.q, tq, VARLEN_STATUS_CU_Q);
+  packed(sequence.k, tk, VARLEN_STATUS_CU_K);
   auto used = [&](Value list, const PackedRows &rows, int64_t code) {
     if (!list)
       return;
     Value size = index.sub(rows.end, rows.begin);
-    Value value = emitUsed(index, list, s, sequences, zero);
-    Value outside =
-        index.either(index.less(value, zero), index.less(size, value));
+    Value value = emitUsed(index, list, s, sequences, index.constant(0));
+    Value outside = index.either(index.less(value, 0), index.less(size, value));
     checks.push_back({index.both(isSequence, outside),
                       index.constant(VARLEN_STATUS_USED + code), s, value,
                       size});
   };
-  used(op.getSequsedQ(), q, VARLEN_STATUS_USED_Q);
-  used(op.getSequsedK(), k, VARLEN_STATUS_USED_K);
+  used(op.getSequsedQ(), sequence.q, VARLEN_STATUS_USED_Q);
+  used(op.getSequsedK(), sequence.k, VARLEN_STATUS_USED_K);
   return firstOf(checks);
 }
 
-GPUFault BatchChecks::firstOf(ArrayRef<Check> checks) {
+GPUFault WorkTilesBuilder::firstOf(ArrayRef<GPUFault> faults) {
   Value zero = index.constant(0);
   GPUFault first{arith::ConstantIntOp::create(b, 0, 1), zero, zero, zero, zero};
-  for (const Check &check : llvm::reverse(checks)) {
+  for (const GPUFault &fault : llvm::reverse(faults)) {
     auto choose = [&](Value &field, Value value) {
-      field = index.select(check.wrong, value, field);
+      field = index.select(fault.wrong, value, field);
     };
-    first.wrong = index.either(check.wrong, first.wrong);
-    choose(first.code, check.code);
-    choose(first.at, check.at);
-    choose(first.value, check.value);
-    choose(first.bound, check.bound ? check.bound : zero);
+    first.wrong = index.either(fault.wrong, first.wrong);
+    choose(first.code, fault.code);
+    choose(first.at, fault.at);
+    choose(first.value, fault.value);
+    choose(first.bound, fault.bound ? fault.bound : zero);
   }
   return first;
+}
+
+void WorkTilesBuilder::emitFault(Value segment) {
+  // Lists that are too short have no entries to be looked at.
+  emitIf(
+      b, index.less(0, extents.code), [&] { emitStatus(b, status, extents); },
+      [&] { emitStatus(b, status, checkEntries(segment, sequence(segment))); });
 }

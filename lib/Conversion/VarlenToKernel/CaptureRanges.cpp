@@ -15,7 +15,6 @@
 #include "CaptureRanges.h"
 
 #include "WarpReduction.h"
-#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
 #include "varlen/Dialect/Varlen/Utils/RowMap.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -43,23 +42,17 @@ NumberRange varlen::emitCaptureRange(ImplicitLocOpBuilder &b, Value memory,
     place.resize(rank);
     return memref::LoadOp::create(b, memory, place);
   };
-  if (readers == Readers::Lanes) {
-    Value first = load(rows.first);
-    ValueRange range = emitLoop(
-        b, index.constant(1), rows.valid, index.constant(1), {first, first},
-        [&](Value row, ValueRange range) {
-          Value number = load(index.add(rows.first, row));
-          return Values{least(range[0], number), largest(range[1], number)};
-        });
-    return emitCaptureRange(b, range[0], range[1]);
-  }
+  if (readers == Readers::Lanes)
+    return emitCaptureRange(b, rows.valid, [&](Value row) {
+      return load(index.add(rows.first, row));
+    });
   Value lane = emitLane(index);
-  Value last = index.sub(rows.valid, index.constant(1));
+  Value last = index.sub(rows.valid, 1);
   Value low, high;
-  for (int64_t i = 0; i * kWarpLanes < size; ++i) {
+  for (int64_t i = 0; i * kernel::kWarpLanes < size; ++i) {
     // Lanes past the last row have its number.
-    Value pair =
-        index.add(rows.first, index.min(index.add(lane, i * kWarpLanes), last));
+    Value pair = index.add(
+        rows.first, index.min(index.add(lane, i * kernel::kWarpLanes), last));
     Value number = load(pair);
     low = low ? least(low, number) : number;
     high = high ? largest(high, number) : number;

@@ -8,7 +8,7 @@
 
 #include "TileLoop.h"
 #include "WarpReduction.h"
-#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+#include "varlen/Dialect/Kernel/IR/SharedTile.h"
 #include "varlen/Dialect/Varlen/Utils/TileLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -26,17 +26,16 @@ static void emitHeadSums(ImplicitLocOpBuilder &b, ForTilesOp loop,
   Type compute = cast<MemRefType>(terms.getType()).getElementType();
   IndexBuilder index{b};
   bool areRows = cast<MemRefType>(sums.getType()).getRank() == 2;
-  Value heads = b.createOrFold<memref::DimOp>(sums, 0);
-  Value entries = areRows ? index.max(b.createOrFold<memref::DimOp>(sums, 1),
-                                      index.constant(1))
-                          : index.constant(1);
+  Value heads = index.dim(sums, 0);
+  Value entries =
+      areRows ? index.max(index.dim(sums, 1), 1) : index.constant(1);
   BatchOp batch = context.batch.op;
   Value tq = batch.getTq(), count = index.mul(heads, entries);
   auto sumOf = [&](Value number, Value thread) {
     Value head = index.div(number, entries);
     Value entry = index.rem(number, entries);
     Value none = arith::ConstantOp::create(b, b.getFloatAttr(compute, 0.0));
-    Value sum = emitSum(b, thread, tq, index.constant(kWarpLanes), none,
+    Value sum = emitSum(b, thread, tq, index.constant(kernel::kWarpLanes), none,
                         [&](Value row) -> Value {
                           return memref::LoadOp::create(
                               b, terms, ValueRange{head, row, entry});
@@ -49,14 +48,13 @@ static void emitHeadSums(ImplicitLocOpBuilder &b, ForTilesOp loop,
     SmallVector<Value> place = {head};
     if (areRows)
       place.push_back(entry);
-    emitIf(b, index.equal(thread, index.constant(0)),
+    emitIf(b, index.equal(thread, 0),
            [&] { memref::StoreOp::create(b, total, sums, place); });
   };
-  emitLaunch(b, getKernelName(loop), index.max(count, index.constant(1)),
-             kWarpLanes, [&](Value number, Value, Value thread) {
-               Value zero = index.constant(0);
-               Value isGood = index.less(index.constant(-1),
-                                         index.load(context.work.count, zero));
+  emitLaunch(b, getKernelName(loop), index.max(count, 1), kernel::kWarpLanes,
+             [&](Value number, Value, Value thread) {
+               Value tiles = index.load(context.work.count, index.constant(0));
+               Value isGood = index.less(-1, tiles);
                Value isSum = index.less(number, count);
                emitIf(b, index.both(isSum, isGood),
                       [&] { sumOf(number, thread); });

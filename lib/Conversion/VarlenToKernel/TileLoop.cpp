@@ -1,4 +1,4 @@
-//===- TileLoop.cpp - Tile loops as persistent kernels --------------------===//
+//===- TileLoop.cpp - The body of a tile loop in its kernel ---------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,11 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TileLoop.h"
-
 #include "TileLoopConverter.h"
-#include "WarpReduction.h"
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
+#include "varlen/Dialect/Varlen/Utils/Body.h"
 #include "varlen/Dialect/Varlen/Utils/TableMemory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -44,11 +42,7 @@ static LogicalResult verifyShared(ReadOp read, Type element) {
   if (failed(verifyElement(read, element)))
     return failure();
   auto type = cast<RankedTensorType>(read.getResult(0).getType());
-  // Planes of f32 have 16 bits, too.
-  Type narrow =
-      element.isF32() ? BFloat16Type::get(read.getContext()) : element;
-  if (!kernel::isSharedTile(kernel::getSharedTileType(
-          type.getDimSize(0), type.getDimSize(1), narrow)))
+  if (!llvm::all_of(kernel::getSharedTileTypes(type), kernel::isSharedTile))
     return read.emitOpError("expected a multiple of 8 rows, of less than 2^31 "
                             "bytes, in shared memory, got ")
            << type;
@@ -155,16 +149,10 @@ LogicalResult TileLoopConverter::verifyStep(StepOpInterface step) {
 // Shared memory
 //===----------------------------------------------------------------------===//
 
-SmallVector<MemRefType> TileLoopConverter::sharedTypes(RankedTensorType tile) {
-  Type type = element.isF32() ? b.getBF16Type() : Type(element);
-  return SmallVector<MemRefType>(
-      planes(),
-      kernel::getSharedTileType(tile.getDimSize(0), tile.getDimSize(1), type));
-}
-
 void TileLoopConverter::allocate() {
   auto typesOf = [&](ReadOp read) {
-    return sharedTypes(cast<RankedTensorType>(read.getResult(0).getType()));
+    return kernel::getSharedTileTypes(
+        cast<RankedTensorType>(read.getResult(0).getType()));
   };
   for (ReadOp read : tileReads)
     for (MemRefType type : typesOf(read))
@@ -183,10 +171,8 @@ void TileLoopConverter::allocate() {
   }
   if (!slot.empty())
     addRing();
-  auto space = gpu::AddressSpaceAttr::get(
-      b.getContext(), gpu::GPUDialect::getWorkgroupAddressSpace());
   taken = kernel::AllocOp::create(
-      b, MemRefType::get({1}, b.getI64Type(), AffineMap(), space));
+      b, kernel::getSharedNumbersType(1, b.getI64Type()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -214,27 +200,22 @@ Value TileLoopConverter::emitStored(WriteOp write, unsigned number, Type to) {
   Type from = type.getElementType();
   double otherwise = write.getOtherwise()[number];
   Value empty = tensor::EmptyOp::create(b, type.getShape(), to);
-  SmallVector<AffineMap> maps(2, b.getMultiDimIdentityMap(2));
-  SmallVector<utils::IteratorType> iterators(2, utils::IteratorType::parallel);
-  auto stored = linalg::GenericOp::create(
-      b, TypeRange{empty.getType()}, ValueRange{value}, ValueRange{empty}, maps,
-      iterators, [&](OpBuilder &nested, Location loc, ValueRange arguments) {
+  auto stored = emitElementwise(
+      b, value, empty, [&](ImplicitLocOpBuilder &inner, ValueRange arguments) {
         auto constant = [&](double value) -> Value {
-          return arith::ConstantOp::create(nested, loc,
-                                           nested.getFloatAttr(from, value));
+          return arith::ConstantOp::create(inner,
+                                           inner.getFloatAttr(from, value));
         };
-        Value row = linalg::IndexOp::create(nested, loc, 0);
-        Value isUsed = arith::CmpIOp::create(
-            nested, loc, arith::CmpIPredicate::slt, row, tile.usedRows);
+        Value row = linalg::IndexOp::create(inner, 0);
+        Value isUsed = IndexBuilder{inner}.less(row, tile.usedRows);
         Value x = arguments[0];
         if (auto factor = write.getFactor())
-          x = arith::MulFOp::create(nested, loc, x,
+          x = arith::MulFOp::create(inner, x,
                                     constant(factor->convertToDouble()));
-        x = arith::SelectOp::create(nested, loc, isUsed, x,
-                                    constant(otherwise));
+        x = arith::SelectOp::create(inner, isUsed, x, constant(otherwise));
         if (to != from)
-          x = arith::TruncFOp::create(nested, loc, to, x);
-        linalg::YieldOp::create(nested, loc, x);
+          x = arith::TruncFOp::create(inner, to, x);
+        return Values{x};
       });
   return stored.getResult(0);
 }
@@ -245,7 +226,7 @@ void TileLoopConverter::emitWrite(WriteOp write) {
   SmallVector<Value> stored;
   for (unsigned i = 0; i < write.getValues().size(); ++i)
     stored.push_back(emitStored(write, i, element));
-  kernel::StoreOp::create(b, stored, memory, rowsOf(tile, tile.rows));
+  kernel::StoreOp::create(b, stored, memory, rowsOf(tile.rows));
 }
 
 /// A row to a warp, or a key to a thread: neighbouring lanes write neighbouring
@@ -254,13 +235,12 @@ void TileLoopConverter::emitClear(ClearOp clear) {
   Value memory = clear.getMemory();
   auto type = cast<MemRefType>(memory.getType());
   Value zero = constant(type.getElementType(), 0.0);
-  Value lanes = index.constant(kWarpLanes);
   Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   if (!ofQueries) {
     Value first = index.add(tile.sequence.kRow, tile.first);
     emitLoop(b, index.constant(0), group, 1, [&](Value member) {
       Value head = pairsOf(tile).headOf(index, member);
-      emitLoop(b, thread, tile.rows, schedule.getWarps() * kWarpLanes,
+      emitLoop(b, thread, tile.rows, schedule.getWarps() * kernel::kWarpLanes,
                [&](Value key) {
                  memref::StoreOp::create(
                      b, zero, memory, ValueRange{head, index.add(first, key)});
@@ -268,13 +248,14 @@ void TileLoopConverter::emitClear(ClearOp clear) {
     });
     return;
   }
-  Value entries = b.createOrFold<memref::DimOp>(memory, 2);
-  Value warp = index.div(thread, lanes), lane = index.rem(thread, lanes);
+  Value entries = index.dim(memory, 2);
+  Value warp = index.div(thread, kernel::kWarpLanes);
+  Value lane = index.rem(thread, kernel::kWarpLanes);
   RowMap pairs = pairsOf(tile);
   emitLoop(b, warp, tile.rows, schedule.getWarps(), [&](Value row) {
     Value pair = index.add(tile.first, row);
     Value head = pairs.head(index, pair), query = pairs.row(index, pair);
-    emitLoop(b, lane, entries, kWarpLanes, [&](Value entry) {
+    emitLoop(b, lane, entries, kernel::kWarpLanes, [&](Value entry) {
       memref::StoreOp::create(b, zero, memory, ValueRange{head, query, entry});
     });
   });
@@ -284,28 +265,25 @@ void TileLoopConverter::emitClear(ClearOp clear) {
 // The body
 //===----------------------------------------------------------------------===//
 
-void TileLoopConverter::emitStep(Value i, bool masked, bool hidesKeys) {
+void TileLoopConverter::cloneStep(Value i, bool masked, bool hidesKeys) {
   StepInputs inputs;
   if (masked) {
     SmallVector<Value> bounds =
         ofQueries ? limits : getBlockLimits(getBlockRows(i, masked).first);
     inputs.lo = bounds[0];
     inputs.hi = bounds[1];
-    inputs.k0 = ofQueries ? blockStart(visited, i, masked, blockSize)
-                          : narrow.constant(0);
+    inputs.k0 = ofQueries ? blockStart(i, masked) : narrow.constant(0);
   }
   if (readsPositions(step.getScoreBody())) {
     inputs.position = ofQueries
                           ? positions
                           : getBlockPositions(getBlockRows(i, masked).first);
-    inputs.firstKey = ofQueries ? blockStart(visited, i, masked, blockSize)
-                                : narrow.cast(tile.first);
+    inputs.firstKey =
+        ofQueries ? blockStart(i, masked) : narrow.cast(tile.first);
   }
   auto emitView = [&](Value table, BlockArgument argument) {
-    return isOfKeys(argument)
-               ? emitKeyTableView(index, table, tile.sequence.kRow,
-                                  tile.sequence.kUsed)
-               : emitTableView(index, table);
+    return emitTableView(index, table, argument, tile.sequence.kRow,
+                         tile.sequence.kUsed);
   };
   for (auto [table, argument] : llvm::zip_equal(
            step.getTables(), getTableArguments(step.getScoreBody()))) {
@@ -333,15 +311,14 @@ void TileLoopConverter::emitStep(Value i, bool masked, bool hidesKeys) {
     copy.getScoreBody()->getTerminator()->eraseOperand(1);
 }
 
-TileBuilder::State TileLoopConverter::emitStep(Value i, bool masked,
-                                               ValueRange slot,
-                                               ValueRange state) {
+Values TileLoopConverter::emitStep(Value i, bool masked, ValueRange slot,
+                                   ValueRange state) {
   BlockVisibility visibility = getVisibility(i, masked);
   // Few blocks are cut by the mask as well: they have one step.
   auto emit = [&] {
     if (masked || !visibility.mayBeHidden)
       return emitSeenStep(i, masked, /*hidesKeys=*/true, slot, state);
-    return State(emitChoice(
+    return Values(emitChoice(
         b, visibility.mayBeHidden,
         [&] {
           return emitSeenStep(i, masked, /*hidesKeys=*/true, slot, state);
@@ -352,14 +329,12 @@ TileBuilder::State TileLoopConverter::emitStep(Value i, bool masked,
   };
   if (!visibility.mayBeVisible)
     return emit();
-  return State(emitChoice(b, visibility.mayBeVisible, emit,
-                          [&] { return State(state); }));
+  return Values(emitChoice(b, visibility.mayBeVisible, emit,
+                           [&] { return Values(state); }));
 }
 
-TileBuilder::State TileLoopConverter::emitSeenStep(Value i, bool masked,
-                                                   bool hidesKeys,
-                                                   ValueRange slot,
-                                                   ValueRange state) {
+Values TileLoopConverter::emitSeenStep(Value i, bool masked, bool hidesKeys,
+                                       ValueRange slot, ValueRange state) {
   map.map(blocks.getIterArgs(), state);
   // Views, next to what they are for.
   for (ReadOp read : tileReads)
@@ -371,7 +346,7 @@ TileBuilder::State TileLoopConverter::emitSeenStep(Value i, bool masked,
   for (Operation &op : blocks.getBody()->without_terminator())
     TypeSwitch<Operation *>(&op)
         .Case([](ReadOp) {})
-        .Case([&](StepOpInterface) { emitStep(i, masked, hidesKeys); })
+        .Case([&](StepOpInterface) { cloneStep(i, masked, hidesKeys); })
         .Default([&](Operation *other) { b.clone(*other, map); });
   return llvm::map_to_vector(blocks.getYielded(),
                              [&](Value value) { return map.lookup(value); });
@@ -390,92 +365,46 @@ void TileLoopConverter::emitBlockLoads(Value i, bool masked) {
 
 void TileLoopConverter::emitTile(Value entry) {
   MaskRange<Value> met;
-  std::tie(tile, met) = decode(decodeEntry(context.work, entry));
+  std::tie(tile, met) = decode(decodeEntry(entry));
   for (ClearOp clear : loop.getBody()->getOps<ClearOp>())
     emitClear(clear);
-  std::optional<Pipeline> pipeline;
-  auto fetch = [&](unsigned number, Value i, bool masked, ValueRange slot) {
-    BlockRows rows = getBlockRows(i, masked);
-    Value used = ofQueries ? tile.sequence.kUsed : tile.sequence.qUsed;
-    Value valid = rowsOfBlock(used, rows.first, blockSize, masked);
-    MutableArrayRef<ReadOp> reads = blockReads;
-    if (rings.size() > 1)
-      reads = reads.slice(number, 1);
-    for (auto [place, read] : llvm::enumerate(reads))
-      kernel::CopyOp::create(
-          b, read.getSource(),
-          {rows.row, rows.head, rows.first, index.constant(1), valid},
-          ofSlot(slot, place));
-  };
-  auto read = [&](Value i, bool masked) {
-    if (readsEarly())
-      emitBlockLoads(i, masked);
-  };
-  auto meet = [&](Value i, bool masked, ValueRange slot, ValueRange state) {
-    return emitStep(i, masked, slot, state);
-  };
   if (blocks) {
     readTileRanges();
-    visited = getBlocks(dropHiddenBlocks(met), blockSize);
+    visited = getBlocks(dropHiddenBlocks(met));
     Value heads = ofQueries ? narrow.constant(1) : narrow.cast(group);
-    pipeline.emplace(Pipeline{rings, narrow.mul(visited.masked, heads),
-                              narrow.mul(visited.total, heads),
-                              emitHasRows(tile), fetch, read, meet});
-    emitPrefetch(*pipeline, [&] {
-      for (ReadOp read : tileReads)
-        kernel::CopyOp::create(b, read.getSource(), rowsOf(tile, tile.usedRows),
-                               shared[read]);
-    });
+    pipeline = {narrow.mul(visited.masked, heads),
+                narrow.mul(visited.total, heads), emitHasRows()};
+    emitPrefetch();
   }
   for (Operation &op : loop.getBody()->without_terminator())
     TypeSwitch<Operation *>(&op)
         .Case([&](ReadOp read) {
           if (!shared.contains(read))
-            emitLoad(read, rowsOf(tile, tile.usedRows));
+            emitLoad(read, rowsOf(tile.usedRows));
         })
         .Case([&](WriteOp write) { emitWrite(write); })
         .Case([](ClearOp) {})
         .Case([&](ForBlocksOp) {
-          if (ofQueries)
+          if (ofQueries) {
             limits = getTileLimits();
-          if (ofQueries && readsPositions(getScore()))
-            positions = getTilePositions();
-          queryTableRows.clear();
-          if (ofQueries && step)
-            for (Value table : step.getTables())
-              queryTableRows.push_back(getTileTableRows(table));
-          gradientTableRows.clear();
-          if (ofQueries && step)
-            for (Value table : step.getTableGradients())
-              gradientTableRows.push_back(getTileGradientRows(table));
-          State state =
-              llvm::map_to_vector(blocks.getInits(), [&](Value value) {
+            if (readsPositions(getScore()))
+              positions = getTilePositions();
+            if (step) {
+              for (Value table : step.getTables())
+                queryTableRows.push_back(getTileTableRows(table));
+              for (Value table : step.getTableGradients())
+                gradientTableRows.push_back(getTileGradientRows(table));
+            }
+          }
+          auto state =
+              llvm::map_to_vector(blocks.getInits(), [&](Value value) -> Value {
                 return map.lookup(value);
               });
-          map.map(blocks.getResults(), emitSteps(*pipeline, state));
+          map.map(blocks.getResults(), emitSteps(state));
           // What the tile writes hides the latency.
           kernel::TakeOp::create(b, context.work.count,
                                  index.constant(1 + context.number), taken);
-          tile = decode(decodeEntry(context.work, entry)).first;
+          tile = decode(decodeEntry(entry)).first;
         })
         .Default([&](Operation *other) { b.clone(*other, map); });
-}
-
-LogicalResult TileLoopConverter::emit() {
-  return emitPersistent(
-      context.work,
-      [&] {
-        if (blocks)
-          allocate();
-      },
-      [&](Value entry) { emitTile(entry); });
-}
-
-LogicalResult varlen::convertTileLoop(ImplicitLocOpBuilder &b, ForTilesOp loop,
-                                      GPUScheduleAttr schedule,
-                                      const TileLoopContext &context) {
-  TileLoopConverter converter(b, loop, schedule, context);
-  if (failed(converter.verify()))
-    return failure();
-  return converter.emit();
 }

@@ -1,4 +1,4 @@
-//===- TileLoop.h - Tile loops as persistent kernels ------------*- C++ -*-===//
+//===- TileLoop.h - What a tile loop is converted with ----------*- C++ -*-===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -26,14 +26,9 @@ struct TileLoopContext {
   const IRMapping &scratch;
 };
 
-/// Emits a kernel of `loop` at the builder's place. Fails, with an error, if
-/// the loop is of a form that no kernel has.
-LogicalResult convertTileLoop(ImplicitLocOpBuilder &b, ForTilesOp loop,
-                              GPUScheduleAttr schedule,
-                              const TileLoopContext &context);
-
-/// The same of a loop over heads with one sum: of what rows take off the
-/// gradient of a sink, or of the rows of a table.
+/// Emits a kernel of a loop over heads with one sum: of what rows take off the
+/// gradient of a sink, or of the rows of a table. Fails, with an error, if
+/// there are more.
 LogicalResult convertHeadSums(ImplicitLocOpBuilder &b, ForTilesOp loop,
                               const TileLoopContext &context);
 

@@ -7,59 +7,164 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileLoopConverter.h"
-#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
+#include "varlen/Dialect/Varlen/Utils/Body.h"
 #include "varlen/Dialect/Varlen/Utils/TableMemory.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
 
 //===----------------------------------------------------------------------===//
-// Tiles and blocks
+// Sequences
 //===----------------------------------------------------------------------===//
 
-TileBuilder::Sequence TileLoopConverter::dropBlindQueries(Sequence sequence) {
+TileLoopConverter::Sequence TileLoopConverter::decodeSequence(Value s) {
+  // The rows past the last sequence are no queries: as none is in use, none of
+  // them sees a key, and no query sees the keys there.
+  PackedRows q = emitPackedRows(index, batch.getCuQ(), s, batch.getTq());
+  PackedRows k = emitPackedRows(index, batch.getCuK(), s, batch.getTk());
   Value zero = index.constant(0);
-  MaskRange<Value> queries = sequence.mask.emitQueriesOf(
-      index, zero, index.sub(sequence.kUsed, index.constant(1)),
-      sequence.qUsed);
-  sequence.qRow = index.add(sequence.qRow, queries.begin);
-  sequence.mask.shift(index, queries.begin);
-  sequence.qUsed = index.max(index.sub(queries.end, queries.begin), zero);
+  auto used = [&](Value list, Value rows) {
+    return emitUsed(index, list, s, sequences, rows);
+  };
+  Sequence sequence;
+  sequence.qRow = q.begin;
+  sequence.qRows = index.sub(q.end, q.begin);
+  sequence.qUsed =
+      index.select(index.less(s, sequences),
+                   used(batch.getSequsedQ(), sequence.qRows), zero);
+  sequence.kRow = k.begin;
+  sequence.kRows = index.sub(k.end, k.begin);
+  sequence.kUsed = used(batch.getSequsedK(), sequence.kRows);
+  Position offset;
+  if (batch.getQOffset())
+    offset = emitUsed(index, batch.getQOffset(), s, sequences, zero);
+  sequence.mask = SequenceMask(index, batch.getMask(), sequence.qUsed,
+                               sequence.kUsed, offset);
   return sequence;
 }
 
-std::pair<TileBuilder::Tile, MaskRange<Value>>
+TileLoopConverter::Sequence
+TileLoopConverter::dropBlindQueries(Sequence sequence) {
+  MaskRange<Value> queries = sequence.mask.emitQueriesOf(
+      index, index.constant(0), index.sub(sequence.kUsed, 1), sequence.qUsed);
+  sequence.qRow = index.add(sequence.qRow, queries.begin);
+  sequence.mask.shift(index, queries.begin);
+  sequence.qUsed = index.max(index.sub(queries.end, queries.begin), 0);
+  return sequence;
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+TileEntry TileLoopConverter::decodeEntry(Value entry) {
+  Value kvHeads = narrow.cast(batch.getKvHeads());
+  Value number = index.cast(narrow.div(entry, kvHeads));
+  Value list = context.work.list;
+  return {index.load(list, {number, index.constant(0)}),
+          index.load(list, {number, index.constant(1)}),
+          index.cast(narrow.rem(entry, kvHeads))};
+}
+
+std::pair<TileLoopConverter::Tile, MaskRange<Value>>
+TileLoopConverter::decodeQueries(const TileEntry &entry) {
+  Tile tile;
+  tile.sequence = decodeSequence(entry.sequence);
+  tile.kvHead = entry.kvHead;
+  tile.first = index.mul(entry.tile, tileRows);
+  RowMap pairs = pairsOf(tile);
+  auto pairsBefore = [&](Value query) {
+    return index.sub(pairs.firstPair(index, query), tile.first);
+  };
+  tile.rows = index.min(pairsBefore(tile.sequence.qRows), tileRows);
+  tile.usedRows =
+      index.min(index.max(pairsBefore(tile.sequence.qUsed), 0), tile.rows);
+
+  // Bounds grow with the position of a row, so the first and the last row of
+  // the tile bound those of all.
+  Value last = index.sub(index.add(tile.first, tile.usedRows), 1);
+  MaskRange<Value> keys = tile.sequence.mask.emitKeysOf(
+      index, pairs.query(index, tile.first), pairs.query(index, last),
+      tile.sequence.kUsed);
+  // Not even a row: no key.
+  keys.end =
+      index.select(index.less(0, tile.usedRows), keys.end, index.constant(0));
+  return {tile, keys};
+}
+
+std::pair<TileLoopConverter::Tile, MaskRange<Value>>
 TileLoopConverter::decodeKeys(const TileEntry &entry) {
   Tile tile;
   tile.sequence = dropBlindQueries(decodeSequence(entry.sequence));
   const Sequence &sequence = tile.sequence;
   tile.kvHead = entry.kvHead;
   tile.first = index.mul(entry.tile, tileRows);
-  Value zero = index.constant(0);
-  tile.rows = index.min(index.sub(sequence.kRows, tile.first),
-                        index.constant(tileRows));
+  tile.rows = index.min(index.sub(sequence.kRows, tile.first), tileRows);
   // A tile has a row, but maybe none in use.
   tile.usedRows = tile.rows;
   if (batch.getSequsedK())
     tile.usedRows = index.min(
-        index.max(index.sub(sequence.kUsed, tile.first), zero), tile.rows);
-  Value last =
-      index.sub(index.add(tile.first, tile.usedRows), index.constant(1));
+        index.max(index.sub(sequence.kUsed, tile.first), 0), tile.rows);
+  Value last = index.sub(index.add(tile.first, tile.usedRows), 1);
   MaskRange<Value> range =
       sequence.mask.emitQueriesOf(index, tile.first, last, sequence.qUsed);
   // Not even a key: no query.
   if (batch.getSequsedK())
-    range.end = index.select(index.less(zero, tile.usedRows), range.end, zero);
+    range.end = index.select(index.less(0, tile.usedRows), range.end,
+                             index.constant(0));
   return {tile, range};
 }
 
-std::pair<TileBuilder::Tile, MaskRange<Value>>
+std::pair<TileLoopConverter::Tile, MaskRange<Value>>
 TileLoopConverter::decode(const TileEntry &entry) {
   return ofQueries ? decodeQueries(entry) : decodeKeys(entry);
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+TileLoopConverter::Blocks
+TileLoopConverter::getBlocks(const MaskRange<Value> &range) {
+  // Counts of blocks are not negative.
+  auto atLeast = [&](Value value, Value lo) {
+    return isConstantIntValue(lo, 0) ? value : index.max(value, lo);
+  };
+  Value first = index.div(range.begin, blockSize);
+  Value past = atLeast(index.ceilDiv(range.end, blockSize), first);
+  // A tile whose range is empty visits no block; one that begins at 0 is empty
+  // only if it ends there.
+  if (!isConstantIntValue(range.begin, 0))
+    past = index.select(index.less(range.begin, range.end), past, first);
+  auto within = [&](Value value, Value lo) {
+    return atLeast(index.min(value, past), lo);
+  };
+  // Blocks that every row meets whole.
+  Value inside =
+      isConstantIntValue(range.wholeBegin, 0)
+          ? first
+          : within(index.ceilDiv(range.wholeBegin, blockSize), first);
+  Value right = within(index.div(range.wholeEnd, blockSize), inside);
+
+  Value left = index.sub(inside, first);
+  Value masked = index.add(left, index.sub(past, right));
+  return {narrow.cast(left),
+          narrow.cast(masked),
+          narrow.cast(index.sub(past, first)),
+          narrow.cast(first),
+          narrow.cast(index.sub(right, left)),
+          narrow.cast(index.sub(inside, masked))};
+}
+
+Value TileLoopConverter::blockStart(Value i, bool masked) {
+  Value base = visited.insideBase;
+  if (masked)
+    base = narrow.select(
+        narrow.less(i, visited.left), visited.leftBase,
+        narrow.select(narrow.less(i, visited.masked), visited.rightBase, base));
+  return narrow.mul(narrow.add(base, i), blockSize);
 }
 
 /// Of blocks of queries, those of one head of the group come after those of
@@ -67,12 +172,10 @@ TileLoopConverter::decode(const TileEntry &entry) {
 TileLoopConverter::BlockRows TileLoopConverter::getBlockRows(Value i,
                                                              bool masked) {
   if (ofQueries)
-    return {tile.sequence.kRow, tile.kvHead,
-            index.cast(blockStart(visited, i, masked, blockSize))};
+    return {tile.sequence.kRow, tile.kvHead, index.cast(blockStart(i, masked))};
   if (getConstantIntValue(group) == 1)
-    return {tile.sequence.qRow, tile.kvHead,
-            index.cast(blockStart(visited, i, masked, blockSize))};
-  Value heads = narrow.cast(group), one = narrow.constant(1);
+    return {tile.sequence.qRow, tile.kvHead, index.cast(blockStart(i, masked))};
+  Value heads = narrow.cast(group);
   Value begin = narrow.mul(visited.masked, heads);
   Value inside = narrow.sub(visited.total, visited.masked);
   Value beyond = narrow.sub(i, begin), count = inside;
@@ -82,7 +185,7 @@ TileLoopConverter::BlockRows TileLoopConverter::getBlockRows(Value i,
     beyond = narrow.select(isMasked, i, beyond);
     count = narrow.select(isMasked, visited.masked, inside);
   }
-  count = narrow.max(count, one);
+  count = narrow.max(count, 1);
   Value member = narrow.div(beyond, count);
   Value number = narrow.rem(beyond, count);
   // In the order of iterations of one head.
@@ -91,8 +194,42 @@ TileLoopConverter::BlockRows TileLoopConverter::getBlockRows(Value i,
     skipped = narrow.select(isMasked, narrow.constant(0), skipped);
   number = narrow.add(number, skipped);
   Value head = pairsOf(tile).headOf(index, index.cast(member));
-  return {tile.sequence.qRow, head,
-          index.cast(blockStart(visited, number, masked, blockSize))};
+  return {tile.sequence.qRow, head, index.cast(blockStart(number, masked))};
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers of rows
+//===----------------------------------------------------------------------===//
+
+Values TileLoopConverter::perPosition(
+    unsigned dim, int64_t extent, unsigned count,
+    function_ref<Values(ImplicitLocOpBuilder &, Value)> body, Type type) {
+  // One generic a result: a fragment conversion wants it so, and what they
+  // share is common to both afterwards.
+  int64_t shape[] = {1, 1};
+  shape[dim] = extent;
+  Values results;
+  for (unsigned number = 0; number < count; ++number) {
+    Value empty =
+        tensor::EmptyOp::create(b, shape, type ? type : b.getI32Type());
+    auto generic = emitElementwise(
+        b, /*inputs=*/{}, empty, [&](ImplicitLocOpBuilder &inner, ValueRange) {
+          Value position = linalg::IndexOp::create(inner, dim);
+          return Values{body(inner, position)[number]};
+        });
+    results.push_back(generic.getResult(0));
+  }
+  return results;
+}
+
+Value TileLoopConverter::perPosition(
+    unsigned dim, int64_t extent,
+    function_ref<Value(IndexBuilder &, Value)> body, Type type) {
+  auto only = [&](ImplicitLocOpBuilder &inner, Value position) {
+    IndexBuilder at{inner};
+    return Values{body(at, position)};
+  };
+  return perPosition(dim, extent, 1, only, type).front();
 }
 
 SmallVector<Value> TileLoopConverter::getTileLimits() {
@@ -102,8 +239,7 @@ SmallVector<Value> TileLoopConverter::getTileLimits() {
         Value query = pairsOf(tile).query(at, at.add(tile.first, row));
         MaskRange<Value> keys = tile.sequence.mask.emitKeysOf(
             at, query, query, tile.sequence.kUsed);
-        return SmallVector<Value>{narrow.cast(keys.begin),
-                                  narrow.cast(keys.end)};
+        return Values{narrow.cast(keys.begin), narrow.cast(keys.end)};
       });
 }
 
@@ -127,8 +263,8 @@ SmallVector<Value> TileLoopConverter::getBlockLimits(Value q0) {
   mask.shift(index, q0, tile.first);
   mask.emitCast(index, narrow);
   Value keys = narrow.cast(index.sub(sequence.kUsed, tile.first));
-  Value queries = narrow.cast(
-      index.min(index.sub(sequence.qUsed, q0), index.constant(blockSize)));
+  Value queries =
+      narrow.cast(index.min(index.sub(sequence.qUsed, q0), blockSize));
   return perPosition(
       1, blockSize, 2, [&](ImplicitLocOpBuilder &inner, Value position) {
         IndexBuilder at{inner, inner.getI32Type()};
@@ -138,7 +274,7 @@ SmallVector<Value> TileLoopConverter::getBlockLimits(Value q0) {
         Value last = end ? at.min(end, keys) : keys;
         // A query past the end sees nothing.
         last = at.select(at.less(column, queries), last, zero);
-        return SmallVector<Value>{begin ? begin : zero, last};
+        return Values{begin ? begin : zero, last};
       });
 }
 
@@ -148,7 +284,7 @@ SmallVector<Value> TileLoopConverter::getBlockLimits(Value q0) {
 Value TileLoopConverter::getTileTableRows(Value table) {
   SmallVector<Value> strides = emitTableStrides(index, table);
   auto rowOf = [&](IndexBuilder &at, Value row) {
-    Value last = at.max(at.sub(tile.usedRows, at.constant(1)), at.constant(0));
+    Value last = at.max(at.sub(tile.usedRows, 1), 0);
     Value pair = at.add(tile.first, at.min(row, last));
     RowMap pairs = pairsOf(tile);
     return emitTableRow(at, strides, pairs.head(at, pair), pairs.row(at, pair));
@@ -173,8 +309,7 @@ Value TileLoopConverter::getTileGradientRows(Value table) {
 Value TileLoopConverter::getBlockTableRows(Value table, const BlockRows &rows) {
   SmallVector<Value> strides = emitTableStrides(index, table);
   auto rowOf = [&](IndexBuilder &at, Value column) {
-    Value last =
-        at.max(at.sub(tile.sequence.qUsed, at.constant(1)), at.constant(0));
+    Value last = at.max(at.sub(tile.sequence.qUsed, 1), 0);
     Value query = at.add(rows.row, at.min(at.add(rows.first, column), last));
     return emitTableRow(at, strides, rows.head, query);
   };

@@ -10,26 +10,35 @@
 #define VARLEN_CONVERSION_VARLENTOKERNEL_TILELOOPCONVERTER_H
 
 #include "CaptureRanges.h"
-#include "TileBuilder.h"
 #include "TileLoop.h"
-#include "varlen/Dialect/Varlen/Utils/ScoreIntervals.h"
+#include "varlen/Dialect/Varlen/Utils/RowMap.h"
+#include "varlen/Dialect/Varlen/Utils/SequenceMask.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 namespace mlir::varlen {
 
-/// Rows that are read at a tile for its loop over blocks are copied to shared
-/// memory before that, those of a block to a slot of a ring, stages ahead; what
-/// is used outside of that loop, and numbers of rows, are loaded where they
-/// are. The loop over blocks, if there is one, becomes two: blocks that the
-/// mask or the end of a sequence cuts, on which steps have limits, then the
-/// others. Nothing here depends on what the tiles own.
-class TileLoopConverter : TileBuilder {
+/// Emits the kernel of a loop, which is persistent: each CTA takes tiles from a
+/// list until it is through. Rows that are read at a tile for its loop over
+/// blocks are copied to shared memory before that, those of a block to a slot
+/// of a ring, stages ahead; what is used outside of that loop, and numbers of
+/// rows, are loaded where they are. The loop over blocks, if there is one,
+/// becomes two in one pipeline of copies: blocks that the mask or the end of a
+/// sequence cuts, on which steps have limits, then the others. Nothing here
+/// depends on what the tiles own.
+class TileLoopConverter {
 public:
   TileLoopConverter(ImplicitLocOpBuilder &b, ForTilesOp loop,
                     GPUScheduleAttr schedule, const TileLoopContext &context)
-      : TileBuilder(b, loop, schedule, context.batch), context(context),
+      : b(b), index{b}, narrow{b, b.getI32Type()}, loop(loop),
+        schedule(schedule), context(context), batch(context.batch.op),
+        sequences(context.batch.sequences), group(batch.getGroup()),
+        tileRows(loop.getTileType().getSize()),
         ofQueries(loop.getTileType().getAxis() == Axis::Queries) {}
 
+  /// Whether the loop is of a form that a kernel has, which the others expect.
   LogicalResult verify();
+  /// The kernel, at the builder's place.
   LogicalResult emit();
 
   /// Whether the blocks that a tile visits differ between kv heads; nothing if
@@ -41,22 +50,71 @@ public:
   Value emitWeight(const TileEntry &entry);
 
 private:
-  LogicalResult verifyBlocks();
-  /// The score region of the step; null if there is none.
-  Block *getScore() { return step ? step.getScoreBody() : nullptr; }
+  /// The rows of a sequence in memory, and those in use.
+  struct Sequence {
+    Value qRow, qRows, qUsed;
+    Value kRow, kRows, kUsed;
+    SequenceMask mask;
+  };
+  /// The blocks that a tile meets, in the order of iterations: `left` masked
+  /// ones, then those up to number `masked` on the other side, then the others,
+  /// up to `total`. Iteration i visits block i plus the base of its part. These
+  /// are alive in the inner loop, where registers are scarce: 32 bits each.
+  struct Blocks {
+    Value left, masked, total, leftBase, rightBase, insideBase;
+  };
+  /// A tile of the loop, decoded: rows of one sequence and kv head.
+  struct Tile {
+    Sequence sequence;
+    Value kvHead;
+    /// The first row, or pair; those of the tile in memory, and in use.
+    Value first, rows, usedRows;
+  };
   /// The rows of a block.
   struct BlockRows {
     Value row, head, first;
   };
+  /// How many iterations there are for all heads of a tile.
+  struct Pipeline {
+    Value masked, total;
+    /// Whether the warps of the calling thread have a row in use, without which
+    /// they only copy; null if they take all steps.
+    Value hasRows;
+  };
 
+  LogicalResult verifyBlocks();
   LogicalResult verifyStep(StepOpInterface step);
+  /// The score region of the step; null if there is none.
+  Block *getScore() { return step ? step.getScoreBody() : nullptr; }
 
   // Tiles and blocks.
-  std::pair<Tile, MaskRange<Value>> decode(const TileEntry &entry);
-  std::pair<Tile, MaskRange<Value>> decodeKeys(const TileEntry &entry);
+  /// So many values, of i32 unless `type` is another, of `extent` rows (dim 0)
+  /// or columns (dim 1), R x 1 or 1 x C: the body gets the index of one.
+  Values perPosition(unsigned dim, int64_t extent, unsigned count,
+                     function_ref<Values(ImplicitLocOpBuilder &, Value)> body,
+                     Type type = {});
+  /// One of them.
+  Value perPosition(unsigned dim, int64_t extent,
+                    function_ref<Value(IndexBuilder &, Value)> body,
+                    Type type = {});
+  /// The pairs of the sequence and kv head of a tile.
+  RowMap pairsOf(const Tile &tile) {
+    return {tile.sequence.qRow, tile.kvHead, group};
+  }
+  Sequence decodeSequence(Value s);
   /// The sequence without the queries at its ends that see no key: a
   /// probability of 0 does not hide a NaN that they have.
   Sequence dropBlindQueries(Sequence sequence);
+  /// The tile of that number of all kv heads.
+  TileEntry decodeEntry(Value entry);
+  /// A tile, and the range of the other side that its rows meet.
+  std::pair<Tile, MaskRange<Value>> decode(const TileEntry &entry);
+  std::pair<Tile, MaskRange<Value>> decodeQueries(const TileEntry &entry);
+  std::pair<Tile, MaskRange<Value>> decodeKeys(const TileEntry &entry);
+  Blocks getBlocks(const MaskRange<Value> &range);
+  /// The first row of the block of iteration i of a head, which is past the
+  /// masked iterations, or may be among them.
+  Value blockStart(Value i, bool masked);
   BlockRows getBlockRows(Value i, bool masked);
   /// The keys that each query sees: of the tile, R x 1, or of a block, relative
   /// to the first key of the tile, 1 x C.
@@ -74,6 +132,31 @@ private:
   /// that are not in use see nothing.
   Value getBlockGradientRow(Value table, const BlockRows &rows);
 
+  // The pipeline, in TileLoopPipeline.cpp.
+  /// Blocks whose copies are under way while one is read.
+  int64_t getBlocksAhead() const {
+    return schedule.getStages() - 1 - schedule.getSlack();
+  }
+  /// Copies the block of iteration i to its slot of ring `number`.
+  void emitCopies(unsigned number, Value i, bool masked, ValueRange slot);
+  /// The same if there is such an iteration.
+  void emitFetch(unsigned number, Value i, bool masked);
+  /// Starts the pipeline of a tile: copies what all steps read, and the first
+  /// blocks.
+  void emitPrefetch();
+  Values emitSteps(const Values &state);
+  /// One loop of these: the iterations from one to another, without the steps
+  /// if `onlyCopies`.
+  Values emitStepLoop(bool masked, Value from, Value to, const Values &state,
+                      bool onlyCopies = false);
+  /// Whether the warpgroup of the calling thread has a row in use of the tile;
+  /// null if all wait for each other in any case.
+  Value emitHasRows();
+  /// The items of a CTA, of `count`. Those that meet blocks differ in length,
+  /// in no order that a CTA could count on: each CTA takes the next one when it
+  /// is through. The others are of one length: every `grid`-th.
+  void emitItems(Value block, Value grid, Value count);
+
   // The body.
   void emitTile(Value entry);
   /// What an iteration reads of its block that no slot has.
@@ -82,11 +165,13 @@ private:
   /// registers for longer. There are none to spare where rows of f32 are in
   /// registers on their way to a slot, and beside a score region.
   bool readsEarly() { return !element.isF32() && !getScore(); }
-  State emitStep(Value i, bool masked, ValueRange slot, ValueRange state);
+  /// The step of iteration i on its slots.
+  Values emitStep(Value i, bool masked, ValueRange slot, ValueRange state);
   /// The step of an iteration of which some keys are visible; without
   /// `hidesKeys` the score region hides none.
-  State emitSeenStep(Value i, bool masked, bool hidesKeys, ValueRange slot,
-                     ValueRange state);
+  Values emitSeenStep(Value i, bool masked, bool hidesKeys, ValueRange slot,
+                      ValueRange state);
+  void cloneStep(Value i, bool masked, bool hidesKeys);
   /// What the score region hides of iteration i, as far as it says so.
   BlockVisibility getVisibility(Value i, bool masked);
   /// The same of `count` rows from row `first` on, both i32, whose captures
@@ -95,8 +180,8 @@ private:
                                 ArrayRef<NumberRange> captures,
                                 ArrayRef<NumberRange> lookups);
   /// Positions of the queries and of the keys of the tile and such a block.
-  PositionRange getQueryRange(Value first, Value count);
-  PositionRange getKeyRange(Value first, Value count);
+  NumberRange getQueryRange(Value first, Value count);
+  NumberRange getKeyRange(Value first, Value count);
   /// The blocks of `range` between the first and the last that may be visible:
   /// others are not even copied.
   MaskRange<Value> dropHiddenBlocks(MaskRange<Value> range);
@@ -113,7 +198,7 @@ private:
   SmallVector<NumberRange> getLookupRanges(Value first, Value count);
   /// That of the numbers at some positions, at most `size`, of all heads of the
   /// group.
-  NumberRange getLookupRange(LookupOp lookup, PositionRange positions,
+  NumberRange getLookupRange(LookupOp lookup, NumberRange positions,
                              int64_t size, Readers readers);
   /// The memory of the table of a lookup.
   Value getTable(LookupOp lookup);
@@ -129,8 +214,8 @@ private:
   void emitWrite(WriteOp write);
   /// Zeros in what a table has of all rows of the tile, by all threads.
   void emitClear(ClearOp clear);
-  void emitStep(Value i, bool masked, bool hidesKeys);
-  kernel::RowsOperands rowsOf(const Tile &tile, Value valid) {
+  /// The first rows of the tile, so many.
+  kernel::RowsOperands rowsOf(Value valid) {
     return {ofQueries ? tile.sequence.qRow : tile.sequence.kRow, tile.kvHead,
             tile.first, ofQueries ? group : index.constant(1), valid};
   }
@@ -138,7 +223,6 @@ private:
   // Shared memory.
   /// Planes of an f32 tile, whose sum it is.
   int64_t planes() { return element.isF32() ? kernel::kPlanes : 1; }
-  SmallVector<MemRefType> sharedTypes(RankedTensorType tile);
   void allocate();
   void mapShared(ReadOp read, ValueRange memory) {
     map.map(read.getResult(0),
@@ -150,7 +234,19 @@ private:
     return slot.slice(number * planes(), planes());
   }
 
+  Value constant(Type type, double value) {
+    return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
+  }
+
+  ImplicitLocOpBuilder &b;
+  IndexBuilder index, narrow;
+  ForTilesOp loop;
+  GPUScheduleAttr schedule;
   const TileLoopContext &context;
+  BatchOp batch;
+  Value sequences, group;
+  /// Rows of a tile.
+  int64_t tileRows;
   bool ofQueries;
   /// Of the rows in shared memory.
   FloatType element;
@@ -165,9 +261,12 @@ private:
   /// One for all reads at a block, or one for each.
   SmallVector<Value> rings;
   DenseMap<Operation *, SmallVector<Value>> shared;
+  /// The item taken last, in shared memory; null if no tile meets blocks.
+  Value taken;
   /// The tile, decoded again behind its loops: registers are scarce in them.
   Tile tile;
   Blocks visited;
+  Pipeline pipeline;
   SmallVector<Value> limits;
   Value positions;
   /// Of a tile of queries.

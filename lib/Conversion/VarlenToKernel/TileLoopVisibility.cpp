@@ -69,18 +69,18 @@ TileLoopConverter::getCaptureRanges(const kernel::RowsOperands &rows,
   return ranges;
 }
 
-PositionRange TileLoopConverter::getKeyRange(Value first, Value count) {
+NumberRange TileLoopConverter::getKeyRange(Value first, Value count) {
   if (!ofQueries) {
     first = narrow.cast(tile.first);
     count = narrow.cast(tile.usedRows);
   }
-  return {first, narrow.add(first, narrow.sub(count, narrow.constant(1)))};
+  return {first, narrow.add(first, narrow.sub(count, 1))};
 }
 
-PositionRange TileLoopConverter::getQueryRange(Value first, Value count) {
+NumberRange TileLoopConverter::getQueryRange(Value first, Value count) {
   first = ofQueries ? tile.first : index.cast(first);
   count = ofQueries ? tile.usedRows : index.cast(count);
-  Value last = index.sub(index.add(first, count), index.constant(1));
+  Value last = index.sub(index.add(first, count), 1);
   auto position = [&](Value row) {
     return tile.sequence.mask.emitPosition(
         index, ofQueries ? pairsOf(tile).query(index, row) : row);
@@ -95,27 +95,25 @@ Value TileLoopConverter::getTable(LookupOp lookup) {
 }
 
 NumberRange TileLoopConverter::getLookupRange(LookupOp lookup,
-                                              PositionRange positions,
+                                              NumberRange positions,
                                               int64_t size, Readers readers) {
   std::optional<int64_t> members = getConstantIntValue(group);
   if (!members)
     return {};
   Value table = getTable(lookup);
-  Value zero = index.constant(0), one = index.constant(1);
   Value used = tile.sequence.kUsed;
   // As a lookup does it; a sequence without keys has no number.
   auto clamp = [&](Value position) {
-    return index.max(index.min(index.cast(position), index.sub(used, one)),
-                     zero);
+    return index.max(index.min(index.cast(position), index.sub(used, 1)), 0);
   };
   ValueRange range = emitChoice(
-      b, index.less(zero, used),
+      b, index.less(0, used),
       [&] {
-        Value first = clamp(positions.first);
-        Value count = index.add(index.sub(clamp(positions.last), first), one);
+        Value first = clamp(positions.low);
+        Value count = index.add(index.sub(clamp(positions.high), first), 1);
         kernel::RowsOperands rows{tile.sequence.kRow, tile.kvHead,
                                   index.mul(first, group), group,
-                                  index.mul(index.max(count, one), group)};
+                                  index.mul(index.max(count, 1), group)};
         NumberRange found = emitCaptureRange(b, table, /*column=*/0, rows,
                                              size * *members, readers);
         return Values{found.low, found.high};
@@ -145,9 +143,8 @@ void TileLoopConverter::readTileRanges() {
   if (!ofQueries)
     return;
   // A tile has a row, but maybe none in use, and then no block.
-  tileRanges = getCaptureRanges(
-      rowsOf(tile, index.max(tile.usedRows, index.constant(1))), tileRows,
-      Readers::Warps);
+  tileRanges = getCaptureRanges(rowsOf(index.max(tile.usedRows, 1)), tileRows,
+                                Readers::Warps);
   tileLookupRanges = getTileLookupRanges();
 }
 
@@ -188,8 +185,7 @@ BlockVisibility TileLoopConverter::getVisibility(Value i, bool masked) {
 
 Value TileLoopConverter::getUsedRows(Value first) {
   Value used = ofQueries ? tile.sequence.kUsed : tile.sequence.qUsed;
-  return narrow.min(narrow.sub(narrow.cast(used), first),
-                    narrow.constant(blockSize));
+  return narrow.min(narrow.sub(narrow.cast(used), first), blockSize);
 }
 
 MaskRange<Value> TileLoopConverter::dropHiddenBlocks(MaskRange<Value> range) {
@@ -209,10 +205,10 @@ MaskRange<Value> TileLoopConverter::dropHiddenBlocks(MaskRange<Value> range) {
     captures = tileRanges;
   // A block to a lane, in each warp.
   Value lane = emitLane(narrow);
-  Value begin = narrow.cast(index.div(range.begin, index.constant(blockSize)));
+  Value begin = narrow.cast(index.div(range.begin, blockSize));
   Value end = narrow.cast(index.ceilDiv(range.end, blockSize));
   ValueRange seen = emitLoop(
-      b, narrow.add(begin, lane), end, narrow.constant(kWarpLanes),
+      b, narrow.add(begin, lane), end, narrow.constant(kernel::kWarpLanes),
       {end, begin}, [&](Value number, ValueRange seen) {
         Value first = narrow.mul(number, blockSize);
         Value may =
@@ -221,8 +217,8 @@ MaskRange<Value> TileLoopConverter::dropHiddenBlocks(MaskRange<Value> range) {
         if (!may)
           may = arith::ConstantOp::create(b, b.getBoolAttr(true));
         Value past = narrow.add(number, 1);
-        return State{narrow.select(may, narrow.min(seen[0], number), seen[0]),
-                     narrow.select(may, narrow.max(seen[1], past), seen[1])};
+        return Values{narrow.select(may, narrow.min(seen[0], number), seen[0]),
+                      narrow.select(may, narrow.max(seen[1], past), seen[1])};
       });
   auto least = [&](Value x, Value y) { return narrow.min(x, y); };
   auto most = [&](Value x, Value y) { return narrow.max(x, y); };
@@ -267,13 +263,13 @@ Value TileLoopConverter::emitWeight(const TileEntry &entry) {
   std::tie(tile, met) = decode(entry);
   isWeighing = true;
   readTileRanges();
-  visited = getBlocks(met, blockSize);
+  visited = getBlocks(met);
   Value zero = narrow.constant(0), one = narrow.constant(1);
   Value heads = ofQueries ? one : narrow.cast(group);
   Value lane = emitLane(narrow);
   ValueRange seen = emitLoop(
-      b, lane, narrow.mul(visited.total, heads), narrow.constant(kWarpLanes),
-      zero, [&](Value i, ValueRange seen) {
+      b, lane, narrow.mul(visited.total, heads),
+      narrow.constant(kernel::kWarpLanes), zero, [&](Value i, ValueRange seen) {
         Value may = getVisibility(i, /*masked=*/true).mayBeVisible;
         return Values{narrow.add(seen[0], narrow.select(may, one, zero))};
       });

@@ -6,10 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TileLoop.h"
 #include "TileLoopConverter.h"
+#include "WorkTilesBuilder.h"
 #include "varlen/Conversion/Passes.h"
-#include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 #include "varlen/Dialect/Varlen/Utils/TileLoops.h"
 
@@ -42,8 +41,8 @@ namespace {
 class BatchConverter {
 public:
   BatchConverter(const BatchLoops &found, OpBuilder &builder)
-      : found(found), batch(found.batch), b(batch.getLoc(), builder), index{b} {
-  }
+      : found(found), batch{found.batch, {}}, b(batch.op.getLoc(), builder),
+        index{b} {}
 
   LogicalResult convert();
 
@@ -52,10 +51,10 @@ private:
 
   /// Whether the loops are what a GPU has code for.
   LogicalResult verify();
-  LogicalResult emitLists(const GPUBatch &geometry);
-  FailureOr<GPUWorkTiles> emitList(TileType type, const GPUBatch &geometry);
+  LogicalResult emitLists();
+  FailureOr<GPUWorkTiles> emitList(TileType type);
   void emitScratch(RowsOp rows);
-  LogicalResult convert(ForTilesOp loop, const GPUBatch &geometry);
+  LogicalResult convert(ForTilesOp loop);
   const GPUWorkTiles &getList(TileType type);
   /// How many of the first loops, so many, are over tiles of a type.
   int64_t countLoops(TileType type, size_t first) {
@@ -65,7 +64,7 @@ private:
   }
 
   const BatchLoops &found;
-  BatchOp batch;
+  GPUBatch batch;
   ImplicitLocOpBuilder b;
   IndexBuilder index;
   /// The first has checked cu_seqlens for the others.
@@ -75,9 +74,9 @@ private:
 } // namespace
 
 LogicalResult BatchConverter::verify() {
-  if (batch->getParentOfType<gpu::LaunchOp>())
-    return batch.emitOpError("is in a kernel, which cannot launch others: "
-                             "expected attention in host code");
+  if (batch.op->getParentOfType<gpu::LaunchOp>())
+    return batch.op.emitOpError("is in a kernel, which cannot launch others: "
+                                "expected attention in host code");
   for (ForTilesOp loop : found.loops) {
     Axis axis = loop.getTileType().getAxis();
     if (axis == Axis::Sequences)
@@ -123,14 +122,13 @@ const GPUWorkTiles &BatchConverter::getList(TileType type) {
 
 /// The list of the tiles of a type; if one of their loops hides keys, that one
 /// says how long tiles take.
-FailureOr<GPUWorkTiles> BatchConverter::emitList(TileType type,
-                                                 const GPUBatch &geometry) {
+FailureOr<GPUWorkTiles> BatchConverter::emitList(TileType type) {
   const GPUWorkTiles *checked = lists.empty() ? nullptr : &lists.front().second;
   int64_t loops = countLoops(type, found.loops.size());
   for (ForTilesOp loop : found.loops) {
     if (loop.getTileType() != type)
       continue;
-    TileLoopContext context{geometry, /*work=*/{}, /*number=*/0, scratch};
+    TileLoopContext context{batch, /*work=*/{}, /*number=*/0, scratch};
     TileLoopConverter converter(b, loop, getSchedule(loop), context);
     if (failed(converter.verify()))
       return failure();
@@ -141,26 +139,27 @@ FailureOr<GPUWorkTiles> BatchConverter::emitList(TileType type,
       return converter.emitWeight(entry);
     };
     TileWeights weights{*byHead, emit};
-    return emitGPUWorkTiles(b, geometry, type, loops, checked, &weights);
+    return WorkTilesBuilder(b, batch, type, loops, checked, &weights).emit();
   }
-  return emitGPUWorkTiles(b, geometry, type, loops, checked,
-                          /*weights=*/nullptr);
+  return WorkTilesBuilder(b, batch, type, loops, checked,
+                          /*weights=*/nullptr)
+      .emit();
 }
 
-LogicalResult BatchConverter::emitLists(const GPUBatch &geometry) {
+LogicalResult BatchConverter::emitLists() {
   for (ForTilesOp loop : found.loops) {
     TileType type = loop.getTileType();
     if (type.getAxis() == Axis::Heads ||
         llvm::is_contained(llvm::make_first_range(lists), type))
       continue;
-    FailureOr<GPUWorkTiles> list = emitList(type, geometry);
+    FailureOr<GPUWorkTiles> list = emitList(type);
     if (failed(list))
       return failure();
     lists.push_back({type, *list});
   }
   if (lists.empty())
-    return batch.emitOpError("expected a loop over tiles of queries or keys, "
-                             "got none");
+    return batch.op.emitOpError(
+        "expected a loop over tiles of queries or keys, got none");
   return success();
 }
 
@@ -173,12 +172,12 @@ void BatchConverter::emitScratch(RowsOp rows) {
       if (int64_t size = read.getTile().getType().getSize();
           ShapedType::isStatic(size))
         ahead = std::max(ahead, size);
-  Value heads = index.mul(batch.getKvHeads(), batch.getGroup());
+  Value heads = index.mul(batch.op.getKvHeads(), batch.op.getGroup());
   std::optional<int64_t> count = getConstantIntValue(heads);
   SmallVector<Value> extents;
   if (!count)
     extents.push_back(heads);
-  extents.push_back(index.add(batch.getTq(), ahead));
+  extents.push_back(index.add(batch.op.getTq(), ahead));
   RowsType type = rows.getType();
   Value memory = memref::AllocOp::create(
       b,
@@ -189,36 +188,40 @@ void BatchConverter::emitScratch(RowsOp rows) {
   scratch.map(rows.getRows(), memory);
 }
 
-LogicalResult BatchConverter::convert(ForTilesOp loop,
-                                      const GPUBatch &geometry) {
+LogicalResult BatchConverter::convert(ForTilesOp loop) {
   TileType type = loop.getTileType();
   size_t place = llvm::find(found.loops, loop) - found.loops.begin();
-  TileLoopContext context{geometry, getList(type), countLoops(type, place),
+  TileLoopContext context{batch, getList(type), countLoops(type, place),
                           scratch};
   if (type.getAxis() == Axis::Heads)
     return convertHeadSums(b, loop, context);
-  return convertTileLoop(b, loop, getSchedule(loop), context);
+  TileLoopConverter converter(b, loop, getSchedule(loop), context);
+  if (failed(converter.verify()))
+    return failure();
+  return converter.emit();
 }
 
 LogicalResult BatchConverter::convert() {
   if (failed(verify()))
     return failure();
-  b.setInsertionPointAfter(batch);
-  GPUBatch geometry = emitGPUBatch(b, batch);
-  if (failed(emitLists(geometry)))
+  b.setInsertionPointAfter(batch.op);
+  batch.sequences = index.sub(index.dim(batch.op.getCuQ(), 0), 1);
+  if (failed(emitLists()))
     return failure();
   for (RowsOp op : found.rows)
     emitScratch(op);
   for (ForTilesOp loop : found.loops) {
     b.setInsertionPoint(loop);
-    if (failed(convert(loop, geometry)))
+    if (failed(convert(loop)))
       return failure();
   }
   b.setInsertionPointAfter(found.loops.back());
   for (RowsOp op : found.rows)
     memref::DeallocOp::create(b, scratch.lookup(op.getRows()));
-  for (const List &list : lists)
-    list.second.free(b);
+  for (const auto &[type, list] : lists) {
+    memref::DeallocOp::create(b, list.list);
+    memref::DeallocOp::create(b, list.count);
+  }
   return success();
 }
 

@@ -8,6 +8,8 @@
 
 #include "WarpReduction.h"
 
+#include "varlen/Dialect/Kernel/IR/SharedTile.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
@@ -16,13 +18,13 @@ using namespace mlir;
 Value varlen::emitLane(IndexBuilder &index) {
   Value thread =
       index.cast(gpu::ThreadIdOp::create(index.b, gpu::Dimension::x));
-  return index.rem(thread, index.constant(kWarpLanes));
+  return index.rem(thread, kernel::kWarpLanes);
 }
 
 Value varlen::emitWarpReduction(ImplicitLocOpBuilder &b, Value value,
                                 function_ref<Value(Value, Value)> combine) {
-  Value width = arith::ConstantIntOp::create(b, kWarpLanes, 32);
-  for (int64_t distance = 1; distance < kWarpLanes; distance *= 2) {
+  Value width = arith::ConstantIntOp::create(b, kernel::kWarpLanes, 32);
+  for (int64_t distance = 1; distance < kernel::kWarpLanes; distance *= 2) {
     Value offset = arith::ConstantIntOp::create(b, distance, 32);
     Value other =
         gpu::ShuffleOp::create(b, value, offset, width, gpu::ShuffleMode::XOR)

@@ -13,8 +13,6 @@
 
 namespace mlir::varlen {
 
-constexpr int64_t kWarpLanes = 32;
-
 /// The number of a thread in its warp; blocks of threads have one dimension.
 Value emitLane(IndexBuilder &index);
 

@@ -15,15 +15,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "WorkTiles.h"
-
-#include "WarpReduction.h"
 #include "WorkTilesBuilder.h"
+#include "varlen/Dialect/Kernel/IR/SharedTile.h"
 #include "varlen/Dialect/Varlen/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -50,9 +47,7 @@ std::string varlen::getKernelName(ForTilesOp loop) {
 
 PackedRows varlen::emitPackedRows(IndexBuilder &index, Value cu, Value s,
                                   Value end) {
-  Value last =
-      index.sub(index.b.createOrFold<memref::DimOp>(cu, index.constant(0)),
-                index.constant(1));
+  Value last = index.sub(index.dim(cu, 0), 1);
   Value next = index.load(cu, index.min(index.add(s, 1), last));
   return {index.load(cu, s), index.select(index.less(s, last), next, end)};
 }
@@ -100,7 +95,7 @@ void WorkTilesBuilder::emitThreads(const Twine &suffix, Value extent,
 
 void WorkTilesBuilder::emitWarps(const Twine &suffix, Value extent,
                                  function_ref<void(Value, Value)> body) {
-  Value lanes = index.constant(kWarpLanes);
+  Value lanes = index.constant(kernel::kWarpLanes);
   emitThreads(suffix, index.mul(extent, lanes), [&](Value thread) {
     body(index.div(thread, lanes), index.rem(thread, lanes));
   });
@@ -112,8 +107,7 @@ Value WorkTilesBuilder::emitSearch(Value lo, Value hi,
              b, {lo, hi},
              [&](ValueRange range) { return index.less(range[0], range[1]); },
              [&](ValueRange range) {
-               Value middle =
-                   index.div(index.add(range[0], range[1]), index.constant(2));
+               Value middle = index.div(index.add(range[0], range[1]), 2);
                Value before = isBefore(middle);
                Value next = index.add(middle, 1);
                return Values{index.select(before, next, range[0]),
@@ -129,9 +123,8 @@ void WorkTilesBuilder::emitStore(Value value, Value memref, ValueRange at) {
 }
 
 Value WorkTilesBuilder::emitIsBad() {
-  Value zero = index.constant(0);
-  return checked ? index.less(index.load(checked->count, zero), zero)
-                 : index.less(zero, extents.code);
+  return checked ? index.less(index.load(checked->count, index.constant(0)), 0)
+                 : index.less(0, extents.code);
 }
 
 void WorkTilesBuilder::emitSegment(Value i) {
@@ -144,8 +137,8 @@ void WorkTilesBuilder::emitSegment(Value i) {
         if (!checked) {
           // Numbers of an entry that is not checked yet may be anything.
           if (!weights)
-            work = index.min(index.max(work, zero), index.constant(kFault - 1));
-          GPUFault found = checks.ofEntries(i, segment.q, segment.k);
+            work = index.min(index.max(work, 0), kFault - 1);
+          GPUFault found = checkEntries(i, segment);
           work = index.select(found.wrong, fault, work);
           if (weights)
             tiles = index.select(found.wrong, zero, tiles);
@@ -179,20 +172,18 @@ void WorkTilesBuilder::emitMerge(Value i, Value run, Value from) {
         // this one are before it, itself included.
         Value isOwn = index.equal(other, own);
         Value next = index.add(i, 1);
-        Value bound = index.select(index.less(other, own),
-                                   index.sub(work, index.constant(1)), work);
+        Value bound =
+            index.select(index.less(other, own), index.sub(work, 1), work);
         Value last = index.min(index.add(other, run), segments);
         Value past = emitSearch(
             index.select(isOwn, next, other), index.select(isOwn, next, last),
             [&](Value at) { return index.less(bound, load(from, Work, at)); });
-        Value tiles = load(
-            from, Tiles, index.max(index.sub(past, index.constant(1)), other));
+        Value tiles = load(from, Tiles, index.max(index.sub(past, 1), other));
         Value some = index.select(index.less(other, past), tiles, zero);
         return Values{index.add(sums[0], index.sub(past, other)),
                       index.add(sums[1], some)};
       });
-  Value to = index.sub(index.constant(1), from);
-  Value at = index.sub(found[0], index.constant(1));
+  Value to = index.sub(1, from), at = index.sub(found[0], 1);
   store(work, to, Work, at);
   store(load(from, Number, i), to, Number, at);
   store(found[1], to, Tiles, at);
@@ -206,34 +197,21 @@ Value WorkTilesBuilder::emitSort() {
                Value run = state[0], from = state[1];
                emitThreads("_merge", segments,
                            [&](Value i) { emitMerge(i, run, from); });
-               return Values{index.mul(run, kRuns),
-                             index.sub(index.constant(1), from)};
+               return Values{index.mul(run, kRuns), index.sub(1, from)};
              })
       .back();
 }
 
-/// Stores what is wrong, of which `segment` is the first instance.
-void WorkTilesBuilder::emitFault(Value segment) {
-  // Lists that are too short have no entries to be looked at.
-  emitIf(
-      b, index.less(index.constant(0), extents.code),
-      [&] { emitStatus(b, status, extents); },
-      [&] {
-        Sequence faulty = sequence(segment);
-        emitStatus(b, status, checks.ofEntries(segment, faulty.q, faulty.k));
-      });
-}
-
 void WorkTilesBuilder::emitTile(Value i, Value lane, Value sorted,
                                 const GPUWorkTiles &work) {
-  Value zero = index.constant(0), one = index.constant(1);
-  Value last = index.sub(segments, one);
-  Value isBad = index.equal(load(sorted, Work, zero), index.constant(kFault));
+  Value zero = index.constant(0);
+  Value last = index.sub(segments, 1);
+  Value isBad = index.equal(load(sorted, Work, zero), kFault);
   Value count =
       index.select(isBad, index.constant(-1), load(sorted, Tiles, last));
-  Value isFirst = index.equal(i, zero);
+  Value isFirst = index.equal(i, 0);
   if (weights)
-    isFirst = index.both(isFirst, index.equal(lane, zero));
+    isFirst = index.both(isFirst, index.equal(lane, 0));
   emitIf(b, isFirst, [&] {
     emitStore(count, work.count, zero);
     for (int64_t loop = 0; loop < loops; ++loop)
@@ -247,27 +225,26 @@ void WorkTilesBuilder::emitTile(Value i, Value lane, Value sorted,
     };
     Value segment = emitSearch(zero, last, isBefore);
     auto tilesBefore = [&] {
-      Value before =
-          load(sorted, Tiles, index.max(index.sub(segment, one), zero));
-      return index.select(index.less(zero, segment), before, zero);
+      Value before = load(sorted, Tiles, index.max(index.sub(segment, 1), 0));
+      return index.select(index.less(0, segment), before, zero);
     };
     auto put = [&](Value number, Value tile, Value at) {
       emitStore(number, work.list, {at, zero});
-      emitStore(tile, work.list, {at, one});
+      emitStore(tile, work.list, {at, index.constant(1)});
     };
     if (weights) {
       Value before = tilesBefore(), tile = index.sub(i, before);
       Value number = load(sorted, Number, segment);
       Value tiles = index.sub(load(sorted, Tiles, segment), before);
       Value at = index.add(before, emitRank(number, tile, tiles, lane));
-      emitIf(b, index.equal(lane, zero), [&] { put(number, tile, at); });
+      emitIf(b, index.equal(lane, 0), [&] { put(number, tile, at); });
       return;
     }
     // The last rows of a causal sequence see the most keys, and its first keys
     // are seen by the most rows.
-    Value tile =
-        ofQueries ? index.sub(index.sub(load(sorted, Tiles, segment), one), i)
-                  : index.sub(i, tilesBefore());
+    Value tile = ofQueries
+                     ? index.sub(index.sub(load(sorted, Tiles, segment), 1), i)
+                     : index.sub(i, tilesBefore());
     put(load(sorted, Number, segment), tile, i);
   });
 }
@@ -281,12 +258,12 @@ FailureOr<GPUWorkTiles> WorkTilesBuilder::emit() {
     if (failed(getStatus))
       return failure();
     status = func::CallOp::create(b, *getStatus, ValueRange{}).getResult(0);
-    extents = checks.ofExtents();
+    extents = checkExtents();
   }
   // Each segment rounds up once; with bad cu_seqlens nothing is written.
-  segments = index.max(index.add(sequences, 1), index.constant(1));
+  segments = index.max(index.add(sequences, 1), 1);
   Value rows = ofQueries ? index.mul(tq, group) : tk;
-  bound = index.add(index.div(rows, index.constant(size)), segments);
+  bound = index.add(index.div(rows, size), segments);
   auto allocate = [&](MemRefType type, ValueRange sizes) -> Value {
     return memref::AllocOp::create(b, type, sizes);
   };
@@ -314,23 +291,4 @@ FailureOr<GPUWorkTiles> WorkTilesBuilder::emit() {
   if (weights)
     memref::DeallocOp::create(b, slots);
   return work;
-}
-
-GPUBatch varlen::emitGPUBatch(ImplicitLocOpBuilder &b, BatchOp op) {
-  IndexBuilder index{b};
-  Value entries = b.createOrFold<memref::DimOp>(op.getCuQ(), index.constant(0));
-  return {op, index.sub(entries, index.constant(1))};
-}
-
-void GPUWorkTiles::free(ImplicitLocOpBuilder &b) const {
-  memref::DeallocOp::create(b, list);
-  memref::DeallocOp::create(b, count);
-}
-
-FailureOr<GPUWorkTiles> varlen::emitGPUWorkTiles(ImplicitLocOpBuilder &b,
-                                                 const GPUBatch &batch,
-                                                 TileType tile, int64_t loops,
-                                                 const GPUWorkTiles *checked,
-                                                 const TileWeights *weights) {
-  return WorkTilesBuilder(b, batch, tile, loops, checked, weights).emit();
 }

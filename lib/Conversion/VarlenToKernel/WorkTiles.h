@@ -21,7 +21,6 @@ struct GPUBatch {
   BatchOp op;
   Value sequences;
 };
-GPUBatch emitGPUBatch(ImplicitLocOpBuilder &b, BatchOp op);
 
 /// A list in device memory, most work first. Row i < count[0] is (sequence,
 /// tile within the sequence); sequence N stands for the rows past the last
@@ -34,8 +33,6 @@ struct GPUWorkTiles {
   /// is bad; and for each of N loops how many items its CTAs have taken, 0 at
   /// first.
   Value count;
-
-  void free(ImplicitLocOpBuilder &b) const;
 };
 
 /// A tile of a list, of one kv head.
@@ -51,20 +48,6 @@ struct TileWeights {
   /// lanes of a warp are there for one tile.
   function_ref<Value(const TileEntry &)> emit;
 };
-
-/// Emits allocations and kernels that check cu_seqlens and seqused and make the
-/// list of the tiles of a type: pairs of a query row and a head of the group,
-/// with as much work as there are keys; or keys, with as much work as there are
-/// queries; or with the work that `weights` tells. What is wrong with them goes
-/// to the status record of the device (GPU.h); the host does not wait for it.
-/// With `checked`, another list of the same batch, what that one's kernel found
-/// holds. `loops` is how many loops there are over the list. Fails, with an
-/// error at the batch, if a name of the runtime is taken.
-FailureOr<GPUWorkTiles> emitGPUWorkTiles(ImplicitLocOpBuilder &b,
-                                         const GPUBatch &batch, TileType tile,
-                                         int64_t loops,
-                                         const GPUWorkTiles *checked,
-                                         const TileWeights *weights);
 
 /// The bounds of the rows of sequence `s` in packed memory; those of s = N are
 /// cu[N] and `end`. cu is not empty.

@@ -9,22 +9,35 @@
 #ifndef VARLEN_CONVERSION_VARLENTOKERNEL_WORKTILESBUILDER_H
 #define VARLEN_CONVERSION_VARLENTOKERNEL_WORKTILESBUILDER_H
 
-#include "BatchChecks.h"
+#include "WorkTiles.h"
 
 namespace mlir::varlen {
 
-/// Emits the kernels that make a list; every method does so at the builder's
-/// place.
+/// An error in a batch: whether there is one, an i1, and, as index values, the
+/// fields of varlen_gpu_status. The bound may be null, where the code says it.
+struct GPUFault {
+  Value wrong, code, at, value, bound;
+};
+
+/// Emits allocations and kernels that check cu_seqlens and seqused and make the
+/// list of the tiles of a type: pairs of a query row and a head of the group,
+/// with as much work as there are keys; or keys, with as much work as there are
+/// queries; or with the work that `weights` tells. What is wrong with them goes
+/// to the status record of the device (GPU.h); the host does not wait for it.
+/// Every method emits at the builder's place.
 class WorkTilesBuilder {
 public:
+  /// With `checked`, another list of the same batch, what that one's kernel
+  /// found holds. `loops` is how many loops there are over the list.
   WorkTilesBuilder(ImplicitLocOpBuilder &b, const GPUBatch &batch,
                    TileType tile, int64_t loops, const GPUWorkTiles *checked,
                    const TileWeights *weights)
       : b(b), index{b}, op(batch.op), group(op.getGroup()),
         ofQueries(tile.getAxis() == Axis::Queries), size(tile.getSize()),
         loops(loops), checked(checked), weights(weights), tq(op.getTq()),
-        tk(op.getTk()), sequences(batch.sequences), checks(b, batch) {}
+        tk(op.getTk()), sequences(batch.sequences) {}
 
+  /// Fails, with an error at the batch, if a name of the runtime is taken.
   FailureOr<GPUWorkTiles> emit();
 
 private:
@@ -70,6 +83,18 @@ private:
   /// The tile `i`, if there is one: by a thread, or with weights by a warp, of
   /// which this is `lane`.
   void emitTile(Value i, Value lane, Value sorted, const GPUWorkTiles &work);
+
+  // Checks, in BatchChecks.cpp.
+
+  /// Whether each list has as many entries as there are sequences, and other
+  /// extents agree. The host can tell.
+  GPUFault checkExtents();
+  /// What is wrong with the entries of sequence `s`, whose rows are these; only
+  /// a kernel can tell.
+  GPUFault checkEntries(Value s, const Sequence &sequence);
+  /// The first of these that is wrong, with code 0 if none is.
+  GPUFault firstOf(ArrayRef<GPUFault> faults);
+  /// Stores what is wrong, of which `segment` is the first instance.
   void emitFault(Value segment);
 
   // Weights, in WorkTilesWeights.cpp.
@@ -92,7 +117,6 @@ private:
   const GPUWorkTiles *checked;
   const TileWeights *weights;
   Value tq, tk, sequences, status;
-  BatchChecks checks;
   /// What is wrong with extents. The host knows it, a kernel reports it.
   GPUFault extents;
   /// The sequences, and the rows past the last.

@@ -16,6 +16,7 @@
 
 #include "WarpReduction.h"
 #include "WorkTilesBuilder.h"
+#include "varlen/Dialect/Kernel/IR/SharedTile.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -26,31 +27,31 @@ Value WorkTilesBuilder::emitSlot(Value segment) {
   Value rows = index.load(ofQueries ? op.getCuQ() : op.getCuK(), segment);
   if (ofQueries)
     rows = index.mul(rows, group);
-  return index.add(index.div(rows, index.constant(size)), segment);
+  return index.add(index.div(rows, size), segment);
 }
 
 void WorkTilesBuilder::emitWeight(Value slot, Value kvHead, Value lane) {
   Value zero = index.constant(0);
-  Value last = index.sub(segments, index.constant(1));
+  Value last = index.sub(segments, 1);
   Value s = emitSearch(zero, last, [&](Value at) {
     return index.lessEqual(emitSlot(index.add(at, 1)), slot);
   });
   Sequence segment = sequence(s);
   Value tile = index.sub(slot, emitSlot(s));
   auto isWithin = [&](const PackedRows &rows, Value end) {
-    return index.both(index.lessEqual(zero, rows.begin),
+    return index.both(index.lessEqual(0, rows.begin),
                       index.lessEqual(rows.end, end));
   };
   // The sequence alone is known to be right, not yet where it lies. With an
   // error it has no tile.
-  Value isTile = index.both(index.lessEqual(zero, tile),
+  Value isTile = index.both(index.lessEqual(0, tile),
                             index.less(tile, load(zero, Tiles, s)));
   isTile = index.both(isTile, index.less(s, sequences));
   isTile = index.both(isTile, isWithin(segment.q, tq));
   isTile = index.both(isTile, isWithin(segment.k, tk));
   emitIf(b, isTile, [&] {
     Value weight = weights->emit({s, tile, kvHead});
-    emitIf(b, index.equal(lane, zero), [&] {
+    emitIf(b, index.equal(lane, 0), [&] {
       auto raise = [&](Value memref, ValueRange at) {
         Type type = cast<MemRefType>(memref.getType()).getElementType();
         memref::AtomicRMWOp::create(b, arith::AtomicRMWKind::maxs,
@@ -81,7 +82,7 @@ Value WorkTilesBuilder::emitRank(Value segment, Value tile, Value tiles,
   };
   Value own = weightOf(tile);
   ValueRange before = emitLoop(
-      b, lane, tiles, index.constant(kWarpLanes), zero,
+      b, lane, tiles, index.constant(kernel::kWarpLanes), zero,
       [&](Value at, ValueRange before) {
         Value other = weightOf(at);
         // Those of equal weight are in the order of a causal sequence.

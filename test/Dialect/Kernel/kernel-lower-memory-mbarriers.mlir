@@ -108,8 +108,7 @@ module attributes {gpu.container_module} {
     gpu.func @rings(%i: i32) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
       %keys = kernel.ring stages(2) : !ring
       %values = kernel.ring stages(2) : !ring
-      kernel.ring.restart %keys : !ring
-      kernel.ring.restart %values : !ring
+      kernel.ring.restart %values, %keys : !ring, !ring
       %k = kernel.ring.wait %keys[%i] younger 1 : !ring
       %v = kernel.ring.wait %values[%i] younger 1 : !ring
       "test.use"(%k, %v) : (!tile, !tile) -> ()

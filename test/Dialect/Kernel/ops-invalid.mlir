@@ -379,3 +379,21 @@ func.func @long_lag() {
   %r = kernel.ring stages(4) slack(2) lag(2) : !kernel.ring<!shared>
   return
 }
+
+// -----
+
+func.func @restart_of_nothing() {
+  // expected-error @below {{expected a ring, got none}}
+  "kernel.ring.restart"() : () -> ()
+  return
+}
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @restart_twice() {
+  %r = kernel.ring stages(2) : !kernel.ring<!shared>
+  // expected-error @below {{expected each ring once}}
+  kernel.ring.restart %r, %r : !kernel.ring<!shared>, !kernel.ring<!shared>
+  return
+}

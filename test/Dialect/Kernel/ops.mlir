@@ -76,7 +76,7 @@ func.func @fragments(%q: !shared, %k: !shared, %v: !values, %zero: vector<1x8x2x
 // CHECK: kernel.ring.wait %[[R]][%[[I]]] younger 2 : <memref
 // CHECK: kernel.ring.slot %[[R]][%[[I]]] : <memref
 // CHECK: kernel.ring.release %[[R]][%[[I]]] : <memref
-// CHECK: kernel.ring.restart %[[R]] : <memref
+// CHECK: kernel.ring.restart %[[R]] : !kernel.ring<memref
 func.func @memory(%k: memref<?x8x40xbf16>, %f: memref<?x8x40xf32>, %counters: memref<?xi64>,
                   %n: index, %i: i32) {
   %a = kernel.alloc : !shared

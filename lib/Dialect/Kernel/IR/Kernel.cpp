@@ -83,13 +83,25 @@ bool kernel::areSharedNumbers(Type type) {
          hasAtMost(1024 * 8 / mem.getElementTypeBitWidth(), mem.getShape());
 }
 
-MemRefType kernel::getSharedTileType(int64_t rows, int64_t columns,
-                                     Type element) {
-  int64_t slabs = llvm::divideCeilSigned(columns, kSlabColumns);
+/// Shared memory without a layout of its own.
+static MemRefType getSharedType(ArrayRef<int64_t> shape, Type element) {
   auto space = gpu::AddressSpaceAttr::get(
       element.getContext(), gpu::GPUDialect::getWorkgroupAddressSpace());
-  return MemRefType::get({slabs, rows, kSlabColumns}, element, AffineMap(),
-                         space);
+  return MemRefType::get(shape, element, AffineMap(), space);
+}
+
+MemRefType kernel::getSharedNumbersType(int64_t count, Type element) {
+  return getSharedType({count}, element);
+}
+
+SmallVector<MemRefType> kernel::getSharedTileTypes(RankedTensorType tile) {
+  bool isSplit = tile.getElementType().isF32();
+  Type element =
+      isSplit ? BFloat16Type::get(tile.getContext()) : tile.getElementType();
+  int64_t slabs = llvm::divideCeilSigned(tile.getDimSize(1), kSlabColumns);
+  return SmallVector<MemRefType>(
+      isSplit ? kPlanes : 1,
+      getSharedType({slabs, tile.getDimSize(0), kSlabColumns}, element));
 }
 
 int64_t kernel::getSharedRows(MemRefType tile) { return tile.getDimSize(1); }
@@ -107,10 +119,7 @@ bool kernel::isGlobal(Type type) {
   if (!element.isF16() && !element.isBF16() && !element.isF32() &&
       !element.isInteger(32))
     return false;
-  SmallVector<int64_t> strides;
-  int64_t offset;
-  return succeeded(mem.getStridesAndOffset(strides, offset)) &&
-         strides.back() == 1;
+  return mem.isLastDimUnitStride();
 }
 
 bool kernel::isTile(Type type) {
@@ -148,6 +157,10 @@ bool kernel::isColumnStatistic(Type type) {
          shaped.getDimSize(isa<VectorType>(type) ? 2 : 0) == 1;
 }
 
+bool kernel::isStatistic(Type type) {
+  return isRowStatistic(type) || isColumnStatistic(type);
+}
+
 VectorType kernel::getFragmentType(RankedTensorType tile, int64_t warps) {
   if (!isTile(tile) || !VectorType::isValidElementType(tile.getElementType()))
     return {};
@@ -165,8 +178,7 @@ VectorType kernel::getFragmentType(RankedTensorType tile, int64_t warps) {
 
 LogicalResult PendingType::verify(function_ref<InFlightDiagnostic()> emitError,
                                   VectorType fragment) {
-  if (isFragment(fragment) && !isRowStatistic(fragment) &&
-      !isColumnStatistic(fragment))
+  if (isFragment(fragment) && !isStatistic(fragment))
     return success();
   return emitError() << "expected the fragment of a tile, vector<M x N x 2 x "
                         "2>, of at most 65536 elements, got "

@@ -86,10 +86,6 @@ LogicalResult TileOp::verify() {
 // LoadOp, StoreOp
 //===----------------------------------------------------------------------===//
 
-static bool isStatistic(Type type) {
-  return isRowStatistic(type) || isColumnStatistic(type);
-}
-
 /// Checks what memory has of rows: one tile of memory `T x H x D`, or the
 /// values of each row of other memory.
 static LogicalResult verifyRows(Operation *op, MemRefType mem,
@@ -159,8 +155,7 @@ template <typename Op> static LogicalResult verifyContract(Op op) {
   VectorType acc = op.getAcc().getType();
   Type element = op.getB().getType().getElementType();
   int64_t k = op.getK();
-  if (isRowStatistic(acc) || isColumnStatistic(acc) ||
-      !acc.getElementType().isF32())
+  if (isStatistic(acc) || !acc.getElementType().isF32())
     return op.emitOpError("expected an accumulator vector<M x N x 2 x 2 x "
                           "f32>, got ")
            << acc;
@@ -177,7 +172,7 @@ template <typename Op> static LogicalResult verifyContract(Op op) {
     if (op.getAT())
       return op.emitOpError("expected a_t with A in shared memory only");
     if (a.getDimSize(0) != acc.getDimSize(0) || a.getDimSize(1) * 8 != k ||
-        isRowStatistic(a) || isColumnStatistic(a))
+        isStatistic(a))
       return op.emitOpError("expected A to be a fragment of ")
              << acc.getDimSize(0) << " x " << k / 8 << " x 2 x 2, got " << a;
     return success();
@@ -228,30 +223,12 @@ LogicalResult RingOp::verify() {
   return success();
 }
 
-LogicalResult RingAcquireOp::inferReturnTypes(MLIRContext *,
-                                              std::optional<Location>,
-                                              RingAcquireOp::Adaptor adaptor,
-                                              SmallVectorImpl<Type> &types) {
-  llvm::append_range(types,
-                     cast<RingType>(adaptor.getRing().getType()).getSlot());
-  return success();
-}
-
-LogicalResult RingWaitOp::inferReturnTypes(MLIRContext *,
-                                           std::optional<Location>,
-                                           RingWaitOp::Adaptor adaptor,
-                                           SmallVectorImpl<Type> &types) {
-  llvm::append_range(types,
-                     cast<RingType>(adaptor.getRing().getType()).getSlot());
-  return success();
-}
-
-LogicalResult RingSlotOp::inferReturnTypes(MLIRContext *,
-                                           std::optional<Location>,
-                                           RingSlotOp::Adaptor adaptor,
-                                           SmallVectorImpl<Type> &types) {
-  llvm::append_range(types,
-                     cast<RingType>(adaptor.getRing().getType()).getSlot());
+LogicalResult RingRestartOp::verify() {
+  if (getRings().empty())
+    return emitOpError("expected a ring, got none");
+  if (SmallPtrSet<Value, 4>(getRings().begin(), getRings().end()).size() !=
+      getRings().size())
+    return emitOpError("expected each ring once");
   return success();
 }
 

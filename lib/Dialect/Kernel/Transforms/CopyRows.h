@@ -9,9 +9,8 @@
 #ifndef VARLEN_DIALECT_KERNEL_TRANSFORMS_COPYROWS_H
 #define VARLEN_DIALECT_KERNEL_TRANSFORMS_COPYROWS_H
 
+#include "FragmentLayout.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
-
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace mlir::varlen::kernel {
 
@@ -23,11 +22,10 @@ int64_t getThreadsPerRow(CopyOp copy);
 bool canCopyAsync(CopyOp copy);
 
 /// The copy by `cp.async`, part of the group that is committed next.
-void emitCopyAsync(ImplicitLocOpBuilder &b, CopyOp copy, int64_t threads);
+void emitCopyAsync(ThreadBuilder &b, CopyOp copy, int64_t threads);
 
 /// The same by loads and stores: visible to others after the next barrier.
-void emitCopyThroughRegisters(ImplicitLocOpBuilder &b, CopyOp copy,
-                              int64_t threads);
+void emitCopyThroughRegisters(ThreadBuilder &b, CopyOp copy, int64_t threads);
 
 } // namespace mlir::varlen::kernel
 

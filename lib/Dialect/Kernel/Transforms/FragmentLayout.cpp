@@ -9,7 +9,10 @@
 #include "FragmentLayout.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/Utils/GPUUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -20,12 +23,12 @@ FailureOr<int64_t> kernel::getWarps(gpu::GPUFuncOp kernel) {
   if (!block)
     return kernel.emitOpError("expected known_block_size, which says how many "
                               "warps share a tile");
-  if ((*block)[0] <= 0 || (*block)[0] % 32 != 0 || (*block)[1] != 1 ||
+  if ((*block)[0] <= 0 || (*block)[0] % kWarpLanes != 0 || (*block)[1] != 1 ||
       (*block)[2] != 1)
     return kernel.emitOpError("expected known_block_size to be one row of "
                               "whole warps, got ")
            << (*block)[0] << " x " << (*block)[1] << " x " << (*block)[2];
-  return (*block)[0] / 32;
+  return (*block)[0] / kWarpLanes;
 }
 
 Value ThreadBuilder::constant(int64_t value) {
@@ -39,6 +42,12 @@ Value ThreadBuilder::add(Value lhs, int64_t rhs) {
 }
 Value ThreadBuilder::mul(Value lhs, int64_t rhs) {
   return createOrFold<arith::MulIOp>(lhs, constant(rhs));
+}
+Value ThreadBuilder::div(Value lhs, int64_t rhs) {
+  return createOrFold<arith::DivUIOp>(lhs, constant(rhs));
+}
+Value ThreadBuilder::rem(Value lhs, int64_t rhs) {
+  return createOrFold<arith::RemUIOp>(lhs, constant(rhs));
 }
 Value ThreadBuilder::bitAnd(Value lhs, int64_t rhs) {
   return createOrFold<arith::AndIOp>(lhs, constant(rhs));
@@ -60,13 +69,19 @@ Value ThreadBuilder::thread() {
   Value id = gpu::ThreadIdOp::create(*this, gpu::Dimension::x);
   return createOrFold<arith::IndexCastOp>(getI32Type(), id);
 }
-Value ThreadBuilder::lane() { return bitAnd(thread(), 31); }
-Value ThreadBuilder::warp() { return shiftRight(thread(), 5); }
+Value ThreadBuilder::lane() { return bitAnd(thread(), kWarpLanes - 1); }
+Value ThreadBuilder::warp() {
+  return shiftRight(thread(), llvm::Log2_64(kWarpLanes));
+}
 
 Value ThreadBuilder::firstRow() {
   return add(mul(warp(), 16), shiftRight(lane(), 2));
 }
 Value ThreadBuilder::firstColumn() { return mul(bitAnd(lane(), 3), 2); }
+Value ThreadBuilder::isFirstOfRow() {
+  return arith::CmpIOp::create(*this, arith::CmpIPredicate::eq,
+                               bitAnd(lane(), 3), constant(0));
+}
 
 Value ThreadBuilder::coordinates(unsigned dim, ArrayRef<int64_t> shape,
                                  int64_t warps) {
@@ -92,27 +107,30 @@ Value ThreadBuilder::coordinates(unsigned dim, ArrayRef<int64_t> shape,
 }
 
 Value kernel::reduceRows(ThreadBuilder &b, Value fragment,
-                         vector::CombiningKind inThread,
-                         gpu::AllReduceOperation acrossLanes) {
+                         gpu::AllReduceOperation operation) {
   auto type = cast<VectorType>(fragment.getType());
   Type element = type.getElementType();
   auto rows =
       VectorType::get({type.getDimSize(0), type.getDimSize(2)}, element);
-  bool isSum = inThread == vector::CombiningKind::ADD;
+  bool isSum = operation == gpu::AllReduceOperation::ADD;
   Value identity = arith::ConstantOp::create(
       b, DenseElementsAttr::get(
              rows, b.getFloatAttr(element, isSum ? -0.0 : -INFINITY)));
   Value value = vector::MultiDimReductionOp::create(
       b, fragment, identity, ArrayRef<bool>{false, true, false, true},
-      inThread);
-  auto flat = VectorType::get({rows.getNumElements()}, element);
-  value = vector::ShapeCastOp::create(b, flat, value);
-  value = gpu::SubgroupReduceOp::create(b, value, acrossLanes,
-                                        /*uniform=*/false,
-                                        /*cluster_size=*/4u);
+      gpu::convertReductionKind(operation));
   auto column =
       VectorType::get({type.getDimSize(0), 1, type.getDimSize(2), 1}, element);
-  return vector::ShapeCastOp::create(b, column, value);
+  return reduceLanes(b, value, operation, column);
+}
+
+Value kernel::reduceLanes(ThreadBuilder &b, Value values,
+                          gpu::AllReduceOperation operation, VectorType type) {
+  auto flat = VectorType::get({type.getNumElements()}, type.getElementType());
+  Value value = vector::ShapeCastOp::create(b, flat, values);
+  value = gpu::SubgroupReduceOp::create(b, value, operation,
+                                        /*uniform=*/false, /*cluster_size=*/4u);
+  return vector::ShapeCastOp::create(b, type, value);
 }
 
 bool kernel::isFactor(Type type) {

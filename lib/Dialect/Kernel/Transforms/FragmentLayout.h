@@ -9,8 +9,9 @@
 #ifndef LIB_DIALECT_KERNEL_TRANSFORMS_FRAGMENTLAYOUT_H
 #define LIB_DIALECT_KERNEL_TRANSFORMS_FRAGMENTLAYOUT_H
 
+#include "varlen/Dialect/Kernel/IR/SharedTile.h"
+
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace mlir::varlen::kernel {
@@ -29,6 +30,9 @@ public:
   Value add(Value lhs, Value rhs);
   Value add(Value lhs, int64_t rhs);
   Value mul(Value lhs, int64_t rhs);
+  /// Quotient and remainder of non-negative values.
+  Value div(Value lhs, int64_t rhs);
+  Value rem(Value lhs, int64_t rhs);
   Value bitAnd(Value lhs, int64_t rhs);
   Value bitXor(Value lhs, Value rhs);
   Value bitXor(Value lhs, int64_t rhs);
@@ -45,6 +49,8 @@ public:
   /// the second and the third, 1 for the last.
   Value firstRow();
   Value firstColumn();
+  /// Whether the thread is the first of the four that share its rows.
+  Value isFirstOfRow();
 
   /// Row (dim 0) or column (dim 1) of all elements of a fragment of `shape`, as
   /// the projection that they depend on, of type i32.
@@ -58,8 +64,11 @@ bool isFactor(Type type);
 /// that a thread has, then of the four lanes that share the row, all of which
 /// get it.
 Value reduceRows(ThreadBuilder &b, Value fragment,
-                 vector::CombiningKind inThread,
-                 gpu::AllReduceOperation acrossLanes);
+                 gpu::AllReduceOperation operation);
+/// The second part, of the values of rows in any shape; the result is of
+/// `type`.
+Value reduceLanes(ThreadBuilder &b, Value values,
+                  gpu::AllReduceOperation operation, VectorType type);
 
 } // namespace mlir::varlen::kernel
 

@@ -85,20 +85,10 @@ static Value keepInFirstLane(ThreadBuilder &b, Value value) {
   if (matchPattern(value, m_AnyZeroFloat()))
     return value;
   auto type = cast<VectorType>(value.getType());
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                        b.bitAnd(b.lane(), 3), b.constant(0));
-  isFirst = vector::BroadcastOp::create(b, type.clone(b.getI1Type()), isFirst);
+  Value isFirst = vector::BroadcastOp::create(b, type.clone(b.getI1Type()),
+                                              b.isFirstOfRow());
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   return arith::SelectOp::create(b, isFirst, value, zero);
-}
-
-static Value sumLanes(ThreadBuilder &b, Value value) {
-  auto type = cast<VectorType>(value.getType());
-  auto flat = VectorType::get({type.getNumElements()}, type.getElementType());
-  value = vector::ShapeCastOp::create(b, flat, value);
-  value = gpu::SubgroupReduceOp::create(b, value, gpu::AllReduceOperation::ADD,
-                                        /*uniform=*/false, /*cluster_size=*/4u);
-  return vector::ShapeCastOp::create(b, type, value);
 }
 
 namespace {
@@ -139,7 +129,9 @@ struct KernelDeferRowSum
       OpBuilder after(site.loop->getContext());
       after.setInsertionPointAfter(site.loop);
       ThreadBuilder b(site.loop.getLoc(), after);
-      Value total = sumLanes(b, site.result());
+      Value parts = site.result();
+      Value total = reduceLanes(b, parts, gpu::AllReduceOperation::ADD,
+                                cast<VectorType>(parts.getType()));
       for (OpOperand *use : uses)
         use->set(total);
     }

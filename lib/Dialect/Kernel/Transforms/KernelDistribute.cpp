@@ -24,7 +24,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -49,30 +48,30 @@ using namespace mlir::varlen::kernel;
 // What can be distributed
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// A reduction's combiner, in the words of the two levels it is done on.
-struct Combiner {
-  Operation *op;
-  vector::CombiningKind inThread;
-  gpu::AllReduceOperation acrossLanes;
-};
-} // namespace
+static bool hasTensors(Operation *op) {
+  auto isTensor = [](Type type) { return isa<TensorType>(type); };
+  return llvm::any_of(op->getOperandTypes(), isTensor) ||
+         llvm::any_of(op->getResultTypes(), isTensor);
+}
 
-/// The combiner of a reduction: what its yield takes, of the accumulator and
-/// one more value. None if it is not one of those that fragments reduce with.
-static std::optional<Combiner> getCombiner(linalg::GenericOp generic) {
-  Block *body = generic.getBody();
-  BlockArgument acc = body->getArguments().back();
-  Operation *op = body->getTerminator()->getOperand(0).getDefiningOp();
+/// What the yield of a reduction takes: the combiner.
+static Operation *getCombined(linalg::GenericOp generic) {
+  return generic.getBody()->getTerminator()->getOperand(0).getDefiningOp();
+}
+
+/// What a reduction combines the accumulator and one more value with. None if
+/// it is not one of those that fragments reduce with.
+static std::optional<gpu::AllReduceOperation>
+getCombiner(linalg::GenericOp generic) {
+  BlockArgument acc = generic.getBody()->getArguments().back();
+  Operation *op = getCombined(generic);
   if (!op || op->getNumOperands() != 2 || !acc.hasOneUse() ||
       *acc.user_begin() != op)
     return std::nullopt;
   if (isa<arith::AddFOp>(op))
-    return Combiner{op, vector::CombiningKind::ADD,
-                    gpu::AllReduceOperation::ADD};
+    return gpu::AllReduceOperation::ADD;
   if (isa<arith::MaxNumFOp>(op))
-    return Combiner{op, vector::CombiningKind::MAXNUMF,
-                    gpu::AllReduceOperation::MAXNUMF};
+    return gpu::AllReduceOperation::MAXNUMF;
   return std::nullopt;
 }
 
@@ -182,7 +181,7 @@ static LogicalResult checkTile(TileOp op) {
 static LogicalResult checkScatterAdd(ScatterAddOp op, int64_t warps) {
   auto values = cast<RankedTensorType>(op.getValues().getType());
   VectorType fragment = getFragmentType(values, warps);
-  if (fragment && fragment.getDimSize(2) == 2 && fragment.getDimSize(3) == 2 &&
+  if (fragment && !isStatistic(fragment) &&
       op.getRows().getType().getDimSize(1) == 1)
     return success();
   return op.emitOpError("expected values of a tile, and a row for each of its "
@@ -199,7 +198,7 @@ static Value getOneRow(AddKeysOp op) {
 static LogicalResult checkAddKeys(AddKeysOp op, int64_t warps) {
   auto values = cast<RankedTensorType>(op.getValues().getType());
   VectorType fragment = getFragmentType(values, warps);
-  if (fragment && fragment.getDimSize(2) == 2 && fragment.getDimSize(3) == 2 &&
+  if (fragment && !isStatistic(fragment) &&
       op.getRows().getType().getDimSize(0) == 1 && getOneRow(op))
     return success();
   return op.emitOpError(
@@ -210,10 +209,9 @@ static LogicalResult checkAddKeys(AddKeysOp op, int64_t warps) {
 
 /// Says why an operation with tiles cannot be distributed.
 static LogicalResult check(Operation *op, int64_t warps) {
-  auto isTensor = [](Type type) { return isa<TensorType>(type); };
   for (Type type :
        llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
-    if (isTensor(type) && !isa_and_nonnull<TileOp>(op)) {
+    if (isa<TensorType>(type) && !isa<TileOp>(op)) {
       auto tile = dyn_cast<RankedTensorType>(type);
       if (!tile ||
           (!getFragmentType(tile, warps) && !isa<linalg::ContractOp>(op)))
@@ -233,10 +231,8 @@ static LogicalResult check(Operation *op, int64_t warps) {
       .Case([&](ScatterAddOp add) { return checkScatterAdd(add, warps); })
       .Case([&](AddKeysOp add) { return checkAddKeys(add, warps); })
       .Default([&](Operation *op) -> LogicalResult {
-        if (llvm::none_of(op->getOperandTypes(), isTensor) &&
-            llvm::none_of(op->getResultTypes(), isTensor))
-          return success();
-        if (isa<linalg::FillOp, tensor::EmptyOp, arith::ConstantOp,
+        if (!hasTensors(op) ||
+            isa<linalg::FillOp, tensor::EmptyOp, arith::ConstantOp,
                 arith::SelectOp, LoadOp, StoreOp>(op) ||
             isa<scf::SCFDialect>(op->getDialect()))
           return success();
@@ -322,12 +318,13 @@ void RegionEmitter::emit(Operation &op) {
 //===----------------------------------------------------------------------===//
 
 /// Whether a reduction starts from the value that changes nothing.
-static bool startsFromIdentity(linalg::GenericOp op, const Combiner &combiner) {
+static bool startsFromIdentity(linalg::GenericOp op,
+                               gpu::AllReduceOperation combiner) {
   auto fill = op.getOutputs()[0].getDefiningOp<linalg::FillOp>();
   if (!fill)
     return false;
   Value value = fill.getInputs()[0];
-  return combiner.inThread == vector::CombiningKind::ADD
+  return combiner == gpu::AllReduceOperation::ADD
              ? matchPattern(value, m_AnyZeroFloat())
              : matchPattern(value, m_NegInfFloat());
 }
@@ -359,7 +356,7 @@ struct GenericPattern : Pattern<linalg::GenericOp> {
     for (auto [argument, operand] :
          llvm::zip_equal(body->getArguments(), adaptor.getOperands()))
       region.map(argument, operand);
-    std::optional<Combiner> combiner;
+    std::optional<gpu::AllReduceOperation> combiner;
     if (op.getNumReductionLoops() != 0)
       combiner = getCombiner(op);
     // On a whole fragment a function would want many registers for each of its
@@ -371,8 +368,9 @@ struct GenericPattern : Pattern<linalg::GenericOp> {
       rewriter.replaceOp(op, emitParts(b, op, full, region));
       return success();
     }
+    Operation *last = combiner ? getCombined(op) : nullptr;
     for (Operation &nested : body->without_terminator())
-      if (!combiner || &nested != combiner->op)
+      if (&nested != last)
         region.emit(nested);
 
     if (!combiner) {
@@ -386,15 +384,13 @@ struct GenericPattern : Pattern<linalg::GenericOp> {
 
     VectorType type = fragmentType(op.getResult(0));
     BlockArgument acc = body->getArguments().back();
-    Value scalar =
-        combiner->op->getOperand(combiner->op->getOperand(0) == acc ? 1 : 0);
-    Value total = reduceRows(b, region.get(scalar, full.getShape()),
-                             combiner->inThread, combiner->acrossLanes);
+    Value scalar = last->getOperand(last->getOperand(0) == acc ? 1 : 0);
+    Value total = reduceRows(b, region.get(scalar, full.getShape()), *combiner);
     if (!startsFromIdentity(op, *combiner)) {
       IRMapping operands;
       operands.map(acc, adaptor.getOutputs()[0]);
       operands.map(scalar, total);
-      Operation *combined = b.clone(*combiner->op, operands);
+      Operation *combined = b.clone(*last, operands);
       combined->getResult(0).setType(type);
       total = combined->getResult(0);
     }
@@ -526,29 +522,18 @@ struct TilePattern : Pattern<TileOp> {
   }
 };
 
-struct LoadPattern : Pattern<LoadOp> {
-  using Pattern::Pattern;
+/// Has fragments for tiles, and is the same otherwise.
+template <typename Op> struct AccessPattern : Pattern<Op> {
+  using Pattern<Op>::Pattern;
 
   LogicalResult
-  matchAndRewrite(LoadOp op, OpAdaptor adaptor,
+  matchAndRewrite(Op op, typename Op::Adaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    SmallVector<Type> types;
-    for (Value value : op.getValues())
-      types.push_back(fragmentType(value));
-    rewriter.replaceOpWithNewOp<LoadOp>(op, types, adaptor.getMem(),
-                                        op.getRows(), adaptor.getOtherwise());
-    return success();
-  }
-};
-
-struct StorePattern : Pattern<StoreOp> {
-  using Pattern::Pattern;
-
-  LogicalResult
-  matchAndRewrite(StoreOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<StoreOp>(op, adaptor.getValues(),
-                                         adaptor.getMem(), op.getRows());
+    FailureOr<Operation *> converted = convertOpResultTypes(
+        op, adaptor.getOperands(), *this->getTypeConverter(), rewriter);
+    if (failed(converted))
+      return failure();
+    rewriter.replaceOp(op, *converted);
     return success();
   }
 };
@@ -642,17 +627,14 @@ void kernel::populateDistributePatternsAndLegality(TypeConverter &converter,
   });
   scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
                                                        target);
-  patterns.add<GenericPattern, ContractPattern, FillPattern, EmptyPattern,
-               ConstantPattern, SelectPattern, TilePattern, LoadPattern,
-               StorePattern, ScatterAddPattern, AddKeysPattern>(
-      converter, patterns.getContext(), warps);
+  patterns
+      .add<GenericPattern, ContractPattern, FillPattern, EmptyPattern,
+           ConstantPattern, SelectPattern, TilePattern, AccessPattern<LoadOp>,
+           AccessPattern<StoreOp>, ScatterAddPattern, AddKeysPattern>(
+          converter, patterns.getContext(), warps);
   target.addIllegalDialect<linalg::LinalgDialect, tensor::TensorDialect>();
   target.addIllegalOp<TileOp, ScatterAddOp, AddKeysOp>();
-  auto hasNoTensor = [](Operation *op) {
-    auto isTensor = [](Type type) { return isa<TensorType>(type); };
-    return llvm::none_of(op->getOperandTypes(), isTensor) &&
-           llvm::none_of(op->getResultTypes(), isTensor);
-  };
   target.addDynamicallyLegalOp<LoadOp, StoreOp, arith::ConstantOp,
-                               arith::SelectOp>(hasNoTensor);
+                               arith::SelectOp>(
+      [](Operation *op) { return !hasTensors(op); });
 }

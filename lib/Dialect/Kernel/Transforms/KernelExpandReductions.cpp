@@ -24,6 +24,7 @@ namespace mlir::varlen::kernel {
 
 using namespace mlir;
 using namespace mlir::varlen;
+using namespace mlir::varlen::kernel;
 
 static bool isIdentity(vector::CombiningKind kind, Attribute start) {
   auto splat = dyn_cast<SplatElementsAttr>(start);
@@ -42,7 +43,7 @@ static LogicalResult reduceInThread(vector::MultiDimReductionOp op,
                                     PatternRewriter &rewriter) {
   VectorType type = op.getSourceVectorType();
   if (type.getRank() != 4 || op.getReductionDims() != ArrayRef<int64_t>{1, 3} ||
-      !kernel::isInRegisters(type))
+      !isInRegisters(type))
     return rewriter.notifyMatchFailure(op, "not of a fragment's columns");
   Location loc = op.getLoc();
   auto acc = vector::ToElementsOp::create(rewriter, loc, op.getAcc());
@@ -81,7 +82,7 @@ static LogicalResult reduceInThread(vector::MultiDimReductionOp op,
 static LogicalResult reduceEachElement(gpu::SubgroupReduceOp op,
                                        PatternRewriter &rewriter) {
   auto type = dyn_cast<VectorType>(op.getType());
-  if (!type || !op.getClusterSize() || !kernel::isInRegisters(type))
+  if (!type || !op.getClusterSize() || !isInRegisters(type))
     return rewriter.notifyMatchFailure(op, "not a cluster's vector");
   Location loc = op.getLoc();
   SmallVector<Value> results;
@@ -94,7 +95,7 @@ static LogicalResult reduceEachElement(gpu::SubgroupReduceOp op,
   return success();
 }
 
-static constexpr unsigned kWarpLanes = 32, kShuffleBits = 32;
+static constexpr unsigned kShuffleBits = 32;
 
 /// That shuffles of a warp can do the reduction.
 static LogicalResult verifyReduction(gpu::SubgroupReduceOp op) {
@@ -107,7 +108,7 @@ static LogicalResult verifyReduction(gpu::SubgroupReduceOp op) {
   auto vector = dyn_cast<VectorType>(op.getType());
   Type element = getElementTypeOrSelf(op.getType());
   if (element.getIntOrFloatBitWidth() <= kShuffleBits &&
-      (!vector || kernel::isInRegisters(vector)))
+      (!vector || isInRegisters(vector)))
     return success();
   return op.emitOpError("expected numbers of at most ")
          << kShuffleBits << " bits, as many as registers hold, got "
@@ -124,7 +125,7 @@ struct KernelExpandReductions
     if (result.wasInterrupted())
       return signalPassFailure();
     RewritePatternSet patterns(&getContext());
-    kernel::populateExpandReductionsPatterns(patterns);
+    populateExpandReductionsPatterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

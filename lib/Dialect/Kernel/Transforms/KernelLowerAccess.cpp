@@ -10,6 +10,7 @@
 #include "RowLocator.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -34,15 +35,6 @@ static void forEachRow(ThreadBuilder &b, VectorType type, int64_t warps,
   for (int64_t mTile = 0; mTile < type.getDimSize(0); ++mTile)
     for (int64_t half = 0; half < 2; ++half)
       body(b.add(first, 16 * warps * mTile + 8 * half), mTile, half);
-}
-
-/// Builds `scf.if condition { body }`.
-static void buildIf(ThreadBuilder &b, Value condition,
-                    function_ref<void()> body) {
-  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  body();
 }
 
 /// Calls `body` for each row of memory whose values a thread has in a
@@ -118,20 +110,6 @@ static void storeValues(ThreadBuilder &b, ValueRange values, Value mem,
                             ValueRange{head, row, b.toIndex(b.constant(i))});
 }
 
-/// Whether every row starts at an even element, so that pairs of columns are
-/// aligned. Memory with the identity layout starts where it was allocated.
-static bool hasAlignedPairs(MemRefType mem) {
-  if (mem.getLayout().isIdentity())
-    return mem.getDimSize(2) % 2 == 0;
-  SmallVector<int64_t> strides;
-  int64_t offset;
-  return succeeded(mem.getStridesAndOffset(strides, offset)) &&
-         llvm::all_of(
-             ArrayRef{offset, strides[0], strides[1]}, [](int64_t distance) {
-               return ShapedType::isStatic(distance) && distance % 2 == 0;
-             });
-}
-
 namespace {
 /// The two columns of n-tile `nTile` that a thread has of one row, in memory of
 /// T x H x D.
@@ -139,11 +117,14 @@ class ColumnPair {
 public:
   ColumnPair(ThreadBuilder &b, Value mem, Value row, Value head, int64_t nTile)
       : b(b), mem(mem), row(row), head(head),
-        column(b.add(b.firstColumn(), 8 * nTile)),
-        element(cast<MemRefType>(mem.getType()).getElementType()),
-        bits(b.getIntegerType(element.getIntOrFloatBitWidth())),
-        columns(cast<MemRefType>(mem.getType()).getDimSize(2)),
-        isWhole(8 * (nTile + 1) <= columns) {}
+        column(b.add(b.firstColumn(), 8 * nTile)) {
+    auto type = cast<MemRefType>(mem.getType());
+    element = type.getElementType();
+    bits = b.getIntegerType(element.getIntOrFloatBitWidth());
+    columns = type.getDimSize(2);
+    isWhole = 8 * (nTile + 1) <= columns;
+    hasAlignedPairs = areRowsAligned(type, 2);
+  }
 
   /// As bits: a host that runs the kernel may have no registers for narrow
   /// floats, which cannot go through branches then. 0 past the last column.
@@ -164,34 +145,21 @@ private:
   Value mem, row, head, column;
   Type element, bits;
   int64_t columns;
-  bool isWhole;
+  bool isWhole, hasAlignedPairs;
 };
 } // namespace
-
-/// What `body` yields if the condition holds, and `otherwise` if it does not.
-static SmallVector<Value> buildChoice(ThreadBuilder &b, Value condition,
-                                      ValueRange otherwise,
-                                      function_ref<SmallVector<Value>()> body) {
-  auto branch = scf::IfOp::create(b, otherwise.getTypes(), condition,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, body());
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, otherwise);
-  return llvm::to_vector_of<Value>(branch.getResults());
-}
 
 Value ColumnPair::load() {
   auto guarded = [&](int64_t distance, Type type, auto load) -> Value {
     if (isWhole)
       return load();
     Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
-    return buildChoice(b, isInside(distance), zero,
-                       [&] { return SmallVector<Value>{load()}; })
+    return emitChoice(
+               b, isInside(distance), [&] { return Values{load()}; },
+               [&] { return Values{zero}; })
         .front();
   };
-  if (hasAlignedPairs(cast<MemRefType>(mem.getType())))
+  if (hasAlignedPairs)
     return guarded(0, pairOf(bits), [&]() -> Value {
       Value pair = vector::LoadOp::create(b, pairOf(element), mem, at(0),
                                           /*nontemporal=*/false,
@@ -209,9 +177,12 @@ Value ColumnPair::load() {
 
 void ColumnPair::store(Value pair) {
   auto guarded = [&](int64_t distance, auto store) {
-    isWhole ? store() : buildIf(b, isInside(distance), store);
+    if (isWhole)
+      store();
+    else
+      emitIf(b, isInside(distance), store);
   };
-  if (hasAlignedPairs(cast<MemRefType>(mem.getType())))
+  if (hasAlignedPairs)
     return guarded(0, [&] {
       vector::StoreOp::create(b, pair, mem, at(0), /*nontemporal=*/false,
                               alignmentOf(pairOf(element)));
@@ -242,20 +213,22 @@ static Value loadTile(ThreadBuilder &b, LoadOp op, VectorType type,
       std::min<int64_t>(type.getDimSize(1), llvm::divideCeil(columns, 8));
   Value tile = arith::ConstantOp::create(b, b.getZeroAttr(type));
   forEachRow(b, type, warps, [&](Value i, int64_t mTile, int64_t half) {
-    SmallVector<Value> pairs =
-        buildChoice(b, rows.exists(i), SmallVector<Value>(tiles, none), [&] {
+    ValueRange pairs = emitChoice(
+        b, rows.exists(i),
+        [&] {
           auto [row, head] = rows.locate(i);
-          SmallVector<Value> loaded;
+          Values loaded;
           for (int64_t nTile = 0; nTile < tiles; ++nTile)
             loaded.push_back(
                 ColumnPair(b, op.getMem(), row, head, nTile).load());
           return loaded;
-        });
-    for (auto [nTile, pair] : llvm::enumerate(pairs)) {
-      pair = vector::BitCastOp::create(b, VectorType::get(2, element), pair);
-      tile = vector::InsertOp::create(
-          b, pair, tile,
-          ArrayRef<int64_t>{mTile, static_cast<int64_t>(nTile), half});
+        },
+        [&] { return Values(tiles, none); });
+    for (int64_t nTile = 0; nTile < tiles; ++nTile) {
+      Value pair = vector::BitCastOp::create(b, VectorType::get(2, element),
+                                             pairs[nTile]);
+      tile = vector::InsertOp::create(b, pair, tile,
+                                      ArrayRef<int64_t>{mTile, nTile, half});
     }
   });
   return tile;
@@ -264,7 +237,7 @@ static Value loadTile(ThreadBuilder &b, LoadOp op, VectorType type,
 static void lower(LoadOp op, int64_t warps) {
   ThreadBuilder b(op.getLoc(), OpBuilder(op));
   auto type = cast<VectorType>(op.getValues()[0].getType());
-  if (!isRowStatistic(type) && !isColumnStatistic(type)) {
+  if (!isStatistic(type)) {
     op.getValues()[0].replaceAllUsesWith(loadTile(b, op, type, warps));
     return op.erase();
   }
@@ -279,11 +252,13 @@ static void lower(LoadOp op, int64_t warps) {
       auto [row, head] = rows.locate(first, distance);
       return loadValues(b, op.getMem(), row, head);
     };
-    SmallVector<Value> otherwise(op.getNumResults(), op.getOtherwise());
-    SmallVector<Value> values =
+    auto otherwise = [&] {
+      return Values(op.getNumResults(), op.getOtherwise());
+    };
+    Values values =
         allExist ? load()
-                 : buildChoice(b, rows.exists(b.add(first, distance)),
-                               otherwise, load);
+                 : Values(emitChoice(b, rows.exists(b.add(first, distance)),
+                                     load, otherwise));
     for (auto [list, value] : llvm::zip_equal(elements, values))
       list.push_back(value);
   });
@@ -297,20 +272,19 @@ static void lower(StoreOp op, int64_t warps) {
   ThreadBuilder b(op.getLoc(), OpBuilder(op));
   auto type = cast<VectorType>(op.getValues().front().getType());
   MemRefType mem = op.getMem().getType();
-  bool isStatistic = isRowStatistic(type);
+  bool ofRows = isRowStatistic(type);
   RowLocator rows(b, op.getRows());
   // The four lanes of a row have the same statistic; the first writes it.
   Value isFirst;
-  if (isStatistic)
-    isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                    b.bitAnd(b.lane(), 3), b.constant(0));
+  if (ofRows)
+    isFirst = b.isFirstOfRow();
   forEachRow(b, type, warps, [&](Value i, int64_t mTile, int64_t half) {
     Value condition = rows.exists(i);
-    if (isStatistic)
+    if (ofRows)
       condition = arith::AndIOp::create(b, condition, isFirst);
-    buildIf(b, condition, [&] {
+    emitIf(b, condition, [&] {
       auto [row, head] = rows.locate(i);
-      if (isStatistic) {
+      if (ofRows) {
         SmallVector<Value> elements;
         for (Value value : op.getValues())
           elements.push_back(vector::ExtractOp::create(

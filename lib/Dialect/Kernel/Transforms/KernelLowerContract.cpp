@@ -18,6 +18,8 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Transforms/DialectConversion.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+
 namespace mlir::varlen::kernel {
 #define GEN_PASS_DEF_KERNELLOWERCONTRACT
 #include "varlen/Dialect/Kernel/Transforms/Passes.h.inc"
@@ -28,18 +30,19 @@ using namespace mlir::varlen;
 using namespace mlir::varlen::kernel;
 
 static std::unique_ptr<TensorCores> createCores(int64_t warps, bool wgmma) {
-  return wgmma ? createWgmma(warps) : createMmaSync(warps);
+  return wgmma ? createWgmma(warps) : std::make_unique<TensorCores>(warps);
 }
 
-static VectorType getAccumulatorType(Operation *op) {
-  if (auto start = dyn_cast<StartOp>(op))
-    return cast<VectorType>(start.getAcc().getType());
-  return cast<VectorType>(cast<kernel::ContractOp>(op).getAcc().getType());
-}
-
-template <typename Op> static Contraction getContraction(Op op, Value acc) {
-  return {op.getA(),  op.getB(), acc, static_cast<int64_t>(op.getK()),
+/// Of an operation or an adaptor.
+template <typename Op> static Contraction getContraction(Op op) {
+  return {op.getA(),  op.getB(), op.getAcc(), static_cast<int64_t>(op.getK()),
           op.getAT(), op.getBT()};
+}
+
+static Contraction getContraction(Operation *op) {
+  return TypeSwitch<Operation *, Contraction>(op)
+      .Case<kernel::ContractOp, StartOp>(
+          [](auto contract) { return getContraction(contract); });
 }
 
 namespace {
@@ -61,7 +64,7 @@ struct ContractPattern : Pattern<kernel::ContractOp> {
   matchAndRewrite(kernel::ContractOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder b(op.getLoc(), rewriter);
-    Value pending = cores->start(b, getContraction(op, adaptor.getAcc()));
+    Value pending = cores->start(b, getContraction(adaptor));
     rewriter.replaceOp(op, cores->wait(b, pending, op.getResult().getType(),
                                        /*younger=*/0));
     return success();
@@ -75,8 +78,7 @@ struct StartPattern : Pattern<StartOp> {
   matchAndRewrite(StartOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder b(op.getLoc(), rewriter);
-    rewriter.replaceOp(op,
-                       cores->start(b, getContraction(op, adaptor.getAcc())));
+    rewriter.replaceOp(op, cores->start(b, getContraction(adaptor)));
     return success();
   }
 };
@@ -122,18 +124,13 @@ struct KernelLowerContract
     if (failed(warps))
       return signalPassFailure();
     bool usesWgmma = wgmma && llvm::all_of(contractions, [&](Operation *op) {
-                       return fitsWgmma(getAccumulatorType(op), *warps);
+                       return fitsWgmma(getContraction(op), *warps);
                      });
     numWgmma += usesWgmma;
     std::unique_ptr<TensorCores> cores = createCores(*warps, usesWgmma);
-    for (Operation *op : contractions) {
-      auto checked = [&](auto contract) {
-        return cores->check(op, getContraction(contract, contract.getAcc()));
-      };
-      auto contract = dyn_cast<kernel::ContractOp>(op);
-      if (failed(contract ? checked(contract) : checked(cast<StartOp>(op))))
+    for (Operation *op : contractions)
+      if (failed(cores->check(op, getContraction(op))))
         return signalPassFailure();
-    }
     numContractions += contractions.size();
     SmallVector<Chain> chains;
     DenseSet<Operation *> chained;
@@ -212,9 +209,8 @@ void Chain::lower(const TensorCores &cores) {
     end = addition;
   }
   ThreadBuilder b(end->getLoc(), OpBuilder(end));
-  SmallVector<Contraction> contractions;
-  for (kernel::ContractOp contract : contracts)
-    contractions.push_back(getContraction(contract, contract.getAcc()));
+  auto contractions = llvm::map_to_vector(
+      contracts, [](Operation *contract) { return getContraction(contract); });
   end->getResult(0).replaceAllUsesWith(
       cores.contractAll(b, contractions, addend));
   if (addition)

@@ -77,7 +77,7 @@ private:
   SmallVector<int64_t> allocateSlots(RingOp ring);
   void lowerRing(RingOp ring, ArrayRef<int64_t> offsets);
   std::unique_ptr<RingProtocol> createProtocol(RingOp ring);
-  SmallVector<Value> slot(ImplicitLocOpBuilder &b, RingOp ring, Value i,
+  SmallVector<Value> slot(ThreadBuilder &b, RingOp ring, Value i,
                           ArrayRef<int64_t> offsets);
 
   RingUse use;
@@ -115,19 +115,14 @@ Value SharedMemory::view(ImplicitLocOpBuilder &b, MemRefType tile,
   return memref::ViewOp::create(b, tile, base(b), offset, ValueRange{});
 }
 
-SmallVector<Value> SharedMemory::slot(ImplicitLocOpBuilder &b, RingOp ring,
-                                      Value i, ArrayRef<int64_t> offsets) {
-  int64_t stages = ring.getStages();
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
-  };
+SmallVector<Value> SharedMemory::slot(ThreadBuilder &b, RingOp ring, Value i,
+                                      ArrayRef<int64_t> offsets) {
   // The remainder of a power of two folds to a mask in LLVM.
-  Value stage = b.createOrFold<arith::RemUIOp>(i, constant(stages));
+  Value stage = b.rem(i, ring.getStages());
   SmallVector<Value> memory;
   for (auto [tile, offset] :
        llvm::zip(ring.getRing().getType().getSlot(), offsets)) {
-    Value at = b.createOrFold<arith::MulIOp>(stage, constant(getBytes(tile)));
-    at = b.createOrFold<arith::AddIOp>(at, constant(offset));
+    Value at = b.add(b.mul(stage, getBytes(tile)), offset);
     memory.push_back(view(
         b, tile, b.createOrFold<arith::IndexCastUIOp>(b.getIndexType(), at)));
   }
@@ -149,7 +144,7 @@ void SharedMemory::lowerRing(RingOp ring, ArrayRef<int64_t> offsets) {
   // An operation finds the others of its slot.
   SmallVector<Operation *> users(ring->getUsers());
   auto giveMemory = [&](auto op) {
-    ImplicitLocOpBuilder b(op.getLoc(), op);
+    ThreadBuilder b(op.getLoc(), op);
     op->replaceAllUsesWith(slot(b, ring, op.getI(), offsets));
   };
   for (Operation *user : users)
@@ -162,7 +157,12 @@ void SharedMemory::lowerRing(RingOp ring, ArrayRef<int64_t> offsets) {
         .Case<RingRestartOp, RingCommitOp, RingReleaseOp>(
             [&](auto op) { protocol->lower(op); });
   for (Operation *user : users)
-    user->erase();
+    // A restart goes with the last of its rings.
+    if (isa<RingRestartOp>(user) && user->getNumOperands() > 1)
+      user->eraseOperand(
+          llvm::find(user->getOperands(), ring.getRing()).getIndex());
+    else
+      user->erase();
   ring->erase();
 }
 
@@ -175,10 +175,9 @@ std::unique_ptr<RingProtocol> SharedMemory::createProtocol(RingOp ring) {
   ImplicitLocOpBuilder b(ring.getLoc(), ring);
   Value offset =
       arith::ConstantIndexOp::create(b, allocate(kNumbersAlignment, size));
-  auto type =
-      MemRefType::get({size / 8}, b.getI64Type(), AffineMap(),
-                      cast<MemRefType>(base(b).getType()).getMemorySpace());
-  return createMBarrierProtocol(use, view(b, type, offset), ring.getStages());
+  Value mbarriers =
+      view(b, getSharedNumbersType(size / 8, b.getI64Type()), offset);
+  return createMBarrierProtocol(use, mbarriers, ring.getStages());
 }
 
 void SharedMemory::lowerAllocs(bool ofTiles) {
@@ -212,11 +211,8 @@ int64_t SharedMemory::lower() {
 
 static void lowerTake(TakeOp take) {
   ImplicitLocOpBuilder b(take.getLoc(), take);
-  IndexBuilder index{b};
   Type type = take.getSlot().getType().getElementType();
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
-  };
+  IndexBuilder index{b}, number{b, type};
   Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   Value isFirst = index.equal(thread, index.constant(0));
   // Of relaxed order: the number is all that CTAs tell each other.
@@ -226,19 +222,16 @@ static void lowerTake(TakeOp take) {
     Value counter =
         LLVM::GEPOp::create(b, base.getType(), type, base, ValueRange{i});
     return LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::add, counter,
-                                     constant(1),
+                                     number.constant(1),
                                      LLVM::AtomicOrdering::monotonic, "device");
   };
-  Value number = emitChoice(
+  Value taken = emitChoice(
       b, isFirst, [&] { return Values{add()}; },
-      [&] { return Values{constant(0)}; })[0];
+      [&] { return Values{number.constant(0)}; })[0];
   // As late as it may be: the thread waits for its number there.
-  Operation *end = take->getNextNode();
-  while (!end->hasTrait<OpTrait::IsTerminator>() && !isa<gpu::BarrierOp>(end))
-    end = end->getNextNode();
-  b.setInsertionPoint(end);
+  b.setInsertionPoint(getNextOrEnd<gpu::BarrierOp>(take));
   emitIf(b, isFirst, [&] {
-    memref::StoreOp::create(b, number, take.getSlot(),
+    memref::StoreOp::create(b, taken, take.getSlot(),
                             ValueRange{index.constant(0)});
   });
   take->erase();
@@ -285,10 +278,7 @@ LogicalResult KernelLowerMemory::lower(gpu::GPUFuncOp kernel) {
                           return WalkResult::interrupt();
                         })
                         .wasInterrupted();
-  SmallVector<TakeOp> takes;
-  kernel.walk([&](TakeOp take) { takes.push_back(take); });
-  for (TakeOp take : takes)
-    lowerTake(take);
+  kernel.walk(lowerTake);
   int64_t bytes = SharedMemory(use, mbarriers).lower();
   if (bytes > sharedBytes || bytes == kTooManyBytes)
     return kernel.emitOpError("needs ")
@@ -296,7 +286,7 @@ LogicalResult KernelLowerMemory::lower(gpu::GPUFuncOp kernel) {
            << " bytes of shared memory, expected at most "
            << sharedBytes.getValue();
   for (CopyOp copy : copies) {
-    ImplicitLocOpBuilder b(copy.getLoc(), copy);
+    ThreadBuilder b(copy.getLoc(), copy);
     if (canCopyAsync(copy)) {
       emitCopyAsync(b, copy, blockSize->front());
       ++numAsync;

@@ -16,6 +16,7 @@
 
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/Utils/Body.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -34,24 +35,9 @@ using namespace mlir::varlen::kernel;
 
 using Planes = SmallVector<Value, kPlanes>;
 
-/// A generic whose operands all have the type of its results but for the
-/// element.
-static linalg::GenericOp buildElementwise(
-    ImplicitLocOpBuilder &b, ValueRange inputs, ArrayRef<Type> elements,
-    function_ref<SmallVector<Value>(ImplicitLocOpBuilder &, ValueRange)> body) {
-  auto shape = cast<RankedTensorType>(inputs[0].getType()).getShape();
-  SmallVector<Value> inits;
-  for (Type element : elements)
-    inits.push_back(tensor::EmptyOp::create(b, shape, element));
-  SmallVector<AffineMap> maps(inputs.size() + inits.size(),
-                              b.getMultiDimIdentityMap(2));
-  SmallVector<utils::IteratorType> iterators(2, utils::IteratorType::parallel);
-  return linalg::GenericOp::create(
-      b, TypeRange(ValueRange(inits)), inputs, inits, maps, iterators,
-      [&](OpBuilder &nested, Location loc, ValueRange arguments) {
-        ImplicitLocOpBuilder inner(loc, nested);
-        linalg::YieldOp::create(inner, body(inner, arguments));
-      });
+static Value emitEmpty(ImplicitLocOpBuilder &b, Value like, Type element) {
+  auto shape = cast<RankedTensorType>(like.getType()).getShape();
+  return tensor::EmptyOp::create(b, shape, element);
 }
 
 /// The three terms of an f32 tile, largest first.
@@ -64,10 +50,12 @@ static Planes getPlanes(ImplicitLocOpBuilder &b, Value tile) {
       planes.push_back(TileOp::create(b, type, memory));
     return planes;
   }
-  linalg::GenericOp split = buildElementwise(
-      b, tile, SmallVector<Type>(kPlanes, narrow),
-      [&](ImplicitLocOpBuilder &inner, ValueRange arguments) {
-        SmallVector<Value> terms;
+  Values inits;
+  for (int64_t i = 0; i < kPlanes; ++i)
+    inits.push_back(emitEmpty(b, tile, narrow));
+  linalg::GenericOp split = emitElementwise(
+      b, tile, inits, [&](ImplicitLocOpBuilder &inner, ValueRange arguments) {
+        Values terms;
         Value rest = arguments[0];
         for (int64_t i = 0; i < kPlanes; ++i) {
           terms.push_back(arith::TruncFOp::create(inner, narrow, rest));
@@ -112,12 +100,11 @@ static void split(linalg::ContractOp op) {
                                      ValueRange{sum}, op.getIndexingMapsAttr())
               .getResult(0);
   if (!startsFromZero)
-    sum = buildElementwise(b, {init, sum}, b.getF32Type(),
-                           [](ImplicitLocOpBuilder &inner, ValueRange x) {
-                             Value total =
-                                 arith::AddFOp::create(inner, x[0], x[1]);
-                             return SmallVector<Value>{total};
-                           })
+    sum = emitElementwise(b, {init, sum}, emitEmpty(b, init, b.getF32Type()),
+                          [](ImplicitLocOpBuilder &inner, ValueRange x) {
+                            return Values{
+                                arith::AddFOp::create(inner, x[0], x[1])};
+                          })
               .getResult(0);
   op.getResult(0).replaceAllUsesWith(sum);
   op.erase();

@@ -9,7 +9,6 @@
 #include "MemRefAddress.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -29,4 +28,10 @@ Value kernel::getAddress(ImplicitLocOpBuilder &b, Value memref) {
   Value value =
       UnrealizedConversionCastOp::create(b, descriptor, memref).getResult(0);
   return LLVM::ExtractValueOp::create(b, value, ArrayRef<int64_t>{1});
+}
+
+Value kernel::advance(ImplicitLocOpBuilder &b, Value pointer, Type element,
+                      LLVM::GEPArg distance) {
+  return LLVM::GEPOp::create(b, pointer.getType(), element, pointer,
+                             ArrayRef<LLVM::GEPArg>{distance});
 }

@@ -9,6 +9,7 @@
 #ifndef LIB_DIALECT_KERNEL_TRANSFORMS_MEMREFADDRESS_H
 #define LIB_DIALECT_KERNEL_TRANSFORMS_MEMREFADDRESS_H
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace mlir::varlen::kernel {
@@ -16,6 +17,10 @@ namespace mlir::varlen::kernel {
 /// The aligned pointer of a memref: shared memory's in its address space, all
 /// others in the generic one.
 Value getAddress(ImplicitLocOpBuilder &b, Value memref);
+
+/// The pointer, `distance` elements further on.
+Value advance(ImplicitLocOpBuilder &b, Value pointer, Type element,
+              LLVM::GEPArg distance);
 
 } // namespace mlir::varlen::kernel
 

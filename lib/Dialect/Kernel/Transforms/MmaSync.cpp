@@ -46,7 +46,6 @@ public:
   Registers read(int64_t row, int64_t chunk, bool transposed, int matrices = 4);
 
 private:
-  static constexpr int64_t kRowBytes = kSlabColumns * 2;
   static constexpr int64_t kChunkBytes = 16;
   static constexpr int64_t kChunks = kRowBytes / kChunkBytes;
 
@@ -61,11 +60,6 @@ private:
 };
 
 } // namespace
-
-static Value advance(ThreadBuilder &b, Value pointer, LLVM::GEPArg bytes) {
-  return LLVM::GEPOp::create(b, pointer.getType(), b.getI8Type(), pointer,
-                             ArrayRef<LLVM::GEPArg>{bytes});
-}
 
 MatrixReader::MatrixReader(ThreadBuilder &b, Value tile, unsigned rowBit,
                            Value row, Value chunk)
@@ -92,9 +86,10 @@ Registers MatrixReader::read(int64_t row, int64_t chunk, bool transposed,
   Value offset = b.bitXor(laneOffset, chunk % kChunks * kChunkBytes);
   if (slabOffset)
     offset = b.add(offset, slabOffset);
-  Value address = advance(b, base, offset);
+  Value address = advance(b, base, b.getI8Type(), offset);
   if (int64_t constant = chunk / kChunks * slabBytes + row * kRowBytes)
-    address = advance(b, address, static_cast<int32_t>(constant));
+    address =
+        advance(b, address, b.getI8Type(), static_cast<int32_t>(constant));
   SmallVector<Type> words(matrices, b.getI32Type());
   Value loaded = NVVM::LdMatrixOp::create(
       b, LLVM::LLVMStructType::getLiteral(b.getContext(), words), address,
@@ -189,33 +184,13 @@ private:
   ArrayRef<int64_t> shape;
 };
 
-class MmaSync : public TensorCores {
-public:
-  explicit MmaSync(int64_t warps) : warps(warps) {}
-
-  LogicalResult check(Operation *op,
-                      const Contraction &contraction) const override;
-  Type getPendingType(VectorType fragment) const override { return fragment; }
-  Value start(ThreadBuilder &b, const Contraction &contraction) const override;
-  Value contractAll(ThreadBuilder &b, ArrayRef<Contraction> contractions,
-                    Value addend) const override;
-  /// The instruction completes before its result is used: nothing to wait for.
-  Value wait(ThreadBuilder &, Value pending, VectorType,
-             int64_t) const override {
-    return pending;
-  }
-
-private:
-  /// Each is an instruction of its own.
-  static constexpr int64_t kMaxProducts = 1 << 16;
-
-  int64_t warps;
-};
-
 } // namespace
 
-LogicalResult MmaSync::check(Operation *op,
-                             const Contraction &contraction) const {
+/// Each is an instruction of its own.
+static constexpr int64_t kMaxProducts = 1 << 16;
+
+LogicalResult TensorCores::check(Operation *op,
+                                 const Contraction &contraction) const {
   auto acc = cast<VectorType>(contraction.acc.getType());
   int64_t products = acc.getDimSize(0) * acc.getDimSize(1) * contraction.k / 16;
   if (products > kMaxProducts)
@@ -279,7 +254,8 @@ static SmallVector<Value> getElements(ThreadBuilder &b, Value fragment) {
       vector::ToElementsOp::create(b, fragment).getResults());
 }
 
-Value MmaSync::start(ThreadBuilder &b, const Contraction &contraction) const {
+Value TensorCores::start(ThreadBuilder &b,
+                         const Contraction &contraction) const {
   auto type = cast<VectorType>(contraction.acc.getType());
   Products products(b, contraction, warps);
   SmallVector<Value> acc = getElements(b, contraction.acc);
@@ -292,8 +268,9 @@ Value MmaSync::start(ThreadBuilder &b, const Contraction &contraction) const {
   return vector::FromElementsOp::create(b, type, acc);
 }
 
-Value MmaSync::contractAll(ThreadBuilder &b, ArrayRef<Contraction> contractions,
-                           Value addend) const {
+Value TensorCores::contractAll(ThreadBuilder &b,
+                               ArrayRef<Contraction> contractions,
+                               Value addend) const {
   auto type = cast<VectorType>(contractions[0].acc.getType());
   SmallVector<Value> acc = getElements(b, contractions[0].acc), addends;
   if (addend)
@@ -343,8 +320,4 @@ Value MmaSync::contractAll(ThreadBuilder &b, ArrayRef<Contraction> contractions,
         }
   }
   return vector::FromElementsOp::create(b, type, acc);
-}
-
-std::unique_ptr<TensorCores> kernel::createMmaSync(int64_t warps) {
-  return std::make_unique<MmaSync>(warps);
 }

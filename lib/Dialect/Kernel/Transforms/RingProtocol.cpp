@@ -8,6 +8,7 @@
 
 #include "RingProtocol.h"
 
+#include "FragmentLayout.h"
 #include "MemRefAddress.h"
 #include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
 
@@ -67,9 +68,6 @@ kernel::createBarrierProtocol(const RingUse &use) {
 // mbarriers
 //===----------------------------------------------------------------------===//
 
-/// Lanes of a warp.
-static constexpr int64_t kLanes = 32;
-
 namespace {
 class MBarrierProtocol final : public RingProtocol {
 public:
@@ -85,25 +83,19 @@ public:
 private:
   enum Kind : int8_t { Full, Empty };
 
-  static Value constant(ImplicitLocOpBuilder &b, int32_t value) {
-    return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
+  Value address(ThreadBuilder &b, Kind kind, Value stage);
+  Value address(ThreadBuilder &b, Kind kind, int64_t stage) {
+    return address(b, kind, b.constant(stage));
   }
-  Value address(ImplicitLocOpBuilder &b, Kind kind, Value stage);
-  Value address(ImplicitLocOpBuilder &b, Kind kind, int64_t stage) {
-    return address(b, kind, constant(b, stage));
-  }
-  Value stageOf(ImplicitLocOpBuilder &b, Value i) {
-    return b.createOrFold<arith::RemUIOp>(i, constant(b, stages));
-  }
+  Value stageOf(ThreadBuilder &b, Value i) { return b.rem(i, stages); }
   /// The parity of the number of times that the slot of i was full before.
-  Value parityOf(ImplicitLocOpBuilder &b, Value i) {
-    Value use = b.createOrFold<arith::DivUIOp>(i, constant(b, stages));
-    return b.createOrFold<arith::AndIOp>(use, constant(b, 1));
+  Value parityOf(ThreadBuilder &b, Value i) {
+    return b.bitAnd(b.div(i, stages), 1);
   }
-  void emitIfThread(ImplicitLocOpBuilder &b, int64_t modulus,
+  void emitIfThread(ThreadBuilder &b, int64_t modulus,
                     function_ref<void()> body);
-  void emitInit(ImplicitLocOpBuilder &b);
-  void emitPass(ImplicitLocOpBuilder &b, Kind kind, Value i, Value parity);
+  void emitInit(ThreadBuilder &b);
+  void emitPass(ThreadBuilder &b, Kind kind, Value i, Value parity);
 
   int64_t threads() { return use.kernel.getKnownBlockSize()->front(); }
 
@@ -120,55 +112,49 @@ std::unique_ptr<RingProtocol> kernel::createMBarrierProtocol(const RingUse &use,
 }
 
 /// Those of one kind lie one after the other.
-Value MBarrierProtocol::address(ImplicitLocOpBuilder &b, Kind kind,
-                                Value stage) {
+Value MBarrierProtocol::address(ThreadBuilder &b, Kind kind, Value stage) {
   Value base = getAddress(b, mbarriers);
-  Value number =
-      kind == Full ? stage
-                   : b.createOrFold<arith::AddIOp>(stage, constant(b, stages));
+  Value number = kind == Full ? stage : b.add(stage, stages);
   return LLVM::GEPOp::create(b, base.getType(), b.getI64Type(), base,
                              ValueRange{number});
 }
 
-void MBarrierProtocol::emitIfThread(ImplicitLocOpBuilder &b, int64_t modulus,
+void MBarrierProtocol::emitIfThread(ThreadBuilder &b, int64_t modulus,
                                     function_ref<void()> body) {
-  Value thread = arith::IndexCastOp::create(
-      b, b.getI32Type(), gpu::ThreadIdOp::create(b, gpu::Dimension::x));
-  Value number = arith::RemUIOp::create(b, thread, constant(b, modulus));
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number,
-                                        constant(b, 0));
+  Value isFirst = arith::CmpIOp::create(
+      b, arith::CmpIPredicate::eq, b.rem(b.thread(), modulus), b.constant(0));
   emitIf(b, isFirst, body);
 }
 
-void MBarrierProtocol::emitInit(ImplicitLocOpBuilder &b) {
+void MBarrierProtocol::emitInit(ThreadBuilder &b) {
   for (int64_t stage = 0; stage < stages; ++stage) {
     NVVM::MBarrierInitOp::create(b, address(b, Full, stage),
-                                 constant(b, threads()), Value());
+                                 b.constant(threads()), Value());
     NVVM::MBarrierInitOp::create(b, address(b, Empty, stage),
-                                 constant(b, threads() / kLanes), Value());
+                                 b.constant(threads() / kWarpLanes), Value());
   }
 }
 
 void MBarrierProtocol::lower(RingOp ring) {
-  ImplicitLocOpBuilder b(ring.getLoc(), ring);
+  ThreadBuilder b(ring.getLoc(), ring);
   emitIfThread(b, threads(), [&] { emitInit(b); });
 }
 
 /// Phases begin anew, so that i alone says which one a thread waits for.
 void MBarrierProtocol::lower(RingRestartOp restart) {
-  ImplicitLocOpBuilder b(restart.getLoc(), restart);
+  ThreadBuilder b(restart.getLoc(), restart);
   emitIfThread(b, threads(), [&] {
     for (int64_t stage = 0; stage < stages; ++stage)
       for (Kind kind : {Full, Empty})
         NVVM::MBarrierInvalOp::create(b, address(b, kind, stage));
     emitInit(b);
   });
-  // One for all rings that are restarted in a row.
-  if (!isa_and_present<RingRestartOp>(restart->getNextNode()))
+  // One for all rings.
+  if (restart.getRings().size() == 1)
     gpu::BarrierOp::create(b);
 }
 
-void MBarrierProtocol::emitPass(ImplicitLocOpBuilder &b, Kind kind, Value i,
+void MBarrierProtocol::emitPass(ThreadBuilder &b, Kind kind, Value i,
                                 Value parity) {
   Value mbarrier = address(b, kind, stageOf(b, i));
   emitWhile(
@@ -183,23 +169,19 @@ void MBarrierProtocol::emitPass(ImplicitLocOpBuilder &b, Kind kind, Value i,
 }
 
 void MBarrierProtocol::lower(RingAcquireOp acquire) {
-  ImplicitLocOpBuilder b(acquire.getLoc(), acquire);
+  ThreadBuilder b(acquire.getLoc(), acquire);
   // An mbarrier that was just initialised passes for one whose phase of the
   // other parity is over.
   Value i = acquire.getI();
-  emitPass(b, Empty, i,
-           arith::XOrIOp::create(b, parityOf(b, i), constant(b, 1)));
+  emitPass(b, Empty, i, b.bitXor(parityOf(b, i), 1));
   // Behind its copies: before the commit, which may be outside of a branch.
-  Operation *end = acquire->getNextNode();
-  while (!end->hasTrait<OpTrait::IsTerminator>() && !isa<RingCommitOp>(end))
-    end = end->getNextNode();
-  b.setInsertionPoint(end);
+  b.setInsertionPoint(getNextOrEnd<RingCommitOp>(acquire));
   NVVM::CpAsyncMBarrierArriveOp::create(b, address(b, Full, stageOf(b, i)),
                                         /*noinc=*/true);
 }
 
 void MBarrierProtocol::lower(RingWaitOp wait) {
-  ImplicitLocOpBuilder b(wait.getLoc(), wait);
+  ThreadBuilder b(wait.getLoc(), wait);
   emitPass(b, Full, wait.getI(), parityOf(b, wait.getI()));
   // What all threads have copied.
   if (use.readByProxy)
@@ -207,9 +189,9 @@ void MBarrierProtocol::lower(RingWaitOp wait) {
 }
 
 void MBarrierProtocol::lower(RingReleaseOp release) {
-  ImplicitLocOpBuilder b(release.getLoc(), release);
-  NVVM::SyncWarpOp::create(b, constant(b, -1));
-  emitIfThread(b, kLanes, [&] {
+  ThreadBuilder b(release.getLoc(), release);
+  NVVM::SyncWarpOp::create(b, b.constant(-1));
+  emitIfThread(b, kWarpLanes, [&] {
     NVVM::MBarrierArriveOp::create(
         b, Type(), address(b, Empty, stageOf(b, release.getI())), Value());
   });

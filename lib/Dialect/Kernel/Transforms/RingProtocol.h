@@ -30,6 +30,14 @@ public:
   virtual void lower(RingReleaseOp /*release*/) {}
 };
 
+/// The next operation that is an `Op`, or else the end of the block.
+template <typename Op> Operation *getNextOrEnd(Operation *op) {
+  do
+    op = op->getNextNode();
+  while (!op->hasTrait<OpTrait::IsTerminator>() && !isa<Op>(op));
+  return op;
+}
+
 /// What the memory of a ring is used by.
 struct RingUse {
   gpu::GPUFuncOp kernel;

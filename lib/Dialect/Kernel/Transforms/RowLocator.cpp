@@ -8,6 +8,8 @@
 
 #include "RowLocator.h"
 
+#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
@@ -15,47 +17,40 @@ using namespace mlir;
 using namespace mlir::varlen;
 using namespace mlir::varlen::kernel;
 
-static Value divide(ImplicitLocOpBuilder &b, Value lhs, Value rhs) {
-  return b.createOrFold<arith::DivUIOp>(lhs, rhs);
-}
-
-static Value remainder(ImplicitLocOpBuilder &b, Value lhs, Value rhs) {
-  return b.createOrFold<arith::RemUIOp>(lhs, rhs);
-}
-
-static Value add(ImplicitLocOpBuilder &b, Value lhs, Value rhs) {
-  return b.createOrFold<arith::AddIOp>(lhs, rhs);
-}
-
-static Value multiply(ImplicitLocOpBuilder &b, Value lhs, Value rhs) {
-  return b.createOrFold<arith::MulIOp>(lhs, rhs);
+bool kernel::areRowsAligned(MemRefType mem, int64_t elements) {
+  auto isMultiple = [&](int64_t distance) {
+    return ShapedType::isStatic(distance) && distance % elements == 0;
+  };
+  // A dynamic head count times a whole head_dim is whole, too: what identity
+  // layouts do not say, their innermost extent does.
+  if (mem.getLayout().isIdentity())
+    return isMultiple(mem.getDimSize(2));
+  auto [strides, offset] = mem.getStridesAndOffset();
+  return llvm::all_of(ArrayRef{offset, strides[0], strides[1]}, isMultiple);
 }
 
 RowPlace kernel::locateRow(ImplicitLocOpBuilder &b, RowsOperands rows,
                            Value i) {
-  auto i64 = [&](Value index) {
-    return b.createOrFold<arith::IndexCastOp>(b.getI64Type(), index);
-  };
-  Value pair = add(b, i64(rows.first), i), group = i64(rows.group);
-  Value row = divide(b, pair, group), member = remainder(b, pair, group);
-  row = add(b, i64(rows.row), row);
-  Value head = multiply(b, i64(rows.head), group);
-  return {row, add(b, head, member)};
+  IndexBuilder wide{b, b.getI64Type()};
+  Value pair = wide.add(wide.cast(rows.first), i);
+  Value group = wide.cast(rows.group);
+  Value row = wide.div(pair, group), member = wide.rem(pair, group);
+  row = wide.add(wide.cast(rows.row), row);
+  Value head = wide.mul(wide.cast(rows.head), group);
+  return {row, wide.add(head, member)};
 }
 
 RowLocator::RowLocator(ThreadBuilder &b, RowsOperands rows)
     : b(b), rows(rows), isGrouped(!isConstantIntValue(rows.group, 1)) {
+  IndexBuilder index{b}, narrow{b, b.getI32Type()};
   if (!isGrouped) {
-    first = {add(b, rows.row, rows.first), rows.head};
+    first = {index.add(rows.row, rows.first), rows.head};
     return;
   }
-  auto toI32 = [&](Value value) {
-    return b.createOrFold<arith::IndexCastOp>(b.getI32Type(), value);
-  };
-  first.row = add(b, rows.row, divide(b, rows.first, rows.group));
-  first.head = multiply(b, rows.head, rows.group);
-  place = toI32(remainder(b, rows.first, rows.group));
-  group = toI32(rows.group);
+  first.row = index.add(rows.row, index.div(rows.first, rows.group));
+  first.head = index.mul(rows.head, rows.group);
+  place = narrow.cast(index.rem(rows.first, rows.group));
+  group = narrow.cast(rows.group);
 }
 
 Value RowLocator::exists(Value i) {
@@ -64,12 +59,14 @@ Value RowLocator::exists(Value i) {
 }
 
 RowPlace RowLocator::locate(Value i, int64_t distance) {
+  IndexBuilder index{b}, narrow{b, b.getI32Type()};
   // Last, so that it ends up in the address as a constant.
   if (!isGrouped) {
-    Value constant = arith::ConstantIndexOp::create(b, distance);
-    return {add(b, add(b, first.row, b.toIndex(i)), constant), first.head};
+    Value constant = index.constant(distance);
+    return {index.add(index.add(first.row, b.toIndex(i)), constant),
+            first.head};
   }
   Value pair = b.add(place, b.add(i, distance));
-  return {add(b, first.row, b.toIndex(divide(b, pair, group))),
-          add(b, first.head, b.toIndex(remainder(b, pair, group)))};
+  return {index.add(first.row, b.toIndex(narrow.div(pair, group))),
+          index.add(first.head, b.toIndex(narrow.rem(pair, group)))};
 }

@@ -25,6 +25,10 @@ struct RowPlace {
   Value row, head;
 };
 
+/// Whether every row of memory T x H x D starts at a multiple of `elements`.
+/// Memory with the identity layout starts where it was allocated.
+bool areRowsAligned(MemRefType mem, int64_t elements);
+
 /// Where row `i` of the clause is, all of type i64: for few rows, or rows of a
 /// loop that has no registers for what they share.
 RowPlace locateRow(ImplicitLocOpBuilder &b, RowsOperands rows, Value i);

@@ -39,6 +39,13 @@ struct Owner {
     Value first = of(0), second = of(1);
     return arith::SelectOp::create(b, isSecond, second, first);
   }
+  /// Whether the lane adds what is of its own to `row` of a table.
+  Value adds(Value row) const {
+    Value none = arith::ConstantOp::create(b, b.getI64IntegerAttr(kNoTableRow));
+    return arith::AndIOp::create(
+        b, isOwner,
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, row, none));
+  }
 
   ThreadBuilder &b;
   Value isSecond, isOwner;
@@ -63,14 +70,11 @@ void kernel::emitScatterAdd(ThreadBuilder &b, Value values, Value index,
     Value row = owner.get([&](int64_t k) -> Value {
       return vector::ExtractOp::create(b, rows, ArrayRef<int64_t>{i, 0, k, 0});
     });
-    Value none = arith::ConstantOp::create(b, b.getI64IntegerAttr(kNoTableRow));
-    Value adds = arith::AndIOp::create(
-        b, owner.isOwner,
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, row, none));
+    Value adds = owner.adds(row);
     for (int64_t j = 0; j < shape[1]; ++j)
       varlen::emitLoop(
           b, b.constant(0), b.constant(kQuad), b.constant(1), [&](Value turn) {
-            Value source = b.add(quad, turn), width = b.constant(32);
+            Value source = b.add(quad, turn), width = b.constant(kWarpLanes);
             auto fromSource = [&](Value fragment, int64_t l) {
               return owner.get([&](int64_t k) -> Value {
                 Value number = vector::ExtractOp::create(
@@ -99,16 +103,11 @@ void kernel::emitAddKeys(ThreadBuilder &b, Value values, Value memory,
   ArrayRef<int64_t> shape = cast<VectorType>(values.getType()).getShape();
   IndexBuilder at{b};
   Value flat = emitFlatTable(at, memory);
-  Value sums = reduceRows(b, values, vector::CombiningKind::ADD,
-                          gpu::AllReduceOperation::ADD);
+  Value sums = reduceRows(b, values, gpu::AllReduceOperation::ADD);
   Value keys = b.coordinates(0, shape, warps);
   Owner owner(b);
-  Value count = arith::IndexCastOp::create(
-      b, b.getI32Type(), b.createOrFold<memref::DimOp>(memory, 1));
-  Value none = arith::ConstantOp::create(b, b.getI64IntegerAttr(kNoTableRow));
-  Value adds = arith::AndIOp::create(
-      b, owner.isOwner,
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, row, none));
+  Value count = IndexBuilder{b, b.getI32Type()}.dim(memory, 1);
+  Value adds = owner.adds(row);
   for (int64_t i = 0; i < shape[0]; ++i) {
     auto ofOwn = [&](Value fragment) {
       return owner.get([&](int64_t k) -> Value {

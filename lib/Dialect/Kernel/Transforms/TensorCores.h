@@ -22,37 +22,42 @@ struct Contraction {
   bool aT, bT;
 };
 
-/// A family of tensor-core instructions. Everything above fragments and shared
-/// tiles is the same for all; this is what differs.
+/// The tensor cores of sm_80 and all later GPUs: mma.sync m16n8k16, fed by
+/// ldmatrix. Everything above fragments and shared tiles is the same for other
+/// families of instructions; what differs, these override.
 class TensorCores {
 public:
+  explicit TensorCores(int64_t warps) : warps(warps) {}
   virtual ~TensorCores() = default;
 
   /// Complains, as `op`, about what the instructions cannot do.
-  virtual LogicalResult check(Operation *op,
-                              const Contraction &contraction) const = 0;
-  /// The type of an accumulator in flight.
-  virtual Type getPendingType(VectorType fragment) const = 0;
-  /// Issues a contraction; returns the accumulator in flight.
-  virtual Value start(ThreadBuilder &b,
-                      const Contraction &contraction) const = 0;
+  LogicalResult check(Operation *op, const Contraction &contraction) const;
   /// The sum of several contractions of equal shapes, small terms first, that
   /// starts from the first one's accumulator, plus `addend` if there is one.
-  virtual Value contractAll(ThreadBuilder &b,
-                            ArrayRef<Contraction> contractions,
-                            Value addend) const = 0;
+  /// The terms of f32 take their order from registers that are read between two
+  /// products, as only mma.sync lets them be.
+  Value contractAll(ThreadBuilder &b, ArrayRef<Contraction> contractions,
+                    Value addend) const;
+
+  /// The type of an accumulator in flight.
+  virtual Type getPendingType(VectorType fragment) const { return fragment; }
+  /// Issues a contraction; returns the accumulator in flight.
+  virtual Value start(ThreadBuilder &b, const Contraction &contraction) const;
   /// Waits until at most `younger` later contractions are in flight; returns
-  /// the accumulator as a fragment.
-  virtual Value wait(ThreadBuilder &b, Value pending, VectorType fragment,
-                     int64_t younger) const = 0;
+  /// the accumulator as a fragment. mma.sync completes before its result is
+  /// used: nothing to wait for.
+  virtual Value wait(ThreadBuilder & /*b*/, Value pending,
+                     VectorType /*fragment*/, int64_t /*younger*/) const {
+    return pending;
+  }
+
+protected:
+  int64_t warps;
 };
 
 /// The four registers, i32, that a fragment is in as operand A of a step of k.
 SmallVector<Value, 4> getFactorRegisters(ThreadBuilder &b, Value fragment,
                                          int64_t mTile, int64_t step);
-
-/// mma.sync m16n8k16, fed by ldmatrix: sm_80 and all later GPUs.
-std::unique_ptr<TensorCores> createMmaSync(int64_t warps);
 
 /// wgmma m64nNk16, which reads shared memory by descriptors: sm_90a only. The
 /// terms of f32 are multiplied by mma.sync. Contractions have to fit.
@@ -60,7 +65,7 @@ std::unique_ptr<TensorCores> createWgmma(int64_t warps);
 
 /// Whether wgmma has the contraction: 16 rows for each warp of whole
 /// warpgroups, and the columns of one instruction.
-bool fitsWgmma(VectorType accumulator, int64_t warps);
+bool fitsWgmma(const Contraction &contraction, int64_t warps);
 
 } // namespace mlir::varlen::kernel
 

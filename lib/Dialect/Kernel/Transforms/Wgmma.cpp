@@ -37,7 +37,6 @@ static constexpr int64_t kWarpsOfGroup = 4;
 /// The most columns of an instruction.
 static constexpr int64_t kMaxColumns = 256;
 
-static constexpr int64_t kRowBytes = kSlabColumns * 2;
 /// Eight rows of a slab, in which the swizzle repeats.
 static constexpr int64_t kAtomBytes = 8 * kRowBytes;
 /// Offsets in descriptors are in units of 16 bytes.
@@ -65,27 +64,12 @@ private:
 
 class Wgmma : public TensorCores {
 public:
-  explicit Wgmma(int64_t warps) : warps(warps), terms(createMmaSync(warps)) {}
+  using TensorCores::TensorCores;
 
-  /// What fits is checked as for mma.sync.
-  LogicalResult check(Operation *op,
-                      const Contraction &contraction) const override {
-    return terms->check(op, contraction);
-  }
   Type getPendingType(VectorType fragment) const override;
   Value start(ThreadBuilder &b, const Contraction &contraction) const override;
-  /// The sums of f32's terms take their order from registers that are read
-  /// between two products, as only mma.sync lets them be.
-  Value contractAll(ThreadBuilder &b, ArrayRef<Contraction> contractions,
-                    Value addend) const override {
-    return terms->contractAll(b, contractions, addend);
-  }
   Value wait(ThreadBuilder &b, Value pending, VectorType fragment,
              int64_t younger) const override;
-
-private:
-  int64_t warps;
-  std::unique_ptr<TensorCores> terms;
 };
 
 } // namespace
@@ -136,7 +120,7 @@ static Value getGroup(ThreadBuilder &b, int64_t warps) {
     return {};
   // Of one lane: descriptors are in uniform registers.
   Value warp = NVVM::ShflOp::create(b, b.getI32Type(), b.constant(-1), b.warp(),
-                                    b.constant(0), b.constant(31),
+                                    b.constant(0), b.constant(kWarpLanes - 1),
                                     NVVM::ShflKind::idx, UnitAttr());
   return b.shiftRight(warp, 2);
 }
@@ -196,7 +180,8 @@ static std::string getPlaceholders(int64_t first, int64_t count) {
   return text;
 }
 
-bool kernel::fitsWgmma(VectorType accumulator, int64_t warps) {
+bool kernel::fitsWgmma(const Contraction &contraction, int64_t warps) {
+  auto accumulator = cast<VectorType>(contraction.acc.getType());
   return warps % kWarpsOfGroup == 0 && accumulator.getDimSize(0) == 1 &&
          8 * accumulator.getDimSize(1) <= kMaxColumns;
 }

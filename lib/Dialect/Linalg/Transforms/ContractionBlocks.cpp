@@ -9,6 +9,9 @@
 #include "ContractionBlocks.h"
 
 #include "TileArithmetic.h"
+#include "varlen/Dialect/Varlen/Utils/Body.h"
+#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+#include "varlen/Dialect/Varlen/Utils/PairMap.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -25,7 +28,7 @@ ContractionBlocks::ContractionBlocks(ImplicitLocOpBuilder &b,
     : b(b), op(op), form(form), sizes(getContractionTile(target)),
       panelWidth(sizes.vectors *
                  target.getLanes(getElement(form.result).getWidth() / 8)),
-      depthStep(target.hasBF16Dot && isBF16Product(form) ? 2 : 1),
+      depthStep(isBF16Product(form, target) ? 2 : 1),
       element(getElement(depthStep == 1 ? form.result : form.rhs)) {
   AffineMap map = op.getMatchingIndexingMap(form.rhs);
   for (unsigned dim = 0; dim < op.getNumLoops(); ++dim)
@@ -43,8 +46,6 @@ ContractionBlocks::ContractionBlocks(ImplicitLocOpBuilder &b,
                                  std::max<int64_t>(*depth, 1), depthStep)));
 }
 
-OpFoldResult ContractionBlocks::getExtent(unsigned dim) { return extents[dim]; }
-
 /// A copy of a matrix with its elements in the type of sums; the maps are from
 /// (depth, other) to the dimensions of each.
 static Value emitCopy(ImplicitLocOpBuilder &b, Value source, AffineMap from,
@@ -52,18 +53,12 @@ static Value emitCopy(ImplicitLocOpBuilder &b, Value source, AffineMap from,
   // Which canonicalization would take for nothing as an operation of its maps.
   if (from == to)
     return linalg::CopyOp::create(b, source, target).getResult(0);
-  SmallVector<utils::IteratorType> loops(2, utils::IteratorType::parallel);
-  return linalg::GenericOp::create(
-             b, TypeRange{target.getType()}, ValueRange{source},
-             ValueRange{target}, ArrayRef<AffineMap>{from, to}, loops,
-             [&](OpBuilder &builder, Location loc, ValueRange arguments) {
-               Value element = arguments.front();
-               Type type = arguments.back().getType();
-               if (element.getType() != type)
-                 element = arith::ExtFOp::create(builder, loc, type, element);
-               linalg::YieldOp::create(builder, loc, element);
-             })
-      .getResult(0);
+  return emitGeneric(b, source, target, {from, to},
+                     [](ImplicitLocOpBuilder &inner, ValueRange x) {
+                       return convertScalarToDtype(inner, inner.getLoc(), x[0],
+                                                   x[1].getType(),
+                                                   /*isUnsignedCast=*/false);
+                     });
 }
 
 /// (depth, other) to the dimensions of the left or right factor, its other
@@ -88,11 +83,14 @@ static Value emitInsert(ImplicitLocOpBuilder &b, Value part, Value whole,
   return tensor::InsertSliceOp::create(b, part, whole, offsets, extents, ones);
 }
 
+/// The part of `whole` that begins at `offsets`, without some of its dimensions
+/// that are 1 if `type` is.
 static Value emitExtract(ImplicitLocOpBuilder &b, Value whole,
                          ArrayRef<OpFoldResult> offsets,
-                         ArrayRef<OpFoldResult> extents) {
+                         ArrayRef<OpFoldResult> extents,
+                         RankedTensorType type = {}) {
   SmallVector<OpFoldResult> ones(offsets.size(), b.getIndexAttr(1));
-  return tensor::ExtractSliceOp::create(b, whole, offsets, extents, ones);
+  return tensor::ExtractSliceOp::create(b, type, whole, offsets, extents, ones);
 }
 
 /// A matrix as pairs of its depth, (pair, other, 2); `from` is from (depth,
@@ -114,22 +112,12 @@ static Value emitPairs(ImplicitLocOpBuilder &b, Value source, AffineMap from,
   };
   auto emitCopyTo =
       [&](Value input, AffineMap read, OpFoldResult first, OpFoldResult count,
-          function_ref<Value(OpBuilder &, Location, Value)> body) {
+          function_ref<Value(ImplicitLocOpBuilder &, ValueRange)> body) {
         SmallVector<OpFoldResult> offsets = {first, zero, zero},
                                   extents = {count, width, two};
         Value part = emitExtract(b, target, offsets, extents);
-        SmallVector<utils::IteratorType> loops(3,
-                                               utils::IteratorType::parallel);
-        Value copied =
-            linalg::GenericOp::create(
-                b, TypeRange{part.getType()}, ValueRange{input},
-                ValueRange{part},
-                ArrayRef<AffineMap>{read, b.getMultiDimIdentityMap(3)}, loops,
-                [&](OpBuilder &builder, Location loc, ValueRange arguments) {
-                  linalg::YieldOp::create(
-                      builder, loc, body(builder, loc, arguments.front()));
-                })
-                .getResult(0);
+        Value copied = emitGeneric(b, input, part,
+                                   {read, b.getMultiDimIdentityMap(3)}, body);
         target = emitInsert(b, copied, target, offsets, extents);
       };
   MLIRContext *context = b.getContext();
@@ -143,36 +131,31 @@ static Value emitPairs(ImplicitLocOpBuilder &b, Value source, AffineMap from,
   SmallVector<ReassociationIndices> dims = {{0, 1}, {2}};
   if (!isDepthFirst)
     dims = {{0}, {1, 2}};
-  SmallVector<int64_t> staticShape;
-  for (OpFoldResult extent : shape)
-    staticShape.push_back(getStaticSize(extent));
-  auto type = cast<RankedTensorType>(source.getType()).clone(staticShape);
+  auto type = cast<RankedTensorType>(source.getType())
+                  .clone(decomposeMixedValues(shape).first);
   Value expanded = tensor::ExpandShapeOp::create(b, type, even, dims, shape);
   emitCopyTo(expanded,
              isDepthFirst ? AffineMap::get(3, 0, {h, p, n}, context)
                           : AffineMap::get(3, 0, {n, h, p}, context),
              zero, pairs,
-             [](OpBuilder &, Location, Value value) { return value; });
+             [](ImplicitLocOpBuilder &, ValueRange x) { return x[0]; });
 
   if (!canBeOdd)
     return target;
   OpFoldResult rest = math.sub(depth, whole);
   Value last =
       emitExtract(b, source, inOrder(whole, zero), inOrder(rest, width));
-  emitCopyTo(last,
-             isDepthFirst ? AffineMap::get(3, 0, {h, n}, context)
-                          : AffineMap::get(3, 0, {n, h}, context),
-             pairs, rest, [](OpBuilder &builder, Location loc, Value value) {
-               Value place = linalg::IndexOp::create(builder, loc, 2);
-               Value isThere = arith::CmpIOp::create(
-                   builder, loc, arith::CmpIPredicate::eq, place,
-                   arith::ConstantIndexOp::create(builder, loc, 0));
-               Value zero = arith::ConstantOp::create(
-                   builder, loc, builder.getZeroAttr(value.getType()));
-               return arith::SelectOp::create(builder, loc, isThere, value,
-                                              zero)
-                   .getResult();
-             });
+  emitCopyTo(
+      last,
+      isDepthFirst ? AffineMap::get(3, 0, {h, n}, context)
+                   : AffineMap::get(3, 0, {n, h}, context),
+      pairs, rest, [](ImplicitLocOpBuilder &inner, ValueRange x) {
+        Value isThere =
+            IndexBuilder{inner}.equal(linalg::IndexOp::create(inner, 2), 0);
+        Value zero =
+            arith::ConstantOp::create(inner, inner.getZeroAttr(x[0].getType()));
+        return arith::SelectOp::create(inner, isThere, x[0], zero).getResult();
+      });
   return target;
 }
 
@@ -185,20 +168,13 @@ SmallVector<OpFoldResult> ContractionBlocks::getPanelShape(OpFoldResult depth,
   return shape;
 }
 
-RankedTensorType ContractionBlocks::getPanelType(ArrayRef<OpFoldResult> shape) {
-  SmallVector<int64_t> extents;
-  for (OpFoldResult extent : shape)
-    extents.push_back(getStaticSize(extent));
-  return RankedTensorType::get(extents, element);
-}
-
 void ContractionBlocks::emitPanels() {
   TileArithmetic math{b};
-  OpFoldResult columns = getExtent(form.columns), depth = getExtent(form.depth);
+  OpFoldResult columns = extents[form.columns], depth = extents[form.depth];
   // In the order in which tiles read them: all panels of a depth block.
   SmallVector<OpFoldResult> loops;
   for (unsigned dim : batch)
-    loops.push_back(getExtent(dim));
+    loops.push_back(extents[dim]);
   loops.append(
       {math.ceilDiv(depth, depthBlock), math.ceilDiv(columns, panelWidth)});
   // What a panel has after its place: depth and columns, and pairs.
@@ -218,43 +194,40 @@ void ContractionBlocks::emitPanels() {
   OpFoldResult width = math.cut(panelWidth, columns, column);
   OpFoldResult size = math.cut(depthBlock, depth, first);
   // The panel where it is.
-  SmallVector<OpFoldResult> offsets, extents;
-  SmallVector<int64_t> kept;
+  SmallVector<OpFoldResult> offsets, lengths, kept;
   auto type = cast<RankedTensorType>(form.rhs->get().getType());
   AffineMap map = op.getMatchingIndexingMap(form.rhs);
   for (AffineExpr expr : map.getResults()) {
     unsigned dim = cast<AffineDimExpr>(expr).getPosition();
     if (const auto *place = llvm::find(batch, dim); place != batch.end()) {
       offsets.push_back(indices[place - batch.begin()]);
-      extents.push_back(b.getIndexAttr(1));
+      lengths.push_back(b.getIndexAttr(1));
       continue;
     }
     offsets.push_back(dim == form.columns ? column : first);
-    extents.push_back(dim == form.columns ? width : size);
-    kept.push_back(getStaticSize(extents.back()));
+    lengths.push_back(dim == form.columns ? width : size);
+    kept.push_back(lengths.back());
   }
-  SmallVector<OpFoldResult> ones(offsets.size(), b.getIndexAttr(1));
-  Value source = tensor::ExtractSliceOp::create(
-      b, RankedTensorType::get(kept, type.getElementType()), form.rhs->get(),
-      offsets, extents, ones);
+  Value source = emitExtract(b, form.rhs->get(), offsets, lengths,
+                             type.clone(decomposeMixedValues(kept).first));
   // And where it will be.
   SmallVector<OpFoldResult> to(indices.begin(), indices.end());
   SmallVector<OpFoldResult> area(indices.size(), b.getIndexAttr(1));
   SmallVector<OpFoldResult> panel = getPanelShape(size, width);
   to.append(panel.size(), b.getIndexAttr(0));
   area.append(panel);
-  SmallVector<OpFoldResult> steps(to.size(), b.getIndexAttr(1));
-  Value target = tensor::ExtractSliceOp::create(
-      b, getPanelType(panel), forall.getRegionIterArgs().front(), to, area,
-      steps);
+  Value target = emitExtract(
+      b, forall.getRegionIterArgs().front(), to, area,
+      RankedTensorType::get(decomposeMixedValues(panel).first, element));
   AffineMap from = getMatrixMap(op, form.rhs, form.depth, form.columns);
   Value copied =
       depthStep > 1
           ? emitPairs(b, source, from, size, width, canBeOdd, target)
           : emitCopy(b, source, from, target, b.getMultiDimIdentityMap(2));
+  SmallVector<OpFoldResult> ones(to.size(), b.getIndexAttr(1));
   b.setInsertionPointToStart(forall.getTerminator().getBody());
   tensor::ParallelInsertSliceOp::create(
-      b, copied, forall.getRegionIterArgs().front(), to, area, steps);
+      b, copied, forall.getRegionIterArgs().front(), to, area, ones);
   panels = forall.getResult(0);
 }
 
@@ -262,21 +235,18 @@ void ContractionBlocks::emitPanels() {
 Value ContractionBlocks::emitLeftCopy(Value lhs, OpFoldResult rows,
                                       OpFoldResult first, OpFoldResult depth) {
   AffineMap map = getMatrixMap(op, form.lhs, form.depth, form.rows);
-  bool isTransposed = map.getDimPosition(0) == 0;
-  SmallVector<int64_t> shape = {sizes.blockRows, depthBlock};
-  SmallVector<OpFoldResult> offsets = {b.getIndexAttr(0), first};
-  SmallVector<OpFoldResult> extents = {rows, depth};
-  if (isTransposed) {
+  OpFoldResult zero = b.getIndexAttr(0);
+  SmallVector<OpFoldResult> shape = {b.getIndexAttr(sizes.blockRows),
+                                     b.getIndexAttr(depthBlock)},
+                            offsets = {zero, first}, lengths = {rows, depth};
+  if (map.getDimPosition(0) == 0) {
     std::swap(shape[0], shape[1]);
     std::swap(offsets[0], offsets[1]);
-    std::swap(extents[0], extents[1]);
+    std::swap(lengths[0], lengths[1]);
   }
-  SmallVector<OpFoldResult> zeros(2, b.getIndexAttr(0)),
-      ones(2, b.getIndexAttr(1));
-  Value block =
-      emitAlloc(b, getAsIndexOpFoldResult(b.getContext(), shape), element);
-  Value target = tensor::ExtractSliceOp::create(b, block, zeros, extents, ones);
-  Value source = tensor::ExtractSliceOp::create(b, lhs, offsets, extents, ones);
+  Value block = emitAlloc(b, shape, element);
+  Value target = emitExtract(b, block, {zero, zero}, lengths);
+  Value source = emitExtract(b, lhs, offsets, lengths);
   return emitCopy(b, source, map, target, map);
 }
 
@@ -315,8 +285,8 @@ Value ContractionBlocks::emitLeftPairs(Value lhs, OpFoldResult rows,
   }
   auto type =
       RankedTensorType::get({sizes.blockRows, depthBlock / 2, 2}, element);
-  SmallVector<ReassociationIndices> dims = {{0}, {1, 2}};
-  Value expanded = tensor::ExpandShapeOp::create(b, type, block, dims);
+  Value expanded =
+      tensor::ExpandShapeOp::create(b, type, block, getPairDims(/*rank=*/3));
   return emitExtract(b, expanded, {zero, zero, zero}, {rows, pairs, two});
 }
 
@@ -325,10 +295,10 @@ Value ContractionBlocks::emitDepth(Value lhs, Value sum,
                                    OpFoldResult rows, OpFoldResult block) {
   TileArithmetic math{b};
   OpFoldResult first = math.mul(block, depthBlock);
-  OpFoldResult depth = math.cut(depthBlock, getExtent(form.depth), first);
+  OpFoldResult depth = math.cut(depthBlock, extents[form.depth], first);
   Value left = depthStep > 1 ? emitLeftPairs(lhs, rows, first, depth)
                              : emitLeftCopy(lhs, rows, first, depth);
-  OpFoldResult columns = getExtent(form.columns);
+  OpFoldResult columns = extents[form.columns];
   MLIRContext *context = b.getContext();
   // (row, column, depth), and a pair's element.
   AffineExpr m, n, k, p;
@@ -363,24 +333,22 @@ Value ContractionBlocks::emitDepth(Value lhs, Value sum,
   for (unsigned dim : batch)
     offsets.push_back(outer[dim]);
   offsets.append({block, panel});
-  SmallVector<OpFoldResult> extents(offsets.size(), b.getIndexAttr(1));
+  SmallVector<OpFoldResult> lengths(offsets.size(), b.getIndexAttr(1));
   SmallVector<OpFoldResult> shape = getPanelShape(depth, width);
   offsets.append(shape.size(), b.getIndexAttr(0));
-  extents.append(shape);
-  SmallVector<OpFoldResult> ones(offsets.size(), b.getIndexAttr(1));
-  Value right = tensor::ExtractSliceOp::create(b, getPanelType(shape), panels,
-                                               offsets, extents, ones);
+  lengths.append(shape);
+  Value right = emitExtract(
+      b, panels, offsets, lengths,
+      RankedTensorType::get(decomposeMixedValues(shape).first, element));
   Value sums = loop.getRegionIterArgs().front();
   SmallVector<OpFoldResult> at = {b.getIndexAttr(0), column},
                             area = {rows, width};
-  ones.resize(2);
-  Value tile = tensor::ExtractSliceOp::create(b, sums, at, area, ones);
+  Value tile = emitExtract(b, sums, at, area);
   Value next = linalg::ContractOp::create(b, TypeRange{tile.getType()},
                                           ValueRange{left, right},
                                           ValueRange{tile}, maps)
                    .getResult(0);
-  Value inserted = tensor::InsertSliceOp::create(b, next, sums, at, area, ones);
-  scf::YieldOp::create(b, inserted);
+  scf::YieldOp::create(b, emitInsert(b, next, sums, at, area));
   return loop.getResult(0);
 }
 
@@ -388,7 +356,7 @@ Value ContractionBlocks::emitTile(Value lhs, Value sum,
                                   ArrayRef<OpFoldResult> outer,
                                   OpFoldResult rows) {
   TileArithmetic math{b};
-  OpFoldResult numBlocks = math.ceilDiv(getExtent(form.depth), depthBlock);
+  OpFoldResult numBlocks = math.ceilDiv(extents[form.depth], depthBlock);
   if (isOneInteger(numBlocks))
     return emitDepth(lhs, sum, outer, rows, b.getIndexAttr(0));
   auto loop = scf::ForOp::create(

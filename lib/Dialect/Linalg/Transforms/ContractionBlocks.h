@@ -46,10 +46,8 @@ private:
                      OpFoldResult depth);
   Value emitLeftPairs(Value lhs, OpFoldResult rows, OpFoldResult first,
                       OpFoldResult depth);
-  OpFoldResult getExtent(unsigned dim);
   SmallVector<OpFoldResult> getPanelShape(OpFoldResult depth,
                                           OpFoldResult width);
-  RankedTensorType getPanelType(ArrayRef<OpFoldResult> shape);
 
   ImplicitLocOpBuilder &b;
   linalg::LinalgOp op;

@@ -66,14 +66,16 @@ FailureOr<ContractionForm> varlen::getContractionForm(linalg::LinalgOp op) {
   return form;
 }
 
-bool varlen::isBF16Product(const ContractionForm &form) {
-  return getElement(form.lhs).isBF16() && getElement(form.rhs).isBF16() &&
-         getElement(form.result).isF32();
+bool varlen::isBF16Product(const ContractionForm &form,
+                           const CPUTarget &target) {
+  return target.hasBF16Dot && getElement(form.lhs).isBF16() &&
+         getElement(form.rhs).isBF16() && getElement(form.result).isF32();
 }
 
-FailureOr<ContractionForm> varlen::getPairForm(linalg::LinalgOp op) {
+FailureOr<ContractionForm> varlen::getPairForm(linalg::LinalgOp op,
+                                               const CPUTarget &target) {
   FailureOr<ContractionForm> form = getContractionForm(op);
-  if (failed(form) || !isBF16Product(*form) || !form->hasDepthLast)
+  if (failed(form) || !isBF16Product(*form, target) || !form->hasDepthLast)
     return failure();
   // The loop that is last in both factors is the pair; depth is another one.
   unsigned pair = form->depth;

@@ -9,6 +9,8 @@
 #ifndef VARLEN_DIALECT_LINALG_TRANSFORMS_CONTRACTIONFORM_H
 #define VARLEN_DIALECT_LINALG_TRANSFORMS_CONTRACTIONFORM_H
 
+#include "varlen/Target/CPUTarget.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 namespace mlir::varlen {
@@ -39,14 +41,16 @@ inline bool isContiguous(OpOperand *operand) {
 /// anything else.
 FailureOr<ContractionForm> getContractionForm(linalg::LinalgOp op);
 
-/// Whether the products are those of bf16 that sum in f32.
-bool isBF16Product(const ContractionForm &form);
+/// Whether the products are those of pairs of bf16 that sum in f32, as an
+/// instruction of the target takes them.
+bool isBF16Product(const ContractionForm &form, const CPUTarget &target);
 
-/// The form of a product of bf16 whose factors lie in memory in pairs of the
-/// contracted loop: of loops (row, column, depth, pair) in any order, `pair` is
-/// of two elements and last in both factors, and the columns are the loop
-/// before it in `rhs`. Failure for anything else.
-FailureOr<ContractionForm> getPairForm(linalg::LinalgOp op);
+/// The form of a product of such pairs whose factors lie in memory in pairs of
+/// the contracted loop: of loops (row, column, depth, pair) in any order,
+/// `pair` is of two elements and last in both factors, and the columns are the
+/// loop before it in `rhs`. Failure for anything else.
+FailureOr<ContractionForm> getPairForm(linalg::LinalgOp op,
+                                       const CPUTarget &target);
 
 } // namespace mlir::varlen
 

@@ -9,6 +9,7 @@
 #include "ContractionPairs.h"
 
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+#include "varlen/Dialect/Varlen/Utils/PairMap.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -79,25 +80,20 @@ Value PairVectorizer::loadSteps(OpOperand &operand) {
 // Pairs in memory
 //===----------------------------------------------------------------------===//
 
-static SmallVector<ReassociationIndices> getRowsOfPairs() {
-  return {{0}, {1, 2}};
-}
-
 bool PackedPairVectorizer::canEmit() {
   if (!op.hasPureBufferSemantics())
     return false;
   auto rhs = cast<MemRefType>(form.rhs->get().getType());
   return rhs.getRank() == 3 && isContiguous(form.lhs) &&
          isContiguous(form.rhs) && isContiguous(form.result) &&
-         memref::CollapseShapeOp::isGuaranteedCollapsible(rhs,
-                                                          getRowsOfPairs());
+         memref::CollapseShapeOp::isGuaranteedCollapsible(rhs, getPairDims(3));
 }
 
 void PackedPairVectorizer::emitMatrix() {
   AffineMap map = op.getMatchingIndexingMap(form.lhs);
   indices[map.getDimPosition(map.getNumResults() - 1)] =
       IndexBuilder{b}.constant(0);
-  right = memref::CollapseShapeOp::create(b, form.rhs->get(), getRowsOfPairs());
+  right = memref::CollapseShapeOp::create(b, form.rhs->get(), getPairDims(3));
   ContractionVectorizer::emitMatrix();
 }
 
@@ -135,29 +131,25 @@ static bool hasContiguousColumns(linalg::LinalgOp op,
   if (!form.hasColumnsLast || !isContiguous(form.rhs) ||
       !isContiguous(form.result))
     return false;
-  auto getBits = [](OpOperand *operand) {
-    return getElementTypeOrSelf(operand->get().getType())
-        .getIntOrFloatBitWidth();
-  };
-  if (getBits(form.result) < 32)
+  unsigned bits = getElement(form.result).getWidth();
+  if (bits < 32)
     return false;
-  if (target.hasBF16Dot && isBF16Product(form))
+  if (isBF16Product(form, target))
     return true;
   // A vector that is cut masks them, which LLVM can't of narrow floats without
   // instructions for these.
   int64_t columns = op.getStaticLoopRanges()[form.columns];
-  return getBits(form.rhs) >= 32 ||
+  return getElement(form.rhs).getWidth() >= 32 ||
          (ShapedType::isStatic(columns) &&
-          columns % target.getLanes(getBits(form.result) / 8) == 0);
+          columns % target.getLanes(bits / 8) == 0);
 }
 
 std::unique_ptr<ContractionVectorizer>
 varlen::createContractionVectorizer(OpBuilder &builder, linalg::LinalgOp op,
                                     const ContractionForm &form,
                                     const CPUTarget &target) {
-  bool hasPairs = target.hasBF16Dot && isBF16Product(form);
-  if (FailureOr<ContractionForm> packed = getPairForm(op);
-      hasPairs && succeeded(packed)) {
+  if (FailureOr<ContractionForm> packed = getPairForm(op, target);
+      succeeded(packed)) {
     auto vectorizer =
         std::make_unique<PackedPairVectorizer>(builder, op, *packed, target);
     if (vectorizer->canEmit())
@@ -165,7 +157,7 @@ varlen::createContractionVectorizer(OpBuilder &builder, linalg::LinalgOp op,
   }
   if (!hasContiguousColumns(op, form, target))
     return nullptr;
-  if (hasPairs)
+  if (isBF16Product(form, target))
     return std::make_unique<PairVectorizer>(builder, op, form, target);
   return std::make_unique<ContractionVectorizer>(builder, op, form, target);
 }

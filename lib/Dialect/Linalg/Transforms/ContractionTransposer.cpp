@@ -13,7 +13,6 @@
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 #include "varlen/Dialect/Varlen/Utils/TransposeVectors.h"
 
-#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -212,7 +211,7 @@ template <typename Steps> void ContractionTransposer<Steps>::emitMatrix() {
 void varlen::emitTransposingContraction(OpBuilder &builder, linalg::LinalgOp op,
                                         const ContractionForm &form,
                                         const CPUTarget &target) {
-  if (target.hasBF16Dot && isBF16Product(form))
+  if (isBF16Product(form, target))
     ContractionTransposer<PairVectorizer>(builder, op, form, target).emit();
   else
     ContractionTransposer<ContractionVectorizer>(builder, op, form, target)

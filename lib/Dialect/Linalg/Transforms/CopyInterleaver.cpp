@@ -8,8 +8,10 @@
 
 #include "CopyInterleaver.h"
 
+#include "CopyTransposer.h"
 #include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+#include "varlen/Dialect/Varlen/Utils/PairMap.h"
 
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -18,38 +20,18 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-/// All dimensions of a memref but the last two, and those as one.
-static SmallVector<ReassociationIndices> getRowsOfPairs(int64_t rank) {
-  SmallVector<ReassociationIndices> dims;
-  for (int64_t dim = 0; dim < rank - 2; ++dim)
-    dims.push_back({dim});
-  dims.push_back({rank - 2, rank - 1});
-  return dims;
-}
-
 bool CopyInterleaver::canEmit() {
-  if (!op.hasPureBufferSemantics() || op.getNumDpsInputs() != 1 ||
-      op.getNumDpsInits() != 1 || op.getNumParallelLoops() != op.getNumLoops())
+  if (!isPermutingCopy(op) || op.getNumLoops() < 2)
     return false;
-  OpOperand *input = op.getDpsInputOperand(0), *init = op.getDpsInitOperand(0);
-  auto from = dyn_cast<MemRefType>(input->get().getType());
-  auto to = dyn_cast<MemRefType>(init->get().getType());
-  if (!from || !to || to.getRank() < 2 || to.getRank() != from.getRank() ||
-      to.getRank() != op.getNumLoops() || to.getShape().back() != 2 ||
-      !to.getElementType().isIntOrFloat() ||
-      to.getElementTypeBitWidth() % 8 != 0 || !from.isLastDimUnitStride() ||
-      !to.isLastDimUnitStride() ||
-      !memref::CollapseShapeOp::isGuaranteedCollapsible(
-          to, getRowsOfPairs(to.getRank())))
-    return false;
-  AffineMap read = op.getMatchingIndexingMap(input),
+  OpOperand *init = op.getDpsInitOperand(0);
+  auto to = cast<MemRefType>(init->get().getType());
+  AffineMap read = op.getMatchingIndexingMap(op.getDpsInputOperand(0)),
             written = op.getMatchingIndexingMap(init);
-  if (!read.isPermutation() || !written.isPermutation() ||
-      read.getResults().back() !=
-          written.getResult(written.getNumResults() - 2))
-    return false;
-  auto yield = cast<linalg::YieldOp>(op.getBlock()->getTerminator());
-  return yield.getOperand(0) == op.getMatchingBlockArgument(input);
+  return to.getShape().back() == 2 &&
+         memref::CollapseShapeOp::isGuaranteedCollapsible(
+             to, getPairDims(to.getRank())) &&
+         read.getResults().back() ==
+             written.getResult(written.getNumResults() - 2);
 }
 
 SmallVector<Value> CopyInterleaver::getSourceIndices(int64_t pair,
@@ -112,7 +94,7 @@ void CopyInterleaver::emit() {
   b.setInsertionPoint(op);
   Value memory = op.getDpsInitOperand(0)->get();
   int64_t rank = cast<MemRefType>(memory.getType()).getRank();
-  result = memref::CollapseShapeOp::create(b, memory, getRowsOfPairs(rank));
+  result = memref::CollapseShapeOp::create(b, memory, getPairDims(rank));
   outer = rank - 2;
   emitLoops(0);
 }

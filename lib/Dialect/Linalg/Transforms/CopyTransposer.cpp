@@ -10,9 +10,9 @@
 
 #include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+#include "varlen/Dialect/Varlen/Utils/PairMap.h"
 #include "varlen/Dialect/Varlen/Utils/TransposeVectors.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -26,35 +26,30 @@ using namespace mlir::varlen;
 /// that they are on, one each, should stay in the TLB meanwhile.
 static constexpr int64_t kRowsOfStrip = 1024;
 
-/// All dimensions of a memref, the last two as one.
-static SmallVector<ReassociationIndices> getWords(int64_t rank) {
-  SmallVector<ReassociationIndices> dims;
-  for (int64_t dim = 0; dim < rank - 2; ++dim)
-    dims.push_back({dim});
-  dims.push_back({rank - 2, rank - 1});
-  return dims;
+bool varlen::isPermutingCopy(linalg::LinalgOp op) {
+  if (!op.hasPureBufferSemantics() || !op.isSingleInputOutput() ||
+      !op.isAllParallelLoops())
+    return false;
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto type = dyn_cast<MemRefType>(operand.get().getType());
+    if (!type || !type.getElementType().isIntOrFloat() ||
+        type.getElementTypeBitWidth() % 8 != 0 || !type.isLastDimUnitStride() ||
+        !op.getMatchingIndexingMap(&operand).isPermutation())
+      return false;
+  }
+  return op.getBlock()->getTerminator()->getOperand(0) ==
+         op.getRegionInputArgs()[0];
 }
 
 bool CopyTransposer::canEmit() {
-  if (!op.hasPureBufferSemantics() || op.getNumDpsInputs() != 1 ||
-      op.getNumDpsInits() != 1 || op.getNumParallelLoops() != op.getNumLoops())
+  if (!isPermutingCopy(op) || op.getNumLoops() < 2)
     return false;
   input = op.getDpsInputOperand(0);
   init = op.getDpsInitOperand(0);
-  auto from = dyn_cast<MemRefType>(input->get().getType());
-  auto to = dyn_cast<MemRefType>(init->get().getType());
+  auto from = cast<MemRefType>(input->get().getType()),
+       to = cast<MemRefType>(init->get().getType());
   AffineMap read = op.getMatchingIndexingMap(input),
             written = op.getMatchingIndexingMap(init);
-  if (!from || !to || !from.getElementType().isIntOrFloat() ||
-      from.getElementType() != to.getElementType() ||
-      from.getElementTypeBitWidth() % 8 != 0 || !from.isLastDimUnitStride() ||
-      !to.isLastDimUnitStride() || !read.isPermutation() ||
-      !written.isPermutation() || op.getNumLoops() < 2)
-    return false;
-  auto yield = cast<linalg::YieldOp>(op.getBlock()->getTerminator());
-  if (yield.getOperand(0) != op.getMatchingBlockArgument(input))
-    return false;
-
   unsigned place = op.getNumLoops() - 1;
   SmallVector<int64_t> ranges = op.getStaticLoopRanges();
   int64_t bytes = from.getElementTypeBitWidth() / 8;
@@ -63,7 +58,7 @@ bool CopyTransposer::canEmit() {
     // Collapsed dimensions have one stride.
     auto canCollapse = [&](MemRefType type) {
       return memref::CollapseShapeOp::isGuaranteedCollapsible(
-          type, getWords(type.getRank()));
+          type, getPairDims(type.getRank()));
     };
     if (ranges[last] != 2 || bytes != 2 || place < 2 || !canCollapse(from) ||
         !canCollapse(to))
@@ -189,7 +184,8 @@ void CopyTransposer::emit() {
   if (perWord != 1)
     for (Value *memory : {&source, &result})
       *memory = memref::CollapseShapeOp::create(
-          b, *memory, getWords(cast<MemRefType>(memory->getType()).getRank()));
+          b, *memory,
+          getPairDims(cast<MemRefType>(memory->getType()).getRank()));
   for (Range range : op.createLoopRanges(b, op.getLoc()))
     extents.push_back(
         getValueOrCreateConstantIndexOp(b, op.getLoc(), range.size));

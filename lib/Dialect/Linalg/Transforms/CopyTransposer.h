@@ -23,6 +23,11 @@
 
 namespace mlir::varlen {
 
+/// Whether an operation copies all of a memref into another one, dimensions in
+/// any order; elements are of whole bytes, and contiguous along the last
+/// dimension of each.
+bool isPermutingCopy(linalg::LinalgOp op);
+
 class CopyTransposer {
 public:
   CopyTransposer(OpBuilder &builder, linalg::LinalgOp op,

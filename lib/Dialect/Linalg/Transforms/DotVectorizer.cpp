@@ -12,8 +12,6 @@
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Arith/Utils/Utils.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 
@@ -24,8 +22,7 @@ DotVectorizer::DotVectorizer(OpBuilder &builder, linalg::LinalgOp op,
                              const ContractionForm &form,
                              const CPUTarget &target)
     : ContractionLoops(builder, op, form, target),
-      isPaired(target.hasBF16Dot && element.isF32() &&
-               getElement(form.lhs).isBF16() && getElement(form.rhs).isBF16()),
+      isPaired(isBF16Product(form, target)),
       lanes(target.getLanes(element.getWidth() / 8) * (isPaired ? 2 : 1)),
       tileSize(std::min<int64_t>(target.vectorRegisters >= 32 ? 4 : 2,
                                  target.getLanes(element.getWidth() / 8))) {}

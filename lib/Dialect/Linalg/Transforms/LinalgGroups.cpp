@@ -40,8 +40,9 @@ public:
 private:
   bool join(linalg::LinalgOp op);
   void begin(linalg::LinalgOp op);
-  bool isBlocked(linalg::LinalgOp op, const LinalgGroup &group,
-                 ArrayRef<unsigned> loops, ContractionForm &form);
+  FailureOr<ContractionForm> getBlockForm(linalg::LinalgOp op,
+                                          const LinalgGroup &group,
+                                          ArrayRef<unsigned> loops);
 
   /// Whether tiles of the contraction that the operation is or reads, if there
   /// is one, are of columns.
@@ -69,23 +70,24 @@ static bool haveLoops(linalg::LinalgOp op, ArrayRef<unsigned> loops) {
   return true;
 }
 
-/// Whether a tile of the group is a block of the contraction: some rows, all
-/// columns, and one index of every other loop.
-bool GroupFinder::isBlocked(linalg::LinalgOp op, const LinalgGroup &group,
-                            ArrayRef<unsigned> loops, ContractionForm &form) {
-  FailureOr<ContractionForm> found = getContractionForm(op);
-  if (failed(found) || getElementTypeOrSelf(found->result->get().getType())
-                               .getIntOrFloatBitWidth() < 32)
-    return false;
-  form = *found;
-  for (unsigned dim : form.outer) {
+/// The form of a contraction of which a tile of the group is a block: some
+/// rows, all columns, and one index of every other loop. Failure for others.
+FailureOr<ContractionForm> GroupFinder::getBlockForm(linalg::LinalgOp op,
+                                                     const LinalgGroup &group,
+                                                     ArrayRef<unsigned> loops) {
+  FailureOr<ContractionForm> form = getContractionForm(op);
+  if (failed(form) || getElement(form->result).getWidth() < 32)
+    return failure();
+  for (unsigned dim : form->outer) {
     const auto *place = llvm::find(loops, dim);
     if (place == loops.end() || group.sizes[place - loops.begin()] != 1)
-      return false;
+      return failure();
   }
-  const auto *rows = llvm::find(loops, form.rows);
-  return loops.size() == form.outer.size() + 1 && rows != loops.end() &&
-         group.sizes[rows - loops.begin()] <= blockRows;
+  const auto *rows = llvm::find(loops, form->rows);
+  if (loops.size() != form->outer.size() + 1 || rows == loops.end() ||
+      group.sizes[rows - loops.begin()] > blockRows)
+    return failure();
+  return form;
 }
 
 static FailureOr<ContractionForm> getForm(Operation *op) {
@@ -112,7 +114,7 @@ int64_t varlen::getFewRows(const ContractionForm &form,
   // It is transposed again for each tile of rows. Panels of pairs are half as
   // large.
   int64_t rows = getContractionTileTransposed(target).rows;
-  return target.hasBF16Dot && isBF16Product(form) ? rows : 2 * rows;
+  return isBF16Product(form, target) ? rows : 2 * rows;
 }
 
 bool varlen::canHaveColumnTiles(linalg::LinalgOp op,
@@ -168,13 +170,13 @@ bool GroupFinder::join(linalg::LinalgOp op) {
   }
   if (!group || !haveLoops(op, loops))
     return false;
-  ContractionForm form;
   if (succeeded(getContractionForm(op))) {
     // A block of it would be computed with all of its columns, and kept.
     if (isFactor)
       return false;
-    if (isBlocked(op, *group, loops, form))
-      group->contractions[op] = form;
+    FailureOr<ContractionForm> form = getBlockForm(op, *group, loops);
+    if (succeeded(form))
+      group->contractions[op] = *form;
     else if (!hasColumnTiles(op))
       return false;
   }
@@ -238,9 +240,10 @@ void GroupFinder::begin(linalg::LinalgOp op) {
   }
   if (!haveLoops(op, loops))
     return;
-  ContractionForm form;
-  if (contraction == op && isBlocked(op, *group, loops, form))
-    group->contractions[op] = form;
+  if (contraction == op)
+    if (FailureOr<ContractionForm> form = getBlockForm(op, *group, loops);
+        succeeded(form))
+      group->contractions[op] = *form;
   group->loops[op] = loops;
   groupOf[op] = group.get();
   groups.push_back(std::move(group));

@@ -33,7 +33,7 @@ struct LinalgGroup {
   /// For each operation, from the root up, which of its loops those are.
   llvm::MapVector<Operation *, SmallVector<unsigned>> loops;
   /// The contractions that are computed in blocks.
-  llvm::DenseMap<Operation *, ContractionForm> contractions;
+  llvm::MapVector<Operation *, ContractionForm> contractions;
   /// Operations that a contraction reads, at any distance.
   llvm::SmallPtrSet<Operation *, 4> factors;
 

@@ -17,7 +17,6 @@
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -197,8 +196,8 @@ void LoopVectorizer::emitPairs(ValueRange even, ValueRange odd, Value offset,
   for (auto [number, init] : llvm::enumerate(op.getDpsInitsMutable())) {
     if (!isPairMap(op.getMatchingIndexingMap(&init)))
       continue;
-    SmallVector<ReassociationIndices> rows = {{0}, {1, 2}};
-    Value memory = memref::CollapseShapeOp::create(b, init.get(), rows);
+    Value memory =
+        memref::CollapseShapeOp::create(b, init.get(), getPairDims(3));
     Value pairs = vector::InterleaveOp::create(
         b, emitSplat(even[number], lanes), emitSplat(odd[number], lanes));
     vector::StoreOp::create(b, pairs, memory, ValueRange{row, column});

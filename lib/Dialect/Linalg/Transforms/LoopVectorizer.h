@@ -31,6 +31,10 @@
 
 namespace mlir::varlen {
 
+/// Whether varlen-vectorize-linalg has a polynomial for a function of vectors,
+/// the name of an operation.
+bool hasPolynomial(StringRef function);
+
 /// Whether a function is a library call for each lane: worth no vector.
 bool isLibraryCall(Operation *op);
 

@@ -38,6 +38,13 @@ static int64_t getBytes(Type type) {
   return type.isIndex() ? 8 : type.getIntOrFloatBitWidth() / 8;
 }
 
+bool varlen::hasPolynomial(StringRef function) {
+  return llvm::is_contained({"math.cos", "math.erf", "math.exp", "math.expm1",
+                             "math.log", "math.log1p", "math.log2",
+                             "math.rsqrt", "math.sin", "math.tanh"},
+                            function);
+}
+
 bool varlen::isLibraryCall(Operation *op) {
   if (op->getName().getDialectNamespace() !=
       math::MathDialect::getDialectNamespace())
@@ -47,10 +54,7 @@ bool varlen::isLibraryCall(Operation *op) {
           math::SqrtOp, math::TruncOp, math::IsNaNOp, math::IsInfOp,
           math::IsFiniteOp>(op))
     return false;
-  // Those that varlen-vectorize-linalg has polynomials for.
-  if (isa<math::CosOp, math::ErfOp, math::ExpOp, math::ExpM1Op, math::LogOp,
-          math::Log1pOp, math::Log2Op, math::RsqrtOp, math::SinOp,
-          math::TanhOp>(op))
+  if (hasPolynomial(op->getName().getStringRef()))
     return op->getResult(0).getType().isF64() &&
            !isa<math::RsqrtOp, math::TanhOp>(op);
   return true;
@@ -145,7 +149,7 @@ LogicalResult LoopVectorizer::checkPairs(OpOperand &operand,
       !(element.isBF16() || element.isF16()) ||
       !op.getMatchingBlockArgument(&operand).use_empty() ||
       !type.isLastDimUnitStride() ||
-      !memref::CollapseShapeOp::isGuaranteedCollapsible(type, {{0}, {1, 2}})) {
+      !memref::CollapseShapeOp::isGuaranteedCollapsible(type, getPairDims(3))) {
     reason = "pairs that are no contiguous 16-bit floats, or that are read";
     return failure();
   }

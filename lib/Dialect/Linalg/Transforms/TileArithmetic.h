@@ -17,11 +17,6 @@
 
 namespace mlir::varlen {
 
-/// The extent, or ShapedType::kDynamic.
-inline int64_t getStaticSize(OpFoldResult size) {
-  return getConstantIntValue(size).value_or(ShapedType::kDynamic);
-}
-
 /// New memory as a tensor. An empty tensor would be one with another of its
 /// shape after CSE, and the second result that is written to it a copy.
 inline Value emitAlloc(ImplicitLocOpBuilder &b, ArrayRef<OpFoldResult> sizes,

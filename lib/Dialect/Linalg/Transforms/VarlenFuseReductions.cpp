@@ -124,9 +124,11 @@ static bool moveReadersBehind(linalg::GenericOp producer,
   return true;
 }
 
-/// The input that one of the masks computes, so that one loop can compute both.
-static OpOperand *findMasked(linalg::GenericOp consumer,
-                             const SetVector<Operation *> &masks) {
+/// The input that one of the masks computes, so that one loop can compute both,
+/// after what else reads that was moved behind the consumer. Of an input that
+/// turns out to be none, these operations may have been moved, too.
+static OpOperand *exposeMasked(linalg::GenericOp consumer,
+                               const SetVector<Operation *> &masks) {
   for (OpOperand *operand : consumer.getDpsInputOperands()) {
     auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
     if (producer && masks.contains(producer) &&
@@ -176,14 +178,14 @@ struct VarlenFuseReductions
     }
     for (Operation *mask : SmallVector<Operation *>(masks.getArrayRef()))
       if (OpOperand *operand =
-              findMasked(cast<linalg::GenericOp>(mask), masks)) {
+              exposeMasked(cast<linalg::GenericOp>(mask), masks)) {
         masks.remove(operand->get().getDefiningOp());
         masks.remove(mask);
         masks.insert(fuse(rewriter, *operand));
       }
     // Last: what reduces computes no input of another mask.
     for (linalg::GenericOp reduction : reductions)
-      if (OpOperand *operand = findMasked(reduction, masks)) {
+      if (OpOperand *operand = exposeMasked(reduction, masks)) {
         masks.remove(operand->get().getDefiningOp());
         fuse(rewriter, *operand);
       }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "varlen/Dialect/Linalg/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/Utils/Body.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -28,21 +29,18 @@ using namespace mlir::varlen;
 
 /// An elementwise operation without inputs that yields what `body` makes of the
 /// indices.
-static linalg::GenericOp
-emitGeneric(ImplicitLocOpBuilder &b, Value target,
-            function_ref<Value(OpBuilder &, ValueRange)> body) {
-  auto type = cast<RankedTensorType>(target.getType());
-  SmallVector<utils::IteratorType> loops(type.getRank(),
-                                         utils::IteratorType::parallel);
-  return linalg::GenericOp::create(
-      b, TypeRange{type}, ValueRange(), ValueRange{target},
-      ArrayRef<AffineMap>{b.getMultiDimIdentityMap(type.getRank())}, loops,
-      [&](OpBuilder &inner, Location loc, ValueRange) {
-        SmallVector<Value> indices;
-        for (int64_t d = 0; d < type.getRank(); ++d)
-          indices.push_back(linalg::IndexOp::create(inner, loc, d));
-        linalg::YieldOp::create(inner, loc, body(inner, indices));
-      });
+static Value emitAtIndices(ImplicitLocOpBuilder &b, Value target,
+                           function_ref<Value(OpBuilder &, ValueRange)> body) {
+  int64_t rank = cast<RankedTensorType>(target.getType()).getRank();
+  return emitElementwise(b, /*inputs=*/{}, target,
+                         [&](ImplicitLocOpBuilder &inner, ValueRange) {
+                           Values indices;
+                           for (int64_t d = 0; d < rank; ++d)
+                             indices.push_back(
+                                 linalg::IndexOp::create(inner, d));
+                           return Values{body(inner, indices)};
+                         })
+      .getResult(0);
 }
 
 /// A constant becomes a tensor that a kernel writes, but where a body only
@@ -73,10 +71,10 @@ static void writeConstant(arith::ConstantOp op) {
         b, cast<TypedAttr>(elements.getSplatValue<Attribute>()));
     tensor = linalg::FillOp::create(b, number, target).getResult(0);
   } else {
-    tensor = emitGeneric(b, target, [&](OpBuilder &inner, ValueRange indices) {
-               return tensor::ExtractOp::create(inner, op.getLoc(), op, indices)
-                   .getResult();
-             }).getResult(0);
+    tensor =
+        emitAtIndices(b, target, [&](OpBuilder &inner, ValueRange indices) {
+          return tensor::ExtractOp::create(inner, op.getLoc(), op, indices);
+        });
   }
   op.getResult().replaceUsesWithIf(tensor, [&](OpOperand &use) {
     return !isKept(use) && use.get() != tensor &&
@@ -203,11 +201,11 @@ void VarlenKeepOnDevice::writeEverywhere(ImplicitLocOpBuilder &b, Operation *op,
                                          Value number, Value target) {
   if (!numbers.contains(number))
     return;
-  auto generic = emitGeneric(b, target, [&](OpBuilder &inner, ValueRange) {
+  Value written = emitAtIndices(b, target, [&](OpBuilder &inner, ValueRange) {
     IRMapping map;
     return numbers.emit(inner, number, map);
   });
-  op->replaceAllUsesWith(generic.getResults());
+  op->replaceAllUsesWith(ValueRange{written});
   op->erase();
 }
 
@@ -220,10 +218,10 @@ Value VarlenKeepOnDevice::insertNumber(ImplicitLocOpBuilder &b, Value number,
   auto element = RankedTensorType::get({}, type.getElementType());
   Value slice =
       tensor::ExtractSliceOp::create(b, element, tensor, at, ones, ones);
-  Value written = emitGeneric(b, slice, [&](OpBuilder &inner, ValueRange) {
-                    IRMapping map;
-                    return numbers.emit(inner, number, map);
-                  }).getResult(0);
+  Value written = emitAtIndices(b, slice, [&](OpBuilder &inner, ValueRange) {
+    IRMapping map;
+    return numbers.emit(inner, number, map);
+  });
   return tensor::InsertSliceOp::create(b, written, tensor, at, ones, ones);
 }
 

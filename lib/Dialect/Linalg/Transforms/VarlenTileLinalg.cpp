@@ -133,43 +133,32 @@ Value GroupTiler::emitDestination(OpOperand &init, Value tile) {
     area.push_back(tensor::getMixedSize(b, b.getLoc(), init.get(), place));
     bound.push_back(area.back());
   }
-  SmallVector<OpFoldResult> ones(at.size(), b.getIndexAttr(1));
-  if (result.getOwner() == group.root)
+  if (result.getOwner() == group.root) {
+    SmallVector<OpFoldResult> ones(at.size(), b.getIndexAttr(1));
     return tensor::ExtractSliceOp::create(
         b, forall.getRegionIterArgs()[result.getResultNumber()], at, area,
         ones);
+  }
   // Of a size that is known before the loop.
   Value memory = emitAlloc(b, bound, type.getElementType());
-  SmallVector<OpFoldResult> zeros(at.size(), b.getIndexAttr(0));
-  Value own = tensor::ExtractSliceOp::create(b, memory, zeros, area, ones);
+  Value own =
+      tensor::ExtractSliceOp::create(b, /*resultType=*/{}, memory, area);
   return op.payloadUsesValueFromOperand(&init)
              ? linalg::CopyOp::create(b, tile, own).getResult(0)
              : own;
 }
 
-/// A tile without the loops of which it has one index, or of `like` with them.
+/// A tile without the loops of which it has one index. These are the first; the
+/// last two are the matrix.
 static Value dropOuter(ImplicitLocOpBuilder &b, Value tile) {
   auto type = cast<RankedTensorType>(tile.getType());
   if (type.getRank() == 2)
     return tile;
   SmallVector<OpFoldResult> area = tensor::getMixedSizes(b, b.getLoc(), tile);
-  // Which are the first; the last two are the matrix.
-  llvm::SmallBitVector dropped(type.getRank());
-  int64_t rank = type.getRank();
-  for (int64_t dim = 0; dim < type.getRank() && rank > 2; ++dim)
-    if (type.getDimSize(dim) == 1) {
-      dropped.set(dim);
-      --rank;
-    }
-  SmallVector<int64_t> kept;
-  for (int64_t dim = 0; dim < type.getRank(); ++dim)
-    if (!dropped[dim])
-      kept.push_back(type.getDimSize(dim));
-  SmallVector<OpFoldResult> zeros(area.size(), b.getIndexAttr(0)),
-      ones(area.size(), b.getIndexAttr(1));
-  return tensor::ExtractSliceOp::create(
-      b, RankedTensorType::get(kept, type.getElementType()), tile, zeros, area,
-      ones);
+  RankedTensorType matrix =
+      tensor::ExtractSliceOp::inferCanonicalRankReducedResultType(2, type,
+                                                                  area);
+  return tensor::ExtractSliceOp::create(b, matrix, tile, area);
 }
 
 /// A tile of a contraction, in blocks.
@@ -182,10 +171,8 @@ Value GroupTiler::emitBlock(linalg::LinalgOp op, linalg::LinalgOp tiled,
   Value result = blocks[op]->emitTile(lhs, sum, from, sizes.back());
   if (sum == whole)
     return result;
-  SmallVector<OpFoldResult> area = tensor::getMixedSizes(b, b.getLoc(), whole);
-  SmallVector<OpFoldResult> zeros(area.size(), b.getIndexAttr(0)),
-      ones(area.size(), b.getIndexAttr(1));
-  return tensor::InsertSliceOp::create(b, result, whole, zeros, area, ones);
+  return tensor::InsertSliceOp::create(
+      b, result, whole, tensor::getMixedSizes(b, b.getLoc(), whole));
 }
 
 /// A tile of a contraction that is transposed in registers and adds up as
@@ -196,8 +183,7 @@ Value GroupTiler::emitInOrder(linalg::LinalgOp op, linalg::LinalgOp tiled,
   FloatType element = getElement(form.result);
   SmallVector<Value> factors = tiled.getDpsInputs();
   Value &lhs = factors[form.lhs->getOperandNumber()];
-  if (getElement(form.lhs) != element &&
-      !(target.hasBF16Dot && isBF16Product(form))) {
+  if (getElement(form.lhs) != element && !isBF16Product(form, target)) {
     SmallVector<OpFoldResult> area;
     for (auto [place, expr] :
          llvm::enumerate(op.getMatchingIndexingMap(form.lhs).getResults())) {

@@ -89,12 +89,6 @@ static SmallVector<Operation *> getVectorFunctions(func::FuncOp function) {
 /// Polynomials in place of calls, for vectors only: what a user wrote for
 /// scalars stays libm's.
 static LogicalResult expandFunctions(func::FuncOp function) {
-  auto isExpanded = [](StringRef name) {
-    return llvm::is_contained({"math.cos", "math.erf", "math.exp", "math.expm1",
-                               "math.log", "math.log1p", "math.log2",
-                               "math.rsqrt", "math.sin", "math.tanh"},
-                              name);
-  };
   auto apply = [&](RewritePatternSet patterns) {
     return applyOpPatternsGreedily(
         getVectorFunctions(function), std::move(patterns),
@@ -102,14 +96,14 @@ static LogicalResult expandFunctions(func::FuncOp function) {
             GreedyRewriteStrictness::ExistingAndNewOps));
   };
   RewritePatternSet widen(function.getContext());
-  populateMathF32ExpansionPatterns(widen, isExpanded);
+  populateMathF32ExpansionPatterns(widen, hasPolynomial);
   if (failed(apply(std::move(widen))))
     return failure();
   llvm::for_each(getVectorFunctions(function), reduceAngle);
   for (Operation *op : getVectorFunctions(function))
     expandTanh(op);
   RewritePatternSet polynomials(function.getContext());
-  populateMathPolynomialApproximationPatterns(polynomials, isExpanded);
+  populateMathPolynomialApproximationPatterns(polynomials, hasPolynomial);
   return apply(std::move(polynomials));
 }
 

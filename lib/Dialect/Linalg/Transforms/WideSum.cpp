@@ -9,10 +9,10 @@
 #include "WideSum.h"
 
 #include "ContractionForm.h"
+#include "varlen/Dialect/Varlen/Utils/Body.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -20,26 +20,14 @@ using namespace mlir::varlen;
 /// An elementwise conversion between floats, into new memory.
 static Value emitConversion(ImplicitLocOpBuilder &b, Value source,
                             FloatType element) {
-  auto type = cast<RankedTensorType>(source.getType());
   Value target = tensor::EmptyOp::create(
       b, tensor::getMixedSizes(b, b.getLoc(), source), element);
-  AffineMap identity = b.getMultiDimIdentityMap(type.getRank());
-  SmallVector<utils::IteratorType> loops(type.getRank(),
-                                         utils::IteratorType::parallel);
-  bool isWider = element.getWidth() > type.getElementTypeBitWidth();
-  return linalg::GenericOp::create(
-             b, TypeRange{target.getType()}, ValueRange{source},
-             ValueRange{target}, ArrayRef<AffineMap>{identity, identity}, loops,
-             [&](OpBuilder &builder, Location loc, ValueRange arguments) {
-               Value value = arguments.front();
-               value =
-                   isWider
-                       ? arith::ExtFOp::create(builder, loc, element, value)
-                             .getResult()
-                       : arith::TruncFOp::create(builder, loc, element, value)
-                             .getResult();
-               linalg::YieldOp::create(builder, loc, value);
-             })
+  return emitElementwise(b, source, target,
+                         [&](ImplicitLocOpBuilder &inner, ValueRange x) {
+                           return Values{convertScalarToDtype(
+                               inner, inner.getLoc(), x[0], element,
+                               /*isUnsignedCast=*/false)};
+                         })
       .getResult(0);
 }
 

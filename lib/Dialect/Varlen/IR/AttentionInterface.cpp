@@ -23,10 +23,6 @@ using namespace mlir::varlen;
 
 #include "varlen/Dialect/Varlen/IR/VarlenInterfaces.cpp.inc"
 
-static ShapedType shaped(Value value) {
-  return cast<ShapedType>(value.getType());
-}
-
 SmallVector<int64_t> ShapedByInputs::inferShape() const {
   return llvm::map_to_vector(extents, [](const ExtentOf &from) {
     return from.source.extent(from.dim);
@@ -37,34 +33,64 @@ SmallVector<int64_t> ShapedByInputs::inferShape() const {
 // Methods of the interface
 //===----------------------------------------------------------------------===//
 
-int64_t varlen::detail::getQueryHeads(AttentionOpInterface op) {
-  return shaped(op.getQ()).getDimSize(1);
+bool AttentionOpInterface::isGradient() {
+  return isa<AttnGradOp, AttnGradIntoOp>(getOperation());
 }
 
-int64_t varlen::detail::getKvHeads(AttentionOpInterface op) {
-  int64_t heads = shaped(op.getK()).getDimSize(1);
-  return ShapedType::isDynamic(heads) ? shaped(op.getV()).getDimSize(1) : heads;
+SmallVector<NamedValue> AttentionOpInterface::getInputs() {
+  SmallVector<NamedValue> inputs = {{"q", getQ()},
+                                    {"k", getK()},
+                                    {"v", getV()},
+                                    {"cu_q", getCuQ()},
+                                    {"cu_k", getCuK()}};
+  for (NamedValue optional :
+       {NamedValue{"seqused_q", getSequsedQ()},
+        NamedValue{"seqused_k", getSequsedK()},
+        NamedValue{"q_offset", getQOffset()}, NamedValue{"sink", getSink()}})
+    if (optional.value)
+      inputs.push_back(optional);
+  llvm::append_range(inputs, getShapedInputs());
+  return inputs;
 }
 
-int64_t varlen::detail::getHeadDim(AttentionOpInterface op) {
-  int64_t dim = shaped(op.getQ()).getDimSize(2);
-  return ShapedType::isDynamic(dim) ? shaped(op.getK()).getDimSize(2) : dim;
+SmallVector<ShapedByInputs> AttentionOpInterface::getShapedDestinations() {
+  SmallVector<Value> destinations = getDestinations();
+  if (destinations.empty())
+    return {};
+  SmallVector<ShapedByInputs> shaped = getShapedResults();
+  for (auto [result, destination] : llvm::zip_equal(shaped, destinations))
+    result.value = destination;
+  return shaped;
 }
 
-int64_t varlen::detail::getValueHeadDim(AttentionOpInterface op) {
-  return shaped(op.getV()).getDimSize(2);
+int64_t AttentionOpInterface::getQueryHeads() {
+  return shaped(getQ()).getDimSize(1);
 }
 
-bool varlen::detail::hasDynamicHeadDim(AttentionOpInterface op) {
-  SmallVector<Value> values = {op.getQ(), op.getK(), op.getV()};
-  for (const ShapedByInputs &input : op.getShapedInputs())
+int64_t AttentionOpInterface::getKvHeads() {
+  int64_t heads = shaped(getK()).getDimSize(1);
+  return ShapedType::isDynamic(heads) ? shaped(getV()).getDimSize(1) : heads;
+}
+
+int64_t AttentionOpInterface::getHeadDim() {
+  int64_t dim = shaped(getQ()).getDimSize(2);
+  return ShapedType::isDynamic(dim) ? shaped(getK()).getDimSize(2) : dim;
+}
+
+int64_t AttentionOpInterface::getValueHeadDim() {
+  return shaped(getV()).getDimSize(2);
+}
+
+bool AttentionOpInterface::hasDynamicHeadDim() {
+  SmallVector<Value> values = {getQ(), getK(), getV()};
+  for (const ShapedByInputs &input : getShapedInputs())
     values.push_back(input.value);
-  llvm::append_range(values, op.getDestinations());
+  llvm::append_range(values, getDestinations());
   // The last extent of a table is another one.
-  values.resize(values.size() - std::min(op.getDestinations().size(),
-                                         op.getWrtCaptures().size()));
+  values.resize(values.size() -
+                std::min(getDestinations().size(), getWrtCaptures().size()));
   llvm::erase_if(values, [&](Value value) {
-    return llvm::is_contained(op.getCaptures(), value);
+    return llvm::is_contained(getCaptures(), value);
   });
   return llvm::any_of(values, [](Value value) {
     ShapedType type = shaped(value);
@@ -72,9 +98,56 @@ bool varlen::detail::hasDynamicHeadDim(AttentionOpInterface op) {
   });
 }
 
-bool varlen::detail::isGradient(AttentionOpInterface op) {
-  return isa<AttnGradOp, AttnGradIntoOp>(*op);
+FloatType AttentionOpInterface::getElementType() {
+  return cast<FloatType>(shaped(getQ()).getElementType());
 }
+
+FloatType AttentionOpInterface::getComputeType() {
+  return varlen::getComputeType(getElementType());
+}
+
+std::optional<double> AttentionOpInterface::getScaleValue() {
+  if (std::optional<APFloat> scale = getScale())
+    return scale->convertToDouble();
+  int64_t dim = getHeadDim();
+  if (ShapedType::isDynamic(dim) || dim == 0)
+    return std::nullopt;
+  return 1.0 / std::sqrt(static_cast<double>(dim));
+}
+
+GPUTileNeeds AttentionOpInterface::getGPUTileNeeds(GPUTileOwner owner) {
+  MaskAttrInterface mask = getMask();
+  const int64_t ofMask =
+      mask.hasBound(MaskSide::Begin) + mask.hasBound(MaskSide::End);
+  int64_t bounds = ofMask;
+  Block *score = getScoreBody();
+  // Where no bound takes registers, a score does: what it reads and computes.
+  if (score)
+    bounds = std::max<int64_t>(bounds, 1);
+  int64_t headDim = std::max(getHeadDim(), getValueHeadDim());
+  // A function and its derivative leave few for the numbers of queries, from
+  // the head sizes on that take the rest.
+  if (owner == GPUTileOwner::KeyValueGradients && headDim > 48 &&
+      computesFunctions(score))
+    bounds = std::max(bounds,
+                      std::min<int64_t>(ofMask + countVisibleKinds(score), 2));
+  // Two entries are looked up for each score, all of a fragment at once; with
+  // grouped heads the rows of a tile have addresses of their own.
+  bool isGrouped = shaped(getQ()).getDimSize(1) != shaped(getK()).getDimSize(1);
+  if (owner == GPUTileOwner::Queries && headDim > 32 && isGrouped &&
+      looksUpOtherKeys(score) && !computesFunctions(score))
+    bounds = 2;
+  // Nor do tiles of three warpgroups leave enough for what is looked up.
+  if (score && owner == GPUTileOwner::Queries && headDim > 64 &&
+      !score->getOps<LookupOp>().empty())
+    bounds = 2;
+  return {owner, getHeadDim(), getValueHeadDim(), bounds,
+          getElementType().isF32()};
+}
+
+//===----------------------------------------------------------------------===//
+// New attentions
+//===----------------------------------------------------------------------===//
 
 void varlen::detail::cloneScore(AttentionOpInterface like,
                                 OperationState &state) {
@@ -85,9 +158,16 @@ void varlen::detail::cloneScore(AttentionOpInterface like,
 
 AttentionOpInterface
 varlen::detail::createAttention(OpBuilder &b, AttentionOpInterface like,
-                                StringRef name, TypeRange results,
-                                ArrayRef<Value> inputs, ValueRange captures,
-                                ValueRange destinations, bool hasScore) {
+                                TypeRange results, ArrayRef<Value> inputs,
+                                ValueRange captures, ValueRange destinations,
+                                bool hasScore) {
+  // Memory has no results, and new tensors are written into nothing.
+  bool isInto = !results.empty() && !destinations.empty();
+  StringRef name = like.isGradient()
+                       ? (isInto ? AttnGradIntoOp::getOperationName()
+                                 : AttnGradOp::getOperationName())
+                       : (isInto ? AttnIntoOp::getOperationName()
+                                 : AttnOp::getOperationName());
   OperationState state(like.getLoc(), name);
   state.addTypes(results);
   SmallVector<int32_t> segments;
@@ -114,85 +194,9 @@ varlen::detail::createAttention(OpBuilder &b, AttentionOpInterface like,
   return cast<AttentionOpInterface>(b.create(state));
 }
 
-SmallVector<ShapedByInputs>
-varlen::detail::getShapedDestinations(AttentionOpInterface op) {
-  SmallVector<Value> destinations = op.getDestinations();
-  if (destinations.empty())
-    return {};
-  SmallVector<ShapedByInputs> shaped = op.getShapedResults();
-  for (auto [result, destination] : llvm::zip_equal(shaped, destinations))
-    result.value = destination;
-  return shaped;
-}
-
-FloatType varlen::detail::getElementType(AttentionOpInterface op) {
-  return cast<FloatType>(shaped(op.getQ()).getElementType());
-}
-
-FloatType varlen::detail::getComputeType(AttentionOpInterface op) {
-  return varlen::getComputeType(getElementType(op));
-}
-
-std::optional<double> varlen::detail::getScaleValue(AttentionOpInterface op) {
-  if (std::optional<APFloat> scale = op.getScale())
-    return scale->convertToDouble();
-  int64_t dim = getHeadDim(op);
-  if (ShapedType::isDynamic(dim) || dim == 0)
-    return std::nullopt;
-  return 1.0 / std::sqrt(static_cast<double>(dim));
-}
-
-GPUTileNeeds varlen::detail::getGPUTileNeeds(AttentionOpInterface op,
-                                             GPUTileOwner owner) {
-  MaskAttrInterface mask = op.getMask();
-  const int64_t ofMask =
-      mask.hasBound(MaskSide::Begin) + mask.hasBound(MaskSide::End);
-  int64_t bounds = ofMask;
-  Block *score = op.getScoreBody();
-  // Where no bound takes registers, a score does: what it reads and computes.
-  if (score)
-    bounds = std::max<int64_t>(bounds, 1);
-  int64_t headDim = std::max(op.getHeadDim(), op.getValueHeadDim());
-  // A function and its derivative leave few for the numbers of queries, from
-  // the head sizes on that take the rest.
-  if (owner == GPUTileOwner::KeyValueGradients && headDim > 48 &&
-      computesFunctions(score))
-    bounds = std::max(bounds,
-                      std::min<int64_t>(ofMask + countVisibleKinds(score), 2));
-  // Two entries are looked up for each score, all of a fragment at once; with
-  // grouped heads the rows of a tile have addresses of their own.
-  bool isGrouped =
-      shaped(op.getQ()).getDimSize(1) != shaped(op.getK()).getDimSize(1);
-  if (owner == GPUTileOwner::Queries && headDim > 32 && isGrouped &&
-      looksUpOtherKeys(score) && !computesFunctions(score))
-    bounds = 2;
-  // Nor do tiles of three warpgroups leave enough for what is looked up.
-  if (score && owner == GPUTileOwner::Queries && headDim > 64 &&
-      !score->getOps<LookupOp>().empty())
-    bounds = 2;
-  return {owner, op.getHeadDim(), op.getValueHeadDim(), bounds,
-          op.getElementType().isF32()};
-}
-
 //===----------------------------------------------------------------------===//
 // Methods of other interfaces
 //===----------------------------------------------------------------------===//
-
-SmallVector<NamedValue>
-varlen::detail::getAttentionInputs(AttentionOpInterface op) {
-  SmallVector<NamedValue> inputs = {{"q", op.getQ()},
-                                    {"k", op.getK()},
-                                    {"v", op.getV()},
-                                    {"cu_q", op.getCuQ()},
-                                    {"cu_k", op.getCuK()}};
-  for (NamedValue optional : {NamedValue{"seqused_q", op.getSequsedQ()},
-                              NamedValue{"seqused_k", op.getSequsedK()},
-                              NamedValue{"q_offset", op.getQOffset()},
-                              NamedValue{"sink", op.getSink()}})
-    if (optional.value)
-      inputs.push_back(optional);
-  return inputs;
-}
 
 /// `value` as the out of `op`, Tq x Hq x Dv, as its lse, Hq x Tq, or of the
 /// shape of `other`, one of its inputs.
@@ -327,6 +331,18 @@ LogicalResult varlen::detail::reifyShapes(AttentionOpInterface op,
   return success();
 }
 
+LogicalResult
+varlen::detail::reifyDestinations(DestinationStyleOpInterface op,
+                                  OpBuilder &builder,
+                                  ReifiedRankedShapedTypeDims &shapes) {
+  for (auto [result, init] :
+       llvm::zip_equal(op->getResults(), op.getDpsInits())) {
+    NamedValue source{"", init};
+    shapes.push_back(reifyShape(builder, result, {{source, 0}, {source, 1}}));
+  }
+  return success();
+}
+
 FailureOr<SmallVector<Value>>
 varlen::getOrCreateDestinations(AttentionOpInterface op, OpBuilder &b) {
   SmallVector<Value> destinations = op.getDestinations();
@@ -362,11 +378,9 @@ void varlen::detail::getBufferEffects(
     if (!isa<MemRefType>(operand.get().getType()))
       continue;
     if (llvm::is_contained(written, operand.get()))
-      effects.emplace_back(MemoryEffects::Write::get(), &operand,
-                           SideEffects::DefaultResource::get());
+      effects.emplace_back(MemoryEffects::Write::get(), &operand);
     else
-      effects.emplace_back(MemoryEffects::Read::get(), &operand,
-                           SideEffects::DefaultResource::get());
+      effects.emplace_back(MemoryEffects::Read::get(), &operand);
   }
 }
 

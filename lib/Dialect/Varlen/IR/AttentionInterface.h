@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The bodies of methods that varlen.attn and varlen.attn_grad share.
+// The bodies of methods that varlen.attn and varlen.attn_grad share, and of
+// some that their steps do.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,9 +17,6 @@
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 
 namespace mlir::varlen::detail {
-
-/// What every attention reads, those operands that there are.
-SmallVector<NamedValue> getAttentionInputs(AttentionOpInterface op);
 
 /// What varlen.attn_grad reads beside, and what both kinds of attention
 /// compute: results, or buffers in their place.
@@ -39,6 +37,10 @@ SmallVector<OpFoldResult> reifyShape(OpBuilder &builder, Value result,
                                      ArrayRef<ExtentOf> sources);
 LogicalResult reifyShapes(AttentionOpInterface op, OpBuilder &builder,
                           ReifiedRankedShapedTypeDims &shapes);
+/// Those of the results of a step, which are those of its destinations.
+LogicalResult reifyDestinations(DestinationStyleOpInterface op,
+                                OpBuilder &builder,
+                                ReifiedRankedShapedTypeDims &shapes);
 
 void setResultNames(AttentionOpInterface op, OpAsmSetValueNameFn setName);
 

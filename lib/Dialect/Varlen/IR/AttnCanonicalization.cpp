@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // None of these changes a bit of a result. docs/attn.md says what each is for,
-// and why there is none for an unused lse. All but DropZeroDlse serve
+// and why there is none for an unused lse. All but dropZeroDlse serve
 // varlen.attn and varlen.attn_grad alike.
 //
 //===----------------------------------------------------------------------===//
@@ -145,8 +145,7 @@ static std::optional<int64_t> getMaxLength(Value cu, ValueRange packed) {
     return longest;
   }
   for (Value tensor : packed)
-    if (int64_t rows = cast<ShapedType>(tensor.getType()).getDimSize(0);
-        ShapedType::isStatic(rows))
+    if (int64_t rows = shaped(tensor).getDimSize(0); ShapedType::isStatic(rows))
       return rows;
   return std::nullopt;
 }
@@ -175,10 +174,11 @@ static LogicalResult simplifyMask(OpTy op, PatternRewriter &rewriter) {
 /// default is not an f32.
 template <typename OpTy>
 static LogicalResult dropDefaultScale(OpTy op, PatternRewriter &rewriter) {
-  int64_t dim = op.getHeadDim();
+  auto attention = cast<AttentionOpInterface>(*op);
+  int64_t dim = attention.getHeadDim();
   if (!op.getScaleAttr() || ShapedType::isDynamic(dim))
     return failure();
-  if (*op.getScaleValue() != 1.0 / std::sqrt(static_cast<double>(dim)))
+  if (*attention.getScaleValue() != 1.0 / std::sqrt(static_cast<double>(dim)))
     return failure();
   rewriter.modifyOpInPlace(op, [&] { op.removeScaleAttr(); });
   return success();

@@ -14,7 +14,6 @@
 
 #include "AttentionInterface.h"
 #include "AttnDecomposer.h"
-#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -37,8 +36,6 @@ private:
   /// {out, lse} with the rows of `head` of `sequence` filled in.
   SmallVector<Value> attendHead(const Sequence &sequence, Value head, Value out,
                                 Value lse);
-
-  Value scale;
 };
 } // namespace
 
@@ -63,26 +60,13 @@ SmallVector<Value> Decomposer::attendHead(const Sequence &sequence, Value head,
   SmallVector<Value> captures = loadCaptures(sequence, head);
   Value visible = visibleKeys(sequence, visibleKeys(sequence), captures);
   Value invisible = lowest();
-  SmallVector<Value> inputs = {score, visible};
-  llvm::append_range(inputs, getVectors(captures));
-  SmallVector<AffineMap> maps(inputs.size(), perRow);
-  maps[0] = maps[1] = matrix;
-  maps.push_back(matrix);
-  Value logit =
-      generic(inputs, filled({rows, keys}, zero), maps,
-              [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
-                Value scaled = arith::MulFOp::create(b, args[0], scale);
-                if (Block *body = op.getScoreBody()) {
-                  SmallVector<Value> arguments = scoreArguments(
-                      b, sequence, scaled, captures, args.drop_front(2));
-                  auto lookup = [&](OpBuilder &b, Location, unsigned capture,
-                                    Value index) {
-                    return lookUp(b, captures[capture], index);
-                  };
-                  scaled = emitScore(b, body, {arguments, lookup});
-                }
-                return arith::SelectOp::create(b, args[1], scaled, invisible);
-              });
+  Value logit = overScores({sequence, score, visible, captures}, /*more=*/{},
+                           /*moreMap=*/{}, filled({rows, keys}, zero), matrix,
+                           [&](ImplicitLocOpBuilder &b, const ScorePoint &point,
+                               Value, Value visible) -> Value {
+                             return arith::SelectOp::create(
+                                 b, visible, emitLogit(b, point), invisible);
+                           });
 
   // top[i] = max(sink, max_j logit[i, j]), or 0 for a row without any: -inf
   // must not be subtracted from -inf.

@@ -9,7 +9,6 @@
 #include "AttnDecomposer.h"
 
 #include "AttentionInterface.h"
-#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -256,6 +255,48 @@ Value AttnDecomposer::visibleKeys(const Sequence &sequence, Value visible,
                    return arith::AndIOp::create(
                        b, args[0], emitVisible(b, score, {arguments, lookup}));
                  });
+}
+
+Value AttnDecomposer::overScores(const Scores &scores, Value more,
+                                 AffineMap moreMap, Value init,
+                                 AffineMap resultMap, PointBody ofPoint) {
+  SmallVector<Value> inputs = {scores.products};
+  SmallVector<AffineMap> maps = {matrix()};
+  if (more) {
+    inputs.push_back(more);
+    maps.push_back(moreMap);
+  }
+  inputs.push_back(scores.visible);
+  maps.push_back(matrix());
+  SmallVector<Value> vectors = getVectors(scores.captures);
+  llvm::append_range(inputs, vectors);
+  maps.append(vectors.size(), perRow());
+  maps.push_back(resultMap);
+  return generic(
+      inputs, init, maps,
+      [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+        unsigned visible = more ? 2 : 1;
+        Value score = arith::MulFOp::create(b, args[0], scale);
+        SmallVector<Value> arguments = {score};
+        if (op.getScoreBody())
+          arguments = scoreArguments(b, scores.sequence, score, scores.captures,
+                                     args.drop_front(visible + 1));
+        auto lookup = [&](OpBuilder &b, Location, unsigned capture,
+                          Value index) {
+          return lookUp(b, scores.captures[capture], index);
+        };
+        Value value = ofPoint(b, {arguments, lookup}, more ? args[1] : Value(),
+                              args[visible]);
+        return resultMap == matrix()
+                   ? value
+                   : arith::AddFOp::create(b, args.back(), value).getResult();
+      });
+}
+
+Value AttnDecomposer::emitLogit(ImplicitLocOpBuilder &b,
+                                const ScorePoint &point) {
+  Block *score = op.getScoreBody();
+  return score ? emitScore(b, score, point) : point.arguments[Score];
 }
 
 Value AttnDecomposer::groupSize() {

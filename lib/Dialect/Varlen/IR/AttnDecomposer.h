@@ -15,7 +15,7 @@
 #ifndef VARLEN_LIB_DIALECT_VARLEN_IR_ATTNDECOMPOSER_H
 #define VARLEN_LIB_DIALECT_VARLEN_IR_ATTNDECOMPOSER_H
 
-#include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -74,6 +74,23 @@ protected:
   SmallVector<Value> getVectors(ValueRange captures);
   /// qRows x kRows of i1: does the query (row) see the key (column)?
   Value visibleKeys(const Sequence &sequence);
+
+  /// What the scores of one head of a sequence are made of.
+  struct Scores {
+    const Sequence &sequence;
+    /// Products, before the scale; which of them count.
+    Value products, visible;
+    SmallVector<Value> captures;
+  };
+  /// What `ofPoint` makes of the arguments of the score region (the score alone
+  /// without one), of `more`, if it is not null, and of whether the key is
+  /// visible, summed over what `resultMap` lacks.
+  using PointBody = llvm::function_ref<Value(
+      ImplicitLocOpBuilder &, const ScorePoint &, Value more, Value visible)>;
+  Value overScores(const Scores &scores, Value more, AffineMap moreMap,
+                   Value init, AffineMap resultMap, PointBody ofPoint);
+  /// The score at a point, or what the score region makes of it.
+  Value emitLogit(ImplicitLocOpBuilder &b, const ScorePoint &point);
   /// The number of query heads that share a kv head.
   Value groupSize();
 
@@ -133,6 +150,8 @@ protected:
   ImplicitLocOpBuilder b;
   AttentionOpInterface op;
   FloatType compute;
+  /// What products are multiplied by; set by who has loaded it.
+  Value scale;
 
 private:
   Sequence loadSequence(Value number);

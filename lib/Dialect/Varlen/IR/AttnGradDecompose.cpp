@@ -15,9 +15,7 @@
 
 #include "AttentionInterface.h"
 #include "AttnDecomposer.h"
-#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 
-#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -47,19 +45,6 @@ private:
   SmallVector<Value> differentiateHead(const Sequence &sequence, Value visible,
                                        Value head, Value kvHead,
                                        ValueRange gradients);
-  /// What the score region of one head of a sequence reads.
-  struct Scores {
-    const Sequence &sequence;
-    /// Products, before the scale; which of them count.
-    Value products, visible;
-    SmallVector<Value> captures;
-  };
-  /// What `ofPoint` makes of the arguments of the score region, of `more` and
-  /// of whether the key is visible, summed over what `resultMap` lacks.
-  using PointBody = llvm::function_ref<Value(
-      ImplicitLocOpBuilder &, const ScorePoint &, Value more, Value visible)>;
-  Value overScores(const Scores &scores, Value more, AffineMap moreMap,
-                   Value init, AffineMap resultMap, PointBody ofPoint);
   /// The cotangent of an argument of the score region, or of a lookup in it,
   /// for that of the logits.
   Value pullBackScores(const Scores &scores, Value dlogits, Value source,
@@ -80,7 +65,6 @@ private:
   Value zeros(unsigned number, Value like);
 
   Value dout, out, lse, dlse;
-  Value scale;
 };
 } // namespace
 
@@ -117,34 +101,6 @@ Value GradDecomposer::addToSink(Value dsink, Value head, Value lse,
   Value after = arith::SubFOp::create(
       b, before, tensor::ExtractOp::create(b, sum, ValueRange()));
   return tensor::InsertOp::create(b, after, dsink, head);
-}
-
-Value GradDecomposer::overScores(const Scores &scores, Value more,
-                                 AffineMap moreMap, Value init,
-                                 AffineMap resultMap, PointBody ofPoint) {
-  SmallVector<Value> inputs = {scores.products, more, scores.visible};
-  SmallVector<AffineMap> maps = {matrix(), moreMap, matrix()};
-  SmallVector<Value> vectors = getVectors(scores.captures);
-  llvm::append_range(inputs, vectors);
-  maps.append(vectors.size(), perRow());
-  maps.push_back(resultMap);
-  return generic(
-      inputs, init, maps,
-      [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
-        Value score = arith::MulFOp::create(b, args[0], scale);
-        SmallVector<Value> arguments = {score};
-        if (op.getScoreBody())
-          arguments = scoreArguments(b, scores.sequence, score, scores.captures,
-                                     args.drop_front(3));
-        auto lookup = [&](OpBuilder &b, Location, unsigned capture,
-                          Value index) {
-          return lookUp(b, scores.captures[capture], index);
-        };
-        Value value = ofPoint(b, {arguments, lookup}, args[1], args[2]);
-        return resultMap == matrix()
-                   ? value
-                   : arith::AddFOp::create(b, args.back(), value).getResult();
-      });
 }
 
 Value GradDecomposer::pullBackScores(const Scores &scores, Value dlogits,
@@ -255,10 +211,8 @@ SmallVector<Value> GradDecomposer::differentiateHead(const Sequence &sequence,
       overScores(scores, lse, perRow, filled({rows, keys}, zero), matrix,
                  [&](ImplicitLocOpBuilder &b, const ScorePoint &point,
                      Value lse, Value visible) -> Value {
-                   Value logit = point.arguments[Score];
-                   if (Block *body = op.getScoreBody())
-                     logit = emitScore(b, body, point);
-                   Value power = arith::SubFOp::create(b, logit, lse);
+                   Value power =
+                       arith::SubFOp::create(b, emitLogit(b, point), lse);
                    return math::ExpOp::create(
                        b, arith::SelectOp::create(b, visible, power, lowest));
                  });

@@ -80,8 +80,7 @@ SmallVector<utils::IteratorType> varlen::detail::getGradLoops() {
 
 SmallVector<Range> varlen::detail::getGradDomain(AttentionOpInterface op,
                                                  OpBuilder &b) {
-  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-  return {Range{zero, tensor::getMixedSize(b, op.getLoc(), op.getK(), 1), one}};
+  return getDomain(b, op.getLoc(), {{op.getK(), 1}});
 }
 
 FailureOr<TilingResult> varlen::detail::tileGrad(AttentionOpInterface op,
@@ -100,7 +99,7 @@ FailureOr<TilingResult> varlen::detail::tileGrad(AttentionOpInterface op,
   for (auto [slot, input] : llvm::enumerate(inputs)) {
     if (!input || isa<IntegerType>(getElementTypeOrSelf(input.getType())))
       continue;
-    int64_t dim = cast<ShapedType>(input.getType()).getRank() == 3 ? 1 : 0;
+    int64_t dim = shaped(input).getRank() == 3 ? 1 : 0;
     input = sliceDim(b, op.getLoc(), input, dim,
                      slot == K || slot == V ? kvHeads : heads,
                      tiled.generatedSlices);
@@ -112,13 +111,10 @@ FailureOr<TilingResult> varlen::detail::tileGrad(AttentionOpInterface op,
                         tiled.generatedSlices);
       });
 
-  auto type = [&](Slot slot) {
-    return cast<ShapedType>(inputs[slot].getType());
-  };
-  SmallVector<Type> types = llvm::to_vector_of<Type>(
-      inferGradientTypes(type(Q), type(K), type(V), op.getSink() != Value()));
-  for (int64_t number : op.getWrtCaptures())
-    types.push_back(captures[number].getType());
+  auto type = [&](Slot slot) { return shaped(inputs[slot]); };
+  SmallVector<Type> types =
+      inferGradientTypes(type(Q), type(K), type(V), op.getSink() != Value(),
+                         captures, op.getWrtCaptures());
   return createTile(op, b, offsets, sizes, types, inputs, captures,
                     std::move(tiled));
 }

@@ -30,11 +30,6 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-namespace {
-/// Loops of the iteration domain.
-enum Loop { Heads, Rows, NumLoops };
-} // namespace
-
 //===----------------------------------------------------------------------===//
 // Heads
 //===----------------------------------------------------------------------===//
@@ -95,39 +90,10 @@ static FailureOr<Span> findKvHeads(ImplicitLocOpBuilder &b,
 // Rows
 //===----------------------------------------------------------------------===//
 
-namespace {
-
-/// Rewrites what is said of the packed query rows for a range of them.
-class RowTiler {
-public:
-  RowTiler(ImplicitLocOpBuilder &b, AttentionOpInterface op, const Span &rows)
-      : b(b), op(op),
-        first(getValueOrCreateConstantIndexOp(b, b.getLoc(), rows.offset)),
-        size(getValueOrCreateConstantIndexOp(b, b.getLoc(), rows.size)) {}
-
-  /// cu_q, from the first row of the tile on: clamped to its rows.
-  Value cuQ();
-  /// The rows in use that are in the tile, and what they are now offset by; a
-  /// null vector is one that the tile does without.
-  void perSequence(Value &sequsedQ, Value &qOffset);
-
-private:
-  using Body = llvm::function_ref<SmallVector<Value>(ImplicitLocOpBuilder &,
-                                                     ValueRange)>;
-  /// Maps integer vectors of one length to others; the body sees indices.
-  SmallVector<Value> map(ValueRange inputs, ArrayRef<Type> elements, Body body);
-  /// Row `row` of all, as a row of the tile or one of its two ends.
-  Value clamp(ImplicitLocOpBuilder &b, Value row);
-
-  ImplicitLocOpBuilder &b;
-  AttentionOpInterface op;
-  Value first, size;
-};
-
-} // namespace
-
-SmallVector<Value> RowTiler::map(ValueRange inputs, ArrayRef<Type> elements,
-                                 Body body) {
+/// Maps integer vectors of one length to others; the body sees indices.
+static SmallVector<Value> mapIntegers(
+    ImplicitLocOpBuilder &b, ValueRange inputs, ArrayRef<Type> elements,
+    function_ref<SmallVector<Value>(ImplicitLocOpBuilder &, ValueRange)> body) {
   SmallVector<Value> inits;
   OpFoldResult length = tensor::getMixedSize(b, b.getLoc(), inputs[0], 0);
   for (Type element : elements)
@@ -151,13 +117,6 @@ SmallVector<Value> RowTiler::map(ValueRange inputs, ArrayRef<Type> elements,
   return SmallVector<Value>(generic.getResults());
 }
 
-Value RowTiler::clamp(ImplicitLocOpBuilder &b, Value row) {
-  Value zero = arith::ConstantIndexOp::create(b, 0);
-  Value relative = arith::SubIOp::create(b, row, first);
-  return arith::MinSIOp::create(b, arith::MaxSIOp::create(b, relative, zero),
-                                size);
-}
-
 /// offset + shift in `type`. Any integer may be an offset, so the sum
 /// saturates: beyond every key it does not matter where a row is.
 static Value addOffset(ImplicitLocOpBuilder &b, Value offset, Value shift,
@@ -175,16 +134,27 @@ static Value addOffset(ImplicitLocOpBuilder &b, Value offset, Value shift,
   return arith::AddIOp::create(b, saturate(offset), shift);
 }
 
-Value RowTiler::cuQ() {
-  Type element = getElementTypeOrSelf(op.getCuQ().getType());
-  return map(op.getCuQ(), element,
-             [&](ImplicitLocOpBuilder &b, ValueRange args) {
-               return SmallVector<Value>{clamp(b, args[0])};
-             })
-      .front();
-}
+/// Rewrites what is said of the packed query rows for a range of them: cu_q
+/// from its first row on, the rows in use that are in it, and what they are now
+/// offset by; a null vector is one that the tile does without.
+static void tileRows(ImplicitLocOpBuilder &b, AttentionOpInterface op,
+                     const Span &rows, Value &cuQ, Value &sequsedQ,
+                     Value &qOffset) {
+  Value first = getValueOrCreateConstantIndexOp(b, b.getLoc(), rows.offset);
+  Value size = getValueOrCreateConstantIndexOp(b, b.getLoc(), rows.size);
+  // Row `row` of all, as a row of the tile or one of its two ends.
+  auto clamp = [&](ImplicitLocOpBuilder &b, Value row) -> Value {
+    Value zero = arith::ConstantIndexOp::create(b, 0);
+    Value relative = arith::SubIOp::create(b, row, first);
+    return arith::MinSIOp::create(b, arith::MaxSIOp::create(b, relative, zero),
+                                  size);
+  };
+  cuQ = mapIntegers(b, op.getCuQ(), getElementTypeOrSelf(op.getCuQ().getType()),
+                    [&](ImplicitLocOpBuilder &b, ValueRange args) {
+                      return SmallVector<Value>{clamp(b, args[0])};
+                    })
+            .front();
 
-void RowTiler::perSequence(Value &sequsedQ, Value &qOffset) {
   MaskAttrInterface mask = op.getMask();
   // Without a mask or a score that asks for them positions do not matter.
   bool needsOffset = !mask.isFull() || readsPositions(op.getScoreBody());
@@ -240,7 +210,7 @@ void RowTiler::perSequence(Value &sequsedQ, Value &qOffset) {
     results.push_back(shift);
     return results;
   };
-  SmallVector<Value> results = map(inputs, elements, body);
+  SmallVector<Value> results = mapIntegers(b, inputs, elements, body);
   if (hasUsed)
     sequsedQ = results.front();
   qOffset = needsOffset ? results.back() : Value();
@@ -251,16 +221,13 @@ void RowTiler::perSequence(Value &sequsedQ, Value &qOffset) {
 //===----------------------------------------------------------------------===//
 
 SmallVector<utils::IteratorType> varlen::detail::getAttnLoops() {
-  return SmallVector<utils::IteratorType>(NumLoops,
+  return SmallVector<utils::IteratorType>(NumOutLoops,
                                           utils::IteratorType::parallel);
 }
 
 SmallVector<Range> varlen::detail::getAttnDomain(AttentionOpInterface op,
                                                  OpBuilder &b) {
-  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-  OpFoldResult heads = tensor::getMixedSize(b, op.getLoc(), op.getQ(), 1);
-  OpFoldResult rows = tensor::getMixedSize(b, op.getLoc(), op.getQ(), 0);
-  return {Range{zero, heads, one}, Range{zero, rows, one}};
+  return getDomain(b, op.getLoc(), {{op.getQ(), 1}, {op.getQ(), 0}});
 }
 
 FailureOr<TilingResult> varlen::detail::tileAttn(AttentionOpInterface op,
@@ -290,9 +257,8 @@ FailureOr<TilingResult> varlen::detail::tileAttn(AttentionOpInterface op,
   Value k = sliceDim(b, loc, op.getK(), 1, *kvHeads, tiled.generatedSlices);
   Value v = sliceDim(b, loc, op.getV(), 1, *kvHeads, tiled.generatedSlices);
   Value sink = op.getSink();
-  if (sink && !isWhole(heads, sink, 0))
-    sink =
-        tensor::ExtractSliceOp::create(b, sink, heads.offset, heads.size, one);
+  if (sink)
+    sink = sliceDim(b, loc, sink, 0, heads, tiled.generatedSlices);
   SmallVector<Value> captures;
   for (auto [number, capture] : llvm::enumerate(op.getCaptures())) {
     Value tile = sliceDim(b, loc, capture, 0, heads, tiled.generatedSlices);
@@ -304,17 +270,10 @@ FailureOr<TilingResult> varlen::detail::tileAttn(AttentionOpInterface op,
   Value cuQ = op.getCuQ(), sequsedQ = op.getSequsedQ(),
         qOffset = op.getQOffset();
   // A loop may have its bound from either.
-  if (!isWhole(rows, op.getQ(), 0) && !isWhole(rows, op->getResult(0), 0)) {
-    RowTiler tiler(b, op, rows);
-    cuQ = tiler.cuQ();
-    tiler.perSequence(sequsedQ, qOffset);
-  }
+  if (!isWhole(rows, op.getQ(), 0) && !isWhole(rows, op->getResult(0), 0))
+    tileRows(b, op, rows, cuQ, sequsedQ, qOffset);
 
-  auto qType = cast<ShapedType>(q.getType());
-  auto vType = cast<ShapedType>(v.getType());
-  SmallVector<Type> types = {
-      RankedTensorType::get(inferOutShape(qType, vType), op.getElementType()),
-      RankedTensorType::get(inferLseShape(qType), op.getComputeType())};
+  Type types[] = {inferOutType(shaped(q), shaped(v)), inferLseType(shaped(q))};
   Value inputs[] = {
       q, k, v, cuQ, op.getCuK(), sequsedQ, op.getSequsedK(), qOffset, sink};
   return createTile(op, b, offsets, sizes, types, inputs, captures,
@@ -325,14 +284,8 @@ LogicalResult varlen::detail::getAttnResultTile(
     AttentionOpInterface op, OpBuilder &b, unsigned resultNumber,
     Offsets offsets, Sizes sizes, SmallVectorImpl<OpFoldResult> &resultOffsets,
     SmallVectorImpl<OpFoldResult> &resultSizes) {
-  if (resultNumber == 0) {
-    OpFoldResult width = tensor::getMixedSize(b, op.getLoc(), op.getV(), 2);
-    resultOffsets.assign({offsets[Rows], offsets[Heads], b.getIndexAttr(0)});
-    resultSizes.assign({sizes[Rows], sizes[Heads], width});
-  } else {
-    resultOffsets.assign({offsets[Heads], offsets[Rows]});
-    resultSizes.assign({sizes[Heads], sizes[Rows]});
-  }
+  getOutTile(b, op.getLoc(), op.getV(), resultNumber, offsets, sizes,
+             resultOffsets, resultSizes);
   return success();
 }
 
@@ -340,23 +293,16 @@ LogicalResult varlen::detail::getAttnDomainTile(
     AttentionOpInterface op, OpBuilder &, unsigned resultNumber,
     Offsets offsets, Sizes sizes, SmallVectorImpl<OpFoldResult> &domainOffsets,
     SmallVectorImpl<OpFoldResult> &domainSizes) {
-  if (!isAttnResultTile(op, resultNumber, offsets, sizes))
-    return failure();
-  if (resultNumber == 0) {
-    domainOffsets.assign({offsets[1], offsets[0]});
-    domainSizes.assign({sizes[1], sizes[0]});
-  } else {
-    domainOffsets.assign(offsets.begin(), offsets.end());
-    domainSizes.assign(sizes.begin(), sizes.end());
-  }
-  return success();
+  return getOutDomainTile(op.getV(), resultNumber, offsets, sizes,
+                          domainOffsets, domainSizes);
 }
 
 bool varlen::detail::isAttnResultTile(AttentionOpInterface op,
                                       unsigned resultNumber, Offsets offsets,
                                       Sizes sizes) {
-  // A part of a head's elements would cost as much as all of them.
-  return resultNumber != 0 || isWhole({offsets[2], sizes[2]}, op.getV(), 2);
+  SmallVector<OpFoldResult> domainOffsets, domainSizes;
+  return succeeded(getOutDomainTile(op.getV(), resultNumber, offsets, sizes,
+                                    domainOffsets, domainSizes));
 }
 
 LogicalResult varlen::detail::getAttnDomainTileOfQueries(
@@ -368,11 +314,7 @@ LogicalResult varlen::detail::getAttnDomainTileOfQueries(
   // q comes first. A part of the keys has a part of each sum.
   if (operandNumbers.size() != 1 || operandNumbers[0] != 0)
     return failure();
-  Offsets offsets = allOffsets[0];
-  Sizes sizes = allSizes[0];
-  if (!isWhole({offsets[2], sizes[2]}, op.getQ(), 2))
-    return failure();
-  domainOffsets.assign({offsets[1], offsets[0]});
-  domainSizes.assign({sizes[1], sizes[0]});
-  return success();
+  // q is rows x heads, as out is.
+  return getOutDomainTile(op.getQ(), /*resultNumber=*/0, allOffsets[0],
+                          allSizes[0], domainOffsets, domainSizes);
 }

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionInterface.h"
+#include "TileVerifier.h"
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
@@ -68,11 +69,6 @@ private:
 };
 } // namespace
 
-/// Whether two static extents differ.
-static bool differ(int64_t a, int64_t b) {
-  return ShapedType::isStatic(a) && ShapedType::isStatic(b) && a != b;
-}
-
 LogicalResult AttnVerifier::verifyWrtCaptures() {
   // attn_grad_c6
   return verifyCaptureNumbers(op, op.getWrtCaptures(), op.getCaptures().size());
@@ -124,7 +120,7 @@ LogicalResult AttnVerifier::verifyTensors() {
 
   auto same = [&](const NamedValue &a, const NamedValue &b, unsigned dim,
                   StringRef what) -> LogicalResult {
-    if (!differ(a.extent(dim), b.extent(dim)))
+    if (succeeded(verifyCompatibleShape(a.extent(dim), b.extent(dim))))
       return success();
     return op->emitOpError("expected ")
            << a.name << " and " << b.name << " to have the same " << what
@@ -144,8 +140,7 @@ LogicalResult AttnVerifier::verifyTensors() {
                << what << " of " << tensor.name << ", got 0";
 
   // attn_c8
-  int64_t kvHeads =
-      ShapedType::isStatic(k.extent(1)) ? k.extent(1) : v.extent(1);
+  int64_t kvHeads = op.getKvHeads();
   if (ShapedType::isStatic(q.extent(1)) && ShapedType::isStatic(kvHeads) &&
       q.extent(1) % kvHeads != 0)
     return op->emitOpError(
@@ -172,7 +167,7 @@ LogicalResult AttnVerifier::verifySequences() {
     if (cu.extent(0) == 0)
       return op->emitOpError("expected at least one entry in ")
              << cu.name << ", got 0";
-  if (differ(cuQ.extent(0), cuK.extent(0)))
+  if (failed(verifyCompatibleShape(cuQ.extent(0), cuK.extent(0))))
     return op->emitOpError("expected cu_q and cu_k to have the same number of "
                            "entries, got ")
            << cuQ.extent(0) << " and " << cuK.extent(0);
@@ -203,7 +198,7 @@ LogicalResult AttnVerifier::verifySink() {
   if (sink.type().getElementType() != op.getComputeType())
     return op->emitOpError("expected sink to have the compute type ")
            << op.getComputeType() << ", got " << sink.type().getElementType();
-  if (differ(sink.extent(0), q.extent(1)))
+  if (failed(verifyCompatibleShape(sink.extent(0), q.extent(1))))
     return op->emitOpError("expected sink to have one entry for each of the ")
            << q.extent(1) << " query heads, got " << sink.extent(0);
   return success();
@@ -214,15 +209,15 @@ LogicalResult AttnVerifier::verifyScale() {
   std::optional<APFloat> scale = op.getScale();
   if (!scale)
     return success();
-  SmallString<16> text;
-  scale->toString(text);
-  if (!scale->isFinite() || scale->isZero() || scale->isNegative())
-    return op->emitOpError("expected scale to be positive and finite, got ")
-           << text;
+  if (failed(varlen::detail::verifyScale(op, *scale)))
+    return failure();
   // A normal number, and so is scale * log2(e), which scores are multiplied by.
   double value = scale->convertToDouble();
-  if (value < std::ldexp(1.0, -126) || value > std::ldexp(1.0, 126))
+  if (value < std::ldexp(1.0, -126) || value > std::ldexp(1.0, 126)) {
+    SmallString<16> text;
+    scale->toString(text);
     return op->emitOpError("expected scale from 2^-126 to 2^126, got ") << text;
+  }
   if (&scale->getSemantics() == &APFloat::IEEEdouble() &&
       !op.getElementType().isF64())
     return op->emitOpError(
@@ -240,7 +235,7 @@ LogicalResult AttnVerifier::verifyScoreRegion() {
   for (auto [number, capture] : llvm::enumerate(op.getCaptures()))
     if (isTable(op.getScoreBody(), number) &&
         !isKeyTable(op.getScoreBody(), number) &&
-        cast<ShapedType>(capture.getType()).getShape().back() == 0)
+        shaped(capture).getShape().back() == 0)
       return op->emitOpError("expected a table with an entry at least, got ")
              << capture.getType();
   return success();

@@ -25,9 +25,6 @@ using namespace mlir::varlen;
 /// Beyond all rows, by more than a tensor has.
 static constexpr int64_t kFar = 2 * VARLEN_MAX_ROWS;
 
-/// The longest chunk of keys: positions within one add up in 32 bits.
-static constexpr int64_t kMaxChunk = 1 << 28;
-
 /// offset + bound, saturated.
 static Position getDistance(PositionBuilder &b, Position offset,
                             int64_t bound) {

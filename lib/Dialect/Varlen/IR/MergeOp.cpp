@@ -24,11 +24,6 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-namespace {
-/// Loops of the iteration domain.
-enum Loop { Heads, Rows, NumLoops };
-} // namespace
-
 //===----------------------------------------------------------------------===//
 // Shapes
 //===----------------------------------------------------------------------===//
@@ -195,15 +190,12 @@ FailureOr<SmallVector<Value>> MergeOp::decomposeOperation(OpBuilder &builder) {
 //===----------------------------------------------------------------------===//
 
 SmallVector<utils::IteratorType> MergeOp::getLoopIteratorTypes() {
-  return SmallVector<utils::IteratorType>(NumLoops,
+  return SmallVector<utils::IteratorType>(NumOutLoops,
                                           utils::IteratorType::parallel);
 }
 
 SmallVector<Range> MergeOp::getIterationDomain(OpBuilder &b) {
-  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-  OpFoldResult heads = tensor::getMixedSize(b, getLoc(), getLse0(), 0);
-  OpFoldResult rows = tensor::getMixedSize(b, getLoc(), getLse0(), 1);
-  return {Range{zero, heads, one}, Range{zero, rows, one}};
+  return getDomain(b, getLoc(), {{getLse0(), 0}, {getLse0(), 1}});
 }
 
 FailureOr<TilingResult>
@@ -231,14 +223,8 @@ LogicalResult MergeOp::getResultTilePosition(
     OpBuilder &b, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
     ArrayRef<OpFoldResult> sizes, SmallVector<OpFoldResult> &resultOffsets,
     SmallVector<OpFoldResult> &resultSizes) {
-  if (resultNumber == 0) {
-    OpFoldResult width = tensor::getMixedSize(b, getLoc(), getOut0(), 2);
-    resultOffsets = {offsets[Rows], offsets[Heads], b.getIndexAttr(0)};
-    resultSizes = {sizes[Rows], sizes[Heads], width};
-  } else {
-    resultOffsets.assign(offsets.begin(), offsets.end());
-    resultSizes.assign(sizes.begin(), sizes.end());
-  }
+  getOutTile(b, getLoc(), getOut0(), resultNumber, offsets, sizes,
+             resultOffsets, resultSizes);
   return success();
 }
 
@@ -247,17 +233,8 @@ LogicalResult MergeOp::getIterationDomainTileFromResultTile(
     ArrayRef<OpFoldResult> sizes,
     SmallVectorImpl<OpFoldResult> &iterDomainOffsets,
     SmallVectorImpl<OpFoldResult> &iterDomainSizes) {
-  if (resultNumber == 0) {
-    // Part of a row would take as many weights as all of it.
-    if (!isWhole({offsets[2], sizes[2]}, getOut0(), 2))
-      return failure();
-    iterDomainOffsets.assign({offsets[1], offsets[0]});
-    iterDomainSizes.assign({sizes[1], sizes[0]});
-  } else {
-    iterDomainOffsets.assign(offsets.begin(), offsets.end());
-    iterDomainSizes.assign(sizes.begin(), sizes.end());
-  }
-  return success();
+  return getOutDomainTile(getOut0(), resultNumber, offsets, sizes,
+                          iterDomainOffsets, iterDomainSizes);
 }
 
 FailureOr<TilingResult>

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileSpan.h"
+#include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -31,20 +32,12 @@ namespace {
 enum Loop { Queries, Keys };
 } // namespace
 
-/// The dimension of the state and the limits that counts queries.
-static int64_t getQueryDim(OnlineAttnOp op) {
-  return op.getOrientation() == Orientation::QK ? 0 : 1;
-}
-
 SmallVector<utils::IteratorType> OnlineAttnOp::getLoopIteratorTypes() {
   return {utils::IteratorType::parallel, utils::IteratorType::reduction};
 }
 
 SmallVector<Range> OnlineAttnOp::getIterationDomain(OpBuilder &b) {
-  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-  OpFoldResult queries = tensor::getMixedSize(b, getLoc(), getQ(), 0);
-  OpFoldResult keys = tensor::getMixedSize(b, getLoc(), getK(), 0);
-  return {Range{zero, queries, one}, Range{zero, keys, one}};
+  return getDomain(b, getLoc(), {{getQ(), 0}, {getK(), 0}});
 }
 
 /// The step on those queries and keys, on the state that `stateOf` makes of
@@ -72,7 +65,7 @@ static FailureOr<TilingResult> tileStep(
        {op.getLoMutable(), op.getHiMutable(), op.getPositionMutable(),
         op.getCapturesMutable(), op.getRowsMutable()})
     for (OpOperand &operand : ofQueries)
-      slice(operand, getQueryDim(op), queries);
+      slice(operand, getQueriesDim(op.getOrientation()), queries);
   SmallVector<Type> types;
   for (OpOperand &state : op.getDpsInitsMutable()) {
     Value &operand = operands[state.getOperandNumber()];
@@ -104,7 +97,8 @@ OnlineAttnOp::getTiledImplementation(OpBuilder &b,
   return tileStep(*this, b, offsets, sizes,
                   [&](OpOperand &state, SmallVectorImpl<Operation *> &slices) {
                     return sliceDim(b, getLoc(), state.get(),
-                                    getQueryDim(*this), queries, slices);
+                                    getQueriesDim(getOrientation()), queries,
+                                    slices);
                   });
 }
 
@@ -112,7 +106,7 @@ LogicalResult OnlineAttnOp::getResultTilePosition(
     OpBuilder &b, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
     ArrayRef<OpFoldResult> sizes, SmallVector<OpFoldResult> &resultOffsets,
     SmallVector<OpFoldResult> &resultSizes) {
-  int64_t queryDim = getQueryDim(*this);
+  int64_t queryDim = getQueriesDim(getOrientation());
   resultOffsets.assign(2, b.getIndexAttr(0));
   resultSizes = tensor::getMixedSizes(b, getLoc(), getDpsInits()[resultNumber]);
   resultOffsets[queryDim] = offsets[Queries];
@@ -125,7 +119,7 @@ LogicalResult OnlineAttnOp::getIterationDomainTileFromResultTile(
     ArrayRef<OpFoldResult> sizes,
     SmallVectorImpl<OpFoldResult> &iterDomainOffsets,
     SmallVectorImpl<OpFoldResult> &iterDomainSizes) {
-  int64_t queryDim = getQueryDim(*this), other = 1 - queryDim;
+  int64_t queryDim = getQueriesDim(getOrientation()), other = 1 - queryDim;
   // Some columns of a row would cost as much as all of them.
   if (!isWhole({offsets[other], sizes[other]}, getDpsInits()[resultNumber],
                other))
@@ -200,7 +194,7 @@ LogicalResult OnlineAttnOp::getPartialResultTilePosition(
   if (failed(checkParts(*this, tilingStrategy)))
     return failure();
   // Upstream asks a copy of the operation whose destinations are all parts.
-  int64_t queryDim = getQueryDim(*this), other = 1 - queryDim;
+  int64_t queryDim = getQueriesDim(getOrientation()), other = 1 - queryDim;
   resultOffsets.assign(3, b.getIndexAttr(0));
   resultSizes.assign(3, b.getIndexAttr(1));
   resultOffsets[0] = splitReductionIvs.front();

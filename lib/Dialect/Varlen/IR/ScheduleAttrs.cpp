@@ -62,7 +62,7 @@ static LogicalResult verifyHeads(AttentionOpInterface op) {
              << name << " to be at most " << kMaxHeadDim
              << " with a schedule, got " << size;
   }
-  if (varlen::detail::hasDynamicHeadDim(op))
+  if (op.hasDynamicHeadDim())
     return op->emitOpError("expected a static head_dim of every operand with a "
                            "schedule, got a dynamic one");
   return success();
@@ -208,9 +208,9 @@ static LogicalResult verifyAccumulator(AttentionOpInterface op, StringRef name,
 static LogicalResult verifySharedMemory(Operation *op, GPUScheduleAttr schedule,
                                         GPUTileOwner owner,
                                         const GPUTarget &gpu) {
-  int64_t bytes = getSharedBytes(
-      schedule.getTiles(),
-      varlen::detail::getGPUTileNeeds(cast<AttentionOpInterface>(op), owner));
+  int64_t bytes =
+      getSharedBytes(schedule.getTiles(),
+                     cast<AttentionOpInterface>(op).getGPUTileNeeds(owner));
   if (bytes <= gpu.sharedBytes)
     return success();
   return op->emitOpError("expected tiles that take at most ")

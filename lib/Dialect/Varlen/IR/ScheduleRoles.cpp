@@ -6,9 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A verifier says what the attribute alone can say, `verifyFits` what depends
-// on the attention, `verifyFitsTarget` what depends on the target, which
-// varlen-assign-schedule names.
+// Which loops over tiles compute an attention, in their order, and with which
+// sizes. RoleEmitter emits each of them.
 //
 //===----------------------------------------------------------------------===//
 

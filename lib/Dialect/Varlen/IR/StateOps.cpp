@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileVerifier.h"
-#include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
 #include "mlir/IR/OpImplementation.h"
 
@@ -28,16 +27,15 @@ template <typename Op> static LogicalResult verifyState(Op op) {
           {{"acc", op.getAcc()}, {"m", op.getM()}, {"l", op.getL()}}, {})))
     return failure();
   Orientation orientation = op.getOrientation();
-  unsigned queries = orientation == Orientation::QK ? 0 : 1;
-  StepSizes sizes{};
-  sizes.queries = getCommonExtent({shaped(op.getAcc()).getDimSize(queries),
-                                   shaped(op.getM()).getDimSize(queries)});
-  sizes.valueHeadDim = shaped(op.getAcc()).getDimSize(1 - queries);
+  unsigned dim = getQueriesDim(orientation);
+  int64_t queries = getCommonExtent(
+      {shaped(op.getAcc()).getDimSize(dim), shaped(op.getM()).getDimSize(dim)});
+  int64_t valueHeadDim = shaped(op.getAcc()).getDimSize(1 - dim);
   if (failed(verifyTile(op, orientation, {"acc", op.getAcc()},
-                        queries ? "value head_dim x queries"
-                                : "queries x value head_dim",
-                        getAccTileShape(orientation, sizes))) ||
-      failed(verifyRowStats(op, orientation, {{"m", op.getM()}}, sizes)))
+                        dim ? "value head_dim x queries"
+                            : "queries x value head_dim",
+                        getAccTileShape(orientation, queries, valueHeadDim))) ||
+      failed(verifyRowStats(op, orientation, {{"m", op.getM()}}, queries)))
     return failure();
   return verifyScale(op, op.getScale());
 }
@@ -76,7 +74,7 @@ void OnlineInitOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 
 unsigned OnlineFinishOp::getQueriesDim(Value tile) {
   // Rows of out are queries in either orientation.
-  return tile == getOut() || getOrientation() == Orientation::QK ? 0 : 1;
+  return tile == getOut() ? 0 : varlen::getQueriesDim(getOrientation());
 }
 
 LogicalResult OnlineFinishOp::verify() {
@@ -111,19 +109,10 @@ void OnlineFinishOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 //===----------------------------------------------------------------------===//
 
 unsigned OnlineMergeOp::getQueriesDim(Value) {
-  return getOrientation() == Orientation::QK ? 0 : 1;
+  return varlen::getQueriesDim(getOrientation());
 }
 
 LogicalResult OnlineMergeOp::verify() { return verifyState(*this); }
-
-LogicalResult OnlineMergeOp::inferReturnTypes(MLIRContext *,
-                                              std::optional<Location>,
-                                              OnlineMergeOp::Adaptor adaptor,
-                                              SmallVectorImpl<Type> &types) {
-  for (Value state : {adaptor.getAcc(), adaptor.getM(), adaptor.getL()})
-    types.push_back(state.getType());
-  return success();
-}
 
 void OnlineMergeOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getAccOut(), "acc");
@@ -187,15 +176,6 @@ LogicalResult OnlineSinkGradOp::verify() {
   if (shaped(getTerms()).getDimSize(0) != 1)
     return emitOpError("expected terms to have one row, got ")
            << getTerms().getType();
-  return success();
-}
-
-LogicalResult
-OnlineSinkGradOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
-                                   OnlineSinkGradOp::Adaptor adaptor,
-                                   SmallVectorImpl<Type> &types) {
-  auto terms = cast<RankedTensorType>(adaptor.getTerms().getType());
-  types.push_back(RankedTensorType::get({1, 1}, terms.getElementType()));
   return success();
 }
 

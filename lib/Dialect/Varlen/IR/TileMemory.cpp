@@ -10,7 +10,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -62,41 +61,6 @@ SmallVector<TileCopy> ToTileOp::getTileCopies() {
        llvm::zip_equal(getCopies(), getOrders().getAsRange<TileOrderAttr>()))
     result.push_back({order.getValue(), memref});
   return result;
-}
-
-ParseResult ToTileOp::parse(OpAsmParser &parser, OperationState &result) {
-  SmallVector<OpAsmParser::UnresolvedOperand> copies;
-  SmallVector<Attribute> orders;
-  auto parseCopy = [&]() -> ParseResult {
-    FailureOr<TileOrder> order = failure();
-    if (parser.parseOperand(copies.emplace_back()) ||
-        parser.parseKeyword("as") ||
-        failed(order = FieldParser<TileOrder>::parse(parser)))
-      return failure();
-    orders.push_back(TileOrderAttr::get(parser.getContext(), *order));
-    return success();
-  };
-  SMLoc loc = parser.getCurrentLocation();
-  SmallVector<Type> types;
-  Type tile;
-  if (parser.parseCommaSeparatedList(parseCopy) ||
-      parser.parseOptionalAttrDict(result.attributes) ||
-      parser.parseColonTypeList(types) || parser.parseKeywordType("to", tile) ||
-      parser.resolveOperands(copies, types, loc, result.operands))
-    return failure();
-  result.getOrAddProperties<Properties>().orders =
-      parser.getBuilder().getArrayAttr(orders);
-  result.addTypes(tile);
-  return success();
-}
-
-void ToTileOp::print(OpAsmPrinter &p) {
-  p << ' ';
-  llvm::interleaveComma(getTileCopies(), p, [&](const TileCopy &copy) {
-    p << copy.memref << " as " << stringifyTileOrder(copy.order);
-  });
-  p.printOptionalAttrDict((*this)->getAttrs(), {getOrdersAttrName()});
-  p << " : " << getCopies().getTypes() << " to " << getTile().getType();
 }
 
 LogicalResult ToTileOp::verify() {

@@ -40,10 +40,9 @@ static void setInputsOf(Step step, const StepInputs &inputs) {
   step.getRowsMutable().assign(inputs.rows);
 }
 
-StepOpInterface varlen::detail::cloneOnTiles(Operation *step, OpBuilder &b,
-                                             ValueRange operands,
-                                             const StepInputs &inputs) {
-  auto copy = cast<StepOpInterface>(b.clone(*step));
+StepOpInterface StepOpInterface::cloneOnTiles(OpBuilder &b, ValueRange operands,
+                                              const StepInputs &inputs) {
+  auto copy = cast<StepOpInterface>(b.clone(*getOperation()));
   copy->setOperands(operands);
   for (auto [result, init] :
        llvm::zip_equal(copy->getResults(), copy.getDpsInits()))
@@ -74,18 +73,10 @@ template <typename Step> static LogicalResult verifyLimits(Step op) {
   return success();
 }
 
-/// How many of the captures of a score region are tables.
-static int64_t countTables(Block *score, unsigned captures) {
-  int64_t count = 0;
-  for (unsigned capture = 0; capture < captures; ++capture)
-    count += isTable(score, capture);
-  return count;
-}
-
 /// That tables of a step are memory of an attention, or views with rows beside.
 template <typename Step>
 static LogicalResult verifyTables(Step op, StringRef name, ValueRange tables,
-                                  ValueRange rows, FloatType compute) {
+                                  ValueRange rows) {
   size_t wanted = op.getQueries() ? 0 : tables.size();
   if (rows.size() != wanted)
     return op.emitOpError("expected rows of ")
@@ -93,9 +84,10 @@ static LogicalResult verifyTables(Step op, StringRef name, ValueRange tables,
            << rows.size();
   for (Value table : tables) {
     auto type = cast<MemRefType>(table.getType());
-    if (type.getElementType() != compute)
+    if (type.getElementType() != op.getComputeType())
       return op.emitOpError("expected ")
-             << name << " of " << compute << ", got " << type.getElementType();
+             << name << " of " << op.getComputeType() << ", got "
+             << type.getElementType();
     if (!op.getQueries() && type.getRank() != 2)
       return op.emitOpError("expected ")
              << name << " of rank 2 beside rows, got " << type;
@@ -103,33 +95,19 @@ static LogicalResult verifyTables(Step op, StringRef name, ValueRange tables,
   return success();
 }
 
-/// What a step reads, and writes, in memory.
-static void
-getTableEffects(MutableOperandRange tables, bool isWritten,
-                SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
-  for (OpOperand &table : tables) {
-    effects.emplace_back(MemoryEffects::Read::get(), &table,
-                         SideEffects::DefaultResource::get());
-    if (isWritten)
-      effects.emplace_back(MemoryEffects::Write::get(), &table,
-                           SideEffects::DefaultResource::get());
-  }
-}
-
 /// The score region, and the tiles that it reads.
 template <typename Step>
-static LogicalResult verifyScoreOf(Step op, Value statistic,
-                                   const StepSizes &sizes) {
-  auto compute = cast<FloatType>(elementOf(statistic));
+static LogicalResult verifyScoreOf(Step op, int64_t queries) {
+  FloatType compute = op.getComputeType();
   unsigned captures = op.getCaptures().size() + op.getTables().size();
   if (failed(verifyScore(op, op.getScoreBody(), compute, captures)))
     return failure();
-  if (int64_t count = countTables(op.getScoreBody(), captures);
-      count != static_cast<int64_t>(op.getTables().size()))
+  if (size_t count = getTableArguments(op.getScoreBody()).size();
+      count != op.getTables().size())
     return op.emitOpError("expected ")
            << count << " tables, as many as the score region looks up in, got "
            << op.getTables().size();
-  if (failed(verifyTables(op, "tables", op.getTables(), op.getRows(), compute)))
+  if (failed(verifyTables(op, "tables", op.getTables(), op.getRows())))
     return failure();
   if (op.getPosition() && (op.getQueries() || !op.getScoreBody()))
     return op.emitOpError("expected positions beside a score region of a step "
@@ -147,42 +125,22 @@ static LogicalResult verifyScoreOf(Step op, Value statistic,
   }
   for (Value ofTable : op.getRows())
     rows.push_back({"rows", ofTable});
-  return verifyRowStats(op, op.getOrientation(), rows, sizes);
+  return verifyRowStats(op, op.getOrientation(), rows, queries);
 }
 
-/// The extents of results, which are those of their destinations.
-static void reifyDestinations(OpBuilder &builder,
-                              DestinationStyleOpInterface op,
-                              ReifiedRankedShapedTypeDims &shapes) {
-  for (auto [result, init] :
-       llvm::zip_equal(op->getResults(), op.getDpsInits())) {
-    NamedValue source{"", init};
-    shapes.push_back(varlen::detail::reifyShape(builder, result,
-                                                {{source, 0}, {source, 1}}));
-  }
+/// The extent of dimensions of tiles, of those that there are, that must agree;
+/// dynamic where none says more.
+static int64_t getCommonExtentAt(ArrayRef<std::pair<Value, unsigned>> places) {
+  SmallVector<int64_t> extents;
+  for (auto [tile, dim] : places)
+    if (tile)
+      extents.push_back(shaped(tile).getDimSize(dim));
+  return getCommonExtent(extents);
 }
 
 //===----------------------------------------------------------------------===//
 // OnlineAttnOp
 //===----------------------------------------------------------------------===//
-
-StepSizes OnlineAttnOp::getSizes() {
-  auto extent = [](Value tile, unsigned dim) {
-    return shaped(tile).getDimSize(dim);
-  };
-  // Where queries are in the state, and where they are not.
-  unsigned queries = getOrientation() == Orientation::QK ? 0 : 1;
-  unsigned other = 1 - queries;
-  StepSizes sizes;
-  sizes.queries =
-      getCommonExtent({extent(getQ(), 0), extent(getAcc(), queries),
-                       extent(getM(), queries), extent(getL(), queries)});
-  sizes.keys = getCommonExtent({extent(getK(), 0), extent(getV(), 0)});
-  sizes.headDim = getCommonExtent({extent(getK(), 1), extent(getQ(), 1)});
-  sizes.valueHeadDim =
-      getCommonExtent({extent(getV(), 1), extent(getAcc(), other)});
-  return sizes;
-}
 
 LogicalResult OnlineAttnOp::verify() {
   if (failed(verifyLimits(*this)) ||
@@ -192,26 +150,30 @@ LogicalResult OnlineAttnOp::verify() {
       failed(verifySameElement(*this, {"q", getQ()}, {"k", getK()})))
     return failure();
 
-  StepSizes sizes = getSizes();
   Orientation orientation = getOrientation();
-  bool qk = orientation == Orientation::QK;
+  unsigned dim = getQueriesDim(orientation);
+  int64_t queries = getCommonExtentAt(
+      {{getQ(), 0}, {getAcc(), dim}, {getM(), dim}, {getL(), dim}});
+  int64_t keys = getCommonExtentAt({{getK(), 0}, {getV(), 0}});
+  int64_t headDim = getCommonExtentAt({{getK(), 1}, {getQ(), 1}});
+  int64_t valueHeadDim = getCommonExtentAt({{getV(), 1}, {getAcc(), 1 - dim}});
   auto check = [&](NamedValue tile, StringRef meaning,
                    ArrayRef<int64_t> shape) {
     return verifyTile(*this, orientation, tile, meaning, shape);
   };
-  if (failed(check({"q", getQ()}, "queries x head_dim",
-                   getQueryTileShape(sizes))) ||
-      failed(check({"k", getK()}, "keys x head_dim", getKeyTileShape(sizes))) ||
+  if (failed(check({"q", getQ()}, "queries x head_dim", {queries, headDim})) ||
+      failed(check({"k", getK()}, "keys x head_dim", {keys, headDim})) ||
       failed(check({"v", getV()}, "keys x value head_dim",
-                   getValueTileShape(sizes))) ||
-      failed(check({"acc", getAcc()},
-                   qk ? "queries x value head_dim" : "value head_dim x queries",
-                   getAccTileShape(orientation, sizes))) ||
+                   {keys, valueHeadDim})) ||
+      failed(
+          check({"acc", getAcc()},
+                dim ? "value head_dim x queries" : "queries x value head_dim",
+                getAccTileShape(orientation, queries, valueHeadDim))) ||
       failed(verifyRowStats(
           *this, orientation,
           {{"m", getM()}, {"l", getL()}, {"lo", getLo()}, {"hi", getHi()}},
-          sizes)) ||
-      failed(verifyScoreOf(*this, getM(), sizes)))
+          queries)) ||
+      failed(verifyScoreOf(*this, queries)))
     return failure();
   return verifyScale(*this, getScale());
 }
@@ -225,26 +187,9 @@ LogicalResult OnlineAttnOp::inferReturnTypes(MLIRContext *,
   return success();
 }
 
-LogicalResult
-OnlineAttnOp::reifyResultShapes(OpBuilder &builder,
-                                ReifiedRankedShapedTypeDims &shapes) {
-  reifyDestinations(builder, *this, shapes);
-  return success();
-}
-
 MutableOperandRange OnlineAttnOp::getDpsInitsMutable() {
   // acc, m and l are the last operands.
   return MutableOperandRange(*this, getAccMutable().getOperandNumber(), 3);
-}
-
-void OnlineAttnOp::getEffects(
-    SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
-  getTableEffects(getTablesMutable(), /*isWritten=*/false, effects);
-}
-
-Speculation::Speculatability OnlineAttnOp::getSpeculatability() {
-  return getTables().empty() ? Speculation::Speculatable
-                             : Speculation::NotSpeculatable;
 }
 
 double OnlineAttnOp::getCoarseFactor(double scale) {
@@ -274,11 +219,6 @@ Operation *OnlineAttnOp::createMerge(OpBuilder &b, ValueRange state,
                                isRounded ? b.getUnitAttr() : UnitAttr());
 }
 
-void OnlineAttnOp::getAsmBlockArgumentNames(Region &region,
-                                            OpAsmSetValueNameFn setName) {
-  setScoreArgumentNames(region, setName);
-}
-
 void OnlineAttnOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getAccOut(), "acc");
   setName(getMOut(), "m");
@@ -288,28 +228,6 @@ void OnlineAttnOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 //===----------------------------------------------------------------------===//
 // OnlineAttnGradOp
 //===----------------------------------------------------------------------===//
-
-StepSizes OnlineAttnGradOp::getSizes() {
-  auto common = [](std::initializer_list<std::pair<Value, unsigned>> places) {
-    SmallVector<int64_t> extents;
-    for (auto [tile, dim] : places)
-      if (tile)
-        extents.push_back(shaped(tile).getDimSize(dim));
-    return getCommonExtent(extents);
-  };
-  unsigned queries = getOrientation() == Orientation::QK ? 0 : 1;
-  StepSizes sizes;
-  sizes.queries = common({{getQ(), 0},
-                          {getDout(), 0},
-                          {getDq(), 0},
-                          {getLse(), queries},
-                          {getDelta(), queries}});
-  sizes.keys = common({{getK(), 0}, {getV(), 0}, {getDk(), 0}, {getDv(), 0}});
-  sizes.headDim =
-      common({{getK(), 1}, {getQ(), 1}, {getDq(), 1}, {getDk(), 1}});
-  sizes.valueHeadDim = common({{getV(), 1}, {getDout(), 1}, {getDv(), 1}});
-  return sizes;
-}
 
 LogicalResult OnlineAttnGradOp::verify() {
   if (!getDq() && !getDk() && !getDv() && getDcaptures().empty() &&
@@ -330,42 +248,51 @@ LogicalResult OnlineAttnGradOp::verify() {
       failed(verifySameElement(*this, {"v", getV()}, {"dout", getDout()})))
     return failure();
 
-  StepSizes sizes = getSizes();
   Orientation orientation = getOrientation();
+  unsigned dim = getQueriesDim(orientation);
+  int64_t queries = getCommonExtentAt({{getQ(), 0},
+                                       {getDout(), 0},
+                                       {getDq(), 0},
+                                       {getLse(), dim},
+                                       {getDelta(), dim}});
+  int64_t keys =
+      getCommonExtentAt({{getK(), 0}, {getV(), 0}, {getDk(), 0}, {getDv(), 0}});
+  int64_t headDim =
+      getCommonExtentAt({{getK(), 1}, {getQ(), 1}, {getDq(), 1}, {getDk(), 1}});
+  int64_t valueHeadDim =
+      getCommonExtentAt({{getV(), 1}, {getDout(), 1}, {getDv(), 1}});
   auto check = [&](NamedValue tile, StringRef meaning,
                    ArrayRef<int64_t> shape) {
     return verifyTile(*this, orientation, tile, meaning, shape);
   };
   for (NamedValue tile : {NamedValue{"q", getQ()}, NamedValue{"dq", getDq()}})
-    if (failed(check(tile, "queries x head_dim", getQueryTileShape(sizes))))
+    if (failed(check(tile, "queries x head_dim", {queries, headDim})))
       return failure();
   for (NamedValue tile : {NamedValue{"k", getK()}, NamedValue{"dk", getDk()}})
-    if (failed(check(tile, "keys x head_dim", getKeyTileShape(sizes))))
+    if (failed(check(tile, "keys x head_dim", {keys, headDim})))
       return failure();
   for (NamedValue tile : {NamedValue{"v", getV()}, NamedValue{"dv", getDv()}})
-    if (failed(check(tile, "keys x value head_dim", getValueTileShape(sizes))))
+    if (failed(check(tile, "keys x value head_dim", {keys, valueHeadDim})))
       return failure();
   if (failed(check({"dout", getDout()}, "queries x value head_dim",
-                   getAccTileShape(Orientation::QK, sizes))) ||
+                   {queries, valueHeadDim})) ||
       failed(verifyRowStats(*this, orientation,
                             {{"lse", getLse()},
                              {"delta", getDelta()},
                              {"lo", getLo()},
                              {"hi", getHi()}},
-                            sizes)) ||
-      failed(verifyScoreOf(*this, getLse(), sizes)) ||
+                            queries)) ||
+      failed(verifyScoreOf(*this, queries)) ||
       failed(verifyCaptureNumbers(*this, getWrtCaptures(),
                                   getCaptures().size() + getTables().size())) ||
       failed(verifyKeyLookups(getScoreBody(), getWrtCaptures())) ||
-      failed(verifyTables(*this, "dtables", getDtables(), getDrows(),
-                          cast<FloatType>(elementOf(getLse())))))
+      failed(verifyTables(*this, "dtables", getDtables(), getDrows())))
     return failure();
   for (Value ofTable : getDrows())
-    if (failed(verifyRowStats(*this, orientation, {{"drows", ofTable}}, sizes)))
+    if (failed(
+            verifyRowStats(*this, orientation, {{"drows", ofTable}}, queries)))
       return failure();
-  size_t tables = llvm::count_if(getWrtCaptures(), [&](int64_t number) {
-    return isTable(getScoreBody(), number);
-  });
+  size_t tables = getGradientTables().size();
   if (getDtables().size() != tables)
     return emitOpError("expected dtables for each of the ")
            << tables << " tables of wrt_captures, got " << getDtables().size();
@@ -391,28 +318,10 @@ OnlineAttnGradOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
   return success();
 }
 
-LogicalResult
-OnlineAttnGradOp::reifyResultShapes(OpBuilder &builder,
-                                    ReifiedRankedShapedTypeDims &shapes) {
-  reifyDestinations(builder, *this, shapes);
-  return success();
-}
-
 MutableOperandRange OnlineAttnGradOp::getDpsInitsMutable() {
   // The gradients are the last operands.
   unsigned count = getNumResults();
   return MutableOperandRange(*this, getNumOperands() - count, count);
-}
-
-void OnlineAttnGradOp::getEffects(
-    SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
-  getTableEffects(getTablesMutable(), /*isWritten=*/false, effects);
-  getTableEffects(getDtablesMutable(), /*isWritten=*/true, effects);
-}
-
-Speculation::Speculatability OnlineAttnGradOp::getSpeculatability() {
-  return getTables().empty() ? Speculation::Speculatable
-                             : Speculation::NotSpeculatable;
 }
 
 /// Results come in the order of the destinations that are there.
@@ -465,11 +374,6 @@ SmallVector<BlockArgument> OnlineAttnGradOp::getGradientTables() {
     if (isTable(score, number))
       tables.push_back(score->getArgument(Captures + number));
   return tables;
-}
-
-void OnlineAttnGradOp::getAsmBlockArgumentNames(Region &region,
-                                                OpAsmSetValueNameFn setName) {
-  setScoreArgumentNames(region, setName);
 }
 
 void OnlineAttnGradOp::getAsmResultNames(OpAsmSetValueNameFn setName) {

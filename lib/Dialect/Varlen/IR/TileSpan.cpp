@@ -19,6 +19,17 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
+SmallVector<Range>
+varlen::getDomain(OpBuilder &b, Location loc,
+                  ArrayRef<std::pair<Value, int64_t>> extents) {
+  SmallVector<Range> domain;
+  for (auto [value, dim] : extents)
+    domain.push_back({b.getIndexAttr(0),
+                      tensor::getMixedSize(b, loc, value, dim),
+                      b.getIndexAttr(1)});
+  return domain;
+}
+
 bool varlen::isWhole(const Span &span, Value tensor, int64_t dim) {
   if (!isConstantIntValue(span.offset, 0))
     return false;
@@ -112,6 +123,34 @@ FailureOr<Value> varlen::sliceAsResult(TilingInterface op, OpBuilder &b,
   return slice.getResult();
 }
 
+void varlen::getOutTile(OpBuilder &b, Location loc, Value wide,
+                        unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
+                        ArrayRef<OpFoldResult> sizes,
+                        SmallVectorImpl<OpFoldResult> &resultOffsets,
+                        SmallVectorImpl<OpFoldResult> &resultSizes) {
+  if (resultNumber != 0) {
+    resultOffsets.assign({offsets[Heads], offsets[Rows]});
+    resultSizes.assign({sizes[Heads], sizes[Rows]});
+    return;
+  }
+  OpFoldResult width = tensor::getMixedSize(b, loc, wide, 2);
+  resultOffsets.assign({offsets[Rows], offsets[Heads], b.getIndexAttr(0)});
+  resultSizes.assign({sizes[Rows], sizes[Heads], width});
+}
+
+LogicalResult varlen::getOutDomainTile(
+    Value wide, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
+    ArrayRef<OpFoldResult> sizes, SmallVectorImpl<OpFoldResult> &domainOffsets,
+    SmallVectorImpl<OpFoldResult> &domainSizes) {
+  if (resultNumber == 0 && !isWhole({offsets[2], sizes[2]}, wide, 2))
+    return failure();
+  // lse is heads x rows, out rows x heads.
+  unsigned heads = resultNumber == 0 ? 1 : 0, rows = 1 - heads;
+  domainOffsets.assign({offsets[heads], offsets[rows]});
+  domainSizes.assign({sizes[heads], sizes[rows]});
+  return success();
+}
+
 FailureOr<TilingResult>
 varlen::createTile(AttentionOpInterface op, OpBuilder &b,
                    ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
@@ -127,7 +166,7 @@ varlen::createTile(AttentionOpInterface op, OpBuilder &b,
     destinations.push_back(*part);
   }
   AttentionOpInterface tile = detail::createAttention(
-      b, op, op->getName().getStringRef(),
+      b, op,
       destinations.empty() ? TypeRange(types)
                            : TypeRange(ValueRange(destinations)),
       inputs, captures, destinations);

@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the tilings of varlen.attn and varlen.attn_grad have in common.
+// What the tilings of attentions, of varlen.merge and of varlen.online_attn
+// have in common.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +24,13 @@ namespace mlir::varlen {
 struct Span {
   OpFoldResult offset, size;
 };
+
+/// Loops of the iteration domain of what has an out and an lse.
+enum OutLoop { Heads, Rows, NumOutLoops };
+
+/// The iteration domain whose loops have those extents of values.
+SmallVector<Range> getDomain(OpBuilder &b, Location loc,
+                             ArrayRef<std::pair<Value, int64_t>> extents);
 
 /// Whether a range is known to be all of a dimension.
 bool isWhole(const Span &span, Value tensor, int64_t dim);
@@ -44,6 +52,21 @@ FailureOr<Value> sliceAsResult(TilingInterface op, OpBuilder &b,
                                ArrayRef<OpFoldResult> offsets,
                                ArrayRef<OpFoldResult> sizes,
                                SmallVectorImpl<Operation *> &slices);
+
+/// The part of out, result 0, or of lse that a tile of heads and rows makes;
+/// `wide` has the head size of out.
+void getOutTile(OpBuilder &b, Location loc, Value wide, unsigned resultNumber,
+                ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
+                SmallVectorImpl<OpFoldResult> &resultOffsets,
+                SmallVectorImpl<OpFoldResult> &resultSizes);
+
+/// The tile that makes such a part; fails for a part of a head's elements,
+/// which would cost as much as all of them.
+LogicalResult getOutDomainTile(Value wide, unsigned resultNumber,
+                               ArrayRef<OpFoldResult> offsets,
+                               ArrayRef<OpFoldResult> sizes,
+                               SmallVectorImpl<OpFoldResult> &domainOffsets,
+                               SmallVectorImpl<OpFoldResult> &domainSizes);
 
 /// The tile of `op` with those inputs, null where there is none, and `types` of
 /// results; with destinations, in its part of these. Added to `tiled`.

@@ -8,8 +8,6 @@
 
 #include "TileVerifier.h"
 
-#include "varlen/Dialect/Varlen/IR/VarlenShape.h"
-
 #include "mlir/IR/TypeUtilities.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -99,12 +97,12 @@ LogicalResult varlen::detail::verifyTile(Operation *op, Orientation orientation,
 LogicalResult varlen::detail::verifyRowStats(Operation *op,
                                              Orientation orientation,
                                              ArrayRef<NamedValue> tiles,
-                                             const StepSizes &sizes) {
+                                             int64_t queries) {
   StringRef meaning =
       orientation == Orientation::QK ? "queries x 1" : "1 x queries";
   for (NamedValue tile : tiles)
     if (failed(verifyTile(op, orientation, tile, meaning,
-                          getRowStatShape(orientation, sizes))))
+                          getRowStatShape(orientation, queries))))
       return failure();
   return success();
 }

@@ -13,13 +13,9 @@
 #ifndef VARLEN_LIB_DIALECT_VARLEN_IR_TILEVERIFIER_H
 #define VARLEN_LIB_DIALECT_VARLEN_IR_TILEVERIFIER_H
 
-#include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
 namespace mlir::varlen::detail {
-
-inline ShapedType shaped(Value value) {
-  return cast<ShapedType>(value.getType());
-}
 
 inline Type elementOf(Value value) { return shaped(value).getElementType(); }
 
@@ -48,8 +44,7 @@ LogicalResult verifyTile(Operation *op, Orientation orientation,
 
 /// The same for what has one value per query.
 LogicalResult verifyRowStats(Operation *op, Orientation orientation,
-                             ArrayRef<NamedValue> tiles,
-                             const StepSizes &sizes);
+                             ArrayRef<NamedValue> tiles, int64_t queries);
 
 } // namespace mlir::varlen::detail
 

@@ -153,7 +153,7 @@ LogicalResult VarlenDialect::verifyOperationAttribute(Operation *op,
 
 /// A name is a non-empty string.
 static LogicalResult verifyName(Operation *op, NamedAttribute attr) {
-  if (attr.getName() != "varlen.name")
+  if (attr.getName() != kNameAttrName)
     return success();
   auto name = dyn_cast<StringAttr>(attr.getValue());
   if (name && !name.empty())

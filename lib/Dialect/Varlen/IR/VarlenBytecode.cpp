@@ -24,7 +24,7 @@ namespace {
 /// graph level.
 constexpr uint64_t kCurrentVersion = 2;
 /// The first version with captures, whose segment of operands came last; one
-/// that is read without it has none.
+/// that is read without it has none, as properties have by default.
 constexpr uint64_t kCaptures = 2;
 
 /// MLIR's version of bytecode from which on these are no attribute.
@@ -54,12 +54,6 @@ struct VarlenBytecodeInterface : BytecodeDialectInterface {
       return nullptr;
     }
     return std::make_unique<VarlenVersion>(number);
-  }
-
-  LogicalResult upgradeFromVersion(Operation *,
-                                   const DialectVersion &) const override {
-    // What version 1 lacks is what properties have by default.
-    return success();
   }
 };
 } // namespace

@@ -13,6 +13,7 @@
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -107,29 +108,40 @@ static void printScore(OpAsmPrinter &p, Operation *, RegionRange regions) {
   }
 }
 
+/// "%rows as rows, %columns as columns".
+static ParseResult
+parseTileCopies(OpAsmParser &parser,
+                SmallVectorImpl<OpAsmParser::UnresolvedOperand> &copies,
+                ArrayAttr &orders) {
+  SmallVector<Attribute> parsed;
+  auto parseCopy = [&]() -> ParseResult {
+    FailureOr<TileOrder> order = failure();
+    if (parser.parseOperand(copies.emplace_back()) ||
+        parser.parseKeyword("as") ||
+        failed(order = FieldParser<TileOrder>::parse(parser)))
+      return failure();
+    parsed.push_back(TileOrderAttr::get(parser.getContext(), *order));
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(parseCopy))
+    return failure();
+  orders = parser.getBuilder().getArrayAttr(parsed);
+  return success();
+}
+
+static void printTileCopies(OpAsmPrinter &p, ToTileOp op, OperandRange,
+                            ArrayAttr) {
+  llvm::interleaveComma(op.getTileCopies(), p, [&](const TileCopy &copy) {
+    p << copy.memref << " as " << stringifyTileOrder(copy.order);
+  });
+}
+
 #define GET_OP_CLASSES
 #include "varlen/Dialect/Varlen/IR/VarlenOps.cpp.inc"
-
-static ShapedType shaped(Value value) {
-  return cast<ShapedType>(value.getType());
-}
 
 //===----------------------------------------------------------------------===//
 // AttnOp
 //===----------------------------------------------------------------------===//
-
-void AttnOp::build(OpBuilder &builder, OperationState &state, Value q, Value k,
-                   Value v, Value cuQ, Value cuK, MaskAttrInterface mask,
-                   FloatAttr scale) {
-  if (!mask)
-    mask = MaskAttr::getFull(builder.getContext());
-  Type results[] = {inferOutType(shaped(q), shaped(v)),
-                    inferLseType(shaped(q))};
-  build(builder, state, results[0], results[1], q, k, v, cuQ, cuK,
-        /*seqused_q=*/Value(), /*seqused_k=*/Value(), /*q_offset=*/Value(),
-        /*sink=*/Value(), /*out_buffer=*/Value(), /*lse_buffer=*/Value(),
-        /*captures=*/ValueRange(), mask, scale, /*scoreCount=*/0);
-}
 
 LogicalResult AttnOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
                                        AttnOp::Adaptor adaptor,
@@ -175,11 +187,9 @@ void AttnGradOp::build(OpBuilder &builder, OperationState &state,
                        AttentionOpInterface attn, Value dout, Value dlse,
                        ArrayRef<int64_t> wrtCaptures) {
   assert(!attn.isBufferized() && "buffers have no gradients");
-  SmallVector<Type> types = llvm::to_vector_of<Type>(
-      inferGradientTypes(shaped(attn.getQ()), shaped(attn.getK()),
-                         shaped(attn.getV()), attn.getSink() != Value()));
-  for (int64_t number : wrtCaptures)
-    types.push_back(attn.getCaptures()[number].getType());
+  SmallVector<Type> types = inferGradientTypes(
+      shaped(attn.getQ()), shaped(attn.getK()), shaped(attn.getV()),
+      attn.getSink() != Value(), attn.getCaptures(), wrtCaptures);
   build(builder, state, types, dout, attn.getQ(), attn.getK(), attn.getV(),
         attn->getResult(0), attn->getResult(1), attn.getCuQ(), attn.getCuK(),
         dlse, attn.getSequsedQ(), attn.getSequsedK(), attn.getQOffset(),
@@ -198,15 +208,11 @@ LogicalResult AttnGradOp::inferReturnTypes(MLIRContext *,
   // Into buffers: no results.
   if (isa<BaseMemRefType>(adaptor.getQ().getType()))
     return success();
-  llvm::append_range(types, inferGradientTypes(shaped(adaptor.getQ()),
-                                               shaped(adaptor.getK()),
-                                               shaped(adaptor.getV()),
-                                               adaptor.getSink() != Value()));
-  // A number that the verifier refuses has no type.
-  for (int64_t number : adaptor.getWrtCaptures())
-    if (number >= 0 &&
-        number < static_cast<int64_t>(adaptor.getCaptures().size()))
-      types.push_back(adaptor.getCaptures()[number].getType());
+  llvm::append_range(
+      types,
+      inferGradientTypes(shaped(adaptor.getQ()), shaped(adaptor.getK()),
+                         shaped(adaptor.getV()), adaptor.getSink() != Value(),
+                         adaptor.getCaptures(), adaptor.getWrtCaptures()));
   return success();
 }
 

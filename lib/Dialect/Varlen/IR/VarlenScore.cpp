@@ -265,82 +265,69 @@ SmallVector<Value> varlen::cloneScoreBody(OpBuilder &builder, Block *score,
       [&](Value value) { return mapping.lookupOrDefault(value); });
 }
 
-namespace {
-/// A body that is written out at a point.
-class BodyWriter {
-public:
-  BodyWriter(OpBuilder &builder, Block *score, const ScorePoint &point)
-      : block(builder.getInsertionBlock()), end(builder.getInsertionPoint()) {
-    bool isFirst = end == block->begin();
-    Operation *before = isFirst ? nullptr : &*std::prev(end);
-    mapping.map(score->getArguments(), point.arguments);
-    for (Operation &inner : score->without_terminator()) {
-      auto lookup = dyn_cast<LookupOp>(inner);
-      if (!lookup) {
-        copies.push_back(builder.clone(inner, mapping));
-        continue;
-      }
-      auto table = cast<BlockArgument>(lookup.getTable());
-      mapping.map(lookup.getEntry(),
-                  point.lookup(builder, lookup.getLoc(),
-                               table.getArgNumber() - Captures,
-                               mapping.lookupOrDefault(lookup.getIndex())));
-    }
-    begin = before ? std::next(before->getIterator()) : block->begin();
-  }
-
-  Value get(Value value) const { return mapping.lookupOrDefault(value); }
-  /// Without lookups.
-  ArrayRef<Operation *> getCopies() const { return copies; }
-  /// Erases what `value` is not computed from; returns it.
-  Value keepOnly(Value value) {
-    auto emitted = llvm::map_to_vector(llvm::make_range(begin, end),
-                                       [](Operation &op) { return &op; });
-    for (Operation *op : llvm::reverse(emitted))
-      if (op != value.getDefiningOp() && op->use_empty())
-        op->erase();
-    return value;
-  }
-
-private:
-  Block *block;
-  Block::iterator begin, end;
-  IRMapping mapping;
+/// Writes a body out at a point: all of it, or, if it is not null, what
+/// `wanted` is computed from. Returns the copies of operations, without
+/// lookups.
+static SmallVector<Operation *> emitBody(OpBuilder &builder, Block *score,
+                                         const ScorePoint &point,
+                                         IRMapping &mapping,
+                                         Value wanted = {}) {
+  SetVector<Value> sources = getSources(wanted);
+  auto isSource = [&](Value value) { return sources.contains(value); };
+  mapping.map(score->getArguments(), point.arguments);
   SmallVector<Operation *> copies;
-};
-} // namespace
+  for (Operation &inner : score->without_terminator()) {
+    if (wanted && llvm::none_of(inner.getResults(), isSource))
+      continue;
+    auto lookup = dyn_cast<LookupOp>(inner);
+    if (!lookup) {
+      copies.push_back(builder.clone(inner, mapping));
+      continue;
+    }
+    auto table = cast<BlockArgument>(lookup.getTable());
+    mapping.map(lookup.getEntry(),
+                point.lookup(builder, lookup.getLoc(),
+                             table.getArgNumber() - Captures,
+                             mapping.lookupOrDefault(lookup.getIndex())));
+  }
+  return copies;
+}
+
+static Value emitValue(OpBuilder &builder, Block *score,
+                       const ScorePoint &point, Value wanted) {
+  IRMapping mapping;
+  emitBody(builder, score, point, mapping, wanted);
+  return mapping.lookupOrDefault(wanted);
+}
 
 Value varlen::emitScore(OpBuilder &builder, Block *score,
                         const ScorePoint &point) {
-  BodyWriter body(builder, score, point);
-  return body.keepOnly(body.get(score->getTerminator()->getOperand(0)));
+  return emitValue(builder, score, point,
+                   score->getTerminator()->getOperand(0));
 }
 
 Value varlen::emitVisible(OpBuilder &builder, Block *score,
                           const ScorePoint &point) {
   Value visible = getVisible(score);
-  if (!visible)
-    return {};
-  BodyWriter body(builder, score, point);
-  return body.keepOnly(body.get(visible));
+  return visible ? emitValue(builder, score, point, visible) : Value();
 }
 
 Value varlen::emitIndex(OpBuilder &builder, const ScorePoint &point,
                         LookupOp lookup) {
-  BodyWriter body(builder, lookup->getBlock(), point);
-  return body.keepOnly(body.get(lookup.getIndex()));
+  return emitValue(builder, lookup->getBlock(), point, lookup.getIndex());
 }
 
 Value varlen::emitScoreVJP(OpBuilder &builder, Location loc, Block *score,
                            const ScorePoint &point, Value cotangent,
                            Value source) {
   VJPBuilder vjp(loc, builder);
-  BodyWriter body(vjp, score, point);
-  Value result = body.get(score->getTerminator()->getOperand(0));
-  source = body.get(source);
-  vjp.markVaried(source, body.getCopies());
-  vjp.accumulate(result, cotangent);
-  LogicalResult pulled = vjp.pullBack(body.getCopies());
+  IRMapping mapping;
+  SmallVector<Operation *> copies = emitBody(vjp, score, point, mapping);
+  source = mapping.lookupOrDefault(source);
+  vjp.markVaried(source, copies);
+  vjp.accumulate(mapping.lookupOrDefault(score->getTerminator()->getOperand(0)),
+                 cotangent);
+  LogicalResult pulled = vjp.pullBack(copies);
   assert(succeeded(pulled) && "verifyScoreRules has looked for rules");
   (void)pulled;
   return vjp.getCotangentOrZero(source);

@@ -17,34 +17,30 @@ using namespace mlir::varlen;
 // varlen.attn
 //===----------------------------------------------------------------------===//
 
-SmallVector<int64_t> varlen::inferOutShape(ShapedType q, ShapedType v) {
-  return {q.getDimSize(0), q.getDimSize(1), v.getDimSize(2)};
-}
-
-SmallVector<int64_t> varlen::inferLseShape(ShapedType q) {
-  return {q.getDimSize(1), q.getDimSize(0)};
-}
-
 RankedTensorType varlen::inferOutType(ShapedType q, ShapedType v) {
-  return RankedTensorType::get(inferOutShape(q, v), q.getElementType());
+  return RankedTensorType::get(
+      {q.getDimSize(0), q.getDimSize(1), v.getDimSize(2)}, q.getElementType());
 }
 
 RankedTensorType varlen::inferLseType(ShapedType q) {
-  return RankedTensorType::get(inferLseShape(q),
+  return RankedTensorType::get({q.getDimSize(1), q.getDimSize(0)},
                                getComputeType(q.getElementType()));
 }
 
-SmallVector<RankedTensorType> varlen::inferGradientTypes(ShapedType q,
-                                                         ShapedType k,
-                                                         ShapedType v,
-                                                         bool hasSink) {
-  SmallVector<RankedTensorType> types;
+SmallVector<Type> varlen::inferGradientTypes(ShapedType q, ShapedType k,
+                                             ShapedType v, bool hasSink,
+                                             ValueRange captures,
+                                             ArrayRef<int64_t> wrtCaptures) {
+  SmallVector<Type> types;
   for (ShapedType input : {q, k, v})
     types.push_back(
         RankedTensorType::get(input.getShape(), input.getElementType()));
   if (hasSink)
     types.push_back(RankedTensorType::get(q.getDimSize(1),
                                           getComputeType(q.getElementType())));
+  for (int64_t number : wrtCaptures)
+    if (number >= 0 && number < static_cast<int64_t>(captures.size()))
+      types.push_back(captures[number].getType());
   return types;
 }
 
@@ -58,30 +54,17 @@ FloatType varlen::getComputeType(Type type) {
 // varlen.online_attn, varlen.online_attn_grad
 //===----------------------------------------------------------------------===//
 
-SmallVector<int64_t> varlen::getQueryTileShape(const StepSizes &sizes) {
-  return {sizes.queries, sizes.headDim};
-}
-
-SmallVector<int64_t> varlen::getKeyTileShape(const StepSizes &sizes) {
-  return {sizes.keys, sizes.headDim};
-}
-
-SmallVector<int64_t> varlen::getValueTileShape(const StepSizes &sizes) {
-  return {sizes.keys, sizes.valueHeadDim};
-}
-
 SmallVector<int64_t> varlen::getAccTileShape(Orientation orientation,
-                                             const StepSizes &sizes) {
+                                             int64_t queries,
+                                             int64_t valueHeadDim) {
   if (orientation == Orientation::QK)
-    return {sizes.queries, sizes.valueHeadDim};
-  return {sizes.valueHeadDim, sizes.queries};
+    return {queries, valueHeadDim};
+  return {valueHeadDim, queries};
 }
 
 SmallVector<int64_t> varlen::getRowStatShape(Orientation orientation,
-                                             const StepSizes &sizes) {
-  if (orientation == Orientation::QK)
-    return {sizes.queries, 1};
-  return {1, sizes.queries};
+                                             int64_t queries) {
+  return getAccTileShape(orientation, queries, /*valueHeadDim=*/1);
 }
 
 //===----------------------------------------------------------------------===//

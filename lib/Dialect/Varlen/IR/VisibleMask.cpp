@@ -29,8 +29,7 @@ struct Linear {
 };
 } // namespace
 
-/// Numbers that sums of a few of, and of positions, stay within 32 bits; also
-/// the longest chunk of a mask.
+/// Numbers that sums of a few of, and of positions, stay within 32 bits.
 static constexpr int64_t kMost = int64_t(1) << 28;
 
 static std::optional<Linear> getLinear(Value value, Block *score) {
@@ -142,7 +141,7 @@ static std::optional<int64_t> getChunk(Value condition, Block *score) {
             op) ||
         op->getOperand(0) != score->getArgument(position) ||
         !matchPattern(op->getOperand(1), m_ConstantInt(&size)) ||
-        !size.isStrictlyPositive() || size.ugt(kMost))
+        !size.isStrictlyPositive() || size.ugt(kMaxChunk))
       return std::nullopt;
     return size.getSExtValue();
   };
@@ -267,9 +266,8 @@ AttentionOpInterface varlen::dropIdentityScore(AttentionOpInterface op,
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(op);
   AttentionOpInterface plain = detail::createAttention(
-      rewriter, op, op->getName().getStringRef(), op->getResultTypes(),
-      op.getInputSlots(), /*captures=*/{}, op.getDestinations(),
-      /*hasScore=*/false);
+      rewriter, op, op->getResultTypes(), op.getInputSlots(), /*captures=*/{},
+      op.getDestinations(), /*hasScore=*/false);
   rewriter.replaceOp(op, plain);
   return plain;
 }

@@ -91,13 +91,11 @@ struct AttentionBufferization
         llvm::map_to_vector(attn.getInputSlots(), [&](Value input) {
           return input ? buffers.lookup(input) : Value();
         });
-    StringRef name = attn.isGradient() ? AttnGradOp::getOperationName()
-                                       : AttnOp::getOperationName();
     SmallVector<Value> captures =
         llvm::map_to_vector(attn.getCaptures(), [&](Value capture) {
           return buffers.lookup(capture);
         });
-    varlen::detail::createAttention(rewriter, attn, name, TypeRange(), inputs,
+    varlen::detail::createAttention(rewriter, attn, TypeRange(), inputs,
                                     captures, results);
     replaceOpWithBufferizedValues(rewriter, op, results);
     return success();

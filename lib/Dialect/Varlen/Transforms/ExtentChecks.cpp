@@ -14,9 +14,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/ShapedOpInterfaces.h"
 
@@ -79,10 +78,7 @@ static Value emitExtent(ImplicitLocOpBuilder &b, const ExtentOf &of) {
   int64_t extent = of.source.extent(of.dim);
   if (ShapedType::isStatic(extent))
     return index.constant(extent);
-  Value dim = index.constant(of.dim);
-  return isa<MemRefType>(shaped.getType())
-             ? b.createOrFold<memref::DimOp>(shaped, dim)
-             : b.createOrFold<tensor::DimOp>(shaped, dim);
+  return linalg::createOrFoldDimOp(b, b.getLoc(), shaped, of.dim);
 }
 
 ExtentCheck varlen::emitExtents(ImplicitLocOpBuilder &b,
@@ -93,18 +89,17 @@ ExtentCheck varlen::emitExtents(ImplicitLocOpBuilder &b,
 Value ExtentCheck::emitHolds(ImplicitLocOpBuilder &b,
                              ExtentRule::Kind kind) const {
   IndexBuilder index{b};
-  Value zero = index.constant(0);
   switch (kind) {
   case ExtentRule::Same:
     return index.equal(extent, bound);
   case ExtentRule::Positive:
-    return index.less(zero, extent);
+    return index.less(0, extent);
   case ExtentRule::Multiple:
     break;
   }
   // Nothing divides by 0, also where an earlier rule is broken.
-  Value divisor = index.max(bound, index.constant(1));
-  return index.equal(index.rem(extent, divisor), zero);
+  Value divisor = index.max(bound, 1);
+  return index.equal(index.rem(extent, divisor), 0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -195,7 +190,7 @@ FailureOr<Value> varlen::emitExtentReport(ImplicitLocOpBuilder &b,
                          "varlen_extent_error", b.getFunctionType(types, {}));
   if (failed(report))
     return failure();
-  Value wrong = index.less(index.constant(0), rule);
+  Value wrong = index.less(0, rule);
   scf::IfOp::create(b, wrong, [&](OpBuilder &nested, Location loc) {
     SmallVector<Value> arguments;
     for (Value argument : {rule, value, bound})

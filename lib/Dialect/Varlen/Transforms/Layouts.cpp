@@ -16,10 +16,7 @@ using namespace mlir::varlen;
 LogicalResult varlen::verifyLayout(AttentionOpInterface op,
                                    NamedValue operand) {
   auto type = cast<MemRefType>(operand.value.getType());
-  SmallVector<int64_t> strides;
-  int64_t offset;
-  if (succeeded(type.getStridesAndOffset(strides, offset)) &&
-      (strides.empty() || strides.back() == 1))
+  if (type.isLastDimUnitStride())
     return success();
   return op.emitOpError("expected ")
          << operand.name << " to be a memref whose last stride is 1, got "

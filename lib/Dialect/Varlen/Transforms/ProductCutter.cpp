@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StructuredOpsUtils.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -26,7 +27,7 @@ Value ProductCutter::advance(Value column, Value limits, Value row) {
              b, column,
              [&](ValueRange state) -> Value {
                // Read the last one again where there is none.
-               Value last = at.sub(depth, at.constant(1));
+               Value last = at.sub(depth, 1);
                Value isMore = at.less(state.front(), depth);
                Value limit =
                    band.emitRow(b, limits, at.min(state.front(), last));
@@ -189,28 +190,37 @@ Value ProductCutter::emitLeft(Value column, Value result) {
       .front();
 }
 
+/// `op` for a part of its tiles that begins at `row` and has so many columns,
+/// written to `init`; `cut` says what it reads of an input with rows.
+Value ProductCutter::cloneAt(linalg::GenericOp op, Value row, Value column,
+                             int64_t columns, Value init,
+                             function_ref<Value(Value)> cut) {
+  IRMapping values;
+  for (OpOperand *operand : op.getDpsInputOperands()) {
+    Value input = operand->get();
+    values.map(input,
+               op.getMatchingIndexingMap(operand).isIdentity()
+                   ? cut(input)
+                   : slice(input, b.getIndexAttr(0), column, 1, columns));
+  }
+  values.map(op.getOutputs()[0], init);
+  auto part = cast<linalg::GenericOp>(b.clone(*op, values));
+  part->getResult(0).setType(cast<RankedTensorType>(init.getType()));
+  moveIndices(b, part, {row, column});
+  return part->getResult(0);
+}
+
 /// `op`, which is elementwise, for a tile of its result, which is written over
 /// that of an input.
 Value ProductCutter::emitElements(linalg::GenericOp op, Value row, Value column,
                                   int64_t columns, Value tile, Value sum) {
-  OpFoldResult zero = b.getIndexAttr(0);
-  IRMapping values;
-  for (OpOperand *input : op.getDpsInputOperands()) {
-    Value value = input->get();
-    if (value == this->op->getResult(0))
-      values.map(value, sum);
-    else if (!op.getMatchingIndexingMap(input).isIdentity())
-      values.map(value, slice(value, zero, column, 1, columns));
-    else if (value == getOverwritten(op))
-      values.map(value, tile);
-    else
-      values.map(value, slice(value, row, column, height, columns));
-  }
-  values.map(op.getOutputs()[0], tile);
-  auto part = cast<linalg::GenericOp>(b.clone(*op, values));
-  part->getResult(0).setType(cast<RankedTensorType>(tile.getType()));
-  moveIndices(b, part, {row, column});
-  return part->getResult(0);
+  return cloneAt(op, row, column, columns, tile, [&](Value input) {
+    if (input == this->op->getResult(0))
+      return sum;
+    if (input == getOverwritten(op))
+      return tile;
+    return slice(input, row, column, height, columns);
+  });
 }
 
 /// Two vectors of columns have a depth of their own before and behind the one
@@ -291,33 +301,21 @@ Value ProductCutter::emitResult(Value column, Value result) {
       .front();
 }
 
-/// The larger ones of two rows of numbers, written over the second one.
-Value ProductCutter::emitLarger(Value lhs, Value rhs) {
-  SmallVector<AffineMap> maps(2, b.getMultiDimIdentityMap(2));
-  SmallVector<utils::IteratorType> loops(2, utils::IteratorType::parallel);
-  return linalg::GenericOp::create(
-             b, TypeRange{rhs.getType()}, lhs, rhs, maps, loops,
-             [&](OpBuilder &nested, Location loc, ValueRange args) {
-               linalg::YieldOp::create(
-                   nested, loc,
-                   arith::MaxNumFOp::create(nested, loc, args[1], args[0])
-                       .getResult());
-             })
-      .getResult(0);
-}
-
-/// The larger ones of the maxima of the columns of a tile and those before.
+/// The larger ones of the maxima of the columns of a tile and those before,
+/// written over these.
 Value ProductCutter::emitMaxima(Value tile, Value before) {
   Value empty = tensor::EmptyOp::create(
       b, cast<RankedTensorType>(before.getType()).getShape(),
       getElementTypeOrSelf(before.getType()));
   Value low =
       linalg::FillOp::create(b, lowest.getInputs()[0], empty).getResult(0);
-  auto next = cast<linalg::GenericOp>(b.clone(*maximum));
-  next.getInputsMutable()[0].set(tile);
-  next.getOutputsMutable()[0].set(low);
-  next->getResult(0).setType(cast<RankedTensorType>(before.getType()));
-  return emitLarger(next->getResult(0), before);
+  Operation *next = mlir::clone(b, maximum, before.getType(), {tile, low});
+  return emitElementwise(b, next->getResult(0), before,
+                         [](ImplicitLocOpBuilder &inner, ValueRange x) {
+                           return Values{
+                               arith::MaxNumFOp::create(inner, x[1], x[0])};
+                         })
+      .getResult(0);
 }
 
 /// The loop over granules of keys that also computes their scores, masks them,
@@ -390,14 +388,11 @@ void ProductCutter::cut() {
   rows = b.createOrFold<tensor::DimOp>(result, at.constant(0));
   depth = b.createOrFold<tensor::DimOp>(op.getInputs()[1], at.constant(0));
   auto fill = result.getDefiningOp<linalg::FillOp>();
-  auto isExtent = [&](Operation *user) {
-    return user == op || isa<tensor::DimOp>(user);
-  };
   if (role == Role::Right) {
     findNeighbours();
     cutElements();
   }
-  if (role != Role::Left && fill && llvm::all_of(fill->getUsers(), isExtent)) {
+  if (role != Role::Left && fill && isReadBy(fill.getResult(0), op)) {
     // What is not computed is not read either.
     initial = fill.getInputs().front();
     result = fill.getOutputs().front();

@@ -33,6 +33,19 @@ bool isElementwise(linalg::GenericOp op);
 /// type as its result.
 Value getOverwritten(linalg::GenericOp op);
 
+/// Whether an operation reduces each column of a tile by the operation that its
+/// body is.
+bool reducesRows(linalg::GenericOp op);
+
+/// Whether a value, if there is one, is computed before an operation.
+bool isThere(Value value, Operation *op);
+
+/// What reads a tile but for its extents, if that is one operation.
+linalg::GenericOp getReader(Value tile);
+
+/// Whether nothing but `reader` reads a tile but for its extents.
+bool isReadBy(Value tile, Operation *reader);
+
 /// Writes a product with masked scores as loops over granules of rows of its
 /// result.
 class ProductCutter {
@@ -82,6 +95,8 @@ private:
                           function_ref<Values(Value, ValueRange)> body);
   void findNeighbours();
   void cutElements();
+  Value cloneAt(linalg::GenericOp op, Value row, Value column, int64_t columns,
+                Value init, function_ref<Value(Value)> cut);
   Value emitElements(linalg::GenericOp op, Value row, Value column,
                      int64_t columns, Value tile, Value sum);
   Value emitLeft(Value column, Value result);
@@ -90,7 +105,6 @@ private:
   Value emitGranule(Value row, Value column, const RowRange &first,
                     const RowRange &second, Value result);
   bool findMaximum();
-  Value emitLarger(Value lhs, Value rhs);
   Value emitMaxima(Value tile, Value before);
   Values emitMaximum(Value column, Value result, Value maxima);
 

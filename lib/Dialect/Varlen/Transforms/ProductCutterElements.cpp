@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "ProductCutter.h"
-#include "varlen/Dialect/Varlen/Utils/Body.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -37,25 +36,47 @@ Value varlen::getOverwritten(linalg::GenericOp op) {
   return {};
 }
 
+bool varlen::reducesRows(linalg::GenericOp op) {
+  return op.getNumLoops() == 2 && op.getNumReductionLoops() == 1 &&
+         op.getNumDpsInputs() == 1 && op.getNumDpsInits() == 1 &&
+         op.getMatchingIndexingMap(op.getDpsInputOperand(0)).isIdentity() &&
+         !op.getMatchingIndexingMap(op.getDpsInitOperand(0))
+              .isFunctionOfDim(0) &&
+         op.getBody()->getOperations().size() == 2;
+}
+
+bool varlen::isThere(Value value, Operation *op) {
+  Operation *source = value ? value.getDefiningOp() : nullptr;
+  return !source || source->getBlock() != op->getBlock() ||
+         source->isBeforeInBlock(op);
+}
+
+linalg::GenericOp varlen::getReader(Value tile) {
+  Operation *reader = nullptr;
+  for (Operation *user : tile.getUsers()) {
+    if (isExtent(user))
+      continue;
+    if (reader)
+      return {};
+    reader = user;
+  }
+  return dyn_cast_or_null<linalg::GenericOp>(reader);
+}
+
+bool varlen::isReadBy(Value tile, Operation *reader) {
+  return llvm::all_of(tile.getUsers(), [&](Operation *user) {
+    return user == reader || isExtent(user);
+  });
+}
+
 /// Elementwise operations that make what sums begin with, or read the sums, and
 /// nobody else does.
 void ProductCutter::findNeighbours() {
-  auto isThere = [&](Value value) {
-    Operation *source = value.getDefiningOp();
-    return !source || source->getBlock() != op->getBlock() ||
-           source->isBeforeInBlock(op);
-  };
   Value product = op->getResult(0);
-  SmallVector<Operation *> readers;
-  for (Operation *user : product.getUsers())
-    if (!isExtent(user))
-      readers.push_back(user);
-  auto reader = readers.size() == 1
-                    ? dyn_cast<linalg::GenericOp>(readers.front())
-                    : linalg::GenericOp();
+  linalg::GenericOp reader = getReader(product);
   if (reader && isElementwise(reader) &&
       llvm::all_of(reader.getInputs(), [&](Value input) {
-        return input == product || isThere(input);
+        return input == product || isThere(input, op);
       })) {
     Value tile = getOverwritten(reader);
     if (tile && tile != product)
@@ -63,22 +84,8 @@ void ProductCutter::findNeighbours() {
   }
   auto maker = op.getOutputs()[0].getDefiningOp<linalg::GenericOp>();
   if (!end && maker && isElementwise(maker) && getOverwritten(maker) &&
-      llvm::all_of(maker->getUsers(), [&](Operation *user) {
-        return user == op || isExtent(user);
-      }))
+      isReadBy(maker->getResult(0), op))
     begin = maker;
-}
-
-/// Whether an operation sums the rows of a tile up, so that zeros may be left
-/// out.
-static bool isSumOfRows(linalg::GenericOp op) {
-  return op.getNumLoops() == 2 && op.getNumReductionLoops() == 1 &&
-         op.getNumDpsInputs() == 1 && op.getNumDpsInits() == 1 &&
-         op.getMatchingIndexingMap(op.getDpsInputOperand(0)).isIdentity() &&
-         !op.getMatchingIndexingMap(op.getDpsInitOperand(0))
-              .isFunctionOfDim(0) &&
-         isa<arith::AddFOp>(op.getBody()->front()) &&
-         op.getBody()->getOperations().size() == 2;
 }
 
 namespace {
@@ -105,18 +112,15 @@ bool Elements::find(linalg::ContractOp op) {
   for (Operation *user : source->getUsers()) {
     if (user == op || user == rounded || isExtent(user))
       continue;
+    // A sum of rows, of which zeros may be left out.
     auto reader = dyn_cast<linalg::GenericOp>(user);
-    if (sum || !reader || !isSumOfRows(reader))
-      return false;
-    Operation *begin = reader.getOutputs()[0].getDefiningOp();
-    if (begin && begin->getBlock() == op->getBlock() &&
-        !begin->isBeforeInBlock(source))
+    if (sum || !reader || !reducesRows(reader) ||
+        !isa<arith::AddFOp>(reader.getBody()->front()) ||
+        !isThere(reader.getOutputs()[0], source))
       return false;
     sum = reader;
   }
-  return !rounded || llvm::all_of(rounded->getUsers(), [&](Operation *user) {
-    return user == op || isExtent(user);
-  });
+  return !rounded || isReadBy(rounded->getResult(0), op);
 }
 
 /// The scores that a product reads are made of others for each of its two
@@ -141,9 +145,9 @@ void ProductCutter::cutElements() {
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
   SmallPtrSet<Operation *, 4> parts;
   for (int64_t first : {int64_t(0), lanes}) {
-    RowRange keys = getKeysOf(at.constant(first), lanes);
-    OpFoldResult column = b.getIndexAttr(first);
-    SmallVector<OpFoldResult> offsets = {keys.begin, column},
+    Value column = at.constant(first);
+    RowRange keys = getKeysOf(column, lanes);
+    SmallVector<OpFoldResult> offsets = {keys.begin, b.getIndexAttr(first)},
                               sizes = {getLength(keys), b.getIndexAttr(lanes)},
                               ones = {one, one};
     auto cut = [&](Value value) -> Value {
@@ -152,32 +156,20 @@ void ProductCutter::cutElements() {
       parts.insert(part);
       return part;
     };
-    auto clone = [&](linalg::GenericOp op, Value input, Value init) {
-      IRMapping values;
-      for (OpOperand *operand : op.getDpsInputOperands())
-        if (!op.getMatchingIndexingMap(operand).isIdentity())
-          values.map(operand->get(),
-                     slice(operand->get(), zero, column, 1, lanes));
-        else if (input)
-          values.map(operand->get(), input);
-        else
-          values.map(operand->get(), cut(operand->get() == scores && !rounded
-                                             ? tile
-                                             : operand->get()));
-      values.map(op.getOutputs()[0], init);
-      auto part = cast<linalg::GenericOp>(b.clone(*op, values));
-      part->getResult(0).setType(cast<RankedTensorType>(init.getType()));
-      moveIndices(b, part, {keys.begin, at.constant(first)});
-      return part->getResult(0);
+    Value part = tensor::EmptyOp::create(
+        b, sizes, getElementTypeOrSelf(scores.getType()));
+    part = cloneAt(source, keys.begin, column, lanes, part, [&](Value input) {
+      return cut(input == scores && !rounded ? tile : input);
+    });
+    auto cloneOnPart = [&](linalg::GenericOp op, Value init) {
+      return cloneAt(op, keys.begin, column, lanes, init,
+                     [&](Value) { return part; });
     };
-    Value part = clone(source, Value(),
-                       tensor::EmptyOp::create(
-                           b, sizes, getElementTypeOrSelf(scores.getType())));
     if (sum)
-      total = insert(clone(sum, part, slice(total, zero, column, 1, lanes)),
+      total = insert(cloneOnPart(sum, slice(total, zero, column, 1, lanes)),
                      total, zero, column);
     if (rounded)
-      part = clone(rounded, part, cut(tile));
+      part = cloneOnPart(rounded, cut(tile));
     auto next =
         tensor::InsertSliceOp::create(b, part, tile, offsets, sizes, ones);
     parts.insert(next);

@@ -11,7 +11,6 @@
 #include "ExtentChecks.h"
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
-#include "varlen/Dialect/Varlen/Transforms/Transforms.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -19,7 +18,6 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/IRMapping.h"
 
 #include <limits>
 
@@ -36,18 +34,14 @@ RoleEmitter::RoleEmitter(AttentionOpInterface op, OpBuilder &builder)
     : op(op), b(op.getLoc(), builder), compute(op.getComputeType()),
       scale(changesScores(op.getScoreBody()) ? 1.0 : *op.getScaleValue()) {
   IndexBuilder index{b};
-  auto dim = [&](Value memref, int64_t dim) {
-    return b.createOrFold<memref::DimOp>(memref, dim);
-  };
   // Without heads there is nothing to do, and nothing to divide by either.
-  Value one = index.constant(1);
-  Value kvHeads = index.max(dim(op.getK(), 1), one);
-  Value group = index.max(index.div(dim(op.getQ(), 1), kvHeads), one);
+  Value kvHeads = index.max(index.dim(op.getK(), 1), 1);
+  Value group = index.max(index.div(index.dim(op.getQ(), 1), kvHeads), 1);
   ExtentFault fault = emitExtentFault(b, op);
-  batch = BatchOp::create(b, op.getCuQ(), op.getCuK(), op.getSequsedQ(),
-                          op.getSequsedK(), op.getQOffset(), dim(op.getQ(), 0),
-                          dim(op.getK(), 0), kvHeads, group, fault.rule,
-                          fault.value, fault.bound, op.getMask());
+  batch = BatchOp::create(
+      b, op.getCuQ(), op.getCuK(), op.getSequsedQ(), op.getSequsedK(),
+      op.getQOffset(), index.dim(op.getQ(), 0), index.dim(op.getK(), 0),
+      kvHeads, group, fault.rule, fault.value, fault.bound, op.getMask());
 }
 
 TileType RoleEmitter::tileType(Axis axis, int64_t size, bool byHead) {
@@ -64,10 +58,7 @@ RankedTensorType RoleEmitter::rowsOf(Value memory, int64_t rows,
 
 RankedTensorType RoleEmitter::statisticOf(int64_t rows,
                                           Orientation orientation) {
-  SmallVector<int64_t> shape = {rows, 1};
-  if (orientation == Orientation::KQ)
-    std::swap(shape[0], shape[1]);
-  return RankedTensorType::get(shape, compute);
+  return RankedTensorType::get(getRowStatShape(orientation, rows), compute);
 }
 
 Value RoleEmitter::fill(ArrayRef<int64_t> shape, double value,
@@ -223,11 +214,9 @@ ForTilesOp RoleEmitter::emitOut(AttnOp attn, const RoleShape &shape) {
   Value t = loop.getTile();
   Value q = readRows(op.getQ(), t, shape.tile, shape);
   RankedTensorType row = statisticOf(shape.tile, shape.orientation);
-  StepSizes sizes{};
-  sizes.queries = shape.tile;
-  sizes.valueHeadDim = rowsOf(op.getV(), shape.block, shape).getDimSize(1);
-  auto acc =
-      RankedTensorType::get(getAccTileShape(shape.orientation, sizes), compute);
+  int64_t valueHeadDim = rowsOf(op.getV(), shape.block, shape).getDimSize(1);
+  auto acc = RankedTensorType::get(
+      getAccTileShape(shape.orientation, shape.tile, valueHeadDim), compute);
   auto orientation = OrientationAttr::get(b.getContext(), shape.orientation);
   auto init = OnlineInitOp::create(b, acc, row, row, scaleAttr(), orientation);
   SmallVector<Value> captures;

@@ -94,16 +94,13 @@ private:
   /// Where rows leave the gradients of tables: in those of queries, or in
   /// scratch for those of heads.
   void allocateTableRows(AttnGradOp grad);
-  ForTilesOp emitHeadGrad(StringRef name, Value terms, Value gradient);
+  void emitHeadGrad(StringRef name, Value terms, Value gradient);
   unsigned getNumScores() { return op.getScoreBody() ? 1 : 0; }
   /// Gives `step` the score of the attention, of products if it changes scores.
   template <typename Step> Step addScore(Step step);
   void write(ValueRange values, Value to, Value tile,
              ArrayRef<double> otherwise, bool isScaled = false);
   Value fill(ArrayRef<int64_t> shape, double value, ValueRange sizes = {});
-  UnitAttr naturalOf(FloatType factor) {
-    return factor == compute ? b.getUnitAttr() : UnitAttr();
-  }
   /// Captures that a step adds to the gradients of, and where, of tables.
   struct StepCaptures {
     DenseI64ArrayAttr numbers;
@@ -134,7 +131,8 @@ private:
   /// and for tables.
   SmallVector<Value> captureTerms;
   /// Rows of the gradients of tables, H x T x M, or H x T of keys, in the order
-  /// of `wrt_captures`; those of `ownTableRows` are ours.
+  /// of `wrt_captures`, null for captures that are no tables; those of
+  /// `ownTableRows` are ours.
   SmallVector<Value> tableRows, ownTableRows;
   /// Whether lse in scratch is natural.
   UnitAttr natural;

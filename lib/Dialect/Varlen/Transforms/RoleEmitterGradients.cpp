@@ -9,7 +9,6 @@
 #include "RoleEmitter.h"
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -24,12 +23,10 @@ using namespace mlir::varlen;
 
 /// The gradients of captures, in the order of `wrt_captures`.
 static SmallVector<Value> getCaptureGradients(AttnGradOp grad) {
-  SmallVector<Value> gradients;
-  for (const ShapedByInputs &result :
-       ArrayRef(grad.getShapedResults())
-           .take_back(grad.getWrtCaptures().size()))
-    gradients.push_back(result.value);
-  return gradients;
+  SmallVector<ShapedByInputs> results = grad.getShapedResults();
+  return llvm::map_to_vector(
+      ArrayRef(results).take_back(grad.getWrtCaptures().size()),
+      [](const ShapedByInputs &result) { return result.value; });
 }
 
 ForTilesOp RoleEmitter::emitStatistics(AttnGradOp grad,
@@ -46,7 +43,7 @@ ForTilesOp RoleEmitter::emitStatistics(AttnGradOp grad,
     captureTerms.push_back(type.getRank() == 1 ? scratch(1) : Value());
   }
   allocateTableRows(grad);
-  natural = naturalOf(shape.factor);
+  natural = shape.factor == compute ? b.getUnitAttr() : UnitAttr();
   OpBuilder::InsertionGuard guard(b);
   auto loop = beginTiles("delta", Axis::Queries, shape.tile);
   Value t = loop.getTile();
@@ -79,18 +76,13 @@ ForTilesOp RoleEmitter::emitStatistics(AttnGradOp grad,
 RoleEmitter::StepCaptures RoleEmitter::getStepCaptures(Wrt which) {
   SmallVector<int64_t> numbers;
   StepCaptures captures;
-  ArrayRef<Value> rows = tableRows;
-  for (int64_t number : op.getWrtCaptures()) {
-    bool isWanted =
-        which == Wrt::All ||
-        isKeyTable(op.getScoreBody(), number) == (which == Wrt::TablesOfKeys);
-    if (isWanted)
-      numbers.push_back(number);
-    if (!isTable(op.getScoreBody(), number))
+  for (auto [number, rows] : llvm::zip_equal(op.getWrtCaptures(), tableRows)) {
+    if (which != Wrt::All &&
+        isKeyTable(op.getScoreBody(), number) != (which == Wrt::TablesOfKeys))
       continue;
-    if (isWanted)
-      captures.tableRows.push_back(rows.front());
-    rows = rows.drop_front();
+    numbers.push_back(number);
+    if (rows)
+      captures.tableRows.push_back(rows);
   }
   if (!numbers.empty())
     captures.numbers = b.getDenseI64ArrayAttr(numbers);
@@ -216,54 +208,49 @@ ForTilesOp RoleEmitter::emitSequenceGrad(AttnGradOp grad,
 // Heads and captures
 //===----------------------------------------------------------------------===//
 
-ForTilesOp RoleEmitter::emitHeadGrad(StringRef name, Value terms,
-                                     Value gradient) {
+void RoleEmitter::emitHeadGrad(StringRef name, Value terms, Value gradient) {
   OpBuilder::InsertionGuard guard(b);
   auto loop = beginTiles(name, Axis::Heads, ShapedType::kDynamic);
   Value t = loop.getTile();
   auto sum = OnlineSinkGradOp::create(
       b, read(terms, t, statisticOf(ShapedType::kDynamic, Orientation::KQ)));
   write(sum.getDsink(), gradient, t, 0.0);
-  return loop;
 }
 
 void RoleEmitter::emitHeadGrads(AttnGradOp grad) {
   if (op.getSink())
     emitHeadGrad("dsink", sinkTerms, grad.getDsink());
-  ArrayRef<Value> rows = tableRows;
-  for (auto [number, terms, gradient] : llvm::zip_equal(
-           op.getWrtCaptures(), captureTerms, getCaptureGradients(grad))) {
+  for (auto [number, terms, rows, gradient] :
+       llvm::zip_equal(op.getWrtCaptures(), captureTerms, tableRows,
+                       getCaptureGradients(grad))) {
     std::string name = "dcapture" + std::to_string(number);
     if (terms)
       emitHeadGrad(name, terms, gradient);
-    if (!isTable(op.getScoreBody(), number))
-      continue;
-    if (rows.front() != gradient) {
+    if (rows && rows != gradient) {
       OpBuilder::InsertionGuard guard(b);
       auto loop = beginTiles(name, Axis::Heads, ShapedType::kDynamic);
-      SumRowsOp::create(b, rows.front(), gradient, loop.getTile());
+      SumRowsOp::create(b, rows, gradient, loop.getTile());
     }
-    rows = rows.drop_front();
   }
 }
 
 void RoleEmitter::allocateTableRows(AttnGradOp grad) {
   for (auto [number, gradient] :
        llvm::zip_equal(op.getWrtCaptures(), getCaptureGradients(grad))) {
+    Value &rows = tableRows.emplace_back();
     if (!isTable(op.getScoreBody(), number))
       continue;
     auto type = cast<MemRefType>(gradient.getType());
     if (type.getRank() == 3 || isKeyTable(op.getScoreBody(), number)) {
-      tableRows.push_back(gradient);
+      rows = gradient;
       continue;
     }
     OpFoldResult extents[] = {memref::getMixedSize(b, b.getLoc(), gradient, 0),
                               memref::getMixedSize(b, b.getLoc(), op.getQ(), 0),
                               memref::getMixedSize(b, b.getLoc(), gradient, 1)};
     auto [shape, sizes] = decomposeMixedValues(extents);
-    Value rows = memref::AllocOp::create(
+    rows = memref::AllocOp::create(
         b, MemRefType::get(shape, type.getElementType()), sizes);
-    tableRows.push_back(rows);
     ownTableRows.push_back(rows);
   }
 }
@@ -271,29 +258,24 @@ void RoleEmitter::allocateTableRows(AttnGradOp grad) {
 SmallVector<Value> RoleEmitter::zeroCaptures(Value tile, RankedTensorType type,
                                              ValueRange sizes) {
   SmallVector<Value> zeros;
-  for (int64_t number : op.getWrtCaptures())
-    if (!isTable(op.getScoreBody(), number))
+  for (Value rows : tableRows)
+    if (!rows)
       zeros.push_back(fill(type.getShape(), 0.0, sizes));
   clearTables(/*areOfKeys=*/false, tile);
   return zeros;
 }
 
 void RoleEmitter::clearTables(bool areOfKeys, Value tile) {
-  ArrayRef<Value> rows = tableRows;
-  for (int64_t number : op.getWrtCaptures()) {
-    if (!isTable(op.getScoreBody(), number))
-      continue;
-    if (isKeyTable(op.getScoreBody(), number) == areOfKeys)
-      ClearOp::create(b, rows.front(), tile);
-    rows = rows.drop_front();
-  }
+  for (auto [number, rows] : llvm::zip_equal(op.getWrtCaptures(), tableRows))
+    if (rows && isKeyTable(op.getScoreBody(), number) == areOfKeys)
+      ClearOp::create(b, rows, tile);
 }
 
 void RoleEmitter::writeCaptures(AttnGradOp grad, ValueRange gradients,
                                 Value tile) {
-  for (auto [number, terms, memory] : llvm::zip_equal(
-           op.getWrtCaptures(), captureTerms, getCaptureGradients(grad))) {
-    if (isTable(op.getScoreBody(), number))
+  for (auto [rows, terms, memory] :
+       llvm::zip_equal(tableRows, captureTerms, getCaptureGradients(grad))) {
+    if (rows)
       continue;
     // A head's gradient is less what rows take off it.
     WriteOp::create(b, gradients.front(), terms ? terms : memory, tile,

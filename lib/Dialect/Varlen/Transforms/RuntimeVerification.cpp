@@ -121,7 +121,7 @@ void Checker::checkExtents() {
 void Checker::checkSequenceCounts() {
   Value cu = op.getCuQ();
   if (ShapedType::isDynamic(extent(cu, 0)))
-    require(index.less(index.constant(0), dim(cu, 0)),
+    require(index.less(0, dim(cu, 0)),
             "cu_seqlens_q must have at least one entry");
   requireSame(cu, 0, op.getCuK(), 0,
               "cu_seqlens_q and cu_seqlens_k must have the same number of "
@@ -142,19 +142,19 @@ void Checker::checkCuSeqlens(StringRef side, Value cu, Value seqused,
                              Value packed) {
   std::string name = ("cu_seqlens_" + side).str();
   Value zero = index.constant(0), one = index.constant(1);
-  require(index.equal(load(cu, zero), zero), name + " must start at 0");
-  Value sequences = index.sub(dim(cu, 0), one);
+  require(index.equal(load(cu, zero), 0), name + " must start at 0");
+  Value sequences = index.sub(dim(cu, 0), 1);
   auto loop = scf::ForOp::create(b, zero, sequences, one);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     Value sequence = loop.getInductionVar();
-    Value next = index.add(sequence, one);
+    Value next = index.add(sequence, 1);
     Value begin = load(cu, sequence), end = load(cu, next);
     require(index.lessEqual(begin, end), name + " must not decrease");
     if (seqused) {
       Value used = load(seqused, sequence);
-      require(index.lessEqual(zero, used),
+      require(index.lessEqual(0, used),
               "seqused_" + side + " must not be negative");
       Value slot = index.sub(end, begin);
       require(index.lessEqual(used, slot),

@@ -14,6 +14,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StructuredOpsUtils.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -128,13 +129,9 @@ bool varlen::isMaskOfKeys(linalg::GenericOp op) {
 
 Value varlen::emitMaskOfRows(ImplicitLocOpBuilder &b, linalg::GenericOp mask,
                              Value tile, Value lo, Value hi, Value row) {
-  auto masked = cast<linalg::GenericOp>(b.clone(*mask));
+  auto masked = cast<linalg::GenericOp>(
+      mlir::clone(b, mask, tile.getType(), {tile, lo, hi, tile}));
   masked->removeAttr(kBandAttrName);
-  for (auto [operand, value] : llvm::zip_equal(
-           masked.getInputsMutable(), SmallVector<Value>{tile, lo, hi}))
-    operand.set(value);
-  masked.getOutputsMutable()[0].set(tile);
-  masked->getResult(0).setType(cast<RankedTensorType>(tile.getType()));
   moveIndices(b, masked, row);
   return masked->getResult(0);
 }

@@ -31,80 +31,74 @@ static double getFirstCoarse(FloatType type) {
   return std::ldexp(1.0, getMantissaWidth(type));
 }
 
-static Value emitConstant(OpBuilder &b, Location loc, FloatType type,
+static Value emitConstant(ImplicitLocOpBuilder &b, FloatType type,
                           double value) {
-  return arith::ConstantOp::create(b, loc, b.getFloatAttr(type, value));
+  return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
 }
 
-static Value emitSelect(OpBuilder &b, Location loc,
-                        arith::CmpFPredicate predicate, Value lhs, Value rhs,
-                        Value then, Value otherwise) {
-  Value condition = arith::CmpFOp::create(b, loc, predicate, lhs, rhs);
-  return arith::SelectOp::create(b, loc, condition, then, otherwise);
+static Value emitSelect(ImplicitLocOpBuilder &b, arith::CmpFPredicate predicate,
+                        Value lhs, Value rhs, Value then, Value otherwise) {
+  Value condition = arith::CmpFOp::create(b, predicate, lhs, rhs);
+  return arith::SelectOp::create(b, condition, then, otherwise);
 }
 
 //===----------------------------------------------------------------------===//
 // ScoreReference
 //===----------------------------------------------------------------------===//
 
-Value ScoreReference::emitFactor(OpBuilder &b, Location loc, Value m) const {
+Value ScoreReference::emitFactor(ImplicitLocOpBuilder &b, Value m) const {
   double c = scale * M_LOG2E;
-  Value size = math::AbsFOp::create(b, loc, m);
+  Value size = math::AbsFOp::create(b, m);
   return emitSelect(
-      b, loc, arith::CmpFPredicate::OGE, size,
-      emitConstant(b, loc, compute, getFirstCoarse(compute) / c),
-      emitConstant(b, loc, compute, OnlineAttnOp::getCoarseFactor(scale)),
-      emitConstant(b, loc, compute, c));
+      b, arith::CmpFPredicate::OGE, size,
+      emitConstant(b, compute, getFirstCoarse(compute) / c),
+      emitConstant(b, compute, OnlineAttnOp::getCoarseFactor(scale)),
+      emitConstant(b, compute, c));
 }
 
-Value ScoreReference::emitReference(OpBuilder &b, Location loc, Value m,
+Value ScoreReference::emitReference(ImplicitLocOpBuilder &b, Value m,
                                     Value factor) const {
-  Value x = arith::MulFOp::create(b, loc, m, factor);
-  return isRounded ? x : math::CeilOp::create(b, loc, x);
+  Value x = arith::MulFOp::create(b, m, factor);
+  return isRounded ? x : math::CeilOp::create(b, x);
 }
 
-ScoreReference::Result ScoreReference::emitResult(OpBuilder &b, Location loc,
+ScoreReference::Result ScoreReference::emitResult(ImplicitLocOpBuilder &b,
                                                   Value m, Value l,
                                                   Value sink) const {
-  auto number = [&](double value) {
-    return emitConstant(b, loc, compute, value);
-  };
+  auto number = [&](double value) { return emitConstant(b, compute, value); };
   auto exp = [&](Value x) -> Value {
-    x = arith::MulFOp::create(b, loc, x, number(M_LOG2E));
-    return math::Exp2Op::create(b, loc, x);
+    x = arith::MulFOp::create(b, x, number(M_LOG2E));
+    return math::Exp2Op::create(b, x);
   };
   // l is relative to the reference; of log(l) the part that the reference is
   // off the maximum is taken off, exactly, so that lse is rounded once. Without
   // a key l = 0, hence lse = -inf.
-  Value factor = emitFactor(b, loc, m);
-  Value reference = emitReference(b, loc, m, factor);
-  Value off = math::FmaOp::create(b, loc, arith::NegFOp::create(b, loc, factor),
-                                  m, reference);
-  Value log =
-      arith::AddFOp::create(b, loc, math::Log2Op::create(b, loc, l), off);
-  Value lse =
-      math::FmaOp::create(b, loc, m, number(scale),
-                          arith::MulFOp::create(b, loc, log, number(M_LN2)));
+  Value factor = emitFactor(b, m);
+  Value reference = emitReference(b, m, factor);
+  Value off =
+      math::FmaOp::create(b, arith::NegFOp::create(b, factor), m, reference);
+  Value log = arith::AddFOp::create(b, math::Log2Op::create(b, l), off);
+  Value lse = math::FmaOp::create(b, m, number(scale),
+                                  arith::MulFOp::create(b, log, number(M_LN2)));
   Value total = l;
   if (sink) {
     Value none = number(-kInfinity);
-    Value difference = arith::SubFOp::create(b, loc, sink, lse);
-    difference = emitSelect(b, loc, arith::CmpFPredicate::OEQ, sink, none, none,
-                            difference);
-    total = math::FmaOp::create(b, loc, l, exp(difference), l);
+    Value difference = arith::SubFOp::create(b, sink, lse);
+    difference =
+        emitSelect(b, arith::CmpFPredicate::OEQ, sink, none, none, difference);
+    total = math::FmaOp::create(b, l, exp(difference), l);
     // log(e^x + e^y) = max(x, y) + log(1 + e^-|x - y|).
-    Value most =
-        emitSelect(b, loc, arith::CmpFPredicate::OGT, sink, lse, sink, lse);
-    Value least = exp(arith::NegFOp::create(
-        b, loc, math::AbsFOp::create(b, loc, difference)));
-    Value more = math::Log2Op::create(
-        b, loc, arith::AddFOp::create(b, loc, least, number(1.0)));
-    lse = math::FmaOp::create(b, loc, more, number(M_LN2), most);
+    Value most = emitSelect(b, arith::CmpFPredicate::OGT, sink, lse, sink, lse);
+    Value least =
+        exp(arith::NegFOp::create(b, math::AbsFOp::create(b, difference)));
+    Value more =
+        math::Log2Op::create(b, arith::AddFOp::create(b, least, number(1.0)));
+    lse = math::FmaOp::create(b, more, number(M_LN2), most);
   }
-  Value inverse = arith::DivFOp::create(b, loc, number(1.0), total);
+  Value inverse = arith::DivFOp::create(b, number(1.0), total);
   // Beside a sink alone, total is 0 * inf.
-  return {emitSelect(b, loc, arith::CmpFPredicate::OEQ, l, number(0.0),
-                     number(0.0), inverse),
+  return {emitSelect(b, arith::CmpFPredicate::OEQ, l, number(0.0), number(0.0),
+                     inverse),
           lse};
 }
 
@@ -112,61 +106,57 @@ ScoreReference::Result ScoreReference::emitResult(OpBuilder &b, Location loc,
 // RecomputedReference
 //===----------------------------------------------------------------------===//
 
-Value RecomputedReference::convert(OpBuilder &b, Location loc,
+Value RecomputedReference::convert(ImplicitLocOpBuilder &b,
                                    Value natural) const {
   if (isNatural)
     return natural;
-  Value x = arith::MulFOp::create(b, loc, natural,
-                                  emitConstant(b, loc, compute, M_LOG2E));
+  Value x =
+      arith::MulFOp::create(b, natural, emitConstant(b, compute, M_LOG2E));
   // A sink may be so large that this overflows; its lse is as large.
   double largest =
       APFloat::getLargest(compute.getFloatSemantics()).convertToDouble();
-  Value most = emitConstant(b, loc, compute, largest);
-  return emitSelect(b, loc, arith::CmpFPredicate::OGT, x, most, most, x);
+  Value most = emitConstant(b, compute, largest);
+  return emitSelect(b, arith::CmpFPredicate::OGT, x, most, most, x);
 }
 
-Value RecomputedReference::unlessUnseen(OpBuilder &b, Location loc, Value lse,
+Value RecomputedReference::unlessUnseen(ImplicitLocOpBuilder &b, Value lse,
                                         Value value, double none) const {
-  return emitSelect(b, loc, arith::CmpFPredicate::OEQ, lse,
-                    emitConstant(b, loc, compute, -kInfinity),
-                    emitConstant(b, loc, compute, none), value);
+  return emitSelect(b, arith::CmpFPredicate::OEQ, lse,
+                    emitConstant(b, compute, -kInfinity),
+                    emitConstant(b, compute, none), value);
 }
 
-Value RecomputedReference::emitLse(OpBuilder &b, Location loc,
-                                   Value lse) const {
-  Value x = convert(b, loc, lse);
-  Value size = math::AbsFOp::create(b, loc, x);
+Value RecomputedReference::emitLse(ImplicitLocOpBuilder &b, Value lse) const {
+  Value x = convert(b, lse);
+  Value size = math::AbsFOp::create(b, x);
   // Scores differ from those that made lse by some units of the last place, for
   // their products are summed in another order.
   constexpr int width = 4;
   Value margin = arith::MulFOp::create(
-      b, loc, size,
-      emitConstant(b, loc, compute,
+      b, size,
+      emitConstant(b, compute,
                    std::ldexp(1.0, width - getMantissaWidth(compute))));
-  Value less = arith::SubFOp::create(b, loc, x, margin);
-  x = emitSelect(b, loc, arith::CmpFPredicate::OGE, size,
-                 emitConstant(b, loc, compute, getFirstCoarse(compute)), less,
-                 x);
-  return unlessUnseen(b, loc, lse, x, kInfinity);
+  Value less = arith::SubFOp::create(b, x, margin);
+  x = emitSelect(b, arith::CmpFPredicate::OGE, size,
+                 emitConstant(b, compute, getFirstCoarse(compute)), less, x);
+  return unlessUnseen(b, lse, x, kInfinity);
 }
 
-Value RecomputedReference::emitDelta(OpBuilder &b, Location loc, Value lse,
+Value RecomputedReference::emitDelta(ImplicitLocOpBuilder &b, Value lse,
                                      Value product, Value dlse) const {
   if (dlse)
-    product = arith::SubFOp::create(b, loc, product, dlse);
-  return unlessUnseen(b, loc, lse, product, 0.0);
+    product = arith::SubFOp::create(b, product, dlse);
+  return unlessUnseen(b, lse, product, 0.0);
 }
 
-Value RecomputedReference::emitSinkTerm(OpBuilder &b, Location loc, Value sink,
+Value RecomputedReference::emitSinkTerm(ImplicitLocOpBuilder &b, Value sink,
                                         Value lse, Value delta) const {
-  Value zero = emitConstant(b, loc, compute, 0.0),
-        none = emitConstant(b, loc, compute, -kInfinity);
-  Value x = arith::SubFOp::create(b, loc, convert(b, loc, sink), lse);
-  x = arith::MinimumFOp::create(b, loc, x, zero);
+  Value zero = emitConstant(b, compute, 0.0),
+        none = emitConstant(b, compute, -kInfinity);
+  Value x = arith::SubFOp::create(b, convert(b, sink), lse);
+  x = arith::MinimumFOp::create(b, x, zero);
   if (isNatural)
-    x = arith::MulFOp::create(b, loc, x,
-                              emitConstant(b, loc, compute, M_LOG2E));
-  Value term =
-      arith::MulFOp::create(b, loc, math::Exp2Op::create(b, loc, x), delta);
-  return emitSelect(b, loc, arith::CmpFPredicate::OEQ, sink, none, zero, term);
+    x = arith::MulFOp::create(b, x, emitConstant(b, compute, M_LOG2E));
+  Value term = arith::MulFOp::create(b, math::Exp2Op::create(b, x), delta);
+  return emitSelect(b, arith::CmpFPredicate::OEQ, sink, none, zero, term);
 }

@@ -23,8 +23,8 @@
 #ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_SCOREREFERENCE_H
 #define VARLEN_DIALECT_VARLEN_TRANSFORMS_SCOREREFERENCE_H
 
-#include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace mlir::varlen {
 
@@ -37,17 +37,17 @@ public:
       : scale(scale), compute(compute), isRounded(isRounded) {}
 
   /// What the scores of a row are multiplied by: c, or the power of two.
-  Value emitFactor(OpBuilder &b, Location loc, Value m) const;
+  Value emitFactor(ImplicitLocOpBuilder &b, Value m) const;
   /// What is subtracted then. An integer, if probabilities are not rounded: to
   /// rescale them by a difference of two of these rounds nothing.
-  Value emitReference(OpBuilder &b, Location loc, Value m, Value factor) const;
+  Value emitReference(ImplicitLocOpBuilder &b, Value m, Value factor) const;
 
   /// What multiplies acc in the end, and lse.
   struct Result {
     Value factor, lse;
   };
   /// Of the state of a row, with a sink if that is not null: -inf is none.
-  Result emitResult(OpBuilder &b, Location loc, Value m, Value l,
+  Result emitResult(ImplicitLocOpBuilder &b, Value m, Value l,
                     Value sink) const;
 
 private:
@@ -67,22 +67,22 @@ public:
   /// lse as `varlen.online_attn_grad` wants it: +inf of a row without a key.
   /// Where it is so large that the scores of its keys are not exact to 1, it is
   /// less by the width of what cannot be told apart.
-  Value emitLse(OpBuilder &b, Location loc, Value lse) const;
+  Value emitLse(ImplicitLocOpBuilder &b, Value lse) const;
   /// delta of a row of which `product` is that of dout and out, and dlse may be
   /// null: 0 if it has no key, whatever else it has.
-  Value emitDelta(OpBuilder &b, Location loc, Value lse, Value product,
+  Value emitDelta(ImplicitLocOpBuilder &b, Value lse, Value product,
                   Value dlse) const;
   /// What a row of such an lse takes off the gradient of a sink: the weight of
   /// the sink times delta. Nothing of a sink of -inf, whatever delta is.
-  Value emitSinkTerm(OpBuilder &b, Location loc, Value sink, Value lse,
+  Value emitSinkTerm(ImplicitLocOpBuilder &b, Value sink, Value lse,
                      Value delta) const;
 
 private:
   /// `value`, or `none` if the row of that lse has no key.
-  Value unlessUnseen(OpBuilder &b, Location loc, Value lse, Value value,
+  Value unlessUnseen(ImplicitLocOpBuilder &b, Value lse, Value value,
                      double none) const;
   /// In the units of lse; at most the largest number.
-  Value convert(OpBuilder &b, Location loc, Value natural) const;
+  Value convert(ImplicitLocOpBuilder &b, Value natural) const;
 
   FloatType compute;
   bool isNatural;

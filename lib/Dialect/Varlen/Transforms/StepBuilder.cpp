@@ -18,18 +18,9 @@
 
 using namespace mlir;
 using namespace mlir::varlen;
-using utils::IteratorType;
 
-Value StepBuilder::bodyOfSum(OpBuilder &builder, Location loc,
-                             ValueRange args) {
-  return arith::AddFOp::create(builder, loc, args[1], args[0]);
-}
-
-AffineMap StepBuilder::map(ArrayRef<int64_t> dims, unsigned rank) {
-  SmallVector<AffineExpr> exprs;
-  for (int64_t dim : dims)
-    exprs.push_back(b.getAffineDimExpr(dim));
-  return AffineMap::get(rank, 0, exprs, b.getContext());
+Value StepBuilder::bodyOfSum(ImplicitLocOpBuilder &inner, ValueRange args) {
+  return arith::AddFOp::create(inner, args[1], args[0]);
 }
 
 AffineMap StepBuilder::tileMap(Value value) {
@@ -58,10 +49,13 @@ Value StepBuilder::fill(double value, Value init) {
 }
 
 Value StepBuilder::contract(Value lhs, Value rhs, Value init,
-                            ArrayRef<int64_t> lhsDims,
-                            ArrayRef<int64_t> rhsDims) {
-  ArrayAttr maps = b.getAffineMapArrayAttr(
-      {map(lhsDims, 3), map(rhsDims, 3), map({0, 1}, 3)});
+                            ArrayRef<unsigned> lhsDims,
+                            ArrayRef<unsigned> rhsDims) {
+  auto map = [&](ArrayRef<unsigned> dims) {
+    return AffineMap::getMultiDimMapWithTargets(3, dims, b.getContext());
+  };
+  ArrayAttr maps =
+      b.getAffineMapArrayAttr({map(lhsDims), map(rhsDims), map({0, 1})});
   return linalg::ContractOp::create(b, TypeRange{init.getType()},
                                     ValueRange{lhs, rhs}, ValueRange{init},
                                     maps)
@@ -74,11 +68,11 @@ Value StepBuilder::elementwise(ValueRange inputs, Value init, Body body) {
   for (Value input : inputs)
     block.addArgument(elementOf(input), b.getLoc());
   block.addArgument(elementOf(init), b.getLoc());
-  OpBuilder nested(b.getContext());
-  nested.setInsertionPointToStart(&block);
+  // A block without a parent does not know its context.
+  ImplicitLocOpBuilder inner(b.getLoc(), b.getContext());
+  inner.setInsertionPointToStart(&block);
   linalg::YieldOp::create(
-      nested, b.getLoc(),
-      body(nested, b.getLoc(), ValueRange(block.getArguments()).drop_back()));
+      inner, body(inner, ValueRange(block.getArguments()).drop_back()));
   // What no number is computed from would be kept in memory, or in registers,
   // for nothing.
   eraseDeadOps(block);
@@ -101,7 +95,7 @@ Value StepBuilder::elementwise(ValueRange inputs, Value init, Body body) {
                cast<RankedTensorType>(init.getType()).getShape();
       }))
     maps.assign(maps.size(), b.getMultiDimIdentityMap(2));
-  SmallVector<IteratorType> iterators(2, IteratorType::parallel);
+  SmallVector<utils::IteratorType> iterators(2, utils::IteratorType::parallel);
   auto generic = linalg::GenericOp::create(b, TypeRange{init.getType()}, used,
                                            ValueRange{init}, maps, iterators);
   generic.getRegion().takeBody(region);
@@ -109,23 +103,13 @@ Value StepBuilder::elementwise(ValueRange inputs, Value init, Body body) {
 }
 
 Value StepBuilder::reduce(ValueRange inputs, Value init, Body combine) {
-  SmallVector<IteratorType> iterators = {IteratorType::parallel,
-                                         IteratorType::reduction};
-  if (kq)
-    std::swap(iterators[0], iterators[1]);
   SmallVector<AffineMap> maps(inputs.size(), b.getMultiDimIdentityMap(2));
   maps.push_back(tileMap(init));
-  return linalg::GenericOp::create(
-             b, TypeRange{init.getType()}, inputs, ValueRange{init}, maps,
-             iterators,
-             [&](OpBuilder &nested, Location loc, ValueRange args) {
-               linalg::YieldOp::create(nested, loc, combine(nested, loc, args));
-             })
-      .getResult(0);
+  return emitGeneric(b, inputs, init, maps, combine);
 }
 
-Value StepBuilder::exp2(OpBuilder &builder, Location loc, Value x) {
-  auto exp = math::Exp2Op::create(builder, loc, x);
+Value StepBuilder::exp2(ImplicitLocOpBuilder &inner, Value x) {
+  auto exp = math::Exp2Op::create(inner, x);
   if (Attribute degree = op->getAttr(kExp2DegreeAttrName))
     exp->setAttr(kExp2DegreeAttrName, degree);
   return exp;
@@ -139,10 +123,11 @@ Value StepBuilder::round(Value tile, Value like) {
   Type narrow = elementOf(like);
   if (narrow == compute)
     return tile;
-  return elementwise({tile}, empty(tile, narrow),
-                     [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
-                       return arith::TruncFOp::create(n, loc, narrow, args[0]);
-                     });
+  return elementwise(
+      {tile}, empty(tile, narrow),
+      [&](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
+        return arith::TruncFOp::create(inner, narrow, args[0]);
+      });
 }
 
 Value StepBuilder::emptyScores(Value queries, Value keys) {
@@ -156,7 +141,7 @@ Value StepBuilder::emptyScores(Value queries, Value keys) {
 
 Value StepBuilder::products(Value queries, Value keys, Value scores) {
   // Loops are (rows, columns, depth) of the score tile.
-  SmallVector<int64_t> queryDims = {0, 2}, keyDims = {1, 2};
+  SmallVector<unsigned> queryDims = {0, 2}, keyDims = {1, 2};
   if (kq)
     std::swap(queryDims, keyDims);
   Value zeros = fill(0.0, scores);
@@ -164,9 +149,9 @@ Value StepBuilder::products(Value queries, Value keys, Value scores) {
             : contract(queries, keys, zeros, queryDims, keyDims);
 }
 
-Value StepBuilder::keyInBlock(OpBuilder &builder, Location loc) {
-  Value key = linalg::IndexOp::create(builder, loc, kq ? 0 : 1);
-  return arith::IndexCastOp::create(builder, loc, builder.getI32Type(), key);
+Value StepBuilder::keyInBlock(ImplicitLocOpBuilder &inner) {
+  Value key = linalg::IndexOp::create(inner, kq ? 0 : 1);
+  return arith::IndexCastOp::create(inner, inner.getI32Type(), key);
 }
 
 Value StepBuilder::hide(Value scores, Value lo, Value hi, Value k0, Value whole,
@@ -174,8 +159,8 @@ Value StepBuilder::hide(Value scores, Value lo, Value hi, Value k0, Value whole,
   Value hidden = constant(hiddenValue);
   Value result = elementwise(
       {scores, lo, hi}, empty(scores, compute),
-      [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
-        return HideOp::create(n, loc, args[0], hidden, keyInBlock(n, loc),
+      [&](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
+        return HideOp::create(inner, args[0], hidden, keyInBlock(inner),
                               args[1], args[2], k0, whole);
       });
   result.getDefiningOp()->setAttr(kBandAttrName, b.getUnitAttr());
@@ -192,7 +177,7 @@ Value StepBuilder::overScores(const ScoreInputs &of, Value products,
   llvm::append_range(inputs, of.rows);
   return elementwise(
       inputs, empty(products, element),
-      [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
+      [&](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
         ValueRange ofMore = args.slice(1, more.size());
         ValueRange rest = args.drop_front(1 + more.size());
         // Without positions nobody reads them.
@@ -200,9 +185,9 @@ Value StepBuilder::overScores(const ScoreInputs &of, Value products,
         if (of.position) {
           query = rest.front();
           rest = rest.drop_front();
-          key = arith::AddIOp::create(n, loc, keyInBlock(n, loc), of.firstKey);
+          key = arith::AddIOp::create(inner, keyInBlock(inner), of.firstKey);
         } else {
-          query = arith::ConstantOp::create(n, loc, n.getI32IntegerAttr(0));
+          query = arith::ConstantOp::create(inner, inner.getI32IntegerAttr(0));
           key = query;
         }
         SmallVector<Value> arguments = {args.front(), query, key};
@@ -225,18 +210,17 @@ Value StepBuilder::overScores(const ScoreInputs &of, Value products,
           auto [table, row] = tables[capture];
           return GatherOp::create(n, loc, compute, table, row, index);
         };
-        return body(n, loc, {arguments, lookup}, ofMore);
+        return body(inner, {arguments, lookup}, ofMore);
       });
 }
 
-Value StepBuilder::unlessHidden(OpBuilder &builder, Block *region,
+Value StepBuilder::unlessHidden(ImplicitLocOpBuilder &inner, Block *region,
                                 const ScorePoint &point, Value value,
                                 double hidden) {
-  Value visible = emitVisible(builder, region, point);
+  Value visible = emitVisible(inner, region, point);
   if (!visible)
     return value;
-  Value otherwise = arith::ConstantOp::create(
-      builder, value.getLoc(), builder.getFloatAttr(compute, hidden));
-  return arith::SelectOp::create(builder, value.getLoc(), visible, value,
-                                 otherwise);
+  Value otherwise =
+      arith::ConstantOp::create(inner, inner.getFloatAttr(compute, hidden));
+  return arith::SelectOp::create(inner, visible, value, otherwise);
 }

@@ -22,21 +22,21 @@ namespace mlir::varlen {
 /// and columns; a statistic has extent 1 along the key axis, so its type alone
 /// says what it is.
 class StepBuilder {
-protected:
+public:
   /// Computes in the element type of `statistic`.
   StepBuilder(Operation *op, Orientation orientation, Value statistic,
               OpBuilder &builder)
       : op(op), b(op->getLoc(), builder), kq(orientation == Orientation::KQ),
         compute(cast<FloatType>(elementOf(statistic))) {}
 
-  using Body = function_ref<Value(OpBuilder &, Location, ValueRange)>;
+  using Body = function_ref<Value(ImplicitLocOpBuilder &, ValueRange)>;
   /// The body that is one operation on all of its arguments.
   template <typename Op>
-  static Value bodyOf(OpBuilder &builder, Location loc, ValueRange args) {
-    return Op::create(builder, loc, args);
+  static Value bodyOf(ImplicitLocOpBuilder &inner, ValueRange args) {
+    return Op::create(inner, args);
   }
   /// The body of a sum, which goes on with what it gets last.
-  static Value bodyOfSum(OpBuilder &builder, Location loc, ValueRange args);
+  static Value bodyOfSum(ImplicitLocOpBuilder &inner, ValueRange args);
 
   static Type elementOf(Value tile) {
     return cast<RankedTensorType>(tile.getType()).getElementType();
@@ -47,8 +47,8 @@ protected:
 
   // Structured operations. Dimensions of a contraction count the loops (rows,
   // columns, depth) of its result.
-  Value contract(Value lhs, Value rhs, Value init, ArrayRef<int64_t> lhsDims,
-                 ArrayRef<int64_t> rhsDims);
+  Value contract(Value lhs, Value rhs, Value init, ArrayRef<unsigned> lhsDims,
+                 ArrayRef<unsigned> rhsDims);
   Value elementwise(ValueRange inputs, Value init, Body body);
   /// A statistic of each query that a statistic, or several, say.
   Value perQuery(ValueRange inputs, Body body) {
@@ -59,7 +59,7 @@ protected:
   Value negate(Value tile);
   /// `tile` rounded to the type of `like`.
   Value round(Value tile, Value like);
-  Value exp2(OpBuilder &builder, Location loc, Value x);
+  Value exp2(ImplicitLocOpBuilder &inner, Value x);
 
   /// A score tile without values.
   Value emptyScores(Value queries, Value keys);
@@ -68,7 +68,7 @@ protected:
   Value products(Value queries, Value keys, Value scores);
   /// What `body` makes of the arguments of the score region of `step` for each
   /// of `products`, and of `more` score tiles there.
-  using ScoreBody = function_ref<Value(OpBuilder &, Location,
+  using ScoreBody = function_ref<Value(ImplicitLocOpBuilder &,
                                        const ScorePoint &, ValueRange more)>;
   template <typename Step>
   Value overScores(Step step, Value products, ValueRange more, ScoreBody body,
@@ -86,14 +86,14 @@ protected:
       return products;
     return overScores(
         step, products, {},
-        [&](OpBuilder &n, Location, const ScorePoint &point, ValueRange) {
-          Value score = emitScore(n, region, point);
-          return unlessHidden(n, region, point, score, -kInfinity);
+        [&](ImplicitLocOpBuilder &inner, const ScorePoint &point, ValueRange) {
+          Value score = emitScore(inner, region, point);
+          return unlessHidden(inner, region, point, score, -kInfinity);
         });
   }
   /// `value`, or `hidden` where the score region hides the key.
-  Value unlessHidden(OpBuilder &builder, Block *region, const ScorePoint &point,
-                     Value value, double hidden);
+  Value unlessHidden(ImplicitLocOpBuilder &inner, Block *region,
+                     const ScorePoint &point, Value value, double hidden);
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
   /// The score tile with `hidden` where `step` hides a key from a query.
   template <typename Step> Value hide(Step step, Value scores, double hidden) {
@@ -103,13 +103,17 @@ protected:
                 step.getWhole(), hidden);
   }
 
+  Operation *op;
+  ImplicitLocOpBuilder b;
+  bool kq;
+  FloatType compute;
+
 private:
-  AffineMap map(ArrayRef<int64_t> dims, unsigned rank);
   /// The map of `value` in a loop nest over the axes of a score (or acc) tile:
   /// the identity, or the projection to a statistic.
   AffineMap tileMap(Value value);
   /// In the body of a score tile: which key of its block a score is of, an i32.
-  Value keyInBlock(OpBuilder &builder, Location loc);
+  Value keyInBlock(ImplicitLocOpBuilder &inner);
   Value hide(Value scores, Value lo, Value hi, Value k0, Value whole,
              double hidden);
   /// What the score region of a step reads.
@@ -120,12 +124,6 @@ private:
   };
   Value overScores(const ScoreInputs &of, Value products, ValueRange more,
                    ScoreBody body, Type element);
-
-protected:
-  Operation *op;
-  ImplicitLocOpBuilder b;
-  bool kq;
-  FloatType compute;
 };
 
 } // namespace mlir::varlen

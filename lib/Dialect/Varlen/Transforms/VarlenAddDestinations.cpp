@@ -34,10 +34,8 @@ struct VarlenAddDestinations
           getOrCreateDestinations(op, rewriter);
       if (failed(destinations))
         return WalkResult::interrupt();
-      StringRef name = op.isGradient() ? AttnGradIntoOp::getOperationName()
-                                       : AttnIntoOp::getOperationName();
       rewriter.replaceOp(op, varlen::detail::createAttention(
-                                 rewriter, op, name, op->getResultTypes(),
+                                 rewriter, op, op->getResultTypes(),
                                  op.getInputSlots(), op.getCaptures(),
                                  *destinations));
       ++numRewritten;

@@ -65,7 +65,7 @@ static bool assignForCPU(AttentionOpInterface op, const CPUTarget &cpu) {
 /// The schedule that suits the target; null if there is none.
 static Attribute chooseForGPU(AttentionOpInterface op, const GPUTarget &gpu) {
   auto lookup = [&](GPUTileOwner owner) {
-    return lookupGPUTiles(gpu, varlen::detail::getGPUTileNeeds(op, owner));
+    return lookupGPUTiles(gpu, op.getGPUTileNeeds(owner));
   };
   MLIRContext *context = op->getContext();
   if (!op.isGradient()) {
@@ -136,7 +136,7 @@ void VarlenAssignSchedule::runOnOperation() {
             op->getAttrOfType<ScheduleAttrInterface>(kScheduleAttrName))
       return WalkResult(
           schedule.verifyFitsTarget(op, gpu ? Target(gpu) : Target(cpu)));
-    if (varlen::detail::hasDynamicHeadDim(op)) {
+    if (op.hasDynamicHeadDim()) {
       op->emitRemark("no tiles for a dynamic head_dim; ")
           << (gpu ? "a GPU has no kernel for it, a CPU target has"
                   : "it is decomposed instead");

@@ -75,12 +75,10 @@ Value CopyChooser::read(TileOrder order) {
       copies, [&](const TileCopy &copy) { return copy.order == order; });
   if (copy == copies.end())
     return {};
-  if (order == TileOrder::Rows || order == TileOrder::Columns) {
-    auto type = cast<MemRefType>(copy->memref.getType());
+  if (order == TileOrder::Rows || order == TileOrder::Columns)
     return result = bufferization::ToTensorOp::create(
-               b, RankedTensorType::get(type.getShape(), type.getElementType()),
+               b, memref::getTensorTypeFromMemRefType(copy->memref.getType()),
                copy->memref, /*restrict=*/true);
-  }
   RankedTensorType type = tile.getTile().getType();
   if (order == TileOrder::ColumnPairs)
     type = RankedTensorType::get({type.getDimSize(1), type.getDimSize(0)},

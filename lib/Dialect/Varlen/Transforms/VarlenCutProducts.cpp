@@ -80,22 +80,15 @@ bool ProductCutter::findRole() {
 bool ProductCutter::canCut() {
   if (!op.hasPureTensorSemantics() || !findRole())
     return false;
-  auto isThere = [&](Value value) {
-    Operation *source = value ? value.getDefiningOp() : nullptr;
-    return !source || source->getBlock() != op->getBlock() ||
-           source->isBeforeInBlock(op);
-  };
-  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
-  auto has = [&](unsigned operand, ArrayRef<unsigned> dims) {
-    return maps[operand] ==
-           AffineMap::getMultiDimMapWithTargets(3, dims, op.getContext());
-  };
-  isRowFirst = has(0, {0, 2});
+  ArrayAttr maps = op.getIndexingMaps();
+  isRowFirst = linalg::MatmulOp::isDefaultIndexingMaps(maps);
   auto result = cast<RankedTensorType>(op.getOutputs().front().getType());
   int64_t numRows = result.getDimSize(0);
-  return isThere(band.lo) && isThere(band.hi) && isThere(band.firstKey) &&
-         isThere(band.whole) && (isRowFirst || has(0, {2, 0})) &&
-         has(1, {2, 1}) && has(2, {0, 1}) && !result.isDynamicDim(1) &&
+  return isThere(band.lo, op) && isThere(band.hi, op) &&
+         isThere(band.firstKey, op) && isThere(band.whole, op) &&
+         (isRowFirst ||
+          linalg::MatmulTransposeAOp::isDefaultIndexingMaps(maps)) &&
+         !result.isDynamicDim(1) &&
          (ShapedType::isDynamic(numRows) || numRows % kGranule == 0);
 }
 
@@ -107,10 +100,9 @@ static bool hoistOperands(linalg::GenericOp reader, Value tile,
   getUsedValuesDefinedAbove(reader->getRegions(), values);
   values.insert_range(reader.getInputs());
   for (Value value : values) {
-    Operation *source = value.getDefiningOp();
-    if (!source || source->getBlock() != product->getBlock() ||
-        source->isBeforeInBlock(product) || value == tile)
+    if (value == tile || isThere(value, product))
       continue;
+    Operation *source = value.getDefiningOp();
     if (!source->hasTrait<OpTrait::ConstantLike>())
       return false;
     source->moveBefore(product);
@@ -121,28 +113,9 @@ static bool hoistOperands(linalg::GenericOp reader, Value tile,
 /// Whether an operation reduces the rows of a tile to their maximum, which
 /// begins with a constant.
 static bool isMaximum(linalg::GenericOp op) {
-  if (op.getNumLoops() != 2 || op.getNumReductionLoops() != 1 ||
-      op.getNumDpsInputs() != 1 || op.getNumDpsInits() != 1 ||
-      !isa<arith::MaxNumFOp>(op.getBody()->front()) ||
-      op.getBody()->getOperations().size() != 2)
-    return false;
-  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
   auto fill = op.getOutputs()[0].getDefiningOp<linalg::FillOp>();
-  return maps[0].isIdentity() && !maps[1].isFunctionOfDim(0) && fill &&
-         matchPattern(fill.getInputs()[0], m_Constant());
-}
-
-/// What reads a tile, if that is one operation.
-static linalg::GenericOp getReader(Value tile) {
-  Operation *reader = nullptr;
-  for (Operation *user : tile.getUsers()) {
-    if (isa<tensor::DimOp>(user))
-      continue;
-    if (reader)
-      return {};
-    reader = user;
-  }
-  return dyn_cast_or_null<linalg::GenericOp>(reader);
+  return reducesRows(op) && isa<arith::MaxNumFOp>(op.getBody()->front()) &&
+         fill && matchPattern(fill.getInputs()[0], m_Constant());
 }
 
 /// Whether the product is masked, possibly after new scores were computed of

@@ -32,8 +32,6 @@ namespace mlir::varlen {
 using namespace mlir;
 using namespace mlir::varlen;
 
-static constexpr StringRef kNameAttr = "varlen.name";
-
 //===----------------------------------------------------------------------===//
 // The choice of arguments and results
 //===----------------------------------------------------------------------===//
@@ -104,11 +102,12 @@ static SmallVector<Slot> getResults(func::FuncOp function) {
 
 static DictionaryAttr makeName(MLIRContext *context, const Twine &name) {
   auto value = StringAttr::get(context, name);
-  return DictionaryAttr::get(context, NamedAttribute(kNameAttr, value));
+  return DictionaryAttr::get(context, NamedAttribute(kNameAttrName, value));
 }
 
 static Slot getCotangentSlot(MLIRContext *context, const Slot &slot) {
-  auto name = slot.attrs ? slot.attrs.getAs<StringAttr>(kNameAttr) : nullptr;
+  auto name =
+      slot.attrs ? slot.attrs.getAs<StringAttr>(kNameAttrName) : nullptr;
   return {slot.type,
           name ? makeName(context, "d" + name.getValue()) : DictionaryAttr()};
 }
@@ -135,10 +134,7 @@ static OwningOpRef<func::FuncOp> makeFunction(Location loc, const Twine &name,
 //===----------------------------------------------------------------------===//
 
 static SmallVector<Operation *> getOps(Block &block) {
-  SmallVector<Operation *> ops;
-  for (Operation &op : block.without_terminator())
-    ops.push_back(&op);
-  return ops;
+  return llvm::to_vector(llvm::make_pointer_range(block.without_terminator()));
 }
 
 /// Operations without a rule that can be written as simpler ones are, if a
@@ -383,10 +379,10 @@ FailureOr<OwningOpRef<func::FuncOp>>
 VarlenDifferentiate::build(func::FuncOp f) {
   FailureOr<SmallVector<unsigned>> chosenArguments =
       choose(f, wrt, "argument", f.getArgumentTypes(),
-             [&](unsigned i) { return f.getArgAttr(i, kNameAttr); });
+             [&](unsigned i) { return f.getArgAttr(i, kNameAttrName); });
   FailureOr<SmallVector<unsigned>> chosenResults =
       choose(f, results, "result", f.getResultTypes(),
-             [&](unsigned i) { return f.getResultAttr(i, kNameAttr); });
+             [&](unsigned i) { return f.getResultAttr(i, kNameAttrName); });
   if (failed(chosenArguments) || failed(chosenResults))
     return failure();
 

@@ -17,6 +17,7 @@
 #include "varlen/Dialect/Varlen/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
@@ -106,20 +107,13 @@ struct LaneBuilder {
       return shaped.clone(element);
     return element;
   }
-  Value constant(Type type, Attribute scalar) {
-    if (auto shaped = dyn_cast<ShapedType>(type))
-      return arith::ConstantOp::create(
-          b,
-          cast<TypedAttr>(Attribute(DenseElementsAttr::get(shaped, scalar))));
-    return arith::ConstantOp::create(b, cast<TypedAttr>(scalar));
-  }
   Value constant(double value) {
-    return constant(floatType,
-                    b.getFloatAttr(getElementTypeOrSelf(floatType), value));
+    Type element = getElementTypeOrSelf(floatType);
+    return createScalarOrSplatConstant(
+        b, b.getLoc(), floatType, b.getFloatAttr(element, value).getValue());
   }
   Value constantInt(int64_t value) {
-    return constant(intType,
-                    b.getIntegerAttr(getElementTypeOrSelf(intType), value));
+    return createScalarOrSplatConstant(b, b.getLoc(), intType, value);
   }
   /// Coefficients from the constant one on, at f.
   Value evaluate(ArrayRef<double> polynomial, Value f) {

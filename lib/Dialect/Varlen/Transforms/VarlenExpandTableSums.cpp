@@ -46,7 +46,8 @@ using Scratch = DenseMap<std::pair<Block *, Type>, SmallVector<Value, 2>>;
 class TableSums {
 public:
   TableSums(Operation *op, CPUScheduleAttr schedule, Scratch &scratch)
-      : op(op), schedule(schedule), scratch(scratch), b(op->getLoc(), op) {}
+      : op(op), schedule(schedule), scratch(scratch), b(op->getLoc(), op),
+        at{b} {}
 
   /// The loop over keys that adds lane by lane to a row of its own.
   LogicalResult expand(ScatterAddOp add);
@@ -55,6 +56,7 @@ public:
   LogicalResult expand(AddKeysOp add);
 
 private:
+  LogicalResult prepare(ArrayRef<Value> tiles, Value table, Value rows);
   LogicalResult readRows(Value rows);
   FailureOr<Value> store(Value tile);
   Value constantVector(TypedAttr scalar) {
@@ -67,7 +69,7 @@ private:
   }
   Value load(Value memory, Value row, int64_t vector) {
     Type element = cast<MemRefType>(memory.getType()).getElementType();
-    Value column = IndexBuilder{b}.constant(vector * schedule.getLanes());
+    Value column = at.constant(vector * schedule.getLanes());
     return vector::LoadOp::create(b, vectorType(element), memory,
                                   ValueRange{row, column});
   }
@@ -76,6 +78,13 @@ private:
   CPUScheduleAttr schedule;
   Scratch &scratch;
   ImplicitLocOpBuilder b;
+  IndexBuilder at;
+  /// Where the tiles are that the operation reads, and the table as a list.
+  SmallVector<Value, 2> stored;
+  Value memory;
+  /// Of vectors of what is added.
+  VectorType type;
+  Value zeros;
   /// The rows of the table, one for each column, and how many tiles of each
   /// type are in use.
   SmallVector<Value> tableRows;
@@ -99,7 +108,7 @@ LogicalResult TableSums::readRows(Value rows) {
     return op->emitOpError("expected rows of a table in memory, one for each "
                            "column, a multiple of ")
            << schedule.getLanes() << ", got " << type;
-  Value zero = IndexBuilder{b}.constant(0);
+  Value zero = at.constant(0);
   for (int64_t n = 0; n < type.getDimSize(1) / schedule.getLanes(); ++n)
     tableRows.push_back(load(source.getBuffer(), zero, n));
   return success();
@@ -142,32 +151,38 @@ FailureOr<Value> TableSums::store(Value tile) {
   return memory;
 }
 
+/// What both operations begin with.
+LogicalResult TableSums::prepare(ArrayRef<Value> tiles, Value table,
+                                 Value rows) {
+  for (Value tile : tiles) {
+    FailureOr<Value> place = store(tile);
+    if (failed(place))
+      return failure();
+    stored.push_back(*place);
+  }
+  memory = emitFlatTable(at, table);
+  type = vectorType(getElementTypeOrSelf(tiles.front().getType()));
+  zeros = constantVector(b.getZeroAttr(type.getElementType()));
+  return readRows(rows);
+}
+
 LogicalResult TableSums::expand(ScatterAddOp add) {
-  FailureOr<Value> values = store(add.getValues());
-  if (failed(values))
+  if (failed(prepare({add.getValues(), add.getIndex()}, add.getMemory(),
+                     add.getRows())))
     return failure();
-  FailureOr<Value> indices = store(add.getIndex());
-  if (failed(indices))
-    return failure();
-  IndexBuilder at{b};
-  Value memory = emitFlatTable(at, add.getMemory()), zero = at.constant(0);
-  if (failed(readRows(add.getRows())))
-    return failure();
+  Value values = stored[0], indices = stored[1], zero = at.constant(0);
   Value none = constantVector(b.getI64IntegerAttr(kNoTableRow));
   SmallVector<Value> masks;
   for (Value row : tableRows)
-    masks.push_back(
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, row, none));
-  auto type = vectorType(cast<MemRefType>(values->getType()).getElementType());
-  Value zeros = constantVector(b.getZeroAttr(type.getElementType()));
+    masks.push_back(at.notEqual(row, none));
   Value keys = tensor::DimOp::create(b, add.getValues(), 0);
   emitLoop(b, zero, keys, 1, [&](Value key) {
     for (size_t n = 0; n < tableRows.size(); ++n) {
       Value offset = emitTableOffset(at, add.getMemory(), tableRows[n],
-                                     load(*indices, key, n));
+                                     load(indices, key, n));
       Value sum = vector::GatherOp::create(b, type, memory, zero, offset,
                                            masks[n], zeros);
-      sum = arith::AddFOp::create(b, sum, load(*values, key, n));
+      sum = arith::AddFOp::create(b, sum, load(values, key, n));
       vector::ScatterOp::create(b, /*result=*/Type(), memory, zero, offset,
                                 masks[n], sum);
     }
@@ -176,45 +191,34 @@ LogicalResult TableSums::expand(ScatterAddOp add) {
 }
 
 LogicalResult TableSums::expand(AddKeysOp add) {
-  FailureOr<Value> values = store(add.getValues());
-  if (failed(values))
+  if (failed(prepare(add.getValues(), add.getMemory(), add.getRows())))
     return failure();
-  IndexBuilder at{b};
-  Value memory = emitFlatTable(at, add.getMemory()), zero = at.constant(0);
-  if (failed(readRows(add.getRows())))
-    return failure();
-  auto type = vectorType(cast<MemRefType>(values->getType()).getElementType());
-  Value zeros = constantVector(b.getZeroAttr(type.getElementType()));
+  Value values = stored[0], zero = at.constant(0);
   Value none = arith::ConstantOp::create(b, b.getI64IntegerAttr(kNoTableRow));
   // Those that the memory has.
-  Value keys = at.min(tensor::DimOp::create(b, add.getValues(), 0),
-                      at.sub(b.createOrFold<memref::DimOp>(add.getMemory(), 1),
-                             at.cast(add.getFirstKey())));
+  Value keys =
+      at.min(tensor::DimOp::create(b, add.getValues(), 0),
+             at.sub(at.dim(add.getMemory(), 1), at.cast(add.getFirstKey())));
   int64_t lanes = schedule.getLanes();
   Value lastLane = constantVector(b.getI64IntegerAttr(lanes));
   Value numbers =
       vector::StepOp::create(b, VectorType::get({lanes}, b.getIndexType()));
   numbers = arith::IndexCastOp::create(b, vectorType(b.getI64Type()), numbers);
-  auto equal = [&](Value lhs, Value rhs) -> Value {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lhs, rhs);
-  };
   for (size_t n = 0; n < tableRows.size(); ++n) {
     Value own = tableRows[n];
     // The first lane of each head is there for all of them.
     emitLoop(b, zero, at.constant(lanes), 1, [&](Value lane) {
       Value row = vector::ExtractOp::create(b, own, OpFoldResult(lane));
-      Value same = equal(
+      Value same = at.equal(
           own, vector::BroadcastOp::create(b, vectorType(row.getType()), row));
       Value first = vector::ReductionOp::create(
           b, vector::CombiningKind::MINSI,
           arith::SelectOp::create(b, same, numbers, lastLane));
-      Value isFirst = equal(at.cast(first), lane);
-      Value isOne =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::ne, row, none);
-      emitIf(b, arith::AndIOp::create(b, isFirst, isOne), [&] {
+      Value isFirst = at.equal(at.cast(first), lane);
+      emitIf(b, at.both(isFirst, at.notEqual(row, none)), [&] {
         emitLoop(b, zero, keys, 1, [&](Value key) {
           Value x =
-              arith::SelectOp::create(b, same, load(*values, key, n), zeros);
+              arith::SelectOp::create(b, same, load(values, key, n), zeros);
           Value sum = vector::ReductionOp::create(
               b, vector::CombiningKind::ADD, x, arith::FastMathFlags::reassoc);
           Value entry = arith::AddIOp::create(

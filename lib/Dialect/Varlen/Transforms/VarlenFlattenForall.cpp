@@ -32,8 +32,7 @@ static Value emitCount(ImplicitLocOpBuilder &b, OpFoldResult lower,
   OpFoldResult count = affine::makeComposedFoldedAffineApply(
       b, b.getLoc(), (hi - lo).ceilDiv(by), {lower, upper, step});
   IndexBuilder index{b};
-  return index.max(getValueOrCreateConstantIndexOp(b, b.getLoc(), count),
-                   index.constant(0));
+  return index.max(getValueOrCreateConstantIndexOp(b, b.getLoc(), count), 0);
 }
 
 static void flatten(IRRewriter &rewriter, scf::ForallOp loop) {

@@ -46,11 +46,6 @@ static bool canCut(linalg::GenericOp op) {
   });
 }
 
-static SmallVector<OpFoldResult> getOrigin(ImplicitLocOpBuilder &b,
-                                           int64_t rank) {
-  return SmallVector<OpFoldResult>(rank, b.getIndexAttr(0));
-}
-
 namespace {
 /// Writes an operation that hides something as one for the rows before those
 /// that all columns see, one for these, and one for those behind them.
@@ -62,9 +57,7 @@ public:
   void run();
 
 private:
-  Value cut(OpOperand &operand, Value tile, const Rows &rows,
-            SmallVector<OpFoldResult> &offsets,
-            SmallVector<OpFoldResult> &sizes);
+  Value cut(OpOperand &operand, Value tile, const Rows &rows);
   void emit(const Rows &rows, bool isSeen);
 
   linalg::GenericOp op;
@@ -77,22 +70,19 @@ private:
 } // namespace
 
 /// Rows of an operand; all of it if it has none.
-Value EdgeMasker::cut(OpOperand &operand, Value tile, const Rows &rows,
-                      SmallVector<OpFoldResult> &offsets,
-                      SmallVector<OpFoldResult> &sizes) {
+Value EdgeMasker::cut(OpOperand &operand, Value tile, const Rows &rows) {
   AffineMap map = op.getMatchingIndexingMap(&operand);
   if (!map.isFunctionOfDim(0))
     return tile;
   auto half = [&](Value value) {
     IndexBuilder in{b, b.getI32Type()};
-    return isPairMap(map) ? at.cast(in.div(in.cast(value), in.constant(2)))
-                          : value;
+    return isPairMap(map) ? at.cast(in.div(in.cast(value), 2)) : value;
   };
-  sizes = tensor::getMixedSizes(b, b.getLoc(), tile);
-  offsets = getOrigin(b, sizes.size());
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), tile),
+                            offsets(sizes.size(), b.getIndexAttr(0)),
+                            ones(sizes.size(), b.getIndexAttr(1));
   offsets[0] = half(rows.begin);
   sizes[0] = half(rows.count);
-  SmallVector<OpFoldResult> ones(sizes.size(), b.getIndexAttr(1));
   return tensor::ExtractSliceOp::create(b, tile, offsets, sizes, ones);
 }
 
@@ -112,22 +102,22 @@ void EdgeMasker::emit(const Rows &rows, bool isSeen) {
   }
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(part);
-  SmallVector<OpFoldResult> offsets, sizes;
   for (OpOperand *input : op.getDpsInputOperands())
     part->setOperand(input->getOperandNumber(),
-                     cut(*input, input->get(), rows, offsets, sizes));
+                     cut(*input, input->get(), rows));
   SmallVector<Value> next;
   for (auto [number, init] : llvm::enumerate(op.getDpsInitsMutable())) {
     b.setInsertionPoint(part);
-    Value slice = cut(init, results[number], rows, offsets, sizes);
+    Value slice = cut(init, results[number], rows);
     part->setOperand(init.getOperandNumber(), slice);
     Value result = part->getResult(number);
     result.setType(cast<RankedTensorType>(slice.getType()));
     if (slice != results[number]) {
       b.setInsertionPointAfter(part);
-      SmallVector<OpFoldResult> ones(sizes.size(), b.getIndexAttr(1));
-      result = tensor::InsertSliceOp::create(b, result, results[number],
-                                             offsets, sizes, ones);
+      auto from = slice.getDefiningOp<tensor::ExtractSliceOp>();
+      result = tensor::InsertSliceOp::create(
+          b, result, results[number], from.getMixedOffsets(),
+          from.getMixedSizes(), from.getMixedStrides());
     }
     next.push_back(result);
   }

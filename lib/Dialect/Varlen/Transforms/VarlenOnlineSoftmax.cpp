@@ -19,6 +19,7 @@
 #include "varlen/Dialect/Varlen/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -26,7 +27,6 @@
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 #include <cmath>
-#include <limits>
 
 namespace mlir::varlen {
 #define GEN_PASS_DEF_VARLENONLINESOFTMAX
@@ -39,8 +39,7 @@ using namespace mlir::varlen;
 namespace {
 
 /// What changes the state of queries.
-class StateBuilder : protected StepBuilder {
-protected:
+struct StateBuilder : StepBuilder {
   template <typename Op>
   StateBuilder(Op op, bool isRounded, OpBuilder &builder)
       : StepBuilder(op, op.getOrientation(), op.getM(), builder),
@@ -75,7 +74,8 @@ private:
   OnlineAttnOp step;
 };
 
-/// Its gradients; emit() returns the new dq, dk and dv, as far as asked for.
+/// Its gradients; emit() returns the new dq, dk, dv and gradients of captures
+/// that are no tables, as far as asked for.
 struct OnlineAttnGradBuilder : StepBuilder {
   OnlineAttnGradBuilder(OnlineAttnGradOp step, OpBuilder &builder)
       : StepBuilder(step, step.getOrientation(), step.getLse(), builder),
@@ -95,72 +95,19 @@ private:
   OnlineAttnGradOp step;
 };
 
-/// The beginning of a state; emit() returns acc, m and l.
-struct OnlineInitBuilder : StepBuilder {
-  OnlineInitBuilder(OnlineInitOp begin, OpBuilder &builder)
-      : StepBuilder(begin, begin.getOrientation(), begin.getM(), builder),
-        begin(begin) {}
-  SmallVector<Value> emit();
-
-private:
-  OnlineInitOp begin;
-};
-
-/// The union of two states; emit() returns acc, m and l.
-struct OnlineMergeBuilder : StateBuilder {
-  OnlineMergeBuilder(OnlineMergeOp merge, OpBuilder &builder)
-      : StateBuilder(merge, merge.getRounded(), builder), merge(merge) {}
-  SmallVector<Value> emit();
-
-private:
-  OnlineMergeOp merge;
-};
-
-/// The end of a state; emit() returns out and lse.
-struct OnlineFinishBuilder : StepBuilder {
-  OnlineFinishBuilder(OnlineFinishOp end, OpBuilder &builder)
-      : StepBuilder(end, end.getOrientation(), end.getM(), builder), end(end) {}
-  SmallVector<Value> emit();
-
-private:
-  OnlineFinishOp end;
-};
-
-/// Products of rows.
-struct RowDotBuilder : StepBuilder {
-  RowDotBuilder(RowDotOp dot, OpBuilder &builder)
-      : StepBuilder(dot, Orientation::QK, dot.getResult(), builder), dot(dot) {}
-  Value emit();
-
-private:
-  RowDotOp dot;
-};
-
-/// What gradients need of rows; emit() returns lse, delta and, with a sink, its
-/// terms.
-struct OnlineStatisticsBuilder : StepBuilder {
-  OnlineStatisticsBuilder(OnlineStatisticsOp rows, OpBuilder &builder)
-      : StepBuilder(rows, Orientation::QK, rows.getLse(), builder), rows(rows) {
-  }
-  SmallVector<Value> emit();
-
-private:
-  OnlineStatisticsOp rows;
-};
-
 } // namespace
 
 StateBuilder::Reference StateBuilder::getReference(Value m, Value other) {
   Value most = perQuery({m, other}, bodyOf<arith::MaxNumFOp>);
   Value factor =
-      perQuery(most, [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
-        return reference.emitFactor(n, loc, args[0]);
+      perQuery(most, [&](ImplicitLocOpBuilder &inner, ValueRange args) {
+        return reference.emitFactor(inner, args[0]);
       });
   Value minus =
       perQuery({most, factor},
-               [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
+               [&](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
                  return arith::NegFOp::create(
-                     n, loc, reference.emitReference(n, loc, args[0], args[1]));
+                     inner, reference.emitReference(inner, args[0], args[1]));
                });
   return {most, factor, minus};
 }
@@ -169,14 +116,14 @@ Value StateBuilder::rescaling(Value m, const Reference &to) {
   // A rounded p asks for no exact quotient of these, which takes less.
   return perQuery(
       {m, to.m, to.factor, to.minus},
-      [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
+      [&](ImplicitLocOpBuilder &inner, ValueRange args) {
         if (isRounded) {
-          Value x = arith::SubFOp::create(n, loc, args[0], args[1]);
-          return exp2(n, loc, arith::MulFOp::create(n, loc, x, args[2]));
+          Value x = arith::SubFOp::create(inner, args[0], args[1]);
+          return exp2(inner, arith::MulFOp::create(inner, x, args[2]));
         }
         Value before = reference.emitReference(
-            n, loc, args[0], reference.emitFactor(n, loc, args[0]));
-        return exp2(n, loc, arith::AddFOp::create(n, loc, before, args[3]));
+            inner, args[0], reference.emitFactor(inner, args[0]));
+        return exp2(inner, arith::AddFOp::create(inner, before, args[3]));
       });
 }
 
@@ -186,14 +133,13 @@ Value StateBuilder::multiply(Value tile, Value factor) {
 }
 
 SmallVector<Value> OnlineAttnBuilder::emit() {
-  const double infinity = std::numeric_limits<double>::infinity();
   Value m = step.getM();
   Value s =
       products(step.getQ(), step.getK(), emptyScores(step.getQ(), step.getK()));
-  s = hide(step, score(step, s), -infinity);
+  s = hide(step, score(step, s), -kInfinity);
 
   Value top =
-      reduce(s, fill(-infinity, empty(m, compute)), bodyOf<arith::MaxNumFOp>);
+      reduce(s, fill(-kInfinity, empty(m, compute)), bodyOf<arith::MaxNumFOp>);
   Reference to = getReference(m, top);
   Value alpha = rescaling(m, to);
   // Beside the sum of thousands of keys the term of one is small, and loses
@@ -212,12 +158,12 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
   };
   Value lBegin = beginSum(step.getL());
 
-  Value p = elementwise(
-      {s, to.factor, to.minus}, empty(s, compute),
-      [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
-        return exp2(n, loc,
-                    math::FmaOp::create(n, loc, args[0], args[1], args[2]));
-      });
+  Value p =
+      elementwise({s, to.factor, to.minus}, empty(s, compute),
+                  [&](ImplicitLocOpBuilder &inner, ValueRange args) {
+                    return exp2(inner, math::FmaOp::create(inner, args[0],
+                                                           args[1], args[2]));
+                  });
   if (step.getLo())
     p.getDefiningOp()->setAttr(kBandAttrName, b.getUnitAttr());
   Value lSum = reduce(p, lBegin, bodyOfSum);
@@ -232,52 +178,33 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
   return {endSum(step.getAcc(), accSum), to.m, lNew};
 }
 
-SmallVector<Value> OnlineInitBuilder::emit() {
-  SmallVector<Value> state;
-  for (auto [tile, number] :
-       llvm::zip_equal(begin->getResults(), begin.getNumbers()))
-    state.push_back(fill(number, empty(tile, compute)));
-  return state;
-}
-
-SmallVector<Value> OnlineMergeBuilder::emit() {
-  Reference to = getReference(merge.getM(), merge.getMoreM());
-  Value alpha = rescaling(merge.getM(), to);
-  Value beta = rescaling(merge.getMoreM(), to);
-  auto sum = [&](Value tile, Value more) {
-    return elementwise({more, beta, multiply(tile, alpha)},
-                       empty(tile, compute), bodyOf<math::FmaOp>);
-  };
-  return {sum(merge.getAcc(), merge.getMoreAcc()), to.m,
-          sum(merge.getL(), merge.getMoreL())};
-}
-
 Value OnlineAttnGradBuilder::probabilities(Value s) {
   double scale = step.getScale().convertToDouble();
   bool isNatural = step.getNatural();
   Value c = constant(isNatural ? scale : scale * M_LOG2E);
   Value zero = constant(0.0), log2e = constant(M_LOG2E);
   return elementwise({s, negate(step.getLse())}, empty(s, compute),
-                     [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
+                     [&](ImplicitLocOpBuilder &inner, ValueRange args) {
                        Value x =
-                           math::FmaOp::create(n, loc, args[0], c, args[1]);
+                           math::FmaOp::create(inner, args[0], c, args[1]);
                        // The scores that made lse were summed in another order.
-                       x = arith::MinimumFOp::create(n, loc, x, zero);
+                       x = arith::MinimumFOp::create(inner, x, zero);
                        if (isNatural)
-                         x = arith::MulFOp::create(n, loc, x, log2e);
-                       return exp2(n, loc, x);
+                         x = arith::MulFOp::create(inner, x, log2e);
+                       return exp2(inner, x);
                      });
 }
 
 Value OnlineAttnGradBuilder::pullBack(Value products, Value dscores,
                                       Value source) {
   return overScores(step, products, dscores,
-                    [&](OpBuilder &n, Location loc, const ScorePoint &point,
+                    [&](ImplicitLocOpBuilder &inner, const ScorePoint &point,
                         ValueRange more) {
                       Block *region = step.getScoreBody();
                       Value cotangent =
-                          emitScoreVJP(n, loc, region, point, more[0], source);
-                      return unlessHidden(n, region, point, cotangent, 0.0);
+                          emitScoreVJP(inner, inner.getLoc(), region, point,
+                                       more[0], source);
+                      return unlessHidden(inner, region, point, cotangent, 0.0);
                     });
 }
 
@@ -294,8 +221,8 @@ void OnlineAttnGradBuilder::addToTable(Value products, Value dscores,
     }
     Value index = overScores(
         step, products, {},
-        [&](OpBuilder &n, Location, const ScorePoint &point, ValueRange) {
-          return emitIndex(n, point, lookup);
+        [&](ImplicitLocOpBuilder &inner, const ScorePoint &point, ValueRange) {
+          return emitIndex(inner, point, lookup);
         },
         b.getI32Type());
     Value values = pulled();
@@ -309,7 +236,7 @@ SmallVector<Value> OnlineAttnGradBuilder::emit() {
   // Hidden by value, not by a score of -inf: lse may be anything there.
   Value p = hide(step, probabilities(score(step, s)), 0.0);
   // The queries are the reduction of dk and dv, the keys that of dq.
-  SmallVector<int64_t> keysFirst = {0, 2}, queriesFirst = {2, 0};
+  SmallVector<unsigned> keysFirst = {0, 2}, queriesFirst = {2, 0};
   if (!kq)
     std::swap(keysFirst, queriesFirst);
 
@@ -322,9 +249,9 @@ SmallVector<Value> OnlineAttnGradBuilder::emit() {
     Value dp = products(step.getDout(), step.getV(), empty(p, compute));
     Value ds =
         elementwise({p, dp, step.getDelta()}, empty(p, compute),
-                    [](OpBuilder &n, Location loc, ValueRange args) -> Value {
-                      Value x = arith::SubFOp::create(n, loc, args[1], args[2]);
-                      return arith::MulFOp::create(n, loc, args[0], x);
+                    [](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
+                      Value x = arith::SubFOp::create(inner, args[1], args[2]);
+                      return arith::MulFOp::create(inner, args[0], x);
                     });
     Block *region = step.getScoreBody();
     ValueRange sums = step.getDcaptures(), dtables = step.getDtables(),
@@ -356,18 +283,55 @@ SmallVector<Value> OnlineAttnGradBuilder::emit() {
   return gradients;
 }
 
-SmallVector<Value> OnlineFinishBuilder::emit() {
-  ScoreReference reference(end.getScale().convertToDouble(), compute,
+//===----------------------------------------------------------------------===//
+// What each operation becomes
+//===----------------------------------------------------------------------===//
+
+static SmallVector<Value> write(OnlineAttnOp step, OpBuilder &builder) {
+  return OnlineAttnBuilder(step, builder).emit();
+}
+
+static SmallVector<Value> write(OnlineAttnGradOp step, OpBuilder &builder) {
+  return OnlineAttnGradBuilder(step, builder).emit();
+}
+
+/// The union of two states: acc, m and l.
+static SmallVector<Value> write(OnlineMergeOp merge, OpBuilder &builder) {
+  StateBuilder s(merge, merge.getRounded(), builder);
+  StateBuilder::Reference to = s.getReference(merge.getM(), merge.getMoreM());
+  Value alpha = s.rescaling(merge.getM(), to);
+  Value beta = s.rescaling(merge.getMoreM(), to);
+  auto sum = [&](Value tile, Value more) {
+    return s.elementwise({more, beta, s.multiply(tile, alpha)},
+                         s.empty(tile, s.compute), s.bodyOf<math::FmaOp>);
+  };
+  return {sum(merge.getAcc(), merge.getMoreAcc()), to.m,
+          sum(merge.getL(), merge.getMoreL())};
+}
+
+/// The beginning of a state: acc, m and l.
+static SmallVector<Value> write(OnlineInitOp begin, OpBuilder &builder) {
+  StepBuilder s(begin, begin.getOrientation(), begin.getM(), builder);
+  SmallVector<Value> state;
+  for (auto [tile, number] :
+       llvm::zip_equal(begin->getResults(), begin.getNumbers()))
+    state.push_back(s.fill(number, s.empty(tile, s.compute)));
+  return state;
+}
+
+/// The end of a state: out and lse.
+static SmallVector<Value> write(OnlineFinishOp end, OpBuilder &builder) {
+  StepBuilder s(end, end.getOrientation(), end.getM(), builder);
+  ScoreReference reference(end.getScale().convertToDouble(), s.compute,
                            end.getRounded());
   SmallVector<Value> inputs = {end.getM(), end.getL()};
   if (end.getSink())
     inputs.push_back(end.getSink());
   // Each result from its own text: what they share is common to both.
   auto result = [&](Value ScoreReference::Result::*field) {
-    return elementwise(
-        inputs, empty(end.getM(), compute),
-        [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
-          return reference.emitResult(n, loc, args[0], args[1],
+    return s.perQuery(
+        inputs, [&](ImplicitLocOpBuilder &inner, ValueRange args) {
+          return reference.emitResult(inner, args[0], args[1],
                                       end.getSink() ? args[2] : Value()).*
                  field;
         });
@@ -375,71 +339,72 @@ SmallVector<Value> OnlineFinishBuilder::emit() {
   Value factor = result(&ScoreReference::Result::factor);
   Value lse = result(&ScoreReference::Result::lse);
   Value acc = end.getAcc();
-  Value out = elementwise(
-      {acc, factor}, empty(acc, compute),
-      [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
-        // A row without a key may have met NaN with a weight of 0.
-        Value zero =
-            arith::ConstantOp::create(n, loc, n.getFloatAttr(compute, 0.0));
-        Value none = arith::CmpFOp::create(n, loc, arith::CmpFPredicate::OEQ,
-                                           args[1], zero);
-        Value x = arith::MulFOp::create(n, loc, args[0], args[1]);
-        return arith::SelectOp::create(n, loc, none, zero, x);
-      });
-  if (kq) {
-    Value rows = tensor::EmptyOp::create(
-        b,
-        SmallVector<OpFoldResult>{tensor::getMixedSize(b, b.getLoc(), acc, 1),
-                                  tensor::getMixedSize(b, b.getLoc(), acc, 0)},
-        compute);
-    out = linalg::TransposeOp::create(b, out, rows, ArrayRef<int64_t>{1, 0})
+  // A row without a key may have met NaN with a weight of 0.
+  auto weigh = [&](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
+    Value zero =
+        arith::ConstantOp::create(inner, inner.getFloatAttr(s.compute, 0.0));
+    Value none =
+        arith::CmpFOp::create(inner, arith::CmpFPredicate::OEQ, args[1], zero);
+    Value x = arith::MulFOp::create(inner, args[0], args[1]);
+    return arith::SelectOp::create(inner, none, zero, x);
+  };
+  Value out = s.elementwise({acc, factor}, s.empty(acc, s.compute), weigh);
+  if (s.kq) {
+    SmallVector<OpFoldResult> sizes =
+        tensor::getMixedSizes(s.b, s.b.getLoc(), acc);
+    std::swap(sizes[0], sizes[1]);
+    Value rows = tensor::EmptyOp::create(s.b, sizes, s.compute);
+    out = linalg::TransposeOp::create(s.b, out, rows, ArrayRef<int64_t>{1, 0})
               ->getResult(0);
   }
   return {out, lse};
 }
 
-Value RowDotBuilder::emit() {
-  return reduce(
-      {dot.getLhs(), dot.getRhs()}, fill(0.0, empty(dot.getResult(), compute)),
-      [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
-        auto widen = [&](Value x) -> Value {
-          return x.getType() == compute
-                     ? x
-                     : arith::ExtFOp::create(n, loc, compute, x).getResult();
+/// Products of rows.
+static Value write(RowDotOp dot, OpBuilder &builder) {
+  StepBuilder s(dot, Orientation::QK, dot.getResult(), builder);
+  return s.reduce(
+      {dot.getLhs(), dot.getRhs()},
+      s.fill(0.0, s.empty(dot.getResult(), s.compute)),
+      [&](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
+        auto widen = [&](Value x) {
+          return convertScalarToDtype(inner, inner.getLoc(), x, s.compute,
+                                      /*isUnsignedCast=*/false);
         };
-        Value x = arith::MulFOp::create(n, loc, widen(args[0]), widen(args[1]));
-        return arith::AddFOp::create(n, loc, args[2], x);
+        Value x = arith::MulFOp::create(inner, widen(args[0]), widen(args[1]));
+        return arith::AddFOp::create(inner, args[2], x);
       });
 }
 
-SmallVector<Value> OnlineStatisticsBuilder::emit() {
-  RecomputedReference reference(compute, rows.getNatural());
-  Value lse =
-      perQuery(rows.getLse(), [&](OpBuilder &n, Location loc, ValueRange args) {
-        return reference.emitLse(n, loc, args[0]);
-      });
+/// What gradients need of rows: lse, delta and, with a sink, its terms.
+static SmallVector<Value> write(OnlineStatisticsOp rows, OpBuilder &builder) {
+  StepBuilder s(rows, Orientation::QK, rows.getLse(), builder);
+  RecomputedReference reference(s.compute, rows.getNatural());
+  Value lse = s.perQuery(rows.getLse(),
+                         [&](ImplicitLocOpBuilder &inner, ValueRange args) {
+                           return reference.emitLse(inner, args[0]);
+                         });
   SmallVector<Value> inputs = {rows.getLse(), rows.getDot()};
   if (rows.getDlse())
     inputs.push_back(rows.getDlse());
   Value delta =
-      perQuery(inputs, [&](OpBuilder &n, Location loc, ValueRange args) {
-        return reference.emitDelta(n, loc, args[0], args[1],
+      s.perQuery(inputs, [&](ImplicitLocOpBuilder &inner, ValueRange args) {
+        return reference.emitDelta(inner, args[0], args[1],
                                    rows.getDlse() ? args[2] : Value());
       });
   SmallVector<Value> results = {lse, delta};
   if (rows.getSink())
-    results.push_back(perQuery(
+    results.push_back(s.perQuery(
         {rows.getSink(), lse, delta},
-        [&](OpBuilder &n, Location loc, ValueRange args) -> Value {
-          return reference.emitSinkTerm(n, loc, args[0], args[1], args[2]);
+        [&](ImplicitLocOpBuilder &inner, ValueRange args) {
+          return reference.emitSinkTerm(inner, args[0], args[1], args[2]);
         }));
   return results;
 }
 
-/// Replaces an operation by what its builder emits.
-template <typename Builder, typename Op>
+template <typename Op>
 static LogicalResult writeOut(Op op, PatternRewriter &rewriter) {
-  rewriter.replaceOp(op, Builder(op, rewriter).emit());
+  rewriter.replaceOp(op, write(op, rewriter));
   return success();
 }
 
@@ -459,11 +424,11 @@ struct VarlenOnlineSoftmax
 } // namespace
 
 void varlen::populateOnlineSoftmaxPatterns(RewritePatternSet &patterns) {
-  patterns.add(writeOut<OnlineAttnBuilder, OnlineAttnOp>)
-      .add(writeOut<OnlineAttnGradBuilder, OnlineAttnGradOp>)
-      .add(writeOut<OnlineInitBuilder, OnlineInitOp>)
-      .add(writeOut<OnlineMergeBuilder, OnlineMergeOp>)
-      .add(writeOut<OnlineFinishBuilder, OnlineFinishOp>)
-      .add(writeOut<RowDotBuilder, RowDotOp>)
-      .add(writeOut<OnlineStatisticsBuilder, OnlineStatisticsOp>);
+  patterns.add(writeOut<OnlineAttnOp>)
+      .add(writeOut<OnlineAttnGradOp>)
+      .add(writeOut<OnlineInitOp>)
+      .add(writeOut<OnlineMergeOp>)
+      .add(writeOut<OnlineFinishOp>)
+      .add(writeOut<RowDotOp>)
+      .add(writeOut<OnlineStatisticsOp>);
 }

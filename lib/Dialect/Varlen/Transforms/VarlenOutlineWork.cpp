@@ -25,7 +25,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/DataLayoutInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
@@ -85,7 +84,7 @@ public:
 private:
   FailureOr<LLVM::LLVMStructType> getContextType(scf::ForallOp forall,
                                                  ValueRange captured);
-  func::FuncOp createFunction(scf::ForallOp forall);
+  func::FuncOp createFunction(scf::ForallOp forall, FunctionType type);
   FailureOr<SmallVector<Slice>> planWorkspace(scf::ForallOp forall);
   void placeSlices(ImplicitLocOpBuilder &b, Value workspace,
                    ArrayRef<Slice> slices);
@@ -306,17 +305,13 @@ FailureOr<LLVM::LLVMStructType> Outliner::getContextType(scf::ForallOp forall,
 
 /// `func.func private @<f>_work_<n>(context, lo, hi, workspace)`, without a
 /// body.
-func::FuncOp Outliner::createFunction(scf::ForallOp forall) {
+func::FuncOp Outliner::createFunction(scf::ForallOp forall, FunctionType type) {
   auto parent = forall->getParentOfType<func::FuncOp>();
   OpBuilder b(forall.getContext());
-  Type pointer = LLVM::LLVMPointerType::get(b.getContext());
-  Type i64 = b.getI64Type();
   std::string name = (parent.getName() + "_work_" +
                       llvm::Twine(counts[parent.getOperation()]++))
                          .str();
-  auto function =
-      func::FuncOp::create(forall.getLoc(), name,
-                           b.getFunctionType({pointer, i64, i64, pointer}, {}));
+  auto function = func::FuncOp::create(forall.getLoc(), name, type);
   function.setPrivate();
   // Tells a JIT that these loops are blocked and vectorised already.
   function->setAttr("passthrough",
@@ -395,23 +390,20 @@ LogicalResult Outliner::outline(scf::ForallOp forall) {
   for (const Slice &slice : *slices)
     workspaceBytes.add(outside, slice);
 
-  func::FuncOp function = createFunction(forall);
+  func::FuncOp function = createFunction(forall, rangeType);
   Block *entry = function.addEntryBlock();
   ImplicitLocOpBuilder b =
       ImplicitLocOpBuilder::atBlockBegin(forall.getLoc(), entry);
-  auto replaceInside = [&](Value value, Value inside) {
-    value.replaceUsesWithIf(inside, [&](OpOperand &use) {
-      return region.isAncestor(use.getOwner()->getParentRegion());
-    });
-  };
   for (Value value : constants)
-    replaceInside(value, b.clone(*value.getDefiningOp())->getResult(0));
+    replaceAllUsesInRegionWith(
+        value, b.clone(*value.getDefiningOp())->getResult(0), region);
   for (auto [i, value] : llvm::enumerate(captured)) {
     Value field =
         LLVM::GEPOp::create(b, pointer, *contextType, entry->getArgument(0),
                             ArrayRef<LLVM::GEPArg>{0, static_cast<int32_t>(i)});
     Value loaded = LLVM::LoadOp::create(b, contextType->getBody()[i], field);
-    replaceInside(value, convert(b, value.getType(), loaded));
+    replaceAllUsesInRegionWith(value, convert(b, value.getType(), loaded),
+                               region);
   }
 
   placeSlices(b, entry->getArgument(3), *slices);

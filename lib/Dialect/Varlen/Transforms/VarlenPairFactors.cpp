@@ -40,12 +40,7 @@ static OpFoldResult halve(ImplicitLocOpBuilder &b, OpFoldResult value) {
   if (std::optional<int64_t> constant = getConstantIntValue(value))
     return b.getIndexAttr(*constant / 2);
   IndexBuilder at{b}, in{b, b.getI32Type()};
-  return at.cast(in.div(in.cast(cast<Value>(value)), in.constant(2)));
-}
-
-/// Neighbours of a row as pairs.
-static SmallVector<ReassociationIndices> getNeighbourDims() {
-  return {{0}, {1, 2}};
+  return at.cast(in.div(in.cast(cast<Value>(value)), 2));
 }
 
 namespace {
@@ -58,73 +53,64 @@ public:
   FailureOr<Value> getNeighbours(Value tile);
 
 private:
-  Value expand(ImplicitLocOpBuilder &b, Value tile);
-  Value interleave(ImplicitLocOpBuilder &b, Value tile,
-                   tensor::InsertSliceOp into = {}, Value pairs = {});
   FailureOr<Value> insert(ImplicitLocOpBuilder &b, tensor::InsertSliceOp op);
-  Value slice(ImplicitLocOpBuilder &b, OffsetSizeAndStrideOpInterface op,
-              Value pairs, int64_t halved);
 
   DenseMap<Value, Value> rowPairs, neighbours;
 };
 } // namespace
 
 /// A tile whose rows are of pairs.
-Value PairBuilder::expand(ImplicitLocOpBuilder &b, Value tile) {
+static Value expand(ImplicitLocOpBuilder &b, Value tile) {
   SmallVector<OpFoldResult> shape = tensor::getMixedSizes(b, b.getLoc(), tile);
   shape[1] = halve(b, shape[1]);
   shape.push_back(b.getIndexAttr(2));
   auto type = RankedTensorType::get(decomposeMixedValues(shape).first,
                                     getElementTypeOrSelf(tile.getType()));
-  return tensor::ExpandShapeOp::create(b, type, tile, getNeighbourDims(),
+  return tensor::ExpandShapeOp::create(b, type, tile, getPairDims(/*rank=*/3),
                                        shape);
 }
 
-/// Pairs of two rows of a tile that is computed. What it is rounded from is
-/// rounded here, away from zero on a tie: that takes one addition of integers,
-/// and a tie is rare.
-Value PairBuilder::interleave(ImplicitLocOpBuilder &b, Value tile,
-                              tensor::InsertSliceOp into, Value pairs) {
-  auto isRounding = [](linalg::GenericOp op) {
-    return op && op.getNumDpsInputs() == 1 && op.isAllParallelLoops() &&
-           op.getBody()->getOperations().size() == 2 &&
-           isa<arith::TruncFOp>(op.getBody()->front()) &&
-           op.getIndexingMapsArray()[0].isIdentity();
-  };
-  auto type = cast<RankedTensorType>(tile.getType());
-  if (auto round = tile.getDefiningOp<linalg::GenericOp>(); isRounding(round))
-    tile = round.getInputs()[0];
-  // Next to what is computed, to be fused with it.
-  b.setInsertionPointAfterValue(tile);
-  SmallVector<OpFoldResult> shape = tensor::getMixedSizes(b, b.getLoc(), tile);
+/// Memory for the pairs of rows of a tile.
+static Value emitEmpty(ImplicitLocOpBuilder &b, SmallVector<OpFoldResult> shape,
+                       Type element) {
   shape[0] = halve(b, shape[0]);
   shape.push_back(b.getIndexAttr(2));
-  Value empty = into ? slice(b, into, pairs, /*halved=*/0)
-                     : tensor::EmptyOp::create(b, shape, type.getElementType())
-                           .getResult();
-  SmallVector<utils::IteratorType> loops(2, utils::IteratorType::parallel);
-  return linalg::GenericOp::create(
-             b, TypeRange{empty.getType()}, tile, empty,
-             {b.getMultiDimIdentityMap(2), getPairMap(b.getContext())}, loops,
-             [&](OpBuilder &nested, Location loc, ValueRange args) {
-               Value value = args[0];
-               if (value.getType() != type.getElementType())
-                 value = arith::TruncFOp::create(
-                     nested, loc, type.getElementType(), value,
-                     arith::RoundingModeAttr::get(
-                         nested.getContext(),
-                         arith::RoundingMode::to_nearest_away),
-                     /*fastmath=*/nullptr);
-               linalg::YieldOp::create(nested, loc, value);
-             })
-      .getResult(0);
+  return tensor::EmptyOp::create(b, shape, element);
+}
+
+/// What a tile that is computed is rounded from, or the tile. The builder's
+/// place is next to what is computed, to be fused with it.
+static Value getUnrounded(ImplicitLocOpBuilder &b, Value tile) {
+  auto round = tile.getDefiningOp<linalg::GenericOp>();
+  if (round && linalg::isaElemwiseSingleUnaryOpInterface(round) &&
+      isa<arith::TruncFOp>(round.getBody()->front()))
+    tile = round.getInputs()[0];
+  b.setInsertionPointAfterValue(tile);
+  return tile;
+}
+
+/// Pairs of two rows of a tile, in `into`. What is to be rounded is rounded
+/// here, away from zero on a tie: that takes one addition of integers, and a
+/// tie is rare.
+static Value interleave(ImplicitLocOpBuilder &b, Value tile, Value into) {
+  return emitGeneric(
+      b, tile, into, {b.getMultiDimIdentityMap(2), getPairMap(b.getContext())},
+      [](ImplicitLocOpBuilder &inner, ValueRange x) -> Value {
+        if (x[0].getType() == x[1].getType())
+          return x[0];
+        return arith::TruncFOp::create(
+            inner, x[1].getType(), x[0],
+            arith::RoundingModeAttr::get(inner.getContext(),
+                                         arith::RoundingMode::to_nearest_away),
+            /*fastmath=*/nullptr);
+      });
 }
 
 /// The pairs of a slice, of which `halved` is the dimension of the tile that
 /// they are neighbours in.
-Value PairBuilder::slice(ImplicitLocOpBuilder &b,
-                         OffsetSizeAndStrideOpInterface op, Value pairs,
-                         int64_t halved) {
+static tensor::ExtractSliceOp slice(ImplicitLocOpBuilder &b,
+                                    OffsetSizeAndStrideOpInterface op,
+                                    Value pairs, int64_t halved) {
   SmallVector<OpFoldResult> offsets = op.getMixedOffsets(),
                             sizes = op.getMixedSizes(),
                             strides(3, b.getIndexAttr(1));
@@ -141,11 +127,9 @@ FailureOr<Value> PairBuilder::insert(ImplicitLocOpBuilder &b,
   FailureOr<Value> before = getRowPairs(op.getDest());
   if (failed(before))
     return failure();
-  Value pairs = interleave(b, op.getSource(), op, *before);
-  auto into = cast<tensor::ExtractSliceOp>(
-      cast<linalg::GenericOp>(pairs.getDefiningOp())
-          .getOutputs()[0]
-          .getDefiningOp());
+  Value source = getUnrounded(b, op.getSource());
+  tensor::ExtractSliceOp into = slice(b, op, *before, /*halved=*/0);
+  Value pairs = interleave(b, source, into);
   b.setInsertionPointAfter(op);
   return tensor::InsertSliceOp::create(
              b, pairs, *before, into.getMixedOffsets(), into.getMixedSizes(),
@@ -170,16 +154,16 @@ FailureOr<Value> PairBuilder::getRowPairs(Value tile) {
       return failure();
     return rowPairs[tile] = *pairs;
   }
-  if (auto empty = tile.getDefiningOp<tensor::EmptyOp>()) {
-    SmallVector<OpFoldResult> shape = empty.getMixedSizes();
-    shape[0] = halve(b, shape[0]);
-    shape.push_back(b.getIndexAttr(2));
-    return rowPairs[tile] = tensor::EmptyOp::create(
-               b, shape, empty.getType().getElementType());
-  }
+  Type element = getElementTypeOrSelf(tile.getType());
+  if (auto empty = tile.getDefiningOp<tensor::EmptyOp>())
+    return rowPairs[tile] = emitEmpty(b, empty.getMixedSizes(), element);
   auto source = tile.getDefiningOp<ToTileOp>();
-  if (!source)
-    return rowPairs[tile] = interleave(b, tile);
+  if (!source) {
+    Value computed = getUnrounded(b, tile);
+    Value into =
+        emitEmpty(b, tensor::getMixedSizes(b, b.getLoc(), computed), element);
+    return rowPairs[tile] = interleave(b, computed, into);
+  }
   const auto copies = source.getTileCopies();
   const auto *copy = llvm::find_if(copies, [](const TileCopy &copy) {
     return copy.order == TileOrder::RowPairs;
@@ -192,13 +176,12 @@ FailureOr<Value> PairBuilder::getRowPairs(Value tile) {
       memref::getMixedSizes(b, b.getLoc(), copy->memref);
   shape[1] = halve(b, shape[1]);
   shape.push_back(b.getIndexAttr(2));
-  Value memory =
-      memref::ExpandShapeOp::create(b, decomposeMixedValues(shape).first,
-                                    copy->memref, getNeighbourDims(), shape);
-  auto type = cast<MemRefType>(memory.getType());
+  Value memory = memref::ExpandShapeOp::create(
+      b, decomposeMixedValues(shape).first, copy->memref,
+      getPairDims(/*rank=*/3), shape);
   return rowPairs[tile] = bufferization::ToTensorOp::create(
-             b, RankedTensorType::get(type.getShape(), type.getElementType()),
-             memory, /*restrict=*/true);
+             b, memref::getTensorTypeFromMemRefType(memory.getType()), memory,
+             /*restrict=*/true);
 }
 
 FailureOr<Value> PairBuilder::getNeighbours(Value tile) {
@@ -218,17 +201,13 @@ FailureOr<Value> PairBuilder::getNeighbours(Value tile) {
 /// Whether the operation is a product of bf16 tiles, as varlen-choose-copies
 /// leaves them.
 static bool isProduct(linalg::ContractOp op) {
-  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
-  auto has = [&](unsigned operand, ArrayRef<unsigned> dims) {
-    return maps[operand] ==
-           AffineMap::getMultiDimMapWithTargets(3, dims, op.getContext());
-  };
+  ArrayAttr maps = op.getIndexingMaps();
   auto isBF16 = [](Value tile) {
     return getElementTypeOrSelf(tile.getType()).isBF16();
   };
-  return (has(0, {0, 2}) || has(0, {2, 0})) && has(1, {2, 1}) &&
-         has(2, {0, 1}) && isBF16(op.getInputs()[0]) &&
-         isBF16(op.getInputs()[1]);
+  return (linalg::MatmulOp::isDefaultIndexingMaps(maps) ||
+          linalg::MatmulTransposeAOp::isDefaultIndexingMaps(maps)) &&
+         isBF16(op.getInputs()[0]) && isBF16(op.getInputs()[1]);
 }
 
 static LogicalResult pairFactors(linalg::ContractOp op, PairBuilder &pairs) {

@@ -44,10 +44,8 @@ static bool bound(tensor::EmptyOp empty, CPUScheduleAttr schedule) {
   shape[0] = schedule.getKvBlock() / (isPaired ? 2 : 1);
   Value whole =
       tensor::EmptyOp::create(b, empty.getLoc(), shape, type.getElementType());
-  SmallVector<OpFoldResult> offsets(shape.size(), b.getIndexAttr(0)),
-      strides(shape.size(), b.getIndexAttr(1));
-  Value slice = tensor::ExtractSliceOp::create(
-      b, empty.getLoc(), type, whole, offsets, empty.getMixedSizes(), strides);
+  Value slice = tensor::ExtractSliceOp::create(b, empty.getLoc(), type, whole,
+                                               empty.getMixedSizes());
   empty.replaceAllUsesWith(slice);
   empty.erase();
   return true;

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Which roles a schedule asks for, in which sizes. What a role is, is in
-// RoleEmitter.cpp.
+// Writes the roles that a schedule asks for, which is in IR/ScheduleRoles.cpp.
+// What a role is, is in RoleEmitter.cpp.
 //
 //===----------------------------------------------------------------------===//
 

@@ -54,6 +54,44 @@ void varlen::moveIndices(OpBuilder &b, linalg::GenericOp op,
   }
 }
 
+/// Loops are parallel as far as the last result has them.
+static linalg::GenericOp
+createGeneric(ImplicitLocOpBuilder &b, ValueRange inputs, ValueRange inits,
+              ArrayRef<AffineMap> maps,
+              function_ref<Values(ImplicitLocOpBuilder &, ValueRange)> body) {
+  SmallVector<utils::IteratorType> loops;
+  for (unsigned dim = 0; dim < maps.back().getNumDims(); ++dim)
+    loops.push_back(maps.back().isFunctionOfDim(dim)
+                        ? utils::IteratorType::parallel
+                        : utils::IteratorType::reduction);
+  return linalg::GenericOp::create(
+      b, inits.getTypes(), inputs, inits, maps, loops,
+      [&](OpBuilder &nested, Location loc, ValueRange arguments) {
+        ImplicitLocOpBuilder inner(loc, nested);
+        linalg::YieldOp::create(inner, body(inner, arguments));
+      });
+}
+
+Value varlen::emitGeneric(
+    ImplicitLocOpBuilder &b, ValueRange inputs, Value init,
+    ArrayRef<AffineMap> maps,
+    function_ref<Value(ImplicitLocOpBuilder &, ValueRange)> body) {
+  return createGeneric(b, inputs, init, maps,
+                       [&](ImplicitLocOpBuilder &inner, ValueRange x) {
+                         return Values{body(inner, x)};
+                       })
+      .getResult(0);
+}
+
+linalg::GenericOp varlen::emitElementwise(
+    ImplicitLocOpBuilder &b, ValueRange inputs, ValueRange inits,
+    function_ref<Values(ImplicitLocOpBuilder &, ValueRange)> body) {
+  int64_t rank = cast<RankedTensorType>(inits[0].getType()).getRank();
+  SmallVector<AffineMap> maps(inputs.size() + inits.size(),
+                              b.getMultiDimIdentityMap(rank));
+  return createGeneric(b, inputs, inits, maps, body);
+}
+
 void varlen::eraseDeadOps(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op))

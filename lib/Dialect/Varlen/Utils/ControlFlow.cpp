@@ -22,21 +22,26 @@ static void emitInside(ImplicitLocOpBuilder &b, OpBuilder &nested,
   body();
 }
 
+static scf::ForOp emitFor(ImplicitLocOpBuilder &b, Value from, Value to,
+                          Value step, ValueRange inits,
+                          function_ref<Values(Value, ValueRange)> body) {
+  return scf::ForOp::create(
+      b, from, to, step, inits,
+      [&](OpBuilder &nested, Location, Value iv, ValueRange carried) {
+        emitInside(b, nested,
+                   [&] { scf::YieldOp::create(b, body(iv, carried)); });
+      });
+}
+
 ValueRange varlen::emitLoop(ImplicitLocOpBuilder &b, Value from, Value to,
                             Value step, ValueRange inits,
                             function_ref<Values(Value, ValueRange)> body) {
-  return scf::ForOp::create(
-             b, from, to, step, inits,
-             [&](OpBuilder &nested, Location, Value iv, ValueRange carried) {
-               emitInside(b, nested,
-                          [&] { scf::YieldOp::create(b, body(iv, carried)); });
-             })
-      .getResults();
+  return emitFor(b, from, to, step, inits, body).getResults();
 }
 
-void varlen::emitLoop(ImplicitLocOpBuilder &b, Value from, Value to, Value step,
-                      function_ref<void(Value)> body) {
-  emitLoop(b, from, to, step, {}, [&](Value iv, ValueRange) -> Values {
+Operation *varlen::emitLoop(ImplicitLocOpBuilder &b, Value from, Value to,
+                            Value step, function_ref<void(Value)> body) {
+  return emitFor(b, from, to, step, {}, [&](Value iv, ValueRange) -> Values {
     body(iv);
     return {};
   });
@@ -45,6 +50,16 @@ void varlen::emitLoop(ImplicitLocOpBuilder &b, Value from, Value to, Value step,
 void varlen::emitLoop(ImplicitLocOpBuilder &b, Value from, Value to,
                       int64_t step, function_ref<void(Value)> body) {
   emitLoop(b, from, to, arith::ConstantIndexOp::create(b, step), body);
+}
+
+Operation *varlen::emitForall(ImplicitLocOpBuilder &b, Value count,
+                              function_ref<void(Value)> body) {
+  auto loop = scf::ForallOp::create(b, ArrayRef<OpFoldResult>{count},
+                                    ValueRange{}, std::nullopt);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  body(loop.getInductionVar(0));
+  return loop;
 }
 
 Value varlen::emitSum(ImplicitLocOpBuilder &b, Value from, Value to, Value step,

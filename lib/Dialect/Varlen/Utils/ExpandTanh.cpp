@@ -44,11 +44,8 @@ void varlen::expandTanh(Operation *op, arith::FastMathFlags division) {
     coefficients = kF32Coefficients;
   ImplicitLocOpBuilder b(op->getLoc(), op);
   auto constant = [&](double value) {
-    APFloat number(value);
-    bool loses;
-    number.convert(cast<FloatType>(element).getFloatSemantics(),
-                   APFloat::rmNearestTiesToEven, &loses);
-    return createScalarOrSplatConstant(b, b.getLoc(), type, number);
+    return createScalarOrSplatConstant(
+        b, b.getLoc(), type, b.getFloatAttr(element, value).getValue());
   };
   Value x = op->getOperand(0), one = constant(1), two = constant(2);
 

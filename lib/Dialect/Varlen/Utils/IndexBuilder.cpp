@@ -39,7 +39,7 @@ Value IndexBuilder::rem(Value lhs, Value rhs) {
   return b.createOrFold<arith::RemUIOp>(lhs, rhs);
 }
 Value IndexBuilder::ceilDiv(Value lhs, Value rhs) {
-  return div(add(lhs, sub(rhs, constant(1))), rhs);
+  return div(add(lhs, sub(rhs, 1)), rhs);
 }
 Value IndexBuilder::floorDiv(Value lhs, int64_t rhs) {
   Value quotient = b.createOrFold<arith::DivSIOp>(lhs, constant(rhs));
@@ -81,7 +81,7 @@ static bool isMultiple(Value value, int64_t multiple, int depth = 0) {
 Value IndexBuilder::roundDown(Value lhs, int64_t multiple) {
   if (isMultiple(lhs, multiple))
     return lhs;
-  return mul(div(lhs, constant(multiple)), multiple);
+  return mul(div(lhs, multiple), multiple);
 }
 Value IndexBuilder::select(Value condition, Value then, Value otherwise) {
   return b.createOrFold<arith::SelectOp>(condition, then, otherwise);
@@ -112,6 +112,9 @@ Value IndexBuilder::cast(Value integer) {
   if (integer.getType().getIntOrFloatBitWidth() < type.getIntOrFloatBitWidth())
     return b.createOrFold<arith::ExtSIOp>(type, integer);
   return b.createOrFold<arith::TruncIOp>(type, integer);
+}
+Value IndexBuilder::dim(Value memref, int64_t d) {
+  return cast(b.createOrFold<memref::DimOp>(memref, d));
 }
 Value IndexBuilder::load(Value memref, ValueRange indices) {
   return cast(memref::LoadOp::create(b, memref, indices));

@@ -30,9 +30,9 @@ static bool fits(const ConstantIntRanges &range, Type type) {
   return range.smin().isSignedIntN(width) && range.smax().isSignedIntN(width);
 }
 
-void NumberIntervals::setPosition(Value argument, const PositionRange &range,
+void NumberIntervals::setPosition(Value argument, const NumberRange &range,
                                   int64_t least) {
-  intervals[argument] = {range.first, range.last};
+  intervals[argument] = range;
   auto number = [&](int64_t value) {
     return APInt(argument.getType().getIntOrFloatBitWidth(), value,
                  /*isSigned=*/true);
@@ -42,11 +42,11 @@ void NumberIntervals::setPosition(Value argument, const PositionRange &range,
 }
 
 void NumberIntervals::setCapture(Value argument, const NumberRange &range) {
-  intervals[argument] = {range.low, range.high};
+  intervals[argument] = range;
   most[argument] = kMostOfCapture;
 }
 
-std::optional<Interval> NumberIntervals::get(Value number) const {
+std::optional<NumberRange> NumberIntervals::get(Value number) const {
   auto found = intervals.find(number);
   if (found == intervals.end())
     return std::nullopt;
@@ -119,12 +119,25 @@ Value NumberIntervals::negate(Value x) {
   return index.b.createOrFold<arith::NegFOp>(x);
 }
 
+Value NumberIntervals::min(Value x, Value y) {
+  return isa<FloatType>(x.getType()) ? make<arith::MinimumFOp>(x, y)
+                                     : index.min(x, y);
+}
+
+Value NumberIntervals::max(Value x, Value y) {
+  return isa<FloatType>(x.getType()) ? make<arith::MaximumFOp>(x, y)
+                                     : index.max(x, y);
+}
+
+Value NumberIntervals::mul(Value x, Value y) {
+  return isa<FloatType>(x.getType()) ? make<arith::MulFOp>(x, y)
+                                     : index.mul(x, y);
+}
+
 /// The sign of b, if it is known, says which product is the least.
-Interval NumberIntervals::multiply(const Interval &a, const Interval &b,
-                                   bool isNonNegative, bool isNonPositive,
-                                   function_ref<Value(Value, Value)> mul,
-                                   function_ref<Value(Value, Value)> min,
-                                   function_ref<Value(Value, Value)> max) {
+NumberRange NumberIntervals::multiply(const NumberRange &a,
+                                      const NumberRange &b, bool isNonNegative,
+                                      bool isNonPositive) {
   if (b.isPoint()) {
     Value x = mul(a.low, b.low), y = mul(a.high, b.low);
     if (isNonNegative)
@@ -138,39 +151,32 @@ Interval NumberIntervals::multiply(const Interval &a, const Interval &b,
   return {min(min(ll, lh), min(hl, hh)), max(max(ll, lh), max(hl, hh))};
 }
 
-Interval NumberIntervals::choose(const Interval &a, const Interval &b,
-                                 Value mayBeTrue, Value mayBeFalse) {
-  bool isFloat = isa<FloatType>(a.low.getType());
-  auto hull = [&](Value x, Value y, bool isLow) -> Value {
-    Value of;
-    if (isFloat)
-      of =
-          isLow ? make<arith::MinimumFOp>(x, y) : make<arith::MaximumFOp>(x, y);
-    else
-      of = isLow ? index.min(x, y) : index.max(x, y);
-    // Only one of them, where the condition is known.
+NumberRange NumberIntervals::choose(const NumberRange &a, const NumberRange &b,
+                                    Value mayBeTrue, Value mayBeFalse) {
+  // Only one of them, where the condition is known.
+  auto unlessKnown = [&](Value both, Value x, Value y) {
     if (mayBeFalse)
-      of = index.select(mayBeFalse, of, x);
+      both = index.select(mayBeFalse, both, x);
     if (mayBeTrue)
-      of = index.select(mayBeTrue, of, y);
-    return of;
+      both = index.select(mayBeTrue, both, y);
+    return both;
   };
-  return {hull(a.low, b.low, /*isLow=*/true),
-          hull(a.high, b.high, /*isLow=*/false)};
+  Value low = unlessKnown(min(a.low, b.low), a.low, b.low);
+  return {low, unlessKnown(max(a.high, b.high), a.high, b.high)};
 }
 
 bool NumberIntervals::emit(Operation &op, Value mayBeTrue, Value mayBeFalse) {
   Value result = op.getResult(0);
   Type type = result.getType();
-  std::optional<Interval> interval;
+  std::optional<NumberRange> interval;
   if (type.isIntOrIndex()) {
     inferRange(op);
     if (!fits(getRange(result), index.type))
       return false;
   }
   if (isa<arith::SelectOp>(op)) {
-    std::optional<Interval> a = get(op.getOperand(1)),
-                            b = get(op.getOperand(2));
+    std::optional<NumberRange> a = get(op.getOperand(1)),
+                               b = get(op.getOperand(2));
     if (a && b) {
       interval = choose(*a, *b, mayBeTrue, mayBeFalse);
       if (isa<FloatType>(type))
@@ -200,23 +206,22 @@ bool NumberIntervals::emit(Operation &op, Value mayBeTrue, Value mayBeFalse) {
 //===----------------------------------------------------------------------===//
 
 /// Within one period remainders grow with the dividend, whose sign they have.
-Interval NumberIntervals::remainder(const Interval &a, int64_t divisor) {
-  Value n = index.constant(divisor), zero = index.constant(0);
+NumberRange NumberIntervals::remainder(const NumberRange &a, int64_t divisor) {
+  Value n = index.constant(divisor);
   auto quotient = [&](Value x) {
     return index.b.createOrFold<arith::DivSIOp>(x, n);
   };
   Value begin = index.mul(quotient(a.low), n);
-  Value isOne = index.b.createOrFold<arith::CmpIOp>(
-      arith::CmpIPredicate::eq, begin, index.mul(quotient(a.high), n));
-  Value least = index.min(index.max(a.low, index.constant(1 - divisor)), zero);
-  Value most = index.max(index.min(a.high, index.constant(divisor - 1)), zero);
+  Value isOne = index.equal(begin, index.mul(quotient(a.high), n));
+  Value least = index.min(index.max(a.low, 1 - divisor), 0);
+  Value most = index.max(index.min(a.high, divisor - 1), 0);
   return {index.select(isOne, index.sub(a.low, begin), least),
           index.select(isOne, index.sub(a.high, begin), most)};
 }
 
 /// Where a bound is no number of the type, the integer may be anything.
-std::optional<Interval> NumberIntervals::truncateToInteger(const Interval &a,
-                                                           IntegerType type) {
+std::optional<NumberRange>
+NumberIntervals::truncateToInteger(const NumberRange &a, IntegerType type) {
   unsigned width = type.getWidth();
   if (width >= 64)
     return std::nullopt;
@@ -235,15 +240,15 @@ std::optional<Interval> NumberIntervals::truncateToInteger(const Interval &a,
     Value integer = arith::FPToSIOp::create(b, type, safe);
     return index.select(fits, index.cast(integer), index.constant(otherwise));
   };
-  return Interval{
+  return NumberRange{
       convert(a.low, APInt::getSignedMinValue(width).getSExtValue()),
       convert(a.high, APInt::getSignedMaxValue(width).getSExtValue())};
 }
 
-SmallVector<Interval> NumberIntervals::getOperands(Operation &op) const {
-  SmallVector<Interval> operands;
+SmallVector<NumberRange> NumberIntervals::getOperands(Operation &op) const {
+  SmallVector<NumberRange> operands;
   for (Value operand : op.getOperands()) {
-    std::optional<Interval> interval = get(operand);
+    std::optional<NumberRange> interval = get(operand);
     if (!interval)
       return {};
     operands.push_back(*interval);
@@ -251,13 +256,13 @@ SmallVector<Interval> NumberIntervals::getOperands(Operation &op) const {
   return operands;
 }
 
-std::optional<Interval> NumberIntervals::computeInteger(Operation &op) {
-  SmallVector<Interval> operands = getOperands(op);
+std::optional<NumberRange> NumberIntervals::computeInteger(Operation &op) {
+  SmallVector<NumberRange> operands = getOperands(op);
   if (operands.empty())
     return std::nullopt;
-  const Interval &a = operands.front(), &b = operands.back();
-  using Result = std::optional<Interval>;
-  auto unlessOverflow = [&](function_ref<Interval()> emit) -> Result {
+  const NumberRange &a = operands.front(), &b = operands.back();
+  using Result = std::optional<NumberRange>;
+  auto unlessOverflow = [&](function_ref<NumberRange()> emit) -> Result {
     if (mayOverflow(op))
       return std::nullopt;
     return emit();
@@ -267,45 +272,41 @@ std::optional<Interval> NumberIntervals::computeInteger(Operation &op) {
     std::optional<APInt> number = getConstant(op.getOperand(1));
     if (!number || number->slt(lo) || number->getSignificantBits() > 62)
       return Result();
-    return Result(Interval{emit(a.low, number->getSExtValue()),
-                           emit(a.high, number->getSExtValue())});
+    return Result(NumberRange{emit(a.low, number->getSExtValue()),
+                              emit(a.high, number->getSExtValue())});
   };
   return llvm::TypeSwitch<Operation *, Result>(&op)
       .Case([&](arith::AddIOp) {
         return unlessOverflow([&] {
-          return Interval{index.add(a.low, b.low), index.add(a.high, b.high)};
+          return NumberRange{index.add(a.low, b.low),
+                             index.add(a.high, b.high)};
         });
       })
       .Case([&](arith::SubIOp) {
         return unlessOverflow([&] {
-          return Interval{index.sub(a.low, b.high), index.sub(a.high, b.low)};
+          return NumberRange{index.sub(a.low, b.high),
+                             index.sub(a.high, b.low)};
         });
       })
       .Case([&](arith::MulIOp) {
         ConstantIntRanges range = getRange(op.getOperand(1));
         return unlessOverflow([&] {
-          return multiply(
-              a, b, range.smin().isNonNegative(),
-              !range.smax().isStrictlyPositive(),
-              [&](Value x, Value y) { return index.mul(x, y); },
-              [&](Value x, Value y) { return index.min(x, y); },
-              [&](Value x, Value y) { return index.max(x, y); });
+          return multiply(a, b, range.smin().isNonNegative(),
+                          !range.smax().isStrictlyPositive());
         });
       })
       .Case([&](arith::MinSIOp) {
-        return Interval{index.min(a.low, b.low), index.min(a.high, b.high)};
+        return NumberRange{index.min(a.low, b.low), index.min(a.high, b.high)};
       })
       .Case([&](arith::MaxSIOp) {
-        return Interval{index.max(a.low, b.low), index.max(a.high, b.high)};
+        return NumberRange{index.max(a.low, b.low), index.max(a.high, b.high)};
       })
       .Case([&](math::AbsIOp) -> Result {
         ConstantIntRanges range = getRange(op.getOperand(0));
         if (range.smin().isMinSignedValue())
           return std::nullopt;
-        Value zero = index.constant(0), less = index.sub(zero, a.low);
-        return Interval{
-            index.max(index.max(a.low, index.sub(zero, a.high)), zero),
-            index.max(less, a.high)};
+        return NumberRange{index.max(index.max(a.low, index.sub(0, a.high)), 0),
+                           index.max(index.sub(0, a.low), a.high)};
       })
       .Case([&](arith::DivSIOp) {
         return byConstant(1, [&](Value x, int64_t divisor) {
@@ -353,8 +354,8 @@ std::optional<Interval> NumberIntervals::computeInteger(Operation &op) {
 // Floats
 //===----------------------------------------------------------------------===//
 
-std::optional<Interval> NumberIntervals::computeFloat(Operation &op) {
-  using Result = std::optional<Interval>;
+std::optional<NumberRange> NumberIntervals::computeFloat(Operation &op) {
+  using Result = std::optional<NumberRange>;
   Type type = op.getResult(0).getType();
   if (type.getIntOrFloatBitWidth() > 64)
     return std::nullopt;
@@ -363,7 +364,7 @@ std::optional<Interval> NumberIntervals::computeFloat(Operation &op) {
           .convertToDouble() /
       2;
   // What may be too large for the type may become infinite, and then NaN.
-  auto bounded = [&](double size, function_ref<Interval()> emit) -> Result {
+  auto bounded = [&](double size, function_ref<NumberRange()> emit) -> Result {
     if (!(size <= largest))
       return std::nullopt;
     most[op.getResult(0)] = size;
@@ -376,18 +377,19 @@ std::optional<Interval> NumberIntervals::computeFloat(Operation &op) {
     double value = number.convertToDouble();
     return bounded(std::abs(value), [&] {
       Value bound = constant(type, value);
-      return Interval{bound, bound};
+      return NumberRange{bound, bound};
     });
   }
-  SmallVector<Interval> operands = getOperands(op);
+  SmallVector<NumberRange> operands = getOperands(op);
   if (operands.empty())
     return std::nullopt;
-  const Interval &a = operands.front(), &b = operands.back();
+  const NumberRange &a = operands.front(), &b = operands.back();
   double mostA = most.lookup(op.getOperand(0));
   double mostB = most.lookup(op.getOperands().back());
   // An operation that keeps the order of its operands.
   auto onBounds = [&](double size, function_ref<Value(Value)> emit) {
-    return bounded(size, [&] { return Interval{emit(a.low), emit(a.high)}; });
+    return bounded(size,
+                   [&] { return NumberRange{emit(a.low), emit(a.high)}; });
   };
   auto convert = [&]() -> Result {
     ConstantIntRanges range = getRange(op.getOperand(0));
@@ -405,14 +407,14 @@ std::optional<Interval> NumberIntervals::computeFloat(Operation &op) {
       })
       .Case([&](arith::AddFOp) {
         return bounded(mostA + mostB, [&] {
-          return Interval{make<arith::AddFOp>(a.low, b.low),
-                          make<arith::AddFOp>(a.high, b.high)};
+          return NumberRange{make<arith::AddFOp>(a.low, b.low),
+                             make<arith::AddFOp>(a.high, b.high)};
         });
       })
       .Case([&](arith::SubFOp) {
         return bounded(mostA + mostB, [&] {
-          return Interval{make<arith::SubFOp>(a.low, b.high),
-                          make<arith::SubFOp>(a.high, b.low)};
+          return NumberRange{make<arith::SubFOp>(a.low, b.high),
+                             make<arith::SubFOp>(a.high, b.low)};
         });
       })
       .Case([&](arith::MulFOp) {
@@ -420,35 +422,31 @@ std::optional<Interval> NumberIntervals::computeFloat(Operation &op) {
         bool isConstant =
             matchPattern(op.getOperand(1), m_ConstantFloat(&factor));
         return bounded(mostA * mostB, [&] {
-          return multiply(
-              a, b, isConstant && !factor.isNegative(),
-              isConstant && factor.isNegative(),
-              [&](Value x, Value y) { return make<arith::MulFOp>(x, y); },
-              [&](Value x, Value y) { return make<arith::MinimumFOp>(x, y); },
-              [&](Value x, Value y) { return make<arith::MaximumFOp>(x, y); });
+          return multiply(a, b, isConstant && !factor.isNegative(),
+                          isConstant && factor.isNegative());
         });
       })
       .Case([&](arith::NegFOp) {
-        return bounded(mostA,
-                       [&] { return Interval{negate(a.high), negate(a.low)}; });
+        return bounded(
+            mostA, [&] { return NumberRange{negate(a.high), negate(a.low)}; });
       })
       .Case([&](math::AbsFOp) {
         return bounded(mostA, [&] {
           Value low = make<arith::MaximumFOp>(a.low, negate(a.high));
-          return Interval{make<arith::MaximumFOp>(low, constant(type, 0.0)),
-                          make<arith::MaximumFOp>(negate(a.low), a.high)};
+          return NumberRange{make<arith::MaximumFOp>(low, constant(type, 0.0)),
+                             make<arith::MaximumFOp>(negate(a.low), a.high)};
         });
       })
       .Case<arith::MinimumFOp, arith::MinNumFOp>([&](Operation *) {
         return bounded(std::max(mostA, mostB), [&] {
-          return Interval{make<arith::MinimumFOp>(a.low, b.low),
-                          make<arith::MinimumFOp>(a.high, b.high)};
+          return NumberRange{make<arith::MinimumFOp>(a.low, b.low),
+                             make<arith::MinimumFOp>(a.high, b.high)};
         });
       })
       .Case<arith::MaximumFOp, arith::MaxNumFOp>([&](Operation *) {
         return bounded(std::max(mostA, mostB), [&] {
-          return Interval{make<arith::MaximumFOp>(a.low, b.low),
-                          make<arith::MaximumFOp>(a.high, b.high)};
+          return NumberRange{make<arith::MaximumFOp>(a.low, b.low),
+                             make<arith::MaximumFOp>(a.high, b.high)};
         });
       })
       .Case<arith::ExtFOp, arith::TruncFOp, math::FloorOp, math::CeilOp,

@@ -28,26 +28,18 @@ namespace mlir::varlen {
 /// Captures whose numbers are larger may be anything.
 constexpr double kMostOfCapture = 0x1p64;
 
-/// Bounds of a number. Those of floats are both NaN where the number may be
-/// anything, NaN included; else it is none.
-struct Interval {
-  Value low, high;
-
-  bool isPoint() const { return low == high; }
-};
-
 class NumberIntervals {
 public:
   explicit NumberIntervals(IndexBuilder &index) : index(index) {}
 
   /// The position `argument`, at least `least` in any block.
-  void setPosition(Value argument, const PositionRange &range, int64_t least);
+  void setPosition(Value argument, const NumberRange &range, int64_t least);
   void setCapture(Value argument, const NumberRange &range);
 
   /// Emits the interval of the result of an operation; false if there is none.
   /// A select has a condition that may be true, or false; null if it may be.
   bool emit(Operation &op, Value mayBeTrue, Value mayBeFalse);
-  std::optional<Interval> get(Value number) const;
+  std::optional<NumberRange> get(Value number) const;
 
   /// Notes what is known of the results in any block.
   void inferRange(Operation &op);
@@ -57,24 +49,26 @@ public:
 
 private:
   /// Of all operands of an operation; none if one of them may be anything.
-  SmallVector<Interval> getOperands(Operation &op) const;
-  std::optional<Interval> computeInteger(Operation &op);
-  std::optional<Interval> computeFloat(Operation &op);
-  Interval multiply(const Interval &a, const Interval &b, bool isNonNegative,
-                    bool isNonPositive, function_ref<Value(Value, Value)> mul,
-                    function_ref<Value(Value, Value)> min,
-                    function_ref<Value(Value, Value)> max);
-  Interval choose(const Interval &a, const Interval &b, Value mayBeTrue,
-                  Value mayBeFalse);
-  Interval remainder(const Interval &a, int64_t divisor);
-  std::optional<Interval> truncateToInteger(const Interval &a,
-                                            IntegerType type);
+  SmallVector<NumberRange> getOperands(Operation &op) const;
+  std::optional<NumberRange> computeInteger(Operation &op);
+  std::optional<NumberRange> computeFloat(Operation &op);
+  NumberRange multiply(const NumberRange &a, const NumberRange &b,
+                       bool isNonNegative, bool isNonPositive);
+  NumberRange choose(const NumberRange &a, const NumberRange &b,
+                     Value mayBeTrue, Value mayBeFalse);
+  NumberRange remainder(const NumberRange &a, int64_t divisor);
+  std::optional<NumberRange> truncateToInteger(const NumberRange &a,
+                                               IntegerType type);
 
   ConstantIntRanges getRange(Value integer) const;
   /// Whether the result in 128 bits of what may wrap around, or of a cast,
   /// might be none of the type of `op`.
   bool mayOverflow(Operation &op) const;
 
+  // Integers of the type of positions, or floats.
+  Value min(Value x, Value y);
+  Value max(Value x, Value y);
+  Value mul(Value x, Value y);
   // Floats, rounded as those of the region are.
   template <typename Op> Value make(Value lhs, Value rhs) {
     return index.b.createOrFold<Op>(lhs, rhs);
@@ -83,7 +77,7 @@ private:
   Value constant(Type type, double value);
 
   IndexBuilder &index;
-  llvm::DenseMap<Value, Interval> intervals;
+  llvm::DenseMap<Value, NumberRange> intervals;
   llvm::DenseMap<Value, ConstantIntRanges> ranges;
   /// No float is farther from 0.
   llvm::DenseMap<Value, double> most;

@@ -17,6 +17,7 @@
 
 #include "NumberIntervals.h"
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
+#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -28,7 +29,7 @@ namespace {
 class ConditionEmitter {
 public:
   ConditionEmitter(IndexBuilder &index, Block *score,
-                   const PositionRange &queries, const PositionRange &keys,
+                   const NumberRange &queries, const NumberRange &keys,
                    ArrayRef<NumberRange> captures,
                    ArrayRef<NumberRange> lookups);
 
@@ -53,15 +54,15 @@ private:
   /// Of intervals: whether some number of one may be before some number of the
   /// other, and whether some may not be.
   template <typename Op, typename Predicate>
-  Condition isBefore(Predicate before, Predicate notBefore, Interval a,
-                     Interval b) {
+  Condition isBefore(Predicate before, Predicate notBefore, NumberRange a,
+                     NumberRange b) {
     return {make<Op>(before, a.low, b.high),
             make<Op>(notBefore, a.high, b.low)};
   }
   /// Whether two may be equal, and whether they may differ.
   template <typename Op, typename Predicate>
-  Condition isEqual(Predicate atMost, Predicate differs, Interval a,
-                    Interval b) {
+  Condition isEqual(Predicate atMost, Predicate differs, NumberRange a,
+                    NumberRange b) {
     // Different unless both are one number, the same.
     return {
         both(make<Op>(atMost, a.low, b.high), make<Op>(atMost, b.low, a.high)),
@@ -104,8 +105,8 @@ private:
 } // namespace
 
 ConditionEmitter::ConditionEmitter(IndexBuilder &index, Block *score,
-                                   const PositionRange &queries,
-                                   const PositionRange &keys,
+                                   const NumberRange &queries,
+                                   const NumberRange &keys,
                                    ArrayRef<NumberRange> captures,
                                    ArrayRef<NumberRange> lookups)
     : index(index), visible(getVisible(score)), numbers(index) {
@@ -161,8 +162,8 @@ ConditionEmitter::Condition ConditionEmitter::compare(arith::CmpIOp op) {
       return choose(a, isNot(b), b);
     return {};
   }
-  std::optional<Interval> l = numbers.get(op.getLhs()),
-                          r = numbers.get(op.getRhs());
+  std::optional<NumberRange> l = numbers.get(op.getLhs()),
+                             r = numbers.get(op.getRhs());
   if (!l || !r)
     return {};
   // Unsigned numbers are in the order of signed ones where they have no sign.
@@ -170,11 +171,11 @@ ConditionEmitter::Condition ConditionEmitter::compare(arith::CmpIOp op) {
   if (isUnsigned && !(numbers.isNonNegative(op.getLhs()) &&
                       numbers.isNonNegative(op.getRhs())))
     return {};
-  auto less = [&](const Interval &a, const Interval &b) {
+  auto less = [&](const NumberRange &a, const NumberRange &b) {
     return isBefore<arith::CmpIOp>(CmpIPredicate::slt, CmpIPredicate::sge, a,
                                    b);
   };
-  auto atMost = [&](const Interval &a, const Interval &b) {
+  auto atMost = [&](const NumberRange &a, const NumberRange &b) {
     return isBefore<arith::CmpIOp>(CmpIPredicate::sle, CmpIPredicate::sgt, a,
                                    b);
   };
@@ -207,15 +208,15 @@ ConditionEmitter::Condition ConditionEmitter::compare(arith::CmpIOp op) {
 /// unordered predicates say that either may be.
 ConditionEmitter::Condition ConditionEmitter::compare(arith::CmpFOp op) {
   using arith::CmpFPredicate;
-  std::optional<Interval> l = numbers.get(op.getLhs()),
-                          r = numbers.get(op.getRhs());
+  std::optional<NumberRange> l = numbers.get(op.getLhs()),
+                             r = numbers.get(op.getRhs());
   if (!l || !r)
     return {};
-  auto less = [&](const Interval &a, const Interval &b) {
+  auto less = [&](const NumberRange &a, const NumberRange &b) {
     return isBefore<arith::CmpFOp>(CmpFPredicate::ULT, CmpFPredicate::UGE, a,
                                    b);
   };
-  auto atMost = [&](const Interval &a, const Interval &b) {
+  auto atMost = [&](const NumberRange &a, const NumberRange &b) {
     return isBefore<arith::CmpFOp>(CmpFPredicate::ULE, CmpFPredicate::UGT, a,
                                    b);
   };
@@ -316,55 +317,63 @@ NumberRange varlen::emitCaptureRange(ImplicitLocOpBuilder &b, Value low,
           arith::SelectOp::create(b, isKnown, high, nan)};
 }
 
+NumberRange varlen::emitCaptureRange(ImplicitLocOpBuilder &b, Value count,
+                                     function_ref<Value(Value)> load) {
+  IndexBuilder index{b};
+  Value one = index.constant(1), first = load(index.constant(0));
+  ValueRange range = emitLoop(
+      b, one, count, one, {first, first}, [&](Value i, ValueRange range) {
+        Value number = load(i);
+        return Values{arith::MinimumFOp::create(b, range[0], number),
+                      arith::MaximumFOp::create(b, range[1], number)};
+      });
+  return emitCaptureRange(b, range[0], range[1]);
+}
+
 BlockVisibility varlen::emitVisibility(IndexBuilder &index, Block *score,
-                                       const PositionRange &queries,
-                                       const PositionRange &keys,
+                                       const NumberRange &queries,
+                                       const NumberRange &keys,
                                        ArrayRef<NumberRange> captures,
                                        ArrayRef<NumberRange> lookups) {
   return ConditionEmitter(index, score, queries, keys, captures, lookups)
       .getVisibility();
 }
 
-/// What can be told of any block: what is emitted for it is thrown away.
-template <typename T>
-static T askOfAnyBlock(Block *score, bool hasLookups,
-                       function_ref<T(ConditionEmitter &)> ask) {
+namespace {
+/// What can be told of any block.
+struct AnyBlock {
+  Operation *unknown;
+  bool canHide;
+};
+} // namespace
+
+/// Emits the intervals of one, which are thrown away.
+static AnyBlock analyzeAnyBlock(Block *score, bool hasLookups) {
   Operation *op = score->getParentOp();
   Block emitted;
   ImplicitLocOpBuilder b(op->getLoc(), op->getContext());
   b.setInsertionPointToStart(&emitted);
-  auto argument = [&](Type type) {
-    return emitted.addArgument(type, op->getLoc());
-  };
-  auto range = [&] {
-    return PositionRange{argument(b.getI32Type()), argument(b.getI32Type())};
-  };
-  PositionRange queries = range(), keys = range();
-  auto rangeOf = [&](Value number) -> NumberRange {
-    return {argument(number.getType()), argument(number.getType())};
+  auto rangeOf = [&](Type type) -> NumberRange {
+    return {emitted.addArgument(type, op->getLoc()),
+            emitted.addArgument(type, op->getLoc())};
   };
   SmallVector<NumberRange> captures, lookups;
   for (Value capture : getNumberArguments(score))
-    captures.push_back(rangeOf(capture));
+    captures.push_back(rangeOf(capture.getType()));
   if (hasLookups)
     for (LookupOp lookup : getVisibilityLookups(score))
-      lookups.push_back(rangeOf(lookup.getEntry()));
+      lookups.push_back(rangeOf(lookup.getType()));
   IndexBuilder index{b, b.getI32Type()};
-  ConditionEmitter emitter(index, score, queries, keys, captures, lookups);
-  return ask(emitter);
+  ConditionEmitter emitter(index, score, rangeOf(index.type),
+                           rangeOf(index.type), captures, lookups);
+  return {emitter.getUnknown(), bool(emitter.getVisibility().mayBeVisible)};
 }
 
 Operation *varlen::findUnknownVisibility(Block *score, bool hasLookups) {
-  if (!getVisible(score))
-    return nullptr;
-  return askOfAnyBlock<Operation *>(
-      score, hasLookups,
-      [](ConditionEmitter &emitter) { return emitter.getUnknown(); });
+  return getVisible(score) ? analyzeAnyBlock(score, hasLookups).unknown
+                           : nullptr;
 }
 
 bool varlen::canHideBlocks(Block *score, bool hasLookups) {
-  return getVisible(score) &&
-         askOfAnyBlock<bool>(score, hasLookups, [](ConditionEmitter &emitter) {
-           return bool(emitter.getVisibility().mayBeVisible);
-         });
+  return getVisible(score) && analyzeAnyBlock(score, hasLookups).canHide;
 }

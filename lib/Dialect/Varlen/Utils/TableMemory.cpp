@@ -8,6 +8,8 @@
 
 #include "varlen/Dialect/Varlen/Utils/TableMemory.h"
 
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -27,69 +29,37 @@ struct Layout {
 } // namespace
 
 static Layout getLayout(IndexBuilder index, Value memory) {
-  auto type = cast<MemRefType>(memory.getType());
   auto metadata = memref::ExtractStridedMetadataOp::create(index.b, memory);
-  auto [strides, offset] = type.getStridesAndOffset();
-  Layout layout{metadata.getBaseBuffer(), metadata.getOffset(), {}, {}};
-  if (ShapedType::isStatic(offset))
-    layout.offset = index.b.getIndexAttr(offset);
-  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-    layout.sizes.push_back(
-        type.isDynamicDim(dim)
-            ? OpFoldResult(metadata.getSizes()[dim])
-            : OpFoldResult(index.b.getIndexAttr(type.getDimSize(dim))));
-    layout.strides.push_back(
-        ShapedType::isDynamic(strides[dim])
-            ? OpFoldResult(metadata.getStrides()[dim])
-            : OpFoldResult(index.b.getIndexAttr(strides[dim])));
-  }
-  return layout;
+  return {metadata.getBaseBuffer(), metadata.getConstifiedMixedOffset(),
+          metadata.getConstifiedMixedSizes(),
+          metadata.getConstifiedMixedStrides()};
 }
 
 static Value toValue(IndexBuilder index, OpFoldResult number) {
   return getValueOrCreateConstantIndexOp(index.b, index.b.getLoc(), number);
 }
 
-/// The base of `layout` with other sizes and strides.
-static Value emitCast(IndexBuilder index, Type element, const Layout &layout) {
-  auto [shape, sizes] = decomposeMixedValues(layout.sizes);
-  auto [strides, strideValues] = decomposeMixedValues(layout.strides);
-  auto [offsets, offsetValues] = decomposeMixedValues({layout.offset});
-  auto type = MemRefType::get(
-      shape, element,
-      StridedLayoutAttr::get(index.b.getContext(), offsets.front(), strides));
-  return memref::ReinterpretCastOp::create(
-      index.b, type, layout.base, layout.offset, layout.sizes, layout.strides);
-}
-
-/// The memory of a table, in `layout`, as rows that begin at each element.
-static Value emitRows(IndexBuilder index, Value table, Layout layout) {
+Value varlen::emitTableView(IndexBuilder index, Value table,
+                            BlockArgument argument, Value firstKey,
+                            Value keys) {
+  Layout layout = getLayout(index, table);
+  if (isOfKeys(argument)) {
+    layout.offset =
+        index.add(toValue(index, layout.offset),
+                  index.mul(firstKey, toValue(index, layout.strides.back())));
+    layout.sizes.back() = keys;
+  }
   // As many rows as there are elements before the last row, and that one.
   Value rows = index.constant(1);
   for (auto [size, stride] :
        llvm::zip_equal(ArrayRef(layout.sizes).drop_back(),
                        ArrayRef(layout.strides).drop_back()))
-    rows = index.add(
-        rows, index.mul(index.sub(toValue(index, size), index.constant(1)),
-                        toValue(index, stride)));
+    rows = index.add(rows, index.mul(index.sub(toValue(index, size), 1),
+                                     toValue(index, stride)));
   layout.sizes = {rows, layout.sizes.back()};
   layout.strides = {index.b.getIndexAttr(1), layout.strides.back()};
-  return emitCast(index, cast<MemRefType>(table.getType()).getElementType(),
-                  layout);
-}
-
-Value varlen::emitTableView(IndexBuilder index, Value table) {
-  return emitRows(index, table, getLayout(index, table));
-}
-
-Value varlen::emitKeyTableView(IndexBuilder index, Value table, Value first,
-                               Value count) {
-  Layout layout = getLayout(index, table);
-  layout.offset =
-      index.add(toValue(index, layout.offset),
-                index.mul(first, toValue(index, layout.strides.back())));
-  layout.sizes.back() = count;
-  return emitRows(index, table, layout);
+  return memref::ReinterpretCastOp::create(index.b, layout.base, layout.offset,
+                                           layout.sizes, layout.strides);
 }
 
 SmallVector<Value> varlen::emitTableStrides(IndexBuilder index, Value table) {
@@ -121,23 +91,19 @@ Value varlen::emitTableOffset(IndexBuilder index, Value view, Value row,
                         .getResult()
                   : value;
   };
-  auto constant = [&](TypedAttr value) -> Value {
-    if (vector)
-      value = DenseElementsAttr::get(vector.clone(value.getType()),
-                                     Attribute(value));
-    return arith::ConstantOp::create(b, value);
+  auto constant = [&](int64_t value) {
+    return createScalarOrSplatConstant(b, b.getLoc(), entry.getType(),
+                                       APInt(32, value, /*isSigned=*/true));
   };
   constexpr int64_t most = std::numeric_limits<int32_t>::max();
   Value last;
   if (std::optional<int64_t> count = getConstantIntValue(layout.sizes[1]))
-    last = constant(
-        b.getI32IntegerAttr(static_cast<int32_t>(std::min(*count - 1, most))));
+    last = constant(std::min(*count - 1, most));
   else
     last = splat(arith::IndexCastOp::create(
         b, b.getI32Type(),
-        index.min(index.sub(cast<Value>(layout.sizes[1]), index.constant(1)),
-                  index.constant(most))));
-  entry = arith::MaxSIOp::create(b, entry, constant(b.getI32IntegerAttr(0)));
+        index.min(index.sub(cast<Value>(layout.sizes[1]), 1), most)));
+  entry = arith::MaxSIOp::create(b, entry, constant(0));
   entry = arith::MinSIOp::create(b, entry, last);
   // Not negative: no sign is extended.
   entry = arith::ExtUIOp::create(b, like(b.getI64Type()), entry);
@@ -151,11 +117,10 @@ Value varlen::emitTableOffset(IndexBuilder index, Value view, Value row,
 
 Value varlen::emitFlatTable(IndexBuilder index, Value view) {
   Layout layout = getLayout(index, view);
-  Value last =
-      index.mul(index.sub(toValue(index, layout.sizes[1]), index.constant(1)),
-                toValue(index, layout.strides[1]));
+  Value last = index.mul(index.sub(toValue(index, layout.sizes[1]), 1),
+                         toValue(index, layout.strides[1]));
   layout.sizes = {index.add(toValue(index, layout.sizes[0]), last)};
   layout.strides = {index.b.getIndexAttr(1)};
-  return emitCast(index, cast<MemRefType>(view.getType()).getElementType(),
-                  layout);
+  return memref::ReinterpretCastOp::create(index.b, layout.base, layout.offset,
+                                           layout.sizes, layout.strides);
 }

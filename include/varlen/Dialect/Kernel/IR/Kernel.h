@@ -35,8 +35,11 @@ namespace mlir::varlen::kernel {
 bool isSharedTile(Type type);
 /// Whether it is the type of a few numbers in shared memory.
 bool areSharedNumbers(Type type);
-/// The type of a shared tile for R x C of a 16-bit element type.
-MemRefType getSharedTileType(int64_t rows, int64_t columns, Type element);
+/// The type of `count` of them; `element` is i32 or i64.
+MemRefType getSharedNumbersType(int64_t count, Type element);
+/// The types of the shared tiles that hold a tile of floats: one, or with f32
+/// those of its planes, whose sum it is.
+SmallVector<MemRefType> getSharedTileTypes(RankedTensorType tile);
 int64_t getSharedRows(MemRefType tile);
 int64_t getSharedColumns(MemRefType tile);
 /// Whether `type` is global memory that a rows clause can describe.
@@ -51,6 +54,8 @@ bool isFragment(Type type);
 /// Whether a tile or fragment has one value for each row, or for each column.
 bool isRowStatistic(Type type);
 bool isColumnStatistic(Type type);
+/// Whether it is one or the other.
+bool isStatistic(Type type);
 /// Each thread's part of a tile that `warps` warps share; null if it cannot be
 /// shared, which is when R is neither 1 nor a multiple of 16 * warps, or C
 /// neither 1 nor a multiple of 8, or registers have no room for the part.

@@ -55,8 +55,8 @@ def Kernel_Dialect : Dialect {
 
     The operations on memory (`alloc`, `ring`, `copy`) are the same in both
     stages. A ring is a queue of shared-memory slots that copies fill while
-    earlier slots are read. The protocol is that of a producer and a consumer,
-    who may be the same threads (sm_80) or different warps (Hopper).
+    earlier slots are read. The protocol is that of a producer and a consumer;
+    every thread is both.
   }];
   let useDefaultTypePrinterParser = 1;
   let dependentDialects = ["::mlir::gpu::GPUDialect"];

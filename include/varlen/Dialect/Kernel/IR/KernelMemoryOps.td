@@ -57,8 +57,8 @@ def Kernel_CopyOp : Kernel_RowsOp<"copy", [MemoryEffects<[MemRead, MemWrite]>]> 
     through registers; the copy itself is then synchronous, the protocol is the
     same.
 
-    sm_80: `cp.async` of 16 bytes with zero fill. Hopper: TMA, whose bounds do
-    the zero fill, or the same as sm_80 where rows are not evenly spaced.
+    It becomes `cp.async` of 16 bytes with zero fill, or loads and stores where
+    rows are not whole 16-byte chunks.
 
     ```mlir
     kernel.copy %k rows(%row, %head, %first, %one) valid(%n) to %slot
@@ -134,23 +134,37 @@ def Kernel_RingOp : Kernel_Op<"ring", [MemoryEffects<[MemAlloc]>]> {
 }
 
 def Kernel_RingRestartOp : Kernel_Op<"ring.restart"> {
-  let summary = "All threads: every slot is empty, the next one is slot 0";
+  let summary = "All threads: every slot of these rings is empty, the next one is slot 0";
   let description = [{
     Every slot that was acquired has been waited for and released, and all threads
     have passed a barrier since.
   }];
-  let arguments = (ins Kernel_Ring:$ring);
-  let assemblyFormat = "$ring attr-dict `:` type($ring)";
+  let arguments = (ins Variadic<Kernel_Ring>:$rings);
+  let assemblyFormat = "$rings attr-dict `:` type($rings)";
+  let hasVerifier = 1;
 }
 
-def Kernel_RingAcquireOp : Kernel_Op<"ring.acquire", [InferTypeOpAdaptor]> {
+/// Has the memory of a slot, whose types are those of the ring.
+class Kernel_SlotOp<string mnemonic> : Kernel_Op<mnemonic, [InferTypeOpAdaptor]> {
+  let results = (outs Variadic<Kernel_Shared>:$slot);
+  let extraClassDefinition = [{
+    ::llvm::LogicalResult $cppClass::inferReturnTypes(
+        ::mlir::MLIRContext *, ::std::optional<::mlir::Location>, Adaptor adaptor,
+        ::llvm::SmallVectorImpl<::mlir::Type> &types) {
+      ::llvm::append_range(
+          types, ::llvm::cast<RingType>(adaptor.getRing().getType()).getSlot());
+      return ::mlir::success();
+    }
+  }];
+}
+
+def Kernel_RingAcquireOp : Kernel_SlotOp<"ring.acquire"> {
   let summary = "Producer: slot i may be overwritten";
   let description = [{
     The memory of the slot, to be copied to. Waits, where it has to, until the
     slot is empty.
   }];
   let arguments = (ins Kernel_Ring:$ring, I32:$i);
-  let results = (outs Variadic<Kernel_Shared>:$slot);
   let assemblyFormat = "$ring `[` $i `]` attr-dict `:` type($ring)";
 }
 
@@ -164,7 +178,7 @@ def Kernel_RingCommitOp : Kernel_Op<"ring.commit"> {
   let assemblyFormat = "$ring attr-dict `:` type($ring)";
 }
 
-def Kernel_RingWaitOp : Kernel_Op<"ring.wait", [InferTypeOpAdaptor]> {
+def Kernel_RingWaitOp : Kernel_SlotOp<"ring.wait"> {
   let summary = "Consumer: slot i is full";
   let description = [{
     The memory of the slot, to be read until it is released. At most `younger`
@@ -172,18 +186,16 @@ def Kernel_RingWaitOp : Kernel_Op<"ring.wait", [InferTypeOpAdaptor]> {
   }];
   let arguments = (ins Kernel_Ring:$ring, I32:$i,
                        ConfinedAttr<I64Attr, [IntNonNegative]>:$younger);
-  let results = (outs Variadic<Kernel_Shared>:$slot);
   let assemblyFormat = "$ring `[` $i `]` `younger` $younger attr-dict `:` type($ring)";
   let hasVerifier = 1;
 }
 
-def Kernel_RingSlotOp : Kernel_Op<"ring.slot", [InferTypeOpAdaptor]> {
+def Kernel_RingSlotOp : Kernel_SlotOp<"ring.slot"> {
   let summary = "Consumer: the memory of slot i, which was waited for";
   let description = [{
     To be read until it is released, as what the wait has returned.
   }];
   let arguments = (ins Kernel_Ring:$ring, I32:$i);
-  let results = (outs Variadic<Kernel_Shared>:$slot);
   let assemblyFormat = "$ring `[` $i `]` attr-dict `:` type($ring)";
 }
 

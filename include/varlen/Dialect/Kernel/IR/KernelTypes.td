@@ -48,7 +48,6 @@ def Kernel_SharedNumbers : Type<
     "N positive, at most 1024 bytes)", "::mlir::MemRefType">;
 def Kernel_Counters : MemRefRankOf<[I32, I64], [1]>;
 
-def Kernel_Element : AnyTypeOf<[F16, BF16, F32], "f16, bf16 or f32">;
 def Kernel_Global : Type<
     CPred<"::mlir::varlen::kernel::isGlobal($_self)">,
     "memref of rank 1 to 3 in global memory with a last stride of 1, of f16, bf16, f32 or i32",

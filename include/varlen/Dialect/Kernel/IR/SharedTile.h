@@ -18,8 +18,11 @@
 
 namespace mlir::varlen::kernel {
 
-/// Columns of a slab of a shared tile: rows of 128 bytes in 16 bits.
+inline constexpr int64_t kWarpLanes = 32;
+/// Columns of a slab of a shared tile, of 16 bits each.
 inline constexpr int64_t kSlabColumns = 64;
+/// Bytes of a row of a slab.
+inline constexpr int64_t kRowBytes = kSlabColumns * 2;
 /// A bound on the bytes of shared memory of a CTA: above what any chip has, and
 /// within the range of 32-bit offsets.
 inline constexpr int64_t kTooManyBytes = int64_t(1) << 31;

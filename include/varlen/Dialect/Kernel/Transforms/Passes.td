@@ -443,16 +443,17 @@ def KernelExpandReductions : Kernel_Pass<"kernel-expand-reductions"> {
 }
 
 def KernelExpandMath : Kernel_Pass<"kernel-expand-math"> {
-  let summary = "exp2, log2, ceil and absf to one instruction per element";
+  let summary = "Functions of f32 to an intrinsic per element";
   let description = [{
     `math.exp2` and `math.log2` of f32 become `ex2.approx.ftz` and
-    `lg2.approx.ftz`, `math.ceil` and `math.absf` LLVM's intrinsics, where
-    convert-gpu-to-nvvm would call libdevice. Nothing else has to be expanded: `math.fma` and
-    `arith.maxnumf` are single instructions to LLVM, and a division is exact,
-    which one per row can afford.
+    `lg2.approx.ftz`; `math.absf`, `math.copysign`, `math.sqrt` and those that round
+    (`math.ceil`, `math.floor`, `math.round`, `math.roundeven`, `math.trunc`) LLVM's
+    intrinsics, where convert-gpu-to-nvvm would call libdevice. Nothing else has to be
+    expanded: `math.fma` and `arith.maxnumf` are single instructions to LLVM, and a
+    division is exact, which one per row can afford.
 
     *Requires*: nothing. Works on scalars and vectors of any shape.
-    *Guarantees*: no f32 `math.exp2`, `math.log2`, `math.ceil` and `math.absf` is left.
+    *Guarantees*: none of these functions of f32 is left.
     *Numerics*: exp2 to 2 ulp, exact for integers; denormal arguments and
     results are zero. log2 to an absolute error of 2^-22 within [0.5, 2] and a
     relative one of 2^-22 outside.

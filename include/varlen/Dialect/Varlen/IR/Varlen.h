@@ -68,6 +68,13 @@ inline constexpr int64_t kMinExp2Degree = 3, kMaxExp2Degree = 6,
 inline constexpr llvm::StringLiteral kMemoryDependsOnAttrName =
     "varlen.memory_depends_on";
 
+/// Discardable attribute of an argument or a result of a function: the name by
+/// which programs and tools know it.
+inline constexpr llvm::StringLiteral kNameAttrName = "varlen.name";
+
+/// The longest chunk of keys: positions within one add up in 32 bits.
+inline constexpr int64_t kMaxChunk = int64_t(1) << 28;
+
 /// The two bounds of the keys that a query sees.
 enum class MaskSide { Begin, End };
 
@@ -170,33 +177,17 @@ struct StepInputs {
   SmallVector<Value> tables, rows, dtables, drows;
 };
 
-class StepOpInterface;
-
 namespace detail {
-StepOpInterface cloneOnTiles(Operation *step, OpBuilder &b, ValueRange operands,
-                             const StepInputs &inputs);
-int64_t getQueryHeads(AttentionOpInterface op);
-int64_t getKvHeads(AttentionOpInterface op);
-int64_t getHeadDim(AttentionOpInterface op);
-int64_t getValueHeadDim(AttentionOpInterface op);
-/// Whether the type of some operand has a dynamic head_dim. A static one of
-/// another operand does not help: tiles are made from the type of each.
-bool hasDynamicHeadDim(AttentionOpInterface op);
-bool isGradient(AttentionOpInterface op);
-/// An attention called `name` with the attributes of `like` and, with captures
-/// or without, its score, on `inputs` as `getInputSlots` has them.
-AttentionOpInterface
-createAttention(OpBuilder &b, AttentionOpInterface like, StringRef name,
-                TypeRange results, ArrayRef<Value> inputs, ValueRange captures,
-                ValueRange destinations, bool hasScore = true);
+/// An attention, or a gradient as `like` is one, with the attributes of `like`
+/// and, with captures or without, its score, on `inputs` as `getInputSlots` has
+/// them.
+AttentionOpInterface createAttention(OpBuilder &b, AttentionOpInterface like,
+                                     TypeRange results, ArrayRef<Value> inputs,
+                                     ValueRange captures,
+                                     ValueRange destinations,
+                                     bool hasScore = true);
 /// Adds the score region of `like`, if it has one.
 void cloneScore(AttentionOpInterface like, OperationState &state);
-SmallVector<ShapedByInputs> getShapedDestinations(AttentionOpInterface op);
-FloatType getElementType(AttentionOpInterface op);
-FloatType getComputeType(AttentionOpInterface op);
-std::optional<double> getScaleValue(AttentionOpInterface op);
-/// Of an attention with static head sizes.
-GPUTileNeeds getGPUTileNeeds(AttentionOpInterface op, GPUTileOwner owner);
 } // namespace detail
 } // namespace mlir::varlen
 
@@ -224,11 +215,6 @@ FailureOr<SmallVector<Value>> getOrCreateDestinations(AttentionOpInterface op,
 //===----------------------------------------------------------------------===//
 
 namespace mlir::varlen {
-/// Extents of one step of online softmax; dynamic where no operand says more.
-struct StepSizes {
-  int64_t queries, keys, headDim, valueHeadDim;
-};
-
 /// A tile in memory.
 struct TileCopy {
   TileOrder order;

@@ -64,35 +64,26 @@ class Varlen_AttentionOp<string mnemonic, list<Trait> traits>
   let hasCanonicalizer = 1;
   /// What every class defines in the same way.
   code sharedDefinition = [{
-    ::mlir::Block *$cppClass::getScoreBody() {
-      return getScore().empty() ? nullptr : &getScore().front().front();
+    LogicalResult $cppClass::verify() { return detail::verifyAttention(*this); }
+    LogicalResult $cppClass::reifyResultShapes(
+        OpBuilder &builder, ReifiedRankedShapedTypeDims &shapes) {
+      return detail::reifyShapes(*this, builder, shapes);
     }
-    ::llvm::LogicalResult $cppClass::verify() {
-      return ::mlir::varlen::detail::verifyAttention(*this);
+    void $cppClass::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+      detail::getBufferEffects(*this, effects);
     }
-    ::llvm::LogicalResult $cppClass::reifyResultShapes(
-        ::mlir::OpBuilder &builder, ::mlir::ReifiedRankedShapedTypeDims &shapes) {
-      return ::mlir::varlen::detail::reifyShapes(*this, builder, shapes);
+    Speculation::Speculatability $cppClass::getSpeculatability() {
+      return detail::getSpeculatability(*this);
     }
-    void $cppClass::getEffects(
-        ::llvm::SmallVectorImpl<::mlir::MemoryEffects::EffectInstance> &effects) {
-      ::mlir::varlen::detail::getBufferEffects(*this, effects);
+    void $cppClass::getAsmResultNames(OpAsmSetValueNameFn setName) {
+      detail::setResultNames(*this, setName);
     }
-    ::mlir::Speculation::Speculatability $cppClass::getSpeculatability() {
-      return ::mlir::varlen::detail::getSpeculatability(*this);
+    void $cppClass::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+      setScoreArgumentNames(region, setName);
     }
-    void $cppClass::getAsmResultNames(::mlir::OpAsmSetValueNameFn setName) {
-      ::mlir::varlen::detail::setResultNames(*this, setName);
-    }
-    void $cppClass::getAsmBlockArgumentNames(
-        ::mlir::Region &region, ::mlir::OpAsmSetValueNameFn setName) {
-      ::mlir::varlen::setScoreArgumentNames(region, setName);
-    }
-    ::mlir::FailureOr<::mlir::TilingResult> $cppClass::generateResultTileValue(
-        ::mlir::OpBuilder &b, unsigned resultNumber,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes) {
-      return ::mlir::varlen::tileResult(*this, b, resultNumber, offsets, sizes);
+    FailureOr<TilingResult> $cppClass::generateResultTileValue(
+        OpBuilder &b, unsigned resultNumber, detail::Offsets offsets, detail::Sizes sizes) {
+      return tileResult(*this, b, resultNumber, offsets, sizes);
     }
   }];
 }
@@ -118,87 +109,71 @@ class Varlen_AttnOpBase<string mnemonic, list<Trait> traits>
     Arg<Optional<Varlen_CuSeqlens>, "added to the position of each query of a sequence: N">:$q_offset,
     Arg<Optional<Varlen_Sink>, "logit in each head's softmax denominator: Hq">:$sink);
   let extraClassDefinition = sharedDefinition # [{
-    ::llvm::SmallVector<::mlir::varlen::NamedValue> $cppClass::getInputs() {
-      ::llvm::SmallVector<::mlir::varlen::NamedValue> inputs =
-          ::mlir::varlen::detail::getAttentionInputs(*this);
-      ::llvm::append_range(inputs, getShapedInputs());
-      return inputs;
-    }
-    ::llvm::SmallVector<::mlir::Value> $cppClass::getInputSlots() {
+    SmallVector<Value> $cppClass::getInputSlots() {
       return {getQ(), getK(), getV(), getCuQ(), getCuK(), getSequsedQ(),
               getSequsedK(), getQOffset(), getSink()};
     }
-    ::llvm::ArrayRef<int64_t> $cppClass::getWrtCaptures() { return {}; }
-    ::llvm::SmallVector<::mlir::varlen::ShapedByInputs> $cppClass::getShapedInputs() {
-      return ::mlir::varlen::detail::getShapedCaptures(*this);
+    ArrayRef<int64_t> $cppClass::getWrtCaptures() { return {}; }
+    SmallVector<ShapedByInputs> $cppClass::getShapedInputs() {
+      return detail::getShapedCaptures(*this);
     }
-    ::llvm::SmallVector<::mlir::varlen::ShapedByInputs> $cppClass::getShapedResults() {
-      return ::mlir::varlen::detail::getAttnResults(*this);
+    SmallVector<ShapedByInputs> $cppClass::getShapedResults() {
+      return detail::getAttnResults(*this);
     }
-    ::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>
-    $cppClass::decomposeOperation(::mlir::OpBuilder &builder) {
-      return ::mlir::varlen::detail::decomposeAttn(*this, builder);
+    FailureOr<SmallVector<Value>> $cppClass::decomposeOperation(OpBuilder &builder) {
+      return detail::decomposeAttn(*this, builder);
     }
-    ::llvm::SmallVector<::mlir::utils::IteratorType> $cppClass::getLoopIteratorTypes() {
-      return ::mlir::varlen::detail::getAttnLoops();
+    SmallVector<utils::IteratorType> $cppClass::getLoopIteratorTypes() {
+      return detail::getAttnLoops();
     }
-    ::llvm::SmallVector<::mlir::Range> $cppClass::getIterationDomain(::mlir::OpBuilder &b) {
-      return ::mlir::varlen::detail::getAttnDomain(*this, b);
+    SmallVector<Range> $cppClass::getIterationDomain(OpBuilder &b) {
+      return detail::getAttnDomain(*this, b);
     }
-    ::mlir::FailureOr<::mlir::TilingResult> $cppClass::getTiledImplementation(
-        ::mlir::OpBuilder &b, ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes) {
-      return ::mlir::varlen::detail::tileAttn(*this, b, offsets, sizes);
+    FailureOr<TilingResult> $cppClass::getTiledImplementation(
+        OpBuilder &b, detail::Offsets offsets, detail::Sizes sizes) {
+      return detail::tileAttn(*this, b, offsets, sizes);
     }
-    ::llvm::LogicalResult $cppClass::getResultTilePosition(
-        ::mlir::OpBuilder &b, unsigned resultNumber,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes,
-        ::llvm::SmallVector<::mlir::OpFoldResult> &resultOffsets,
-        ::llvm::SmallVector<::mlir::OpFoldResult> &resultSizes) {
-      return ::mlir::varlen::detail::getAttnResultTile(
+    LogicalResult $cppClass::getResultTilePosition(
+        OpBuilder &b, unsigned resultNumber, detail::Offsets offsets, detail::Sizes sizes,
+        SmallVector<OpFoldResult> &resultOffsets, SmallVector<OpFoldResult> &resultSizes) {
+      return detail::getAttnResultTile(
           *this, b, resultNumber, offsets, sizes, resultOffsets, resultSizes);
     }
-    ::llvm::LogicalResult $cppClass::getIterationDomainTileFromResultTile(
-        ::mlir::OpBuilder &b, unsigned resultNumber,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes,
-        ::llvm::SmallVectorImpl<::mlir::OpFoldResult> &domainOffsets,
-        ::llvm::SmallVectorImpl<::mlir::OpFoldResult> &domainSizes) {
-      return ::mlir::varlen::detail::getAttnDomainTile(
+    LogicalResult $cppClass::getIterationDomainTileFromResultTile(
+        OpBuilder &b, unsigned resultNumber, detail::Offsets offsets, detail::Sizes sizes,
+        SmallVectorImpl<OpFoldResult> &domainOffsets,
+        SmallVectorImpl<OpFoldResult> &domainSizes) {
+      return detail::getAttnDomainTile(
           *this, b, resultNumber, offsets, sizes, domainOffsets, domainSizes);
     }
     bool $cppClass::isOpFusableWithConsumerSlice(
-        unsigned resultNumber, ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes) {
-      return ::mlir::varlen::detail::isAttnResultTile(*this, resultNumber, offsets, sizes);
+        unsigned resultNumber, detail::Offsets offsets, detail::Sizes sizes) {
+      return detail::isAttnResultTile(*this, resultNumber, offsets, sizes);
     }
-    ::llvm::LogicalResult $cppClass::getIterationDomainTileFromOperandTiles(
-        ::mlir::OpBuilder &, ::llvm::ArrayRef<unsigned> operandNumbers,
-        ::llvm::ArrayRef<::llvm::SmallVector<::mlir::OpFoldResult>> allOffsets,
-        ::llvm::ArrayRef<::llvm::SmallVector<::mlir::OpFoldResult>> allSizes,
-        ::llvm::SmallVectorImpl<::mlir::OpFoldResult> &domainOffsets,
-        ::llvm::SmallVectorImpl<::mlir::OpFoldResult> &domainSizes) {
-      return ::mlir::varlen::detail::getAttnDomainTileOfQueries(
+    LogicalResult $cppClass::getIterationDomainTileFromOperandTiles(
+        OpBuilder &, ArrayRef<unsigned> operandNumbers,
+        ArrayRef<SmallVector<OpFoldResult>> allOffsets,
+        ArrayRef<SmallVector<OpFoldResult>> allSizes,
+        SmallVectorImpl<OpFoldResult> &domainOffsets,
+        SmallVectorImpl<OpFoldResult> &domainSizes) {
+      return detail::getAttnDomainTileOfQueries(
           *this, operandNumbers, allOffsets, allSizes, domainOffsets, domainSizes);
     }
-    ::mlir::FailureOr<::mlir::TilingResult>
-    $cppClass::getTiledImplementationFromOperandTiles(
-        ::mlir::OpBuilder &b, ::llvm::ArrayRef<unsigned> operandNumbers,
-        ::llvm::ArrayRef<::llvm::SmallVector<::mlir::OpFoldResult>> allOffsets,
-        ::llvm::ArrayRef<::llvm::SmallVector<::mlir::OpFoldResult>> allSizes) {
-      ::llvm::SmallVector<::mlir::OpFoldResult> offsets, sizes;
+    FailureOr<TilingResult> $cppClass::getTiledImplementationFromOperandTiles(
+        OpBuilder &b, ArrayRef<unsigned> operandNumbers,
+        ArrayRef<SmallVector<OpFoldResult>> allOffsets,
+        ArrayRef<SmallVector<OpFoldResult>> allSizes) {
+      SmallVector<OpFoldResult> offsets, sizes;
       if (failed(getIterationDomainTileFromOperandTiles(
               b, operandNumbers, allOffsets, allSizes, offsets, sizes)))
         return failure();
       return getTiledImplementation(b, offsets, sizes);
     }
     bool $cppClass::isOpFusableWithProducerSlices(
-        ::llvm::ArrayRef<unsigned> operandNumbers,
-        ::llvm::ArrayRef<::llvm::SmallVector<::mlir::OpFoldResult>> allOffsets,
-        ::llvm::ArrayRef<::llvm::SmallVector<::mlir::OpFoldResult>> allSizes) {
-      ::llvm::SmallVector<::mlir::OpFoldResult> offsets, sizes;
-      return succeeded(::mlir::varlen::detail::getAttnDomainTileOfQueries(
+        ArrayRef<unsigned> operandNumbers, ArrayRef<SmallVector<OpFoldResult>> allOffsets,
+        ArrayRef<SmallVector<OpFoldResult>> allSizes) {
+      SmallVector<OpFoldResult> offsets, sizes;
+      return succeeded(detail::getAttnDomainTileOfQueries(
           *this, operandNumbers, allOffsets, allSizes, offsets, sizes));
     }
   }];
@@ -230,56 +205,41 @@ class Varlen_AttnGradOpBase<string mnemonic, list<Trait> traits>
   // dq, dk, dv, with a sink dsink, and the gradients of captures.
   let results = (outs Variadic<Varlen_Gradient>:$gradients);
   let extraClassDefinition = sharedDefinition # [{
-    ::llvm::SmallVector<::mlir::varlen::NamedValue> $cppClass::getInputs() {
-      ::llvm::SmallVector<::mlir::varlen::NamedValue> inputs =
-          ::mlir::varlen::detail::getAttentionInputs(*this);
-      ::llvm::append_range(inputs, getShapedInputs());
-      return inputs;
-    }
-    ::llvm::SmallVector<::mlir::Value> $cppClass::getInputSlots() {
+    SmallVector<Value> $cppClass::getInputSlots() {
       return {getDout(), getQ(), getK(), getV(), getOut(), getLse(), getCuQ(),
               getCuK(), getDlse(), getSequsedQ(), getSequsedK(), getQOffset(),
               getSink()};
     }
-    ::llvm::SmallVector<::mlir::varlen::ShapedByInputs> $cppClass::getShapedInputs() {
-      return ::mlir::varlen::detail::getGradInputs(
-          *this, getDout(), getOut(), getLse(), getDlse());
+    SmallVector<ShapedByInputs> $cppClass::getShapedInputs() {
+      return detail::getGradInputs(*this, getDout(), getOut(), getLse(), getDlse());
     }
-    ::llvm::SmallVector<::mlir::varlen::ShapedByInputs> $cppClass::getShapedResults() {
-      return ::mlir::varlen::detail::getGradients(*this);
+    SmallVector<ShapedByInputs> $cppClass::getShapedResults() {
+      return detail::getGradients(*this);
     }
-    ::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>
-    $cppClass::decomposeOperation(::mlir::OpBuilder &builder) {
-      return ::mlir::varlen::detail::decomposeGrad(
-          *this, builder, getDout(), getOut(), getLse(), getDlse());
+    FailureOr<SmallVector<Value>> $cppClass::decomposeOperation(OpBuilder &builder) {
+      return detail::decomposeGrad(*this, builder, getDout(), getOut(), getLse(), getDlse());
     }
-    ::llvm::SmallVector<::mlir::utils::IteratorType> $cppClass::getLoopIteratorTypes() {
-      return ::mlir::varlen::detail::getGradLoops();
+    SmallVector<utils::IteratorType> $cppClass::getLoopIteratorTypes() {
+      return detail::getGradLoops();
     }
-    ::llvm::SmallVector<::mlir::Range> $cppClass::getIterationDomain(::mlir::OpBuilder &b) {
-      return ::mlir::varlen::detail::getGradDomain(*this, b);
+    SmallVector<Range> $cppClass::getIterationDomain(OpBuilder &b) {
+      return detail::getGradDomain(*this, b);
     }
-    ::mlir::FailureOr<::mlir::TilingResult> $cppClass::getTiledImplementation(
-        ::mlir::OpBuilder &b, ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes) {
-      return ::mlir::varlen::detail::tileGrad(*this, b, offsets, sizes);
+    FailureOr<TilingResult> $cppClass::getTiledImplementation(
+        OpBuilder &b, detail::Offsets offsets, detail::Sizes sizes) {
+      return detail::tileGrad(*this, b, offsets, sizes);
     }
-    ::llvm::LogicalResult $cppClass::getResultTilePosition(
-        ::mlir::OpBuilder &b, unsigned resultNumber,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes,
-        ::llvm::SmallVector<::mlir::OpFoldResult> &resultOffsets,
-        ::llvm::SmallVector<::mlir::OpFoldResult> &resultSizes) {
-      return ::mlir::varlen::detail::getGradResultTile(
+    LogicalResult $cppClass::getResultTilePosition(
+        OpBuilder &b, unsigned resultNumber, detail::Offsets offsets, detail::Sizes sizes,
+        SmallVector<OpFoldResult> &resultOffsets, SmallVector<OpFoldResult> &resultSizes) {
+      return detail::getGradResultTile(
           *this, b, resultNumber, offsets, sizes, resultOffsets, resultSizes);
     }
-    ::llvm::LogicalResult $cppClass::getIterationDomainTileFromResultTile(
-        ::mlir::OpBuilder &b, unsigned resultNumber,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
-        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes,
-        ::llvm::SmallVectorImpl<::mlir::OpFoldResult> &domainOffsets,
-        ::llvm::SmallVectorImpl<::mlir::OpFoldResult> &domainSizes) {
-      return ::mlir::varlen::detail::getGradDomainTile(
+    LogicalResult $cppClass::getIterationDomainTileFromResultTile(
+        OpBuilder &b, unsigned resultNumber, detail::Offsets offsets, detail::Sizes sizes,
+        SmallVectorImpl<OpFoldResult> &domainOffsets,
+        SmallVectorImpl<OpFoldResult> &domainSizes) {
+      return detail::getGradDomainTile(
           *this, b, resultNumber, offsets, sizes, domainOffsets, domainSizes);
     }
   }];

@@ -42,8 +42,6 @@ def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
                     "::std::optional<::llvm::APFloat>", "getScale">,
     InterfaceMethod<"The scale as an attribute, or null.",
                     "::mlir::FloatAttr", "getScaleAttr">,
-    InterfaceMethod<"The operands that are read, those that there are, q first.",
-                    "::llvm::SmallVector<::mlir::varlen::NamedValue>", "getInputs">,
     InterfaceMethod<[{
         The operands that are read, in the order of the operation; null where an
         optional one is absent. Without the captures.
@@ -51,7 +49,9 @@ def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
     InterfaceMethod<"What the score region reads, Hq or Hq x Tq.",
                     "::mlir::OperandRange", "getCaptures">,
     InterfaceMethod<"The body of the score region, or null.",
-                    "::mlir::Block *", "getScoreBody">,
+                    "::mlir::Block *", "getScoreBody", (ins), [{}], [{
+        return $_op.getScore().empty() ? nullptr : &$_op.getScore().front().front();
+      }]>,
     InterfaceMethod<"The captures whose gradients are results too, by number.",
                     "::llvm::ArrayRef<int64_t>", "getWrtCaptures">,
     InterfaceMethod<[{
@@ -70,29 +70,30 @@ def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
   let extraSharedClassDeclaration = [{
     /// Whether the operation writes buffers instead of having results.
     bool isBufferized() { return $_op->getNumResults() == 0; }
+  }];
+  let extraClassDeclaration = [{
     /// Whether it is a gradient.
-    bool isGradient() { return ::mlir::varlen::detail::isGradient($_op); }
+    bool isGradient();
+    /// The operands that are read, those that there are, q first.
+    ::llvm::SmallVector<::mlir::varlen::NamedValue> getInputs();
     /// The destinations with what they have to be.
-    ::llvm::SmallVector<::mlir::varlen::ShapedByInputs> getShapedDestinations() {
-      return ::mlir::varlen::detail::getShapedDestinations($_op);
-    }
+    ::llvm::SmallVector<::mlir::varlen::ShapedByInputs> getShapedDestinations();
     /// Extents; dynamic where no type says more.
-    int64_t getQueryHeads() { return ::mlir::varlen::detail::getQueryHeads($_op); }
-    int64_t getKvHeads() { return ::mlir::varlen::detail::getKvHeads($_op); }
-    int64_t getHeadDim() { return ::mlir::varlen::detail::getHeadDim($_op); }
-    int64_t getValueHeadDim() { return ::mlir::varlen::detail::getValueHeadDim($_op); }
+    int64_t getQueryHeads();
+    int64_t getKvHeads();
+    int64_t getHeadDim();
+    int64_t getValueHeadDim();
+    /// Whether the type of some operand has a dynamic head_dim. A static one of
+    /// another operand does not help: tiles are made from the type of each.
+    bool hasDynamicHeadDim();
     /// The element type of q, k and v.
-    ::mlir::FloatType getElementType() {
-      return ::mlir::varlen::detail::getElementType($_op);
-    }
+    ::mlir::FloatType getElementType();
     /// The type of products, sums, lse and sink: f64 for f64, else f32.
-    ::mlir::FloatType getComputeType() {
-      return ::mlir::varlen::detail::getComputeType($_op);
-    }
+    ::mlir::FloatType getComputeType();
     /// The scale: the attribute, else 1/sqrt(head_dim); none if neither is known.
-    std::optional<double> getScaleValue() {
-      return ::mlir::varlen::detail::getScaleValue($_op);
-    }
+    std::optional<double> getScaleValue();
+    /// Of an attention with static head sizes.
+    ::mlir::varlen::GPUTileNeeds getGPUTileNeeds(::mlir::varlen::GPUTileOwner owner);
   }];
 }
 
@@ -119,7 +120,9 @@ def Varlen_StepOpInterface : OpInterface<"StepOpInterface", [
     InterfaceMethod<"The type of scores and sums.", "::mlir::FloatType",
                     "getComputeType">,
     InterfaceMethod<"The body of the score region, or null.", "::mlir::Block *",
-                    "getScoreBody">,
+                    "getScoreBody", (ins), [{}], [{
+        return $_op.getScore().empty() ? nullptr : &$_op.getScore().front().front();
+      }]>,
     InterfaceMethod<"Whether a destination has a row for each key, not for each query.",
                     "bool", "isOfKeys", (ins "::mlir::OpOperand &":$init),
                     [{}], [{ return false; }]>,
@@ -142,14 +145,12 @@ def Varlen_StepOpInterface : OpInterface<"StepOpInterface", [
     InterfaceMethod<"Replaces what says where the step is, and what it reads there.",
                     "void", "setInputs", (ins "const ::mlir::varlen::StepInputs &":$inputs)>
   ];
-  let extraSharedClassDeclaration = [{
+  let extraClassDeclaration = [{
     /// Copies the step with these operands in place of its own, then these inputs.
     /// Results take the types of the operands that they are tied to.
     ::mlir::varlen::StepOpInterface
     cloneOnTiles(::mlir::OpBuilder &b, ::mlir::ValueRange operands,
-                 const ::mlir::varlen::StepInputs &inputs) {
-      return ::mlir::varlen::detail::cloneOnTiles($_op, b, operands, inputs);
-    }
+                 const ::mlir::varlen::StepInputs &inputs);
   }];
 }
 

@@ -93,7 +93,7 @@ def Varlen_YieldOp : Varlen_Op<"yield", [
   let arguments = (ins
     Variadic<AnyTypeOf<[Varlen_Tile, Varlen_ComputeFloat, I1]>>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
-  let builders = [OpBuilder<(ins)>];
+  let builders = [OpBuilder<(ins), [{ /* nothing to do */ }]>];
 }
 
 def Varlen_ForTilesOp : Varlen_Op<"for_tiles", [
@@ -388,7 +388,7 @@ def Varlen_OnlineInitOp : Varlen_Op<"online_init", [
 
 def Varlen_OnlineFinishOp : Varlen_Op<"online_finish", [
     Pure, InferTypeOpAdaptor, AllTypesMatch<["m", "l"]>,
-    Varlen_QueryTileOpInterface,
+    DeclareOpInterfaceMethods<Varlen_QueryTileOpInterface>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "Output and lse of queries that have met their keys";
   let description = [{
@@ -418,16 +418,12 @@ def Varlen_OnlineFinishOp : Varlen_Op<"online_finish", [
     `scale` $scale (`rounded` $rounded^)? attr-dict `:` type($acc) `,` type($m)
   }];
   let hasVerifier = 1;
-  let extraClassDeclaration = [{
-    // Varlen_QueryTileOpInterface.
-    unsigned getQueriesDim(::mlir::Value tile);
-  }];
 }
 
 def Varlen_OnlineMergeOp : Varlen_Op<"online_merge", [
-    Pure, InferTypeOpAdaptor, AllTypesMatch<["acc", "more_acc"]>,
-    Varlen_QueryTileOpInterface,
-    AllTypesMatch<["m", "l", "more_m", "more_l"]>,
+    Pure, AllTypesMatch<["acc", "more_acc", "acc_out"]>,
+    AllTypesMatch<["m", "l", "more_m", "more_l", "m_out", "l_out"]>,
+    DeclareOpInterfaceMethods<Varlen_QueryTileOpInterface>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "The state of queries that have met the keys of two states";
   let description = [{
@@ -456,10 +452,6 @@ def Varlen_OnlineMergeOp : Varlen_Op<"online_merge", [
     `scale` $scale (`rounded` $rounded^)? attr-dict `:` type($acc) `,` type($m)
   }];
   let hasVerifier = 1;
-  let extraClassDeclaration = [{
-    // Varlen_QueryTileOpInterface.
-    unsigned getQueriesDim(::mlir::Value tile);
-  }];
 }
 
 def Varlen_RowDotOp : Varlen_Op<"row_dot", [Pure, AllTypesMatch<["lhs", "rhs"]>]> {
@@ -480,7 +472,7 @@ def Varlen_RowDotOp : Varlen_Op<"row_dot", [Pure, AllTypesMatch<["lhs", "rhs"]>]
 
 def Varlen_OnlineStatisticsOp : Varlen_Op<"online_statistics", [
     Pure, InferTypeOpAdaptor, AttrSizedOperandSegments,
-    Varlen_QueryTileOpInterface,
+    DeclareOpInterfaceMethods<Varlen_QueryTileOpInterface>,
     AllTypesMatch<["dot", "lse"]>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "What the gradients of queries need of their rows";
@@ -509,14 +501,12 @@ def Varlen_OnlineStatisticsOp : Varlen_Op<"online_statistics", [
     `:` type($lse)
   }];
   let hasVerifier = 1;
-  let extraClassDeclaration = [{
-    // Varlen_QueryTileOpInterface.
-    unsigned getQueriesDim(::mlir::Value tile);
-  }];
 }
 
 def Varlen_OnlineSinkGradOp : Varlen_Op<"online_sink_grad", [
-    Pure, InferTypeOpAdaptor,
+    Pure,
+    TypesMatchWith<"the gradient is 1 x 1 of the type of terms", "terms", "dsink",
+                   "::mlir::RankedTensorType::get({1, 1}, ::mlir::getElementTypeOrSelf($_self))">,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "The gradient of a sink from the terms of its rows";
   let description = [{

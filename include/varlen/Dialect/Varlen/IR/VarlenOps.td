@@ -117,13 +117,6 @@ def Varlen_AttnOp : Varlen_AttnOpBase<"attn", [
           | `captures` `(` $captures `)` )
     attr-dict `:` functional-type(operands, results) `` custom<Score>($score)
   }];
-  let builders = [
-    // The tensor form without optional operands; result types are inferred.
-    OpBuilder<(ins "::mlir::Value":$q, "::mlir::Value":$k, "::mlir::Value":$v,
-                   "::mlir::Value":$cuQ, "::mlir::Value":$cuK,
-                   CArg<"::mlir::varlen::MaskAttrInterface", "{}">:$mask,
-                   CArg<"::mlir::FloatAttr", "{}">:$scale)>
-  ];
 }
 
 //===----------------------------------------------------------------------===//
@@ -395,27 +388,70 @@ def Varlen_WorkTilesOp : Varlen_Op<"work_tiles", [
 }
 
 //===----------------------------------------------------------------------===//
-// online_attn
+// What steps share
 //===----------------------------------------------------------------------===//
 
 def Varlen_LimitTile : Varlen_Tensor<I32, 2>;
 
-def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
-    AttrSizedOperandSegments, IsolatedFromAbove, InferTypeOpAdaptor,
-    Varlen_StepOpInterface,
-    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
-    DeclareOpInterfaceMethods<ConditionallySpeculatable>,
-    DeclareOpInterfaceMethods<DestinationStyleOpInterface>,
+/// A step: `varlen.online_attn` and its gradient.
+class Varlen_StepOp<string mnemonic, list<string> overridden, list<Trait> traits>
+    : Varlen_Op<mnemonic, !listconcat([
+        AttrSizedOperandSegments, IsolatedFromAbove, InferTypeOpAdaptor,
+        DeclareOpInterfaceMethods<Varlen_StepOpInterface, overridden>,
+        DeclareOpInterfaceMethods<ConditionallySpeculatable>,
+        DeclareOpInterfaceMethods<DestinationStyleOpInterface>,
+        DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
+        DeclareOpInterfaceMethods<OpAsmOpInterface, [
+          "getAsmResultNames", "getAsmBlockArgumentNames"]>], traits)> {
+  // Where the step is, and what it reads there.
+  dag inputs = (ins
+    Optional<Varlen_LimitTile>:$lo, Optional<Varlen_LimitTile>:$hi, Optional<I32>:$k0,
+    Optional<I1>:$whole,
+    Optional<Varlen_TileType>:$queries, Optional<Varlen_TileType>:$keys,
+    Optional<Varlen_LimitTile>:$position, Optional<I32>:$first_key,
+    Variadic<Varlen_Tile>:$captures,
+    Arg<Variadic<Varlen_TableMemory>, "", [MemRead]>:$tables,
+    Variadic<Varlen_RowTile>:$rows);
+  string atFormat = [{
+    (`at` `(` $queries^ `,` $keys `:` type($queries) `,` type($keys) `)`)?
+  }];
+  string inputsFormat = [{
+    (`limits` `(` $lo^ `,` $hi `,` $k0 `:` type($lo) `,` type($hi) `,` type($k0) `)`)?
+    (`unless` `(` $whole^ `)`)?
+    (`positions` `(` $position^ `,` $first_key `:` type($position) `,` type($first_key) `)`)?
+    (`captures` `(` $captures^ `:` type($captures) `)`)?
+    (`tables` `(` $tables^ `:` type($tables) `)`)? (`rows` `(` $rows^ `:` type($rows) `)`)?
+  }];
+  let regions = (region VariadicRegion<SizedRegion<1>>:$score);
+  let hasVerifier = 1;
+  let extraClassDefinition = [{
+    LogicalResult $cppClass::reifyResultShapes(OpBuilder &builder,
+                                               ReifiedRankedShapedTypeDims &shapes) {
+      return detail::reifyDestinations(*this, builder, shapes);
+    }
+    Speculation::Speculatability $cppClass::getSpeculatability() {
+      return getTables().empty() ? Speculation::Speculatable
+                                 : Speculation::NotSpeculatable;
+    }
+    void $cppClass::getAsmBlockArgumentNames(Region &region,
+                                             OpAsmSetValueNameFn setName) {
+      setScoreArgumentNames(region, setName);
+    }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// online_attn
+//===----------------------------------------------------------------------===//
+
+def Varlen_OnlineAttnOp : Varlen_StepOp<"online_attn", ["createMerge"], [
     DeclareOpInterfaceMethods<TilingInterface, [
       "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
       "getResultTilePosition", "generateResultTileValue",
       "getIterationDomainTileFromResultTile"]>,
     DeclareOpInterfaceMethods<PartialReductionOpInterface, [
       "generateInitialTensorForPartialReduction", "tileToPartialReduction",
-      "mergeReductions", "getPartialResultTilePosition"]>,
-    DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
-    DeclareOpInterfaceMethods<OpAsmOpInterface, [
-      "getAsmResultNames", "getAsmBlockArgumentNames"]>]> {
+      "mergeReductions", "getPartialResultTilePosition"]>]> {
   let summary = "One step of online softmax: a block of queries against a block of keys";
   let description = [{
     Destination-passing on the state of each query: `acc` (its row of the
@@ -474,47 +510,20 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
         scale 0.125
     ```
   }];
-  let arguments = (ins
-    Varlen_Tile:$q, Varlen_Tile:$k, Varlen_Tile:$v,
-    Optional<Varlen_LimitTile>:$lo, Optional<Varlen_LimitTile>:$hi, Optional<I32>:$k0,
-    Optional<I1>:$whole,
-    Optional<Varlen_TileType>:$queries, Optional<Varlen_TileType>:$keys,
-    Optional<Varlen_LimitTile>:$position, Optional<I32>:$first_key,
-    Variadic<Varlen_Tile>:$captures,
-    Variadic<Varlen_TableMemory>:$tables, Variadic<Varlen_RowTile>:$rows,
+  let arguments = !con((ins Varlen_Tile:$q, Varlen_Tile:$k, Varlen_Tile:$v), inputs, (ins
     Varlen_Tile:$acc, Varlen_Tile:$m, Varlen_Tile:$l,
-    F64Attr:$scale, Varlen_OrientationAttr:$orientation);
+    F64Attr:$scale, Varlen_OrientationAttr:$orientation));
   let results = (outs Varlen_Tile:$acc_out, Varlen_Tile:$m_out, Varlen_Tile:$l_out);
-  let assemblyFormat = [{
-    $orientation (`at` `(` $queries^ `,` $keys `:` type($queries) `,` type($keys) `)`)?
+  let assemblyFormat = "$orientation" # atFormat # [{
     `ins` `(` $q `,` $k `,` $v `:` type($q) `,` type($k) `,` type($v) `)`
-    (`limits` `(` $lo^ `,` $hi `,` $k0 `:` type($lo) `,` type($hi) `,` type($k0) `)`)?
-    (`unless` `(` $whole^ `)`)?
-    (`positions` `(` $position^ `,` $first_key `:` type($position) `,` type($first_key) `)`)?
-    (`captures` `(` $captures^ `:` type($captures) `)`)?
-    (`tables` `(` $tables^ `:` type($tables) `)`)? (`rows` `(` $rows^ `:` type($rows) `)`)?
+  }] # inputsFormat # [{
     `outs` `(` $acc `,` $m `,` $l `:` type($acc) `,` type($m) `,` type($l) `)`
     `scale` $scale attr-dict `` custom<Score>($score)
   }];
-  let regions = (region VariadicRegion<SizedRegion<1>>:$score);
-  let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// The body of the score region; null if there is none.
-    ::mlir::Block *getScoreBody() {
-      return getScore().empty() ? nullptr : &getScore().front().front();
-    }
     /// The power of two that large scores are multiplied by: scale * log2(e) or
     /// the next one.
     static double getCoarseFactor(double scale);
-    /// The extents, from whichever operand knows them.
-    ::mlir::varlen::StepSizes getSizes();
-
-    // Varlen_StepOpInterface.
-    ::llvm::SmallVector<::mlir::varlen::StepFactor> getFactors();
-    ::mlir::FloatType getComputeType();
-    void setInputs(const ::mlir::varlen::StepInputs &inputs);
-    ::mlir::Operation *createMerge(::mlir::OpBuilder &b, ::mlir::ValueRange state,
-                                   ::mlir::ValueRange more);
   }];
 }
 
@@ -522,15 +531,8 @@ def Varlen_OnlineAttnOp : Varlen_Op<"online_attn", [
 // online_attn_grad
 //===----------------------------------------------------------------------===//
 
-def Varlen_OnlineAttnGradOp : Varlen_Op<"online_attn_grad", [
-    AttrSizedOperandSegments, IsolatedFromAbove, InferTypeOpAdaptor,
-    Varlen_StepOpInterface,
-    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
-    DeclareOpInterfaceMethods<ConditionallySpeculatable>,
-    DeclareOpInterfaceMethods<DestinationStyleOpInterface>,
-    DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
-    DeclareOpInterfaceMethods<OpAsmOpInterface, [
-      "getAsmResultNames", "getAsmBlockArgumentNames"]>]> {
+def Varlen_OnlineAttnGradOp : Varlen_StepOp<"online_attn_grad", [
+    "isOfKeys", "getTableGradients", "getGradientTables"], []> {
   let summary = "The gradients of a block of queries against a block of keys";
   let description = [{
     The backward of one `varlen.online_attn` step, with probabilities recomputed
@@ -579,62 +581,35 @@ def Varlen_OnlineAttnGradOp : Varlen_Op<"online_attn_grad", [
         dk(%dk : tensor<?x64xf32>) dv(%dv : tensor<?x48xf32>) scale 0.125
     ```
   }];
-  let arguments = (ins
+  let arguments = !con((ins
     Varlen_Tile:$q, Varlen_Tile:$k, Varlen_Tile:$v, Varlen_Tile:$dout,
-    Varlen_Tile:$lse, Varlen_Tile:$delta,
-    Optional<Varlen_LimitTile>:$lo, Optional<Varlen_LimitTile>:$hi, Optional<I32>:$k0,
-    Optional<I1>:$whole,
-    Optional<Varlen_TileType>:$queries, Optional<Varlen_TileType>:$keys,
-    Optional<Varlen_LimitTile>:$position, Optional<I32>:$first_key,
-    Variadic<Varlen_Tile>:$captures,
-    Variadic<Varlen_TableMemory>:$tables, Variadic<Varlen_RowTile>:$rows,
-    Variadic<Varlen_TableMemory>:$dtables, Variadic<Varlen_RowTile>:$drows,
+    Varlen_Tile:$lse, Varlen_Tile:$delta), inputs, (ins
+    Arg<Variadic<Varlen_TableMemory>, "", [MemRead, MemWrite]>:$dtables,
+    Variadic<Varlen_RowTile>:$drows,
     Optional<Varlen_Tile>:$dq, Optional<Varlen_Tile>:$dk, Optional<Varlen_Tile>:$dv,
     Variadic<Varlen_Tile>:$dcaptures,
     F64Attr:$scale, Varlen_OrientationAttr:$orientation, UnitAttr:$natural,
-    Varlen_WrtCapturesAttr:$wrt_captures);
+    Varlen_WrtCapturesAttr:$wrt_captures));
   let results = (outs Variadic<Varlen_Tile>:$gradients);
-  let assemblyFormat = [{
-    $orientation (`natural` $natural^)?
-    (`at` `(` $queries^ `,` $keys `:` type($queries) `,` type($keys) `)`)?
+  let assemblyFormat = "$orientation (`natural` $natural^)?" # atFormat # [{
     `ins` `(` $q `,` $k `,` $v `,` $dout `,` $lse `,` $delta `:`
       type($q) `,` type($k) `,` type($v) `,` type($dout) `,` type($lse) `,` type($delta) `)`
-    (`limits` `(` $lo^ `,` $hi `,` $k0 `:` type($lo) `,` type($hi) `,` type($k0) `)`)?
-    (`unless` `(` $whole^ `)`)?
-    (`positions` `(` $position^ `,` $first_key `:` type($position) `,` type($first_key) `)`)?
-    (`captures` `(` $captures^ `:` type($captures) `)`)?
-    (`tables` `(` $tables^ `:` type($tables) `)`)? (`rows` `(` $rows^ `:` type($rows) `)`)?
+  }] # inputsFormat # [{
     (`dtables` `(` $dtables^ `:` type($dtables) `)`)? (`drows` `(` $drows^ `:` type($drows) `)`)?
     (`dq` `(` $dq^ `:` type($dq) `)`)? (`dk` `(` $dk^ `:` type($dk) `)`)?
     (`dv` `(` $dv^ `:` type($dv) `)`)?
     (`dcaptures` `(` $dcaptures^ `:` type($dcaptures) `)`)?
     `scale` $scale attr-dict `` custom<Score>($score)
   }];
-  let regions = (region VariadicRegion<SizedRegion<1>>:$score);
-  let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// The body of the score region; null if there is none.
-    ::mlir::Block *getScoreBody() {
-      return getScore().empty() ? nullptr : &getScore().front().front();
-    }
     /// The results for dcaptures.
     ::mlir::ResultRange getDcapturesOut() {
       return getResults().take_back(getDcaptures().size());
     }
-    /// The extents, from whichever operand knows them.
-    ::mlir::varlen::StepSizes getSizes();
     /// The result for a destination; null if that is absent.
     ::mlir::Value getDqOut();
     ::mlir::Value getDkOut();
     ::mlir::Value getDvOut();
-
-    // Varlen_StepOpInterface.
-    ::llvm::SmallVector<::mlir::varlen::StepFactor> getFactors();
-    ::mlir::FloatType getComputeType();
-    void setInputs(const ::mlir::varlen::StepInputs &inputs);
-    bool isOfKeys(::mlir::OpOperand &init);
-    ::llvm::SmallVector<::mlir::Value> getTableGradients();
-    ::llvm::SmallVector<::mlir::BlockArgument> getGradientTables();
   }];
 }
 

@@ -24,20 +24,17 @@ namespace mlir::varlen {
 // varlen.attn and varlen.attn_grad
 //===----------------------------------------------------------------------===//
 
-/// Tq x Hq x Dv from q (Tq x Hq x D) and v (Tk x Hkv x Dv).
-SmallVector<int64_t> inferOutShape(ShapedType q, ShapedType v);
-
-/// Hq x Tq from q (Tq x Hq x D).
-SmallVector<int64_t> inferLseShape(ShapedType q);
-
-/// The types of out and lse in the tensor form.
+/// The types of out (Tq x Hq x Dv) and lse (Hq x Tq) in the tensor form, from q
+/// (Tq x Hq x D) and v (Tk x Hkv x Dv).
 RankedTensorType inferOutType(ShapedType q, ShapedType v);
 RankedTensorType inferLseType(ShapedType q);
 
 /// The types of dq, dk, dv and, with a sink, dsink in the tensor form: those of
-/// q, k and v, and Hq of the compute type.
-SmallVector<RankedTensorType> inferGradientTypes(ShapedType q, ShapedType k,
-                                                 ShapedType v, bool hasSink);
+/// q, k and v, and Hq of the compute type; then those of the captures that
+/// `wrtCaptures` numbers. A number that the verifier refuses has no type.
+SmallVector<Type> inferGradientTypes(ShapedType q, ShapedType k, ShapedType v,
+                                     bool hasSink, ValueRange captures,
+                                     ArrayRef<int64_t> wrtCaptures);
 
 /// The type of products, sums and lse for element type `type`: f64 for f64,
 /// else f32.
@@ -47,19 +44,24 @@ FloatType getComputeType(Type type);
 // varlen.online_attn, varlen.online_attn_grad
 //===----------------------------------------------------------------------===//
 
-/// Shapes of the operands of a step. Queries, keys and values are rows in
-/// either orientation.
-SmallVector<int64_t> getQueryTileShape(const StepSizes &);
-SmallVector<int64_t> getKeyTileShape(const StepSizes &);
-SmallVector<int64_t> getValueTileShape(const StepSizes &);
-/// acc; dout is one of `qk` in either orientation.
-SmallVector<int64_t> getAccTileShape(Orientation, const StepSizes &);
+/// The dimension of the state and of statistics that counts queries.
+inline unsigned getQueriesDim(Orientation orientation) {
+  return orientation == Orientation::QK ? 0 : 1;
+}
+
+/// The shape of acc.
+SmallVector<int64_t> getAccTileShape(Orientation, int64_t queries,
+                                     int64_t valueHeadDim);
 /// A statistic, one number for each query: m, l, lse, delta and the limits.
-SmallVector<int64_t> getRowStatShape(Orientation, const StepSizes &);
+SmallVector<int64_t> getRowStatShape(Orientation, int64_t queries);
 
 //===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//
+
+inline ShapedType shaped(Value value) {
+  return cast<ShapedType>(value.getType());
+}
 
 /// The integers of a constant of rank 1; none if the value is not one.
 std::optional<SmallVector<int64_t>> getConstantIntegers(Value value);

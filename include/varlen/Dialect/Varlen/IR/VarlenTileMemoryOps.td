@@ -49,7 +49,9 @@ def Varlen_ToTileOp : Varlen_Op<"to_tile", [
     Arg<Variadic<Varlen_MemRef<Varlen_Float, 2>>, "", [MemRead]>:$copies,
     TypedArrayAttrBase<Varlen_TileOrderAttr, "an order for each copy">:$orders);
   let results = (outs Varlen_Tile:$tile);
-  let hasCustomAssemblyFormat = 1;
+  let assemblyFormat = [{
+    custom<TileCopies>($copies, $orders) attr-dict `:` type($copies) `to` type($tile)
+  }];
   let hasVerifier = 1;
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins

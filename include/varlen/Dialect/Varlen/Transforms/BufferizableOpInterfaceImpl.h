@@ -1,5 +1,4 @@
-//===- BufferizableOpInterfaceImpl.h - Bufferization of varlen ---*- C++
-//-*-===//
+//===- BufferizableOpInterfaceImpl.h - Bufferization of varlen --*- C++ -*-===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

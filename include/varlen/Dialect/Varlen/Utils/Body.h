@@ -9,6 +9,8 @@
 #ifndef VARLEN_DIALECT_VARLEN_UTILS_BODY_H
 #define VARLEN_DIALECT_VARLEN_UTILS_BODY_H
 
+#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 namespace mlir::varlen {
@@ -24,6 +26,19 @@ bool variesAlong(linalg::LinalgOp op, Value value, unsigned dim);
 /// of one with larger loops, has its first element of them. upstream's
 /// offsetIndices makes affine.apply of it, which has no vector form.
 void moveIndices(OpBuilder &b, linalg::GenericOp op, ValueRange origin);
+
+/// An operation on tensors whose loops are parallel as far as the result has
+/// them; `maps` are of `inputs`, then of `init`, as are the elements that
+/// `body` gets. Returns the result.
+Value emitGeneric(ImplicitLocOpBuilder &b, ValueRange inputs, Value init,
+                  ArrayRef<AffineMap> maps,
+                  function_ref<Value(ImplicitLocOpBuilder &, ValueRange)> body);
+
+/// An operation on tensors of one shape that computes each element by itself;
+/// `body` gets the elements of `inputs`, then of `inits`.
+linalg::GenericOp
+emitElementwise(ImplicitLocOpBuilder &b, ValueRange inputs, ValueRange inits,
+                function_ref<Values(ImplicitLocOpBuilder &, ValueRange)> body);
 
 /// Erases the operations of a block that nothing needs, last ones first.
 void eraseDeadOps(Block &block);

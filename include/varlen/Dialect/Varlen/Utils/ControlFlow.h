@@ -25,10 +25,15 @@ using Values = SmallVector<Value>;
 ValueRange emitLoop(ImplicitLocOpBuilder &b, Value from, Value to, Value step,
                     ValueRange inits,
                     function_ref<Values(Value, ValueRange)> body);
-void emitLoop(ImplicitLocOpBuilder &b, Value from, Value to, Value step,
-              function_ref<void(Value)> body);
+/// One that carries none; returns the scf.for.
+Operation *emitLoop(ImplicitLocOpBuilder &b, Value from, Value to, Value step,
+                    function_ref<void(Value)> body);
 void emitLoop(ImplicitLocOpBuilder &b, Value from, Value to, int64_t step,
               function_ref<void(Value)> body);
+
+/// A parallel loop over 0 to before `count`; returns the scf.forall.
+Operation *emitForall(ImplicitLocOpBuilder &b, Value count,
+                      function_ref<void(Value)> body);
 
 /// The sum of `termOf(i)` for i in [from, to) in steps, in this order, starting
 /// from `zero`; what rounding has lost of it is carried along (Kahan, 1965).

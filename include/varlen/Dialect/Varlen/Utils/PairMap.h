@@ -9,6 +9,7 @@
 #ifndef VARLEN_DIALECT_VARLEN_UTILS_PAIRMAP_H
 #define VARLEN_DIALECT_VARLEN_UTILS_PAIRMAP_H
 
+#include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
 #include "mlir/IR/AffineMap.h"
 
 namespace mlir::varlen {
@@ -19,6 +20,15 @@ inline AffineMap getPairMap(MLIRContext *context) {
   AffineExpr row = getAffineDimExpr(0, context),
              column = getAffineDimExpr(1, context);
   return AffineMap::get(2, 0, {row.floorDiv(2), column, row % 2}, context);
+}
+
+/// All dimensions of so many, the last two as one: those of pairs of a row.
+inline SmallVector<ReassociationIndices> getPairDims(int64_t rank) {
+  SmallVector<ReassociationIndices> dims;
+  for (int64_t dim = 0; dim < rank - 2; ++dim)
+    dims.push_back({dim});
+  dims.push_back({rank - 2, rank - 1});
+  return dims;
 }
 
 inline bool isPairMap(AffineMap map) {

@@ -14,15 +14,13 @@
 
 namespace mlir::varlen {
 
-/// Positions from `first` to `last`, both included, of one integer type.
-struct PositionRange {
-  Value first, last;
-};
-
-/// Numbers from `low` to `high`, both included, of one float type. Both are NaN
-/// where nothing is known of the numbers, and null if nothing ever is.
+/// Numbers from `low` to `high`, both included, of one type. Both are null if
+/// nothing ever is known of the numbers. Of floats, none of which is NaN else,
+/// both are NaN where nothing is known of them.
 struct NumberRange {
   Value low, high;
+
+  bool isPoint() const { return low == high; }
 };
 
 /// Whether the visibility of a key depends on that capture, if it is not a
@@ -39,6 +37,9 @@ bool isByQuery(LookupOp lookup);
 /// Emits the range of the numbers of a capture, of which `low` is the least and
 /// `high` the largest, both NaN if some number is.
 NumberRange emitCaptureRange(ImplicitLocOpBuilder &b, Value low, Value high);
+/// The same for `count` numbers, at least one, of which `load` emits one.
+NumberRange emitCaptureRange(ImplicitLocOpBuilder &b, Value count,
+                             function_ref<Value(Value i)> load);
 
 /// What a score region hides of the pairs of a block: whether some may be
 /// visible, and whether some may be hidden, each an i1, or null if it may be
@@ -54,15 +55,15 @@ struct BlockVisibility {
 /// integers of the region that may overflow it are unbounded. Sequences have
 /// less than 2^30 rows.
 BlockVisibility emitVisibility(IndexBuilder &index, Block *score,
-                               const PositionRange &queries,
-                               const PositionRange &keys,
+                               const NumberRange &queries,
+                               const NumberRange &keys,
                                ArrayRef<NumberRange> captures,
                                ArrayRef<NumberRange> lookups = {});
 
 /// An operation on which the visibility of a key depends and whose result is
 /// unbounded; null if there is none. With `hasLookups` those of
 /// getVisibilityLookups() have ranges.
-Operation *findUnknownVisibility(Block *score, bool hasLookups = false);
+Operation *findUnknownVisibility(Block *score, bool hasLookups);
 
 /// Whether intervals can tell of a block that a score region hides all of it;
 /// not without a region. The same goes for lookups.

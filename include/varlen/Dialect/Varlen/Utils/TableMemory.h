@@ -21,11 +21,11 @@
 
 namespace mlir::varlen {
 
-/// Emits the view of a table; or, of a table of keys, H x T, the view of some
-/// of them: its entries are theirs, and no others.
-Value emitTableView(IndexBuilder index, Value table);
-Value emitKeyTableView(IndexBuilder index, Value table, Value first,
-                       Value count);
+/// Emits the view of a table that is `argument` in a score region; of a table
+/// of keys, H x T, the view of `keys` of them from `firstKey` on: its entries
+/// are theirs, and no others.
+Value emitTableView(IndexBuilder index, Value table, BlockArgument argument,
+                    Value firstKey, Value keys);
 
 /// Emits the strides of a table, but for the last one.
 SmallVector<Value> emitTableStrides(IndexBuilder index, Value table);

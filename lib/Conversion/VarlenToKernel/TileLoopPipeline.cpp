@@ -1,0 +1,172 @@
+//===- TileLoopPipeline.cpp - The kernel of a tile loop -------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The items of a CTA, and the pipeline of copies and steps of each.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileLoopConverter.h"
+#include "varlen/Dialect/Varlen/Transforms/Transforms.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+void TileLoopConverter::emitCopies(unsigned number, Value i, bool masked,
+                                   ValueRange slot) {
+  BlockRows rows = getBlockRows(i, masked);
+  Value used = ofQueries ? tile.sequence.kUsed : tile.sequence.qUsed;
+  // Those in use from the first row on, maybe more than the block has.
+  Value valid =
+      masked ? index.sub(used, rows.first) : index.constant(blockSize);
+  MutableArrayRef<ReadOp> reads = blockReads;
+  if (rings.size() > 1)
+    reads = reads.slice(number, 1);
+  for (auto [place, read] : llvm::enumerate(reads))
+    kernel::CopyOp::create(
+        b, read.getSource(),
+        {rows.row, rows.head, rows.first, index.constant(1), valid},
+        ofSlot(slot, place));
+}
+
+void TileLoopConverter::emitFetch(unsigned number, Value i, bool masked) {
+  emitIf(b, narrow.less(i, pipeline.total), [&] {
+    auto slot = kernel::RingAcquireOp::create(b, rings[number], i);
+    emitCopies(number, i, masked, slot.getResults());
+  });
+  kernel::RingCommitOp::create(b, rings[number]);
+}
+
+void TileLoopConverter::emitPrefetch() {
+  // Either way all have read the number of this item before the next is taken.
+  emitIf(
+      b, narrow.less(0, pipeline.total),
+      [&] {
+        kernel::RingRestartOp::create(b, rings);
+        for (ReadOp read : tileReads)
+          kernel::CopyOp::create(b, read.getSource(), rowsOf(tile.usedRows),
+                                 shared[read]);
+        for (int64_t i = 0; i < getBlocksAhead(); ++i)
+          for (unsigned ring = 0; ring < rings.size(); ++ring)
+            emitFetch(ring, narrow.constant(i), /*masked=*/true);
+      },
+      [&] { gpu::BarrierOp::create(b); });
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+Value TileLoopConverter::emitHasRows() {
+  constexpr int64_t kWarpgroup = 4 * kernel::kWarpLanes;
+  int64_t groups = schedule.getWarps() * kernel::kWarpLanes / kWarpgroup;
+  // Rows of a tile that are 16 for each warp follow each other.
+  if (!schedule.getTiles().areWarpsApart() || groups < 2 ||
+      tileRows != 16 * schedule.getWarps())
+    return {};
+  Value thread = narrow.cast(gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+  Value group = narrow.div(thread, kWarpgroup);
+  // Of one lane: a branch on it is one of the whole warp.
+  group = gpu::ShuffleOp::create(b, group, narrow.constant(0),
+                                 narrow.constant(kernel::kWarpLanes),
+                                 gpu::ShuffleMode::IDX)
+              .getShuffleResult();
+  Value first = narrow.mul(group, tileRows / groups);
+  return narrow.less(first, narrow.cast(tile.usedRows));
+}
+
+Values TileLoopConverter::emitStepLoop(bool masked, Value from, Value to,
+                                       const Values &state, bool onlyCopies) {
+  int64_t ahead = getBlocksAhead();
+  // Commits of all rings take turns.
+  int64_t younger = std::min(static_cast<int64_t>(rings.size()) * ahead,
+                             schedule.getStages()) -
+                    1;
+  return llvm::to_vector(emitLoop(
+      b, from, to, narrow.constant(1), state, [&](Value i, ValueRange carried) {
+        // In flight while the slots are waited for.
+        if (!onlyCopies && readsEarly())
+          emitBlockLoads(i, masked);
+        Values slots;
+        for (auto [number, ring] : llvm::enumerate(rings)) {
+          auto slot = kernel::RingWaitOp::create(b, ring, i, younger);
+          llvm::append_range(slots, slot.getResults());
+          emitFetch(number, narrow.add(i, ahead), masked);
+        }
+        Values result =
+            onlyCopies ? Values(carried) : emitStep(i, masked, slots, carried);
+        for (Value ring : rings)
+          kernel::RingReleaseOp::create(b, ring, i);
+        return result;
+      }));
+}
+
+Values TileLoopConverter::emitSteps(const Values &state) {
+  Value zero = narrow.constant(0);
+  auto compute = [&] {
+    Values before = emitStepLoop(/*masked=*/true, zero, pipeline.masked, state);
+    return emitStepLoop(/*masked=*/false, pipeline.masked, pipeline.total,
+                        before);
+  };
+  if (!pipeline.hasRows)
+    return compute();
+  return Values(emitChoice(b, pipeline.hasRows, compute, [&] {
+    emitStepLoop(/*masked=*/true, zero, pipeline.total, /*state=*/{},
+                 /*onlyCopies=*/true);
+    return state;
+  }));
+}
+
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
+
+void TileLoopConverter::emitItems(Value block, Value grid, Value count) {
+  if (!taken) {
+    emitLoop(b, block, count, grid, [&](Value item) { emitTile(item); });
+    return;
+  }
+  auto isItem = [&](ValueRange item) { return narrow.less(item[0], count); };
+  auto emitItem = [&](ValueRange item) {
+    emitTile(item[0]);
+    gpu::BarrierOp::create(b);
+    return Values{narrow.add(grid, narrow.load(taken, index.constant(0)))};
+  };
+  emitWhile(b, block, isItem, emitItem);
+}
+
+LogicalResult TileLoopConverter::emit() {
+  FailureOr<func::FuncOp> multiprocessors = getRuntimeFunction(
+      loop->getParentOfType<ModuleOp>(), loop, "varlen_gpu_multiprocessors",
+      b.getFunctionType({}, b.getI64Type()));
+  if (failed(multiprocessors))
+    return failure();
+  Value processors = index.cast(
+      func::CallOp::create(b, *multiprocessors, ValueRange{}).getResult(0));
+  Value ctas =
+      index.min(index.mul(processors, schedule.getCtas()),
+                index.mul(index.dim(context.work.list, 0), batch.getKvHeads()));
+  // Entries have 32 bits, as no memory has room for the rows of more.
+  emitLaunch(
+      b, getKernelName(loop), index.max(ctas, 1),
+      schedule.getWarps() * kernel::kWarpLanes,
+      [&](Value block, Value grid, Value) {
+        if (blocks)
+          allocate();
+        Value entries = index.load(context.work.count, index.constant(0));
+        Value count = index.mul(entries, batch.getKvHeads());
+        emitItems(narrow.cast(block), narrow.cast(grid), narrow.cast(count));
+      });
+  return success();
+}
