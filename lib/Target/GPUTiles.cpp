@@ -138,10 +138,9 @@ int64_t mlir::varlen::getSharedBytes(const GPUTiles &tiles,
   bool ofBoth = needs.owner == GPUTileOwner::QueryGradients ||
                 needs.owner == GPUTileOwner::KeyValueGradients;
   int64_t columns = ofBoth ? qk + v : qk;
-  int64_t mbarriers =
-      tiles.areWarpsApart()
-          ? tiles.rings * tiles.stages * kernel::kSlotMBarrierBytes
-          : 0;
+  int64_t mbarriers = tiles.areWarpsApart() ? tiles.rings * tiles.stages *
+                                                  kernel::kSlotMBarrierBytes
+                                            : 0;
   return bytes * (tile * columns + tiles.stages * block * (qk + v)) +
          mbarriers + kernel::kTakenBytes;
 }
