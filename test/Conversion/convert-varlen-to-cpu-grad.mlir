@@ -91,7 +91,9 @@
 // CHECK: %[[HEADS:.*]] = arith.select %{{.*}}, %[[RIGHT]], %c0
 // CHECK: scf.forall (%{{.*}}) in (%[[HEADS]])
 // CHECK: memref.load %[[TERMS]]
-// CHECK: memref.store %{{.*}}, %[[DSINK]]
+// CHECK: scf.yield
+// CHECK: %[[NEGATED:.*]] = arith.subf
+// CHECK: memref.store %[[NEGATED]], %[[DSINK]]
 // CHECK-COUNT-6: memref.dealloc
 func.func @causal(%dout: memref<?x4x8xf32>, %q: memref<?x4x12xf32>, %k: memref<?x2x12xf32>, %v: memref<?x2x8xf32>, %out: memref<?x4x8xf32>, %lse: memref<4x?xf32>, %cu_q: memref<?xi32>, %cu_k: memref<?xi32>, %dlse: memref<4x?xf32>, %sink: memref<4xf32>, %dq: memref<?x4x12xf32>, %dk: memref<?x2x12xf32>, %dv: memref<?x2x8xf32>, %dsink: memref<4xf32>) {
   varlen.attn_grad %dout, %q, %k, %v, %out, %lse, %cu_q, %cu_k dlse(%dlse) sink(%sink) outs(%dq, %dk, %dv, %dsink) {mask = #varlen.mask<causal>, varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>} : (memref<?x4x8xf32>, memref<?x4x12xf32>, memref<?x2x12xf32>, memref<?x2x8xf32>, memref<?x4x8xf32>, memref<4x?xf32>, memref<?xi32>, memref<?xi32>, memref<4x?xf32>, memref<4xf32>, memref<?x4x12xf32>, memref<?x2x12xf32>, memref<?x2x8xf32>, memref<4xf32>) -> ()
@@ -145,15 +147,20 @@ func.func @limits(%x: memref<?x1x16xf32>, %lse: memref<1x?xf32>, %cu: memref<?xi
 
 // -----
 
-// A loop over heads makes all its sums.
+// Either sum is negated or not.
 
 // CHECK-LABEL: @head_sums
 // CHECK-SAME: %[[ROWS:[^:]*]]: memref<4x?x8xf32>, %[[TABLE:[^:]*]]: memref<4x8xf32>, %[[DSINK:[^:]*]]: memref<4xf32>
 // CHECK: varlen.schedule = #varlen.cpu_schedule
 // CHECK: scf.forall
-// CHECK: memref.store %{{.*}}, %[[DSINK]]
+// CHECK: scf.yield
+// CHECK-NEXT: }
+// CHECK-NEXT: memref.store %{{.*}}, %[[DSINK]]
 // CHECK: scf.forall
 // CHECK: vector.load %[[ROWS]]
+// CHECK: scf.yield
+// CHECK: %[[NEGATED:.*]] = arith.subf %{{.*}} : vector<8xf32>
+// CHECK: vector.store %[[NEGATED]]
 // CHECK: memref.store %{{.*}}, %[[TABLE]]
 func.func @head_sums(%rows: memref<4x?x8xf32>, %table: memref<4x8xf32>, %dsink: memref<4xf32>, %cu: memref<?xi32>, %n: index, %h: index,
                      %lse: memref<4x?xf32>, %dout: memref<?x4x64xf32>) {
@@ -166,11 +173,11 @@ func.func @head_sums(%rows: memref<4x?x8xf32>, %table: memref<4x8xf32>, %dsink: 
     %l, %d = varlen.online_statistics %dot, %0 : tensor<64x1xf32>
     varlen.write %d to %terms at %t otherwise (0.0) : tensor<64x1xf32> -> !varlen.rows<1 x f32>, !varlen.tile<queries(64)>
   }
-  varlen.for_tiles "heads" %t of heads in %batch {
-    %2 = varlen.read %terms at %t : !varlen.rows<1 x f32>, !varlen.tile<heads> -> tensor<1x?xf32>
-    %3 = varlen.online_sink_grad %2 : tensor<1x?xf32>
-    varlen.write %3 to %dsink at %t otherwise (0.0) : tensor<1x1xf32> -> memref<4xf32>, !varlen.tile<heads>
-    varlen.sum_rows %rows to %table at %t : memref<4x?x8xf32> to memref<4x8xf32>, !varlen.tile<heads>
+  varlen.for_tiles "dsink" %t of heads in %batch {
+    varlen.sum_rows %terms to %dsink at %t : !varlen.rows<1 x f32> to memref<4xf32>, !varlen.tile<heads>
+  }
+  varlen.for_tiles "table" %t of heads in %batch {
+    varlen.sum_rows %rows to %table at %t negated : memref<4x?x8xf32> to memref<4x8xf32>, !varlen.tile<heads>
   }
   return
 }

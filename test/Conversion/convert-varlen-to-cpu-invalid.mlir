@@ -39,7 +39,7 @@ func.func @other_block(%cu: memref<?xi32>, %n: index, %c: i1) {
 
 func.func @heads(%cu: memref<?xi32>, %n: index) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  // expected-error@+1 {{expected varlen.online_sink_grad or varlen.sum_rows in a loop over heads}}
+  // expected-error@+1 {{expected one varlen.sum_rows, and nothing else, in a loop over heads}}
   varlen.for_tiles "a" %t of heads in %batch {
   }
   return
@@ -52,9 +52,7 @@ func.func @heads_alone(%cu: memref<?xi32>, %n: index, %sinks: memref<4xf32>) {
   %rows = varlen.rows in %batch : !varlen.rows<1 x f32>
   // expected-error@+1 {{expected a loop over the rows of the heads before}}
   varlen.for_tiles "a" %t of heads in %batch {
-    %terms = varlen.read %rows at %t : !varlen.rows<1 x f32>, !varlen.tile<heads> -> tensor<1x?xf32>
-    %dsink = varlen.online_sink_grad %terms : tensor<1x?xf32>
-    varlen.write %dsink to %sinks at %t otherwise (0.0) : tensor<1x1xf32> -> memref<4xf32>, !varlen.tile<heads>
+    varlen.sum_rows %rows to %sinks at %t negated : !varlen.rows<1 x f32> to memref<4xf32>, !varlen.tile<heads>
   }
   return
 }
@@ -1315,31 +1313,6 @@ func.func @batch(%batch: !varlen.batch) {
 
 // -----
 
-func.func @sink_terms(%cu: memref<?xi32>, %n: index, %sinks: memref<4xf32>, %terms: tensor<1x?xf32>) {
-  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  varlen.for_tiles "a" %t of heads in %batch {
-    // expected-error@+1 {{expected terms that are read from varlen.rows at the tile}}
-    %dsink = varlen.online_sink_grad %terms : tensor<1x?xf32>
-    varlen.write %dsink to %sinks at %t otherwise (0.0) : tensor<1x1xf32> -> memref<4xf32>, !varlen.tile<heads>
-  }
-  return
-}
-
-// -----
-
-func.func @sink_unused(%cu: memref<?xi32>, %n: index) {
-  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %rows = varlen.rows in %batch : !varlen.rows<1 x f32>
-  varlen.for_tiles "a" %t of heads in %batch {
-    %terms = varlen.read %rows at %t : !varlen.rows<1 x f32>, !varlen.tile<heads> -> tensor<1x?xf32>
-    // expected-error@+1 {{expected one write of its result at the tile}}
-    %dsink = varlen.online_sink_grad %terms : tensor<1x?xf32>
-  }
-  return
-}
-
-// -----
-
 #cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
 
 func.func @statistics_read(%cu: memref<?xi32>, %n: index, %lse: memref<4x?xf32>, %dout: tensor<64x64xf32>) {
@@ -1389,31 +1362,12 @@ func.func @statistics_other(%cu: memref<?xi32>, %n: index, %lse: memref<4x?xf32>
 
 // -----
 
-func.func @two_sinks(%cu: memref<?xi32>, %n: index, %sinks: memref<4xf32>) {
+func.func @two_sums(%cu: memref<?xi32>, %n: index, %rows: memref<4x?x9xf32>, %sums: memref<4x9xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %rows = varlen.rows in %batch : !varlen.rows<1 x f32>
+  // expected-error@+1 {{expected one varlen.sum_rows, and nothing else, in a loop over heads}}
   varlen.for_tiles "a" %t of heads in %batch {
-    %terms = varlen.read %rows at %t : !varlen.rows<1 x f32>, !varlen.tile<heads> -> tensor<1x?xf32>
-    %dsink = varlen.online_sink_grad %terms : tensor<1x?xf32>
-    varlen.write %dsink to %sinks at %t otherwise (0.0) : tensor<1x1xf32> -> memref<4xf32>, !varlen.tile<heads>
-    // expected-error@+1 {{expected one varlen.online_sink_grad in a loop over heads, got another}}
-    %other = varlen.online_sink_grad %terms : tensor<1x?xf32>
-    varlen.write %other to %sinks at %t otherwise (0.0) : tensor<1x1xf32> -> memref<4xf32>, !varlen.tile<heads>
-  }
-  return
-}
-
-// -----
-
-func.func @heads_write(%cu: memref<?xi32>, %n: index, %sinks: memref<4xf32>, %zero: tensor<1x1xf32>) {
-  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
-  %rows = varlen.rows in %batch : !varlen.rows<1 x f32>
-  varlen.for_tiles "a" %t of heads in %batch {
-    %terms = varlen.read %rows at %t : !varlen.rows<1 x f32>, !varlen.tile<heads> -> tensor<1x?xf32>
-    %dsink = varlen.online_sink_grad %terms : tensor<1x?xf32>
-    varlen.write %dsink to %sinks at %t otherwise (0.0) : tensor<1x1xf32> -> memref<4xf32>, !varlen.tile<heads>
-    // expected-error@+1 {{expected a write of what varlen.online_sink_grad returns in a loop over heads}}
-    varlen.write %zero to %sinks at %t otherwise (0.0) : tensor<1x1xf32> -> memref<4xf32>, !varlen.tile<heads>
+    varlen.sum_rows %rows to %sums at %t : memref<4x?x9xf32> to memref<4x9xf32>, !varlen.tile<heads>
+    varlen.sum_rows %rows to %sums at %t : memref<4x?x9xf32> to memref<4x9xf32>, !varlen.tile<heads>
   }
   return
 }
@@ -1422,9 +1376,20 @@ func.func @heads_write(%cu: memref<?xi32>, %n: index, %sinks: memref<4xf32>, %ze
 
 func.func @heads_other(%cu: memref<?xi32>, %n: index, %x: memref<4xf32>, %zero: f32) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  // expected-error@+1 {{expected one varlen.sum_rows, and nothing else, in a loop over heads}}
   varlen.for_tiles "a" %t of heads in %batch {
-    // expected-error@+1 {{'memref.store' op is not known to loops over heads}}
     memref.store %zero, %x[%n] : memref<4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @heads_scratch(%cu: memref<?xi32>, %n: index, %rows: !varlen.rows<1 x f32>, %sinks: memref<4xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of heads in %batch {
+    // expected-error@+1 {{expected varlen.rows of the batch of its loop}}
+    varlen.sum_rows %rows to %sinks at %t : !varlen.rows<1 x f32> to memref<4xf32>, !varlen.tile<heads>
   }
   return
 }

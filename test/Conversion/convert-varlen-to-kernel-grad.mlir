@@ -80,7 +80,8 @@ func.func @together(%dout: memref<?x8x24xbf16>, %q: memref<?x8x40xbf16>, %k: mem
   // CHECK: %[[ADDED:.*]] = arith.subf %[[NEXT]], %[[SUM]]
   // CHECK: arith.subf %[[ADDED]], %[[WHOLE]]
   // CHECK: gpu.shuffle
-  // CHECK: memref.store %{{.*}} : memref<8xf32>
+  // CHECK: %[[NEGATED:.*]] = arith.subf
+  // CHECK: memref.store %[[NEGATED]], %{{.*}} : memref<8xf32>
   // CHECK: memref.dealloc %[[ST]]
   varlen.attn_grad %dout, %q, %k, %v, %out, %lse, %cu, %cu sink(%sink) outs(%dq, %dk, %dv, %dsink)
       {mask = #varlen.mask<causal>, varlen.schedule = #together}

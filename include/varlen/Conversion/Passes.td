@@ -102,7 +102,7 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
     which any gradients may be absent, and writes of dk and dv. All sums begin with a
     fill of 0, those of keys at the block; those of queries go from block to block, with
     as many rows as `varlen.size` says.
-    Over heads: one `varlen.online_sink_grad`, any number of `varlen.sum_rows`, or both.
+    Over heads: one `varlen.sum_rows`, and nothing else.
     *Guarantees*: no operation of the tile loops is left. Keys past the end of a
     sequence are zeros in scratch, never a neighbour's rows; the rows of score
     tiles are multiples of 8. Each row is summed in an order that its sequence alone
@@ -160,8 +160,8 @@ def ConvertVarlenToKernel
 
     All threads of a CTA write the zeros of a `varlen.clear`, before the barrier that
     the first block of a tile is waited for with; steps of a loop over tiles of queries may add
-    to the rows that it names. A loop over heads gives each head a warp, and with
-    `varlen.sum_rows` each entry of a head.
+    to the rows that it names. A loop over heads, one `varlen.sum_rows`, gives each sum a
+    warp.
 
     *Requires*: loops in the block of their batch, each but those over heads with a
     `#varlen.gpu_schedule`; in one block of a loop reads, pure operations on tiles,

@@ -19,51 +19,50 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-//===----------------------------------------------------------------------===//
-// dsink
-//===----------------------------------------------------------------------===//
+/// The sum of the terms of `rows` rows in their order, or its negation.
+static Value emitTotal(ImplicitLocOpBuilder &b, SumRowsOp op, Value rows,
+                       Value none, function_ref<Value(Value)> termOf) {
+  IndexBuilder index{b};
+  Value sum =
+      emitSum(b, index.constant(0), rows, index.constant(1), none, termOf);
+  if (!op.getNegated())
+    return sum;
+  return arith::SubFOp::create(b, none, sum);
+}
 
-void varlen::emitSinkGrad(OpBuilder &builder, const SinkGrad &parts,
-                          Value heads, Value rows, const RowScratch &scratch) {
-  ImplicitLocOpBuilder b(parts.gradients.getLoc(), builder);
+void varlen::emitScratchSums(OpBuilder &builder, SumRowsOp op, Value heads,
+                             Value rows, const RowScratch &scratch) {
+  ImplicitLocOpBuilder b(op.getLoc(), builder);
   IndexBuilder index{b};
   Value terms = scratch.memory.front();
   emitForall(b, heads, [&](Value head) {
     Value none =
         arith::ConstantOp::create(b, b.getFloatAttr(elementOf(terms), 0.0));
-    Value sum = emitSum(
-        b, index.constant(0), rows, index.constant(1), none,
-        [&](Value row) -> Value {
-          return memref::LoadOp::create(
-              b, terms, RowMap::placeByKvHead(index, row, head, scratch.group));
-        });
-    Value gradient = arith::SubFOp::create(b, none, sum);
-    memref::StoreOp::create(b, gradient, parts.gradients, head);
+    Value total = emitTotal(b, op, rows, none, [&](Value row) -> Value {
+      return memref::LoadOp::create(
+          b, terms, RowMap::placeByKvHead(index, row, head, scratch.group));
+    });
+    memref::StoreOp::create(b, total, op.getSums(), head);
   });
 }
 
-//===----------------------------------------------------------------------===//
-// Gradients of tables of heads
-//===----------------------------------------------------------------------===//
-
-void varlen::emitSumRows(OpBuilder &builder, SumRowsOp op, Value heads,
-                         Value rows, int64_t lanes) {
+void varlen::emitTableSums(OpBuilder &builder, SumRowsOp op, Value heads,
+                           Value rows, int64_t lanes) {
   ImplicitLocOpBuilder b(op.getLoc(), builder);
   IndexBuilder index{b};
   Value memory = op.getRows(), sums = op.getSums();
-  Value zero = index.constant(0), one = index.constant(1);
+  Value zero = index.constant(0);
   Value entries = index.dim(memory, 2);
   Value parts = index.ceilDiv(entries, lanes);
   emitForall(b, index.mul(heads, parts), [&](Value item) {
     Value head = index.div(item, parts);
     Value first = index.mul(index.rem(item, parts), lanes);
     Value count = index.min(index.sub(entries, first), lanes);
-    auto type =
-        VectorType::get({lanes}, op.getRows().getType().getElementType());
+    auto type = VectorType::get({lanes}, elementOf(memory));
     Value none = arith::ConstantOp::create(b, b.getZeroAttr(type));
     Value mask = vector::CreateMaskOp::create(b, type.clone(b.getI1Type()),
                                               ValueRange{count});
-    Value total = emitSum(b, zero, rows, one, none, [&](Value row) -> Value {
+    Value total = emitTotal(b, op, rows, none, [&](Value row) -> Value {
       return vector::MaskedLoadOp::create(
           b, type, memory, ValueRange{head, row, first}, mask, none);
     });

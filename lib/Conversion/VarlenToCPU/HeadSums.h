@@ -10,17 +10,16 @@
 #define VARLEN_CONVERSION_VARLENTOCPU_HEADSUMS_H
 
 #include "RowScratch.h"
-#include "varlen/Dialect/Varlen/Utils/TileLoops.h"
 
 namespace mlir::varlen {
 
 /// Emits the loop over `heads` that sums what `scratch` has of `rows` rows.
-void emitSinkGrad(OpBuilder &builder, const SinkGrad &parts, Value heads,
-                  Value rows, const RowScratch &scratch);
-/// Emits the loop over `heads` that sums `rows` rows of a table, H x T x M, to
-/// `sums`, H x M, in vectors of `lanes` entries.
-void emitSumRows(OpBuilder &builder, SumRowsOp op, Value heads, Value rows,
-                 int64_t lanes);
+void emitScratchSums(OpBuilder &builder, SumRowsOp op, Value heads, Value rows,
+                     const RowScratch &scratch);
+/// Emits the loop over `heads` that sums `rows` rows of a table in vectors of
+/// `lanes` entries.
+void emitTableSums(OpBuilder &builder, SumRowsOp op, Value heads, Value rows,
+                   int64_t lanes);
 
 } // namespace mlir::varlen
 

@@ -154,8 +154,8 @@ void BatchConverter::convertSequences(TileLoop loop,
 }
 
 LogicalResult BatchConverter::convertHeads(ForTilesOp loop) {
-  FailureOr<HeadSums> sums = findHeadSums(loop);
-  if (failed(sums))
+  FailureOr<SumRowsOp> sum = findHeadSum(loop);
+  if (failed(sum))
     return failure();
   if (lists.empty())
     return loop.emitOpError(
@@ -166,10 +166,10 @@ LogicalResult BatchConverter::convertHeads(ForTilesOp loop) {
   Value isGood = index.either(index.less(zero, tiles),
                               index.lessEqual(batch.getTq(), zero));
   Value heads = index.select(isGood, unlessWrong(emitHeads()), zero);
-  if (const SinkGrad &sink = sums->sink; sink.op)
-    emitSinkGrad(b, sink, heads, batch.getTq(), scratch[sink.rows]);
-  for (SumRowsOp sum : sums->tables)
-    emitSumRows(b, sum, heads, batch.getTq(), getLanes());
+  if (auto terms = scratch.find(sum->getRows()); terms != scratch.end())
+    emitScratchSums(b, *sum, heads, batch.getTq(), terms->second);
+  else
+    emitTableSums(b, *sum, heads, batch.getTq(), getLanes());
   return success();
 }
 

@@ -17,15 +17,18 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-/// A kernel of `loop` that sums `terms`, H x T x M, over rows to `sums`, H or
-/// H x M, or their negation if `isNegated`. A warp to a sum: rows in order for
-/// each lane, then the lanes. With bad cu_seqlens nobody writes.
-static void emitHeadSums(ImplicitLocOpBuilder &b, ForTilesOp loop,
-                         const TileLoopContext &context, Value terms,
-                         Value sums, bool isNegated) {
+/// A warp to a sum: rows in order for each lane, then the lanes. With bad
+/// cu_seqlens nobody writes.
+LogicalResult varlen::convertHeadSums(ImplicitLocOpBuilder &b, ForTilesOp loop,
+                                      const TileLoopContext &context) {
+  FailureOr<SumRowsOp> op = findHeadSum(loop);
+  if (failed(op))
+    return failure();
+  Value terms = context.scratch.lookupOrDefault(op->getRows());
+  TypedValue<MemRefType> sums = op->getSums();
   Type compute = cast<MemRefType>(terms.getType()).getElementType();
   IndexBuilder index{b};
-  bool areRows = cast<MemRefType>(sums.getType()).getRank() == 2;
+  bool areRows = sums.getType().getRank() == 2;
   Value heads = index.dim(sums, 0);
   Value entries =
       areRows ? index.max(index.dim(sums, 1), 1) : index.constant(1);
@@ -43,7 +46,7 @@ static void emitHeadSums(ImplicitLocOpBuilder &b, ForTilesOp loop,
     Value total = emitWarpReduction(b, sum, [&](Value lhs, Value rhs) -> Value {
       return arith::AddFOp::create(b, lhs, rhs);
     });
-    if (isNegated)
+    if (op->getNegated())
       total = arith::SubFOp::create(b, none, total);
     SmallVector<Value> place = {head};
     if (areRows)
@@ -59,24 +62,5 @@ static void emitHeadSums(ImplicitLocOpBuilder &b, ForTilesOp loop,
                emitIf(b, index.both(isSum, isGood),
                       [&] { sumOf(number, thread); });
              });
-}
-
-LogicalResult varlen::convertHeadSums(ImplicitLocOpBuilder &b, ForTilesOp loop,
-                                      const TileLoopContext &context) {
-  FailureOr<HeadSums> sums = findHeadSums(loop);
-  if (failed(sums))
-    return failure();
-  const SinkGrad &sink = sums->sink;
-  // The kernel has the name of the loop.
-  if (size_t count = sums->tables.size() + (sink.op ? 1 : 0); count > 1)
-    return loop.emitOpError("expected one sum in a loop over heads on a GPU, "
-                            "got ")
-           << count;
-  if (sink.op)
-    emitHeadSums(b, loop, context, context.scratch.lookup(sink.rows),
-                 sink.gradients, /*isNegated=*/true);
-  for (SumRowsOp op : sums->tables)
-    emitHeadSums(b, loop, context, op.getRows(), op.getSums(),
-                 /*isNegated=*/false);
   return success();
 }

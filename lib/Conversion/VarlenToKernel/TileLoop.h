@@ -26,9 +26,8 @@ struct TileLoopContext {
   const IRMapping &scratch;
 };
 
-/// Emits a kernel of a loop over heads with one sum: of what rows take off the
-/// gradient of a sink, or of the rows of a table. Fails, with an error, if
-/// there are more.
+/// Emits the kernel of a loop over heads. Fails, with an error, if it is not
+/// one sum.
 LogicalResult convertHeadSums(ImplicitLocOpBuilder &b, ForTilesOp loop,
                               const TileLoopContext &context);
 

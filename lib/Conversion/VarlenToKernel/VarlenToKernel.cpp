@@ -99,12 +99,7 @@ LogicalResult BatchConverter::verify() {
     });
     if (result.wasInterrupted())
       return failure();
-    bool ofHeads = axis == Axis::Heads;
-    if (ofHeads != (hasOp<OnlineSinkGradOp>(loop) || hasOp<SumRowsOp>(loop)))
-      return loop.emitOpError("expected varlen.online_sink_grad or "
-                              "varlen.sum_rows in a loop over heads, and in no "
-                              "other");
-    if (!ofHeads && !getSchedule(loop))
+    if (axis != Axis::Heads && !getSchedule(loop))
       return loop.emitOpError("expected a #varlen.gpu_schedule under ")
              << kScheduleAttrName;
   }

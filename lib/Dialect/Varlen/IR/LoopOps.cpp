@@ -318,24 +318,19 @@ static LogicalResult verifyRows(Operation *op, ValueRange values, Value memory,
                                 TileType tile) {
   std::optional<int64_t> columns = getColumns(memory.getType());
   auto rows = dyn_cast<RowsType>(memory.getType());
-  auto memref = dyn_cast<MemRefType>(memory.getType());
   int64_t count = rows ? rows.getColumns() : 1;
   if (static_cast<int64_t>(values.size()) != count)
     return op->emitOpError("expected a value for each of the ")
            << count << " that memory has of a row, got " << values.size();
-  if (!columns && tile.getAxis() == Axis::Keys)
-    return op->emitOpError("expected a tile of queries, heads or sequences of ")
-           << memory.getType() << ", got " << tile;
-  if (columns && tile.getAxis() == Axis::Heads)
-    return op->emitOpError("expected a tile of queries, keys or sequences of ")
+  if (tile.getAxis() == Axis::Heads ||
+      (!columns && tile.getAxis() == Axis::Keys))
+    return op->emitOpError("expected a tile of queries")
+           << (columns ? ", keys or sequences of " : " or sequences of ")
            << memory.getType() << ", got " << tile;
   if (columns == 0)
     return op->emitOpError("expected rows of a column at least, got ")
            << memory.getType();
-  // Of a head there is one number.
   int64_t size = tile.getSize();
-  if (tile.getAxis() == Axis::Heads && memref && memref.getRank() == 1)
-    size = 1;
   for (Value value : values) {
     auto type = cast<RankedTensorType>(value.getType());
     if (columns) {

@@ -121,7 +121,7 @@ void OnlineMergeOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 }
 
 //===----------------------------------------------------------------------===//
-// RowDotOp, OnlineStatisticsOp, OnlineSinkGradOp
+// RowDotOp, OnlineStatisticsOp
 //===----------------------------------------------------------------------===//
 
 LogicalResult RowDotOp::verify() {
@@ -168,17 +168,4 @@ void OnlineStatisticsOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getDelta(), "delta");
   if (getSinkTerm())
     setName(getSinkTerm(), "term");
-}
-
-LogicalResult OnlineSinkGradOp::verify() {
-  if (failed(verifyElements(*this, "terms", {{"terms", getTerms()}}, {})))
-    return failure();
-  if (shaped(getTerms()).getDimSize(0) != 1)
-    return emitOpError("expected terms to have one row, got ")
-           << getTerms().getType();
-  return success();
-}
-
-void OnlineSinkGradOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
-  setName(getDsink(), "dsink");
 }

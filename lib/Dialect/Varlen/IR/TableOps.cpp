@@ -56,14 +56,24 @@ LogicalResult ClearOp::verify() {
 LogicalResult SumRowsOp::verify() {
   if (getTile().getType().getAxis() != Axis::Heads)
     return emitOpError("expected a tile of heads, got ") << getTile().getType();
-  MemRefType rows = getRows().getType(), sums = getSums().getType();
-  int64_t shape[] = {rows.getDimSize(0), rows.getDimSize(2)};
-  if (rows.getElementType() == sums.getElementType() &&
+  SmallVector<int64_t> shape = {ShapedType::kDynamic};
+  Type element;
+  if (auto scratch = dyn_cast<RowsType>(getRows().getType())) {
+    element = scratch.getElement();
+    if (scratch.getColumns() != 1)
+      return emitOpError("expected scratch with one value of each row, got ")
+             << scratch;
+  } else {
+    auto table = cast<MemRefType>(getRows().getType());
+    element = table.getElementType();
+    shape = {table.getDimSize(0), table.getDimSize(2)};
+  }
+  MemRefType sums = getSums().getType();
+  if (element == sums.getElementType() &&
       succeeded(verifyCompatibleShape(sums.getShape(), shape)))
     return success();
   return emitOpError("expected sums compatible with ")
-         << RankedTensorType::get(shape, rows.getElementType()) << ", got "
-         << sums;
+         << RankedTensorType::get(shape, element) << ", got " << sums;
 }
 
 LogicalResult GatherOp::verify() {

@@ -51,8 +51,8 @@ private:
   /// All of them, of a sequence: its keys block by block, with dq of all its
   /// pairs, which are padded to whole multiples of `shape.tile`. Five products.
   ForTilesOp emitSequenceGrad(AttnGradOp grad, const RoleShape &shape);
-  /// dsink, and the gradients of captures of a number for each head: a head
-  /// meets what all its rows take off them.
+  /// dsink, and the gradients of captures of a number or a table row for each
+  /// head: a head sums what its rows left.
   void emitHeadGrads(AttnGradOp grad);
   /// A loop in whose body the builder is, until the guard ends.
   ForTilesOp beginTiles(StringRef name, Axis axis, int64_t size);
@@ -94,7 +94,7 @@ private:
   /// Where rows leave the gradients of tables: in those of queries, or in
   /// scratch for those of heads.
   void allocateTableRows(AttnGradOp grad);
-  void emitHeadGrad(StringRef name, Value terms, Value gradient);
+  void emitHeadSum(StringRef name, Value rows, Value gradient, bool isNegated);
   unsigned getNumScores() { return op.getScoreBody() ? 1 : 0; }
   /// Gives `step` the score of the attention, of products if it changes scores.
   template <typename Step> Step addScore(Step step);

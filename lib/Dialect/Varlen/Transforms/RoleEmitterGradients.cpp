@@ -208,29 +208,24 @@ ForTilesOp RoleEmitter::emitSequenceGrad(AttnGradOp grad,
 // Heads and captures
 //===----------------------------------------------------------------------===//
 
-void RoleEmitter::emitHeadGrad(StringRef name, Value terms, Value gradient) {
+void RoleEmitter::emitHeadSum(StringRef name, Value rows, Value gradient,
+                              bool isNegated) {
   OpBuilder::InsertionGuard guard(b);
   auto loop = beginTiles(name, Axis::Heads, ShapedType::kDynamic);
-  Value t = loop.getTile();
-  auto sum = OnlineSinkGradOp::create(
-      b, read(terms, t, statisticOf(ShapedType::kDynamic, Orientation::KQ)));
-  write(sum.getDsink(), gradient, t, 0.0);
+  SumRowsOp::create(b, rows, gradient, loop.getTile(), isNegated);
 }
 
 void RoleEmitter::emitHeadGrads(AttnGradOp grad) {
   if (op.getSink())
-    emitHeadGrad("dsink", sinkTerms, grad.getDsink());
+    emitHeadSum("dsink", sinkTerms, grad.getDsink(), /*isNegated=*/true);
   for (auto [number, terms, rows, gradient] :
        llvm::zip_equal(op.getWrtCaptures(), captureTerms, tableRows,
                        getCaptureGradients(grad))) {
     std::string name = "dcapture" + std::to_string(number);
     if (terms)
-      emitHeadGrad(name, terms, gradient);
-    if (rows && rows != gradient) {
-      OpBuilder::InsertionGuard guard(b);
-      auto loop = beginTiles(name, Axis::Heads, ShapedType::kDynamic);
-      SumRowsOp::create(b, rows, gradient, loop.getTile());
-    }
+      emitHeadSum(name, terms, gradient, /*isNegated=*/true);
+    if (rows && rows != gradient)
+      emitHeadSum(name, rows, gradient, /*isNegated=*/false);
   }
 }
 

@@ -11,52 +11,17 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-static FailureOr<SinkGrad> findSinkGrad(OnlineSinkGradOp op, ForTilesOp loop) {
-  auto read = op.getTerms().getDefiningOp<ReadOp>();
-  if (!read || read.getTile() != loop.getTile() ||
-      !isa<RowsType>(read.getSource().getType()))
-    return op.emitOpError("expected terms that are read from varlen.rows at "
-                          "the tile");
-  auto write =
-      op->hasOneUse() ? dyn_cast<WriteOp>(*op->user_begin()) : WriteOp();
-  if (!write || write.getTile() != loop.getTile() || write.getFactor())
-    return op.emitOpError("expected one write of its result at the tile");
-  return SinkGrad{op, read.getSource(), write.getDestination()};
+FailureOr<SumRowsOp> varlen::findHeadSum(ForTilesOp loop) {
+  auto sum = dyn_cast<SumRowsOp>(loop.getBody()->front());
+  if (sum && isa<YieldOp>(sum->getNextNode()))
+    return sum;
+  return loop.emitOpError("expected one varlen.sum_rows, and nothing else, in "
+                          "a loop over heads");
 }
 
-FailureOr<HeadSums> varlen::findHeadSums(ForTilesOp loop) {
-  HeadSums found;
-  for (Operation &op : *loop.getBody()) {
-    if (auto sum = dyn_cast<SumRowsOp>(op)) {
-      found.tables.push_back(sum);
-    } else if (auto sink = dyn_cast<OnlineSinkGradOp>(op)) {
-      if (found.sink.op)
-        return sink.emitOpError("expected one varlen.online_sink_grad in a "
-                                "loop over heads, got another");
-      FailureOr<SinkGrad> parts = findSinkGrad(sink, loop);
-      if (failed(parts))
-        return failure();
-      found.sink = *parts;
-    } else if (auto write = dyn_cast<WriteOp>(op)) {
-      if (!write.getValues().front().getDefiningOp<OnlineSinkGradOp>())
-        return write.emitOpError("expected a write of what "
-                                 "varlen.online_sink_grad returns in a loop "
-                                 "over heads");
-    } else if (!isa<ReadOp, YieldOp>(op)) {
-      return op.emitOpError("is not known to loops over heads");
-    }
-  }
-  if (!found.sink.op && found.tables.empty())
-    return loop.emitOpError("expected varlen.online_sink_grad or "
-                            "varlen.sum_rows in a loop over heads");
-  return found;
-}
-
-/// That scratch that is read and written in a loop is of its batch.
+/// That scratch that is used in a loop is of its batch.
 static LogicalResult verifyScratch(ForTilesOp loop) {
   WalkResult result = loop.walk([&](Operation *op) {
-    if (!isa<ReadOp, WriteOp>(op))
-      return WalkResult::advance();
     for (Value memory : op->getOperands()) {
       if (!isa<RowsType>(memory.getType()))
         continue;

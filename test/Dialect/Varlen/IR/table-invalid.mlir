@@ -237,6 +237,38 @@ func.func @clear_queries(%memory: memref<4x?xf32>, %tile: !varlen.tile<queries(6
 
 // -----
 
+func.func @sum_rows_tile(%rows: memref<4x?x9xf32>, %sums: memref<4x9xf32>, %tile: !varlen.tile<queries(64)>) {
+  // expected-error@+1 {{expected a tile of heads, got '!varlen.tile<queries(64)>'}}
+  varlen.sum_rows %rows to %sums at %tile : memref<4x?x9xf32> to memref<4x9xf32>, !varlen.tile<queries(64)>
+  return
+}
+
+// -----
+
+func.func @sum_rows_table(%rows: memref<4x?x9xf32>, %sums: memref<4xf32>, %tile: !varlen.tile<heads>) {
+  // expected-error@+1 {{expected sums compatible with 'tensor<4x9xf32>', got 'memref<4xf32>'}}
+  varlen.sum_rows %rows to %sums at %tile : memref<4x?x9xf32> to memref<4xf32>, !varlen.tile<heads>
+  return
+}
+
+// -----
+
+func.func @sum_rows_scratch(%rows: !varlen.rows<1 x f64>, %sums: memref<4xf32>, %tile: !varlen.tile<heads>) {
+  // expected-error@+1 {{expected sums compatible with 'tensor<?xf64>', got 'memref<4xf32>'}}
+  varlen.sum_rows %rows to %sums at %tile : !varlen.rows<1 x f64> to memref<4xf32>, !varlen.tile<heads>
+  return
+}
+
+// -----
+
+func.func @sum_rows_values(%rows: !varlen.rows<2 x f32>, %sums: memref<4x2xf32>, %tile: !varlen.tile<heads>) {
+  // expected-error@+1 {{expected scratch with one value of each row, got '!varlen.rows<2 x f32>'}}
+  varlen.sum_rows %rows to %sums at %tile : !varlen.rows<2 x f32> to memref<4x2xf32>, !varlen.tile<heads>
+  return
+}
+
+// -----
+
 func.func @add_keys_rows(%values: tensor<?x8xf32>, %table: memref<?x9xf32>, %first: i32,
                          %rows: tensor<1x4xi64>) {
   // expected-error@+1 {{expected a row for each query, R x 1 or 1 x C of the 'tensor<?x8xf32>', got 'tensor<1x4xi64>'}}

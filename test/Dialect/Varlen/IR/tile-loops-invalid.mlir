@@ -204,7 +204,7 @@ func.func @read_values(%rows: !varlen.rows<2 x f32>, %t: !varlen.tile<queries(64
 // -----
 
 func.func @read_keys(%rows: !varlen.rows<1 x f32>, %t: !varlen.tile<keys(64)>) {
-  // expected-error@+1 {{expected a tile of queries, heads or sequences of '!varlen.rows<1 x f32>', got '!varlen.tile<keys(64)>'}}
+  // expected-error@+1 {{expected a tile of queries or sequences of '!varlen.rows<1 x f32>', got '!varlen.tile<keys(64)>'}}
   %0 = varlen.read %rows at %t : !varlen.rows<1 x f32>, !varlen.tile<keys(64)> -> tensor<64x1xf32>
   return
 }
@@ -214,6 +214,14 @@ func.func @read_keys(%rows: !varlen.rows<1 x f32>, %t: !varlen.tile<keys(64)>) {
 func.func @read_heads(%q: memref<?x4x64xf32>, %t: !varlen.tile<heads>) {
   // expected-error@+1 {{expected a tile of queries, keys or sequences of 'memref<?x4x64xf32>', got '!varlen.tile<heads>'}}
   %0 = varlen.read %q at %t : memref<?x4x64xf32>, !varlen.tile<heads> -> tensor<1x64xf32>
+  return
+}
+
+// -----
+
+func.func @write_heads(%gain: tensor<1x1xf32>, %gains: memref<4xf32>, %t: !varlen.tile<heads>) {
+  // expected-error@+1 {{expected a tile of queries or sequences of 'memref<4xf32>', got '!varlen.tile<heads>'}}
+  varlen.write %gain to %gains at %t otherwise (0.0) : tensor<1x1xf32> -> memref<4xf32>, !varlen.tile<heads>
   return
 }
 
@@ -384,14 +392,6 @@ func.func @statistics_dlse(%lse: tensor<4x1xf32>, %dlse: tensor<8x1xf32>) {
 func.func @statistics_sink(%lse: tensor<1x4xf32>, %sink: tensor<4x1xf32>) {
   // expected-error@+1 {{expected a sink of the type of lse, 'tensor<1x4xf32>', got 'tensor<4x1xf32>'}}
   %0:3 = varlen.online_statistics %lse, %lse sink(%sink : tensor<4x1xf32>) : tensor<1x4xf32>
-  return
-}
-
-// -----
-
-func.func @sink_grad(%terms: tensor<2x4xf32>) {
-  // expected-error@+1 {{expected terms to have one row, got 'tensor<2x4xf32>'}}
-  %0 = varlen.online_sink_grad %terms : tensor<2x4xf32>
   return
 }
 

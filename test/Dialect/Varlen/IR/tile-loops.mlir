@@ -154,10 +154,8 @@ func.func @rows(%batch: !varlen.batch, %dOut: memref<?x16x24xbf16>, %Lse: memref
   }
   // CHECK: varlen.for_tiles "dsink" %{{.*}} of heads in
   varlen.for_tiles "dsink" %h of heads in %batch {
-    %term = varlen.read %terms at %h : !varlen.rows<1 x f32>, !varlen.tile<heads> -> tensor<1x?xf32>
-    // CHECK: varlen.online_sink_grad %{{.*}} : tensor<1x?xf32>
-    %dsink = varlen.online_sink_grad %term : tensor<1x?xf32>
-    varlen.write %dsink to %dSink at %h otherwise (0.0) : tensor<1x1xf32> -> memref<16xf32>, !varlen.tile<heads>
+    // CHECK: varlen.sum_rows %{{.*}} to %{{.*}} at %{{.*}} negated : !varlen.rows<1 x f32> to memref<16xf32>, <heads>
+    varlen.sum_rows %terms to %dSink at %h negated : !varlen.rows<1 x f32> to memref<16xf32>, !varlen.tile<heads>
   }
   return
 }

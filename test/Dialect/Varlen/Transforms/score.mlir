@@ -57,7 +57,7 @@ func.func @attn(%q: memref<?x4x64xf32>, %cu: memref<?xi32>, %slopes: memref<4xf3
 // TILES: arith.mulf %score, %{{.*}} : f32
 // TILES: varlen.write %{{.*}} to %[[TERMS]] at %{{.*}} otherwise (0.000000e+00) times -1.000000e+00
 // TILES: varlen.for_tiles "dcapture0"
-// TILES: varlen.online_sink_grad
+// TILES: varlen.sum_rows %[[TERMS]] to %{{.*}} at %{{.*}} negated
 // The derivative by the gain is the product: it is summed over keys.
 // STEPS-LABEL: func.func @grad
 // STEPS: linalg.generic {{.*}} iterator_types = ["reduction", "parallel"]

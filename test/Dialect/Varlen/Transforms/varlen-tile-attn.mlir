@@ -77,8 +77,7 @@ func.func @together(%dout: memref<?x8x24xbf16>, %q: memref<?x8x40xbf16>, %k: mem
   // CHECK-NOT: times
 
   // CHECK: varlen.for_tiles "dsink" %[[H:.*]] of heads
-  // CHECK:   %[[T:.*]] = varlen.read %[[TERMS]] at %[[H]]
-  // CHECK:   varlen.online_sink_grad %[[T]]
+  // CHECK:   varlen.sum_rows %[[TERMS]] to %{{.*}} at %[[H]] negated : !varlen.rows<1 x f32> to memref<8xf32>
   // CHECK: varlen.free_rows %[[ROWS]]
   // CHECK: varlen.free_rows %[[TERMS]]
   varlen.attn_grad %dout, %q, %k, %v, %out, %lse, %cu, %cu sink(%sink) outs(%dq, %dk, %dv, %dsink)

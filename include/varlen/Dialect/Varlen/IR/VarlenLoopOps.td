@@ -503,24 +503,4 @@ def Varlen_OnlineStatisticsOp : Varlen_Op<"online_statistics", [
   let hasVerifier = 1;
 }
 
-def Varlen_OnlineSinkGradOp : Varlen_Op<"online_sink_grad", [
-    Pure,
-    TypesMatchWith<"the gradient is 1 x 1 of the type of terms", "terms", "dsink",
-                   "::mlir::RankedTensorType::get({1, 1}, ::mlir::getElementTypeOrSelf($_self))">,
-    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
-  let summary = "The gradient of a sink from the terms of its rows";
-  let description = [{
-    `-sum_i terms[i]`, of terms as `varlen.online_statistics` gives them: thousands,
-    of either sign. Terms are 1 x rows, the gradient is 1 x 1.
-
-    ```mlir
-    %dsink = varlen.online_sink_grad %terms : tensor<1x?xf32>
-    ```
-  }];
-  let arguments = (ins Varlen_Tile:$terms);
-  let results = (outs Varlen_Tile:$dsink);
-  let assemblyFormat = "$terms attr-dict `:` type($terms)";
-  let hasVerifier = 1;
-}
-
 #endif // VARLEN_LOOP_OPS_TD

@@ -52,6 +52,10 @@ def Varlen_TableMemory
                    "rank-2 or rank-3 memref of f32 or f64", "::mlir::MemRefType">;
 /// A row for each head and query: H x T x M.
 def Varlen_TableRows : Varlen_MemRef<Varlen_ComputeFloat, 3>;
+/// A number, or a row, for each head: H or H x M.
+def Varlen_HeadMemory
+    : ConfinedType<MemRefRankOf<[Varlen_ComputeFloat], [1, 2]>, [],
+                   "rank-1 or rank-2 memref of f32 or f64", "::mlir::MemRefType">;
 
 def Varlen_ClearOp : Varlen_Op<"clear"> {
   let summary = "Zeros in what a table has of a tile's queries, or of its keys";
@@ -73,21 +77,27 @@ def Varlen_ClearOp : Varlen_Op<"clear"> {
 }
 
 def Varlen_SumRowsOp : Varlen_Op<"sum_rows"> {
-  let summary = "The sum of the table rows of each head of a tile";
+  let summary = "The sum of the rows of each head of a tile";
   let description = [{
-    `sums[h, m] = sum_t rows[h, t, m]`, in the order of rows, for the heads of the tile.
+    `sums[h, m] = sum_t rows[h, t, m]`, or its negation if `negated`, for the heads of
+    the tile and all rows, in use or not. Scratch has one value for each row, so no m.
+    Terms may be thousands, of either sign.
 
     ```mlir
     varlen.sum_rows %rows to %dtable at %t
         : memref<8x?x32xf32> to memref<8x32xf32>, !varlen.tile<heads>
+    varlen.sum_rows %terms to %dsink at %t negated
+        : !varlen.rows<1 x f32> to memref<8xf32>, !varlen.tile<heads>
     ```
   }];
   let arguments = (ins
-    Arg<Varlen_TableRows, "H x T x M", [MemRead]>:$rows,
-    Arg<Varlen_MemRef<Varlen_ComputeFloat, 2>, "H x M", [MemWrite]>:$sums,
-    Varlen_TileType:$tile);
+    Arg<AnyTypeOf<[Varlen_TableRows, Varlen_RowsType]>, "H x T x M, or scratch",
+        [MemRead]>:$rows,
+    Arg<Varlen_HeadMemory, "H x M, or H of scratch", [MemWrite]>:$sums,
+    Varlen_TileType:$tile, UnitAttr:$negated);
   let assemblyFormat = [{
-    $rows `to` $sums `at` $tile attr-dict `:` type($rows) `to` type($sums) `,` type($tile)
+    $rows `to` $sums `at` $tile (`negated` $negated^)? attr-dict
+    `:` type($rows) `to` type($sums) `,` type($tile)
   }];
   let hasVerifier = 1;
 }

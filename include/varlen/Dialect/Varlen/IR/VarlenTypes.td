@@ -36,7 +36,7 @@ def Varlen_TileType : Varlen_Type<"Tile", "tile"> {
     | `queries(128)` | up to 128 pairs of a query row and a query head of the group that shares the kv head: row p is query row p / group of head p % group |
     | `queries(64) by_head` | up to 64 rows of one query head |
     | `keys(64)` | up to 64 rows of k and v |
-    | `heads` | all query rows of the batch, of one query head |
+    | `heads` | all query rows of the batch, of one query head: for `varlen.sum_rows` |
     | `sequences` | all pairs of a query row and a head of the group, and all keys; what is read at it are the pairs |
 
     A tile has a row in memory at least. The first of its rows are *in use*: those

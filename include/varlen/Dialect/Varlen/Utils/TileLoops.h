@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // What conversions of tile loops share: the batch of a loop, the scratch that
-// it may use, and the parts of a loop over heads.
+// it may use, and the sum of a loop over heads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,23 +20,8 @@
 
 namespace mlir::varlen {
 
-/// A `varlen.online_sink_grad` in a loop over heads: the `varlen.rows` that it
-/// sums, and the memory of the gradients. No target keeps all rows of a head as
-/// a tile.
-struct SinkGrad {
-  OnlineSinkGradOp op;
-  Value rows, gradients;
-};
-
-/// The sums that a loop over heads makes.
-struct HeadSums {
-  /// Without `op` if there is none.
-  SinkGrad sink;
-  SmallVector<SumRowsOp> tables;
-};
-
-/// The sums of a loop over heads; an error if it has none, or other operations.
-FailureOr<HeadSums> findHeadSums(ForTilesOp loop);
+/// What a loop over heads consists of; an error if it has anything else.
+FailureOr<SumRowsOp> findHeadSum(ForTilesOp loop);
 
 /// A batch with its loops and its scratch, in program order.
 struct BatchLoops {
@@ -55,11 +40,6 @@ FailureOr<unsigned> convertTileLoops(
 
 /// The operands of a step that are numbers of queries.
 SmallVector<OpOperand *> getNumbers(StepOpInterface step);
-
-/// Whether a loop has an operation of that kind.
-template <typename Op> bool hasOp(ForTilesOp loop) {
-  return !loop.getBody()->getOps<Op>().empty();
-}
 
 } // namespace mlir::varlen
 
