@@ -15,7 +15,6 @@
 #include "LoopVectorizer.h"
 #include "varlen/Dialect/Linalg/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
-#include "varlen/Dialect/Varlen/Utils/ResolveExtents.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -147,11 +146,6 @@ struct VarlenFuseReductions
       if (isConsumer(op))
         consumers.push_back(op);
     });
-    // A mask is as large as what it masks: else that has two readers.
-    if (llvm::any_of(consumers, [](linalg::GenericOp op) {
-          return op->hasAttr(kBandAttrName);
-        }))
-      resolveExtents(getOperation());
     IRRewriter rewriter(&getContext());
     // Masks, with what is fused with them, and reductions of what is masked.
     SetVector<Operation *> masks;

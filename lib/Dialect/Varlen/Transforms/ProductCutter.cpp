@@ -9,6 +9,7 @@
 #include "ProductCutter.h"
 
 #include "varlen/Dialect/Varlen/Utils/Body.h"
+#include "varlen/Dialect/Varlen/Utils/Extents.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -385,8 +386,8 @@ Values ProductCutter::emitMaximum(Value column, Value result, Value maxima) {
 
 void ProductCutter::cut() {
   Value result = op.getOutputs().front();
-  rows = b.createOrFold<tensor::DimOp>(result, at.constant(0));
-  depth = b.createOrFold<tensor::DimOp>(op.getInputs()[1], at.constant(0));
+  rows = emitExtent(b, result, 0);
+  depth = emitExtent(b, op.getInputs()[1], 0);
   auto fill = result.getDefiningOp<linalg::FillOp>();
   if (role == Role::Right) {
     findNeighbours();
@@ -454,11 +455,8 @@ void ProductCutter::cut() {
     maximum->getResult(0).replaceAllUsesWith(results[1]);
     maximum.erase();
     mask.erase();
-    if (score) {
-      // Its extents are left.
-      score->getResult(0).replaceAllUsesWith(results[0]);
+    if (score)
       score.erase();
-    }
   }
   op.erase();
   if (begin) {

@@ -40,10 +40,10 @@ bool reducesRows(linalg::GenericOp op);
 /// Whether a value, if there is one, is computed before an operation.
 bool isThere(Value value, Operation *op);
 
-/// What reads a tile but for its extents, if that is one operation.
+/// What reads a tile, if that is one operation.
 linalg::GenericOp getReader(Value tile);
 
-/// Whether nothing but `reader` reads a tile but for its extents.
+/// Whether nothing but `reader` reads a tile.
 bool isReadBy(Value tile, Operation *reader);
 
 /// Writes a product with masked scores as loops over granules of rows of its

@@ -7,14 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "ProductCutter.h"
+#include "varlen/Dialect/Varlen/Utils/Extents.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
-
-static bool isExtent(Operation *user) { return isa<tensor::DimOp>(user); }
 
 bool varlen::isElementwise(linalg::GenericOp op) {
   if (!op.hasPureTensorSemantics() || op.getNumLoops() != 2 ||
@@ -52,21 +51,13 @@ bool varlen::isThere(Value value, Operation *op) {
 }
 
 linalg::GenericOp varlen::getReader(Value tile) {
-  Operation *reader = nullptr;
-  for (Operation *user : tile.getUsers()) {
-    if (isExtent(user))
-      continue;
-    if (reader)
-      return {};
-    reader = user;
-  }
-  return dyn_cast_or_null<linalg::GenericOp>(reader);
+  return tile.hasOneUse() ? dyn_cast<linalg::GenericOp>(*tile.user_begin())
+                          : linalg::GenericOp();
 }
 
 bool varlen::isReadBy(Value tile, Operation *reader) {
-  return llvm::all_of(tile.getUsers(), [&](Operation *user) {
-    return user == reader || isExtent(user);
-  });
+  return llvm::all_of(tile.getUsers(),
+                      [&](Operation *user) { return user == reader; });
 }
 
 /// Elementwise operations that make what sums begin with, or read the sums, and
@@ -110,7 +101,7 @@ bool Elements::find(linalg::ContractOp op) {
       !getOverwritten(source))
     return false;
   for (Operation *user : source->getUsers()) {
-    if (user == op || user == rounded || isExtent(user))
+    if (user == op || user == rounded)
       continue;
     // A sum of rows, of which zeros may be left out.
     auto reader = dyn_cast<linalg::GenericOp>(user);
@@ -138,10 +129,10 @@ void ProductCutter::cutElements() {
   b.setInsertionPoint(source);
   Value scores = getOverwritten(source), tile = scores,
         total = sum ? sum.getOutputs()[0] : Value();
-  depth = b.createOrFold<tensor::DimOp>(scores, at.constant(0));
+  depth = emitExtent(b, scores, 0);
   if (rounded)
-    tile = tensor::EmptyOp::create(
-        b, tensor::getMixedSizes(b, b.getLoc(), scores), type.getElementType());
+    tile = tensor::EmptyOp::create(b, getExtents(b, scores),
+                                   type.getElementType());
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
   SmallPtrSet<Operation *, 4> parts;
   for (int64_t first : {int64_t(0), lanes}) {
@@ -181,17 +172,14 @@ void ProductCutter::cutElements() {
   }
   linalg::GenericOp last = rounded ? rounded : source;
   last->getResult(0).replaceAllUsesWith(tile);
-  if (rounded) {
+  if (rounded)
     rounded.erase();
-    // Its extents are left.
-    source->getResult(0).replaceAllUsesWith(scores);
-  }
   source.erase();
   b.setInsertionPoint(op);
   // Beside their parts, only what is reduced with the scores may be read: it is
   // in the loop over them.
   unsigned numOthers = llvm::count_if(scores.getUsers(), [&](Operation *user) {
-    return !isExtent(user) && !parts.contains(user);
+    return !parts.contains(user);
   });
   if (numOthers <= 1)
     readInBand.insert(scores);

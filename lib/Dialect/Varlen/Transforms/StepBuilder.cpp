@@ -9,6 +9,7 @@
 #include "StepBuilder.h"
 
 #include "varlen/Dialect/Varlen/Utils/Body.h"
+#include "varlen/Dialect/Varlen/Utils/Extents.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -36,8 +37,7 @@ AffineMap StepBuilder::tileMap(Value value) {
 }
 
 Value StepBuilder::empty(Value like, Type element) {
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), like);
-  return tensor::EmptyOp::create(b, sizes, element);
+  return tensor::EmptyOp::create(b, getExtents(b, like), element);
 }
 
 Value StepBuilder::constant(double value) {
@@ -131,8 +131,8 @@ Value StepBuilder::round(Value tile, Value like) {
 }
 
 Value StepBuilder::emptyScores(Value queries, Value keys) {
-  OpFoldResult columns = tensor::getMixedSize(b, b.getLoc(), keys, 0);
-  OpFoldResult rows = tensor::getMixedSize(b, b.getLoc(), queries, 0);
+  OpFoldResult columns = getExtents(b, keys)[0];
+  OpFoldResult rows = getExtents(b, queries)[0];
   SmallVector<OpFoldResult> sizes = {rows, columns};
   if (kq)
     std::swap(sizes[0], sizes[1]);

@@ -13,7 +13,6 @@
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace mlir::varlen {
@@ -120,16 +119,6 @@ LogicalResult CopyChooser::run() {
     if (contract && use->getOperandNumber() < 2) {
       if (failed(choose(contract, use->getOperandNumber())))
         return failure();
-      continue;
-    }
-    if (auto dim = dyn_cast<tensor::DimOp>(user);
-        dim && dim.getConstantIndex()) {
-      ReifiedRankedShapedTypeDims shapes;
-      if (failed(tile.reifyResultShapes(b, shapes)))
-        return failure();
-      dim.replaceAllUsesWith(getValueOrCreateConstantIndexOp(
-          b, b.getLoc(), shapes[0][*dim.getConstantIndex()]));
-      dim.erase();
       continue;
     }
     Value rows = read(TileOrder::Rows);

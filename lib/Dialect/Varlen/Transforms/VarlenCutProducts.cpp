@@ -17,6 +17,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
@@ -35,8 +36,6 @@ using namespace mlir::varlen;
 static linalg::GenericOp getMaskOfReaders(Value tile) {
   linalg::GenericOp mask;
   for (OpOperand &use : tile.getUses()) {
-    if (isa<tensor::DimOp>(use.getOwner()))
-      continue;
     auto reader = dyn_cast<linalg::GenericOp>(use.getOwner());
     if (!reader || !reader.isAllParallelLoops() || !reader.isDpsInput(&use) ||
         !reader.getMatchingIndexingMap(&use).isIdentity())

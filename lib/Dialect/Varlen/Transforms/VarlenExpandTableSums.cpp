@@ -17,6 +17,7 @@
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
+#include "varlen/Dialect/Varlen/Utils/Extents.h"
 #include "varlen/Dialect/Varlen/Utils/TableMemory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -175,7 +176,7 @@ LogicalResult TableSums::expand(ScatterAddOp add) {
   SmallVector<Value> masks;
   for (Value row : tableRows)
     masks.push_back(at.notEqual(row, none));
-  Value keys = tensor::DimOp::create(b, add.getValues(), 0);
+  Value keys = emitExtent(b, add.getValues(), 0);
   emitLoop(b, zero, keys, 1, [&](Value key) {
     for (size_t n = 0; n < tableRows.size(); ++n) {
       Value offset = emitTableOffset(at, add.getMemory(), tableRows[n],
@@ -197,7 +198,7 @@ LogicalResult TableSums::expand(AddKeysOp add) {
   Value none = arith::ConstantOp::create(b, b.getI64IntegerAttr(kNoTableRow));
   // Those that the memory has.
   Value keys =
-      at.min(tensor::DimOp::create(b, add.getValues(), 0),
+      at.min(emitExtent(b, add.getValues(), 0),
              at.sub(at.dim(add.getMemory(), 1), at.cast(add.getFirstKey())));
   int64_t lanes = schedule.getLanes();
   Value lastLane = constantVector(b.getI64IntegerAttr(lanes));

@@ -15,6 +15,7 @@
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Utils/Body.h"
+#include "varlen/Dialect/Varlen/Utils/Extents.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 #include "varlen/Dialect/Varlen/Utils/PairMap.h"
 
@@ -78,7 +79,7 @@ Value EdgeMasker::cut(OpOperand &operand, Value tile, const Rows &rows) {
     IndexBuilder in{b, b.getI32Type()};
     return isPairMap(map) ? at.cast(in.div(in.cast(value), 2)) : value;
   };
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), tile),
+  SmallVector<OpFoldResult> sizes = getExtents(b, tile),
                             offsets(sizes.size(), b.getIndexAttr(0)),
                             ones(sizes.size(), b.getIndexAttr(1));
   offsets[0] = half(rows.begin);
@@ -132,7 +133,7 @@ void EdgeMasker::run() {
   });
   int64_t last = cast<RankedTensorType>(band.lo.getType()).getDimSize(1) - 1;
   Value zero = at.constant(0);
-  Value total = b.createOrFold<tensor::DimOp>(tile->get(), zero);
+  Value total = emitExtent(b, tile->get(), 0);
   // In i32, through which bufferization does not look for bounds of slices,
   // which would take it most of its time.
   IndexBuilder in{b, b.getI32Type()};

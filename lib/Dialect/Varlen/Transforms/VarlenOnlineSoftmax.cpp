@@ -17,11 +17,13 @@
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Transforms/Transforms.h"
+#include "varlen/Dialect/Varlen/Utils/Extents.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
@@ -350,8 +352,7 @@ static SmallVector<Value> write(OnlineFinishOp end, OpBuilder &builder) {
   };
   Value out = s.elementwise({acc, factor}, s.empty(acc, s.compute), weigh);
   if (s.kq) {
-    SmallVector<OpFoldResult> sizes =
-        tensor::getMixedSizes(s.b, s.b.getLoc(), acc);
+    SmallVector<OpFoldResult> sizes = getExtents(s.b, acc);
     std::swap(sizes[0], sizes[1]);
     Value rows = tensor::EmptyOp::create(s.b, sizes, s.compute);
     out = linalg::TransposeOp::create(s.b, out, rows, ArrayRef<int64_t>{1, 0})

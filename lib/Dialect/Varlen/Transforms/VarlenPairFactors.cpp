@@ -15,12 +15,11 @@
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Utils/Body.h"
+#include "varlen/Dialect/Varlen/Utils/Extents.h"
 #include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 #include "varlen/Dialect/Varlen/Utils/PairMap.h"
-#include "varlen/Dialect/Varlen/Utils/ResolveExtents.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -61,7 +60,7 @@ private:
 
 /// A tile whose rows are of pairs.
 static Value expand(ImplicitLocOpBuilder &b, Value tile) {
-  SmallVector<OpFoldResult> shape = tensor::getMixedSizes(b, b.getLoc(), tile);
+  SmallVector<OpFoldResult> shape = getExtents(b, tile);
   shape[1] = halve(b, shape[1]);
   shape.push_back(b.getIndexAttr(2));
   auto type = RankedTensorType::get(decomposeMixedValues(shape).first,
@@ -160,8 +159,7 @@ FailureOr<Value> PairBuilder::getRowPairs(Value tile) {
   auto source = tile.getDefiningOp<ToTileOp>();
   if (!source) {
     Value computed = getUnrounded(b, tile);
-    Value into =
-        emitEmpty(b, tensor::getMixedSizes(b, b.getLoc(), computed), element);
+    Value into = emitEmpty(b, getExtents(b, computed), element);
     return rowPairs[tile] = interleave(b, computed, into);
   }
   const auto copies = source.getTileCopies();
@@ -237,38 +235,15 @@ static LogicalResult pairFactors(linalg::ContractOp op, PairBuilder &pairs) {
   return success();
 }
 
-/// What reads the extents of a tile only. It is dead then, or becomes so.
-static LogicalResult replaceExtents(ToTileOp tile) {
-  ImplicitLocOpBuilder b(tile.getLoc(), tile);
-  ReifiedRankedShapedTypeDims shapes;
-  if (failed(tile.reifyResultShapes(b, shapes)))
-    return failure();
-  for (Operation *user : llvm::make_early_inc_range(tile->getUsers())) {
-    auto extent = dyn_cast<tensor::DimOp>(user);
-    if (!extent || !extent.getConstantIndex())
-      continue;
-    extent.replaceAllUsesWith(getValueOrCreateConstantIndexOp(
-        b, b.getLoc(), shapes[0][*extent.getConstantIndex()]));
-    extent.erase();
-  }
-  return success();
-}
-
 namespace {
 struct VarlenPairFactors
     : varlen::impl::VarlenPairFactorsBase<VarlenPairFactors> {
   void runOnOperation() override {
     SmallVector<linalg::ContractOp> products;
-    SmallVector<ToTileOp> tiles;
-    getOperation()->walk([&](Operation *op) {
+    getOperation()->walk([&](linalg::ContractOp op) {
       CPUScheduleAttr schedule = getEnclosingSchedule(op);
-      if (!schedule || schedule.getKv() != KVStorage::Pairs)
-        return;
-      if (auto product = dyn_cast<linalg::ContractOp>(op);
-          product && isProduct(product))
-        products.push_back(product);
-      else if (auto tile = dyn_cast<ToTileOp>(op))
-        tiles.push_back(tile);
+      if (schedule && schedule.getKv() == KVStorage::Pairs && isProduct(op))
+        products.push_back(op);
     });
     if (products.empty())
       return;
@@ -276,11 +251,7 @@ struct VarlenPairFactors
     for (linalg::ContractOp product : products)
       if (failed(pairFactors(product, pairs)))
         return signalPassFailure();
-    for (ToTileOp tile : tiles)
-      if (failed(replaceExtents(tile)))
-        return signalPassFailure();
-    // What reads nothing but extents is not needed.
-    resolveExtents(getOperation());
+    // The tiles that pairs stand for are not needed.
     getOperation()->walk([](Block *block) { eraseDeadOps(*block); });
     numProducts += products.size();
   }

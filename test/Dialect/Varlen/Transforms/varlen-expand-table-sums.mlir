@@ -8,6 +8,7 @@
 // CHECK: scf.forall
 // CHECK-DAG: %[[V:.*]] = memref.alloc() {alignment = 64 : i64} : memref<32x16xf32>
 // CHECK-DAG: %[[I:.*]] = memref.alloc() {alignment = 64 : i64} : memref<32x16xi32>
+// CHECK: %[[KEYS:.*]] = tensor.dim
 // CHECK: %[[VALUES:.*]] = linalg.generic
 // CHECK: %[[INDEX:.*]] = linalg.generic
 // CHECK: bufferization.materialize_in_destination %[[VALUES]] in restrict writable %[[V]]
@@ -16,7 +17,6 @@
 // CHECK: %[[R1:.*]] = vector.load %[[ROWS]][%c0{{.*}}, %c8{{.*}}]
 // CHECK: %[[M0:.*]] = arith.cmpi ne, %[[R0]],
 // CHECK: %[[M1:.*]] = arith.cmpi ne, %[[R1]],
-// CHECK: %[[KEYS:.*]] = tensor.dim %[[VALUES]]
 // CHECK: scf.for %[[KEY:.*]] = %c0{{.*}} to %[[KEYS]] step
 // CHECK: vector.load %[[I]][%[[KEY]], %c0{{.*}}] : memref<32x16xi32>, vector<8xi32>
 // CHECK: %[[OLD:.*]] = vector.gather %[[FLAT:.*]][%{{.*}}] [%[[AT:.*]]], %[[M0]]

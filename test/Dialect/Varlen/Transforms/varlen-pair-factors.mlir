@@ -41,9 +41,11 @@ func.func @rows(%q: memref<8x64xbf16>, %k: memref<32x32xbf16>, %o: tensor<8x16xf
 func.func @computed(%scores: memref<?x16xf32>, %v: memref<?x16xbf16>, %o: tensor<8x16xf32>, %begin: index, %count: index, %n: index) {
   scf.forall (%i) in (%n) {
     %c0 = arith.constant 0 : index
+    %c2 = arith.constant 2 : index
     %s = bufferization.to_tensor %scores restrict : memref<?x16xf32> to tensor<?x16xf32>
     %a = varlen.to_tile %v as row_pairs : memref<?x16xbf16> to tensor<?x8xbf16>
-    %rows = tensor.dim %a, %c0 : tensor<?x8xbf16>
+    %pairs = memref.dim %v, %c0 : memref<?x16xbf16>
+    %rows = arith.muli %pairs, %c2 : index
     %e = tensor.empty(%rows) : tensor<?x16xbf16>
     %p = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"]}
         ins(%s : tensor<?x16xf32>) outs(%e : tensor<?x16xbf16>) {
@@ -73,9 +75,11 @@ func.func @computed(%scores: memref<?x16xf32>, %v: memref<?x16xbf16>, %o: tensor
 func.func @parts(%scores: memref<?x16xf32>, %v: memref<?x16xbf16>, %o: tensor<8x16xf32>, %begin: index, %count: index, %n: index) {
   scf.forall (%i) in (%n) {
     %c0 = arith.constant 0 : index
+    %c2 = arith.constant 2 : index
     %s = bufferization.to_tensor %scores restrict : memref<?x16xf32> to tensor<?x16xf32>
     %a = varlen.to_tile %v as row_pairs : memref<?x16xbf16> to tensor<?x8xbf16>
-    %rows = tensor.dim %a, %c0 : tensor<?x8xbf16>
+    %pairs = memref.dim %v, %c0 : memref<?x16xbf16>
+    %rows = arith.muli %pairs, %c2 : index
     %e = tensor.empty(%rows) : tensor<?x16xbf16>
     %part = tensor.extract_slice %s[%begin, 0] [%count, 16] [1, 1] : tensor<?x16xf32> to tensor<?x16xf32>
     %ep = tensor.extract_slice %e[%begin, 0] [%count, 16] [1, 1] : tensor<?x16xbf16> to tensor<?x16xbf16>

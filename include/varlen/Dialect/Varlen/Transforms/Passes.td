@@ -360,7 +360,8 @@ def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
 
     *Requires*: nothing.
     *Guarantees*: none of these operations is left; every tile has rank 2, and the
-    extent 1 along the key axis makes a statistic.
+    extent 1 along the key axis makes a statistic; no tile is read for its extents, which
+    are those of operands.
     *Numerics*: as in the descriptions of the two; `c * s - m` (or `- lse2`) is
     one fused multiply-add. p is rounded to the type of v for the second
     contraction, not for the sum l; where that is a narrower type, m is not
@@ -382,7 +383,7 @@ def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
-    "::mlir::tensor::TensorDialect"];
+    "::mlir::memref::MemRefDialect", "::mlir::tensor::TensorDialect"];
   let statistics = [
     Statistic<"numSteps", "steps", "Steps of online softmax written out">,
     Statistic<"numGradSteps", "grad-steps", "Gradients of a step written out">];
@@ -499,8 +500,7 @@ def VarlenChooseCopies : Pass<"varlen-choose-copies"> {
         ins(%k, %q : tensor<?x8xf32>, tensor<8x32xf32>) ...
     ```
   }];
-  let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
-    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
   let statistics = [
     Statistic<"numTiles", "tiles", "Tiles that lie in memory in several orders">];
 }
@@ -584,8 +584,8 @@ def VarlenCutProducts : Pass<"varlen-cut-products"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
-    "::mlir::tensor::TensorDialect"];
+    "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
   let statistics = [
     Statistic<"numProducts", "products", "Products cut">];
 }
