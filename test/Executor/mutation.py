@@ -37,7 +37,7 @@ THOROUGH = ("forward-causal", "gradients-causal")
 # Mutants of synchronisation and of constants of attention in a sample.
 SAMPLES = {
     "forward-causal": (6, 0), "gradients-causal": (6, 0), "gradients-table": (3, 4),
-    "gradients-documents": (3, 2),
+    "gradients-documents": (3, 2), "hopper-forward-d128": (4, 0),
 }  # fmt: skip
 # Of these, synchronisation alone: what else they have is that of other kernels.
 SYNCHRONISED = (
@@ -52,6 +52,8 @@ def kernels():
     for name, text, inputs in packed.kernels():
         all = (None, None if name in THOROUGH else 0 if name in SYNCHRONISED else 60)
         yield name, "sm_80", text, inputs, SAMPLES.get(name), all
+    for name, text, inputs in packed.hopper():
+        yield name, "sm_90a", text, inputs, SAMPLES.get(name), (None, 0)
     yield "clusters", "sm_90a", clusters.build(), [clusters.inputs(np)], None, (None, 60)
     yield "sm90", "sm_90a", sm90.build(), [sm90.inputs(np, round_bf16)], None, (None, 60)
 

@@ -161,3 +161,25 @@ def kernels():
     for groups, kind in ((FORWARD, harness), (GRADIENTS, attn_gradients)):
         for name, group in groups.items():
             yield name, kind.module_text(group), inputs(group, kind)
+
+
+# Warpgroups of a tile of 192 rows may be blocks apart there, with blocks of 128 keys: more
+# blocks than a ring holds for rows of all warpgroups; warpgroups without a row; tiles of keys
+# that no query sees, and the other way round.
+HOPPER = (
+    sequences((200, 1300), (70, 9), (0, 300), (500, 3)),
+    sequences((1, 400), (9, 0), (300, 300)),
+)
+
+
+def hopper():
+    """The same of kernels for sm_90a."""
+    for groups, kind, names in (
+        (FORWARD, harness, ("causal", "full", "d128")),
+        (GRADIENTS, attn_gradients, ("causal", "d128")),
+    ):
+        for name in names:
+            of = "forward" if kind is harness else "gradients"
+            group = groups[f"{of}-{name}"]
+            batches = (dataclasses.replace(group, sequences=used) for used in HOPPER)
+            yield f"hopper-{of}-{name}", kind.module_text(group), map(kind.make_inputs, batches)
