@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "TiedWait.h"
 #include "varlen/Conversion/Passes.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -48,21 +49,6 @@ struct Mutant {
   unsigned ordinal = 0;
 };
 } // namespace
-
-static constexpr StringLiteral kTiedWait = "wgmma.wait_group.sync.aligned";
-
-/// How many groups a wait for wgmma lets be in flight that is assembly, and
-/// through which the registers pass that it waits for, each tied to the result
-/// of its number. Kernels have no other (Wgmma.cpp of the kernel dialect).
-static std::optional<int64_t> getTiedPending(Operation *op) {
-  auto assembly = dyn_cast<LLVM::InlineAsmOp>(op);
-  StringRef text = assembly ? assembly.getAsmString() : StringRef();
-  int64_t pending = 0;
-  if (!text.consume_front(kTiedWait) ||
-      text.trim(" ;").getAsInteger(10, pending))
-    return std::nullopt;
-  return pending;
-}
 
 /// Orders threads or asynchronous work.
 static bool isSynchronising(Operation *op) {

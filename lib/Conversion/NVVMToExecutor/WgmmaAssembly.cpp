@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../TiedWait.h"
 #include "NVVMToExecutor.h"
 
 #include "llvm/Support/Regex.h"
@@ -261,15 +262,10 @@ LogicalResult executor::rewriteWgmmaAssembly(CallBuilder &b,
     for (Value operand : op.getOperands())
       if (auto extract = operand.getDefiningOp<LLVM::ExtractValueOp>())
         extractions.push_back(extract);
-    StringRef text = op.getAsmString().trim();
-    int64_t pending = 0;
-    if (!text.consume_front("wgmma.wait_group.sync.aligned")) {
-      if (failed(rewriteWgmma(op, b)))
-        return failure();
-    } else if (text.trim(" \t;").getAsInteger(10, pending) ||
-               failed(rewriteTiedWait(op, pending, b))) {
+    std::optional<int64_t> pending = getTiedPending(op);
+    if (failed(pending ? rewriteTiedWait(op, *pending, b)
+                       : rewriteWgmma(op, b)))
       return failure();
-    }
   }
   // What only fed the assembly does not read a register.
   llvm::sort(extractions);
