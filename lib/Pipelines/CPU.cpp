@@ -110,6 +110,14 @@ void varlen::buildVarlenBufferize(OpPassManager &manager,
   }
 }
 
+static VarlenExpandExp2Options
+getExp2Options(const VarlenToCPUOptions &options) {
+  const CPUTarget *target = lookupCPUTarget(options.target);
+  VarlenExpandExp2Options exp2;
+  exp2.scale = target && target->hasScale;
+  return exp2;
+}
+
 void varlen::buildVarlenTilesToVectors(OpPassManager &manager,
                                        const VarlenToCPUOptions &options) {
   manager.addPass(createVarlenCutProducts());
@@ -120,7 +128,12 @@ void varlen::buildVarlenTilesToVectors(OpPassManager &manager,
   manager.addPass(createVarlenPlaceTiles());
   // Whoever is fused with a mask is cut at its edges, too.
   manager.addPass(createVarlenMaskEdges());
-  manager.addPass(createVarlenExpandHide());
+  manager.addPass(createVarlenExpandScores());
+  // Before vectorisation, which interleaves the arithmetic of several vectors;
+  // but instructions that scale are there for whole vectors only.
+  VarlenExpandExp2Options exp2 = getExp2Options(options);
+  if (!exp2.scale)
+    manager.addPass(createVarlenExpandExp2(exp2));
   manager.addPass(bufferization::createOneShotBufferizePass());
   manager.addPass(createVarlenExpandCopies());
   manager.addNestedPass<func::FuncOp>(
@@ -135,20 +148,13 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
   manager.addPass(createVarlenSplitKV());
   manager.addPass(createConvertVarlenToCPU());
   manager.addPass(createVarlenOnlineSoftmax());
-  const CPUTarget *target = lookupCPUTarget(options.target);
-  VarlenExpandExp2Options exp2;
-  exp2.scale = target && target->hasScale;
-  // Before vectorisation, which interleaves the arithmetic of several vectors;
-  // but instructions that scale are there for whole vectors only.
-  if (!exp2.scale)
-    manager.addPass(createVarlenExpandExp2(exp2));
   manager.addPass(createVarlenChooseCopies());
   manager.addPass(createVarlenExpandTableSums());
   buildVarlenTilesToVectors(manager, options);
   manager.addPass(createVarlenExpandGather());
   manager.addPass(createVarlenBoundAllocs());
   // Also what functions of vectors have become.
-  manager.addPass(createVarlenExpandExp2(exp2));
+  manager.addPass(createVarlenExpandExp2(getExp2Options(options)));
   // The views of tiling; also the buffers that no tile reads.
   manager.addPass(createCSEPass());
   // While captured values still are memrefs.

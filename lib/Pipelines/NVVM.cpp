@@ -38,7 +38,7 @@ void varlen::buildVarlenAttnToTiles(OpPassManager &manager,
   manager.addPass(createConvertVarlenToKernel());
   manager.addPass(createVarlenCheckHostCode());
   manager.addPass(createVarlenOnlineSoftmax());
-  manager.addPass(createVarlenExpandHide());
+  manager.addPass(createVarlenExpandScores());
   // Into the kernels go the constants and extents that they use.
   manager.addPass(createGpuLaunchSinkIndexComputationsPass());
   manager.addPass(createGpuKernelOutliningPass());

@@ -3,7 +3,7 @@
 // step for a GPU, where queries are the rows and every thread has a fragment.
 
 // RUN: varlen-opt %s --varlen-online-softmax | FileCheck %s --check-prefix=STEP
-// RUN: varlen-opt %s --pass-pipeline='builtin.module(varlen-online-softmax,gpu.module(gpu.func(kernel-distribute)),varlen-choose-copies,varlen-tiles-to-vectors{target=avx2},canonicalize,cse)' | FileCheck %s
+// RUN: varlen-opt %s --pass-pipeline='builtin.module(varlen-online-softmax,gpu.module(varlen-expand-scores,gpu.func(kernel-distribute)),varlen-choose-copies,varlen-tiles-to-vectors{target=avx512},canonicalize,cse)' | FileCheck %s
 
 // The same operations in the same order, twice.
 // STEP: linalg.fill
@@ -14,8 +14,7 @@
 // STEP: arith.negf
 // STEP: math.exp2
 // STEP: arith.mulf
-// STEP: math.fma
-// STEP: math.exp2
+// STEP: varlen.weight
 // STEP: linalg.generic {{.*}}["reduction", "parallel"]
 // STEP: arith.addf
 // STEP: arith.truncf
@@ -30,8 +29,7 @@
 // STEP: arith.negf
 // STEP: math.exp2
 // STEP: arith.mulf
-// STEP: math.fma
-// STEP: math.exp2
+// STEP: varlen.weight
 // STEP: linalg.generic {{.*}}["parallel", "reduction"]
 // STEP: arith.addf
 // STEP: arith.truncf
@@ -42,8 +40,8 @@
 // CHECK-LABEL: func.func @cpu
 // CHECK-NOT: linalg
 // CHECK: scf.for
-// CHECK: vector.fma {{.*}} : vector<8xf32>
-// CHECK: math.exp2 {{.*}} : vector<16xf32>
+// CHECK: vector.fma {{.*}} : vector<16xf32>
+// CHECK: math.exp2 {{.*}} : vector<32xf32>
 // CHECK: return
 func.func @cpu(%q: memref<64x32xbf16>, %k: memref<64x64xbf16>, %v: memref<64x64xbf16>, %acc: memref<64x32xf32>,
                %m: memref<1x32xf32>, %l: memref<1x32xf32>, %n: index) {
@@ -60,7 +58,7 @@ func.func @cpu(%q: memref<64x32xbf16>, %k: memref<64x64xbf16>, %v: memref<64x64x
     bufferization.materialize_in_destination %r#0 in restrict writable %acc : (tensor<64x32xf32>, memref<64x32xf32>) -> ()
     bufferization.materialize_in_destination %r#1 in restrict writable %m : (tensor<1x32xf32>, memref<1x32xf32>) -> ()
     bufferization.materialize_in_destination %r#2 in restrict writable %l : (tensor<1x32xf32>, memref<1x32xf32>) -> ()
-  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 64, kv = copy>}
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 4, panels = 1, kv_block = 64, kv = copy>}
   return
 }
 

@@ -1,7 +1,7 @@
 // What a score adds to the loop over kv blocks of instructions.mlir: 32 scores of each
 // thread, with ALiBi, with a soft cap and with documents.
 
-// RUN: varlen-opt %s --pass-pipeline='builtin.module(varlen-online-softmax,gpu.module(gpu.func(kernel-distribute,canonicalize,cse,kernel-defer-row-sum,kernel-lower-contract,kernel-lower-access,kernel-expand-reductions,kernel-expand-math,kernel-pack-narrow,canonicalize,cse),convert-scf-to-cf),varlen-expand-device-math,gpu.module(convert-math-to-llvm,convert-vector-to-llvm,convert-arith-to-llvm,convert-ub-to-llvm,convert-gpu-to-nvvm,reconcile-unrealized-casts,canonicalize,cse),nvvm-attach-target{chip=sm_80 features=+ptx80 O=3},gpu-module-to-binary{format=isa})' > %t
+// RUN: varlen-opt %s --pass-pipeline='builtin.module(varlen-online-softmax,gpu.module(varlen-expand-scores,gpu.func(kernel-distribute,canonicalize,cse,kernel-defer-row-sum,kernel-lower-contract,kernel-lower-access,kernel-expand-reductions,kernel-expand-math,kernel-pack-narrow,canonicalize,cse),convert-scf-to-cf),varlen-expand-device-math,gpu.module(convert-math-to-llvm,convert-vector-to-llvm,convert-arith-to-llvm,convert-ub-to-llvm,convert-gpu-to-nvvm,reconcile-unrealized-casts,canonicalize,cse),nvvm-attach-target{chip=sm_80 features=+ptx80 O=3},gpu-module-to-binary{format=isa})' > %t
 // RUN: %python %S/Inputs/ptx-loops.py --at-most 5000 < %t | FileCheck %s
 // RUN: %if ptxas %{ %python %S/Inputs/ptx-loops.py --ptxas %t.ptx < %t | FileCheck %s --check-prefix=PTXAS %}
 

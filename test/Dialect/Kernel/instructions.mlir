@@ -1,7 +1,7 @@
 // What the loop over kv blocks is made of, without its copies: a step of 64
 // queries and 64 keys, head_dim 64, for four warps, unmasked.
 
-// RUN: varlen-opt %s --pass-pipeline='builtin.module(varlen-online-softmax,gpu.module(gpu.func(kernel-distribute,canonicalize,cse,kernel-defer-row-sum,kernel-lower-contract,kernel-lower-access,kernel-expand-reductions,kernel-expand-math,kernel-pack-narrow,canonicalize,cse),convert-scf-to-cf,convert-math-to-llvm,convert-vector-to-llvm,convert-arith-to-llvm,convert-ub-to-llvm,convert-gpu-to-nvvm,reconcile-unrealized-casts,canonicalize,cse),nvvm-attach-target{chip=sm_80 features=+ptx80 O=3},gpu-module-to-binary{format=isa})' > %t
+// RUN: varlen-opt %s --pass-pipeline='builtin.module(varlen-online-softmax,gpu.module(varlen-expand-scores,gpu.func(kernel-distribute,canonicalize,cse,kernel-defer-row-sum,kernel-lower-contract,kernel-lower-access,kernel-expand-reductions,kernel-expand-math,kernel-pack-narrow,canonicalize,cse),convert-scf-to-cf,convert-math-to-llvm,convert-vector-to-llvm,convert-arith-to-llvm,convert-ub-to-llvm,convert-gpu-to-nvvm,reconcile-unrealized-casts,canonicalize,cse),nvvm-attach-target{chip=sm_80 features=+ptx80 O=3},gpu-module-to-binary{format=isa})' > %t
 // RUN: %python %S/Inputs/ptx-loops.py --at-most 320 < %t | FileCheck %s
 // RUN: %if ptxas %{ %python %S/Inputs/ptx-loops.py --ptxas %t.ptx < %t | FileCheck %s --check-prefix=PTXAS %}
 

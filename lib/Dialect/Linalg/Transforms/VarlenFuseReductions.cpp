@@ -47,12 +47,19 @@ static bool isVectorizable(linalg::GenericOp producer,
                        [](Operation &inner) { return isLibraryCall(&inner); });
 }
 
+/// Whether the operation masks a tile; not in place, as varlen-cut-products has
+/// it done beside the products.
+static bool isMask(linalg::GenericOp op) {
+  return !op.getBody()->getOps<HideOp>().empty() &&
+         !llvm::is_contained(op.getInputs(), op.getOutputs()[0]);
+}
+
 /// Whether the operation reads a tile to write it in another form: reduced, as
-/// pairs of rows, or rounded if no remainder of a row has to be masked.
+/// pairs of rows, masked, or rounded if no remainder of a row has to be masked.
 static bool isConsumer(linalg::GenericOp op) {
   if (!op.hasPureTensorSemantics())
     return false;
-  if (op.getNumReductionLoops() != 0 || op->hasAttr(kBandAttrName))
+  if (op.getNumReductionLoops() != 0 || isMask(op))
     return true;
   if (op.getNumResults() != 1 || op.getNumDpsInputs() != 1)
     return false;
@@ -158,16 +165,16 @@ struct VarlenFuseReductions
         reductions.push_back(consumer);
         continue;
       }
-      bool isMask = consumer->hasAttr(kBandAttrName);
+      bool hides = isMask(consumer);
       // What is masked is a score region first, then an exponential.
-      bool isChain = isMask;
+      bool isChain = hides;
       while (OpOperand *operand = findFusable(consumer)) {
-        isMask |= masks.remove(operand->get().getDefiningOp());
+        hides |= masks.remove(operand->get().getDefiningOp());
         linalg::GenericOp fused = fuse(rewriter, *operand);
         if (fused == std::exchange(consumer, fused) || !isChain)
           break;
       }
-      if (isMask && consumer.isAllParallelLoops())
+      if (hides && consumer.isAllParallelLoops())
         masks.insert(consumer);
     }
     for (Operation *mask : SmallVector<Operation *>(masks.getArrayRef()))

@@ -94,8 +94,8 @@ static LogicalResult verifySchedule(Operation *op, NamedAttribute attr) {
 }
 
 static LogicalResult verifyExp2Degree(Operation *op, NamedAttribute attr) {
-  if (!isa<math::Exp2Op, AttentionOpInterface, OnlineAttnOp, OnlineAttnGradOp>(
-          op))
+  if (!isa<math::Exp2Op, WeightOp, AttentionOpInterface, OnlineAttnOp,
+           OnlineAttnGradOp>(op))
     return op->emitOpError("has no exponentials that ")
            << attr.getName().getValue() << " could be for";
   auto degree = dyn_cast<IntegerAttr>(attr.getValue());
@@ -142,8 +142,6 @@ LogicalResult VarlenDialect::verifyOperationAttribute(Operation *op,
     return verifySchedule(op, attr);
   if (attr.getName() == kExp2DegreeAttrName)
     return verifyExp2Degree(op, attr);
-  if (attr.getName() == kBandAttrName)
-    return verifyMark<linalg::GenericOp>(op, attr);
   if (attr.getName() == kInOrderAttrName || attr.getName() == kAddLastAttrName)
     return verifyMark<linalg::ContractOp>(op, attr);
   if (attr.getName() == kMemoryDependsOnAttrName)

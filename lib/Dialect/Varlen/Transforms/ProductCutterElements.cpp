@@ -91,14 +91,11 @@ struct Elements {
 
 bool Elements::find(linalg::ContractOp op) {
   rounded = op.getInputs()[1].getDefiningOp<linalg::GenericOp>();
-  source = rounded;
-  if (rounded && rounded.getNumDpsInputs() == 1 && isElementwise(rounded) &&
-      isa<arith::TruncFOp>(rounded.getBody()->front()))
-    source = rounded.getInputs()[0].getDefiningOp<linalg::GenericOp>();
+  source = getUnrounded(op.getInputs()[1]);
   if (source == rounded)
     rounded = {};
-  if (!source || !source->hasAttr(kBandAttrName) || !isElementwise(source) ||
-      !getOverwritten(source))
+  if (!isElementwise(source) || !getOverwritten(source) ||
+      (rounded && !isElementwise(rounded)))
     return false;
   for (Operation *user : source->getUsers()) {
     if (user == op || user == rounded)

@@ -42,13 +42,6 @@ static Value getColumns(linalg::GenericOp op, Value value) {
   return operand->get();
 }
 
-/// Whether a value of a body is the number of a row.
-static bool isRow(Value value) {
-  auto cast = value.getDefiningOp<arith::IndexCastOp>();
-  auto row = cast ? cast.getIn().getDefiningOp<linalg::IndexOp>() : nullptr;
-  return row && row.getDim() == 0;
-}
-
 std::optional<ScoreBand> ScoreBand::get(linalg::GenericOp op) {
   auto isInside = [&](Value value) {
     return value && value.getParentBlock() == op.getBody();
@@ -58,7 +51,8 @@ std::optional<ScoreBand> ScoreBand::get(linalg::GenericOp op) {
     ScoreBand next = {getColumns(op, hide.getLo()),
                       getColumns(op, hide.getHi()), hide.getK0(),
                       hide.getWhole()};
-    if (!isRow(hide.getKey()) || !next.lo || !next.hi ||
+    auto row = hide.getKey().getDefiningOp<linalg::IndexOp>();
+    if (!row || row.getDim() != 0 || !next.lo || !next.hi ||
         isInside(next.firstKey) || isInside(next.whole) ||
         (band && !(*band == next)))
       return std::nullopt;
@@ -85,53 +79,58 @@ std::pair<Value, Value> ScoreBand::emitRowsOfAll(ImplicitLocOpBuilder &b,
           in.select(whole, numRows, end)};
 }
 
-bool mlir::varlen::hidesByLimits(linalg::GenericOp op) {
-  return op->hasAttr(kBandAttrName) && ScoreBand::get(op);
-}
-
-std::optional<APFloat> mlir::varlen::getHidden(linalg::GenericOp op) {
-  for (auto hide : op.getBody()->getOps<HideOp>()) {
-    APFloat value(0.0);
-    if (matchPattern(hide.getHidden(), m_ConstantFloat(&value)))
-      return value;
-  }
-  return std::nullopt;
-}
-
-linalg::GenericOp mlir::varlen::getBandOp(Value tile) {
+linalg::GenericOp varlen::getUnrounded(Value tile) {
   auto op = tile.getDefiningOp<linalg::GenericOp>();
   if (op && op.getNumDpsInputs() != 0 &&
       isa<arith::TruncFOp>(op.getBody()->front()))
     op = op.getInputs()[0].getDefiningOp<linalg::GenericOp>();
-  return op && op->hasAttr(kBandAttrName) ? op : linalg::GenericOp();
+  return op;
 }
 
-linalg::GenericOp mlir::varlen::getMask(Value tile) {
+/// What the body of an operation makes its first result by, if that is an `Op`.
+template <typename Op> static Op getResultOp(linalg::GenericOp op) {
+  return op.getBody()->getTerminator()->getOperand(0).getDefiningOp<Op>();
+}
+
+linalg::GenericOp varlen::getZeroMask(Value tile) {
   int64_t rows = tileType(tile).getDimSize(0);
-  if (!ShapedType::isDynamic(rows) && rows % kGranule != 0)
+  linalg::GenericOp op = getUnrounded(tile);
+  if (!op || (ShapedType::isStatic(rows) && rows % kGranule != 0))
     return {};
-  linalg::GenericOp op = getBandOp(tile);
-  if (!op || hidesByLimits(op))
-    return op;
-  return getMask(op.getInputs()[0]);
+  auto weight = getResultOp<WeightOp>(op);
+  if (weight) {
+    auto score = dyn_cast<BlockArgument>(weight.getScore());
+    if (!score || score.getOwner() != op.getBody())
+      return {};
+    OpOperand *scores = op.getMatchingOpOperand(score);
+    op = op.getMatchingIndexingMap(scores).isIdentity()
+             ? scores->get().getDefiningOp<linalg::GenericOp>()
+             : linalg::GenericOp();
+  }
+  auto hide = op ? getResultOp<HideOp>(op) : HideOp();
+  if (!hide || !ScoreBand::get(op))
+    return {};
+  Value hidden = hide.getHidden();
+  bool isZero = weight ? matchPattern(hidden, m_NegInfFloat())
+                       : matchPattern(hidden, m_AnyZeroFloat());
+  return isZero ? op : linalg::GenericOp();
 }
 
 bool varlen::isMaskOfKeys(linalg::GenericOp op) {
   if (!op.hasPureTensorSemantics() || op.getNumLoops() != 2 ||
-      !op.isAllParallelLoops() || !hidesByLimits(op) ||
-      op.getNumDpsInputs() != 3)
+      !op.isAllParallelLoops() || op.getNumDpsInputs() != 3)
     return false;
-  ScoreBand band = *ScoreBand::get(op);
+  std::optional<ScoreBand> band = ScoreBand::get(op);
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
-  return op.getInputs()[1] == band.lo && op.getInputs()[2] == band.hi &&
-         maps[0].isIdentity() && maps[3].isIdentity();
+  return band && op.getInputs()[1] == band->lo &&
+         op.getInputs()[2] == band->hi && maps[0].isIdentity() &&
+         maps[3].isIdentity();
 }
 
 Value varlen::emitMaskOfRows(ImplicitLocOpBuilder &b, linalg::GenericOp mask,
                              Value tile, Value lo, Value hi, Value row) {
   auto masked = cast<linalg::GenericOp>(
       mlir::clone(b, mask, tile.getType(), {tile, lo, hi, tile}));
-  masked->removeAttr(kBandAttrName);
   moveIndices(b, masked, row);
   return masked->getResult(0);
 }

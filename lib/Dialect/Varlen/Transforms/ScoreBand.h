@@ -42,20 +42,14 @@ struct ScoreBand {
   }
 };
 
-/// Whether an operation with the attribute hides scores outside of a band.
-bool hidesByLimits(linalg::GenericOp op);
+/// The operation that made `tile`, before it was rounded: zeros stay zeros.
+linalg::GenericOp getUnrounded(Value tile);
 
-/// The number that `op`, which hides by limits, puts in place of scores.
-std::optional<APFloat> getHidden(linalg::GenericOp op);
-
-/// The operation with the attribute that made `tile`, which may be rounded:
-/// zeros stay zeros.
-linalg::GenericOp getBandOp(Value tile);
-
-/// The operation that hides scores by limits of which `tile` is, or is made of,
-/// the result; null if there is none, or if there may be half a granule of
+/// The operation that hides scores outside of a band where `tile` has zeros: it
+/// made the tile, possibly before that was rounded, or the tile has the weights
+/// of its scores. Null if there is none, or if there may be half a granule of
 /// rows.
-linalg::GenericOp getMask(Value tile);
+linalg::GenericOp getZeroMask(Value tile);
 
 /// Whether the operation masks a tile whose rows are keys.
 bool isMaskOfKeys(linalg::GenericOp op);

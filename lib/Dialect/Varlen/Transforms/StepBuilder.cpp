@@ -108,11 +108,18 @@ Value StepBuilder::reduce(ValueRange inputs, Value init, Body combine) {
   return emitGeneric(b, inputs, init, maps, combine);
 }
 
-Value StepBuilder::exp2(ImplicitLocOpBuilder &inner, Value x) {
-  auto exp = math::Exp2Op::create(inner, x);
+Value StepBuilder::withDegree(Value exponential) {
   if (Attribute degree = op->getAttr(kExp2DegreeAttrName))
-    exp->setAttr(kExp2DegreeAttrName, degree);
-  return exp;
+    exponential.getDefiningOp()->setAttr(kExp2DegreeAttrName, degree);
+  return exponential;
+}
+
+Value StepBuilder::exp2(ImplicitLocOpBuilder &inner, Value x) {
+  return withDegree(math::Exp2Op::create(inner, x));
+}
+
+Value StepBuilder::weight(ImplicitLocOpBuilder &inner, ValueRange args) {
+  return withDegree(WeightOp::create(inner, args));
 }
 
 Value StepBuilder::negate(Value tile) {
@@ -157,14 +164,13 @@ Value StepBuilder::keyInBlock(ImplicitLocOpBuilder &inner) {
 Value StepBuilder::hide(Value scores, Value lo, Value hi, Value k0, Value whole,
                         double hiddenValue) {
   Value hidden = constant(hiddenValue);
-  Value result = elementwise(
+  return elementwise(
       {scores, lo, hi}, empty(scores, compute),
       [&](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
-        return HideOp::create(inner, args[0], hidden, keyInBlock(inner),
-                              args[1], args[2], k0, whole);
+        Value key = linalg::IndexOp::create(inner, kq ? 0 : 1);
+        return HideOp::create(inner, args[0], hidden, key, args[1], args[2], k0,
+                              whole);
       });
-  result.getDefiningOp()->setAttr(kBandAttrName, b.getUnitAttr());
-  return result;
 }
 
 Value StepBuilder::overScores(const ScoreInputs &of, Value products,

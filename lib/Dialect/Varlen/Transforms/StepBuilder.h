@@ -60,6 +60,8 @@ public:
   /// `tile` rounded to the type of `like`.
   Value round(Value tile, Value like);
   Value exp2(ImplicitLocOpBuilder &inner, Value x);
+  /// The weight of a score, of its factor and summand.
+  Value weight(ImplicitLocOpBuilder &inner, ValueRange args);
 
   /// A score tile without values.
   Value emptyScores(Value queries, Value keys);
@@ -112,6 +114,8 @@ private:
   /// The map of `value` in a loop nest over the axes of a score (or acc) tile:
   /// the identity, or the projection to a statistic.
   AffineMap tileMap(Value value);
+  /// An exponential, with the degree that suffices for the step.
+  Value withDegree(Value exponential);
   /// In the body of a score tile: which key of its block a score is of, an i32.
   Value keyInBlock(ImplicitLocOpBuilder &inner);
   Value hide(Value scores, Value lo, Value hi, Value k0, Value whole,

@@ -41,7 +41,7 @@ static linalg::GenericOp getMaskOfReaders(Value tile) {
         !reader.getMatchingIndexingMap(&use).isIdentity())
       return {};
     linalg::GenericOp found = reader;
-    if (!hidesByLimits(reader))
+    if (!ScoreBand::get(reader))
       found = getMaskOfReaders(reader->getResult(0));
     if (!found || (mask && !(ScoreBand::get(mask) == ScoreBand::get(found))))
       return {};
@@ -53,15 +53,11 @@ static linalg::GenericOp getMaskOfReaders(Value tile) {
 bool ProductCutter::findRole() {
   linalg::GenericOp mask;
   for (Role factor : {Role::Left, Role::Right}) {
-    Value tile = op.getInputs()[factor == Role::Left ? 0 : 1];
-    linalg::GenericOp found = getMask(tile);
+    linalg::GenericOp found =
+        getZeroMask(op.getInputs()[factor == Role::Left ? 0 : 1]);
     if (!found)
       continue;
-    // What is made of scores without the hidden ones is zero there.
-    std::optional<APFloat> hidden = APFloat(0.0);
-    if (found == getBandOp(tile))
-      hidden = getHidden(found);
-    if (mask || !hidden || !hidden->isZero())
+    if (mask)
       return false;
     mask = found;
     role = factor;

@@ -89,7 +89,6 @@ Value EdgeMasker::cut(OpOperand &operand, Value tile, const Rows &rows) {
 
 void EdgeMasker::emit(const Rows &rows, bool isSeen) {
   auto part = cast<linalg::GenericOp>(b.clone(*op));
-  part->removeAttr(kBandAttrName);
   if (isSeen) {
     for (auto hide : part.getBody()->getOps<HideOp>())
       hide.replaceAllUsesWith(hide.getScore());

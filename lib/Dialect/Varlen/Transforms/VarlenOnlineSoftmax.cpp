@@ -160,14 +160,10 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
   };
   Value lBegin = beginSum(step.getL());
 
-  Value p =
-      elementwise({s, to.factor, to.minus}, empty(s, compute),
-                  [&](ImplicitLocOpBuilder &inner, ValueRange args) {
-                    return exp2(inner, math::FmaOp::create(inner, args[0],
-                                                           args[1], args[2]));
-                  });
-  if (step.getLo())
-    p.getDefiningOp()->setAttr(kBandAttrName, b.getUnitAttr());
+  Value p = elementwise({s, to.factor, to.minus}, empty(s, compute),
+                        [&](ImplicitLocOpBuilder &inner, ValueRange args) {
+                          return weight(inner, args);
+                        });
   Value lSum = reduce(p, lBegin, bodyOfSum);
   Value lNew = endSum(step.getL(), lSum);
 

@@ -140,29 +140,31 @@ func.func @forms(%x: tensor<?x32xf32>, %e: tensor<?x32xf32>, %p: tensor<?x32x2xb
 // CHECK-LABEL: @masked_twice
 // CHECK: %[[DP:.*]] = linalg.matmul ins(%arg1, %arg2
 // CHECK: %[[P:.*]]:2 = linalg.generic {{.*}} ins({{.*}}%[[DP]]
-// CHECK: arith.select
+// CHECK: varlen.hide
 // CHECK: arith.mulf
-// CHECK: arith.select
+// CHECK: varlen.hide
 // CHECK: %[[DV:.*]] = linalg.matmul ins(%[[P]]#0, %arg3
 // CHECK-NOT: linalg.generic
 // CHECK: return %[[P]]#1, %[[DV]]
 func.func @masked_twice(%s: tensor<64x32xf32>, %k: tensor<64x8xf32>, %q: tensor<8x32xf32>,
-                        %d: tensor<32x8xf32>, %m: tensor<1x32xi1>, %e: tensor<64x32xf32>, %f: tensor<64x8xf32>)
+                        %d: tensor<32x8xf32>, %m: tensor<1x32xi32>, %e: tensor<64x32xf32>, %f: tensor<64x8xf32>)
     -> (tensor<64x32xf32>, tensor<64x8xf32>) {
   %zero = arith.constant 0.0 : f32
   %p = linalg.generic {indexing_maps = [#ij, affine_map<(i, j) -> (0, j)>, #ij], iterator_types = ["parallel", "parallel"]}
-      ins(%s, %m : tensor<64x32xf32>, tensor<1x32xi1>) outs(%e : tensor<64x32xf32>) attrs = {varlen.band} {
-  ^bb0(%a: f32, %in: i1, %o: f32):
-    %0 = arith.select %in, %a, %zero : f32
+      ins(%s, %m : tensor<64x32xf32>, tensor<1x32xi32>) outs(%e : tensor<64x32xf32>) {
+  ^bb0(%a: f32, %in: i32, %o: f32):
+    %i = linalg.index 0 : index
+    %0 = varlen.hide %a with %zero at %i limits(%in, %in, %in) : f32
     linalg.yield %0 : f32
   } -> tensor<64x32xf32>
   %dv = linalg.matmul ins(%p, %d : tensor<64x32xf32>, tensor<32x8xf32>) outs(%f : tensor<64x8xf32>) -> tensor<64x8xf32>
   %dp = linalg.matmul ins(%k, %q : tensor<64x8xf32>, tensor<8x32xf32>) outs(%e : tensor<64x32xf32>) -> tensor<64x32xf32>
   %ds = linalg.generic {indexing_maps = [#ij, #ij, affine_map<(i, j) -> (0, j)>, #ij], iterator_types = ["parallel", "parallel"]}
-      ins(%p, %dp, %m : tensor<64x32xf32>, tensor<64x32xf32>, tensor<1x32xi1>) outs(%e : tensor<64x32xf32>) attrs = {varlen.band} {
-  ^bb0(%a: f32, %b: f32, %in: i1, %o: f32):
+      ins(%p, %dp, %m : tensor<64x32xf32>, tensor<64x32xf32>, tensor<1x32xi32>) outs(%e : tensor<64x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %in: i32, %o: f32):
     %0 = arith.mulf %a, %b : f32
-    %1 = arith.select %in, %0, %zero : f32
+    %i = linalg.index 0 : index
+    %1 = varlen.hide %0 with %zero at %i limits(%in, %in, %in) : f32
     linalg.yield %1 : f32
   } -> tensor<64x32xf32>
   return %ds, %dv : tensor<64x32xf32>, tensor<64x8xf32>
@@ -173,22 +175,23 @@ func.func @masked_twice(%s: tensor<64x32xf32>, %k: tensor<64x8xf32>, %q: tensor<
 // CHECK-LABEL: @masked_twice_and_summed
 // CHECK: %[[P:.*]]:2 = linalg.generic {{.*}} iterator_types = ["reduction", "parallel"]
 // CHECK: math.exp2
-// CHECK: arith.select
+// CHECK: varlen.hide
 // CHECK: arith.mulf
-// CHECK: arith.select
+// CHECK: varlen.hide
 // CHECK: %[[SUM:.*]] = arith.addf
 // CHECK: linalg.yield %{{.*}}, %[[SUM]]
 // CHECK-NOT: linalg.generic
 // CHECK: return %[[P]]#0, %[[P]]#1
-func.func @masked_twice_and_summed(%s: tensor<64x32xf32>, %dp: tensor<64x32xf32>, %m: tensor<1x32xi1>,
+func.func @masked_twice_and_summed(%s: tensor<64x32xf32>, %dp: tensor<64x32xf32>, %m: tensor<1x32xi32>,
                                    %e: tensor<64x32xf32>, %t: tensor<1x32xf32>)
     -> (tensor<64x32xf32>, tensor<1x32xf32>) {
   %zero = arith.constant 0.0 : f32
   %p = linalg.generic {indexing_maps = [#ij, affine_map<(i, j) -> (0, j)>, #ij], iterator_types = ["parallel", "parallel"]}
-      ins(%s, %m : tensor<64x32xf32>, tensor<1x32xi1>) outs(%e : tensor<64x32xf32>) attrs = {varlen.band} {
-  ^bb0(%a: f32, %in: i1, %o: f32):
+      ins(%s, %m : tensor<64x32xf32>, tensor<1x32xi32>) outs(%e : tensor<64x32xf32>) {
+  ^bb0(%a: f32, %in: i32, %o: f32):
     %0 = math.exp2 %a : f32
-    %1 = arith.select %in, %0, %zero : f32
+    %i = linalg.index 0 : index
+    %1 = varlen.hide %0 with %zero at %i limits(%in, %in, %in) : f32
     linalg.yield %1 : f32
   } -> tensor<64x32xf32>
   %sum = linalg.generic {indexing_maps = [#ij, affine_map<(i, j) -> (0, j)>], iterator_types = ["reduction", "parallel"]}
@@ -198,10 +201,11 @@ func.func @masked_twice_and_summed(%s: tensor<64x32xf32>, %dp: tensor<64x32xf32>
     linalg.yield %0 : f32
   } -> tensor<1x32xf32>
   %ds = linalg.generic {indexing_maps = [#ij, #ij, affine_map<(i, j) -> (0, j)>, #ij], iterator_types = ["parallel", "parallel"]}
-      ins(%p, %dp, %m : tensor<64x32xf32>, tensor<64x32xf32>, tensor<1x32xi1>) outs(%e : tensor<64x32xf32>) attrs = {varlen.band} {
-  ^bb0(%a: f32, %b: f32, %in: i1, %o: f32):
+      ins(%p, %dp, %m : tensor<64x32xf32>, tensor<64x32xf32>, tensor<1x32xi32>) outs(%e : tensor<64x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %in: i32, %o: f32):
     %0 = arith.mulf %a, %b : f32
-    %1 = arith.select %in, %0, %zero : f32
+    %i = linalg.index 0 : index
+    %1 = varlen.hide %0 with %zero at %i limits(%in, %in, %in) : f32
     linalg.yield %1 : f32
   } -> tensor<64x32xf32>
   return %ds, %sum : tensor<64x32xf32>, tensor<1x32xf32>
@@ -213,10 +217,10 @@ func.func @masked_twice_and_summed(%s: tensor<64x32xf32>, %dp: tensor<64x32xf32>
 // CHECK: linalg.generic
 // CHECK: arith.mulf
 // CHECK: math.exp2
-// CHECK: arith.select
+// CHECK: varlen.hide
 // CHECK-NOT: linalg.generic
 // CHECK: return
-func.func @chain(%s: tensor<64x32xf32>, %m: tensor<1x32xi1>, %e: tensor<64x32xf32>) -> tensor<64x32xf32> {
+func.func @chain(%s: tensor<64x32xf32>, %m: tensor<1x32xi32>, %e: tensor<64x32xf32>) -> tensor<64x32xf32> {
   %zero = arith.constant 0.0 : f32
   %score = linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]}
       ins(%s : tensor<64x32xf32>) outs(%e : tensor<64x32xf32>) {
@@ -231,9 +235,10 @@ func.func @chain(%s: tensor<64x32xf32>, %m: tensor<1x32xi1>, %e: tensor<64x32xf3
     linalg.yield %0 : f32
   } -> tensor<64x32xf32>
   %p = linalg.generic {indexing_maps = [#ij, affine_map<(i, j) -> (0, j)>, #ij], iterator_types = ["parallel", "parallel"]}
-      ins(%exp, %m : tensor<64x32xf32>, tensor<1x32xi1>) outs(%e : tensor<64x32xf32>) attrs = {varlen.band} {
-  ^bb0(%a: f32, %in: i1, %o: f32):
-    %0 = arith.select %in, %a, %zero : f32
+      ins(%exp, %m : tensor<64x32xf32>, tensor<1x32xi32>) outs(%e : tensor<64x32xf32>) {
+  ^bb0(%a: f32, %in: i32, %o: f32):
+    %i = linalg.index 0 : index
+    %0 = varlen.hide %a with %zero at %i limits(%in, %in, %in) : f32
     linalg.yield %0 : f32
   } -> tensor<64x32xf32>
   return %p : tensor<64x32xf32>

@@ -253,14 +253,6 @@ func.func @no_exponential(%x: f32) -> f32 {
 
 // -----
 
-func.func @no_generic(%x: f32) -> f32 {
-  // expected-error @below {{is no linalg.generic that varlen.band could be for}}
-  %y = math.exp %x {varlen.band} : f32
-  return %y : f32
-}
-
-// -----
-
 func.func @add_last_value(%x: f32) -> f32 {
   // expected-error @below {{expected varlen.add_last without a value, got 3 : i64}}
   %y = math.exp %x {varlen.add_last = 3 : i64} : f32
@@ -272,14 +264,6 @@ func.func @add_last_value(%x: f32) -> f32 {
 func.func @no_contract(%x: f32) -> f32 {
   // expected-error @below {{is no linalg.contract that varlen.in_order could be for}}
   %y = math.exp %x {varlen.in_order} : f32
-  return %y : f32
-}
-
-// -----
-
-func.func @band_value(%x: f32) -> f32 {
-  // expected-error @below {{expected varlen.band without a value, got 3 : i64}}
-  %y = math.exp %x {varlen.band = 3 : i64} : f32
   return %y : f32
 }
 

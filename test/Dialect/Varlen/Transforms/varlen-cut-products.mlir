@@ -30,11 +30,10 @@ func.func @key_rows(%scores: memref<?x16xf32>, %q: memref<16x16xf32>, %lo: memre
     %ep = tensor.empty(%keys) : tensor<?x16xf32>
     %p = linalg.generic {indexing_maps = [#map, #row, #row, #map], iterator_types = ["parallel", "parallel"]}
         ins(%s, %l, %h : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
-        outs(%ep : tensor<?x16xf32>) attrs = {varlen.band} {
+        outs(%ep : tensor<?x16xf32>) {
     ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
     %i = linalg.index 0 : index
-    %j = arith.index_cast %i : index to i32
-    %y = varlen.hide %x with %HID at %j limits(%a, %b, %first) unless(%whole) : f32
+    %y = varlen.hide %x with %HID at %i limits(%a, %b, %first) unless(%whole) : f32
     linalg.yield %y : f32
     } -> tensor<?x16xf32>
     %r = linalg.contract indexing_maps = [#mk, #kn, #mn]
@@ -65,11 +64,10 @@ func.func @query_rows(%scores: memref<?x16xf32>, %k: memref<?x16xf32>, %lo: memr
     %ep = tensor.empty(%keys) : tensor<?x16xf32>
     %p = linalg.generic {indexing_maps = [#map, #row, #row, #map], iterator_types = ["parallel", "parallel"]}
         ins(%s, %l, %h : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
-        outs(%ep : tensor<?x16xf32>) attrs = {varlen.band} {
+        outs(%ep : tensor<?x16xf32>) {
     ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
     %i = linalg.index 0 : index
-    %j = arith.index_cast %i : index to i32
-    %y = varlen.hide %x with %HID at %j limits(%a, %b, %first) unless(%whole) : f32
+    %y = varlen.hide %x with %HID at %i limits(%a, %b, %first) unless(%whole) : f32
     linalg.yield %y : f32
     } -> tensor<?x16xf32>
     %r = linalg.contract indexing_maps = [#km, #kn, #mn]
@@ -103,11 +101,10 @@ func.func @right(%scores: memref<?x16xf32>, %k: memref<?x16xf32>, %lo: memref<1x
     %ep = tensor.empty(%keys) : tensor<?x16xf32>
     %p = linalg.generic {indexing_maps = [#map, #row, #row, #map], iterator_types = ["parallel", "parallel"]}
         ins(%s, %l, %h : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
-        outs(%ep : tensor<?x16xf32>) attrs = {varlen.band} {
+        outs(%ep : tensor<?x16xf32>) {
     ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
     %i = linalg.index 0 : index
-    %j = arith.index_cast %i : index to i32
-    %y = varlen.hide %x with %HID at %j limits(%a, %b, %first) unless(%whole) : f32
+    %y = varlen.hide %x with %HID at %i limits(%a, %b, %first) unless(%whole) : f32
     linalg.yield %y : f32
     } -> tensor<?x16xf32>
     %eo = tensor.empty() : tensor<16x16xf32>
@@ -147,11 +144,10 @@ func.func @read_sums(%scores: memref<?x16xf32>, %k: memref<?x16xf32>, %lo: memre
     %ep = tensor.empty(%keys) : tensor<?x16xf32>
     %p = linalg.generic {indexing_maps = [#map, #row, #row, #map], iterator_types = ["parallel", "parallel"]}
         ins(%s, %l, %h : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
-        outs(%ep : tensor<?x16xf32>) attrs = {varlen.band} {
+        outs(%ep : tensor<?x16xf32>) {
     ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
     %i = linalg.index 0 : index
-    %j = arith.index_cast %i : index to i32
-    %y = varlen.hide %x with %HID at %j limits(%a, %b, %first) unless(%whole) : f32
+    %y = varlen.hide %x with %HID at %i limits(%a, %b, %first) unless(%whole) : f32
     linalg.yield %y : f32
     } -> tensor<?x16xf32>
     %zero = arith.constant 0.0 : f32
@@ -196,11 +192,10 @@ func.func @result(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %lo: memref<1x16x
     %ep = tensor.empty(%keys) : tensor<?x16xf32>
     %p = linalg.generic {indexing_maps = [#map, #row, #row, #map], iterator_types = ["parallel", "parallel"]}
         ins(%r, %l, %h : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
-        outs(%ep : tensor<?x16xf32>) attrs = {varlen.band} {
+        outs(%ep : tensor<?x16xf32>) {
     ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
     %i = linalg.index 0 : index
-    %j = arith.index_cast %i : index to i32
-    %y = varlen.hide %x with %HID at %j limits(%a, %b, %first) unless(%whole) : f32
+    %y = varlen.hide %x with %HID at %i limits(%a, %b, %first) unless(%whole) : f32
     linalg.yield %y : f32
     } -> tensor<?x16xf32>
     bufferization.materialize_in_destination %p in restrict writable %out : (tensor<?x16xf32>, memref<?x16xf32>) -> ()
@@ -228,11 +223,10 @@ func.func @read(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %also: memref<?x16x
     %ep = tensor.empty(%keys) : tensor<?x16xf32>
     %p = linalg.generic {indexing_maps = [#map, #row, #row, #map], iterator_types = ["parallel", "parallel"]}
         ins(%r, %l, %h : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
-        outs(%ep : tensor<?x16xf32>) attrs = {varlen.band} {
+        outs(%ep : tensor<?x16xf32>) {
     ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
     %i = linalg.index 0 : index
-    %j = arith.index_cast %i : index to i32
-    %y = varlen.hide %x with %HID at %j limits(%a, %b, %first) unless(%whole) : f32
+    %y = varlen.hide %x with %HID at %i limits(%a, %b, %first) unless(%whole) : f32
     linalg.yield %y : f32
     } -> tensor<?x16xf32>
     bufferization.materialize_in_destination %p in restrict writable %out : (tensor<?x16xf32>, memref<?x16xf32>) -> ()
@@ -259,11 +253,10 @@ func.func @pairs(%scores: memref<?x16xf32>, %k: memref<?x16xf32>, %lo: memref<1x
     %ep = tensor.empty(%keys) : tensor<?x16xf32>
     %p = linalg.generic {indexing_maps = [#map, #row, #row, #map], iterator_types = ["parallel", "parallel"]}
         ins(%s, %l, %h : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
-        outs(%ep : tensor<?x16xf32>) attrs = {varlen.band} {
+        outs(%ep : tensor<?x16xf32>) {
     ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
     %i = linalg.index 0 : index
-    %j = arith.index_cast %i : index to i32
-    %y = varlen.hide %x with %HID at %j limits(%a, %b, %first) unless(%whole) : f32
+    %y = varlen.hide %x with %HID at %i limits(%a, %b, %first) unless(%whole) : f32
     linalg.yield %y : f32
     } -> tensor<?x16xf32>
     %r = linalg.contract indexing_maps = [#km, #kn, #mn]
@@ -304,11 +297,10 @@ func.func @maximum(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %lo: memref<1x16
     %ep = tensor.empty(%keys) : tensor<?x16xf32>
     %p = linalg.generic {indexing_maps = [#map, #row, #row, #map], iterator_types = ["parallel", "parallel"]}
         ins(%r, %l, %h : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
-        outs(%ep : tensor<?x16xf32>) attrs = {varlen.band} {
+        outs(%ep : tensor<?x16xf32>) {
     ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
     %i = linalg.index 0 : index
-    %j = arith.index_cast %i : index to i32
-    %y = varlen.hide %x with %HID at %j limits(%a, %b, %first) unless(%whole) : f32
+    %y = varlen.hide %x with %HID at %i limits(%a, %b, %first) unless(%whole) : f32
     linalg.yield %y : f32
     } -> tensor<?x16xf32>
     %em = tensor.empty() : tensor<1x16xf32>
@@ -377,11 +369,10 @@ func.func @score(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %lo: memref<1x16xi
     %ep = tensor.empty(%keys) : tensor<?x16xf32>
     %p = linalg.generic {indexing_maps = [#map, #row, #row, #map], iterator_types = ["parallel", "parallel"]}
         ins(%d, %l, %h : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
-        outs(%ep : tensor<?x16xf32>) attrs = {varlen.band} {
+        outs(%ep : tensor<?x16xf32>) {
     ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
     %i = linalg.index 0 : index
-    %j = arith.index_cast %i : index to i32
-    %y = varlen.hide %x with %HID at %j limits(%a, %b, %first) unless(%whole) : f32
+    %y = varlen.hide %x with %HID at %i limits(%a, %b, %first) unless(%whole) : f32
     linalg.yield %y : f32
     } -> tensor<?x16xf32>
     %em = tensor.empty() : tensor<1x16xf32>
@@ -409,14 +400,15 @@ func.func @score(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %lo: memref<1x16xi
 // CHECK: %[[M:.*]] = linalg.generic {{.*}} ins(%[[S]], {{.*}} outs(%[[S]] : tensor<8x8xf32>)
 // CHECK: linalg.generic {{.*}} ins(%[[M]] : tensor<8x8xf32>)
 // CHECK: %[[P:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<?x8xf32>)
-// CHECK: math.exp2
+// CHECK: varlen.weight
 // CHECK: linalg.generic {{.*}} ins(%[[P]] : tensor<?x8xf32>) outs(%{{.*}} : tensor<1x8xf32>)
-// CHECK: math.exp2
-// CHECK-NOT: math.exp2
+// CHECK: varlen.weight
+// CHECK-NOT: varlen.weight
 // CHECK: linalg.contract {{.*}} : tensor<?x8xf32>, tensor<?x8xf32>)
 // CHECK: return
 func.func @elements(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %lo: memref<1x16xi32>, %hi: memref<1x16xi32>, %first: i32,
                 %whole: i1, %keys: index, %n: index, %v: memref<?x16xf32>, %out: memref<16x16xf32>, %sums: memref<1x16xf32>) {
+  %one = arith.constant 1.0 : f32
   %zero = arith.constant 0.0 : f32
   scf.forall (%t) in (%n) {
     %l = bufferization.to_tensor %lo restrict : memref<1x16xi32> to tensor<1x16xi32>
@@ -431,11 +423,10 @@ func.func @elements(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %lo: memref<1x1
     %ep = tensor.empty(%keys) : tensor<?x16xf32>
     %p = linalg.generic {indexing_maps = [#map, #row, #row, #map], iterator_types = ["parallel", "parallel"]}
         ins(%r, %l, %h : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
-        outs(%ep : tensor<?x16xf32>) attrs = {varlen.band} {
+        outs(%ep : tensor<?x16xf32>) {
     ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
     %i = linalg.index 0 : index
-    %j = arith.index_cast %i : index to i32
-    %y = varlen.hide %x with %HID at %j limits(%a, %b, %first) unless(%whole) : f32
+    %y = varlen.hide %x with %HID at %i limits(%a, %b, %first) unless(%whole) : f32
     linalg.yield %y : f32
     } -> tensor<?x16xf32>
     %em = tensor.empty() : tensor<1x16xf32>
@@ -448,10 +439,9 @@ func.func @elements(%k: memref<?x16xf32>, %q: memref<16x16xf32>, %lo: memref<1x1
     } -> tensor<1x16xf32>
     %l0 = linalg.fill ins(%zero : f32) outs(%em : tensor<1x16xf32>) -> tensor<1x16xf32>
     %p1 = linalg.generic {indexing_maps = [#map, #row, #map], iterator_types = ["parallel", "parallel"]}
-        ins(%p, %m : tensor<?x16xf32>, tensor<1x16xf32>) outs(%ep : tensor<?x16xf32>) attrs = {varlen.band} {
+        ins(%p, %m : tensor<?x16xf32>, tensor<1x16xf32>) outs(%ep : tensor<?x16xf32>) {
     ^bb0(%x: f32, %a: f32, %old: f32):
-      %y0 = arith.subf %x, %a : f32
-      %y = math.exp2 %y0 : f32
+      %y = varlen.weight %x by %one plus %a : f32
       linalg.yield %y : f32
     } -> tensor<?x16xf32>
     %sum = linalg.generic {indexing_maps = [#map, #row], iterator_types = ["reduction", "parallel"]}

@@ -19,7 +19,6 @@
 // CHECK: arith.select %[[WHOLE]], %[[TOTAL]]
 // CHECK: %[[BEFORE:.*]] = tensor.extract_slice %[[S]][0, 0] [%[[BEGIN:.*]], 16] [1, 1]
 // CHECK: %[[SUM:.*]]:2 = linalg.generic {{.*}} ins(%[[BEFORE]], %[[LO]], %[[HI]] : {{.*}}) outs(%{{.*}}, %{{.*}} : tensor<?x16xf32>, tensor<1x16xf32>)
-// CHECK-NOT: varlen.band
 // CHECK: tensor.insert_slice %[[SUM]]#0
 // CHECK: tensor.extract_slice %[[S]][%[[BEGIN]], 0]
 // CHECK: %[[NEXT:.*]]:2 = linalg.generic {{.*}} outs(%{{.*}}, %[[SUM]]#1 : tensor<?x16xf32>, tensor<1x16xf32>)
@@ -35,12 +34,11 @@ func.func @mask(%s: tensor<?x16xf32>, %lo: tensor<1x16xi32>, %hi: tensor<1x16xi3
   %HID = arith.constant 0.0 : f32
   %0:2 = linalg.generic {indexing_maps = [#map, #row, #row, #map, #row], iterator_types = ["reduction", "parallel"]}
       ins(%s, %lo, %hi : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
-      outs(%e, %l : tensor<?x16xf32>, tensor<1x16xf32>) attrs = {varlen.band} {
+      outs(%e, %l : tensor<?x16xf32>, tensor<1x16xf32>) {
   ^bb0(%x: f32, %a: i32, %b: i32, %old: f32, %sum: f32):
     %p = math.exp2 %x : f32
     %i = linalg.index 0 : index
-    %j = arith.index_cast %i : index to i32
-    %y = varlen.hide %p with %HID at %j limits(%a, %b, %first) unless(%whole) : f32
+    %y = varlen.hide %p with %HID at %i limits(%a, %b, %first) unless(%whole) : f32
     %next = arith.addf %sum, %y : f32
     linalg.yield %y, %next : f32, f32
   } -> (tensor<?x16xf32>, tensor<1x16xf32>)
@@ -65,8 +63,7 @@ func.func @pairs(%s: tensor<?x16xf32>, %lo: tensor<1x16xi32>, %hi: tensor<1x16xi
       ins(%s, %lo, %hi : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>) outs(%e : tensor<?x16x2xbf16>) {
   ^bb0(%x: f32, %a: i32, %b: i32, %old: bf16):
     %i = linalg.index 0 : index
-    %j = arith.index_cast %i : index to i32
-    %y1 = varlen.hide %x with %HID at %j limits(%a, %b, %first) : f32
+    %y1 = varlen.hide %x with %HID at %i limits(%a, %b, %first) : f32
     %y = arith.truncf %y1 : f32 to bf16
     linalg.yield %y : bf16
   } -> tensor<?x16x2xbf16>
@@ -78,8 +75,7 @@ func.func @in_place(%s: tensor<?x16xf32>, %lo: tensor<1x16xi32>, %hi: tensor<1x1
       ins(%lo, %hi : tensor<1x16xi32>, tensor<1x16xi32>) outs(%s : tensor<?x16xf32>) {
   ^bb0(%a: i32, %b: i32, %x: f32):
     %i = linalg.index 0 : index
-    %j = arith.index_cast %i : index to i32
-    %y1 = varlen.hide %x with %HID at %j limits(%a, %b, %first) : f32
+    %y1 = varlen.hide %x with %HID at %i limits(%a, %b, %first) : f32
     linalg.yield %y1 : f32
   } -> tensor<?x16xf32>
   return %0 : tensor<?x16xf32>
@@ -104,10 +100,9 @@ func.func @two(%s: tensor<?x16xf32>, %t: tensor<?x16xf32>, %lo: tensor<1x16xi32>
       outs(%p, %q : tensor<?x16xf32>, tensor<?x16xf32>) {
   ^bb0(%x: f32, %y: f32, %a: i32, %b: i32, %old: f32, %before: f32):
     %i = linalg.index 0 : index
-    %j = arith.index_cast %i : index to i32
-    %x1 = varlen.hide %x with %HID at %j limits(%a, %b, %first) : f32
+    %x1 = varlen.hide %x with %HID at %i limits(%a, %b, %first) : f32
     %z = arith.mulf %x1, %y : f32
-    %y1 = varlen.hide %z with %HID at %j limits(%a, %b, %first) : f32
+    %y1 = varlen.hide %z with %HID at %i limits(%a, %b, %first) : f32
     linalg.yield %x1, %y1 : f32, f32
   } -> (tensor<?x16xf32>, tensor<?x16xf32>)
   return %0#0, %0#1 : tensor<?x16xf32>, tensor<?x16xf32>
@@ -125,9 +120,8 @@ func.func @other_limits(%s: tensor<?x16xf32>, %lo: tensor<1x16xi32>, %hi: tensor
       outs(%p, %q : tensor<?x16xf32>, tensor<?x16xf32>) {
   ^bb0(%x: f32, %a: i32, %b: i32, %old: f32, %before: f32):
     %i = linalg.index 0 : index
-    %j = arith.index_cast %i : index to i32
-    %x1 = varlen.hide %x with %HID at %j limits(%a, %b, %first) : f32
-    %y1 = varlen.hide %x with %HID at %j limits(%b, %a, %first) : f32
+    %x1 = varlen.hide %x with %HID at %i limits(%a, %b, %first) : f32
+    %y1 = varlen.hide %x with %HID at %i limits(%b, %a, %first) : f32
     linalg.yield %x1, %y1 : f32, f32
   } -> (tensor<?x16xf32>, tensor<?x16xf32>)
   return %0#0, %0#1 : tensor<?x16xf32>, tensor<?x16xf32>
@@ -144,8 +138,7 @@ func.func @vectors(%s: tensor<?x16xf32>, %lo: tensor<16xi32>, %hi: tensor<16xi32
       ins(%s, %lo, %hi : tensor<?x16xf32>, tensor<16xi32>, tensor<16xi32>) outs(%e : tensor<?x16xf32>) {
   ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
     %i = linalg.index 0 : index
-    %j = arith.index_cast %i : index to i32
-    %y = varlen.hide %x with %HID at %j limits(%a, %b, %first) : f32
+    %y = varlen.hide %x with %HID at %i limits(%a, %b, %first) : f32
     linalg.yield %y : f32
   } -> tensor<?x16xf32>
   return %0 : tensor<?x16xf32>
@@ -160,9 +153,10 @@ func.func @no_key(%s: tensor<?x16xf32>, %lo: tensor<1x16xi32>, %hi: tensor<1x16x
   %zero = arith.constant 0.0 : f32
   %0 = linalg.generic {indexing_maps = [#map, #row, #row, #map], iterator_types = ["parallel", "parallel"]}
       ins(%s, %lo, %hi : tensor<?x16xf32>, tensor<1x16xi32>, tensor<1x16xi32>)
-      outs(%e : tensor<?x16xf32>) attrs = {varlen.band} {
+      outs(%e : tensor<?x16xf32>) {
   ^bb0(%x: f32, %a: i32, %b: i32, %old: f32):
-    %y = varlen.hide %x with %zero at %a limits(%a, %b, %first) : f32
+    %i = linalg.index 1 : index
+    %y = varlen.hide %x with %zero at %i limits(%a, %b, %first) : f32
     linalg.yield %y : f32
   } -> tensor<?x16xf32>
   return %0 : tensor<?x16xf32>

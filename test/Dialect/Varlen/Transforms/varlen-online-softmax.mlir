@@ -36,8 +36,8 @@
 // CHECK: math.exp2
 // CHECK: %[[LS:.*]] = linalg.generic {{.*}} ins(%[[L]], %[[ALPHA]]
 // CHECK: %[[P:.*]] = linalg.generic {indexing_maps = [#[[$ID]], #[[$ROW]], #[[$ROW]], #[[$ID]]], {{.*}}} ins(%[[S]], %[[FACTOR]], %[[MINUS]]
-// CHECK: %[[Y:.*]] = math.fma
-// CHECK: math.exp2 %[[Y]]
+// CHECK: ^bb0(%[[SIN:.*]]: f32, %[[FIN:.*]]: f32, %[[MIN:.*]]: f32, %{{.*}}: f32):
+// CHECK: varlen.weight %[[SIN]] by %[[FIN]] plus %[[MIN]] : f32
 // CHECK: %[[LNEW:.*]] = linalg.generic {{.*}}["parallel", "reduction"]} ins(%[[P]] {{.*}} outs(%[[LS]]
 // CHECK: arith.addf
 // p is rounded for the second product, after it was summed.
@@ -73,14 +73,13 @@ func.func @qk(%q: tensor<64x128xbf16>, %k: tensor<32x128xbf16>, %v: tensor<32x96
 // CHECK: %[[SM:.*]] = linalg.generic {indexing_maps = [#[[$ID]], #[[$COL]], #[[$COL]], #[[$ID]]], iterator_types = ["parallel", "parallel"]} ins(%[[S]], %[[LO]], %[[HI]]
 // CHECK: ^bb0(%[[IN:.*]]: f32, %[[LOW:.*]]: i32, %[[HIGH:.*]]: i32, %{{.*}}: f32):
 // CHECK: %[[ROW:.*]] = linalg.index 0
-// CHECK: %[[CAST:.*]] = arith.index_cast %[[ROW]]
-// CHECK: varlen.hide %[[IN]] with %[[NINF]] at %[[CAST]] limits(%[[LOW]], %[[HIGH]], %[[K0]]) unless(%[[WHOLE]]) : f32
+// CHECK: varlen.hide %[[IN]] with %[[NINF]] at %[[ROW]] limits(%[[LOW]], %[[HIGH]], %[[K0]]) unless(%[[WHOLE]]) : f32
 // CHECK: linalg.generic {indexing_maps = [#[[$ID]], #[[$COL]]], iterator_types = ["reduction", "parallel"]} ins(%[[SM]]
 // CHECK: arith.maxnumf
 // CHECK: math.ceil
 // CHECK: %[[ALPHA:.*]] = linalg.generic
 // CHECK: math.exp2 %{{.*}} {varlen.exp2_degree = 4 : i64}
-// CHECK: math.exp2 %{{.*}} {varlen.exp2_degree = 4 : i64}
+// CHECK: varlen.weight %{{.*}} {varlen.exp2_degree = 4 : i64}
 // CHECK: %[[SUM:.*]] = linalg.generic {{.*}}["reduction", "parallel"]} {{.*}} outs(%{{.*}} : tensor<1x24xf32>)
 // CHECK: arith.addf
 // CHECK: linalg.generic {{.*}} ins(%[[L]], %[[ALPHA]], %[[SUM]] :

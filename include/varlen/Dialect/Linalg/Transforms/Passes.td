@@ -82,7 +82,7 @@ def VarlenFuseReductions
     loop, and the elements need not be read again. So does what writes the elements in
     another form: as pairs of rows, which the map `(i, j) -> (i floordiv 2, j, i mod 2)`
     describes, rounded, where rows have a static power of two of elements, or masked
-    (`varlen.band`), which takes all elementwise operations that lead to it. What is masked
+    (`varlen.hide`), which takes all elementwise operations that lead to it. What is masked
     and computed from another masked tile, as ds of p, is computed with that, and so is, last,
     a reduction of a masked tile; what else reads the other tile moves behind both.
 

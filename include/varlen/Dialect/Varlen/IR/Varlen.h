@@ -43,11 +43,6 @@ namespace mlir::varlen {
 /// of a loop over its tiles, and of what convert-varlen-to-cpu makes of that
 /// loop, an scf.forall or an scf.if in it, whose tiles are vectorised by it.
 inline constexpr llvm::StringLiteral kScheduleAttrName = "varlen.schedule";
-/// Discardable attribute of a linalg.generic on (scores, lo, hi) that puts 0 or
-/// -inf in place of the scores of keys outside [lo, hi) of their query and
-/// leaves the others; and of one that makes zero of the scores that such an
-/// operation, its first operand, has hidden.
-inline constexpr llvm::StringLiteral kBandAttrName = "varlen.band";
 /// Discardable attribute of a linalg.contract: that it adds up in the order of
 /// the contracted loop, whatever its operands look like in memory.
 inline constexpr llvm::StringLiteral kInOrderAttrName = "varlen.in_order";

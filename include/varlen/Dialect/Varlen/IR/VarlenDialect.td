@@ -31,7 +31,6 @@ def Varlen_Dialect : Dialect {
     |---|---|---|
     | `varlen.schedule` | an attention, a `varlen.for_tiles`; of a CPU the `scf.forall` that this becomes, or an `scf.if` in that | the tile sizes of the code for a target; on `scf` operations, those of the tiles inside, until `varlen-place-tiles` |
     | `varlen.exp2_degree` | `math.exp2`, and what has exponentials | the degree of the polynomial that suffices: 3 to 6, or 11 for f64 |
-    | `varlen.band` | `linalg.generic` | that it has `varlen.hide` of 0 or -inf, or makes zero of what such an operation has hidden |
     | `varlen.in_order` | `linalg.contract` | that it adds up in the order of the contracted loop, whatever its operands look like in memory |
     | `varlen.add_last` | `linalg.contract` | that what is in memory is added to the sum of the products in the end |
     | `varlen.memory_depends_on` | a function | the name of an operation by which it allocates memory whose size extents do not determine |

@@ -350,8 +350,9 @@ def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
   let description = [{
     The step is written here once, for every target: two contractions, two
     reductions over keys, and elementwise operations on the score tile, on the
-    statistics (one value per query) and on the accumulator. Limits are `varlen.hide`, which
-    `varlen-expand-hide` expands once no pass needs to know them. The gradients of a
+    statistics (one value per query) and on the accumulator. Limits are `varlen.hide` and
+    p is `varlen.weight`, which `varlen-expand-scores` expands once no pass needs to know what
+    is hidden. The gradients of a
     step take up to five contractions; scores and what hides them are the same
     text. `varlen.online_init` becomes fills, `varlen.online_merge`,
     `varlen.online_finish` and `varlen.online_statistics` elementwise operations, and
@@ -377,7 +378,7 @@ def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
     %s = linalg.contract ins(%q, %k) outs(%zeros) -> tensor<64x64xf32>
     %top = linalg.generic {"reduction over keys"} ins(%s) outs(%neg_infs) -> tensor<64x1xf32>
     %m1 = linalg.generic ins(%m, %top) { max(m, ceil(c * top)) }
-    %p = linalg.generic ins(%s, %minus_m1) { exp2(fma(s, c, -m1)) } -> tensor<64x64xf32>
+    %p = linalg.generic ins(%s, %minus_m1) { weight(s, c, -m1) } -> tensor<64x64xf32>
     ...
     ```
   }];
@@ -400,12 +401,13 @@ def VarlenExpandGather : Pass<"varlen-expand-gather"> {
   let statistics = [Statistic<"numGathers", "gathers", "Number of gathers">];
 }
 
-def VarlenExpandHide : Pass<"varlen-expand-hide"> {
-  let summary = "Expand varlen.hide to comparisons with limits";
+def VarlenExpandScores : Pass<"varlen-expand-scores"> {
+  let summary = "Expand varlen.hide and varlen.weight to arithmetic";
   let description = [{
-    A comparison with either limit chooses between the score and what replaces it.
+    A comparison with either limit chooses between the score and what replaces it; a weight
+    is a `math.fma` and a `math.exp2`, with the `varlen.exp2_degree` that it has.
   }];
-  let dependentDialects = ["arith::ArithDialect"];
+  let dependentDialects = ["arith::ArithDialect", "math::MathDialect"];
   let statistics = [Statistic<"numExpanded", "expanded", "Number of operations expanded">];
 }
 
@@ -564,7 +566,7 @@ def VarlenCutProducts : Pass<"varlen-cut-products"> {
     see a granule without the mask. A product that is added to a tile in memory gets
     `varlen.add_last`.
 
-    *Requires*: operations with `varlen.band`, those that mask with `varlen.hide`,
+    *Requires*: score tiles of `varlen.hide`, or of `varlen.weight` of such tiles,
     within a `#varlen.cpu_schedule`; neither limit falls from one column to the next,
     lo <= hi, and tiles have a multiple of 8 rows. Others are left as they are.
     *Guarantees*: sums keep their order. *Numerics*: terms of zero are left out, also where

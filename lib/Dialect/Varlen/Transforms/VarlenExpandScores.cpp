@@ -1,4 +1,4 @@
-//===- VarlenExpandHide.cpp - Limits of scores as comparisons -------------===//
+//===- VarlenExpandScores.cpp - Scores and weights as arithmetic ----------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -10,10 +10,11 @@
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 namespace mlir::varlen {
-#define GEN_PASS_DEF_VARLENEXPANDHIDE
+#define GEN_PASS_DEF_VARLENEXPANDSCORES
 #include "varlen/Dialect/Varlen/Transforms/Passes.h.inc"
 } // namespace mlir::varlen
 
@@ -23,7 +24,8 @@ using namespace mlir::varlen;
 /// By choices of numbers: of a vector's flags only some targets have registers.
 static LogicalResult expandHide(HideOp op, PatternRewriter &rewriter) {
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-  Value key = arith::AddIOp::create(b, op.getKey(), op.getK0());
+  Value key = arith::IndexCastOp::create(b, b.getI32Type(), op.getKey());
+  key = arith::AddIOp::create(b, key, op.getK0());
   auto compare = [&](arith::CmpIPredicate predicate, Value limit) -> Value {
     return arith::CmpIOp::create(b, predicate, key, limit);
   };
@@ -40,12 +42,23 @@ static LogicalResult expandHide(HideOp op, PatternRewriter &rewriter) {
   return success();
 }
 
+static LogicalResult expandWeight(WeightOp op, PatternRewriter &rewriter) {
+  ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+  auto exp = math::Exp2Op::create(b, math::FmaOp::create(b, op.getOperands()));
+  exp->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  rewriter.replaceOp(op, exp);
+  return success();
+}
+
 namespace {
-struct VarlenExpandHide : varlen::impl::VarlenExpandHideBase<VarlenExpandHide> {
+struct VarlenExpandScores
+    : varlen::impl::VarlenExpandScoresBase<VarlenExpandScores> {
   void runOnOperation() override {
-    getOperation()->walk([&](HideOp) { ++numExpanded; });
+    getOperation()->walk(
+        [&](Operation *op) { numExpanded += isa<HideOp, WeightOp>(op); });
     RewritePatternSet patterns(&getContext());
     patterns.add(expandHide);
+    patterns.add(expandWeight);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };
