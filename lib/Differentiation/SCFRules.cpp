@@ -43,7 +43,7 @@ private:
   LogicalResult buildIteration(VJPBuilder &inner, Value induction,
                                ValueRange carried,
                                SmallVectorImpl<Value> &next);
-  LogicalResult removeStandIns(Block &block);
+  LogicalResult removeUses(scf::ForOp reverse);
 
   scf::ForOp op;
   VJPBuilder &b;
@@ -51,9 +51,6 @@ private:
   SmallVector<unsigned> numbers;
   /// What the body captures and is differentiated by.
   SmallVector<Value> captured;
-  /// Stand for the carried values in an iteration of the reverse. Operations on
-  /// the initial values, which have the shapes.
-  SmallVector<UnrealizedConversionCastOp> standIns;
 };
 
 } // namespace
@@ -61,18 +58,17 @@ private:
 LogicalResult ForRule::buildIteration(VJPBuilder &inner, Value induction,
                                       ValueRange carried,
                                       SmallVectorImpl<Value> &next) {
+  // The carried values stay those of the loop, which are not there in the
+  // reverse, until removeUses.
   IRMapping mapping;
   mapping.map(op.getInductionVar(), induction);
-  for (auto [argument, standIn] :
-       llvm::zip_equal(op.getRegionIterArgs(), standIns))
-    mapping.map(argument, standIn->getResult(0));
   SmallVector<Operation *> ops;
   for (Operation &operation : op.getBody()->without_terminator())
     ops.push_back(inner.clone(operation, mapping));
 
   SmallVector<Value> sources;
   for (unsigned number : numbers)
-    sources.push_back(standIns[number].getResult(0));
+    sources.push_back(op.getRegionIterArg(number));
   llvm::append_range(sources, captured);
   inner.markVaried(sources, ops);
   for (auto [value, cotangent] :
@@ -89,20 +85,22 @@ LogicalResult ForRule::buildIteration(VJPBuilder &inner, Value induction,
   return success();
 }
 
-LogicalResult ForRule::removeStandIns(Block &block) {
-  eraseDeadOps(block);
-  for (auto [number, standIn] : llvm::enumerate(standIns)) {
-    Value init = op.getInitArgs()[number];
-    for (Operation *user : llvm::make_early_inc_range(standIn->getUsers()))
-      if (auto dim = dyn_cast<tensor::DimOp>(user))
-        dim.getSourceMutable().assign(init);
-    if (!standIn->use_empty())
-      return op.emitError()
-             << "expected a loop whose derivative needs none of the values "
-                "that it carries, got one that needs #"
-             << number;
-    standIn->erase();
-  }
+/// Leaves nothing in the reverse that reads carried values but for their shape,
+/// which is that of the initial ones.
+LogicalResult ForRule::removeUses(scf::ForOp reverse) {
+  eraseDeadOps(*reverse.getBody());
+  for (auto [argument, init] :
+       llvm::zip_equal(op.getRegionIterArgs(), op.getInitArgs()))
+    for (OpOperand &use : llvm::make_early_inc_range(argument.getUses())) {
+      if (!reverse->isAncestor(use.getOwner()))
+        continue;
+      if (!isa<tensor::DimOp>(use.getOwner()))
+        return op.emitError()
+               << "expected a loop whose derivative needs none of the values "
+                  "that it carries, got one that needs #"
+               << argument.getArgNumber() - op.getNumInductionVars();
+      use.set(init);
+    }
   return success();
 }
 
@@ -125,10 +123,6 @@ LogicalResult ForRule::run() {
       captured.push_back(value);
       inits.push_back(b.getCotangentOrZero(value));
     }
-
-  for (Value init : op.getInitArgs())
-    standIns.push_back(
-        UnrealizedConversionCastOp::create(b, init.getType(), init));
 
   Type type = op.getInductionVar().getType();
   auto constant = [&](int64_t value) -> Value {
@@ -155,7 +149,7 @@ LogicalResult ForRule::run() {
           buildIteration(inner, induction, reverse.getRegionIterArgs(), next)))
     return failure();
   scf::YieldOp::create(inner, next);
-  if (failed(removeStandIns(*reverse.getBody())))
+  if (failed(removeUses(reverse)))
     return failure();
 
   ResultRange results = reverse.getResults();

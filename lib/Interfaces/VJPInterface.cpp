@@ -138,11 +138,6 @@ Value varlen::getEarlierOfSameShape(Value value) {
   if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
     return getInitOfSameShape(
         loop, loop.getTiedLoopRegionIterArg(cast<OpResult>(value)));
-  // Stands for a value that must not be asked for, see SCFRules.cpp.
-  if (isa<UnrealizedConversionCastOp>(op))
-    return op->getOperandTypes() == TypeRange(value.getType())
-               ? op->getOperand(0)
-               : Value();
   if (!OpTrait::hasElementwiseMappableTraits(op))
     return {};
   auto hasSameShape = [&](Value operand) {
