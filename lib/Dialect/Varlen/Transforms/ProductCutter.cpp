@@ -444,12 +444,11 @@ void ProductCutter::cut() {
           ? emitColumns(at.constant(0), state)
           : Values(emitLoop(b, at.constant(0), at.constant(columns),
                             at.constant(width), state, emitColumns));
-  if (end)
+  if (end) {
     end->getResult(0).replaceAllUsesWith(results[0]);
-  op->getResult(0).replaceUsesWithIf(
-      results[0], [&](OpOperand &use) { return use.getOwner() != end; });
-  if (end)
     end.erase();
+  }
+  op->getResult(0).replaceAllUsesWith(results[0]);
   if (isReduced) {
     mask->getResult(0).replaceAllUsesWith(results[0]);
     maximum->getResult(0).replaceAllUsesWith(results[1]);
