@@ -16,7 +16,8 @@ void Shadow::reset(uint32_t bytes, uint32_t bits, uint32_t count) {
   tickBits = bits;
   tickMask = (1U << bits) - 1;
   components = count;
-  cells.assign(bytes / 16 + 1, Cell());
+  cells.clear();
+  cells.resize(bytes / 16 + 1);
   finer.clear();
   // Block 0 stands for "none" in the chains of free blocks.
   finer.resize(16);
@@ -29,46 +30,47 @@ void Shadow::reset(uint32_t bytes, uint32_t bits, uint32_t count) {
 // Cells of the right size
 //===----------------------------------------------------------------------===//
 
-void Shadow::split(Cell &cell, bool bytes) {
+void Shadow::copyToFiner(Cells &from, uint32_t i, uint32_t to) {
+  finer[to] = from[i];
+  if (from[i].numReaders > 1 || from[i].flags & Overflow)
+    finer.othersOf(to) = from.othersOf(i);
+  if (from[i].flags & Overflow) {
+    uint32_t list = from.othersOf(i).list;
+    finer.othersOf(to).list = static_cast<uint32_t>(readerLists.size());
+    readerLists.push_back(readerLists[list]);
+  }
+}
+
+void Shadow::split(uint32_t index, bool bytes) {
+  Cell &cell = cells[index];
   uint32_t count = bytes ? 16 : 4;
   uint32_t &chain = bytes ? freeBytes : freeWords;
   uint32_t first = chain;
   if (first) {
     chain = finer[first].link;
   } else {
-    first = static_cast<uint32_t>(finer.size());
+    first = finer.size();
     finer.resize(first + count);
   }
   if (cell.flags & Split) {
     // From words to bytes.
-    for (uint32_t i = 0; i < 16; ++i) {
-      finer[first + i] = finer[cell.link + i / 4];
-      if (finer[first + i].flags & Overflow) {
-        uint32_t list = finer[first + i].link;
-        finer[first + i].link = static_cast<uint32_t>(readerLists.size());
-        readerLists.push_back(readerLists[list]);
-      }
-    }
+    for (uint32_t i = 0; i < 16; ++i)
+      copyToFiner(finer, cell.link + i / 4, first + i);
     finer[cell.link].link = freeWords;
     freeWords = cell.link;
     cell.flags |= SplitBytes;
   } else {
-    for (uint32_t i = 0; i < count; ++i) {
-      finer[first + i] = cell;
-      if (cell.flags & Overflow) {
-        finer[first + i].link = static_cast<uint32_t>(readerLists.size());
-        readerLists.push_back(readerLists[cell.link]);
-      }
-    }
+    for (uint32_t i = 0; i < count; ++i)
+      copyToFiner(cells, index, first + i);
     if (cell.flags & Overflow)
-      freeLists.push_back(cell.link);
+      freeLists.push_back(cells.othersOf(index).list);
     cell.flags = Split | (bytes ? SplitBytes : 0);
   }
   cell.link = first;
 }
 
-/// Calls function(cell, offset of the cell) for the cells that an access is in,
-/// made as fine as the access; stops when it returns true.
+/// Calls function(cell, its others, offset of the cell) for the cells that an
+/// access is in, made as fine as the access; stops when it returns true.
 template <typename Function>
 void Shadow::visit(uint32_t offset, uint32_t size, Function function) {
   uint32_t end = offset + size;
@@ -77,18 +79,20 @@ void Shadow::visit(uint32_t offset, uint32_t size, Function function) {
     Cell &cell = cells[at >> 4];
     bool whole = high - low == 16;
     if (whole && !(cell.flags & Split)) {
-      if (function(cell, at))
+      if (function(cell, cells.othersOf(at >> 4), at))
         return;
       continue;
     }
     bool bytes = ((low | high) & 3) != 0;
     if (!(cell.flags & Split) || (bytes && !(cell.flags & SplitBytes)))
-      split(cell, bytes);
+      split(at >> 4, bytes);
     uint32_t unit = cell.flags & SplitBytes ? 1 : 4;
     uint32_t first = cell.link;
-    for (uint32_t byte = low; byte < high; byte += unit)
-      if (function(finer[first + (byte - at) / unit], byte))
+    for (uint32_t byte = low; byte < high; byte += unit) {
+      uint32_t i = first + (byte - at) / unit;
+      if (function(finer[i], finer.othersOf(i), byte))
         return;
+    }
   }
 }
 
@@ -96,18 +100,22 @@ void Shadow::visit(uint32_t offset, uint32_t size, Function function) {
 // Reads
 //===----------------------------------------------------------------------===//
 
-void Shadow::addReader(Cell &cell, const Actor &actor) {
+void Shadow::addReader(Cell &cell, Others &others, const Actor &actor) {
   uint32_t self = component(actor.epoch);
   // A reader that is ordered before this one needs no memory of its own: who is
   // ordered after us is ordered after it.
   uint32_t kept = 0;
+  auto keep = [&](Epoch reader) {
+    (kept == 0 ? cell.reader : others.readers[kept - 1]) = reader;
+    ++kept;
+  };
   for (uint32_t i = 0; i < cell.numReaders; ++i) {
-    Epoch reader = cell.readers[i];
+    Epoch reader = i == 0 ? cell.reader : others.readers[i - 1];
     if (component(reader) != self && !ordered(reader, actor))
-      cell.readers[kept++] = reader;
+      keep(reader);
   }
   if (cell.flags & Overflow) {
-    std::vector<Epoch> &list = readerLists[cell.link];
+    std::vector<Epoch> &list = readerLists[others.list];
     list.erase(std::remove_if(list.begin(), list.end(),
                               [&](Epoch reader) {
                                 return component(reader) == self ||
@@ -121,21 +129,20 @@ void Shadow::addReader(Cell &cell, const Actor &actor) {
   if (kept == maxReaders) {
     cell.flags |= Overflow;
     if (freeLists.empty()) {
-      cell.link = static_cast<uint32_t>(readerLists.size());
+      others.list = static_cast<uint32_t>(readerLists.size());
       readerLists.emplace_back();
     } else {
-      cell.link = freeLists.back();
+      others.list = freeLists.back();
       freeLists.pop_back();
     }
-    readerLists[cell.link].assign(1, actor.epoch);
+    readerLists[others.list].assign(1, actor.epoch);
     return;
   }
-  cell.readers[kept++] = actor.epoch;
+  keep(actor.epoch);
   cell.numReaders = static_cast<uint8_t>(kept);
 }
 
-Hazard Shadow::readCell(Cell &cell, const Actor &actor, Epoch &other) {
-  other = cell.write;
+Hazard Shadow::readCell(Cell &cell, Others &others, const Actor &actor) {
   if (cell.flags & Barrier)
     return Hazard::BarrierObject;
   if (cell.writesInFlight)
@@ -148,25 +155,22 @@ Hazard Shadow::readCell(Cell &cell, const Actor &actor, Epoch &other) {
   if (actor.asyncProxy && !(cell.flags & AsyncWritten) &&
       !published(cell.write, actor))
     return Hazard::Proxy;
-  if (cell.numReaders == 0 || cell.readers[cell.numReaders - 1] != actor.epoch)
-    addReader(cell, actor);
+  Epoch last =
+      cell.numReaders > 1 ? others.readers[cell.numReaders - 2] : cell.reader;
+  if (cell.numReaders == 0 || last != actor.epoch)
+    addReader(cell, others, actor);
   return Hazard::None;
 }
 
 Conflict Shadow::readSlow(uint32_t offset, uint32_t size, const Actor &actor) {
   Conflict conflict;
-  Cell &whole = cells[offset >> 4];
-  if (((offset & 15) | (size ^ 16)) == 0 && !(whole.flags & Split)) {
-    conflict.hazard = readCell(whole, actor, conflict.other);
-    conflict.offset = offset;
-    return conflict;
-  }
-  visit(offset, size, [&](Cell &cell, uint32_t at) {
-    Hazard hazard = readCell(cell, actor, conflict.other);
+  visit(offset, size, [&](Cell &cell, Others &others, uint32_t at) {
+    if (readQuickly(cell, actor))
+      return false;
+    Hazard hazard = readCell(cell, others, actor);
     if (hazard == Hazard::None)
       return false;
-    conflict.hazard = hazard;
-    conflict.offset = at;
+    conflict = {hazard, at, cell.write};
     return true;
   });
   return conflict;
@@ -176,8 +180,8 @@ Conflict Shadow::readSlow(uint32_t offset, uint32_t size, const Actor &actor) {
 // Writes
 //===----------------------------------------------------------------------===//
 
-Hazard Shadow::checkCell(const Cell &cell, const Actor &actor,
-                         Epoch &other) const {
+Hazard Shadow::checkCell(const Cell &cell, const Others &others,
+                         const Actor &actor, Epoch &other) const {
   other = cell.write;
   if (cell.flags & Barrier)
     return Hazard::BarrierObject;
@@ -195,13 +199,15 @@ Hazard Shadow::checkCell(const Cell &cell, const Actor &actor,
         !published(cell.write, actor))
       return Hazard::Proxy;
   }
-  for (uint32_t i = 0; i < cell.numReaders; ++i)
-    if (!ordered(cell.readers[i], actor)) {
-      other = cell.readers[i];
+  for (uint32_t i = 0; i < cell.numReaders; ++i) {
+    Epoch reader = i == 0 ? cell.reader : others.readers[i - 1];
+    if (!ordered(reader, actor)) {
+      other = reader;
       return Hazard::AfterRead;
     }
+  }
   if (cell.flags & Overflow)
-    for (Epoch reader : readerLists[cell.link])
+    for (Epoch reader : readerLists[others.list])
       if (!ordered(reader, actor)) {
         other = reader;
         return Hazard::AfterRead;
@@ -212,12 +218,12 @@ Hazard Shadow::checkCell(const Cell &cell, const Actor &actor,
 Conflict Shadow::checkWrite(uint32_t offset, uint32_t size,
                             const Actor &actor) {
   Conflict conflict;
-  visit(offset, size, [&](Cell &cell, uint32_t at) {
-    Hazard hazard = checkCell(cell, actor, conflict.other);
+  visit(offset, size, [&](const Cell &cell, const Others &others, uint32_t at) {
+    Epoch other = 0;
+    Hazard hazard = checkCell(cell, others, actor, other);
     if (hazard == Hazard::None)
       return false;
-    conflict.hazard = hazard;
-    conflict.offset = at;
+    conflict = {hazard, at, other};
     return true;
   });
   return conflict;
@@ -226,11 +232,11 @@ Conflict Shadow::checkWrite(uint32_t offset, uint32_t size,
 void Shadow::write(uint32_t offset, uint32_t size, const Actor &actor) {
   uint8_t flags = Initialised | (actor.asyncProxy ? AsyncWritten : 0) |
                   (actor.atomic ? AtomicWritten : 0);
-  auto set = [&](Cell &cell) {
+  auto set = [&](Cell &cell, const Others &others) {
     if (cell.flags & Overflow)
-      freeLists.push_back(cell.link);
+      freeLists.push_back(others.list);
     cell.write = actor.epoch;
-    cell.readers[0] = 0;
+    cell.reader = 0;
     cell.numReaders = 0;
     cell.flags = flags;
   };
@@ -249,7 +255,7 @@ void Shadow::write(uint32_t offset, uint32_t size, const Actor &actor) {
       if (inFlight == 0) {
         for (uint32_t i = 0; i < count; ++i)
           if (finer[cell.link + i].flags & Overflow)
-            freeLists.push_back(finer[cell.link + i].link);
+            freeLists.push_back(finer.othersOf(cell.link + i).list);
         uint32_t &chain = bytes ? freeBytes : freeWords;
         finer[cell.link].link = chain;
         chain = cell.link;
@@ -257,8 +263,8 @@ void Shadow::write(uint32_t offset, uint32_t size, const Actor &actor) {
         cell.writesInFlight = cell.readsInFlight = 0;
       }
     }
-    visit(low, high - low, [&](Cell &cell, uint32_t) {
-      set(cell);
+    visit(low, high - low, [&](Cell &cell, const Others &others, uint32_t) {
+      set(cell, others);
       return false;
     });
   }
@@ -269,21 +275,21 @@ void Shadow::write(uint32_t offset, uint32_t size, const Actor &actor) {
 //===----------------------------------------------------------------------===//
 
 void Shadow::addInFlightWrite(uint32_t offset, uint32_t size, int delta) {
-  visit(offset, size, [&](Cell &cell, uint32_t) {
+  visit(offset, size, [&](Cell &cell, const Others &, uint32_t) {
     cell.writesInFlight = static_cast<uint16_t>(cell.writesInFlight + delta);
     return false;
   });
 }
 
 void Shadow::addInFlightReads(uint32_t offset, uint32_t size, int delta) {
-  visit(offset, size, [&](Cell &cell, uint32_t) {
+  visit(offset, size, [&](Cell &cell, const Others &, uint32_t) {
     cell.readsInFlight = static_cast<uint16_t>(cell.readsInFlight + delta);
     return false;
   });
 }
 
 void Shadow::setBarrierObject(uint32_t offset, bool is) {
-  visit(offset, 8, [&](Cell &cell, uint32_t) {
+  visit(offset, 8, [&](Cell &cell, const Others &, uint32_t) {
     // What becomes memory again has no value.
     cell = Cell();
     cell.flags = is ? Barrier : 0;

@@ -67,17 +67,9 @@ public:
   }
 
   Conflict read(uint32_t offset, uint32_t size, const Actor &actor) {
-    Cell &cell = cells[offset >> 4];
-    // Most accesses: 16 bytes that were written as a whole, and read by this
-    // thread, one that is ordered before it, or nobody.
     if (((offset & 15) | (size ^ 16)) == 0 &&
-        (cell.flags & ~AsyncWritten) == Initialised &&
-        cell.writesInFlight == 0 && cell.numReaders <= 1 && !actor.asyncProxy &&
-        ordered(cell.write, actor) && ordered(cell.readers[0], actor)) {
-      cell.readers[0] = actor.epoch;
-      cell.numReaders = 1;
+        readQuickly(cells[offset >> 4], actor))
       return {};
-    }
     return readSlow(offset, size, actor);
   }
   /// Looks only; `write` may follow.
@@ -101,23 +93,55 @@ private:
     Initialised = 1,
     AsyncWritten = 2, ///< the last write was made by the async proxy
     AtomicWritten = 4,
-    Split = 8,     ///< `link` is the first of the finer cells
-    Overflow = 16, ///< `link` is a list of further readers
+    Split = 8,     ///< `link` is valid, not `write`
+    Overflow = 16, ///< there is a list of further readers
     Barrier = 32,
     SplitBytes = 64, ///< finer cells are bytes, not words
   };
   /// As many as the warps of a CTA that read the same operand, usually.
   static constexpr uint32_t maxReaders = 8;
+  /// What most accesses need; those of four words, or of 64 bytes, are in one
+  /// line of the cache.
   struct Cell {
-    Epoch write;
-    Epoch readers[maxReaders];
-    uint32_t link;
+    /// The last write; of a split cell, the first of the finer cells.
+    union {
+      Epoch write;
+      uint32_t link;
+    };
+    /// One who has read since.
+    Epoch reader;
     uint16_t writesInFlight, readsInFlight;
     uint8_t numReaders;
     uint8_t flags;
     uint16_t padding;
   };
-  static_assert(sizeof(Cell) == 48, "four to three lines of the cache");
+  static_assert(sizeof(Cell) == 16, "four to a line of the cache");
+  /// Those who have read, too, and with `Overflow` a list of still others.
+  struct alignas(32) Others {
+    Epoch readers[maxReaders - 1];
+    uint32_t list;
+  };
+
+  class Cells {
+  public:
+    void clear() { lines.clear(); }
+    /// Other than new cells, `others` have no value until they are readers.
+    void resize(uint32_t count) {
+      lines.resize((count + 3) / 4);
+      if (others.size() < lines.size() * 4)
+        others.resize(lines.capacity() * 4);
+    }
+    uint32_t size() const { return static_cast<uint32_t>(lines.size()) * 4; }
+    Cell &operator[](uint32_t i) { return lines[i / 4].cells[i % 4]; }
+    Others &othersOf(uint32_t i) { return others[i]; }
+
+  private:
+    struct alignas(64) Line {
+      Cell cells[4];
+    };
+    std::vector<Line> lines;
+    std::vector<Others> others;
+  };
 
   bool ordered(Epoch epoch, const Actor &actor) const {
     uint32_t who = epoch >> tickBits;
@@ -130,18 +154,31 @@ private:
     return actor.thread->base->values[components + who] >= tick ||
            (who == actor.thread->self && actor.thread->ownPublished >= tick);
   }
+  /// Most reads: of what was written as a whole, and read by this thread, one
+  /// that is ordered before it, or nobody. Returns false if it is another.
+  bool readQuickly(Cell &cell, const Actor &actor) const {
+    if ((cell.flags & ~AsyncWritten) != Initialised || cell.writesInFlight ||
+        cell.numReaders > 1 || actor.asyncProxy ||
+        !ordered(cell.write, actor) || !ordered(cell.reader, actor))
+      return false;
+    cell.reader = actor.epoch;
+    cell.numReaders = 1;
+    return true;
+  }
   Conflict readSlow(uint32_t offset, uint32_t size, const Actor &actor);
-  Hazard readCell(Cell &cell, const Actor &actor, Epoch &other);
-  Hazard checkCell(const Cell &cell, const Actor &actor, Epoch &other) const;
+  Hazard readCell(Cell &cell, Others &others, const Actor &actor);
+  Hazard checkCell(const Cell &cell, const Others &others, const Actor &actor,
+                   Epoch &other) const;
   void addInFlightReads(uint32_t offset, uint32_t size, int delta);
-  void addReader(Cell &cell, const Actor &actor);
-  void split(Cell &cell, bool bytes);
+  void addReader(Cell &cell, Others &others, const Actor &actor);
+  void split(uint32_t index, bool bytes);
+  void copyToFiner(Cells &from, uint32_t i, uint32_t to);
   template <typename Function>
   void visit(uint32_t offset, uint32_t size, Function function);
 
-  std::vector<Cell> cells;
+  Cells cells;
   /// Blocks of 4 or 16 cells; freed blocks are chained through `link`.
-  std::vector<Cell> finer;
+  Cells finer;
   uint32_t freeWords = 0, freeBytes = 0;
   std::vector<std::vector<Epoch>> readerLists;
   std::vector<uint32_t> freeLists;
