@@ -50,16 +50,26 @@ static StoreOperands &storeOf(Warp &warp, uint32_t lane) {
 
 /// Rows in the same bank of 16 bytes take a cycle each, unless they are the
 /// same row.
-static void countConflicts(Warp &warp, void *const (&rows)[8], uint32_t site) {
+static uint32_t conflictsOf(void *const (&rows)[8]) {
+  uint32_t banks = 0;
+  for (void *row : rows)
+    banks |= 1U << (reinterpret_cast<uint64_t>(row) >> 4 & 7);
+  if (banks == 0xff)
+    return 0;
   uint32_t inBank[8] = {}, worst = 1;
   for (uint32_t row = 0; row < 8; ++row)
     if (std::find(rows, rows + row, rows[row]) == rows + row)
       worst = std::max(
           worst, ++inBank[reinterpret_cast<uint64_t>(rows[row]) >> 4 & 7]);
+  return worst - 1;
+}
+
+static void countConflicts(Warp &warp, void *const (&rows)[8], uint32_t site) {
+  uint32_t conflicts = conflictsOf(rows);
   ++worker->stats.matrix_phases;
-  worker->stats.matrix_conflicts += worst - 1;
+  worker->stats.matrix_conflicts += conflicts;
   if (BankRecorder *banks = warp.block->banks)
-    banks->addMatrix(site, worst - 1);
+    banks->addMatrix(site, conflicts);
 }
 
 /// Whether the row that a lane names can be accessed; reports if not.
@@ -82,48 +92,136 @@ static bool checkRow(Warp &warp, uint32_t lane, void *row, uint32_t site,
   return valid;
 }
 
-/// The words of a tile by lane.
-static void fromRows(const uint16_t (&rows)[8][8], bool transposed,
-                     uint32_t (&words)[32]) {
-  if (!transposed) {
-    memcpy(words, rows, sizeof(words));
-    return;
-  }
-  for (uint32_t row = 0; row < 8; ++row)
-    for (uint32_t pair = 0; pair < 4; ++pair)
-      words[4 * row + pair] = static_cast<uint32_t>(rows[2 * pair + 1][row])
-                                  << 16 |
-                              rows[2 * pair][row];
+[[gnu::noinline]] static void reportRow(Warp &warp, uint32_t lane,
+                                        const Conflict &conflict,
+                                        const Actor &actor, uint32_t site) {
+  Thread *current = worker->current;
+  worker->current = warp.threads[lane];
+  reportConflict(*warp.block, conflict, "read", actor, site);
+  worker->current = current;
 }
 
-static void loadTiles(Warp &warp, uint32_t index,
-                      const varlen_sim_matrix_load &load) {
-  uint32_t words[4][32];
-  for (uint32_t tile = 0; tile < load.num; ++tile) {
-    void *rows[8];
-    for (uint32_t row = 0; row < 8; ++row)
-      rows[row] = loadOf(warp, tile * 8 + row).rows[index];
-    countConflicts(warp, rows, load.site);
-    uint16_t elements[8][8];
-    for (uint32_t row = 0; row < 8; ++row)
-      if (checkRow(warp, tile * 8 + row, rows[row], load.site, /*store=*/false))
-        memcpy(elements[row], rows[row], 16);
-      else
-        memset(elements[row], 0xff, 16);
-    fromRows(elements, load.transposed, words[tile]);
+using Row = uint16_t __attribute__((vector_size(16)));
+using FourWords = uint32_t __attribute__((vector_size(16)));
+
+/// Three times the first and second halves of eight rows, one element of each
+/// in turn.
+static void transpose(Row (&rows)[8]) {
+  for (uint32_t step = 0; step < 3; ++step) {
+    Row next[8];
+    for (uint32_t i = 0; i < 4; ++i) {
+      next[2 * i] = __builtin_shufflevector(rows[i], rows[i + 4], 0, 8, 1, 9, 2,
+                                            10, 3, 11);
+      next[2 * i + 1] = __builtin_shufflevector(rows[i], rows[i + 4], 4, 12, 5,
+                                                13, 6, 14, 7, 15);
+    }
+    memcpy(rows, next, sizeof(rows));
   }
-  for (uint32_t lane = 0; lane < 32; ++lane)
-    for (uint32_t tile = 0; tile < load.num; ++tile)
-      loadOf(warp, lane).registers[4 * index + tile] = words[tile][lane];
+}
+
+/// The same for words: those of four tiles become those of four lanes.
+static void transpose(FourWords (&words)[4]) {
+  for (uint32_t step = 0; step < 2; ++step) {
+    FourWords next[4];
+    for (uint32_t i = 0; i < 2; ++i) {
+      next[2 * i] = __builtin_shufflevector(words[i], words[i + 2], 0, 4, 1, 5);
+      next[2 * i + 1] =
+          __builtin_shufflevector(words[i], words[i + 2], 2, 6, 3, 7);
+    }
+    memcpy(words, next, sizeof(words));
+  }
+}
+
+namespace {
+/// A batch of loads by a warp, with what does not change in it.
+class Loader {
+public:
+  explicit Loader(Warp &warp)
+      : warp(warp), block(*warp.block), detector(worker->detector) {
+    for (uint32_t lane = 0; lane < 32; ++lane) {
+      rows[lane] = loadOf(warp, lane).rows;
+      registers[lane] = loadOf(warp, lane).registers;
+      if (detector)
+        actors[lane] = actor(*warp.threads[lane]);
+    }
+  }
+  void load(uint32_t index, const varlen_sim_matrix_load &load) const {
+    if (load.num == 4)
+      loadTiles<4>(index, load);
+    else if (load.num == 2)
+      loadTiles<2>(index, load);
+    else
+      loadTiles<1>(index, load);
+  }
+
+private:
+  bool check(uint32_t lane, void *row, uint32_t site) const;
+  template <uint32_t num>
+  void loadTiles(uint32_t index, const varlen_sim_matrix_load &load) const;
+
+  Warp &warp;
+  Block &block;
+  bool detector;
+  void *const *rows[32];
+  uint32_t *registers[32];
+  Actor actors[32];
+};
+} // namespace
+
+/// As checkRow, which has the rows that are not in the own CTA's memory.
+[[gnu::always_inline]] inline bool Loader::check(uint32_t lane, void *row,
+                                                 uint32_t site) const {
+  uint64_t distance = reinterpret_cast<uint64_t>(row) -
+                      reinterpret_cast<uint64_t>(block.shared);
+  if (__builtin_expect((distance & 15) != 0 || distance >= block.sharedBytes ||
+                           block.sharedBytes - distance < 16,
+                       0))
+    return checkRow(warp, lane, row, site, /*store=*/false);
+  ++worker->stats.accesses;
+  if (detector)
+    if (Conflict conflict = block.shadow.read(static_cast<uint32_t>(distance),
+                                              16, actors[lane]))
+      reportRow(warp, lane, conflict, actors[lane], site);
+  return true;
+}
+
+template <uint32_t num>
+void Loader::loadTiles(uint32_t index,
+                       const varlen_sim_matrix_load &load) const {
+  Row tiles[num][8];
+  for (uint32_t tile = 0; tile < num; ++tile) {
+    void *at[8];
+    for (uint32_t row = 0; row < 8; ++row)
+      at[row] = rows[tile * 8 + row][index];
+    countConflicts(warp, at, load.site);
+    for (uint32_t row = 0; row < 8; ++row)
+      if (check(tile * 8 + row, at[row], load.site))
+        memcpy(&tiles[tile][row], at[row], 16);
+      else
+        memset(&tiles[tile][row], 0xff, 16);
+    if (load.transposed)
+      transpose(tiles[tile]);
+  }
+  // Four lanes have the words of a row.
+  for (uint32_t row = 0; row < 8; ++row) {
+    FourWords words[4] = {};
+    for (uint32_t tile = 0; tile < num; ++tile)
+      memcpy(&words[tile], &tiles[tile][row], 16);
+    transpose(words);
+    for (uint32_t i = 0; i < 4; ++i)
+      memcpy(registers[4 * row + i] + 4 * index, &words[i], 4 * num);
+  }
   if (warp.track)
     warp.track->add(Activity::Shared, "ldmatrix", load.site,
-                    load.num * cost::matrixTile);
+                    num * cost::matrixTile);
 }
 
 void varlen::executor::loadMatrix(Warp &warp) {
-  const LoadOperands &first = loadOf(warp, 0);
-  for (uint32_t i = 0; i < first.count; ++i)
-    loadTiles(warp, i, first.loads[i]);
+  const varlen_sim_matrix_load *loads = loadOf(warp, 0).loads;
+  uint32_t count = loadOf(warp, 0).count;
+  Loader loader(warp);
+  for (uint32_t i = 0; i < count; ++i)
+    loader.load(i, loads[i]);
 }
 
 void varlen::executor::storeMatrix(Warp &warp) {
