@@ -100,7 +100,8 @@ void Shadow::visit(uint32_t offset, uint32_t size, Function function) {
 // Reads
 //===----------------------------------------------------------------------===//
 
-void Shadow::addReader(Cell &cell, Others &others, const Actor &actor) {
+[[gnu::always_inline]] inline void Shadow::addReader(Cell &cell, Others &others,
+                                                     const Actor &actor) {
   uint32_t self = component(actor.epoch);
   // A reader that is ordered before this one needs no memory of its own: who is
   // ordered after us is ordered after it.
@@ -142,7 +143,8 @@ void Shadow::addReader(Cell &cell, Others &others, const Actor &actor) {
   cell.numReaders = static_cast<uint8_t>(kept);
 }
 
-Hazard Shadow::readCell(Cell &cell, Others &others, const Actor &actor) {
+[[gnu::always_inline]] inline Hazard
+Shadow::readCell(Cell &cell, Others &others, const Actor &actor) {
   if (cell.flags & Barrier)
     return Hazard::BarrierObject;
   if (cell.writesInFlight)
@@ -162,18 +164,33 @@ Hazard Shadow::readCell(Cell &cell, Others &others, const Actor &actor) {
   return Hazard::None;
 }
 
+// A Conflict is not kept in memory until its return: it is written in parts and
+// read as a whole there, which waits for the stores.
+
 Conflict Shadow::readSlow(uint32_t offset, uint32_t size, const Actor &actor) {
-  Conflict conflict;
+  uint32_t index = offset >> 4;
+  Cell &whole = cells[index];
+  if (((offset & 15) | (size ^ 16)) == 0 && !(whole.flags & Split)) {
+    Hazard hazard = readCell(whole, cells.othersOf(index), actor);
+    if (hazard == Hazard::None)
+      return {};
+    return {hazard, offset, whole.write};
+  }
+  Hazard found = Hazard::None;
+  uint32_t where = 0;
+  Epoch other = 0;
   visit(offset, size, [&](Cell &cell, Others &others, uint32_t at) {
     if (readQuickly(cell, actor))
       return false;
     Hazard hazard = readCell(cell, others, actor);
     if (hazard == Hazard::None)
       return false;
-    conflict = {hazard, at, cell.write};
+    found = hazard;
+    where = at;
+    other = cell.write;
     return true;
   });
-  return conflict;
+  return {found, where, other};
 }
 
 //===----------------------------------------------------------------------===//
@@ -217,16 +234,15 @@ Hazard Shadow::checkCell(const Cell &cell, const Others &others,
 
 Conflict Shadow::checkWrite(uint32_t offset, uint32_t size,
                             const Actor &actor) {
-  Conflict conflict;
+  Hazard found = Hazard::None;
+  uint32_t where = 0;
+  Epoch other = 0;
   visit(offset, size, [&](const Cell &cell, const Others &others, uint32_t at) {
-    Epoch other = 0;
-    Hazard hazard = checkCell(cell, others, actor, other);
-    if (hazard == Hazard::None)
-      return false;
-    conflict = {hazard, at, other};
-    return true;
+    found = checkCell(cell, others, actor, other);
+    where = at;
+    return found != Hazard::None;
   });
-  return conflict;
+  return {found, where, other};
 }
 
 void Shadow::write(uint32_t offset, uint32_t size, const Actor &actor) {
