@@ -132,6 +132,8 @@ void varlen::buildVarlenLaunchesToLLVM(OpPassManager &manager,
   if (options.format == GPUFormat::MLIR || options.format == GPUFormat::Sim)
     return;
   manager.addPass(createVarlenCheckRegistration({RegistrationStage::PTX}));
+  // Instructions that LLVM has no intrinsic for, kernel.wgmma among them.
+  manager.nest<gpu::GPUModuleOp>().addPass(createConvertNVVMToLLVMPass());
   GpuModuleToBinaryPassOptions binary;
   binary.compilationTarget = "isa";
   manager.addPass(createGpuModuleToBinaryPass(binary));

@@ -64,7 +64,8 @@ void buildVarlenExpandOperations(OpPassManager &manager,
 
 /// What becomes of the kernels.
 enum class GPUFormat {
-  /// A gpu.module in the llvm and nvvm dialects.
+  /// A gpu.module in the llvm and nvvm dialects, with the instructions of the
+  /// kernel dialect that these lack.
   MLIR,
   /// A gpu.binary of PTX text, machine code, or both.
   PTX,

@@ -397,3 +397,76 @@ func.func @restart_twice() {
   kernel.ring.restart %r, %r : !kernel.ring<!shared>, !kernel.ring<!shared>
   return
 }
+
+// -----
+
+!acc = !llvm.struct<(f32, f32, f32, f32)>
+func.func @two_registers(%p: i32, %k: i64) {
+  // expected-error @below {{expected A to be a descriptor (i64) or four registers (i32), got 'i32', 'i32'}}
+  %s = kernel.wgmma bf16 a(%p, %p) b(%k) : i32, i32 into !acc
+  return
+}
+
+// -----
+
+!acc = !llvm.struct<(f32, f32, f32, f32)>
+func.func @narrow_descriptor(%p: i32, %k: i64) {
+  // expected-error @below {{expected A to be a descriptor (i64) or four registers (i32), got 'i32'}}
+  %s = kernel.wgmma bf16 a(%p) b(%k) : i32 into !acc
+  return
+}
+
+// -----
+
+!acc = !llvm.struct<(f32, f32, f32, f32)>
+func.func @registers_transposed(%p: i32, %k: i64) {
+  // expected-error @below {{expected a_t with A in shared memory only}}
+  %s = kernel.wgmma bf16 a(%p, %p, %p, %p) b(%k) {a_t} : i32, i32, i32, i32 into !acc
+  return
+}
+
+// -----
+
+!acc = !llvm.struct<(f32, f32, f32, f32)>
+func.func @f32_factors(%k: i64) {
+  // expected-error @below {{attribute 'element' failed to satisfy constraint: type attribute of 16-bit float or bfloat16 type}}
+  %s = kernel.wgmma f32 a(%k) b(%k) : i64 into !acc
+  return
+}
+
+// -----
+
+!acc = !llvm.struct<(f32, f32, f32, f32, f32, f32)>
+func.func @six_registers(%k: i64) {
+  // expected-error @below {{'result' must be accumulator of wgmma}}
+  %s = kernel.wgmma bf16 a(%k) b(%k) : i64 into !acc
+  return
+}
+
+// -----
+
+!acc = !llvm.struct<(f32, f32, f32, f32)>
+func.func @other_accumulator(%k: i64, %s: !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32)>) {
+  // expected-error @below {{acc has the type of the result}}
+  %t = "kernel.wgmma"(%k, %k, %s) {element = bf16, operandSegmentSizes = array<i32: 1, 1, 1>}
+      : (i64, i64, !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32)>) -> !acc
+  return
+}
+
+// -----
+
+!acc = !llvm.struct<(f16, f16, f16, f16)>
+func.func @f16_accumulator(%s: !acc) {
+  // expected-error @below {{operand #0 must be accumulator of wgmma}}
+  %t = kernel.wgmma_wait %s younger 0 : !acc
+  return
+}
+
+// -----
+
+!acc = !llvm.struct<(f32, f32, f32, f32)>
+func.func @negative(%s: !acc) {
+  // expected-error @below {{attribute 'younger' failed to satisfy constraint}}
+  %t = kernel.wgmma_wait %s younger -1 : !acc
+  return
+}

@@ -5,6 +5,7 @@
 
 !shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
 !values = memref<2x64x64xf16, #gpu.address_space<workgroup>>
+!acc = !llvm.struct<(f32, f32, f32, f32)>
 
 // CHECK-LABEL: func.func @tiles
 // CHECK: %[[T:.*]] = kernel.tile %{{.*}} : memref<1x64x64xbf16, #gpu.address_space<workgroup>> to tensor<64x48xbf16>
@@ -97,4 +98,19 @@ func.func @memory(%k: memref<?x8x40xbf16>, %f: memref<?x8x40xf32>, %counters: me
   kernel.ring.restart %ring : !kernel.ring<!shared, !values>
   kernel.ring.commit %other : !kernel.ring<!shared, !values>
   return
+}
+
+// What is issued stays, though nothing reads it.
+// CHECK-LABEL: func.func @wgmma
+// CHECK-SAME: %[[P:.*]]: i32, %[[Q:.*]]: i64, %[[K:.*]]: i64
+// CHECK: %[[S:.*]] = kernel.wgmma bf16 a(%[[Q]]) b(%[[K]]) : i64 into !llvm.struct<(f32, f32, f32, f32)>
+// CHECK: %[[T:.*]] = kernel.wgmma bf16 a(%[[Q]]) b(%[[K]]) acc(%[[S]]) {a_t, b_t} : i64 into !llvm.struct<(f32, f32, f32, f32)>
+// CHECK: kernel.wgmma f16 a(%[[P]], %[[P]], %[[P]], %[[P]]) b(%[[K]]) : i32, i32, i32, i32 into !llvm.struct<(f32, f32, f32, f32)>
+// CHECK: kernel.wgmma_wait %[[T]] younger 1 : !llvm.struct<(f32, f32, f32, f32)>
+func.func @wgmma(%p: i32, %q: i64, %k: i64) -> !acc {
+  %s = kernel.wgmma bf16 a(%q) b(%k) : i64 into !acc
+  %t = kernel.wgmma bf16 a(%q) b(%k) acc(%s) {a_t, b_t} : i64 into !acc
+  %u = kernel.wgmma f16 a(%p, %p, %p, %p) b(%k) : i32, i32, i32, i32 into !acc
+  %r = kernel.wgmma_wait %t younger 1 : !acc
+  return %r : !acc
 }

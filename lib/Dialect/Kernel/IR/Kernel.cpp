@@ -8,9 +8,12 @@
 
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 
+#include "mlir/Conversion/ConvertToLLVM/ToLLVMInterface.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/InliningUtils.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -32,6 +35,19 @@ struct KernelInlinerInterface : DialectInlinerInterface {
     return true;
   }
 };
+
+/// Instructions are legal wherever those of the nvvm dialect are. Passes that
+/// collect the patterns of all dialects have the one that makes PTX, too, and
+/// would do so before the executor could have them.
+struct KernelToLLVMInterface : ConvertToLLVMPatternInterface {
+  using ConvertToLLVMPatternInterface::ConvertToLLVMPatternInterface;
+  void
+  populateConvertToLLVMConversionPatterns(ConversionTarget &target,
+                                          LLVMTypeConverter &,
+                                          RewritePatternSet &) const final {
+    target.addLegalOp<WgmmaOp, WgmmaWaitOp>();
+  }
+};
 } // namespace
 
 void KernelDialect::initialize() {
@@ -43,7 +59,7 @@ void KernelDialect::initialize() {
 #define GET_OP_LIST
 #include "varlen/Dialect/Kernel/IR/KernelOps.cpp.inc"
       >();
-  addInterfaces<KernelInlinerInterface>();
+  addInterfaces<KernelInlinerInterface, KernelToLLVMInterface>();
 }
 
 //===----------------------------------------------------------------------===//
@@ -144,6 +160,16 @@ bool kernel::isFragment(Type type) {
   };
   return isExtent(0, 2) && isExtent(1, 3) &&
          (vector.getDimSize(2) == 2 || vector.getDimSize(3) == 2);
+}
+
+bool kernel::isAccumulator(Type type) {
+  auto registers = dyn_cast<LLVM::LLVMStructType>(type);
+  if (!registers || registers.isIdentified())
+    return false;
+  size_t count = registers.getBody().size();
+  return count >= 4 && count <= 128 && count % 4 == 0 &&
+         llvm::all_of(registers.getBody(),
+                      [](Type member) { return member.isF32(); });
 }
 
 bool kernel::isRowStatistic(Type type) {

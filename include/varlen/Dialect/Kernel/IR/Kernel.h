@@ -12,6 +12,7 @@
 #include "varlen/Dialect/Kernel/IR/SharedTile.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/LLVMIR/BasicPtxBuilderInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpDefinition.h"
@@ -51,6 +52,8 @@ bool isTile(Type type);
 bool isInRegisters(VectorType vector);
 /// Whether `type` is a fragment of a tile or of a statistic.
 bool isFragment(Type type);
+/// Whether `type` is the registers of an accumulator, see Kernel_Accumulator.
+bool isAccumulator(Type type);
 /// Whether a tile or fragment has one value for each row, or for each column.
 bool isRowStatistic(Type type);
 bool isColumnStatistic(Type type);

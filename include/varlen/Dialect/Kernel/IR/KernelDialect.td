@@ -57,6 +57,9 @@ def Kernel_Dialect : Dialect {
     stages. A ring is a queue of shared-memory slots that copies fill while
     earlier slots are read. The protocol is that of a producer and a consumer;
     every thread is both.
+
+    Below both stages are instructions that the nvvm dialect lacks
+    (`kernel.wgmma`, `kernel.wgmma_wait`), on types of the llvm dialect.
   }];
   let useDefaultTypePrinterParser = 1;
   let dependentDialects = ["::mlir::gpu::GPUDialect"];

@@ -10,6 +10,7 @@
 #define KERNEL_OPS_TD
 
 include "varlen/Dialect/Kernel/IR/KernelTypes.td"
+include "mlir/Dialect/LLVMIR/BasicPtxBuilderInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
@@ -197,6 +198,73 @@ def Kernel_WaitOp : Kernel_Op<"wait", [
                        ConfinedAttr<I32Attr, [IntNonNegative]>:$younger);
   let results = (outs Kernel_Fragment:$result);
   let assemblyFormat = "$pending `younger` $younger attr-dict `:` type($pending)";
+}
+
+//===----------------------------------------------------------------------===//
+// Instructions of Hopper
+//===----------------------------------------------------------------------===//
+
+/// An instruction that the nvvm dialect lacks. Upstream's convert-nvvm-to-llvm
+/// makes PTX of it, as of those of the nvvm dialect without an intrinsic.
+class Kernel_PtxOp<string mnemonic, list<Trait> traits = []>
+    : Kernel_Op<mnemonic, traits # [
+        DeclareOpInterfaceMethods<BasicPtxBuilderOpInterface, ["getAsmValues"]>]>;
+
+def Kernel_WgmmaOp : Kernel_PtxOp<"wgmma", [
+    AttrSizedOperandSegments,
+    OptionalTypesMatchWith<"acc has the type of the result", "result", "acc", "$_self">]> {
+  let summary = "acc + A B, issued by a warpgroup (wgmma.mma_async m64nNk16)";
+  let description = [{
+    The four warps of a warpgroup multiply 64 x 16 numbers by 16 x N. A is four
+    registers (i32) of each thread, in the layout of a fragment, or the descriptor
+    (i64) of a matrix in shared memory, as B is; `a_t` and `b_t` say that the
+    rows of such a matrix are those of k. The accumulator is N / 2 registers of each
+    thread; a sum that starts with zero has none to start with.
+
+    The registers of the result, and the memory of A and B, belong to the tensor
+    cores until a `kernel.wgmma_wait`. Fences and groups are operations of the nvvm
+    dialect. Its `nvvm.wgmma.mma_async` has no A in registers.
+
+    ```mlir
+    %s = kernel.wgmma bf16 a(%q) b(%k) : i64 into !llvm.struct<(f32, f32, f32, f32)>
+    %o = kernel.wgmma f16 a(%p0, %p1, %p2, %p3) b(%v) acc(%s) {b_t}
+        : i32, i32, i32, i32 into !llvm.struct<(f32, f32, f32, f32)>
+    ```
+  }];
+  let arguments = (ins
+    TypeAttrOf<AnyTypeOf<[F16, BF16]>>:$element,
+    Variadic<AnyTypeOf<[I32, I64]>>:$a, I64:$b, Optional<Kernel_Accumulator>:$acc,
+    UnitAttr:$a_t, UnitAttr:$b_t);
+  let results = (outs Kernel_Accumulator:$result);
+  let assemblyFormat = [{
+    $element `a` `(` $a `)` `b` `(` $b `)` (`acc` `(` $acc^ `)`)? attr-dict
+    `:` type($a) `into` type($result)
+  }];
+  let extraClassDeclaration = [{
+    /// Of each thread.
+    int64_t getNumRegisters();
+    /// N: there are 64 N sums for 128 threads.
+    int64_t getNumColumns() { return 2 * getNumRegisters(); }
+    bool isAInRegisters() { return getA().size() == 4; }
+  }];
+  let hasVerifier = 1;
+}
+
+def Kernel_WgmmaWaitOp : Kernel_PtxOp<"wgmma_wait", [AllTypesMatch<["acc", "result"]>]> {
+  let summary = "An accumulator that may be read (wgmma.wait_group)";
+  let description = [{
+    At most `younger` of the groups that were committed last may still be in flight
+    after it. The result is the same registers, so that whatever reads these
+    depends on the wait; `nvvm.wgmma.wait.group.sync.aligned` does not name them.
+
+    ```mlir
+    %t = kernel.wgmma_wait %s younger 1 : !llvm.struct<(f32, f32, f32, f32)>
+    ```
+  }];
+  let arguments = (ins Kernel_Accumulator:$acc,
+                       ConfinedAttr<I32Attr, [IntNonNegative]>:$younger);
+  let results = (outs Kernel_Accumulator:$result);
+  let assemblyFormat = "$acc `younger` $younger attr-dict `:` type($acc)";
 }
 
 #endif // KERNEL_OPS_TD

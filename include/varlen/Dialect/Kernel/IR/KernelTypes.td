@@ -60,6 +60,9 @@ def Kernel_Fragment : Type<
     "fragment (vector<M x N x 2 x 2>, its row projection M x 1 x 2 x 1 or its "
     "column projection 1 x N x 1 x 2, of at most 65536 elements)",
     "::mlir::VectorType">;
+def Kernel_Accumulator : Type<
+    CPred<"::mlir::varlen::kernel::isAccumulator($_self)">,
+    "accumulator of wgmma (!llvm.struct<(f32, f32, ...)> of 4 to 128 registers, a multiple of 4)">;
 def Kernel_TileOrFragment : AnyTypeOf<[Kernel_Tile, Kernel_Fragment]>;
 
 #endif // KERNEL_TYPES_TD
