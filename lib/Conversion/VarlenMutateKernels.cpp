@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TiedWait.h"
 #include "varlen/Conversion/Passes.h"
+#include "varlen/Dialect/Kernel/IR/Kernel.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -63,27 +63,28 @@ static bool isSynchronising(Operation *op) {
              NVVM::FenceProxyOp, NVVM::MembarOp, NVVM::FenceScClusterOp,
              NVVM::ClusterArriveOp, NVVM::ClusterArriveRelaxedOp,
              NVVM::ClusterWaitOp, NVVM::WgmmaFenceAlignedOp,
-             NVVM::WgmmaGroupSyncAlignedOp, NVVM::WgmmaWaitGroupSyncOp>(op) ||
-         getTiedPending(op);
+             NVVM::WgmmaGroupSyncAlignedOp, NVVM::WgmmaWaitGroupSyncOp,
+             kernel::WgmmaWaitOp>(op);
 }
 
-/// The attribute of another wait that says how many groups may stay in flight.
+/// The attribute of a wait that says how many groups may stay in flight.
 static StringRef getPendingAttr(Operation *op) {
   if (isa<NVVM::CpAsyncWaitGroupOp>(op))
     return "n";
   if (isa<NVVM::WgmmaWaitGroupSyncOp, NVVM::CpAsyncBulkWaitGroupOp>(op))
     return "group";
+  if (isa<kernel::WgmmaWaitOp>(op))
+    return "younger";
   return "";
 }
 
 /// Whether the operation can go: its results are not used, or are the tokens
 /// and flags of a wait, or the registers that pass through it.
 static bool canDelete(Operation *op) {
-  if (getTiedPending(op))
-    return llvm::all_of(op->getUsers(), llvm::IsaPred<LLVM::ExtractValueOp>);
-  return llvm::all_of(op->getResults(), [](OpResult result) {
-    return result.use_empty() || isa<IntegerType>(result.getType());
-  });
+  return isa<kernel::WgmmaWaitOp>(op) ||
+         llvm::all_of(op->getResults(), [](OpResult result) {
+           return result.use_empty() || isa<IntegerType>(result.getType());
+         });
 }
 
 /// Differs from constant to constant, and is the same in every run: it depends
@@ -139,7 +140,7 @@ static SmallVector<Mutant> collect(ModuleOp module) {
         if (isSynchronising(op)) {
           if (canDelete(op))
             sync.push_back({Mutant::Kind::Delete, op, 0, 0, ordinal});
-          if (!getPendingAttr(op).empty() || getTiedPending(op))
+          if (!getPendingAttr(op).empty())
             sync.push_back({Mutant::Kind::Weaken, op, 0, 1, ordinal});
         }
         collectConstants(op, ordinal, constants);
@@ -192,12 +193,8 @@ static void apply(const Mutant &mutant) {
   OpBuilder b(op);
   switch (mutant.kind) {
   case Mutant::Kind::Delete:
-    if (getTiedPending(op)) {
-      for (Operation *user : llvm::make_early_inc_range(op->getUsers())) {
-        auto extract = cast<LLVM::ExtractValueOp>(user);
-        extract.replaceAllUsesWith(op->getOperand(extract.getPosition()[0]));
-        extract.erase();
-      }
+    if (auto wait = dyn_cast<kernel::WgmmaWaitOp>(op)) {
+      wait.getResult().replaceAllUsesWith(wait.getAcc());
     } else {
       // A wait that always succeeds.
       for (OpResult result : op->getResults())
@@ -207,11 +204,6 @@ static void apply(const Mutant &mutant) {
     op->erase();
     return;
   case Mutant::Kind::Weaken: {
-    if (std::optional<int64_t> pending = getTiedPending(op)) {
-      cast<LLVM::InlineAsmOp>(op).setAsmString(
-          (kTiedWait + " " + Twine(*pending + mutant.delta) + ";").str());
-      return;
-    }
     StringRef name = getPendingAttr(op);
     auto pending = op->getAttrOfType<IntegerAttr>(name);
     op->setAttr(name, b.getIntegerAttr(pending.getType(),

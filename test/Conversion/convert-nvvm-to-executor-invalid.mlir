@@ -113,16 +113,3 @@ gpu.module @m {
     llvm.return
   }
 }
-
-// -----
-
-module {
-  gpu.module @m {
-    llvm.func @k(%p: !llvm.ptr, %x: f32) attributes {nvvm.kernel} {
-      // expected-error @below {{has no equivalent in the executor: 'wgmma.wait_group.sync.aligned all;'}}
-      %0 = llvm.inline_asm has_side_effects asm_dialect = att "wgmma.wait_group.sync.aligned all;", "=f,0" %x : (f32) -> f32
-      llvm.store %0, %p : f32, !llvm.ptr
-      llvm.return
-    }
-  }
-}

@@ -67,28 +67,42 @@ gpu.module @m {
 !acc = !llvm.struct<(f32, f32, f32, f32)>
 
 gpu.module @m {
-  // Inline assembly: A in registers, and a wait that ties what it waits for.
+  // A in registers, and a wait that accumulators pass through. bf16, B
+  // transposed, in place: 1 + 8 + 64.
 
   // CHECK-LABEL: @varlen_sim.m.registers(
   // CHECK-SAME: %[[A:.*]]: i32, %[[B:.*]]: i64) -> f32 {
   llvm.func @registers(%a: i32, %b: i64) -> f32 {
     // CHECK: %[[NEW:.*]] = llvm.call @varlen_sim_acc_new
     %0 = llvm.mlir.zero : !acc
-    %1 = llvm.extractvalue %0[0] : !acc
-    %2 = llvm.extractvalue %0[1] : !acc
-    %3 = llvm.extractvalue %0[2] : !acc
-    %4 = llvm.extractvalue %0[3] : !acc
-    // CHECK: %[[D:.*]] = llvm.call @varlen_sim_wgmma_rs(%[[NEW]], %[[A]], %[[A]], %[[A]], %[[A]], %[[B]],
-    %5 = llvm.inline_asm has_side_effects asm_dialect = att "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, {$8, $9, $10, $11}, $12, 1, 1, 1, 1;", "=f,=f,=f,=f,0,1,2,3,r,r,r,r,l" %1, %2, %3, %4, %a, %a, %a, %a, %b : (f32, f32, f32, f32, i32, i32, i32, i32, i64) -> !acc
-    %6 = llvm.extractvalue %5[0] : !acc
-    %7 = llvm.extractvalue %5[1] : !acc
-    %8 = llvm.extractvalue %5[2] : !acc
-    %9 = llvm.extractvalue %5[3] : !acc
-    // CHECK-NOT: varlen_sim_acc_get
-    // CHECK: llvm.call @varlen_sim_wgmma_wait_group(
-    %10 = llvm.inline_asm has_side_effects asm_dialect = att "wgmma.wait_group.sync.aligned 0;", "=f,=f,=f,=f,0,1,2,3" %6, %7, %8, %9 : (f32, f32, f32, f32) -> !acc
+    // CHECK: %[[N:.*]] = llvm.mlir.constant(8 : i32)
+    // CHECK: %[[SCALE:.*]] = llvm.mlir.constant(1 : i32)
+    // CHECK: %[[FLAGS:.*]] = llvm.mlir.constant(73 : i32)
+    // CHECK: %[[D:.*]] = llvm.call @varlen_sim_wgmma_rs(%[[NEW]], %[[A]], %[[A]], %[[A]], %[[A]], %[[B]], %[[N]], %[[SCALE]], %[[FLAGS]],
+    %1 = kernel.wgmma bf16 a(%a, %a, %a, %a) b(%b) acc(%0) {b_t} : i32, i32, i32, i32 into !acc
+    // CHECK: %[[PENDING:.*]] = llvm.mlir.constant(1 : i32)
+    // CHECK: llvm.call @varlen_sim_wgmma_wait_group(%[[PENDING]],
+    %2 = kernel.wgmma_wait %1 younger 1 : !acc
     // CHECK: llvm.call @varlen_sim_acc_get(%[[D]],
-    %11 = llvm.extractvalue %10[3] : !acc
-    llvm.return %11 : f32
+    %3 = llvm.extractvalue %2[3] : !acc
+    llvm.return %3 : f32
+  }
+
+  // A sum that starts with zero has an accumulator from in front of the fence
+  // on, and the scale 0. f16, A and B transposed, in place: 4 + 8 + 64.
+
+  // CHECK-LABEL: @varlen_sim.m.zero(
+  // CHECK-SAME: %[[A:.*]]: i64) -> f32 {
+  // CHECK: %[[NEW:.*]] = llvm.call @varlen_sim_acc_new
+  // CHECK: llvm.call @varlen_sim_wgmma_fence
+  // CHECK: %[[N:.*]] = llvm.mlir.constant(8 : i32)
+  // CHECK: %[[SCALE:.*]] = llvm.mlir.constant(0 : i32)
+  // CHECK: %[[FLAGS:.*]] = llvm.mlir.constant(76 : i32)
+  // CHECK: llvm.call @varlen_sim_wgmma(%[[NEW]], %[[A]], %[[A]], %[[N]], %[[SCALE]], %[[FLAGS]],
+  llvm.func @zero(%a: i64) -> f32 {
+    nvvm.wgmma.fence.aligned
+    %0 = kernel.wgmma f16 a(%a) b(%a) {a_t, b_t} : i64 into !acc
+    %1 = llvm.extractvalue %0[0] : !acc
+    llvm.return %1 : f32
   }
 }

@@ -10,6 +10,11 @@
 // PTX-SAME: .entry layer_attn_attn
 // PTX-NOT: unrealized_conversion_cast
 
+// For Hopper it makes PTX of the instructions that the nvvm dialect lacks, too.
+// RUN: %mlir-opt-plugin --pass-pipeline='builtin.module(varlen-lower-attn-to-gpu{chip=sm_90a},gpu-lower-to-nvvm-pipeline{cubin-chip=sm_90a cubin-features=+ptx80 cubin-format=isa})' %s | FileCheck %s --check-prefix=HOPPER
+
+// HOPPER: wgmma.mma_async.sync.aligned.m64n{{.*}}wgmma.wait_group.sync.aligned 0;
+
 // Before bufferization: destinations, a score with a capture, and gradients. With dense
 // tensors kernels copy rows asynchronously.
 // RUN: %mlir-opt-plugin --pass-pipeline='builtin.module(varlen-lower-attn-to-gpu{dense-tensors})' %S/Inputs/before.mlir -o %t.before

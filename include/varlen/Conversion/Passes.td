@@ -217,12 +217,11 @@ def ConvertNVVMToExecutor
     for a GPU.
 
     *Requires*: gpu.modules of llvm.func and llvm.mlir.global, in the llvm and
-    nvvm dialects.
+    nvvm dialects, with kernel.wgmma and kernel.wgmma_wait.
 
     *Guarantees*: no gpu.module and no nvvm operation is left. An operation or
     an intrinsic that the executor does not have is an error that names it, and
-    so is inline PTX other than the wgmma.mma_async and wgmma.wait_group, with
-    tied accumulators, that kernel-lower-contract writes.
+    so is inline PTX.
 
     *Numerics*: matrix products accumulate in f32 in the order of k; ex2, lg2,
     rcp and their like are those of the host's libm.

@@ -95,7 +95,9 @@ def VarlenLowerAttnToGPU : Varlen_LowerAttn<"varlen-lower-attn-to-gpu", [{
     Every `varlen.attn` and `varlen.attn_grad` becomes a call of a private function
     that allocates device memory for lists of work and launches kernels
     (`gpu.launch_func`), in a `gpu.module` of the llvm and nvvm dialects that has
-    no target yet: upstream's gpu-lower-to-nvvm-pipeline goes on from there.
+    no target yet: upstream's gpu-lower-to-nvvm-pipeline goes on from there. In a
+    kernel for Hopper are `kernel.wgmma` and `kernel.wgmma_wait`, too, of which
+    upstream's convert-nvvm-to-llvm, which that pipeline has, makes PTX.
     Operands are in device memory. The function calls `varlen/Runtime/GPU.h`.
 
     Kernels copy rows asynchronously, 16 bytes at a time, where a type says that

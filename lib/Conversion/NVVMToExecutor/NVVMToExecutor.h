@@ -144,12 +144,6 @@ Lowered lowerMemory(CallBuilder &b);
 void lowerBatches(CallBuilder &b, LLVM::LLVMFuncOp function);
 // wgmma: everything in the function that its accumulators are part of.
 LogicalResult lowerAccumulators(CallBuilder &b, LLVM::LLVMFuncOp function);
-// wgmma and waits as inline assembly: brought to the form of the others, as
-// calls of a function that exists only while accumulators are lowered.
-inline constexpr llvm::StringLiteral kPendingWgmma = "varlen_sim.pending_wgmma";
-LogicalResult rewriteWgmmaAssembly(CallBuilder &b, LLVM::LLVMFuncOp function);
-/// Of an accumulator.
-int64_t getNumRegisters(Type type);
 
 /// The special register of this name; null if the executor has none. The
 /// operation stays.

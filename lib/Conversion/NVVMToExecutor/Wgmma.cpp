@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "NVVMToExecutor.h"
+#include "varlen/Dialect/Kernel/IR/Kernel.h"
 
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -25,7 +26,7 @@ using namespace mlir;
 using namespace mlir::varlen;
 using namespace mlir::varlen::executor;
 
-int64_t executor::getNumRegisters(Type type) {
+static int64_t getNumRegisters(Type type) {
   return static_cast<int64_t>(
       cast<LLVM::LLVMStructType>(type).getBody().size());
 }
@@ -33,11 +34,6 @@ int64_t executor::getNumRegisters(Type type) {
 //===----------------------------------------------------------------------===//
 // The web of values
 //===----------------------------------------------------------------------===//
-
-static bool isPending(Operation *op) {
-  auto call = dyn_cast<LLVM::CallOp>(op);
-  return call && call.getCallee() == kPendingWgmma;
-}
 
 /// Calls `visit` with what flows into and out of `value` unchanged.
 static void forEachNeighbour(Value value, function_ref<void(Value)> visit) {
@@ -84,7 +80,8 @@ private:
   LogicalResult check(Value value);
   void rewrite(Operation *op);
   Value makeWgmma(NVVM::WgmmaMmaAsyncOp op);
-  Value makePending(LLVM::CallOp op);
+  Value makeWgmma(kernel::WgmmaOp op);
+  Value makeAccumulator(Operation *op, int64_t registers);
   bool isAccumulator(Value value) const {
     return web.contains(value) || handles.contains(value);
   }
@@ -131,9 +128,10 @@ LogicalResult AccumulatorRewriter::collect() {
             << stringifyEnum(wgmma.getTypeB()));
       web.insert(wgmma.getResults());
       web.insert(wgmma.getInouts());
-    } else if (isPending(op)) {
-      web.insert(op->getResult(0));
-      web.insert(op->getOperand(0));
+    } else if (auto wgmma = dyn_cast<kernel::WgmmaOp>(op)) {
+      web.insert(wgmma.getResult());
+      if (Value acc = wgmma.getAcc())
+        web.insert(acc);
     }
     return WalkResult::advance();
   });
@@ -167,22 +165,32 @@ Value AccumulatorRewriter::makeWgmma(NVVM::WgmmaMmaAsyncOp op) {
                  b.i32Constant(flags), b.site()});
 }
 
-Value AccumulatorRewriter::makePending(LLVM::CallOp op) {
-  SmallVector<Value> arguments(op.getArgOperands());
-  Value &flags = arguments[arguments.size() - 2];
-  if (isInPlace(arguments.front()))
-    flags =
-        LLVM::OrOp::create(b, flags, b.i32Constant(VARLEN_SIM_WGMMA_IN_PLACE));
-  // Descriptors of A and B, or four registers and one descriptor.
-  bool inRegisters = arguments.size() == 10;
-  return b.call(inRegisters ? "varlen_sim_wgmma_rs" : "varlen_sim_wgmma",
+Value AccumulatorRewriter::makeWgmma(kernel::WgmmaOp op) {
+  Value acc = op.getAcc();
+  bool isInitial = !acc;
+  if (isInitial) {
+    acc = makeAccumulator(op, op.getNumRegisters());
+    b.setOp(op);
+  }
+  int64_t flags = (op.getElement().isBF16() ? VARLEN_SIM_WGMMA_BF16 : 0) |
+                  (op.getAT() ? VARLEN_SIM_WGMMA_A_MN : 0) |
+                  (op.getBT() ? VARLEN_SIM_WGMMA_B_MN : 0) |
+                  (isInitial || isInPlace(acc) ? VARLEN_SIM_WGMMA_IN_PLACE : 0);
+  SmallVector<Value> arguments = {acc};
+  llvm::append_range(arguments, op.getA());
+  llvm::append_range(
+      arguments, ArrayRef<Value>{op.getB(), b.i32Constant(op.getNumColumns()),
+                                 b.i32Constant(!isInitial),
+                                 b.i32Constant(flags), b.site()});
+  return b.call(op.isAInRegisters() ? "varlen_sim_wgmma_rs"
+                                    : "varlen_sim_wgmma",
                 b.pointer, arguments);
 }
 
 /// Where registers are written that `op` puts into an accumulator: in front of
-/// a fence, if the values are there already. An insertion costs nothing, so
+/// a fence, if the `operands` are there already. An insertion costs nothing, so
 /// where in the text it stands means nothing.
-static Operation *findWrite(Operation *op) {
+static Operation *findWrite(Operation *op, ValueRange operands) {
   Operation *write = op;
   for (Operation *before = op->getPrevNode(); before;
        before = before->getPrevNode()) {
@@ -191,12 +199,19 @@ static Operation *findWrite(Operation *op) {
       continue;
     }
     if (!isMemoryEffectFree(before) ||
-        llvm::any_of(op->getOperands(), [&](Value operand) {
+        llvm::any_of(operands, [&](Value operand) {
           return operand.getDefiningOp() == before;
         }))
       break;
   }
   return write;
+}
+
+/// A new accumulator for `op`.
+Value AccumulatorRewriter::makeAccumulator(Operation *op, int64_t registers) {
+  b.setInsertionPoint(findWrite(op, /*operands=*/{}));
+  return b.call("varlen_sim_acc_new", b.pointer,
+                {b.i32Constant(registers), b.site()});
 }
 
 void AccumulatorRewriter::rewrite(Operation *op) {
@@ -219,21 +234,18 @@ void AccumulatorRewriter::rewrite(Operation *op) {
   Value handle =
       llvm::TypeSwitch<Operation *, Value>(op)
           .Case([&](LLVM::InsertValueOp insert) {
-            b.setInsertionPoint(findWrite(insert));
+            b.setInsertionPoint(findWrite(insert, insert->getOperands()));
             Value container = insert.getContainer();
             return b.call("varlen_sim_acc_set", b.pointer,
                           {container, b.i32Constant(insert.getPosition()[0]),
                            insert.getValue(),
                            b.i32Constant(isInPlace(container)), b.site()});
           })
-          .Case([&](NVVM::WgmmaMmaAsyncOp wgmma) { return makeWgmma(wgmma); })
-          .Case([&](LLVM::CallOp call) { return makePending(call); })
+          .Case<NVVM::WgmmaMmaAsyncOp, kernel::WgmmaOp>(
+              [&](auto wgmma) { return makeWgmma(wgmma); })
           // Undefined, zero, constant zeros: a new one.
           .Default([&](Operation *empty) {
-            b.setInsertionPoint(findWrite(empty));
-            return b.call(
-                "varlen_sim_acc_new", b.pointer,
-                {b.i32Constant(getNumRegisters(result.getType())), b.site()});
+            return makeAccumulator(empty, getNumRegisters(result.getType()));
           });
   handles.insert(handle);
   if (single.contains(result))
@@ -264,9 +276,9 @@ LogicalResult AccumulatorRewriter::run() {
   function.walk([&](Operation *op) { ops.push_back(op); });
   for (Operation *op : ops) {
     bool isResult = op->getNumResults() == 1 && web.contains(op->getResult(0));
-    bool isKnown =
-        !isResult || isPending(op) || isEmptyAccumulator(op) ||
-        isa<LLVM::InsertValueOp, LLVM::SelectOp, NVVM::WgmmaMmaAsyncOp>(op);
+    bool isKnown = !isResult || isEmptyAccumulator(op) ||
+                   isa<LLVM::InsertValueOp, LLVM::SelectOp,
+                       NVVM::WgmmaMmaAsyncOp, kernel::WgmmaOp>(op);
     if (!isKnown)
       return op->emitOpError("has no equivalent in the executor: an "
                              "accumulator of wgmma");
@@ -282,10 +294,19 @@ LogicalResult AccumulatorRewriter::run() {
   return success();
 }
 
+/// Waits that an accumulator passes through.
+static void lowerWaits(CallBuilder &b, LLVM::LLVMFuncOp function) {
+  function.walk([&](kernel::WgmmaWaitOp wait) {
+    b.setOp(wait);
+    b.call("varlen_sim_wgmma_wait_group",
+           {b.i32Constant(wait.getYounger()), b.site()});
+    b.replaceOp(wait.getAcc());
+  });
+}
+
 LogicalResult executor::lowerAccumulators(CallBuilder &b,
                                           LLVM::LLVMFuncOp function) {
-  if (failed(rewriteWgmmaAssembly(b, function)))
-    return failure();
+  lowerWaits(b, function);
   return AccumulatorRewriter(b, function).run();
 }
 

@@ -4,11 +4,13 @@
 
 // Both factors by descriptors: the address in units of 16 bytes, 64 of these
 // from eight rows to the next, and the 128-byte swizzle. A step of 16 columns
-// is 32 bytes. The registers of the sum are tied, and made before the fence.
+// is 32 bytes. The registers of the sum are written before the fence.
 // CHECK-LABEL: gpu.func @both_shared
 // CHECK-DAG: %[[HIGH:.*]] = arith.constant 4611686293305360384 : i64
 // CHECK-DAG: %[[STEP:.*]] = arith.constant 2 : i64
-// CHECK: %[[SUM:.*]]:8 = vector.to_elements
+// CHECK: %[[E:.*]]:8 = vector.to_elements
+// CHECK: %[[SUM0:.*]] = llvm.insertvalue %[[E]]#0, %{{.*}}[0]
+// CHECK: %[[SUM:.*]] = llvm.insertvalue %[[E]]#7, %{{.*}}[7]
 // CHECK: %[[PA:.*]] = llvm.ptrtoint %{{.*}} : !llvm.ptr<3> to i32
 // CHECK: %[[MASKED:.*]] = arith.andi %[[PA]], %{{.*}} : i32
 // CHECK: %[[UNITS:.*]] = arith.shrui %[[MASKED]], %{{.*}} : i32
@@ -17,13 +19,11 @@
 // CHECK: %[[A1:.*]] = arith.addi %[[A]], %[[STEP]] : i64
 // CHECK: %[[B:.*]] = arith.ori {{.*}}, %[[HIGH]] : i64
 // CHECK: nvvm.wgmma.fence.aligned
-// CHECK: %[[D:.*]] = llvm.inline_asm has_side_effects asm_dialect = att
-// CHECK-SAME: "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0, $1, $2, $3, $4, $5, $6, $7}, $16, $17, 1, 1, 1, 0, 0;"
-// CHECK-SAME: "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,l,l" %[[SUM]]#0, {{.*}}, %[[A]], %[[B]]
-// CHECK: llvm.extractvalue %[[D]][0]
-// CHECK: llvm.inline_asm {{.*}}wgmma.mma_async{{.*}}, %[[A1]], %{{.*}} :
+// CHECK: %[[D:.*]] = kernel.wgmma bf16 a(%[[A]]) b(%[[B]]) acc(%[[SUM]]) : i64 into !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32)>
+// CHECK: %[[D1:.*]] = kernel.wgmma bf16 a(%[[A1]]) b(%{{.*}}) acc(%[[D]]) : i64 into
 // CHECK: nvvm.wgmma.commit.group.sync.aligned
-// CHECK: llvm.inline_asm {{.*}}"wgmma.wait_group.sync.aligned 0;", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7"
+// CHECK: %[[R:.*]] = kernel.wgmma_wait %[[D1]] younger 0
+// CHECK: llvm.extractvalue %[[R]][0]
 // CHECK: vector.from_elements {{.*}} : vector<1x2x2x2xf32>
 gpu.module @kernels {
   gpu.func @both_shared(%q: !k, %k: !k, %acc: vector<1x2x2x2xf32>, %out: memref<?x1x16xf32>, %i: index) kernel
@@ -49,7 +49,7 @@ gpu.module @kernels {
 // CHECK: vector.extract %[[P]][0, 1, 0]
 // CHECK: vector.extract %[[P]][0, 1, 1]
 // CHECK: nvvm.wgmma.fence.aligned
-// CHECK-COUNT-2: wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {{.*}}, {$128, $129, $130, $131}, $132, 1, 1, 1, 1;
+// CHECK-COUNT-2: kernel.wgmma f16 a(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) b(%{{.*}}) acc(%{{.*}}) {b_t} : i32, i32, i32, i32 into
 gpu.module @kernels {
   gpu.func @fragment(%p: vector<1x4x2x2xf16>, %v: !v, %acc: vector<1x16x2x2xf32>, %out: memref<?x1x128xf32>, %i: index) kernel
       attributes {known_block_size = array<i32: 128, 1, 1>} {
@@ -65,8 +65,8 @@ gpu.module @kernels {
 
 // A sum that starts with zero has no registers to start with.
 // CHECK-LABEL: gpu.func @zero
-// CHECK: wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, $4, $5, 0, 1, 1, 0, 0;", "=f,=f,=f,=f,l,l"
-// CHECK: wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, $8, $9, 1, 1, 1, 0, 0;", "=f,=f,=f,=f,0,1,2,3,l,l"
+// CHECK: %[[S:.*]] = kernel.wgmma bf16 a(%{{.*}}) b(%{{.*}}) : i64 into
+// CHECK: kernel.wgmma bf16 a(%{{.*}}) b(%{{.*}}) acc(%[[S]]) : i64 into
 gpu.module @kernels {
   gpu.func @zero(%q: !k, %k: !k, %out: memref<?x1x8xf32>, %i: index) kernel
       attributes {known_block_size = array<i32: 128, 1, 1>} {
@@ -90,9 +90,9 @@ gpu.module @kernels {
 // CHECK: %[[WARP:.*]] = nvvm.shfl.sync idx
 // CHECK: %[[GROUP:.*]] = arith.shrui %[[WARP]], %[[C2]] : i32
 // CHECK: arith.muli %[[GROUP]], %[[ROWS]] : i32
-// CHECK: wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {{.*}}, 1, 1, 1, 0, 0;
+// CHECK: kernel.wgmma bf16 a(%{{.*}}) b(%{{.*}}) acc(%{{.*}}) : i64 into
 // CHECK: arith.muli %{{.*}}, %[[SLAB]] : i32
-// CHECK: wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {{.*}}, 1, 1, 1, 1, 1;
+// CHECK: kernel.wgmma bf16 a(%{{.*}}) b(%{{.*}}) acc(%{{.*}}) {a_t, b_t} : i64 into
 gpu.module @kernels {
   gpu.func @two_groups(%q: !k, %k: !k, %acc: vector<1x1x2x2xf32>, %out: memref<?x1x8xf32>, %i: index) kernel
       attributes {known_block_size = array<i32: 256, 1, 1>} {
@@ -110,14 +110,12 @@ gpu.module @kernels {
 
 // What is in flight is a struct of registers; each wait says how many may still be.
 // CHECK-LABEL: gpu.func @in_flight
-// CHECK: %[[S:.*]] = llvm.inline_asm {{.*}}wgmma.mma_async{{.*}} -> !llvm.struct<(f32, f32, f32, f32)>
+// CHECK: %[[S:.*]] = kernel.wgmma {{.*}} into !llvm.struct<(f32, f32, f32, f32)>
 // CHECK: nvvm.wgmma.commit.group.sync.aligned
-// CHECK: %[[T:.*]] = llvm.inline_asm {{.*}}wgmma.mma_async
+// CHECK: %[[T:.*]] = kernel.wgmma
 // CHECK: nvvm.wgmma.commit.group.sync.aligned
-// CHECK: %[[S0:.*]] = llvm.extractvalue %[[S]][0]
-// CHECK: wgmma.wait_group.sync.aligned 1;{{.*}} %[[S0]],
-// CHECK: %[[T0:.*]] = llvm.extractvalue %[[T]][0]
-// CHECK: wgmma.wait_group.sync.aligned 0;{{.*}} %[[T0]],
+// CHECK: kernel.wgmma_wait %[[S]] younger 1
+// CHECK: kernel.wgmma_wait %[[T]] younger 0
 gpu.module @kernels {
   gpu.func @in_flight(%q: !k, %k: !k, %out: memref<?x1x8xf32>, %i: index) kernel
       attributes {known_block_size = array<i32: 128, 1, 1>} {

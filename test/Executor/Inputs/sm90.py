@@ -3,7 +3,7 @@
 One warp brings tiles by TMA into a ring guarded by mbarriers. Each warpgroup of
 consumers has 64 rows of queries: S = Q K^T by wgmma, the softmax in registers, then
 O += P V, with P either in shared memory (written through the generic proxy, so
-fenced) or in registers (inline assembly). The result leaves by stmatrix and TMA.
+fenced) or in registers. The result leaves by stmatrix and TMA.
 """
 
 from builder import ALIGNED, Code, Host, module
@@ -88,17 +88,9 @@ class Attention(Code):
     def wgmma_registers(self, a, b, accumulator):
         """A in registers: NVVM has no operation for it."""
         type = f"!llvm.struct<({', '.join(['f32'] * 32)})>"
-        outputs = ", ".join(f"${i}" for i in range(32))
-        text = (
-            "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
-            f"{{{outputs}}}, {{$64, $65, $66, $67}}, $68, 1, 1, 1, 1;"
-        )
-        constraints = ",".join(["=f"] * 32 + [str(i) for i in range(32)] + ["r"] * 4 + ["l"])
-        operands = self.extract(accumulator, 32) + a + [b]
         return self.value(
-            f'llvm.inline_asm has_side_effects asm_dialect = att "{text}", "{constraints}" '
-            f"{', '.join(map(str, operands))} : "
-            f"({', '.join(['f32'] * 32 + ['i32'] * 4 + ['i64'])}) -> {type}",
+            f"kernel.wgmma bf16 a({', '.join(map(str, a))}) b({b}) acc({accumulator}) {{b_t}} : "
+            f"i32, i32, i32, i32 into {type}",
             type,
         )
 

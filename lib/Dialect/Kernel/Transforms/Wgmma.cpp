@@ -10,9 +10,6 @@
 // shared memory, by up to 256 columns of B in shared memory, which is read by
 // descriptors. The 128-byte swizzle is that of our tiles.
 //
-// NVVM's operation has no A in registers, and its wait does not say which
-// registers it waits for, so both are inline assembly with tied accumulators.
-//
 //===----------------------------------------------------------------------===//
 
 #include "MemRefAddress.h"
@@ -24,8 +21,6 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
-
-#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -135,49 +130,25 @@ static LLVM::LLVMStructType getRegistersType(VectorType fragment) {
   return LLVM::LLVMStructType::getLiteral(fragment.getContext(), registers);
 }
 
-static SmallVector<Value> getElements(ThreadBuilder &b, Value registers) {
-  auto type = cast<LLVM::LLVMStructType>(registers.getType());
+/// The elements of a fragment as the registers of an accumulator.
+static Value packRegisters(ThreadBuilder &b, Value fragment) {
+  Value registers = LLVM::PoisonOp::create(
+      b, getRegistersType(cast<VectorType>(fragment.getType())));
+  auto elements = vector::ToElementsOp::create(b, fragment);
+  for (int64_t i = 0, e = elements.getNumResults(); i < e; ++i)
+    registers = LLVM::InsertValueOp::create(b, registers, elements.getResult(i),
+                                            ArrayRef<int64_t>{i});
+  return registers;
+}
+
+/// The inverse.
+static Value unpackRegisters(ThreadBuilder &b, Value registers,
+                             VectorType fragment) {
   SmallVector<Value> elements;
-  for (int64_t i = 0, e = type.getBody().size(); i < e; ++i)
+  for (int64_t i = 0, e = fragment.getNumElements(); i < e; ++i)
     elements.push_back(
         LLVM::ExtractValueOp::create(b, registers, ArrayRef<int64_t>{i}));
-  return elements;
-}
-
-/// Assembly with f32 results, to which the `tied` operands are, all or none,
-/// and `others` with these constraints.
-static Value createAssembly(ThreadBuilder &b, LLVM::LLVMStructType type,
-                            ValueRange tied, ValueRange others, StringRef text,
-                            StringRef constraintsOfOthers) {
-  int64_t count = type.getBody().size();
-  std::string constraints;
-  llvm::raw_string_ostream os(constraints);
-  llvm::interleave(
-      llvm::seq<int64_t>(count), os, [&](int64_t) { os << "=f"; }, ",");
-  for (size_t i = 0; i < tied.size(); ++i)
-    os << ',' << i;
-  os << constraintsOfOthers;
-  SmallVector<Value> operands(tied);
-  llvm::append_range(operands, others);
-  return LLVM::InlineAsmOp::create(
-             b, type, operands, text, constraints, /*has_side_effects=*/true,
-             /*is_align_stack=*/false, LLVM::TailCallKind::None,
-             /*asm_dialect=*/
-             LLVM::AsmDialectAttr::get(b.getContext(),
-                                       LLVM::AsmDialect::AD_ATT),
-             /*operand_attrs=*/ArrayAttr())
-      .getRes();
-}
-
-/// "{$0, $1, ...}" from `first`.
-static std::string getPlaceholders(int64_t first, int64_t count) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  os << '{';
-  llvm::interleaveComma(llvm::seq(first, first + count), os,
-                        [&](int64_t i) { os << '$' << i; });
-  os << '}';
-  return text;
+  return vector::FromElementsOp::create(b, fragment, elements);
 }
 
 bool kernel::fitsWgmma(const Contraction &contraction, int64_t warps) {
@@ -191,20 +162,16 @@ Type Wgmma::getPendingType(VectorType fragment) const {
 }
 
 Value Wgmma::start(ThreadBuilder &b, const Contraction &contraction) const {
-  auto fragment = cast<VectorType>(contraction.acc.getType());
-  LLVM::LLVMStructType type = getRegistersType(fragment);
-  int64_t count = fragment.getNumElements(), columns = count * 2;
+  Type type = getRegistersType(cast<VectorType>(contraction.acc.getType()));
   int64_t steps = contraction.k / 16;
-  auto tile = cast<MemRefType>(contraction.b.getType());
-  StringRef element = tile.getElementType().isF16() ? "f16" : "bf16";
+  Type element = cast<MemRefType>(contraction.b.getType()).getElementType();
   bool isShared = isa<MemRefType>(contraction.a.getType());
 
   // All registers are written before the fence. A sum that starts with zero
   // needs none.
-  SmallVector<Value> tied;
+  Value sum;
   if (!matchPattern(contraction.acc, m_AnyZeroFloat()))
-    tied = llvm::to_vector_of<Value>(
-        vector::ToElementsOp::create(b, contraction.acc).getResults());
+    sum = packRegisters(b, contraction.acc);
   SmallVector<SmallVector<Value, 4>> a;
   for (int64_t step = 0; step < steps && !isShared; ++step)
     a.push_back(getFactorRegisters(b, contraction.a, /*mTile=*/0, step));
@@ -215,40 +182,16 @@ Value Wgmma::start(ThreadBuilder &b, const Contraction &contraction) const {
   }
   SharedOperand operand(b, contraction.b, contraction.bT);
   NVVM::WgmmaFenceAlignedOp::create(b);
-  Value sum;
-  for (int64_t step = 0; step < steps; ++step) {
-    if (step > 0)
-      tied = getElements(b, sum);
-    bool isTied = !tied.empty();
-    int64_t next = count + tied.size();
-    std::string text;
-    llvm::raw_string_ostream os(text);
-    os << "wgmma.mma_async.sync.aligned.m64n" << columns << "k16.f32."
-       << element << '.' << element << ' ' << getPlaceholders(0, count) << ", ";
-    if (isShared)
-      os << '$' << next;
-    else
-      os << getPlaceholders(next, 4);
-    os << ", $" << next + (isShared ? 1 : 4) << ", " << isTied << ", 1, 1";
-    if (isShared)
-      os << ", " << contraction.aT;
-    os << ", " << contraction.bT << ';';
-    SmallVector<Value, 4> others = a[step];
-    others.push_back(operand.get(step));
-    sum = createAssembly(b, type, tied, others, text,
-                         isShared ? ",l,l" : ",r,r,r,r,l");
-  }
+  for (int64_t step = 0; step < steps; ++step)
+    sum = WgmmaOp::create(b, type, element, a[step], operand.get(step), sum,
+                          contraction.aT, contraction.bT);
   NVVM::WgmmaGroupSyncAlignedOp::create(b);
   return sum;
 }
 
 Value Wgmma::wait(ThreadBuilder &b, Value pending, VectorType fragment,
                   int64_t younger) const {
-  std::string text =
-      "wgmma.wait_group.sync.aligned " + std::to_string(younger) + ";";
-  Value sum = createAssembly(b, getRegistersType(fragment),
-                             getElements(b, pending), {}, text, "");
-  return vector::FromElementsOp::create(b, fragment, getElements(b, sum));
+  return unpackRegisters(b, WgmmaWaitOp::create(b, pending, younger), fragment);
 }
 
 std::unique_ptr<TensorCores> kernel::createWgmma(int64_t warps) {

@@ -284,7 +284,7 @@ def KernelLowerContract : Kernel_Pass<"kernel-lower-contract"> {
     use: column by column with A fragments, else step by step with the last term
     summed apart.
 
-    With `wgmma` (sm_90a) kernels multiply by `wgmma.mma_async` m64nNk16 instead, a
+    With `wgmma` (sm_90a) kernels multiply by `kernel.wgmma` m64nNk16 instead, a
     commit group for each contraction, if their warps are a multiple of 4 and all
     accumulators have 16 rows for each warp and at most 256 columns: B, and A unless it
     is a fragment, are read where they are by descriptors, and a sum that starts with a
