@@ -474,8 +474,9 @@ def VarlenMutateKernels : Pass<"varlen-mutate-kernels", "::mlir::ModuleOp"> {
     as remarks. A kernel's tests should fail for each of them, or there is
     something to explain.
 
-    *Requires*: gpu.modules in the llvm and nvvm dialects. *Guarantees*: the
-    same numbers for the same module. *Numerics*: what the fault makes of them.
+    *Requires*: gpu.modules in the llvm and nvvm dialects, with kernel.wgmma and
+    kernel.wgmma_wait. *Guarantees*: the same numbers for the same module.
+    *Numerics*: what the fault makes of them.
 
     ```mlir
     nvvm.cp.async.wait.group 0
