@@ -41,7 +41,7 @@ def write(text, encoding):
 def find_operations():
     """The operations of the graph level, and what their regions hold."""
     text = (GRAPH_LEVEL / "VarlenOps.td").read_text()
-    # Behind these are steps and lists of work, which are on the way down.
+    # Behind these are lists of work, which are on the way down.
     text = text[: text.index("\n// work_tiles\n")]
     return set(re.findall(r'^def \w+\s*:\s*\w+<"(\w+)"', text, re.M)) | {"lookup", "yield"}
 

@@ -1,0 +1,251 @@
+//===- VarlenStepOps.td - Steps of online softmax ----------*- tablegen -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A tile, or a panel of it, and one block. Included by VarlenOps.td.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_STEP_OPS_TD
+#define VARLEN_STEP_OPS_TD
+
+include "varlen/Dialect/Varlen/IR/VarlenAttnBase.td"
+include "varlen/Dialect/Varlen/IR/VarlenOpBase.td"
+include "varlen/Dialect/Varlen/IR/VarlenTableOps.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/TilingInterface.td"
+include "mlir/IR/OpAsmInterface.td"
+
+//===----------------------------------------------------------------------===//
+// What steps share
+//===----------------------------------------------------------------------===//
+
+def Varlen_LimitTile : Varlen_Tensor<I32, 2>;
+
+/// A step: `varlen.online_attn` and its gradient.
+class Varlen_StepOp<string mnemonic, list<string> overridden, list<Trait> traits>
+    : Varlen_Op<mnemonic, !listconcat([
+        AttrSizedOperandSegments, IsolatedFromAbove, InferTypeOpAdaptor,
+        DeclareOpInterfaceMethods<Varlen_StepOpInterface, overridden>,
+        DeclareOpInterfaceMethods<ConditionallySpeculatable>,
+        DeclareOpInterfaceMethods<DestinationStyleOpInterface>,
+        DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
+        DeclareOpInterfaceMethods<OpAsmOpInterface, [
+          "getAsmResultNames", "getAsmBlockArgumentNames"]>], traits)> {
+  // Where the step is, and what it reads there.
+  dag inputs = (ins
+    Optional<Varlen_LimitTile>:$lo, Optional<Varlen_LimitTile>:$hi, Optional<I32>:$k0,
+    Optional<I1>:$whole,
+    Optional<Varlen_TileType>:$queries, Optional<Varlen_TileType>:$keys,
+    Optional<Varlen_LimitTile>:$position, Optional<I32>:$first_key,
+    Variadic<Varlen_Tile>:$captures,
+    Arg<Variadic<Varlen_TableMemory>, "", [MemRead]>:$tables,
+    Variadic<Varlen_RowTile>:$rows);
+  string atFormat = [{
+    (`at` `(` $queries^ `,` $keys `:` type($queries) `,` type($keys) `)`)?
+  }];
+  string inputsFormat = [{
+    (`limits` `(` $lo^ `,` $hi `,` $k0 `:` type($lo) `,` type($hi) `,` type($k0) `)`)?
+    (`unless` `(` $whole^ `)`)?
+    (`positions` `(` $position^ `,` $first_key `:` type($position) `,` type($first_key) `)`)?
+    (`captures` `(` $captures^ `:` type($captures) `)`)?
+    (`tables` `(` $tables^ `:` type($tables) `)`)? (`rows` `(` $rows^ `:` type($rows) `)`)?
+  }];
+  let regions = (region VariadicRegion<SizedRegion<1>>:$score);
+  let hasVerifier = 1;
+  let extraClassDefinition = [{
+    LogicalResult $cppClass::reifyResultShapes(OpBuilder &builder,
+                                               ReifiedRankedShapedTypeDims &shapes) {
+      return detail::reifyDestinations(*this, builder, shapes);
+    }
+    Speculation::Speculatability $cppClass::getSpeculatability() {
+      return getTables().empty() ? Speculation::Speculatable
+                                 : Speculation::NotSpeculatable;
+    }
+    void $cppClass::getAsmBlockArgumentNames(Region &region,
+                                             OpAsmSetValueNameFn setName) {
+      setScoreArgumentNames(region, setName);
+    }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// online_attn
+//===----------------------------------------------------------------------===//
+
+def Varlen_OnlineAttnOp : Varlen_StepOp<"online_attn", ["createMerge"], [
+    DeclareOpInterfaceMethods<TilingInterface, [
+      "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
+      "getResultTilePosition", "generateResultTileValue",
+      "getIterationDomainTileFromResultTile"]>,
+    DeclareOpInterfaceMethods<PartialReductionOpInterface, [
+      "generateInitialTensorForPartialReduction", "tileToPartialReduction",
+      "mergeReductions", "getPartialResultTilePosition"]>]> {
+  let summary = "One step of online softmax: a block of queries against a block of keys";
+  let description = [{
+    Destination-passing on the state of each query: `acc` (its row of the
+    unnormalised output), `m` (the largest score so far, before the scale) and
+    `l` (the sum of exponentials, relative to r(m)):
+
+        m' = max(m, max_j s[i, j])
+        p[i, j] = exp2(c * s[i, j] - r(m'))            c = scale * log2(e)
+        l' = l * exp2(r(m) - r(m')) + sum_j p[i, j]    r(m) = up(c * m)
+        acc' = acc * exp2(r(m) - r(m')) + p v
+
+    `up` is `ceil` where v has the compute type: the rescaling factor is then an
+    exact power of two. Where v is narrower p is rounded to its type, and `up`
+    changes nothing: the largest p is 1, so a query with one key gets exactly
+    the value of that key. From `|c * m| = 2^24` on (2^53 in f64), where r would
+    be rounded to more than 1, c is the next power of two in both of its places:
+    the products with m are then exact, and no p is more than 1. A state begins with
+    `varlen.online_init`. At the end out = acc / l and lse = scale * m + log(l) + log(2) * (r(m) - c * m)
+    (Milakov and Gimelshein, 2018; Dao, 2022).
+
+    `orientation` says what the rows of a score tile are: queries (`qk`) or keys
+    (`kq`). Shapes for M queries and N keys: q is M x D, k is N x D and v is
+    N x Dv in either orientation. acc is M x Dv, m and l are M x 1 for `qk`; acc
+    is Dv x M, m and l are 1 x M for `kq`, whose scores read the rows of q as
+    columns: it may lie in memory that way. With `limits(lo, hi, k0)` key j of
+    the block is visible to query i only if `lo[i] <= k0 + j < hi[i]`; lo and hi
+    have the shape of m. With `unless(whole)` the limits hold only where `whole`
+    is false: whoever knows at run time that they hide nothing says so. In a tile
+    loop `at(queries, keys)` says which rows the step is of: the mask of the batch
+    and the ends of the sequence hide keys as limits do, which is what a target
+    makes of it.
+
+    A `score` region makes the score of a product, of the positions of query and
+    key and of the numbers that `captures` have of a query, tiles in the shape of m,
+    and may hide the key. `tables` are the captures that are tables, in the order of the
+    region's arguments: in a step with `at` the memory of an attention, H x M or H x T x M,
+    else views of which a row begins at each element, and `rows`, in the shape of m, the row
+    of each query. In a step that does not say `at` where it is,
+    `positions(position, first_key)` are those of the queries and that of key 0. The
+    scale comes after the region.
+
+    Tiles are steps on some queries, and on some keys one after the other, or side by
+    side, as a reduction in parallel parts: the sums of a query are then rounded
+    elsewhere. `varlen.online_merge` makes one state of two. A step with `at` has no
+    tiles.
+
+    acc, m and l have the compute type, f32 or f64; q and k one type that
+    accumulates in it (f16, bf16 or f32 in f32, f64 in f64), v such a type too:
+    probabilities are rounded to the type of v. Every extent may be dynamic.
+
+    ```mlir
+    %acc1, %m1, %l1 = varlen.online_attn kq
+        ins(%q, %k, %v : tensor<32x64xf32>, tensor<?x64xf32>, tensor<?x48xf32>)
+        limits(%lo, %hi, %k0 : tensor<1x32xi32>, tensor<1x32xi32>, i32) unless(%whole)
+        outs(%acc, %m, %l : tensor<48x32xf32>, tensor<1x32xf32>, tensor<1x32xf32>)
+        scale 0.125
+    ```
+  }];
+  let arguments = !con((ins Varlen_Tile:$q, Varlen_Tile:$k, Varlen_Tile:$v), inputs, (ins
+    Varlen_Tile:$acc, Varlen_Tile:$m, Varlen_Tile:$l,
+    F64Attr:$scale, Varlen_OrientationAttr:$orientation));
+  let results = (outs Varlen_Tile:$acc_out, Varlen_Tile:$m_out, Varlen_Tile:$l_out);
+  let assemblyFormat = "$orientation" # atFormat # [{
+    `ins` `(` $q `,` $k `,` $v `:` type($q) `,` type($k) `,` type($v) `)`
+  }] # inputsFormat # [{
+    `outs` `(` $acc `,` $m `,` $l `:` type($acc) `,` type($m) `,` type($l) `)`
+    `scale` $scale attr-dict `` custom<Score>($score)
+  }];
+  let extraClassDeclaration = [{
+    /// The power of two that large scores are multiplied by: scale * log2(e) or
+    /// the next one.
+    static double getCoarseFactor(double scale);
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// online_attn_grad
+//===----------------------------------------------------------------------===//
+
+def Varlen_OnlineAttnGradOp : Varlen_StepOp<"online_attn_grad", [
+    "isOfKeys", "getTableGradients", "getGradientTables"], []> {
+  let summary = "The gradients of a block of queries against a block of keys";
+  let description = [{
+    The backward of one `varlen.online_attn` step, with probabilities recomputed
+    from the logsumexp of the whole row. Destination-passing on the gradients:
+
+        p[i, j] = exp2(min(c * s[i, j] - lse[i], 0))   c = scale * log2(e)
+        dp[i, j] = sum_d dout[i, d] * v[j, d]
+        ds[i, j] = p[i, j] * (dp[i, j] - delta[i])
+        dq' = dq + ds k         dk' = dk + ds^T q      dv' = dv + p^T dout
+
+    with `delta[i] = sum_d dout[i, d] * out[i, d] - dlse[i]` (Dao, 2022; the
+    gradient that arrives through lse is the second term). lse is in units of
+    log2; with `natural` it is not, and p = exp(min(scale * s - lse, 0)), which
+    takes one operation more for each score and rounds lse once less. The factor `scale` of dq and dk is left to whoever stores them. Each of
+    dq, dk and dv may be absent, so that one kernel can own the gradients of the
+    queries and another those of keys and values; results come in the order of
+    the destinations that are there.
+
+    `orientation` is that of `varlen.online_attn`. Shapes for M queries and N
+    keys: q and dq are M x D, dout is M x Dv, k and dk are N x D, v and dv are
+    N x Dv, in either orientation: the scores read the rows of q and dout as
+    columns where they have to, the other products read them as rows, and a tile
+    that lies in memory twice, once each way, is still one tile. lse and delta
+    are M x 1 for `qk`, 1 x M for `kq`. `limits`, `unless` and `at` are
+    those of `varlen.online_attn`: where a key is not visible p and ds are 0,
+    whatever lse, delta and dp are there. A query without a key, whose lse is
+    -inf, sees none or has +inf here.
+
+    With a `score` region p is that of the new scores and ds goes back through it.
+    `dcaptures`, in the shape of lse, get what a query adds to the gradients of the
+    captures that `wrt_captures` numbers, those of the region. Of tables among them `dtables`
+    is the memory, H x T x M or views as of `tables`, to whose row of a query, in `drows`,
+    is added what the query adds; a query with a negative row adds nothing. Of a table of
+    keys the memory is H x T, queries of a head have one row, and the key is the index.
+
+    dq, dk, dv, lse and delta have the compute type, f32 or f64; q and k one
+    type that accumulates in it, v and dout one such type too: p is rounded to
+    the type of dout and ds to the type of q for the products they take part in.
+    Every extent may be dynamic.
+
+    ```mlir
+    %dk1, %dv1 = varlen.online_attn_grad kq
+        ins(%q, %k, %v, %dout, %lse, %delta : tensor<32x64xf32>, tensor<?x64xf32>,
+            tensor<?x48xf32>, tensor<32x48xf32>, tensor<1x32xf32>, tensor<1x32xf32>)
+        limits(%lo, %hi, %k0 : tensor<1x32xi32>, tensor<1x32xi32>, i32) unless(%whole)
+        dk(%dk : tensor<?x64xf32>) dv(%dv : tensor<?x48xf32>) scale 0.125
+    ```
+  }];
+  let arguments = !con((ins
+    Varlen_Tile:$q, Varlen_Tile:$k, Varlen_Tile:$v, Varlen_Tile:$dout,
+    Varlen_Tile:$lse, Varlen_Tile:$delta), inputs, (ins
+    Arg<Variadic<Varlen_TableMemory>, "", [MemRead, MemWrite]>:$dtables,
+    Variadic<Varlen_RowTile>:$drows,
+    Optional<Varlen_Tile>:$dq, Optional<Varlen_Tile>:$dk, Optional<Varlen_Tile>:$dv,
+    Variadic<Varlen_Tile>:$dcaptures,
+    F64Attr:$scale, Varlen_OrientationAttr:$orientation, UnitAttr:$natural,
+    Varlen_WrtCapturesAttr:$wrt_captures));
+  let results = (outs Variadic<Varlen_Tile>:$gradients);
+  let assemblyFormat = "$orientation (`natural` $natural^)?" # atFormat # [{
+    `ins` `(` $q `,` $k `,` $v `,` $dout `,` $lse `,` $delta `:`
+      type($q) `,` type($k) `,` type($v) `,` type($dout) `,` type($lse) `,` type($delta) `)`
+  }] # inputsFormat # [{
+    (`dtables` `(` $dtables^ `:` type($dtables) `)`)? (`drows` `(` $drows^ `:` type($drows) `)`)?
+    (`dq` `(` $dq^ `:` type($dq) `)`)? (`dk` `(` $dk^ `:` type($dk) `)`)?
+    (`dv` `(` $dv^ `:` type($dv) `)`)?
+    (`dcaptures` `(` $dcaptures^ `:` type($dcaptures) `)`)?
+    `scale` $scale attr-dict `` custom<Score>($score)
+  }];
+  let extraClassDeclaration = [{
+    /// The results for dcaptures.
+    ::mlir::ResultRange getDcapturesOut() {
+      return getResults().take_back(getDcaptures().size());
+    }
+    /// The result for a destination; null if that is absent.
+    ::mlir::Value getDqOut();
+    ::mlir::Value getDkOut();
+    ::mlir::Value getDvOut();
+  }];
+}
+
+#endif // VARLEN_STEP_OPS_TD
