@@ -1,0 +1,118 @@
+"""Derivatives of the operators."""
+
+import torch
+from torch._C import DispatchKey
+from torch.autograd import forward_ad
+
+from ._cpu import attn_backward_cpu, attn_cpu, attn_out_cpu
+from ._operators import attn, attn_backward, attn_out, library
+
+_BELOW_AUTOGRAD = torch._C._after_ADInplaceOrView_keyset
+# By the bits of a set of keys: whether the CPU's kernel is next below autograd. There are
+# few such sets, and asking the dispatcher's takes longer than this.
+_nothing_between: dict[int, bool] = {}
+
+
+def _is_next(keyset):
+    """Whether the CPU's kernel is next below autograd, with nothing between, such as a
+    mode, a subclass of Tensor, or functorch."""
+    bits = keyset.raw_repr()
+    is_next = _nothing_between.get(bits)
+    if is_next is None:
+        below = keyset & _BELOW_AUTOGRAD
+        is_next = below.highestPriorityTypeId() == DispatchKey.CPU
+        _nothing_between[bits] = is_next
+    return is_next
+
+
+def _below_autograd(op, kernel, keyset, arguments):
+    """Goes on below autograd: straight to the CPU's kernel where that is next."""
+    if _is_next(keyset):
+        return kernel(*arguments)
+    with torch._C._AutoDispatchBelowAutograd():
+        return op.redispatch(keyset & _BELOW_AUTOGRAD, *arguments)
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, keyset, *arguments):
+        # Captures come one by one: autograd looks into no list.
+        tensors, ctx.options, captures = arguments[:7], arguments[7:11], arguments[11:]
+        arguments = (*tensors, *ctx.options, captures)
+        out, lse = _below_autograd(attn, attn_cpu, keyset, arguments)
+        ctx.save_for_backward(*tensors, out, lse, *captures)
+        ctx.set_materialize_grads(False)
+        return out, lse
+
+    @staticmethod
+    def backward(ctx, dout, dlse):
+        q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, out, lse, *captures = (
+            ctx.saved_tensors
+        )
+        dq, dk, dv, dsink, dcaptures = attn_backward(
+            dout, dlse, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, seqused_k, sink,
+            *ctx.options, captures,
+        )  # fmt: skip
+        dsink = None if sink is None else dsink
+        return None, dq, dk, dv, None, None, None, dsink, None, None, None, None, *dcaptures
+
+
+def _refuse_tangents(*tensors):
+    """Without a word PyTorch would take the derivatives for 0."""
+    for tensor in tensors:
+        if tensor is not None and forward_ad.unpack_dual(tensor).tangent is not None:
+            raise NotImplementedError("varlen::attn: forward-mode derivatives are not offered")
+
+
+def _attn_autograd(
+    keyset, q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
+    left=-1, right=-1, scale=None, score="", captures=None,
+):  # fmt: skip
+    if forward_ad._current_level >= 0:
+        _refuse_tangents(q, k, v, sink, *(captures or ()))
+    if torch.is_grad_enabled() and (
+        q.requires_grad
+        or k.requires_grad
+        or v.requires_grad
+        or (sink is not None and sink.requires_grad)
+        or (captures and any(capture.requires_grad for capture in captures))
+    ):
+        return _Attention.apply(
+            keyset, q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink,
+            left, right, scale, score, *(captures or ()),
+        )  # fmt: skip
+    arguments = (
+        q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale, score,
+        captures,
+    )  # fmt: skip
+    return _below_autograd(attn, attn_cpu, keyset, arguments)
+
+
+def _attn_out_autograd(keyset, *arguments):
+    if torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments):
+        raise RuntimeError(
+            "varlen::attn_out: expected tensors that need no gradient, as there is none "
+            "for a given out; use torch.no_grad() or detach()"
+        )
+    # `out` is written to: autograd notices where it was saved for a backward pass.
+    if not arguments[0].is_inference():
+        torch.autograd.graph.increment_version(arguments[0])
+    return _below_autograd(attn_out, attn_out_cpu, keyset, arguments)
+
+
+def _attn_backward_autograd(keyset, *arguments):
+    gradients = _below_autograd(attn_backward, attn_backward_cpu, keyset, arguments)
+    if torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments):
+        message = "varlen::attn_backward: second derivatives are not offered"
+        *first, of_captures = gradients
+        gradients = [*first, *of_captures]
+        for gradient in gradients:
+            gradient.requires_grad_()
+        gradients = torch._C._functions.DelayedError(message, len(gradients))(*gradients)
+        return *gradients[: len(first)], list(gradients[len(first) :])
+    return gradients
+
+
+library.impl("attn", _attn_autograd, "Autograd", with_keyset=True)
+library.impl("attn_out", _attn_out_autograd, "Autograd", with_keyset=True)
+library.impl("attn_backward", _attn_backward_autograd, "Autograd", with_keyset=True)

@@ -1,0 +1,81 @@
+"""The operators on tensors of the CPU."""
+
+import torch
+
+from . import _kernels
+from ._operators import library
+from ._results import new_gradients, new_lse, new_results
+
+
+def _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score):
+    """The arguments of _kernels.forward."""
+    try:
+        _, heads, head_dim = q.shape
+        _, kv_heads, _ = k.shape
+        _, _, value_dim = v.shape
+    except ValueError:
+        raise ValueError(
+            "expected q, k and v of rank 3 (rows, heads, head_dim), got shapes "
+            f"{tuple(q.shape)}, {tuple(k.shape)} and {tuple(v.shape)}"
+        ) from None
+    return (
+        q.dtype, cu_seqlens_q.dtype, heads, kv_heads, head_dim, value_dim, left, right,
+        scale, seqused_k is not None, sink is not None, score,
+    )  # fmt: skip
+
+
+def _operands(first, seqused_k, sink, captures):
+    """With those after `first` that are given."""
+    if seqused_k is not None:
+        first.append(seqused_k)
+    if sink is not None:
+        first.append(sink)
+    if captures:
+        first += captures
+    return first
+
+
+def attn_cpu(
+    q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
+    left=-1, right=-1, scale=None, score="", captures=None,
+):  # fmt: skip
+    geometry = _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score)
+    kernel = _kernels.forward(*geometry)
+    results = out, lse = new_results(q, v)
+    first = [q, k, v, cu_seqlens_q, cu_seqlens_k]
+    kernel([*_operands(first, seqused_k, sink, captures), out, lse])
+    return results
+
+
+def attn_out_cpu(
+    out, q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
+    left=-1, right=-1, scale=None, score="", captures=None,
+):  # fmt: skip
+    geometry = _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score)
+    kernel = _kernels.forward(*geometry)
+    lse = new_lse(q)
+    first = [q, k, v, cu_seqlens_q, cu_seqlens_k]
+    kernel([*_operands(first, seqused_k, sink, captures), out, lse])
+    return lse
+
+
+def attn_backward_cpu(
+    dout, dlse, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
+    left=-1, right=-1, scale=None, score="", captures=None,
+):  # fmt: skip
+    geometry = _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score)
+    if dout is None:
+        dout = torch.zeros_like(out)
+    dq, dk, dv, dsink, dcaptures = new_gradients(q, k, v, sink, captures)
+    kernel = _kernels.backward(dlse is not None, *geometry)
+    first = [dout, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k]
+    if dlse is not None:
+        first.append(dlse)
+    results = (dq, dk, dv) if sink is None else (dq, dk, dv, dsink)
+    kernel([*_operands(first, seqused_k, sink, captures), *results, *dcaptures])
+    return dq, dk, dv, dsink, dcaptures
+
+
+library.impl("attn", attn_cpu, "CPU")
+library.impl("attn_out", attn_out_cpu, "CPU")
+library.impl("attn_backward", attn_backward_cpu, "CPU")

@@ -1,0 +1,27 @@
+"""The operators torch.ops.varlen.attn, attn_out and attn_backward: their schemas.
+
+Their kernels are registered with the dispatcher by hand: torch.library.custom_op
+costs 15 us a call more, several times what the attention of a few rows takes.
+"""
+
+import torch
+
+_INPUTS = "Tensor q, Tensor k, Tensor v, "
+_OPTIONS = (
+    "Tensor cu_seqlens_q, Tensor cu_seqlens_k, Tensor? seqused_k=None, Tensor? sink=None, "
+    "int left=-1, int right=-1, float? scale=None, str score='', Tensor[]? captures=None"
+)
+library = torch.library.Library("varlen", "DEF")
+for _schema in (
+    f"attn({_INPUTS}{_OPTIONS}) -> (Tensor out, Tensor lse)",
+    f"attn_out(Tensor(a!) out, {_INPUTS}{_OPTIONS}) -> Tensor lse",
+    f"attn_backward(Tensor? dout, Tensor? dlse, {_INPUTS}Tensor out, Tensor lse, {_OPTIONS}) "
+    "-> (Tensor dq, Tensor dk, Tensor dv, Tensor dsink, Tensor[] dcaptures)",
+):
+    # Strides of results follow from those of q, k and v.
+    _tags = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
+    library.define(_schema, tags=_tags)
+# The overloads: to find them by their packets takes longer than most of a call.
+attn = torch.ops.varlen.attn.default
+attn_out = torch.ops.varlen.attn_out.default
+attn_backward = torch.ops.varlen.attn_backward.default
