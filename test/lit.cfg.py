@@ -31,7 +31,8 @@ roundtrip = os.environ.get("VARLEN_ROUNDTRIP", "0") not in ("", "0")
 config.name = "varlen-roundtrip" if roundtrip else "varlen"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".py", ".test", ".c", ".cpp"]
-config.excludes = ["Inputs", "CMakeLists.txt", "lit.cfg.py"]
+# What lit does not run: modules, and programs that run tests.
+config.excludes = ["Inputs", "CMakeLists.txt", "lit.cfg.py", "run.py", "run_scripts.py"]
 config.test_source_root = os.path.join(source, "test")
 config.test_exec_root = os.path.join(
     build, "test-roundtrip" if roundtrip else "test"

@@ -1,0 +1,58 @@
+# RUN: rm -rf %t && mkdir %t && %python %s %t
+"""run_scripts.py: what becomes of tests that pass, fail, skip, hang or need a build; its
+records; going on where it ended."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+folder = pathlib.Path(sys.argv[1])
+TESTS = {
+    "right": "import os; assert os.environ['VARLEN_TEST_DEVICE'] == 'cuda'; print('fine')",
+    "wrong": "print('before'); raise ValueError('expected 1, got 2')",
+    "without": "print('a line'); print('skipped: no CUDA device')",
+    "endless": "import time; print('begun', flush=True); time.sleep(60)",
+}
+for name, body in TESTS.items():
+    (folder / f"{name}.py").write_text(f"# RUN: %python %s\n{body}\n")
+(folder / "build.py").write_text("# REQUIRES: package\n# RUN: %python %s\nraise ValueError\n")
+(folder / "module.py").write_text("raise ValueError\n")
+runner = pathlib.Path(__file__).with_name("run_scripts.py")
+
+
+def run(*arguments):
+    command = [sys.executable, runner, folder, "--device=cuda", *arguments]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    return process.returncode, process.stdout + process.stderr
+
+
+def read():
+    lines = path.read_text().splitlines()
+    return {record["test"]: record for record in map(json.loads, lines)}
+
+
+path = folder / "results.jsonl"
+code, output = run("--jobs=2", "--limit=5", f"--json={path}")
+assert code == 1 and output.endswith("1 passed, 1 skipped, 1 failed, 1 timeout\n"), output
+records = read()
+assert {name: record["status"] for name, record in records.items()} == {
+    "right": "passed", "wrong": "failed", "without": "skipped", "endless": "timeout"
+}  # fmt: skip
+assert "before" in output and "ValueError: expected 1, got 2" in output
+assert "skipped: no CUDA device" in output
+assert records["endless"]["output"] == "begun"
+
+# Nothing of what has ended runs again.
+path.write_text("".join(json.dumps(records[name]) + "\n" for name in ("right", "wrong", "endless")))
+(folder / "right.py").write_text("# RUN: %python %s\nraise ValueError\n")
+code, output = run("--resume", f"--json={path}")
+assert code == 1 and set(read()) == set(TESTS), output
+assert "skipped: without" in output and "wrong" not in output, output
+
+(folder / "right.py").write_text("# RUN: %python %s\n")
+assert run("right", "without")[0] == 0
+code, output = run("module")
+assert code == 1 and "expected tests of endless, right, without, wrong, got module" in output, output
+code, output = run("--resume")
+assert code == 2 and "--resume: expected --json, too" in output, output
