@@ -45,10 +45,11 @@ extern VARLEN_API const XLA_FFI_TypeInfo varlenXLAStateTypeInfo;
 
 /* Those of CUDA. A custom call has an attribute `chip`, too, the GPU to compile
    for (sm_80, ...), and behind its results the workspace, u8 of as many
-   elements as varlenLauncherGetWorkspaceSize says: XLA's memory is all that it
-   uses. The second stage loads the kernels; the third launches them in XLA's
-   stream, and may be captured in a command buffer. It waits for nothing, so
-   wrong cu_seqlens are no error: results are NaN then. */
+   elements as varlenLauncherGetWorkspaceSize says and 255 more, as XLA aligns
+   it to fewer bytes. That is all the memory that it uses. The second stage
+   loads the kernels; the third launches them in XLA's stream, and may be
+   captured in a command buffer. It waits for nothing, so wrong cu_seqlens are
+   no error: results are NaN then. */
 VARLEN_API XLA_FFI_Error *varlenXLACUDAInstantiate(XLA_FFI_CallFrame *frame);
 VARLEN_API XLA_FFI_Error *varlenXLACUDAInitialize(XLA_FFI_CallFrame *frame);
 VARLEN_API XLA_FFI_Error *varlenXLACUDAExecute(XLA_FFI_CallFrame *frame);

@@ -10,6 +10,9 @@
 #include "Functions.h"
 #include "varlen-c/XLA.h"
 
+#include <algorithm>
+#include <utility>
+
 using namespace varlen_xla;
 
 XLA_FFI_TypeId varlenXLACUDAStateTypeId = {0};
@@ -29,6 +32,17 @@ static XLA_FFI_Error *getStream(const XLA_FFI_CallFrame &frame, void *&stream) {
   XLA_FFI_Error *error = frame.api->XLA_FFI_Stream_Get(&arguments);
   stream = arguments.stream;
   return error;
+}
+
+/// The part of a buffer that a launcher takes: XLA aligns buffers within its
+/// temporary memory to 128 bytes.
+static std::pair<void *, size_t> getWorkspace(const XLA_FFI_Buffer &buffer) {
+  constexpr uintptr_t alignment = 256;
+  auto begin = reinterpret_cast<uintptr_t>(buffer.data);
+  uintptr_t aligned = (begin + alignment - 1) / alignment * alignment;
+  auto bytes = static_cast<uint64_t>(buffer.dims[0]);
+  uint64_t lost = std::min<uint64_t>(aligned - begin, bytes);
+  return {reinterpret_cast<void *>(aligned), bytes - lost};
 }
 
 XLA_FFI_Error *varlenXLACUDAInstantiate(XLA_FFI_CallFrame *frame) {
@@ -84,12 +98,13 @@ XLA_FFI_Error *varlenXLACUDAExecute(XLA_FFI_CallFrame *frame) {
     return createError(*frame, XLA_FFI_Error_Code_INVALID_ARGUMENT,
                        "expected a workspace whose size followed from static "
                        "shapes when the program was lowered, got none");
+  auto [memory, bytes] = getWorkspace(*workspace);
   Tensors tensors(frame->args.size + numResults);
   tensors.add(frame->args.size, frame->args.args, VARLEN_CUDA);
   tensors.add(numResults, frame->rets.rets, VARLEN_CUDA);
-  if (VarlenStatus status = varlenLauncherLaunch(
-          {state}, tensors.addresses.data(), tensors.addresses.size(),
-          workspace->data, workspace->dims[0], stream))
+  if (VarlenStatus status =
+          varlenLauncherLaunch({state}, tensors.addresses.data(),
+                               tensors.addresses.size(), memory, bytes, stream))
     return createError(*frame, status);
   return nullptr;
 }

@@ -41,7 +41,8 @@ XLA_FFI_Error *varlen_xla::createError(const XLA_FFI_CallFrame &frame,
 //===----------------------------------------------------------------------===//
 
 XLA_FFI_Metadata *varlen_xla::getMetadata(const XLA_FFI_CallFrame &frame) {
-  for (XLA_FFI_Extension_Base *extension = frame.extension_start; extension;
+  // Headers of different versions call the type of an extension differently.
+  for (auto *extension = frame.extension_start; extension;
        extension = extension->next)
     if (extension->type == XLA_FFI_Extension_Metadata)
       return reinterpret_cast<XLA_FFI_Metadata_Extension *>(extension)

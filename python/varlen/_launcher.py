@@ -29,6 +29,14 @@ def chip_of(major, minor):
     return f"sm_{major}{minor}" + ("a" if int(major) >= 9 else "")
 
 
+def common_chip(capabilities):
+    """The target of kernels for GPUs of all these compute capabilities, (major, minor). Of
+    different ones it is the least, without the instructions that only its own code may use:
+    newer GPUs run such PTX, too."""
+    least, *others = sorted(set(capabilities))
+    return "sm_{}{}".format(*least) if others else chip_of(*least)
+
+
 class Launcher:
     """The kernels of a module's only function, as PTX for a GPU of the target table.
     Tensors are its arguments, then its results, in memory of the GPU, dense or, with

@@ -3,9 +3,11 @@
 What their custom calls do, cuda-handler.py has."""
 
 import re
+import types
 
 import jax
 import numpy as np
+from checks import raises
 from jax import export
 from jax import numpy as jnp
 
@@ -20,20 +22,59 @@ def loss(q, k, v, cu):
     return (out.astype(jnp.float32) ** 2).sum() + jax.nn.sigmoid(lse).sum()
 
 
+def lower(function, *arguments, platform="cuda"):
+    """The text of the program for a platform."""
+    traced = jax.jit(function).trace(*arguments)
+    return traced.lower(lowering_platforms=(platform,)).as_text()
+
+
 step = jax.value_and_grad(loss, (0, 1, 2))
+# Without a CUDA device there is no chip to compile for.
+assert _ffi.find_chip() is None
+raises(NotImplementedError, "expected a CUDA device of JAX", lower, step, q, k, v, cu)
+raises(
+    NotImplementedError, "expected CPUs or CUDA devices, got a program for tpu",
+    lower, step, q, k, v, cu, platform="tpu",
+)  # fmt: skip
 wanted, plain = jax.jit(step)(q, k, v, cu), varlen_attn(q, k, v, cu)
 batch = jax.vmap(loss, (0, None, None, None))(jnp.stack([q, 2 * q]), k, v, cu)
 
-# From here on as if the first device were an A100.
-_ffi._find_chip = lambda: "sm_80"
-jax.clear_caches()
-lowered = jax.jit(step).trace(q, k, v, cu).lower(lowering_platforms=("cuda",)).as_text()
+# Kernels are for all devices: the instructions of one GPU alone only where there are no others.
+devices = jax.devices
+
+
+def pretend(*capabilities):
+    """From here on as if JAX had CUDA devices of these compute capabilities."""
+    gpus = [types.SimpleNamespace(platform="gpu", compute_capability=x) for x in capabilities]
+    jax.devices = lambda kind=None: gpus if kind == "cuda" else devices(kind)
+    jax.clear_caches()
+
+
+for capabilities, chip in (
+    (["8.0"], "sm_80"), (["9.0", "9.0"], "sm_90a"), (["12.0"], "sm_120a"),
+    (["9.0", "8.6"], "sm_86"), (["10.0", "9.0", "9.0"], "sm_90"),
+):  # fmt: skip
+    pretend(*capabilities)
+    assert _ffi.find_chip() == chip, (capabilities, _ffi.find_chip())
+pretend(None)
+raises(RuntimeError, "expected the compute capability of", _ffi.find_chip)
+
+pretend("8.0")
+compiled = []
+launcher = _ffi.Launcher
+_ffi.Launcher = lambda *arguments: compiled.append(arguments) or launcher(*arguments)
+lowered = lower(step, q, k, v, cu)
 calls = re.findall(r"custom_call @(varlen\.\w+)\(.*", lowered)
 assert sorted(calls) == ["varlen.attn", "varlen.attn_grad"], calls
 for line in re.findall(r".*custom_call @varlen.*", lowered):
     assert 'chip = "sm_80"' in line, line
     # The workspace is the last result.
     assert re.search(r"-> \(.*, tensor<\d+xui8>\)$", line), line
+# Kernels are compiled once, whatever the lengths and the number of rows.
+assert len(compiled) == 2, compiled
+jax.clear_caches()
+lower(step, *(x[:9] for x in (q, k, v)), cu[:2])
+assert len(compiled) == 2, compiled
 
 # Programs for the CPU stay as they are: they have no workspace, and run.
 lowered = jax.jit(step).lower(q, k, v, cu).as_text()
@@ -43,17 +84,28 @@ for a, b in zip(jax.tree.leaves(wanted), jax.tree.leaves(got), strict=True):
     assert np.array_equal(a, b)
 assert np.array_equal(batch, jax.vmap(loss, (0, None, None, None))(jnp.stack([q, 2 * q]), k, v, cu))
 
-# What has no kernels, or no size of a workspace, is an error where it would run there, and
-# works on the CPU.
-def workspaces(function, *arguments):
-    lowered = function.trace(*arguments).lower(lowering_platforms=("cuda",)).as_text()
-    return re.findall(r"tensor<(\d+)xui8>\)\n", lowered)
+# What is wrong is an error where it is traced, and what has no kernels for a GPU where it is
+# lowered for one; on the CPU that works.
+raises(ValueError, "the same head_dim, got 64 and 32", jax.make_jaxpr(varlen_attn), q, k[..., :32], v, cu)
+
+
+def refused(kind, words, *arguments, **options):
+    def attend(*arguments):
+        return varlen_attn(*arguments, **options)
+
+    jax.make_jaxpr(attend)(*arguments)
+    raises(kind, words, lower, attend, *arguments)
 
 
 (rows,) = export.symbolic_shape("rows")
 like = jax.ShapeDtypeStruct((rows, 8, 64), jnp.float32)
-assert workspaces(jax.jit(varlen_attn), like, like, like, cu) == ["0"]
-_ffi._find_chip = lambda: "sm_75"
-jax.clear_caches()
-assert workspaces(jax.jit(varlen_attn), q, k, v, cu) == ["0"]
+refused(NotImplementedError, "expected static shapes on CUDA devices", like, like, like, cu)
+with jax.enable_x64():
+    wide = jnp.ones((12, 8, 64))
+    refused(TypeError, "q: expected elements of f16, bf16, f32 on a CUDA device, got f64", *[wide] * 3, cu)
+    assert np.array_equal(varlen_attn(wide, wide, wide, cu), wide)
+wide = jnp.ones((12, 2, 512), jnp.bfloat16)
+refused(ValueError, "has no kernel", *[wide] * 3, cu)
+pretend("7.5")
+refused(ValueError, "sm_75", q, k, v, cu)
 assert np.array_equal(varlen_attn(q, k, v, cu), plain)

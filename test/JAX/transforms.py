@@ -68,7 +68,7 @@ for batched in ((1, 1, 1, 1), (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 0, 1), (1, 1, 1
 
     in_axes = (*axes[:3], None, axes[3])
     mapped = jax.vmap(attend, in_axes)
-    assert str(jax.make_jaxpr(mapped)(*given[:3], cu, given[3])).count("ffi_call[") == 1
+    assert str(jax.make_jaxpr(mapped)(*given[:3], cu, given[3])).count("varlen_call[") == 1
     close(mapped(*given[:3], cu, given[3]), each(attend))
     mapped = jax.vmap(pull, (*in_axes, 0, 0))
     close(mapped(*given[:3], cu, given[3], *douts), each(pull, *douts))

@@ -14,10 +14,18 @@ TESTS = {
     "without": "print('a line'); print('skipped: no CUDA device')",
     "endless": "import time; print('begun', flush=True); time.sleep(60)",
 }
+# Not in one piece, or lit would take them for this test's.
+RUN, REQUIRES = "# RU" + "N: %python %s\n", "# REQUIRE" + "S: package\n"
+
+
+def write(name, body, head=RUN):
+    (folder / f"{name}.py").write_text(f"{head}{body}\n")
+
+
 for name, body in TESTS.items():
-    (folder / f"{name}.py").write_text(f"# RUN: %python %s\n{body}\n")
-(folder / "build.py").write_text("# REQUIRES: package\n# RUN: %python %s\nraise ValueError\n")
-(folder / "module.py").write_text("raise ValueError\n")
+    write(name, body)
+write("build", "raise ValueError", REQUIRES + RUN)
+write("module", "raise ValueError", "")
 runner = pathlib.Path(__file__).with_name("run_scripts.py")
 
 
@@ -33,7 +41,7 @@ def read():
 
 
 path = folder / "results.jsonl"
-code, output = run("--jobs=2", "--limit=5", f"--json={path}")
+code, output = run("--jobs=2", "--limit=10", f"--json={path}")
 assert code == 1 and output.endswith("1 passed, 1 skipped, 1 failed, 1 timeout\n"), output
 records = read()
 assert {name: record["status"] for name, record in records.items()} == {
@@ -45,12 +53,12 @@ assert records["endless"]["output"] == "begun"
 
 # Nothing of what has ended runs again.
 path.write_text("".join(json.dumps(records[name]) + "\n" for name in ("right", "wrong", "endless")))
-(folder / "right.py").write_text("# RUN: %python %s\nraise ValueError\n")
+write("right", "raise ValueError")
 code, output = run("--resume", f"--json={path}")
 assert code == 1 and set(read()) == set(TESTS), output
 assert "skipped: without" in output and "wrong" not in output, output
 
-(folder / "right.py").write_text("# RUN: %python %s\n")
+write("right", TESTS["right"])
 assert run("right", "without")[0] == 0
 code, output = run("module")
 assert code == 1 and "expected tests of endless, right, without, wrong, got module" in output, output

@@ -11,7 +11,7 @@ from jax.experimental.custom_partitioning import custom_partitioning
 from jax.sharding import NamedSharding, PartitionSpec
 
 from ..scores import CAPTURES
-from . import _ffi
+from . import _custom_call
 
 # Axes of operands and results, by name. Those of heads may be split: what a kv head and
 # its query heads give depends on nothing else.
@@ -74,9 +74,9 @@ def build(operation):
 
 def _call(operation, *arrays):
     given = dict(zip(operation.operands, arrays, strict=True))
-    source = _ffi.prepare(operation.name, given, operation.options)
+    source = _custom_call.prepare(operation.name, given, operation.options)
     results = _result_types(operation, given)
-    return tuple(_ffi.call(operation.name, source, given, operation.options, results))
+    return tuple(_custom_call.call(operation.name, source, given, operation.options, results))
 
 
 def _result_types(operation, given):
