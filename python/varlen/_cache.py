@@ -4,15 +4,21 @@ A file has the name of a hash of all that its program follows from: source, opti
 the build of the library, the CPU. Files appear by being renamed, so processes never
 see a part of one; one that is damaged or not the user's own is compiled again. What
 was used least recently goes when all together are too large.
+
+A file is code that will run in this process. Before a byte of it is used, the folder
+and the file are the user's own, nobody else may write to either, and the file is a
+regular one, not larger than the cache and begins with its own key: docs/python.md.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pathlib
+import secrets
 import stat
-import tempfile
 import threading
+import warnings
 
 from . import _library
 
@@ -63,55 +69,95 @@ def load(source, *, strided=False, runtime_checks=False, target=None):
 def _find(source, strided, runtime_checks, target):
     """The program from disk, or compiled, and then kept there."""
     folder, identity = directory(), _library.identity()
-    path = None
+    key = None
     if folder is not None and identity is not None:
-        import hashlib
-
         options = f"{identity}\n{strided} {runtime_checks} {target}\n"
-        name = hashlib.sha256(options.encode() + source).hexdigest()
-        path = folder / (name + _SUFFIX)
-        program = _read(path)
+        key = hashlib.sha256(options.encode() + source).digest()
+        program = _read(folder, key)
         if program is not None:
             return program
     program = _library.compile(
         source, strided=strided, runtime_checks=runtime_checks, target=target
     )
-    if path is not None:
+    if key is not None:
         try:
-            _write(path, program.serialize(), _limit())
+            _write(folder, key, program.serialize(), _limit())
         except OSError:
             pass  # A disk that is full or read-only: it is compiled again.
     return program
 
 
-def _read(path):
-    """The program of a file; None if there is none that can be used."""
+# What a file begins with, before its key.
+_MARK = b"VARLEN-CACHE 1\n"
+
+
+def _is_own(state):
+    """Whether nobody but this user, and root, can have written what `state` is of."""
+    return state.st_uid == os.geteuid() and not state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+class _Folder:
+    """The folder, open: files are named relative to what has been looked at, so that a
+    folder put in its place later changes nothing. OSError if it is not to be used."""
+
+    def __init__(self, path):
+        self.descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        if not _is_own(os.fstat(self.descriptor)):
+            os.close(self.descriptor)
+            message = (
+                f"{path}: compiled programs are not kept in a folder that belongs to another "
+                "user, or that others may write to"
+            )
+            warnings.warn(message, stacklevel=2)
+            raise PermissionError(message)
+
+    def __enter__(self):
+        return self.descriptor
+
+    def __exit__(self, *_):
+        os.close(self.descriptor)
+
+
+def _read(path, key):
+    """The program of a key; None if there is none that can be used."""
     try:
-        with open(path, "rb") as file:
-            state = os.fstat(file.fileno())
-            # It is code that will run: nobody else may have written it.
-            if state.st_uid != os.geteuid() or state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        with _Folder(path) as folder:
+            name = key.hex() + _SUFFIX
+            # No link is followed, and nothing is waited for at a FIFO.
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            with open(os.open(name, flags, dir_fd=folder), "rb") as file:
+                state = os.fstat(file.fileno())
+                if not (
+                    stat.S_ISREG(state.st_mode) and _is_own(state) and state.st_size <= _limit()
+                ):
+                    return None
+                head = _MARK + key
+                content = file.read(state.st_size)
+            if not content.startswith(head):
                 return None
-            program = _library.deserialize(file.read())
-        os.utime(path)
-        return program
+            program = _library.deserialize(content[len(head) :])
+            os.utime(name, dir_fd=folder, follow_symlinks=False)
+            return program
     except (OSError, ValueError, NotImplementedError, _library.CompileError):
         return None
 
 
-def _write(path, data, limit):
+def _write(path, key, program, limit):
+    data = _MARK + key + program
     if len(data) > limit:
         return
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    _trim(path.parent, limit)
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _Folder(path) as folder:
+        temporary = secrets.token_hex(8) + ".tmp"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            with open(os.open(temporary, flags, 0o600, dir_fd=folder), "wb") as file:
+                file.write(data)
+            os.replace(temporary, key.hex() + _SUFFIX, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            os.unlink(temporary, dir_fd=folder)
+            raise
+        _trim(folder, limit)
 
 
 def _trim(folder, limit):
@@ -121,16 +167,16 @@ def _trim(folder, limit):
     for entry in os.scandir(folder):
         if entry.name.endswith((_SUFFIX, ".tmp")):
             try:
-                state = entry.stat()
+                state = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue  # Another process was faster.
-            files.append((state.st_mtime, state.st_size, entry.path))
+            files.append((state.st_mtime, state.st_size, entry.name))
     total = sum(size for _, size, _ in files)
-    for _, size, path in sorted(files):
+    for _, size, name in sorted(files):
         if total <= limit:
             break
         try:
-            os.unlink(path)
+            os.unlink(name, dir_fd=folder)
         except FileNotFoundError:
             pass
         total -= size
@@ -139,6 +185,7 @@ def _trim(folder, limit):
 def clear():
     """Forgets all programs, in memory and on disk. Functions that are in use stay."""
     _programs.clear()
-    folder = directory()
-    if folder is not None and folder.is_dir():
-        _trim(folder, -1)
+    path = directory()
+    if path is not None and path.is_dir():
+        with _Folder(path) as folder:
+            _trim(folder, -1)

@@ -6,9 +6,11 @@
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import time
+import warnings
 
 from checks import raises
 
@@ -67,8 +69,60 @@ for bad in (good[:-1], b"", good[:40], flipped, b"code"):
     assert load(module(1)) == 1 and path.read_bytes() == good and load(module(1)) == 0
 path.chmod(0o666)
 assert load(module(1)) == 1 and path.stat().st_mode & 0o777 == 0o600
-raises(ValueError, "the checksum differs", _library.deserialize, good[:-1] + b"\0\0")
+head = len(_cache._MARK) + 32  # The mark of the cache, and the key.
+program = good[head:]
+raises(ValueError, "the checksum differs", _library.deserialize, program[:-1] + b"\0\0")
 raises(ValueError, "expected the bytes of a program", _library.deserialize, b"code")
+
+# Of another program: no file is used under a name that is not its own.
+other = next(file for file in files() if file != path)
+for content in (other.read_bytes(), good.replace(b"VARLEN-CACHE", b"VARLEN-OTHER", 1)):
+    path.write_bytes(content)
+    assert load(module(1)) == 1 and path.read_bytes() == good and load(module(1)) == 0
+
+# What is no regular file is neither followed nor waited for, and replaced.
+elsewhere = folder.parent / (folder.name + ".elsewhere")
+elsewhere.write_bytes(good)
+elsewhere.chmod(0o600)
+
+
+def link():
+    path.symlink_to(elsewhere)
+
+
+def sparse():
+    path.touch(mode=0o600)
+    os.truncate(path, 1 << 37)
+
+
+signal.alarm(120)
+for make in (link, lambda: os.mkfifo(path, 0o600), sparse):
+    path.unlink()
+    make()
+    assert load(module(1)) == 1 and load(module(1)) == 0
+    assert path.read_bytes() == good and not path.is_symlink()
+signal.alarm(0)
+assert elsewhere.read_bytes() == good
+elsewhere.unlink()
+path.unlink()
+path.mkdir()
+assert load(module(1)) == load(module(1)) == 1 and path.is_dir()
+path.rmdir()
+assert load(module(1)) == 1 and path.read_bytes() == good
+
+# Nor is a folder used, for reading or writing, that others may write to.
+folder.chmod(0o777)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    assert load(module(1)) == 1 and load(module(3)) == 1
+assert caught and "belongs to another user, or that others may write to" in str(caught[0].message)
+folder.chmod(0o700)
+assert load(module(1)) == 0
+moved = folder.rename(folder.parent / (folder.name + ".moved"))
+folder.symlink_to(moved)
+assert load(module(1)) == 0  # The user's own link to the user's own folder.
+folder.unlink()
+moved.rename(folder)
 
 # What another build of the library has made is for that one only.
 build_id = re.search("build ([0-9a-f]+)", _library.identity())[1]
@@ -81,14 +135,14 @@ import pathlib, sys
 from varlen import _library
 assert "build 0000" in _library.identity()
 try:
-    _library.deserialize(pathlib.Path(sys.argv[1]).read_bytes())
+    _library.deserialize(pathlib.Path(sys.argv[1]).read_bytes()[int(sys.argv[2]):])
 except NotImplementedError as error:
     assert "expected a program for varlen" in str(error), error
     sys.exit()
 raise AssertionError("a program of another build was accepted")
 """
 environment = {**os.environ, "VARLEN_LIBRARY": str(other)}
-subprocess.run([sys.executable, "-c", OTHER, str(path)], env=environment, check=True)
+subprocess.run([sys.executable, "-c", OTHER, str(path), str(head)], env=environment, check=True)
 other.unlink()
 
 # A compilation that fails leaves nothing.
