@@ -106,6 +106,15 @@ cases.add("ReduceMean", [z, integers(0, 2)], dims={0: ["B", None, 4]}, constants
 cases.add("ReduceSum", [z])
 cases.add("ReduceSum", [z], noop_with_empty_axes=1)
 cases.add("ReduceMean", [z.astype(np.float16), integers(1)], constants=[1])
+for dtype in (np.float32, np.float64, np.float16, np.int64, np.int32):
+    for exclusive, reverse in ((0, 0), (1, 0), (0, 1), (1, 1)):
+        cases.add(
+            "CumSum", [(4 * normal(2, 5, 3)).astype(dtype), np.array(1)], constants=[1],
+            dims={0: ["B", "S", 3]}, exclusive=exclusive, reverse=reverse,
+        )  # fmt: skip
+cases.add("CumSum", [normal(7), np.array(-1)], constants=[1])
+cases.add("CumSum", [normal(1, 1), np.array(0)], constants=[1], exclusive=1)
+cases.add("CumSum", [normal(3, 0), np.array(1)], constants=[1], dims={0: ["B", "S"]})
 cases.add("Softmax", [z], dims={0: [None, None, None]})
 cases.add("Softmax", [z], axis=1)
 cases.add("Softmax", [np.array([[-np.inf, 0, 1], [300, 301, -300]], np.float32)])
@@ -157,10 +166,10 @@ for start, end, step in ((1, 3, 1), (-2, 1 << 40, 1), (0, -1, 2), (2, 2, 1), (-9
     bounds = [integers(n) for n in (start, end)] + [integers(0), integers(step)]
     cases.add("Slice", [normal(5, 2), *bounds], constants=[1, 2, 3, 4])
     cases.add("Slice", [normal(5, 2), *bounds], dims={0: ["N", 2]}, constants=[1, 2, 3, 4])
-cases.add("Gather", [normal(7, 3), np.array([[0, -1], [6, 2]])], dims={0: ["V", 3], 1: ["B", "S"]})
-cases.add("Gather", [normal(2, 7, 3), integers(3, 3, dtype=np.int32)], axis=1)
-cases.add("Gather", [normal(2, 7, 3), np.array(-2)], axis=1, constants=[1], dims={0: ["B", 7, 3]})
 cases.add("Expand", [normal(3, 1), integers(2, 1, 6)], constants=[1])
+cases.add("Tile", [normal(2, 3), integers(2, 3)], constants=[1], dims={0: ["A", "B"]})
+cases.add("Tile", [normal(1, 3), integers(4, 1)], constants=[1], dims={0: [1, None]})
+cases.add("Tile", [normal(2, 3), integers(0, 1)], constants=[1])
 cases.add("Shape", [z], dims={0: ["B", "S", 4]}, start=1)
 cases.add("Size", [z], dims={0: ["B", "S", 4]})
 cases.add("Trilu", [normal(3, 4, 5)], dims={0: ["B", None, None]})

@@ -110,6 +110,11 @@ def _assign(line):
     return f"{line.result} = " if line.num_results == 1 else f"{line.result}:{line.num_results} = "
 
 
+def _affine(dim):
+    """A dimension of a map: a loop, or an expression of loops as text."""
+    return dim if isinstance(dim, str) else f"d{dim}"
+
+
 class Body:
     """The body of a linalg.generic: operations on scalars."""
 
@@ -271,6 +276,43 @@ class Builder:
         values = f"{self.index(left)}, {self.index(right)}"
         self.require(self.pure(f"arith.cmpi eq, {values} : index", "same"), message)
 
+    def require_at_most(self, extent, limit, message):
+        """As `require_equal`, of an extent that must not be larger than another one."""
+        if extent != limit:
+            self.require_equal(self.index_op("maxsi", extent, limit), limit, message)
+
+    # Loops.
+
+    def loop(self, count, initial, compute, *, stem="v"):
+        """The values that a loop carries, after its last iteration.
+
+        Args:
+            count: How many iterations there are.
+            initial: The values before the first one.
+            compute: Called on the index of an iteration, an Extent, and the values that
+                it begins with; returns those that it ends with, of the same types.
+        """
+        types = ", ".join(value.type for value in initial)
+        first, last, step = self.index(0), self.index(count), self.index(1)
+        index = self.fresh("i")
+        carried = [Value(v.shape, v.element, self.fresh("carried")) for v in initial]
+        pairs = ", ".join(f"{c.name} = {self.use(v)}" for c, v in zip(carried, initial))
+        # What the body makes is known in it alone.
+        outer = self.lines, self._known, self._made
+        self.lines, self._known, self._made = [], dict(self._known), dict(self._made)
+        yielded = [self.use(v) for v in compute(self.symbol("i", index), *carried)]
+        inner = [f"    {_assign(line)}{line.text}".replace("\n", "\n  ") for line in self.lines]
+        self.lines, self._known, self._made = outer
+        lines = [
+            f"scf.for {index} = {first} to {last} step {step} iter_args({pairs}) -> ({types}) {{",
+            *inner,
+            f"    scf.yield {', '.join(yielded)} : {types}",
+            "  }",
+        ]
+        name = self.new("\n".join(lines), stem, len(initial))
+        names = [name] if len(initial) == 1 else [f"{name}#{i}" for i in range(len(initial))]
+        return [Value(v.shape, v.element, n) for v, n in zip(initial, names)]
+
     # Tensors.
 
     def argument(self, label, shape, element):
@@ -359,7 +401,7 @@ class Builder:
 
         Args:
             inputs: Of each operand the value and the dimensions of the result that its
-                dimensions are.
+                dimensions are; an affine expression of them, such as "d0 * 2 + d1", as text.
             elements: Element types of the results.
             compute: Called on a Body and the operands' scalars; returns the results'.
         """
@@ -371,6 +413,23 @@ class Builder:
             lambda body, scalars, _: compute(body, *scalars), stem,
         )  # fmt: skip
         return [Value(shape, element, name) for element, name in zip(elements, results)]
+
+    def update(self, inputs, outs, compute, *, stem="v"):
+        """Values of one shape that are computed element by element and written over
+        others, the outs.
+
+        Args:
+            inputs: As of `generic`.
+            compute: Called on a Body, the operands' scalars and the outs' old ones;
+                returns their new ones.
+        """
+        shape = outs[0].shape
+        names = self._generic(
+            inputs, [*(dims for _, dims in inputs), *[range(len(shape))] * len(outs)],
+            ["parallel"] * len(shape), [self.use(v) for v in outs], [v.type for v in outs],
+            [v.element for v in outs], lambda body, scalars, old: compute(body, *scalars, *old), stem,
+        )  # fmt: skip
+        return [Value(shape, v.element, name) for v, name in zip(outs, names)]
 
     def reduction(self, value, axes, initial, element, compute, *, stem="v"):
         """The value reduced over axes, which are dropped.
@@ -409,7 +468,7 @@ class Builder:
     def _generic(self, inputs, maps, kinds, outs, types, elements, compute, stem):
         loops = ", ".join(f"d{d}" for d in range(len(kinds)))
         affine = ", ".join(
-            f"affine_map<({loops}) -> ({', '.join(f'd{d}' for d in dims)})>" for dims in maps
+            f"affine_map<({loops}) -> ({', '.join(map(_affine, dims))})>" for dims in maps
         )
         iterators = ", ".join(f'"{kind}"' for kind in kinds)
         names = [self.use(value) for value, _ in inputs]

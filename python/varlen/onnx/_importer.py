@@ -12,7 +12,15 @@ import onnx.numpy_helper
 import onnx.reference
 
 # Each registers its operators.
-from . import _attention, _elementwise, _products, _reductions, _shapes  # noqa: F401
+from . import (  # noqa: F401
+    _attention,
+    _convolution,
+    _elementwise,
+    _gathers,
+    _products,
+    _reductions,
+    _shapes,
+)
 from ._builder import Builder, ModelError, Value
 from ._registry import EMITTERS, Node, describe, element_of
 

@@ -42,8 +42,7 @@ class Mask:
             else:
                 self._limit = columns
                 message = f"{node.stem}: expected attn_mask to have no more than all keys"
-                most = b.index_op("maxsi", columns, keys)
-                b.require_equal(most, keys, message)
+                b.require_at_most(columns, keys, message)
         self._is_of_keys = shared[2] == 1 and self._limit is None
 
     @property

@@ -26,7 +26,7 @@ def _check(node, left, right, depth_left, depth_right):
                          f"{node.stem}: expected the columns of A to be as many as the rows of B")  # fmt: skip
 
 
-def _named(node, op, left, right, shape):
+def multiply(node, op, left, right, shape):
     """linalg.matmul or linalg.batch_matmul; the sums."""
     b, wide = node.b, compute_element(left.element)
     zeros, result = b.fill(0, shape, wide), Value(shape, wide)
@@ -54,7 +54,7 @@ def _matmul(node: Node):
     n = right.shape[-1]
     if right.rank == 2:
         m = product(left.shape[:-1])
-        flat = _named(node, "matmul", reshape(b, left, [m, depth]), right, [m, n])
+        flat = multiply(node, "matmul", reshape(b, left, [m, depth]), right, [m, n])
         batch = left.shape[:-2]
     else:
         batch = broadcast_shape(node, [left.shape[:-2], right.shape[:-2]])
@@ -68,7 +68,7 @@ def _batched(node, left, right, batch):
     count = product(batch)
     if left.shape[:-2] == batch and right.shape[:-2] == batch:
         left, right = reshape(b, left, [count, m, depth]), reshape(b, right, [count, depth, n])
-        return reshape(b, _named(node, "batch_matmul", left, right, [count, m, n]), [*batch, m, n])
+        return reshape(b, multiply(node, "batch_matmul", left, right, [count, m, n]), [*batch, m, n])
     rank = len(batch)
     operands = []
     for value, last in ((left, [rank, rank + 2]), (right, [rank + 2, rank + 1])):
@@ -96,7 +96,7 @@ def _gemm(node: Node):
     right = transpose(b, right, [1, 0]) if node.attribute("transB", 0) else right
     _check(node, left, right, left.shape[1], right.shape[0])
     shape = (left.shape[0], right.shape[1])
-    sums = _named(node, "matmul", left, right, shape)
+    sums = multiply(node, "matmul", left, right, shape)
     alpha, beta = node.attribute("alpha", 1.0), node.attribute("beta", 1.0)
     if bias is None and alpha == 1:
         return _round(node, sums, element)

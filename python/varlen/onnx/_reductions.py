@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ._builder import compute_element, is_float
+from ._builder import Value, compute_element, is_float
 from ._extents import product
 from ._registry import Node, element_of, operator
-from ._views import reshape
+from ._views import extract, insert, reshape
 
 
 def _sum(b, value, axes, square=False, stem="sum"):
@@ -85,6 +85,40 @@ def _reduce(node: Node):
     if not node.attribute("keepdims", 1):
         return reduced
     return reshape(b, reduced, [1 if d in axes else n for d, n in enumerate(value.shape)])
+
+
+@operator("CumSum")
+def _cumulative_sum(node: Node):
+    """In order, by a loop over the axis that carries the sums so far."""
+    value, b = node.input(0), node.b
+    axes = node.integers(1, "the axis")
+    if len(axes) != 1:
+        raise node.error(f"expected one axis, got {axes}")
+    axis = node.axis(axes[0], value.rank)
+    element, wide = value.element, compute_element(value.element)
+    if element == "i1":
+        raise node.error("expected numbers, got booleans")
+    if product(value.shape) == 0:
+        return value
+    count = value.shape[axis]
+    is_reverse, is_exclusive = node.attribute("reverse", 0), node.attribute("exclusive", 0)
+    row = [1 if d == axis else n for d, n in enumerate(value.shape)]
+    dims = range(value.rank)
+
+    def add(body, x, before, _):
+        x = body.convert(x, element, wide)
+        after = body.binary("arith.addf" if is_float(wide) else "arith.addi", before, x, wide)
+        return [after, body.convert(before if is_exclusive else after, wide, element)]
+
+    def step(i, sums, result):
+        offsets = [(count - 1 - i if is_reverse else i) if d == axis else 0 for d in dims]
+        parts = [extract(b, v, offsets, row) for v in (value, result)]
+        sums, part = b.update([(parts[0], dims)], [sums, parts[1]], add, stem="sums")
+        return sums, insert(b, part, result, offsets)
+
+    sums = Value(row, wide, b.fill(0, row, wide))
+    result = Value(value.shape, element, b.empty(value.shape, element))
+    return b.loop(count, [sums, result], step, stem=node.stem)[1]
 
 
 @operator("Softmax")

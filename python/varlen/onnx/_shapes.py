@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx.numpy_helper
 
-from ._builder import Builder, ModelError, Value, is_float
+from ._builder import ModelError, Value, is_float
 from ._extents import Extent, divide, product
 from ._registry import Node, operator
 from ._views import broadcast_operand, concatenate, drop_units, extract, reshape, transpose
@@ -203,63 +203,25 @@ def _slice(node: Node):
     return extract(b, value, offsets, shape, strides)
 
 
-def gather(b: Builder, data: Value, indices: Value, axis, stem) -> Value:
-    """Slices of data along an axis, by indices that may count from the end. One out of
-    range ends the call with an error."""
-    shape = [*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :]]
-    extent = b.index(data.shape[axis])
-
-    def in_range(body, index, old):
-        index = body.op(f"arith.index_cast {index} : {indices.element} to index")
-        # Negative ones are those of the end.
-        low = body.op(f"arith.cmpi sge, {index}, {minus} : index")
-        high = body.op(f"arith.cmpi slt, {index}, {extent} : index")
-        both = body.binary("arith.andi", low, high, "i1")
-        return body.binary("arith.andi", old, both, "i1")
-
-    minus = b.index(0 - data.shape[axis])
-    good = b.reduction(indices, range(indices.rank), 1, "i1", in_range, stem="in_range")
-    b.require(b.new(f"tensor.extract {good.name}[] : tensor<i1>", "good"),
-              f"{stem}: expected indices within the {data.shape[axis]} entries of dimension {axis}")  # fmt: skip
-    source, name = b.use(data), f"{data.type}"
-
-    def load(body, index):
-        index = body.op(f"arith.index_cast {index} : {indices.element} to index")
-        zero = body.constant(0, "index")
-        negative = body.op(f"arith.cmpi slt, {index}, {zero} : index")
-        wrapped = body.binary("arith.addi", index, extent, "index")
-        index = body.select(negative, wrapped, index, "index")
-        places = [body.index(d) for d in range(axis)]
-        places += [index, *(body.index(d + indices.rank - 1) for d in range(axis + 1, data.rank))]
-        return [body.op(f"tensor.extract {source}[{', '.join(places)}] : {name}")]
-
-    dims = range(axis, axis + indices.rank)
-    return b.generic([(indices, dims)], shape, [data.element], load, stem=stem)[0]
-
-
-@operator("Gather")
-def _gather(node: Node):
-    data, indices, b = node.input(0), node.input(1), node.b
-    axis = node.axis(node.attribute("axis", 0), data.rank)
-    if data.numbers is not None and indices.array is not None:
-        try:
-            numbers = np.asarray(np.take(data.numbers, indices.array, axis), object)
-        except IndexError as error:
-            raise node.error(error) from None
-        return Value(numbers.shape, data.element, numbers=numbers)
-    if indices.array is not None and indices.array.size == 1 and isinstance(data.shape[axis], int):
-        # One slice, where it is.
-        place = node.axis(int(indices.array.reshape(())), data.shape[axis], "an index")
-        offsets = [place if d == axis else 0 for d in range(data.rank)]
-        part = extract(b, data, offsets, [1 if d == axis else n for d, n in enumerate(data.shape)])
-        return reshape(b, part, [*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :]])
-    return gather(b, data, indices, axis, node.stem)
-
-
 @operator("Expand")
 def _expand_op(node: Node):
     target = node.numbers(1, "the new shape")
     return broadcast(node, node.input(0), target)
+
+
+@operator("Tile")
+def _tile(node: Node):
+    value = node.input(0)
+    repeats = node.numbers(1, "the repeats")
+    if len(repeats) != value.rank or any(isinstance(n, int) and n < 0 for n in repeats):
+        raise node.error(
+            f"expected {value.rank} repeats of 0 and more, one of each dimension, got {repeats}"
+        )
+    # Each dimension is two, of which the value has the second one.
+    pairs = [n for pair in zip(repeats, value.shape) for n in pair]
+    operand = [(value, [2 * d + 1 for d in range(value.rank)])]
+    (tiled,) = node.b.generic(operand, pairs, [value.element], lambda body, x: [x], stem=node.stem)
+    return reshape(node.b, tiled, [a * n for a, n in zip(repeats, value.shape)])
 
 
 def broadcast_shape(node: Node, shapes):

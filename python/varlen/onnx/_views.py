@@ -194,21 +194,27 @@ def extract(b: Builder, value: Value, offsets, shape, steps=None) -> Value:
     return result
 
 
+def insert(b: Builder, value: Value, into, offsets) -> Value:
+    """The tensor `into` with a value as the rectangle at offsets."""
+    result = Value(into.shape, into.element)
+    result.name = b.new(
+        f"tensor.insert_slice {b.use(value)} into {b.use(into)}{b.operands(offsets)} "
+        f"{b.operands(value.shape)} {b.operands([1] * result.rank)} : {value.type} into {result.type}",
+        "joined",
+    )
+    return result
+
+
 def concatenate(b: Builder, values, axis, shape) -> Value:
     """Values one after the other along an axis."""
-    result = Value(shape, values[0].element)
-    name, offset = b.empty(shape, result.element), 0
+    element = values[0].element
+    result, offset = Value(shape, element, b.empty(shape, element)), 0
     for value in values:
         if value.shape[axis] == 0:
             continue
         offsets = [offset if d == axis else 0 for d in range(result.rank)]
-        name = b.new(
-            f"tensor.insert_slice {b.use(value)} into {name}{b.operands(offsets)} "
-            f"{b.operands(value.shape)} {b.operands([1] * result.rank)} : {value.type} into {result.type}",
-            "joined",
-        )
+        result = insert(b, value, result, offsets)
         offset = offset + value.shape[axis]
-    result.name = name
     return result
 
 
