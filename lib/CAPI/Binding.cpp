@@ -189,6 +189,27 @@ VarlenStatus Binding::addArguments(const VarlenTensor *const *tensors,
   return VARLEN_OK;
 }
 
+VarlenStatus Binding::checkOverlap(size_t i) const {
+  for (size_t other = 0; other < i; ++other) {
+    const Parameter *written = &getParameter(i), *second = &getParameter(other);
+    if (!written->isWritten)
+      std::swap(written, second);
+    if (written->isWritten && overlap(spans[i], spans[other]))
+      return fail(VARLEN_INVALID_ARGUMENT,
+                  "%s: expected memory that no other tensor of the call has, "
+                  "got some of %s",
+                  written->name.c_str(), second->name.c_str());
+  }
+  return VARLEN_OK;
+}
+
+VarlenStatus Binding::checkOverlap() const {
+  for (size_t i = 0; i < spans.size(); ++i)
+    if (VarlenStatus status = checkOverlap(i))
+      return status;
+  return VARLEN_OK;
+}
+
 VarlenStatus Binding::addResults(const VarlenTensor *const *tensors,
                                  size_t count, const int64_t *extents) {
   if (VarlenStatus status =
@@ -205,13 +226,8 @@ VarlenStatus Binding::addResults(const VarlenTensor *const *tensors,
                     "the arguments, got %lld",
                     result.name.c_str(), print(d), print(*extents),
                     print(tensors[i]->shape[d]));
-    const Span &span = spans.back();
-    for (size_t other = 0; other + 1 < spans.size(); ++other)
-      if (overlap(span, spans[other]))
-        return fail(VARLEN_INVALID_ARGUMENT,
-                    "%s: expected memory that no other tensor of the call "
-                    "has, got some of %s",
-                    result.name.c_str(), getParameter(other).name.c_str());
+    if (VarlenStatus status = checkOverlap(spans.size() - 1))
+      return status;
   }
   return VARLEN_OK;
 }

@@ -42,6 +42,8 @@ public:
   /// Without `needsData`, only extents are looked at, and scalars.
   VarlenStatus addArguments(const VarlenTensor *const *tensors, size_t count,
                             bool needsData);
+  /// That what is written to overlaps nothing else.
+  VarlenStatus checkOverlap() const;
   /// Results of the caller, which must have `extents`.
   VarlenStatus addResults(const VarlenTensor *const *tensors, size_t count,
                           const int64_t *extents);
@@ -83,6 +85,8 @@ private:
     int64_t rowStride, rowBytes;
   };
   static bool overlap(const Span &a, const Span &b);
+  /// Of the i-th tensor, with those before it.
+  VarlenStatus checkOverlap(size_t i) const;
 
   VarlenStatus add(const Parameter &parameter, const VarlenTensor *tensor,
                    bool needsData);

@@ -38,7 +38,7 @@ int64_t LaunchRun::read(const PlanOperand &operand) const {
   case Kind::Scratch:
     return static_cast<int64_t>(scratch[operand.number]);
   case Kind::Status:
-    return static_cast<int64_t>(base);
+    return static_cast<int64_t>(status);
   }
   llvm_unreachable("unknown kind of operand");
 }
@@ -88,15 +88,14 @@ uint64_t LaunchRun::measure() {
 }
 
 bool LaunchRun::launch(const LoadedKernels &code, uint64_t workspace,
-                       void *workStream) {
+                       uint64_t report, void *workStream) {
   kernels = &code;
   base = workspace;
+  status = report;
   stream = workStream;
   used = workspaceAlignment; // The status.
   scratch.clear();
-  return backend->fill(toPointer(base), 0, 1, sizeof(varlen_gpu_status),
-                       stream) == 0 &&
-         fillResults() && take(launcher.plan.steps);
+  return fillResults() && take(launcher.plan.steps);
 }
 
 bool LaunchRun::launch(const PlanStep &step) {

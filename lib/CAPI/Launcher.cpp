@@ -13,6 +13,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <atomic>
+
 using namespace varlen_capi;
 using namespace mlir;
 using namespace mlir::varlen;
@@ -124,6 +126,17 @@ VarlenStatus varlenLauncherCompile(const void *source, size_t size,
   return VARLEN_OK;
 }
 
+size_t varlenLauncherGetNumTensors(VarlenLauncher launcher) {
+  return launcher.ptr ? unwrap(launcher)->function.arguments.size() : 0;
+}
+
+const VarlenParameter *varlenLauncherGetTensor(VarlenLauncher launcher,
+                                               size_t index) {
+  return index < varlenLauncherGetNumTensors(launcher)
+             ? &unwrap(launcher)->function.arguments[index].view
+             : nullptr;
+}
+
 VarlenStatus varlenLauncherSetImage(VarlenLauncher launcher, const void *image,
                                     size_t size) {
   if (!launcher.ptr || !image)
@@ -148,7 +161,8 @@ VarlenStatus varlenLauncherSetImage(VarlenLauncher launcher, const void *image,
 // Loading
 //===----------------------------------------------------------------------===//
 
-/// The kernels in the context of the stream; null with the runtime's error.
+/// The kernels in the context of the stream, which may be captured meanwhile;
+/// null with the runtime's error.
 static const LoadedKernels *load(Launcher &launcher, void *stream) {
   const varlen_gpu_backend *backend = varlen_gpu_get_backend();
   uint64_t context = backend->get_context(stream);
@@ -158,11 +172,6 @@ static const LoadedKernels *load(Launcher &launcher, void *stream) {
   std::unique_ptr<LoadedKernels> &entry = launcher.loaded[context];
   if (entry)
     return entry.get();
-  if (backend->is_capturing(stream) != 0) {
-    varlen_gpu_fail("kernels cannot be loaded while a stream is captured: "
-                    "expected varlenLauncherLoad before");
-    return nullptr;
-  }
   auto result = std::make_unique<LoadedKernels>();
   result->multiprocessors = backend->get_multiprocessors(stream);
   if (result->multiprocessors == 0)
@@ -235,6 +244,145 @@ static VarlenStatus checkAlignment(const Launcher &launcher,
   return VARLEN_OK;
 }
 
+/// The device that all tensors are on, of which managed memory is every one's;
+/// -1 if there is no other.
+static VarlenStatus findDevice(const Launcher &launcher,
+                               const VarlenTensor *const *tensors,
+                               int32_t &device) {
+  const char *first = nullptr;
+  device = -1;
+  for (auto [i, parameter] : llvm::enumerate(launcher.function.arguments)) {
+    const auto &found = tensors[i]->device;
+    if (found.type != VARLEN_CUDA)
+      continue;
+    if (first && found.id != device)
+      return fail(VARLEN_INVALID_ARGUMENT,
+                  "%s: expected a tensor on CUDA device %d, as %s is, got one "
+                  "on CUDA device %d",
+                  parameter.name.c_str(), device, first, found.id);
+    device = found.id;
+    first = parameter.name.c_str();
+  }
+  return VARLEN_OK;
+}
+
+static VarlenStatus checkWorkspace(const Launcher &launcher,
+                                   const Binding &binding,
+                                   const void *workspace, size_t bytes) {
+  uint64_t wanted = LaunchRun(launcher, binding).measure();
+  if (bytes >= wanted &&
+      reinterpret_cast<uintptr_t>(workspace) % workspaceAlignment == 0)
+    return VARLEN_OK;
+  return fail(VARLEN_WORKSPACE_TOO_SMALL,
+              "expected a workspace of %llu bytes at a multiple of %llu, got "
+              "%zu bytes at %p",
+              static_cast<unsigned long long>(wanted),
+              static_cast<unsigned long long>(workspaceAlignment), bytes,
+              workspace);
+}
+
+namespace {
+/// The default streams are those of a device while this lives. -1: of none.
+class DefaultStreamsOf {
+public:
+  explicit DefaultStreamsOf(int32_t device)
+      : isEntered(device >= 0 && backend->enter_device(device) == 0),
+        isFine(isEntered || device < 0) {}
+  ~DefaultStreamsOf() {
+    if (isEntered)
+      backend->leave_device();
+  }
+  DefaultStreamsOf(const DefaultStreamsOf &) = delete;
+  DefaultStreamsOf &operator=(const DefaultStreamsOf &) = delete;
+  explicit operator bool() const { return isFine; }
+
+private:
+  const varlen_gpu_backend *backend = varlen_gpu_get_backend();
+  bool isEntered, isFine;
+};
+} // namespace
+
+/// Takes the error out of a record that kernels may store to at any time: false
+/// if there is none. They change nothing as long as there is one.
+static bool takeError(varlen_gpu_status &record, varlen_gpu_status &taken) {
+  static_assert(sizeof(std::atomic<int64_t>) == sizeof record.code);
+  auto &code = reinterpret_cast<std::atomic<int64_t> &>(record.code);
+  if (code.load(std::memory_order_acquire) <= 0)
+    return false;
+  static std::mutex mutex;
+  std::lock_guard<std::mutex> lock(mutex);
+  // Another thread may have taken it.
+  taken.code = code.load(std::memory_order_acquire);
+  if (taken.code <= 0)
+    return false;
+  taken.index = record.index;
+  taken.value = record.value;
+  taken.bound = record.bound;
+  code.store(0, std::memory_order_release);
+  return true;
+}
+
+/// VARLEN_BAD_DATA if kernels in the context of the stream have reported an
+/// error since the last call.
+static VarlenStatus poll(void *stream, varlen_gpu_status *&report) {
+  report = static_cast<varlen_gpu_status *>(
+      varlen_gpu_get_backend()->get_report(stream));
+  if (!report)
+    return failWithRuntime(VARLEN_DEVICE_ERROR);
+  varlen_gpu_status found = {};
+  if (!takeError(*report, found))
+    return VARLEN_OK;
+  varlen_gpu_report(&found);
+  VarlenStatus status = fail(VARLEN_BAD_DATA, "an earlier launch: %s",
+                             varlen_last_error());
+  varlen_clear_error();
+  return status;
+}
+
+/// `isPolled`: kernels report to memory of the host, which is read before.
+static VarlenStatus launch(Launcher &launcher,
+                           const VarlenTensor *const *tensors,
+                           size_t numTensors, void *workspace, size_t bytes,
+                           void *stream, bool isPolled) {
+  Binding binding(launcher.function, /*onDevice=*/true);
+  int32_t device = -1;
+  if (VarlenStatus status =
+          binding.addArguments(tensors, numTensors, /*needsData=*/true))
+    return status;
+  if (VarlenStatus status = findDevice(launcher, tensors, device))
+    return status;
+  if (VarlenStatus status = checkAlignment(launcher, binding))
+    return status;
+  if (VarlenStatus status =
+          checkWorkspace(launcher, binding, workspace, bytes))
+    return status;
+  if (VarlenStatus status =
+          isPolled ? binding.checkOverlap() : VARLEN_OK)
+    return status;
+  varlen_clear_error();
+  // CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are 1 and 2.
+  bool isDefault = reinterpret_cast<uintptr_t>(stream) <= 2;
+  DefaultStreamsOf entered(isDefault ? device : -1);
+  const LoadedKernels *kernels = entered ? load(launcher, stream) : nullptr;
+  if (!kernels)
+    return failWithRuntime(VARLEN_DEVICE_ERROR);
+  void *report = workspace;
+  if (isPolled) {
+    varlen_gpu_status *ofHost = nullptr;
+    if (VarlenStatus status = poll(stream, ofHost))
+      return status;
+    report = ofHost;
+  } else if (varlen_gpu_get_backend()->fill(
+                 workspace, 0, 1, sizeof(varlen_gpu_status), stream)) {
+    return failWithRuntime(VARLEN_DEVICE_ERROR);
+  }
+  if (!LaunchRun(launcher, binding)
+           .launch(*kernels, reinterpret_cast<uintptr_t>(workspace),
+                   reinterpret_cast<uintptr_t>(report), stream))
+    return failWithRuntime(VARLEN_DEVICE_ERROR);
+  return VARLEN_OK;
+}
+
 VarlenStatus varlenLauncherLaunch(VarlenLauncher launcher,
                                   const VarlenTensor *const *tensors,
                                   size_t numTensors, void *workspace,
@@ -242,27 +390,31 @@ VarlenStatus varlenLauncherLaunch(VarlenLauncher launcher,
   if (!launcher.ptr || !workspace)
     return fail(VARLEN_INVALID_ARGUMENT,
                 "expected a launcher and a workspace, got null");
-  Binding binding(unwrap(launcher)->function, /*onDevice=*/true);
-  if (VarlenStatus status =
-          binding.addArguments(tensors, numTensors, /*needsData=*/true))
-    return status;
-  if (VarlenStatus status = checkAlignment(*unwrap(launcher), binding))
-    return status;
-  auto address = reinterpret_cast<uintptr_t>(workspace);
-  uint64_t wanted = LaunchRun(*unwrap(launcher), binding).measure();
-  if (bytes < wanted || address % workspaceAlignment != 0)
-    return fail(VARLEN_WORKSPACE_TOO_SMALL,
-                "expected a workspace of %llu bytes at a multiple of %llu, got "
-                "%zu bytes at %p",
-                static_cast<unsigned long long>(wanted),
-                static_cast<unsigned long long>(workspaceAlignment), bytes,
-                workspace);
+  return launch(*unwrap(launcher), tensors, numTensors, workspace, bytes,
+                stream, /*isPolled=*/false);
+}
+
+VarlenStatus varlenLauncherEnqueue(VarlenLauncher launcher,
+                                   const VarlenTensor *const *tensors,
+                                   size_t numTensors, void *workspace,
+                                   size_t bytes, void *stream) {
+  if (!launcher.ptr || !workspace)
+    return fail(VARLEN_INVALID_ARGUMENT,
+                "expected a launcher and a workspace, got null");
+  return launch(*unwrap(launcher), tensors, numTensors, workspace, bytes,
+                stream, /*isPolled=*/true);
+}
+
+VarlenStatus varlenLauncherPoll(int32_t device) {
+  if (device < 0)
+    return fail(VARLEN_INVALID_ARGUMENT,
+                "expected the number of a CUDA device, got %d", device);
   varlen_clear_error();
-  const LoadedKernels *kernels = load(*unwrap(launcher), stream);
-  if (!kernels ||
-      !LaunchRun(*unwrap(launcher), binding).launch(*kernels, address, stream))
+  DefaultStreamsOf entered(device);
+  if (!entered)
     return failWithRuntime(VARLEN_DEVICE_ERROR);
-  return VARLEN_OK;
+  varlen_gpu_status *report = nullptr;
+  return poll(/*stream=*/nullptr, report);
 }
 
 VarlenStatus varlenLauncherCheck(const void *workspace, void *stream) {

@@ -55,8 +55,10 @@ public:
 
   /// The bytes of the workspace.
   uint64_t measure();
-  /// False, with the runtime's error set, if something has failed.
-  bool launch(const LoadedKernels &code, uint64_t workspace, void *workStream);
+  /// Kernels report to the record at `report`. False, with the runtime's error
+  /// set, if something has failed.
+  bool launch(const LoadedKernels &code, uint64_t workspace, uint64_t report,
+              void *workStream);
 
 private:
   int64_t read(const mlir::varlen::PlanOperand &operand) const;
@@ -73,7 +75,7 @@ private:
   const Binding &binding;
   std::vector<int64_t> values;
   llvm::SmallVector<uint64_t, 8> scratch;
-  uint64_t base = 0, used = 0;
+  uint64_t base = 0, used = 0, status = 0;
   const LoadedKernels *kernels = nullptr; ///< null: measured only
   void *stream = nullptr;
 };

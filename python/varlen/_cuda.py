@@ -13,7 +13,6 @@ import contextlib
 import ctypes
 import functools
 import sys
-import threading
 from typing import NamedTuple
 
 from . import _library
@@ -25,7 +24,8 @@ from ._arrays import (
     read_description,
 )
 from ._attention import accumulation_element, make_source, source_error, type_of
-from ._launcher import Launcher, chip_of
+from ._extents import find_rules, refuse
+from ._launcher import find_target, load
 
 # Multiples at which a workspace begins, and at which rows of dense arrays do.
 _WORKSPACE_ALIGNMENT, _ROW_ALIGNMENT = 256, 16
@@ -112,39 +112,8 @@ def _library_of(array):
 # ===----------------------------------------------------------------------===#
 
 
-@functools.cache
-def _find_chip(device):
-    """The target of kernels for the CUDA device of that number."""
-    driver = ctypes.CDLL("libcuda.so.1")
-    handle, parts = ctypes.c_int(), []
-    statuses = [driver.cuInit(0), driver.cuDeviceGet(ctypes.byref(handle), device)]
-    for attribute in (75, 76):  # the compute capability's major and minor number
-        part = ctypes.c_int()
-        statuses.append(driver.cuDeviceGetAttribute(ctypes.byref(part), attribute, handle))
-        parts.append(part.value)
-    if any(statuses):
-        raise RuntimeError(
-            f"expected to find CUDA device {device}, got the driver's error {max(statuses)}"
-        )
-    return chip_of(*parts)
-
-
-_launchers: dict[tuple, Launcher] = {}
-_lock = threading.Lock()
-
-
-def _find_launcher(key, make):
-    launcher = _launchers.get(key)
-    if launcher is None:
-        # One thread compiles what several want.
-        with _lock:
-            launcher = _launchers.get(key)
-            if launcher is None:
-                launcher = make()
-                # Kernels may run until the process ends, after Python has.
-                ctypes.pythonapi.Py_IncRef(ctypes.py_object(launcher))
-                _launchers[key] = launcher
-    return launcher
+# Sources by what they follow from: to make one takes longer than to launch it.
+_sources: dict[tuple, str] = {}
 
 
 def _is_dense(tensor):
@@ -170,27 +139,15 @@ def _is_dense(tensor):
 # Calls
 # ===----------------------------------------------------------------------===#
 
-# Extents that are no part of types, by operand: the dimension, and what has as many.
-_EXTENTS = {
-    "q": (0, "q"), "dout": (0, "q"), "out": (0, "q"), "lse": (1, "q"), "dlse": (1, "q"),
-    "k": (0, "k"), "v": (0, "k"), "cu_seqlens_q": (0, "cu_seqlens_q"),
-    "cu_seqlens_k": (0, "cu_seqlens_q"), "seqused_q": (0, "sequences"),
-    "seqused_k": (0, "sequences"), "q_offset": (0, "sequences"),
-}  # fmt: skip
-_CAPTURE_EXTENTS = {"query": (1, "q"), "query_table": (1, "q"), "key_table": (1, "k")}
-
 
 def _check_extents(shapes, captures):
-    """That extents agree: kernels would find it out, but nobody may wait for them."""
-    wanted = {name: shapes[name][0] for name in ("q", "k", "cu_seqlens_q")}
-    wanted["sequences"] = wanted["cu_seqlens_q"] - 1
-    for name, shape in shapes.items():
-        extent = _CAPTURE_EXTENTS.get(captures[name]) if name in captures else _EXTENTS.get(name)
-        if extent is not None and shape[extent[0]] != wanted[extent[1]]:
-            d, of = extent
-            raise ValueError(
-                f"{name}: expected extent {d} to be {wanted[of]}, that of {of}, got {shape[d]}"
-            )
+    """That extents of operands agree."""
+    names = list(shapes)
+    for rule in find_rules(names, len(names), captures):
+        got = shapes[names[rule.tensor]][rule.dim]
+        wanted = shapes[names[rule.of]][0] - rule.fewer
+        if got != wanted:
+            refuse(rule, got, wanted)
 
 
 class _Operand(NamedTuple):
@@ -258,9 +215,7 @@ class _Call:
                 )
         tensors = [operand.tensor for operand in operands]
         is_dense = all(map(_is_dense, tensors))
-        chip = _find_chip(self._device[1])
-        key = self._operation, *self._operands, self._types, self._options, chip, is_dense
-        launcher = _find_launcher(key, lambda: self._compile(chip, is_dense))
+        launcher = self._find_launcher(is_dense)
         size = launcher.workspace_size(tensors)
         # From a library that aligns to less.
         bytes = self._library.dtype(self._q, "uint8")
@@ -272,10 +227,14 @@ class _Call:
         if self._waits:
             launcher.check(address, self._stream)
 
-    def _compile(self, chip, is_dense):
-        source = make_source(self._operation, self._descriptions, *self._options)
+    def _find_launcher(self, is_dense):
+        key = self._operation, *self._operands, self._types, self._options
+        source = _sources.get(key)
+        if source is None:
+            source = make_source(self._operation, self._descriptions, *self._options)
+            _sources[key] = source
         try:
-            return Launcher(source, chip, strided=not is_dense)
+            return load(source, find_target(self._device[1]), strided=not is_dense)
         except _library.CompileError as error:
             raise source_error(error) from None
 

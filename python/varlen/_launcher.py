@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import functools
+import threading
+from typing import NamedTuple
 
+from . import _library
 from ._library import DiagnosticFn, library, raise_error
 
 
@@ -23,6 +27,67 @@ class _KernelOptions(ctypes.Structure):
 _PTX = 1
 
 
+# ===----------------------------------------------------------------------===#
+# Devices
+# ===----------------------------------------------------------------------===#
+
+
+class Target(NamedTuple):
+    """What kernels are compiled for."""
+
+    chip: str
+    ptx: int  # the version of PTX, times 10; 0: the library's
+
+
+_MAJOR, _MINOR = 75, 76  # of the compute capability: CUdevice_attribute
+_LEAST_CAPABILITY, _LEAST_CUDA = (8, 0), 12000
+# The version of PTX that came with a version of CUDA, as cuDriverGetVersion counts these (PTX
+# ISA, release notes); before and after these, the library's messages say what is missing.
+_PTX_OF_CUDA = {
+    12000: 80, 12010: 81, 12020: 82, 12030: 83, 12040: 84, 12050: 85, 12060: 85, 12070: 86,
+    12080: 87, 12090: 88,
+}  # fmt: skip
+
+
+@functools.cache
+def find_target(device):
+    """The target of kernels for the CUDA device of that number. RuntimeError if the driver
+    or the GPU is too old, or not there."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        raise RuntimeError(f"no CUDA driver: {error}") from None
+
+    def call(function, *arguments):
+        if status := getattr(driver, function)(*arguments):
+            raise RuntimeError(
+                f"expected to find CUDA device {device}, got error {status} of {function}"
+            )
+
+    def read(function, *arguments):
+        value = ctypes.c_int()
+        call(function, ctypes.byref(value), *arguments)
+        return value.value
+
+    version = read("cuDriverGetVersion")
+    if version < _LEAST_CUDA:
+        raise RuntimeError(
+            "expected a CUDA driver of CUDA 12.0 or newer, got one of CUDA "
+            f"{version // 1000}.{version % 1000 // 10}"
+        )
+    call("cuInit", 0)
+    handle = read("cuDeviceGet", device)
+    capability = tuple(read("cuDeviceGetAttribute", x, handle) for x in (_MAJOR, _MINOR))
+    if capability < _LEAST_CAPABILITY:
+        name = ctypes.create_string_buffer(96)
+        call("cuDeviceGetName", name, len(name), handle)
+        raise RuntimeError(
+            "expected a GPU of compute capability 8.0 or newer, got CUDA device "
+            f"{device} ({name.value.decode()}) of {'.'.join(map(str, capability))}"
+        )
+    return Target(chip_of(*capability), _PTX_OF_CUDA.get(version, 0))
+
+
 def chip_of(major, minor):
     """The target of a compute capability. From 9.0 on a GPU has instructions that only
     its own code may use."""
@@ -35,6 +100,28 @@ def common_chip(capabilities):
     newer GPUs run such PTX, too."""
     least, *others = sorted(set(capabilities))
     return "sm_{}{}".format(*least) if others else chip_of(*least)
+# ===----------------------------------------------------------------------===#
+# Launchers
+# ===----------------------------------------------------------------------===#
+
+_launchers: dict[tuple, Launcher] = {}
+_lock = threading.Lock()
+
+
+def load(source, target, *, strided):
+    """The Launcher of a source for a Target, which stays until the process ends."""
+    key = source, target, strided
+    launcher = _launchers.get(key)
+    if launcher is None:
+        # One thread compiles what several want.
+        with _lock:
+            launcher = _launchers.get(key)
+            if launcher is None:
+                launcher = Launcher(source, target.chip, strided=strided, ptx=target.ptx)
+                # Kernels may run until the process ends, after Python has.
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(launcher))
+                _launchers[key] = launcher
+    return launcher
 
 
 class Launcher:
@@ -42,7 +129,7 @@ class Launcher:
     Tensors are its arguments, then its results, in memory of the GPU, dense or, with
     `strided`, of any strides but the last, which is 1."""
 
-    def __init__(self, source, chip, *, strided=False):
+    def __init__(self, source, chip, *, strided=False, ptx=0):
         source = source.encode() if isinstance(source, str) else source
         diagnostics = []
 
@@ -51,7 +138,7 @@ class Launcher:
             diagnostics.append(str(diagnostic.contents))
 
         options = _KernelOptions(
-            ctypes.sizeof(_KernelOptions), chip.encode(), _PTX, on_diagnostic=keep,
+            ctypes.sizeof(_KernelOptions), chip.encode(), _PTX, ptx, on_diagnostic=keep,
             strided_tensors=strided,
         )  # fmt: skip
         self._handle = ctypes.c_void_p()
@@ -64,6 +151,14 @@ class Launcher:
 
     def __del__(self):
         self._destroy(self._handle)
+
+    @functools.cached_property
+    def parameters(self):
+        """Those of the function: its arguments, then its results."""
+        c = library()
+        return _library.read_parameters(
+            self._handle, c.varlenLauncherGetNumTensors, c.varlenLauncherGetTensor
+        )
 
     def set_image(self, image):
         """Takes other code of the same kernels, in place of the PTX."""
@@ -95,6 +190,40 @@ class Launcher:
         status = library().varlenLauncherCheck(workspace, stream)
         if status:
             raise_error(status)
+
+
+def poll(device):
+    """ValueError if kernels that a LaunchFrame has launched on that device have found an
+    error which no call has told. Does not wait."""
+    if status := library().varlenLauncherPoll(device):
+        raise_error(status)
+
+
+class LaunchFrame:
+    """What launches of kernels take, one at a time, as a Frame of _library is for calls:
+    DLTensors are written to `addresses`, `measure()` stores in `size` how many bytes of
+    workspace they take, and `enqueue()` launches in `stream`, with the workspace at
+    `workspace`. Both return the status."""
+
+    __slots__ = ("_kept", "addresses", "enqueue", "measure", "size", "stream", "workspace")
+
+    def __init__(self, launcher):
+        count = len(launcher.parameters)
+        tensors = (_library.Tensor * count)()
+        begin, bytes = ctypes.addressof(tensors), ctypes.sizeof(_library.Tensor)
+        self.addresses = [begin + bytes * i for i in range(count)]
+        pointers = (ctypes.c_void_p * count)(*self.addresses)
+        self._kept = launcher, tensors, pointers
+        self.size, self.stream = ctypes.c_size_t(), ctypes.c_void_p()
+        self.workspace = ctypes.c_void_p()
+        launch = launcher._handle, pointers, ctypes.c_size_t(count)
+        self.measure = functools.partial(
+            _library.plain("varlenLauncherGetWorkspaceSize"), *launch, ctypes.byref(self.size)
+        )
+        self.enqueue = functools.partial(
+            _library.plain("varlenLauncherEnqueue"),
+            *launch, self.workspace, self.size, self.stream,
+        )  # fmt: skip
 
 
 def _addresses_of(tensors):

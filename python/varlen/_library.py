@@ -228,6 +228,12 @@ _SIGNATURES = {
         _status, _pointer, _pointer, _size, _pointer, _size, _pointer,
     ),
     "varlenLauncherCheck": (_status, _pointer, _pointer),
+    "varlenLauncherEnqueue": (
+        _status, _pointer, _pointer, _size, _pointer, _size, _pointer,
+    ),
+    "varlenLauncherPoll": (_status, ctypes.c_int32),
+    "varlenLauncherGetNumTensors": (_size, _pointer),
+    "varlenLauncherGetTensor": (ctypes.POINTER(_Parameter), _pointer, _size),
     "varlenSetNumThreads": (None, ctypes.c_int64),
     "varlenGetNumThreads": (ctypes.c_int64,),
 }  # fmt: skip
@@ -359,16 +365,16 @@ class Program:
         return handle, _read_signature(handle)
 
 
+def read_parameters(handle, count, get):
+    return tuple(get(handle, i).contents.read() for i in range(count(handle)))
+
+
 def _read_signature(handle):
     c = library()
-
-    def read(count, get):
-        return tuple(get(handle, i).contents.read() for i in range(count(handle)))
-
     return (
         c.varlenFunctionGetName(handle).decode(),
-        read(c.varlenFunctionGetNumArguments, c.varlenFunctionGetArgument),
-        read(c.varlenFunctionGetNumResults, c.varlenFunctionGetResult),
+        read_parameters(handle, c.varlenFunctionGetNumArguments, c.varlenFunctionGetArgument),
+        read_parameters(handle, c.varlenFunctionGetNumResults, c.varlenFunctionGetResult),
     )
 
 
@@ -443,7 +449,7 @@ class Frame:
         begin = ctypes.addressof(self._addresses)
         # All arguments have the types of C, so that there is nothing to convert.
         self.call = functools.partial(
-            _find_plain_call(), function._handle,
+            plain("varlenFunctionCall"), function._handle,
             ctypes.c_void_p(begin), ctypes.c_size_t(num_arguments),
             ctypes.c_void_p(begin + num_arguments * size), ctypes.c_size_t(num_results),
             ctypes.byref(self.options),
@@ -470,9 +476,10 @@ class Frames:
 
 
 @functools.cache
-def _find_plain_call():
-    """varlenFunctionCall, without the conversions of `library`."""
-    return library()["varlenFunctionCall"]
+def plain(name):
+    """A function of the library without the conversions of `library`: all its arguments
+    have the types of C."""
+    return library()[name]
 
 
 # ===----------------------------------------------------------------------===#

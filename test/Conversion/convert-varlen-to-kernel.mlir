@@ -26,9 +26,9 @@ func.func @causal(%q: memref<?x8x40xbf16>, %k: memref<?x2x40xbf16>, %v: memref<?
   // CHECK: memref.store %{{.*}}, %[[COUNT]][%c0]
   // CHECK: memref.store %{{.*}}, %[[COUNT]][%c1]
   // The first error of all streams is kept, and complete when its code is there.
-  // CHECK: llvm.cmpxchg %{{.*}}, %{{.*}}, %{{.*}} syncscope("device") acq_rel monotonic
+  // CHECK: llvm.cmpxchg %{{.*}}, %{{.*}}, %{{.*}} acq_rel monotonic
   // CHECK-COUNT-3: llvm.store %{{.*}}, %{{.*}} {alignment = 8 : i64} : i64, !llvm.ptr
-  // CHECK: llvm.store %{{.*}} atomic syncscope("device") release
+  // CHECK: llvm.store %{{.*}} atomic release
   // CHECK: scf.while
   // CHECK: memref.store %{{.*}}, %[[LIST]]
   // CHECK: memref.dealloc %[[TABLE]]

@@ -30,7 +30,7 @@ from build import build_runtime
 from checks import check_attn, check_gradients, cumulate, normal, raises
 from cuda import Driver
 from executor import compile_kernels
-from varlen import _attention, _cuda, _library
+from varlen import _attention, _launcher, _library
 from varlen._arrays import Description
 
 HEADS, KV_HEADS, DIM = 4, 2, 64
@@ -51,11 +51,11 @@ def text_of(operation):
 KINDS = {"forward": ("attn", False), "backward": ("attn_grad", False), "slices": ("attn", True)}
 
 
-class ExecutorLauncher(_cuda.Launcher):
+class ExecutorLauncher(_launcher.Launcher):
     """A launcher whose kernels are the executor's, where there are such."""
 
-    def __init__(self, source, chip, *, strided=False):
-        super().__init__(source, chip, strided=strided)
+    def __init__(self, source, chip, *, strided=False, ptx=0):
+        super().__init__(source, chip, strided=strided, ptx=ptx)
         for name, (operation, is_strided) in KINDS.items():
             if (source, strided) == (text_of(operation), is_strided):
                 ctypes.CDLL(str(folder / f"{name}-kernels.so"))
@@ -206,7 +206,7 @@ def check_current(packed):
     wrong = CurrentArray(np.array([0, 29, 9, 30, 30, 37], np.int32))
     out = varlen.attn(*arrays[:3], wrong, arrays[4], **OPTIONS)
     print("wrong cu_seqlens:", "NaN" if np.isnan(out.load().astype("f4")).all() else "written")
-    print("kernels compiled:", len(_cuda._launchers))
+    print("kernels compiled:", len(_launcher._launchers))
 
 
 def check_errors(packed):
@@ -225,9 +225,9 @@ def check_errors(packed):
     raises(ValueError, "out: expected an array that can be written", varlen.attn, *arrays, out=out, **named)
     raises(ValueError, "out: expected an array of shape (40, 4, 64), got (7, 4, 64)", varlen.attn,
            *arrays, out=Array(packed[0][:7]), **named)  # fmt: skip
-    raises(ValueError, "v: expected extent 0 to be 61, that of k, got 9", varlen.attn,
+    raises(ValueError, "v has 9 rows: expected 61, as many as k", varlen.attn,
            *arrays[:2], Array(packed[2][:9]), *arrays[3:], **named)  # fmt: skip
-    raises(ValueError, "seqused_k: expected extent 0 to be 5, that of sequences, got 6", varlen.attn,
+    raises(ValueError, "seqused_k has 6 entries: expected 5, one for each sequence of cu_seqlens_q", varlen.attn,
            *arrays, seqused_k=arrays[4], **named)  # fmt: skip
     doubles = [Array(np.zeros((4, 2, 16))) for _ in range(3)]
     raises(TypeError, "q: expected elements of f16, bf16, f32 on a CUDA device, got f64", varlen.attn,
@@ -239,7 +239,7 @@ def check_errors(packed):
 
 def run():
     ctypes.CDLL(str(folder / "libVarlenGPU.so"), mode=ctypes.RTLD_GLOBAL)
-    _cuda.Launcher = ExecutorLauncher
+    _launcher.Launcher = ExecutorLauncher
     cupy = sys.modules["cupy"] = types.ModuleType("cupy")
     cupy.empty = lambda shape, dtype: empty(shape, dtype, kind=CurrentArray)
     cupy.cuda = types.SimpleNamespace(

@@ -17,7 +17,7 @@
 // RUN:   -pthread -o %t
 // RUN: env LD_LIBRARY_PATH=%varlen-build/lib/fake-cuda %t | FileCheck %s
 // CHECK: 8 threads, 160 launches, 2 modules
-// CHECK: captured without varlenLauncherLoad: kernels cannot be loaded while
+// CHECK: first launches, captured: 2 of 2
 
 #include "../Expect.h"
 #include "Inputs/FakeCUDA/FakeCUDA.h"
@@ -145,8 +145,8 @@ static std::string run(VarlenLauncher launcher, int device,
   return "";
 }
 
-/// The capture that no load was made before is told so, and stays valid.
-static void testCapture(VarlenLauncher launcher) {
+/// The first launch in a context may be a captured one, whatever the mode is.
+static bool testCapture(VarlenLauncher launcher, int mode, bool isPolled) {
   Handle context = nullptr, stream = nullptr, graph = nullptr;
   EXPECT(call("cuCtxCreate_v2", &context, 0u, 0) == 0);
   EXPECT(call("cuStreamCreate", &stream, 1u) == 0);
@@ -155,13 +155,15 @@ static void testCapture(VarlenLauncher launcher) {
   EXPECT(varlenLauncherGetWorkspaceSize(launcher, tensors.pointers, 6,
                                         &bytes) == VARLEN_OK);
   void *workspace = allocate(static_cast<int64_t>(bytes));
-  EXPECT(call("cuStreamBeginCapture_v2", stream, 0) == 0);
-  EXPECT(varlenLauncherLaunch(launcher, tensors.pointers, 6, workspace, bytes,
-                              stream) == VARLEN_DEVICE_ERROR);
-  printf("captured without varlenLauncherLoad: %s\n", varlenGetLastError());
+  EXPECT(call("cuStreamBeginCapture_v2", stream, mode) == 0);
+  auto *launch = isPolled ? varlenLauncherEnqueue : varlenLauncherLaunch;
+  bool isFine = launch(launcher, tensors.pointers, 6, workspace, bytes,
+                       stream) == VARLEN_OK;
+  EXPECT(isFine, "%s", varlenGetLastError());
   EXPECT(call("cuStreamEndCapture", stream, &graph) == 0);
   EXPECT(call("cuGraphDestroy", graph) == 0);
   EXPECT(call("cuCtxDestroy_v2", context) == 0);
+  return isFine;
 }
 
 int main() {
@@ -193,8 +195,11 @@ int main() {
   }
   printf("%d threads, %d launches, %d modules\n", numThreads,
          numThreads * numLaunches, getCount().modules);
+  // Global, and thread-local.
+  int numCaptured = testCapture(launcher, 0, true);
+  numCaptured += testCapture(launcher, 1, false);
+  printf("first launches, captured: %d of 2\n", numCaptured);
   EXPECT(getCount().refusals == 0);
-  testCapture(launcher);
   varlenLauncherDestroy(launcher);
   EXPECT(getCount().modules == 0);
   return summary();

@@ -71,6 +71,11 @@ typedef struct varlen_gpu_backend {
   void (*release)(uint64_t context);
   /* Of the calling thread, when no stream says. */
   int32_t (*set_device)(int32_t device);
+  /* Until leave_device, the default streams of the calling thread are those of
+     this device: of the current context if that is on it, else of the primary
+     one. Pairs do not nest. */
+  int32_t (*enter_device)(int32_t device);
+  void (*leave_device)(void);
   /* 10 * major + minor of the compute capability, 0 on failure. */
   int32_t (*get_capability)(void *stream);
   /* 0 on failure. */
@@ -105,6 +110,11 @@ typedef struct varlen_gpu_backend {
   /* `width` is 1, 2 or 4 bytes. */
   int32_t (*fill)(void *memory, uint32_t value, int32_t width, size_t count,
                   void *stream);
+  /* A varlen_gpu_status in memory of the host that kernels in the stream's
+     context can store to, the same at each call, zeroed when it is made, which
+     may be while the stream is captured. It stays until the context is released;
+     null on failure. */
+  void *(*get_report)(void *stream);
   int32_t (*register_host)(void *memory, size_t bytes, void *stream);
   void (*unregister_host)(void *memory, void *stream);
   /* `map` is 128 bytes, aligned to 64. */

@@ -35,17 +35,17 @@ static void emitStatus(ImplicitLocOpBuilder &b, Value status,
   auto store = [&](int32_t number, Value field, LLVM::AtomicOrdering ordering) {
     Value address = LLVM::GEPOp::create(b, status.getType(), i64, status,
                                         ArrayRef<LLVM::GEPArg>{number});
-    bool isAtomic = ordering != LLVM::AtomicOrdering::not_atomic;
     LLVM::StoreOp::create(b, arith::IndexCastOp::create(b, i64, field), address,
                           /*alignment=*/8, /*isVolatile=*/false,
                           /*isNonTemporal=*/false, /*isInvariantGroup=*/false,
-                          ordering, isAtomic ? "device" : "");
+                          ordering);
   };
-  // Kernels of several streams may find an error at once.
+  // Kernels of several streams may find an error at once, and the record may be
+  // in memory of the host, which reads it meanwhile: the scope is the system.
   Value found = LLVM::AtomicCmpXchgOp::create(
       b, status, constant(0), constant(VARLEN_STATUS_BUSY),
-      LLVM::AtomicOrdering::acq_rel, LLVM::AtomicOrdering::monotonic, "device",
-      /*alignment=*/8);
+      LLVM::AtomicOrdering::acq_rel, LLVM::AtomicOrdering::monotonic,
+      /*syncscope=*/"", /*alignment=*/8);
   Value isFirst = LLVM::ExtractValueOp::create(b, found, 1);
   emitIf(b, isFirst, [&] {
     auto plain = LLVM::AtomicOrdering::not_atomic;

@@ -33,6 +33,8 @@ static void release(uint64_t context) { releaseContext(context - 1); }
 
 static int32_t setDevice(int32_t device) { return !chooseDevice(device); }
 
+static int32_t enter(int32_t device) { return !enterDevice(device); }
+
 static int32_t getCapability(void *stream) {
   Scope scope(stream);
   return scope ? scope.context().capability : 0;
@@ -202,6 +204,11 @@ static int32_t fill(void *memory, uint32_t value, int32_t width, size_t count,
   return !scope.check(result, "filling memory");
 }
 
+static void *report(void *stream) {
+  Scope scope(stream);
+  return scope ? getReport(scope) : nullptr;
+}
+
 static int32_t registerHost(void *memory, size_t bytes, void *stream) {
   Scope scope(stream);
   if (!scope)
@@ -234,12 +241,13 @@ static int32_t encode(void *map, const varlen_gpu_tensor_map *what,
 
 const varlen_gpu_backend *varlen_gpu_cuda() {
   static const varlen_gpu_backend backend = {
-      "cuda",        getContext,         release,          setDevice,
-      getCapability, getMultiprocessors, loadModule,       unloadModule,
-      findKernel,    findKernels,        launchKernel,     getStream,
-      isCapturing,   synchronize,        createEvent,      destroyEvent,
-      record,        waitForEvent,       synchronizeEvent, allocate,
-      freeMemory,    allocateShared,     freeShared,       copy,
-      fill,          registerHost,       unregisterHost,   encode};
+      "cuda",           getContext,   release,       setDevice,
+      enter,            leaveDevice,  getCapability, getMultiprocessors,
+      loadModule,       unloadModule, findKernel,    findKernels,
+      launchKernel,     getStream,    isCapturing,   synchronize,
+      createEvent,      destroyEvent, record,        waitForEvent,
+      synchronizeEvent, allocate,     freeMemory,    allocateShared,
+      freeShared,       copy,         fill,          report,
+      registerHost,     unregisterHost, encode};
   return &backend;
 }

@@ -10,8 +10,10 @@
 
 #include "../Error.h"
 #include "Lock.h"
+#include "varlen/Runtime/GPU.h"
 
 #include <cstdlib>
+#include <cstring>
 
 using namespace varlen_runtime;
 using namespace varlen_runtime::cuda;
@@ -176,6 +178,46 @@ bool cuda::chooseDevice(int index) {
     return false;
   chosenDevice = index;
   return true;
+}
+
+namespace {
+/// What a thread that has entered a device returns to.
+struct Entered {
+  int chosenDevice;
+  bool isPushed;
+};
+} // namespace
+static thread_local Entered entered = {noDevice, false};
+
+bool cuda::enterDevice(int index) {
+  const Driver *driver = getDriver();
+  Device device = 0;
+  Device currentDevice = 0;
+  Context current = nullptr;
+  if (!driver || !findDevice(*driver, index, device) ||
+      !check(*driver, driver->cuCtxGetCurrent(&current),
+             "asking for the context") ||
+      (current && !check(*driver, driver->cuCtxGetDevice(&currentDevice),
+                         "asking for the GPU of the context")))
+    return false;
+  bool isThere = current && currentDevice == device;
+  if (!isThere) {
+    Context primary = retainPrimary(*driver, device);
+    if (!primary || !check(*driver, driver->cuCtxPushCurrent_v2(primary),
+                           "entering the GPU's context"))
+      return false;
+  }
+  entered = {chosenDevice, !isThere};
+  chosenDevice = noDevice;
+  return true;
+}
+
+void cuda::leaveDevice() {
+  chosenDevice = entered.chosenDevice;
+  Context popped = nullptr;
+  if (const Driver *driver = entered.isPushed ? getDriver() : nullptr)
+    check(*driver, driver->cuCtxPopCurrent_v2(&popped),
+          "leaving the GPU's context");
 }
 
 void Scope::enter(Context handle) {
@@ -349,6 +391,27 @@ Pool cuda::getPool(const Scope &scope) {
 }
 
 //===----------------------------------------------------------------------===//
+// Reports of kernels
+//===----------------------------------------------------------------------===//
+
+void *cuda::getReport(const Scope &scope) {
+  ContextRecord &context = scope.context();
+  Lock lock(mutex);
+  if (context.report)
+    return context.report;
+  OutsideOfCapture outside(scope.driver());
+  void *memory = nullptr;
+  // With unified addressing, kernels have it at the same address.
+  if (!scope.check(scope.driver().cuMemHostAlloc(&memory,
+                                                 sizeof(varlen_gpu_status),
+                                                 MemHostAllocDeviceMap),
+                   "allocating memory of the host for errors"))
+    return nullptr;
+  memset(memory, 0, sizeof(varlen_gpu_status));
+  return context.report = memory;
+}
+
+//===----------------------------------------------------------------------===//
 // The end of contexts
 //===----------------------------------------------------------------------===//
 
@@ -388,6 +451,10 @@ void cuda::releaseContext(unsigned long long id) {
       scope.check(driver->cuMemPoolDestroy(record->pool),
                   "destroying a memory pool");
     record->pool = nullptr;
+    if (record->report && scope)
+      scope.check(driver->cuMemFreeHost(record->report),
+                  "freeing memory of the host");
+    record->report = nullptr;
   }
   Lock lock(mutex);
   for (Primary *primary = primaries; primary; primary = primary->next)

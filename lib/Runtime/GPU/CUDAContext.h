@@ -39,7 +39,8 @@ struct ContextRecord {
   int multiprocessors;
   int sharedLimit; // bytes of shared memory that a block can ask for
   char name[96];
-  Pool pool; // null until the first allocation
+  Pool pool;    // null until the first allocation
+  void *report; // a varlen_gpu_status of the host; null until it is asked for
   OwnStream *streams;
 };
 
@@ -100,17 +101,27 @@ private:
 /// error set, if there is no such device.
 bool chooseDevice(int index);
 
+/// Has the default streams of the calling thread be those of a device until it
+/// is left: those of the current context if that is on it, else of the primary
+/// one. False, with the error set, if there is no such device.
+bool enterDevice(int index);
+void leaveDevice();
+
 /// The calling thread's own stream in a context; null with the error set.
 Stream getOwnStream(const Scope &scope);
 
 /// The context's pool; null with the error set.
 Pool getPool(const Scope &scope);
 
+/// A varlen_gpu_status in memory of the host that kernels in the context can
+/// store to; null with the error set.
+void *getReport(const Scope &scope);
+
 /// Whether calls on objects of the context are safe: it is kept alive by us, or
 /// current to the calling thread.
 bool isAlive(const Driver &driver, const ContextRecord &context);
 
-/// Destroys streams and pool of the context with this number. No other thread
+/// Destroys what we have in the context with this number. No other thread
 /// may be working in it.
 void releaseContext(unsigned long long id);
 

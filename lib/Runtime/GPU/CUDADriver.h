@@ -53,6 +53,7 @@ enum : int {
   StreamNonBlocking = 1,
   EventDisableTiming = 2,
   MemAttachGlobal = 1,
+  MemHostAllocDeviceMap = 2,
   MemAllocationTypePinned = 1,
   MemLocationTypeDevice = 1,
   PoolReleaseThreshold = 4,
@@ -133,6 +134,8 @@ struct Driver {
   F(cuMemsetD8Async, (Address, unsigned char, size_t, Stream))                 \
   F(cuMemsetD16Async, (Address, unsigned short, size_t, Stream))               \
   F(cuMemsetD32Async, (Address, unsigned, size_t, Stream))                     \
+  F(cuMemHostAlloc, (void **, size_t, unsigned))                               \
+  F(cuMemFreeHost, (void *))                                                   \
   F(cuMemHostRegister_v2, (void *, size_t, unsigned))                          \
   F(cuMemHostUnregister, (void *))                                             \
   F(cuTensorMapEncodeTiled,                                                    \

@@ -257,6 +257,7 @@ static bool allowShared(const Scope &scope, LoadedKernel &kernel,
              context.sharedLimit);
     return false;
   }
+  OutsideOfCapture outside(scope.driver());
   if (!scope.check(scope.driver().cuFuncSetAttribute(
                        kernel.function, FunctionMaxDynamicSharedSizeBytes,
                        static_cast<int>(bytes)),

@@ -226,6 +226,18 @@ static int32_t fill(void *memory, uint32_t value, int32_t width, size_t count,
   return 0;
 }
 
+static void *getReport(void * /*stream*/) {
+  static void *report = [] {
+    void *memory = varlen_sim_malloc(sizeof(varlen_gpu_status));
+    if (memory)
+      memset(memory, 0, sizeof(varlen_gpu_status));
+    return memory;
+  }();
+  if (!report)
+    setError("no memory for errors of kernels");
+  return report;
+}
+
 static int32_t registerHost(void *memory, size_t bytes, void * /*stream*/) {
   varlen_sim_register(memory, bytes);
   return 0;
@@ -240,6 +252,9 @@ static int32_t setDevice(int32_t device) {
   setError("no GPU %d: the executor is one device", device);
   return 1;
 }
+
+static int32_t enterDevice(int32_t device) { return setDevice(device); }
+static void leaveDevice() {}
 
 /// It has the instructions of all chips; code says which it is for.
 static int32_t getCapability(void * /*stream*/) { return 90; }
@@ -270,6 +285,8 @@ const varlen_gpu_backend *varlen_gpu_executor() {
                                              getContext,
                                              release,
                                              setDevice,
+                                             enterDevice,
+                                             leaveDevice,
                                              getCapability,
                                              getMultiprocessors,
                                              load,
@@ -291,6 +308,7 @@ const varlen_gpu_backend *varlen_gpu_executor() {
                                              freeMemory,
                                              copy,
                                              fill,
+                                             getReport,
                                              registerHost,
                                              unregisterHost,
                                              encode};

@@ -8,25 +8,25 @@ from ._cpu import attn_backward_cpu, attn_cpu, attn_out_cpu
 from ._operators import attn, attn_backward, attn_out, library
 
 _BELOW_AUTOGRAD = torch._C._after_ADInplaceOrView_keyset
-# By the bits of a set of keys: whether the CPU's kernel is next below autograd. There are
+# By the bits of a set of keys: whether our kernel is next below autograd. There are
 # few such sets, and asking the dispatcher's takes longer than this.
 _nothing_between: dict[int, bool] = {}
 
 
 def _is_next(keyset):
-    """Whether the CPU's kernel is next below autograd, with nothing between, such as a
-    mode, a subclass of Tensor, or functorch."""
+    """Whether our kernel is next below autograd, with nothing between, such as a mode, a
+    subclass of Tensor, or functorch."""
     bits = keyset.raw_repr()
     is_next = _nothing_between.get(bits)
     if is_next is None:
         below = keyset & _BELOW_AUTOGRAD
-        is_next = below.highestPriorityTypeId() == DispatchKey.CPU
+        is_next = below.highestPriorityTypeId() in (DispatchKey.CPU, DispatchKey.CUDA)
         _nothing_between[bits] = is_next
     return is_next
 
 
 def _below_autograd(op, kernel, keyset, arguments):
-    """Goes on below autograd: straight to the CPU's kernel where that is next."""
+    """Goes on below autograd: straight to our kernel where that is next."""
     if _is_next(keyset):
         return kernel(*arguments)
     with torch._C._AutoDispatchBelowAutograd():

@@ -63,7 +63,11 @@ def backward(
 
 
 class Kernel:
-    """A compiled function of tensors on the CPU."""
+    """A function of tensors, all on one device: compiled for the CPU, and for each kind of
+    GPU, by the first call with such tensors. Operands are read and results, which are the
+    last tensors, written."""
+
+    __slots__ = ("_captures", "_compiled", "_source")
 
     def __init__(self, module, dtype, index, **options):
         if not dtype.is_floating_point or dtype not in _NAMES:
@@ -73,16 +77,40 @@ class Kernel:
             )
         if index.is_floating_point or index not in _NAMES:
             raise ValueError(f"expected cu_seqlens of torch.int32 or torch.int64, got {index}")
-        source = module(dtype=_NAMES[dtype], index=_NAMES[index], **options)
+        self._source = module(dtype=_NAMES[dtype], index=_NAMES[index], **options)
+        score = options["score"]
+        self._captures = score.captures if score else {}
+        self._compiled = {}  # by the number of the device, -1 is the CPU
+
+    def __call__(self, tensors):
+        device = tensors[0].get_device()
+        compiled = self._compiled.get(device)
+        if compiled is None:
+            compiled = self._compiled[device] = self._compile(device)
+        compiled(tensors)
+
+    def _compile(self, device):
+        if device < 0:
+            return _OnCPU(self._source)
+        from ._launches import OnCUDA
+
+        return OnCUDA(self._source, self._captures, device)
+
+
+class _OnCPU:
+    """A compiled function of tensors on the CPU."""
+
+    __slots__ = ("_frames", "_function")
+
+    def __init__(self, source):
         self._function = _compile(source)
         self._frames = _library.Frames(self._function, _Frame)
 
     def __call__(self, tensors):
-        """Reads the operands and writes the results, which are the last tensors."""
         frame = self._frames.take()
         try:
             for tensor, address in zip(tensors, frame.addresses, strict=True):
-                _export(tensor, address)
+                export(tensor, address)
             threads = torch.get_num_threads()
             if threads != frame.threads:
                 frame.set_threads(threads)
@@ -90,26 +118,41 @@ class Kernel:
             if status:
                 _library.raise_error(status)
         except ValueError:
-            self._check(tensors)
-            copies = [with_unit_stride(tensor) for tensor in tensors]
-            if all(copy is tensor for copy, tensor in zip(copies, tensors)):
+            check(tensors, self._function.arguments + self._function.results)
+            if not call_on_copies(self, tensors, len(self._function.arguments)):
                 raise
-            self(copies)
-            for copy, tensor in list(zip(copies, tensors))[len(self._function.arguments) :]:
-                if copy is not tensor:
-                    tensor.copy_(copy)
         finally:
             self._frames.give_back(frame)
 
-    def _check(self, tensors):
-        """Says what the library would say of a tensor in PyTorch's words."""
-        for tensor, wanted in zip(tensors, self._function.arguments + self._function.results):
-            dtype, rank = _DTYPES[wanted.code, wanted.bits], len(wanted.shape)
-            if tensor.dtype != dtype or tensor.dim() != rank:
-                raise ValueError(
-                    f"{wanted.name}: expected a tensor of {dtype} and rank {rank}, got one of "
-                    f"{tensor.dtype} and rank {tensor.dim()}"
-                )
+
+def check(tensors, parameters):
+    """Says what the library would say of a tensor in PyTorch's words."""
+    first = tensors[0]
+    for tensor, wanted in zip(tensors, parameters):
+        dtype, rank = _DTYPES[wanted.code, wanted.bits], len(wanted.shape)
+        if tensor.dtype != dtype or tensor.dim() != rank:
+            raise ValueError(
+                f"{wanted.name}: expected a tensor of {dtype} and rank {rank}, got one of "
+                f"{tensor.dtype} and rank {tensor.dim()}"
+            )
+        if tensor.device != first.device:
+            raise ValueError(
+                f"{wanted.name}: expected a tensor on {first.device}, as {parameters[0].name} "
+                f"is, got one on {tensor.device}"
+            )
+
+
+def call_on_copies(kernel, tensors, num_operands):
+    """Calls the kernel on copies of those tensors whose last stride is not 1, and copies
+    their results back; False if there are none."""
+    copies = [with_unit_stride(tensor) for tensor in tensors]
+    if all(copy is tensor for copy, tensor in zip(copies, tensors)):
+        return False
+    kernel(copies)
+    for copy, tensor in list(zip(copies, tensors))[num_operands:]:
+        if copy is not tensor:
+            tensor.copy_(copy)
+    return True
 
 
 def with_unit_stride(tensor):
@@ -160,8 +203,8 @@ def _find_openmp():
     )
 
 
-_export = _arrays.find_tensor_writer(torch.Tensor)
-if _export is None:
+export = _arrays.find_tensor_writer(torch.Tensor)
+if export is None:
     raise ImportError(
         "varlen.torch: expected DLPack's exchange API of version 1 in PyTorch, got none "
         f"in {torch.__version__}"

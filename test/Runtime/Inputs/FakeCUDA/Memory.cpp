@@ -305,8 +305,19 @@ Result cuMemAllocManaged(Address *address, size_t bytes, unsigned /*flags*/) {
   return allocateNow(call, address, bytes, true);
 }
 
-Result cuMemFree_v2(Address address) {
-  ENTRY(cuMemFree_v2);
+/// Where addresses are unified, kernels have it at the host's address.
+Result cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
+  ENTRY(cuMemHostAlloc);
+  if (flags > 7)
+    return call.refuse(InvalidValue, "no such flags");
+  Address address = 0;
+  Result result = allocateNow(call, &address, bytes, true);
+  if (result == Success)
+    *memory = toPointer(address);
+  return result;
+}
+
+static Result freeNow(Call &call, Address address) {
   Context *context = getCurrent();
   if (!context)
     return call.refuse(InvalidContext, "no context is current");
@@ -323,6 +334,16 @@ Result cuMemFree_v2(Address address) {
   vanish(*block);
   block->isGone = true;
   return Success;
+}
+
+Result cuMemFree_v2(Address address) {
+  ENTRY(cuMemFree_v2);
+  return freeNow(call, address);
+}
+
+Result cuMemFreeHost(void *memory) {
+  ENTRY(cuMemFreeHost);
+  return freeNow(call, reinterpret_cast<uintptr_t>(memory));
 }
 
 Result cuMemcpyAsync(Address to, Address from, size_t bytes, void *handle) {

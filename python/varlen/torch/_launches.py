@@ -1,0 +1,106 @@
+"""Launches of compiled attention on tensors of CUDA devices.
+
+A launch goes to the stream that is current on the device of its tensors, and so does the
+workspace, which the caching allocator hands out in the order of that stream: it is free
+again when a call returns, for work that comes later in the stream. Nothing waits for the
+device, and nothing depends on what tensors hold, so all of it can be captured in a graph.
+"""
+
+import torch
+
+from .. import _launcher, _library
+from .._attention import source_error
+from .._extents import find_rules, refuse
+from . import _kernels
+
+# As varlenLauncherLaunch wants rows that are copied whole.
+_ROW_ALIGNMENT = 16
+
+
+def _find_current_stream():
+    """A function that gives the handle of the stream that is current on a device."""
+    # What compiled code of PyTorch's own calls: torch.cuda.current_stream makes an object.
+    find = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    return find or (lambda device: torch.cuda.current_stream(device).cuda_stream)
+
+
+class OnCUDA:
+    """A function of tensors on the CUDA device of that number: kernels for dense tensors,
+    and others, which read single elements, for those with strides."""
+
+    __slots__ = (
+        "_captures", "_current_stream", "_device", "_frames", "_index", "_signature", "_source",
+    )  # fmt: skip
+
+    def __init__(self, source, captures, index):
+        self._source, self._captures, self._index = source, captures, index
+        self._device = torch.device("cuda", index)
+        self._current_stream = _find_current_stream()
+        self._frames = {}  # by whether tensors are dense
+        self._signature = None
+
+    def __call__(self, tensors):
+        is_dense = _is_dense(tensors)
+        frames = self._frames.get(is_dense)
+        if frames is None:
+            frames = self._load(is_dense)
+        frame = frames.take()
+        try:
+            for tensor, address in zip(tensors, frame.addresses, strict=True):
+                _kernels.export(tensor, address)
+            status = frame.measure()
+            if status:
+                _library.raise_error(status)
+            self._signature.check_extents(tensors)
+            workspace = torch.empty(frame.size.value, dtype=torch.uint8, device=self._device)
+            frame.workspace.value = workspace.data_ptr()
+            frame.stream.value = self._current_stream(self._index)
+            status = frame.enqueue()
+            if status:
+                _library.raise_error(status)
+        except ValueError:
+            signature = self._signature
+            _kernels.check(tensors, signature.parameters)
+            if is_dense or not _kernels.call_on_copies(self, tensors, signature.num_operands):
+                raise
+        finally:
+            frames.give_back(frame)
+
+    def _load(self, is_dense):
+        try:
+            target = _launcher.find_target(self._index)
+            launcher = _launcher.load(self._source, target, strided=not is_dense)
+        except _library.CompileError as error:
+            raise source_error(error) from None
+        self._signature = _Signature(launcher.parameters, self._captures)
+        frames = self._frames[is_dense] = _library.Frames(launcher, _launcher.LaunchFrame)
+        return frames
+
+
+def _is_dense(tensors):
+    for tensor in tensors:
+        if not tensor.is_contiguous():
+            return False
+        if tensor.dim() > 2 and tensor.data_ptr() % _ROW_ALIGNMENT:
+            return False
+    return True
+
+
+class _Signature:
+    """What is expected of the tensors of a launch. Kernels find out, too, where extents do
+    not agree, but a call does not wait for them."""
+
+    __slots__ = ("num_operands", "parameters", "rules")
+
+    def __init__(self, parameters, captures):
+        self.parameters = parameters
+        self.num_operands = sum(not parameter.is_written for parameter in parameters)
+        names = [parameter.name for parameter in parameters]
+        self.rules = find_rules(names, self.num_operands, captures)
+
+    def check_extents(self, tensors):
+        for rule in self.rules:
+            tensor, dim, of, fewer, _ = rule
+            got, wanted = tensors[tensor].size(dim), tensors[of].size(0) - fewer
+            if got != wanted:
+                refuse(rule, got, wanted)
