@@ -100,6 +100,8 @@ def common_chip(capabilities):
     newer GPUs run such PTX, too."""
     least, *others = sorted(set(capabilities))
     return "sm_{}{}".format(*least) if others else chip_of(*least)
+
+
 # ===----------------------------------------------------------------------===#
 # Launchers
 # ===----------------------------------------------------------------------===#
