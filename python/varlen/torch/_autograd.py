@@ -37,8 +37,10 @@ class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(ctx, keyset, *arguments):
         # Captures come one by one: autograd looks into no list.
-        tensors, ctx.options, captures = arguments[:7], arguments[7:11], arguments[11:]
-        arguments = (*tensors, *ctx.options, captures)
+        tensors, ctx.options, captures = arguments[:9], arguments[9:14], arguments[14:]
+        *first, seqused_q, q_offset = tensors
+        *options, chunk = ctx.options
+        arguments = (*first, *options, captures, seqused_q, q_offset, chunk)
         out, lse = _below_autograd(attn, attn_cpu, keyset, arguments)
         ctx.save_for_backward(*tensors, out, lse, *captures)
         ctx.set_materialize_grads(False)
@@ -46,15 +48,18 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, dout, dlse):
-        q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, out, lse, *captures = (
-            ctx.saved_tensors
-        )
+        (
+            q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, seqused_q, q_offset, out, lse,
+            *captures,
+        ) = ctx.saved_tensors  # fmt: skip
+        *options, chunk = ctx.options
         dq, dk, dv, dsink, dcaptures = attn_backward(
             dout, dlse, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, seqused_k, sink,
-            *ctx.options, captures,
+            *options, captures, seqused_q, q_offset, chunk,
         )  # fmt: skip
         dsink = None if sink is None else dsink
-        return None, dq, dk, dv, None, None, None, dsink, None, None, None, None, *dcaptures
+        of_options = (None,) * (2 + len(ctx.options))
+        return None, dq, dk, dv, None, None, None, dsink, *of_options, *dcaptures
 
 
 def _refuse_tangents(*tensors):
@@ -66,7 +71,8 @@ def _refuse_tangents(*tensors):
 
 def _attn_autograd(
     keyset, q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
-    left=-1, right=-1, scale=None, score="", captures=None,
+    left=-1, right=-1, scale=None, score="", captures=None, seqused_q=None, q_offset=None,
+    chunk=None,
 ):  # fmt: skip
     if forward_ad._current_level >= 0:
         _refuse_tangents(q, k, v, sink, *(captures or ()))
@@ -78,12 +84,12 @@ def _attn_autograd(
         or (captures and any(capture.requires_grad for capture in captures))
     ):
         return _Attention.apply(
-            keyset, q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink,
-            left, right, scale, score, *(captures or ()),
+            keyset, q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, seqused_q, q_offset,
+            left, right, scale, score, chunk, *(captures or ()),
         )  # fmt: skip
     arguments = (
         q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale, score,
-        captures,
+        captures, seqused_q, q_offset, chunk,
     )  # fmt: skip
     return _below_autograd(attn, attn_cpu, keyset, arguments)
 

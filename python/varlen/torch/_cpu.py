@@ -7,7 +7,9 @@ from ._operators import library
 from ._results import new_gradients, new_lse, new_results
 
 
-def _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score):
+def _geometry(
+    q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score, seqused_q, q_offset, chunk
+):  # fmt: skip
     """The arguments of _kernels.forward."""
     try:
         _, heads, head_dim = q.shape
@@ -20,14 +22,19 @@ def _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score)
         ) from None
     return (
         q.dtype, cu_seqlens_q.dtype, heads, kv_heads, head_dim, value_dim, left, right,
-        scale, seqused_k is not None, sink is not None, score,
+        scale, seqused_k is not None, sink is not None, score, seqused_q is not None,
+        q_offset is not None, chunk,
     )  # fmt: skip
 
 
-def _operands(first, seqused_k, sink, captures):
-    """With those after `first` that are given."""
+def _operands(first, seqused_q, seqused_k, q_offset, sink, captures):
+    """With those after `first` that are given, in the op's order."""
+    if seqused_q is not None:
+        first.append(seqused_q)
     if seqused_k is not None:
         first.append(seqused_k)
+    if q_offset is not None:
+        first.append(q_offset)
     if sink is not None:
         first.append(sink)
     if captures:
@@ -37,33 +44,45 @@ def _operands(first, seqused_k, sink, captures):
 
 def attn_cpu(
     q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
-    left=-1, right=-1, scale=None, score="", captures=None,
+    left=-1, right=-1, scale=None, score="", captures=None, seqused_q=None, q_offset=None,
+    chunk=None,
 ):  # fmt: skip
-    geometry = _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score)
+    geometry = _geometry(
+        q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score, seqused_q, q_offset,
+        chunk,
+    )  # fmt: skip
     kernel = _kernels.forward(*geometry)
     results = out, lse = new_results(q, v)
     first = [q, k, v, cu_seqlens_q, cu_seqlens_k]
-    kernel([*_operands(first, seqused_k, sink, captures), out, lse])
+    kernel([*_operands(first, seqused_q, seqused_k, q_offset, sink, captures), out, lse])
     return results
 
 
 def attn_out_cpu(
     out, q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
-    left=-1, right=-1, scale=None, score="", captures=None,
+    left=-1, right=-1, scale=None, score="", captures=None, seqused_q=None, q_offset=None,
+    chunk=None,
 ):  # fmt: skip
-    geometry = _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score)
+    geometry = _geometry(
+        q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score, seqused_q, q_offset,
+        chunk,
+    )  # fmt: skip
     kernel = _kernels.forward(*geometry)
     lse = new_lse(q)
     first = [q, k, v, cu_seqlens_q, cu_seqlens_k]
-    kernel([*_operands(first, seqused_k, sink, captures), out, lse])
+    kernel([*_operands(first, seqused_q, seqused_k, q_offset, sink, captures), out, lse])
     return lse
 
 
 def attn_backward_cpu(
     dout, dlse, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
-    left=-1, right=-1, scale=None, score="", captures=None,
+    left=-1, right=-1, scale=None, score="", captures=None, seqused_q=None, q_offset=None,
+    chunk=None,
 ):  # fmt: skip
-    geometry = _geometry(q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score)
+    geometry = _geometry(
+        q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score, seqused_q, q_offset,
+        chunk,
+    )  # fmt: skip
     if dout is None:
         dout = torch.zeros_like(out)
     dq, dk, dv, dsink, dcaptures = new_gradients(q, k, v, sink, captures)
@@ -72,7 +91,7 @@ def attn_backward_cpu(
     if dlse is not None:
         first.append(dlse)
     results = (dq, dk, dv) if sink is None else (dq, dk, dv, dsink)
-    kernel([*_operands(first, seqused_k, sink, captures), *results, *dcaptures])
+    kernel([*_operands(first, seqused_q, seqused_k, q_offset, sink, captures), *results, *dcaptures])
     return dq, dk, dv, dsink, dcaptures
 
 

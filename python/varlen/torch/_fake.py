@@ -19,6 +19,7 @@ def _attn_out_fake(out, q, *args, **kwargs):
 @torch.library.register_fake("varlen::attn_backward", lib=library)
 def _attn_backward_fake(
     dout, dlse, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
-    left=-1, right=-1, scale=None, score="", captures=None,
+    left=-1, right=-1, scale=None, score="", captures=None, seqused_q=None, q_offset=None,
+    chunk=None,
 ):  # fmt: skip
     return new_gradients(q, k, v, sink, captures)

@@ -29,7 +29,10 @@ def varlen_attn(
     scale: float | None = None,
     window_size: tuple[int, int] = (-1, -1),
     enable_gqa: bool = False,
+    seqused_q: torch.Tensor | None = None,
     seqused_k: torch.Tensor | None = None,
+    q_offset: torch.Tensor | None = None,
+    chunk: int | None = None,
     block_table: torch.Tensor | None = None,
     num_splits: int | None = None,
     sink: torch.Tensor | None = None,
@@ -52,7 +55,10 @@ def varlen_attn(
         window_size: (left, right): a query sees so many keys before and after the one
             at its place, places counted from the end of the sequence; -1 is all.
         enable_gqa: allows Hq to be a multiple of Hkv.
-        seqused_k: (N,), the dtype of cu_seq_k: how many keys of each sequence count.
+        seqused_q, seqused_k: (N,), the dtype of cu_seq_k: how many rows of each sequence
+            count.
+        q_offset: (N,), the dtype of cu_seq_k: is added to the positions of queries.
+        chunk: a query sees the keys up to its own that are in its chunk of that many.
         num_splits: not needed: results never depend on the batch.
         sink: (Hq,), float32, for float64 queries float64: exp(sink) is added to the
             sum of each softmax of a head.
@@ -74,7 +80,7 @@ def varlen_attn(
     )
     out, lse = _ops.attn(
         query, key, value, cu_seq_q, cu_seq_k, seqused_k, sink, *arguments,
-        *read_score(score, captures),
+        *read_options(score, captures, seqused_q, q_offset, chunk),
     )  # fmt: skip
     return (out, lse) if return_aux is not None and return_aux.lse else out
 
@@ -94,7 +100,10 @@ def varlen_attn_out(
     scale: float | None = None,
     window_size: tuple[int, int] = (-1, -1),
     enable_gqa: bool = False,
+    seqused_q: torch.Tensor | None = None,
     seqused_k: torch.Tensor | None = None,
+    q_offset: torch.Tensor | None = None,
+    chunk: int | None = None,
     block_table: torch.Tensor | None = None,
     num_splits: int | None = None,
     sink: torch.Tensor | None = None,
@@ -108,7 +117,7 @@ def varlen_attn_out(
     )
     lse = _ops.attn_out(
         out, query, key, value, cu_seq_q, cu_seq_k, seqused_k, sink, *arguments,
-        *read_score(score, captures),
+        *read_options(score, captures, seqused_q, q_offset, chunk),
     )  # fmt: skip
     return (out, lse) if return_aux is not None and return_aux.lse else out
 
@@ -162,6 +171,14 @@ def read_score(score, captures):
             f"captures: expected {len(names)} tensors ({', '.join(names)}), got {len(captures)}"
         )
     return score.key if score else "", list(captures)
+
+
+def read_options(score, captures, seqused_q, q_offset, chunk):
+    """The last arguments of the operators; nothing, which costs least, if there are none."""
+    options = read_score(score, captures)
+    if seqused_q is None and q_offset is None and chunk is None:
+        return options
+    return *(options or ("", None)), seqused_q, q_offset, chunk
 
 
 def read_scale(scale):

@@ -36,29 +36,33 @@ _DTYPES = {
 @functools.cache
 def forward(
     dtype, index, heads, kv_heads, head_dim, v_head_dim, left, right, scale, seqused_k, sink,
-    score,
+    score, seqused_q, q_offset, chunk,
 ):  # fmt: skip
-    """The kernel of q, k, v, cu_seqlens_q, cu_seqlens_k[, seqused_k][, sink], captures,
-    out, lse. `index` is the dtype of cu_seqlens; `seqused_k` and `sink` say whether there
-    is one; `score` is the key of one, or empty."""
+    """The kernel of q, k, v, cu_seqlens_q, cu_seqlens_k[, seqused_q][, seqused_k][, q_offset]
+    [, sink], captures, out, lse. `index` is the dtype of cu_seqlens; the names of optional
+    operands say whether there is one; `score` is the key of one, or empty; `chunk` is the size
+    of chunks, or None."""
     return Kernel(
         text.attn, dtype, index, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
-        v_head_dim=v_head_dim, window=(left, right), scale=scale, seqused_k=seqused_k,
-        sink=sink, score=find_score(score) if score else None,
+        v_head_dim=v_head_dim, window=(left, right) if chunk is None else chunk, scale=scale,
+        seqused_q=seqused_q, seqused_k=seqused_k, q_offset=q_offset, sink=sink,
+        score=find_score(score) if score else None,
     )  # fmt: skip
 
 
 @functools.cache
 def backward(
     has_dlse, dtype, index, heads, kv_heads, head_dim, v_head_dim, left, right, scale,
-    seqused_k, sink, score,
+    seqused_k, sink, score, seqused_q, q_offset, chunk,
 ):  # fmt: skip
     """The kernel of dout, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k[, dlse]
-    [, seqused_k][, sink], captures, dq, dk, dv[, dsink], gradients of captures."""
+    [, seqused_q][, seqused_k][, q_offset][, sink], captures, dq, dk, dv[, dsink], gradients of
+    captures."""
     return Kernel(
         text.attn_grad, dtype, index, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
-        v_head_dim=v_head_dim, window=(left, right), scale=scale, seqused_k=seqused_k,
-        sink=sink, dlse=has_dlse, score=find_score(score) if score else None,
+        v_head_dim=v_head_dim, window=(left, right) if chunk is None else chunk, scale=scale,
+        seqused_q=seqused_q, seqused_k=seqused_k, q_offset=q_offset, sink=sink, dlse=has_dlse,
+        score=find_score(score) if score else None,
     )  # fmt: skip
 
 

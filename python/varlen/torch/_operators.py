@@ -9,7 +9,8 @@ import torch
 _INPUTS = "Tensor q, Tensor k, Tensor v, "
 _OPTIONS = (
     "Tensor cu_seqlens_q, Tensor cu_seqlens_k, Tensor? seqused_k=None, Tensor? sink=None, "
-    "int left=-1, int right=-1, float? scale=None, str score='', Tensor[]? captures=None"
+    "int left=-1, int right=-1, float? scale=None, str score='', Tensor[]? captures=None, "
+    "Tensor? seqused_q=None, Tensor? q_offset=None, int? chunk=None"
 )
 library = torch.library.Library("varlen", "DEF")
 for _schema in (
