@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from . import _cache, _library, text
 from ._arrays import (
     Array, Maker, check_writable, describe, export_all, is_on_cuda, maker_of,
 )  # fmt: skip
-from .scores import CAPTURES
-
-if TYPE_CHECKING:
-    from .scores import Score
+from .scores import CAPTURES, Score
 
 # Rank, extents by name, and what the elements are: of q ("T"), of cu_seqlens ("I"),
 # or those that sums are in ("A").
@@ -401,8 +398,17 @@ def _add_others(given, cu_seqlens_k, dlse, seqused_q, seqused_k, q_offset, sink)
         given["sink"] = sink
 
 
+def check_score(score):
+    if score is not None and not isinstance(score, Score):
+        raise TypeError(
+            "score: expected None or a varlen.scores.Score, such as varlen.scores.alibi(), "
+            f"got {score!r}"
+        )
+
+
 def add_captures(given, score, captures):
     """Adds what the score reads, after all other operands."""
+    check_score(score)
     names = tuple(score.captures) if score else ()
     if len(names) != len(captures):
         raise ValueError(

@@ -8,110 +8,74 @@ Hq x Tq x M) or a number of each key (Hq x Tk), in which an index looks up. docs
 shows each of these.
 """
 
+import bisect
 import dataclasses
 import functools
-import hashlib
 import itertools
+import numbers
 import re
-from collections.abc import Callable
+import sys
 
 from . import _numpy as np
+from ._score import CAPTURES, Score, Table, find_score, parse
 
-# What a capture may be of, and the extents of its array.
-CAPTURES = {
-    "head": ("heads",), "query": ("heads", "rows"),
-    "head_table": ("heads", "entries"), "query_table": ("heads", "rows", "entries"),
-    "key_table": ("heads", "kv_rows"),
-}  # fmt: skip
+# Functions that make scores, by name.
+LIBRARY = {}
 
 
-class Table:
-    """A row of a table for some queries, M or queries x M: a function of an index, which
-    is clamped."""
+def _library(function):
+    """A function that makes scores: of the same arguments the same one, which pickles as
+    this call."""
 
-    def __init__(self, entries):
-        # Without a key nothing is looked up.
-        none = np.zeros((*entries.shape[:-1], 1), entries.dtype)
-        self.entries = entries if entries.shape[-1] else none
+    @functools.cache
+    def find(*args, **kwargs):
+        args = [_find(x) for x in args]
+        kwargs = {name: _find(x) for name, x in kwargs.items()}
+        score = function(*args, **kwargs)
+        parts = [x for x in (*args, *kwargs.values()) if isinstance(x, Score)]
+        if all(part.made_by for part in parts):
+            object.__setattr__(score, "made_by", (make, args, kwargs))
+        return score
 
-    def clamp(self, index):
-        return np.clip(index, 0, self.entries.shape[-1] - 1)
+    def call(*args, **kwargs):
+        return find(*args, **kwargs)
 
-    def __call__(self, index):
-        index = self.clamp(index)
-        if self.entries.ndim == 1:
-            return self.entries[index]
-        return self.entries[np.arange(len(self.entries))[:, None], index]
+    # As torch.compiler.assume_constant_result does, which takes numbers and texts: a score
+    # is a constant of a graph.
+    call._dynamo_marked_constant = True
 
-    def sum_at(self, terms):
-        """What terms, pairs of an index and numbers, add to the rows of queries."""
-        shape = np.broadcast_shapes((1, 1), *(number.shape for _, number in terms))
-        sums = np.zeros((shape[0], self.entries.shape[-1]), self.entries.dtype)
-        rows = np.broadcast_to(np.arange(shape[0])[:, None], shape)
-        for index, number in terms:
-            np.add.at(sums, (rows, np.broadcast_to(self.clamp(index), shape)), number)
-        return sums
+    @functools.wraps(function)
+    def make(*args, **kwargs):
+        kwargs = {name: _concrete(x) for name, x in kwargs.items()}
+        return call(*[_concrete(x) for x in args], **kwargs)
 
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Score:
-    """`text(type)` is the body of the region on %score, %query, %key and the captures
-    by name, for a float type, which ends with the values %new, the score, and, if it
-    hides keys, %visible. `value(s, query, key, *captures)` is the new score and
-    `derivatives`, of the same arguments, its derivatives by s and by each capture, None
-    for a score that stays as it is; `visible(query, key, *captures)` says which keys are
-    visible, None that all are. Positions and captures broadcast with s. A capture that is
-    a table is a `Table` there, and its derivative a list of pairs: an index, and the
-    derivative by the entry that is looked up.
-
-    A score is compiled once for as long as it is the same object."""
-
-    name: str
-    text: Callable[[str], str]
-    value: Callable | None
-    derivatives: Callable | None
-    # What each capture has a number of, "head" or "query", or as a table a row of:
-    # "head_table" or "query_table", or "key_table", a number of each key of the sequence.
-    captures: dict[str, str] = dataclasses.field(default_factory=dict)
-    visible: Callable | None = None
-    # Says what it computes: scores of one key are the same, in any process.
-    key: str = dataclasses.field(init=False)
-
-    def __post_init__(self):
-        text = f"{tuple(self.captures.items())} {self.region('f32')} {self.region('f64')}"
-        key = hashlib.sha256(text.encode()).hexdigest()[:32]
-        object.__setattr__(self, "key", key)
-        _SCORES.setdefault(key, self)
-
-    def region(self, compute):
-        """The region for scores of type `compute`, f32 or f64."""
-        arguments = [f"%score: {compute}", "%query: i32", "%key: i32"]
-        types = {
-            "head": compute, "query": compute, "key_table": f"!varlen.table<{compute}, keys>",
-        }  # fmt: skip
-        arguments += [
-            f"%{name}: {types.get(of, f'!varlen.table<{compute}>')}"
-            for name, of in self.captures.items()
-        ]
-        lines = "\n".join(f"    {line.strip()}" for line in self.text(compute).split("\n"))
-        values, types = "%new" if self.value else "%score", compute
-        if self.visible:
-            values, types = f"{values}, %visible", f"{types}, i1"
-        return (
-            f"score ({', '.join(arguments)}) {{\n{lines}\n"
-            f"    varlen.yield {values} : {types}\n  }}"
-        )
+    LIBRARY[function.__name__] = make
+    return make
 
 
-# All of them: who knows only the key, as an operator of PyTorch, may ask at any time.
-_SCORES: dict[str, "Score"] = {}
+def _concrete(x):
+    """What says the same to `find`: of a score its texts, and of a number, where torch.compile
+    has a symbol for one that changes, its value."""
+    if isinstance(x, Score):
+        return (_SCORE, *x.texts)
+    torch = sys.modules.get("torch")
+    if type(x) in (int, float) and torch and torch.compiler.is_compiling():
+        return torch.fx.experimental.symbolic_shapes.guard_scalar(x)
+    return x
 
 
-def find_score(key):
-    """The score of a key. Raises ValueError if this process has made none."""
-    if key not in _SCORES:
-        raise ValueError(f"score: expected the key of a score of this process, got '{key}'")
-    return _SCORES[key]
+_SCORE = "a score, by its texts"
+
+
+def _find(x):
+    """The opposite of _concrete."""
+    return find_score(*x[1:]) if type(x) is tuple and x[:1] == (_SCORE,) else x
+
+
+def _check_integer(name, value, least, most=2**31 - 1):
+    if not isinstance(value, numbers.Integral) or not least <= value <= most:
+        raise ValueError(f"{name}: expected an integer from {least} to {most}, got {value!r}")
+    return int(value)
 
 
 def _literal(number):
@@ -120,9 +84,15 @@ def _literal(number):
     return text if "." in text else text.replace("e", ".0e")
 
 
-@functools.cache
+@_library
 def softcap(cap):
     """cap * tanh(s / cap): scores stay within a bound (Bello et al., 2017; Gemma 2)."""
+    # Its inverse is a number of f32, too.
+    if not isinstance(cap, numbers.Real) or not 2.0**-126 <= cap <= 2.0**126:
+        raise ValueError(
+            f"softcap: expected a positive number from 2^-126 to 2^126, got {cap!r}"
+        )
+    cap = float(cap)
     return Score(
         "softcap",
         lambda type: f"""%cap = arith.constant {_literal(cap)} : {type}
@@ -135,7 +105,7 @@ def softcap(cap):
     )
 
 
-@functools.cache
+@_library
 def alibi():
     """s - slope * |query - key|: the farther, the less (Press et al., 2021)."""
 
@@ -157,7 +127,7 @@ def alibi():
     )
 
 
-@functools.cache
+@_library
 def gains():
     """s * gain of each head: a temperature that is learned."""
     return Score(
@@ -169,22 +139,25 @@ def gains():
     )
 
 
-@functools.cache
+@_library
 def query_gains():
     """s * gain of each query of each head: scores that depend on a length, say."""
     return dataclasses.replace(gains(), name="query_gains", captures={"gains": "query"})
 
 
-@functools.cache
+@_library
 def query_alibi():
     """alibi with a slope for each query of each head."""
     return dataclasses.replace(alibi(), name="query_alibi", captures={"slopes": "query"})
 
 
-@functools.cache
+@_library
 def compose(first, second):
     """second of what first makes of a score, where both see the key. Their captures, those
     of first before those of second, have different names."""
+    for score in (first, second):
+        if not isinstance(score, Score):
+            raise TypeError(f"compose: expected two scores, got {score!r}")
     if common := first.captures.keys() & second.captures.keys():
         raise ValueError(f"expected captures of different names, got '{min(common)}' twice")
     count = len(first.captures)
@@ -250,7 +223,7 @@ def compose(first, second):
     )  # fmt: skip
 
 
-@functools.cache
+@_library
 def capped_alibi(cap):
     """softcap of alibi of gains: a score with a capture of either kind."""
     linear = compose(query_gains(), alibi())
@@ -267,18 +240,20 @@ def _t5_bounds(buckets, max_distance):
     steps = buckets - exact
     bounds = []
     for i in range(1, steps):
-        bound = bounds[-1] if bounds else exact
-        while bound**steps * exact**i < max_distance**i * exact**steps:
-            bound += 1
-        bounds.append(bound)
+        least = max_distance**i * exact ** (steps - i)
+        # max_distance itself is one, and i of bounds only grow.
+        distances = range(bounds[-1] if bounds else exact, max_distance + 1)
+        bounds.append(distances[bisect.bisect_left(distances, least, key=lambda n: n**steps)])
     return bounds
 
 
-@functools.cache
+@_library
 def t5_bias(buckets=32, max_distance=128, bidirectional=True):
     """s + bias[bucket of key - query], trained: buckets of one distance each, then of
     distances that grow up to max_distance (Raffel et al., 2020). Half of them are of keys
     ahead; without `bidirectional` these are as near as the query's own."""
+    buckets = _check_integer("t5_bias: buckets", buckets, 2, 4096)
+    max_distance = _check_integer("t5_bias: max_distance", max_distance, 1)
     half = buckets // 2 if bidirectional else buckets
     if half < 2 or max_distance <= half // 2:
         raise ValueError(
@@ -335,7 +310,7 @@ def t5_bias(buckets=32, max_distance=128, bidirectional=True):
     )  # fmt: skip
 
 
-@functools.cache
+@_library
 def position_bias():
     """s + bias[query, key]: a bias of each pair, of as many keys as the longest sequence."""
     return Score(
@@ -348,7 +323,7 @@ def position_bias():
     )  # fmt: skip
 
 
-@functools.cache
+@_library
 def key_bias():
     """s + bias[key]: a bias of each key that all queries of a head share, trained."""
     return Score(
@@ -369,7 +344,7 @@ def _mask(name, text, visible, captures=()):
     return Score(name, text, None, None, dict(captures), visible)
 
 
-@functools.cache
+@_library
 def causal():
     """key <= query; canonicalization makes `#varlen.mask<causal>` of it."""
     return _mask(
@@ -379,9 +354,11 @@ def causal():
     )
 
 
-@functools.cache
+@_library
 def sliding_window(left, right):
     """-left <= key - query <= right; canonicalization makes a window of it."""
+    left = _check_integer("sliding_window: left", left, 0)
+    right = _check_integer("sliding_window: right", right, 0)
     return _mask(
         "sliding_window",
         lambda type: f"""%ahead = arith.subi %key, %query : i32
@@ -394,9 +371,10 @@ def sliding_window(left, right):
     )
 
 
-@functools.cache
+@_library
 def dilated(step):
     """Every `step`-th key before the query, and the query's own (Beltagy et al., 2020)."""
+    step = _check_integer("dilated: step", step, 1)
     return _mask(
         "dilated",
         lambda type: f"""%behind = arith.subi %query, %key : i32
@@ -410,9 +388,10 @@ def dilated(step):
     )
 
 
-@functools.cache
+@_library
 def chunked(size):
     """The keys of a query's chunk up to its own (Llama 4)."""
+    size = _check_integer("chunked: size", size, 1)
     return _mask(
         "chunked",
         lambda type: f"""%size = arith.constant {size} : i32
@@ -425,7 +404,7 @@ def chunked(size):
     )
 
 
-@functools.cache
+@_library
 def document():
     """The keys of a query's document, of several in one sequence: from the first, begin,
     to before end, of which both are numbers of each query."""
@@ -440,7 +419,7 @@ def document():
     )
 
 
-@functools.cache
+@_library
 def key_padding():
     """Keys whose number in `used` is not 0."""
     return _mask(
@@ -453,7 +432,7 @@ def key_padding():
     )
 
 
-@functools.cache
+@_library
 def packed_documents():
     """Keys of a query's document, by the number of the document of each row: query i is row
     i of the sequence, as it is where queries and keys are of the same tokens."""
@@ -467,7 +446,7 @@ def packed_documents():
     )
 
 
-@functools.cache
+@_library
 def prefix_lm():
     """Keys of a prefix, of a length that each query knows, and causal behind it
     (Raffel et al., 2020)."""
@@ -482,7 +461,7 @@ def prefix_lm():
     )
 
 
-@functools.cache
+@_library
 def tree():
     """Of a query's own key and those before it the ones that its row of flags has: flag d,
     not 0, says that the query sees the key d before its own, the last one of all keys that
@@ -517,3 +496,6 @@ def tree_flags(parents):
             ancestor = parents[ancestor]
         flags[draft, draft + 1 :] = 1
     return flags
+
+
+__all__ = ["CAPTURES", "LIBRARY", "Score", "Table", "parse", "tree_flags", *LIBRARY]

@@ -49,7 +49,7 @@ def compare(op, *arguments):
 # Heads first, and gradients that are expanded.
 q = torch.randn(4, 12, 16).transpose(0, 1)
 k, v = torch.randn(20, 2, 16), torch.randn(20, 2, 16)
-for options in ((used, sink, 3, 2, 0.25), (None, None, -1, 0, None, score.key, [slopes])):
+for options in ((used, sink, 3, 2, 0.25), (None, None, -1, 0, None, score.written("f32"), [slopes])):
     given = q, k, v
     out, lse = compare("attn", *given, cu_q, cu_k, *options)
     written = [torch.empty_like(out) for _ in range(2)]

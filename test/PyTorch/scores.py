@@ -100,8 +100,7 @@ def ours(q, k, v, *captures):
     )  # fmt: skip
 
 
-# Every score of the library: each function there keeps the scores that it made. Those
-# that have to be called with something:
+# Every score of the library. Those that have to be called with something:
 ARGUMENTS = {
     "softcap": [(4,)], "capped_alibi": [(4,)], "sliding_window": [(9, 4)], "dilated": [(3,)],
     "chunked": [(7,)], "t5_bias": [(8, 6), (6, 9, False)],
@@ -126,8 +125,8 @@ def captures_of(score):
 
 library = [
     make(*arguments)
-    for name, make in vars(scores).items()
-    if hasattr(make, "cache_info") and make is not scores.compose
+    for name, make in scores.LIBRARY.items()
+    if make is not scores.compose
     for arguments in ARGUMENTS.get(name, [()])
 ]
 assert {"softcap", "alibi", "t5_bias", "tree"} <= {example.name for example in library}
@@ -141,7 +140,7 @@ for example in [
         ),
         (q, k, v, *captures_of(example)), fast_mode=True,
     )  # fmt: skip
-arguments = (q, k, v, cu_q, cu_k, None, None, -1, 0, None, score.key, captures)
+arguments = (q, k, v, cu_q, cu_k, None, None, -1, 0, None, score.written("f64"), captures)
 torch.library.opcheck(torch.ops.varlen.attn.default, arguments)
 with torch.no_grad():
     out, lse = torch.ops.varlen.attn(*arguments)

@@ -2,6 +2,7 @@
 
 import torch
 
+from ..scores import parse
 from . import _kernels
 from ._operators import library
 from ._results import new_gradients, new_lse, new_results
@@ -22,8 +23,8 @@ def _geometry(
         ) from None
     return (
         q.dtype, cu_seqlens_q.dtype, heads, kv_heads, head_dim, value_dim, left, right,
-        scale, seqused_k is not None, sink is not None, score, seqused_q is not None,
-        q_offset is not None, chunk,
+        scale, seqused_k is not None, sink is not None, parse(score) if score else None,
+        seqused_q is not None, q_offset is not None, chunk,
     )  # fmt: skip
 
 

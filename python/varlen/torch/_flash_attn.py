@@ -4,7 +4,7 @@ import torch
 
 from .. import scores
 from . import _ops
-from ._functions import read_scale, read_window, refuse_pages
+from ._functions import read_scale, read_score, read_window, refuse_pages
 
 
 def flash_attn_varlen_func(
@@ -44,17 +44,18 @@ def flash_attn_varlen_func(
 
 
 def _read_score(softcap, slopes, q, cu_seqlens_q):
-    """The key of a score and its captures; nothing if there is none."""
+    """The text of a score and its captures; nothing if there is none."""
     if not softcap >= 0:
         raise ValueError(f"softcap: expected 0 or more, got {softcap}")
     if slopes is None:
-        return (_find_key(softcap, 0), []) if softcap else ()
+        return read_score(_find_score(softcap, 0), [], q) if softcap else ()
     if slopes.dim() not in (1, 2):
         raise ValueError(
             "alibi_slopes: expected a tensor of rank 1 (heads) or 2 (sequences, heads), got "
             f"shape {tuple(slopes.shape)}"
         )
-    if slopes.dim() == 2:
+    rank = slopes.dim()
+    if rank == 2:
         count = cu_seqlens_q.size(0) - 1
         if slopes.size(0) != count or count == 0:
             raise ValueError(
@@ -65,18 +66,14 @@ def _read_score(softcap, slopes, q, cu_seqlens_q):
         rows = torch.arange(q.size(0), device=q.device, dtype=cu_seqlens_q.dtype)
         sequence = torch.searchsorted(cu_seqlens_q[1:].contiguous(), rows, right=True)
         slopes = slopes.t()[:, sequence.clamp(max=count - 1)]
-    return _find_key(softcap, slopes.dim()), [slopes]
+    return read_score(_find_score(softcap, rank), [slopes], q)
 
 
-def _find_key(softcap, rank):
-    """The key of the score for slopes of that rank, after _read_score; 0: there are none."""
-    cap = scores.softcap(softcap) if softcap else None
-    alibi = (None, scores.alibi, scores.query_alibi)[rank]
-    if alibi is None:
-        return cap.key if cap else ""
+def _find_score(softcap, rank):
+    """The score for slopes of that rank; 0: there are none."""
+    alibi = scores.query_alibi() if rank == 2 else scores.alibi() if rank else None
+    if not softcap:
+        return alibi
+    cap = scores.softcap(softcap)
     # The bias is added to what softcap makes of the product, as in flash-attn.
-    return (scores.compose(cap, alibi()) if cap else alibi()).key
-
-
-# As torch.compiler.assume_constant_result does, which imports all of Dynamo: seconds.
-setattr(_find_key, "_dynamo_marked_constant", True)  # noqa: B010
+    return scores.compose(cap, alibi) if rank else cap

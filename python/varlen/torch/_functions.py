@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from .._attention import check_score
 from . import _ops as _ops  # registers torch.ops.varlen
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def varlen_attn(
     )
     out, lse = _ops.attn(
         query, key, value, cu_seq_q, cu_seq_k, seqused_k, sink, *arguments,
-        *read_options(score, captures, seqused_q, q_offset, chunk),
+        *read_options(score, captures, query, seqused_q, q_offset, chunk),
     )  # fmt: skip
     return (out, lse) if return_aux is not None and return_aux.lse else out
 
@@ -117,7 +118,7 @@ def varlen_attn_out(
     )
     lse = _ops.attn_out(
         out, query, key, value, cu_seq_q, cu_seq_k, seqused_k, sink, *arguments,
-        *read_options(score, captures, seqused_q, q_offset, chunk),
+        *read_options(score, captures, query, seqused_q, q_offset, chunk),
     )  # fmt: skip
     return (out, lse) if return_aux is not None and return_aux.lse else out
 
@@ -161,21 +162,23 @@ def read_window(is_causal, window_size):
     return -1 if left < -1 else left, 0 if is_causal else -1 if right < -1 else right
 
 
-def read_score(score, captures):
+def read_score(score, captures, query):
     """Both as the operators take them; nothing, which costs least, if there are none."""
     if score is None and not captures:
         return ()
-    names = tuple(score.captures) if score else ()
+    check_score(score)
+    names = score.names if score else ()
     if len(names) != len(captures):
         raise ValueError(
             f"captures: expected {len(names)} tensors ({', '.join(names)}), got {len(captures)}"
         )
-    return score.key if score else "", list(captures)
+    text = score.texts[query.dtype is torch.float64]
+    return text or score.written("f64" if query.dtype is torch.float64 else "f32"), list(captures)
 
 
-def read_options(score, captures, seqused_q, q_offset, chunk):
+def read_options(score, captures, query, seqused_q, q_offset, chunk):
     """The last arguments of the operators; nothing, which costs least, if there are none."""
-    options = read_score(score, captures)
+    options = read_score(score, captures, query)
     if seqused_q is None and q_offset is None and chunk is None:
         return options
     return *(options or ("", None)), seqused_q, q_offset, chunk

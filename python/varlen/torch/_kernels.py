@@ -12,7 +12,6 @@ import torch
 
 from .. import _arrays, _library, text
 from .._attention import _compile
-from ..scores import find_score
 
 _NAMES = {
     torch.float16: "f16",
@@ -40,13 +39,13 @@ def forward(
 ):  # fmt: skip
     """The kernel of q, k, v, cu_seqlens_q, cu_seqlens_k[, seqused_q][, seqused_k][, q_offset]
     [, sink], captures, out, lse. `index` is the dtype of cu_seqlens; the names of optional
-    operands say whether there is one; `score` is the key of one, or empty; `chunk` is the size
+    operands say whether there is one; `score` is one, or None; `chunk` is the size
     of chunks, or None."""
     return Kernel(
         text.attn, dtype, index, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
         v_head_dim=v_head_dim, window=(left, right) if chunk is None else chunk, scale=scale,
         seqused_q=seqused_q, seqused_k=seqused_k, q_offset=q_offset, sink=sink,
-        score=find_score(score) if score else None,
+        score=score,
     )  # fmt: skip
 
 
@@ -62,7 +61,7 @@ def backward(
         text.attn_grad, dtype, index, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
         v_head_dim=v_head_dim, window=(left, right) if chunk is None else chunk, scale=scale,
         seqused_q=seqused_q, seqused_k=seqused_k, q_offset=q_offset, sink=sink, dlse=has_dlse,
-        score=find_score(score) if score else None,
+        score=score,
     )  # fmt: skip
 
 
