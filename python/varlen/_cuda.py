@@ -24,7 +24,7 @@ from ._arrays import (
     read_description,
 )
 from ._attention import accumulation_element, make_source, source_error, type_of
-from ._extents import find_rules, refuse
+from ._extents import check_extents
 from ._launcher import find_target, load
 
 # Multiples at which a workspace begins, and at which rows of dense arrays do.
@@ -140,16 +140,6 @@ def _is_dense(tensor):
 # ===----------------------------------------------------------------------===#
 
 
-def _check_extents(shapes, captures):
-    """That extents of operands agree."""
-    names = list(shapes)
-    for rule in find_rules(names, len(names), captures):
-        got = shapes[names[rule.tensor]][rule.dim]
-        wanted = shapes[names[rule.of]][0] - rule.fewer
-        if got != wanted:
-            refuse(rule, got, wanted)
-
-
 class _Operand(NamedTuple):
     tensor: _library.Tensor
     description: Description
@@ -184,7 +174,7 @@ class _Call:
         )
         if descriptions["q"].element == "f64":
             raise TypeError("q: expected elements of f16, bf16, f32 on a CUDA device, got f64")
-        _check_extents({name: x.shape for name, x in descriptions.items()}, captures)
+        check_extents({name: x.shape for name, x in descriptions.items()}, captures)
         self._descriptions = descriptions
         self._element = descriptions["q"].element
 

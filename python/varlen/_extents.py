@@ -60,5 +60,16 @@ def find_rules(names, num_operands, captures=None):
     return rules
 
 
+def check_extents(shapes, captures):
+    """That extents of operands, shapes by name, agree as far as they are numbers. Raises
+    ValueError."""
+    names = list(shapes)
+    for rule in find_rules(names, len(names), captures):
+        got = shapes[names[rule.tensor]][rule.dim]
+        rows = shapes[names[rule.of]][0]
+        if isinstance(got, int) and isinstance(rows, int) and got != rows - rule.fewer:
+            refuse(rule, got, rows - rule.fewer)
+
+
 def refuse(rule, got, wanted):
     raise ValueError(rule.words.format(got=got, wanted=wanted))

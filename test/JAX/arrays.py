@@ -2,6 +2,8 @@
 """varlen.attn, its gradients and functions of varlen.compile take arrays of jax and
 return such arrays, which they never write to."""
 
+from Inputs.device import IS_CUDA
+
 import jax
 import numpy as np
 import varlen
@@ -9,6 +11,11 @@ from checks import NUMPY_TYPES, check_attn, check_gradients, cumulate, normal, r
 from jax import numpy as jnp
 
 jax.config.update("jax_enable_x64", True)
+if IS_CUDA:
+    # There they are for varlen.jax; those of the CPU are what they are without a GPU.
+    x, offsets = jnp.ones((3, 2, 16)), jnp.array([0, 3])
+    raises(ValueError, "stream: expected the handle of a CUDA stream", varlen.attn, x, x, x, offsets)
+    jax.config.update("jax_default_device", jax.devices("cpu")[0])
 rng = np.random.default_rng(4)
 cu = cumulate(5, 0, 17, 3)
 for element, index in zip(NUMPY_TYPES, (np.int32, np.int64) * 2):

@@ -10,6 +10,7 @@ from jax.interpreters import mlir
 
 from .. import _attention, _library
 from .._arrays import COMMON_NAMES, ELEMENTS, Description
+from .._extents import check_extents
 from . import _ffi
 
 # Operands that every custom call has. Others are named by its attribute `operands`.
@@ -107,6 +108,8 @@ def prepare(operation, operands, options):
             )
         descriptions[name] = Description(element, array.shape)
     source = _attention.make_source(operation, descriptions, *options)
+    captures = options[-1].captures if options[-1] else {}
+    check_extents({name: x.shape for name, x in descriptions.items()}, captures)
     _ffi.provide(source, descriptions["q"].element)
     return source
 
