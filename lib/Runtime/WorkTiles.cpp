@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // cu_seqlens may hold anything: all of it is checked before the first tile is
-// made, so what follows works on 0 <= begin <= end <= rows. No C++ library
-// function that needs libstdc++ is used: C programs link this.
+// made. Another thread may change it afterwards, so what is read again is
+// clamped: tiles are of 0 <= begin <= end <= rows, whatever it holds by then.
+// No C++ library function that needs libstdc++ is used: C programs link this.
 //
 //===----------------------------------------------------------------------===//
 
@@ -180,18 +181,25 @@ static void forEachRun(const Batch &batch, Visit visit) {
     if (begin < end)
       visit(end - begin, tile);
   };
+  auto clamp = [](int64_t x, int64_t low, int64_t high) {
+    return std::max(low, std::min(x, high));
+  };
   int64_t end = 0;
   for (int64_t s = 0; s < batch.sequences(); ++s) {
     int64_t begin = end;
-    end = batch.cuQ[s + 1];
+    end = clamp(batch.cuQ[s + 1], begin,
+                begin + std::min(batch.tq - begin, VARLEN_MAX_SEQUENCE));
     if (begin == end)
       continue;
     varlen_work_tile tile = {};
     tile.q_row = begin;
-    tile.k_row = batch.cuK[s];
-    tile.k_rows =
-        batch.usedK ? batch.usedK[s] : batch.cuK[s + 1] - batch.cuK[s];
-    tile.queries = batch.usedQ ? batch.usedQ[s] : end - begin;
+    tile.k_row = clamp(batch.cuK[s], 0, batch.tk);
+    int64_t kEnd = clamp(batch.cuK[s + 1], tile.k_row, batch.tk);
+    tile.k_rows = batch.usedK ? batch.usedK[s] : kEnd - tile.k_row;
+    tile.k_rows = clamp(tile.k_rows, 0,
+                        std::min(batch.tk - tile.k_row, VARLEN_MAX_SEQUENCE));
+    tile.queries =
+        batch.usedQ ? clamp(batch.usedQ[s], 0, end - begin) : end - begin;
     tile.offset = batch.offset ? batch.offset[s] : 0;
     if (tile.queries > 0)
       visit(tile.queries, tile);
@@ -225,11 +233,22 @@ static int64_t countBlocks(const Batch &batch) {
   return overflow ? -1 : count;
 }
 
-static void makeBlocks(const Batch &batch, Block *block) {
+/// Makes the blocks that have been counted; returns whether there were as many.
+static bool makeBlocks(const Batch &batch, Block *block, int64_t count) {
+  Block *const last = block + count;
+  bool asMany = true;
   forEachRun(batch, [&](int64_t rows, varlen_work_tile tile) {
-    int64_t pairs = rows * batch.group, longest = 0;
+    int64_t pairs, longest = 0;
+    if (__builtin_mul_overflow(rows, batch.group, &pairs)) {
+      asMany = false;
+      return;
+    }
     Block *begin = block;
     for (int64_t first = 0; first < pairs; first += tile.rows) {
+      if (block == last) {
+        asMany = false;
+        return;
+      }
       tile.first = first;
       tile.rows = std::min(batch.blockM, pairs - first);
       setKeyRange(batch, tile);
@@ -239,6 +258,7 @@ static void makeBlocks(const Batch &batch, Block *block) {
     for (; begin != block; ++begin)
       begin->longest = longest;
   });
+  return asMany && block == last;
 }
 
 /// Longest first, so that threads end together. But blocks of one run of rows
@@ -344,8 +364,12 @@ int64_t varlen_runtime::makeWorkTiles(const WorkTilesRequest &request,
              batch.tq, batch.kvHeads);
     return -1;
   }
-  if (!empty)
-    makeBlocks(batch, blocks);
+  if (!empty && !makeBlocks(batch, blocks, numBlocks)) {
+    allocator.release(blocks);
+    allocator.release(list);
+    setError("cu_seqlens have changed while they were read");
+    return -1;
+  }
   std::sort(blocks, blocks + numBlocks, isBefore);
   expandHeads(blocks, numBlocks, batch.kvHeads, list);
   allocator.release(blocks);

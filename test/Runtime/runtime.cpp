@@ -377,6 +377,79 @@ static void testErrors() {
 
 /// Entries of any value: the answer is a list that covers every row, or an
 /// error; never a read outside the lists (seen by the asan build).
+/// Lists that change once they have been checked: a varlen_mask_fn that writes
+/// to them stands for another thread.
+struct ChangingLists {
+  std::vector<int64_t> values[4];
+  int64_t change = 0, calls = 0;
+};
+static ChangingLists *changing = nullptr;
+
+static void changeLists(int64_t, int64_t keys, int64_t, int64_t, int64_t,
+                        int64_t range[2]) {
+  static std::mt19937_64 random(4);
+  static constexpr int64_t hostile[] = {
+      0,         1,         -1,        -5,        9, INT64_MAX,
+      INT64_MIN, 1LL << 30, 1LL << 60, 1LL << 62, 20};
+  range[0] = 0;
+  range[1] = keys;
+  if (changing->calls++ < changing->change)
+    return;
+  for (std::vector<int64_t> &list : changing->values)
+    for (int64_t &value : list)
+      if (random() % 2)
+        value = hostile[random() % std::size(hostile)];
+}
+
+static void testChangedLists() {
+  std::mt19937_64 random(3);
+  int made = 0, refused = 0;
+  for (int round = 0; round < 20000; ++round) {
+    ChangingLists lists;
+    changing = &lists;
+    lists.change = static_cast<int64_t>(random() % 8);
+    auto &[cuQ, cuK, usedQ, usedK] = lists.values;
+    int64_t tq = 0, tk = 0, group = 1 + static_cast<int64_t>(random() % 3);
+    cuQ = cuK = {0};
+    for (int s = 0; s < 5; ++s) {
+      usedQ.push_back(static_cast<int64_t>(random() % 8));
+      usedK.push_back(static_cast<int64_t>(random() % 8));
+      cuQ.push_back(tq += usedQ.back() + static_cast<int64_t>(random() % 2));
+      cuK.push_back(tk += usedK.back());
+    }
+    varlen_clear_error();
+    varlen_work_tile *tiles = nullptr;
+    bool hasUsed = random() % 2;
+    int64_t count = varlen_work_tiles(
+        cuQ.data(), 6, cuK.data(), 6, hasUsed ? usedQ.data() : nullptr,
+        hasUsed ? 5 : 0, hasUsed ? usedK.data() : nullptr, hasUsed ? 5 : 0,
+        nullptr, 0, 8, tq, tk, 2, group, 4, changeLists, &tiles);
+    if (count < 0) {
+      EXPECT(!tiles && !strcmp(varlen_last_error(),
+                               "cu_seqlens have changed while they were read"),
+             "an error: %s", varlen_last_error());
+      ++refused;
+      continue;
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      const varlen_work_tile &tile = tiles[i];
+      int64_t last = (tile.first + tile.rows - 1) / group;
+      EXPECT(tile.q_row >= 0 && tile.rows > 0 && tile.first >= 0 &&
+                 tile.q_row + last < tq,
+             "rows from %" PRId64 " and %" PRId64 " of %" PRId64, tile.q_row,
+             last, tq);
+      EXPECT(tile.k_rows < 0 ||
+                 (tile.k_row >= 0 && tile.k_begin >= 0 &&
+                  tile.k_end <= tile.k_rows && tile.k_row + tile.k_rows <= tk),
+             "keys from %" PRId64 ", %" PRId64 " of %" PRId64, tile.k_row,
+             tile.k_rows, tk);
+    }
+    varlen_free_tiles(tiles);
+    ++made;
+  }
+  EXPECT(made > 100 && refused > 100, "%d made, %d refused", made, refused);
+}
+
 static void testHostileValues() {
   std::mt19937_64 random(2);
   int valid = 0;
@@ -596,6 +669,7 @@ int main() {
   testRandomBatches();
   testErrors();
   testHostileValues();
+  testChangedLists();
   testParallelFor();
   testNested();
   testConcurrentCalls();
