@@ -26,11 +26,13 @@ Needs the standard library only.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import functools
 import os
 import pathlib
 import struct
+import threading
 from typing import NamedTuple
 
 _NAME = "libvarlen-c.so"
@@ -239,6 +241,42 @@ _SIGNATURES = {
 }  # fmt: skip
 
 
+# What works with LLVM, whose global objects the end of a process destroys.
+_COMPILERS = ("varlenCompile", "varlenProgramDeserialize", "varlenLauncherCompile")
+
+
+class _Compilations:
+    """Counts the calls of compilers, so that the end of the interpreter can wait for
+    those of daemon threads. Later ones never begin, as no daemon thread goes on then; but
+    handlers of the thread that ends it may compile."""
+
+    def __init__(self):
+        self._condition = threading.Condition()
+        self._running = 0
+        self._ending = None  # The identifier of the thread.
+
+    def wrap(self, function):
+        def call(*arguments):
+            with self._condition:
+                self._condition.wait_for(
+                    lambda: self._ending in (None, threading.get_ident())
+                )
+                self._running += 1
+            try:
+                return function(*arguments)
+            finally:
+                with self._condition:
+                    self._running -= 1
+                    self._condition.notify_all()
+
+        return call
+
+    def end(self):
+        with self._condition:
+            self._ending = threading.get_ident()
+            self._condition.wait_for(lambda: self._running == 0)
+
+
 @functools.cache
 def library():
     """The library, loaded once. Its calls release the GIL."""
@@ -246,6 +284,12 @@ def library():
     for name, (result, *parameters) in _SIGNATURES.items():
         function = getattr(loaded, name)
         function.restype, function.argtypes = result, parameters
+    compilations = _Compilations()
+    # A forked child has no threads of its parent to wait for.
+    os.register_at_fork(after_in_child=compilations.__init__)
+    atexit.register(compilations.end)
+    for name in _COMPILERS:
+        setattr(loaded, name, compilations.wrap(getattr(loaded, name)))
     return loaded
 
 

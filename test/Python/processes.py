@@ -61,6 +61,36 @@ if child == 0:
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 run_threads(wanted)
 
+# The end of a process waits for what a daemon thread compiles; handlers may still compile.
+EXIT = """
+import atexit, sys, threading, time
+from varlen import _library
+
+def compile(n):
+    x, lse = f"tensor<{n}x4x64xf32>", f"tensor<4x{n}xf32>"
+    _library.compile(
+        f"func.func @f(%x: {x}, %cu: tensor<3xi32>) -> {x} {{ "
+        f"%out, %lse = varlen.attn %x, %x, %x, %cu, %cu : ({x}, {x}, {x}, tensor<3xi32>, "
+        f"tensor<3xi32>) -> ({x}, {lse}) return %out : {x} }}"
+    )
+    begun.set()
+
+def work():
+    for n in range(1, 10000):
+        compile(n)
+
+begun = threading.Event()
+atexit.register(compile, 10000)
+threading.Thread(target=work, daemon=True).start()
+assert begun.wait(100)
+time.sleep(float(sys.argv[1]))
+"""
+for seconds in (0.01, 0.03, 0.05):
+    exited = subprocess.run(
+        [sys.executable, "-c", EXIT, str(seconds)], capture_output=True, text=True, timeout=100
+    )
+    assert exited.returncode == 0 and not exited.stderr, exited
+
 # Nothing but the standard library is imported, and no library is loaded.
 CHECK = """
 import sys
