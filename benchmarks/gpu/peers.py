@@ -1,38 +1,21 @@
-"""PyTorch's ways to run a packed batch on a GPU, each prepared at its best.
+"""Others' ways to run a packed batch on a GPU, each prepared at its best.
 
-What a framework user does once per batch (padding, block masks, compiling) is
+What a framework user does once per batch (padding, block masks, planning, compiling) is
 prepared outside of what is measured. A peer that cannot do a configuration raises
-Refused, with the reason.
+Refused, with the reason. Here are PyTorch's; FlashAttention 3 and cuDNN have files of
+their own.
 """
 
 import inspect
-import itertools
 
+import peer_cudnn
+import peer_flash3
+import rehearsal
 import torch
 import torch.nn.functional as functional
+from peer_batch import Batch, Refused
 
-
-class Refused(Exception):
-    pass
-
-
-def offsets(lengths, device):
-    values = [0, *itertools.accumulate(lengths)]
-    return torch.tensor(values, dtype=torch.int32, device=device)
-
-
-class Batch:
-    """A configuration on a device: what all peers of it share."""
-
-    def __init__(self, config, device="cuda"):
-        batch = config.batch
-        self.config, self.device = config, device
-        self.cu_q = offsets(batch.q_lengths, device)
-        self.cu_k = offsets(batch.k_lengths, device)
-        self.longest_q = max(batch.q_lengths)
-        self.longest_k = max(batch.k_lengths)
-        self.left, self.right = config.window
-        self.grouped = batch.heads != batch.kv_heads
+__all__ = ["ALL", "GRADIENTS", "Batch", "Refused", "wanted", "wants_flex"]
 
 
 def _flash2_mask(shared):
@@ -82,26 +65,6 @@ def varlen_attn(shared):
     return lambda q, k, v: varlen.varlen_attn(
         q, k, v, shared.cu_q, shared.cu_k, shared.longest_q, shared.longest_k, **more
     )
-
-
-def cudnn(shared):
-    """cuDNN's attention of packed batches."""
-    if shared.config.mask not in ("full", "causal"):
-        raise Refused("PyTorch gives it no windows")
-    if shared.grouped:
-        raise Refused("PyTorch gives it no grouped heads in packed batches")
-    causal = shared.config.mask == "causal"
-
-    def call(q, k, v):
-        return torch.ops.aten._cudnn_attention_forward(
-            q, k, v, None, shared.cu_q, shared.cu_k, shared.longest_q, shared.longest_k,
-            True, 0.0, causal, False,
-        )[0]  # fmt: skip
-
-    # It plans on the host for tens of milliseconds in each call (PyTorch 2.11 with cuDNN
-    # 9.19), and the end of a capture of it has crashed.
-    call.only_kernels = True
-    return call
 
 
 def _pad(packed, lengths, longest):
@@ -166,7 +129,9 @@ def flex(shared):
     rows = batch.tokens_q
     mask = flex.create_block_mask(visible, None, None, rows, rows, device=device)
     torch._dynamo.reset()
-    compiled = torch.compile(flex.flex_attention, dynamic=False)
+    compiled = flex.flex_attention
+    if not rehearsal.FOLDER:
+        compiled = torch.compile(compiled, dynamic=False)
 
     def prepare(q, k, v):
         return tuple(x.transpose(0, 1)[None].contiguous() for x in (q, k, v))
@@ -179,31 +144,52 @@ def flex(shared):
     return call
 
 
+def flex_gradients(shared, dout, q, k, v):
+    """A call of its backward by autograd, whose forward is not in it."""
+    make = flex(shared)
+    leaves = [x.detach().requires_grad_() for x in make.prepare(q, k, v)]
+    out = make(*leaves)
+    dout = dout.transpose(0, 1)[None].contiguous()
+    return lambda: _packed(torch.autograd.grad(out, leaves, dout, retain_graph=True))
+
+
+def _packed(tensors):
+    return [x[0].transpose(0, 1) for x in tensors]
+
+
 ALL = {
+    "fa3": peer_flash3.forward,
+    "cudnn": peer_cudnn.forward,
     "fa2": flash2,
     "varlen_attn": varlen_attn,
-    "cudnn": cudnn,
     "padded": padded,
     "flex": flex,
 }
+GRADIENTS = {
+    "fa3": peer_flash3.gradients,
+    "cudnn": peer_cudnn.gradients,
+    "fa2": flash2_gradients,
+    "flex": flex_gradients,
+}
 
 
-GRADIENTS = {"fa2": flash2_gradients}
-
-
-def wanted(config):
-    """The peers that are worth their time for a configuration."""
+def wanted(config, gradients):
+    """The peers that are worth their time for a configuration, but for Flex, which compiles
+    for tens of seconds."""
     batch = config.batch
-    yield "fa2"
+    yield from ("fa3", "cudnn", "fa2")
+    if gradients:
+        return
     if batch.set == "pr164502" and config.dtype == "bf16":
         yield "varlen_attn"
-    yield "cudnn"
     if batch.set == "pr164502" or batch.name == "constant":
         yield "padded"
-    # It compiles for tens of seconds.
-    if config.dtype == "bf16" and (
+
+
+def wants_flex(config):
+    batch = config.batch
+    return config.dtype == "bf16" and (
         (batch.set == "pr164502" and config.head_dim <= 128)
         or (batch.name == "exact" and config.window == (512, 0))
         or (batch.name == "longtail" and config.head_dim == 128)
-    ):
-        yield "flex"
+    )

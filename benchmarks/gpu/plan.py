@@ -1,31 +1,25 @@
-"""What is checked and what is timed on a GPU, and the functions that takes.
-
-A function is known by its text: whoever has the text has the name of its file.
-"""
+"""What is checked and what is timed on a GPU, and the text of the functions that takes."""
 
 import dataclasses
 import random
-import zlib
+import re
 
 import attn_gradients
 import harness
 import parameters
+import rehearsal
 import schedules
 import sets
 import varlen
 
 # Scores that are timed beside plain attention.
 SCORES = {
-    score.name: score for score in (varlen.scores.softcap(50.0), varlen.scores.alibi())
+    score.name: score for score in (varlen.scores.alibi(), varlen.scores.softcap(50.0))
 }
 
 
 # Long sequences, of which there are more tiles than a GPU takes at once.
 LONG = "fa-distributions/constant"
-
-
-def name_of(text):
-    return f"attn_{zlib.crc32(text.encode()):08x}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +74,6 @@ def timed_text(item):
         kv_heads=config.batch.kv_heads,
         head_dim=config.head_dim,
         window=config.window,
-        buffers=True,
         name="attention",
         score=SCORES.get(item.score),
     )
@@ -89,24 +82,45 @@ def timed_text(item):
     return text
 
 
+def _rank(config):
+    """What is missed most comes first, as the time is limited."""
+    batch = config.batch
+    if batch.set == "pr164502":
+        return 0 if config.dtype == "bf16" else 4
+    if batch.label == LONG:
+        return 1
+    return {"exact": 2}.get(batch.name, 3)
+
+
+def _configurations():
+    if rehearsal.FOLDER:
+        return rehearsal.configurations()
+    return sorted(sets.gpu_configurations(), key=_rank)
+
+
 def timed():
     """Forward and backward of the same configuration, one after the other: no
     training has the queries of decoding."""
-    for config in sets.gpu_configurations():
+    for config in _configurations():
         yield Timed(config, False)
-        if config.batch.set in ("pr164502", "nanochat-d24"):
+        if config.batch.set in ("pr164502", "nanochat-d24") or config.batch.label == LONG:
             yield Timed(config, True)
-    for config in sets.gpu_configurations():
+    for config in _configurations():
         if config.batch.set == "pr164502" and config.dtype == "bf16" and config.window == sets.FULL:
-            for score in SCORES:
+            # One of them is enough to rehearse.
+            for score in list(SCORES)[: 1 if rehearsal.FOLDER else None]:
                 yield Timed(config, False, score)
                 yield Timed(config, True, score)
 
 
-def tuned(chips):
+def find_timed(label):
+    return next(item for item in timed() if item.label == label)
+
+
+def tuned(chip):
     """What other schedules are timed with, each followed by itself with these."""
-    wgmma = "sm_90a" in chips
-    for config in sets.gpu_configurations():
+    wgmma = chip == "sm_90a"
+    for config in _configurations():
         is_short = config.batch.set == "pr164502"
         if (is_short or config.batch.label == LONG) and config.dtype == "bf16":
             for gradients in (False, True) if is_short else (False,):
@@ -135,15 +149,23 @@ def _of_timed(config, rng):
 def checked():
     """Groups of batches, first the functions that are timed, then a sample of
     FlashAttention's parameters with what they leave out."""
+    items = _all_checked()
+    if rehearsal.FOLDER:
+        return [item for item in items if re.search(rehearsal.CHECKED, item.label)]
+    return list(items)
+
+
+def _all_checked():
     rng = random.Random("gpu")
     seen = set()
-    for item in timed():
-        if item.score:
-            continue  # the sample has them
-        checked = Checked(_of_timed(item.config, rng), item.gradients)
-        if checked.label not in seen:
-            seen.add(checked.label)
-            yield checked
+    for config in sets.gpu_configurations():
+        for gradients in (False, True):
+            if gradients and config.batch.set not in ("pr164502", "nanochat-d24"):
+                continue
+            checked = Checked(_of_timed(config, rng), gradients)
+            if checked.label not in seen:
+                seen.add(checked.label)
+                yield checked
     for group in parameters.sample_groups():
         if group.dtype == "f64":  # for gradient checks on the CPU
             continue
@@ -156,16 +178,23 @@ def checked():
             yield Checked(group, True)
 
 
+def sanitized():
+    """Small batches of each kind of kernel, for tools that make it a hundred times slower:
+    every head_dim that has tiles of its own, without a mask, causal and with a window."""
+    if rehearsal.FOLDER:
+        yield from checked()[:1]
+        return
+    lengths = (70, 0, 1, 193)
+    sequences = tuple(parameters.Sequence(n, n, n, n, (0, 0)) for n in lengths)
+    for d in (128, 64, 256):
+        for window in (sets.CAUSAL, (40, 0), sets.FULL):
+            for gradients in (False, True):
+                group = parameters.Group(
+                    "sanitized", "bf16", 2, 1, d, d, window, sequences, past_q=3, past_k=3
+                )
+                yield Checked(group, gradients)
+
+
 def checked_text(item):
     text = attn_gradients.module_text if item.gradients else harness.module_text
-    return text(item.group, buffers=True, name="attention")
-
-
-def texts():
-    """Every function once, by name."""
-    functions = {}
-    for item in timed():
-        functions.setdefault(name_of(timed_text(item)), timed_text(item))
-    for item in checked():
-        functions.setdefault(name_of(checked_text(item)), checked_text(item))
-    return functions
+    return text(item.group, name="attention")

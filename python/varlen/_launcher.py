@@ -24,7 +24,8 @@ class _KernelOptions(ctypes.Structure):
     ]
 
 
-_PTX = 1
+# Kinds of code by VarlenCodeFormat.
+_FORMATS = {"cubin": 0, "ptx": 1, "fatbin": 2}
 
 
 # ===----------------------------------------------------------------------===#
@@ -127,11 +128,12 @@ def load(source, target, *, strided):
 
 
 class Launcher:
-    """The kernels of a module's only function, as PTX for a GPU of the target table.
+    """The kernels of a module's only function for a GPU of the target table: as PTX, which the
+    driver assembles, or as an `image` of another kind ("cubin", "fatbin"), by ptxas.
     Tensors are its arguments, then its results, in memory of the GPU, dense or, with
     `strided`, of any strides but the last, which is 1."""
 
-    def __init__(self, source, chip, *, strided=False, ptx=0):
+    def __init__(self, source, chip, *, strided=False, ptx=0, image="ptx"):
         source = source.encode() if isinstance(source, str) else source
         diagnostics = []
 
@@ -140,7 +142,8 @@ class Launcher:
             diagnostics.append(str(diagnostic.contents))
 
         options = _KernelOptions(
-            ctypes.sizeof(_KernelOptions), chip.encode(), _PTX, ptx, on_diagnostic=keep,
+            ctypes.sizeof(_KernelOptions), chip.encode(), _FORMATS[image], ptx,
+            on_diagnostic=keep,
             strided_tensors=strided,
         )  # fmt: skip
         self._handle = ctypes.c_void_p()

@@ -28,13 +28,12 @@ import subprocess
 import sys
 
 folder, build, source = map(pathlib.Path, sys.argv[1:4])
-sys.path[:0] = [str(source / "test/Package/Inputs/launcher"), str(source / "benchmarks/gpu")]
+sys.path.insert(0, str(source / "test/Package/Inputs/launcher"))
 
 import numpy
 import varlen
-from build import build_runtime
 from cuda import Driver, pointer
-from executor import compile_kernels
+from executor import build_runtime, compile_kernels
 from varlen import _library
 from varlen._launcher import Launcher
 
@@ -271,7 +270,7 @@ def run():
 def main():
     if len(sys.argv) > 4:
         return run()
-    build_runtime(build, folder, with_executor=True)
+    build_runtime(build, folder)
     for name, text in TEXTS.items():
         (folder / f"{name}.mlir").write_text(text)
         (folder / f"{name}.image").write_bytes(compile_kernels(folder / name))

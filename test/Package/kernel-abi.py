@@ -35,13 +35,12 @@ import subprocess
 import sys
 
 folder, build, source = map(pathlib.Path, sys.argv[1:4])
-sys.path[:0] = [str(source / "test/Package/Inputs/launcher"), str(source / "benchmarks/gpu")]
+sys.path.insert(0, str(source / "test/Package/Inputs/launcher"))
 
 import numpy
 import varlen
-from build import build_runtime
 from cuda import Driver, Manifest, pointer
-from executor import compile_kernels
+from executor import build_runtime, compile_kernels
 from varlen import _launcher, _library
 
 LENGTHS_Q, LENGTHS_K = [21, 0, 8, 1, 7], [21, 5, 30, 0, 3]
@@ -344,7 +343,7 @@ def run():
 def main():
     if len(sys.argv) > 4:
         return run()
-    build_runtime(build, folder, with_executor=True)
+    build_runtime(build, folder)
     for name, (text, options) in TEXTS.items():
         compile_function(name, text, options)
     libraries = f"{build}/lib/fake-cuda:{folder}"

@@ -22,14 +22,13 @@ import sys
 import types
 
 folder, build, source = map(pathlib.Path, sys.argv[1:4])
-sys.path[:0] = [str(source / "test/Package/Inputs/launcher"), str(source / "benchmarks/gpu")]
+sys.path.insert(0, str(source / "test/Package/Inputs/launcher"))
 
 import numpy as np
 import varlen
-from build import build_runtime
 from checks import check_attn, check_gradients, cumulate, normal, raises
 from cuda import Driver
-from executor import compile_kernels
+from executor import build_runtime, compile_kernels
 from varlen import _attention, _launcher, _library
 from varlen._arrays import Description
 
@@ -255,7 +254,7 @@ if len(sys.argv) > 4:
     driver = Driver()
     run()
 else:
-    build_runtime(build, folder, with_executor=True)
+    build_runtime(build, folder)
     for name, (operation, strided) in KINDS.items():
         (folder / f"{name}.mlir").write_text(text_of(operation))
         (folder / f"{name}.image").write_bytes(compile_kernels(folder / name, strided))

@@ -1,4 +1,4 @@
-//===- call-frame.cpp - XLA's side of a foreign function, for tests -------===//
+//===- call-frame.cpp - XLA's side of a foreign function ------------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Calls the stages of a handler with frames as XLA makes them, by the public C
-// header alone. test/JAX/cuda-handler.py loads it.
+// header alone. test/JAX/cuda-handler.py loads it for our handlers, and
+// benchmarks/gpu/peer_flash3.py for a peer's, whose kernels then run in a
+// stream of the caller's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +29,8 @@ struct XLA_FFI_ExecutionContext {
   void *stream;
   void *state;
   int64_t stateType;
+  /// Scratch memory of the device, which lives as long as the caller wants.
+  void *(*allocate)(size_t bytes);
 };
 
 static XLA_FFI_Error *createError(XLA_FFI_Error_Create_Args *arguments) {
@@ -52,6 +56,24 @@ static XLA_FFI_Error *getStream(XLA_FFI_Stream_Get_Args *arguments) {
   return nullptr;
 }
 
+static XLA_FFI_Error *allocate(XLA_FFI_DeviceMemory_Allocate_Args *arguments) {
+  auto *take = arguments->ctx->allocate;
+  arguments->data = take ? take(arguments->size) : nullptr;
+  if (arguments->data || arguments->size == 0)
+    return nullptr;
+  return new XLA_FFI_Error{"no scratch memory",
+                           XLA_FFI_Error_Code_RESOURCE_EXHAUSTED};
+}
+
+static XLA_FFI_Error *release(XLA_FFI_DeviceMemory_Free_Args *) {
+  return nullptr;
+}
+
+static XLA_FFI_Error *getOrdinal(XLA_FFI_DeviceOrdinal_Get_Args *arguments) {
+  arguments->device_ordinal = 0;
+  return nullptr;
+}
+
 /// What the handler does not call is null.
 static const XLA_FFI_Api *getApi() {
   static XLA_FFI_Api api = {};
@@ -62,6 +84,9 @@ static const XLA_FFI_Api *getApi() {
   api.XLA_FFI_State_Set = setState;
   api.XLA_FFI_State_Get = getState;
   api.XLA_FFI_Stream_Get = getStream;
+  api.XLA_FFI_DeviceMemory_Allocate = allocate;
+  api.XLA_FFI_DeviceMemory_Free = release;
+  api.XLA_FFI_DeviceOrdinal_Get = getOrdinal;
   return &api;
 }
 
@@ -70,7 +95,16 @@ static char lastMessage[1024];
 extern "C" {
 
 XLA_FFI_ExecutionContext *makeContext(void *stream) {
-  return new XLA_FFI_ExecutionContext{stream, nullptr, -1};
+  return new XLA_FFI_ExecutionContext{stream, nullptr, -1, nullptr};
+}
+
+void setStream(XLA_FFI_ExecutionContext *context, void *stream) {
+  context->stream = stream;
+}
+
+void setAllocator(XLA_FFI_ExecutionContext *context,
+                  void *(*allocate)(size_t bytes)) {
+  context->allocate = allocate;
 }
 
 /// The traits of a handler, by a frame that asks for its metadata.
@@ -88,25 +122,33 @@ uint32_t getTraits(XLA_FFI_Handler *handler) {
   return handler(&frame) ? 0 : metadata.traits;
 }
 
-/// Calls a stage. Buffers are operands, then results. Null, or the error.
+/// Calls a stage. Attributes, in the order of their names, are scalars of a
+/// data type, or strings where that is 0. Buffers are operands, then results.
+/// Null, or the error.
 const char *callStage(XLA_FFI_Handler *handler, int stage,
                       XLA_FFI_ExecutionContext *context, int numAttributes,
-                      const char *const *names, const char *const *texts,
-                      int numOperands, int numBuffers, void *const *data,
-                      const int *types, const int *ranks,
+                      const char *const *names, const int *scalarTypes,
+                      void *const *values, int numOperands, int numBuffers,
+                      void *const *data, const int *types, const int *ranks,
                       int64_t *const *dims) {
-  std::vector<XLA_FFI_ByteSpan> nameSpans, textSpans;
+  std::vector<XLA_FFI_ByteSpan> nameSpans(numAttributes), texts(numAttributes);
+  std::vector<XLA_FFI_Scalar> scalars(numAttributes);
   std::vector<XLA_FFI_ByteSpan *> nameAddresses;
-  std::vector<XLA_FFI_AttrType> attributeTypes(numAttributes,
-                                               XLA_FFI_AttrType_STRING);
-  std::vector<void *> textAddresses;
+  std::vector<XLA_FFI_AttrType> attributeTypes;
+  std::vector<void *> valueAddresses;
   for (int i = 0; i < numAttributes; ++i) {
-    nameSpans.push_back({names[i], strlen(names[i])});
-    textSpans.push_back({texts[i], strlen(texts[i])});
-  }
-  for (int i = 0; i < numAttributes; ++i) {
+    nameSpans[i] = {names[i], strlen(names[i])};
     nameAddresses.push_back(&nameSpans[i]);
-    textAddresses.push_back(&textSpans[i]);
+    if (scalarTypes[i] == 0) {
+      const char *text = static_cast<const char *>(values[i]);
+      texts[i] = {text, strlen(text)};
+      attributeTypes.push_back(XLA_FFI_AttrType_STRING);
+      valueAddresses.push_back(&texts[i]);
+      continue;
+    }
+    scalars[i] = {static_cast<XLA_FFI_DataType>(scalarTypes[i]), values[i]};
+    attributeTypes.push_back(XLA_FFI_AttrType_SCALAR);
+    valueAddresses.push_back(&scalars[i]);
   }
   std::vector<XLA_FFI_Buffer> buffers;
   std::vector<void *> addresses;
@@ -134,7 +176,7 @@ const char *callStage(XLA_FFI_Handler *handler, int stage,
                  numAttributes,
                  attributeTypes.data(),
                  nameAddresses.data(),
-                 textAddresses.data()};
+                 valueAddresses.data()};
   XLA_FFI_Error *error = handler(&frame);
   if (!error)
     return nullptr;

@@ -28,6 +28,9 @@ class Driver:
         self.call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(max(size, 1)))
         return address.value
 
+    def free(self, address):
+        self.call("cuMemFree_v2", ctypes.c_uint64(address))
+
     def copy(self, to, source, size):
         if size:
             addresses = ctypes.c_uint64(to), ctypes.c_uint64(source)

@@ -3,6 +3,20 @@
 import re
 import subprocess
 
+RUNTIME = ["VarlenMGPU", "VarlenGPURuntime", "VarlenRuntime"]
+EXECUTOR = ["VarlenGPUExecutor", "VarlenExecutor"]
+
+
+def build_runtime(build, out):
+    """Links out/libVarlenGPU.so of a build's archives: what the kernels call, and the executor,
+    where the fake driver finds it."""
+    archives = [build / "lib" / f"lib{name}.a" for name in RUNTIME + EXECUTOR]
+    subprocess.run(
+        ["clang++-22", "-shared", "-Wl,--whole-archive", *archives, "-Wl,--no-whole-archive",
+         "-Wl,-soname,libVarlenGPU.so", "-pthread", "-ldl", "-Wl,--no-undefined",
+         "-o", out / "libVarlenGPU.so"], check=True,
+    )  # fmt: skip
+
 
 def compile_kernels(path, strided=False, split_numbers=False):
     """Compiles the kernels of the function in PATH.mlir to PATH-kernels.so, which a process

@@ -1,0 +1,126 @@
+"""Pairs of schedules on one machine in turns, each with what it is expected to give: what an
+idea of docs/notes is worth is asked of a GPU once, and the rule says beforehand what follows.
+
+A prediction is a time over that of the table's schedule, of the whole call: below 1 is faster.
+It is adopted if the median ratio is at most `adopt_at` and no round is above 1.
+"""
+
+import dataclasses
+import re
+
+import kernels
+import ours
+import peers
+import plan
+import rehearsal
+import schedules
+import timing
+import torch
+
+# Rounds of turns, and rounds of the pair that says how much two of the same differ.
+ROUNDS = 9
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    name: str
+    label: str  # of the configuration that is timed
+    tiles: tuple  # of each kernel, as schedules.Schedule has them; empty: those of the table
+    predicted: float
+    adopt_at: float
+    why: str
+
+
+# ptxas 13.0 takes all of them without a spill that is a warning.
+EXPERIMENTS = [
+    Experiment("the same twice", "fa-distributions/constant bf16 d128 full", (), 1.00, 0.0,
+               "says what differences are noise"),
+    Experiment("dkv d64 with 96 queries a block", "pr164502 bf16 d64 full backward",
+               ((4, 64, 64, 2, 3), (4, 96, 64, 2, 2)), 0.93, 0.97,
+               "dkv 918 cycles a 64 x 64 block in place of 1046: products of 96 columns lose "
+               "nothing to shared memory"),
+    Experiment("dkv d128 with 80 queries, two rings", "pr164502 bf16 d128 full backward",
+               ((4, 64, 64, 2, 2), (8, 80, 128, 2, 1, 0, 0, 2)), 0.96, 0.98,
+               "dkv 1608 cycles in place of 1736"),
+    Experiment("causal d128, short sequences, small tiles", "pr164502 bf16 d128 causal",
+               ((4, 64, 48, 2, 3),), 0.97, 0.98,
+               "0.94 when it was measured last, before items came from a counter"),
+    Experiment("d128 without a lag", "fa-distributions/constant bf16 d128 full",
+               ((12, 192, 96, 3, 1, 1),), 0.93, 0.98,
+               "one run had 0.93 here and 1.01 on short sequences: ptxas waits for the late product "
+               "before all exponentials, so a lag may overlap nothing"),
+    Experiment("d128 causal without a lag", "fa-distributions/constant bf16 d128 causal",
+               ((12, 192, 96, 3, 1, 1),), 1.02, 0.98, "the same run had 1.02"),
+    Experiment("d64, four stages and a lag", "fa-distributions/constant bf16 d64 full",
+               ((12, 192, 128, 4, 1, 1, 1),), 0.90, 0.97,
+               "1008 cycles a block in place of 1122"),
+    Experiment("window d128, 96 keys a block", "pr164502 bf16 d128 window 256,0",
+               ((4, 64, 96, 2, 2),), 0.90, 0.97,
+               "products of 48 columns lose 22 % to shared memory, but blocks at the edges grow"),
+]  # fmt: skip
+
+
+def _item_of(experiment):
+    if rehearsal.FOLDER:
+        backward = experiment.label.endswith("backward")
+        return next(item for item in plan.timed() if item.gradients == backward and not item.score)
+    return plan.find_timed(experiment.label)
+
+
+def _other(experiment, item):
+    """The item with the schedule that is tried."""
+    if rehearsal.FOLDER or not experiment.tiles:
+        # The executor's GPU has tiles of another kind.
+        return item
+    return dataclasses.replace(item, schedule=schedules.Schedule(experiment.tiles, experiment.name))
+
+
+def _verdict(experiment, ratio, most):
+    if not experiment.tiles:
+        return "control"
+    if ratio <= experiment.adopt_at and most <= 1:
+        return "adopt"
+    return "keep the table's"
+
+
+def main(log, arguments):
+    rehearsal.start_torch()
+    work = [
+        e for e in EXPERIMENTS
+        if re.search(arguments.labels, e.name) and not log.done("experiment", e.name)
+    ]  # fmt: skip
+    sides = {e.name: (_item_of(e), _other(e, _item_of(e))) for e in work}
+    compiler = ours.Compiler([item for pair in sides.values() for item in pair])
+    broken = {label for label, _ in log.unfinished()}
+    for done, experiment in enumerate(work):
+        if log.left() < 5:
+            return len(work) - done
+        name, pair = experiment.name, sides[experiment.name]
+        if name in broken:
+            log.add("experiment", name, failed="it had ended the process")
+            continue
+        try:
+            torch.manual_seed(0)
+            shared = peers.Batch(pair[0].config)
+            with log.attempt(name, "turns"):
+                made = []
+                for item in pair:
+                    torch.manual_seed(0)  # the same inputs for both
+                    made.append(ours.prepare(compiler, item, shared))
+                off = max(ours.difference(a, b) for a, b in zip(made[1][2][0], made[0][2][0]))
+                (table, tried) = timing.turns_ms([calls for _, calls, _ in made], ROUNDS)
+        except (kernels.Missing, ValueError, RuntimeError) as error:
+            log.add("experiment", name, failed=str(error)[:300])
+            print(f"{name}: {error}", flush=True)
+            continue
+        row = {
+            "configuration": pair[0].label, "tiles": experiment.tiles, "why": experiment.why,
+            "predicted": experiment.predicted, "ratio": tried["ratio"], "least": tried["least"],
+            "most": tried["most"], "table_ms": table["ms"], "tried_ms": tried["ms"],
+            "difference": off, "verdict": _verdict(experiment, tried["ratio"], tried["most"]),
+        }  # fmt: skip
+        log.add("experiment", name, **row)
+        print(name, row, flush=True)
+        del made
+        torch.cuda.empty_cache()
+    return 0

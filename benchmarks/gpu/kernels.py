@@ -1,0 +1,66 @@
+"""Compiled kernels of functions of tensors, for the GPU of this machine: compiled here, with
+this machine's ptxas, by the library's launchers."""
+
+import ctypes
+import functools
+import shutil
+
+import rehearsal
+import varlen
+from varlen import _library
+from varlen._launcher import Launcher, chip_of
+
+# Kind and bits of elements as DLPack has them.
+_ELEMENTS = {
+    "float32": (_library.FLOAT, 32), "float16": (_library.FLOAT, 16),
+    "bfloat16": (_library.BFLOAT, 16), "int32": (_library.INT, 32),
+    "int64": (_library.INT, 64),
+}  # fmt: skip
+
+
+class Missing(Exception):
+    """A function that is not compiled, and why."""
+
+
+@functools.cache
+def find_chip():
+    """The target of kernels for the first CUDA device."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    device, parts = ctypes.c_int(), []
+    statuses = [driver.cuInit(0), driver.cuDeviceGet(ctypes.byref(device), 0)]
+    for attribute in (75, 76):  # the compute capability's major and minor number
+        part = ctypes.c_int()
+        statuses.append(driver.cuDeviceGetAttribute(ctypes.byref(part), attribute, device))
+        parts.append(part.value)
+    if any(statuses):
+        raise Missing(f"expected a CUDA device, got the driver's error {max(statuses)}")
+    return chip_of(*parts)
+
+
+def image_kind():
+    """Machine code where there is ptxas, else PTX, which the driver assembles."""
+    return "cubin" if shutil.which("ptxas") and not rehearsal.FOLDER else "ptx"
+
+
+def compile(text):
+    """The launcher of a module's function. Threads may compile at once."""
+    try:
+        launcher = Launcher(text, find_chip(), image=image_kind())
+    except varlen.CompileError as error:
+        lines = str(error).splitlines()
+        errors = [line for line in lines if "error:" in line] or lines
+        raise Missing(errors[0][:300]) from None
+    if rehearsal.FOLDER:
+        rehearsal.use_executor(launcher, text)
+    return launcher
+
+
+def tensor(address, shape, dtype):
+    """A dense tensor of this device for a launch; `dtype` is a name as numpy has it."""
+    code, bits = _ELEMENTS[dtype]
+    extents = (ctypes.c_int64 * len(shape))(*shape)
+    result = _library.Tensor(
+        address, _library.CUDA, 0, len(shape), code, bits, 1, ctypes.addressof(extents)
+    )
+    result.owners = extents
+    return result

@@ -1,0 +1,130 @@
+"""Our kernels on PyTorch's tensors: calls that can be captured in a graph."""
+
+import concurrent.futures
+import os
+
+import kernels
+import plan
+import rehearsal
+import timing
+import torch
+import varlen
+
+TYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
+
+
+class Compiler:
+    """Compiles functions on all cores, ahead of their use."""
+
+    def __init__(self, items):
+        self.pool = concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+        self.launchers = {}
+        for item in items:
+            # A backward is timed on what the forward of its schedule returns.
+            for needed in (item, item.forward):
+                text = plan.timed_text(needed)
+                if text not in self.launchers:
+                    self.launchers[text] = self.pool.submit(kernels.compile, text)
+
+    def find(self, item):
+        """The launcher of an item; raises Missing."""
+        return self.launchers[plan.timed_text(item)].result()
+
+
+class Call:
+    """A launch on tensors, arguments and then results, in PyTorch's current stream."""
+
+    def __init__(self, launcher, tensors):
+        self.launcher, self.kept = launcher, tensors
+        self.tensors = [
+            kernels.tensor(t.data_ptr(), t.shape, str(t.dtype).removeprefix("torch."))
+            for t in tensors
+        ]
+        self.size = launcher.workspace_size(self.tensors)
+        self.workspace = torch.empty(
+            max(1, self.size) + 256, dtype=torch.uint8, device=rehearsal.DEVICE
+        )
+        address = self.workspace.data_ptr()
+        self.address = address + -address % 256
+
+    def __call__(self):
+        stream = torch.cuda.current_stream().cuda_stream
+        self.launcher.launch(self.tensors, self.address, self.size, stream)
+
+    def check(self):
+        """Waits; raises what kernels have found wrong."""
+        self.launcher.check(self.address, torch.cuda.current_stream().cuda_stream)
+
+
+def make_inputs(config, count):
+    """`count` sets of q, k, v on the GPU."""
+    batch, d = config.batch, config.head_dim
+
+    def normal(rows, heads):
+        return torch.randn(rows, heads, d, device=rehearsal.DEVICE, dtype=TYPES[config.dtype])
+
+    return [
+        (normal(batch.tokens_q, batch.heads), normal(batch.tokens_k, batch.kv_heads),
+         normal(batch.tokens_k, batch.kv_heads))
+        for _ in range(count)
+    ]  # fmt: skip
+
+
+def make_captures(item):
+    """The captures of a score: those that have a number for each head, like slopes."""
+    extents = {"heads": item.config.batch.heads}
+    return [
+        0.1 * torch.rand(*(extents[name] for name in varlen.scores.CAPTURES[of]), device=rehearsal.DEVICE)
+        for of in item.captures.values()
+    ]  # fmt: skip
+
+
+def _forward(launcher, config, inputs, shared, captures):
+    """Calls on the inputs, and the buffers that they fill."""
+    batch = config.batch
+    calls, results = [], []
+    for q, k, v in inputs:
+        out = torch.empty_like(q)
+        lse = torch.empty(batch.heads, batch.tokens_q, device=rehearsal.DEVICE)
+        calls.append(Call(launcher, (q, k, v, shared.cu_q, shared.cu_k, *captures, out, lse)))
+        results.append((out, lse))
+    return calls, results
+
+
+def _gradients(launcher, inputs, forward, shared, captures):
+    """The same for (dout, q, k, v) and what the forward has made of them."""
+    calls, results = [], []
+    for (dout, q, k, v), (out, lse) in zip(inputs, forward):
+        gradients = tuple(torch.empty_like(x) for x in (q, k, v, *captures))
+        tensors = dout, q, k, v, out, lse, shared.cu_q, shared.cu_k, *captures, *gradients
+        calls.append(Call(launcher, tensors))
+        results.append(gradients)
+    return calls, results
+
+
+def prepare(compiler, item, shared):
+    """Inputs, calls, and the buffers that these have filled once."""
+    config, batch = item.config, item.config.batch
+    launcher = compiler.find(item)
+    one = 2 * config.head_dim * (
+        2 * batch.tokens_q * batch.heads + 2 * batch.tokens_k * batch.kv_heads
+    )
+    if item.gradients:  # q, dout, out and dq; k, v, dk and dv
+        one *= 2
+    inputs, captures = make_inputs(config, timing.sets_for(one)), make_captures(item)
+    forward = compiler.find(item.forward)
+    calls, results = _forward(forward, config, inputs, shared, captures)
+    if item.gradients:
+        for call in calls:
+            call()
+        inputs = [(torch.randn_like(out), *x) for x, (out, _) in zip(inputs, results)]
+        calls, results = _gradients(launcher, inputs, results, shared, captures)
+    for call in calls:
+        call()
+        call.check()
+    return inputs, calls, results
+
+
+def difference(a, b):
+    a, b = a.float(), b.float()
+    return float((a - b).norm() / b.norm().clamp(min=1e-20))

@@ -1,0 +1,215 @@
+"""The kit without a GPU: all that stands in for one when `run.py --rehearse` runs the queue.
+
+The driver is the strict fake of the tests, and kernels run in the executor. Where PyTorch
+needs a device, its tensors are in memory of the CPU, and what is stubbed of torch.cuda is
+here. Batches are small. Parts ask FOLDER whether it is a rehearsal.
+"""
+
+import contextlib
+import ctypes
+import functools
+import os
+import pathlib
+import types
+import zlib
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+# Where compiled things of a rehearsal are kept; None: there is a GPU.
+FOLDER = os.environ.get("VARLEN_KIT_REHEARSAL")
+# Of PyTorch's tensors.
+DEVICE = "cpu" if FOLDER else "cuda"
+# Labels of the batches that are checked.
+CHECKED = r"^single bf16 h6/2 d128 window.-1,(0|-1. backward)"
+
+# ===----------------------------------------------------------------------===#
+# The queue's process
+# ===----------------------------------------------------------------------===#
+
+
+def prepare(folder):
+    """Makes what a rehearsal in a folder needs, of the build VARLEN_BUILD; returns the
+    environment of parts."""
+    import executor
+
+    build = pathlib.Path(os.environ["VARLEN_BUILD"]).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "libVarlenGPU.so").exists():
+        executor.build_runtime(build, folder)
+    path = [HERE / "rehearsal-tools", build / "bin", os.environ["PATH"]]
+    return {
+        "VARLEN_KIT_REHEARSAL": str(folder),
+        "PATH": os.pathsep.join(map(str, path)),
+        "LD_LIBRARY_PATH": str(build / "lib/fake-cuda"),
+        # The executor's state of a thread is where only a program's own libraries have room.
+        "GLIBC_TUNABLES": "glibc.rtld.optional_static_tls=131072",
+        "JAX_PLATFORMS": "cpu",
+    }
+
+
+# ===----------------------------------------------------------------------===#
+# Processes that launch kernels
+# ===----------------------------------------------------------------------===#
+
+
+@functools.cache
+def start():
+    """Loads the executor, where the fake driver finds it."""
+    if FOLDER:
+        ctypes.CDLL(f"{FOLDER}/libVarlenGPU.so", mode=ctypes.RTLD_GLOBAL)
+
+
+def use_executor(launcher, text):
+    """Has the executor's kernels run in place of a launcher's. Those of a text are compiled
+    once for all parts."""
+    import executor
+
+    start()
+    path = pathlib.Path(FOLDER) / f"{zlib.crc32(text.encode()):08x}"
+    image = path.with_suffix(".image")
+    if not image.exists():
+        path.with_suffix(".mlir").write_text(text)
+        data = executor.compile_kernels(path)
+        image.write_bytes(data)
+    ctypes.CDLL(f"{path}-kernels.so")
+    launcher.set_image(image.read_bytes())
+
+
+# ===----------------------------------------------------------------------===#
+# PyTorch
+# ===----------------------------------------------------------------------===#
+
+
+class _Event:
+    def __init__(self, enable_timing=False):
+        pass
+
+    def record(self, stream=None):
+        pass
+
+    def elapsed_time(self, other):
+        return 1.0
+
+
+class _Graph:
+    def replay(self):
+        pass
+
+
+class _Stream:
+    cuda_stream = None
+
+    def wait_stream(self, other):
+        pass
+
+    def synchronize(self):
+        pass
+
+
+def start_torch():
+    """Stubs torch.cuda, and lets kernels have tensors of the CPU."""
+    if not FOLDER:
+        return
+    import torch
+    from cuda import Driver
+
+    from varlen._launcher import Launcher
+
+    start()
+    driver = Driver()
+    _Stream.cuda_stream = driver.stream.value
+    stream = _Stream()
+    properties = types.SimpleNamespace(name="rehearsal", multi_processor_count=108, L2_cache_size=1 << 12)
+    stubs = {
+        "is_available": lambda: True, "init": lambda: None, "synchronize": lambda *_: None,
+        "empty_cache": lambda: None, "clock_rate": lambda: 0, "Event": _Event, "Stream": _Stream,
+        "CUDAGraph": _Graph, "graph": lambda *_, **__: contextlib.nullcontext(),
+        "stream": lambda _: contextlib.nullcontext(), "current_stream": lambda: stream,
+        "get_device_properties": lambda _: properties, "device_count": lambda: 1,
+    }  # fmt: skip
+    for name, value in stubs.items():
+        setattr(torch.cuda, name, value)
+    _copy_to_device(Launcher, driver)
+    _register_peers(torch)
+
+
+def _copy_to_device(launchers, driver):
+    """Has launches read and write copies in the fake driver's memory of what tensors hold."""
+    memory = {}  # the address and the size of the copy, by the tensor's address
+    launch, check = launchers.launch, launchers.check
+
+    def find(address, size):
+        if memory.get(address, (0, -1))[1] < size:
+            memory[address] = driver.allocate(size), size
+        return memory[address][0]
+
+    def launch_copies(self, tensors, workspace, size, stream):
+        places = [(t.data, find(t.data, _bytes_of(t)), _bytes_of(t)) for t in tensors]
+        for tensor, (host, device, count) in zip(tensors, places):
+            driver.copy(device, host, count)
+            tensor.data = device
+        try:
+            launch(self, tensors, find(workspace, size), size, stream)
+        finally:
+            for tensor, (host, device, count) in zip(tensors, places):
+                driver.copy(host, device, count)
+                tensor.data = host
+
+    launchers.launch = launch_copies
+    launchers.check = lambda self, workspace, stream: check(self, find(workspace, 0), stream)
+
+
+def _bytes_of(tensor):
+    count = tensor.bits // 8
+    for extent in (ctypes.c_int64 * tensor.ndim).from_address(tensor.shape):
+        count *= extent
+    return count
+
+
+def _register_peers(torch):
+    """PyTorch's operators of packed batches for the CPU, by our own attention there: their
+    schemas are PyTorch's."""
+    import varlen.torch
+
+    global _library  # registrations live as long
+    _library = torch.library.Library("aten", "IMPL")
+
+    def mask(causal, left, right):
+        return (-1, 0) if causal else (-1 if left is None else left, -1 if right is None else right)
+
+    def forward(
+        q, k, v, cu_q, cu_k, max_q, max_k, dropout, causal, debug, *, scale=None,
+        window_size_left=None, window_size_right=None, **_,
+    ):  # fmt: skip
+        window = mask(causal, window_size_left, window_size_right)
+        out, lse = varlen.torch.varlen_attn(
+            q, k, v, cu_q, cu_k, window_size=window, scale=scale, enable_gqa=True,
+            return_aux=varlen.torch.AuxRequest(lse=True),
+        )  # fmt: skip
+        return out, lse, torch.zeros(2, dtype=torch.uint64), torch.zeros(()), torch.zeros(())
+
+    def backward(
+        dout, q, k, v, out, lse, cu_q, cu_k, max_q, max_k, dropout, causal, seed, offset, *,
+        scale=None, window_size_left=None, window_size_right=None, **_,
+    ):  # fmt: skip
+        window = mask(causal, window_size_left, window_size_right)
+        gradients = torch.ops.varlen.attn_backward(
+            dout, None, q, k, v, out, lse, cu_q, cu_k, None, None, *window, scale
+        )
+        return gradients[:3]
+
+    _library.impl("_flash_attention_forward", forward, "CPU")
+    _library.impl("_flash_attention_backward", backward, "CPU")
+
+
+# ===----------------------------------------------------------------------===#
+# Batches
+# ===----------------------------------------------------------------------===#
+
+
+def configurations():
+    """One small configuration, of a set that all peers are asked for."""
+    import sets
+
+    batch = sets.Batch("pr164502", "", (33, 0, 5), (33, 0, 5), 2, 2)
+    return [sets.Config(batch, "bf16", 64, sets.FULL, None)]

@@ -1,0 +1,43 @@
+"""Times schedules beside those of the table. What they compute is that of the table's but
+for the order of sums."""
+
+import re
+
+import kernels
+import ours
+import peers
+import plan
+import rehearsal
+import timing
+import torch
+
+
+def main(log, arguments):
+    rehearsal.start_torch()
+    items = [
+        item for item in plan.tuned(kernels.find_chip()) if re.search(arguments.labels, item.label)
+    ]
+    compiler = ours.Compiler(items)
+    first = None  # (ms, results) of the item as the table has it
+    for done, item in enumerate(items):
+        if log.left() < 5:
+            return len(items) - done
+        if log.done("tune", item.label) and item.schedule:
+            continue
+        torch.manual_seed(0)
+        try:
+            _, calls, results = ours.prepare(compiler, item, peers.Batch(item.config))
+            times = timing.both_ms(calls, target=40.0)
+        except (kernels.Missing, ValueError, RuntimeError) as error:
+            log.add("tune", item.label, failed=str(error)[:300])
+            print(f"{item.label:64} {error}", flush=True)
+            continue
+        ms = times["sustained"]["ms"]
+        if not item.schedule:
+            first = ms, results[0]
+        off = max(ours.difference(a, b) for a, b in zip(results[0], first[1]))
+        log.add("tune", item.label, ours=times, of_table=first[0] / ms, difference=off)
+        print(f"{item.label:64} {ms:8.4f} ms  {first[0] / ms:5.3f}  off {off:.1e}", flush=True)
+        del calls, results
+        torch.cuda.empty_cache()
+    return 0
