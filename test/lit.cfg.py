@@ -112,8 +112,9 @@ if python:
         features.add("jax")
     if glob.glob(os.path.join(packages, "onnx", "version.py")):
         features.add("onnx")
-    if glob.glob(os.path.join(packages, "onnxscript", "__init__.py")):
-        features.add("onnxscript")
+    for name in ("onnxscript", "onnxruntime", "transformers"):
+        if glob.glob(os.path.join(packages, name, "__init__.py")):
+            features.add(name)
 
 # Substitutions. A tool's name is one only where it stands as a command.
 substitutions = config.substitutions

@@ -17,6 +17,16 @@ def refused(message, op, inputs, outputs=1, **options):
     raises(ModelError, message, import_model, model_of(op, inputs, outputs, **options))
 
 
+def flex_attention():
+    """FlexAttention, which is of a domain that models of one node here are not of."""
+    model = model_of("Identity", [x])
+    model.graph.node[0].CopyFrom(
+        onnx.helper.make_node("FlexAttention", ["x0"] * 3, ["y0"], domain="ai.onnx.preview")
+    )
+    model.opset_import.append(onnx.helper.make_opsetid("ai.onnx.preview", 1))
+    return model
+
+
 # Nodes, by operator, domain and opset.
 refused(r"node 'einsum' (ai.onnx.Einsum, opset 23): the operator is not supported", "Einsum",
         [x], equation="abcd->abdc")  # fmt: skip
@@ -25,10 +35,19 @@ model.graph.node[0].op_type, model.graph.node[0].domain = "FusedMatMul", "com.mi
 model.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
 raises(
     ModelError,
-    "(com.microsoft.FusedMatMul, opset 23): the operator is not supported",
+    "(com.microsoft.FusedMatMul, opset 1): the operator is not supported",
     import_model,
     model,
 )
+refused("(ai.onnx.LinearAttention, opset 27): attention without softmax, by a state of each head is not supported",
+        "LinearAttention", [x[0], x[0], x[0]], ["y", "state"], q_num_heads=2, kv_num_heads=2, opset=27, is_valid=False)  # fmt: skip
+raises(
+    ModelError,
+    "(ai.onnx.preview.FlexAttention, opset 1): attention whose scores are changed by graphs is not supported",
+    import_model,
+    flex_attention(),
+)
+refused(" (in ONNX's definition of AffineGrid): ", "AffineGrid", [x[0], np.array([2, 3, 5, 6])], is_valid=False)
 raises(
     ModelError,
     "expected a model of opset 18 to 28, got 17",
@@ -38,6 +57,30 @@ raises(
 model = model_of("Identity", [x])
 model.graph.node[0].input[0] = "nothing"
 raises(ModelError, "nothing", import_model, model)
+
+# Functions that call each other: twice each, which is more than a model may have, and in a
+# circle.
+def nested(depth, last):
+    """A model of functions f0, f1, ..., of which each calls the next one twice."""
+    functions = [
+        onnx.helper.make_function(
+            "own", f"f{i}", ["x"], ["y"],
+            [onnx.helper.make_node(f"f{i + 1}" if i + 1 < depth else last, [a], [c], domain="own")
+             for a, c in (("x", "between"), ("between", "y"))],
+            [onnx.helper.make_opsetid("own", 1)],
+        )
+        for i in range(depth)
+    ]  # fmt: skip
+    model = model_of("Identity", [x])
+    model.graph.node[0].op_type, model.graph.node[0].domain = "f0", "own"
+    model.opset_import.append(onnx.helper.make_opsetid("own", 1))
+    model.functions.extend(functions)
+    return model
+
+
+raises(ModelError, "expected a model of at most 262144 nodes, got 1073741824 with functions in place of their calls",
+       import_model, nested(30, "leaf"))  # fmt: skip
+raises(ModelError, "Cycle detected", import_model, nested(3, "f0"))
 
 # Attention: what varlen.attn has no form for.
 refused("expected attn_mask of 1 to 4 dimensions, got 5", "Attention", [x, x, x, x[None] > 0],

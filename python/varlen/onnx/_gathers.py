@@ -12,9 +12,9 @@ from ._registry import Node, operator
 from ._views import drop_units, extract, reshape
 
 
-def _require_in_range(b: Builder, indices: Value, extent, message):
+def _require_in_range(b: Builder, indices: Value, extent, message, from_end):
     """Ends the call with an error if an index is not one of a dimension of an extent."""
-    minus, limit = b.index(0 - extent), b.index(extent)
+    minus, limit = b.index(0 - extent if from_end else 0), b.index(extent)
 
     def in_range(body, index, old):
         index = body.op(f"arith.index_cast {index} : {indices.element} to index")
@@ -35,7 +35,7 @@ def _from_start(body: Body, index, element, extent):
     return body.select(negative, wrapped, index, "index")
 
 
-def read_at(b: Builder, data: Value, indices, dims, shape, stem) -> Value:
+def read_at(b: Builder, data: Value, indices, dims, shape, stem, from_end=True) -> Value:
     """Elements of data at places of which some coordinates are read from tensors.
 
     Args:
@@ -44,12 +44,14 @@ def read_at(b: Builder, data: Value, indices, dims, shape, stem) -> Value:
         dims: By each other axis of data the dimension of the result that counts it.
         shape: Of the result.
         stem: What the result is called, in messages too.
+        from_end: Whether negative coordinates count from the end, else they are errors.
     """
     for axis, (value, _) in indices.items():
         extent = data.shape[axis]
         _require_in_range(
             b, value, extent,
             f"{stem}: expected indices within the {extent} entries of dimension {axis}",
+            from_end,
         )  # fmt: skip
     source = b.use(data)
     extents = {axis: b.index(data.shape[axis]) for axis in indices}
@@ -66,12 +68,12 @@ def read_at(b: Builder, data: Value, indices, dims, shape, stem) -> Value:
     return b.generic(list(indices.values()), shape, [data.element], load, stem=stem)[0]
 
 
-def gather(b: Builder, data: Value, indices: Value, axis, stem) -> Value:
+def gather(b: Builder, data: Value, indices: Value, axis, stem, from_end=True) -> Value:
     """Slices of data along an axis."""
     shape = [*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :]]
     dims = {d: d if d < axis else d + indices.rank - 1 for d in range(data.rank) if d != axis}
     places = {axis: (indices, range(axis, axis + indices.rank))}
-    return read_at(b, data, places, dims, shape, stem)
+    return read_at(b, data, places, dims, shape, stem, from_end)
 
 
 @operator("Gather")

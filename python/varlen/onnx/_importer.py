@@ -7,13 +7,13 @@ import os
 
 import numpy as np
 import onnx
-import onnx.inliner
 import onnx.numpy_helper
 import onnx.reference
 
 # Each registers its operators.
 from . import (  # noqa: F401
     _attention,
+    _contrib,
     _convolution,
     _elementwise,
     _gathers,
@@ -22,10 +22,10 @@ from . import (  # noqa: F401
     _shapes,
 )
 from ._builder import Builder, ModelError, Value
-from ._registry import EMITTERS, Node, describe, element_of
+from ._prepare import OPSETS, check_opset, opsets_of, prepare
+from ._registry import EMITTERS, Node, describe, element_of, key_of
 
-# What the emitters have been written for; ONNX's version converter has the others.
-OPSETS = range(18, 29)
+__all__ = ["OPSETS", "Function", "import_model"]
 
 # Results of these differ from call to call.
 _RANDOM = {
@@ -70,9 +70,11 @@ def import_model(model: str | os.PathLike | onnx.ModelProto, *, name: str = "mai
         OSError: the file cannot be read.
     """
     loaded = model if isinstance(model, onnx.ModelProto) else _load(model)
-    opset = _opset(loaded)
-    importer = _Importer(Builder(inline_bytes), opset)
-    return importer.import_graph(_prepare(loaded, opset).graph, name)
+    opsets = opsets_of(loaded)
+    check_opset(opsets)
+    prepared = prepare(loaded, opsets)
+    importer = _Importer(Builder(inline_bytes), opsets | opsets_of(prepared.model), prepared)
+    return importer.import_graph(prepared.model.graph, name)
 
 
 def _load(path):
@@ -84,57 +86,11 @@ def _load(path):
         raise ModelError(f"{os.fspath(path)}: expected a model of ONNX: {error}") from None
 
 
-def _opset(model):
-    versions = {entry.domain or "ai.onnx": entry.version for entry in model.opset_import}
-    opset = versions.get("ai.onnx")
-    if opset not in OPSETS:
-        raise ModelError(
-            f"expected a model of opset {OPSETS[0]} to {OPSETS[-1]}, got {opset}: "
-            "onnx.version_converter.convert_version makes one of another"
-        )
-    return opset
-
-
-def _add_defaults(node, opset):
-    """Gives a node the attributes that it leaves to be what they are by default, which
-    ONNX's inliner does not."""
-    if node.domain not in ("", "ai.onnx") or not onnx.defs.has(node.op_type):
-        return
-    given = {attribute.name for attribute in node.attribute}
-    for name, attribute in onnx.defs.get_schema(node.op_type, opset).attributes.items():
-        if name not in given and attribute.default_value.type != onnx.AttributeProto.UNDEFINED:
-            node.attribute.append(attribute.default_value)
-
-
-def _prepare(model, opset):
-    """The model with functions of its own, and operators that ONNX defines by others,
-    in place of their calls."""
-    try:
-        onnx.checker.check_model(model)
-        model = onnx.inliner.inline_local_functions(model)
-    except (onnx.checker.ValidationError, RuntimeError, ValueError) as error:
-        raise ModelError(f"expected a valid model: {error}") from None
-    others = [n for n in model.graph.node if n.op_type not in EMITTERS and n.op_type != "Constant"]
-    if not others:
-        return model
-    for node in others:
-        _add_defaults(node, opset)
-    kept = [("", op) for op in EMITTERS]
-    try:
-        # Of some operators the definition depends on types.
-        model = onnx.shape_inference.infer_shapes(model)
-        return onnx.inliner.inline_selected_functions(
-            model, kept, exclude=True, inline_schema_functions=True
-        )
-    except (onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
-        names = ", ".join(sorted({node.op_type for node in others}))
-        raise ModelError(f"ONNX cannot say what {names} are by its definitions: {error}") from None
-
-
 class _Importer:
-    def __init__(self, builder, opset):
+    def __init__(self, builder, opsets, prepared):
         self.b = builder
-        self.opset = opset
+        self.opsets = opsets
+        self.prepared = prepared
         self.values: dict[str, Value] = {}
 
     def import_graph(self, graph, name):
@@ -170,13 +126,10 @@ class _Importer:
         return self.b.argument(info.name, shape, element)
 
     def _import_node(self, proto):
-        where = describe(proto, self.opset)
-        if (
-            proto.domain not in ("", "ai.onnx")
-            or proto.op_type not in EMITTERS
-            and not self._is_constant(proto)
-        ):
-            raise ModelError(f"{where}: the operator is not supported")
+        where = describe(proto, self.opsets)
+        if key_of(proto) not in EMITTERS and not self._is_constant(proto):
+            origin = self.prepared.origin(proto)
+            raise ModelError(f"{where}{origin}: the operator is not supported")
         inputs = []
         for label in proto.input:
             if label and label not in self.values:
@@ -184,14 +137,12 @@ class _Importer:
             inputs.append(self.values[label] if label else None)
         results = self._fold(proto, inputs)
         if results is None:
-            node = Node(self.b, proto, self.opset, inputs)
+            node = Node(self.b, proto, self.opsets, inputs)
             try:
-                results = EMITTERS[proto.op_type](node)
+                results = EMITTERS[key_of(proto)](node)
             except ModelError as error:
-                message = str(error)
-                raise ModelError(
-                    message if message.startswith(where) else f"{where}: {message}"
-                ) from None
+                message = str(error).removeprefix(f"{where}: ")
+                raise ModelError(f"{where}{self.prepared.origin(proto)}: {message}") from None
             results = [results] if isinstance(results, Value) else results
         for label, value in zip(proto.output, results):
             if label:
@@ -199,6 +150,8 @@ class _Importer:
 
     def _is_constant(self, proto):
         """Whether ONNX's own evaluator computes the node here."""
+        if key_of(proto)[0]:
+            return False
         known = all(not label or self._array_of(label) is not None for label in proto.input)
         return (
             known
@@ -214,7 +167,7 @@ class _Importer:
         """The results of a node all of whose inputs are constant."""
         if not self._is_constant(proto) or proto.op_type == "ConstantOfShape":
             return None
-        opsets = [onnx.helper.make_opsetid("", self.opset)]
+        opsets = [onnx.helper.make_opsetid("", self.opsets[""])]
         feeds = {label: value.array for label, value in zip(proto.input, inputs) if label}
         labels = [label for label in proto.output if label]
         inner = onnx.helper.make_graph(
@@ -228,7 +181,7 @@ class _Importer:
             arrays = onnx.reference.ReferenceEvaluator(model).run(labels, feeds)
         except Exception as error:  # whatever an implementation raises
             raise ModelError(
-                f"{describe(proto, self.opset)}: cannot be computed: {error}"
+                f"{describe(proto, self.opsets)}: cannot be computed: {error}"
             ) from None
         made = dict(zip(labels, arrays))
         return [
@@ -237,7 +190,7 @@ class _Importer:
 
     def _constant(self, proto, array, label):
         array = np.asarray(array)
-        element_of(onnx.helper.np_dtype_to_tensor_dtype(array.dtype), describe(proto, self.opset))
+        element_of(onnx.helper.np_dtype_to_tensor_dtype(array.dtype), describe(proto, self.opsets))
         return self.b.constant(array, label)
 
 

@@ -1,4 +1,4 @@
-"""attn_mask of Attention as a score of varlen.attn that reads a table.
+"""A mask or bias of attention as a score of varlen.attn that reads a table.
 
 A mask is broadcast to (B, H, S, T), booleans that say which keys are visible, or numbers
 that are added to scores. It becomes numbers of the type that scores are of, in a table of
@@ -18,30 +18,31 @@ from ._views import reshape
 
 
 class Mask:
-    """The mask of a node, `value` in four dimensions, for queries (B, H, S, D) and keys."""
+    """A mask of a node, `value` in four dimensions, for queries (B, H, S, D) and keys;
+    `what` is the input's name."""
 
-    def __init__(self, node: Node, q: Value, keys):
-        mask, b = node.input(3), node.b
+    def __init__(self, node: Node, mask: Value, what, q: Value, keys):
+        b = node.b
         if not 1 <= mask.rank <= 4:
-            raise node.error(f"expected attn_mask of 1 to 4 dimensions, got {mask.rank}")
+            raise node.error(f"expected {what} of 1 to 4 dimensions, got {mask.rank}")
         self._b, self._keys = b, keys
         self._batch, self._heads, self._rows = q.shape[:3]
         self.value = reshape(b, mask, [*[1] * (4 - mask.rank), *mask.shape])
         *shared, columns = self.value.shape
-        for what, extent, wanted in zip(("batch", "heads", "queries"), shared, q.shape):
+        for name, extent, wanted in zip(("batch", "heads", "queries"), shared, q.shape):
             if extent != 1:
                 b.require_equal(
-                    extent, wanted, f"{node.stem}: expected the {what} of attn_mask to be Q's or 1"
+                    extent, wanted, f"{node.stem}: expected the {name} of {what} to be Q's or 1"
                 )
         # It may end before the keys do: those behind it are hidden.
         self._limit = None
         if columns != keys:
             if isinstance(columns, Extent):
-                message = f"{node.stem}: expected attn_mask to have all keys"
+                message = f"{node.stem}: expected {what} to have all keys"
                 b.require_equal(columns, keys, message)
             else:
                 self._limit = columns
-                message = f"{node.stem}: expected attn_mask to have no more than all keys"
+                message = f"{node.stem}: expected {what} to have no more than all keys"
                 b.require_at_most(columns, keys, message)
         self._is_of_keys = shared[2] == 1 and self._limit is None
 

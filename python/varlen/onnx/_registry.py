@@ -18,20 +18,25 @@ ELEMENTS = {
     onnx.TensorProto.BOOL: "i1",
 }  # fmt: skip
 
-# Emitters by operator. They take a Node and return its results: a Value, or a tuple
+# Emitters by domain, "" for ONNX's own, and operator. They take a Node and return its results: a Value, or a tuple
 # with None where an optional one is not made.
-EMITTERS: dict[str, Callable[..., Any]] = {}
+EMITTERS: dict[tuple[str, str], Callable[..., Any]] = {}
 
 
-def operator(*names):
+def operator(*names, domain=""):
     """Registers an emitter of operators."""
 
     def register(emit):
         for name in names:
-            EMITTERS[name] = emit
+            EMITTERS[domain, name] = emit
         return emit
 
     return register
+
+
+def key_of(proto):
+    """The domain, "" for ONNX's own, and the operator of a node."""
+    return "" if proto.domain == "ai.onnx" else proto.domain, proto.op_type
 
 
 def element_of(data_type, what):
@@ -43,19 +48,21 @@ def element_of(data_type, what):
     return ELEMENTS[data_type]
 
 
-def describe(node, opset):
-    """The node, for messages."""
+def describe(node, opsets):
+    """The node, for messages. `opsets` has versions by domain."""
     named = f"'{node.name}' " if node.name else f"that makes '{node.output[0]}' "
-    return f"node {named}({node.domain or 'ai.onnx'}.{node.op_type}, opset {opset})"
+    domain = node.domain or "ai.onnx"
+    version = opsets.get("" if domain == "ai.onnx" else domain, "of none")
+    return f"node {named}({domain}.{node.op_type}, opset {version})"
 
 
 class Node:
     """A node with its inputs as values; those that it has not are None."""
 
-    def __init__(self, builder: Builder, proto: onnx.NodeProto, opset: int, inputs):
+    def __init__(self, builder: Builder, proto: onnx.NodeProto, opsets: dict[str, int], inputs):
         self.b = builder
         self.proto = proto
-        self.opset = opset
+        self.opsets = opsets
         self.inputs: list[Any] = list(inputs)
         self._attributes = {a.name: a for a in proto.attribute}
 
@@ -69,7 +76,7 @@ class Node:
         return self.proto.output[0]
 
     def error(self, message):
-        return ModelError(f"{describe(self.proto, self.opset)}: {message}")
+        return ModelError(f"{describe(self.proto, self.opsets)}: {message}")
 
     def attribute(self, name, default=None):
         if name not in self._attributes:

@@ -272,7 +272,7 @@ def _range(node: Node):
     element = values[0].element
     if is_float(element):
         raise node.error(f"expected integers, got {element}")
-    start, limit, delta = (_integer(b, v) for v in values)
+    start, limit, delta = (integer_of(b, v) for v in values)
     if not isinstance(delta, int) or delta == 0:
         raise node.error("expected a constant delta other than 0")
     length = b.index_op("ceildivsi", limit - start, delta) if delta != 1 else limit - start
@@ -288,7 +288,7 @@ def _range(node: Node):
     return b.generic([], (length,), [element], count, stem=node.stem)[0]
 
 
-def _integer(b, value):
+def integer_of(b, value):
     """The integer of a tensor of rank 0, or of one element, as an extent."""
     if value.numbers is not None:
         return value.numbers.reshape(-1)[0]
@@ -301,7 +301,7 @@ def _integer(b, value):
 def _trilu(node: Node):
     b, value = node.b, node.input(0)
     upper = node.attribute("upper", 1)
-    shift = b.index(_integer(b, node.input(1)) if node.input(1) is not None else 0)
+    shift = b.index(integer_of(b, node.input(1)) if node.input(1) is not None else 0)
     rank = value.rank
 
     def keep(body, x):

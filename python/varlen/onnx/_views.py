@@ -194,12 +194,13 @@ def extract(b: Builder, value: Value, offsets, shape, steps=None) -> Value:
     return result
 
 
-def insert(b: Builder, value: Value, into, offsets) -> Value:
+def insert(b: Builder, value: Value, into, offsets, steps=None) -> Value:
     """The tensor `into` with a value as the rectangle at offsets."""
+    steps = steps or [1] * into.rank
     result = Value(into.shape, into.element)
     result.name = b.new(
         f"tensor.insert_slice {b.use(value)} into {b.use(into)}{b.operands(offsets)} "
-        f"{b.operands(value.shape)} {b.operands([1] * result.rank)} : {value.type} into {result.type}",
+        f"{b.operands(value.shape)} {b.operands(steps)} : {value.type} into {result.type}",
         "joined",
     )
     return result
