@@ -8,7 +8,11 @@
 
 #include "ImportedAttention.h"
 
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/IR/Verifier.h"
+
+#include "llvm/ADT/Sequence.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -60,11 +64,34 @@ FailureOr<Attribute> ImportedAttention::getMask(Operation *source) const {
                                  isCausal ? 0 : right, alignment));
 }
 
-FailureOr<Operation *> ImportedAttention::create(OpBuilder &b,
-                                                 Operation *source,
-                                                 TypeRange results) const {
+FloatType ImportedAttention::getComputeType() const {
+  Value q = operands[isGradient ? 1 : 0];
+  MLIRContext *context = q.getContext();
+  if (cast<RankedTensorType>(q.getType()).getElementType().isF64())
+    return Float64Type::get(context);
+  return Float32Type::get(context);
+}
+
+/// What a capture has something of follows from its rank, too.
+LogicalResult ImportedAttention::checkCaptures(Operation *source) {
+  SmallVector<Value> wanted;
+  if (score)
+    llvm::append_range(wanted, score.getCaptures());
+  if (wanted.size() != captures.size())
+    return source->emitError("expected ")
+           << wanted.size() << " captures of the score, got "
+           << captures.size();
+  for (auto [like, capture] : llvm::zip_equal(wanted, captures))
+    if (failed(verifyCompatibleShape(like.getType(), capture.getType())))
+      return source->emitError("expected a capture of type ")
+             << like.getType() << ", got " << capture.getType();
+  return success();
+}
+
+FailureOr<Operation *>
+ImportedAttention::create(OpBuilder &b, Operation *source, TypeRange results) {
   FailureOr<Attribute> mask = getMask(source);
-  if (failed(mask))
+  if (failed(mask) || failed(checkCaptures(source)))
     return failure();
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(source);
@@ -78,19 +105,26 @@ FailureOr<Operation *> ImportedAttention::create(OpBuilder &b,
       state.addOperands(operand);
   }
   // No destinations: one segment for all gradients, one each for out and lse.
-  // Nor captures.
-  segments.append(isGradient ? 2 : 3, 0);
+  segments.append(isGradient ? 1 : 2, 0);
+  segments.push_back(captures.size());
+  state.addOperands(captures);
+  if (score) {
+    IRMapping mapping;
+    score.getScoreBody()->getParent()->cloneInto(state.addRegion(), mapping);
+  }
   state.addTypes(results);
   state.addAttribute(AttnOp::getOperandSegmentSizeAttr(),
                      b.getDenseI32ArrayAttr(segments));
   state.addAttribute("mask", *mask);
-  if (scale) {
-    // Frontends write f64.
-    auto q = cast<RankedTensorType>(operands[isGradient ? 1 : 0].getType());
-    Type type = q.getElementType().isF64() ? Type(b.getF64Type())
-                                           : Type(b.getF32Type());
-    state.addAttribute("scale", b.getFloatAttr(type, *scale));
-  }
+  // Frontends write f64.
+  if (scale)
+    state.addAttribute("scale", b.getFloatAttr(getComputeType(), *scale));
+  // dq, dk, dv and dsink come first.
+  bool hasSink = isGradient && operands.back();
+  if (isGradient && !captures.empty() && results.size() > 3 + hasSink)
+    state.addAttribute("wrt_captures",
+                       b.getDenseI64ArrayAttr(llvm::to_vector(
+                           llvm::seq<int64_t>(0, captures.size()))));
   Operation *attention = b.create(state);
   if (succeeded(verify(attention)))
     return attention;

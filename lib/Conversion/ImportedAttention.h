@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // What importers have in common: the operands of an attention by their names,
-// its mask and its scale, and the operation that is made of them.
+// its mask, its scale and its score, and the operation that is made of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,14 +30,19 @@ struct ImportedAttention {
   /// Where the operand of a name is.
   Value &operator[](StringRef name);
 
+  /// The type of scores and captures, that of accumulation for the type of q.
+  FloatType getComputeType() const;
+
   /// Makes `varlen.attn` or `varlen.attn_grad` before `source`, whose location
-  /// errors have. Operands are ranked tensors. Returns failure, with an error,
+  /// errors have. Operands are ranked tensors. The gradients of all captures
+  /// are wanted, or of none, as `results` say. Returns failure, with an error,
   /// and makes nothing if bounds or types break a rule of the operation.
   FailureOr<Operation *> create(OpBuilder &b, Operation *source,
-                                TypeRange results) const;
+                                TypeRange results);
 
 private:
   FailureOr<Attribute> getMask(Operation *source) const;
+  LogicalResult checkCaptures(Operation *source);
 
 public:
   bool isGradient;
@@ -48,6 +53,9 @@ public:
   int64_t chunk = 0; // 0: none
   Alignment alignment = Alignment::BottomRight;
   std::optional<double> scale;
+  /// An attention with the score region, or null, and what the region reads.
+  AttentionOpInterface score;
+  SmallVector<Value> captures;
 };
 
 } // namespace mlir::varlen

@@ -12,7 +12,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "ImportedAttention.h"
+#include "ImportedScore.h"
 #include "varlen/Conversion/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/OperationSupport.h"
+#include "mlir/IR/TypeUtilities.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -45,15 +51,22 @@ public:
   LogicalResult import();
 
 private:
+  LogicalResult checkAttributes();
   LogicalResult readConfiguration();
   LogicalResult readEntry(NamedAttribute entry);
   LogicalResult readNames(Attribute value);
   LogicalResult readOperands();
+  LogicalResult readScore();
+  FailureOr<unsigned> checkNames();
+  LogicalResult compareWithSource(AttentionOpInterface made);
   LogicalResult checkLayouts(StringRef name, TypeRange types);
 
   Operation *op;
   ImportedAttention attention;
+  /// Names of operands after the required ones, those of captures last.
   SmallVector<StringRef> optional;
+  StringAttr source, score;
+  FailureOr<ParsedAttention> ofSource = failure(), ofScore = failure();
 };
 
 } // namespace
@@ -62,6 +75,10 @@ static ArrayRef<StringLiteral>
 getOptionalNames(const ImportedAttention &attention) {
   return attention.getNames().drop_front(attention.getNumRequired());
 }
+
+/// Where an operation has its configuration.
+static constexpr StringLiteral configurations[] = {
+    "backend_config", "mhlo.backend_config", "composite_attributes"};
 
 /// An array of names, or a text with commas between them: XLA has no arrays of
 /// texts for handlers.
@@ -78,9 +95,7 @@ LogicalResult Importer::readNames(Attribute value) {
   } else {
     return failure();
   }
-  return success(llvm::all_of(optional, [&](StringRef name) {
-    return llvm::is_contained(getOptionalNames(attention), name);
-  }));
+  return success();
 }
 
 LogicalResult Importer::readEntry(NamedAttribute entry) {
@@ -120,23 +135,24 @@ LogicalResult Importer::readEntry(NamedAttribute entry) {
     return success();
   }
   if (name == "operands") {
-    if (succeeded(readNames(value)))
-      return success();
-    return wanted("names of optional operands (" +
-                  llvm::join(getOptionalNames(attention), ", ") + ")");
+    return succeeded(readNames(value)) ? success() : wanted("names");
   }
-  // What a handler at run time goes by says the same.
-  if (name == "source")
+  if (name == "score" || name == "source") {
+    auto text = dyn_cast<StringAttr>(value);
+    if (!text)
+      return wanted("a text");
+    (name == "score" ? score : source) = text;
     return success();
+  }
   return op->emitError("expected causal, top_left, window_left, window_right, "
-                       "chunk, scale, operands and source as configuration, "
-                       "got ")
+                       "chunk, scale, operands, score and source as "
+                       "configuration, got ")
          << name;
 }
 
 LogicalResult Importer::readConfiguration() {
-  for (StringRef name :
-       {"backend_config", "mhlo.backend_config", "composite_attributes"}) {
+  StringRef found;
+  for (StringRef name : configurations) {
     Attribute attribute = op->getAttr(name);
     auto text = dyn_cast_or_null<StringAttr>(attribute);
     if (!attribute || (text && text.empty()))
@@ -145,10 +161,52 @@ LogicalResult Importer::readConfiguration() {
     if (!configuration)
       return op->emitError("expected ")
              << name << " to be a dictionary, got " << attribute;
-    return success(llvm::all_of(configuration, [&](NamedAttribute entry) {
-      return succeeded(readEntry(entry));
-    }));
+    if (!found.empty() && !configuration.empty())
+      return op->emitError("expected one configuration, got ")
+             << found << " and " << name;
+    if (!configuration.empty())
+      found = name;
+    for (NamedAttribute entry : configuration)
+      if (failed(readEntry(entry)))
+        return failure();
   }
+  return success();
+}
+
+/// Attributes of both operations that say nothing of what is computed: how the
+/// call is made, what it may do besides, and how tensors lie in memory, which
+/// is checked where it says something. Discardable attributes have a prefix.
+static constexpr StringLiteral otherAttributes[] = {
+    "call_target_name", "name",
+    "api_version",      "has_side_effect",
+    "operand_layouts",  "result_layouts",
+    "decomposition",    "indices_of_shape_operands"};
+
+/// That nothing which may say what is computed is left unread: aliases of
+/// operands, computations, regions, versions of a composite.
+LogicalResult Importer::checkAttributes() {
+  SmallVector<NamedAttribute> attributes(op->getAttrs());
+  // An operation that is not registered has a dictionary of properties.
+  if (!op->isRegistered())
+    if (auto properties =
+            dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute()))
+      llvm::append_range(attributes, properties);
+  for (NamedAttribute attribute : attributes) {
+    StringRef name = attribute.getName();
+    if (llvm::is_contained(configurations, name) ||
+        llvm::is_contained(otherAttributes, name) || name.contains('.'))
+      continue;
+    auto array = dyn_cast<ArrayAttr>(attribute.getValue());
+    auto number = dyn_cast<IntegerAttr>(attribute.getValue());
+    if ((array && array.empty()) ||
+        (name == "version" && number && number.getValue().isZero()))
+      continue;
+    return op->emitError("expected no attribute ")
+           << name << ", got " << attribute.getValue();
+  }
+  if (llvm::any_of(op->getRegions(),
+                   [](Region &region) { return !region.empty(); }))
+    return op->emitError("expected no regions");
   return success();
 }
 
@@ -169,24 +227,111 @@ LogicalResult Importer::readOperands() {
   ArrayRef<StringLiteral> names = attention.getNames();
   unsigned numRequired = attention.getNumRequired();
   SmallVector<Value> given = getDataOperands(op);
+  for (Value value : given)
+    if (!isa<RankedTensorType>(value.getType()))
+      return op->emitError("expected operands that are ranked tensors, got ")
+             << value.getType();
+  for (auto [name, value] : llvm::zip(names.take_front(numRequired), given))
+    attention[name] = value;
+  // The text of a score needs the type of q.
+  FailureOr<unsigned> numCaptures = failure();
+  if (given.size() >= numRequired &&
+      (failed(readScore()) || failed(numCaptures = checkNames())))
+    return failure();
   if (given.size() != numRequired + optional.size())
     return op->emitError("expected ")
            << numRequired << " operands ("
            << llvm::join(names.take_front(numRequired), ", ") << ") and "
            << optional.size() << " that are named by its configuration, got "
            << given.size();
-  for (auto [i, value] : llvm::enumerate(given)) {
-    if (!isa<RankedTensorType>(value.getType()))
-      return op->emitError("expected operands that are ranked tensors, got ")
-             << value.getType();
-    StringRef name =
-        i < numRequired ? StringRef(names[i]) : optional[i - numRequired];
+  ArrayRef<Value> values = ArrayRef(given).drop_front(numRequired);
+  llvm::append_range(attention.captures, values.take_back(*numCaptures));
+  for (auto [name, value] :
+       llvm::zip_equal(ArrayRef(optional).drop_back(*numCaptures),
+                       values.drop_back(*numCaptures))) {
     Value &slot = attention[name];
     if (slot)
       return op->emitError("expected each operand once, got ")
              << name << " again";
     slot = value;
   }
+  return success();
+}
+
+/// The text of a score, or that in the text of the whole function.
+LogicalResult Importer::readScore() {
+  if (source && failed(ofSource = parseAttention(op, "source", source)))
+    return failure();
+  if (score && failed(ofScore = parseScore(op, "score", score,
+                                           attention.getComputeType())))
+    return failure();
+  if (succeeded(ofScore))
+    attention.score = ofScore->attention;
+  else if (succeeded(ofSource) && ofSource->attention.getScoreBody())
+    attention.score = ofSource->attention;
+  return success();
+}
+
+/// That names are of optional operands, then of all captures, as the score has
+/// them. Returns how many captures there are.
+FailureOr<unsigned> Importer::checkNames() {
+  ArrayRef<StringLiteral> known = getOptionalNames(attention);
+  SmallVector<StringRef> captures;
+  if (attention.score)
+    captures = (succeeded(ofScore) ? ofScore : ofSource)->getCaptureNames();
+  ArrayRef<StringRef> names = optional;
+  if (names.size() >= captures.size() &&
+      names.take_back(captures.size()) == ArrayRef(captures) &&
+      llvm::all_of(names.drop_back(captures.size()), [&](StringRef name) {
+        return llvm::is_contained(known, name);
+      }))
+    return captures.size();
+  InFlightDiagnostic error =
+      op->emitError("expected operands to be names of optional operands (")
+      << llvm::join(known, ", ") << ")";
+  if (!captures.empty())
+    error << " and then the captures " << llvm::join(captures, ", ");
+  return error << ", got " << llvm::join(optional, ", ");
+}
+
+/// What runs the call goes by `source`: it says the same.
+LogicalResult Importer::compareWithSource(AttentionOpInterface made) {
+  AttentionOpInterface like = ofSource->attention;
+  auto differs = [&](const Twine &what) {
+    return op->emitError("expected source to say what the configuration does, "
+                         "got another ")
+           << what;
+  };
+  if (made->getName() != like->getName())
+    return differs("operation");
+  if (made.getMask() != like.getMask())
+    return differs("mask: ") << like.getMask() << " and " << made.getMask();
+  if (made.getScaleAttr() != like.getScaleAttr())
+    return differs("scale: ")
+           << like.getScaleAttr() << " and " << made.getScaleAttr();
+  if (made.getWrtCaptures() != like.getWrtCaptures())
+    return differs("choice of gradients of captures");
+  // Arguments of the function are the operands.
+  SmallVector<Value> given = getDataOperands(op);
+  SmallVector<Value> mapped;
+  if (ofSource->function.getNumArguments() == given.size())
+    for (Value operand : like->getOperands())
+      mapped.push_back(given[cast<BlockArgument>(operand).getArgNumber()]);
+  if (like->getAttr(AttnOp::getOperandSegmentSizeAttr()) !=
+          made->getAttr(AttnOp::getOperandSegmentSizeAttr()) ||
+      !llvm::equal(mapped, made->getOperands()))
+    return differs("use of operands");
+  for (auto [of, other] :
+       llvm::zip_equal(like->getOperandTypes(), made->getOperandTypes()))
+    if (failed(verifyCompatibleShape(of, other)) ||
+        getElementTypeOrSelf(of) != getElementTypeOrSelf(other))
+      return differs("type of an operand: ") << of << " and " << other;
+  if (!like.getScoreBody() != !made.getScoreBody() ||
+      (like.getScoreBody() &&
+       !OperationEquivalence::isRegionEquivalentTo(
+           like.getScoreBody()->getParent(), made.getScoreBody()->getParent(),
+           OperationEquivalence::IgnoreLocations)))
+    return differs("score");
   return success();
 }
 
@@ -215,7 +360,8 @@ LogicalResult Importer::checkLayouts(StringRef name, TypeRange types) {
 }
 
 LogicalResult Importer::import() {
-  if (failed(readConfiguration()) || failed(readOperands()) ||
+  if (failed(checkAttributes()) || failed(readConfiguration()) ||
+      failed(readOperands()) ||
       failed(checkLayouts("operand_layouts", op->getOperandTypes())) ||
       failed(checkLayouts("result_layouts", op->getResultTypes())))
     return failure();
@@ -223,6 +369,10 @@ LogicalResult Importer::import() {
   FailureOr<Operation *> made = attention.create(b, op, op->getResultTypes());
   if (failed(made))
     return failure();
+  if (source && failed(compareWithSource(cast<AttentionOpInterface>(*made)))) {
+    b.eraseOp(*made);
+    return failure();
+  }
   b.replaceOp(op, (*made)->getResults());
   return success();
 }

@@ -10,7 +10,7 @@ func.func @config(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
 // -----
 
 func.func @unknown(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
-  // expected-error@+1 {{expected causal, top_left, window_left, window_right, chunk, scale, operands and source as configuration, got dropout}}
+  // expected-error@+1 {{expected causal, top_left, window_left, window_right, chunk, scale, operands, score and source as configuration, got dropout}}
   %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {dropout = 0.1 : f32}}
       : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
   return
@@ -64,7 +64,7 @@ func.func @scale(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
 // -----
 
 func.func @names(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
-  // expected-error@+1 {{expected operands to be names of optional operands (seqused_q, seqused_k, q_offset, sink), got ["dlse"]}}
+  // expected-error@+1 {{expected operands to be names of optional operands (seqused_q, seqused_k, q_offset, sink), got dlse}}
   %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {operands = ["dlse"]}}
       : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
   return
@@ -121,7 +121,7 @@ func.func @layouts(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
 // -----
 
 func.func @names_of_text(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
-  // expected-error@+1 {{expected operands to be names of optional operands (seqused_q, seqused_k, q_offset, sink), got "sink, q_offset"}}
+  // expected-error@+1 {{expected operands to be names of optional operands (seqused_q, seqused_k, q_offset, sink), got sink,  q_offset}}
   %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {operands = "sink, q_offset"}}
       : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
   return
@@ -151,5 +151,176 @@ func.func @chunk_and_window(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
   // expected-error@+1 {{expected one of causal, a window and chunk, got several}}
   %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {chunk = 8 : i64, causal = true}}
       : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @attribute(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{expected no attribute output_operand_aliases, got [1]}}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", output_operand_aliases = [1]}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @version(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{expected no attribute version, got 1 : i32}}
+  %0:2 = "stablehlo.composite"(%q, %q, %q, %cu, %cu) {name = "varlen.attn", version = 1 : i32}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @configurations(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{expected one configuration, got backend_config and mhlo.backend_config}}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {causal = true}, mhlo.backend_config = {top_left = true}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @score_no_text(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{expected score to be a text, got 1 : i64}}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {score = 1 : i64}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @score_no_region(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{expected score to be the text of a score, [captures(%name: type, ...)] score (...) {...}, got 'softcap(5.0)'}}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {score = "softcap(5.0)"}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @score_error(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{got an error: use of undeclared SSA value name}}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {score = "score (%s: f32, %query: i32, %key: i32) { varlen.yield %t : f32 }"}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @score_dialect(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{got an error: Dialect `llvm' not found}}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {score = "score (%s: f32, %query: i32, %key: i32) { llvm.unreachable }"}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @score_behind(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{got more than that}}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {score = "score (%s: f32, %query: i32, %key: i32) { varlen.yield %s : f32 } %c = arith.constant 1 : i32"}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @score_function(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{got more than that}}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {score = "score (%s: f32, %query: i32, %key: i32) { varlen.yield %s : f32 } return %2#0, %2#1 : tensor<0x1x1xf32>, tensor<1x0xf32> } func.func private @exit() func.func private @g() -> (tensor<0x1x1xf32>, tensor<1x0xf32>) { %2:2 = call @g() : () -> (tensor<0x1x1xf32>, tensor<1x0xf32>)"}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @score_type(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{expected a score region of 'f32'}}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {score = "score (%s: f64, %query: i32, %key: i32) { varlen.yield %s : f64 }"}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @capture_names(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>, %a: tensor<4xf32>) {
+  // expected-error@+1 {{expected operands to be names of optional operands (seqused_q, seqused_k, q_offset, sink) and then the captures a, got b}}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu, %a) {call_target_name = "varlen.attn", backend_config = {operands = ["b"], score = "captures(%a: tensor<?xf32>) score (%score: f32, %query: i32, %key: i32, %a: f32) { %n = arith.addf %score, %a : f32 varlen.yield %n : f32 }"}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>, tensor<4xf32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @capture_absent(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{and then the captures a, got }}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {score = "captures(%a: tensor<?xf32>) score (%score: f32, %query: i32, %key: i32, %a: f32) { %n = arith.addf %score, %a : f32 varlen.yield %n : f32 }"}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @capture_rank(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>, %a: tensor<4x8xf32>) {
+  // expected-error@+1 {{expected a capture of type 'tensor<?xf32>', got 'tensor<4x8xf32>'}}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu, %a) {call_target_name = "varlen.attn", backend_config = {operands = ["a"], score = "captures(%a: tensor<?xf32>) score (%score: f32, %query: i32, %key: i32, %a: f32) { %n = arith.addf %score, %a : f32 varlen.yield %n : f32 }"}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>, tensor<4x8xf32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @source_text(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{expected source to be the text of a function with one attention, got: }}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {source = "func.func @f("}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @source_function(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{expected source to be the text of a function of one attention that returns its results, and of nothing else}}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {source = "func.func @f() { return }"}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @source_mask(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{expected source to say what the configuration does, got another mask: #varlen.mask<causal> and #varlen.mask<full>}}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {source = "func.func @f(%q: tensor<?x4x16xf32>, %k: tensor<?x4x16xf32>, %v: tensor<?x4x16xf32>, %a: tensor<?xi32>, %b: tensor<?xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>) { %out, %lse = varlen.attn %q, %k, %v, %a, %b {mask = #varlen.mask<causal>} : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)  return %out, %lse : tensor<?x4x16xf32>, tensor<4x?xf32> }"}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @source_scale(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{got another scale: 5.000000e-01 : f32 and 2.500000e-01 : f32}}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {scale = 0.25 : f64, source = "func.func @f(%q: tensor<?x4x16xf32>, %k: tensor<?x4x16xf32>, %v: tensor<?x4x16xf32>, %a: tensor<?xi32>, %b: tensor<?xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>) { %out, %lse = varlen.attn %q, %k, %v, %a, %b {scale = 0.5 : f32} : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)  return %out, %lse : tensor<?x4x16xf32>, tensor<4x?xf32> }"}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @source_score(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{expected source to say what the configuration does, got another score}}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {score = "score (%s: f32, %query: i32, %key: i32) { %n = arith.negf %s : f32 varlen.yield %n : f32 }", source = "func.func @f(%q: tensor<?x4x16xf32>, %k: tensor<?x4x16xf32>, %v: tensor<?x4x16xf32>, %a: tensor<?xi32>, %b: tensor<?xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>) { %out, %lse = varlen.attn %q, %k, %v, %a, %b  : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>) score (%score: f32, %query: i32, %key: i32) { varlen.yield %score : f32 } return %out, %lse : tensor<?x4x16xf32>, tensor<4x?xf32> }"}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @source_operands(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>, %a: tensor<4xf32>) {
+  // expected-error@+1 {{expected source to say what the configuration does, got another use of operands}}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu, %a) {call_target_name = "varlen.attn", backend_config = {operands = ["sink"], source = "func.func @f(%q: tensor<?x4x16xf32>, %k: tensor<?x4x16xf32>, %v: tensor<?x4x16xf32>, %a: tensor<?xi32>, %b: tensor<?xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>) { %out, %lse = varlen.attn %q, %k, %v, %a, %b  : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)  return %out, %lse : tensor<?x4x16xf32>, tensor<4x?xf32> }"}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>, tensor<4xf32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
   return
 }

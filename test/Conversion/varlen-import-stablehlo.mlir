@@ -29,20 +29,60 @@ func.func @options(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>, %used: tensor<2xi
   return %0#0 : tensor<8x4x16xf32>
 }
 
-// What a handler of XLA's can have: no arrays of texts, and the source that it runs.
+// What a handler of XLA's can have: no arrays of texts, and the source that it runs, which
+// says the same and has the score.
 
 // CHECK-LABEL: func @handler(
-// CHECK-SAME: %[[Q:.*]]: tensor<8x4x16xf32>, %[[CU:.*]]: tensor<3xi32>, %[[USED:.*]]: tensor<2xi32>, %[[SINK:.*]]: tensor<4xf32>
-// CHECK: varlen.attn %[[Q]], %[[Q]], %[[Q]], %[[CU]], %[[CU]] seqused_k(%[[USED]]) sink(%[[SINK]])
+// CHECK-SAME: %[[Q:.*]]: tensor<8x4x16xf32>, %[[CU:.*]]: tensor<3xi32>, %[[USED:.*]]: tensor<2xi32>, %[[SINK:.*]]: tensor<4xf32>, %[[SLOPES:.*]]: tensor<4xf32>
+// CHECK: varlen.attn %[[Q]], %[[Q]], %[[Q]], %[[CU]], %[[CU]] seqused_k(%[[USED]]) sink(%[[SINK]]) captures(%[[SLOPES]])
 // CHECK-SAME: mask = #varlen.chunk_mask<8, top_left>
-func.func @handler(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>, %used: tensor<2xi32>, %sink: tensor<4xf32>)
-    -> tensor<8x4x16xf32> {
-  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu, %used, %sink)
+// CHECK-SAME: score (%{{.*}}: f32, %{{.*}}: i32, %{{.*}}: i32, %{{.*}}: f32) {
+// CHECK: arith.mulf
+func.func @handler(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>, %used: tensor<2xi32>, %sink: tensor<4xf32>,
+                   %slopes: tensor<4xf32>) -> tensor<8x4x16xf32> {
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu, %used, %sink, %slopes)
       {call_target_name = "varlen.attn", api_version = 4 : i32,
-       backend_config = {chunk = 8 : i64, top_left = true, operands = "seqused_k,sink", source = "func.func @attention"}}
+       backend_config = {chunk = 8 : i64, top_left = true, operands = "seqused_k,sink,slopes",
+                         source = "func.func @attention(%q: tensor<?x4x16xf32>, %k: tensor<?x4x16xf32>, %v: tensor<?x4x16xf32>, %cu_q: tensor<?xi32>, %cu_k: tensor<?xi32>, %used: tensor<?xi32>, %sink: tensor<4xf32>, %slopes: tensor<4xf32> {varlen.name = \22slopes\22}) -> (tensor<?x4x16xf32>, tensor<4x?xf32>) { %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k seqused_k(%used) sink(%sink) captures(%slopes) {mask = #varlen.chunk_mask<8, top_left>} : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>) score (%score: f32, %query: i32, %key: i32, %slope: f32) { %new = arith.mulf %score, %slope : f32 varlen.yield %new : f32 } return %out, %lse : tensor<?x4x16xf32>, tensor<4x?xf32> }"}}
       : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>,
-         tensor<2xi32>, tensor<4xf32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+         tensor<2xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
   return %0#0 : tensor<8x4x16xf32>
+}
+
+// A score as text, beside the mask; what it looks up is the last operand.
+
+// CHECK-LABEL: func @score(
+// CHECK-SAME: %[[Q:.*]]: tensor<?x4x16xf64>, %[[CU:.*]]: tensor<3xi32>, %[[SINK:.*]]: tensor<4xf64>, %[[BIAS:.*]]: tensor<4x?xf64>
+// CHECK: varlen.attn %[[Q]], %[[Q]], %[[Q]], %[[CU]], %[[CU]] sink(%[[SINK]]) captures(%[[BIAS]]) {mask = #varlen.mask<causal>}
+// CHECK-SAME: score (%{{.*}}: f64, %{{.*}}: i32, %{{.*}}: i32, %{{.*}}: !varlen.table<f64, keys>) {
+// CHECK: varlen.lookup
+func.func @score(%q: tensor<?x4x16xf64>, %cu: tensor<3xi32>, %sink: tensor<4xf64>, %bias: tensor<4x?xf64>) -> tensor<?x4x16xf64> {
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu, %sink, %bias)
+      {call_target_name = "varlen.attn", backend_config = {causal = true, operands = ["sink", "bias"],
+       score = "captures(%bias: tensor<?x?xf64>) score (%score: f64, %query: i32, %key: i32, %bias: !varlen.table<f64, keys>) { %b = varlen.lookup %bias[%key] : !varlen.table<f64, keys> %new = arith.addf %score, %b : f64 varlen.yield %new : f64 }"}}
+      : (tensor<?x4x16xf64>, tensor<?x4x16xf64>, tensor<?x4x16xf64>, tensor<3xi32>, tensor<3xi32>, tensor<4xf64>, tensor<4x?xf64>)
+      -> (tensor<?x4x16xf64>, tensor<4x?xf64>)
+  return %0#0 : tensor<?x4x16xf64>
+}
+
+// Gradients of captures are wanted where there are results for them.
+
+// CHECK-LABEL: func @gradients(
+// CHECK: varlen.attn_grad {{.*}} captures(%{{.*}}, %{{.*}}) {wrt_captures = array<i64: 0, 1>} : {{.*}} score (
+// CHECK: varlen.attn_grad {{.*}} captures(%{{.*}}, %{{.*}}) : {{.*}} score (
+func.func @gradients(%q: tensor<8x4x16xf32>, %l: tensor<4x8xf32>, %cu: tensor<3xi32>, %gains: tensor<4x8xf32>, %slopes: tensor<4xf32>)
+    -> (tensor<4x8xf32>, tensor<4xf32>, tensor<8x4x16xf32>) {
+  %0:5 = "stablehlo.custom_call"(%q, %q, %q, %q, %q, %l, %cu, %cu, %gains, %slopes)
+      {call_target_name = "varlen.attn_grad", backend_config = {operands = ["gains", "slopes"],
+       score = "captures (%gains: tensor<?x?xf32>, %slopes: tensor<?xf32>) score (%score: f32, %query: i32, %key: i32, %gains: f32, %slopes: f32) { %x = arith.mulf %score, %gains : f32 %new = arith.addf %x, %slopes : f32 varlen.yield %new : f32 }"}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<4x8xf32>, tensor<3xi32>, tensor<3xi32>, tensor<4x8xf32>, tensor<4xf32>)
+      -> (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<4x8xf32>, tensor<4xf32>)
+  %1:3 = "stablehlo.custom_call"(%q, %q, %q, %q, %q, %l, %cu, %cu, %gains, %slopes)
+      {call_target_name = "varlen.attn_grad", backend_config = {operands = ["gains", "slopes"],
+       score = "captures (%gains: tensor<?x?xf32>, %slopes: tensor<?xf32>) score (%score: f32, %query: i32, %key: i32, %gains: f32, %slopes: f32) { %x = arith.mulf %score, %gains : f32 %new = arith.addf %x, %slopes : f32 varlen.yield %new : f32 }"}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<4x8xf32>, tensor<3xi32>, tensor<3xi32>, tensor<4x8xf32>, tensor<4xf32>)
+      -> (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>)
+  return %0#3, %0#4, %1#0 : tensor<4x8xf32>, tensor<4xf32>, tensor<8x4x16xf32>
 }
 
 // The extents of results are not the caller's to say.
@@ -94,7 +134,7 @@ func.func @properties(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) -> (tensor<8x4
       : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>)
       -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
   %1:3 = "stablehlo.composite"(%q, %q, %q, %q, %0#0, %0#1, %cu, %cu, %0#1)
-      <{composite_attributes = {operands = ["dlse"]}, decomposition = @oracle, name = "varlen.attn_grad", version = 1 : i32}> ({
+      <{composite_attributes = {operands = ["dlse"]}, decomposition = @oracle, name = "varlen.attn_grad", version = 0 : i32}> ({
       }) : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<4x8xf32>,
          tensor<3xi32>, tensor<3xi32>, tensor<4x8xf32>) -> (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>)
   return %0#0, %1#0 : tensor<8x4x16xf32>, tensor<8x4x16xf32>

@@ -235,3 +235,147 @@ func.func @backward(%q: !torch.vtensor<[9,4,16],f32>, %l: !torch.vtensor<[4,9],f
       -> (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>)
   return
 }
+
+// -----
+
+func.func @varlen_out(%q: !torch.vtensor<[9,4,16],f32>, %cu: !torch.vtensor<[3],si32>) {
+  %none = "torch.constant.none"() : () -> !torch.none
+  %n = "torch.constant.int"() <{value = -1 : i64}> : () -> !torch.int
+  // expected-error@+1 {{expected one of the attentions torch.torch_attn._varlen_attn, torch.torch_attn._varlen_attn_backward, torch.varlen.attn, torch.varlen.attn_backward, got torch.varlen.attn_out}}
+  %0 = "torch.operator"(%q, %q, %q, %q, %cu, %cu) <{name = "torch.varlen.attn_out.default"}>
+      : (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[3],si32>, !torch.vtensor<[3],si32>) -> (!torch.vtensor<[4,9],f32>)
+  return
+}
+
+// -----
+
+func.func @varlen_few(%q: !torch.vtensor<[9,4,16],f32>, %cu: !torch.vtensor<[3],si32>) {
+  %none = "torch.constant.none"() : () -> !torch.none
+  %n = "torch.constant.int"() <{value = -1 : i64}> : () -> !torch.int
+  // expected-error@+1 {{expected 5 operands of torch.varlen.attn, got 4}}
+  %0:2 = "torch.operator"(%q, %q, %q, %cu) <{name = "torch.varlen.attn"}>
+      : (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[3],si32>) -> (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[4,9],f32>)
+  return
+}
+
+// -----
+
+func.func @varlen_results(%q: !torch.vtensor<[9,4,16],f32>, %cu: !torch.vtensor<[3],si32>) {
+  %none = "torch.constant.none"() : () -> !torch.none
+  %n = "torch.constant.int"() <{value = -1 : i64}> : () -> !torch.int
+  // expected-error@+1 {{expected 2 results of torch.varlen.attn, got 1}}
+  %0 = "torch.operator"(%q, %q, %q, %cu, %cu) <{name = "torch.varlen.attn"}>
+      : (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[3],si32>, !torch.vtensor<[3],si32>) -> (!torch.vtensor<[9,4,16],f32>)
+  return
+}
+
+// -----
+
+func.func @varlen_window(%q: !torch.vtensor<[9,4,16],f32>, %cu: !torch.vtensor<[3],si32>, %m: !torch.int) {
+  %none = "torch.constant.none"() : () -> !torch.none
+  %n = "torch.constant.int"() <{value = -1 : i64}> : () -> !torch.int
+  // expected-error@+1 {{expected left to be a constant integer, got '!torch.int'}}
+  %0:2 = "torch.operator"(%q, %q, %q, %cu, %cu, %none, %none, %m, %n) <{name = "torch.varlen.attn"}>
+      : (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[3],si32>, !torch.vtensor<[3],si32>, !torch.none, !torch.none, !torch.int, !torch.int) -> (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[4,9],f32>)
+  return
+}
+
+// -----
+
+func.func @varlen_chunk(%q: !torch.vtensor<[9,4,16],f32>, %cu: !torch.vtensor<[3],si32>) {
+  %none = "torch.constant.none"() : () -> !torch.none
+  %n = "torch.constant.int"() <{value = -1 : i64}> : () -> !torch.int
+  %s = "torch.constant.str"() <{value = ""}> : () -> !torch.str
+  %z = "torch.constant.int"() <{value = 0 : i64}> : () -> !torch.int
+  // expected-error@+1 {{expected chunk to be none or at least 1, got 0 : i64}}
+  %0:2 = "torch.operator"(%q, %q, %q, %cu, %cu, %none, %none, %n, %n, %none, %s, %none, %none, %none, %z) <{name = "torch.varlen.attn"}>
+      : (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[3],si32>, !torch.vtensor<[3],si32>, !torch.none, !torch.none, !torch.int, !torch.int, !torch.none, !torch.str, !torch.none, !torch.none, !torch.none, !torch.int) -> (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[4,9],f32>)
+  return
+}
+
+// -----
+
+func.func @varlen_score(%q: !torch.vtensor<[9,4,16],f32>, %cu: !torch.vtensor<[3],si32>) {
+  %none = "torch.constant.none"() : () -> !torch.none
+  %n = "torch.constant.int"() <{value = -1 : i64}> : () -> !torch.int
+  %s = "torch.constant.str"() <{value = "3fa2c07d"}> : () -> !torch.str
+  // expected-error@+1 {{expected score to be the text of a score, [captures(%name: type, ...)] score (...) {...}, got '3fa2c07d'}}
+  %0:2 = "torch.operator"(%q, %q, %q, %cu, %cu, %none, %none, %n, %n, %none, %s) <{name = "torch.varlen.attn"}>
+      : (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[3],si32>, !torch.vtensor<[3],si32>, !torch.none, !torch.none, !torch.int, !torch.int, !torch.none, !torch.str) -> (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[4,9],f32>)
+  return
+}
+
+// -----
+
+func.func @varlen_score_of_run_time(%q: !torch.vtensor<[9,4,16],f32>, %cu: !torch.vtensor<[3],si32>, %s: !torch.str) {
+  %none = "torch.constant.none"() : () -> !torch.none
+  %n = "torch.constant.int"() <{value = -1 : i64}> : () -> !torch.int
+  // expected-error@+1 {{expected score to be a constant text, got '!torch.str'}}
+  %0:2 = "torch.operator"(%q, %q, %q, %cu, %cu, %none, %none, %n, %n, %none, %s) <{name = "torch.varlen.attn"}>
+      : (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[3],si32>, !torch.vtensor<[3],si32>, !torch.none, !torch.none, !torch.int, !torch.int, !torch.none, !torch.str) -> (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[4,9],f32>)
+  return
+}
+
+// -----
+
+func.func @varlen_captures(%q: !torch.vtensor<[9,4,16],f32>, %cu: !torch.vtensor<[3],si32>, %l: !torch.vtensor<[4,9],f32>) {
+  %none = "torch.constant.none"() : () -> !torch.none
+  %n = "torch.constant.int"() <{value = -1 : i64}> : () -> !torch.int
+  %s = "torch.constant.str"() <{value = "captures(%gains: tensor<?x?xf32>, %slopes: tensor<?xf32>) score (%score: f32, %query: i32, %key: i32, %gains: f32, %slopes: f32) {\0A    %x = arith.mulf %score, %gains : f32\0A    %new = arith.subf %x, %slopes : f32\0A    varlen.yield %new : f32\0A  }"}> : () -> !torch.str
+  %c = "torch.prim.ListConstruct"(%l) : (!torch.vtensor<[4,9],f32>) -> !torch.list<vtensor>
+  // expected-error@+1 {{expected 2 captures of the score, got 1}}
+  %0:2 = "torch.operator"(%q, %q, %q, %cu, %cu, %none, %none, %n, %n, %none, %s, %c) <{name = "torch.varlen.attn"}>
+      : (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[3],si32>, !torch.vtensor<[3],si32>, !torch.none, !torch.none, !torch.int, !torch.int, !torch.none, !torch.str, !torch.list<vtensor>) -> (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[4,9],f32>)
+  return
+}
+
+// -----
+
+func.func @varlen_list(%q: !torch.vtensor<[9,4,16],f32>, %cu: !torch.vtensor<[3],si32>, %c: !torch.list<vtensor>) {
+  %none = "torch.constant.none"() : () -> !torch.none
+  %n = "torch.constant.int"() <{value = -1 : i64}> : () -> !torch.int
+  %s = "torch.constant.str"() <{value = "captures(%gains: tensor<?x?xf32>, %slopes: tensor<?xf32>) score (%score: f32, %query: i32, %key: i32, %gains: f32, %slopes: f32) {\0A    %x = arith.mulf %score, %gains : f32\0A    %new = arith.subf %x, %slopes : f32\0A    varlen.yield %new : f32\0A  }"}> : () -> !torch.str
+  // expected-error@+1 {{expected captures to be none or a list of tensors, got '!torch.list<vtensor>'}}
+  %0:2 = "torch.operator"(%q, %q, %q, %cu, %cu, %none, %none, %n, %n, %none, %s, %c) <{name = "torch.varlen.attn"}>
+      : (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[3],si32>, !torch.vtensor<[3],si32>, !torch.none, !torch.none, !torch.int, !torch.int, !torch.none, !torch.str, !torch.list<vtensor>) -> (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[4,9],f32>)
+  return
+}
+
+// -----
+
+func.func @varlen_left_alone(%q: !torch.vtensor<[9,4,16],f32>, %cu: !torch.vtensor<[3],si32>) {
+  %none = "torch.constant.none"() : () -> !torch.none
+  %n = "torch.constant.int"() <{value = -1 : i64}> : () -> !torch.int
+  // expected-error@+1 {{expected left to be a constant integer, got '!torch.none'}}
+  %0:2 = "torch.operator"(%q, %q, %q, %cu, %cu, %none, %none, %none, %n) <{name = "torch.varlen.attn"}>
+      : (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[3],si32>, !torch.vtensor<[3],si32>, !torch.none, !torch.none, !torch.none, !torch.int) -> (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[4,9],f32>)
+  return
+}
+
+// -----
+
+func.func @varlen_unpack(%q: !torch.vtensor<[9,4,16],f32>, %cu: !torch.vtensor<[3],si32>, %l: !torch.vtensor<[4,9],f32>, %a: !torch.vtensor<[4],f32>) {
+  %none = "torch.constant.none"() : () -> !torch.none
+  %n = "torch.constant.int"() <{value = -1 : i64}> : () -> !torch.int
+  %s = "torch.constant.str"() <{value = "captures(%gains: tensor<?x?xf32>, %slopes: tensor<?xf32>) score (%score: f32, %query: i32, %key: i32, %gains: f32, %slopes: f32) {\0A    %x = arith.mulf %score, %gains : f32\0A    %new = arith.subf %x, %slopes : f32\0A    varlen.yield %new : f32\0A  }"}> : () -> !torch.str
+  %c = "torch.prim.ListConstruct"(%l, %a) : (!torch.vtensor<[4,9],f32>, !torch.vtensor<[4],f32>) -> !torch.list<vtensor>
+  // expected-error@+1 {{expected one torch.prim.ListUnpack of the gradients of 2 captures, got mine.use}}
+  %0:5 = "torch.operator"(%q, %none, %q, %q, %q, %q, %l, %cu, %cu, %none, %none, %n, %n, %none, %s, %c) <{name = "torch.varlen.attn_backward"}>
+      : (!torch.vtensor<[9,4,16],f32>, !torch.none, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[4,9],f32>, !torch.vtensor<[3],si32>, !torch.vtensor<[3],si32>, !torch.none, !torch.none, !torch.int, !torch.int, !torch.none, !torch.str, !torch.list<vtensor>) -> (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[0],f32>, !torch.list<vtensor>)
+  "mine.use"(%0#4) : (!torch.list<vtensor>) -> ()
+  return
+}
+
+// -----
+
+func.func @varlen_dsink(%q: !torch.vtensor<[9,4,16],f32>, %cu: !torch.vtensor<[3],si32>, %l: !torch.vtensor<[4,9],f32>, %a: !torch.vtensor<[4],f32>) {
+  %none = "torch.constant.none"() : () -> !torch.none
+  %n = "torch.constant.int"() <{value = -1 : i64}> : () -> !torch.int
+  %s = "torch.constant.str"() <{value = "captures(%gains: tensor<?x?xf32>, %slopes: tensor<?xf32>) score (%score: f32, %query: i32, %key: i32, %gains: f32, %slopes: f32) {\0A    %x = arith.mulf %score, %gains : f32\0A    %new = arith.subf %x, %slopes : f32\0A    varlen.yield %new : f32\0A  }"}> : () -> !torch.str
+  %c = "torch.prim.ListConstruct"(%l, %a) : (!torch.vtensor<[4,9],f32>, !torch.vtensor<[4],f32>) -> !torch.list<vtensor>
+  // expected-error@+1 {{expected no use of the gradient of a sink that is none}}
+  %0:5 = "torch.operator"(%q, %none, %q, %q, %q, %q, %l, %cu, %cu, %none, %none, %n, %n, %none, %s, %c) <{name = "torch.varlen.attn_backward"}>
+      : (!torch.vtensor<[9,4,16],f32>, !torch.none, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[4,9],f32>, !torch.vtensor<[3],si32>, !torch.vtensor<[3],si32>, !torch.none, !torch.none, !torch.int, !torch.int, !torch.none, !torch.str, !torch.list<vtensor>) -> (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[0],f32>, !torch.list<vtensor>)
+  "mine.use"(%0#3) : (!torch.vtensor<[0],f32>) -> ()
+  return
+}

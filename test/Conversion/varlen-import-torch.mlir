@@ -77,3 +77,57 @@ func.func @backward(%q: !torch.vtensor<[9,4,16],f32>, %cu: !torch.vtensor<[3],si
   %2 = "torch.operator"(%1#2) <{name = "torch.mine.op"}> : (!torch.vtensor<[9,4,16],f32>) -> !torch.vtensor<[9,4,16],f32>
   return %2 : !torch.vtensor<[9,4,16],f32>
 }
+
+// The operators of varlen.torch: the text of a score, a list of captures, and operands that
+// follow it.
+
+// CHECK-LABEL: func @varlen(
+// CHECK-SAME: %[[Q:.*]]: !torch.vtensor<[9,4,16],f32>, %[[CU:.*]]: !torch.vtensor<[3],si32>, %[[USED:.*]]: !torch.vtensor<[2],si32>, %[[GAINS:.*]]: !torch.vtensor<[4,9],f32>, %[[SLOPES:.*]]: !torch.vtensor<[4],f32>
+// CHECK: %[[GAINS0:.*]] = "torch_c.to_builtin_tensor"(%[[GAINS]])
+// CHECK: %[[SLOPES0:.*]] = "torch_c.to_builtin_tensor"(%[[SLOPES]])
+// CHECK: %[[USED0:.*]] = "torch_c.to_builtin_tensor"(%[[USED]])
+// CHECK: %[[OFFSET:.*]] = "torch_c.to_builtin_tensor"(%[[USED]])
+// CHECK: varlen.attn {{.*}} seqused_q(%[[USED0]]) seqused_k(%{{.*}}) q_offset(%[[OFFSET]]) sink(%{{.*}}) captures(%[[GAINS0]], %[[SLOPES0]]) {mask = #varlen.mask<window = (7, 0)>, scale = 3.000000e-01 : f32}
+// CHECK-SAME: score (
+// CHECK: arith.subf
+// CHECK: varlen.attn {{.*}} {mask = #varlen.chunk_mask<8>} :
+// CHECK-NOT: torch.operator
+func.func @varlen(%q: !torch.vtensor<[9,4,16],f32>, %cu: !torch.vtensor<[3],si32>, %used: !torch.vtensor<[2],si32>, %gains: !torch.vtensor<[4,9],f32>, %slopes: !torch.vtensor<[4],f32>) -> (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[4,9],f32>, !torch.vtensor<[9,4,16],f32>) {
+  %none = "torch.constant.none"() : () -> !torch.none
+  %left = "torch.constant.int"() <{value = 7 : i64}> : () -> !torch.int
+  %right = "torch.constant.int"() <{value = 0 : i64}> : () -> !torch.int
+  %all = "torch.constant.int"() <{value = -1 : i64}> : () -> !torch.int
+  %chunk = "torch.constant.int"() <{value = 8 : i64}> : () -> !torch.int
+  %scale = "torch.constant.float"() <{value = 3.000000e-01 : f64}> : () -> !torch.float
+  %score = "torch.constant.str"() <{value = "captures(%gains: tensor<?x?xf32>, %slopes: tensor<?xf32>) score (%score: f32, %query: i32, %key: i32, %gains: f32, %slopes: f32) {\0A    %x = arith.mulf %score, %gains : f32\0A    %new = arith.subf %x, %slopes : f32\0A    varlen.yield %new : f32\0A  }"}> : () -> !torch.str
+  %nothing = "torch.constant.str"() <{value = ""}> : () -> !torch.str
+  %captures = "torch.prim.ListConstruct"(%gains, %slopes) : (!torch.vtensor<[4,9],f32>, !torch.vtensor<[4],f32>) -> !torch.list<vtensor>
+  %0:2 = "torch.operator"(%q, %q, %q, %cu, %cu, %used, %slopes, %left, %right, %scale, %score, %captures, %used, %used, %none) <{name = "torch.varlen.attn"}>
+      : (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[3],si32>, !torch.vtensor<[3],si32>, !torch.vtensor<[2],si32>, !torch.vtensor<[4],f32>, !torch.int, !torch.int, !torch.float, !torch.str, !torch.list<vtensor>, !torch.vtensor<[2],si32>, !torch.vtensor<[2],si32>, !torch.none) -> (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[4,9],f32>)
+  %1:2 = "torch.operator"(%q, %q, %q, %cu, %cu, %none, %none, %all, %all, %none, %nothing, %none, %none, %none, %chunk) <{name = "torch.varlen.attn"}>
+      : (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[3],si32>, !torch.vtensor<[3],si32>, !torch.none, !torch.none, !torch.int, !torch.int, !torch.none, !torch.str, !torch.none, !torch.none, !torch.none, !torch.int) -> (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[4,9],f32>)
+  return %0#0, %0#1, %1#0 : !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[4,9],f32>, !torch.vtensor<[9,4,16],f32>
+}
+
+// Gradients of captures are a list; of a sink that is none there is an empty tensor.
+
+// CHECK-LABEL: func @varlen_backward(
+// CHECK: %{{[^:]*}}, %{{.*}}, %{{.*}}, %[[GAINS:.*]], %[[SLOPES:.*]] = varlen.attn_grad {{.*}} captures(%{{.*}}, %{{.*}}) {mask = #varlen.mask<causal>, wrt_captures = array<i64: 0, 1>}
+// CHECK: "torch_c.from_builtin_tensor"(%[[SLOPES]])
+// CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %[[SINK:.*]] = varlen.attn_grad {{.*}} dlse(%{{.*}}) sink(%{{.*}}) captures(%{{.*}}, %{{.*}}) {mask = #varlen.mask<causal>}
+// CHECK: "torch_c.from_builtin_tensor"(%[[SINK]])
+// CHECK-NOT: torch.operator
+// CHECK-NOT: ListUnpack
+func.func @varlen_backward(%q: !torch.vtensor<[9,4,16],f32>, %l: !torch.vtensor<[4,9],f32>, %cu: !torch.vtensor<[3],si32>, %slopes: !torch.vtensor<[4],f32>) -> (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[4],f32>, !torch.vtensor<[4],f32>) {
+  %none = "torch.constant.none"() : () -> !torch.none
+  %left = "torch.constant.int"() <{value = -1 : i64}> : () -> !torch.int
+  %right = "torch.constant.int"() <{value = 0 : i64}> : () -> !torch.int
+  %score = "torch.constant.str"() <{value = "captures(%gains: tensor<?x?xf32>, %slopes: tensor<?xf32>) score (%score: f32, %query: i32, %key: i32, %gains: f32, %slopes: f32) {\0A    %x = arith.mulf %score, %gains : f32\0A    %new = arith.subf %x, %slopes : f32\0A    varlen.yield %new : f32\0A  }"}> : () -> !torch.str
+  %captures = "torch.prim.ListConstruct"(%l, %slopes) : (!torch.vtensor<[4,9],f32>, !torch.vtensor<[4],f32>) -> !torch.list<vtensor>
+  %0:5 = "torch.operator"(%q, %none, %q, %q, %q, %q, %l, %cu, %cu, %none, %none, %left, %right, %none, %score, %captures) <{name = "torch.varlen.attn_backward"}>
+      : (!torch.vtensor<[9,4,16],f32>, !torch.none, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[4,9],f32>, !torch.vtensor<[3],si32>, !torch.vtensor<[3],si32>, !torch.none, !torch.none, !torch.int, !torch.int, !torch.none, !torch.str, !torch.list<vtensor>) -> (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[0],f32>, !torch.list<vtensor>)
+  %1:2 = "torch.prim.ListUnpack"(%0#4) : (!torch.list<vtensor>) -> (!torch.vtensor<[4,9],f32>, !torch.vtensor<[4],f32>)
+  %2:5 = "torch.operator"(%q, %l, %q, %q, %q, %q, %l, %cu, %cu, %none, %slopes, %left, %right, %none, %score, %captures) <{name = "torch.varlen.attn_backward"}>
+      : (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[4,9],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[4,9],f32>, !torch.vtensor<[3],si32>, !torch.vtensor<[3],si32>, !torch.none, !torch.vtensor<[4],f32>, !torch.int, !torch.int, !torch.none, !torch.str, !torch.list<vtensor>) -> (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[4],f32>, !torch.list<vtensor>)
+  return %0#0, %1#1, %2#3 : !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[4],f32>, !torch.vtensor<[4],f32>
+}

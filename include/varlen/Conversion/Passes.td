@@ -635,10 +635,13 @@ def VarlenImportStableHLO : Pass<"varlen-import-stablehlo"> {
     | `chunk` | integer: a chunk mask of that size | none |
     | `top_left` | bool: the alignment of the mask | false |
     | `scale` | float | 1/sqrt(head_dim) |
-    | `operands` | names of the optional operands that there are: an array, or a text with commas between them | none |
-    | `source` | not looked at: what [a handler at run time](../jax.md) goes by | none |
+    | `operands` | names of the optional operands that there are, those of captures last: an array, or a text with commas between them | none |
+    | `score` | the [text of a score](../scores.md#as-text) | that of `source` |
+    | `source` | the text of a function of the operands with one attention, which [a handler at run time](../jax.md#the-handlers) compiles. It has to say the same as the other entries | none |
 
-    StableHLO need not be registered: modules in the generic form will do.
+    Whatever else the configuration has is an error, as is any other attribute that may say
+    what is computed. Gradients of captures are the last results of `varlen.attn_grad`, of
+    all or of none. StableHLO need not be registered: modules in the generic form will do.
 
     *Requires*: operands and results that are ranked tensors; `operand_layouts` and
     `result_layouts`, where they are given, row-major. *Guarantees*: the above;
@@ -656,7 +659,8 @@ def VarlenImportStableHLO : Pass<"varlen-import-stablehlo"> {
         {mask = #varlen.mask<causal>} : (...) -> (...)
     ```
   }];
-  let dependentDialects = ["::mlir::varlen::VarlenDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::math::MathDialect", "::mlir::varlen::VarlenDialect"];
   let statistics = [Statistic<"numImported", "imported", "Attentions">];
 }
 
@@ -678,10 +682,15 @@ def VarlenImportTorch : Pass<"varlen-import-torch"> {
     | `block_table` | an error, if it is not none |
 
     The `rng_state` of the forward, if it is used elsewhere, is zeros, as in PyTorch.
+
+    So do `torch.varlen.attn` and `torch.varlen.attn_backward`, of which `varlen.torch` makes
+    all its attentions. Their `score` is the [text of a score](../scores.md#as-text), and
+    `captures` a list; that of their gradients is taken apart by `torch.prim.ListUnpack`.
+    Any other operator of both libraries is an error, so that none is left by mistake.
     torch-mlir need not be registered: modules in the generic form will do.
 
-    *Requires*: value tensors with sizes and dtypes; `is_causal`, `scale` and
-    `window_size` made by `torch.constant.*` and `torch.prim.ListConstruct`.
+    *Requires*: value tensors with sizes and dtypes; numbers, flags, texts and lists made by
+    `torch.constant.*` and `torch.prim.ListConstruct`.
     *Guarantees*: the above; nothing else changes. *Numerics*: none.
 
     ```mlir
@@ -696,8 +705,8 @@ def VarlenImportTorch : Pass<"varlen-import-torch"> {
     %5 = torch_c.from_builtin_tensor %out : tensor<?x8x64xbf16> -> !torch.vtensor<[?,8,64],bf16>
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-    "::mlir::varlen::VarlenDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::math::MathDialect", "::mlir::varlen::VarlenDialect"];
   let statistics = [Statistic<"numImported", "imported", "Attentions">];
 }
 
