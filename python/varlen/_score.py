@@ -286,8 +286,11 @@ def _make(name, *texts):
     return score
 
 
-# A score that was pickled, twice the same.
-_restore = functools.lru_cache(maxsize=1024)(_make)
+@functools.lru_cache(maxsize=1024)
+def _restore(name, *texts):
+    """A score that was pickled, twice the same."""
+    return _make(name, *texts)
+
 
 # By the text, or where that is long by what is quick to compare: the hash of a long text
 # takes longer than the rest of a call does, and a text is a new object in each call.

@@ -34,7 +34,7 @@ def _library(function):
         score = function(*args, **kwargs)
         parts = [x for x in (*args, *kwargs.values()) if isinstance(x, Score)]
         if all(part.made_by for part in parts):
-            object.__setattr__(score, "made_by", (make, args, kwargs))
+            object.__setattr__(score, "made_by", (make, tuple(args), kwargs))
         return score
 
     def call(*args, **kwargs):

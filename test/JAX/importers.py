@@ -1,0 +1,104 @@
+# RUN: %python %s %t
+# RUN: %python %s %t --load
+"""What JAX lowers is imported and computes the same: every score of the library, every
+option, out, lse and all gradients. Exported functions with scores run in a process that has
+made no such score. `--whole`: all options with every score."""
+
+import argparse
+import pathlib
+import pickle
+
+import imported
+import jax
+import numpy as np
+from imported import Case
+from jax import export
+
+from varlen import scores
+from varlen.jax import varlen_attn
+
+jax.config.update("jax_enable_x64", True)
+
+
+def function(case):
+    """out, lse and gradients of all numbers, of operands, dout and dlse, all by name."""
+
+    def attend(numbers, others):
+        given = numbers | others
+        names = case.score.captures if case.score else {}
+        captures = [given.pop(name) for name in names]
+        first = [given.pop(name) for name in ("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k")]
+        return varlen_attn(
+            *first, window=case.window, chunk=case.chunk, alignment=case.alignment,
+            scale=case.scale, score=case.score, captures=captures, return_lse=case.lse, **given,
+        )  # fmt: skip
+
+    def everything(given, dout, dlse):
+        numbers = {name: x for name, x in given.items() if jax.numpy.issubdtype(x.dtype, np.floating)}
+        others = {name: x for name, x in given.items() if name not in numbers}
+        results, differentiate = jax.vjp(lambda x: attend(x, others), numbers)
+        (gradients,) = differentiate((dout, dlse) if case.lse else dout)
+        return jax.tree.leaves((results, gradients))
+
+    return everything
+
+
+def lower(case, arguments):
+    """The module in StableHLO's generic form, and its arguments in their order."""
+    lowered = jax.jit(function(case), keep_unused=True).lower(*arguments)
+    text = lowered.compiler_ir("stablehlo").operation.get_asm(print_generic_op_form=True)
+    return text, jax.tree.leaves(arguments)
+
+
+def check(case, rng):
+    arguments = imported.operands(case, rng)
+    text, arrays = lower(case, arguments)
+    module = imported.import_module(text, "varlen-import-stablehlo,inline,symbol-dce")
+    got = imported.run(module, [np.asarray(x) for x in arrays])
+    imported.check(str(case), case.element, got, jax.jit(function(case))(*arguments))
+
+
+def save(folder):
+    """Functions with scores, their arguments and results."""
+    folder.mkdir(parents=True, exist_ok=True)
+    allowed = [export.DisabledSafetyCheck.custom_call(f"varlen.{x}") for x in ("attn", "attn_grad")]
+    cases = [
+        Case(scores.compose(scores.softcap(3.0), scores.alibi()), window=(5, 0)),
+        Case(scores.t5_bias(8, 6), sink=True), Case(scores.chunked(5)),
+    ]  # fmt: skip
+    for i, case in enumerate(cases):
+        arguments = imported.operands(case, np.random.default_rng(i))
+        exported = export.export(jax.jit(function(case)), disabled_checks=allowed)(*arguments)
+        (folder / f"{i}.bin").write_bytes(exported.serialize(vjp_order=0))
+        results = [np.asarray(x) for x in jax.jit(function(case))(*arguments)]
+        (folder / f"{i}.pickle").write_bytes(pickle.dumps((arguments, results)))
+
+
+def load(folder):
+    """Runs them; this process makes no score."""
+    found = sorted(folder.glob("*.bin"))
+    assert len(found) == 3
+    for path in found:
+        exported = export.deserialize(bytearray(path.read_bytes()))
+        arguments, results = pickle.loads(path.with_suffix(".pickle").read_bytes())
+        assert all(map(np.array_equal, exported.call(*arguments), results))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--load", action="store_true")
+    parser.add_argument("--whole", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.load:
+        load(arguments.folder)
+        return
+    save(arguments.folder)
+    rng = np.random.default_rng(0)
+    cases = imported.grid(arguments.whole)
+    for case in cases:
+        check(case, rng)
+    print(f"{len(cases)} cases")
+
+
+main()

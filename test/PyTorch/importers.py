@@ -1,0 +1,179 @@
+# RUN: %python %s %t
+# RUN: %python %s %t --load
+"""What torch.export has of the operators is imported and computes the same: every score of the
+library, every option, results and all gradients. Programs with scores run in a process that
+has made no such score, and modules with scores pickle. `--whole`: all options with every
+score. With torch-mlir in the environment modules are what it makes."""
+
+import argparse
+import copy
+import io
+import pathlib
+import pickle
+
+import imported
+import ml_dtypes
+import numpy as np
+import torch
+import torch_text
+from imported import Case
+
+import varlen
+from varlen import scores
+from varlen.torch import flash_attn_varlen_func, varlen_attn
+
+ops = torch.ops.varlen
+FORWARD = {argument.name for argument in ops.attn.default._schema.arguments}
+WIDE = ("sink", "captures")
+
+
+def to_torch(x):
+    if x.dtype == ml_dtypes.bfloat16:
+        return torch.from_numpy(x.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(x)
+
+
+def to_numpy(x):
+    if x.dtype == torch.bfloat16:
+        return x.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    return x.numpy()
+
+
+def is_offered(case):
+    options = {"chunk": case.chunk is not None, "seqused_q": case.seqused_q, "q_offset": case.q_offset}
+    return case.alignment == "bottom_right" and all(
+        name in FORWARD for name, wanted in options.items() if wanted
+    )
+
+
+class Attention(torch.nn.Module):
+    """out, lse and all gradients of operands, dout and dlse, in their order."""
+
+    def __init__(self, case, names):
+        super().__init__()
+        self.case, self.names = case, names
+
+    def forward(self, dout, dlse, *operands):
+        case, given = self.case, dict(zip(self.names, operands, strict=True))
+        options = {"left": case.window[0], "right": case.window[1], "scale": case.scale}
+        if case.chunk is not None:
+            options["chunk"] = case.chunk
+        if case.score is not None:
+            options["score"] = case.score.written("f64" if case.element == "f64" else "f32")
+            options["captures"] = [given.pop(name) for name in case.score.captures]
+        q, k, v, cu_q, cu_k = (given.pop(name) for name in ("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k"))
+        out, lse = ops.attn(q, k, v, cu_q, cu_k, **given, **options)
+        dq, dk, dv, dsink, dcaptures = ops.attn_backward(
+            dout, dlse if case.lse else None, q, k, v, out, lse, cu_q, cu_k, **given, **options
+        )
+        results = [out, lse, dq, dk, dv, *dcaptures]
+        return tuple(results + [dsink] if case.sink else results)
+
+
+def check(case, rng):
+    given, dout, dlse = imported.operands(case, rng)
+    arguments = [to_torch(x) for x in (dout, dlse, *given.values())]
+    module = Attention(case, tuple(given))
+    text = torch_text.write(torch.export.export(module, tuple(arguments), strict=False))
+    text = torch_text.to_builtin(imported.import_module(text, "varlen-import-torch"))
+    got = imported.run(text, [to_numpy(x) for x in arguments])
+    imported.check(str(case), case.element, got, [to_numpy(x) for x in module(*arguments)])
+
+
+# -- Another process ----------------------------------------------------------------
+
+
+class Scored(torch.nn.Module):
+    """A score that is made where it is used, one that is kept, and the shim's."""
+
+    def __init__(self, cap):
+        super().__init__()
+        self.cap, self.score = cap, scores.compose(scores.softcap(cap), scores.alibi())
+
+    def forward(self, q, cu, slopes):
+        x = varlen_attn(q, q, q, cu, cu, score=scores.softcap(self.cap))
+        y = varlen_attn(q, q, q, cu, cu, score=self.score, captures=[slopes])
+        return x + y + flash_attn_varlen_func(q, q, q, cu, cu, softcap=self.cap, alibi_slopes=slopes)
+
+
+def own():
+    """A score that is none of the library's."""
+    return scores.Score(
+        "squares", lambda type: f"%new = arith.mulf %score, %score : {type}", lambda s, *_: s * s,
+        lambda s, *_: [2 * s],
+    )  # fmt: skip
+
+
+def save(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    q, cu, slopes = torch.randn(20, 2, 16), torch.tensor([0, 7, 20], dtype=torch.int32), torch.rand(2)
+    arguments = q, cu, slopes
+    module = Scored(5.0)
+    torch.export.save(torch.export.export(module, arguments), folder / "program.pt2")
+    results = [module(*arguments), varlen_attn(q, q, q, cu, cu, score=own())]
+    kept = [scores.t5_bias(8, max_distance=6), scores.capped_alibi(3), own(), module.score]
+    (folder / "pickle").write_bytes(pickle.dumps((arguments, results, kept, own().texts)))
+    # Here they stay what they are.
+    copies = pickle.loads(pickle.dumps(kept))
+    assert copies[0] is kept[0] and copies[1] is kept[1] and copies[3] is kept[3]
+    assert copy.deepcopy(kept[2]) is kept[2] and copy.copy(kept[2]) is kept[2]
+    model = torch.nn.Sequential(copy.deepcopy(module))
+    torch.save(model, io.BytesIO())
+    assert torch.equal(model[0](*arguments), results[0])
+    # A changed number is another constant, of the shim too; one graph holds several.
+    for cap in (5.0, 7.0, 7):
+        model = Compiled(cap)
+        assert torch.allclose(torch.compile(model, fullgraph=True, backend="aot_eager")(*arguments), model(*arguments), atol=1e-6)
+    compiled = torch.compile(vary, fullgraph=True, backend="aot_eager")
+    for numbers in ((5.0, 3), (7.0, 3), (7.5, 4)):
+        assert torch.equal(compiled(*arguments, *numbers), vary(*arguments, *numbers))
+
+
+class Compiled(torch.nn.Module):
+    def __init__(self, cap):
+        super().__init__()
+        self.parts = torch.nn.ModuleList([Scored(cap), Scored(cap + 1)])
+
+    def forward(self, q, cu, slopes):
+        return sum(part(q, cu, slopes) for part in self.parts)
+
+
+def vary(q, cu, slopes, cap, size):
+    score = scores.compose(scores.compose(scores.softcap(cap), scores.alibi()), scores.chunked(size))
+    x = varlen_attn(q, q, q, cu, cu, score=score, captures=[slopes])
+    return x + flash_attn_varlen_func(q, q, q, cu, cu, softcap=cap)
+
+
+def load(folder):
+    (q, cu, slopes), results, kept, texts = pickle.loads((folder / "pickle").read_bytes())
+    assert kept[0] is scores.t5_bias(8, max_distance=6) and kept[1] is scores.capped_alibi(3)
+    assert kept[2].texts == texts
+    assert torch.equal(varlen_attn(q, q, q, cu, cu, score=kept[2]), results[1])
+    try:
+        varlen.reference.attention(*[q.numpy()] * 3, cu.numpy(), cu.numpy(), score=kept[2])
+        raise AssertionError("expected an error: there is no definition in numpy")
+    except NotImplementedError as error:
+        assert "came as text" in str(error)
+    program = torch.export.load(folder / "program.pt2").module()
+    assert torch.equal(program(q, cu, slopes), results[0])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--load", action="store_true")
+    parser.add_argument("--whole", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.load:
+        load(arguments.folder)
+        return
+    save(arguments.folder)
+    rng = np.random.default_rng(0)
+    cases = [case for case in imported.grid(arguments.whole) if is_offered(case)]
+    for case in cases:
+        check(case, rng)
+    maker = "torch-mlir" if torch_text.HAS_TORCH_MLIR else "the test itself: torch-mlir is not installed"
+    print(f"{len(cases)} cases, modules by {maker}")
+
+
+main()

@@ -1,0 +1,155 @@
+"""Attentions that frameworks run and importers read: every score of the library and every
+option, and how an imported module is run."""
+
+import dataclasses
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import varlen
+from checks import NUMPY_TYPES, cumulate, normal
+from varlen import scores
+
+# Empty sequences, more keys than queries and the reverse, rows behind the last sequence.
+CU_Q, CU_K = cumulate(0, 9, 1, 4, 0), cumulate(3, 9, 6, 2, 0)
+ROWS_Q, ROWS_K = 16, 21
+USED_Q, USED_K = np.array([0, 7, 1, 4, 0], np.int32), np.array([3, 9, 2, 0, 0], np.int32)
+OFFSET = np.array([0, 2, -1, 0, 5], np.int32)
+ENTRIES = 8
+
+# What those functions of the library are called with that have to be.
+_ARGUMENTS = {
+    "softcap": (2.0,), "capped_alibi": (3.0,), "sliding_window": (4, 1), "dilated": (2,),
+    "chunked": (3,), "t5_bias": (8, 6),
+}  # fmt: skip
+SCORES = [
+    make(*_ARGUMENTS.get(name, ()))
+    for name, make in scores.LIBRARY.items()
+    if make is not scores.compose
+]
+SCORES += [
+    scores.compose(scores.softcap(5.0), scores.query_alibi()),
+    scores.compose(scores.key_bias(), scores.compose(scores.key_padding(), scores.causal())),
+    scores.t5_bias(6, 9, False),
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One attention. Flags say which operands it has."""
+
+    score: scores.Score | None = None
+    element: str = "f32"
+    heads: int = 4
+    kv_heads: int = 2
+    head_dim: int = 16
+    v_head_dim: int = 8
+    window: tuple = (-1, -1)
+    chunk: int | None = None
+    alignment: str = "bottom_right"
+    scale: float | None = None
+    sink: bool = False
+    seqused_q: bool = False
+    seqused_k: bool = False
+    q_offset: bool = False
+    lse: bool = True  # whether lse has a gradient
+
+    def __str__(self):
+        given = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if getattr(self, field.name) != field.default
+        }
+        if self.score:
+            given["score"] = self.score.name
+        return ", ".join(f"{name}={value}" for name, value in given.items()) or "nothing"
+
+
+# One at a time.
+OPTIONS = [
+    {}, {"window": (-1, 0)}, {"window": (3, 2)}, {"window": (2, -1)}, {"chunk": 3},
+    {"window": (3, 0), "alignment": "top_left"}, {"chunk": 4, "alignment": "top_left"},
+    {"scale": 0.1}, {"sink": True}, {"seqused_q": True}, {"seqused_k": True},
+    {"q_offset": True, "window": (-1, 0)}, {"kv_heads": 4}, {"kv_heads": 1},
+    {"v_head_dim": 16}, {"element": "f64"}, {"element": "bf16"}, {"element": "f16"},
+    {"lse": False},
+    {"window": (5, 1), "alignment": "top_left", "scale": 0.3, "sink": True, "seqused_q": True,
+     "seqused_k": True, "q_offset": True},
+]  # fmt: skip
+
+
+def grid(whole):
+    """All options with every score; of a sample each option and each score once."""
+    if whole:
+        return [Case(score, **options) for score in (None, *SCORES) for options in OPTIONS]
+    count = max(len(SCORES), len(OPTIONS))
+    pairs = [(SCORES[i % len(SCORES)], OPTIONS[i % len(OPTIONS)]) for i in range(count)]
+    return [Case(), *(Case(score, **options) for score, options in pairs)]
+
+
+def operands(case, rng):
+    """Those of the attention by name, in the op's order, captures last, and dout and dlse."""
+    wide = np.float64 if case.element == "f64" else np.float32
+    given = {
+        "q": normal(rng, case.element, ROWS_Q, case.heads, case.head_dim),
+        "k": normal(rng, case.element, ROWS_K, case.kv_heads, case.head_dim),
+        "v": normal(rng, case.element, ROWS_K, case.kv_heads, case.v_head_dim),
+        "cu_seqlens_q": CU_Q, "cu_seqlens_k": CU_K,
+    }  # fmt: skip
+    others = {"seqused_q": USED_Q, "seqused_k": USED_K, "q_offset": OFFSET}
+    given |= {name: x for name, x in others.items() if getattr(case, name)}
+    if case.sink:
+        given["sink"] = rng.standard_normal(case.heads).astype(wide)
+    extents = {"heads": case.heads, "rows": ROWS_Q, "kv_rows": ROWS_K, "entries": ENTRIES}
+    for name, of in (case.score.captures if case.score else {}).items():
+        shape = [extents[extent] for extent in scores.CAPTURES[of]]
+        x = rng.uniform(0.1, 1.5, shape)
+        if name in ("begin", "end", "prefix"):
+            x = np.floor(6 * x + 6 * (name == "end")) - 1.5
+        elif name in ("flags", "used"):
+            x = np.floor(1.4 * x)
+        elif name == "ids":
+            x = np.floor(2 * x)
+        given[name] = x.astype(wide)
+    dout = normal(rng, case.element, ROWS_Q, case.heads, case.v_head_dim)
+    dlse = rng.standard_normal((case.heads, ROWS_Q)).astype(wide)
+    return given, dout, dlse
+
+
+def import_module(text, pipeline):
+    """What varlen-opt makes of the text of a module. Raises ValueError with what it says."""
+    tool = pathlib.Path(os.environ["VARLEN_BUILD"]) / "bin" / "varlen-opt"
+    done = subprocess.run(
+        [tool, "--allow-unregistered-dialect", f"--pass-pipeline=builtin.module({pipeline})"],
+        input=text, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise ValueError(done.stderr)
+    return done.stdout
+
+
+def run(text, arrays, name="main"):
+    """The results of the imported function `name` on arrays."""
+    results = varlen.compile(text)[name](*arrays)
+    return results if isinstance(results, tuple) else (results,)
+
+
+# Both compile the same operation, for rows of any number and of this one.
+_TOLERANCE = {"f64": 1e-12, "f32": 1e-5, "bf16": 2e-2, "f16": 2e-3}
+
+
+def check(label, element, got, wanted):
+    """That imported code computes what the framework does."""
+    assert len(got) == len(wanted), f"{label}: {len(got)} results, wanted {len(wanted)}"
+    for i, (a, b) in enumerate(zip(got, wanted)):
+        a, b = (np.asarray(x, np.float64) for x in (a, b))
+        assert a.shape == b.shape, f"{label}: result {i} of shape {a.shape}, wanted {b.shape}"
+        infinite = np.isneginf(b)
+        assert np.array_equal(np.isneginf(a), infinite), f"{label}: result {i}: other rows of -inf"
+        error = np.abs(np.where(infinite, 0, a) - np.where(infinite, 0, b)).max(initial=0)
+        allowed = _TOLERANCE[element] * max(1, np.abs(np.where(infinite, 0, b)).max(initial=0))
+        assert error <= allowed, f"{label}: result {i}: error {error:.2e}, allowed {allowed:.2e}"
+
+
+__all__ = ["NUMPY_TYPES", "SCORES", "Case", "check", "grid", "import_module", "operands", "run"]
