@@ -343,8 +343,6 @@ static void testFailures(void) {
       {
           {"cuStreamGetCtx", "asking for the stream's context: a fake error"},
           {"cuCtxGetId", "asking for the context: a fake error"},
-          {"cuStreamIsCapturing",
-           "whether the stream is captured: a fake error"},
           {"cuModuleLoadDataEx", "loading kernels on Fake GPU (sm_80): a fake"},
           {"cuModuleGetFunction", "looking for a kernel: a fake error"},
           {"cuFuncGetAttribute",

@@ -10,7 +10,6 @@ graph; its errors."""
 # CHECK: calls that allocate: 0
 # CHECK: wrong cu_seqlens: NaN
 # CHECK: launcher: cu_seqlens_q[2] = 9 is smaller than cu_seqlens_q[1] = 29: cu_seqlens must not decrease
-# CHECK: not loaded in a capture: kernels cannot be loaded while a stream is captured
 # CHECK: captured: 4 launches; replayed: NaN
 # CHECK: no chip: expected an attribute `chip`
 # CHECK: unknown chip: {{.*}}sm_1{{.*}}
@@ -175,8 +174,7 @@ def check_capture(driver, xla, operands, results):
         driver.call("cuStreamEndCapture", driver.stream, ctypes.byref(graph))
         return error
 
-    print("not loaded in a capture:", capture())
-    handler.expect(INITIALIZE)
+    # Kernels are loaded meanwhile.
     launches = driver.library.fakeCudaCalls(b"cuLaunchKernelEx")
     assert capture() is None
     driver.call("cuGraphInstantiateWithFlags", ctypes.byref(executable), graph, ctypes.c_uint64(0))

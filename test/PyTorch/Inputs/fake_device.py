@@ -1,0 +1,216 @@
+"""CUDA tensors in a build of PyTorch for the CPU: FakeDevice.cpp, compiled and loaded, and
+what torch.cuda asks of a build that has CUDA. `enable` comes before torch is imported.
+
+`enable()` has kernels be launched on the strict fake driver, which must be the libcuda.so.1
+that the process finds. Then they do nothing, unless the test has given the driver others;
+`enable(computes=True)` has the CPU's kernels compute what they would have, when they are
+launched: numbers are right, and what is wrong in cu_seqlens is reported as kernels do it."""
+
+import ctypes
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+
+HERE = pathlib.Path(__file__).resolve().parent
+NUM_DEVICES = 2
+
+
+def enable(computes=False):
+    """Returns the fake driver."""
+    assert "torch" not in sys.modules, "expected a process without torch: hooks are looked up once"
+    device = _load()
+    _set_up(device)
+    if computes:
+        _compute()
+    return driver()
+
+
+def driver():
+    """The fake driver, for its counters."""
+    library = ctypes.CDLL("libcuda.so.1")
+    library.fakeCudaLastRefusal.restype = ctypes.c_char_p
+    return library
+
+
+def calls(entry):
+    """How often an entry of the driver was called."""
+    return driver().fakeCudaCalls(entry.encode())
+
+
+def _load():
+    root = pathlib.Path(importlib.util.find_spec("torch").origin).parent
+    version = (root / "version.py").stat().st_mtime_ns
+    folder = pathlib.Path(os.environ.get("VARLEN_BUILD", HERE.parents[2] / "build")) / "test"
+    library = folder / f"libFakeDevice-{version}.so"
+    source = HERE / "FakeDevice.cpp"
+    if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
+        includes = [f"-I{root}/include", f"-I{root}/include/torch/csrc/api/include"]
+        made = folder / f"{library.name}.{os.getpid()}"
+        folder.mkdir(exist_ok=True)
+        subprocess.run(
+            [os.environ.get("CXX", "c++"), "-std=c++20", "-O0", "-fPIC", "-shared", *includes, source,
+             "-o", made, f"-L{root}/lib", f"-Wl,-rpath,{root}/lib", "-ltorch_cpu", "-lc10", "-ldl"],
+            check=True,
+        )  # fmt: skip
+        # Several tests may be the first.
+        made.rename(library)
+    return ctypes.CDLL(str(library))
+
+
+# ===----------------------------------------------------------------------===#
+# torch.cuda
+# ===----------------------------------------------------------------------===#
+
+
+class Stream:
+    """A stream of the fake driver, as torch.cuda.Stream."""
+
+    def __init__(self, device=None, handle=None):
+        self.device_index = _index_of(device)
+        self.cuda_stream = _device.fakeNewStream(self.device_index) if handle is None else handle
+
+    def synchronize(self):
+        _device.fakeSynchronize()
+
+
+def _index_of(device):
+    import torch
+
+    if device is None:
+        return _device.fakeGetDevice()
+    return device if isinstance(device, int) else torch.device(device).index
+
+
+class _UseStream:
+    """torch.cuda.stream."""
+
+    def __init__(self, stream):
+        self._stream = stream
+
+    def __enter__(self):
+        index = self._stream.device_index
+        self._before = _device.fakeGetDevice(), _device.fakeGetStream(index)
+        _device.fakeSetDevice(index)
+        _device.fakeSetStream(index, self._stream.cuda_stream)
+
+    def __exit__(self, *_):
+        device, stream = self._before
+        _device.fakeSetStream(self._stream.device_index, stream)
+        _device.fakeSetDevice(device)
+
+
+def _current_stream(device=None):
+    index = _index_of(device)
+    return Stream(index, _device.fakeGetStream(index))
+
+
+def _exchange(device):
+    before = _device.fakeGetDevice()
+    if device >= 0:
+        _device.fakeSetDevice(device)
+    return before
+
+
+def _set_up(device):
+    global _device
+    _device = device
+    for name, result, *parameters in (
+        ("fakeGetDevice", ctypes.c_int), ("fakeSetDevice", None, ctypes.c_int),
+        ("fakeGetStream", ctypes.c_uint64, ctypes.c_int), ("fakeSynchronize", None),
+        ("fakeSetStream", None, ctypes.c_int, ctypes.c_uint64),
+        ("fakeNewStream", ctypes.c_uint64, ctypes.c_int),
+    ):  # fmt: skip
+        function = getattr(device, name)
+        function.restype, function.argtypes = result, parameters
+    import torch
+
+    def set_device(device):
+        _device.fakeSetDevice(_index_of(device))
+
+    # Functions of their own for each: Dynamo has a rule for each of PyTorch's.
+    torch._C._cuda_getDeviceCount = lambda: NUM_DEVICES
+    torch._C._cuda_getDevice = lambda: device.fakeGetDevice()
+    torch._C._cuda_setDevice = lambda d: set_device(d)
+    torch._C._cuda_exchangeDevice = lambda d: _exchange(d)
+    torch._C._cuda_maybeExchangeDevice = lambda d: _exchange(d)
+    torch._C._cuda_getCurrentRawStream = lambda index: device.fakeGetStream(index)
+    torch.cuda.device_count = lambda: NUM_DEVICES
+    torch.cuda.current_device = lambda: device.fakeGetDevice()
+    torch.cuda.set_device = set_device
+    torch.cuda._exchange_device = lambda d: _exchange(d)
+    torch.cuda._maybe_exchange_device = lambda d: _exchange(d)
+    torch.cuda.is_available = lambda: True
+    torch.cuda.is_initialized = lambda: True
+    torch.cuda._is_compiled = lambda: True
+    torch.cuda._lazy_init = lambda: None
+    torch.cuda.synchronize = lambda device=None: _device.fakeSynchronize()
+    torch.cuda.Stream, torch.cuda.stream = Stream, _UseStream
+    torch.cuda.current_stream = _current_stream
+    torch.cuda.manual_seed_all = lambda seed: None
+    torch.cuda.manual_seed = lambda seed: None
+
+
+# ===----------------------------------------------------------------------===#
+# Numbers
+# ===----------------------------------------------------------------------===#
+
+
+def _compute():
+    """The CPU's kernels in place of launches, on the same tensors."""
+    from varlen import _attention, _launcher, _library
+
+    errors, lock = {}, threading.Lock()
+
+    class Frame(_launcher.LaunchFrame):
+        __slots__ = ("_function", "_tensors")
+
+        def __init__(self, launcher):
+            super().__init__(launcher)
+            self._function = launcher.function
+            enqueue, self.enqueue = self.enqueue, lambda: self._run(enqueue)
+
+        def _run(self, enqueue):
+            poll(self)
+            # The real launch first, with all that it refuses.
+            status = enqueue()
+            if status:
+                return status
+            _device.fakeSynchronize()
+            count = len(self._function.arguments)
+            for address in self.addresses:
+                _library.Tensor.from_address(address).device_type = _library.CPU
+            call = _library.library().varlenFunctionCall
+            status = call(
+                self._function._handle, self._function.pointers(*self.addresses[:count]), count,
+                self._function.result_pointers(*self.addresses[count:]),
+                len(self.addresses) - count, None,
+            )  # fmt: skip
+            if status:
+                with lock:
+                    errors.setdefault(0, _library.library().varlenGetLastError().decode())
+            return 0
+
+    class Computing(_launcher.Launcher):
+        def __init__(self, source, chip, **options):
+            super().__init__(source, chip, **options)
+            self.function = _attention._compile(source)
+
+    def poll(device):
+        with lock:
+            message = errors.pop(0, None)
+        if message:
+            raise ValueError(f"an earlier launch: {message}")
+
+    _launcher.Launcher, _launcher.LaunchFrame, _launcher.poll = Computing, Frame, poll
+
+
+if __name__ == "__main__":
+    # A script, on the fake device: fake_device.py SCRIPT [ARGUMENT...].
+    sys.argv = sys.argv[1:]
+    sys.path[0] = str(pathlib.Path(sys.argv[0]).resolve().parent)
+    enable(computes=True)
+    code = pathlib.Path(sys.argv[0]).read_text()
+    exec(compile(code, sys.argv[0], "exec"), {"__name__": "__main__", "__file__": sys.argv[0]})
