@@ -93,7 +93,7 @@ refused(ValueError, "seqused_k[1] = 10", seqused_k=torch.tensor([1, 10], dtype=t
 # Memory of the results.
 fails(
     ValueError,
-    "out: expected extent 0 to be 13",
+    "out has 12 rows: expected 13, as many as q",
     lambda: varlen_attn_out(torch.empty(12, 4, 16), q, k, v, cu, cu),
 )
 fails(

@@ -65,10 +65,38 @@ torch.autograd.gradcheck(
     lambda s: ops.attn(q.detach(), k.detach(), v.detach(), cu, cu, None, s), (sink,)
 )
 
-# A second derivative is an error where it is taken, not a wrong number.
-out, lse = ops.attn(q, k, v, cu, cu)
-(dq,) = torch.autograd.grad(out.sum(), q, create_graph=True)
-fails(RuntimeError, "second derivatives are not offered", lambda: dq.sum().backward())
+# A second derivative is an error wherever it is taken, not a wrong number.
+words = "varlen::attn_backward: second derivatives are not offered"
+for second in (
+    lambda loss, dq: (loss + dq.square().sum()).backward(),
+    lambda loss, dq: (loss + dq.square().sum()).backward(inputs=[q]),
+    lambda loss, dq: torch.autograd.grad(loss + dq.square().sum(), q),
+    lambda loss, dq: torch.autograd.grad(dq.sum(), v),
+    lambda loss, dq: torch.autograd.grad(dq.sum(), sink),
+):
+    out, lse = ops.attn(q, k, v, cu, cu, None, sink)
+    (dq,) = torch.autograd.grad(out.sum(), q, create_graph=True)
+    fails(NotImplementedError, words, lambda: second(out.sum(), dq))
+(dsink,) = torch.autograd.grad(lse.exp().sum(), sink, create_graph=True)
+fails(NotImplementedError, words, lambda: torch.autograd.grad(dsink.sum(), q))
+dout = torch.ones_like(out, requires_grad=True)
+(dv,) = torch.autograd.grad(out, v, dout, create_graph=True)
+fails(NotImplementedError, words, lambda: torch.autograd.grad(dv.sum(), dout))
+for hessian in (
+    lambda function: torch.autograd.functional.hessian(function, q),
+    lambda function: torch.autograd.functional.hessian(function, q, vectorize=True),
+    lambda function: torch.func.hessian(function)(q),
+):
+    fails(
+        NotImplementedError, "are not offered",
+        lambda: hessian(lambda q: ops.attn(q, k, v, cu, cu)[0].sum()),
+    )  # fmt: skip
+fails(
+    NotImplementedError, words,
+    lambda: torch.func.grad(lambda x: torch.func.grad(
+        lambda y: ops.attn(q, k, y, cu, cu)[0].square().sum()
+    )(x).sum())(v),
+)  # fmt: skip
 # So is one with respect to a tensor that was changed since.
 out, lse = ops.attn(q, k, v, cu, cu)
 with torch.no_grad():
@@ -84,6 +112,11 @@ fails(
 with torch.autograd.forward_ad.dual_level():
     dual = torch.autograd.forward_ad.make_dual(plain[2], plain[2])
     fails(NotImplementedError, words, lambda: ops.attn(plain[0], plain[1], dual, cu, cu))
+    made = torch.empty(12, 4, 3, dtype=torch.float64)
+    fails(
+        NotImplementedError, words,
+        lambda: ops.attn_out(made, plain[0], plain[1], dual, cu, cu),
+    )  # fmt: skip
     ops.attn(*plain, cu, cu)
 # attn_out has none.
 fails(

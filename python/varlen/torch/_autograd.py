@@ -2,7 +2,9 @@
 
 import torch
 from torch._C import DispatchKey
+from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
+from torch.utils._pytree import tree_leaves
 
 from ._cpu import attn_backward_cpu, attn_cpu, attn_out_cpu
 from ._operators import attn, attn_backward, attn_out, library
@@ -33,7 +35,27 @@ def _below_autograd(op, kernel, keyset, arguments):
         return op.redispatch(keyset & _BELOW_AUTOGRAD, *arguments)
 
 
-class _Attention(torch.autograd.Function):
+def _apply(function, *arguments):
+    """Records a node. What torch.autograd.Function.apply does besides is for functions that
+    are called without the dispatcher, which here has taken care of functorch already: each
+    of its transforms calls the operator anew, on tensors of its own."""
+    apply = super(torch.autograd.Function, function).apply
+    if torch._C._are_functorch_transforms_active():
+        with enable_single_level_autograd_function():
+            return apply(*arguments)
+    return apply(*arguments)
+
+
+def _forward(op, kernel, keyset, arguments):
+    """_below_autograd in a Function, which has autograd turned off: for its own level, but
+    transforms of functorch that are below have levels of their own."""
+    if torch._C._are_functorch_transforms_active():
+        with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
+            return _below_autograd(op, kernel, keyset, arguments)
+    return _below_autograd(op, kernel, keyset, arguments)
+
+
+class VarlenAttn(torch.autograd.Function):
     @staticmethod
     def forward(ctx, keyset, *arguments):
         # Captures come one by one: autograd looks into no list.
@@ -41,7 +63,7 @@ class _Attention(torch.autograd.Function):
         *first, seqused_q, q_offset = tensors
         *options, chunk = ctx.options
         arguments = (*first, *options, captures, seqused_q, q_offset, chunk)
-        out, lse = _below_autograd(attn, attn_cpu, keyset, arguments)
+        out, lse = _forward(attn, attn_cpu, keyset, arguments)
         ctx.save_for_backward(*tensors, out, lse, *captures)
         ctx.set_materialize_grads(False)
         return out, lse
@@ -62,10 +84,24 @@ class _Attention(torch.autograd.Function):
         return None, dq, dk, dv, None, None, None, dsink, *of_options, *dcaptures
 
 
-def _refuse_tangents(*tensors):
+class VarlenAttnGradients(torch.autograd.Function):
+    """Gradients that say so where they are differentiated. They are functions of all that
+    the operator reads, so that no derivative by any of it is taken for 0."""
+
+    @staticmethod
+    def forward(ctx, keyset, arguments, *tensors):
+        *first, of_captures = _forward(attn_backward, attn_backward_cpu, keyset, arguments)
+        return *first, *of_captures
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        raise NotImplementedError("varlen::attn_backward: second derivatives are not offered")
+
+
+def _refuse_tangents(*arguments):
     """Without a word PyTorch would take the derivatives for 0."""
-    for tensor in tensors:
-        if tensor is not None and forward_ad.unpack_dual(tensor).tangent is not None:
+    for x in tree_leaves(arguments):
+        if isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None:
             raise NotImplementedError("varlen::attn: forward-mode derivatives are not offered")
 
 
@@ -75,7 +111,7 @@ def _attn_autograd(
     chunk=None,
 ):  # fmt: skip
     if forward_ad._current_level >= 0:
-        _refuse_tangents(q, k, v, sink, *(captures or ()))
+        _refuse_tangents(q, k, v, sink, captures)
     if torch.is_grad_enabled() and (
         q.requires_grad
         or k.requires_grad
@@ -83,9 +119,9 @@ def _attn_autograd(
         or (sink is not None and sink.requires_grad)
         or (captures and any(capture.requires_grad for capture in captures))
     ):
-        return _Attention.apply(
-            keyset, q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, seqused_q, q_offset,
-            left, right, scale, score, chunk, *(captures or ()),
+        return _apply(
+            VarlenAttn, keyset, q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, seqused_q,
+            q_offset, left, right, scale, score, chunk, *(captures or ()),
         )  # fmt: skip
     arguments = (
         q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale, score,
@@ -95,6 +131,8 @@ def _attn_autograd(
 
 
 def _attn_out_autograd(keyset, *arguments):
+    if forward_ad._current_level >= 0:
+        _refuse_tangents(*arguments)
     if torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments):
         raise RuntimeError(
             "varlen::attn_out: expected tensors that need no gradient, as there is none "
@@ -107,16 +145,13 @@ def _attn_out_autograd(keyset, *arguments):
 
 
 def _attn_backward_autograd(keyset, *arguments):
-    gradients = _below_autograd(attn_backward, attn_backward_cpu, keyset, arguments)
-    if torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments):
-        message = "varlen::attn_backward: second derivatives are not offered"
-        *first, of_captures = gradients
-        gradients = [*first, *of_captures]
-        for gradient in gradients:
-            gradient.requires_grad_()
-        gradients = torch._C._functions.DelayedError(message, len(gradients))(*gradients)
-        return *gradients[: len(first)], list(gradients[len(first) :])
-    return gradients
+    if forward_ad._current_level >= 0:
+        _refuse_tangents(*arguments)
+    if not (torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments)):
+        return _below_autograd(attn_backward, attn_backward_cpu, keyset, arguments)
+    tensors = [x for x in tree_leaves(arguments) if isinstance(x, torch.Tensor)]
+    dq, dk, dv, dsink, *of_captures = _apply(VarlenAttnGradients, keyset, arguments, *tensors)
+    return dq, dk, dv, dsink, of_captures
 
 
 library.impl("attn", _attn_autograd, "Autograd", with_keyset=True)

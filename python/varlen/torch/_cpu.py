@@ -1,26 +1,42 @@
 """The operators on tensors of the CPU."""
 
+import functools
+
 import torch
 
 from ..scores import parse
 from . import _kernels
-from ._operators import library
+from ._checks import check
+from ._operators import attn, attn_backward, attn_out, library, name_arguments
 from ._results import new_gradients, new_lse, new_results
+
+
+def _explained(op):
+    """Has what is wrong with arguments said as by all kernels of the operator."""
+
+    def explain(kernel):
+        @functools.wraps(kernel)
+        def run(*arguments, **options):
+            try:
+                return kernel(*arguments, **options)
+            except ValueError:
+                check(name_arguments(op, arguments, options))
+                raise
+
+        return run
+
+    return explain
 
 
 def _geometry(
     q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score, seqused_q, q_offset, chunk
 ):  # fmt: skip
     """The arguments of _kernels.forward."""
-    try:
-        _, heads, head_dim = q.shape
-        _, kv_heads, _ = k.shape
-        _, _, value_dim = v.shape
-    except ValueError:
-        raise ValueError(
-            "expected q, k and v of rank 3 (rows, heads, head_dim), got shapes "
-            f"{tuple(q.shape)}, {tuple(k.shape)} and {tuple(v.shape)}"
-        ) from None
+    _, heads, head_dim = q.shape
+    _, kv_heads, _ = k.shape
+    _, _, value_dim = v.shape
+    if chunk is not None and (left, right) != (-1, -1):
+        raise ValueError(f"expected window or chunk, got both: {(left, right)}, {chunk}")
     return (
         q.dtype, cu_seqlens_q.dtype, heads, kv_heads, head_dim, value_dim, left, right,
         scale, seqused_k is not None, sink is not None, parse(score) if score else None,
@@ -43,6 +59,7 @@ def _operands(first, seqused_q, seqused_k, q_offset, sink, captures):
     return first
 
 
+@_explained(attn)
 def attn_cpu(
     q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
     left=-1, right=-1, scale=None, score="", captures=None, seqused_q=None, q_offset=None,
@@ -59,6 +76,7 @@ def attn_cpu(
     return results
 
 
+@_explained(attn_out)
 def attn_out_cpu(
     out, q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
     left=-1, right=-1, scale=None, score="", captures=None, seqused_q=None, q_offset=None,
@@ -75,6 +93,7 @@ def attn_out_cpu(
     return lse
 
 
+@_explained(attn_backward)
 def attn_backward_cpu(
     dout, dlse, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
     left=-1, right=-1, scale=None, score="", captures=None, seqused_q=None, q_offset=None,

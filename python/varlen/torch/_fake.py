@@ -2,24 +2,27 @@
 
 import torch
 
-from ._operators import library
+from ._checks import check
+from ._operators import attn, attn_backward, attn_out, library, name_arguments
 from ._results import new_gradients, new_lse, new_results
 
 
 @torch.library.register_fake("varlen::attn", lib=library)
-def _attn_fake(q, k, v, *args, **kwargs):
-    return new_results(q, v)
+def attn_fake(*arguments, **options):
+    named = name_arguments(attn, arguments, options)
+    check(named)
+    return new_results(named["q"], named["v"])
 
 
 @torch.library.register_fake("varlen::attn_out", lib=library)
-def _attn_out_fake(out, q, *args, **kwargs):
-    return new_lse(q)
+def attn_out_fake(*arguments, **options):
+    named = name_arguments(attn_out, arguments, options)
+    check(named)
+    return new_lse(named["q"])
 
 
 @torch.library.register_fake("varlen::attn_backward", lib=library)
-def _attn_backward_fake(
-    dout, dlse, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
-    left=-1, right=-1, scale=None, score="", captures=None, seqused_q=None, q_offset=None,
-    chunk=None,
-):  # fmt: skip
-    return new_gradients(q, k, v, sink, captures)
+def attn_backward_fake(*arguments, **options):
+    named = name_arguments(attn_backward, arguments, options)
+    check(named)
+    return new_gradients(*(named[name] for name in ("q", "k", "v", "sink", "captures")))

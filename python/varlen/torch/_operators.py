@@ -6,6 +6,8 @@ costs 15 us a call more, several times what the attention of a few rows takes.
 
 import torch
 
+from ..scores import find_score
+
 _INPUTS = "Tensor q, Tensor k, Tensor v, "
 _OPTIONS = (
     "Tensor cu_seqlens_q, Tensor cu_seqlens_k, Tensor? seqused_k=None, Tensor? sink=None, "
@@ -26,3 +28,31 @@ for _schema in (
 attn = torch.ops.varlen.attn.default
 attn_out = torch.ops.varlen.attn_out.default
 attn_backward = torch.ops.varlen.attn_backward.default
+
+_DEFAULTS = {
+    op: {
+        argument.name: argument.default_value if argument.has_default_value() else None
+        for argument in op._schema.arguments
+    }
+    for op in (attn, attn_out, attn_backward)
+}
+
+
+def name_arguments(op, arguments, options=None):
+    """Arguments of a call of the operator by their names in the schema, and the defaults of
+    others."""
+    names = _DEFAULTS[op]
+    return names | dict(zip(names, arguments)) | (options or {})
+
+
+def name_tensors(named):
+    """The tensors among arguments by name, each capture by its own, and what captures are of.
+    Raises ValueError where captures are not those of the score."""
+    score = find_score(named["score"]) if named["score"] else None
+    captures, given = score.captures if score else {}, named["captures"] or ()
+    if len(captures) != len(given):
+        raise ValueError(
+            f"captures: expected {len(captures)} tensors ({', '.join(captures)}), got {len(given)}"
+        )
+    tensors = {name: x for name, x in named.items() if isinstance(x, torch.Tensor)}
+    return tensors | dict(zip(captures, given)), captures

@@ -3,18 +3,18 @@
 from . import _autocast as _autocast
 from . import _autograd as _autograd
 from . import _cuda as _cuda
-from . import _fake as _fake
+from . import _vmap as _vmap
 from ._cpu import attn_backward_cpu, attn_cpu, attn_out_cpu
+from ._fake import attn_fake, attn_out_fake
 from ._operators import attn, attn_backward, attn_out
-from ._results import new_lse, new_results
 
 __all__ = [
     "attn",
     "attn_backward",
     "attn_backward_cpu",
     "attn_cpu",
+    "attn_fake",
     "attn_out",
     "attn_out_cpu",
-    "new_lse",
-    "new_results",
+    "attn_out_fake",
 ]

@@ -59,7 +59,8 @@ class _FakeOnCPU:
 
         @op.register_fake
         def either(*args, **kwargs):
-            on_cpu = args[0].device.type == "cpu"
+            # All on the meta device has been PyTorch's before.
+            on_cpu = any(x.device.type == "cpu" for x in args if isinstance(x, torch.Tensor))
             return (fake if on_cpu else self._previous)(*args, **kwargs)
 
     def remove(self):
@@ -122,12 +123,23 @@ def _varlen_attn_out(
     )  # fmt: skip
 
 
-def _varlen_attn_fake(query, key, value, *args, **kwargs):
-    return *_ops.new_results(query, value), _rng_state(query)
+def _varlen_attn_fake(
+    query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, is_causal=False, scale=None,
+    window_size=None, enable_gqa=False, seqused_k=None, block_table=None, num_splits=None,
+    backend=None,
+):  # fmt: skip
+    refuse_pages(cu_seq_k, block_table)
+    results = _ops.attn_fake(query, key, value, cu_seq_q, cu_seq_k, seqused_k)
+    return *results, _rng_state(query)
 
 
-def _varlen_attn_out_fake(out, query, *args, **kwargs):
-    return _ops.new_lse(query)
+def _varlen_attn_out_fake(
+    out, query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, is_causal=False, scale=None,
+    window_size=None, enable_gqa=False, seqused_k=None, block_table=None, num_splits=None,
+    backend=None,
+):  # fmt: skip
+    refuse_pages(cu_seq_k, block_table)
+    return _ops.attn_out_fake(out, query, key, value, cu_seq_q, cu_seq_k, seqused_k)
 
 
 def _varlen_attn_backward(

@@ -78,10 +78,10 @@ def assert_close(got, wanted, dtype, what=""):
 
 
 def fails(kind, words, call):
-    """Whether call() raises that kind of exception with these words in its message."""
+    """The message of the exception of that kind that call() raises, which has these words."""
     try:
         call()
     except kind as error:
         assert words in str(error), f"expected {words!r} in {error}"
-    else:
-        raise AssertionError(f"expected {kind.__name__} with {words!r}")
+        return str(error)
+    raise AssertionError(f"expected {kind.__name__} with {words!r}")

@@ -1,0 +1,30 @@
+"""Axes of the operands and results of attention, by name: what says of which tensor which
+extents are the same, may be batched, or may be split over devices."""
+
+from .scores import CAPTURES
+
+# Those of what has something of each head; of other operands see SEQUENCES.
+AXES = {
+    "q": ("rows", "heads", "head_dim"),
+    "k": ("kv_rows", "kv_heads", "head_dim"),
+    "v": ("kv_rows", "kv_heads", "v_head_dim"),
+    "out": ("rows", "heads", "v_head_dim"),
+    "lse": ("heads", "rows"),
+    "sink": ("heads",),
+}
+AXES |= {f"d{name}": axes for name, axes in AXES.items()}
+HEADS = ("heads", "kv_heads")
+ROWS = ("rows", "kv_rows")
+# What has an entry of each sequence, cu_seqlens one more.
+OFFSETS = ("cu_seqlens_q", "cu_seqlens_k")
+SEQUENCES = {name: ("sequences + 1",) for name in OFFSETS}
+SEQUENCES |= {name: ("sequences",) for name in ("seqused_q", "seqused_k", "q_offset")}
+
+
+def find_axes(name, captures):
+    """Names of the axes of an operand or a result, for captures (name: what it is of); of a
+    table's entries there are as many as it likes."""
+    capture = name.removeprefix("d")
+    if of := captures.get(capture):
+        return tuple(f"{capture}_entries" if x == "entries" else x for x in CAPTURES[of])
+    return AXES.get(name) or SEQUENCES[name]
