@@ -1,11 +1,14 @@
 """What the training examples learn from: documents packed into batches, which keys the
-layers see, and the options of the small GPT. It needs numpy alone.
+layers see, and the options of the GPT. It needs numpy alone.
 
-The documents are parts of this repository's pages, as bytes.
+Tokens are bytes. A corpus is on the machine already: the pages of this repository, or the
+sources of Python's standard library, of which there are 13 MB (400 steps of 32768 tokens)
+wherever Python is.
 """
 
 import argparse
 import pathlib
+import sysconfig
 
 import numpy as np
 
@@ -15,47 +18,78 @@ VOCABULARY = 256
 NO_TARGET = -100
 
 
-def read_documents(separator):
-    """Parts of the pages between separators, uint8 arrays of at least two bytes."""
-    pages = [ROOT / "LICENSE", ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    parts = [part.strip() for page in pages for part in page.read_bytes().split(separator)]
-    return [np.frombuffer(part, np.uint8) for part in parts if len(part) > 1]
+def find_pages():
+    return [ROOT / "LICENSE", ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def pack(documents, tokens):
-    """One batch of `tokens` tokens from the front of a list of documents; the last one
-    is cut. Returns it and how many documents it has."""
+def find_sources():
+    """Those of the standard library, without its tests and without packages."""
+    library = pathlib.Path(sysconfig.get_path("stdlib"))
+    return [
+        path for path in sorted(library.rglob("*.py"))
+        if not {"test", "tests", "site-packages"} & {*path.relative_to(library).parts}
+    ]  # fmt: skip
+
+
+# How each corpus is found, and what stands between its documents: headings of pages, or the
+# empty lines between the definitions of a module.
+CORPORA = {"pages": (find_pages, b"\n## "), "python": (find_sources, b"\n\n\n")}
+
+
+def read_documents(corpus, separator=None, longest=None):
+    """Parts of the corpus between separators, uint8 arrays of two bytes or more. What is
+    longer than `longest` is cut into pieces."""
+    find, usual = CORPORA[corpus]
+    parts = (
+        part.strip() for path in find() for part in path.read_bytes().split(separator or usual)
+    )
+    documents = []
+    for part in parts:
+        whole = np.frombuffer(part, np.uint8)
+        step = longest or max(len(whole), 1)
+        documents += [whole[i : i + step] for i in range(0, len(whole), step)]
+    return [document for document in documents if len(document) > 1]
+
+
+def pack(parts):
+    """One batch of these documents."""
     no_target = np.int32(NO_TARGET)
-    parts, rows = [], 0
-    while rows < tokens:
-        parts.append(documents[len(parts)][: tokens - rows])
-        rows += len(parts[-1])
-    batch = {
+    return {
         "tokens": np.concatenate(parts).astype(np.int32),
         "targets": np.concatenate([np.append(part[1:], no_target) for part in parts]),
         "positions": np.concatenate([np.arange(len(part), dtype=np.int32) for part in parts]),
         "cu_seqlens": np.cumsum([0, *map(len, parts)], dtype=np.int32),
     }
-    return batch, len(parts)
 
 
-def make_batches(steps, tokens, seed, separator=b"\n## "):
-    """`steps` batches: tokens, targets (the next token of a document or NO_TARGET) and
-    positions, each `tokens` x i32, and cu_seqlens. Each document is used before one is
-    used again. Batches with fewer documents end in empty ones, so all have one shape."""
-    rng = np.random.default_rng(seed)
-    documents, queue, batches = read_documents(separator), [], []
+def choose_documents(documents, steps, tokens, rng):
+    """For each step the documents of its batch, the last of which is cut to make `tokens`.
+    Each document is used before one is used again."""
+    queue, chosen = [], []
     for _ in range(steps):
-        while sum(map(len, queue)) < tokens:
-            queue += [documents[i] for i in rng.permutation(len(documents))]
-        batch, used = pack(queue, tokens)
-        batches.append(batch)
-        queue = queue[used:]
-    entries = max(len(batch["cu_seqlens"]) for batch in batches)
-    for batch in batches:
-        cu_seqlens = batch["cu_seqlens"]
-        batch["cu_seqlens"] = np.pad(cu_seqlens, (0, entries - len(cu_seqlens)), mode="edge")
-    return batches
+        parts, rows = [], 0
+        while rows < tokens:
+            if not queue:
+                queue = list(rng.permutation(len(documents)))[::-1]
+            parts.append(documents[queue.pop()][: tokens - rows])
+            rows += len(parts[-1])
+        chosen.append(parts)
+    return chosen
+
+
+def make_batches(steps, tokens, seed, corpus="pages", separator=None, longest=None):
+    """`steps` batches, one after the other: tokens, targets (the next token of a document or
+    NO_TARGET) and positions, each `tokens` x i32, and cu_seqlens. Batches with fewer documents
+    end in empty ones, so all have one shape."""
+    documents = read_documents(corpus, separator, longest)
+    if not documents:
+        raise FileNotFoundError(f"expected documents of the corpus {corpus!r}, found none")
+    chosen = choose_documents(documents, steps, tokens, np.random.default_rng(seed))
+    entries = 1 + max(map(len, chosen))
+    for parts in chosen:
+        batch = pack(parts)
+        ends = batch["cu_seqlens"]
+        yield batch | {"cu_seqlens": np.pad(ends, (0, entries - len(ends)), mode="edge")}
 
 
 def layer_windows(pattern, layers, context):
@@ -73,18 +107,46 @@ def layer_windows(pattern, layers, context):
     return [{"S": context // 4, "L": context}[letter] for letter in letters]
 
 
-def gpt_parser(description, dtypes):
-    """The options of the small GPT, whoever trains it."""
+def gpt_parser(description, dtypes, ways):
+    """The options of the GPT, whoever trains it."""
     parser = argparse.ArgumentParser(description=description)
     for name, value in {
         "steps": 20, "tokens": 4096, "width": 256, "head-dim": 64, "layers": 4, "seed": 0
     }.items():  # fmt: skip
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--dtype", choices=dtypes, default="f32")
+    parser.add_argument("--rate", type=float, default=1e-3, help="of learning")
     parser.add_argument(
         "--windows", default="",
         help="L and S for layers that see all and a quarter of the context, repeated, such as"
         " nanochat's SSSL; the last layer is L; default: layers see their whole document",
     )  # fmt: skip
     parser.add_argument("--context", type=int, default=2048, help="keys that a layer L sees")
+    parser.add_argument(
+        "--corpus", choices=CORPORA, default="pages", help="sections of this repository's pages, or"
+        " definitions of Python's standard library",
+    )  # fmt: skip
+    parser.add_argument("--longest", type=int, help="where longer documents are cut")
+    parser.add_argument("--minutes", type=float, help="no step begins after these, data and models apart")
+    parser.add_argument(
+        "--ways", type=lambda text: text.split(","), help="to compute attention, of "
+        + ", ".join(ways) + "; default: those of the device",
+    )  # fmt: skip
     return parser
+
+
+def options_of(parser, ways):
+    """What the command line says, once it fits together."""
+    options = parser.parse_args()
+    if unknown := set(options.ways or ()) - set(ways):
+        parser.error(f"--ways: expected some of {', '.join(ways)}, got {', '.join(sorted(unknown))}")
+    if options.width % options.head_dim:
+        parser.error(f"--width: expected a multiple of {options.head_dim}, got {options.width}")
+    return options
+
+
+def batches_of(options):
+    """The batches of a run with these options."""
+    return make_batches(
+        options.steps, options.tokens, options.seed, options.corpus, longest=options.longest
+    )

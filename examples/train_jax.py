@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Trains the small GPT of train_torch.py on packed documents with JAX on the CPU, once
-with each way to compute attention: varlen.jax, jax.nn.dot_product_attention with a mask
-that keeps documents apart, and the same of padded documents. What differs is one function;
-parameters and batches are the same. Prints the losses, the time of a step and attention's
-part of it: what a step takes longer than that of the model without attention.
+"""Trains the GPT of train_torch.py on packed documents with JAX, once with each way to compute
+attention: varlen.jax, jax.nn.dot_product_attention with a mask that keeps documents apart, and
+the same of padded documents, on a GPU by cuDNN, too. What differs is one function; parameters
+and batches are the same. Prints the losses, the time of a step, attention's part of it (what a
+step takes longer than that of the model without attention), and its temporary memory.
 
---torch also trains the model in PyTorch with varlen.torch, from the same parameters on
-the same batches.
+--platform chooses the devices, cpu or cuda, of which the first is used. --torch also trains
+the model in PyTorch with varlen.torch, from the same parameters on the same batches. A way that
+fails, as it needs more memory than there is, is a row that says so.
 """
 
 import functools
-import json
 import os
 import pathlib
 import sys
@@ -22,13 +22,13 @@ from jax import numpy as jnp
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
-from documents import NO_TARGET, VOCABULARY, gpt_parser, layer_windows, make_batches
-from training_record import describe, note, summarize
+from documents import NO_TARGET, VOCABULARY, batches_of, gpt_parser, layer_windows, options_of
+from training_record import Record
 from varlen.jax import varlen_attn
 
 DTYPES = {"f32": jnp.float32, "bf16": jnp.bfloat16}
 # torch.optim.AdamW's.
-RATE, BETAS, EPSILON, DECAY = 1e-3, (0.9, 0.999), 1e-8, 1e-2
+BETAS, EPSILON, DECAY = (0.9, 0.999), 1e-8, 1e-2
 
 # A way takes q, k and v (rows, heads, head_dim), the batch, and the number of keys before
 # its own that a query sees, -1 for all.
@@ -48,12 +48,12 @@ def masked(q, k, v, batch, window):
     return jax.nn.dot_product_attention(q, k, v, mask=mask)
 
 
-def padded(q, k, v, batch, window):
+def padded(q, k, v, batch, window, implementation="xla"):
     slots, lengths = batch["slots"], batch["lengths"]
     q, k, v = (x.at[slots].get(mode="fill", fill_value=0) for x in (q, k, v))
     out = jax.nn.dot_product_attention(
         q, k, v, is_causal=True, query_seq_lengths=lengths, key_value_seq_lengths=lengths,
-        local_window_size=None if window < 0 else (window, 0),
+        local_window_size=None if window < 0 else (window, 0), implementation=implementation,
     )  # fmt: skip
     return out.reshape(-1, *out.shape[2:])[batch["places"]]
 
@@ -61,10 +61,11 @@ def padded(q, k, v, batch, window):
 def add_slots(batch):
     """The batch with what `padded` reads: the row of each place of each document, its
     lengths, and the place of each row. XLA compiles for each shape, so there are multiples of
-    two documents of multiples of 256 places."""
+    256 places, and of two documents or, of many, of an eighth to a quarter of them."""
     lengths = np.diff(batch["cu_seqlens"])
     lengths = lengths[lengths > 0]
-    count, longest = -(-len(lengths) // 2) * 2, -(-max(lengths) // 256) * 256
+    unit = max(2, 1 << (len(lengths) // 8).bit_length())
+    count, longest = -(-len(lengths) // unit) * unit, -(-max(lengths) // 256) * 256
     documents = np.repeat(np.arange(len(lengths)), lengths)
     places = documents * longest + batch["positions"]
     # Behind the last row: nothing is read there.
@@ -79,7 +80,13 @@ def no_attention(q, k, v, batch, window):
     return v
 
 
-WAYS = {"varlen": packed, "mask": masked, "padded": padded, "rest": no_attention}
+WAYS = {
+    "varlen": packed, "mask": masked, "padded": padded,
+    "cudnn": functools.partial(padded, implementation="cudnn"), "rest": no_attention,
+}  # fmt: skip
+PADDED = {"padded", "cudnn"}
+# "rest", the model without attention, is always one.
+DEFAULT_WAYS = {"cpu": ["varlen", "mask", "padded"], "cuda": ["varlen", "mask", "padded", "cudnn"]}
 
 # The model. Parameters have the names and shapes that PyTorch gives them.
 
@@ -149,7 +156,7 @@ def compute_loss(parameters, batch, *, attend, windows, head_dim, dtype):
     return -jnp.sum(jnp.where(counted, chances, 0)) / jnp.sum(counted)
 
 
-def update(parameters, gradients, moments, count):
+def update(parameters, gradients, moments, count, rate):
     """AdamW."""
     first, second = (
         jax.tree.map(lambda m, g: beta * m + (1 - beta) * g**power, moment, gradients)
@@ -159,7 +166,7 @@ def update(parameters, gradients, moments, count):
 
     def move(parameter, m, v):
         step = unbias_first * m / (jnp.sqrt(unbias_second * v) + EPSILON)
-        return parameter - RATE * (step + DECAY * parameter)
+        return parameter - rate * (step + DECAY * parameter)
 
     return jax.tree.map(move, parameters, first, second), (first, second)
 
@@ -167,9 +174,9 @@ def update(parameters, gradients, moments, count):
 class Learner:
     """A model that learns with one way to compute attention."""
 
-    def __init__(self, way, parameters, options):
+    def __init__(self, name, parameters, options):
         loss = functools.partial(
-            compute_loss, attend=way, head_dim=options.head_dim, dtype=DTYPES[options.dtype],
+            compute_loss, attend=WAYS[name], head_dim=options.head_dim, dtype=DTYPES[options.dtype],
             windows=layer_windows(options.windows, options.layers, options.context),
         )  # fmt: skip
 
@@ -178,75 +185,81 @@ class Learner:
             parameters, moments, count = state
             value, gradients = jax.value_and_grad(loss)(parameters, batch)
             count = count + 1
-            return value, (*update(parameters, gradients, moments, count), count)
+            return value, (*update(parameters, gradients, moments, count, options.rate), count)
 
-        self.prepare = add_slots if way is padded else lambda batch: batch
+        self.prepare = add_slots if name in PADDED else lambda batch: batch
         zeros = jax.tree.map(jnp.zeros_like, parameters)
         # Copies: a step writes over the state before it.
         self.state = jax.tree.map(jnp.copy, (parameters, (zeros, zeros), jnp.zeros(())))
         self.program, self.executables = step, {}
 
     def step(self, batch):
-        """The loss, and the seconds that the step took, without those of compilation."""
-        batch = self.prepare(batch)
+        """The loss, the seconds that the step took, without those of compilation, and the bytes
+        of its temporary memory."""
+        batch = jax.device_put(self.prepare(batch))
         shapes = tuple(rows.shape for rows in batch.values())
         if shapes not in self.executables:
             self.executables[shapes] = self.program.lower(self.state, batch).compile()
+        executable = self.executables[shapes]
+        jax.block_until_ready(batch)
         begin = time.perf_counter()
-        loss, self.state = self.executables[shapes](self.state, batch)
+        loss, self.state = executable(self.state, batch)
         jax.block_until_ready(self.state)
-        return float(loss), time.perf_counter() - begin
+        seconds = time.perf_counter() - begin
+        return float(loss), seconds, executable.memory_analysis().temp_size_in_bytes
 
 
 class TorchLearner:
     """The model of train_torch.py, with varlen.torch."""
 
     def __init__(self, options):
-        import torch
         import train_torch
 
-        self.torch = torch
-        self.learner = train_torch.Learner(train_torch.packed, options)
+        self.learner = train_torch.Learner(train_torch.packed, options, options.platform)
 
     def parameters(self):
         state = self.learner.model.state_dict()
-        return {name: jnp.array(tensor.numpy()) for name, tensor in state.items()}
+        return {name: jnp.array(tensor.cpu().numpy()) for name, tensor in state.items()}
 
     def step(self, batch):
-        return self.learner.step({key: self.torch.from_numpy(rows) for key, rows in batch.items()})
+        return self.learner.step(self.learner.take(batch))
+
+
+def measure(options, record):
+    """Notes losses, seconds and memory of all steps, by way. They take turns with each batch:
+    a machine that changes its speed changes it for all."""
+    learners = {"torch": TorchLearner(options)} if options.torch else {}
+    given = learners["torch"].parameters() if options.torch else initial_parameters(options)
+    names = [*(options.ways or DEFAULT_WAYS[options.platform]), "rest"]
+    learners |= {name: Learner(name, given, options) for name in names}
+    for batch in batches_of(options):
+        if record.is_over():
+            break
+        for name, learner in [*learners.items()]:
+            record.measure("step", name, lambda learner=learner: learner.step(batch))
+            if record.has_failed("step", name):
+                del learners[name]
+        record.write()
+    return names
 
 
 def main():
-    parser = gpt_parser(__doc__, DTYPES)
+    parser = gpt_parser(__doc__, DTYPES, list(WAYS)[:-1])
+    parser.add_argument("--platform", choices=DEFAULT_WAYS, default="cpu", help="of JAX's devices")
     parser.add_argument("--torch", action="store_true", help="compare with PyTorch")
     parser.add_argument("--out", type=pathlib.Path, help="a file for a record, JSON, that training_picture.py draws")
-    options = parser.parse_args()
-
-    learners = {"torch": TorchLearner(options)} if options.torch else {}
-    given = learners["torch"].parameters() if options.torch else initial_parameters(options)
-    learners |= {name: Learner(way, given, options) for name, way in WAYS.items()}
-    entries = {}
-    # They take turns with each batch: a machine that changes its speed changes it for all.
-    for batch in make_batches(options.steps, options.tokens, options.seed):
-        for name, learner in learners.items():
-            note(entries, name, *learner.step(batch))
-
-    summarize(entries)
-    if options.torch:
-        # The model without attention is JAX's.
-        del entries["torch"]["attention_seconds"]
-    ours = entries["varlen"]["losses"]
-    others = [name for name in entries if name not in ("varlen", "rest")]
-    for name in ("varlen", *others):
-        print(describe("step", name, entries[name]))
-    for name in others:
-        difference = max(abs(a - b) / b for a, b in zip(ours, entries[name]["losses"]))
-        print(f"largest relative difference of a loss to that of {name}: {difference:.1e}")
-    if options.out:
-        settings = {key: str(value) for key, value in vars(options).items() if key != "out"}
-        settings |= {"jax": jax.__version__, "threads": len(os.sched_getaffinity(0))}
-        options.out.write_text(json.dumps({"settings": settings, "step": entries}))
-    return 0
+    options = options_of(parser, list(WAYS)[:-1])
+    # JAX looks for no other devices, and shares a GPU's memory with PyTorch.
+    jax.config.update("jax_platforms", options.platform)
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", str(not options.torch).lower())
+    settings = {key: str(value) for key, value in vars(options).items() if key != "out"}
+    settings |= {"jax": jax.__version__, "threads": len(os.sched_getaffinity(0))}
+    if options.platform == "cuda":
+        settings["gpu"] = jax.devices()[0].device_kind
+    record = Record(settings, options.out, options.minutes, apart={"torch"})
+    names = measure(options, record)
+    record.report("step", "varlen")
+    return int(all(record.has_failed("step", name) for name in names))
 
 
 if __name__ == "__main__":

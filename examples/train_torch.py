@@ -1,45 +1,65 @@
 #!/usr/bin/env python3
-"""Trains a small GPT on packed documents with PyTorch on the CPU, once with each way to
-compute attention: varlen.torch, scaled_dot_product_attention of each document, and of
-the documents padded to the longest one. What differs is one function; parameters and
-batches are the same. Prints the losses, the time of a step and of a forward pass, and
-attention's part of both.
+"""Trains a GPT on packed documents with PyTorch, once with each way to compute attention. What
+differs is one function; parameters and batches are the same. Prints the losses, the time of a
+step and of a forward pass, attention's part of both, and on a GPU a step's memory.
 
-FlexAttention has no gradients on a CPU: --flex adds it to the forward passes.
+    train_torch.py --dtype=bf16 --windows=SSSL --flex            # small, on a CPU
+    train_torch.py --device=cuda --dtype=bf16 --windows=SSSL --layers=12 --width=768 \\
+        --head-dim=128 --tokens=32768 --corpus=python --longest=2048 --steps=200 --rate=3e-4
+
+FlexAttention has no gradients on a CPU: --flex adds it to the forward passes there. A way that
+fails, as it needs more memory than there is, is a row that says so.
 """
 
 import functools
-import json
 import pathlib
 import sys
 import time
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
-from documents import NO_TARGET, VOCABULARY, gpt_parser, layer_windows, make_batches
-from training_record import describe, note, summarize
+from documents import NO_TARGET, VOCABULARY, batches_of, gpt_parser, layer_windows, options_of
+from training_record import Record
 from varlen.torch import varlen_attn
 
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 
-# A way takes the cu_seqlens of a batch, does what depends on these alone, and returns the
-# function that layers call with q, k and v (rows, heads, head_dim) and the number of keys
-# before its own that a query sees, -1 for all.
+# A way takes the cu_seqlens of a batch, on the device, and the lengths of its documents, which
+# the host knows. It does what depends on these alone, and returns the function that layers call
+# with q, k and v (rows, heads, head_dim) and the number of keys before its own that a query
+# sees, -1 for all.
 
 
-def packed(cu_seqlens):
+def packed(cu_seqlens, lengths):
     def attend(q, k, v, window):
         return varlen_attn(q, k, v, cu_seqlens, cu_seqlens, window_size=(window, 0))
 
     return attend
 
 
-def window_mask(length, window):
-    return torch.ones(length, length, dtype=torch.bool).tril().triu(-window)
+def flash(cu_seqlens, lengths):
+    """PyTorch's own function of that name, by FlashAttention 2; it has no kernels for a CPU."""
+    from torch.nn import attention
+    from torch.nn.attention import varlen
+
+    longest = max(lengths)
+
+    def attend(q, k, v, window):
+        with attention.sdpa_kernel(attention.SDPBackend.FLASH_ATTENTION):
+            return varlen.varlen_attn(
+                q, k, v, cu_seqlens, cu_seqlens, longest, longest, window_size=(window, 0)
+            )
+
+    return attend
+
+
+def window_mask(length, window, device):
+    return torch.ones(length, length, dtype=torch.bool, device=device).tril().triu(-window)
 
 
 def causal(q, k, v, window, masks):
@@ -48,11 +68,10 @@ def causal(q, k, v, window, masks):
     length = q.shape[2]
     if window < 0 or window >= length - 1:
         return F.scaled_dot_product_attention(q, k, v, is_causal=True)
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=masks(length, window))
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=masks(length, window, q.device))
 
 
-def each_document(cu_seqlens):
-    lengths = [length for length in cu_seqlens.diff().tolist() if length]
+def each_document(cu_seqlens, lengths):
     masks = functools.cache(window_mask)
 
     def attend(q, k, v, window):
@@ -63,39 +82,40 @@ def each_document(cu_seqlens):
     return attend
 
 
-def padded(cu_seqlens):
-    lengths = cu_seqlens.diff()
-    lengths = lengths[lengths > 0]
-    filled = torch.arange(int(lengths.max())) < lengths[:, None]
+def padded(cu_seqlens, lengths):
+    device = cu_seqlens.device
+    filled = torch.arange(max(lengths), device=device) < torch.tensor(lengths, device=device)[:, None]
+    # Rows and columns of what is filled, so that the host need not count them again.
+    places = filled.nonzero(as_tuple=True)
     masks = functools.cache(window_mask)
 
     def attend(q, k, v, window):
         rows = []
         for x in (q, k, v):
             row = x.new_zeros(*filled.shape, *x.shape[1:])
-            row[filled] = x
+            row[places] = x
             rows.append(row.transpose(1, 2))
         # No query of a document sees the padding after it.
-        return causal(*rows, window, masks).transpose(1, 2)[filled]
+        return causal(*rows, window, masks).transpose(1, 2)[places]
 
     return attend
 
 
-def flex(cu_seqlens):
+def flex(cu_seqlens, lengths):
     flex_attention, create_block_mask = compiled_flex()
-    rows = int(cu_seqlens[-1])
-    documents = torch.repeat_interleave(cu_seqlens.diff())
+    device, rows = cu_seqlens.device, sum(lengths)
+    documents = torch.repeat_interleave(cu_seqlens.diff(), output_size=rows)
 
     @functools.cache
     def block_mask(window):
         # A tensor, so that another window does not compile again.
-        limit = torch.tensor(rows if window < 0 else window)
+        limit = torch.tensor(rows if window < 0 else window, device=device)
 
         def visible(batch, head, query, key):
             near = (query >= key) & (query - key <= limit)
             return near & (documents[query] == documents[key])
 
-        return create_block_mask(visible, None, None, rows, rows, device="cpu")
+        return create_block_mask(visible, None, None, rows, rows, device=device)
 
     def attend(q, k, v, window):
         heads = (x.transpose(0, 1)[None] for x in (q, k, v))
@@ -111,11 +131,18 @@ def compiled_flex():
     return torch.compile(module.flex_attention), torch.compile(module.create_block_mask)
 
 
-def no_attention(cu_seqlens):
+def no_attention(cu_seqlens, lengths):
     return lambda q, k, v, window: v
 
 
-WAYS = {"varlen": packed, "each document": each_document, "padded": padded}
+WAYS = {
+    "varlen": packed, "flash": flash, "flex": flex, "each document": each_document,
+    "padded": padded, "rest": no_attention,
+}  # fmt: skip
+# "rest", the model without attention, is always one.
+DEFAULT_WAYS = {
+    "cpu": ["varlen", "each document", "padded"], "cuda": ["varlen", "flash", "flex", "padded"]
+}
 
 
 class Block(nn.Module):
@@ -156,7 +183,7 @@ class GPT(nn.Module):
 
     def forward(self, tokens, positions, attend):
         half = self.head_dim // 2
-        angles = positions[:, None] * 10000 ** (-torch.arange(half) / half)
+        angles = positions[:, None] * 10000 ** (-torch.arange(half, device=positions.device) / half)
         rotation = angles.cos()[:, None], angles.sin()[:, None]
         x = self.embedding(tokens)
         for block in self.blocks:
@@ -165,90 +192,111 @@ class GPT(nn.Module):
 
 
 def compute_loss(model, batch, way, dtype):
-    with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
-        logits = model(batch["tokens"], batch["positions"], way(batch["cu_seqlens"]))
+    attend = way(batch["cu_seqlens"], batch["lengths"])
+    with torch.autocast(batch["tokens"].device.type, dtype, enabled=dtype != torch.float32):
+        logits = model(batch["tokens"], batch["positions"], attend)
     return F.cross_entropy(logits.float(), batch["targets"].long(), ignore_index=NO_TARGET)
+
+
+def timed(device, compute):
+    """The loss that `compute` returns, the seconds that it took, and on a GPU the bytes that it
+    had at most, those before it apart."""
+    is_cuda = device.type == "cuda"
+    if is_cuda:
+        torch.cuda.reset_peak_memory_stats(device)
+        before = torch.cuda.memory_allocated(device)
+        torch.cuda.synchronize(device)
+    begin = time.perf_counter()
+    loss = compute().item()
+    if not is_cuda:
+        return loss, time.perf_counter() - begin
+    torch.cuda.synchronize(device)
+    seconds = time.perf_counter() - begin
+    return loss, seconds, torch.cuda.max_memory_allocated(device) - before
 
 
 class Learner:
     """A model that learns with one way to compute attention."""
 
-    def __init__(self, way, options):
+    def __init__(self, way, options, device="cpu"):
         torch.manual_seed(options.seed)
         windows = layer_windows(options.windows, options.layers, options.context)
-        self.model = GPT(options.width, options.head_dim, windows)
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3)
+        self.device = torch.device(device)
+        self.model = GPT(options.width, options.head_dim, windows).to(self.device)
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=options.rate)
         self.way, self.dtype = way, DTYPES[options.dtype]
 
+    def take(self, batch):
+        """A batch of make_batches, on the device; the host keeps the lengths of documents."""
+        lengths = [length for length in np.diff(batch["cu_seqlens"]).tolist() if length]
+        rows = {key: torch.from_numpy(rows).to(self.device) for key, rows in batch.items()}
+        return rows | {"lengths": lengths}
+
     def step(self, batch):
-        """The loss, and the seconds that the step took."""
-        begin = time.perf_counter()
-        loss = compute_loss(self.model, batch, self.way, self.dtype)
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
-        return loss.item(), time.perf_counter() - begin
+        """The loss, the seconds that the step took, and on a GPU its memory."""
+
+        def compute():
+            loss = compute_loss(self.model, batch, self.way, self.dtype)
+            loss.backward()
+            self.optimizer.step()
+            # Not with the next step, whose memory is counted from its beginning.
+            self.optimizer.zero_grad()
+            return loss.detach()
+
+        return timed(self.device, compute)
 
     @torch.no_grad()
     def evaluate(self, batch, way):
-        """The loss with any way, and the seconds that it took."""
-        begin = time.perf_counter()
-        loss = compute_loss(self.model, batch, way, self.dtype).item()
-        return loss, time.perf_counter() - begin
+        """The same of a forward pass, with any way."""
+        return timed(self.device, lambda: compute_loss(self.model, batch, way, self.dtype))
 
 
-def measure(options):
-    """Losses and seconds of all steps, and of forward passes of the model that was trained
-    with varlen.torch, by way. The ways take turns with each batch: a machine that changes
-    its speed changes it for all. "rest" is the model without attention."""
-    learners = {name: Learner(way, options) for name, way in WAYS.items()}
-    learners["rest"] = Learner(no_attention, options)
-    forward_ways = {**WAYS, **({"flex": flex} if options.flex else {}), "rest": no_attention}
-    record = {"step": {}, "forward": {}}
-
-    for batch in make_batches(options.steps, options.tokens, options.seed):
-        batch = {key: torch.from_numpy(rows) for key, rows in batch.items()}
-        for name, learner in learners.items():
-            note(record["step"], name, *learner.step(batch))
-        for name, way in forward_ways.items():
-            note(record["forward"], name, *learners["varlen"].evaluate(batch, way))
-    for entries in record.values():
-        summarize(entries)
-    return record
-
-
-def report(record):
-    """Prints what there is to know of a record."""
-    for kind, entries in record.items():
-        for name, entry in entries.items():
-            if name != "rest":
-                print(describe(kind, name, entry))
-        reference = entries["each document"]["losses"]
-        difference = max(
-            abs(a - b) / b
-            for name, entry in entries.items() if name != "rest"
-            for a, b in zip(entry["losses"], reference)
-        )  # fmt: skip
-        print(f"{kind}: largest relative difference of a loss to each document's: {difference:.1e}")
+def measure(options, record):
+    """Notes losses, seconds and memory of all steps, and of forward passes of the model that
+    was trained with the first way. The ways take turns with each batch: a machine that
+    changes its speed changes it for all. "rest" is the model without attention."""
+    names = [*(options.ways or DEFAULT_WAYS[options.device.type]), "rest"]
+    learners = {name: Learner(WAYS[name], options, options.device) for name in names}
+    first = learners[names[0]]
+    forward = dict.fromkeys([*names[:-1], *(["flex"] if options.flex else []), "rest"])
+    for batch in batches_of(options):
+        if record.is_over():
+            break
+        batch = first.take(batch)
+        for name, learner in [*learners.items()]:
+            record.measure("step", name, lambda learner=learner: learner.step(batch))
+            if record.has_failed("step", name):
+                del learners[name]
+        for name in forward:
+            record.measure("forward", name, lambda name=name: first.evaluate(batch, WAYS[name]))
+        record.write()
+    return names
 
 
 def main():
-    parser = gpt_parser(__doc__, DTYPES)
+    parser = gpt_parser(__doc__, DTYPES, list(WAYS)[:-1])
+    parser.add_argument("--device", type=torch.device, default="cpu", help="cpu, cuda, cuda:1, ...")
     parser.add_argument("--flex", action="store_true", help="also time FlexAttention's forward; needs a C++ compiler")
     parser.add_argument("--out", type=pathlib.Path, help="a folder for record.json and pictures")
-    options = parser.parse_args()
-    record = measure(options)
-    report(record)
-    if options.out:
+    parser.add_argument("--no-pictures", action="store_true", help="which need matplotlib")
+    options = options_of(parser, list(WAYS)[:-1])
+    if options.device.type not in DEFAULT_WAYS:
+        parser.error(f"--device: expected cpu or cuda, got {options.device}")
+    settings = {key: str(value) for key, value in vars(options).items() if key != "out"}
+    settings |= {"torch": torch.__version__, "threads": torch.get_num_threads()}
+    if options.device.type == "cuda":
+        settings["gpu"] = torch.cuda.get_device_name(options.device)
+    path = options.out and options.out / "record.json"
+    record = Record(settings, path, options.minutes)
+    names = measure(options, record)
+    reference = next((name for name in ("each document", "padded") if name in names), names[-2])
+    for kind in record.kinds:
+        record.report(kind, reference)
+    if options.out and not options.no_pictures:
         import training_picture
 
-        options.out.mkdir(parents=True, exist_ok=True)
-        path = options.out / "record.json"
-        settings = {key: str(value) for key, value in vars(options).items() if key != "out"}
-        settings |= {"torch": torch.__version__, "threads": torch.get_num_threads()}
-        path.write_text(json.dumps({"settings": settings, **record}))
         training_picture.draw([path], options.out)
-    return 0
+    return int(all(record.has_failed("step", name) for name in names))
 
 
 if __name__ == "__main__":

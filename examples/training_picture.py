@@ -18,10 +18,11 @@ import matplotlib.pyplot as plt
 
 COLORS = {
     "varlen": "#1f5fa8", "each document": "#e08b2c", "mask": "#e08b2c", "padded": "#5fa88f",
-    "flex": "#9b6fb8", "torch": "#9b6fb8",
+    "flex": "#9b6fb8", "torch": "#9b6fb8", "flash": "#c2485a", "cudnn": "#c2485a",
 }  # fmt: skip
 TORCH_NAMES = {
     "varlen": "varlen.torch",
+    "flash": "varlen_attn, FlashAttention 2",
     "each document": "SDPA of each document",
     "padded": "SDPA, padded",
     "flex": "FlexAttention",
@@ -30,15 +31,18 @@ JAX_NAMES = {
     "varlen": "varlen.jax",
     "mask": "dot_product_attention, mask",
     "padded": "dot_product_attention, padded",
+    "cudnn": "dot_product_attention, padded, cuDNN",
     "torch": "varlen.torch, the model in PyTorch",
 }
 REST, INK = "#cccccc", "#222222"
 
 
 def names_of(record):
-    """What the ways of a record are called; the second one is what others differ from."""
+    """What the ways of a record that have come to something are called; the second one is what
+    others differ from."""
     names = JAX_NAMES if "jax" in record["settings"] else TORCH_NAMES
-    found = {name for kind in ("step", "forward") for name in record.get(kind, ())}
+    entries = [entry for kind in ("step", "forward") for entry in record.get(kind, {}).items()]
+    found = {name for name, entry in entries if entry["losses"]}
     return {name: text for name, text in names.items() if name in found}
 
 
@@ -53,10 +57,11 @@ def draw_losses(record, path):
         2, 1, sharex=True, figsize=(7, 4.6), height_ratios=[3, 1.3], layout="constrained"
     )
     names = names_of(record)
-    base = list(names)[1]
-    entries = {name: record["step"][name]["losses"] for name in names if name in record["step"]}
+    entries = {name: record["step"].get(name, {"losses": []})["losses"] for name in names}
+    entries = {name: losses for name, losses in entries.items() if losses}
+    base = [*entries][:2][-1]
     reference = entries[base]
-    for width, (name, losses) in zip((6, 3.5, 2.2, 1.2), entries.items()):
+    for width, (name, losses) in zip((6, 3.5, 2.2, 1.2, 0.8), entries.items()):
         above.plot(losses, color=COLORS[name], lw=width, label=names[name])
         if name != base:
             change = [max(abs(a - b) / b, 1e-9) for a, b in zip(losses, reference)]
@@ -86,15 +91,21 @@ def draw_times(records, path):
         ["the model without attention", *names.values()],
         loc="outside upper center", ncols=5 if len(kinds) > 1 else 3, fontsize=8, frameon=False,
         title=f"A GPT of {settings['layers']} layers, {settings['tokens']} tokens a step,"
-        f" {settings['threads']} thread{'' if settings['threads'] == 1 else 's'}",
+        f" {where(settings)}",
     )  # fmt: skip
     finish(figure, grid.flat, path)
 
 
+def where(settings):
+    if "gpu" in settings:
+        return settings["gpu"]
+    return f"{settings['threads']} thread{'' if settings['threads'] == 1 else 's'}"
+
+
 def draw_bars(axes, entries, labels, title):
     """The time of each way: the model without attention, and what attention adds."""
-    names = [name for name in labels if name in entries]
-    longest = max(1e3 * entry["typical_seconds"] for entry in entries.values())
+    names = [name for name in labels if entries.get(name, {"losses": []})["losses"]]
+    longest = max(1e3 * entries[name]["typical_seconds"] for name in names)
     for i, name in enumerate(names):
         time = 1e3 * entries[name]["typical_seconds"]
         part = entries[name].get("attention_seconds")
