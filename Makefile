@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 LLVM := /usr/lib/llvm-22
 export PATH := $(LLVM)/bin:$(PATH)
 
-.PHONY: build demo check train bench gpu-kit bench-gpu conformance fuzz fuzz-parser mutate release wheel asan sanitize \
+.PHONY: build demo check train bench gpu-kit bench-gpu conformance fuzz fuzz-parser mutate release wheel release-wheel wheel-binaries asan sanitize \
 	docs site lint format clean
 
 # $(call compile,PRESET,FOLDER)
@@ -55,17 +55,15 @@ bench: build
 	@tools/venv.sh build/peers benchmarks/requirements-peers.txt
 	@build/venv/bin/python benchmarks/cpu.py --build build
 
-# A folder that checks and times the GPU kernels where there is no compiler:
-# python3 run.py in it. CHIPS=sm_80,sm_90a are those it has code for.
-gpu-kit: build
-	@tools/setup.sh check
-	@tools/venv.sh build
-	@build/venv/bin/python benchmarks/gpu/build.py --build build $(if $(CHIPS),--chips=$(CHIPS))
+# A folder for a machine with a GPU, with the wheel: `python3 run.py --minutes=8` in it compiles,
+# checks and times kernels there, beside peers, whose packages come from PyPI.
+gpu-kit: release-wheel
+	@cmake --build build-release --target varlen-cuda-test
+	@build/venv/bin/python benchmarks/gpu/build.py
 
 # On this machine's GPU. PYTHON is one that has PyTorch for CUDA.
 bench-gpu: gpu-kit
-	@mkdir -p build/bench
-	@$(or $(PYTHON),python3) build/gpu-kit/run.py --out build/bench/gpu.json
+	@$(or $(PYTHON),python3) build/gpu-kit/run.py --minutes=30 --out=build/bench/gpu
 
 # Where conformance and fuzz run: cpu, or sim:CHIP, which is the executor.
 DEVICE := cpu
@@ -111,13 +109,19 @@ mutate: build
 # A wheel for Python with the library and the tools. It is tried in environments of
 # its own, with PYTHONS.
 wheel: PYTHONS := python3
-wheel:
+wheel: wheel-binaries
+	@PYTHON=build/venv/bin/python tools/wheel.sh build-release $(PYTHONS)
+
+# The same, tried with the standard library alone.
+release-wheel: wheel-binaries
+	@PYTHON=build/venv/bin/python tools/wheel.sh build-release --with=
+
+wheel-binaries:
 	@tools/setup.sh build check release
 	@tools/venv.sh build
 	@test -f build-release/build.ninja || cmake --preset release
 	$(call find_xla,build-release)
 	@cmake --build build-release --target wheel-binaries
-	@PYTHON=build/venv/bin/python tools/wheel.sh build-release $(PYTHONS)
 
 # One archive that runs where no LLVM is installed. The tests show that what it
 # registers of MLIR is enough.

@@ -85,6 +85,7 @@ def main():
 
         (out / "wheels").mkdir()
         shutil.copy(find_wheel(arguments.build), out / "wheels")
+        shutil.copy(arguments.build / "bin/varlen-cuda-test", out)
         peer_packages.fetch(arguments.packages, arguments.python)
         shutil.copytree(arguments.packages, out / "peers")
         headers = find_headers(arguments.build)

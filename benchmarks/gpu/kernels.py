@@ -2,13 +2,12 @@
 this machine's ptxas, by the library's launchers."""
 
 import ctypes
-import functools
 import shutil
 
 import rehearsal
 import varlen
 from varlen import _library
-from varlen._launcher import Launcher, chip_of
+from varlen._launcher import Launcher, find_target
 
 # Kind and bits of elements as DLPack has them.
 _ELEMENTS = {
@@ -22,19 +21,9 @@ class Missing(Exception):
     """A function that is not compiled, and why."""
 
 
-@functools.cache
 def find_chip():
     """The target of kernels for the first CUDA device."""
-    driver = ctypes.CDLL("libcuda.so.1")
-    device, parts = ctypes.c_int(), []
-    statuses = [driver.cuInit(0), driver.cuDeviceGet(ctypes.byref(device), 0)]
-    for attribute in (75, 76):  # the compute capability's major and minor number
-        part = ctypes.c_int()
-        statuses.append(driver.cuDeviceGetAttribute(ctypes.byref(part), attribute, device))
-        parts.append(part.value)
-    if any(statuses):
-        raise Missing(f"expected a CUDA device, got the driver's error {max(statuses)}")
-    return chip_of(*parts)
+    return find_target(0).chip
 
 
 def image_kind():
@@ -44,8 +33,9 @@ def image_kind():
 
 def compile(text):
     """The launcher of a module's function. Threads may compile at once."""
+    target = find_target(0)
     try:
-        launcher = Launcher(text, find_chip(), image=image_kind())
+        launcher = Launcher(text, target.chip, ptx=target.ptx, image=image_kind())
     except varlen.CompileError as error:
         lines = str(error).splitlines()
         errors = [line for line in lines if "error:" in line] or lines

@@ -87,7 +87,15 @@ def library(folder):
     return _run(program, image or "-", kernels.find_chip(), source, **options)
 
 
-PROGRAMS = {"C launcher": c_launcher, "libvarlen-c": library}
+def runtime(folder):
+    """The tests of the runtime library that compiled host code calls."""
+    program = HERE / "varlen-cuda-test"
+    if rehearsal.FOLDER:
+        program = pathlib.Path(os.environ["VARLEN_BUILD"]) / "bin/varlen-cuda-test"
+    return _run(program)[-3:]
+
+
+PROGRAMS = {"C launcher": c_launcher, "libvarlen-c": library, "runtime library": runtime}
 
 
 def main(log, arguments):

@@ -8,10 +8,14 @@ here. Batches are small. Parts ask FOLDER whether it is a rehearsal.
 import contextlib
 import ctypes
 import functools
+import importlib.util
 import os
 import pathlib
+import subprocess
+import sys
 import types
 import zlib
+from unittest import mock
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -19,8 +23,6 @@ HERE = pathlib.Path(__file__).resolve().parent
 FOLDER = os.environ.get("VARLEN_KIT_REHEARSAL")
 # Of PyTorch's tensors.
 DEVICE = "cpu" if FOLDER else "cuda"
-# Labels of the batches that are checked.
-CHECKED = r"^single bf16 h6/2 d128 window.-1,(0|-1. backward)"
 
 # ===----------------------------------------------------------------------===#
 # The queue's process
@@ -36,6 +38,7 @@ def prepare(folder):
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "libVarlenGPU.so").exists():
         executor.build_runtime(build, folder)
+    _build_flash3(HERE / "peers")
     path = [HERE / "rehearsal-tools", build / "bin", os.environ["PATH"]]
     return {
         "VARLEN_KIT_REHEARSAL": str(folder),
@@ -45,6 +48,22 @@ def prepare(folder):
         "GLIBC_TUNABLES": "glibc.rtld.optional_static_tls=131072",
         "JAX_PLATFORMS": "cpu",
     }
+
+
+def _build_flash3(folder):
+    """Handlers that do nothing in the place of FlashAttention 3's, where there are headers of XLA
+    for what calls them."""
+    import peer_packages
+
+    spec = importlib.util.find_spec("jaxlib")
+    if spec is None or (folder / peer_packages.CALLER).exists():
+        return
+    folder.mkdir(exist_ok=True)
+    headers = pathlib.Path(spec.origin).parent / "include"
+    caller = HERE / "test/JAX/Inputs/call-frame.cpp"
+    peer_packages.build_caller(caller, headers, folder / peer_packages.CALLER)
+    stub = HERE / "rehearsal-tools/flash3.c"
+    subprocess.run(["cc", "-shared", "-fPIC", stub, "-o", folder / peer_packages.LIBRARY], check=True)
 
 
 # ===----------------------------------------------------------------------===#
@@ -121,7 +140,7 @@ def start_torch():
     stream = _Stream()
     properties = types.SimpleNamespace(name="rehearsal", multi_processor_count=108, L2_cache_size=1 << 12)
     stubs = {
-        "is_available": lambda: True, "init": lambda: None, "synchronize": lambda *_: None,
+        "init": lambda: None, "synchronize": lambda *_: None,
         "empty_cache": lambda: None, "clock_rate": lambda: 0, "Event": _Event, "Stream": _Stream,
         "CUDAGraph": _Graph, "graph": lambda *_, **__: contextlib.nullcontext(),
         "stream": lambda _: contextlib.nullcontext(), "current_stream": lambda: stream,
@@ -131,6 +150,7 @@ def start_torch():
         setattr(torch.cuda, name, value)
     _copy_to_device(Launcher, driver)
     _register_peers(torch)
+    sys.modules["cudnn"] = _cudnn()
 
 
 def _copy_to_device(launchers, driver):
@@ -200,6 +220,17 @@ def _register_peers(torch):
 
     _library.impl("_flash_attention_forward", forward, "CPU")
     _library.impl("_flash_attention_backward", backward, "CPU")
+
+
+def _cudnn():
+    """A frontend of cuDNN that plans everything and computes nothing."""
+    cudnn = mock.MagicMock(cudnnGraphNotSupportedError=RuntimeError)
+    graph = cudnn.pygraph.return_value
+    graph.tensor.side_effect = lambda **_: mock.MagicMock()
+    graph.sdpa.return_value = [mock.MagicMock() for _ in range(2)]
+    graph.sdpa_backward.return_value = [mock.MagicMock() for _ in range(3)]
+    graph.get_workspace_size.return_value = 16
+    return cudnn
 
 
 # ===----------------------------------------------------------------------===#

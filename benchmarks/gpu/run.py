@@ -71,14 +71,14 @@ def run_part(arguments):
 # ===----------------------------------------------------------------------===#
 
 
-def install(folder, target):
+def install(folder, target, check=True):
     """Unpacks the wheels of a folder, without a network; returns where they are."""
     wheels = sorted(folder.glob("*.whl"))
     if wheels and not target.exists():
         subprocess.run(
             [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps",
              "--no-compile", "--no-cache-dir", "--disable-pip-version-check", "--target",
-             target, *wheels], check=True,
+             target, *wheels], check=check,
         )  # fmt: skip
     return target
 
@@ -87,9 +87,9 @@ def make_environment(arguments):
     """Of all parts."""
     environment = {
         **os.environ, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1",
-        "VARLEN_CACHE_DIR": str(arguments.out.resolve() / "../kit-cache"),
+        "VARLEN_CACHE_DIR": str(HERE / "cache"),
     }  # fmt: skip
-    path = [install(HERE / "wheels", HERE / "site"), install(HERE / "peers", HERE / "peers/site"), *MODULES]
+    path = [install(HERE / "wheels", HERE / "site"), install(HERE / "peers", HERE / "peers/site", check=False), *MODULES]
     cuda = [p for p in map(pathlib.Path, ("/usr/local/cuda/bin",)) if p.is_dir()]
     environment["PATH"] = os.pathsep.join(map(str, [HERE / "site/bin", environment["PATH"], *cuda]))
     environment["PYTHONPATH"] = os.pathsep.join(map(str, path))

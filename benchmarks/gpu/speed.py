@@ -83,7 +83,7 @@ def measure(compiler, item, names, log, wanted):
                 except peers.Refused as reason:
                     row["refused"][peer] = str(reason)
                 except Exception as error:  # whatever a peer's code may throw
-                    row["refused"][peer] = f"{type(error).__name__}: {error}"[:300]
+                    row["refused"][peer] = " ".join(f"{type(error).__name__}: {error}".split())[:300]
                     if not is_usable():
                         # The attempt has no end: the next process leaves the peer out.
                         raise Broken from error
@@ -119,7 +119,7 @@ def line(label, row):
 
 def main(log, arguments):
     rehearsal.start_torch()
-    if not torch.cuda.is_available():
+    if not (rehearsal.FOLDER or torch.cuda.is_available()):
         raise SystemExit("expected a GPU that PyTorch can use, got none")
     torch.manual_seed(0)
     torch.zeros(1, device=rehearsal.DEVICE)  # its context is the one that is used

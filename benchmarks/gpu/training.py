@@ -1,6 +1,7 @@
 """The training examples on the GPU: a GPT on packed documents, once with each way to compute
 attention; what a run prints and its record are the row."""
 
+import importlib.util
 import json
 import pathlib
 import re
@@ -27,7 +28,10 @@ def _command(name, out):
         options = [*SMALL, *(["--device=cpu"] if "--device" in path.read_text() else [])]
     else:
         options = [*MODEL, *options, "--device=cuda"]
-    return [sys.executable, str(path), *options, f"--out={out}"]
+    # A record comes with pictures.
+    if importlib.util.find_spec("matplotlib"):
+        options.append(f"--out={out}")
+    return [sys.executable, str(path), *options]
 
 
 def _record(out):

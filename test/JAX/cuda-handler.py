@@ -103,7 +103,8 @@ class Handler:
         names, values = texts or ([], [])
         error = self.host.callStage(
             getattr(self.xla, f"varlenXLACUDA{name}"), stage, self.context, len(names),
-            (ctypes.c_char_p * len(names))(*names), (ctypes.c_char_p * len(names))(*values),
+            (ctypes.c_char_p * len(names))(*names), (ctypes.c_int * len(names))(),
+            (ctypes.c_char_p * len(names))(*values),
             len(operands), len(buffers), (pointer * len(buffers))(*(b.address for b in buffers)),
             (ctypes.c_int * len(buffers))(*(ELEMENTS[b.element][0] for b in buffers)),
             (ctypes.c_int * len(buffers))(*(len(b.dims) for b in buffers)),
