@@ -8,6 +8,7 @@ import importlib
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # What tools read in place of the table below.
     from ._builder import ModelError
+    from ._export import torch_translations
     from ._importer import OPSETS, Function, import_model
 
 # Where each public name is.
@@ -16,6 +17,7 @@ _HOMES = {
     "OPSETS": "_importer",
     "Function": "_importer",
     "import_model": "_importer",
+    "torch_translations": "_export",
 }
 
 __all__ = list(_HOMES)

@@ -157,10 +157,11 @@ def attend(node: Node, attention: Attention):
         "q_offset": of_sequences(attention.offset, "offset"),
         "sink": attention.sink if tokens_first else None,
     }
+    captures = []
     if attention.mask is not None:
-        operands["captures"] = attention.mask.capture(tokens_first, group, compute_type(q))
+        captures.append(attention.mask.capture(tokens_first, group, compute_type(q)))
     has_late_sink = attention.sink is not None and not tokens_first
-    out, lse = _packed(node, attention, packed, sequences, operands)
+    out, lse = _packed(node, attention, packed, sequences, operands, captures)
     if has_late_sink:
         out = _add_sink(node, out, lse, attention.sink, (batch, kv_heads, rows, group))
     if tokens_first:
@@ -205,27 +206,51 @@ def _score(attention):
     return scores.compose(score, attention.mask.score) if score else attention.mask.score
 
 
-def _packed(node, attention, packed, sequences, named):
+def _packed(node, attention, packed, sequences, named, captures):
     """varlen.attn on packed rows, of sequences of equal lengths: out and lse."""
-    b, (q, _, v) = node.b, packed
+    b = node.b
     rows, keys = attention.q.shape[2], attention.k.shape[2]
     cu_q = _cu_seqlens(b, sequences, rows)
     cu_k = cu_q if keys == rows else _cu_seqlens(b, sequences, keys)
-    operands = [*packed, cu_q, cu_k]
+    mask = None
+    if attention.window != (-1, -1):
+        alignment = "bottom_right" if attention.is_last_at_end else "top_left"
+        mask = text.mask_attribute(attention.window, alignment)
+    return emit_packed(
+        node, Packed([*packed, cu_q, cu_k], named, captures, mask, attention.scale, _score(attention))
+    )
+
+
+@dataclasses.dataclass
+class Packed:
+    """What varlen.attn has: q, k, v and both cu_seqlens; other operands by name, None where
+    there are none; captures of the score; the text of the mask, if there is one."""
+
+    rows: list[Value]
+    named: dict[str, Value | None]
+    captures: list[Value]
+    mask: str | None = None
+    scale: float | None = None
+    score: scores.Score | None = None
+
+
+def emit_packed(node: Node, packed: Packed):
+    """varlen.attn: out and lse."""
+    b, (q, _, v, _, _) = node.b, packed.rows
+    operands = list(packed.rows)
     written = ", ".join(map(b.use, operands))
-    for name, value in named.items():
+    for name, value in packed.named.items():
         if value is not None:
             written += f" {name}({b.use(value)})"
             operands.append(value)
-    attributes = []
-    if attention.window != (-1, -1):
-        alignment = "bottom_right" if attention.is_last_at_end else "top_left"
-        attributes.append(f"mask = {text.mask_attribute(attention.window, alignment)}")
-    if attention.scale is not None:
-        attributes.append(f"scale = {scalar_literal(attention.scale, 'f32')} : f32")
+    if packed.captures:
+        written += f" captures({', '.join(map(b.use, packed.captures))})"
+        operands += packed.captures
     compute = compute_type(q)
-    score = _score(attention)
-    region = " " + score.region(compute) if score else ""
+    attributes = [f"mask = {packed.mask}"] if packed.mask else []
+    if packed.scale is not None:
+        attributes.append(f"scale = {scalar_literal(packed.scale, compute)} : {compute}")
+    region = f" {packed.score.region(compute)}" if packed.score else ""
     out = Value((q.shape[0], q.shape[1], v.shape[2]), q.element)
     lse = Value((q.shape[1], q.shape[0]), compute)
     name = b.new(

@@ -17,6 +17,7 @@ from . import (  # noqa: F401
     _convolution,
     _elementwise,
     _gathers,
+    _own,
     _products,
     _reductions,
     _shapes,

@@ -18,6 +18,9 @@ ELEMENTS = {
     onnx.TensorProto.BOOL: "i1",
 }  # fmt: skip
 
+# The domain of operators of Varlen's own.
+OWN_DOMAIN, OWN_VERSION = "varlen", 1
+
 # Emitters by domain, "" for ONNX's own, and operator. They take a Node and return its results: a Value, or a tuple
 # with None where an optional one is not made.
 EMITTERS: dict[tuple[str, str], Callable[..., Any]] = {}
