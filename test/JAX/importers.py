@@ -13,49 +13,9 @@ import jax
 import numpy as np
 from imported import Case
 from jax import export
+from jax_cases import check, function
 
 from varlen import scores
-from varlen.jax import varlen_attn
-
-jax.config.update("jax_enable_x64", True)
-
-
-def function(case):
-    """out, lse and gradients of all numbers, of operands, dout and dlse, all by name."""
-
-    def attend(numbers, others):
-        given = numbers | others
-        names = case.score.captures if case.score else {}
-        captures = [given.pop(name) for name in names]
-        first = [given.pop(name) for name in ("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k")]
-        return varlen_attn(
-            *first, window=case.window, chunk=case.chunk, alignment=case.alignment,
-            scale=case.scale, score=case.score, captures=captures, return_lse=case.lse, **given,
-        )  # fmt: skip
-
-    def everything(given, dout, dlse):
-        numbers = {name: x for name, x in given.items() if jax.numpy.issubdtype(x.dtype, np.floating)}
-        others = {name: x for name, x in given.items() if name not in numbers}
-        results, differentiate = jax.vjp(lambda x: attend(x, others), numbers)
-        (gradients,) = differentiate((dout, dlse) if case.lse else dout)
-        return jax.tree.leaves((results, gradients))
-
-    return everything
-
-
-def lower(case, arguments):
-    """The module in StableHLO's generic form, and its arguments in their order."""
-    lowered = jax.jit(function(case), keep_unused=True).lower(*arguments)
-    text = lowered.compiler_ir("stablehlo").operation.get_asm(print_generic_op_form=True)
-    return text, jax.tree.leaves(arguments)
-
-
-def check(case, rng):
-    arguments = imported.operands(case, rng)
-    text, arrays = lower(case, arguments)
-    module = imported.import_module(text, "varlen-import-stablehlo,inline,symbol-dce")
-    got = imported.run(module, [np.asarray(x) for x in arrays])
-    imported.check(str(case), case.element, got, jax.jit(function(case))(*arguments))
 
 
 def save(folder):

@@ -11,11 +11,6 @@ import varlen
 from checks import NUMPY_TYPES, cumulate, normal
 from varlen import scores
 
-# Empty sequences, more keys than queries and the reverse, rows behind the last sequence.
-CU_Q, CU_K = cumulate(0, 9, 1, 4, 0), cumulate(3, 9, 6, 2, 0)
-ROWS_Q, ROWS_K = 16, 21
-USED_Q, USED_K = np.array([0, 7, 1, 4, 0], np.int32), np.array([3, 9, 2, 0, 0], np.int32)
-OFFSET = np.array([0, 2, -1, 0, 5], np.int32)
 ENTRIES = 8
 
 # What those functions of the library are called with that have to be.
@@ -54,6 +49,10 @@ class Case:
     seqused_k: bool = False
     q_offset: bool = False
     lse: bool = True  # whether lse has a gradient
+    # Empty sequences, more keys than queries and the reverse, rows behind the last sequence.
+    queries: tuple = (0, 9, 1, 4, 0)
+    keys: tuple = (3, 9, 6, 2, 0)
+    rows_behind: int = 2
 
     def __str__(self):
         given = {
@@ -91,17 +90,22 @@ def grid(whole):
 def operands(case, rng):
     """Those of the attention by name, in the op's order, captures last, and dout and dlse."""
     wide = np.float64 if case.element == "f64" else np.float32
+    rows, kv_rows = sum(case.queries) + case.rows_behind, sum(case.keys) + 1
     given = {
-        "q": normal(rng, case.element, ROWS_Q, case.heads, case.head_dim),
-        "k": normal(rng, case.element, ROWS_K, case.kv_heads, case.head_dim),
-        "v": normal(rng, case.element, ROWS_K, case.kv_heads, case.v_head_dim),
-        "cu_seqlens_q": CU_Q, "cu_seqlens_k": CU_K,
+        "q": normal(rng, case.element, rows, case.heads, case.head_dim),
+        "k": normal(rng, case.element, kv_rows, case.kv_heads, case.head_dim),
+        "v": normal(rng, case.element, kv_rows, case.kv_heads, case.v_head_dim),
+        "cu_seqlens_q": cumulate(*case.queries), "cu_seqlens_k": cumulate(*case.keys),
     }  # fmt: skip
-    others = {"seqused_q": USED_Q, "seqused_k": USED_K, "q_offset": OFFSET}
-    given |= {name: x for name, x in others.items() if getattr(case, name)}
+    if case.seqused_q:
+        given["seqused_q"] = rng.integers(0, np.add(case.queries, 1)).astype(np.int32)
+    if case.seqused_k:
+        given["seqused_k"] = rng.integers(0, np.add(case.keys, 1)).astype(np.int32)
+    if case.q_offset:
+        given["q_offset"] = rng.integers(-3, 6, len(case.queries)).astype(np.int32)
     if case.sink:
         given["sink"] = rng.standard_normal(case.heads).astype(wide)
-    extents = {"heads": case.heads, "rows": ROWS_Q, "kv_rows": ROWS_K, "entries": ENTRIES}
+    extents = {"heads": case.heads, "rows": rows, "kv_rows": kv_rows, "entries": ENTRIES}
     for name, of in (case.score.captures if case.score else {}).items():
         shape = [extents[extent] for extent in scores.CAPTURES[of]]
         x = rng.uniform(0.1, 1.5, shape)
@@ -112,8 +116,8 @@ def operands(case, rng):
         elif name == "ids":
             x = np.floor(2 * x)
         given[name] = x.astype(wide)
-    dout = normal(rng, case.element, ROWS_Q, case.heads, case.v_head_dim)
-    dlse = rng.standard_normal((case.heads, ROWS_Q)).astype(wide)
+    dout = normal(rng, case.element, rows, case.heads, case.v_head_dim)
+    dlse = rng.standard_normal((case.heads, rows)).astype(wide)
     return given, dout, dlse
 
 
