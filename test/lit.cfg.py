@@ -106,6 +106,8 @@ if python:
     # What iree-compile and iree-run-module are from.
     if all(glob.glob(os.path.join(packages, "iree", name, "version.py")) for name in ("compiler", "runtime")):
         features.add("iree")
+    if glob.glob(os.path.join(packages, "torch_mlir", "fx.py")):
+        features.add("torch-mlir")
     # Of the build too: libvarlen-xla is built where jaxlib's headers are found.
     has_xla = os.path.exists(os.path.join(build, "lib", "libvarlen-xla.so"))
     if has_xla and glob.glob(os.path.join(packages, "jax", "version.py")):

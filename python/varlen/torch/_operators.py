@@ -6,7 +6,7 @@ costs 15 us a call more, several times what the attention of a few rows takes.
 
 import torch
 
-from ..scores import find_score
+from ..scores import parse
 
 _INPUTS = "Tensor q, Tensor k, Tensor v, "
 _OPTIONS = (
@@ -48,7 +48,7 @@ def name_arguments(op, arguments, options=None):
 def name_tensors(named):
     """The tensors among arguments by name, each capture by its own, and what captures are of.
     Raises ValueError where captures are not those of the score."""
-    score = find_score(named["score"]) if named["score"] else None
+    score = parse(named["score"]) if named["score"] else None
     captures, given = score.captures if score else {}, named["captures"] or ()
     if len(captures) != len(given):
         raise ValueError(
