@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import re
 import threading
 from typing import NamedTuple
 
@@ -112,7 +113,8 @@ _lock = threading.Lock()
 
 
 def load(source, target, *, strided):
-    """The Launcher of a source for a Target, which stays until the process ends."""
+    """The Launcher of a source for a Target, which stays until the process ends.
+    NotImplementedError for what CPUs alone have kernels for."""
     key = source, target, strided
     launcher = _launchers.get(key)
     if launcher is None:
@@ -120,11 +122,23 @@ def load(source, target, *, strided):
         with _lock:
             launcher = _launchers.get(key)
             if launcher is None:
-                launcher = Launcher(source, target.chip, strided=strided, ptx=target.ptx)
+                try:
+                    launcher = Launcher(source, target.chip, strided=strided, ptx=target.ptx)
+                except _library.CompileError as error:
+                    _refuse_without_tiles(error)
+                    raise
                 # Kernels may run until the process ends, after Python has.
                 ctypes.pythonapi.Py_IncRef(ctypes.py_object(launcher))
                 _launchers[key] = launcher
     return launcher
+
+
+def _refuse_without_tiles(error):
+    """The compiler says in a remark what its target has no kernel for; then the operation is
+    one that it does not know."""
+    for diagnostic in error.diagnostics:
+        if found := re.search(r"remark: (no tiles for .*?)(;|$)", diagnostic):
+            raise NotImplementedError(f"no kernel for this GPU: {found[1]}") from None
 
 
 class Launcher:

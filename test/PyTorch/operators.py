@@ -3,6 +3,7 @@
 cannot be differentiated."""
 
 import torch
+from device import HAS_F64, NAME, of_device
 from packed import fails, normal, offsets
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -14,7 +15,10 @@ cu = offsets([0, 5, 7, 0])
 used = torch.tensor([0, 5, 3, 0], dtype=torch.int32)
 
 
-def inputs(dtype=torch.float64, grad=True, dim=4, value_dim=3):
+WIDEST = torch.float64 if HAS_F64 else torch.float32
+
+
+def inputs(dtype=WIDEST, grad=True, dim=4, value_dim=3):
     """q of 4 heads, k and v of 2, a sink."""
     wide = torch.float64 if dtype == torch.float64 else torch.float32
     return (
@@ -24,7 +28,7 @@ def inputs(dtype=torch.float64, grad=True, dim=4, value_dim=3):
 
 
 # Schemas, fake kernels, autograd and torch.compile's tracing, static and dynamic.
-for dtype in (torch.float64, torch.float32, torch.bfloat16):
+for dtype in of_device(torch.float64, torch.float32, torch.bfloat16):
     q, k, v, sink = inputs(dtype)
     torch.library.opcheck(ops.attn.default, (q, k, v, cu, cu))
     torch.library.opcheck(ops.attn.default, (q, k, v, cu, cu, used, sink, 2, 0, 0.5))
@@ -52,18 +56,19 @@ for dtype in (torch.float64, torch.float32, torch.bfloat16):
 
 # The gradients are those of finite differences: of out and lse, sinks, masks, seqused_k.
 q, k, v, sink = inputs()
-for options in ((-1, -1), (-1, 0), (2, 1, 0.7)):
+if HAS_F64:
+    for options in ((-1, -1), (-1, 0), (2, 1, 0.7)):
+        torch.autograd.gradcheck(
+            lambda q, k, v, sink, options=options: ops.attn(q, k, v, cu, cu, None, sink, *options),
+            (q, k, v, sink),
+        )
+    # Without a sink the lse of a row that sees no key is -inf, which has no differences.
+    torch.autograd.gradcheck(lambda q, k, v: ops.attn(q, k, v, cu, cu, used)[0], (q, k, v))
+    # Only some need one.
+    torch.autograd.gradcheck(lambda v: ops.attn(q.detach(), k.detach(), v, cu, cu), (v,))
     torch.autograd.gradcheck(
-        lambda q, k, v, sink, options=options: ops.attn(q, k, v, cu, cu, None, sink, *options),
-        (q, k, v, sink),
+        lambda s: ops.attn(q.detach(), k.detach(), v.detach(), cu, cu, None, s), (sink,)
     )
-# Without a sink the lse of a row that sees no key is -inf, which has no differences.
-torch.autograd.gradcheck(lambda q, k, v: ops.attn(q, k, v, cu, cu, used)[0], (q, k, v))
-# Only some need one.
-torch.autograd.gradcheck(lambda v: ops.attn(q.detach(), k.detach(), v, cu, cu), (v,))
-torch.autograd.gradcheck(
-    lambda s: ops.attn(q.detach(), k.detach(), v.detach(), cu, cu, None, s), (sink,)
-)
 
 # A second derivative is an error wherever it is taken, not a wrong number.
 words = "varlen::attn_backward: second derivatives are not offered"
@@ -121,7 +126,7 @@ with torch.autograd.forward_ad.dual_level():
 # attn_out has none.
 fails(
     RuntimeError, "expected tensors that need no gradient",
-    lambda: ops.attn_out(torch.empty(12, 4, 3, dtype=torch.float64), q, k, v, cu, cu),
+    lambda: ops.attn_out(torch.empty(12, 4, 3, dtype=WIDEST), q, k, v, cu, cu),
 )  # fmt: skip
 
 # Results of no_grad and of inference mode need no gradient.
@@ -136,9 +141,10 @@ with torch.inference_mode():
 # Under autocast all is in its type, but for float64 and sinks.
 single = inputs(torch.float32)
 mixed = (single[0], single[1].bfloat16(), single[2])
-with torch.autocast("cpu", torch.bfloat16):
+with torch.autocast(NAME, torch.bfloat16):
     out, lse = ops.attn(*mixed, cu, cu, None, single[3])
-    assert ops.attn(q, k, v, cu, cu)[0].dtype == torch.float64
+    if HAS_F64:
+        assert ops.attn(q, k, v, cu, cu)[0].dtype == torch.float64
 cast = ops.attn(*(x.bfloat16() for x in mixed), cu, cu, None, single[3])
 assert torch.equal(out, cast[0]) and torch.equal(lse, cast[1]) and out.dtype == torch.bfloat16
 gradients = torch.autograd.grad(out.float().sum(), (single[0], single[2], single[3]))
@@ -163,5 +169,5 @@ assert "varlen.attn.default" in log.seen and "varlen.attn_backward.default" in l
 
 meta = [x.detach().to("meta") for x in (q, k, v, cu, cu)]
 out, lse = ops.attn(*meta)
-assert out.shape == (12, 4, 3) and lse.shape == (4, 12) and lse.dtype == torch.float64
+assert out.shape == (12, 4, 3) and lse.shape == (4, 12) and lse.dtype == WIDEST
 assert out.is_meta and lse.is_meta

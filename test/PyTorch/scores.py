@@ -3,6 +3,7 @@
 own checks, whole graphs, and flash-attn's softcap and ALiBi."""
 
 import torch
+from device import HAS_F64, of_device
 from packed import TOLERANCE, attention, normal, offsets
 
 from varlen import scores
@@ -60,7 +61,7 @@ def check(label, dtype, ours, change, window, more=()):
         close(f"{label}: d{name}", dtype, x, y.double())
 
 
-for dtype in TOLERANCE:
+for dtype in of_device(*TOLERANCE):
     wide = torch.float64 if dtype == torch.float64 else torch.float32
     one, each = torch.rand(4, dtype=wide), torch.rand(len(QUERIES), 4, dtype=wide)
     for slopes in (one, each):
@@ -87,9 +88,10 @@ for dtype in TOLERANCE:
         )  # fmt: skip
 
 # A score and captures in PyTorch's function.
-q, k, v = inputs(torch.float64, dim=4, value_dim=3)
-slopes = normal(4, dtype=torch.float64).detach().abs().requires_grad_()
-gains = torch.rand(4, ROWS_Q, dtype=torch.float64).add_(0.5).requires_grad_()
+WIDEST, WIDEST_NAME = (torch.float64, "f64") if HAS_F64 else (torch.float32, "f32")
+q, k, v = inputs(WIDEST, dim=4, value_dim=3)
+slopes = normal(4, dtype=WIDEST).detach().abs().requires_grad_()
+gains = torch.rand(4, ROWS_Q, dtype=WIDEST).add_(0.5).requires_grad_()
 score = scores.compose(scores.query_gains(), scores.compose(scores.alibi(), scores.softcap(4)))
 captures = [gains, slopes]
 
@@ -109,10 +111,10 @@ EXTENTS = {"heads": 4, "rows": ROWS_Q, "kv_rows": ROWS_K, "entries": 9}
 
 
 def captures_of(score):
-    """Captures in f64. A key becomes visible at a whole number, from which bounds are far
+    """Captures. A key becomes visible at a whole number, from which bounds are far
     enough for differences; flags and numbers of documents are no smooth things."""
     for name, of in score.captures.items():
-        values = torch.rand([EXTENTS[extent] for extent in scores.CAPTURES[of]], dtype=torch.float64)
+        values = torch.rand([EXTENTS[extent] for extent in scores.CAPTURES[of]], dtype=WIDEST)
         if name in ("begin", "end", "prefix"):
             values = torch.floor(values * 30 + 20 * (name == "end")) + 0.5
         if name in ("flags", "used"):
@@ -121,6 +123,20 @@ def captures_of(score):
             yield torch.floor(values * 3)
         else:
             yield values.add_(0.2).requires_grad_()
+
+
+def compare_with_cpu(attend, tensors):
+    """Results and gradients beside those of the CPU in f64."""
+    wide = [x.detach().double().cpu().requires_grad_(x.requires_grad) for x in tensors]
+    out, wanted = attend(*tensors), attend(*wide)
+    close("out", out.dtype, out.cpu(), wanted)
+    dout = torch.randn_like(wanted)
+    gradients = [
+        torch.autograd.grad(y, [x for x in given if x.requires_grad], dout.to(y.device, y.dtype))
+        for y, given in ((out, tensors), (wanted, wide))
+    ]
+    for got, golden in zip(*gradients):
+        close("a gradient", got.dtype, got.cpu(), golden)
 
 
 library = [
@@ -134,13 +150,16 @@ for example in [
     *library, score, scores.compose(scores.position_bias(), scores.tree()),
     scores.compose(scores.key_bias(), scores.key_padding()),
 ]:  # fmt: skip
-    torch.autograd.gradcheck(
-        lambda q, k, v, *c: varlen_attn(
-            q, k, v, cu_q, cu_k, enable_gqa=True, score=example, captures=c
-        ),
-        (q, k, v, *captures_of(example)), fast_mode=True,
-    )  # fmt: skip
-arguments = (q, k, v, cu_q, cu_k, None, None, -1, 0, None, score.written("f64"), captures)
+    def attend(q, k, v, *captures):
+        cu = cu_q.to(q.device), cu_k.to(q.device)
+        return varlen_attn(q, k, v, *cu, enable_gqa=True, score=example, captures=captures)
+
+    tensors = q, k, v, *captures_of(example)
+    if HAS_F64:
+        torch.autograd.gradcheck(attend, tensors, fast_mode=True)
+    else:
+        compare_with_cpu(attend, tensors)
+arguments = (q, k, v, cu_q, cu_k, None, None, -1, 0, None, score.written(WIDEST_NAME), captures)
 torch.library.opcheck(torch.ops.varlen.attn.default, arguments)
 with torch.no_grad():
     out, lse = torch.ops.varlen.attn(*arguments)

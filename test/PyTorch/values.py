@@ -6,6 +6,7 @@ import itertools
 import math
 
 import torch
+from device import of_device
 from packed import assert_close, attention, normal, offsets
 
 from varlen.torch import AuxRequest, varlen_attn, varlen_attn_out
@@ -45,7 +46,7 @@ def check(lengths, lengths_k, heads, kv_heads, dim, value_dim, window, dtype, **
 
 
 torch.manual_seed(0)
-TYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+TYPES = of_device(torch.float64, torch.float32, torch.float16, torch.bfloat16)
 BATCHES = (
     ([5, 70, 12], [5, 70, 12]),
     ([0, 3, 0, 0, 40, 0], [0, 3, 0, 0, 40, 0]),

@@ -13,12 +13,14 @@ Kernels are compiled by libvarlen-c at the first call of each kind, in about 0.3
 other lengths compile nothing. docs/pytorch.md says more.
 """
 
+from ._check import check
 from ._flash_attn import flash_attn_varlen_func
 from ._functions import varlen_attn, varlen_attn_out
 from ._provider import install
 
 __all__ = [
     "AuxRequest",
+    "check",
     "flash_attn_varlen_func",
     "install",
     "varlen_attn",

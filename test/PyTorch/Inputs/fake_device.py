@@ -149,6 +149,9 @@ def _set_up(device):
     torch.cuda.synchronize = lambda device=None: _device.fakeSynchronize()
     torch.cuda.Stream, torch.cuda.stream = Stream, _UseStream
     torch.cuda.current_stream = _current_stream
+    # Numbers are the CPU's.
+    torch.cuda.get_rng_state = lambda device="cuda": torch.get_rng_state()
+    torch.cuda.set_rng_state = lambda state, device="cuda": torch.set_rng_state(state)
     torch.cuda.manual_seed_all = lambda seed: None
     torch.cuda.manual_seed = lambda seed: None
 

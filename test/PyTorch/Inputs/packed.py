@@ -3,6 +3,7 @@
 import math
 
 import torch
+from device import NAME, settle
 
 
 def attention(
@@ -23,7 +24,8 @@ def attention(
         k1 = cu_k[s + 1] if used_k is None else k0 + used_k[s]
         scores = scale * torch.einsum("ihd,jhd->hij", q[q0:q1], k[k0:k1])
         distance = (
-            torch.arange(k1 - k0) - (torch.arange(q1 - q0) + (k1 - k0) - (q1 - q0))[:, None]
+            torch.arange(k1 - k0, device=q.device)
+            - (torch.arange(q1 - q0, device=q.device) + (k1 - k0) - (q1 - q0))[:, None]
         )
         if score is not None:
             scores = score(scores, distance, s)
@@ -47,11 +49,11 @@ def attention(
 
 def offsets(lengths, dtype=torch.int32):
     """cu_seqlens of these lengths."""
-    return torch.tensor([0, *lengths]).cumsum(0).to(dtype)
+    return torch.tensor([0, *lengths], device=NAME).cumsum(0).to(dtype)
 
 
 def normal(*shape, dtype=torch.float32, grad=True):
-    return torch.randn(shape).to(dtype).requires_grad_(grad)
+    return torch.randn(shape, device=NAME).to(dtype).requires_grad_(grad)
 
 
 # How far results may be from the reference's: a few roundings to the type.
@@ -78,9 +80,11 @@ def assert_close(got, wanted, dtype, what=""):
 
 
 def fails(kind, words, call):
-    """The message of the exception of that kind that call() raises, which has these words."""
+    """The message of the exception of that kind that call() raises, or the device reports
+    afterwards, which has these words."""
     try:
         call()
+        settle()
     except kind as error:
         assert words in str(error), f"expected {words!r} in {error}"
         return str(error)
