@@ -28,3 +28,14 @@ def find_axes(name, captures):
     if of := captures.get(capture):
         return tuple(f"{capture}_entries" if x == "entries" else x for x in CAPTURES[of])
     return AXES.get(name) or SEQUENCES[name]
+
+
+def explain(name, dim, axis, got, wanted, owner):
+    """What is wrong with an extent that should be that of `axis` of another tensor."""
+    if axis in ROWS:
+        return f"{name} has {got} rows: expected {wanted}, as many as {owner}"
+    if axis == "sequences + 1" and name == "cu_seqlens_k":
+        return f"{owner} has {wanted} entries and {name} {got}: expected the same number"
+    if axis == "sequences + 1":
+        return f"{name} has {got} entries: expected {wanted - 1}, one for each sequence"
+    return f"{name}: expected extent {dim} to be {wanted}, got {got}"

@@ -13,7 +13,7 @@ Kernels are compiled by libvarlen-c at the first call of each kind, in about 0.3
 other lengths compile nothing. docs/pytorch.md says more.
 """
 
-from ._check import check
+from ._reports import check
 from ._flash_attn import flash_attn_varlen_func
 from ._functions import varlen_attn, varlen_attn_out
 from ._provider import install

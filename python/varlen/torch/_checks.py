@@ -4,7 +4,7 @@ have nothing else to go by, others ask here for the words once something was wro
 import torch
 
 from .._attention import _check_options
-from .._axes import ROWS, find_axes
+from .._axes import explain, find_axes
 from ._operators import name_tensors
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -74,7 +74,7 @@ def _check_extents(tensors, captures):
                 continue
             _require(
                 extent == extents[axis],
-                lambda: _explain(name, d, axis, tensors[name].shape[d], extents[axis], owners[axis]),
+                lambda: explain(name, d, axis, tensors[name].shape[d], extents[axis], owners[axis]),
             )
     for axis, what in _POSITIVE.items():
         _require(extents[axis] > 0, lambda: f"expected positive {what}, got {extents[axis]}")
@@ -83,16 +83,6 @@ def _check_extents(tensors, captures):
         heads % kv_heads == 0,
         lambda: f"expected query heads to be a multiple of kv heads, got {heads} and {kv_heads}",
     )
-
-
-def _explain(name, d, axis, got, wanted, owner):
-    if axis in ROWS:
-        return f"{name} has {got} rows: expected {wanted}, as many as {owner}"
-    if axis == "sequences + 1" and name == "cu_seqlens_k":
-        return f"{owner} has {wanted} entries and {name} {got}: expected the same number"
-    if axis == "sequences + 1":
-        return f"{name} has {got} entries: expected {wanted - 1}, one for each sequence"
-    return f"{name}: expected extent {d} to be {wanted}, got {got}"
 
 
 def _require(condition, message):

@@ -10,7 +10,7 @@ import torch
 
 from .. import _launcher, _library
 from .._attention import source_error
-from .._extents import find_rules, refuse
+from .._extents import find_rules
 from . import _kernels
 
 # As varlenLauncherLaunch wants rows that are copied whole.
@@ -29,7 +29,8 @@ class OnCUDA:
     and others, which read single elements, for those with strides."""
 
     __slots__ = (
-        "_captures", "_current_stream", "_device", "_frames", "_index", "_signature", "_source",
+        "_captures", "_current_stream", "_device", "_frames", "_index", "_num_operands", "_rules",
+        "_source",
     )  # fmt: skip
 
     def __init__(self, source, captures, index):
@@ -37,7 +38,6 @@ class OnCUDA:
         self._device = torch.device("cuda", index)
         self._current_stream = _find_current_stream()
         self._frames = {}  # by whether tensors are dense
-        self._signature = None
 
     def __call__(self, tensors):
         is_dense = _is_dense(tensors)
@@ -51,7 +51,10 @@ class OnCUDA:
             status = frame.measure()
             if status:
                 _library.raise_error(status)
-            self._signature.check_extents(tensors)
+            for tensor, dim, more, owner in self._rules:
+                if tensors[tensor].size(dim) + more != tensors[owner].size(0):
+                    # _checks.check says which.
+                    raise ValueError("expected extents that agree")
             workspace = torch.empty(frame.size.value, dtype=torch.uint8, device=self._device)
             frame.workspace.value = workspace.data_ptr()
             frame.stream.value = self._current_stream(self._index)
@@ -59,9 +62,7 @@ class OnCUDA:
             if status:
                 _library.raise_error(status)
         except ValueError:
-            signature = self._signature
-            _kernels.check(tensors, signature.parameters)
-            if is_dense or not _kernels.call_on_copies(self, tensors, signature.num_operands):
+            if is_dense or not _kernels.call_on_copies(self, tensors, self._num_operands):
                 raise
         finally:
             frames.give_back(frame)
@@ -72,7 +73,9 @@ class OnCUDA:
             launcher = _launcher.load(self._source, target, strided=not is_dense)
         except _library.CompileError as error:
             raise source_error(error) from None
-        self._signature = _Signature(launcher.parameters, self._captures)
+        # Kernels find out, too, where extents do not agree, but a call does not wait for them.
+        self._rules = find_rules([x.name for x in launcher.parameters], self._captures)
+        self._num_operands = sum(not x.is_written for x in launcher.parameters)
         frames = self._frames[is_dense] = _library.Frames(launcher, _launcher.LaunchFrame)
         return frames
 
@@ -85,22 +88,3 @@ def _is_dense(tensors):
             return False
     return True
 
-
-class _Signature:
-    """What is expected of the tensors of a launch. Kernels find out, too, where extents do
-    not agree, but a call does not wait for them."""
-
-    __slots__ = ("num_operands", "parameters", "rules")
-
-    def __init__(self, parameters, captures):
-        self.parameters = parameters
-        self.num_operands = sum(not parameter.is_written for parameter in parameters)
-        names = [parameter.name for parameter in parameters]
-        self.rules = find_rules(names, self.num_operands, captures)
-
-    def check_extents(self, tensors):
-        for rule in self.rules:
-            tensor, dim, of, fewer, _ = rule
-            got, wanted = tensors[tensor].size(dim), tensors[of].size(0) - fewer
-            if got != wanted:
-                refuse(rule, got, wanted)
