@@ -3,6 +3,7 @@
 results of eager execution."""
 
 import torch
+from device import IS_FAKE
 from packed import assert_close, offsets
 from torch import nn
 
@@ -57,6 +58,8 @@ for backend, compiled in (
     ("aot_eager", torch.compile(block, backend="aot_eager", fullgraph=True)),
     ("inductor", torch.compile(block, fullgraph=True, dynamic=True)),
 ):
+    if backend == "inductor" and IS_FAKE:
+        continue
     for lengths in batches:
         x = torch.randn(sum(lengths), 32)
         wanted = step(block, x, offsets(lengths), max(lengths))
@@ -76,4 +79,5 @@ def into(q, cu_seqlens):
 
 q, cu_seqlens = torch.randn(12, 2, 16), offsets([5, 7])
 wanted = 2 * varlen_attn(q, q, q, cu_seqlens, cu_seqlens)
-assert torch.equal(torch.compile(into, fullgraph=True)(q, cu_seqlens), wanted)
+backend = "aot_eager" if IS_FAKE else "inductor"
+assert torch.equal(torch.compile(into, fullgraph=True, backend=backend)(q, cu_seqlens), wanted)

@@ -4,6 +4,7 @@
 import math
 
 import torch
+from device import NAME, ON_CUDA, of_device
 from packed import assert_close, attention, fails, normal, offsets
 from torch.nn.attention import (
     activate_flash_attention_impl,
@@ -11,6 +12,7 @@ from torch.nn.attention import (
     list_flash_attention_impls,
     restore_flash_attention_impl,
 )
+from torch.nn.attention import varlen as upstream
 from torch.nn.attention.varlen import AuxRequest, varlen_attn, varlen_attn_out
 
 import varlen.torch
@@ -27,7 +29,11 @@ def call(**options):
 
 
 def refused():
-    fails(NotImplementedError, "'CPU' backend", call)
+    # FlashAttention, PyTorch's own provider for GPUs, has no kernel for float32.
+    if ON_CUDA:
+        fails(RuntimeError, "", call)
+    else:
+        fails(NotImplementedError, "'CPU' backend", call)
 
 
 # Nothing happens before it is activated, or after it was removed.
@@ -50,11 +56,29 @@ assert torch.equal(call(), before)
 wanted = torch.autograd.grad(call().sum(), (q, k, v))
 assert all(map(torch.equal, got, wanted))
 
-# Other devices keep the kernels that they had.
-for name in ("_varlen_attn", "_varlen_attn_out", "_varlen_attn_backward"):
-    for key in ("CUDA", "XPU", "CompositeExplicitAutograd"):
-        kernels = torch._C._dispatch_has_kernel_for_dispatch_key(f"torch_attn::{name}", key)
-        assert kernels == (key == "CompositeExplicitAutograd"), (name, key)
+
+
+def has_kernels(key):
+    names = {"_varlen_attn", "_varlen_attn_out", "_varlen_attn_backward"}
+    found = {
+        name
+        for name in names & set(dir(upstream))
+        if torch._C._dispatch_has_kernel_for_dispatch_key(f"torch_attn::{name}", key)
+    }
+    assert found in (set(), names & set(dir(upstream))), (key, found)
+    return bool(found)
+
+
+# Other devices keep the kernels that they had, and those that were not chosen do.
+assert has_kernels("CompositeExplicitAutograd") and not has_kernels("XPU")
+for chosen in ("cpu", ("cuda",), ("cpu", "cuda"), None):
+    varlen.torch.install(devices=chosen)
+    activate_flash_attention_impl("VARLEN")
+    wanted_devices = chosen or ("cpu", *(["cuda"] if torch.cuda._is_compiled() else []))
+    for device in ("cpu", "cuda"):
+        assert has_kernels(device.upper()) == (device in wanted_devices), (chosen, device)
+fails(ValueError, "devices: expected some of cpu, cuda, got ('xpu',)", lambda: varlen.torch.install("xpu"))
+fails(ValueError, "devices: expected some of cpu, cuda, got ()", lambda: varlen.torch.install([]))
 
 # Results, gradients and windows.
 for window in ((-1, -1), (-1, 0), (2, 0), (1, 3), (0, -1)):
@@ -72,7 +96,7 @@ for window in ((-1, -1), (-1, 0), (2, 0), (1, 3), (0, -1)):
         assert result is buffer and torch.equal(result, out)
 
 # Grouped heads, Dv that is not D, 16-bit types and float64, sequences with no keys.
-for dtype in (torch.float64, torch.float16, torch.bfloat16):
+for dtype in of_device(torch.float64, torch.float16, torch.bfloat16):
     tensors = [
         normal(13, 6, 24, dtype=dtype),
         normal(7, 2, 24, dtype=dtype),
@@ -132,7 +156,7 @@ fails(ValueError, "window_size must have length 2, got 1", lambda: call(window_s
 # One graph, with other lengths too.
 compiled = torch.compile(varlen_attn, backend="aot_eager", fullgraph=True, dynamic=True)
 for lengths in ([4, 0, 9], [20, 3]):
-    inputs = [normal(sum(lengths), 4, n, dtype=torch.float64) for n in (16, 16, 24)]
+    inputs = [normal(sum(lengths), 4, n) for n in (16, 16, 24)]
     cu = offsets(lengths)
     results = []
     for function in (varlen_attn, compiled):

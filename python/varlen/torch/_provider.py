@@ -1,7 +1,8 @@
 """Varlen as the provider "VARLEN" of torch.nn.attention's registry.
 
-While it is active, the operators behind torch.nn.attention.varlen have kernels for CPU
-tensors. Those of other devices, and autograd, stay as they are.
+While it is active, the operators behind torch.nn.attention.varlen have kernels for tensors of
+the devices that were chosen. Those of other devices, and autograd, stay as they are. Operators
+that a version of PyTorch does not have are left out.
 """
 
 import torch
@@ -11,91 +12,109 @@ from . import _ops
 from ._functions import read_scale, read_window, refuse_pages
 
 _NAME = "VARLEN"
+# Dispatch keys of types of devices.
+_KEYS = {"cpu": "CPU", "cuda": "CUDA"}
 
 
-def install():
+def install(devices=None):
     """Registers the provider. `torch.nn.attention.activate_flash_attention_impl("VARLEN")`
-    then makes torch.nn.attention.varlen run on Varlen for CPU tensors, and
-    `restore_flash_attention_impl()` ends that."""
+    then makes torch.nn.attention.varlen run on Varlen for tensors of these types of devices,
+    "cpu" and "cuda", and `restore_flash_attention_impl()` ends that. `devices` is one of them
+    or several; None: those that this build of PyTorch has."""
     from torch.nn.attention import register_flash_attention_impl
 
-    register_flash_attention_impl(_NAME, register_fn=_activate)
-
-
-def _activate():
-    return _Handle()
+    if devices is None:
+        devices = _KEYS if torch.cuda._is_compiled() else ("cpu",)
+    devices = (devices,) if isinstance(devices, str) else tuple(devices)
+    if not devices or not _KEYS.keys() >= set(devices):
+        raise ValueError(f"devices: expected some of {', '.join(_KEYS)}, got {devices!r}")
+    register_flash_attention_impl(_NAME, register_fn=lambda: _Handle(devices))
 
 
 class _Handle:
     """The active provider; the registry calls remove()."""
 
-    def __init__(self):
+    def __init__(self, devices):
         # It takes a second to import.
         from torch.nn.attention import varlen as upstream
 
-        _keep_backward()
         self._library = Library("torch_attn", "IMPL")
-        self._library.impl("_varlen_attn", _varlen_attn, "CPU")
-        self._library.impl("_varlen_attn_out", _varlen_attn_out, "CPU")
-        self._changes = [
-            _FakeOnCPU(upstream._varlen_attn, _varlen_attn_fake),
-            _FakeOnCPU(upstream._varlen_attn_out, _varlen_attn_out_fake),
-            _LseWithoutGradient(upstream._varlen_attn),
-        ]
+        self._changes = [_Autograd(upstream._varlen_attn, devices)]
+        for name, (kernel, fake) in _OPERATORS.items():
+            op = getattr(upstream, name, None)
+            if op is None:
+                continue
+            for device in devices:
+                self._library.impl(name, kernel, _KEYS[device])
+            if fake:
+                self._changes.append(_Fake(op, fake, devices))
 
     def remove(self):
         self._library = None
-        for change in self._changes:
+        for change in reversed(self._changes):
             change.remove()
         self._changes = []
 
 
-class _FakeOnCPU:
-    """A fake kernel for CPU tensors in place of PyTorch's, which takes for granted that
-    Dv is D and that lse is float32."""
+class _Fake:
+    """A fake kernel for tensors of these devices in place of PyTorch's, which takes for
+    granted that Dv is D and that lse is float32."""
 
-    def __init__(self, op, fake):
+    def __init__(self, op, fake, devices):
         self._op, self._previous = op, op._abstract_fn
 
         @op.register_fake
         def either(*args, **kwargs):
             # All on the meta device has been PyTorch's before.
-            on_cpu = any(x.device.type == "cpu" for x in args if isinstance(x, torch.Tensor))
-            return (fake if on_cpu else self._previous)(*args, **kwargs)
+            is_ours = any(x.device.type in devices for x in args if isinstance(x, torch.Tensor))
+            return (fake if is_ours else self._previous)(*args, **kwargs)
 
     def remove(self):
         self._op.register_fake(self._previous)
 
 
-class _LseWithoutGradient:
-    """Autograd of CPU tensors for which lse needs no gradient, as the operator's backward
-    formula takes none. Before torch 2.15 lse says that it has one, which is then lost."""
+class _Autograd:
+    """Autograd of tensors of these devices. lse needs no gradient, as the operator's backward
+    formula takes none: before torch 2.15 it says that it has one, which is then lost. What is
+    recorded is differentiated by our kernels, also after the provider was removed; what was
+    recorded before or is afterwards, by PyTorch's."""
 
-    def __init__(self, op):
-        self._op = op
+    def __init__(self, op, devices):
+        self._op, self._devices = op, devices
         self._backward, self._previous = op._backward_fn, op._setup_context_fn
+        if not hasattr(self._backward, "_varlen_previous"):
+            self._backward = _choose_backward(self._backward)
         op.register_autograd(self._backward, setup_context=self._set_up)
 
     def _set_up(self, ctx, inputs, output):
         self._previous(ctx, inputs, output)
-        _, lse, rng_state = output
-        if lse.device.type == "cpu":
+        out, lse, rng_state = output
+        if lse.device.type in self._devices:
             ctx.mark_non_differentiable(lse, rng_state)
+            query, key, value, cu_seq_q, cu_seq_k = inputs[:5]
+            is_causal, scale, window_size = inputs[7:10]
+            ctx.save_for_backward(query, key, value, out, lse, cu_seq_q, cu_seq_k)
+            ctx.varlen_options = *read_window(is_causal, window_size), scale
 
     def remove(self):
         self._op.register_autograd(self._backward, setup_context=self._previous)
 
 
-_backward_library = None
+def _choose_backward(previous):
+    """PyTorch's backward formula, and ours for what was recorded while the provider was
+    active."""
 
+    def backward(ctx, grad_out, *others):
+        options = getattr(ctx, "varlen_options", None)
+        if options is None:
+            return previous(ctx, grad_out, *others)
+        gradients = _ops.attn_backward(
+            grad_out, None, *ctx.saved_tensors, None, None, *options
+        )  # fmt: skip
+        return *gradients[:3], *[None] * (len(ctx.needs_input_grad) - 3)
 
-def _keep_backward():
-    """Registers the backward kernel, for good: results that were computed while the
-    provider was active can be differentiated after it was removed."""
-    global _backward_library
-    if _backward_library is None:
-        _backward_library = Library("torch_attn", "IMPL")
-        _backward_library.impl("_varlen_attn_backward", _varlen_attn_backward, "CPU")
+    backward._varlen_previous = previous
+    return backward
 
 
 def _varlen_attn(
@@ -155,3 +174,11 @@ def _varlen_attn_backward(
 def _rng_state(query):
     """What dropout would be drawn from."""
     return torch.zeros(2, dtype=torch.uint64, device=query.device)
+
+
+# By name: kernels, and fake kernels in place of PyTorch's.
+_OPERATORS = {
+    "_varlen_attn": (_varlen_attn, _varlen_attn_fake),
+    "_varlen_attn_out": (_varlen_attn_out, _varlen_attn_out_fake),
+    "_varlen_attn_backward": (_varlen_attn_backward, None),
+}

@@ -13,6 +13,7 @@ import pathlib
 import subprocess
 import sys
 import threading
+import types
 
 HERE = pathlib.Path(__file__).resolve().parent
 NUM_DEVICES = 2
@@ -149,6 +150,14 @@ def _set_up(device):
     torch.cuda.synchronize = lambda device=None: _device.fakeSynchronize()
     torch.cuda.Stream, torch.cuda.stream = Stream, _UseStream
     torch.cuda.current_stream = _current_stream
+    properties = types.SimpleNamespace(
+        name="Fake GPU", major=8, minor=0, multi_processor_count=108, total_memory=1 << 30,
+        warp_size=32, max_threads_per_multi_processor=2048, regs_per_multiprocessor=65536,
+        shared_memory_per_block=48 << 10, shared_memory_per_block_optin=163 << 10,
+    )  # fmt: skip
+    torch.cuda.get_device_properties = lambda device=None: properties
+    torch.cuda.get_device_capability = lambda device=None: (8, 0)
+    torch.cuda.get_device_name = lambda device=None: "Fake GPU"
     # Numbers are the CPU's.
     torch.cuda.get_rng_state = lambda device="cuda": torch.get_rng_state()
     torch.cuda.set_rng_state = lambda state, device="cuda": torch.set_rng_state(state)
