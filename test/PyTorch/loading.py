@@ -19,3 +19,6 @@ out.sum().backward()
 assert q.grad.any()
 loaded = {"torch._dynamo", "torch._inductor", "sympy"} & sys.modules.keys()
 assert not loaded, f"expected no compiler, got {loaded}"
+# Nor what varlen.torch registers something with once it is imported.
+loaded = {"torch.distributed.tensor", "torch.utils.flop_counter"} & sys.modules.keys()
+assert not loaded, f"expected what nobody has asked for to be left out, got {loaded}"

@@ -3,6 +3,8 @@
 from . import _autocast as _autocast
 from . import _autograd as _autograd
 from . import _cuda as _cuda
+from . import _flops as _flops
+from . import _sharding as _sharding
 from . import _vmap as _vmap
 from ._cpu import attn_backward_cpu, attn_cpu, attn_out_cpu
 from ._fake import attn_fake, attn_out_fake

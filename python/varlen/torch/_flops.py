@@ -1,0 +1,89 @@
+"""Formulas of the operators for torch.utils.flop_counter: products of the pairs of a query and
+a key that the mask lets through, in PyTorch's units, where a multiply-add is two."""
+
+from ._operators import attn, attn_backward, attn_out, name_arguments
+from ._when_imported import when_imported
+
+
+def count_pairs(queries, keys, offset, window):
+    """The pairs of a sequence for a window (left, right) or the size of a chunk, with the
+    last query at the last key, `offset` added."""
+    begin = keys - queries + offset
+    end = begin + queries
+
+    def add(count):
+        """The sum over queries of a number of keys."""
+        return count(end) - count(begin)
+
+    if isinstance(window, int):
+        return add(lambda x: _sum_clamped(x + 1, keys)) - add(
+            lambda x: _sum_chunk_starts(x, window, keys)
+        )
+    left, right = window
+    last = queries * keys if right < 0 else add(lambda x: _sum_clamped(x + right + 1, keys))
+    first = 0 if left < 0 else add(lambda x: _sum_clamped(x - left, keys))
+    return last - first
+
+
+def _sum_clamped(x, most):
+    """The sum of t, no less than 0 and no more than `most`, over all t < x."""
+    small = max(min(x, most), 0)
+    return small * (small - 1) // 2 + max(x - most, 0) * most
+
+
+def _sum_chunk_starts(x, size, most):
+    """The sum of the place at which t's chunk starts, no more than `most`, over 0 <= t < x."""
+    limit = -(-most // size) * size
+    chunks, rest = divmod(max(min(x, limit), 0), size)
+    return size * (size * (chunks * (chunks - 1) // 2) + rest * chunks) + max(x - limit, 0) * most
+
+
+def _read(tensor):
+    """The numbers in a tensor, None where it is one without data."""
+    from torch._subclasses.fake_tensor import FakeTensor
+    from torch._subclasses.functional_tensor import FunctionalTensor
+
+    if isinstance(tensor, (FakeTensor, FunctionalTensor)) or tensor.is_meta:
+        return None
+    return tensor.tolist()
+
+
+def _find_sequences(named):
+    """(queries, keys, offset) of each sequence."""
+    names = ("cu_seqlens_q", "cu_seqlens_k", "seqused_q", "seqused_k", "q_offset")
+    values = {name: _read(named[name]) for name in names if named[name] is not None}
+    if any(numbers is None for numbers in values.values()):
+        # The most that it can be, as PyTorch's formula has it: all rows in one sequence.
+        return [(named["q"].shape[0], named["k"].shape[0], 0)]
+    lengths = [
+        [y - x for x, y in zip(values[name], values[name][1:])]
+        for name in ("cu_seqlens_q", "cu_seqlens_k")
+    ]
+    nothing = [0] * len(lengths[0])
+    return zip(
+        values.get("seqused_q", lengths[0]), values.get("seqused_k", lengths[1]),
+        values.get("q_offset", nothing), strict=True,
+    )  # fmt: skip
+
+
+def _count(named, qk_products, pv_products):
+    chunk = named["chunk"]
+    window = (named["left"], named["right"]) if chunk is None else chunk
+    pairs = sum(count_pairs(*sequence, window) for sequence in _find_sequences(named))
+    _, heads, head_dim = named["q"].shape
+    return 2 * pairs * heads * (qk_products * head_dim + pv_products * named["v"].shape[2])
+
+
+def _register():
+    from torch.utils.flop_counter import register_flop_formula
+
+    # Of the gradients: scores once more, and dq and dk; dv, and the gradient of weights.
+    for op, products in ((attn, (1, 1)), (attn_out, (1, 1)), (attn_backward, (3, 2))):
+
+        def count(*arguments, op=op, products=products, out_val=None, **options):
+            return _count(name_arguments(op, arguments, options), *products)
+
+        register_flop_formula(op._overloadpacket, get_raw=True)(count)
+
+
+when_imported("torch.utils.flop_counter", _register)
