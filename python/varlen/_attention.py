@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import numbers
+import operator
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -82,6 +84,14 @@ def type_of(name, element, shape, of=None):
     return f"tensor<{dims}{element}>"
 
 
+def as_integer(name, value):
+    """The int that value is, such as one of numpy."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: expected integers, got {value!r}") from None
+
+
 def read_window(is_causal, window, chunk):
     if type(window) is list:
         window = tuple(window)
@@ -92,30 +102,36 @@ def read_window(is_causal, window, chunk):
     return (-1, 0)
 
 
+def _is_integer(value):
+    return hasattr(value, "__index__")
+
+
 def _check_options(window, chunk, alignment, scale):
     """The window as the text of a module wants it."""
     if alignment not in ("bottom_right", "top_left"):
         raise ValueError(
             f'alignment: expected "bottom_right" or "top_left", got {alignment!r}'
         )
-    if scale is not None and not (math.isfinite(scale) and scale > 0):
+    if scale is not None and not (
+        isinstance(scale, numbers.Real) and math.isfinite(scale) and scale > 0
+    ):
         raise ValueError(f"scale: expected a positive, finite number, got {scale!r}")
     if chunk is not None:
         if window != (-1, -1):
             raise ValueError(f"expected window or chunk, got both: {window}, {chunk}")
-        if not isinstance(chunk, int) or chunk < 1:
+        if not _is_integer(chunk) or chunk < 1:
             raise ValueError(f"chunk: expected a positive integer, got {chunk!r}")
-        return chunk
+        return operator.index(chunk)
     if (
         not isinstance(window, tuple)
         or len(window) != 2
-        or not all(isinstance(n, int) and n >= -1 for n in window)
+        or not all(_is_integer(n) and n >= -1 for n in window)
     ):
         raise ValueError(
             "window: expected two integers (left, right) of at least -1 (-1 is open), "
             f"got {window!r}"
         )
-    return window
+    return tuple(map(operator.index, window))
 
 
 def _compile(source, *, strided=True):

@@ -2,6 +2,7 @@
 """What varlen.torch refuses, and how it says so: in the words of torch.nn.attention.varlen
 where there are some."""
 
+import numpy as np
 import torch
 from packed import fails, offsets
 
@@ -32,6 +33,57 @@ for scale in (0.0, -1.0, float("nan")):
     refused(ValueError, f"scale must be greater than 0, got {scale}", scale=scale)
 refused(NotImplementedError, "block_table", block_table=torch.zeros(2, 1, dtype=torch.int32))
 refused(ValueError, "expected cu_seq_k", q, k, v, cu, None)
+
+# What is no tensor, number or score, before the dispatcher prints all of it.
+array = np.zeros((13, 4, 16), np.float32)
+for name, arguments in (
+    ("query", (array,)), ("key", (q, array)), ("value", (q, k, array)), ("cu_seq_q", (q, k, v, array)),
+):  # fmt: skip
+    refused(TypeError, f"{name}: expected a torch.Tensor, got a numpy.ndarray; torch.fr", *arguments)
+refused(TypeError, "cu_seq_k: expected a torch.Tensor, got a list", q, k, v, cu, [0, 13])
+for name in ("seqused_q", "seqused_k", "q_offset", "sink"):
+    refused(TypeError, f"{name}: expected a torch.Tensor, got a tuple", **{name: (1, 2)})
+fails(
+    TypeError, "out: expected a torch.Tensor, got a numpy.ndarray",
+    lambda: varlen_attn_out(array, q, k, v, cu, cu),
+)  # fmt: skip
+refused(TypeError, "window_size: expected two integers (left, right), got 5", window_size=5)
+refused(TypeError, "window_size: expected integers, got 1.5", window_size=(1.5, 0))
+refused(TypeError, "chunk: expected integers, got 2.5", chunk=2.5)
+refused(ValueError, "chunk: expected a positive integer, got 0", chunk=0)
+refused(
+    ValueError, "expected is_causal or a window_size that looks ahead, got both: window_size=(3, 3)",
+    is_causal=True, window_size=(3, 3),
+)  # fmt: skip
+refused(ValueError, "expected window or chunk, got both: (-1, 0), 3", is_causal=True, chunk=3)
+refused(TypeError, "scale: expected a Python number, which code is made", scale=torch.ones(()))
+refused(TypeError, "scale: expected a Python number, which code is made for, got str", scale="1")
+refused(ValueError, "scale: expected a positive, finite number, got inf", scale=float("inf"))
+refused(TypeError, "score: expected None or a varlen.scores.Score, such as", score="alibi")
+refused(
+    TypeError, "captures: expected a sequence of torch.Tensor, got a Tensor",
+    score=scores.alibi(), captures=torch.ones(4),
+)  # fmt: skip
+refused(
+    TypeError, "captures[0]: expected a torch.Tensor, got a numpy.ndarray",
+    score=scores.alibi(), captures=[np.ones(4, np.float32)],
+)  # fmt: skip
+# numpy's numbers are numbers.
+same = varlen_attn(q, k, v, cu, cu, window_size=(3, 0), scale=0.5)
+left, right = np.array([3, 0])
+assert torch.equal(
+    varlen_attn(q, k, v, cu, cu, window_size=(left, right), scale=np.float32(0.5)), same
+)
+assert torch.equal(
+    varlen_attn(q, k, v, cu, cu, chunk=np.int64(3)), varlen_attn(q, k, v, cu, cu, chunk=3)
+)
+# The layout.
+nested = torch.nested.nested_tensor([q[:4], q[4:]], layout=torch.jagged)
+refused(
+    ValueError, "got a nested tensor, of which values() and offsets() are the rows and cu_seq",
+    nested, nested, nested,
+)  # fmt: skip
+refused(ValueError, "expected q, k and v of rank 3 (rows, heads, head_dim), got shapes (13,)", q[:, 0, 0])
 
 # Tensors.
 refused(
@@ -142,6 +194,6 @@ fails(
     lambda: varlen_attn(q, k, v, cu, cu, score=scores.alibi()),
 )  # fmt: skip
 fails(
-    ValueError, "expected the key of a score of this process, got 'softcap'",
+    ValueError, "score: expected the MLIR text of a score, ",
     lambda: torch.ops.varlen.attn(q, k, v, cu, cu, score="softcap"),
 )  # fmt: skip

@@ -15,7 +15,7 @@ from varlen import scores
 
 device = os.environ.get("VARLEN_TEST_DEVICE", "cpu")
 ops = torch.ops.varlen
-ALIBI = scores.alibi().key
+ALIBI = scores.alibi().written("f32")
 
 
 def tensors(**changes):

@@ -75,8 +75,10 @@ assert torch.equal(causal, varlen_attn(q, k, v, cu, cu, 7, 7, True))
 assert torch.equal(causal, varlen_attn(q, k, v, cu, cu, is_causal=True, scale=0.25))
 assert torch.equal(causal, varlen_attn(q, k, v, cu, cu, 7, 7, True, LSE)[0])
 assert not torch.equal(causal, varlen_attn(q, k, v, cu, cu, 7, 7))
-near = varlen_attn(q, k, v, cu, cu, is_causal=True, window_size=(2, 5))
-assert torch.equal(near, varlen_attn(q, k, v, cu, cu, window_size=(2, 0)))
+wanted = varlen_attn(q, k, v, cu, cu, window_size=(2, 0))
+for right in (-1, 0):
+    near = varlen_attn(q, k, v, cu, cu, is_causal=True, window_size=(2, right))
+    assert torch.equal(near, wanted)
 # Too small a max_q or max_k hides nothing.
 assert torch.equal(causal, varlen_attn(q, k, v, cu, cu, 1, 1, True))
 

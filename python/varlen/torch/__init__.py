@@ -13,16 +13,32 @@ Kernels are compiled by libvarlen-c at the first call of each kind, in about 0.3
 other lengths compile nothing. docs/pytorch.md says more.
 """
 
-from ._reports import check
 from ._flash_attn import flash_attn_varlen_func
+from ._flash_attn_dense import (
+    flash_attn_func,
+    flash_attn_kvpacked_func,
+    flash_attn_qkvpacked_func,
+    flash_attn_varlen_kvpacked_func,
+    flash_attn_varlen_qkvpacked_func,
+    pad_input,
+    unpad_input,
+)
 from ._functions import varlen_attn, varlen_attn_out
 from ._provider import install
+from ._reports import check
 
 __all__ = [
     "AuxRequest",
     "check",
+    "flash_attn_func",
+    "flash_attn_kvpacked_func",
+    "flash_attn_qkvpacked_func",
     "flash_attn_varlen_func",
+    "flash_attn_varlen_kvpacked_func",
+    "flash_attn_varlen_qkvpacked_func",
     "install",
+    "pad_input",
+    "unpad_input",
     "varlen_attn",
     "varlen_attn_out",
 ]

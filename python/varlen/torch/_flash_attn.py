@@ -4,7 +4,9 @@ import torch
 
 from .. import scores
 from . import _ops
-from ._functions import read_scale, read_score, read_window, refuse_pages
+from ._functions import (
+    check_optional, check_tensors, read_scale, read_score, read_sides, refuse_pages,
+)  # fmt: skip
 
 
 def flash_attn_varlen_func(
@@ -24,23 +26,60 @@ def flash_attn_varlen_func(
     deterministic: bool = False,
     return_attn_probs: bool = False,
     block_table: torch.Tensor | None = None,
+    *,
+    seqused_q: torch.Tensor | None = None,
+    seqused_k: torch.Tensor | None = None,
+    attention_chunk: int = 0,
+    learnable_sink: torch.Tensor | None = None,
+    s_aux: torch.Tensor | None = None,
 ):
     """flash-attn's function of that name on `varlen_attn`, which says what shapes and
     dtypes are. `softcap` bounds the scaled products, to softcap * tanh(s / softcap); 0 does
     not. `alibi_slopes`, (Hq) or (N, Hq), float32: slope * |i - j| is taken off a score, of
     positions i and j counted from the end of a sequence. `deterministic` changes nothing:
     everything is. `return_attn_probs` returns (out, lse, None): lse (Hq, Tq), and no
-    probabilities, as there are none without dropout. Raises NotImplementedError for dropout
-    and block_table."""
+    probabilities, as there are none without dropout. With `causal` the right side of
+    `window_size` is 0, whatever it says.
+
+    Of FlashAttention 3 and 4, and of vLLM: `seqused_q` and `seqused_k`, (N); `attention_chunk`,
+    with `causal`: a query sees the keys of its chunk of that many, 0 is no chunk; the sink of
+    each head, (Hq) of any float type, `learnable_sink` or `s_aux`.
+
+    Raises NotImplementedError for dropout, block_table, and a chunk that is not causal or has
+    a window."""
+    check_tensors(q=q, k=k, v=v, cu_seqlens_q=cu_seqlens_q)
     if dropout_p != 0:
         raise NotImplementedError("dropout_p: Varlen offers no such attention")
     refuse_pages(cu_seqlens_k, block_table)
+    left, right = read_sides(window_size)
+    right = 0 if causal else right
+    chunk = None
+    if attention_chunk:
+        if not causal or left >= 0:
+            raise NotImplementedError(
+                "attention_chunk: Varlen offers chunks with causal=True and without a window, "
+                f"got causal={causal} and window_size={tuple(window_size)}"
+            )
+        right, chunk = -1, attention_chunk
+    sink = _read_sink(learnable_sink, s_aux, q)
+    check_optional(seqused_q, seqused_k, None, sink, ())
+    score = _read_score(softcap, alibi_slopes, q, cu_seqlens_q) or ("", None)
     out, lse = _ops.attn(
-        q, k, v, cu_seqlens_q, cu_seqlens_k, None, None,
-        *read_window(causal, window_size), read_scale(softmax_scale),
-        *_read_score(softcap, alibi_slopes, q, cu_seqlens_q),
+        q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right,
+        read_scale(softmax_scale), *score, seqused_q, None, chunk,
     )  # fmt: skip
     return (out, lse, None) if return_attn_probs else out
+
+
+def _read_sink(learnable_sink, s_aux, q):
+    """The sink, of the type that Varlen has it in."""
+    if learnable_sink is not None and s_aux is not None:
+        raise ValueError("expected learnable_sink or s_aux, two names of one thing, got both")
+    sink = s_aux if learnable_sink is None else learnable_sink
+    if sink is None:
+        return None
+    check_tensors(sink=sink)
+    return sink.to(torch.float64 if q.dtype is torch.float64 else torch.float32)
 
 
 def _read_score(softcap, slopes, q, cu_seqlens_q):

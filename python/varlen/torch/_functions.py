@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor
 
-from .._attention import check_score
+from .._attention import as_integer, check_score
 from . import _ops as _ops  # registers torch.ops.varlen
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ def varlen_attn(
         cu_seq_q, cu_seq_k: (N + 1,), int32 or int64: the first row of each sequence,
             and the end of the last one. Empty sequences are allowed.
         max_q, max_k: not needed, and not read.
-        is_causal: as window_size=(left, 0), the signature of torch 2.10.
+        is_causal: as window_size=(left, 0), the signature of torch 2.10. It goes with no
+            window that looks ahead.
         return_aux: AuxRequest(lse=True) returns (out, lse).
         scale: of the products of queries and keys; None is 1 / sqrt(D).
         window_size: (left, right): a query sees so many keys before and after the one
@@ -73,12 +75,15 @@ def varlen_attn(
         by captures too.
 
     Raises:
+        TypeError: what is no tensor, number or score where one is expected.
         ValueError: shapes, dtypes, scale, cu_seq or captures that do not go together.
         NotImplementedError: a block_table.
     """
     arguments = _check(
-        query, key, cu_seq_k, is_causal, scale, window_size, enable_gqa, block_table
-    )
+        query, key, value, cu_seq_q, cu_seq_k, is_causal, scale, window_size, enable_gqa,
+        block_table,
+    )  # fmt: skip
+    check_optional(seqused_q, seqused_k, q_offset, sink, captures)
     out, lse = _ops.attn(
         query, key, value, cu_seq_q, cu_seq_k, seqused_k, sink, *arguments,
         *read_options(score, captures, query, seqused_q, q_offset, chunk),
@@ -113,9 +118,13 @@ def varlen_attn_out(
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """`varlen_attn` that writes to `out`, (Tq, Hq, Dv) of any strides, which may overlap
     no other tensor. It has no gradient. Returns out, or (out, lse)."""
+    if not isinstance(out, Tensor):
+        check_tensors(out=out)
     arguments = _check(
-        query, key, cu_seq_k, is_causal, scale, window_size, enable_gqa, block_table
-    )
+        query, key, value, cu_seq_q, cu_seq_k, is_causal, scale, window_size, enable_gqa,
+        block_table,
+    )  # fmt: skip
+    check_optional(seqused_q, seqused_k, q_offset, sink, captures)
     lse = _ops.attn_out(
         out, query, key, value, cu_seq_q, cu_seq_k, seqused_k, sink, *arguments,
         *read_options(score, captures, query, seqused_q, q_offset, chunk),
@@ -123,10 +132,25 @@ def varlen_attn_out(
     return (out, lse) if return_aux is not None and return_aux.lse else out
 
 
-def _check(query, key, cu_seq_k, is_causal, scale, window_size, enable_gqa, block_table):
+def _check(
+    query, key, value, cu_seq_q, cu_seq_k, is_causal, scale, window_size, enable_gqa, block_table
+):  # fmt: skip
     """Refuses what torch.nn.attention.varlen refuses, in its words; returns the bounds
     of the window and the scale."""
     refuse_pages(cu_seq_k, block_table)
+    # The dispatcher would print what is no tensor, all of it.
+    if not (
+        isinstance(query, Tensor)
+        and isinstance(key, Tensor)
+        and isinstance(value, Tensor)
+        and isinstance(cu_seq_q, Tensor)
+        and isinstance(cu_seq_k, Tensor)
+    ):
+        check_tensors(
+            query=query, key=key, value=value, cu_seq_q=cu_seq_q, cu_seq_k=cu_seq_k
+        )
+    if query.dim() != 3 or key.dim() != 3 or query.is_nested:
+        _refuse_layout(query, key, value)
     heads, kv_heads = query.shape[1], key.shape[1]
     if not enable_gqa and heads != kv_heads:
         raise ValueError(
@@ -141,6 +165,39 @@ def _check(query, key, cu_seq_k, is_causal, scale, window_size, enable_gqa, bloc
     return *read_window(is_causal, window_size), read_scale(scale)
 
 
+def check_tensors(**named):
+    for name, x in named.items():
+        if not isinstance(x, Tensor):
+            kind = f"{type(x).__module__}.{type(x).__qualname__}".removeprefix("builtins.")
+            hint = "; torch.from_numpy makes one" if kind == "numpy.ndarray" else ""
+            raise TypeError(f"{name}: expected a torch.Tensor, got a {kind}{hint}")
+
+
+def check_optional(seqused_q, seqused_k, q_offset, sink, captures):
+    """check_tensors of those that are given."""
+    if all(x is None for x in (seqused_q, seqused_k, q_offset, sink)) and captures == ():
+        return
+    if isinstance(captures, Tensor) or not isinstance(captures, Sequence):
+        kind = type(captures).__name__
+        raise TypeError(f"captures: expected a sequence of torch.Tensor, got a {kind}")
+    given = {"seqused_q": seqused_q, "seqused_k": seqused_k, "q_offset": q_offset, "sink": sink}
+    check_tensors(**{name: x for name, x in given.items() if x is not None})
+    check_tensors(**{f"captures[{i}]": x for i, x in enumerate(captures)})
+
+
+def _refuse_layout(query, key, value):
+    if any(x.is_nested for x in (query, key, value)):
+        raise ValueError(
+            "expected query, key and value packed in tensors (rows, heads, head_dim), got a "
+            "nested tensor, of which values() and offsets() are the rows and cu_seq"
+        )
+    shapes = [tuple(x.shape) for x in (query, key, value)]
+    raise ValueError(
+        "expected q, k and v of rank 3 (rows, heads, head_dim), got shapes "
+        f"{shapes[0]}, {shapes[1]} and {shapes[2]}"
+    )
+
+
 def refuse_pages(cu_seq_k, block_table):
     if block_table is not None:
         raise NotImplementedError(
@@ -153,13 +210,30 @@ def refuse_pages(cu_seq_k, block_table):
 
 def read_window(is_causal, window_size):
     """(left, right) of both ways to say it."""
+    left, right = read_sides(window_size)
+    if is_causal and right > 0:
+        raise ValueError(
+            "expected is_causal or a window_size that looks ahead, got both: "
+            f"window_size={tuple(window_size)}"
+        )
+    return left, 0 if is_causal else right
+
+
+def read_sides(window_size):
+    """(left, right), -1 where a side is open."""
     if window_size is None:
-        window_size = (-1, -1)
+        return -1, -1
+    if not isinstance(window_size, Sequence):
+        raise TypeError(
+            f"window_size: expected two integers (left, right), got {window_size!r}"
+        )
     if len(window_size) != 2:
         raise ValueError(f"window_size must have length 2, got {len(window_size)}")
     left, right = window_size
+    if type(left) is not int or type(right) is not int:
+        left, right = as_integer("window_size", left), as_integer("window_size", right)
     # Below -1 is as open as -1, as in FlashAttention.
-    return -1 if left < -1 else left, 0 if is_causal else -1 if right < -1 else right
+    return max(left, -1), max(right, -1)
 
 
 def read_score(score, captures, query):
@@ -181,10 +255,18 @@ def read_options(score, captures, query, seqused_q, q_offset, chunk):
     options = read_score(score, captures, query)
     if seqused_q is None and q_offset is None and chunk is None:
         return options
+    if chunk is not None and type(chunk) is not int:
+        chunk = as_integer("chunk", chunk)
     return *(options or ("", None)), seqused_q, q_offset, chunk
 
 
 def read_scale(scale):
-    if scale is not None and not scale > 0:
+    if scale is None:
+        return None
+    if isinstance(scale, Tensor) or not hasattr(scale, "__float__"):
+        raise TypeError(
+            f"scale: expected a Python number, which code is made for, got {type(scale).__name__}"
+        )
+    if not scale > 0:
         raise ValueError(f"scale must be greater than 0, got {scale}")
-    return scale
+    return float(scale)
