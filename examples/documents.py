@@ -123,9 +123,10 @@ def gpt_parser(description, dtypes, ways):
     )  # fmt: skip
     parser.add_argument("--context", type=int, default=2048, help="keys that a layer L sees")
     parser.add_argument(
-        "--corpus", choices=CORPORA, default="pages", help="sections of this repository's pages, or"
-        " definitions of Python's standard library",
+        "--corpus", choices=CORPORA, default="pages" if (ROOT / "docs").is_dir() else "python",
+        help="sections of this repository's pages, or definitions of Python's standard library",
     )  # fmt: skip
+    parser.add_argument("--out", type=pathlib.Path, help="a folder for record.json")
     parser.add_argument("--longest", type=int, help="where longer documents are cut")
     parser.add_argument("--minutes", type=float, help="no step begins after these, data and models apart")
     parser.add_argument(

@@ -5,7 +5,7 @@ the same of padded documents, on a GPU by cuDNN, too. What differs is one functi
 and batches are the same. Prints the losses, the time of a step, attention's part of it (what a
 step takes longer than that of the model without attention), and its temporary memory.
 
---platform chooses the devices, cpu or cuda, of which the first is used. --torch also trains
+--device=cuda trains on the first GPU. --torch also trains
 the model in PyTorch with varlen.torch, from the same parameters on the same batches. A way that
 fails, as it needs more memory than there is, is a row that says so.
 """
@@ -215,7 +215,7 @@ class TorchLearner:
     def __init__(self, options):
         import train_torch
 
-        self.learner = train_torch.Learner(train_torch.packed, options, options.platform)
+        self.learner = train_torch.Learner(train_torch.packed, options, options.device)
 
     def parameters(self):
         state = self.learner.model.state_dict()
@@ -230,7 +230,7 @@ def measure(options, record):
     a machine that changes its speed changes it for all."""
     learners = {"torch": TorchLearner(options)} if options.torch else {}
     given = learners["torch"].parameters() if options.torch else initial_parameters(options)
-    names = [*(options.ways or DEFAULT_WAYS[options.platform]), "rest"]
+    names = [*(options.ways or DEFAULT_WAYS[options.device]), "rest"]
     learners |= {name: Learner(name, given, options) for name in names}
     for batch in batches_of(options):
         if record.is_over():
@@ -245,16 +245,15 @@ def measure(options, record):
 
 def main():
     parser = gpt_parser(__doc__, DTYPES, list(WAYS)[:-1])
-    parser.add_argument("--platform", choices=DEFAULT_WAYS, default="cpu", help="of JAX's devices")
+    parser.add_argument("--device", choices=DEFAULT_WAYS, default="cpu", help="of JAX, the first of that kind")
     parser.add_argument("--torch", action="store_true", help="compare with PyTorch")
-    parser.add_argument("--out", type=pathlib.Path, help="a file for a record, JSON, that training_picture.py draws")
     options = options_of(parser, list(WAYS)[:-1])
     # JAX looks for no other devices, and shares a GPU's memory with PyTorch.
-    jax.config.update("jax_platforms", options.platform)
+    jax.config.update("jax_platforms", options.device)
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", str(not options.torch).lower())
     settings = {key: str(value) for key, value in vars(options).items() if key != "out"}
     settings |= {"jax": jax.__version__, "threads": len(os.sched_getaffinity(0))}
-    if options.platform == "cuda":
+    if options.device == "cuda":
         settings["gpu"] = jax.devices()[0].device_kind
     record = Record(settings, options.out, options.minutes, apart={"torch"})
     names = measure(options, record)

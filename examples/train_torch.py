@@ -277,8 +277,6 @@ def main():
     parser = gpt_parser(__doc__, DTYPES, list(WAYS)[:-1])
     parser.add_argument("--device", type=torch.device, default="cpu", help="cpu, cuda, cuda:1, ...")
     parser.add_argument("--flex", action="store_true", help="also time FlexAttention's forward; needs a C++ compiler")
-    parser.add_argument("--out", type=pathlib.Path, help="a folder for record.json and pictures")
-    parser.add_argument("--no-pictures", action="store_true", help="which need matplotlib")
     options = options_of(parser, list(WAYS)[:-1])
     if options.device.type not in DEFAULT_WAYS:
         parser.error(f"--device: expected cpu or cuda, got {options.device}")
@@ -286,16 +284,18 @@ def main():
     settings |= {"torch": torch.__version__, "threads": torch.get_num_threads()}
     if options.device.type == "cuda":
         settings["gpu"] = torch.cuda.get_device_name(options.device)
-    path = options.out and options.out / "record.json"
-    record = Record(settings, path, options.minutes)
+    record = Record(settings, options.out, options.minutes)
     names = measure(options, record)
     reference = next((name for name in ("each document", "padded") if name in names), names[-2])
     for kind in record.kinds:
         record.report(kind, reference)
-    if options.out and not options.no_pictures:
-        import training_picture
-
-        training_picture.draw([path], options.out)
+    if options.out:
+        try:
+            import training_picture
+        except ImportError as error:
+            print(f"no pictures: {error}")
+        else:
+            training_picture.draw([record.path], options.out)
     return int(all(record.has_failed("step", name) for name in names))
 
 

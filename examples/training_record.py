@@ -7,11 +7,12 @@ import time
 
 
 class Record:
-    """Entries by kind ("step", "forward") and way. `settings` is what the run was made with;
-    the model of ways in `apart` is another's than that of "rest"."""
+    """Entries by kind ("step", "forward") and way, and record.json of a folder. `settings` is
+    what the run was made with; the model of ways in `apart` is another's than that of "rest"."""
 
-    def __init__(self, settings, path=None, minutes=None, apart=()):
-        self.settings, self.path, self.apart, self.kinds = settings, path, apart, {}
+    def __init__(self, settings, folder=None, minutes=None, apart=()):
+        self.settings, self.apart, self.kinds = settings, apart, {}
+        self.path = folder and folder / "record.json"
         self.minutes, self.begin = minutes, None
 
     def is_over(self):

@@ -48,8 +48,8 @@ extern VARLEN_API const XLA_FFI_TypeInfo varlenXLAStateTypeInfo;
    elements as varlenLauncherGetWorkspaceSize says and 255 more, as XLA aligns
    it to fewer bytes. That is all the memory that it uses. The second stage
    loads the kernels; the third launches them in XLA's stream, and may be
-   captured in a command buffer. It waits for nothing, so wrong cu_seqlens are
-   no error: results are NaN then. */
+   captured in a command buffer. It waits for nothing: results are NaN where
+   cu_seqlens are wrong, which varlenLauncherPoll tells, or a later call. */
 VARLEN_API XLA_FFI_Error *varlenXLACUDAInstantiate(XLA_FFI_CallFrame *frame);
 VARLEN_API XLA_FFI_Error *varlenXLACUDAInitialize(XLA_FFI_CallFrame *frame);
 VARLEN_API XLA_FFI_Error *varlenXLACUDAExecute(XLA_FFI_CallFrame *frame);

@@ -102,9 +102,9 @@ XLA_FFI_Error *varlenXLACUDAExecute(XLA_FFI_CallFrame *frame) {
   Tensors tensors(frame->args.size + numResults);
   tensors.add(frame->args.size, frame->args.args, VARLEN_CUDA);
   tensors.add(numResults, frame->rets.rets, VARLEN_CUDA);
-  if (VarlenStatus status =
-          varlenLauncherLaunch({state}, tensors.addresses.data(),
-                               tensors.addresses.size(), memory, bytes, stream))
+  if (VarlenStatus status = varlenLauncherEnqueue(
+          {state}, tensors.addresses.data(), tensors.addresses.size(), memory,
+          bytes, stream))
     return createError(*frame, status);
   return nullptr;
 }

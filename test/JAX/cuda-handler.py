@@ -9,7 +9,8 @@ graph; its errors."""
 # CHECK: attention: right
 # CHECK: calls that allocate: 0
 # CHECK: wrong cu_seqlens: NaN
-# CHECK: launcher: cu_seqlens_q[2] = 9 is smaller than cu_seqlens_q[1] = 29: cu_seqlens must not decrease
+# CHECK: a later launch: an earlier launch: cu_seqlens_q[2]
+# CHECK: poll: an earlier launch: cu_seqlens_q[2] = 9 is smaller than cu_seqlens_q[1] = 29: cu_seqlens must not decrease
 # CHECK: captured: 4 launches; replayed: NaN
 # CHECK: no chip: expected an attribute `chip`
 # CHECK: unknown chip: {{.*}}sm_1{{.*}}
@@ -33,7 +34,7 @@ import numpy
 import varlen
 from cuda import Driver, pointer
 from executor import build_runtime, compile_kernels
-from varlen import _library
+from varlen import _launcher, _library
 from varlen._launcher import Launcher
 
 LENGTHS_Q, LENGTHS_K = [21, 0, 8, 1, 7], [21, 5, 30, 0, 3]
@@ -212,7 +213,7 @@ def run():
     driver = Driver()
     # What the kernels call, once for all.
     ctypes.CDLL(str(folder / "libVarlenGPU.so"), mode=ctypes.RTLD_GLOBAL)
-    library = _library.library()
+    _library.library()  # which that one then takes
     xla = ctypes.CDLL(str(build / "lib/libvarlen-xla.so"))
     host = Handler(driver, xla).host
     stages = [getattr(xla, f"varlenXLACUDA{s}") for s in ("Instantiate", "Initialize", "Execute")]
@@ -239,14 +240,19 @@ def run():
     print("calls that allocate:", count() - before)
 
     wrong = Buffer(driver, numpy.array([0, 29, 9, 30, 30, 37], numpy.int32))
-    handler.expect(EXECUTE, operands=[*operands[:3], wrong, operands[4]], results=results)
+    wrong = [*operands[:3], wrong, operands[4]]
+    handler.expect(EXECUTE, operands=wrong, results=results)
     print("wrong cu_seqlens:", describe(results))
+    # Either tells, and then it is told.
+    print("a later launch:", handler.call(EXECUTE, operands=operands, results=results))
+    handler.expect(EXECUTE, operands=wrong, results=results)
+    describe(results)
     try:
-        address = -(-results[-1].address // 256) * 256
-        status = library.varlenLauncherCheck(pointer(address), driver.stream)
-        _library.raise_error(status)
+        _launcher.poll(0)
     except ValueError as error:
-        print("launcher:", error)
+        print("poll:", error)
+    _launcher.poll(0)
+    handler.expect(EXECUTE, operands=operands, results=results)
     check_capture(driver, xla, operands, results)
     check_errors(driver, xla, handler, operands, results)
 

@@ -14,7 +14,8 @@ from checks import raises
 from jax import export
 from jax import numpy as jnp
 
-from varlen.jax import _ffi, varlen_attn
+from varlen import _launcher
+from varlen.jax import _ffi, check, varlen_attn
 
 cu = jnp.array([0, 5, 5, 12])
 q, k, v = jax.random.normal(jax.random.key(0), (3, 12, 8, 64), jnp.bfloat16)
@@ -33,7 +34,8 @@ def lower(function, *arguments, platform="cuda"):
 
 step = jax.value_and_grad(loss, (0, 1, 2))
 # Without a CUDA device there is no chip to compile for.
-assert _ffi.find_chip() is None
+assert _ffi.find_target() is None
+check()
 raises(NotImplementedError, "expected a CUDA device of JAX", lower, step, q, k, v, cu)
 raises(
     NotImplementedError, "expected CPUs or CUDA devices, got a program for tpu",
@@ -53,19 +55,28 @@ def pretend(*capabilities):
     jax.clear_caches()
 
 
+# A driver of CUDA 12.4, so PTX of that time.
+_launcher.find_target = lambda device: _launcher.Target("sm_80", 84)
 for capabilities, chip in (
     (["8.0"], "sm_80"), (["9.0", "9.0"], "sm_90a"), (["12.0"], "sm_120a"),
     (["9.0", "8.6"], "sm_86"), (["10.0", "9.0", "9.0"], "sm_90"),
 ):  # fmt: skip
     pretend(*capabilities)
-    assert _ffi.find_chip() == chip, (capabilities, _ffi.find_chip())
+    assert _ffi.find_target() == _launcher.Target(chip, 84), (capabilities, _ffi.find_target())
 pretend(None)
-raises(RuntimeError, "expected the compute capability of", _ffi.find_chip)
+raises(RuntimeError, "expected the compute capability of", _ffi.find_target)
 
 pretend("8.0")
 compiled = []
-launcher = _ffi.Launcher
-_ffi.Launcher = lambda *arguments: compiled.append(arguments) or launcher(*arguments)
+launcher = _launcher.Launcher
+
+
+def compile_one(source, chip, **options):
+    compiled.append((chip, options))
+    return launcher(source, chip, **options)
+
+
+_launcher.Launcher = compile_one
 lowered = lower(step, q, k, v, cu)
 calls = re.findall(r"custom_call @(varlen\.\w+)\(.*", lowered)
 assert sorted(calls) == ["varlen.attn", "varlen.attn_grad"], calls
@@ -74,7 +85,7 @@ for line in re.findall(r".*custom_call @varlen.*", lowered):
     # The workspace is the last result.
     assert re.search(r"-> \(.*, tensor<\d+xui8>\)$", line), line
 # Kernels are compiled once, whatever the lengths and the number of rows.
-assert len(compiled) == 2, compiled
+assert compiled == [("sm_80", {"strided": False, "ptx": 84})] * 2, compiled
 jax.clear_caches()
 lower(step, *(x[:9] for x in (q, k, v)), cu[:2])
 assert len(compiled) == 2, compiled

@@ -19,6 +19,7 @@ from jax import numpy as jnp
 from jax.experimental import topologies
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from varlen._launcher import Target
 from varlen.jax import _ffi, varlen_attn
 
 P = PartitionSpec
@@ -58,7 +59,7 @@ try:
     devices = describe_gpus(1)
 except Exception as error:  # of whatever kind: there is no plugin, or it is of another version
     skip(f"no compiler of XLA for GPUs: {str(error).splitlines()[0]}")
-_ffi.find_chip = lambda: "sm_90a"
+_ffi.find_target = lambda: Target("sm_90a", 0)
 
 assert sorted(find_custom_calls(compile_for(devices))) == ["varlen.attn", "varlen.attn_grad"]
 (thunks,) = pathlib.Path(dump.name).glob("*thunk_sequence_after_thunk_passes.txt")

@@ -10,5 +10,6 @@ head_dims and mask; other lengths compile nothing. docs/jax.md says more.
 """
 
 from ._attention import varlen_attn
+from ._ffi import check
 
-__all__ = ["varlen_attn"]
+__all__ = ["check", "varlen_attn"]

@@ -38,7 +38,7 @@ def varlen_attn(
 
     Rows of sequence s are cu_seqlens[s] to cu_seqlens[s + 1] - 1. It can be traced,
     differentiated in reverse mode (out and lse by q, k, v, sink and captures), batched,
-    and partitioned over heads. It runs on CPUs; on CUDA devices it has not been run yet.
+    and partitioned over heads. It runs on CPUs and on CUDA devices.
 
     Args:
         q: (Tq, Hq, D), of float16, bfloat16, float32 or float64.
@@ -71,7 +71,8 @@ def varlen_attn(
         TypeError, ValueError: ranks, dtypes, extents or options are not what they should
             be; where the call is traced.
         jax.errors.JaxRuntimeError: cu_seqlens that are not valid; where results are
-            waited for. The message has the index and the value. On CUDA results are NaN.
+            waited for. The message has the index and the value. On CUDA results are NaN,
+            and `varlen.jax.check` raises it.
         NotImplementedError: second derivatives.
     """
     if isinstance(scale, jax.Array):

@@ -55,15 +55,15 @@ def _lower_on_cuda(ctx, *operands, operation, source, attributes, results):
                 "varlen_attn: expected static shapes on CUDA devices, as the size of a workspace "
                 f"follows from them, got {type.shape}"
             )
-    chip = _ffi.find_chip()
-    if chip is None:
+    target = _ffi.find_target()
+    if target is None:
         raise NotImplementedError(
             "varlen_attn: expected a CUDA device of JAX, as kernels are compiled for it, got none"
         )
-    size = _workspace_size(_ffi.provide_kernels(source, chip), types)
+    size = _workspace_size(_ffi.provide_kernels(source, target), types)
     workspace = jax.core.ShapedArray((size + _WORKSPACE_SLACK,), jnp.dtype("uint8"))
     ctx = ctx.replace(avals_out=[*ctx.avals_out, workspace])
-    return _lower(ctx, operands, operation, source, (("chip", chip), *attributes))[:-1]
+    return _lower(ctx, operands, operation, source, (("chip", target.chip), *attributes))[:-1]
 
 
 def _lower_elsewhere(ctx, *operands, **parameters):

@@ -6,8 +6,7 @@ import re
 
 import jax
 
-from .. import _attention, _library
-from .._launcher import Launcher, common_chip
+from .. import _attention, _launcher, _library
 
 _NAME = "libvarlen-xla.so"
 # Of each of XLA's platforms: the beginning of names in libvarlen-xla, the type of state
@@ -71,47 +70,68 @@ def provide_function(source):
 
 
 @functools.cache
-def _compile_kernels(source, chip):
+def _find_kernels(source, target):
     """The launcher of the function of this text, which XLA's handler then has, or the error
     of its compilation."""
     try:
-        launcher = Launcher(source, chip)
-    except _library.CompileError as error:
+        launcher = _launcher.load(source, target, strided=False)
+    except (_library.CompileError, NotImplementedError) as error:
         return error
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(launcher))
     data = source.encode()
-    _xla.varlenXLAAddLauncher(data, len(data), chip.encode(), launcher._handle)
+    _xla.varlenXLAAddLauncher(data, len(data), target.chip.encode(), launcher._handle)
     return launcher
 
 
-def provide_kernels(source, chip):
-    """The launcher for a GPU, which XLA's handler then has, too."""
-    result = _compile_kernels(source, chip)
-    if isinstance(result, Exception):
+def provide_kernels(source, target):
+    """The launcher for GPUs, which XLA's handler then has, too."""
+    result = _find_kernels(source, target)
+    if isinstance(result, _library.CompileError):
         raise _attention.source_error(result)
+    if isinstance(result, Exception):
+        raise result
     return result
 
 
 def provide(source, element):
     """Raises what the compiler says of a text. What it compiles is ready then: where JAX has
     GPUs, kernels for them, unless only a CPU has such."""
-    chip = find_chip()
-    if chip is None or element == "f64" or isinstance(_compile_kernels(source, chip), Exception):
+    target = find_target()
+    if target is None or element == "f64" or isinstance(_find_kernels(source, target), Exception):
         provide_function(source)
 
 
-def find_chip():
-    """The target of kernels for all CUDA devices of JAX; None if it has none."""
+# GPUs.
+
+
+def _find_gpus():
     try:
-        devices = jax.devices("cuda")
+        return jax.devices("cuda")
     except RuntimeError:
-        return None
+        return []
+
+
+def find_target():
+    """The Target of kernels for all CUDA devices of JAX; None if it has none. RuntimeError if
+    the driver or a GPU is too old."""
     capabilities = set()
-    for device in devices:
+    for device in _find_gpus():
         text = str(getattr(device, "compute_capability", None))
         if not re.fullmatch(r"\d+\.\d", text):
             raise RuntimeError(
                 f"varlen.jax: expected the compute capability of {device}, such as 9.0, got {text}"
             )
         capabilities.add(tuple(map(int, text.split("."))))
-    return common_chip(capabilities)
+    if not capabilities:
+        return None
+    # All devices have one driver.
+    own = _launcher.find_target(0)
+    return own._replace(chip=_launcher.common_chip(capabilities))
+
+
+def check() -> None:
+    """Raises ValueError, with the index and the value, if attention on a CUDA device of this
+    process has found wrong cu_seqlens since the last check. It waits for nothing: errors of
+    results that are there (`jax.block_until_ready`) are known."""
+    for device in _find_gpus():
+        if device.process_index == jax.process_index():
+            _launcher.poll(device.local_hardware_id)
