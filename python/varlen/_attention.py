@@ -92,18 +92,33 @@ def as_integer(name, value):
         raise TypeError(f"{name}: expected integers, got {value!r}") from None
 
 
-def read_window(is_causal, window, chunk):
-    if type(window) is list:
-        window = tuple(window)
-    if not is_causal:
-        return window
-    if window not in ((-1, -1), (-1, 0)) or chunk is not None:
-        raise ValueError("expected one of is_causal, window and chunk, got several")
-    return (-1, 0)
+def read_options(is_causal, window, chunk, alignment, scale, score):
+    """The options of a call, to find what was compiled for them: window, chunk, alignment,
+    scale and score. Integers of any library are Python's, so that 3.0 and True are not found
+    where 3 and 1 are."""
+    if isinstance(window, (tuple, list)):
+        window = tuple(n if type(n) is int else _read_int(n) for n in window)
+    chunk = chunk if chunk is None or type(chunk) is int else _read_int(chunk)
+    _check_options(window, chunk, alignment, scale)
+    if is_causal:
+        if window not in ((-1, -1), (-1, 0)) or chunk is not None:
+            raise ValueError("expected one of is_causal, window and chunk, got several")
+        window = (-1, 0)
+    return window, chunk, alignment, scale, score
+
+
+def _read_int(value):
+    """The int that an integer of another library is; other values are returned as they are."""
+    if isinstance(value, (bool, float)):
+        return value
+    try:
+        return operator.index(value)
+    except TypeError:
+        return value
 
 
 def _is_integer(value):
-    return hasattr(value, "__index__")
+    return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
 def _check_options(window, chunk, alignment, scale):
@@ -112,10 +127,10 @@ def _check_options(window, chunk, alignment, scale):
         raise ValueError(
             f'alignment: expected "bottom_right" or "top_left", got {alignment!r}'
         )
-    if scale is not None and not (
-        isinstance(scale, numbers.Real) and math.isfinite(scale) and scale > 0
-    ):
-        raise ValueError(f"scale: expected a positive, finite number, got {scale!r}")
+    if scale is not None:
+        is_number = isinstance(scale, numbers.Real) and not isinstance(scale, bool)
+        if not (is_number and math.isfinite(scale) and scale > 0):
+            raise ValueError(f"scale: expected a positive, finite number, got {scale!r}")
     if chunk is not None:
         if window != (-1, -1):
             raise ValueError(f"expected window or chunk, got both: {window}, {chunk}")
@@ -306,10 +321,10 @@ def attn(
         ValueError: ranks, extents, strides or devices are not what they should be, or
             cu_seqlens are not valid; the message has what was wanted and what was got.
     """
-    options = read_window(is_causal, window, chunk), chunk, alignment, scale, score
+    options = read_options(is_causal, window, chunk, alignment, scale, score)
     given = {"q": q, "k": k, "v": v, "cu_seqlens_q": cu_seqlens_q}
     _add_others(given, cu_seqlens_k, None, seqused_q, seqused_k, q_offset, sink)
-    if score is not None or len(captures):
+    if score is not None or captures is None or len(captures):
         add_captures(given, score, captures)
     if is_on_cuda(q):
         from . import _cuda
@@ -371,11 +386,11 @@ def attn_grad(
     Raises:
         As `attn`.
     """
-    options = read_window(is_causal, window, chunk), chunk, alignment, scale, score
+    options = read_options(is_causal, window, chunk, alignment, scale, score)
     given = {"dout": dout, "q": q, "k": k, "v": v, "out": out, "lse": lse}
     given["cu_seqlens_q"] = cu_seqlens_q
     _add_others(given, cu_seqlens_k, dlse, seqused_q, seqused_k, q_offset, sink)
-    if score is not None or len(captures):
+    if score is not None or captures is None or len(captures):
         add_captures(given, score, captures)
     if is_on_cuda(q):
         from . import _cuda
@@ -426,6 +441,8 @@ def add_captures(given, score, captures):
     """Adds what the score reads, after all other operands."""
     check_score(score)
     names = tuple(score.captures) if score else ()
+    if not hasattr(captures, "__len__"):
+        raise TypeError(f"captures: expected a sequence of arrays, got {captures!r}")
     if len(names) != len(captures):
         raise ValueError(
             f"captures: expected {len(names)} arrays ({', '.join(names)}), "

@@ -57,6 +57,18 @@ refused(ValueError, "window: expected two integers", window=(1, 2, 3))
 refused(ValueError, "expected window or chunk, got both", window=(3, 0), chunk=4)
 refused(ValueError, "expected one of is_causal, window and chunk", is_causal=True, chunk=4)
 refused(ValueError, "alignment: expected", alignment="left")
+for wrong in ((True, 0), (3.0, 0), ("3", 0), 3, (-2, 0)):
+    refused(ValueError, "window: expected two integers", window=wrong)
+for wrong in (True, 0, 2.0, "2"):
+    refused(ValueError, "chunk: expected a positive integer", chunk=wrong)
+for wrong in (True, "x", np.array([0.5])):
+    refused(ValueError, "scale: expected a positive, finite number", scale=wrong)
+refused(ValueError, "expected one of is_causal, window and chunk", is_causal=True, window=(3, 3))
+refused(TypeError, "score: expected None or a varlen.scores.Score", score="alibi")
+refused(TypeError, "captures: expected a sequence of arrays", captures=None)
+# Numbers of numpy are numbers.
+numbers = {"window": (np.int64(3), np.int32(0)), "scale": np.float32(0.5)}
+assert np.array_equal(varlen_attn(q, k, v, cu, **numbers), varlen_attn(q, k, v, cu, window=(3, 0), scale=0.5))
 
 # Functions of arrays that have values say where the others are.
 raises(ValueError, "q: expected an array with values, got one that jax traces: use varlen.jax",

@@ -60,8 +60,18 @@ raises(ValueError, "expected one of is_causal, window and chunk", attn, q, k, v,
 raises(ValueError, "expected one of is_causal, window and chunk", attn, q, k, v, cu, is_causal=True, window=(1, 1))
 raises(ValueError, 'alignment: expected "bottom_right" or "top_left", got \'left\'',
        attn, q, k, v, cu, alignment="left")  # fmt: skip
-for scale in (0.0, -1.0, float("nan"), float("inf")):
+for scale in (0.0, -1.0, float("nan"), float("inf"), True, "1", np.array(0.5)):
     raises(ValueError, "scale: expected a positive, finite number", attn, q, k, v, cu, scale=scale)
+# What is no integer is none, even if one that is equal was taken before; numpy's are.
+assert np.array_equal(
+    attn(q, k, v, cu, window=(3, 0)), attn(q, k, v, cu, window=[np.int64(3), np.int8(0)])
+)
+for window in ((3.0, 0), (True, 0), ("3", 0)):
+    raises(ValueError, "window: expected two integers (left, right)", attn, q, k, v, cu, window=window)
+attn(q, k, v, cu, chunk=np.int32(3))
+for chunk in (3.0, True, "3"):
+    raises(ValueError, "chunk: expected a positive integer", attn, q, k, v, cu, chunk=chunk)
+raises(TypeError, "captures: expected a sequence of arrays, got None", attn, q, k, v, cu, captures=None)
 raises(ValueError, "expected scale from 2^-126 to 2^126", attn, q, k, v, cu, scale=2e38)
 raises(ValueError, "num_threads: expected a positive integer, got 0", attn, q, k, v, cu, num_threads=0)
 

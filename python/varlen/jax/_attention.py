@@ -9,7 +9,7 @@ from typing import Any
 import jax
 from jax import numpy as jnp
 
-from .._attention import ORDER, add_captures, read_window
+from .._attention import ORDER, add_captures, read_options
 from ..scores import Score
 from ._operation import Operation, build
 
@@ -79,7 +79,7 @@ def varlen_attn(
         raise TypeError(
             f"scale: expected a Python number, which code is made for, got {scale}"
         )
-    options = read_window(is_causal, window, chunk), chunk, alignment, scale, score
+    options = read_options(is_causal, window, chunk, alignment, scale, score)
     given = {
         "q": q, "k": k, "v": v, "cu_seqlens_q": cu_seqlens_q,
         "cu_seqlens_k": cu_seqlens_q if cu_seqlens_k is None else cu_seqlens_k,
