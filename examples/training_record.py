@@ -3,6 +3,7 @@ and the memory of all steps, or why it could not go on. It is written to a file 
 
 import json
 import statistics
+import textwrap
 import time
 
 
@@ -31,8 +32,8 @@ class Record:
         try:
             loss, seconds, *memory = run()
         except Exception as error:  # out of memory, not offered on a device, ...
-            words = str(error).strip().splitlines() or [""]
-            entry["error"] = f"{type(error).__name__}: {words[0]}"
+            words = textwrap.shorten(str(error), 200, placeholder=" ...")
+            entry["error"] = f"{type(error).__name__}: {words}"
             return
         entry["losses"].append(loss)
         entry["seconds"].append(seconds)

@@ -1,3 +1,4 @@
+# REQUIRES: jax
 # RUN: %python %s %t
 # RUN: %python %s %t --load
 """What JAX lowers is imported and computes the same: every score of the library, every
