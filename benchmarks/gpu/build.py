@@ -20,9 +20,7 @@ ROOT = HERE.parent.parent
 sys.path[:0] = [str(HERE)]
 
 # What is carried as it is, by where it lies in the folder.
-MODULES = sorted(
-    path for path in HERE.glob("*.py") if path.name != "build.py"
-)
+MODULES = sorted(path for path in HERE.glob("*.py") if path.name != "build.py")
 CARRIED = {
     **{path.name: path for path in MODULES},
     "sets.py": ROOT / "benchmarks/sets.py",
@@ -71,11 +69,20 @@ def size_of(folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--build", default=ROOT / "build-release", type=pathlib.Path, help="which has the wheel")
+    parser.add_argument(
+        "--build", default=ROOT / "build-release", type=pathlib.Path, help="which has the wheel"
+    )
     parser.add_argument("--out", default=ROOT / "build/gpu-kit", type=pathlib.Path)
-    parser.add_argument("--packages", default=ROOT / "build/gpu-peers", type=pathlib.Path, help="where peers' packages are kept")
+    parser.add_argument(
+        "--packages",
+        default=ROOT / "build/gpu-peers",
+        type=pathlib.Path,
+        help="where peers' packages are kept",
+    )
     parser.add_argument("--python", default="3.12", help="Python's version there")
-    parser.add_argument("--scripts", action="store_true", help="no wheel and no peers: for a rehearsal")
+    parser.add_argument(
+        "--scripts", action="store_true", help="no wheel and no peers: for a rehearsal"
+    )
     arguments = parser.parse_args()
     out, begin = arguments.out, time.monotonic()
     shutil.rmtree(out, ignore_errors=True)

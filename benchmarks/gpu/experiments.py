@@ -101,8 +101,8 @@ def main(log, arguments):
             continue
         try:
             torch.manual_seed(0)
-            shared = peers.Batch(pair[0].config)
-            with log.attempt(name, "turns"):
+            with log.attempt(name, "turns"), timing.side_stream():
+                shared = peers.Batch(pair[0].config)
                 made = []
                 for item in pair:
                     torch.manual_seed(0)  # the same inputs for both

@@ -17,7 +17,9 @@ class Compiler:
     """Compiles functions on all cores, ahead of their use."""
 
     def __init__(self, items):
-        self.pool = concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+        # Two cores are for what is timed meanwhile.
+        cores = max(1, len(os.sched_getaffinity(0)) - 2)
+        self.pool = concurrent.futures.ThreadPoolExecutor(cores)
         self.launchers = {}
         for item in items:
             # A backward is timed on what the forward of its schedule returns.
@@ -106,8 +108,10 @@ def prepare(compiler, item, shared):
     """Inputs, calls, and the buffers that these have filled once."""
     config, batch = item.config, item.config.batch
     launcher = compiler.find(item)
-    one = 2 * config.head_dim * (
-        2 * batch.tokens_q * batch.heads + 2 * batch.tokens_k * batch.kv_heads
+    one = (
+        2
+        * config.head_dim
+        * (2 * batch.tokens_q * batch.heads + 2 * batch.tokens_k * batch.kv_heads)
     )
     if item.gradients:  # q, dout, out and dq; k, v, dk and dv
         one *= 2

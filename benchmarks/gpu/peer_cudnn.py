@@ -27,7 +27,7 @@ class _Attention:
 
     def __init__(self, shared, dtype):
         self.cudnn, self.handle = _frontend()
-        self.shared, self.bindings = shared, {}
+        self.shared, self.bindings, self.offsets = shared, {}, {}
         float32 = self.cudnn.data_type.FLOAT
         self.graph = self.cudnn.pygraph(
             io_data_type=_elements(self.cudnn, dtype), intermediate_data_type=float32,
@@ -45,21 +45,29 @@ class _Attention:
     def _bind(self, name, data, shape, strides=None, dtype=None):
         """A tensor of the graph with its data."""
         if strides is None:
-            strides = [*itertools.accumulate(reversed(shape[1:]), lambda a, b: a * b, initial=1)][::-1]
+            strides = [*itertools.accumulate(reversed(shape[1:]), lambda a, b: a * b, initial=1)][
+                ::-1
+            ]
         dtype = dtype or self.cudnn.data_type.INT32
-        tensor = self.graph.tensor(name=name, dim=list(shape), stride=list(strides), data_type=dtype)
+        tensor = self.graph.tensor(
+            name=name, dim=list(shape), stride=list(strides), data_type=dtype
+        )
         self.bindings[tensor] = data
         return tensor
 
-    @functools.cache
     def _offsets(self, side, row):
         """Where sequences begin, where a token has `row` elements."""
-        cu, _ = self.of[side]
-        return self._bind(f"offsets_{side}_{row}", cu * row, (self.sequences + 1, 1, 1, 1))
+        name = f"offsets_{side}_{row}"
+        if name not in self.offsets:
+            cu, _ = self.of[side]
+            self.offsets[name] = self._bind(name, cu * row, (self.sequences + 1, 1, 1, 1))
+        return self.offsets[name]
 
     def rows(self, name, data, side):
         """Packed rows (tokens, heads, head_dim)."""
-        tensor = self._bind(name, data, *self._layout(data, side), _elements(self.cudnn, data.dtype))
+        tensor = self._bind(
+            name, data, *self._layout(data, side), _elements(self.cudnn, data.dtype)
+        )
         tensor.set_ragged_offset(self._offsets(side, data.shape[1] * data.shape[2]))
         return tensor
 

@@ -113,9 +113,7 @@ def flex(shared):
     if batch.q_lengths != batch.k_lengths:
         raise Refused("wanted equal lengths of queries and keys")
     lengths = torch.tensor(batch.q_lengths, device=device)
-    documents = torch.repeat_interleave(
-        torch.arange(len(batch.q_lengths), device=device), lengths
-    )
+    documents = torch.repeat_interleave(torch.arange(len(batch.q_lengths), device=device), lengths)
     left, right = shared.left, shared.right
 
     def visible(_b, _h, q, k):

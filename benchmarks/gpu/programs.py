@@ -22,11 +22,18 @@ class Failed(Exception):
 
 def _run(*command, **options):
     done = subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, check=False, timeout=50, **options
+        [str(part) for part in command],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=50,
+        **options,
     )
     if done.returncode:
         said = (done.stderr + done.stdout).strip().splitlines()[-4:]
-        raise Failed(f"{pathlib.Path(command[0]).name}: {' | '.join(said) or done.returncode}"[:400])
+        raise Failed(
+            f"{pathlib.Path(command[0]).name}: {' | '.join(said) or done.returncode}"[:400]
+        )
     return done.stdout.strip().splitlines()
 
 
@@ -79,7 +86,17 @@ def library(folder):
     source = HERE / "test/CAPI/Inputs/attention.mlir"
     path = _library.find_library()
     program = folder / "library"
-    _run(_compiler(), "-O1", *INCLUDE, HERE / "programs/library.c", "-o", program, path, _driver(), "-lm")
+    _run(
+        _compiler(),
+        "-O1",
+        *INCLUDE,
+        HERE / "programs/library.c",
+        "-o",
+        program,
+        path,
+        _driver(),
+        "-lm",
+    )
     image, options = _rehearsed(source)
     environment = options.setdefault("env", dict(os.environ))
     folders = [str(path.parent), environment.get("LD_LIBRARY_PATH", "")]
@@ -107,6 +124,12 @@ def main(log, arguments):
                 lines, outcome = make(pathlib.Path(folder)), "right"
             except (Failed, OSError, subprocess.SubprocessError, kernels.Missing) as error:
                 lines, outcome = [str(error)[:400]], "wrong"
-        log.add("program", name, outcome=outcome, problems=lines if outcome == "wrong" else [], said=lines)
+        log.add(
+            "program",
+            name,
+            outcome=outcome,
+            problems=lines if outcome == "wrong" else [],
+            said=lines,
+        )
         print(f"{outcome}: {name}", *lines, sep="\n  ", flush=True)
     return 0

@@ -63,7 +63,9 @@ def _build_flash3(folder):
     caller = HERE / "test/JAX/Inputs/call-frame.cpp"
     peer_packages.build_caller(caller, headers, folder / peer_packages.CALLER)
     stub = HERE / "rehearsal-tools/flash3.c"
-    subprocess.run(["cc", "-shared", "-fPIC", stub, "-o", folder / peer_packages.LIBRARY], check=True)
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", stub, "-o", folder / peer_packages.LIBRARY], check=True
+    )
 
 
 # ===----------------------------------------------------------------------===#
@@ -138,12 +140,14 @@ def start_torch():
     driver = Driver()
     _Stream.cuda_stream = driver.stream.value
     stream = _Stream()
-    properties = types.SimpleNamespace(name="rehearsal", multi_processor_count=108, L2_cache_size=1 << 12)
+    properties = types.SimpleNamespace(
+        name="rehearsal", multi_processor_count=108, L2_cache_size=1 << 12
+    )
     stubs = {
         "init": lambda: None, "synchronize": lambda *_: None,
         "empty_cache": lambda: None, "clock_rate": lambda: 0, "Event": _Event, "Stream": _Stream,
         "CUDAGraph": _Graph, "graph": lambda *_, **__: contextlib.nullcontext(),
-        "stream": lambda _: contextlib.nullcontext(), "current_stream": lambda: stream,
+        "stream": lambda _: contextlib.nullcontext(), "current_stream": lambda *_: stream,
         "get_device_properties": lambda _: properties, "device_count": lambda: 1,
     }  # fmt: skip
     for name, value in stubs.items():

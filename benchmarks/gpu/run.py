@@ -38,15 +38,23 @@ MOST_STARTS = 6
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--minutes", type=float, default=8, help="the most it takes")
-    parser.add_argument("--out", type=pathlib.Path, default=HERE / "results", help="where results go")
-    parser.add_argument("--earlier", type=pathlib.Path, help="results of an earlier call, to go on with")
+    parser.add_argument(
+        "--out", type=pathlib.Path, default=HERE / "results", help="where results go"
+    )
+    parser.add_argument(
+        "--earlier", type=pathlib.Path, help="results of an earlier call, to go on with"
+    )
     parser.add_argument("--only", default="", help="names of parts, with commas")
     parser.add_argument("--labels", default="", help="a regular expression on labels")
     parser.add_argument("--peers", default="", help="a regular expression on peers")
     parser.add_argument("--list", action="store_true", help="print the queue only")
-    parser.add_argument("--rehearse", action="store_true", help="without a GPU, with a build's tools")
+    parser.add_argument(
+        "--rehearse", action="store_true", help="without a GPU, with a build's tools"
+    )
     parser.add_argument("--part", help=argparse.SUPPRESS)
     parser.add_argument("--seconds", type=float, help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -89,7 +97,11 @@ def make_environment(arguments):
         **os.environ, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1",
         "VARLEN_CACHE_DIR": str(HERE / "cache"),
     }  # fmt: skip
-    path = [install(HERE / "wheels", HERE / "site"), install(HERE / "peers", HERE / "peers/site", check=False), *MODULES]
+    path = [
+        install(HERE / "wheels", HERE / "site"),
+        install(HERE / "peers", HERE / "peers/site", check=False),
+        *MODULES,
+    ]
     cuda = [p for p in map(pathlib.Path, ("/usr/local/cuda/bin",)) if p.is_dir()]
     environment["PATH"] = os.pathsep.join(map(str, [HERE / "site/bin", environment["PATH"], *cuda]))
     environment["PYTHONPATH"] = os.pathsep.join(map(str, path))
@@ -159,6 +171,8 @@ def start_clocks(path, environment):
     ]  # fmt: skip
     if not shutil.which("nvidia-smi", path=environment["PATH"]):
         return None
+    if shutil.which("stdbuf"):
+        command = ["stdbuf", "-oL", *command]
     with path.open("a") as file:
         return subprocess.Popen(command, stdout=file, stderr=subprocess.DEVNULL, env=environment)
 
@@ -170,8 +184,14 @@ def run_queue(arguments):
     if arguments.earlier and not path.exists():
         shutil.copy(arguments.earlier / "rows.jsonl", path)
     environment = make_environment(arguments)
-    finished = {r["label"] for r in rows.read(path) if r["kind"] == "part" and r["outcome"] == "done"}
-    queue = [part for part in parts.find(arguments.only.split(",") if arguments.only else []) if part.name not in finished]
+    finished = {
+        r["label"] for r in rows.read(path) if r["kind"] == "part" and r["outcome"] == "done"
+    }
+    queue = [
+        part
+        for part in parts.find(arguments.only.split(",") if arguments.only else [])
+        if part.name not in finished
+    ]
     with (arguments.out / "log.txt").open("a") as output:
         clocks = start_clocks(arguments.out / "clocks.csv", environment)
         try:

@@ -3,6 +3,7 @@ in shared memory (racecheck), reads of memory that nothing has written (initchec
 
 import concurrent.futures
 import itertools
+import json
 import pathlib
 import re
 import shutil
@@ -11,7 +12,6 @@ import sys
 
 import check
 import farm
-import json
 import plan
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -41,7 +41,11 @@ def run(tool, label):
         return {"outcome": "failed", "problems": (said or done.stderr.splitlines())[-5:]}
     problems = said[:12] if int(found[-1]) else answers[0]["problems"]
     is_right = not int(found[-1]) and answers[0]["outcome"] == "right"
-    return {"outcome": "right" if is_right else "wrong", "reports": int(found[-1]), "problems": problems}
+    return {
+        "outcome": "right" if is_right else "wrong",
+        "reports": int(found[-1]),
+        "problems": problems,
+    }
 
 
 def main(log, arguments):

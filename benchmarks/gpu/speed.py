@@ -22,7 +22,7 @@ class Broken(Exception):
 
 def _time_gradients(name, shared, inputs, results):
     """The times of the gradients of a peer, from what its own forward returns."""
-    with torch.no_grad() if name != "flex" else torch.enable_grad():
+    with torch.set_grad_enabled(name == "flex"), timing.side_stream():
         prepared = [peers.GRADIENTS[name](shared, *x) for x in inputs]
         got = prepared[0]()
         off = max(ours.difference(a, b) for a, b in zip(got, results, strict=False))
@@ -32,7 +32,7 @@ def _time_gradients(name, shared, inputs, results):
 def _time_forward(name, shared, inputs, out):
     make = peers.ALL[name](shared)
     prepare = getattr(make, "prepare", lambda *x: x)
-    with torch.no_grad():
+    with torch.no_grad(), timing.side_stream():
         prepared = [prepare(*x) for x in inputs]
         calls = [lambda x=x: make(*x) for x in prepared]
         off = None
@@ -83,7 +83,9 @@ def measure(compiler, item, names, log, wanted):
                 except peers.Refused as reason:
                     row["refused"][peer] = str(reason)
                 except Exception as error:  # whatever a peer's code may throw
-                    row["refused"][peer] = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+                    row["refused"][peer] = " ".join(f"{type(error).__name__}: {error}".split())[
+                        :300
+                    ]
                     if not is_usable():
                         # The attempt has no end: the next process leaves the peer out.
                         raise Broken from error
@@ -124,7 +126,9 @@ def main(log, arguments):
     torch.manual_seed(0)
     torch.zeros(1, device=rehearsal.DEVICE)  # its context is the one that is used
     work = [
-        x for x in _passes() if re.search(arguments.labels, x[1].label) and not log.done(x[0], x[1].label)
+        x
+        for x in _passes()
+        if re.search(arguments.labels, x[1].label) and not log.done(x[0], x[1].label)
     ]
     unfinished = log.unfinished()
     compiler = ours.Compiler([item for _, item, _ in work])
@@ -136,7 +140,7 @@ def main(log, arguments):
             log.add(kind, item.label, failed="our kernels had ended the process")
             continue
         try:
-            with log.attempt(item.label, what):
+            with log.attempt(item.label, what), timing.side_stream():
                 row = measure(compiler, item, names, log, arguments.peers)
         except kernels.Missing as reason:
             log.add(kind, item.label, refused={"ours": str(reason)})

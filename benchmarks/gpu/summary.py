@@ -51,8 +51,14 @@ def _clocks(path, begin, end):
 
 def _parts(rows, clocks):
     for name, row in _last(rows, "part").items():
-        of_part = [r for r in rows if r["part"] == name and r["kind"] not in ("begin", "end", "part")]
-        counts = _counts(of_part) if any("outcome" in r or "status" in r for r in of_part) else f"{len(of_part)} rows"
+        of_part = [
+            r for r in rows if r["part"] == name and r["kind"] not in ("begin", "end", "part")
+        ]
+        counts = (
+            _counts(of_part)
+            if any("outcome" in r or "status" in r for r in of_part)
+            else f"{len(of_part)} rows"
+        )
         speed = _clocks(clocks, row["time"] - row["seconds"], row["time"])
         yield f"{name:12} {row['outcome']:12} {row['seconds']:6.1f} s  {counts}  {speed}"
 
@@ -69,7 +75,11 @@ def _machine(rows):
 def _problems(rows):
     for row in rows:
         if _is_bad(row):
-            said = row.get("problems") or row.get("output", "").splitlines()[-3:] or [row.get("failed", "")]
+            said = (
+                row.get("problems")
+                or row.get("output", "").splitlines()[-3:]
+                or [row.get("failed", "")]
+            )
             yield f"{row['part']}: {row.get('outcome', row.get('status', 'failed'))}: {row['label']}"
             yield from (f"    {str(line)[:160]}" for line in said[:3])
 
@@ -81,7 +91,8 @@ def _speed(rows):
             if "ours" not in row:
                 continue
             ratios = " ".join(
-                f"{peer} {of['sustained']:.2f}/{of['burst']:.2f}" for peer, of in row["ratios"].items()
+                f"{peer} {of['sustained']:.2f}/{of['burst']:.2f}"
+                for peer, of in row["ratios"].items()
             )
             clock = row["ours"]["sustained"]["sm_mhz"] or ""
             yield f"{label:44.44} {row['tflops']['sustained']:5.0f} {row['tflops']['burst']:5.0f} {clock:>5} {ratios}"

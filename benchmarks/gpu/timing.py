@@ -6,6 +6,7 @@ calls once after a pause of 30 ms: clocks are near the highest. What a GPU gives
 burst is up to a tenth more than what it sustains, so times are compared within one timer.
 """
 
+import contextlib
 import statistics
 import time
 
@@ -89,41 +90,51 @@ def _burst(replay, calls):
     return _row(times[1:], mhz, BURSTS - 1)
 
 
-def both_ms(calls, target=TARGET):
-    """Times of one call in ms by timer. Each of `calls` has its own inputs and works on the
-    current stream; a call that cannot be captured is an error."""
+@contextlib.contextmanager
+def side_stream():
+    """A stream that can be captured, as the current one. What is to be timed is prepared in
+    it, as autograd runs a backward where its forward has run."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
-        for call in calls:
-            call()
+        yield stream
         torch.cuda.synchronize()
-        long, short = capture(calls, stream), capture(calls[:BURST_CALLS], stream)
-        # What is slow to start does so before the bursts, whose clocks are to be high.
-        burst = _burst(short, min(len(calls), BURST_CALLS))
-        return {"burst": burst, "sustained": _sustained(long, len(calls), target)}
+
+
+def both_ms(calls, target=TARGET):
+    """Times of one call in ms by timer. Each of `calls` has its own inputs and works on the
+    current stream, which is a side stream; a call that cannot be captured is an error."""
+    stream = torch.cuda.current_stream()
+    for call in calls:
+        call()
+    torch.cuda.synchronize()
+    long, short = capture(calls, stream), capture(calls[:BURST_CALLS], stream)
+    # Bursts come first: clocks are high after the pause of a capture, too.
+    burst = _burst(short, min(len(calls), BURST_CALLS))
+    return {"burst": burst, "sustained": _sustained(long, len(calls), target)}
 
 
 def turns_ms(sides, rounds=9, target=TARGET):
     """Sustained times of several lists of calls in turns: the median time of one call of
     each, and the medians of the others' ratios to the first, round by round."""
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        replays = []
-        for calls in sides:
-            for _ in range(2):
-                for call in calls:
-                    call()
-            torch.cuda.synchronize()
-            replays.append(capture(calls, stream))
-        times = [[] for _ in sides]
-        for _ in range(rounds):
-            for i, replay in enumerate(replays):
-                times[i].append(_sustained(replay, len(sides[i]), target / 3)["ms"])
+    stream = torch.cuda.current_stream()
+    replays = []
+    for calls in sides:
+        for _ in range(2):
+            for call in calls:
+                call()
+        torch.cuda.synchronize()
+        replays.append(capture(calls, stream))
+    times = [[] for _ in sides]
+    for _ in range(rounds):
+        for i, replay in enumerate(replays):
+            times[i].append(_sustained(replay, len(sides[i]), target / 3)["ms"])
     ratios = [[t / first for t, first in zip(side, times[0])] for side in times]
     return [
-        {"ms": statistics.median(side), "ratio": statistics.median(ratio),
-         "least": min(ratio), "most": max(ratio)}
+        {
+            "ms": statistics.median(side), "ratio": statistics.median(ratio),
+            "least": min(ratio), "most": max(ratio),
+        }
         for side, ratio in zip(times, ratios)
     ]  # fmt: skip
 
@@ -131,7 +142,7 @@ def turns_ms(sides, rounds=9, target=TARGET):
 def matmul_tflops(dtype=torch.bfloat16, n=8192):
     """What the GPU reaches in a large matrix product of random numbers, by timer."""
     n = 64 if rehearsal.FOLDER else n
-    with torch.no_grad():
+    with torch.no_grad(), side_stream():
         a, b = (torch.randn(n, n, device=rehearsal.DEVICE, dtype=dtype) for _ in range(2))
         times = both_ms([lambda: torch.matmul(a, b)] * 4, target=1000)
     return {timer: 2 * n**3 / row["ms"] / 1e9 for timer, row in times.items()}
@@ -140,7 +151,8 @@ def matmul_tflops(dtype=torch.bfloat16, n=8192):
 def copy_tb_s(size=2 << 30):
     """Bytes read and written in a copy of device memory, TB/s."""
     size = 1 << 16 if rehearsal.FOLDER else size
-    source = torch.ones(size, dtype=torch.uint8, device=rehearsal.DEVICE)
-    target = torch.empty_like(source)
-    times = both_ms([lambda: target.copy_(source)] * 2)
+    with side_stream():
+        source = torch.ones(size, dtype=torch.uint8, device=rehearsal.DEVICE)
+        target = torch.empty_like(source)
+        times = both_ms([lambda: target.copy_(source)] * 2)
     return {timer: 2 * size / row["ms"] / 1e9 for timer, row in times.items()}

@@ -26,8 +26,9 @@ def main(log, arguments):
             continue
         torch.manual_seed(0)
         try:
-            _, calls, results = ours.prepare(compiler, item, peers.Batch(item.config))
-            times = timing.both_ms(calls, target=40.0)
+            with timing.side_stream():
+                _, calls, results = ours.prepare(compiler, item, peers.Batch(item.config))
+                times = timing.both_ms(calls, target=40.0)
         except (kernels.Missing, ValueError, RuntimeError) as error:
             log.add("tune", item.label, failed=str(error)[:300])
             print(f"{item.label:64} {error}", flush=True)

@@ -119,7 +119,9 @@ def check_numbers(device):
         problems = of_pass.judge(GROUP, inputs, dict(zip(outputs, runs[0])))
         same = all(a.tobytes() == b.tobytes() for a, b in zip(*runs))
         what = device if name == "forward" else f"{device} {name}"
-        print(f"{what}:", *(problems or ["right,"]), "the same twice" if same else "two runs differ")
+        print(
+            f"{what}:", *(problems or ["right,"]), "the same twice" if same else "two runs differ"
+        )
 
 
 class Counts(ctypes.Structure):

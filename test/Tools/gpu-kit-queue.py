@@ -96,10 +96,16 @@ assert outcomes == {
     "breaking": "done", "slow": "time limit", "fine": "done",
 }, (outcomes, done)  # fmt: skip
 assert done.returncode == 1
-assert [row["label"] for row in written if row["kind"] == "row" and row["part"] == "breaking"] == ["a", "c"]
+assert [row["label"] for row in written if row["kind"] == "row" and row["part"] == "breaking"] == [
+    "a",
+    "c",
+]
 log = (folder / "results/log.txt").read_text()
 assert "expected a tool, got none" in log
-assert "crashing: started again (ended by signal 11)" in log and "hanging: started again (no row for 0 s)" in log
+assert (
+    "crashing: started again (ended by signal 11)" in log
+    and "hanging: started again (no row for 0 s)" in log
+)
 first = [row["label"] for row in written if row["part"] == "slow" and row["kind"] == "row"]
 assert 0 < len(first) < 20, first
 
@@ -136,7 +142,10 @@ late = farm.run(
     answers.__setitem__, {**os.environ, "PYTHONPATH": str(folder)},
 )  # fmt: skip
 assert late == [] and set(answers) == set(labels), answers
-assert answers["crash"] == {"outcome": "crashed", "problems": ["the process has ended with status 9"]}
+assert answers["crash"] == {
+    "outcome": "crashed",
+    "problems": ["the process has ended with status 9"],
+}
 assert answers["hang"] == {"outcome": "no end", "problems": ["no end within 3 s"]}
 assert all(answers[label]["outcome"] == "right" for label in "abcd")
 assert farm.run(["false"], labels, 2, 3, lambda: 0, answers.__setitem__) == labels

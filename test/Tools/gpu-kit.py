@@ -41,12 +41,16 @@ assert len(of("sanitize")) == 3 and all(row["reports"] == 0 for row in of("sanit
 assert [row["label"] for row in of("program")] == ["C launcher", "libvarlen-c", "runtime library"]
 
 # Ours and each peer have both timers; numbers of those that compute agree.
-forward, backward = (next(row for row in of("speed") if row["direction"] == d) for d in ("forward", "backward"))
+forward, backward = (
+    next(row for row in of("speed") if row["direction"] == d) for d in ("forward", "backward")
+)
 assert set(forward["peers"]) == {"fa3", "cudnn", "fa2", "varlen_attn", "padded"}, forward["refused"]
 assert set(backward["peers"]) == {"fa3", "cudnn", "fa2"}, backward["refused"]
 for times in (forward["ours"], *forward["peers"].values(), *backward["peers"].values()):
     assert {"ms", "ms_min", "sm_mhz", "replays"} == set(times["burst"]) == set(times["sustained"])
-assert forward["peers"]["fa2"]["difference"] < 0.01 and backward["peers"]["fa2"]["difference"] < 0.01
+assert (
+    forward["peers"]["fa2"]["difference"] < 0.01 and backward["peers"]["fa2"]["difference"] < 0.01
+)
 # The stand-ins compute nothing, which the summary says.
 assert forward["peers"]["fa3"]["difference"] == 1
 assert "fa3 on pr164502 bf16 d64 full: its result differs from ours by 1" in printed
