@@ -28,3 +28,4 @@ class Batch:
         self.left, self.right = config.window
         self.grouped = batch.heads != batch.kv_heads
         self.scale = config.head_dim**-0.5
+        self.plans = {}  # what a peer prepares once for all inputs, by name

@@ -2,7 +2,6 @@
 graph API. A plan is made once for a configuration; executing it can be captured."""
 
 import functools
-import itertools
 
 import torch
 from peer_batch import Refused
@@ -22,77 +21,74 @@ def _elements(cudnn, dtype):
 
 
 class _Attention:
-    """A graph of one operation under construction, and the tensors that it is executed on:
-    packed rows are batches whose sequences begin at ragged offsets, in elements."""
+    """A graph of one operation: packed rows are batches whose sequences begin at ragged
+    offsets, in elements."""
 
     def __init__(self, shared, dtype):
         self.cudnn, self.handle = _frontend()
-        self.shared, self.bindings, self.offsets = shared, {}, {}
+        self.shared, self.offsets = shared, {}
+        self.constants = {}  # what it is executed on each time, by tensor
+        self.named = {}  # tensors whose data each execution brings
         float32 = self.cudnn.data_type.FLOAT
         self.graph = self.cudnn.pygraph(
             io_data_type=_elements(self.cudnn, dtype), intermediate_data_type=float32,
             compute_data_type=float32, handle=self.handle,
         )  # fmt: skip
-        self.of = {
-            "q": (shared.cu_q, shared.longest_q), "k": (shared.cu_k, shared.longest_k)
-        }  # fmt: skip
+        self.of = {"q": (shared.cu_q, shared.longest_q), "k": (shared.cu_k, shared.longest_k)}
         self.sequences = len(shared.cu_q) - 1
         self.lengths = {
-            side: self._bind(f"length_{side}", cu.diff(), (self.sequences, 1, 1, 1))
+            side: self._constant(f"length_{side}", cu.diff(), self.sequences)
             for side, (cu, _) in self.of.items()
         }
 
-    def _bind(self, name, data, shape, strides=None, dtype=None):
-        """A tensor of the graph with its data."""
-        if strides is None:
-            strides = [*itertools.accumulate(reversed(shape[1:]), lambda a, b: a * b, initial=1)][
-                ::-1
-            ]
-        dtype = dtype or self.cudnn.data_type.INT32
+    def _constant(self, name, data, count):
+        """An operand of `count` integers."""
         tensor = self.graph.tensor(
-            name=name, dim=list(shape), stride=list(strides), data_type=dtype
-        )
-        self.bindings[tensor] = data
+            name=name, dim=[count, 1, 1, 1], stride=[1, 1, 1, 1],
+            data_type=self.cudnn.data_type.INT32,
+        )  # fmt: skip
+        self.constants[tensor] = data.int()
         return tensor
 
-    def _offsets(self, side, row):
+    def _set_offsets(self, tensor, side, row):
         """Where sequences begin, where a token has `row` elements."""
         name = f"offsets_{side}_{row}"
         if name not in self.offsets:
             cu, _ = self.of[side]
-            self.offsets[name] = self._bind(name, cu * row, (self.sequences + 1, 1, 1, 1))
-        return self.offsets[name]
+            self.offsets[name] = self._constant(name, cu * row, self.sequences + 1)
+        tensor.set_ragged_offset(self.offsets[name])
 
-    def rows(self, name, data, side):
+    def _layout(self, like, side):
+        (_, heads, d), longest = like.shape, self.of[side][1]
+        return [self.sequences, heads, longest, d], [longest * heads * d, d, heads * d, 1]
+
+    def operand(self, name, like, side):
         """Packed rows (tokens, heads, head_dim)."""
-        tensor = self._bind(
-            name, data, *self._layout(data, side), _elements(self.cudnn, data.dtype)
+        shape, strides = self._layout(like, side)
+        tensor = self.graph.tensor(
+            name=name, dim=shape, stride=strides, data_type=_elements(self.cudnn, like.dtype)
         )
-        tensor.set_ragged_offset(self._offsets(side, data.shape[1] * data.shape[2]))
+        self._set_offsets(tensor, side, like.shape[1] * like.shape[2])
+        self.named[name] = tensor
         return tensor
 
-    def _layout(self, data, side):
-        (_, heads, d), longest = data.shape, self.of[side][1]
-        return (self.sequences, heads, longest, d), (longest * heads * d, d, heads * d, 1)
-
-    def result(self, tensor, data, side):
+    def result(self, name, tensor, like, side):
         """Packed rows that the operation writes."""
-        shape, strides = self._layout(data, side)
-        tensor.set_output(True).set_dim(list(shape)).set_stride(list(strides))
-        tensor.set_ragged_offset(self._offsets(side, data.shape[1] * data.shape[2]))
-        self.bindings[tensor] = data
+        shape, strides = self._layout(like, side)
+        tensor.set_output(True).set_dim(shape).set_stride(strides)
+        self._set_offsets(tensor, side, like.shape[1] * like.shape[2])
+        self.named[name] = tensor
 
-    def statistics(self, data, tensor=None):
+    def statistics(self, heads, tensor=None):
         """The log-sum-exp (tokens, heads), f32: an operand, or a result of the operation."""
-        heads, longest = data.shape[1], self.of["q"][1]
-        shape, strides = (self.sequences, heads, longest, 1), (longest * heads, 1, heads, 1)
+        longest, float32 = self.of["q"][1], self.cudnn.data_type.FLOAT
+        shape, strides = [self.sequences, heads, longest, 1], [longest * heads, 1, heads, 1]
         if tensor is None:
-            tensor = self._bind("lse", data, shape, strides, self.cudnn.data_type.FLOAT)
+            tensor = self.graph.tensor(name="lse", dim=shape, stride=strides, data_type=float32)
         else:
-            tensor.set_output(True).set_dim(list(shape)).set_stride(list(strides))
-            tensor.set_data_type(self.cudnn.data_type.FLOAT)
-            self.bindings[tensor] = data
-        tensor.set_ragged_offset(self._offsets("q", heads))
+            tensor.set_output(True).set_dim(shape).set_stride(strides).set_data_type(float32)
+        self._set_offsets(tensor, "q", heads)
+        self.named["lse"] = tensor
         return tensor
 
     def options(self):
@@ -112,8 +108,9 @@ class _Attention:
             "seq_len_q": self.lengths["q"], "seq_len_kv": self.lengths["k"], **band,
         }  # fmt: skip
 
-    def build(self):
-        """Plans; returns a call that executes the plan in the current stream."""
+    def plan(self):
+        """Plans; returns a function that makes a call on tensors by name, which executes
+        the plan in the current stream."""
         cudnn, graph, handle = self.cudnn, self.graph, self.handle
         try:
             graph.validate()
@@ -122,46 +119,70 @@ class _Attention:
             graph.check_support()
             graph.build_plans()
         except cudnn.cudnnGraphNotSupportedError as error:
-            raise Refused(str(error).splitlines()[0][:300]) from None
-        workspace = torch.empty(
-            max(1, graph.get_workspace_size()), dtype=torch.uint8, device=self.shared.device
-        )
-        bindings = self.bindings
+            raise Refused(" ".join(str(error).split())[:300]) from None
+        size = max(1, graph.get_workspace_size())
+        workspace = torch.empty(size, dtype=torch.uint8, device=self.shared.device)
 
-        def call():
-            cudnn.set_stream(handle=handle, stream=torch.cuda.current_stream().cuda_stream)
-            graph.execute(bindings, workspace, handle=handle)
+        def bind(**data):
+            bindings = self.constants | {self.named[name]: x for name, x in data.items()}
 
-        return call
+            def call():
+                cudnn.set_stream(handle=handle, stream=torch.cuda.current_stream().cuda_stream)
+                graph.execute(bindings, workspace, handle=handle)
+
+            return call
+
+        return bind
 
 
-def _check(shared, q):
-    if q.shape[2] > 256:
-        raise Refused("head_dim above 256")
+def _plan(shared, name, make):
+    """The plan of a pass, which all sets of inputs of a configuration share."""
+    if name not in shared.plans:
+        shared.plans[name] = make().plan()
+    return shared.plans[name]
+
+
+def _make_forward(shared, q, k, v):
+    attention = _Attention(shared, q.dtype)
+    operands = [attention.operand(*x) for x in (("q", q, "q"), ("k", k, "k"), ("v", v, "k"))]
+    out, statistics = attention.graph.sdpa(
+        *operands, generate_stats=True, name="sdpa", **attention.options()
+    )
+    attention.result("out", out, q, "q")
+    attention.statistics(q.shape[1], statistics)
+    return attention
+
+
+def _make_backward(shared, q, k, v):
+    attention = _Attention(shared, q.dtype)
+    rows = ("q", q, "q"), ("k", k, "k"), ("v", v, "k"), ("out", q, "q"), ("dout", q, "q")
+    operands = [attention.operand(*x) for x in rows]
+    written = attention.graph.sdpa_backward(
+        *operands, attention.statistics(q.shape[1]), max_total_seq_len_q=q.shape[0],
+        max_total_seq_len_kv=k.shape[0], name="sdpa_backward", **attention.options(),
+    )  # fmt: skip
+    for name, tensor, like, side in zip(("dq", "dk", "dv"), written, (q, k, v), "qkk", strict=True):
+        attention.result(name, tensor, like, side)
+    return attention
 
 
 def _forward(shared, q, k, v):
     """(call, out, lse): what the call writes."""
-    _check(shared, q)
-    attention = _Attention(shared, q.dtype)
-    out = torch.zeros(*q.shape[:2], v.shape[2], dtype=q.dtype, device=q.device)
+    if q.shape[2] > 256:
+        raise Refused("head_dim above 256")
+    bind = _plan(shared, "forward", lambda: _make_forward(shared, q, k, v))
+    out = torch.zeros_like(q)
     lse = torch.zeros(*q.shape[:2], dtype=torch.float32, device=q.device)
-    operands = attention.rows("q", q, "q"), attention.rows("k", k, "k"), attention.rows("v", v, "k")
-    o, statistics = attention.graph.sdpa(
-        *operands, generate_stats=True, name="sdpa", **attention.options()
-    )
-    attention.result(o, out, "q")
-    attention.statistics(lse, statistics)
-    return attention.build(), out, lse
+    return bind(q=q, k=k, v=v, out=out, lse=lse), out, lse
 
 
 def forward(shared):
-    """A call on (q, k, v) for each set of inputs, planned when they are prepared."""
+    """A call on (q, k, v) for each set of inputs."""
 
     def prepare(q, k, v):
-        return _forward(shared, q, k, v)
+        return _forward(shared, q, k, v)[:2]
 
-    def call(execute, out, lse):
+    def call(execute, out):
         execute()
         return out
 
@@ -171,21 +192,11 @@ def forward(shared):
 
 def gradients(shared, dout, q, k, v):
     """A call of the backward, on what its forward returns."""
-    forward, out, lse = _forward(shared, q, k, v)
-    forward()
-    attention = _Attention(shared, q.dtype)
-    operands = (
-        attention.rows("q", q, "q"), attention.rows("k", k, "k"), attention.rows("v", v, "k"),
-        attention.rows("o", out, "q"), attention.rows("dout", dout, "q"), attention.statistics(lse),
-    )  # fmt: skip
-    results = tuple(torch.empty_like(x) for x in (q, k, v))
-    written = attention.graph.sdpa_backward(
-        *operands, max_total_seq_len_q=q.shape[0], max_total_seq_len_kv=k.shape[0],
-        name="sdpa_backward", **attention.options(),
-    )  # fmt: skip
-    for tensor, data, side in zip(written, results, "qkk"):
-        attention.result(tensor, data, side)
-    execute = attention.build()
+    run, out, lse = _forward(shared, q, k, v)
+    run()
+    bind = _plan(shared, "backward", lambda: _make_backward(shared, q, k, v))
+    dq, dk, dv = results = tuple(torch.empty_like(x) for x in (q, k, v))
+    execute = bind(q=q, k=k, v=v, out=out, dout=dout, lse=lse, dq=dq, dk=dk, dv=dv)
 
     def call():
         execute()

@@ -7,6 +7,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 import rehearsal
 
@@ -39,6 +40,20 @@ def _record(out):
     return json.loads(path.read_text()) if path.exists() else None
 
 
+def _run(name, out, seconds):
+    """How a run ends, the last lines that it prints, and those of its errors."""
+    try:
+        done = subprocess.run(
+            _command(name, out), capture_output=True, text=True, check=False, timeout=seconds,
+            cwd=HERE / "examples",
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        said = (error.stdout or b"").decode(errors="replace").splitlines()
+        return "no end", said[-12:], ["its time was over"]
+    problems = done.stderr.strip().splitlines()[-6:] if done.returncode else []
+    return "wrong" if done.returncode else "right", done.stdout.strip().splitlines()[-12:], problems
+
+
 def main(log, arguments):
     names = [
         name for name in list(RUNS)[: 1 if rehearsal.FOLDER else None]
@@ -47,19 +62,9 @@ def main(log, arguments):
     for i, name in enumerate(names):
         if log.left() < 20:
             return len(names) - i
-        out = log.path.parent / "training" / re.sub(r"\W+", "-", name)
-        try:
-            done = subprocess.run(
-                _command(name, out), capture_output=True, text=True, check=False,
-                timeout=max(10, log.left() - 2), cwd=HERE / "examples",
-            )  # fmt: skip
-            lines = done.stdout.strip().splitlines()[-12:]
-            problems = done.stderr.strip().splitlines()[-6:] if done.returncode else []
-            outcome = "wrong" if done.returncode else "right"
-        except subprocess.TimeoutExpired as error:
-            said = (error.stdout or b"").decode(errors="replace")
-            lines, problems, outcome = said.splitlines()[-12:], ["its time was over"], "no end"
-        record = _record(out)
+        with tempfile.TemporaryDirectory() as folder:
+            outcome, lines, problems = _run(name, pathlib.Path(folder), max(10, log.left() - 2))
+            record = _record(pathlib.Path(folder))
         log.add("training", name, outcome=outcome, said=lines, problems=problems, record=record)
         print(f"{outcome}: {name}", *lines, *problems, sep="\n  ", flush=True)
     return 0
