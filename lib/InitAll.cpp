@@ -20,6 +20,9 @@
 #include "varlen/Pipelines/Passes.h"
 #include "varlen/Pipelines/Pipelines.h"
 
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/raw_ostream.h"
+
 using namespace mlir;
 
 void varlen::registerAllDialects(DialectRegistry &registry) {
@@ -39,4 +42,8 @@ void varlen::registerAllPasses() {
   registerVarlenConversionPasses();
   registerVarlenPipelinesPasses();
   registerPipelines();
+}
+
+void varlen::printVersion(llvm::raw_ostream &os) {
+  os << "Varlen " VARLEN_VERSION "\nLLVM " LLVM_VERSION_STRING "\n";
 }

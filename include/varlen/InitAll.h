@@ -9,6 +9,10 @@
 #ifndef VARLEN_INITALL_H
 #define VARLEN_INITALL_H
 
+namespace llvm {
+class raw_ostream;
+} // namespace llvm
+
 namespace mlir {
 class DialectRegistry;
 } // namespace mlir
@@ -32,6 +36,10 @@ void registerRequiredUpstream(DialectRegistry &registry);
 
 /// The same, and upstream's passes, for programs that parse pipelines.
 void registerUpstream(DialectRegistry &registry);
+
+/// Writes the versions of Varlen and of LLVM, a line each: the --version of
+/// tools, as llvm::cl::SetVersionPrinter takes it.
+void printVersion(llvm::raw_ostream &os);
 
 } // namespace mlir::varlen
 

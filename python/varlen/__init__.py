@@ -8,6 +8,7 @@ import importlib
 
 TYPE_CHECKING = False  # As typing's, which takes as long to import as all of this.
 if TYPE_CHECKING:  # What tools read in place of the table below.
+    __version__: str
     from . import bench, dtypes, random, reference, safetensors, scores, text, tolerance, tools
     from ._attention import attn, attn_grad
     from ._library import CompileError, get_num_threads, set_num_threads
@@ -40,6 +41,8 @@ __all__ = [*_HOMES, *_MODULES]
 def __getattr__(name):
     if name in _HOMES:
         value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    elif name == "__version__":
+        value = importlib.import_module("._library", __name__).version()
     elif name in _MODULES:
         value = importlib.import_module(f".{name}", __name__)
     else:

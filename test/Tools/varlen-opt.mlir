@@ -1,7 +1,24 @@
 // RUN: varlen-opt --show-dialects | FileCheck %s --check-prefix=DIALECTS
-// RUN: varlen-opt --help | FileCheck %s --check-prefix=PASSES
+// RUN: varlen-opt --help | FileCheck %s --check-prefix=SHORT
+// RUN: varlen-opt --help-hidden | FileCheck %s --check-prefix=LONG
+// RUN: varlen-opt --emit=obj --help | FileCheck %s --check-prefix=EMIT
+// RUN: varlen-opt --emit obj --help | FileCheck %s --check-prefix=EMIT
 
 // DIALECTS: varlen{{$|,}}
 
-// PASSES: --varlen-online-softmax
-// PASSES: --varlen-to-cpu
+// Varlen's passes and pipelines, and not those of MLIR or options of LLVM.
+// SHORT: --emit=obj
+// SHORT: c-launcher
+// SHORT-NOT: --mlir-print-ir-after
+// SHORT-NOT: --aarch64-
+// SHORT-NOT: --canonicalize
+// SHORT: --varlen-online-softmax
+// SHORT-NOT: --canonicalize
+// SHORT: --varlen-to-cpu
+
+// LONG: --mlir-print-ir-after
+// LONG: --canonicalize
+// LONG: --varlen-online-softmax
+// LONG: --varlen-to-cpu
+
+// EMIT: --header=<file>

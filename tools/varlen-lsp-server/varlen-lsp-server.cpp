@@ -11,7 +11,10 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 
+#include "llvm/Support/CommandLine.h"
+
 int main(int argc, char **argv) {
+  llvm::cl::SetVersionPrinter(mlir::varlen::printVersion);
   mlir::DialectRegistry registry;
   mlir::varlen::registerUpstream(registry);
   mlir::varlen::registerAllDialects(registry);

@@ -26,14 +26,6 @@ using namespace mlir::varlen;
 
 namespace cl = llvm::cl;
 
-bool varlen::wantsEmit(int argc, char **argv) {
-  return llvm::any_of(llvm::ArrayRef(argv, argc), [](const char *argument) {
-    StringRef name(argument);
-    return (name.consume_front("--") || name.consume_front("-")) &&
-           (name == "emit" || name.starts_with("emit="));
-  });
-}
-
 namespace {
 enum class KernelFile { PTX, Cubin, Fatbin, Launcher };
 

@@ -15,12 +15,6 @@ class DialectRegistry;
 
 namespace mlir::varlen {
 
-/// Whether the command line has --emit=...
-bool wantsEmit(int argc, char **argv);
-
-/// Whether it is one of emitHost: llvm, obj or so.
-bool wantsHostCode(int argc, char **argv);
-
 /// varlen-opt FILE --emit=llvm|obj|so [--target=host] [--strided]
 /// [--header=FILE] -o OUT: runs varlen-to-cpu, with results in memory of the
 /// caller, and writes LLVM IR or an object, and what C declares of it. Returns

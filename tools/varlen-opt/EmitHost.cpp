@@ -35,14 +35,6 @@ using namespace mlir::varlen;
 
 namespace cl = llvm::cl;
 
-bool varlen::wantsHostCode(int argc, char **argv) {
-  return llvm::any_of(llvm::ArrayRef(argv, argc), [](const char *argument) {
-    StringRef name(argument);
-    return (name.consume_front("--") || name.consume_front("-")) &&
-           (name == "emit=llvm" || name == "emit=obj" || name == "emit=so");
-  });
-}
-
 namespace {
 enum class HostFormat { LLVM, Object, Shared };
 

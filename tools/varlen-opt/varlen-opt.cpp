@@ -9,19 +9,101 @@
 #include "Emit.h"
 #include "varlen/InitAll.h"
 
+#include "mlir/Debug/Counter.h"
+#include "mlir/IR/AsmState.h"
 #include "mlir/IR/DialectRegistry.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/Timing.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <optional>
+
+namespace cl = llvm::cl;
+using llvm::StringRef;
+
+/// What --emit writes of functions for a CPU, and of kernels for a GPU.
+static constexpr StringRef hostFiles[] = {"llvm", "obj", "so"};
+static constexpr StringRef kernelFiles[] = {"ptx", "cubin", "fatbin",
+                                            "c-launcher"};
+
+static const char overview[] =
+    "Variable-length attention optimiser driver: mlir-opt with Varlen's "
+    "dialects, passes and pipelines\n\n"
+    "  varlen-opt FILE.mlir --varlen-to-cpu -o OUT.mlir   runs passes\n"
+    "  varlen-opt FILE.mlir --emit=obj -o OUT.o           writes a file of "
+    "another kind:\n"
+    "    llvm, obj, so            functions for a CPU; see --emit=obj --help\n"
+    "    ptx, cubin, fatbin,\n"
+    "    c-launcher               kernels for a GPU; see --emit=ptx --help\n\n"
+    "Below are options of mlir-opt, Varlen's passes and its pipelines. "
+    "--help-hidden lists\nthe passes of MLIR, and options of LLVM, too.\n";
+
+/// Whether what is asked for is the short help.
+static bool wantsHelp(llvm::ArrayRef<char *> arguments) {
+  return llvm::any_of(arguments, [](StringRef argument) {
+    return argument == "--help" || argument == "-help" || argument == "-h";
+  });
+}
+
+/// Hides from --help options of LLVM's libraries, which are there because they
+/// are linked, and those that MLIR has for all of its tools.
+static void hideOptions() {
+  mlir::registerAsmPrinterCLOptions();
+  mlir::registerMLIRContextCLOptions();
+  mlir::registerPassManagerCLOptions();
+  mlir::registerDefaultTimingManagerCLOptions();
+  mlir::tracing::DebugCounter::registerCLOptions();
+  for (const auto &[name, option] : cl::getRegisteredOptions())
+    if (option->getOptionHiddenFlag() == cl::NotHidden)
+      option->setHiddenFlag(cl::Hidden);
+}
+
+/// What --emit is to write; nothing without it.
+static std::optional<StringRef> findEmit(llvm::ArrayRef<char *> arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    StringRef name(arguments[i]);
+    if (!name.consume_front("--") && !name.consume_front("-"))
+      continue;
+    if (name.consume_front("emit="))
+      return name;
+    if (name == "emit")
+      return i + 1 < arguments.size() ? StringRef(arguments[i + 1]) : "";
+  }
+  return std::nullopt;
+}
+
 int main(int argc, char **argv) {
+  cl::SetVersionPrinter(mlir::varlen::printVersion);
   mlir::DialectRegistry registry;
-  mlir::varlen::registerUpstream(registry);
+  llvm::ArrayRef<char *> arguments(argv, argc);
+  std::optional<StringRef> emit = findEmit(arguments);
+  bool isHostCode = emit && llvm::is_contained(hostFiles, *emit);
+  if (emit && !isHostCode && !llvm::is_contained(kernelFiles, *emit)) {
+    llvm::errs() << "error: --emit: expected one of "
+                 << llvm::join(llvm::ArrayRef(hostFiles), ", ") << ", "
+                 << llvm::join(llvm::ArrayRef(kernelFiles), ", ") << ", got '"
+                 << *emit << "'\n";
+    return 1;
+  }
+  bool isShortHelp = !emit && wantsHelp(arguments);
+  // Passes that are not registered are not listed.
+  if (isShortHelp)
+    hideOptions();
+  else
+    mlir::varlen::registerUpstream(registry);
   mlir::varlen::registerAllDialects(registry);
   mlir::varlen::registerAllExtensions(registry);
   mlir::varlen::registerAllPasses();
-  if (mlir::varlen::wantsHostCode(argc, argv))
+  if (isHostCode)
     return mlir::varlen::emitHost(argc, argv, registry);
-  if (mlir::varlen::wantsEmit(argc, argv))
+  if (emit)
     return mlir::varlen::emitKernels(argc, argv, registry);
-  return mlir::asMainReturnCode(mlir::MlirOptMain(
-      argc, argv, "Variable-length attention optimiser driver\n", registry));
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv, overview, registry));
 }

@@ -232,6 +232,8 @@ static const std::vector<Option> &getTable() {
        flag(&Options::peak)},
       {"json", "FILE", "write the figures as JSON to this file",
        string(&Options::json)},
+      {"version", "", "print the versions of Varlen and of LLVM",
+       flag(&Options::version)},
       {"help", "", "print this", flag(&Options::help)},
   };
   return table;
@@ -298,7 +300,7 @@ llvm::Expected<Options> varlen_run::parseOptions(int argc, char **argv) {
     if (isForExecutor(name))
       executorOption = name;
   }
-  if (options.help)
+  if (options.help || options.version)
     return options;
   if (options.module.empty())
     return makeError("no MLIR file: see --help");

@@ -44,6 +44,7 @@ struct Options {
   bool deviceChecks = false;
   bool peak = false;
   bool help = false;
+  bool version = false;
 };
 
 llvm::Expected<Options> parseOptions(int argc, char **argv);

@@ -19,6 +19,7 @@
 #include "Report.h"
 #include "Signature.h"
 #include "varlen/ExecutionEngine/CompileThreads.h"
+#include "varlen/InitAll.h"
 #include "varlen/Runtime/Runtime.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -352,6 +353,8 @@ Error Program::run(const std::string &input, const std::string &output) {
 static Error run(const Options &options, Clock::time_point start) {
   if (options.help)
     return printOut([](llvm::raw_ostream &os) { os << getHelp(); });
+  if (options.version)
+    return printOut(mlir::varlen::printVersion);
   if (Error error = checkOutputs(options))
     return error;
   Program program(options, start);

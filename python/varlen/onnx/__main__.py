@@ -27,6 +27,20 @@ def _check_outputs(options):
         files[what] = path
 
 
+class _Version(argparse.Action):
+    """Prints the version of the library, which is loaded for it alone."""
+
+    def __call__(self, parser, *_):
+        import varlen
+
+        try:
+            version = varlen.__version__
+        except OSError as error:
+            parser.exit(1, f"varlen-import: error: {error}\n")
+        print(f"Varlen {version}")
+        parser.exit()
+
+
 def _parse(arguments):
     parser = argparse.ArgumentParser(
         prog="varlen-import",
@@ -39,6 +53,7 @@ def _parse(arguments):
     parser.add_argument("--name", default="main", help="of the function; default: main")
     parser.add_argument("--inline-bytes", type=_count, default=1024, metavar="N",
                         help="with --weights: those of at most N bytes are constants all the same; default: 1024")  # fmt: skip
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version of Varlen and exit")
     return parser.parse_args(arguments)
 
 

@@ -363,9 +363,20 @@ struct VarlenDifferentiate
 FailureOr<func::FuncOp> VarlenDifferentiate::find() {
   ModuleOp module = getOperation();
   auto f = module.lookupSymbol<func::FuncOp>(function);
-  if (!f)
-    return module.emitError()
-           << "has no function '" << function << "' to differentiate";
+  if (!f) {
+    // By the location: with the operation all of the module would be printed.
+    InFlightDiagnostic error = emitError(module.getLoc())
+                               << "expected the name of a function to "
+                                  "differentiate, got '"
+                               << function << "'";
+    std::string names;
+    llvm::raw_string_ostream os(names);
+    llvm::interleaveComma(module.getOps<func::FuncOp>(), os,
+                          [&](func::FuncOp other) { os << other.getName(); });
+    if (!names.empty())
+      error << ": the module has " << names;
+    return error;
+  }
   if (!f.getBody().hasOneBlock())
     return f.emitError() << "expected one block to differentiate, got "
                          << f.getBody().getBlocks().size();

@@ -5,7 +5,7 @@
 // RUN: not varlen-opt %s --split-input-file --allow-unregistered-dialect --varlen-differentiate="function=f results=0,0" 2>&1 | FileCheck %s --check-prefix=TWICE
 // RUN: not varlen-opt %s --split-input-file --allow-unregistered-dialect --varlen-differentiate="function=f residuals=save with-results" 2>&1 | FileCheck %s --check-prefix=SAVE
 
-// MISSING: error: has no function 'g' to differentiate
+// MISSING: error: expected the name of a function to differentiate, got 'g': the module has f
 // NUMBER: error: expected the number of one of 1 arguments, got 2
 // NAME: error: has no argument with the name 'n'
 // TWICE: error: result #0 is named twice
