@@ -57,7 +57,14 @@ def escape(app, what, name, object, options, lines):
     lines[:] = [line.replace("|", r"\|") for line in lines]
 
 
+def keep_from_search(app, doctree):
+    """Logs of experiments are found by what links to them, not by words."""
+    if app.env.docname.startswith("docs/notes/"):
+        app.env.metadata[app.env.docname]["no-search"] = ""
+
+
 def setup(app):
+    app.connect("doctree-read", keep_from_search)
     app.add_lexer("mlir", MLIRLexer)
     app.connect("source-read", navigation.complete)
     app.connect("autodoc-process-docstring", escape)

@@ -9,6 +9,7 @@ SECTIONS = {
         "Arrays in Python </docs/start/python>",
         "Models of ONNX </docs/start/onnx>",
         "ML compilers </docs/start/compiler>",
+        "A compiler in C++ </docs/start/cpp>",
         "C programs </docs/start/c>",
         ".mlir files </docs/start/mlir>",
         "GPU kernels </docs/start/gpu-kernels>",

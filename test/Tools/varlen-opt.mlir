@@ -16,9 +16,9 @@
 // SHORT-NOT: --canonicalize
 // SHORT: --varlen-to-cpu
 
-// LONG: --mlir-print-ir-after
-// LONG: --canonicalize
-// LONG: --varlen-online-softmax
-// LONG: --varlen-to-cpu
+// LONG-DAG: --mlir-print-ir-after
+// LONG-DAG: --canonicalize
+// LONG-DAG: --varlen-online-softmax
+// LONG-DAG: --varlen-to-cpu
 
 // EMIT: --header=<file>

@@ -143,6 +143,23 @@ static void printTileCopies(OpAsmPrinter &p, ToTileOp op, OperandRange,
 // AttnOp
 //===----------------------------------------------------------------------===//
 
+void AttnOp::build(OpBuilder &builder, OperationState &state, Value q, Value k,
+                   Value v, Value cuQ, Value cuK, const AttnOptions &options) {
+  build(builder, state, q, k, v, cuQ, cuK, /*out=*/Value(), /*lse=*/Value(),
+        options);
+}
+
+void AttnOp::build(OpBuilder &builder, OperationState &state, Value q, Value k,
+                   Value v, Value cuQ, Value cuK, Value out, Value lse,
+                   const AttnOptions &options) {
+  MaskAttrInterface mask = options.mask;
+  if (!mask)
+    mask = MaskAttr::get(builder.getContext(), -1, -1, Alignment::BottomRight);
+  build(builder, state, q, k, v, cuQ, cuK, options.sequsedQ, options.sequsedK,
+        options.qOffset, options.sink, out, lse, /*captures=*/ValueRange(),
+        mask, options.scale, /*scoreCount=*/0);
+}
+
 LogicalResult AttnOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
                                        AttnOp::Adaptor adaptor,
                                        SmallVectorImpl<Type> &types) {

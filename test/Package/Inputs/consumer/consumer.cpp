@@ -64,12 +64,10 @@ static OwningOpRef<ModuleOp> build(MLIRContext &context) {
 
 static void lower(host::AttentionOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
-  varlen::AttnOp::create(b, TypeRange(), op.getQ(), op.getK(), op.getV(),
-                         op.getCu(), op.getCu(), /*seqused_q=*/Value(),
-                         /*seqused_k=*/Value(), /*q_offset=*/Value(),
-                         /*sink=*/Value(), op.getOut(), op.getLse(),
-                         /*captures=*/ValueRange(), op.getMask(),
-                         /*scale=*/FloatAttr(), /*scoreCount=*/0);
+  varlen::AttnOptions options;
+  options.mask = op.getMask();
+  varlen::AttnOp::create(b, op.getQ(), op.getK(), op.getV(), op.getCu(),
+                         op.getCu(), op.getOut(), op.getLse(), options);
   op.erase();
 }
 

@@ -210,6 +210,17 @@ FailureOr<SmallVector<Value>> getOrCreateDestinations(AttentionOpInterface op,
 //===----------------------------------------------------------------------===//
 
 namespace mlir::varlen {
+/// What the builders of varlen.attn take beside rows and cu_seqlens; what is
+/// null is not there. A score region and captures are given to the builder that
+/// takes all operands.
+struct AttnOptions {
+  /// Null: every query sees all keys of its sequence.
+  MaskAttrInterface mask;
+  /// Null: 1/sqrt(D).
+  FloatAttr scale;
+  Value sequsedQ, sequsedK, qOffset, sink;
+};
+
 /// A tile in memory.
 struct TileCopy {
   TileOrder order;

@@ -118,6 +118,17 @@ def Varlen_AttnOp : Varlen_AttnOpBase<"attn", [
           | `captures` `(` $captures `)` )
     attr-dict `:` functional-type(operands, results) `` custom<Score>($score)
   }];
+  let builders = [
+    // On tensors.
+    OpBuilder<(ins "::mlir::Value":$q, "::mlir::Value":$k, "::mlir::Value":$v,
+                   "::mlir::Value":$cu_q, "::mlir::Value":$cu_k,
+                   CArg<"const ::mlir::varlen::AttnOptions &", "{}">:$options)>,
+    // On memrefs, into out and lse.
+    OpBuilder<(ins "::mlir::Value":$q, "::mlir::Value":$k, "::mlir::Value":$v,
+                   "::mlir::Value":$cu_q, "::mlir::Value":$cu_k,
+                   "::mlir::Value":$out, "::mlir::Value":$lse,
+                   CArg<"const ::mlir::varlen::AttnOptions &", "{}">:$options)>
+  ];
 }
 
 //===----------------------------------------------------------------------===//
