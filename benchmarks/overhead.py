@@ -141,6 +141,7 @@ def torch_entries():
     from torch.nn.attention import varlen as upstream
 
     import varlen
+    from varlen import scores
     from varlen.torch import flash_attn_varlen_func, varlen_attn
 
     torch.set_num_threads(1)
@@ -159,6 +160,16 @@ def torch_entries():
         "flash_attn_varlen_func", FORWARD,
         lambda: flash_attn_varlen_func(*plain, cu, cu, ROWS, ROWS, causal=True),
     )  # fmt: skip
+    # The operator takes the text of a score: of 300 characters and of 2000.
+    for score, captures in (
+        (scores.softcap(5.0), []), (scores.t5_bias(), [torch.ones(HEADS, 32)])
+    ):  # fmt: skip
+        yield Entry(
+            f"varlen_attn, {score.name}", NONE,
+            lambda score=score, captures=captures: varlen_attn(
+                *plain, cu, cu, **causal, score=score, captures=captures
+            ),
+        )  # fmt: skip
     yield Entry(
         "torch.ops.varlen.attn_backward", BACKWARD,
         lambda: ops.attn_backward(dout, None, *plain, out, lse, cu, cu, None, None, -1, 0),
