@@ -86,6 +86,9 @@ fuzz: SECONDS := 60
 fuzz: build
 	@tools/setup.sh check
 	@tools/venv.sh build
+	@tools/venv.sh build python/requirements-torch.txt
+	$(call find_xla,build)
+	@cmake --build build --target VarlenXLA
 	@status=0; for door in $(DOOR); do build/venv/bin/python test/Fuzz/fuzz.py --build build \
 	  --door=$$door --seconds=$(SECONDS) --device=$(DEVICE) $(if $(SEED),--seed=$(SEED)) \
 	  || status=1; done; exit $$status

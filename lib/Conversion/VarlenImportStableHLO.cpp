@@ -65,7 +65,7 @@ private:
   ImportedAttention attention;
   /// Names of operands after the required ones, those of captures last.
   SmallVector<StringRef> optional;
-  StringAttr source, score;
+  StringAttr source, score, chip;
   FailureOr<ParsedAttention> ofSource = failure(), ofScore = failure();
 };
 
@@ -137,15 +137,15 @@ LogicalResult Importer::readEntry(NamedAttribute entry) {
   if (name == "operands") {
     return succeeded(readNames(value)) ? success() : wanted("names");
   }
-  if (name == "score" || name == "source") {
+  if (name == "score" || name == "source" || name == "chip") {
     auto text = dyn_cast<StringAttr>(value);
     if (!text)
       return wanted("a text");
-    (name == "score" ? score : source) = text;
+    (name == "score" ? score : name == "source" ? source : chip) = text;
     return success();
   }
   return op->emitError("expected causal, top_left, window_left, window_right, "
-                       "chunk, scale, operands, score and source as "
+                       "chunk, scale, operands, score, source and chip as "
                        "configuration, got ")
          << name;
 }
@@ -365,15 +365,28 @@ LogicalResult Importer::import() {
       failed(checkLayouts("operand_layouts", op->getOperandTypes())) ||
       failed(checkLayouts("result_layouts", op->getResultTypes())))
     return failure();
-  IRRewriter b(op->getContext());
-  FailureOr<Operation *> made = attention.create(b, op, op->getResultTypes());
+  // Kernels of a chip write into a workspace, the last result.
+  unsigned numResults = op->getNumResults();
+  if (chip) {
+    if (numResults == 0 || !op->getResults().back().use_empty())
+      return op->emitError("expected a workspace as the last result, which "
+                           "nothing reads, of a call for ")
+             << chip;
+    --numResults;
+  }
+  OpBuilder b(op->getContext());
+  FailureOr<Operation *> made = attention.create(
+      b, op, op->getResults().take_front(numResults).getTypes());
   if (failed(made))
     return failure();
   if (source && failed(compareWithSource(cast<AttentionOpInterface>(*made)))) {
-    b.eraseOp(*made);
+    (*made)->erase();
     return failure();
   }
-  b.replaceOp(op, (*made)->getResults());
+  for (auto [result, value] :
+       llvm::zip(op->getResults(), (*made)->getResults()))
+    result.replaceAllUsesWith(value);
+  op->erase();
   return success();
 }
 

@@ -10,7 +10,7 @@ func.func @config(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
 // -----
 
 func.func @unknown(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
-  // expected-error@+1 {{expected causal, top_left, window_left, window_right, chunk, scale, operands, score and source as configuration, got dropout}}
+  // expected-error@+1 {{expected causal, top_left, window_left, window_right, chunk, scale, operands, score, source and chip as configuration, got dropout}}
   %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {dropout = 0.1 : f32}}
       : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
   return
@@ -323,4 +323,13 @@ func.func @source_operands(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>, %a: tenso
   %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu, %a) {call_target_name = "varlen.attn", backend_config = {operands = ["sink"], source = "func.func @f(%q: tensor<?x4x16xf32>, %k: tensor<?x4x16xf32>, %v: tensor<?x4x16xf32>, %a: tensor<?xi32>, %b: tensor<?xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>) { %out, %lse = varlen.attn %q, %k, %v, %a, %b  : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)  return %out, %lse : tensor<?x4x16xf32>, tensor<4x?xf32> }"}}
       : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>, tensor<4xf32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
   return
+}
+
+// -----
+
+func.func @workspace(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) -> tensor<4x8xf32> {
+  // expected-error@+1 {{expected a workspace as the last result, which nothing reads, of a call for "sm_80"}}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {chip = "sm_80"}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return %0#1 : tensor<4x8xf32>
 }

@@ -65,6 +65,20 @@ func.func @score(%q: tensor<?x4x16xf64>, %cu: tensor<3xi32>, %sink: tensor<4xf64
   return %0#0 : tensor<?x4x16xf64>
 }
 
+// A call of kernels for a GPU has a workspace.
+
+// CHECK-LABEL: func @workspace(
+// CHECK: %[[OUT:.*]], %[[LSE:.*]] = varlen.attn
+// CHECK-NOT: stablehlo
+// CHECK: return %[[OUT]], %[[LSE]]
+func.func @workspace(%q: tensor<8x4x16xbf16>, %cu: tensor<3xi32>) -> (tensor<8x4x16xbf16>, tensor<4x8xf32>) {
+  %0:3 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu)
+      {call_target_name = "varlen.attn", api_version = 4 : i32, backend_config = {chip = "sm_90a"}}
+      : (tensor<8x4x16xbf16>, tensor<8x4x16xbf16>, tensor<8x4x16xbf16>, tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<8x4x16xbf16>, tensor<4x8xf32>, tensor<512xui8>)
+  return %0#0, %0#1 : tensor<8x4x16xbf16>, tensor<4x8xf32>
+}
+
 // Gradients of captures are wanted where there are results for them.
 
 // CHECK-LABEL: func @gradients(

@@ -133,3 +133,7 @@ raises(
     ValueError, "captures: expected names that no operand has, got 'sink'",
     lambda: varlen_attn(q, k, v, cu_q, cu_k, score=clash, captures=[jnp.ones(8)]),
 )  # fmt: skip
+raises(
+    TypeError, "score: expected None or a varlen.scores.Score, such as varlen.scores.alibi(), got 'alibi'",
+    lambda: varlen_attn(q, k, v, cu_q, cu_k, score="alibi"),
+)  # fmt: skip

@@ -197,3 +197,22 @@ assert torch.equal(*results)
 gradients = [torch.autograd.grad(x.sum(), (q, k, v, one, each)) for x in results]
 for x, y in zip(*gradients):
     assert torch.allclose(x, y, rtol=1e-6, atol=1e-6)
+
+
+# What is no score, to Python and to the operator, and scores of another type.
+def refused(error, message, call):
+    try:
+        call()
+    except error as raised:
+        assert message in str(raised), raised
+    else:
+        raise AssertionError(f"expected {error.__name__}: {message}")
+
+
+op, given = torch.ops.varlen.attn, (q.detach(), k.detach(), v.detach(), cu_q, cu_k, None, None, -1, -1, None)
+refused(TypeError, "score: expected None or a varlen.scores.Score", lambda: varlen_attn(q, k, v, cu_q, cu_k, enable_gqa=True, score="alibi"))
+refused(ValueError, "score: expected the MLIR text of a score", lambda: op(*given, "5f2ac81d"))
+refused(ValueError, "score: expected a text for scores of f32", lambda: op(*given, scores.softcap(2.0).written("f64")))
+refused(ValueError, "captures: expected names that no operand has, got 'sink'", lambda: op(
+    *given, "captures(%sink: tensor<?xf32>) score (%s: f32, %i: i32, %j: i32, %sink: f32) { varlen.yield %s : f32 }", [one]
+))  # fmt: skip

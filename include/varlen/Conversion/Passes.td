@@ -638,6 +638,7 @@ def VarlenImportStableHLO : Pass<"varlen-import-stablehlo"> {
     | `operands` | names of the optional operands that there are, those of captures last: an array, or a text with commas between them | none |
     | `score` | the [text of a score](../scores.md#as-text) | that of `source` |
     | `source` | the text of a function of the operands with one attention, which [a handler at run time](../jax.md#the-handlers) compiles. It has to say the same as the other entries | none |
+    | `chip` | the GPU that a handler has kernels for: the last result is a workspace then, which nothing reads | none |
 
     Whatever else the configuration has is an error, as is any other attribute that may say
     what is computed. Gradients of captures are the last results of `varlen.attn_grad`, of
