@@ -205,6 +205,8 @@ void GroupFinder::begin(linalg::LinalgOp op) {
   for (AffineExpr expr : map.getResults())
     dims.push_back(cast<AffineDimExpr>(expr).getPosition());
   SmallVector<int64_t> ranges = op.getStaticLoopRanges();
+  if (llvm::is_contained(ranges, 0))
+    return;
   auto extent = [&](unsigned dim) {
     return ShapedType::isDynamic(ranges[dim]) ? kTypicalExtent : ranges[dim];
   };

@@ -384,7 +384,7 @@ SmallVector<Value> LoopVectorizer::emitCarried(ArrayRef<unsigned> dims,
   if (dims.size() == 1)
     rows = std::max(step, maxLanes / numLanes);
   int64_t range = op.getStaticLoopRanges()[dims.front()];
-  if (ShapedType::isStatic(range) && range % rows == 0 &&
+  if (ShapedType::isStatic(range) && range > 0 && range % rows == 0 &&
       range / rows <= kMostSteps)
     rows = range;
   auto loop = [&](Value from, Value to, int64_t rows, ValueRange state) {

@@ -61,7 +61,8 @@ static bool isConsumer(linalg::GenericOp op) {
     return false;
   if (op.getNumReductionLoops() != 0 || isMask(op))
     return true;
-  if (op.getNumResults() != 1 || op.getNumDpsInputs() != 1)
+  if (op.getNumResults() != 1 || op.getNumDpsInputs() != 1 ||
+      op.getNumLoops() == 0)
     return false;
   AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   int64_t columns = op.getStaticLoopRanges().back();

@@ -243,3 +243,27 @@ func.func @chain(%s: tensor<64x32xf32>, %m: tensor<1x32xi32>, %e: tensor<64x32xf
   } -> tensor<64x32xf32>
   return %p : tensor<64x32xf32>
 }
+
+// Without loops there is nothing to reduce or to round by rows.
+
+// CHECK-LABEL: @rank_0
+// CHECK: math.exp
+// CHECK: arith.truncf
+// LOOPS-LABEL: @rank_0
+// LOOPS: math.exp
+// LOOPS: memref.store
+func.func @rank_0(%x: tensor<f32>, %o: tensor<f32>, %p: tensor<bf16>) -> tensor<bf16> {
+  %e = linalg.generic {indexing_maps = [affine_map<() -> ()>, affine_map<() -> ()>], iterator_types = []}
+      ins(%x : tensor<f32>) outs(%o : tensor<f32>) {
+  ^bb0(%a: f32, %b: f32):
+    %0 = math.exp %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<f32>
+  %r = linalg.generic {indexing_maps = [affine_map<() -> ()>, affine_map<() -> ()>], iterator_types = []}
+      ins(%e : tensor<f32>) outs(%p : tensor<bf16>) {
+  ^bb0(%a: f32, %b: bf16):
+    %0 = arith.truncf %a : f32 to bf16
+    linalg.yield %0 : bf16
+  } -> tensor<bf16>
+  return %r : tensor<bf16>
+}

@@ -167,3 +167,12 @@ func.func @inside(%x: tensor<64x4096xf32>) -> tensor<64x4096xf32> {
   }
   return %0 : tensor<64x4096xf32>
 }
+
+// What has no elements needs no tiles, whatever its other extents.
+// CHECK-LABEL: func.func @empty
+// CHECK-NOT: scf.forall
+// CHECK: return
+func.func @empty(%x: tensor<0x?xf32>, %o: tensor<0x?xf32>) -> tensor<0x?xf32> {
+  %y = linalg.exp ins(%x : tensor<0x?xf32>) outs(%o : tensor<0x?xf32>) -> tensor<0x?xf32>
+  return %y : tensor<0x?xf32>
+}

@@ -485,3 +485,18 @@ func.func @add_last(%a: memref<6x64xf32>, %b: memref<64x16xf32>, %c: memref<6x16
       ins(%a, %b : memref<6x64xf32>, memref<64x16xf32>) outs(%c : memref<6x16xf32>) {varlen.add_last}
   return
 }
+
+// A sum of no rows: the vector of columns is what it was.
+// CHECK-LABEL: func.func @no_rows
+// CHECK: %[[V:.*]] = vector.load %arg1
+// CHECK-NOT: scf.for
+// CHECK: vector.store %[[V]], %arg1
+func.func @no_rows(%x: memref<0x8xf32>, %y: memref<8xf32>) {
+  linalg.generic {indexing_maps = [#ij, #j], iterator_types = ["reduction", "parallel"]}
+      ins(%x : memref<0x8xf32>) outs(%y : memref<8xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %0 = arith.addf %a, %b : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
