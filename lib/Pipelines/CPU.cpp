@@ -73,6 +73,7 @@ void varlen::buildVarlenBufferize(OpPassManager &manager,
   }
   // A tensor.empty that ends up in a slice is that slice.
   manager.addPass(bufferization::createEmptyTensorEliminationPass());
+  manager.addNestedPass<func::FuncOp>(createVarlenSeparateResults());
   // What a branch of a check allocates is then known to have the identity
   // layout; its results would be copied otherwise.
   manager.addPass(bufferization::createEmptyTensorToAllocTensorPass());

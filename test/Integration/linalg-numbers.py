@@ -89,7 +89,7 @@ def check(label, function, result, dtype, golden, tolerance, targets):
         run = compiled.function(function.text(result), target=target)
         one, two = (run(function.inputs, threads)["y"] for threads in (1, 2))
         judge(f"{label} {target}", one, golden, tolerance)
-        if not np.array_equal(one.view(np.uint8), two.view(np.uint8)):
+        if one.tobytes() != two.tobytes():
             print(f"FAIL {label} {target}: two threads have other bits")
             failed += 1
 
@@ -281,7 +281,7 @@ def reduction(m, n, dtype, along, kind, dynamic, targets):
     f = Function(dynamic)
     x = f.argument("x", (m, n), dtype)
     extent = m if along == 1 else n
-    golden = {"sum": np.sum, "max": np.max}[kind](x * x, axis=along)
+    golden = {"sum": np.sum, "max": np.max}[kind](x * x, axis=along, initial={"sum": 0, "max": -1}[kind])
     type = f.type((extent,), dtype)
     f.empty("e", (extent,), dtype, [("x", (m, n), dtype, 1 - along)])
     start = {"sum": "0.0", "max": "-1.0"}[kind]
@@ -337,7 +337,7 @@ def softmax(m, n, dynamic, targets):
 def named_softmax(m, n, dtype, dynamic, targets):
     f = Function(dynamic)
     x = f.argument("x", (m, n), dtype, 3.0)
-    exp = np.exp(x - x.max(axis=1, keepdims=True))
+    exp = np.exp(x - x.max(axis=1, keepdims=True, initial=-np.inf))
     golden = exp / exp.sum(axis=1, keepdims=True)
     type = f.type((m, n), dtype)
     f.empty("e", (m, n), dtype, [("x", (m, n), dtype, dim) for dim in (0, 1)])
@@ -349,6 +349,81 @@ def named_softmax(m, n, dtype, dynamic, targets):
           min(2e-6, TOLERANCE[dtype]) if dtype != "bf16" else TOLERANCE[dtype],
           targets)  # fmt: skip
 
+
+def without_loops(dtype, dynamic, targets):
+    """What a mean ends with: an operation of rank 0."""
+    f = Function(dynamic)
+    golden = np.exp(f.argument("x", (), dtype)) / f.argument("n", (), dtype, 3.0)
+    type = f.type((), dtype)
+    f.empty("e", (), dtype, [])
+    body = f"""^bb0(%a: {dtype}, %b: {dtype}, %o: {dtype}):
+      %0 = math.exp %a : {dtype}
+      %1 = arith.divf %0, %b : {dtype}
+      linalg.yield %1 : {dtype}"""
+    f.body.append(f"%y = {generic(['x', 'n'], 'e', 3 * ['affine_map<() -> ()>'], [], body, 3 * [type])}")
+    f.body.append(f"return %y : {type}")
+    check(f"without loops {dtype}", f, type, dtype, golden, 4 * TOLERANCE[dtype], targets)
+
+
+def rounding(shape, targets):
+    """One input in another type, of any rank: what may be fused with its producer."""
+    f = Function(dynamic=False)
+    golden = dtypes.widen(dtypes.narrow(np.tanh(f.argument("x", shape, "f32")), "bf16"))
+    wide, type = f.type(shape, "f32"), f.type(shape, "bf16")
+    f.body.append(
+        f"%t = math.tanh %x : {wide}\n%y = arith.truncf %t : {wide} to {type}\nreturn %y : {type}"
+    )
+    check(f"rounding {shape}", f, type, "bf16", golden, TOLERANCE["bf16"], targets)
+
+
+def results_in_memory_of_others(targets):
+    """Two results of one function, of which one is computed from a step of the other, in
+    both orders."""
+    for order in ("a, %b", "b, %a"):
+        f = Function(dynamic=False)
+        x, y = f.argument("x", (3, 5), "f32"), f.argument("z", (3, 5), "f32")
+        type = f.type((3, 5), "f32")
+        f.empty("e", (3, 5), "f32", [])
+        square = "^bb0(%i: f32, %o: f32):\n%0 = arith.mulf %i, %i : f32\nlinalg.yield %0 : f32"
+        add = "^bb0(%i: f32, %o: f32):\n%0 = arith.addf %i, %o : f32\nlinalg.yield %0 : f32"
+        f.body.append(
+            f"%a = {generic(['x'], 'e', [IJ, IJ], PARALLEL, square, [type, type])}\n"
+            f"%b = {generic(['z'], 'a', [IJ, IJ], PARALLEL, add, [type, type])}\n"
+            f"return %{order} : {type}, {type}"
+        )
+        text = f.text(type).replace(
+            f'({type} {{varlen.name = "y"}})',
+            f'({type} {{varlen.name = "{order[0]}"}}, {type} {{varlen.name = "{order[-1]}"}})',
+        )
+        for target in targets:
+            results = compiled.function(text, target=target)(f.inputs)
+            for name, golden in (("a", x * x), ("b", x * x + y)):
+                judge(f"result {name} of %{order} {target}", results[name], golden, 1e-6)
+
+
+# Extents 0 and 1, known and not.
+EXTENTS = [(m, n) for m in (0, 1, 5) for n in (0, 1, 9) if (m, n) != (5, 9)]
+for m, n in EXTENTS:
+    for dynamic in (False, True):
+        elementwise(m, n, "f32", dynamic, ["host"])
+        transpose((m, n, 3), (1, 2, 0), "f32", dynamic, ["host"])
+        named_softmax(m, n, "f32", dynamic, ["host"])
+        for along in (0, 1):
+            reduction(m, n, "f32", along, "sum", dynamic, ["host"])
+    for k in (0, 1, 4):
+        for lhs, rhs in MATMUL:
+            contraction({"m": m, "n": n, "k": k}, lhs, rhs, "mn", "f32", "f32", k == 1, ["host"])
+        contraction({"m": m, "n": n, "k": k}, "mk", "nk", "mn", "bf16", "f32", k != 1, ["host"])
+# A tile of a loop whose other loops have no elements.
+for shape in [(0, 20000), (20000, 0)]:
+    elementwise(*shape, "f32", False, ["host"])
+    reduction(*shape, "f32", 0, "sum", False, ["host"])
+for dtype in ("f64", "f32", "bf16"):
+    without_loops(dtype, False, ALL_TARGETS)
+for shape in [(), (1,), (0, 4), (4, 0), (1, 1), (3, 8)]:
+    rounding(shape, ALL_TARGETS)
+if neon is None:
+    results_in_memory_of_others(ALL_TARGETS)
 
 for m, n in [(1, 1), (3, 17), (300, 129)]:
     for dynamic in (False, True):

@@ -577,6 +577,44 @@ def VarlenAddResultArguments
     Statistic<"numAdded", "added", "Results that are arguments now">];
 }
 
+def VarlenSeparateResults
+    : Pass<"varlen-separate-results", "::mlir::func::FuncOp"> {
+  let summary = "Copy results that are computed in memory of other ones";
+  let description = [{
+    `eliminate-empty-tensors` has a result computed in the memref that it is
+    materialized in. Bufferization does not see that writing a result to that
+    memref overwrites other tensors there: one that comes from what the first
+    result was computed from, such as a common `linalg.fill`, or from an earlier
+    step of it. A result that may be such a tensor is copied before the first
+    one is written.
+
+    *Requires*: results that are materialized in memrefs, as
+    `varlen-add-result-arguments` leaves them, at the end of a block.
+    *Guarantees*: what is written to one memref is read from no other that is
+    written to before. *Numerics*: none.
+
+    ```mlir
+    %t = bufferization.to_tensor %a restrict writable : memref<4xf32> to tensor<4xf32>
+    %x = linalg.exp ins(%s : tensor<4xf32>) outs(%t : tensor<4xf32>) -> tensor<4xf32>
+    %y = linalg.add ins(%x, %s : tensor<4xf32>, tensor<4xf32>) outs(%x : tensor<4xf32>) -> tensor<4xf32>
+    bufferization.materialize_in_destination %y in writable %a : (tensor<4xf32>, memref<4xf32>) -> ()
+    bufferization.materialize_in_destination %x in restrict writable %b : (tensor<4xf32>, memref<4xf32>) -> ()
+    ```
+    becomes
+    ```mlir
+    %t = bufferization.to_tensor %a restrict writable : memref<4xf32> to tensor<4xf32>
+    %x = linalg.exp ins(%s : tensor<4xf32>) outs(%t : tensor<4xf32>) -> tensor<4xf32>
+    %y = linalg.add ins(%x, %s : tensor<4xf32>, tensor<4xf32>) outs(%x : tensor<4xf32>) -> tensor<4xf32>
+    %c = bufferization.alloc_tensor() copy(%x) : tensor<4xf32>
+    bufferization.materialize_in_destination %y in writable %a : (tensor<4xf32>, memref<4xf32>) -> ()
+    bufferization.materialize_in_destination %c in restrict writable %b : (tensor<4xf32>, memref<4xf32>) -> ()
+    ```
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
+  let statistics = [
+    Statistic<"numCopied", "copied", "Results that are copied">];
+}
+
 def VarlenAllowMeasuring
     : Pass<"varlen-allow-measuring", "::mlir::ModuleOp"> {
   let summary = "Let a run of a function count its memory, and do nothing else";
