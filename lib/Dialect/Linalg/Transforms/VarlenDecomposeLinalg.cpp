@@ -7,13 +7,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "varlen/Dialect/Linalg/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace mlir::varlen {
 #define GEN_PASS_DEF_VARLENDECOMPOSELINALG
@@ -22,6 +25,25 @@ namespace mlir::varlen {
 
 using namespace mlir;
 using namespace mlir::varlen;
+
+/// Writes powers whose exponent is an integer as products, or if that is not
+/// constant as powers of floats: LLVM would call a function of compiler-rt.
+/// Scores are expanded with attention.
+static LogicalResult expandPowers(func::FuncOp function) {
+  SmallVector<Operation *> powers;
+  function.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (isa<AttentionOpInterface>(op))
+      return WalkResult::skip();
+    if (isa<math::FPowIOp>(op))
+      powers.push_back(op);
+    return WalkResult::advance();
+  });
+  if (powers.empty())
+    return success();
+  RewritePatternSet patterns(function.getContext());
+  math::populateExpansionPatterns(patterns, {"fpowi"});
+  return applyOpPatternsGreedily(powers, std::move(patterns));
+}
 
 namespace {
 struct VarlenDecomposeLinalg
@@ -49,6 +71,8 @@ struct VarlenDecomposeLinalg
       rewriter.replaceOp(op, *parts);
       ++numDecomposed;
     }
+    if (failed(expandPowers(getOperation())))
+      signalPassFailure();
   }
 };
 } // namespace

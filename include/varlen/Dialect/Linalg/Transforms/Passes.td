@@ -110,10 +110,12 @@ def VarlenDecomposeLinalg
   let description = [{
     An operation of linalg that implements `AggregatedOpInterface`, such as
     `linalg.softmax`, becomes the structured operations that it stands for, which
-    the passes below tile, fuse and vectorize.
+    the passes below tile, fuse and vectorize. So does `math.fpowi` outside of
+    attention: products if its exponent is constant, else a power of floats.
 
     *Requires*: these operations on tensors; on memrefs they are an error.
-    *Guarantees*: none is left. *Numerics*: those of upstream's decomposition.
+    *Guarantees*: none is left. *Numerics*: those of upstream's decomposition;
+    exponents of more than 53 bits are rounded.
 
     ```mlir
     %y = linalg.softmax dimension(1) ins(%x : tensor<?x64xf32>)
