@@ -207,12 +207,14 @@ SmallVector<Operation *> GenericRule::cloneBody(OpBuilder &builder,
 }
 
 FailureOr<Value> GenericRule::pullBackBody(OpBuilder &builder,
-                                           const Point &point, Value value) {
+                                           const Point &point, Value value,
+                                           Value before) {
   IRMapping mapping;
   SmallVector<Operation *> ops = cloneBody(builder, point, mapping);
   VJPBuilder inner(op.getLoc(), builder);
   Value source = mapping.lookupOrDefault(value);
   inner.markVaried(source, ops);
+  inner.accumulate(source, before);
   for (auto [i, output] : llvm::enumerate(outputs)) {
     Value contribution = mapping.lookupOrDefault(output.contribution);
     Value cotangent = point.cotangents[i];
@@ -239,9 +241,7 @@ LogicalResult GenericRule::pullBackInput(Value operand, Value inBody,
   if (!b.isVaried(operand))
     return success();
   if (!map.isProjectedPermutation(/*allowZeroInResults=*/true))
-    return op.emitError() << "expected an operand to be read by a projected "
-                             "permutation, to differentiate by it, got "
-                          << AffineMapAttr::get(map);
+    return pullBackPlaces(operand, inBody, map);
   // A number is read at every point.
   bool isScalar = !isa<RankedTensorType>(operand.getType());
   Value like = operand;

@@ -52,7 +52,7 @@ private:
   LogicalResult pullBackInput(Value operand, Value inBody, AffineMap map);
 
   LogicalResult pullBackGather(Value tensor);
-  FailureOr<Value> addElements(Value sum, ArrayRef<tensor::ExtractOp> reads);
+  LogicalResult pullBackPlaces(Value operand, Value inBody, AffineMap map);
   FailureOr<Value> addRows(Value sum, unsigned along,
                            ArrayRef<tensor::ExtractOp> reads);
   SmallVector<Value> getRowNumbers(VJPBuilder &inner, tensor::ExtractOp read,
@@ -70,15 +70,20 @@ private:
     /// Where linalg.index does not know it.
     ValueRange position;
   };
+  /// What `add` makes of `sum`, at one point after the other.
+  FailureOr<Value> addPoints(
+      Value sum,
+      llvm::function_ref<FailureOr<Value>(VJPBuilder &, const Point &, Value)>
+          add);
   /// The operands at a point and, for the outputs, what belongs to them.
   SmallVector<Input> getInputs(bool withOutputs);
   Point getPoint(ValueRange inputs, bool withOutputs);
   SmallVector<Operation *> cloneBody(OpBuilder &builder, const Point &point,
                                      IRMapping &mapping);
   /// The cotangent of `value`, which is an argument of the body, captured by
-  /// it, or in it; null for zero.
+  /// it, or in it; null for zero. `before` is what it has from elsewhere.
   FailureOr<Value> pullBackBody(OpBuilder &builder, const Point &point,
-                                Value value);
+                                Value value, Value before = {});
 
   bool isInput(OpOperand &operand);
   AffineMap getMap(OpOperand &operand) {

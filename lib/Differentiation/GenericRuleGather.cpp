@@ -7,15 +7,18 @@
 //===----------------------------------------------------------------------===//
 //
 // The cotangent of a tensor of which a body reads elements at places that it
-// computes: a loop nest adds to these places, in the order of the iteration
-// space. Where they are rows of the tensor, as those of an embedding, it adds
-// rows.
+// computes, perhaps in a branch: a loop nest over the iteration space applies
+// the rules of the body's operations at each point, which add to these places.
+// Where they are rows of the tensor, as those of an embedding, it adds rows. An
+// operand that is read through sums of loops, as that of a convolution, gets
+// its cotangent in the same way.
 //
 //===----------------------------------------------------------------------===//
 
 #include "GenericRule.h"
 #include "varlen/Dialect/Varlen/Utils/Body.h"
 
+#include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -39,18 +42,22 @@ SmallVector<Value> GenericRule::getExtents() {
   return extents;
 }
 
+/// Where a point reads through a map.
+static SmallVector<Value> getIndices(VJPBuilder &inner, AffineMap map,
+                                     ValueRange position) {
+  return llvm::map_to_vector(map.getResults(), [&](AffineExpr expr) {
+    return affine::expandAffineExpr(inner, inner.getLoc(), expr, position,
+                                    /*symbolValues=*/{});
+  });
+}
+
 /// What an input has at one point.
 Value GenericRule::readInput(VJPBuilder &inner, const Input &input,
                              ValueRange position) {
   if (!isa<RankedTensorType>(input.value.getType()))
     return input.value;
-  SmallVector<Value> indices;
-  for (AffineExpr expr : input.map.getResults()) {
-    auto dim = dyn_cast<AffineDimExpr>(expr);
-    indices.push_back(dim ? position[dim.getPosition()]
-                          : arith::ConstantIndexOp::create(inner, 0));
-  }
-  return tensor::ExtractOp::create(inner, input.value, indices);
+  return tensor::ExtractOp::create(inner, input.value,
+                                   getIndices(inner, input.map, position));
 }
 
 /// The loop that is the last index of all reads and that no other index of
@@ -75,8 +82,10 @@ GenericRule::getRowLoop(ArrayRef<tensor::ExtractOp> reads) {
   return along;
 }
 
-FailureOr<Value> GenericRule::addElements(Value sum,
-                                          ArrayRef<tensor::ExtractOp> reads) {
+FailureOr<Value> GenericRule::addPoints(
+    Value sum,
+    llvm::function_ref<FailureOr<Value>(VJPBuilder &, const Point &, Value)>
+        add) {
   Location loc = b.getLoc();
   SmallVector<Input> inputs = getInputs(/*withOutputs=*/true);
   SmallVector<Value> upper = getExtents();
@@ -91,26 +100,9 @@ FailureOr<Value> GenericRule::addElements(Value sum,
       elements.push_back(readInput(inner, input, position));
     Point point = getPoint(elements, /*withOutputs=*/true);
     point.position = position;
-    Value sum = carried.front();
-    for (tensor::ExtractOp read : reads) {
-      FailureOr<Value> term = pullBackBody(inner, point, read);
-      if (failed(term)) {
-        status = failure();
-        break;
-      }
-      if (!*term)
-        continue;
-      // The indices once more: they are as cheap as the body.
-      IRMapping mapping;
-      cloneBody(inner, point, mapping);
-      SmallVector<Value> indices;
-      for (Value index : read.getIndices())
-        indices.push_back(mapping.lookupOrDefault(index));
-      Value old = tensor::ExtractOp::create(inner, sum, indices);
-      sum =
-          tensor::InsertOp::create(inner, inner.add(old, *term), sum, indices);
-    }
-    return {sum};
+    FailureOr<Value> next = add(inner, point, carried.front());
+    status = success(succeeded(status) && succeeded(next));
+    return {succeeded(next) ? *next : carried.front()};
   };
   Value result = scf::buildLoopNest(b, loc, lower, upper, steps, sum, make)
                      .results.front();
@@ -217,22 +209,53 @@ FailureOr<Value> GenericRule::addRows(Value sum, unsigned along,
 }
 
 LogicalResult GenericRule::pullBackGather(Value tensor) {
+  // Reads in the body itself may be of rows; branches and loops in it have
+  // rules of their own.
   SmallVector<tensor::ExtractOp> reads;
+  bool areAllDirect = true;
   for (Operation *user : tensor.getUsers()) {
     if (!body->findAncestorOpInBlock(*user) || isa<tensor::DimOp>(user))
       continue;
     auto read = dyn_cast<tensor::ExtractOp>(user);
-    if (!read || read->getBlock() != body)
-      return user->emitError("expected a tensor.extract, to differentiate by a "
-                             "tensor that a body captures");
-    reads.push_back(read);
+    if (read && read->getBlock() == body)
+      reads.push_back(read);
+    else
+      areAllDirect = false;
   }
-  if (reads.empty())
+  if (reads.empty() && areAllDirect)
     return success();
   FailureOr<Value> result = Value();
   b.accumulateInto(tensor, [&](Value sum) -> Value {
-    std::optional<unsigned> along = getRowLoop(reads);
-    result = along ? addRows(sum, *along, reads) : addElements(sum, reads);
+    std::optional<unsigned> along;
+    if (areAllDirect)
+      along = getRowLoop(reads);
+    result = along ? addRows(sum, *along, reads)
+                   : addPoints(sum, [&](VJPBuilder &inner, const Point &point,
+                                        Value before) {
+                       return pullBackBody(inner, point, tensor, before);
+                     });
+    return succeeded(result) ? *result : sum;
+  });
+  return result;
+}
+
+LogicalResult GenericRule::pullBackPlaces(Value operand, Value inBody,
+                                          AffineMap map) {
+  FailureOr<Value> result = Value();
+  b.accumulateInto(operand, [&](Value sum) -> Value {
+    result = addPoints(
+        sum,
+        [&](VJPBuilder &inner, const Point &point,
+            Value before) -> FailureOr<Value> {
+          FailureOr<Value> term = pullBackBody(inner, point, inBody);
+          if (failed(term) || !*term)
+            return failed(term) ? term : before;
+          SmallVector<Value> at = getIndices(inner, map, point.position);
+          Value old = tensor::ExtractOp::create(inner, before, at);
+          return tensor::InsertOp::create(inner, inner.add(old, *term), before,
+                                          at)
+              .getResult();
+        });
     return succeeded(result) ? *result : sum;
   });
   return result;

@@ -157,6 +157,19 @@ static LogicalResult pullBack(math::FmaOp op, VJPBuilder &b) {
 }
 
 /// x^0 = 1 has slope 0 at x = 0, and so has 0^y by y.
+/// The power has the derivative 0 where it is 1 for every number.
+static LogicalResult pullBack(math::FPowIOp op, VJPBuilder &b) {
+  Value x = op.getLhs(), n = op.getRhs();
+  Value isZero = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, n,
+                                       b.constantLike(n, 0));
+  Value less = arith::SubIOp::create(b, n, b.constantLike(n, 1));
+  Value power = math::FPowIOp::create(b, x, less);
+  Value factor = arith::SIToFPOp::create(b, x.getType(), n);
+  Value slope = b.select(isZero, b.zerosLike(x), b.mul(factor, power));
+  b.accumulate(x, b.mul(b.getCotangent(op), slope));
+  return success();
+}
+
 static LogicalResult pullBack(math::PowFOp op, VJPBuilder &b) {
   Value dy = b.getCotangent(op), x = op.getLhs(), y = op.getRhs();
   Value zero = b.zerosLike(y);
@@ -203,8 +216,8 @@ void varlen::registerMathVJPExternalModels(DialectRegistry &registry) {
            math::AsinOp, math::AcosOp, math::AtanOp, math::SinhOp, math::CoshOp,
            math::TanhOp, math::AsinhOp, math::AcoshOp, math::AtanhOp,
            math::ErfOp, math::ErfcOp, math::AbsFOp>(*context);
-    attach<PullBackModel, math::FmaOp, math::PowFOp, math::Atan2Op,
-           math::CopySignOp>(*context);
+    attach<PullBackModel, math::FmaOp, math::FPowIOp, math::PowFOp,
+           math::Atan2Op, math::CopySignOp>(*context);
     attach<StepModel, math::FloorOp, math::CeilOp, math::RoundOp,
            math::RoundEvenOp, math::TruncOp>(*context);
   });

@@ -168,6 +168,58 @@ static LogicalResult pullBack(scf::ForOp op, VJPBuilder &b) {
   return ForRule(op, b).run();
 }
 
+//===----------------------------------------------------------------------===//
+// scf.if
+//===----------------------------------------------------------------------===//
+
+/// The same branch: it computes again what it needs, and what the branches
+/// capture gets a cotangent in each.
+static LogicalResult pullBack(scf::IfOp op, VJPBuilder &b) {
+  SmallVector<Value> captured, before;
+  SmallVector<Type> types;
+  for (Value value : getCaptured(op)) {
+    if (!b.isVaried(value))
+      continue;
+    captured.push_back(value);
+    types.push_back(value.getType());
+    // A branch may add to a part of a tensor, and pass on the rest. Numbers
+    // begin in the branches, with the first term.
+    before.push_back(isa<RankedTensorType>(value.getType())
+                         ? b.getCotangentOrZero(value)
+                         : b.getCotangent(value));
+  }
+  auto reverse = scf::IfOp::create(b, types, op.getCondition(),
+                                   /*withElseRegion=*/true);
+  for (auto [from, to] :
+       llvm::zip_equal(op->getRegions(), reverse->getRegions())) {
+    Block &block = from.front();
+    VJPBuilder inner(op.getLoc(), OpBuilder::atBlockEnd(&to.front()));
+    IRMapping mapping;
+    SmallVector<Operation *> ops;
+    for (Operation &operation : block.without_terminator())
+      ops.push_back(inner.clone(operation, mapping));
+    inner.markVaried(captured, ops);
+    for (auto [value, cotangent] : llvm::zip_equal(captured, before))
+      inner.accumulate(value, cotangent);
+    for (auto [yielded, result] :
+         llvm::zip_equal(block.getTerminator()->getOperands(), op.getResults()))
+      inner.accumulate(mapping.lookupOrDefault(yielded),
+                       b.getCotangent(result));
+    if (failed(inner.pullBack(ops)))
+      return failure();
+    SmallVector<Value> cotangents;
+    for (Value value : captured)
+      cotangents.push_back(inner.getCotangentOrZero(value));
+    scf::YieldOp::create(inner, cotangents);
+    eraseDeadOps(to.front());
+  }
+  for (auto [value, cotangent] :
+       llvm::zip_equal(captured, reverse.getResults()))
+    b.accumulateInto(value,
+                     [cotangent = cotangent](Value) { return cotangent; });
+  return success();
+}
+
 } // namespace mlir::varlen
 
 //===----------------------------------------------------------------------===//
@@ -178,6 +230,6 @@ void varlen::registerSCFVJPExternalModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, scf::SCFDialect *) {
     // What the rules are written in.
     context->loadDialect<arith::ArithDialect, tensor::TensorDialect>();
-    attach<PullBackModel, scf::ForOp>(*context);
+    attach<PullBackModel, scf::ForOp, scf::IfOp>(*context);
   });
 }

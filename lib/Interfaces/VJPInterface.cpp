@@ -9,8 +9,8 @@
 #include "varlen/Interfaces/VJPInterface.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
@@ -83,15 +83,16 @@ Value VJPBuilder::select(Value condition, Value yes, Value no) {
 }
 
 Value VJPBuilder::constantLike(Value like, double value) {
-  Type type = like.getType();
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor)
-    return createScalarOrSplatConstant(
-        *this, getLoc(), type,
-        getFloatAttr(getElementTypeOrSelf(type), value).getValue());
-  Value element = arith::ConstantOp::create(
-      *this, getFloatAttr(tensor.getElementType(), value));
-  return linalg::FillOp::create(*this, element, emptyLike(like)).getResult(0);
+  Type type = like.getType(), element = getElementTypeOrSelf(type);
+  TypedAttr number = isa<FloatType>(element)
+                         ? TypedAttr(getFloatAttr(element, value))
+                         : getIntegerAttr(element, static_cast<int64_t>(value));
+  if (auto vector = dyn_cast<VectorType>(type))
+    number = DenseElementsAttr::get(vector, Attribute(number));
+  Value constant = arith::ConstantOp::create(*this, number);
+  if (!isa<RankedTensorType>(type))
+    return constant;
+  return linalg::FillOp::create(*this, constant, emptyLike(like)).getResult(0);
 }
 
 Value VJPBuilder::emptyLike(Value like, Type element) {
@@ -126,6 +127,21 @@ static Value getInitOfSameShape(LoopLikeOpInterface loop,
   return value ? init->get() : Value();
 }
 
+/// The value from outside of a branch whose shape a result has in each of its
+/// regions.
+static Value getOfSameShapeInBranches(scf::IfOp op, unsigned result) {
+  Value common;
+  for (Region &region : op->getRegions()) {
+    Value value = region.front().getTerminator()->getOperand(result);
+    while (value && region.isAncestor(value.getParentRegion()))
+      value = getEarlierOfSameShape(value);
+    if (!value || (common && value != common))
+      return {};
+    common = value;
+  }
+  return common;
+}
+
 Value varlen::getEarlierOfSameShape(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     auto loop = dyn_cast_or_null<LoopLikeOpInterface>(
@@ -138,6 +154,9 @@ Value varlen::getEarlierOfSameShape(Value value) {
   if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
     return getInitOfSameShape(
         loop, loop.getTiedLoopRegionIterArg(cast<OpResult>(value)));
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return getOfSameShapeInBranches(branch,
+                                    cast<OpResult>(value).getResultNumber());
   if (!OpTrait::hasElementwiseMappableTraits(op))
     return {};
   auto hasSameShape = [&](Value operand) {

@@ -7,6 +7,7 @@
 // RUN:   --varlen-differentiate=function=scalars \
 // RUN:   --varlen-differentiate=function=gather \
 // RUN:   --varlen-differentiate=function=gather_columns \
+// RUN:   --varlen-differentiate=function=windows \
 // RUN:   --varlen-differentiate=function=softmax \
 // RUN:   --varlen-differentiate=function=loop_in_body \
 // RUN:   --varlen-differentiate=function=many_uses \
@@ -371,4 +372,21 @@ func.func @many_uses(%x: tensor<8xf32>, %init: tensor<f32>) -> tensor<f32> {
     linalg.yield %sum : f32
   } -> tensor<f32>
   return %y : tensor<f32>
+}
+
+// An input that is read through a sum of loops gets its cotangent point by point, what
+// it is weighed by as a sum over points.
+// CHECK-LABEL: func.func @windows_vjp(
+// CHECK-SAME: %[[X:.*]]: tensor<8xf32>, %[[W:.*]]: tensor<3xf32>, %{{.*}}: tensor<6xf32>, %[[DY:.*]]: tensor<6xf32>)
+// CHECK: %[[DX:.*]] = scf.for %[[I:[a-z0-9]+]] = {{.*}} {
+// CHECK: scf.for %[[K:[a-z0-9]+]] = {{.*}} iter_args(%[[SUM:[a-z0-9]+]] = %{{.*}}) -> (tensor<8xf32>) {
+// CHECK: %[[AT:.*]] = arith.addi %[[I]], %[[K]]
+// CHECK: %[[OLD:.*]] = tensor.extract %[[SUM]][%[[AT]]]
+// CHECK: %[[NEW:.*]] = arith.addf %[[OLD]]
+// CHECK: tensor.insert %[[NEW]] into %[[SUM]][%[[AT]]]
+// CHECK: %[[DW:.*]] = linalg.generic {{.*}} iterator_types = ["reduction", "parallel"]} ins(%[[X]], %[[DY]] :
+// CHECK: return %[[DX]], %[[DW]], %[[DY]]
+func.func @windows(%x: tensor<8xf32>, %w: tensor<3xf32>, %o: tensor<6xf32>) -> tensor<6xf32> {
+  %y = linalg.conv_1d ins(%x, %w : tensor<8xf32>, tensor<3xf32>) outs(%o : tensor<6xf32>) -> tensor<6xf32>
+  return %y : tensor<6xf32>
 }

@@ -1,5 +1,7 @@
 // RUN: varlen-opt %s \
 // RUN:   --varlen-differentiate=function=loop \
+// RUN:   --varlen-differentiate=function=branch \
+// RUN:   --varlen-differentiate=function=concatenation \
 // RUN:   | FileCheck %s
 
 // Rows are filled in and added up. The reverse starts at the last row, computes
@@ -36,4 +38,68 @@ func.func @loop(%x: tensor<?x4xf32>, %y: tensor<?x4xf32>, %s: tensor<4xf32>, %n:
     scf.yield %p, %q : tensor<?x4xf32>, tensor<4xf32>
   }
   return %r#0, %r#1 : tensor<?x4xf32>, tensor<4xf32>
+}
+
+// The same branch again. Each adds to the cotangents of what it captures, and passes
+// on the rest: one has no product with %s, the other none with %w.
+// CHECK-LABEL: func.func @branch_vjp(
+// CHECK-SAME: %[[X:.*]]: f32, %[[W:.*]]: tensor<4xf32>, %[[S:.*]]: f32, %[[C:.*]]: i1, %[[DY:.*]]: f32)
+// CHECK: %[[ZEROS:.*]] = linalg.fill
+// CHECK: %[[R:.*]]:3 = scf.if %[[C]] -> (f32, f32, tensor<4xf32>) {
+// CHECK-NEXT: %[[A:.*]] = arith.mulf %[[DY]], %[[S]]
+// CHECK-NEXT: %[[B:.*]] = arith.mulf %[[DY]], %[[X]]
+// CHECK-NEXT: scf.yield %[[A]], %[[B]], %[[ZEROS]]
+// CHECK-NEXT: } else {
+// CHECK: %[[OLD:.*]] = tensor.extract %[[ZEROS]][%[[AT:.*]]]
+// CHECK: %[[SUM:.*]] = arith.addf %[[OLD]], %{{.*}}
+// CHECK: %[[D:.*]] = tensor.insert %[[SUM]] into %[[ZEROS]][%[[AT]]]
+// CHECK-NEXT: scf.yield %{{.*}}, %{{.*}}, %[[D]]
+// CHECK: return %[[R]]#0, %[[R]]#2, %[[R]]#1
+func.func @branch(%x: f32, %w: tensor<4xf32>, %s: f32, %c: i1) -> f32 {
+  %c2 = arith.constant 2 : index
+  %y = scf.if %c -> (f32) {
+    %p = arith.mulf %x, %s : f32
+    scf.yield %p : f32
+  } else {
+    %e = tensor.extract %w[%c2] : tensor<4xf32>
+    %p = arith.mulf %x, %e : f32
+    scf.yield %p : f32
+  }
+  return %y : f32
+}
+
+// Reads in a branch of a body: the reverse adds to the elements, point by point.
+// CHECK-LABEL: func.func @concatenation_vjp(
+// CHECK-SAME: %[[X:.*]]: tensor<5xf32>, %[[Y:.*]]: tensor<3xf32>, %[[DZ:.*]]: tensor<8xf32>)
+// CHECK: %[[DX:.*]] = scf.for %[[I:.*]] = %{{.*}} to %{{.*}} step %{{.*}} iter_args(%[[SUM:.*]] = %{{.*}}) -> (tensor<5xf32>) {
+// CHECK-NEXT: %[[D:.*]] = tensor.extract %[[DZ]][%[[I]]]
+// CHECK-NEXT: %[[FIRST:.*]] = arith.cmpi ult, %[[I]]
+// CHECK-NEXT: %[[NEXT:.*]] = scf.if %[[FIRST]] -> (tensor<5xf32>) {
+// CHECK-NEXT: %[[OLD:.*]] = tensor.extract %[[SUM]][%[[I]]]
+// CHECK-NEXT: %[[NEW:.*]] = arith.addf %[[OLD]], %[[D]]
+// CHECK-NEXT: %[[ALL:.*]] = tensor.insert %[[NEW]] into %[[SUM]][%[[I]]]
+// CHECK-NEXT: scf.yield %[[ALL]]
+// CHECK-NEXT: } else {
+// CHECK-NEXT: scf.yield %[[SUM]]
+// CHECK: scf.yield %[[NEXT]]
+// CHECK: %[[DY:.*]] = scf.for
+// CHECK: return %[[DX]], %[[DY]]
+func.func @concatenation(%x: tensor<5xf32>, %y: tensor<3xf32>) -> tensor<8xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  %z = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%e : tensor<8xf32>) {
+  ^bb0(%o: f32):
+    %c5 = arith.constant 5 : index
+    %i = linalg.index 0 : index
+    %first = arith.cmpi ult, %i, %c5 : index
+    %v = scf.if %first -> (f32) {
+      %a = tensor.extract %x[%i] : tensor<5xf32>
+      scf.yield %a : f32
+    } else {
+      %j = arith.subi %i, %c5 : index
+      %b = tensor.extract %y[%j] : tensor<3xf32>
+      scf.yield %b : f32
+    }
+    linalg.yield %v : f32
+  } -> tensor<8xf32>
+  return %z : tensor<8xf32>
 }

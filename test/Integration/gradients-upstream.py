@@ -294,4 +294,130 @@ case(
     normal(3, 4), normal(4),
 )  # fmt: skip
 
+# Branches, of numbers and of tensors: one captures what the other does not.
+BRANCH = """  %zero = arith.constant 0 : index
+  %y = scf.if %c -> (tensor<4xf64>) {
+    %a = math.sin %x : tensor<4xf64>
+    %b = tensor.extract %x[%zero] : tensor<4xf64>
+    %d = arith.mulf %b, %s : f64
+    %e = tensor.insert %d into %a[%zero] : tensor<4xf64>
+    scf.yield %e : tensor<4xf64>
+  } else {
+    %a = arith.mulf %x, %w : tensor<4xf64>
+    scf.yield %a : tensor<4xf64>
+  }
+  return %y : tensor<4xf64>"""
+for taken in (False, True):
+    case(
+        f"branch_{taken}",
+        "(%x: tensor<4xf64>, %w: tensor<4xf64>, %s: f64, %c: i1) -> tensor<4xf64>",
+        BRANCH, normal(4), normal(4), 0.7, taken,
+    )  # fmt: skip
+# A concatenation as stablehlo-legalize-to-linalg writes it, one of empty tensors, too.
+CONCATENATION = """  %zero = arith.constant 0 : index
+  %n = tensor.dim %x, %zero : tensor<?xf64>
+  %m = tensor.dim %y, %zero : tensor<?xf64>
+  %size = arith.addi %n, %m : index
+  %e = tensor.empty(%size) : tensor<?xf64>
+  %z = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      outs(%e : tensor<?xf64>) {
+  ^bb0(%o: f64):
+    %i = linalg.index 0 : index
+    %isFirst = arith.cmpi ult, %i, %n : index
+    %v = scf.if %isFirst -> (f64) {
+      %a = tensor.extract %x[%i] : tensor<?xf64>
+      %b = arith.mulf %a, %s : f64
+      scf.yield %b : f64
+    } else {
+      %j = arith.subi %i, %n : index
+      %a = tensor.extract %y[%j] : tensor<?xf64>
+      scf.yield %a : f64
+    }
+    %w = math.sin %v : f64
+    linalg.yield %w : f64
+  } -> tensor<?xf64>
+  return %z : tensor<?xf64>"""
+for n, m in [(5, 3), (0, 2), (1, 0), (0, 0)]:
+    case(
+        f"concatenation_{n}_{m}", "(%x: tensor<?xf64>, %y: tensor<?xf64>, %s: f64) -> tensor<?xf64>",
+        CONCATENATION, normal(n), normal(m), 0.4,
+    )  # fmt: skip
+# A loop in a body: each point sums a row of a tensor that it captures.
+case(
+    "loop_in_body", "(%x: tensor<?x3xf64>, %o: tensor<?xf64>) -> tensor<?xf64>",
+    """  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      outs(%o : tensor<?xf64>) {
+  ^bb0(%a: f64):
+    %i = linalg.index 0 : index
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c3 = arith.constant 3 : index
+    %sum = scf.for %j = %c0 to %c3 step %c1 iter_args(%t = %a) -> (f64) {
+      %b = tensor.extract %x[%i, %j] : tensor<?x3xf64>
+      %c = math.exp %b : f64
+      %d = arith.addf %t, %c : f64
+      scf.yield %d : f64
+    }
+    linalg.yield %sum : f64
+  } -> tensor<?xf64>
+  return %y : tensor<?xf64>""",
+    normal(4, 3), normal(4),
+)  # fmt: skip
+# Sums of loops: windows, with what they are weighed by, and an order that is turned.
+case(
+    "windows", "(%x: tensor<?xf64>, %w: tensor<?xf64>, %o: tensor<?xf64>) -> tensor<?xf64>",
+    """  %y = linalg.conv_1d ins(%x, %w : tensor<?xf64>, tensor<?xf64>) outs(%o : tensor<?xf64>) -> tensor<?xf64>
+  return %y : tensor<?xf64>""",
+    normal(8), normal(3), normal(6),
+)  # fmt: skip
+case(
+    "strided_maximum", "(%x: tensor<8xf64>, %o: tensor<4xf64>) -> tensor<4xf64>",
+    """  %w = tensor.empty() : tensor<2xf64>
+  %y = linalg.generic {
+    indexing_maps = [affine_map<(i, k) -> (2 * i + k)>, affine_map<(i, k) -> (k)>,
+                     affine_map<(i, k) -> (i)>], iterator_types = ["parallel", "reduction"]}
+    ins(%x, %w : tensor<8xf64>, tensor<2xf64>) outs(%o : tensor<4xf64>) {
+  ^bb0(%a: f64, %b: f64, %c: f64):
+    %0 = arith.maximumf %a, %c : f64
+    linalg.yield %0 : f64
+  } -> tensor<4xf64>
+  return %y : tensor<4xf64>""",
+    normal(8), normal(4) - 1,
+)  # fmt: skip
+case(
+    "turned", "(%x: tensor<5xf64>) -> tensor<5xf64>",
+    """  %e = tensor.empty() : tensor<5xf64>
+  %y = linalg.generic {
+    indexing_maps = [affine_map<(i) -> (4 - i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+    iterator_types = ["parallel"]} ins(%x, %x : tensor<5xf64>, tensor<5xf64>) outs(%e : tensor<5xf64>) {
+  ^bb0(%a: f64, %b: f64, %o: f64):
+    %0 = arith.mulf %a, %b : f64
+    %1 = arith.mulf %0, %a : f64
+    linalg.yield %1 : f64
+  } -> tensor<5xf64>
+  return %y : tensor<5xf64>""",
+    normal(5),
+)  # fmt: skip
+# Without loops.
+case(
+    "rank_0", "(%x: tensor<f64>, %y: tensor<f64>) -> tensor<f64>",
+    """  %r = linalg.generic {
+    indexing_maps = [affine_map<() -> ()>, affine_map<() -> ()>], iterator_types = []}
+    ins(%x : tensor<f64>) outs(%y : tensor<f64>) {
+  ^bb0(%a: f64, %o: f64):
+    %0 = math.exp %a : f64
+    %1 = arith.mulf %0, %o : f64
+    linalg.yield %1 : f64
+  } -> tensor<f64>
+  return %r : tensor<f64>""",
+    np.asarray(normal()), np.asarray(normal()),
+)  # fmt: skip
+case(
+    "integer_powers", "(%x: tensor<?xf64>, %n: tensor<?xi32>, %s: f64, %m: i64) -> (tensor<?xf64>, f64)",
+    """  %y = math.fpowi %x, %n : tensor<?xf64>, tensor<?xi32>
+  %z = math.fpowi %s, %m : f64, i64
+  return %y, %z : tensor<?xf64>, f64""",
+    normal(6), np.array([0, 1, 2, 3, -1, -2], np.int32), 1.3, 5,
+)  # fmt: skip
+
 gradients.check(text, cases)

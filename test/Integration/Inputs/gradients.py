@@ -33,6 +33,10 @@ def check(text, cases, tolerance=1e-6):
             results = program[function](*arguments)
             return results if isinstance(results, tuple) else (results,)
 
+        # Arithmetic on arrays of rank 0 gives numbers.
+        def like(value, number):
+            return np.asarray(number) if isinstance(value, np.ndarray) else number
+
         def floats(values):
             return [value for value in values if np.asarray(value).dtype == np.float64]
 
@@ -42,13 +46,13 @@ def check(text, cases, tolerance=1e-6):
 
         def near(sign):
             arguments = [
-                value if direction is None else value + sign * STEP * direction
+                value if direction is None else like(value, value + sign * STEP * direction)
                 for value, direction in zip(values, directions)
             ]
             return floats(call(name, *arguments))
 
         above, below = near(1), near(-1)
-        cotangents = [rng.standard_normal(np.shape(result)) for result in above]
+        cotangents = [like(result, rng.standard_normal(np.shape(result))) for result in above]
         gradients = call(f"{name}_vjp", *values, *cotangents)
         slope = sum(
             np.sum(c * (plus - minus)) / (2 * STEP)
