@@ -10,6 +10,7 @@
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -26,6 +27,9 @@ using namespace mlir::varlen;
 
 /// Whether `op` reads or writes device memory, by itself.
 static bool accesses(Operation *op) {
+  // Its effect is to stop.
+  if (isa<cf::AssertOp>(op))
+    return false;
   auto interface = dyn_cast<MemoryEffectOpInterface>(op);
   if (!interface)
     return false;

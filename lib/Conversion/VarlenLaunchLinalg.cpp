@@ -16,6 +16,7 @@
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -67,8 +68,8 @@ static bool canRun(Operation *op) {
     auto alloc = dealloc.getMemref().getDefiningOp<memref::AllocOp>();
     return alloc && isThreadMemory(alloc);
   }
-  return isa<memref::LoadOp, memref::StoreOp, memref::CopyOp, linalg::LinalgOp,
-             ViewLikeOpInterface>(op) ||
+  return isa<memref::LoadOp, memref::StoreOp, memref::CopyOp, cf::AssertOp,
+             linalg::LinalgOp, ViewLikeOpInterface>(op) ||
          isa<scf::SCFDialect, linalg::LinalgDialect>(op->getDialect()) ||
          isMemoryEffectFree(op);
 }

@@ -125,6 +125,12 @@ void varlen_sim_trap(uint32_t site) {
   finishThread();
 }
 
+void varlen_sim_assertfail(const char *message, uint32_t site) {
+  worker->current->site = site;
+  report("assertion", site, "%s", message);
+  finishThread();
+}
+
 void varlen_sim_nanosleep(uint32_t nanoseconds, uint32_t site) {
   worker->current->site = site;
   poll();

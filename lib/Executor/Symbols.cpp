@@ -14,6 +14,7 @@ static const varlen_sim_symbol symbols[] = {
     SYMBOL(varlen_sim_acc_get),
     SYMBOL(varlen_sim_acc_new),
     SYMBOL(varlen_sim_acc_set),
+    SYMBOL(varlen_sim_assertfail),
     SYMBOL(varlen_sim_atomic),
     SYMBOL(varlen_sim_atomic_cas),
     SYMBOL(varlen_sim_barrier),

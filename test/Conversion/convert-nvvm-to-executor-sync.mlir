@@ -95,4 +95,17 @@ gpu.module @m {
     llvm.intr.trap
     llvm.unreachable
   }
+  // What convert-gpu-to-nvvm makes of cf.assert.
+  llvm.mlir.global internal constant @message("no\00")
+  llvm.func @__assertfail(!llvm.ptr, !llvm.ptr, i32, !llvm.ptr, i64)
+  // CHECK-LABEL: @varlen_sim.m.assertion(
+  // CHECK: %[[MESSAGE:.*]] = llvm.getelementptr
+  // CHECK-NOT: @__assertfail
+  // CHECK: llvm.call @varlen_sim_assertfail(%[[MESSAGE]], %{{.*}}) : (!llvm.ptr, i32) -> ()
+  llvm.func @assertion(%line: i32, %size: i64) {
+    %message = llvm.mlir.addressof @message : !llvm.ptr
+    %first = llvm.getelementptr %message[0, 0] : (!llvm.ptr) -> !llvm.ptr, !llvm.array<3 x i8>
+    llvm.call @__assertfail(%first, %message, %line, %message, %size) : (!llvm.ptr, !llvm.ptr, i32, !llvm.ptr, i64) -> ()
+    llvm.return
+  }
 }

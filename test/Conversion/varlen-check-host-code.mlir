@@ -16,6 +16,18 @@ func.func @kernels_may_access(%x: memref<?xf32>) -> memref<?xf32> {
   return %y : memref<?xf32>
 }
 
+// A check of what the host has, such as extents.
+// CHECK-LABEL: @assertion
+func.func @assertion(%x: memref<?xf32>, %y: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %x, %c0 : memref<?xf32>
+  %m = memref.dim %y, %c0 : memref<?xf32>
+  %same = arith.cmpi eq, %n, %m : index
+  // CHECK: cf.assert
+  cf.assert %same, "the extents must agree"
+  return
+}
+
 // The host's own stack is its own, in functions that get nothing else, too.
 // CHECK-LABEL: @host_memory
 func.func @host_memory(%n: index) -> index {

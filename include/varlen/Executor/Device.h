@@ -371,6 +371,8 @@ uint32_t varlen_sim_prmt(uint32_t a, uint32_t b, uint32_t selector);
 void varlen_sim_exit(uint32_t site);
 /// Reports a trap and ends the calling thread; does not return.
 void varlen_sim_trap(uint32_t site);
+/// The same for an assertion that does not hold.
+void varlen_sim_assertfail(const char *message, uint32_t site);
 void varlen_sim_nanosleep(uint32_t nanoseconds, uint32_t site);
 
 #ifdef __cplusplus

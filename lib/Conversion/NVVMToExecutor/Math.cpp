@@ -131,9 +131,41 @@ static bool isCallOf(LLVM::CallOp op, StringRef libm) {
                       [&](Type argument) { return argument == type; });
 }
 
+/// Whether a pointer is to the first character of a constant string that ends
+/// with a 0.
+static bool isString(Value pointer) {
+  if (auto element = pointer.getDefiningOp<LLVM::GEPOp>()) {
+    if (!element.getDynamicIndices().empty() ||
+        !llvm::all_of(element.getRawConstantIndices(),
+                      [](int32_t index) { return index == 0; }))
+      return false;
+    pointer = element.getBase();
+  }
+  auto address = pointer.getDefiningOp<LLVM::AddressOfOp>();
+  if (!address)
+    return false;
+  auto global = SymbolTable::lookupNearestSymbolFrom<LLVM::GlobalOp>(
+      address, address.getGlobalNameAttr());
+  auto text = dyn_cast_if_present<StringAttr>(
+      global && global.getConstant() ? global.getValueOrNull() : Attribute());
+  return text && text.getValue().ends_with(StringRef("\0", 1));
+}
+
+/// What cf.assert calls: the message, the file, the line, the function and the
+/// bytes of a character. The site has the place.
+static Lowered lowerAssertion(LLVM::CallOp op, CallBuilder &b) {
+  if (op.getArgOperands().size() != 5 || op->getNumResults() != 0 ||
+      !isString(op.getArgOperands().front()))
+    return b.refuse("a message that is no constant string");
+  return b.replaceWithCall("varlen_sim_assertfail",
+                           b.flat(op.getArgOperands().front()));
+}
+
 static Lowered lowerCall(LLVM::CallOp op, CallBuilder &b) {
   if (!op.getCallee())
     return b.refuse("an indirect call");
+  if (*op.getCallee() == "__assertfail")
+    return lowerAssertion(op, b);
   std::string libm = getLibm(*op.getCallee());
   if (libm.empty())
     return Lowered::Yes;

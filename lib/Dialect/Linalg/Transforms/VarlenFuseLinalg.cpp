@@ -45,9 +45,13 @@ static bool isFused(OpOperand *operand) {
 
 /// A fill of what nothing is read for.
 static LogicalResult makeFill(linalg::GenericOp op, PatternRewriter &rewriter) {
+  // A body may have checks, too.
   if (op->getNumOperands() != 1 || !op.hasPureTensorSemantics() ||
       !op.isAllParallelLoops() ||
-      !op.getIndexingMapsArray().front().isIdentity())
+      !op.getIndexingMapsArray().front().isIdentity() ||
+      !llvm::all_of(*op.getBody(), [](Operation &inner) {
+        return isMemoryEffectFree(&inner);
+      }))
     return rewriter.notifyMatchFailure(op, "reads something");
   Value number = op.getBody()->getTerminator()->getOperand(0);
   Operation *source = number.getDefiningOp();
