@@ -172,6 +172,7 @@ func::FuncOp AttnIsolator::makeFunction(AttentionOpInterface op, StringRef name,
 }
 
 LogicalResult AttnIsolator::isolate(AttentionOpInterface op) {
+  setUnusedStrides(op);
   IRRewriter b(op.getContext());
   b.setInsertionPoint(op);
   FailureOr<SmallVector<Value>> inputs = getInputs(op, b);

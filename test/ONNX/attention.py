@@ -45,6 +45,14 @@ for rows, keys, heads, kv_heads, causal, is_flat in (
         "Attention", arrays, dims=dims, is_causal=causal, q_num_heads=heads, kv_num_heads=kv_heads
     )
 
+# Extents of 1, of which no stride matters: head_dims, one query, one head, one sequence.
+for batch, rows, keys, heads, d, dv in (
+    (1, 1, 1, 1, 1, 1), (2, 1, 3, 1, 1, 1), (2, 1, 3, 2, 1, 4), (2, 5, 3, 1, 4, 1), (1, 1, 9, 1, 8, 8),
+):  # fmt: skip
+    arrays = qkv(batch, rows, keys, heads, heads, d, dv)
+    cases.add("Attention", arrays)
+    cases.add("Attention", arrays, dims=dynamic(arrays))
+
 # Static extents, scales, element types.
 for dtype, tolerance in ((np.float64, 1e-7), (np.float16, None), (ml_dtypes.bfloat16, None)):
     # The reference takes the root of the scale in f32.

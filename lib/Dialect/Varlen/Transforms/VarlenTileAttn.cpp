@@ -40,6 +40,7 @@ struct VarlenTileAttn : varlen::impl::VarlenTileAttnBase<VarlenTileAttn> {
           op->getAttrOfType<ScheduleAttrInterface>(kScheduleAttrName);
       if (!op.isBufferized() || !schedule)
         return WalkResult::advance();
+      setUnusedStrides(op);
       if (failed(verifyLayouts(op)) ||
           failed(verifyKeyLookups(op.getScoreBody(), op.getWrtCaptures())) ||
           (op.isGradient() && failed(verifyScoreRules(op.getScoreBody()))))

@@ -13,6 +13,10 @@
 
 namespace mlir::varlen {
 
+/// Gives memrefs of the operation whose last extent is 0 or 1 a last stride of
+/// 1: no index has a use for another one.
+void setUnusedStrides(AttentionOpInterface op);
+
 /// Emits an error that names the operand unless it is a memref whose last
 /// stride is 1, with any other strides. Tiles of all targets rely on that.
 LogicalResult verifyLayout(AttentionOpInterface op, NamedValue operand);
