@@ -11,6 +11,7 @@
 #include "varlen/Dialect/Varlen/Utils/TableMemory.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -217,6 +218,17 @@ Values TileLoopConverter::perPosition(
           Value position = linalg::IndexOp::create(inner, dim);
           return Values{body(inner, position)[number]};
         });
+    // A number that is the same everywhere is a constant of the tile: readers
+    // see that a mask is open at one side.
+    Attribute constant;
+    if (matchPattern(generic.getBody()->getTerminator()->getOperand(0),
+                     m_Constant(&constant))) {
+      auto tile = cast<ShapedType>(empty.getType());
+      generic.erase();
+      results.push_back(arith::ConstantOp::create(
+          b, DenseElementsAttr::get(tile, constant)));
+      continue;
+    }
     results.push_back(generic.getResult(0));
   }
   return results;

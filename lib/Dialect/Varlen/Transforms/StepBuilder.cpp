@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StructuredOpsUtils.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -167,8 +168,17 @@ Value StepBuilder::hide(Value scores, Value lo, Value hi, Value k0, Value whole,
   return elementwise(
       {scores, lo, hi}, empty(scores, compute),
       [&](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
+        // A limit that all queries share is a constant of the body.
+        auto limitOf = [&](Value tile, Value element) -> Value {
+          DenseElementsAttr limits;
+          if (!matchPattern(tile, m_Constant(&limits)) || !limits.isSplat())
+            return element;
+          return arith::ConstantOp::create(
+              inner, limits.getSplatValue<TypedAttr>());
+        };
         Value key = linalg::IndexOp::create(inner, kq ? 0 : 1);
-        return HideOp::create(inner, args[0], hidden, key, args[1], args[2], k0,
+        return HideOp::create(inner, args[0], hidden, key,
+                              limitOf(lo, args[1]), limitOf(hi, args[2]), k0,
                               whole);
       });
 }

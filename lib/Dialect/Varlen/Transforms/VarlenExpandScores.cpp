@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 namespace mlir::varlen {
@@ -32,10 +33,15 @@ static LogicalResult expandHide(HideOp op, PatternRewriter &rewriter) {
   auto choose = [&](Value condition, Value then, Value otherwise) -> Value {
     return arith::SelectOp::create(b, condition, then, otherwise);
   };
-  Value isAfter = compare(arith::CmpIPredicate::sge, op.getLo());
+  Value isAfter;
+  // No key is before the first one.
+  APInt lo;
+  if (!matchPattern(op.getLo(), m_ConstantInt(&lo)) || lo.isStrictlyPositive())
+    isAfter = compare(arith::CmpIPredicate::sge, op.getLo());
   Value isBefore = compare(arith::CmpIPredicate::slt, op.getHi());
   Value result = choose(isBefore, op.getScore(), op.getHidden());
-  result = choose(isAfter, result, op.getHidden());
+  if (isAfter)
+    result = choose(isAfter, result, op.getHidden());
   if (Value whole = op.getWhole())
     result = choose(whole, op.getScore(), result);
   rewriter.replaceOp(op, result);

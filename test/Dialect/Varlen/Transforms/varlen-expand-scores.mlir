@@ -14,6 +14,28 @@ func.func @hide(%x: f32, %zero: f32, %key: index, %lo: i32, %hi: i32, %k0: i32) 
   return %y : f32
 }
 
+// Keys are numbered from 0.
+// CHECK-LABEL: @open_on_the_left
+// CHECK-SAME: (%[[X:.*]]: f32, %[[ZERO:.*]]: f32, %{{.*}}: index, %[[HI:.*]]: i32, %{{.*}}: i32)
+// CHECK-NOT: arith.cmpi sge
+// CHECK: %[[BEFORE:.*]] = arith.cmpi slt, %{{.*}}, %[[HI]] : i32
+// CHECK: %[[Y:.*]] = arith.select %[[BEFORE]], %[[X]], %[[ZERO]] : f32
+// CHECK-NEXT: return %[[Y]]
+func.func @open_on_the_left(%x: f32, %zero: f32, %key: index, %hi: i32, %k0: i32) -> f32 {
+  %first = arith.constant 0 : i32
+  %y = varlen.hide %x with %zero at %key limits(%first, %hi, %k0) : f32
+  return %y : f32
+}
+
+// CHECK-LABEL: @window
+// CHECK: arith.cmpi sge
+// CHECK: arith.cmpi slt
+func.func @window(%x: f32, %zero: f32, %key: index, %hi: i32, %k0: i32) -> f32 {
+  %second = arith.constant 1 : i32
+  %y = varlen.hide %x with %zero at %key limits(%second, %hi, %k0) : f32
+  return %y : f32
+}
+
 // CHECK-LABEL: @unless
 // CHECK-SAME: (%[[X:[^:]*]]: f64, {{.*}}, %[[WHOLE:[^:]*]]: i1)
 // CHECK: %[[A:.*]] = arith.select

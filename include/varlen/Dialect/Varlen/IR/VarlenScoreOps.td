@@ -17,7 +17,8 @@ def Varlen_HideOp : Varlen_Op<"hide", [
   let summary = "A score, or a constant where the limits of a query hide the key";
   let description = [{
     `score` if `lo <= k0 + key < hi` or `whole` is true, else `hidden`: the limits of a
-    step (see `varlen.online_attn`) for one query and the key `key` of its block. In the
+    step (see `varlen.online_attn`) for one query and the key `key` of its block; `k0 + key`
+    is the key's number in its sequence or tile, which is not negative. In the
     linalg of steps, whose passes ask what a tile has hidden, and where: if `key` is a
     `linalg.index`, along a dimension of the tile. `varlen-expand-scores` expands it.
 
