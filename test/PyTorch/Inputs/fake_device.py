@@ -158,6 +158,9 @@ def _set_up(device):
     torch.cuda.get_device_properties = lambda device=None: properties
     torch.cuda.get_device_capability = lambda device=None: (8, 0)
     torch.cuda.get_device_name = lambda device=None: "Fake GPU"
+    # Memory is not counted.
+    torch.cuda.reset_peak_memory_stats = lambda device=None: None
+    torch.cuda.memory_allocated = torch.cuda.max_memory_allocated = lambda device=None: 0
     # Numbers are the CPU's.
     torch.cuda.get_rng_state = lambda device="cuda": torch.get_rng_state()
     torch.cuda.set_rng_state = lambda state, device="cuda": torch.set_rng_state(state)
