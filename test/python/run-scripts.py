@@ -60,6 +60,8 @@ assert "skipped: without" in output and "wrong" not in output, output
 
 write("right", TESTS["right"])
 assert run("right", "without")[0] == 0
+# Where all skip, nothing was tested.
+assert run("without")[0] == 1
 code, output = run("module")
 assert code == 1 and "expected tests of endless, right, without, wrong, got module" in output, output
 code, output = run("--resume")

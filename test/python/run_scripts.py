@@ -8,7 +8,7 @@ Tests with a line REQUIRES need a build, and are left to lit. The others run by 
 `python test.py`. A test has passed where it exits with 0, unless its last line begins with
 "skipped". Each result is a line on stdout and one in the file of --json, written when the
 test ends; --resume runs only the tests that this file does not have. The exit status is 1
-where a test failed, or none ran.
+where a test failed, or none passed.
 """
 
 import argparse
@@ -114,7 +114,7 @@ def main(folder=None):
     for record in records:
         counts[record["status"]] += 1
     print(", ".join(f"{count} {name}" for name, count in counts.items()))
-    return int(not records or counts["failed"] + counts["timeout"] > 0)
+    return int(counts["passed"] == 0 or counts["failed"] + counts["timeout"] > 0)
 
 
 if __name__ == "__main__":
