@@ -108,7 +108,7 @@ def runtime(folder):
     """The tests of the runtime library that compiled host code calls."""
     program = HERE / "varlen-cuda-test"
     if rehearsal.FOLDER:
-        program = pathlib.Path(os.environ["VARLEN_BUILD"]) / "bin/varlen-cuda-test"
+        program = pathlib.Path(os.environ["VARLEN_KIT_BUILD"]) / "bin/varlen-cuda-test"
     return _run(program)[-3:]
 
 

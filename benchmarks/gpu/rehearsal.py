@@ -29,9 +29,10 @@ DEVICE = "cpu" if FOLDER else "cuda"
 # ===----------------------------------------------------------------------===#
 
 
-def prepare(folder):
-    """Makes what a rehearsal in a folder needs, of the build VARLEN_BUILD; returns the
-    environment of parts."""
+def prepare(folder, environment):
+    """Makes what a rehearsal in a folder needs, of the build VARLEN_BUILD, and changes the
+    environment of parts: what is built there is used, but not the package's own library where
+    a wheel is installed."""
     import executor
 
     build = pathlib.Path(os.environ["VARLEN_BUILD"]).resolve()
@@ -39,15 +40,18 @@ def prepare(folder):
     if not (folder / "libVarlenGPU.so").exists():
         executor.build_runtime(build, folder)
     _build_flash3(HERE / "peers")
-    path = [HERE / "rehearsal-tools", build / "bin", os.environ["PATH"]]
-    return {
+    path = [HERE / "rehearsal-tools", environment["PATH"], build / "bin"]
+    environment |= {
         "VARLEN_KIT_REHEARSAL": str(folder),
+        "VARLEN_KIT_BUILD": str(build),
         "PATH": os.pathsep.join(map(str, path)),
         "LD_LIBRARY_PATH": str(build / "lib/fake-cuda"),
         # The executor's state of a thread is where only a program's own libraries have room.
         "GLIBC_TUNABLES": "glibc.rtld.optional_static_tls=131072",
         "JAX_PLATFORMS": "cpu",
     }
+    if (HERE / "site").exists():
+        environment.pop("VARLEN_BUILD")
 
 
 def _build_flash3(folder):

@@ -22,7 +22,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 # Where the modules of the parts and of the tests are; the wheel's are before them.
 MODULES = [
     HERE / name for name in ("", "test/Integration/Inputs", "test/Package/Inputs/launcher",
-                             "test/python", "test/PyTorch/Inputs", "test/Python/Inputs")
+                             "test/python", "test/Python/Inputs")
 ]  # fmt: skip
 sys.path[:0] = map(str, MODULES)
 
@@ -109,7 +109,7 @@ def make_environment(arguments):
         environment["PYTHONPATH"] += os.pathsep + os.environ.get("PYTHONPATH", "")
         import rehearsal
 
-        environment |= rehearsal.prepare(arguments.out.resolve() / "rehearsal")
+        rehearsal.prepare(arguments.out.resolve() / "rehearsal", environment)
     return environment
 
 

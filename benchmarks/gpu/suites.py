@@ -15,7 +15,9 @@ LIMIT, JOBS = 100, 4
 
 def run(folder, log, arguments, rehearsed, environment=None):
     """Runs the tests of a folder; in a rehearsal those of `rehearsed`, on the CPU."""
-    os.environ.update(environment or {})
+    # Modules beside the tests: those of the two folders have the same names.
+    modules = f"{HERE / 'test' / folder / 'Inputs'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    os.environ.update({"PYTHONPATH": modules, **(environment or {})})
     device = "cpu" if rehearsal.FOLDER else "cuda"
     tests = [
         path for path in run_scripts.find_tests(HERE / "test" / folder, rehearsed if rehearsal.FOLDER else [])

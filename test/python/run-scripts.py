@@ -24,6 +24,9 @@ def write(name, body, head=RUN):
 
 for name, body in TESTS.items():
     write(name, body)
+# What is behind the script in its RUN line; %t is a file that may be made.
+writer = "import sys; assert sys.argv[1] == '--to', sys.argv; open(sys.argv[2], 'w').close()"
+write("writing", writer, RUN[:-1] + " --to %t.txt | FileCheck %s\n")
 write("build", "raise ValueError", REQUIRES + RUN)
 write("module", "raise ValueError", "")
 runner = pathlib.Path(__file__).with_name("run_scripts.py")
@@ -42,10 +45,11 @@ def read():
 
 path = folder / "results.jsonl"
 code, output = run("--jobs=2", "--limit=10", f"--json={path}")
-assert code == 1 and output.endswith("1 passed, 1 skipped, 1 failed, 1 timeout\n"), output
+assert code == 1 and output.endswith("2 passed, 1 skipped, 1 failed, 1 timeout\n"), output
 records = read()
 assert {name: record["status"] for name, record in records.items()} == {
-    "right": "passed", "wrong": "failed", "without": "skipped", "endless": "timeout"
+    "right": "passed", "wrong": "failed", "without": "skipped", "endless": "timeout",
+    "writing": "passed",
 }  # fmt: skip
 assert "before" in output and "ValueError: expected 1, got 2" in output
 assert "skipped: no CUDA device" in output
@@ -55,7 +59,7 @@ assert records["endless"]["output"] == "begun"
 path.write_text("".join(json.dumps(records[name]) + "\n" for name in ("right", "wrong", "endless")))
 write("right", "raise ValueError")
 code, output = run("--resume", f"--json={path}")
-assert code == 1 and set(read()) == set(TESTS), output
+assert code == 1 and set(read()) == {*TESTS, "writing"}, output
 assert "skipped: without" in output and "wrong" not in output, output
 
 write("right", TESTS["right"])
@@ -63,6 +67,6 @@ assert run("right", "without")[0] == 0
 # Where all skip, nothing was tested.
 assert run("without")[0] == 1
 code, output = run("module")
-assert code == 1 and "expected tests of endless, right, without, wrong, got module" in output, output
+assert code == 1 and "expected tests of endless, right, without, writing, wrong, got module" in output, output
 code, output = run("--resume")
 assert code == 2 and "--resume: expected --json, too" in output, output

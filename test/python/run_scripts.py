@@ -4,8 +4,8 @@
     run_scripts.py FOLDER --device=cuda --jobs=2 --json=results.jsonl
 
 Each test is a process of its own, with a time limit; VARLEN_TEST_DEVICE tells it the device.
-Tests with a line REQUIRES need a build, and are left to lit. The others run by plain
-`python test.py`. A test has passed where it exits with 0, unless its last line begins with
+Tests with a line REQUIRES need a build, and are left to lit. The others run by `python test.py`
+with the arguments of their first RUN line, whose %t is in a folder of their own. A test has passed where it exits with 0, unless its last line begins with
 "skipped". Each result is a line on stdout and one in the file of --json, written when the
 test ends; --resume runs only the tests that this file does not have. The exit status is 1
 where a test failed, or none passed.
@@ -19,6 +19,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 DEVICES = ("cpu", "cuda")
@@ -42,13 +43,24 @@ def find_tests(folder, names):
     return [path for path in tests if not names or path.stem in names]
 
 
+def find_arguments(path, folder):
+    """Those of the first RUN line, with files in a folder."""
+    found = re.search(r"^# RUN: %python %s([^|>\n]*)", path.read_text(), re.M)
+    return found[1].replace("%t", f"{folder}/{path.stem}").split() if found else []
+
+
 def run_test(path, device, limit):
     """The record of one test."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _run_test([sys.executable, path, *find_arguments(path, folder)], path, device, limit)
+
+
+def _run_test(command, path, device, limit):
     begin = time.monotonic()
     environment = {**os.environ, "VARLEN_TEST_DEVICE": device}
     try:
         process = subprocess.run(
-            [sys.executable, path], env=environment, stdin=subprocess.DEVNULL,
+            command, env=environment, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=limit, check=False,
         )  # fmt: skip
         code, output = process.returncode, process.stdout
