@@ -116,10 +116,12 @@ void varlen_run::printReport(const Figures &figures, llvm::raw_ostream &os) {
      << formatBytes(figures.peakMemoryBytes) << "\n";
 }
 
-static llvm::json::Value toJSON(const varlen_sim_stats &stats, int64_t runs) {
+static llvm::json::Value toJSON(const varlen_sim_stats &stats, int64_t runs,
+                                llvm::ArrayRef<std::string> hazards) {
   auto number = [](uint64_t value) { return static_cast<int64_t>(value); };
   return llvm::json::Object{
       {"runs", runs},
+      {"hazards", llvm::json::Array(hazards)},
       {"switches", number(stats.switches)},
       {"collectives", number(stats.collectives)},
       {"mma", number(stats.mma)},
@@ -164,6 +166,7 @@ void varlen_run::printJSON(const Figures &figures, llvm::raw_ostream &os) {
                             {"workspace_bytes", figures.workspaceBytes},
                             {"peak_memory_bytes", figures.peakMemoryBytes}};
   if (figures.simulated)
-    object["executor"] = toJSON(*figures.simulated, figures.simulatedRuns);
+    object["executor"] =
+        toJSON(*figures.simulated, figures.simulatedRuns, figures.hazards);
   os << llvm::json::Value(std::move(object)) << "\n";
 }

@@ -39,6 +39,7 @@ struct Figures {
   /// What the executor has counted in so many runs.
   std::optional<varlen_sim_stats> simulated;
   int64_t simulatedRuns = 0;
+  std::vector<std::string> hazards;
 };
 
 /// The largest resident size that the process has had.

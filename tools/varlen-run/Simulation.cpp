@@ -101,10 +101,13 @@ void Simulation::observe(const char *kernel, const varlen_sim_result *result,
 }
 
 void Simulation::observe(StringRef kernel, const varlen_sim_result *result) {
-  for (uint32_t i = 0; i < varlen_sim_result_num_reports(result); ++i) {
+  uint32_t numReports = varlen_sim_result_num_reports(result);
+  for (uint32_t i = 0; i < numReports; ++i) {
     varlen_sim_report report = varlen_sim_result_report(result, i);
-    if (known.insert(std::string(report.kind) + ' ' + report.site).second)
-      pending.emplace_back(report.text);
+    if (!known.insert(std::string(report.kind) + ' ' + report.site).second)
+      continue;
+    hazards.emplace_back(report.text);
+    pending.emplace_back(report.text);
   }
   const varlen_sim_stats &found = *varlen_sim_result_stats(result);
   stats.switches += found.switches;
@@ -120,9 +123,12 @@ void Simulation::observe(StringRef kernel, const varlen_sim_result *result) {
   stats.shared_accesses += found.shared_accesses;
   stats.shared_phases += found.shared_phases;
   stats.shared_conflicts += found.shared_conflicts;
-  // The kernel that does the work, of those that a function launches.
-  if (options.trace.empty() || found.accesses < tracedAccesses)
+  // The kernel that has a hazard, or does the work, of those that a function
+  // launches.
+  if (options.trace.empty() || isTraceOfHazard ||
+      (numReports == 0 && found.accesses < tracedAccesses))
     return;
+  isTraceOfHazard = numReports != 0;
   tracedAccesses = found.accesses;
   std::string path = "/proc/self/fd/" + std::to_string(traceDescriptor);
   if (varlen_sim_result_write_trace(result, path.c_str()))

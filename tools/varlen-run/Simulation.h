@@ -49,13 +49,16 @@ public:
   /// Prints what the run has found on stderr, with the options that replay it:
   /// each kind of hazard once for a place in the source.
   void reportRun();
-  int64_t getNumHazards() const { return known.size(); }
+  int64_t getNumHazards() const { return hazards.size(); }
+  /// What was found, each kind of hazard once for a place in the source.
+  llvm::ArrayRef<std::string> getHazards() const { return hazards; }
   /// "seed 3, schedule random, async late"
   std::string describe() const;
 
   /// Of all runs.
   const varlen_sim_stats &getStats() const { return stats; }
-  /// The timeline of the kernel that does the work, for --trace.
+  /// The timeline for --trace: of the first kernel with a hazard, else of the
+  /// kernel that does the work.
   llvm::Expected<std::string> readTrace() const;
 
 private:
@@ -68,11 +71,13 @@ private:
   varlen_sim_stats stats = {};
   /// Kind and site of all, and the lines that are not yet printed.
   llvm::StringSet<> known;
+  std::vector<std::string> hazards;
   std::vector<std::string> pending;
   int64_t numPrinted = 0;
-  /// A file in memory: of a run that fails nothing is written.
+  /// A file in memory: of a run that fails nothing is written but for hazards.
   int traceDescriptor = -1;
   uint64_t tracedAccesses = 0;
+  bool isTraceOfHazard = false;
   std::string traceError;
 };
 

@@ -154,7 +154,8 @@ static Error printOut(llvm::function_ref<void(llvm::raw_ostream &)> print) {
   return Error::success();
 }
 
-/// Writes all files of a run and the report, or none of the files.
+/// Writes all files of a run, or none of them, and the report, but for one with
+/// hazards.
 static Error writeOutputs(const Options &options, const std::string &output,
                           ArrayRef<NamedTensor> results, const Figures &figures,
                           const Simulation *simulation) {
@@ -183,9 +184,11 @@ static Error writeOutputs(const Options &options, const std::string &output,
                             [&](llvm::raw_ostream &os) { os << *trace; }))
       return error;
   }
-  if (Error error =
-          printOut([&](llvm::raw_ostream &os) { printReport(figures, os); }))
-    return error;
+  // Times of a run with hazards say nothing.
+  if (figures.hazards.empty())
+    if (Error error =
+            printOut([&](llvm::raw_ostream &os) { printReport(figures, os); }))
+      return error;
   for (OutputFile &file : files)
     if (Error error = file.keep())
       return error;
@@ -316,29 +319,37 @@ Error Program::run(const std::string &input, const std::string &output) {
     return function.takeError();
   Figures figures;
   figures.compileMs = std::exchange(compileMs, 0);
-  if (Error error = simulation ? runAndSimulate(*function, options, *simulation,
-                                                progress, start, figures)
-                               : runAndMeasure(*function, options, peak,
-                                               progress, start, figures))
-    return error;
-
-  Expected<std::vector<NamedTensor>> results = function->getResults();
-  if (!results)
-    return results.takeError();
+  Error failure = simulation ? runAndSimulate(*function, options, *simulation,
+                                              progress, start, figures)
+                             : runAndMeasure(*function, options, peak, progress,
+                                             start, figures);
+  // Results of a run with hazards may be anything; its timeline and its figures
+  // are what shows them.
+  bool hasHazards = simulation && simulation->getNumHazards() != 0;
+  if (failure && !hasHazards)
+    return failure;
+  std::vector<NamedTensor> results;
+  if (!failure) {
+    Expected<std::vector<NamedTensor>> got = function->getResults();
+    if (!got)
+      return got.takeError();
+    results = std::move(*got);
+  }
   figures.entry = signature.entry;
   figures.target = device.isGPU() ? device.chip : target->name.str();
   figures.threads = varlen_get_num_threads();
   if (simulation) {
     figures.threads = std::max<int64_t>(options.threads, 1);
     figures.simulated = simulation->getStats();
-    figures.simulatedRuns = options.simulation.runs;
+    figures.simulatedRuns = figures.ms.size();
+    figures.hazards = simulation->getHazards().vec();
   }
   figures.work = countUsefulWork(*source, signature.entry, *inputs);
   if (peak)
     figures.peakKind = peak->getKind().str();
   for (const Tensor &tensor : *inputs)
     figures.inputBytes += tensor.getNumBytes();
-  for (const NamedTensor &result : *results)
+  for (const NamedTensor &result : results)
     figures.outputBytes +=
         *getNumElements(result.shape) * getBytes(result.dtype);
   // What is still held are the results.
@@ -346,7 +357,11 @@ Error Program::run(const std::string &input, const std::string &output) {
   figures.peakMemoryBytes = getPeakMemoryBytes();
 
   progress.setPhase("writing the results");
-  return writeOutputs(options, output, *results, figures,
+  if (failure)
+    return joinErrors(
+        std::move(failure),
+        writeOutputs(options, /*output=*/"", {}, figures, &*simulation));
+  return writeOutputs(options, output, results, figures,
                       simulation ? &*simulation : nullptr);
 }
 
