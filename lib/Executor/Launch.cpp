@@ -131,6 +131,9 @@ static void initBlock(Worker &w, Cluster &cluster, uint32_t rank,
     block.trace->name = format("CTA %u,%u,%u of %s", block.id[0], block.id[1],
                                block.id[2], launch.kernel->name);
     block.trace->warps.resize(numWarps);
+    block.trace->products.resize((numWarps + 3) / 4);
+    for (size_t i = 0; i < block.trace->products.size(); ++i)
+      block.trace->products[i].name = format("wgmma of warpgroup %zu", i);
   }
   block.warpgroups = std::vector<WgmmaSequence>((numWarps + 3) / 4);
   block.warps = std::vector<Warp>(numWarps);

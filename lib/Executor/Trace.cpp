@@ -96,6 +96,9 @@ void Trace::write(FILE *file, const std::vector<std::string> &sites) const {
   size_t id = 0;
   for (const Track &track : warps)
     writeTrack(file, track, id++, sites);
+  for (const Track &track : products)
+    if (!track.events.empty())
+      writeTrack(file, track, id++, sites);
   // Copies overlap: as many rows as it takes.
   std::vector<Track> rows;
   for (const TraceEvent &event : copies.events) {

@@ -67,6 +67,13 @@ struct Track {
     events.push_back({Activity::Wait, what, site, now, time, 1});
     now = time;
   }
+  /// As `add`, no earlier than a time; returns when it is done.
+  uint64_t addFrom(uint64_t time, Activity activity, const char *what,
+                   uint32_t site, uint64_t cost) {
+    now = std::max(now, time);
+    add(activity, what, site, cost);
+    return now;
+  }
   void addSpan(Activity activity, const char *what, uint32_t site,
                uint64_t begin, uint64_t end) {
     events.push_back({activity, what, site, begin, end, 1});
@@ -86,6 +93,8 @@ constexpr uint64_t copyBytesPerCycle = 32;
 
 struct Trace {
   std::vector<Track> warps;
+  /// What tensor cores do while warps go on: wgmma, of each warpgroup.
+  std::vector<Track> products;
   Track copies;
   std::string name;
 

@@ -201,8 +201,13 @@ void varlen::executor::issueWgmma(Warp &warp) {
   issueReads(warp, *operation, queue.uncommitted.slot);
   if (Track *track = warp.track) {
     uint64_t begin = std::max(track->now, queue.busyUntil);
-    queue.busyUntil = begin + operation->n * cost::wgmmaPerColumn;
+    uint64_t duration = operation->n * cost::wgmmaPerColumn;
+    queue.busyUntil = begin + duration;
     track->add(Activity::Matrix, "wgmma", site, cost::issue);
+    // The warps of a warpgroup do the same.
+    if (warp.id % 4 == 0)
+      warp.block->trace->products[warp.id / 4].addFrom(begin, Activity::Matrix,
+                                                       "wgmma", site, duration);
   }
   queue.uncommitted.operations.push_back(std::move(operation));
   if (!doneAtIssue())

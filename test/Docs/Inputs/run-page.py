@@ -4,6 +4,9 @@ A block whose first line is a comment with a file's name ("// step.mlir") become
 file. A block marked as sh is run, and what it prints has to be the block marked as text
 that follows, if one does; "..." there stands for anything. Other blocks are not run.
 
+The environment is empty, but for what the page has its reader export or give an alias to, in
+lines of four spaces, where the build is VARLEN_BUILD and what is installed VARLEN.
+
 usage: run-page.py FOLDER PAGE...
 """
 
@@ -14,6 +17,8 @@ import shutil
 import subprocess
 import sys
 
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+INSTALL = re.compile(r"^    ((?:export|alias) .*)$", re.M)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 FILE = re.compile(r"(?://|#|/\*) ([\w-]+\.\w+)(?: \*/)?$", re.M)
 
@@ -23,23 +28,39 @@ def matches(expected, output):
     return re.fullmatch(pattern, output.strip(), re.S)
 
 
+def read_install(text):
+    """The commands that a page wants in each shell."""
+    places = {
+        "$PWD/build/prefix": os.environ.get("VARLEN", ""), "$HOME/varlen": os.environ.get("VARLEN", ""),
+        "$PWD/build": os.environ.get("VARLEN_BUILD", ""), "$PWD": str(ROOT),
+    }  # fmt: skip
+    commands = ["shopt -s expand_aliases", *INSTALL.findall(text)]
+    for place, path in places.items():
+        commands = [command.replace(place, path) for command in commands]
+    return "".join(f"{command}\n" for command in commands)
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    # python3 is the one that runs this.
-    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
+    # python3 is the one that runs this. A cache and limits of threads change nothing else.
+    kept = ("VARLEN_CACHE_DIR", "OPENBLAS_NUM_THREADS")
+    environment = {name: os.environ[name] for name in kept if name in os.environ}
+    environment["PATH"] = f"{os.path.dirname(sys.executable)}:/usr/local/bin:/usr/bin:/bin"
+    environment["HOME"] = str(folder)
     files = commands = 0
     for page in map(pathlib.Path, sys.argv[2:]):
         text, output = page.read_text(), None
+        install = read_install(text)
         for block in BLOCK.finditer(text):
             language, body = block.groups()
             place = f"{page}:{text[: block.start()].count(chr(10)) + 1}"
             if language == "sh":
                 result = subprocess.run(
-                    ["bash", "-euo", "pipefail", "-c", body], cwd=folder, text=True,
+                    ["bash", "-euo", "pipefail", "-c", install + body], cwd=folder, text=True,
                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT, check=False, env={**os.environ, "PATH": path},
+                    stderr=subprocess.STDOUT, check=False, env=environment,
                 )  # fmt: skip
                 # What varlen-run says on a busy machine.
                 output = re.sub(r"^compiling, \d+ s\n", "", result.stdout, flags=re.M)
