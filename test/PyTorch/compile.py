@@ -3,7 +3,7 @@
 results of eager execution."""
 
 import torch
-from device import IS_FAKE
+from device import IS_FAKE, NAME
 from packed import assert_close, offsets
 from torch import nn
 
@@ -39,8 +39,10 @@ def step(model, x, cu_seqlens, max_length):
     return [y.detach(), *(p.grad.clone() for p in model.parameters())]
 
 
+# Dynamo traces no methods of tensors under a default device.
+torch.set_default_device(None)
 torch.manual_seed(0)
-block = Block()
+block = Block().to(NAME)
 batches = [[5, 9, 0, 20], [1, 2], [40, 3, 3], [7]]
 graphs = []
 
@@ -61,7 +63,7 @@ for backend, compiled in (
     if backend == "inductor" and IS_FAKE:
         continue
     for lengths in batches:
-        x = torch.randn(sum(lengths), 32)
+        x = torch.randn(sum(lengths), 32, device=NAME)
         wanted = step(block, x, offsets(lengths), max(lengths))
         got = step(compiled, x, offsets(lengths), max(lengths))
         for a, b in zip(got, wanted):
@@ -77,7 +79,7 @@ def into(q, cu_seqlens):
     return 2 * out
 
 
-q, cu_seqlens = torch.randn(12, 2, 16), offsets([5, 7])
+q, cu_seqlens = torch.randn(12, 2, 16, device=NAME), offsets([5, 7])
 wanted = 2 * varlen_attn(q, q, q, cu_seqlens, cu_seqlens)
 backend = "aot_eager" if IS_FAKE else "inductor"
 assert torch.equal(torch.compile(into, fullgraph=True, backend=backend)(q, cu_seqlens), wanted)

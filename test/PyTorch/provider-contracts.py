@@ -3,7 +3,7 @@
 empty keys, large head_dims, an lse without gradients, opcheck and torch.compile."""
 
 import torch
-from device import IS_FAKE, ON_CUDA
+from device import IS_FAKE, ON_CUDA, skip
 from packed import assert_close, attention, fails, normal, offsets
 from torch.nn.attention import (
     SDPBackend,
@@ -11,9 +11,14 @@ from torch.nn.attention import (
     restore_flash_attention_impl,
     sdpa_kernel,
 )
-from torch.nn.attention.varlen import AuxRequest, varlen_attn, varlen_attn_out
+from torch.nn.attention import varlen as upstream
+from torch.nn.attention.varlen import AuxRequest, varlen_attn
 
 import varlen.torch
+
+if not hasattr(upstream, "varlen_attn_out"):
+    skip("this version of PyTorch has no varlen_attn_out; see provider-versions.py")
+varlen_attn_out = upstream.varlen_attn_out
 
 LSE = AuxRequest(lse=True)
 torch.manual_seed(0)

@@ -4,7 +4,7 @@
 import math
 
 import torch
-from device import NAME, ON_CUDA, of_device
+from device import ON_CUDA, of_device, skip
 from packed import assert_close, attention, fails, normal, offsets
 from torch.nn.attention import (
     activate_flash_attention_impl,
@@ -13,9 +13,13 @@ from torch.nn.attention import (
     restore_flash_attention_impl,
 )
 from torch.nn.attention import varlen as upstream
-from torch.nn.attention.varlen import AuxRequest, varlen_attn, varlen_attn_out
+from torch.nn.attention.varlen import AuxRequest, varlen_attn
 
 import varlen.torch
+
+if not hasattr(upstream, "varlen_attn_out"):
+    skip("this version of PyTorch has no varlen_attn_out; see provider-versions.py")
+varlen_attn_out = upstream.varlen_attn_out
 
 LSE = AuxRequest(lse=True)
 torch.manual_seed(0)

@@ -138,6 +138,18 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     currentStreams[stream.device_index()] = stream.id();
     return old;
   }
+  void record(void **event, const c10::Stream &stream, c10::DeviceIndex,
+              c10::EventFlag) const override {
+    InContext context(stream.device_index());
+    if (!*event)
+      call("cuEventCreate", event, 0u);
+    call("cuEventRecord", *event, reinterpret_cast<void *>(stream.id()));
+  }
+  void block(void *event, const c10::Stream &stream) const override {
+    InContext context(stream.device_index());
+    call("cuStreamWaitEvent", reinterpret_cast<void *>(stream.id()), event, 0u);
+  }
+  bool queryEvent(void *) const override { return false; }
   c10::DeviceIndex deviceCount() const noexcept override { return numDevices; }
   void synchronizeDevice(c10::DeviceIndex) const override { waitForAll(); }
 };
@@ -167,9 +179,10 @@ static const c10::impl::DeviceGuardImplRegistrar
 // Memory
 //===----------------------------------------------------------------------===//
 
-static void release(void *memory) {
+/// Waits for the work of the device: it need not be the current one.
+template <int device> static void release(void *memory) {
   Relaxed relaxed;
-  InContext context(0);
+  InContext context(device);
   call("cuMemFree_v2", static_cast<unsigned long long>(
                            reinterpret_cast<uintptr_t>(memory)));
 }
@@ -189,9 +202,11 @@ struct FakeAllocator final : c10::Allocator {
     InContext context(currentDevice);
     call("cuMemAlloc_v2", &address, bytes);
     auto *memory = reinterpret_cast<void *>(address);
-    return {memory, memory, isCaptured ? keep : release, device};
+    static const c10::DeleterFnPtr releases[numDevices] = {release<0>,
+                                                           release<1>};
+    return {memory, memory, isCaptured ? keep : releases[currentDevice],
+            device};
   }
-  c10::DeleterFnPtr raw_deleter() const override { return release; }
   void copy_data(void *to, const void *from, size_t bytes) const override {
     waitForAll();
     memcpy(to, from, bytes);

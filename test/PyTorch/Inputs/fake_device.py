@@ -29,10 +29,23 @@ def enable(computes=False):
     return driver()
 
 
+class Counts(ctypes.Structure):
+    """FakeCudaCounts."""
+
+    _fields_ = [
+        (name, ctypes.c_int)
+        for name in (
+            "primaries", "modules", "streams", "events", "pools", "blocks", "graphs",
+            "registrations", "allocations", "default_stream", "refusals",
+        )
+    ]  # fmt: skip
+
+
 def driver():
     """The fake driver, for its counters."""
     library = ctypes.CDLL("libcuda.so.1")
     library.fakeCudaLastRefusal.restype = ctypes.c_char_p
+    library.fakeCudaCount.restype = Counts
     return library
 
 
@@ -128,8 +141,19 @@ def _set_up(device):
         function.restype, function.argtypes = result, parameters
     import torch
 
+    driver_ = driver()
+    contexts = [ctypes.c_void_p() for _ in range(NUM_DEVICES)]
+    driver_.cuInit(0)
+    for i, context in enumerate(contexts):
+        driver_.cuDevicePrimaryCtxRetain(ctypes.byref(context), i)
+
     def set_device(device):
-        _device.fakeSetDevice(_index_of(device))
+        index = _index_of(device)
+        _device.fakeSetDevice(index)
+        # As CUDA's runtime does.
+        driver_.cuCtxSetCurrent(contexts[index])
+
+    set_device(0)
 
     # Functions of their own for each: Dynamo has a rule for each of PyTorch's.
     torch._C._cuda_getDeviceCount = lambda: NUM_DEVICES

@@ -1,0 +1,13 @@
+#!/usr/bin/env python3
+"""Runs the tests of this folder without lit, by run_scripts.py: on a GPU, --device=cuda."""
+
+import pathlib
+import sys
+
+folder = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(folder.parent / "python"))
+
+import run_scripts
+
+if __name__ == "__main__":
+    sys.exit(run_scripts.main(folder))
