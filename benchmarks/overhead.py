@@ -191,6 +191,31 @@ def torch_entries():
         lambda: torch.autograd.grad(upstream.varlen_attn(*leaves, *given, **causal), leaves, dout),
     )  # fmt: skip
 
+    if "fake_device" in sys.modules:
+        on_cuda = [x.to("cuda") for x in plain]
+        leaves_on_cuda = [x.clone().requires_grad_() for x in on_cuda]
+        cu_on_cuda, dout_on_cuda = cu.to("cuda"), dout.to("cuda")
+        indices = cu_on_cuda, cu_on_cuda
+        yield Entry(
+            "CUDA, fake driver: varlen_attn", NONE,
+            lambda: varlen_attn(*on_cuda, *indices, **causal),
+        )  # fmt: skip
+        yield Entry(
+            "CUDA, fake driver: recording", NONE,
+            lambda: varlen_attn(*leaves_on_cuda, *indices, **causal),
+        )  # fmt: skip
+        yield Entry(
+            "CUDA, fake driver: and its gradients", NONE,
+            lambda: torch.autograd.grad(
+                varlen_attn(*leaves_on_cuda, *indices, **causal), leaves_on_cuda, dout_on_cuda
+            ),
+        )  # fmt: skip
+        given_on_cuda = (*indices, ROWS, ROWS)
+        yield Entry(
+            "CUDA, fake driver: provider", NONE,
+            lambda: upstream.varlen_attn(*on_cuda, *given_on_cuda, **causal),
+        )  # fmt: skip
+
     class Empty(torch.autograd.Function):
         @staticmethod
         def forward(ctx, q, k, v):
@@ -237,14 +262,31 @@ def jax_entries():
     yield Entry("beside: an empty compiled function", NONE, lambda: empty(q).block_until_ready())
 
 
+def enable_fake_cuda(build):
+    # By its name it is then found.
+    ctypes.CDLL(str(pathlib.Path(build).resolve() / "lib/fake-cuda/libcuda.so.1"), ctypes.RTLD_GLOBAL)
+    sys.path.append(str(ROOT / "test/PyTorch/Inputs"))
+    import fake_device
+
+    fake_device.enable()
+    fake_device.keep_memory()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--build", help="the build that the library is taken from")
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--calls", type=int, default=100, help="calls of an entry in a round")
+    parser.add_argument(
+        "--fake-cuda", action="store_true",
+        help="also calls on CUDA tensors, with the tests' stand-ins for PyTorch's backend and "
+        "for the driver, whose own time counts",
+    )  # fmt: skip
     arguments = parser.parse_args()
     if arguments.build:
         os.environ["VARLEN_BUILD"] = arguments.build
+    if arguments.fake_cuda:
+        enable_fake_cuda(arguments.build or ROOT / "build")
     import varlen
 
     varlen.set_num_threads(1)

@@ -278,6 +278,69 @@ static void testBadData(void) {
   destroy(&a);
 }
 
+/* The same for a host that waits for nothing: the next launch, and a poll, tell
+   of it once; each context has a record of its own. */
+static void testPoll(void) {
+  static const int32_t wrong[SEQUENCES + 1] = {0, 29, 9, TOKENS};
+  static const char words[] =
+      "an earlier launch: cu_seqlens_q[2] = 9 is smaller than";
+  CUcontext own = enterDevice(1), current = NULL;
+  Attention a;
+  init(&a, 1);
+  const VarlenTensor *tensors[] = {use(&a.q),  use(&a.k),   use(&a.v),
+                                   use(&a.cu), use(&a.out), use(&a.lse)};
+  for (int i = 0; i < 6; ++i)
+    ((VarlenTensor *)tensors[i])->device.id = 1;
+  copy(a.cu.tensor.data, wrong, sizeof wrong, a.stream);
+  EXPECT(!varlenLauncherPoll(1));
+  EXPECT(!varlenLauncherEnqueue(attention, tensors, 6, a.workspace, a.bytes,
+                                a.stream));
+  EXPECT(isNaN(&a.out, Q_SIZE, a.stream)); /* waits */
+  EXPECT(!varlenLauncherPoll(0));
+  EXPECT_ERROR(varlenLauncherEnqueue(attention, tensors, 6, a.workspace,
+                                     a.bytes, a.stream),
+               VARLEN_BAD_DATA, words);
+  EXPECT(!varlenLauncherEnqueue(attention, tensors, 6, a.workspace, a.bytes,
+                                a.stream));
+  EXPECT(!cuStreamSynchronize(a.stream));
+  /* From a thread that works on another device. */
+  enterDevice(0);
+  EXPECT_ERROR(varlenLauncherPoll(1), VARLEN_BAD_DATA, words);
+  EXPECT(!varlenLauncherPoll(1));
+  EXPECT_ERROR(varlenLauncherPoll(-1), VARLEN_INVALID_ARGUMENT,
+               "expected the number of a CUDA device, got -1");
+  EXPECT_ERROR(varlenLauncherPoll(DEVICES), VARLEN_DEVICE_ERROR, "no GPU 2");
+  EXPECT(!cuCtxSetCurrent(own));
+
+  /* The default stream is that of the tensors' device, whatever is current. */
+  copy(a.cu.tensor.data, cuSeqlens, sizeof cuSeqlens, a.stream);
+  CUcontext other = enterDevice(0);
+  EXPECT(!varlenLauncherEnqueue(attention, tensors, 6, a.workspace, a.bytes,
+                                NULL));
+  EXPECT(!cuCtxGetCurrent(&current) && current == other);
+  EXPECT(!cuCtxSetCurrent(own));
+  EXPECT(isRightOnDevice(&a));
+
+  /* Tensors of two devices, and results that overlap. */
+  a.k.tensor.device.id = 0;
+  EXPECT_ERROR(varlenLauncherEnqueue(attention, tensors, 6, a.workspace,
+                                     a.bytes, a.stream),
+               VARLEN_INVALID_ARGUMENT,
+               "k: expected a tensor on CUDA device 1, as q is, got one on CUDA "
+               "device 0");
+  a.k.tensor.device.id = 1;
+  void *out = a.out.tensor.data;
+  a.out.tensor.data = a.q.tensor.data;
+  EXPECT_ERROR(varlenLauncherEnqueue(attention, tensors, 6, a.workspace,
+                                     a.bytes, a.stream),
+               VARLEN_INVALID_ARGUMENT,
+               "out: expected memory that no other tensor of the call has, got "
+               "some of q");
+  a.out.tensor.data = out;
+  destroy(&a);
+  enterDevice(0);
+}
+
 /* What the layers make of q. */
 static void attendLayers(const float *q, float *out) {
   static float between[Q_SIZE], lse[HEADS * TOKENS];
@@ -389,6 +452,7 @@ int main(int argc, char **argv) {
   enterDevice(1);
   testGradients();
   testBadData();
+  testPoll();
   testGraph();
   testFailures();
   varlenLauncherDestroy(attention);

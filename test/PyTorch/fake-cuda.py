@@ -145,7 +145,7 @@ class Launch(ctypes.Structure):
 
 
 # Of its parameters, which are addresses of values: cu_seqlens_q and the record.
-CU, RECORD = 3, 5
+CU, RECORD = 0, 5
 
 
 @ctypes.CFUNCTYPE(None, ctypes.POINTER(Launch))

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the tests of this folder without lit, by run_scripts.py: on a GPU, --device=cuda."""
+"""Runs the tests of this folder without lit, by run_scripts.py: on a GPU, --device=cuda; what
+is meant for one can be tried with CUDA tensors on the fake driver, --device=fake-cuda."""
 
 import pathlib
 import sys

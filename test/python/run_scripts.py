@@ -22,7 +22,8 @@ import sys
 import tempfile
 import time
 
-DEVICES = ("cpu", "cuda")
+# The last is a stand-in that a folder's Inputs/fake_device.py has, on a machine without a GPU.
+DEVICES = ("cpu", "cuda", "fake-cuda")
 # Of the output of a test that failed, in its record.
 TAIL = 4000
 
@@ -57,7 +58,16 @@ def run_test(path, device, limit):
 
 def _run_test(command, path, device, limit):
     begin = time.monotonic()
-    environment = {**os.environ, "VARLEN_TEST_DEVICE": device}
+    environment = {**os.environ, "VARLEN_TEST_DEVICE": device.removeprefix("fake-")}
+    inputs = path.parent / "Inputs"
+    environment["PYTHONPATH"] = os.pathsep.join(
+        [str(inputs), *filter(None, [os.environ.get("PYTHONPATH")])]
+    )
+    command = [sys.executable, path]
+    if device == "fake-cuda":
+        command.insert(1, inputs / "fake_device.py")
+        driver = pathlib.Path(os.environ["VARLEN_BUILD"]) / "lib" / "fake-cuda"
+        environment["LD_LIBRARY_PATH"] = str(driver)
     try:
         process = subprocess.run(
             command, env=environment, stdin=subprocess.DEVNULL,
@@ -102,6 +112,8 @@ def main(folder=None):
     parser.add_argument("--json", type=pathlib.Path, help="where a line for each test goes")
     parser.add_argument("--resume", action="store_true", help="go on where --json ends")
     arguments = parser.parse_intermixed_args()
+    if arguments.device == "fake-cuda" and "VARLEN_BUILD" not in os.environ:
+        parser.error("--device=fake-cuda: expected VARLEN_BUILD to name a build, for its driver")
     if arguments.resume and not arguments.json:
         parser.error("--resume: expected --json, too")
     tests = find_tests(folder or arguments.folder, arguments.tests)

@@ -24,6 +24,7 @@
 #include <torch/library.h>
 
 #include <dlfcn.h>
+#include <map>
 #include <mutex>
 #include <unordered_set>
 
@@ -179,8 +180,19 @@ static const c10::impl::DeviceGuardImplRegistrar
 // Memory
 //===----------------------------------------------------------------------===//
 
+/// Whether memory that is freed is kept for the next allocation of its size, as
+/// PyTorch's allocator does: without it the driver sees each of them.
+static bool isCaching = false;
+static std::map<size_t, std::vector<void *>> freeBlocks[numDevices];
+static std::map<void *, size_t> sizes[numDevices];
+
 /// Waits for the work of the device: it need not be the current one.
 template <int device> static void release(void *memory) {
+  if (isCaching) {
+    std::lock_guard<std::mutex> lock(mutex);
+    freeBlocks[device][sizes[device][memory]].push_back(memory);
+    return;
+  }
   Relaxed relaxed;
   InContext context(device);
   call("cuMemFree_v2", static_cast<unsigned long long>(
@@ -196,14 +208,27 @@ struct FakeAllocator final : c10::Allocator {
     c10::Device device(c10::DeviceType::CUDA, currentDevice);
     if (bytes == 0)
       return {nullptr, device};
+    static const c10::DeleterFnPtr releases[numDevices] = {release<0>,
+                                                           release<1>};
+    if (isCaching) {
+      std::lock_guard<std::mutex> lock(mutex);
+      std::vector<void *> &unused = freeBlocks[currentDevice][bytes];
+      if (!unused.empty()) {
+        void *memory = unused.back();
+        unused.pop_back();
+        return {memory, memory, releases[currentDevice], device};
+      }
+    }
     unsigned long long address = 0;
     bool isCaptured = isCapturing(currentDevice);
     Relaxed relaxed;
     InContext context(currentDevice);
     call("cuMemAlloc_v2", &address, bytes);
     auto *memory = reinterpret_cast<void *>(address);
-    static const c10::DeleterFnPtr releases[numDevices] = {release<0>,
-                                                           release<1>};
+    if (isCaching) {
+      std::lock_guard<std::mutex> lock(mutex);
+      sizes[currentDevice][memory] = bytes;
+    }
     return {memory, memory, isCaptured ? keep : releases[currentDevice],
             device};
   }
@@ -446,4 +471,6 @@ uint64_t fakeNewStream(int device) {
   return reinterpret_cast<uintptr_t>(stream);
 }
 void fakeSynchronize() { waitForAll(); }
+/// For memory from here on.
+void fakeKeepMemory() { isCaching = true; }
 }

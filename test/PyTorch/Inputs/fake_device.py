@@ -49,6 +49,11 @@ def driver():
     return library
 
 
+def keep_memory():
+    """Has freed memory be kept for later allocations, as PyTorch's allocator does."""
+    _device.fakeKeepMemory()
+
+
 def calls(entry):
     """How often an entry of the driver was called."""
     return driver().fakeCudaCalls(entry.encode())
