@@ -282,23 +282,23 @@ static VarlenStatus checkWorkspace(const Launcher &launcher,
 }
 
 namespace {
-/// The default streams are those of a device while this lives. -1: of none.
-class DefaultStreamsOf {
+/// The calling thread is in the context of a stream while this lives. Default
+/// streams are those of the device, unless it is negative.
+class InContextOf {
 public:
-  explicit DefaultStreamsOf(int32_t device)
-      : isEntered(device >= 0 && backend->enter_device(device) == 0),
-        isFine(isEntered || device < 0) {}
-  ~DefaultStreamsOf() {
+  InContextOf(void *stream, int32_t device)
+      : isEntered(backend->enter(stream, device) == 0) {}
+  ~InContextOf() {
     if (isEntered)
-      backend->leave_device();
+      backend->leave();
   }
-  DefaultStreamsOf(const DefaultStreamsOf &) = delete;
-  DefaultStreamsOf &operator=(const DefaultStreamsOf &) = delete;
-  explicit operator bool() const { return isFine; }
+  InContextOf(const InContextOf &) = delete;
+  InContextOf &operator=(const InContextOf &) = delete;
+  explicit operator bool() const { return isEntered; }
 
 private:
   const varlen_gpu_backend *backend = varlen_gpu_get_backend();
-  bool isEntered, isFine;
+  bool isEntered;
 };
 } // namespace
 
@@ -333,8 +333,8 @@ static VarlenStatus poll(void *stream, varlen_gpu_status *&report) {
   if (!takeError(*report, found))
     return VARLEN_OK;
   varlen_gpu_report(&found);
-  VarlenStatus status = fail(VARLEN_BAD_DATA, "an earlier launch: %s",
-                             varlen_last_error());
+  VarlenStatus status =
+      fail(VARLEN_BAD_DATA, "an earlier launch: %s", varlen_last_error());
   varlen_clear_error();
   return status;
 }
@@ -353,16 +353,12 @@ static VarlenStatus launch(Launcher &launcher,
     return status;
   if (VarlenStatus status = checkAlignment(launcher, binding))
     return status;
-  if (VarlenStatus status =
-          checkWorkspace(launcher, binding, workspace, bytes))
+  if (VarlenStatus status = checkWorkspace(launcher, binding, workspace, bytes))
     return status;
-  if (VarlenStatus status =
-          isPolled ? binding.checkOverlap() : VARLEN_OK)
+  if (VarlenStatus status = isPolled ? binding.checkOverlap() : VARLEN_OK)
     return status;
   varlen_clear_error();
-  // CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are 1 and 2.
-  bool isDefault = reinterpret_cast<uintptr_t>(stream) <= 2;
-  DefaultStreamsOf entered(isDefault ? device : -1);
+  InContextOf entered(stream, device);
   const LoadedKernels *kernels = entered ? load(launcher, stream) : nullptr;
   if (!kernels)
     return failWithRuntime(VARLEN_DEVICE_ERROR);
@@ -410,7 +406,7 @@ VarlenStatus varlenLauncherPoll(int32_t device) {
     return fail(VARLEN_INVALID_ARGUMENT,
                 "expected the number of a CUDA device, got %d", device);
   varlen_clear_error();
-  DefaultStreamsOf entered(device);
+  InContextOf entered(/*stream=*/nullptr, device);
   if (!entered)
     return failWithRuntime(VARLEN_DEVICE_ERROR);
   varlen_gpu_status *report = nullptr;

@@ -323,11 +323,12 @@ static void testPoll(void) {
 
   /* Tensors of two devices, and results that overlap. */
   a.k.tensor.device.id = 0;
-  EXPECT_ERROR(varlenLauncherEnqueue(attention, tensors, 6, a.workspace,
-                                     a.bytes, a.stream),
-               VARLEN_INVALID_ARGUMENT,
-               "k: expected a tensor on CUDA device 1, as q is, got one on CUDA "
-               "device 0");
+  EXPECT_ERROR(
+      varlenLauncherEnqueue(attention, tensors, 6, a.workspace, a.bytes,
+                            a.stream),
+      VARLEN_INVALID_ARGUMENT,
+      "k: expected a tensor on CUDA device 1, as q is, got one on CUDA "
+      "device 0");
   a.k.tensor.device.id = 1;
   void *out = a.out.tensor.data;
   a.out.tensor.data = a.q.tensor.data;

@@ -71,11 +71,12 @@ typedef struct varlen_gpu_backend {
   void (*release)(uint64_t context);
   /* Of the calling thread, when no stream says. */
   int32_t (*set_device)(int32_t device);
-  /* Until leave_device, the default streams of the calling thread are those of
-     this device: of the current context if that is on it, else of the primary
-     one. Pairs do not nest. */
-  int32_t (*enter_device)(int32_t device);
-  void (*leave_device)(void);
+  /* Until `leave`, the calling thread is in the context of the stream, so that
+     calls for this stream need not ask for it. Default streams are those of the
+     device: of the current context if that is on it, or the device is negative,
+     else of the primary one. Pairs do not nest. */
+  int32_t (*enter)(void *stream, int32_t device);
+  void (*leave)(void);
   /* 10 * major + minor of the compute capability, 0 on failure. */
   int32_t (*get_capability)(void *stream);
   /* 0 on failure. */

@@ -33,7 +33,9 @@ static void release(uint64_t context) { releaseContext(context - 1); }
 
 static int32_t setDevice(int32_t device) { return !chooseDevice(device); }
 
-static int32_t enter(int32_t device) { return !enterDevice(device); }
+static int32_t enter(void *stream, int32_t device) {
+  return !enterContext(stream, device);
+}
 
 static int32_t getCapability(void *stream) {
   Scope scope(stream);
@@ -240,14 +242,36 @@ static int32_t encode(void *map, const varlen_gpu_tensor_map *what,
 }
 
 const varlen_gpu_backend *varlen_gpu_cuda() {
-  static const varlen_gpu_backend backend = {
-      "cuda",           getContext,   release,       setDevice,
-      enter,            leaveDevice,  getCapability, getMultiprocessors,
-      loadModule,       unloadModule, findKernel,    findKernels,
-      launchKernel,     getStream,    isCapturing,   synchronize,
-      createEvent,      destroyEvent, record,        waitForEvent,
-      synchronizeEvent, allocate,     freeMemory,    allocateShared,
-      freeShared,       copy,         fill,          report,
-      registerHost,     unregisterHost, encode};
+  static const varlen_gpu_backend backend = {"cuda",
+                                             getContext,
+                                             release,
+                                             setDevice,
+                                             enter,
+                                             leaveContext,
+                                             getCapability,
+                                             getMultiprocessors,
+                                             loadModule,
+                                             unloadModule,
+                                             findKernel,
+                                             findKernels,
+                                             launchKernel,
+                                             getStream,
+                                             isCapturing,
+                                             synchronize,
+                                             createEvent,
+                                             destroyEvent,
+                                             record,
+                                             waitForEvent,
+                                             synchronizeEvent,
+                                             allocate,
+                                             freeMemory,
+                                             allocateShared,
+                                             freeShared,
+                                             copy,
+                                             fill,
+                                             report,
+                                             registerHost,
+                                             unregisterHost,
+                                             encode};
   return &backend;
 }

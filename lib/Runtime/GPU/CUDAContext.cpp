@@ -180,40 +180,72 @@ bool cuda::chooseDevice(int index) {
   return true;
 }
 
+/// CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are 1 and 2.
+static bool isDefault(const void *stream) {
+  return reinterpret_cast<uintptr_t>(stream) <= 2;
+}
+
 namespace {
-/// What a thread that has entered a device returns to.
+/// The context that a thread has entered, and what it returns to.
 struct Entered {
+  void *stream;
+  ContextRecord *record; // null: none
   int chosenDevice;
   bool isPushed;
 };
 } // namespace
-static thread_local Entered entered = {noDevice, false};
+static thread_local Entered entered = {nullptr, nullptr, noDevice, false};
 
-bool cuda::enterDevice(int index) {
-  const Driver *driver = getDriver();
+/// The context of default streams; null with the error set.
+static Context findDefault(const Driver &driver, Context current, int index) {
   Device device = 0;
   Device currentDevice = 0;
-  Context current = nullptr;
-  if (!driver || !findDevice(*driver, index, device) ||
-      !check(*driver, driver->cuCtxGetCurrent(&current),
-             "asking for the context") ||
-      (current && !check(*driver, driver->cuCtxGetDevice(&currentDevice),
+  if (!findDevice(driver, index, device) ||
+      (current && !check(driver, driver.cuCtxGetDevice(&currentDevice),
                          "asking for the GPU of the context")))
-    return false;
-  bool isThere = current && currentDevice == device;
-  if (!isThere) {
-    Context primary = retainPrimary(*driver, device);
-    if (!primary || !check(*driver, driver->cuCtxPushCurrent_v2(primary),
-                           "entering the GPU's context"))
-      return false;
-  }
-  entered = {chosenDevice, !isThere};
-  chosenDevice = noDevice;
-  return true;
+    return nullptr;
+  return current && currentDevice == device ? current
+                                            : retainPrimary(driver, device);
 }
 
-void cuda::leaveDevice() {
+bool cuda::enterContext(void *stream, int device) {
+  const Driver *driver = getDriver();
+  Context current = nullptr;
+  Context wanted = nullptr;
+  if (!driver || !check(*driver, driver->cuCtxGetCurrent(&current),
+                        "asking for the context"))
+    return false;
+  if (!isDefault(stream)) {
+    if (!check(*driver,
+               driver->cuStreamGetCtx(static_cast<Stream>(stream), &wanted),
+               "asking for the stream's context"))
+      return false;
+  } else if (device >= 0) {
+    wanted = findDefault(*driver, current, device);
+    if (!wanted)
+      return false;
+  }
+  Entered made = {stream, nullptr, chosenDevice, false};
+  if (wanted && wanted != current) {
+    if (!check(*driver, driver->cuCtxPushCurrent_v2(wanted),
+               "entering the GPU's context"))
+      return false;
+    made.isPushed = true;
+  }
+  // The device that default streams are of has been given.
+  if (wanted)
+    chosenDevice = noDevice;
+  Scope scope(stream);
+  made.record = scope ? &scope.context() : nullptr;
+  entered = made;
+  if (!made.record)
+    leaveContext();
+  return made.record != nullptr;
+}
+
+void cuda::leaveContext() {
   chosenDevice = entered.chosenDevice;
+  entered.record = nullptr;
   Context popped = nullptr;
   if (const Driver *driver = entered.isPushed ? getDriver() : nullptr)
     check(*driver, driver->cuCtxPopCurrent_v2(&popped),
@@ -266,8 +298,11 @@ Scope::Scope() : opened(getDriver()) {
 Scope::Scope(void *stream) : opened(getDriver()) {
   if (!opened)
     return;
-  // CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are 1 and 2.
-  if (reinterpret_cast<uintptr_t>(stream) <= 2) {
+  if (entered.record && entered.stream == stream) {
+    record = entered.record;
+    return;
+  }
+  if (isDefault(stream)) {
     enterDefault();
     return;
   }

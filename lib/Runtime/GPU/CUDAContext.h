@@ -101,11 +101,11 @@ private:
 /// error set, if there is no such device.
 bool chooseDevice(int index);
 
-/// Has the default streams of the calling thread be those of a device until it
-/// is left: those of the current context if that is on it, else of the primary
-/// one. False, with the error set, if there is no such device.
-bool enterDevice(int index);
-void leaveDevice();
+/// Has the calling thread be in the context of a stream until it leaves. Default
+/// streams are those of a device: of the current context if that is on it, or
+/// the device is negative, else of the primary one. False with the error set.
+bool enterContext(void *stream, int device);
+void leaveContext();
 
 /// The calling thread's own stream in a context; null with the error set.
 Stream getOwnStream(const Scope &scope);

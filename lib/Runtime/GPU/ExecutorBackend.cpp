@@ -253,8 +253,10 @@ static int32_t setDevice(int32_t device) {
   return 1;
 }
 
-static int32_t enterDevice(int32_t device) { return setDevice(device); }
-static void leaveDevice() {}
+static int32_t enter(void * /*stream*/, int32_t device) {
+  return device < 0 ? 0 : setDevice(device);
+}
+static void leave() {}
 
 /// It has the instructions of all chips; code says which it is for.
 static int32_t getCapability(void * /*stream*/) { return 90; }
@@ -285,8 +287,8 @@ const varlen_gpu_backend *varlen_gpu_executor() {
                                              getContext,
                                              release,
                                              setDevice,
-                                             enterDevice,
-                                             leaveDevice,
+                                             enter,
+                                             leave,
                                              getCapability,
                                              getMultiprocessors,
                                              load,

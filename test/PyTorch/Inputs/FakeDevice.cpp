@@ -21,11 +21,10 @@
 #include <ATen/TensorUtils.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
-#include <torch/library.h>
-
 #include <dlfcn.h>
 #include <map>
 #include <mutex>
+#include <torch/library.h>
 #include <unordered_set>
 
 static constexpr int numDevices = 2;
@@ -195,8 +194,8 @@ template <int device> static void release(void *memory) {
   }
   Relaxed relaxed;
   InContext context(device);
-  call("cuMemFree_v2", static_cast<unsigned long long>(
-                           reinterpret_cast<uintptr_t>(memory)));
+  call("cuMemFree_v2",
+       static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(memory)));
 }
 
 /// Memory of a graph is its own as long as it may be replayed: for good, here.
@@ -303,7 +302,7 @@ static at::Tensor reshapeAlias(const at::Tensor &self, at::IntArrayRef size,
 }
 
 static const at::Tensor &resizeTo(const at::Tensor &self, at::IntArrayRef size,
-                                std::optional<at::MemoryFormat>) {
+                                  std::optional<at::MemoryFormat>) {
   auto *impl = self.unsafeGetTensorImpl();
   impl->set_sizes_contiguous(size);
   size_t bytes = (self.storage_offset() + self.numel()) * self.itemsize();
@@ -392,8 +391,8 @@ struct Aliases {
         result.scalar_type());
     if (result.numel())
       memcpy(copy.mutable_data_ptr(), result.const_data_ptr(),
-             at::detail::computeStorageNbytes(
-                 result.sizes(), result.strides(), result.itemsize()));
+             at::detail::computeStorageNbytes(result.sizes(), result.strides(),
+                                              result.itemsize()));
     return copy;
   }
 
