@@ -135,58 +135,6 @@ for mode in (0, 1, 2):
 assert driver.fakeCudaCount().refusals == 0, driver.fakeCudaLastRefusal()
 
 
-# What kernels find wrong is in memory of the host: the next call on the device raises it, once,
-# and launches nothing; so does check(), which waits first. In place of the kernel that lists the
-# work, a function that looks at cu_seqlens and reports as it does.
-class Launch(ctypes.Structure):
-    """The first members of FakeCudaLaunch."""
-
-    _fields_ = [("name", ctypes.c_char_p), ("parameters", ctypes.POINTER(ctypes.c_void_p))]
-
-
-# Of its parameters, which are addresses of values: cu_seqlens_q and the record.
-CU, RECORD = 0, 5
-
-
-@ctypes.CFUNCTYPE(None, ctypes.POINTER(Launch))
-def list_work(launch):
-    cu, record = (
-        ctypes.c_uint64.from_address(launch.contents.parameters[i]).value for i in (CU, RECORD)
-    )
-    first, second, third = (ctypes.c_int32 * 3).from_address(cu)
-    record = Status.from_address(record)
-    if third < second and record.code == 0:
-        record.index, record.value, record.bound = 2, third, second
-        record.code = 2  # VARLEN_STATUS_DECREASE of cu_seqlens_q
-
-
-driver.fakeCudaSetKernel(b"attention_tiles", list_work)
-WORDS = "cu_seqlens_q[2] = 3 is smaller than cu_seqlens_q[1] = 9: cu_seqlens must not decrease"
-stream = torch.cuda.Stream("cuda:0")
-with torch.cuda.stream(stream):
-    inputs, good = tensors()
-    bad = torch.tensor([0, 9, 3], dtype=torch.int32, device="cuda:0")
-    varlen.torch.check()
-    out = attend(inputs, bad)
-    # Nothing has run: the next call does not know of it yet.
-    attend(inputs, good)
-    torch.cuda.synchronize()
-    launches = fake_device.calls("cuLaunchKernelEx")
-    fails(ValueError, f"an earlier launch: {WORDS}", lambda: attend(inputs, good))
-    assert fake_device.calls("cuLaunchKernelEx") == launches
-    attend(inputs, good)
-    attend(inputs, bad)
-    fails(ValueError, WORDS, varlen.torch.check)
-    varlen.torch.check("cuda:0")
-    # Another device has a record of its own.
-    attend(inputs, bad)
-    other, good_there = tensors("cuda:1")
-    attend(other, good_there)
-    varlen.torch.check(1)
-    fails(ValueError, WORDS, lambda: varlen.torch.check(torch.device("cuda", 0)))
-    varlen.torch.check("cpu")
-    fails(ValueError, "device: expected one of CUDA, or the CPU, got meta", lambda: varlen.torch.check("meta"))
-
 # Tensors on several devices.
 inputs, cu = tensors()
 q, k, v = inputs
@@ -223,6 +171,60 @@ for allocation in (1, 2, 3):
     gc.collect()
     assert driver.fakeCudaCount().blocks == blocks
 attend(inputs, cu)
+
+# What kernels find wrong is in memory of the host: the next call on the device raises it, once,
+# and launches nothing; so does check(), which waits first. In place of the kernel that lists the
+# work, a function that looks at cu_seqlens and reports as it does.
+class Launch(ctypes.Structure):
+    """The first members of FakeCudaLaunch."""
+
+    _fields_ = [("name", ctypes.c_char_p), ("parameters", ctypes.POINTER(ctypes.c_void_p))]
+
+
+# Of its parameters, which are addresses of values: cu_seqlens_q and the record.
+CU, RECORD = 0, 5
+
+
+@ctypes.CFUNCTYPE(None, ctypes.POINTER(Launch))
+def list_work(launch):
+    cu, record = (
+        ctypes.c_uint64.from_address(launch.contents.parameters[i]).value for i in (CU, RECORD)
+    )
+    first, second, third = (ctypes.c_int32 * 3).from_address(cu)
+    record = Status.from_address(record)
+    if third < second and record.code == 0:
+        record.index, record.value, record.bound = 2, third, second
+        record.code = 2  # VARLEN_STATUS_DECREASE of cu_seqlens_q
+
+
+driver.fakeCudaSetKernel(b"attention_tiles", list_work)
+WORDS = "cu_seqlens_q[2] = 3 is smaller than cu_seqlens_q[1] = 9: cu_seqlens must not decrease"
+# Freed memory is kept from here on: to give it back, the driver waits for the work that uses it.
+fake_device.keep_memory()
+stream = torch.cuda.Stream("cuda:0")
+with torch.cuda.stream(stream):
+    inputs, good = tensors()
+    bad = torch.tensor([0, 9, 3], dtype=torch.int32, device="cuda:0")
+    varlen.torch.check()
+    out = attend(inputs, bad)
+    # Nothing has run: the next call does not know of it yet.
+    attend(inputs, good)
+    torch.cuda.synchronize()
+    launches = fake_device.calls("cuLaunchKernelEx")
+    fails(ValueError, f"an earlier launch: {WORDS}", lambda: attend(inputs, good))
+    assert fake_device.calls("cuLaunchKernelEx") == launches
+    attend(inputs, good)
+    attend(inputs, bad)
+    fails(ValueError, WORDS, varlen.torch.check)
+    varlen.torch.check("cuda:0")
+    # Another device has a record of its own.
+    attend(inputs, bad)
+    other, good_there = tensors("cuda:1")
+    attend(other, good_there)
+    varlen.torch.check(1)
+    fails(ValueError, WORDS, lambda: varlen.torch.check(torch.device("cuda", 0)))
+    varlen.torch.check("cpu")
+    fails(ValueError, "device: expected one of CUDA, or the CPU, got meta", lambda: varlen.torch.check("meta"))
 
 # A driver or a GPU that is too old, each a clear line; these are looked at once for a device.
 library = ctypes.CDLL("libcuda.so.1")
