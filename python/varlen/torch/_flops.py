@@ -1,8 +1,11 @@
 """Formulas of the operators for torch.utils.flop_counter: products of the pairs of a query and
 a key that the mask lets through, in PyTorch's units, where a multiply-add is two."""
 
+from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.functional_tensor import FunctionalTensor
+from torch.utils.flop_counter import register_flop_formula
+
 from ._operators import attn, attn_backward, attn_out, name_arguments
-from ._when_imported import when_imported
 
 
 def count_pairs(queries, keys, offset, window):
@@ -40,9 +43,6 @@ def _sum_chunk_starts(x, size, most):
 
 def _read(tensor):
     """The numbers in a tensor, None where it is one without data."""
-    from torch._subclasses.fake_tensor import FakeTensor
-    from torch._subclasses.functional_tensor import FunctionalTensor
-
     if isinstance(tensor, (FakeTensor, FunctionalTensor)) or tensor.is_meta:
         return None
     return tensor.tolist()
@@ -74,16 +74,10 @@ def _count(named, qk_products, pv_products):
     return 2 * pairs * heads * (qk_products * head_dim + pv_products * named["v"].shape[2])
 
 
-def _register():
-    from torch.utils.flop_counter import register_flop_formula
+# Of the gradients: scores once more, and dq and dk; dv, and the gradient of weights.
+for _op, _products in ((attn, (1, 1)), (attn_out, (1, 1)), (attn_backward, (3, 2))):
 
-    # Of the gradients: scores once more, and dq and dk; dv, and the gradient of weights.
-    for op, products in ((attn, (1, 1)), (attn_out, (1, 1)), (attn_backward, (3, 2))):
+    def _formula(*arguments, op=_op, products=_products, out_val=None, **options):
+        return _count(name_arguments(op, arguments, options), *products)
 
-        def count(*arguments, op=op, products=products, out_val=None, **options):
-            return _count(name_arguments(op, arguments, options), *products)
-
-        register_flop_formula(op._overloadpacket, get_raw=True)(count)
-
-
-when_imported("torch.utils.flop_counter", _register)
+    register_flop_formula(_op._overloadpacket, get_raw=True)(_formula)

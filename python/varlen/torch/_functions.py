@@ -175,7 +175,14 @@ def check_tensors(**named):
 
 def check_optional(seqused_q, seqused_k, q_offset, sink, captures):
     """check_tensors of those that are given."""
-    if all(x is None for x in (seqused_q, seqused_k, q_offset, sink)) and captures == ():
+    if (
+        seqused_q is None
+        and seqused_k is None
+        and q_offset is None
+        and sink is None
+        and type(captures) is tuple
+        and not captures
+    ):
         return
     if isinstance(captures, Tensor) or not isinstance(captures, Sequence):
         kind = type(captures).__name__
@@ -223,7 +230,8 @@ def read_sides(window_size):
     """(left, right), -1 where a side is open."""
     if window_size is None:
         return -1, -1
-    if not isinstance(window_size, Sequence):
+    # The check that takes longer comes second.
+    if type(window_size) is not tuple and not isinstance(window_size, Sequence):
         raise TypeError(
             f"window_size: expected two integers (left, right), got {window_size!r}"
         )
@@ -233,7 +241,7 @@ def read_sides(window_size):
     if type(left) is not int or type(right) is not int:
         left, right = as_integer("window_size", left), as_integer("window_size", right)
     # Below -1 is as open as -1, as in FlashAttention.
-    return max(left, -1), max(right, -1)
+    return -1 if left < -1 else left, -1 if right < -1 else right
 
 
 def read_score(score, captures, query):

@@ -4,18 +4,16 @@ has some heads, as what a kv head and its query heads give depends on no other. 
 import functools
 
 import torch
+from torch.distributed.tensor import DTensor, Replicate, Shard
 
 from .._axes import HEADS, find_axes
 from ._operators import attn, attn_backward, attn_out, library, name_arguments, name_tensors
-from ._when_imported import when_imported
 
 
 def _attend(op, cls, function, types, arguments=(), options=None):
-    from torch.distributed.tensor import DTensor, Replicate, Shard
-
     named = name_arguments(op, arguments, options)
     tensors, captures = name_tensors(named)
-    mesh = _find_mesh(tensors, DTensor)
+    mesh = _find_mesh(tensors)
     split = _find_split(mesh, tensors)
 
     def place(name):
@@ -54,7 +52,7 @@ def _attend(op, cls, function, types, arguments=(), options=None):
         )  # fmt: skip
 
 
-def _find_mesh(tensors, DTensor):
+def _find_mesh(tensors):
     meshes = []
     for name, x in tensors.items():
         if not isinstance(x, DTensor):
@@ -81,12 +79,6 @@ def _find_split(mesh, tensors):
     return split
 
 
-def _register():
-    from torch.distributed.tensor import DTensor
-
-    for op in (attn, attn_out, attn_backward):
-        rule = functools.partial(_attend, op)
-        torch.library.register_torch_dispatch(op._name, DTensor, rule, lib=library)
-
-
-when_imported("torch.distributed.tensor", _register)
+for _op in (attn, attn_out, attn_backward):
+    _rule = functools.partial(_attend, _op)
+    torch.library.register_torch_dispatch(_op._name, DTensor, _rule, lib=library)
