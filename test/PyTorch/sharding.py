@@ -9,6 +9,7 @@ import torch.distributed as dist
 import torch.multiprocessing
 from packed import fails, offsets
 from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+from torch.utils.flop_counter import FlopCounterMode
 
 from varlen import scores
 from varlen.torch import AuxRequest, varlen_attn, varlen_attn_out
@@ -88,8 +89,9 @@ def work(rank, path):
         TypeError, "cu_seqlens_q: expected a DTensor, as other tensors are, got a Tensor",
         lambda: varlen_attn(q, k, v, offsets([7, 13]), cu[1], enable_gqa=True),
     )  # fmt: skip
-    with torch.inference_mode():
+    with torch.inference_mode(), FlopCounterMode(display=False) as counter:
         varlen_attn(q, k, v, *cu, enable_gqa=True)
+    assert counter.get_total_flops() == 2 * (7 * 9 + 13 * 15) * 4 * (32 + 16)
     dist.destroy_process_group()
 
 

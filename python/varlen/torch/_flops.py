@@ -45,7 +45,9 @@ def _read(tensor):
     """The numbers in a tensor, None where it is one without data."""
     if isinstance(tensor, (FakeTensor, FunctionalTensor)) or tensor.is_meta:
         return None
-    return tensor.tolist()
+    # A DTensor: all processes count all heads, as other formulas do.
+    whole = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+    return whole.tolist()
 
 
 def _find_sequences(named):
