@@ -37,9 +37,10 @@ refused(ValueError, "expected cu_seq_k", q, k, v, cu, None)
 # What is no tensor, number or score, before the dispatcher prints all of it.
 array = np.zeros((13, 4, 16), np.float32)
 for name, arguments in (
-    ("query", (array,)), ("key", (q, array)), ("value", (q, k, array)), ("cu_seq_q", (q, k, v, array)),
+    ("query", (array,)), ("key", (q, array)), ("value", (q, k, array)),
+    ("cu_seq_q", (q, k, v, array)),
 ):  # fmt: skip
-    refused(TypeError, f"{name}: expected a torch.Tensor, got a numpy.ndarray; torch.fr", *arguments)
+    refused(TypeError, f"{name}: expected a torch.Tensor, got a numpy.ndarray; t", *arguments)
 refused(TypeError, "cu_seq_k: expected a torch.Tensor, got a list", q, k, v, cu, [0, 13])
 for name in ("seqused_q", "seqused_k", "q_offset", "sink"):
     refused(TypeError, f"{name}: expected a torch.Tensor, got a tuple", **{name: (1, 2)})
@@ -52,7 +53,8 @@ refused(TypeError, "window_size: expected integers, got 1.5", window_size=(1.5, 
 refused(TypeError, "chunk: expected integers, got 2.5", chunk=2.5)
 refused(ValueError, "chunk: expected a positive integer, got 0", chunk=0)
 refused(
-    ValueError, "expected is_causal or a window_size that looks ahead, got both: window_size=(3, 3)",
+    ValueError,
+    "expected is_causal or a window_size that looks ahead, got both: window_size=(3, 3)",
     is_causal=True, window_size=(3, 3),
 )  # fmt: skip
 refused(ValueError, "expected window or chunk, got both: (-1, 0), 3", is_causal=True, chunk=3)
@@ -83,7 +85,7 @@ refused(
     ValueError, "got a nested tensor, of which values() and offsets() are the rows and cu_seq",
     nested, nested, nested,
 )  # fmt: skip
-refused(ValueError, "expected q, k and v of rank 3 (rows, heads, head_dim), got shapes (13,)", q[:, 0, 0])
+refused(ValueError, "of rank 3 (rows, heads, head_dim), got shapes (13,)", q[:, 0, 0])
 
 # Tensors.
 refused(

@@ -208,6 +208,11 @@ fails(
     lambda: vmap(lambda x: varlen_attn(x, k[..., :8], v, cu_q, cu_k, enable_gqa=True))(many[0]),
 )  # fmt: skip
 
+# Compiled whole.
+per_example = vmap(grad(lambda q: varlen_attn(q, k, v, cu_q, cu_k, enable_gqa=True).sum()))
+compiled = torch.compile(per_example, backend="aot_eager", fullgraph=True)
+assert torch.equal(compiled(many[0]), per_example(many[0]))
+
 # Forward mode is refused by name, under all transforms.
 for forward in (
     lambda: jvp(row_sums, (q,), (q,)),

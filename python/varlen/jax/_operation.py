@@ -10,21 +10,8 @@ from jax import numpy as jnp
 from jax.experimental.custom_partitioning import custom_partitioning
 from jax.sharding import NamedSharding, PartitionSpec
 
-from ..scores import CAPTURES
+from .._axes import HEADS, SEQUENCES, find_axes
 from . import _custom_call
-
-# Axes of operands and results, by name. Those of heads may be split: what a kv head and
-# its query heads give depends on nothing else.
-_AXES = {
-    "q": ("rows", "heads", "dim"),
-    "k": ("kv_rows", "kv_heads", "dim"),
-    "v": ("kv_rows", "kv_heads", "value_dim"),
-    "out": ("rows", "heads", "value_dim"),
-    "lse": ("heads", "rows"),
-    "sink": ("heads",),
-}
-_AXES |= {f"d{name}": axes for name, axes in _AXES.items()}
-_HEADS = ("heads", "kv_heads")
 
 
 class Operation(NamedTuple):
@@ -47,16 +34,13 @@ class Operation(NamedTuple):
         return tuple(f"d{name}" for name in names)
 
     def axes(self, name):
-        """Names of the axes of an operand or a result."""
-        capture = name.removeprefix("d")
-        if of := self.captures.get(capture):
-            # Tables have as many entries as they like.
-            return tuple(f"{capture}_entries" if x == "entries" else x for x in CAPTURES[of])
-        # What is left has entries of sequences.
-        return _AXES.get(name, (name,))
+        """Names of the axes of an operand or a result. Heads may be split: what a kv head and
+        its query heads give depends on nothing else."""
+        # What has entries of sequences shares no axis that may be split.
+        return (name,) if name in SEQUENCES else find_axes(name, self.captures)
 
     def has_heads(self, name):
-        return any(axis in _HEADS for axis in self.axes(name))
+        return any(axis in HEADS for axis in self.axes(name))
 
 
 @functools.cache
@@ -121,7 +105,7 @@ def _make_sharding_rule(operation, mesh, operand_types, result_types):
         )
 
     axes = dict.fromkeys(axis for name in names for axis in operation.axes(name))
-    whole = tuple(axis for axis in axes if axis not in _HEADS)
+    whole = tuple(axis for axis in axes if axis not in HEADS)
     rule = f"{spell(operation.operands)} -> {spell(operation.results)}"
     return rule, {"need_replication_factors": whole}
 
@@ -141,7 +125,7 @@ def _partition(operation, mesh, operands, results):
         whole = ("kv_heads",)
 
     def shard(name):
-        spec = [split if axis in _HEADS and axis not in whole else None for axis in operation.axes(name)]
+        spec = [split if axis in HEADS and axis not in whole else None for axis in operation.axes(name)]
         return NamedSharding(mesh, PartitionSpec(*spec))
 
     return (
@@ -220,7 +204,7 @@ def _batch_as_heads(operation, size, batched, given):
 
 
 def _head_axis(operation, name):
-    return next(i for i, axis in enumerate(operation.axes(name)) if axis in _HEADS)
+    return next(i for i, axis in enumerate(operation.axes(name)) if axis in HEADS)
 
 
 def _merge_heads(operation, name, array):

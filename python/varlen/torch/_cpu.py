@@ -111,7 +111,8 @@ def attn_backward_cpu(
     if dlse is not None:
         first.append(dlse)
     results = (dq, dk, dv) if sink is None else (dq, dk, dv, dsink)
-    kernel([*_operands(first, seqused_q, seqused_k, q_offset, sink, captures), *results, *dcaptures])
+    operands = _operands(first, seqused_q, seqused_k, q_offset, sink, captures)
+    kernel([*operands, *results, *dcaptures])
     return dq, dk, dv, dsink, dcaptures
 
 
