@@ -131,6 +131,9 @@ static void makeSequential(Operation *op) {
 // What only the host uses
 //===----------------------------------------------------------------------===//
 
+/// Elements of memory that the host takes from its stack.
+static constexpr int64_t kHostElements = 4096;
+
 /// Whether the memory is for the host's own numbers, as deallocation and shapes
 /// have them: no kernel will use it.
 static bool isOfHost(Value memory) {
@@ -172,7 +175,8 @@ static void placeHostMemory(ModuleOp module) {
   module.walk([&](memref::AllocOp op) {
     Type element = op.getType().getElementType();
     if (op->getParentOfType<func::FuncOp>() && op.getType().hasStaticShape() &&
-        (element.isIndex() || element.isInteger(1)) && isOfHost(op))
+        op.getType().getNumElements() <= kHostElements &&
+        element.isIntOrIndex() && isOfHost(op))
       allocs.push_back(op);
   });
   for (memref::AllocOp op : allocs) {
