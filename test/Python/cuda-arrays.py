@@ -226,7 +226,7 @@ def check_errors(packed):
            *arrays, out=Array(packed[0][:7]), **named)  # fmt: skip
     raises(ValueError, "v has 9 rows: expected 61, as many as k", varlen.attn,
            *arrays[:2], Array(packed[2][:9]), *arrays[3:], **named)  # fmt: skip
-    raises(ValueError, "seqused_k has 6 entries: expected 5, one for each sequence of cu_seqlens_q", varlen.attn,
+    raises(ValueError, "seqused_k has 6 entries: expected 5, one for each sequence", varlen.attn,
            *arrays, seqused_k=arrays[4], **named)  # fmt: skip
     doubles = [Array(np.zeros((4, 2, 16))) for _ in range(3)]
     raises(TypeError, "q: expected elements of f16, bf16, f32 on a CUDA device, got f64", varlen.attn,
