@@ -68,12 +68,16 @@ bench-gpu: gpu-kit
 # Where conformance and fuzz run: cpu, or sim:CHIP, which is the executor.
 DEVICE := cpu
 
-# Every parameter of FlashAttention's tests of packed batches, and the models of ONNX's.
+# Every parameter of FlashAttention's tests of packed batches, ONNX's models of one node, and
+# exports of transformers.
 conformance: build
 	@tools/setup.sh check
 	@tools/venv.sh build
+	@tools/venv.sh build python/requirements-torch.txt
 	@tools/venv.sh build python/requirements-onnx.txt
+	@tools/venv.sh build python/requirements-transformers.txt
 	@PYTHONPATH=python VARLEN_BUILD=build build/venv/bin/python test/ONNX/Inputs/node-tests.py
+	@PYTHONPATH=python VARLEN_BUILD=build build/venv/bin/python test/ONNX/Inputs/exports.py
 	@build/venv/bin/python test/Integration/conformance.py --build build \
 	  --device=$(DEVICE)
 	@build/venv/bin/python test/Integration/conformance.py --build build \

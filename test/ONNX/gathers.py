@@ -40,6 +40,8 @@ cases.add("GatherND", [normal(2, 3, 4, 5), indices(3, 2, 6, 1)], batch_dims=1,
 cases.add("GatherND", [normal(2, 3, 4, 5), indices(4, 2, 3, 2)], batch_dims=2)
 cases.add("GatherND", [normal(2, 3, 4), indices(2, 0, 2)], dims={1: ["T", 2]})
 cases.add("GatherND", [normal(3, 1, 4), indices(1, 5, 3)])
+cases.add("GatherND", [normal(3, 4), indices(3, 2)])
+cases.add("GatherND", [normal(3, 4), indices(3, 0, 2)], dims={1: ["T", 2]})
 cases.check()
 
 
