@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import struct
 from typing import Any
 
@@ -16,6 +17,10 @@ _FORMATS = {
     "f16": "e", "f32": "f", "f64": "d", "i1": "?", "i8": "b", "i16": "h", "i32": "i",
     "i64": "q",
 }  # fmt: skip
+
+
+# A line that ends as the name of a file does; a module ends with a brace, or in a comment.
+_FILE_NAME = re.compile(r"(?!\s*//)[^\n{}]+\.mlir(bc)?")
 
 
 def _pack(parameter, value):
@@ -179,7 +184,8 @@ def compile(
     cache.
 
     Args:
-        source: Text, bytecode, or the path of a file with either (os.PathLike).
+        source: Text, bytecode, or the path of a file with either: os.PathLike, or a string
+            that ends in .mlir or .mlirbc, which is no text of a module.
         strided: Tensors may have any strides but the last, which is 1.
         runtime_checks: Also check what linalg, tensor and memref operations assume of
             dynamic extents. Attention is always checked.
@@ -187,9 +193,10 @@ def compile(
 
     Raises:
         CompileError: the module is not valid, or cannot be compiled.
+        OSError: the file cannot be read.
         ValueError: there is no such target. NotImplementedError: this machine lacks it.
     """
-    if isinstance(source, os.PathLike):
+    if isinstance(source, os.PathLike) or isinstance(source, str) and _FILE_NAME.fullmatch(source):
         with open(source, "rb") as file:
             source = file.read()
     return Program(

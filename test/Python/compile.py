@@ -70,6 +70,7 @@ raises(varlen.CompileError, "custom op 'retur' is unknown", varlen.compile, "fun
 raises(varlen.CompileError, "expected a public function", varlen.compile, "module {}")
 raises(ValueError, "expected target to be one of", varlen.compile, SOURCE, target="abacus")
 raises(FileNotFoundError, "no-such-file", varlen.compile, pathlib.Path("no-such-file"))
+raises(FileNotFoundError, "no-such-file.mlir", varlen.compile, "no-such-file.mlir")
 raises(LookupError, "no public function 'f': expected one of scale, numbers, fill", lambda: program["f"])
 raises(LookupError, "expected the name of one of several functions", program, x)
 raises(TypeError, "scale: expected 2 arguments, got 1", scale, x)
