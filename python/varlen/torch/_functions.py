@@ -254,7 +254,8 @@ def read_score(score, captures, query):
         raise ValueError(
             f"captures: expected {len(names)} tensors ({', '.join(names)}), got {len(captures)}"
         )
-    text = score.texts[query.dtype is torch.float64]
+    # Dynamo of torch 2.11 takes no bool for an index.
+    text = score.texts[int(query.dtype is torch.float64)]
     return text or score.written("f64" if query.dtype is torch.float64 else "f32"), list(captures)
 
 
