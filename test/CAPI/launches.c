@@ -278,6 +278,9 @@ static void testBadData(void) {
   destroy(&a);
 }
 
+/* Work that a test has put into the default stream. */
+static int inDefaultStream;
+
 /* The same for a host that waits for nothing: the next launch, and a poll, tell
    of it once; each context has a record of its own. */
 static void testPoll(void) {
@@ -315,8 +318,10 @@ static void testPoll(void) {
   /* The default stream is that of the tensors' device, whatever is current. */
   copy(a.cu.tensor.data, cuSeqlens, sizeof cuSeqlens, a.stream);
   CUcontext other = enterDevice(0);
+  int before = fakeCudaCount().defaultStream;
   EXPECT(!varlenLauncherEnqueue(attention, tensors, 6, a.workspace, a.bytes,
                                 NULL));
+  inDefaultStream += fakeCudaCount().defaultStream - before;
   EXPECT(!cuCtxGetCurrent(&current) && current == other);
   EXPECT(!cuCtxSetCurrent(own));
   EXPECT(isRightOnDevice(&a));
@@ -460,7 +465,7 @@ int main(int argc, char **argv) {
   varlenLauncherDestroy(gradients);
   varlenCodeDestroy(kernels);
   FakeCudaCounts counts = fakeCudaCount();
-  EXPECT(counts.modules == 0 && counts.defaultStream == 0);
+  EXPECT(counts.modules == 0 && counts.defaultStream == inDefaultStream);
   /* No call was one that a driver would not take. */
   if (counts.refusals)
     fprintf(stderr, "%s\n", fakeCudaLastRefusal());
