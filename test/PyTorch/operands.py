@@ -24,33 +24,34 @@ def inputs(*shape):
 q, k, v = inputs(14, 4, 8), inputs(20, 2, 8), inputs(20, 2, 4)
 cu_q, cu_k = offsets([5, 0, 9]), offsets([8, 1, 11])
 used_q, used_k, moved = integers(3, 0, 6), integers(7, 1, 9), integers(2, 5, -1)
-for operands in (
-    {"seqused_q": used_q}, {"q_offset": moved}, {"seqused_q": used_q, "seqused_k": used_k},
-    {"seqused_q": used_q, "seqused_k": used_k, "q_offset": moved},
+every = {"seqused_q": used_q, "seqused_k": used_k, "q_offset": moved}
+for operands, mask in (
+    ({"seqused_q": used_q}, {"window_size": (-1, 0)}), (every, {"window_size": (-1, 0)}),
+    ({"q_offset": moved}, {"window_size": (2, 1)}), (every, {"window_size": (3, 1)}),
+    (every, {"chunk": 4}), (every, {}),
 ):  # fmt: skip
-    for mask in ({"window_size": (-1, 0)}, {"window_size": (3, 1)}, {"chunk": 4}, {}):
 
-        def attend(q, k, v, **more):
-            return varlen_attn(q, k, v, cu_q, cu_k, enable_gqa=True, **operands, **mask, **more)
+    def attend(q, k, v, **more):
+        return varlen_attn(q, k, v, cu_q, cu_k, enable_gqa=True, **operands, **mask, **more)
 
-        out, lse = attend(q, k, v, return_aux=AuxRequest(lse=True))
-        arrays = [x.detach().cpu().numpy() for x in (q, k, v, cu_q, cu_k)]
-        given = {name: x.cpu().numpy() for name, x in operands.items()}
-        window = mask.get("chunk") or mask.get("window_size", (-1, -1))
-        dout = torch.randn_like(out)
-        forward, gradients = reference.attention_and_gradients(
-            dout.cpu().numpy(), *arrays, **given, window=window
+    out, lse = attend(q, k, v, return_aux=AuxRequest(lse=True))
+    arrays = [x.detach().cpu().numpy() for x in (q, k, v, cu_q, cu_k)]
+    given = {name: x.cpu().numpy() for name, x in operands.items()}
+    window = mask.get("chunk") or mask.get("window_size", (-1, -1))
+    dout = torch.randn_like(out)
+    forward, gradients = reference.attention_and_gradients(
+        dout.cpu().numpy(), *arrays, **given, window=window
+    )
+    results = out, lse, *torch.autograd.grad(out, (q, k, v), dout)
+    for a, b in zip(results, (*forward, *gradients[:3]), strict=True):
+        b, allowed = torch.from_numpy(b.astype("float64")), TOLERANCE[DTYPE]
+        assert torch.allclose(a.cpu().double(), b, rtol=allowed, atol=allowed), (operands, mask)
+    written = torch.full_like(out, torch.nan)
+    with torch.no_grad():
+        varlen_attn_out(
+            written, q, k, v, cu_q, cu_k, enable_gqa=True, **operands, **mask
         )
-        results = out, lse, *torch.autograd.grad(out, (q, k, v), dout)
-        for a, b in zip(results, (*forward, *gradients[:3]), strict=True):
-            b, allowed = torch.from_numpy(b.astype("float64")), TOLERANCE[DTYPE]
-            assert torch.allclose(a.cpu().double(), b, rtol=allowed, atol=allowed), (operands, mask)
-        written = torch.full_like(out, torch.nan)
-        with torch.no_grad():
-            varlen_attn_out(
-                written, q, k, v, cu_q, cu_k, enable_gqa=True, **operands, **mask
-            )
-        assert torch.equal(written, out)
+    assert torch.equal(written, out)
 
 # One graph, with no value of theirs in it.
 compiled = torch.compile(
