@@ -360,7 +360,8 @@ def without_loops(dtype, dynamic, targets):
       %0 = math.exp %a : {dtype}
       %1 = arith.divf %0, %b : {dtype}
       linalg.yield %1 : {dtype}"""
-    f.body.append(f"%y = {generic(['x', 'n'], 'e', 3 * ['affine_map<() -> ()>'], [], body, 3 * [type])}")
+    maps = 3 * ["affine_map<() -> ()>"]
+    f.body.append(f"%y = {generic(['x', 'n'], 'e', maps, [], body, 3 * [type])}")
     f.body.append(f"return %y : {type}")
     check(f"without loops {dtype}", f, type, dtype, golden, 4 * TOLERANCE[dtype], targets)
 

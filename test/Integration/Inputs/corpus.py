@@ -137,7 +137,9 @@ def check(cases, lower, evaluate, refused, refused_gradients):
                 got = run_on_gpu(texts[label], case.inputs)
                 messages.append(compare(f"{label} on a GPU", got, results, case.tolerance))
             if label in reverse:
-                cotangents = [np.asarray(case.cotangent(x.shape), np.float32) for x in results if is_float(x)]
+                cotangents = [
+                    np.asarray(case.cotangent(x.shape), np.float32) for x in results if is_float(x)
+                ]
                 got = call(reverse[label], "main_vjp", [*case.inputs, *cotangents])
                 messages.append(compare(f"{label} gradient", got, gradients, case.tolerance))
         except (varlen.CompileError, varlen.Error) as error:

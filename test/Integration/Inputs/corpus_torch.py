@@ -4,7 +4,7 @@ torch-mlir is made for one version of PyTorch's nightly builds and is not among 
 tests install, so what it makes is kept, in corpus-torch.mlir. This script writes it:
 
     pip install --no-deps torch-mlir==20261001
-    python corpus_torch.py
+    PYTHONPATH=python python test/Integration/Inputs/corpus_torch.py
 """
 
 import pathlib
@@ -142,7 +142,8 @@ CASES = [
     Case("roll", lambda x: x.roll(2, 1), [floats(*M)]),
     Case("repeat", lambda x: x.repeat(2, 2), [floats(2, 3)]),
     Case("stack", lambda x, y: torch.stack([x, y]), [floats(*V), floats(*V)]),
-    Case("cat", lambda x, y: torch.cat([x, y]), [floats(*M), floats(*N)], [("a", None), ("b", None)]),
+    Case("cat", lambda x, y: torch.cat([x, y]), [floats(*M), floats(*N)],
+         [("a", None), ("b", None)]),
     Case("cat_columns", lambda x, y: torch.cat([x.sin(), y], 1), [floats(3, 2), floats(3, 4)]),
     Case("split", lambda x: x.split(2, 1), [floats(*M)]),
     Case("slice", lambda x: x[1:3, ::2], [floats(*M)]),
@@ -173,7 +174,8 @@ CASES = [
     Case("sort", lambda x: x.sort()[0], [floats(*M)]),
     # Products.
     Case("mm", torch.mm, [floats(4, 6), floats(6, 5)], [("a", "b"), ("b", None)]),
-    Case("bmm", torch.bmm, [floats(2, 4, 6), floats(2, 6, 5)], [("a", "b", None), ("a", None, "c")]),
+    Case("bmm", torch.bmm, [floats(2, 4, 6), floats(2, 6, 5)],
+         [("a", "b", None), ("a", None, "c")]),
     Case("matvec", torch.mv, [floats(4, 6), floats(6)]),
     Case("dot", torch.dot, [floats(6), floats(6)]),
     Case("outer", torch.outer, [floats(4), floats(6)]),
@@ -192,7 +194,8 @@ CASES = [
          lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
          [floats(1, 2, 5, 4), floats(1, 2, 5, 4), floats(1, 2, 5, 4)]),
     Case("sdpa_dynamic", F.scaled_dot_product_attention,
-         [floats(1, 2, 5, 4), floats(1, 2, 5, 4), floats(1, 2, 5, 4)], 3 * [(None, None, "a", None)]),
+         [floats(1, 2, 5, 4), floats(1, 2, 5, 4), floats(1, 2, 5, 4)],
+         3 * [(None, None, "a", None)]),
     Case("swiglu", swiglu, [floats(3, 4), floats(4, 6), floats(4, 6), floats(6, 4)]),
     Case("mlp", lambda x, w, b: F.gelu(F.linear(x, w, b)), [floats(3, 4), floats(5, 4), floats(5)]),
 ]  # fmt: skip
@@ -219,7 +222,8 @@ def lower(case):
 
     dynamic = None
     if case.dynamic:
-        names = {name: torch.export.Dim(name) for dims in case.dynamic for name in dims or () if name}
+        given = {name for dims in case.dynamic for name in dims or () if name}
+        names = {name: torch.export.Dim(name) for name in given}
         dynamic = (tuple(
             {d: names[name] for d, name in enumerate(dims or ()) if name} for dims in case.dynamic
         ),)  # fmt: skip
