@@ -26,7 +26,7 @@ def _run(*command, **options):
         capture_output=True,
         text=True,
         check=False,
-        timeout=50,
+        timeout=50 * rehearsal.SLACK,
         **options,
     )
     if done.returncode:

@@ -133,6 +133,9 @@ def watch(process, path, stall, seconds):
 def supervise(arguments, part, seconds, environment, output):
     """Runs a part to its end, over processes that break; how it has ended."""
     path = arguments.out / "rows.jsonl"
+    # A rehearsal shares its machine, and loses no GPU's time.
+    slack = 10 if arguments.rehearse else 1
+    seconds, stall = min(seconds, part.seconds * slack), part.stall * slack
     begin = time.monotonic()
     for _ in range(MOST_STARTS):
         left = seconds - (time.monotonic() - begin)
@@ -149,7 +152,7 @@ def supervise(arguments, part, seconds, environment, output):
             env=environment, start_new_session=True,
         )  # fmt: skip
         # It should end by itself; the grace is for what is under way.
-        status = watch(process, path, part.stall, left + 8)
+        status = watch(process, path, stall, left + 8)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         if status == DONE:
@@ -203,7 +206,7 @@ def run_queue(arguments):
                 log = rows.Log(path, part.name, 0)
                 print(f"=== {part.name}: {part.what}", file=output, flush=True)
                 at = time.monotonic()
-                outcome = supervise(arguments, part, min(part.seconds, left), environment, output)
+                outcome = supervise(arguments, part, left, environment, output)
                 took = time.monotonic() - at
                 log.add("part", part.name, outcome=outcome, seconds=round(took, 1))
                 print(f"{part.name}: {outcome}, {took:.0f} s", flush=True)

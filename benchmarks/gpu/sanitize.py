@@ -13,11 +13,12 @@ import sys
 import check
 import farm
 import plan
+import rehearsal
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOOLS = ("memcheck", "racecheck", "initcheck")
 # The seconds that one tool may take for one batch; how many run at once.
-LIMIT, JOBS = 55, 6
+LIMIT, JOBS = 55 * rehearsal.SLACK, 6
 
 
 def run(tool, label):

@@ -10,7 +10,7 @@ import run_scripts
 
 HERE = pathlib.Path(__file__).resolve().parent
 # The seconds that one test may take; how many run at once.
-LIMIT, JOBS = 100, 4
+LIMIT, JOBS = 100 * rehearsal.SLACK, 4
 
 
 def run(folder, log, arguments, rehearsed, environment=None):

@@ -2,9 +2,9 @@
 # UNSUPPORTED: asan
 # RUN: rm -rf %t && mkdir %t
 # RUN: %python %varlen-src/benchmarks/gpu/build.py --scripts --out=%t/kit
-# RUN: %python %t/kit/run.py --rehearse --minutes=10 --out=%t/results > %t/first.txt
+# RUN: %python %t/kit/run.py --rehearse --minutes=60 --out=%t/results > %t/first.txt
 # RUN: %python %s %t %t/first.txt
-# RUN: %python %t/kit/run.py --rehearse --minutes=10 --out=%t/results | FileCheck %s --check-prefix=AGAIN
+# RUN: %python %t/kit/run.py --rehearse --minutes=60 --out=%t/results | FileCheck %s --check-prefix=AGAIN
 """The whole queue of the GPU kit without a GPU: every part, with kernels in the executor behind
 the fake driver, PyTorch's tensors on the CPU, and peers that have stand-ins (rehearsal.py). A
 second call has nothing left to do."""
