@@ -33,8 +33,6 @@ CARRIED = {
             "test/python/run_scripts.py",
         )
     },
-    # What examples train on.
-    **{str(path.relative_to(ROOT)): path for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))},
 }  # fmt: skip
 LIMIT = 45 << 20
 

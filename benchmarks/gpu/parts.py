@@ -24,7 +24,7 @@ PARTS = [
     Part("speed", "speed", 150, 70, "times beside peers"),
     Part("sanitize", "sanitize", 60, 120, "memcheck, racecheck and initcheck of kernels"),
     Part("programs", "programs", 30, 60, "programs in C that launch kernels"),
-    Part("training", "training", 90, 120, "a model's training, by each way to attend"),
+    Part("training", "training", 120, 150, "a model's training, by each way to attend"),
     Part("experiments", "experiments", 60, 60, "pairs of schedules in turns, with predictions"),
 ]
 # Beside the queue, when they are asked for.
