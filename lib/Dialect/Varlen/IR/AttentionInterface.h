@@ -50,6 +50,13 @@ void getBufferEffects(
         &effects);
 Speculation::Speculatability getSpeculatability(AttentionOpInterface op);
 
+/// That attributes without the prefix of a dialect are those of the operation:
+/// no other one is read by anything. attn_c22
+LogicalResult verifyKnownAttributes(Operation *op);
+
+/// The words that a `#varlen.mask` begins with.
+ArrayRef<StringLiteral> getMaskKinds();
+
 /// All rules of an attention (docs/attn.md, docs/attn-grad.md).
 LogicalResult verifyAttention(AttentionOpInterface op);
 

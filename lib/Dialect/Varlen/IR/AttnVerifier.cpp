@@ -347,7 +347,9 @@ static LogicalResult verifySchedule(AttentionOpInterface op) {
 }
 
 LogicalResult varlen::detail::verifyAttention(AttentionOpInterface op) {
+  // attn_c22: attributes that nothing reads.
   // attn_grad_c1: three gradients, and a fourth with a sink (as attn_c2).
-  return success(succeeded(AttnVerifier(op).verify()) &&
+  return success(succeeded(verifyKnownAttributes(op)) &&
+                 succeeded(AttnVerifier(op).verify()) &&
                  succeeded(verifyShapes(op)) && succeeded(verifySchedule(op)));
 }

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionInterface.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Runtime/Runtime.h"
 
@@ -45,6 +46,11 @@ static Position getDiagonal(PositionBuilder &b, MaskAttrInterface mask,
 //===----------------------------------------------------------------------===//
 // MaskAttr
 //===----------------------------------------------------------------------===//
+
+ArrayRef<StringLiteral> varlen::detail::getMaskKinds() {
+  static constexpr StringLiteral kinds[] = {"full", "causal", "window"};
+  return kinds;
+}
 
 Attribute MaskAttr::parse(AsmParser &parser, Type) {
   int64_t left = -1, right = -1;

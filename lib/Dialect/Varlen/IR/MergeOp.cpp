@@ -53,6 +53,8 @@ static SmallVector<int64_t> getExtents(Value out0, Value lse0, Value out1,
 }
 
 LogicalResult MergeOp::verify() {
+  if (failed(varlen::detail::verifyKnownAttributes(*this)))
+    return failure();
   Type element = getElementTypeOrSelf(getOut0());
   Type compute = varlen::getComputeType(element);
   SmallVector<int64_t> extents =

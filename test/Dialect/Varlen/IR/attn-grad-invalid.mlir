@@ -523,7 +523,7 @@ func.func @attn_grad_c7(%q: memref<?x4x16xf32>, %lse: memref<4x?xf32>, %cu: memr
 
 // -----
 
-// attn_c19, attn_c20 and attn_c21 are those of varlen.attn.
+// attn_c19, attn_c20, attn_c21 and attn_c22 are those of varlen.attn.
 func.func @attn_c20(%q: tensor<?x4x16xf32>, %lse: tensor<4x?xf32>, %cu: tensor<3xi32>) {
   // expected-error @below {{expected a score region of 'f32', 'i32', 'i32'}}
   %dq, %dk, %dv = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu
@@ -531,5 +531,16 @@ func.func @attn_c20(%q: tensor<?x4x16xf32>, %lse: tensor<4x?xf32>, %cu: tensor<3
          tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<3xi32>, tensor<3xi32>)
       -> (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>)
       score (%s: f32) { varlen.yield %s : f32 }
+  return
+}
+
+// -----
+
+func.func @attn_c22(%q: tensor<?x4x16xf32>, %lse: tensor<4x?xf32>, %cu: tensor<3xi32>) {
+  // expected-error @below {{expected mask, scale, wrt_captures, and attributes of a dialect, got 'wrt_capture': did you mean 'wrt_captures'?}}
+  %dq, %dk, %dv = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu {wrt_capture = array<i64: 0>}
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>,
+         tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>)
   return
 }

@@ -53,3 +53,13 @@ func.func @gradients(%q: tensor<8x4x16xf32>, %lse: tensor<4x8xf32>, %cu: tensor<
       -> (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>)
   return
 }
+
+// -----
+
+func.func @attn_c22(%q: tensor<8x4x16xf32>, %lse: tensor<4x8xf32>, %cu: tensor<3xi32>) {
+  // expected-error @below {{expected mask, scale, and attributes of a dialect, got 'masc': did you mean 'mask'?}}
+  %0:2 = varlen.attn_into %q, %q, %q, %cu, %cu outs(%q, %lse) {masc = #varlen.mask<causal>}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>,
+         tensor<8x4x16xf32>, tensor<4x8xf32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}

@@ -797,3 +797,47 @@ func.func @attn_c21(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>, %table: tensor<4
       }
   return
 }
+
+// -----
+
+func.func @attn_c22_misspelled(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{expected mask, scale, and attributes of a dialect, got 'msk': did you mean 'mask'?}}
+  %0:2 = varlen.attn %q, %q, %q, %cu, %cu {msk = #varlen.mask<causal>}
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,
+         tensor<3xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+func.func @attn_c22_scale(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{got 'scal': did you mean 'scale'?}}
+  %0:2 = varlen.attn %q, %q, %q, %cu, %cu {mask = #varlen.mask<causal>, scal = 2.0 : f32}
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,
+         tensor<3xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// What a mask is made of, without the mask.
+func.func @attn_c22_mask(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{got 'causal': did you mean 'mask'?}}
+  %0:2 = varlen.attn %q, %q, %q, %cu, %cu {causal}
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,
+         tensor<3xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// In the generic form, too.
+func.func @attn_c22_generic(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error@+1 {{got 'window': did you mean 'mask'?}}
+  %0:2 = "varlen.attn"(%q, %q, %q, %cu, %cu)
+      <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0>}>
+      {window = 3 : i64}
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,
+         tensor<3xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}

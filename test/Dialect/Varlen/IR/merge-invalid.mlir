@@ -53,3 +53,12 @@ func.func @result(%o: tensor<8x4x16xf32>, %l: tensor<4x8xf32>) {
       : (tensor<8x4x16xf32>, tensor<4x8xf32>, tensor<8x4x16xf32>, tensor<4x8xf32>) -> (tensor<8x4x24xf32>, tensor<4x8xf32>)
   return
 }
+
+// -----
+
+func.func @attn_c22(%o: tensor<8x4x16xf32>, %l: tensor<4x8xf32>) {
+  // expected-error @below {{expected no attributes but those of a dialect, got 'scale'}}
+  %out, %lse = varlen.merge %o, %l, %o, %l {scale = 2.0 : f32}
+      : (tensor<8x4x16xf32>, tensor<4x8xf32>, tensor<8x4x16xf32>, tensor<4x8xf32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
