@@ -1544,3 +1544,20 @@ func.func @merge_more(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: 
   }
   return
 }
+
+// -----
+
+func.func @other_user(%cu: memref<?xi32>, %n: index) -> !varlen.batch {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  // expected-error@+1 {{expected varlen.for_tiles and varlen.rows to be all that uses a batch}}
+  return %batch : !varlen.batch
+}
+
+// -----
+
+func.func @other_user_of_rows(%cu: memref<?xi32>, %n: index) -> !varlen.rows<1 x f32> {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %rows = varlen.rows in %batch : !varlen.rows<1 x f32>
+  // expected-error@+1 {{expected varlen.free_rows, and operations in a varlen.for_tiles, to be all that uses varlen.rows}}
+  return %rows : !varlen.rows<1 x f32>
+}

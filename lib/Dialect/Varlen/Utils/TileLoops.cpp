@@ -44,9 +44,18 @@ static FailureOr<BatchLoops> findLoops(BatchOp batch) {
       return user->emitOpError("expected to be in the block of its batch");
     if (auto loop = dyn_cast<ForTilesOp>(user))
       found.loops.push_back(loop);
+    else if (auto rows = dyn_cast<RowsOp>(user))
+      found.rows.push_back(rows);
     else
-      found.rows.push_back(cast<RowsOp>(user));
+      return user->emitOpError("expected varlen.for_tiles and varlen.rows to "
+                               "be all that uses a batch");
   }
+  for (RowsOp rows : found.rows)
+    for (Operation *user : rows->getUsers())
+      if (!isa<FreeRowsOp>(user) && !user->getParentOfType<ForTilesOp>())
+        return user->emitOpError("expected varlen.free_rows, and operations in "
+                                 "a varlen.for_tiles, to be all that uses "
+                                 "varlen.rows");
   auto isBefore = [](Operation *a, Operation *b) {
     return a->isBeforeInBlock(b);
   };
