@@ -10,6 +10,7 @@
 
 #include "EmitFile.h"
 #include "EmitLauncher.h"
+#include "varlen/ExecutionEngine/CompileThreads.h"
 #include "varlen/Launch/Manifest.h"
 #include "varlen/Pipelines/Pipelines.h"
 
@@ -104,6 +105,7 @@ static GPUFormat getFormat(const EmitOptions &options) {
 
 int varlen::emitKernels(int argc, char **argv, DialectRegistry &registry) {
   llvm::InitLLVM init(argc, argv);
+  varlen_tools::ignoreStreamSignals();
   EmitOptions options;
   cl::HideUnrelatedOptions(options.category);
   cl::ParseCommandLineOptions(argc, argv,
@@ -116,8 +118,16 @@ int varlen::emitKernels(int argc, char **argv, DialectRegistry &registry) {
     return fail("expected --strided and --split-numbers with --manifest or "
                 "--emit=c-launcher only");
 
+  if (int status = checkFiles(options.input, {{"-o", options.output},
+                                              {"--manifest", options.manifest},
+                                              {"--header", options.header}}))
+    return status;
+
   llvm::SourceMgr sources;
-  MLIRContext context(registry);
+  // Threads that cannot be started are no error.
+  CompileThreads threads;
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.setThreadPool(threads);
   SourceMgrDiagnosticHandler handler(sources, &context);
   OwningOpRef<ModuleOp> module = readFile(options.input, sources, context);
   if (!module)
@@ -152,21 +162,23 @@ int varlen::emitKernels(int argc, char **argv, DialectRegistry &registry) {
   if (failed(code))
     return 1;
 
+  OutputFiles files;
   if (!options.manifest.empty())
-    if (int status = writeFile(options.manifest, [&](llvm::raw_ostream &os) {
+    if (int status = files.add(options.manifest, [&](llvm::raw_ostream &os) {
           emitManifest(plans, pipeline, os);
           return success();
         }))
       return status;
   if (!options.header.empty())
-    if (int status = writeFile(options.header, [&](llvm::raw_ostream &os) {
+    if (int status = files.add(options.header, [&](llvm::raw_ostream &os) {
           return emitLauncherHeader(*module, plans, os);
         }))
       return status;
-  return writeFile(options.output, [&](llvm::raw_ostream &os) {
+  int status = files.add(options.output, [&](llvm::raw_ostream &os) {
     if (isLauncher)
       return emitLauncher(*module, plans, *code, os);
     os << *code;
     return success();
   });
+  return status ? status : files.keep();
 }

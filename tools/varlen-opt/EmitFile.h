@@ -9,6 +9,8 @@
 #ifndef VARLEN_OPT_EMITFILE_H
 #define VARLEN_OPT_EMITFILE_H
 
+#include "../support/OutputFile.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
@@ -27,10 +29,29 @@ int fail(const Twine &message);
 OwningOpRef<ModuleOp> readFile(StringRef path, llvm::SourceMgr &sources,
                                MLIRContext &context);
 
-/// Calls `write` with a stream to a file, "-" being the standard output, that
-/// is removed if anything fails. Returns the exit code of the program.
-int writeFile(StringRef path,
-              function_ref<LogicalResult(llvm::raw_pwrite_stream &)> write);
+/// Says which of these may not be written, if any; the exit code of the
+/// program.
+/// "-" and "" are no files.
+int checkFiles(StringRef input, ArrayRef<varlen_tools::NamedFile> outputs);
+
+/// What a program writes: all of it, or no file at all.
+class OutputFiles {
+public:
+  using Write = function_ref<LogicalResult(llvm::raw_pwrite_stream &)>;
+
+  /// Calls `write` with a stream to a file, "-" being the standard output, that
+  /// is removed unless it is kept. Returns the exit code of the program.
+  int add(StringRef path, Write write);
+  /// Gives all files their names. Returns the exit code of the program.
+  int keep();
+
+private:
+  std::vector<varlen_tools::OutputFile> files;
+  std::string standardOutput;
+};
+
+/// Writes one file.
+int writeFile(StringRef path, OutputFiles::Write write);
 
 } // namespace mlir::varlen
 

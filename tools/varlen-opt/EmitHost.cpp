@@ -10,6 +10,7 @@
 #include "EmitFile.h"
 #include "EmitHeader.h"
 #include "varlen/Conversion/Passes.h"
+#include "varlen/ExecutionEngine/CompileThreads.h"
 #include "varlen/ExecutionEngine/ExecutionEngine.h"
 #include "varlen/Pipelines/Pipelines.h"
 #include "varlen/Target/CPUTarget.h"
@@ -25,6 +26,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/SourceMgr.h"
@@ -129,8 +131,10 @@ static std::string findRuntime(const char *program) {
   return "";
 }
 
-/// Links an object to a shared library, by the system's compiler.
-static int link(StringRef object, StringRef output, const char *program) {
+/// Links an object to a shared library at `path`, by the system's compiler;
+/// messages name what it is to be.
+static int link(StringRef object, StringRef path, StringRef output,
+                const char *program) {
   std::string runtime = findRuntime(program);
   if (runtime.empty())
     return fail("found no libVarlenRuntime.a beside the tool; --emit=obj "
@@ -139,8 +143,8 @@ static int link(StringRef object, StringRef output, const char *program) {
   if (!compiler)
     return fail("found no cc in PATH, which links shared libraries");
   std::string error;
-  StringRef arguments[] = {"cc",   "-shared", "-pthread", "-o",
-                           output, object,    runtime,    "-lm"};
+  StringRef arguments[] = {"cc", "-shared", "-pthread", "-o",
+                           path, object,    runtime,    "-lm"};
   if (llvm::sys::ExecuteAndWait(*compiler, arguments, std::nullopt, {}, 0, 0,
                                 &error) != 0)
     return fail(output + ": cc could not link it" +
@@ -150,6 +154,7 @@ static int link(StringRef object, StringRef output, const char *program) {
 
 int varlen::emitHost(int argc, char **argv, DialectRegistry &registry) {
   llvm::InitLLVM init(argc, argv);
+  varlen_tools::ignoreStreamSignals();
   HostOptions options;
   cl::HideUnrelatedOptions(options.category);
   cl::ParseCommandLineOptions(argc, argv,
@@ -158,8 +163,14 @@ int varlen::emitHost(int argc, char **argv, DialectRegistry &registry) {
   if (!target)
     return fail("expected target to be one of " + getCPUTargetNames() +
                 ", got " + options.target);
+  if (int code = checkFiles(options.input, {{"-o", options.output},
+                                            {"--header", options.header}}))
+    return code;
   llvm::SourceMgr sources;
-  MLIRContext context(registry);
+  // Threads that cannot be started are no error.
+  CompileThreads threads;
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.setThreadPool(threads);
   SourceMgrDiagnosticHandler handler(sources, &context);
   OwningOpRef<ModuleOp> module = readFile(options.input, sources, context);
   if (!module)
@@ -177,8 +188,9 @@ int varlen::emitHost(int argc, char **argv, DialectRegistry &registry) {
   buildVarlenToCPU(pipeline, cpu);
   if (failed(interface.run(*module)))
     return 1;
+  OutputFiles files;
   if (!options.header.empty())
-    if (int code = writeFile(options.header, [&](llvm::raw_ostream &os) {
+    if (int code = files.add(options.header, [&](llvm::raw_ostream &os) {
           return emitHeader(*module, os);
         }))
       return code;
@@ -187,16 +199,28 @@ int varlen::emitHost(int argc, char **argv, DialectRegistry &registry) {
   auto write = [&](llvm::raw_pwrite_stream &os) {
     return generate(*module, options, *target, os);
   };
-  if (options.format != HostFormat::Shared)
-    return writeFile(options.output, write);
+  if (options.format != HostFormat::Shared) {
+    int code = files.add(options.output, write);
+    return code ? code : files.keep();
+  }
   if (options.output == "-")
     return fail("expected a file for a shared library, by -o");
-  SmallString<128> object;
-  if (std::error_code code =
-          llvm::sys::fs::createTemporaryFile("varlen", "o", object))
-    return fail("no temporary file: " + code.message());
-  llvm::FileRemover remover(object);
+  SmallString<128> object, library;
+  for (auto [suffix, path] : {std::pair("o", &object), {"so", &library}})
+    if (std::error_code code =
+            llvm::sys::fs::createTemporaryFile("varlen", suffix, *path))
+      return fail("no temporary file: " + code.message());
+  llvm::FileRemover removeObject(object), removeLibrary(library);
   if (int code = writeFile(object, write))
     return code;
-  return link(object, options.output, argv[0]);
+  if (int code = link(object, library, options.output, argv[0]))
+    return code;
+  auto linked = llvm::MemoryBuffer::getFile(library);
+  if (std::error_code code = linked.getError())
+    return fail(library + ": cannot be read: " + code.message());
+  int code = files.add(options.output, [&](llvm::raw_ostream &os) {
+    os << (*linked)->getBuffer();
+    return success();
+  });
+  return code ? code : files.keep();
 }

@@ -18,11 +18,15 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <csignal>
 #include <optional>
+#include <pthread.h>
 
 namespace cl = llvm::cl;
 using llvm::StringRef;
@@ -78,7 +82,21 @@ static std::optional<StringRef> findEmit(llvm::ArrayRef<char *> arguments) {
   return std::nullopt;
 }
 
+/// Whether the system lets the process have another thread. MLIR's pool takes
+/// for granted that it does.
+static bool canStartThreads() {
+  pthread_t thread;
+  auto doNothing = [](void *) -> void * { return nullptr; };
+  if (pthread_create(&thread, nullptr, doNothing, nullptr) != 0)
+    return false;
+  pthread_join(thread, nullptr);
+  return true;
+}
+
 int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  // A limit of a file's size is an error of writing to it, not a crash.
+  signal(SIGXFSZ, SIG_IGN);
   cl::SetVersionPrinter(mlir::varlen::printVersion);
   mlir::DialectRegistry registry;
   llvm::ArrayRef<char *> arguments(argv, argc);
@@ -104,6 +122,12 @@ int main(int argc, char **argv) {
     return mlir::varlen::emitHost(argc, argv, registry);
   if (emit)
     return mlir::varlen::emitKernels(argc, argv, registry);
+  llvm::SmallVector<char *> passed(arguments);
+  static char noThreads[] = "--mlir-disable-threading";
+  if (!canStartThreads())
+    passed.insert(passed.begin() + 1, noThreads);
+  int count = static_cast<int>(passed.size());
+  passed.push_back(nullptr);
   return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, overview, registry));
+      mlir::MlirOptMain(count, passed.data(), overview, registry));
 }

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../support/OutputFile.h"
 #include "Checks.h"
 #include "Compiler.h"
 #include "Flops.h"
@@ -13,7 +14,6 @@
 #include "Host.h"
 #include "Inputs.h"
 #include "Options.h"
-#include "Output.h"
 #include "Peak.h"
 #include "Progress.h"
 #include "Report.h"
@@ -30,7 +30,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
@@ -159,11 +158,12 @@ static Error printOut(llvm::function_ref<void(llvm::raw_ostream &)> print) {
 static Error writeOutputs(const Options &options, const std::string &output,
                           ArrayRef<NamedTensor> results, const Figures &figures,
                           const Simulation *simulation) {
-  std::vector<OutputFile> files;
+  std::vector<varlen_tools::OutputFile> files;
   auto write = [&](const std::string &path, auto print) -> Error {
     if (path.empty())
       return Error::success();
-    Expected<OutputFile> file = OutputFile::write(path, print);
+    Expected<varlen_tools::OutputFile> file =
+        varlen_tools::OutputFile::write(path, print);
     if (!file)
       return file.takeError();
     files.push_back(std::move(*file));
@@ -189,7 +189,7 @@ static Error writeOutputs(const Options &options, const std::string &output,
     if (Error error =
             printOut([&](llvm::raw_ostream &os) { printReport(figures, os); }))
       return error;
-  for (OutputFile &file : files)
+  for (varlen_tools::OutputFile &file : files)
     if (Error error = file.keep())
       return error;
   return Error::success();
@@ -365,12 +365,30 @@ Error Program::run(const std::string &input, const std::string &output) {
                       simulation ? &*simulation : nullptr);
 }
 
+/// That the run replaces no file that it reads, and writes none twice.
+static Error checkOutputFiles(const Options &options) {
+  std::vector<varlen_tools::NamedFile> inputs = {{"the module",
+                                                  options.module}},
+                                       outputs;
+  for (const std::string &path : options.inputs)
+    inputs.push_back({"an input", path});
+  if (!options.weights.empty())
+    inputs.push_back({"--weights", options.weights});
+  for (const std::string &path : options.outputs)
+    outputs.push_back({"-o", path});
+  if (!options.json.empty())
+    outputs.push_back({"--json", options.json});
+  if (!options.simulation.trace.empty())
+    outputs.push_back({"--trace", options.simulation.trace});
+  return varlen_tools::checkOutputs(inputs, outputs);
+}
+
 static Error run(const Options &options, Clock::time_point start) {
   if (options.help)
     return printOut([](llvm::raw_ostream &os) { os << getHelp(); });
   if (options.version)
     return printOut(mlir::varlen::printVersion);
-  if (Error error = checkOutputs(options))
+  if (Error error = checkOutputFiles(options))
     return error;
   Program program(options, start);
   if (Error error = program.load())
@@ -398,10 +416,7 @@ static Error run(const Options &options, Clock::time_point start) {
 
 /// Makes what can go wrong with a stream an error of writing to it.
 static Error prepareStreams() {
-  // By default a reader that has gone, or a limit of a file's size, ends the
-  // process without a word.
-  signal(SIGPIPE, SIG_IGN);
-  signal(SIGXFSZ, SIG_IGN);
+  varlen_tools::ignoreStreamSignals();
   if (fcntl(STDOUT_FILENO, F_GETFD) < 0)
     return makeError("stdout: cannot be written: %s", strerror(errno));
   // The next file that is opened must not become stdin or stderr.

@@ -217,7 +217,7 @@ def make_opt(rng, passes):
 
 def is_whole(path, content):
     """Whether a file that a run has written is one of those it writes."""
-    if path.name.startswith("varlen-run-"):
+    if path.name.startswith("varlen-"):
         return False
     try:
         deserialize(content)

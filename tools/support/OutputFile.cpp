@@ -1,4 +1,4 @@
-//===- Output.cpp - Files that are written whole or not at all ------------===//
+//===- OutputFile.cpp - Files written whole or not at all -----------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,27 +6,38 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Output.h"
+#include "OutputFile.h"
 
-#include "Tensor.h"
-
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/Twine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Signals.h"
 
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-using namespace varlen_run;
+using namespace varlen_tools;
+using llvm::ArrayRef;
 using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
+
+static Error makeError(const llvm::Twine &message) {
+  return llvm::createStringError(message);
+}
+
+void varlen_tools::ignoreStreamSignals() {
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
+}
 
 /// Where symbolic links lead, also to what does not exist.
 static std::string followLinks(std::string path) {
@@ -52,13 +63,6 @@ static std::string followLinks(std::string path) {
 // checkOutputs
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// A file of the command line.
-struct NamedFile {
-  std::string option, path;
-};
-} // namespace
-
 /// The one name of a file that there is or may be.
 static std::string getRealPath(StringRef path) {
   std::string target = followLinks(path.str());
@@ -79,30 +83,19 @@ static bool isSameFile(StringRef a, StringRef b) {
          llvm::sys::fs::equivalent(statusA, statusB);
 }
 
-Error varlen_run::checkOutputs(const Options &options) {
-  std::vector<NamedFile> inputs = {{"the module", options.module}}, outputs;
-  for (const std::string &path : options.inputs)
-    inputs.push_back({"an input", path});
-  if (!options.weights.empty())
-    inputs.push_back({"--weights", options.weights});
-  for (const std::string &path : options.outputs)
-    outputs.push_back({"-o", path});
-  if (!options.json.empty())
-    outputs.push_back({"--json", options.json});
-  if (!options.simulation.trace.empty())
-    outputs.push_back({"--trace", options.simulation.trace});
-
+Error varlen_tools::checkOutputs(ArrayRef<NamedFile> inputs,
+                                 ArrayRef<NamedFile> outputs) {
   for (auto [i, output] : llvm::enumerate(outputs)) {
-    std::string where = output.option + ": '" + output.path + "'";
+    std::string where = output.role + ": '" + output.path + "'";
     if (llvm::sys::fs::is_directory(output.path))
       return makeError(where + " is a folder: expected a file");
     for (const NamedFile &input : inputs)
       if (isSameFile(output.path, input.path))
-        return makeError(where + " is " + input.option +
+        return makeError(where + " is " + input.role +
                          ": expected another file");
-    for (const NamedFile &other : llvm::ArrayRef(outputs).take_front(i))
+    for (const NamedFile &other : outputs.take_front(i))
       if (isSameFile(output.path, other.path))
-        return makeError(where + " is written by " + other.option +
+        return makeError(where + " is written by " + other.role +
                          ", too: expected another file");
   }
   return Error::success();
@@ -132,8 +125,8 @@ OutputFile::~OutputFile() {
 static int openTemporary(StringRef target, std::string &name) {
   for (int i = 0;; ++i) {
     llvm::SmallString<128> path = llvm::sys::path::parent_path(target);
-    llvm::sys::path::append(path, "varlen-run-" + std::to_string(getpid()) +
-                                      "-" + std::to_string(i) + ".tmp");
+    llvm::sys::path::append(path, "varlen-" + std::to_string(getpid()) + "-" +
+                                      std::to_string(i) + ".tmp");
     name = path.str().str();
     int descriptor =
         open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

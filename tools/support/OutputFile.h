@@ -1,4 +1,4 @@
-//===- Output.h - Files that are written whole or not at all ----*- C++ -*-===//
+//===- OutputFile.h - Files written whole or not at all ---------*- C++ -*-===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,19 +6,32 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef VARLEN_TOOLS_RUN_OUTPUT_H
-#define VARLEN_TOOLS_RUN_OUTPUT_H
+#ifndef VARLEN_TOOLS_SUPPORT_OUTPUTFILE_H
+#define VARLEN_TOOLS_SUPPORT_OUTPUTFILE_H
 
-#include "Options.h"
-
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/Error.h"
 #include "llvm/Support/raw_ostream.h"
 
-namespace varlen_run {
+#include <string>
+
+namespace varlen_tools {
+
+/// A file of the command line: what it is there for, and its path.
+struct NamedFile {
+  std::string role, path;
+};
 
 /// Checks that no two outputs are the same file, and that none is a file that
 /// is read, or a folder.
-llvm::Error checkOutputs(const Options &options);
+llvm::Error checkOutputs(llvm::ArrayRef<NamedFile> inputs,
+                         llvm::ArrayRef<NamedFile> outputs);
+
+/// Makes what can go wrong with a stream an error of writing to it. By default
+/// a reader that has gone, or a limit of a file's size, ends the process
+/// without a word.
+void ignoreStreamSignals();
 
 /// A file under a temporary name in the folder where it will be. It gets its
 /// name when all that a run writes is complete, and is removed if it does not.
@@ -46,6 +59,6 @@ private:
   std::string temporary;
 };
 
-} // namespace varlen_run
+} // namespace varlen_tools
 
-#endif // VARLEN_TOOLS_RUN_OUTPUT_H
+#endif // VARLEN_TOOLS_SUPPORT_OUTPUTFILE_H
