@@ -191,6 +191,8 @@ void varlen::buildVarlenLowerToLLVM(OpPassManager &manager,
                                     const VarlenToCPUOptions &options) {
   const CPUTarget *target = lookupCPUTarget(options.target);
   manager.addPass(createVarlenCheckRegistration({RegistrationStage::ToLLVM}));
+  // Before anything is declared for code to call.
+  manager.addPass(createVarlenRenameFunctions());
   buildVarlenExpandOperations(manager, options);
   // What changes nothing outside of a function runs on several at a time.
   manager.addPass(createVarlenConvertPrints());
@@ -211,6 +213,7 @@ void varlen::buildVarlenLowerToLLVM(OpPassManager &manager,
   // Neighbouring accesses compute the same addresses, and what is not there
   // need not be translated.
   manager.addNestedPass<LLVM::LLVMFuncOp>(createCSEPass());
+  manager.addPass(createVarlenRestoreNames());
   manager.addPass(createVarlenFinalizeLLVM({options.target}));
 }
 

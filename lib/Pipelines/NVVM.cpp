@@ -120,6 +120,8 @@ void varlen::buildVarlenKernelsToNVVM(OpPassManager &manager,
 void varlen::buildVarlenLaunchesToLLVM(OpPassManager &manager,
                                        const VarlenToNVVMOptions &options) {
   manager.addPass(createVarlenCheckRegistration({RegistrationStage::ToLLVM}));
+  // Before anything is declared for code to call.
+  manager.addPass(createVarlenRenameFunctions());
   if (options.format == GPUFormat::Sim)
     manager.addPass(createConvertNVVMToExecutor());
   manager.addPass(memref::createExpandStridedMetadataPass());
@@ -129,6 +131,7 @@ void varlen::buildVarlenLaunchesToLLVM(OpPassManager &manager,
   host.kernelBarePtrCallConv = options.barePointers;
   manager.addPass(createGpuToLLVMConversionPass(host));
   manager.addPass(createReconcileUnrealizedCastsPass());
+  manager.addPass(createVarlenRestoreNames());
   if (options.format == GPUFormat::MLIR || options.format == GPUFormat::Sim)
     return;
   manager.addPass(createVarlenCheckRegistration({RegistrationStage::PTX}));

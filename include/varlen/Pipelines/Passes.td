@@ -1,4 +1,4 @@
-//===- Passes.td - Passes that run pipelines ---------------*- tablegen -*-===//
+//===- Passes.td - Passes around pipelines -----------------*- tablegen -*-===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -46,6 +46,50 @@ def VarlenCheckRegistration
                           "kernels", "kernels to the nvvm dialect"),
                clEnumValN(::mlir::varlen::RegistrationStage::PTX,
                           "ptx", "kernels to PTX"))}]>];
+}
+
+def VarlenRenameFunctions : Pass<"varlen-rename-functions", "::mlir::ModuleOp"> {
+  let summary = "Keep names of the source and names that code calls apart";
+  let description = [{
+    A function may have any name, also that of a function of libc, libm, the runtimes of
+    LLVM or of this project, which code calls without having been told to. One with a body
+    and such a name is given another one; the attribute `varlen.source_name` has the name in
+    the source, by which `varlen-restore-names` names its C interface. So code calls what it
+    means to call, and callers find the function at `_mlir_ciface_<name>`. The name itself,
+    whose arguments are those of unpacked memrefs, is gone: in one object there is no room
+    for two.
+
+    *Requires*: nothing. *Guarantees*: no function with a body has a name that later passes,
+    or LLVM, call. *Numerics*: none.
+
+    ```mlir
+    func.func @exp(%x: memref<?xf64>) attributes {llvm.emit_c_interface} { ... }
+    ```
+    becomes
+    ```mlir
+    func.func @source.exp(%x: memref<?xf64>)
+        attributes {llvm.emit_c_interface, varlen.source_name = "exp"} { ... }
+    ```
+  }];
+  let statistics = [Statistic<"numRenamed", "renamed", "Functions with another name">];
+}
+
+def VarlenRestoreNames : Pass<"varlen-restore-names", "::mlir::ModuleOp"> {
+  let summary = "Give C interfaces of renamed functions their names of the source";
+  let description = [{
+    What `varlen-rename-functions` has renamed is called by its C interface.
+
+    *Requires*: functions of the llvm dialect. *Guarantees*: no `varlen.source_name` is left.
+    *Numerics*: none.
+
+    ```mlir
+    llvm.func @_mlir_ciface_source.exp(%x: !llvm.ptr) attributes {varlen.source_name = "exp"} { ... }
+    ```
+    becomes
+    ```mlir
+    llvm.func @_mlir_ciface_exp(%x: !llvm.ptr) { ... }
+    ```
+  }];
 }
 
 class Varlen_LowerAttn<string name, string about>
