@@ -267,7 +267,8 @@ gpu.module @kernels {
   // CHECK-NOT: gpu.shuffle
   // CHECK: scf.if %[[ADDS]] {
   // An index is clamped.
-  // CHECK: %[[LEAST:.*]] = arith.maxsi %[[INDEX]], %[[C0]]
+  // CHECK: %[[FROZEN:.*]] = llvm.freeze %[[INDEX]] : i32
+  // CHECK: %[[LEAST:.*]] = arith.maxsi %[[FROZEN]], %[[C0]]
   // CHECK: %[[MOST:.*]] = arith.minsi %[[LEAST]], %[[C31]]
   // CHECK: %[[WIDE:.*]] = arith.extui %[[MOST]] : i32 to i64
   // CHECK: %[[AT:.*]] = arith.addi %[[ROW]], %[[WIDE]] : i64

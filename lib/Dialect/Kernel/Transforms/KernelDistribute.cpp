@@ -23,6 +23,7 @@
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
@@ -369,6 +370,11 @@ struct AddKeysPattern : Pattern<AddKeysOp> {
 //===----------------------------------------------------------------------===//
 
 struct KernelDistribute : kernel::impl::KernelDistributeBase<KernelDistribute> {
+  void getDependentDialects(DialectRegistry &registry) const override {
+    KernelDistributeBase::getDependentDialects(registry);
+    // Of indices that are frozen.
+    registry.insert<LLVM::LLVMDialect>();
+  }
   void runOnOperation() override {
     gpu::GPUFuncOp func = getOperation();
     bool hasTiles = false;

@@ -10,6 +10,7 @@
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
 #include "varlen/Dialect/Kernel/Transforms/Transforms.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -68,6 +69,17 @@ private:
   StringRef intrinsic;
 };
 
+/// LLVM has an intrinsic, but upstream's conversion has none for elements of a
+/// vector in registers. That of the smallest number wraps around.
+static LogicalResult expandAbsI(math::AbsIOp op, PatternRewriter &rewriter) {
+  Value zero = arith::ConstantOp::create(rewriter, op.getLoc(),
+                                         rewriter.getZeroAttr(op.getType()));
+  Value negated =
+      arith::SubIOp::create(rewriter, op.getLoc(), zero, op.getOperand());
+  rewriter.replaceOpWithNewOp<arith::MaxSIOp>(op, op.getOperand(), negated);
+  return success();
+}
+
 struct KernelExpandMath : kernel::impl::KernelExpandMathBase<KernelExpandMath> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
@@ -80,6 +92,7 @@ struct KernelExpandMath : kernel::impl::KernelExpandMathBase<KernelExpandMath> {
 
 void kernel::populateExpandMathPatterns(RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
+  patterns.add(expandAbsI);
   patterns.add<ExpandToIntrinsic<math::Exp2Op>>(context,
                                                 "llvm.nvvm.ex2.approx.ftz.f32");
   patterns.add<ExpandToIntrinsic<math::Log2Op>>(context,

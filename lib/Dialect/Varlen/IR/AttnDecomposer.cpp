@@ -15,11 +15,30 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 #include <limits>
 
 using namespace mlir;
 using namespace mlir::varlen;
+
+AttnDecomposer::AttnDecomposer(OpBuilder &builder, AttentionOpInterface op)
+    : b(op.getLoc(), builder), op(op), compute(op.getComputeType()) {
+  Block *given = op.getScoreBody();
+  if (!given)
+    return;
+  scoreBody = &ownScore.emplaceBlock();
+  for (BlockArgument argument : given->getArguments())
+    scoreBody->addArgument(argument.getType(), argument.getLoc());
+  // What listens to the builder need not know of a copy that is no part of the
+  // function.
+  OpBuilder own(op.getContext());
+  own.setInsertionPointToStart(scoreBody);
+  YieldOp::create(own, op.getLoc(),
+                  cloneScoreBody(own, given, scoreBody->getArguments()));
+}
 
 //===----------------------------------------------------------------------===//
 // Loops
@@ -130,7 +149,7 @@ SmallVector<Value> AttnDecomposer::loadCaptures(const Sequence &sequence,
                                                 Value head) {
   SmallVector<Value> captures;
   for (auto [number, capture] : llvm::enumerate(op.getCaptures())) {
-    if (isTable(op.getScoreBody(), number))
+    if (isTable(scoreBody, number))
       captures.push_back(tableOf(number, sequence, head));
     else if (varlen::detail::isOfQueries(op, number))
       captures.push_back(
@@ -148,7 +167,7 @@ Value AttnDecomposer::tableOf(unsigned number, const Sequence &sequence,
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
   SmallVector<OpFoldResult> offsets = {head}, sizes = {one};
   SmallVector<int64_t> shape;
-  if (isKeyTable(op.getScoreBody(), number)) {
+  if (isKeyTable(scoreBody, number)) {
     offsets.push_back(sequence.kRow);
     sizes.push_back(sequence.kRows);
     return tensor::ExtractSliceOp::create(
@@ -172,8 +191,7 @@ Value AttnDecomposer::tableOf(unsigned number, const Sequence &sequence,
 SmallVector<Value> AttnDecomposer::getVectors(ValueRange captures) {
   SmallVector<Value> vectors;
   for (auto [number, capture] : llvm::enumerate(captures))
-    if (isa<RankedTensorType>(capture.getType()) &&
-        !isTable(op.getScoreBody(), number))
+    if (isa<RankedTensorType>(capture.getType()) && !isTable(scoreBody, number))
       vectors.push_back(capture);
   return vectors;
 }
@@ -220,7 +238,7 @@ SmallVector<Value> AttnDecomposer::scoreArguments(ImplicitLocOpBuilder &b,
   Value key = arith::IndexCastOp::create(b, i32, linalg::IndexOp::create(b, 1));
   SmallVector<Value> arguments = {score, query, key};
   for (auto [number, capture] : llvm::enumerate(captures)) {
-    if (isTable(op.getScoreBody(), number)) {
+    if (isTable(scoreBody, number)) {
       arguments.push_back(Value());
       continue;
     }
@@ -233,8 +251,7 @@ SmallVector<Value> AttnDecomposer::scoreArguments(ImplicitLocOpBuilder &b,
 
 Value AttnDecomposer::visibleKeys(const Sequence &sequence, Value visible,
                                   ValueRange captures) {
-  Block *score = op.getScoreBody();
-  if (!getVisible(score))
+  if (!getVisible(scoreBody))
     return visible;
   SmallVector<Value> inputs = {visible};
   llvm::append_range(inputs, getVectors(captures));
@@ -243,18 +260,19 @@ Value AttnDecomposer::visibleKeys(const Sequence &sequence, Value visible,
   maps.push_back(matrix());
   Value yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
   Value none = constant(compute, 0);
-  return generic(inputs, filled({sequence.qRows, sequence.kRows}, yes), maps,
-                 [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
-                   // Which scores there are does not hide a key.
-                   SmallVector<Value> arguments = scoreArguments(
-                       b, sequence, none, captures, args.drop_front());
-                   auto lookup = [&](OpBuilder &b, Location, unsigned capture,
-                                     Value index) {
-                     return lookUp(b, captures[capture], index);
-                   };
-                   return arith::AndIOp::create(
-                       b, args[0], emitVisible(b, score, {arguments, lookup}));
-                 });
+  return generic(
+      inputs, filled({sequence.qRows, sequence.kRows}, yes), maps,
+      [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+        // Which scores there are does not hide a key.
+        SmallVector<Value> arguments =
+            scoreArguments(b, sequence, none, captures, args.drop_front());
+        auto lookup = [&](OpBuilder &b, Location, unsigned capture,
+                          Value index) {
+          return lookUp(b, captures[capture], index);
+        };
+        return arith::AndIOp::create(
+            b, args[0], emitVisible(b, scoreBody, {arguments, lookup}));
+      });
 }
 
 Value AttnDecomposer::overScores(const Scores &scores, Value more,
@@ -278,7 +296,7 @@ Value AttnDecomposer::overScores(const Scores &scores, Value more,
         unsigned visible = more ? 2 : 1;
         Value score = arith::MulFOp::create(b, args[0], scale);
         SmallVector<Value> arguments = {score};
-        if (op.getScoreBody())
+        if (scoreBody)
           arguments = scoreArguments(b, scores.sequence, score, scores.captures,
                                      args.drop_front(visible + 1));
         auto lookup = [&](OpBuilder &b, Location, unsigned capture,
@@ -295,8 +313,7 @@ Value AttnDecomposer::overScores(const Scores &scores, Value more,
 
 Value AttnDecomposer::emitLogit(ImplicitLocOpBuilder &b,
                                 const ScorePoint &point) {
-  Block *score = op.getScoreBody();
-  return score ? emitScore(b, score, point) : point.arguments[Score];
+  return scoreBody ? emitScore(b, scoreBody, point) : point.arguments[Score];
 }
 
 Value AttnDecomposer::groupSize() {
@@ -356,13 +373,23 @@ Value AttnDecomposer::generic(ValueRange inputs, Value init,
   for (AffineExpr expr : result.getResults())
     iterators[cast<AffineDimExpr>(expr).getPosition()] =
         utils::IteratorType::parallel;
-  auto build = [&](OpBuilder &builder, Location loc, ValueRange args) {
-    ImplicitLocOpBuilder inner(loc, builder);
-    linalg::YieldOp::create(inner, body(inner, args));
-  };
-  return linalg::GenericOp::create(b, init.getType(), inputs, init, maps,
-                                   iterators, build)
-      .getResult(0);
+  Region region;
+  Block &block = region.emplaceBlock();
+  for (Value input : inputs)
+    block.addArgument(getElementTypeOrSelf(input), b.getLoc());
+  block.addArgument(getElementTypeOrSelf(init), b.getLoc());
+  // A block without a parent does not know its context.
+  ImplicitLocOpBuilder inner(b.getLoc(), b.getContext());
+  inner.setInsertionPointToStart(&block);
+  linalg::YieldOp::create(inner, body(inner, block.getArguments()));
+  // A derivative begins with the whole region that it is one of, once for each
+  // capture and lookup, and needs a part of it.
+  IRRewriter rewriter(b.getContext());
+  (void)runRegionDCE(rewriter, region);
+  auto generic = linalg::GenericOp::create(b, init.getType(), inputs, init,
+                                           maps, iterators);
+  generic.getRegion().takeBody(region);
+  return generic.getResult(0);
 }
 
 Value AttnDecomposer::innerProducts(Value lhs, Value rhs, OpFoldResult rows,

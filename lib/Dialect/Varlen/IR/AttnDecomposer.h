@@ -32,8 +32,7 @@ protected:
     Value diagonal;
   };
 
-  AttnDecomposer(OpBuilder &builder, AttentionOpInterface op)
-      : b(op.getLoc(), builder), op(op), compute(op.getComputeType()) {}
+  AttnDecomposer(OpBuilder &builder, AttentionOpInterface op);
 
   //===--------------------------------------------------------------------===//
   // Loops
@@ -150,10 +149,15 @@ protected:
   ImplicitLocOpBuilder b;
   AttentionOpInterface op;
   FloatType compute;
+  /// The body of the score region, with a value for all operands of its
+  /// operations; null without one.
+  Block *scoreBody = nullptr;
   /// What products are multiplied by; set by who has loaded it.
   Value scale;
 
 private:
+  Region ownScore;
+
   Sequence loadSequence(Value number);
   /// The row of a head of a table, a capture, or those of the queries of a
   /// sequence; or the part of it that the keys of a sequence have.

@@ -110,9 +110,8 @@ Value GradDecomposer::pullBackScores(const Scores &scores, Value dlogits,
   return overScores(scores, dlogits, matrix(), init, resultMap,
                     [&](ImplicitLocOpBuilder &b, const ScorePoint &point,
                         Value dlogit, Value visible) -> Value {
-                      Value value =
-                          emitScoreVJP(b, b.getLoc(), op.getScoreBody(), point,
-                                       dlogit, source);
+                      Value value = emitScoreVJP(b, b.getLoc(), scoreBody,
+                                                 point, dlogit, source);
                       return arith::SelectOp::create(b, visible, value, zero);
                     });
 }
@@ -122,9 +121,9 @@ Value GradDecomposer::addToTable(const Scores &scores, Value dlogits,
   const Sequence &sequence = scores.sequence;
   Value table = scores.captures[capture];
   bool isOfQueries = varlen::detail::isOfQueries(op, capture),
-       isOfKeys = isKeyTable(op.getScoreBody(), capture);
+       isOfKeys = isKeyTable(scoreBody, capture);
   SmallVector<OpFoldResult> sizes = {sequence.qRows, sequence.kRows};
-  for (LookupOp lookup : getScoreLookups(op.getScoreBody(), capture)) {
+  for (LookupOp lookup : getScoreLookups(scoreBody, capture)) {
     Value cotangents =
         pullBackScores(scores, dlogits, lookup.getEntry(),
                        filled(sizes, constant(compute, 0)), matrix());
@@ -164,11 +163,11 @@ void GradDecomposer::addToCaptures(const Scores &scores, Value dlogits,
   Value zero = constant(compute, 0);
   for (auto [number, gradient] : llvm::zip_equal(
            op.getWrtCaptures(), MutableArrayRef(gradients).take_back(count))) {
-    if (isTable(op.getScoreBody(), number)) {
+    if (isTable(scoreBody, number)) {
       gradient = addToTable(scores, dlogits, head, number, gradient);
       continue;
     }
-    Value argument = op.getScoreBody()->getArgument(Captures + number);
+    Value argument = scoreBody->getArgument(Captures + number);
     if (isa<RankedTensorType>(scores.captures[number].getType())) {
       Value sums = pullBackScores(scores, dlogits, argument,
                                   filled({sequence.qRows}, zero), perRow());
@@ -202,20 +201,23 @@ SmallVector<Value> GradDecomposer::differentiateHead(const Sequence &sequence,
   Value zero = constant(compute, 0), lowest = this->lowest();
 
   // p[i, j] = exp(scale * q[i] . k[j] - lse[i]) where visible, else 0: a row
-  // that sees no key may have lse = -inf. The argument is chosen, not the
-  // exponential: an infinite one would make a NaN of a derivative that is 0.
+  // that sees no key, or whose scores are all -inf, has lse = -inf and no
+  // weight. The argument is chosen, not the exponential: an infinite one would
+  // make a NaN of a derivative that is 0.
   SmallVector<Value> captures = loadCaptures(sequence, head);
   visible = visibleKeys(sequence, visible, captures);
   Scores scores{sequence, innerProducts(q, k, rows, keys), visible, captures};
-  Value p =
-      overScores(scores, lse, perRow, filled({rows, keys}, zero), matrix,
-                 [&](ImplicitLocOpBuilder &b, const ScorePoint &point,
-                     Value lse, Value visible) -> Value {
-                   Value power =
-                       arith::SubFOp::create(b, emitLogit(b, point), lse);
-                   return math::ExpOp::create(
-                       b, arith::SelectOp::create(b, visible, power, lowest));
-                 });
+  Value p = overScores(
+      scores, lse, perRow, filled({rows, keys}, zero), matrix,
+      [&](ImplicitLocOpBuilder &b, const ScorePoint &point, Value lse,
+          Value visible) -> Value {
+        Value power = arith::SubFOp::create(b, emitLogit(b, point), lse);
+        Value some =
+            arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, lse, lowest);
+        Value counts = arith::AndIOp::create(b, visible, some);
+        return math::ExpOp::create(
+            b, arith::SelectOp::create(b, counts, power, lowest));
+      });
 
   // delta[i] = sum_c dout[i, c] * out[i, c] - dlse[i]
   Value delta =
@@ -246,8 +248,8 @@ SmallVector<Value> GradDecomposer::differentiateHead(const Sequence &sequence,
       });
 
   Value dlogits = ds;
-  if (op.getScoreBody())
-    ds = pullBackScores(scores, dlogits, op.getScoreBody()->getArgument(Score),
+  if (scoreBody)
+    ds = pullBackScores(scores, dlogits, scoreBody->getArgument(Score),
                         filled({rows, keys}, zero), matrix);
 
   // dq = scale * ds k, dk += ds^T q, dv += p^T dout

@@ -8,6 +8,7 @@
 
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 
+#include "TotalScore.h"
 #include "varlen/Interfaces/VJPInterface.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -176,17 +177,6 @@ static LogicalResult verifySignature(Operation *op, Block *score,
   return success();
 }
 
-/// Whether a score region may have the operation.
-static bool isAllowed(Operation &op) {
-  if (auto lookup = dyn_cast<LookupOp>(op))
-    return isa<BlockArgument>(lookup.getTable());
-  auto isNumber = [](Type type) { return type.isIntOrIndexOrFloat(); };
-  return isa<arith::ArithDialect, math::MathDialect>(op.getDialect()) &&
-         op.getNumRegions() == 0 && isPure(&op) &&
-         llvm::all_of(op.getOperandTypes(), isNumber) &&
-         llvm::all_of(op.getResultTypes(), isNumber);
-}
-
 LogicalResult varlen::verifyScore(Operation *op, Block *score,
                                   FloatType compute, unsigned captures) {
   if (op->getNumRegions() > 1)
@@ -200,9 +190,8 @@ LogicalResult varlen::verifyScore(Operation *op, Block *score,
   if (failed(verifySignature(op, score, compute, captures)))
     return failure();
   for (Operation &inner : score->without_terminator())
-    if (!isAllowed(inner))
-      return inner.emitOpError("expected operations of arith and math on "
-                               "numbers, and varlen.lookup, in a score region");
+    if (failed(verifyScoreOperation(inner)))
+      return failure();
   return success();
 }
 
@@ -241,7 +230,8 @@ LogicalResult varlen::verifyScoreRules(Block *score) {
     auto isFloat = [](Type type) { return isa<FloatType>(type); };
     bool isSmooth = llvm::any_of(inner.getOperandTypes(), isFloat) &&
                     llvm::any_of(inner.getResultTypes(), isFloat);
-    if (isSmooth && !isa<VJPOpInterface>(inner))
+    // Of a sine and cosine, each has a rule.
+    if (isSmooth && !isa<VJPOpInterface, math::SincosOp>(inner))
       return inner.emitError() << "'" << inner.getName()
                                << "' has no rule of differentiation, but is "
                                   "part of the score of an attention that is "
@@ -259,7 +249,7 @@ SmallVector<Value> varlen::cloneScoreBody(OpBuilder &builder, Block *score,
   IRMapping mapping;
   mapping.map(score->getArguments(), arguments);
   for (Operation &inner : score->without_terminator())
-    builder.clone(inner, mapping);
+    cloneTotal(builder, inner, mapping);
   return llvm::map_to_vector(
       score->getTerminator()->getOperands(),
       [&](Value value) { return mapping.lookupOrDefault(value); });

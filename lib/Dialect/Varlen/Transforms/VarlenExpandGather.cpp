@@ -11,6 +11,7 @@
 #include "varlen/Dialect/Varlen/Utils/TableMemory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -60,6 +61,11 @@ static LogicalResult expandGather(GatherOp op, PatternRewriter &rewriter) {
 namespace {
 struct VarlenExpandGather
     : varlen::impl::VarlenExpandGatherBase<VarlenExpandGather> {
+  void getDependentDialects(DialectRegistry &registry) const override {
+    VarlenExpandGatherBase::getDependentDialects(registry);
+    // Of indices that are frozen.
+    registry.insert<LLVM::LLVMDialect>();
+  }
   void runOnOperation() override {
     getOperation()->walk([&](GatherOp) { ++numGathers; });
     RewritePatternSet patterns(&getContext());

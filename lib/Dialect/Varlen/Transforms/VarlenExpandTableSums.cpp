@@ -22,6 +22,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -240,6 +241,11 @@ LogicalResult TableSums::expand(AddKeysOp add) {
 namespace {
 struct VarlenExpandTableSums
     : varlen::impl::VarlenExpandTableSumsBase<VarlenExpandTableSums> {
+  void getDependentDialects(DialectRegistry &registry) const override {
+    VarlenExpandTableSumsBase::getDependentDialects(registry);
+    // Of indices that are frozen.
+    registry.insert<LLVM::LLVMDialect>();
+  }
   void runOnOperation() override {
     Scratch scratch;
     WalkResult result = getOperation()->walk([&](Operation *op) {

@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -77,6 +78,19 @@ Value varlen::emitTableRow(IndexBuilder index, ValueRange strides, Value head,
   return arith::IndexCastOp::create(index.b, index.b.getI64Type(), row);
 }
 
+/// What was computed from memory that holds nothing yet, as the scores of
+/// padding may be, is no one number: each comparison of a clamp could take it
+/// for another one, and be optimised away.
+static Value freeze(ImplicitLocOpBuilder &b, Value entry) {
+  auto vector = dyn_cast<VectorType>(entry.getType());
+  if (!vector || vector.getRank() == 1)
+    return LLVM::FreezeOp::create(b, entry);
+  auto flat = VectorType::get(vector.getNumElements(), vector.getElementType());
+  Value frozen =
+      LLVM::FreezeOp::create(b, vector::ShapeCastOp::create(b, flat, entry));
+  return vector::ShapeCastOp::create(b, vector, frozen);
+}
+
 Value varlen::emitTableOffset(IndexBuilder index, Value view, Value row,
                               Value entry) {
   ImplicitLocOpBuilder &b = index.b;
@@ -103,7 +117,7 @@ Value varlen::emitTableOffset(IndexBuilder index, Value view, Value row,
     last = splat(arith::IndexCastOp::create(
         b, b.getI32Type(),
         index.min(index.sub(cast<Value>(layout.sizes[1]), 1), most)));
-  entry = arith::MaxSIOp::create(b, entry, constant(0));
+  entry = arith::MaxSIOp::create(b, freeze(b, entry), constant(0));
   entry = arith::MinSIOp::create(b, entry, last);
   // Not negative: no sign is extended.
   entry = arith::ExtUIOp::create(b, like(b.getI64Type()), entry);

@@ -841,3 +841,47 @@ func.func @attn_c22_generic(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
          tensor<3xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
   return
 }
+
+// -----
+
+// Numbers that not every target computes with.
+func.func @attn_c20_numbers(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,
+         tensor<3xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+      score (%s: f32, %i: i32, %j: i32) {
+        // expected-error @below {{expected numbers of f16, bf16, f32 and f64, of index, and of integers with 1 to 64 bits in a score region, got 'f8E4M3FN'}}
+        %x = arith.truncf %s : f32 to f8E4M3FN
+        %y = arith.extf %x : f8E4M3FN to f32
+        varlen.yield %y : f32
+      }
+  return
+}
+
+// -----
+
+func.func @attn_c20_wide(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,
+         tensor<3xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+      score (%s: f32, %i: i32, %j: i32) {
+        // expected-error @below {{integers with 1 to 64 bits in a score region, got 'i128'}}
+        %x = arith.extsi %i : i32 to i128
+        varlen.yield %s : f32
+      }
+  return
+}
+
+// -----
+
+func.func @attn_c20_power(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,
+         tensor<3xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+      score (%s: f32, %i: i32, %j: i32) {
+        // expected-error @below {{is no operation of score regions: expected products, or math.powf of floats}}
+        %x = math.ipowi %i, %j : i32
+        varlen.yield %s : f32
+      }
+  return
+}

@@ -140,6 +140,9 @@ func.func @everything(%q: tensor<?x2x8xf32>, %cu: tensor<3xi64>, %used_q: tensor
 // p, from lse
 // CHECK:               arith.mulf %{{.*}}, %[[SCALE]]
 // CHECK-NEXT:          arith.subf
+// Not of a row without weight.
+// CHECK-NEXT:          arith.cmpf une
+// CHECK-NEXT:          arith.andi
 // CHECK-NEXT:          arith.select
 // CHECK-NEXT:          math.exp
 // delta

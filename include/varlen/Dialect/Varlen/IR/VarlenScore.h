@@ -98,7 +98,7 @@ LogicalResult verifyKeyLookups(Block *score, ArrayRef<int64_t> captures);
 /// rule.
 LogicalResult verifyScoreRules(Block *score);
 
-/// Copies the body for those arguments; returns what it yields.
+/// Copies the body, made total, for those arguments; returns what it yields.
 SmallVector<Value> cloneScoreBody(OpBuilder &builder, Block *score,
                                   ValueRange arguments);
 
