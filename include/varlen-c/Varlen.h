@@ -390,8 +390,8 @@ VARLEN_API VarlenStatus varlenLauncherCompile(
 /* Unloads the kernels, too; nothing that was launched may still run. */
 VARLEN_API void varlenLauncherDestroy(VarlenLauncher launcher);
 
-/* The arguments of the function, then its results: the tensors of a launch. Null
-   if there are not so many. */
+/* The arguments of the function, then its results: the tensors of a launch.
+   Null if there are not so many. */
 VARLEN_API size_t varlenLauncherGetNumTensors(VarlenLauncher launcher);
 VARLEN_API const VarlenParameter *
 varlenLauncherGetTensor(VarlenLauncher launcher, size_t index);
@@ -414,11 +414,12 @@ VARLEN_API VarlenStatus varlenLauncherLoad(VarlenLauncher launcher,
                                            void *stream);
 
 /* Launches the kernels in the stream, and does not wait. All tensors are on one
-   device; a null stream is the default stream of the current context, if that is
-   on this device, else of its primary context. `workspace` is device memory, a
-   multiple of 256, for nobody else until they are done. What kernels find wrong,
-   varlenLauncherCheck tells; dense results are NaN then, others are not written.
-   A launch can be captured in a graph: it allocates no memory of the device. */
+   device; a null stream is the default stream of the current context, if that
+   is on this device, else of its primary context. `workspace` is device memory,
+   a multiple of 256, for nobody else until they are done. What kernels find
+   wrong, varlenLauncherCheck tells; dense results are NaN then, others are not
+   written. A launch can be captured in a graph: it allocates no memory of the
+   device. */
 VARLEN_API VarlenStatus varlenLauncherLaunch(VarlenLauncher launcher,
                                              const VarlenTensor *const *tensors,
                                              size_t numTensors, void *workspace,
@@ -430,16 +431,17 @@ VARLEN_API VarlenStatus varlenLauncherCheck(const void *workspace,
                                             void *stream);
 
 /* As varlenLauncherLaunch, for a host that waits for nothing. What kernels find
-   wrong goes to a record in memory of the host, one for each context, and not to
-   the workspace. VARLEN_BAD_DATA, without a launch, if it has an error of an
+   wrong goes to a record in memory of the host, one for each context, and not
+   to the workspace. VARLEN_BAD_DATA, without a launch, if it has an error of an
    earlier launch, which is then taken out. Results may overlap nothing else. */
 VARLEN_API VarlenStatus varlenLauncherEnqueue(
     VarlenLauncher launcher, const VarlenTensor *const *tensors,
     size_t numTensors, void *workspace, size_t bytes, void *stream);
 
-/* VARLEN_BAD_DATA if kernels that varlenLauncherEnqueue has launched in a context
-   of the device have reported an error, which is then taken out. The context is
-   that of a launch in the null stream; nothing waits for the kernels. */
+/* VARLEN_BAD_DATA if kernels that varlenLauncherEnqueue has launched in a
+   context of the device have reported an error, which is then taken out. The
+   context is that of a launch in the null stream; nothing waits for the
+   kernels. */
 VARLEN_API VarlenStatus varlenLauncherPoll(int32_t device);
 
 #ifdef __cplusplus

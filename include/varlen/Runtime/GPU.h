@@ -113,8 +113,8 @@ typedef struct varlen_gpu_backend {
                   void *stream);
   /* A varlen_gpu_status in memory of the host that kernels in the stream's
      context can store to, the same at each call, zeroed when it is made, which
-     may be while the stream is captured. It stays until the context is released;
-     null on failure. */
+     may be while the stream is captured. It stays until the context is
+     released; null on failure. */
   void *(*get_report)(void *stream);
   int32_t (*register_host)(void *memory, size_t bytes, void *stream);
   void (*unregister_host)(void *memory, void *stream);

@@ -225,8 +225,8 @@ Values TileLoopConverter::perPosition(
                      m_Constant(&constant))) {
       auto tile = cast<ShapedType>(empty.getType());
       generic.erase();
-      results.push_back(arith::ConstantOp::create(
-          b, DenseElementsAttr::get(tile, constant)));
+      results.push_back(
+          arith::ConstantOp::create(b, DenseElementsAttr::get(tile, constant)));
       continue;
     }
     results.push_back(generic.getResult(0));

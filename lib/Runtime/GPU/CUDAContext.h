@@ -101,9 +101,10 @@ private:
 /// error set, if there is no such device.
 bool chooseDevice(int index);
 
-/// Has the calling thread be in the context of a stream until it leaves. Default
-/// streams are those of a device: of the current context if that is on it, or
-/// the device is negative, else of the primary one. False with the error set.
+/// Has the calling thread be in the context of a stream until it leaves.
+/// Default streams are those of a device: of the current context if that is on
+/// it, or the device is negative, else of the primary one. False with the error
+/// set.
 bool enterContext(void *stream, int device);
 void leaveContext();
 

@@ -173,13 +173,12 @@ Value StepBuilder::hide(Value scores, Value lo, Value hi, Value k0, Value whole,
           DenseElementsAttr limits;
           if (!matchPattern(tile, m_Constant(&limits)) || !limits.isSplat())
             return element;
-          return arith::ConstantOp::create(
-              inner, limits.getSplatValue<TypedAttr>());
+          return arith::ConstantOp::create(inner,
+                                           limits.getSplatValue<TypedAttr>());
         };
         Value key = linalg::IndexOp::create(inner, kq ? 0 : 1);
-        return HideOp::create(inner, args[0], hidden, key,
-                              limitOf(lo, args[1]), limitOf(hi, args[2]), k0,
-                              whole);
+        return HideOp::create(inner, args[0], hidden, key, limitOf(lo, args[1]),
+                              limitOf(hi, args[2]), k0, whole);
       });
 }
 
