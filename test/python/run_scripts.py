@@ -63,7 +63,6 @@ def _run_test(command, path, device, limit):
     environment["PYTHONPATH"] = os.pathsep.join(
         [str(inputs), *filter(None, [os.environ.get("PYTHONPATH")])]
     )
-    command = [sys.executable, path]
     if device == "fake-cuda":
         command.insert(1, inputs / "fake_device.py")
         driver = pathlib.Path(os.environ["VARLEN_BUILD"]) / "lib" / "fake-cuda"
