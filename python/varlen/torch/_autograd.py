@@ -6,7 +6,7 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 from torch.utils._pytree import tree_leaves
 
-from ._cpu import attn_backward_cpu, attn_cpu, attn_out_cpu
+from ._device import attn_backward_on_device, attn_on_device, attn_out_on_device
 from ._operators import attn, attn_backward, attn_out, library
 
 _BELOW_AUTOGRAD = torch._C._after_ADInplaceOrView_keyset
@@ -63,7 +63,7 @@ class VarlenAttn(torch.autograd.Function):
         *first, seqused_q, q_offset = tensors
         *options, chunk = ctx.options
         arguments = (*first, *options, captures, seqused_q, q_offset, chunk)
-        out, lse = _forward(attn, attn_cpu, keyset, arguments)
+        out, lse = _forward(attn, attn_on_device, keyset, arguments)
         ctx.save_for_backward(*tensors, out, lse, *captures)
         ctx.set_materialize_grads(False)
         return out, lse
@@ -90,7 +90,7 @@ class VarlenAttnGradients(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, keyset, arguments, *tensors):
-        *first, of_captures = _forward(attn_backward, attn_backward_cpu, keyset, arguments)
+        *first, of_captures = _forward(attn_backward, attn_backward_on_device, keyset, arguments)
         return *first, *of_captures
 
     @staticmethod
@@ -127,7 +127,7 @@ def _attn_autograd(
         q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale, score,
         captures, seqused_q, q_offset, chunk,
     )  # fmt: skip
-    return _below_autograd(attn, attn_cpu, keyset, arguments)
+    return _below_autograd(attn, attn_on_device, keyset, arguments)
 
 
 def _attn_out_autograd(keyset, *arguments):
@@ -141,14 +141,14 @@ def _attn_out_autograd(keyset, *arguments):
     # `out` is written to: autograd notices where it was saved for a backward pass.
     if not arguments[0].is_inference():
         torch.autograd.graph.increment_version(arguments[0])
-    return _below_autograd(attn_out, attn_out_cpu, keyset, arguments)
+    return _below_autograd(attn_out, attn_out_on_device, keyset, arguments)
 
 
 def _attn_backward_autograd(keyset, *arguments):
     if forward_ad._current_level >= 0:
         _refuse_tangents(*arguments)
     if not (torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments)):
-        return _below_autograd(attn_backward, attn_backward_cpu, keyset, arguments)
+        return _below_autograd(attn_backward, attn_backward_on_device, keyset, arguments)
     tensors = [x for x in tree_leaves(arguments) if isinstance(x, torch.Tensor)]
     dq, dk, dv, dsink, *of_captures = _apply(VarlenAttnGradients, keyset, arguments, *tensors)
     return dq, dk, dv, dsink, of_captures

@@ -5,9 +5,8 @@ import importlib
 
 from . import _autocast as _autocast
 from . import _autograd as _autograd
-from . import _cuda as _cuda
 from . import _vmap as _vmap
-from ._cpu import attn_backward_cpu, attn_cpu, attn_out_cpu
+from ._device import attn_backward_on_device, attn_on_device, attn_out_on_device
 from ._fake import attn_fake, attn_out_fake
 from ._operators import attn, attn_backward, attn_out
 from ._when_imported import when_imported
@@ -15,12 +14,12 @@ from ._when_imported import when_imported
 __all__ = [
     "attn",
     "attn_backward",
-    "attn_backward_cpu",
-    "attn_cpu",
+    "attn_backward_on_device",
     "attn_fake",
+    "attn_on_device",
     "attn_out",
-    "attn_out_cpu",
     "attn_out_fake",
+    "attn_out_on_device",
 ]
 
 # What these modules register something with takes long to import.

@@ -123,7 +123,7 @@ def _varlen_attn(
     backend=None,
 ):  # fmt: skip
     refuse_pages(cu_seq_k, block_table)
-    out, lse = _ops.attn_cpu(
+    out, lse = _ops.attn_on_device(
         query, key, value, cu_seq_q, cu_seq_k, seqused_k, None,
         *read_window(is_causal, window_size), read_scale(scale),
     )  # fmt: skip
@@ -136,7 +136,7 @@ def _varlen_attn_out(
     backend=None,
 ):  # fmt: skip
     refuse_pages(cu_seq_k, block_table)
-    return _ops.attn_out_cpu(
+    return _ops.attn_out_on_device(
         out, query, key, value, cu_seq_q, cu_seq_k, seqused_k, None,
         *read_window(is_causal, window_size), read_scale(scale),
     )  # fmt: skip
@@ -165,7 +165,7 @@ def _varlen_attn_backward(
     grad_out, query, key, value, out, lse, cu_seq_q, cu_seq_k, max_q, max_k, is_causal,
     rng_state, scale=None, window_size=None, backend=None,
 ):  # fmt: skip
-    return _ops.attn_backward_cpu(
+    return _ops.attn_backward_on_device(
         grad_out, None, query, key, value, out, lse, cu_seq_q, cu_seq_k, None, None,
         *read_window(is_causal, window_size), scale,
     )[:3]  # fmt: skip

@@ -1,4 +1,5 @@
-"""The operators on tensors of the CPU."""
+"""The operators on tensors of the CPU and of CUDA devices: kernels are compiled for the device
+that the tensors are on."""
 
 import functools
 
@@ -60,7 +61,7 @@ def _operands(first, seqused_q, seqused_k, q_offset, sink, captures):
 
 
 @_explained(attn)
-def attn_cpu(
+def attn_on_device(
     q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
     left=-1, right=-1, scale=None, score="", captures=None, seqused_q=None, q_offset=None,
     chunk=None,
@@ -77,7 +78,7 @@ def attn_cpu(
 
 
 @_explained(attn_out)
-def attn_out_cpu(
+def attn_out_on_device(
     out, q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
     left=-1, right=-1, scale=None, score="", captures=None, seqused_q=None, q_offset=None,
     chunk=None,
@@ -94,7 +95,7 @@ def attn_out_cpu(
 
 
 @_explained(attn_backward)
-def attn_backward_cpu(
+def attn_backward_on_device(
     dout, dlse, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
     left=-1, right=-1, scale=None, score="", captures=None, seqused_q=None, q_offset=None,
     chunk=None,
@@ -116,6 +117,7 @@ def attn_backward_cpu(
     return dq, dk, dv, dsink, dcaptures
 
 
-library.impl("attn", attn_cpu, "CPU")
-library.impl("attn_out", attn_out_cpu, "CPU")
-library.impl("attn_backward", attn_backward_cpu, "CPU")
+for _device in ("CPU", "CUDA"):
+    library.impl("attn", attn_on_device, _device)
+    library.impl("attn_out", attn_out_on_device, _device)
+    library.impl("attn_backward", attn_backward_on_device, _device)
