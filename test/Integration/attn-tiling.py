@@ -50,11 +50,11 @@ for schedule, (name, before) in itertools.product(SCHEDULES, FORMS):
         )
         kinds.append(kind)
         text += function(f"whole{number}", kind, SHAPES)
-        text += function(f"tiled{number}", kind, SHAPES, mark="tile")
+        text += function(f"tiled{number}", kind, SHAPES, mark="__tile")
     text = transform(
         text,
         f"""
-    %attn = transform.structured.match ops{{["{name}"]}} attributes{{tile}}
+    %attn = transform.structured.match ops{{["{name}"]}} attributes{{__tile}}
       in %root : (!transform.any_op) -> !transform.any_op
     %tiled, %loops:{loops} = transform.structured.{schedule}
       : (!transform.any_op) -> ({results})""",

@@ -45,7 +45,9 @@ static StringRef getNearest(StringRef name, ArrayRef<StringRef> known) {
 LogicalResult varlen::detail::verifyKnownAttributes(Operation *op) {
   for (NamedAttribute attr : op->getDiscardableAttrs()) {
     StringRef name = attr.getName();
-    if (name.contains('.'))
+    // Marks of passes begin with two underscores upstream, such as those of
+    // the analysis of one-shot bufferization.
+    if (name.contains('.') || name.starts_with("__"))
       continue;
     SmallVector<StringRef> known = getWritable(op);
     auto error = op->emitOpError("expected ");
