@@ -19,7 +19,7 @@ STEP = 1e-4
 rng = np.random.default_rng(3)
 # One token alone, two, and an empty document at the end.
 documents = [rng.integers(0, 256, length).astype(np.uint8) for length in (1, 9, 2, 17)]
-batch = train.weigh(pack(documents, 29)[0], np.float64)
+batch = train.weigh(pack(documents), np.float64)
 batch["cu_seqlens"] = np.append(batch["cu_seqlens"], 29).astype(np.int32)
 parameters = train.initial_parameters(np.float64, 5)
 # Norms of 1 would hide what is multiplied by them.
