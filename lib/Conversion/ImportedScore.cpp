@@ -50,7 +50,8 @@ static OwningOpRef<ModuleOp> parseInPass(MLIRContext *context, StringRef text,
                     VarlenDialect>();
   if (!parse(&alone, text, error))
     return nullptr;
-  return parse(context, text, error);
+  // It parses: a handler would take the diagnostics of other threads.
+  return parseSourceString<ModuleOp>(text, ParserConfig(context));
 }
 
 /// The function and its attention, if the module has nothing else; operands are
@@ -97,13 +98,14 @@ static std::string wrap(ArrayRef<std::pair<StringRef, StringRef>> captures,
                         StringRef score, StringRef compute) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << "func.func @score(%0: tensor<0x1x1x" << compute
-     << ">, %1: tensor<1xi32>";
+  os << "func.func @score(%varlen.q: tensor<0x1x1x" << compute
+     << ">, %varlen.cu: tensor<1xi32>";
   for (auto [name, type] : captures)
     os << ", " << name << ": " << type << " {" << nameAttr << " = \""
        << name.drop_front() << "\"}";
   os << ") -> (tensor<0x1x1x" << compute << ">, tensor<1x0x" << compute
-     << ">) {\n%2:2 = varlen.attn %0, %0, %0, %1, %1";
+     << ">) {\n%varlen.out:2 = varlen.attn %varlen.q, %varlen.q, %varlen.q, "
+        "%varlen.cu, %varlen.cu";
   if (!captures.empty())
     os << " captures(" << llvm::join(llvm::make_first_range(captures), ", ")
        << ")";
@@ -114,8 +116,8 @@ static std::string wrap(ArrayRef<std::pair<StringRef, StringRef>> captures,
   for (auto [name, type] : captures)
     os << ", " << type;
   os << ") -> (tensor<0x1x1x" << compute << ">, tensor<1x0x" << compute << ">) "
-     << score << "\nreturn %2#0, %2#1 : tensor<0x1x1x" << compute
-     << ">, tensor<1x0x" << compute << ">\n}\n";
+     << score << "\nreturn %varlen.out#0, %varlen.out#1 : tensor<0x1x1x"
+     << compute << ">, tensor<1x0x" << compute << ">\n}\n";
   return text;
 }
 

@@ -15,13 +15,18 @@
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+#include <cmath>
 
 namespace mlir::varlen {
 #define GEN_PASS_DEF_VARLENEXPANDDEVICEMATH
@@ -49,6 +54,48 @@ static bool isMath(Operation *op) {
   return isa_and_present<math::MathDialect>(op->getDialect());
 }
 
+/// x^y as exp(y * log|x|) with the sign and the exceptions of C's pow (C17,
+/// F.10.4.4). Upstream's expansion is a NaN where x is negative.
+static LogicalResult expandPower(math::PowFOp op, PatternRewriter &rewriter) {
+  using arith::CmpFPredicate;
+  Type type = op.getType();
+  if (!getElementTypeOrSelf(type).isF32())
+    return failure();
+  ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+  auto constant = [&](float value) {
+    return createScalarOrSplatConstant(b, b.getLoc(), type, APFloat(value));
+  };
+  auto compare = [&](CmpFPredicate predicate, Value left,
+                     Value right) -> Value {
+    return arith::CmpFOp::create(b, predicate, left, right);
+  };
+  auto choose = [&](Value condition, Value then, Value otherwise) -> Value {
+    return arith::SelectOp::create(b, condition, then, otherwise);
+  };
+  // Large numbers are even.
+  auto isWhole = [&](Value value) {
+    return compare(CmpFPredicate::OEQ, value, math::TruncOp::create(b, value));
+  };
+  Value x = op.getLhs(), y = op.getRhs(), zero = constant(0), one = constant(1);
+  Value size = math::AbsFOp::create(b, x);
+  Value power = math::ExpOp::create(
+      b, arith::MulFOp::create(b, y, math::LogOp::create(b, size)));
+  power = choose(compare(CmpFPredicate::OEQ, size, one), one, power);
+  Value isInteger = isWhole(y);
+  Value isEven = isWhole(arith::MulFOp::create(b, y, constant(0.5)));
+  Value negated = choose(isEven, power, math::CopySignOp::create(b, power, x));
+  Value isNegative = arith::AndIOp::create(
+      b, compare(CmpFPredicate::OLT, x, zero),
+      compare(CmpFPredicate::ONE, size, constant(INFINITY)));
+  Value nan = constant(NAN);
+  Value ofOthers = choose(isNegative, nan, power);
+  power = choose(isInteger, negated, ofOthers);
+  Value isOne = arith::OrIOp::create(b, compare(CmpFPredicate::OEQ, x, one),
+                                     compare(CmpFPredicate::OEQ, y, zero));
+  rewriter.replaceOp(op, choose(isOne, one, power));
+  return success();
+}
+
 /// Polynomials, and functions in terms of others: of f32, and what libdevice's
 /// others make of f64.
 static LogicalResult expand(Operation *kernel) {
@@ -72,9 +119,10 @@ static LogicalResult expand(Operation *kernel) {
   // log2 has an instruction too, but not one that is exact near 1.
   populateMathPolynomialApproximationPatterns(
       patterns, [](StringRef) { return true; }, /*benefit=*/2);
-  math::populateExpansionPatterns(patterns, {"rsqrt", "tan", "sinh", "cosh",
-                                             "asinh", "acosh", "atanh", "powf",
-                                             "fpowi", "clampf"});
+  math::populateExpansionPatterns(patterns,
+                                  {"rsqrt", "tan", "sinh", "cosh", "asinh",
+                                   "acosh", "atanh", "fpowi", "clampf"});
+  patterns.add(expandPower);
   kernel::populateExpandMathPatterns(patterns);
   return applyOpPatternsGreedily(
       ops, std::move(patterns),

@@ -20,6 +20,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 
 namespace mlir::varlen {
 #define GEN_PASS_DEF_VARLENIMPORTTORCH
@@ -115,6 +116,25 @@ static Attribute getConstant(Value value) {
   return op->getAttr("value");
 }
 
+/// The type of elements of that name in a type of torch-mlir; null if attention
+/// has none of them.
+static Type getBuiltinElement(StringRef name, MLIRContext *context) {
+  if (auto type = llvm::StringSwitch<Type>(name)
+                      .Case("f16", Float16Type::get(context))
+                      .Case("bf16", BFloat16Type::get(context))
+                      .Case("f32", Float32Type::get(context))
+                      .Case("f64", Float64Type::get(context))
+                      .Default(Type()))
+    return type;
+  unsigned width = 0;
+  if (!name.consume_front("si"))
+    name.consume_front(name.starts_with("ui") ? "ui" : "i");
+  if (name.getAsInteger(10, width) || width == 0 ||
+      width > IntegerType::kMaxWidth)
+    return nullptr;
+  return IntegerType::get(context, width);
+}
+
 /// `!torch.vtensor<[?,4,64],bf16>` as a builtin type, whose integers have no
 /// sign; null if sizes or an element type are not there.
 static RankedTensorType getBuiltinType(Type type) {
@@ -133,15 +153,8 @@ static RankedTensorType getBuiltinType(Type type) {
       return nullptr;
     shape.push_back(extent);
   }
-  // What is no type of MLIR is no concern of the user's.
-  ScopedDiagnosticHandler quiet(type.getContext(),
-                                [](Diagnostic &) { return success(); });
-  Type parsed = parseType(element, type.getContext());
-  if (auto integer = dyn_cast_or_null<IntegerType>(parsed))
-    parsed = IntegerType::get(type.getContext(), integer.getWidth());
-  if (!parsed || !parsed.isIntOrFloat())
-    return nullptr;
-  return RankedTensorType::get(shape, parsed);
+  Type parsed = getBuiltinElement(element, type.getContext());
+  return parsed ? RankedTensorType::get(shape, parsed) : nullptr;
 }
 
 namespace {

@@ -59,17 +59,25 @@ void VarlenSeparateResults::separate(Block &block) {
     return;
   bufferization::BufferizationOptions options;
   bufferization::AnalysisState state(options);
-  llvm::SetVector<Value> overwritten;
-  for (bufferization::MaterializeInDestinationOp op : writes) {
-    if (overwritten.contains(op.getSource())) {
-      // While it is there still.
-      OpBuilder b(writes.front());
+  SmallVector<llvm::SetVector<Value>> tensorsIn;
+  for (auto [number, op] : llvm::enumerate(writes)) {
+    Value source = op.getSource();
+    Operation *definition = source.getDefiningOp();
+    for (auto [write, overwritten] :
+         llvm::zip_equal(ArrayRef(writes).take_front(number), tensorsIn)) {
+      // What is computed behind a write is not overwritten by it.
+      if (!overwritten.contains(source) ||
+          (definition && definition->getBlock() == &block &&
+           write->isBeforeInBlock(definition)))
+        continue;
+      OpBuilder b(write);
       auto copy = bufferization::AllocTensorOp::create(
-          b, op.getLoc(), cast<RankedTensorType>(op.getSource().getType()),
-          /*dynamicSizes=*/ValueRange(), op.getSource());
+          b, op.getLoc(), cast<RankedTensorType>(source.getType()),
+          /*dynamicSizes=*/ValueRange(), source);
       op.getSourceMutable().assign(copy.getResult());
       ++numCopied;
+      break;
     }
-    overwritten.insert_range(getTensorsIn(op.getDest(), state));
+    tensorsIn.push_back(getTensorsIn(op.getDest(), state));
   }
 }

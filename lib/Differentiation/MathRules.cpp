@@ -156,10 +156,16 @@ static LogicalResult pullBack(math::FmaOp op, VJPBuilder &b) {
   return success();
 }
 
-/// x^0 = 1 has slope 0 at x = 0, and so has 0^y by y.
 /// The power has the derivative 0 where it is 1 for every number.
 static LogicalResult pullBack(math::FPowIOp op, VJPBuilder &b) {
   Value x = op.getLhs(), n = op.getRhs();
+  // The exponent below the least one of a narrow type.
+  if (getElementTypeOrSelf(n).getIntOrFloatBitWidth() < 32) {
+    Type wide = b.getI32Type();
+    if (auto shaped = dyn_cast<ShapedType>(n.getType()))
+      wide = shaped.clone(wide);
+    n = arith::ExtSIOp::create(b, wide, n);
+  }
   Value isZero = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, n,
                                        b.constantLike(n, 0));
   Value less = arith::SubIOp::create(b, n, b.constantLike(n, 1));
@@ -170,6 +176,7 @@ static LogicalResult pullBack(math::FPowIOp op, VJPBuilder &b) {
   return success();
 }
 
+/// x^0 = 1 has slope 0 at x = 0, and so has 0^y by y.
 static LogicalResult pullBack(math::PowFOp op, VJPBuilder &b) {
   Value dy = b.getCotangent(op), x = op.getLhs(), y = op.getRhs();
   Value zero = b.zerosLike(y);

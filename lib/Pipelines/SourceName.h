@@ -1,5 +1,4 @@
-//===- SourceName.h - The name that a function had ---------------*- C++
-//-*-===//
+//===- SourceName.h - The name that a function had --------------*- C++ -*-===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

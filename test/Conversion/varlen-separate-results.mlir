@@ -22,6 +22,38 @@ func.func @step(%s: tensor<4xf32>, %a: memref<4xf32>, %b: memref<4xf32>) {
   return
 }
 
+// Another result is written before: the copy is behind what it copies.
+
+// CHECK-LABEL: func @later(
+// CHECK: bufferization.materialize_in_destination %arg0 in writable %arg1
+// CHECK: %[[X:.*]] = linalg.exp
+// CHECK: %[[Y:.*]] = linalg.add
+// CHECK-NEXT: %[[COPY:.*]] = bufferization.alloc_tensor() copy(%[[X]])
+// CHECK-NEXT: bufferization.materialize_in_destination %[[Y]] in writable %arg2
+// CHECK-NEXT: bufferization.materialize_in_destination %[[COPY]] in restrict writable %arg3
+func.func @later(%s: tensor<4xf32>, %c: memref<4xf32>, %a: memref<4xf32>, %b: memref<4xf32>) {
+  bufferization.materialize_in_destination %s in writable %c : (tensor<4xf32>, memref<4xf32>) -> ()
+  %t = bufferization.to_tensor %a restrict writable : memref<4xf32> to tensor<4xf32>
+  %x = linalg.exp ins(%s : tensor<4xf32>) outs(%t : tensor<4xf32>) -> tensor<4xf32>
+  %y = linalg.add ins(%x, %s : tensor<4xf32>, tensor<4xf32>) outs(%x : tensor<4xf32>) -> tensor<4xf32>
+  bufferization.materialize_in_destination %y in writable %a : (tensor<4xf32>, memref<4xf32>) -> ()
+  bufferization.materialize_in_destination %x in restrict writable %b : (tensor<4xf32>, memref<4xf32>) -> ()
+  return
+}
+
+// What is computed from a result that is written is not overwritten by it.
+
+// CHECK-LABEL: func @continued(
+// CHECK-NOT: alloc_tensor
+// CHECK: return
+func.func @continued(%a: memref<4xf32>, %b: memref<4xf32>, %s: tensor<4xf32>) {
+  bufferization.materialize_in_destination %s in writable %a : (tensor<4xf32>, memref<4xf32>) -> ()
+  %t = bufferization.to_tensor %a restrict writable : memref<4xf32> to tensor<4xf32>
+  %z = linalg.add ins(%t, %s : tensor<4xf32>, tensor<4xf32>) outs(%t : tensor<4xf32>) -> tensor<4xf32>
+  bufferization.materialize_in_destination %z in writable %b : (tensor<4xf32>, memref<4xf32>) -> ()
+  return
+}
+
 // One fill, from which both begin.
 
 // CHECK-LABEL: func @fill(

@@ -68,6 +68,23 @@ def check(case):
     return None
 
 
+def check_powers():
+    """Against C's pow, with all that it says of negative bases, zeros, infinities and NaN."""
+    bases = [-3.0, -2.0, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 2.5, np.inf, -np.inf, np.nan]
+    exponents = [-3.0, -2.5, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 2.0**25, np.inf, -np.inf, np.nan]
+    x, y = (z.ravel().astype(np.float32) for z in np.meshgrid(bases, exponents))
+    n = np.where(np.isfinite(y), np.trunc(y), 5).astype(np.int32)
+    values = varlen.run(sys.argv[1], {"x": x, "y": y, "n": n}, entry="powers", device="sim:sm_80")
+    for name, exponent in [("powf", y), ("fpowi", n)]:
+        with np.errstate(all="ignore"):
+            want = np.float32(np.power(x.astype(np.float64), exponent))
+        same = np.isclose(values[name], want, rtol=1e-5, atol=0, equal_nan=True)
+        if not same.all():
+            at = np.flatnonzero(~same)[0]
+            return f"FAIL {name}: {x[at]} to {exponent[at]}: wanted {want[at]}, got {values[name][at]}"
+    return None
+
+
 def check_angles():
     """Against f64: positions make large ones."""
     x = np.append(rng.uniform(-1e5, 1e5, 1000), [0.0, -0.0, np.inf, np.nan]).astype(np.float32)
@@ -82,7 +99,7 @@ def check_angles():
 
 if __name__ == "__main__":
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        results = [*pool.map(check, list(cases())), check_angles()]
+        results = [*pool.map(check, list(cases())), check_angles(), check_powers()]
     failures = [text for text in results if text]
     print("\n".join(failures))
     sys.exit(bool(failures))

@@ -100,6 +100,14 @@ func.func @angles(%x: tensor<?xf32> {varlen.name = "x"})
   return %sin, %cos : tensor<?xf32>, tensor<?xf32>
 }
 
+func.func @powers(%x: tensor<?xf32> {varlen.name = "x"}, %y: tensor<?xf32> {varlen.name = "y"},
+                  %n: tensor<?xi32> {varlen.name = "n"})
+    -> (tensor<?xf32> {varlen.name = "powf"}, tensor<?xf32> {varlen.name = "fpowi"}) {
+  %powf = math.powf %x, %y : tensor<?xf32>
+  %fpowi = math.fpowi %x, %n : tensor<?xf32>, tensor<?xi32>
+  return %powf, %fpowi : tensor<?xf32>, tensor<?xf32>
+}
+
 // Functions of f64, which libdevice has.
 func.func @doubles(%x: tensor<?xf64> {varlen.name = "x"}) -> (tensor<?xf64> {varlen.name = "y"}) {
   %exp = math.exp %x : tensor<?xf64>

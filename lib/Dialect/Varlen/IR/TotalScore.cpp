@@ -67,11 +67,19 @@ LogicalResult varlen::verifyScoreOperation(Operation &op) {
       return op.emitOpError("expected numbers of f16, bf16, f32 and f64, of "
                             "index, and of integers with 1 to ")
              << kMostBits << " bits in a score region, got " << type;
-  // A power is a function with loops in it, which kernels have not.
+  auto refuse = [&](StringRef instead) {
+    return op.emitOpError("is no operation of score regions: expected ")
+           << instead;
+  };
+  // A power is a function with loops in it, which kernels have not; nor have
+  // all targets the others.
   if (isa<math::IPowIOp>(op))
-    return op.emitOpError(
-        "is no operation of score regions: expected products, "
-        "or math.powf of floats");
+    return refuse("products, or math.powf of floats");
+  if (isa<math::ClampFOp>(op))
+    return refuse("arith.maximumf and arith.minimumf");
+  if (isa<arith::MulSIExtendedOp, arith::MulUIExtendedOp,
+          arith::AddUIExtendedOp>(op))
+    return refuse("operations on wider integers");
   return success();
 }
 

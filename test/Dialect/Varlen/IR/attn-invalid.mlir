@@ -885,3 +885,31 @@ func.func @attn_c20_power(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
       }
   return
 }
+
+// -----
+
+func.func @attn_c20_clamp(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,
+         tensor<3xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+      score (%s: f32, %i: i32, %j: i32) {
+        // expected-error @below {{is no operation of score regions: expected arith.maximumf and arith.minimumf}}
+        %x = math.clampf %s to [%s, %s] : f32
+        varlen.yield %x : f32
+      }
+  return
+}
+
+// -----
+
+func.func @attn_c20_extended(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,
+         tensor<3xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+      score (%s: f32, %i: i32, %j: i32) {
+        // expected-error @below {{is no operation of score regions: expected operations on wider integers}}
+        %low, %high = arith.mulsi_extended %i, %j : i32
+        varlen.yield %s : f32
+      }
+  return
+}

@@ -115,7 +115,7 @@ def VarlenDecomposeLinalg
 
     *Requires*: these operations on tensors; on memrefs they are an error.
     *Guarantees*: none is left. *Numerics*: those of upstream's decomposition;
-    exponents of more than 53 bits are rounded.
+    a variable exponent is rounded to the type of the base, as f32 from 2^24 on.
 
     ```mlir
     %y = linalg.softmax dimension(1) ins(%x : tensor<?x64xf32>)
