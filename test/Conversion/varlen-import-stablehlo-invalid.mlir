@@ -230,7 +230,7 @@ func.func @score_behind(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
 
 func.func @score_function(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
   // expected-error@+1 {{got more than that}}
-  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {score = "score (%s: f32, %query: i32, %key: i32) { varlen.yield %s : f32 } return %2#0, %2#1 : tensor<0x1x1xf32>, tensor<1x0xf32> } func.func private @exit() func.func private @g() -> (tensor<0x1x1xf32>, tensor<1x0xf32>) { %2:2 = call @g() : () -> (tensor<0x1x1xf32>, tensor<1x0xf32>)"}}
+  %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {score = "score (%s: f32, %query: i32, %key: i32) { varlen.yield %s : f32 } return %varlen.out#0, %varlen.out#1 : tensor<0x1x1xf32>, tensor<1x0xf32> } func.func private @exit() func.func private @g() -> (tensor<0x1x1xf32>, tensor<1x0xf32>) { %varlen.out:2 = call @g() : () -> (tensor<0x1x1xf32>, tensor<1x0xf32>)"}}
       : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
   return
 }
