@@ -108,7 +108,7 @@ def layer_windows(pattern, layers, context):
 
 
 def gpt_parser(description, dtypes, ways):
-    """The options of the GPT, whoever trains it."""
+    """The options of the GPT, in either framework."""
     parser = argparse.ArgumentParser(description=description)
     for name, value in {
         "steps": 20, "tokens": 4096, "width": 256, "head-dim": 64, "layers": 4, "seed": 0

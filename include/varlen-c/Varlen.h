@@ -416,7 +416,7 @@ VARLEN_API VarlenStatus varlenLauncherLoad(VarlenLauncher launcher,
 /* Launches the kernels in the stream, and does not wait. All tensors are on one
    device; a null stream is the default stream of the current context, if that
    is on this device, else of its primary context. `workspace` is device memory,
-   a multiple of 256, for nobody else until they are done. What kernels find
+   a multiple of 256, not used otherwise until they are done. What kernels find
    wrong, varlenLauncherCheck tells; dense results are NaN then, others are not
    written. A launch can be captured in a graph: it allocates no memory of the
    device. */

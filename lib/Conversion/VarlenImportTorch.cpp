@@ -43,8 +43,8 @@ static constexpr StringLiteral pytorchForward[] = {
 static constexpr StringLiteral pytorchBackward[] = {
     "dout", "q", "k", "v",         "out", "lse",   "cu_q",
     "cu_k", "",  "",  "is_causal", "",    "scale", "window_size"};
-/// Those of the operators of varlen.torch, whose test compares them with their
-/// schemas (test/PyTorch/importers.py).
+/// Parameters of the operators of varlen.torch, in the order of their schemas,
+/// which test/PyTorch/importers.py imports.
 static constexpr StringLiteral varlenForward[] = {
     "q",         "k",        "v",         "cu_q",     "cu_k",
     "seqused_k", "sink",     "left",      "right",    "scale",

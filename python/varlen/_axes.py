@@ -3,7 +3,7 @@ extents are the same, may be batched, or may be split over devices."""
 
 from .scores import CAPTURES
 
-# Those of what has something of each head; of other operands see SEQUENCES.
+# The axes of operands with heads; other operands are in SEQUENCES.
 AXES = {
     "q": ("rows", "heads", "head_dim"),
     "k": ("kv_rows", "kv_heads", "head_dim"),

@@ -6,7 +6,7 @@ see a part of one; one that is damaged or not the user's own is compiled again. 
 was used least recently goes when all together are too large.
 
 A file is code that will run in this process. Before a byte of it is used, the folder
-and the file are the user's own, nobody else may write to either, and the file is a
+and the file must belong to the user, no one else may write to either, and the file is a
 regular one, not larger than the cache and begins with its own key: docs/python.md.
 """
 
@@ -92,7 +92,7 @@ _MARK = b"VARLEN-CACHE 1\n"
 
 
 def _is_own(state):
-    """Whether nobody but this user, and root, can have written what `state` is of."""
+    """Whether only this user, and root, can have written the file of that `state`."""
     return state.st_uid == os.geteuid() and not state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 

@@ -197,7 +197,7 @@ class Launcher:
 
     def launch(self, tensors, workspace, size, stream):
         """Launches the kernels in a stream, and does not wait. `workspace` is the address
-        of so many bytes, a multiple of 256, for nobody else until they are done."""
+        of so many bytes, a multiple of 256, not used otherwise until they are done."""
         status = library().varlenLauncherLaunch(
             self._handle, _addresses_of(tensors), len(tensors), workspace, size, stream
         )

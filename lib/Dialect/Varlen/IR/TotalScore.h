@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Code computes a score region for padding, too, whose positions and scores are
-// those of no pair, and chooses afterwards. So no operation of it may fail, and
+// Code computes a score region for padding, too, with positions and scores that
+// no pair has, and selects afterwards. So no operation of it may fail, and
 // each has a value for all operands: docs/scores.md has the list.
 //
 //===----------------------------------------------------------------------===//
