@@ -13,8 +13,6 @@
 
 #include "llvm/ADT/STLExtras.h"
 
-#include <atomic>
-
 using namespace varlen_capi;
 using namespace mlir;
 using namespace mlir::varlen;
@@ -305,20 +303,19 @@ private:
 /// Takes the error out of a record that kernels may store to at any time: false
 /// if there is none. They change nothing as long as there is one.
 static bool takeError(varlen_gpu_status &record, varlen_gpu_status &taken) {
-  static_assert(sizeof(std::atomic<int64_t>) == sizeof record.code);
-  auto &code = reinterpret_cast<std::atomic<int64_t> &>(record.code);
-  if (code.load(std::memory_order_acquire) <= 0)
+  auto load = [&] { return __atomic_load_n(&record.code, __ATOMIC_ACQUIRE); };
+  if (load() <= 0)
     return false;
   static std::mutex mutex;
   std::lock_guard<std::mutex> lock(mutex);
   // Another thread may have taken it.
-  taken.code = code.load(std::memory_order_acquire);
+  taken.code = load();
   if (taken.code <= 0)
     return false;
   taken.index = record.index;
   taken.value = record.value;
   taken.bound = record.bound;
-  code.store(0, std::memory_order_release);
+  __atomic_store_n(&record.code, 0, __ATOMIC_RELEASE);
   return true;
 }
 
