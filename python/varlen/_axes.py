@@ -24,7 +24,7 @@ SEQUENCES |= {name: ("sequences",) for name in ("seqused_q", "seqused_k", "q_off
 def find_axes(name, captures):
     """Names of the axes of an operand or a result, for captures (name: what it is of); of a
     table's entries there are as many as it likes."""
-    capture = name.removeprefix("d")
+    capture = name if name in captures else name.removeprefix("d")
     if of := captures.get(capture):
         return tuple(f"{capture}_entries" if x == "entries" else x for x in CAPTURES[of])
     return AXES.get(name) or SEQUENCES[name]

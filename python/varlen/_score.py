@@ -99,6 +99,7 @@ class Score:
                 raise ValueError(
                     f"{capture}: expected a capture of one of {', '.join(CAPTURES)}, got {of!r}"
                 )
+        _check_gradients(self.captures)
         object.__setattr__(self, "texts", tuple(map(self._write, COMPUTE)))
         object.__setattr__(self, "names", tuple(self.captures))
         _scores.setdefault(self.texts, self)
@@ -154,6 +155,16 @@ class Score:
             function, arguments, options = self.made_by
             return functools.partial(function, **options), arguments
         return _restore, (self.name, *filter(None, self.texts))
+
+
+def _check_gradients(captures):
+    """That no capture has the name that the gradient of another one has in programs."""
+    for name in captures:
+        if f"d{name}" in captures:
+            raise ValueError(
+                f"captures: expected names that no gradient has, got 'd{name}', which is the "
+                f"gradient of '{name}'"
+            )
 
 
 # Scores with a definition in numpy, of this process, by their texts.
@@ -239,6 +250,7 @@ def _read_captures(declared, arguments, compute):
                 f"got {rank}"
             )
         captures[name] = of
+    _check_gradients(captures)
     return captures
 
 

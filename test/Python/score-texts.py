@@ -78,6 +78,8 @@ for message, text in (
      "captures(%a: tensor<?x?x?xf32>) score (%s: f32, %i: i32, %j: i32, %a: !varlen.table<f32, keys>) " + BODY),
     ("captures: expected names that no operand has, got 'sink'",
      "captures(%sink: tensor<?xf32>) score (%s: f32, %i: i32, %j: i32, %sink: f32) " + BODY),
+    ("captures: expected names that no gradient has, got 'dx', which is the gradient of 'x'",
+     "captures(%dx: tensor<?xf32>, %x: tensor<?xf32>) score (%s: f32, %i: i32, %j: i32, %dx: f32, %x: f32) " + BODY),
 ):  # fmt: skip
     raises(ValueError, message, scores.parse, text)
 raises(TypeError, "score: expected the MLIR text of a score, got 5", scores.parse, 5)
@@ -121,6 +123,7 @@ raises(ValueError, "t5_bias: buckets: expected an integer from 2 to 4096, got 0"
 raises(ValueError, "t5_bias: max_distance: expected an integer from 1", scores.t5_bias, 8, float("nan"))
 raises(ValueError, "t5_bias: expected 2 buckets a side", scores.t5_bias, 8, 2)
 raises(ValueError, "a: expected a capture of one of head, query, ", scores.Score, "x", str, None, None, {"a": "rows"})
+raises(ValueError, "captures: expected names that no gradient has, got 'dx'", scores.Score, "x", str, None, None, {"x": "head", "dx": "head"})
 # Numbers of numpy are numbers, and bounds of buckets do not take long.
 assert scores.chunked(np.int64(7)).texts == scores.chunked(7).texts
 assert scores.softcap(np.float32(0.5)).texts == scores.softcap(0.5).texts
