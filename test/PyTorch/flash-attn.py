@@ -117,6 +117,11 @@ unused = torch.tensor([[1, 0, 0, 0, 0], [0, 0, 1, 1, 0], [0] * 5], device=device
 packed, indices, cu, longest, used = ours.unpad_input(hidden, mask, unused)
 assert cu.tolist() == [0, 5, 9, 14] and used.tolist() == [4, 2, 5] and longest == 5
 assert ours.unpad_input(hidden[:0], mask[:0])[3] == 0
+# Masks of other integers than 0 and 1, and rows that are in both masks, which count.
+for same_mask, also in ((mask * 5, None), (-mask, None), (mask, mask), (mask * 3, mask * 2)):
+    found = ours.unpad_input(hidden, same_mask, also)
+    assert all(map(torch.equal, found[:3], ours.unpad_input(hidden, mask)[:3]))
+    assert found[3] == 5 and found[4].tolist() == [4, 2, 5]
 
 # What is wrong.
 for kind, words, call in (
@@ -142,6 +147,12 @@ for kind, words, call in (
      lambda: flash_attn_varlen_func(*rows, cu_q, cu_k, learnable_sink=sink, s_aux=sink)),
     (ValueError, "attention_mask: expected the first two extents of hidden_states, (3, 5), got s",
      lambda: ours.unpad_input(hidden, mask[:, :4])),
+    (ValueError, "attention_mask: expected a tensor of bool or integers, got one of torch.float32",
+     lambda: ours.unpad_input(hidden, mask.float())),
+    (ValueError, "unused_mask: expected the first two extents of hidden_states, (3, 5), got shape "
+     "(3, 1)", lambda: ours.unpad_input(hidden, mask, mask[:, :1])),
+    (TypeError, "unused_mask: expected a torch.Tensor, got a list",
+     lambda: ours.unpad_input(hidden, mask, [0])),
     (TypeError, "seqused_k: expected a torch.Tensor, got a list",
      lambda: flash_attn_varlen_func(*rows, cu_q, cu_k, seqused_k=[1, 2, 3])),
 ):  # fmt: skip

@@ -137,25 +137,35 @@ def unpad_input(
     unused_mask: torch.Tensor | None = None,
 ):
     """The rows of a padded batch (N, S, ...) that have a token, by masks (N, S) of bool or
-    integers: 1 is a token, in `unused_mask` a row that is kept and does not count. As flash-attn's
+    integers: what is not 0 is a token, in `unused_mask` alone a row that is kept and does not count. As flash-attn's
     function it waits for the device.
 
     Returns (rows (T, ...), indices (T) of them among all N * S, cu_seqlens (N + 1) int32, the
     length of the longest sequence, seqused (N) int32)."""
-    check_tensors(hidden_states=hidden_states, attention_mask=attention_mask)
-    if attention_mask.dim() != 2 or attention_mask.shape != hidden_states.shape[:2]:
-        raise ValueError(
-            "attention_mask: expected the first two extents of hidden_states, "
-            f"{tuple(hidden_states.shape[:2])}, got shape {tuple(attention_mask.shape)}"
-        )
-    kept = attention_mask if unused_mask is None else attention_mask + unused_mask
+    check_tensors(hidden_states=hidden_states)
+    counted = kept = _read_mask("attention_mask", attention_mask, hidden_states)
+    if unused_mask is not None:
+        kept = counted | _read_mask("unused_mask", unused_mask, hidden_states)
     lengths = kept.sum(1, dtype=torch.int32)
     indices = kept.flatten().nonzero().flatten()
     return (
         hidden_states.flatten(0, 1).index_select(0, indices), indices,
         F.pad(lengths.cumsum(0, dtype=torch.int32), (1, 0)),
-        int(lengths.max()) if len(lengths) else 0, attention_mask.sum(1, dtype=torch.int32),
+        int(lengths.max()) if len(lengths) else 0, counted.sum(1, dtype=torch.int32),
     )  # fmt: skip
+
+
+def _read_mask(name, mask, hidden_states):
+    """The mask as one of bool."""
+    check_tensors(**{name: mask})
+    if mask.dim() != 2 or mask.shape != hidden_states.shape[:2]:
+        raise ValueError(
+            f"{name}: expected the first two extents of hidden_states, "
+            f"{tuple(hidden_states.shape[:2])}, got shape {tuple(mask.shape)}"
+        )
+    if mask.is_floating_point() or mask.is_complex():
+        raise ValueError(f"{name}: expected a tensor of bool or integers, got one of {mask.dtype}")
+    return mask != 0
 
 
 def pad_input(
