@@ -165,6 +165,9 @@ check(("bias",), {"score": scores.position_bias()}, {"bias": normal(4, 12, 7)})
 check(("q",), as_heads=True)
 check(("q", "k", "v", "sink"), as_heads=True)
 check(("v", "bias"), {"score": scores.alibi()}, {"bias": normal(4)}, as_heads=True)
+# A capture whose name begins as those of gradients do.
+decay = scores.parse(scores.alibi().written("f32").replace("%slopes", "%decay"))
+check(("v", "bias"), {"score": decay}, {"bias": normal(4)}, as_heads=True)
 check(("q", "cu_seq_q", "cu_seq_k"), one_by_one=True)
 check(("sink", "cu_seq_q", "cu_seq_k"), one_by_one=True)
 
@@ -190,6 +193,29 @@ fails(
     ValueError, "expected out to be batched by vmap",
     lambda: vmap(write, in_dims=(None, 0))(outs[:, 0], many[0]),
 )  # fmt: skip
+for bad, words in (
+    (outs.double(), "out: expected a tensor of torch.float32 and rank 3, got one of torch.float64"),
+    (outs[:1], "out has 1 rows: expected 12, as many as q"),
+    (outs[:, :, 0], "out: expected a tensor of torch.float32 and rank 3, got one of torch.float32 "
+     "and rank 2"),
+    (outs[..., :1], "out: expected extent 2 to be 8, got 1"),
+):  # fmt: skip
+    fails(ValueError, words, lambda: vmap(write, in_dims=(1, 0))(bad, many[0]))
+
+# Of no examples, results and gradients have the shapes of those of one, for each way of a call.
+for batched in (("q",), ("sink",), ("q", "sink"), ("sink", "cu_seq_q", "cu_seq_k"), ("cu_seq_q",)):
+    given = {name: x.new_empty(0, *x.shape) if name in batched else x for name, x in operands.items()}
+    dims = {name: 0 if name in batched else None for name in given}
+    outs, lses = vmap(lambda x: attend({}, **x), in_dims=(dims,))(given)
+    assert outs.shape == (0, 12, 4, 8) and lses.shape == (0, 4, 12), batched
+    names = ("q", "k", "v", "sink")
+
+    def none(x):
+        others = {name: value for name, value in x.items() if name not in names}
+        return grad(lambda y: loss({}, others | y))({name: x[name] for name in names})
+
+    for name, gradient in vmap(none, in_dims=(dims,))(given).items():
+        assert gradient.shape == (0, *operands[name].shape), (batched, name)
 
 # What is wrong is said of the example in which it is, and not of all as one.
 wrong = torch.stack([cu_q, cu_q, cu_q])

@@ -17,6 +17,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 from .._axes import HEADS, ROWS, SEQUENCES, find_axes
 from ._checks import check
 from ._operators import attn, attn_backward, attn_out, library, name_arguments, name_tensors
+from ._results import new_gradients, new_results
 
 _LARGEST_INT32 = torch.iinfo(torch.int32).max
 
@@ -39,7 +40,9 @@ class _Batch:
 
     def attend(self):
         """The results, and dimensions of the examples in them."""
-        self._check()
+        self.check()
+        if not self.size:
+            return self._list(self._make_empty())
         of_heads = [name for name in self._tensors if self._is_of_heads_alone(name)]
         if self._op is attn:
             of_heads = self.batched.intersection(of_heads)
@@ -57,10 +60,26 @@ class _Batch:
             raise
         return self._list(results)
 
-    def _check(self):
+    def check(self):
         """Of one example, before anything is made of all."""
         if self.size:
             check(self._name(self._select(0)))
+
+    def _make_empty(self):
+        """Results of no examples. One example has the shapes and strides that they have behind
+        their first dimension."""
+        example = {
+            name: x.new_empty(x.shape[1:]) if name in self.batched else x
+            for name, x in self._tensors.items()
+        }
+        if self._op is attn:
+            results = new_results(example["q"], example["v"])
+        else:
+            captures = [example[name] for name in self._captures]
+            first = (example.get(name) for name in ("q", "k", "v", "sink"))
+            results = new_gradients(*first, captures)
+        named = self._name_results(results)
+        return {name: (x.new_empty(0, *x.shape), 0) for name, x in named.items()}
 
     def _is_of_heads_alone(self, name):
         return name not in SEQUENCES and not self._find(name, ROWS)
@@ -80,12 +99,14 @@ class _Batch:
 
     def _call(self, tensors):
         """The results by name."""
-        results = self._op(*self._name(tensors).values())
+        return self._name_results(self._op(*self._name(tensors).values()))
+
+    def _name_results(self, results):
         if self._op is attn:
             return dict(zip(("out", "lse"), results))
         *first, dcaptures = results
         named = dict(zip(("dq", "dk", "dv", "dsink"), first))
-        if "sink" not in tensors:
+        if "sink" not in self._tensors:
             del named["dsink"]
         return named | {f"d{name}": x for name, x in zip(self._captures, dcaptures)}
 
@@ -177,8 +198,10 @@ def _batch_out(size, in_dims, out, *arguments):
             "varlen::attn_out: expected out to be batched by vmap as other arguments are, got "
             "one for all examples"
         )
+    outs = out.movedim(in_dims[0], 0)
+    _Batch(attn_out, size, in_dims, (out, *arguments)).check()
     (result, lse), (dim, lse_dim) = _batch(attn, size, in_dims[1:], *arguments)
-    out.movedim(in_dims[0], 0).copy_(result.movedim(dim, 0))
+    outs.copy_(result.movedim(dim, 0))
     return lse, lse_dim
 
 
