@@ -83,6 +83,17 @@ twice = jax.vmap(jax.vmap(attend, (0, None, None, None, None)), (None, 0, 0, Non
 outs, _ = twice(*many[:3], cu, sink)
 close(outs[2, 1], attend(many[0][1], many[1][2], many[2][2], cu, sink)[0])
 
+# Of no examples, results and gradients have the shapes of those of one.
+none = [x[:0] for x in (*many, *douts)]
+for axes in ((0, None, None, None, 0), (None, None, None, None, 0), (None, None, None, 0, 0)):
+    given = [x[:0] if a == 0 else own for x, own, a in zip(
+        (*many[:3], np.stack([cu]), many[3]), (q, k, v, cu, sink), axes, strict=True
+    )]  # fmt: skip
+    outs, lses = jax.vmap(attend, axes)(*given)
+    assert outs.shape == (0, 18, 4, 16) and lses.shape == (0, 4, 18)
+    found = jax.vmap(pull, (*axes, 0, 0))(*given, *none[4:])
+    assert [x.shape for x in found] == [(0, *x.shape) for x in (q, k, v, sink)]
+
 # Of other sequences it is a call for each, to the bit.
 all_cu = np.stack([cu, cumulate(9, 9, 0, 0), cumulate(0, 0, 0, 0)])
 got = jax.vmap(attend, (0, None, None, 0, None))(many[0], k, v, all_cu, sink)

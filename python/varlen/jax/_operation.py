@@ -171,9 +171,21 @@ def _call_with_shared_head(operation, split, devices, *arrays):
 def _batch(operation, size, is_batched, *arrays):
     batched = dict(zip(operation.operands, is_batched))
     given = dict(zip(operation.operands, arrays))
+    if size == 0:
+        return _batch_nothing(operation, batched, given)
     if any(batched[name] for name in given if not operation.has_heads(name)):
         return _batch_one_by_one(operation, size, batched, given)
     return _batch_as_heads(operation, size, batched, given)
+
+
+def _batch_nothing(operation, batched, given):
+    """There is no example, and no call: the results have the shapes of one, none of them."""
+    example = [
+        jax.ShapeDtypeStruct(x.shape[1:] if batched[name] else x.shape, x.dtype)
+        for name, x in given.items()
+    ]
+    types = jax.eval_shape(build(operation), *example)
+    return tuple(jnp.zeros((0, *x.shape), x.dtype) for x in types), (True,) * len(types)
 
 
 def _batch_one_by_one(operation, size, batched, given):
