@@ -17,7 +17,7 @@ import re
 import sys
 
 from . import _numpy as np
-from ._score import CAPTURES, Score, Table, find_score, parse
+from ._score import CAPTURES, Score, Table, _Text, find_score, parse
 
 # Functions that make scores, by name.
 LIBRARY = {}
@@ -158,6 +158,10 @@ def compose(first, second):
     for score in (first, second):
         if not isinstance(score, Score):
             raise TypeError(f"compose: expected two scores, got {score!r}")
+        if isinstance(score, _Text):
+            raise NotImplementedError(
+                "compose: expected scores with their definitions in numpy, got one that came as text"
+            )
     if common := first.captures.keys() & second.captures.keys():
         raise ValueError(f"expected captures of different names, got '{min(common)}' twice")
     count = len(first.captures)
@@ -165,12 +169,16 @@ def compose(first, second):
     def text(type):
         kept = {"score", "query", "key", *first.captures}
         after = second.text(type)
+        names = " ".join((after, *first.captures))
         suffix = next(
-            f"_{i}" for i in itertools.count() if not re.search(rf"_{i}\b", after)
+            f"_{i}" for i in itertools.count() if not re.search(rf"_{i}\b", names)
         )  # fmt: skip
         before = re.sub(
             r"%(\w+)", lambda m: m[0] + ("" if m[1] in kept else suffix), first.text(type)
         )
+        # Values of second may have the names of captures of first; those of results stay.
+        taken = first.captures.keys() - {"new", "visible"}
+        after = re.sub(r"%(\w+)", lambda m: m[0] + (suffix if m[1] in taken else ""), after)
         if first.value and second.value:
             after = re.sub(r"%score\b", f"%new{suffix}", after)
         elif first.value:

@@ -111,6 +111,20 @@ for _ in range(3000):
 raises(TypeError, "score: expected None or a varlen.scores.Score, such as varlen.scores.alibi(), got 'alibi'",
        attend, "alibi")  # fmt: skip
 raises(TypeError, "compose: expected two scores, got 'alibi'", scores.compose, scores.causal(), "alibi")
+raises(NotImplementedError, "compose: expected scores with their definitions in numpy, got one that came as text",
+       scores.compose, scores.causal(), scores.parse(HEAD + BODY))  # fmt: skip
+# Values of the second score that have the names of captures of the first, one of them
+# with the end that another one is renamed to.
+shift = scores.Score(
+    "shift", lambda type: f"%new = arith.addf %score, %x : {type}\n%unused = arith.addf %x, %x_0 : {type}",
+    lambda s, query, key, x, x_0: s + x, None, {"x": "head", "x_0": "head"},
+)  # fmt: skip
+double = scores.Score(
+    "double", lambda type: f"%x = arith.addf %score, %score : {type}\n%new = arith.negf %x : {type}",
+    lambda s, query, key: -2 * s, None,
+)  # fmt: skip
+got = attend(scores.compose(shift, double), slopes, slopes)
+np.testing.assert_allclose(got, attend(double), rtol=1e-5, atol=1e-5)  # softmax has no shift
 for cap in (0, -1.0, float("nan"), float("inf"), 1e-300, 1e300, "5", None, 5j):
     raises(ValueError, f"softcap: expected a positive number from 2^-126 to 2^126, got {cap!r}", scores.softcap, cap)
     raises(ValueError, "softcap: expected a positive number", scores.capped_alibi, cap)
