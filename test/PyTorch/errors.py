@@ -191,6 +191,18 @@ for options, words in (
     ({"alibi_slopes": torch.ones(9, 4)}, "alibi_slopes: expected those of"),
 ):
     fails(ValueError, words, lambda o=options: flash_attn_varlen_func(*arguments, **o))
+for options, words in (
+    ({"softcap": "1"}, "softcap: expected a Python number, got str"),
+    ({"softcap": None}, "softcap: expected a Python number, got NoneType"),
+    ({"softcap": torch.ones(())}, "softcap: expected a Python number, got Tensor"),
+    ({"alibi_slopes": [1.0] * 4}, "alibi_slopes: expected a torch.Tensor, got a list"),
+    ({"attention_chunk": 2.5, "causal": True}, "attention_chunk: expected integers, got 2.5"),
+):
+    fails(TypeError, words, lambda o=options: flash_attn_varlen_func(*arguments, **o))
+fails(
+    TypeError, "cu_seqlens_k: expected a torch.Tensor, got a list",
+    lambda: flash_attn_varlen_func(q, k, v, cu, [0, 13]),
+)  # fmt: skip
 fails(
     ValueError, "captures: expected 1 tensors (slopes), got 0",
     lambda: varlen_attn(q, k, v, cu, cu, score=scores.alibi()),

@@ -3,6 +3,7 @@
 import torch
 
 from .. import scores
+from .._attention import as_integer
 from . import _ops
 from ._functions import (
     check_optional, check_tensors, read_scale, read_score, read_sides, refuse_pages,
@@ -51,9 +52,12 @@ def flash_attn_varlen_func(
     if dropout_p != 0:
         raise NotImplementedError("dropout_p: Varlen offers no such attention")
     refuse_pages(cu_seqlens_k, block_table)
+    check_tensors(cu_seqlens_k=cu_seqlens_k)
     left, right = read_sides(window_size)
     right = 0 if causal else right
     chunk = None
+    if type(attention_chunk) is not int:
+        attention_chunk = as_integer("attention_chunk", attention_chunk)
     if attention_chunk:
         if not causal or left >= 0:
             raise NotImplementedError(
@@ -84,10 +88,13 @@ def _read_sink(learnable_sink, s_aux, q):
 
 def _read_score(softcap, slopes, q, cu_seqlens_q):
     """The text of a score and its captures; nothing if there is none."""
+    if isinstance(softcap, torch.Tensor) or not hasattr(softcap, "__float__"):
+        raise TypeError(f"softcap: expected a Python number, got {type(softcap).__name__}")
     if not softcap >= 0:
         raise ValueError(f"softcap: expected 0 or more, got {softcap}")
     if slopes is None:
         return read_score(_find_score(softcap, 0), [], q) if softcap else ()
+    check_tensors(alibi_slopes=slopes)
     if slopes.dim() not in (1, 2):
         raise ValueError(
             "alibi_slopes: expected a tensor of rank 1 (heads) or 2 (sequences, heads), got "
