@@ -7,7 +7,7 @@ from device import IS_FAKE, NAME
 from packed import assert_close, offsets
 from torch import nn
 
-from varlen.torch import AuxRequest, varlen_attn, varlen_attn_out
+from varlen.torch import AuxRequest, flash_attn_varlen_func, varlen_attn, varlen_attn_out
 
 
 class Block(nn.Module):
@@ -83,3 +83,14 @@ q, cu_seqlens = torch.randn(12, 2, 16, device=NAME), offsets([5, 7])
 wanted = 2 * varlen_attn(q, q, q, cu_seqlens, cu_seqlens)
 backend = "aot_eager" if IS_FAKE else "inductor"
 assert torch.equal(torch.compile(into, fullgraph=True, backend=backend)(q, cu_seqlens), wanted)
+
+
+# Numbers that change become symbols.
+def scaled(q, cu_seqlens, number):
+    capped = flash_attn_varlen_func(q, q, q, cu_seqlens, cu_seqlens, softcap=number)
+    return capped + varlen_attn(q, q, q, cu_seqlens, cu_seqlens, scale=number)
+
+
+compiled = torch.compile(scaled, fullgraph=True, backend="aot_eager")
+for number in (0.5, 0.75, 1.5):
+    assert torch.equal(compiled(q, cu_seqlens, number), scaled(q, cu_seqlens, number)), number

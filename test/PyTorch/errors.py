@@ -192,9 +192,12 @@ for options, words in (
 ):
     fails(ValueError, words, lambda o=options: flash_attn_varlen_func(*arguments, **o))
 for options, words in (
-    ({"softcap": "1"}, "softcap: expected a Python number, got str"),
-    ({"softcap": None}, "softcap: expected a Python number, got NoneType"),
-    ({"softcap": torch.ones(())}, "softcap: expected a Python number, got Tensor"),
+    ({"softcap": "1"}, "softcap: expected a Python number, which code is made for, got str"),
+    ({"softcap": None}, "softcap: expected a Python number, which code is made for, got NoneType"),
+    (
+        {"softcap": torch.ones(())},
+        "softcap: expected a Python number, which code is made for, got Tensor",
+    ),
     ({"alibi_slopes": [1.0] * 4}, "alibi_slopes: expected a torch.Tensor, got a list"),
     ({"attention_chunk": 2.5, "causal": True}, "attention_chunk: expected integers, got 2.5"),
 ):

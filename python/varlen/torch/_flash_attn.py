@@ -6,7 +6,7 @@ from .. import scores
 from .._attention import as_integer
 from . import _ops
 from ._functions import (
-    check_optional, check_tensors, read_scale, read_score, read_sides, refuse_pages,
+    check_number, check_optional, check_tensors, read_scale, read_score, read_sides, refuse_pages,
 )  # fmt: skip
 
 
@@ -88,8 +88,7 @@ def _read_sink(learnable_sink, s_aux, q):
 
 def _read_score(softcap, slopes, q, cu_seqlens_q):
     """The text of a score and its captures; nothing if there is none."""
-    if isinstance(softcap, torch.Tensor) or not hasattr(softcap, "__float__"):
-        raise TypeError(f"softcap: expected a Python number, got {type(softcap).__name__}")
+    check_number("softcap", softcap)
     if not softcap >= 0:
         raise ValueError(f"softcap: expected 0 or more, got {softcap}")
     if slopes is None:

@@ -137,8 +137,8 @@ def unpad_input(
     unused_mask: torch.Tensor | None = None,
 ):
     """The rows of a padded batch (N, S, ...) that have a token, by masks (N, S) of bool or
-    integers: what is not 0 is a token, in `unused_mask` alone a row that is kept and does not count. As flash-attn's
-    function it waits for the device.
+    integers: what is not 0 is a token, in `unused_mask` alone a row that is kept and does not
+    count. As flash-attn's function it waits for the device.
 
     Returns (rows (T, ...), indices (T) of them among all N * S, cu_seqlens (N + 1) int32, the
     length of the longest sequence, seqused (N) int32)."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
+from torch import SymFloat, SymInt, Tensor
 
 from .._attention import as_integer, check_score
 from . import _ops as _ops  # registers torch.ops.varlen
@@ -269,13 +270,18 @@ def read_options(score, captures, query, seqused_q, q_offset, chunk):
     return *(options or ("", None)), seqused_q, q_offset, chunk
 
 
+def check_number(name, value):
+    # Dynamo's symbols are numbers, too, but have no attributes to ask for.
+    if not isinstance(value, (numbers.Real, SymFloat, SymInt)):
+        raise TypeError(
+            f"{name}: expected a Python number, which code is made for, got {type(value).__name__}"
+        )
+
+
 def read_scale(scale):
     if scale is None:
         return None
-    if isinstance(scale, Tensor) or not hasattr(scale, "__float__"):
-        raise TypeError(
-            f"scale: expected a Python number, which code is made for, got {type(scale).__name__}"
-        )
+    check_number("scale", scale)
     if not scale > 0:
         raise ValueError(f"scale must be greater than 0, got {scale}")
     return float(scale)
