@@ -1,7 +1,7 @@
 # RUN: %python %s
 """varlen_attn under JAX's transformations."""
 
-from Inputs.device import IS_CUDA, same
+from Inputs.device import same
 
 import jax
 import numpy as np

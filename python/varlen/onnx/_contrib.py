@@ -7,7 +7,6 @@ from ._attend import Attention, append, attend, check_inputs, check_width, compu
 from ._attend import SWAP
 from ._builder import Value, is_float
 from ._elementwise import cast, elementwise
-from ._extents import Extent
 from ._mask import Mask
 from ._registry import Node, operator
 from ._rotary import rotate

@@ -15,7 +15,6 @@ import functools
 import numpy as np
 import onnx
 import onnxscript
-import torch
 
 from ..torch import _operators
 from ._registry import OWN_DOMAIN, OWN_VERSION

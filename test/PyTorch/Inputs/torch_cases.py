@@ -6,7 +6,7 @@ import numpy as np
 import torch
 import torch_text
 
-import varlen.torch  # noqa: F401: registers the operators
+import varlen.torch  # noqa: F401 (registers the operators)
 
 ops = torch.ops.varlen
 FORWARD = {argument.name for argument in ops.attn.default._schema.arguments}
