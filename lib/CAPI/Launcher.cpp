@@ -337,10 +337,14 @@ static VarlenStatus poll(void *stream, varlen_gpu_status *&report) {
 }
 
 /// `isPolled`: kernels report to memory of the host, which is read before.
-static VarlenStatus launch(Launcher &launcher,
+static VarlenStatus launch(VarlenLauncher handle,
                            const VarlenTensor *const *tensors,
                            size_t numTensors, void *workspace, size_t bytes,
                            void *stream, bool isPolled) {
+  if (!handle.ptr || !workspace)
+    return fail(VARLEN_INVALID_ARGUMENT,
+                "expected a launcher and a workspace, got null");
+  Launcher &launcher = *unwrap(handle);
   Binding binding(launcher.function, /*onDevice=*/true);
   int32_t device = -1;
   if (VarlenStatus status =
@@ -380,22 +384,16 @@ VarlenStatus varlenLauncherLaunch(VarlenLauncher launcher,
                                   const VarlenTensor *const *tensors,
                                   size_t numTensors, void *workspace,
                                   size_t bytes, void *stream) {
-  if (!launcher.ptr || !workspace)
-    return fail(VARLEN_INVALID_ARGUMENT,
-                "expected a launcher and a workspace, got null");
-  return launch(*unwrap(launcher), tensors, numTensors, workspace, bytes,
-                stream, /*isPolled=*/false);
+  return launch(launcher, tensors, numTensors, workspace, bytes, stream,
+                /*isPolled=*/false);
 }
 
 VarlenStatus varlenLauncherEnqueue(VarlenLauncher launcher,
                                    const VarlenTensor *const *tensors,
                                    size_t numTensors, void *workspace,
                                    size_t bytes, void *stream) {
-  if (!launcher.ptr || !workspace)
-    return fail(VARLEN_INVALID_ARGUMENT,
-                "expected a launcher and a workspace, got null");
-  return launch(*unwrap(launcher), tensors, numTensors, workspace, bytes,
-                stream, /*isPolled=*/true);
+  return launch(launcher, tensors, numTensors, workspace, bytes, stream,
+                /*isPolled=*/true);
 }
 
 VarlenStatus varlenLauncherPoll(int32_t device) {

@@ -246,8 +246,8 @@ _COMPILERS = ("varlenCompile", "varlenProgramDeserialize", "varlenLauncherCompil
 
 
 class _Compilations:
-    """Counts the calls of compilers, so that the end of the interpreter can wait for
-    those of daemon threads. Later ones never begin, as no daemon thread goes on then; but
+    """Counts the calls of compilers, so that the interpreter waits at its end for
+    compilations in daemon threads. Later ones never begin, as no daemon thread goes on then; but
     handlers of the thread that ends it may compile."""
 
     def __init__(self):
