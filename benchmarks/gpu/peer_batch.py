@@ -29,3 +29,14 @@ class Batch:
         self.grouped = batch.heads != batch.kv_heads
         self.scale = config.head_dim**-0.5
         self.plans = {}  # what a peer prepares once for all inputs, by name
+
+
+def prepared(prepare):
+    """A peer's call that runs what `prepare` makes of its inputs: (a function, its result)."""
+
+    def call(execute, out):
+        execute()
+        return out
+
+    call.prepare = prepare
+    return call

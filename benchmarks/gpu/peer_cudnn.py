@@ -4,7 +4,7 @@ graph API. A plan is made once for a configuration; executing it can be captured
 import functools
 
 import torch
-from peer_batch import Refused
+from peer_batch import Refused, prepared
 
 
 @functools.cache
@@ -178,16 +178,7 @@ def _forward(shared, q, k, v):
 
 def forward(shared):
     """A call on (q, k, v) for each set of inputs."""
-
-    def prepare(q, k, v):
-        return _forward(shared, q, k, v)[:2]
-
-    def call(execute, out):
-        execute()
-        return out
-
-    call.prepare = prepare
-    return call
+    return prepared(lambda *inputs: _forward(shared, *inputs)[:2])
 
 
 def gradients(shared, dout, q, k, v):

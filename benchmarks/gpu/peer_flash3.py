@@ -8,7 +8,7 @@ import lzma
 import pathlib
 
 import torch
-from peer_batch import Refused
+from peer_batch import Refused, prepared
 from peer_packages import CALLER, LIBRARY
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -99,16 +99,7 @@ def _forward(shared, q, k, v):
 
 def forward(shared):
     """A call on (q, k, v) for each set of inputs."""
-
-    def prepare(q, k, v):
-        return _forward(shared, q, k, v)[:2]
-
-    def call(execute, out):
-        execute()
-        return out
-
-    call.prepare = prepare
-    return call
+    return prepared(lambda *inputs: _forward(shared, *inputs)[:2])
 
 
 def gradients(shared, dout, q, k, v):
