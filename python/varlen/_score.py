@@ -304,10 +304,7 @@ def _restore(name, *texts):
     return _make(name, *texts)
 
 
-# By the text, or where that is long by what is quick to compare: the hash of a long text
-# takes longer than the rest of a call does, and a text is a new object in each call.
-_known: dict = {}
-_SHORT = 400
+_known: dict[str, Score] = {}  # by their texts
 
 
 def parse(text):
@@ -316,14 +313,7 @@ def parse(text):
     not that of one score, and TypeError for what is no text."""
     if type(text) is not str:
         raise TypeError(f"score: expected the MLIR text of a score, got {text!r}")
-    if len(text) <= _SHORT:
-        score = _known.get(text)
-        if score is None:
-            score = _known[text] = _make("text", text)
-        return score
-    alike = _known.setdefault((len(text), text[:40], text[-80:]), [])
-    for score in alike:
-        if text in score.texts:
-            return score
-    alike.append(_make("text", text))
-    return alike[-1]
+    score = _known.get(text)
+    if score is None:
+        score = _known[text] = _make("text", text)
+    return score
