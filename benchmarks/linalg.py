@@ -5,7 +5,7 @@ with attention in it, against PyTorch and numpy in the same run.
 
 A product is given as a fraction of the machine's multiply-add peak, which is measured
 between its repetitions. `kn` and `nk` are the orders in memory of its right factor, of
-which PyTorch's linear layers have the second one. Of each program the fastest run counts.
+which PyTorch's linear layers have the second one. The fastest run of each program counts.
 """
 
 import argparse

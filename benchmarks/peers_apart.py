@@ -109,7 +109,7 @@ class _Session:
 
 
 def _rows(config, inputs):
-    """Of each sequence its rows of q, k and v, 1 x rows x width, in numpy."""
+    """The rows of q, k and v of each sequence, 1 x rows x width, in numpy."""
     import torch
 
     batch, result = config.batch, []

@@ -46,7 +46,7 @@ function(varlen_add_library name)
   add_library(${name} STATIC ${arg_UNPARSED_ARGUMENTS})
   varlen_use_llvm(${name})
   target_link_libraries(${name} PUBLIC ${arg_LINK_LIBS})
-  # For whoever has this project as a subdirectory; find_package has its own way.
+  # For projects that have this one as a subdirectory; find_package has its own way.
   foreach(dir IN LISTS MLIR_INCLUDE_DIRS LLVM_INCLUDE_DIRS)
     target_include_directories(${name} SYSTEM INTERFACE $<BUILD_INTERFACE:${dir}>)
   endforeach()

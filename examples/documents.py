@@ -23,7 +23,7 @@ def find_pages():
 
 
 def find_sources():
-    """Those of the standard library, without its tests and without packages."""
+    """The documents of the standard library, without its tests and without packages."""
     library = pathlib.Path(sysconfig.get_path("stdlib"))
     return [
         path for path in sorted(library.rglob("*.py"))

@@ -108,7 +108,7 @@ if python:
         features.add("iree")
     if glob.glob(os.path.join(packages, "torch_mlir", "fx.py")):
         features.add("torch-mlir")
-    # Of the build too: libvarlen-xla is built where jaxlib's headers are found.
+    # From the build too: libvarlen-xla is built where jaxlib's headers are found.
     has_xla = os.path.exists(os.path.join(build, "lib", "libvarlen-xla.so"))
     if has_xla and glob.glob(os.path.join(packages, "jax", "version.py")):
         features.add("jax")

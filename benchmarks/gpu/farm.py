@@ -12,7 +12,7 @@ MARK = "result: "
 
 
 def answer(**row):
-    """Of a worker: the result of the label that it was given."""
+    """A worker's result for the label that it was given."""
     print(MARK + json.dumps(row), flush=True)
 
 

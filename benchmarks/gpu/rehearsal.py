@@ -87,7 +87,7 @@ def start():
 
 
 def use_executor(launcher, text):
-    """Has the executor's kernels run in place of a launcher's. Those of a text are compiled
+    """Has the executor's kernels run in place of a launcher's. The kernels of a text are compiled
     once for all parts."""
     import executor
 

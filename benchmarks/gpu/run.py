@@ -92,7 +92,7 @@ def install(folder, target, check=True):
 
 
 def make_environment(arguments):
-    """Of all parts."""
+    """The results of all parts."""
     environment = {
         **os.environ, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1",
         "VARLEN_CACHE_DIR": str(HERE / "cache"),

@@ -129,7 +129,7 @@ def _text(tiles):
 
 
 def candidates(head_dim, gradients, wgmma):
-    """Those of a head_dim; of gradients, either dq or dk changes."""
+    """The schedules of a head_dim; in gradients, either dq or dk changes."""
     if not gradients:
         for tiles in (FORWARD_WGMMA if wgmma else FORWARD).get(head_dim, ()):
             yield Schedule((tiles,), _text(tiles))

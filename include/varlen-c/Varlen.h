@@ -13,14 +13,14 @@
 |* Functions return a VarlenStatus, and leave what they would have stored alone
 |* unless it is VARLEN_OK; `varlenGetLastError` then says what was wanted and
 |* what was got. None throws. All may be called from any thread at any time;
-|* only the destruction of an object must not meet another use of it.
+|* only the destruction of an object must not overlap another use of it.
 |*
 |* Wrong options, sources, tensors and data give a status, and so does compiled
 |* code that cannot go on. What can end the process is a compilation, by what
 |* LLVM calls a fatal error: no memory is left, a source is nested deeper than
 |* the thread's stack allows, or operations of upstream dialects reach a code
-|* generator that has nothing for them (docs/c-api.md, "Sources that nobody
-|* trusts").
+|* generator that has nothing for them (docs/c-api.md, "Untrusted
+|* sources").
 |*
 |* Structs of options begin with their size, so that a program that was compiled
 |* with an older version of this header keeps its meaning. Initialise them with
@@ -220,7 +220,7 @@ VARLEN_API VarlenStatus varlenProgramSerialize(VarlenProgram program,
 /* Makes a program of such bytes, without compiling. VARLEN_INVALID_ARGUMENT if
    they are not a program's, or were changed; VARLEN_UNSUPPORTED if they are for
    another build or CPU. They are machine code, and a checksum is no signature:
-   take them from where nobody else can write. */
+   load them only from places that no other user can write to. */
 VARLEN_API VarlenStatus varlenProgramDeserialize(const void *data, size_t size,
                                                  VarlenProgram *program);
 
@@ -294,7 +294,7 @@ typedef struct VarlenCallOptions {
      these, another runs on its own thread. */
   VarlenParallelForFn parallelFor;
   void *parallelForContext;
-  /* Memory for the call, for nobody else meanwhile. Null: the library
+  /* Memory that only the call uses while it runs. Null: the library
      allocates, and keeps scratch of threads for the next call. */
   void *workspace;
   size_t workspaceSize;

@@ -43,8 +43,8 @@ VARLEN_API XLA_FFI_Error *varlenXLAExecute(XLA_FFI_CallFrame *frame);
 extern VARLEN_API XLA_FFI_TypeId varlenXLAStateTypeId;
 extern VARLEN_API const XLA_FFI_TypeInfo varlenXLAStateTypeInfo;
 
-/* Those of CUDA. A custom call has an attribute `chip`, too, the GPU to compile
-   for (sm_80, ...), and behind its results the workspace, u8 of as many
+/* The handlers for CUDA. A custom call has an attribute `chip`, too, the GPU to
+   compile for (sm_80, ...), and behind its results the workspace, u8 of as many
    elements as varlenLauncherGetWorkspaceSize says and 255 more, as XLA aligns
    it to fewer bytes. That is all the memory that it uses. The second stage
    loads the kernels; the third launches them in XLA's stream, and may be

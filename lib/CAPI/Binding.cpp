@@ -240,7 +240,7 @@ void Binding::addAbsentResults(const int64_t *extents) {
     for (int64_t d = rank - 1; d >= 0; --d) {
       words[begin + Sizes + d] = extents[d];
       words[begin + Sizes + rank + d] = stride;
-      // Nobody goes there.
+      // The strides of an absent result are never used.
       stride = static_cast<int64_t>(static_cast<uint64_t>(stride) *
                                     static_cast<uint64_t>(extents[d]));
     }

@@ -54,7 +54,7 @@ public:
   VarlenStatus findExtents(const int64_t *&extents);
 
   void **getArguments() { return addresses.data(); }
-  /// Of a tensor, which is the i-th argument.
+  /// The address of the i-th argument, a tensor.
   int64_t getAddress(size_t i) const { return getDescriptor(i)[Aligned]; }
   int64_t getSize(size_t i, int64_t d) const {
     return getDescriptor(i)[Sizes + d];
@@ -81,11 +81,11 @@ private:
   /// The memory of a tensor, for what overlaps.
   struct Span {
     const char *begin, *end;
-    /// Of its rows, if these are apart, else 0; and of one row.
+    /// Stride of its rows, if these are apart, else 0; bytes of one row.
     int64_t rowStride, rowBytes;
   };
   static bool overlap(const Span &a, const Span &b);
-  /// Of the i-th tensor, with those before it.
+  /// Checks the i-th tensor against the ones before it.
   VarlenStatus checkOverlap(size_t i) const;
 
   VarlenStatus add(const Parameter &parameter, const VarlenTensor *tensor,

@@ -373,7 +373,7 @@ int64_t Entries::makeWorkTiles(const void *cuQ, int64_t cuQSize,
   varlen_runtime::Allocator allocator = {
       [](size_t bytes) { return current->allocate(bytes); }, release};
   int64_t count;
-  // Within work there are other threads, and nobody has measured.
+  // Within work there are other threads, and the workspace is not measured.
   bool measured = !insideItems;
   if (measured)
     current->workspace.beginList();

@@ -21,7 +21,7 @@ namespace varlen_capi {
 /// Kernels with the interface of docs/kernel-abi.md.
 struct CompiledKernels {
   mlir::varlen::VarlenToNVVMOptions pipeline;
-  /// Of the public functions; types in them belong to the context of the
+  /// Plans of the public functions; types in them belong to the context of the
   /// source.
   std::vector<mlir::varlen::LaunchPlan> plans;
   std::string image;

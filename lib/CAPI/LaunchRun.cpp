@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace mlir::varlen;
 using Kind = PlanOperand::Kind;
 
-/// Of the device.
+/// A pointer into the device's memory.
 static void *toPointer(uint64_t address) {
   return reinterpret_cast<void *>(address);
 }
@@ -60,7 +60,7 @@ void LaunchRun::addScratch(const PlanStep &step) {
   used = llvm::SaturatingAdd(used, bytes);
 }
 
-/// Nobody waits for the kernels to say that they have found an error: results
+/// No thread waits until the kernels have reported an error: results
 /// that they have not written are NaN.
 bool LaunchRun::fillResults() {
   for (auto [i, parameter] : llvm::enumerate(launcher.function.arguments)) {

@@ -38,7 +38,7 @@ struct Launcher {
   mlir::varlen::LaunchPlan plan;
   /// Arguments, then results.
   Function function;
-  /// Of the plan's values.
+  /// How many values the plan has.
   int64_t numValues = 0;
 
   std::mutex mutex; // of what follows

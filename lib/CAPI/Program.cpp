@@ -160,7 +160,7 @@ void varlen_capi::findWorkspaces(
       function->workspaceDependsOn = dependsOn.str();
       continue;
     }
-    // What work allocates for itself is allocated where nobody measures.
+    // What work allocates for itself is not measured.
     op.walk([&](func::ConstantOp work) {
       auto callee = module.lookupSymbol<func::FuncOp>(work.getValue());
       callee.walk([&](memref::AllocOp alloc) {

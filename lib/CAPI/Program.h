@@ -38,7 +38,7 @@ struct Parameter {
   /// Makes the view; what it points to is the parameter's.
   void finish();
   int64_t getRank() const { return static_cast<int64_t>(shape.size()); }
-  /// Of its memref descriptor; 0 for a scalar.
+  /// Words of its memref descriptor; 0 for a scalar.
   int64_t getNumWords() const { return isScalar ? 0 : 3 + 2 * getRank(); }
 };
 
@@ -46,7 +46,7 @@ struct Parameter {
 struct Function {
   std::string name;
   std::vector<Parameter> arguments, results;
-  /// Of all results.
+  /// How many extents all results have together.
   int64_t numExtents = 0;
   /// Takes the addresses of the arguments: of scalars, and of pointers to
   /// descriptors; results follow the arguments.

@@ -9,7 +9,7 @@
 // A block goes into the first gap that is large enough, so that a function with
 // many layers needs what is alive at once. That a call gets by with what was
 // measured follows from its blocks being those of the measurement: the same
-// ones, of the same sizes, in the same order. Those of an attention are not.
+// ones, of the same sizes, in the same order. An attention's blocks are not.
 // How long its list of work is, and what follows from that, depends on
 // cu_seqlens; it is at most what was measured. So while there is a list, blocks
 // go on top of all others, and all are gone before the next one of the function
@@ -39,7 +39,7 @@ public:
 
   /// `given` may be null: then there is no room.
   Workspace(void *given, size_t bytes);
-  /// From here on, addresses that nobody has, as many as one likes.
+  /// From here on, returns fresh addresses, without a limit.
   void setUnlimited();
 
   explicit operator bool() const { return memory; }

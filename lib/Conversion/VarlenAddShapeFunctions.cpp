@@ -38,7 +38,7 @@ namespace mlir::varlen {
 
 using namespace mlir;
 
-/// Of all results that are tensors.
+/// How many extents all tensor results have together.
 static int64_t countExtents(func::FuncOp function) {
   int64_t count = 0;
   for (Type type : function.getResultTypes())

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A run that measures must meet every allocation of a real one, and has no
+// A run that measures must execute every allocation of a real one, and has no
 // memory behind the buffers. So operations that read or write go into branches
 // that it does not take, and what they compute must not decide what is
 // allocated, nor how often.
@@ -57,8 +57,8 @@ private:
   void visit(Block &block);
   void close(Group &group, Operation *end);
   void follow(SmallVectorImpl<Value> &values);
-  /// Goes on with what an operation that both runs meet makes of a value that
-  /// only a real one has. False if that is an obstacle.
+  /// Goes on with what an operation that both runs execute makes of a value
+  /// that only a real one has. False if that is an obstacle.
   bool pass(OpOperand &use, SmallVectorImpl<Value> &values);
 
   std::vector<Group> groups;
@@ -133,7 +133,7 @@ void Measuring::visit(Block &block) {
   Group group;
   for (Operation &op : block) {
     bool isWork = isa<AttentionOpInterface, scf::ForallOp>(op);
-    // Work that allocates more than scratch does so where nobody counts.
+    // What work allocates beside scratch is not counted.
     if (isa<scf::ForallOp>(op))
       op.walk([&](Operation *inner) {
         if (isa<AttentionOpInterface, CallOpInterface>(inner) && !obstacle)
@@ -176,10 +176,10 @@ bool Measuring::pass(OpOperand &use, SmallVectorImpl<Value> &values) {
   if (isMemoryEffectFree(user) && user->getNumRegions() == 0 &&
       !user->hasTrait<OpTrait::IsTerminator>()) {
     llvm::append_range(values, user->getResults());
-    // Such as a division, which would meet anything.
+    // A division, for example, must not run: its operands may be anything.
     return isSpeculatable(user) || user->getParentOfType<scf::ForallOp>();
   }
-  // Nobody runs its iterations; but each has memory.
+  // Its iterations are not run, but each has memory.
   if (user->getParentOfType<scf::ForallOp>())
     return !isAllocation(user);
   if (auto loop = dyn_cast<scf::ForOp>(user)) {

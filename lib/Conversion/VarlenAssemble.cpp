@@ -36,7 +36,7 @@ namespace mlir::varlen {
 using namespace mlir;
 using namespace mlir::varlen;
 
-/// Of a thread's registers, what a kernel may spill with no more than a
+/// How many bytes of a thread's registers a kernel may spill with only a
 /// warning. Where ptxas is short of one or two, it keeps some addresses in
 /// memory: a few loads in a loop of more than a thousand instructions. Smaller
 /// tiles cost more (measured for dk and dv at head_dim 128 on an H200, 88

@@ -29,7 +29,7 @@ namespace mlir::varlen {
 
 using namespace mlir;
 
-/// Of the upper one of two bf16 in 32 bits.
+/// The bits of the upper one of two bf16 in 32 bits.
 static constexpr int32_t kUpperHalf = -65536;
 
 static Value emitConstant(ImplicitLocOpBuilder &b, VectorType type,

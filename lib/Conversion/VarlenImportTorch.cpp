@@ -327,7 +327,7 @@ FailureOr<SmallVector<Value>> TorchImporter::findResults() {
       op->getResults().take_front(kind.isGradient ? 3 : 2));
   if (kind.numResults != 5)
     return results;
-  // Of a sink that is none an empty tensor, then a list.
+  // A sink that is none is an empty tensor, then a list.
   if (attention["sink"])
     results.push_back(op->getResult(3));
   else if (!op->getResult(3).use_empty())

@@ -41,7 +41,7 @@ struct Mutant {
   };
   Kind kind;
   Operation *op;
-  /// Of the operand or the position.
+  /// Index of the operand or the position.
   unsigned index = 0;
   /// What constants change by.
   int64_t delta = 0;
@@ -92,7 +92,7 @@ static bool canDelete(Operation *op) {
 /// are.
 static int64_t pickDelta(Operation *op, unsigned ordinal, unsigned index) {
   size_t chance = (size_t{ordinal} * 8 + index) * 2654435761U >> 16;
-  // High bits of a mask or a shift meet zeros.
+  // High bits of a mask or a shift are combined with zeros.
   if (isa<LLVM::AndOp, LLVM::LShrOp, LLVM::ShlOp>(op))
     return chance % 2 == 0 ? 1 : -1;
   static constexpr int64_t deltas[] = {1, -1, 2, 16, 8, -16};

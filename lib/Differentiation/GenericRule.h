@@ -31,7 +31,7 @@ struct Output {
   /// candidate.
   Value contribution;
   Value result, cotangent;
-  /// Of an extremum: how many points attain it, which share its cotangent.
+  /// How many points attain an extremum; they share its cotangent.
   Value count;
 };
 

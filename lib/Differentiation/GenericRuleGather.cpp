@@ -167,7 +167,7 @@ FailureOr<Value> GenericRule::addRows(Value sum, unsigned along,
   OpFoldResult columns = getAsOpFoldResult(upper[along]);
   SmallVector<Value> lower(rank, zero);
   SmallVector<Value> steps(rank, arith::ConstantIndexOp::create(b, 1));
-  // One trip, or none where rows have no columns: nobody reads their numbers.
+  // One trip, or none where rows have no columns: their numbers are not read.
   upper[along] = arith::MinSIOp::create(b, upper[along], steps[along]);
   // A slice that is a row along its dimension `dim`.
   auto getRow = [&](VJPBuilder &inner, Value from, ValueRange at,

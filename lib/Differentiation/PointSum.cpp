@@ -56,7 +56,7 @@ static void dropUnused(VJPBuilder &b, SmallVectorImpl<Input> &inputs,
   }
   for (auto [i, input] : llvm::enumerate(inputs)) {
     if (unused.test(i)) {
-      // Somebody has to say how far a loop goes; a shape is enough for that.
+      // Some operand must give a loop's extent; a shape is enough for that.
       llvm::SmallBitVector dims = getDims(input.map);
       dims.reset(bounded);
       if (dims.none())
@@ -78,7 +78,7 @@ FailureOr<Value> varlen::buildSum(
   SmallVector<Input> inputs(allInputs);
   auto type = cast<RankedTensorType>(like.getType());
   // Every element is written once only if each loop is one of its dimensions
-  // and the other way round.
+  // and each dimension is one of the loops.
   bool isSum = !map.isPermutation();
   Type sumType =
       isSum ? getSumType(type.getElementType()) : type.getElementType();

@@ -74,7 +74,7 @@ static void addEntry(llvm::Function &callee) {
 static void
 addStructors(llvm::Module &code, llvm::StringRef name,
              llvm::iterator_range<llvm::orc::CtorDtorIterator> list) {
-  // Of a priority in the order of the list.
+  // Functions of one priority keep the order of the list.
   std::multimap<unsigned, llvm::Function *> functions;
   for (llvm::orc::CtorDtorIterator::Element element : list)
     functions.insert({element.Priority, element.Func});

@@ -90,7 +90,7 @@ static std::string describe(const Block &block, const Conflict &conflict,
   case Hazard::InFlightRead:
     return start + " while asynchronous work in flight still reads it";
   case Hazard::Uninitialised:
-    return start + ", which nobody has written";
+    return start + ", which has not been written";
   case Hazard::AfterWrite:
     return start + " not ordered after the write by " +
            nameOf(block, conflict.other);

@@ -58,7 +58,7 @@ struct CopyQueue {
   uint64_t handedOver = 0;
   /// Those that are to come, and what has overtaken them.
   std::deque<PendingArrival> arrivals;
-  /// Somebody has waited for all before this index.
+  /// A thread has waited for all before this index.
   uint64_t retired = 0;
   /// When the groups are there, on the timeline.
   std::deque<uint64_t> times;

@@ -44,7 +44,7 @@ public:
 
 private:
   static constexpr size_t limit = size_t(1) << 22;
-  /// Those of a warp at a site, by lane.
+  /// The accesses of a warp at a site, by lane.
   struct Accesses {
     uint32_t size = 0;
     std::vector<uint32_t> addresses[32];

@@ -32,7 +32,7 @@ void varlen::executor::beginSharedWrite(const SharedSpan &span, uint32_t site) {
       reportConflict(block, conflict, "write", who, site);
     block.shadow.addInFlightWrite(span.offset, span.bytes, 1);
   }
-  // Undefined until somebody has waited: NaN in every float type.
+  // Undefined until a thread has waited: NaN in every float type.
   memset(block.shared + span.offset, 0xff, span.bytes);
 }
 

@@ -16,7 +16,7 @@
 // (`published`).
 //
 // Besides threads there are slots: each stands for some asynchronous work,
-// ordered before whoever has waited for that work.
+// ordered before a thread that has waited for it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +34,7 @@ using Tick = int32_t;
 
 struct Clock {
   uint32_t references;
-  /// The result of a proxy fence on this clock, once somebody needed it.
+  /// The result of a proxy fence on this clock, once it was needed.
   Clock *fenced;
   Tick values[1];
 };

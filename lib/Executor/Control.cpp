@@ -96,7 +96,7 @@ static void fenceMBarriers(Thread &self) {
 void varlen_sim_fence_proxy(uint32_t kind, uint32_t site) {
   Thread &self = *worker->current;
   self.site = site;
-  // Of all proxies only the async one is modelled.
+  // Only the async proxy is modelled.
   if (kind < 1 || kind > 3)
     return;
   publish(self);

@@ -83,7 +83,7 @@ void varlen_sim_cp_async(void *dst, const void *src, uint32_t size,
       reportConflict(block, conflict, "cp.async write", who, site);
     block.shadow.addInFlightWrite(offset, size, 1);
   }
-  // Undefined until somebody has waited: NaN in every float type.
+  // Undefined until a thread has waited: NaN in every float type.
   memset(dst, 0xff, size);
   self.copies.copies.push_back(
       {static_cast<char *>(dst), static_cast<const char *>(src), offset, site,

@@ -73,7 +73,7 @@ static void initThread(Worker &w, Block &block, Warp &warp, uint32_t tid,
     fprintf(stderr, "varlen executor: no memory for %zu stacks\n", stack + 1);
     abort();
   }
-  // Component 0 of the clocks is nobody's.
+  // Component 0 of the clocks belongs to no thread.
   thread.clock.self = 1 + index * threadsPerBlock + tid;
   thread.clock.own = 1;
   if (w.detector)
@@ -265,7 +265,7 @@ static void runWorker(Work &work) {
 
 static void *runThread(void *argument) {
   Work &work = *static_cast<Work *>(argument);
-  // Whoever starts the threads holds the mutex until all are there.
+  // The thread that starts the others holds the mutex until all are there.
   work.mutex.lock();
   work.mutex.unlock();
   runWorker(work);

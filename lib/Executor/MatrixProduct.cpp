@@ -27,7 +27,7 @@ struct MmaOperands {
   /// A, B, C; D takes the place of C. Unused by a batch.
   uint32_t words[10];
   uint8_t type, k, accumulator, count;
-  // Of a batch.
+  // The operands of a batch.
   const uint32_t *operands;
   uint32_t *results;
 };

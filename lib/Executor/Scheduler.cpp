@@ -18,7 +18,7 @@ thread_local Worker *varlen::executor::worker = nullptr;
 /// On average, threads that wait between two preemptions and between two pieces
 /// of asynchronous work that are done at a random time.
 static constexpr uint32_t choiceEvery = 64;
-/// Of the times that the scheduler chooses a warp, those that change a
+/// How many of the times that the scheduler chooses a warp change a
 /// priority.
 static constexpr uint32_t priorityEvery = 64;
 
@@ -76,7 +76,7 @@ static Thread *takeLane(Worker &w, Warp &warp) {
 }
 
 /// The next thread when the scheduler has a choice, or null if none can run.
-/// Asynchronous work is done when there is nobody else.
+/// Asynchronous work is done when no thread can run.
 [[gnu::noinline]] static Thread *chooseAnew(Worker &w) {
   bool preempt = w.untilChoice == 0;
   if (preempt)
@@ -117,7 +117,7 @@ static inline Thread *chooseThread(Worker &w) {
 static inline void switchTo(Worker &w, Thread &from, Thread &to) {
   ++w.stats.switches;
   w.current = &to;
-  // Whoever follows in this warp will want its registers.
+  // The next thread of this warp will read its registers.
 #if defined(__x86_64__)
   uint32_t ready = to.warp->ready >> to.lane;
   if (ready) {

@@ -41,7 +41,7 @@ enum class Hazard : uint8_t {
   None,
   InFlightWrite, ///< a copy into it is in flight
   InFlightRead,  ///< it is being read by asynchronous work
-  Uninitialised, ///< nobody has written it
+  Uninitialised, ///< it has not been written
   AfterWrite,    ///< not ordered after a write
   AfterRead,     ///< a write not ordered after a read
   Proxy,         ///< a generic write not published to the async proxy
@@ -155,7 +155,7 @@ private:
            (who == actor.thread->self && actor.thread->ownPublished >= tick);
   }
   /// Most reads: of what was written as a whole, and read by this thread, one
-  /// that is ordered before it, or nobody. Returns false if it is another.
+  /// that is ordered before it, or none. Returns false if it is another.
   bool readQuickly(Cell &cell, const Actor &actor) const {
     if ((cell.flags & ~AsyncWritten) != Initialised || cell.writesInFlight ||
         cell.numReaders > 1 || actor.asyncProxy ||

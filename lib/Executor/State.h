@@ -148,7 +148,7 @@ struct Block {
   uint32_t slot = 0;
   uint32_t alive = 0;
   /// 256 KiB of address space; shared memory begins somewhere in it, so that
-  /// nobody relies on address 0.
+  /// no code relies on address 0.
   char *window = nullptr;
   char *shared = nullptr;
   uint32_t sharedBytes = 0;
@@ -255,7 +255,7 @@ struct Worker {
   uint32_t nextWarp = 0;
   std::vector<std::shared_ptr<AsyncJob>> jobs;
   std::unique_ptr<Resources> resources;
-  /// Of the resources, here because every generic access needs them.
+  /// The arena of `resources`, here because every generic access needs it.
   char *arena = nullptr;
   size_t arenaBytes = 0;
   size_t stackBytes = 0;
@@ -298,7 +298,7 @@ extern thread_local Worker *worker
 //===----------------------------------------------------------------------===//
 
 void makeReady(Thread &thread);
-/// Lets others run; returns when somebody has made the current thread ready.
+/// Lets others run; returns when another has made the current thread ready.
 void switchAway();
 /// Lets others run though the current thread could go on.
 void giveWay();

@@ -80,7 +80,7 @@ struct Track {
   }
 };
 
-/// Nominal costs, in cycles of nobody's clock.
+/// Nominal costs, in cycles that are not a real clock's.
 namespace cost {
 constexpr uint64_t mma = 16;
 constexpr uint64_t matrixTile = 4;     // of ldmatrix and stmatrix

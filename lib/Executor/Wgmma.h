@@ -50,7 +50,7 @@ const std::vector<uint32_t> &wgmmaReads(const Warp &warp,
 /// Does the work, once.
 void computeWgmma(const Warp &warp, Wgmma &operation);
 
-/// A warp's wgmma. A slot per group: nobody can wait for less.
+/// A warp's wgmma. A slot per group: a wait is for whole groups.
 struct WgmmaQueue {
   struct Batch {
     Slot slot;

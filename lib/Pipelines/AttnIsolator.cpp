@@ -45,7 +45,7 @@ private:
 
   ModuleOp module;
   SymbolTable symbols;
-  /// Of the functions.
+  /// The module of the functions.
   OwningOpRef<ModuleOp> inner;
   bool denseTensors;
 };

@@ -127,7 +127,7 @@ void varlen::buildVarlenTilesToVectors(OpPassManager &manager,
   manager.addPass(createVarlenPairFactors());
   manager.addNestedPass<func::FuncOp>(createVarlenFuseReductions());
   manager.addPass(createVarlenPlaceTiles());
-  // Whoever is fused with a mask is cut at its edges, too.
+  // Operations that are fused with a mask are cut at its edges, too.
   manager.addPass(createVarlenMaskEdges());
   manager.addPass(createVarlenExpandScores());
   // Before vectorisation, which interleaves the arithmetic of several vectors;

@@ -93,7 +93,7 @@ void varlen::buildVarlenKernelsToNVVM(OpPassManager &manager,
     manager.addPass(createVarlenFlattenKernelArguments(flatten));
     manager.addPass(createCanonicalizerPass());
   }
-  // Of kernels that somebody else wrote.
+  // For kernels of other producers.
   manager.addPass(createVarlenExpandDeviceMath());
   OpPassManager &kernels = manager.nest<gpu::GPUModuleOp>();
   // Address arithmetic of views, then control flow; the rest of the order is
@@ -155,7 +155,7 @@ void varlen::buildVarlenToLaunches(OpPassManager &manager,
   buildVarlenAttnToTiles(manager, options);
   buildVarlenTilesToInstructions(manager, options);
   buildVarlenKernelsToNVVM(manager, options);
-  // Not a part of that stage: kernels that somebody wrote reach the executor as
+  // Not a part of that stage: hand-written kernels reach the executor as
   // they were written.
   OpPassManager &kernels = manager.nest<gpu::GPUModuleOp>();
   kernels.addPass(createCanonicalizerPass());

@@ -43,7 +43,7 @@ static bool lacksModel(StringRef operation, MLIRContext *context) {
 }
 
 /// The same of a dialect. Asking for an interface that the dialect has promised
-/// ends the program if nobody has kept the promise.
+/// ends the program if the promise has not been kept.
 template <typename Interface>
 static bool lacksInterface(StringRef name, MLIRContext *context) {
   Dialect *dialect = context->getLoadedDialect(name);

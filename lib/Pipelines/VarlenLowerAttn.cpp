@@ -1,4 +1,4 @@
-//===- VarlenLowerAttn.cpp - Attention in somebody else's pipeline --------===//
+//===- VarlenLowerAttn.cpp - Attention in another project's pipeline ------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -9,7 +9,8 @@
 // Worker threads are started when first needed and stay. A job is a counter
 // that every thread takes items from, the caller too, so items of unequal cost
 // (a list that is longest first) fill the threads evenly. Workers that wake up
-// late find the counter at its end and go back to sleep; nobody waits for them.
+// late find the counter at its end and go back to sleep; no thread waits for
+// them.
 //
 // pthreads and GCC atomics rather than <thread>: C programs link this, and they
 // need not have libstdc++.
@@ -214,7 +215,7 @@ static void runOnPool(int64_t n, int64_t workspaceBytes, varlen_range_fn fn,
   pthread_mutex_lock(&pool.mutex);
   pool.open.store(0);
   pthread_mutex_unlock(&pool.mutex);
-  // Nobody joins any more; those inside are at their last item.
+  // No thread joins any more; threads inside are at their last item.
   for (int turn = 0; turn < spinTurns && pool.inside.load(); ++turn)
     relax();
   pthread_mutex_lock(&pool.mutex);

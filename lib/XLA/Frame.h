@@ -34,7 +34,7 @@ XLA_FFI_Error *fillMetadata(const XLA_FFI_CallFrame &frame,
 /// The text of an attribute; null if there is none.
 const XLA_FFI_ByteSpan *findText(const XLA_FFI_Attrs &attributes,
                                  std::string_view name);
-/// That of the attribute `source`. An error if there is none.
+/// The value of the attribute `source`. An error if there is none.
 XLA_FFI_Error *readSource(const XLA_FFI_CallFrame &frame, std::string &source);
 
 /// What the first stage leaves to the others.

@@ -101,7 +101,7 @@ class _ExchangeAPI(ctypes.Structure):
 
 def find_tensor_writer(array_type: type) -> Any:
     """The function (array, address) that writes an array's DLTensor: a tenth of the time
-    that __dlpack__ takes, and nobody has to release anything. None if the array's library
+    that __dlpack__ takes, with nothing to release. None if the array's library
     has no exchange API of DLPack 1."""
     table = getattr(array_type, "__dlpack_c_exchange_api__", None)
     if table is None:

@@ -298,7 +298,7 @@ def attn(
         chunk: A query sees the keys up to its own that are in its chunk of that many.
         alignment: "bottom_right": the last query and the last key of a sequence have
             one position; "top_left": the first ones.
-        scale: Of the scores; None: 1/sqrt(D).
+        scale: A factor of the scores; None: 1/sqrt(D).
         sink: (Hq), f32 (f64 for f64): a score for each head that has no value.
         seqused_q, seqused_k: (N), as cu_seqlens: how many rows of a slot count.
         q_offset: (N), as cu_seqlens: is added to the positions of queries.

@@ -173,7 +173,7 @@ class Launcher:
 
     @functools.cached_property
     def parameters(self):
-        """Those of the function: its arguments, then its results."""
+        """The parameters of the function: its arguments, then its results."""
         c = library()
         return _library.read_parameters(
             self._handle, c.varlenLauncherGetNumTensors, c.varlenLauncherGetTensor

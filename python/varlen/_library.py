@@ -363,7 +363,7 @@ def compile(source, *, strided=False, runtime_checks=False, target=None):
 def deserialize(data):
     """The Program of what Program.serialize has returned, without compiling. Bytes
     that were changed are a ValueError, those of another build of the library or CPU
-    a NotImplementedError. They are code: take them from where nobody else writes."""
+    a NotImplementedError. They are code: load them only from places that no other user can write to."""
     handle = ctypes.c_void_p()
     status = library().varlenProgramDeserialize(data, len(data), ctypes.byref(handle))
     if status:
@@ -537,7 +537,7 @@ _get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _get_pointer.restype = ctypes.c_void_p
 _get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
-# Of the DLTensor in a DLManagedTensorVersioned: version, context, deleter, flags.
+# Where the DLTensor begins in a DLManagedTensorVersioned: version, context, deleter, flags.
 _VERSIONED_OFFSET = 32
 
 

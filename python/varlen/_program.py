@@ -63,7 +63,7 @@ class Function:
         self.results = function.results
         self._has_scalars = any(p.is_scalar for p in self.arguments)
         self._written = [(i, p.name) for i, p in enumerate(self.arguments) if p.is_written]
-        # Of the arguments and the results of the last call that asked.
+        # Shapes of the arguments and of the results of the last call that needed them.
         self._last_shapes = None, None
 
     def _export(self, arguments):

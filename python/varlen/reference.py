@@ -92,7 +92,7 @@ class Scores:
         return self.score.value(products, *self.positions, *self.captures)
 
     def seen(self, seen):
-        """Those of `seen` that the score does not hide."""
+        """The pairs of `seen` that the score does not hide."""
         if self.score is None or self.score.visible is None:
             return seen
         return seen & self.score.visible(*self.positions, *self.captures)

@@ -16,7 +16,7 @@ def read(path):
     """Reads a file into a dict of arrays. One that is not whole, or has dtypes that
     numpy and ml_dtypes have not, is a ValueError."""
     try:
-        # Of its own: what it returns may be memory that must not be written to.
+        # A copy: what it returns may be memory that must not be written to.
         return {name: np.array(array) for name, array in load_file(path).items()}
     except (AttributeError, SafetensorError, TypeError) as error:
         raise ValueError(f"{path}: {error}") from None

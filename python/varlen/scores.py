@@ -110,7 +110,7 @@ def alibi():
     """s - slope * |query - key|: the farther, the less (Press et al., 2021)."""
 
     def distance(s, query, key):
-        # Of the scores' type, as in the text: numpy takes the product of a float of 32
+        # In the scores' type, as in the text: numpy takes the product of a float of 32
         # bits and an integer to 64.
         return np.abs(key - query).astype(s.dtype)
 
@@ -471,7 +471,7 @@ def prefix_lm():
 
 @_library
 def tree():
-    """Of a query's own key and those before it the ones that its row of flags has: flag d,
+    """A query's own key and those before it as far as its row of flags has them: flag d,
     not 0, says that the query sees the key d before its own, the last one of all keys that
     are farther, too. So a tree of drafts, of which a parent comes before its children, sees
     what it continues and its ancestors (Miao et al., 2024); `tree_flags` makes the flags."""

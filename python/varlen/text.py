@@ -98,7 +98,7 @@ def _region(score, types):
 
 
 def _split(types, score):
-    """Those of operands, and those of the captures of `score`, which are the last."""
+    """The types of operands, and of the captures of `score`, which are the last."""
     count = len(types) - (len(score.captures) if score else 0)
     return types[:count], types[count:]
 

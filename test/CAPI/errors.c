@@ -55,7 +55,7 @@ static void testCompile(void) {
       "module:3:10: 'varlen.attn' op expected query heads to be a multiple of "
       "kv heads, got 6 and 4");
 
-  /* Types that nobody can pass, and functions that cannot be called. */
+  /* Types that cannot be passed, and functions that cannot be called. */
   EXPECT_ERROR(compile("func.func @f(%x: tensor<4xcomplex<f32>>) { return }",
                        NULL, &program),
                VARLEN_COMPILE_ERROR, "expected elements of f16, bf16,");

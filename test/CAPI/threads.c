@@ -111,7 +111,7 @@ static void testPool(void) {
   EXPECT(isRight(&batch) && pool.calls == 3);
   free(options.workspace);
   options.workspace = NULL;
-  /* Items that nobody does, or that are not there. */
+  /* Items that are not run, or that are not there. */
   pool.mistake = 1;
   EXPECT_ERROR(callBatch(shared, &batch, &options), VARLEN_INVALID_ARGUMENT,
                "parallelFor of the caller did 3 of 4 items");

@@ -15,7 +15,7 @@
 // CHECK: scf.for %[[TURN:[^ ]*]] = %c0
 // CHECK: %[[WHOLE:.*]] = arith.cmpi eq, %[[TURN]], %c0
 // CHECK: scf.for %[[PHASE:[^ ]*]] = %c0
-// CHECK: %[[MEETS:.*]] = arith.cmpi eq, %[[PHASE]], %c0
+// CHECK: %[[VISITS:.*]] = arith.cmpi eq, %[[PHASE]], %c0
 // CHECK: scf.forall
 // CHECK: %[[LONG:.*]] = arith.cmpi sgt, %{{.*}}, %c64
 // CHECK: %[[MOST:.*]] = arith.select %[[LONG]], %c4, %c2
@@ -38,7 +38,7 @@
 // CHECK: memref.store %{{.*}}, %[[HI]]
 // Parts of the keys, each with a state of its own.
 // CHECK: scf.for %[[PART:[^ ]*]] = %{{.*}} to %{{.*}} step %c1 {
-// CHECK: scf.if %[[MEETS]] {
+// CHECK: scf.if %[[VISITS]] {
 // CHECK: %[[ACC:.*]] = memref.subview %[[ACCS]][%{{.*}}, 0, 0] [1, 4, 24]
 // CHECK: %[[M:.*]] = memref.subview %[[MS]][%{{.*}}, 0, 0] [1, 4, 1]
 // CHECK: %[[L:.*]] = memref.subview %[[LS]][%{{.*}}, 0, 0] [1, 4, 1]

@@ -30,7 +30,7 @@
 // CHECK: } else {
 // CHECK-NOT: memref.load %[[LSE]]
 // CHECK: memref.store %{{.*}}, %[[LSES]]
-// The list the other way round: rows are keys.
+// A list whose rows are keys.
 // CHECK: varlen.work_tiles %[[CUK]], %[[CUQ]] {{.*}} heads(%{{.*}}, %c1) mask <full>
 // CHECK: scf.forall
 // CHECK: vector.store %{{.*}}, %[[DK]]

@@ -118,7 +118,7 @@ func.func @two_loops(%cu: memref<?xi32>, %n: index) {
 func.func @other_tile(%cu: memref<?xi32>, %n: index, %other: !varlen.tile<queries(16)>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
-    // expected-error@+1 {{expected blocks that meet the tile of their loop}}
+    // expected-error@+1 {{expected blocks of the tile of their loop}}
     varlen.for_blocks %b of keys(16) meeting %other : !varlen.tile<queries(16)> {
     }
   }
@@ -1402,7 +1402,7 @@ func.func @parts_of_other(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, 
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
     %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
-    // expected-error@+1 {{expected blocks that meet the tile of their loop}}
+    // expected-error@+1 {{expected blocks of the tile of their loop}}
     %s:3 = varlen.for_parts %p of %other blocks(4) few(4) : !varlen.tile<queries(16)> -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
       %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
       %r:3 = varlen.for_blocks %b of keys(16) meeting %p : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {

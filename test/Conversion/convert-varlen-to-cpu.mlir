@@ -121,7 +121,7 @@ func.func @full(%q: memref<?x4x16xf32>, %k: memref<?x2x16xf32>, %v: memref<?x2x2
 
 // -----
 
-// Without parts one thread meets all blocks of a tile, and there is no state but its.
+// Without parts one thread processes all blocks of a tile, with a single state.
 
 // CHECK-LABEL: @whole
 // CHECK: scf.forall
@@ -234,7 +234,7 @@ func.func @loops(%q: memref<?x2x4xf32>, %k: memref<?x1x4xf32>, %v: memref<?x1x8x
 
 #cpu = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 16, kv = copy>
 
-// A loop that meets no blocks: all heads of a token one after the other, in
+// A loop that visits no blocks: all heads of a token one after the other, in
 // vectors of queries.
 
 // CHECK-LABEL: @row_products

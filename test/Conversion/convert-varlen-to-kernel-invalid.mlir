@@ -317,7 +317,7 @@ func.func @step(%cu: memref<?xi32>, %n: index, %q: memref<?x4x64xbf16>, %a: tens
 
 #gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
 
-// Two steps: which blocks nobody sees is asked of one score.
+// Two steps: one score decides which blocks are hidden.
 func.func @two_steps(%cu: memref<?xi32>, %n: index, %q: memref<?x4x64xbf16>, %a: tensor<64x64xf32>,
                      %m: tensor<64x1xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>

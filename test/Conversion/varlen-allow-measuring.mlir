@@ -1,6 +1,6 @@
 // RUN: varlen-opt %s --varlen-allow-measuring | FileCheck %s
 
-// Allocations and parallel loops are met by both runs; what reads and writes is
+// Allocations and parallel loops are executed by both runs; what reads and writes is
 // not, and goes into one branch as far as it may move.
 
 // CHECK-LABEL: func @neighbours(
@@ -95,7 +95,7 @@ func.func @attention(%x: memref<?x4x16xf32>, %y: memref<?x4x16xf32>, %lse: memre
 }
 
 // What is in memory decides how much is allocated, and whether. Functions that are
-// called may do anything; so may attention in work, where nobody counts.
+// called may do anything; so may attention in work, which is not counted.
 
 // CHECK-LABEL: func @size(
 // CHECK-SAME: attributes {varlen.memory_depends_on = "memref.alloc"}

@@ -59,7 +59,7 @@ func.func @dot(%sum: vector<8xf32>, %a: vector<16xbf16>, %b: vector<16xbf16>) ->
   return %0 : vector<8xf32>
 }
 
-// Of the numbers 1 + 2^-8 and -(1 + 2^-8), ties, the one with the larger magnitude
+// Among the numbers 1 + 2^-8 and -(1 + 2^-8), ties, the one with the larger magnitude
 // remains. 0x7F7FFFFF rounds to infinity.
 // VALUES: ( 16257, -16511, 32640, 32640, 32704, 0, 16256, -32768 )
 // 1 + 2 * 5 + 3 * 7.

@@ -127,7 +127,7 @@ func.func @last(%x: memref<?x?xf32>, %y: memref<?xf32>) {
   return
 }
 
-// A loop that a result lacks is the owner's: nobody else writes that result.
+// A loop that a result lacks is the owner's: no other thread writes that result.
 // CHECK-LABEL: func.func @two_results
 // CHECK: scf.for
 // CHECK:   scf.for

@@ -116,7 +116,7 @@ func.func @maximumf(%x: f32, %y: f32) -> f32 {
   return %z : f32
 }
 
-// The same, the other way round.
+// The same, with the operands swapped.
 // CHECK-LABEL: func.func @minnumf_vjp(
 // CHECK-SAME: %[[X:.*]]: f32, %[[Y:.*]]: f32, %[[D:.*]]: f32) -> (f32, f32) {
 // CHECK: %[[A:.*]] = arith.mulf %[[D]], %{{.*}} : f32

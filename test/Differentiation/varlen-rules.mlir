@@ -20,7 +20,7 @@ func.func @attn(%q: tensor<?x4x64xf32>, %k: tensor<?x2x64xf32>, %v: tensor<?x2x3
   return %out, %lse : tensor<?x4x32xf32>, tensor<4x?xf32>
 }
 
-// An lse that nobody uses has none.
+// An unused lse has none.
 // CHECK-LABEL: func.func @out_alone_vjp(
 // CHECK-SAME: %[[Q:.*]]: tensor<?x4x64xbf16>, %[[CU:.*]]: tensor<?xi32>, %[[D:.*]]: tensor<?x4x64xbf16>) -> tensor<?x4x64xbf16> {
 // CHECK-NEXT: %[[A:.*]], %[[B:.*]] = varlen.attn %[[Q]], %[[Q]], %[[Q]], %[[CU]], %[[CU]] : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xbf16>, tensor<4x?xf32>)

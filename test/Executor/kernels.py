@@ -1,7 +1,7 @@
 # RUN: %python %s
 # REQUIRES: venv
 """Kernels in the executor: clean and right in 27 configurations, and each fault
-that is put into them is found, with the report that it deserves."""
+that is put into them is found, with its report."""
 
 import pathlib
 import sys
@@ -19,7 +19,7 @@ IN_FLIGHT = "race at LINE (nvvm.ldmatrix): read of smem while an asynchronous co
 SM80_FAULTS = {
     "commit": IN_FLIGHT,
     "wait": IN_FLIGHT,
-    "barrier": "uninitialised at LINE (nvvm.ldmatrix): read of smem, which nobody has written",
+    "barrier": "uninitialised at LINE (nvvm.ldmatrix): read of smem, which has not been written",
     "operands": None,
     "transpose": None,
     "shuffle": None,
@@ -90,7 +90,7 @@ def sm90_kernel():
             disagree(fault, text, "sm_90a", inputs, expected, 2e-2)
 
 
-UNWRITTEN = "uninitialised at LINE (llvm.load): read of smem, which nobody has written"
+UNWRITTEN = "uninitialised at LINE (llvm.load): read of smem, which has not been written"
 CLUSTER_FAULTS = {
     "first barrier": "mbarrier at LINE (nvvm.mbarrier.try_wait.parity): smem is no initialised mbarrier",
     "multicast": STUCK,

@@ -21,7 +21,7 @@ CRASH = re.compile(
 # "#3 0x1 in f(int) file.cpp:1", "#3 0x1 f(int) (/lib/libx.so+0x1)" and, where there
 # is no symbol, "#3 0x1 (/lib/libx.so+0x1)".
 FRAME = re.compile(r"^ *#\d+ 0x[0-9a-f]+ (?:in )?(.*)$", re.MULTILINE)
-# What a crash goes through whoever caused it.
+# Frames of every crash, whatever caused it.
 NEUTRAL = re.compile(
     r"PrintStackTrace|SignalHandler|RunSignalHandlers|CrashHandler|libc\.so|"
     r"linux-vdso|fuzzer::|__asan|__ubsan|__sanitizer|__lsan|__interceptor|asan_|libclang_rt|"

@@ -17,7 +17,7 @@ from varlen import scores
 from varlen import text as varlen_text
 
 rng = np.random.default_rng(7)
-# cu_seqlens of queries and keys, with rows that belong to nobody at the end.
+# cu_seqlens of queries and keys, with padding rows at the end.
 BATCHES = {
     "same": ([0, 3, 4, 9], [0, 3, 4, 9]),
     "more_queries": ([0, 5, 5, 8], [0, 2, 6, 7]),

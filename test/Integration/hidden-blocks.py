@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Blocks that intervals say nobody sees hide nothing that somebody sees.
+"""Blocks that intervals take for hidden have no visible pair.
 
 Score regions of random operations on positions and captures, NaN and infinity among
 their numbers, say which keys are visible. A block that is skipped though some pair of

@@ -28,7 +28,7 @@ def draw(dtype, *shape):
 
 
 def numbers(name, heads, rows=TK, dtype="f32"):
-    """Those of a capture; documents and flags have few values."""
+    """The values of a capture; documents and flags have few values."""
     wide = rng.uniform(-2, 2, (heads, rows)) if name == "bias" else rng.integers(0, 3, (heads, rows))
     return wide.astype("f8" if dtype == "f64" else "f4")
 
@@ -100,7 +100,7 @@ def check(label, dtype, heads, kv_heads, score, window=(-1, -1), wrt=True, oracl
             assert (error <= allowed).all(), f"{label}, {dtype}: {name}: {error.max()}"
     for name in captures if wrt else ():
         assert not found[f"d{name}"][:, ~OWNED].any(), f"{label}: keys of no sequence"
-    # What another sequence has, and keys of none, reaches nobody.
+    # What another sequence has, and keys of none, reaches no result.
     spoilt = {name: x.copy() for name, x in captures.items()}
     for x in spoilt.values():
         x[:, ~OWNED], x[:, 50:121] = np.nan, np.nan

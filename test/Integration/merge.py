@@ -19,7 +19,7 @@ from varlen import dtypes, reference, tolerance
 
 rng = np.random.default_rng(3)
 HEADS, KV_HEADS, DIM = 4, 2, 48
-# Of each sequence: queries, keys of its prefix, its own keys.
+# For each sequence: queries, keys of its prefix, its own keys.
 LENGTHS = [(5, 9, 7), (0, 3, 0), (40, 0, 40), (1, 300, 1), (3, 20, 3)]
 
 
@@ -91,7 +91,7 @@ func.func @merge(%o: tensor<?x1x2xf32> {varlen.name = "o"}, %l: tensor<1x?xf32> 
 }
 """
 INF, NAN = np.inf, np.nan
-# Of each row: out and lse of both parts, and of the merge.
+# For each row: out and lse of both parts, and of the merge.
 ROWS = [
     ((NAN, INF), -INF, (3, -0.0), 2, (3, -0.0), 2),
     ((5, -7), 1e30, (NAN, 1), -INF, (5, -7), 1e30),

@@ -66,7 +66,7 @@ expect(
     [2, 0, 8],
     [log(2), -INF, 0],
 )
-# One that has no queries, and no sequence at all with rows that nobody owns.
+# One that has no queries, and no sequence at all with rows of no sequence.
 expect("full", batch([0], [1, 2], [NAN, 8], [0, 0, 1], [0, 1, 2]), [8], [0])
 expect("full", batch([NAN], [INF], [NAN], [0], [0]), [0], [-INF])
 expect("full", batch([], [], [], [0], [0]), [], [])
@@ -77,7 +77,7 @@ thirds = [0, -log(2), -2 * log(2)]
 means = [1, 2 / 1.5, 3 / 1.75]
 sums = [0, log(1.5), log(1.75)]
 expect("causal", batch([1] * 3, thirds, [1, 2, 4]), means, sums)
-# Fewer queries than keys: the last query meets the last key, or the first the
+# Fewer queries than keys: the last query is at the last key, or the first the
 # first.
 expect("causal", batch([1] * 2, thirds, [1, 2, 4]), means[1:], sums[1:])
 expect("causal_top_left", batch([1] * 2, thirds, [1, 2, 4]), means[:2], sums[:2])

@@ -1,5 +1,5 @@
 # RUN: %python %s
-"""Loops over sequences that nobody emits: some of the gradients, other orders, sums that
+"""Loops over sequences that no pass emits: some of the gradients, other orders, sums that
 are written twice. Each result has the bits that the gradient of the operation has."""
 
 import numpy as np

@@ -227,7 +227,7 @@ def check_gradients(batch, device):
     queries = positions([s.queries for s in batch.sequences])
     keys = positions([s.keys for s in batch.sequences])
     seen, seeing = visible(batch)
-    # Of the queries, those with the remainder g belong to the head g of a group.
+    # The queries with the remainder g belong to the head g of a group.
     own = queries[:, None] % GROUP == numpy.arange(GROUP)
     units = unit_vectors(queries, KV_HEADS)[:, :, None] * own[:, None, :, None]
     units = units.reshape(-1, HEADS, COLUMNS)

@@ -8,7 +8,7 @@ random regions it is no less, and no more than the mask leaves. The list has the
 with the longest tile first, and of each sequence the longest tile.
 """
 # RUN: %python %s --build %varlen-build | FileCheck %s
-# Those of keys do not look at numbers that are looked up.
+# Lists of keys do not look at numbers that are looked up.
 # CHECK: 34 lists, {{[1-9][0-9]*}} tiles, 0 failed
 
 import argparse
@@ -177,7 +177,7 @@ def list_kernels(text):
 
 
 def inputs_of(case, captures, gradients, text):
-    """Of the lists as well, more than they need: without weights a list has no memory for
+    """Lists as well, more than they need: without weights a list has no memory for
     them, and inputs that no argument has are none."""
     rows, bound = sum(case.lengths) + case.past, 999
     q = numpy.zeros((rows, case.heads, 64), numpy.float32)
@@ -216,7 +216,7 @@ def check(case, captures, kind, entries, count, weights):
             problems.append(f"sequence {s}: wanted {exact}, got {found}")
         if (found < exact).any() or (found > most).any():
             problems.append(f"sequence {s}: wanted {exact} to {most}, got {found}")
-        # Those of equal weight as a causal mask has them.
+        # Items of equal weight as a causal mask has them.
         order = sorted(range(tiles), key=lambda t: (-found[t], t if of_keys else -t))
         expected.append((-found.max(initial=0), s, order))
     wanted = [(s, tile) for _, s, order in sorted(expected) for tile in order]

@@ -55,7 +55,7 @@ module attributes {transform.with_named_sequence} {
 // -----
 
 // A destination that is an operand too, or is read later, is not overwritten;
-// what is in it is not copied, for nobody reads it there.
+// what is in it is not copied, for it is not read there.
 
 // CHECK-LABEL: func @conflicts(
 // CHECK-SAME:    %[[Q:[a-z0-9]+]]: memref<16x6x8xf32>, %[[CU:[a-z0-9]+]]: memref<3xi32>, %[[L:[a-z0-9]+]]: memref<6x16xf32>

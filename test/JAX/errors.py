@@ -75,7 +75,7 @@ raises(ValueError, "q: expected an array with values, got one that jax traces: u
        jax.jit(lambda q: varlen.attn(q, k, v, cu)), q)  # fmt: skip
 
 
-# What is known when it runs, with and without jit. Nobody waits for the kernels of a GPU:
+# What is known when it runs, with and without jit. No call waits for the kernels of a GPU:
 # results are NaN, and what is wrong is told on demand, once.
 def run_fails(words, function, *arguments):
     if IS_CUDA:

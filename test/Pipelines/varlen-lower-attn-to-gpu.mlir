@@ -46,8 +46,8 @@
 // BEFORE-PTX-SAME: .entry before_attn_grad_dcapture
 // BEFORE-PTX-NOT: unrealized_conversion_cast
 
-// Upstream's passes that own buffers take no function that launches kernels, whoever
-// wrote it: they run before.
+// Upstream's passes that own buffers take no function that launches kernels, of
+// any producer: they run before.
 // RUN: not %mlir-opt-plugin --pass-pipeline='builtin.module(one-shot-bufferize{bufferize-function-boundaries},ownership-based-buffer-deallocation)' %t.before 2>&1 | FileCheck %s --check-prefix=OWNERS
 // OWNERS: error: ops with unknown memory side effects are not supported
 

@@ -72,7 +72,7 @@ if not IS_FAKE:
     del hog
     assert torch.cuda.memory_allocated() <= before
 
-# One process, as torchrun starts it; its only rank has nobody to sum gradients with.
+# One process, as torchrun starts it; its only rank has no other to sum gradients with.
 if not IS_FAKE:
     store = torch.distributed.HashStore()
     torch.distributed.init_process_group("nccl", store=store, rank=0, world_size=1)

@@ -66,7 +66,7 @@ for dtype in of_device(*TOLERANCE):
     one, each = torch.rand(4, dtype=wide), torch.rand(len(QUERIES), 4, dtype=wide)
     for slopes in (one, each):
         slopes.mul_(0.3).requires_grad_()
-    # Windows and types of elements do not meet in this code: all windows in f32.
+    # Windows and types of elements are not combined in this code: all windows in f32.
     masks = [(False, (-1, -1)), (True, (-1, 0)), (False, (9, 4))]
     for causal, window in masks if dtype == torch.float32 else masks[1:2]:
         sides = (-1, -1) if causal else window

@@ -61,7 +61,7 @@ assert load(module(1)) == 1
 _library.identity = identity
 assert load(module(1)) == 0 and len(files()) == 6
 
-# What is damaged, cut off, empty or somebody else's is compiled again, and mended.
+# What is damaged, cut off, empty or another program's is compiled again, and mended.
 good = path.read_bytes()
 flipped = bytes([*good[:-100], good[-100] ^ 1, *good[-99:]])
 for bad in (good[:-1], b"", good[:40], flipped, b"code"):

@@ -49,7 +49,7 @@ tensors = {
     "q": np.ones((8, 2, 16), np.float32),
     "k": np.ones((8, 1, 16), np.float32),
     "v": np.ones((8, 1, 16), np.float32),
-    # Those of gradients.
+    # The programs of gradients.
     "dout": np.ones((8, 2, 16), np.float32),
     "out": np.ones((8, 2, 16), np.float32),
     "lse": np.ones((2, 8), np.float32),

@@ -28,7 +28,7 @@
 // RUN: test -p fifo
 // RUN: %python -m json.tool copy
 
-// Of the files of a run none is written if one cannot be,
+// None of the files of a run is written if one cannot be,
 // RUN: not varlen-run add.mlir good.safetensors -o one --json=/dev/full %upstream 2>&1 | FileCheck %s --check-prefix=FULL
 // FULL: error: /dev/full: cannot be written: No space left on device
 // RUN: not sh -c 'ulimit -f 0; varlen-run "$@"' - add.mlir good.safetensors -o one %upstream 2>&1 | FileCheck %s --check-prefix=LARGE
@@ -46,7 +46,7 @@
 // OUTLOOP: error: loop: cannot be written: Too many levels of symbolic links
 // RUN: test -L loop
 
-// nor if nobody is told; and nothing is left behind.
+// nor without a message; and nothing is left behind.
 // RUN: not sh -c 'varlen-run "$@" >/dev/full' - add.mlir good.safetensors -o one %upstream 2>&1 | FileCheck %s --check-prefix=STDOUT
 // STDOUT: error: stdout: cannot be written: No space left on device
 // RUN: not sh -c 'varlen-run --help >/dev/full' 2>&1 | FileCheck %s --check-prefix=STDOUT

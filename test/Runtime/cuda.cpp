@@ -260,7 +260,7 @@ static void testCapture(const Kernels &kernels) {
   captureLayers(kernels, reinterpret_cast<void *>(workspace), bytes);
   HOST(cuMemFree_v2(workspace));
 
-  // Whoever has not prepared is told, and the capture is not lost.
+  // A call that has not prepared gets an error, and the capture is not lost.
   varlen_gpu_release();
   auto stream = std::make_unique<HostStream>();
   varlen_gpu_set_stream(stream->handle);
@@ -353,7 +353,7 @@ static void testWorkspace(const Kernels &kernels) {
 
 static void testErrors(const Kernels &kernels) {
   int32_t *memory = makeRows();
-  // Nothing runs after an allocation that has failed, until somebody knows.
+  // Nothing runs after an allocation that has failed, until the error is read.
   EXPECT(!varlen_gpu_allocate(uint64_t(1) << 60));
   kernels.add(memory, rows, 1);
   EXPECT(!varlen_gpu_allocate(8));

@@ -118,7 +118,7 @@ static void store(const FakeCudaLaunch *launch) {
     *to = 9;
 }
 
-/// Work waits for somebody to wait for it; parameters do not.
+/// Work is done when a thread waits for it; parameters do not.
 static void testOrder() {
   Setup setup;
   Address memory = setup.allocate(setup.stream);

@@ -24,7 +24,7 @@ import time
 
 # The last is a stand-in that a folder's Inputs/fake_device.py has, on a machine without a GPU.
 DEVICES = ("cpu", "cuda", "fake-cuda")
-# Of the output of a test that failed, in its record.
+# How much of a failed test's output its record has.
 TAIL = 4000
 
 
@@ -45,7 +45,7 @@ def find_tests(folder, names):
 
 
 def find_arguments(path, folder):
-    """Those of the first RUN line, with files in a folder."""
+    """The arguments of the first RUN line, with files in a folder."""
     found = re.search(r"^# RUN: %python %s([^|>\n]*)", path.read_text(), re.M)
     return found[1].replace("%t", f"{folder}/{path.stem}").split() if found else []
 

@@ -88,7 +88,7 @@ struct EmitOptions {
 };
 } // namespace
 
-/// Of the kernels, wherever they are written.
+/// The format of the kernels, wherever they are written.
 static GPUFormat getFormat(const EmitOptions &options) {
   switch (options.file) {
   case KernelFile::PTX:

@@ -23,7 +23,7 @@ namespace varlen_run {
 struct Device {
   enum class Kind { CPU, CUDA, Executor };
   Kind kind = Kind::CPU;
-  /// Of a GPU: what code is made for; empty: what the GPU is.
+  /// The GPU that code is made for; empty: the one that is there.
   std::string chip;
   bool isGPU() const { return kind != Kind::CPU; }
 };

@@ -103,7 +103,7 @@ private:
   const Options &options;
   ArrayRef<std::optional<Tensor>> given;
   std::vector<Role> roles;
-  /// Of each argument; dynamic where only the lengths can say more.
+  /// The shape of each argument; dynamic where only the lengths can say more.
   std::vector<llvm::SmallVector<int64_t>> shapes;
 };
 } // namespace

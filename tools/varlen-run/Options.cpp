@@ -34,8 +34,8 @@ struct Option {
 };
 } // namespace
 
-/// Of an option's value; wider than any sensible one, so that sums of a few
-/// thousand do not overflow.
+/// The bound of an option's value; wider than any sensible one, so that sums of
+/// a few thousand do not overflow.
 static constexpr int64_t maxInteger = int64_t(1) << 48;
 
 /// Of threads; the runtime's pool has no more.

@@ -36,7 +36,7 @@ private:
   void (*entry)(void **) = nullptr;
   llvm::StringRef kind;
   double flopsPerTurn = 0;
-  /// Of the loop in one item; some 1 ms.
+  /// Iterations of the loop in one item; some 1 ms.
   int64_t turns = 0;
 };
 

@@ -34,7 +34,7 @@ struct Figures {
   int64_t inputBytes = 0, outputBytes = 0;
   /// Memory of the function beside its inputs and outputs.
   int64_t workspaceBytes = 0;
-  /// Of the whole process.
+  /// The peak of the whole process.
   int64_t peakMemoryBytes = 0;
   /// What the executor has counted in so many runs.
   std::optional<varlen_sim_stats> simulated;

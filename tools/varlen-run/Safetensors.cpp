@@ -28,7 +28,7 @@ using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
 
-/// Of a header; the format's own library has the same.
+/// The largest header; the format's own library has the same limit.
 static constexpr int64_t maxHeaderBytes = 100'000'000;
 /// How deep a header's JSON nests: {"name": {"shape": [...]}}, and its parser
 /// recurses.

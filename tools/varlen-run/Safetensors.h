@@ -34,11 +34,11 @@ public:
 
   struct Entry {
     /// As the file has it: a dtype that is not supported is none of our
-    /// business where nobody asks for the tensor.
+    /// business where the tensor is not read.
     std::string dtypeName;
     std::optional<DType> dtype;
     llvm::SmallVector<int64_t> shape;
-    /// Of the first byte, from the start of the file.
+    /// The offset of the first byte, from the start of the file.
     int64_t offset;
     int64_t bytes;
   };

@@ -55,7 +55,7 @@ public:
   /// "seed 3, schedule random, async late"
   std::string describe() const;
 
-  /// Of all runs.
+  /// Counts of all runs.
   const varlen_sim_stats &getStats() const { return stats; }
   /// The timeline for --trace: of the first kernel with a hazard, else of the
   /// kernel that does the work.

@@ -74,16 +74,16 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
     `otherwise` of its writes.
 
     Tiles run at once, but those with more than an eighth of all scores, which have
-    turns of their own after all others: threads meet the parts of a
+    turns of their own after all others: threads process the parts of a
     `varlen.for_parts`, then one merges their states, in the order in which a thread
-    does that meets all parts; a sequence is cut to a grid of ranges
+    does that processes all parts; a sequence is cut to a grid of ranges
     of queries and blocks of keys, whose diagonals run one after the other.
 
     A tile of sequences packs q and dout before its first block, by columns, which
     scores read, and by rows, which dk and dv read; it sums dq in scratch, as long
     as the longest sequence needs, and takes a step for each block and each panel
-    that sees it. Keys that no such tile has are the rows without a key of a list
-    the other way round. Statistics of rows are computed for a vector of queries at
+    that sees it. Keys that are in no such tile are the rows without a key of a list
+    whose rows are keys. Statistics of rows are computed for a vector of queries at
     once, all heads of a token together, after the product of each row with its
     own; a head sums the terms of its rows in their order.
 
@@ -142,7 +142,7 @@ def ConvertVarlenToKernel
   let summary = "Make kernels of a GPU of tile loops";
   let description = [{
     Each `varlen.for_tiles` becomes a launch of a persistent kernel, whose CTAs
-    take tiles from a list until it is through, by a counter if they meet blocks. The list is made on the device,
+    take tiles from a list until it is through, by a counter if they visit blocks. The list is made on the device,
     once for all loops of a batch with tiles of one type, by kernels that check
     cu_seqlens: the host does not wait for them. If a score region of these loops hides
     blocks, as far as intervals tell and by numbers that are in memory before the loops
@@ -619,9 +619,9 @@ def VarlenAllowMeasuring
     : Pass<"varlen-allow-measuring", "::mlir::ModuleOp"> {
   let summary = "Let a run of a function count its memory, and do nothing else";
   let description = [{
-    A run in which `varlen_is_measuring` is true meets every allocation and
+    A run in which `varlen_is_measuring` is true executes every allocation and
     deallocation of a real run, and reads and writes no memory: operations that do
-    are in branches that it does not take. Whoever runs the code has that function,
+    are in branches that it does not take. The runtime provides that function,
     and others in place of `malloc`, `free`, `varlen_work_tiles` and
     `varlen_parallel_for`, which count and run no work; so `scf.forall` and
     attention stay as they are.

@@ -24,8 +24,8 @@
 
 namespace mlir::varlen {
 
-/// For MLIRContext::setThreadPool. Tasks of a group begin when somebody waits
-/// for them, who takes part in them.
+/// For MLIRContext::setThreadPool. Tasks of a group begin when a thread waits
+/// for them, which takes part in them.
 class CompileThreads : public llvm::ThreadPoolInterface {
 public:
   ~CompileThreads() override { wait(); }

@@ -138,7 +138,7 @@ enum {
 /// When asynchronous work (cp.async, bulk copies, wgmma) is done.
 enum {
   VARLEN_SIM_EARLY = 0,       ///< when it is issued
-  VARLEN_SIM_LATE = 1,        ///< when somebody must wait for it
+  VARLEN_SIM_LATE = 1,        ///< when a thread must wait for it
   VARLEN_SIM_RANDOM_TIME = 2, ///< at random in between
 };
 

@@ -67,7 +67,7 @@ struct PlanLoop;
 struct PlanStep {
   enum class Kind { Compute, Scratch, Launch, Loop };
   Kind kind = Kind::Compute;
-  /// Of the value or the scratch that the step makes.
+  /// Which value or scratch the step makes.
   int64_t number = 0;
   /// Of Compute: an operator of these operands.
   const PlanOperator *op = nullptr;

@@ -99,7 +99,7 @@ class Varlen_LowerAttn<string name, string about>
     An attention on memrefs writes its `outs`. One on tensors, before a host's
     bufferization, becomes one on buffers: of the operands, and new ones for its
     results. A buffer has any strides but the last, which is 1; an error names an
-    operand with others. Those of tensors are then found out at run time.
+    operand with others. Strides of tensors are then known at run time only.
 
     *Requires*: the dialects and the implementations of interfaces that
     `registerRequiredUpstream` registers; an error names those that are missing.
@@ -119,7 +119,7 @@ def VarlenLowerAttnToCPU : Varlen_LowerAttn<"varlen-lower-attn-to-cpu", [{
     Every `varlen.attn` and `varlen.attn_grad` becomes a call of a private function
     of vectors, loops and calls of the runtime (`varlen/Runtime/Runtime.h`), in
     what convert-vector-to-llvm and convert-to-llvm take; it says which processor it is for.}]> {
-  let summary = "Attention to loops, in somebody else's pipeline for a CPU";
+  let summary = "Attention to loops, in another project's pipeline for a CPU";
   let description = contract # [{
 
     ```mlir
@@ -148,7 +148,7 @@ def VarlenLowerAttnToGPU : Varlen_LowerAttn<"varlen-lower-attn-to-gpu", [{
     these are aligned: of buffers with the identity layout. Rows of others are read
     element by element. With `dense-tensors` operands that are tensors become such
     buffers, and a host's bufferization copies those that have other strides.}]> {
-  let summary = "Attention to kernels, in somebody else's pipeline for a GPU";
+  let summary = "Attention to kernels, in another project's pipeline for a GPU";
   let description = contract # [{
 
     ```mlir

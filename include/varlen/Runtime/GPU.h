@@ -69,7 +69,7 @@ typedef struct varlen_gpu_backend {
   uint64_t (*get_context)(void *stream);
   /* Gives back what the backend keeps in a context for itself. */
   void (*release)(uint64_t context);
-  /* Of the calling thread, when no stream says. */
+  /* The context of the calling thread, where no stream gives one. */
   int32_t (*set_device)(int32_t device);
   /* Until `leave`, the calling thread is in the context of the stream, so that
      calls for this stream need not ask for it. Default streams are those of the
@@ -122,7 +122,7 @@ typedef struct varlen_gpu_backend {
   int32_t (*encode)(void *map, const varlen_gpu_tensor_map *what, void *stream);
 } varlen_gpu_backend;
 
-/* Whoever sets no backend gets CUDA. Modules are loaded when one of their
+/* CUDA is the default backend. Modules are loaded when one of their
    kernels is first launched, so this may follow the loading of compiled code;
    it must come before its first call. Null: CUDA again. */
 void varlen_gpu_set_backend(const varlen_gpu_backend *backend);
@@ -219,7 +219,7 @@ int64_t varlen_gpu_multiprocessors(void);
 
 /* A kernel that finds an error in its inputs stores it here, without waiting
    and without the host: it changes `code` from 0 to VARLEN_STATUS_BUSY by an
-   atomic compare and exchange, and whoever did so stores the rest, then the
+   atomic compare and exchange; the thread that did so stores the rest, then the
    code (a store with release). Others find it taken: the first error is kept.
  */
 typedef struct varlen_gpu_status {

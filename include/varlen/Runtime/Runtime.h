@@ -85,9 +85,9 @@ void varlen_free(void *memory);
 
 /* Extents of an attention that are compared at run time: `tensor` has as many
    rows or heads as `source`, or its head_dim; a sink has an entry for each
-   head. That of heads of q stands for these being a positive multiple of those
-   of k, that of a tensor with itself for a positive head_dim. A table of a
-   score has entries in place of a head_dim. */
+   head. The rule of q's heads says that these are a positive multiple of those
+   of k, the rule of a tensor with itself that its head_dim is positive. A table
+   of a score has entries in place of a head_dim. */
 #define VARLEN_EXTENT_RULE(tensor, extent, source)                             \
   (1 + (tensor) + 16 * (extent) + 64 * (source))
 enum { VARLEN_EXTENT_ROWS, VARLEN_EXTENT_HEADS, VARLEN_EXTENT_HEAD_DIM };

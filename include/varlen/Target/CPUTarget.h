@@ -32,7 +32,7 @@ struct CPUTarget {
   /// features that are relied on ("+a,+b"), those of `cpu` included.
   llvm::StringRef cpu;
   llvm::StringRef features;
-  /// Of the widest vector register, and how many of them there are.
+  /// Bytes of the widest vector register, and how many registers there are.
   int64_t vectorBytes;
   int64_t vectorRegisters;
   /// A fused multiply-add on vectors.

@@ -42,7 +42,7 @@ private:
   struct Matrix {
     OpOperand *operand = nullptr;
     unsigned rowLoop = 0, columnLoop = 0;
-    /// Of a tile.
+    /// Extents of a tile.
     int64_t rows = 0, columns = 0;
     /// In the kernel, of its index in the batch.
     Value memory;
@@ -65,7 +65,7 @@ private:
   Matrix lhs, rhs, result;
   /// Extents of a tile along the loops m, n and k.
   int64_t tileM = 0, tileN = 0, tileK = 0;
-  /// Of all loops; indices of the batch, and of tiles along m and n.
+  /// Extents of all loops; indices of the batch, and of tiles along m and n.
   SmallVector<Value> extents, at;
 };
 

@@ -62,7 +62,7 @@ private:
   /// The loops that owners share, the one of contiguous results last, and those
   /// that an owner runs through.
   SmallVector<unsigned> owned, inner;
-  /// Of each result: whether an owner has one element of it, which it keeps in
+  /// For each result, whether an owner has one element of it, which it keeps in
   /// a register.
   SmallVector<bool> isSum;
   /// The last inner loop runs on the lanes of a warp. Then, of each result,
@@ -70,7 +70,7 @@ private:
   bool hasLanes = false;
   SmallVector<Operation *> combiners;
   SmallVector<TypedAttr> neutrals;
-  /// Of all loops.
+  /// Extents of all loops, and their indices.
   SmallVector<Value> extents, ivs;
 };
 

@@ -17,7 +17,7 @@ using namespace mlir::varlen::executor;
 
 /// The register's number in Device.h, -1 if it has none.
 static int64_t getSpecialRegister(StringRef name) {
-  // Those of three dimensions follow each other.
+  // The registers of three dimensions are consecutive.
   int64_t base = llvm::StringSwitch<int64_t>(name.drop_back())
                      .Case("tid.", VARLEN_SIM_TID_X)
                      .Case("ntid.", VARLEN_SIM_NTID_X)
@@ -99,7 +99,7 @@ static std::string getLibm(StringRef name) {
   if (!name.consume_front("__nv_"))
     return "";
   name.consume_front("fast_");
-  // Those of f64; those of f32 end in f.
+  // The names for f64; the names for f32 end in f.
   static const StringRef known[] = {
       "acos",  "acosh", "asin",     "asinh", "atan",  "atan2", "atanh",
       "cbrt",  "ceil",  "copysign", "cos",   "cosh",  "erf",   "erfc",

@@ -261,7 +261,7 @@ LogicalResult ModuleConverter::placeSharedMemory() {
   return success();
 }
 
-/// No kernel may call what nobody defines.
+/// No kernel may call an undefined function.
 LogicalResult ModuleConverter::checkCalls() {
   bool isDefined = true;
   for (LLVM::LLVMFuncOp function : functions) {

@@ -30,7 +30,7 @@
 
 namespace mlir::varlen::executor {
 
-/// No: the caller asks the next group, and if nobody knows the operation says
+/// No: the caller asks the next group, and if no group knows the operation says
 /// so, with what CallBuilder::refuse was told.
 enum class Lowered { No, Yes };
 

@@ -91,7 +91,7 @@ std::optional<unsigned> LoopVerifier::getQueriesDim(Value value) {
 LogicalResult LoopVerifier::verifyBlocks() {
   Value tile = loop.parts ? loop.parts.getTile() : loop.blocks.getTile();
   if (tile != loop.tiles.getTile())
-    return loop.getOuter()->emitOpError("expected blocks that meet the tile of "
+    return loop.getOuter()->emitOpError("expected blocks of the tile of "
                                         "their loop");
   int64_t size = loop.blocks.getBlockType().getSize();
   if (size != schedule.getKvBlock())

@@ -141,7 +141,7 @@ static void *allocate(size_t bytes, void *stream) {
   Pool pool = scope ? getPool(scope) : nullptr;
   if (!pool)
     return nullptr;
-  // Of a captured stream it is memory of the graph all the same.
+  // In a captured stream it is memory of the graph all the same.
   OutsideOfCapture outside(scope.driver());
   Address address = 0;
   Result result = scope.driver().cuMemAllocFromPoolAsync(

@@ -22,10 +22,10 @@ using namespace varlen_runtime::cuda;
 // Records
 //===----------------------------------------------------------------------===//
 
-/// Of a record whose context has been released; no context has it.
+/// The id of a record whose context has been released; no context has it.
 static constexpr unsigned long long releasedId = UINT64_MAX;
 
-/// Of all that is reachable from `records` and `primaries`.
+/// Guards all that is reachable from `records` and `primaries`.
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static ContextRecord *records = nullptr;
 

@@ -141,7 +141,7 @@ struct Driver {
   F(cuTensorMapEncodeTiled,                                                    \
     (void *, int, uint32_t, void *, const uint64_t *, const uint64_t *,        \
      const uint32_t *, const uint32_t *, int, int, int, int))
-/// Those of CUDA 12.4: null in an older driver.
+/// Functions of CUDA 12.4: null in an older driver.
 #define VARLEN_CUDA_NEWER_FUNCTIONS(F)                                         \
   F(cuModuleGetFunctionCount, (unsigned *, Module))                            \
   F(cuModuleEnumerateFunctions, (Function *, unsigned, Module))                \

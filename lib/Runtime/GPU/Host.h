@@ -79,7 +79,7 @@ bool mayMake(const Place &place, const char *what);
 
 /// A module of compiled code that stays where it is; `size` 0: it is a string.
 /// Nothing is loaded yet: a constructor may call this, when there is no device
-/// and nobody to tell.
+/// and no caller to tell.
 void *addModule(const void *data, size_t size);
 void removeModule(void *opaque);
 /// A kernel of the module, by its name, which is looked up when it is launched.

@@ -281,7 +281,7 @@ void mgpuTensorMapEncodeTiled(void *map, int32_t type, uint32_t rank,
          interleave, swizzle, l2Promotion, outOfBoundsFill);
 }
 
-/// Of the driver's element types.
+/// The size of one of the driver's element types.
 static int64_t getTypeBytes(int32_t type) {
   static const int8_t bytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
   return type >= 0 && type < int32_t(sizeof bytes) ? bytes[type] : 0;

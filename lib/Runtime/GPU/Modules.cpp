@@ -45,7 +45,7 @@ struct Module {
 
 } // namespace
 
-/// Of the list of modules; taken before that of a module.
+/// Guards the list of modules; taken before a module's mutex.
 static pthread_mutex_t modulesMutex = PTHREAD_MUTEX_INITIALIZER;
 static Module *modules = nullptr;
 
@@ -186,7 +186,7 @@ static void *load(Module &module, const Place &place, uint64_t context) {
   return nullptr;
 }
 
-/// Whether a kernel may be looked for that varlen_gpu_prepare has not met.
+/// Whether a kernel may be looked for that varlen_gpu_prepare has not loaded.
 static bool mayFind(const Kernel &kernel, const Place &place) {
   int32_t isCapturing = backend().is_capturing(place.stream);
   if (isCapturing > 0)

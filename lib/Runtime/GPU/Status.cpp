@@ -84,7 +84,7 @@ void varlen_gpu_report(const varlen_gpu_status *status) {
 /// none. Non-zero on failure.
 static int32_t takeStatus(varlen_gpu_status &status, void *buffer,
                           void *stream) {
-  // Nobody else reads it in between: what one call reports no other does.
+  // No other thread reads it in between: each error is reported once.
   static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   Lock lock(mutex);
   // Not on the stack: if waiting fails, the copy may come later.
@@ -93,8 +93,8 @@ static int32_t takeStatus(varlen_gpu_status &status, void *buffer,
       backend().synchronize(stream))
     return 1;
   status = taken;
-  // A kernel that still runs, in another stream, is storing its error: whoever
-  // waits for that one finds it.
+  // A kernel that still runs, in another stream, is storing its error: a call
+  // that waits for that one finds it.
   if (status.code == VARLEN_STATUS_BUSY)
     status.code = 0;
   if (status.code == 0)
@@ -119,7 +119,7 @@ int32_t varlen_gpu_check(void *stream) {
   uint64_t context = backend().get_context(place.stream);
   if (noteError(context == 0))
     return 1;
-  // Nobody has asked for it: no kernel reports.
+  // It was never requested, so no kernel reports.
   void *buffer = findKept(context, use);
   if (!buffer)
     return 0;

@@ -52,7 +52,7 @@ def varlen_attn(
         chunk: A query sees the keys up to its own that are in its chunk of that many.
         alignment: "bottom_right": the last query and the last key of a sequence have
             one position; "top_left": the first ones.
-        scale: Of the scores, a Python number; None: 1/sqrt(D).
+        scale: A factor of the scores, a Python number; None: 1/sqrt(D).
         sink: (Hq), float32, for float64 queries float64: a score for each head that has
             no value.
         seqused_q, seqused_k: (N), as cu_seqlens: how many rows of a slot count.

@@ -9,7 +9,7 @@ import jax
 from .. import _attention, _launcher, _library
 
 _NAME = "libvarlen-xla.so"
-# Of each of XLA's platforms: the beginning of names in libvarlen-xla, the type of state
+# For each of XLA's platforms: the beginning of names in libvarlen-xla, the type of state
 # that a custom call has, and its stages.
 _PLATFORMS = {
     "cpu": ("varlenXLA", "varlen.function", ("Instantiate", "Execute")),

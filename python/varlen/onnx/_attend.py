@@ -30,10 +30,10 @@ class Attention:
     window: Keys to the left and to the right of a query's own, -1: all.
     is_last_at_end: Whether the last query is at the last key, as in mask's bottom_right;
         else query i is at key i + offset.
-    offset: Of each sequence, i64, or None: 0.
+    offset: i64 for each sequence, or None: 0.
     used: How many keys of each sequence there are, i64, or None: all.
     mask: What is added to scores, and hides keys.
-    sink: Of each head what one more key that has no value has as its score, or None.
+    sink: The score, for each head, of one more key that has no value, or None.
     """
 
     q: Value

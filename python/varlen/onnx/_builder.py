@@ -167,7 +167,7 @@ class Body:
 
 class Builder:
     """A function in the making. Operations that say the same are emitted once, and
-    those whose results nobody uses are left out of the text."""
+    operations whose results are unused are omitted."""
 
     def __init__(self, inline_bytes):
         self.inline_bytes = inline_bytes
@@ -400,7 +400,7 @@ class Builder:
         """Values of a shape that are computed element by element.
 
         Args:
-            inputs: Of each operand the value and the dimensions of the result that its
+            inputs: For each operand the value and the dimensions of the result that its
                 dimensions are; an affine expression of them, such as "d0 * 2 + d1", as text.
             elements: Element types of the results.
             compute: Called on a Body and the operands' scalars; returns the results'.
@@ -436,7 +436,7 @@ class Builder:
 
         Args:
             initial: The number that the sums, or what they are, begin with.
-            element: Of the result.
+            element: The result's element type.
             compute: Called on a Body, a scalar of the value and the result so far.
         """
         kept = [d for d in range(value.rank) if d not in axes]

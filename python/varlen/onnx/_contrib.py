@@ -185,7 +185,7 @@ def _group_query_attention(node: Node):
         length = body.op(f"arith.index_cast {length} : {lengths.element} to index")
         total = body.binary("arith.addi", length, body.constant(1, "index"), "index")
         before = body.binary("arith.subi", total, new_rows, "index")
-        # Of a prompt that ends before its last row, too, the first row is the first one.
+        # The first row is the first one also of a prompt that ends before its last row.
         before = body.binary("arith.maxsi", before, body.constant(0, "index"), "index")
         return [body.op(f"arith.index_cast {n} : index to i64") for n in (total, before)]
 

@@ -18,7 +18,7 @@ def elementwise(node: Node, inputs, element, compute):
 
     Args:
         inputs: Values.
-        element: Of the result.
+        element: The result's element type.
         compute: Called on a Body and the scalars; returns the result's.
     """
     b = node.b

@@ -42,7 +42,7 @@ def read_at(b: Builder, data: Value, indices, dims, shape, stem, from_end=True) 
         indices: By axis of data the tensor of its coordinates, and the dimensions of the
             result that the tensor's are.
         dims: By each other axis of data the dimension of the result that counts it.
-        shape: Of the result.
+        shape: The result's shape.
         stem: What the result is called, in messages too.
         from_end: Whether negative coordinates count from the end, else they are errors.
     """

@@ -62,7 +62,7 @@ def import_model(model: str | os.PathLike | onnx.ModelProto, *, name: str = "mai
 
     Args:
         model: A model, or the path of a file with one.
-        name: Of the function.
+        name: The function's name.
         inline_bytes: Weights of at most as many bytes become constants in the text, the
             others arguments.
 

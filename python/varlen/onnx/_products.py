@@ -72,7 +72,7 @@ def _batched(node, left, right, batch):
     rank = len(batch)
     operands = []
     for value, last in ((left, [rank, rank + 2]), (right, [rank + 2, rank + 1])):
-        # Those of the matrix stay, of extent 1 or not.
+        # The dimensions of the matrix stay, of extent 1 or not.
         units = [
             d
             for d in range(value.rank - 2)

@@ -36,7 +36,7 @@ def flash_attn_varlen_func(
 ):
     """flash-attn's function of that name on `varlen_attn`, which says what shapes and
     dtypes are. `softcap` bounds the scaled products, to softcap * tanh(s / softcap); 0 does
-    not. `alibi_slopes`, (Hq) or (N, Hq), float32: slope * |i - j| is taken off a score, of
+    not. `alibi_slopes`, (Hq) or (N, Hq), float32: slope * |i - j| is subtracted from a score, of
     positions i and j counted from the end of a sequence. `deterministic` changes nothing:
     everything is. `return_attn_probs` returns (out, lse, None): lse (Hq, Tq), and no
     probabilities, as there are none without dropout. With `causal` the right side of
@@ -107,7 +107,7 @@ def _read_score(softcap, slopes, q, cu_seqlens_q):
                 f"alibi_slopes: expected those of {count} sequences, one or more, got shape "
                 f"{tuple(slopes.shape)}"
             )
-        # Of each query, those of its sequence; of rows behind the last one any.
+        # The slopes of each query's sequence; any for rows behind the last one.
         rows = torch.arange(q.size(0), device=q.device, dtype=cu_seqlens_q.dtype)
         sequence = torch.searchsorted(cu_seqlens_q[1:].contiguous(), rows, right=True)
         slopes = slopes.t()[:, sequence.clamp(max=count - 1)]

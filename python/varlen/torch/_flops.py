@@ -76,7 +76,7 @@ def _count(named, qk_products, pv_products):
     return 2 * pairs * heads * (qk_products * head_dim + pv_products * named["v"].shape[2])
 
 
-# Of the gradients: scores once more, and dq and dk; dv, and the gradient of weights.
+# Products of the gradients: scores once more, and dq and dk; dv, and the gradient of weights.
 for _op, _products in ((attn, (1, 1)), (attn_out, (1, 1)), (attn_backward, (3, 2))):
 
     def _formula(*arguments, op=_op, products=_products, out_val=None, **options):

@@ -158,7 +158,7 @@ class _Frame(_library.Frame):
 
     def set_threads(self, threads):
         self.threads = self.options.num_threads = self._openmp.num_threads = threads
-        # One thread has nobody to wake.
+        # A single thread wakes no other.
         self.options.parallel_for = self._parallel_for if threads > 1 else None
 
 

@@ -1,7 +1,7 @@
 """Varlen as the provider "VARLEN" of torch.nn.attention's registry.
 
 While it is active, the operators behind torch.nn.attention.varlen have kernels for tensors of
-the devices that were chosen. Those of other devices, and autograd, stay as they are. Operators
+the devices that were chosen. Operators of other devices, and autograd, stay as they are. Operators
 that a version of PyTorch does not have are left out.
 """
 

@@ -55,7 +55,7 @@ class _Batch:
         try:
             results = attend()
         except ValueError:
-            # Of the example in which it is, not of all as one.
+            # The index within its example, not within all of them.
             self._attend_one_by_one()
             raise
         return self._list(results)

@@ -22,7 +22,7 @@
 // CHECK: %[[CHUNK:.*]] = arith.xori %[[B4]], %[[R8]] : i32
 // CHECK: %[[CHUNKS:.*]] = arith.muli %[[CHUNK]], %{{.*}} : i32
 // CHECK: %[[OFFSET:.*]] = arith.addi %[[ROWS]], %[[CHUNKS]] : i32
-// B: the other way round.
+// B, transposed.
 // CHECK: %[[HB:.*]] = arith.muli %[[B4]], %{{.*}} : i32
 // CHECK: %[[ROWB:.*]] = arith.addi %[[HB]], %[[R8]] : i32
 // CHECK: arith.xori %[[B3]], %[[R8]] : i32

@@ -1,4 +1,4 @@
-"""Kernels whose blocks meet in global memory: sums by atomics, and blocks that wait
+"""Kernels whose blocks communicate in global memory: sums by atomics, and blocks that wait
 for each other."""
 
 from builder import Code, Host, module

@@ -165,7 +165,7 @@ def kernels():
 
 # Warpgroups of a tile of 192 rows may be blocks apart there, with blocks of 128 keys: more
 # blocks than a ring holds for rows of all warpgroups; warpgroups without a row; tiles of keys
-# that no query sees, and the other way round.
+# that no query sees, and queries that see no key.
 HOPPER = (
     sequences((200, 1300), (70, 9), (0, 300), (500, 3)),
     sequences((1, 400), (9, 0), (300, 300)),

@@ -177,7 +177,7 @@ static void testCopyArrive() {
   expectClean("two arrivals", oneWarp, [&] { twice(1); });
   expectReport("only the first of two", "of smem+0x", oneWarp,
                [&] { twice(0); });
-  // cp.async writes through the generic proxy, whoever waits for it.
+  // cp.async writes through the generic proxy, whichever thread waits for it.
   auto readByProxy = [](bool fenced) {
     init(0, 32, AT);
     varlen_sim_cp_async(smem(64 + tid() * 4), device() + tid() * 4, 4, 4, AT);

@@ -233,7 +233,7 @@ static void testHostThreads() {
   EXPECT(outcome.reports.empty(), "got:%s", outcome.all().c_str());
   for (uint32_t i = 0; i < 64 * 32; ++i)
     EXPECT(memory[i] == (i ^ 1), "element %u: got %u", i, memory[i]);
-  // The same race is one report, whoever meets it.
+  // The same race is one report, whichever thread finds it.
   Outcome faulty = run(many, config, [] {
     store<uint32_t>(tid() * 4, tid(), AT);
     varlen_sim_barrier(0, 0, AT);

@@ -369,7 +369,7 @@ static void testFaults() {
     uint32_t registers[4];
     varlen_sim_ldmatrix(smem(tid() % 8 * 16 + 4096), 1, 0, registers, AT);
   });
-  expectReport("nobody has written", "which nobody has written", {}, [] {
+  expectReport("has not been written", "which has not been written", {}, [] {
     uint32_t registers[4];
     varlen_sim_ldmatrix(smem(tid() % 8 * 16), 1, 0, registers, AT);
   });

@@ -77,7 +77,7 @@ static void testRaces() {
     load<uint32_t>((tid() ^ 1) * 4, AT);
     store<uint32_t>(tid() * 4, tid() + 1, AT);
   });
-  expectReport("nobody has written", "which nobody has written", oneWarp,
+  expectReport("has not been written", "which has not been written", oneWarp,
                [] { load<uint32_t>(64, AT); });
   expectClean("warp barrier", oneWarp, [] {
     store<uint32_t>(tid() * 4, tid(), AT);
@@ -95,7 +95,7 @@ static void testRaces() {
     varlen_sim_syncwarp(~0U, AT);
     load<uint32_t>((tid() ^ 32) * 4, AT);
   });
-  // Neighbours in one word, and in one 16-byte row, do not meet.
+  // Neighbours in one word, and in one 16-byte row, do not conflict.
   for (uint32_t size : {1, 2, 4, 8}) {
     expectClean("neighbours", oneWarp, [&] {
       varlen_sim_store_shared(smem(tid() * size), size, AT);
@@ -107,7 +107,7 @@ static void testRaces() {
       varlen_sim_syncwarp(~0U, AT);
     });
   }
-  // Fine accesses and then a whole row, and the other way round.
+  // Fine accesses and then a whole row, and the reverse.
   expectClean("coarse after fine", oneWarp, [] {
     for (int i = 0; i < 3; ++i) {
       store<uint8_t>(tid(), 1, AT);
@@ -339,7 +339,7 @@ static void testPoison() {
           seen |= value != value;
           varlen_sim_cp_async_wait_all(AT);
         });
-  EXPECT(seen, "NaN where nobody has waited");
+  EXPECT(seen, "NaN where no thread has waited");
 }
 
 static void testReplay() {

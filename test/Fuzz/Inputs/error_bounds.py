@@ -15,15 +15,15 @@ import dataclasses
 import numpy
 import varlen
 
-# Of the accumulation type: the largest relative error of rounding, and the largest
+# For the accumulation type: the largest relative error of rounding, and the largest
 # logit of docs/limits.md.
 UNIT = {numpy.float32: 2.0**-24, numpy.float64: 2.0**-53}
 LARGEST_LOGIT = {numpy.float32: 2.0**125, numpy.float64: 2.0**1021}
-# Of each type: what a number is off by that is rounded to 0 or to a subnormal one,
+# For each type: what a number is off by that is rounded to 0 or to a subnormal one,
 # and the largest number that surely is one after rounding.
 SMALLEST = {"f64": 2.0**-1022, "f32": 2.0**-126, "f16": 2.0**-25, "bf16": 2.0**-126}
 LARGEST = {"f64": 2.0**1023, "f32": 2.0**127, "f16": 65504.0, "bf16": 2.0**127}
-# Of the roundings that do not depend on extents: those of exp2, of rescaling.
+# Roundings that do not depend on extents: exp2, rescaling.
 FEW = 10
 # What an exponential may be off by that need not be more exact than the type it is
 # rounded to: docs/reference/VarlenPasses.md, varlen-expand-exp2 of degree 4.

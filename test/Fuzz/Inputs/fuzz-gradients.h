@@ -10,7 +10,7 @@
 // gradients of a case, after its forward has left out and lse. For a broken
 // case they must report the error and write nothing; for a valid one be near
 // loops in f64, with NaN in all rows that are not in use, and have the same
-// bits whoever runs the items.
+// bits whichever thread runs the items.
 //
 //===----------------------------------------------------------------------===//
 

@@ -336,7 +336,7 @@ def random_score(rng):
 
 
 def draw_captures(rng, heads, rows, kv_rows):
-    """Of a random_score: numbers of heads and of rows, a table, numbers of keys."""
+    """The extents of a random_score: numbers of heads and of rows, a table, numbers of keys."""
 
     def draw(*shape):
         numbers = [rng.choice(HOSTILE) for _ in range(int(np.prod(shape)))]

@@ -29,7 +29,7 @@ class Door:
 
     def is_upstreams(self, case, path):
         """Whether a stock mlir-opt crashes on a file, too. A heap that the reader has
-        broken leaves no frames to tell by, or those of who met it first."""
+        broken leaves no frames to tell by, or the frames of its first reader."""
         stock = self.session.llvm / "bin" / "mlir-opt"
         if not self.execute(case, stock, path.name).crash():
             return False

@@ -27,7 +27,7 @@ LENGTHS = [0, 1, 2, 7, 8, 99999999, 100000000, 100000001, 104857600, 2**31, 2**3
 LENGTHS += [2**63 - 9, 2**63 - 8, 2**63 - 1, 2**63, 2**64 - 9, 2**64 - 8, 2**64 - 1]
 NAMES = ["x", "n", "", "__metadata__", "a\0b", "\x1b[31m", "ü", "\ufffd", "\U0001f600"]
 NAMES += ["n" * 300, "dtype", "shape"]
-# JSON that somebody might take for something else.
+# JSON that might be taken for something else.
 TEXTS = ["{}", "[]", "null", "true", '""', "{", "}", "[", "]", ",", ":", '"', "\\", " "]
 TEXTS += ['"x":', '"\\u0078"', '"\\ud800"', '"\\udc00\\ud800"', "/**/", "'x'", "\ufeff"]
 TEXTS += ["[" * 9 + "]" * 9, "[" * 200, '{"a":' * 7 + "1" + "}" * 7]
@@ -142,7 +142,7 @@ def change_entries(rng, _, content):
                 entry = {"dtype": "F32", "shape": [0], "data_offsets": [len(data)] * 2}
                 name = rng.choice(NAMES)
             case _:
-                # A tensor of a dtype that nobody asks for, at the end.
+                # A tensor of a dtype that is not read, at the end.
                 end = len(data) + rng.choice((0, 3))
                 data, entry = data + b"\0" * (end - len(data)), {
                     "dtype": rng.choice(OTHER_DTYPES),

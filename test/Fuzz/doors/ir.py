@@ -141,7 +141,7 @@ class Door:
         self.passes = [[f"--{name}"] for name in names]
         self.passes += [[word] for word in WITH_INTERFACES]
         self.passes += [list(run) for run in sorted(runs)]
-        # Of a test's two thirds of the cases, of what lies between passes one.
+        # Two thirds of the cases are from a test, one third from between two passes.
         stages = make_stages(session, rng, names, count=3)
         self.kinds = [tests, tests, stages]
 

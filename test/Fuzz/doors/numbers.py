@@ -6,7 +6,7 @@ of plain attention in the same type or what rounding may add up to (see
 Inputs/error_bounds.py); which keys a query sees is exact. Scores beyond the limits of
 docs/limits.md are run, and must not show in other sequences.
 
-A case of the runner is a round of ROUND attentions. Those of the corpus come first: a
+A case of the runner is a round of ROUND attentions. Rounds of the corpus come first: a
 failure's case.json, copied there, is tried again in every run.
 """
 

@@ -127,7 +127,7 @@ class Folder:
                 os.mknod(folder / name, stat.S_IFCHR | 0o666, os.makedev(1, minor))
             except PermissionError:
                 pass
-        # Somebody reads what is written to the sink; nobody writes to the FIFO.
+        # What is written to the sink is read; nothing is written to the FIFO.
         self.sink = os.open(folder / "sink", os.O_RDWR | os.O_NONBLOCK)
         self.before = self.read()
 
@@ -274,7 +274,7 @@ def run(session):
         name = "varlen-run" if is_run else "varlen-opt"
         # varlen-opt prints what it makes: not of interest, but where it cannot.
         stdout = rng.choice([subprocess.PIPE] * 9 + ["/dev/full"])
-        # Nobody writes to the FIFO: as a module it would be waited for.
+        # Nothing is written to the FIFO: as a module it would be waited for.
         line = ["absent" if part == "fifo" and not is_run else part for part in line]
         if is_run and next((p for p in line if not p.startswith("-")), "") == "fifo":
             line = ["attn.mlir", *line]

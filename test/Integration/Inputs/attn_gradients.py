@@ -45,7 +45,7 @@ class Inputs(dict):
 
 
 def make_inputs(group, dlse=True, golden=False):
-    """Those of the forward with normal random cotangents, and what the forward
+    """The inputs of the forward with normal random cotangents, and what the forward
     returns for them, in the type of its results. Inputs to judge by may come with the
     golden gradients: made with what the forward returns they take less time."""
     inputs = harness.make_inputs(group)

@@ -37,7 +37,7 @@ class Case:
     name: str
     function: Callable
     inputs: list
-    # Of each input the names of extents that the compiler does not know, by dimension.
+    # For each input the names of extents that the compiler does not know, by dimension.
     dynamic: list | None = None
     # Largest error of a result in f32, beside its largest element.
     tolerance: float = 1e-5

@@ -170,7 +170,7 @@ def place_of_capture(kind, rows, keys):
 
 
 def sequences_of(group, inputs):
-    """Of each sequence its rows of q and of k, and the inputs of it alone: golden results of
+    """For each sequence its rows of q and of k, and the inputs of it alone: golden results of
     one take a cache's memory, those of a batch gigabytes."""
     of = score_of(group).captures if group.score else {}
     starts = zip(inputs["cu_seqlens_q"], inputs["cu_seqlens_k"])
@@ -221,7 +221,7 @@ def one_by_one(rows, others, seen):
 
 
 def heads_of(group, inputs):
-    """Of each sequence and head the head, the rows of q and of k (indices of packed
+    """For each sequence and head the head, the rows of q and of k (indices of packed
     tensors), which keys queries see, and the scores."""
     options, captures = reference_options(group, inputs), captures_of(group, inputs)
     ranges = varlen.reference.sequences(
@@ -273,7 +273,7 @@ def judge(group, inputs, outputs):
     wanted_lse = numpy.full(lse.shape, -numpy.inf, numpy.longdouble)
     belongs = rows_in_use(group, inputs, "q")
     # The errors of 16-bit types are roundings, so each pair of the lists is judged on its
-    # own. Those of f32 and f64 are sums of many small ones: the plain result of a few
+    # own. Errors of f32 and f64 are sums of many small ones: the plain result of a few
     # rows with one key is exact by luck, so the whole batch is the yardstick. As
     # that, too, may be one row that sees one key and a sink, whose only weight is
     # rounded, a value may always be off in the last place.

@@ -316,7 +316,7 @@ def score_groups(dtypes=(*DTYPES, "f64")):
 
 
 def long_groups(dtypes=DTYPES):
-    """A few keys that thousands of queries see, and the other way round: how sums
+    """Few keys and thousands of queries, and few queries and thousands of keys: how sums
     over so many are taken shows in f32. Where queries are large, few keys have most of
     the weight, and what the others add is small beside it."""
     pairs = [(8000, 17), (3, 5), (17, 8000)]

@@ -1,5 +1,5 @@
 // Attention and its gradients on slices of one buffer, strides of which are known or
-// not, between a host's own kernels, and a module of somebody else's.
+// not, between a host's own kernels, and a module of another producer.
 module attributes {gpu.container_module} {
   gpu.module @own {
     // q of the row of the block is doubled.

@@ -34,7 +34,7 @@ def check(label, found, dout, q, k, v, **given):
     for name, golden, plain in zip(names, *backward, strict=True):
         if not name:
             continue
-        # Of a capture: a sum of either sign over all scores of a head.
+        # The gradient of a capture: a sum of either sign over all scores of a head.
         limit = (2 if name == "dslopes" else 1) * tolerance.bound(golden, plain, "bf16", gradient=True)
         error = tolerance.max_error(found[name], golden)
         assert error <= limit, f"{label}: {name}: {error:.3g}, expected at most {limit:.3g}"

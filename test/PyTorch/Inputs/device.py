@@ -24,7 +24,7 @@ HAS_F64 = not ON_CUDA
 
 
 def of_device(*dtypes):
-    """Those of these types that the device has kernels for."""
+    """The types among these that the device has kernels for."""
     return [dtype for dtype in dtypes if HAS_F64 or dtype != torch.float64]
 
 

@@ -88,7 +88,7 @@ def grid(whole):
 
 
 def operands(case, rng):
-    """Those of the attention by name, in the op's order, captures last, and dout and dlse."""
+    """The operands of the attention by name, in the op's order, captures last, and dout and dlse."""
     wide = np.float64 if case.element == "f64" else np.float32
     rows, kv_rows = sum(case.queries) + case.rows_behind, sum(case.keys) + 1
     given = {

@@ -252,7 +252,7 @@ int32_t *makeRows() {
 }
 
 std::vector<int32_t> load(const int32_t *memory) {
-  // Of the thread: if waiting fails, the copy may come later.
+  // Owned by the thread: if waiting fails, the copy may come later.
   static thread_local std::vector<int32_t> values(rows);
   std::fill(values.begin(), values.end(), -1);
   varlen_gpu_copy(values.data(), memory, 4 * rows);

@@ -85,7 +85,7 @@ int main(void) {
   call(stream);
   int launches = fakeCudaCalls("cuLaunchKernelEx");
   EXPECT(launches == 4 && !varlen_last_error());
-  /* Of a function that could not allocate nothing is launched. */
+  /* A function that could not allocate launches nothing. */
   fakeCudaFail("cuMemAllocFromPoolAsync", 1, 2);
   call(stream);
   EXPECT(fakeCudaCalls("cuLaunchKernelEx") == launches);

@@ -1,6 +1,6 @@
 """Compiled functions on a GPU, by ctypes: no compiler, no framework.
 
-A function takes descriptors of buffers in device memory; whoever owns the memory,
+A function takes descriptors of buffers in device memory; the owner of the memory,
 a framework or the runtime library, does not matter.
 """
 

@@ -37,7 +37,7 @@ SmallVector<OpFoldResult> reifyShape(OpBuilder &builder, Value result,
                                      ArrayRef<ExtentOf> sources);
 LogicalResult reifyShapes(AttentionOpInterface op, OpBuilder &builder,
                           ReifiedRankedShapedTypeDims &shapes);
-/// Those of the results of a step, which are those of its destinations.
+/// The shapes of a step's results, which are the shapes of its destinations.
 LogicalResult reifyDestinations(DestinationStyleOpInterface op,
                                 OpBuilder &builder,
                                 ReifiedRankedShapedTypeDims &shapes);

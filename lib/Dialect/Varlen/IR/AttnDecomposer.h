@@ -66,7 +66,7 @@ protected:
   Value clampIndex(OpBuilder &builder, Value table, Value index);
   /// The entry of a table in such a loop nest.
   Value lookUp(OpBuilder &builder, Value table, Value index);
-  /// Those of `visible` that the score region does not hide from a head.
+  /// The keys of `visible` that the score region does not hide from a head.
   Value visibleKeys(const Sequence &sequence, Value visible,
                     ValueRange captures);
   /// Those captures that are vectors.

@@ -64,7 +64,7 @@ private:
 
   AttentionOpInterface op;
   NamedValue q, k, v, cuQ, cuK;
-  /// Those of seqused_q, seqused_k and q_offset that are there.
+  /// seqused_q, seqused_k and q_offset, as far as they are given.
   SmallVector<NamedValue, 3> perSequences;
 };
 } // namespace

@@ -127,7 +127,7 @@ LogicalResult ForPartsOp::verify() {
   ForBlocksOp loop = getLoop();
   if (!loop || loop.getTile() != getPart())
     return emitOpError("expected one varlen.for_blocks in the body, over the "
-                       "blocks that meet the part");
+                       "blocks of the part");
   if (getBody()->getTerminator()->getOperands() != loop.getResults() ||
       loop.getResultTypes() != states)
     return emitOpError("expected the results of the varlen.for_blocks to be "

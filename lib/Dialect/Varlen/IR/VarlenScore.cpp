@@ -230,7 +230,7 @@ LogicalResult varlen::verifyScoreRules(Block *score) {
     auto isFloat = [](Type type) { return isa<FloatType>(type); };
     bool isSmooth = llvm::any_of(inner.getOperandTypes(), isFloat) &&
                     llvm::any_of(inner.getResultTypes(), isFloat);
-    // Of a sine and cosine, each has a rule.
+    // A sine and a cosine have a rule each.
     if (isSmooth && !isa<VJPOpInterface, math::SincosOp>(inner))
       return inner.emitError() << "'" << inner.getName()
                                << "' has no rule of differentiation, but is "

@@ -201,7 +201,7 @@ public:
       size = chunk;
   }
 
-  /// Whether every key that is left meets a condition.
+  /// Whether every key that is left satisfies a condition.
   bool imply(Value condition, Block *score) const {
     if (matchPattern(condition, m_One()))
       return true;

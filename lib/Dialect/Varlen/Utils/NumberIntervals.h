@@ -48,7 +48,8 @@ public:
   bool isNonNegative(Value integer) const;
 
 private:
-  /// Of all operands of an operation; none if one of them may be anything.
+  /// The ranges of all operands of an operation; none if one of them may be
+  /// anything.
   SmallVector<NumberRange> getOperands(Operation &op) const;
   std::optional<NumberRange> computeInteger(Operation &op);
   std::optional<NumberRange> computeFloat(Operation &op);

@@ -95,7 +95,7 @@ func.func @scalar(%x: tensor<?x64xf64>, %e: tensor<?x64xf64>, %s: tensor<?xf64>,
 }
 
 // Pairs of rows and rounded elements are computed with the elements, once, and so is
-// their sum: nobody else reads them.
+// their sum: they have no other reader.
 
 // CHECK-LABEL: @forms
 // CHECK: linalg.generic {{.*}}iterator_types = ["reduction", "parallel"]} ins(%arg0 : tensor<?x32xf32>) outs(%{{.*}}, %{{.*}}, %{{.*}} : tensor<?x32x2xbf16>, tensor<?x32xbf16>, tensor<1x32xf32>)

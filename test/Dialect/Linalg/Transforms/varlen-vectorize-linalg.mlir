@@ -189,7 +189,7 @@ func.func @panel(%a: memref<?x256xf32>, %b: memref<256x16xf32>, %c: memref<?x16x
   return
 }
 
-// Of a right factor with rows on a page each, more of a row at a time; rows and
+// A right factor with rows on a page each: more of a row at a time; rows and
 // columns that are left over.
 // CHECK-LABEL: func.func @product
 // CHECK: scf.for
@@ -331,8 +331,8 @@ func.func @strided_in_order(%a: memref<1x64xf32>, %b: memref<32x64xf32, strided<
   return
 }
 
-// Sums begin with what their memory is filled with, which nobody writes then; of a few
-// columns several rows are added at once. Somebody reads what is filled in the second.
+// Sums begin with what their memory is filled with, which is not written then; of a few
+// columns several rows are added at once. What the second fills is read.
 // CHECK-LABEL: func.func @filled
 // CHECK-NOT: vector.store
 // CHECK: %[[S:.*]] = scf.for {{.*}} step %c2{{.*}} iter_args(%{{.*}} = %{{.*}}) -> (vector<8xf32>)
@@ -410,7 +410,7 @@ func.func @odd(%a: memref<6x64xf32>, %b: memref<64x24xf32>, %c: memref<6x24xf32>
 }
 
 // Products that follow each other on a tile, and what is done with each element of it,
-// happen in registers. Nobody else reads the tile.
+// happen in registers. The tile has no other reader.
 // CHECK-LABEL: func.func @tile
 // CHECK: %[[T:.*]] = memref.alloc()
 // CHECK-NOT: vector.{{.*}}%[[T]]

@@ -180,7 +180,7 @@ func.func @open_bottom_right(%q: tensor<?x4x16xf32>)
   return %0, %2, %4 : tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>
 }
 
-// Under top_left alignment it is the other way round; without bounds the
+// Under top_left alignment it is the reverse; without bounds the
 // alignment goes too.
 // CHECK-LABEL: func.func @open_top_left
 // CHECK: varlen.attn %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {mask = #varlen.mask<window = (3, -1), top_left>}
@@ -219,7 +219,7 @@ func.func @open_by_extent(%q: tensor<8x4x16xf32>, %cu: tensor<?xi32>, %q1: memre
   return %0 : tensor<8x4x16xf32>
 }
 
-// One chunk of keys is a causal mask. Of the two alignments, bottom_right is behind
+// One chunk of keys is a causal mask. The alignment bottom_right is behind
 // all keys, top_left behind all queries.
 // CHECK-LABEL: func.func @one_chunk
 // CHECK: varlen.attn {{.*}} {mask = #varlen.mask<causal>}
@@ -310,7 +310,7 @@ func.func @scale(%q64: tensor<?x4x64xf32>, %q128: tensor<?x4x128xf32>, %any: ten
 // Extents of results
 //===----------------------------------------------------------------------===//
 
-// Nobody asks for an element: the attention goes.
+// No element is used: the attention is removed.
 // CHECK-LABEL: func.func @extents
 // CHECK-SAME: (%[[Q:.*]]: tensor<?x?x64xf32>, %[[K:.*]]: tensor<?x?x64xf32>, %[[V:.*]]: tensor<?x?x?xf32>
 // CHECK-NOT: varlen.attn

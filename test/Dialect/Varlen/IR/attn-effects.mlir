@@ -93,7 +93,7 @@ func.func @invariant_memrefs(%q: memref<?x4x16xf32>, %cu: memref<?xi32>,
   return
 }
 
-// An op that nobody uses is removed, one whose lse is used is not.
+// An unused op is removed, one whose lse is used is not.
 // DCE-LABEL: func.func @unused
 // DCE-NOT: varlen.attn
 // DCE-LABEL: func.func @lse_used

@@ -3,7 +3,7 @@
 version that is newer than the reader's is refused.
 
 `Inputs/versions/N.mlirbc` was written by version N, and `N.mlir` is what it says, in
-today's text. A file of a released version is never written again. That of the next one
+today's text. A file of a released version is never written again. The file of the next one
 is, whenever the graph level gets something that a file can hold:
 
     varlen-opt N.mlir --emit-bytecode -o N.mlirbc

@@ -198,7 +198,7 @@ func.func @wide(
 
 // -----
 
-// q and k meet in one product.
+// q and k are the factors of one product.
 func.func @qk_types(
     %q: tensor<32x64xbf16>, %k: tensor<16x64xf32>, %v: tensor<16x48xf32>, %dout: tensor<32x48xf32>,
     %lse: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>) {
@@ -212,7 +212,7 @@ func.func @qk_types(
 
 // -----
 
-// v and dout meet in one product.
+// v and dout are the factors of one product.
 func.func @v_types(
     %q: tensor<32x64xf32>, %k: tensor<16x64xf32>, %v: tensor<16x48xf32>, %dout: tensor<32x48xf16>,
     %lse: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>) {

@@ -47,7 +47,7 @@ func.func @dq(%t: tensor<8x4xf64>, %stat: tensor<8x1xf64>) -> tensor<8x4xf64> {
   return %r : tensor<8x4xf64>
 }
 
-// Destination-style: upstream reads inits through casts. A step that nobody
+// Destination-style: upstream reads inits through casts. A step without
 // uses is removed.
 // CANON-LABEL: func.func @cast
 // CANON-SAME: %{{.*}}: tensor<?x?xf32>, %{{.*}}: tensor<?x1xf32>, %[[DV:[a-z0-9]+]]: tensor<8x16xf32>

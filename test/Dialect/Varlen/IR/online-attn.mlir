@@ -58,7 +58,7 @@ func.func @f64(%q: tensor<?x?xf64>, %acc: tensor<?x?xf64>, %m: tensor<?x1xf64>)
 }
 
 // A step is destination-style: upstream reads inits through casts and makes the
-// results as static. A step that nobody uses is removed.
+// results as static. An unused step is removed.
 // CANON-LABEL: func.func @cast
 // CANON-SAME: %{{.*}}: tensor<?x?xf32>, %[[ACC:[a-z0-9]+]]: tensor<8x16xf32>, %[[M:[a-z0-9]+]]: tensor<8x1xf32>
 // CANON: %[[R:.*]], %{{.*}}, %{{.*}} = varlen.online_attn qk {{.*}} outs(%[[ACC]], %[[M]], %[[M]] : tensor<8x16xf32>, tensor<8x1xf32>, tensor<8x1xf32>)

@@ -199,7 +199,7 @@ func.func @type_of_keys(%a: !varlen.table<f16, keys>)
 
 // -----
 
-// Whoever owns keys sums for these alone.
+// The owner of keys sums for these alone.
 func.func @step_key(%q: tensor<32x64xf32>, %m: tensor<1x32xf32>, %table: memref<?x9xf32>,
                     %rows: tensor<1x32xi64>, %i: tensor<1x32xi32>, %first: i32) {
   %0:3 = varlen.online_attn_grad kq

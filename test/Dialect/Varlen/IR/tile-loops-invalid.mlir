@@ -436,7 +436,7 @@ func.func @parts_axis(%t: !varlen.tile<sequences>, %a: tensor<4x4xf32>) {
 // -----
 
 func.func @parts_other(%t: !varlen.tile<queries(64)>, %a: tensor<4x4xf32>) {
-  // expected-error@+1 {{expected one varlen.for_blocks in the body, over the blocks that meet the part}}
+  // expected-error@+1 {{expected one varlen.for_blocks in the body, over the blocks of the part}}
   %s = varlen.for_parts %p of %t blocks(4) few(4) : !varlen.tile<queries(64)> -> tensor<4x4xf32> {
     %r = varlen.for_blocks %b of keys(64) meeting %t : !varlen.tile<queries(64)> iter_args(%x = %a) -> (tensor<4x4xf32>) {
       varlen.yield %x : tensor<4x4xf32>

@@ -3,7 +3,7 @@
 // What a region says of the distance of key and query, and of the chunk that they are in,
 // moves to the mask.
 
-// Bounds of both sides, one of them written the other way round, and one that the mask
+// Bounds of both sides, one of them with its operands swapped, and one that the mask
 // has already.
 // CHECK-LABEL: func.func @window
 // CHECK: varlen.attn {{.*}} {mask = #varlen.mask<window = (5, 2)>} : {{.*}} -> (tensor<?x4x16xf32>, tensor<4x?xf32>){{$}}

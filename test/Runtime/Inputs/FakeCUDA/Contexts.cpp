@@ -49,7 +49,7 @@ static Result getFixedFailure(const char *entry) {
 #endif
 
 #ifdef HAS_THREAD_SANITIZER
-// Of the sanitizer's interface.
+// Part of the sanitizer's interface.
 extern "C" {
 void AnnotateIgnoreSyncBegin(const char *file, int line);
 void AnnotateIgnoreSyncEnd(const char *file, int line);
@@ -59,7 +59,7 @@ void AnnotateIgnoreWritesBegin(const char *file, int line);
 void AnnotateIgnoreWritesEnd(const char *file, int line);
 }
 Hidden::Hidden() {
-  // Threads meet at calls, rather than run one after the other.
+  // Threads interleave at calls, rather than run one after the other.
   sched_yield();
   AnnotateIgnoreSyncBegin(__FILE__, __LINE__);
   AnnotateIgnoreReadsBegin(__FILE__, __LINE__);

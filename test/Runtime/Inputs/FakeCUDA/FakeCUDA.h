@@ -11,7 +11,7 @@
 // whatever that does not allow; where a real driver would crash, or work by
 // luck, this one gives an error. Memory of devices is the host's.
 //
-// - Work in a stream is done when somebody waits for it, not before. Only order
+// - Work in a stream is done when a thread waits for it, not before. Only order
 //   in a stream and events order work.
 // - Memory in the order of a stream ("Stream Ordered Memory Allocator") is
 //   given again as soon as that is allowed, and filled with garbage when it is

@@ -18,7 +18,7 @@ using namespace fake_cuda;
 // Blocks
 //===----------------------------------------------------------------------===//
 
-/// Of each device, and of managed memory behind them.
+/// Bytes of each device, and of managed memory behind them.
 static constexpr size_t arenaBytes = size_t(1) << 30;
 static constexpr size_t granularity = 512;
 

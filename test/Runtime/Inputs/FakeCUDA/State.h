@@ -245,8 +245,8 @@ bool isDeviceAddress(Address address);
 void freeBlocks(Capture &graph);
 
 /// Code for the executor, in a process that has it, runs in it: at once, as
-/// nobody says what the parameters of its kernels are, so that they could be
-/// kept.
+/// it is not known what the parameters of its kernels are, so that they could
+/// be kept.
 bool isForExecutor(const char *data);
 void *loadForExecutor(const char *data);
 void *findForExecutor(void *module, const char *name);

@@ -241,7 +241,7 @@ def Kernel_WgmmaOp : Kernel_PtxOp<"wgmma", [
     `:` type($a) `into` type($result)
   }];
   let extraClassDeclaration = [{
-    /// Of each thread.
+    /// The value of each thread.
     int64_t getNumRegisters();
     /// N: there are 64 N sums for 128 threads.
     int64_t getNumColumns() { return 2 * getNumRegisters(); }

@@ -378,8 +378,8 @@ def KernelLowerAccess : Kernel_Pass<"kernel-lower-access"> {
   let description = [{
     `kernel.store` of a tile: each thread writes the pairs of columns that it
     has of a row, if the row exists, in one store where rows start at even
-    elements; columns past the memory's are left out. Of a row statistic the
-    first of the four lanes writes. `kernel.load`: each thread loads the values
+    elements; columns past the memory's are left out. A row statistic is written
+    by the first of the four lanes. `kernel.load`: each thread loads the values
     of its rows. A row and head from a grouped rows clause take one 64-bit
     division for the tile and one of 32 bits for each row; none if the group is
     a constant 1.

@@ -46,8 +46,8 @@ def VarlenFuseLinalg : Pass<"varlen-fuse-linalg", "::mlir::func::FuncOp"> {
   let description = [{
     Each linalg operation that is left will be a kernel. An elementwise operation
     that one other reads goes into it, also into a reduction, where nothing is
-    computed twice by that; not into a contraction. Whoever continues a fill gets
-    one of its own.
+    computed twice by that; not into a contraction. Each operation that continues a fill
+    gets its own.
 
     *Requires*: linalg on tensors. *Guarantees*: but for contractions and fills,
     all of it is `linalg.generic`. *Numerics*: a contraction into f16 or bf16 sums

@@ -75,7 +75,7 @@ enum class MaskSide { Begin, End };
 
 /// The sizes and the form of the tiles of a role.
 struct RoleShape {
-  /// Rows that a tile owns, and rows of a block that it meets.
+  /// Rows that a tile owns, and rows of a block that it visits.
   int64_t tile, block;
   /// What the rows of a score tile are.
   Orientation orientation;
@@ -99,12 +99,12 @@ enum class RoleKind {
 struct Role {
   RoleKind kind;
   RoleShape shape;
-  /// Of the loop.
+  /// The schedule of the loop.
   Attribute schedule;
 };
 
-/// Blocks of a part of those that a tile meets, and of a part of those that a
-/// tile of few queries meets; both 0 if there are no parts.
+/// How many blocks a part of a tile has, and how many a part of a tile of few
+/// queries has; both 0 if there are no parts.
 struct PartSizes {
   int64_t blocks = 0, few = 0;
 };

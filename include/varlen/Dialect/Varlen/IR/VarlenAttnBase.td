@@ -254,7 +254,7 @@ defvar Varlen_MaskAndScale = (ins
     DefaultValuedAttr<Varlen_MaskAttrInterface, "full">:$mask,
     OptionalAttr<Varlen_ScaleAttr>:$scale);
 
-/// Of a gradient: which captures it is by, too.
+/// Also which captures a gradient is with respect to.
 def Varlen_WrtCapturesAttr
     : DefaultValuedOptionalAttr<DenseI64ArrayAttr, "{}">;
 defvar Varlen_WrtCaptures = (ins Varlen_WrtCapturesAttr:$wrt_captures);

@@ -24,7 +24,7 @@ class Varlen_Attr<string name, string attrMnemonic, list<Trait> traits = []>
 //===----------------------------------------------------------------------===//
 
 def Varlen_Alignment : I32EnumAttr<"Alignment",
-    "the corner of the (query, key) rectangle that the diagonal of a mask meets", [
+    "the corner of the (query, key) rectangle that the diagonal of a mask ends in", [
       I32EnumAttrCase<"BottomRight", 0, "bottom_right">,
       I32EnumAttrCase<"TopLeft", 1, "top_left">]> {
   let cppNamespace = "::mlir::varlen";
@@ -144,7 +144,7 @@ def Varlen_CPUScheduleAttr : Varlen_Attr<"CPUSchedule", "cpu_schedule", [
   let description = [{
     Put on `varlen.attn` as the discardable attribute `varlen.schedule` by
     `varlen-assign-schedule`, handed on by `varlen-tile-attn` and
-    `convert-varlen-to-cpu`, taken off by `varlen-place-tiles`.
+    `convert-varlen-to-cpu`, removed by `varlen-place-tiles`.
 
     Keys are the rows of a score tile and queries its lanes. A panel is
     `vectors * lanes` queries; the micro-kernel keeps `rows x vectors`
@@ -154,7 +154,7 @@ def Varlen_CPUScheduleAttr : Varlen_Attr<"CPUSchedule", "cpu_schedule", [
     `pairs`, pairs of 16-bit elements side by side, as dot-product instructions
     want them.
 
-    A part of the keys that a tile meets (`varlen-split-kv`) has `part` kv blocks, 16 by
+    A part of the keys that a tile visits (`varlen-split-kv`) has `part` kv blocks, 16 by
     default, or `few_part`, by default 8, where queries are few. With 0 for both there
     are no parts, and gradients have none. Results depend on these numbers, by rounding.
 
@@ -197,7 +197,7 @@ def Varlen_GPUScheduleAttr : Varlen_Attr<"GPUSchedule", "gpu_schedule", [
     up by `varlen-tile-attn`.
 
     A CTA of `warps` warps takes tiles of `block_m` queries, a multiple of 16 to
-    each warp, and meets kv blocks of `kv_block` keys, a multiple of 16, of which
+    each warp, and visits kv blocks of `kv_block` keys, a multiple of 16, of which
     `stages` have room in shared memory: one is read while the others are
     fetched. `ctas` CTAs share a multiprocessor. With a `slack`, warps of a CTA may be
     as many blocks apart; as many stages fewer are fetched ahead. With a `lag` of 1, at
@@ -244,9 +244,9 @@ def Varlen_GPUGradScheduleAttr : Varlen_Attr<"GPUGradSchedule", "gpu_grad_schedu
     Put on `varlen.attn_grad` as `varlen.schedule` by `varlen-assign-schedule`,
     used up by `varlen-tile-attn`.
 
-    `dq` is the kernel in which tiles of `block_m` queries meet kv blocks. In
+    `dq` is the kernel in which tiles of `block_m` queries visit kv blocks. In
     those of `dk` and `dv` tiles of `kv_block` keys, a multiple of 16 to each
-    warp, meet blocks of `block_m` queries, of which `stages` have room in shared
+    warp, visit blocks of `block_m` queries, of which `stages` have room in shared
     memory. Without `dv` one kernel computes dk and dv; with it, each has its own,
     whose accumulators need half the registers.
 

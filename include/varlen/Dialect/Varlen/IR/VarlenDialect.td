@@ -21,7 +21,7 @@ def Varlen_Dialect : Dialect {
 
     1. `varlen.attn`: packed tensors (or buffers), no tuning;
     2. `varlen.for_tiles`: loops over the tiles that own rows and over the blocks
-       that meet them, with nothing of a target but sizes;
+       that they visit, with nothing of a target but sizes;
     3. `varlen.online_attn`: a dense block of queries against a dense block of
        keys, which becomes linalg on rank-2 tiles.
 

@@ -92,7 +92,7 @@ def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
     ::mlir::FloatType getComputeType();
     /// The scale: the attribute, else 1/sqrt(head_dim); none if neither is known.
     std::optional<double> getScaleValue();
-    /// Of an attention with static head sizes.
+    /// What a tile needs on a GPU; head sizes must be static.
     ::mlir::varlen::GPUTileNeeds getGPUTileNeeds(::mlir::varlen::GPUTileOwner owner);
   }];
 }
@@ -101,7 +101,7 @@ def Varlen_StepOpInterface : OpInterface<"StepOpInterface", [
     DestinationStyleOpInterface]> {
   let description = [{
     A step of attention on a block of queries and a block of keys: `varlen.online_attn`
-    and `varlen.online_attn_grad`. Whoever converts tile loops asks it for the rows and
+    and `varlen.online_attn_grad`. Conversions of tile loops query it for the rows and
     numbers that it reads and puts it on dense tiles; what it computes of them does not
     matter there.
   }];
@@ -192,7 +192,7 @@ def Varlen_ScheduleAttrInterface : AttrInterface<"ScheduleAttrInterface"> {
         order. What heads own follows from `op` alone, and is not among them.
       }], "::llvm::SmallVector<::mlir::varlen::Role>", "getRoles",
       (ins "::mlir::Operation *":$op)>,
-    InterfaceMethod<"The parts in which tiles of queries meet their blocks.",
+    InterfaceMethod<"The parts in which tiles of queries visit their blocks.",
       "::mlir::varlen::PartSizes", "getPartSizes", (ins), [{}], [{ return {}; }]>
   ];
 }
@@ -254,7 +254,7 @@ def Varlen_MaskAttrInterface : AttrInterface<"MaskAttrInterface"> {
                       "getQueryBehind">,
     InterfaceMethod<[{
         The simplest mask that says the same of sequences with at most so many
-        queries and keys; of any where no number is given. Those of a number have no
+        queries and keys; of any where no number is given. Masks for a number have no
         q_offset.
       }], "::mlir::varlen::MaskAttrInterface", "getWithin",
       (ins "::std::optional<int64_t>":$queries, "::std::optional<int64_t>":$keys)>

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The level between an attention on buffers and its targets: which tile owns
-// which rows, which blocks meet it, and what is read, computed and written for
+// which rows, which blocks it visits, and what is read, computed and written for
 // that. Included by VarlenOps.td.
 //
 //===----------------------------------------------------------------------===//
@@ -40,7 +40,7 @@ def Varlen_BatchOp : Varlen_Op<"batch", [
 
     If cu_seqlens are bad, no loop over tiles of the batch visits any, and the
     runtime of the target keeps the message. The same holds for an extent that
-    breaks a rule of `varlen.attn`, which whoever makes the batch has compared:
+    breaks a rule of `varlen.attn`, checked where the batch is made:
     `fault(rule, value, bound)` is the number of the rule (`Runtime.h`), 0 if none
     is broken, the extent, and the one it is compared with.
 
@@ -136,12 +136,12 @@ def Varlen_ForTilesOp : Varlen_Op<"for_tiles", [
 def Varlen_ForPartsOp : Varlen_Op<"for_parts", [
     RecursiveMemoryEffects, SingleBlockImplicitTerminator<"::mlir::varlen::YieldOp">,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
-  let summary = "A loop over parts of the blocks that a tile meets, each with a state";
+  let summary = "A loop over parts of the blocks that a tile visits, each with a state";
   let description = [{
-    The blocks that %t meets, in their order, are cut into parts of `blocks` blocks;
-    the last part may have fewer. The body runs once for each: %p is %t, meeting the
-    blocks of one part. The one `varlen.for_blocks` of the body meets %p, and its results
-    are the state of the part. If %t meets no block, there is one part without any.
+    The blocks that %t visits, in their order, are cut into parts of `blocks` blocks;
+    the last part may have fewer. The body runs once for each: %p is %t, with the
+    blocks of one part. The one `varlen.for_blocks` of the body is for %p, and its results
+    are the state of the part. If %t visits no block, there is one part without any.
 
     Bodies may run in any order, on any threads. `merge` makes one state of two: of
     all parts before one, and of that one. It runs in the order of parts, so results do
@@ -193,7 +193,7 @@ def Varlen_ForBlocksOp : Varlen_Op<"for_blocks", [
     RecursiveMemoryEffects, SingleBlockImplicitTerminator<"::mlir::varlen::YieldOp">,
     AllTypesMatch<["inits", "results"]>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
-  let summary = "A loop over the blocks that a tile meets";
+  let summary = "A loop over the blocks that a tile visits";
   let description = [{
     `keys(64) meeting %t`: the blocks of keys that some row of %t, a tile of
     queries, sees. `queries(64) by_head meeting %t`: the blocks of queries that
@@ -236,7 +236,7 @@ def Varlen_ForBlocksOp : Varlen_Op<"for_blocks", [
     /// What its state begins with, if that is a varlen.online_init; else null.
     ::mlir::varlen::OnlineInitOp getBeginning();
     /// The step that makes the next state of the iter_args as they are; null if
-    /// anything else has a hand in it.
+    /// anything else modifies it.
     ::mlir::varlen::StepOpInterface getStateStep();
   }];
 }
@@ -338,7 +338,7 @@ def Varlen_WriteOp : Varlen_Op<"write"> {
 def Varlen_SizeOp : Varlen_Op<"size", [Pure]> {
   let summary = "How many rows a tile has, in whole multiples";
   let description = [{
-    Of a tile of sequences the pairs, rounded up to a multiple.
+    The pairs of a tile of sequences, rounded up to a multiple.
 
     ```mlir
     %n = varlen.size of %t multiple 32 : !varlen.tile<sequences>
@@ -357,7 +357,7 @@ def Varlen_SizeOp : Varlen_Op<"size", [Pure]> {
 def Varlen_OnlineInitOp : Varlen_Op<"online_init", [
     Pure, AllTypesMatch<["m", "l"]>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
-  let summary = "The state of queries that have met no key";
+  let summary = "The state of queries that have processed no key";
   let description = [{
     The beginning of the state of `varlen.online_attn`, with the same `scale`: acc and
     l are 0, and m lies below every score but is finite, so that no step makes a NaN.
@@ -390,7 +390,7 @@ def Varlen_OnlineFinishOp : Varlen_Op<"online_finish", [
     Pure, InferTypeOpAdaptor, AllTypesMatch<["m", "l"]>,
     DeclareOpInterfaceMethods<Varlen_QueryTileOpInterface>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
-  let summary = "Output and lse of queries that have met their keys";
+  let summary = "Output and lse of queries that have processed their keys";
   let description = [{
     The end of the state of `varlen.online_attn`, with the same `scale`:
 
@@ -425,7 +425,7 @@ def Varlen_OnlineMergeOp : Varlen_Op<"online_merge", [
     AllTypesMatch<["m", "l", "more_m", "more_l", "m_out", "l_out"]>,
     DeclareOpInterfaceMethods<Varlen_QueryTileOpInterface>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
-  let summary = "The state of queries that have met the keys of two states";
+  let summary = "The state of queries that have processed the keys of two states";
   let description = [{
     The union of two states of `varlen.online_attn`, with its `scale`, of the same
     queries and of different keys:
@@ -480,8 +480,8 @@ def Varlen_OnlineStatisticsOp : Varlen_Op<"online_statistics", [
     `delta = dot - dlse`, where dot is the product of the rows of dout and out, and
     lse as `varlen.online_attn_grad` wants it, in units of log2 unless `natural`. A
     query without a key (lse = -inf) has +inf and 0, whatever its dot and dlse are.
-    With a sink, a logit for each query, also what the query takes off the gradient
-    of that: `exp(sink - lse) * delta`, 0 for a sink of -inf.
+    With a sink, a logit for each query, also what the query subtracts from the gradient
+    of its sink: `exp(sink - lse) * delta`, 0 for a sink of -inf.
 
     All are numbers of queries, of one type.
 

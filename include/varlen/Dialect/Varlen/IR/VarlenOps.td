@@ -146,7 +146,7 @@ def Varlen_AttnIntoOp : Varlen_AttnOpBase<"attn_into", [
 
     Everything else is as in `varlen.attn`. They are two operations because
     `DestinationStyleOpInterface` holds of an operation in all of its forms, and
-    whoever asks it of one without `outs` would find no destination.
+    a caller would find no destination without `outs`.
 
     ```mlir
     %out, %lse = varlen.attn_into %q, %k, %v, %cu, %cu outs(%o, %l)

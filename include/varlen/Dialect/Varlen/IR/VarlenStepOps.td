@@ -114,7 +114,7 @@ def Varlen_OnlineAttnOp : Varlen_StepOp<"online_attn", ["createMerge"], [
     columns: it may lie in memory that way. With `limits(lo, hi, k0)` key j of
     the block is visible to query i only if `lo[i] <= k0 + j < hi[i]`; lo and hi
     have the shape of m. With `unless(whole)` the limits hold only where `whole`
-    is false: whoever knows at run time that they hide nothing says so. In a tile
+    is false: pass `whole` = true where they hide nothing. In a tile
     loop `at(queries, keys)` says which rows the step is of: the mask of the batch
     and the ends of the sequence hide keys as limits do, which is what a target
     makes of it.
@@ -181,7 +181,7 @@ def Varlen_OnlineAttnGradOp : Varlen_StepOp<"online_attn_grad", [
     with `delta[i] = sum_d dout[i, d] * out[i, d] - dlse[i]` (Dao, 2022; the
     gradient that arrives through lse is the second term). lse is in units of
     log2; with `natural` it is not, and p = exp(min(scale * s - lse, 0)), which
-    takes one operation more for each score and rounds lse once less. The factor `scale` of dq and dk is left to whoever stores them. Each of
+    takes one operation more for each score and rounds lse once less. The factor `scale` of dq and dk is applied where they are stored. Each of
     dq, dk and dv may be absent, so that one kernel can own the gradients of the
     queries and another those of keys and values; results come in the order of
     the destinations that are there.
@@ -200,7 +200,7 @@ def Varlen_OnlineAttnGradOp : Varlen_StepOp<"online_attn_grad", [
     `dcaptures`, in the shape of lse, get what a query adds to the gradients of the
     captures that `wrt_captures` numbers, those of the region. Of tables among them `dtables`
     is the memory, H x T x M or views as of `tables`, to whose row of a query, in `drows`,
-    is added what the query adds; a query with a negative row adds nothing. Of a table of
+    is added what the query adds; a query with a negative row adds nothing. For a table of
     keys the memory is H x T, queries of a head have one row, and the key is the index.
 
     dq, dk, dv, lse and delta have the compute type, f32 or f64; q and k one

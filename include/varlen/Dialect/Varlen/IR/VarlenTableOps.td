@@ -109,7 +109,7 @@ def Varlen_SumRowsOp : Varlen_Op<"sum_rows"> {
 /// Tables as steps on tiles have them: memory of which a row begins at each
 /// element, so that a row is an offset, whatever the strides of the capture.
 def Varlen_TableView : Varlen_MemRef<Varlen_ComputeFloat, 2>;
-/// Of each query, where its row begins.
+/// Where the row of each query begins.
 def Varlen_RowTile : Varlen_Tensor<I64, 2>;
 
 class Varlen_LikeInts<Type type>

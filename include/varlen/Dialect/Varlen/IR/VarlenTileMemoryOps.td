@@ -24,7 +24,7 @@ def Varlen_ToTileOp : Varlen_Op<"to_tile", [
     `bufferization.to_tensor restrict` for memory in other orders than that of
     the tile, or in several: a product reads its left factor by scalars and its
     right factor by vectors of columns, and a dot product of pairs wants two
-    neighbours of the sum side by side. Whoever reads the tile takes the copy
+    neighbours of the sum side by side. Each reader of the tile uses the copy
     that suits it. Element (r, c) of an R x C tile lies at
 
     | order | memory | place |

@@ -35,8 +35,8 @@ def VarlenDifferentiate : Pass<"varlen-differentiate", "::mlir::ModuleOp"> {
     *Requires*: `@f` is one block on tensors and scalars, without calls (run
     `inline` first).
     *Guarantees*: the new functions hold nothing that their results do not need;
-    `@f` stays as it is. Cotangents that are zero are written out only where
-    somebody needs them.
+    `@f` stays as it is. Cotangents that are zero are written out only on
+    demand.
     *Numerics*: a value and its cotangent have the same type; sums over the
     iteration space of a linalg operation are made in f32 at least, and those
     over several uses of a value in its type, from the last use to the first.
@@ -122,7 +122,7 @@ def VarlenAssignSchedule : Pass<"varlen-assign-schedule"> {
     Puts a schedule on each `varlen.attn` under the name `varlen.schedule`. For
     a CPU it is a `#varlen.cpu_schedule`, chosen by the vector registers of the
     target and by the element type; with it goes, under `varlen.exp2_degree`, the
-    degree of the polynomial that its exponentials deserve. For a GPU it is a
+    degree of the polynomial of its exponentials. For a GPU it is a
     `#varlen.gpu_schedule` (a `#varlen.gpu_grad_schedule` on `varlen.attn_grad`),
     chosen by head sizes and element type, that fits into the chip's shared memory.
     An attribute that is there already stays: to try another schedule, write it
@@ -161,7 +161,7 @@ def VarlenTileAttn : Pass<"varlen-tile-attn"> {
   let summary = "Write attention as loops over tiles and blocks";
   let description = [{
     An attention on buffers becomes loops: over tiles that own rows, and for each
-    over the blocks of the other side that meet it, on which it takes
+    over the blocks of the other side that it visits, on which it takes
     `varlen.online_attn` or `varlen.online_attn_grad` steps. A block that no row
     sees is skipped; one that all rows see whole takes the step without limits, or
     with an `unless` that holds.
@@ -171,7 +171,7 @@ def VarlenTileAttn : Pass<"varlen-tile-attn"> {
 
     | | out | gradients |
     |---|---|---|
-    | `#varlen.gpu_schedule` | tiles of `block_m` pairs of a query row and a head meet blocks of `kv_block` keys | |
+    | `#varlen.gpu_schedule` | tiles of `block_m` pairs of a query row and a head visit blocks of `kv_block` keys | |
     | `#varlen.gpu_grad_schedule` | | a loop that owns dq, and one that owns dk and dv or one for each: seven products |
     | `#varlen.cpu_schedule` | tiles of all panels of a work tile, with keys as the rows of scores | a loop over sequences that own all three: five products |
 
@@ -217,9 +217,9 @@ def VarlenTileAttn : Pass<"varlen-tile-attn"> {
 }
 
 def VarlenSplitKV : Pass<"varlen-split-kv"> {
-  let summary = "Meet the blocks of a tile in parts, with a state each";
+  let summary = "Split the key blocks of a tile into parts, with a state each (split-KV)";
   let description = [{
-    A loop over the blocks that a tile of queries meets becomes a `varlen.for_parts`:
+    A loop over the blocks that a tile of queries visits becomes a `varlen.for_parts`:
     each part begins with a state of its own, and `varlen.online_merge` makes one of
     all. Parts of a tile can then be computed at once, which a few queries before many
     keys need. How many blocks a part has the schedule says (`getPartSizes` of
@@ -228,10 +228,10 @@ def VarlenSplitKV : Pass<"varlen-split-kv"> {
 
     A loop is left as it is if its schedule has no parts, as none for a GPU has, if its
     state begins with something else than `varlen.online_init`, or if anything but one
-    step with a merge has a hand in the state.
+    step with a merge modifies the state.
 
     *Requires*: nothing. *Guarantees*: all other loops over the blocks that a tile of
-    queries meets are split.
+    queries visits are split.
     *Numerics*: a sum over keys becomes the sum of those over parts, which is rounded
     otherwise.
 
@@ -253,7 +253,7 @@ def VarlenSplitKV : Pass<"varlen-split-kv"> {
     }
     ```
   }];
-  let statistics = [Statistic<"numSplit", "split", "Loops whose blocks are met in parts">];
+  let statistics = [Statistic<"numSplit", "split", "Loops whose blocks are split into parts">];
 }
 
 def VarlenGuardAttn : Pass<"varlen-guard-attn", "::mlir::ModuleOp"> {
@@ -262,8 +262,8 @@ def VarlenGuardAttn : Pass<"varlen-guard-attn", "::mlir::ModuleOp"> {
     What is to become plain linalg trusts its operands. This pass has the runtime
     check them first, as `varlen-tile-attn` does for an attention with a schedule:
     extents that types leave open, cu_seqlens and seqused. If it refuses them, it
-    has the message, and the results are buffers of the right shape that nobody
-    has written.
+    has the message, and the results are buffers of the right shape that are
+    not written.
 
     *Requires*: an attention with a schedule, or on memrefs, is left as it is.
     *Guarantees*: every other one runs with operands that keep the rules only.
@@ -476,8 +476,8 @@ def VarlenChooseCopies : Pass<"varlen-choose-copies"> {
   let description = [{
     A tile that lies in memory in several orders (`varlen.to_tile`) becomes one
     tensor for each order that is read: what is in columns is a transposed tensor,
-    and the indexing map of the product that reads it is permuted. Of a product's
-    factors the left one is read by scalars and the right one by vectors of
+    and the indexing map of the product that reads it is permuted. The left factor
+    of a product is read by scalars and the right one by vectors of
     columns; in pairs of two steps of the reduction where the schedule has `kv =
     pairs` and the right factor is bf16. So no order is left but rows and pairs of
     rows, and no tile but with one copy. A transposed tile that is stored to transposed
@@ -661,14 +661,14 @@ def VarlenPlaceTiles : Pass<"varlen-place-tiles"> {
     A `tensor.empty` with a dynamic number of rows, as a score tile is, becomes a slice
     of one of `kv_block` rows: its memory has a static size, and `varlen-outline-work`
     puts it into the workspace. An elementwise operation writes over a tile of the same
-    type that was computed before and that nobody reads after it, or to the memory where its
+    type that was computed before and is not read after it, or to the memory where its
     result is to end up, if no tile of memory is read after it. A tile that is read from
     memory to which the same block writes is writable there, so that what updates it happens
     in place.
 
     *Requires*: `#varlen.cpu_schedule` on an operation around them; at most `kv_block`
     rows where they are dynamic, or half of that of pairs. *Guarantees*: values keep their types. Tensors of other ranks, and with
-    dynamic columns, are left as they are. The schedule is taken off: nobody asks for it any more.
+    dynamic columns, are left as they are. The schedule is removed: it has no later reader.
     *Numerics*: none.
 
     ```mlir

@@ -17,8 +17,8 @@
 
 namespace mlir::varlen {
 
-/// The rows of one side that a range of rows of the other side meets: some row
-/// of the range meets each of [begin, end), and every row of it meets all of
+/// The rows of one side that a range of rows of the other side visits: some row
+/// of the range visits each of [begin, end), and every row of it visits all of
 /// [wholeBegin, wholeEnd). `begin` and `wholeBegin` may lie past the last row.
 template <typename T> struct MaskRange {
   T begin, wholeBegin, wholeEnd, end;
@@ -28,7 +28,7 @@ template <typename T> struct MaskRange {
 class SequenceMask {
 public:
   SequenceMask() = default;
-  /// Of a sequence with `queries` and `keys` rows in use.
+  /// The mask of a sequence with `queries` and `keys` rows in use.
   SequenceMask(PositionBuilder b, MaskAttrInterface mask, Position queries,
                Position keys, Position offset)
       : mask(mask), state(mask.getState(b, queries, keys, offset)),
@@ -58,7 +58,7 @@ public:
 private:
   MaskAttrInterface mask;
   SmallVector<Position> state;
-  /// Of the sequence, and where rows are numbered from now.
+  /// Extents of the sequence, and where rows are numbered from now.
   Position queries, keys, offset;
   SmallVector<Position, 1> firstQueries;
 };
