@@ -15,6 +15,7 @@
 #include "varlen/Conversion/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
@@ -97,6 +98,18 @@ static LogicalResult expandDot(x86vector::DotBF16Op op,
   return success();
 }
 
+static LogicalResult convertDotToNeon(x86vector::DotBF16Op op,
+                                      PatternRewriter &rewriter) {
+  // arm_neon has no operation for it.
+  constexpr int64_t lanes = 4;
+  if (op.getType().getNumElements() != lanes)
+    return rewriter.notifyMatchFailure(op, "expected a vector of 128 bits");
+  rewriter.replaceOpWithNewOp<LLVM::CallIntrinsicOp>(
+      op, op.getType(), rewriter.getStringAttr("llvm.aarch64.neon.bfdot"),
+      ValueRange{op.getSrc(), op.getA(), op.getB()});
+  return success();
+}
+
 namespace {
 struct VarlenExpandPairs
     : varlen::impl::VarlenExpandPairsBase<VarlenExpandPairs> {
@@ -105,8 +118,10 @@ struct VarlenExpandPairs
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add(expandRounding);
-    if (dot)
+    if (dot == varlen::PairDot::FMA)
       patterns.add(expandDot);
+    if (dot == varlen::PairDot::Neon)
+      patterns.add(convertDotToNeon);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };

@@ -166,12 +166,19 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
   manager.addPass(createConvertVarlenToRuntime());
 }
 
+/// What the target has for dot products of pairs.
+static PairDot getPairDot(const CPUTarget *target) {
+  if (!target || !target->hasBF16Dot)
+    return PairDot::FMA;
+  return target->arch == llvm::Triple::aarch64 ? PairDot::Neon
+                                               : PairDot::AVX512;
+}
+
 void varlen::buildVarlenExpandOperations(OpPassManager &manager,
                                          const VarlenToCPUOptions &options) {
   const CPUTarget *target = lookupCPUTarget(options.target);
   // Before conversions are expanded one by one.
-  manager.addPass(
-      createVarlenExpandPairs({/*dot=*/!target || !target->hasBF16Dot}));
+  manager.addPass(createVarlenExpandPairs({getPairDot(target)}));
   // Before LLVM sees a conversion that it would make a library call.
   VarlenExpandNarrowFloatsOptions narrow;
   narrow.bf16 = !target || !target->hasBF16Dot;
@@ -206,7 +213,7 @@ void varlen::buildVarlenLowerToLLVM(OpPassManager &manager,
   functions.addPass(createSCFToControlFlowPass());
   // Masks, and instructions of one CPU, are none of the conversions below.
   ConvertVectorToLLVMPassOptions vectors;
-  vectors.x86Vector = target && (target->hasBF16Dot || target->hasScale);
+  vectors.x86Vector = target && target->arch == llvm::Triple::x86_64;
   functions.addPass(createConvertVectorToLLVMPass(vectors));
   manager.addPass(createConvertToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());

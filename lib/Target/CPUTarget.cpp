@@ -37,6 +37,8 @@ static constexpr CPUTarget targets[] = {
      64, 32, true, true, true, true},
     {"neon", Triple::aarch64, "generic", "+neon", 16, 32, true, false, true,
      false},
+    {"neon_bf16", Triple::aarch64, "generic", "+neon,+bf16", 16, 32, true, true,
+     true, false},
 };
 
 const CPUTarget *mlir::varlen::lookupCPUTarget(StringRef name) {

@@ -1,8 +1,9 @@
 // RUN: varlen-opt %s --varlen-expand-pairs --canonicalize | FileCheck %s --check-prefixes=CHECK,PAIR
-// RUN: varlen-opt %s --varlen-expand-pairs=dot | FileCheck %s --check-prefixes=CHECK,DOT
+// RUN: varlen-opt %s --varlen-expand-pairs=dot=fma | FileCheck %s --check-prefixes=CHECK,DOT
+// RUN: varlen-opt %s --varlen-expand-pairs=dot=neon | FileCheck %s --check-prefixes=CHECK,NEON
 // Numbers, on this machine: ties of either sign, infinity, the largest number and
 // a NaN; then a product of pairs.
-// RUN: varlen-opt %s --varlen-expand-pairs=dot --convert-vector-to-scf --convert-scf-to-cf --convert-vector-to-llvm \
+// RUN: varlen-opt %s --varlen-expand-pairs=dot=fma --convert-vector-to-scf --convert-scf-to-cf --convert-vector-to-llvm \
 // RUN:   --convert-arith-to-llvm --convert-math-to-llvm --convert-cf-to-llvm --convert-func-to-llvm --reconcile-unrealized-casts \
 // RUN: | mlir-runner -e main -entry-point-result=void -shared-libs=%mlir-libs/libmlir_c_runner_utils.so | FileCheck %s --check-prefix=VALUES
 
@@ -54,9 +55,20 @@ func.func @even(%x: vector<16xf32>, %y: vector<16xf32>) -> (vector<32xbf16>, vec
 // DOT: arith.andi
 // DOT: %[[BODD:.*]] = arith.bitcast
 // DOT: math.fma %[[AODD]], %[[BODD]], %[[FIRST]]
+// The instruction of AArch64 has 4 lanes.
+// NEON: x86vector.avx512.dot
 func.func @dot(%sum: vector<8xf32>, %a: vector<16xbf16>, %b: vector<16xbf16>) -> vector<8xf32> {
   %0 = x86vector.avx512.dot %sum, %a, %b : vector<16xbf16> -> vector<8xf32>
   return %0 : vector<8xf32>
+}
+
+// CHECK-LABEL: func @dot_of_4(
+// NEON-SAME: %[[SUM:.*]]: vector<4xf32>, %[[A:.*]]: vector<8xbf16>, %[[B:.*]]: vector<8xbf16>
+// NEON: llvm.call_intrinsic "llvm.aarch64.neon.bfdot"(%[[SUM]], %[[A]], %[[B]]) : (vector<4xf32>, vector<8xbf16>, vector<8xbf16>) -> vector<4xf32>
+// NEON-NOT: x86vector
+func.func @dot_of_4(%sum: vector<4xf32>, %a: vector<8xbf16>, %b: vector<8xbf16>) -> vector<4xf32> {
+  %0 = x86vector.avx512.dot %sum, %a, %b : vector<8xbf16> -> vector<4xf32>
+  return %0 : vector<4xf32>
 }
 
 // Among the numbers 1 + 2^-8 and -(1 + 2^-8), ties, the one with the larger magnitude

@@ -1,7 +1,7 @@
 // RUN: varlen-opt %s --varlen-finalize-llvm --split-input-file --verify-diagnostics
 // RUN: not varlen-opt %s --split-input-file --varlen-finalize-llvm=target=z80 2>&1 | FileCheck %s
 
-// CHECK: error: expected target to be one of host, generic, avx2, avx512, avx512_bf16, neon, got z80
+// CHECK: error: expected target to be one of host, generic, avx2, avx512, avx512_bf16, neon, neon_bf16, got z80
 
 llvm.func @leftover(%x: f32) -> f32 {
   // expected-error @+1 {{has no lowering to LLVM: 'math.absf' is left at the end of the pipeline}}

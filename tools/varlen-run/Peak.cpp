@@ -118,10 +118,7 @@ Expected<Peak> Peak::create(mlir::MLIRContext *context,
   if (!module)
     return llvm::make_error<PrintedError>();
   if (Error error = runPipeline(
-          *module,
-          "convert-scf-to-cf,convert-vector-to-llvm{enable-x86vector},"
-          "convert-arith-to-llvm,convert-cf-to-llvm,"
-          "convert-func-to-llvm,reconcile-unrealized-casts",
+          *module, ("varlen-lower-to-llvm{target=" + target.name + "}").str(),
           /*verify=*/false))
     return error;
   auto code = compile(*module, target, "peak");

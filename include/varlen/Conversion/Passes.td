@@ -956,15 +956,17 @@ def VarlenExpandPairs : Pass<"varlen-expand-pairs"> {
     Pairs of bf16 are what a dot product instruction reads. Two vectors of f32 that
     are rounded to bf16 and interleaved become integer arithmetic on 32-bit lanes: one
     addition rounds, a shift and a mask put both halves together, where LLVM converts
-    each vector and shuffles. With `dot`, an `x86vector.avx512.dot` becomes two fused
-    multiply-adds, for CPUs without that instruction.
+    each vector and shuffles. `dot` says what becomes of an `x86vector.avx512.dot`, the
+    dot product of pairs on every target: it stays (`avx512`), becomes AArch64's `bfdot`
+    (`neon`, 4 pairs at once), or two fused multiply-adds (`fma`).
 
     *Requires*: a rounding to nearest, with ties away from zero, which is one integer
     addition; conversions that round in another way are left as they are.
     *Guarantees*: results are the same for numbers and infinities.
     *Numerics*: a NaN stays one if the lower half of its bits is zero, as that of
     a default NaN is; others may become infinite or a number. Multiply-adds round after
-    each product, the even one first.
+    each product, the even one first; `bfdot` rounds the sum of both products to odd, then
+    the result, and takes subnormal numbers for 0 (Arm ARM, FEAT_BF16).
 
     ```mlir
     %0 = arith.truncf %even to_nearest_away : vector<16xf32> to vector<16xbf16>
@@ -984,9 +986,14 @@ def VarlenExpandPairs : Pass<"varlen-expand-pairs"> {
     ```
   }];
   let options = [
-    Option<"dot", "dot", "bool", "false",
-           "Write dot products of pairs as fused multiply-adds">];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
+    Option<"dot", "dot", "::mlir::varlen::PairDot", "::mlir::varlen::PairDot::AVX512",
+           "What a dot product of pairs becomes",
+           [{::llvm::cl::values(
+               clEnumValN(::mlir::varlen::PairDot::AVX512, "avx512", "Itself"),
+               clEnumValN(::mlir::varlen::PairDot::Neon, "neon", "bfdot of AArch64"),
+               clEnumValN(::mlir::varlen::PairDot::FMA, "fma",
+                          "Two fused multiply-adds"))}]>];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect",
     "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
 }
 
