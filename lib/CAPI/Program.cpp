@@ -10,12 +10,14 @@
 
 #include "Status.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Pipelines/SourceName.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/BuiltinTypes.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace varlen_capi;
 using namespace mlir;
@@ -152,8 +154,11 @@ varlen_capi::readFunctions(ModuleOp module, bool stridedTensors,
 
 void varlen_capi::findWorkspaces(
     ModuleOp module, std::vector<std::unique_ptr<Function>> &functions) {
+  llvm::StringMap<func::FuncOp> found;
+  for (auto op : module.getOps<func::FuncOp>())
+    found[varlen::getSourceName(op)] = op;
   for (std::unique_ptr<Function> &function : functions) {
-    auto op = module.lookupSymbol<func::FuncOp>(function->name);
+    func::FuncOp op = found.lookup(function->name);
     auto dependsOn = dyn_cast_or_null<StringAttr>(
         op->removeAttr(varlen::kMemoryDependsOnAttrName));
     if (dependsOn) {

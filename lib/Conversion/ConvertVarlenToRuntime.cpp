@@ -103,7 +103,7 @@ func::FuncOp MaskFunctions::get(Location loc, MaskAttrInterface mask) {
   SmallVector<Type> arguments(5, types.getI64Type());
   Type pointer = LLVM::LLVMPointerType::get(loc.getContext());
   arguments.push_back(pointer);
-  function = func::FuncOp::create(loc, "varlen_mask",
+  function = func::FuncOp::create(loc, "mask_bounds",
                                   types.getFunctionType(arguments, {}));
   function.setPrivate();
   symbols.insert(function);

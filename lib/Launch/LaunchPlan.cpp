@@ -10,6 +10,7 @@
 
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Pipelines/Pipelines.h"
+#include "varlen/Pipelines/SourceName.h"
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -386,7 +387,7 @@ LogicalResult Planner::addSteps(Block &block, std::vector<PlanStep> &steps) {
 }
 
 FailureOr<LaunchPlan> Planner::run() {
-  plan.name = function.getName().str();
+  plan.name = getSourceName(function).str();
   if (!function.getBody().hasOneBlock())
     return function.emitOpError("expected structured control flow in a "
                                 "launcher");

@@ -39,6 +39,8 @@ void varlen::buildVarlenBufferize(OpPassManager &manager,
                                   const VarlenAssignScheduleOptions &schedule) {
   manager.addPass(
       createVarlenCheckRegistration({RegistrationStage::Bufferize}));
+  // Before passes call functions of the runtime.
+  manager.addPass(createVarlenRenameFunctions());
   // Before others, while public and private still mean what the user wrote.
   manager.addPass(createVarlenExportFunctions());
   // Schedules are for the op on tensors; what gets none is written out while
@@ -198,7 +200,7 @@ void varlen::buildVarlenLowerToLLVM(OpPassManager &manager,
                                     const VarlenToCPUOptions &options) {
   const CPUTarget *target = lookupCPUTarget(options.target);
   manager.addPass(createVarlenCheckRegistration({RegistrationStage::ToLLVM}));
-  // Before anything is declared for code to call.
+  // Of modules that begin here: before anything else is declared.
   manager.addPass(createVarlenRenameFunctions());
   buildVarlenExpandOperations(manager, options);
   // What changes nothing outside of a function runs on several at a time.

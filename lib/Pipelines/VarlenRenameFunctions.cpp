@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "SourceName.h"
 #include "varlen/Pipelines/Passes.h"
+#include "varlen/Pipelines/SourceName.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/SymbolTable.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -35,12 +36,10 @@ public:
       names.insert(llvm::RTLIB::RuntimeLibcallsInfo::getLibcallImplName(call));
   }
 
-  bool contains(func::FuncOp function) const {
-    StringRef name = function.getName();
-    // Of our runtimes and of C interfaces. Private functions with such names
-    // are what passes have made for them.
+  bool contains(StringRef name) const {
+    // Of our runtimes and of C interfaces.
     for (StringRef prefix : {"varlen_", "mgpu", "_mlir_"})
-      if (function.isPublic() && name.starts_with(prefix))
+      if (name.starts_with(prefix))
         return true;
     // MLIR's conversions call memrefCopy, varlen-call-libm the others.
     for (StringRef called : {"memrefCopy", "erf", "erff", "erfc", "erfcf"})
@@ -61,23 +60,25 @@ struct VarlenRenameFunctions
   void runOnOperation() override {
     static const CalledNames called;
     std::optional<SymbolTable> symbols;
-    Builder b(&getContext());
-    for (auto function : getOperation().getOps<func::FuncOp>()) {
-      if (function.isExternal() || !called.contains(function))
+    for (auto symbol : getOperation().getOps<SymbolOpInterface>()) {
+      if (!isa<func::FuncOp, memref::GlobalOp>(symbol) ||
+          symbol.isDeclaration() || !called.contains(symbol.getName()))
         continue;
       if (!symbols)
         symbols.emplace(getOperation());
-      StringAttr source = function.getNameAttr();
-      std::string name = "source." + source.str();
+      StringAttr source = symbol.getNameAttr();
+      // Kernels have their names from it, so PTX has to take it.
+      std::string name = "source_" + source.str();
       while (symbols->lookup(name))
         name += "_";
       // Fails for uses in operations that hide what they use.
-      if (failed(symbols->rename(function, name))) {
-        function.emitOpError("cannot be renamed: code calls another function "
-                             "of this name");
+      if (failed(symbols->rename(symbol, name))) {
+        symbol.emitOpError("cannot be renamed: code calls another function "
+                           "of this name");
         return signalPassFailure();
       }
-      function->setAttr(kSourceNameAttrName, source);
+      if (isa<func::FuncOp>(symbol))
+        symbol->setAttr(kSourceNameAttrName, source);
       ++numRenamed;
     }
   }

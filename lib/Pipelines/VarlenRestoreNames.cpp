@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "SourceName.h"
 #include "varlen/Pipelines/Passes.h"
+#include "varlen/Pipelines/SourceName.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/SymbolTable.h"

@@ -17,7 +17,7 @@
 // CHECK: %[[HEADS64:.*]] = arith.index_cast %[[HEADS]]
 // CHECK: %[[GROUP64:.*]] = arith.index_cast %[[GROUP]]
 // CHECK: %[[BLOCK:.*]] = arith.constant 64 : i64
-// CHECK: %[[MASK:.*]] = constant @varlen_mask : (i64, i64, i64, i64, i64, !llvm.ptr) -> ()
+// CHECK: %[[MASK:.*]] = constant @mask_bounds : (i64, i64, i64, i64, i64, !llvm.ptr) -> ()
 // CHECK: %[[MASK_ADDRESS:.*]] = builtin.unrealized_conversion_cast %[[MASK]] : {{.*}} to !llvm.ptr
 // CHECK: %[[NULL:.*]] = llvm.mlir.zero : !llvm.ptr
 // CHECK: llvm.store %[[NULL]], %[[SLOT]]
@@ -40,7 +40,7 @@ func.func @plain(%cu_q: memref<?xi32>, %cu_k: memref<5xi32>, %tq: index, %tk: in
 
 // What the mask leaves of a sequence: the runtime asks for the keys of some of its
 // queries. 1 is added to the end, of which the diagonal saturates.
-// CHECK-LABEL: func private @varlen_mask(
+// CHECK-LABEL: func private @mask_bounds(
 // CHECK-SAME: %[[QUERIES:.*]]: i64, %[[KEYS:.*]]: i64, %[[OFFSET:.*]]: i64, %[[FIRST:.*]]: i64, %[[LAST:.*]]: i64, %[[RANGE:.*]]: !llvm.ptr)
 // CHECK: %[[DIAGONAL:.*]] = arith.subi %[[KEYS]], %[[QUERIES]]
 // CHECK: %[[NEAR:.*]] = arith.maxsi %[[OFFSET]], %{{.*}}
@@ -64,12 +64,12 @@ func.func @plain(%cu_q: memref<?xi32>, %cu_k: memref<5xi32>, %tq: index, %tk: in
 // Every key is seen: no function. Two lists of one mask share theirs.
 // CHECK-LABEL: func @masks(
 // CHECK: %[[NULL:.*]] = llvm.mlir.zero : !llvm.ptr
-// CHECK: constant @varlen_mask :
-// CHECK: constant @varlen_mask :
-// CHECK: constant @[[OTHER:varlen_mask_.*]] :
-// CHECK: func private @varlen_mask(
+// CHECK: constant @mask_bounds :
+// CHECK: constant @mask_bounds :
+// CHECK: constant @[[OTHER:mask_bounds_.*]] :
+// CHECK: func private @mask_bounds(
 // CHECK: func private @[[OTHER]](
-// CHECK-NOT: func private @varlen_mask
+// CHECK-NOT: func private @mask_bounds
 func.func @masks(%cu: memref<?xi32>, %n: index) {
   %0 = varlen.work_tiles %cu, %cu rows(%n, %n) heads(%n, %n) mask <full, top_left> block_m 1
       : (memref<?xi32>, memref<?xi32>, index, index, index, index) -> memref<?x10xi64>

@@ -1,13 +1,13 @@
 // RUN: varlen-opt %s --varlen-restore-names | FileCheck %s
 // RUN: varlen-opt %S/varlen-rename-functions.mlir --varlen-to-cpu | FileCheck %s --check-prefix=ALL
 
-// CHECK: llvm.func @source.exp(%{{.*}}: f64) {
-llvm.func @source.exp(%x: f64) attributes {varlen.source_name = "exp"} {
+// CHECK: llvm.func @source_exp(%{{.*}}: f64) {
+llvm.func @source_exp(%x: f64) attributes {varlen.source_name = "exp"} {
   llvm.return
 }
 // CHECK: llvm.func @_mlir_ciface_exp(%{{.*}}: f64) {
-llvm.func @_mlir_ciface_source.exp(%x: f64) attributes {varlen.source_name = "exp"} {
-  llvm.call @source.exp(%x) : (f64) -> ()
+llvm.func @_mlir_ciface_source_exp(%x: f64) attributes {varlen.source_name = "exp"} {
+  llvm.call @source_exp(%x) : (f64) -> ()
   llvm.return
 }
 

@@ -34,7 +34,7 @@ def ConvertVarlenToRuntime
     becomes
     ```mlir
     %slot = llvm.alloca %c1 x !llvm.ptr : (i64) -> !llvm.ptr
-    %mask = func.constant @varlen_mask : (i64, i64, i64, i64, i64, !llvm.ptr) -> ()
+    %mask = func.constant @mask_bounds : (i64, i64, i64, i64, i64, !llvm.ptr) -> ()
     %n = call @varlen_work_tiles(%cu_address, %cu_size, ..., %mask_address, %slot) : (...) -> i64
     %count = arith.maxsi %n, %c0 : i64
     %list = llvm.load %slot : !llvm.ptr -> !llvm.ptr

@@ -51,27 +51,30 @@ def VarlenCheckRegistration
 def VarlenRenameFunctions : Pass<"varlen-rename-functions", "::mlir::ModuleOp"> {
   let summary = "Keep names of the source and names that code calls apart";
   let description = [{
-    A function may have any name, also that of a function of libc, libm, the runtimes of
-    LLVM or of this project, which code calls without having been told to. One with a body
-    and such a name is given another one; the attribute `varlen.source_name` has the name in
-    the source, by which `varlen-restore-names` names its C interface. So code calls what it
-    means to call, and callers find the function at `_mlir_ciface_<name>`. The name itself,
-    whose arguments are those of unpacked memrefs, is gone: in one object there is no room
-    for two.
+    A function or a `memref.global` may have any name, also that of a function of libc,
+    libm, the runtimes of LLVM or of this project, which code calls without having been told
+    to. One that is defined and has such a name is given another one, public or private. Of
+    a function the attribute `varlen.source_name` has the name in the source, by which
+    `varlen-restore-names` names its C interface. So code calls what it means to call, and
+    callers find the function at `_mlir_ciface_<name>`. The name itself, whose arguments are
+    those of unpacked memrefs, is gone: in one object there is no room for two.
 
-    *Requires*: nothing. *Guarantees*: no function with a body has a name that later passes,
-    or LLVM, call. *Numerics*: none.
+    Pipelines run it twice: before passes call functions of the runtime, and before the
+    conversion to the llvm dialect, for modules that begin there.
+
+    *Requires*: nothing. *Guarantees*: nothing that the module defines has a name that later
+    passes, or LLVM, call. *Numerics*: none.
 
     ```mlir
     func.func @exp(%x: memref<?xf64>) attributes {llvm.emit_c_interface} { ... }
     ```
     becomes
     ```mlir
-    func.func @source.exp(%x: memref<?xf64>)
+    func.func @source_exp(%x: memref<?xf64>)
         attributes {llvm.emit_c_interface, varlen.source_name = "exp"} { ... }
     ```
   }];
-  let statistics = [Statistic<"numRenamed", "renamed", "Functions with another name">];
+  let statistics = [Statistic<"numRenamed", "renamed", "Functions and globals with another name">];
 }
 
 def VarlenRestoreNames : Pass<"varlen-restore-names", "::mlir::ModuleOp"> {
@@ -83,7 +86,7 @@ def VarlenRestoreNames : Pass<"varlen-restore-names", "::mlir::ModuleOp"> {
     *Numerics*: none.
 
     ```mlir
-    llvm.func @_mlir_ciface_source.exp(%x: !llvm.ptr) attributes {varlen.source_name = "exp"} { ... }
+    llvm.func @_mlir_ciface_source_exp(%x: !llvm.ptr) attributes {varlen.source_name = "exp"} { ... }
     ```
     becomes
     ```mlir

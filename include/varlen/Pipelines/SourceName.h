@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef VARLEN_LIB_PIPELINES_SOURCENAME_H
-#define VARLEN_LIB_PIPELINES_SOURCENAME_H
+#ifndef VARLEN_PIPELINES_SOURCENAME_H
+#define VARLEN_PIPELINES_SOURCENAME_H
 
-#include "llvm/ADT/StringRef.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/SymbolTable.h"
 
 namespace mlir::varlen {
 
@@ -17,9 +18,15 @@ namespace mlir::varlen {
 /// renamed, and of its C interface: its name in the source.
 inline constexpr llvm::StringLiteral kSourceNameAttrName = "varlen.source_name";
 
+/// The name that a function has in the source, renamed or not.
+inline llvm::StringRef getSourceName(SymbolOpInterface function) {
+  auto source = function->getAttrOfType<StringAttr>(kSourceNameAttrName);
+  return source ? source.getValue() : function.getName();
+}
+
 /// What the name of a C interface begins with; a name of the source follows.
 inline constexpr llvm::StringLiteral kCInterfacePrefix = "_mlir_ciface_";
 
 } // namespace mlir::varlen
 
-#endif // VARLEN_LIB_PIPELINES_SOURCENAME_H
+#endif // VARLEN_PIPELINES_SOURCENAME_H
