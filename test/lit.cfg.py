@@ -11,8 +11,6 @@ import re
 import shutil
 import sys
 
-import lit.formats
-
 source = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 build = os.path.abspath(
     getattr(config, "varlen_build", None)
@@ -28,11 +26,14 @@ with open(cache_file) as file:
 llvm = os.path.normpath(os.path.join(cache["MLIR_DIR"], "..", "..", ".."))
 roundtrip = os.environ.get("VARLEN_ROUNDTRIP", "0") not in ("", "0")
 
+sys.path.append(os.path.join(source, "test"))
+import cpu_time
+
 config.name = "varlen-roundtrip" if roundtrip else "varlen"
-config.test_format = lit.formats.ShTest(execute_external=False)
+config.test_format = cpu_time.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".py", ".test", ".c", ".cpp"]
 # What lit does not run: modules, and programs that run tests.
-config.excludes = ["Inputs", "CMakeLists.txt", "lit.cfg.py", "run.py", "run_scripts.py"]
+config.excludes = ["Inputs", "CMakeLists.txt", "lit.cfg.py", "cpu_time.py", "run.py", "run_scripts.py"]
 config.test_source_root = os.path.join(source, "test")
 config.test_exec_root = os.path.join(
     build, "test-roundtrip" if roundtrip else "test"
