@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 LLVM := /usr/lib/llvm-22
 export PATH := $(LLVM)/bin:$(PATH)
 
-.PHONY: build demo check train bench gpu-kit bench-gpu conformance fuzz fuzz-parser mutate release wheel release-wheel wheel-binaries asan sanitize \
+.PHONY: build demo check check-quick check-all train bench gpu-kit bench-gpu conformance fuzz fuzz-parser mutate release wheel release-wheel wheel-binaries asan sanitize \
 	docs site lint format clean
 
 # $(call compile,PRESET,FOLDER)
@@ -30,7 +30,11 @@ build:
 demo: build
 	@python3 examples/demo.py --build build
 
-check: build
+# check-all is check with longer lists, more random inputs and other seeds of the same tests:
+# for a release, or a night. check-quick has the tests of passes and one of numbers.
+check: RUN_TESTS :=
+check-all: RUN_TESTS := --long
+check check-all: build
 	@tools/setup.sh check
 	@tools/venv.sh build
 	@tools/venv.sh build python/requirements-torch.txt
@@ -39,7 +43,12 @@ check: build
 	@cmake --build build --target VarlenXLA
 	@tools/venv.sh build python/requirements-onnx.txt
 	@tools/venv.sh build site/requirements.txt
-	@tools/run-tests.py --build build
+	@tools/run-tests.py --build build $(RUN_TESTS)
+
+check-quick: build
+	@tools/setup.sh check
+	@tools/venv.sh build
+	@tools/run-tests.py --build build --quick
 
 # A small language model, beside the same one in PyTorch.
 train: build

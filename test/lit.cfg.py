@@ -1,7 +1,7 @@
 # Runs with `lit -v test` (the build is VARLEN_BUILD, or build/ beside test/)
 # and with `lit -v build/test`. .lit_test_times.txt has the longest tests, which lit starts
-# first where a build has no times of its own. VARLEN_ROUNDTRIP=1 sends every module that
-# varlen-opt reads through the textual and the bytecode form first.
+# first where a build has no times of its own; `tools/run-tests.py --record` writes it.
+# VARLEN_LONG=1 adds the feature `long`: tests and RUN lines of `make check-all` alone.
 
 import ctypes
 import glob
@@ -10,6 +10,8 @@ import platform
 import re
 import shutil
 import sys
+
+import lit.formats
 
 source = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 build = os.path.abspath(
@@ -24,20 +26,20 @@ with open(cache_file) as file:
     cache = dict(re.findall(r"^(\w+):\w+=(.*)$", file.read(), re.M))
 
 llvm = os.path.normpath(os.path.join(cache["MLIR_DIR"], "..", "..", ".."))
-roundtrip = os.environ.get("VARLEN_ROUNDTRIP", "0") not in ("", "0")
 
-sys.path.append(os.path.join(source, "test"))
-import cpu_time
+config.name = "varlen"
+config.test_format = lit.formats.ShTest(execute_external=False)
+# What `tools/run-tests.py --record` needs.
+if os.environ.get("VARLEN_MEASURE", "0") not in ("", "0"):
+    sys.path.append(os.path.join(source, "test"))
+    import cpu_time
 
-config.name = "varlen-roundtrip" if roundtrip else "varlen"
-config.test_format = cpu_time.ShTest(execute_external=False)
+    config.test_format = cpu_time.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".py", ".test", ".c", ".cpp"]
 # What lit does not run: modules, and programs that run tests.
 config.excludes = ["Inputs", "CMakeLists.txt", "lit.cfg.py", "cpu_time.py", "run.py", "run_scripts.py"]
 config.test_source_root = os.path.join(source, "test")
-config.test_exec_root = os.path.join(
-    build, "test-roundtrip" if roundtrip else "test"
-)
+config.test_exec_root = os.path.join(build, "test")
 
 path = [os.path.join(build, "bin"), os.path.join(llvm, "bin")]
 environment = config.environment
@@ -64,6 +66,8 @@ def has(*tools):
 
 
 features = config.available_features
+if os.environ.get("VARLEN_LONG", "0") not in ("", "0"):
+    features.add("long")
 features.add({"x86_64": "x86", "AMD64": "x86"}.get(platform.machine(), platform.machine()))
 try:
     with open("/proc/cpuinfo") as file:
@@ -137,5 +141,8 @@ strict = "-std=c11 -Wall -Wextra -Werror"
 substitutions.append(("%cc", f"clang-22 {sanitize} {strict}" if sanitizers else f"cc {strict}"))
 library = os.path.join(build, "lib")
 substitutions.append(("%capi", f"-I {source}/include -L {library} -lvarlen-c -Wl,-rpath,{library}"))
-if roundtrip:
-    substitutions.append((r"(?<![\w./%-])varlen-opt(?![\w./-])", "varlen-opt --verify-roundtrip"))
+# Each module that varlen-opt reads is printed, parsed and compared, as text and as bytecode,
+# before the passes run on it: tests of passes are tests of their input's syntax, too. --emit
+# has no such option.
+command = r"(?<![\w./%-])varlen-opt(?![\w./-])(?!.*--emit)"
+substitutions.append((command, "varlen-opt --verify-roundtrip"))

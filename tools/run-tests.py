@@ -1,57 +1,59 @@
 #!/usr/bin/env python3
 """Runs the tests of a build and ends with the line "N passed, N failed".
 
-The suite runs as it is, and a second time with every module sent through the
-textual and the bytecode form first. Tests that a machine cannot run count as
-neither passed nor failed.
+Tests that a machine cannot run count as neither passed nor failed. lit starts the longest
+tests first, by their times in the last run, or in a fresh build by those in
+test/.lit_test_times.txt.
 """
 
 import argparse
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+TIMES = ROOT / "test" / ".lit_test_times.txt"
 
-# Where the tests read modules with varlen-opt; a round trip adds nothing
-# elsewhere.
-ROUNDTRIP = ["Dialect", "Conversion", "Interfaces", "Pipelines"]
-# As a command, as test/lit.cfg.py has it.
-READS_MODULES = re.compile(r"RUN:.*(?<![\w./%-])varlen-opt(?![\w./-])")
+# What --quick runs: each pass and operation on its own, and numbers end to end.
+QUICK = [
+    "Dialect", "Conversion", "Differentiation", "Interfaces", "Patterns", "Pipelines",
+    "Integration/conformance.py",
+]  # fmt: skip
 
 PASSED = {"PASS", "FLAKYPASS"}
 FAILED = {"FAIL", "XPASS", "UNRESOLVED", "TIMEOUT"}
 
 
-def run_lit(lit, build, tests, roundtrip):
-    """Returns how many tests passed and failed."""
-    result = build / ("tests-roundtrip.json" if roundtrip else "tests.json")
+def run_lit(lit, build, tests, variables):
+    """lit's status and the tests of its result."""
+    result = build / "tests.json"
     result.unlink(missing_ok=True)
-    environment = dict(
-        os.environ, VARLEN_BUILD=str(build), VARLEN_ROUNDTRIP=str(int(roundtrip))
-    )
-    command = [lit, "-v", "-o", result, *tests]
+    environment = os.environ | {"VARLEN_BUILD": str(build)} | variables
     status = subprocess.run(
-        command, env=environment, stdin=subprocess.DEVNULL, check=False
-    ).returncode
+        [lit, "-v", "-o", result, *tests],
+        env=environment, stdin=subprocess.DEVNULL, check=False,
+    ).returncode  # fmt: skip
     try:
-        codes = [test["code"] for test in json.loads(result.read_text())["tests"]]
+        return status, json.loads(result.read_text())["tests"]
     except (OSError, ValueError) as error:
         print(f"lit ended with status {status} and no result: {error}")
-        return 0, 1
-    passed = sum(code in PASSED for code in codes)
-    failed = sum(code in FAILED for code in codes)
-    # A status that the tests do not explain is a failure of its own.
-    return passed, failed or int(status != 0)
+        return status or 1, []
 
 
-def roundtrip_tests():
-    """Those whose commands read modules with varlen-opt."""
-    files = (file for name in ROUNDTRIP for file in (ROOT / "test" / name).rglob("*.*"))
-    return sorted(file for file in files if READS_MODULES.search(file.read_text(errors="ignore")))
+def record(tests):
+    """Writes the processor seconds of those that take more than some: the others run last,
+    in any order."""
+    seconds = {
+        test["name"].split(" :: ")[1]: test["metrics"]["cpu"]
+        for test in tests
+        if test["code"] in PASSED
+    }
+    longest = sorted(seconds.items(), key=lambda item: (-round(item[1]), item[0]))
+    lines = [f"{time:.0f} {name}\n" for name, time in longest if time >= 3]
+    TIMES.write_text("".join(lines))
+    print(f"{sum(seconds.values()):.0f} s of processor time; {TIMES} has {len(lines)} tests")
 
 
 def main():
@@ -59,22 +61,39 @@ def main():
     parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
     parser.add_argument("--lit", default="/usr/lib/llvm-22/bin/lit")
     parser.add_argument(
-        "tests",
-        nargs="*",
-        type=pathlib.Path,
-        help="files or folders instead of the whole suite, run once",
+        "--long", action="store_true", help="with those that `make check-all` alone runs"
     )
+    parser.add_argument(
+        "--record", action="store_true",
+        help="measure processor times and write test/.lit_test_times.txt",
+    )  # fmt: skip
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--quick", action="store_true", help="passes, and one test of numbers from end to end"
+    )
+    which.add_argument(
+        "tests", nargs="*", default=[], type=pathlib.Path,
+        help="files or folders instead of the whole suite",
+    )  # fmt: skip
     arguments = parser.parse_args()
-    build = arguments.build.resolve()
+    if arguments.record and (arguments.quick or arguments.tests):
+        parser.error("--record: expected the whole suite")
 
-    if arguments.tests:
-        runs = [run_lit(arguments.lit, build, arguments.tests, False)]
-    else:
-        runs = [
-            run_lit(arguments.lit, build, [ROOT / "test"], False),
-            run_lit(arguments.lit, build, roundtrip_tests(), True),
-        ]
-    passed, failed = map(sum, zip(*runs))
+    tests = [ROOT / "test"]
+    if arguments.quick:
+        tests = [ROOT / "test" / name for name in QUICK]
+    variables = {
+        "VARLEN_LONG": str(int(arguments.long)),
+        "VARLEN_MEASURE": str(int(arguments.record)),
+    }
+    status, results = run_lit(
+        arguments.lit, arguments.build.resolve(), arguments.tests or tests, variables
+    )
+    passed = sum(test["code"] in PASSED for test in results)
+    # A status that the tests do not explain is a failure of its own.
+    failed = sum(test["code"] in FAILED for test in results) or int(status != 0)
+    if arguments.record and not failed:
+        record(results)
     print(f"{passed} passed, {failed} failed", flush=True)
     return int(failed != 0 or passed == 0)
 
