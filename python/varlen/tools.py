@@ -44,7 +44,8 @@ def call(name, *arguments, text=None):
 
 def run(module, inputs=None, *, entry=None, threads=None, figures=None, **flags):
     """Runs a function of `module` (MLIR text, or the path of a file) on a dict of
-    arrays; returns its results as a dict of arrays.
+    arrays; returns its results as a dict of arrays. With a list of such inputs it is
+    compiled once, runs on each of them, and returns a list of results.
 
     Other flags are those of varlen-run: repeat=3, target="avx2", peak=True,
     lengths=[3, 5], extent={"q:0": 8}, ... A dict given as `figures` receives what
@@ -67,16 +68,24 @@ def run(module, inputs=None, *, entry=None, threads=None, figures=None, **flags)
     with tempfile.TemporaryDirectory(prefix="varlen-") as folder:
         folder = pathlib.Path(folder)
         arguments = ["-" if is_text else module]
-        if inputs:
-            safetensors.write(folder / "in.safetensors", inputs)
-            arguments.append(folder / "in.safetensors")
-        arguments += ["-o", folder / "out.safetensors", *options]
+        several = isinstance(inputs, (list, tuple))
+        if several and not inputs:
+            raise ValueError("inputs: expected a dict, or a list of at least one, got an empty list")
+        outputs = []
+        for number, given in enumerate(inputs if several else [inputs]):
+            outputs.append(folder / f"out{number}.safetensors")
+            arguments += ["-o", outputs[-1]]
+            if given:
+                safetensors.write(folder / f"in{number}.safetensors", given)
+                arguments.append(folder / f"in{number}.safetensors")
+        arguments += options
         if figures is not None:
             arguments.append(f"--json={folder / 'figures.json'}")
         call("varlen-run", *arguments, text=module if is_text else None)
         if figures is not None:
             figures.update(json.loads((folder / "figures.json").read_text()))
-        return safetensors.read(folder / "out.safetensors")
+        results = [safetensors.read(output) for output in outputs]
+        return results if several else results[0]
 
 
 def _become(name):

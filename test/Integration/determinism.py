@@ -164,48 +164,44 @@ class Comparisons:
 
 
 def runner_of(group, kind):
-    """`kind.run`, which a CPU compiles once: calls differ in lengths and numbers."""
-    if harness.device != "cpu":
-        return kind.run
+    """Runs a function for the group, compiled once, on several inputs: they differ in lengths
+    and numbers."""
     text = kind.module_text(group)
+    if harness.device != "cpu":
+        return lambda batches, **flags: varlen.run(text, batches, device=harness.device, **flags)
     function = compiled.function(text, strided=True)
-
-    def run(group, inputs, threads=2):
-        assert kind.module_text(group) == text
-        return function(inputs, threads)
-
-    return run
+    return lambda batches, threads=2: [function(inputs, threads) for inputs in batches]
 
 
 def compare(group, comparisons, kind):
     """Compares results (`kind` is harness) or gradients."""
     inputs = kind.make_inputs(group)
     run = runner_of(group, kind)
-    batch = run(group, inputs, threads=1)
     label = f"{kind.__name__}: {group.label}"
+    everything = (slice(None), slice(None))
+    # What is run beside the batch: its name, its inputs, its rows of the sequence, and which.
+    others = []
+    for index in (1, 2, 4, len(group.sequences) - 2):
+        rows = rows_of(inputs, group, index)
+        name = f"{label}: sequence {index}"
+        one_group, one = alone(group, inputs, index)
+        assert kind.module_text(one_group) == kind.module_text(group)
+        others.append((f"{name} alone", one, everything, rows))
+        for value in (numpy.nan, numpy.inf) if index == 4 else (numpy.nan,):
+            others.append((f"{name} beside {value}", poison(group, inputs, index, value), rows, rows))
+    batch, *found = run([inputs, *(other[1] for other in others)], threads=1)
+    for (name, _, place, rows), outputs in zip(others, found, strict=True):
+        comparisons.check(name, slices(group, outputs, place), slices(group, batch, rows))
     if harness.device == "cpu":
         for threads in (2, 2, 3):
-            again = run(group, inputs, threads=threads)
+            (again,) = run([inputs], threads=threads)
             comparisons.check(f"{label}: {threads} threads", again, batch)
     else:
         # The runner compares the runs with each other.
-        again = run(group, inputs, threads=1, sim_runs=27)
+        (again,) = run([inputs], threads=1, sim_runs=27)
         comparisons.check(f"{label}: 27 runs", again, batch)
-        again = run(group, inputs, threads=3, sim_co_resident=0)
+        (again,) = run([inputs], threads=3, sim_co_resident=0)
         comparisons.check(f"{label}: 3 threads", again, batch)
-    for index in (1, 2, 4, len(group.sequences) - 2):
-        rows = rows_of(inputs, group, index)
-        wanted = slices(group, batch, rows)
-        name = f"{label}: sequence {index}"
-        one = run(*alone(group, inputs, index))
-        everything = (slice(None), slice(None))
-        comparisons.check(f"{name} alone", slices(group, one, everything), wanted)
-        for value in (numpy.nan, numpy.inf):
-            if index != 4 and value == numpy.inf:
-                continue
-            outputs = run(group, poison(group, inputs, index, value))
-            got = slices(group, outputs, rows)
-            comparisons.check(f"{name} beside {value}", got, wanted)
 
 
 def main():

@@ -37,6 +37,19 @@ for dtype in ("f32", "bf16"):
         assert again[name].shape == results[name].shape, name
         assert again[name].tobytes() == results[name].tobytes(), name
 
+# Several inputs, of one compilation.
+first = {"q": q[:9], "k": k[:9], "v": v[:9], "cu_seqlens_q": cu[:2], "cu_seqlens_k": cu[:2]}
+one, whole = varlen.run(module, [first, inputs])
+assert one["out"].shape == (9, 2, 32)
+assert one["out"].tobytes() == results["out"][:9].tobytes()
+assert whole["lse"].tobytes() == results["lse"].tobytes()
+try:
+    varlen.run(module, [])
+except ValueError as error:
+    assert "at least one" in str(error), error
+else:
+    raise AssertionError("no input was accepted")
+
 try:
     varlen.run(module, {"q": q})
 except varlen.Error as error:
