@@ -139,6 +139,8 @@ alone("window", *run)
 check("causal", "f16", 2, 1, 128, 128, window=(-1, 0), runs=3)
 check("odd", "f16", 3, 1, 20, 33, window=(-1, 7), alignment="top_left", unused=1)
 check("wide", "bf16", 2, 2, 192, 128, sink=True)
+check("widest", "bf16", 1, 1, 256, 256, window=(-1, 0))
+check("no power of two", "f16", 2, 1, 96, 96, window=(0, 0), sink=True)
 check("f32", "f32", 2, 1, 64, 40, window=(16, -1), unused=1)
 SCORE = {"score": scores.capped_alibi(20), "window": (-1, 0), "sink": True, "unused": 2}
 run = check("score", "bf16", 4, 2, 64, 64, runs=3, **SCORE)
