@@ -38,6 +38,11 @@ public:
 };
 } // namespace
 
+bool varlen::isExecutorKernel(const llvm::Function &function) {
+  return !function.isDeclaration() &&
+         function.getName().starts_with("varlen_sim.");
+}
+
 llvm::Error varlen::emitObject(llvm::Module &code, llvm::TargetMachine &machine,
                                std::string &object) {
   llvm::SmallVector<char, 0> bytes;

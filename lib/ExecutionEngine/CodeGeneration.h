@@ -14,11 +14,15 @@
 #include <string>
 
 namespace llvm {
+class Function;
 class Module;
 class TargetMachine;
 } // namespace llvm
 
 namespace mlir::varlen {
+
+/// Whether this is a kernel for the executor, or a part of one.
+bool isExecutorKernel(const llvm::Function &function);
 
 /// Generates code for what makeOptimizingTransformer has optimised, as an
 /// object file. Errors of `code` go to the handler of its LLVM context.

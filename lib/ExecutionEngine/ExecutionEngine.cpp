@@ -8,6 +8,7 @@
 
 #include "varlen/ExecutionEngine/ExecutionEngine.h"
 
+#include "CodeGeneration.h"
 #include "varlen/Dialect/Varlen/Transforms/Transforms.h"
 #include "varlen/Runtime/MemRefCopy.h"
 #include "varlen/Runtime/Runtime.h"
@@ -69,11 +70,10 @@ static Error optimize(llvm::Module &code, llvm::TargetMachine &machine) {
   for (llvm::Function &function : code) {
     if (function.isDeclaration())
       continue;
-    bool isKernel = function.getName().starts_with("varlen_sim.");
     bool isAttention = function.hasFnAttribute(kWorkFunctionAttrName);
-    (isKernel      ? kernel
-     : isAttention ? attention
-                   : other)
+    (isExecutorKernel(function) ? kernel
+     : isAttention              ? attention
+                                : other)
         .run(function, functions);
   }
   return Error::success();
