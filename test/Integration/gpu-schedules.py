@@ -1,17 +1,33 @@
 # REQUIRES: ptxas, venv
 # RUN: %python %s
 
-"""No kernel of a shipped GPU schedule spills registers, but for those named here: ptxas
-says so."""
+"""What ptxas makes of each kernel of a shipped GPU schedule is what Inputs/gpu-schedules.json says:
+bytes of registers that it spills, what it warns of (C75xx), and, where there is nvdisasm, what
+the loops over blocks are made of.
 
+    gpu-schedules.py --update       # writes the file anew; the difference is to be looked at
+
+A change of a kernel changes counts. Fewer of them are faster (docs/gpu-model.md says by how much);
+more need a reason.
+"""
+
+import argparse
 import itertools
+import json
 import os
+import pathlib
 import re
 import subprocess
 import sys
 import tempfile
 
 from concurrent.futures import ThreadPoolExecutor
+
+HERE = pathlib.Path(__file__).resolve().parent
+TABLE = HERE / "Inputs/gpu-schedules.json"
+sys.path.insert(0, str(HERE.parent.parent / "benchmarks/gpu"))
+
+import sass
 
 FORWARD = """
 !q = tensor<?x{heads}x{d}x{type}>
@@ -52,45 +68,124 @@ CASES = (
     + [("f32", "sm_80", 192, "causal"), ("f32", "sm_80", 224, "full")]
 )
 
-# What is read once an item: how many there are, where the next one is counted. A pair, which a
-# step of 336 products of f32 reads once. And what wgmma leaves kernels at head_dim 128, where
-# smaller blocks spill less and are slower (docs/notes/gpu-kernels.md).
-SPILLS = {
-    ("f32", "sm_80", 224, "full"): {"spills 8 bytes of registers in f_attn"},
-    ("f32", "sm_80", 224, "window = (512, 64)"): {"spills 8 bytes of registers in f_attn"},
-    ("bf16", "sm_80", 64, "causal"): {"spills 4 bytes of registers in f_dkv"},
-    ("bf16", "sm_90", 256, "window = (512, 64)"): {"spills 8 bytes of registers in f_dk"},
-    ("bf16", "sm_90a", 96, "causal"): {"spills 40 bytes of registers in f_dkv"},
-    ("bf16", "sm_90a", 128, "causal"): {
-        "spills 8 bytes of registers in f_attn", "spills 104 bytes of registers in f_dkv",
-    },
-    ("bf16", "sm_90a", 128, "full"): {
-        "spills 4 bytes of registers in f_attn", "spills 12 bytes of registers in f_dkv",
-    },
-    ("bf16", "sm_90a", 128, "window = (512, 64)"): {"spills 64 bytes of registers in f_dkv"},
-}
+# Whose machine code is counted: the rows of the tables that a user's kernels have most.
+COUNTED = {"sm_80": "mma", "sm_90a": "wgmma"}
 
 
-def check(case):
+def name_of(case):
     text, dtype, chip, d, mask = case
+    return f"{'forward' if text is FORWARD else 'gradients'} {dtype} {chip} d{d} {mask}"
+
+
+def run(*command, text=None):
+    done = subprocess.run(
+        list(map(str, command)), input=text, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"{command[0]}: {done.stderr.strip()}")
+    return done.stdout + done.stderr
+
+
+def find_version():
+    return re.search(r"release ([\d.]+)", run("ptxas", "--version"))[1]
+
+
+def counts_of(body, begin, end):
+    """What a loop over blocks is made of, of each warp."""
+    path = sass.path(body, begin, end)
+    counts = sass.counts(path)
+    row = {
+        "instructions": len(path),
+        "products": counts["wgmma"] + counts["mma"],
+        "selects": counts["select"],
+        "R2UR": sum(x.name.startswith("R2UR") for x in path),
+        "local": sum(x.name.startswith(("LDL", "STL")) for x in path),
+    }
+    if counts["wgmma"]:
+        before, exponentials = sass.exp2_before_last_wait(path)
+        row["exp2 before the last wait"] = f"{before} of {exponentials}"
+    return row
+
+
+def measure(case, has_nvdisasm):
+    """{kernel: what is known of it} of a case; registers beside it, which are only printed."""
+    text, dtype, chip, d, mask = case
+    source = text.format(d=d, dv=d, type=dtype, heads=8, mask=mask)
     with tempfile.TemporaryDirectory() as folder:
-        source = os.path.join(folder, "a.mlir")
-        with open(source, "w") as file:
-            file.write(text.format(d=d, dv=d, type=dtype, heads=8, mask=mask))
-        command = ["varlen-opt", source, "--emit=cubin", f"--chip={chip}", "--report"]
-        result = subprocess.run(
-            command + ["-o", os.path.join(folder, "a.cubin")], capture_output=True, text=True
-        )
-    return case, re.findall(r"f_(attn|dq|dkv?|dv) uses (\d+) registers", result.stderr), result
+        ptx, cubin = os.path.join(folder, "a.ptx"), os.path.join(folder, "a.cubin")
+        run("varlen-opt", "-", "--emit=ptx", f"--chip={chip}", "-o", ptx, text=source)
+        notes = run("ptxas", f"-arch={chip}", "-v", ptx, "-o", cubin)
+        bodies = sass.read(cubin) if has_nvdisasm and dtype == "bf16" and chip in COUNTED else {}
+    kernels, registers = {}, {}
+    for part in notes.split("Compiling entry function")[1:]:
+        kernel = re.search(r"'f_(\w+)'", part)[1]
+        registers[kernel] = int(re.search(r"Used (\d+) registers", part)[1])
+        row = {}
+        if spilled := int(re.search(r"(\d+) bytes spill stores", part)[1]):
+            row["spills"] = spilled
+        if f"f_{kernel}" in bodies:
+            body = bodies[f"f_{kernel}"]
+            loops = [counts_of(body, *span) for span in sass.loops(body, COUNTED[chip])]
+            if loops:
+                row["loops"] = loops
+        if row:
+            kernels[kernel] = row
+    if warned := sorted(set(re.findall(r"\bC75\d\d\b", notes))):
+        kernels["ptxas warns of"] = warned
+    return kernels, registers
 
 
-failed = 0
-with ThreadPoolExecutor(2) as pool:
+def compare(name, expected, got, has_counts):
+    """Lines that say what differs."""
+
+    def seen(row):
+        return {k: v for k, v in row.items() if has_counts or k != "loops"} if isinstance(row, dict) else row
+
+    expected, got = ({k: seen(v) for k, v in x.items() if seen(v)} for x in (expected, got))
+    for kernel in sorted({*expected, *got}):
+        a, b = expected.get(kernel, {}), got.get(kernel, {})
+        if a != b:
+            yield f"{name}, {kernel}: expected\n    {json.dumps(a)}\n  got\n    {json.dumps(b)}"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--update", action="store_true")
+    update = parser.parse_args().update
+    try:
+        sass.find_nvdisasm()
+        has_nvdisasm = True
+    except sass.Unavailable as error:
+        if update:
+            sys.exit(f"gpu-schedules.py --update: {error}")
+        print(f"instructions are not counted: {error}")
+        has_nvdisasm = False
+    table = {} if update else json.loads(TABLE.read_text())
+    version = find_version()
+    if not update and version != table["ptxas"]:
+        print(f"instructions are not counted: the table is of ptxas {table['ptxas']}, got {version}")
+        has_nvdisasm = False
     cases = [(text, *case) for text in (FORWARD, GRADIENTS) for case in CASES]
-    for case, registers, result in pool.map(check, cases):
-        print(*case[1:], *(f"{kernel}: {count} registers" for kernel, count in registers))
-        spills = set(re.findall(r"spills.*", result.stderr)) - SPILLS.get(case[1:], set())
-        if result.returncode or not registers or spills:
-            print(result.stderr)
-            failed += 1
-sys.exit(failed != 0)
+    found, failed = {}, 0
+    with ThreadPoolExecutor(2) as pool:
+        for case, (kernels, registers) in zip(
+            cases, pool.map(lambda case: measure(case, has_nvdisasm), cases)
+        ):
+            name = name_of(case)
+            shown = (f"{k} {n}" for k, n in registers.items() if not re.search("tiles|segments", k))
+            print(f"{name}: registers", *shown, flush=True)
+            if kernels:
+                found[name] = kernels
+            if not update:
+                for line in compare(name, table["kernels"].get(name, {}), kernels, has_nvdisasm):
+                    failed += 1
+                    print(line)
+    if update:
+        TABLE.write_text(json.dumps({"ptxas": version, "kernels": found}, indent=1) + "\n")
+    if failed:
+        print("where this is what was wanted: gpu-schedules.py --update")
+    sys.exit(failed != 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""How long a kernel takes for a batch on Hopper: its items, as the list of tiles has them, on the
+multiprocessors, from what a block of scores takes (sm90.py)."""
+
+import dataclasses
+import heapq
+import math
+
+import sm90
+
+MULTIPROCESSORS = 132
+
+CONSTANTS = {
+    "list_us": sm90.Constant(2.5, "results/h200/kernels.json: 1.0, 3.1 and 1.8 us; micro: launch, gap 0.6"),
+    "delta_tb_s": sm90.Constant(2.2, "results/h200/kernels.json: delta of d128 and d256, out and dout read once"),
+    "item_bytes": sm90.Constant(18.0, "micro: bulk store l2_shared, bytes a cycle and multiprocessor"),
+    "hbm_bytes": sm90.Constant(18.0, "micro: tma hbm_own_16MB, bytes a cycle and multiprocessor"),
+}  # fmt: skip
+
+# The clock in GHz by the share in which the tensor core multiplies. Source: micro, test clock,
+# ex2_mix 1, after 200 ms, of an H200; an H100's was not measured.
+CLOCK = ((0.0, 1.98), (0.4, 1.851), (0.6, 1.785), (0.8, 1.645), (1.0, 1.545))
+
+
+def clock(tensor):
+    """GHz under load, for the share of cycles in which the tensor core multiplies."""
+    for (a, at_a), (b, at_b) in zip(CLOCK, CLOCK[1:]):
+        if tensor <= b:
+            return at_a + (at_b - at_a) * (tensor - a) / (b - a)
+    return CLOCK[-1][1]
+
+
+@dataclasses.dataclass(frozen=True)
+class Tiles:
+    """What a kernel's schedule says: `rows` of a tile that a CTA owns, and `columns` of a block
+    that it goes over; queries and keys, or keys and queries (`owns_keys`)."""
+
+    warps: int
+    rows: int
+    columns: int
+    stages: int
+    ctas: int
+    slack: int = 0
+    lag: int = 0
+    rings: int = 1
+    owns_keys: bool = False
+
+    @property
+    def warpgroups(self):
+        return self.warps // 4
+
+    def ring(self, head_dim, bytes_of_element=2):
+        """The ring of both matrices' blocks."""
+        size = 2 * self.columns * head_dim * bytes_of_element
+        return sm90.Ring(self.stages, self.slack, self.lag, self.rings, size)
+
+
+def blocks_of(begin, end, length, shift, left, right, columns):
+    """(blocks that all rows begin to end - 1 see as a whole, blocks that the mask or the end of
+    the sequence cuts): row r sees columns r + shift - left to r + shift + right of `length`;
+    a limit of -1 is none.
+
+    >>> blocks_of(0, 64, 200, 0, -1, -1, 64)
+    (3, 1)
+    >>> blocks_of(64, 128, 128, 0, -1, 0, 64)
+    (1, 1)
+    >>> blocks_of(256, 320, 512, 0, 128, 0, 64)
+    (1, 2)
+    >>> blocks_of(0, 64, 0, 0, -1, -1, 64)
+    (0, 0)
+    """
+
+    def first(row):
+        return 0 if left < 0 else max(0, row + shift - left)
+
+    def last(row):
+        return length if right < 0 else max(0, min(length, row + shift + right + 1))
+
+    low, high = first(begin), last(end - 1)
+    if low >= high:
+        return 0, 0
+    low_block, high_block = low // columns, math.ceil(high / columns)
+    whole_begin = math.ceil(first(end - 1) / columns)
+    whole_end = last(begin) // columns
+    whole = max(0, min(whole_end, high_block) - max(whole_begin, low_block))
+    return whole, high_block - low_block - whole
+
+
+@dataclasses.dataclass(frozen=True)
+class Item:
+    """A tile of a head: active warpgroups, whole blocks and cut ones."""
+
+    warpgroups: int
+    whole: int
+    cut: int
+
+
+def items_of(batch, tiles, window):
+    """(item, how many there are of it), for a batch of sets.py."""
+    result = []
+    left, right = window
+    group = batch.heads // batch.kv_heads
+    heads = batch.kv_heads if tiles.owns_keys else batch.heads
+    for q, k in zip(batch.q_lengths, batch.k_lengths):
+        own, other, shift = (k, q, q - k) if tiles.owns_keys else (q, k, k - q)
+        sides = (right, left) if tiles.owns_keys else (left, right)
+        for begin in range(0, own, tiles.rows):
+            end = min(own, begin + tiles.rows)
+            whole, cut = blocks_of(begin, end, other, shift, *sides, tiles.columns)
+            each = group if tiles.owns_keys else 1
+            active = min(tiles.warpgroups, math.ceil((end - begin) / 64))
+            result.append((Item(active, whole * each, cut * each), heads))
+    return result
+
+
+class KernelModel:
+    """One kernel: its tiles, and the cycles of its loops over whole and over cut blocks."""
+
+    def __init__(self, tiles, whole, cut, straight, head_dim, offsets=sm90.OFFSETS):
+        """`whole` and `cut` are instructions of the loops, `straight` the cycles of stalls of
+        what is around them, once an item."""
+        self.tiles, self.straight, self.head_dim = tiles, straight, head_dim
+        self.bodies, self.offsets = {"whole": whole, "cut": cut}, offsets
+        self.times = {}
+
+    def loop(self, name, warpgroups=None):
+        """The LoopTime of a loop with so many active warpgroups a CTA."""
+        warpgroups = warpgroups or self.tiles.warpgroups
+        if (name, warpgroups) not in self.times:
+            # One offset is enough for what is a small part of a batch.
+            is_main = name == "whole" and warpgroups == self.tiles.warpgroups
+            self.times[name, warpgroups] = sm90.loop_time(
+                self.bodies[name], warpgroups, self.tiles.ctas, self.tiles.ring(self.head_dim),
+                offsets=self.offsets if is_main else self.offsets[:1],
+            )  # fmt: skip
+        return self.times[name, warpgroups]
+
+    def item_overhead(self):
+        """Cycles of an item around its blocks: the first copies, and results to memory."""
+        own = self.tiles.rows * self.head_dim * 2
+        copied = (own + self.tiles.ring(self.head_dim).block_bytes) * self.tiles.ctas
+        stored = own * self.tiles.ctas
+        return (
+            sm90.constant("copy_latency")
+            + copied / sm90.constant("copy_bytes")
+            + stored / CONSTANTS["item_bytes"].value
+            + self.straight
+        )
+
+    def item_cycles(self, item, is_reused):
+        """Cycles of an item on a multiprocessor that has as many CTAs as fit. Blocks that no
+        other item reads come from memory."""
+        warps = item.warpgroups * self.tiles.ctas
+        ring = self.tiles.ring(self.head_dim)
+        least = 0 if is_reused else ring.block_bytes * self.tiles.ctas / CONSTANTS["hbm_bytes"].value
+        total = self.item_overhead()
+        for name, count in (("whole", item.whole), ("cut", item.cut)):
+            if count:
+                total += count * max(self.loop(name, item.warpgroups).cycles * warps, least)
+        return total
+
+    def microseconds(self, batch, window):
+        """Of the kernel alone: the longest item first, each to the CTA that is free first."""
+        items = items_of(batch, self.tiles, window)
+        readers = max(
+            math.ceil((k if self.tiles.owns_keys else q) / self.tiles.rows)
+            for q, k in zip(batch.q_lengths, batch.k_lengths)
+        )
+        cost = {item: self.item_cycles(item, readers > 1) for item, _ in set(items)}
+        slots = [0.0] * (MULTIPROCESSORS * self.tiles.ctas)
+        for cycles in sorted((cost[item] for item, count in items for _ in range(count)), reverse=True):
+            heapq.heappush(slots, heapq.heappop(slots) + cycles)
+        tensor = self.loop("whole").tensor
+        return max(slots) / clock(tensor) / 1e3

@@ -1,0 +1,172 @@
+# REQUIRES: venv
+# RUN: %python %s
+
+"""The model of Hopper beside times that were measured, on the machine code that these were of:
+no GPU, no ptxas, no compiler."""
+
+import dataclasses
+import doctest
+import json
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "benchmarks/gpu"))
+
+import batches
+import model
+import pinned
+import sass
+import sets
+import sm90
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit(what)
+
+
+def errors_of_measured_schedules():
+    """Every third one, which leaves out none of the head sizes nor protocols; `model.py validate`
+    has all of them."""
+    rows = pinned.load(model.PINNED)[::3]
+    found = list(model.validation(rows))
+    check({row["head_dim"] for row in rows} == {64, 128, 256}, "expected all head sizes")
+    check({row["tiles"]["rings"] for row in rows} == {1, 2}, "expected one ring and two")
+    mean, rms, largest = model.errors(found)
+    print(f"{len(found)} measurements: mean {mean:+.3f}, rms {rms:.3f}, largest {largest:.3f}")
+    check(abs(mean) <= 0.04 and rms <= 0.075 and largest <= 0.15,
+          f"expected a mean within 0.04, rms 0.075 and a largest of 0.15, got {mean:+.3f}, {rms:.3f}, {largest:.3f}")  # fmt: skip
+
+
+def constants_are_measured():
+    """The table of units says what micro.jsonl says."""
+    rows = [json.loads(line) for line in (ROOT / "benchmarks/results/h200/micro.jsonl").read_text().splitlines()]
+    contention = {
+        (r["op"], r["mma"]): r for r in rows if r.get("test") == "contention" and r["wgs"] == 3
+    }
+    latency = {r["op"]: r["cycles"] for r in rows if r.get("test") == "latency"}
+    count = 0
+    for name, unit in sm90.UNITS.items():
+        if not unit.op:
+            check(unit.why, f"{name}: expected why it is so")
+            continue
+        alone, beside = contention[unit.op, "none"], contention[unit.op, "SS_n128"]
+        measured = [alone["alone"], beside["cycles_per_instr"], beside["sigma"]]
+        stated = [unit.alone, unit.beside, unit.takes]
+        if not unit.why:
+            measured.append(latency[unit.op])
+            stated.append(unit.latency)
+        for a, b in zip(stated, measured):
+            check(abs(a - b) <= 0.001 * b + 0.0005, f"{name}: expected {b} as measured, got {a}")
+            count += 1
+    check(count >= 20, f"expected 20 numbers or more that were measured, got {count}")
+
+
+def step(name, operands="", **fields):
+    return sass.Instruction(name, operands, stall=2, **fields)
+
+
+def loop(products=4, arithmetic=()):
+    """A block of two products that are waited for, behind a barrier of the CTA."""
+    some = [step("HGMMA.64x128x16.F32.BF16", "gdesc")] * (products - 1)
+    last = [step("HGMMA.64x128x16.F32.BF16", "gdesc gsb0")]
+    wait = [step("WARPGROUP.DEPBAR.LE", "gsb0, 0x0")]
+    return [step("BAR.SYNC"), *some, *last, *arithmetic, *wait]
+
+
+RING = sm90.Ring(stages=2, slack=0, lag=0, rings=1, block_bytes=8192)
+
+
+def cycles(body, warpgroups=1, ctas=1, ring=RING):
+    return sm90.loop_time(body, warpgroups, ctas, ring, offsets=(37,)).cycles
+
+
+def products_and_what_is_beside_them():
+    # One warp waits for its own product; with several the tensor core is what takes the time.
+    alone, four = cycles(loop()), cycles(loop(), ctas=4)
+    nominal = 4 * sm90.product_cycles(128, True)[0]
+    check(alone > nominal + 50, f"expected a latency behind {nominal} cycles, got {alone}")
+    check(abs(four - nominal) < 0.03 * nominal, f"expected {nominal} cycles, got {four}")
+    # Multiplications beside products make these later, each by a cycle and a bit.
+    more = cycles(loop(arithmetic=[step("FMUL")] * 100), ctas=4) - four
+    check(90 <= more <= 130, f"expected 100 multiplications to take 90 to 130 cycles, got {more}")
+    # A few beside each product that waits for shared memory anyway cost less than their sum.
+    narrow = [dataclasses.replace(x, name=x.name.replace("128", "64")) for x in loop(16)]
+    spread = [y for x in narrow for y in ([x] + [step("FMUL")] * 5 if x.kind == "wgmma" else [x])]
+    less = cycles(spread, ctas=4) - cycles(narrow, ctas=4)
+    check(less < 60, f"expected 80 multiplications to take less than 60 cycles, got {less}")
+    # A block cannot be faster than its copy.
+    large = dataclasses.replace(RING, block_bytes=1 << 17)
+    check(cycles(loop(), ring=large) >= 0.95 * (1 << 17) / sm90.constant("copy_bytes"),
+          "expected a block that its copy bounds")  # fmt: skip
+
+
+def errors_of_input():
+    try:
+        cycles([step("WARPGROUP.DEPBAR.LE", "gsb0, 0x0"), step("BAR.SYNC")],
+               ring=dataclasses.replace(RING, stages=1))  # fmt: skip
+    except sm90.Deadlock:
+        pass
+    else:
+        sys.exit("expected a deadlock: no block is copied ahead")
+    try:
+        pinned.read("FMUL:1; nothing")
+    except ValueError as error:
+        check("'nothing'" in str(error), f"expected the text that is wrong, got {error}")
+    else:
+        sys.exit("expected an error of a text that is no loop")
+
+
+def items_of_batches():
+    """Blocks of all items are those in which the mask leaves a pair visible, counted one by one."""
+    batch = sets.Batch("", "", (0, 1, 70, 200, 5), (3, 1, 70, 130, 300), 4, 2)
+    for window in (sets.FULL, sets.CAUSAL, (40, 0), (10, 20), (0, 0)):
+        for owns_keys in (False, True):
+            tiles = batches.Tiles(4, 64, 32, 2, 1, owns_keys=owns_keys)
+            whole = cut = 0
+            for item, count in batches.items_of(batch, tiles, window):
+                whole, cut = whole + item.whole * count, cut + item.cut * count
+            expected = [0, 0]
+            for q, k in zip(batch.q_lengths, batch.k_lengths):
+                own, other = (k, q) if owns_keys else (q, k)
+                for begin in range(0, own, 64):
+                    rows = range(begin, min(own, begin + 64))
+                    # All blocks between the first and the last visible one are gone over.
+                    seen = [
+                        [is_visible(r, c, q, k, window, owns_keys) for r in rows for c in range(b, min(other, b + 32))]
+                        for b in range(0, other, 32)
+                    ]
+                    some = [b for b, pairs in enumerate(seen) if any(pairs)]
+                    for b in range(some[0], some[-1] + 1) if some else ():
+                        is_whole = all(seen[b]) and (b + 1) * 32 <= other
+                        expected[not is_whole] += batch.heads
+            check([whole, cut] == expected, f"{window} {owns_keys}: expected {expected}, got {[whole, cut]}")
+
+
+def is_visible(row, column, q, k, window, owns_keys):
+    query, key = (column, row) if owns_keys else (row, column)
+    left, right = window
+    at = query + k - q
+    return (left < 0 or key >= at - left) and (right < 0 or key <= at + right)
+
+
+def a_loop_that_is_written_is_read():
+    for row in pinned.load(model.PINNED)[:2]:
+        body = pinned.read(row["whole"])
+        check(pinned.write(body) == row["whole"], f"{row['label']}: expected the text again")
+        check(sass.counts(body)["other"] == 0, f"{row['label']}: expected kinds of all instructions")
+
+
+def main():
+    check(not doctest.testmod(batches).failed, "doctests of batches.py")
+    constants_are_measured()
+    products_and_what_is_beside_them()
+    errors_of_input()
+    items_of_batches()
+    a_loop_that_is_written_is_read()
+    errors_of_measured_schedules()
+
+
+if __name__ == "__main__":
+    main()
