@@ -56,6 +56,7 @@ struct StateBuilder : StepBuilder {
   Reference getReference(Value m, Value other);
   /// What acc and l that are relative to `m` change by.
   Value rescaling(Value m, const Reference &to);
+  /// Part of a state, times a factor of each query, in its place.
   Value multiply(Value tile, Value factor);
 
   bool isRounded;
@@ -130,8 +131,7 @@ Value StateBuilder::rescaling(Value m, const Reference &to) {
 }
 
 Value StateBuilder::multiply(Value tile, Value factor) {
-  return elementwise({tile, factor}, empty(tile, compute),
-                     bodyOf<arith::MulFOp>);
+  return elementwise({tile, factor}, /*init=*/tile, bodyOf<arith::MulFOp>);
 }
 
 SmallVector<Value> OnlineAttnBuilder::emit() {
@@ -155,7 +155,7 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
   auto endSum = [&](Value before, Value sum) {
     if (!isApart)
       return sum;
-    return elementwise({before, alpha, sum}, empty(before, compute),
+    return elementwise({before, alpha, sum}, /*init=*/before,
                        bodyOf<math::FmaOp>);
   };
   Value lBegin = beginSum(step.getL());
@@ -300,8 +300,9 @@ static SmallVector<Value> write(OnlineMergeOp merge, OpBuilder &builder) {
   Value alpha = s.rescaling(merge.getM(), to);
   Value beta = s.rescaling(merge.getMoreM(), to);
   auto sum = [&](Value tile, Value more) {
-    return s.elementwise({more, beta, s.multiply(tile, alpha)},
-                         s.empty(tile, s.compute), s.bodyOf<math::FmaOp>);
+    Value rescaled = s.multiply(tile, alpha);
+    return s.elementwise({more, beta, rescaled}, /*init=*/rescaled,
+                         s.bodyOf<math::FmaOp>);
   };
   return {sum(merge.getAcc(), merge.getMoreAcc()), to.m,
           sum(merge.getL(), merge.getMoreL())};

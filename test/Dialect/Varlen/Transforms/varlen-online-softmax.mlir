@@ -43,7 +43,7 @@
 // p is rounded for the second product, after it was summed.
 // CHECK: %[[PB:.*]] = linalg.generic {{.*}} ins(%[[P]]
 // CHECK: arith.truncf %{{.*}} : f32 to bf16
-// CHECK: %[[SCALED:.*]] = linalg.generic {indexing_maps = [#[[$ID]], #[[$ROW]], #[[$ID]]], {{.*}}} ins(%[[ACC]], %[[ALPHA]]
+// CHECK: %[[SCALED:.*]] = linalg.generic {indexing_maps = [#[[$ID]], #[[$ROW]], #[[$ID]]], {{.*}}} ins(%[[ACC]], %[[ALPHA]] : {{.*}} outs(%[[ACC]] :
 // CHECK: %[[ANEW:.*]] = linalg.contract indexing_maps = [#[[$QD]], #[[$VD]], #[[$OUT]]] ins(%[[PB]], %[[V]] {{.*}} outs(%[[SCALED]]
 // CHECK: return %[[ANEW]], %[[NEW]], %[[LNEW]]
 // BUFFER-LABEL: @qk
@@ -82,11 +82,12 @@ func.func @qk(%q: tensor<64x128xbf16>, %k: tensor<32x128xbf16>, %v: tensor<32x96
 // CHECK: varlen.weight %{{.*}} {varlen.exp2_degree = 4 : i64}
 // CHECK: %[[SUM:.*]] = linalg.generic {{.*}}["reduction", "parallel"]} {{.*}} outs(%{{.*}} : tensor<1x24xf32>)
 // CHECK: arith.addf
-// CHECK: linalg.generic {{.*}} ins(%[[L]], %[[ALPHA]], %[[SUM]] :
+// The new l and acc are written over the old ones.
+// CHECK: linalg.generic {{.*}} ins(%[[L]], %[[ALPHA]], %[[SUM]] : {{.*}} outs(%[[L]] :
 // CHECK: math.fma
 // CHECK: %[[ZERO:.*]] = linalg.fill {{.*}} -> tensor<32x24xf32>
 // CHECK: %[[PV:.*]] = linalg.contract indexing_maps = [#[[$DR]], #[[$DC]], {{.*}}] ins(%[[V]], {{.*}} outs(%[[ZERO]]
-// CHECK: linalg.generic {{.*}} ins(%[[ACC]], %[[ALPHA]], %[[PV]] :
+// CHECK: linalg.generic {{.*}} ins(%[[ACC]], %[[ALPHA]], %[[PV]] : {{.*}} outs(%[[ACC]] :
 // CHECK: math.fma
 // BUFFER-LABEL: @kq_limits
 // BUFFER-NOT: tensor

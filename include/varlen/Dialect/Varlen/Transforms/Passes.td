@@ -362,7 +362,7 @@ def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
     *Requires*: nothing.
     *Guarantees*: none of these operations is left; every tile has rank 2, and the
     extent 1 along the key axis makes a statistic; no tile is read for its extents, which
-    are those of operands.
+    are those of operands; acc and l are written over those of before.
     *Numerics*: as in the descriptions of the two; `c * s - m` (or `- lse2`) is
     one fused multiply-add. p is rounded to the type of v for the second
     contraction, not for the sum l; where that is a narrower type, m is not
