@@ -180,6 +180,7 @@ site:
 lint: build
 	@tools/setup.sh check lint
 	@tools/format.sh --check
+	@tools/check-words.py
 	$(call find_xla,build)
 	@tools/lint.sh build
 
