@@ -7,13 +7,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "varlen/Conversion/Passes.h"
+#include "varlen/Dialect/Varlen/Utils/ExpandIntegerPower.h"
 
 #include "mlir/Conversion/MathToLibm/MathToLibm.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Transforms/DialectConversion.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace mlir::varlen {
 #define GEN_PASS_DEF_VARLENCALLLIBM
@@ -42,6 +45,8 @@ struct VarlenCallLibm : varlen::impl::VarlenCallLibmBase<VarlenCallLibm> {
     });
     if (result.wasInterrupted())
       return signalPassFailure();
+    if (failed(expandPowers()))
+      return signalPassFailure();
     RewritePatternSet patterns(&getContext());
     populateMathToLibmConversionPatterns(patterns);
     ConversionTarget target(getContext());
@@ -51,6 +56,19 @@ struct VarlenCallLibm : varlen::impl::VarlenCallLibmBase<VarlenCallLibm> {
     if (failed(applyPartialConversion(getOperation(), target,
                                       std::move(patterns))))
       signalPassFailure();
+  }
+
+private:
+  /// LLVM has powers by an int alone, and calls compiler-rt for them.
+  LogicalResult expandPowers() {
+    SmallVector<Operation *> powers;
+    getOperation()->walk([&](math::FPowIOp op) { powers.push_back(op); });
+    if (powers.empty())
+      return success();
+    RewritePatternSet patterns(&getContext());
+    math::populateExpansionPatterns(patterns, {"fpowi"});
+    varlen::populateExpandIntegerPowerPatterns(patterns);
+    return applyOpPatternsGreedily(powers, std::move(patterns));
   }
 };
 

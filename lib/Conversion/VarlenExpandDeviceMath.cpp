@@ -9,6 +9,7 @@
 #include "WidenNarrowFloats.h"
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Kernel/Transforms/Transforms.h"
+#include "varlen/Dialect/Varlen/Utils/ExpandIntegerPower.h"
 #include "varlen/Dialect/Varlen/Utils/ExpandTanh.h"
 #include "varlen/Dialect/Varlen/Utils/ReduceAngle.h"
 
@@ -25,6 +26,8 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+#include "llvm/Support/MathExtras.h"
 
 #include <cmath>
 
@@ -96,6 +99,50 @@ static LogicalResult expandPower(math::PowFOp op, PatternRewriter &rewriter) {
   return success();
 }
 
+/// atan2 by the atan of a quotient that is at most 1, with the zeros and the
+/// infinities of C (C17, F.10.1.4), of whose quotients upstream's expansion
+/// makes NaN.
+static LogicalResult expandAtan2(math::Atan2Op op, PatternRewriter &rewriter) {
+  using arith::CmpFPredicate;
+  Type type = op.getType();
+  if (!getElementTypeOrSelf(type).isF32())
+    return failure();
+  ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+  auto constant = [&](double value) {
+    return createScalarOrSplatConstant(b, b.getLoc(), type,
+                                       APFloat(static_cast<float>(value)));
+  };
+  auto choose = [&](Value condition, Value then, Value otherwise) -> Value {
+    return arith::SelectOp::create(b, condition, then, otherwise);
+  };
+  Value y = op.getLhs(), x = op.getRhs();
+  Value height = math::AbsFOp::create(b, y), width = math::AbsFOp::create(b, x);
+  Value less = arith::MinimumFOp::create(b, height, width);
+  Value more = arith::MaximumFOp::create(b, height, width);
+  // 0 / 0 is 0 / 1, and what is infinite twice 1 / 1.
+  Value one = constant(1);
+  Value isZero =
+      arith::CmpFOp::create(b, CmpFPredicate::OEQ, more, constant(0));
+  Value isInfinite =
+      arith::CmpFOp::create(b, CmpFPredicate::OEQ, less, constant(INFINITY));
+  Value divisor =
+      choose(arith::OrIOp::create(b, isZero, isInfinite), one, more);
+  Value angle = math::AtanOp::create(
+      b, arith::DivFOp::create(b, choose(isInfinite, one, less), divisor));
+  Value isSteep = arith::CmpFOp::create(b, CmpFPredicate::OGT, height, width);
+  angle = choose(
+      isSteep, arith::SubFOp::create(b, constant(llvm::numbers::pi / 2), angle),
+      angle);
+  // -0 is on the left, too.
+  Value isLeft = arith::CmpFOp::create(
+      b, CmpFPredicate::OLT, math::CopySignOp::create(b, one, x), constant(0));
+  angle = choose(isLeft,
+                 arith::SubFOp::create(b, constant(llvm::numbers::pi), angle),
+                 angle);
+  rewriter.replaceOpWithNewOp<math::CopySignOp>(op, angle, y);
+  return success();
+}
+
 /// Polynomials, and functions in terms of others: of f32, and what libdevice's
 /// others make of f64.
 static LogicalResult expand(Operation *kernel) {
@@ -109,7 +156,8 @@ static LogicalResult expand(Operation *kernel) {
   kernel->walk([&](Operation *op) {
     if (isMath(op) &&
         (getElementTypeOrSelf(op->getResult(0).getType()).isF32() ||
-         isa<math::RsqrtOp>(op)))
+         isa<math::RsqrtOp, math::FPowIOp, math::TruncOp, math::RoundEvenOp>(
+             op)))
       ops.push_back(op);
   });
   if (ops.empty())
@@ -122,7 +170,10 @@ static LogicalResult expand(Operation *kernel) {
   math::populateExpansionPatterns(patterns,
                                   {"rsqrt", "tan", "sinh", "cosh", "asinh",
                                    "acosh", "atanh", "fpowi", "clampf"});
-  patterns.add(expandPower);
+  // Before upstream's polynomials.
+  patterns.add(expandPower, /*benefit=*/3);
+  patterns.add(expandAtan2, /*benefit=*/3);
+  populateExpandIntegerPowerPatterns(patterns);
   kernel::populateExpandMathPatterns(patterns);
   return applyOpPatternsGreedily(
       ops, std::move(patterns),

@@ -382,14 +382,15 @@ def VarlenExpandDeviceMath : Pass<"varlen-expand-device-math"> {
     upstream's polynomials and expansions, or one instruction where there is an
     exact one (`sqrt`, `floor`, ...) and for `exp2`. f16 and bf16 are computed in
     f32 and rounded after each operation. Functions of f64, and `arith.remf`,
-    become calls of libdevice.
+    become calls of libdevice. `fpowi` is a power of floats with the sign that an odd
+    exponent leaves, or, if that is constant, products.
 
     *Requires*: nothing. *Guarantees*: in kernels, no operation of math but those
     that LLVM has for GPUs; an error names one that has no form there. *Numerics*:
     a polynomial is off by a few units in the last place of f32, `tanh` by at most
     3; `sin` and `cos` by 1e-6 up to 10^5, and by as many times more as the angle is
     larger; `powf` is `exp(y * log(x))`, off by as many more as that product is
-    large; `exp2` gives 0 where f32 has less than all of its places.
+    large, and of a denormal x that of the smallest normal number; `exp2` gives 0 where f32 has less than all of its places.
 
     ```mlir
     %y = math.rsqrt %x : bf16
@@ -800,12 +801,14 @@ def VarlenExpandCopies : Pass<"varlen-expand-copies"> {
 def VarlenCallLibm : Pass<"varlen-call-libm", "::mlir::ModuleOp"> {
   let summary = "Call libm for functions that LLVM does not have";
   let description = [{
-    math.erf, erfc, cbrt, asinh, acosh and atanh become calls, lane by lane; all
-    other operations of the math dialect LLVM takes.
+    math.erf, erfc, cbrt, asinh, acosh and atanh become calls, lane by lane; fpowi, of
+    integers of any width, becomes products if its exponent is constant, else a power of
+    floats. All other operations of the math dialect LLVM takes.
 
     *Requires*: scalars and vectors of f32 and f64 (f16 and bf16 by way of f32).
-    *Guarantees*: none of the six is left.
-    *Numerics*: those of the system's libm.
+    *Guarantees*: none of the seven is left.
+    *Numerics*: those of the system's libm; a variable exponent of fpowi is rounded to the
+    type of the base, f32 at least, but for whether it is odd.
 
     ```mlir
     %y = math.erf %x : f32

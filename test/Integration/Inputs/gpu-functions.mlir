@@ -100,6 +100,13 @@ func.func @angles(%x: tensor<?xf32> {varlen.name = "x"})
   return %sin, %cos : tensor<?xf32>, tensor<?xf32>
 }
 
+func.func @pairs(%x: tensor<?xbf16> {varlen.name = "x"}, %y: tensor<?xbf16> {varlen.name = "y"})
+    -> (tensor<?xbf16> {varlen.name = "atan2"}, tensor<?xbf16> {varlen.name = "powf"}) {
+  %atan2 = math.atan2 %x, %y : tensor<?xbf16>
+  %powf = math.powf %x, %y : tensor<?xbf16>
+  return %atan2, %powf : tensor<?xbf16>, tensor<?xbf16>
+}
+
 func.func @powers(%x: tensor<?xf32> {varlen.name = "x"}, %y: tensor<?xf32> {varlen.name = "y"},
                   %n: tensor<?xi32> {varlen.name = "n"})
     -> (tensor<?xf32> {varlen.name = "powf"}, tensor<?xf32> {varlen.name = "fpowi"}) {

@@ -27,16 +27,18 @@ using namespace mlir::varlen;
 
 namespace {
 
-/// An f32 function as one instruction per element, which LLVM has an intrinsic
-/// for.
+/// A function of f32, or of another type, as one instruction per element, which
+/// LLVM has an intrinsic for.
 template <typename Op> struct ExpandToIntrinsic : OpRewritePattern<Op> {
-  ExpandToIntrinsic(MLIRContext *context, StringRef intrinsic)
-      : OpRewritePattern<Op>(context), intrinsic(intrinsic) {}
+  ExpandToIntrinsic(MLIRContext *context, StringRef intrinsic,
+                    Type element = {})
+      : OpRewritePattern<Op>(context), intrinsic(intrinsic),
+        element(element ? element : Float32Type::get(context)) {}
 
   LogicalResult matchAndRewrite(Op op,
                                 PatternRewriter &rewriter) const override {
-    if (!getElementTypeOrSelf(op.getType()).isF32())
-      return rewriter.notifyMatchFailure(op, "not f32");
+    if (getElementTypeOrSelf(op.getType()) != element)
+      return rewriter.notifyMatchFailure(op, "another type");
     auto vector = dyn_cast<VectorType>(op.getType());
     if (vector && !kernel::isInRegisters(vector))
       return rewriter.notifyMatchFailure(op, "not in registers");
@@ -54,10 +56,10 @@ template <typename Op> struct ExpandToIntrinsic : OpRewritePattern<Op> {
     }
     SmallVector<Value> elements;
     for (ArrayRef<Value> of : arguments)
-      elements.push_back(LLVM::CallIntrinsicOp::create(
-                             rewriter, op.getLoc(), rewriter.getF32Type(),
-                             rewriter.getStringAttr(intrinsic), of)
-                             .getResult(0));
+      elements.push_back(
+          LLVM::CallIntrinsicOp::create(rewriter, op.getLoc(), element,
+                                        rewriter.getStringAttr(intrinsic), of)
+              .getResult(0));
     if (vector)
       rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, vector, elements);
     else
@@ -67,6 +69,7 @@ template <typename Op> struct ExpandToIntrinsic : OpRewritePattern<Op> {
 
 private:
   StringRef intrinsic;
+  Type element;
 };
 
 /// LLVM has an intrinsic, but upstream's conversion has none for elements of a
@@ -108,4 +111,10 @@ void kernel::populateExpandMathPatterns(RewritePatternSet &patterns) {
                                                      "llvm.roundeven.f32");
   patterns.add<ExpandToIntrinsic<math::SqrtOp>>(context, "llvm.sqrt.f32");
   patterns.add<ExpandToIntrinsic<math::TruncOp>>(context, "llvm.trunc.f32");
+  // Which it does not know for f64.
+  Type f64 = Float64Type::get(context);
+  patterns.add<ExpandToIntrinsic<math::RoundEvenOp>>(context,
+                                                     "llvm.roundeven.f64", f64);
+  patterns.add<ExpandToIntrinsic<math::TruncOp>>(context, "llvm.trunc.f64",
+                                                 f64);
 }

@@ -8,6 +8,7 @@
 
 #include "varlen/Dialect/Linalg/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/Utils/ExpandIntegerPower.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -42,6 +43,7 @@ static LogicalResult expandPowers(func::FuncOp function) {
     return success();
   RewritePatternSet patterns(function.getContext());
   math::populateExpansionPatterns(patterns, {"fpowi"});
+  populateExpandIntegerPowerPatterns(patterns);
   return applyOpPatternsGreedily(powers, std::move(patterns));
 }
 

@@ -80,6 +80,15 @@ LogicalResult varlen::verifyScoreOperation(Operation &op) {
   if (isa<arith::MulSIExtendedOp, arith::MulUIExtendedOp,
           arith::AddUIExtendedOp>(op))
     return refuse("operations on wider integers");
+  if (isa<arith::ScalingExtFOp, arith::ScalingTruncFOp>(op))
+    return refuse("arith.mulf, and arith.extf or arith.truncf");
+  // No target has another one in a vector, nor in a kernel.
+  if (auto truncate = dyn_cast<arith::TruncFOp>(op);
+      truncate && truncate.getRoundingmode().value_or(
+                      arith::RoundingMode::to_nearest_even) !=
+                      arith::RoundingMode::to_nearest_even)
+    return op.emitOpError("expected to round to nearest even in a score "
+                          "region");
   return success();
 }
 

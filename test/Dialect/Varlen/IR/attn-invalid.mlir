@@ -902,6 +902,35 @@ func.func @attn_c20_clamp(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
 
 // -----
 
+func.func @attn_c20_scaling(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,
+         tensor<3xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+      score (%s: f32, %i: i32, %j: i32) {
+        // expected-error @below {{is no operation of score regions: expected arith.mulf, and arith.extf or arith.truncf}}
+        %x = arith.scaling_truncf %s, %s : f32, f32 to f16
+        varlen.yield %s : f32
+      }
+  return
+}
+
+// -----
+
+func.func @attn_c20_rounding(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,
+         tensor<3xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+      score (%s: f32, %i: i32, %j: i32) {
+        %near = arith.truncf %s to_nearest_even : f32 to f16
+        // expected-error @below {{expected to round to nearest even in a score region}}
+        %x = arith.truncf %s downward : f32 to f16
+        varlen.yield %s : f32
+      }
+  return
+}
+
+// -----
+
 func.func @attn_c20_extended(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
   %out, %lse = varlen.attn %q, %q, %q, %cu, %cu
       : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,

@@ -115,7 +115,8 @@ def VarlenDecomposeLinalg
 
     *Requires*: these operations on tensors; on memrefs they are an error.
     *Guarantees*: none is left. *Numerics*: those of upstream's decomposition;
-    a variable exponent is rounded to the type of the base, as f32 from 2^24 on.
+    a variable exponent is rounded to the type of the base, as f32 from 2^24 on, but
+    for whether it is odd.
 
     ```mlir
     %y = linalg.softmax dimension(1) ins(%x : tensor<?x64xf32>)
