@@ -147,6 +147,14 @@ FailureOr<ParsedAttention> varlen::parseScore(Operation *op, StringRef what,
           !llvm::all_of(name.drop_front(),
                         [](char c) { return llvm::isAlnum(c) || c == '_'; }))
         return wanted("the capture '" + part.trim() + "'");
+      // The attention below has heads and rows of its own.
+      StringRef extents = type.trim();
+      if (extents.consume_front("tensor<") &&
+          llvm::any_of(extents.split('f').first, llvm::isDigit))
+        return op->emitError("expected ")
+               << what << " to have ? for each extent of the capture " << name
+               << ", as a score is for all heads and lengths, got "
+               << type.trim();
       captures.emplace_back(name, type.trim());
     }
     rest = rest.drop_front(end + 1).ltrim();

@@ -179,7 +179,7 @@ def find_score(*texts):
 # -- From text -------------------------------------------------------------------
 
 _NAME = r"%([A-Za-z_]\w*)"
-_CAPTURE = re.compile(rf"{_NAME}\s*:\s*tensor<((?:\?x){{1,3}})(f32|f64)>")
+_CAPTURE = re.compile(rf"{_NAME}\s*:\s*tensor<((?:(?:\?|\d+)x){{1,3}})(f32|f64)>")
 _ARGUMENT = re.compile(
     rf"{_NAME}\s*:\s*(?:(f32|f64|i32)|!varlen\.table<\s*(f32|f64)\s*(,\s*keys\s*)?>)"
 )
@@ -239,7 +239,12 @@ def _read_captures(declared, arguments, compute):
             raise ValueError(f"captures: expected names that no operand has, got '{name}'")
         if {element, number or entry} != {compute}:
             raise _wanted(f"%{name} of {compute}, as the score is", number or entry or element)
-        rank = extents.count("?")
+        rank = extents.count("x")
+        if extents != "?x" * rank:
+            raise _wanted(
+                f"%{name}: tensor<{'?x' * rank}{element}>, as a score is for all heads and lengths",
+                f"tensor<{extents}{element}>",
+            )
         options = _NUMBERS if number else ("key_table",) if keys else ("head_table", "query_table")
         of = next((of for of in options if len(CAPTURES[of]) == rank), None)
         if of is None:
