@@ -10,6 +10,7 @@
 
 #include "mlir/IR/BuiltinTypes.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -36,6 +37,51 @@ std::optional<CElement> varlen::getCElement(Type type) {
   if (type.isInteger(64) || type.isIndex())
     return CElement{"int64_t", "i64"};
   return std::nullopt;
+}
+
+/// A name of lower case that is a word of C or of C++, or a macro that
+/// compilers define.
+static bool isWord(StringRef name) {
+  static const llvm::StringSet<> words = {
+      "alignas",   "alignof",   "and",       "and_eq",   "asm",
+      "assert",    "auto",      "bitand",    "bitor",    "bool",
+      "break",     "case",      "catch",     "char",     "class",
+      "compl",     "complex",   "concept",   "const",    "consteval",
+      "constexpr", "constinit", "continue",  "decltype", "default",
+      "delete",    "do",        "double",    "else",     "enum",
+      "errno",     "explicit",  "export",    "extern",   "false",
+      "float",     "for",       "friend",    "goto",     "if",
+      "imaginary", "inline",    "int",       "linux",    "long",
+      "mutable",   "namespace", "new",       "noexcept", "noreturn",
+      "not",       "not_eq",    "nullptr",   "operator", "or",
+      "or_eq",     "private",   "protected", "public",   "register",
+      "requires",  "restrict",  "return",    "short",    "signed",
+      "sizeof",    "static",    "stderr",    "stdin",    "stdout",
+      "struct",    "switch",    "template",  "this",     "throw",
+      "true",      "try",       "typedef",   "typeid",   "typename",
+      "typeof",    "union",     "unix",      "unsigned", "using",
+      "virtual",   "void",      "volatile",  "while",    "xor",
+      "xor_eq"};
+  return words.contains(name);
+}
+
+std::vector<std::string> varlen::getParameterNames(ArrayRef<std::string> names,
+                                                   ArrayRef<StringRef> taken) {
+  llvm::StringSet<> used;
+  used.insert_range(taken);
+  std::vector<std::string> parameters;
+  for (auto [i, name] : llvm::enumerate(names)) {
+    auto isLetter = [](char c) {
+      return llvm::isLower(c) || llvm::isDigit(c) || c == '_';
+    };
+    // "arg1" may be that of another parameter.
+    bool isName = !name.empty() && llvm::isLower(name.front()) &&
+                  llvm::all_of(name, isLetter) &&
+                  !StringRef(name).starts_with("arg") && !isWord(name) &&
+                  used.insert(name).second;
+    parameters.push_back(isName ? name : "arg" + std::to_string(i));
+  }
+  return parameters;
 }
 
 /// A memref descriptor, and one for a dense tensor.

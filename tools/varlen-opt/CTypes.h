@@ -11,11 +11,13 @@
 
 #include "mlir/IR/Operation.h"
 #include "mlir/IR/Types.h"
+#include "mlir/Support/LLVM.h"
 
 #include "llvm/ADT/StringSet.h"
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace llvm {
 class raw_ostream;
@@ -28,6 +30,13 @@ struct CElement {
   StringRef c, name;
 };
 std::optional<CElement> getCElement(Type type);
+
+/// Names for parameters of a declaration: what each is called in the source, in
+/// lower case as macros are not, where C and C++ can have that and none of the
+/// others, among them those that are `taken`, has it; else "arg" and its
+/// number.
+std::vector<std::string> getParameterNames(ArrayRef<std::string> names,
+                                           ArrayRef<StringRef> taken = {});
 
 /// Writes structs of tensors, each once. A tensor's is a memref descriptor.
 class CTypes {

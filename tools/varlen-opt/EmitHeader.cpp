@@ -9,6 +9,7 @@
 #include "EmitHeader.h"
 
 #include "CTypes.h"
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Launch/LaunchPlan.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -38,12 +39,19 @@ LogicalResult HeaderEmitter::declare(func::FuncOp function) {
   StringRef name = function.getName();
   if (failed(checkCName(function, name)))
     return failure();
+  std::vector<std::string> names;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    auto source = function.getArgAttrOfType<StringAttr>(i, kNameAttrName);
+    names.push_back(source ? source.str() : "");
+  }
+  // The function itself is one that the parameters would hide.
+  names = getParameterNames(names, {name});
   std::string parameters, arguments;
   for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
     FailureOr<std::string> c = types.get(function, type);
     if (failed(c))
       return failure();
-    std::string argument = ("arg" + Twine(i)).str();
+    const std::string &argument = names[i];
     parameters +=
         (i ? ", " : "") + *c + (c->back() == '*' ? "" : " ") + argument;
     arguments += (i ? ", " : "") + argument;

@@ -66,7 +66,8 @@ struct HostOptions {
 };
 } // namespace
 
-/// Names of tensors are for files of varlen-run. LLVM IR has none.
+/// Names of tensors are for headers and for files of varlen-run. LLVM IR has
+/// none.
 static void removeNames(ModuleOp module) {
   auto name = StringAttr::get(module.getContext(), "varlen.name");
   for (auto function : module.getOps<func::FuncOp>()) {
@@ -176,7 +177,6 @@ int varlen::emitHost(int argc, char **argv, DialectRegistry &registry) {
   if (!module)
     return 1;
 
-  removeNames(*module);
   PassManager interface(&context), pipeline(&context);
   interface.addPass(createInlinerPass());
   interface.addPass(createVarlenAddShapeFunctions());
@@ -194,6 +194,7 @@ int varlen::emitHost(int argc, char **argv, DialectRegistry &registry) {
           return emitHeader(*module, os);
         }))
       return code;
+  removeNames(*module);
   if (failed(pipeline.run(*module)))
     return 1;
   auto write = [&](llvm::raw_pwrite_stream &os) {

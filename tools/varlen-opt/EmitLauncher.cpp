@@ -33,7 +33,9 @@ public:
 private:
   static std::string print(const PlanOperand &operand);
   std::string print(const PlanStep &compute) const;
-  /// "const varlen_f32_3 *arg0, ..." and "arg0, ...".
+  /// "const varlen_f32_3 *q, ..." for `names` that begin with q, and for those
+  /// that code has, which are these: "arg0, ...".
+  std::string getParameters(ArrayRef<std::string> names) const;
   std::string getParameters() const;
   std::string getArguments() const;
 
@@ -56,11 +58,16 @@ private:
 // Declarations
 //===----------------------------------------------------------------------===//
 
-std::string LauncherEmitter::getParameters() const {
+std::string LauncherEmitter::getParameters(ArrayRef<std::string> names) const {
   std::string text;
-  for (auto [i, type] : llvm::enumerate(types))
-    text += ("const " + type + "arg" + Twine(i) + ", ").str();
+  for (auto [type, name] : llvm::zip_equal(types, names))
+    text += "const " + type + name + ", ";
   return text;
+}
+
+std::string LauncherEmitter::getParameters() const {
+  return getParameters(
+      getParameterNames(std::vector<std::string>(types.size())));
 }
 
 std::string LauncherEmitter::getArguments() const {
@@ -78,10 +85,19 @@ LogicalResult LauncherEmitter::declare(ModuleOp module, CTypes &ctypes) {
     types.push_back(*type);
   }
   const std::string &name = plan.name;
+  std::vector<std::string> names;
+  for (const LaunchPlan::Argument &argument : plan.arguments)
+    names.push_back(argument.name);
+  names = getParameterNames(
+      names, {"kernels", "workspace", "size", "stream", "status"});
+  std::string parameters = getParameters(names);
   os << "/* func @" << name << "\n";
-  for (auto [i, argument] : llvm::enumerate(plan.arguments))
-    os << "   arg" << i << " : " << argument.type
-       << (argument.name.empty() ? "" : ", " + argument.name) << "\n";
+  for (auto [parameter, argument] : llvm::zip_equal(names, plan.arguments))
+    os << "   " << parameter << " : " << argument.type
+       << (argument.name.empty() || argument.name == parameter
+               ? ""
+               : ", " + argument.name)
+       << "\n";
   os << "   Tensors are in device memory; dense ones of rank 3, without "
         "strides above,\n   begin at multiples of 16 bytes. */\n"
      << "typedef struct " << name << "_kernels {\n  void *module;\n"
@@ -94,12 +110,12 @@ LogicalResult LauncherEmitter::declare(ModuleOp module, CTypes &ctypes) {
      << "/* Stores the bytes of a workspace for tensors of these extents, "
         "whatever they\n   hold. */\nint "
      << name << "_workspace_size(const " << name << "_kernels *kernels, "
-     << getParameters() << "uint64_t *size);\n\n"
+     << parameters << "uint64_t *size);\n\n"
      << "/* Launches the kernels in a stream, in the context that they were "
         "loaded in, and\n   does not wait. `workspace` is device memory, a "
         "multiple of 256, which is in\n   use until they are done. */\nint "
-     << name << "_launch(const " << name << "_kernels *kernels, "
-     << getParameters() << "void *workspace, uint64_t size, void *stream);\n\n"
+     << name << "_launch(const " << name << "_kernels *kernels, " << parameters
+     << "void *workspace, uint64_t size, void *stream);\n\n"
      << "/* Waits for the stream and stores the error that the kernels of the "
         "last launch\n   with this workspace found: VARLEN_LAUNCH_INPUTS; they "
         "have then written\n   nothing. */\nint "
