@@ -222,7 +222,8 @@ static const std::vector<Option> &getTable() {
          return parseInteger("sim-mutant", value, 0, mutant);
        }},
       {"trace", "FILE",
-       "write a timeline of the first block as Chrome trace JSON",
+       "write a timeline of the first block as Chrome trace JSON, or as a "
+       "picture for browsers where FILE ends with .svg",
        [](Options &options, StringRef value) {
          options.simulation.trace = value.str();
          return Error::success();

@@ -18,6 +18,7 @@
 #include "Progress.h"
 #include "Report.h"
 #include "Signature.h"
+#include "Timeline.h"
 #include "varlen/ExecutionEngine/CompileThreads.h"
 #include "varlen/InitAll.h"
 #include "varlen/Runtime/Runtime.h"
@@ -178,6 +179,8 @@ static Error writeOutputs(const Options &options, const std::string &output,
     return error;
   if (simulation && !options.simulation.trace.empty()) {
     Expected<std::string> trace = simulation->readTrace();
+    if (trace && llvm::StringRef(options.simulation.trace).ends_with(".svg"))
+      trace = drawTimeline(*trace);
     if (!trace)
       return trace.takeError();
     if (Error error = write(options.simulation.trace,
