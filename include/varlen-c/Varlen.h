@@ -112,13 +112,13 @@ typedef void (*VarlenDiagnosticFn)(void *context,
 |* Tensors
 \*===----------------------------------------------------------------------===*/
 
-/* A tensor of the caller, laid out as DLTensor of DLPack is: the address of one
-   is the address of the other (varlenFromDLPack). The library keeps none. */
+/* A tensor of the caller, laid out and with the names of DLTensor of DLPack: the
+   address of one is the address of the other (varlenFromDLPack). The library keeps none. */
 typedef struct VarlenTensor {
   void *data;
   struct {
-    int32_t type; /* VARLEN_CPU, ... */
-    int32_t id;
+    int32_t device_type; /* VARLEN_CPU, ... */
+    int32_t device_id;
   } device;
   int32_t ndim;
   struct {

@@ -41,11 +41,11 @@ VarlenStatus Binding::add(const Parameter &parameter,
   if (!tensor)
     return fail(VARLEN_INVALID_ARGUMENT, "%s: expected a tensor, got null",
                 name);
-  if (!(onDevice ? isOnDevice : isOnHost)(tensor->device.type))
+  if (!(onDevice ? isOnDevice : isOnHost)(tensor->device.device_type))
     return fail(VARLEN_INVALID_ARGUMENT,
                 "%s: expected a tensor in memory of %s, got device type %d",
                 name, onDevice ? "a CUDA device" : "the CPU",
-                tensor->device.type);
+                tensor->device.device_type);
   if (!hasElements(parameter, *tensor))
     return fail(VARLEN_INVALID_ARGUMENT,
                 "%s: expected elements of DLPack type (%d, %d, 1), got (%d, "

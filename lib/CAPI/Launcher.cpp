@@ -251,14 +251,14 @@ static VarlenStatus findDevice(const Launcher &launcher,
   device = -1;
   for (auto [i, parameter] : llvm::enumerate(launcher.function.arguments)) {
     const auto &found = tensors[i]->device;
-    if (found.type != VARLEN_CUDA)
+    if (found.device_type != VARLEN_CUDA)
       continue;
-    if (first && found.id != device)
+    if (first && found.device_id != device)
       return fail(VARLEN_INVALID_ARGUMENT,
                   "%s: expected a tensor on CUDA device %d, as %s is, got one "
                   "on CUDA device %d",
-                  parameter.name.c_str(), device, first, found.id);
-    device = found.id;
+                  parameter.name.c_str(), device, first, found.device_id);
+    device = found.device_id;
     first = parameter.name.c_str();
   }
   return VARLEN_OK;

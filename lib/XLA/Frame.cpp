@@ -181,7 +181,7 @@ void Tensors::add(int64_t count, void *const *buffers, int32_t device) {
     Element element = getElement(buffer.dtype);
     VarlenTensor tensor = {};
     tensor.data = buffer.data;
-    tensor.device.type = device;
+    tensor.device.device_type = device;
     tensor.ndim = static_cast<int32_t>(buffer.rank);
     tensor.dtype = {element.code, element.bits, 1};
     tensor.shape = buffer.dims;

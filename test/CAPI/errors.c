@@ -167,7 +167,7 @@ static void testTensors(VarlenFunction function) {
       VARLEN_INVALID_ARGUMENT, "got null");
   b.arguments[2] = NULL;
   REFUSED("v: expected a tensor, got null");
-  b.tensors[0].tensor.device.type = VARLEN_CUDA;
+  b.tensors[0].tensor.device.device_type = VARLEN_CUDA;
   REFUSED("q: expected a tensor in memory of the CPU, got device type 2");
   b.tensors[1].tensor.dtype.code = VARLEN_BFLOAT;
   b.tensors[1].tensor.dtype.bits = 16;

@@ -64,7 +64,7 @@ static size_t getSize(VarlenLauncher launcher, int64_t rows,
   Tensor *all[] = {&q, &k, &v, &cu, &out, &lse};
   const VarlenTensor *tensors[6];
   for (int i = 0; i < 6; ++i) {
-    all[i]->tensor.device.type = VARLEN_CUDA;
+    all[i]->tensor.device.device_type = VARLEN_CUDA;
     tensors[i] = use(all[i]);
   }
   size_t size = 0;
@@ -81,12 +81,12 @@ static size_t getSize(VarlenLauncher launcher, int64_t rows,
   EXPECT_ERROR(varlenLauncherGetWorkspaceSize(launcher, tensors, 6, &size),
                VARLEN_INVALID_ARGUMENT, "k: expected extent 1 to be 2, got 4");
   k.shape[1] = 2;
-  k.tensor.device.type = VARLEN_CPU;
+  k.tensor.device.device_type = VARLEN_CPU;
   EXPECT_ERROR(varlenLauncherGetWorkspaceSize(launcher, tensors, 6, &size),
                VARLEN_INVALID_ARGUMENT,
                "k: expected a tensor in memory of a CUDA device, got device "
                "type 1");
-  k.tensor.device.type = VARLEN_CUDA;
+  k.tensor.device.device_type = VARLEN_CUDA;
   EXPECT_ERROR(
       varlenLauncherLaunch(launcher, tensors, 6, data, sizeof data, NULL),
       VARLEN_INVALID_ARGUMENT, "q: expected data, got null");

@@ -60,7 +60,7 @@ static Tensor makeOnDevice(const void *data, int code, int rank, int64_t d0,
   size_t bytes = 4;
   for (int d = 0; d < rank; ++d)
     bytes *= (size_t)result.shape[d];
-  result.tensor.device.type = VARLEN_CUDA;
+  result.tensor.device.device_type = VARLEN_CUDA;
   result.tensor.data = allocate(bytes);
   if (data)
     copy(result.tensor.data, data, bytes, stream);
@@ -293,7 +293,7 @@ static void testPoll(void) {
   const VarlenTensor *tensors[] = {use(&a.q),  use(&a.k),   use(&a.v),
                                    use(&a.cu), use(&a.out), use(&a.lse)};
   for (int i = 0; i < 6; ++i)
-    ((VarlenTensor *)tensors[i])->device.id = 1;
+    ((VarlenTensor *)tensors[i])->device.device_id = 1;
   copy(a.cu.tensor.data, wrong, sizeof wrong, a.stream);
   EXPECT(!varlenLauncherPoll(1));
   EXPECT(!varlenLauncherEnqueue(attention, tensors, 6, a.workspace, a.bytes,
@@ -327,14 +327,14 @@ static void testPoll(void) {
   EXPECT(isRightOnDevice(&a));
 
   /* Tensors of two devices, and results that overlap. */
-  a.k.tensor.device.id = 0;
+  a.k.tensor.device.device_id = 0;
   EXPECT_ERROR(
       varlenLauncherEnqueue(attention, tensors, 6, a.workspace, a.bytes,
                             a.stream),
       VARLEN_INVALID_ARGUMENT,
       "k: expected a tensor on CUDA device 1, as q is, got one on CUDA "
       "device 0");
-  a.k.tensor.device.id = 1;
+  a.k.tensor.device.device_id = 1;
   void *out = a.out.tensor.data;
   a.out.tensor.data = a.q.tensor.data;
   EXPECT_ERROR(varlenLauncherEnqueue(attention, tensors, 6, a.workspace,

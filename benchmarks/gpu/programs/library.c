@@ -17,7 +17,7 @@ static int launch(void) {
 static void make(int i, void *data, int code, int rank, int64_t d0, int64_t d1,
                  int64_t d2) {
   tensors[i] = makeTensor(data, code, 32, rank, d0, d1, d2);
-  tensors[i].tensor.device.type = VARLEN_CUDA;
+  tensors[i].tensor.device.device_type = VARLEN_CUDA;
   addresses[i] = use(&tensors[i]);
 }
 

@@ -45,7 +45,7 @@ static inline Tensor makeTensor(void *data, int code, int bits, int rank,
                                 int64_t d0, int64_t d1, int64_t d2) {
   Tensor result = {{0}, {d0, d1, d2, 0}, {0}};
   result.tensor.data = data;
-  result.tensor.device.type = VARLEN_CPU;
+  result.tensor.device.device_type = VARLEN_CPU;
   result.tensor.ndim = rank;
   result.tensor.dtype.code = (uint8_t)code;
   result.tensor.dtype.bits = (uint8_t)bits;
