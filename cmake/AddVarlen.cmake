@@ -55,6 +55,35 @@ function(varlen_add_library name)
   set_property(GLOBAL APPEND PROPERTY VARLEN_MLIR_LIBRARIES ${export_name})
 endfunction()
 
+# The targets of a folder and of those in it that a build without a name makes.
+function(varlen_collect_targets result folder)
+  get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
+  get_property(folders DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
+  set(all)
+  foreach(target ${targets})
+    get_target_property(is_left_out ${target} EXCLUDE_FROM_ALL)
+    get_target_property(type ${target} TYPE)
+    if(NOT is_left_out AND NOT type STREQUAL "UTILITY")
+      list(APPEND all ${target})
+    endif()
+  endforeach()
+  foreach(inner ${folders})
+    varlen_collect_targets(more ${inner})
+    list(APPEND all ${more})
+  endforeach()
+  set(${result} ${all} PARENT_SCOPE)
+endfunction()
+
+# varlen_add_check(<name>): a target that builds what the tests run, and runs all of them.
+function(varlen_add_check name)
+  varlen_collect_targets(targets ${PROJECT_SOURCE_DIR})
+  add_custom_target(${name}
+    COMMAND ${PROJECT_SOURCE_DIR}/tools/run-tests.py --build ${PROJECT_BINARY_DIR}
+      --lit ${LLVM_TOOLS_BINARY_DIR}/lit
+    DEPENDS ${targets} USES_TERMINAL
+    COMMENT "Running the tests")
+endfunction()
+
 # varlen_add_tool(<name> <sources>... [NO_INSTALL] [LINK_LIBS <libs>...])
 function(varlen_add_tool name)
   cmake_parse_arguments(arg "NO_INSTALL" "" "LINK_LIBS" ${ARGN})

@@ -23,6 +23,8 @@ endfunction()
 # Headers, .td files, and what find_package reads.
 function(varlen_install_package)
   include(CMakePackageConfigHelpers)
+  file(RELATIVE_PATH VARLEN_PREFIX_OF_PKGCONFIG
+    /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
   get_property(VARLEN_MLIR_LIBRARIES GLOBAL PROPERTY VARLEN_MLIR_LIBRARIES)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/varlen ${PROJECT_SOURCE_DIR}/include/varlen-c
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
@@ -30,6 +32,11 @@ function(varlen_install_package)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/include/varlen
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN "*.inc" PATTERN "CMakeFiles" EXCLUDE)
+  # For programs of the C interface that are built by other means.
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/varlen-c.pc.in
+    ${PROJECT_BINARY_DIR}/varlen-c.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/varlen-c.pc
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
   install(EXPORT VarlenTargets NAMESPACE Varlen:: DESTINATION ${VARLEN_PACKAGE_DIR})
   configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/VarlenConfig.cmake.in
     ${PROJECT_BINARY_DIR}/VarlenConfig.cmake INSTALL_DESTINATION ${VARLEN_PACKAGE_DIR}

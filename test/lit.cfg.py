@@ -77,8 +77,7 @@ except OSError:
 features.update(flags & {"avx2", "avx512f", "avx512_bf16"})
 if has("qemu-aarch64", "aarch64-linux-gnu-g++"):
     features.add("aarch64-cross")
-if has("ptxas"):
-    features.add("ptxas")
+features.update(tool for tool in ("ptxas", "pkg-config") if has(tool))
 try:
     ctypes.CDLL("libcuda.so.1")
     features.add("cuda")
