@@ -36,7 +36,7 @@ func.func @varlen_free() {
 func.func @_mlir_ciface_exp() {
   return
 }
-// CHECK: func @source.memrefCopy(
+// CHECK: func @source_memrefCopy(
 func.func @memrefCopy() {
   return
 }
@@ -67,9 +67,9 @@ func.func private @varlen_work_tiles() {
 }
 // CHECK: memref.global "private" constant @source_varlen_parallel_for :
 memref.global "private" constant @varlen_parallel_for : memref<1xf32> = dense<1.0>
-// CHECK: func private @read()
+// CHECK: func private @get()
 // CHECK: memref.get_global @source_varlen_parallel_for
-func.func private @read() -> memref<1xf32> {
+func.func private @get() -> memref<1xf32> {
   %x = memref.get_global @varlen_parallel_for : memref<1xf32>
   return %x : memref<1xf32>
 }
