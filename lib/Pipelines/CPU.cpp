@@ -200,7 +200,7 @@ void varlen::buildVarlenLowerToLLVM(OpPassManager &manager,
                                     const VarlenToCPUOptions &options) {
   const CPUTarget *target = lookupCPUTarget(options.target);
   manager.addPass(createVarlenCheckRegistration({RegistrationStage::ToLLVM}));
-  // Of modules that begin here: before anything else is declared.
+  // For modules that begin here: before anything else is declared.
   manager.addPass(createVarlenRenameFunctions());
   buildVarlenExpandOperations(manager, options);
   // What changes nothing outside of a function runs on several at a time.

@@ -120,7 +120,7 @@ void varlen::buildVarlenKernelsToNVVM(OpPassManager &manager,
 void varlen::buildVarlenLaunchesToLLVM(OpPassManager &manager,
                                        const VarlenToNVVMOptions &options) {
   manager.addPass(createVarlenCheckRegistration({RegistrationStage::ToLLVM}));
-  // Of modules that begin here: before anything else is declared.
+  // For modules that begin here: before anything else is declared.
   manager.addPass(createVarlenRenameFunctions());
   if (options.format == GPUFormat::Sim)
     manager.addPass(createConvertNVVMToExecutor());

@@ -1,4 +1,5 @@
 # RUN: %python %s
+# RUN: %if long %{ %python %s --whole %}
 
 """Every operation that a score region may have, for every type that it takes: on a CPU, by
 the oracle and in kernels, against numbers that numpy has, with the derivatives of those that

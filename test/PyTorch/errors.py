@@ -7,7 +7,7 @@ import torch
 from packed import fails, offsets
 
 from varlen import scores
-from varlen.torch import flash_attn_varlen_func, varlen_attn, varlen_attn_out
+from varlen.torch import flash_attn_varlen_func, install, varlen_attn, varlen_attn_out
 
 cu = offsets([4, 9])
 q, k, v = (torch.zeros(13, 4, 16) for _ in range(3))
@@ -19,6 +19,7 @@ def refused(kind, words, *arguments, **options):
     fails(kind, words, lambda: varlen_attn_out(torch.empty(13, 4, 16), *arguments, **options))
 
 
+fails(TypeError, "devices: expected some of cpu, cuda, got 5", lambda: install(devices=5))
 # Heads, windows, scales and pages.
 refused(
     ValueError, "Expect query and key/value to have the same number of heads but got Hq=4 and "
@@ -79,12 +80,16 @@ assert torch.equal(
 assert torch.equal(
     varlen_attn(q, k, v, cu, cu, chunk=np.int64(3)), varlen_attn(q, k, v, cu, cu, chunk=3)
 )
+# A window that no sequence is long enough for is open.
+open_window = varlen_attn(q, k, v, cu, cu)
+assert torch.equal(varlen_attn(q, k, v, cu, cu, window_size=(2**63, 10**30)), open_window)
 # The layout.
 nested = torch.nested.nested_tensor([q[:4], q[4:]], layout=torch.jagged)
-refused(
-    ValueError, "got a nested tensor, of which values() and offsets() are the rows and cu_seq",
-    nested, nested, nested,
-)  # fmt: skip
+for tensors in ((nested, nested, nested), (q, k, nested), (q, nested, v)):
+    refused(
+        ValueError, "got a nested tensor, of which values() and offsets() are the rows and cu_seq",
+        *tensors,
+    )  # fmt: skip
 refused(ValueError, "of rank 3 (rows, heads, head_dim), got shapes (13,)", q[:, 0, 0])
 
 # Tensors.

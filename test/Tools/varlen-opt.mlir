@@ -4,6 +4,12 @@
 // RUN: varlen-opt --emit=obj --help | FileCheck %s --check-prefix=EMIT
 // RUN: varlen-opt --emit obj --help | FileCheck %s --check-prefix=EMIT
 
+// RUN: not varlen-opt %s --header=%t.h 2>&1 | FileCheck %s --check-prefix=HEADER
+// RUN: not varlen-opt %s --varlen-to-nvvm --chip sm_90a 2>&1 | FileCheck %s --check-prefix=CHIP
+
+// HEADER: error: --header: expected --emit=FORMAT beside it
+// CHIP: error: --chip: expected --emit=FORMAT beside it
+
 // DIALECTS: varlen{{$|,}}
 
 // Varlen's passes and pipelines, and not those of MLIR or options of LLVM.

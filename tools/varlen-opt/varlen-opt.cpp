@@ -68,15 +68,24 @@ static void hideOptions() {
       option->setHiddenFlag(cl::Hidden);
 }
 
-/// What --emit is to write; nothing without it.
-static std::optional<StringRef> findEmit(llvm::ArrayRef<char *> arguments) {
+/// Options that say more about what --emit writes. LLVM would take --header for
+/// -h, the short form of --help.
+static constexpr StringRef emitOptions[] = {
+    "header",  "manifest",      "image",        "chip",
+    "strided", "split-numbers", "allow-spills", "report"};
+
+/// The value of an option; nothing without it.
+static std::optional<StringRef> findOption(llvm::ArrayRef<char *> arguments,
+                                           StringRef option) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     StringRef name(arguments[i]);
     if (!name.consume_front("--") && !name.consume_front("-"))
       continue;
-    if (name.consume_front("emit="))
+    if (!name.consume_front(option))
+      continue;
+    if (name.consume_front("="))
       return name;
-    if (name == "emit")
+    if (name.empty())
       return i + 1 < arguments.size() ? StringRef(arguments[i + 1]) : "";
   }
   return std::nullopt;
@@ -100,7 +109,7 @@ int main(int argc, char **argv) {
   cl::SetVersionPrinter(mlir::varlen::printVersion);
   mlir::DialectRegistry registry;
   llvm::ArrayRef<char *> arguments(argv, argc);
-  std::optional<StringRef> emit = findEmit(arguments);
+  std::optional<StringRef> emit = findOption(arguments, "emit");
   bool isHostCode = emit && llvm::is_contained(hostFiles, *emit);
   if (emit && !isHostCode && !llvm::is_contained(kernelFiles, *emit)) {
     llvm::errs() << "error: --emit: expected one of "
@@ -109,6 +118,12 @@ int main(int argc, char **argv) {
                  << *emit << "'\n";
     return 1;
   }
+  for (StringRef option : emitOptions)
+    if (!emit && findOption(arguments, option)) {
+      llvm::errs() << "error: --" << option
+                   << ": expected --emit=FORMAT beside it\n";
+      return 1;
+    }
   bool isShortHelp = !emit && wantsHelp(arguments);
   // Passes that are not registered are not listed.
   if (isShortHelp)

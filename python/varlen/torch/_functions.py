@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from ..scores import Score
 
 
+# Farther than that a window is open.
+_FARTHEST = 2**62
+
+
 def varlen_attn(
     query: torch.Tensor,
     key: torch.Tensor,
@@ -150,7 +154,7 @@ def _check(
         check_tensors(
             query=query, key=key, value=value, cu_seq_q=cu_seq_q, cu_seq_k=cu_seq_k
         )
-    if query.dim() != 3 or key.dim() != 3 or query.is_nested:
+    if query.dim() != 3 or key.dim() != 3 or value.dim() != 3 or query.is_nested:
         _refuse_layout(query, key, value)
     heads, kv_heads = query.shape[1], key.shape[1]
     if not enable_gqa and heads != kv_heads:
@@ -241,8 +245,10 @@ def read_sides(window_size):
     left, right = window_size
     if type(left) is not int or type(right) is not int:
         left, right = as_integer("window_size", left), as_integer("window_size", right)
-    # Below -1 is as open as -1, as in FlashAttention.
-    return -1 if left < -1 else left, -1 if right < -1 else right
+    # Below -1 is as open as -1, as in FlashAttention, and so is what no sequence is long enough
+    # for, of which not every number is one of the operators' 64 bits.
+    left = -1 if left < -1 or left > _FARTHEST else left
+    return left, -1 if right < -1 or right > _FARTHEST else right
 
 
 def read_score(score, captures, query):

@@ -5,6 +5,8 @@ the devices that were chosen. Operators of other devices, and autograd, stay as 
 that a version of PyTorch does not have are left out.
 """
 
+from collections.abc import Iterable
+
 import torch
 from torch.library import Library
 
@@ -25,7 +27,11 @@ def install(devices=None):
 
     if devices is None:
         devices = _KEYS if torch.cuda._is_compiled() else ("cpu",)
-    devices = (devices,) if isinstance(devices, str) else tuple(devices)
+    if isinstance(devices, str):
+        devices = (devices,)
+    if not isinstance(devices, Iterable):
+        raise TypeError(f"devices: expected some of {', '.join(_KEYS)}, got {devices!r}")
+    devices = tuple(devices)
     if not devices or not _KEYS.keys() >= set(devices):
         raise ValueError(f"devices: expected some of {', '.join(_KEYS)}, got {devices!r}")
     register_flash_attention_impl(_NAME, register_fn=lambda: _Handle(devices))

@@ -73,7 +73,7 @@ private:
 };
 
 /// LLVM has an intrinsic, but upstream's conversion has none for elements of a
-/// vector in registers. That of the smallest number wraps around.
+/// vector in registers. The absolute value of the smallest number wraps around.
 static LogicalResult expandAbsI(math::AbsIOp op, PatternRewriter &rewriter) {
   Value zero = arith::ConstantOp::create(rewriter, op.getLoc(),
                                          rewriter.getZeroAttr(op.getType()));
