@@ -441,8 +441,10 @@ def add_captures(given, score, captures):
     """Adds what the score reads, after all other operands."""
     check_score(score)
     names = tuple(score.captures) if score else ()
-    if not hasattr(captures, "__len__"):
-        raise TypeError(f"captures: expected a sequence of arrays, got {captures!r}")
+    # An array is a sequence, too, of what no capture is.
+    if not hasattr(captures, "__len__") or hasattr(captures, "shape"):
+        kind = captures if captures is None else type(captures).__name__
+        raise TypeError(f"captures: expected a sequence of arrays, got {kind}")
     if len(names) != len(captures):
         raise ValueError(
             f"captures: expected {len(names)} arrays ({', '.join(names)}), "

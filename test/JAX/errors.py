@@ -65,7 +65,8 @@ for wrong in (True, "x", np.array([0.5])):
     refused(ValueError, "scale: expected a positive, finite number", scale=wrong)
 refused(ValueError, "expected one of is_causal, window and chunk", is_causal=True, window=(3, 3))
 refused(TypeError, "score: expected None or a varlen.scores.Score", score="alibi")
-refused(TypeError, "captures: expected a sequence of arrays", captures=None)
+refused(TypeError, "captures: expected a sequence of arrays, got None", captures=None)
+refused(TypeError, "captures: expected a sequence of arrays, got ArrayImpl", captures=jnp.ones(4))
 # Numbers of numpy are numbers.
 numbers = {"window": (np.int64(3), np.int32(0)), "scale": np.float32(0.5)}
 assert np.array_equal(varlen_attn(q, k, v, cu, **numbers), varlen_attn(q, k, v, cu, window=(3, 0), scale=0.5))
