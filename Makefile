@@ -39,6 +39,7 @@ check check-all: build
 	@tools/venv.sh build
 	@tools/venv.sh build python/requirements-torch.txt
 	@tools/venv.sh build benchmarks/requirements-iree.txt || echo "no IREE: its tests are not run" >&2
+	@tools/venv.sh build benchmarks/requirements-gpu.txt || echo "no nvdisasm: instructions of GPU kernels are not counted" >&2
 	$(call find_xla,build)
 	@cmake --build build --target VarlenXLA
 	@tools/venv.sh build python/requirements-onnx.txt

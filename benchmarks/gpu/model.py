@@ -3,16 +3,19 @@
 
     model.py validate                      # the model beside times that were measured
     model.py speed --labels='pr164502.*d128'    # today's kernels, and what was measured last
-    model.py kernel FILE.mlir --lengths=448,1280 --window=-1,0
+    model.py experiments                   # pairs of experiments.py
+    model.py kernel FILE.mlir --lengths=448,1280    # a function of yours
 
 docs/gpu-model.md says what it is and when not to trust it. It needs ptxas (but for `validate`)
 and nvdisasm, of CUDA's tools or by `pip install -r benchmarks/requirements-gpu.txt`.
 """
 
 import argparse
+import concurrent.futures
 import dataclasses
 import json
 import math
+import multiprocessing
 import pathlib
 import re
 import statistics
@@ -22,7 +25,10 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(ROOT / "python")]
+sys.path[:0] = [
+    *map(str, (HERE, HERE.parent, ROOT / "python", ROOT / "test/python")),
+    *(str(ROOT / "test" / name / "Inputs") for name in ("Integration", "Python", "Package")),
+]
 
 import batches
 import pinned
@@ -59,7 +65,8 @@ _FIELDS = {
 
 def _tiles(text, owns_keys=False):
     """Tiles of `<warps = ..., ...>`; of a kernel that owns keys, these are the rows."""
-    found = {_FIELDS[name]: int(value) for name, value in re.findall(r"(\w+) = (\d+)", text)}
+    fields = dict(re.findall(r"(\w+) = (\d+)", text))
+    found = {_FIELDS[name]: int(value) for name, value in fields.items() if name in _FIELDS}
     if owns_keys:
         found["rows"], found["columns"] = found["columns"], found["rows"]
     return batches.Tiles(**found, owns_keys=owns_keys)
@@ -112,7 +119,8 @@ class Function:
     kernels: dict
     tiles: dict
     names: tuple
-    report: str
+    scheduled: str  # the module, with schedules
+    report: str  # what the compiler says of registers and spills
 
 
 def compile(text, chip=CHIP):
@@ -133,7 +141,7 @@ def compile(text, chip=CHIP):
         body = next((b for name, b in bodies.items() if name.endswith(f"_{suffix}")), None)
         if body is not None and (kernel := take_apart(body)):
             kernels[suffix] = kernel
-    return Function(kernels, tiles, tuple(bodies), done.stderr)
+    return Function(kernels, tiles, tuple(bodies), scheduled, done.stderr)
 
 
 # ---- Predictions
@@ -167,6 +175,25 @@ def predict(function, batch, head_dim, window, offsets=sm90.OFFSETS):
         read = 2 * 2 * batch.heads * batch.tokens_q * head_dim
         times["delta"] = read / batches.CONSTANTS["delta_tb_s"].value / 1e6
     return Prediction(times, models)
+
+
+def _predicted_us(work):
+    text, config = work
+    try:
+        found = predict(compile(text), config.batch, config.head_dim, config.window, sm90.OFFSETS[:1])
+    except (CannotCompile, sass.Unavailable, sm90.Deadlock):
+        return None
+    return found.microseconds
+
+
+def predict_all(works):
+    """Microseconds by label of {label: (text, configuration)}, on all cores; those that cannot be
+    compiled, or have no products of wgmma, are left out."""
+    # A process that uses a GPU cannot be forked.
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(mp_context=context) as pool:
+        found = dict(zip(works, pool.map(_predicted_us, works.values())))
+    return {label: us for label, us in found.items() if us is not None}
 
 
 # ---- Validation
@@ -246,6 +273,81 @@ def _speed(arguments):
         print(f"{len(ratios)} measurements: mean {mean:+.1%}, root mean square {rms:.1%}, largest {largest:.1%}")
 
 
+def _experiments(arguments):
+    import experiments
+    import plan
+
+    print(f"{'experiment':48} {'table us':>9} {'tried us':>9} {'ratio':>6} {'written down':>13}")
+    for experiment in experiments.EXPERIMENTS:
+        if not experiment.tiles or not re.search(arguments.labels, experiment.name):
+            continue
+        item = plan.find_timed(experiment.label)
+        tried = dataclasses.replace(item, schedule=experiments.schedules.Schedule(experiment.tiles, ""))
+        table_us, tried_us = (
+            predict(
+                compile(plan.timed_text(x)), x.config.batch, x.config.head_dim, x.config.window
+            ).microseconds
+            for x in (item, tried)
+        )
+        print(f"{experiment.name:48} {table_us:9.1f} {tried_us:9.1f} {tried_us / table_us:6.2f} "
+              f"{experiment.predicted:13.2f}", flush=True)  # fmt: skip
+
+
+def find_attention(scheduled):
+    """(heads, kv heads, head_dim, window) of the attention of a module."""
+    found = re.search(
+        r"varlen\.attn(_grad)? .*?mask = #varlen\.mask<(\w+)(?: = \((-?\d+), (-?\d+)\))?>.*?\} : \(([^)]*)\)",
+        scheduled,
+    )  # fmt: skip
+    if not found:
+        raise CannotCompile(
+            "expected a varlen.attn or varlen.attn_grad with a mask that is full, causal or a "
+            "window and aligned at the end, got none"
+        )
+    of_gradients, kind, left, right, types = found.groups()
+    window = {"full": sets.FULL, "causal": sets.CAUSAL}.get(kind) or (int(left), int(right))
+    shapes = [re.findall(r"(\d+|\?)x", text) for text in types.split(", ")]
+    q, k = shapes[1:3] if of_gradients else shapes[:2]
+    return int(q[1]), int(k[1]), int(q[2]), window
+
+
+def _print_kernel(name, kernel, model):
+    """What a kernel's loops are made of, and what each kind takes from the tensor core."""
+    print(f"{name}: {model.tiles}")
+    print(f"  {'':24}{'whole':>8}{'cut':>8}")
+    bodies = kernel.whole, kernel.cut
+    counts = [sass.counts(body) for body in bodies]
+    for kind in sorted({*counts[0], *counts[1]}, key=lambda kind: -counts[0][kind]):
+        print(f"  {kind:24}{counts[0][kind]:8}{counts[1][kind]:8}")
+    rows = {"instructions": [len(body) for body in bodies]}
+    for what in sm90.COSTS:
+        rows[f"cycles: {what}"] = [round(sm90.costs(body)[what]) for body in bodies]
+    rows["cycles: simulated"] = [round(model.loop(part).cycles) for part in ("whole", "cut")]
+    rows["exp2 before the last wait"] = [
+        "{} of {}".format(*sass.exp2_before_last_wait(body)) for body in bodies
+    ]  # fmt: skip
+    for what, (whole, cut) in rows.items():
+        print(f"  {what:24}{whole:>8}{cut:>8}")
+
+
+def _kernel(arguments):
+    function = compile(pathlib.Path(arguments.file).read_text())
+    heads, kv_heads, head_dim, window = find_attention(function.scheduled)
+    k_lengths = [int(text) for text in arguments.lengths.split(",")]
+    q_lengths = [int(text) for text in (arguments.queries or arguments.lengths).split(",")]
+    if len(q_lengths) != len(k_lengths):
+        raise CannotCompile(
+            f"expected as many --queries as --lengths, got {len(q_lengths)} and {len(k_lengths)}"
+        )
+    batch = sets.Batch("", "", tuple(q_lengths), tuple(k_lengths), heads, kv_heads)
+    found = predict(function, batch, head_dim, window)
+    for name, model in found.models.items():
+        _print_kernel(name, function.kernels[name], model)
+    for name, us in found.kernels.items():
+        print(f"{name:24}  {us:8.1f} us")
+    print(f"{'predicted':24}  {found.microseconds:8.1f} us")
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -255,10 +357,18 @@ def main():
     speed = commands.add_parser("speed")
     speed.add_argument("--labels", default="", help="regular expression of configurations")
     speed.set_defaults(run=_speed)
+    experiments = commands.add_parser("experiments")
+    experiments.add_argument("--labels", default="", help="regular expression of names")
+    experiments.set_defaults(run=_experiments)
+    kernel = commands.add_parser("kernel")
+    kernel.add_argument("file", help="a module with a varlen.attn or varlen.attn_grad")
+    kernel.add_argument("--lengths", required=True, help="keys of each sequence, with commas")
+    kernel.add_argument("--queries", help="queries of each sequence; those of --lengths")
+    kernel.set_defaults(run=_kernel)
     arguments = parser.parse_args()
     try:
         arguments.run(arguments)
-    except (sass.Unavailable, CannotCompile) as error:
+    except (sass.Unavailable, CannotCompile, OSError, ValueError) as error:
         sys.exit(f"model.py: {error}")
 
 

@@ -166,6 +166,27 @@ def decode(body):
     return steps
 
 
+# What the cycles of a block are for, in `costs`.
+COSTS = ("products", "their operands", "softmax", "copies", "other memory")
+
+
+def costs(body):
+    """Cycles of the tensor core by what they are for: products; what shared memory adds to those
+    whose operands it gives too slowly; and what instructions beside products take. The simulated
+    cycles above their sum are waits; below it, instructions in the shadow of operands."""
+    result = dict.fromkeys(COSTS, 0.0)
+    for step in decode(body):
+        if step.what == "product":
+            cycles, fed, _ = step.of
+            result["products"] += cycles
+            result["their operands"] += max(0.0, fed - cycles)
+        elif step.what in UNITS:
+            unit = UNITS[step.what]
+            where = "copies" if step.what == "copy" else "other memory" if unit.is_shared else "softmax"
+            result[where] += unit.takes * (1 if unit.is_shared else constant("mixed"))
+    return result
+
+
 # ---- Simulation
 
 

@@ -148,6 +148,12 @@ def compare(name, expected, got, has_counts):
             yield f"{name}, {kernel}: expected\n    {json.dumps(a)}\n  got\n    {json.dumps(b)}"
 
 
+def format_table(version, found):
+    """The table as JSON, a line to each loop, so that differences are read line by line."""
+    text = json.dumps({"ptxas": version, "kernels": found})
+    return re.sub(r'(\{"instructions"|"(?:forward|gradients) )', r"\n  \1", text) + "\n"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--update", action="store_true")
@@ -181,7 +187,7 @@ def main():
                     failed += 1
                     print(line)
     if update:
-        TABLE.write_text(json.dumps({"ptxas": version, "kernels": found}, indent=1) + "\n")
+        TABLE.write_text(format_table(version, found))
     if failed:
         print("where this is what was wanted: gpu-schedules.py --update")
     sys.exit(failed != 0)
