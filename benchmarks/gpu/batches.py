@@ -95,20 +95,22 @@ class Item:
 
 
 def items_of(batch, tiles, window):
-    """(item, how many there are of it), for a batch of sets.py."""
+    """(item, how many there are of it), for a batch of sets.py. Rows of a tile of queries are
+    those of all query heads of a kv head, one query after the other; a tile of keys goes over the
+    queries of each of these heads."""
     result = []
     left, right = window
     group = batch.heads // batch.kv_heads
-    heads = batch.kv_heads if tiles.owns_keys else batch.heads
     for q, k in zip(batch.q_lengths, batch.k_lengths):
         own, other, shift = (k, q, q - k) if tiles.owns_keys else (q, k, k - q)
         sides = (right, left) if tiles.owns_keys else (left, right)
-        for begin in range(0, own, tiles.rows):
-            end = min(own, begin + tiles.rows)
-            whole, cut = blocks_of(begin, end, other, shift, *sides, tiles.columns)
-            each = group if tiles.owns_keys else 1
+        packed, each = (1, group) if tiles.owns_keys else (group, 1)
+        for begin in range(0, own * packed, tiles.rows):
+            end = min(own * packed, begin + tiles.rows)
+            rows = begin // packed, math.ceil(end / packed)
+            whole, cut = blocks_of(*rows, other, shift, *sides, tiles.columns)
             active = min(tiles.warpgroups, math.ceil((end - begin) / 64))
-            result.append((Item(active, whole * each, cut * each), heads))
+            result.append((Item(active, whole * each, cut * each), batch.kv_heads))
     return result
 
 
@@ -116,33 +118,34 @@ class KernelModel:
     """One kernel: its tiles, and the cycles of its loops over whole and over cut blocks."""
 
     def __init__(self, tiles, whole, cut, straight, head_dim, offsets=sm90.OFFSETS):
-        """`whole` and `cut` are instructions of the loops, `straight` the cycles of stalls of
-        what is around them, once an item."""
+        """`whole` and `cut` are instructions of the loops, `straight` cycles of the code around
+        them, once an item."""
         self.tiles, self.straight, self.head_dim = tiles, straight, head_dim
         self.bodies, self.offsets = {"whole": whole, "cut": cut}, offsets
         self.times = {}
 
     def loop(self, name, warpgroups=None):
         """The LoopTime of a loop with so many active warpgroups a CTA."""
-        warpgroups = warpgroups or self.tiles.warpgroups
-        if (name, warpgroups) not in self.times:
+        key = name, warpgroups or self.tiles.warpgroups
+        if key not in self.times:
             # One offset is enough for what is a small part of a batch.
-            is_main = name == "whole" and warpgroups == self.tiles.warpgroups
-            self.times[name, warpgroups] = sm90.loop_time(
-                self.bodies[name], warpgroups, self.tiles.ctas, self.tiles.ring(self.head_dim),
+            is_main = key == ("whole", self.tiles.warpgroups)
+            self.times[key] = sm90.loop_time(
+                self.bodies[name], key[1], self.tiles.ctas, self.tiles.ring(self.head_dim),
                 offsets=self.offsets if is_main else self.offsets[:1],
             )  # fmt: skip
-        return self.times[name, warpgroups]
+        return self.times[key]
 
-    def item_overhead(self):
-        """Cycles of an item around its blocks: the first copies, and results to memory."""
+    def overhead(self):
+        """Cycles of an item around its blocks: the first copies, the code around the loops, and
+        results to memory. Other CTAs of the multiprocessor go on meanwhile, but, as measured,
+        no faster than before."""
         own = self.tiles.rows * self.head_dim * 2
-        copied = (own + self.tiles.ring(self.head_dim).block_bytes) * self.tiles.ctas
-        stored = own * self.tiles.ctas
+        block = self.tiles.ring(self.head_dim).block_bytes
         return (
             sm90.constant("copy_latency")
-            + copied / sm90.constant("copy_bytes")
-            + stored / CONSTANTS["item_bytes"].value
+            + (own + block) / sm90.constant("copy_bytes")
+            + own / CONSTANTS["item_bytes"].value
             + self.straight
         )
 
@@ -152,7 +155,7 @@ class KernelModel:
         warps = item.warpgroups * self.tiles.ctas
         ring = self.tiles.ring(self.head_dim)
         least = 0 if is_reused else ring.block_bytes * self.tiles.ctas / CONSTANTS["hbm_bytes"].value
-        total = self.item_overhead()
+        total = self.overhead()
         for name, count in (("whole", item.whole), ("cut", item.cut)):
             if count:
                 total += count * max(self.loop(name, item.warpgroups).cycles * warps, least)
@@ -161,10 +164,9 @@ class KernelModel:
     def microseconds(self, batch, window):
         """Of the kernel alone: the longest item first, each to the CTA that is free first."""
         items = items_of(batch, self.tiles, window)
-        readers = max(
-            math.ceil((k if self.tiles.owns_keys else q) / self.tiles.rows)
-            for q, k in zip(batch.q_lengths, batch.k_lengths)
-        )
+        own = batch.k_lengths if self.tiles.owns_keys else batch.q_lengths
+        group = 1 if self.tiles.owns_keys else batch.heads // batch.kv_heads
+        readers = max(math.ceil(length * group / self.tiles.rows) for length in own)
         cost = {item: self.item_cycles(item, readers > 1) for item, _ in set(items)}
         slots = [0.0] * (MULTIPROCESSORS * self.tiles.ctas)
         for cycles in sorted((cost[item] for item, count in items for _ in range(count)), reverse=True):

@@ -25,10 +25,11 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-sys.path[:0] = [
-    *map(str, (HERE, HERE.parent, ROOT / "python", ROOT / "test/python")),
-    *(str(ROOT / "test" / name / "Inputs") for name in ("Integration", "Python", "Package")),
-]
+if not (HERE / "sets.py").exists():  # In the kit all modules are in one folder, with the wheel.
+    sys.path[:0] = [
+        *map(str, (HERE, HERE.parent, ROOT / "python", ROOT / "test/python")),
+        *(str(ROOT / "test" / name / "Inputs") for name in ("Integration", "Python", "Package")),
+    ]
 
 import batches
 import pinned
@@ -93,7 +94,6 @@ class Kernel:
     whole: list
     cut: list
     straight: int  # cycles of stalls of the code around the loops
-    instructions: list
 
 
 def take_apart(body):
@@ -106,10 +106,14 @@ def take_apart(body):
         return sum(x.kind == "select" for x in body[slice(*span)])
 
     ordered = sorted(loops, key=selects)
-    inside = {at for span in loops for at in range(*span)}
-    straight = sum(x.stall for at, x in enumerate(body) if at not in inside)
     whole, cut = (sass.path(body, *span) for span in (ordered[0], ordered[-1]))
-    return Kernel(whole, cut, straight, body)
+    inside = {at for span in loops for at in range(*span)}
+    around = [x for at, x in enumerate(body) if at not in inside]
+    # Iterations that were peeled are blocks, which items count.
+    products = sass.counts(whole)["wgmma"]
+    peeled = sum(x.kind == "wgmma" for x in around) / products * sum(x.stall for x in whole)
+    straight = max(0, sum(x.stall for x in around) - round(peeled))
+    return Kernel(whole, cut, straight)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,7 +175,7 @@ def predict(function, batch, head_dim, window, offsets=sm90.OFFSETS):
     times = {name: model.microseconds(batch, window) for name, model in models.items()}
     lists = sum(bool(re.search(r"tiles(_\w+)?$", name)) for name in function.names)
     times["lists"] = lists * batches.CONSTANTS["list_us"].value
-    if any(name.endswith("_delta") for name in function.names):
+    if any(re.search(r"(^|_)delta$", name) for name in function.names):
         read = 2 * 2 * batch.heads * batch.tokens_q * head_dim
         times["delta"] = read / batches.CONSTANTS["delta_tb_s"].value / 1e6
     return Prediction(times, models)
@@ -196,31 +200,62 @@ def predict_all(works):
     return {label: us for label, us in found.items() if us is not None}
 
 
+def choose(items, predicted, best):
+    """Of each configuration of plan.tuned the table's schedule, which comes first, and the `best`
+    with the least predicted times. Those without a prediction are kept, too."""
+    result, group = [], []
+
+    def finish():
+        known = sorted((x for x in group if x.label in predicted), key=lambda x: predicted[x.label])
+        taken = {x.label for x in known[:best]}
+        result.extend(x for x in group if x.label in taken or x.label not in predicted)
+        group.clear()
+
+    for item in items:
+        if item.schedule:
+            group.append(item)
+        else:
+            finish()
+            result.append(item)
+    finish()
+    return result
+
+
 # ---- Validation
 
 
-def _model_of(row, offsets):
-    tiles = batches.Tiles(**row["tiles"])
-    bodies = [pinned.read(row[name]) for name in ("whole", "cut")]
-    return batches.KernelModel(tiles, *bodies, row["straight"], row["head_dim"], offsets)
+def pin(function):
+    """What a row of PINNED keeps of a Function."""
+    return {
+        "names": list(function.names),
+        "kernels": {
+            name: {
+                "tiles": dataclasses.asdict(function.tiles[name]), "straight": kernel.straight,
+                "whole": pinned.write(kernel.whole), "cut": pinned.write(kernel.cut),
+            }
+            for name, kernel in function.kernels.items()
+        },
+    }  # fmt: skip
 
 
-def constant_batch(head_dim):
-    """Eight sequences of 4096 rows, 2048 / head_dim heads: what schedules were tuned on."""
-    return next(
-        c.batch for c in sets.gpu_configurations()
-        if c.batch.label == "fa-distributions/constant" and c.head_dim == head_dim
-    )  # fmt: skip
+def unpin(row):
+    """The Function of a row of PINNED."""
+    kernels = {
+        name: Kernel(pinned.read(k["whole"]), pinned.read(k["cut"]), k["straight"])
+        for name, k in row["kernels"].items()
+    }
+    tiles = {name: batches.Tiles(**k["tiles"]) for name, k in row["kernels"].items()}
+    return Function(kernels, tiles, tuple(row["names"]), "", "")
 
 
 def validation(rows, offsets=sm90.OFFSETS):
-    """(label, GPU, measured us, predicted us) of measured schedules."""
+    """(label, GPU, measured us, predicted us) of rows of PINNED."""
+    configurations = {config.label: config for config in sets.gpu_configurations()}
     for row in rows:
-        model = _model_of(row, offsets)
-        batch = constant_batch(row["head_dim"])
-        predicted = model.microseconds(batch, sets.FULL) + 3 * batches.CONSTANTS["list_us"].value
+        config = configurations[row["configuration"]]
+        predicted = predict(unpin(row), config.batch, config.head_dim, config.window, offsets)
         for gpu, ms in row["measured_ms"].items():
-            yield f"d{row['head_dim']} {row['label']}", gpu, ms * 1e3, predicted
+            yield row["label"], gpu, ms * 1e3, predicted.microseconds
 
 
 def errors(found):
@@ -236,9 +271,9 @@ def errors(found):
 
 def _validate(arguments):
     found = list(validation(pinned.load(PINNED)))
-    print(f"{'schedule':40} {'GPU':5} {'measured us':>11} {'predicted':>10} {'ratio':>6}")
+    print(f"{'kernels':56} {'GPU':5} {'measured us':>11} {'predicted':>10} {'ratio':>6}")
     for label, gpu, measured, predicted in found:
-        print(f"{label:40} {gpu:5} {measured:11.1f} {predicted:10.1f} {predicted / measured:6.2f}")
+        print(f"{label:56} {gpu:5} {measured:11.1f} {predicted:10.1f} {predicted / measured:6.2f}")
     mean, rms, largest = errors(found)
     print(f"{len(found)} measurements: mean {mean:+.1%}, root mean square {rms:.1%}, largest {largest:.1%}")
 

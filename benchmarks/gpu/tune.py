@@ -18,27 +18,6 @@ import torch
 BEST = 4
 
 
-def choose(items, predicted, best=BEST):
-    """Of each configuration the table's schedule, which comes first, and the `best` with the
-    least predicted times. Those without a prediction are timed, too."""
-    result, group = [], []
-
-    def finish():
-        known = sorted((x for x in group if x.label in predicted), key=lambda x: predicted[x.label])
-        taken = {x.label for x in known[:best]}
-        result.extend(x for x in group if x.label in taken or x.label not in predicted)
-        group.clear()
-
-    for item in items:
-        if item.schedule:
-            group.append(item)
-        else:
-            finish()
-            result.append(item)
-    finish()
-    return result
-
-
 def _predict(items):
     """Predicted microseconds by label; none where the model or its tools are not there."""
     if kernels.find_chip() != model.CHIP or rehearsal.FOLDER:
@@ -57,7 +36,7 @@ def main(log, arguments):
         item for item in plan.tuned(kernels.find_chip()) if re.search(arguments.labels, item.label)
     ]
     predicted = _predict(items)
-    items = choose(items, predicted)
+    items = model.choose(items, predicted, BEST)
     compiler = ours.Compiler(items)
     first = None  # (ms, results) of the item as the table has it
     for done, item in enumerate(items):

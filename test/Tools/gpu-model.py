@@ -9,6 +9,7 @@ import doctest
 import json
 import pathlib
 import sys
+import types
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks/gpu"))
@@ -26,17 +27,28 @@ def check(condition, what):
         sys.exit(what)
 
 
-def errors_of_measured_schedules():
-    """Every third one, which leaves out none of the head sizes nor protocols; `model.py validate`
-    has all of them."""
-    rows = pinned.load(model.PINNED)[::3]
-    found = list(model.validation(rows))
-    check({row["head_dim"] for row in rows} == {64, 128, 256}, "expected all head sizes")
-    check({row["tiles"]["rings"] for row in rows} == {1, 2}, "expected one ring and two")
-    mean, rms, largest = model.errors(found)
-    print(f"{len(found)} measurements: mean {mean:+.3f}, rms {rms:.3f}, largest {largest:.3f}")
-    check(abs(mean) <= 0.04 and rms <= 0.075 and largest <= 0.15,
-          f"expected a mean within 0.04, rms 0.075 and a largest of 0.15, got {mean:+.3f}, {rms:.3f}, {largest:.3f}")  # fmt: skip
+def errors_of_what_was_measured():
+    """Every third schedule of long sequences, and the short batch with masks and gradients;
+    `model.py validate` has all of them."""
+    rows = pinned.load(model.PINNED)
+    schedules = [row for row in rows if "constant" in row["label"]]
+    rows = schedules[::3] + [row for row in rows if row not in schedules]
+    tiles = [kernel["tiles"] for row in rows for kernel in row["kernels"].values()]
+    check({t["rings"] for t in tiles} == {1, 2}, "expected one ring and two")
+    check({t["owns_keys"] for t in tiles} == {False, True}, "expected tiles of queries and of keys")
+    found = list(model.validation(rows, sm90.OFFSETS[:1]))
+    for head_dim in (64, 128, 256):
+        check(any(f"d{head_dim} " in label for label, *_ in found), f"expected rows of d{head_dim}")
+    windows = [x for x in found if "window" in x[0]]
+    for what, some, most in (
+        ("without a window", [x for x in found if x not in windows], (0.03, 0.075, 0.17)),
+        # Known to be too fast.
+        ("with a window", windows, (0.16, 0.18, 0.22)),
+    ):
+        got = model.errors(some)
+        print(f"{what}, {len(some)} measurements: " + ", ".join(f"{x:+.3f}" for x in got))
+        check(all(abs(a) <= b for a, b in zip(got, most)),
+              f"{what}: expected at most {most} for mean, root mean square and largest, got {got}")  # fmt: skip
 
 
 def constants_are_measured():
@@ -119,7 +131,8 @@ def errors_of_input():
 
 
 def items_of_batches():
-    """Blocks of all items are those in which the mask leaves a pair visible, counted one by one."""
+    """Blocks of all items are those between the first and the last with a visible pair, counted
+    pair by pair. Rows of queries are those of both query heads of a kv head."""
     batch = sets.Batch("", "", (0, 1, 70, 200, 5), (3, 1, 70, 130, 300), 4, 2)
     for window in (sets.FULL, sets.CAUSAL, (40, 0), (10, 20), (0, 0)):
         for owns_keys in (False, True):
@@ -129,18 +142,17 @@ def items_of_batches():
                 whole, cut = whole + item.whole * count, cut + item.cut * count
             expected = [0, 0]
             for q, k in zip(batch.q_lengths, batch.k_lengths):
-                own, other = (k, q) if owns_keys else (q, k)
-                for begin in range(0, own, 64):
-                    rows = range(begin, min(own, begin + 64))
-                    # All blocks between the first and the last visible one are gone over.
+                own, other = ([x for x in range(k)], q) if owns_keys else ([x // 2 for x in range(2 * q)], k)
+                for begin in range(0, len(own), 64):
                     seen = [
-                        [is_visible(r, c, q, k, window, owns_keys) for r in rows for c in range(b, min(other, b + 32))]
+                        [is_visible(r, c, q, k, window, owns_keys)
+                         for r in own[begin : begin + 64] for c in range(b, min(other, b + 32))]
                         for b in range(0, other, 32)
-                    ]
+                    ]  # fmt: skip
                     some = [b for b, pairs in enumerate(seen) if any(pairs)]
                     for b in range(some[0], some[-1] + 1) if some else ():
                         is_whole = all(seen[b]) and (b + 1) * 32 <= other
-                        expected[not is_whole] += batch.heads
+                        expected[not is_whole] += batch.kv_heads * (2 if owns_keys else 1)
             check([whole, cut] == expected, f"{window} {owns_keys}: expected {expected}, got {[whole, cut]}")
 
 
@@ -151,10 +163,21 @@ def is_visible(row, column, q, k, window, owns_keys):
     return (left < 0 or key >= at - left) and (right < 0 or key <= at + right)
 
 
+def schedules_that_are_timed():
+    """The table's of each configuration, the best of the others, and those without a prediction."""
+    names = ["a", "a 1", "a 2", "a 3", "a ?", "b", "b 1"]
+    items = [types.SimpleNamespace(label=name, schedule=" " in name) for name in names]
+    predicted = {"a": 9.0, "a 1": 3.0, "a 2": 1.0, "a 3": 2.0, "b": 1.0, "b 1": 2.0}
+    got = [item.label for item in model.choose(items, predicted, 2)]
+    expected = ["a", "a 2", "a 3", "a ?", "b", "b 1"]
+    check(got == expected, f"expected {expected}, got {got}")
+
+
 def a_loop_that_is_written_is_read():
     for row in pinned.load(model.PINNED)[:2]:
-        body = pinned.read(row["whole"])
-        check(pinned.write(body) == row["whole"], f"{row['label']}: expected the text again")
+        text = row["kernels"]["attn"]["whole"]
+        body = pinned.read(text)
+        check(pinned.write(body) == text, f"{row['label']}: expected the text again")
         check(sass.counts(body)["other"] == 0, f"{row['label']}: expected kinds of all instructions")
 
 
@@ -164,8 +187,9 @@ def main():
     products_and_what_is_beside_them()
     errors_of_input()
     items_of_batches()
+    schedules_that_are_timed()
     a_loop_that_is_written_is_read()
-    errors_of_measured_schedules()
+    errors_of_what_was_measured()
 
 
 if __name__ == "__main__":
