@@ -11,6 +11,8 @@ occurs.
 """
 # RUN: %python %s --build %varlen-build --sample | FileCheck %s
 # RUN: %python %s --build %varlen-build --sample --gradients | FileCheck %s
+# RUN: %if long %{ %python %s --build %varlen-build --part=1/20 | FileCheck %s %}
+# RUN: %if long %{ %python %s --build %varlen-build --part=2/20 --gradients | FileCheck %s %}
 # CHECK: {{[1-9][0-9]*}} groups, 0 failed
 
 import argparse

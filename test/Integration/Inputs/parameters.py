@@ -378,78 +378,83 @@ def is_narrow(group):
     return group.dtype in ("bf16", "f16")
 
 
-def _take(rng, groups, *keys):
-    """Groups with every third sequence, any of those that together have every value of
-    each key."""
+def mask_kind(group):
+    """Which sides of the diagonal the mask bounds, and where it starts."""
+    if isinstance(group.window, int):
+        return "chunk", group.top_left
+    return *(min(side, 1) for side in group.window), group.top_left
+
+
+def _cells(group):
+    """What a sample has of a group: every pair of these that occurs in the lists. A score or
+    a head size is compiled alike for both 16-bit types, but for conversions of elements."""
+    width = "16-bit" if is_narrow(group) else group.dtype
+    heads = "mha" if group.heads == group.kv_heads else "mqa" if group.kv_heads == 1 else "gqa"
+    by_type = {
+        "suite": group.suite, "mask": mask_kind(group), "heads": heads,
+        "scored": bool(group.score), "seqused": group.seqused, "q_offset": group.q_offset,
+        "sink": group.sink, "static": group.static, "index": group.index,
+        "scale": group.scale,
+    }  # fmt: skip
+    yield from ((group.dtype, name, value) for name, value in by_type.items())
+    yield "score", is_narrow(group), group.score
+    yield "sizes", width, group.d, group.dv
+
+
+def _take(rng, groups, every=3):
+    """Groups that together have all cells that the given ones have, each with its sequences
+    of one out of `every`."""
     groups = list(groups)
     rng.shuffle(groups)
-    values = [{(key, key(group)) for key in keys} for group in groups]
-    missing = set().union(*values)
+    cells = [set(_cells(group)) for group in groups]
+    missing = set().union(*cells)
     while missing:
-        best = max(range(len(groups)), key=lambda i: len(values[i] & missing))
-        missing -= values[best]
-        yield dataclasses.replace(groups[best], sequences=groups[best].sequences[::3])
+        best = max(range(len(groups)), key=lambda i: len(cells[i] & missing))
+        missing -= cells[best]
+        step = 2 * every if len(groups[best].sequences) > 100 else every
+        yield dataclasses.replace(groups[best], sequences=groups[best].sequences[::step])
+
+
+def _some_long_groups():
+    """Both kinds of each type, f32 with both masks."""
+    for number, group in enumerate(long_groups()):
+        if group.dtype == "f32" or number % 4 in (0, 3):
+            yield group
+
+
+def _sample(rng, longest, accept=lambda group: True):
+    lists = [
+        tile_groups(), score_groups(), beyond_groups(), fa2_groups(longest), fa3_groups(longest)
+    ]  # fmt: skip
+    yield from _take(rng, filter(accept, itertools.chain(*lists)))
+    yield from itertools.islice(single_groups(), 0, None, 3)
+    yield from _some_long_groups()
 
 
 def sample_gradient_groups():
     """The same for gradients, of which a golden one takes longer."""
-    rng = random.Random("gradients")
-
-    def take(groups, *keys):
-        return _take(rng, filter(has_gradients, groups), *keys)
-
-    yield from take(
-        tile_groups(),
-        lambda g: (g.dtype, g.d > 64), lambda g: (g.window, g.top_left, g.d > 64),
-    )  # fmt: skip
-    yield from take(score_groups(), lambda g: (is_narrow(g), g.score), lambda g: (g.dtype, g.d))
-    yield from take(
-        fa2_groups(longest=260), lambda g: (g.dtype, g.d), lambda g: (g.dtype, g.score)
-    )
-    yield from take(
-        fa3_groups(longest=260),
-        lambda g: (g.dtype, g.d, g.dv), lambda g: (g.dtype, g.kv_heads, g.seqused),
-        lambda g: (g.dtype, g.score),
-    )  # fmt: skip
-    yield from take(beyond_groups(), lambda g: (g.dtype, g.window))
-    yield from itertools.islice(single_groups(), 0, None, 3)
-    yield from long_groups()
+    return _sample(random.Random("gradients"), 260, has_gradients)
 
 
 def sample_groups(device="cpu"):
-    """A sample that a test can afford: every value of every parameter occurs."""
+    """A sample that a test can afford: every value of every parameter occurs, with every
+    type (see _cells)."""
     rng = random.Random("sample")
-
-    def take(groups, *keys):
-        return _take(rng, groups, *keys)
-
-    if device != "cpu":
-        # The executor is a thousand times slower than code for the CPU, and six
-        # times that for f32, whose kernels take long to compile, too.
-        narrow = ["bf16", "f16"]
-        some = {"longest": 220, "dtypes": narrow}
-        yield from take(tile_groups(narrow), lambda g: (g.d, g.dv), lambda g: g.window)
-        yield from take(tile_groups(["f32"]), lambda g: g.d == 64)
-        yield from take(score_groups(narrow), lambda g: g.score)
-        yield from take(score_groups(["f32"]), lambda g: g.d == 64)
-        yield from take(fa2_groups(**some), lambda g: g.d, lambda g: g.score)
-        yield from take(fa3_groups(**some), lambda g: (g.d, g.dv), lambda g: g.score)
-        yield from take(beyond_groups(narrow), lambda g: g.dtype)
+    if device == "cpu":
+        yield from _sample(rng, 520)
+        # One with the long ones.
+        long = fa2_groups(dtypes=["f32"], head_dims=[64])
+        yield next(group for group in long if group.score == "alibi of softcap")
         return
-    yield from take(tile_groups(), lambda g: (g.dtype, g.d > 64))
-    yield from take(score_groups(), lambda g: (is_narrow(g), g.score), lambda g: (g.dtype, g.d))
-    yield from take(
-        fa2_groups(longest=520),
-        lambda g: (g.dtype, g.d), lambda g: (g.dtype, g.kv_heads, g.score),
-    )  # fmt: skip
-    yield from take(
-        fa3_groups(longest=520),
-        lambda g: (g.dtype, g.d, g.dv), lambda g: (g.dtype, g.kv_heads, g.seqused),
-        lambda g: (g.dtype, g.score, type(g.window)),
-    )  # fmt: skip
-    yield from take(beyond_groups(), lambda g: (g.dtype, g.d))
-    yield from single_groups()
-    yield from long_groups()
-    # One with the long ones.
-    long = fa2_groups(dtypes=["f32"], head_dims=[64])
-    yield next(group for group in long if group.score == "alibi of softcap")
+    # The executor is a thousand times slower than code for the CPU, and six times that for
+    # f32, whose kernels take long to compile, too.
+    narrow = ["bf16", "f16"]
+    lists = [
+        tile_groups(narrow), score_groups(narrow), beyond_groups(narrow),
+        fa2_groups(220, narrow), fa3_groups(220, narrow),
+    ]  # fmt: skip
+    groups = [group for group in itertools.chain(*lists) if has_kernel(group, device)]
+    yield from _take(rng, groups)
+    for some in (tile_groups(["f32"]), score_groups(["f32"])):
+        some = [group for group in some if group.d == 64]
+        yield dataclasses.replace(some[0], sequences=some[0].sequences[::3])
