@@ -36,8 +36,8 @@ def equivalents(name):
 THOROUGH = ("forward-causal", "gradients-causal")
 # Mutants of synchronisation and of constants of attention in a sample.
 SAMPLES = {
-    "forward-causal": (6, 0), "gradients-causal": (6, 0), "gradients-table": (3, 4),
-    "gradients-documents": (3, 2), "hopper-forward-d128": (4, 0),
+    "forward-causal": (3, 0), "gradients-causal": (4, 0), "gradients-table": (2, 2),
+    "gradients-documents": (2, 1), "hopper-forward-d128": (3, 0),
 }  # fmt: skip
 # Of these, synchronisation alone: what else they have is that of other kernels.
 SYNCHRONISED = (
@@ -48,7 +48,7 @@ SYNCHRONISED = (
 def kernels():
     """Name, chip, text, inputs, and how many mutants of synchronisation and of
     constants: in a sample (null: it is not in it), and with --all (null: all)."""
-    yield "sm80", "sm_80", sm80.build(), [sm80.inputs(np, round_bf16)], (4, 6), (None, 60)
+    yield "sm80", "sm_80", sm80.build(), [sm80.inputs(np, round_bf16)], (3, 3), (None, 60)
     for name, text, inputs in packed.kernels():
         all = (None, None if name in THOROUGH else 0 if name in SYNCHRONISED else 60)
         yield name, "sm_80", text, inputs, SAMPLES.get(name), all

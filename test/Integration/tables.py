@@ -16,8 +16,8 @@ from varlen import reference, scores, tolerance
 rng = np.random.default_rng(0)
 CU_Q, CU_K = np.array([0, 0, 70, 71, 110, 130], "i4"), np.array([0, 9, 50, 120, 180, 180], "i4")
 TQ, TK, HEADS, KV_HEADS = 133, 180, 6, 2
-# It sums in one order, whatever is lost.
-ORACLE = {"f64": 1e-12, "f32": 1e-4, "f16": 2e-2, "bf16": 1e-1}
+# What the oracle may be off by: it sums in one order, whatever is lost.
+ORACLE = {"f64": 1e-12, "bf16": 1e-1}
 
 
 def index(text, name="i"):
@@ -111,7 +111,7 @@ def compare(label, dtype, score, captures, window=(-1, -1), on_gpu=False):
     names = ["dq", "dk", "dv", None, *(f"d{name}" for name in score.captures)]
     results = dict(zip(filter(None, names), found, strict=True))
     judge(label, dtype, results, dict(zip(names, zip(golden, plain), strict=True)))
-    # The oracle computes the same, and so do kernels.
+    # The oracle computes the same, in a wide and in a narrow type, and so do kernels.
     text = varlen.text.attn_grad(
         dtype=dtype, heads=HEADS, kv_heads=KV_HEADS, head_dim=24, v_head_dim=16,
         window=window, score=score,
@@ -121,9 +121,9 @@ def compare(label, dtype, score, captures, window=(-1, -1), on_gpu=False):
         "cu_seqlens_q": CU_Q, "cu_seqlens_k": CU_K, **dict(zip(score.captures, captures)),
     }  # fmt: skip
     pipeline = "builtin.module(varlen-decompose-attn,varlen-to-cpu)"
-    oracle = varlen.run(text, inputs, threads=1, pipeline=pipeline)
+    oracle = varlen.run(text, inputs, threads=1, pipeline=pipeline) if dtype in ORACLE else {}
     for name, wanted in zip(names, golden):
-        if name:
+        if name in oracle:
             got = varlen.dtypes.widen(oracle[name])
             most = ORACLE[dtype] * max(1, abs(wanted).max())
             assert abs(got - wanted).max() <= most, f"{label}, {dtype}: oracle {name}"
@@ -133,8 +133,13 @@ def compare(label, dtype, score, captures, window=(-1, -1), on_gpu=False):
     return text, inputs, results
 
 
-for dtype in ("f32", "f64", "bf16", "f16"):
-    for kind in ("head_table", "query_table"):
+# Tables of both kinds in f32 and bf16; f64 and f16 differ from these in conversions alone.
+KINDS = {
+    "f32": ("head_table", "query_table"), "f64": ("query_table",),
+    "bf16": ("head_table", "query_table"), "f16": ("head_table",),
+}  # fmt: skip
+for dtype, kinds in KINDS.items():
+    for kind in kinds:
         score = far(kind, lambda query, key: (key - query) * 30000000)
         compare(f"far, {kind}", dtype, score, [table(kind, 5, dtype)], on_gpu=dtype == "f32")
         score = key(kind, lambda query, key: key + 0 * query)

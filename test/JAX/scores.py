@@ -1,6 +1,8 @@
 # RUN: %python %s
 """Scores in JAX: results, gradients by captures, batches and several devices."""
 
+import itertools
+
 from Inputs.device import TYPES, share
 
 import jax
@@ -69,20 +71,20 @@ def close(got, wanted, tolerance):
         assert error <= tolerance * max(1, np.max(np.abs(np.where(same, 0, b)), initial=0))
 
 
-for score, names in LIBRARY.items():
+# Scores and types of elements are independent of each other in JAX's part: one type each.
+TOLERANCES = {"f64": 1e-12, "f32": 2e-5, "bf16": 4e-2}
+elements = itertools.cycle([element for element in TOLERANCES if element in TYPES])
+for (score, names), element in zip(LIBRARY.items(), elements):
     assert tuple(score.captures) == names
-    for element, tolerance in (("f64", 1e-12), ("f32", 2e-5), ("bf16", 4e-2)):
-        if element not in TYPES:
-            continue
-        q, k, v, sink, captures, dout, dlse = arrays = make(element, 4, 2, score)
-        options = {"window": (7, -1), "sink": sink, "score": score, "captures": captures}
-        wanted = reference.attention(q, k, v, cu_q, cu_k, **options)
-        wanted += reference.gradients(dout, q, k, v, cu_q, cu_k, dlse=dlse, **options)
-        got = everything(score, *arrays)
-        assert [x.dtype for x in got[2:6]] == [x.dtype for x in arrays[:4]]
-        close(got, wanted, tolerance)
-        compiled = jax.jit(lambda *x, score=score: everything(score, *x))(*arrays)
-        assert all(map(np.array_equal, compiled, got))
+    q, k, v, sink, captures, dout, dlse = arrays = make(element, 4, 2, score)
+    options = {"window": (7, -1), "sink": sink, "score": score, "captures": captures}
+    wanted = reference.attention(q, k, v, cu_q, cu_k, **options)
+    wanted += reference.gradients(dout, q, k, v, cu_q, cu_k, dlse=dlse, **options)
+    got = everything(score, *arrays)
+    assert [x.dtype for x in got[2:6]] == [x.dtype for x in arrays[:4]]
+    close(got, wanted, TOLERANCES[element])
+    compiled = jax.jit(lambda *x, score=score: everything(score, *x))(*arrays)
+    assert all(map(np.array_equal, compiled, got))
 
 # Batches of all, of captures alone, and of everything else: one call of more heads.
 score = scores.capped_alibi(3.0)

@@ -66,7 +66,8 @@ for dtype in of_device(*TOLERANCE):
     one, each = torch.rand(4, dtype=wide), torch.rand(len(QUERIES), 4, dtype=wide)
     for slopes in (one, each):
         slopes.mul_(0.3).requires_grad_()
-    # Windows and types of elements are not combined in this code: all windows in f32.
+    # Windows, scores and types of elements are independent of each other in this code: all
+    # in f32, and of other types both scores, with a slope for each sequence.
     masks = [(False, (-1, -1)), (True, (-1, 0)), (False, (9, 4))]
     for causal, window in masks if dtype == torch.float32 else masks[1:2]:
         sides = (-1, -1) if causal else window
@@ -76,15 +77,16 @@ for dtype in of_device(*TOLERANCE):
                 q, k, v, cu_q, cu_k, causal=causal, window_size=sides, **options
             )
 
-        check("softcap", dtype, lambda *x: flash(*x, softcap=2.5), softcap(2.5), window)
-        for slopes in (one, each):
+        if dtype == torch.float32:
+            check("softcap", dtype, lambda *x: flash(*x, softcap=2.5), softcap(2.5), window)
+        for slopes in (one, each) if dtype == torch.float32 else ():
             check(
                 f"alibi of rank {slopes.dim()}", dtype,
                 lambda *x: flash(*x, alibi_slopes=slopes), alibi(slopes), window, [slopes],
             )  # fmt: skip
         check(
-            "softcap and alibi", dtype, lambda *x: flash(*x, softcap=2.5, alibi_slopes=one),
-            both(softcap(2.5), alibi(one)), window, [one],
+            "softcap and alibi", dtype, lambda *x: flash(*x, softcap=2.5, alibi_slopes=each),
+            both(softcap(2.5), alibi(each)), window, [each],
         )  # fmt: skip
 
 # A score and captures in PyTorch's function.
